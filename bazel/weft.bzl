@@ -1,0 +1,97 @@
+"""The rules every package of Weft uses, so that a habit is stated once."""
+
+# Instruction sets that kernels are compiled for; the tag is their namespace.
+_INSTRUCTION_SETS = {
+    "v1": "x86-64",
+    "v3": "x86-64-v3",
+    "v4": "x86-64-v4",
+}
+
+def weft_library(name, **kwargs):
+    """A library: one header, one source, private unless it says otherwise."""
+    kwargs.setdefault("visibility", ["//visibility:public"])
+    native.cc_library(name = name, **kwargs)
+
+def weft_test(name, size = "small", deps = [], **kwargs):
+    """A GoogleTest binary."""
+    native.cc_test(
+        name = name,
+        size = size,
+        deps = deps + ["@gtest_main"],
+        **kwargs
+    )
+
+def weft_binary(name, **kwargs):
+    """A program. opens dlopen'ed libraries, hence -ldl."""
+    kwargs.setdefault("visibility", ["//visibility:public"])
+    native.cc_binary(name = name, **kwargs)
+
+def weft_benchmark(name, deps = [], **kwargs):
+    """A Google Benchmark program; build it with --config=opt."""
+    native.cc_binary(name = name, deps = deps + ["@benchmark"], **kwargs)
+
+def weft_flatbuffers(name, srcs, **kwargs):
+    """C++ from FlatBuffers schemas; include as "schemas/NAME_generated.h"."""
+    outs = [src[:-len(".fbs")] + "_generated.h" for src in srcs]
+    native.genrule(
+        name = name + "_gen",
+        srcs = srcs,
+        outs = outs,
+        cmd = "/usr/bin/flatc --cpp --cpp-std c++17 --scoped-enums" +
+              " -o $(RULEDIR) $(SRCS)",
+    )
+    kwargs.setdefault("visibility", ["//visibility:public"])
+    native.cc_library(name = name, hdrs = outs, deps = ["@flatbuffers"], **kwargs)
+
+def weft_protos(name, srcs, deps = [], **kwargs):
+    """C++ from .proto files of one package; include as "PACKAGE/NAME.pb.h"."""
+    headers = [src[:-len(".proto")] + ".pb.h" for src in srcs]
+    sources = [src[:-len(".proto")] + ".pb.cc" for src in srcs]
+    native.genrule(
+        name = name + "_gen",
+        srcs = srcs,
+        outs = headers + sources,
+        cmd = "/usr/bin/protoc -I. --cpp_out=$(GENDIR) $(SRCS)",
+    )
+    kwargs.setdefault("visibility", ["//visibility:public"])
+    native.cc_library(
+        name = name,
+        srcs = sources,
+        hdrs = headers,
+        copts = ["-Wno-error"],
+        deps = deps + ["@protobuf"],
+        **kwargs
+    )
+
+def weft_kernels_per_instruction_set(name, srcs, hdrs, deps = [], **kwargs):
+    """Compiles the sources once for each instruction set, in its own namespace.
+
+    The sources open `namespace WEFT_ISA`, so each symbol exists as v1::, v3::
+    and v4::. Eigen's namespace is renamed likewise: without that the linker
+    merges its weak symbols, and a baseline caller runs AVX-512 code.
+    Keep std:: templates out of these sources for the same reason; the test
+    //tools/instruction_sets looks for shared symbols.
+    """
+    for tag, march in _INSTRUCTION_SETS.items():
+        native.cc_library(
+            name = name + "_" + tag,
+            srcs = srcs,
+            hdrs = hdrs,
+            copts = [
+                "-march=" + march,
+                "-O3",
+                "-Wno-maybe-uninitialized",
+                "-DWEFT_ISA=" + tag,
+                "-DEigen=Eigen_" + tag,
+            ],
+            linkstatic = True,
+            visibility = ["//visibility:public"],
+            deps = deps,
+        )
+    kwargs.setdefault("visibility", ["//visibility:public"])
+    native.cc_library(
+        name = name,
+        hdrs = hdrs,
+        deps = [":%s_%s" % (name, tag) for tag in _INSTRUCTION_SETS],
+        **kwargs
+    )

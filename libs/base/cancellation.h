@@ -1,0 +1,60 @@
+// Cancellation: one step's (or call's) end before its time. Holds the first
+// cause and tells those who asked to be told. TensorFlow's CancellationManager.
+//
+// Threads: all methods may be called from any thread. Callbacks run on the
+// thread that cancels, without a lock held.
+#ifndef WEFT_LIBS_BASE_CANCELLATION_H_
+#define WEFT_LIBS_BASE_CANCELLATION_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+
+namespace weft {
+
+class Cancellation {
+ public:
+  using Callback = absl::AnyInvocable<void(const absl::Status& cause)>;
+  using Token = uint64_t;  // never 0
+
+  Cancellation() = default;
+  Cancellation(const Cancellation&) = delete;
+  Cancellation& operator=(const Cancellation&) = delete;
+
+  // The first call wins: its cause (an error) is kept and every registered
+  // callback runs once with it before the call returns. Later calls do nothing.
+  void Cancel(absl::Status cause);
+
+  // Cheap: one relaxed load, so kernels may ask often.
+  bool IsCancelled() const {
+    return cancelled_.load(std::memory_order_acquire);
+  }
+
+  // The cause, or OK while not cancelled.
+  absl::Status status() const;
+
+  // Registers `callback`; returns 0, and does not keep it, when already
+  // cancelled: the caller then handles the cancellation itself.
+  Token Register(Callback callback);
+
+  // After it returns, the callback has run, or never will. Waits for a callback
+  // that is running; so never call it holding a lock that the callback takes.
+  // True if the callback never ran.
+  bool Deregister(Token token);
+
+ private:
+  std::atomic<bool> cancelled_{false};
+  mutable absl::Mutex mutex_;
+  absl::Status cause_ ABSL_GUARDED_BY(mutex_);
+  bool callbacks_done_ ABSL_GUARDED_BY(mutex_) = false;
+  Token next_token_ ABSL_GUARDED_BY(mutex_) = 1;
+  absl::flat_hash_map<Token, Callback> callbacks_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_BASE_CANCELLATION_H_

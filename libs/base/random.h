@@ -1,0 +1,33 @@
+// Random: where unpredictable numbers (ids, incarnations, jitter) come from.
+// Random ops do not use it: their streams are fixed by graph and op seeds.
+#ifndef WEFT_LIBS_BASE_RANDOM_H_
+#define WEFT_LIBS_BASE_RANDOM_H_
+
+#include <cstdint>
+#include <memory>
+
+namespace weft {
+
+// Thread-safe.
+class Random {
+ public:
+  virtual ~Random() = default;
+  // Uniform over all 64-bit numbers.
+  virtual uint64_t Next() = 0;
+  // Uniform over all 64-bit numbers but 0, so that 0 can mean "none".
+  uint64_t NextId() {
+    uint64_t id = 0;
+    while (id == 0) id = Next();
+    return id;
+  }
+};
+
+// From the operating system's entropy.
+std::unique_ptr<Random> NewSystemRandom();
+
+// The same numbers for the same seed.
+std::unique_ptr<Random> NewSeededRandom(uint64_t seed);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_BASE_RANDOM_H_

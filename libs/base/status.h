@@ -1,0 +1,61 @@
+// Helpers around absl::Status, Weft's only way to report an error.
+//
+// Codes mean what they mean in TensorFlow. A text names the node, tensor, task
+// and what to do. No exception crosses a room; CHECK-like aborts are for our
+// own bugs only.
+#ifndef WEFT_LIBS_BASE_STATUS_H_
+#define WEFT_LIBS_BASE_STATUS_H_
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+// `status` with "prefix: " before its message; payloads are kept. OK stays OK.
+absl::Status Annotate(const absl::Status& status, absl::string_view prefix);
+
+// `status` with " suffix" after its message, for what TensorFlow appends, such
+// as "[[node x]]". Payloads are kept. OK stays OK.
+absl::Status Append(const absl::Status& status, absl::string_view suffix);
+
+// An error is derived when it was made by the abort that followed another
+// error. A master reports the first error that is not derived.
+absl::Status MarkDerived(absl::Status status);
+bool IsDerived(const absl::Status& status);
+
+// The upper-case name of a code: "INVALID_ARGUMENT".
+absl::string_view StatusCodeName(absl::StatusCode code);
+
+namespace internal {
+inline absl::Status ToStatus(absl::Status status) { return status; }
+template <typename T>
+absl::Status ToStatus(absl::StatusOr<T>&& result) {
+  return std::move(result).status();
+}
+}  // namespace internal
+
+}  // namespace weft
+
+#define WEFT_CONCAT_INNER(a, b) a##b
+#define WEFT_CONCAT(a, b) WEFT_CONCAT_INNER(a, b)
+
+// Returns from the enclosing function if `expr` (a Status) is an error.
+#define RETURN_IF_ERROR(expr)                                   \
+  do {                                                          \
+    if (absl::Status weft_status = (expr); !weft_status.ok()) { \
+      return weft_status;                                       \
+    }                                                           \
+  } while (false)
+
+// Evaluates a StatusOr; on success moves its value into `lhs`, else returns.
+#define ASSIGN_OR_RETURN(lhs, expr) \
+  ASSIGN_OR_RETURN_IMPL(WEFT_CONCAT(weft_result_, __LINE__), lhs, expr)
+#define ASSIGN_OR_RETURN_IMPL(result, lhs, expr)       \
+  auto result = (expr);                                \
+  if (!result.ok()) return std::move(result).status(); \
+  lhs = std::move(result).value()
+
+#endif  // WEFT_LIBS_BASE_STATUS_H_

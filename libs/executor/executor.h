@@ -1,0 +1,90 @@
+// Executor: runs one partition of one step.
+//
+// A Plan is a partition compiled flat: nodes in arrays, pending counts, slots.
+// It is made once for a registered partition and shared by all its steps. The
+// values a step takes in and gives out are the partition's _Arg and _Retval
+// nodes, numbered by their attr `index`.
+//
+// Threads: a Plan is immutable. Start may be called from any thread; kernels
+// run on the calling thread as far as `where` allows and on the compute pool
+// beyond that. Ready nodes go through a trampoline, never recursion. No lock is
+// held while a kernel or `done` runs.
+#ifndef WEFT_LIBS_EXECUTOR_EXECUTOR_H_
+#define WEFT_LIBS_EXECUTOR_EXECUTOR_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "libs/graph/graph.h"
+#include "libs/kernels/kernel_registry.h"
+#include "libs/kernels/op_kernel.h"
+
+namespace weft {
+
+// Kernels that keep state between steps (random streams, readers, iterators):
+// they belong to a session and a node name, are shared by all plans of the
+// session, and die with it. Thread-safe.
+class StatefulKernels {
+ public:
+  // The kernel kept under `name`, or the one `create` makes and which is kept.
+  absl::StatusOr<std::shared_ptr<OpKernel>> GetOrCreate(
+      const std::string& name,
+      const std::function<absl::StatusOr<std::unique_ptr<OpKernel>>()>& create);
+
+ private:
+  absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, std::shared_ptr<OpKernel>> kernels_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+struct PlanOptions {
+  const KernelRegistry* kernels = nullptr;      // never null
+  Device* device = nullptr;                     // never null
+  Random* random = nullptr;                     // never null
+  StatefulKernels* stateful_kernels = nullptr;  // never null
+};
+
+class Plan {
+ public:
+  virtual ~Plan() = default;
+
+  // The partition is needed during the call only. Errors name the node.
+  static absl::StatusOr<std::shared_ptr<const Plan>> Compile(
+      const Graph& partition, const PlanOptions& options);
+
+  virtual int num_args() const = 0;
+  virtual int num_retvals() const = 0;
+  virtual int num_nodes() const = 0;
+};
+
+// Where Start may run kernels before it returns.
+enum class RunWhere {
+  kCaller,   // any kernel on the calling thread: a client waiting for its step
+  kReactor,  // only cheap kernels with small inputs, for a short while
+  kPool,     // none: everything on the compute pool
+};
+
+// What a step brings to one partition. Everything pointed to lives until
+// `done` has been called.
+struct StepArgs {
+  StepContext context;
+  absl::Span<const Tensor> args;  // by index of _Arg
+  absl::Span<Tensor> retvals;     // by index of _Retval
+};
+
+// Runs the plan. `done` is called exactly once, on whichever thread ends the
+// step, perhaps before Start returns, when no kernel of it runs any more:
+// with OK, or the first error that was not made by the cancellation it caused
+// ("... [[node NAME (OP)]]" names the node). The first error cancels
+// `context.cancellation`, so that what waits is released; when the step was
+// cancelled from outside, its cause is the result.
+void Start(std::shared_ptr<const Plan> plan, const StepArgs& args,
+           RunWhere where, absl::AnyInvocable<void(absl::Status)> done);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_EXECUTOR_EXECUTOR_H_

@@ -1,0 +1,7 @@
+#include "libs/gradients/gradient_registry.h"
+
+namespace weft {
+
+void RegisterControlFlowGradients(GradientRegistry&) {}
+
+}  // namespace weft

@@ -1,0 +1,161 @@
+// Graph: nodes and the edges between them. Pure data: nothing here executes.
+//
+// A Graph only grows: a node, once added, keeps its id, its inputs and its
+// place, so "what was added since" is a range of ids. Rewrites make new Graphs.
+// Every node is checked when it is added (op known, attrs complete and allowed,
+// input types right, shapes possible), so a Graph is always well formed; a loop
+// is closed by SetBackEdge.
+//
+// Threads: one writer at a time; readers only while nobody writes.
+#ifndef WEFT_LIBS_GRAPH_GRAPH_H_
+#define WEFT_LIBS_GRAPH_GRAPH_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "libs/graph/attr_value.h"
+#include "libs/graph/op_def.h"
+
+namespace weft {
+
+class Node;
+
+// Output `index` of `node`: where an edge begins.
+struct Endpoint {
+  const Node* node = nullptr;
+  int index = 0;
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Endpoint& e) {
+    return H::combine(std::move(h), e.node, e.index);
+  }
+};
+
+// What a new node is to be. Type and number attrs that follow from the inputs
+// may be left out, and so may attrs with a default.
+struct NodeSpec {
+  std::string name;
+  std::string op;
+  // In the order of the op's inputs, lists flattened. An input whose node is
+  // null is a back edge that SetBackEdge will set (Merge only).
+  std::vector<Endpoint> inputs;
+  std::vector<const Node*> control_inputs;
+  AttrMap attrs;
+  std::string device;  // requested; may be partial or empty
+};
+
+class Node {
+ public:
+  int id() const { return id_; }
+  const std::string& name() const { return name_; }
+  const OpDef& op() const { return *op_; }
+  const std::string& type() const { return op_->name; }  // TensorFlow's word
+  // Complete: defaults and inferred attrs are filled in.
+  const AttrMap& attrs() const { return *attrs_; }
+  template <typename T>
+  const T* attr(absl::string_view name) const {
+    auto it = attrs_->find(name);
+    return it == attrs_->end() ? nullptr : it->second.template Get<T>();
+  }
+  const std::string& requested_device() const { return requested_device_; }
+  // Full device name; empty until placed.
+  const std::string& assigned_device() const { return assigned_device_; }
+
+  int num_inputs() const { return static_cast<int>(inputs_.size()); }
+  const Endpoint& input(int i) const { return inputs_[i]; }
+  absl::Span<const Endpoint> inputs() const { return inputs_; }
+  absl::Span<const Node* const> control_inputs() const {
+    return control_inputs_;
+  }
+  // What each input must be; a ref type where the op takes a reference.
+  DataType input_type(int i) const { return input_types_[i]; }
+  int num_outputs() const { return static_cast<int>(output_types_.size()); }
+  DataType output_type(int i) const { return output_types_[i]; }
+  absl::Span<const DataType> input_types() const { return input_types_; }
+  absl::Span<const DataType> output_types() const { return output_types_; }
+  const PartialShape& output_shape(int i) const { return output_shapes_[i]; }
+
+  // First and one past the last input of argument `arg` of the op.
+  std::pair<int, int> InputRange(int arg) const;
+  std::pair<int, int> OutputRange(int arg) const;
+
+ private:
+  friend class Graph;
+  Node() = default;
+
+  int id_ = -1;
+  std::string name_;
+  const OpDef* op_ = nullptr;
+  std::shared_ptr<const AttrMap> attrs_;
+  std::string requested_device_;
+  std::string assigned_device_;
+  std::vector<Endpoint> inputs_;
+  std::vector<const Node*> control_inputs_;
+  DataTypeVector input_types_;
+  DataTypeVector output_types_;
+  std::vector<PartialShape> output_shapes_;
+};
+
+class Graph {
+ public:
+  explicit Graph(std::shared_ptr<const OpRegistry> registry);
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ~Graph();
+
+  const std::shared_ptr<const OpRegistry>& registry() const {
+    return registry_;
+  }
+
+  // Adds a node; the error names it. A graph is unchanged by a refused node.
+  absl::StatusOr<Node*> AddNode(NodeSpec spec);
+
+  // Closes a loop: input `index` of `node`, a Merge added without it, comes
+  // from `from`, a NextIteration.
+  absl::Status SetBackEdge(const Node* node, int index, Endpoint from);
+
+  void set_assigned_device(const Node* node, std::string device);
+  void set_requested_device(const Node* node, std::string device);
+
+  // In order of id, which is an order in which every input but a back edge
+  // comes before its consumer.
+  absl::Span<const Node* const> nodes() const { return view_; }
+  int num_nodes() const { return static_cast<int>(view_.size()); }
+  const Node* node(int id) const { return view_[id]; }
+  const Node* FindNode(absl::string_view name) const;  // null when absent
+
+  // "name:index" or "name" (index 0). NOT_FOUND, INVALID_ARGUMENT.
+  absl::StatusOr<Endpoint> FindEndpoint(absl::string_view tensor_name) const;
+
+  // The constant value of an output where it follows from constants, for shape
+  // functions and for the gradients that look at shapes.
+  std::optional<Tensor> ConstantValue(const Endpoint& output) const;
+  // The same for a vector of sizes, some of which may be unknown.
+  std::optional<PartialShape> ConstantValueAsShape(
+      const Endpoint& output) const;
+
+  // TensorFlow's versions of the graph this was imported from; 0 when built
+  // here. Kept so that an export says the same.
+  int producer() const { return producer_; }
+  void set_producer(int producer) { producer_ = producer; }
+
+ private:
+  std::shared_ptr<const OpRegistry> registry_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<const Node*> view_;
+  absl::flat_hash_map<absl::string_view, Node*> by_name_;
+  int producer_ = 0;
+};
+
+// "x:0"
+std::string TensorName(const Endpoint& endpoint);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_GRAPH_GRAPH_H_

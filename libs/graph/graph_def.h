@@ -1,0 +1,39 @@
+// GraphDef: TensorFlow's own form of a graph, to and from Graph. Protobuf
+// itself stays in graph_def.cc.
+#ifndef WEFT_LIBS_GRAPH_GRAPH_DEF_H_
+#define WEFT_LIBS_GRAPH_GRAPH_DEF_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "libs/graph/graph.h"
+
+namespace weft {
+
+struct ImportOptions {
+  // Put before every imported name, with a "/".
+  std::string prefix;
+};
+
+// Adds the nodes of a serialised GraphDef. Inputs may name nodes that are
+// already in `graph`. Nodes come in any order, loops included. Attrs unknown to
+// the registry are ignored when they start with "_" or hold what they would
+// mean by default; otherwise one NOT_FOUND lists every op and attr of the
+// GraphDef that is unknown. On error `graph` is unchanged.
+absl::Status ImportGraphDef(absl::string_view serialized, Graph& graph,
+                            const ImportOptions& options = {});
+// The same from protobuf's text format.
+absl::Status ImportGraphDefText(absl::string_view text, Graph& graph,
+                                const ImportOptions& options = {});
+
+// Nodes [first_id, num_nodes), assigned devices winning over requested ones
+// when `assigned_devices` is true.
+std::string ExportGraphDef(const Graph& graph, int first_id = 0,
+                           bool assigned_devices = false);
+std::string ExportGraphDefText(const Graph& graph, int first_id = 0,
+                               bool assigned_devices = false);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_GRAPH_GRAPH_DEF_H_

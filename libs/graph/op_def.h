@@ -1,0 +1,120 @@
+// OpDef: what an op is: its inputs, outputs, attributes, and what can be said
+// of its results before it runs. OpRegistry: the set of ops a program knows.
+//
+// An OpDef is written once, in the file of its family under libs/ops, with
+// OpDefBuilder, in TensorFlow's notation:
+//
+//   registry.Add(OpDefBuilder("ConcatV2")
+//                    .Input("values: N * T").Input("axis: Tidx")
+//                    .Output("output: T")
+//                    .Attr("N: int >= 2").Attr("T: type")
+//                    .Attr("Tidx: {int32, int64} = DT_INT32")
+//                    .Doc("Joins tensors along one axis.")
+//                    .Shape(ConcatShape));
+#ifndef WEFT_LIBS_GRAPH_OP_DEF_H_
+#define WEFT_LIBS_GRAPH_OP_DEF_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "libs/graph/attr_value.h"
+
+namespace weft {
+
+class InferenceContext;  // libs/graph/inference_context.h
+
+// Sets the output shapes, or says why the inputs' shapes can't be.
+using ShapeFn = std::function<absl::Status(InferenceContext&)>;
+// The value of the op's only output, where it follows from constants while the
+// graph is built; it serves shape functions and is no general evaluator.
+using ValueFn = std::function<std::optional<Tensor>(InferenceContext&)>;
+
+// One input or output argument, which may stand for several tensors:
+// number_attr tensors of one type, or one for each type of type_list_attr.
+struct ArgDef {
+  std::string name;
+  DataType type = DT_INVALID;  // when fixed; DT_INVALID else
+  std::string type_attr;
+  std::string number_attr;
+  std::string type_list_attr;
+  bool is_ref = false;
+};
+
+struct AttrDef {
+  std::string name;
+  std::string type;  // "type", "int", "list(int)", "shape", "tensor", ...
+  std::optional<AttrValue> default_value;
+  std::optional<int64_t> minimum;            // of an int, or of a list's length
+  std::vector<DataType> allowed_types;       // empty: any
+  std::vector<std::string> allowed_strings;  // empty: any
+};
+
+struct OpDef {
+  std::string name;
+  std::vector<ArgDef> inputs;
+  std::vector<ArgDef> outputs;
+  std::vector<AttrDef> attrs;
+  std::string summary;
+  bool is_stateful = false;
+  bool is_commutative = false;
+  bool is_aggregate = false;
+  bool allows_uninitialized_input = false;
+  ShapeFn shape_fn;  // never null in a registry
+  ValueFn value_fn;  // may be null
+
+  const AttrDef* FindAttr(absl::string_view attr_name) const;
+};
+
+// Collects one OpDef; mistakes in a specification are bugs of ours and abort
+// with the op's name when the registry takes it.
+class OpDefBuilder {
+ public:
+  explicit OpDefBuilder(absl::string_view name);
+  OpDefBuilder& Input(
+      absl::string_view spec);  // "x: T", "ref: Ref(T)", "in: N * T"
+  OpDefBuilder& Output(absl::string_view spec);
+  OpDefBuilder& Attr(
+      absl::string_view spec);  // "T: {float, double} = DT_FLOAT"
+  OpDefBuilder& Doc(absl::string_view summary);  // one line
+  OpDefBuilder& Stateful();
+  OpDefBuilder& Commutative();
+  OpDefBuilder& Aggregate();
+  OpDefBuilder& AllowsUninitializedInput();
+  OpDefBuilder& Shape(ShapeFn fn);
+  OpDefBuilder& Value(ValueFn fn);
+
+  // INVALID_ARGUMENT where a specification does not parse, refers to an
+  // unknown attr, or no shape function was given.
+  absl::StatusOr<OpDef> Build() const;
+
+ private:
+  std::string name_;
+  std::vector<std::string> inputs_, outputs_, attrs_;
+  OpDef def_;
+};
+
+// Thread-safe once filled: it is filled by one thread, then only read.
+class OpRegistry {
+ public:
+  // Aborts on a bad definition or a name taken.
+  void Add(const OpDefBuilder& builder);
+  // Null when unknown.
+  const OpDef* Find(absl::string_view name) const;
+  // Sorted by name.
+  std::vector<const OpDef*> List() const;
+  // Equal exactly for registries whose signatures are equal.
+  uint64_t Fingerprint() const;
+
+ private:
+  absl::flat_hash_map<std::string, std::unique_ptr<const OpDef>> ops_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_GRAPH_OP_DEF_H_

@@ -1,0 +1,189 @@
+// OpKernel: how one op runs on one type of device. OpKernelContext: what it may
+// touch while it runs.
+//
+// A kernel is made once for a node of a registered partition and then runs in
+// many steps, several at a time: Compute must be thread-safe, and a kernel with
+// state of its own locks it.
+//
+//   class Square : public OpKernel {
+//    public:
+//     using OpKernel::OpKernel;
+//     absl::Status Compute(OpKernelContext& context) override {
+//       const Tensor& x = context.input(0);
+//       ASSIGN_OR_RETURN(Tensor * y, context.ForwardOrAllocate({0}, 0,
+//       x.shape()));
+//       ...
+//       return absl::OkStatus();
+//     }
+//   };
+#ifndef WEFT_LIBS_KERNELS_OP_KERNEL_H_
+#define WEFT_LIBS_KERNELS_OP_KERNEL_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "libs/base/cancellation.h"
+#include "libs/base/random.h"
+#include "libs/base/scheduler.h"
+#include "libs/device/device.h"
+#include "libs/graph/graph.h"
+#include "libs/kernels/slot.h"
+#include "libs/rendezvous/rendezvous.h"
+#include "libs/resource/resource_manager.h"
+
+namespace weft {
+
+// What a kernel is made from. The node outlives the construction only.
+class OpKernelConstruction {
+ public:
+  OpKernelConstruction(const Node& node, const Device& device, Random& random)
+      : node_(node), device_(device), random_(random) {}
+
+  const Node& node() const { return node_; }
+  const Device& device() const { return device_; }
+  // For kernels whose op seeds are both 0.
+  Random& random() const { return random_; }
+
+  template <typename T>
+  absl::StatusOr<T> GetAttr(absl::string_view name) const {
+    const T* value = node_.attr<T>(name);
+    if (value == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("node ", node_.name(), " (", node_.type(),
+                       ") has no attr ", name, " of the expected kind"));
+    }
+    return *value;
+  }
+
+ private:
+  const Node& node_;
+  const Device& device_;
+  Random& random_;
+};
+
+// What is the same for all kernels of a step on one device.
+struct StepContext {
+  uint64_t step_id = 0;
+  Cancellation* cancellation = nullptr;  // never null
+  Scheduler* scheduler = nullptr;        // never null
+  Device* device = nullptr;              // never null
+  Allocator* allocator = nullptr;        // the device's
+  ResourceManager* resources = nullptr;  // of (session, device)
+  // What lives as long as the step: TensorArrays, stacks.
+  ResourceManager* step_resources = nullptr;
+  Rendezvous* rendezvous = nullptr;
+};
+
+// One run of one kernel. Made by the executor; used by one thread at a time.
+class OpKernelContext {
+ public:
+  // What a kernel can know of its node at run time without looking it up.
+  struct NodeView {
+    absl::string_view name;
+    absl::string_view op;
+    absl::Span<const DataType> output_types;
+  };
+
+  OpKernelContext(const StepContext& step, const NodeView& node,
+                  absl::Span<Slot> inputs, absl::Span<Slot> outputs)
+      : step_(step), node_(node), inputs_(inputs), outputs_(outputs) {}
+
+  absl::string_view node_name() const { return node_.name; }
+  absl::string_view op_name() const { return node_.op; }
+
+  int num_inputs() const { return static_cast<int>(inputs_.size()); }
+  int num_outputs() const { return static_cast<int>(outputs_.size()); }
+  // REQUIRES: input i is not of ref type (the executor has read it if the op
+  // takes a value).
+  const Tensor& input(int i) const { return inputs_[i].tensor; }
+  // The variable behind an input of ref type.
+  const std::shared_ptr<Variable>& input_variable(int i) const {
+    return inputs_[i].variable;
+  }
+  bool input_is_ref(int i) const { return inputs_[i].is_ref(); }
+  bool input_is_dead(int i) const { return inputs_[i].is_dead; }
+  // Moves the input out: the kernel then holds the executor's reference, and
+  // Tensor::RefCountIsOne tells whether it may write.
+  Tensor TakeInput(int i) { return std::move(inputs_[i].tensor); }
+  const Slot& input_slot(int i) const { return inputs_[i]; }
+
+  DataType output_type(int i) const { return node_.output_types[i]; }
+
+  // New memory for output i. Valid until the kernel returns.
+  absl::StatusOr<Tensor*> AllocateOutput(int i, const TensorShape& shape);
+  // Output i in the memory of one of `candidates` (inputs with the same number
+  // of bytes per element and the same shape, held by nobody else), else in new
+  // memory. A candidate's elements stay where they are, so each may be read
+  // until its place is written.
+  absl::StatusOr<Tensor*> ForwardOrAllocate(
+      std::initializer_list<int> candidates, int i, const TensorShape& shape);
+  absl::StatusOr<Tensor> AllocateTemp(DataType dtype, const TensorShape& shape);
+  void SetOutput(int i, Tensor tensor) {
+    outputs_[i].tensor = std::move(tensor);
+  }
+  void SetOutputRef(int i, std::shared_ptr<Variable> variable) {
+    outputs_[i].variable = std::move(variable);
+  }
+  void SetOutputDead(int i) { outputs_[i].is_dead = true; }
+
+  const Cancellation& cancellation() const { return *step_.cancellation; }
+  Cancellation& mutable_cancellation() { return *step_.cancellation; }
+  Allocator& allocator() const { return *step_.allocator; }
+  Device& device() const { return *step_.device; }
+  Scheduler& scheduler() const { return *step_.scheduler; }
+  ResourceManager& resources() const { return *step_.resources; }
+  ResourceManager& step_resources() const { return *step_.step_resources; }
+  Rendezvous& rendezvous() const { return *step_.rendezvous; }
+  uint64_t step_id() const { return step_.step_id; }
+
+ private:
+  const StepContext& step_;
+  const NodeView& node_;
+  absl::Span<Slot> inputs_;
+  absl::Span<Slot> outputs_;
+};
+
+class AsyncOpKernel;
+
+class OpKernel {
+ public:
+  explicit OpKernel(const OpKernelConstruction&) {}
+  virtual ~OpKernel() = default;
+  OpKernel(const OpKernel&) = delete;
+  OpKernel& operator=(const OpKernel&) = delete;
+
+  // Sets every output (or marks it dead), or returns an error; the executor
+  // adds node and op to its text.
+  virtual absl::Status Compute(OpKernelContext& context) = 0;
+
+  // Not null for kernels that end later, on another thread.
+  virtual AsyncOpKernel* AsAsync() { return nullptr; }
+};
+
+// A kernel that waits for something (a tensor, a queue) without a thread.
+class AsyncOpKernel : public OpKernel {
+ public:
+  using Done = absl::AnyInvocable<void(absl::Status)>;
+  using OpKernel::OpKernel;
+
+  // Calls `done` exactly once, from any thread; `context` lives until then. It
+  // must see to it that a cancelled step ends it.
+  virtual void ComputeAsync(OpKernelContext& context, Done done) = 0;
+
+  absl::Status Compute(OpKernelContext&) final {
+    return absl::InternalError("an asynchronous kernel was run synchronously");
+  }
+  AsyncOpKernel* AsAsync() final { return this; }
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_OP_KERNEL_H_

@@ -1,0 +1,30 @@
+// Slot: what travels on one edge of a running step: nothing yet, a tensor, a
+// reference to a variable, or a dead value (of the branch not taken).
+#ifndef WEFT_LIBS_KERNELS_SLOT_H_
+#define WEFT_LIBS_KERNELS_SLOT_H_
+
+#include <memory>
+#include <utility>
+
+#include "libs/resource/variable.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+// A value; not synchronised.
+struct Slot {
+  Tensor tensor;                       // when `variable` is null
+  std::shared_ptr<Variable> variable;  // an edge of ref type
+  bool is_dead = false;
+
+  bool is_ref() const { return variable != nullptr; }
+  void Clear() {
+    if (tensor.IsInitialized()) tensor = Tensor();
+    if (variable) variable.reset();
+    is_dead = false;
+  }
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_SLOT_H_

@@ -1,0 +1,23 @@
+// RegisterStandardKernels: every kernel Weft has, family by family.
+#ifndef WEFT_LIBS_KERNELS_STANDARD_KERNELS_H_
+#define WEFT_LIBS_KERNELS_STANDARD_KERNELS_H_
+
+#include "libs/kernels/kernel_registry.h"
+
+namespace weft {
+
+void RegisterStandardKernels(KernelRegistry& registry);
+
+// One for each family, each in the file of its name.
+void RegisterArrayKernels(KernelRegistry& registry);
+void RegisterControlFlowKernels(KernelRegistry& registry);
+void RegisterMathKernels(KernelRegistry& registry);
+void RegisterNnKernels(KernelRegistry& registry);
+void RegisterRandomKernels(KernelRegistry& registry);
+void RegisterSendRecvKernels(KernelRegistry& registry);
+void RegisterStateKernels(KernelRegistry& registry);
+void RegisterTrainingKernels(KernelRegistry& registry);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_STANDARD_KERNELS_H_

@@ -1,0 +1,252 @@
+// Scope: where new nodes go and how they are named and placed. A value: each
+// With...() returns a changed copy, and all copies add to the same Graph.
+//
+//   Scope root = Scope::Root();
+//   auto x = ops::Placeholder(root.WithName("x"), DT_FLOAT);
+//   Scope ps = root.WithDevice("/job:ps").SubScope("layer");
+//   auto y = ops::Add(ps, x, 1.0f);      // node "layer/Add" on /job:ps
+//
+// Errors stick: the first error of building is kept in the scope, later calls
+// do nothing, and Session::Connect and Run refuse the graph with it.
+//
+// Threads: one thread at a time for all scopes of one graph.
+#ifndef WEFT_LIBS_OPS_SCOPE_H_
+#define WEFT_LIBS_OPS_SCOPE_H_
+
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "libs/graph/graph.h"
+
+namespace weft {
+
+// An output of a node, as the builders hand it around. Null after an error.
+class Output {
+ public:
+  Output() = default;
+  Output(const Node* node, int index = 0) : node_(node), index_(index) {}
+  Output(Endpoint endpoint) : node_(endpoint.node), index_(endpoint.index) {}
+
+  const Node* node() const { return node_; }
+  int index() const { return index_; }
+  Endpoint endpoint() const { return {node_, index_}; }
+  explicit operator bool() const { return node_ != nullptr; }
+  // REQUIRES for the rest: not null.
+  std::string name() const { return TensorName(endpoint()); }
+  DataType dtype() const { return node_->output_type(index_); }
+  const PartialShape& shape() const { return node_->output_shape(index_); }
+
+  friend bool operator==(const Output&, const Output&) = default;
+
+ private:
+  const Node* node_ = nullptr;
+  int index_ = 0;
+};
+
+// A node that is run for what it does. Null after an error.
+class Operation {
+ public:
+  Operation() = default;
+  Operation(const Node* node) : node_(node) {}
+  Operation(const Output& output) : node_(output.node()) {}
+  const Node* node() const { return node_; }
+  explicit operator bool() const { return node_ != nullptr; }
+  const std::string& name() const { return node_->name(); }
+
+ private:
+  const Node* node_ = nullptr;
+};
+
+// An argument of a builder: an output, or a value that becomes a Const. A C++
+// scalar takes the dtype that the op asks of it ("Add(scope, x, 1)" adds a
+// float to a float).
+class Input {
+ public:
+  Input(Output output) : output_(output) {}
+  Input(Tensor value) : value_(std::move(value)) {}
+  template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
+  Input(T value) : value_(MakeScalar(value)), adapts_(true) {}
+  Input(const char* value) : value_(Tensor::Scalar(std::string(value))) {}
+  Input(std::string value) : value_(Tensor::Scalar(std::move(value))) {}
+  template <typename T>
+  Input(std::initializer_list<T> values) : value_(Tensor::Vector(values)) {}
+  // Anything with `operator Output` through a member (Variable handles,
+  // layers).
+  template <
+      typename T,
+      typename = std::enable_if_t<std::is_convertible_v<const T&, Output> &&
+                                  !std::is_same_v<T, Output>>,
+      typename = void>
+  Input(const T& value) : output_(static_cast<Output>(value)) {}
+
+  const Output& output() const { return output_; }
+  // Set when it is a value.
+  const std::optional<Tensor>& value() const { return value_; }
+  // The value is a C++ scalar, which takes the dtype of its neighbours.
+  bool adapts() const { return adapts_; }
+
+ private:
+  template <typename T>
+  static Tensor MakeScalar(T value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      return Tensor::Scalar(value);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      if constexpr (sizeof(T) == 4)
+        return Tensor::Scalar(static_cast<float>(value));
+      return Tensor::Scalar(static_cast<double>(value));
+    } else if constexpr (sizeof(T) <= 4) {
+      return Tensor::Scalar(static_cast<int32_t>(value));
+    } else {
+      return Tensor::Scalar(static_cast<int64_t>(value));
+    }
+  }
+
+  Output output_;
+  std::optional<Tensor> value_;
+  bool adapts_ = false;
+};
+
+using InputList = std::vector<Input>;
+
+// Called for each node before it is added; returns its device. Gets the spec
+// with the device merged so far.
+using DeviceFunction = std::function<std::string(const NodeSpec&)>;
+
+// TensorFlow's collection names.
+namespace collection {
+inline constexpr absl::string_view kGlobalVariables = "variables";
+inline constexpr absl::string_view kLocalVariables = "local_variables";
+inline constexpr absl::string_view kTrainableVariables = "trainable_variables";
+inline constexpr absl::string_view kLosses = "losses";
+inline constexpr absl::string_view kRegularizationLosses =
+    "regularization_losses";
+inline constexpr absl::string_view kSummaries = "summaries";
+inline constexpr absl::string_view kUpdateOps = "update_ops";
+inline constexpr absl::string_view kGlobalStep = "global_step";
+inline constexpr absl::string_view kTableInitializers = "table_initializer";
+inline constexpr absl::string_view kQueueRunners = "queue_runners";
+}  // namespace collection
+
+class VariableStore;  // libs/ops/variable_scope.h: what get_variable has made
+
+// What all scopes of one graph share.
+struct GraphState {
+  explicit GraphState(std::shared_ptr<const OpRegistry> registry)
+      : graph(std::move(registry)) {}
+
+  Graph graph;
+  absl::Status status;                     // the first error of building
+  std::map<std::string, int> name_counts;  // lower case -> how often asked for
+  std::map<std::string, std::vector<Output>, std::less<>> collections;
+  std::optional<int64_t> seed;  // the graph's seed
+  std::shared_ptr<VariableStore> variables;
+};
+
+class Scope {
+ public:
+  // A new graph over the standard ops.
+  static Scope Root();
+  // A new graph over other ops.
+  static Scope Root(std::shared_ptr<const OpRegistry> registry);
+
+  Graph& graph() const { return state_->graph; }
+  GraphState& state() const { return *state_; }
+  const std::shared_ptr<GraphState>& shared_state() const { return state_; }
+  const absl::Status& status() const { return state_->status; }
+  bool ok() const { return state_->status.ok(); }
+  // Keeps the first error.
+  void UpdateStatus(absl::Status status) const;
+
+  // The next node's own name, instead of its op's.
+  Scope WithName(absl::string_view name) const;
+  // Names of further nodes begin with this one's prefix and `name/`, made
+  // unique as TensorFlow's name_scope does ("x", "x_1").
+  Scope SubScope(absl::string_view name) const;
+  // A scope that was there before, entered again; "" is the root.
+  Scope ReenterScope(absl::string_view full_prefix) const;
+  // Merged into the device so far, part by part, as nested tf.device does. A
+  // wrong name sticks as an error.
+  Scope WithDevice(absl::string_view device) const;
+  // Forgets all devices and device functions outside, as tf.device(None).
+  Scope WithoutDevice() const;
+  Scope WithDeviceFunction(DeviceFunction function) const;
+  // Stateful ops made here get attr `container`.
+  Scope WithContainer(absl::string_view container) const;
+  // Nodes made here run after these.
+  Scope WithControlDependencies(absl::Span<const Operation> operations) const;
+  Scope WithControlDependencies(
+      std::initializer_list<Operation> operations) const {
+    return WithControlDependencies(
+        absl::Span<const Operation>(operations.begin(), operations.size()));
+  }
+  Scope WithoutControlDependencies() const;
+  // Nodes made here go where `operation` goes: attr _class "loc:@NAME", and its
+  // device.
+  Scope ColocateWith(const Operation& operation) const;
+
+  void SetGraphSeed(int64_t seed) const { state_->seed = seed; }
+  // TensorFlow's pair (graph seed, op seed) for a random op made next; (0, 0)
+  // when neither is set.
+  std::pair<int64_t, int64_t> GetSeeds(std::optional<int64_t> op_seed) const;
+
+  void AddToCollection(absl::string_view collection, Output item) const;
+  std::vector<Output> GetCollection(absl::string_view collection) const;
+
+  // A name no node has, as TensorFlow makes it: prefix + own name or `op`,
+  // then "_1", "_2", ... when taken.
+  std::string UniqueName(absl::string_view op) const;
+  const std::string& prefix() const { return prefix_; }  // "" or "a/b/"
+  const std::string& device() const { return device_; }
+
+  // ---- what builders are made of ----
+
+  // Adds one node; null after an error, which sticks. Inputs that are values
+  // become Const nodes named like TensorFlow's ("Add/y"); scalars adapt to the
+  // type attr they share with another input.
+  const Node* AddNode(absl::string_view op, const InputList& inputs,
+                      AttrMap attrs = {}) const;
+  // The same, its first output.
+  Output AddOutput(absl::string_view op, const InputList& inputs,
+                   AttrMap attrs = {}) const {
+    const Node* node = AddNode(op, inputs, std::move(attrs));
+    return node == nullptr ? Output() : Output(node, 0);
+  }
+  // A Const node for an input that is a value; its output otherwise.
+  Output ToOutput(const Input& input, absl::string_view name = "Const") const;
+
+  // get_variable's state of this scope; see variable_scope.h.
+  struct VariableScopeState;
+  const std::shared_ptr<const VariableScopeState>& variable_scope() const {
+    return variable_scope_;
+  }
+  Scope WithVariableScope(
+      std::shared_ptr<const VariableScopeState> state) const;
+
+ private:
+  explicit Scope(std::shared_ptr<GraphState> state);
+
+  std::shared_ptr<GraphState> state_;
+  std::string prefix_;
+  std::string own_name_;
+  std::string device_;
+  // Functions and device strings, outermost first; see WithDeviceFunction.
+  std::vector<DeviceFunction> device_functions_;
+  std::string container_;
+  std::vector<const Node*> control_dependencies_;
+  const Node* colocate_with_ = nullptr;
+  std::shared_ptr<const VariableScopeState> variable_scope_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_OPS_SCOPE_H_

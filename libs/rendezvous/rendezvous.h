@@ -1,0 +1,78 @@
+// Rendezvous: where the producer and the consumer of a tensor meet, when they
+// are in different partitions of a step.
+//
+// An edge is {edge, frame, iteration}: `edge` was numbered by the partitioner
+// and is the same in every step; frame and iteration are 0 outside loops. Each
+// key is sent once and received once, in any order.
+#ifndef WEFT_LIBS_RENDEZVOUS_RENDEZVOUS_H_
+#define WEFT_LIBS_RENDEZVOUS_RENDEZVOUS_H_
+
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+struct RendezvousKey {
+  uint64_t edge = 0;
+  uint64_t frame = 0;
+  uint64_t iteration = 0;
+  friend bool operator==(const RendezvousKey&, const RendezvousKey&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const RendezvousKey& k) {
+    return H::combine(std::move(h), k.edge, k.frame, k.iteration);
+  }
+};
+
+// Thread-safe. Lives as long as its step.
+class Rendezvous {
+ public:
+  using Receiver = absl::AnyInvocable<void(absl::Status, Tensor, bool is_dead)>;
+
+  virtual ~Rendezvous() = default;
+
+  // Hands the tensor to its receiver, now or when that comes. A receiver that
+  // waits runs on this thread. ABORTED-like: the cause, once aborted;
+  // INTERNAL when the key was sent before.
+  virtual absl::Status Send(const RendezvousKey& key, Tensor tensor,
+                            bool is_dead) = 0;
+
+  // Calls `receiver` exactly once: with the tensor, or with the cause of the
+  // abort. It may run before the call returns.
+  virtual void Receive(const RendezvousKey& key, Receiver receiver) = 0;
+
+  // Ends every waiting and future Send and Receive with `cause` (an error).
+  // The first cause stays.
+  virtual void Abort(absl::Status cause) = 0;
+};
+
+// All in one process.
+class LocalRendezvous : public Rendezvous {
+ public:
+  LocalRendezvous() = default;
+  ~LocalRendezvous() override;
+
+  absl::Status Send(const RendezvousKey& key, Tensor tensor,
+                    bool is_dead) override;
+  void Receive(const RendezvousKey& key, Receiver receiver) override;
+  void Abort(absl::Status cause) override;
+
+ private:
+  struct Meeting {
+    Tensor tensor;
+    bool is_dead = false;
+    Receiver receiver;  // set when the receiver came first
+  };
+
+  absl::Mutex mutex_;
+  absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<RendezvousKey, Meeting> meetings_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RENDEZVOUS_RENDEZVOUS_H_

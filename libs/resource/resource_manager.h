@@ -1,0 +1,121 @@
+// ResourceManager: the named resources of one device, or of one session on a
+// device: container -> (type, name) -> Resource.
+//
+// Rules are TensorFlow's (resource_mgr.cc): an empty container means the
+// default one; clearing a missing container is no error.
+#ifndef WEFT_LIBS_RESOURCE_RESOURCE_MANAGER_H_
+#define WEFT_LIBS_RESOURCE_RESOURCE_MANAGER_H_
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/resource/resource.h"
+
+namespace weft {
+
+// INVALID_ARGUMENT unless [A-Za-z0-9.][A-Za-z0-9_./-]*; empty is allowed.
+absl::Status ValidateContainerName(absl::string_view container);
+
+// Thread-safe.
+class ResourceManager {
+ public:
+  explicit ResourceManager(std::string default_container);
+
+  const std::string& default_container() const { return default_container_; }
+
+  // NOT_FOUND "Resource CONTAINER/NAME/TYPE does not exist."
+  template <typename T>
+  absl::StatusOr<std::shared_ptr<T>> Lookup(absl::string_view container,
+                                            absl::string_view name) const;
+
+  // Finds, or makes with `create` and keeps; `create` runs at most once, under
+  // the lock, so it must be short and must not come back here.
+  template <typename T>
+  absl::StatusOr<std::shared_ptr<T>> LookupOrCreate(
+      absl::string_view container, absl::string_view name,
+      absl::FunctionRef<absl::StatusOr<std::shared_ptr<T>>()> create);
+
+  // NOT_FOUND when absent.
+  template <typename T>
+  absl::Status Delete(absl::string_view container, absl::string_view name);
+
+  // Forgets all of a container's resources; an empty name is the default one.
+  void ClearContainer(absl::string_view container);
+  void ClearAll();
+
+  // Grows with every Delete and Clear. A pointer cached with the generation it
+  // was looked up at must be looked up again once that has changed.
+  uint64_t generation() const {
+    return generation_.load(std::memory_order_acquire);
+  }
+
+  struct Entry {
+    std::string container, name, type_name, description;
+  };
+  // Sorted; for tools and tests.
+  std::vector<Entry> List() const;
+
+ private:
+  using Key = std::pair<std::string, std::string>;  // type, name
+  using Container = std::map<Key, std::shared_ptr<Resource>>;
+
+  absl::string_view Resolve(absl::string_view container) const {
+    return container.empty() ? absl::string_view(default_container_)
+                             : container;
+  }
+  std::shared_ptr<Resource> Find(absl::string_view container,
+                                 absl::string_view type,
+                                 absl::string_view name) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  absl::Status NotFound(absl::string_view container, absl::string_view type,
+                        absl::string_view name) const;
+  absl::Status Erase(absl::string_view container, absl::string_view type,
+                     absl::string_view name);
+
+  const std::string default_container_;
+  mutable absl::Mutex mutex_;
+  std::map<std::string, Container, std::less<>> containers_
+      ABSL_GUARDED_BY(mutex_);
+  std::atomic<uint64_t> generation_{1};
+};
+
+template <typename T>
+absl::StatusOr<std::shared_ptr<T>> ResourceManager::Lookup(
+    absl::string_view container, absl::string_view name) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  std::shared_ptr<Resource> found = Find(container, T::kTypeName, name);
+  if (found == nullptr) return NotFound(container, T::kTypeName, name);
+  return std::static_pointer_cast<T>(found);
+}
+
+template <typename T>
+absl::StatusOr<std::shared_ptr<T>> ResourceManager::LookupOrCreate(
+    absl::string_view container, absl::string_view name,
+    absl::FunctionRef<absl::StatusOr<std::shared_ptr<T>>()> create) {
+  absl::MutexLock lock(&mutex_);
+  std::shared_ptr<Resource> found = Find(container, T::kTypeName, name);
+  if (found != nullptr) return std::static_pointer_cast<T>(found);
+  absl::StatusOr<std::shared_ptr<T>> made = create();
+  if (!made.ok()) return made;
+  containers_[std::string(Resolve(container))]
+             [{std::string(T::kTypeName), std::string(name)}] = *made;
+  return made;
+}
+
+template <typename T>
+absl::Status ResourceManager::Delete(absl::string_view container,
+                                     absl::string_view name) {
+  return Erase(container, T::kTypeName, name);
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RESOURCE_RESOURCE_MANAGER_H_

@@ -1,0 +1,94 @@
+// Variable: a tensor that outlives steps, shared by everything that knows its
+// name.
+//
+// A reader of the whole value takes a reference to it, so a read is one moment
+// of the variable and is never torn. A writer changes the value in place when
+// nobody else holds it, and a private copy otherwise. A reader of a part reads
+// under the shared lock and takes no reference, so that it forces no copy.
+// Every writer asks, under the lock, whether its step has been aborted:
+// nothing of an aborted step lands later.
+//
+// Threads: all methods may be called from any thread. Locks of several
+// variables are taken in order of address (UpdateAll).
+#ifndef WEFT_LIBS_RESOURCE_VARIABLE_H_
+#define WEFT_LIBS_RESOURCE_VARIABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "libs/base/cancellation.h"
+#include "libs/resource/resource.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+class Variable : public Resource {
+ public:
+  static constexpr absl::string_view kTypeName = "Var";
+
+  // `name` is for error texts. `shape` is what was declared.
+  Variable(std::string name, DataType dtype, PartialShape shape);
+
+  absl::string_view type_name() const override { return kTypeName; }
+  std::string DebugString() const override;
+
+  const std::string& name() const { return name_; }
+  DataType dtype() const { return dtype_; }
+  const PartialShape& declared_shape() const { return declared_shape_; }
+
+  bool IsInitialized() const;
+  // Grows by one with each change, so equal versions mean equal values.
+  uint64_t version() const;
+  // Bytes that writers had to copy because a reader still held the value.
+  uint64_t bytes_copied_on_write() const;
+
+  // The whole value. FAILED_PRECONDITION "Attempting to use uninitialized
+  // value NAME" before the first Assign.
+  absl::StatusOr<Tensor> Read() const;
+  // The same without waiting: nullopt-like UNAVAILABLE when the lock is held
+  // by a writer. For threads that must not block.
+  absl::StatusOr<Tensor> TryRead() const;
+
+  // Calls `read` with the value under the shared lock; `read` must not keep it.
+  absl::Status ReadPart(
+      absl::FunctionRef<absl::Status(const Tensor& value)> read) const;
+
+  // Replaces the value. INVALID_ARGUMENT when the dtype is another.
+  absl::Status Assign(const Cancellation& step, Tensor value);
+
+  // Calls `update` with the value, alone and writable, under the lock. An error
+  // leaves what `update` did; so updates check their arguments first.
+  absl::Status Update(const Cancellation& step, Allocator& allocator,
+                      absl::FunctionRef<absl::Status(Tensor& value)> update);
+
+  // The same for several variables at once, values in the order given. One
+  // variable must not appear twice.
+  static absl::Status UpdateAll(
+      const Cancellation& step, Allocator& allocator,
+      absl::Span<Variable* const> variables,
+      absl::FunctionRef<absl::Status(absl::Span<Tensor* const> values)> update);
+
+ private:
+  absl::Status Uninitialized() const;
+  // Makes `value_` the only reference to its memory.
+  absl::Status MakeWritable(Allocator& allocator)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string name_;
+  const DataType dtype_;
+  const PartialShape declared_shape_;
+  mutable absl::Mutex mutex_;
+  Tensor value_ ABSL_GUARDED_BY(mutex_);
+  uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t bytes_copied_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RESOURCE_VARIABLE_H_

@@ -1,0 +1,125 @@
+// Buffer: the memory behind tensors, counted by references. Allocator: where it
+// comes from. BufferPool: the Allocator of a process, which keeps what was
+// given back and hands it out again.
+#ifndef WEFT_LIBS_TENSOR_BUFFER_H_
+#define WEFT_LIBS_TENSOR_BUFFER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace weft {
+
+// Memory is 64-byte aligned. Reference counts are thread-safe; the bytes are
+// not synchronised: only a sole owner may write them.
+class Buffer {
+ public:
+  static constexpr size_t kAlignment = 64;
+
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  void* data() const { return data_; }
+  // Bytes asked for, not what the block could hold.
+  size_t size() const { return size_; }
+
+  void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void Unref() {
+    if (references_.load(std::memory_order_acquire) == 1 ||
+        references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      Destroy();
+    }
+  }
+  // True when the caller's reference is the only one, and it may write.
+  bool RefCountIsOne() const {
+    return references_.load(std::memory_order_acquire) == 1;
+  }
+
+ protected:
+  Buffer(void* data, size_t size) : data_(data), size_(size) {}
+  virtual ~Buffer() = default;
+  // Gives the memory back; called once, by the last Unref.
+  virtual void Destroy() = 0;
+
+ private:
+  void* const data_;
+  const size_t size_;
+  std::atomic<int64_t> references_{1};
+};
+
+// Owns one reference; may be null.
+class BufferPtr {
+ public:
+  BufferPtr() = default;
+  // Takes over the reference the caller holds.
+  static BufferPtr Adopt(Buffer* buffer) {
+    BufferPtr result;
+    result.buffer_ = buffer;
+    return result;
+  }
+  BufferPtr(const BufferPtr& other) : buffer_(other.buffer_) {
+    if (buffer_) buffer_->Ref();
+  }
+  BufferPtr(BufferPtr&& other) noexcept
+      : buffer_(std::exchange(other.buffer_, nullptr)) {}
+  BufferPtr& operator=(BufferPtr other) noexcept {
+    std::swap(buffer_, other.buffer_);
+    return *this;
+  }
+  ~BufferPtr() {
+    if (buffer_) buffer_->Unref();
+  }
+  Buffer* get() const { return buffer_; }
+  Buffer* operator->() const { return buffer_; }
+  explicit operator bool() const { return buffer_ != nullptr; }
+
+ private:
+  Buffer* buffer_ = nullptr;
+};
+
+// Thread-safe. Must outlive the buffers it made, unless it says otherwise.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  // Uninitialised memory; null when there is none. 0 bytes is allowed.
+  virtual BufferPtr Allocate(size_t bytes) = 0;
+};
+
+// The C library's heap. Stateless, so it may be used from anywhere.
+Allocator& HeapAllocator();
+
+struct BufferPoolStats {
+  int64_t bytes_in_use = 0;  // handed out now
+  int64_t bytes_kept = 0;    // given back, waiting to be handed out again
+  int64_t peak_bytes_in_use = 0;
+  int64_t allocations = 0;         // calls of Allocate
+  int64_t system_allocations = 0;  // of those, how many went to the system
+};
+
+// Size classes four to the octave; blocks of 2 MiB and more are mapped and
+// advised to use huge pages. Buffers keep the pool's memory alive: a pool may
+// be destroyed before its last buffer.
+class BufferPool : public Allocator {
+ public:
+  struct Options {
+    // What is given back beyond this goes to the system.
+    size_t max_bytes_kept = size_t{1} << 30;
+  };
+  BufferPool();
+  explicit BufferPool(const Options& options);
+  ~BufferPool() override;
+
+  BufferPtr Allocate(size_t bytes) override;
+  BufferPoolStats stats() const;
+
+  class Impl;
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_TENSOR_BUFFER_H_

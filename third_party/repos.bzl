@@ -1,0 +1,146 @@
+"""External repositories made from Debian packages, without a network."""
+
+_CC_TOOLCHAIN = '["@bazel_tools//tools/cpp:toolchain_type"]'
+
+def _offline_rules_cc_impl(rctx):
+    # rules_cc 0.0.4 is newer than Bazel 4.2: use_cpp_toolchain is unknown there.
+    copied = rctx.execute(["cp", "-RL", "/usr/share/bazel/rules/cc/.", "."])
+    if copied.return_code:
+        fail(copied.stderr + " (install bazel-rules-cc; tools/setup.sh does)")
+    for name in ["cc_flags_supplier", "compiler_flag"]:
+        path = "cc/private/rules_impl/%s.bzl" % name
+        text = rctx.read(path)
+        text = text.replace(', "use_cpp_toolchain"', "")
+        rctx.file(path, text.replace("use_cpp_toolchain()", _CC_TOOLCHAIN))
+
+offline_rules_cc = repository_rule(
+    implementation = _offline_rules_cc_impl,
+    local = True,
+)
+
+def _system_library_impl(rctx):
+    # One repository per library, holding only its own headers. A mirror of all
+    # of /usr/include would put -iquote /usr/include on the command line, where
+    # a quoted "limits.h" inside a system header finds the wrong file.
+    for header in rctx.attr.paths:
+        path = rctx.path("/usr/include/" + header)
+        if not path.exists:
+            fail("/usr/include/%s is missing: run tools/setup.sh (package %s)" %
+                 (header, rctx.attr.apt))
+        rctx.symlink(path, "include/" + header)
+    rctx.file("BUILD", """
+cc_library(
+    name = "%s",
+    hdrs = glob(["include/**"]),
+    includes = %s,
+    defines = %s,
+    linkopts = %s,
+    deps = %s,
+    visibility = ["//visibility:public"],
+)
+""" % (
+        rctx.name,
+        repr(["include"] + ["include/" + i for i in rctx.attr.incs]),
+        repr(rctx.attr.defs),
+        repr(rctx.attr.linkopts),
+        repr(rctx.attr.lib_deps),
+    ))
+
+_system_library = repository_rule(
+    implementation = _system_library_impl,
+    local = True,
+    attrs = {
+        "paths": attr.string_list(),
+        "apt": attr.string(),
+        "incs": attr.string_list(),
+        "defs": attr.string_list(),
+        "linkopts": attr.string_list(),
+        "lib_deps": attr.string_list(),
+    },
+)
+
+_ABSL_LIBRARIES = [
+    "flags_parse",
+    "flags_usage",
+    "flags",
+    "flags_internal",
+    "flags_reflection",
+    "flags_marshalling",
+    "flags_commandlineflag",
+    "flags_config",
+    "statusor",
+    "status",
+    "cord",
+    "synchronization",
+    "time",
+    "time_zone",
+    "str_format_internal",
+    "strings",
+    "strings_internal",
+    "raw_hash_set",
+    "hash",
+    "city",
+    "low_level_hash",
+    "throw_delegate",
+    "raw_logging_internal",
+    "base",
+]
+
+def system_repos():
+    """Declares @absl, @eigen, @flatbuffers, @gtest, @protobuf, @spdlog, ..."""
+    _system_library(
+        name = "absl",
+        apt = "libabsl-dev",
+        paths = ["absl"],
+        linkopts = ["-labsl_" + name for name in _ABSL_LIBRARIES] + ["-lpthread"],
+    )
+    _system_library(
+        name = "benchmark",
+        apt = "libbenchmark-dev",
+        paths = ["benchmark"],
+        linkopts = ["-lbenchmark", "-lpthread"],
+    )
+    _system_library(
+        name = "eigen",
+        apt = "libeigen3-dev",
+        paths = ["eigen3"],
+        incs = ["eigen3"],
+    )
+    _system_library(
+        name = "flatbuffers",
+        apt = "libflatbuffers-dev",
+        paths = ["flatbuffers"],
+        linkopts = ["-lflatbuffers"],
+    )
+    _system_library(
+        name = "gtest",
+        apt = "libgmock-dev",
+        paths = ["gtest", "gmock"],
+        linkopts = ["-lgtest", "-lgmock", "-lpthread"],
+    )
+    _system_library(
+        name = "gtest_main",
+        apt = "libgmock-dev",
+        paths = ["gtest"],
+        linkopts = ["-lgmock_main", "-lgtest", "-lgmock", "-lpthread"],
+        lib_deps = ["@gtest"],
+    )
+    _system_library(
+        name = "protobuf",
+        apt = "libprotobuf-dev",
+        paths = ["google"],
+        linkopts = ["-lprotobuf", "-lpthread"],
+    )
+    _system_library(
+        name = "spdlog",
+        apt = "libspdlog-dev",
+        paths = ["spdlog", "fmt"],
+        defs = ["SPDLOG_SHARED_LIB", "SPDLOG_COMPILED_LIB", "SPDLOG_FMT_EXTERNAL"],
+        linkopts = ["-lspdlog", "-lfmt"],
+    )
+    _system_library(
+        name = "zlib",
+        apt = "zlib1g-dev",
+        paths = ["zlib.h", "zconf.h"],
+        linkopts = ["-lz"],
+    )
