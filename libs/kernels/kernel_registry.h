@@ -66,6 +66,8 @@ class KernelRegistry {
   std::vector<const KernelDef*> List() const;
 
  private:
+  absl::Status NoKernel(const Node& node, absl::string_view device_type) const;
+
   absl::flat_hash_map<std::string, std::vector<std::unique_ptr<Registration>>>
       by_op_;
 };

@@ -8,7 +8,9 @@
 #define WEFT_LIBS_RENDEZVOUS_RENDEZVOUS_H_
 
 #include <cstdint>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -65,7 +67,9 @@ class LocalRendezvous : public Rendezvous {
   struct Meeting {
     Tensor tensor;
     bool is_dead = false;
-    Receiver receiver;  // set when the receiver came first
+    bool sent = false;
+    bool received = false;
+    Receiver receiver;  // set while the receiver waits
   };
 
   absl::Mutex mutex_;

@@ -1,0 +1,92 @@
+#include "libs/resource/resource_manager.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace weft {
+namespace {
+
+bool MayBegin(char c) { return absl::ascii_isalnum(c) || c == '.'; }
+
+bool MayFollow(char c) {
+  return MayBegin(c) || c == '_' || c == '/' || c == '-';
+}
+
+}  // namespace
+
+absl::Status ValidateContainerName(absl::string_view container) {
+  bool valid = container.empty() || MayBegin(container[0]);
+  for (char c : container) valid = valid && MayFollow(c);
+  if (valid) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "container contains invalid characters: '", container,
+      "'; a name is a letter, digit or '.', then letters, digits and '._/-'"));
+}
+
+ResourceManager::ResourceManager(std::string default_container)
+    : default_container_(std::move(default_container)) {}
+
+std::shared_ptr<Resource> ResourceManager::Find(absl::string_view container,
+                                                absl::string_view type,
+                                                absl::string_view name) const {
+  auto found = containers_.find(Resolve(container));
+  if (found == containers_.end()) return nullptr;
+  auto entry = found->second.find(Key(type, name));
+  return entry == found->second.end() ? nullptr : entry->second;
+}
+
+absl::Status ResourceManager::NotFound(absl::string_view container,
+                                       absl::string_view type,
+                                       absl::string_view name) const {
+  return absl::NotFoundError(absl::StrCat("Resource ", Resolve(container), "/",
+                                          name, "/", type, " does not exist."));
+}
+
+// Resources are destroyed after the lock is gone: a destructor may be long.
+absl::Status ResourceManager::Erase(absl::string_view container,
+                                    absl::string_view type,
+                                    absl::string_view name) {
+  std::shared_ptr<Resource> erased;
+  absl::MutexLock lock(&mutex_);
+  auto found = containers_.find(Resolve(container));
+  if (found == containers_.end()) return NotFound(container, type, name);
+  auto entry = found->second.find(Key(type, name));
+  if (entry == found->second.end()) return NotFound(container, type, name);
+  erased = std::move(entry->second);
+  found->second.erase(entry);
+  generation_.fetch_add(1, std::memory_order_acq_rel);
+  return absl::OkStatus();
+}
+
+void ResourceManager::ClearContainer(absl::string_view container) {
+  Container cleared;
+  absl::MutexLock lock(&mutex_);
+  auto found = containers_.find(Resolve(container));
+  if (found == containers_.end()) return;
+  cleared = std::move(found->second);
+  containers_.erase(found);
+  generation_.fetch_add(1, std::memory_order_acq_rel);
+}
+
+void ResourceManager::ClearAll() {
+  std::map<std::string, Container, std::less<>> cleared;
+  absl::MutexLock lock(&mutex_);
+  cleared.swap(containers_);
+  generation_.fetch_add(1, std::memory_order_acq_rel);
+}
+
+std::vector<ResourceManager::Entry> ResourceManager::List() const {
+  std::vector<Entry> entries;
+  absl::ReaderMutexLock lock(&mutex_);
+  for (const auto& [container, resources] : containers_) {
+    for (const auto& [key, resource] : resources) {
+      entries.push_back(
+          {container, key.second, key.first, resource->DebugString()});
+    }
+  }
+  return entries;
+}
+
+}  // namespace weft
