@@ -21,6 +21,15 @@ def weft_test(name, size = "small", deps = [], **kwargs):
         **kwargs
     )
 
+def weft_py_test(name, size = "small", deps = [], **kwargs):
+    """A unittest program that ends with xml_unittest.main()."""
+    native.py_test(
+        name = name,
+        size = size,
+        deps = deps + ["//tools:xml_unittest"],
+        **kwargs
+    )
+
 def weft_binary(name, **kwargs):
     """A program. opens dlopen'ed libraries, hence -ldl."""
     kwargs.setdefault("visibility", ["//visibility:public"])

@@ -1,0 +1,114 @@
+#!/bin/bash
+# Installs the Debian packages Weft is built from. Safe to run again: it looks
+# first and asks apt only for what is missing.
+#
+#   tools/setup.sh [PACKAGE...]    packages wanted on top of the list below
+set -euo pipefail
+
+# What the build cannot do without.
+REQUIRED=(
+  build-essential git ca-certificates python3
+  # Bazel, and the rules it would otherwise download.
+  bazel-bootstrap bazel-rules-cc bazel-rules-java bazel-rules-proto
+  bazel-skylib
+  # Libraries and the generators that belong to them.
+  libabsl-dev libspdlog-dev libeigen3-dev zlib1g-dev
+  libprotobuf-dev protobuf-compiler
+  libflatbuffers-dev flatbuffers-compiler
+  libzmq3-dev cppzmq-dev libleveldb-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+  # What tests and examples read, and what checks the format.
+  dataset-fashion-mnist clang-format-14
+)
+# Better with them: a BLAS, which Weft looks for when it runs.
+OPTIONAL=(libopenblas0-pthread)
+
+say() { echo "setup: $*"; }
+fail() {
+  echo "setup: FAILED: $1" >&2
+  shift
+  for line in "$@"; do echo "setup:   $line" >&2; done
+  exit 1
+}
+
+missing() {  # prints those of its arguments that are not installed
+  local package
+  for package in "$@"; do
+    [[ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" \
+      == installed ]] || echo "$package"
+  done
+}
+
+as_root() {
+  if [[ $(id -u) == 0 ]]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    fail "installing packages needs root, and there is no sudo" \
+      "as root, run: apt-get install ${wanted[*]}"
+  fi
+}
+
+install() { # --no-install-recommends keeps a bare machine bare
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes \
+    --no-install-recommends -o DPkg::Lock::Timeout=300 \
+    -o Dpkg::Use-Pty=0 "$@"
+}
+
+refresh_lists() {
+  say "fetching the package lists (apt-get update)"
+  as_root apt-get update || fail "apt-get update" \
+    "is this machine connected, and are /etc/apt's sources right?"
+}
+
+lists_know() { # all the packages given
+  local package
+  for package in "$@"; do
+    [[ -n "$(apt-cache show "$package" 2>/dev/null)" ]] || return 1
+  done
+}
+
+for tool in apt-get dpkg-query; do
+  command -v "$tool" >/dev/null || fail "there is no $tool here" \
+    "Weft builds on Debian 12 (bookworm) from Debian's own packages."
+done
+
+mapfile -t wanted < <(missing "${REQUIRED[@]}" "$@")
+mapfile -t optional < <(missing "${OPTIONAL[@]}")
+if [[ ${#wanted[@]} == 0 && ${#optional[@]} == 0 ]]; then
+  say "everything is installed"
+  exit 0
+fi
+
+refreshed=no
+if ! lists_know "${wanted[@]}" "${optional[@]}"; then
+  refresh_lists
+  refreshed=yes
+fi
+
+if [[ ${#wanted[@]} != 0 ]]; then
+  say "installing ${#wanted[@]} packages and what they need: ${wanted[*]}"
+  [[ -e /proc/self/stat ]] || fail "/proc is not mounted" \
+    "Java, which Bazel runs on, cannot be installed without it." \
+    "run: mount -t proc proc /proc"
+  # Images without manual pages lack a folder that Java's package links into.
+  [[ -d /usr/share/man/man1 ]] || as_root mkdir -p /usr/share/man/man1
+  if ! install "${wanted[@]}"; then
+    # Old lists name versions that are no longer served.
+    [[ $refreshed == no ]] && refresh_lists
+    install "${wanted[@]}" ||
+      fail "apt-get install ${wanted[*]}" \
+        "apt's own message is above; running this again resumes the work."
+  fi
+  mapfile -t wanted < <(missing "${wanted[@]}")
+  [[ ${#wanted[@]} == 0 ]] ||
+    fail "still not installed after apt-get succeeded: ${wanted[*]}"
+fi
+
+if [[ ${#optional[@]} != 0 ]]; then
+  say "installing, if it can be had: ${optional[*]}"
+  install "${optional[@]}" ||
+    say "going on without ${optional[*]}: own code does the work, slower"
+fi
+say "everything is installed"

@@ -1,0 +1,30 @@
+#!/bin/bash
+# Installs what is missing, builds, runs the tests and counts their cases. The
+# last line is "N passed, N failed" (", N skipped"); anything but success of all
+# of them, or no case at all, exits non-zero.
+#
+#   tools/test.sh [BAZEL OPTION or TARGET...]     default target: //...
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tools/setup.sh
+
+targets=(//...)
+for argument in "$@"; do
+  [[ $argument == //* ]] && targets=()
+done
+
+# Bazel follows these links into another checkout's output when it was moved.
+find . -maxdepth 1 -type l -name 'bazel-*' -delete
+
+events=$(mktemp)
+trap 'rm -f "$events"' EXIT
+echo "test: building and running; the first time takes minutes"
+built=0
+bazel test --keep_going --build_event_json_file="$events" \
+  "$@" "${targets[@]}" || built=$?
+
+counted=0
+python3 tools/count_tests.py "$events" || counted=$?
+# Bazel may fail where no case did; the reason is in its output above.
+[[ $built == 0 ]] || exit "$built"
+exit "$counted"
