@@ -8,8 +8,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <thread>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
@@ -26,7 +27,8 @@ class Cancellation {
   Cancellation& operator=(const Cancellation&) = delete;
 
   // The first call wins: its cause (an error) is kept and every registered
-  // callback runs once with it before the call returns. Later calls do nothing.
+  // callback runs once with it, in the order of registration, before the call
+  // returns. Later calls do nothing.
   void Cancel(absl::Status cause);
 
   // Cheap: one relaxed load, so kernels may ask often.
@@ -41,18 +43,24 @@ class Cancellation {
   // cancelled: the caller then handles the cancellation itself.
   Token Register(Callback callback);
 
-  // After it returns, the callback has run, or never will. Waits for a callback
-  // that is running; so never call it holding a lock that the callback takes.
-  // True if the callback never ran.
+  // After it returns, the callback has run, or never will. Waits for the
+  // callback if it is running; so never call it holding a lock that the
+  // callback takes. A callback may deregister itself. True if the callback
+  // never ran.
   bool Deregister(Token token);
 
  private:
+  // Runs the oldest callback not yet run; false when there was none.
+  bool RunNextCallback(const absl::Status& cause);
+
   std::atomic<bool> cancelled_{false};
   mutable absl::Mutex mutex_;
   absl::Status cause_ ABSL_GUARDED_BY(mutex_);
-  bool callbacks_done_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread::id canceller_ ABSL_GUARDED_BY(mutex_);
+  Token running_ ABSL_GUARDED_BY(mutex_) = 0;  // its callback runs now; 0: none
   Token next_token_ ABSL_GUARDED_BY(mutex_) = 1;
-  absl::flat_hash_map<Token, Callback> callbacks_ ABSL_GUARDED_BY(mutex_);
+  // Ordered, so that a simulated run repeats exactly.
+  absl::btree_map<Token, Callback> callbacks_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

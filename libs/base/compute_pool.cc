@@ -1,0 +1,160 @@
+#include "libs/base/compute_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/futex.h"
+#include "libs/base/thread_name.h"
+
+namespace weft {
+namespace {
+
+// About 4 us of searching before a worker sleeps.
+constexpr int kSearchSpins = 100;
+
+// Which pool's worker this thread is. The one thread_local of the room: a
+// thread belongs to at most one pool for all its life.
+struct CurrentWorker {
+  const void* pool = nullptr;
+  int index = -1;
+};
+thread_local CurrentWorker current_worker;
+
+}  // namespace
+
+ComputePool::ComputePool(int num_threads, absl::string_view name,
+                         WorkCount& count)
+    : count_(count) {
+  for (int i = 0; i < num_threads; ++i) {
+    workers_.push_back(std::make_unique<Worker>());
+  }
+  for (int i = 0; i < num_threads; ++i) {
+    workers_[i]->thread =
+        std::thread([this, i, thread_name = absl::StrCat(name, "/c", i)] {
+          SetThreadName(thread_name);
+          Run(i);
+        });
+  }
+}
+
+ComputePool::~ComputePool() {
+  stopping_.store(true);
+  for (auto& worker : workers_) {
+    worker->wake.store(1);
+    FutexWake(worker->wake, 1);
+  }
+  for (auto& worker : workers_) worker->thread.join();
+}
+
+int ComputePool::OwnQueue() const {
+  return current_worker.pool == this ? current_worker.index : -1;
+}
+
+void ComputePool::Schedule(Scheduler::Closure closure) {
+  count_.Add();
+  int index = OwnQueue();
+  if (index < 0) {
+    index = static_cast<int>(
+        next_queue_.fetch_add(1, std::memory_order_relaxed) % workers_.size());
+  }
+  {
+    Worker& worker = *workers_[index];
+    absl::MutexLock lock(&worker.mutex);
+    worker.queue.Push(std::move(closure));
+  }
+  // Pairs with Sleep: either we see the worker searching or sleeping, or it
+  // sees our closure. Hence sequentially consistent.
+  num_queued_.fetch_add(1);
+  if (num_searching_.load() == 0 && num_sleeping_.load() > 0) WakeOne();
+}
+
+void ComputePool::Run(int index) {
+  current_worker = {this, index};
+  while (RunOne(index) || FindWork(index)) {
+  }
+}
+
+bool ComputePool::RunOne(int index) {
+  Scheduler::Closure closure;
+  if (!Take(index, &closure)) return false;
+  closure();
+  closure = nullptr;  // what it holds may schedule more
+  count_.Finish();
+  return true;
+}
+
+bool ComputePool::Take(int index, Scheduler::Closure* closure) {
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    if (num_queued_.load(std::memory_order_relaxed) <= 0 && i > 0) break;
+    Worker& victim = *workers_[(index + i) % workers_.size()];
+    absl::MutexLock lock(&victim.mutex);
+    if (victim.queue.empty()) continue;
+    *closure = victim.queue.Pop();
+    num_queued_.fetch_sub(1, std::memory_order_relaxed);
+    return true;
+  }
+  return false;
+}
+
+bool ComputePool::FindWork(int index) {
+  num_searching_.fetch_add(1);
+  const bool found = Search();
+  if (found) {
+    // Schedule relied on our search; what we leave needs another worker.
+    const bool last = num_searching_.fetch_sub(1) == 1;
+    if (last && num_queued_.load() > 1) WakeOne();
+    return true;
+  }
+  if (stopping_.load()) {
+    num_searching_.fetch_sub(1);
+    return false;
+  }
+  Sleep(index);
+  return true;
+}
+
+bool ComputePool::Search() {
+  for (int i = 0; i < kSearchSpins; ++i) {
+    if (num_queued_.load(std::memory_order_relaxed) > 0) return true;
+    if (stopping_.load(std::memory_order_relaxed)) break;
+    SpinPause();
+  }
+  return num_queued_.load() > 0;
+}
+
+void ComputePool::Sleep(int index) {
+  Worker& self = *workers_[index];
+  {
+    absl::MutexLock lock(&sleepers_mutex_);
+    sleepers_.push_back(index);
+    num_sleeping_.fetch_add(1);
+  }
+  num_searching_.fetch_sub(1);
+  const bool stay = num_queued_.load() <= 0;
+  while (stay && !stopping_.load() && self.wake.load() == 0) {
+    FutexWait(self.wake, 0);
+  }
+  absl::MutexLock lock(&sleepers_mutex_);
+  auto it = std::find(sleepers_.begin(), sleepers_.end(), index);
+  if (it != sleepers_.end()) {
+    sleepers_.erase(it);
+    num_sleeping_.fetch_sub(1);
+  }
+  self.wake.store(0);
+}
+
+void ComputePool::WakeOne() {
+  Worker* sleeper = nullptr;
+  {
+    absl::MutexLock lock(&sleepers_mutex_);
+    if (sleepers_.empty()) return;
+    sleeper = workers_[sleepers_.back()].get();
+    sleepers_.pop_back();
+    num_sleeping_.fetch_sub(1);
+    sleeper->wake.store(1);
+  }
+  FutexWake(sleeper->wake, 1);
+}
+
+}  // namespace weft

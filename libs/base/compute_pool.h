@@ -1,0 +1,77 @@
+// ComputePool: a fixed number of threads, each with a queue of its own, that
+// steal from each other. For work that does not block.
+//
+// A closure scheduled by a worker goes to that worker's queue, any other to the
+// queues in turn. Queues are first in, first out, so nothing starves. A worker
+// without work searches all queues for some microseconds, then sleeps on a word
+// of its own; scheduling wakes a sleeper only when nobody searches.
+//
+// Threads: Schedule from any; the destructor joins after everything scheduled
+// has run.
+#ifndef WEFT_LIBS_BASE_COMPUTE_POOL_H_
+#define WEFT_LIBS_BASE_COMPUTE_POOL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/closure_queue.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/work_count.h"
+
+namespace weft {
+
+class ComputePool {
+ public:
+  // Counts every closure in `count`, which outlives the pool.
+  ComputePool(int num_threads, absl::string_view name, WorkCount& count);
+  ~ComputePool();
+
+  void Schedule(Scheduler::Closure closure);
+
+  int num_threads() const { return static_cast<int>(workers_.size()); }
+
+  // Workers that have nothing to do now: a hint.
+  int num_idle() const {
+    return num_sleeping_.load(std::memory_order_relaxed) +
+           num_searching_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  struct Worker {
+    absl::Mutex mutex;
+    ClosureQueue queue ABSL_GUARDED_BY(mutex);
+    // 1: to be woken. Its own cache line: sleepers must not slow others.
+    alignas(64) std::atomic<uint32_t> wake{0};
+    std::thread thread;
+  };
+
+  void Run(int index);
+  bool RunOne(int index);
+  bool Take(int index, Scheduler::Closure* closure);
+  // True when there may be work, false when the pool stops.
+  bool FindWork(int index);
+  bool Search();
+  void Sleep(int index);
+  void WakeOne();
+  int OwnQueue() const;  // of the calling thread; -1 outside the pool
+
+  WorkCount& count_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::atomic<int64_t> num_queued_{0};
+  std::atomic<int> num_searching_{0};
+  std::atomic<int> num_sleeping_{0};
+  std::atomic<uint32_t> next_queue_{0};
+  std::atomic<bool> stopping_{false};
+  absl::Mutex sleepers_mutex_;
+  std::vector<int> sleepers_ ABSL_GUARDED_BY(sleepers_mutex_);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_BASE_COMPUTE_POOL_H_

@@ -1,0 +1,29 @@
+#include "libs/base/futex.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace weft {
+
+static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+
+void FutexWait(std::atomic<uint32_t>& word, uint32_t expected,
+               absl::Duration timeout) {
+  timespec relative = absl::ToTimespec(timeout);
+  const bool bounded = timeout < absl::Hours(24 * 365);
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected,
+          bounded ? &relative : nullptr, nullptr, 0);
+}
+
+void FutexWake(std::atomic<uint32_t>& word, int count) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+}
+
+void SpinPause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace weft

@@ -1,0 +1,11 @@
+#include "libs/base/thread_name.h"
+
+#include <pthread.h>
+
+namespace weft {
+
+void SetThreadName(const std::string& name) {
+  pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+}
+
+}  // namespace weft

@@ -1,0 +1,14 @@
+// The name that debuggers and top show for a thread.
+#ifndef WEFT_LIBS_BASE_THREAD_NAME_H_
+#define WEFT_LIBS_BASE_THREAD_NAME_H_
+
+#include <string>
+
+namespace weft {
+
+// Of the calling thread; Linux keeps the first 15 bytes.
+void SetThreadName(const std::string& name);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_BASE_THREAD_NAME_H_

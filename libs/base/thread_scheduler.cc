@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <atomic>
+#include <climits>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "libs/base/blocking_pool.h"
+#include "libs/base/clock.h"
+#include "libs/base/compute_pool.h"
+#include "libs/base/futex.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/thread_event.h"
+#include "libs/base/timer_thread.h"
+#include "libs/base/work_count.h"
+
+namespace weft {
+namespace {
+
+// One ParallelFor: its ranges are claimed by counting up. A helper that comes
+// when all are claimed touches nothing but this object, which it shares.
+class SharedLoop {
+ public:
+  using Work = std::function<void(int64_t, int64_t)>;
+
+  SharedLoop(int64_t total, int64_t num_ranges, const Work& work)
+      : size_(total / num_ranges),
+        larger_ranges_(total % num_ranges),
+        num_ranges_(num_ranges),
+        work_(work) {}
+
+  void RunClaims() {
+    int64_t range;
+    while ((range = next_.fetch_add(1, std::memory_order_relaxed)) <
+           num_ranges_) {
+      work_(Begin(range), Begin(range + 1));
+      if (num_done_.fetch_add(1, std::memory_order_acq_rel) + 1 ==
+          num_ranges_) {
+        Finish();
+      }
+    }
+  }
+
+  // All ranges are claimed: waits only for those that run at this moment.
+  void Wait() {
+    for (int i = 0; i < kSpins && !IsDone(); ++i) SpinPause();
+    while (!IsDone()) FutexWait(done_, 0);
+  }
+
+ private:
+  static constexpr int kSpins = 200;
+
+  int64_t Begin(int64_t range) const {
+    return range * size_ + std::min(range, larger_ranges_);
+  }
+  bool IsDone() const { return done_.load(std::memory_order_acquire) != 0; }
+  void Finish() {
+    done_.store(1, std::memory_order_release);
+    FutexWake(done_, INT_MAX);
+  }
+
+  const int64_t size_;
+  const int64_t larger_ranges_;  // the first ones are longer by one
+  const int64_t num_ranges_;
+  const Work& work_;
+  std::atomic<int64_t> next_{0};
+  std::atomic<int64_t> num_done_{0};
+  std::atomic<uint32_t> done_{0};
+};
+
+// Ranges per thread: more than one evens out threads that come late.
+constexpr int64_t kRangesPerThread = 4;
+
+int NumComputeThreads(const ThreadSchedulerOptions& options) {
+  if (options.compute_threads > 0) return options.compute_threads;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+class ThreadScheduler : public Scheduler {
+ public:
+  ThreadScheduler(const Clock& clock, const ThreadSchedulerOptions& options)
+      : clock_(clock),
+        compute_(NumComputeThreads(options), options.name, unfinished_),
+        blocking_(options.max_blocking_threads, options.name, unfinished_),
+        timers_(std::make_unique<TimerThread>(
+            clock, options.name, [this](Closure due) {
+              Schedule(Pool::kCompute, std::move(due));
+            })) {}
+
+  // Work may schedule more work in either pool, so both run until none is left.
+  ~ThreadScheduler() override {
+    timers_.reset();
+    unfinished_.WaitForZero();
+  }
+
+  void Schedule(Pool pool, Closure closure) override {
+    if (pool == Pool::kCompute) {
+      compute_.Schedule(std::move(closure));
+    } else {
+      blocking_.Schedule(std::move(closure));
+    }
+  }
+
+  TimerId ScheduleAt(absl::Time when, Closure closure) override {
+    return timers_->Add(when, std::move(closure));
+  }
+  bool CancelTimer(TimerId id) override { return timers_->Cancel(id); }
+
+  std::unique_ptr<Event> NewEvent() override {
+    return std::make_unique<ThreadEvent>(clock_);
+  }
+
+  void ParallelFor(int64_t total, int64_t min_range,
+                   const std::function<void(int64_t, int64_t)>& work) override;
+
+  int num_compute_threads() const override { return compute_.num_threads(); }
+  const Clock& clock() const override { return clock_; }
+
+ private:
+  const Clock& clock_;
+  WorkCount unfinished_;
+  ComputePool compute_;
+  BlockingPool blocking_;
+  std::unique_ptr<TimerThread> timers_;
+};
+
+void ThreadScheduler::ParallelFor(
+    int64_t total, int64_t min_range,
+    const std::function<void(int64_t, int64_t)>& work) {
+  if (total <= 0) return;
+  const int64_t num_ranges =
+      std::min(total / std::max<int64_t>(1, min_range),
+               kRangesPerThread * compute_.num_threads());
+  const int64_t helpers =
+      std::min<int64_t>(num_ranges - 1, compute_.num_idle());
+  if (helpers <= 0) {
+    work(0, total);
+    return;
+  }
+  auto loop = std::make_shared<SharedLoop>(total, num_ranges, work);
+  for (int64_t i = 0; i < helpers; ++i) {
+    compute_.Schedule([loop] { loop->RunClaims(); });
+  }
+  loop->RunClaims();
+  loop->Wait();
+}
+
+}  // namespace
+
+std::unique_ptr<Scheduler> NewThreadScheduler(const Clock& clock,
+                                              ThreadSchedulerOptions options) {
+  return std::make_unique<ThreadScheduler>(clock, options);
+}
+
+}  // namespace weft

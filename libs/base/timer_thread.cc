@@ -1,0 +1,73 @@
+#include "libs/base/timer_thread.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
+#include "libs/base/thread_name.h"
+
+namespace weft {
+
+TimerThread::TimerThread(const Clock& clock, absl::string_view name,
+                         Deliver deliver)
+    : clock_(clock), deliver_(std::move(deliver)) {
+  thread_ = std::thread([this, thread_name = absl::StrCat(name, "/timer")] {
+    SetThreadName(thread_name);
+    Run();
+  });
+}
+
+TimerThread::~TimerThread() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.Signal();
+  }
+  thread_.join();
+}
+
+Scheduler::TimerId TimerThread::Add(absl::Time when,
+                                    Scheduler::Closure closure) {
+  absl::MutexLock lock(&mutex_);
+  const Scheduler::TimerId id = next_id_++;
+  times_.emplace(id, when);
+  auto it = timers_.emplace(Key(when, id), std::move(closure)).first;
+  if (it == timers_.begin()) changed_.Signal();
+  return id;
+}
+
+bool TimerThread::Cancel(Scheduler::TimerId id) {
+  Scheduler::Closure dropped;  // destroyed after the lock is released
+  absl::MutexLock lock(&mutex_);
+  auto time = times_.find(id);
+  if (time == times_.end()) return false;
+  auto timer = timers_.find(Key(time->second, id));
+  dropped = std::move(timer->second);
+  timers_.erase(timer);
+  times_.erase(time);
+  return true;
+}
+
+void TimerThread::Run() {
+  absl::MutexLock lock(&mutex_);
+  while (!stopping_) {
+    if (timers_.empty()) {
+      changed_.Wait(&mutex_);
+      continue;
+    }
+    auto first = timers_.begin();
+    const absl::Duration left = first->first.first - clock_.Now();
+    if (left > absl::ZeroDuration()) {
+      changed_.WaitWithTimeout(&mutex_, left);
+      continue;
+    }
+    Scheduler::Closure due = std::move(first->second);
+    times_.erase(first->first.second);
+    timers_.erase(first);
+    mutex_.Unlock();
+    deliver_(std::move(due));
+    mutex_.Lock();
+  }
+}
+
+}  // namespace weft
