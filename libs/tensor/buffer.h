@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 
 namespace weft {
@@ -93,6 +92,7 @@ Allocator& HeapAllocator();
 struct BufferPoolStats {
   int64_t bytes_in_use = 0;  // handed out now
   int64_t bytes_kept = 0;    // given back, waiting to be handed out again
+  // Exact for blocks above 64 KiB; small ones may add 64 KiB for each shard.
   int64_t peak_bytes_in_use = 0;
   int64_t allocations = 0;         // calls of Allocate
   int64_t system_allocations = 0;  // of those, how many went to the system
@@ -109,6 +109,8 @@ class BufferPool : public Allocator {
   };
   BufferPool();
   explicit BufferPool(const Options& options);
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
   ~BufferPool() override;
 
   BufferPtr Allocate(size_t bytes) override;
@@ -117,7 +119,7 @@ class BufferPool : public Allocator {
   class Impl;
 
  private:
-  std::shared_ptr<Impl> impl_;
+  Impl* const impl_;  // outlives the pool until the last buffer is gone
 };
 
 }  // namespace weft

@@ -28,7 +28,8 @@ class TensorShape {
   explicit TensorShape(absl::Span<const int64_t> dims);
 
   // INVALID_ARGUMENT for a negative size, a rank above kMaxRank, or more than
-  // 2^63 - 1 elements. For shapes that come from outside.
+  // 2^63 - 1 elements (counting a size of 0 as 1, so that no stride overflows).
+  // For shapes that come from outside.
   static absl::StatusOr<TensorShape> Create(absl::Span<const int64_t> dims);
 
   int rank() const { return static_cast<int>(dims_.size()); }

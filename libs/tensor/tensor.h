@@ -11,7 +11,6 @@
 #include <cassert>
 #include <initializer_list>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -75,12 +74,14 @@ class Tensor {
   template <typename T>
   absl::Span<const T> flat() const {
     CheckType(DataTypeOf<T>::value);
-    return {static_cast<const T*>(data_), static_cast<size_t>(num_elements())};
+    return absl::Span<const T>(static_cast<const T*>(data_),
+                               static_cast<size_t>(num_elements()));
   }
   template <typename T>
   absl::Span<T> mutable_flat() {
     CheckType(DataTypeOf<T>::value);
-    return {static_cast<T*>(data_), static_cast<size_t>(num_elements())};
+    return absl::Span<T>(static_cast<T*>(data_),
+                         static_cast<size_t>(num_elements()));
   }
   // REQUIRES: exactly one element.
   template <typename T>

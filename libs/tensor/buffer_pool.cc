@@ -1,0 +1,347 @@
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#include "libs/tensor/buffer.h"
+#include "libs/tensor/size_class.h"
+
+namespace weft {
+namespace {
+
+using internal::kNumSizeClasses;
+using internal::SizeClassOf;
+using internal::SizeOfClass;
+
+constexpr size_t kHeader = Buffer::kAlignment;
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kMappedBytes = kHugePage;
+// Larger blocks are kept in one place: who fills 32 KiB is too slow to contend
+// for its lock.
+constexpr size_t kLargestSharded = size_t{32} << 10;
+
+// Held for a few instructions; nobody sleeps or calls out holding it.
+class SpinLock {
+ public:
+  void lock() {
+    while (locked_.exchange(true, std::memory_order_acquire)) {
+      while (locked_.load(std::memory_order_relaxed)) __builtin_ia32_pause();
+    }
+  }
+  void unlock() { locked_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> locked_{false};
+};
+
+// What a block's header holds while the block waits. The data follows it,
+// except that of mapped blocks.
+struct FreeBlock {
+  FreeBlock* next;
+  void* data;
+  int size_class;
+};
+
+size_t MappedSize(int size_class) {
+  return (SizeOfClass(size_class) + kHugePage - 1) & ~(kHugePage - 1);
+}
+
+void* MapHuge(size_t bytes) {
+  // One huge page too many, then what lies outside the alignment is cut off.
+  const size_t reserved = bytes + kHugePage;
+  void* address = mmap(nullptr, reserved, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (address == MAP_FAILED) return nullptr;
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(address);
+  const uintptr_t data = (begin + kHugePage - 1) & ~(kHugePage - 1);
+  const uintptr_t tail = begin + reserved - (data + bytes);
+  if (data > begin) munmap(address, data - begin);
+  if (tail > 0) munmap(reinterpret_cast<void*>(data + bytes), tail);
+  void* result = reinterpret_cast<void*>(data);
+  madvise(result, bytes, MADV_HUGEPAGE);  // advice: no matter if refused
+  return result;
+}
+
+// Null when the system has no memory.
+FreeBlock* NewBlock(int size_class) {
+  const size_t bytes = SizeOfClass(size_class);
+  const bool mapped = bytes >= kMappedBytes;
+  void* header =
+      std::aligned_alloc(Buffer::kAlignment, kHeader + (mapped ? 0 : bytes));
+  if (header == nullptr) return nullptr;
+  void* data = mapped ? MapHuge(MappedSize(size_class))
+                      : static_cast<char*>(header) + kHeader;
+  if (data == nullptr) {
+    std::free(header);
+    return nullptr;
+  }
+  return new (header) FreeBlock{nullptr, data, size_class};
+}
+
+void DeleteBlocks(FreeBlock* block) {
+  while (block != nullptr) {
+    FreeBlock* next = block->next;
+    if (SizeOfClass(block->size_class) >= kMappedBytes) {
+      munmap(block->data, MappedSize(block->size_class));
+    }
+    std::free(block);
+    block = next;
+  }
+}
+
+// One lock's worth of waiting blocks and of the numbers. A buffer may be given
+// back to another shard than it came from, so only sums over all mean anything.
+struct alignas(64) Shard {
+  SpinLock lock;
+  bool closed = false;
+  int64_t live = 0;
+  int64_t allocations = 0;
+  int64_t system_allocations = 0;
+  // Written under the lock; atomic because they are also read without it.
+  std::atomic<int64_t> bytes_in_use{0};
+  std::atomic<int64_t> bytes_kept{0};
+  FreeBlock* waiting[kNumSizeClasses] = {};
+
+  FreeBlock* Pop(int size_class) {
+    FreeBlock* block = waiting[size_class];
+    if (block == nullptr) return nullptr;
+    waiting[size_class] = block->next;
+    Add(bytes_kept, -static_cast<int64_t>(SizeOfClass(size_class)));
+    return block;
+  }
+  void Push(FreeBlock* block) {
+    block->next = waiting[block->size_class];
+    waiting[block->size_class] = block;
+    Add(bytes_kept, static_cast<int64_t>(SizeOfClass(block->size_class)));
+  }
+  // Takes blocks out, the largest first, until at most `limit` bytes are kept.
+  FreeBlock* Evict(int64_t limit) {
+    FreeBlock* evicted = nullptr;
+    for (int c = kNumSizeClasses - 1; c >= 0 && bytes_kept > limit;) {
+      FreeBlock* block = Pop(c);
+      if (block == nullptr) {
+        --c;
+        continue;
+      }
+      block->next = evicted;
+      evicted = block;
+    }
+    return evicted;
+  }
+  // Cheaper than fetch_add, and enough under the lock.
+  static void Add(std::atomic<int64_t>& number, int64_t amount) {
+    number.store(number.load(std::memory_order_relaxed) + amount,
+                 std::memory_order_relaxed);
+  }
+};
+
+}  // namespace
+
+// Small blocks wait in shards that threads pick by their identity, so two
+// threads seldom want one lock; large ones in a central shard. An allocation
+// touches no memory that all threads write.
+//
+// Life: the pool owns its Impl until it closes it. Closing takes all locks and
+// counts the live buffers; from then on each buffer given back is freed, and
+// the last one frees the Impl.
+class BufferPool::Impl {
+ public:
+  explicit Impl(const Options& options)
+      : central_limit_(Clamp(options.max_bytes_kept / 8 * 7)),
+        shard_limit_(Clamp(options.max_bytes_kept / 8 / kShards)) {}
+
+  BufferPtr Allocate(size_t bytes);
+  void GiveBack(FreeBlock* block, size_t bytes);
+  BufferPoolStats Stats();
+  void Close();
+
+ private:
+  static constexpr int kShards = 8;
+  static constexpr int kCentral = kShards;
+
+  static int64_t Clamp(size_t bytes) {
+    return static_cast<int64_t>(std::min(bytes, internal::kMaxBufferBytes));
+  }
+  // Top bits of a hash of the thread's own address.
+  static int ShardOfThisThread() {
+    const auto thread = reinterpret_cast<uintptr_t>(__builtin_thread_pointer());
+    return static_cast<int>((thread * 0x9e3779b97f4a7c15u) >> 61);
+  }
+  static int HomeOf(int size_class) {
+    return SizeOfClass(size_class) > kLargestSharded ? kCentral
+                                                     : ShardOfThisThread();
+  }
+  void Count(Shard& home, size_t bytes);
+  FreeBlock* TakeElsewhere(int home, int size_class);
+  FreeBlock* NewFromSystem(int size_class);
+  void UpdatePeak();
+  void ReleaseKept();
+  void LastOutDeletes() {
+    if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  const int64_t central_limit_;
+  const int64_t shard_limit_;
+  std::atomic<int64_t> peak_{0};
+  std::atomic<int64_t> remaining_{0};  // live buffers, once closed
+  Shard shards_[kShards + 1];
+};
+
+namespace {
+
+class PoolBuffer final : public Buffer {
+ public:
+  PoolBuffer(void* data, size_t size, BufferPool::Impl* impl, int size_class)
+      : Buffer(data, size), impl_(impl), size_class_(size_class) {}
+
+ private:
+  void Destroy() override {
+    BufferPool::Impl* impl = impl_;
+    const FreeBlock block{nullptr, data(), size_class_};
+    const size_t bytes = size();
+    void* header = this;
+    this->~PoolBuffer();
+    impl->GiveBack(new (header) FreeBlock(block), bytes);
+  }
+
+  BufferPool::Impl* const impl_;
+  const int size_class_;
+};
+static_assert(sizeof(PoolBuffer) <= kHeader);
+static_assert(sizeof(FreeBlock) <= kHeader);
+
+}  // namespace
+
+BufferPtr BufferPool::Impl::Allocate(size_t bytes) {
+  if (bytes > internal::kMaxBufferBytes) return {};
+  const int size_class = SizeClassOf(bytes);
+  const int home = HomeOf(size_class);
+  Shard& shard = shards_[home];
+  shard.lock.lock();
+  FreeBlock* block = shard.Pop(size_class);
+  if (block == nullptr) {
+    shard.lock.unlock();
+    block = TakeElsewhere(home, size_class);
+    const bool is_new = block == nullptr;
+    if (is_new) block = NewFromSystem(size_class);
+    if (block == nullptr) return {};
+    shard.lock.lock();
+    if (is_new) ++shard.system_allocations;
+  }
+  Count(shard, bytes);  // unlocks
+  return BufferPtr::Adopt(new (static_cast<void*>(block))
+                              PoolBuffer(block->data, bytes, this, size_class));
+}
+
+// Counts an allocation and unlocks `home`. Looking for a new peak takes a sum
+// over all shards, so small blocks do it once in 64 KiB.
+void BufferPool::Impl::Count(Shard& home, size_t bytes) {
+  constexpr int kPeakStep = 16;
+  const int64_t before = home.bytes_in_use.load(std::memory_order_relaxed);
+  const int64_t after = before + static_cast<int64_t>(bytes);
+  home.bytes_in_use.store(after, std::memory_order_relaxed);
+  ++home.live;
+  ++home.allocations;
+  home.lock.unlock();
+  if (after >> kPeakStep > before >> kPeakStep) UpdatePeak();
+}
+
+// A block that other threads gave back: consumers of what this one makes.
+FreeBlock* BufferPool::Impl::TakeElsewhere(int home, int size_class) {
+  if (home == kCentral) return nullptr;
+  for (int i = 1; i < kShards; ++i) {
+    Shard& shard = shards_[(home + i) % kShards];
+    if (shard.bytes_kept.load(std::memory_order_relaxed) == 0) continue;
+    std::lock_guard<SpinLock> lock(shard.lock);
+    if (FreeBlock* block = shard.Pop(size_class)) return block;
+  }
+  return nullptr;
+}
+
+FreeBlock* BufferPool::Impl::NewFromSystem(int size_class) {
+  if (FreeBlock* block = NewBlock(size_class)) return block;
+  ReleaseKept();  // what waits may be just what is missing
+  return NewBlock(size_class);
+}
+
+void BufferPool::Impl::ReleaseKept() {
+  for (Shard& shard : shards_) {
+    shard.lock.lock();
+    FreeBlock* blocks = shard.Evict(0);
+    shard.lock.unlock();
+    DeleteBlocks(blocks);
+  }
+}
+
+void BufferPool::Impl::GiveBack(FreeBlock* block, size_t bytes) {
+  const int home = HomeOf(block->size_class);
+  Shard& shard = shards_[home];
+  const int64_t limit = home == kCentral ? central_limit_ : shard_limit_;
+  FreeBlock* evicted = nullptr;
+  shard.lock.lock();
+  Shard::Add(shard.bytes_in_use, -static_cast<int64_t>(bytes));
+  --shard.live;
+  const bool closed = shard.closed;
+  if (closed) {
+    evicted = block;
+  } else {
+    shard.Push(block);
+    if (shard.bytes_kept.load(std::memory_order_relaxed) > limit) {
+      evicted = shard.Evict(limit);
+    }
+  }
+  shard.lock.unlock();
+  if (evicted != nullptr) DeleteBlocks(evicted);
+  if (closed) LastOutDeletes();
+}
+
+void BufferPool::Impl::UpdatePeak() {
+  int64_t in_use = 0;
+  for (const Shard& shard : shards_) {
+    in_use += shard.bytes_in_use.load(std::memory_order_relaxed);
+  }
+  int64_t peak = peak_.load(std::memory_order_relaxed);
+  while (in_use > peak && !peak_.compare_exchange_weak(
+                              peak, in_use, std::memory_order_relaxed)) {
+  }
+}
+
+BufferPoolStats BufferPool::Impl::Stats() {
+  UpdatePeak();
+  BufferPoolStats stats;
+  for (Shard& shard : shards_) shard.lock.lock();
+  for (const Shard& shard : shards_) {
+    stats.bytes_in_use += shard.bytes_in_use;
+    stats.bytes_kept += shard.bytes_kept;
+    stats.allocations += shard.allocations;
+    stats.system_allocations += shard.system_allocations;
+  }
+  for (Shard& shard : shards_) shard.lock.unlock();
+  stats.peak_bytes_in_use = std::max(peak_.load(), stats.bytes_in_use);
+  return stats;
+}
+
+void BufferPool::Impl::Close() {
+  int64_t live = 0;
+  for (Shard& shard : shards_) shard.lock.lock();
+  for (Shard& shard : shards_) {
+    live += shard.live;
+    shard.closed = true;
+  }
+  remaining_ = live + 1;  // this call counts as one until it is done
+  for (Shard& shard : shards_) shard.lock.unlock();
+  ReleaseKept();
+  LastOutDeletes();
+}
+
+BufferPool::BufferPool() : BufferPool(Options()) {}
+BufferPool::BufferPool(const Options& options) : impl_(new Impl(options)) {}
+BufferPool::~BufferPool() { impl_->Close(); }
+BufferPtr BufferPool::Allocate(size_t bytes) { return impl_->Allocate(bytes); }
+BufferPoolStats BufferPool::stats() const { return impl_->Stats(); }
+
+}  // namespace weft
