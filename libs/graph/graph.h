@@ -120,6 +120,10 @@ class Graph {
   // from `from`, a NextIteration.
   absl::Status SetBackEdge(const Node* node, int index, Endpoint from);
 
+  // Drops the newest nodes until `num_nodes` are left: undoes a failed import.
+  // Pointers to dropped nodes are dead; a back edge from one is open again.
+  void TruncateTo(int num_nodes);
+
   void set_assigned_device(const Node* node, std::string device);
   void set_requested_device(const Node* node, std::string device);
 
@@ -139,6 +143,8 @@ class Graph {
   // The same for a vector of sizes, some of which may be unknown.
   std::optional<PartialShape> ConstantValueAsShape(
       const Endpoint& output) const;
+  // The same for one integer, which may be an element of a known shape.
+  std::optional<int64_t> ConstantScalar(const Endpoint& output) const;
 
   // TensorFlow's versions of the graph this was imported from; 0 when built
   // here. Kept so that an export says the same.

@@ -2,6 +2,7 @@
 #ifndef WEFT_LIBS_GRAPH_INFERENCE_CONTEXT_H_
 #define WEFT_LIBS_GRAPH_INFERENCE_CONTEXT_H_
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -13,14 +14,18 @@
 
 namespace weft {
 
+class ConstantEvaluator;  // libs/graph/constant_evaluator.h
+
 // Lives on the stack of Graph::AddNode; not synchronised.
 class InferenceContext {
  public:
   // `inputs` may hold null nodes (back edges): their shapes are unknown.
-  InferenceContext(const Graph& graph, const OpDef& op, const AttrMap& attrs,
+  InferenceContext(const OpDef& op, const AttrMap& attrs,
                    absl::Span<const Endpoint> inputs,
                    absl::Span<const DataType> input_types,
-                   absl::Span<const DataType> output_types);
+                   absl::Span<const DataType> output_types,
+                   ConstantEvaluator* evaluator = nullptr);
+  ~InferenceContext();
 
   const OpDef& op() const { return op_; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
@@ -28,6 +33,9 @@ class InferenceContext {
   DataType input_type(int i) const { return input_types_[i]; }
   DataType output_type(int i) const { return output_types_[i]; }
   const PartialShape& input(int i) const;
+  // Where the input comes from: a resource's shape is known to the node that
+  // made its handle. The node is null for a back edge.
+  const Endpoint& input_endpoint(int i) const { return inputs_[i]; }
 
   // The value of an input where it is known while the graph is built.
   const std::optional<Tensor>& input_tensor(int i);
@@ -68,7 +76,8 @@ class InferenceContext {
   static absl::StatusOr<int64_t> MergeDims(int64_t a, int64_t b);
 
  private:
-  const Graph& graph_;
+  ConstantEvaluator& evaluator();
+
   const OpDef& op_;
   const AttrMap& attrs_;
   absl::Span<const Endpoint> inputs_;
@@ -76,6 +85,9 @@ class InferenceContext {
   absl::Span<const DataType> output_types_;
   std::vector<PartialShape> output_shapes_;
   std::vector<std::optional<std::optional<Tensor>>> input_tensors_;
+  // Shared with the evaluation this one is part of; made on first use else.
+  ConstantEvaluator* evaluator_;
+  std::unique_ptr<ConstantEvaluator> own_evaluator_;
 };
 
 // Shape functions that many ops share.

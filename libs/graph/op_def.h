@@ -93,6 +93,8 @@ class OpDefBuilder {
   // unknown attr, or no shape function was given.
   absl::StatusOr<OpDef> Build() const;
 
+  const std::string& name() const { return name_; }
+
  private:
   std::string name_;
   std::vector<std::string> inputs_, outputs_, attrs_;

@@ -1,0 +1,239 @@
+#include "libs/graph/constant_evaluator.h"
+
+#include <algorithm>
+
+#include "absl/cleanup/cleanup.h"
+#include "libs/graph/inference_context.h"
+
+namespace weft {
+namespace {
+
+constexpr int kMaxDepth = 100;
+// Values serve shapes; nobody needs a larger one.
+constexpr int64_t kMaxElements = 65536;
+
+// The integers of an int32 or int64 tensor.
+std::optional<Dims> Integers(const Tensor& tensor) {
+  if (tensor.dtype() == DT_INT32) {
+    auto values = tensor.flat<int32_t>();
+    return Dims(values.begin(), values.end());
+  }
+  if (tensor.dtype() == DT_INT64) {
+    auto values = tensor.flat<int64_t>();
+    return Dims(values.begin(), values.end());
+  }
+  return std::nullopt;
+}
+
+std::optional<PartialShape> MakeShape(const Dims& dims) {
+  absl::StatusOr<PartialShape> shape = PartialShape::Create(dims);
+  if (!shape.ok()) return std::nullopt;
+  return *std::move(shape);
+}
+
+int64_t IntAttr(const Node& node, absl::string_view name) {
+  const int64_t* value = node.attr<int64_t>(name);
+  return value == nullptr ? 0 : *value;
+}
+
+bool IsPassThrough(const Node& node) {
+  return node.type() == "Identity" || node.type() == "Cast" ||
+         node.type() == "Snapshot" || node.type() == "StopGradient" ||
+         node.type() == "EnsureShape";
+}
+
+// Python's rule for one end of a slice over `size` elements.
+int64_t Clamp(int64_t at, int64_t size, int64_t low, int64_t high) {
+  if (at < 0) at += size;
+  return std::clamp(at, low, high);
+}
+
+}  // namespace
+
+bool ConstantEvaluator::Enter() {
+  if (depth_ >= kMaxDepth || nodes_left_ <= 0) return false;
+  ++depth_;
+  --nodes_left_;
+  return true;
+}
+
+std::optional<Tensor> ConstantEvaluator::Value(const Endpoint& output) {
+  if (output.node == nullptr) return std::nullopt;
+  if (output.node->type() == "Const") {
+    const Tensor* value = output.node->attr<Tensor>("value");
+    if (value == nullptr) return std::nullopt;
+    return *value;
+  }
+  if (!output.node->op().value_fn || !Enter()) return std::nullopt;
+  absl::Cleanup leave = [this] { Leave(); };
+  return Evaluate(output);
+}
+
+std::optional<Tensor> ConstantEvaluator::Evaluate(const Endpoint& output) {
+  const Node& node = *output.node;
+  if (output.index != 0 || node.num_outputs() != 1 ||
+      node.output_shape(0).num_elements() > kMaxElements) {
+    return std::nullopt;
+  }
+  InferenceContext context(node.op(), node.attrs(), node.inputs(),
+                           node.input_types(), node.output_types(), this);
+  std::optional<Tensor> value = node.op().value_fn(context);
+  // A value that contradicts what is declared would be a bug of ours; no value
+  // is always right.
+  if (!value || value->dtype() != node.output_type(0) ||
+      !node.output_shape(0).IsCompatibleWith(value->shape())) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::optional<PartialShape> ConstantEvaluator::ValueAsShape(
+    const Endpoint& output) {
+  if (output.node == nullptr || !Enter()) return std::nullopt;
+  absl::Cleanup leave = [this] { Leave(); };
+  if (std::optional<Tensor> value = Value(output)) {
+    std::optional<Dims> dims = Integers(*value);
+    if (!dims || value->rank() > 1) return std::nullopt;
+    // A scalar -1 stands for a shape of which nothing is known.
+    if (value->rank() == 0) {
+      if ((*dims)[0] != -1) return std::nullopt;
+      return PartialShape::UnknownRank();
+    }
+    return MakeShape(*dims);
+  }
+  return ShapeOf(output);
+}
+
+std::optional<PartialShape> ConstantEvaluator::ShapeOf(const Endpoint& output) {
+  const Node& node = *output.node;
+  std::optional<PartialShape> result;
+  if (node.type() == "Shape" || node.type() == "ShapeN") {
+    const Endpoint& input = node.input(output.index);
+    if (input.node != nullptr) result = input.node->output_shape(input.index);
+  } else if (node.type() == "Pack") {
+    result = PackAsShape(node);
+  } else if (node.type() == "ConcatV2" || node.type() == "Concat") {
+    result = ConcatAsShape(node);
+  } else if (node.type() == "StridedSlice") {
+    result = StridedSliceAsShape(node);
+  } else if (node.type() == "Slice") {
+    result = SliceAsShape(node);
+  } else if (IsPassThrough(node)) {
+    result = ValueAsShape(node.input(0));
+  }
+  if (result) return result;
+  // The number of sizes is known even where the sizes are not.
+  const PartialShape& shape = node.output_shape(output.index);
+  if (!shape.has_rank() || shape.rank() != 1 || shape.dim(0) < 0 ||
+      shape.dim(0) > kMaxRank) {
+    return std::nullopt;
+  }
+  return PartialShape::OfRank(static_cast<int>(shape.dim(0)));
+}
+
+std::optional<PartialShape> ConstantEvaluator::PackAsShape(const Node& node) {
+  PartialShape result = PartialShape::Scalar();
+  for (const Endpoint& input : node.inputs()) {
+    const PartialShape& shape = input.node->output_shape(input.index);
+    if (shape.has_rank() && shape.rank() != 0) return std::nullopt;
+    const int64_t size = Scalar(input).value_or(PartialShape::kUnknown);
+    if (size < PartialShape::kUnknown) return std::nullopt;
+    result.AddDim(size);
+  }
+  return result;
+}
+
+std::optional<PartialShape> ConstantEvaluator::ConcatAsShape(const Node& node) {
+  // ConcatV2 has its axis last, Concat first.
+  const int first = node.type() == "Concat" ? 1 : 0;
+  const int count = node.num_inputs() - 1;
+  PartialShape result = PartialShape::Scalar();
+  for (int i = first; i < first + count; ++i) {
+    std::optional<PartialShape> part = ValueAsShape(node.input(i));
+    if (!part || !part->has_rank()) return std::nullopt;
+    for (int64_t size : part->dims()) result.AddDim(size);
+  }
+  if (result.rank() > kMaxRank) return std::nullopt;
+  return result;
+}
+
+std::optional<PartialShape> ConstantEvaluator::StridedSliceAsShape(
+    const Node& node) {
+  for (const char* mask :
+       {"ellipsis_mask", "new_axis_mask", "shrink_axis_mask"}) {
+    if (IntAttr(node, mask) != 0) return std::nullopt;
+  }
+  std::optional<int64_t> begin = Scalar(node.input(1));
+  std::optional<int64_t> end = Scalar(node.input(2));
+  std::optional<int64_t> stride = Scalar(node.input(3));
+  std::optional<PartialShape> whole = ValueAsShape(node.input(0));
+  if (!whole || !whole->has_rank() || !stride || *stride == 0) {
+    return std::nullopt;
+  }
+  const bool open_begin = (IntAttr(node, "begin_mask") & 1) != 0;
+  const bool open_end = (IntAttr(node, "end_mask") & 1) != 0;
+  if ((!open_begin && !begin) || (!open_end && !end)) return std::nullopt;
+  const int64_t size = whole->rank();
+  const bool up = *stride > 0;
+  const int64_t low = up ? 0 : -1, high = up ? size : size - 1;
+  const int64_t from =
+      open_begin ? (up ? low : high) : Clamp(*begin, size, low, high);
+  const int64_t to =
+      open_end ? (up ? high : low) : Clamp(*end, size, low, high);
+  // Any longer step takes one element, as a step of the whole size does.
+  const int64_t step = std::clamp(*stride, -kMaxElements, kMaxElements);
+  PartialShape result = PartialShape::Scalar();
+  for (int64_t i = from; up ? i < to : i > to; i += step) {
+    result.AddDim(whole->dim(static_cast<int>(i)));
+  }
+  return result;
+}
+
+std::optional<PartialShape> ConstantEvaluator::SliceAsShape(const Node& node) {
+  std::optional<int64_t> begin = Scalar(node.input(1));
+  std::optional<int64_t> count = Scalar(node.input(2));
+  std::optional<PartialShape> whole = ValueAsShape(node.input(0));
+  if (!begin || !count || !whole || !whole->has_rank()) return std::nullopt;
+  const int64_t size = whole->rank();
+  if (*begin < 0 || *begin > size || *count < -1) return std::nullopt;
+  if (*count == -1) count = size - *begin;
+  if (*count > size - *begin) return std::nullopt;
+  PartialShape result = PartialShape::Scalar();
+  for (int64_t i = *begin; i < *begin + *count; ++i) {
+    result.AddDim(whole->dim(static_cast<int>(i)));
+  }
+  return result;
+}
+
+std::optional<int64_t> ConstantEvaluator::Scalar(const Endpoint& output) {
+  if (output.node == nullptr || !Enter()) return std::nullopt;
+  absl::Cleanup leave = [this] { Leave(); };
+  if (std::optional<Tensor> value = Value(output)) {
+    std::optional<Dims> dims = Integers(*value);
+    if (!dims || dims->size() != 1) return std::nullopt;
+    return (*dims)[0];
+  }
+  const Node& node = *output.node;
+  if (IsPassThrough(node)) return Scalar(node.input(0));
+  if (node.type() == "StridedSlice") return StridedSliceScalar(node);
+  return std::nullopt;
+}
+
+// "shape[i]" as Python writes it.
+std::optional<int64_t> ConstantEvaluator::StridedSliceScalar(const Node& node) {
+  if (IntAttr(node, "ellipsis_mask") != 0 ||
+      IntAttr(node, "new_axis_mask") != 0 || IntAttr(node, "begin_mask") != 0 ||
+      IntAttr(node, "shrink_axis_mask") != 1) {
+    return std::nullopt;
+  }
+  std::optional<int64_t> at = Scalar(node.input(1));
+  std::optional<PartialShape> whole = ValueAsShape(node.input(0));
+  if (!at || !whole || !whole->has_rank()) return std::nullopt;
+  if (*at < 0) *at += whole->rank();
+  if (*at < 0 || *at >= whole->rank()) return std::nullopt;
+  const int64_t size = whole->dim(static_cast<int>(*at));
+  if (size == PartialShape::kUnknown) return std::nullopt;
+  return size;
+}
+
+}  // namespace weft

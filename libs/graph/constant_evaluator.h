@@ -1,0 +1,46 @@
+// ConstantEvaluator: values that follow from constants while the graph is
+// built, through the value functions of the ops. One evaluator serves one
+// question: it stops after a bounded number of nodes, at a bounded depth, and
+// computes no large tensors, so no graph makes building slow.
+//
+// Not synchronised; reads the graph only.
+#ifndef WEFT_LIBS_GRAPH_CONSTANT_EVALUATOR_H_
+#define WEFT_LIBS_GRAPH_CONSTANT_EVALUATOR_H_
+
+#include <optional>
+
+#include "libs/graph/graph.h"
+
+namespace weft {
+
+class ConstantEvaluator {
+ public:
+  ConstantEvaluator() = default;
+  ConstantEvaluator(const ConstantEvaluator&) = delete;
+  ConstantEvaluator& operator=(const ConstantEvaluator&) = delete;
+
+  // See Graph::ConstantValue and its neighbours. A null node has no value.
+  std::optional<Tensor> Value(const Endpoint& output);
+  std::optional<PartialShape> ValueAsShape(const Endpoint& output);
+  std::optional<int64_t> Scalar(const Endpoint& output);
+
+ private:
+  // Counts one node; false when the question has cost too much.
+  bool Enter();
+  void Leave() { --depth_; }
+
+  std::optional<Tensor> Evaluate(const Endpoint& output);
+  std::optional<PartialShape> ShapeOf(const Endpoint& output);
+  std::optional<PartialShape> PackAsShape(const Node& node);
+  std::optional<PartialShape> ConcatAsShape(const Node& node);
+  std::optional<PartialShape> StridedSliceAsShape(const Node& node);
+  std::optional<PartialShape> SliceAsShape(const Node& node);
+  std::optional<int64_t> StridedSliceScalar(const Node& node);
+
+  int depth_ = 0;
+  int nodes_left_ = 1000;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_GRAPH_CONSTANT_EVALUATOR_H_

@@ -1,0 +1,267 @@
+#include "libs/graph/graph.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "libs/base/status.h"
+#include "libs/graph/constant_evaluator.h"
+#include "libs/graph/inference_context.h"
+#include "libs/graph/node_signature.h"
+
+namespace weft {
+namespace {
+
+std::pair<int, int> Range(const std::vector<ArgDef>& args, const AttrMap& attrs,
+                          int arg) {
+  int begin = 0;
+  for (int i = 0; i < arg; ++i) begin += ArgLength(args[i], attrs);
+  return {begin, begin + ArgLength(args[arg], attrs)};
+}
+
+// [A-Za-z0-9_.][A-Za-z0-9_.\\/>-]*; a leading "_" is for nodes that Weft makes.
+bool IsValidName(absl::string_view name) {
+  if (name.empty()) return false;
+  const auto word = [](char c) {
+    return absl::ascii_isalnum(c) || c == '_' || c == '.';
+  };
+  if (!word(name[0])) return false;
+  return std::all_of(name.begin(), name.end(), [&](char c) {
+    return word(c) || c == '\\' || c == '/' || c == '>' || c == '-';
+  });
+}
+
+bool IsMerge(const OpDef& op) {
+  return op.name == "Merge" || op.name == "RefMerge";
+}
+
+absl::Status CheckEndpoint(const Graph& graph, const Endpoint& endpoint) {
+  const Node* node = endpoint.node;
+  if (node->id() >= graph.num_nodes() || graph.node(node->id()) != node) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", node->name(), "' is of another graph"));
+  }
+  if (endpoint.index < 0 || endpoint.index >= node->num_outputs()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", TensorName(endpoint), "': node '", node->name(),
+                     "' has ", node->num_outputs(), " outputs"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEdges(const Graph& graph, const OpDef& op,
+                        const NodeSpec& spec) {
+  for (size_t i = 0; i < spec.inputs.size(); ++i) {
+    if (spec.inputs[i].node != nullptr) {
+      RETURN_IF_ERROR(CheckEndpoint(graph, spec.inputs[i]));
+    } else if (!IsMerge(op)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input ", i, " is missing"));
+    }
+  }
+  for (const Node* node : spec.control_inputs) {
+    if (node == nullptr || node->id() >= graph.num_nodes() ||
+        graph.node(node->id()) != node) {
+      return absl::InvalidArgumentError(
+          "a control input is missing, or of another graph");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What TensorFlow appends to an error of a shape function.
+std::string ShapeErrorContext(const NodeSpec& spec,
+                              const InferenceContext& context) {
+  std::vector<std::string> shapes;
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    shapes.push_back(context.input(i).ToString());
+  }
+  return absl::StrCat("for '", spec.name, "' (op: '", spec.op,
+                      "') with input shapes: ", absl::StrJoin(shapes, ", "),
+                      ".");
+}
+
+absl::StatusOr<std::vector<PartialShape>> InferShapes(
+    const OpDef& op, const NodeSpec& spec, const NodeSignature& signature) {
+  InferenceContext context(op, signature.attrs, spec.inputs,
+                           signature.input_types, signature.output_types);
+  if (absl::Status status = op.shape_fn(context); !status.ok()) {
+    return Append(status, ShapeErrorContext(spec, context));
+  }
+  return context.output_shapes();
+}
+
+// Control inputs are a set; the order of the first mention is kept.
+std::vector<const Node*> Unique(const std::vector<const Node*>& nodes) {
+  std::vector<const Node*> result;
+  for (const Node* node : nodes) {
+    if (std::find(result.begin(), result.end(), node) == result.end()) {
+      result.push_back(node);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string TensorName(const Endpoint& endpoint) {
+  if (endpoint.node == nullptr) return "<none>";
+  return absl::StrCat(endpoint.node->name(), ":", endpoint.index);
+}
+
+std::pair<int, int> Node::InputRange(int arg) const {
+  return Range(op_->inputs, *attrs_, arg);
+}
+
+std::pair<int, int> Node::OutputRange(int arg) const {
+  return Range(op_->outputs, *attrs_, arg);
+}
+
+Graph::Graph(std::shared_ptr<const OpRegistry> registry)
+    : registry_(std::move(registry)) {}
+
+Graph::~Graph() = default;
+
+absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
+  if (!IsValidName(spec.name)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Node '", spec.name,
+        "': Node name contains invalid characters; allowed are letters, "
+        "digits, '_', '.', '-' and '/'"));
+  }
+  if (by_name_.contains(spec.name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Node '", spec.name, "' is not unique"));
+  }
+  const OpDef* op = registry_->Find(spec.op);
+  if (op == nullptr) {
+    return absl::NotFoundError(absl::StrCat("Op type not registered '", spec.op,
+                                            "' for node '", spec.name, "'"));
+  }
+  const std::string prefix =
+      absl::StrCat("Node '", spec.name, "' (op: '", spec.op, "')");
+  if (absl::Status status = CheckEdges(*this, *op, spec); !status.ok()) {
+    return Annotate(status, prefix);
+  }
+  absl::StatusOr<NodeSignature> signature = ResolveSignature(*op, spec);
+  if (!signature.ok()) return Annotate(signature.status(), prefix);
+  ASSIGN_OR_RETURN(std::vector<PartialShape> shapes,
+                   InferShapes(*op, spec, *signature));
+
+  auto node = std::unique_ptr<Node>(new Node);
+  node->id_ = num_nodes();
+  node->name_ = std::move(spec.name);
+  node->op_ = op;
+  node->attrs_ = std::make_shared<const AttrMap>(std::move(signature->attrs));
+  node->requested_device_ = std::move(spec.device);
+  node->inputs_ = std::move(spec.inputs);
+  node->control_inputs_ = Unique(spec.control_inputs);
+  node->input_types_ = std::move(signature->input_types);
+  node->output_types_ = std::move(signature->output_types);
+  node->output_shapes_ = std::move(shapes);
+  Node* result = node.get();
+  by_name_.emplace(result->name_, result);
+  view_.push_back(result);
+  nodes_.push_back(std::move(node));
+  return result;
+}
+
+absl::Status Graph::SetBackEdge(const Node* node, int index, Endpoint from) {
+  if (node == nullptr || from.node == nullptr) {
+    return absl::InvalidArgumentError("a back edge needs both of its nodes");
+  }
+  const std::string prefix = absl::StrCat("Back edge of node '", node->name(),
+                                          "' (op: '", node->type(), "')");
+  RETURN_IF_ERROR(Annotate(CheckEndpoint(*this, {node, 0}), prefix));
+  RETURN_IF_ERROR(Annotate(CheckEndpoint(*this, from), prefix));
+  if (!IsMerge(node->op()) || index < 0 || index >= node->num_inputs()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(prefix, ": only an input of a Merge can be one"));
+  }
+  Node& target = *nodes_[node->id()];
+  if (target.inputs_[index].node != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(prefix, ": input ", index, " is set already"));
+  }
+  const DataType given = from.node->output_type(from.index);
+  const DataType expected = target.input_types_[index];
+  if (given != expected && RemoveRefType(given) != expected) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Input ", index, " of node ", node->name(), " was passed ",
+        DataTypeName(given), " from ", TensorName(from),
+        " incompatible with expected ", DataTypeName(expected), "."));
+  }
+  target.inputs_[index] = from;
+  return absl::OkStatus();
+}
+
+void Graph::TruncateTo(int num_nodes) {
+  while (static_cast<int>(nodes_.size()) > num_nodes) {
+    by_name_.erase(nodes_.back()->name_);
+    view_.pop_back();
+    // Only a back edge points from a newer node to an older one.
+    const Node* dropped = nodes_.back().get();
+    for (auto& node : nodes_) {
+      if (!IsMerge(*node->op_)) continue;
+      for (Endpoint& input : node->inputs_) {
+        if (input.node == dropped) input = Endpoint();
+      }
+    }
+    nodes_.pop_back();
+  }
+}
+
+void Graph::set_assigned_device(const Node* node, std::string device) {
+  nodes_[node->id()]->assigned_device_ = std::move(device);
+}
+
+void Graph::set_requested_device(const Node* node, std::string device) {
+  nodes_[node->id()]->requested_device_ = std::move(device);
+}
+
+const Node* Graph::FindNode(absl::string_view name) const {
+  auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : it->second;
+}
+
+absl::StatusOr<Endpoint> Graph::FindEndpoint(
+    absl::string_view tensor_name) const {
+  absl::string_view name = tensor_name;
+  int index = 0;
+  const size_t colon = tensor_name.rfind(':');
+  if (colon != absl::string_view::npos) {
+    name = tensor_name.substr(0, colon);
+    if (!absl::SimpleAtoi(tensor_name.substr(colon + 1), &index) || index < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Tensor name '", tensor_name, "' is not of the form 'node:index'"));
+    }
+  }
+  const Node* node = FindNode(name);
+  if (node == nullptr) {
+    return absl::NotFoundError(absl::StrCat(
+        "Tensor '", tensor_name, "': node '", name, "' is not in the graph"));
+  }
+  if (index >= node->num_outputs()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Tensor '", tensor_name, "': node '", name, "' (op: '", node->type(),
+        "') has only ", node->num_outputs(), " outputs"));
+  }
+  return Endpoint{node, index};
+}
+
+std::optional<Tensor> Graph::ConstantValue(const Endpoint& output) const {
+  return ConstantEvaluator().Value(output);
+}
+
+std::optional<PartialShape> Graph::ConstantValueAsShape(
+    const Endpoint& output) const {
+  return ConstantEvaluator().ValueAsShape(output);
+}
+
+std::optional<int64_t> Graph::ConstantScalar(const Endpoint& output) const {
+  return ConstantEvaluator().Scalar(output);
+}
+
+}  // namespace weft

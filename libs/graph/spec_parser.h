@@ -1,0 +1,30 @@
+// Parsers of OpDefBuilder's specifications, which are written in the notation
+// of TensorFlow's REGISTER_OP:
+//
+//   argument   "x: T"  "values: N * T"  "ref: Ref(T)"  "axis: int32"
+//   attribute  "T: {float, double} = DT_FLOAT"  "N: int >= 2"
+//              "mode: {'a', 'b'} = 'a'"  "shape: shape = { unknown_rank: true
+//              }"
+//
+// Stateless, hence thread-safe. Errors are INVALID_ARGUMENT and quote the
+// specification.
+#ifndef WEFT_LIBS_GRAPH_SPEC_PARSER_H_
+#define WEFT_LIBS_GRAPH_SPEC_PARSER_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/graph/op_def.h"
+
+namespace weft {
+
+absl::StatusOr<AttrDef> ParseAttrSpec(absl::string_view spec);
+
+// `attrs`: the op's, which tell whether "T" is one type or a list of types.
+absl::StatusOr<ArgDef> ParseArgSpec(absl::string_view spec,
+                                    const std::vector<AttrDef>& attrs);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_GRAPH_SPEC_PARSER_H_
