@@ -8,8 +8,11 @@ _INSTRUCTION_SETS = {
 }
 
 def weft_library(name, **kwargs):
-    """A library: one header, one source, private unless it says otherwise."""
+    """A library: one header, one source; tools/floors says who may use it."""
     kwargs.setdefault("visibility", ["//visibility:public"])
+
+    # All of it is linked statically, so a shared object would be built for none.
+    kwargs.setdefault("linkstatic", True)
     native.cc_library(name = name, **kwargs)
 
 def weft_test(name, size = "small", deps = [], **kwargs):
@@ -31,7 +34,7 @@ def weft_py_test(name, size = "small", deps = [], **kwargs):
     )
 
 def weft_binary(name, **kwargs):
-    """A program. opens dlopen'ed libraries, hence -ldl."""
+    """A program."""
     kwargs.setdefault("visibility", ["//visibility:public"])
     native.cc_binary(name = name, **kwargs)
 
@@ -52,15 +55,19 @@ def weft_flatbuffers(name, srcs, **kwargs):
     kwargs.setdefault("visibility", ["//visibility:public"])
     native.cc_library(name = name, hdrs = outs, deps = ["@flatbuffers"], **kwargs)
 
-def weft_protos(name, srcs, deps = [], **kwargs):
-    """C++ from .proto files of one package; include as "PACKAGE/NAME.pb.h"."""
+def weft_protos(name, srcs, imports = [], deps = [], **kwargs):
+    """C++ from .proto files of one package; include as "PACKAGE/NAME.pb.h".
+
+    imports: .proto files of the deps that srcs import, directly or not.
+    """
     headers = [src[:-len(".proto")] + ".pb.h" for src in srcs]
     sources = [src[:-len(".proto")] + ".pb.cc" for src in srcs]
     native.genrule(
         name = name + "_gen",
-        srcs = srcs,
+        srcs = srcs + imports,
         outs = headers + sources,
-        cmd = "/usr/bin/protoc -I. --cpp_out=$(GENDIR) $(SRCS)",
+        cmd = "/usr/bin/protoc -I. --cpp_out=$(GENDIR) " +
+              " ".join(["$(location %s)" % src for src in srcs]),
     )
     kwargs.setdefault("visibility", ["//visibility:public"])
     native.cc_library(
