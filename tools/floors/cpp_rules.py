@@ -1,0 +1,124 @@
+"""What a C++ file may include and name, by the room that it lies in."""
+
+import collections
+import re
+
+from tools.floors.house import Violation
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+_NOISE = re.compile(
+    r'//[^\n]*|/\*.*?\*/'
+    r'|R"(?P<mark>[^()\\\s]*)\(.*?\)(?P=mark)"'
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|'\\?.'", re.DOTALL)
+
+# Headers that only `where` may include. `where` is a test of a path.
+_Fenced = collections.namedtuple('_Fenced', 'headers where what remedy')
+# Code that only `where` may write.
+_Banned = collections.namedtuple('_Banned', 'code where what remedy')
+
+
+def _only_in(*folders):
+  return lambda path: path.startswith(tuple(f + '/' for f in folders))
+
+
+def _measures_time(path):
+  """Clock is the libraries' source of time; tests and programs have others."""
+  return (path.startswith('libs/base/') or path.endswith('_test.cc') or
+          not path.startswith(('libs/', 'services/')))
+
+
+_FENCED = (
+    _Fenced(
+        re.compile(r'google/protobuf/|.*\.pb\.h$|flatbuffers/'
+                   r'|.*_generated\.h$'),
+        lambda path: path.endswith('.cc'),
+        'protobuf and FlatBuffers headers stay in .cc files',
+        'declare own types here and convert in the .cc file'),
+    _Fenced(
+        re.compile(r'Eigen/|unsupported/Eigen/'),
+        lambda path: path.endswith('.cc'),
+        'Eigen stays in .cc files',
+        'pass pointers and sizes through the header'),
+    _Fenced(
+        re.compile(r'spdlog/|fmt/'), _only_in('libs/base'),
+        'only libs/base knows spdlog', 'include "libs/base/logging.h"'),
+    _Fenced(
+        re.compile(r'zmq(_\w+)?\.h(pp)?$'), _only_in('libs/bus'),
+        'only libs/bus knows ZeroMQ', 'use libs/bus'),
+    _Fenced(
+        re.compile(r'cuda|cublas|curand|cudnn|nccl'),
+        _only_in('libs/device/cuda', 'libs/kernels/cuda'),
+        'CUDA headers stay in libs/device/cuda and libs/kernels/cuda',
+        'use libs/device'),
+)
+
+_BANNED = (
+    _Banned(
+        re.compile(
+            r'std::(?:thread|jthread|async|latch|barrier|\w+_semaphore)\b'
+            r'|\bsleep_(?:for|until)\b|\b(?:sleep|usleep|nanosleep)\s*\('
+            r'|\bcondition_variable\w*|\bpthread_\w+'
+            r'|absl::(?:SleepFor|CondVar|Notification|Barrier|BlockingCounter)'
+            r'|\b(?:Await|LockWhen)(?:With\w+)?\s*\('),
+        _only_in('libs/base'),
+        'only libs/base starts threads, sleeps and waits',
+        'use Scheduler (libs/base/scheduler.h): Schedule, ScheduleAt, '
+        'ParallelFor, NewEvent'),
+    _Banned(
+        re.compile(r'absl::Now\s*\(|_clock::now\s*\('), _measures_time,
+        'only libs/base asks for the time',
+        'take a Clock (libs/base/clock.h)'),
+    _Banned(
+        re.compile(r'std::random_device|\bsrand\s*\(|\brand\s*\('),
+        _only_in('libs/base'),
+        'only libs/base draws unrepeatable numbers',
+        'take a Random (libs/base/random.h)'),
+)
+
+
+def _blank(match):
+  """Keeps line numbers, drops words; keeps the quotes of an include."""
+  return re.sub(r'[^\n]', ' ', match.group())
+
+
+def _includes(text):
+  """Yields (line number, quote, header)."""
+  for number, line in enumerate(text.splitlines(), 1):
+    match = _INCLUDE.match(line)
+    if match:
+      yield number, match.group(1), match.group(2)
+
+
+def _check_floor(house, path, number, quote, header):
+  user, used = house.room_of(path), house.room_of(header)
+  if used:
+    refusal = house.refusal(user, used) if user else ''
+    if refusal:
+      yield Violation(path, number, refusal,
+                      f'move what is shared below {user.name}, or include it '
+                      'from a room above both')
+  elif quote == '"' and '/' not in header:
+    yield Violation(path, number, f'"{header}" is not a path from the top',
+                    'include it as "libs/ROOM/NAME.h"')
+  elif header.startswith(('libs/', 'services/')):
+    yield Violation(path, number, f'"{header}" lies in no room',
+                    "add its room to README.md's table, or mend the path")
+
+
+def check(house, path, text):
+  """Yields the violations of one C++ file."""
+  for number, quote, header in _includes(text):
+    yield from _check_floor(house, path, number, quote, header)
+    for fence in _FENCED:
+      if fence.headers.match(header) and not fence.where(path):
+        yield Violation(path, number, f'includes {header}: {fence.what}',
+                        fence.remedy)
+  code = _NOISE.sub(_blank, text)
+  for ban in _BANNED:
+    if ban.where(path):
+      continue
+    for match in ban.code.finditer(code):
+      number = code.count('\n', 0, match.start()) + 1
+      yield Violation(path, number, f'{match.group().strip("( ")}: {ban.what}',
+                      ban.remedy)

@@ -1,0 +1,141 @@
+"""The checker finds each kind of violation when one is planted."""
+
+import os
+import tempfile
+import unittest
+
+from tools import xml_unittest
+from tools.floors import floors
+
+_README = """
+| floor | room | wing | what it is |
+|---|---|---|---|
+| 0 | `libs/base` | | ground |
+| 1 | `libs/tensor` | | values |
+| 1 | `libs/fs` | | files |
+| 4 | `libs/kernels` | runtime | ops |
+| 5 | `libs/train` | client | optimizers |
+| 8 | `libs/api` | | one header |
+| 9 | `examples` | | programs |
+"""
+# Every room of the table exists, and nothing is wrong.
+_SOUND = {
+    'README.md': _README,
+    'libs/base/status.h': '#include <string>\n',
+    'libs/base/logging.cc': '#include <spdlog/spdlog.h>\nstd::thread t;\n',
+    'libs/tensor/tensor.h': '#include "libs/base/status.h"\n',
+    'libs/tensor/proto.cc': '#include "schemas/tf/tensor.pb.h"\n',
+    'libs/tensor/BUILD': 'rule(name = "t", deps = ["//libs/base:status"])\n',
+    'libs/fs/fs.h': '',
+    'libs/kernels/add.cc': '#include "libs/tensor/tensor.h"\n',
+    'libs/train/sgd.h': '#include "libs/tensor/tensor.h"\n',
+    'libs/api/weft.h': '#include "libs/train/sgd.h"\n',
+    'examples/hello.cc': '#include "libs/api/weft.h"\n',
+    'examples/BUILD': 'rule(name = "hello", deps = ["//:weft"])\n',
+}
+
+
+class FloorsTest(unittest.TestCase):
+
+  def check(self, planted):
+    """Returns (path, line, what) of each violation with `planted` on top."""
+    with tempfile.TemporaryDirectory() as top:
+      for path, text in {**_SOUND, **planted}.items():
+        full = os.path.join(top, path)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, 'w', encoding='utf-8') as file:
+          file.write(text)
+      return [v[:3] for v in floors.check(top)]
+
+  def assert_one(self, planted, line, what):
+    """The one planted file gives the one violation."""
+    found = self.check(planted)
+    self.assertEqual([(path, number) for path, number, _ in found],
+                     [(path, line) for path in planted], found)
+    self.assertIn(what, found[0][2])
+
+  def test_a_sound_house(self):
+    self.assertEqual(self.check({}), [])
+
+  def test_an_include_upwards(self):
+    self.assert_one(
+        {'libs/tensor/bad.h': '\n#include "libs/kernels/add.h"\n'}, 2,
+        'libs/tensor (floor 1) uses libs/kernels (floor 4)')
+
+  def test_an_include_on_the_same_floor(self):
+    self.assert_one({'libs/fs/bad.cc': '#include "libs/tensor/tensor.h"\n'}, 1,
+                    'libs/fs uses libs/tensor on its own floor')
+
+  def test_an_include_into_the_other_wing(self):
+    self.assert_one({'libs/train/bad.cc': '#include "libs/kernels/add.h"\n'},
+                    1, '(client wing) uses libs/kernels (runtime wing)')
+
+  def test_a_dependency_upwards(self):
+    self.assert_one(
+        {'libs/fs/BUILD': 'rule(\n  name = "x",\n  deps = [\n    ":y",\n'
+                          '    "//libs/kernels:add",\n  ],\n)\n'}, 5,
+        '//libs/kernels:add')
+
+  def test_a_dependency_on_the_api_by_its_short_name(self):
+    self.assert_one(
+        {'libs/train/BUILD': 'rule(name = "x", deps = ["//:weft"])\n'}, 1,
+        'uses libs/api')
+
+  def test_a_build_file_that_cannot_be_read(self):
+    self.assert_one({'libs/fs/BUILD': 'rule(\n'}, 1, 'cannot be read')
+
+  def test_a_room_that_is_not_in_the_table(self):
+    self.assertIn('not in the table',
+                  self.check({'libs/attic/attic.h': ''})[0][2])
+    self.assertIn('not in the table',
+                  self.check({'attic/attic.h': ''})[0][2])
+
+  def test_a_row_without_a_room(self):
+    self.assertIn('there is no room libs/bus', self.check(
+        {'README.md': _README + '| 1 | `libs/bus` | | wires |\n'})[0][2])
+
+  def test_an_include_of_no_room(self):
+    self.assert_one({'libs/fs/bad.cc': '#include "libs/nowhere/x.h"\n'}, 1,
+                    'lies in no room')
+
+  def test_an_include_that_is_no_path(self):
+    self.assert_one({'libs/fs/bad.cc': '#include "fs.h"\n'}, 1,
+                    'not a path from the top')
+
+  def test_fenced_headers(self):
+    for header in ('google/protobuf/message.h', 'schemas/tf/graph.pb.h',
+                   'flatbuffers/flatbuffers.h', 'schemas/bus_generated.h',
+                   'Eigen/Core'):
+      with self.subTest(header):
+        self.assert_one({'libs/kernels/bad.h': f'#include <{header}>\n'}, 1,
+                        'in .cc files')
+    for header in ('spdlog/spdlog.h', 'zmq.h', 'zmq.hpp', 'zmq_addon.hpp',
+                   'cuda_runtime.h', 'cublas_v2.h'):
+      with self.subTest(header):
+        self.assert_one({'libs/kernels/bad.cc': f'#include <{header}>\n'}, 1,
+                        f'includes {header}')
+
+  def test_banned_code(self):
+    for code in ('std::thread t(f);', 'std::jthread t(f);',
+                 'std::this_thread::sleep_for(d);', 'absl::SleepFor(d);',
+                 'std::condition_variable ready;', 'pthread_create(a, b, c);',
+                 'usleep(3);', 'mutex_.Await(c);', 'absl::Notification done;',
+                 'absl::Now();', 'std::chrono::steady_clock::now();',
+                 'std::random_device device;'):
+      with self.subTest(code):
+        self.assert_one({'libs/kernels/bad.cc': f'\n\n{code}\n'}, 3,
+                        'only libs/base')
+
+  def test_words_in_comments_and_strings_are_no_code(self):
+    self.assertEqual(self.check({'libs/kernels/good.cc': (
+        '// std::thread\n/* sleep_for\n absl::Now() */\n'
+        'auto a = "pthread_create(";\nauto b = R"x(std::async)x";\n'
+        'int sleep_forever;\n')}), [])
+
+  def test_a_readme_without_a_table(self):
+    with self.assertRaisesRegex(ValueError, 'no table of rooms'):
+      self.check({'README.md': 'nothing'})
+
+
+if __name__ == '__main__':
+  xml_unittest.main()

@@ -1,0 +1,20 @@
+"""The order of the house, in this checkout."""
+
+import unittest
+
+from tools import source_tree
+from tools import xml_unittest
+from tools.floors import floors
+from tools.floors import house
+
+
+class TreeTest(unittest.TestCase):
+
+  def test_the_house_is_in_order(self):
+    violations = floors.check(source_tree.root())
+    if violations:
+      self.fail('\n' + '\n'.join(map(house.describe, violations)))
+
+
+if __name__ == '__main__':
+  xml_unittest.main()
