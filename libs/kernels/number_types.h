@@ -1,0 +1,91 @@
+// The element types kernels compute with, and how to go from a DataType to
+// code for the C++ type.
+//
+//   DispatchType(RealNumbers{}, tensor.dtype(), [&]<typename T>(TypeTag<T>) {
+//     ... tensor.flat<T>() ...
+//   });
+#ifndef WEFT_LIBS_KERNELS_NUMBER_TYPES_H_
+#define WEFT_LIBS_KERNELS_NUMBER_TYPES_H_
+
+#include <complex>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "libs/tensor/data_type.h"
+#include "libs/tensor/float16.h"
+
+namespace weft {
+
+template <typename T>
+struct TypeTag {
+  using type = T;
+};
+template <typename... Ts>
+struct TypeList {};
+
+using FloatingTypes = TypeList<float, double, half, bfloat16>;
+using IndexTypes = TypeList<int32_t, int64_t>;
+using RealNumbers =
+    TypeList<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t,
+             uint8_t, uint16_t, uint32_t, uint64_t>;
+using Numbers = TypeList<float, double, half, bfloat16, int8_t, int16_t,
+                         int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+                         uint64_t, std::complex<float>, std::complex<double>>;
+
+// The same as DataTypes, for a KernelDef.
+template <typename... Ts>
+std::vector<DataType> DataTypesOf(TypeList<Ts...>) {
+  return {DataTypeOf<Ts>::value...};
+}
+
+// Calls `fn` with the TypeTag of the type in the list that `type` stands for.
+// UNIMPLEMENTED when it is not in the list.
+template <typename... Ts, typename Fn>
+absl::Status DispatchType(TypeList<Ts...>, DataType type, const Fn& fn) {
+  absl::Status status = absl::UnimplementedError(
+      absl::StrCat("there is no kernel for type ", DataTypeName(type)));
+  (void)((type == DataTypeOf<Ts>::value ? (status = fn(TypeTag<Ts>()), true)
+                                        : false) ||
+         ...);
+  return status;
+}
+
+// What to compute with: the 16-bit types go through float.
+template <typename T>
+using Wide =
+    std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>,
+                       float, T>;
+
+// Arithmetic on elements that wraps round where integers overflow, as
+// TensorFlow's does, without undefined behaviour.
+template <typename T>
+T AddElements(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  } else {
+    return static_cast<T>(static_cast<Wide<T>>(a) + static_cast<Wide<T>>(b));
+  }
+}
+template <typename T>
+T SubtractElements(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+  } else {
+    return static_cast<T>(static_cast<Wide<T>>(a) - static_cast<Wide<T>>(b));
+  }
+}
+template <typename T>
+T MultiplyElements(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  } else {
+    return static_cast<T>(static_cast<Wide<T>>(a) * static_cast<Wide<T>>(b));
+  }
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_NUMBER_TYPES_H_
