@@ -93,6 +93,34 @@ const std::string& LengthAttr(const ArgDef& arg) {
   return arg.number_attr.empty() ? arg.type_list_attr : arg.number_attr;
 }
 
+absl::Status MissingAttr(const OpDef& op, absl::string_view name) {
+  return Invalid("NodeDef missing attr '", name, "' from ", SummarizeOp(op));
+}
+
+// The one length that the attrs leave open, and how many arguments have it.
+struct OpenLength {
+  std::string attr;
+  int shares = 0;
+};
+
+// A second open length must have a default.
+absl::StatusOr<OpenLength> FindOpenLength(const OpDef& op, AttrMap& attrs) {
+  OpenLength open;
+  for (const ArgDef& arg : op.inputs) {
+    const std::string& name = LengthAttr(arg);
+    if (name.empty() || attrs.contains(name)) continue;
+    if (open.shares == 0 || open.attr == name) {
+      open.attr = name;
+      ++open.shares;
+      continue;
+    }
+    const AttrDef* attr = op.FindAttr(name);
+    if (!attr->default_value) return MissingAttr(op, name);
+    attrs[name] = *attr->default_value;
+  }
+  return open;
+}
+
 // Works through the inputs of one new node.
 class Resolver {
  public:
@@ -114,65 +142,19 @@ class Resolver {
   AttrMap& attrs() { return signature_.attrs; }
 
   absl::Status InferFromInputs() {
-    RETURN_IF_ERROR(InferLengths());
+    ASSIGN_OR_RETURN(
+        const std::vector<int> lengths,
+        InputLengths(op_, attrs(), static_cast<int>(spec_.inputs.size())));
     size_t next = 0;
-    for (const ArgDef& arg : op_.inputs) {
-      const size_t count = LengthOf(arg);
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      const auto count = static_cast<size_t>(lengths[i]);
       if (next + count > spec_.inputs.size()) break;  // CheckInputs reports it
+      const ArgDef& arg = op_.inputs[i];
+      if (!arg.number_attr.empty()) {
+        attrs().emplace(arg.number_attr, int64_t{lengths[i]});
+      }
       InferTypes(arg, absl::MakeSpan(spec_.inputs).subspan(next, count));
       next += count;
-    }
-    return absl::OkStatus();
-  }
-
-  // Tensors that `arg` stands for, once InferLengths has run.
-  size_t LengthOf(const ArgDef& arg) {
-    if (LengthAttr(arg).empty()) return 1;
-    auto inferred = lengths_.find(LengthAttr(arg));
-    if (inferred != lengths_.end()) return inferred->second;
-    const int length = ArgLength(arg, attrs());
-    return length < 0 ? 0 : static_cast<size_t>(length);
-  }
-
-  // What the given attrs leave open: at most one length, which may count for
-  // several arguments, and which the number of inputs tells.
-  absl::Status InferLengths() {
-    int64_t fixed = 0, shares = 0;
-    const std::string* open = nullptr;
-    for (const ArgDef& arg : op_.inputs) {
-      const std::string& name = LengthAttr(arg);
-      if (name.empty() || attrs().contains(name)) {
-        fixed += static_cast<int64_t>(LengthOf(arg));
-        continue;
-      }
-      if (open != nullptr && *open != name) return UseDefaultLengths();
-      open = &name;
-      ++shares;
-    }
-    if (open == nullptr) return absl::OkStatus();
-    const int64_t rest = static_cast<int64_t>(spec_.inputs.size()) - fixed;
-    if (rest < 0 || rest % shares != 0) {
-      return Invalid("Op ", op_.name, " can't divide ", spec_.inputs.size(),
-                     " inputs among its arguments: ", SummarizeOp(op_));
-    }
-    SetLength(*open, rest / shares);
-    return absl::OkStatus();
-  }
-
-  void SetLength(const std::string& name, int64_t length) {
-    lengths_[name] = static_cast<size_t>(length);
-    const AttrDef* attr = op_.FindAttr(name);
-    if (attr != nullptr && attr->type == "int") attrs()[name] = length;
-  }
-
-  // Two lengths are open: each must have a default.
-  absl::Status UseDefaultLengths() {
-    for (const ArgDef& arg : op_.inputs) {
-      const std::string& name = LengthAttr(arg);
-      if (name.empty() || attrs().contains(name)) continue;
-      const AttrDef* attr = op_.FindAttr(name);
-      if (!attr->default_value) return MissingAttr(name);
-      attrs()[name] = *attr->default_value;
     }
     return absl::OkStatus();
   }
@@ -197,15 +179,11 @@ class Resolver {
     return RemoveRefType(input.node->output_type(input.index));
   }
 
-  absl::Status MissingAttr(absl::string_view name) {
-    return Invalid("NodeDef missing attr '", name, "' from ", SummarizeOp(op_));
-  }
-
   absl::Status CompleteAttrs() {
     for (const AttrDef& def : op_.attrs) {
       auto it = attrs().find(def.name);
       if (it == attrs().end() || !it->second.IsSet()) {
-        if (!def.default_value) return MissingAttr(def.name);
+        if (!def.default_value) return MissingAttr(op_, def.name);
         attrs()[def.name] = *def.default_value;
         continue;
       }
@@ -360,7 +338,6 @@ class Resolver {
   const OpDef& op_;
   const NodeSpec& spec_;
   NodeSignature signature_;
-  std::map<std::string, size_t> lengths_;  // inferred, by attr
 };
 
 }  // namespace
@@ -368,6 +345,31 @@ class Resolver {
 absl::StatusOr<NodeSignature> ResolveSignature(const OpDef& op,
                                                const NodeSpec& spec) {
   return Resolver(op, spec).Resolve();
+}
+
+absl::StatusOr<std::vector<int>> InputLengths(const OpDef& op,
+                                              const AttrMap& attrs,
+                                              int num_inputs) {
+  AttrMap known = attrs;
+  ASSIGN_OR_RETURN(const OpenLength open, FindOpenLength(op, known));
+  std::vector<int> lengths;
+  int64_t rest = num_inputs;
+  for (const ArgDef& arg : op.inputs) {
+    const bool is_open = open.shares > 0 && LengthAttr(arg) == open.attr;
+    lengths.push_back(is_open ? 0 : std::max(0, ArgLength(arg, known)));
+    rest -= lengths.back();
+  }
+  if (open.shares == 0) return lengths;
+  if (rest < 0 || rest % open.shares != 0) {
+    return Invalid("can't divide ", num_inputs,
+                   " inputs among the arguments of ", SummarizeOp(op));
+  }
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (LengthAttr(op.inputs[i]) == open.attr) {
+      lengths[i] = static_cast<int>(rest / open.shares);
+    }
+  }
+  return lengths;
 }
 
 }  // namespace weft

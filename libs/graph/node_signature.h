@@ -29,6 +29,13 @@ absl::StatusOr<NodeSignature> ResolveSignature(const OpDef& op,
 // How many tensors an argument stands for. REQUIRES: complete attrs.
 int ArgLength(const ArgDef& arg, const AttrMap& attrs);
 
+// How many of `num_inputs` inputs belong to each argument. At most one length
+// may be open in `attrs` (it may count for several arguments); others are taken
+// from defaults.
+absl::StatusOr<std::vector<int>> InputLengths(const OpDef& op,
+                                              const AttrMap& attrs,
+                                              int num_inputs);
+
 // "Op<name=Add; signature=x:T, y:T -> z:T>", for errors.
 std::string SummarizeOp(const OpDef& op);
 

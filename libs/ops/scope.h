@@ -68,8 +68,8 @@ class Operation {
 };
 
 // An argument of a builder: an output, or a value that becomes a Const. A C++
-// scalar takes the dtype that the op asks of it ("Add(scope, x, 1)" adds a
-// float to a float).
+// scalar or list takes the dtype that the op asks of it ("Add(scope, x, 1)"
+// adds a float to a float).
 class Input {
  public:
   Input(Output output) : output_(output) {}
@@ -79,7 +79,8 @@ class Input {
   Input(const char* value) : value_(Tensor::Scalar(std::string(value))) {}
   Input(std::string value) : value_(Tensor::Scalar(std::move(value))) {}
   template <typename T>
-  Input(std::initializer_list<T> values) : value_(Tensor::Vector(values)) {}
+  Input(std::initializer_list<T> values)
+      : value_(Tensor::Vector(values)), adapts_(std::is_arithmetic_v<T>) {}
   // Anything with `operator Output` through a member (Variable handles,
   // layers).
   template <
@@ -92,7 +93,7 @@ class Input {
   const Output& output() const { return output_; }
   // Set when it is a value.
   const std::optional<Tensor>& value() const { return value_; }
-  // The value is a C++ scalar, which takes the dtype of its neighbours.
+  // The value is a C++ scalar or list, which takes the dtype of its neighbours.
   bool adapts() const { return adapts_; }
 
  private:
@@ -206,6 +207,13 @@ class Scope {
   // then "_1", "_2", ... when taken.
   std::string UniqueName(absl::string_view op) const;
   const std::string& prefix() const { return prefix_; }  // "" or "a/b/"
+  // The name given by WithName, or "".
+  const std::string& own_name() const { return own_name_; }
+  // The scope of a builder that makes several nodes: SubScope of the own name,
+  // or of `default_name`.
+  Scope CompositeScope(absl::string_view default_name) const {
+    return SubScope(own_name_.empty() ? default_name : own_name_);
+  }
   const std::string& device() const { return device_; }
 
   // ---- what builders are made of ----
@@ -235,15 +243,24 @@ class Scope {
  private:
   explicit Scope(std::shared_ptr<GraphState> state);
 
+  std::string PlainUniqueName(absl::string_view full_name) const;
+  const Node* Add(NodeSpec spec) const;
+  const Node* AddConst(absl::string_view name, Tensor value) const;
+  absl::StatusOr<std::string> DeviceOf(const NodeSpec& spec) const;
+  absl::Status Decorate(const OpDef& op, NodeSpec& spec) const;
+  absl::StatusOr<std::vector<Endpoint>> ConvertInputs(
+      const OpDef& op, absl::string_view node_name, const InputList& inputs,
+      const AttrMap& attrs) const;
+
   std::shared_ptr<GraphState> state_;
   std::string prefix_;
   std::string own_name_;
   std::string device_;
-  // Functions and device strings, outermost first; see WithDeviceFunction.
+  // Functions and, once there is one, device strings; outermost first.
   std::vector<DeviceFunction> device_functions_;
   std::string container_;
   std::vector<const Node*> control_dependencies_;
-  const Node* colocate_with_ = nullptr;
+  std::vector<const Node*> colocate_with_;
   std::shared_ptr<const VariableScopeState> variable_scope_;
 };
 
