@@ -62,7 +62,6 @@ _system_library = repository_rule(
 _ABSL_LIBRARIES = [
     "flags_parse",
     "flags_usage",
-    "flags",
     "flags_internal",
     "flags_reflection",
     "flags_marshalling",
@@ -71,6 +70,14 @@ _ABSL_LIBRARIES = [
     "statusor",
     "status",
     "cord",
+    "cord_internal",
+    "cordz_info",
+    "cordz_handle",
+    "cordz_functions",
+    "bad_optional_access",
+    "bad_variant_access",
+    "int128",
+    "civil_time",
     "synchronization",
     "time",
     "time_zone",
@@ -124,6 +131,11 @@ def system_repos():
         paths = ["gtest"],
         linkopts = ["-lgmock_main", "-lgtest", "-lgmock", "-lpthread"],
         lib_deps = ["@gtest"],
+    )
+    _system_library(
+        name = "json",
+        apt = "nlohmann-json3-dev",
+        paths = ["nlohmann"],
     )
     _system_library(
         name = "protobuf",

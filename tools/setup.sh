@@ -12,7 +12,7 @@ REQUIRED=(
   bazel-bootstrap bazel-rules-cc bazel-rules-java bazel-rules-proto
   bazel-skylib
   # Libraries and the generators that belong to them.
-  libabsl-dev libspdlog-dev libeigen3-dev zlib1g-dev
+  libabsl-dev libspdlog-dev libeigen3-dev zlib1g-dev nlohmann-json3-dev
   libprotobuf-dev protobuf-compiler
   libflatbuffers-dev flatbuffers-compiler
   libzmq3-dev cppzmq-dev libleveldb-dev

@@ -1,0 +1,70 @@
+#include "gtest/gtest.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/testing/scheduler_conformance.h"
+
+namespace weft {
+namespace {
+
+class ThreadHarness : public SchedulerHarness {
+ public:
+  explicit ThreadHarness(int compute_threads)
+      : compute_threads_(compute_threads) {}
+  std::unique_ptr<Scheduler> NewScheduler() override {
+    return NewThreadScheduler(clock_, {.compute_threads = compute_threads_,
+                                       .max_blocking_threads = 8});
+  }
+
+ private:
+  const int compute_threads_;
+  SystemClock clock_;
+};
+
+SchedulerHarnessFactory Threads(int count) {
+  return [count] { return std::make_unique<ThreadHarness>(count); };
+}
+
+INSTANTIATE_TEST_SUITE_P(OneThread, SchedulerConformanceTest,
+                         ::testing::Values(Threads(1)));
+INSTANTIATE_TEST_SUITE_P(FourThreads, SchedulerConformanceTest,
+                         ::testing::Values(Threads(4)));
+INSTANTIATE_TEST_SUITE_P(ThreadPerCore, SchedulerConformanceTest,
+                         ::testing::Values(Threads(0)));
+
+TEST(ThreadSchedulerTest, BlockingPoolGrowsToItsBoundAndThenQueues) {
+  SystemClock clock;
+  auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 3});
+  auto release = scheduler->NewEvent();
+  std::atomic<int> running{0};
+  std::atomic<int> most{0};
+  auto all_running = scheduler->NewEvent();
+  for (int i = 0; i < 9; ++i) {
+    scheduler->Schedule(Pool::kBlocking, [&] {
+      const int now = ++running;
+      if (now > most) most = now;
+      if (now == 3) all_running->Set();
+      release->Wait();
+      --running;
+    });
+  }
+  all_running->Wait();
+  release->Set();
+  scheduler.reset();
+  EXPECT_EQ(most, 3);
+}
+
+TEST(ThreadSchedulerTest, FreeThreadsHelpWithParallelFor) {
+  SystemClock clock;
+  auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});
+  auto helped = scheduler->NewEvent();
+  const auto caller = std::this_thread::get_id();
+  // Which threads take part is a race; so loop until one does.
+  while (!helped->IsSet()) {
+    scheduler->ParallelFor(64, 1, [&](int64_t, int64_t) {
+      if (std::this_thread::get_id() != caller) helped->Set();
+    });
+  }
+}
+
+}  // namespace
+}  // namespace weft
