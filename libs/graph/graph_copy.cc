@@ -1,0 +1,68 @@
+#include "libs/graph/graph_copy.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+
+namespace weft {
+
+const Node* GraphCopier::Find(const Node* node) const {
+  auto it = copies_.find(node);
+  return it == copies_.end() ? nullptr : it->second;
+}
+
+Endpoint GraphCopier::Lookup(const Endpoint& endpoint) const {
+  auto it = replaced_outputs_.find(endpoint);
+  if (it != replaced_outputs_.end()) return it->second;
+  const Node* copy = Find(endpoint.node);
+  return copy == nullptr ? Endpoint{} : Endpoint{copy, endpoint.index};
+}
+
+absl::StatusOr<const Node*> GraphCopier::Copy(const Node& node) {
+  NodeSpec spec{.name = node.name(),
+                .op = node.type(),
+                .attrs = node.attrs(),
+                .device = node.requested_device()};
+  std::vector<std::pair<int, Endpoint>> pending;
+  for (int i = 0; i < node.num_inputs(); ++i) {
+    const Endpoint from = node.input(i);
+    const Endpoint to = Lookup(from);
+    if (to.node == nullptr && from.node->id() <= node.id()) {
+      return absl::InternalError(absl::StrCat("copying node ", node.name(),
+                                              ": its input ", TensorName(from),
+                                              " is not in the new graph"));
+    }
+    if (to.node == nullptr) pending.emplace_back(i, from);
+    spec.inputs.push_back(to);
+  }
+  for (const Node* control : node.control_inputs()) {
+    auto it = replaced_controls_.find(control);
+    const Node* to =
+        it == replaced_controls_.end() ? Find(control) : it->second;
+    if (to != nullptr) spec.control_inputs.push_back(to);
+  }
+  ASSIGN_OR_RETURN(Node * copy, target_.AddNode(std::move(spec)));
+  target_.set_assigned_device(copy, node.assigned_device());
+  copies_[&node] = copy;
+  for (const auto& [input, producer] : pending) {
+    back_edges_.push_back({copy, input, producer});
+  }
+  return copy;
+}
+
+absl::Status GraphCopier::Finish() {
+  for (const BackEdge& edge : back_edges_) {
+    const Endpoint from = Lookup(edge.producer);
+    if (from.node == nullptr) {
+      return absl::InternalError(
+          absl::StrCat("copying node ", edge.consumer->name(), ": its input ",
+                       TensorName(edge.producer), " is not in the new graph"));
+    }
+    RETURN_IF_ERROR(target_.SetBackEdge(edge.consumer, edge.input, from));
+  }
+  back_edges_.clear();
+  return absl::OkStatus();
+}
+
+}  // namespace weft

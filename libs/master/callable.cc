@@ -1,0 +1,144 @@
+#include "libs/master/callable.h"
+
+#include <map>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/partition/partition.h"
+#include "libs/passes/prune.h"
+
+namespace weft {
+namespace {
+
+absl::StatusOr<Endpoint> FindTensor(const Graph& graph, const std::string& name,
+                                    absl::StatusCode unknown_code) {
+  absl::StatusOr<Endpoint> found = graph.FindEndpoint(name);
+  if (found.ok()) return found;
+  return absl::Status(
+      unknown_code,
+      absl::StrCat("Tensor ", name,
+                   ", specified as a feed or a fetch, was not found in the "
+                   "graph: ",
+                   found.status().message()));
+}
+
+absl::StatusOr<CallableEnds> ResolveNames(const Graph& graph,
+                                          const protocol::CallableSpec& spec,
+                                          absl::StatusCode unknown_code) {
+  CallableEnds ends;
+  absl::flat_hash_set<Endpoint> fed;
+  for (const std::string& name : spec.feeds) {
+    ASSIGN_OR_RETURN(Endpoint feed, FindTensor(graph, name, unknown_code));
+    if (!fed.insert(feed).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Endpoint \"", name, "\" fed more than once."));
+    }
+    ends.feeds.push_back(feed);
+  }
+  for (const std::string& name : spec.fetches) {
+    ASSIGN_OR_RETURN(Endpoint fetch, FindTensor(graph, name, unknown_code));
+    if (fed.contains(fetch)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " is both fed and fetched."));
+    }
+    ends.fetches.push_back(fetch);
+  }
+  std::string unknown;
+  for (const std::string& name : spec.targets) {
+    const Node* target = graph.FindNode(name);
+    if (target == nullptr) {
+      absl::StrAppend(&unknown, " ", name);
+    } else {
+      ends.targets.push_back(target);
+    }
+  }
+  if (!unknown.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("Some target nodes not found in the graph:", unknown));
+  }
+  return ends;
+}
+
+// Most callables use one device, and then their graph is the partition.
+absl::StatusOr<std::map<std::string, std::unique_ptr<Graph>>> Partition(
+    std::unique_ptr<Graph> pruned) {
+  std::map<std::string, std::unique_ptr<Graph>> result;
+  if (pruned->num_nodes() == 0) return result;
+  const std::string& first = pruned->node(0)->assigned_device();
+  for (const Node* node : pruned->nodes()) {
+    if (node->assigned_device() != first) return PartitionGraph(*pruned);
+  }
+  result[first] = std::move(pruned);
+  return result;
+}
+
+// Device name -> the worker that has it.
+std::map<std::string, protocol::Worker*> WorkersByDevice(
+    absl::Span<protocol::Worker* const> workers) {
+  std::map<std::string, protocol::Worker*> result;
+  for (protocol::Worker* worker : workers) {
+    for (const DeviceAttributes& device : worker->Devices()) {
+      result[device.name] = worker;
+    }
+  }
+  return result;
+}
+
+absl::Status GroupByWorker(
+    std::map<std::string, std::unique_ptr<Graph>> by_device,
+    absl::Span<protocol::Worker* const> workers, Callable& callable) {
+  const auto workers_by_device = WorkersByDevice(workers);
+  std::map<protocol::Worker*, size_t> index;
+  for (auto& [device, graph] : by_device) {
+    auto it = workers_by_device.find(device);
+    if (it == workers_by_device.end()) {
+      return absl::InternalError(
+          absl::StrCat("no worker of this master has the device ", device));
+    }
+    auto [found, is_new] = index.emplace(it->second, callable.parts.size());
+    if (is_new) callable.parts.push_back({.worker = it->second});
+    callable.parts[found->second].partitions.push_back(
+        {device, std::shared_ptr<const Graph>(std::move(graph))});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Callable::CheckFeeds(absl::Span<const Tensor> feeds) const {
+  if (feeds.size() != feed_types.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("This callable takes ", feed_types.size(), " feeds, but ",
+                     feeds.size(), " were given."));
+  }
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    if (feeds[i].dtype() == feed_types[i]) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("Expects arg[", i, "] to be ", DataTypeName(feed_types[i]),
+                     " but ", DataTypeName(feeds[i].dtype()),
+                     " is provided (feed of ", spec.feeds[i], ")."));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
+    const Graph& graph, const protocol::CallableSpec& spec,
+    absl::Span<protocol::Worker* const> workers,
+    absl::StatusCode unknown_tensor_code) {
+  ASSIGN_OR_RETURN(CallableEnds ends,
+                   ResolveNames(graph, spec, unknown_tensor_code));
+  auto callable = std::make_shared<Callable>();
+  callable->spec = spec;
+  for (const Endpoint& feed : ends.feeds) {
+    callable->feed_types.push_back(
+        RemoveRefType(feed.node->output_type(feed.index)));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Graph> pruned, Prune(graph, ends));
+  ASSIGN_OR_RETURN(auto by_device, Partition(std::move(pruned)));
+  RETURN_IF_ERROR(GroupByWorker(std::move(by_device), workers, *callable));
+  return callable;
+}
+
+}  // namespace weft

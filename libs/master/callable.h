@@ -1,0 +1,46 @@
+// Callable: what runs of one (feeds, fetches, targets) have in common.
+#ifndef WEFT_LIBS_MASTER_CALLABLE_H_
+#define WEFT_LIBS_MASTER_CALLABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "libs/graph/graph.h"
+#include "libs/protocol/master.h"
+#include "libs/protocol/worker.h"
+
+namespace weft {
+
+// Immutable once made.
+struct Callable {
+  // What one task runs of it.
+  struct Part {
+    protocol::Worker* worker = nullptr;
+    std::vector<protocol::DevicePartition> partitions;
+  };
+
+  uint64_t id = 0;
+  protocol::CallableSpec spec;
+  std::vector<DataType> feed_types;
+  std::vector<Part> parts;
+
+  // INVALID_ARGUMENT unless the tensors fit the feeds in number and type.
+  absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
+};
+
+// Resolves the names, prunes and partitions; does not register.
+// INVALID_ARGUMENT: a tensor fed twice, or both fed and fetched; NOT_FOUND: an
+// unknown target; `unknown_tensor_code`: an unknown feed or fetch.
+// REQUIRES: `graph` is placed on devices of `workers`.
+absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
+    const Graph& graph, const protocol::CallableSpec& spec,
+    absl::Span<protocol::Worker* const> workers,
+    absl::StatusCode unknown_tensor_code);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_MASTER_CALLABLE_H_

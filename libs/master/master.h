@@ -1,0 +1,76 @@
+// Master: owns sessions and drives the workers that run their steps.
+//
+// A session's graph is placed as it grows; what a callable needs is pruned,
+// partitioned and registered once; a run then only carries feeds and fetches.
+//
+// Threads: all methods may be called from any thread. Locks, in the order in
+// which they are taken: MasterSession::graph_mutex_, MasterSession::mutex_;
+// Master::mutex_ is never held with another. No lock is held during a worker's
+// call or a caller's `done`.
+#ifndef WEFT_LIBS_MASTER_MASTER_H_
+#define WEFT_LIBS_MASTER_MASTER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/random.h"
+#include "libs/base/scheduler.h"
+#include "libs/graph/op_def.h"
+#include "libs/protocol/master.h"
+#include "libs/protocol/worker.h"
+
+namespace weft {
+
+class MasterSession;
+
+struct MasterOptions {
+  Scheduler* scheduler = nullptr;  // never null
+  Random* random = nullptr;        // never null
+  std::shared_ptr<const OpRegistry> ops;
+  // The tasks this master may use, its own first. They outlive the master.
+  std::vector<protocol::Worker*> workers;
+  // Prefix of the devices that an unpinned node prefers: the master's own task.
+  std::string default_task;
+  // TensorFlow answers an unknown feed or fetch with INVALID_ARGUMENT in an
+  // in-process session, and with NOT_FOUND on a server.
+  absl::StatusCode unknown_tensor_code = absl::StatusCode::kInvalidArgument;
+  // Gets each line of a session that logs placement. May be null.
+  std::function<void(const std::string& line)> log_placement;
+};
+
+class Master : public protocol::Master {
+ public:
+  explicit Master(MasterOptions options);
+  // Closes what is open.
+  ~Master() override;
+
+  absl::StatusOr<uint64_t> CreateSession(
+      const protocol::SessionConfig& config) override;
+  absl::StatusOr<protocol::ExtensionResult> ExtendSession(
+      uint64_t session, const protocol::GraphExtension& extension) override;
+  absl::StatusOr<uint64_t> MakeCallable(
+      uint64_t session, const protocol::CallableSpec& spec) override;
+  void RunCallable(uint64_t session, uint64_t callable,
+                   const protocol::CallableRun& run, Done done) override;
+  absl::Status ReleaseCallable(uint64_t session, uint64_t callable) override;
+  absl::Status CloseSession(uint64_t session) override;
+  absl::Status Reset(absl::Span<const std::string> containers) override;
+  absl::StatusOr<std::vector<DeviceAttributes>> ListDevices() override;
+
+ private:
+  // ABORTED when unknown, which makes a monitored session rebuild itself.
+  absl::StatusOr<std::shared_ptr<MasterSession>> Find(uint64_t session) const;
+
+  const MasterOptions options_;
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<MasterSession>> sessions_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_MASTER_MASTER_H_

@@ -1,0 +1,323 @@
+#include "libs/master/master_session.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "libs/base/cancellation.h"
+#include "libs/base/clock.h"
+#include "libs/base/status.h"
+#include "libs/graph/graph_def.h"
+#include "libs/placement/placer.h"
+
+namespace weft {
+
+// One run of a callable, from BeginStep to EndStep; used again afterwards.
+class MasterSession::Step {
+ public:
+  void Prepare(std::shared_ptr<MasterSession> session,
+               std::shared_ptr<const Callable> callable, uint64_t id) {
+    session_ = std::move(session);
+    callable_ = std::move(callable);
+    id_ = id;
+    // A cancelled one is spent; one that a late timer still holds is not ours.
+    if (!cancellation_ || cancellation_->IsCancelled() ||
+        cancellation_.use_count() > 1) {
+      cancellation_ = std::make_shared<Cancellation>();
+    }
+  }
+
+  const std::shared_ptr<Cancellation>& cancellation() const {
+    return cancellation_;
+  }
+  const Callable& callable() const { return *callable_; }
+
+  void ArmTimer(absl::Time deadline, absl::Duration timeout);
+  void Run(const protocol::CallableRun& run, protocol::Master::Done done);
+
+  // What EndStep needs once the step has given up its references.
+  protocol::Master::Done Release(Scheduler& scheduler);
+
+ private:
+  void PartDone(absl::Status status);
+
+  std::shared_ptr<MasterSession> session_;
+  std::shared_ptr<const Callable> callable_;
+  uint64_t id_ = 0;
+  std::shared_ptr<Cancellation> cancellation_;
+  Scheduler::TimerId timer_ = 0;
+  std::atomic<int> parts_left_{0};
+  absl::Mutex mutex_;
+  absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
+  protocol::Master::Done done_;
+};
+
+void MasterSession::Step::ArmTimer(absl::Time deadline,
+                                   absl::Duration timeout) {
+  if (deadline == absl::InfiniteFuture()) return;
+  std::string text = absl::StrCat(
+      "Timed out after ", absl::FormatDuration(timeout), " while running [",
+      absl::StrJoin(callable_->spec.fetches, ", "), "] with targets [",
+      absl::StrJoin(callable_->spec.targets, ", "), "].");
+  timer_ = session_->options_.scheduler->ScheduleAt(
+      deadline, [cancellation = cancellation_, text = std::move(text)] {
+        cancellation->Cancel(absl::DeadlineExceededError(text));
+      });
+}
+
+void MasterSession::Step::Run(const protocol::CallableRun& run,
+                              protocol::Master::Done done) {
+  done_ = std::move(done);
+  const int num_parts = static_cast<int>(callable_->parts.size());
+  // One more than there are parts, so that the step outlives this loop.
+  parts_left_.store(num_parts + 1, std::memory_order_relaxed);
+  for (int i = 0; i < num_parts; ++i) {
+    const bool is_last = i == num_parts - 1;
+    callable_->parts[i].worker->Run(
+        {.session = session_->id_,
+         .registration = callable_->id,
+         .step_id = id_,
+         .feeds = run.feeds,
+         .fetches = run.fetches,
+         .cancellation = cancellation_.get(),
+         .caller_waits = run.caller_waits && is_last},
+        [this](absl::Status status) { PartDone(std::move(status)); });
+  }
+  PartDone(absl::OkStatus());
+}
+
+void MasterSession::Step::PartDone(absl::Status status) {
+  if (!status.ok()) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (first_error_.ok() || IsDerived(first_error_)) first_error_ = status;
+    }
+    cancellation_->Cancel(MarkDerived(std::move(status)));
+  }
+  if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  absl::Status result;
+  {
+    absl::MutexLock lock(&mutex_);
+    result = std::exchange(first_error_, absl::OkStatus());
+  }
+  std::shared_ptr<MasterSession> session = session_;
+  session->EndStep(std::unique_ptr<Step>(this), std::move(result));
+}
+
+protocol::Master::Done MasterSession::Step::Release(Scheduler& scheduler) {
+  if (timer_ != 0) scheduler.CancelTimer(timer_);
+  timer_ = 0;
+  session_.reset();
+  callable_.reset();
+  return std::move(done_);
+}
+
+MasterSession::MasterSession(uint64_t id, const protocol::SessionConfig& config,
+                             const MasterOptions& options)
+    : id_(id), config_(config), options_(options), graph_(options.ops) {}
+
+absl::StatusOr<std::shared_ptr<MasterSession>> MasterSession::Create(
+    uint64_t id, const protocol::SessionConfig& config,
+    const MasterOptions& options) {
+  std::shared_ptr<MasterSession> session(
+      new MasterSession(id, config, options));
+  for (protocol::Worker* worker : options.workers) {
+    RETURN_IF_ERROR(worker->CreateSession(id, config.isolate_session_state));
+  }
+  return session;
+}
+
+absl::StatusOr<protocol::ExtensionResult> MasterSession::Extend(
+    const protocol::GraphExtension& extension) {
+  absl::MutexLock lock(&graph_mutex_);
+  if (extension.from_version != version_) {
+    return absl::AbortedError(absl::StrCat("Current version is ", version_,
+                                           " but caller expected ",
+                                           extension.from_version, "."));
+  }
+  const int first_id = graph_.num_nodes();
+  RETURN_IF_ERROR(ImportGraphDef(extension.graph_def, graph_));
+  if (absl::Status placed = PlaceFrom(first_id); !placed.ok()) {
+    graph_.TruncateTo(first_id);
+    return placed;
+  }
+  ++version_;
+  return DescribeFrom(first_id);
+}
+
+absl::Status MasterSession::PlaceFrom(int first_id) {
+  std::vector<DeviceAttributes> devices;
+  for (const protocol::Worker* worker : options_.workers) {
+    for (DeviceAttributes& device : worker->Devices()) {
+      devices.push_back(std::move(device));
+    }
+  }
+  // Tasks run the same build, so any of them knows the kernels of all.
+  const protocol::Worker& worker = *options_.workers.front();
+  return PlaceNodes(
+      graph_, first_id, devices,
+      [&](const Node& node) { return worker.DeviceTypesFor(node); },
+      {.allow_soft_placement = config_.allow_soft_placement,
+       .default_task = options_.default_task});
+}
+
+protocol::ExtensionResult MasterSession::DescribeFrom(int first_id) const {
+  protocol::ExtensionResult result{.version = version_};
+  if (!config_.log_device_placement) return result;
+  for (const Node* node : graph_.nodes().subspan(first_id)) {
+    result.placement.push_back(
+        {node->name(), node->type(), node->assigned_device()});
+    if (options_.log_placement) {
+      options_.log_placement(result.placement.back().ToString());
+    }
+  }
+  return result;
+}
+
+absl::StatusOr<uint64_t> MasterSession::MakeCallable(
+    const protocol::CallableSpec& spec) {
+  absl::MutexLock graph_lock(&graph_mutex_);
+  ASSIGN_OR_RETURN(std::shared_ptr<Callable> callable,
+                   CompileCallable(graph_, spec, options_.workers,
+                                   options_.unknown_tensor_code));
+  {
+    absl::MutexLock lock(&mutex_);
+    callable->id = next_callable_++;
+  }
+  RETURN_IF_ERROR(Register(*callable));
+  // The workers have the graphs now.
+  for (Callable::Part& part : callable->parts) part.partitions.clear();
+  absl::MutexLock lock(&mutex_);
+  callables_[callable->id] = callable;
+  return callable->id;
+}
+
+absl::Status MasterSession::Register(const Callable& callable) {
+  for (const Callable::Part& part : callable.parts) {
+    absl::Status registered =
+        part.worker->Register({.session = id_,
+                               .registration = callable.id,
+                               .partitions = part.partitions});
+    if (!registered.ok()) {
+      Deregister(callable);
+      return registered;
+    }
+  }
+  return absl::OkStatus();
+}
+
+void MasterSession::Deregister(const Callable& callable) {
+  for (const Callable::Part& part : callable.parts) {
+    part.worker->Deregister(id_, callable.id);
+  }
+}
+
+void MasterSession::ReleaseCallable(uint64_t callable) {
+  std::shared_ptr<const Callable> released;
+  {
+    absl::MutexLock lock(&mutex_);
+    auto it = callables_.find(callable);
+    if (it == callables_.end()) return;
+    released = std::move(it->second);
+    callables_.erase(it);
+  }
+  Deregister(*released);
+}
+
+absl::Time MasterSession::Deadline(absl::Duration timeout) const {
+  if (timeout == absl::InfiniteDuration()) return absl::InfiniteFuture();
+  return options_.scheduler->clock().Now() + timeout;
+}
+
+void MasterSession::RunCallable(uint64_t callable,
+                                const protocol::CallableRun& run,
+                                protocol::Master::Done done) {
+  absl::Status status;
+  std::unique_ptr<Step> step = BeginStep(callable, &status);
+  if (step == nullptr) return done(std::move(status));
+  status = step->callable().CheckFeeds(run.feeds);
+  if (status.ok() &&
+      run.fetches.size() != step->callable().spec.fetches.size()) {
+    status =
+        absl::InternalError("a run has room for another number of fetches");
+  }
+  if (!status.ok()) {
+    EndStep(std::move(step), absl::OkStatus());
+    return done(std::move(status));
+  }
+  const absl::Duration timeout =
+      std::min(run.timeout, config_.operation_timeout);
+  step->ArmTimer(Deadline(timeout), timeout);
+  step.release()->Run(run, std::move(done));  // ends in EndStep
+}
+
+std::unique_ptr<MasterSession::Step> MasterSession::BeginStep(
+    uint64_t callable, absl::Status* status) {
+  absl::MutexLock lock(&mutex_);
+  if (closed_) {
+    *status = absl::FailedPreconditionError("Session has been closed.");
+    return nullptr;
+  }
+  auto it = callables_.find(callable);
+  if (it == callables_.end()) {
+    *status = absl::InvalidArgumentError(
+        absl::StrCat("No such callable handle: ", callable));
+    return nullptr;
+  }
+  std::unique_ptr<Step> step;
+  if (idle_steps_.empty()) {
+    step = std::make_unique<Step>();
+  } else {
+    step = std::move(idle_steps_.back());
+    idle_steps_.pop_back();
+  }
+  step->Prepare(shared_from_this(), it->second, next_step_++);
+  running_.insert(step.get());
+  return step;
+}
+
+void MasterSession::EndStep(std::unique_ptr<Step> step, absl::Status status) {
+  protocol::Master::Done done = step->Release(*options_.scheduler);
+  {
+    absl::MutexLock lock(&mutex_);
+    running_.erase(step.get());
+    idle_steps_.push_back(std::move(step));
+    if (running_.empty() && all_ended_ != nullptr) all_ended_->Set();
+  }
+  if (done) done(std::move(status));
+}
+
+void MasterSession::Close() {
+  std::unique_ptr<Event> all_ended = options_.scheduler->NewEvent();
+  std::vector<std::shared_ptr<Cancellation>> running;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return;
+    closed_ = true;
+    for (Step* step : running_) running.push_back(step->cancellation());
+    if (running.empty()) {
+      all_ended->Set();
+    } else {
+      all_ended_ = all_ended.get();
+    }
+  }
+  for (const std::shared_ptr<Cancellation>& cancellation : running) {
+    cancellation->Cancel(absl::CancelledError(
+        "Step was cancelled by an explicit call to `Session::Close()`."));
+  }
+  all_ended->Wait();
+  {
+    // The last step sets the event under this lock: wait until it let go.
+    absl::MutexLock lock(&mutex_);
+    all_ended_ = nullptr;
+    callables_.clear();
+    idle_steps_.clear();
+  }
+  for (protocol::Worker* worker : options_.workers) {
+    worker->DeleteSession(id_);
+  }
+}
+
+}  // namespace weft

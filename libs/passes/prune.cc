@@ -1,0 +1,120 @@
+#include "libs/passes/prune.h"
+
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/graph/graph_copy.h"
+
+namespace weft {
+namespace {
+
+bool IsPlaceholder(const Node& node) {
+  return node.type() == "Placeholder" || node.type() == "PlaceholderV2";
+}
+
+// Which nodes run: found backwards from the ends, stopping at feeds.
+class Needed {
+ public:
+  Needed(const Graph& graph, const CallableEnds& ends)
+      : fed_(ends.feeds.begin(), ends.feeds.end()),
+        needed_(graph.num_nodes(), false) {
+    for (const Endpoint& fetch : ends.fetches) Want(fetch);
+    for (const Node* target : ends.targets) WantControl(target);
+    while (!stack_.empty()) {
+      const Node* node = stack_.back();
+      stack_.pop_back();
+      for (const Endpoint& input : node->inputs()) Want(input);
+      for (const Node* control : node->control_inputs()) WantControl(control);
+    }
+  }
+
+  bool operator[](const Node* node) const { return needed_[node->id()]; }
+
+  // A fed placeholder never runs, not even for its control edges.
+  bool IsFedPlaceholder(const Node* node) const {
+    return IsPlaceholder(*node) && fed_.contains(Endpoint{node, 0});
+  }
+
+ private:
+  void Want(const Endpoint& endpoint) {
+    if (!fed_.contains(endpoint)) Add(endpoint.node);
+  }
+  void WantControl(const Node* node) {
+    if (!IsFedPlaceholder(node)) Add(node);
+  }
+  void Add(const Node* node) {
+    if (needed_[node->id()]) return;
+    needed_[node->id()] = true;
+    stack_.push_back(node);
+  }
+
+  const absl::flat_hash_set<Endpoint> fed_;
+  std::vector<bool> needed_;
+  std::vector<const Node*> stack_;
+};
+
+absl::StatusOr<Node*> AddEnd(Graph& graph, absl::string_view op, int index,
+                             const Endpoint& of, DataType type,
+                             const std::string& device,
+                             std::vector<Endpoint> inputs) {
+  ASSIGN_OR_RETURN(
+      Node * node,
+      graph.AddNode({.name = absl::StrCat(op, "_", of.node->name(), "_",
+                                          of.index, "_", index),
+                     .op = std::string(op),
+                     .inputs = std::move(inputs),
+                     .attrs = {{"T", type}, {"index", index}}}));
+  graph.set_assigned_device(node, device);
+  return node;
+}
+
+DataType ValueType(const Endpoint& endpoint) {
+  return RemoveRefType(endpoint.node->output_type(endpoint.index));
+}
+
+absl::Status AddFeeds(const CallableEnds& ends, const Needed& needed,
+                      Graph& pruned, GraphCopier& copier) {
+  for (size_t i = 0; i < ends.feeds.size(); ++i) {
+    const Endpoint& feed = ends.feeds[i];
+    ASSIGN_OR_RETURN(Node * arg,
+                     AddEnd(pruned, "_Arg", static_cast<int>(i), feed,
+                            ValueType(feed), feed.node->assigned_device(), {}));
+    copier.Replace(feed, {arg, 0});
+    if (needed.IsFedPlaceholder(feed.node)) {
+      copier.ReplaceControl(feed.node, arg);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddFetches(const CallableEnds& ends, Graph& pruned,
+                        const GraphCopier& copier) {
+  for (size_t i = 0; i < ends.fetches.size(); ++i) {
+    const Endpoint& fetch = ends.fetches[i];
+    RETURN_IF_ERROR(AddEnd(pruned, "_Retval", static_cast<int>(i), fetch,
+                           ValueType(fetch), fetch.node->assigned_device(),
+                           {copier.Lookup(fetch)})
+                        .status());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Graph>> Prune(const Graph& graph,
+                                             const CallableEnds& ends) {
+  const Needed needed(graph, ends);
+  auto pruned = std::make_unique<Graph>(graph.registry());
+  GraphCopier copier(*pruned);
+  RETURN_IF_ERROR(AddFeeds(ends, needed, *pruned, copier));
+  for (const Node* node : graph.nodes()) {
+    if (needed[node]) RETURN_IF_ERROR(copier.Copy(*node).status());
+  }
+  RETURN_IF_ERROR(copier.Finish());
+  RETURN_IF_ERROR(AddFetches(ends, *pruned, copier));
+  return pruned;
+}
+
+}  // namespace weft

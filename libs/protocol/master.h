@@ -1,0 +1,110 @@
+// Master: the role that owns sessions: their graphs, placement and steps. A
+// client talks to it, in the same process or over the bus.
+//
+// Threads: every method may be called from any thread. Calls that happen once
+// in a while are synchronous; RunCallable, the one on every step's path, is
+// not.
+#ifndef WEFT_LIBS_PROTOCOL_MASTER_H_
+#define WEFT_LIBS_PROTOCOL_MASTER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "libs/device/device.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft::protocol {
+
+// What TensorFlow's ConfigProto says of one session.
+struct SessionConfig {
+  bool allow_soft_placement = false;
+  bool log_device_placement = false;
+  // Variables of this session's own instead of the devices' shared ones.
+  bool isolate_session_state = false;
+  // Bound of every call of this session that gives none; infinite: none.
+  absl::Duration operation_timeout = absl::InfiniteDuration();
+};
+
+// Nodes to add to a session's graph.
+struct GraphExtension {
+  // A serialised GraphDef of new nodes only; inputs may name older ones.
+  std::string graph_def;
+  // The version the client believes the session to be at. Versions begin at 0
+  // and grow by one with each extension.
+  int64_t from_version = 0;
+};
+
+struct NodePlacement {
+  std::string name, op, device;
+  // As TensorFlow logs it: "v: (VariableV2): /job:ps/...".
+  std::string ToString() const;
+};
+
+struct ExtensionResult {
+  int64_t version = 0;
+  // Where each new node was placed, when the session logs placement.
+  std::vector<NodePlacement> placement;
+};
+
+// Feeds and fetches are tensor names ("x:0"), targets are node names.
+struct CallableSpec {
+  std::vector<std::string> feeds;
+  std::vector<std::string> fetches;
+  std::vector<std::string> targets;
+};
+
+// One run of a callable. What the spans view lives until the run is done.
+struct CallableRun {
+  absl::Span<const Tensor> feeds;  // in the order of the spec
+  absl::Span<Tensor> fetches;      // filled in the order of the spec
+  absl::Duration timeout = absl::InfiniteDuration();
+  // The calling thread has nothing to do but wait for this run, so an
+  // in-process master may use it for any kernel.
+  bool caller_waits = false;
+};
+
+class Master {
+ public:
+  using Done = absl::AnyInvocable<void(absl::Status)>;
+
+  virtual ~Master() = default;
+
+  virtual absl::StatusOr<uint64_t> CreateSession(
+      const SessionConfig& config) = 0;
+
+  // All or nothing: a refused extension leaves the session at its version.
+  // ABORTED for an unknown session or another version, INVALID_ARGUMENT where
+  // a node can't be placed.
+  virtual absl::StatusOr<ExtensionResult> ExtendSession(
+      uint64_t session, const GraphExtension& extension) = 0;
+
+  // Prunes, partitions and registers what the callable needs, once. Later
+  // extensions do not change it.
+  virtual absl::StatusOr<uint64_t> MakeCallable(uint64_t session,
+                                                const CallableSpec& spec) = 0;
+
+  // `done` is called exactly once, perhaps before the call returns.
+  virtual void RunCallable(uint64_t session, uint64_t callable,
+                           const CallableRun& run, Done done) = 0;
+
+  // OK for a callable that is unknown.
+  virtual absl::Status ReleaseCallable(uint64_t session, uint64_t callable) = 0;
+
+  // Cancels running steps, waits for their end and forgets the session.
+  virtual absl::Status CloseSession(uint64_t session) = 0;
+
+  // Clears containers on all devices (none named: each device's default one)
+  // and ends all sessions of this master.
+  virtual absl::Status Reset(absl::Span<const std::string> containers) = 0;
+
+  virtual absl::StatusOr<std::vector<DeviceAttributes>> ListDevices() = 0;
+};
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_MASTER_H_

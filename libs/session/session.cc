@@ -1,0 +1,220 @@
+#include "libs/session/session.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "libs/base/status.h"
+#include "libs/graph/graph_def.h"
+#include "libs/session/sync_call.h"
+
+namespace weft {
+namespace {
+
+// No node name holds these characters, so different specs differ.
+std::string Key(const protocol::CallableSpec& spec) {
+  return absl::StrCat(absl::StrJoin(spec.feeds, ","), "|",
+                      absl::StrJoin(spec.fetches, ","), "|",
+                      absl::StrJoin(spec.targets, ","));
+}
+
+absl::Status CheckNotNull(bool is_null, absl::string_view what) {
+  if (!is_null) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("A ", what,
+                   " of this run is null: the builder that made "
+                   "it failed, or nothing was assigned to it."));
+}
+
+absl::StatusOr<protocol::CallableSpec> Spec(
+    const std::vector<Output>& feeds, const std::vector<Output>& fetches,
+    const std::vector<Operation>& targets) {
+  protocol::CallableSpec spec;
+  for (const Output& feed : feeds) {
+    RETURN_IF_ERROR(CheckNotNull(!feed, "feed"));
+    spec.feeds.push_back(feed.name());
+  }
+  for (const Output& fetch : fetches) {
+    RETURN_IF_ERROR(CheckNotNull(!fetch, "fetch"));
+    spec.fetches.push_back(fetch.name());
+  }
+  for (const Operation& target : targets) {
+    RETURN_IF_ERROR(CheckNotNull(!target, "target"));
+    spec.targets.push_back(target.name());
+  }
+  return spec;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Create(
+    std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
+    const Scope& scope, const SessionOptions& options) {
+  RETURN_IF_ERROR(scope.status());
+  ASSIGN_OR_RETURN(const uint64_t id,
+                   master->CreateSession(
+                       {.allow_soft_placement = options.allow_soft_placement,
+                        .log_device_placement = options.log_device_placement,
+                        .isolate_session_state = options.isolate_session_state,
+                        .operation_timeout = options.operation_timeout}));
+  return std::unique_ptr<Session>(
+      new Session(std::move(master), scheduler, scope.shared_state(), id));
+}
+
+Session::Session(std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
+                 std::shared_ptr<GraphState> state, uint64_t id)
+    : master_(std::move(master)),
+      scheduler_(scheduler),
+      state_(std::move(state)),
+      id_(id) {}
+
+Session::~Session() { Close().IgnoreError(); }
+
+absl::Status Session::Close() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return absl::OkStatus();
+    closed_ = true;
+  }
+  return master_->CloseSession(id_);
+}
+
+absl::Status Session::Extend() {
+  RETURN_IF_ERROR(state_->status);
+  absl::MutexLock lock(&mutex_);
+  if (closed_) {
+    return absl::FailedPreconditionError("Session has been closed.");
+  }
+  const int num_nodes = state_->graph.num_nodes();
+  if (num_nodes == nodes_sent_) return absl::OkStatus();
+  ASSIGN_OR_RETURN(protocol::ExtensionResult result,
+                   master_->ExtendSession(id_, {.graph_def = ExportGraphDef(
+                                                    state_->graph, nodes_sent_),
+                                                .from_version = version_}));
+  nodes_sent_ = num_nodes;
+  version_ = result.version;
+  placement_.insert(placement_.end(), result.placement.begin(),
+                    result.placement.end());
+  return absl::OkStatus();
+}
+
+std::vector<protocol::NodePlacement> Session::Placement() const {
+  absl::MutexLock lock(&mutex_);
+  return placement_;
+}
+
+absl::StatusOr<uint64_t> Session::NewCallable(
+    const protocol::CallableSpec& spec) {
+  RETURN_IF_ERROR(Extend());
+  return master_->MakeCallable(id_, spec);
+}
+
+absl::StatusOr<uint64_t> Session::CallableFor(
+    const protocol::CallableSpec& spec) {
+  // New nodes are refused here and now, even if this run needs none of them.
+  RETURN_IF_ERROR(Extend());
+  std::string key = Key(spec);
+  {
+    absl::MutexLock lock(&mutex_);
+    auto it = callables_.find(key);
+    if (it != callables_.end()) return it->second;
+  }
+  ASSIGN_OR_RETURN(const uint64_t callable, master_->MakeCallable(id_, spec));
+  absl::MutexLock lock(&mutex_);
+  return callables_.emplace(std::move(key), callable).first->second;
+}
+
+absl::Status Session::RunCallable(uint64_t callable,
+                                  absl::Span<const Tensor> feeds,
+                                  absl::Span<Tensor> fetches,
+                                  const RunOptions& options) {
+  SyncCall call(scheduler_);
+  master_->RunCallable(id_, callable,
+                       {.feeds = feeds,
+                        .fetches = fetches,
+                        .timeout = options.timeout,
+                        .caller_waits = true},
+                       call.Done());
+  return call.Wait();
+}
+
+absl::StatusOr<std::vector<Tensor>> Session::Run(
+    const FeedList& feeds, const std::vector<Output>& fetches,
+    const std::vector<Operation>& targets, const RunOptions& options) {
+  RETURN_IF_ERROR(state_->status);
+  std::vector<Output> fed;
+  std::vector<Tensor> values;
+  for (const auto& [output, value] : feeds) {
+    fed.push_back(output);
+    values.push_back(value);
+  }
+  ASSIGN_OR_RETURN(const protocol::CallableSpec spec,
+                   Spec(fed, fetches, targets));
+  ASSIGN_OR_RETURN(const uint64_t callable, CallableFor(spec));
+  std::vector<Tensor> results(fetches.size());
+  RETURN_IF_ERROR(
+      RunCallable(callable, values, absl::MakeSpan(results), options));
+  return results;
+}
+
+absl::StatusOr<Tensor> Session::Run(const FeedList& feeds, const Output& fetch,
+                                    const RunOptions& options) {
+  ASSIGN_OR_RETURN(std::vector<Tensor> results,
+                   Run(feeds, std::vector<Output>{fetch}, {}, options));
+  return std::move(results[0]);
+}
+
+absl::Status Session::Run(const FeedList& feeds, const Operation& target,
+                          const RunOptions& options) {
+  return Run(feeds, std::vector<Output>{}, {target}, options).status();
+}
+
+absl::StatusOr<std::vector<Tensor>> Session::RunNamed(
+    const std::vector<std::pair<std::string, Tensor>>& feeds,
+    const std::vector<std::string>& fetches,
+    const std::vector<std::string>& targets, const RunOptions& options) {
+  protocol::CallableSpec spec{.fetches = fetches, .targets = targets};
+  std::vector<Tensor> values;
+  for (const auto& [name, value] : feeds) {
+    spec.feeds.push_back(name);
+    values.push_back(value);
+  }
+  ASSIGN_OR_RETURN(const uint64_t callable, CallableFor(spec));
+  std::vector<Tensor> results(fetches.size());
+  RETURN_IF_ERROR(
+      RunCallable(callable, values, absl::MakeSpan(results), options));
+  return results;
+}
+
+absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
+    const std::vector<Output>& feeds, const std::vector<Output>& fetches,
+    const std::vector<Operation>& targets) {
+  RETURN_IF_ERROR(state_->status);
+  ASSIGN_OR_RETURN(const protocol::CallableSpec spec,
+                   Spec(feeds, fetches, targets));
+  return MakeCallable(spec);
+}
+
+absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
+    const protocol::CallableSpec& spec) {
+  ASSIGN_OR_RETURN(const uint64_t id, NewCallable(spec));
+  return std::unique_ptr<Callable>(
+      new Callable(*this, id, spec.fetches.size()));
+}
+
+Session::Callable::~Callable() {
+  session_.master_->ReleaseCallable(session_.id_, id_).IgnoreError();
+}
+
+absl::StatusOr<std::vector<Tensor>> Session::Callable::Run(
+    absl::Span<const Tensor> feeds, const RunOptions& options) {
+  std::vector<Tensor> fetches(num_fetches_);
+  RETURN_IF_ERROR(RunInto(feeds, absl::MakeSpan(fetches), options));
+  return fetches;
+}
+
+absl::Status Session::Callable::RunInto(absl::Span<const Tensor> feeds,
+                                        absl::Span<Tensor> fetches,
+                                        const RunOptions& options) {
+  return session_.RunCallable(id_, feeds, fetches, options);
+}
+
+}  // namespace weft

@@ -1,0 +1,179 @@
+// Session: the client's hand on a graph: connects to a master, ships what was
+// added to the graph, runs parts of it.
+//
+//   Scope root = Scope::Root();
+//   auto x = ops::Placeholder(root.WithName("x"), DT_FLOAT);
+//   auto y = ops::Mul(root, x, 2.0f);
+//   ASSIGN_OR_RETURN(auto session, Session::Connect("", root));
+//   ASSIGN_OR_RETURN(Tensor value, session->Run({{x, Tensor::Scalar(3.0f)}},
+//   y));
+//
+// The first run sends the whole graph, later ones what was added since; a graph
+// whose building failed is refused with the error that its scopes kept.
+//
+// Threads: runs may be made from several threads at once, as long as none of
+// them adds to the graph. Errors are the master's, TensorFlow's codes; the
+// session stays usable after each but ABORTED.
+#ifndef WEFT_LIBS_SESSION_SESSION_H_
+#define WEFT_LIBS_SESSION_SESSION_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "libs/base/scheduler.h"
+#include "libs/ops/scope.h"
+#include "libs/protocol/master.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+class Process;  // libs/runtime: threads and memory; only passed through here
+
+struct SessionOptions {
+  bool allow_soft_placement = false;
+  // Prints "name: (op): device" for each node, once, when it is placed.
+  bool log_device_placement = false;
+  bool isolate_session_state = false;
+  // Bound of each run that gives none of its own.
+  absl::Duration operation_timeout = absl::InfiniteDuration();
+  // Devices of an in-process session by type, as ConfigProto.device_count.
+  // {"GPU", 2} makes two GPU devices of host memory, so that placement can be
+  // tried on a machine without any.
+  std::map<std::string, int> device_count;
+  // Whose threads and memory an in-process session uses; it must outlive the
+  // session. Null: the session makes a Process of its own.
+  Process* process = nullptr;
+};
+
+struct RunOptions {
+  absl::Duration timeout = absl::InfiniteDuration();
+};
+
+// Values for tensors, by what they replace.
+using FeedList = std::vector<std::pair<Output, Tensor>>;
+
+class Session {
+ public:
+  // Connects to a target: "" is a session in this process, with variables of
+  // its own that end with it. INVALID_ARGUMENT where the target does not parse;
+  // the scope's error where building the graph failed.
+  // Defined by //libs/api, which knows how a target is reached.
+  static absl::StatusOr<std::unique_ptr<Session>> Connect(
+      const std::string& target, const Scope& scope,
+      const SessionOptions& options = {});
+
+  // On a master that the caller has; `scheduler` is what runs wait with.
+  static absl::StatusOr<std::unique_ptr<Session>> Create(
+      std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
+      const Scope& scope, const SessionOptions& options);
+
+  // Closes, if that was not done.
+  ~Session();
+
+  // Fetches one tensor.
+  absl::StatusOr<Tensor> Run(const Output& fetch) { return Run({}, fetch); }
+  absl::StatusOr<Tensor> Run(const FeedList& feeds, const Output& fetch,
+                             const RunOptions& options = {});
+  // Runs an operation for what it does.
+  absl::Status Run(const Operation& target) { return Run({}, target); }
+  absl::Status Run(const FeedList& feeds, const Operation& target,
+                   const RunOptions& options = {});
+  // Fetches several tensors and runs targets, in one step.
+  absl::StatusOr<std::vector<Tensor>> Run(
+      const FeedList& feeds, const std::vector<Output>& fetches,
+      const std::vector<Operation>& targets = {},
+      const RunOptions& options = {});
+
+  // The same by names, for graphs that were imported: "x:0", "train/update".
+  absl::StatusOr<std::vector<Tensor>> RunNamed(
+      const std::vector<std::pair<std::string, Tensor>>& feeds,
+      const std::vector<std::string>& fetches,
+      const std::vector<std::string>& targets, const RunOptions& options = {});
+
+  // One (feeds, fetches, targets) made ready: runs of it carry values only.
+  class Callable;
+  absl::StatusOr<std::unique_ptr<Callable>> MakeCallable(
+      const std::vector<Output>& feeds, const std::vector<Output>& fetches,
+      const std::vector<Operation>& targets = {});
+  absl::StatusOr<std::unique_ptr<Callable>> MakeCallable(
+      const protocol::CallableSpec& spec);
+
+  // Sends what was added to the graph since the last run; runs do it by
+  // themselves.
+  absl::Status Extend();
+
+  // Cancels what runs (CANCELLED) and ends the session. Later runs fail with
+  // FAILED_PRECONDITION.
+  absl::Status Close();
+
+  absl::StatusOr<std::vector<DeviceAttributes>> ListDevices() {
+    return master_->ListDevices();
+  }
+
+  // Where nodes were placed, in order of placement; kept only when the session
+  // logs placement.
+  std::vector<protocol::NodePlacement> Placement() const;
+
+  Scheduler& scheduler() const { return scheduler_; }
+
+ private:
+  Session(std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
+          std::shared_ptr<GraphState> state, uint64_t id);
+
+  absl::StatusOr<uint64_t> CallableFor(const protocol::CallableSpec& spec);
+  absl::StatusOr<uint64_t> NewCallable(const protocol::CallableSpec& spec);
+  // Runs and waits.
+  absl::Status RunCallable(uint64_t callable, absl::Span<const Tensor> feeds,
+                           absl::Span<Tensor> fetches,
+                           const RunOptions& options);
+
+  const std::shared_ptr<protocol::Master> master_;
+  Scheduler& scheduler_;
+  const std::shared_ptr<GraphState> state_;
+  const uint64_t id_;
+
+  mutable absl::Mutex mutex_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  int nodes_sent_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<protocol::NodePlacement> placement_ ABSL_GUARDED_BY(mutex_);
+  // Callables of Run, by their spec in one string.
+  absl::flat_hash_map<std::string, uint64_t> callables_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Thread-safe. Must not outlive its session.
+class Session::Callable {
+ public:
+  ~Callable();
+
+  // Values in the order of the callable's feeds; results in that of its
+  // fetches.
+  absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> feeds = {},
+                                          const RunOptions& options = {});
+  // The same into the caller's room; for loops that count nanoseconds.
+  // REQUIRES: as many places as the callable has fetches.
+  absl::Status RunInto(absl::Span<const Tensor> feeds,
+                       absl::Span<Tensor> fetches,
+                       const RunOptions& options = {});
+
+ private:
+  friend class Session;
+  Callable(Session& session, uint64_t id, size_t num_fetches)
+      : session_(session), id_(id), num_fetches_(num_fetches) {}
+
+  Session& session_;
+  const uint64_t id_;
+  const size_t num_fetches_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_SESSION_SESSION_H_
