@@ -1,5 +1,7 @@
 """The rules every package of Weft uses, so that a habit is stated once."""
 
+load("//bazel:archives.bzl", "library_archives")
+
 # Instruction sets that kernels are compiled for; the tag is their namespace.
 _INSTRUCTION_SETS = {
     "v1": "x86-64",
@@ -79,14 +81,20 @@ def weft_protos(name, srcs, imports = [], deps = [], **kwargs):
         **kwargs
     )
 
-def weft_kernels_per_instruction_set(name, srcs, hdrs, deps = [], **kwargs):
+def weft_kernels_per_instruction_set(
+        name,
+        srcs,
+        hdrs,
+        deps = [],
+        symbols_test = True,
+        **kwargs):
     """Compiles the sources once for each instruction set, in its own namespace.
 
     The sources open `namespace WEFT_ISA`, so each symbol exists as v1::, v3::
     and v4::. Eigen's namespace is renamed likewise: without that the linker
     merges its weak symbols, and a baseline caller runs AVX-512 code.
-    Keep std:: templates out of these sources for the same reason; the test
-    //tools/instruction_sets looks for shared symbols.
+    Keep std:: templates out of these sources for the same reason: the test
+    NAME_symbols_test, made here too, finds each symbol that two sets share.
     """
     for tag, march in _INSTRUCTION_SETS.items():
         native.cc_library(
@@ -104,10 +112,16 @@ def weft_kernels_per_instruction_set(name, srcs, hdrs, deps = [], **kwargs):
             visibility = ["//visibility:public"],
             deps = deps,
         )
+    sets = [":%s_%s" % (name, tag) for tag in _INSTRUCTION_SETS]
     kwargs.setdefault("visibility", ["//visibility:public"])
-    native.cc_library(
-        name = name,
-        hdrs = hdrs,
-        deps = [":%s_%s" % (name, tag) for tag in _INSTRUCTION_SETS],
-        **kwargs
-    )
+    native.cc_library(name = name, hdrs = hdrs, deps = sets, **kwargs)
+    library_archives(name = name + "_archives", libraries = sets)
+    if symbols_test:
+        weft_py_test(
+            name = name + "_symbols_test",
+            srcs = ["//tools/instruction_sets:archives_test.py"],
+            args = ["$(locations :%s_archives)" % name],
+            data = [":%s_archives" % name],
+            main = "//tools/instruction_sets:archives_test.py",
+            deps = ["//tools/instruction_sets:symbols"],
+        )
