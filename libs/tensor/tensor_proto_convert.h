@@ -1,0 +1,29 @@
+// TensorProto and TensorShapeProto to and from our types, for .cc files that
+// hold protobuf messages. See tensor_proto.h for the rules and the errors.
+#ifndef WEFT_LIBS_TENSOR_TENSOR_PROTO_CONVERT_H_
+#define WEFT_LIBS_TENSOR_TENSOR_PROTO_CONVERT_H_
+
+#include "absl/status/statusor.h"
+#include "libs/tensor/buffer.h"
+#include "libs/tensor/shape.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+namespace tf {
+class TensorProto;
+class TensorShapeProto;
+}  // namespace tf
+
+absl::StatusOr<Tensor> TensorFromProto(const tf::TensorProto& proto,
+                                       Allocator& allocator);
+// Overwrites `proto`.
+void TensorToProto(const Tensor& tensor, tf::TensorProto* proto);
+
+absl::StatusOr<PartialShape> ShapeFromProto(const tf::TensorShapeProto& proto);
+// Overwrites `proto`.
+void ShapeToProto(const PartialShape& shape, tf::TensorShapeProto* proto);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_TENSOR_TENSOR_PROTO_CONVERT_H_
