@@ -45,7 +45,7 @@ int64_t TruncateSeed(int64_t seed) {
   return rest < 0 ? rest + kMaxInt32 : rest;
 }
 
-// The groups that `node` is in; of its own name where it names none.
+// The groups that `node` is in; the one of its own name where it names none.
 std::vector<std::string> ColocationGroups(const Node& node) {
   std::vector<std::string> groups;
   if (const auto* listed = node.attr<std::vector<std::string>>("_class")) {
@@ -176,12 +176,22 @@ Scope Scope::WithoutControlDependencies() const {
 Scope Scope::ColocateWith(const Operation& operation) const {
   // Colocation is stronger than the devices outside, as in TensorFlow.
   Scope result = WithoutDevice();
-  if (operation) {
-    result.colocate_with_.push_back(operation.node());
-  } else {
+  if (!operation) {
     UpdateStatus(
         absl::InvalidArgumentError("there is no operation to colocate with"));
+    return result;
   }
+  for (std::string& group : ColocationGroups(*operation.node())) {
+    result.colocation_groups_.push_back(std::move(group));
+  }
+  result.colocation_device_ = operation.node()->requested_device();
+  return result;
+}
+
+Scope Scope::ColocateWithName(absl::string_view node_name) const {
+  Scope result = WithoutDevice();
+  result.colocation_device_.clear();
+  result.colocation_groups_.push_back(absl::StrCat("loc:@", node_name));
   return result;
 }
 
@@ -239,10 +249,7 @@ std::string Scope::UniqueName(absl::string_view op) const {
 }
 
 absl::StatusOr<std::string> Scope::DeviceOf(const NodeSpec& spec) const {
-  if (!colocate_with_.empty()) {
-    const std::string& device = colocate_with_.back()->requested_device();
-    if (!device.empty()) return device;
-  }
+  if (!colocation_device_.empty()) return colocation_device_;
   if (device_functions_.empty()) return device_;
   NodeSpec so_far = spec;
   for (auto it = device_functions_.rbegin(); it != device_functions_.rend();
@@ -268,8 +275,8 @@ absl::Status Scope::Decorate(const OpDef& op, NodeSpec& spec) const {
     const std::string* given = container.Get<std::string>();
     if (given == nullptr || given->empty()) container = container_;
   }
-  for (const Node* node : colocate_with_) {
-    AddColocationGroups(ColocationGroups(*node), spec.attrs);
+  if (!colocation_groups_.empty()) {
+    AddColocationGroups(colocation_groups_, spec.attrs);
   }
   ASSIGN_OR_RETURN(spec.device, DeviceOf(spec));
   return absl::OkStatus();

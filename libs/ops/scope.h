@@ -194,6 +194,8 @@ class Scope {
   // Nodes made here go where `operation` goes: attr _class "loc:@NAME", and its
   // device.
   Scope ColocateWith(const Operation& operation) const;
+  // The same for a node that is about to be made.
+  Scope ColocateWithName(absl::string_view node_name) const;
 
   void SetGraphSeed(int64_t seed) const { state_->seed = seed; }
   // TensorFlow's pair (graph seed, op seed) for a random op made next; (0, 0)
@@ -260,7 +262,10 @@ class Scope {
   std::vector<DeviceFunction> device_functions_;
   std::string container_;
   std::vector<const Node*> control_dependencies_;
-  std::vector<const Node*> colocate_with_;
+  // Of the nodes to colocate with: entries of attr _class, and the device of
+  // the innermost.
+  std::vector<std::string> colocation_groups_;
+  std::string colocation_device_;
   std::shared_ptr<const VariableScopeState> variable_scope_;
 };
 
