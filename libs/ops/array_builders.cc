@@ -122,18 +122,6 @@ Output BroadcastTo(const Scope& scope, const Input& input, const Input& shape) {
   return scope.AddOutput("BroadcastTo", {input, shape});
 }
 
-Output BroadcastDynamicShape(const Scope& scope, const Input& s0,
-                             const Input& s1) {
-  return scope.AddOutput("BroadcastArgs", {s0, s1});
-}
-
-BroadcastGradientArgsOutputs BroadcastGradientArgs(const Scope& scope,
-                                                   const Input& s0,
-                                                   const Input& s1) {
-  const Node* node = scope.AddNode("BroadcastGradientArgs", {s0, s1});
-  return {At(node, 0), At(node, 1)};
-}
-
 Output Fill(const Scope& scope, const Input& dims, const Input& value) {
   return scope.AddOutput("Fill", {dims, value});
 }

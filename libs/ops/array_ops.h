@@ -84,17 +84,6 @@ struct SqueezeAttrs {
 Output Squeeze(const Scope& scope, const Input& input,
                const SqueezeAttrs& attrs = {});
 Output BroadcastTo(const Scope& scope, const Input& input, const Input& shape);
-Output BroadcastDynamicShape(const Scope& scope, const Input& s0,
-                             const Input& s1);
-// The dimensions over which the gradient of each operand of a broadcast is
-// summed.
-struct BroadcastGradientArgsOutputs {
-  Output r0;
-  Output r1;
-};
-BroadcastGradientArgsOutputs BroadcastGradientArgs(const Scope& scope,
-                                                   const Input& s0,
-                                                   const Input& s1);
 
 // ---- Filling ----
 
