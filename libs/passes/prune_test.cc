@@ -1,0 +1,89 @@
+#include "libs/passes/prune.h"
+
+#include <gtest/gtest.h>
+
+#include "libs/base/test_matchers.h"
+#include "libs/ops/standard_ops.h"
+
+namespace weft {
+namespace {
+
+class PruneTest : public ::testing::Test {
+ protected:
+  const Node* Add(NodeSpec spec) {
+    auto node = graph_.AddNode(std::move(spec));
+    EXPECT_TRUE(node.ok()) << node.status();
+    graph_.set_assigned_device(*node, "/device:CPU:0");
+    return *node;
+  }
+  const Node* Placeholder(const std::string& name) {
+    return Add({.name = name, .op = "Placeholder", .attrs = {{"dtype", DT_FLOAT}}});
+  }
+  const Node* Identity(const std::string& name, const Node* input,
+                       std::vector<const Node*> controls = {}) {
+    return Add({.name = name,
+                .op = "Identity",
+                .inputs = {{input, 0}},
+                .control_inputs = std::move(controls)});
+  }
+  const Node* NoOp(const std::string& name, std::vector<const Node*> controls) {
+    return Add({.name = name, .op = "NoOp", .control_inputs = std::move(controls)});
+  }
+
+  Graph graph_{StandardOps()};
+};
+
+TEST_F(PruneTest, KeepsWhatTheFetchNeedsAndNothingElse) {
+  const Node* x = Placeholder("x");
+  const Node* y = Identity("y", x);
+  Identity("unused", x);
+  auto pruned = Prune(graph_, {.feeds = {{x, 0}}, .fetches = {{y, 0}}});
+  ASSERT_OK(pruned);
+  EXPECT_EQ((*pruned)->num_nodes(), 3);  // _Arg, y, _Retval
+  EXPECT_EQ((*pruned)->FindNode("unused"), nullptr);
+  EXPECT_EQ((*pruned)->FindNode("x"), nullptr);
+  EXPECT_EQ((*pruned)->FindNode("y")->input(0).node->type(), "_Arg");
+  EXPECT_EQ((*pruned)->FindNode("y")->assigned_device(), "/device:CPU:0");
+}
+
+TEST_F(PruneTest, AFedOutputCutsWhatIsBehindIt) {
+  const Node* x = Placeholder("x");
+  const Node* y = Identity("y", x);
+  const Node* z = Identity("z", y);
+  auto pruned = Prune(graph_, {.feeds = {{y, 0}}, .fetches = {{z, 0}}});
+  ASSERT_OK(pruned);
+  EXPECT_EQ((*pruned)->FindNode("y"), nullptr);
+}
+
+TEST_F(PruneTest, TargetsBringTheirControlInputs) {
+  const Node* x = Placeholder("x");
+  const Node* first = NoOp("first", {});
+  const Node* target = NoOp("target", {first});
+  auto pruned = Prune(graph_, {.targets = {target}});
+  ASSERT_OK(pruned);
+  EXPECT_EQ((*pruned)->num_nodes(), 2);
+  ASSERT_EQ((*pruned)->FindNode("target")->control_inputs().size(), 1u);
+  EXPECT_EQ(x->name(), "x");
+}
+
+TEST_F(PruneTest, WhatRunsAfterAFedPlaceholderRunsAfterItsFeed) {
+  const Node* x = Placeholder("x");
+  const Node* after = NoOp("after", {x});
+  auto pruned = Prune(graph_, {.feeds = {{x, 0}}, .targets = {after}});
+  ASSERT_OK(pruned);
+  const Node* copy = (*pruned)->FindNode("after");
+  ASSERT_EQ(copy->control_inputs().size(), 1u);
+  EXPECT_EQ(copy->control_inputs()[0]->type(), "_Arg");
+}
+
+TEST_F(PruneTest, AFetchMayRepeat) {
+  const Node* x = Placeholder("x");
+  const Node* y = Identity("y", x);
+  auto pruned =
+      Prune(graph_, {.feeds = {{x, 0}}, .fetches = {{y, 0}, {y, 0}}});
+  ASSERT_OK(pruned);
+  EXPECT_EQ((*pruned)->num_nodes(), 4);
+}
+
+}  // namespace
+}  // namespace weft
