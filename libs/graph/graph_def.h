@@ -11,6 +11,10 @@
 
 namespace weft {
 
+// TensorFlow 2.21's version of the format: the newest that Import reads, and
+// what Export says of a graph that was built here.
+inline constexpr int kGraphDefVersion = 2474;
+
 struct ImportOptions {
   // Put before every imported name, with a "/".
   std::string prefix;
@@ -20,15 +24,18 @@ struct ImportOptions {
 // already in `graph`. Nodes come in any order, loops included. Attrs unknown to
 // the registry are ignored when they start with "_" or hold what they would
 // mean by default; otherwise one NOT_FOUND lists every op and attr of the
-// GraphDef that is unknown. On error `graph` is unchanged.
+// GraphDef that is unknown. Functions of the GraphDef's library may be there
+// but not be used: UNIMPLEMENTED. Other mistakes are INVALID_ARGUMENT. On error
+// `graph` is unchanged.
 absl::Status ImportGraphDef(absl::string_view serialized, Graph& graph,
                             const ImportOptions& options = {});
 // The same from protobuf's text format.
 absl::Status ImportGraphDefText(absl::string_view text, Graph& graph,
                                 const ImportOptions& options = {});
 
-// Nodes [first_id, num_nodes), assigned devices winning over requested ones
-// when `assigned_devices` is true.
+// Nodes [first_id, num_nodes) in order of id and of their attrs' names, so
+// equal graphs give equal bytes; empty beyond 2 GiB. Assigned devices winning
+// over requested ones when `assigned_devices` is true.
 std::string ExportGraphDef(const Graph& graph, int first_id = 0,
                            bool assigned_devices = false);
 std::string ExportGraphDefText(const Graph& graph, int first_id = 0,

@@ -1,0 +1,121 @@
+#include "libs/graph/graph_def.h"
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "google/protobuf/text_format.h"
+#include "libs/graph/attr_value_proto.h"
+#include "libs/graph/graph_importer.h"
+#include "schemas/tf/graph.pb.h"
+
+namespace weft {
+namespace {
+
+constexpr size_t kMaxBytes = std::numeric_limits<int>::max();
+
+// Keeps the first mistake of a text, with its place.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, google::protobuf::io::ColumnNumber column,
+                const std::string& message) override {
+    if (!text_.empty()) return;
+    text_ =
+        absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
+  }
+  void AddWarning(int, google::protobuf::io::ColumnNumber,
+                  const std::string&) override {}
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+tf::NodeDef NodeToProto(const Node& node, bool assigned_devices) {
+  tf::NodeDef def;
+  def.set_name(node.name());
+  def.set_op(node.type());
+  const bool assigned = assigned_devices && !node.assigned_device().empty();
+  def.set_device(assigned ? node.assigned_device() : node.requested_device());
+  for (const Endpoint& input : node.inputs()) {
+    if (input.node == nullptr) continue;  // a loop that is not closed yet
+    *def.add_input() =
+        input.index == 0 ? input.node->name() : TensorName(input);
+  }
+  for (const Node* control : node.control_inputs()) {
+    *def.add_input() = absl::StrCat("^", control->name());
+  }
+  for (const auto& [name, value] : node.attrs()) {
+    AttrValueToProto(value, &(*def.mutable_attr())[name]);
+  }
+  return def;
+}
+
+tf::GraphDef GraphToProto(const Graph& graph, int first_id,
+                          bool assigned_devices) {
+  tf::GraphDef def;
+  for (int id = first_id; id < graph.num_nodes(); ++id) {
+    *def.add_node() = NodeToProto(*graph.node(id), assigned_devices);
+  }
+  def.mutable_versions()->set_producer(
+      graph.producer() == 0 ? kGraphDefVersion : graph.producer());
+  return def;
+}
+
+}  // namespace
+
+absl::Status ImportGraphDef(absl::string_view serialized, Graph& graph,
+                            const ImportOptions& options) {
+  tf::GraphDef def;
+  if (serialized.size() > kMaxBytes ||
+      !def.ParseFromArray(serialized.data(),
+                          static_cast<int>(serialized.size()))) {
+    return absl::InvalidArgumentError("The bytes are not a GraphDef");
+  }
+  return GraphImporter(def, options, graph).Run();
+}
+
+absl::Status ImportGraphDefText(absl::string_view text, Graph& graph,
+                                const ImportOptions& options) {
+  if (text.size() > kMaxBytes) {
+    return absl::InvalidArgumentError("The text of the GraphDef is too long");
+  }
+  FirstError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  parser.AllowUnknownField(true);  // as in the binary form
+  parser.SetRecursionLimit(100);
+  google::protobuf::io::ArrayInputStream in(text.data(),
+                                            static_cast<int>(text.size()));
+  tf::GraphDef def;
+  if (!parser.Parse(&in, &def)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The text is not a GraphDef: ", error.text()));
+  }
+  return GraphImporter(def, options, graph).Run();
+}
+
+std::string ExportGraphDef(const Graph& graph, int first_id,
+                           bool assigned_devices) {
+  const tf::GraphDef def = GraphToProto(graph, first_id, assigned_devices);
+  std::string bytes;
+  if (def.ByteSizeLong() > kMaxBytes) return bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream out(&stream);
+  out.SetSerializationDeterministic(true);  // attrs in order of their names
+  def.SerializeWithCachedSizes(&out);
+  out.Trim();
+  return bytes;
+}
+
+std::string ExportGraphDefText(const Graph& graph, int first_id,
+                               bool assigned_devices) {
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(
+      GraphToProto(graph, first_id, assigned_devices), &text);
+  return text;
+}
+
+}  // namespace weft

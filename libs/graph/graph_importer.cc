@@ -1,0 +1,360 @@
+#include "libs/graph/graph_importer.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "libs/base/status.h"
+#include "libs/graph/attr_value_proto.h"
+#include "schemas/tf/graph.pb.h"
+
+namespace weft {
+namespace {
+
+constexpr absl::string_view kColocation = "loc:@";
+
+bool IsMerge(absl::string_view op) { return op == "Merge" || op == "RefMerge"; }
+bool IsNextIteration(absl::string_view op) {
+  return op == "NextIteration" || op == "RefNextIteration";
+}
+
+// Whether an attr we do not know asks for nothing: newer ops have attrs whose
+// default keeps the old behaviour, and false, zero or empty is what they have.
+bool IsNeutral(const tf::AttrValue& value) {
+  switch (value.value_case()) {
+    case tf::AttrValue::kS:
+      return value.s().empty();
+    case tf::AttrValue::kI:
+      return value.i() == 0;
+    case tf::AttrValue::kF:
+      return value.f() == 0;
+    case tf::AttrValue::kB:
+      return !value.b();
+    case tf::AttrValue::kType:
+      return value.type() == tf::DT_INVALID;
+    case tf::AttrValue::kList:
+      return value.list().ByteSizeLong() == 0;
+    case tf::AttrValue::kShape:
+      return value.shape().unknown_rank();
+    case tf::AttrValue::VALUE_NOT_SET:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The functions that a node's attrs name.
+void AddFunctions(const tf::AttrValue& value,
+                  std::vector<std::string>* functions) {
+  if (value.has_func()) functions->push_back(value.func().name());
+  for (const auto& function : value.list().func()) {
+    functions->push_back(function.name());
+  }
+}
+
+absl::Status Refuse(const tf::NodeDef& node, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("Node '", node.name(), "': ", why));
+}
+
+// "'Foo' (node 'a'), 'Bar' (node 'b' and 2 more)"
+std::string Listing(const std::map<std::string, std::vector<std::string>>& by) {
+  return absl::StrJoin(by, ", ", [](std::string* out, const auto& entry) {
+    absl::StrAppend(out, entry.first, " (node '", entry.second[0], "'");
+    if (entry.second.size() > 1) {
+      absl::StrAppend(out, " and ", entry.second.size() - 1, " more");
+    }
+    absl::StrAppend(out, ")");
+  });
+}
+
+}  // namespace
+
+GraphImporter::GraphImporter(const tf::GraphDef& def,
+                             const ImportOptions& options, Graph& graph)
+    : def_(def), options_(options), graph_(graph) {}
+
+absl::Status GraphImporter::Run() {
+  RETURN_IF_ERROR(CheckVersions());
+  RETURN_IF_ERROR(IndexNames());
+  RETURN_IF_ERROR(CheckFunctions());
+  RETURN_IF_ERROR(CheckKnown());
+  RETURN_IF_ERROR(ResolveInputs());
+  RETURN_IF_ERROR(Order());
+  const int num_nodes = graph_.num_nodes();
+  if (absl::Status status = AddAll(); !status.ok()) {
+    graph_.TruncateTo(num_nodes);
+    return status;
+  }
+  // A graph of several origins is as old as its oldest part.
+  const int producer = def_.versions().producer();
+  if (num_nodes == 0 || graph_.producer() == 0) {
+    graph_.set_producer(producer);
+  } else if (producer > 0) {
+    graph_.set_producer(std::min(graph_.producer(), producer));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GraphImporter::CheckVersions() const {
+  const auto& versions = def_.versions();
+  const auto& bad = versions.bad_consumers();
+  if (versions.min_consumer() > kGraphDefVersion ||
+      std::find(bad.begin(), bad.end(), kGraphDefVersion) != bad.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("GraphDef min consumer version ", versions.min_consumer(),
+                     " above current version ", kGraphDefVersion,
+                     ", or this version is known not to read it"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GraphImporter::IndexNames() {
+  for (int i = 0; i < def_.node_size(); ++i) {
+    const tf::NodeDef& node = def_.node(i);
+    if (!index_of_.emplace(node.name(), i).second ||
+        graph_.FindNode(Prefixed(node.name())) != nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Node '", Prefixed(node.name()), "' is not unique"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GraphImporter::CheckFunctions() const {
+  absl::flat_hash_set<absl::string_view> library;
+  for (const auto& function : def_.library().function()) {
+    library.insert(function.signature().name());
+  }
+  std::map<std::string, std::vector<std::string>> used;
+  for (const tf::NodeDef& node : def_.node()) {
+    std::vector<std::string> functions;
+    if (library.contains(node.op())) functions.push_back(node.op());
+    for (const auto& [name, value] : node.attr()) {
+      if (!absl::StartsWith(name, "_")) AddFunctions(value, &functions);
+    }
+    for (const std::string& function : functions) {
+      used[absl::StrCat("'", function, "'")].push_back(node.name());
+    }
+  }
+  if (used.empty()) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(
+      "The GraphDef uses functions, which are not supported: ", Listing(used),
+      ". Inline them before the graph is written."));
+}
+
+absl::Status GraphImporter::CheckKnown() const {
+  std::map<std::string, std::vector<std::string>> ops;
+  std::map<std::string, std::vector<std::string>> attrs;
+  for (const tf::NodeDef& node : def_.node()) {
+    const OpDef* op = graph_.registry()->Find(node.op());
+    if (op == nullptr) {
+      ops[absl::StrCat("'", node.op(), "'")].push_back(node.name());
+      continue;
+    }
+    for (const auto& [name, value] : node.attr()) {
+      if (absl::StartsWith(name, "_") || op->FindAttr(name) != nullptr ||
+          IsNeutral(value)) {
+        continue;
+      }
+      attrs[absl::StrCat("'", name, "' of op '", node.op(), "'")].push_back(
+          node.name());
+    }
+  }
+  std::vector<std::string> parts;
+  if (!ops.empty()) {
+    parts.push_back(absl::StrCat("Op type not registered ", Listing(ops)));
+  }
+  if (!attrs.empty()) {
+    parts.push_back(absl::StrCat("Attr not registered ", Listing(attrs)));
+  }
+  if (parts.empty()) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrJoin(parts, "; "));
+}
+
+absl::Status GraphImporter::ResolveInputs() {
+  inputs_.resize(def_.node_size());
+  for (int i = 0; i < def_.node_size(); ++i) {
+    const tf::NodeDef& node = def_.node(i);
+    for (const std::string& text : node.input()) {
+      ASSIGN_OR_RETURN(const Input input, Resolve(node, text));
+      if (!input.is_control && !inputs_[i].empty() &&
+          inputs_[i].back().is_control) {
+        return Refuse(node,
+                      "Control dependencies must come after regular "
+                      "dependencies");
+      }
+      inputs_[i].push_back(input);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<GraphImporter::Input> GraphImporter::Resolve(
+    const tf::NodeDef& consumer, absl::string_view text) const {
+  Input input;
+  absl::string_view name = text;
+  input.is_control = absl::ConsumePrefix(&name, "^");
+  const size_t colon = name.rfind(':');
+  if (colon != absl::string_view::npos) {
+    const absl::string_view number = name.substr(colon + 1);
+    if (input.is_control || !absl::SimpleAtoi(number, &input.output) ||
+        input.output < 0) {
+      return Refuse(consumer, absl::StrCat("Malformed input '", text, "'"));
+    }
+    name = name.substr(0, colon);
+  }
+  const auto it = index_of_.find(name);
+  if (it != index_of_.end()) {
+    input.index = it->second;
+    input.is_back_edge = !input.is_control && IsMerge(consumer.op()) &&
+                         IsNextIteration(def_.node(it->second).op());
+    return input;
+  }
+  input.existing = graph_.FindNode(name);
+  if (input.existing != nullptr) return input;
+  return Refuse(consumer, absl::StrCat("Unknown input node '", text, "'"));
+}
+
+// Producers first; among the ready ones that which comes first in the GraphDef,
+// so that a graph that is in order stays in its order.
+absl::Status GraphImporter::Order() {
+  const int num_nodes = def_.node_size();
+  std::vector<int> waiting(num_nodes);
+  std::vector<std::vector<int>> consumers(num_nodes);
+  for (int i = 0; i < num_nodes; ++i) {
+    for (const Input& input : inputs_[i]) {
+      if (input.index < 0 || input.is_back_edge) continue;
+      ++waiting[i];
+      consumers[input.index].push_back(i);
+    }
+  }
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  for (int i = 0; i < num_nodes; ++i) {
+    if (waiting[i] == 0) ready.push(i);
+  }
+  while (!ready.empty()) {
+    const int node = ready.top();
+    ready.pop();
+    order_.push_back(node);
+    for (const int consumer : consumers[node]) {
+      if (--waiting[consumer] == 0) ready.push(consumer);
+    }
+  }
+  if (static_cast<int>(order_.size()) < num_nodes) return CycleError(waiting);
+  return absl::OkStatus();
+}
+
+// Follows inputs among the nodes that still wait until one comes again.
+absl::Status GraphImporter::CycleError(const std::vector<int>& waiting) const {
+  const auto first = std::find_if(waiting.begin(), waiting.end(),
+                                  [](int count) { return count > 0; });
+  std::vector<int> path = {static_cast<int>(first - waiting.begin())};
+  std::vector<bool> seen(waiting.size());
+  while (!seen[path.back()]) {
+    seen[path.back()] = true;
+    for (const Input& input : inputs_[path.back()]) {
+      if (input.index < 0 || input.is_back_edge || waiting[input.index] == 0) {
+        continue;
+      }
+      path.push_back(input.index);
+      break;
+    }
+  }
+  path.erase(path.begin(), std::find(path.begin(), path.end(), path.back()));
+  std::reverse(path.begin(), path.end());
+  constexpr size_t kMaxNamed = 20;
+  if (path.size() > kMaxNamed) path.resize(kMaxNamed);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "The GraphDef has a cycle that is not a loop: ",
+      absl::StrJoin(path, " -> ",
+                    [this](std::string* out, int node) {
+                      absl::StrAppend(out, "'", def_.node(node).name(), "'");
+                    }),
+      "; only an edge from NextIteration to Merge may lead back"));
+}
+
+absl::Status GraphImporter::AddAll() {
+  added_.resize(def_.node_size());
+  for (const int index : order_) RETURN_IF_ERROR(AddOne(index));
+  for (const BackEdge& edge : back_edges_) {
+    RETURN_IF_ERROR(
+        graph_.SetBackEdge(added_[edge.consumer], edge.input,
+                           Endpoint{NodeOf(edge.from), edge.from.output}));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GraphImporter::AddOne(int index) {
+  const tf::NodeDef& def = def_.node(index);
+  NodeSpec spec;
+  spec.name = Prefixed(def.name());
+  spec.op = def.op();
+  spec.device = def.device();
+  ASSIGN_OR_RETURN(spec.attrs, Attrs(def));
+  for (const Input& input : inputs_[index]) {
+    if (input.is_control) {
+      spec.control_inputs.push_back(NodeOf(input));
+    } else if (input.is_back_edge) {
+      back_edges_.push_back(
+          {index, static_cast<int>(spec.inputs.size()), input});
+      spec.inputs.push_back(Endpoint());
+    } else {
+      spec.inputs.push_back(Endpoint{NodeOf(input), input.output});
+    }
+  }
+  ASSIGN_OR_RETURN(added_[index], graph_.AddNode(std::move(spec)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<AttrMap> GraphImporter::Attrs(const tf::NodeDef& def) const {
+  const OpDef* op = graph_.registry()->Find(def.op());
+  AttrMap attrs;
+  for (const auto& [name, proto] : def.attr()) {
+    const AttrDef* attr = op->FindAttr(name);
+    if (attr == nullptr && !absl::StartsWith(name, "_")) continue;
+    absl::StatusOr<AttrValue> value =
+        AttrValueFromProto(proto, attr == nullptr ? "" : attr->type);
+    if (!value.ok()) {
+      return Annotate(value.status(), absl::StrCat("Node '", def.name(),
+                                                   "': attr '", name, "'"));
+    }
+    if (value->IsSet()) attrs[name] = *std::move(value);
+  }
+  if (!options_.prefix.empty()) PrefixColocation(&attrs);
+  return attrs;
+}
+
+// What is colocated with an imported node stays with it under its new name.
+void GraphImporter::PrefixColocation(AttrMap* attrs) const {
+  const auto it = attrs->find("_class");
+  if (it == attrs->end()) return;
+  const auto* classes = it->second.Get<std::vector<std::string>>();
+  if (classes == nullptr) return;
+  std::vector<std::string> renamed = *classes;
+  for (std::string& text : renamed) {
+    absl::string_view name = text;
+    if (absl::ConsumePrefix(&name, kColocation) && index_of_.contains(name)) {
+      text = absl::StrCat(kColocation, Prefixed(name));
+    }
+  }
+  it->second = std::move(renamed);
+}
+
+const Node* GraphImporter::NodeOf(const Input& input) const {
+  return input.index < 0 ? input.existing : added_[input.index];
+}
+
+std::string GraphImporter::Prefixed(absl::string_view name) const {
+  if (options_.prefix.empty()) return std::string(name);
+  return absl::StrCat(options_.prefix, "/", name);
+}
+
+}  // namespace weft

@@ -1,0 +1,75 @@
+// GraphImporter: adds the nodes of a GraphDef message to a Graph, all or none.
+// Used by graph_def.cc; one object is one import.
+#ifndef WEFT_LIBS_GRAPH_GRAPH_IMPORTER_H_
+#define WEFT_LIBS_GRAPH_GRAPH_IMPORTER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "libs/graph/graph.h"
+#include "libs/graph/graph_def.h"
+
+namespace weft {
+
+namespace tf {
+class GraphDef;
+class NodeDef;
+}  // namespace tf
+
+class GraphImporter {
+ public:
+  // Neither `def` nor `graph` is owned.
+  GraphImporter(const tf::GraphDef& def, const ImportOptions& options,
+                Graph& graph);
+
+  // As ImportGraphDef says.
+  absl::Status Run();
+
+ private:
+  // Where an input comes from: node `index` of the GraphDef, or else a node
+  // that the graph has already.
+  struct Input {
+    int index = -1;
+    const Node* existing = nullptr;
+    int output = 0;
+    bool is_control = false;
+    bool is_back_edge = false;  // NextIteration to Merge
+  };
+  struct BackEdge {
+    int consumer;
+    int input;
+    Input from;
+  };
+
+  absl::Status CheckVersions() const;
+  absl::Status IndexNames();
+  absl::Status CheckFunctions() const;
+  absl::Status CheckKnown() const;
+  absl::Status ResolveInputs();
+  absl::StatusOr<Input> Resolve(const tf::NodeDef& consumer,
+                                absl::string_view text) const;
+  absl::Status Order();
+  absl::Status CycleError(const std::vector<int>& waiting) const;
+  absl::Status AddAll();
+  absl::Status AddOne(int index);
+  absl::StatusOr<AttrMap> Attrs(const tf::NodeDef& def) const;
+  void PrefixColocation(AttrMap* attrs) const;
+  const Node* NodeOf(const Input& input) const;
+  std::string Prefixed(absl::string_view name) const;
+
+  const tf::GraphDef& def_;
+  const ImportOptions& options_;
+  Graph& graph_;
+  absl::flat_hash_map<absl::string_view, int> index_of_;
+  std::vector<std::vector<Input>> inputs_;  // by node of the GraphDef
+  std::vector<int> order_;                  // producers first
+  std::vector<const Node*> added_;          // by node of the GraphDef
+  std::vector<BackEdge> back_edges_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_GRAPH_GRAPH_IMPORTER_H_
