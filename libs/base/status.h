@@ -30,10 +30,12 @@ bool IsDerived(const absl::Status& status);
 absl::string_view StatusCodeName(absl::StatusCode code);
 
 namespace internal {
-inline absl::Status ToStatus(absl::Status status) { return status; }
+inline const absl::Status& ToStatus(const absl::Status& status) {
+  return status;
+}
 template <typename T>
-absl::Status ToStatus(absl::StatusOr<T>&& result) {
-  return std::move(result).status();
+const absl::Status& ToStatus(const absl::StatusOr<T>& result) {
+  return result.status();
 }
 }  // namespace internal
 
@@ -42,12 +44,14 @@ absl::Status ToStatus(absl::StatusOr<T>&& result) {
 #define WEFT_CONCAT_INNER(a, b) a##b
 #define WEFT_CONCAT(a, b) WEFT_CONCAT_INNER(a, b)
 
-// Returns from the enclosing function if `expr` (a Status) is an error.
-#define RETURN_IF_ERROR(expr)                                   \
-  do {                                                          \
-    if (absl::Status weft_status = (expr); !weft_status.ok()) { \
-      return weft_status;                                       \
-    }                                                           \
+// Returns from the enclosing function if `expr`, a Status or a StatusOr whose
+// value does not matter, is an error.
+#define RETURN_IF_ERROR(expr)                                        \
+  do {                                                               \
+    if (absl::Status weft_status = ::weft::internal::ToStatus(expr); \
+        !weft_status.ok()) {                                         \
+      return weft_status;                                            \
+    }                                                                \
   } while (false)
 
 // Evaluates a StatusOr; on success moves its value into `lhs`, else returns.

@@ -1,0 +1,47 @@
+// Progress: what a long training shows: one line that is written over and over
+// on a terminal, a plain line now and then elsewhere.
+#ifndef WEFT_EXAMPLES_PROGRESS_H_
+#define WEFT_EXAMPLES_PROGRESS_H_
+
+#include <cstdint>
+#include <cstdio>
+
+#include "absl/time/time.h"
+#include "libs/base/clock.h"
+
+namespace weft::examples {
+
+// One thread at a time.
+class Progress {
+ public:
+  // `out` is where lines go; on a terminal they are refreshed every
+  // `interval`, elsewhere every ten intervals.
+  Progress(const Clock& clock, std::FILE* out, int64_t total_steps,
+           int batch_size, absl::Duration interval = absl::Milliseconds(200));
+
+  // Call after each step; prints when it is time to. `loss` is the latest.
+  void Step(int epoch, int64_t step, float loss);
+  // Ends the live line, if there is one, so that other output may follow.
+  void Finish();
+
+  // Since construction.
+  absl::Duration elapsed() const { return clock_.Now() - start_; }
+  // Steps a second over the whole time.
+  double StepsPerSecond(int64_t steps) const;
+
+ private:
+  const Clock& clock_;
+  std::FILE* const out_;
+  const int64_t total_steps_;
+  const int batch_size_;
+  const bool is_terminal_;
+  const absl::Duration interval_;
+  const absl::Time start_;
+  absl::Time last_print_;
+  int64_t last_step_ = 0;
+  bool line_open_ = false;
+};
+
+}  // namespace weft::examples
+
+#endif  // WEFT_EXAMPLES_PROGRESS_H_

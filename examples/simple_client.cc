@@ -1,0 +1,39 @@
+// A variable, incremented and printed. On a cluster the variable outlives the
+// session, so only the first client gives `init`:
+//
+//   simple_client zmq://machine-a:2222 init     # 1.0
+//   simple_client zmq://machine-b:2222          # 2.0
+//
+// With "" as target the session is in this process; its variable starts bare,
+// so it is always initialised.
+#include <cstdio>
+#include <string>
+
+#include "libs/api/weft.h"
+
+namespace {
+
+absl::Status Main(const std::string& target, bool init) {
+  weft::Scope root = weft::Scope::Root();
+  auto x = weft::ops::Variable(root.WithName("x"), 0.0f);
+  auto increment = weft::ops::Assign(root, x, weft::ops::Add(root, x, 1.0f));
+  ASSIGN_OR_RETURN(auto session, weft::Session::Connect(target, root));
+  if (init) RETURN_IF_ERROR(session->Run(x.initializer()));
+  RETURN_IF_ERROR(session->Run(increment));
+  ASSIGN_OR_RETURN(weft::Tensor value, session->Run(x));
+  std::printf("%.1f\n", value.scalar<float>());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || argc > 3 || (argc == 3 && std::string(argv[2]) != "init")) {
+    std::fprintf(stderr, "usage: %s TARGET [init]\n", argv[0]);
+    return 2;
+  }
+  const std::string target = argv[1];
+  const absl::Status status = Main(target, argc == 3 || target.empty());
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}
