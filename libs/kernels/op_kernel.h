@@ -82,6 +82,12 @@ struct StepContext {
   Rendezvous* rendezvous = nullptr;
 };
 
+// Which run of a loop's body; 0 and 0 outside loops. The same in all tasks.
+struct LoopPosition {
+  uint64_t frame = 0;
+  uint64_t iteration = 0;
+};
+
 // One run of one kernel. Made by the executor; used by one thread at a time.
 class OpKernelContext {
  public:
@@ -93,8 +99,13 @@ class OpKernelContext {
   };
 
   OpKernelContext(const StepContext& step, const NodeView& node,
-                  absl::Span<Slot> inputs, absl::Span<Slot> outputs)
-      : step_(step), node_(node), inputs_(inputs), outputs_(outputs) {}
+                  absl::Span<Slot> inputs, absl::Span<Slot> outputs,
+                  LoopPosition loop_position = {})
+      : step_(step),
+        node_(node),
+        inputs_(inputs),
+        outputs_(outputs),
+        loop_position_(loop_position) {}
 
   absl::string_view node_name() const { return node_.name; }
   absl::string_view op_name() const { return node_.op; }
@@ -143,12 +154,14 @@ class OpKernelContext {
   ResourceManager& step_resources() const { return *step_.step_resources; }
   Rendezvous& rendezvous() const { return *step_.rendezvous; }
   uint64_t step_id() const { return step_.step_id; }
+  LoopPosition loop_position() const { return loop_position_; }
 
  private:
   const StepContext& step_;
   const NodeView& node_;
   absl::Span<Slot> inputs_;
   absl::Span<Slot> outputs_;
+  LoopPosition loop_position_;
 };
 
 class AsyncOpKernel;

@@ -1,0 +1,202 @@
+#include "libs/executor/loop_frames.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "libs/executor/propagate.h"
+#include "libs/executor/step_state.h"
+
+namespace weft {
+namespace {
+
+// FNV-1a, so that all tasks of a step find the same number. Never 0.
+uint64_t FrameId(uint64_t parent, int64_t iteration, const std::string& name) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  auto add = [&hash](uint64_t byte) {
+    hash = (hash ^ (byte & 0xff)) * 0x100000001b3u;
+  };
+  for (int shift = 0; shift < 64; shift += 8) add(parent >> shift);
+  for (int shift = 0; shift < 64; shift += 8) {
+    add(static_cast<uint64_t>(iteration) >> shift);
+  }
+  for (char c : name) add(static_cast<unsigned char>(c));
+  return hash == 0 ? 1 : hash;
+}
+
+}  // namespace
+
+LoopFrames::LoopFrames(StepState& state)
+    : state_(state), spare_(state.plan.frames.size()) {}
+
+LoopFrames::~LoopFrames() = default;
+
+void LoopFrames::Clear() {
+  absl::MutexLock lock(&mutex_);
+  frames_.clear();
+}
+
+void LoopFrames::Propagate(const Ready& ran, const NodeItem& item, bool is_dead,
+                           Slot* outputs, ReadyList& ready) {
+  absl::MutexLock lock(&mutex_);
+  Iteration& from = *ran.iteration;
+  switch (item.loop_role) {
+    case LoopRole::kNone:
+      Activate(from, item, is_dead, outputs, /*may_move=*/true, ready);
+      break;
+    case LoopRole::kEnter:
+    case LoopRole::kConstantEnter:
+      Enter(from, item, is_dead, outputs, ready);
+      break;
+    case LoopRole::kExit:
+      Exit(from, item, is_dead, outputs, ready);
+      break;
+    case LoopRole::kNextIteration:
+      if (!is_dead) Next(from, item, outputs, ready);
+      break;
+  }
+  if (from.frame == nullptr) return;
+  --from.outstanding;
+  EndFinished(*from.frame, ready);
+}
+
+void LoopFrames::Activate(Iteration& to, const NodeItem& source, bool is_dead,
+                          Slot* outputs, bool may_move, ReadyList& ready) {
+  const size_t before = ready.size();
+  for (int e = source.first_edge; e < source.end_edge; ++e) {
+    const Edge& edge = state_.plan.edges[e];
+    Slot* output =
+        edge.is_control() || is_dead ? nullptr : &outputs[edge.output];
+    ActivateMaybeDead(to, source, edge, output, is_dead, may_move, ready);
+  }
+  if (to.frame != nullptr) {
+    to.outstanding += static_cast<int>(ready.size() - before);
+  }
+}
+
+void LoopFrames::ActivateWaiting(Iteration& to, WaitingValue& waiting,
+                                 ReadyList& ready) {
+  Activate(to, *waiting.source, waiting.value.is_dead, &waiting.value,
+           /*may_move=*/false, ready);
+}
+
+void LoopFrames::Enter(Iteration& from, const NodeItem& item, bool is_dead,
+                       Slot* outputs, ReadyList& ready) {
+  LoopFrame& frame = FindOrCreate(from, item.child);
+  if (item.loop_role == LoopRole::kConstantEnter) {
+    WaitingValue& invariant = frame.invariants.emplace_back();
+    invariant.source = &item;
+    if (!is_dead) invariant.value = std::move(outputs[0]);
+    invariant.value.is_dead = is_dead;
+    for (auto& iteration : frame.iterations) {
+      ActivateWaiting(*iteration, invariant, ready);
+    }
+  } else {
+    // Iteration 0 runs at least until the last Enter has come.
+    Activate(*frame.iterations.front(), item, is_dead, outputs,
+             /*may_move=*/true, ready);
+  }
+  --frame.pending_enters;
+  EndFinished(frame, ready);
+}
+
+void LoopFrames::Exit(Iteration& from, const NodeItem& item, bool is_dead,
+                      Slot* outputs, ReadyList& ready) {
+  LoopFrame& frame = *from.frame;
+  if (!is_dead) {
+    Activate(*frame.parent, item, false, outputs, /*may_move=*/true, ready);
+  } else if (from.number == frame.newest) {
+    frame.dead_exits.push_back(&item);
+  }
+}
+
+void LoopFrames::Next(Iteration& from, const NodeItem& item, Slot* outputs,
+                      ReadyList& ready) {
+  LoopFrame& frame = *from.frame;
+  Iteration* to = nullptr;
+  if (from.number < frame.newest) {
+    const int64_t oldest = frame.iterations.front()->number;
+    to = frame.iterations[from.number + 1 - oldest].get();
+  } else if (static_cast<int>(frame.iterations.size()) <
+             frame.parallel_iterations) {
+    to = &StartNext(frame, ready);
+  } else {
+    frame.waiting.push_back({&item, std::move(outputs[0])});
+    return;
+  }
+  Activate(*to, item, false, outputs, /*may_move=*/true, ready);
+}
+
+LoopFrame& LoopFrames::FindOrCreate(Iteration& parent, int info_index) {
+  for (LoopFrame* child : parent.children) {
+    if (child->info_index == info_index) return *child;
+  }
+  const FrameInfo& info = state_.plan.frames[info_index];
+  LoopFrame& frame = *frames_.emplace_back(std::make_unique<LoopFrame>());
+  frame.info_index = info_index;
+  frame.parent = &parent;
+  frame.id = FrameId(parent.frame == nullptr ? 0 : parent.frame->id,
+                     parent.number, info.name);
+  frame.pending_enters = info.num_enters;
+  frame.parallel_iterations = info.parallel_iterations;
+  AddIteration(frame).number = 0;
+  parent.children.push_back(&frame);
+  return frame;
+}
+
+Iteration& LoopFrames::AddIteration(LoopFrame& frame) {
+  auto& spare = spare_[frame.info_index];
+  if (spare.empty()) {
+    spare.push_back(std::make_unique<Iteration>(
+        state_, state_.plan.frames[frame.info_index]));
+  }
+  frame.iterations.push_back(std::move(spare.back()));
+  spare.pop_back();
+  Iteration& iteration = *frame.iterations.back();
+  iteration.ResetCounters();
+  iteration.frame = &frame;
+  return iteration;
+}
+
+Iteration& LoopFrames::StartNext(LoopFrame& frame, ReadyList& ready) {
+  Iteration& iteration = AddIteration(frame);
+  iteration.number = ++frame.newest;
+  frame.dead_exits.clear();
+  for (WaitingValue& value : frame.waiting) {
+    ActivateWaiting(iteration, value, ready);
+  }
+  frame.waiting.clear();
+  for (WaitingValue& value : frame.invariants) {
+    ActivateWaiting(iteration, value, ready);
+  }
+  return iteration;
+}
+
+void LoopFrames::EndFinished(LoopFrame& frame, ReadyList& ready) {
+  while (!frame.iterations.empty()) {
+    Iteration& oldest = *frame.iterations.front();
+    if (oldest.outstanding > 0 || !oldest.children.empty()) return;
+    if (oldest.number == 0 && frame.pending_enters > 0) return;
+    spare_[frame.info_index].push_back(std::move(frame.iterations.front()));
+    frame.iterations.pop_front();
+    if (!frame.waiting.empty()) StartNext(frame, ready);
+  }
+  EndFrame(frame, ready);
+}
+
+// Nothing can make the held back exits live any more.
+void LoopFrames::EndFrame(LoopFrame& frame, ReadyList& ready) {
+  Iteration& parent = *frame.parent;
+  for (const NodeItem* item : frame.dead_exits) {
+    Activate(parent, *item, /*is_dead=*/true, nullptr, false, ready);
+  }
+  auto child =
+      std::find(parent.children.begin(), parent.children.end(), &frame);
+  parent.children.erase(child);
+  auto owner = std::find_if(frames_.begin(), frames_.end(),
+                            [&](const auto& f) { return f.get() == &frame; });
+  std::swap(*owner, frames_.back());
+  frames_.pop_back();
+  if (parent.frame != nullptr) EndFinished(*parent.frame, ready);
+}
+
+}  // namespace weft

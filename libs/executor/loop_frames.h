@@ -1,0 +1,103 @@
+// LoopFrames: the loops that are running in a step: for each entry into a loop
+// a frame, in it up to parallel_iterations iterations at a time. Internal to
+// this room; the rules are those of TensorFlow's executor
+// (core/common_runtime/propagator_state.cc):
+//
+//  - Enter starts iteration 0 of a frame; a constant Enter's value goes to
+//    every iteration.
+//  - NextIteration goes to the next one; it waits while too many are running;
+//    a dead one stops there, which is how a loop ends.
+//  - Exit goes to the iteration in which the frame was entered. A dead Exit is
+//    held back until it is known that no iteration makes it live.
+//  - An iteration is over when none of its nodes is ready or running, frames
+//    it entered are over and the iteration before it is over.
+//
+// Threads: one lock for all frames of a step, taken after each node of a loop.
+#ifndef WEFT_LIBS_EXECUTOR_LOOP_FRAMES_H_
+#define WEFT_LIBS_EXECUTOR_LOOP_FRAMES_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/executor/plan.h"
+
+namespace weft {
+
+struct Iteration;
+struct Ready;
+class StepState;
+using ReadyList = absl::InlinedVector<Ready, 32>;
+
+// A value that waits for an iteration: a loop invariant, or a NextIteration
+// that came too early. Dead ones have a dead slot.
+struct WaitingValue {
+  const NodeItem* source = nullptr;
+  Slot value;
+};
+
+struct LoopFrame {
+  int info_index = 0;
+  Iteration* parent = nullptr;
+  uint64_t id = 0;
+  int pending_enters = 0;
+  int parallel_iterations = 1;
+  int64_t newest = 0;                                 // number
+  std::deque<std::unique_ptr<Iteration>> iterations;  // those running, in order
+  std::vector<WaitingValue> waiting;
+  std::vector<WaitingValue> invariants;
+  std::vector<const NodeItem*> dead_exits;  // of the newest iteration
+};
+
+class LoopFrames {
+ public:
+  explicit LoopFrames(StepState& state);
+  ~LoopFrames();
+
+  // Hands on the outputs of a node that ran in a loop, or enters or leaves
+  // one, and ends what is over because of that.
+  void Propagate(const Ready& ran, const NodeItem& item, bool is_dead,
+                 Slot* outputs, ReadyList& ready);
+
+  // Drops all frames of a step that was given up.
+  void Clear();
+
+ private:
+  void Activate(Iteration& to, const NodeItem& source, bool is_dead,
+                Slot* outputs, bool may_move, ReadyList& ready)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ActivateWaiting(Iteration& to, WaitingValue& waiting, ReadyList& ready)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Enter(Iteration& from, const NodeItem& item, bool is_dead, Slot* outputs,
+             ReadyList& ready) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Exit(Iteration& from, const NodeItem& item, bool is_dead, Slot* outputs,
+            ReadyList& ready) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Next(Iteration& from, const NodeItem& item, Slot* outputs,
+            ReadyList& ready) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  LoopFrame& FindOrCreate(Iteration& parent, int info_index)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Iteration& AddIteration(LoopFrame& frame)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Starts the next iteration with all that waits for it.
+  Iteration& StartNext(LoopFrame& frame, ReadyList& ready)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndFinished(LoopFrame& frame, ReadyList& ready)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndFrame(LoopFrame& frame, ReadyList& ready)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  StepState& state_;
+  absl::Mutex mutex_;
+  std::vector<std::unique_ptr<LoopFrame>> frames_ ABSL_GUARDED_BY(mutex_);
+  // By frame info: iterations that ended well, to be used again.
+  std::vector<std::vector<std::unique_ptr<Iteration>>> spare_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_EXECUTOR_LOOP_FRAMES_H_

@@ -1,0 +1,23 @@
+// What surrounds the run of a node's kernel. Internal to this room.
+#ifndef WEFT_LIBS_EXECUTOR_NODE_RUN_H_
+#define WEFT_LIBS_EXECUTOR_NODE_RUN_H_
+
+#include "absl/status/status.h"
+#include "libs/executor/step_state.h"
+
+namespace weft {
+
+// Turns references into values where the node takes values, and checks that
+// variables it changes are initialised. Without `may_wait`, UNAVAILABLE when a
+// variable's lock is held.
+absl::Status ReadRefs(const PlanImpl& plan, const NodeItem& item, Slot* inputs,
+                      bool may_wait);
+
+// INTERNAL unless the kernel has set each output to what the op promises.
+absl::Status CheckOutputs(const NodeItem& item, const Slot* outputs);
+
+size_t InputBytes(const NodeItem& item, const Slot* inputs);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_EXECUTOR_NODE_RUN_H_

@@ -1,0 +1,156 @@
+// PlanImpl: a partition compiled flat. Internal to this room.
+//
+// Every input of every node has a slot of its own, side by side for one node,
+// so a kernel sees its inputs as one span. An edge says into which slot an
+// output goes; the last edge of an output moves it, so the memory of a value
+// that has one consumer belongs to that consumer alone.
+//
+// Constants without control inputs do not run: their values lie in the slots
+// of their consumers from the start.
+//
+// Nodes belong to frames: frame 0 is the partition outside loops, every other
+// one is the body of a loop. Slots, counters and asynchronous entries are
+// numbered for each frame from 0 and exist once for each running iteration.
+#ifndef WEFT_LIBS_EXECUTOR_PLAN_H_
+#define WEFT_LIBS_EXECUTOR_PLAN_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "libs/executor/executor.h"
+
+namespace weft {
+
+class StepState;
+
+enum class NodeKind : uint8_t {
+  kKernel,   // runs a kernel on the spot
+  kAsync,    // runs a kernel that ends later
+  kForward,  // hands its first input on: Identity and its like
+  kArg,
+  kRetval,
+};
+
+enum class LoopRole : uint8_t {
+  kNone,
+  kEnter,
+  kConstantEnter,
+  kExit,
+  kNextIteration,
+};
+
+struct Edge {
+  int32_t node = 0;      // the consumer
+  int32_t slot = -1;     // in the consumer's frame; -1 on a control edge
+  int32_t counter = -1;  // of the consumer; -1 when this is its only edge
+  int32_t output = -1;   // of the producer; -1 on a control edge
+  bool is_last = false;  // of this output's edges
+  bool to_merge = false;
+
+  bool is_control() const { return slot < 0; }
+};
+
+struct NodeItem {
+  OpKernel* kernel = nullptr;
+  AsyncOpKernel* async = nullptr;
+  OpKernelContext::NodeView view;
+  int32_t first_input = 0;  // slot
+  int32_t num_inputs = 0;
+  int32_t num_outputs = 0;
+  int32_t first_edge = 0;  // in PlanImpl::edges
+  int32_t end_edge = 0;
+  int32_t first_const = 0;  // in FrameInfo::const_inputs
+  int32_t num_consts = 0;
+  int32_t first_ref = 0;  // in PlanImpl::ref_inputs
+  int32_t num_refs = 0;
+  int32_t counter = -1;
+  int32_t async_index = -1;
+  int32_t index = -1;  // of an _Arg or _Retval
+  int32_t frame = 0;   // where it runs
+  int32_t child = -1;  // of an Enter: the frame it feeds
+  NodeKind kind = NodeKind::kKernel;
+  LoopRole loop_role = LoopRole::kNone;
+  bool is_cheap = false;
+  bool is_merge = false;
+  bool is_recv = false;
+  bool runs_when_dead = false;
+  bool revives = false;  // ControlTrigger: never dead
+  // Outputs that nobody consumes are dropped after the run.
+  bool has_unused_outputs = false;
+  // What a run took lately, in nanoseconds; for kernels that are not cheap.
+  // Shared by all steps.
+  std::atomic<uint32_t>* cost = nullptr;
+};
+
+// An input that is produced as a reference to a variable.
+struct RefInput {
+  int32_t input = 0;
+  bool read = false;  // the node takes a value: read it
+  std::string name;   // of the producer, for errors
+};
+
+struct ConstInput {
+  int32_t slot = 0;
+  Tensor value;
+};
+
+struct FrameInfo {
+  std::string name;
+  int parent = -1;
+  int num_enters = 0;
+  int parallel_iterations = 1;
+  int num_slots = 0;
+  // A counter for each node that waits for more than one edge: edges still to
+  // come; for a Merge, 1 + 2 for each control edge.
+  std::vector<int64_t> counters;
+  std::vector<ConstInput> const_inputs;  // by slot
+  std::vector<int32_t> async_outputs;    // outputs of each asynchronous node
+};
+
+class PlanImpl : public Plan {
+ public:
+  PlanImpl();
+  ~PlanImpl() override;
+
+  int num_args() const override { return num_args_; }
+  int num_retvals() const override { return num_retvals_; }
+  int num_nodes() const override { return num_graph_nodes_; }
+
+  // A state for one step, as new; give it back when the step is over.
+  std::unique_ptr<StepState> TakeState() const;
+  void GiveBack(std::unique_ptr<StepState> state) const;
+
+  std::vector<NodeItem> nodes;
+  std::vector<Edge> edges;
+  std::vector<RefInput> ref_inputs;
+  std::vector<FrameInfo> frames;
+  std::vector<int32_t> roots;  // nodes that wait for nothing
+  int max_outputs = 0;
+  bool may_be_dead = false;  // a value may be dead somewhere
+  bool has_loops = false;
+  bool has_recv = false;
+
+ private:
+  friend class PlanBuilder;
+
+  int num_args_ = 0;
+  int num_retvals_ = 0;
+  int num_graph_nodes_ = 0;
+  // What `nodes` points into.
+  std::vector<std::string> names_;
+  std::vector<DataTypeVector> output_types_;
+  std::vector<std::shared_ptr<OpKernel>> kernels_;
+  std::unique_ptr<std::atomic<uint32_t>[]> costs_;
+
+  mutable absl::Mutex mutex_;
+  mutable std::vector<std::unique_ptr<StepState>> free_states_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_EXECUTOR_PLAN_H_

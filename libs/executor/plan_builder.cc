@@ -1,0 +1,338 @@
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/executor/frame_analysis.h"
+#include "libs/executor/plan.h"
+
+namespace weft {
+namespace {
+
+// Ops whose only output is their first input.
+constexpr absl::string_view kForwardingOps[] = {
+    "Enter",           "Exit",         "Identity", "LoopCond",
+    "NextIteration",   "RefEnter",     "RefExit",  "RefIdentity",
+    "PreventGradient", "StopGradient", "Snapshot", "RefNextIteration",
+};
+
+bool IsForwarding(const Node& node) {
+  return std::find(std::begin(kForwardingOps), std::end(kForwardingOps),
+                   absl::string_view(node.type())) != std::end(kForwardingOps);
+}
+
+// Constants that lie in their consumers' slots. A Merge must see when its
+// inputs come, so what feeds one runs.
+std::vector<bool> FindConstants(const Graph& graph) {
+  std::vector<bool> is_const(graph.num_nodes(), false);
+  for (const Node* node : graph.nodes()) {
+    is_const[node->id()] = node->type() == "Const" &&
+                           node->control_inputs().empty() &&
+                           node->attr<Tensor>("value") != nullptr;
+  }
+  for (const Node* node : graph.nodes()) {
+    if (!IsMerge(*node)) continue;
+    for (const Endpoint& input : node->inputs()) {
+      if (input.node != nullptr) is_const[input.node->id()] = false;
+    }
+  }
+  return is_const;
+}
+
+LoopRole RoleOf(const Node& node) {
+  if (IsExit(node)) return LoopRole::kExit;
+  if (IsNextIteration(node)) return LoopRole::kNextIteration;
+  if (!IsEnter(node)) return LoopRole::kNone;
+  const bool* is_constant = node.attr<bool>("is_constant");
+  return is_constant != nullptr && *is_constant ? LoopRole::kConstantEnter
+                                                : LoopRole::kEnter;
+}
+
+bool MayMakeDead(const Node& node) {
+  return IsSwitch(node) || IsMerge(node) || IsEnter(node) ||
+         node.type() == "_Recv";
+}
+
+}  // namespace
+
+class PlanBuilder {
+ public:
+  PlanBuilder(const Graph& graph, const PlanOptions& options)
+      : graph_(graph),
+        options_(options),
+        is_const_(FindConstants(graph)),
+        plan_(std::make_shared<PlanImpl>()),
+        item_of_(graph.num_nodes(), -1) {}
+
+  absl::StatusOr<std::shared_ptr<const Plan>> Build() {
+    RETURN_IF_ERROR(CheckInputs());
+    ASSIGN_OR_RETURN(frames_, AnalyzeFrames(graph_, is_const_));
+    for (const FrameAnalysis::Frame& frame : frames_.frames) AddFrame(frame);
+    Reserve();
+    for (const Node* node : graph_.nodes()) {
+      if (is_const_[node->id()]) continue;
+      RETURN_IF_ERROR(Annotated(*node, AddItem(*node)));
+    }
+    for (const Node* node : graph_.nodes()) {
+      if (!is_const_[node->id()]) AddInEdges(*node);
+    }
+    for (size_t i = 0; i < plan_->nodes.size(); ++i) FinishEdges(i);
+    plan_->num_graph_nodes_ = graph_.num_nodes();
+    plan_->has_loops = plan_->frames.size() > 1;
+    return std::shared_ptr<const Plan>(plan_);
+  }
+
+ private:
+  static absl::Status Annotated(const Node& node, const absl::Status& status) {
+    if (status.ok() ||
+        absl::StrContains(status.message(), absl::string_view(node.name()))) {
+      return status;
+    }
+    return Append(
+        status, absl::StrCat("[[node ", node.name(), " (", node.type(), ")]]"));
+  }
+
+  absl::Status CheckInputs() const {
+    for (const Node* node : graph_.nodes()) {
+      for (const Endpoint& input : node->inputs()) {
+        if (input.node != nullptr) continue;
+        return absl::InvalidArgumentError(
+            absl::StrCat("node ", node->name(), " (", node->type(),
+                         ") has an input that was never connected"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  void AddFrame(const FrameAnalysis::Frame& frame) {
+    FrameInfo info;
+    info.name = frame.name;
+    info.parent = frame.parent;
+    info.num_enters = frame.num_enters;
+    info.parallel_iterations = frame.parallel_iterations;
+    plan_->frames.push_back(std::move(info));
+  }
+
+  // Nodes point into these.
+  void Reserve() {
+    const size_t n = graph_.num_nodes();
+    plan_->nodes.reserve(n);
+    plan_->names_.reserve(2 * n);
+    plan_->output_types_.reserve(n);
+    plan_->costs_ = std::make_unique<std::atomic<uint32_t>[]>(n);
+    out_edges_.resize(n);
+  }
+
+  absl::Status AddItem(const Node& node) {
+    item_of_[node.id()] = static_cast<int>(plan_->nodes.size());
+    NodeItem& item = plan_->nodes.emplace_back();
+    item.view = MakeView(node);
+    item.frame = frames_.runs_in[node.id()];
+    item.num_inputs = node.num_inputs();
+    item.num_outputs = node.num_outputs();
+    item.loop_role = RoleOf(node);
+    if (IsEnter(node)) item.child = frames_.outputs_to[node.id()];
+    item.is_merge = IsMerge(node);
+    item.is_recv = node.type() == "_Recv";
+    item.runs_when_dead = item.is_recv || node.type() == "_Send";
+    item.revives = node.type() == "ControlTrigger";
+    plan_->has_recv |= item.is_recv;
+    plan_->may_be_dead |= MayMakeDead(node);
+    plan_->max_outputs = std::max(plan_->max_outputs, item.num_outputs);
+    AddSlots(node, item);
+    AddCounter(node, item);
+    return AddKernel(node, item);
+  }
+
+  OpKernelContext::NodeView MakeView(const Node& node) {
+    const std::string& name = plan_->names_.emplace_back(node.name());
+    const std::string& op = plan_->names_.emplace_back(node.type());
+    const DataTypeVector& types = plan_->output_types_.emplace_back(
+        node.output_types().begin(), node.output_types().end());
+    return {name, op, types};
+  }
+
+  void AddSlots(const Node& node, NodeItem& item) {
+    FrameInfo& frame = plan_->frames[item.frame];
+    item.first_input = frame.num_slots;
+    frame.num_slots += node.num_inputs();
+    item.first_const = static_cast<int>(frame.const_inputs.size());
+    item.first_ref = static_cast<int>(plan_->ref_inputs.size());
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      const Endpoint& input = node.input(i);
+      if (is_const_[input.node->id()]) {
+        frame.const_inputs.push_back(
+            {item.first_input + i, *input.node->attr<Tensor>("value")});
+      } else if (IsRefType(input.node->output_type(input.index))) {
+        AddRefInput(node, i);
+      }
+    }
+    item.num_consts =
+        static_cast<int>(frame.const_inputs.size()) - item.first_const;
+    item.num_refs = static_cast<int>(plan_->ref_inputs.size()) - item.first_ref;
+  }
+
+  void AddRefInput(const Node& node, int i) {
+    const bool read = !IsRefType(node.input_type(i));
+    if (!read && node.op().allows_uninitialized_input) return;
+    const Endpoint& input = node.input(i);
+    std::string name =
+        input.index == 0 ? input.node->name() : TensorName(input);
+    plan_->ref_inputs.push_back({i, read, std::move(name)});
+  }
+
+  int CountControlInputs(const Node& node) const {
+    int count = 0;
+    for (const Node* input : node.control_inputs()) {
+      count += is_const_[input->id()] ? 0 : 1;
+    }
+    return count;
+  }
+
+  void AddCounter(const Node& node, NodeItem& item) {
+    const int controls = CountControlInputs(node);
+    const int pending = item.is_merge
+                            ? 1 + 2 * controls
+                            : item.num_inputs - item.num_consts + controls;
+    if (pending == 0) {
+      plan_->roots.push_back(item_of_[node.id()]);
+    } else if (pending > 1 || item.is_merge) {
+      std::vector<int64_t>& counters = plan_->frames[item.frame].counters;
+      item.counter = static_cast<int>(counters.size());
+      counters.push_back(pending);
+    }
+  }
+
+  absl::Status AddKernel(const Node& node, NodeItem& item) {
+    ASSIGN_OR_RETURN(
+        const KernelRegistry::Registration* registration,
+        options_.kernels->Find(node, options_.device->device_type()));
+    item.is_cheap = registration->def.is_cheap;
+    if (node.type() == "_Arg") return AddArg(node, item);
+    if (node.type() == "_Retval") return AddRetval(node, item);
+    if (IsForwarding(node)) {
+      item.kind = NodeKind::kForward;
+      item.is_cheap = true;
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(std::shared_ptr<OpKernel> kernel,
+                     MakeKernel(node, registration->factory));
+    item.kernel = kernel.get();
+    item.async = kernel->AsAsync();
+    plan_->kernels_.push_back(std::move(kernel));
+    if (item.async != nullptr) {
+      item.kind = NodeKind::kAsync;
+      std::vector<int32_t>& outputs = plan_->frames[item.frame].async_outputs;
+      item.async_index = static_cast<int>(outputs.size());
+      outputs.push_back(item.num_outputs);
+    } else if (!item.is_cheap) {
+      item.cost = &plan_->costs_[item_of_[node.id()]];
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::shared_ptr<OpKernel>> MakeKernel(
+      const Node& node, const KernelFactory& factory) {
+    auto create = [&] {
+      return factory(
+          OpKernelConstruction(node, *options_.device, *options_.random));
+    };
+    if (node.op().is_stateful) {
+      return options_.stateful_kernels->GetOrCreate(node.name(), create);
+    }
+    ASSIGN_OR_RETURN(std::unique_ptr<OpKernel> kernel, create());
+    return std::shared_ptr<OpKernel>(std::move(kernel));
+  }
+
+  static absl::StatusOr<int> IndexOf(const Node& node) {
+    const int64_t* index = node.attr<int64_t>("index");
+    if (index == nullptr || *index < 0 || *index >= (1 << 20)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "node ", node.name(), " (", node.type(), ") needs an attr index"));
+    }
+    return static_cast<int>(*index);
+  }
+
+  absl::Status AddArg(const Node& node, NodeItem& item) {
+    ASSIGN_OR_RETURN(item.index, IndexOf(node));
+    item.kind = NodeKind::kArg;
+    item.is_cheap = true;
+    plan_->num_args_ = std::max(plan_->num_args_, item.index + 1);
+    return absl::OkStatus();
+  }
+
+  absl::Status AddRetval(const Node& node, NodeItem& item) {
+    ASSIGN_OR_RETURN(item.index, IndexOf(node));
+    if (!retval_indices_.insert(item.index).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("node ", node.name(), " (", node.type(),
+                       ") repeats index ", item.index));
+    }
+    item.kind = NodeKind::kRetval;
+    item.is_cheap = true;
+    plan_->num_retvals_ = std::max(plan_->num_retvals_, item.index + 1);
+    return absl::OkStatus();
+  }
+
+  void AddInEdges(const Node& node) {
+    const int to = item_of_[node.id()];
+    const NodeItem& item = plan_->nodes[to];
+    Edge edge;
+    edge.node = to;
+    edge.counter = item.counter;
+    edge.to_merge = item.is_merge;
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      const Endpoint& input = node.input(i);
+      if (is_const_[input.node->id()]) continue;
+      edge.slot = item.first_input + i;
+      edge.output = input.index;
+      out_edges_[item_of_[input.node->id()]].push_back(edge);
+    }
+    edge.slot = edge.output = -1;
+    for (const Node* input : node.control_inputs()) {
+      if (is_const_[input->id()]) continue;
+      out_edges_[item_of_[input->id()]].push_back(edge);
+    }
+  }
+
+  // Data edges by output, then control edges.
+  void FinishEdges(size_t i) {
+    NodeItem& item = plan_->nodes[i];
+    std::vector<Edge>& edges = out_edges_[i];
+    std::stable_sort(edges.begin(), edges.end(),
+                     [](const Edge& a, const Edge& b) {
+                       return static_cast<uint32_t>(a.output) <
+                              static_cast<uint32_t>(b.output);
+                     });
+    int outputs_used = 0;
+    for (size_t e = 0; e < edges.size(); ++e) {
+      if (edges[e].is_control()) continue;
+      edges[e].is_last =
+          e + 1 == edges.size() || edges[e + 1].output != edges[e].output;
+      outputs_used += edges[e].is_last ? 1 : 0;
+    }
+    item.has_unused_outputs = outputs_used < item.num_outputs;
+    item.first_edge = static_cast<int>(plan_->edges.size());
+    plan_->edges.insert(plan_->edges.end(), edges.begin(), edges.end());
+    item.end_edge = static_cast<int>(plan_->edges.size());
+  }
+
+  const Graph& graph_;
+  const PlanOptions& options_;
+  const std::vector<bool> is_const_;
+  FrameAnalysis frames_;
+  std::shared_ptr<PlanImpl> plan_;
+  std::vector<int> item_of_;  // by node id; -1 for constants
+  std::vector<std::vector<Edge>> out_edges_;
+  absl::flat_hash_set<int> retval_indices_;
+};
+
+absl::StatusOr<std::shared_ptr<const Plan>> Plan::Compile(
+    const Graph& partition, const PlanOptions& options) {
+  return PlanBuilder(partition, options).Build();
+}
+
+}  // namespace weft

@@ -1,0 +1,144 @@
+#include "libs/executor/propagate.h"
+
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr int64_t kOneDead = int64_t{1} << 32;
+
+int64_t EdgesToCome(int64_t counter) { return counter & (kOneDead - 1); }
+int64_t DeadEdges(int64_t counter) { return counter >> 32; }
+
+void Put(Slot& slot, Slot& value, bool move) {
+  if (move) {
+    slot = std::move(value);
+  } else {
+    slot = value;
+  }
+}
+
+// A plan in which nothing is ever dead.
+void PropagateLive(Iteration& iteration, const Edge* edge, const Edge* end,
+                   Slot* outputs, ReadyList& ready) {
+  for (; edge != end; ++edge) {
+    if (!edge->is_control()) {
+      Put(iteration.slots[edge->slot], outputs[edge->output], edge->is_last);
+    }
+    if (edge->counter < 0 || iteration.counters[edge->counter].fetch_sub(
+                                 1, std::memory_order_acq_rel) == 1) {
+      ready.push_back({&iteration, edge->node, false});
+    }
+  }
+}
+
+void PropagateMaybeDead(Iteration& iteration, const NodeItem& item,
+                        const Edge* edge, const Edge* end, bool is_dead,
+                        Slot* outputs, ReadyList& ready) {
+  for (; edge != end; ++edge) {
+    Slot* output =
+        edge->is_control() || is_dead ? nullptr : &outputs[edge->output];
+    ActivateMaybeDead(iteration, item, *edge, output, is_dead,
+                      /*may_move=*/true, ready);
+  }
+}
+
+// A Merge runs at its first live input, or dead when all inputs were dead.
+// Bit 0 of its counter says that no live input has come; control edges count 2.
+// The rules are TensorFlow's; so is a dead Enter killing the Merge at once.
+void ActivateMerge(Iteration& to, const NodeItem& source, const Edge& edge,
+                   Slot* output, bool is_dead, bool move, ReadyList& ready) {
+  absl::MutexLock lock(&to.state.merge_mutex);
+  std::atomic<int64_t>& atomic = to.counters[edge.counter];
+  int64_t counter = atomic.load(std::memory_order_relaxed);
+  const int num_inputs = to.state.plan.nodes[edge.node].num_inputs;
+  bool merge_is_dead = false;
+  bool runs = false;
+  if (edge.is_control()) {
+    counter -= 2;
+    merge_is_dead = DeadEdges(counter) == num_inputs;
+    runs = EdgesToCome(counter) == 0 ||
+           (EdgesToCome(counter) == 1 && merge_is_dead);
+  } else if (is_dead) {
+    counter += kOneDead;
+    merge_is_dead = DeadEdges(counter) == num_inputs || source.child >= 0;
+    runs = EdgesToCome(counter) == 1 && merge_is_dead;
+  } else {
+    runs = EdgesToCome(counter) == 1;
+    if ((counter & 1) != 0) Put(to.slots[edge.slot], *output, move);
+    counter &= ~int64_t{1};
+  }
+  atomic.store(counter, std::memory_order_relaxed);
+  if (runs) ready.push_back({&to, edge.node, merge_is_dead});
+}
+
+}  // namespace
+
+void ActivateMaybeDead(Iteration& to, const NodeItem& source, const Edge& edge,
+                       Slot* output, bool source_is_dead, bool may_move,
+                       ReadyList& ready) {
+  const bool is_dead =
+      source_is_dead || (!edge.is_control() && output->is_dead);
+  const bool move = may_move && edge.is_last;
+  if (edge.to_merge) {
+    ActivateMerge(to, source, edge, output, is_dead, move, ready);
+    return;
+  }
+  if (!edge.is_control()) {
+    if (is_dead) {
+      to.slots[edge.slot].is_dead = true;
+    } else {
+      Put(to.slots[edge.slot], *output, move);
+    }
+  }
+  bool node_is_dead = is_dead;
+  if (edge.counter >= 0) {
+    const int64_t change = is_dead ? kOneDead - 1 : -1;
+    const int64_t counter =
+        to.counters[edge.counter].fetch_add(change, std::memory_order_acq_rel) +
+        change;
+    if (EdgesToCome(counter) != 0) return;
+    node_is_dead = DeadEdges(counter) != 0;
+  }
+  ready.push_back({&to, edge.node, node_is_dead});
+}
+
+void Propagate(const Ready& ran, bool is_dead, Slot* outputs,
+               ReadyList& ready) {
+  Iteration& iteration = *ran.iteration;
+  const PlanImpl& plan = iteration.state.plan;
+  const NodeItem& item = plan.nodes[ran.node];
+  const Edge* edge = plan.edges.data() + item.first_edge;
+  const Edge* end = plan.edges.data() + item.end_edge;
+  if (!plan.may_be_dead) {
+    PropagateLive(iteration, edge, end, outputs, ready);
+  } else if (iteration.frame == nullptr && item.child < 0) {
+    PropagateMaybeDead(iteration, item, edge, end, is_dead, outputs, ready);
+  } else {
+    iteration.state.loops.Propagate(ran, item, is_dead, outputs, ready);
+  }
+  if (is_dead) return;
+  for (int i = 0; i < item.num_outputs; ++i) outputs[i].Clear();
+}
+
+void ClearInputs(const NodeItem& item, Iteration& iteration) {
+  Slot* inputs = iteration.slots.get() + item.first_input;
+  if (item.num_consts == 0) {
+    for (int i = 0; i < item.num_inputs; ++i) inputs[i].Clear();
+    return;
+  }
+  const ConstInput* next =
+      iteration.info.const_inputs.data() + item.first_const;
+  const ConstInput* end = next + item.num_consts;
+  for (int i = 0; i < item.num_inputs; ++i) {
+    if (next == end || next->slot != item.first_input + i) {
+      inputs[i].Clear();
+      continue;
+    }
+    // A kernel may have taken the value out.
+    if (!inputs[i].tensor.buffer()) inputs[i].tensor = next->value;
+    ++next;
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,266 @@
+#include "libs/executor/ready_loop.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "libs/base/clock.h"
+#include "libs/executor/node_run.h"
+#include "libs/executor/propagate.h"
+
+namespace weft {
+namespace {
+
+// A hand-over to another thread costs about this much.
+constexpr uint32_t kHandOverNanoseconds = 10'000;
+// Inputs with which a cheap kernel takes about as long.
+constexpr size_t kHandOverBytes = 64 << 10;
+
+constexpr size_t kReactorBytes = 4 << 10;
+constexpr absl::Duration kReactorBudget = absl::Microseconds(20);
+constexpr int kNodesBetweenClocks = 16;
+
+thread_local ReadyLoop* current_loop = nullptr;
+
+const NodeItem& ItemOf(const Ready& ready) {
+  return ready.iteration->state.plan.nodes[ready.node];
+}
+
+Slot* InputsOf(const Ready& ready) {
+  return ready.iteration->slots.get() + ItemOf(ready).first_input;
+}
+
+void NoteCost(const NodeItem& item, absl::Duration took) {
+  const int64_t sample =
+      std::clamp<int64_t>(absl::ToInt64Nanoseconds(took), 1, int64_t{1} << 30);
+  const int64_t old = item.cost->load(std::memory_order_relaxed);
+  const int64_t cost = old == 0 ? sample : (3 * old + sample) / 4;
+  item.cost->store(static_cast<uint32_t>(cost), std::memory_order_relaxed);
+}
+
+// An asynchronous kernel has ended, on whatever thread, perhaps inside
+// ComputeAsync. Takes over its token.
+void EndAsync(AsyncEntry& entry, const absl::Status& status) {
+  const Ready ran = entry.ready;
+  StepState& state = ran.iteration->state;
+  const NodeItem& item = ItemOf(ran);
+  ReadyList ready;
+  absl::Status result =
+      status.ok() ? CheckOutputs(item, entry.outputs.get()) : status;
+  if (result.ok()) {
+    const bool is_dead =
+        ran.is_dead || (item.is_recv && entry.outputs[0].is_dead);
+    ClearInputs(item, *ran.iteration);
+    Propagate(ran, is_dead, entry.outputs.get(), ready);
+    if (is_dead) entry.outputs[0].Clear();
+  } else {
+    state.Fail(item, result);
+  }
+  ReadyLoop* current = ReadyLoop::Current();
+  if (current != nullptr && &current->state() == &state) {
+    current->Add(ready);
+    state.ReleaseToken();
+  } else if (ready.empty()) {
+    state.ReleaseToken();
+  } else if (current != nullptr) {
+    ContinueOnPool(state, ready);
+  } else {
+    ReadyLoop loop(state, RunWhere::kReactor);
+    loop.Add(ready);
+    loop.Run();
+  }
+}
+
+}  // namespace
+
+ReadyLoop::ReadyLoop(StepState& state, RunWhere where)
+    : state_(state),
+      where_(where),
+      outer_(std::exchange(current_loop, this)),
+      outputs_(state.plan.max_outputs) {}
+
+ReadyLoop::~ReadyLoop() {
+  if (current_loop == this) current_loop = outer_;
+}
+
+ReadyLoop* ReadyLoop::Current() { return current_loop; }
+
+void ContinueOnPool(StepState& state, const ReadyList& nodes) {
+  if (nodes.size() == 1) {
+    // Small enough for the closure to need no memory.
+    state.context.scheduler->Schedule(Pool::kCompute, [node = nodes[0]] {
+      ReadyLoop loop(node.iteration->state, RunWhere::kPool);
+      loop.Add({node});
+      loop.Run();
+    });
+    return;
+  }
+  state.context.scheduler->Schedule(
+      Pool::kCompute, [&state, list = std::make_unique<ReadyList>(nodes)] {
+        ReadyLoop loop(state, RunWhere::kPool);
+        loop.Add(*list);
+        loop.Run();
+      });
+}
+
+void ReadyLoop::Add(const ReadyList& nodes) {
+  // Nothing else to do: run it here whatever it costs.
+  if (nodes.size() == 1 && ready_.empty() && !has_kept_) {
+    ready_.push_back(nodes[0]);
+    return;
+  }
+  for (const Ready& node : nodes) {
+    if (where_ == RunWhere::kReactor || !IsWorthHandingOver(node)) {
+      ready_.push_back(node);
+    } else if (!has_kept_) {
+      kept_ = node;
+      has_kept_ = true;
+    } else {
+      state_.AddToken();
+      ContinueOnPool(state_, {node});
+    }
+  }
+}
+
+bool ReadyLoop::IsWorthHandingOver(const Ready& ready) const {
+  const NodeItem& item = ItemOf(ready);
+  if (ready.is_dead || item.kind == NodeKind::kAsync) return false;
+  if (item.kind != NodeKind::kKernel) return false;
+  if (item.is_cheap) return InputBytes(item, InputsOf(ready)) > kHandOverBytes;
+  const uint32_t cost = item.cost->load(std::memory_order_relaxed);
+  return cost == 0 || cost > kHandOverNanoseconds;
+}
+
+bool ReadyLoop::MayRunOnReactor(const Ready& ready) {
+  const NodeItem& item = ItemOf(ready);
+  if (!ready.is_dead && item.kind == NodeKind::kKernel &&
+      (!item.is_cheap || InputBytes(item, InputsOf(ready)) > kReactorBytes)) {
+    return false;
+  }
+  if (--nodes_until_clock_ > 0) return true;
+  nodes_until_clock_ = kNodesBetweenClocks;
+  const absl::Time now = state_.context.scheduler->clock().Now();
+  if (give_up_at_ == absl::InfinitePast()) give_up_at_ = now + kReactorBudget;
+  return now < give_up_at_;
+}
+
+bool ReadyLoop::Next(Ready& ready) {
+  if (!ready_.empty()) {
+    ready = ready_.back();
+    ready_.pop_back();
+    return true;
+  }
+  ready = kept_;
+  return std::exchange(has_kept_, false);
+}
+
+void ReadyLoop::Drop() {
+  state_.NoteDropped();
+  ready_.clear();
+  has_kept_ = false;
+}
+
+void ReadyLoop::Run() {
+  Ready ready;
+  ReadyList for_pool;
+  while (Next(ready)) {
+    if (state_.IsStopped()) {
+      Drop();
+      for_pool.clear();
+    } else if (where_ == RunWhere::kReactor && !MayRunOnReactor(ready)) {
+      for_pool.push_back(ready);
+    } else {
+      RunNode(ready);
+    }
+  }
+  current_loop = outer_;
+  if (for_pool.empty()) {
+    state_.ReleaseToken();
+  } else {
+    ContinueOnPool(state_, for_pool);
+  }
+}
+
+void ReadyLoop::RunNode(const Ready& ready) {
+  const NodeItem& item = ItemOf(ready);
+  Slot* inputs = InputsOf(ready);
+  const bool is_dead = ready.is_dead && !item.revives;
+  if (is_dead && !item.runs_when_dead) return Complete(ready, item, true);
+  if (item.num_refs > 0) {
+    const bool may_wait = where_ != RunWhere::kReactor;
+    absl::Status status = ReadRefs(state_.plan, item, inputs, may_wait);
+    if (absl::IsUnavailable(status)) {
+      state_.AddToken();
+      return ContinueOnPool(state_, {ready});
+    }
+    if (!status.ok()) return state_.Fail(item, status);
+  }
+  switch (item.kind) {
+    case NodeKind::kKernel:
+      return RunKernel(ready, item);
+    case NodeKind::kAsync:
+      return RunAsync(ready, item);
+    case NodeKind::kForward:
+      if (item.num_consts == 0) {
+        outputs_[0] = std::move(inputs[0]);
+      } else {
+        outputs_[0] = inputs[0];
+      }
+      break;
+    case NodeKind::kArg:
+      outputs_[0].tensor = state_.args[item.index];
+      break;
+    case NodeKind::kRetval:
+      if (item.num_consts == 0) {
+        state_.retvals[item.index] = std::move(inputs[0].tensor);
+      } else {
+        state_.retvals[item.index] = inputs[0].tensor;
+      }
+      break;
+  }
+  Complete(ready, item, false);
+}
+
+void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
+  OpKernelContext context(state_.context, item.view,
+                          absl::MakeSpan(InputsOf(ready), item.num_inputs),
+                          absl::MakeSpan(outputs_.data(), item.num_outputs),
+                          ready.iteration->position());
+  absl::Status status;
+  if (item.cost == nullptr) {
+    status = item.kernel->Compute(context);
+  } else {
+    const Clock& clock = state_.context.scheduler->clock();
+    const absl::Time begin = clock.Now();
+    status = item.kernel->Compute(context);
+    NoteCost(item, clock.Now() - begin);
+  }
+  if (status.ok()) status = CheckOutputs(item, outputs_.data());
+  if (status.ok()) {
+    return Complete(ready, item, ready.is_dead && !item.revives);
+  }
+  for (int i = 0; i < item.num_outputs; ++i) outputs_[i].Clear();
+  state_.Fail(item, status);
+}
+
+void ReadyLoop::RunAsync(const Ready& ready, const NodeItem& item) {
+  AsyncEntry& entry = ready.iteration->async_entries[item.async_index];
+  entry.ready = ready;
+  entry.context.emplace(state_.context, item.view,
+                        absl::MakeSpan(InputsOf(ready), item.num_inputs),
+                        absl::MakeSpan(entry.outputs.get(), item.num_outputs),
+                        ready.iteration->position());
+  state_.AddToken();
+  item.async->ComputeAsync(*entry.context, [&entry](absl::Status status) {
+    EndAsync(entry, status);
+  });
+}
+
+void ReadyLoop::Complete(const Ready& ready, const NodeItem& item,
+                         bool is_dead) {
+  ClearInputs(item, *ready.iteration);
+  fresh_.clear();
+  Propagate(ready, is_dead, outputs_.data(), fresh_);
+  Add(fresh_);
+}
+
+}  // namespace weft

@@ -1,0 +1,61 @@
+// ReadyLoop: the trampoline of one thread in one step: runs ready nodes until
+// none is left for this thread. Internal to this room.
+#ifndef WEFT_LIBS_EXECUTOR_READY_LOOP_H_
+#define WEFT_LIBS_EXECUTOR_READY_LOOP_H_
+
+#include <vector>
+
+#include "absl/time/time.h"
+#include "libs/executor/step_state.h"
+
+namespace weft {
+
+// Lives on the stack of its thread. Holds one token of the step.
+class ReadyLoop {
+ public:
+  ReadyLoop(StepState& state, RunWhere where);
+  ~ReadyLoop();
+  ReadyLoop(const ReadyLoop&) = delete;
+  ReadyLoop& operator=(const ReadyLoop&) = delete;
+
+  // The loop that is running on this thread, innermost; null when none is.
+  static ReadyLoop* Current();
+
+  StepState& state() const { return state_; }
+
+  // Runs nodes now and later; what is worth another thread goes to the pool.
+  void Add(const ReadyList& nodes);
+  // Runs until nothing is left, then releases the token: the step may be over
+  // when this returns.
+  void Run();
+
+ private:
+  bool MayRunOnReactor(const Ready& ready);
+  bool IsWorthHandingOver(const Ready& ready) const;
+  // The node that runs next; false when none is left.
+  bool Next(Ready& ready);
+  void RunNode(const Ready& ready);
+  void RunKernel(const Ready& ready, const NodeItem& item);
+  void RunAsync(const Ready& ready, const NodeItem& item);
+  void Complete(const Ready& ready, const NodeItem& item, bool is_dead);
+  void Drop();
+
+  StepState& state_;
+  const RunWhere where_;
+  ReadyLoop* const outer_;
+  ReadyList ready_;  // the last comes first
+  ReadyList fresh_;  // what the node just run made ready
+  Ready kept_;       // a long one, run when nothing else is left
+  bool has_kept_ = false;
+  int nodes_until_clock_ = 0;
+  absl::Time give_up_at_ = absl::InfinitePast();  // unknown yet
+  absl::InlinedVector<Slot, 4> outputs_;
+};
+
+// Goes on with the nodes on the compute pool, on one thread. Takes over a token
+// of the caller.
+void ContinueOnPool(StepState& state, const ReadyList& nodes);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_EXECUTOR_READY_LOOP_H_

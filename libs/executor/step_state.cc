@@ -1,0 +1,130 @@
+#include "libs/executor/step_state.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+
+namespace weft {
+
+Iteration::Iteration(StepState& step, const FrameInfo& frame_info)
+    : state(step),
+      info(frame_info),
+      slots(std::make_unique<Slot[]>(info.num_slots)),
+      counters(std::make_unique<std::atomic<int64_t>[]>(info.counters.size())),
+      async_entries(std::make_unique<AsyncEntry[]>(info.async_outputs.size())) {
+  for (const ConstInput& input : info.const_inputs) {
+    slots[input.slot].tensor = input.value;
+  }
+  for (size_t i = 0; i < info.async_outputs.size(); ++i) {
+    async_entries[i].outputs = std::make_unique<Slot[]>(info.async_outputs[i]);
+  }
+}
+
+void Iteration::ResetCounters() {
+  for (size_t i = 0; i < info.counters.size(); ++i) {
+    counters[i].store(info.counters[i], std::memory_order_relaxed);
+  }
+}
+
+void Iteration::ResetSlots() {
+  for (int i = 0; i < info.num_slots; ++i) slots[i].Clear();
+  for (const ConstInput& input : info.const_inputs) {
+    slots[input.slot].tensor = input.value;
+  }
+  for (size_t i = 0; i < info.async_outputs.size(); ++i) {
+    for (int j = 0; j < info.async_outputs[i]; ++j) {
+      async_entries[i].outputs[j].Clear();
+    }
+  }
+}
+
+LoopPosition Iteration::position() const {
+  if (frame == nullptr) return {};
+  return {frame->id, static_cast<uint64_t>(number)};
+}
+
+StepState::StepState(const PlanImpl& plan_of_state)
+    : plan(plan_of_state), root(*this, plan.frames[0]), loops(*this) {}
+
+void StepState::Begin(std::shared_ptr<const PlanImpl> keep_plan,
+                      const StepArgs& step_args,
+                      absl::AnyInvocable<void(absl::Status)> step_done) {
+  keep_plan_ = std::move(keep_plan);
+  context = step_args.context;
+  args = step_args.args;
+  retvals = step_args.retvals;
+  done_ = std::move(step_done);
+  root.ResetCounters();
+  incomplete_.store(false, std::memory_order_relaxed);
+  tokens_.store(1, std::memory_order_relaxed);
+  if (plan.may_be_dead) {
+    for (Tensor& retval : retvals) retval = Tensor();
+  }
+  // A receiver waits in the rendezvous and nowhere else.
+  if (!plan.has_recv || context.rendezvous == nullptr) return;
+  auto abort = [rendezvous = context.rendezvous](const absl::Status& cause) {
+    rendezvous->Abort(cause);
+  };
+  cancel_token_ = context.cancellation->Register(abort);
+  if (cancel_token_ == 0) abort(context.cancellation->status());
+}
+
+void StepState::Fail(const NodeItem& item, const absl::Status& status) {
+  NoteDropped();
+  if (context.cancellation->IsCancelled()) return;
+  const absl::Status error = Append(
+      status,
+      absl::StrCat("[[node ", item.view.name, " (", item.view.op, ")]]"));
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!error_.ok()) return;
+    error_ = error;
+  }
+  context.cancellation->Cancel(MarkDerived(error));
+}
+
+// Deregister waits for a callback that is running, and this thread may be in
+// one: then another thread ends the step.
+void StepState::End() {
+  if (cancel_token_ != 0 && context.cancellation->IsCancelled()) {
+    context.scheduler->Schedule(Pool::kCompute, [this] { Finish(); });
+  } else {
+    Finish();
+  }
+}
+
+absl::Status StepState::Result() const {
+  if (incomplete_.load(std::memory_order_relaxed)) {
+    absl::MutexLock lock(&mutex_);
+    return error_.ok() ? context.cancellation->status() : error_;
+  }
+  if (!plan.may_be_dead) return absl::OkStatus();
+  for (int i = 0; i < plan.num_retvals(); ++i) {
+    if (retvals[i].IsInitialized()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("Retval[", i,
+                     "] does not have value: it is in a branch that was not "
+                     "taken"));
+  }
+  return absl::OkStatus();
+}
+
+void StepState::Finish() {
+  if (cancel_token_ != 0) {
+    context.cancellation->Deregister(std::exchange(cancel_token_, 0));
+  }
+  absl::Status result = Result();
+  if (incomplete_.load(std::memory_order_relaxed)) {
+    root.ResetSlots();
+    loops.Clear();
+    absl::MutexLock lock(&mutex_);
+    error_ = absl::OkStatus();
+  }
+  std::shared_ptr<const PlanImpl> keep = std::move(keep_plan_);
+  absl::AnyInvocable<void(absl::Status)> done = std::move(done_);
+  keep->GiveBack(std::unique_ptr<StepState>(this));
+  done(std::move(result));
+}
+
+}  // namespace weft

@@ -1,0 +1,119 @@
+// StepState: everything that changes while one step runs one plan. Internal to
+// this room.
+//
+// States are used again: a step that ends well leaves its state as it found
+// it, so the next step allocates nothing.
+//
+// Threads: slots of a node are written by whoever runs its producers and read
+// by whoever runs it; counters order the two. `tokens` counts the threads and
+// asynchronous kernels at work: who takes the last one ends the step.
+#ifndef WEFT_LIBS_EXECUTOR_STEP_STATE_H_
+#define WEFT_LIBS_EXECUTOR_STEP_STATE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/executor/loop_frames.h"
+#include "libs/executor/plan.h"
+
+namespace weft {
+
+struct Iteration;
+class StepState;
+
+// A node that may run now.
+struct Ready {
+  Iteration* iteration = nullptr;
+  int32_t node = 0;
+  bool is_dead = false;
+};
+
+using ReadyList = absl::InlinedVector<Ready, 32>;
+
+// What an asynchronous kernel holds on to until it ends.
+struct AsyncEntry {
+  Ready ready;
+  std::optional<OpKernelContext> context;
+  std::unique_ptr<Slot[]> outputs;
+};
+
+// The slots and counters of one run of a frame's nodes.
+struct Iteration {
+  Iteration(StepState& step, const FrameInfo& frame_info);
+
+  // Before a run.
+  void ResetCounters();
+  // After a run that was given up: forgets what lies in the slots.
+  void ResetSlots();
+  LoopPosition position() const;
+
+  StepState& state;
+  const FrameInfo& info;
+  std::unique_ptr<Slot[]> slots;
+  // Low half: edges to come; high half: how many of those that came were dead.
+  std::unique_ptr<std::atomic<int64_t>[]> counters;
+  std::unique_ptr<AsyncEntry[]> async_entries;
+
+  // The rest is used in loops only, under the lock of LoopFrames.
+  LoopFrame* frame = nullptr;  // null outside loops
+  int64_t number = 0;
+  int outstanding = 0;  // nodes that are ready or running
+  absl::InlinedVector<LoopFrame*, 1> children;
+};
+
+class StepState {
+ public:
+  explicit StepState(const PlanImpl& plan);
+  StepState(const StepState&) = delete;
+  StepState& operator=(const StepState&) = delete;
+
+  // Takes one step on; holds one token for the caller. From here on the state
+  // belongs to itself: it goes back to the plan when the step is over.
+  void Begin(std::shared_ptr<const PlanImpl> keep_plan,
+             const StepArgs& step_args,
+             absl::AnyInvocable<void(absl::Status)> step_done);
+
+  // True once nothing new should run.
+  bool IsStopped() const { return context.cancellation->IsCancelled(); }
+
+  // A node failed. Its error is the step's unless it follows from the step's
+  // cancellation; then everything that waits is released.
+  void Fail(const NodeItem& item, const absl::Status& status);
+  // Something was not run because the step was stopped.
+  void NoteDropped() { incomplete_.store(true, std::memory_order_relaxed); }
+
+  void AddToken() { tokens_.fetch_add(1, std::memory_order_relaxed); }
+  // The caller must not touch the state afterwards.
+  void ReleaseToken() {
+    if (tokens_.fetch_sub(1, std::memory_order_acq_rel) == 1) End();
+  }
+
+  const PlanImpl& plan;
+  StepContext context;
+  absl::Span<const Tensor> args;
+  absl::Span<Tensor> retvals;
+  Iteration root;
+  LoopFrames loops;
+  absl::Mutex merge_mutex;  // counters of Merge nodes
+
+ private:
+  void End();
+  void Finish();
+  absl::Status Result() const;
+
+  std::shared_ptr<const PlanImpl> keep_plan_;
+  absl::AnyInvocable<void(absl::Status)> done_;
+  Cancellation::Token cancel_token_ = 0;
+  std::atomic<int> tokens_{0};
+  std::atomic<bool> incomplete_{false};
+  mutable absl::Mutex mutex_;
+  absl::Status error_ ABSL_GUARDED_BY(mutex_);  // the first of a node
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_EXECUTOR_STEP_STATE_H_
