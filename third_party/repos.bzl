@@ -18,6 +18,11 @@ offline_rules_cc = repository_rule(
     local = True,
 )
 
+_TSAN_DEPS = """select({
+        "@weft//third_party/tsan:enabled": %s,
+        "//conditions:default": [],
+    })"""
+
 def _system_library_impl(rctx):
     # One repository per library, holding only its own headers. A mirror of all
     # of /usr/include would put -iquote /usr/include on the command line, where
@@ -35,7 +40,7 @@ cc_library(
     includes = %s,
     defines = %s,
     linkopts = %s,
-    deps = %s,
+    deps = %s + %s,
     visibility = ["//visibility:public"],
 )
 """ % (
@@ -44,6 +49,7 @@ cc_library(
         repr(rctx.attr.defs),
         repr(rctx.attr.linkopts),
         repr(rctx.attr.lib_deps),
+        _TSAN_DEPS % repr(rctx.attr.tsan_deps) if rctx.attr.tsan_deps else "[]",
     ))
 
 _system_library = repository_rule(
@@ -56,6 +62,7 @@ _system_library = repository_rule(
         "defs": attr.string_list(),
         "linkopts": attr.string_list(),
         "lib_deps": attr.string_list(),
+        "tsan_deps": attr.string_list(),  # only under --config=tsan
     },
 )
 
@@ -100,6 +107,7 @@ def system_repos():
         apt = "libabsl-dev",
         paths = ["absl"],
         linkopts = ["-labsl_" + name for name in _ABSL_LIBRARIES] + ["-lpthread"],
+        tsan_deps = ["@weft//third_party/tsan:absl_mutex"],
     )
     _system_library(
         name = "benchmark",

@@ -22,6 +22,7 @@ bool Cancellation::RunNextCallback(const absl::Status& cause) {
   {
     absl::MutexLock lock(&mutex_);
     running_ = 0;
+    callback_finished_.SignalAll();
     if (callbacks_.empty()) return false;
     auto first = callbacks_.begin();
     running_ = first->first;
@@ -59,10 +60,7 @@ bool Cancellation::Deregister(Token token) {
   if (running_ != token || canceller_ == std::this_thread::get_id()) {
     return false;
   }
-  auto finished = [this, token]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return running_ != token;
-  };
-  mutex_.Await(absl::Condition(&finished));
+  while (running_ == token) callback_finished_.Wait(&mutex_);
   return false;
 }
 

@@ -55,6 +55,7 @@ class Cancellation {
 
   std::atomic<bool> cancelled_{false};
   mutable absl::Mutex mutex_;
+  absl::CondVar callback_finished_;
   absl::Status cause_ ABSL_GUARDED_BY(mutex_);
   std::thread::id canceller_ ABSL_GUARDED_BY(mutex_);
   Token running_ ABSL_GUARDED_BY(mutex_) = 0;  // its callback runs now; 0: none

@@ -1,0 +1,118 @@
+#include "libs/fs/file_system.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/fs/path.h"
+
+namespace weft {
+namespace {
+
+bool HasWildcard(absl::string_view text) {
+  return text.find_first_of("*?[\\") != absl::string_view::npos;
+}
+
+absl::Status WriteAndSync(FileSystem& fs, absl::string_view path,
+                          absl::string_view contents) {
+  ASSIGN_OR_RETURN(auto file, fs.NewWritableFile(path));
+  RETURN_IF_ERROR(file->Append(contents));
+  RETURN_IF_ERROR(file->Sync());
+  return file->Close();
+}
+
+// `directory` may hold wildcards itself.
+absl::StatusOr<std::vector<std::string>> ExpandDirectories(
+    FileSystem& fs, absl::string_view directory) {
+  if (!HasWildcard(directory)) {
+    return std::vector<std::string>{std::string(directory)};
+  }
+  return fs.GetMatchingPaths(directory);
+}
+
+}  // namespace
+
+absl::Status FileSystem::CreateDirectories(absl::string_view path) {
+  const std::string clean = CleanPath(path);
+  auto is_directory = IsDirectory(clean);
+  if (is_directory.ok() && *is_directory) return absl::OkStatus();
+  const absl::string_view parent = Dirname(clean);
+  if (!parent.empty() && parent != clean) {
+    RETURN_IF_ERROR(CreateDirectories(parent));
+  }
+  absl::Status created = CreateDirectory(clean);
+  if (!absl::IsAlreadyExists(created)) return created;
+  // Somebody else may have made it meanwhile; a file in its place is an error.
+  ASSIGN_OR_RETURN(const bool now_directory, IsDirectory(clean));
+  return now_directory ? absl::OkStatus() : created;
+}
+
+absl::Status FileSystem::DeleteRecursively(absl::string_view path) {
+  // Tried as a file first: a link to a directory is deleted, not followed.
+  absl::Status deleted = DeleteFile(path);
+  if (!absl::IsFailedPrecondition(deleted)) return deleted;
+  ASSIGN_OR_RETURN(const auto names, ListDirectory(path));
+  for (const std::string& name : names) {
+    RETURN_IF_ERROR(DeleteRecursively(JoinPath(path, name)));
+  }
+  return DeleteDirectory(path);
+}
+
+absl::StatusOr<std::string> FileSystem::ReadFile(absl::string_view path) {
+  ASSIGN_OR_RETURN(auto file, NewRandomAccessFile(path));
+  ASSIGN_OR_RETURN(const uint64_t expected_size, GetFileSize(path));
+  std::string contents;
+  size_t filled = 0;
+  // One byte more than expected, so that a file that grew is read to its end.
+  size_t room = expected_size + 1;
+  while (true) {
+    contents.resize(filled + room);
+    ASSIGN_OR_RETURN(const size_t read,
+                     file->Read(filled, room, contents.data() + filled));
+    filled += read;
+    if (read < room) break;
+    room = size_t{1} << 16;
+  }
+  contents.resize(filled);
+  return contents;
+}
+
+absl::Status FileSystem::WriteFileAtomically(absl::string_view path,
+                                             absl::string_view contents) {
+  const std::string temporary = absl::StrCat(path, ".tmp");
+  absl::Status status = WriteAndSync(*this, temporary, contents);
+  if (status.ok()) status = RenameFile(temporary, path);
+  if (!status.ok()) {
+    DeleteFile(temporary).IgnoreError();  // the first error is what counts
+    return status;
+  }
+  const absl::string_view directory = Dirname(path);
+  return SyncDirectory(directory.empty() ? "." : directory);
+}
+
+absl::StatusOr<std::vector<std::string>> FileSystem::GetMatchingPaths(
+    absl::string_view pattern) {
+  std::vector<std::string> result;
+  if (!HasWildcard(pattern)) {
+    absl::Status exists = FileExists(pattern);
+    if (exists.ok()) result.emplace_back(pattern);
+    return absl::IsNotFound(exists) || exists.ok()
+               ? absl::StatusOr<std::vector<std::string>>(std::move(result))
+               : exists;
+  }
+  const absl::string_view name_pattern = Basename(pattern);
+  ASSIGN_OR_RETURN(const auto directories,
+                   ExpandDirectories(*this, Dirname(pattern)));
+  for (const std::string& directory : directories) {
+    auto names = ListDirectory(directory.empty() ? "." : directory);
+    if (!names.ok()) continue;  // a file, or gone: nothing matches in it
+    for (const std::string& name : *names) {
+      if (MatchesPattern(name, name_pattern)) {
+        result.push_back(JoinPath(directory, name));
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,42 @@
+#include "libs/fs/path.h"
+
+#include "gtest/gtest.h"
+
+namespace weft {
+namespace {
+
+TEST(PathTest, Join) {
+  EXPECT_EQ(JoinPath("a", "b"), "a/b");
+  EXPECT_EQ(JoinPath("a/", "b"), "a/b");
+  EXPECT_EQ(JoinPath("/", "b"), "/b");
+  EXPECT_EQ(JoinPath("", "b"), "b");
+  EXPECT_EQ(JoinPath("a", ""), "a");
+  EXPECT_EQ(JoinPath("a", "/b"), "/b");
+}
+
+TEST(PathTest, Parts) {
+  EXPECT_EQ(Dirname("a/b/c"), "a/b");
+  EXPECT_EQ(Dirname("/a"), "/");
+  EXPECT_EQ(Dirname("a"), "");
+  EXPECT_EQ(Basename("a/b/c"), "c");
+  EXPECT_EQ(Basename("a/b/"), "");
+  EXPECT_EQ(Basename("a"), "a");
+}
+
+TEST(PathTest, Clean) {
+  EXPECT_EQ(CleanPath("//a/./b//"), "/a/b");
+  EXPECT_EQ(CleanPath("a/../b"), "a/../b");
+  EXPECT_EQ(CleanPath("./"), ".");
+  EXPECT_EQ(CleanPath(""), ".");
+  EXPECT_EQ(CleanPath("/"), "/");
+}
+
+TEST(PathTest, Patterns) {
+  EXPECT_TRUE(MatchesPattern("model.ckpt-10", "model.ckpt-*"));
+  EXPECT_FALSE(MatchesPattern("a/b", "*"));
+  EXPECT_TRUE(MatchesPattern("*", "\\*"));
+  EXPECT_FALSE(MatchesPattern("a", "\\*"));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,16 @@
+// Errors in the words of the system, the same from every FileSystem.
+#ifndef WEFT_LIBS_FS_POSIX_ERROR_H_
+#define WEFT_LIBS_FS_POSIX_ERROR_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+// `error` is an errno value: "open a/b: No such file or directory", NOT_FOUND.
+absl::Status PosixError(int error, absl::string_view action,
+                        absl::string_view path);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_FS_POSIX_ERROR_H_
