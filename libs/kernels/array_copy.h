@@ -1,0 +1,55 @@
+// Copying elements between a packed tensor and a regular pattern of another
+// one: what Slice, Transpose, Reverse, Tile, Pad and BroadcastTo have in
+// common.
+//
+// Pure functions over memory; the caller checks the ranges.
+#ifndef WEFT_LIBS_KERNELS_ARRAY_COPY_H_
+#define WEFT_LIBS_KERNELS_ARRAY_COPY_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "libs/kernels/op_kernel.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+// Where the elements of a box lie: element (i, j, ...) is at
+// offset + i * strides[0] + j * strides[1] + ..., in elements. A stride of 0
+// repeats, a negative one goes backward.
+struct ElementPattern {
+  Dims dims;
+  Dims strides;
+  int64_t offset = 0;
+};
+
+// Row-major strides of a shape.
+Dims PackedStrides(absl::Span<const int64_t> dims);
+
+// `out`, packed, becomes the elements of `in` that the pattern names.
+// REQUIRES: one dtype; `out` has as many elements as the pattern.
+absl::Status CopyFromPattern(const Tensor& in, const ElementPattern& pattern,
+                             Tensor& out);
+// The elements of `out` that the pattern names become those of `in`, packed.
+absl::Status CopyToPattern(const Tensor& in, const ElementPattern& pattern,
+                           Tensor& out);
+
+// Copies `count` elements. REQUIRES: one dtype; ranges within the tensors.
+void CopyElements(const Tensor& in, int64_t in_begin, int64_t count,
+                  Tensor& out, int64_t out_begin);
+
+// All bits zero, or empty strings.
+absl::Status FillWithZeros(Tensor& tensor);
+// All elements equal to the only one of `value`. REQUIRES: one dtype.
+absl::Status FillWithValue(const Tensor& value, Tensor& tensor);
+
+// The elements of an integer tensor of any integer index type (int8 to int64),
+// widened. INVALID_ARGUMENT for other types.
+absl::StatusOr<Dims> IntegersOf(const Tensor& tensor);
+
+// "[1,0]": the coordinates of the element at a flat position; "" for scalars.
+std::string CoordinatesOf(const TensorShape& shape, int64_t position);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_ARRAY_COPY_H_
