@@ -1,0 +1,161 @@
+#include "libs/tensor/tensor.h"
+
+#include <limits>
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/tensor/testing/sample_tensor.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+class NoMemory : public Allocator {
+ public:
+  BufferPtr Allocate(size_t) override { return {}; }
+};
+
+// What holds for each dtype.
+class EachTypeTest : public ::testing::TestWithParam<DataType> {};
+
+TEST_P(EachTypeTest, CopiesShareAndDeepCopiesDoNot) {
+  BufferPool pool;
+  const Tensor tensor = SampleTensor(GetParam(), {3, 4});
+  const Tensor copy = tensor;
+  EXPECT_TRUE(copy.SharesBufferWith(tensor));
+  EXPECT_FALSE(tensor.RefCountIsOne());
+  ASSERT_OK_AND_ASSIGN(Tensor deep, tensor.DeepCopy(pool));
+  EXPECT_FALSE(deep.SharesBufferWith(tensor));
+  EXPECT_TRUE(deep.RefCountIsOne());
+  EXPECT_TRUE(SameBits(deep, tensor));
+}
+
+TEST_P(EachTypeTest, StartsAsZeros) {
+  const Tensor a(GetParam(), {5});
+  const Tensor b(GetParam(), {5});
+  EXPECT_TRUE(SameBits(a, b));
+  EXPECT_FALSE(SameBits(a, SampleTensor(GetParam(), {5})));
+  EXPECT_FALSE(SameBits(a, Tensor(GetParam(), {1, 5})));
+}
+
+TEST_P(EachTypeTest, HasNoMemoryWithoutElements) {
+  ASSERT_OK_AND_ASSIGN(const Tensor tensor,
+                       Tensor::Allocate(HeapAllocator(), GetParam(), {0, 3}));
+  EXPECT_EQ(tensor.data(), nullptr);
+  EXPECT_EQ(tensor.num_bytes(), 0u);
+  ASSERT_OK_AND_ASSIGN(const Tensor copy, tensor.DeepCopy(HeapAllocator()));
+  EXPECT_TRUE(SameBits(tensor, copy));
+  ASSERT_OK_AND_ASSIGN(const Tensor slice,
+                       tensor.SliceRows(0, 0, HeapAllocator()));
+  EXPECT_TRUE(SameBits(tensor, slice));
+}
+
+TEST_P(EachTypeTest, SharesLargeSlicesAndCopiesSmallOnes) {
+  const Tensor tensor = SampleTensor(GetParam(), {10, 3});
+  for (int64_t begin = 0; begin <= 10; ++begin) {
+    for (int64_t end = begin; end <= 10; ++end) {
+      ASSERT_OK_AND_ASSIGN(const Tensor slice,
+                           tensor.SliceRows(begin, end, HeapAllocator()));
+      EXPECT_EQ(slice.shape(), TensorShape({end - begin, 3}));
+      EXPECT_EQ(slice.SharesBufferWith(tensor), end - begin >= 5);
+      if (end == begin) continue;
+      ASSERT_OK_AND_ASSIGN(const Tensor whole,
+                           tensor.SliceRows(0, 10, HeapAllocator()));
+      // The slice of a slice is counted from the slice.
+      ASSERT_OK_AND_ASSIGN(
+          const Tensor last,
+          slice.SliceRows(end - begin - 1, end - begin, HeapAllocator()));
+      ASSERT_OK_AND_ASSIGN(const Tensor expected,
+                           whole.SliceRows(end - 1, end, HeapAllocator()));
+      EXPECT_TRUE(SameBits(last, expected));
+    }
+  }
+}
+
+TEST_P(EachTypeTest, ReshapesInPlace) {
+  const Tensor tensor = SampleTensor(GetParam(), {2, 6});
+  ASSERT_OK_AND_ASSIGN(const Tensor flat, tensor.Reshaped({12}));
+  EXPECT_TRUE(flat.SharesBufferWith(tensor));
+  EXPECT_THAT(tensor.Reshaped({5}), StatusIs(kInvalid, "[2,6]"));
+}
+
+TEST_P(EachTypeTest, RefusesWhatNoMachineHas) {
+  EXPECT_THAT(Tensor::Allocate(HeapAllocator(), GetParam(), {int64_t{1} << 62}),
+              ::testing::Not(IsOk()));
+  NoMemory none;
+  EXPECT_THAT(Tensor::Allocate(none, GetParam(), {2, 3}),
+              StatusIs(absl::StatusCode::kResourceExhausted, "shape[2,3]"));
+  EXPECT_THAT(Tensor::Allocate(none, GetParam(), TensorShape({3, -1})),
+              ::testing::Not(IsOk()));
+}
+
+TEST_P(EachTypeTest, SaysWhatItIs) {
+  const std::string text = SampleTensor(GetParam(), {3, 4}).ToString(2);
+  EXPECT_EQ(text.find("Tensor<type: " + DataTypeName(GetParam()) +
+                      " shape: [3,4] values: "),
+            0u)
+      << text;
+  EXPECT_EQ(text.substr(text.size() - 5), " ...>");
+}
+
+INSTANTIATE_TEST_SUITE_P(Tensor, EachTypeTest,
+                         ::testing::ValuesIn(SupportedTypes()),
+                         [](const auto& type) {
+                           return DataTypeName(type.param);
+                         });
+
+TEST(TensorTest, EmptyTensorIsNoTensor) {
+  const Tensor none;
+  EXPECT_FALSE(none.IsInitialized());
+  EXPECT_EQ(none.num_bytes(), 0u);
+  EXPECT_FALSE(none.RefCountIsOne());
+  EXPECT_FALSE(none.SharesBufferWith(none));
+  EXPECT_TRUE(SameBits(none, Tensor()));
+  EXPECT_EQ(none.ToString(), "Tensor<type: INVALID shape: []>");
+  EXPECT_THAT(none.SliceRows(0, 1, HeapAllocator()), StatusIs(kInvalid));
+  EXPECT_THAT(none.DeepCopy(HeapAllocator()), StatusIs(kInvalid));
+}
+
+TEST(TensorTest, RefusesTypesItCannotHold) {
+  for (const int number : {0, 11, 99, 101}) {
+    EXPECT_THAT(
+        Tensor::Allocate(HeapAllocator(), static_cast<DataType>(number), {1}),
+        StatusIs(kInvalid));
+  }
+}
+
+TEST(TensorTest, Values) {
+  EXPECT_EQ(Tensor::Scalar(2.5f).scalar<float>(), 2.5f);
+  EXPECT_EQ(Tensor::Scalar("text").scalar<std::string>(), "text");
+  EXPECT_EQ(Tensor::Vector({true, false, true}).ToString(),
+            "Tensor<type: bool shape: [3] values: 1 0 1>");
+  const Tensor matrix = Tensor::FromValues<int32_t>({2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(matrix.ToString(),
+            "Tensor<type: int32 shape: [2,2] values: 1 2 3 4>");
+  EXPECT_EQ(Tensor::Vector({half(0.5f)}).ToString(),
+            "Tensor<type: half shape: [1] values: 0.5>");
+}
+
+TEST(TensorTest, NanIsTheSameBits) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(SameBits(Tensor::Scalar(nan), Tensor::Scalar(nan)));
+  EXPECT_FALSE(SameBits(Tensor::Scalar(0.0f), Tensor::Scalar(-0.0f)));
+}
+
+TEST(TensorTest, SlicesRefuseBadRanges) {
+  const Tensor tensor(DT_FLOAT, {4});
+  for (const auto& [begin, end] :
+       {std::pair(-1, 2), std::pair(3, 2), std::pair(0, 5)}) {
+    EXPECT_THAT(tensor.SliceRows(begin, end, HeapAllocator()),
+                StatusIs(kInvalid, "[4]"));
+  }
+}
+
+TEST(TensorDeathTest, WrongTypeNamesBoth) {
+  const Tensor tensor(DT_FLOAT, {2});
+  EXPECT_DEATH(tensor.flat<int32_t>(), "int32.*float");
+}
+
+}  // namespace
+}  // namespace weft
