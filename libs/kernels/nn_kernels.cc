@@ -1,7 +1,13 @@
+#include "libs/kernels/nn_registration.h"
 #include "libs/kernels/standard_kernels.h"
 
 namespace weft {
 
-void RegisterNnKernels(KernelRegistry&) {}
+void RegisterNnKernels(KernelRegistry& registry) {
+  RegisterActivationKernels(registry);
+  RegisterBiasKernels(registry);
+  RegisterSoftmaxKernels(registry);
+  RegisterTopKKernels(registry);
+}
 
 }  // namespace weft

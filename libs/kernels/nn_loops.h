@@ -1,0 +1,38 @@
+// The nn loops for this processor.
+#ifndef WEFT_LIBS_KERNELS_NN_LOOPS_H_
+#define WEFT_LIBS_KERNELS_NN_LOOPS_H_
+
+#include "libs/kernels/instruction_set.h"
+#include "libs/kernels/nn_isa.h"
+
+namespace weft {
+
+// Those of one set, for tests that compare them. REQUIRES: the processor has
+// it.
+template <typename T>
+NnLoops<T> NnLoopsFor(InstructionSet set) {
+  NnLoops<T> loops;
+  switch (set) {
+    case InstructionSet::kV4:
+      v4::FillNnLoops(&loops);
+      break;
+    case InstructionSet::kV3:
+      v3::FillNnLoops(&loops);
+      break;
+    case InstructionSet::kV1:
+      v1::FillNnLoops(&loops);
+      break;
+  }
+  return loops;
+}
+
+// T is float or double. Thread-safe.
+template <typename T>
+const NnLoops<T>& BestNnLoops() {
+  static const NnLoops<T> loops = NnLoopsFor<T>(BestInstructionSet());
+  return loops;
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_NN_LOOPS_H_

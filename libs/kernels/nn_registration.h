@@ -1,0 +1,16 @@
+// The parts of the nn family of kernels, each in the file of its name.
+#ifndef WEFT_LIBS_KERNELS_NN_REGISTRATION_H_
+#define WEFT_LIBS_KERNELS_NN_REGISTRATION_H_
+
+#include "libs/kernels/kernel_registry.h"
+
+namespace weft {
+
+void RegisterActivationKernels(KernelRegistry& registry);
+void RegisterBiasKernels(KernelRegistry& registry);
+void RegisterSoftmaxKernels(KernelRegistry& registry);
+void RegisterTopKKernels(KernelRegistry& registry);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_NN_REGISTRATION_H_

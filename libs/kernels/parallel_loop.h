@@ -1,0 +1,32 @@
+// Running a loop over elements on as many threads as it is worth.
+#ifndef WEFT_LIBS_KERNELS_PARALLEL_LOOP_H_
+#define WEFT_LIBS_KERNELS_PARALLEL_LOOP_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "libs/kernels/op_kernel.h"
+
+namespace weft {
+
+// What one thread should have to do before it pays to wake another: about 10
+// microseconds of simple arithmetic.
+inline constexpr int64_t kElementsPerThread = 32768;
+
+// Calls `work(begin, end)` for ranges that cover [0, items), where an item has
+// `elements_per_item` elements.
+template <typename Work>
+void ParallelLoop(OpKernelContext& context, int64_t items,
+                  int64_t elements_per_item, const Work& work) {
+  const int64_t minimum = std::max<int64_t>(
+      1, kElementsPerThread / std::max<int64_t>(1, elements_per_item));
+  if (items <= minimum) {
+    if (items > 0) work(int64_t{0}, items);
+    return;
+  }
+  context.scheduler().ParallelFor(items, minimum, work);
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_PARALLEL_LOOP_H_
