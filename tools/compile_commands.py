@@ -1,0 +1,69 @@
+#!/usr/bin/python3
+"""Writes compile_commands.json, which clang's tools and editors read.
+
+usage: compile_commands.py [FILE [TARGET...]]
+       default: compile_commands.json at the top, //...
+
+Asks Bazel for each compilation of our own code; those of generated and foreign
+code are left out. Generated headers must have been built before they are read.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+from tools import source_tree
+
+# g++ knows the first ones, clang does not; it complains of the others.
+_NOT_FOR_CLANG = (
+    '-fno-canonical-system-headers', '-Wno-free-nonheap-object',
+    '-Wno-maybe-uninitialized',
+    '-D__DATE__=', '-D__TIME__=', '-D__TIMESTAMP__=')
+_GENERATED = ('external/', 'bazel-out/')
+
+
+def _bazel(*arguments):
+  return subprocess.run(
+      ['bazel', *arguments], cwd=source_tree.root(), check=True, text=True,
+      stdout=subprocess.PIPE).stdout
+
+
+def entries(actions, directory):
+  """Yields an entry for each file; the first of several compilations wins."""
+  seen = set()
+  for action in actions:
+    arguments = [
+        a for a in action['arguments'] if not a.startswith(_NOT_FOR_CLANG)]
+    if '-c' not in arguments:
+      continue
+    at = arguments.index('-c') + 1
+    file = arguments[at]
+    if file.startswith(_GENERATED) or file in seen:
+      continue
+    seen.add(file)
+    # Where people edit it, not Bazel's link to it.
+    arguments[at] = os.path.join(source_tree.root(), file)
+    yield {'directory': directory, 'file': arguments[at],
+           'arguments': arguments}
+
+
+def main(arguments):
+  top = source_tree.root()
+  path = arguments[0] if arguments else os.path.join(
+      top, 'compile_commands.json')
+  targets = ' + '.join(arguments[1:] or ['//...'])
+  answer = _bazel('aquery', '--output=jsonproto',
+                  f"mnemonic('CppCompile', {targets})")
+  directory = _bazel('info', 'execution_root').strip()
+  found = list(entries(json.loads(answer).get('actions', []), directory))
+  with open(path, 'w', encoding='utf-8') as file:
+    json.dump(found, file, indent=1)
+  print(f'{path}: {len(found)} files')
+
+
+if __name__ == '__main__':
+  try:
+    main(sys.argv[1:])
+  except subprocess.CalledProcessError:
+    sys.exit('compile_commands: bazel failed; its message is above')
