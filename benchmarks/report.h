@@ -1,0 +1,59 @@
+// Report: what a benchmark measured, for people as it goes and as one JSON
+// object on the last line when asked. Metrics carry the names that the same
+// workloads have on TensorFlow's side, so that figures compare by name.
+//
+// Measuring code uses the machine's steady clock itself: it measures Weft, it
+// is no part of it.
+#ifndef WEFT_BENCHMARKS_REPORT_H_
+#define WEFT_BENCHMARKS_REPORT_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace weft::benchmarks {
+
+// Single steps of one loop, timed.
+struct Timing {
+  std::vector<double> seconds;  // sorted
+  double steps_per_second = 0;  // of the whole loop
+
+  double Quantile(double q) const;
+};
+
+// Runs `step` `warmup` times, then until `steps` were timed or `max_seconds`
+// have passed.
+Timing Measure(const std::function<void()>& step, int steps, int warmup,
+               double max_seconds);
+
+class Report {
+ public:
+  explicit Report(std::string workload) : workload_(std::move(workload)) {}
+
+  void Param(const std::string& name, double value);
+  // Median and p99 in microseconds, as `name`.
+  void Latency(const std::string& name, const Timing& timing);
+  // One value, such as a rate. `goal` is printed beside it; empty: none.
+  void Value(const std::string& name, double value, const std::string& unit,
+             const std::string& goal = "");
+
+  // Prints the JSON object if `json`.
+  void Finish(bool json) const;
+
+ private:
+  struct Metric {
+    std::string name;
+    double median;
+    double p99;  // negative: single steps were not timed
+    std::string unit;
+  };
+
+  const std::string workload_;
+  std::vector<std::pair<std::string, double>> params_;
+  std::vector<Metric> metrics_;
+};
+
+}  // namespace weft::benchmarks
+
+#endif  // WEFT_BENCHMARKS_REPORT_H_
