@@ -11,8 +11,8 @@ namespace weft {
 namespace {
 
 absl::Status CheckSizes(const PlanImpl& plan, const StepArgs& args) {
-  if (args.args.size() == static_cast<size_t>(plan.num_args()) &&
-      args.retvals.size() == static_cast<size_t>(plan.num_retvals())) {
+  if (args.args.size() >= static_cast<size_t>(plan.num_args()) &&
+      args.retvals.size() >= static_cast<size_t>(plan.num_retvals())) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(

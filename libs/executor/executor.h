@@ -56,6 +56,7 @@ class Plan {
   static absl::StatusOr<std::shared_ptr<const Plan>> Compile(
       const Graph& partition, const PlanOptions& options);
 
+  // One more than the largest index.
   virtual int num_args() const = 0;
   virtual int num_retvals() const = 0;
   virtual int num_nodes() const = 0;
@@ -69,11 +70,13 @@ enum class RunWhere {
 };
 
 // What a step brings to one partition. Everything pointed to lives until
-// `done` has been called.
+// `done` has been called. The partitions of a step may share `args` and
+// `retvals`, each using those its nodes name. The owner of the rendezvous
+// aborts it when the step is cancelled.
 struct StepArgs {
   StepContext context;
-  absl::Span<const Tensor> args;  // by index of _Arg
-  absl::Span<Tensor> retvals;     // by index of _Retval
+  absl::Span<const Tensor> args;  // by index of _Arg; at least num_args()
+  absl::Span<Tensor> retvals;     // by index of _Retval; likewise
 };
 
 // Runs the plan. `done` is called exactly once, on whichever thread ends the

@@ -129,10 +129,10 @@ class PlanImpl : public Plan {
   std::vector<RefInput> ref_inputs;
   std::vector<FrameInfo> frames;
   std::vector<int32_t> roots;  // nodes that wait for nothing
+  std::vector<int32_t> retval_indices;
   int max_outputs = 0;
   bool may_be_dead = false;  // a value may be dead somewhere
   bool has_loops = false;
-  bool has_recv = false;
 
  private:
   friend class PlanBuilder;

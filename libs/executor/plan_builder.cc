@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <map>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -139,7 +137,6 @@ class PlanBuilder {
     item.is_recv = node.type() == "_Recv";
     item.runs_when_dead = item.is_recv || node.type() == "_Send";
     item.revives = node.type() == "ControlTrigger";
-    plan_->has_recv |= item.is_recv;
     plan_->may_be_dead |= MayMakeDead(node);
     plan_->max_outputs = std::max(plan_->max_outputs, item.num_outputs);
     AddSlots(node, item);
@@ -240,7 +237,10 @@ class PlanBuilder {
       return factory(
           OpKernelConstruction(node, *options_.device, *options_.random));
     };
-    if (node.op().is_stateful) {
+    // Edges and ends are made anew for each partition, under names that may
+    // come again; they have no state.
+    const bool is_internal = node.type()[0] == '_';
+    if (node.op().is_stateful && !is_internal) {
       return options_.stateful_kernels->GetOrCreate(node.name(), create);
     }
     ASSIGN_OR_RETURN(std::unique_ptr<OpKernel> kernel, create());
@@ -266,11 +266,14 @@ class PlanBuilder {
 
   absl::Status AddRetval(const Node& node, NodeItem& item) {
     ASSIGN_OR_RETURN(item.index, IndexOf(node));
-    if (!retval_indices_.insert(item.index).second) {
+    std::vector<int32_t>& indices = plan_->retval_indices;
+    if (std::find(indices.begin(), indices.end(), item.index) !=
+        indices.end()) {
       return absl::InvalidArgumentError(
           absl::StrCat("node ", node.name(), " (", node.type(),
                        ") repeats index ", item.index));
     }
+    indices.push_back(item.index);
     item.kind = NodeKind::kRetval;
     item.is_cheap = true;
     plan_->num_retvals_ = std::max(plan_->num_retvals_, item.index + 1);
@@ -327,7 +330,6 @@ class PlanBuilder {
   std::shared_ptr<PlanImpl> plan_;
   std::vector<int> item_of_;  // by node id; -1 for constants
   std::vector<std::vector<Edge>> out_edges_;
-  absl::flat_hash_set<int> retval_indices_;
 };
 
 absl::StatusOr<std::shared_ptr<const Plan>> Plan::Compile(

@@ -59,15 +59,8 @@ void StepState::Begin(std::shared_ptr<const PlanImpl> keep_plan,
   incomplete_.store(false, std::memory_order_relaxed);
   tokens_.store(1, std::memory_order_relaxed);
   if (plan.may_be_dead) {
-    for (Tensor& retval : retvals) retval = Tensor();
+    for (int index : plan.retval_indices) retvals[index] = Tensor();
   }
-  // A receiver waits in the rendezvous and nowhere else.
-  if (!plan.has_recv || context.rendezvous == nullptr) return;
-  auto abort = [rendezvous = context.rendezvous](const absl::Status& cause) {
-    rendezvous->Abort(cause);
-  };
-  cancel_token_ = context.cancellation->Register(abort);
-  if (cancel_token_ == 0) abort(context.cancellation->status());
 }
 
 void StepState::Fail(const NodeItem& item, const absl::Status& status) {
@@ -84,26 +77,16 @@ void StepState::Fail(const NodeItem& item, const absl::Status& status) {
   context.cancellation->Cancel(MarkDerived(error));
 }
 
-// Deregister waits for a callback that is running, and this thread may be in
-// one: then another thread ends the step.
-void StepState::End() {
-  if (cancel_token_ != 0 && context.cancellation->IsCancelled()) {
-    context.scheduler->Schedule(Pool::kCompute, [this] { Finish(); });
-  } else {
-    Finish();
-  }
-}
-
 absl::Status StepState::Result() const {
   if (incomplete_.load(std::memory_order_relaxed)) {
     absl::MutexLock lock(&mutex_);
     return error_.ok() ? context.cancellation->status() : error_;
   }
   if (!plan.may_be_dead) return absl::OkStatus();
-  for (int i = 0; i < plan.num_retvals(); ++i) {
-    if (retvals[i].IsInitialized()) continue;
+  for (int index : plan.retval_indices) {
+    if (retvals[index].IsInitialized()) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("Retval[", i,
+        absl::StrCat("Retval[", index,
                      "] does not have value: it is in a branch that was not "
                      "taken"));
   }
@@ -111,9 +94,6 @@ absl::Status StepState::Result() const {
 }
 
 void StepState::Finish() {
-  if (cancel_token_ != 0) {
-    context.cancellation->Deregister(std::exchange(cancel_token_, 0));
-  }
   absl::Status result = Result();
   if (incomplete_.load(std::memory_order_relaxed)) {
     root.ResetSlots();

@@ -89,7 +89,7 @@ class StepState {
   void AddToken() { tokens_.fetch_add(1, std::memory_order_relaxed); }
   // The caller must not touch the state afterwards.
   void ReleaseToken() {
-    if (tokens_.fetch_sub(1, std::memory_order_acq_rel) == 1) End();
+    if (tokens_.fetch_sub(1, std::memory_order_acq_rel) == 1) Finish();
   }
 
   const PlanImpl& plan;
@@ -101,13 +101,11 @@ class StepState {
   absl::Mutex merge_mutex;  // counters of Merge nodes
 
  private:
-  void End();
   void Finish();
   absl::Status Result() const;
 
   std::shared_ptr<const PlanImpl> keep_plan_;
   absl::AnyInvocable<void(absl::Status)> done_;
-  Cancellation::Token cancel_token_ = 0;
   std::atomic<int> tokens_{0};
   std::atomic<bool> incomplete_{false};
   mutable absl::Mutex mutex_;

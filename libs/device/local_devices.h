@@ -1,0 +1,32 @@
+// The devices of a task on this machine. GPUs of today are backed by host
+// memory: they have the type, and so let placement be tried without the
+// hardware; kernels/host_gpu_kernels.h gives them kernels.
+#ifndef WEFT_LIBS_DEVICE_LOCAL_DEVICES_H_
+#define WEFT_LIBS_DEVICE_LOCAL_DEVICES_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "libs/base/random.h"
+#include "libs/device/device.h"
+
+namespace weft {
+
+struct LocalDeviceOptions {
+  int cpus = 1;
+  int host_gpus = 0;
+};
+
+// CPUs, then GPUs, named "PREFIX/device:CPU:0" and so on; `task_prefix` is
+// "/job:localhost/replica:0/task:0". The devices use `allocator` for life.
+std::vector<std::unique_ptr<Device>> NewLocalDevices(
+    absl::string_view task_prefix, const LocalDeviceOptions& options,
+    Allocator& allocator, Random& random);
+
+std::unique_ptr<Device> NewCpuDevice(absl::string_view task_prefix, int index,
+                                     Allocator& allocator, Random& random);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_DEVICE_LOCAL_DEVICES_H_
