@@ -1,0 +1,347 @@
+#include "libs/graph/graph_def.h"
+
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/graph/inference_context.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kNotFound = absl::StatusCode::kNotFound;
+constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+
+// As much of the ops in this test as a graph needs.
+std::shared_ptr<const OpRegistry> TestOps() {
+  auto registry = std::make_shared<OpRegistry>();
+  const auto add = [&](absl::string_view name, std::vector<const char*> inputs,
+                       std::vector<const char*> outputs,
+                       std::vector<const char*> attrs) {
+    OpDefBuilder builder(name);
+    for (const char* input : inputs) builder.Input(input);
+    for (const char* output : outputs) builder.Output(output);
+    for (const char* attr : attrs) builder.Attr(attr);
+    registry->Add(builder.Doc("For a test.").Shape(shapes::Unknown));
+  };
+  add("Const", {}, {"output: dtype"}, {"value: tensor", "dtype: type"});
+  add("Placeholder", {}, {"output: dtype"},
+      {"dtype: type", "shape: shape = { unknown_rank: true }"});
+  add("NoOp", {}, {}, {});
+  for (const char* name : {"AddV2", "Mul"}) {
+    add(name, {"x: T", "y: T"}, {"z: T"}, {"T: type"});
+  }
+  for (const char* name : {"Less", "Greater"}) {
+    add(name, {"x: T", "y: T"}, {"z: bool"}, {"T: type"});
+  }
+  for (const char* name : {"Identity", "Exit", "NextIteration"}) {
+    add(name, {"input: T"}, {"output: T"}, {"T: type"});
+  }
+  add("Enter", {"data: T"}, {"output: T"},
+      {"T: type", "frame_name: string", "is_constant: bool = false",
+       "parallel_iterations: int = 10"});
+  add("LoopCond", {"input: bool"}, {"output: bool"}, {});
+  add("Switch", {"data: T", "pred: bool"},
+      {"output_false: T", "output_true: T"}, {"T: type"});
+  add("Merge", {"inputs: N * T"}, {"output: T", "value_index: int32"},
+      {"T: type", "N: int >= 1"});
+  add("VariableV2", {}, {"ref: Ref(dtype)"},
+      {"shape: shape", "dtype: type", "container: string = ''",
+       "shared_name: string = ''"});
+  for (const char* name : {"Assign", "AssignAdd"}) {
+    add(name, {"ref: Ref(T)", "value: T"}, {"output_ref: Ref(T)"},
+        {"T: type", "validate_shape: bool = true", "use_locking: bool = true"});
+  }
+  add("Lists", {}, {},
+      {"s: list(string) = []", "i: list(int) = []", "f: list(float) = []",
+       "b: list(bool) = []", "t: list(type) = []", "h: list(shape) = []",
+       "v: list(tensor)", "n: list(func)"});
+  add("Call", {}, {}, {"f: func"});
+  return registry;
+}
+
+std::string ReadFile(const std::string& name) {
+  std::ifstream file("libs/graph/testdata/" + name, std::ios::binary);
+  EXPECT_TRUE(file.good()) << name;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class GraphDefTest : public ::testing::Test {
+ protected:
+  absl::Status Import(absl::string_view text, std::string prefix = "") {
+    return ImportGraphDefText(text, graph_, {std::move(prefix)});
+  }
+  // The text is refused, and the graph is as it was.
+  template <typename Matcher>
+  void ExpectRefused(absl::string_view text, Matcher matcher) {
+    const std::string before = ExportGraphDef(graph_);
+    EXPECT_THAT(Import(text), matcher);
+    EXPECT_EQ(ExportGraphDef(graph_), before);
+  }
+
+  const std::shared_ptr<const OpRegistry> ops_ = TestOps();
+  Graph graph_{ops_};
+};
+
+std::string Placeholder(absl::string_view name) {
+  return absl::StrCat("node { name: '", name,
+                      "' op: 'Placeholder' attr { key: 'dtype' value { type: "
+                      "DT_FLOAT } } }\n");
+}
+
+std::string Identity(absl::string_view name, absl::string_view input) {
+  return absl::StrCat("node { name: '", name, "' op: 'Identity' input: '",
+                      input,
+                      "' attr { key: 'T' value { type: DT_FLOAT } } }\n");
+}
+
+class FileTest : public GraphDefTest,
+                 public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(FileTest, RoundTrips) {
+  ASSERT_OK(ImportGraphDef(ReadFile(GetParam()), graph_));
+  EXPECT_GT(graph_.num_nodes(), 10);
+  EXPECT_EQ(graph_.producer(), 2474);
+  const std::string bytes = ExportGraphDef(graph_);
+  Graph again(ops_);
+  ASSERT_OK(ImportGraphDef(bytes, again));
+  EXPECT_EQ(ExportGraphDef(again), bytes);
+  Graph from_text(ops_);
+  ASSERT_OK(ImportGraphDefText(ExportGraphDefText(graph_), from_text));
+  EXPECT_EQ(ExportGraphDef(from_text), bytes);
+}
+
+TEST_P(FileTest, EveryCutIsSurvived) {
+  const std::string bytes = ReadFile(GetParam());
+  for (size_t size = 0; size < bytes.size(); size += 7) {
+    Graph graph(ops_);
+    if (!ImportGraphDef(bytes.substr(0, size), graph).ok()) {
+      EXPECT_EQ(graph.num_nodes(), 0);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(GraphDef, FileTest,
+                         ::testing::Values("while_loop_across_tasks.pb",
+                                           "control_dependencies.pb"));
+
+TEST_F(GraphDefTest, LoopsAreClosed) {
+  ASSERT_OK(ImportGraphDef(ReadFile("while_loop_across_tasks.pb"), graph_));
+  int back_edges = 0;
+  for (const Node* node : graph_.nodes()) {
+    for (const Endpoint& input : node->inputs()) {
+      ASSERT_NE(input.node, nullptr) << node->name();
+      if (input.node->id() < node->id()) continue;
+      ++back_edges;
+      EXPECT_EQ(node->type(), "Merge");
+      EXPECT_EQ(input.node->type(), "NextIteration");
+    }
+  }
+  EXPECT_GT(back_edges, 0);
+}
+
+TEST_F(GraphDefTest, FunctionsAreNamedAndRefused) {
+  EXPECT_THAT(ImportGraphDef(ReadFile("one_shot_iterator.pb"), graph_),
+              StatusIs(kUnimplemented, "function"));
+  EXPECT_EQ(graph_.num_nodes(), 0);
+  ExpectRefused(
+      "library { function { signature { name: 'Twice' } } }"
+      "node { name: 'a' op: 'Twice' }",
+      StatusIs(kUnimplemented, "'Twice' (node 'a')"));
+  ExpectRefused(
+      "node { name: 'a' op: 'Call' attr { key: 'f' value { func { name: 'G' "
+      "} } } }",
+      StatusIs(kUnimplemented, "'G' (node 'a')"));
+  EXPECT_OK(
+      Import("library { function { signature { name: 'Twice' } } }"
+             "node { name: 'a' op: 'NoOp' }"));
+}
+
+TEST_F(GraphDefTest, AnyOrderAndEverySpellingOfInputs) {
+  ASSERT_OK(Import(absl::StrCat(
+      "node { name: 'sum' op: 'AddV2' input: 'switch:1' input: 'x:0' input: "
+      "'^nothing' attr { key: 'T' value { type: DT_FLOAT } } }",
+      "node { name: 'switch' op: 'Switch' input: 'x' input: 'p' attr { key: "
+      "'T' value { type: DT_FLOAT } } device: '/job:ps/task:3' }",
+      Placeholder("x"), "node { name: 'nothing' op: 'NoOp' }",
+      "node { name: 'p' op: 'Placeholder' attr { key: 'dtype' value { type: "
+      "DT_BOOL } } }")));
+  const Node* sum = graph_.FindNode("sum");
+  ASSERT_NE(sum, nullptr);
+  EXPECT_EQ(TensorName(sum->input(0)), "switch:1");
+  EXPECT_EQ(TensorName(sum->input(1)), "x:0");
+  ASSERT_EQ(sum->control_inputs().size(), 1u);
+  EXPECT_EQ(sum->control_inputs()[0]->name(), "nothing");
+  EXPECT_EQ(graph_.FindNode("switch")->requested_device(), "/job:ps/task:3");
+}
+
+TEST_F(GraphDefTest, ExtendsAGraph) {
+  ASSERT_OK(Import(Placeholder("x") + "versions { producer: 100 }"));
+  ASSERT_OK(Import(Identity("y", "x") + "versions { producer: 200 }"));
+  EXPECT_EQ(graph_.FindNode("y")->input(0).node, graph_.FindNode("x"));
+  EXPECT_EQ(graph_.producer(), 100);
+  ExpectRefused(Identity("y", "x"), StatusIs(kInvalid, "'y' is not unique"));
+  // Only what was added, which names what was there before.
+  Graph part(ops_);
+  ASSERT_OK(ImportGraphDefText(Placeholder("x"), part));
+  ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_, 1), part));
+  EXPECT_EQ(part.num_nodes(), 2);
+}
+
+TEST_F(GraphDefTest, PrefixesNamesInputsAndColocation) {
+  ASSERT_OK(Import(Placeholder("x") + Placeholder("outer")));
+  ASSERT_OK(Import(
+      Placeholder("x") + Identity("y", "x") + Identity("z", "outer") +
+          "node { name: 'n' op: 'NoOp' input: '^y' attr { key: '_class' value "
+          "{ list { s: 'loc:@y' s: 'loc:@outer' s: 'other' } } } }",
+      "in"));
+  EXPECT_EQ(graph_.FindNode("in/y")->input(0).node, graph_.FindNode("in/x"));
+  EXPECT_EQ(graph_.FindNode("in/z")->input(0).node, graph_.FindNode("outer"));
+  const Node* n = graph_.FindNode("in/n");
+  EXPECT_EQ(n->control_inputs()[0]->name(), "in/y");
+  const auto* classes = n->attr<std::vector<std::string>>("_class");
+  ASSERT_NE(classes, nullptr);
+  EXPECT_EQ(*classes,
+            (std::vector<std::string>{"loc:@in/y", "loc:@outer", "other"}));
+}
+
+TEST_F(GraphDefTest, EverythingUnknownIsListedAtOnce) {
+  const absl::Status status = Import(absl::StrCat(
+      "node { name: 'a' op: 'Foo' } node { name: 'b' op: 'Foo' }",
+      "node { name: 'c' op: 'Bar' }",
+      "node { name: 'd' op: 'NoOp' attr { key: 'mode' value { i: 3 } } }",
+      "node { name: 'e' op: 'NoOp' attr { key: 'zero' value { i: 0 } } }"));
+  EXPECT_THAT(status, StatusIs(kNotFound, "Op type not registered"));
+  for (const char* part : {"'Foo' (node 'a' and 1 more)", "'Bar' (node 'c')",
+                           "'mode' of op 'NoOp' (node 'd')"}) {
+    EXPECT_THAT(status, StatusIs(kNotFound, part));
+  }
+  EXPECT_EQ(std::string(status.message()).find("zero"), std::string::npos);
+}
+
+TEST_F(GraphDefTest, UnknownAttrsThatAskForNothingAreIgnored) {
+  ASSERT_OK(
+      Import("node { name: 'a' op: 'NoOp'"
+             " attr { key: '_mark' value { s: 'x' } }"
+             " attr { key: '_empty' value { list { } } }"
+             " attr { key: 'b' value { b: false } }"
+             " attr { key: 'i' value { i: 0 } }"
+             " attr { key: 's' value { s: '' } }"
+             " attr { key: 'l' value { list { } } } }"));
+  const Node* node = graph_.FindNode("a");
+  EXPECT_NE(node->attr<std::string>("_mark"), nullptr);
+  EXPECT_EQ(node->attrs().count("b"), 0u);
+}
+
+TEST_F(GraphDefTest, EmptyListsHaveTheKindOfTheOp) {
+  ASSERT_OK(
+      Import("node { name: 'a' op: 'Lists'"
+             " attr { key: 's' value { list { } } }"
+             " attr { key: 'i' value { list { } } }"
+             " attr { key: 'f' value { list { f: [1, 2] } } }"
+             " attr { key: 'b' value { list { b: [true, false] } } }"
+             " attr { key: 't' value { list { type: [DT_FLOAT, DT_INT32] } } }"
+             " attr { key: 'h' value { list { shape { dim { size: -1 } } } } }"
+             " attr { key: 'v' value { list { } } }"
+             " attr { key: 'n' value { list { } } } }"));
+  const Node* node = graph_.FindNode("a");
+  EXPECT_NE(node->attr<std::vector<std::string>>("s"), nullptr);
+  EXPECT_NE(node->attr<std::vector<int64_t>>("i"), nullptr);
+  EXPECT_NE(node->attr<std::vector<Tensor>>("v"), nullptr);
+  EXPECT_NE(node->attr<std::vector<NameAttrList>>("n"), nullptr);
+  EXPECT_EQ(*node->attr<std::vector<float>>("f"), (std::vector<float>{1, 2}));
+  EXPECT_EQ(*node->attr<std::vector<DataType>>("t"),
+            (std::vector<DataType>{DT_FLOAT, DT_INT32}));
+  EXPECT_EQ(*node->attr<std::vector<PartialShape>>("h"),
+            (std::vector<PartialShape>{PartialShape({-1})}));
+}
+
+TEST_F(GraphDefTest, Refusals) {
+  ASSERT_OK(Import(Placeholder("there")));
+  const struct {
+    std::string text;
+    const char* why;
+  } cases[] = {
+      {Placeholder("a") + Placeholder("a"), "'a' is not unique"},
+      {Placeholder("there"), "'there' is not unique"},
+      {Identity("b", "a"), "Node 'b': Unknown input node 'a'"},
+      {Identity("b", "^a"), "Unknown input node '^a'"},
+      {Identity("b", "there:1"), "there:1"},
+      {Identity("b", "there:x"), "Malformed input 'there:x'"},
+      {Identity("b", "there:-1"), "Malformed input"},
+      {Identity("b", "there:99999999999"), "Malformed input"},
+      {Identity("b", "^there:0"), "Malformed input"},
+      {Identity("b", ""), "Unknown input node ''"},
+      {Identity("a", "b") + Identity("b", "c") + Identity("c", "a") +
+           Identity("d", "a"),
+       "cycle that is not a loop"},
+      {Identity("self", "self"), "'self' -> 'self'"},
+      {Placeholder("a") +
+           "node { name: 'b' op: 'Identity' input: '^a' input: 'a' }",
+       "Control dependencies must come after"},
+      {"node { name: 'a' op: 'Placeholder' }", "dtype"},
+      {Placeholder("a") + "node { name: 'b' op: 'LoopCond' input: 'a' }",
+       "'b'"},
+      {"node { name: 'a' op: 'Placeholder' attr { key: 'dtype' value { "
+       "placeholder: 'T' } } }",
+       "inside a function"},
+      {"node { name: 'c' op: 'Const' attr { key: 'dtype' value { type: "
+       "DT_FLOAT } } attr { key: 'value' value { tensor { dtype: DT_FLOAT "
+       "tensor_shape { dim { size: -3 } } } } } }",
+       "Node 'c': attr 'value'"},
+      {"versions { min_consumer: 1000000 }", "min consumer"},
+      {"node { name: 'a' ", "line 1"},
+  };
+  for (const auto& [text, why] : cases) {
+    ExpectRefused(text, StatusIs(kInvalid, why));
+  }
+}
+
+TEST_F(GraphDefTest, ARefusedNodeLeavesNothingBehind) {
+  ASSERT_OK(Import(Placeholder("x")));
+  // The last node fails only when it is added.
+  ExpectRefused(Placeholder("y") + Identity("z", "y") +
+                    "node { name: 'w' op: 'LoopCond' input: 'z' }",
+                StatusIs(kInvalid, "w"));
+  EXPECT_EQ(graph_.num_nodes(), 1);
+  EXPECT_OK(Import(Placeholder("y") + Identity("z", "y")));
+}
+
+TEST_F(GraphDefTest, ExportsAssignedDevicesWhenAsked) {
+  ASSERT_OK(Import(Placeholder("x") + Placeholder("y")));
+  graph_.set_requested_device(graph_.FindNode("x"), "/job:ps");
+  graph_.set_requested_device(graph_.FindNode("y"), "/job:ps");
+  graph_.set_assigned_device(graph_.FindNode("x"), "/job:ps/task:0");
+  Graph requested(ops_);
+  ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_), requested));
+  EXPECT_EQ(requested.FindNode("x")->requested_device(), "/job:ps");
+  Graph assigned(ops_);
+  ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_, 0, true), assigned));
+  EXPECT_EQ(assigned.FindNode("x")->requested_device(), "/job:ps/task:0");
+  EXPECT_EQ(assigned.FindNode("y")->requested_device(), "/job:ps");
+}
+
+TEST_F(GraphDefTest, BytesThatAreNoGraphDef) {
+  EXPECT_THAT(ImportGraphDef("\xff\xff", graph_), StatusIs(kInvalid));
+  EXPECT_OK(ImportGraphDef("", graph_));
+  EXPECT_EQ(graph_.num_nodes(), 0);
+}
+
+TEST_F(GraphDefTest, ALongChainIsNoRecursion) {
+  std::string text = Placeholder("n0");
+  constexpr int kNodes = 20000;
+  for (int i = kNodes; i > 0; --i) {
+    text += Identity(absl::StrCat("n", i), absl::StrCat("n", i - 1));
+  }
+  ASSERT_OK(Import(text));
+  EXPECT_EQ(graph_.num_nodes(), kNodes + 1);
+}
+
+}  // namespace
+}  // namespace weft
