@@ -1,7 +1,11 @@
+#include "libs/kernels/random_registration.h"
 #include "libs/kernels/standard_kernels.h"
 
 namespace weft {
 
-void RegisterRandomKernels(KernelRegistry&) {}
+void RegisterRandomKernels(KernelRegistry& registry) {
+  RegisterRandomFillKernels(registry);
+  RegisterRandomChoiceKernels(registry);
+}
 
 }  // namespace weft

@@ -1,7 +1,80 @@
+// Random ops: streams of numbers fixed by the attributes seed and seed2, or
+// different in each session where both are 0.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/graph/inference_context.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft {
+namespace {
 
-void RegisterRandomOps(OpRegistry&) {}
+absl::Status ShapeFromInput(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(0, 1).status());
+  c.set_output(0, c.input_as_shape(0));
+  return absl::OkStatus();
+}
+
+absl::Status UniformIntShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(1, 0).status());
+  RETURN_IF_ERROR(c.InputWithRank(2, 0).status());
+  return ShapeFromInput(c);
+}
+
+absl::Status MultinomialShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(PartialShape logits, c.InputWithRank(0, 2));
+  RETURN_IF_ERROR(c.InputWithRank(1, 0).status());
+  const int64_t samples = c.input_scalar(1).value_or(PartialShape::kUnknown);
+  c.set_output(0,
+               PartialShape::Matrix(
+                   logits.has_rank() ? logits.dim(0) : PartialShape::kUnknown,
+                   samples < 0 ? PartialShape::kUnknown : samples));
+  return absl::OkStatus();
+}
+
+OpDefBuilder Seeded(absl::string_view name) {
+  OpDefBuilder builder(name);
+  builder.Attr("seed: int = 0").Attr("seed2: int = 0").Stateful();
+  return builder;
+}
+
+}  // namespace
+
+void RegisterRandomOps(OpRegistry& registry) {
+  for (const char* op :
+       {"RandomUniform", "RandomStandardNormal", "TruncatedNormal"}) {
+    registry.Add(Seeded(op)
+                     .Input("shape: T")
+                     .Output("output: dtype")
+                     .Attr("dtype: {half, bfloat16, float, double}")
+                     .Attr("T: {int32, int64}")
+                     .Doc("Random numbers of a distribution.")
+                     .Shape(ShapeFromInput));
+  }
+  registry.Add(Seeded("RandomUniformInt")
+                   .Input("shape: T")
+                   .Input("minval: Tout")
+                   .Input("maxval: Tout")
+                   .Output("output: Tout")
+                   .Attr("Tout: {int32, int64}")
+                   .Attr("T: {int32, int64}")
+                   .Doc("Integers, uniform over [minval, maxval).")
+                   .Shape(UniformIntShape));
+  registry.Add(Seeded("RandomShuffle")
+                   .Input("value: T")
+                   .Output("output: T")
+                   .Attr("T: type")
+                   .Doc("The rows in another order.")
+                   .Shape(shapes::Unchanged));
+  registry.Add(Seeded("Multinomial")
+                   .Input("logits: T")
+                   .Input("num_samples: int32")
+                   .Output("output: output_dtype")
+                   .Attr("T: realnumbertype")
+                   .Attr("output_dtype: {int32, int64} = DT_INT64")
+                   .Doc("Classes drawn from the distribution of each row.")
+                   .Shape(MultinomialShape));
+}
 
 }  // namespace weft

@@ -1,0 +1,183 @@
+// RandomUniform, RandomStandardNormal, TruncatedNormal and RandomUniformInt.
+// The streams are those of TensorFlow (core/kernels/random_op_cpu.h), whatever
+// the number of threads: each group of values has its own place in the stream.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/number_types.h"
+#include "libs/kernels/parallel_loop.h"
+#include "libs/kernels/random_distributions.h"
+#include "libs/kernels/random_philox.h"
+#include "libs/kernels/random_registration.h"
+#include "libs/kernels/state_lookup.h"
+
+namespace weft {
+namespace {
+
+// What an op reserves of its stream for each value; a distribution that draws
+// again hardly ever needs so much.
+constexpr int64_t kReservedPerValue = 256;
+// Making one value costs about as much as this many additions.
+constexpr int64_t kCostOfValue = 8;
+
+absl::StatusOr<TensorShape> ShapeFromTensor(const Tensor& tensor) {
+  if (!tensor.shape().IsVector()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("shape must be a vector of {int32,int64}, got shape ",
+                     tensor.shape().ToString()));
+  }
+  Dims dims(tensor.num_elements());
+  for (size_t i = 0; i < dims.size(); ++i) dims[i] = IndexAt(tensor, i);
+  return TensorShape::Create(dims);
+}
+
+// The stream for that many values. Reserving is TensorFlow's: in samples.
+Philox ReserveValues(PhiloxStream& stream, int64_t values) {
+  return stream.Reserve(static_cast<uint64_t>(values) * kReservedPerValue);
+}
+
+// Values [begin, end) of the stream's groups of kGroup values, where
+// `make(group, values)` makes one group; the last may be cut short.
+template <int kGroup, typename T, typename Make>
+void FillGroups(int64_t begin, int64_t end, absl::Span<T> out,
+                const Make& make) {
+  for (int64_t group = begin; group < end; ++group) {
+    T values[kGroup];
+    make(group, values);
+    const int64_t at = group * kGroup;
+    const int64_t count =
+        std::min<int64_t>(kGroup, static_cast<int64_t>(out.size()) - at);
+    std::copy_n(values, count, out.begin() + at);
+  }
+}
+
+template <typename Distribution, typename T>
+void FillRange(const Philox& start, int64_t begin, int64_t end,
+               absl::Span<T> out) {
+  constexpr int kGroup = Distribution::kGroup;
+  if constexpr (Distribution::kVariable) {
+    // Each group begins where its reserved part of the stream does.
+    FillGroups<kGroup>(begin, end, out, [&](int64_t group, T* values) {
+      Philox philox = start;
+      philox.Skip(static_cast<uint64_t>(group) * kGroup * kReservedPerValue /
+                  4);
+      PhiloxNumbers numbers(philox);
+      Distribution::Make(numbers, values);
+    });
+  } else {
+    Philox philox = start;
+    philox.Skip(static_cast<uint64_t>(begin));
+    FillGroups<kGroup>(begin, end, out, [&](int64_t, T* values) {
+      Distribution::Make(philox.Next(), values);
+    });
+  }
+}
+
+template <typename Distribution, typename T>
+class RandomFillKernel : public OpKernel {
+ public:
+  explicit RandomFillKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), stream_(construction) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(TensorShape shape, ShapeFromTensor(context.input(0)));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    constexpr int kGroup = Distribution::kGroup;
+    const Philox start = ReserveValues(stream_, shape.num_elements());
+    const absl::Span<T> out = output->mutable_flat<T>();
+    ParallelLoop(context, (shape.num_elements() + kGroup - 1) / kGroup,
+                 kGroup * kCostOfValue, [&](int64_t begin, int64_t end) {
+                   FillRange<Distribution, T>(start, begin, end, out);
+                 });
+    return absl::OkStatus();
+  }
+
+ private:
+  PhiloxStream stream_;
+};
+
+template <typename T>
+class RandomUniformIntKernel : public OpKernel {
+ public:
+  explicit RandomUniformIntKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), stream_(construction) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(TensorShape shape, ShapeFromTensor(context.input(0)));
+    RETURN_IF_ERROR(CheckScalar(context.input(1), "minval"));
+    RETURN_IF_ERROR(CheckScalar(context.input(2), "maxval"));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    const T low = context.input(1).scalar<T>();
+    const T high = context.input(2).scalar<T>();
+    if (low >= high) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Need minval < maxval, got ", low, " >= ", high));
+    }
+    const Philox start = ReserveValues(stream_, shape.num_elements());
+    const absl::Span<T> out = output->mutable_flat<T>();
+    ParallelLoop(context, (shape.num_elements() + kGroup - 1) / kGroup,
+                 kGroup * kCostOfValue, [&](int64_t begin, int64_t end) {
+                   Fill(start, begin, end, low, high, out);
+                 });
+    return absl::OkStatus();
+  }
+
+ private:
+  static constexpr int kGroup = kValuesPerSample<T>;
+  using Unsigned = std::make_unsigned_t<T>;
+
+  static absl::Status CheckScalar(const Tensor& tensor,
+                                  absl::string_view name) {
+    if (tensor.shape().IsScalar()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " must be 0-D, got shape ", tensor.shape().ToString()));
+  }
+
+  static void Fill(const Philox& start, int64_t begin, int64_t end, T low,
+                   T high, absl::Span<T> out) {
+    // Unsigned, so that a range over all numbers does not overflow.
+    const Unsigned range =
+        static_cast<Unsigned>(high) - static_cast<Unsigned>(low);
+    Philox philox = start;
+    philox.Skip(static_cast<uint64_t>(begin));
+    FillGroups<kGroup>(begin, end, out, [&](int64_t, T* values) {
+      const Philox::Sample x = philox.Next();
+      for (int i = 0; i < kGroup; ++i) {
+        Unsigned bits = x[i];
+        if constexpr (kGroup == 2) {
+          bits = x[2 * i] | static_cast<Unsigned>(x[2 * i + 1]) << 32;
+        }
+        values[i] = static_cast<T>(static_cast<Unsigned>(low) + bits % range);
+      }
+    });
+  }
+
+  PhiloxStream stream_;
+};
+
+template <typename... Ts>
+void RegisterFloating(KernelRegistry& registry, TypeList<Ts...>) {
+  (registry.Register<RandomFillKernel<UniformDistribution<Ts>, Ts>>(
+       "RandomUniform", {{"dtype", {DataTypeOf<Ts>::value}}}),
+   ...);
+  (registry.Register<RandomFillKernel<NormalDistribution<Ts>, Ts>>(
+       "RandomStandardNormal", {{"dtype", {DataTypeOf<Ts>::value}}}),
+   ...);
+  (registry.Register<RandomFillKernel<TruncatedNormalDistribution<Ts>, Ts>>(
+       "TruncatedNormal", {{"dtype", {DataTypeOf<Ts>::value}}}),
+   ...);
+}
+
+}  // namespace
+
+void RegisterRandomFillKernels(KernelRegistry& registry) {
+  RegisterFloating(registry, FloatingTypes{});
+  registry.Register<RandomUniformIntKernel<int32_t>>("RandomUniformInt",
+                                                     {{"Tout", {DT_INT32}}});
+  registry.Register<RandomUniformIntKernel<int64_t>>("RandomUniformInt",
+                                                     {{"Tout", {DT_INT64}}});
+}
+
+}  // namespace weft

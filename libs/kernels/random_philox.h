@@ -1,0 +1,108 @@
+// Philox: TensorFlow's streams of random bits, number for number, so that a
+// seed gives the same values in Weft as it does there.
+//
+// The generator is Philox 4x32-10 (Salmon et al., "Parallel Random Numbers: As
+// Easy as 1, 2, 3", 2011); how seeds become keys and how many numbers an op
+// reserves follow TensorFlow (core/lib/random/philox_random.h,
+// core/util/guarded_philox_random.h).
+#ifndef WEFT_LIBS_KERNELS_RANDOM_PHILOX_H_
+#define WEFT_LIBS_KERNELS_RANDOM_PHILOX_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/synchronization/mutex.h"
+#include "libs/kernels/op_kernel.h"
+
+namespace weft {
+
+// Four 32-bit numbers at a time; a value, not synchronised.
+class Philox {
+ public:
+  using Sample = std::array<uint32_t, 4>;
+
+  Philox(uint64_t seed, uint64_t seed2)
+      : key_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)},
+        counter_{0, 0, static_cast<uint32_t>(seed2),
+                 static_cast<uint32_t>(seed2 >> 32)} {}
+
+  // Passes over `samples` calls of Next.
+  void Skip(uint64_t samples) {
+    const uint64_t low = Low() + samples;
+    if (low < samples && ++counter_[2] == 0) ++counter_[3];
+    counter_[0] = static_cast<uint32_t>(low);
+    counter_[1] = static_cast<uint32_t>(low >> 32);
+  }
+
+  Sample Next() {
+    Sample state = counter_;
+    std::array<uint32_t, 2> key = key_;
+    for (int round = 0; round < 10; ++round) {
+      state = Round(state, key);
+      key[0] += 0x9E3779B9u;
+      key[1] += 0xBB67AE85u;
+    }
+    Skip(1);
+    return state;
+  }
+
+ private:
+  uint64_t Low() const {
+    return counter_[0] | static_cast<uint64_t>(counter_[1]) << 32;
+  }
+
+  static Sample Round(const Sample& x, const std::array<uint32_t, 2>& key) {
+    const uint64_t a = uint64_t{0xD2511F53u} * x[0];
+    const uint64_t b = uint64_t{0xCD9E8D57u} * x[2];
+    return {static_cast<uint32_t>(b >> 32) ^ x[1] ^ key[0],
+            static_cast<uint32_t>(b),
+            static_cast<uint32_t>(a >> 32) ^ x[3] ^ key[1],
+            static_cast<uint32_t>(a)};
+  }
+
+  std::array<uint32_t, 2> key_;
+  Sample counter_;
+};
+
+// The numbers of a Philox one by one.
+class PhiloxNumbers {
+ public:
+  explicit PhiloxNumbers(const Philox& philox) : philox_(philox) {}
+
+  uint32_t Next() {
+    if (used_ == sample_.size()) {
+      sample_ = philox_.Next();
+      used_ = 0;
+    }
+    return sample_[used_++];
+  }
+
+ private:
+  Philox philox_;
+  Philox::Sample sample_ = {};
+  size_t used_ = sample_.size();
+};
+
+// One op's stream, which goes on from step to step. Thread-safe.
+class PhiloxStream {
+ public:
+  // From attrs seed and seed2; from the device's Random when both are 0.
+  explicit PhiloxStream(const OpKernelConstruction& construction);
+
+  // A generator for the next `samples` samples of four numbers; they are this
+  // caller's alone.
+  Philox Reserve(uint64_t samples) {
+    absl::MutexLock lock(&mutex_);
+    const Philox reserved = philox_;
+    philox_.Skip(samples);
+    return reserved;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  Philox philox_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_RANDOM_PHILOX_H_

@@ -1,0 +1,16 @@
+// The parts of the random family of kernels, each in the file of its name.
+#ifndef WEFT_LIBS_KERNELS_RANDOM_REGISTRATION_H_
+#define WEFT_LIBS_KERNELS_RANDOM_REGISTRATION_H_
+
+#include "libs/kernels/kernel_registry.h"
+
+namespace weft {
+
+// Tensors filled with numbers of a distribution.
+void RegisterRandomFillKernels(KernelRegistry& registry);
+// RandomShuffle and Multinomial.
+void RegisterRandomChoiceKernels(KernelRegistry& registry);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_RANDOM_REGISTRATION_H_
