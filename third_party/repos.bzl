@@ -98,6 +98,7 @@ _ABSL_LIBRARIES = [
     "throw_delegate",
     "raw_logging_internal",
     "base",
+    "spinlock_wait",
 ]
 
 def system_repos():
