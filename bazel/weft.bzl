@@ -105,6 +105,7 @@ def weft_kernels_per_instruction_set(
                 "-march=" + march,
                 "-O3",
                 "-Wno-maybe-uninitialized",
+                "-Wno-uninitialized",
                 "-DWEFT_ISA=" + tag,
                 "-DEigen=Eigen_" + tag,
             ],
