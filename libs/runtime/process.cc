@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "libs/kernels/host_gpu_kernels.h"
 #include "libs/kernels/standard_kernels.h"
 
 namespace weft {
@@ -10,7 +9,6 @@ namespace {
 
 void RegisterKernels(KernelRegistry& kernels) {
   RegisterStandardKernels(kernels);
-  RegisterHostGpuKernels(kernels);
 }
 
 }  // namespace
