@@ -1,0 +1,101 @@
+// Case: one conformance case as its case.json tells it; see README.md for the
+// format. JSON itself stays in case.cc.
+//
+// Values, not synchronised.
+#ifndef WEFT_TOOLS_CONFORMANCE_CASE_H_
+#define WEFT_TOOLS_CONFORMANCE_CASE_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "libs/fs/file_system.h"
+#include "tools/conformance/comparison.h"
+
+namespace weft::conformance {
+
+struct SessionSpec {
+  std::string graph;  // a file of the case
+  std::string task;   // empty: in process, or the target given
+  bool allow_soft_placement = false;
+  bool log_device_placement = false;
+  absl::Duration operation_timeout = absl::InfiniteDuration();
+};
+
+struct ExpectedError {
+  std::string code;      // "INVALID_ARGUMENT"
+  std::string contains;  // empty: any text
+};
+
+// Names and keys of tensors.pb, in the order of the file.
+using KeyedFeeds = std::vector<std::pair<std::string, std::string>>;
+
+struct PathFeed {
+  std::string tensor;
+  std::vector<std::string> paths;
+  bool is_vector = false;
+};
+
+struct Step {
+  std::string action = "run";
+  std::string name;
+  std::string session = "main";
+  // run
+  KeyedFeeds feeds, repeat_feeds;
+  std::vector<PathFeed> path_feeds;
+  std::vector<std::string> fetches, targets;
+  absl::Duration timeout = absl::InfiniteDuration();
+  std::string background;
+  // run and join
+  std::vector<std::string> expect;
+  std::optional<ExpectedError> expect_error;
+  Comparison compare;
+  std::map<std::string, std::string> expect_files;
+  std::optional<std::map<std::string, std::string>> expect_placement;
+  std::optional<std::vector<std::string>> expect_log_lines;
+  // other actions
+  std::string graph;                    // extend
+  std::string join;                     // join
+  absl::Duration pause;                 // sleep
+  std::string task;                     // reset
+  std::vector<std::string> containers;  // reset
+};
+
+// One entry of `gradients`.
+struct GradientSpec {
+  std::vector<std::string> ys, xs, grad_ys;
+  KeyedFeeds feeds;
+  std::vector<std::optional<std::string>> expect;  // nothing: no gradient
+};
+
+struct Case {
+  std::string directory;
+  std::string name;  // "ops/Abs"
+  std::string kind;  // empty: steps alone
+  bool needs_cluster = false;
+  std::map<std::string, SessionSpec> sessions;
+  std::vector<Step> steps;
+  std::vector<GradientSpec> gradients;
+  Tolerance tolerance;
+
+  // Files of GraphDefs, each once.
+  std::vector<std::string> GraphFiles() const;
+};
+
+// Directories below `directory`, itself included, that hold a case.json; in
+// order.
+absl::StatusOr<std::vector<std::string>> FindCases(FileSystem& fs,
+                                                   absl::string_view directory);
+
+// INVALID_ARGUMENT for a case.json that says something this runner does not
+// know, so that nothing is passed over in silence.
+absl::StatusOr<Case> LoadCase(FileSystem& fs, absl::string_view directory);
+
+}  // namespace weft::conformance
+
+#endif  // WEFT_TOOLS_CONFORMANCE_CASE_H_

@@ -1,0 +1,57 @@
+// CaseRunner: a case from its directory to its outcome.
+#ifndef WEFT_TOOLS_CONFORMANCE_CASE_RUNNER_H_
+#define WEFT_TOOLS_CONFORMANCE_CASE_RUNNER_H_
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/base/scheduler.h"
+#include "libs/fs/file_system.h"
+#include "libs/graph/op_def.h"
+#include "libs/kernels/kernel_registry.h"
+#include "tools/conformance/case.h"
+#include "tools/conformance/session_factory.h"
+#include "tools/conformance/tensor_pack.h"
+
+namespace weft::conformance {
+
+struct Outcome {
+  enum class Result { kPassed, kFailed, kSkipped };
+  Result result = Result::kFailed;
+  std::string case_name;
+  std::string reason;  // of a failure or a skip
+};
+
+class CaseRunner {
+ public:
+  // What the runner works with; all of it outlives the runner.
+  struct Parts {
+    FileSystem* fs = nullptr;
+    std::string scratch_root;  // a directory for scratch directories
+    SessionFactory* factory = nullptr;
+    Scheduler* scheduler = nullptr;
+    const OpRegistry* ops = nullptr;
+    const KernelRegistry* kernels = nullptr;
+  };
+  explicit CaseRunner(Parts parts) : parts_(std::move(parts)) {}
+
+  Outcome Run(absl::string_view directory);
+
+ private:
+  // What Weft lacks for the case, for people; empty: nothing.
+  absl::StatusOr<std::vector<std::string>> FindMissing(const Case& test_case);
+  absl::Status Replay(const Case& test_case);
+  absl::Status PlaySteps(const Case& test_case, const TensorPack& tensors);
+  absl::StatusOr<TensorPack> ReadTensors(const Case& test_case);
+
+  const Parts parts_;
+  int num_scratch_ = 0;
+};
+
+}  // namespace weft::conformance
+
+#endif  // WEFT_TOOLS_CONFORMANCE_CASE_RUNNER_H_

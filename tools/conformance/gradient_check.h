@@ -1,0 +1,21 @@
+// GradientCheck: the kind `gradient`: Weft's own gradients of a case's graph.pb
+// against the values that the case lists.
+#ifndef WEFT_TOOLS_CONFORMANCE_GRADIENT_CHECK_H_
+#define WEFT_TOOLS_CONFORMANCE_GRADIENT_CHECK_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "tools/conformance/case.h"
+#include "tools/conformance/session_factory.h"
+#include "tools/conformance/tensor_pack.h"
+
+namespace weft::conformance {
+
+// OK if every gradient is as expected; else the message says which differs.
+absl::Status CheckGradients(const Case& test_case, const TensorPack& tensors,
+                            absl::string_view graph_def,
+                            SessionFactory& factory);
+
+}  // namespace weft::conformance
+
+#endif  // WEFT_TOOLS_CONFORMANCE_GRADIENT_CHECK_H_

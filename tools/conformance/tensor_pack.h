@@ -1,0 +1,22 @@
+// TensorPack: tensors.pb, every tensor of a case under its key:
+//   message TensorPack { repeated NamedTensorProto tensor = 1; }
+#ifndef WEFT_TOOLS_CONFORMANCE_TENSOR_PACK_H_
+#define WEFT_TOOLS_CONFORMANCE_TENSOR_PACK_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft::conformance {
+
+using TensorPack = std::map<std::string, Tensor>;
+
+// INVALID_ARGUMENT for bytes that are no pack.
+absl::StatusOr<TensorPack> ParseTensorPack(absl::string_view bytes);
+
+}  // namespace weft::conformance
+
+#endif  // WEFT_TOOLS_CONFORMANCE_TENSOR_PACK_H_

@@ -1,0 +1,31 @@
+// WeftSessionFactory: cases on weft::Session, in this process or at a target.
+#ifndef WEFT_TOOLS_CONFORMANCE_WEFT_SESSION_FACTORY_H_
+#define WEFT_TOOLS_CONFORMANCE_WEFT_SESSION_FACTORY_H_
+
+#include <memory>
+#include <string>
+
+#include "libs/runtime/process.h"
+#include "tools/conformance/session_factory.h"
+
+namespace weft::conformance {
+
+class WeftSessionFactory : public SessionFactory {
+ public:
+  // `process` outlives the sessions. `target` "" is a session in this process;
+  // at another one, sessions share no state with others.
+  WeftSessionFactory(Process& process, std::string target)
+      : process_(process), target_(std::move(target)) {}
+
+  absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(
+      const SessionSpec& spec, absl::string_view graph_def,
+      bool keep_placement) override;
+
+ private:
+  Process& process_;
+  const std::string target_;
+};
+
+}  // namespace weft::conformance
+
+#endif  // WEFT_TOOLS_CONFORMANCE_WEFT_SESSION_FACTORY_H_
