@@ -1,0 +1,140 @@
+// Add, Sub, Mul, Maximum, Minimum, SquaredDifference, and the gradients of
+// unary ops that are arithmetic on two operands.
+#include "libs/kernels/math_elementwise.h"
+#include "libs/kernels/math_kernels.h"
+#include "libs/kernels/math_scalar.h"
+
+namespace weft {
+namespace {
+
+using math::AddOp;
+using math::MulOp;
+using math::SubOp;
+
+struct SquaredDifferenceOp {
+  template <typename T>
+  static T Apply(T x, T y) {
+    if constexpr (math::kIsComplex<T>) {
+      // TensorFlow: the difference times its conjugate.
+      return (x - y) * std::conj(x - y);
+    } else {
+      const T difference = SubOp::Apply(x, y);
+      return MulOp::Apply(difference, difference);
+    }
+  }
+};
+
+// y is what the op returned, dy the gradient that comes in.
+template <typename T, typename F>
+T WithReal(T y, T dy, F f) {
+  using R = math::Real<T>;
+  return static_cast<T>(f(static_cast<R>(y), static_cast<R>(dy)));
+}
+// Gradients of holomorphic functions are conjugated, as in TensorFlow.
+template <typename T>
+T Conjugate(T x) {
+  if constexpr (math::kIsComplex<T>) return std::conj(x);
+  return x;
+}
+
+struct TanhGradOp {
+  template <typename T>
+  static T Apply(T y, T dy) {
+    return WithReal(y, dy, [](auto a, auto d) {
+      using R = decltype(a);
+      return d * Conjugate(R(1) - a * a);
+    });
+  }
+};
+struct SigmoidGradOp {
+  template <typename T>
+  static T Apply(T y, T dy) {
+    return WithReal(y, dy, [](auto a, auto d) {
+      using R = decltype(a);
+      return d * Conjugate(a * (R(1) - a));
+    });
+  }
+};
+struct SqrtGradOp {
+  template <typename T>
+  static T Apply(T y, T dy) {
+    return WithReal(y, dy, [](auto a, auto d) {
+      using R = decltype(a);
+      return R(0.5f) * d / Conjugate(a);
+    });
+  }
+};
+struct RsqrtGradOp {
+  template <typename T>
+  static T Apply(T y, T dy) {
+    return WithReal(y, dy, [](auto a, auto d) {
+      using R = decltype(a);
+      return R(-0.5f) * d * Conjugate(a * a * a);
+    });
+  }
+};
+struct ReciprocalGradOp {
+  template <typename T>
+  static T Apply(T y, T dy) {
+    return WithReal(y, dy,
+                    [](auto a, auto d) { return -d * Conjugate(a * a); });
+  }
+};
+
+// `name` is the loop's in elementwise_isa.cc.
+template <typename T, typename Op>
+void Register(KernelRegistry& registry, absl::string_view op,
+              const char* name) {
+  const DataType type = DataTypeOf<T>::value;
+  BinaryKernelSpec spec{std::string(op)};
+  spec.in = spec.out = type;
+  spec.loop = BestBinaryLoop(name, type, &math::BinaryLoopOf<T, T, Op>);
+  RegisterBinaryKernel(registry, std::move(spec));
+}
+
+template <typename List>
+void RegisterRing(KernelRegistry& registry) {
+  List::ForEach([&]<typename T>() {
+    Register<T, AddOp>(registry, "AddV2", "Add");
+    Register<T, AddOp>(registry, "Add", "Add");
+    Register<T, SubOp>(registry, "Sub", "Sub");
+    Register<T, MulOp>(registry, "Mul", "Mul");
+    Register<T, SquaredDifferenceOp>(registry, "SquaredDifference",
+                                     "SquaredDifference");
+  });
+}
+
+template <typename List>
+void RegisterOrder(KernelRegistry& registry) {
+  List::ForEach([&]<typename T>() {
+    Register<T, math::MaximumOp>(registry, "Maximum", "Maximum");
+    Register<T, math::MinimumOp>(registry, "Minimum", "Minimum");
+  });
+}
+
+template <typename List>
+void RegisterGradients(KernelRegistry& registry) {
+  List::ForEach([&]<typename T>() {
+    Register<T, TanhGradOp>(registry, "TanhGrad", "TanhGrad");
+    Register<T, SigmoidGradOp>(registry, "SigmoidGrad", "SigmoidGrad");
+    Register<T, SqrtGradOp>(registry, "SqrtGrad", "SqrtGrad");
+    Register<T, RsqrtGradOp>(registry, "RsqrtGrad", "RsqrtGrad");
+    Register<T, ReciprocalGradOp>(registry, "ReciprocalGrad", "");
+    Register<T, ReciprocalGradOp>(registry, "InvGrad", "");
+  });
+}
+
+}  // namespace
+
+void RegisterArithmeticKernels(KernelRegistry& registry) {
+  RegisterRing<math::Floats>(registry);
+  RegisterRing<math::Integers>(registry);
+  RegisterRing<math::Complexes>(registry);
+  RegisterOrder<math::Floats>(registry);
+  RegisterOrder<math::Integers>(registry);
+  RegisterGradients<math::Floats>(registry);
+  RegisterGradients<math::Complexes>(registry);
+  Register<std::string, AddOp>(registry, "Add", "");
+}
+
+}  // namespace weft

@@ -1,0 +1,17 @@
+// Special functions that the C library lacks, or has only with global state.
+#ifndef WEFT_LIBS_KERNELS_MATH_SPECIAL_H_
+#define WEFT_LIBS_KERNELS_MATH_SPECIAL_H_
+
+namespace weft::math {
+
+// log|gamma(x)|; unlike std::lgamma it writes no global sign.
+double LogGamma(double x);
+// The derivative of LogGamma; NaN at 0 and the negative integers.
+double Digamma(double x);
+// The derivative of Digamma of order `order`, a whole number >= 0, for x > 0;
+// NaN elsewhere, and infinite at the poles.
+double Polygamma(double order, double x);
+
+}  // namespace weft::math
+
+#endif  // WEFT_LIBS_KERNELS_MATH_SPECIAL_H_
