@@ -74,6 +74,10 @@ for tool in apt-get dpkg-query; do
     "Weft builds on Debian 12 (bookworm) from Debian's own packages."
 done
 
+[[ -e /proc/self/stat ]] || fail "/proc is not mounted" \
+  "Java, which Bazel runs on, can neither be installed nor run without it." \
+  "run: mount -t proc proc /proc"
+
 mapfile -t wanted < <(missing "${REQUIRED[@]}" "$@")
 mapfile -t optional < <(missing "${OPTIONAL[@]}")
 if [[ ${#wanted[@]} == 0 && ${#optional[@]} == 0 ]]; then
@@ -89,9 +93,6 @@ fi
 
 if [[ ${#wanted[@]} != 0 ]]; then
   say "installing ${#wanted[@]} packages and what they need: ${wanted[*]}"
-  [[ -e /proc/self/stat ]] || fail "/proc is not mounted" \
-    "Java, which Bazel runs on, cannot be installed without it." \
-    "run: mount -t proc proc /proc"
   # Images without manual pages lack a folder that Java's package links into.
   [[ -d /usr/share/man/man1 ]] || as_root mkdir -p /usr/share/man/man1
   if ! install "${wanted[@]}"; then
