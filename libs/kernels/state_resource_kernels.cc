@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "absl/base/call_once.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/state_lookup.h"
@@ -34,20 +34,21 @@ class VarHandleKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     // The default container is known when it first runs; the handle is then
     // the same for good.
-    absl::call_once(made_, [&] {
+    absl::MutexLock lock(&mutex_);
+    if (!output_.IsInitialized()) {
       if (handle_.container.empty()) {
         handle_.container = context.resources().default_container();
       }
       output_ = Tensor::Scalar(handle_);
-    });
+    }
     context.SetOutput(0, output_);
     return absl::OkStatus();
   }
 
  private:
   ResourceHandle handle_;
-  absl::once_flag made_;
-  Tensor output_;
+  absl::Mutex mutex_;
+  Tensor output_ ABSL_GUARDED_BY(mutex_);
 };
 
 // TensorFlow's text for a variable that is missing when it is read.

@@ -1,0 +1,39 @@
+// The training loops for this processor.
+#ifndef WEFT_LIBS_KERNELS_TRAINING_LOOPS_H_
+#define WEFT_LIBS_KERNELS_TRAINING_LOOPS_H_
+
+#include "libs/kernels/instruction_set.h"
+#include "libs/kernels/training_isa.h"
+
+namespace weft {
+
+// Those of one set, for tests that compare them. REQUIRES: the processor has
+// it.
+template <typename T>
+TrainingLoops<T> TrainingLoopsFor(InstructionSet set) {
+  TrainingLoops<T> loops;
+  switch (set) {
+    case InstructionSet::kV4:
+      v4::FillTrainingLoops(&loops);
+      break;
+    case InstructionSet::kV3:
+      v3::FillTrainingLoops(&loops);
+      break;
+    case InstructionSet::kV1:
+      v1::FillTrainingLoops(&loops);
+      break;
+  }
+  return loops;
+}
+
+// T is float or double. Thread-safe.
+template <typename T>
+const TrainingLoops<T>& BestTrainingLoops() {
+  static const TrainingLoops<T> loops =
+      TrainingLoopsFor<T>(BestInstructionSet());
+  return loops;
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_TRAINING_LOOPS_H_
