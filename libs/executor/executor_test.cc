@@ -1,0 +1,440 @@
+#include "libs/executor/executor.h"
+
+#include <thread>
+
+#include "gtest/gtest.h"
+#include "libs/base/simulated_scheduler.h"
+#include "libs/base/test_matchers.h"
+#include "libs/executor/testing/plan_harness.h"
+
+namespace weft {
+namespace {
+
+constexpr RunWhere kEverywhere[] = {RunWhere::kCaller, RunWhere::kReactor,
+                                    RunWhere::kPool};
+
+Tensor Float(float value) { return Tensor::Scalar(value); }
+
+// x + 1 + 1 + ... (n times).
+Endpoint Chain(PlanHarness& h, Endpoint x, int n) {
+  Endpoint one = h.Const("one", Float(1));
+  for (int i = 0; i < n; ++i) {
+    x = {h.Add(absl::StrCat("add", i), "TestAdd", {x, one}), 0};
+  }
+  return x;
+}
+
+TEST(ExecutorTest, RunsAChainEverywhere) {
+  PlanHarness h;
+  h.Retval(0, Chain(h, h.Arg(0), 100));
+  for (RunWhere where : kEverywhere) {
+    for (int step = 0; step < 3; ++step) {
+      ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(step)}, where));
+      EXPECT_EQ(result, step + 100);
+    }
+  }
+  EXPECT_EQ(h.plan->num_args(), 1);
+  EXPECT_EQ(h.plan->num_retvals(), 1);
+  EXPECT_EQ(h.plan->num_nodes(), 103);
+}
+
+TEST(ExecutorTest, RunsDiamonds) {
+  PlanHarness h;
+  Endpoint x = h.Arg(0);
+  for (int i = 0; i < 20; ++i) {
+    Endpoint a = {h.Add(absl::StrCat("a", i), "Identity", {x}), 0};
+    Endpoint b = {h.Add(absl::StrCat("b", i), "TestWork", {x}), 0};
+    x = {h.Add(absl::StrCat("c", i), "TestAdd", {a, b}), 0};
+  }
+  h.Retval(0, x);
+  for (RunWhere where : kEverywhere) {
+    ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(1)}, where));
+    EXPECT_EQ(result, 1 << 20);
+  }
+}
+
+TEST(ExecutorTest, OneOutputOfManyConsumersIsNotWrittenInPlace) {
+  PlanHarness h;
+  Endpoint x = h.Arg(0);
+  Endpoint y = {h.Add("y", "TestAdd", {x, h.Const("one", Float(1))}), 0};
+  for (int i = 0; i < 10; ++i) {
+    Endpoint c = h.Const(absl::StrCat("c", i), Float(static_cast<float>(i)));
+    h.Retval(i, {h.Add(absl::StrCat("z", i), "TestAdd", {y, c}), 0});
+  }
+  ASSERT_OK_AND_ASSIGN(auto results, h.Run({Float(1)}));
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(results[i].scalar<float>(), 2 + i);
+}
+
+TEST(ExecutorTest, ArgumentsAndConstantsStayAsTheyAre) {
+  PlanHarness h;
+  Endpoint one = h.Const("one", Float(1));
+  h.Retval(0, {h.Add("sum", "TestAdd", {h.Arg(0), one}), 0});
+  h.Retval(1, one);
+  h.Retval(2, {h.Add("taken", "TestWork", {one}), 0});
+  const Tensor arg = Float(5);
+  for (int step = 0; step < 3; ++step) {
+    ASSERT_OK_AND_ASSIGN(auto results, h.Run({arg}));
+    EXPECT_EQ(results[0].scalar<float>(), 6);
+    EXPECT_EQ(results[1].scalar<float>(), 1);
+    EXPECT_EQ(results[2].scalar<float>(), 1);
+    EXPECT_EQ(arg.scalar<float>(), 5);
+  }
+}
+
+// A value whose consumers have run is no longer held by the executor.
+TEST(ExecutorTest, ValuesMoveAlongAChain) {
+  PlanHarness h;
+  Endpoint one = h.Const("one", Float(1));
+  Endpoint first = {h.Add("first", "TestAdd", {h.Arg(0), one}), 0};
+  Endpoint same = {h.Add("same", "Identity", {first}), 0};
+  Endpoint second = {h.Add("second", "TestAdd", {same, one}), 0};
+  h.Retval(0, second);
+  ASSERT_OK_AND_ASSIGN(auto warm, h.Run({Float(1)}));
+  warm.clear();
+  const int64_t before = h.pool.stats().allocations;
+  ASSERT_OK_AND_ASSIGN(auto results, h.Run({Float(1)}));
+  EXPECT_EQ(results[0].scalar<float>(), 3);
+  EXPECT_TRUE(results[0].RefCountIsOne());
+  EXPECT_EQ(h.pool.stats().allocations, before + 1);
+}
+
+TEST(ExecutorTest, ControlEdgesOrderNodes) {
+  PlanHarness h;
+  const Node* work = h.Add("work", "TestWork", {h.Arg(0)});
+  const Node* fail = h.Add("fail", "TestFail", {}, {}, {work});
+  h.Add("after", "NoOp", {}, {}, {fail});
+  EXPECT_THAT(h.Run({Float(1)}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "test failure"));
+  EXPECT_EQ(h.work_runs, 1);
+}
+
+TEST(ExecutorTest, EmptyPlanEndsAtOnce) {
+  PlanHarness h;
+  for (RunWhere where : kEverywhere) EXPECT_OK(h.Run({}, where));
+}
+
+TEST(ExecutorTest, ErrorNamesNodeAndOp) {
+  PlanHarness h;
+  h.Retval(0, Chain(h, {h.Add("broken", "TestFail"), 0}, 3));
+  for (RunWhere where : kEverywhere) {
+    EXPECT_THAT(h.Run({}, where), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           "[[node broken (TestFail)]]"));
+  }
+}
+
+TEST(ExecutorTest, AFailedStepLeavesNothingToTheNext) {
+  PlanHarness h;
+  Endpoint x = h.Arg(0);
+  Endpoint y = {h.Add("async", "TestAsync", {x}), 0};
+  Endpoint sum = {h.Add("sum", "TestAdd", {Chain(h, x, 5), y}), 0};
+  h.Retval(0, sum);
+  h.gate.Open();
+  ASSERT_OK(h.Compile());
+  for (int step = 0; step < 5; ++step) {
+    Cancellation cancelled;
+    cancelled.Cancel(absl::CancelledError("before it began"));
+    LocalRendezvous rendezvous;
+    EXPECT_THAT(h.Run({Float(1)}, RunWhere::kCaller, cancelled, rendezvous),
+                StatusIs(absl::StatusCode::kCancelled, "before it began"));
+    ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(1)}));
+    EXPECT_EQ(result, 7);
+  }
+}
+
+TEST(ExecutorTest, WrongNumberOfEndsIsRefused) {
+  PlanHarness h;
+  h.Retval(0, h.Arg(0));
+  EXPECT_THAT(h.Run({}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                  "its plan takes 1 and gives 1"));
+}
+
+TEST(ExecutorTest, AsynchronousKernelsHoldNoThread) {
+  PlanHarness h;
+  Endpoint x = h.Arg(0);
+  Endpoint sum = x;
+  constexpr int kKernels = 50;
+  for (int i = 0; i < kKernels; ++i) {
+    Endpoint y = {h.Add(absl::StrCat("async", i), "TestAsync", {x}), 0};
+    sum = {h.Add(absl::StrCat("sum", i), "TestAdd", {sum, y}), 0};
+  }
+  h.Retval(0, sum);
+  ASSERT_OK(h.Compile());
+  Cancellation cancellation;
+  LocalRendezvous rendezvous;
+  std::vector<Tensor> args = {Float(1)};
+  std::vector<Tensor> retvals(1);
+  absl::Status result = absl::UnknownError("not over");
+  auto over = h.scheduler().NewEvent();
+  Start(
+      h.plan,
+      {h.MakeContext(cancellation, rendezvous), args, absl::MakeSpan(retvals)},
+      RunWhere::kCaller, [&](absl::Status status) {
+        result = std::move(status);
+        over->Set();
+      });
+  EXPECT_FALSE(over->IsSet());
+  EXPECT_EQ(h.gate.num_waiting(), kKernels);
+  h.gate.Open();
+  over->Wait();
+  EXPECT_OK(result);
+  EXPECT_EQ(retvals[0].scalar<float>(), kKernels + 1);
+}
+
+TEST(ExecutorTest, AnErrorReleasesWhatWaits) {
+  PlanHarness h;
+  Endpoint waits = {h.Add("waits", "TestAsync", {h.Arg(0)}), 0};
+  h.Retval(0, waits);
+  h.Retval(1, {h.Add("fails", "TestFail"), 0});
+  for (RunWhere where : kEverywhere) {
+    EXPECT_THAT(h.Run({Float(1)}, where),
+                StatusIs(absl::StatusCode::kInvalidArgument, "fails"));
+  }
+}
+
+TEST(ExecutorTest, AnAsynchronousErrorNamesItsNode) {
+  PlanHarness h;
+  h.Retval(0, {h.Add("waits", "TestAsync", {h.Arg(0)}), 0});
+  ASSERT_OK(h.Compile());
+  std::thread client([&] {
+    EXPECT_THAT(h.Run({Float(1)}),
+                StatusIs(absl::StatusCode::kUnavailable, "[[node waits"));
+  });
+  while (h.gate.num_waiting() == 0) std::this_thread::yield();
+  h.gate.Fail(absl::UnavailableError("peer is gone"));
+  client.join();
+}
+
+TEST(ExecutorTest, CancellationFromOutsideIsTheResult) {
+  PlanHarness h;
+  h.Retval(0, {h.Add("waits", "TestAsync", {h.Arg(0)}), 0});
+  ASSERT_OK(h.Compile());
+  Cancellation cancellation;
+  LocalRendezvous rendezvous;
+  std::thread client([&] {
+    absl::Status status =
+        h.Run({Float(1)}, RunWhere::kCaller, cancellation, rendezvous).status();
+    EXPECT_EQ(status, absl::DeadlineExceededError("too late"));
+  });
+  while (h.gate.num_waiting() == 0) std::this_thread::yield();
+  cancellation.Cancel(absl::DeadlineExceededError("too late"));
+  client.join();
+}
+
+TEST(ExecutorTest, SendMeetsReceive) {
+  PlanHarness h;
+  const AttrMap edge = {{"T", DT_FLOAT},
+                        {"edge", 7},
+                        {"tensor_name", "x:0"},
+                        {"send_device", "a"},
+                        {"recv_device", "b"}};
+  h.Add("send", "_Send", {h.Arg(0)}, edge);
+  h.Retval(0, {h.Add("recv", "_Recv", {}, edge), 0});
+  for (RunWhere where : kEverywhere) {
+    ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(3)}, where));
+    EXPECT_EQ(result, 3);
+  }
+}
+
+TEST(ExecutorTest, AReceivedDeadTensorKillsItsConsumers) {
+  PlanHarness h;
+  const AttrMap edge = {{"T", DT_FLOAT},
+                        {"edge", 7},
+                        {"tensor_name", "x:0"},
+                        {"send_device", "a"},
+                        {"recv_device", "b"}};
+  Endpoint received = {h.Add("recv", "_Recv", {}, edge), 0};
+  h.Add("work", "TestWork", {received});
+  h.Add("fails", "TestFail", {}, {}, {received.node});
+  for (RunWhere where : kEverywhere) {
+    Cancellation cancellation;
+    LocalRendezvous rendezvous;
+    ASSERT_OK(rendezvous.Send({.edge = 7}, Tensor(), /*is_dead=*/true));
+    EXPECT_OK(h.Run({}, where, cancellation, rendezvous));
+  }
+  EXPECT_EQ(h.work_runs, 0);
+}
+
+TEST(ExecutorTest, ReferencesBecomeValuesWhenTheConsumerRuns) {
+  PlanHarness h;
+  const Node* v = h.Add("v", "VariableV2", {},
+                        {{"dtype", DT_FLOAT}, {"shape", TensorShape()}});
+  const Node* assign = h.Add("assign", "Assign", {{v, 0}, h.Arg(0)});
+  h.Retval(0, {assign, 0});
+  const Node* read = h.Add("read", "Identity", {{v, 0}}, {}, {assign});
+  h.Retval(1, {read, 0});
+  for (RunWhere where : kEverywhere) {
+    ASSERT_OK_AND_ASSIGN(auto results, h.Run({Float(4)}, where));
+    EXPECT_EQ(results[0].scalar<float>(), 4);
+    EXPECT_EQ(results[1].scalar<float>(), 4);
+  }
+}
+
+TEST(ExecutorTest, AnUninitializedVariableIsNamed) {
+  PlanHarness h;
+  const Node* v = h.Add("v", "VariableV2", {},
+                        {{"dtype", DT_FLOAT}, {"shape", TensorShape()}});
+  h.Retval(0, {v, 0});
+  EXPECT_THAT(h.Run(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                "Attempting to use uninitialized value v"));
+}
+
+// Switch on `pred`; TestWork on the true side, TestFail after the false side.
+TEST(ExecutorTest, OnlyTheTakenBranchRuns) {
+  PlanHarness h;
+  const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
+  Endpoint on_true = {h.Add("work", "TestWork", {{choose, 1}}), 0};
+  const Node* on_false = h.Add("pass", "Identity", {{choose, 0}});
+  const Node* fail = h.Add("fail", "TestFail", {}, {}, {on_false});
+  const Node* merge = h.Add("merge", "Merge", {{fail, 0}, on_true});
+  h.Retval(0, {merge, 0});
+  h.Retval(1, {merge, 1});
+  for (RunWhere where : kEverywhere) {
+    for (int step = 0; step < 3; ++step) {
+      ASSERT_OK_AND_ASSIGN(auto results,
+                           h.Run({Float(2), Tensor::Scalar(true)}, where));
+      EXPECT_EQ(results[0].scalar<float>(), 2);
+      EXPECT_EQ(results[1].scalar<int32_t>(), 1);
+      EXPECT_THAT(h.Run({Float(2), Tensor::Scalar(false)}, where),
+                  StatusIs(absl::StatusCode::kInvalidArgument, "fail"));
+    }
+  }
+}
+
+TEST(ExecutorTest, FetchOfADeadValueIsRefused) {
+  PlanHarness h;
+  const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
+  h.Retval(0, {choose, 0});
+  h.Retval(1, {choose, 1});
+  EXPECT_THAT(h.Run({Float(2), Tensor::Scalar(true)}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "Retval[0] does not have value"));
+}
+
+TEST(ExecutorTest, ADeadMergeStaysDeadAndATriggerRevives) {
+  PlanHarness h;
+  const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
+  const Node* merge = h.Add("merge", "Merge", {{choose, 0}, {choose, 0}});
+  const Node* trigger = h.Add("trigger", "ControlTrigger", {}, {}, {merge});
+  Endpoint late = h.Const("late", Float(9), {trigger});
+  h.Retval(0, late);
+  h.Add("work", "TestWork", {{merge, 0}});
+  ASSERT_OK_AND_ASSIGN(float result,
+                       h.RunFloat({Float(1), Tensor::Scalar(true)}));
+  EXPECT_EQ(result, 9);
+  EXPECT_EQ(h.work_runs, 0);
+}
+
+TEST(ExecutorTest, MergeTakesAConstant) {
+  PlanHarness h;
+  const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
+  const Node* merge =
+      h.Add("merge", "Merge", {{choose, 0}, h.Const("c", Float(8))});
+  h.Retval(0, {merge, 0});
+  ASSERT_OK_AND_ASSIGN(float result,
+                       h.RunFloat({Float(1), Tensor::Scalar(true)}));
+  EXPECT_EQ(result, 8);
+}
+
+TEST(ExecutorTest, ManyThreadsRunOnePlan) {
+  PlanHarness h;
+  Endpoint x = h.Arg(0);
+  h.gate.Open();
+  for (int i = 0; i < 10; ++i) {
+    Endpoint a = {h.Add(absl::StrCat("a", i), "TestWork", {x}), 0};
+    Endpoint b = {h.Add(absl::StrCat("b", i), "TestAsync", {x}), 0};
+    Endpoint c = {h.Add(absl::StrCat("c", i), "TestWork", {x}), 0};
+    Endpoint ab = {h.Add(absl::StrCat("ab", i), "TestAdd", {a, b}), 0};
+    x = {h.Add(absl::StrCat("abc", i), "TestAdd", {ab, c}), 0};
+  }
+  h.Retval(0, x);
+  ASSERT_OK(h.Compile());
+  std::vector<std::thread> clients;
+  for (int client = 0; client < 8; ++client) {
+    clients.emplace_back([&h, client] {
+      for (int step = 0; step < 100; ++step) {
+        const RunWhere where = kEverywhere[step % 3];
+        absl::StatusOr<float> result =
+            h.RunFloat({Float(static_cast<float>(client))}, where);
+        ASSERT_OK(result);
+        EXPECT_EQ(*result, client * 59049.0f);
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+}
+
+// Steps fail, are cancelled and end well beside each other.
+TEST(ExecutorTest, ManyThreadsCancelledAtRandom) {
+  PlanHarness h;
+  Endpoint x = h.Arg(0);
+  for (int i = 0; i < 20; ++i) {
+    Endpoint a = {h.Add(absl::StrCat("a", i), "TestWork", {x}), 0};
+    Endpoint b = {h.Add(absl::StrCat("b", i), "TestWork", {x}), 0};
+    x = {h.Add(absl::StrCat("ab", i), "TestAdd", {a, b}), 0};
+  }
+  h.Retval(0, x);
+  ASSERT_OK(h.Compile());
+  std::vector<std::thread> clients;
+  for (int client = 0; client < 4; ++client) {
+    clients.emplace_back([&h] {
+      for (int step = 0; step < 100; ++step) {
+        Cancellation cancellation;
+        LocalRendezvous rendezvous;
+        std::thread canceller(
+            [&] { cancellation.Cancel(absl::CancelledError("enough")); });
+        auto result =
+            h.Run({Float(1)}, RunWhere::kPool, cancellation, rendezvous);
+        canceller.join();
+        if (result.ok()) {
+          EXPECT_EQ((*result)[0].scalar<float>(), 1 << 20);
+        } else {
+          EXPECT_EQ(result.status(), absl::CancelledError("enough"));
+        }
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+}
+
+TEST(ExecutorTest, RunsOnASimulatedScheduler) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock, {.seed = 7});
+  PlanHarness h(&scheduler);
+  Endpoint x = h.Arg(0);
+  Endpoint a = {h.Add("a", "TestWork", {x}), 0};
+  Endpoint b = {h.Add("b", "TestWork", {x}), 0};
+  h.Retval(0, {h.Add("ab", "TestAdd", {a, b}), 0});
+  for (RunWhere where : kEverywhere) {
+    ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(1)}, where));
+    EXPECT_EQ(result, 2);
+  }
+}
+
+TEST(PlanTest, AnUnknownKernelNamesItsNode) {
+  PlanHarness h;
+  h.Add("order", "Unique", {h.Const("c", Tensor::Vector<float>({1}))});
+  // Whatever the state of the array family, strings have no TestAdd.
+  PlanHarness other;
+  other.Add("lost", "_Retval", {other.Const("c", Float(1))},
+            {{"T", DT_FLOAT}, {"index", int64_t{1} << 40}});
+  EXPECT_THAT(other.Compile(),
+              StatusIs(absl::StatusCode::kInvalidArgument, "lost"));
+}
+
+TEST(StatefulKernelsTest, OneKernelForEachName) {
+  StatefulKernels kernels;
+  PlanHarness h;
+  int made = 0;
+  auto create = [&]() -> absl::StatusOr<std::unique_ptr<OpKernel>> {
+    ++made;
+    return absl::UnavailableError("not now");
+  };
+  EXPECT_THAT(kernels.GetOrCreate("a", create),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(kernels.GetOrCreate("a", create),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(made, 2);
+}
+
+}  // namespace
+}  // namespace weft

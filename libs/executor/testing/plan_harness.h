@@ -1,0 +1,104 @@
+// PlanHarness: builds a small partition by hand, compiles and runs it. Besides
+// the array, state, control flow and edge families it knows:
+//
+//   TestAdd(x: float, y: float) -> float      cheap; works in place
+//   TestLess(x: float, y: float) -> bool      cheap
+//   TestWork(x: float) -> float               not cheap; counts its runs
+//   TestFail() -> float                       INVALID_ARGUMENT "test failure"
+//   TestAsync(x: float) -> float              ends when the test says so, or
+//                                             when the step is cancelled
+//   TestAddress(x: float) -> int64            where x's memory is
+//
+// Threads: graph and plan on one thread; Run from many.
+#ifndef WEFT_LIBS_EXECUTOR_TESTING_PLAN_HARNESS_H_
+#define WEFT_LIBS_EXECUTOR_TESTING_PLAN_HARNESS_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
+#include "libs/device/device.h"
+#include "libs/executor/executor.h"
+#include "libs/rendezvous/rendezvous.h"
+
+namespace weft {
+
+// The asynchronous kernels of a test that have begun and not ended.
+class AsyncGate {
+ public:
+  // For the kernel. True when kept; else the gate is open and the kernel ends
+  // itself.
+  bool Wait(AsyncOpKernel::Done& done);
+  // For the test. Ends what waits, and all that will come.
+  void Open();
+  // Ends what waits with an error; later ones wait.
+  void Fail(const absl::Status& status);
+  int num_waiting() const;
+
+ private:
+  std::vector<AsyncOpKernel::Done> Take(bool open);
+
+  mutable absl::Mutex mutex_;
+  bool is_open_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<AsyncOpKernel::Done> waiting_ ABSL_GUARDED_BY(mutex_);
+};
+
+class PlanHarness {
+ public:
+  // Without a scheduler it makes one with real threads.
+  explicit PlanHarness(Scheduler* scheduler = nullptr);
+
+  // Adds a node; a mistake fails the test at once.
+  const Node* Add(const std::string& name, const std::string& op,
+                  std::vector<Endpoint> inputs = {}, AttrMap attrs = {},
+                  std::vector<const Node*> control_inputs = {});
+  Endpoint Arg(int index, DataType type = DT_FLOAT);
+  Endpoint Const(const std::string& name, Tensor value,
+                 std::vector<const Node*> control_inputs = {});
+  const Node* Retval(int index, Endpoint value);
+
+  absl::Status Compile();
+
+  // Runs the plan and waits for it.
+  absl::StatusOr<std::vector<Tensor>> Run(std::vector<Tensor> args = {},
+                                          RunWhere where = RunWhere::kCaller);
+  // The same, cancelled from outside or with another rendezvous.
+  absl::StatusOr<std::vector<Tensor>> Run(std::vector<Tensor> args,
+                                          RunWhere where,
+                                          Cancellation& cancellation,
+                                          Rendezvous& rendezvous);
+  // The only float of result 0.
+  absl::StatusOr<float> RunFloat(std::vector<Tensor> args = {},
+                                 RunWhere where = RunWhere::kCaller);
+
+  StepContext MakeContext(Cancellation& cancellation, Rendezvous& rendezvous);
+
+  Graph graph;
+  std::shared_ptr<const Plan> plan;
+  AsyncGate gate;
+  std::atomic<int> work_runs{0};
+  ResourceManager resources{"localhost"};
+  BufferPool pool;
+
+  Scheduler& scheduler() { return *scheduler_; }
+
+ private:
+  void RegisterTestKernels();
+
+  SystemClock clock_;
+  std::unique_ptr<Scheduler> own_scheduler_;
+  Scheduler* scheduler_;
+  std::unique_ptr<Random> random_;
+  KernelRegistry kernels_;
+  StatefulKernels stateful_kernels_;
+  Device device_;
+  ResourceManager step_resources_{"step"};
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_EXECUTOR_TESTING_PLAN_HARNESS_H_
