@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """Counts test cases, where Bazel counts test targets.
 
-usage: count_tests.py EVENTS
+usage: count_tests.py EVENTS BAZEL_EXIT_CODE
 
 EVENTS is the file that `bazel test --build_event_json_file` wrote. The list of
 results comes from there because bazel-testlogs may hold older ones. Prints each
 failed case and, last, "N passed, N failed" (", N skipped"); exits 0 only when
-something passed and nothing failed.
+Bazel did, something passed and nothing failed.
 """
 
 import json
@@ -96,8 +96,11 @@ def count_result(count, label, result):
     count.failures.append(f'{label}: ran no case')
 
 
-def count_events(lines):
-  """Counts all that the build events tell of."""
+def count_events(lines, bazel_exit_code):
+  """Counts all that the build events tell of.
+
+  Bazel may fail where no test did, say over a BUILD file that it cannot read.
+  """
   count = Count()
   results, broken = read_events(lines)
   for (label, _, _), result in sorted(results.items()):
@@ -105,19 +108,22 @@ def count_events(lines):
   with_result = {label for label, _, _ in results}
   for label in sorted(set(broken) - with_result):
     count.failures.append(f'{label}: did not build')
+  if bazel_exit_code and not count.failures:
+    count.failures.append(
+        f'bazel ended with {bazel_exit_code}; its errors are above')
   return count
 
 
 def main(arguments):
-  if len(arguments) != 1:
+  if len(arguments) != 2:
     print(__doc__, file=sys.stderr)
     return 2
   try:
     with open(arguments[0], encoding='utf-8') as lines:
-      count = count_events(lines)
+      count = count_events(lines, int(arguments[1]))
   except (OSError, ValueError) as error:
     count = Count()
-    count.failures.append(f'the build events cannot be read: {error}')
+    count.failures.append(f'the build events cannot be counted: {error}')
   if not count.passed and not count.failures:
     print('FAILED no test ran')
   for failure in count.failures:

@@ -25,8 +25,8 @@ class CountTestsTest(unittest.TestCase):
         'id': {'testResult': {'label': label, **test}},
         'testResult': {'status': status, 'testActionOutput': [output]}})
 
-  def count(self, *events):
-    return count_tests.count_events(events)
+  def count(self, *events, bazel_exit_code=0):
+    return count_tests.count_events(events, bazel_exit_code)
 
   def test_each_case_counts_by_its_outcome(self):
     count = self.count(self.result('//a:t', (
@@ -80,12 +80,18 @@ class CountTestsTest(unittest.TestCase):
         self.result('//a:t', '<testcase name="x"/>'), broken)
     self.assertEqual(count.failures, ['//a:broken: did not build'])
 
+  def test_a_build_that_broke_elsewhere_failed(self):
+    good = self.result('//a:t', '<testcase name="x"/>')
+    self.assertEqual(str(self.count(good, bazel_exit_code=1)),
+                     '1 passed, 1 failed')
+
   def test_a_failed_test_is_not_counted_twice(self):
     failed = json.dumps({
         'id': {'targetCompleted': {'label': '//a:t'}},
         'completed': {'success': False}})
     bad = '<testcase name="x"><failure/></testcase>'
-    count = self.count(self.result('//a:t', bad, 'FAILED'), failed)
+    count = self.count(
+        self.result('//a:t', bad, 'FAILED'), failed, bazel_exit_code=3)
     self.assertEqual(str(count), '0 passed, 1 failed')
 
 
