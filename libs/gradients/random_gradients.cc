@@ -2,6 +2,12 @@
 
 namespace weft {
 
-void RegisterRandomGradients(GradientRegistry&) {}
+void RegisterRandomGradients(GradientRegistry& registry) {
+  for (const char* op :
+       {"RandomUniform", "RandomStandardNormal", "TruncatedNormal",
+        "RandomUniformInt", "RandomShuffle", "Multinomial"}) {
+    registry.RegisterNone(op);
+  }
+}
 
 }  // namespace weft
