@@ -10,6 +10,18 @@ void RegisterArrayKernels(KernelRegistry& registry) {
   RegisterArrayConcatKernels(registry);
   RegisterArraySplitKernels(registry);
   RegisterArrayTileKernels(registry);
+  RegisterArraySliceKernels(registry);
+  RegisterArrayGatherKernels(registry);
+  RegisterArrayScatterKernels(registry);
+  RegisterArrayTransposeKernels(registry);
+  RegisterArrayReverseKernels(registry);
+  RegisterArrayPadKernels(registry);
+  RegisterArrayPartitionKernels(registry);
+  RegisterArrayOneHotKernels(registry);
+  RegisterArrayUniqueKernels(registry);
+  RegisterArrayWhereKernels(registry);
+  RegisterArrayDiagonalKernels(registry);
+  RegisterArraySegmentKernels(registry);
 }
 
 }  // namespace weft
