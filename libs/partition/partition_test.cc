@@ -27,13 +27,14 @@ class PartitionTest : public ::testing::Test {
   }
   const Node* Identity(const std::string& device, const std::string& name,
                        const Node* input) {
-    return Add(device, {.name = name, .op = "Identity", .inputs = {{input, 0}}});
+    return Add(device,
+               {.name = name, .op = "Identity", .inputs = {{input, 0}}});
   }
   const Node* NoOp(const std::string& device, const std::string& name,
                    std::vector<const Node*> controls) {
-    return Add(device, {.name = name,
-                        .op = "NoOp",
-                        .control_inputs = std::move(controls)});
+    return Add(
+        device,
+        {.name = name, .op = "NoOp", .control_inputs = std::move(controls)});
   }
   static int Count(const Graph& graph, const std::string& op) {
     int count = 0;

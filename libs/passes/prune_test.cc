@@ -17,7 +17,8 @@ class PruneTest : public ::testing::Test {
     return *node;
   }
   const Node* Placeholder(const std::string& name) {
-    return Add({.name = name, .op = "Placeholder", .attrs = {{"dtype", DT_FLOAT}}});
+    return Add(
+        {.name = name, .op = "Placeholder", .attrs = {{"dtype", DT_FLOAT}}});
   }
   const Node* Identity(const std::string& name, const Node* input,
                        std::vector<const Node*> controls = {}) {
@@ -27,7 +28,8 @@ class PruneTest : public ::testing::Test {
                 .control_inputs = std::move(controls)});
   }
   const Node* NoOp(const std::string& name, std::vector<const Node*> controls) {
-    return Add({.name = name, .op = "NoOp", .control_inputs = std::move(controls)});
+    return Add(
+        {.name = name, .op = "NoOp", .control_inputs = std::move(controls)});
   }
 
   Graph graph_{StandardOps()};
@@ -79,8 +81,7 @@ TEST_F(PruneTest, WhatRunsAfterAFedPlaceholderRunsAfterItsFeed) {
 TEST_F(PruneTest, AFetchMayRepeat) {
   const Node* x = Placeholder("x");
   const Node* y = Identity("y", x);
-  auto pruned =
-      Prune(graph_, {.feeds = {{x, 0}}, .fetches = {{y, 0}, {y, 0}}});
+  auto pruned = Prune(graph_, {.feeds = {{x, 0}}, .fetches = {{y, 0}, {y, 0}}});
   ASSERT_OK(pruned);
   EXPECT_EQ((*pruned)->num_nodes(), 4);
 }

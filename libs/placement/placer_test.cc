@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "libs/base/test_matchers.h"
-#include "libs/ops/standard_ops.h"
+#include "libs/graph/inference_context.h"
 
 namespace weft {
 namespace {
@@ -30,6 +30,34 @@ std::vector<DeviceAttributes> Cluster() {
                   "/job:worker/replica:0/task:1/device:GPU:0"});
 }
 
+// The few ops these tests need: placement sees their signatures only.
+std::shared_ptr<const OpRegistry> Ops() {
+  auto ops = std::make_shared<OpRegistry>();
+  ops->Add(OpDefBuilder("Const")
+               .Output("output: dtype")
+               .Attr("value: tensor")
+               .Attr("dtype: type")
+               .Shape(shapes::Unknown));
+  ops->Add(OpDefBuilder("VariableV2")
+               .Output("ref: Ref(dtype)")
+               .Attr("shape: shape")
+               .Attr("dtype: type")
+               .Stateful()
+               .Shape(shapes::Unknown));
+  ops->Add(OpDefBuilder("Identity")
+               .Input("input: T")
+               .Output("output: T")
+               .Attr("T: type")
+               .Shape(shapes::Unknown));
+  ops->Add(OpDefBuilder("Assign")
+               .Input("ref: Ref(T)")
+               .Input("value: T")
+               .Output("output_ref: Ref(T)")
+               .Attr("T: type")
+               .Shape(shapes::Unknown));
+  return ops;
+}
+
 class PlacerTest : public ::testing::Test {
  protected:
   const Node* Const(const std::string& name, const std::string& device = "",
@@ -46,8 +74,10 @@ class PlacerTest : public ::testing::Test {
   }
   const Node* Identity(const std::string& name, const Node* input,
                        const std::string& device = "") {
-    return Add(
-        {.name = name, .op = "Identity", .inputs = {{input, 0}}, .device = device});
+    return Add({.name = name,
+                .op = "Identity",
+                .inputs = {{input, 0}},
+                .device = device});
   }
   const Node* Assign(const std::string& name, const Node* variable,
                      const Node* value, const std::string& device = "") {
@@ -74,7 +104,7 @@ class PlacerTest : public ::testing::Test {
         options);
   }
 
-  Graph graph_{StandardOps()};
+  Graph graph_{Ops()};
   std::vector<DeviceAttributes> devices_ = Cluster();
   std::set<std::string> gpu_ops_;
 };
@@ -152,9 +182,8 @@ TEST_F(PlacerTest, SoftPlacementForgetsTypeAndIndexButNotTheTask) {
   EXPECT_EQ(no_type->assigned_device(),
             "/job:ps/replica:0/task:1/device:CPU:0");
   Const("no_job", "/job:nowhere");
-  EXPECT_THAT(
-      Place({.allow_soft_placement = true, .default_task = kLocal}, 2),
-      StatusIs(absl::StatusCode::kInvalidArgument, "no_job"));
+  EXPECT_THAT(Place({.allow_soft_placement = true, .default_task = kLocal}, 2),
+              StatusIs(absl::StatusCode::kInvalidArgument, "no_job"));
 }
 
 TEST_F(PlacerTest, AnOpWithoutAKernelOnTheRequestedTypeSaysSo) {
