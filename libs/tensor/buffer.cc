@@ -10,23 +10,30 @@ namespace {
 
 constexpr size_t kHeader = Buffer::kAlignment;  // before the data, in one block
 
+// Aligned by hand: aligned_alloc passes by glibc's caches of small blocks.
 class HeapBuffer final : public Buffer {
  public:
   static BufferPtr New(size_t bytes) {
     if (bytes > internal::kMaxBufferBytes) return {};
-    const size_t rounded = (bytes + kHeader - 1) & ~(kHeader - 1);
-    void* block = std::aligned_alloc(kAlignment, kHeader + rounded);
+    void* block = std::malloc(kHeader + kAlignment + bytes);
     if (block == nullptr) return {};
-    void* data = static_cast<char*>(block) + kHeader;
-    return BufferPtr::Adopt(new (block) HeapBuffer(data, bytes));
+    const auto address = reinterpret_cast<uintptr_t>(block);
+    auto* header =
+        reinterpret_cast<char*>((address + kAlignment - 1) & ~(kAlignment - 1));
+    return BufferPtr::Adopt(new (static_cast<void*>(header))
+                                HeapBuffer(block, header + kHeader, bytes));
   }
 
  private:
-  using Buffer::Buffer;
+  HeapBuffer(void* block, void* data, size_t bytes)
+      : Buffer(data, bytes), block_(block) {}
   void Destroy() override {
+    void* block = block_;
     this->~HeapBuffer();
-    std::free(this);
+    std::free(block);
   }
+
+  void* const block_;  // as malloc gave it; this lies a little further
 };
 static_assert(sizeof(HeapBuffer) <= kHeader);
 
