@@ -1,0 +1,257 @@
+// Optimizers: they add the ops that change variables so that a loss falls.
+// Classes and node names are those of tf.train.
+//
+//   Operation train = train::GradientDescent(0.05f).Minimize(scope, loss);
+//   auto step = train::GetOrCreateGlobalStep(scope);
+//   Operation train = train::Adam(1e-3f).Minimize(scope, loss,
+//                                                 {.global_step = step});
+//
+// An update runs beside its variable, and so do its slots ("w/Momentum"), which
+// are variables of the same family. Rows of a sparse gradient that name the
+// same row of the variable are summed first.
+//
+// Errors stick to the scope; operations are null then. An Optimizer may be used
+// for several losses of one graph, and must not outlive it. Threads: as the
+// scope's.
+#ifndef WEFT_LIBS_TRAIN_OPTIMIZER_H_
+#define WEFT_LIBS_TRAIN_OPTIMIZER_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libs/gradients/gradients.h"
+#include "libs/ops/initializers.h"
+#include "libs/ops/scope.h"
+#include "libs/ops/variable.h"
+#include "libs/train/global_step.h"
+
+namespace weft::train {
+
+struct GradientAndVariable {
+  Gradient gradient;  // None where the loss does not depend on the variable
+  ops::Variable variable;
+};
+
+struct ComputeGradientsOptions {
+  // Empty: all trainable variables of the graph.
+  std::vector<ops::Variable> var_list;
+  bool colocate_gradients_with_ops = false;
+  Output grad_loss;  // weight of the loss; null: 1
+};
+
+struct ApplyGradientsOptions {
+  ops::Variable global_step;  // counted up after the updates; null: none
+  std::string name;           // empty: the optimizer's
+};
+
+struct MinimizeOptions {
+  ops::Variable global_step;
+  std::vector<ops::Variable> var_list;
+  std::string name;
+  bool colocate_gradients_with_ops = false;
+  Output grad_loss;
+};
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  // One entry for each variable. Empty after an error.
+  std::vector<GradientAndVariable> ComputeGradients(
+      const Scope& scope, const Output& loss,
+      const ComputeGradientsOptions& options = {});
+  // The operation that applies them all. INVALID_ARGUMENT when every gradient
+  // is None, or a variable occurs twice.
+  Operation ApplyGradients(const Scope& scope,
+                           const std::vector<GradientAndVariable>& gradients,
+                           const ApplyGradientsOptions& options = {});
+  // Both. INVALID_ARGUMENT when the loss depends on no variable.
+  Operation Minimize(const Scope& scope, const Output& loss,
+                     const MinimizeOptions& options = {});
+
+  const std::string& name() const { return name_; }
+  // The variable kept beside `variable` under a name such as "momentum"; null
+  // when there is none. Names are tf.train's.
+  ops::Variable GetSlot(const ops::Variable& variable,
+                        const std::string& slot) const;
+
+ protected:
+  explicit Optimizer(std::string name) : name_(std::move(name)) {}
+  Optimizer(Optimizer&&) = default;
+  Optimizer& operator=(Optimizer&&) = default;
+
+  // What follows is called by ApplyGradients, in this order.
+
+  // Makes the slots of these variables. `scope` is where ApplyGradients is.
+  virtual void CreateSlots(const Scope& scope,
+                           const std::vector<ops::Variable>& variables);
+  // Makes the tensors of learning rate and the like, under `scope`.
+  virtual void Prepare(const Scope& scope) = 0;
+  // Adds the update of one variable, which need not be null-checked.
+  virtual Operation ApplyDense(const Scope& scope,
+                               const ops::Variable& variable,
+                               const Output& gradient) = 0;
+  // `gradient` is sparse. Sums rows with one index and calls
+  // ApplySparseUnique, unless overridden where the order does not matter.
+  virtual Operation ApplySparse(const Scope& scope,
+                                const ops::Variable& variable,
+                                const Gradient& gradient);
+  virtual Operation ApplySparseUnique(const Scope& scope,
+                                      const ops::Variable& variable,
+                                      const Gradient& gradient) = 0;
+  // What is to be done after all updates, besides them.
+  virtual std::vector<Operation> Finish(const Scope& scope,
+                                        const std::vector<Operation>& updates);
+
+  // ---- for the methods above ----
+
+  // A hyperparameter, given as a number or as an output.
+  struct Hyper {
+    Hyper(Input given, const char* node)
+        : value(std::move(given)), name(node) {}
+    Input value;
+    const char* name;
+    Output tensor;  // set by PrepareHyper
+  };
+  static void PrepareHyper(const Scope& scope, Hyper& hyper);
+  // The tensor, in the type of `variable`.
+  static Output HyperFor(const Scope& scope, const Hyper& hyper,
+                         const ops::Variable& variable);
+
+  // Makes a slot unless it is there; its node is VARIABLE/`node_name`.
+  void MakeSlot(const Scope& scope, const ops::Variable& variable,
+                const std::string& slot, const std::string& node_name,
+                const ops::Initializer& initializer);
+  // The slot's handle; null after an error.
+  Output Slot(const ops::Variable& variable, const std::string& slot) const;
+
+  // Adds [Resource][Sparse]Apply`rule` with inputs: variable, `slots`,
+  // `before`, the gradient (and indices), `after`.
+  Operation AddApply(const Scope& scope, const ops::Variable& variable,
+                     const Gradient& gradient, const char* rule,
+                     const std::vector<std::string>& slots,
+                     const InputList& before, const InputList& after,
+                     AttrMap attrs = {}) const;
+
+ private:
+  Operation AddUpdate(const Scope& scope, const GradientAndVariable& item);
+  Operation AddFinish(const Scope& named, const std::vector<Operation>& updates,
+                      const ops::Variable& global_step);
+
+  std::string name_;
+  std::map<std::pair<const Node*, std::string>, ops::Variable> slots_;
+};
+
+// var -= learning_rate * gradient
+class GradientDescent : public Optimizer {
+ public:
+  explicit GradientDescent(Input learning_rate);
+
+ protected:
+  void Prepare(const Scope& scope) override;
+  Operation ApplyDense(const Scope& scope, const ops::Variable& variable,
+                       const Output& gradient) override;
+  Operation ApplySparse(const Scope& scope, const ops::Variable& variable,
+                        const Gradient& gradient) override;
+  Operation ApplySparseUnique(const Scope& scope, const ops::Variable& variable,
+                              const Gradient& gradient) override;
+
+ private:
+  Hyper learning_rate_;
+};
+
+struct MomentumOptions {
+  bool use_nesterov = false;
+};
+
+// Slot "momentum".
+class Momentum : public Optimizer {
+ public:
+  Momentum(Input learning_rate, Input momentum,
+           const MomentumOptions& options = {});
+
+ protected:
+  void CreateSlots(const Scope& scope,
+                   const std::vector<ops::Variable>& variables) override;
+  void Prepare(const Scope& scope) override;
+  Operation ApplyDense(const Scope& scope, const ops::Variable& variable,
+                       const Output& gradient) override;
+  Operation ApplySparseUnique(const Scope& scope, const ops::Variable& variable,
+                              const Gradient& gradient) override;
+
+ private:
+  Operation Apply(const Scope& scope, const ops::Variable& variable,
+                  const Gradient& gradient) const;
+
+  const MomentumOptions options_;
+  Hyper learning_rate_;
+  Hyper momentum_;
+};
+
+struct AdagradOptions {
+  double initial_accumulator_value = 0.1;  // > 0
+};
+
+// Slot "accumulator".
+class Adagrad : public Optimizer {
+ public:
+  explicit Adagrad(Input learning_rate, const AdagradOptions& options = {});
+
+ protected:
+  void CreateSlots(const Scope& scope,
+                   const std::vector<ops::Variable>& variables) override;
+  void Prepare(const Scope& scope) override;
+  Operation ApplyDense(const Scope& scope, const ops::Variable& variable,
+                       const Output& gradient) override;
+  Operation ApplySparseUnique(const Scope& scope, const ops::Variable& variable,
+                              const Gradient& gradient) override;
+
+ private:
+  Operation Apply(const Scope& scope, const ops::Variable& variable,
+                  const Gradient& gradient) const;
+
+  const AdagradOptions options_;
+  Hyper learning_rate_;
+};
+
+struct AdamOptions {
+  float beta1 = 0.9f;
+  float beta2 = 0.999f;
+  float epsilon = 1e-8f;
+};
+
+// Slots "m" and "v", and the variables beta1_power and beta2_power.
+class Adam : public Optimizer {
+ public:
+  explicit Adam(Input learning_rate = 0.001f, const AdamOptions& options = {});
+
+ protected:
+  void CreateSlots(const Scope& scope,
+                   const std::vector<ops::Variable>& variables) override;
+  void Prepare(const Scope& scope) override;
+  Operation ApplyDense(const Scope& scope, const ops::Variable& variable,
+                       const Output& gradient) override;
+  Operation ApplySparseUnique(const Scope& scope, const ops::Variable& variable,
+                              const Gradient& gradient) override;
+  std::vector<Operation> Finish(const Scope& scope,
+                                const std::vector<Operation>& updates) override;
+
+ private:
+  // A power, in the type of `variable`.
+  static Output PowerFor(const Scope& scope, const ops::Variable& power,
+                         const ops::Variable& variable);
+
+  const AdamOptions options_;
+  Hyper learning_rate_;
+  Hyper beta1_;
+  Hyper beta2_;
+  Hyper epsilon_;
+  ops::Variable beta1_power_;
+  ops::Variable beta2_power_;
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_OPTIMIZER_H_
