@@ -139,19 +139,25 @@ std::vector<std::string> KernelRegistry::DeviceTypesFor(
   return types;
 }
 
-std::vector<const KernelDef*> KernelRegistry::List() const {
-  std::vector<
-      std::pair<std::string, const std::vector<std::unique_ptr<Registration>>*>>
-      ops;
-  for (const auto& [op, registrations] : by_op_) {
-    ops.emplace_back(op, &registrations);
-  }
-  std::sort(ops.begin(), ops.end());
-  std::vector<const KernelDef*> defs;
-  for (const auto& [op, registrations] : ops) {
-    for (const auto& registration : *registrations) {
-      defs.push_back(&registration->def);
+std::vector<const KernelRegistry::Registration*> KernelRegistry::Registrations()
+    const {
+  std::vector<const Registration*> registrations;
+  for (const auto& [op, of_op] : by_op_) {
+    for (const auto& registration : of_op) {
+      registrations.push_back(registration.get());
     }
+  }
+  std::stable_sort(registrations.begin(), registrations.end(),
+                   [](const Registration* a, const Registration* b) {
+                     return a->def.op < b->def.op;
+                   });
+  return registrations;
+}
+
+std::vector<const KernelDef*> KernelRegistry::List() const {
+  std::vector<const KernelDef*> defs;
+  for (const Registration* registration : Registrations()) {
+    defs.push_back(&registration->def);
   }
   return defs;
 }

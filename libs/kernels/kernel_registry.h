@@ -64,6 +64,8 @@ class KernelRegistry {
   std::vector<std::string> DeviceTypesFor(const Node& node) const;
   // Sorted by op; for tests that loop over the registry.
   std::vector<const KernelDef*> List() const;
+  // The same, with what makes the kernels.
+  std::vector<const Registration*> Registrations() const;
 
  private:
   absl::Status NoKernel(const Node& node, absl::string_view device_type) const;

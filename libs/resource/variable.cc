@@ -7,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/resource/chunk_snapshot.h"
 
 namespace weft {
 
@@ -77,6 +78,7 @@ absl::Status Variable::Assign(const Cancellation& step, Tensor value) {
   // `value` ends up holding the old value, which is freed without the lock.
   absl::MutexLock lock(&mutex_);
   if (step.IsCancelled()) return step.status();
+  GiveToSnapshots();
   std::swap(value_, value);
   ++version_;
   return absl::OkStatus();
@@ -87,8 +89,39 @@ absl::Status Variable::MakeWritable(Allocator& allocator) {
   if (value_.RefCountIsOne()) return absl::OkStatus();
   ASSIGN_OR_RETURN(Tensor copy, value_.DeepCopy(allocator));
   bytes_copied_ += copy.num_bytes();
+  GiveToSnapshots();
   value_ = std::move(copy);
   return absl::OkStatus();
+}
+
+void Variable::GiveToSnapshots() {
+  for (ChunkSnapshot* snapshot : snapshots_) snapshot->TakeOver(value_);
+  snapshots_.clear();
+}
+
+absl::Status Variable::PreserveAll() {
+  const int64_t end = static_cast<int64_t>(value_.num_bytes());
+  for (ChunkSnapshot* snapshot : snapshots_) {
+    RETURN_IF_ERROR(snapshot->Preserve(value_, 0, end));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Variable::PreserveRows(
+    absl::FunctionRef<void(RowVisitor)> for_each_row) {
+  if (snapshots_.empty()) return absl::OkStatus();
+  const int64_t rows = value_.rank() > 0 ? value_.dim(0) : 1;
+  const int64_t row_bytes =
+      static_cast<int64_t>(value_.num_bytes()) / std::max<int64_t>(rows, 1);
+  absl::Status status;
+  for_each_row([&](int64_t row) {
+    if (row < 0 || row >= rows) return;
+    for (ChunkSnapshot* snapshot : snapshots_) {
+      status.Update(
+          snapshot->Preserve(value_, row * row_bytes, (row + 1) * row_bytes));
+    }
+  });
+  return status;
 }
 
 absl::Status Variable::Update(
@@ -97,6 +130,19 @@ absl::Status Variable::Update(
   absl::MutexLock lock(&mutex_);
   if (step.IsCancelled()) return step.status();
   RETURN_IF_ERROR(MakeWritable(allocator));
+  RETURN_IF_ERROR(PreserveAll());
+  ++version_;
+  return update(value_);
+}
+
+absl::Status Variable::UpdateRows(
+    const Cancellation& step, Allocator& allocator,
+    absl::FunctionRef<void(RowVisitor)> for_each_row,
+    absl::FunctionRef<absl::Status(Tensor& value)> update) {
+  absl::MutexLock lock(&mutex_);
+  if (step.IsCancelled()) return step.status();
+  RETURN_IF_ERROR(MakeWritable(allocator));
+  RETURN_IF_ERROR(PreserveRows(for_each_row));
   ++version_;
   return update(value_);
 }
@@ -118,6 +164,7 @@ absl::Status Variable::UpdateAll(
   absl::InlinedVector<Tensor*, 4> values;
   for (Variable* variable : variables) {
     if (status.ok()) status = variable->MakeWritable(allocator);
+    if (status.ok()) status = variable->PreserveAll();
     values.push_back(&variable->value_);
   }
   if (status.ok()) {

@@ -6,7 +6,8 @@
 // nobody else holds it, and a private copy otherwise. A reader of a part reads
 // under the shared lock and takes no reference, so that it forces no copy.
 // Every writer asks, under the lock, whether its step has been aborted:
-// nothing of an aborted step lands later.
+// nothing of an aborted step lands later. A reader that takes long takes a
+// ChunkSnapshot (chunk_snapshot.h) instead, which forces no copy of the whole.
 //
 // Threads: all methods may be called from any thread. Locks of several
 // variables are taken in order of address (UpdateAll).
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
@@ -27,6 +29,8 @@
 #include "libs/tensor/tensor.h"
 
 namespace weft {
+
+class ChunkSnapshot;
 
 class Variable : public Resource {
  public:
@@ -67,17 +71,35 @@ class Variable : public Resource {
   absl::Status Update(const Cancellation& step, Allocator& allocator,
                       absl::FunctionRef<absl::Status(Tensor& value)> update);
 
-  // The same for several variables at once, values in the order given. One
-  // variable must not appear twice.
+  // The same for an update that changes only some rows (of the first
+  // dimension): `for_each_row` calls what it is given for each of them, valid
+  // or not. It is asked only while somebody reads a snapshot, who then loses
+  // those rows' chunks alone.
+  using RowVisitor = absl::FunctionRef<void(int64_t row)>;
+  absl::Status UpdateRows(
+      const Cancellation& step, Allocator& allocator,
+      absl::FunctionRef<void(RowVisitor)> for_each_row,
+      absl::FunctionRef<absl::Status(Tensor& value)> update);
+
+  // The same as Update for several variables at once, values in the order
+  // given. One variable must not appear twice.
   static absl::Status UpdateAll(
       const Cancellation& step, Allocator& allocator,
       absl::Span<Variable* const> variables,
       absl::FunctionRef<absl::Status(absl::Span<Tensor* const> values)> update);
 
  private:
+  friend class ChunkSnapshot;
+
   absl::Status Uninitialized() const;
   // Makes `value_` the only reference to its memory.
   absl::Status MakeWritable(Allocator& allocator)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Nobody will write `value_` any more.
+  void GiveToSnapshots() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Before all, or the rows, of `value_` change.
+  absl::Status PreserveAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status PreserveRows(absl::FunctionRef<void(RowVisitor)> for_each_row)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string name_;
@@ -87,6 +109,8 @@ class Variable : public Resource {
   Tensor value_ ABSL_GUARDED_BY(mutex_);
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t bytes_copied_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Those that still read chunks from `value_`. They keep the variable alive.
+  std::vector<ChunkSnapshot*> snapshots_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

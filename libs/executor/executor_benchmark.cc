@@ -1,0 +1,103 @@
+// What a node and a step cost when the kernel does next to nothing. Run with
+// --config=opt.
+#include <benchmark/benchmark.h>
+
+#include "libs/executor/testing/plan_harness.h"
+
+namespace weft {
+namespace {
+
+// One step after another on this thread.
+class Steps {
+ public:
+  explicit Steps(PlanHarness& harness) : harness_(harness) {
+    if (!harness.Compile().ok()) std::abort();
+    args_.assign(harness.plan->num_args(), Tensor::Scalar(1.0f));
+    retvals_.resize(harness.plan->num_retvals());
+  }
+
+  void Run() {
+    absl::Status result = absl::UnknownError("not over");
+    Start(harness_.plan,
+          {harness_.MakeContext(cancellation_, rendezvous_), args_,
+           absl::MakeSpan(retvals_)},
+          RunWhere::kCaller,
+          [&result](absl::Status status) { result = std::move(status); });
+    if (!result.ok()) std::abort();
+  }
+
+ private:
+  PlanHarness& harness_;
+  Cancellation cancellation_;
+  LocalRendezvous rendezvous_;
+  std::vector<Tensor> args_;
+  std::vector<Tensor> retvals_;
+};
+
+void Report(benchmark::State& state, const char* goal, int64_t items) {
+  state.SetLabel(goal);
+  state.counters["ns"] =
+      benchmark::Counter(static_cast<double>(items) * 1e-9,
+                         benchmark::Counter::kIsIterationInvariantRate |
+                             benchmark::Counter::kInvert);
+}
+
+// x + 1 + 1 + ...: the kernel adds two scalars in place.
+void BM_AddChain(benchmark::State& state) {
+  PlanHarness h;
+  Endpoint x = h.Arg(0);
+  Endpoint one = h.Const("one", Tensor::Scalar(1.0f));
+  for (int i = 0; i < state.range(0); ++i) {
+    x = {h.Add(absl::StrCat("add", i), "TestAdd", {x, one}), 0};
+  }
+  h.Retval(0, x);
+  Steps steps(h);
+  for (auto _ : state) steps.Run();
+  Report(state, "goal: at most 100 ns a node", state.range(0));
+}
+BENCHMARK(BM_AddChain)->Arg(1000);
+
+// Each node has two inputs from others, so it counts edges.
+void BM_AddPairs(benchmark::State& state) {
+  PlanHarness h;
+  Endpoint x = h.Arg(0);
+  for (int i = 0; i < state.range(0); ++i) {
+    x = {h.Add(absl::StrCat("add", i), "TestAdd", {x, x}), 0};
+  }
+  h.Retval(0, x);
+  Steps steps(h);
+  for (auto _ : state) steps.Run();
+  Report(state, "goal: at most 100 ns a node", state.range(0));
+}
+BENCHMARK(BM_AddPairs)->Arg(1000);
+
+void BM_TinyStep(benchmark::State& state) {
+  PlanHarness h;
+  h.Retval(0, {h.Add("add", "TestAdd",
+                     {h.Arg(0), h.Const("one", Tensor::Scalar(1.0f))}),
+               0});
+  Steps steps(h);
+  for (auto _ : state) steps.Run();
+  Report(state, "goal: at most 1000 ns a step", 1);
+}
+BENCHMARK(BM_TinyStep);
+
+// A chain in a plan where a value may be dead.
+void BM_AddChainBehindSwitch(benchmark::State& state) {
+  PlanHarness h;
+  const Node* choose = h.Add("choose", "Switch",
+                             {h.Arg(0), h.Const("yes", Tensor::Scalar(true))});
+  Endpoint x = {choose, 1};
+  Endpoint one = h.Const("one", Tensor::Scalar(1.0f));
+  for (int i = 0; i < state.range(0); ++i) {
+    x = {h.Add(absl::StrCat("add", i), "TestAdd", {x, one}), 0};
+  }
+  h.Retval(0, x);
+  Steps steps(h);
+  for (auto _ : state) steps.Run();
+  Report(state, "goal: at most 100 ns a node", state.range(0));
+}
+BENCHMARK(BM_AddChainBehindSwitch)->Arg(1000);
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,266 @@
+// Loops, seen from outside: what a plan with them computes.
+#include <set>
+#include <thread>
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/executor/testing/plan_harness.h"
+
+namespace weft {
+namespace {
+
+constexpr RunWhere kEverywhere[] = {RunWhere::kCaller, RunWhere::kReactor,
+                                    RunWhere::kPool};
+
+Tensor Float(float value) { return Tensor::Scalar(value); }
+
+struct Loop {
+  Endpoint in;    // of the body, live while the loop goes on
+  Endpoint exit;  // the value at the end
+};
+
+// for (v = begin; v < limit; v = body(v)); `body` gets v and a limit again.
+template <typename Body>
+Loop While(PlanHarness& h, const std::string& name, Endpoint begin,
+           Endpoint limit, int parallel_iterations, Body body) {
+  AttrMap attrs = {{"frame_name", name},
+                   {"parallel_iterations", parallel_iterations}};
+  AttrMap constant_attrs = attrs;
+  constant_attrs["is_constant"] = true;
+  const Node* enter = h.Add(name + "/enter", "Enter", {begin}, attrs);
+  Endpoint bound = {h.Add(name + "/limit", "Enter", {limit}, constant_attrs),
+                    0};
+  const Node* merge = h.Add(name + "/merge", "Merge", {{enter, 0}, {}},
+                            {{"T", DT_FLOAT}, {"N", 2}});
+  const Node* less = h.Add(name + "/less", "TestLess", {{merge, 0}, bound});
+  const Node* cond = h.Add(name + "/cond", "LoopCond", {{less, 0}});
+  const Node* choose =
+      h.Add(name + "/switch", "Switch", {{merge, 0}, {cond, 0}});
+  const Node* exit = h.Add(name + "/exit", "Exit", {{choose, 0}});
+  Endpoint next_value = body(Endpoint{choose, 1}, bound);
+  const Node* next = h.Add(name + "/next", "NextIteration", {next_value});
+  EXPECT_OK(h.graph.SetBackEdge(merge, 1, {next, 0}));
+  return {{choose, 1}, {exit, 0}};
+}
+
+TEST(LoopFramesTest, CountsInALoop) {
+  for (int parallel : {1, 2, 10}) {
+    PlanHarness h;
+    Loop loop = While(
+        h, "w", h.Const("zero", Float(0)), h.Arg(0), parallel,
+        [&](Endpoint v, Endpoint) -> Endpoint {
+          return {h.Add("inc", "TestAdd", {v, h.Const("one", Float(1))}), 0};
+        });
+    h.Retval(0, loop.exit);
+    for (RunWhere where : kEverywhere) {
+      for (int limit : {0, 1, 2, 57}) {
+        ASSERT_OK_AND_ASSIGN(
+            float result,
+            h.RunFloat({Float(static_cast<float>(limit))}, where));
+        EXPECT_EQ(result, limit);
+      }
+    }
+  }
+}
+
+// The body runs work on the pool while later iterations start.
+TEST(LoopFramesTest, IterationsRunSideBySide) {
+  PlanHarness h;
+  Loop loop = While(
+      h, "w", h.Const("zero", Float(0)), h.Arg(0), 4,
+      [&](Endpoint v, Endpoint) -> Endpoint {
+        h.Add("side1", "TestWork", {v});
+        h.Add("side2", "TestWork", {v});
+        return {h.Add("inc", "TestAdd", {v, h.Const("one", Float(1))}), 0};
+      });
+  h.Retval(0, loop.exit);
+  for (RunWhere where : kEverywhere) {
+    h.work_runs = 0;
+    ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(100)}, where));
+    EXPECT_EQ(result, 100);
+    EXPECT_EQ(h.work_runs, 200);
+  }
+}
+
+// for (v = 0; v < n; v = inner(v) ) where inner counts v up to v + 3.
+PlanHarness& NestedLoops(PlanHarness& h) {
+  Loop loop = While(
+      h, "outer", h.Const("zero", Float(0)), h.Arg(0), 3,
+      [&](Endpoint v, Endpoint) -> Endpoint {
+        Endpoint three = {
+            h.Add("three", "TestAdd", {v, h.Const("c3", Float(3))}), 0};
+        Loop inner = While(
+            h, "inner", v, three, 2, [&](Endpoint w, Endpoint) -> Endpoint {
+              h.Add("work", "TestWork", {w});
+              return {h.Add("inc", "TestAdd", {w, h.Const("one", Float(1))}),
+                      0};
+            });
+        return inner.exit;
+      });
+  h.Retval(0, loop.exit);
+  return h;
+}
+
+TEST(LoopFramesTest, LoopsNest) {
+  PlanHarness h;
+  NestedLoops(h);
+  for (RunWhere where : kEverywhere) {
+    h.work_runs = 0;
+    ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(28)}, where));
+    EXPECT_EQ(result, 30);
+    EXPECT_EQ(h.work_runs, 30);
+  }
+}
+
+TEST(LoopFramesTest, ManyThreadsRunNestedLoops) {
+  PlanHarness h;
+  NestedLoops(h);
+  ASSERT_OK(h.Compile());
+  std::vector<std::thread> clients;
+  for (int client = 0; client < 4; ++client) {
+    clients.emplace_back([&h] {
+      for (int step = 0; step < 30; ++step) {
+        auto result = h.RunFloat({Float(28)}, kEverywhere[step % 3]);
+        ASSERT_OK(result);
+        EXPECT_EQ(*result, 30);
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+}
+
+// A loop in the branch that is not taken gives a dead exit, not none.
+TEST(LoopFramesTest, ALoopOnADeadBranchIsDead) {
+  PlanHarness h;
+  const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
+  Loop loop = While(h, "w", {choose, 1}, {choose, 1}, 2,
+                    [&](Endpoint v, Endpoint) -> Endpoint {
+                      return {h.Add("work", "TestWork", {v}), 0};
+                    });
+  const Node* merge = h.Add("merge", "Merge", {{choose, 0}, loop.exit});
+  h.Retval(0, {merge, 0});
+  h.Retval(1, {merge, 1});
+  for (RunWhere where : kEverywhere) {
+    for (bool taken : {false, true}) {
+      ASSERT_OK_AND_ASSIGN(auto results,
+                           h.Run({Float(5), Tensor::Scalar(taken)}, where));
+      EXPECT_EQ(results[0].scalar<float>(), 5);
+      EXPECT_EQ(results[1].scalar<int32_t>(), taken ? 1 : 0);
+    }
+  }
+  EXPECT_EQ(h.work_runs, 0);
+}
+
+TEST(LoopFramesTest, AsynchronousKernelsInLoops) {
+  PlanHarness h;
+  h.gate.Open();
+  Loop loop = While(
+      h, "w", h.Const("zero", Float(0)), h.Arg(0), 3,
+      [&](Endpoint v, Endpoint) -> Endpoint {
+        Endpoint waited = {h.Add("async", "TestAsync", {v}), 0};
+        return {h.Add("inc", "TestAdd", {waited, h.Const("one", Float(1))}), 0};
+      });
+  h.Retval(0, loop.exit);
+  for (RunWhere where : kEverywhere) {
+    ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(20)}, where));
+    EXPECT_EQ(result, 20);
+  }
+}
+
+TEST(LoopFramesTest, AnErrorInALoopEndsTheStepAndTheNextIsWell) {
+  PlanHarness h;
+  Loop loop = While(
+      h, "w", h.Const("zero", Float(0)), h.Arg(0), 3,
+      [&](Endpoint v, Endpoint) -> Endpoint {
+        // Fails once v is no longer below 5.
+        Endpoint five = h.Const("five", Float(5));
+        const Node* below = h.Add("below", "TestLess", {v, five});
+        const Node* choose = h.Add("choose", "Switch", {v, {below, 0}});
+        const Node* bad = h.Add("bad", "Identity", {{choose, 0}});
+        const Node* fail = h.Add("fail", "TestFail", {}, {}, {bad});
+        const Node* merge = h.Add("both", "Merge", {{fail, 0}, {choose, 1}});
+        return {h.Add("inc", "TestAdd", {{merge, 0}, h.Const("one", Float(1))}),
+                0};
+      });
+  h.Retval(0, loop.exit);
+  for (RunWhere where : kEverywhere) {
+    EXPECT_THAT(h.RunFloat({Float(9)}, where),
+                StatusIs(absl::StatusCode::kInvalidArgument, "fail"));
+    ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(5)}, where));
+    EXPECT_EQ(result, 5);
+  }
+}
+
+// Keeps the keys of what is sent.
+class KeyRecorder : public LocalRendezvous {
+ public:
+  absl::Status Send(const RendezvousKey& key, Tensor, bool is_dead) override {
+    absl::MutexLock lock(&mutex_);
+    if (is_dead) {
+      ++num_dead_;
+    } else {
+      keys_.insert({key.edge, key.frame, key.iteration});
+    }
+    return absl::OkStatus();
+  }
+  std::set<std::tuple<uint64_t, uint64_t, uint64_t>> keys() const {
+    absl::MutexLock lock(&mutex_);
+    return keys_;
+  }
+  int num_dead() const {
+    absl::MutexLock lock(&mutex_);
+    return num_dead_;
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  std::set<std::tuple<uint64_t, uint64_t, uint64_t>> keys_
+      ABSL_GUARDED_BY(mutex_);
+  int num_dead_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+TEST(LoopFramesTest, SendsInLoopsSayFrameAndIteration) {
+  PlanHarness h;
+  Loop loop = While(
+      h, "w", h.Const("zero", Float(0)), h.Arg(0), 3,
+      [&](Endpoint v, Endpoint) -> Endpoint {
+        h.Add("send", "_Send", {v},
+              {{"edge", 4},
+               {"tensor_name", "v:0"},
+               {"send_device", "a"},
+               {"recv_device", "b"}});
+        return {h.Add("inc", "TestAdd", {v, h.Const("one", Float(1))}), 0};
+      });
+  h.Retval(0, loop.exit);
+  Cancellation cancellation;
+  KeyRecorder recorder;
+  ASSERT_OK(h.Run({Float(3)}, RunWhere::kCaller, cancellation, recorder));
+  const auto keys = recorder.keys();
+  ASSERT_EQ(keys.size(), 3u);
+  const uint64_t frame = std::get<1>(*keys.begin());
+  EXPECT_NE(frame, 0u);
+  for (uint64_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(keys.count({4, frame, i})) << i;
+  }
+  EXPECT_EQ(recorder.num_dead(), 1);
+}
+
+TEST(FrameAnalysisTest, InputsFromDifferentFramesAreRefused) {
+  PlanHarness h;
+  Endpoint x = h.Arg(0);
+  const Node* enter = h.Add("enter", "Enter", {x}, {{"frame_name", "w"}});
+  h.Add("mixed", "TestAdd", {{enter, 0}, x});
+  EXPECT_THAT(h.Compile(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                    "mixed (TestAdd) has inputs from "
+                                    "different frames"));
+}
+
+TEST(FrameAnalysisTest, ExitOutsideALoopIsRefused) {
+  PlanHarness h;
+  h.Add("exit", "Exit", {h.Arg(0)});
+  EXPECT_THAT(h.Compile(),
+              StatusIs(absl::StatusCode::kInvalidArgument, "exit"));
+}
+
+}  // namespace
+}  // namespace weft

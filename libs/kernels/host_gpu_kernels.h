@@ -1,0 +1,17 @@
+// Kernels of GPUs that are backed by host memory: those of the CPU, for the ops
+// and types that TensorFlow runs on a GPU, so that placement comes out as it
+// would with the hardware.
+#ifndef WEFT_LIBS_KERNELS_HOST_GPU_KERNELS_H_
+#define WEFT_LIBS_KERNELS_HOST_GPU_KERNELS_H_
+
+#include "libs/kernels/kernel_registry.h"
+
+namespace weft {
+
+// Registers for "GPU" what `registry` has for "CPU" by now, except strings,
+// files, queues, tables, and variables of int32.
+void RegisterHostGpuKernels(KernelRegistry& registry);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_HOST_GPU_KERNELS_H_

@@ -1,0 +1,144 @@
+#include "libs/rendezvous/rendezvous.h"
+
+#include <atomic>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft {
+namespace {
+
+struct Received {
+  absl::Status status;
+  Tensor tensor;
+  bool is_dead = false;
+};
+
+Rendezvous::Receiver Into(std::optional<Received>& received) {
+  return [&received](absl::Status status, Tensor tensor, bool is_dead) {
+    EXPECT_FALSE(received.has_value()) << "received twice";
+    received = {std::move(status), std::move(tensor), is_dead};
+  };
+}
+
+TEST(LocalRendezvousTest, MeetsInEitherOrder) {
+  for (bool send_first : {true, false}) {
+    LocalRendezvous rendezvous;
+    std::optional<Received> received;
+    if (!send_first) rendezvous.Receive({.edge = 1}, Into(received));
+    EXPECT_FALSE(received.has_value());
+    ASSERT_OK(rendezvous.Send({.edge = 1}, Tensor::Scalar(5.0f), false));
+    if (send_first) rendezvous.Receive({.edge = 1}, Into(received));
+    ASSERT_TRUE(received.has_value());
+    EXPECT_OK(received->status);
+    EXPECT_EQ(received->tensor.scalar<float>(), 5);
+    EXPECT_TRUE(received->tensor.RefCountIsOne());
+    EXPECT_FALSE(received->is_dead);
+  }
+}
+
+TEST(LocalRendezvousTest, DeadValuesTravel) {
+  LocalRendezvous rendezvous;
+  std::optional<Received> received;
+  ASSERT_OK(rendezvous.Send({.edge = 1}, Tensor(), true));
+  rendezvous.Receive({.edge = 1}, Into(received));
+  EXPECT_TRUE(received->is_dead);
+}
+
+TEST(LocalRendezvousTest, KeysAreDistinctInAllParts) {
+  LocalRendezvous rendezvous;
+  const RendezvousKey keys[] = {{1, 0, 0}, {2, 0, 0}, {1, 3, 0}, {1, 3, 1}};
+  for (float i = 0; const RendezvousKey& key : keys) {
+    ASSERT_OK(rendezvous.Send(key, Tensor::Scalar(i++), false));
+  }
+  for (float i = 0; const RendezvousKey& key : keys) {
+    std::optional<Received> received;
+    rendezvous.Receive(key, Into(received));
+    EXPECT_EQ(received->tensor.scalar<float>(), i++);
+  }
+}
+
+TEST(LocalRendezvousTest, ASecondSendOrReceiveIsRefused) {
+  for (bool received_between : {false, true}) {
+    LocalRendezvous rendezvous;
+    std::optional<Received> first, second;
+    ASSERT_OK(rendezvous.Send({.edge = 1}, Tensor::Scalar(1.0f), false));
+    if (received_between) rendezvous.Receive({.edge = 1}, Into(first));
+    EXPECT_THAT(rendezvous.Send({.edge = 1}, Tensor::Scalar(2.0f), false),
+                StatusIs(absl::StatusCode::kInternal, "edge 1"));
+    if (!received_between) rendezvous.Receive({.edge = 1}, Into(first));
+    EXPECT_EQ(first->tensor.scalar<float>(), 1);
+    rendezvous.Receive({.edge = 1}, Into(second));
+    EXPECT_THAT(second->status,
+                StatusIs(absl::StatusCode::kInternal, "received twice"));
+  }
+}
+
+TEST(LocalRendezvousTest, AbortEndsWhatWaitsAndWhatComes) {
+  LocalRendezvous rendezvous;
+  std::optional<Received> waiting, late;
+  rendezvous.Receive({.edge = 1}, Into(waiting));
+  ASSERT_OK(rendezvous.Send({.edge = 2}, Tensor::Scalar(1.0f), false));
+  rendezvous.Abort(absl::AbortedError("first"));
+  rendezvous.Abort(absl::CancelledError("second"));
+  EXPECT_EQ(waiting->status, absl::AbortedError("first"));
+  rendezvous.Receive({.edge = 2}, Into(late));
+  EXPECT_EQ(late->status, absl::AbortedError("first"));
+  EXPECT_EQ(rendezvous.Send({.edge = 3}, Tensor(), false),
+            absl::AbortedError("first"));
+}
+
+TEST(LocalRendezvousTest, DestructionEndsWhatWaits) {
+  std::optional<Received> received;
+  {
+    LocalRendezvous rendezvous;
+    rendezvous.Receive({.edge = 1}, Into(received));
+  }
+  EXPECT_EQ(received->status.code(), absl::StatusCode::kCancelled);
+}
+
+TEST(LocalRendezvousTest, ReceiversMayComeBack) {
+  LocalRendezvous rendezvous;
+  std::optional<Received> received;
+  rendezvous.Receive({.edge = 1}, [&](absl::Status, Tensor tensor, bool) {
+    EXPECT_OK(rendezvous.Send({.edge = 2}, std::move(tensor), false));
+  });
+  rendezvous.Receive({.edge = 2}, Into(received));
+  ASSERT_OK(rendezvous.Send({.edge = 1}, Tensor::Scalar(4.0f), false));
+  EXPECT_EQ(received->tensor.scalar<float>(), 4);
+}
+
+// Senders, receivers and an abort at once: each receiver runs exactly once.
+TEST(LocalRendezvousTest, EachReceiverRunsOnceWhateverComesFirst) {
+  constexpr int kEdges = 200;
+  for (int round = 0; round < 20; ++round) {
+    LocalRendezvous rendezvous;
+    std::vector<std::atomic<int>> runs(kEdges);
+    std::thread sender([&] {
+      for (uint64_t edge = 0; edge < kEdges; ++edge) {
+        rendezvous.Send({.edge = edge}, Tensor::Scalar(1.0f), false)
+            .IgnoreError();
+      }
+    });
+    std::thread receiver([&] {
+      for (uint64_t edge = 0; edge < kEdges; ++edge) {
+        rendezvous.Receive({.edge = edge}, [&runs, edge](absl::Status status,
+                                                         Tensor tensor, bool) {
+          EXPECT_EQ(status.ok(), tensor.IsInitialized());
+          ++runs[edge];
+        });
+      }
+    });
+    std::thread aborter([&] { rendezvous.Abort(absl::AbortedError("now")); });
+    sender.join();
+    receiver.join();
+    aborter.join();
+    for (auto& count : runs) EXPECT_EQ(count, 1);
+  }
+}
+
+}  // namespace
+}  // namespace weft

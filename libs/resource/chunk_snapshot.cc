@@ -1,0 +1,134 @@
+#include "libs/resource/chunk_snapshot.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+
+namespace weft {
+namespace {
+
+const char* BytesOf(const Tensor& tensor) {
+  return static_cast<const char*>(tensor.data());
+}
+
+}  // namespace
+
+ChunkSnapshot::ChunkSnapshot(std::shared_ptr<Variable> variable,
+                             Allocator& allocator, const Tensor& value)
+    : variable_(std::move(variable)),
+      allocator_(allocator),
+      dtype_(value.dtype()),
+      shape_(value.shape()),
+      num_bytes_(static_cast<int64_t>(value.num_bytes())),
+      chunks_((num_bytes_ + kChunkBytes - 1) / kChunkBytes) {}
+
+absl::StatusOr<std::unique_ptr<ChunkSnapshot>> ChunkSnapshot::Take(
+    std::shared_ptr<Variable> variable, Allocator& allocator) {
+  Variable& v = *variable;
+  absl::MutexLock lock(&v.mutex_);
+  if (!v.value_.IsInitialized()) return v.Uninitialized();
+  std::unique_ptr<ChunkSnapshot> snapshot(
+      new ChunkSnapshot(std::move(variable), allocator, v.value_));
+  if (snapshot->num_bytes_ < kMinBytes || DataTypeSize(v.dtype_) == 0) {
+    snapshot->TakeOver(v.value_);
+  } else {
+    v.snapshots_.push_back(snapshot.get());
+  }
+  return snapshot;
+}
+
+ChunkSnapshot::~ChunkSnapshot() {
+  absl::MutexLock lock(&variable_->mutex_);
+  auto& snapshots = variable_->snapshots_;
+  snapshots.erase(std::remove(snapshots.begin(), snapshots.end(), this),
+                  snapshots.end());
+}
+
+int64_t ChunkSnapshot::ChunkSize(int64_t chunk) const {
+  return std::min(kChunkBytes, num_bytes_ - chunk * kChunkBytes);
+}
+
+Tensor ChunkSnapshot::whole() const {
+  absl::MutexLock lock(&mutex_);
+  return held_;
+}
+
+int64_t ChunkSnapshot::bytes_copied_aside() const {
+  absl::MutexLock lock(&mutex_);
+  return bytes_copied_aside_;
+}
+
+absl::Status ChunkSnapshot::Claim(int64_t chunk, const Tensor& live,
+                                  BufferPtr& keep,
+                                  absl::Span<const char>& bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (chunk < 0 || chunk >= num_chunks()) {
+    return absl::OutOfRangeError(
+        absl::StrCat("chunk ", chunk, " of ", num_chunks(), " was asked for"));
+  }
+  Chunk& claimed = chunks_[chunk];
+  if (claimed.state == State::kRead) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("chunk ", chunk, " of a snapshot was read twice"));
+  }
+  const char* begin = nullptr;
+  if (claimed.state == State::kAside) {
+    keep = std::move(claimed.aside);
+    begin = static_cast<const char*>(keep->data());
+  } else {
+    const bool is_held = held_.IsInitialized();
+    if (is_held) keep = held_.buffer();
+    begin = BytesOf(is_held ? held_ : live) + chunk * kChunkBytes;
+  }
+  claimed.state = State::kRead;
+  bytes = {begin, static_cast<size_t>(ChunkSize(chunk))};
+  return absl::OkStatus();
+}
+
+absl::Status ChunkSnapshot::ReadChunk(
+    int64_t chunk, absl::FunctionRef<void(absl::Span<const char>)> read) {
+  BufferPtr keep;
+  absl::Span<const char> bytes;
+  {
+    absl::ReaderMutexLock lock(&variable_->mutex_);
+    RETURN_IF_ERROR(Claim(chunk, variable_->value_, keep, bytes));
+    if (!keep) {
+      read(bytes);
+      return absl::OkStatus();
+    }
+  }
+  read(bytes);
+  return absl::OkStatus();
+}
+
+absl::Status ChunkSnapshot::Preserve(const Tensor& value, int64_t begin,
+                                     int64_t end) {
+  absl::MutexLock lock(&mutex_);
+  begin = std::clamp<int64_t>(begin, 0, num_bytes_);
+  end = std::clamp<int64_t>(end, 0, num_bytes_);
+  for (int64_t i = begin / kChunkBytes; i * kChunkBytes < end; ++i) {
+    Chunk& chunk = chunks_[i];
+    if (chunk.state != State::kInPlace) continue;
+    BufferPtr aside = allocator_.Allocate(ChunkSize(i));
+    if (!aside) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "no memory to keep a chunk of variable ", variable_->name(),
+          " for a snapshot that is being read"));
+    }
+    std::memcpy(aside->data(), BytesOf(value) + i * kChunkBytes, ChunkSize(i));
+    chunk.aside = std::move(aside);
+    chunk.state = State::kAside;
+    bytes_copied_aside_ += ChunkSize(i);
+  }
+  return absl::OkStatus();
+}
+
+void ChunkSnapshot::TakeOver(const Tensor& value) {
+  absl::MutexLock lock(&mutex_);
+  held_ = value;
+}
+
+}  // namespace weft

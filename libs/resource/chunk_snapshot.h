@@ -1,0 +1,98 @@
+// ChunkSnapshot: a variable's value at one moment, for those who take long to
+// read it (saves, large sends), without a copy of the whole and without
+// stopping writers.
+//
+// The value is cut into chunks of 1 MiB. A chunk is read from the variable
+// itself; a writer that comes before the reader copies the chunks it is going
+// to change aside first, and only those not read yet. When the whole value is
+// replaced, the snapshot takes the old one over. Values below 8 MiB, and values
+// that are no plain bytes, are held whole from the start.
+//
+// Threads: the reader is one thread at a time; writers of the variable are
+// others. Lock order: the variable, then the snapshot.
+#ifndef WEFT_LIBS_RESOURCE_CHUNK_SNAPSHOT_H_
+#define WEFT_LIBS_RESOURCE_CHUNK_SNAPSHOT_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "libs/resource/variable.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+class ChunkSnapshot {
+ public:
+  static constexpr int64_t kChunkBytes = int64_t{1} << 20;
+  static constexpr int64_t kMinBytes = 8 * kChunkBytes;
+
+  // The variable's value now. FAILED_PRECONDITION when it has none. Writers
+  // copy aside into memory of `allocator`.
+  static absl::StatusOr<std::unique_ptr<ChunkSnapshot>> Take(
+      std::shared_ptr<Variable> variable, Allocator& allocator);
+  ~ChunkSnapshot();
+  ChunkSnapshot(const ChunkSnapshot&) = delete;
+  ChunkSnapshot& operator=(const ChunkSnapshot&) = delete;
+
+  DataType dtype() const { return dtype_; }
+  const TensorShape& shape() const { return shape_; }
+  int64_t num_bytes() const { return num_bytes_; }
+  int64_t num_chunks() const { return static_cast<int64_t>(chunks_.size()); }
+
+  // Calls `read` with the bytes of a chunk and lets go of them: each chunk can
+  // be read once, else FAILED_PRECONDITION. `read` may run under the
+  // variable's shared lock: it copies, and waits for nothing.
+  absl::Status ReadChunk(int64_t chunk,
+                         absl::FunctionRef<void(absl::Span<const char>)> read);
+
+  // The value when it is held whole, which serves what is no plain bytes.
+  // Uninitialised otherwise.
+  Tensor whole() const;
+
+  // Bytes that writers had to copy aside for this snapshot.
+  int64_t bytes_copied_aside() const;
+
+ private:
+  friend class Variable;
+
+  enum class State : uint8_t { kInPlace, kAside, kRead };
+  struct Chunk {
+    State state = State::kInPlace;
+    BufferPtr aside;
+  };
+
+  ChunkSnapshot(std::shared_ptr<Variable> variable, Allocator& allocator,
+                const Tensor& value);
+
+  int64_t ChunkSize(int64_t chunk) const;
+  // Marks the chunk read; `bytes` is where it lies, in `live` unless elsewhere,
+  // and `keep` what keeps it there.
+  absl::Status Claim(int64_t chunk, const Tensor& live, BufferPtr& keep,
+                     absl::Span<const char>& bytes);
+
+  // For the variable, under its lock: chunks of [begin, end) of `value` are
+  // about to change.
+  absl::Status Preserve(const Tensor& value, int64_t begin, int64_t end);
+  // Nobody writes `value` any more, which has the bytes of the snapshot but
+  // for chunks that were copied aside.
+  void TakeOver(const Tensor& value);
+
+  const std::shared_ptr<Variable> variable_;
+  Allocator& allocator_;
+  const DataType dtype_;
+  const TensorShape shape_;
+  const int64_t num_bytes_;
+  mutable absl::Mutex mutex_;
+  std::vector<Chunk> chunks_;  // its size is constant
+  Tensor held_ ABSL_GUARDED_BY(mutex_);
+  int64_t bytes_copied_aside_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RESOURCE_CHUNK_SNAPSHOT_H_

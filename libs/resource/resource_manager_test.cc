@@ -1,0 +1,112 @@
+#include "libs/resource/resource_manager.h"
+
+#include <thread>
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft {
+namespace {
+
+class Thing : public Resource {
+ public:
+  static constexpr absl::string_view kTypeName = "Thing";
+  absl::string_view type_name() const override { return kTypeName; }
+  std::string DebugString() const override { return "a thing"; }
+};
+
+class Other : public Resource {
+ public:
+  static constexpr absl::string_view kTypeName = "Other";
+  absl::string_view type_name() const override { return kTypeName; }
+  std::string DebugString() const override { return "another"; }
+};
+
+absl::StatusOr<std::shared_ptr<Thing>> MakeThing() {
+  return std::make_shared<Thing>();
+}
+
+TEST(ResourceManagerTest, FindsWhatItMadeAndNothingElse) {
+  ResourceManager manager("ps");
+  EXPECT_THAT(manager.Lookup<Thing>("", "x"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "Resource ps/x/Thing does not exist."));
+  ASSERT_OK_AND_ASSIGN(auto made,
+                       manager.LookupOrCreate<Thing>("", "x", MakeThing));
+  ASSERT_OK_AND_ASSIGN(auto found, manager.Lookup<Thing>("ps", "x"));
+  EXPECT_EQ(made, found);
+  EXPECT_THAT(manager.Lookup<Other>("", "x"),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(manager.Lookup<Thing>("other", "x"),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST(ResourceManagerTest, AFailedCreateKeepsNothing) {
+  ResourceManager manager("ps");
+  auto fail = []() -> absl::StatusOr<std::shared_ptr<Thing>> {
+    return absl::UnavailableError("no");
+  };
+  EXPECT_THAT(manager.LookupOrCreate<Thing>("", "x", fail),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_TRUE(manager.List().empty());
+}
+
+TEST(ResourceManagerTest, ResourcesOutliveTheirContainerWhileUsed) {
+  ResourceManager manager("ps");
+  ASSERT_OK_AND_ASSIGN(auto x,
+                       manager.LookupOrCreate<Thing>("a", "x", MakeThing));
+  ASSERT_OK(manager.LookupOrCreate<Thing>("", "x", MakeThing));
+  const uint64_t generation = manager.generation();
+  manager.ClearContainer("missing");
+  EXPECT_EQ(manager.generation(), generation);
+  manager.ClearContainer("a");
+  EXPECT_GT(manager.generation(), generation);
+  EXPECT_EQ(x->DebugString(), "a thing");
+  EXPECT_THAT(manager.Lookup<Thing>("a", "x"),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_OK(manager.Lookup<Thing>("", "x"));
+  manager.ClearContainer("");
+  EXPECT_TRUE(manager.List().empty());
+}
+
+TEST(ResourceManagerTest, DeleteForgetsOne) {
+  ResourceManager manager("ps");
+  ASSERT_OK(manager.LookupOrCreate<Thing>("", "x", MakeThing));
+  ASSERT_OK(manager.LookupOrCreate<Thing>("", "y", MakeThing));
+  const uint64_t generation = manager.generation();
+  EXPECT_OK(manager.Delete<Thing>("", "x"));
+  EXPECT_THAT(manager.Delete<Thing>("", "x"),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_EQ(manager.generation(), generation + 1);
+  ASSERT_EQ(manager.List().size(), 1u);
+  EXPECT_EQ(manager.List()[0].name, "y");
+  EXPECT_EQ(manager.List()[0].container, "ps");
+}
+
+TEST(ResourceManagerTest, ThreadsAgreeOnOneResource) {
+  ResourceManager manager("ps");
+  constexpr int kThreads = 8;
+  std::shared_ptr<Thing> found[kThreads];
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      found[i] = *manager.LookupOrCreate<Thing>("", "x", MakeThing);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int i = 1; i < kThreads; ++i) EXPECT_EQ(found[i], found[0]);
+}
+
+TEST(ValidateContainerNameTest, FollowsTensorFlow) {
+  for (const char* name : {"", "a", "0", ".hidden", "a_b/c-d.e"}) {
+    EXPECT_OK(ValidateContainerName(name)) << name;
+  }
+  for (const char* name : {"_a", "/a", "-", "a b", "a:b", "\xc3\xa9"}) {
+    EXPECT_THAT(ValidateContainerName(name),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << name;
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,203 @@
+#include "libs/resource/variable.h"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft {
+namespace {
+
+class VariableTest : public ::testing::Test {
+ protected:
+  absl::Status AddOne() {
+    return variable_.Update(step_, HeapAllocator(), [](Tensor& value) {
+      for (float& element : value.mutable_flat<float>()) element += 1;
+      return absl::OkStatus();
+    });
+  }
+
+  Cancellation step_;
+  Variable variable_{"v", DT_FLOAT, {3}};
+};
+
+TEST_F(VariableTest, IsUninitializedUntilAssigned) {
+  EXPECT_FALSE(variable_.IsInitialized());
+  const auto uninitialized =
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               "Attempting to use uninitialized value v");
+  EXPECT_THAT(variable_.Read(), uninitialized);
+  EXPECT_THAT(variable_.TryRead(), uninitialized);
+  EXPECT_THAT(AddOne(), uninitialized);
+  EXPECT_THAT(variable_.ReadPart([](const Tensor&) {
+    ADD_FAILURE();
+    return absl::OkStatus();
+  }),
+              uninitialized);
+  EXPECT_EQ(variable_.version(), 0u);
+  ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
+  EXPECT_TRUE(variable_.IsInitialized());
+  EXPECT_EQ(variable_.version(), 1u);
+}
+
+TEST_F(VariableTest, AnotherTypeIsRefused) {
+  EXPECT_THAT(variable_.Assign(step_, Tensor::Scalar<int32_t>(1)),
+              StatusIs(absl::StatusCode::kInvalidArgument, "float and int32"));
+}
+
+TEST_F(VariableTest, WritesInPlaceUnlessAReaderHoldsTheValue) {
+  ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
+  ASSERT_OK(AddOne());
+  EXPECT_EQ(variable_.bytes_copied_on_write(), 0u);
+  ASSERT_OK_AND_ASSIGN(Tensor held, variable_.Read());
+  ASSERT_OK(AddOne());
+  EXPECT_EQ(variable_.bytes_copied_on_write(), 12u);
+  EXPECT_EQ(held.flat<float>()[0], 2);
+  ASSERT_OK(AddOne());
+  EXPECT_EQ(variable_.bytes_copied_on_write(), 12u);
+  ASSERT_OK_AND_ASSIGN(Tensor now, variable_.Read());
+  EXPECT_EQ(now.flat<float>()[0], 4);
+  EXPECT_EQ(variable_.version(), 4u);
+}
+
+TEST_F(VariableTest, ReadersOfAPartForceNoCopy) {
+  ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
+  float second = 0;
+  ASSERT_OK(variable_.ReadPart([&](const Tensor& value) {
+    second = value.flat<float>()[1];
+    return absl::OkStatus();
+  }));
+  EXPECT_EQ(second, 2);
+  ASSERT_OK(AddOne());
+  EXPECT_EQ(variable_.bytes_copied_on_write(), 0u);
+}
+
+TEST_F(VariableTest, NothingOfAnAbortedStepLands) {
+  ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
+  step_.Cancel(absl::AbortedError("peer is gone"));
+  const auto aborted = StatusIs(absl::StatusCode::kAborted, "peer is gone");
+  EXPECT_THAT(variable_.Assign(step_, Tensor::Vector<float>({0, 0, 0})),
+              aborted);
+  EXPECT_THAT(AddOne(), aborted);
+  Variable* all[] = {&variable_};
+  EXPECT_THAT(Variable::UpdateAll(step_, HeapAllocator(), all,
+                                  [](absl::Span<Tensor* const>) {
+                                    ADD_FAILURE();
+                                    return absl::OkStatus();
+                                  }),
+              aborted);
+  ASSERT_OK_AND_ASSIGN(Tensor value, variable_.Read());
+  EXPECT_EQ(value.flat<float>()[0], 1);
+  EXPECT_EQ(variable_.version(), 1u);
+}
+
+TEST_F(VariableTest, TryReadDoesNotWaitForAWriter) {
+  ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
+  ASSERT_OK(variable_.Update(step_, HeapAllocator(), [&](Tensor&) {
+    std::thread reader([&] {
+      EXPECT_THAT(variable_.TryRead(),
+                  StatusIs(absl::StatusCode::kUnavailable, "v"));
+    });
+    reader.join();
+    return absl::OkStatus();
+  }));
+  EXPECT_OK(variable_.TryRead());
+}
+
+TEST_F(VariableTest, UpdateAllGivesValuesInTheOrderAsked) {
+  Variable other("w", DT_FLOAT, {1});
+  ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
+  ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
+  for (bool swapped : {false, true}) {
+    std::vector<Variable*> all = {&variable_, &other};
+    if (swapped) std::swap(all[0], all[1]);
+    ASSERT_OK(Variable::UpdateAll(
+        step_, HeapAllocator(), all, [&](absl::Span<Tensor* const> values) {
+          EXPECT_EQ(values[0]->num_elements(), swapped ? 1 : 3);
+          return absl::OkStatus();
+        }));
+  }
+  Variable* twice[] = {&variable_, &variable_};
+  EXPECT_THAT(Variable::UpdateAll(
+                  step_, HeapAllocator(), twice,
+                  [](absl::Span<Tensor* const>) { return absl::OkStatus(); }),
+              StatusIs(absl::StatusCode::kInvalidArgument, "twice"));
+}
+
+// Every element of a value that was read is the same, however many write.
+TEST(VariableStressTest, ReadsAreNeverTorn) {
+  constexpr int kElements = 2000;
+  constexpr int kRounds = 400;
+  Cancellation step;
+  Variable variable("v", DT_INT32, {kElements});
+  ASSERT_OK(variable.Assign(step, Tensor(DT_INT32, {kElements})));
+  auto check = [](const Tensor& value) {
+    for (int32_t element : value.flat<int32_t>()) {
+      if (element != value.flat<int32_t>()[0]) return false;
+    }
+    return true;
+  };
+  std::atomic<int> torn{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < kRounds; ++round) {
+        EXPECT_OK(variable.Update(step, HeapAllocator(), [](Tensor& value) {
+          for (int32_t& element : value.mutable_flat<int32_t>()) ++element;
+          return absl::OkStatus();
+        }));
+      }
+    });
+    threads.emplace_back([&] {
+      for (int round = 0; round < kRounds; ++round) {
+        if (!check(*variable.Read())) ++torn;
+        auto tried = variable.TryRead();
+        if (tried.ok() && !check(*tried)) ++torn;
+      }
+    });
+    threads.emplace_back([&] {
+      for (int round = 0; round < kRounds; ++round) {
+        EXPECT_OK(variable.ReadPart([&](const Tensor& value) {
+          if (!check(value)) ++torn;
+          return absl::OkStatus();
+        }));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(torn, 0);
+  ASSERT_OK_AND_ASSIGN(Tensor value, variable.Read());
+  EXPECT_EQ(value.flat<int32_t>()[0], 2 * kRounds);
+}
+
+// Locks of several variables are taken in one order, whatever order is asked.
+TEST(VariableStressTest, UpdatesOfSeveralDoNotDeadlock) {
+  Cancellation step;
+  Variable a("a", DT_INT32, {}), b("b", DT_INT32, {}), c("c", DT_INT32, {});
+  for (Variable* v : {&a, &b, &c}) {
+    ASSERT_OK(v->Assign(step, Tensor::Scalar<int32_t>(0)));
+  }
+  const std::vector<std::vector<Variable*>> orders = {
+      {&a, &b, &c}, {&c, &b, &a}, {&b, &a, &c}, {&c, &a, &b}};
+  std::vector<std::thread> threads;
+  for (const auto& order : orders) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 500; ++round) {
+        EXPECT_OK(Variable::UpdateAll(step, HeapAllocator(), order,
+                                      [](absl::Span<Tensor* const> values) {
+                                        for (Tensor* value : values)
+                                          ++value->mutable_scalar<int32_t>();
+                                        return absl::OkStatus();
+                                      }));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (Variable* v : {&a, &b, &c})
+    EXPECT_EQ(v->Read()->scalar<int32_t>(), 2000);
+}
+
+}  // namespace
+}  // namespace weft
