@@ -236,10 +236,9 @@ UnaryLoop FindUnary(const char* op, LoopType type) {
   return nullptr;
 }
 
-// Many partial sums: vectors for the compiler, and an error that grows with
-// the number of elements of one partial sum only.
+// Few elements: many partial sums, which become vectors.
 template <typename T>
-T SumOf(const T* x, int64_t n) {
+T SumOfBlock(const T* x, int64_t n) {
   constexpr int kLanes = 32;
   T lanes[kLanes] = {};
   int64_t i = 0;
@@ -252,6 +251,15 @@ T SumOf(const T* x, int64_t n) {
     for (int lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
   }
   return sum + lanes[0];
+}
+
+// By halves, so that the rounding error grows with the logarithm of n only.
+template <typename T>
+T SumOf(const T* x, int64_t n) {
+  constexpr int64_t kBlock = 2048;
+  if (n <= kBlock) return SumOfBlock(x, n);
+  const int64_t half = n / 2;
+  return SumOf(x, half) + SumOf(x + half, n - half);
 }
 
 }  // namespace

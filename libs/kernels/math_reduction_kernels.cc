@@ -112,12 +112,18 @@ struct SquareReducer : SumReducer<T> {
   static T Result(Sum sum, int64_t) { return static_cast<T>(sum / 2); }
 };
 
-// Elements next to each other, to one. Several partial results at a time, for
-// speed and for a smaller error.
+// Elements next to each other, to one: several partial results at a time, and
+// long runs by halves, for speed and for a smaller error.
 template <typename Reducer, typename T>
 typename Reducer::Sum ReduceRun(const T* x, int64_t n) {
   using Sum = typename Reducer::Sum;
   constexpr int kLanes = 16;
+  constexpr int64_t kRun = 2048;
+  if (n > kRun) {
+    const int64_t half = n / 2;
+    return Reducer::Combine(ReduceRun<Reducer>(x, half),
+                            ReduceRun<Reducer>(x + half, n - half));
+  }
   Sum lanes[kLanes];
   std::fill(lanes, lanes + kLanes, Reducer::Identity());
   int64_t i = 0;
