@@ -66,17 +66,19 @@ class PartialShape {
 
   PartialShape() = default;  // unknown rank
   PartialShape(std::initializer_list<int64_t> dims)
-      : PartialShape(Dims(dims)) {}
+      : known_rank_(true), dims_(dims) {}
   explicit PartialShape(Dims dims)
       : known_rank_(true), dims_(std::move(dims)) {}
   PartialShape(
       const TensorShape& shape)  // NOLINT: every shape is a partial one
-      : PartialShape(Dims(shape.dims().begin(), shape.dims().end())) {}
+      : known_rank_(true), dims_(shape.dims().begin(), shape.dims().end()) {}
   static PartialShape UnknownRank() { return PartialShape(); }
-  static PartialShape Scalar() { return PartialShape(Dims{}); }
-  static PartialShape Vector(int64_t size) { return PartialShape(Dims{size}); }
+  static PartialShape Scalar() {
+    return PartialShape(std::initializer_list<int64_t>{});
+  }
+  static PartialShape Vector(int64_t size) { return PartialShape({size}); }
   static PartialShape Matrix(int64_t rows, int64_t cols) {
-    return PartialShape(Dims{rows, cols});
+    return PartialShape({rows, cols});
   }
   // All sizes unknown.
   static PartialShape OfRank(int rank) {
