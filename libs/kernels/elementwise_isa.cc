@@ -57,17 +57,30 @@ struct Div {
     return x / y;
   }
 };
-// NaN in either operand is the result.
+// NaN in either operand is the result. The comparisons of floats are those that
+// raise no exception, without which the compiler makes no vectors of them.
 struct Maximum {
   template <typename T>
   static T Apply(T x, T y) {
-    return (x > y || x != x) ? x : y;
+    return x > y ? x : y;
+  }
+  static float Apply(float x, float y) {
+    return (__builtin_isgreater(x, y) || x != x) ? x : y;
+  }
+  static double Apply(double x, double y) {
+    return (__builtin_isgreater(x, y) || x != x) ? x : y;
   }
 };
 struct Minimum {
   template <typename T>
   static T Apply(T x, T y) {
-    return (x < y || x != x) ? x : y;
+    return x < y ? x : y;
+  }
+  static float Apply(float x, float y) {
+    return (__builtin_isless(x, y) || x != x) ? x : y;
+  }
+  static double Apply(double x, double y) {
+    return (__builtin_isless(x, y) || x != x) ? x : y;
   }
 };
 // y is the function's value, dy the incoming gradient.
@@ -236,36 +249,50 @@ UnaryLoop FindUnary(const char* op, LoopType type) {
   return nullptr;
 }
 
-// Few elements: many partial sums, which become vectors.
-template <typename T>
-T SumOfBlock(const T* x, int64_t n) {
-  constexpr int kLanes = 32;
-  T lanes[kLanes] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int lane = 0; lane < kLanes; ++lane) lanes[lane] += x[i + lane];
-  }
-  T sum = 0;
-  for (; i < n; ++i) sum += x[i];
-  for (int width = kLanes / 2; width > 0; width /= 2) {
-    for (int lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
-  }
-  return sum + lanes[0];
-}
-
 // By halves, so that the rounding error grows with the logarithm of n only.
 template <typename T>
 T SumOf(const T* x, int64_t n) {
   constexpr int64_t kBlock = 2048;
-  if (n <= kBlock) return SumOfBlock(x, n);
+  if (n <= kBlock) return Eigen::Map<const Array<T>>(x, n).sum();
   const int64_t half = n / 2;
   return SumOf(x, half) + SumOf(x + half, n - half);
+}
+
+template <typename T>
+void Sum(const void* x, int64_t n, void* result) {
+  *static_cast<T*>(result) = SumOf(static_cast<const T*>(x), n);
+}
+template <typename T>
+void Max(const void* x, int64_t n, void* result) {
+  *static_cast<T*>(result) =
+      Eigen::Map<const Array<T>>(static_cast<const T*>(x), n)
+          .template maxCoeff<Eigen::PropagateNaN>();
+}
+template <typename T>
+void Min(const void* x, int64_t n, void* result) {
+  *static_cast<T*>(result) =
+      Eigen::Map<const Array<T>>(static_cast<const T*>(x), n)
+          .template minCoeff<Eigen::PropagateNaN>();
+}
+
+template <typename T>
+ReductionLoop FindReductionOf(const char* op) {
+  if (strcmp(op, "Sum") == 0) return &Sum<T>;
+  if (strcmp(op, "Max") == 0) return &Max<T>;
+  if (strcmp(op, "Min") == 0) return &Min<T>;
+  return nullptr;
+}
+
+ReductionLoop FindReduction(const char* op, LoopType type) {
+  if (type == LoopType::kFloat) return FindReductionOf<float>(op);
+  if (type == LoopType::kDouble) return FindReductionOf<double>(op);
+  return nullptr;
 }
 
 }  // namespace
 
 ElementwiseFunctions Elementwise() {
-  return {&FindBinary, &FindUnary, &SumOf<float>, &SumOf<double>};
+  return {&FindBinary, &FindUnary, &FindReduction};
 }
 
 }  // namespace weft::WEFT_ISA

@@ -161,6 +161,12 @@ TEST_F(MathElementwiseTest, NanWinsInMaximumAndMinimum) {
         RunFloats(op, {Floats({kNan, 1, 3}), Floats({1, kNan, 3})});
     EXPECT_TRUE(std::isnan(values[0]) && std::isnan(values[1])) << op;
     EXPECT_EQ(values[2], 3);
+    // In vectors too.
+    Tensor x(DT_FLOAT, TensorShape({64}));
+    x.mutable_flat<float>()[5] = kNan;
+    const Tensor zeros(DT_FLOAT, TensorShape({64}));
+    EXPECT_TRUE(std::isnan(RunFloats(op, {x, zeros})[5])) << op;
+    EXPECT_TRUE(std::isnan(RunFloats(op, {zeros, x})[5])) << op;
   }
 }
 

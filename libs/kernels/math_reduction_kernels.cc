@@ -138,18 +138,30 @@ typename Reducer::Sum ReduceRun(const T* x, int64_t n) {
   return sum;
 }
 
-// Sums of floats are worth the best instruction set.
+// The loop of the best instruction set, where there is one.
+template <typename Reducer, typename T>
+ReductionLoop FindLoop() {
+  const char* op = nullptr;
+  if (std::is_same_v<Reducer, SumReducer<T>>) op = "Sum";
+  if (std::is_same_v<Reducer, MeanReducer<T>>) op = "Sum";
+  if (std::is_same_v<Reducer, MaxReducer<T>>) op = "Max";
+  if (std::is_same_v<Reducer, MinReducer<T>>) op = "Min";
+  if (op == nullptr) return nullptr;
+  return BestElementwise().find_reduction(
+      op, std::is_same_v<T, float> ? LoopType::kFloat : LoopType::kDouble);
+}
+
 template <typename Reducer, typename T>
 typename Reducer::Sum ReduceBlock(const T* x, int64_t n) {
-  constexpr bool kIsSum = std::is_same_v<Reducer, SumReducer<T>> ||
-                          std::is_same_v<Reducer, MeanReducer<T>>;
-  if constexpr (kIsSum && std::is_same_v<T, float>) {
-    return BestElementwise().sum_float(x, n);
-  } else if constexpr (kIsSum && std::is_same_v<T, double>) {
-    return BestElementwise().sum_double(x, n);
-  } else {
-    return ReduceRun<Reducer>(x, n);
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    static const ReductionLoop loop = FindLoop<Reducer, T>();
+    if (loop != nullptr) {
+      T result;
+      loop(x, n, &result);
+      return result;
+    }
   }
+  return ReduceRun<Reducer>(x, n);
 }
 
 constexpr int64_t kBlock = 64 * 1024;  // elements

@@ -123,6 +123,19 @@ TEST_F(MathReductionTest, NothingReducesToTheIdentity) {
   EXPECT_EQ(mean.scalar<int32_t>(), 0);
 }
 
+TEST_F(MathReductionTest, NanWinsWhereverItIs) {
+  for (int place : {0, 7, 18}) {
+    Tensor x(DT_FLOAT, TensorShape({19}));
+    x.mutable_flat<float>()[3] = 5;
+    x.mutable_flat<float>()[place] = std::numeric_limits<float>::quiet_NaN();
+    for (const char* op : {"Max", "Min", "Sum", "Mean", "Prod"}) {
+      ASSERT_OK_AND_ASSIGN(Tensor y,
+                           harness_.RunOne(op, {x, Tensor::Scalar(0)}));
+      EXPECT_TRUE(std::isnan(y.scalar<float>())) << op << " " << place;
+    }
+  }
+}
+
 TEST_F(MathReductionTest, RefusesAxesThatAreNotThere) {
   const Tensor x = Counting(TensorShape({2, 3}));
   for (int axis : {2, -3}) {

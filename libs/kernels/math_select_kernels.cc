@@ -82,19 +82,34 @@ class SelectV2 : public OpKernel {
     const T* yes = t.flat<T>().data();
     const T* no = e.flat<T>().data();
     T* to = out->mutable_flat<T>().data();
-    const int64_t n = broadcast.row_size();
     broadcast.ForEachRow(0, broadcast.rows(),
                          [&](int64_t row, const Broadcast::Offsets& offsets) {
-                           for (int64_t i = 0; i < n; ++i) {
-                             const T& from =
-                                 choose[offsets[0] + i * broadcast.step(0)]
-                                     ? yes[offsets[1] + i * broadcast.step(1)]
-                                     : no[offsets[2] + i * broadcast.step(2)];
-                             T& target = to[row * n + i];
-                             if (&target != &from) target = from;
-                           }
+                           ChooseRow(broadcast, choose + offsets[0],
+                                     yes + offsets[1], no + offsets[2],
+                                     to + row * broadcast.row_size());
                          });
     return absl::OkStatus();
+  }
+
+ private:
+  // `to` may be `yes` or `no`.
+  static void ChooseRow(const Broadcast& broadcast, const bool* choose,
+                        const T* yes, const T* no, T* to) {
+    const int64_t n = broadcast.row_size();
+    const int64_t choose_step = broadcast.step(0);
+    const int64_t yes_step = broadcast.step(1);
+    const int64_t no_step = broadcast.step(2);
+    for (int64_t i = 0; i < n; ++i) {
+      if constexpr (std::is_trivially_copyable_v<T>) {
+        const T t = yes[i * yes_step];
+        const T e = no[i * no_step];
+        to[i] = choose[i * choose_step] ? t : e;
+      } else {
+        const T& from =
+            choose[i * choose_step] ? yes[i * yes_step] : no[i * no_step];
+        if (to + i != &from) to[i] = from;
+      }
+    }
   }
 };
 
