@@ -55,6 +55,11 @@ constexpr const char* kWithoutGradient[] = {
     "ScatterMin",
     "ScatterMax",
     "ScatterUpdate",
+    "ScatterNdUpdate",
+    "ScatterNdAdd",
+    "ScatterNdSub",
+    "TemporaryVariable",
+    "DestroyTemporaryVariable",
     "VarHandleOp",
     "VarIsInitializedOp",
     "VariableShape",
@@ -71,6 +76,9 @@ constexpr const char* kWithoutGradient[] = {
     "ResourceScatterMin",
     "ResourceScatterMax",
     "ResourceScatterUpdate",
+    "ResourceScatterNdUpdate",
+    "ResourceScatterNdAdd",
+    "ResourceScatterNdSub",
 };
 
 }  // namespace

@@ -8,6 +8,8 @@ void RegisterStateKernels(KernelRegistry& registry) {
   RegisterResourceKernels(registry);
   RegisterStateUpdateKernels(registry);
   RegisterStateRowKernels(registry);
+  RegisterStateScatterNdKernels(registry);
+  RegisterTemporaryVariableKernels(registry);
 }
 
 }  // namespace weft

@@ -350,6 +350,61 @@ TEST_F(StateKernelsTest, BadScattersChangeNothing) {
                          {least, Tensor::Vector({0}), Tensor::Vector({-1})}));
 }
 
+TEST_F(StateKernelsTest, ScatterNdChangesSlices) {
+  const Tensor value = Floats({3, 2}, {1, 2, 3, 4, 5, 6});
+  auto v = Reference(value);
+  const Tensor rows = Tensor::FromValues<int32_t>({2, 1}, {2, 0});
+  EXPECT_OK(
+      harness_.Run("ScatterNdAdd", {v, rows, Floats({2, 2}, {1, 1, 2, 2})}));
+  EXPECT_TRUE(SameBits(*v->Read(), Floats({3, 2}, {3, 4, 3, 4, 6, 7})));
+  const Tensor elements = Tensor::FromValues<int64_t>({2, 2}, {0, 0, 2, 1});
+  EXPECT_OK(
+      harness_.Run("ScatterNdUpdate", {v, elements, Floats({2}, {8, 9})}));
+  EXPECT_TRUE(SameBits(*v->Read(), Floats({3, 2}, {8, 4, 3, 4, 6, 9})));
+  Tensor handle = Handle(value);
+  EXPECT_OK(harness_.Run("ResourceScatterNdSub",
+                         {handle, rows, Floats({2, 2}, {1, 1, 1, 1})}));
+  EXPECT_TRUE(
+      SameBits(Read(handle, DT_FLOAT), Floats({3, 2}, {0, 1, 3, 4, 4, 5})));
+}
+
+TEST_F(StateKernelsTest, BadScatterNdsChangeNothing) {
+  const Tensor value = Floats({3, 2}, {1, 2, 3, 4, 5, 6});
+  auto v = Reference(value);
+  EXPECT_THAT(
+      harness_.Run("ScatterNdSub", {v, Tensor::FromValues<int32_t>({1, 1}, {9}),
+                                    Floats({1, 2}, {1, 1})}),
+      StatusIs(kInvalid, "indices[0] = [9] does not index into shape [3,2]"));
+  EXPECT_THAT(
+      harness_.Run("ScatterNdAdd", {v, Tensor::FromValues<int32_t>({1, 1}, {0}),
+                                    Floats({2}, {1, 1})}),
+      StatusIs(kInvalid, "Must have updates.shape"));
+  EXPECT_THAT(harness_.Run("ScatterNdAdd",
+                           {v, Tensor::FromValues<int32_t>({1, 3}, {0, 0, 0}),
+                            Floats({1}, {1})}),
+              StatusIs(kInvalid, "index a variable of shape [3,2]"));
+  EXPECT_THAT(
+      harness_.Run("ScatterNdAdd", {v, Tensor::Scalar(0), Floats({}, {1})}),
+      StatusIs(kInvalid, "rank at least one"));
+  EXPECT_TRUE(SameBits(*v->Read(), value));
+}
+
+TEST_F(StateKernelsTest, TemporaryVariablesEndWithTheirDestruction) {
+  ASSERT_OK_AND_ASSIGN(auto make, harness_.Make("TemporaryVariable", {},
+                                                {{"shape", PartialShape({2})},
+                                                 {"dtype", DT_FLOAT},
+                                                 {"var_name", "t"}}));
+  for (int run = 0; run < 2; ++run) {
+    Slot made;
+    ASSERT_OK(make->RunSlots({}, absl::MakeSpan(&made, 1)));
+    EXPECT_OK(harness_.Run("AssignAdd", {made.variable, Floats({2}, {1, 2})}));
+    ASSERT_OK_AND_ASSIGN(Tensor value,
+                         harness_.RunOne("DestroyTemporaryVariable",
+                                         {made.variable}, {{"var_name", "t"}}));
+    EXPECT_TRUE(SameBits(value, Floats({2}, {1, 2})));
+  }
+}
+
 TEST_F(StateKernelsTest, GatherReadsRows) {
   Tensor handle = Handle(Floats({3, 2}, {1, 2, 3, 4, 5, 6}));
   const AttrMap attrs = {{"dtype", DT_FLOAT}};

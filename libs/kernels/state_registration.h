@@ -12,6 +12,10 @@ void RegisterResourceKernels(KernelRegistry& registry);
 void RegisterStateUpdateKernels(KernelRegistry& registry);
 // Scatter and gather, in both families.
 void RegisterStateRowKernels(KernelRegistry& registry);
+// ScatterNd, in both families.
+void RegisterStateScatterNdKernels(KernelRegistry& registry);
+// Variables that live as long as a step.
+void RegisterTemporaryVariableKernels(KernelRegistry& registry);
 
 }  // namespace weft
 

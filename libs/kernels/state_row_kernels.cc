@@ -10,58 +10,11 @@
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/state_lookup.h"
 #include "libs/kernels/state_registration.h"
+#include "libs/kernels/state_scatter_rules.h"
 #include "libs/tensor/variant.h"
 
 namespace weft {
 namespace {
-
-// What a scatter does with an element and its update.
-struct AddUpdate {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return AddElements(a, b);
-  }
-};
-struct SubtractUpdate {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return SubtractElements(a, b);
-  }
-};
-struct MultiplyUpdate {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return MultiplyElements(a, b);
-  }
-};
-struct DivideUpdate {
-  template <typename T>
-  static T Apply(T a, T b) {
-    if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-      // The smallest number has no negative of its own.
-      if (b == T{-1}) return SubtractElements(T{0}, a);
-    }
-    return static_cast<T>(static_cast<Wide<T>>(a) / static_cast<Wide<T>>(b));
-  }
-};
-struct MinimumUpdate {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return b < a ? b : a;
-  }
-};
-struct MaximumUpdate {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a < b ? b : a;
-  }
-};
-struct ReplaceUpdate {
-  template <typename T>
-  static const T& Apply(const T&, const T& b) {
-    return b;
-  }
-};
 
 // updates.shape = indices.shape + variable.shape[1:], or [].
 absl::Status CheckUpdateShape(const TensorShape& variable,
@@ -92,14 +45,7 @@ template <typename T, typename Operation>
 absl::Status ScatterRows(Tensor& variable, const Tensor& indices,
                          const Tensor& updates) {
   const absl::Span<const T> from = updates.flat<T>();
-  if constexpr (std::is_same_v<Operation, DivideUpdate> &&
-                std::is_integral_v<T>) {
-    for (const T& value : from) {
-      if (value == 0) {
-        return absl::InvalidArgumentError("Integer division by zero");
-      }
-    }
-  }
+  RETURN_IF_ERROR((CheckUpdates<T, Operation>(from)));
   const bool is_scalar = updates.shape().IsScalar();
   const int64_t rows = variable.dim(0);
   const int64_t row = rows == 0 ? 0 : variable.num_elements() / rows;
@@ -144,11 +90,6 @@ class ScatterKernel : public OpKernel {
 
   VariableLookup lookup_;
 };
-
-using AnyTypes =
-    TypeList<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t,
-             uint8_t, uint16_t, uint32_t, uint64_t, std::complex<float>,
-             std::complex<double>, bool, std::string, Variant, ResourceHandle>;
 
 // Copies `count` elements of a type.
 void CopyElements(const Tensor& from, int64_t begin, int64_t count, Tensor& to,

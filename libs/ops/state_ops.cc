@@ -278,6 +278,47 @@ void AddResourceRows(OpRegistry& registry) {
   }
 }
 
+void AddScatterNd(OpRegistry& registry, const std::string& name,
+                  const char* types, bool use_locking) {
+  for (const bool is_resource : {false, true}) {
+    OpDefBuilder builder(
+        absl::StrCat(is_resource ? "Resource" : "", "ScatterNd", name));
+    builder.Input(is_resource ? "ref: resource" : "ref: Ref(T)")
+        .Input("indices: Tindices")
+        .Input("updates: T")
+        .Attr(types)
+        .Attr("Tindices: {int32, int64}")
+        .Attr(absl::StrCat("use_locking: bool = ",
+                           is_resource || use_locking ? "true" : "false"))
+        .Attr("bad_indices_policy: string = ''")
+        .Doc("Changes slices of a variable.");
+    if (is_resource) {
+      builder.Stateful().Shape(shapes::NoOutputs);
+    } else {
+      builder.Output("output_ref: Ref(T)").Shape(shapes::Unchanged);
+    }
+    registry.Add(builder);
+  }
+}
+
+void AddTemporaryVariables(OpRegistry& registry) {
+  registry.Add(OpDefBuilder("TemporaryVariable")
+                   .Output("ref: Ref(dtype)")
+                   .Attr("shape: shape")
+                   .Attr("dtype: type")
+                   .Attr("var_name: string = ''")
+                   .Stateful()
+                   .Doc("A variable that lives as long as the step.")
+                   .Shape(DeclaredByAttr));
+  registry.Add(OpDefBuilder("DestroyTemporaryVariable")
+                   .Input("ref: Ref(T)")
+                   .Output("value: T")
+                   .Attr("T: type")
+                   .Attr("var_name: string")
+                   .Doc("The value of a temporary variable, which ends.")
+                   .Shape(shapes::Unchanged));
+}
+
 }  // namespace
 
 void RegisterStateOps(OpRegistry& registry) {
@@ -285,6 +326,10 @@ void RegisterStateOps(OpRegistry& registry) {
   AddReferenceScatters(registry);
   AddResourceVariables(registry);
   AddResourceRows(registry);
+  AddScatterNd(registry, "Update", "T: type", /*use_locking=*/true);
+  AddScatterNd(registry, "Add", "T: numbertype", /*use_locking=*/false);
+  AddScatterNd(registry, "Sub", "T: numbertype", /*use_locking=*/false);
+  AddTemporaryVariables(registry);
 }
 
 }  // namespace weft
