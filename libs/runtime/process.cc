@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "libs/kernels/host_gpu_kernels.h"
 #include "libs/kernels/standard_kernels.h"
 
 namespace weft {
@@ -9,6 +10,7 @@ namespace {
 
 void RegisterKernels(KernelRegistry& kernels) {
   RegisterStandardKernels(kernels);
+  RegisterHostGpuKernels(kernels);
 }
 
 }  // namespace
