@@ -1,0 +1,126 @@
+// Kernels whose results depend on the values: partitions, one-hot, unique,
+// positions, segments.
+#include "libs/kernels/array_kernels_test_base.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ArraySetTest : public ArrayKernelsTest {};
+
+TEST_F(ArraySetTest, StitchUndoesPartition) {
+  const Tensor data = Counting({4, 2});
+  const Tensor partitions = Ints({1, 0, 1, 1});
+  ASSERT_OK_AND_ASSIGN(std::vector<Tensor> parts,
+                       harness_.Run("DynamicPartition", {data, partitions},
+                                    {{"num_partitions", 3}}));
+  EXPECT_EQ(Show(parts[0]), "[1,2] 2 3");
+  EXPECT_EQ(Show(parts[2]), "[0,2]");
+  ASSERT_OK_AND_ASSIGN(
+      std::vector<Tensor> places,
+      harness_.Run("DynamicPartition", {Counting({4}), partitions},
+                   {{"num_partitions", 3}}));
+  for (const char* op : {"DynamicStitch", "ParallelDynamicStitch"}) {
+    ASSERT_OK_AND_ASSIGN(Tensor stitched,
+                         harness_.RunOne(op, {places[0], places[1], places[2],
+                                              parts[0], parts[1], parts[2]}));
+    EXPECT_TRUE(SameBits(stitched, data)) << op;
+  }
+  EXPECT_EQ(Run("DynamicPartition", {data, Ints({3, 0, 0, 0})},
+                {{"num_partitions", 2}}),
+            "partitions[0] = 3 is not in [0, 2)");
+}
+
+TEST_F(ArraySetTest, LaterRowsWinAndMissingRowsAreZero) {
+  EXPECT_EQ(
+      Run("DynamicStitch", {Ints({0, 3}), Ints({0}), Ints({5, 6}), Ints({7})}),
+      "[4] 7 0 0 6");
+  EXPECT_THAT(Run("DynamicStitch", {Ints({-1}), Ints({5})}),
+              HasSubstr("indices[0] is out of range"));
+  EXPECT_THAT(Run("DynamicStitch", {Ints({0, 1}), Ints({5})}),
+              HasSubstr("data[0].shape = [1] does not start with "
+                        "indices[0].shape = [2]"));
+}
+
+TEST_F(ArraySetTest, OneHotLeavesOutWhatIsOutside) {
+  EXPECT_EQ(Run("OneHot", {Ints({1, -1, 3}), Int(3), Int(9), Int(0)}),
+            "[3,3] 0 9 0 0 0 0 0 0 0");
+  EXPECT_EQ(
+      Run("OneHot", {Ints({1, 0}), Int(3), Int(1), Int(0)}, {{"axis", 0}}),
+      "[3,2] 0 1 1 0 0 0");
+  EXPECT_EQ(Run("OneHot",
+                {Int(1), Int(2), Tensor::Scalar("on"), Tensor::Scalar("off")}),
+            "[2] off on");
+  EXPECT_EQ(Run("OneHot", {Int(0), Int(-1), Int(1), Int(0)}),
+            "depth must be non-negative, got: -1");
+}
+
+TEST_F(ArraySetTest, WhereListsCoordinates) {
+  EXPECT_EQ(Run("Where", {Floats({2, 2}, {0, 1, 2, 0})}), "[2,2] 0 1 1 0");
+  EXPECT_EQ(Run("Where", {Tensor::Scalar(true)}), "[1,0]");
+  EXPECT_EQ(Run("Where", {Empty({0, 3})}), "[0,2]");
+}
+
+TEST_F(ArraySetTest, UniqueKeepsTheOrderOfAppearance) {
+  EXPECT_EQ(Run("Unique", {Ints({5, 3, 5, 9})}), "[3] 5 3 9 | [4] 0 1 0 2");
+  EXPECT_EQ(Run("Unique", {Strings({"b", "a", "b"})}), "[2] b a | [3] 0 1 0");
+  EXPECT_EQ(Run("UniqueWithCounts", {Ints({5, 3, 5})}),
+            "[2] 5 3 | [3] 0 1 0 | [2] 2 1");
+  EXPECT_EQ(Run("Unique", {Tensor(DT_INT32, {0})}), "[0] | [0]");
+  EXPECT_EQ(Run("Unique", {Counting({2, 2})}), "unique expects a 1D vector.");
+  const Tensor rows = Tensor::FromValues<int32_t>({3, 2}, {1, 2, 3, 4, 1, 2});
+  const Tensor axis = Tensor::Vector<int64_t>({0});
+  EXPECT_EQ(Run("UniqueV2", {rows, axis}), "[2,2] 1 2 3 4 | [3] 0 1 0");
+  EXPECT_EQ(Run("ListDiff", {Ints({1, 2, 3, 2}), Ints({3})}),
+            "[3] 1 2 2 | [3] 0 1 3");
+}
+
+TEST_F(ArraySetTest, ReducesSortedSegments) {
+  const Tensor data = Floats({4, 1}, {1, 5, 3, 4});
+  const Tensor ids = Ints({0, 0, 2, 2});
+  EXPECT_EQ(Run("SegmentSum", {data, ids}), "[3,1] 6 0 7");
+  EXPECT_EQ(Run("SegmentMean", {data, ids}), "[3,1] 3 0 3.5");
+  EXPECT_EQ(Run("SegmentProd", {data, ids}), "[3,1] 5 1 12");
+  EXPECT_EQ(Run("SegmentMin", {data, ids}), "[3,1] 1 0 3");
+  EXPECT_EQ(Run("SegmentMax", {data, ids}), "[3,1] 5 0 4");
+  EXPECT_EQ(Run("SegmentSum", {Empty({0, 2}), Tensor(DT_INT32, {0})}), "[0,2]");
+  EXPECT_EQ(Run("SegmentSum", {data, Ints({0, 1, 0, 1})}),
+            "segment ids are not increasing");
+  EXPECT_EQ(Run("SegmentSum", {data, Ints({0})}),
+            "segment_ids should be the same size as dimension 0 of input.");
+}
+
+TEST_F(ArraySetTest, ReducesUnsortedSegments) {
+  const Tensor data = Floats({4}, {1, 5, 3, 4});
+  const Tensor ids = Ints({2, 0, 2, -1});
+  EXPECT_EQ(Run("UnsortedSegmentSum", {data, ids, Int(3)}), "[3] 5 0 4");
+  EXPECT_EQ(Run("UnsortedSegmentProd", {data, ids, Int(3)}), "[3] 5 1 3");
+  EXPECT_EQ(Run("UnsortedSegmentMax", {data, ids, Int(3)}),
+            "[3] 5 -3.40282e+38 3");
+  EXPECT_EQ(Run("UnsortedSegmentMin", {data, ids, Int(3)}),
+            "[3] 5 3.40282e+38 1");
+  EXPECT_EQ(Run("UnsortedSegmentSum", {data, Ints({0, 0, 0, 9}), Int(4)}),
+            "segment_ids[3] = 9 is out of range [0, 4)");
+  EXPECT_THAT(Run("UnsortedSegmentSum", {data, ids, Int(-1)}),
+              HasSubstr("must not be negative"));
+}
+
+TEST_F(ArraySetTest, ReducesChosenRows) {
+  const Tensor data = Floats({3, 1}, {1, 2, 4});
+  const Tensor indices = Ints({2, 0, 2, 1});
+  const Tensor ids = Ints({0, 0, 0, 2});
+  EXPECT_EQ(Run("SparseSegmentSum", {data, indices, ids}), "[3,1] 9 0 2");
+  EXPECT_EQ(Run("SparseSegmentMean", {data, indices, ids}), "[3,1] 3 0 2");
+  EXPECT_EQ(
+      Run("SparseSegmentSqrtN", {data, Ints({0, 1, 2, 0}), Ints({0, 0, 0, 0})}),
+      "[1,1] 4");
+  EXPECT_EQ(Run("SparseSegmentSum", {data, Ints({3}), Ints({0})}),
+            "Bad: indices[0] == 3 out of range [0, 3)");
+  EXPECT_EQ(Run("SparseSegmentMeanGrad", {Floats({1, 1}, {6}), Ints({1, 1, 0}),
+                                          Ints({0, 0, 0}), Int(3)}),
+            "[3,1] 2 4 0");
+}
+
+}  // namespace
+}  // namespace weft
