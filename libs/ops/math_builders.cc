@@ -87,7 +87,6 @@ WEFT_UNARY(L2Loss)
 WEFT_TERNARY(Select)
 WEFT_TERNARY(SelectV2)
 WEFT_TERNARY(ClipByValue)
-WEFT_TERNARY(Range)
 WEFT_TERNARY(LinSpace)
 WEFT_TERNARY(Bincount)
 WEFT_REDUCTION(Sum)
@@ -159,6 +158,21 @@ Output Cumprod(const Scope& scope, const Input& x, const Input& axis,
   return scope.AddOutput(
       "Cumprod", {x, axis},
       {{"exclusive", attrs.exclusive}, {"reverse", attrs.reverse}});
+}
+
+Output Range(const Scope& scope, const Input& start, const Input& limit,
+             const Input& delta) {
+  // Of C++ scalars alone the floats decide; the op's own default is int32.
+  AttrMap attrs;
+  bool all_values = true;
+  for (const Input* input : {&start, &limit, &delta}) {
+    all_values = all_values && input->adapts();
+    if (input->value() && IsFloatingType(input->value()->dtype())) {
+      attrs["Tidx"] = input->value()->dtype();
+    }
+  }
+  if (!all_values) attrs.clear();
+  return scope.AddOutput("Range", {start, limit, delta}, std::move(attrs));
 }
 
 Output AddN(const Scope& scope, const InputList& inputs) {
