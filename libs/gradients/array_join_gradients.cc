@@ -125,11 +125,21 @@ Output Unpadded(const Scope& scope, const Output& grad, const Output& input,
   return ops::Slice(scope, grad, begin, SizesOf(scope, input));
 }
 
+Output SumOfAll(const Scope& scope, const Output& x) {
+  return ops::Sum(scope, x, ops::Range(scope, 0, ops::Rank(scope, x), 1));
+}
+
+// Pad and PadV2, whose value gets what the padding got.
 absl::StatusOr<Gradients> PadGrad(const Scope& scope, const Node& node,
                                   const Gradients& grad_outputs) {
+  const Output& grad = grad_outputs[0].dense;
   Gradients result(node.num_inputs());
-  result[0] = Unpadded(scope, grad_outputs[0].dense, Output(node.input(0)),
-                       Output(node.input(1)));
+  const Output inner =
+      Unpadded(scope, grad, Output(node.input(0)), Output(node.input(1)));
+  result[0] = inner;
+  if (result.size() == 3) {
+    result[2] = ops::Sub(scope, SumOfAll(scope, grad), SumOfAll(scope, inner));
+  }
   return result;
 }
 
