@@ -10,6 +10,7 @@
 #include "libs/ops/array_ops.h"
 #include "libs/ops/group.h"
 #include "libs/ops/math_ops.h"
+#include "libs/train/update_order.h"
 
 namespace weft::train {
 namespace {
@@ -40,6 +41,21 @@ absl::Status CheckGradients(const std::vector<GradientAndVariable>& gradients) {
   if (any) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "No gradients provided for any variable: ", NamesOf(gradients), "."));
+}
+
+// For each item, what is to be read of its variable before it is updated.
+std::vector<std::vector<Operation>> ReadersBeforeUpdates(
+    const Graph& graph, const std::vector<GradientAndVariable>& items) {
+  std::vector<Gradient> gradients;
+  for (const GradientAndVariable& item : items) {
+    gradients.push_back(item.gradient);
+  }
+  const UpdateOrder order(graph, gradients);
+  std::vector<std::vector<Operation>> result;
+  for (const GradientAndVariable& item : items) {
+    result.push_back(order.ReadersBefore(item.variable, item.gradient));
+  }
+  return result;
 }
 
 // The rows of `gradient`, each index once, rows of the same index summed.
@@ -117,29 +133,35 @@ Operation Optimizer::ApplyGradients(
     scope.UpdateStatus(Annotate(status, name_));
     return Operation();
   }
+  std::vector<GradientAndVariable> items;
   std::vector<ops::Variable> variables;
   for (const GradientAndVariable& item : gradients) {
-    if (!item.gradient.IsNone()) variables.push_back(item.variable);
+    if (item.gradient.IsNone()) continue;
+    items.push_back(item);
+    variables.push_back(item.variable);
   }
+  const std::vector<std::vector<Operation>> readers =
+      ReadersBeforeUpdates(scope.graph(), items);
   CreateSlots(scope.WithoutControlDependencies(), variables);
   const Scope named =
       (options.name.empty() ? scope : scope.WithName(options.name))
           .CompositeScope(name_);
   Prepare(named);
   std::vector<Operation> updates;
-  for (const GradientAndVariable& item : gradients) {
-    if (!scope.ok()) return Operation();
-    if (!item.gradient.IsNone()) updates.push_back(AddUpdate(named, item));
+  for (size_t i = 0; i < items.size() && scope.ok(); ++i) {
+    updates.push_back(AddUpdate(named, items[i], readers[i]));
   }
   if (!scope.ok()) return Operation();
   return AddFinish(named, updates, options.global_step);
 }
 
 Operation Optimizer::AddUpdate(const Scope& scope,
-                               const GradientAndVariable& item) {
+                               const GradientAndVariable& item,
+                               const std::vector<Operation>& after) {
   const ops::Variable& variable = item.variable;
   const Scope beside = scope.SubScope(absl::StrCat("update_", variable.name()))
-                           .ColocateWith(variable.handle());
+                           .ColocateWith(variable.handle())
+                           .WithControlDependencies(after);
   return item.gradient.IsSparse()
              ? ApplySparse(beside, variable, item.gradient)
              : ApplyDense(beside, variable, item.gradient.dense);

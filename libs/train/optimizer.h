@@ -136,7 +136,8 @@ class Optimizer {
                      AttrMap attrs = {}) const;
 
  private:
-  Operation AddUpdate(const Scope& scope, const GradientAndVariable& item);
+  Operation AddUpdate(const Scope& scope, const GradientAndVariable& item,
+                      const std::vector<Operation>& after);
   Operation AddFinish(const Scope& named, const std::vector<Operation>& updates,
                       const ops::Variable& global_step);
 
