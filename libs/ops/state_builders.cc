@@ -84,6 +84,25 @@ Output ScatterUpdate(const Scope& scope, const Input& ref, const Input& indices,
                          {{"use_locking", use_locking}});
 }
 
+Output ScatterNdUpdate(const Scope& scope, const Input& ref,
+                       const Input& indices, const Input& updates,
+                       bool use_locking) {
+  return scope.AddOutput("ScatterNdUpdate", {ref, indices, updates},
+                         {{"use_locking", use_locking}});
+}
+
+Output ScatterNdAdd(const Scope& scope, const Input& ref, const Input& indices,
+                    const Input& updates, bool use_locking) {
+  return scope.AddOutput("ScatterNdAdd", {ref, indices, updates},
+                         {{"use_locking", use_locking}});
+}
+
+Output ScatterNdSub(const Scope& scope, const Input& ref, const Input& indices,
+                    const Input& updates, bool use_locking) {
+  return scope.AddOutput("ScatterNdSub", {ref, indices, updates},
+                         {{"use_locking", use_locking}});
+}
+
 Output VarHandleOp(const Scope& scope, DataType dtype,
                    const PartialShape& shape, const VariableAttrs& attrs) {
   AttrMap map = {
@@ -180,6 +199,21 @@ Operation ResourceScatterMax(const Scope& scope, const Input& resource,
 Operation ResourceScatterUpdate(const Scope& scope, const Input& resource,
                                 const Input& indices, const Input& updates) {
   return scope.AddNode("ResourceScatterUpdate", {resource, indices, updates});
+}
+
+Operation ResourceScatterNdUpdate(const Scope& scope, const Input& resource,
+                                  const Input& indices, const Input& updates) {
+  return scope.AddNode("ResourceScatterNdUpdate", {resource, indices, updates});
+}
+
+Operation ResourceScatterNdAdd(const Scope& scope, const Input& resource,
+                               const Input& indices, const Input& updates) {
+  return scope.AddNode("ResourceScatterNdAdd", {resource, indices, updates});
+}
+
+Operation ResourceScatterNdSub(const Scope& scope, const Input& resource,
+                               const Input& indices, const Input& updates) {
+  return scope.AddNode("ResourceScatterNdSub", {resource, indices, updates});
 }
 
 }  // namespace weft::ops

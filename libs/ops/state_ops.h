@@ -52,6 +52,15 @@ Output ScatterMax(const Scope& scope, const Input& ref, const Input& indices,
 Output ScatterUpdate(const Scope& scope, const Input& ref, const Input& indices,
                      const Input& updates, bool use_locking = true);
 
+// Each row of `indices` names a slice by its first dimensions.
+Output ScatterNdUpdate(const Scope& scope, const Input& ref,
+                       const Input& indices, const Input& updates,
+                       bool use_locking = true);
+Output ScatterNdAdd(const Scope& scope, const Input& ref, const Input& indices,
+                    const Input& updates, bool use_locking = false);
+Output ScatterNdSub(const Scope& scope, const Input& ref, const Input& indices,
+                    const Input& updates, bool use_locking = false);
+
 // ---- by resource ----
 Output VarHandleOp(const Scope& scope, DataType dtype,
                    const PartialShape& shape, const VariableAttrs& attrs = {});
@@ -94,6 +103,13 @@ Operation ResourceScatterMax(const Scope& scope, const Input& resource,
                              const Input& indices, const Input& updates);
 Operation ResourceScatterUpdate(const Scope& scope, const Input& resource,
                                 const Input& indices, const Input& updates);
+
+Operation ResourceScatterNdUpdate(const Scope& scope, const Input& resource,
+                                  const Input& indices, const Input& updates);
+Operation ResourceScatterNdAdd(const Scope& scope, const Input& resource,
+                               const Input& indices, const Input& updates);
+Operation ResourceScatterNdSub(const Scope& scope, const Input& resource,
+                               const Input& indices, const Input& updates);
 
 }  // namespace weft::ops
 
