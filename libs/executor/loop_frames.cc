@@ -54,6 +54,8 @@ void LoopFrames::Propagate(const Ready& ran, const NodeItem& item, bool is_dead,
       if (!is_dead) Next(from, item, outputs, ready);
       break;
   }
+  // They may lie in the iteration, which is about to end.
+  if (!is_dead) ClearOutputs(item, outputs);
   if (from.frame == nullptr) return;
   --from.outstanding;
   EndFinished(*from.frame, ready);

@@ -132,7 +132,6 @@ class PlanImpl : public Plan {
   std::vector<int32_t> retval_indices;
   int max_outputs = 0;
   bool may_be_dead = false;  // a value may be dead somewhere
-  bool has_loops = false;
 
  private:
   friend class PlanBuilder;

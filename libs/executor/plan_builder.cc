@@ -79,7 +79,6 @@ class PlanBuilder {
     }
     for (size_t i = 0; i < plan_->nodes.size(); ++i) FinishEdges(i);
     plan_->num_graph_nodes_ = graph_.num_nodes();
-    plan_->has_loops = plan_->frames.size() > 1;
     return std::shared_ptr<const Plan>(plan_);
   }
 

@@ -110,14 +110,20 @@ void Propagate(const Ready& ran, bool is_dead, Slot* outputs,
   const NodeItem& item = plan.nodes[ran.node];
   const Edge* edge = plan.edges.data() + item.first_edge;
   const Edge* end = plan.edges.data() + item.end_edge;
-  if (!plan.may_be_dead) {
-    PropagateLive(iteration, edge, end, outputs, ready);
-  } else if (iteration.frame == nullptr && item.child < 0) {
+  const bool in_loop = iteration.frame != nullptr || item.child >= 0;
+  if (in_loop) {
+    // The iteration may be used again from here on.
+    return iteration.state.loops.Propagate(ran, item, is_dead, outputs, ready);
+  }
+  if (plan.may_be_dead) {
     PropagateMaybeDead(iteration, item, edge, end, is_dead, outputs, ready);
   } else {
-    iteration.state.loops.Propagate(ran, item, is_dead, outputs, ready);
+    PropagateLive(iteration, edge, end, outputs, ready);
   }
-  if (is_dead) return;
+  if (!is_dead) ClearOutputs(item, outputs);
+}
+
+void ClearOutputs(const NodeItem& item, Slot* outputs) {
   for (int i = 0; i < item.num_outputs; ++i) outputs[i].Clear();
 }
 

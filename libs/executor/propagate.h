@@ -17,6 +17,8 @@ void ActivateMaybeDead(Iteration& to, const NodeItem& source, const Edge& edge,
                        Slot* output, bool source_is_dead, bool may_move,
                        ReadyList& ready);
 
+void ClearOutputs(const NodeItem& item, Slot* outputs);
+
 // Empties the slots of a node that has run; constants stay.
 void ClearInputs(const NodeItem& item, Iteration& iteration);
 

@@ -50,8 +50,8 @@ void EndAsync(AsyncEntry& entry, const absl::Status& status) {
     const bool is_dead =
         ran.is_dead || (item.is_recv && entry.outputs[0].is_dead);
     ClearInputs(item, *ran.iteration);
+    if (is_dead) ClearOutputs(item, entry.outputs.get());
     Propagate(ran, is_dead, entry.outputs.get(), ready);
-    if (is_dead) entry.outputs[0].Clear();
   } else {
     state.Fail(item, result);
   }
@@ -238,7 +238,7 @@ void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
   if (status.ok()) {
     return Complete(ready, item, ready.is_dead && !item.revives);
   }
-  for (int i = 0; i < item.num_outputs; ++i) outputs_[i].Clear();
+  ClearOutputs(item, outputs_.data());
   state_.Fail(item, status);
 }
 
