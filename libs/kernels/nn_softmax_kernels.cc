@@ -220,16 +220,18 @@ std::string ShortList(absl::Span<const int64_t> values) {
 }
 
 // The labels as int64; INVALID_ARGUMENT when one is no class.
-absl::StatusOr<std::vector<int64_t>> ReadLabels(const Tensor& labels,
-                                                int64_t classes) {
-  std::vector<int64_t> result(labels.num_elements());
-  for (size_t i = 0; i < result.size(); ++i) result[i] = IndexAt(labels, i);
-  for (int64_t label : result) {
+absl::StatusOr<Tensor> ReadLabels(OpKernelContext& context,
+                                  const Tensor& labels, int64_t classes) {
+  ASSIGN_OR_RETURN(Tensor result,
+                   context.AllocateTemp(DT_INT64, labels.shape()));
+  absl::Span<int64_t> values = result.mutable_flat<int64_t>();
+  for (size_t i = 0; i < values.size(); ++i) values[i] = IndexAt(labels, i);
+  for (int64_t label : values) {
     if (label >= 0 && label < classes) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("Received a label value of ", label,
                      " which is outside the valid range of [0, ", classes,
-                     ").  Label values: ", ShortList(result)));
+                     ").  Label values: ", ShortList(values)));
   }
   return result;
 }
@@ -244,8 +246,9 @@ class SparseCrossEntropyKernel : public OpKernel {
     const TensorShape shape = logits.shape();
     RETURN_IF_ERROR(CheckSparseShapes(shape, context.input(1).shape()));
     const int64_t classes = shape.dim(1);
-    ASSIGN_OR_RETURN(std::vector<int64_t> labels,
-                     ReadLabels(context.input(1), classes));
+    ASSIGN_OR_RETURN(const Tensor labels,
+                     ReadLabels(context, context.input(1), classes));
+    const int64_t* label = labels.flat<int64_t>().data();
     ASSIGN_OR_RETURN(Tensor * loss,
                      context.AllocateOutput(0, TensorShape({shape.dim(0)})));
     const T* x = logits.flat<T>().data();
@@ -255,9 +258,9 @@ class SparseCrossEntropyKernel : public OpKernel {
     T* b = backprop->mutable_flat<T>().data();
     ParallelLoop(context, shape.dim(0), classes * kCostOfExp,
                  [&](int64_t begin, int64_t end) {
-                   SparseCrossEntropyRows(
-                       x + begin * classes, labels.data() + begin, l + begin,
-                       b + begin * classes, end - begin, classes);
+                   SparseCrossEntropyRows(x + begin * classes, label + begin,
+                                          l + begin, b + begin * classes,
+                                          end - begin, classes);
                  });
     return absl::OkStatus();
   }

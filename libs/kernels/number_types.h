@@ -45,12 +45,14 @@ std::vector<DataType> DataTypesOf(TypeList<Ts...>) {
 // UNIMPLEMENTED when it is not in the list.
 template <typename... Ts, typename Fn>
 absl::Status DispatchType(TypeList<Ts...>, DataType type, const Fn& fn) {
-  absl::Status status = absl::UnimplementedError(
+  absl::Status status;
+  const bool found =
+      ((type == DataTypeOf<Ts>::value ? (status = fn(TypeTag<Ts>()), true)
+                                      : false) ||
+       ...);
+  if (found) return status;
+  return absl::UnimplementedError(
       absl::StrCat("there is no kernel for type ", DataTypeName(type)));
-  (void)((type == DataTypeOf<Ts>::value ? (status = fn(TypeTag<Ts>()), true)
-                                        : false) ||
-         ...);
-  return status;
 }
 
 // What to compute with: the 16-bit types go through float.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -57,16 +58,17 @@ class Needed {
 
 absl::StatusOr<Node*> AddEnd(Graph& graph, absl::string_view op, int index,
                              const Endpoint& of, DataType type,
-                             const std::string& device,
-                             std::vector<Endpoint> inputs) {
+                             std::vector<Endpoint> inputs,
+                             std::vector<const Node*> controls) {
   ASSIGN_OR_RETURN(
       Node * node,
       graph.AddNode({.name = absl::StrCat(op, "_", of.node->name(), "_",
                                           of.index, "_", index),
                      .op = std::string(op),
                      .inputs = std::move(inputs),
+                     .control_inputs = std::move(controls),
                      .attrs = {{"T", type}, {"index", index}}}));
-  graph.set_assigned_device(node, device);
+  graph.set_assigned_device(node, of.node->assigned_device());
   return node;
 }
 
@@ -78,9 +80,8 @@ absl::Status AddFeeds(const CallableEnds& ends, const Needed& needed,
                       Graph& pruned, GraphCopier& copier) {
   for (size_t i = 0; i < ends.feeds.size(); ++i) {
     const Endpoint& feed = ends.feeds[i];
-    ASSIGN_OR_RETURN(Node * arg,
-                     AddEnd(pruned, "_Arg", static_cast<int>(i), feed,
-                            ValueType(feed), feed.node->assigned_device(), {}));
+    ASSIGN_OR_RETURN(Node * arg, AddEnd(pruned, "_Arg", static_cast<int>(i),
+                                        feed, ValueType(feed), {}, {}));
     copier.Replace(feed, {arg, 0});
     if (needed.IsFedPlaceholder(feed.node)) {
       copier.ReplaceControl(feed.node, arg);
@@ -89,14 +90,46 @@ absl::Status AddFeeds(const CallableEnds& ends, const Needed& needed,
   return absl::OkStatus();
 }
 
+bool IsControlFlow(const Node& node) {
+  static constexpr absl::string_view kOps[] = {
+      "Switch", "RefSwitch", "Merge", "RefMerge", "Enter", "RefEnter"};
+  return absl::c_linear_search(kOps, node.type());
+}
+
+// The nodes that take the reference `ref`, or one that was passed on to them:
+// those that may change the variable behind it.
+std::vector<const Node*> TakersOfReference(const Graph& graph,
+                                           const Endpoint& ref) {
+  std::vector<const Node*> takers;
+  absl::flat_hash_set<const Node*> passing = {ref.node};
+  for (const Node* node : graph.nodes()) {
+    if (IsControlFlow(*node)) return {};  // may not run in this step
+    for (int i = 0; i < node->num_inputs(); ++i) {
+      if (IsRefType(node->input_type(i)) &&
+          passing.contains(node->input(i).node)) {
+        takers.push_back(node);
+        passing.insert(node);
+        break;
+      }
+    }
+  }
+  return takers;
+}
+
 absl::Status AddFetches(const CallableEnds& ends, Graph& pruned,
                         const GraphCopier& copier) {
   for (size_t i = 0; i < ends.fetches.size(); ++i) {
     const Endpoint& fetch = ends.fetches[i];
+    const Endpoint from = copier.Lookup(fetch);
+    // A fetched reference becomes a value when all that may change the variable
+    // in this step has run. TensorFlow's fetch aliases the variable's memory,
+    // and so sees the same.
+    std::vector<const Node*> controls;
+    if (IsRefType(from.node->output_type(from.index))) {
+      controls = TakersOfReference(pruned, from);
+    }
     RETURN_IF_ERROR(AddEnd(pruned, "_Retval", static_cast<int>(i), fetch,
-                           ValueType(fetch), fetch.node->assigned_device(),
-                           {copier.Lookup(fetch)})
-                        .status());
+                           ValueType(fetch), {from}, std::move(controls)));
   }
   return absl::OkStatus();
 }

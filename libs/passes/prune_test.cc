@@ -78,6 +78,23 @@ TEST_F(PruneTest, WhatRunsAfterAFedPlaceholderRunsAfterItsFeed) {
   EXPECT_EQ(copy->control_inputs()[0]->type(), "_Arg");
 }
 
+TEST_F(PruneTest, AFetchedReferenceIsReadAfterItsWriters) {
+  const Node* v =
+      Add({.name = "v",
+           .op = "VariableV2",
+           .attrs = {{"dtype", DT_FLOAT}, {"shape", PartialShape{}}}});
+  const Node* x = Placeholder("x");
+  const Node* add =
+      Add({.name = "add", .op = "AssignAdd", .inputs = {{v, 0}, {x, 0}}});
+  auto pruned =
+      Prune(graph_, {.feeds = {{x, 0}}, .fetches = {{v, 0}}, .targets = {add}});
+  ASSERT_OK(pruned);
+  const Node* retval = (*pruned)->nodes().back();
+  ASSERT_EQ(retval->type(), "_Retval");
+  ASSERT_EQ(retval->control_inputs().size(), 1u);
+  EXPECT_EQ(retval->control_inputs()[0]->name(), "add");
+}
+
 TEST_F(PruneTest, AFetchMayRepeat) {
   const Node* x = Placeholder("x");
   const Node* y = Identity("y", x);
