@@ -53,10 +53,19 @@ _FENCED = (
         'use libs/device'),
 )
 
+def _races_threads(path):
+  """A test may race a thread-safe class with threads of its own."""
+  return path.endswith('_test.cc') or _only_in('libs/base')(path)
+
+
 _BANNED = (
     _Banned(
+        re.compile(r'std::thread\b'), _races_threads,
+        'only libs/base starts threads',
+        'use Scheduler (libs/base/scheduler.h): Schedule, ParallelFor'),
+    _Banned(
         re.compile(
-            r'std::(?:thread|jthread|async|latch|barrier|\w+_semaphore)\b'
+            r'std::(?:jthread|async|latch|barrier|\w+_semaphore)\b'
             r'|\bsleep_(?:for|until)\b|\b(?:sleep|usleep|nanosleep)\s*\('
             r'|\bcondition_variable\w*|\bpthread_\w+'
             r'|absl::(?:SleepFor|CondVar|Notification|Barrier|BlockingCounter)'
