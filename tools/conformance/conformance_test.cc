@@ -1,4 +1,5 @@
-// Replays every case below testdata/conformance; each is one test case.
+// Replays every case that lies in integration_tests/testdata/conformance; each
+// is one test case.
 #include <string>
 #include <vector>
 
@@ -27,23 +28,33 @@ std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
   return absl::StrReplaceAll(info.param.substr(sizeof(kCases)), {{"/", "_"}});
 }
 
-class ConformanceTest : public ::testing::TestWithParam<std::string> {};
+class ConformanceTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  // One process for all: starting its threads costs more than a case.
+  static void SetUpTestSuite() { process_ = new Process(); }
+  static void TearDownTestSuite() { delete process_; }
+
+  static Process* process_;
+};
+Process* ConformanceTest::process_ = nullptr;
 
 TEST_P(ConformanceTest, Passes) {
   LocalFileSystem fs;
-  Process process({.compute_threads = 2});
-  WeftSessionFactory factory(process, /*target=*/"");
+  WeftSessionFactory factory(*process_, /*target=*/"");
   const auto ops = StandardOps();
   CaseRunner runner({.fs = &fs,
                      .scratch_root = JoinPath(::testing::TempDir(),
                                               TestName({GetParam(), 0})),
                      .factory = &factory,
-                     .scheduler = &process.scheduler(),
+                     .scheduler = &process_->scheduler(),
                      .ops = ops.get(),
-                     .kernels = &process.kernels()});
+                     .kernels = &process_->kernels()});
   const Outcome outcome = runner.Run(GetParam());
   EXPECT_EQ(outcome.result, Outcome::Result::kPassed) << outcome.reason;
 }
+
+// Without it, data that is not found would be no test and so no failure.
+TEST(ConformanceCasesTest, AreThere) { EXPECT_GE(Directories().size(), 330u); }
 
 INSTANTIATE_TEST_SUITE_P(Cases, ConformanceTest,
                          ::testing::ValuesIn(Directories()), TestName);
