@@ -19,20 +19,6 @@ bool IsTrainable(DataType type) {
          type == DT_VARIANT;
 }
 
-bool IsLoopNode(const Node& node) {
-  const std::string& type = node.type();
-  if (type == "Enter" || type == "RefEnter" || type == "Exit" ||
-      type == "RefExit" || type == "NextIteration" ||
-      type == "RefNextIteration") {
-    return true;
-  }
-  // A Merge that closes a loop; that of a condition has only earlier inputs.
-  return std::any_of(
-      node.inputs().begin(), node.inputs().end(), [&](const Endpoint& input) {
-        return input.node == nullptr || input.node->id() > node.id();
-      });
-}
-
 std::string Describe(const Node& node) {
   return absl::StrCat("'", node.name(), "' (op type: ", node.type(), ")");
 }
@@ -238,11 +224,6 @@ class Walk {
     }
     RETURN_IF_ERROR(scope_.status());
     if (!any) return absl::OkStatus();
-    if (IsLoopNode(node)) {
-      return absl::UnimplementedError(
-          absl::StrCat("Gradients through loops are not supported yet: node ",
-                       Describe(node)));
-    }
     return Differentiate(node, std::move(outputs));
   }
 

@@ -1,0 +1,383 @@
+// Every op of the registry says what its gradient is; and every gradient is
+// what differences of the op itself say. Adding an op whose gradient is not in
+// the table below fails here, and says so.
+#include "libs/gradients/gradients.h"
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/gradients/testing/gradient_checker.h"
+#include "libs/ops/array_ops.h"
+#include "libs/ops/control_flow_ops.h"
+#include "libs/ops/math_ops.h"
+#include "libs/ops/standard_ops.h"
+#include "libs/ops/variable.h"
+#include "libs/runtime/process.h"
+#include "libs/session/session.h"
+
+namespace weft {
+namespace {
+
+// One input: values the gradient is taken at, or a constant.
+struct Arg {
+  Arg(Tensor constant) : fixed(std::move(constant)) {}  // NOLINT
+  Arg(std::initializer_list<int64_t> dims) : shape(dims) {}
+
+  std::optional<Tensor> fixed;
+  TensorShape shape;
+  double low = -0.9, high = 0.9;
+};
+
+Arg In(std::initializer_list<int64_t> dims, double low, double high) {
+  Arg arg(dims);
+  arg.low = low;
+  arg.high = high;
+  return arg;
+}
+
+struct Case {
+  std::string op;
+  std::vector<Arg> args;
+  AttrMap attrs;
+};
+
+Tensor Ints(std::initializer_list<int> values) {
+  return Tensor::Vector(values);
+}
+Tensor Int(int value) { return Tensor::Scalar(value); }
+Tensor Bools(std::initializer_list<bool> values) {
+  return Tensor::Vector(values);
+}
+Tensor Doubles(const TensorShape& shape, std::initializer_list<double> values) {
+  return Tensor::FromValues(shape, values);
+}
+
+// Without pattern and without ties, between `low` and `high`; away from 0 and
+// other whole halves, where some functions have corners.
+Tensor ValuesOf(const Arg& arg, size_t seed) {
+  Tensor values(DT_DOUBLE, arg.shape);
+  for (int64_t i = 0; i < values.num_elements(); ++i) {
+    const double part = std::fmod((i + 1) * 0.618033989 + seed * 0.347, 1.0);
+    double value = arg.low + (arg.high - arg.low) * part;
+    const double corner = std::round(value * 2) / 2;
+    if (std::abs(value - corner) < 0.01) value = corner + 0.013;
+    values.mutable_flat<double>()[i] = value;
+  }
+  return values;
+}
+
+std::vector<Case> UnaryCases() {
+  std::vector<Case> cases;
+  for (const char* op :
+       {"Neg",       "Abs",      "Sign",     "Square",   "Exp",
+        "Expm1",     "Sin",      "Cos",      "Tan",      "Asin",
+        "Acos",      "Atan",     "Sinh",     "Cosh",     "Atanh",
+        "Erf",       "L2Loss",   "Tanh",     "Sigmoid",  "Relu",
+        "Relu6",     "Elu",      "Selu",     "Softplus", "Softsign",
+        "LeakyRelu", "Identity", "Snapshot", "Softmax",  "LogSoftmax",
+        "Asinh"}) {
+    cases.push_back({op, {{2, 3}}});
+  }
+  for (const char* op : {"Log", "Log1p", "Lgamma", "Digamma", "Sqrt", "Rsqrt",
+                         "Reciprocal", "Inv"}) {
+    cases.push_back({op, {In({2, 3}, 0.6, 2.9)}});
+  }
+  cases.push_back({"Acosh", {In({2, 3}, 1.2, 2.9)}});
+  cases.push_back({"Cast", {{2, 3}}, {{"DstT", DT_DOUBLE}}});
+  return cases;
+}
+
+std::vector<Case> BinaryCases() {
+  std::vector<Case> cases;
+  for (const char* op : {"Add", "AddV2", "Sub", "Mul", "Maximum", "Minimum",
+                         "SquaredDifference"}) {
+    cases.push_back({op, {{2, 3}, {2, 3}}});
+    cases.push_back({op, {{2, 3}, {3}}});
+    cases.push_back({op, {{2, 1}, {1, 3}}});
+    cases.push_back({op, {{}, {2, 3}}});
+  }
+  for (const char* op : {"Div", "RealDiv", "DivNoNan", "FloorMod", "Mod",
+                         "TruncateMod", "Pow", "Atan2", "Xdivy"}) {
+    cases.push_back({op, {In({2, 3}, 0.6, 2.9), In({2, 3}, 0.6, 2.9)}});
+    cases.push_back({op, {In({2, 3}, 0.6, 2.9), In({3}, 0.6, 2.9)}});
+  }
+  cases.push_back({"Polygamma", {Doubles({3}, {1, 2, 3}), In({3}, 1.1, 2.9)}});
+  for (const char* op :
+       {"TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad",
+        "InvGrad", "EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad",
+        "LeakyReluGrad", "ReluGrad", "Relu6Grad"}) {
+    cases.push_back({op, {In({2, 3}, 0.2, 0.9), In({2, 3}, 0.2, 0.9)}});
+  }
+  return cases;
+}
+
+std::vector<Case> MathCases() {
+  std::vector<Case> cases = {
+      {"AddN", {{2}, {2}, {2}}},
+      {"Cross", {{2, 3}, {2, 3}}},
+      {"Select", {Bools({true, false}), {2, 3}, {2, 3}}},
+      {"SelectV2", {Bools({true, false, true}), {2, 3}, {2, 1}}},
+      {"ClipByValue", {{2, 3}, Doubles({}, {-0.4}), Doubles({}, {0.4})}},
+      {"MatMul", {{2, 3}, {3, 4}}},
+      {"MatMul", {{3, 2}, {3, 4}}, {{"transpose_a", true}}},
+      {"MatMul", {{2, 3}, {4, 3}}, {{"transpose_b", true}}},
+      {"MatMul",
+       {{3, 2}, {4, 3}},
+       {{"transpose_a", true}, {"transpose_b", true}}},
+      {"BatchMatMul", {{2, 2, 3}, {2, 3, 2}}},
+      {"BatchMatMul", {{2, 3, 2}, {2, 3, 2}}, {{"adj_x", true}}},
+      {"BatchMatMul", {{2, 2, 3}, {2, 2, 3}}, {{"adj_y", true}}},
+      {"BatchMatMulV2", {{2, 2, 3}, {3, 2}}},
+      {"Cumsum", {{2, 3}, Int(1)}},
+      {"Cumsum", {{2, 3}, Int(0)}, {{"reverse", true}, {"exclusive", true}}},
+      {"Cumprod", {{2, 3}, Int(1)}},
+      {"BiasAdd", {{2, 3}, {3}}},
+      {"BiasAddGrad", {{2, 3}}},
+      {"SoftmaxCrossEntropyWithLogits",
+       {{2, 3}, Doubles({2, 3}, {0.5, 0.3, 0.2, 0.1, 0.1, 0.8})}},
+      {"SparseSoftmaxCrossEntropyWithLogits", {{2, 3}, Ints({2, 0})}},
+      {"TopKV2", {{2, 4}, Int(2)}},
+  };
+  for (const char* op : {"Sum", "Mean", "Prod", "Max", "Min"}) {
+    cases.push_back({op, {{2, 3, 2}, Ints({1})}});
+    cases.push_back({op, {{2, 3, 2}, Ints({0, -1})}});
+    cases.push_back({op, {{2, 3}, Ints({0})}, {{"keep_dims", true}}});
+    cases.push_back({op, {{2, 3}, Ints({})}});
+  }
+  return cases;
+}
+
+std::vector<Case> ShapeCases() {
+  return {
+      {"IdentityN", {{2}, {3}}},
+      {"EnsureShape", {{2, 3}}, {{"shape", PartialShape{2, -1}}}},
+      {"PlaceholderWithDefault", {{2}}, {{"shape", PartialShape{2}}}},
+      {"CheckNumerics", {{2}}, {{"message", "none"}}},
+      {"Reshape", {{2, 3}, Ints({3, -1})}},
+      {"ExpandDims", {{2, 3}, Int(1)}},
+      {"Squeeze", {{2, 1, 3}}},
+      {"BroadcastTo", {{2, 1}, Ints({3, 2, 4})}},
+      {"Fill", {Ints({2, 3}), {}}},
+      {"Transpose", {{2, 3, 4}, Ints({2, 0, 1})}},
+      {"Reverse", {{2, 3}, Bools({false, true})}},
+      {"ReverseV2", {{2, 3}, Ints({0, 1})}},
+      {"ReverseSequence", {{2, 3}, Ints({2, 3})}, {{"seq_dim", 1}}},
+      {"Diag", {{3}}},
+      {"DiagPart", {{3, 3}}},
+      {"MatrixDiag", {{2, 3}}},
+      {"MatrixDiagPart", {{2, 3, 3}}},
+      {"MatrixBandPart",
+       {{2, 3, 3}, Tensor::Scalar(int64_t{1}), Tensor::Scalar(int64_t{0})}},
+      {"Concat", {Int(1), {2, 3}, {2, 1}}},
+      {"ConcatV2", {{2, 3}, {2, 1}, Int(-1)}},
+      {"Split", {Int(1), {2, 4}}, {{"num_split", 2}}},
+      {"SplitV", {{2, 4}, Ints({1, 3}), Int(1)}, {{"num_split", 2}}},
+      {"Pack", {{2, 3}, {2, 3}}, {{"axis", 1}}},
+      {"Unpack", {{2, 3}}, {{"num", 3}, {"axis", 1}}},
+      {"Tile", {{2, 3}, Ints({2, 3})}},
+      {"Pad", {{2, 3}, Tensor::FromValues({2, 2}, {1, 0, 2, 1})}},
+      {"PadV2", {{2, 3}, Tensor::FromValues({2, 2}, {1, 0, 2, 1}), {}}},
+      {"MirrorPad",
+       {{2, 3}, Tensor::FromValues({2, 2}, {1, 0, 2, 1})},
+       {{"mode", "REFLECT"}}},
+      {"MirrorPadGrad",
+       {{3, 6}, Tensor::FromValues({2, 2}, {1, 0, 2, 1})},
+       {{"mode", "REFLECT"}}},
+      {"DynamicPartition", {{3, 2}, Ints({1, 0, 1})}, {{"num_partitions", 2}}},
+      {"DynamicStitch", {Ints({2, 0}), Ints({1}), {2, 2}, {1, 2}}},
+      {"ParallelDynamicStitch", {Ints({2, 0}), Ints({1}), {2, 2}, {1, 2}}},
+  };
+}
+
+std::vector<Case> PartCases() {
+  const Tensor segments = Ints({0, 0, 2});
+  std::vector<Case> cases = {
+      {"Slice", {{3, 4}, Ints({1, 0}), Ints({2, -1})}},
+      {"StridedSlice", {{3, 4}, Ints({0, 3}), Ints({3, 0}), Ints({2, -1})}},
+      {"StridedSliceGrad",
+       {Ints({3, 4}), Ints({0, 1}), Ints({3, 3}), Ints({2, 1}), {2, 2}}},
+      {"Gather", {{4, 2}, Ints({1, 3, 1})}},
+      {"GatherV2", {{4, 2}, Ints({1, 3, 1}), Int(0)}},
+      {"GatherV2", {{2, 4}, Ints({1, 3, 1}), Int(1)}},
+      {"GatherNd", {{3, 2}, Tensor::FromValues({2, 2}, {0, 1, 2, 0})}},
+      {"ScatterNd", {Tensor::FromValues({2, 1}, {0, 2}), {2, 2}, Ints({3, 2})}},
+      {"TensorScatterUpdate",
+       {{3, 2}, Tensor::FromValues({1, 1}, {1}), {1, 2}}},
+  };
+  for (const char* op : {"SegmentSum", "SegmentMean", "SegmentMin",
+                         "SegmentMax", "SegmentProd"}) {
+    cases.push_back({op, {{3, 2}, segments}});
+  }
+  for (const char* op : {"UnsortedSegmentSum", "UnsortedSegmentMin",
+                         "UnsortedSegmentMax", "UnsortedSegmentProd"}) {
+    // Segments without rows hold the extreme of the type, so there are none.
+    cases.push_back({op, {{3, 2}, Ints({1, 0, 1}), Int(2)}});
+  }
+  for (const char* op :
+       {"SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"}) {
+    cases.push_back({op, {{4, 2}, Ints({1, 3, 1}), segments}});
+  }
+  return cases;
+}
+
+std::vector<Case> AllCases() {
+  std::vector<Case> all;
+  for (const auto& some :
+       {UnaryCases(), BinaryCases(), MathCases(), ShapeCases(), PartCases()}) {
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+// Gradients that differences can't show here, and why.
+const std::map<std::string, std::string>& Unchecked() {
+  static const auto& unchecked = *new std::map<std::string, std::string>{
+      {"PreventGradient", "its gradient is an error"},
+      {"Switch", "half of its outputs are dead: see OfConditions"},
+      {"Merge", "half of its inputs are dead: see OfConditions"},
+      {"RefSwitch", "half of its outputs are dead: see OfConditions"},
+      {"RefMerge", "half of its inputs are dead: see OfConditions"},
+      {"Enter", "loops have no gradient yet"},
+      {"Exit", "loops have no gradient yet"},
+      {"NextIteration", "loops have no gradient yet"},
+      {"RefEnter", "loops have no gradient yet"},
+      {"RefExit", "loops have no gradient yet"},
+      {"RefNextIteration", "loops have no gradient yet"},
+      {"ReadVariableOp", "its input is a variable: see OfVariables"},
+      {"RefIdentity", "its input is a variable: see OfVariables"},
+      {"ResourceGather", "its input is a variable: see OfVariables"},
+  };
+  return unchecked;
+}
+
+TEST(GradientsTest, EveryOpSaysWhatItsGradientIs) {
+  for (const OpDef* op : StandardOps()->List()) {
+    EXPECT_NE(StandardGradients().Find(op->name), nullptr)
+        << op->name
+        << ": register its gradient in libs/gradients, or that it has none";
+  }
+}
+
+TEST(GradientsTest, EveryGradientHasACase) {
+  std::map<std::string, std::string> covered = Unchecked();
+  for (const Case& one : AllCases()) covered[one.op] = "checked";
+  for (const OpDef* op : StandardOps()->List()) {
+    const auto* entry = StandardGradients().Find(op->name);
+    if (entry == nullptr || !entry->fn) continue;
+    EXPECT_TRUE(covered.contains(op->name))
+        << op->name << ": add a case to this file";
+  }
+}
+
+class OneGradientTest : public testing::TestWithParam<Case> {
+ protected:
+  // One for all cases: making threads takes longer than any of them.
+  static void SetUpTestSuite() { process_ = new Process; }
+  static void TearDownTestSuite() { delete process_; }
+  static inline Process* process_ = nullptr;
+};
+
+TEST_P(OneGradientTest, IsWhatDifferencesSay) {
+  const Case& one = GetParam();
+  const auto* entry = StandardGradients().Find(one.op);
+  if (StandardOps()->Find(one.op) == nullptr || entry == nullptr) {
+    GTEST_SKIP() << "no such op yet";
+  }
+  const Scope root = Scope::Root();
+  InputList inputs;
+  std::vector<Output> xs;
+  std::vector<Tensor> values;
+  for (const Arg& arg : one.args) {
+    if (arg.fixed) {
+      inputs.emplace_back(*arg.fixed);
+      continue;
+    }
+    values.push_back(ValuesOf(arg, values.size()));
+    xs.push_back(ops::Placeholder(root, DT_DOUBLE, {.shape = arg.shape}));
+    inputs.emplace_back(xs.back());
+  }
+  const Node* node = root.AddNode(one.op, inputs, one.attrs);
+  ASSERT_THAT(root.status(), IsOk());
+  std::vector<Output> ys;
+  for (int i = 0; i < node->num_outputs(); ++i) {
+    // A second output of a loss is its gradient, which has none itself.
+    const bool is_backprop =
+        i == 1 && one.op.find("CrossEntropy") != one.op.npos;
+    if (node->output_type(i) == DT_DOUBLE && !is_backprop) {
+      ys.emplace_back(node, i);
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(auto session,
+                       Session::Connect("", root, {.process = process_}));
+  const Evaluate evaluate = [&](const FeedList& feeds,
+                                const std::vector<Output>& fetches) {
+    return session->Run(feeds, fetches);
+  };
+  ASSERT_OK_AND_ASSIGN(double error,
+                       MaxGradientError(root, ys, xs, values, evaluate));
+  EXPECT_LT(error, 1e-5);
+}
+
+std::string NameOf(const testing::TestParamInfo<Case>& info) {
+  return info.param.op + "_" + std::to_string(info.index);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OneGradientTest, testing::ValuesIn(AllCases()),
+                         NameOf);
+
+// y = x > 0 ? x * w : x + 5, where w is used in one branch only.
+TEST(GradientsTest, OfConditions) {
+  const Scope root = Scope::Root();
+  const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
+  const Output w = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
+  const Output positive = ops::Greater(root, x, 0);
+  const auto branch = ops::Switch(root, x, positive);
+  const Output product = ops::Mul(root, branch.output_true,
+                                  ops::Switch(root, w, positive).output_true);
+  const Output sum = ops::Add(root, branch.output_false, 5);
+  const Output y = ops::Merge(root, {sum, product}).output;
+  ASSERT_OK_AND_ASSIGN(std::vector<Gradient> gradients,
+                       AddGradients(root, {y}, {x, w}));
+  ASSERT_OK_AND_ASSIGN(auto session, Session::Connect("", root));
+  const struct { float x, of_x, of_w; } cases[] = {{2, 10, 2}, {-2, 1, 0}};
+  for (const auto& c : cases) {
+    ASSERT_OK_AND_ASSIGN(
+        std::vector<Tensor> values,
+        session->Run({{x, Tensor::Scalar(c.x)}, {w, Tensor::Scalar(10.0f)}},
+                     {gradients[0].dense, gradients[1].dense}));
+    EXPECT_EQ(values[0].scalar<float>(), c.of_x) << c.x;
+    EXPECT_EQ(values[1].scalar<float>(), c.of_w) << c.x;
+  }
+}
+
+// Both families, dense and sparse: the gradient of sum(w * w) + 3 * sum(rows 1
+// and 1 of w) is 2 w + 6 in row 1.
+TEST(GradientsTest, OfVariables) {
+  for (bool resource : {false, true}) {
+    const Scope root = Scope::Root();
+    const ops::Variable w(root, Tensor::FromValues<float>({2, 2}, {1, 2, 3, 4}),
+                          {.use_resource = resource});
+    const Output rows =
+        resource ? root.AddOutput("ResourceGather", {w.handle(), {1, 1}},
+                                  {{"dtype", DT_FLOAT}})
+                 : root.AddOutput("Gather", {w, {1, 1}});
+    const Output dense = ops::Mul(root, w, w.Read(root));
+    ASSERT_OK_AND_ASSIGN(
+        std::vector<Gradient> gradients,
+        AddGradients(root, {dense, ops::Mul(root, rows, 3)}, {w.handle()}));
+    const Output gradient = ToDense(root, gradients[0]);
+    ASSERT_OK_AND_ASSIGN(auto session, Session::Connect("", root));
+    ASSERT_THAT(session->Run(w.initializer()), IsOk());
+    ASSERT_OK_AND_ASSIGN(Tensor value, session->Run(gradient));
+    EXPECT_TRUE(
+        SameBits(value, Tensor::FromValues<float>({2, 2}, {2, 4, 12, 14})))
+        << value.ToString();
+  }
+}
+
+}  // namespace
+}  // namespace weft
