@@ -92,19 +92,25 @@ class CountedWorkTest : public ::testing::Test {
   std::unique_ptr<Session::Callable> step_;
 };
 
+// Which thread runs which node differs from step to step, so once in a while
+// more blocks of a size are in use at one moment than ever before. Work that
+// belongs to each step would show kSteps times.
+constexpr int kSteps = 1000;
+constexpr int kNowAndThen = kSteps / 20;
+
 TEST_F(CountedWorkTest, AWarmStepTakesOnlyMemoryThatThePoolHas) {
   const BufferPoolStats before = process_.buffers().stats();
-  for (int i = 0; i < 100; ++i) Step();
+  for (int i = 0; i < kSteps; ++i) Step();
   const BufferPoolStats after = process_.buffers().stats();
-  EXPECT_EQ(after.system_allocations, before.system_allocations);
+  EXPECT_LT(after.system_allocations - before.system_allocations, kNowAndThen);
   EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
-  EXPECT_GT(after.allocations, before.allocations);
+  EXPECT_GE(after.allocations - before.allocations, kSteps);
 }
 
 TEST_F(CountedWorkTest, AWarmStepAllocatesNothingOnTheHeap) {
   const int64_t before = heap_allocations.load();
-  for (int i = 0; i < 100; ++i) Step();
-  EXPECT_EQ(heap_allocations.load() - before, 0);
+  for (int i = 0; i < kSteps; ++i) Step();
+  EXPECT_LT(heap_allocations.load() - before, kNowAndThen);
 }
 
 TEST_F(CountedWorkTest, VariablesAreUpdatedInPlace) {
