@@ -32,6 +32,7 @@ LoopFrames::~LoopFrames() = default;
 
 void LoopFrames::Clear() {
   absl::MutexLock lock(&mutex_);
+  state_.root.children.clear();  // frames that the step did not finish
   frames_.clear();
 }
 

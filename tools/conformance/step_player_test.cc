@@ -203,8 +203,9 @@ TEST_F(StepPlayerTest, BackgroundStepIsCheckedWhenJoined) {
 }
 
 TEST_F(StepPlayerTest, BackgroundStepMayNotTakeForever) {
-  auto release = scheduler_.NewEvent();
-  script_.run = [&](const RunRequest&) -> Fetched {
+  // The step may wait for it until the player ends, after this function.
+  std::shared_ptr<Event> release = scheduler_.NewEvent();
+  script_.run = [release](const RunRequest&) -> Fetched {
     release->Wait();
     return std::vector<Tensor>{};
   };
