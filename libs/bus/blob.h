@@ -1,0 +1,51 @@
+// Blob: bytes that travel, and what keeps them alive meanwhile.
+//
+// Threads: a value, like a shared_ptr. The bytes must not change while any Blob
+// views them, except by whoever made the memory and has not sent it yet.
+#ifndef WEFT_LIBS_BUS_BLOB_H_
+#define WEFT_LIBS_BUS_BLOB_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+
+namespace weft::bus {
+
+class Blob {
+ public:
+  Blob() = default;
+  // `owner` keeps [data, data + size) alive; it may be let go on any thread.
+  Blob(std::shared_ptr<const void> owner, const void* data, size_t size)
+      : owner_(std::move(owner)),
+        data_(static_cast<const char*>(data)),
+        size_(size) {}
+
+  static Blob FromString(std::string bytes) {
+    auto owner = std::make_shared<const std::string>(std::move(bytes));
+    const char* data = owner->data();
+    const size_t size = owner->size();
+    return Blob(std::move(owner), data, size);
+  }
+
+  const char* data() const { return data_; }
+  size_t size() const { return size_; }
+  absl::string_view view() const { return {data_, size_}; }
+  const std::shared_ptr<const void>& owner() const { return owner_; }
+
+  // Bytes [begin, begin + size), with the same owner. REQUIRES: inside.
+  Blob Part(size_t begin, size_t size) const {
+    return Blob(owner_, data_ + begin, size);
+  }
+
+ private:
+  std::shared_ptr<const void> owner_;
+  const char* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_BLOB_H_
