@@ -46,6 +46,12 @@ void BeforeUnlock(void* mutex, unsigned kind) {
   __tsan_mutex_post_unlock(mutex, kind);
 }
 
+// Abseil's deadlock detector, which Debian compiles in, keeps its graph under a
+// lock that can't be wrapped; ThreadSanitizer has a detector of its own.
+__attribute__((constructor)) void TurnOffDeadlockDetector() {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+}
+
 struct RelockAtEnd {
   void* mutex;
   ~RelockAtEnd() { AfterLock(mutex, kWriter); }
