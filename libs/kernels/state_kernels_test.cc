@@ -7,6 +7,7 @@
 #include "libs/kernels/standard_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 #include "libs/ops/standard_ops.h"
+#include "libs/resource/chunk_snapshot.h"
 #include "libs/tensor/resource_handle.h"
 
 namespace weft {
@@ -348,6 +349,27 @@ TEST_F(StateKernelsTest, BadScattersChangeNothing) {
   auto least = Reference(Tensor::Vector({INT32_MIN}));
   EXPECT_OK(harness_.Run("ScatterDiv",
                          {least, Tensor::Vector({0}), Tensor::Vector({-1})}));
+}
+
+// A row's update costs whoever reads a snapshot that row's chunk, no table.
+TEST_F(StateKernelsTest, ScattersLeaveASnapshotsOtherChunksInPlace) {
+  constexpr int64_t kRows = 10;
+  constexpr int64_t kRowElements = ChunkSnapshot::kChunkBytes / sizeof(float);
+  const TensorShape row({1, kRowElements});
+  auto v = Reference(Tensor(DT_FLOAT, TensorShape({kRows, kRowElements})));
+  auto take = [&] { return *ChunkSnapshot::Take(v, HeapAllocator()); };
+  auto snapshot = take();
+  EXPECT_OK(harness_.Run("ScatterAdd",
+                         {v, Tensor::Vector({3}), Tensor(DT_FLOAT, row)}));
+  EXPECT_EQ(snapshot->bytes_copied_aside(), ChunkSnapshot::kChunkBytes);
+  const Tensor rows = Tensor::FromValues<int64_t>({1, 1}, {5});
+  EXPECT_OK(harness_.Run("ScatterNdUpdate", {v, rows, Tensor(DT_FLOAT, row)}));
+  EXPECT_EQ(snapshot->bytes_copied_aside(), 2 * ChunkSnapshot::kChunkBytes);
+  const Tensor all = Tensor(DT_INT64, TensorShape({0}));
+  EXPECT_OK(harness_.Run(
+      "ScatterNdAdd",
+      {v, all, Tensor(DT_FLOAT, TensorShape({kRows, kRowElements}))}));
+  EXPECT_EQ(snapshot->bytes_copied_aside(), kRows * ChunkSnapshot::kChunkBytes);
 }
 
 TEST_F(StateKernelsTest, ScatterNdChangesSlices) {

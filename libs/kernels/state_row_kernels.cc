@@ -70,8 +70,13 @@ class ScatterKernel : public OpKernel {
     const Tensor& indices = context.input(1);
     const Tensor& updates = context.input(2);
     RETURN_IF_ERROR(CheckVariableType(*variable, updates.dtype()));
-    RETURN_IF_ERROR(variable->Update(
+    RETURN_IF_ERROR(variable->UpdateRows(
         context.cancellation(), context.allocator(),
+        [&](Variable::RowVisitor visit) {
+          for (int64_t i = 0; i < indices.num_elements(); ++i) {
+            visit(IndexAt(indices, i));
+          }
+        },
         [&](Tensor& value) { return Apply(value, indices, updates); }));
     ForwardReference(context);
     return absl::OkStatus();

@@ -96,14 +96,34 @@ class ScatterNdKernel : public OpKernel {
     const Tensor& indices = context.input(1);
     const Tensor& updates = context.input(2);
     RETURN_IF_ERROR(CheckVariableType(*variable, updates.dtype()));
-    RETURN_IF_ERROR(variable->Update(
-        context.cancellation(), context.allocator(),
-        [&](Tensor& value) { return Apply(value, indices, updates); }));
+    RETURN_IF_ERROR(Update(*variable, context, indices, updates));
     ForwardReference(context);
     return absl::OkStatus();
   }
 
  private:
+  static absl::Status Update(Variable& variable, OpKernelContext& context,
+                             const Tensor& indices, const Tensor& updates) {
+    const auto apply = [&](Tensor& value) {
+      return Apply(value, indices, updates);
+    };
+    const int rank = indices.rank();
+    const int64_t depth = rank == 0 ? 0 : indices.dim(rank - 1);
+    // An index without dimensions means all of the variable.
+    if (depth == 0) {
+      return variable.Update(context.cancellation(), context.allocator(),
+                             apply);
+    }
+    return variable.UpdateRows(
+        context.cancellation(), context.allocator(),
+        [&](Variable::RowVisitor visit) {
+          for (int64_t i = 0; i < indices.num_elements(); i += depth) {
+            visit(IndexAt(indices, i));
+          }
+        },
+        apply);
+  }
+
   static absl::Status Apply(Tensor& value, const Tensor& indices,
                             const Tensor& updates) {
     ASSIGN_OR_RETURN(Slices slices, FindSlices(value.shape(), indices.shape(),
