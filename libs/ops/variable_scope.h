@@ -1,27 +1,24 @@
-// VariableScope and GetVariable: variables that are shared by name, so that two
-// places of a program mean the same one; TensorFlow's variable_scope and
-// get_variable.
+// VariableScope: names, reuse rules and defaults for the variables that
+// GetVariable (get_variable.h) makes inside; TensorFlow's variable_scope.
 //
-//   Scope layer = ops::VariableScope(root, "layer", {.reuse =
-//   ops::kAutoReuse}); ops::Variable w = ops::GetVariable(layer, "w", {784,
-//   10});   // "layer/w"
+//   Scope layer =
+//       ops::VariableScope(root, "layer", {.reuse = ops::kAutoReuse});
+//   ops::Variable w = ops::GetVariable(layer, "w", {784, 10});  // "layer/w"
 //
 // A variable scope opens a name scope of that name too; opened twice, nodes get
 // "layer_1/..." but variables are "layer/..." again.
 //
-// Errors stick to the scope; variables are null then. Threads: as the scope's.
+// Errors stick to the scope. Threads: as the scope's.
 #ifndef WEFT_LIBS_OPS_VARIABLE_SCOPE_H_
 #define WEFT_LIBS_OPS_VARIABLE_SCOPE_H_
 
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "libs/ops/initializers.h"
 #include "libs/ops/partitioners.h"
 #include "libs/ops/scope.h"
-#include "libs/ops/variable.h"
 
 namespace weft::ops {
 
@@ -58,68 +55,25 @@ std::string VariableScopeName(const Scope& scope);
 // What GetVariable does here.
 Reuse VariableScopeReuse(const Scope& scope);
 
-struct GetVariableOptions {
-  DataType dtype = DT_INVALID;  // that of the scope
-  Initializer initializer;  // that of the scope, or Glorot uniform, or zeros
-  // A value to begin with: it has the shape, so `shape` is not given.
-  std::optional<Input> initial_value;
-  Regularizer regularizer;
-  Partitioner partitioner;
-  bool trainable = true;
-  std::vector<std::string> collections;  // empty: "variables"
-  std::optional<bool> use_resource;
-  bool validate_shape = true;
-};
-
-// INVALID_ARGUMENT, with TensorFlow's texts, for a variable that exists where
-// reuse is not allowed, does not where it is asked for, or differs in shape or
-// dtype; and where a partitioner applies (see GetPartitionedVariable).
-Variable GetVariable(const Scope& scope, absl::string_view name,
-                     const PartialShape& shape,
-                     const GetVariableOptions& options = {});
-Variable GetVariable(const Scope& scope, absl::string_view name,
-                     const GetVariableOptions& options);
-
-// A variable in parts along one dimension: variables "NAME/part_0", ...; or in
-// one, when it was made from a Variable.
-class PartitionedVariable {
- public:
-  PartitionedVariable() = default;
-  PartitionedVariable(const Variable& whole);  // NOLINT: one part
-
-  explicit operator bool() const { return !parts_.empty(); }
-  const std::vector<Variable>& parts() const { return parts_; }
-  const std::string& name() const { return name_; }  // without "/part_0"
-  const TensorShape& shape() const { return shape_; }
-  DataType dtype() const { return parts_[0].dtype(); }
-  // The dimension that is cut.
-  int axis() const { return axis_; }
-  // Where part `i` begins.
-  const Dims& offset(int i) const { return offsets_[i]; }
-  bool is_partitioned() const { return is_partitioned_; }
-  // The parts joined, by a new node "NAME/ConcatPartitions/concat".
-  Output AsTensor(const Scope& scope) const;
-
- private:
-  friend PartitionedVariable GetPartitionedVariable(const Scope&,
-                                                    absl::string_view,
-                                                    const TensorShape&,
-                                                    const GetVariableOptions&);
-  std::string name_;
-  TensorShape shape_;
-  int axis_ = 0;
-  bool is_partitioned_ = false;
-  std::vector<Variable> parts_;
-  std::vector<Dims> offsets_;
-};
-
-// As GetVariable, cut by the partitioner, if there is one and the shape is not
-// a scalar's; in one part else. Sizes differ by at most one, larger parts
-// first.
-PartitionedVariable GetPartitionedVariable(
-    const Scope& scope, absl::string_view name, const TensorShape& shape,
-    const GetVariableOptions& options = {});
-
 }  // namespace weft::ops
+
+namespace weft {
+
+// What the scopes outside add up to; at the root, the values here.
+struct Scope::VariableScopeState {
+  static const VariableScopeState& Of(const Scope& scope);
+  // The full name of a variable or scope called `inner` here.
+  std::string FullName(absl::string_view inner) const;
+
+  std::string name;  // full; "" at the root
+  ops::Reuse reuse = ops::Reuse::kFalse;
+  ops::Initializer initializer;
+  ops::Regularizer regularizer;
+  ops::Partitioner partitioner;
+  DataType dtype = DT_FLOAT;
+  bool use_resource = true;
+};
+
+}  // namespace weft
 
 #endif  // WEFT_LIBS_OPS_VARIABLE_SCOPE_H_

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "libs/base/test_matchers.h"
+#include "libs/ops/get_variable.h"
 
 namespace weft::ops {
 namespace {
@@ -57,31 +58,6 @@ TEST(VariableScopeTest, ReuseSaysWhatIsAllowed) {
                                       "created with tf.get_variable()"));
 }
 
-TEST(VariableScopeTest, RefusesASecondVariableOfAName) {
-  const Scope root = Scope::Root();
-  GetVariable(root, "x", {2});
-  EXPECT_FALSE(GetVariable(root, "x", {2}));
-  EXPECT_THAT(root.status(),
-              StatusIs(kInvalid, "Variable x already exists, disallowed."));
-}
-
-TEST(VariableScopeTest, SharedVariablesAgree) {
-  const struct {
-    PartialShape shape;
-    DataType dtype;
-    const char* error;
-  } cases[] = {
-      {{3}, DT_FLOAT, "but specified shape [3] and found shape [2]."},
-      {{2}, DT_DOUBLE, "but specified dtype double and found dtype float."}};
-  for (const auto& c : cases) {
-    const Scope root = Scope::Root();
-    const Scope scope = VariableScope(root, "s", {.reuse = kAutoReuse});
-    GetVariable(scope, "x", {2});
-    GetVariable(scope, "x", PartialShape(c.shape), {.dtype = c.dtype});
-    EXPECT_THAT(root.status(), StatusIs(kInvalid, c.error));
-  }
-}
-
 TEST(VariableScopeTest, InnerOptionsWin) {
   const Scope root = Scope::Root();
   const Scope outer = VariableScope(
@@ -94,40 +70,6 @@ TEST(VariableScopeTest, InnerOptionsWin) {
                   {.dtype = DT_INT32, .initializer = initializers::Zeros()});
   EXPECT_EQ(b.dtype(), DT_INT32);
   EXPECT_EQ(b.initial_value().name(), "o/i/b/Initializer/zeros:0");
-}
-
-TEST(VariableScopeTest, DefaultInitializersDependOnTheType) {
-  const Scope root = Scope::Root();
-  EXPECT_EQ(GetVariable(root, "f", {2, 3}).initial_value().name(),
-            "f/Initializer/random_uniform:0");
-  EXPECT_EQ(
-      GetVariable(root, "i", {2}, {.dtype = DT_INT32}).initial_value().name(),
-      "i/Initializer/zeros:0");
-  ASSERT_THAT(root.status(), IsOk());
-  GetVariable(root, "s", {2}, {.dtype = DT_STRING});
-  EXPECT_THAT(root.status(), StatusIs(kInvalid,
-                                      "An initializer for variable s "
-                                      "of string is required"));
-}
-
-TEST(VariableScopeTest, ValuesBringTheirShape) {
-  const Scope root = Scope::Root();
-  const Variable x =
-      GetVariable(root, "x", {.initial_value = Input({1.0, 2.0, 3.0})});
-  ASSERT_THAT(root.status(), IsOk());
-  EXPECT_EQ(x.dtype(), DT_FLOAT);
-  EXPECT_EQ(x.shape(), (PartialShape{3}));
-  GetVariable(root, "y", {3}, {.initial_value = Input(1.0)});
-  EXPECT_THAT(root.status(), StatusIs(kInvalid, "do not specify shape"));
-}
-
-TEST(VariableScopeTest, ShapesMustBeKnown) {
-  const Scope root = Scope::Root();
-  GetVariable(root, "x", PartialShape{PartialShape::kUnknown, 2});
-  EXPECT_THAT(root.status(),
-              StatusIs(kInvalid,
-                       "Shape of a new variable (x) must be fully "
-                       "defined, but instead was [?,2]."));
 }
 
 TEST(VariableScopeTest, UniqueScopesCount) {
@@ -143,124 +85,6 @@ TEST(VariableScopeTest, UniqueScopesCount) {
   const Scope entered = ReenterVariableScope(root, a, {.reuse = kAutoReuse});
   EXPECT_EQ(VariableScopeName(entered), "a");
   EXPECT_EQ(entered.prefix(), "a_2/");
-}
-
-TEST(VariableScopeTest, CollectsRegularizationLosses) {
-  const Scope root = Scope::Root();
-  int calls = 0;
-  const Scope scope = VariableScope(
-      root, "s",
-      {.reuse = kAutoReuse, .regularizer = [&](const Scope& at, Output value) {
-         ++calls;
-         return at.AddOutput("Square", {value});
-       }});
-  GetVariable(scope, "x", {2});
-  GetVariable(scope, "x", {2});
-  ASSERT_THAT(root.status(), IsOk());
-  EXPECT_EQ(calls, 1);
-  const auto losses = root.GetCollection(collection::kRegularizationLosses);
-  ASSERT_EQ(losses.size(), 1u);
-  EXPECT_EQ(losses[0].name(), "s/x/Regularizer/Square:0");
-}
-
-std::vector<TensorShape> PartShapes(const PartitionedVariable& variable) {
-  std::vector<TensorShape> shapes;
-  for (const Variable& part : variable.parts()) {
-    shapes.push_back(part.shape().ToShape());
-  }
-  return shapes;
-}
-
-TEST(PartitionedVariableTest, LargerPartsComeFirst) {
-  const Scope root = Scope::Root();
-  const Scope scope =
-      VariableScope(root, "e", {.partitioner = FixedSizePartitioner(3)});
-  std::vector<Dims> offsets;
-  const PartitionedVariable x = GetPartitionedVariable(
-      scope, "x", {10, 2},
-      {.initializer = [&](const Scope& at, const TensorShape& shape,
-                          DataType dtype, const PartitionInfo* partition) {
-        EXPECT_EQ(partition->full_shape, (TensorShape{10, 2}));
-        offsets.push_back(partition->offset);
-        return initializers::Zeros()(at, shape, dtype, partition);
-      }});
-  ASSERT_THAT(root.status(), IsOk());
-  EXPECT_THAT(PartShapes(x), ElementsAre(TensorShape{4, 2}, TensorShape{3, 2},
-                                         TensorShape{3, 2}));
-  EXPECT_THAT(offsets, ElementsAre(Dims{0, 0}, Dims{4, 0}, Dims{7, 0}));
-  EXPECT_EQ(x.parts()[2].name(), "e/x/part_2");
-  EXPECT_EQ(x.offset(2), (Dims{7, 0}));
-  const Output whole = x.AsTensor(root);
-  EXPECT_EQ(whole.name(), "e/x/ConcatPartitions/concat:0");
-  EXPECT_EQ(whole.shape(), (PartialShape{10, 2}));
-}
-
-TEST(PartitionedVariableTest, CutsAGivenValue) {
-  const Scope root = Scope::Root();
-  const PartitionedVariable x = GetPartitionedVariable(
-      root, "x", {5},
-      {.initial_value = Input({1.0f, 2.0f, 3.0f, 4.0f, 5.0f}),
-       .partitioner = FixedSizePartitioner(2)});
-  ASSERT_THAT(root.status(), IsOk());
-  EXPECT_THAT(PartShapes(x), ElementsAre(TensorShape{3}, TensorShape{2}));
-  EXPECT_EQ(x.parts()[1].initial_value().name(),
-            "x/part_1/PartitionedInitializer/Slice:0");
-}
-
-TEST(PartitionedVariableTest, OnePartIsAPartAndAScalarIsWhole) {
-  const Scope root = Scope::Root();
-  const GetVariableOptions options = {.partitioner = FixedSizePartitioner(1)};
-  EXPECT_EQ(GetPartitionedVariable(root, "x", {4}, options).parts()[0].name(),
-            "x/part_0");
-  const PartitionedVariable scalar =
-      GetPartitionedVariable(root, "s", TensorShape(), options);
-  EXPECT_FALSE(scalar.is_partitioned());
-  EXPECT_EQ(scalar.parts()[0].name(), "s");
-  EXPECT_THAT(root.status(), IsOk());
-}
-
-TEST(PartitionedVariableTest, IsSharedByName) {
-  const Scope root = Scope::Root();
-  const Scope scope = VariableScope(root, "e", {.reuse = kAutoReuse});
-  const auto get = [&](int parts) {
-    return GetPartitionedVariable(scope, "x", {10},
-                                  {.partitioner = FixedSizePartitioner(parts)});
-  };
-  EXPECT_EQ(get(3).parts(), get(3).parts());
-  ASSERT_THAT(root.status(), IsOk());
-  get(2);
-  EXPECT_THAT(root.status(),
-              StatusIs(kInvalid,
-                       "Partitioner returned a different "
-                       "partitioning than what was already found."));
-}
-
-TEST(PartitionedVariableTest, RefusesToMixWholeAndParts) {
-  const Scope root = Scope::Root();
-  GetPartitionedVariable(root, "x", {4},
-                         {.partitioner = FixedSizePartitioner(2)});
-  GetVariable(root, "x", {4});
-  EXPECT_THAT(root.status(), StatusIs(kInvalid, "partitioned version"));
-  const Scope other = Scope::Root();
-  GetVariable(other, "x", {4});
-  GetPartitionedVariable(other, "x", {4},
-                         {.partitioner = FixedSizePartitioner(2)});
-  EXPECT_THAT(other.status(), StatusIs(kInvalid, "unpartitioned version"));
-  const Scope third = Scope::Root();
-  GetVariable(third, "x", {4}, {.partitioner = FixedSizePartitioner(2)});
-  EXPECT_THAT(third.status(), StatusIs(kInvalid, "GetPartitionedVariable"));
-}
-
-TEST(PartitionedVariableTest, ChecksWhatThePartitionerSays) {
-  for (const std::vector<int>& partitions :
-       std::vector<std::vector<int>>{{2}, {2, 2}, {0, 1}, {5, 1}}) {
-    const Scope root = Scope::Root();
-    EXPECT_FALSE(GetPartitionedVariable(
-        root, "x", {4, 4}, {.partitioner = [&](const TensorShape&, DataType) {
-          return partitions;
-        }}));
-    EXPECT_THAT(root.status(), StatusIs(kInvalid, "x"));
-  }
 }
 
 }  // namespace
