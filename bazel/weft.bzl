@@ -51,7 +51,9 @@ def weft_flatbuffers(name, srcs, **kwargs):
         name = name + "_gen",
         srcs = srcs,
         outs = outs,
+        # Names, so that tools/wire can print what it has not been told of.
         cmd = "/usr/bin/flatc --cpp --cpp-std c++17 --scoped-enums" +
+              " --reflect-names" +
               " -o $(RULEDIR) $(SRCS)",
     )
     kwargs.setdefault("visibility", ["//visibility:public"])
