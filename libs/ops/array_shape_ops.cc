@@ -266,7 +266,7 @@ void RegisterArrayShapeOps(OpRegistry& registry) {
                    .Input("input: T")
                    .Output("output: T")
                    .Attr("T: type")
-                   .Attr("squeeze_dims: list(int) = []")
+                   .Attr("squeeze_dims: list(int) >= 0 = []")
                    .Doc("Without dimensions of size 1.")
                    .Shape(SqueezeShape)
                    .Value(SqueezeValue));

@@ -286,7 +286,7 @@ void AddScatterNd(OpRegistry& registry, const std::string& name,
     builder.Input(is_resource ? "ref: resource" : "ref: Ref(T)")
         .Input("indices: Tindices")
         .Input("updates: T")
-        .Attr(types)
+        .Attr(is_resource ? "T: type" : types)
         .Attr("Tindices: {int32, int64}")
         .Attr(absl::StrCat("use_locking: bool = ",
                            is_resource || use_locking ? "true" : "false"))

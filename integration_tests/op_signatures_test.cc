@@ -1,0 +1,171 @@
+// Every op means in a GraphDef what it means to TensorFlow: its inputs,
+// outputs, attributes, defaults and flags are those of TensorFlow's registry,
+// as testdata/tensorflow_signatures.txt has them
+// (tools/tensorflow_signatures.py).
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "libs/base/test_matchers.h"
+#include "libs/graph/inference_context.h"
+#include "libs/graph/op_def.h"
+#include "libs/ops/standard_ops.h"
+
+namespace weft {
+namespace {
+
+using Lines = std::set<std::string>;
+
+constexpr char kFile[] = "integration_tests/testdata/tensorflow_signatures.txt";
+
+// What is meant to differ: lines that only Weft has begin with "+", those that
+// only TensorFlow has with "-".
+struct Difference {
+  std::string reason;
+  Lines lines;
+};
+const std::map<std::string, Difference>& IntendedDifferences() {
+  constexpr char kEdges[] =
+      "made by the runtime alone: an edge between partitions has a number "
+      "where TensorFlow has a key with a device's incarnation";
+  static const auto& differences = *new std::map<std::string, Difference>{
+      {"_Send",
+       {kEdges,
+        {"+ attr edge: int {}", "- attr client_terminated: bool {} = false",
+         "- attr send_device_incarnation: int {}"}}},
+      {"_Recv",
+       {kEdges,
+        {"+ attr T: type {}", "+ attr edge: int {}", "+ output 0 tensor: T",
+         "- attr client_terminated: bool {} = false",
+         "- attr send_device_incarnation: int {}",
+         "- attr tensor_type: type {}", "- output 0 tensor: tensor_type"}}}};
+  return differences;
+}
+
+std::string Describe(const ArgDef& arg) {
+  std::string type = absl::StrCat(arg.type_attr, arg.type_list_attr);
+  if (type.empty()) type = DataTypeName(arg.type);
+  return absl::StrCat(arg.name, ": ", arg.number_attr,
+                      arg.number_attr.empty() ? "" : " * ",
+                      arg.is_ref ? "Ref " : "", type);
+}
+
+std::string Describe(const AttrDef& attr) {
+  Lines allowed(attr.allowed_strings.begin(), attr.allowed_strings.end());
+  for (DataType type : attr.allowed_types) allowed.insert(DataTypeName(type));
+  return absl::StrCat(
+      "attr ", attr.name, ": ", attr.type, " {", absl::StrJoin(allowed, ", "),
+      "}", attr.minimum ? absl::StrCat(" >= ", *attr.minimum) : "",
+      attr.default_value ? absl::StrCat(" = ", attr.default_value->ToString())
+                         : "");
+}
+
+// An op in lines that can be compared; attributes have no order.
+Lines Describe(const OpDef& op) {
+  Lines lines;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    lines.insert(absl::StrCat("input ", i, " ", Describe(op.inputs[i])));
+  }
+  for (size_t i = 0; i < op.outputs.size(); ++i) {
+    lines.insert(absl::StrCat("output ", i, " ", Describe(op.outputs[i])));
+  }
+  for (const AttrDef& attr : op.attrs) lines.insert(Describe(attr));
+  if (op.is_stateful) lines.insert("is_stateful");
+  if (op.is_commutative) lines.insert("is_commutative");
+  if (op.is_aggregate) lines.insert("is_aggregate");
+  if (op.allows_uninitialized_input) lines.insert("allows_uninitialized_input");
+  return lines;
+}
+
+Lines Compare(const OpDef& ours, const OpDef& theirs) {
+  const Lines a = Describe(ours), b = Describe(theirs);
+  Lines result;
+  for (const auto& line : a) {
+    if (!b.count(line)) result.insert("+ " + line);
+  }
+  for (const auto& line : b) {
+    if (!a.count(line)) result.insert("- " + line);
+  }
+  return result;
+}
+
+void AddLine(absl::string_view line, OpDefBuilder& builder) {
+  if (absl::ConsumePrefix(&line, "attr ")) {
+    builder.Attr(line);
+  } else if (absl::ConsumePrefix(&line, "input ")) {
+    builder.Input(line);
+  } else if (absl::ConsumePrefix(&line, "output ")) {
+    builder.Output(line);
+  } else if (line == "is_stateful") {
+    builder.Stateful();
+  } else if (line == "is_commutative") {
+    builder.Commutative();
+  } else if (line == "is_aggregate") {
+    builder.Aggregate();
+  } else if (line == "allows_uninitialized_input") {
+    builder.AllowsUninitializedInput();
+  } else {
+    ADD_FAILURE() << kFile << " has a strange line: " << line;
+  }
+}
+
+std::map<std::string, OpDef> ReadTensorFlowsOps() {
+  std::vector<OpDefBuilder> builders;
+  std::ifstream file(kFile);
+  for (std::string text; std::getline(file, text);) {
+    absl::string_view line = text;
+    if (line.empty() || line[0] == '#') continue;
+    if (absl::ConsumePrefix(&line, "op ")) {
+      builders.push_back(OpDefBuilder(line).Shape(shapes::Unknown));
+    } else {
+      AddLine(line, builders.back());
+    }
+  }
+  std::map<std::string, OpDef> ops;
+  for (const OpDefBuilder& builder : builders) {
+    absl::StatusOr<OpDef> op = builder.Build();
+    EXPECT_OK(op) << builder.name();
+    if (op.ok()) ops[builder.name()] = *std::move(op);
+  }
+  return ops;
+}
+
+TEST(OpSignaturesTest, AreTensorFlows) {
+  const auto theirs = ReadTensorFlowsOps();
+  ASSERT_FALSE(theirs.empty());
+  std::vector<std::string> missing;
+  for (const OpDef* ours : StandardOps()->List()) {
+    const auto found = theirs.find(ours->name);
+    if (found == theirs.end()) {
+      missing.push_back(ours->name);
+      continue;
+    }
+    const auto intended = IntendedDifferences().find(ours->name);
+    const Lines differences = Compare(*ours, found->second);
+    const Lines allowed = intended == IntendedDifferences().end()
+                              ? Lines{}
+                              : intended->second.lines;
+    EXPECT_EQ(differences, allowed)
+        << ours->name << " differs from TensorFlow's:\n"
+        << absl::StrJoin(differences, "\n");
+  }
+  EXPECT_TRUE(missing.empty()) << "run python3 tools/tensorflow_signatures.py "
+                               << absl::StrJoin(missing, " ");
+}
+
+TEST(OpSignaturesTest, OnlyKnownOpsAreExcused) {
+  for (const auto& [name, difference] : IntendedDifferences()) {
+    EXPECT_NE(StandardOps()->Find(name), nullptr) << name;
+    EXPECT_FALSE(difference.reason.empty()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace weft
