@@ -21,26 +21,35 @@ namespace {
 constexpr char kLocalTask[] = "/job:localhost/replica:0/task:0";
 
 // A task that lives as long as the session that made it, and whose containers
-// nobody else sees.
-class InProcessTask {
+// nobody else sees. It is a cluster of its own.
+class InProcessTask : private protocol::WorkerDirectory {
  public:
   explicit InProcessTask(const SessionOptions& options)
       : own_process_(options.process ? nullptr : std::make_unique<Process>()),
         process_(options.process ? *options.process : *own_process_),
+        incarnation_(process_.random().NextId()),
         runtime_(NewDevices(options), {.kernels = &process_.kernels(),
                                        .scheduler = &process_.scheduler(),
                                        .random = &process_.random(),
-                                       .default_container = "localhost"}),
+                                       .default_container = "localhost",
+                                       .task = kLocalTask,
+                                       .incarnation = incarnation_}),
         master_({.scheduler = &process_.scheduler(),
                  .random = &process_.random(),
                  .ops = StandardOps(),
-                 .workers = {&runtime_},
-                 .default_task = kLocalTask,
+                 .directory = this,
+                 .task = kLocalTask,
+                 .incarnation = incarnation_,
+                 .device_types =
+                     [this](const Node& node) {
+                       return process_.kernels().DeviceTypesFor(node);
+                     },
                  .unknown_tensor_code = absl::StatusCode::kInvalidArgument,
-                 .log_placement = [](const std::string& line) {
-                   std::printf("%s\n", line.c_str());
-                   std::fflush(stdout);
-                 }}) {}
+                 .log_placement =
+                     [](const std::string& line) {
+                       std::printf("%s\n", line.c_str());
+                       std::fflush(stdout);
+                     }}) {}
 
   Master& master() { return master_; }
   Scheduler& scheduler() { return process_.scheduler(); }
@@ -57,8 +66,14 @@ class InProcessTask {
         process_.buffers(), process_.random());
   }
 
+  protocol::Worker* Find(const std::string& task) override {
+    return task == kLocalTask ? &runtime_ : nullptr;
+  }
+  std::vector<std::string> Tasks() const override { return {kLocalTask}; }
+
   const std::unique_ptr<Process> own_process_;
   Process& process_;
+  const uint64_t incarnation_;
   TaskRuntime runtime_;
   Master master_;
 };

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/cluster/device_name.h"
 #include "libs/partition/partition.h"
 #include "libs/passes/prune.h"
 
@@ -74,34 +75,42 @@ absl::StatusOr<std::map<std::string, std::unique_ptr<Graph>>> Partition(
   return result;
 }
 
-// Device name -> the worker that has it.
-std::map<std::string, protocol::Worker*> WorkersByDevice(
-    absl::Span<protocol::Worker* const> workers) {
-  std::map<std::string, protocol::Worker*> result;
-  for (protocol::Worker* worker : workers) {
-    for (const DeviceAttributes& device : worker->Devices()) {
-      result[device.name] = worker;
-    }
+// Which of the callable's feeds or fetches the graph's nodes of type `op` are.
+void AddIndices(const Graph& graph, absl::string_view op,
+                std::vector<int>& indices) {
+  for (const Node* node : graph.nodes()) {
+    if (node->type() != op) continue;
+    indices.push_back(static_cast<int>(*node->attr<int64_t>("index")));
   }
-  return result;
 }
 
-absl::Status GroupByWorker(
+absl::StatusOr<std::string> TaskOfDevice(const std::string& device) {
+  ASSIGN_OR_RETURN(const DeviceName name, DeviceName::Parse(device));
+  return name.TaskOnly().ToString();
+}
+
+absl::Status GroupByTask(
     std::map<std::string, std::unique_ptr<Graph>> by_device,
-    absl::Span<protocol::Worker* const> workers, Callable& callable) {
-  const auto workers_by_device = WorkersByDevice(workers);
-  std::map<protocol::Worker*, size_t> index;
+    protocol::WorkerDirectory& directory, const std::string& own_task,
+    Callable& callable) {
+  std::map<std::string, Callable::Part> parts;
   for (auto& [device, graph] : by_device) {
-    auto it = workers_by_device.find(device);
-    if (it == workers_by_device.end()) {
+    ASSIGN_OR_RETURN(const std::string task, TaskOfDevice(device));
+    Callable::Part& part = parts[task];
+    part.task = task;
+    part.worker = directory.Find(task);
+    if (part.worker == nullptr) {
       return absl::InternalError(
-          absl::StrCat("no worker of this master has the device ", device));
+          absl::StrCat("no task of this master has the device ", device));
     }
-    auto [found, is_new] = index.emplace(it->second, callable.parts.size());
-    if (is_new) callable.parts.push_back({.worker = it->second});
-    callable.parts[found->second].partitions.push_back(
+    AddIndices(*graph, "_Arg", part.feeds);
+    AddIndices(*graph, "_Retval", part.fetches);
+    part.partitions.push_back(
         {device, std::shared_ptr<const Graph>(std::move(graph))});
   }
+  auto own = parts.extract(own_task);
+  for (auto& [task, part] : parts) callable.parts.push_back(std::move(part));
+  if (own) callable.parts.push_back(std::move(own.mapped()));
   return absl::OkStatus();
 }
 
@@ -125,7 +134,7 @@ absl::Status Callable::CheckFeeds(absl::Span<const Tensor> feeds) const {
 
 absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
     const Graph& graph, const protocol::CallableSpec& spec,
-    absl::Span<protocol::Worker* const> workers,
+    protocol::WorkerDirectory& directory, const std::string& own_task,
     absl::StatusCode unknown_tensor_code) {
   ASSIGN_OR_RETURN(CallableEnds ends,
                    ResolveNames(graph, spec, unknown_tensor_code));
@@ -137,7 +146,8 @@ absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Graph> pruned, Prune(graph, ends));
   ASSIGN_OR_RETURN(auto by_device, Partition(std::move(pruned)));
-  RETURN_IF_ERROR(GroupByWorker(std::move(by_device), workers, *callable));
+  RETURN_IF_ERROR(
+      GroupByTask(std::move(by_device), directory, own_task, *callable));
   return callable;
 }
 

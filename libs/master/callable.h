@@ -19,13 +19,18 @@ namespace weft {
 struct Callable {
   // What one task runs of it.
   struct Part {
+    std::string task;
     protocol::Worker* worker = nullptr;
     std::vector<protocol::DevicePartition> partitions;
+    // Positions of the feeds it takes and the fetches it makes.
+    std::vector<int> feeds;
+    std::vector<int> fetches;
   };
 
   uint64_t id = 0;
   protocol::CallableSpec spec;
   std::vector<DataType> feed_types;
+  // The master's own task, if it has a part, is the last.
   std::vector<Part> parts;
 
   // INVALID_ARGUMENT unless the tensors fit the feeds in number and type.
@@ -35,10 +40,10 @@ struct Callable {
 // Resolves the names, prunes and partitions; does not register.
 // INVALID_ARGUMENT: a tensor fed twice, or both fed and fetched; NOT_FOUND: an
 // unknown target; `unknown_tensor_code`: an unknown feed or fetch.
-// REQUIRES: `graph` is placed on devices of `workers`.
+// REQUIRES: `graph` is placed on devices of tasks of `directory`.
 absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
     const Graph& graph, const protocol::CallableSpec& spec,
-    absl::Span<protocol::Worker* const> workers,
+    protocol::WorkerDirectory& directory, const std::string& own_task,
     absl::StatusCode unknown_tensor_code);
 
 }  // namespace weft

@@ -3,18 +3,33 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
 #include "libs/base/status.h"
+#include "libs/master/call_group.h"
+#include "libs/master/device_catalogue.h"
 #include "libs/master/master_session.h"
 
 namespace weft {
+namespace {
+
+CatalogueOptions Catalogue(const MasterOptions& options) {
+  return {.scheduler = options.scheduler,
+          .directory = options.directory,
+          .own_task = options.task,
+          .logger = options.logger};
+}
+
+}  // namespace
 
 Master::Master(MasterOptions options) : options_(std::move(options)) {}
 
-Master::~Master() {
+Master::~Master() { CloseAll(); }
+
+void Master::CloseAll() {
   absl::flat_hash_map<uint64_t, std::shared_ptr<MasterSession>> sessions;
   {
     absl::MutexLock lock(&mutex_);
-    sessions = std::move(sessions_);
+    sessions.swap(sessions_);
   }
   for (auto& [id, session] : sessions) session->Close();
 }
@@ -32,8 +47,8 @@ absl::StatusOr<std::shared_ptr<MasterSession>> Master::Find(
 absl::StatusOr<uint64_t> Master::CreateSession(
     const protocol::SessionConfig& config) {
   const uint64_t id = options_.random->NextId();
-  ASSIGN_OR_RETURN(std::shared_ptr<MasterSession> session,
-                   MasterSession::Create(id, config, options_));
+  RETURN_IF_ERROR(FilterTasks(Catalogue(options_), config.device_filters));
+  auto session = std::make_shared<MasterSession>(id, config, options_, steps_);
   absl::MutexLock lock(&mutex_);
   sessions_[id] = std::move(session);
   return id;
@@ -74,27 +89,24 @@ absl::Status Master::CloseSession(uint64_t session) {
   return absl::OkStatus();
 }
 
-absl::Status Master::Reset(absl::Span<const std::string> containers) {
-  absl::flat_hash_map<uint64_t, std::shared_ptr<MasterSession>> sessions;
-  {
-    absl::MutexLock lock(&mutex_);
-    sessions.swap(sessions_);
+absl::Status Master::Reset(const std::vector<std::string>& containers,
+                           const std::vector<std::string>& device_filters) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> tasks,
+                   FilterTasks(Catalogue(options_), device_filters));
+  CloseAll();
+  CallGroup group(*options_.scheduler);
+  const absl::Time deadline =
+      options_.scheduler->clock().Now() + options_.patience;
+  for (const std::string& task : tasks) {
+    options_.directory->Find(task)->ClearContainers(containers, deadline,
+                                                    group.Add());
   }
-  for (auto& [id, session] : sessions) session->Close();
-  for (protocol::Worker* worker : options_.workers) {
-    worker->ClearContainers(containers);
-  }
-  return absl::OkStatus();
+  return group.Wait();
 }
 
 absl::StatusOr<std::vector<DeviceAttributes>> Master::ListDevices() {
-  std::vector<DeviceAttributes> result;
-  for (const protocol::Worker* worker : options_.workers) {
-    for (DeviceAttributes& device : worker->Devices()) {
-      result.push_back(std::move(device));
-    }
-  }
-  return result;
+  return GatherDevices(Catalogue(options_), {},
+                       options_.scheduler->clock().Now() + options_.patience);
 }
 
 }  // namespace weft

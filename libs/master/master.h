@@ -17,9 +17,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/logging.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
+#include "libs/graph/graph.h"
 #include "libs/graph/op_def.h"
+#include "libs/master/step_counter.h"
 #include "libs/protocol/master.h"
 #include "libs/protocol/worker.h"
 
@@ -31,15 +34,24 @@ struct MasterOptions {
   Scheduler* scheduler = nullptr;  // never null
   Random* random = nullptr;        // never null
   std::shared_ptr<const OpRegistry> ops;
-  // The tasks this master may use, its own first. They outlive the master.
-  std::vector<protocol::Worker*> workers;
-  // Prefix of the devices that an unpinned node prefers: the master's own task.
-  std::string default_task;
+  // The tasks of the cluster, this one among them. Outlives the master.
+  protocol::WorkerDirectory* directory = nullptr;  // never null
+  // Canonical name of the master's own task, which unpinned nodes prefer.
+  std::string task;
+  // Drawn anew each time the task starts; never 0.
+  uint64_t incarnation = 0;
+  // Types of the devices that have a kernel for the node, the best first. Tasks
+  // run the same build, so this one's kernels are those of all.
+  std::function<std::vector<std::string>(const Node&)> device_types;
   // TensorFlow answers an unknown feed or fetch with INVALID_ARGUMENT in an
   // in-process session, and with NOT_FOUND on a server.
   absl::StatusCode unknown_tensor_code = absl::StatusCode::kInvalidArgument;
   // Gets each line of a session that logs placement. May be null.
   std::function<void(const std::string& line)> log_placement;
+  // How long placement waits for tasks that have not answered yet, in sessions
+  // without an operation timeout.
+  absl::Duration patience = absl::Minutes(10);
+  Logger* logger = nullptr;  // may be null
 };
 
 class Master : public protocol::Master {
@@ -58,14 +70,17 @@ class Master : public protocol::Master {
                    const protocol::CallableRun& run, Done done) override;
   absl::Status ReleaseCallable(uint64_t session, uint64_t callable) override;
   absl::Status CloseSession(uint64_t session) override;
-  absl::Status Reset(absl::Span<const std::string> containers) override;
+  absl::Status Reset(const std::vector<std::string>& containers,
+                     const std::vector<std::string>& device_filters) override;
   absl::StatusOr<std::vector<DeviceAttributes>> ListDevices() override;
 
  private:
   // ABORTED when unknown, which makes a monitored session rebuild itself.
   absl::StatusOr<std::shared_ptr<MasterSession>> Find(uint64_t session) const;
+  void CloseAll();
 
   const MasterOptions options_;
+  StepCounter steps_;
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<MasterSession>> sessions_
       ABSL_GUARDED_BY(mutex_);

@@ -8,11 +8,20 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/cancellation.h"
 #include "libs/base/clock.h"
+#include "libs/base/first_error.h"
 #include "libs/base/status.h"
 #include "libs/graph/graph_def.h"
+#include "libs/master/call_group.h"
+#include "libs/master/device_catalogue.h"
 #include "libs/placement/placer.h"
 
 namespace weft {
+namespace {
+
+// How long the end of a session waits for tasks that may be gone.
+constexpr absl::Duration kFarewell = absl::Seconds(10);
+
+}  // namespace
 
 // One run of a callable, from BeginStep to EndStep; used again afterwards.
 class MasterSession::Step {
@@ -33,6 +42,7 @@ class MasterSession::Step {
     return cancellation_;
   }
   const Callable& callable() const { return *callable_; }
+  uint64_t id() const { return id_; }
 
   void ArmTimer(absl::Time deadline, absl::Duration timeout);
   void Run(const protocol::CallableRun& run, protocol::Master::Done done);
@@ -41,6 +51,7 @@ class MasterSession::Step {
   protocol::Master::Done Release(Scheduler& scheduler);
 
  private:
+  void CancelWithCaller(Cancellation* caller);
   void PartDone(absl::Status status);
 
   std::shared_ptr<MasterSession> session_;
@@ -48,9 +59,10 @@ class MasterSession::Step {
   uint64_t id_ = 0;
   std::shared_ptr<Cancellation> cancellation_;
   Scheduler::TimerId timer_ = 0;
+  Cancellation* caller_ = nullptr;
+  Cancellation::Token caller_token_ = 0;
   std::atomic<int> parts_left_{0};
-  absl::Mutex mutex_;
-  absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
+  FirstError first_error_;
   protocol::Master::Done done_;
 };
 
@@ -73,34 +85,48 @@ void MasterSession::Step::Run(const protocol::CallableRun& run,
   const int num_parts = static_cast<int>(callable_->parts.size());
   // One more than there are parts, so that the step outlives this loop.
   parts_left_.store(num_parts + 1, std::memory_order_relaxed);
+  CancelWithCaller(run.cancellation);
+  const uint64_t over_below = session_->steps_.over_below();
   for (int i = 0; i < num_parts; ++i) {
+    const Callable::Part& part = callable_->parts[i];
     const bool is_last = i == num_parts - 1;
-    callable_->parts[i].worker->Run(
+    part.worker->Run(
         {.session = session_->id_,
          .registration = callable_->id,
-         .step_id = id_,
+         .step = id_,
+         .steps_over_below = over_below,
          .feeds = run.feeds,
          .fetches = run.fetches,
-         .cancellation = cancellation_.get(),
-         .caller_waits = run.caller_waits && is_last},
+         .feed_indices = part.feeds,
+         .fetch_indices = part.fetches,
+         .cancellation = cancellation_,
+         .thread = is_last ? run.thread : protocol::CallingThread::kOther},
         [this](absl::Status status) { PartDone(std::move(status)); });
   }
   PartDone(absl::OkStatus());
 }
 
+void MasterSession::Step::CancelWithCaller(Cancellation* caller) {
+  caller_ = caller;
+  if (caller == nullptr) return;
+  caller_token_ = caller->Register(
+      [this](const absl::Status& cause) { cancellation_->Cancel(cause); });
+  if (caller_token_ == 0) cancellation_->Cancel(caller->status());
+}
+
 void MasterSession::Step::PartDone(absl::Status status) {
   if (!status.ok()) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (first_error_.ok() || IsDerived(first_error_)) first_error_ = status;
-    }
+    first_error_.Add(status);
     cancellation_->Cancel(MarkDerived(std::move(status)));
   }
   if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  absl::Status result;
-  {
-    absl::MutexLock lock(&mutex_);
-    result = std::exchange(first_error_, absl::OkStatus());
+  if (caller_token_ != 0) caller_->Deregister(caller_token_);
+  caller_token_ = 0;
+  absl::Status result = first_error_.Take();
+  // Where every part only tells of the abort, the abort's cause is the reason.
+  if (IsDerived(result)) {
+    const absl::Status cause = cancellation_->status();
+    if (!cause.ok() && !IsDerived(cause)) result = cause;
   }
   std::shared_ptr<MasterSession> session = session_;
   session->EndStep(std::unique_ptr<Step>(this), std::move(result));
@@ -115,22 +141,39 @@ protocol::Master::Done MasterSession::Step::Release(Scheduler& scheduler) {
 }
 
 MasterSession::MasterSession(uint64_t id, const protocol::SessionConfig& config,
-                             const MasterOptions& options)
-    : id_(id), config_(config), options_(options), graph_(options.ops) {}
+                             const MasterOptions& options, StepCounter& steps)
+    : id_{options.incarnation, id},
+      config_(config),
+      options_(options),
+      steps_(steps),
+      graph_(options.ops) {}
 
-absl::StatusOr<std::shared_ptr<MasterSession>> MasterSession::Create(
-    uint64_t id, const protocol::SessionConfig& config,
-    const MasterOptions& options) {
-  std::shared_ptr<MasterSession> session(
-      new MasterSession(id, config, options));
-  for (protocol::Worker* worker : options.workers) {
-    RETURN_IF_ERROR(worker->CreateSession(id, config.isolate_session_state));
+MasterSession::~MasterSession() = default;
+
+absl::Time MasterSession::CallDeadline() const {
+  return options_.scheduler->clock().Now() +
+         std::min(config_.operation_timeout, options_.patience);
+}
+
+absl::StatusOr<std::vector<DeviceAttributes>> MasterSession::Devices() {
+  {
+    absl::MutexLock lock(&devices_mutex_);
+    if (!devices_.empty()) return devices_;
   }
-  return session;
+  ASSIGN_OR_RETURN(std::vector<DeviceAttributes> devices,
+                   GatherDevices({.scheduler = options_.scheduler,
+                                  .directory = options_.directory,
+                                  .own_task = options_.task,
+                                  .logger = options_.logger},
+                                 config_.device_filters, CallDeadline()));
+  absl::MutexLock lock(&devices_mutex_);
+  devices_ = devices;
+  return devices;
 }
 
 absl::StatusOr<protocol::ExtensionResult> MasterSession::Extend(
     const protocol::GraphExtension& extension) {
+  ASSIGN_OR_RETURN(const std::vector<DeviceAttributes> devices, Devices());
   absl::MutexLock lock(&graph_mutex_);
   if (extension.from_version != version_) {
     return absl::AbortedError(absl::StrCat("Current version is ", version_,
@@ -139,7 +182,7 @@ absl::StatusOr<protocol::ExtensionResult> MasterSession::Extend(
   }
   const int first_id = graph_.num_nodes();
   RETURN_IF_ERROR(ImportGraphDef(extension.graph_def, graph_));
-  if (absl::Status placed = PlaceFrom(first_id); !placed.ok()) {
+  if (absl::Status placed = PlaceFrom(first_id, devices); !placed.ok()) {
     graph_.TruncateTo(first_id);
     return placed;
   }
@@ -147,20 +190,11 @@ absl::StatusOr<protocol::ExtensionResult> MasterSession::Extend(
   return DescribeFrom(first_id);
 }
 
-absl::Status MasterSession::PlaceFrom(int first_id) {
-  std::vector<DeviceAttributes> devices;
-  for (const protocol::Worker* worker : options_.workers) {
-    for (DeviceAttributes& device : worker->Devices()) {
-      devices.push_back(std::move(device));
-    }
-  }
-  // Tasks run the same build, so any of them knows the kernels of all.
-  const protocol::Worker& worker = *options_.workers.front();
-  return PlaceNodes(
-      graph_, first_id, devices,
-      [&](const Node& node) { return worker.DeviceTypesFor(node); },
-      {.allow_soft_placement = config_.allow_soft_placement,
-       .default_task = options_.default_task});
+absl::Status MasterSession::PlaceFrom(
+    int first_id, const std::vector<DeviceAttributes>& devices) {
+  return PlaceNodes(graph_, first_id, devices, options_.device_types,
+                    {.allow_soft_placement = config_.allow_soft_placement,
+                     .default_task = options_.task});
 }
 
 protocol::ExtensionResult MasterSession::DescribeFrom(int first_id) const {
@@ -176,36 +210,57 @@ protocol::ExtensionResult MasterSession::DescribeFrom(int first_id) const {
   return result;
 }
 
+absl::StatusOr<std::shared_ptr<Callable>> MasterSession::Compile(
+    const protocol::CallableSpec& spec) {
+  absl::MutexLock lock(&graph_mutex_);
+  return CompileCallable(graph_, spec, *options_.directory, options_.task,
+                         options_.unknown_tensor_code);
+}
+
 absl::StatusOr<uint64_t> MasterSession::MakeCallable(
     const protocol::CallableSpec& spec) {
-  absl::MutexLock graph_lock(&graph_mutex_);
-  ASSIGN_OR_RETURN(std::shared_ptr<Callable> callable,
-                   CompileCallable(graph_, spec, options_.workers,
-                                   options_.unknown_tensor_code));
+  ASSIGN_OR_RETURN(std::shared_ptr<Callable> callable, Compile(spec));
   {
     absl::MutexLock lock(&mutex_);
+    if (closed_) return absl::FailedPreconditionError("Session is closed.");
     callable->id = next_callable_++;
   }
+  RETURN_IF_ERROR(OpenOn(*callable));
   RETURN_IF_ERROR(Register(*callable));
-  // The workers have the graphs now.
+  // The tasks have the graphs now.
   for (Callable::Part& part : callable->parts) part.partitions.clear();
   absl::MutexLock lock(&mutex_);
   callables_[callable->id] = callable;
   return callable->id;
 }
 
-absl::Status MasterSession::Register(const Callable& callable) {
+absl::Status MasterSession::OpenOn(const Callable& callable) {
+  CallGroup group(*options_.scheduler);
   for (const Callable::Part& part : callable.parts) {
-    absl::Status registered =
-        part.worker->Register({.session = id_,
-                               .registration = callable.id,
-                               .partitions = part.partitions});
-    if (!registered.ok()) {
-      Deregister(callable);
-      return registered;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (open_on_.contains(part.task)) continue;
     }
+    part.worker->CreateSession(id_, config_.isolate_session_state,
+                               CallDeadline(), group.Add());
   }
+  RETURN_IF_ERROR(group.Wait());
+  absl::MutexLock lock(&mutex_);
+  for (const Callable::Part& part : callable.parts) open_on_.insert(part.task);
   return absl::OkStatus();
+}
+
+absl::Status MasterSession::Register(const Callable& callable) {
+  CallGroup group(*options_.scheduler);
+  for (const Callable::Part& part : callable.parts) {
+    part.worker->Register({.session = id_,
+                           .registration = callable.id,
+                           .partitions = part.partitions},
+                          CallDeadline(), group.Add());
+  }
+  absl::Status status = group.Wait();
+  if (!status.ok()) Deregister(callable);
+  return status;
 }
 
 void MasterSession::Deregister(const Callable& callable) {
@@ -273,13 +328,14 @@ std::unique_ptr<MasterSession::Step> MasterSession::BeginStep(
     step = std::move(idle_steps_.back());
     idle_steps_.pop_back();
   }
-  step->Prepare(shared_from_this(), it->second, next_step_++);
+  step->Prepare(shared_from_this(), it->second, steps_.Begin());
   running_.insert(step.get());
   return step;
 }
 
 void MasterSession::EndStep(std::unique_ptr<Step> step, absl::Status status) {
   protocol::Master::Done done = step->Release(*options_.scheduler);
+  steps_.End(step->id());
   {
     absl::MutexLock lock(&mutex_);
     running_.erase(step.get());
@@ -315,8 +371,26 @@ void MasterSession::Close() {
     callables_.clear();
     idle_steps_.clear();
   }
-  for (protocol::Worker* worker : options_.workers) {
-    worker->DeleteSession(id_);
+  ForgetOnTasks();
+}
+
+void MasterSession::ForgetOnTasks() {
+  absl::btree_set<std::string> tasks;
+  {
+    absl::MutexLock lock(&mutex_);
+    tasks.swap(open_on_);
+  }
+  CallGroup group(*options_.scheduler);
+  const absl::Time deadline = options_.scheduler->clock().Now() + kFarewell;
+  for (const std::string& task : tasks) {
+    options_.directory->Find(task)->DeleteSession(id_, deadline, group.Add());
+  }
+  // A task that can't be told forgets when it notices that we are gone.
+  absl::Status status = group.Wait();
+  if (!status.ok() && options_.logger != nullptr) {
+    options_.logger->Warning(
+        absl::StrCat("Session ", id_.session,
+                     " could not be ended everywhere: ", status.ToString()));
   }
 }
 

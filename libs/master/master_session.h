@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
@@ -16,16 +17,18 @@
 #include "libs/graph/graph.h"
 #include "libs/master/callable.h"
 #include "libs/master/master.h"
+#include "libs/master/step_counter.h"
 #include "libs/protocol/master.h"
 
 namespace weft {
 
 class MasterSession : public std::enable_shared_from_this<MasterSession> {
  public:
-  // Announces the session to every worker.
-  static absl::StatusOr<std::shared_ptr<MasterSession>> Create(
-      uint64_t id, const protocol::SessionConfig& config,
-      const MasterOptions& options);
+  // Tells nobody yet: a task learns of the session with the first partition
+  // that it gets.
+  MasterSession(uint64_t id, const protocol::SessionConfig& config,
+                const MasterOptions& options, StepCounter& steps);
+  ~MasterSession();
 
   absl::StatusOr<protocol::ExtensionResult> Extend(
       const protocol::GraphExtension& extension);
@@ -41,15 +44,23 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   class Step;
 
  private:
-  MasterSession(uint64_t id, const protocol::SessionConfig& config,
-                const MasterOptions& options);
-
-  absl::Status PlaceFrom(int first_id)
+  // The devices it may use, asked for once. Blocks.
+  absl::StatusOr<std::vector<DeviceAttributes>> Devices()
+      ABSL_LOCKS_EXCLUDED(graph_mutex_);
+  absl::Status PlaceFrom(int first_id,
+                         const std::vector<DeviceAttributes>& devices)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(graph_mutex_);
   protocol::ExtensionResult DescribeFrom(int first_id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(graph_mutex_);
+  absl::StatusOr<std::shared_ptr<Callable>> Compile(
+      const protocol::CallableSpec& spec) ABSL_LOCKS_EXCLUDED(graph_mutex_);
+  // Tells tasks of the session that do not know of it yet. Blocks.
+  absl::Status OpenOn(const Callable& callable);
   absl::Status Register(const Callable& callable);
   void Deregister(const Callable& callable);
+  // When a call to other tasks that begins now is given up.
+  absl::Time CallDeadline() const;
+  void ForgetOnTasks();
 
   // Null, with the reason in `status`, when there is no such callable or the
   // session is closed.
@@ -57,9 +68,13 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   void EndStep(std::unique_ptr<Step> step, absl::Status status);
   absl::Time Deadline(absl::Duration timeout) const;
 
-  const uint64_t id_;
+  const protocol::WorkerSession id_;
   const protocol::SessionConfig config_;
   const MasterOptions& options_;  // the master's, which outlives its sessions
+  StepCounter& steps_;            // likewise
+
+  absl::Mutex devices_mutex_;
+  std::vector<DeviceAttributes> devices_ ABSL_GUARDED_BY(devices_mutex_);
 
   absl::Mutex graph_mutex_;
   Graph graph_ ABSL_GUARDED_BY(graph_mutex_);
@@ -68,7 +83,8 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   absl::Mutex mutex_ ABSL_ACQUIRED_AFTER(graph_mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_callable_ ABSL_GUARDED_BY(mutex_) = 1;
-  uint64_t next_step_ ABSL_GUARDED_BY(mutex_) = 1;
+  // Tasks that have been told of the session.
+  absl::btree_set<std::string> open_on_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, std::shared_ptr<const Callable>> callables_
       ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<Step*> running_ ABSL_GUARDED_BY(mutex_);

@@ -1,9 +1,10 @@
 // Master: the role that owns sessions: their graphs, placement and steps. A
 // client talks to it, in the same process or over the bus.
 //
-// Threads: every method may be called from any thread. Calls that happen once
-// in a while are synchronous; RunCallable, the one on every step's path, is
-// not.
+// Threads: every method may be called from any thread that may block: calls
+// that happen once in a while are synchronous and wait for other tasks, at most
+// for the session's operation timeout. RunCallable, the one on every step's
+// path, is asynchronous and may be called from anywhere.
 #ifndef WEFT_LIBS_PROTOCOL_MASTER_H_
 #define WEFT_LIBS_PROTOCOL_MASTER_H_
 
@@ -15,7 +16,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "libs/base/cancellation.h"
 #include "libs/device/device.h"
+#include "libs/protocol/worker.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft::protocol {
@@ -28,6 +31,9 @@ struct SessionConfig {
   bool isolate_session_state = false;
   // Bound of every call of this session that gives none; infinite: none.
   absl::Duration operation_timeout = absl::InfiniteDuration();
+  // Partial device names; only devices that match one are used, and only their
+  // tasks are waited for. Empty: all.
+  std::vector<std::string> device_filters;
 };
 
 // Nodes to add to a session's graph.
@@ -63,9 +69,10 @@ struct CallableRun {
   absl::Span<const Tensor> feeds;  // in the order of the spec
   absl::Span<Tensor> fetches;      // filled in the order of the spec
   absl::Duration timeout = absl::InfiniteDuration();
-  // The calling thread has nothing to do but wait for this run, so an
-  // in-process master may use it for any kernel.
-  bool caller_waits = false;
+  // Ends the run early; lives until the run is done. May be null.
+  Cancellation* cancellation = nullptr;
+  // What an in-process master may use the calling thread for.
+  CallingThread thread = CallingThread::kOther;
 };
 
 class Master {
@@ -98,10 +105,13 @@ class Master {
   // Cancels running steps, waits for their end and forgets the session.
   virtual absl::Status CloseSession(uint64_t session) = 0;
 
-  // Clears containers on all devices (none named: each device's default one)
-  // and ends all sessions of this master.
-  virtual absl::Status Reset(absl::Span<const std::string> containers) = 0;
+  // Clears containers on the devices of all tasks that pass the filters (none
+  // named: each device's default one) and ends all sessions of this master.
+  virtual absl::Status Reset(
+      const std::vector<std::string>& containers,
+      const std::vector<std::string>& device_filters) = 0;
 
+  // Of all tasks of the cluster.
   virtual absl::StatusOr<std::vector<DeviceAttributes>> ListDevices() = 0;
 };
 

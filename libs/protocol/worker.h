@@ -1,11 +1,15 @@
 // Worker: the role that runs partitions on a task's devices. A master drives
-// it, in the same process or over the bus.
+// it, in the same process or over the bus; other tasks push tensors to it.
 //
-// Registration ids are chosen by the master. Feeds and fetches are edges of the
-// step with the master at their other end: a partition's _Arg and _Retval nodes
-// carry the index of the callable's feed or fetch.
+// A master is known by its incarnation, that of its task. Its registrations,
+// running steps and private resources here die with it. Registration ids are
+// chosen by the master. Feeds and fetches are edges of the step with the master
+// at their other end: a partition's _Arg and _Retval nodes carry the index of
+// the callable's feed or fetch.
 //
-// Threads: every method may be called from any thread.
+// Threads: every method may be called from any thread and does not block. Each
+// `done` is called exactly once, perhaps before the call returns, on any
+// thread: it must return soon and must not wait.
 #ifndef WEFT_LIBS_PROTOCOL_WORKER_H_
 #define WEFT_LIBS_PROTOCOL_WORKER_H_
 
@@ -16,6 +20,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "libs/base/cancellation.h"
 #include "libs/device/device.h"
@@ -23,6 +28,12 @@
 #include "libs/tensor/tensor.h"
 
 namespace weft::protocol {
+
+// A session as its tasks know it.
+struct WorkerSession {
+  uint64_t master = 0;  // the incarnation of its master
+  uint64_t session = 0;
+};
 
 // What one device runs of a callable.
 struct DevicePartition {
@@ -32,52 +43,116 @@ struct DevicePartition {
 
 // What one task runs of a callable.
 struct PartitionRegistration {
-  uint64_t session = 0;
+  WorkerSession session;
   uint64_t registration = 0;
   std::vector<DevicePartition> partitions;
+};
+
+// Which step; ids count up per master.
+struct StepId {
+  uint64_t master = 0;
+  uint64_t step = 0;
+  friend bool operator==(const StepId&, const StepId&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const StepId& id) {
+    return H::combine(std::move(h), id.master, id.step);
+  }
+};
+
+// What the thread that calls Run may be used for.
+enum class CallingThread {
+  kWaits,    // any kernel: it has nothing to do but wait for this step
+  kReactor,  // only cheap kernels, for a short while
+  kOther,    // none
 };
 
 // One step of a registration. What the pointers and spans view lives until the
 // step is done.
 struct PartitionStep {
-  uint64_t session = 0;
+  WorkerSession session;
   uint64_t registration = 0;
-  uint64_t step_id = 0;
-  absl::Span<const Tensor> feeds;  // by feed index; only this task's are set
-  absl::Span<Tensor> fetches;      // by fetch index; only this task's get set
-  // Ends the step early. The step's own first error cancels it too.
-  Cancellation* cancellation = nullptr;
-  bool caller_waits = false;
+  uint64_t step = 0;
+  // All steps of this master below this one are over.
+  uint64_t steps_over_below = 0;
+  absl::Span<const Tensor> feeds;  // of the callable, by feed index
+  absl::Span<Tensor> fetches;      // of the callable, by fetch index
+  // Those that this task's partitions take and make; the others it leaves
+  // alone.
+  absl::Span<const int> feed_indices;
+  absl::Span<const int> fetch_indices;
+  // Ends the step early; never null. The step's own first error cancels it too.
+  std::shared_ptr<Cancellation> cancellation;
+  CallingThread thread = CallingThread::kOther;
+};
+
+// A tensor on its way along an edge from one task to another.
+struct Push {
+  WorkerSession session;
+  uint64_t step = 0;
+  uint64_t edge = 0;       // as the partitioner numbered it
+  uint64_t frame = 0;      // 0 outside loops
+  uint64_t iteration = 0;  // likewise
+  bool is_dead = false;
+  Tensor tensor;  // none when dead
 };
 
 class Worker {
  public:
   using Done = absl::AnyInvocable<void(absl::Status)>;
+  using DevicesDone =
+      absl::AnyInvocable<void(absl::StatusOr<std::vector<DeviceAttributes>>)>;
 
   virtual ~Worker() = default;
 
-  virtual std::vector<DeviceAttributes> Devices() const = 0;
+  // Its devices. Waits for the task to be there, until `deadline`.
+  virtual void GetStatus(absl::Time deadline, DevicesDone done) = 0;
 
-  // Types of the devices that have a kernel for the node.
-  virtual std::vector<std::string> DeviceTypesFor(const Node& node) const = 0;
+  // `isolated`: the session gets resource containers of its own. Doing it again
+  // changes nothing.
+  virtual void CreateSession(const WorkerSession& session, bool isolated,
+                             absl::Time deadline, Done done) = 0;
+  // Ends the session's steps and forgets its registrations, stateful kernels
+  // and, if isolated, its variables. OK when unknown.
+  virtual void DeleteSession(const WorkerSession& session, absl::Time deadline,
+                             Done done) = 0;
 
-  // `isolated`: the session gets resource containers of its own.
-  virtual absl::Status CreateSession(uint64_t session, bool isolated) = 0;
-  // Forgets the session's registrations, stateful kernels and, if isolated,
-  // its variables. OK when unknown.
-  virtual void DeleteSession(uint64_t session) = 0;
+  // Compiles the partitions. Idempotent. ABORTED for an unknown session, which
+  // the task has lost by restarting.
+  virtual void Register(const PartitionRegistration& registration,
+                        absl::Time deadline, Done done) = 0;
+  // Steps that run go on to their end. Nothing happens when unknown.
+  virtual void Deregister(const WorkerSession& session,
+                          uint64_t registration) = 0;
 
-  // Compiles the partitions. Idempotent for a registration that exists.
-  virtual absl::Status Register(const PartitionRegistration& registration) = 0;
-  // Steps that run go on to their end. OK when unknown.
-  virtual void Deregister(uint64_t session, uint64_t registration) = 0;
-
-  // `done` is called exactly once, perhaps before the call returns, when
-  // nothing of the step runs here any more.
+  // `done` comes when nothing of the step runs here any more or, after its
+  // cancellation, when nothing of it can change a resource any more; and with
+  // UNAVAILABLE when the task was lost.
   virtual void Run(const PartitionStep& step, Done done) = 0;
 
+  // A value for a step, which may not have begun here yet. Dropped when the
+  // session is unknown or the step over. A push that can't be delivered or
+  // kept aborts its step at whichever end notices.
+  virtual void Deliver(Push push) = 0;
+
+  // Ends a step, running or yet to come; done when nothing of it can change a
+  // resource any more.
+  virtual void Abort(const StepId& step, uint64_t steps_over_below,
+                     const absl::Status& cause, Done done) = 0;
+
   // None named: the default container of each device.
-  virtual void ClearContainers(absl::Span<const std::string> containers) = 0;
+  virtual void ClearContainers(const std::vector<std::string>& containers,
+                               absl::Time deadline, Done done) = 0;
+};
+
+// How a task finds the others of its cluster.
+class WorkerDirectory {
+ public:
+  virtual ~WorkerDirectory() = default;
+  // The task by its canonical name, "/job:ps/replica:0/task:0"; null when the
+  // cluster has none of that name. Lives as long as the directory.
+  virtual Worker* Find(const std::string& task) = 0;
+  // All tasks that have devices, in the order of their names.
+  virtual std::vector<std::string> Tasks() const = 0;
 };
 
 }  // namespace weft::protocol

@@ -1,9 +1,11 @@
 // TaskRuntime: a task's engine room: its devices with their resources, the
 // partitions that masters have registered, and the steps that run them.
 //
-// Invariants: a session's registrations and stateful kernels die with the
-// session; a running step keeps its registration alive. Resources belong to the
-// device, or to the session if that is isolated.
+// Who dies with whom: a session's registrations, stateful kernels, own
+// resources and steps die with the session, the session with the incarnation of
+// its master. Losing the connection to a task ends the steps that have an edge
+// to it or are driven by its master; the master's sessions stay for a lease, in
+// case it connects again. Resources that sessions share belong to the device.
 //
 // Threads: all methods may be called from any thread; kernels run on the
 // caller's thread or the Scheduler's pools.
@@ -11,8 +13,10 @@
 #define WEFT_LIBS_RUNTIME_TASK_RUNTIME_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -24,6 +28,8 @@
 #include "libs/kernels/kernel_registry.h"
 #include "libs/protocol/worker.h"
 #include "libs/resource/resource_manager.h"
+#include "libs/runtime/registration.h"
+#include "libs/runtime/step_table.h"
 
 namespace weft {
 
@@ -33,37 +39,71 @@ struct TaskRuntimeOptions {
   Random* random = nullptr;                 // never null
   // The name of the container that an empty container means: the task's job.
   std::string default_container;
+  // Canonical name, "/job:ps/replica:0/task:0".
+  std::string task = "/job:localhost/replica:0/task:0";
+  // Of this task's own master.
+  uint64_t incarnation = 0;
+  // Null when there is no other task. Outlives the runtime.
+  protocol::WorkerDirectory* peers = nullptr;
+  // What may wait in a session for steps that have not begun here.
+  int64_t max_waiting_bytes_per_session = int64_t{4} << 30;
+  // How long sessions outlive the last connection to their master.
+  absl::Duration master_lease = absl::Minutes(1);
 };
 
-class TaskRuntime : public protocol::Worker {
+class TaskRuntime : public protocol::Worker,
+                    public std::enable_shared_from_this<TaskRuntime> {
  public:
+  // Owned by a shared_ptr where other tasks may connect: timers of leases hold
+  // on to it weakly.
   TaskRuntime(std::vector<std::unique_ptr<Device>> devices,
               const TaskRuntimeOptions& options);
   // REQUIRES: no step is running.
   ~TaskRuntime() override;
 
-  std::vector<DeviceAttributes> Devices() const override;
-  std::vector<std::string> DeviceTypesFor(const Node& node) const override;
-  absl::Status CreateSession(uint64_t session, bool isolated) override;
-  void DeleteSession(uint64_t session) override;
-  absl::Status Register(
-      const protocol::PartitionRegistration& registration) override;
-  void Deregister(uint64_t session, uint64_t registration) override;
+  void GetStatus(absl::Time deadline, DevicesDone done) override;
+  void CreateSession(const protocol::WorkerSession& session, bool isolated,
+                     absl::Time deadline, Done done) override;
+  void DeleteSession(const protocol::WorkerSession& session,
+                     absl::Time deadline, Done done) override;
+  void Register(const protocol::PartitionRegistration& registration,
+                absl::Time deadline, Done done) override;
+  void Deregister(const protocol::WorkerSession& session,
+                  uint64_t registration) override;
   void Run(const protocol::PartitionStep& step, Done done) override;
-  void ClearContainers(absl::Span<const std::string> containers) override;
+  void Deliver(protocol::Push push) override;
+  void Abort(const protocol::StepId& step, uint64_t steps_over_below,
+             const absl::Status& cause, Done done) override;
+  void ClearContainers(const std::vector<std::string>& containers,
+                       absl::Time deadline, Done done) override;
+
+  // A connection with another task, in either direction, has come up or was
+  // lost. Counted: a task may have several.
+  void PeerConnected(const std::string& task, uint64_t incarnation);
+  void PeerLost(const std::string& task, uint64_t incarnation,
+                const absl::Status& why);
+
+  // Ends all steps and sessions with `cause` and refuses new ones.
+  void Stop(const absl::Status& cause);
 
   // The shared resources of device `i`; for tools and tests.
   ResourceManager& resources(int i) { return *shared_resources_[i]; }
-
-  class Registration;
-  class RunningStep;
+  // For tests: what is left behind.
+  StepTable::Size steps() const { return steps_.size(); }
+  int num_sessions() const;
 
  private:
   struct Session {
+    uint64_t master = 0;
     StatefulKernels stateful_kernels;
     // One for each device, when isolated.
     std::vector<std::unique_ptr<ResourceManager>> own_resources;
     absl::flat_hash_map<uint64_t, std::shared_ptr<Registration>> registrations;
+  };
+  struct PeerState {
+    std::string task;
+    int connections = 0;
+    Scheduler::TimerId lease = 0;
   };
 
   std::shared_ptr<Session> FindSession(uint64_t session) const
@@ -71,19 +111,32 @@ class TaskRuntime : public protocol::Worker {
   absl::StatusOr<std::shared_ptr<Registration>> FindRegistration(
       uint64_t session, uint64_t registration) const
       ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status AddSession(const protocol::WorkerSession& session,
+                          bool isolated);
+  void RemoveSession(uint64_t session, const absl::Status& cause);
+  absl::Status AddRegistration(
+      const protocol::PartitionRegistration& registration);
   absl::StatusOr<std::shared_ptr<Registration>> Compile(
       const protocol::PartitionRegistration& registration,
       std::shared_ptr<Session> session) const;
+  absl::StatusOr<Registration::Part> CompilePart(
+      const protocol::DevicePartition& partition, Session& session) const;
   std::vector<std::unique_ptr<ResourceManager>> NewResources() const;
+  // Forgets the sessions of a master that is gone for good.
+  void DropMaster(uint64_t incarnation, const absl::Status& cause);
+  void LeaseExpired(uint64_t incarnation);
 
   const std::vector<std::unique_ptr<Device>> devices_;
   const TaskRuntimeOptions options_;
   const std::vector<std::unique_ptr<ResourceManager>> shared_resources_;
+  StepTable steps_;
 
   mutable absl::Mutex mutex_;
+  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);
   // The registrations inside are protected by mutex_ too.
   absl::flat_hash_map<uint64_t, std::shared_ptr<Session>> sessions_
       ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, PeerState> peers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

@@ -131,7 +131,7 @@ absl::Status Session::RunCallable(uint64_t callable,
                        {.feeds = feeds,
                         .fetches = fetches,
                         .timeout = options.timeout,
-                        .caller_waits = true},
+                        .thread = protocol::CallingThread::kWaits},
                        call.Done());
   return call.Wait();
 }

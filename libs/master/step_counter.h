@@ -1,0 +1,43 @@
+// StepCounter: numbers the steps of one master and knows below which number all
+// are over, so that tasks may forget them.
+#ifndef WEFT_LIBS_MASTER_STEP_COUNTER_H_
+#define WEFT_LIBS_MASTER_STEP_COUNTER_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace weft {
+
+// Thread-safe. Allocates only as long as more steps run at once than ever.
+class StepCounter {
+ public:
+  uint64_t Begin() {
+    absl::MutexLock lock(&mutex_);
+    running_.push_back(next_);
+    return next_++;
+  }
+
+  void End(uint64_t step) {
+    absl::MutexLock lock(&mutex_);
+    auto it = std::lower_bound(running_.begin(), running_.end(), step);
+    if (it != running_.end() && *it == step) running_.erase(it);
+  }
+
+  uint64_t over_below() const {
+    absl::MutexLock lock(&mutex_);
+    return running_.empty() ? next_ : running_.front();
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::vector<uint64_t> running_ ABSL_GUARDED_BY(mutex_);  // sorted
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_MASTER_STEP_COUNTER_H_

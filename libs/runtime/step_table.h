@@ -1,0 +1,112 @@
+// StepTable: the steps of a task that other tasks have a part in: those that
+// run here, those for which values arrived before they began, and those that
+// were aborted and must not begin.
+//
+// Rules (who may put what here): a value is kept only if its session is
+// registered and its step is neither over nor aborted. What waits for a step to
+// begin counts against the session's quota; a step that exceeds it is aborted.
+// Step ids count up per master, which says with each request below which id all
+// are over.
+//
+// Threads: all methods may be called from any thread; cancellations and
+// deliveries run without the lock.
+#ifndef WEFT_LIBS_RUNTIME_STEP_TABLE_H_
+#define WEFT_LIBS_RUNTIME_STEP_TABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/cancellation.h"
+#include "libs/protocol/worker.h"
+#include "libs/runtime/step_exchange.h"
+
+namespace weft {
+
+// Tasks at the other ends of a callable's edges, by canonical name.
+using PeerTasks = absl::flat_hash_set<std::string>;
+
+class StepTable {
+ public:
+  explicit StepTable(int64_t max_waiting_bytes_per_session)
+      : max_waiting_bytes_(max_waiting_bytes_per_session) {}
+
+  void AddSession(const protocol::WorkerSession& session);
+  // Cancels its steps with `cause` and drops what waits for them.
+  void RemoveSession(uint64_t session, const absl::Status& cause);
+
+  // A step begins to run here: gives its exchange, where values may wait.
+  // `peers` outlives the step. The cause, when it was aborted before; ABORTED
+  // when it is over, or its session unknown.
+  absl::StatusOr<std::shared_ptr<StepExchange>> Begin(
+      const protocol::PartitionStep& step, const PeerTasks* peers);
+  // It runs no more; `status` is how it ended.
+  void End(const protocol::StepId& step, const absl::Status& status);
+
+  void Deliver(protocol::Push push);
+  void Abort(const protocol::StepId& step, uint64_t steps_over_below,
+             const absl::Status& cause);
+
+  // Cancels the running steps that have an edge to `task`.
+  void CancelStepsWith(const std::string& task, const absl::Status& cause);
+  // Cancels the running steps of a master, and drops what waits for others.
+  void CancelStepsOf(uint64_t master, const absl::Status& cause);
+
+  // For tests: steps that run or wait, and aborts that are remembered.
+  struct Size {
+    int running = 0;
+    int waiting = 0;
+    int aborted = 0;
+    int64_t waiting_bytes = 0;
+  };
+  Size size() const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<StepExchange> exchange;
+    uint64_t session = 0;
+    int64_t waiting_bytes = 0;
+    // Both null until it runs.
+    std::shared_ptr<Cancellation> cancellation;
+    const PeerTasks* peers = nullptr;
+    bool is_running() const { return cancellation != nullptr; }
+  };
+  struct Master {
+    uint64_t steps_over_below = 0;
+    absl::btree_map<uint64_t, absl::Status> aborted;  // step -> cause
+  };
+  struct Session {
+    uint64_t master = 0;
+    int64_t waiting_bytes = 0;
+  };
+  using Cancellations = std::vector<std::shared_ptr<Cancellation>>;
+
+  // OK while the step may run or go on.
+  absl::Status Check(const protocol::StepId& step, uint64_t session) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetOver(uint64_t master, uint64_t steps_over_below)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Where the push goes; null when it is to be dropped.
+  std::shared_ptr<StepExchange> Admit(const protocol::Push& push)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void DropWaiting(const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  template <typename Predicate>
+  Cancellations Select(Predicate predicate)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int64_t max_waiting_bytes_;
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<protocol::StepId, Entry> steps_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, Master> masters_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, Session> sessions_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RUNTIME_STEP_TABLE_H_
