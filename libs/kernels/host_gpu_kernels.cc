@@ -1,64 +1,56 @@
 #include "libs/kernels/host_gpu_kernels.h"
 
 #include <algorithm>
-#include <iterator>
+#include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/match.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_split.h"
+#include "libs/kernels/tensorflow_gpu_kernels.h"
 
 namespace weft {
 namespace {
 
-// Ops with one of these words in their names have no GPU kernel.
-constexpr absl::string_view kHostWords[] = {
-    "Accumulator", "AsString", "Barrier", "Dataset", "Decode", "Example",
-    "File",        "Iterator", "Lookup",  "Parse",   "Print",  "Queue",
-    "Random",      "Reader",   "Regex",   "Restore", "Save",   "Sparse",
-    "Stage",       "String",   "Summary", "Table",   "Unique", "Where",
-    "Checkpoint",  "ToNumber",
-};
-// Exceptions.
-constexpr absl::string_view kDeviceOps[] = {
-    "RandomStandardNormal", "RandomUniform",
-    "RandomUniformInt",     "SparseSoftmaxCrossEntropyWithLogits",
-    "TruncatedNormal",      "Where",
-};
+// Attr name -> types, as in KernelDef.
+using Constraints = std::map<std::string, std::vector<DataType>>;
 
-constexpr absl::string_view kVariableOps[] = {
-    "Assign",           "AssignAdd",           "AssignSub",
-    "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp",
-    "ReadVariableOp",   "VarHandleOp",         "Variable",
-    "VariableV2",
-};
-constexpr DataType kVariableTypes[] = {DT_HALF,      DT_FLOAT, DT_DOUBLE,
-                                       DT_COMPLEX64, DT_INT64, DT_COMPLEX128,
-                                       DT_BFLOAT16};
-
-template <size_t N, typename T>
-bool Contains(const T (&list)[N], const T& item) {
-  return std::find(std::begin(list), std::end(list), item) != std::end(list);
-}
-
-bool RunsOnGpu(absl::string_view op) {
-  if (Contains(kDeviceOps, op)) return true;
-  return std::none_of(
-      std::begin(kHostWords), std::end(kHostWords),
-      [&](absl::string_view word) { return absl::StrContains(op, word); });
-}
-
-bool IsOnGpu(DataType type) { return DataTypeSize(type) > 0; }
-
-// What is left of the types; false when nothing is.
-bool KeepGpuTypes(KernelDef& def) {
-  if (Contains(kVariableOps, absl::string_view(def.op))) {
-    const bool is_reference =
-        def.op[0] == 'A' && !absl::EndsWith(def.op, "VariableOp");
-    def.types[is_reference ? "T" : "dtype"].assign(std::begin(kVariableTypes),
-                                                   std::end(kVariableTypes));
+std::vector<DataType> Types(absl::string_view names) {
+  std::vector<DataType> types;
+  for (absl::string_view name : absl::StrSplit(names, ' ', absl::SkipEmpty())) {
+    types.push_back(*DataTypeFromName(name));
   }
-  for (auto& [attr, types] : def.types) {
+  return types;
+}
+
+absl::flat_hash_map<std::string, Constraints> ConstraintsByOp() {
+  absl::flat_hash_map<std::string, Constraints> result;
+  for (const TensorFlowGpuKernels& kernels : AllTensorFlowGpuKernels()) {
+    const std::string attr = kernels.attr;
+    const std::vector<DataType> types = Types(kernels.types);
+    for (absl::string_view op : absl::StrSplit(kernels.ops, ' ')) {
+      Constraints& constraints = result[op];
+      if (!attr.empty()) constraints[attr] = types;
+    }
+  }
+  return result;
+}
+
+// What is left of the CPU's types; false when nothing is.
+bool Restrict(const Constraints& gpu, KernelDef& def) {
+  for (const auto& [attr, allowed] : gpu) {
+    const auto own = def.types.find(attr);
+    if (own == def.types.end()) {
+      def.types[attr] = allowed;
+      continue;
+    }
+    std::vector<DataType>& types = own->second;
     types.erase(std::remove_if(types.begin(), types.end(),
-                               [](DataType type) { return !IsOnGpu(type); }),
+                               [&, &list = allowed](DataType type) {
+                                 return std::find(list.begin(), list.end(),
+                                                  type) == list.end();
+                               }),
                 types.end());
     if (types.empty()) return false;
   }
@@ -68,11 +60,16 @@ bool KeepGpuTypes(KernelDef& def) {
 }  // namespace
 
 void RegisterHostGpuKernels(KernelRegistry& registry) {
+  const auto constraints = ConstraintsByOp();
   for (const KernelRegistry::Registration* cpu : registry.Registrations()) {
-    if (cpu->def.device_type != "CPU" || !RunsOnGpu(cpu->def.op)) continue;
+    if (cpu->def.device_type != "CPU") continue;
+    const auto gpu = constraints.find(cpu->def.op);
+    if (gpu == constraints.end()) continue;
     KernelDef def = cpu->def;
     def.device_type = "GPU";
-    if (KeepGpuTypes(def)) registry.Register(std::move(def), cpu->factory);
+    if (Restrict(gpu->second, def)) {
+      registry.Register(std::move(def), cpu->factory);
+    }
   }
 }
 

@@ -8,8 +8,8 @@
 
 namespace weft {
 
-// Registers for "GPU" what `registry` has for "CPU" by now, except strings,
-// files, queues, tables, and variables of int32.
+// Registers for "GPU" what `registry` has for "CPU" by now, as far as
+// TensorFlow has it for GPUs (tensorflow_gpu_kernels.h).
 void RegisterHostGpuKernels(KernelRegistry& registry);
 
 }  // namespace weft

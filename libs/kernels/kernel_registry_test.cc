@@ -16,7 +16,7 @@ class Nothing : public OpKernel {
 
 std::shared_ptr<const OpRegistry> TestOps() {
   auto ops = std::make_shared<OpRegistry>();
-  for (const char* name : {"Square", "QueueSize", "Lonely"}) {
+  for (const char* name : {"Square", "Relu6", "QueueSize", "Lonely"}) {
     ops->Add(OpDefBuilder(name).Attr("T: type").Shape(shapes::NoOutputs));
   }
   ops->Add(
@@ -34,6 +34,7 @@ class KernelRegistryTest : public ::testing::Test {
                                 /*is_cheap=*/true);
     registry_.Register<Nothing>("Many", {{"Ts", {DT_FLOAT, DT_INT32}}});
     registry_.Register<Nothing>("QueueSize");
+    registry_.Register<Nothing>("Relu6", {{"T", {DT_FLOAT, DT_INT64}}});
     registry_.Register<Nothing>("VariableV2");
   }
 
@@ -92,8 +93,8 @@ TEST_F(KernelRegistryTest, TwoMatchesAreAMistake) {
 TEST_F(KernelRegistryTest, ListIsSortedByOp) {
   std::vector<std::string> ops;
   for (const KernelDef* def : registry_.List()) ops.push_back(def->op);
-  EXPECT_EQ(ops, (std::vector<std::string>{"Many", "QueueSize", "Square",
-                                           "Square", "VariableV2"}));
+  EXPECT_EQ(ops, (std::vector<std::string>{"Many", "QueueSize", "Relu6",
+                                           "Square", "Square", "VariableV2"}));
 }
 
 TEST_F(KernelRegistryTest, HostGpusRunWhatTensorFlowsGpusRun) {
@@ -106,6 +107,8 @@ TEST_F(KernelRegistryTest, HostGpusRunWhatTensorFlowsGpusRun) {
   EXPECT_EQ(types("Square", "T", DT_FLOAT), both);
   EXPECT_EQ(types("Square", "T", DT_INT32), both);
   EXPECT_EQ(types("Square", "T", DT_STRING), cpu);
+  EXPECT_EQ(types("Relu6", "T", DT_FLOAT), both);
+  EXPECT_EQ(types("Relu6", "T", DT_INT64), cpu);
   EXPECT_EQ(types("QueueSize", "T", DT_FLOAT), cpu);
   EXPECT_EQ(types("VariableV2", "dtype", DT_FLOAT), both);
   EXPECT_EQ(types("VariableV2", "dtype", DT_INT32), cpu);
