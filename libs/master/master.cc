@@ -34,6 +34,18 @@ void Master::CloseAll() {
   for (auto& [id, session] : sessions) session->Close();
 }
 
+void Master::Drain(absl::Time deadline) {
+  draining_.store(true, std::memory_order_release);
+  steps_.WaitUntilNone(*options_.scheduler, deadline);
+  CloseAll();
+}
+
+absl::Status Master::CheckNotDraining() const {
+  if (!draining_.load(std::memory_order_acquire)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("The server of ", options_.task, " is shutting down."));
+}
+
 absl::StatusOr<std::shared_ptr<MasterSession>> Master::Find(
     uint64_t session) const {
   absl::ReaderMutexLock lock(&mutex_);
@@ -47,6 +59,7 @@ absl::StatusOr<std::shared_ptr<MasterSession>> Master::Find(
 absl::StatusOr<uint64_t> Master::CreateSession(
     const protocol::SessionConfig& config) {
   const uint64_t id = options_.random->NextId();
+  RETURN_IF_ERROR(CheckNotDraining());
   RETURN_IF_ERROR(FilterTasks(Catalogue(options_), config.device_filters));
   auto session = std::make_shared<MasterSession>(id, config, options_, steps_);
   absl::MutexLock lock(&mutex_);
@@ -70,6 +83,9 @@ void Master::RunCallable(uint64_t session, uint64_t callable,
                          const protocol::CallableRun& run, Done done) {
   auto found = Find(session);
   if (!found.ok()) return done(found.status());
+  if (absl::Status status = CheckNotDraining(); !status.ok()) {
+    return done(std::move(status));
+  }
   (*found)->RunCallable(callable, run, std::move(done));
 }
 

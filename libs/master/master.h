@@ -10,6 +10,7 @@
 #ifndef WEFT_LIBS_MASTER_MASTER_H_
 #define WEFT_LIBS_MASTER_MASTER_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -74,13 +75,19 @@ class Master : public protocol::Master {
                      const std::vector<std::string>& device_filters) override;
   absl::StatusOr<std::vector<DeviceAttributes>> ListDevices() override;
 
+  // Refuses new sessions and steps (UNAVAILABLE), lets those that run end until
+  // `deadline`, then cancels them and closes all sessions. Blocks.
+  void Drain(absl::Time deadline);
+
  private:
   // ABORTED when unknown, which makes a monitored session rebuild itself.
   absl::StatusOr<std::shared_ptr<MasterSession>> Find(uint64_t session) const;
   void CloseAll();
+  absl::Status CheckNotDraining() const;
 
   const MasterOptions options_;
   StepCounter steps_;
+  std::atomic<bool> draining_{false};
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<MasterSession>> sessions_
       ABSL_GUARDED_BY(mutex_);

@@ -9,6 +9,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/in_flight.h"
+#include "libs/base/scheduler.h"
 
 namespace weft {
 
@@ -16,15 +19,24 @@ namespace weft {
 class StepCounter {
  public:
   uint64_t Begin() {
+    in_flight_.Begin();
     absl::MutexLock lock(&mutex_);
     running_.push_back(next_);
     return next_++;
   }
 
   void End(uint64_t step) {
-    absl::MutexLock lock(&mutex_);
-    auto it = std::lower_bound(running_.begin(), running_.end(), step);
-    if (it != running_.end() && *it == step) running_.erase(it);
+    {
+      absl::MutexLock lock(&mutex_);
+      auto it = std::lower_bound(running_.begin(), running_.end(), step);
+      if (it != running_.end() && *it == step) running_.erase(it);
+    }
+    in_flight_.End();
+  }
+
+  // False when `deadline` came first.
+  bool WaitUntilNone(Scheduler& scheduler, absl::Time deadline) {
+    return in_flight_.WaitUntilNone(scheduler, deadline);
   }
 
   uint64_t over_below() const {
@@ -33,6 +45,7 @@ class StepCounter {
   }
 
  private:
+  InFlight in_flight_;
   mutable absl::Mutex mutex_;
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 1;
   std::vector<uint64_t> running_ ABSL_GUARDED_BY(mutex_);  // sorted

@@ -121,13 +121,19 @@ absl::StatusOr<std::shared_ptr<StepExchange>> StepTable::Begin(
   entry.waiting_bytes = 0;
   entry.cancellation = step.cancellation;
   entry.peers = peers;
+  running_.Begin();
   return entry.exchange;
 }
 
 void StepTable::End(const protocol::StepId& step, const absl::Status& status) {
+  Forget(step, status);
+  running_.End();
+}
+
+void StepTable::Forget(const protocol::StepId& step,
+                       const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   auto it = steps_.find(step);
-  if (it == steps_.end()) return;
   const uint64_t session = it->second.session;
   steps_.erase(it);
   // Values of a failed step may still be on their way.

@@ -24,6 +24,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/cancellation.h"
+#include "libs/base/in_flight.h"
+#include "libs/base/scheduler.h"
 #include "libs/protocol/worker.h"
 #include "libs/runtime/step_exchange.h"
 
@@ -46,7 +48,7 @@ class StepTable {
   // when it is over, or its session unknown.
   absl::StatusOr<std::shared_ptr<StepExchange>> Begin(
       const protocol::PartitionStep& step, const PeerTasks* peers);
-  // It runs no more; `status` is how it ended.
+  // It runs no more; `status` is how it ended. REQUIRES: Begin was OK.
   void End(const protocol::StepId& step, const absl::Status& status);
 
   void Deliver(protocol::Push push);
@@ -57,6 +59,11 @@ class StepTable {
   void CancelStepsWith(const std::string& task, const absl::Status& cause);
   // Cancels the running steps of a master, and drops what waits for others.
   void CancelStepsOf(uint64_t master, const absl::Status& cause);
+
+  // Waits until no step runs here; false when `deadline` came first.
+  bool WaitUntilNone(Scheduler& scheduler, absl::Time deadline) {
+    return running_.WaitUntilNone(scheduler, deadline);
+  }
 
   // For tests: steps that run or wait, and aborts that are remembered.
   struct Size {
@@ -90,6 +97,7 @@ class StepTable {
   // OK while the step may run or go on.
   absl::Status Check(const protocol::StepId& step, uint64_t session) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(const protocol::StepId& step, const absl::Status& status);
   void ForgetOver(uint64_t master, uint64_t steps_over_below)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Where the push goes; null when it is to be dropped.
@@ -101,6 +109,7 @@ class StepTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t max_waiting_bytes_;
+  InFlight running_;
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<protocol::StepId, Entry> steps_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, Master> masters_ ABSL_GUARDED_BY(mutex_);

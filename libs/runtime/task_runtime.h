@@ -83,6 +83,11 @@ class TaskRuntime : public protocol::Worker,
   void PeerLost(const std::string& task, uint64_t incarnation,
                 const absl::Status& why);
 
+  // Waits until no step runs that another task has a part in; false when
+  // `deadline` came first. Blocks.
+  bool WaitForSteps(absl::Time deadline) {
+    return steps_.WaitUntilNone(*options_.scheduler, deadline);
+  }
   // Ends all steps and sessions with `cause` and refuses new ones.
   void Stop(const absl::Status& cause);
 

@@ -1,0 +1,56 @@
+// InFlight: counts what is under way and lets a thread wait until nothing is.
+#ifndef WEFT_LIBS_BASE_IN_FLIGHT_H_
+#define WEFT_LIBS_BASE_IN_FLIGHT_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/scheduler.h"
+
+namespace weft {
+
+// Thread-safe; one thread waits at a time.
+class InFlight {
+ public:
+  void Begin() {
+    absl::MutexLock lock(&mutex_);
+    ++count_;
+  }
+
+  void End() {
+    absl::MutexLock lock(&mutex_);
+    if (--count_ == 0 && none_ != nullptr) none_->Set();
+  }
+
+  int64_t count() const {
+    absl::MutexLock lock(&mutex_);
+    return count_;
+  }
+
+  // False when `deadline` came first. What begins later is not waited for.
+  bool WaitUntilNone(Scheduler& scheduler, absl::Time deadline) {
+    const std::unique_ptr<Event> none = scheduler.NewEvent();
+    {
+      absl::MutexLock lock(&mutex_);
+      if (count_ == 0) return true;
+      none_ = none.get();
+    }
+    const bool is_set = none->WaitUntil(deadline);
+    // End sets the event under the lock: it has let go of it after this.
+    absl::MutexLock lock(&mutex_);
+    none_ = nullptr;
+    return is_set;
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  int64_t count_ ABSL_GUARDED_BY(mutex_) = 0;
+  Event* none_ ABSL_GUARDED_BY(mutex_) = nullptr;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_BASE_IN_FLIGHT_H_

@@ -1,0 +1,191 @@
+#include "libs/cluster/cluster_spec.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "libs/base/status.h"
+#include "nlohmann/json.hpp"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+bool IsJobName(absl::string_view name) {
+  return !name.empty() && absl::ascii_isalpha(name[0]) &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
+}
+
+absl::Status NotAddress(absl::string_view job, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("Job \"", job, "\" of the cluster spec: ", what,
+                   " is not an address (\"host:port\")."));
+}
+
+absl::Status AddList(const std::string& job, const Json& tasks,
+                     ClusterSpec& spec) {
+  int index = 0;
+  for (const Json& address : tasks) {
+    if (!address.is_string()) return NotAddress(job, address.dump());
+    RETURN_IF_ERROR(spec.AddTask(job, index++, address.get<std::string>()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddSparse(const std::string& job, const Json& tasks,
+                       ClusterSpec& spec) {
+  for (const auto& [key, address] : tasks.items()) {
+    int index = 0;
+    if (!absl::SimpleAtoi(key, &index)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Job \"", job, "\" of the cluster spec: \"", key,
+                       "\" is not a task index."));
+    }
+    if (!address.is_string()) return NotAddress(job, address.dump());
+    RETURN_IF_ERROR(spec.AddTask(job, index, address.get<std::string>()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ClusterSpec> ParseJson(absl::string_view text) {
+  const Json json = Json::parse(text.begin(), text.end(), nullptr,
+                                /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    return absl::InvalidArgumentError(
+        "The cluster spec is not a JSON object like {\"ps\": [\"host:port\"], "
+        "\"worker\": [\"host:port\"]}.");
+  }
+  ClusterSpec spec;
+  for (const auto& [job, tasks] : json.items()) {
+    if (tasks.is_array()) {
+      RETURN_IF_ERROR(AddList(job, tasks, spec));
+    } else if (tasks.is_object()) {
+      RETURN_IF_ERROR(AddSparse(job, tasks, spec));
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Job \"", job,
+                       "\" of the cluster spec is neither a list of addresses "
+                       "nor an object of index to address."));
+    }
+  }
+  return spec;
+}
+
+absl::StatusOr<ClusterSpec> ParseShort(absl::string_view text) {
+  ClusterSpec spec;
+  for (absl::string_view part : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    const std::vector<std::string> halves = absl::StrSplit(part, '|');
+    if (halves.size() != 2) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", part,
+                       "\" of the cluster spec is not of the form "
+                       "job|host:port;host:port"));
+    }
+    int index = 0;
+    for (absl::string_view address : absl::StrSplit(halves[1], ';')) {
+      RETURN_IF_ERROR(spec.AddTask(halves[0], index++, std::string(address)));
+    }
+  }
+  return spec;
+}
+
+}  // namespace
+
+ClusterSpec::ClusterSpec(
+    std::initializer_list<std::pair<std::string, std::vector<std::string>>>
+        jobs) {
+  for (const auto& [job, addresses] : jobs) {
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      jobs_[job][static_cast<int>(i)] = addresses[i];
+    }
+  }
+}
+
+absl::StatusOr<ClusterSpec> ClusterSpec::Parse(absl::string_view text) {
+  text = absl::StripAsciiWhitespace(text);
+  if (text.empty()) {
+    return absl::InvalidArgumentError(
+        "The cluster spec is empty. Give it as --cluster='{\"ps\": "
+        "[\"host:port\"], \"worker\": [\"host:port\"]}'.");
+  }
+  return text[0] == '{' ? ParseJson(text) : ParseShort(text);
+}
+
+absl::Status ClusterSpec::AddTask(const std::string& job, int index,
+                                  const std::string& address) {
+  if (!IsJobName(job)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", job, "\" of the cluster spec is not a job name."));
+  }
+  if (index < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Job \"", job,
+                     "\" of the cluster spec: a task can't have "
+                     "the index ",
+                     index, "."));
+  }
+  if (address.empty()) return NotAddress(job, "\"\"");
+  auto [it, is_new] = jobs_[job].emplace(index, address);
+  if (is_new || it->second == address) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("Task ", index, " of job \"", job,
+                   "\" has two addresses in the cluster spec: ", it->second,
+                   " and ", address, "."));
+}
+
+int ClusterSpec::num_tasks(const std::string& job) const {
+  auto it = jobs_.find(job);
+  return it == jobs_.end() ? 0 : static_cast<int>(it->second.size());
+}
+
+absl::StatusOr<std::string> ClusterSpec::TaskAddress(const std::string& job,
+                                                     int index) const {
+  auto it = jobs_.find(job);
+  if (it == jobs_.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Job \"", job, "\" was not defined in the cluster; it has ",
+        absl::StrJoin(jobs_, ", ",
+                      [](std::string* out, const auto& known) {
+                        absl::StrAppend(out, known.first);
+                      }),
+        "."));
+  }
+  auto task = it->second.find(index);
+  if (task != it->second.end()) return task->second;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Task ", index, " was not defined in job \"", job, "\"; it has ",
+      absl::StrJoin(it->second, ", ",
+                    [](std::string* out, const auto& known) {
+                      absl::StrAppend(out, known.first);
+                    }),
+      "."));
+}
+
+std::string ClusterSpec::ToString() const {
+  Json json = Json::object();
+  for (const auto& [job, tasks] : jobs_) {
+    const bool is_dense =
+        tasks.rbegin()->first == static_cast<int>(tasks.size()) - 1;
+    Json& list = json[job] = is_dense ? Json::array() : Json::object();
+    for (const auto& [index, address] : tasks) {
+      if (is_dense) {
+        list.push_back(address);
+      } else {
+        list[std::to_string(index)] = address;
+      }
+    }
+  }
+  return json.dump();
+}
+
+std::string TaskName(absl::string_view job, int index) {
+  return absl::StrCat("/job:", job, "/replica:0/task:", index);
+}
+
+}  // namespace weft

@@ -1,0 +1,62 @@
+// ClusterSpec: the jobs of a cluster, their tasks, and where each listens.
+// TensorFlow's tf.train.ClusterSpec. A value, not synchronised.
+#ifndef WEFT_LIBS_CLUSTER_CLUSTER_SPEC_H_
+#define WEFT_LIBS_CLUSTER_CLUSTER_SPEC_H_
+
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+class ClusterSpec {
+ public:
+  using Tasks = std::map<int, std::string>;  // index -> "host:port"
+
+  ClusterSpec() = default;
+  // {{"ps", {"a:2222"}}, {"worker", {"b:2222", "c:2222"}}}
+  ClusterSpec(
+      std::initializer_list<std::pair<std::string, std::vector<std::string>>>
+          jobs);
+
+  // JSON as in TF_CONFIG, {"ps": ["a:2222"], "worker": {"1": "c:2222"}}, or the
+  // form of TensorFlow's grpc server, "ps|a:2222,worker|b:2222;c:2222".
+  // INVALID_ARGUMENT says what is wrong and where.
+  static absl::StatusOr<ClusterSpec> Parse(absl::string_view text);
+
+  // INVALID_ARGUMENT for a job name that is none ([a-z][a-z0-9_]* with capitals
+  // allowed), a negative index, an empty address, or a task that is there
+  // already with another address.
+  absl::Status AddTask(const std::string& job, int index,
+                       const std::string& address);
+
+  const std::map<std::string, Tasks>& jobs() const { return jobs_; }
+  bool empty() const { return jobs_.empty(); }
+  // 0 for an unknown job.
+  int num_tasks(const std::string& job) const;
+  // INVALID_ARGUMENT names the job or task that is not there, and those that
+  // are.
+  absl::StatusOr<std::string> TaskAddress(const std::string& job,
+                                          int index) const;
+
+  // JSON; the same for equal specs.
+  std::string ToString() const;
+
+  friend bool operator==(const ClusterSpec&, const ClusterSpec&) = default;
+
+ private:
+  std::map<std::string, Tasks> jobs_;
+};
+
+// "/job:ps/replica:0/task:0": what tasks are called everywhere in Weft.
+std::string TaskName(absl::string_view job, int index);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_CLUSTER_CLUSTER_SPEC_H_
