@@ -183,3 +183,10 @@ def system_repos():
         paths = ["zlib.h", "zconf.h"],
         linkopts = ["-lz"],
     )
+    _system_library(
+        name = "zmq",
+        apt = "libzmq3-dev",
+        paths = ["zmq.h"],
+        linkopts = ["-lzmq"],
+        tsan_deps = ["@weft//third_party/tsan:zmq"],
+    )

@@ -1,0 +1,326 @@
+#include "libs/bus/listening_socket.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "libs/base/status.h"
+#include "libs/bus/resolve_host.h"
+
+namespace weft::bus {
+namespace {
+
+// Messages looked at under the lock before somebody else may have it.
+constexpr int kReceivesInARow = 256;
+
+absl::Status BindError(const Address& address, int error) {
+  const std::string text = absl::StrCat("Cannot listen at ", address.ToString(),
+                                        ": ", zmq_strerror(error));
+  switch (error) {
+    case EADDRINUSE:
+      return absl::AlreadyExistsError(
+          absl::StrCat(text, "; another task listens there"));
+    case EADDRNOTAVAIL:
+    case ENODEV:
+    case EINVAL:
+      return absl::InvalidArgumentError(
+          absl::StrCat(text, "; the host must be one of this machine"));
+    case EMFILE:
+    case ENFILE:
+      return absl::ResourceExhaustedError(text);
+    default:
+      return absl::UnavailableError(text);
+  }
+}
+
+// The local TCP port of a connected socket; -1: it is none.
+int LocalPort(int descriptor) {
+  sockaddr_storage local = {};
+  socklen_t size = sizeof(local);
+  sockaddr* const address = reinterpret_cast<sockaddr*>(&local);
+  if (getsockname(descriptor, address, &size) != 0) return -1;
+  if (local.ss_family == AF_INET) {
+    return ntohs(reinterpret_cast<sockaddr_in*>(&local)->sin_port);
+  }
+  if (local.ss_family != AF_INET6) return -1;
+  return ntohs(reinterpret_cast<sockaddr_in6*>(&local)->sin6_port);
+}
+
+absl::Status Lost() {
+  return absl::UnavailableError(
+      "The other end closed the connection, or the network lost it");
+}
+
+}  // namespace
+
+absl::StatusOr<Address> ListeningSocket::Listen(const Address& address) {
+  RETURN_IF_ERROR(parts_.loop->Start());
+  absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(OpenSocket(ZMQ_ROUTER));
+  if (absl::Status bound = Bind(address); !bound.ok()) {
+    CloseSocket();
+    return bound;
+  }
+  Address found = address;
+  found.port = static_cast<uint16_t>(port_);
+  JoinLoop();
+  return found;
+}
+
+absl::Status ListeningSocket::Bind(const Address& address) {
+  const auto host = ResolveHost(address.host);
+  if (!host.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("Cannot listen at ",
+                                                   address.ToString(), ": ",
+                                                   host.status().message()));
+  }
+  if (absl::StrContains(*host, ':')) socket_.Set(ZMQ_IPV6, 1);
+  const std::string endpoint = TcpEndpoint(*host, address.port);
+  if (zmq_bind(socket_.get(), endpoint.c_str()) != 0) {
+    return BindError(address, errno);
+  }
+  ASSIGN_OR_RETURN(const Address bound, Address::Parse(absl::StripPrefix(
+                                            socket_.LastEndpoint(), "tcp://")));
+  port_ = bound.port;
+  return absl::OkStatus();
+}
+
+void ListeningSocket::Shutdown() {
+  std::shared_ptr<Event> end_of_event;
+  decltype(accepted_) accepted;
+  std::deque<Delivery> pending;
+  {
+    absl::MutexLock lock(&mutex_);
+    CloseSocket();
+    accepted.swap(accepted_);
+    pending.swap(pending_);
+    end_of_event = EndOfEvent(0);
+  }
+  for (const auto& [id, connection] : accepted) parts_.table->Remove(id);
+  if (end_of_event != nullptr) end_of_event->Wait();
+}
+
+bool ListeningSocket::NextDelivery(unsigned& signals, Delivery& delivery) {
+  if (PopPending(delivery)) return true;
+  if ((signals & kChanges) != 0) ReadChanges();
+  signals &= ~kChanges;
+  CutClosed();
+  for (int i = 0; i < kReceivesInARow; ++i) {
+    if (!Receive()) {
+      FinishLives();
+      return PopPending(delivery);
+    }
+    // Others keep sending: a closed connection's share came long ago.
+    if (received_since_ending_ > parts_.options->max_queued_control) {
+      FinishLives();
+    }
+    if (PopPending(delivery)) return true;
+  }
+  return false;
+}
+
+void ListeningSocket::ReadChanges() {
+  ConnectionChange change;
+  while (monitor_.Next(change)) {
+    if (change.kind == ConnectionChange::Kind::kAccepted) {
+      lives_.Accept(change.descriptor);
+    } else if (change.kind == ConnectionChange::Kind::kDown) {
+      Life life = lives_.Disconnect(change.descriptor);
+      if (life != nullptr) ending_.push_back(std::move(life));
+    }
+  }
+}
+
+// The monitor comes first: what is over there must not be cut, for its
+// descriptor may be somebody else's now.
+void ListeningSocket::CutClosed() {
+  if (to_cut_.empty()) return;
+  ReadChanges();
+  for (const Life& life : to_cut_) Cut(life);
+  to_cut_.clear();
+}
+
+void ListeningSocket::Cut(const Life& life) {
+  if (life->over) return;
+  // A descriptor of our own stays the same socket while we look at it.
+  const int descriptor = fcntl(life->descriptor, F_DUPFD_CLOEXEC, 0);
+  if (descriptor < 0) return;
+  if (LocalPort(descriptor) == port_) shutdown(descriptor, SHUT_RDWR);
+  close(descriptor);
+}
+
+bool ListeningSocket::Receive() {
+  ZmqSocket::Route route;
+  if (!socket_.ReceiveRoute(route)) return false;
+  const auto known = routes_.find(route.id);
+  const bool is_new = known == routes_.end();
+  Frames frames;
+  int descriptor = -1;
+  if (!socket_.ReceiveFrames(frames, is_new ? &descriptor : nullptr)) {
+    return false;
+  }
+  if (!ending_.empty()) ++received_since_ending_;
+  if (route.foreign) {
+    RefuseForeign(descriptor);
+  } else if (!is_new) {
+    Queue(Delivery::Kind::kMessage, known->second, std::move(frames));
+  } else if (Accepted* const accepted = Admit(route.id, descriptor)) {
+    Queue(Delivery::Kind::kOpen, accepted->id);
+    Queue(Delivery::Kind::kMessage, accepted->id, std::move(frames));
+  }
+  return true;
+}
+
+void ListeningSocket::RefuseForeign(int descriptor) {
+  ReadChanges();
+  Life doubtful;
+  const Life life = lives_.Claim(descriptor, doubtful);
+  if (life != nullptr) Cut(life);
+}
+
+ListeningSocket::Accepted* ListeningSocket::Admit(RoutingId route,
+                                                  int descriptor) {
+  ReadChanges();
+  Life doubtful;
+  Life life = lives_.Claim(descriptor, doubtful);
+  // Without a descriptor: it was gone again before libzmq looked at it.
+  if (life == nullptr) return nullptr;
+  if (doubtful != nullptr) Cut(doubtful);
+  auto accepted = std::make_unique<Accepted>();
+  accepted->id = parts_.table->Add(shared_from_this());
+  accepted->route = route;
+  life->connection = accepted->id;
+  accepted->life = std::move(life);
+  routes_[route] = accepted->id;
+  route_of_[accepted->id] = route;
+  Accepted* const result = accepted.get();
+  accepted_[result->id] = std::move(accepted);
+  return result;
+}
+
+void ListeningSocket::Queue(Delivery::Kind kind, ConnectionId connection,
+                            Frames frames) {
+  // A message with an error of its own would be the sender's; see Wire.
+  pending_.push_back(
+      {kind, connection, &events_, std::move(frames),
+       kind == Delivery::Kind::kClose ? Lost() : absl::OkStatus()});
+}
+
+bool ListeningSocket::PopPending(Delivery& delivery) {
+  while (!pending_.empty()) {
+    Delivery next = std::move(pending_.front());
+    pending_.pop_front();
+    const auto found = accepted_.find(next.connection);
+    if (found == accepted_.end()) continue;  // closed meanwhile
+    if (next.kind == Delivery::Kind::kClose) found->second->over = true;
+    delivery = std::move(next);
+    return true;
+  }
+  return false;
+}
+
+void ListeningSocket::FinishLives() {
+  received_since_ending_ = 0;
+  for (const ConnectionId id : lost_) Queue(Delivery::Kind::kClose, id);
+  lost_.clear();
+  for (const Life& life : ending_) {
+    lives_.Erase(life);
+    if (life->connection == 0) continue;
+    Queue(Delivery::Kind::kClose, life->connection);
+    const auto route = route_of_.find(life->connection);
+    if (route == route_of_.end()) continue;
+    routes_.erase(route->second);
+    route_of_.erase(route);
+  }
+  ending_.clear();
+}
+
+void ListeningSocket::Forget(ConnectionId connection) {
+  accepted_.erase(connection);
+  stalled_.erase(connection);
+}
+
+LoopMember::Next ListeningSocket::Rest() {
+  FlushOutboxes();
+  if (!pending_.empty() || socket_.HasInput()) return Next::kMore;
+  return stalled_.empty() ? Next::kSleep : Next::kRetry;
+}
+
+absl::Status ListeningSocket::Send(ConnectionId connection, Frames frames) {
+  bool wake;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = accepted_.find(connection);
+    if (closed_ || found == accepted_.end() || found->second->over) {
+      return Lost();
+    }
+    RETURN_IF_ERROR(SendLocked(*found->second, frames));
+    wake = NeedsWake() || !found->second->outbox.empty();
+  }
+  if (wake) Wake();
+  return absl::OkStatus();
+}
+
+absl::Status ListeningSocket::SendLocked(Accepted& accepted, Frames& frames) {
+  const auto sent = accepted.outbox.empty()
+                        ? socket_.Send(&accepted.route, frames)
+                        : ZmqSocket::Sent::kFull;
+  if (sent == ZmqSocket::Sent::kFull) {
+    accepted.outbox.push_back(std::move(frames));
+    stalled_.insert(accepted.id);
+  }
+  if (sent != ZmqSocket::Sent::kGone) return absl::OkStatus();
+  accepted.over = true;
+  lost_.push_back(accepted.id);
+  Wake();
+  return Lost();
+}
+
+void ListeningSocket::FlushOutboxes() {
+  std::vector<ConnectionId> done;
+  for (const ConnectionId id : stalled_) {
+    const auto found = accepted_.find(id);
+    if (found == accepted_.end() || Flush(*found->second)) done.push_back(id);
+  }
+  for (const ConnectionId id : done) stalled_.erase(id);
+}
+
+bool ListeningSocket::Flush(Accepted& accepted) {
+  while (!accepted.outbox.empty()) {
+    const auto sent = socket_.Send(&accepted.route, accepted.outbox.front());
+    if (sent == ZmqSocket::Sent::kFull) return false;
+    accepted.outbox.pop_front();
+    if (sent == ZmqSocket::Sent::kSent) continue;
+    accepted.outbox.clear();
+    if (!std::exchange(accepted.over, true)) lost_.push_back(accepted.id);
+  }
+  return true;
+}
+
+void ListeningSocket::Close(ConnectionId connection) {
+  std::shared_ptr<Event> end_of_event;
+  std::unique_ptr<Accepted> accepted;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = accepted_.find(connection);
+    if (found != accepted_.end()) {
+      accepted = std::move(found->second);
+      accepted_.erase(found);
+      stalled_.erase(connection);
+      if (!closed_) to_cut_.push_back(accepted->life);
+    }
+    end_of_event = EndOfEvent(connection);
+  }
+  parts_.table->Remove(connection);
+  Wake();
+  if (end_of_event != nullptr) end_of_event->Wait();
+}
+
+}  // namespace weft::bus

@@ -1,0 +1,96 @@
+// ListeningSocket: a ROUTER and the connections it has accepted.
+//
+// A connection begins with its first message, in whose descriptor the monitor's
+// news of its end is recognised (DescriptorLives), and ends when the monitor
+// says so and all its messages have been delivered. libzmq cannot close one
+// connection of a ROUTER, so a closed one's TCP connection is shut down behind
+// its back, and what still comes of it is dropped.
+#ifndef WEFT_LIBS_BUS_LISTENING_SOCKET_H_
+#define WEFT_LIBS_BUS_LISTENING_SOCKET_H_
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "libs/bus/address.h"
+#include "libs/bus/descriptor_lives.h"
+#include "libs/bus/polled_socket.h"
+
+namespace weft::bus {
+
+class ListeningSocket : public PolledSocket {
+ public:
+  ListeningSocket(const LaneParts& parts, WireEvents& events)
+      : PolledSocket(parts), events_(events) {}
+
+  // The address with the port found.
+  absl::StatusOr<Address> Listen(const Address& address);
+  // Ends it and its connections, without events.
+  void Shutdown();
+
+  absl::Status Send(ConnectionId connection, Frames frames) override;
+  void Close(ConnectionId connection) override;
+
+ private:
+  using Life = DescriptorLives::Life;
+
+  struct Accepted {
+    ConnectionId id = 0;
+    RoutingId route = 0;
+    Life life;
+    bool over = false;          // no message may be sent any more
+    std::deque<Frames> outbox;  // what libzmq had no room for
+  };
+
+  bool NextDelivery(unsigned& signals, Delivery& delivery) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Next Rest() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(ConnectionId connection) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Status Bind(const Address& address)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReadChanges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CutClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Cut(const Life& life) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // False: nothing was there to receive.
+  bool Receive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The connection of a route seen for the first time; null: not to be had.
+  Accepted* Admit(RoutingId route, int descriptor)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RefuseForeign(int descriptor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Queue(Delivery::Kind kind, ConnectionId connection, Frames frames = {})
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool PopPending(Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Everything that came before a disconnect has been received.
+  void FinishLives() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status SendLocked(Accepted& accepted, Frames& frames)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FlushOutboxes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Flush(Accepted& accepted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  WireEvents& events_;
+  int port_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<ConnectionId, std::unique_ptr<Accepted>> accepted_
+      ABSL_GUARDED_BY(mutex_);
+  // Also of closed connections, until their life is over.
+  absl::flat_hash_map<RoutingId, ConnectionId> routes_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<ConnectionId, RoutingId> route_of_
+      ABSL_GUARDED_BY(mutex_);
+  DescriptorLives lives_ ABSL_GUARDED_BY(mutex_);
+  // Over, but messages may still wait to be received.
+  std::vector<Life> ending_ ABSL_GUARDED_BY(mutex_);
+  int received_since_ending_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Gone for a send; the monitor will say so, too.
+  std::vector<ConnectionId> lost_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Life> to_cut_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<ConnectionId> stalled_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Delivery> pending_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_LISTENING_SOCKET_H_

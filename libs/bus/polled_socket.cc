@@ -1,0 +1,151 @@
+#include "libs/bus/polled_socket.h"
+
+#include <zmq.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+
+namespace weft::bus {
+namespace {
+
+// Events in a row before others have their turn.
+constexpr int kControlTurn = 64;
+constexpr int kBulkTurn = 8;
+
+int Milliseconds(absl::Duration duration) {
+  return static_cast<int>(absl::ToInt64Milliseconds(duration));
+}
+
+void SetLaneOptions(const LaneParts& parts, ZmqSocket& socket) {
+  const ZmqWireOptions& options = *parts.options;
+  const bool control = parts.lane == Lane::kControl;
+  const int queue =
+      control ? options.max_queued_control : options.max_queued_bulk;
+  socket.Set64(ZMQ_AFFINITY, control ? 1 : 2);
+  socket.Set(ZMQ_SNDHWM, queue);
+  socket.Set(ZMQ_RCVHWM, queue);
+  socket.Set64(ZMQ_MAXMSGSIZE,
+               static_cast<uint64_t>(control ? options.max_control_frame_bytes
+                                             : options.max_bulk_frame_bytes));
+  socket.Set(ZMQ_LINGER, control ? 0 : Milliseconds(options.bulk_linger));
+}
+
+void SetCommonOptions(const ZmqWireOptions& options, ZmqSocket& socket) {
+  // One socket, one connection: a lost one must not come back unseen.
+  socket.Set(ZMQ_RECONNECT_IVL, -1);
+  socket.Set(ZMQ_IMMEDIATE, 1);
+  socket.Set(ZMQ_HEARTBEAT_IVL, Milliseconds(options.heartbeat_interval));
+  socket.Set(ZMQ_HEARTBEAT_TIMEOUT, Milliseconds(options.heartbeat_timeout));
+  // What the other end is told; libzmq wraps above 65 s.
+  socket.Set(ZMQ_HEARTBEAT_TTL,
+             std::min(60000, Milliseconds(options.heartbeat_timeout) * 5 / 3));
+  socket.Set(ZMQ_HANDSHAKE_IVL, Milliseconds(options.handshake_timeout));
+  socket.Set(ZMQ_CONNECT_TIMEOUT, Milliseconds(options.connect_timeout));
+  socket.Set(ZMQ_BACKLOG, 4096);
+  socket.Set(ZMQ_TCP_KEEPALIVE, 1);
+  socket.Set(ZMQ_TCP_KEEPALIVE_IDLE, 30);
+  socket.Set(ZMQ_TCP_KEEPALIVE_INTVL, 10);
+  socket.Set(ZMQ_TCP_KEEPALIVE_CNT, 3);
+}
+
+}  // namespace
+
+absl::Status PolledSocket::OpenSocket(int type) {
+  ASSIGN_OR_RETURN(socket_, ZmqSocket::Open(*parts_.context, type));
+  SetLaneOptions(parts_, socket_);
+  SetCommonOptions(*parts_.options, socket_);
+  if (type == ZMQ_ROUTER) socket_.Set(ZMQ_ROUTER_MANDATORY, 1);
+  return monitor_.Watch(*parts_.context, socket_,
+                        absl::StrCat("monitor-", absl::Hex(this)));
+}
+
+void PolledSocket::JoinLoop() {
+  member_ = parts_.loop->Add(shared_from_this(), socket_.Get(ZMQ_FD),
+                             monitor_.descriptor());
+}
+
+void PolledSocket::CloseSocket() {
+  if (closed_) return;
+  closed_ = true;
+  parts_.loop->Remove(member_, socket_.Get(ZMQ_FD), monitor_.descriptor());
+  monitor_.Stop(socket_);
+  socket_.Close();
+}
+
+LoopMember::Next PolledSocket::Poll(unsigned signals) {
+  polling_ = true;
+  const int turn = parts_.lane == Lane::kControl ? kControlTurn : kBulkTurn;
+  Next next = Next::kMore;
+  for (int i = 0; i < turn; ++i) {
+    Delivery delivery;
+    if (const auto instead = BeginDelivery(signals, delivery)) {
+      next = *instead;
+      break;
+    }
+    Deliver(delivery);
+  }
+  if (next == Next::kMore) {
+    absl::MutexLock lock(&mutex_);
+    EndDelivery();
+  }
+  polling_ = false;
+  return next;
+}
+
+std::optional<LoopMember::Next> PolledSocket::BeginDelivery(
+    unsigned& signals, Delivery& delivery) {
+  absl::MutexLock lock(&mutex_);
+  EndDelivery();
+  if (closed_) return Next::kSleep;
+  if (!NextDelivery(signals, delivery)) return Rest();
+  delivering_ = delivery.connection;
+  delivering_close_ = delivery.kind == Delivery::Kind::kClose;
+  return std::nullopt;
+}
+
+void PolledSocket::Deliver(Delivery& delivery) {
+  WireEvents& events = *delivery.events;
+  switch (delivery.kind) {
+    case Delivery::Kind::kOpen:
+      return events.OnOpen(delivery.connection);
+    case Delivery::Kind::kMessage:
+      return events.OnMessage(delivery.connection, std::move(delivery.frames));
+    case Delivery::Kind::kClose:
+      return events.OnClose(delivery.connection, delivery.why);
+  }
+}
+
+void PolledSocket::EndDelivery() {
+  if (delivering_ == 0) return;
+  if (delivering_close_) {
+    parts_.table->Remove(delivering_);
+    Forget(delivering_);
+  }
+  delivering_ = 0;
+  delivering_close_ = false;
+  for (const auto& waiting : waiting_) waiting->Set();
+  waiting_.clear();
+}
+
+bool PolledSocket::NeedsWake() const {
+  // The loop goes on receiving after the event that this thread is in.
+  if (parts_.loop->IsCurrentThread() && polling_) return false;
+  return socket_.HasInput();
+}
+
+std::shared_ptr<Event> PolledSocket::EndOfEvent(ConnectionId connection) {
+  const bool runs =
+      delivering_ != 0 && (connection == 0 || connection == delivering_);
+  // Two threads that deliver events and wait for each other would do so for
+  // ever.
+  if (!runs || parts_.loop->IsCurrentThread() ||
+      parts_.other_loop->IsCurrentThread()) {
+    return nullptr;
+  }
+  waiting_.push_back(parts_.scheduler->NewEvent());
+  return waiting_.back();
+}
+
+}  // namespace weft::bus

@@ -1,0 +1,163 @@
+#include "libs/bus/zmq_loop.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace weft::bus {
+namespace {
+
+// Which loop this thread is. A Send must know whether it runs inside an event,
+// and a number of the kernel's would cost it a system call.
+thread_local const ZmqLoop* current_loop = nullptr;
+
+constexpr int kMaxEvents = 64;
+constexpr int kRetryMs = 1;
+
+// What epoll hands back: the member and which descriptor it was.
+constexpr uint64_t kKnock = 0;
+uint64_t Tag(ZmqLoop::MemberId id, unsigned signals) {
+  return id << 2 | signals;
+}
+
+absl::Status NoDescriptors() {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("The bus cannot start: ", std::strerror(errno),
+                   "; raise the limit of open files (ulimit -n)"));
+}
+
+void Register(int epoll, int descriptor, uint64_t tag) {
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  event.data.u64 = tag;
+  epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event);
+}
+
+}  // namespace
+
+ZmqLoop::~ZmqLoop() {
+  if (ended_ != nullptr) {
+    stopping_.store(true);
+    Knock();
+    ended_->Wait();
+  }
+  if (knock_ >= 0) close(knock_);
+  if (epoll_ >= 0) close(epoll_);
+}
+
+absl::Status ZmqLoop::Start() {
+  absl::MutexLock lock(&mutex_);
+  if (started_) return absl::OkStatus();
+  if (epoll_ < 0) epoll_ = epoll_create1(EPOLL_CLOEXEC);
+  if (knock_ < 0) knock_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (epoll_ < 0 || knock_ < 0) return NoDescriptors();
+  Register(epoll_, knock_, kKnock);
+  ended_ = scheduler_.NewEvent();
+  started_ = true;
+  scheduler_.Schedule(Pool::kBlocking, [this] { Run(); });
+  return absl::OkStatus();
+}
+
+ZmqLoop::MemberId ZmqLoop::Add(std::shared_ptr<LoopMember> member, int messages,
+                               int changes) {
+  MemberId id;
+  {
+    absl::MutexLock lock(&mutex_);
+    id = next_id_++;
+    members_[id] = std::move(member);
+  }
+  Register(epoll_, messages, Tag(id, LoopMember::kMessages));
+  Register(epoll_, changes, Tag(id, LoopMember::kChanges));
+  Wake(id);
+  return id;
+}
+
+void ZmqLoop::Remove(MemberId id, int messages, int changes) {
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, messages, nullptr);
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, changes, nullptr);
+  absl::MutexLock lock(&mutex_);
+  members_.erase(id);
+}
+
+void ZmqLoop::Wake(MemberId id) {
+  {
+    absl::MutexLock lock(&mutex_);
+    woken_.push_back(id);
+    if (woken_.size() > 1) return;  // whoever was first has knocked
+  }
+  Knock();
+}
+
+bool ZmqLoop::IsCurrentThread() const { return current_loop == this; }
+
+void ZmqLoop::Knock() {
+  const uint64_t one = 1;
+  // Fails only if the counter is full, which wakes as well.
+  [[maybe_unused]] const ssize_t written = write(knock_, &one, sizeof(one));
+}
+
+void ZmqLoop::Run() {
+  current_loop = this;
+  std::vector<Turn> turns;
+  while (!stopping_.load()) {
+    Gather(turns);
+    for (Turn& turn : turns) {
+      const auto next = turn.member->Poll(turn.signals);
+      if (next == LoopMember::Next::kMore) more_.push_back(std::move(turn));
+      if (next == LoopMember::Next::kRetry) retry_.push_back(std::move(turn));
+    }
+    turns.clear();
+  }
+  more_.clear();
+  retry_.clear();
+  current_loop = nullptr;
+  ended_->Set();  // the loop may be gone now
+}
+
+int ZmqLoop::Timeout() {
+  if (!more_.empty()) return 0;
+  return retry_.empty() ? -1 : kRetryMs;
+}
+
+void ZmqLoop::Gather(std::vector<Turn>& turns) {
+  epoll_event events[kMaxEvents];
+  const int n = epoll_wait(epoll_, events, kMaxEvents, Timeout());
+  turns.swap(more_);
+  for (Turn& turn : retry_) turns.push_back(std::move(turn));
+  retry_.clear();
+  bool knocked = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (int i = 0; i < n; ++i) {
+      const uint64_t tag = events[i].data.u64;
+      knocked = knocked || tag == kKnock;
+      const auto found = members_.find(tag >> 2);
+      if (found != members_.end()) {
+        turns.push_back({found->second, static_cast<unsigned>(tag & 3)});
+      }
+    }
+  }
+  if (knocked) TakeWoken(turns);
+}
+
+void ZmqLoop::TakeWoken(std::vector<Turn>& turns) {
+  uint64_t count;
+  // Before the list is emptied, so that what comes later knocks again.
+  [[maybe_unused]] const ssize_t got = read(knock_, &count, sizeof(count));
+  absl::MutexLock lock(&mutex_);
+  for (const MemberId id : woken_) {
+    const auto found = members_.find(id);
+    if (found == members_.end()) continue;
+    turns.push_back(
+        {found->second, LoopMember::kMessages | LoopMember::kChanges});
+  }
+  woken_.clear();
+}
+
+}  // namespace weft::bus

@@ -1,0 +1,92 @@
+// ZmqLoop: one thread that looks after the sockets of a lane. It sleeps until
+// libzmq says that one of them has something, or until it is woken.
+//
+// Threads: all methods from any. The thread is a long closure on the
+// Scheduler's blocking pool; members are polled on it, one at a time, with no
+// lock of the loop held.
+#ifndef WEFT_LIBS_BUS_ZMQ_LOOP_H_
+#define WEFT_LIBS_BUS_ZMQ_LOOP_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/scheduler.h"
+
+namespace weft::bus {
+
+class LoopMember {
+ public:
+  // What there is to look at, as bits.
+  static constexpr unsigned kMessages = 1;
+  static constexpr unsigned kChanges = 2;
+
+  enum class Next {
+    kSleep,  // until a descriptor is readable or somebody wakes it
+    kMore,   // again, after the other members had their turn
+    kRetry,  // again in about a millisecond
+  };
+
+  virtual ~LoopMember() = default;
+  virtual Next Poll(unsigned signals) = 0;
+};
+
+class ZmqLoop {
+ public:
+  using MemberId = uint64_t;  // never 0
+
+  explicit ZmqLoop(Scheduler& scheduler) : scheduler_(scheduler) {}
+  // Ends the thread and waits for it. Not to be called on it.
+  ~ZmqLoop();
+
+  // Starts the thread unless it runs. RESOURCE_EXHAUSTED: no descriptors left.
+  absl::Status Start();
+
+  // Polls `member` when one of the descriptors is readable, and once at first.
+  // REQUIRES: started.
+  MemberId Add(std::shared_ptr<LoopMember> member, int messages, int changes);
+  // Before the descriptors are closed. A poll that runs goes on.
+  void Remove(MemberId id, int messages, int changes);
+  // Polls the member soon, with all bits set. Unknown ids are ignored.
+  void Wake(MemberId id);
+
+  bool IsCurrentThread() const;
+
+ private:
+  struct Turn {
+    std::shared_ptr<LoopMember> member;
+    unsigned signals;
+  };
+
+  void Run();
+  int Timeout();
+  // Waits, then says whose turn it is.
+  void Gather(std::vector<Turn>& turns);
+  void TakeWoken(std::vector<Turn>& turns) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Knock();
+
+  Scheduler& scheduler_;
+  int epoll_ = -1;
+  int knock_ = -1;  // an eventfd
+  std::atomic<bool> stopping_{false};
+  std::unique_ptr<Event> ended_;
+
+  absl::Mutex mutex_;
+  bool started_ ABSL_GUARDED_BY(mutex_) = false;
+  MemberId next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+  absl::flat_hash_map<MemberId, std::shared_ptr<LoopMember>> members_
+      ABSL_GUARDED_BY(mutex_);
+  std::vector<MemberId> woken_ ABSL_GUARDED_BY(mutex_);
+
+  // Of the loop's own thread.
+  std::vector<Turn> more_;
+  std::vector<Turn> retry_;
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_ZMQ_LOOP_H_

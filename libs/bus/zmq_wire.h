@@ -1,0 +1,51 @@
+// ZmqWire: the Wire over ZeroMQ's sockets (TCP, ZMTP 3 without encryption).
+//
+// Threads: libzmq's two I/O threads, one for each lane, and for each lane in
+// use one closure on the Scheduler's blocking pool, which delivers its events.
+// Send hands the message to libzmq on the calling thread, under the lock of
+// its socket.
+//
+// Trust: whoever reaches the port may connect. README.md says what a hostile
+// peer can and cannot do.
+#ifndef WEFT_LIBS_BUS_ZMQ_WIRE_H_
+#define WEFT_LIBS_BUS_ZMQ_WIRE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/time/time.h"
+#include "libs/base/scheduler.h"
+#include "libs/bus/wire.h"
+
+namespace weft::bus {
+
+struct ZmqWireOptions {
+  // A larger frame costs its sender the connection.
+  int64_t max_control_frame_bytes = (16 << 20) + (64 << 10);
+  int64_t max_bulk_frame_bytes = (1 << 20) + (64 << 10);
+  // Messages that libzmq holds for one connection and direction; those beyond
+  // wait in the sender's memory or on the network.
+  int max_queued_control = 100000;
+  int max_queued_bulk = 1000;
+  // A silent peer is asked for a sign of life, and given up without one. Both
+  // count complete messages, so a frame must pass within the timeout.
+  absl::Duration heartbeat_interval = absl::Seconds(2);
+  absl::Duration heartbeat_timeout = absl::Seconds(6);
+  absl::Duration connect_timeout = absl::Seconds(3);
+  absl::Duration handshake_timeout = absl::Seconds(5);
+  // How long bulk that was sent may go on leaving after a close.
+  absl::Duration bulk_linger = absl::Seconds(1);
+};
+
+// `scheduler` outlives the wire and has two blocking threads to spare.
+std::unique_ptr<Wire> NewZmqWire(Scheduler& scheduler,
+                                 const ZmqWireOptions& options = {});
+
+// Keeps freed memory for the next message instead of giving it back to the
+// system, which costs large messages most of their time. For the whole process:
+// called from a main, before it starts threads.
+void TuneHeapForBulk();
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_ZMQ_WIRE_H_
