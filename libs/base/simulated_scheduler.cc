@@ -121,8 +121,9 @@ void SimulatedScheduler::ParallelFor(
     int64_t total, int64_t min_range,
     const std::function<void(int64_t, int64_t)>& work) {
   if (total <= 0) return;
-  const int64_t num_ranges = std::clamp<int64_t>(
-      total / std::max<int64_t>(1, min_range), 1, 4 * options_.compute_threads);
+  const int64_t num_ranges =
+      std::clamp<int64_t>(total / std::max<int64_t>(1, min_range), 1,
+                          int64_t{4} * options_.compute_threads);
   std::vector<int64_t> order(num_ranges);
   for (int64_t i = 0; i < num_ranges; ++i) {
     order[i] = i;

@@ -1,20 +1,33 @@
 // ThreadEvent: the Event of real threads. One word; Set without a waiter is one
-// exchange, a wait sleeps in the kernel after a short spin.
+// exchange, a wait sleeps in the kernel after a short spin. On the heap it lies
+// in memory of an EventMemory: new (memory) ThreadEvent(clock).
 #ifndef WEFT_LIBS_BASE_THREAD_EVENT_H_
 #define WEFT_LIBS_BASE_THREAD_EVENT_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "libs/base/event_memory.h"
 #include "libs/base/scheduler.h"
 
 namespace weft {
 
-class ThreadEvent : public Event {
+class ThreadEvent final : public Event {
  public:
   // `clock` outlives the event.
   explicit ThreadEvent(const Clock& clock) : clock_(clock) {}
+
+  static void* operator new(size_t, EventMemory& memory) {
+    static_assert(sizeof(ThreadEvent) <= EventMemory::kBytes);
+    return memory.Take();
+  }
+  static void operator delete(void* event) { EventMemory::Give(event); }
+  // For a constructor that throws; it does not.
+  static void operator delete(void* event, EventMemory&) {
+    EventMemory::Give(event);
+  }
 
   void Set() override;
   bool IsSet() const override {

@@ -9,6 +9,7 @@
 #include "libs/base/blocking_pool.h"
 #include "libs/base/clock.h"
 #include "libs/base/compute_pool.h"
+#include "libs/base/event_memory.h"
 #include "libs/base/futex.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/thread_event.h"
@@ -108,7 +109,7 @@ class ThreadScheduler : public Scheduler {
   bool CancelTimer(TimerId id) override { return timers_->Cancel(id); }
 
   std::unique_ptr<Event> NewEvent() override {
-    return std::make_unique<ThreadEvent>(clock_);
+    return std::unique_ptr<Event>(new (*event_memory_) ThreadEvent(clock_));
   }
 
   void ParallelFor(int64_t total, int64_t min_range,
@@ -123,6 +124,8 @@ class ThreadScheduler : public Scheduler {
   ComputePool compute_;
   BlockingPool blocking_;
   std::unique_ptr<TimerThread> timers_;
+  const std::shared_ptr<EventMemory> event_memory_ =
+      std::make_shared<EventMemory>();
 };
 
 void ThreadScheduler::ParallelFor(
