@@ -30,9 +30,9 @@ Kind KindOf(int event) {
 }  // namespace
 
 absl::Status ConnectionMonitor::Watch(const ZmqContext& context,
-                                      const ZmqSocket& socket,
-                                      const std::string& name) {
-  const std::string endpoint = absl::StrCat("inproc://", name);
+                                      const ZmqSocket& socket) {
+  const std::string endpoint =
+      absl::StrCat("inproc://monitor-", context.NextNumber());
   ASSIGN_OR_RETURN(changes_, ZmqSocket::Open(context, ZMQ_PAIR));
   changes_.Set(ZMQ_LINGER, 0);
   changes_.Set(ZMQ_RCVHWM, 0);  // libzmq drops events that find no room

@@ -8,8 +8,6 @@
 #ifndef WEFT_LIBS_BUS_CONNECTION_MONITOR_H_
 #define WEFT_LIBS_BUS_CONNECTION_MONITOR_H_
 
-#include <string>
-
 #include "absl/status/status.h"
 #include "libs/bus/zmq_socket.h"
 
@@ -20,7 +18,7 @@ struct ConnectionChange {
     kAccepted,   // by a ROUTER, with this descriptor; says nothing yet
     kUp,         // shook hands
     kDown,       // the connection with this descriptor is over
-    kUnreached,  // a DEALER could not connect
+    kUnreached,  // a DEALER could not connect; a ROUTER's port is closed
     kRefused,    // what the other end says is not ZMTP, or it is refused
   };
   Kind kind;
@@ -29,9 +27,8 @@ struct ConnectionChange {
 
 class ConnectionMonitor {
  public:
-  // `name` is unique in the context. Before the socket binds or connects.
-  absl::Status Watch(const ZmqContext& context, const ZmqSocket& socket,
-                     const std::string& name);
+  // Before the socket binds or connects.
+  absl::Status Watch(const ZmqContext& context, const ZmqSocket& socket);
   // Before the socket is closed.
   void Stop(const ZmqSocket& socket);
 

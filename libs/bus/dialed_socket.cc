@@ -153,7 +153,8 @@ absl::Status DialedSocket::Send(ConnectionId, Frames frames) {
   bool wake;
   {
     absl::MutexLock lock(&mutex_);
-    if (closed_ || !end_.ok()) return Lost("is not connected any more");
+    RETURN_IF_ERROR(end_);
+    if (closed_) return Lost("is not connected any more");
     RETURN_IF_ERROR(SendLocked(frames));
     if (!opened_) return absl::OkStatus();
     wake = NeedsWake() || !outbox_.empty();

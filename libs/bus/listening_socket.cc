@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "libs/base/clock.h"
 #include "libs/base/status.h"
 #include "libs/bus/resolve_host.h"
 
@@ -19,6 +20,8 @@ namespace {
 
 // Messages looked at under the lock before somebody else may have it.
 constexpr int kReceivesInARow = 256;
+// libzmq closes a port on its own thread.
+constexpr absl::Duration kUnbindLimit = absl::Seconds(5);
 
 absl::Status BindError(const Address& address, int error) {
   const std::string text = absl::StrCat("Cannot listen at ", address.ToString(),
@@ -86,31 +89,38 @@ absl::Status ListeningSocket::Bind(const Address& address) {
   if (zmq_bind(socket_.get(), endpoint.c_str()) != 0) {
     return BindError(address, errno);
   }
-  ASSIGN_OR_RETURN(const Address bound, Address::Parse(absl::StripPrefix(
-                                            socket_.LastEndpoint(), "tcp://")));
+  endpoint_ = socket_.LastEndpoint();
+  ASSIGN_OR_RETURN(const Address bound,
+                   Address::Parse(absl::StripPrefix(endpoint_, "tcp://")));
   port_ = bound.port;
   return absl::OkStatus();
 }
 
 void ListeningSocket::Shutdown() {
+  const std::shared_ptr<Event> port_is_free = parts_.scheduler->NewEvent();
   std::shared_ptr<Event> end_of_event;
   decltype(accepted_) accepted;
   std::deque<Delivery> pending;
   {
     absl::MutexLock lock(&mutex_);
-    CloseSocket();
+    port_is_free_ = port_is_free;
+    zmq_unbind(socket_.get(), endpoint_.c_str());
     accepted.swap(accepted_);
     pending.swap(pending_);
     end_of_event = EndOfEvent(0);
   }
   for (const auto& [id, connection] : accepted) parts_.table->Remove(id);
   if (end_of_event != nullptr) end_of_event->Wait();
+  port_is_free->WaitUntil(parts_.scheduler->clock().Now() + kUnbindLimit);
+  absl::MutexLock lock(&mutex_);
+  CloseSocket();
 }
 
 bool ListeningSocket::NextDelivery(unsigned& signals, Delivery& delivery) {
   if (PopPending(delivery)) return true;
   if ((signals & kChanges) != 0) ReadChanges();
   signals &= ~kChanges;
+  if (port_is_free_ != nullptr) return false;
   CutClosed();
   for (int i = 0; i < kReceivesInARow; ++i) {
     if (!Receive()) {
@@ -134,6 +144,9 @@ void ListeningSocket::ReadChanges() {
     } else if (change.kind == ConnectionChange::Kind::kDown) {
       Life life = lives_.Disconnect(change.descriptor);
       if (life != nullptr) ending_.push_back(std::move(life));
+    } else if (port_is_free_ != nullptr &&
+               change.kind == ConnectionChange::Kind::kUnreached) {
+      port_is_free_->Set();
     }
   }
 }
@@ -248,6 +261,7 @@ void ListeningSocket::Forget(ConnectionId connection) {
 }
 
 LoopMember::Next ListeningSocket::Rest() {
+  if (port_is_free_ != nullptr) return Next::kSleep;
   FlushOutboxes();
   if (!pending_.empty() || socket_.HasInput()) return Next::kMore;
   return stalled_.empty() ? Next::kSleep : Next::kRetry;

@@ -10,6 +10,7 @@
 
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -28,7 +29,7 @@ class ListeningSocket : public PolledSocket {
 
   // The address with the port found.
   absl::StatusOr<Address> Listen(const Address& address);
-  // Ends it and its connections, without events.
+  // Ends it and its connections, without events; then the port is free. Once.
   void Shutdown();
 
   absl::Status Send(ConnectionId connection, Frames frames) override;
@@ -73,7 +74,10 @@ class ListeningSocket : public PolledSocket {
   bool Flush(Accepted& accepted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   WireEvents& events_;
+  std::string endpoint_ ABSL_GUARDED_BY(mutex_);
   int port_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Set while it shuts down; set in turn when the port is free.
+  std::shared_ptr<Event> port_is_free_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<ConnectionId, std::unique_ptr<Accepted>> accepted_
       ABSL_GUARDED_BY(mutex_);
   // Also of closed connections, until their life is over.

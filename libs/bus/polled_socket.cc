@@ -2,9 +2,9 @@
 
 #include <zmq.h>
 
+#include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 
 namespace weft::bus {
@@ -57,8 +57,7 @@ absl::Status PolledSocket::OpenSocket(int type) {
   SetLaneOptions(parts_, socket_);
   SetCommonOptions(*parts_.options, socket_);
   if (type == ZMQ_ROUTER) socket_.Set(ZMQ_ROUTER_MANDATORY, 1);
-  return monitor_.Watch(*parts_.context, socket_,
-                        absl::StrCat("monitor-", absl::Hex(this)));
+  return monitor_.Watch(*parts_.context, socket_);
 }
 
 void PolledSocket::JoinLoop() {

@@ -11,6 +11,7 @@
 #ifndef WEFT_LIBS_BUS_ZMQ_SOCKET_H_
 #define WEFT_LIBS_BUS_ZMQ_SOCKET_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -31,8 +32,12 @@ class ZmqContext {
 
   void* get() const { return context_; }
 
+  // A number that it has not given before.
+  uint64_t NextNumber() const { return last_number_.fetch_add(1) + 1; }
+
  private:
   void* const context_;
+  mutable std::atomic<uint64_t> last_number_{0};
 };
 
 // Which end of a ROUTER's connections; libzmq counts them up.
