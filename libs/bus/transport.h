@@ -35,8 +35,10 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "libs/base/cancellation.h"
+#include "libs/base/logging.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/address.h"
@@ -54,6 +56,11 @@ struct Message {
   // What the body names by position. Small ones come along, large ones stream.
   std::vector<Blob> attachments;
 };
+
+// Errors cross with code, text, whether they are derived, and these payloads:
+// the node and the task that failed.
+inline constexpr absl::string_view kErrorNodePayload = "weft/node";
+inline constexpr absl::string_view kErrorTaskPayload = "weft/task";
 
 // Who one end of a connection is; what HELLO says.
 struct Identity {
@@ -211,6 +218,8 @@ struct TransportParts {
   Scheduler* scheduler = nullptr;
   Random* random = nullptr;
   LandingMemory* memory = nullptr;
+  // What other ends did wrong; may be null.
+  Logger* logger = nullptr;
 };
 std::unique_ptr<Transport> NewTransport(const TransportParts& parts,
                                         const TransportOptions& options = {});

@@ -1,0 +1,93 @@
+// Activities: the closures, timers and events of one object, which its
+// destructor waits for.
+//
+// Threads: all methods may be called from any thread; Wait once, when nobody
+// begins anything new from outside.
+#ifndef WEFT_LIBS_BUS_ACTIVITIES_H_
+#define WEFT_LIBS_BUS_ACTIVITIES_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "libs/base/scheduler.h"
+
+namespace weft::bus {
+
+class Activities {
+ public:
+  explicit Activities(Scheduler& scheduler)
+      : scheduler_(scheduler), ended_(scheduler.NewEvent()) {}
+  Activities(const Activities&) = delete;
+  Activities& operator=(const Activities&) = delete;
+
+  // While it lives, something runs.
+  class Running {
+   public:
+    explicit Running(Activities& activities) : activities_(activities) {
+      activities_.Begin();
+    }
+    ~Running() { activities_.End(); }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    Activities& activities_;
+  };
+
+  // On the compute pool, soon.
+  template <typename Function>
+  void Schedule(Function function) {
+    Begin();
+    scheduler_.Schedule(Pool::kCompute, Wrapped<Function>(std::move(function)));
+  }
+
+  // On the compute pool, when the time has come.
+  template <typename Function>
+  Scheduler::TimerId ScheduleAt(absl::Time when, Function function) {
+    Begin();
+    return scheduler_.ScheduleAt(when, Wrapped<Function>(std::move(function)));
+  }
+  // 0 is none. The closure may run nevertheless, if it was about to.
+  void CancelTimer(Scheduler::TimerId timer) {
+    if (timer != 0 && scheduler_.CancelTimer(timer)) End();
+  }
+
+  Scheduler& scheduler() const { return scheduler_; }
+
+  // Returns when nothing runs or is scheduled; timers have to be cancelled.
+  void Wait() {
+    if ((state_.fetch_or(kWaiting) & ~kWaiting) != 0) ended_->Wait();
+  }
+
+ private:
+  static constexpr uint64_t kWaiting = 1;
+  static constexpr uint64_t kOne = 2;
+
+  void Begin() { state_.fetch_add(kOne); }
+  void End() {
+    if (state_.fetch_sub(kOne) == kOne + kWaiting) ended_->Set();
+  }
+
+  // What the function holds goes before the end is told.
+  template <typename Function>
+  auto Wrapped(Function function) {
+    return [this, function = std::move(function)]() mutable {
+      {
+        Function last = std::move(function);
+        last();
+      }
+      End();
+    };
+  }
+
+  Scheduler& scheduler_;
+  const std::unique_ptr<Event> ended_;
+  std::atomic<uint64_t> state_{0};
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_ACTIVITIES_H_

@@ -1,0 +1,428 @@
+#include "libs/bus/channel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/clock.h"
+#include "libs/bus/activities.h"
+#include "libs/bus/client_connection.h"
+
+namespace weft::bus {
+namespace {
+
+// No use in trying again.
+bool IsFinal(const absl::Status& why) {
+  switch (why.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A call without its answer.
+struct Pending {
+  Channel::Callback callback;
+  Scheduler::TimerId timer = 0;
+  bool has_attachments = false;
+};
+
+// A call that waits for a connection.
+struct Waiting {
+  Message request;
+  absl::Time deadline;
+  Pending pending;
+};
+
+class WireChannel : public Channel, public ClientConnectionOwner {
+ public:
+  WireChannel(const TransportParts& parts, const TransportOptions& options,
+              const Address& address, const Identity& self,
+              const std::string& destination, ChannelEvents* events)
+      : activities_(*parts.scheduler),
+        context_{parts,       options, address,     self,
+                 destination, this,    &activities_},
+        events_(events) {}
+
+  ~WireChannel() override;
+
+  // Makes the first attempt.
+  void Start() { Dial(); }
+
+  CallId Call(Message request, const CallOptions& options,
+              Callback callback) override;
+  void Cancel(CallId call) override;
+  absl::Status Send(Message message) override;
+  std::optional<Identity> peer() const override {
+    absl::MutexLock lock(&mutex_);
+    return state_ == State::kUp ? std::optional<Identity>(peer_) : std::nullopt;
+  }
+
+  void OnGreeted(const std::shared_ptr<ClientConnection>& connection,
+                 const Identity& peer) override;
+  bool IsPending(uint64_t call_id) override {
+    absl::MutexLock lock(&mutex_);
+    return pending_.contains(call_id);
+  }
+  void OnReply(Incoming reply) override;
+  void OnLost(const std::shared_ptr<ClientConnection>& connection,
+              const absl::Status& why) override;
+
+ private:
+  enum class State {
+    kDown,      // dialing, or waiting to dial again
+    kFlushing,  // connected; calls that waited are being sent
+    kUp,
+    kRefused,  // for good
+    kClosed,
+  };
+  using PendingMap = absl::flat_hash_map<CallId, Pending>;
+  using WaitingMap = absl::btree_map<CallId, Waiting>;
+  using Shared = std::shared_ptr<ClientConnection>;
+
+  static constexpr CallId kFirstCall = 2;  // HELLO has 1
+
+  void Dial();
+  void DialLater();
+  absl::Time Now() const { return context_.parts.scheduler->clock().Now(); }
+  // Sends what waits, then the channel is up.
+  void Flush(const Shared& connection);
+  void SendRequest(const Shared& connection, CallId call, absl::Time deadline,
+                   Message request);
+  void Arm(CallId call, absl::Time deadline);
+  // Ends a call that is pending or waits; false when it is neither.
+  bool Take(CallId call, Pending* pending, bool* was_sent);
+  void End(CallId call, const absl::Status& why);
+  void TellPeer(CallId call);
+  void CallLater(Callback callback, absl::Status why);
+  void Finish(Pending pending, absl::StatusOr<Message> result);
+  void FailAll(PendingMap pending, const absl::Status& why);
+  absl::Status NotConnected() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Activities activities_;
+  ClientContext context_;
+  ChannelEvents* const events_;
+  std::atomic<CallId> next_call_{kFirstCall};
+  mutable absl::Mutex mutex_;
+  State state_ ABSL_GUARDED_BY(mutex_) = State::kDown;
+  Shared connection_ ABSL_GUARDED_BY(mutex_);  // or attempt; may be null
+  Identity peer_ ABSL_GUARDED_BY(mutex_);
+  absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
+  int attempts_ ABSL_GUARDED_BY(mutex_) = 0;  // since it was last connected
+  Scheduler::TimerId redial_ ABSL_GUARDED_BY(mutex_) = 0;
+  PendingMap pending_ ABSL_GUARDED_BY(mutex_);
+  WaitingMap waiting_ ABSL_GUARDED_BY(mutex_);
+};
+
+WireChannel::~WireChannel() {
+  const absl::Status why = absl::CancelledError("The channel was closed");
+  Shared connection;
+  Scheduler::TimerId redial = 0;
+  PendingMap pending;
+  WaitingMap waiting;
+  {
+    absl::MutexLock lock(&mutex_);
+    state_ = State::kClosed;
+    connection.swap(connection_);
+    std::swap(redial, redial_);
+    pending.swap(pending_);
+    waiting.swap(waiting_);
+  }
+  activities_.CancelTimer(redial);
+  if (connection != nullptr) connection->Close();
+  FailAll(std::move(pending), why);
+  for (auto& [id, call] : waiting) Finish(std::move(call.pending), why);
+  activities_.Wait();
+}
+
+void WireChannel::Dial() {
+  Shared connection;
+  {
+    absl::MutexLock lock(&mutex_);
+    redial_ = 0;
+    if (state_ != State::kDown) return;
+    connection = std::make_shared<ClientConnection>(context_);
+    connection_ = connection;
+  }
+  connection->Start();
+}
+
+void WireChannel::DialLater() {
+  const uint64_t chance = context_.parts.random->Next();
+  absl::MutexLock lock(&mutex_);
+  if (state_ != State::kDown) return;
+  absl::Duration delay = context_.options.min_redial;
+  for (int i = 0; i < attempts_ && delay < context_.options.max_redial; ++i) {
+    delay *= 2;
+  }
+  delay = std::min(delay, context_.options.max_redial);
+  ++attempts_;
+  // Between half of it and all.
+  delay -= delay / 2 * (static_cast<double>(chance % 1024) / 1024);
+  redial_ = activities_.ScheduleAt(Now() + delay, [this] { Dial(); });
+}
+
+void WireChannel::OnGreeted(const Shared& connection, const Identity& peer) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (connection != connection_ || state_ != State::kDown) return;
+    state_ = State::kFlushing;
+    peer_ = peer;
+    attempts_ = 0;
+  }
+  Flush(connection);
+  if (events_ != nullptr) events_->OnConnected(peer);
+}
+
+void WireChannel::Flush(const Shared& connection) {
+  while (true) {
+    CallId call = 0;
+    Waiting waiting;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (connection != connection_ || state_ != State::kFlushing) return;
+      if (waiting_.empty()) {
+        state_ = State::kUp;
+        return;
+      }
+      auto first = waiting_.begin();
+      call = first->first;
+      waiting = std::move(first->second);
+      waiting_.erase(first);
+      pending_.emplace(call, std::move(waiting.pending));
+    }
+    SendRequest(connection, call, waiting.deadline, std::move(waiting.request));
+  }
+}
+
+absl::Status WireChannel::NotConnected() const {
+  if (state_ == State::kRefused) return last_error_;
+  absl::string_view who = context_.destination;
+  return absl::UnavailableError(absl::StrCat(
+      "No connection to ", who.empty() ? context_.address.ToString() : who,
+      last_error_.ok() ? "" : ": ", last_error_.message()));
+}
+
+Channel::CallId WireChannel::Call(Message request, const CallOptions& options,
+                                  Callback callback) {
+  const CallId call = next_call_.fetch_add(1, std::memory_order_relaxed);
+  Pending pending;
+  pending.callback = std::move(callback);
+  pending.has_attachments = !request.attachments.empty();
+  Shared connection;
+  absl::Status error;
+  {
+    absl::MutexLock lock(&mutex_);
+    const bool may_wait =
+        state_ == State::kFlushing ||
+        (state_ == State::kDown && options.wait_for_connection);
+    if (state_ == State::kUp) {
+      connection = connection_;
+      pending_.emplace(call, std::move(pending));
+    } else if (may_wait) {
+      waiting_.emplace(call, Waiting{std::move(request), options.deadline,
+                                     std::move(pending)});
+    } else {
+      error = NotConnected();
+    }
+  }
+  if (!error.ok()) {
+    CallLater(std::move(pending.callback), error);
+    return call;
+  }
+  if (connection != nullptr) {
+    SendRequest(connection, call, options.deadline, std::move(request));
+  }
+  if (options.deadline != absl::InfiniteFuture()) Arm(call, options.deadline);
+  return call;
+}
+
+void WireChannel::SendRequest(const Shared& connection, CallId call,
+                              absl::Time deadline, Message request) {
+  Connection::Outgoing outgoing;
+  outgoing.kind = MessageKind::kRequest;
+  outgoing.call_id = call;
+  outgoing.message = std::move(request);
+  if (deadline != absl::InfiniteFuture()) {
+    outgoing.time_remaining_us =
+        std::max<int64_t>(0, absl::ToInt64Microseconds(deadline - Now()));
+  }
+  const absl::Status sent = connection->Send(std::move(outgoing));
+  // Where the connection is lost, all that is pending fails.
+  if (!absl::IsInvalidArgument(sent)) return;
+  Pending pending;
+  bool was_sent = false;
+  if (!Take(call, &pending, &was_sent)) return;
+  activities_.CancelTimer(pending.timer);
+  CallLater(std::move(pending.callback), sent);
+}
+
+void WireChannel::Arm(CallId call, absl::Time deadline) {
+  const Scheduler::TimerId timer =
+      activities_.ScheduleAt(deadline, [this, call] {
+        End(call, absl::DeadlineExceededError(
+                      "The call's deadline passed before its answer came"));
+      });
+  {
+    absl::MutexLock lock(&mutex_);
+    auto pending = pending_.find(call);
+    if (pending != pending_.end()) {
+      pending->second.timer = timer;
+      return;
+    }
+    auto waiting = waiting_.find(call);
+    if (waiting != waiting_.end()) {
+      waiting->second.pending.timer = timer;
+      return;
+    }
+  }
+  activities_.CancelTimer(timer);  // answered already
+}
+
+bool WireChannel::Take(CallId call, Pending* pending, bool* was_sent) {
+  absl::MutexLock lock(&mutex_);
+  auto sent = pending_.find(call);
+  *was_sent = sent != pending_.end();
+  if (*was_sent) {
+    *pending = std::move(sent->second);
+    pending_.erase(sent);
+    return true;
+  }
+  auto waiting = waiting_.find(call);
+  if (waiting == waiting_.end()) return false;
+  *pending = std::move(waiting->second.pending);
+  waiting_.erase(waiting);
+  return true;
+}
+
+void WireChannel::End(CallId call, const absl::Status& why) {
+  Pending pending;
+  bool was_sent = false;
+  if (!Take(call, &pending, &was_sent)) return;
+  if (was_sent) TellPeer(call);
+  Finish(std::move(pending), why);
+}
+
+void WireChannel::TellPeer(CallId call) {
+  Shared connection;
+  {
+    absl::MutexLock lock(&mutex_);
+    connection = connection_;
+  }
+  if (connection == nullptr) return;
+  Connection::Outgoing outgoing;
+  outgoing.kind = MessageKind::kCancel;
+  outgoing.call_id = call;
+  (void)connection->Send(std::move(outgoing));
+  connection->Abandon(call);
+}
+
+void WireChannel::Cancel(CallId call) {
+  Pending pending;
+  bool was_sent = false;
+  if (!Take(call, &pending, &was_sent)) return;
+  if (was_sent) TellPeer(call);
+  activities_.CancelTimer(pending.timer);
+  CallLater(std::move(pending.callback),
+            absl::CancelledError("The call was cancelled"));
+}
+
+absl::Status WireChannel::Send(Message message) {
+  Shared connection;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ != State::kUp) return NotConnected();
+    connection = connection_;
+  }
+  Connection::Outgoing outgoing;
+  outgoing.message = std::move(message);
+  return connection->Send(std::move(outgoing));
+}
+
+void WireChannel::OnReply(Incoming reply) {
+  const CallId call = reply.envelope.call_id;
+  Pending pending;
+  Shared connection;
+  {
+    absl::MutexLock lock(&mutex_);
+    auto found = pending_.find(call);
+    if (found == pending_.end()) return;  // cancelled
+    pending = std::move(found->second);
+    pending_.erase(found);
+    if (pending.has_attachments) connection = connection_;
+  }
+  // An early answer: what is left of the request need not travel.
+  if (connection != nullptr) connection->Abandon(call);
+  if (!reply.envelope.error.ok()) {
+    Finish(std::move(pending), std::move(reply.envelope.error));
+  } else if (!reply.landed.ok()) {
+    Finish(std::move(pending), std::move(reply.landed));
+  } else {
+    Finish(std::move(pending), std::move(reply.message));
+  }
+}
+
+void WireChannel::Finish(Pending pending, absl::StatusOr<Message> result) {
+  activities_.CancelTimer(pending.timer);
+  pending.callback(std::move(result));
+}
+
+void WireChannel::CallLater(Callback callback, absl::Status why) {
+  activities_.Schedule(
+      [callback = std::move(callback), why = std::move(why)]() mutable {
+        callback(std::move(why));
+      });
+}
+
+void WireChannel::FailAll(PendingMap pending, const absl::Status& why) {
+  std::vector<CallId> order;  // so that a simulation repeats
+  for (const auto& [call, entry] : pending) order.push_back(call);
+  std::sort(order.begin(), order.end());
+  for (const CallId call : order) Finish(std::move(pending[call]), why);
+}
+
+void WireChannel::OnLost(const Shared& connection, const absl::Status& why) {
+  PendingMap pending;
+  WaitingMap waiting;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (connection != connection_ || state_ == State::kClosed) return;
+    connection_ = nullptr;
+    state_ = IsFinal(why) ? State::kRefused : State::kDown;
+    last_error_ = why;
+    pending.swap(pending_);
+    if (state_ == State::kRefused) waiting.swap(waiting_);
+  }
+  connection->Close();
+  FailAll(std::move(pending), absl::UnavailableError(absl::StrCat(
+                                  "The connection was lost: ", why.message())));
+  for (auto& [id, call] : waiting) Finish(std::move(call.pending), why);
+  if (events_ != nullptr) events_->OnDisconnected(why);
+  DialLater();
+}
+
+}  // namespace
+
+std::unique_ptr<Channel> NewChannel(const TransportParts& parts,
+                                    const TransportOptions& options,
+                                    const Address& address,
+                                    const Identity& self,
+                                    const std::string& destination,
+                                    ChannelEvents* events) {
+  auto channel = std::make_unique<WireChannel>(parts, options, address, self,
+                                               destination, events);
+  channel->Start();
+  return channel;
+}
+
+}  // namespace weft::bus

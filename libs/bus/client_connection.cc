@@ -1,0 +1,265 @@
+#include "libs/bus/client_connection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
+#include "libs/base/status.h"
+
+namespace weft::bus {
+namespace {
+
+// Of HELLO; calls have greater ones.
+constexpr uint64_t kHelloCall = 1;
+
+absl::Status Unavailable(const Address& address, absl::string_view what) {
+  return absl::UnavailableError(absl::StrCat(address.ToString(), " ", what));
+}
+
+}  // namespace
+
+ClientConnection::ClientConnection(ClientContext& context)
+    : context_(context) {}
+
+void ClientConnection::Start() {
+  const Activities::Running running(*context_.activities);
+  const Shared self = shared_from_this();
+  const absl::Time when =
+      context_.parts.scheduler->clock().Now() + context_.options.hello_timeout;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return;
+    timer_ = context_.activities->ScheduleAt(when, [self] {
+      if (self->connection() != nullptr) return;
+      self->Lose(Unavailable(self->context_.address, "does not answer"));
+    });
+  }
+  const ConnectionId control = context_.parts.wire->Dial(
+      context_.address, Lane::kControl, control_events_);
+  bool closed = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    closed = closed_;
+    control_ = control;
+  }
+  if (closed) context_.parts.wire->Close(control);
+}
+
+void ClientConnection::SayHello(ConnectionId control) {
+  Hello hello;
+  hello.self = context_.self;
+  hello.destination = context_.destination;
+  Envelope envelope;
+  envelope.kind = MessageKind::kRequest;
+  envelope.method = kHelloMethod;
+  envelope.call_id = kHelloCall;
+  // When it fails, OnClose follows.
+  (void)context_.parts.wire->Send(
+      control, {EncodeEnvelope(envelope), EncodeHello(hello)});
+}
+
+absl::Status ClientConnection::ReceiveGreeting(ConnectionId control,
+                                               Frames frames) {
+  const auto decoded = DecodeControlMessage(std::move(frames));
+  if (!decoded.ok()) return Worthless(decoded.status());
+  const ControlMessage& message = *decoded;
+  const Envelope& envelope = message.envelope;
+  if (envelope.kind == MessageKind::kOneWay &&
+      envelope.method == kGoodbyeMethod) {
+    absl::Status why;
+    const absl::Status goodbye = DecodeGoodbye(message.body, &why);
+    return goodbye.ok() ? why : Worthless(goodbye);
+  }
+  if (envelope.kind != MessageKind::kReply || envelope.call_id != kHelloCall) {
+    return Worthless(absl::UnavailableError("it does not answer HELLO"));
+  }
+  RETURN_IF_ERROR(envelope.error);
+  const auto greeting = DecodeHelloReply(message.body);
+  if (!greeting.ok()) return Worthless(greeting.status());
+  const HelloReply& reply = *greeting;
+  RETURN_IF_ERROR(CheckHelloReply(context_.self, context_.destination, reply));
+  RETURN_IF_ERROR(MakeConnection(control, reply));
+  context_.owner->OnGreeted(shared_from_this(), reply.self);
+  return absl::OkStatus();
+}
+
+absl::Status ClientConnection::MakeConnection(ConnectionId control,
+                                              const HelloReply& reply) {
+  ConnectionOptions options;
+  options.wire = context_.parts.wire;
+  options.memory = context_.parts.memory;
+  options.control = control;
+  options.max_sent_bytes = std::min<uint64_t>(
+      reply.max_control_bytes, context_.options.max_control_bytes);
+  options.max_received_bytes = context_.options.max_control_bytes;
+  options.credit_bytes = reply.credit_bytes;
+  options.max_landing_bytes = context_.options.max_landing_bytes_per_peer;
+  options.inline_bytes = context_.options.inline_bytes;
+  options.chunk_bytes = context_.options.chunk_bytes;
+  options.need_bulk = [this] { DialBulk(); };
+  Scheduler::TimerId timer = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return absl::CancelledError("Closed");
+    connection_ = std::make_shared<Connection>(std::move(options));
+    bulk_address_ = {context_.address.host, reply.bulk_port};
+    bulk_token_ = reply.bulk_token;
+    std::swap(timer, timer_);
+  }
+  context_.activities->CancelTimer(timer);
+  return absl::OkStatus();
+}
+
+void ClientConnection::DialBulk() {
+  Address address;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_ || bulk_dialed_) return;
+    bulk_dialed_ = true;
+    address = bulk_address_;
+  }
+  const Shared self = shared_from_this();
+  const ConnectionId bulk =
+      context_.parts.wire->Dial(address, Lane::kBulk, bulk_events_);
+  bool closed = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    closed = closed_;
+    bulk_ = bulk;
+  }
+  if (closed) context_.parts.wire->Close(bulk);
+}
+
+absl::Status ClientConnection::Send(Connection::Outgoing outgoing) {
+  const std::shared_ptr<Connection> sender = connection();
+  if (sender == nullptr) return absl::UnavailableError("Not connected");
+  return sender->Send(std::move(outgoing));
+}
+
+void ClientConnection::Abandon(uint64_t call_id) {
+  if (const auto it = connection()) it->Abandon(call_id);
+}
+
+void ClientConnection::Close() {
+  ConnectionId control = 0;
+  ConnectionId bulk = 0;
+  Scheduler::TimerId timer = 0;
+  std::shared_ptr<Connection> connection;
+  {
+    absl::MutexLock lock(&mutex_);
+    closed_ = true;
+    std::swap(control, control_);
+    std::swap(bulk, bulk_);
+    std::swap(timer, timer_);
+    connection = connection_;
+  }
+  context_.activities->CancelTimer(timer);
+  if (control != 0) context_.parts.wire->Close(control);
+  if (bulk != 0) context_.parts.wire->Close(bulk);
+  if (connection != nullptr) connection->Close();
+}
+
+absl::Status ClientConnection::Deliver(Incoming incoming) {
+  const Envelope& envelope = incoming.envelope;
+  if (envelope.kind == MessageKind::kReply) {
+    context_.owner->OnReply(std::move(incoming));
+    return absl::OkStatus();
+  }
+  if (envelope.kind == MessageKind::kUnknown) return absl::OkStatus();
+  if (envelope.kind != MessageKind::kOneWay ||
+      envelope.method != kGoodbyeMethod) {
+    return absl::InvalidArgumentError("Bad message: not for a client");
+  }
+  absl::Status why;
+  RETURN_IF_ERROR(DecodeGoodbye(incoming.message.body, &why));
+  Lose(why);
+  return absl::OkStatus();
+}
+
+void ClientConnection::Lose(const absl::Status& why) {
+  context_.owner->OnLost(shared_from_this(), why);
+}
+
+void ClientConnection::Blame(const absl::Status& why) { Lose(Worthless(why)); }
+
+absl::Status ClientConnection::Worthless(const absl::Status& why) const {
+  if (context_.parts.logger != nullptr) {
+    context_.parts.logger->Warning(absl::StrCat("Closing the connection to ",
+                                                context_.address.ToString(),
+                                                ": ", why.message()));
+  }
+  // Not the caller's fault, and may be better next time.
+  return Unavailable(context_.address, absl::StrCat("said: ", why.message()));
+}
+
+void ClientConnection::ControlEvents::OnOpen(ConnectionId connection) {
+  const Activities::Running running(*it_.context_.activities);
+  const Shared self = it_.shared_from_this();
+  {
+    absl::MutexLock lock(&self->mutex_);
+    if (self->closed_) return;
+    self->control_ = connection;
+  }
+  self->SayHello(connection);
+}
+
+void ClientConnection::ControlEvents::OnMessage(ConnectionId connection,
+                                                Frames frames) {
+  const Activities::Running running(*it_.context_.activities);
+  const Shared self = it_.shared_from_this();
+  const std::shared_ptr<Connection> receiver = self->connection();
+  if (receiver == nullptr) {
+    const absl::Status greeted =
+        self->ReceiveGreeting(connection, std::move(frames));
+    if (!greeted.ok()) self->Lose(greeted);
+    return;
+  }
+  const absl::Status status = receiver->Receive(
+      std::move(frames),
+      [&](const Envelope& envelope) {
+        return self->context_.owner->IsPending(envelope.call_id);
+      },
+      [&](Incoming incoming) { return self->Deliver(std::move(incoming)); });
+  if (!status.ok()) self->Blame(status);
+}
+
+void ClientConnection::ControlEvents::OnClose(ConnectionId,
+                                              const absl::Status& why) {
+  const Activities::Running running(*it_.context_.activities);
+  const Shared self = it_.shared_from_this();
+  self->Lose(why);
+}
+
+void ClientConnection::BulkEvents::OnOpen(ConnectionId connection) {
+  const Activities::Running running(*it_.context_.activities);
+  const Shared self = it_.shared_from_this();
+  uint64_t token = 0;
+  {
+    absl::MutexLock lock(&self->mutex_);
+    if (self->closed_) return;
+    self->bulk_ = connection;
+    token = self->bulk_token_;
+  }
+  (void)self->context_.parts.wire->Send(connection,
+                                        {EncodeChunkHeader({0, token, 0})});
+  self->connection()->AttachBulk(connection);
+}
+
+void ClientConnection::BulkEvents::OnMessage(ConnectionId, Frames frames) {
+  const Activities::Running running(*it_.context_.activities);
+  const Shared self = it_.shared_from_this();
+  const absl::Status status = self->connection()->ReceiveBulk(
+      frames,
+      [&](Incoming incoming) { return self->Deliver(std::move(incoming)); });
+  if (!status.ok()) self->Blame(status);
+}
+
+void ClientConnection::BulkEvents::OnClose(ConnectionId,
+                                           const absl::Status& why) {
+  const Activities::Running running(*it_.context_.activities);
+  const Shared self = it_.shared_from_this();
+  self->Lose(why);
+}
+
+}  // namespace weft::bus

@@ -1,0 +1,122 @@
+// ClientConnection: one attempt of a Channel to connect, and the connection
+// that comes of it: dials, says HELLO, dials the bulk lane when it is needed.
+//
+// Threads: all methods may be called from any thread. The owner is told without
+// a lock held.
+//
+// Ownership: shared by its Channel and by its own events while they run. The
+// Channel calls Close before it drops it, and outlives its events.
+#ifndef WEFT_LIBS_BUS_CLIENT_CONNECTION_H_
+#define WEFT_LIBS_BUS_CLIENT_CONNECTION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/bus/activities.h"
+#include "libs/bus/connection.h"
+#include "libs/bus/greeting.h"
+#include "libs/bus/transport.h"
+
+namespace weft::bus {
+
+class ClientConnection;
+
+class ClientConnectionOwner {
+ public:
+  virtual ~ClientConnectionOwner() = default;
+  // HELLO was answered. Messages follow only after it has returned.
+  virtual void OnGreeted(const std::shared_ptr<ClientConnection>& connection,
+                         const Identity& peer) = 0;
+  virtual bool IsPending(uint64_t call_id) = 0;
+  virtual void OnReply(Incoming reply) = 0;
+  // It was lost, refused or could not be made. The owner calls Close. May come
+  // more than once, also after Close.
+  virtual void OnLost(const std::shared_ptr<ClientConnection>& connection,
+                      const absl::Status& why) = 0;
+};
+
+// What all attempts of a channel share; outlives them.
+struct ClientContext {
+  TransportParts parts;
+  TransportOptions options;
+  Address address;
+  Identity self;
+  std::string destination;
+  ClientConnectionOwner* owner = nullptr;
+  Activities* activities = nullptr;
+};
+
+class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
+ public:
+  explicit ClientConnection(ClientContext& context);
+
+  // Dials. OnGreeted or OnLost follows.
+  void Start();
+
+  absl::Status Send(Connection::Outgoing outgoing);
+  void Abandon(uint64_t call_id);
+
+  // When it returns, none of its events runs, but one that called it.
+  void Close();
+
+ private:
+  using Shared = std::shared_ptr<ClientConnection>;
+
+  class ControlEvents : public WireEvents {
+   public:
+    explicit ControlEvents(ClientConnection& it) : it_(it) {}
+    void OnOpen(ConnectionId connection) override;
+    void OnMessage(ConnectionId connection, Frames frames) override;
+    void OnClose(ConnectionId connection, const absl::Status& why) override;
+
+   private:
+    ClientConnection& it_;
+  };
+  class BulkEvents : public WireEvents {
+   public:
+    explicit BulkEvents(ClientConnection& it) : it_(it) {}
+    void OnOpen(ConnectionId connection) override;
+    void OnMessage(ConnectionId connection, Frames frames) override;
+    void OnClose(ConnectionId connection, const absl::Status& why) override;
+
+   private:
+    ClientConnection& it_;
+  };
+
+  void SayHello(ConnectionId control);
+  absl::Status ReceiveGreeting(ConnectionId control, Frames frames);
+  absl::Status MakeConnection(ConnectionId control, const HelloReply& reply);
+  absl::Status Deliver(Incoming incoming);
+  void DialBulk();
+  void Lose(const absl::Status& why);
+  // The other end broke the rules.
+  void Blame(const absl::Status& why);
+  // Writes it down.
+  absl::Status Worthless(const absl::Status& why) const;
+  std::shared_ptr<Connection> connection() const {
+    absl::MutexLock lock(&mutex_);
+    return connection_;
+  }
+
+  ClientContext& context_;
+  ControlEvents control_events_{*this};
+  BulkEvents bulk_events_{*this};
+  mutable absl::Mutex mutex_;
+  ConnectionId control_ ABSL_GUARDED_BY(mutex_) = 0;
+  ConnectionId bulk_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool bulk_dialed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  Address bulk_address_ ABSL_GUARDED_BY(mutex_);
+  uint64_t bulk_token_ ABSL_GUARDED_BY(mutex_) = 0;
+  Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Null until HELLO was answered.
+  std::shared_ptr<Connection> connection_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_CLIENT_CONNECTION_H_

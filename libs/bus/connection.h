@@ -1,0 +1,98 @@
+// Connection: both lanes between two processes once they have greeted each
+// other: whole messages in, whole messages out. Channel and Endpoint stand on
+// it; what a message means is theirs.
+//
+// Threads: Receive is called by one thread at a time, and so is ReceiveBulk;
+// all else from any thread. `deliver` runs before they return, without a lock.
+//
+// Errors: INVALID_ARGUMENT of the Receive functions means that the other end
+// broke the rules and should lose the connection.
+#ifndef WEFT_LIBS_BUS_CONNECTION_H_
+#define WEFT_LIBS_BUS_CONNECTION_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/bus/incoming_streams.h"
+#include "libs/bus/outgoing_streams.h"
+#include "libs/bus/transport.h"
+#include "libs/bus/wire.h"
+
+namespace weft::bus {
+
+struct ConnectionOptions {
+  Wire* wire = nullptr;
+  LandingMemory* memory = nullptr;
+  ConnectionId control = 0;
+  uint64_t max_sent_bytes = 0;  // of a control message, that the other takes
+  uint64_t max_received_bytes = 0;  // and that this end takes
+  uint64_t credit_bytes = 0;
+  uint64_t max_landing_bytes = 0;
+  size_t inline_bytes = 0;
+  size_t chunk_bytes = 0;
+  // Called when there is something for the bulk lane and it is not attached;
+  // perhaps more than once.
+  absl::AnyInvocable<void()> need_bulk = [] {};
+};
+
+class Connection {
+ public:
+  explicit Connection(ConnectionOptions options);
+
+  // What to send; `error` only in a reply, which then has no message.
+  struct Outgoing {
+    MessageKind kind = MessageKind::kOneWay;
+    uint64_t call_id = 0;
+    int64_t time_remaining_us = -1;
+    absl::Status error;
+    Message message;
+  };
+  // UNAVAILABLE when the connection is closed, INVALID_ARGUMENT when the other
+  // end does not take a message of this size.
+  absl::Status Send(Outgoing outgoing);
+
+  using Deliver = absl::FunctionRef<absl::Status(Incoming)>;
+  using IsWanted = absl::FunctionRef<bool(const Envelope&)>;
+  // A message of the control lane. `is_wanted` is asked before memory is spent
+  // on large attachments.
+  absl::Status Receive(Frames frames, IsWanted is_wanted, Deliver deliver);
+  // A message of the bulk lane.
+  absl::Status ReceiveBulk(const Frames& frames, Deliver deliver);
+
+  void AttachBulk(ConnectionId bulk);
+
+  // The call was cancelled, or is over: its attachments need not travel on.
+  void Abandon(uint64_t call_id);
+
+  // Nothing is sent any more and memory is given up. The Wire's connections are
+  // the owner's to close.
+  void Close();
+
+  uint64_t held_bytes() const { return incoming_.held_bytes(); }
+
+ private:
+  // Which attachments go where.
+  Envelope Address(const Outgoing& outgoing);
+  absl::Status ReceiveCredit(const Blob& body);
+  // Sends chunks as long as there are any that may go.
+  void Pump();
+
+  ConnectionOptions options_;
+  OutgoingStreams outgoing_;
+  IncomingStreams incoming_;
+  std::atomic<uint64_t> next_stream_{1};
+  std::atomic<bool> closed_{false};
+  absl::Mutex mutex_;
+  ConnectionId bulk_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool pumping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool pump_again_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_CONNECTION_H_

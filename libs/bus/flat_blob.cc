@@ -1,0 +1,57 @@
+#include "libs/bus/flat_blob.h"
+
+#include "absl/strings/cord.h"
+#include "libs/bus/transport.h"
+
+namespace weft::bus {
+namespace {
+
+using flatbuffers::Offset;
+using flatbuffers::String;
+
+// Texts of errors may hold whatever a user typed; a message has its bound.
+constexpr size_t kMaxErrorText = 64 << 10;
+
+absl::string_view View(const String* text) {
+  if (text == nullptr) return {};
+  return {text->data(), text->size()};
+}
+
+Offset<String> PackPayload(flatbuffers::FlatBufferBuilder& builder,
+                           const absl::Status& status, absl::string_view name) {
+  const auto payload = status.GetPayload(name);
+  if (!payload.has_value()) return 0;
+  return builder.CreateString(std::string(*payload));
+}
+
+void UnpackPayload(const String* text, absl::string_view name,
+                   absl::Status* status) {
+  if (text != nullptr) status->SetPayload(name, absl::Cord(View(text)));
+}
+
+}  // namespace
+
+Offset<wire::Error> PackError(flatbuffers::FlatBufferBuilder& builder,
+                              const absl::Status& status) {
+  const absl::string_view message = status.message().substr(0, kMaxErrorText);
+  const auto text = builder.CreateString(message.data(), message.size());
+  const auto node = PackPayload(builder, status, kErrorNodePayload);
+  const auto task = PackPayload(builder, status, kErrorTaskPayload);
+  return wire::CreateError(builder, static_cast<int>(status.code()), text,
+                           IsDerived(status), node, task);
+}
+
+absl::Status UnpackError(const wire::Error& error) {
+  const int code = error.code();
+  const bool known =
+      code > static_cast<int>(absl::StatusCode::kOk) &&
+      code <= static_cast<int>(absl::StatusCode::kUnauthenticated);
+  absl::Status status(
+      known ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown,
+      View(error.text()));
+  UnpackPayload(error.node(), kErrorNodePayload, &status);
+  UnpackPayload(error.task(), kErrorTaskPayload, &status);
+  return error.derived() ? MarkDerived(std::move(status)) : status;
+}
+
+}  // namespace weft::bus

@@ -1,0 +1,95 @@
+// Small FlatBuffers as Blobs with one allocation, and Blobs as verified
+// FlatBuffers. Only for .cc files of this room.
+//
+// Threads: as the objects of the standard library.
+#ifndef WEFT_LIBS_BUS_FLAT_BLOB_H_
+#define WEFT_LIBS_BUS_FLAT_BLOB_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "flatbuffers/flatbuffers.h"
+#include "libs/base/status.h"
+#include "libs/bus/blob.h"
+#include "schemas/error_generated.h"
+
+namespace weft::bus {
+
+inline constexpr size_t kMaxDepth = 16;
+inline constexpr size_t kMaxTables = 4096;
+
+// Memory of a builder: on the stack as long as the message is small.
+class StackAllocator : public flatbuffers::Allocator {
+ public:
+  uint8_t* allocate(size_t size) override {
+    if (size > sizeof(memory_) || taken_) return new uint8_t[size];
+    taken_ = true;
+    return memory_;
+  }
+  void deallocate(uint8_t* memory, size_t) override {
+    if (memory == memory_) {
+      taken_ = false;
+    } else {
+      delete[] memory;
+    }
+  }
+
+ private:
+  alignas(16) uint8_t memory_[512];
+  bool taken_ = false;
+};
+
+// A builder that allocates nothing for a small message.
+class SmallBuilder {
+ public:
+  flatbuffers::FlatBufferBuilder& operator*() { return builder_; }
+  flatbuffers::FlatBufferBuilder* operator->() { return &builder_; }
+
+  // What was built, with the one allocation there is.
+  Blob ToBlob() const {
+    const size_t size = builder_.GetSize();
+    const auto bytes = std::make_shared_for_overwrite<uint64_t[]>(
+        (size + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+    std::memcpy(bytes.get(), builder_.GetBufferPointer(), size);
+    return Blob(bytes, bytes.get(), size);
+  }
+
+ private:
+  StackAllocator allocator_;
+  flatbuffers::FlatBufferBuilder builder_{sizeof(StackAllocator) - 32,
+                                          &allocator_};
+};
+
+// The same bytes where FlatBuffers can read them.
+inline Blob Aligned(const Blob& blob) {
+  const auto address = reinterpret_cast<uintptr_t>(blob.data());
+  if (address % alignof(uint64_t) == 0) return blob;
+  const auto bytes = std::make_shared_for_overwrite<uint64_t[]>(
+      (blob.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+  std::memcpy(bytes.get(), blob.data(), blob.size());
+  return Blob(bytes, bytes.get(), blob.size());
+}
+
+// Null when the bytes of the (aligned) blob are not a Root with `identifier`.
+template <typename Root>
+const Root* VerifiedRoot(const Blob& aligned, const char* identifier) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(aligned.data());
+  if (aligned.size() < 8) return nullptr;
+  flatbuffers::Verifier verifier(bytes, aligned.size(), kMaxDepth, kMaxTables);
+  if (!verifier.VerifyBuffer<Root>(identifier)) return nullptr;
+  return flatbuffers::GetRoot<Root>(bytes);
+}
+
+flatbuffers::Offset<wire::Error> PackError(
+    flatbuffers::FlatBufferBuilder& builder, const absl::Status& status);
+// An error in any case: a code that is none becomes UNKNOWN.
+absl::Status UnpackError(const wire::Error& error);
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_FLAT_BLOB_H_

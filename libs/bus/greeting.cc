@@ -1,0 +1,213 @@
+#include "libs/bus/greeting.h"
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "libs/bus/flat_blob.h"
+#include "schemas/body_generated.h"
+
+namespace weft::bus {
+namespace {
+
+using flatbuffers::Offset;
+
+static_assert(kHelloMethod == static_cast<int>(wire::Body::Hello));
+static_assert(kHelloReplyMethod == static_cast<int>(wire::Body::HelloReply));
+static_assert(kCreditMethod == static_cast<int>(wire::Body::Credit));
+static_assert(kGoodbyeMethod == static_cast<int>(wire::Body::Goodbye));
+
+// Names longer than this are nobody's.
+constexpr size_t kMaxName = 1024;
+// Windows beyond this would only overflow sums.
+constexpr uint64_t kMaxCredit = uint64_t{1} << 40;
+
+absl::Status Bad(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("Bad message: ", what));
+}
+
+// "/job:ps/task:0" is its job and index; any other name is a job with the
+// index -1.
+Offset<wire::Task> PackTask(flatbuffers::FlatBufferBuilder& builder,
+                            absl::string_view name) {
+  if (name.empty()) return 0;
+  absl::string_view job = name;
+  int index = -1;
+  const size_t split = name.rfind("/task:");
+  if (absl::ConsumePrefix(&job, "/job:") && split != absl::string_view::npos &&
+      absl::SimpleAtoi(name.substr(split + 6), &index) && index >= 0 &&
+      name == absl::StrCat(name.substr(0, split), "/task:", index)) {
+    job = name.substr(5, split - 5);
+  } else {
+    job = name;
+    index = -1;
+  }
+  return wire::CreateTask(builder, builder.CreateString(job.data(), job.size()),
+                          index);
+}
+
+absl::Status UnpackName(const flatbuffers::String* text, std::string* name) {
+  if (text == nullptr) return absl::OkStatus();
+  if (text->size() > kMaxName) return Bad("a name that is too long");
+  *name = text->str();
+  return absl::OkStatus();
+}
+
+absl::Status UnpackTask(const wire::Task* task, std::string* name) {
+  if (task == nullptr) return absl::OkStatus();
+  RETURN_IF_ERROR(UnpackName(task->job(), name));
+  if (task->index() >= 0) {
+    *name = absl::StrCat("/job:", *name, "/task:", task->index());
+  }
+  return absl::OkStatus();
+}
+
+Offset<flatbuffers::String> PackName(flatbuffers::FlatBufferBuilder& builder,
+                                     const std::string& name) {
+  if (name.empty()) return 0;
+  return builder.CreateString(name);
+}
+
+Blob FinishBody(SmallBuilder& builder, wire::Body type, Offset<void> body) {
+  wire::FinishMessageBuffer(*builder,
+                            wire::CreateMessage(*builder, type, body));
+  return builder.ToBlob();
+}
+
+// Null when the bytes are something else.
+template <typename Table>
+const Table* BodyOf(const Blob& aligned) {
+  const auto* message =
+      VerifiedRoot<wire::Message>(aligned, wire::MessageIdentifier());
+  return message == nullptr ? nullptr : message->body_as<Table>();
+}
+
+}  // namespace
+
+Blob EncodeHello(const Hello& hello) {
+  SmallBuilder builder;
+  const auto uuid = PackName(*builder, hello.self.cluster_uuid);
+  const auto task = PackTask(*builder, hello.self.task);
+  const auto destination = PackTask(*builder, hello.destination);
+  const auto body = wire::CreateHello(
+      *builder, hello.newest_version, hello.oldest_version, uuid, task,
+      destination, hello.self.incarnation, hello.self.op_fingerprint);
+  return FinishBody(builder, wire::Body::Hello, body.Union());
+}
+
+absl::StatusOr<Hello> DecodeHello(const Blob& body) {
+  const Blob aligned = Aligned(body);
+  const auto* packed = BodyOf<wire::Hello>(aligned);
+  if (packed == nullptr) return Bad("the HELLO is damaged");
+  Hello hello;
+  hello.newest_version = packed->protocol_version();
+  hello.oldest_version = packed->oldest_protocol_version();
+  hello.self.incarnation = packed->incarnation();
+  hello.self.op_fingerprint = packed->op_fingerprint();
+  RETURN_IF_ERROR(UnpackName(packed->cluster_uuid(), &hello.self.cluster_uuid));
+  RETURN_IF_ERROR(UnpackTask(packed->task(), &hello.self.task));
+  RETURN_IF_ERROR(UnpackTask(packed->destination(), &hello.destination));
+  if (hello.self.incarnation == 0) return Bad("a HELLO without incarnation");
+  if (hello.oldest_version > hello.newest_version) {
+    return Bad("a HELLO whose oldest version is newer than its newest");
+  }
+  return hello;
+}
+
+Blob EncodeHelloReply(const HelloReply& reply) {
+  SmallBuilder builder;
+  const auto uuid = PackName(*builder, reply.self.cluster_uuid);
+  const auto task = PackTask(*builder, reply.self.task);
+  const auto body = wire::CreateHelloReply(
+      *builder, reply.version, uuid, task, reply.self.incarnation,
+      reply.bulk_port, reply.max_control_bytes, reply.credit_bytes,
+      reply.bulk_token);
+  return FinishBody(builder, wire::Body::HelloReply, body.Union());
+}
+
+absl::StatusOr<HelloReply> DecodeHelloReply(const Blob& body) {
+  const Blob aligned = Aligned(body);
+  const auto* packed = BodyOf<wire::HelloReply>(aligned);
+  if (packed == nullptr) return Bad("the answer to HELLO is damaged");
+  HelloReply reply;
+  reply.version = packed->protocol_version();
+  reply.self.incarnation = packed->incarnation();
+  reply.bulk_port = packed->bulk_port();
+  reply.max_control_bytes = packed->max_control_bytes();
+  reply.credit_bytes = packed->credit_bytes();
+  reply.bulk_token = packed->bulk_token();
+  RETURN_IF_ERROR(UnpackName(packed->cluster_uuid(), &reply.self.cluster_uuid));
+  RETURN_IF_ERROR(UnpackTask(packed->task(), &reply.self.task));
+  if (reply.self.incarnation == 0 || reply.bulk_port == 0 ||
+      reply.max_control_bytes == 0 || reply.bulk_token == 0 ||
+      reply.credit_bytes == 0 || reply.credit_bytes > kMaxCredit) {
+    return Bad("an answer to HELLO that is not complete");
+  }
+  return reply;
+}
+
+Blob EncodeCredit(uint64_t bytes) {
+  SmallBuilder builder;
+  const auto body = wire::CreateCredit(*builder, bytes);
+  return FinishBody(builder, wire::Body::Credit, body.Union());
+}
+
+absl::StatusOr<uint64_t> DecodeCredit(const Blob& body) {
+  const Blob aligned = Aligned(body);
+  const auto* packed = BodyOf<wire::Credit>(aligned);
+  if (packed == nullptr) return Bad("the credit is damaged");
+  return packed->bytes();
+}
+
+Blob EncodeGoodbye(const absl::Status& why) {
+  SmallBuilder builder;
+  const auto error = PackError(*builder, why);
+  const auto body = wire::CreateGoodbye(*builder, error);
+  return FinishBody(builder, wire::Body::Goodbye, body.Union());
+}
+
+absl::Status DecodeGoodbye(const Blob& body, absl::Status* why) {
+  const Blob aligned = Aligned(body);
+  const auto* packed = BodyOf<wire::Goodbye>(aligned);
+  if (packed == nullptr) return Bad("the goodbye is damaged");
+  *why = packed->why() == nullptr
+             ? absl::UnavailableError("The other end said goodbye")
+             : UnpackError(*packed->why());
+  return absl::OkStatus();
+}
+
+absl::Status CheckHello(const Identity& self, const Hello& hello) {
+  if (hello.newest_version < kOldestVersion ||
+      hello.oldest_version > kNewestVersion) {
+    return absl::UnimplementedError(absl::StrCat(
+        "No common version of the protocol: we speak ", kOldestVersion, " to ",
+        kNewestVersion, ", the other end ", hello.oldest_version, " to ",
+        hello.newest_version, "; run the same release everywhere"));
+  }
+  if (!self.cluster_uuid.empty() && !hello.self.cluster_uuid.empty() &&
+      self.cluster_uuid != hello.self.cluster_uuid) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        self.task, " belongs to another cluster than ", hello.self.task, ": ",
+        self.cluster_uuid, " is not ", hello.self.cluster_uuid));
+  }
+  if (!hello.destination.empty() && hello.destination != self.task) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(hello.destination, " is not here; this is ", self.task,
+                     ": compare the addresses in the cluster specs"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckHelloReply(const Identity& self,
+                             const std::string& destination,
+                             const HelloReply& reply) {
+  Hello mirrored;
+  mirrored.newest_version = reply.version;
+  mirrored.oldest_version = reply.version;
+  mirrored.self = self;
+  mirrored.destination = destination;
+  return CheckHello(reply.self, mirrored);
+}
+
+}  // namespace weft::bus

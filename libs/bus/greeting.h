@@ -1,0 +1,68 @@
+// Greeting: what the bus itself says: HELLO and its answer, Credit, Goodbye.
+// The formats are schemas/peer.fbs.
+//
+// Decoding trusts nothing; errors are INVALID_ARGUMENT.
+//
+// Threads: functions without state.
+#ifndef WEFT_LIBS_BUS_GREETING_H_
+#define WEFT_LIBS_BUS_GREETING_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "libs/bus/blob.h"
+#include "libs/bus/transport.h"
+
+namespace weft::bus {
+
+// Versions of the protocol that this code speaks.
+inline constexpr uint32_t kNewestVersion = 1;
+inline constexpr uint32_t kOldestVersion = 1;
+
+// Their numbers in wire::Body.
+inline constexpr uint8_t kHelloMethod = 1;
+inline constexpr uint8_t kHelloReplyMethod = 2;
+inline constexpr uint8_t kCreditMethod = 4;
+inline constexpr uint8_t kGoodbyeMethod = 28;
+
+struct Hello {
+  uint32_t newest_version = kNewestVersion;
+  uint32_t oldest_version = kOldestVersion;
+  Identity self;
+  std::string destination;  // empty: any
+};
+Blob EncodeHello(const Hello& hello);
+absl::StatusOr<Hello> DecodeHello(const Blob& body);
+
+struct HelloReply {
+  uint32_t version = kNewestVersion;
+  Identity self;
+  uint16_t bulk_port = 0;
+  uint32_t max_control_bytes = 0;
+  uint64_t credit_bytes = 0;
+  uint64_t bulk_token = 0;
+};
+Blob EncodeHelloReply(const HelloReply& reply);
+absl::StatusOr<HelloReply> DecodeHelloReply(const Blob& body);
+
+Blob EncodeCredit(uint64_t bytes);
+absl::StatusOr<uint64_t> DecodeCredit(const Blob& body);
+
+Blob EncodeGoodbye(const absl::Status& why);
+// `why` is never OK.
+absl::Status DecodeGoodbye(const Blob& body, absl::Status* why);
+
+// Whether `self` takes what says `hello`: FAILED_PRECONDITION when it is of
+// another cluster or means another task, UNIMPLEMENTED when no version is
+// common.
+absl::Status CheckHello(const Identity& self, const Hello& hello);
+// Whether who dialed `destination` is content with the answer.
+absl::Status CheckHelloReply(const Identity& self,
+                             const std::string& destination,
+                             const HelloReply& reply);
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_GREETING_H_

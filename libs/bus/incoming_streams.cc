@@ -1,0 +1,290 @@
+#include "libs/bus/incoming_streams.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+
+namespace weft::bus {
+namespace {
+
+// Streams of one peer that may be open; beyond it the bookkeeping would cost
+// more than the bytes.
+constexpr size_t kMaxStreams = 65536;
+
+absl::Status Bad(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("Bad message: ", what));
+}
+
+}  // namespace
+
+// One attachment that lands.
+struct IncomingStreams::Stream {
+  uint64_t id = 0;
+  uint64_t total = 0;
+  uint64_t landed = 0;
+  uint64_t held = 0;  // counted in held_
+  bool began = false;
+  bool ended = false;    // no chunk comes any more
+  bool claimed = false;  // a message has named it
+  LandingMemory::Room room;
+  absl::Status refused;  // why its bytes are thrown away
+  std::shared_ptr<Waiting> message;
+  size_t index = 0;  // which attachment of the message
+};
+
+// A message that waits for its streams.
+struct IncomingStreams::Waiting {
+  Incoming incoming;
+  size_t num_open = 0;  // streams
+  uint64_t held = 0;    // counted in held_
+  bool taken = false;
+};
+
+IncomingStreams::IncomingStreams(LandingMemory& memory, uint64_t window,
+                                 uint64_t quota)
+    : memory_(memory), window_(window), quota_(quota) {}
+
+absl::Status IncomingStreams::NoRoom(uint64_t bytes) const {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "No room for an attachment of ", bytes, " bytes: ", held_, " of ", quota_,
+      " bytes that one peer may have landing are taken"));
+}
+
+absl::StatusOr<std::shared_ptr<IncomingStreams::Stream>>
+IncomingStreams::FindOrAdd(uint64_t id, uint64_t bytes) {
+  auto [it, inserted] = streams_.try_emplace(id);
+  if (inserted) {
+    if (streams_.size() > kMaxStreams) return Bad("too many streams");
+    it->second = std::make_shared<Stream>();
+    it->second->id = id;
+    it->second->total = bytes;
+  }
+  if (it->second->total != bytes) return Bad("a stream of two sizes");
+  return it->second;
+}
+
+absl::StatusOr<std::optional<Incoming>> IncomingStreams::Expect(
+    ControlMessage message, bool wanted) {
+  auto waiting = std::make_shared<Waiting>();
+  Incoming& incoming = waiting->incoming;
+  uint64_t bytes = message.body.size();
+  for (const Blob& blob : message.small) bytes += blob.size();
+  incoming.message.method = message.envelope.method;
+  incoming.message.body = std::move(message.body);
+  incoming.message.attachments.resize(message.envelope.attachments.size());
+  incoming.envelope = std::move(message.envelope);
+
+  Dropped dropped;
+  absl::MutexLock lock(&mutex_);
+  if (closed_) return std::nullopt;
+  waiting->taken = !wanted;
+  if (!wanted) {
+    incoming.landed = absl::CancelledError("Nobody waits for it any more");
+  } else if (!FitsQuota(bytes)) {
+    incoming.landed = NoRoom(bytes);
+  } else {
+    waiting->held = bytes;
+    held_ += bytes;
+  }
+  size_t next_small = 0;
+  for (size_t i = 0; i < incoming.envelope.attachments.size(); ++i) {
+    if (incoming.envelope.attachments[i].stream == 0) {
+      incoming.message.attachments[i] = std::move(message.small[next_small++]);
+    } else {
+      RETURN_IF_ERROR(Claim(waiting, i, &dropped));
+    }
+  }
+  if (!incoming.landed.ok()) Fail(waiting, incoming.landed, &dropped);
+  return TakeIfComplete(waiting);
+}
+
+absl::Status IncomingStreams::Claim(const std::shared_ptr<Waiting>& waiting,
+                                    size_t index, Dropped* dropped) {
+  const AttachmentInfo info = waiting->incoming.envelope.attachments[index];
+  ASSIGN_OR_RETURN(const std::shared_ptr<Stream> stream,
+                   FindOrAdd(info.stream, info.num_bytes));
+  if (stream->claimed) return Bad("a stream that two attachments name");
+  stream->claimed = true;
+  stream->message = waiting;
+  stream->index = index;
+  ++waiting->num_open;
+  if (!stream->refused.ok()) waiting->incoming.landed = stream->refused;
+  if (!waiting->incoming.landed.ok()) {
+    Discard(stream.get(), waiting->incoming.landed, dropped);
+  }
+  if (stream->ended) Settle(stream);
+  return absl::OkStatus();
+}
+
+void IncomingStreams::Settle(const std::shared_ptr<Stream>& stream) {
+  const std::shared_ptr<Waiting> waiting = std::move(stream->message);
+  stream->message = nullptr;
+  streams_.erase(stream->id);
+  if (waiting == nullptr) return;
+  --waiting->num_open;
+  waiting->held += std::exchange(stream->held, 0);
+  if (!stream->refused.ok()) return;
+  waiting->incoming.message.attachments[stream->index] =
+      Blob(std::move(stream->room.owner), stream->room.data, stream->total);
+}
+
+void IncomingStreams::Release(uint64_t* held) {
+  if (!closed_) held_ -= *held;
+  *held = 0;
+}
+
+void IncomingStreams::Discard(Stream* stream, const absl::Status& why,
+                              Dropped* dropped) {
+  if (stream->refused.ok()) stream->refused = why;
+  dropped->push_back(Blob(std::move(stream->room.owner), nullptr, 0));
+  stream->room = {};
+  Release(&stream->held);
+}
+
+void IncomingStreams::Fail(const std::shared_ptr<Waiting>& waiting,
+                           const absl::Status& why, Dropped* dropped) {
+  Incoming& incoming = waiting->incoming;
+  if (incoming.landed.ok()) incoming.landed = why;
+  for (const AttachmentInfo& info : incoming.envelope.attachments) {
+    auto it = streams_.find(info.stream);
+    if (it == streams_.end() || it->second->message != waiting) continue;
+    Discard(it->second.get(), why, dropped);
+    it->second->message = nullptr;
+  }
+  for (Blob& blob : incoming.message.attachments) {
+    dropped->push_back(std::move(blob));
+  }
+  incoming.message.attachments.clear();
+  waiting->num_open = 0;
+}
+
+std::optional<Incoming> IncomingStreams::TakeIfComplete(
+    const std::shared_ptr<Waiting>& waiting) {
+  if (waiting->num_open > 0) return std::nullopt;
+  Release(&waiting->held);
+  if (std::exchange(waiting->taken, true)) return std::nullopt;
+  return std::move(waiting->incoming);
+}
+
+absl::Status IncomingStreams::Check(const Chunk& chunk,
+                                    const Stream& stream) const {
+  if (stream.ended) return Bad("a chunk after the end of its stream");
+  if (chunk.info.offset != stream.landed) return Bad("a chunk out of turn");
+  if (chunk.bytes.size() > window_ - owed_credit_) {
+    return Bad("a chunk for which there was no credit");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<IncomingStreams::Landed> IncomingStreams::Land(
+    const Chunk& chunk) {
+  const uint64_t size = chunk.bytes.size();
+  std::shared_ptr<Stream> stream;
+  bool first = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return Landed{};
+    ASSIGN_OR_RETURN(stream,
+                     FindOrAdd(chunk.info.stream, chunk.info.stream_bytes));
+    RETURN_IF_ERROR(Check(chunk, *stream));
+    first = !std::exchange(stream->began, true) && stream->refused.ok();
+    stream->ended = chunk.alone || stream->landed + size == stream->total;
+  }
+  if (first && !chunk.alone) Reserve(stream);
+  LandingMemory::Room room;
+  {
+    absl::MutexLock lock(&mutex_);
+    room = stream->room;
+  }
+  if (room.data != nullptr && size > 0) {
+    std::memcpy(room.data + chunk.info.offset, chunk.bytes.data(), size);
+  }
+  return Finish(stream, size);
+}
+
+void IncomingStreams::Reserve(const std::shared_ptr<Stream>& stream) {
+  bool fits = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_ || !stream->refused.ok()) return;
+    fits = FitsQuota(stream->total);
+    if (fits) {
+      stream->held = stream->total;
+      held_ += stream->total;
+    } else {
+      stream->refused = NoRoom(stream->total);
+    }
+  }
+  if (!fits) return;
+  auto room = memory_.Reserve(stream->total);
+  Dropped dropped;
+  absl::MutexLock lock(&mutex_);
+  if (!room.ok()) {
+    Discard(stream.get(), room.status(), &dropped);
+  } else if (closed_ || !stream->refused.ok()) {
+    dropped.push_back(Blob(std::move(room->owner), nullptr, 0));
+    Release(&stream->held);
+  } else {
+    stream->room = *std::move(room);
+  }
+}
+
+IncomingStreams::Landed IncomingStreams::Finish(
+    const std::shared_ptr<Stream>& stream, uint64_t bytes) {
+  Dropped dropped;
+  Landed landed;
+  absl::MutexLock lock(&mutex_);
+  if (closed_) return landed;
+  stream->landed += bytes;
+  owed_credit_ += bytes;
+  if (owed_credit_ >= (window_ + 3) / 4) {
+    landed.credit = std::exchange(owed_credit_, 0);
+  }
+  if (stream->ended && stream->landed < stream->total) {
+    Discard(stream.get(), absl::CancelledError("Its sender gave it up"),
+            &dropped);
+  }
+  const std::shared_ptr<Waiting> waiting = stream->message;
+  if (waiting != nullptr && !stream->refused.ok()) {
+    Fail(waiting, stream->refused, &dropped);
+  }
+  if (stream->ended && stream->claimed) Settle(stream);
+  if (waiting != nullptr) landed.complete = TakeIfComplete(waiting);
+  return landed;
+}
+
+void IncomingStreams::Abandon(uint64_t call_id) {
+  const absl::Status why = absl::CancelledError("Nobody waits for it any more");
+  Dropped dropped;
+  absl::MutexLock lock(&mutex_);
+  std::vector<std::shared_ptr<Waiting>> found;
+  for (const auto& [id, stream] : streams_) {
+    const auto& message = stream->message;
+    if (message == nullptr) continue;
+    if (message->incoming.envelope.call_id == call_id && !message->taken) {
+      message->taken = true;
+      found.push_back(message);
+    }
+  }
+  for (const auto& waiting : found) {
+    Fail(waiting, why, &dropped);
+    TakeIfComplete(waiting);
+  }
+}
+
+void IncomingStreams::AbandonAll() {
+  StreamMap streams;
+  absl::MutexLock lock(&mutex_);
+  closed_ = true;
+  held_ = 0;
+  streams.swap(streams_);
+}
+
+uint64_t IncomingStreams::held_bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return held_;
+}
+
+}  // namespace weft::bus

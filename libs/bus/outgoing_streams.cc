@@ -1,0 +1,78 @@
+#include "libs/bus/outgoing_streams.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "libs/bus/envelope.h"
+
+namespace weft::bus {
+
+// Chunks of at most half the window, so that one can travel while the credit
+// of another returns.
+OutgoingStreams::OutgoingStreams(size_t chunk_bytes, uint64_t credit_bytes)
+    : chunk_bytes_(std::max<uint64_t>(
+          1, std::min<uint64_t>(chunk_bytes, credit_bytes / 2))),
+      credit_(credit_bytes),
+      credit_bytes_(credit_bytes) {}
+
+void OutgoingStreams::Add(uint64_t stream, uint64_t call_id, Blob bytes) {
+  const uint64_t total = bytes.size();
+  absl::MutexLock lock(&mutex_);
+  streams_.push_back({stream, call_id, std::move(bytes), total, 0, false});
+}
+
+bool OutgoingStreams::Next(Frames* chunk) {
+  absl::MutexLock lock(&mutex_);
+  if (streams_.empty()) return false;
+  Stream& next = streams_.front();
+  const ChunkInfo info = {next.id, next.sent, next.total};
+  if (next.abandoned) {
+    *chunk = {EncodeChunkHeader(info)};
+    streams_.pop_front();
+    return true;
+  }
+  const uint64_t size =
+      std::min<uint64_t>(chunk_bytes_, next.total - next.sent);
+  if (size > credit_) return false;
+  credit_ -= size;
+  *chunk = {EncodeChunkHeader(info), next.bytes.Part(next.sent, size)};
+  next.sent += size;
+  Stream taken = std::move(next);
+  streams_.pop_front();
+  if (taken.sent < taken.total) streams_.push_back(std::move(taken));
+  return true;
+}
+
+absl::Status OutgoingStreams::AddCredit(uint64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (bytes > credit_bytes_ - credit_) {
+    return absl::InvalidArgumentError(
+        "Bad message: credit for more bytes than were sent");
+  }
+  credit_ += bytes;
+  return absl::OkStatus();
+}
+
+void OutgoingStreams::Abandon(uint64_t call_id) {
+  std::vector<Blob> dropped;  // let go of without the lock
+  absl::MutexLock lock(&mutex_);
+  for (Stream& stream : streams_) {
+    if (stream.call_id != call_id || stream.abandoned) continue;
+    stream.abandoned = true;
+    dropped.push_back(std::exchange(stream.bytes, Blob()));
+  }
+}
+
+void OutgoingStreams::AbandonAll() {
+  std::deque<Stream> dropped;
+  absl::MutexLock lock(&mutex_);
+  dropped.swap(streams_);
+}
+
+bool OutgoingStreams::IsEmpty() const {
+  absl::MutexLock lock(&mutex_);
+  return streams_.empty();
+}
+
+}  // namespace weft::bus

@@ -1,0 +1,60 @@
+// OutgoingStreams: large attachments on their way out of one connection, cut
+// into chunks that take turns, within the credit that the receiver gave.
+//
+// Threads: all methods may be called from any thread. Chunks must be sent in
+// the order in which Next gave them.
+#ifndef WEFT_LIBS_BUS_OUTGOING_STREAMS_H_
+#define WEFT_LIBS_BUS_OUTGOING_STREAMS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/bus/blob.h"
+#include "libs/bus/wire.h"
+
+namespace weft::bus {
+
+class OutgoingStreams {
+ public:
+  // At most `credit_bytes` are under way at any moment.
+  OutgoingStreams(size_t chunk_bytes, uint64_t credit_bytes);
+
+  // `call_id` 0: nobody can cancel it.
+  void Add(uint64_t stream, uint64_t call_id, Blob bytes);
+
+  // The next chunk to send; false when there is none, or no credit for it.
+  bool Next(Frames* chunk);
+
+  // INVALID_ARGUMENT when it is more than was under way.
+  absl::Status AddCredit(uint64_t bytes);
+
+  // What is not yet sent of the call's streams never will be.
+  void Abandon(uint64_t call_id);
+  void AbandonAll();
+
+  bool IsEmpty() const;
+
+ private:
+  struct Stream {
+    uint64_t id = 0;
+    uint64_t call_id = 0;
+    Blob bytes;
+    uint64_t total = 0;
+    uint64_t sent = 0;
+    bool abandoned = false;
+  };
+
+  const size_t chunk_bytes_;
+  mutable absl::Mutex mutex_;
+  std::deque<Stream> streams_ ABSL_GUARDED_BY(mutex_);  // the first is next
+  uint64_t credit_ ABSL_GUARDED_BY(mutex_);
+  const uint64_t credit_bytes_;
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_OUTGOING_STREAMS_H_

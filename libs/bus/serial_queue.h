@@ -1,0 +1,69 @@
+// SerialQueue: closures that run one after the other, in order, on the compute
+// pool.
+//
+// Threads: all methods may be called from any thread. Closures run without a
+// lock held.
+#ifndef WEFT_LIBS_BUS_SERIAL_QUEUE_H_
+#define WEFT_LIBS_BUS_SERIAL_QUEUE_H_
+
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/scheduler.h"
+#include "libs/bus/activities.h"
+
+namespace weft::bus {
+
+class SerialQueue {
+ public:
+  // `activities` counts its closures and outlives them. A closure keeps alive
+  // what holds the queue.
+  explicit SerialQueue(Activities& activities) : activities_(activities) {}
+
+  // `holder` owns this queue.
+  void Push(std::shared_ptr<void> holder, Scheduler::Closure closure) {
+    {
+      absl::MutexLock lock(&mutex_);
+      closures_.push_back(std::move(closure));
+      if (running_) return;
+      running_ = true;
+    }
+    activities_.Schedule(
+        [this, holder = std::move(holder)]() mutable { Run(); });
+  }
+
+  // Nothing runs or waits to.
+  bool IsIdle() const {
+    absl::MutexLock lock(&mutex_);
+    return !running_;
+  }
+
+ private:
+  void Run() {
+    while (true) {
+      Scheduler::Closure closure;
+      {
+        absl::MutexLock lock(&mutex_);
+        if (closures_.empty()) {
+          running_ = false;
+          return;
+        }
+        closure = std::move(closures_.front());
+        closures_.pop_front();
+      }
+      closure();
+    }
+  }
+
+  Activities& activities_;
+  mutable absl::Mutex mutex_;
+  std::deque<Scheduler::Closure> closures_ ABSL_GUARDED_BY(mutex_);
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_SERIAL_QUEUE_H_

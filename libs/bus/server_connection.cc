@@ -1,0 +1,398 @@
+#include "libs/bus/server_connection.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
+#include "libs/base/status.h"
+
+namespace weft::bus {
+namespace {
+
+ConnectionOptions OptionsOf(const ServerContext& context,
+                            ConnectionId control) {
+  ConnectionOptions options;
+  options.wire = context.parts.wire;
+  options.memory = context.parts.memory;
+  options.control = control;
+  // The dialer takes what it knows that we take.
+  options.max_sent_bytes = context.options.max_control_bytes;
+  options.max_received_bytes = context.options.max_control_bytes;
+  options.credit_bytes = context.options.credit_bytes;
+  options.max_landing_bytes = context.options.max_landing_bytes_per_peer;
+  options.inline_bytes = context.options.inline_bytes;
+  options.chunk_bytes = context.options.chunk_bytes;
+  return options;
+}
+
+absl::Time DeadlineOf(const Envelope& envelope, const Clock& clock) {
+  if (envelope.time_remaining_us < 0) return absl::InfiniteFuture();
+  return clock.Now() + absl::Microseconds(envelope.time_remaining_us);
+}
+
+}  // namespace
+
+class ServerConnection::Call : public IncomingCall {
+ public:
+  Call(std::shared_ptr<ServerConnection> connection, uint64_t id,
+       absl::Time deadline)
+      : connection_(std::move(connection)), id_(id), deadline_(deadline) {}
+  ~Call() override {
+    Fail(absl::InternalError("The handler let go of the call unanswered"));
+  }
+
+  const Peer& peer() const override { return connection_->peer(); }
+  absl::Time deadline() const override { return deadline_; }
+  Cancellation& cancellation() override { return cancellation_; }
+  void Reply(Message reply) override {
+    if (answered_.exchange(true)) return;
+    connection_->Answer(*this, absl::OkStatus(), std::move(reply));
+  }
+  void Fail(const absl::Status& error) override {
+    if (answered_.exchange(true)) return;
+    connection_->Answer(
+        *this,
+        error.ok() ? absl::InternalError("The handler failed with OK") : error,
+        Message());
+  }
+
+  uint64_t id() const { return id_; }
+
+ private:
+  const std::shared_ptr<ServerConnection> connection_;
+  const uint64_t id_;
+  const absl::Time deadline_;
+  Cancellation cancellation_;
+  std::atomic<bool> answered_{false};
+};
+
+ServerConnection::ServerConnection(ServerContext& context, ConnectionId control,
+                                   uint64_t peer_id, uint64_t bulk_token)
+    : context_(context),
+      control_(control),
+      bulk_token_(bulk_token),
+      connection_(OptionsOf(context, control)),
+      queue_(*context.activities) {
+  peer_.id = peer_id;
+}
+
+ServerConnection::State ServerConnection::state() const {
+  absl::MutexLock lock(&mutex_);
+  return state_;
+}
+
+void ServerConnection::StartTimer() {
+  const absl::Time when =
+      context_.parts.scheduler->clock().Now() + context_.options.hello_timeout;
+  absl::MutexLock lock(&mutex_);
+  if (state_ != State::kNew) return;
+  timer_ = context_.activities->ScheduleAt(when, [self = shared_from_this()] {
+    const State state = self->state();
+    if (state == State::kUp || state == State::kClosed) return;
+    self->Disconnect(absl::DeadlineExceededError("It never said HELLO"));
+  });
+}
+
+absl::Status ServerConnection::OnControl(Frames frames) {
+  return connection_.Receive(
+      std::move(frames),
+      [this](const Envelope&) { return state() == State::kUp; },
+      [this](Incoming incoming) { return Deliver(std::move(incoming)); });
+}
+
+absl::Status ServerConnection::OnBulk(const Frames& frames) {
+  return connection_.ReceiveBulk(frames, [this](Incoming incoming) {
+    return Deliver(std::move(incoming));
+  });
+}
+
+bool ServerConnection::AttachBulk(ConnectionId bulk) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (bulk_ != 0 || state_ != State::kUp) return false;
+    bulk_ = bulk;
+  }
+  connection_.AttachBulk(bulk);
+  return true;
+}
+
+absl::Status ServerConnection::Deliver(Incoming incoming) {
+  const Envelope& envelope = incoming.envelope;
+  switch (state()) {
+    case State::kNew:
+      return Greet(incoming);
+    case State::kRefused:
+    case State::kClosed:
+      return absl::OkStatus();
+    case State::kUp:
+      break;
+  }
+  switch (envelope.kind) {
+    case MessageKind::kRequest:
+      return OnRequest(std::move(incoming));
+    case MessageKind::kOneWay:
+      return OnOneWay(std::move(incoming));
+    case MessageKind::kCancel:
+      OnCancel(envelope.call_id);
+      return absl::OkStatus();
+    case MessageKind::kReply:
+      return absl::InvalidArgumentError("Bad message: a reply to no call");
+    case MessageKind::kUnknown:
+      break;
+  }
+  if (envelope.call_id != 0) {
+    SendError(envelope.call_id,
+              absl::UnimplementedError(
+                  "This kind of message is newer than the task it reached"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ServerConnection::Greet(const Incoming& incoming) {
+  const Envelope& envelope = incoming.envelope;
+  if (envelope.kind != MessageKind::kRequest ||
+      envelope.method != kHelloMethod) {
+    return absl::InvalidArgumentError("Bad message: the first is no HELLO");
+  }
+  ASSIGN_OR_RETURN(Hello hello, DecodeHello(incoming.message.body));
+  peer_.identity = hello.self;
+  absl::Status status = CheckHello(context_.self, hello);
+  if (status.ok() && context_.draining.load()) {
+    status = absl::UnavailableError(
+        absl::StrCat(context_.self.task, " is shutting down"));
+  }
+  if (status.ok()) status = context_.handler->OnConnect(peer_);
+  if (status.ok()) {
+    Accept(envelope.call_id);
+  } else {
+    Refuse(envelope.call_id, status);
+  }
+  return absl::OkStatus();
+}
+
+void ServerConnection::Accept(uint64_t call_id) {
+  Scheduler::TimerId timer = 0;
+  bool late = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    late = state_ == State::kClosed;
+    if (!late) state_ = State::kUp;
+    std::swap(timer, timer_);
+  }
+  context_.activities->CancelTimer(timer);
+  if (late) {
+    // Disconnected while the handler was told of it.
+    context_.handler->OnDisconnect(peer_, disconnect_reason_);
+    return;
+  }
+  HelloReply reply;
+  reply.self = context_.self;
+  reply.bulk_port = context_.bulk_port;
+  reply.max_control_bytes = static_cast<uint32_t>(
+      std::min<uint64_t>(context_.options.max_control_bytes,
+                         std::numeric_limits<uint32_t>::max()));
+  reply.credit_bytes = context_.options.credit_bytes;
+  reply.bulk_token = bulk_token_;
+  Connection::Outgoing outgoing;
+  outgoing.kind = MessageKind::kReply;
+  outgoing.call_id = call_id;
+  outgoing.message = {kHelloReplyMethod, EncodeHelloReply(reply), {}};
+  (void)connection_.Send(std::move(outgoing));
+}
+
+// The peer closes when it has read why, or the timer does.
+void ServerConnection::Refuse(uint64_t call_id, const absl::Status& why) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ == State::kNew) state_ = State::kRefused;
+  }
+  SendError(call_id, why);
+}
+
+absl::StatusOr<std::shared_ptr<ServerConnection::Call>>
+ServerConnection::NewCall(const Envelope& envelope) {
+  const absl::Time deadline =
+      DeadlineOf(envelope, context_.parts.scheduler->clock());
+  absl::MutexLock lock(&mutex_);
+  if (calls_.contains(envelope.call_id)) {
+    return absl::InvalidArgumentError("Bad message: a call id used twice");
+  }
+  if (calls_.size() >=
+      static_cast<size_t>(context_.options.max_requests_per_peer)) {
+    return nullptr;
+  }
+  auto call =
+      std::make_shared<Call>(shared_from_this(), envelope.call_id, deadline);
+  calls_.emplace(envelope.call_id, call);
+  return call;
+}
+
+absl::Status ServerConnection::TooManyRequests() const {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      context_.self.task, " works on ", context_.options.max_requests_per_peer,
+      " requests of this peer already; wait for answers"));
+}
+
+absl::Status ServerConnection::OnRequest(Incoming incoming) {
+  const uint64_t id = incoming.envelope.call_id;
+  if (incoming.envelope.method == kHelloMethod) {
+    return absl::InvalidArgumentError("Bad message: a second HELLO");
+  }
+  absl::Status refusal = incoming.landed;
+  if (refusal.ok() && context_.draining.load()) {
+    refusal = absl::UnavailableError(
+        absl::StrCat(context_.self.task, " is shutting down"));
+  }
+  std::shared_ptr<Call> call;
+  if (refusal.ok()) {
+    ASSIGN_OR_RETURN(call, NewCall(incoming.envelope));
+    if (call == nullptr) refusal = TooManyRequests();
+  }
+  if (!refusal.ok()) {
+    SendError(id, refusal);
+    return absl::OkStatus();
+  }
+  const bool fast = context_.handler->IsFast(incoming.envelope.method);
+  Handle(std::move(call), std::move(incoming.message), fast);
+  return absl::OkStatus();
+}
+
+void ServerConnection::Handle(std::shared_ptr<Call> call, Message request,
+                              bool fast) {
+  if (queue_.IsIdle()) {
+    if (fast) {
+      context_.handler->OnRequest(std::move(call), std::move(request));
+    } else {
+      HandleOnPool(std::move(call), std::move(request));
+    }
+    return;
+  }
+  queue_.Push(
+      shared_from_this(), [this, call = std::move(call),
+                           request = std::move(request), fast]() mutable {
+        if (fast) {
+          context_.handler->OnRequest(std::move(call), std::move(request));
+        } else {
+          HandleOnPool(std::move(call), std::move(request));
+        }
+      });
+}
+
+void ServerConnection::HandleOnPool(std::shared_ptr<Call> call,
+                                    Message request) {
+  handling_.fetch_add(1);
+  context_.activities->Schedule([self = shared_from_this(),
+                                 call = std::move(call),
+                                 request = std::move(request)]() mutable {
+    self->context_.handler->OnRequest(std::move(call), std::move(request));
+    self->EndHandling();
+  });
+}
+
+void ServerConnection::EndHandling() {
+  if (handling_.fetch_sub(1) != 1) return;
+  context_.handler->OnDisconnect(peer_, disconnect_reason_);
+}
+
+absl::Status ServerConnection::OnOneWay(Incoming incoming) {
+  const uint8_t method = incoming.envelope.method;
+  if (method == kGoodbyeMethod) {
+    absl::Status why;
+    RETURN_IF_ERROR(DecodeGoodbye(incoming.message.body, &why));
+    Disconnect(why);
+    return absl::OkStatus();
+  }
+  if (context_.handler->IsFast(method) && queue_.IsIdle()) {
+    context_.handler->OnOneWay(peer_, std::move(incoming.message),
+                               incoming.landed);
+    return absl::OkStatus();
+  }
+  queue_.Push(shared_from_this(),
+              [this, message = std::move(incoming.message),
+               landed = std::move(incoming.landed)]() mutable {
+                context_.handler->OnOneWay(peer_, std::move(message), landed);
+              });
+  return absl::OkStatus();
+}
+
+void ServerConnection::OnCancel(uint64_t call_id) {
+  std::shared_ptr<Call> call;
+  {
+    absl::MutexLock lock(&mutex_);
+    auto it = calls_.find(call_id);
+    if (it != calls_.end()) call = it->second.lock();
+  }
+  if (call != nullptr) {
+    call->cancellation().Cancel(
+        absl::CancelledError("The caller cancelled the call"));
+  }
+  connection_.Abandon(call_id);
+}
+
+void ServerConnection::SendError(uint64_t call_id, const absl::Status& error) {
+  Connection::Outgoing outgoing;
+  outgoing.kind = MessageKind::kReply;
+  outgoing.call_id = call_id;
+  outgoing.error = error;
+  (void)connection_.Send(std::move(outgoing));
+}
+
+void ServerConnection::Answer(Call& call, absl::Status error, Message reply) {
+  {
+    absl::MutexLock lock(&mutex_);
+    calls_.erase(call.id());
+    if (state_ != State::kUp) return;
+  }
+  // The caller has forgotten it.
+  if (call.cancellation().IsCancelled()) return;
+  if (!error.ok()) {
+    SendError(call.id(), error);
+    return;
+  }
+  Connection::Outgoing outgoing;
+  outgoing.kind = MessageKind::kReply;
+  outgoing.call_id = call.id();
+  outgoing.message = std::move(reply);
+  const absl::Status sent = connection_.Send(std::move(outgoing));
+  if (absl::IsInvalidArgument(sent)) SendError(call.id(), sent);
+}
+
+void ServerConnection::Disconnect(const absl::Status& why, bool goodbye) {
+  absl::btree_map<uint64_t, std::weak_ptr<Call>> calls;
+  ConnectionId bulk = 0;
+  Scheduler::TimerId timer = 0;
+  bool was_up = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ == State::kClosed) return;
+    was_up = state_ == State::kUp;
+    state_ = State::kClosed;
+    disconnect_reason_ = why;
+    calls.swap(calls_);
+    std::swap(bulk, bulk_);
+    std::swap(timer, timer_);
+  }
+  if (goodbye && was_up) {
+    Connection::Outgoing outgoing;
+    outgoing.message = {kGoodbyeMethod, EncodeGoodbye(why), {}};
+    (void)connection_.Send(std::move(outgoing));
+  }
+  context_.activities->CancelTimer(timer);
+  context_.forget(*this, bulk);
+  context_.parts.wire->Close(control_);
+  if (bulk != 0) context_.parts.wire->Close(bulk);
+  connection_.Close();
+  for (auto& [id, weak] : calls) {
+    if (const std::shared_ptr<Call> call = weak.lock()) {
+      call->cancellation().Cancel(why);
+    }
+  }
+  if (was_up) {
+    queue_.Push(shared_from_this(), [this] { EndHandling(); });
+  }
+}
+
+}  // namespace weft::bus

@@ -1,0 +1,110 @@
+// ServerConnection: one accepted connection of an Endpoint: its greeting, the
+// calls of its peer that have no answer yet, and the order in which the handler
+// sees them.
+//
+// Threads: OnControl is called by one thread at a time, and so is OnBulk; all
+// else from any thread.
+//
+// Ownership: shared; the Endpoint holds it while it is connected, and each
+// IncomingCall for as long as the handler holds that.
+#ifndef WEFT_LIBS_BUS_SERVER_CONNECTION_H_
+#define WEFT_LIBS_BUS_SERVER_CONNECTION_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/bus/activities.h"
+#include "libs/bus/connection.h"
+#include "libs/bus/greeting.h"
+#include "libs/bus/serial_queue.h"
+#include "libs/bus/transport.h"
+
+namespace weft::bus {
+
+class ServerConnection;
+
+// What all connections of an Endpoint share; outlives them while connected.
+struct ServerContext {
+  TransportParts parts;
+  TransportOptions options;
+  Identity self;
+  Handler* handler = nullptr;
+  Activities* activities = nullptr;
+  uint16_t bulk_port = 0;
+  std::atomic<bool> draining{false};
+  // A connection is over; called once for each.
+  absl::AnyInvocable<void(ServerConnection&, ConnectionId bulk)> forget;
+};
+
+class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
+ public:
+  ServerConnection(ServerContext& context, ConnectionId control,
+                   uint64_t peer_id, uint64_t bulk_token);
+
+  // Drops the peer if it does not say HELLO in time.
+  void StartTimer();
+
+  // Errors: the peer broke the rules; Disconnect it.
+  absl::Status OnControl(Frames frames);
+  absl::Status OnBulk(const Frames& frames);
+  // False when there is one already.
+  bool AttachBulk(ConnectionId bulk);
+
+  // Closes the Wire's connections, cancels the calls, tells the handler. The
+  // first time only. `goodbye` tells the peer as well.
+  void Disconnect(const absl::Status& why, bool goodbye = false);
+
+  ConnectionId control() const { return control_; }
+  uint64_t bulk_token() const { return bulk_token_; }
+  const Peer& peer() const { return peer_; }
+
+ private:
+  class Call;
+  enum class State { kNew, kUp, kRefused, kClosed };
+
+  absl::Status Deliver(Incoming incoming);
+  absl::Status Greet(const Incoming& incoming);
+  void Accept(uint64_t call_id);
+  void Refuse(uint64_t call_id, const absl::Status& why);
+  absl::Status OnRequest(Incoming incoming);
+  absl::Status OnOneWay(Incoming incoming);
+  void OnCancel(uint64_t call_id);
+  // Null when the peer has too many.
+  absl::StatusOr<std::shared_ptr<Call>> NewCall(const Envelope& envelope);
+  absl::Status TooManyRequests() const;
+  // In order with what was handed to the pool before.
+  void Handle(std::shared_ptr<Call> call, Message request, bool fast);
+  void HandleOnPool(std::shared_ptr<Call> call, Message request);
+  void EndHandling();
+  void SendError(uint64_t call_id, const absl::Status& error);
+  void Answer(Call& call, absl::Status error, Message reply);
+  State state() const;
+
+  ServerContext& context_;  // only while connected
+  const ConnectionId control_;
+  const uint64_t bulk_token_;
+  Peer peer_;  // written once, by Greet
+  Connection connection_;
+  SerialQueue queue_;
+  mutable absl::Mutex mutex_;
+  State state_ ABSL_GUARDED_BY(mutex_) = State::kNew;
+  ConnectionId bulk_ ABSL_GUARDED_BY(mutex_) = 0;
+  Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of the peer, not answered yet. Ordered, so that a simulation repeats.
+  absl::btree_map<uint64_t, std::weak_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
+  // Handlers of requests on the pool; one more while the handler has to be
+  // told of the disconnect.
+  std::atomic<int64_t> handling_{1};
+  absl::Status disconnect_reason_;  // written before handling_ may become 0
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_SERVER_CONNECTION_H_

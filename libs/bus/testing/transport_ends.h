@@ -1,0 +1,300 @@
+// The two ends of calls in tests of the transport: a handler that answers,
+// holds and writes down, a caller that waits, memory that is counted. They work
+// on real threads and on simulated ones.
+#ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_ENDS_H_
+#define WEFT_LIBS_BUS_TESTING_TRANSPORT_ENDS_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
+#include "libs/bus/transport.h"
+
+namespace weft::bus {
+
+// Nothing takes this long unless it is broken.
+inline constexpr absl::Duration kTestPatience = absl::Minutes(2);
+
+// What RecordingHandler does with a method.
+inline constexpr uint8_t kEcho = 100;      // fast: answers with the request
+inline constexpr uint8_t kSlowEcho = 101;  // the same on the pool
+inline constexpr uint8_t kHold = 102;      // keeps the call, for a test to end
+inline constexpr uint8_t kFail = 103;      // fails with what fail_with says
+inline constexpr uint8_t kLetGo = 104;     // drops the call without an answer
+inline constexpr uint8_t kNote = 110;      // fast one-way
+inline constexpr uint8_t kSlowNote = 111;  // one-way on the pool
+
+// Something that changes and can be waited for.
+class Changes {
+ public:
+  explicit Changes(Scheduler& scheduler) : scheduler_(scheduler) {}
+
+  void Tell() {
+    std::vector<std::shared_ptr<Event>> events;
+    {
+      absl::MutexLock lock(&mutex_);
+      events.swap(events_);
+    }
+    for (const auto& event : events) event->Set();
+  }
+
+  // Waits until `is_so`, looking again after each Tell; false: in vain.
+  bool WaitUntil(const std::function<bool()>& is_so) {
+    const absl::Time deadline = scheduler_.clock().Now() + kTestPatience;
+    while (true) {
+      std::shared_ptr<Event> changed = scheduler_.NewEvent();
+      {
+        absl::MutexLock lock(&mutex_);
+        events_.push_back(changed);
+      }
+      if (is_so()) return true;
+      if (!changed->WaitUntil(deadline)) return is_so();
+    }
+  }
+
+ private:
+  Scheduler& scheduler_;
+  absl::Mutex mutex_;
+  std::vector<std::shared_ptr<Event>> events_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Counts what is reserved; may be made to refuse.
+class CountedMemory : public LandingMemory {
+ public:
+  explicit CountedMemory(uint64_t limit = ~uint64_t{0})
+      : counts_(std::make_shared<Counts>()), limit_(limit) {}
+
+  absl::StatusOr<Room> Reserve(uint64_t bytes) override {
+    const std::shared_ptr<Counts> counts = counts_;
+    {
+      absl::MutexLock lock(&counts->mutex);
+      if (bytes > limit_ || counts->now > limit_ - bytes) {
+        return absl::ResourceExhaustedError("The test's memory is full");
+      }
+      counts->now += bytes;
+    }
+    std::shared_ptr<char> memory(new char[bytes], [counts, bytes](char* data) {
+      delete[] data;
+      absl::MutexLock lock(&counts->mutex);
+      counts->now -= bytes;
+    });
+    char* data = memory.get();
+    return Room{std::move(memory), data};
+  }
+
+  uint64_t reserved() const {
+    absl::MutexLock lock(&counts_->mutex);
+    return counts_->now;
+  }
+
+ private:
+  struct Counts {
+    absl::Mutex mutex;
+    uint64_t now ABSL_GUARDED_BY(mutex) = 0;
+  };
+  const std::shared_ptr<Counts> counts_;
+  const uint64_t limit_;
+};
+
+class RecordingHandler : public Handler {
+ public:
+  explicit RecordingHandler(Scheduler& scheduler) : changes_(scheduler) {}
+
+  bool IsFast(uint8_t method) const override {
+    return method == kEcho || method == kHold || method == kNote ||
+           method == kFail || method == kLetGo;
+  }
+  absl::Status OnConnect(const Peer& peer) override {
+    Change([&] { connects.push_back(peer); });
+    return refuse_with;
+  }
+  void OnDisconnect(const Peer& peer, const absl::Status& why) override {
+    Change([&] { disconnects.push_back({peer.id, why}); });
+  }
+  void OnRequest(std::shared_ptr<IncomingCall> call, Message request) override {
+    switch (request.method) {
+      case kEcho:
+      case kSlowEcho:
+        call->Reply(std::move(request));
+        break;
+      case kFail:
+        call->Fail(fail_with);
+        break;
+      case kHold:
+        Change([&] { held.push_back({std::move(call), std::move(request)}); });
+        break;
+      default:
+        break;
+    }
+  }
+  void OnOneWay(const Peer& peer, Message message,
+                const absl::Status& landed) override {
+    Change([&] { notes.push_back({peer.id, std::move(message), landed}); });
+  }
+
+  struct Disconnected {
+    uint64_t peer;
+    absl::Status why;
+  };
+  struct Held {
+    std::shared_ptr<IncomingCall> call;
+    Message request;
+  };
+  struct Note {
+    uint64_t peer;
+    Message message;
+    absl::Status landed;
+  };
+
+  // Waits until `is_so`, which runs with the lock held.
+  bool WaitUntil(const std::function<bool()>& is_so) {
+    return changes_.WaitUntil([&] {
+      absl::MutexLock lock(&mutex);
+      return is_so();
+    });
+  }
+  std::vector<Held> TakeHeld() {
+    absl::MutexLock lock(&mutex);
+    return std::exchange(held, {});
+  }
+
+  absl::Status refuse_with;  // set before anybody connects
+  absl::Status fail_with = absl::NotFoundError("no such thing");
+
+  // Guarded by mutex.
+  mutable absl::Mutex mutex;
+  std::vector<Peer> connects;
+  std::vector<Disconnected> disconnects;
+  std::vector<Held> held;
+  std::vector<Note> notes;
+
+ private:
+  void Change(const std::function<void()>& change) {
+    {
+      absl::MutexLock lock(&mutex);
+      change();
+    }
+    changes_.Tell();
+  }
+
+  Changes changes_;
+};
+
+// What a channel tells its owner.
+class RecordingChannelEvents : public ChannelEvents {
+ public:
+  explicit RecordingChannelEvents(Scheduler& scheduler) : changes_(scheduler) {}
+
+  void OnConnected(const Identity& peer) override {
+    {
+      absl::MutexLock lock(&mutex);
+      connected.push_back(peer);
+    }
+    changes_.Tell();
+  }
+  void OnDisconnected(const absl::Status& why) override {
+    {
+      absl::MutexLock lock(&mutex);
+      disconnected.push_back(why);
+    }
+    changes_.Tell();
+  }
+  bool WaitForConnects(size_t count) {
+    return changes_.WaitUntil([&] {
+      absl::MutexLock lock(&mutex);
+      return connected.size() >= count;
+    });
+  }
+  bool WaitForDisconnects(size_t count) {
+    return changes_.WaitUntil([&] {
+      absl::MutexLock lock(&mutex);
+      return disconnected.size() >= count;
+    });
+  }
+  absl::Status first_disconnect() const {
+    absl::MutexLock lock(&mutex);
+    return disconnected.empty() ? absl::OkStatus() : disconnected[0];
+  }
+
+  mutable absl::Mutex mutex;
+  std::vector<Identity> connected;
+  std::vector<absl::Status> disconnected;
+
+ private:
+  Changes changes_;
+};
+
+// The answer to one call, and how often it came.
+class Answer {
+ public:
+  explicit Answer(Scheduler& scheduler)
+      : state_(std::make_shared<State>(scheduler)) {}
+
+  Channel::Callback callback() const {
+    return [state = state_](absl::StatusOr<Message> result) {
+      {
+        absl::MutexLock lock(&state->mutex);
+        ++state->times;
+        state->result = std::move(result);
+      }
+      state->changes.Tell();
+    };
+  }
+  // DEADLINE_EXCEEDED of the test when none comes.
+  absl::StatusOr<Message> Wait() const {
+    const bool came = state_->changes.WaitUntil([this] { return times() > 0; });
+    if (!came) return absl::DeadlineExceededError("TEST: no answer came");
+    absl::MutexLock lock(&state_->mutex);
+    return state_->result;
+  }
+  int times() const {
+    absl::MutexLock lock(&state_->mutex);
+    return state_->times;
+  }
+
+ private:
+  struct State {
+    explicit State(Scheduler& scheduler) : changes(scheduler) {}
+    Changes changes;
+    absl::Mutex mutex;
+    int times ABSL_GUARDED_BY(mutex) = 0;
+    absl::StatusOr<Message> result ABSL_GUARDED_BY(mutex) =
+        absl::UnknownError("no answer yet");
+  };
+  const std::shared_ptr<State> state_;
+};
+
+// Bytes that differ from place to place.
+inline std::string Pattern(size_t size, uint32_t seed) {
+  std::string bytes(size, '\0');
+  uint32_t state = seed * 2654435761u + 1;
+  for (size_t i = 0; i < size; i += 61) {
+    state = state * 1664525u + 1013904223u;
+    bytes[i] = static_cast<char>(state >> 24);
+  }
+  return bytes;
+}
+
+inline Message NewMessage(uint8_t method, const std::string& body,
+                          std::vector<std::string> attachments = {}) {
+  Message message;
+  message.method = method;
+  message.body = Blob::FromString(body);
+  for (std::string& bytes : attachments) {
+    message.attachments.push_back(Blob::FromString(std::move(bytes)));
+  }
+  return message;
+}
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_TESTING_TRANSPORT_ENDS_H_
