@@ -1,0 +1,26 @@
+// Messages that both roles use.
+//
+// The format: schemas/body.fbs. Threads: functions without state. What is read
+// may come from anywhere; errors are as in message_reader.h.
+#ifndef WEFT_LIBS_PROTOCOL_COMMON_MESSAGES_H_
+#define WEFT_LIBS_PROTOCOL_COMMON_MESSAGES_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "libs/bus/transport.h"
+#include "libs/device/device.h"
+
+namespace weft::protocol {
+
+bus::Message WriteDone();
+absl::Status ReadDone(bus::Message message);
+
+bus::Message WriteDevices(absl::Span<const DeviceAttributes> devices);
+absl::StatusOr<std::vector<DeviceAttributes>> ReadDevices(bus::Message message);
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_COMMON_MESSAGES_H_

@@ -1,0 +1,353 @@
+#include "libs/protocol/master_messages.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/protocol/message_reader.h"
+#include "libs/protocol/message_writer.h"
+#include "libs/protocol/method.h"
+#include "libs/protocol/tensor_codec.h"
+#include "schemas/body_generated.h"
+
+namespace weft::protocol {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+using Tensors = flatbuffers::Vector<Offset<wire::Tensor>>;
+
+// Three strings, even if empty.
+constexpr size_t kLeastPlacementBytes = 3 * 2 * sizeof(uint32_t);
+
+template <typename T>
+bus::Message Finish(Offset<T> body, FlatBufferBuilder& builder,
+                    Attachments attachments = {}) {
+  return FinishMessage(static_cast<uint8_t>(wire::BodyTraits<T>::enum_value),
+                       body.o, builder, std::move(attachments));
+}
+
+template <typename T>
+absl::StatusOr<MessageReader> Open(bus::Message message) {
+  return MessageReader::Open(
+      std::move(message),
+      static_cast<uint8_t>(wire::BodyTraits<T>::enum_value));
+}
+
+// Negative stands for "for ever".
+int64_t ToMicroseconds(absl::Duration duration) {
+  if (duration == absl::InfiniteDuration()) return -1;
+  return absl::ToInt64Microseconds(std::max(duration, absl::ZeroDuration()));
+}
+
+absl::Duration FromMicroseconds(int64_t microseconds) {
+  return microseconds < 0 ? absl::InfiniteDuration()
+                          : absl::Microseconds(microseconds);
+}
+
+absl::Status TooMany(absl::string_view what, size_t count) {
+  return absl::InvalidArgumentError(absl::StrCat("a callable with ", count, " ",
+                                                 what, "; ", kMaxCallableEdges,
+                                                 " are allowed"));
+}
+
+absl::StatusOr<Offset<Tensors>> WriteTensors(absl::Span<const Tensor> tensors,
+                                             absl::string_view what,
+                                             FlatBufferBuilder& builder,
+                                             Attachments& attachments) {
+  if (tensors.empty()) return Offset<Tensors>(0);
+  if (tensors.size() > kMaxCallableEdges) return TooMany(what, tensors.size());
+  absl::InlinedVector<Offset<wire::Tensor>, 8> written;
+  for (const Tensor& tensor : tensors) {
+    auto offset = WriteTensor(tensor, builder, attachments);
+    if (!offset.ok()) {
+      return Annotate(offset.status(), absl::StrCat(what, " ", written.size()));
+    }
+    written.push_back(*offset);
+  }
+  return builder.CreateVector(written.data(), written.size());
+}
+
+absl::StatusOr<std::vector<Tensor>> ReadTensors(const Tensors* tensors,
+                                                absl::string_view what,
+                                                MessageReader& reader,
+                                                Allocator& allocator) {
+  std::vector<Tensor> result;
+  if (tensors == nullptr) return result;
+  if (tensors->size() > kMaxCallableEdges)
+    return TooMany(what, tensors->size());
+  result.reserve(tensors->size());
+  for (const wire::Tensor* tensor : *tensors) {
+    auto read = ReadTensor(tensor, reader, allocator);
+    if (!read.ok()) {
+      return Annotate(read.status(), absl::StrCat(what, " ", result.size()));
+    }
+    result.push_back(*std::move(read));
+  }
+  return result;
+}
+
+Offset<wire::NodePlacement> WritePlacement(const NodePlacement& placement,
+                                           FlatBufferBuilder& builder) {
+  const auto name = builder.CreateString(placement.name);
+  const auto op = builder.CreateString(placement.op);
+  const auto device = builder.CreateString(placement.device);
+  return wire::CreateNodePlacement(builder, name, op, device);
+}
+
+absl::StatusOr<NodePlacement> ReadPlacement(
+    const wire::NodePlacement& placement, MessageReader& reader) {
+  NodePlacement result;
+  ASSIGN_OR_RETURN(result.name, reader.ReadString(placement.name()));
+  ASSIGN_OR_RETURN(result.op, reader.ReadString(placement.op()));
+  ASSIGN_OR_RETURN(result.device, reader.ReadString(placement.device()));
+  return result;
+}
+
+}  // namespace
+
+bus::Message WriteCreateSession(const SessionConfig& config) {
+  FlatBufferBuilder builder(256);
+  const auto filters = builder.CreateVectorOfStrings(config.device_filters);
+  return Finish(wire::CreateCreateSession(
+                    builder, config.allow_soft_placement,
+                    config.log_device_placement, config.isolate_session_state,
+                    ToMicroseconds(config.operation_timeout), filters),
+                builder);
+}
+
+absl::StatusOr<SessionConfig> ReadCreateSession(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::CreateSession>(std::move(message)));
+  const auto& body = reader.body<wire::CreateSession>();
+  SessionConfig config;
+  config.allow_soft_placement = body.allow_soft_placement();
+  config.log_device_placement = body.log_device_placement();
+  config.isolate_session_state = body.isolate_session_state();
+  config.operation_timeout = FromMicroseconds(body.operation_timeout_us());
+  ASSIGN_OR_RETURN(config.device_filters,
+                   reader.ReadStrings(body.device_filters()));
+  return config;
+}
+
+bus::Message WriteCreateSessionReply(const CreatedSession& created) {
+  FlatBufferBuilder builder(128);
+  return Finish(wire::CreateCreateSessionReply(builder, created.session,
+                                               ToMicroseconds(created.lease)),
+                builder);
+}
+
+absl::StatusOr<CreatedSession> ReadCreateSessionReply(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::CreateSessionReply>(std::move(message)));
+  const auto& body = reader.body<wire::CreateSessionReply>();
+  return CreatedSession{body.session(), FromMicroseconds(body.lease_us())};
+}
+
+bus::Message WriteExtendSession(uint64_t session,
+                                const GraphExtension& extension) {
+  FlatBufferBuilder builder;
+  Attachments attachments;
+  const auto graph = WriteBytes(bus::Blob::FromString(extension.graph_def),
+                                builder, attachments);
+  return Finish(wire::CreateExtendSession(builder, session,
+                                          extension.from_version, graph),
+                builder, std::move(attachments));
+}
+
+absl::StatusOr<ExtendSessionRequest> ReadExtendSession(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::ExtendSession>(std::move(message)));
+  const auto& body = reader.body<wire::ExtendSession>();
+  ASSIGN_OR_RETURN(const bus::Blob graph, reader.ReadBytes(body.graph_def()));
+  ExtendSessionRequest request;
+  request.session = body.session();
+  request.extension.from_version = body.from_version();
+  request.extension.graph_def.assign(graph.data(), graph.size());
+  return request;
+}
+
+bus::Message WriteExtendSessionReply(const ExtensionResult& result) {
+  FlatBufferBuilder builder;
+  std::vector<Offset<wire::NodePlacement>> written;
+  written.reserve(result.placement.size());
+  for (const NodePlacement& placement : result.placement) {
+    written.push_back(WritePlacement(placement, builder));
+  }
+  const auto placements = builder.CreateVector(written);
+  return Finish(
+      wire::CreateExtendSessionReply(builder, result.version, placements),
+      builder);
+}
+
+absl::StatusOr<ExtensionResult> ReadExtendSessionReply(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::ExtendSessionReply>(std::move(message)));
+  const auto& body = reader.body<wire::ExtendSessionReply>();
+  ExtensionResult result;
+  result.version = body.version();
+  if (body.placement() == nullptr) return result;
+  for (const wire::NodePlacement* placement : *body.placement()) {
+    RETURN_IF_ERROR(reader.SpendCopied(kLeastPlacementBytes));
+    ASSIGN_OR_RETURN(NodePlacement read, ReadPlacement(*placement, reader));
+    result.placement.push_back(std::move(read));
+  }
+  return result;
+}
+
+bus::Message WriteCloseSession(uint64_t session) {
+  FlatBufferBuilder builder(128);
+  return Finish(wire::CreateCloseSession(builder, session), builder);
+}
+
+absl::StatusOr<uint64_t> ReadCloseSession(bus::Message message) {
+  ASSIGN_OR_RETURN(const MessageReader reader,
+                   Open<wire::CloseSession>(std::move(message)));
+  return reader.body<wire::CloseSession>().session();
+}
+
+bus::Message WriteMakeCallable(uint64_t session, const CallableSpec& spec) {
+  FlatBufferBuilder builder;
+  const auto feeds = builder.CreateVectorOfStrings(spec.feeds);
+  const auto fetches = builder.CreateVectorOfStrings(spec.fetches);
+  const auto targets = builder.CreateVectorOfStrings(spec.targets);
+  return Finish(
+      wire::CreateMakeCallable(builder, session, feeds, fetches, targets),
+      builder);
+}
+
+absl::StatusOr<MakeCallableRequest> ReadMakeCallable(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::MakeCallable>(std::move(message)));
+  const auto& body = reader.body<wire::MakeCallable>();
+  MakeCallableRequest request;
+  request.session = body.session();
+  CallableSpec& spec = request.spec;
+  ASSIGN_OR_RETURN(spec.feeds, reader.ReadStrings(body.feeds()));
+  ASSIGN_OR_RETURN(spec.fetches, reader.ReadStrings(body.fetches()));
+  ASSIGN_OR_RETURN(spec.targets, reader.ReadStrings(body.targets()));
+  if (spec.feeds.size() > kMaxCallableEdges) {
+    return TooMany("feeds", spec.feeds.size());
+  }
+  if (spec.fetches.size() > kMaxCallableEdges) {
+    return TooMany("fetches", spec.fetches.size());
+  }
+  return request;
+}
+
+bus::Message WriteMakeCallableReply(uint64_t callable) {
+  FlatBufferBuilder builder(128);
+  return Finish(wire::CreateMakeCallableReply(builder, callable), builder);
+}
+
+absl::StatusOr<uint64_t> ReadMakeCallableReply(bus::Message message) {
+  ASSIGN_OR_RETURN(const MessageReader reader,
+                   Open<wire::MakeCallableReply>(std::move(message)));
+  return reader.body<wire::MakeCallableReply>().callable();
+}
+
+absl::StatusOr<bus::Message> WriteRunCallable(uint64_t session,
+                                              uint64_t callable,
+                                              const CallableRun& run) {
+  if (run.fetches.size() > kMaxCallableEdges) {
+    return TooMany("fetches", run.fetches.size());
+  }
+  FlatBufferBuilder builder(512);
+  Attachments attachments;
+  ASSIGN_OR_RETURN(const auto feeds,
+                   WriteTensors(run.feeds, "feed", builder, attachments));
+  const auto num_fetches = static_cast<uint32_t>(run.fetches.size());
+  return Finish(
+      wire::CreateRunCallable(builder, session, callable, feeds, 0, num_fetches,
+                              ToMicroseconds(run.timeout)),
+      builder, std::move(attachments));
+}
+
+absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
+                                                   Allocator& allocator) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::RunCallable>(std::move(message)));
+  const auto& body = reader.body<wire::RunCallable>();
+  if (body.num_fetches() > kMaxCallableEdges) {
+    return TooMany("fetches", body.num_fetches());
+  }
+  RunCallableRequest request;
+  request.session = body.session();
+  request.callable = body.callable();
+  request.num_fetches = body.num_fetches();
+  request.timeout = FromMicroseconds(body.timeout_us());
+  ASSIGN_OR_RETURN(request.feeds,
+                   ReadTensors(body.feeds(), "feed", reader, allocator));
+  return request;
+}
+
+absl::StatusOr<bus::Message> WriteRunCallableReply(
+    absl::Span<const Tensor> fetches) {
+  FlatBufferBuilder builder(512);
+  Attachments attachments;
+  ASSIGN_OR_RETURN(const auto written,
+                   WriteTensors(fetches, "fetch", builder, attachments));
+  return Finish(wire::CreateRunCallableReply(builder, written), builder,
+                std::move(attachments));
+}
+
+absl::StatusOr<std::vector<Tensor>> ReadRunCallableReply(bus::Message message,
+                                                         size_t num_fetches,
+                                                         Allocator& allocator) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::RunCallableReply>(std::move(message)));
+  const auto& body = reader.body<wire::RunCallableReply>();
+  ASSIGN_OR_RETURN(std::vector<Tensor> fetches,
+                   ReadTensors(body.fetches(), "fetch", reader, allocator));
+  if (fetches.size() != num_fetches) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("damaged message: it brings ", fetches.size(),
+                     " fetches instead of ", num_fetches));
+  }
+  return fetches;
+}
+
+bus::Message WriteReleaseCallable(uint64_t session, uint64_t callable) {
+  FlatBufferBuilder builder(128);
+  return Finish(wire::CreateReleaseCallable(builder, session, callable),
+                builder);
+}
+
+absl::StatusOr<ReleaseCallableRequest> ReadReleaseCallable(
+    bus::Message message) {
+  ASSIGN_OR_RETURN(const MessageReader reader,
+                   Open<wire::ReleaseCallable>(std::move(message)));
+  const auto& body = reader.body<wire::ReleaseCallable>();
+  return ReleaseCallableRequest{body.session(), body.callable()};
+}
+
+bus::Message WriteReset(const std::vector<std::string>& containers,
+                        const std::vector<std::string>& device_filters) {
+  FlatBufferBuilder builder(256);
+  const auto names = builder.CreateVectorOfStrings(containers);
+  const auto filters = builder.CreateVectorOfStrings(device_filters);
+  return Finish(wire::CreateReset(builder, names, filters), builder);
+}
+
+absl::StatusOr<ResetRequest> ReadReset(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader, Open<wire::Reset>(std::move(message)));
+  const auto& body = reader.body<wire::Reset>();
+  ResetRequest request;
+  ASSIGN_OR_RETURN(request.containers, reader.ReadStrings(body.containers()));
+  ASSIGN_OR_RETURN(request.device_filters,
+                   reader.ReadStrings(body.device_filters()));
+  return request;
+}
+
+bus::Message WriteListDevices() {
+  FlatBufferBuilder builder(64);
+  return Finish(wire::CreateListDevices(builder), builder);
+}
+
+absl::Status ReadListDevices(bus::Message message) {
+  return Open<wire::ListDevices>(std::move(message)).status();
+}
+
+}  // namespace weft::protocol

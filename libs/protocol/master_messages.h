@@ -1,0 +1,97 @@
+// What a client and a master say to each other, to and from messages: the
+// requests and replies of the role Master (libs/protocol/master.h).
+//
+// The format: schemas/session.fbs. Threads: functions without state. What is
+// read may come from anywhere; errors are as in message_reader.h. What is
+// written fails only where it carries tensors (tensor_codec.h).
+#ifndef WEFT_LIBS_PROTOCOL_MASTER_MESSAGES_H_
+#define WEFT_LIBS_PROTOCOL_MASTER_MESSAGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "libs/bus/transport.h"
+#include "libs/protocol/master.h"
+#include "libs/tensor/buffer.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft::protocol {
+
+bus::Message WriteCreateSession(const SessionConfig& config);
+absl::StatusOr<SessionConfig> ReadCreateSession(bus::Message message);
+
+struct CreatedSession {
+  uint64_t session = 0;
+  absl::Duration lease;  // how long it outlives a lost connection
+};
+bus::Message WriteCreateSessionReply(const CreatedSession& created);
+absl::StatusOr<CreatedSession> ReadCreateSessionReply(bus::Message message);
+
+struct ExtendSessionRequest {
+  uint64_t session = 0;
+  GraphExtension extension;
+};
+bus::Message WriteExtendSession(uint64_t session,
+                                const GraphExtension& extension);
+absl::StatusOr<ExtendSessionRequest> ReadExtendSession(bus::Message message);
+bus::Message WriteExtendSessionReply(const ExtensionResult& result);
+absl::StatusOr<ExtensionResult> ReadExtendSessionReply(bus::Message message);
+
+bus::Message WriteCloseSession(uint64_t session);
+absl::StatusOr<uint64_t> ReadCloseSession(bus::Message message);
+
+struct MakeCallableRequest {
+  uint64_t session = 0;
+  CallableSpec spec;
+};
+bus::Message WriteMakeCallable(uint64_t session, const CallableSpec& spec);
+absl::StatusOr<MakeCallableRequest> ReadMakeCallable(bus::Message message);
+bus::Message WriteMakeCallableReply(uint64_t callable);
+absl::StatusOr<uint64_t> ReadMakeCallableReply(bus::Message message);
+
+struct RunCallableRequest {
+  uint64_t session = 0;
+  uint64_t callable = 0;
+  std::vector<Tensor> feeds;
+  size_t num_fetches = 0;
+  absl::Duration timeout = absl::InfiniteDuration();
+};
+absl::StatusOr<bus::Message> WriteRunCallable(uint64_t session,
+                                              uint64_t callable,
+                                              const CallableRun& run);
+absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
+                                                   Allocator& allocator);
+absl::StatusOr<bus::Message> WriteRunCallableReply(
+    absl::Span<const Tensor> fetches);
+// As many as `num_fetches`.
+absl::StatusOr<std::vector<Tensor>> ReadRunCallableReply(bus::Message message,
+                                                         size_t num_fetches,
+                                                         Allocator& allocator);
+
+struct ReleaseCallableRequest {
+  uint64_t session = 0;
+  uint64_t callable = 0;
+};
+bus::Message WriteReleaseCallable(uint64_t session, uint64_t callable);
+absl::StatusOr<ReleaseCallableRequest> ReadReleaseCallable(
+    bus::Message message);
+
+struct ResetRequest {
+  std::vector<std::string> containers;
+  std::vector<std::string> device_filters;
+};
+bus::Message WriteReset(const std::vector<std::string>& containers,
+                        const std::vector<std::string>& device_filters);
+absl::StatusOr<ResetRequest> ReadReset(bus::Message message);
+
+bus::Message WriteListDevices();
+absl::Status ReadListDevices(bus::Message message);
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_MASTER_MESSAGES_H_

@@ -1,0 +1,44 @@
+// Method: what a message of the roles asks for; the numbers of wire::Body
+// (schemas/body.fbs), for headers and for whoever hands messages out.
+#ifndef WEFT_LIBS_PROTOCOL_METHOD_H_
+#define WEFT_LIBS_PROTOCOL_METHOD_H_
+
+#include <cstdint>
+
+namespace weft::protocol {
+
+enum class Method : uint8_t {
+  kDone = 5,
+  // Of a Master.
+  kCreateSession = 6,
+  kCreateSessionReply = 7,
+  kExtendSession = 8,
+  kExtendSessionReply = 9,
+  kCloseSession = 10,
+  kMakeCallable = 11,
+  kMakeCallableReply = 12,
+  kRunCallable = 13,
+  kRunCallableReply = 14,
+  kReleaseCallable = 15,
+  kReset = 16,
+  kListDevices = 17,
+  kListDevicesReply = 18,
+  // Of a Worker.
+  kOpenWorkerSession = 19,
+  kDeleteWorkerSession = 20,
+  kRegisterPartition = 21,
+  kDeregisterPartition = 22,
+  kRunPartition = 23,
+  kRunPartitionReply = 24,
+  kAbort = 25,
+  kClearContainers = 26,
+  kPushes = 27,
+  kGetStatus = 29,
+};
+
+// Callables have no more feeds and no more fetches than this.
+inline constexpr uint32_t kMaxCallableEdges = 65536;
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_METHOD_H_

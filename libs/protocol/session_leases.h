@@ -1,0 +1,74 @@
+// SessionLeases: which client opened which session of a master, and how long a
+// session outlives its client's connection. A client that connects again in
+// time, as the same incarnation, keeps its sessions.
+//
+// Threads: thread-safe. `expire` is called without a lock held, where it may
+// block.
+#ifndef WEFT_LIBS_PROTOCOL_SESSION_LEASES_H_
+#define WEFT_LIBS_PROTOCOL_SESSION_LEASES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/scheduler.h"
+#include "libs/bus/transport.h"
+#include "libs/protocol/in_flight.h"
+
+namespace weft::protocol {
+
+class SessionLeases {
+ public:
+  using Expire = absl::AnyInvocable<void(uint64_t session)>;
+
+  // `expire` ends a session whose lease is over.
+  SessionLeases(Scheduler& scheduler, absl::Duration lease, Expire expire);
+  // Leases that have not run out are dropped; waits for `expire`.
+  ~SessionLeases();
+
+  absl::Duration lease() const { return lease_; }
+
+  void OnConnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnDisconnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The lease begins at once where the peer is gone already.
+  void OnCreated(const bus::Peer& peer, uint64_t session)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnClosed(uint64_t session) ABSL_LOCKS_EXCLUDED(mutex_);
+  // All of them.
+  void OnReset() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Sessions that would be closed if nobody connected; for tests and tools.
+  int num_orphans() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Client {
+    absl::flat_hash_set<uint64_t> connections;
+    absl::flat_hash_set<uint64_t> sessions;
+    Scheduler::TimerId timer = 0;  // 0: connected, or nothing to lose
+    uint64_t timers_so_far = 0;    // so that one that is late is known
+  };
+  using Clients = absl::flat_hash_map<uint64_t, Client>;  // by incarnation
+
+  // Arms or disarms its timer, or forgets it, as its state demands.
+  void Settle(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Expired(uint64_t incarnation, uint64_t timer_number)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Disarm(Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Scheduler& scheduler_;
+  const absl::Duration lease_;
+  Expire expire_;
+  InFlight in_flight_;  // timers and what they set off
+  mutable absl::Mutex mutex_;
+  Clients clients_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, uint64_t> incarnation_of_session_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_SESSION_LEASES_H_

@@ -1,0 +1,172 @@
+#include "libs/protocol/tensor_codec.h"
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "libs/base/status.h"
+#include "libs/protocol/landing_memory.h"
+#include "libs/tensor/resource_handle.h"
+#include "libs/tensor/tensor_proto.h"
+#include "libs/tensor/variant.h"
+#include "schemas/body_generated.h"
+
+namespace weft::protocol {
+namespace {
+
+// The elements as they travel.
+absl::StatusOr<bus::Blob> BytesOf(const Tensor& tensor) {
+  if (DataTypeSize(tensor.dtype()) != 0) {
+    auto owner = std::make_shared<Tensor>(tensor);
+    return bus::Blob(std::move(owner), tensor.data(), tensor.num_bytes());
+  }
+  std::string serialized = SerializeTensorProto(tensor);
+  if (serialized.empty()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a ", DataTypeName(tensor.dtype()), " tensor of shape ",
+                     tensor.shape().ToString(),
+                     " takes more than 2 GiB in a message; send it in parts"));
+  }
+  return bus::Blob::FromString(std::move(serialized));
+}
+
+// The same as WriteBytes, for small memory that needs no owner.
+flatbuffers::Offset<wire::Bytes> WriteSmall(
+    const Tensor& tensor, flatbuffers::FlatBufferBuilder& builder) {
+  const auto* data = static_cast<const uint8_t*>(tensor.data());
+  return wire::CreateBytes(builder,
+                           builder.CreateVector(data, tensor.num_bytes()));
+}
+
+absl::Status Damaged(DataType dtype, const TensorShape& shape,
+                     absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("damaged message: a ", DataTypeName(dtype),
+                   " tensor of shape ", shape.ToString(), " ", what));
+}
+
+absl::StatusOr<TensorShape> ReadShape(const wire::Tensor& tensor,
+                                      MessageReader& reader) {
+  const auto* dims = tensor.shape();
+  if (dims == nullptr) return TensorShape();
+  if (dims->size() > kMaxRank) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("damaged message: a tensor of rank ", dims->size()));
+  }
+  RETURN_IF_ERROR(reader.SpendCopied(dims->size() * sizeof(int64_t)));
+  return TensorShape::Create(
+      absl::Span<const int64_t>(dims->data(), dims->size()));
+}
+
+// A byte that is neither 0 nor 1 is no bool, and reading it would be undefined.
+void MendBools(Tensor& tensor) {
+  auto* bytes = static_cast<uint8_t*>(tensor.mutable_data());
+  const int64_t count = tensor.num_elements();
+  for (int64_t i = 0; i < count; ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
+}
+
+absl::StatusOr<Tensor> ReadElements(DataType dtype, const TensorShape& shape,
+                                    const bus::Blob& bytes,
+                                    Allocator& allocator) {
+  Tensor result;
+  if (BufferPtr landed = LandedBuffer(bytes)) {
+    result = Tensor::FromBuffer(dtype, shape, std::move(landed));
+  } else {
+    ASSIGN_OR_RETURN(result, Tensor::Allocate(allocator, dtype, shape));
+    if (bytes.size() > 0) {
+      std::memcpy(result.mutable_data(), bytes.data(), bytes.size());
+    }
+  }
+  if (dtype == DT_BOOL) MendBools(result);
+  return result;
+}
+
+// Bytes of one element's object, for those that are not of fixed size.
+int64_t ObjectSize(DataType dtype) {
+  switch (dtype) {
+    case DT_STRING:
+      return sizeof(std::string);
+    case DT_RESOURCE:
+      return sizeof(ResourceHandle);
+    default:
+      return sizeof(Variant);
+  }
+}
+
+absl::StatusOr<Tensor> ReadObjects(DataType dtype, const TensorShape& shape,
+                                   const bus::Blob& bytes,
+                                   MessageReader& reader,
+                                   Allocator& allocator) {
+  int64_t memory = 0;
+  if (__builtin_mul_overflow(shape.num_elements(), ObjectSize(dtype),
+                             &memory)) {
+    return Damaged(dtype, shape, "is too large");
+  }
+  RETURN_IF_ERROR(reader.SpendExpanded(memory));
+  ASSIGN_OR_RETURN(Tensor result, ParseTensorProto(bytes.view(), allocator));
+  if (result.dtype() != dtype || !(result.shape() == shape)) {
+    return Damaged(dtype, shape, "brings another one");
+  }
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<flatbuffers::Offset<wire::Tensor>> WriteTensor(
+    const Tensor& tensor, flatbuffers::FlatBufferBuilder& builder,
+    Attachments& attachments) {
+  if (!tensor.IsInitialized()) {
+    return absl::InvalidArgumentError("a tensor without a value can't be sent");
+  }
+  uint64_t num_bytes = tensor.num_bytes();
+  flatbuffers::Offset<wire::Bytes> data = 0;
+  if (DataTypeSize(tensor.dtype()) != 0 && num_bytes <= kMaxBytesInBody) {
+    if (num_bytes > 0) data = WriteSmall(tensor, builder);
+  } else {
+    ASSIGN_OR_RETURN(bus::Blob bytes, BytesOf(tensor));
+    num_bytes = bytes.size();
+    data = WriteBytes(std::move(bytes), builder, attachments);
+  }
+  flatbuffers::Offset<flatbuffers::Vector<int64_t>> shape = 0;
+  if (tensor.rank() > 0) {
+    const auto dims = tensor.shape().dims();
+    shape = builder.CreateVector(dims.data(), dims.size());
+  }
+  return wire::CreateTensor(builder, static_cast<int32_t>(tensor.dtype()),
+                            shape, num_bytes, data);
+}
+
+absl::StatusOr<Tensor> ReadTensor(const wire::Tensor* tensor,
+                                  MessageReader& reader, Allocator& allocator) {
+  if (tensor == nullptr) {
+    return absl::InvalidArgumentError("damaged message: a tensor is missing");
+  }
+  const auto dtype = static_cast<DataType>(tensor->dtype());
+  if (!IsSupportedType(dtype)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a tensor came whose type this task does not know: ",
+                     DataTypeName(dtype)));
+  }
+  ASSIGN_OR_RETURN(const TensorShape shape, ReadShape(*tensor, reader));
+  ASSIGN_OR_RETURN(const bus::Blob bytes, reader.ReadBytes(tensor->data()));
+  if (bytes.size() != tensor->num_bytes()) {
+    return Damaged(dtype, shape,
+                   absl::StrCat("announces ", tensor->num_bytes(),
+                                " bytes and brings ", bytes.size()));
+  }
+  const auto element = static_cast<int64_t>(DataTypeSize(dtype));
+  if (element == 0) return ReadObjects(dtype, shape, bytes, reader, allocator);
+  int64_t expected = 0;
+  if (__builtin_mul_overflow(shape.num_elements(), element, &expected) ||
+      static_cast<uint64_t>(expected) != bytes.size()) {
+    return Damaged(dtype, shape,
+                   absl::StrCat("brings ", bytes.size(), " bytes"));
+  }
+  return ReadElements(dtype, shape, bytes, allocator);
+}
+
+}  // namespace weft::protocol

@@ -1,0 +1,39 @@
+// Tensors in messages: weft::Tensor to and from wire::Tensor
+// (schemas/tensor.fbs).
+//
+// Elements of fixed size travel as their memory, which is not copied on its way
+// out, and on its way in only when it came along with its message: what
+// streamed into an AllocatorLandingMemory becomes the tensor's own buffer.
+// Strings, resources and variants travel as a serialised TensorProto.
+//
+// FlatBuffers itself stays in .cc files. Threads: functions without state.
+#ifndef WEFT_LIBS_PROTOCOL_TENSOR_CODEC_H_
+#define WEFT_LIBS_PROTOCOL_TENSOR_CODEC_H_
+
+#include "absl/status/statusor.h"
+#include "libs/protocol/message_reader.h"
+#include "libs/protocol/message_writer.h"
+#include "libs/tensor/buffer.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft::wire {
+struct Tensor;
+}  // namespace weft::wire
+
+namespace weft::protocol {
+
+// The attachments share the tensor's memory, so it must not be written until
+// they are gone. INVALID_ARGUMENT for no tensor at all, RESOURCE_EXHAUSTED for
+// strings, resources or variants that are larger than 2 GiB serialised.
+absl::StatusOr<flatbuffers::Offset<wire::Tensor>> WriteTensor(
+    const Tensor& tensor, flatbuffers::FlatBufferBuilder& builder,
+    Attachments& attachments);
+
+// INVALID_ARGUMENT where type, shape, sizes and bytes do not agree or there is
+// no tensor; RESOURCE_EXHAUSTED where there is no memory.
+absl::StatusOr<Tensor> ReadTensor(const wire::Tensor* tensor,
+                                  MessageReader& reader, Allocator& allocator);
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_TENSOR_CODEC_H_

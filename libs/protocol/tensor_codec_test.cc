@@ -1,0 +1,282 @@
+// Tensors survive the trip in messages, large ones without a copy, and damaged
+// ones are refused before they cost anything.
+#include "libs/protocol/tensor_codec.h"
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/protocol/landing_memory.h"
+#include "libs/protocol/method.h"
+#include "libs/tensor/testing/sample_tensor.h"
+#include "schemas/body_generated.h"
+
+namespace weft::protocol {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kMethod = static_cast<uint8_t>(Method::kRunCallableReply);
+
+// Counts what was asked of it, and refuses beyond a bound.
+class CountingAllocator : public Allocator {
+ public:
+  BufferPtr Allocate(size_t bytes) override {
+    ++allocations;
+    if (bytes > most) return BufferPtr();
+    return HeapAllocator().Allocate(bytes);
+  }
+  int allocations = 0;
+  size_t most = size_t{1} << 30;
+};
+
+absl::StatusOr<bus::Message> Pack(const std::vector<Tensor>& tensors) {
+  flatbuffers::FlatBufferBuilder builder;
+  Attachments attachments;
+  std::vector<flatbuffers::Offset<wire::Tensor>> written;
+  for (const Tensor& tensor : tensors) {
+    ASSIGN_OR_RETURN(const auto offset,
+                     WriteTensor(tensor, builder, attachments));
+    written.push_back(offset);
+  }
+  const auto body =
+      wire::CreateRunCallableReply(builder, builder.CreateVector(written));
+  return FinishMessage(kMethod, body.o, builder, std::move(attachments));
+}
+
+absl::StatusOr<std::vector<Tensor>> Unpack(bus::Message message,
+                                           Allocator& allocator) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   MessageReader::Open(std::move(message), kMethod));
+  std::vector<Tensor> result;
+  const auto* tensors = reader.body<wire::RunCallableReply>().fetches();
+  if (tensors == nullptr) return result;
+  for (const wire::Tensor* tensor : *tensors) {
+    ASSIGN_OR_RETURN(Tensor read, ReadTensor(tensor, reader, allocator));
+    result.push_back(std::move(read));
+  }
+  return result;
+}
+
+// As the bus does with an attachment that streams.
+bus::Blob Land(const bus::Blob& blob, AllocatorLandingMemory& memory) {
+  auto room = memory.Reserve(blob.size());
+  EXPECT_OK(room);
+  std::memcpy(room->data, blob.data(), blob.size());
+  return bus::Blob(room->owner, room->data, blob.size());
+}
+
+TEST(TensorCodecTest, EveryTypeAndSizeSurvivesTheTrip) {
+  for (const DataType dtype : SupportedTypes()) {
+    for (const TensorShape& shape :
+         {TensorShape(), TensorShape({3, 5}), TensorShape({2, 0, 4}),
+          TensorShape({40, 30})}) {
+      const Tensor tensor = SampleTensor(dtype, shape);
+      ASSERT_OK_AND_ASSIGN(bus::Message message, Pack({tensor, tensor}));
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> read,
+                           Unpack(std::move(message), HeapAllocator()));
+      ASSERT_EQ(read.size(), 2u);
+      EXPECT_TRUE(SameBits(read[0], tensor)) << tensor.ToString();
+      EXPECT_TRUE(SameBits(read[1], tensor)) << tensor.ToString();
+      EXPECT_FALSE(read[0].SharesBufferWith(tensor));
+    }
+  }
+}
+
+TEST(TensorCodecTest, SmallOnesTravelInTheBodyLargeOnesAreNotCopied) {
+  const Tensor small = SampleTensor(DT_FLOAT, TensorShape({256}));
+  const Tensor large = SampleTensor(DT_FLOAT, TensorShape({257}));
+  ASSERT_OK_AND_ASSIGN(const bus::Message message, Pack({small, large}));
+  ASSERT_EQ(message.attachments.size(), 1u);
+  EXPECT_EQ(message.attachments[0].data(), large.data());
+  EXPECT_EQ(message.attachments[0].size(), 257 * sizeof(float));
+}
+
+TEST(TensorCodecTest, ABlobKeepsItsTensorAlive) {
+  bus::Message message;
+  {
+    const Tensor tensor = SampleTensor(DT_INT64, TensorShape({1000}));
+    ASSERT_OK_AND_ASSIGN(message, Pack({tensor}));
+  }
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> read,
+                       Unpack(std::move(message), HeapAllocator()));
+  EXPECT_TRUE(SameBits(read[0], SampleTensor(DT_INT64, TensorShape({1000}))));
+}
+
+TEST(TensorCodecTest, WhatLandedBecomesTheTensorsOwnMemory) {
+  CountingAllocator allocator;
+  AllocatorLandingMemory memory(allocator);
+  const Tensor tensor = SampleTensor(DT_FLOAT, TensorShape({1 << 16}));
+  ASSERT_OK_AND_ASSIGN(bus::Message message, Pack({tensor}));
+  message.attachments[0] = Land(message.attachments[0], memory);
+  const char* landed_at = message.attachments[0].data();
+  ASSERT_OK_AND_ASSIGN(std::vector<Tensor> read,
+                       Unpack(std::move(message), allocator));
+  EXPECT_EQ(read[0].data(), landed_at);
+  EXPECT_EQ(allocator.allocations, 1);  // the landing's
+  EXPECT_TRUE(SameBits(read[0], tensor));
+  EXPECT_TRUE(read[0].RefCountIsOne());  // so kernels may write to it
+}
+
+TEST(TensorCodecTest, AMisalignedBodyIsRead) {
+  const Tensor tensor = SampleTensor(DT_DOUBLE, TensorShape({7}));
+  ASSERT_OK_AND_ASSIGN(bus::Message message, Pack({tensor}));
+  auto shifted = std::make_shared<std::string>("x");
+  shifted->append(message.body.data(), message.body.size());
+  message.body = bus::Blob(shifted, shifted->data() + 1, message.body.size());
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> read,
+                       Unpack(std::move(message), HeapAllocator()));
+  EXPECT_TRUE(SameBits(read[0], tensor));
+}
+
+TEST(TensorCodecTest, NoTensorCanNotBeSent) {
+  EXPECT_THAT(Pack({Tensor()}), StatusIs(kInvalid, "without a value"));
+}
+
+TEST(TensorCodecTest, NoMemoryIsAnError) {
+  CountingAllocator allocator;
+  allocator.most = 100;
+  ASSERT_OK_AND_ASSIGN(bus::Message message,
+                       Pack({SampleTensor(DT_FLOAT, TensorShape({26}))}));
+  EXPECT_THAT(Unpack(std::move(message), allocator),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  AllocatorLandingMemory memory(allocator);
+  EXPECT_OK(memory.Reserve(100));
+  EXPECT_THAT(memory.Reserve(101),
+              StatusIs(absl::StatusCode::kResourceExhausted, "101"));
+}
+
+// A tensor that somebody else may have sent.
+struct Claim {
+  int dtype = DT_FLOAT;
+  std::vector<int64_t> shape;
+  uint64_t num_bytes = 0;
+  size_t bytes_in_body = 0;
+  uint32_t attachment = 0;
+};
+
+bus::Message PackClaims(const std::vector<Claim>& claims,
+                        Attachments attachments = {}) {
+  flatbuffers::FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<wire::Tensor>> written;
+  for (const Claim& claim : claims) {
+    const auto bytes = claim.bytes_in_body == 0
+                           ? flatbuffers::Offset<flatbuffers::Vector<uint8_t>>()
+                           : builder.CreateVector(
+                                 std::vector<uint8_t>(claim.bytes_in_body, 2));
+    const auto data = wire::CreateBytes(builder, bytes, claim.attachment);
+    const auto shape = builder.CreateVector(claim.shape);
+    written.push_back(
+        wire::CreateTensor(builder, claim.dtype, shape, claim.num_bytes, data));
+  }
+  const auto body =
+      wire::CreateRunCallableReply(builder, builder.CreateVector(written));
+  return FinishMessage(kMethod, body.o, builder, std::move(attachments));
+}
+
+TEST(TensorCodecTest, WhatDoesNotAgreeIsRefusedBeforeMemoryIsTaken) {
+  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+  const std::vector<Claim> claims = {
+      {DT_FLOAT, {2}, 8, 4},               // fewer bytes than announced
+      {DT_FLOAT, {2}, 4, 4},               // fewer than the shape needs
+      {DT_FLOAT, {2}, 12, 12},             // more
+      {DT_FLOAT, {2}, 0, 0},               // none at all
+      {DT_FLOAT, {-1}, 4, 4},              // negative size
+      {DT_FLOAT, {kHuge, kHuge}, 4, 4},    // product overflows
+      {DT_DOUBLE, {kHuge}, 8, 8},          // bytes overflow
+      {DT_DOUBLE, {kHuge / 8 + 2}, 8, 8},  // bytes overflow to few
+      {DT_FLOAT, std::vector<int64_t>(255, 1), 4, 4},  // rank
+      {DT_INVALID, {1}, 4, 4},                         // no type
+      {99, {1}, 4, 4},                                 // unknown type
+      {DT_FLOAT_REF, {1}, 4, 4},          // references do not travel
+      {-7, {1}, 4, 4},                    // nonsense
+      {DT_STRING, {1}, 4, 4},             // no TensorProto
+      {DT_FLOAT, {2}, 8, 0, 2},           // there is one attachment only
+      {DT_FLOAT, {2}, 8, 0, 0xffffffff},  // likewise
+      {DT_FLOAT, {4}, 16, 0, 1},          // the attachment has 8 bytes
+  };
+  for (const Claim& claim : claims) {
+    CountingAllocator allocator;
+    EXPECT_THAT(Unpack(PackClaims({claim}, {bus::Blob::FromString("12345678")}),
+                       allocator),
+                StatusIs(kInvalid))
+        << claim.dtype << " " << claim.shape.size();
+    EXPECT_EQ(allocator.allocations, 0);
+  }
+  EXPECT_OK(Unpack(PackClaims({{DT_FLOAT, {2}, 8, 0, 1}},
+                              {bus::Blob::FromString("12345678")}),
+                   HeapAllocator()));
+}
+
+TEST(TensorCodecTest, AnAttachmentIsGivenOutOnce) {
+  const Claim claim{DT_FLOAT, {2}, 8, 0, 1};
+  EXPECT_THAT(
+      Unpack(PackClaims({claim, claim}, {bus::Blob::FromString("12345678")}),
+             HeapAllocator()),
+      StatusIs(kInvalid, "twice"));
+}
+
+TEST(TensorCodecTest, OneTensorNamedManyTimesIsCopiedOnce) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto bytes = builder.CreateVector(std::vector<uint8_t>(1 << 16, 1));
+  const auto data = wire::CreateBytes(builder, bytes);
+  const auto shape = builder.CreateVector(std::vector<int64_t>{1 << 16});
+  const auto tensor =
+      wire::CreateTensor(builder, DT_UINT8, shape, 1 << 16, data);
+  const auto all = builder.CreateVector(std::vector(1000, tensor));
+  const auto body = wire::CreateRunCallableReply(builder, all);
+  CountingAllocator allocator;
+  EXPECT_THAT(Unpack(FinishMessage(kMethod, body.o, builder), allocator),
+              StatusIs(kInvalid, "overlap"));
+  EXPECT_LE(allocator.allocations, 1);
+}
+
+TEST(TensorCodecTest, StringsThatRepeatCanNotAskForAllMemory) {
+  // 2^26 equal strings: a few bytes that would take 2 GiB, three times.
+  flatbuffers::FlatBufferBuilder builder;
+  Attachments attachments;
+  const Tensor one = SampleTensor(DT_STRING, TensorShape());
+  ASSERT_OK_AND_ASSIGN(const bus::Message small, Pack({one}));
+  const auto* written =
+      wire::GetMessage(small.body.data())->body_as_RunCallableReply();
+  const auto* serialized = written->fetches()->Get(0)->data()->bytes();
+  const auto bytes =
+      builder.CreateVector(serialized->data(), serialized->size());
+  const auto shape = builder.CreateVector(std::vector<int64_t>{1 << 30});
+  const auto tensor =
+      wire::CreateTensor(builder, DT_STRING, shape, serialized->size(),
+                         wire::CreateBytes(builder, bytes));
+  const auto body = wire::CreateRunCallableReply(
+      builder, builder.CreateVector(std::vector{tensor}));
+  CountingAllocator allocator;
+  EXPECT_THAT(Unpack(FinishMessage(kMethod, body.o, builder), allocator),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(allocator.allocations, 0);
+}
+
+TEST(TensorCodecTest, BytesThatAreNoBoolsBecomeTrue) {
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> read,
+      Unpack(PackClaims({{DT_BOOL, {4}, 4, 4}}), HeapAllocator()));
+  const auto* bytes = static_cast<const uint8_t*>(read[0].data());
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(bytes[i], 1);
+}
+
+TEST(TensorCodecTest, AMessageOfAnotherTypeIsRefused) {
+  ASSERT_OK_AND_ASSIGN(bus::Message message,
+                       Pack({SampleTensor(DT_FLOAT, TensorShape())}));
+  const auto other = static_cast<uint8_t>(Method::kRunCallable);
+  EXPECT_THAT(MessageReader::Open(message, other).status(), StatusIs(kInvalid));
+  message.method = other;  // the envelope says so, the body does not
+  EXPECT_THAT(MessageReader::Open(message, other).status(), StatusIs(kInvalid));
+  message.body = bus::Blob();
+  EXPECT_THAT(MessageReader::Open(message, other).status(), StatusIs(kInvalid));
+}
+
+}  // namespace
+}  // namespace weft::protocol

@@ -1,0 +1,199 @@
+#include "libs/protocol/worker_client.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/protocol/common_messages.h"
+#include "libs/protocol/run_end.h"
+#include "libs/protocol/worker_messages.h"
+
+namespace weft::protocol {
+namespace {
+
+// What another task of ours would not have sent.
+absl::Status BadReply(const std::string& task, const absl::Status& status) {
+  if (status.code() != absl::StatusCode::kInvalidArgument) return status;
+  return absl::InternalError(absl::StrCat(
+      "the answer of ", task, " can't be read: ", status.message()));
+}
+
+}  // namespace
+
+// One step under way. Whatever ends it claims its RunEnd first.
+class WorkerClient::PendingRun {
+ public:
+  PendingRun(const PartitionStep& step, Done done)
+      : id_{step.session.master, step.step},
+        steps_over_below_(step.steps_over_below),
+        fetches_(step.fetches),
+        fetch_indices_(step.fetch_indices.begin(), step.fetch_indices.end()),
+        end_(step.cancellation.get(), std::move(done)) {}
+
+  const StepId& id() const { return id_; }
+  uint64_t steps_over_below() const { return steps_over_below_; }
+  absl::Span<const int> fetch_indices() const { return fetch_indices_; }
+  RunEnd& end() { return end_; }
+
+  // Set before the cancellation is watched.
+  bus::Channel::CallId call = 0;
+
+  void EndWith(absl::Status status) {
+    if (end_.Claim()) end_.End(std::move(status));
+  }
+  // `fetches`: one for each of fetch_indices().
+  void EndWith(std::vector<Tensor> fetches) {
+    if (!end_.Claim()) return;
+    for (size_t i = 0; i < fetches.size(); ++i) {
+      fetches_[fetch_indices_[i]] = std::move(fetches[i]);
+    }
+    end_.End(absl::OkStatus());
+  }
+
+ private:
+  const StepId id_;
+  const uint64_t steps_over_below_;
+  const absl::Span<Tensor> fetches_;  // not to be touched once done
+  const std::vector<int> fetch_indices_;
+  RunEnd end_;
+};
+
+WorkerClient::WorkerClient(bus::Transport& transport,
+                           const WorkerClientOptions& options)
+    : options_(options) {
+  channel_ = transport.Dial(options_.address, options_.self, options_.task,
+                            static_cast<bus::ChannelEvents*>(this));
+}
+
+WorkerClient::~WorkerClient() = default;
+
+void WorkerClient::OnConnected(const bus::Identity& peer) {
+  {
+    absl::MutexLock lock(&mutex_);
+    connected_ = peer;
+  }
+  if (options_.events != nullptr) options_.events->OnPeerConnected(peer);
+}
+
+void WorkerClient::OnDisconnected(const absl::Status& why) {
+  std::optional<bus::Identity> lost;
+  {
+    absl::MutexLock lock(&mutex_);
+    lost = std::exchange(connected_, std::nullopt);
+  }
+  if (!lost || options_.events == nullptr) return;
+  options_.events->OnPeerLost(options_.task, lost->incarnation, Explain(why));
+}
+
+absl::Status WorkerClient::Explain(const absl::Status& status) const {
+  if (status.code() != absl::StatusCode::kUnavailable) return status;
+  return Append(
+      Annotate(status, absl::StrCat("task ", options_.task, " at ",
+                                    options_.address.ToString())),
+      "(is it running, and is this its address in the cluster spec?)");
+}
+
+void WorkerClient::Call(bus::Message request, absl::Time deadline, Done done) {
+  bus::CallOptions options;
+  options.deadline = deadline;
+  channel_->Call(std::move(request), options,
+                 [this, done = std::move(done)](
+                     absl::StatusOr<bus::Message> reply) mutable {
+                   if (!reply.ok()) return done(Explain(reply.status()));
+                   done(BadReply(options_.task, ReadDone(*std::move(reply))));
+                 });
+}
+
+void WorkerClient::GetStatus(absl::Time deadline, DevicesDone done) {
+  bus::CallOptions options;
+  options.deadline = deadline;
+  options.wait_for_connection = true;
+  channel_->Call(WriteGetStatus(), options,
+                 [this, done = std::move(done)](
+                     absl::StatusOr<bus::Message> reply) mutable {
+                   if (!reply.ok()) return done(Explain(reply.status()));
+                   auto devices = ReadDevices(*std::move(reply));
+                   if (devices.ok()) return done(std::move(devices));
+                   done(BadReply(options_.task, devices.status()));
+                 });
+}
+
+void WorkerClient::CreateSession(const WorkerSession& session, bool isolated,
+                                 absl::Time deadline, Done done) {
+  Call(WriteOpenSession(session, isolated), deadline, std::move(done));
+}
+
+void WorkerClient::DeleteSession(const WorkerSession& session,
+                                 absl::Time deadline, Done done) {
+  Call(WriteDeleteSession(session), deadline, std::move(done));
+}
+
+void WorkerClient::Register(const PartitionRegistration& registration,
+                            absl::Time deadline, Done done) {
+  auto request = WriteRegister(registration);
+  if (!request.ok()) return done(request.status());
+  Call(*std::move(request), deadline, std::move(done));
+}
+
+void WorkerClient::Deregister(const WorkerSession& session,
+                              uint64_t registration) {
+  // A task that can't be reached loses the registration with its session.
+  (void)channel_->Send(WriteDeregister(session, registration));
+}
+
+void WorkerClient::Run(const PartitionStep& step, Done done) {
+  if (step.cancellation != nullptr && step.cancellation->IsCancelled()) {
+    return done(MarkDerived(step.cancellation->status()));
+  }
+  auto request = WriteRunPartition(step);
+  if (!request.ok()) return done(request.status());
+  auto run = std::make_shared<PendingRun>(step, std::move(done));
+  run->call = channel_->Call(
+      *std::move(request), bus::CallOptions(),
+      [this, run](absl::StatusOr<bus::Message> reply) {
+        if (!reply.ok()) return run->EndWith(Explain(reply.status()));
+        auto fetches = ReadRunPartitionReply(
+            *std::move(reply), run->fetch_indices(), *options_.allocator);
+        if (!fetches.ok()) {
+          return run->EndWith(BadReply(options_.task, fetches.status()));
+        }
+        run->EndWith(*std::move(fetches));
+      });
+  run->end().Started(
+      [this, run](const absl::Status& cause) { SendAbort(run, cause); });
+}
+
+// Also before the RunPartition has arrived: the task remembers what was
+// aborted. Where the Abort fails, the run's own answer is left to end it.
+void WorkerClient::SendAbort(const std::shared_ptr<PendingRun>& run,
+                             const absl::Status& cause) {
+  channel_->Call(WriteAbort(run->id(), run->steps_over_below(), cause),
+                 bus::CallOptions(),
+                 [this, run, cause](const absl::StatusOr<bus::Message>& reply) {
+                   if (!reply.ok()) return;
+                   run->EndWith(MarkDerived(cause));
+                   channel_->Cancel(run->call);  // feeds may still be sent
+                 });
+}
+
+void WorkerClient::Deliver(Push push) {
+  const StepId step{push.session.master, push.step};
+  auto message = WritePushes(absl::MakeConstSpan(&push, 1));
+  absl::Status status =
+      message.ok() ? channel_->Send(*std::move(message)) : message.status();
+  if (status.ok() || options_.events == nullptr) return;
+  options_.events->OnPushFailed(step, Explain(status));
+}
+
+void WorkerClient::Abort(const StepId& step, uint64_t steps_over_below,
+                         const absl::Status& cause, Done done) {
+  Call(WriteAbort(step, steps_over_below, cause), absl::InfiniteFuture(),
+       std::move(done));
+}
+
+void WorkerClient::ClearContainers(const std::vector<std::string>& containers,
+                                   absl::Time deadline, Done done) {
+  Call(WriteClearContainers(containers), deadline, std::move(done));
+}
+
+}  // namespace weft::protocol

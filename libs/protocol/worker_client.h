@@ -1,0 +1,101 @@
+// WorkerClient: the Worker role of another task, reached over the bus. Each
+// call is one message; a run's cancellation is an Abort, so that its `done`
+// means that nothing of the step can change a resource there any more.
+//
+// All calls but GetStatus fail with UNAVAILABLE at once while there is no
+// connection; the channel dials again by itself.
+//
+// Threads: as Worker says; `done` and PeerEvents come on the thread that reads,
+// and must return soon.
+#ifndef WEFT_LIBS_PROTOCOL_WORKER_CLIENT_H_
+#define WEFT_LIBS_PROTOCOL_WORKER_CLIENT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/bus/address.h"
+#include "libs/bus/transport.h"
+#include "libs/protocol/worker.h"
+#include "libs/tensor/buffer.h"
+
+namespace weft::protocol {
+
+// What becomes of the connection to a task, for whoever has steps there.
+class PeerEvents {
+ public:
+  virtual ~PeerEvents() = default;
+  virtual void OnPeerConnected(const bus::Identity& peer) = 0;
+  // A connection that OnPeerConnected told of is gone, and with it what was
+  // under way, pushes among it: each step with an edge to `task` has to be
+  // aborted. Calls fail by themselves.
+  virtual void OnPeerLost(const std::string& task, uint64_t incarnation,
+                          const absl::Status& why) = 0;
+  // This push was not sent: its step has to be aborted. Called from Deliver.
+  virtual void OnPushFailed(const StepId& step, const absl::Status& why) = 0;
+};
+
+struct WorkerClientOptions {
+  bus::Address address;
+  bus::Identity self;
+  std::string task;  // which has to be there: "/job:ps/replica:0/task:0"
+  // Of fetches. Outlives the client, and what it brought unless its buffers
+  // keep it alive.
+  Allocator* allocator = nullptr;
+  PeerEvents* events = nullptr;  // outlives the client; may be null
+};
+
+class WorkerClient : public Worker, private bus::ChannelEvents {
+ public:
+  // `transport` outlives the client.
+  WorkerClient(bus::Transport& transport, const WorkerClientOptions& options);
+  // Fails what is pending with CANCELLED, from this thread. Not to be called
+  // from a `done` or an event, nor while one of its runs may be cancelled.
+  ~WorkerClient() override;
+
+  const std::string& task() const { return options_.task; }
+
+  void GetStatus(absl::Time deadline, DevicesDone done) override;
+  void CreateSession(const WorkerSession& session, bool isolated,
+                     absl::Time deadline, Done done) override;
+  void DeleteSession(const WorkerSession& session, absl::Time deadline,
+                     Done done) override;
+  void Register(const PartitionRegistration& registration, absl::Time deadline,
+                Done done) override;
+  void Deregister(const WorkerSession& session, uint64_t registration) override;
+  void Run(const PartitionStep& step, Done done) override;
+  void Deliver(Push push) override;
+  void Abort(const StepId& step, uint64_t steps_over_below,
+             const absl::Status& cause, Done done) override;
+  void ClearContainers(const std::vector<std::string>& containers,
+                       absl::Time deadline, Done done) override;
+
+ private:
+  class PendingRun;
+
+  void OnConnected(const bus::Identity& peer) override;
+  void OnDisconnected(const absl::Status& why) override;
+
+  // A call that is answered by Done.
+  void Call(bus::Message request, absl::Time deadline, Done done);
+  void SendAbort(const std::shared_ptr<PendingRun>& run,
+                 const absl::Status& cause);
+  // UNAVAILABLE says which task it was and what to look at.
+  absl::Status Explain(const absl::Status& status) const;
+
+  const WorkerClientOptions options_;
+  absl::Mutex mutex_;
+  // Whom OnPeerConnected told of last, until OnPeerLost.
+  std::optional<bus::Identity> connected_ ABSL_GUARDED_BY(mutex_);
+  // Last: its end ends all callbacks. Set once, before any call.
+  std::unique_ptr<bus::Channel> channel_;
+};
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_WORKER_CLIENT_H_

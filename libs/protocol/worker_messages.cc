@@ -1,0 +1,444 @@
+#include "libs/protocol/worker_messages.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/graph/graph.h"
+#include "libs/graph/graph_def.h"
+#include "libs/protocol/message_reader.h"
+#include "libs/protocol/message_writer.h"
+#include "libs/protocol/method.h"
+#include "libs/protocol/tensor_codec.h"
+#include "schemas/body_generated.h"
+
+namespace weft::protocol {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+using IndexedTensors = flatbuffers::Vector<Offset<wire::IndexedTensor>>;
+
+template <typename T>
+bus::Message Finish(Offset<T> body, FlatBufferBuilder& builder,
+                    Attachments attachments = {}) {
+  return FinishMessage(static_cast<uint8_t>(wire::BodyTraits<T>::enum_value),
+                       body.o, builder, std::move(attachments));
+}
+
+template <typename T>
+absl::StatusOr<MessageReader> Open(bus::Message message) {
+  return MessageReader::Open(
+      std::move(message),
+      static_cast<uint8_t>(wire::BodyTraits<T>::enum_value));
+}
+
+template <typename T>
+WorkerSession SessionOf(const T& body) {
+  return {body.master_incarnation(), body.session()};
+}
+
+absl::Status Damaged(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("damaged message: ", what));
+}
+
+// A feed's or fetch's position: bounded, since vectors get that long.
+absl::StatusOr<int> ReadIndex(uint32_t index) {
+  if (index >= kMaxCallableEdges) {
+    return Damaged(absl::StrCat("a feed or fetch has index ", index));
+  }
+  return static_cast<int>(index);
+}
+
+// Those of `tensors` that `indices` name.
+absl::StatusOr<Offset<IndexedTensors>> WriteIndexed(
+    absl::Span<const Tensor> tensors, absl::Span<const int> indices,
+    absl::string_view what, FlatBufferBuilder& builder,
+    Attachments& attachments) {
+  if (indices.empty()) return Offset<IndexedTensors>(0);
+  absl::InlinedVector<Offset<wire::IndexedTensor>, 8> written;
+  for (const int index : indices) {
+    if (index < 0 || static_cast<size_t>(index) >= tensors.size()) {
+      return absl::InternalError(
+          absl::StrCat("there is no ", what, " ", index));
+    }
+    auto tensor = WriteTensor(tensors[index], builder, attachments);
+    if (!tensor.ok()) {
+      return Annotate(tensor.status(), absl::StrCat(what, " ", index));
+    }
+    written.push_back(wire::CreateIndexedTensor(
+        builder, static_cast<uint32_t>(index), *tensor));
+  }
+  return builder.CreateVector(written.data(), written.size());
+}
+
+struct IndexedTensor {
+  int index = 0;
+  Tensor tensor;
+};
+
+absl::StatusOr<std::vector<IndexedTensor>> ReadIndexed(
+    const IndexedTensors* tensors, absl::string_view what,
+    MessageReader& reader, Allocator& allocator) {
+  std::vector<IndexedTensor> result;
+  if (tensors == nullptr) return result;
+  absl::flat_hash_set<int> seen;
+  for (const wire::IndexedTensor* tensor : *tensors) {
+    ASSIGN_OR_RETURN(const int index, ReadIndex(tensor->index()));
+    if (!seen.insert(index).second) {
+      return Damaged(absl::StrCat(what, " ", index, " comes twice"));
+    }
+    auto read = ReadTensor(tensor->tensor(), reader, allocator);
+    if (!read.ok()) {
+      return Annotate(read.status(), absl::StrCat(what, " ", index));
+    }
+    result.push_back({index, *std::move(read)});
+  }
+  return result;
+}
+
+Offset<wire::Error> WriteError(const absl::Status& status,
+                               FlatBufferBuilder& builder) {
+  const auto text =
+      builder.CreateString(status.message().data(), status.message().size());
+  return wire::CreateError(builder, static_cast<int32_t>(status.code()), text,
+                           IsDerived(status));
+}
+
+// Never OK: what is no known error is UNKNOWN, none at all is CANCELLED.
+absl::StatusOr<absl::Status> ReadError(const wire::Error* error,
+                                       MessageReader& reader) {
+  if (error == nullptr) return absl::CancelledError("the step was cancelled");
+  ASSIGN_OR_RETURN(const std::string text, reader.ReadString(error->text()));
+  auto code = static_cast<absl::StatusCode>(error->code());
+  if (code < absl::StatusCode::kCancelled ||
+      code > absl::StatusCode::kUnauthenticated) {
+    code = absl::StatusCode::kUnknown;
+  }
+  const absl::Status status(code, text);
+  return error->derived() ? MarkDerived(status) : status;
+}
+
+absl::StatusOr<Offset<wire::DevicePartition>> WritePartition(
+    const DevicePartition& partition, FlatBufferBuilder& builder,
+    Attachments& attachments) {
+  std::string serialized =
+      ExportGraphDef(*partition.graph, 0, /*assigned_devices=*/true);
+  if (serialized.empty() && partition.graph->num_nodes() > 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the part of the graph for ", partition.device,
+                     " takes more than 2 GiB; feed large constants, or read "
+                     "them from files"));
+  }
+  const auto device = builder.CreateString(partition.device);
+  const auto graph = WriteBytes(bus::Blob::FromString(std::move(serialized)),
+                                builder, attachments);
+  return wire::CreateDevicePartition(builder, device, graph);
+}
+
+absl::StatusOr<DevicePartition> ReadPartition(
+    const wire::DevicePartition& partition,
+    const std::shared_ptr<const OpRegistry>& ops, MessageReader& reader) {
+  DevicePartition result;
+  ASSIGN_OR_RETURN(result.device, reader.ReadString(partition.device()));
+  ASSIGN_OR_RETURN(const bus::Blob bytes,
+                   reader.ReadBytes(partition.graph_def()));
+  auto graph = std::make_shared<Graph>(ops);
+  RETURN_IF_ERROR(ImportGraphDef(bytes.view(), *graph));
+  for (const Node* node : graph->nodes()) {
+    graph->set_assigned_device(node, result.device);
+  }
+  result.graph = std::move(graph);
+  return result;
+}
+
+wire::PushHeader HeaderOf(const Push& push) {
+  const uint32_t flags =
+      push.is_dead ? static_cast<uint32_t>(wire::PushFlag::Dead) : 0;
+  return wire::PushHeader(push.session.master, push.session.session, push.step,
+                          push.edge, push.frame, push.iteration, flags, 0);
+}
+
+absl::StatusOr<Offset<wire::Push>> WritePush(const Push& push,
+                                             FlatBufferBuilder& builder,
+                                             Attachments& attachments) {
+  Offset<wire::Tensor> tensor = 0;
+  if (!push.is_dead) {
+    ASSIGN_OR_RETURN(tensor, WriteTensor(push.tensor, builder, attachments));
+  }
+  const wire::PushHeader header = HeaderOf(push);
+  return wire::CreatePush(builder, &header, tensor);
+}
+
+absl::StatusOr<Push> ReadPush(const wire::Push& push, MessageReader& reader,
+                              Allocator& allocator) {
+  const wire::PushHeader* header = push.header();
+  if (header == nullptr) return Damaged("a push has no header");
+  Push result;
+  result.session = SessionOf(*header);
+  result.step = header->step();
+  result.edge = header->edge();
+  result.frame = header->frame();
+  result.iteration = header->iteration();
+  result.is_dead =
+      (header->flags() & static_cast<uint32_t>(wire::PushFlag::Dead)) != 0;
+  if (result.is_dead) return result;
+  ASSIGN_OR_RETURN(result.tensor, ReadTensor(push.tensor(), reader, allocator));
+  return result;
+}
+
+}  // namespace
+
+bus::Message WriteGetStatus() {
+  FlatBufferBuilder builder(64);
+  return Finish(wire::CreateGetStatus(builder), builder);
+}
+
+absl::Status ReadGetStatus(bus::Message message) {
+  return Open<wire::GetStatus>(std::move(message)).status();
+}
+
+bus::Message WriteOpenSession(const WorkerSession& session, bool isolated) {
+  FlatBufferBuilder builder(128);
+  return Finish(wire::CreateOpenWorkerSession(builder, session.master,
+                                              session.session, isolated),
+                builder);
+}
+
+absl::StatusOr<OpenSessionRequest> ReadOpenSession(bus::Message message) {
+  ASSIGN_OR_RETURN(const MessageReader reader,
+                   Open<wire::OpenWorkerSession>(std::move(message)));
+  const auto& body = reader.body<wire::OpenWorkerSession>();
+  return OpenSessionRequest{SessionOf(body), body.isolated()};
+}
+
+bus::Message WriteDeleteSession(const WorkerSession& session) {
+  FlatBufferBuilder builder(128);
+  return Finish(
+      wire::CreateDeleteWorkerSession(builder, session.master, session.session),
+      builder);
+}
+
+absl::StatusOr<WorkerSession> ReadDeleteSession(bus::Message message) {
+  ASSIGN_OR_RETURN(const MessageReader reader,
+                   Open<wire::DeleteWorkerSession>(std::move(message)));
+  return SessionOf(reader.body<wire::DeleteWorkerSession>());
+}
+
+absl::StatusOr<bus::Message> WriteRegister(
+    const PartitionRegistration& registration) {
+  FlatBufferBuilder builder;
+  Attachments attachments;
+  std::vector<Offset<wire::DevicePartition>> written;
+  for (const DevicePartition& partition : registration.partitions) {
+    ASSIGN_OR_RETURN(const auto offset,
+                     WritePartition(partition, builder, attachments));
+    written.push_back(offset);
+  }
+  const auto partitions = builder.CreateVector(written);
+  const WorkerSession& session = registration.session;
+  return Finish(
+      wire::CreateRegisterPartition(builder, session.master, session.session,
+                                    registration.registration, partitions),
+      builder, std::move(attachments));
+}
+
+absl::StatusOr<PartitionRegistration> ReadRegister(
+    bus::Message message, const std::shared_ptr<const OpRegistry>& ops) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::RegisterPartition>(std::move(message)));
+  const auto& body = reader.body<wire::RegisterPartition>();
+  PartitionRegistration result;
+  result.session = SessionOf(body);
+  result.registration = body.registration();
+  if (body.partitions() == nullptr) return result;
+  absl::flat_hash_set<std::string> devices;
+  for (const wire::DevicePartition* partition : *body.partitions()) {
+    ASSIGN_OR_RETURN(DevicePartition read,
+                     ReadPartition(*partition, ops, reader));
+    if (!devices.insert(read.device).second) {
+      return Damaged(absl::StrCat("device ", read.device, " comes twice"));
+    }
+    result.partitions.push_back(std::move(read));
+  }
+  return result;
+}
+
+bus::Message WriteDeregister(const WorkerSession& session,
+                             uint64_t registration) {
+  FlatBufferBuilder builder(128);
+  return Finish(wire::CreateDeregisterPartition(builder, session.master,
+                                                session.session, registration),
+                builder);
+}
+
+absl::StatusOr<DeregisterRequest> ReadDeregister(bus::Message message) {
+  ASSIGN_OR_RETURN(const MessageReader reader,
+                   Open<wire::DeregisterPartition>(std::move(message)));
+  const auto& body = reader.body<wire::DeregisterPartition>();
+  return DeregisterRequest{SessionOf(body), body.registration()};
+}
+
+absl::StatusOr<bus::Message> WriteRunPartition(const PartitionStep& step) {
+  FlatBufferBuilder builder(512);
+  Attachments attachments;
+  ASSIGN_OR_RETURN(const auto feeds,
+                   WriteIndexed(step.feeds, step.feed_indices, "feed", builder,
+                                attachments));
+  Offset<flatbuffers::Vector<uint32_t>> fetch_indices = 0;
+  if (!step.fetch_indices.empty()) {
+    const absl::InlinedVector<uint32_t, 16> indices(step.fetch_indices.begin(),
+                                                    step.fetch_indices.end());
+    fetch_indices = builder.CreateVector(indices.data(), indices.size());
+  }
+  return Finish(
+      wire::CreateRunPartition(
+          builder, step.session.master, step.session.session, step.registration,
+          step.step, step.steps_over_below, feeds, fetch_indices),
+      builder, std::move(attachments));
+}
+
+absl::StatusOr<RunPartitionRequest> ReadRunPartition(bus::Message message,
+                                                     Allocator& allocator) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::RunPartition>(std::move(message)));
+  const auto& body = reader.body<wire::RunPartition>();
+  RunPartitionRequest result;
+  result.session = SessionOf(body);
+  result.registration = body.registration();
+  result.step = body.step();
+  result.steps_over_below = body.steps_over_below();
+  ASSIGN_OR_RETURN(auto feeds,
+                   ReadIndexed(body.feeds(), "feed", reader, allocator));
+  for (IndexedTensor& feed : feeds) {
+    const auto position = static_cast<size_t>(feed.index);
+    if (result.feeds.size() <= position) result.feeds.resize(position + 1);
+    result.feeds[position] = std::move(feed.tensor);
+    result.feed_indices.push_back(feed.index);
+  }
+  if (body.fetch_indices() == nullptr) return result;
+  RETURN_IF_ERROR(
+      reader.SpendCopied(body.fetch_indices()->size() * sizeof(uint32_t)));
+  for (const uint32_t index : *body.fetch_indices()) {
+    ASSIGN_OR_RETURN(const int position, ReadIndex(index));
+    result.fetch_indices.push_back(position);
+  }
+  return result;
+}
+
+absl::StatusOr<bus::Message> WriteRunPartitionReply(
+    absl::Span<const Tensor> fetches, absl::Span<const int> indices) {
+  FlatBufferBuilder builder(512);
+  Attachments attachments;
+  ASSIGN_OR_RETURN(const auto written, WriteIndexed(fetches, indices, "fetch",
+                                                    builder, attachments));
+  return Finish(wire::CreateRunPartitionReply(builder, written), builder,
+                std::move(attachments));
+}
+
+absl::StatusOr<std::vector<Tensor>> ReadRunPartitionReply(
+    bus::Message message, absl::Span<const int> indices, Allocator& allocator) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::RunPartitionReply>(std::move(message)));
+  const auto& body = reader.body<wire::RunPartitionReply>();
+  ASSIGN_OR_RETURN(auto fetches,
+                   ReadIndexed(body.fetches(), "fetch", reader, allocator));
+  absl::flat_hash_map<int, Tensor> by_index;
+  for (IndexedTensor& fetch : fetches) {
+    by_index[fetch.index] = std::move(fetch.tensor);
+  }
+  std::vector<Tensor> result;
+  for (const int index : indices) {
+    const auto fetch = by_index.find(index);
+    if (fetch == by_index.end()) {
+      return Damaged(absl::StrCat("it does not bring fetch ", index));
+    }
+    result.push_back(fetch->second);
+  }
+  return result;
+}
+
+bus::Message WriteAbort(const StepId& step, uint64_t steps_over_below,
+                        const absl::Status& cause) {
+  FlatBufferBuilder builder(256);
+  const auto error = WriteError(cause, builder);
+  return Finish(wire::CreateAbort(builder, step.master, step.step,
+                                  steps_over_below, error),
+                builder);
+}
+
+absl::StatusOr<AbortRequest> ReadAbort(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader, Open<wire::Abort>(std::move(message)));
+  const auto& body = reader.body<wire::Abort>();
+  AbortRequest result;
+  result.step = {body.master_incarnation(), body.step()};
+  result.steps_over_below = body.steps_over_below();
+  ASSIGN_OR_RETURN(result.cause, ReadError(body.cause(), reader));
+  return result;
+}
+
+bus::Message WriteClearContainers(const std::vector<std::string>& containers) {
+  FlatBufferBuilder builder(256);
+  const auto names = builder.CreateVectorOfStrings(containers);
+  return Finish(wire::CreateClearContainers(builder, names), builder);
+}
+
+absl::StatusOr<std::vector<std::string>> ReadClearContainers(
+    bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::ClearContainers>(std::move(message)));
+  return reader.ReadStrings(reader.body<wire::ClearContainers>().containers());
+}
+
+absl::StatusOr<bus::Message> WritePushes(absl::Span<const Push> pushes) {
+  FlatBufferBuilder builder(256);
+  Attachments attachments;
+  absl::InlinedVector<Offset<wire::Push>, 8> written;
+  for (const Push& push : pushes) {
+    auto offset = WritePush(push, builder, attachments);
+    if (!offset.ok()) {
+      return Annotate(offset.status(), absl::StrCat("edge ", push.edge));
+    }
+    written.push_back(*offset);
+  }
+  const auto vector = builder.CreateVector(written.data(), written.size());
+  return Finish(wire::CreatePushes(builder, vector), builder,
+                std::move(attachments));
+}
+
+absl::StatusOr<std::vector<Push>> ReadPushes(bus::Message message,
+                                             Allocator& allocator) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::Pushes>(std::move(message)));
+  std::vector<Push> result;
+  const auto* pushes = reader.body<wire::Pushes>().pushes();
+  if (pushes == nullptr) return result;
+  for (const wire::Push* push : *pushes) {
+    RETURN_IF_ERROR(reader.SpendCopied(sizeof(wire::PushHeader)));
+    ASSIGN_OR_RETURN(Push read, ReadPush(*push, reader, allocator));
+    result.push_back(std::move(read));
+  }
+  return result;
+}
+
+absl::StatusOr<std::vector<StepId>> ReadStepsOfPushes(bus::Message message) {
+  ASSIGN_OR_RETURN(const MessageReader reader,
+                   Open<wire::Pushes>(std::move(message)));
+  std::vector<StepId> result;
+  const auto* pushes = reader.body<wire::Pushes>().pushes();
+  if (pushes == nullptr) return result;
+  absl::flat_hash_set<StepId> seen;
+  for (const wire::Push* push : *pushes) {
+    const wire::PushHeader* header = push->header();
+    if (header == nullptr) continue;
+    const StepId step{header->master_incarnation(), header->step()};
+    if (seen.insert(step).second) result.push_back(step);
+  }
+  return result;
+}
+
+}  // namespace weft::protocol

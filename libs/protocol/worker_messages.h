@@ -1,0 +1,98 @@
+// What a master and a task say to each other, and tasks among themselves, to
+// and from messages: the requests and replies of the role Worker
+// (libs/protocol/worker.h).
+//
+// The format: schemas/partition.fbs, schemas/push.fbs. Threads: functions
+// without state. What is read may come from anywhere; errors are as in
+// message_reader.h. What is written fails only where it carries tensors
+// (tensor_codec.h) or graphs.
+#ifndef WEFT_LIBS_PROTOCOL_WORKER_MESSAGES_H_
+#define WEFT_LIBS_PROTOCOL_WORKER_MESSAGES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "libs/bus/transport.h"
+#include "libs/graph/op_def.h"
+#include "libs/protocol/worker.h"
+#include "libs/tensor/buffer.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft::protocol {
+
+bus::Message WriteGetStatus();
+absl::Status ReadGetStatus(bus::Message message);
+
+struct OpenSessionRequest {
+  WorkerSession session;
+  bool isolated = false;
+};
+bus::Message WriteOpenSession(const WorkerSession& session, bool isolated);
+absl::StatusOr<OpenSessionRequest> ReadOpenSession(bus::Message message);
+
+bus::Message WriteDeleteSession(const WorkerSession& session);
+absl::StatusOr<WorkerSession> ReadDeleteSession(bus::Message message);
+
+// RESOURCE_EXHAUSTED for a graph larger than 2 GiB.
+absl::StatusOr<bus::Message> WriteRegister(
+    const PartitionRegistration& registration);
+// The graphs' nodes are on their partition's device.
+absl::StatusOr<PartitionRegistration> ReadRegister(
+    bus::Message message, const std::shared_ptr<const OpRegistry>& ops);
+
+struct DeregisterRequest {
+  WorkerSession session;
+  uint64_t registration = 0;
+};
+bus::Message WriteDeregister(const WorkerSession& session,
+                             uint64_t registration);
+absl::StatusOr<DeregisterRequest> ReadDeregister(bus::Message message);
+
+// A PartitionStep without what is of one process only.
+struct RunPartitionRequest {
+  WorkerSession session;
+  uint64_t registration = 0;
+  uint64_t step = 0;
+  uint64_t steps_over_below = 0;
+  // By feed index; those that did not come are no tensor at all.
+  std::vector<Tensor> feeds;
+  std::vector<int> feed_indices;
+  std::vector<int> fetch_indices;
+};
+absl::StatusOr<bus::Message> WriteRunPartition(const PartitionStep& step);
+absl::StatusOr<RunPartitionRequest> ReadRunPartition(bus::Message message,
+                                                     Allocator& allocator);
+// Those fetches that `indices` name.
+absl::StatusOr<bus::Message> WriteRunPartitionReply(
+    absl::Span<const Tensor> fetches, absl::Span<const int> indices);
+// One for each of `indices`, in their order.
+absl::StatusOr<std::vector<Tensor>> ReadRunPartitionReply(
+    bus::Message message, absl::Span<const int> indices, Allocator& allocator);
+
+struct AbortRequest {
+  StepId step;
+  uint64_t steps_over_below = 0;
+  absl::Status cause;  // never OK
+};
+bus::Message WriteAbort(const StepId& step, uint64_t steps_over_below,
+                        const absl::Status& cause);
+absl::StatusOr<AbortRequest> ReadAbort(bus::Message message);
+
+bus::Message WriteClearContainers(const std::vector<std::string>& containers);
+absl::StatusOr<std::vector<std::string>> ReadClearContainers(
+    bus::Message message);
+
+// Values for one peer, in the order in which they were made.
+absl::StatusOr<bus::Message> WritePushes(absl::Span<const Push> pushes);
+absl::StatusOr<std::vector<Push>> ReadPushes(bus::Message message,
+                                             Allocator& allocator);
+// The steps of the pushes, each once, for when their tensors did not come.
+absl::StatusOr<std::vector<StepId>> ReadStepsOfPushes(bus::Message message);
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_WORKER_MESSAGES_H_

@@ -1,0 +1,319 @@
+// Each request and reply of the role Worker survives the trip, and what is
+// damaged is refused or at least harmless.
+#include "libs/protocol/worker_messages.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libs/base/status.h"
+#include "libs/base/test_matchers.h"
+#include "libs/graph/graph.h"
+#include "libs/graph/inference_context.h"
+#include "libs/protocol/method.h"
+#include "libs/protocol/testing/damage.h"
+#include "libs/tensor/testing/sample_tensor.h"
+#include "schemas/body_generated.h"
+
+namespace weft::protocol {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr WorkerSession kSession{11, 7};
+
+std::shared_ptr<const OpRegistry> TestOps() {
+  auto ops = std::make_shared<OpRegistry>();
+  const ShapeFn scalar = [](InferenceContext& c) {
+    c.set_output(0, PartialShape::Scalar());
+    return absl::OkStatus();
+  };
+  ops->Add(OpDefBuilder("Source").Output("out: float").Shape(scalar));
+  ops->Add(OpDefBuilder("Double")
+               .Input("in: float")
+               .Output("out: float")
+               .Shape(scalar));
+  return ops;
+}
+
+PartitionRegistration SampleRegistration(
+    const std::shared_ptr<const OpRegistry>& ops) {
+  auto graph = std::make_shared<Graph>(ops);
+  auto source = graph->AddNode({.name = "a", .op = "Source"});
+  EXPECT_OK(source);
+  EXPECT_OK(
+      graph->AddNode({.name = "b", .op = "Double", .inputs = {{*source, 0}}}));
+  PartitionRegistration registration;
+  registration.session = kSession;
+  registration.registration = 5;
+  registration.partitions = {{"/job:ps/replica:0/task:0/device:CPU:0", graph},
+                             {"/job:ps/replica:0/task:0/device:GPU:0", graph}};
+  return registration;
+}
+
+TEST(WorkerMessagesTest, Sessions) {
+  EXPECT_OK(ReadGetStatus(WriteGetStatus()));
+  ASSERT_OK_AND_ASSIGN(const OpenSessionRequest open,
+                       ReadOpenSession(WriteOpenSession(kSession, true)));
+  EXPECT_EQ(open.session.master, 11u);
+  EXPECT_EQ(open.session.session, 7u);
+  EXPECT_TRUE(open.isolated);
+  ASSERT_OK_AND_ASSIGN(const WorkerSession deleted,
+                       ReadDeleteSession(WriteDeleteSession(kSession)));
+  EXPECT_EQ(deleted.master, 11u);
+  EXPECT_EQ(deleted.session, 7u);
+}
+
+TEST(WorkerMessagesTest, Registrations) {
+  const auto ops = TestOps();
+  ASSERT_OK_AND_ASSIGN(bus::Message message,
+                       WriteRegister(SampleRegistration(ops)));
+  ASSERT_OK_AND_ASSIGN(const PartitionRegistration read,
+                       ReadRegister(std::move(message), ops));
+  EXPECT_EQ(read.session.session, 7u);
+  EXPECT_EQ(read.registration, 5u);
+  ASSERT_EQ(read.partitions.size(), 2u);
+  for (const DevicePartition& partition : read.partitions) {
+    const Graph& graph = *partition.graph;
+    ASSERT_EQ(graph.num_nodes(), 2);
+    const Node* b = graph.FindNode("b");
+    ASSERT_NE(b, nullptr);
+    EXPECT_EQ(b->input(0).node, graph.FindNode("a"));
+    EXPECT_EQ(b->assigned_device(), partition.device);
+  }
+  EXPECT_EQ(read.partitions[1].device, "/job:ps/replica:0/task:0/device:GPU:0");
+  ASSERT_OK_AND_ASSIGN(const DeregisterRequest deregister,
+                       ReadDeregister(WriteDeregister(kSession, 5)));
+  EXPECT_EQ(deregister.session.master, 11u);
+  EXPECT_EQ(deregister.registration, 5u);
+}
+
+TEST(WorkerMessagesTest, AnOpThatTheTaskDoesNotKnowIsNamed) {
+  ASSERT_OK_AND_ASSIGN(bus::Message message,
+                       WriteRegister(SampleRegistration(TestOps())));
+  EXPECT_THAT(ReadRegister(std::move(message), std::make_shared<OpRegistry>()),
+              StatusIs(absl::StatusCode::kNotFound, "Source"));
+}
+
+TEST(WorkerMessagesTest, ADeviceHasOnePartition) {
+  const auto ops = TestOps();
+  PartitionRegistration registration = SampleRegistration(ops);
+  registration.partitions[1] = registration.partitions[0];
+  ASSERT_OK_AND_ASSIGN(bus::Message message, WriteRegister(registration));
+  EXPECT_THAT(ReadRegister(std::move(message), ops),
+              StatusIs(kInvalid, "twice"));
+}
+
+PartitionStep SampleStep(const std::vector<Tensor>& feeds,
+                         const std::vector<int>& feed_indices,
+                         const std::vector<int>& fetch_indices) {
+  PartitionStep step;
+  step.session = kSession;
+  step.registration = 5;
+  step.step = 30;
+  step.steps_over_below = 28;
+  step.feeds = feeds;
+  step.feed_indices = feed_indices;
+  step.fetch_indices = fetch_indices;
+  return step;
+}
+
+TEST(WorkerMessagesTest, RunPartitionCarriesOnlyTheFeedsThatAreNamed) {
+  const std::vector<Tensor> feeds = {
+      Tensor(), SampleTensor(DT_FLOAT, TensorShape({3})), Tensor(),
+      SampleTensor(DT_STRING, TensorShape({2})), Tensor()};
+  const std::vector<int> feed_indices = {3, 1};
+  const std::vector<int> fetch_indices = {0, 2};
+  ASSERT_OK_AND_ASSIGN(
+      bus::Message message,
+      WriteRunPartition(SampleStep(feeds, feed_indices, fetch_indices)));
+  ASSERT_OK_AND_ASSIGN(const RunPartitionRequest read,
+                       ReadRunPartition(std::move(message), HeapAllocator()));
+  EXPECT_EQ(read.session.master, 11u);
+  EXPECT_EQ(read.registration, 5u);
+  EXPECT_EQ(read.step, 30u);
+  EXPECT_EQ(read.steps_over_below, 28u);
+  EXPECT_EQ(read.feed_indices, feed_indices);
+  EXPECT_EQ(read.fetch_indices, fetch_indices);
+  ASSERT_EQ(read.feeds.size(), 4u);
+  EXPECT_FALSE(read.feeds[0].IsInitialized());
+  EXPECT_TRUE(SameBits(read.feeds[1], feeds[1]));
+  EXPECT_FALSE(read.feeds[2].IsInitialized());
+  EXPECT_TRUE(SameBits(read.feeds[3], feeds[3]));
+}
+
+TEST(WorkerMessagesTest, AFeedThatIsNamedButNotThereIsAnError) {
+  const std::vector<Tensor> feeds = {Tensor()};
+  EXPECT_THAT(WriteRunPartition(SampleStep(feeds, {{0}}, {})),
+              StatusIs(kInvalid, "feed 0"));
+  EXPECT_THAT(WriteRunPartition(SampleStep(feeds, {{1}}, {})),
+              StatusIs(absl::StatusCode::kInternal, "feed 1"));
+}
+
+TEST(WorkerMessagesTest, RunPartitionReplyBringsEachFetchThatWasAskedFor) {
+  const std::vector<Tensor> fetches = {
+      SampleTensor(DT_INT32, TensorShape()), Tensor(),
+      SampleTensor(DT_FLOAT, TensorShape({2000}))};
+  const std::vector<int> indices = {2, 0};
+  ASSERT_OK_AND_ASSIGN(const bus::Message message,
+                       WriteRunPartitionReply(fetches, indices));
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> read,
+      ReadRunPartitionReply(message, indices, HeapAllocator()));
+  EXPECT_TRUE(SameBits(read[0], fetches[2]));
+  EXPECT_TRUE(SameBits(read[1], fetches[0]));
+  EXPECT_THAT(ReadRunPartitionReply(message, {{0, 1}}, HeapAllocator()),
+              StatusIs(kInvalid, "fetch 1"));
+  EXPECT_THAT(WriteRunPartitionReply(fetches, {{1}}),
+              StatusIs(kInvalid, "fetch 1"));
+}
+
+// A RunPartition that names what this version does not take.
+bus::Message RunPartitionOf(const std::vector<uint32_t>& feed_indices,
+                            const std::vector<uint32_t>& fetch_indices) {
+  flatbuffers::FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<wire::IndexedTensor>> feeds;
+  for (const uint32_t index : feed_indices) {
+    const auto bytes = builder.CreateVector(std::vector<uint8_t>(4));
+    const auto data = wire::CreateBytes(builder, bytes);
+    const auto tensor = wire::CreateTensor(builder, DT_FLOAT, 0, 4, data);
+    feeds.push_back(wire::CreateIndexedTensor(builder, index, tensor));
+  }
+  const auto all = builder.CreateVector(feeds);
+  const auto fetches = builder.CreateVector(fetch_indices);
+  const auto run =
+      wire::CreateRunPartition(builder, 1, 2, 3, 4, 5, all, fetches);
+  wire::FinishMessageBuffer(
+      builder,
+      wire::CreateMessage(builder, wire::Body::RunPartition, run.Union()));
+  bus::Message message;
+  message.method = static_cast<uint8_t>(Method::kRunPartition);
+  message.body = bus::Blob::FromString(
+      std::string(reinterpret_cast<const char*>(builder.GetBufferPointer()),
+                  builder.GetSize()));
+  return message;
+}
+
+TEST(WorkerMessagesTest, IndicesAreBounded) {
+  EXPECT_OK(
+      ReadRunPartition(RunPartitionOf({0, 65535}, {65535}), HeapAllocator()));
+  EXPECT_THAT(ReadRunPartition(RunPartitionOf({65536}, {}), HeapAllocator()),
+              StatusIs(kInvalid, "65536"));
+  EXPECT_THAT(
+      ReadRunPartition(RunPartitionOf({}, {0xffffffff}), HeapAllocator()),
+      StatusIs(kInvalid, "4294967295"));
+  EXPECT_THAT(ReadRunPartition(RunPartitionOf({3, 3}, {}), HeapAllocator()),
+              StatusIs(kInvalid, "twice"));
+}
+
+TEST(WorkerMessagesTest, AbortKeepsItsCause) {
+  const absl::Status cause =
+      MarkDerived(absl::OutOfRangeError("step 3: the queue is closed"));
+  ASSERT_OK_AND_ASSIGN(const AbortRequest read,
+                       ReadAbort(WriteAbort({11, 30}, 28, cause)));
+  EXPECT_EQ(read.step, (StepId{11, 30}));
+  EXPECT_EQ(read.steps_over_below, 28u);
+  EXPECT_EQ(read.cause.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(read.cause.message(), "step 3: the queue is closed");
+  EXPECT_TRUE(IsDerived(read.cause));
+  ASSERT_OK_AND_ASSIGN(
+      const AbortRequest plain,
+      ReadAbort(WriteAbort({11, 30}, 28, absl::CancelledError("by hand"))));
+  EXPECT_FALSE(IsDerived(plain.cause));
+}
+
+TEST(WorkerMessagesTest, ContainersKeepTheirNames) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> read,
+                       ReadClearContainers(WriteClearContainers({"a", "b"})));
+  EXPECT_EQ(read, (std::vector<std::string>{"a", "b"}));
+}
+
+std::vector<Push> SamplePushes() {
+  std::vector<Push> pushes(3);
+  pushes[0] = {kSession,
+               30,
+               1,
+               0,
+               0,
+               false,
+               SampleTensor(DT_BFLOAT16, TensorShape({4}))};
+  pushes[1] = {kSession, 30, 2, 0xdecade, 5, true, Tensor()};
+  pushes[2] = {kSession,
+               31,
+               3,
+               0xdecade,
+               6,
+               false,
+               SampleTensor(DT_COMPLEX128, TensorShape({500}))};
+  return pushes;
+}
+
+TEST(WorkerMessagesTest, PushesTravelTogether) {
+  const std::vector<Push> pushes = SamplePushes();
+  ASSERT_OK_AND_ASSIGN(const bus::Message message, WritePushes(pushes));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Push> read,
+                       ReadPushes(message, HeapAllocator()));
+  ASSERT_EQ(read.size(), pushes.size());
+  for (size_t i = 0; i < pushes.size(); ++i) {
+    EXPECT_EQ(read[i].session.master, pushes[i].session.master);
+    EXPECT_EQ(read[i].session.session, pushes[i].session.session);
+    EXPECT_EQ(read[i].step, pushes[i].step);
+    EXPECT_EQ(read[i].edge, pushes[i].edge);
+    EXPECT_EQ(read[i].frame, pushes[i].frame);
+    EXPECT_EQ(read[i].iteration, pushes[i].iteration);
+    EXPECT_EQ(read[i].is_dead, pushes[i].is_dead);
+  }
+  EXPECT_TRUE(SameBits(read[0].tensor, pushes[0].tensor));
+  EXPECT_FALSE(read[1].tensor.IsInitialized());
+  EXPECT_TRUE(SameBits(read[2].tensor, pushes[2].tensor));
+}
+
+TEST(WorkerMessagesTest, PushesWithoutTheirTensorsStillNameTheirSteps) {
+  ASSERT_OK_AND_ASSIGN(bus::Message message, WritePushes(SamplePushes()));
+  message.attachments.clear();
+  EXPECT_THAT(ReadPushes(message, HeapAllocator()), StatusIs(kInvalid));
+  ASSERT_OK_AND_ASSIGN(const std::vector<StepId> steps,
+                       ReadStepsOfPushes(message));
+  EXPECT_EQ(steps, (std::vector<StepId>{{11, 30}, {11, 31}}));
+}
+
+TEST(WorkerMessagesTest, DamageIsRefusedOrHarmless) {
+  const auto ops = TestOps();
+  ASSERT_OK_AND_ASSIGN(const bus::Message registration,
+                       WriteRegister(SampleRegistration(ops)));
+  ReadDamaged(registration, [&](bus::Message message) {
+    return ReadRegister(std::move(message), ops).ok();
+  });
+  ASSERT_OK_AND_ASSIGN(const bus::Message pushes, WritePushes(SamplePushes()));
+  ReadDamaged(pushes, [](bus::Message message) {
+    (void)ReadStepsOfPushes(message);
+    return ReadPushes(std::move(message), HeapAllocator()).ok();
+  });
+  const std::vector<Tensor> feeds = {
+      SampleTensor(DT_FLOAT, TensorShape({3})),
+      SampleTensor(DT_INT64, TensorShape({200}))};
+  ASSERT_OK_AND_ASSIGN(const bus::Message run,
+                       WriteRunPartition(SampleStep(feeds, {{0, 1}}, {{0}})));
+  ReadDamaged(run, [](bus::Message message) {
+    return ReadRunPartition(std::move(message), HeapAllocator()).ok();
+  });
+  ASSERT_OK_AND_ASSIGN(const bus::Message reply,
+                       WriteRunPartitionReply(feeds, {{0, 1}}));
+  ReadDamaged(reply, [](bus::Message message) {
+    return ReadRunPartitionReply(std::move(message), {{0, 1}}, HeapAllocator())
+        .ok();
+  });
+  ReadDamaged(WriteAbort({1, 2}, 1, absl::AbortedError("x")),
+              [](bus::Message message) {
+                const auto read = ReadAbort(std::move(message));
+                EXPECT_TRUE(!read.ok() || !read->cause.ok());
+                return read.ok();
+              });
+  ReadDamaged(WriteClearContainers({"a"}), [](bus::Message message) {
+    return ReadClearContainers(std::move(message)).ok();
+  });
+}
+
+}  // namespace
+}  // namespace weft::protocol

@@ -1,0 +1,242 @@
+#include "libs/protocol/worker_service.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/protocol/common_messages.h"
+#include "libs/protocol/method.h"
+#include "libs/protocol/worker_messages.h"
+
+namespace weft::protocol {
+namespace {
+
+// A step on its way through the worker: what the PartitionStep views.
+struct RunningPartition {
+  std::shared_ptr<bus::IncomingCall> call;
+  RunPartitionRequest request;
+  std::vector<Tensor> fetches;  // by fetch index
+};
+
+PartitionStep StepOf(RunningPartition& run) {
+  PartitionStep step;
+  step.session = run.request.session;
+  step.registration = run.request.registration;
+  step.step = run.request.step;
+  step.steps_over_below = run.request.steps_over_below;
+  step.feeds = run.request.feeds;
+  step.fetches = absl::MakeSpan(run.fetches);
+  step.feed_indices = run.request.feed_indices;
+  step.fetch_indices = run.request.fetch_indices;
+  step.cancellation =
+      std::shared_ptr<Cancellation>(run.call, &run.call->cancellation());
+  step.thread = CallingThread::kReactor;
+  return step;
+}
+
+void ReplyWithFetches(RunningPartition& run, const absl::Status& status) {
+  if (!status.ok()) return run.call->Fail(status);
+  auto reply = WriteRunPartitionReply(run.fetches, run.request.fetch_indices);
+  if (!reply.ok()) return run.call->Fail(reply.status());
+  run.call->Reply(*std::move(reply));
+}
+
+}  // namespace
+
+WorkerService::WorkerService(const WorkerServiceOptions& options)
+    : options_(options), in_flight_(*options.scheduler) {}
+
+WorkerService::~WorkerService() { in_flight_.WaitForNone(); }
+
+bool WorkerService::Handles(uint8_t method) {
+  switch (static_cast<Method>(method)) {
+    case Method::kOpenWorkerSession:
+    case Method::kDeleteWorkerSession:
+    case Method::kRegisterPartition:
+    case Method::kDeregisterPartition:
+    case Method::kRunPartition:
+    case Method::kAbort:
+    case Method::kClearContainers:
+    case Method::kPushes:
+    case Method::kGetStatus:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool WorkerService::IsFast(uint8_t method) {
+  switch (static_cast<Method>(method)) {
+    case Method::kRunPartition:
+    case Method::kAbort:
+    case Method::kPushes:
+    case Method::kGetStatus:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void WorkerService::OnRequest(std::shared_ptr<bus::IncomingCall> call,
+                              bus::Message request) {
+  switch (static_cast<Method>(request.method)) {
+    case Method::kGetStatus:
+      return GetStatus(std::move(call), std::move(request));
+    case Method::kOpenWorkerSession:
+      return OpenSession(std::move(call), std::move(request));
+    case Method::kDeleteWorkerSession:
+      return DeleteSession(std::move(call), std::move(request));
+    case Method::kRegisterPartition:
+      return Register(std::move(call), std::move(request));
+    case Method::kRunPartition:
+      return RunPartition(std::move(call), std::move(request));
+    case Method::kAbort:
+      return Abort(std::move(call), std::move(request));
+    case Method::kClearContainers:
+      return ClearContainers(std::move(call), std::move(request));
+    default:
+      return call->Fail(absl::UnimplementedError(absl::StrCat(
+          "a task does not answer requests of type ", request.method)));
+  }
+}
+
+void WorkerService::OnOneWay(const bus::Peer& peer, bus::Message message,
+                             const absl::Status& landed) {
+  switch (static_cast<Method>(message.method)) {
+    case Method::kPushes:
+      if (!landed.ok()) return AbortStepsOf(peer, std::move(message), landed);
+      return Deliver(peer, std::move(message));
+    case Method::kDeregisterPartition:
+      return Deregister(std::move(message));
+    default:
+      return;
+  }
+}
+
+Worker::Done WorkerService::ReplyDone(Call call) {
+  in_flight_.Begin();
+  return [this, call = std::move(call)](const absl::Status& status) mutable {
+    if (status.ok()) {
+      call->Reply(WriteDone());
+    } else {
+      call->Fail(status);
+    }
+    call.reset();
+    in_flight_.End();
+  };
+}
+
+void WorkerService::GetStatus(Call call, bus::Message request) {
+  const absl::Status read = ReadGetStatus(std::move(request));
+  if (!read.ok()) return call->Fail(read);
+  in_flight_.Begin();
+  const absl::Time deadline = call->deadline();
+  options_.worker->GetStatus(
+      deadline,
+      [this, call = std::move(call)](
+          absl::StatusOr<std::vector<DeviceAttributes>> devices) mutable {
+        if (devices.ok()) {
+          call->Reply(WriteDevices(*devices));
+        } else {
+          call->Fail(devices.status());
+        }
+        call.reset();
+        in_flight_.End();
+      });
+}
+
+void WorkerService::OpenSession(Call call, bus::Message request) {
+  const auto open = ReadOpenSession(std::move(request));
+  if (!open.ok()) return call->Fail(open.status());
+  const absl::Time deadline = call->deadline();
+  options_.worker->CreateSession(open->session, open->isolated, deadline,
+                                 ReplyDone(std::move(call)));
+}
+
+void WorkerService::DeleteSession(Call call, bus::Message request) {
+  const auto session = ReadDeleteSession(std::move(request));
+  if (!session.ok()) return call->Fail(session.status());
+  const absl::Time deadline = call->deadline();
+  options_.worker->DeleteSession(*session, deadline,
+                                 ReplyDone(std::move(call)));
+}
+
+void WorkerService::Register(Call call, bus::Message request) {
+  const auto registration = ReadRegister(std::move(request), options_.ops);
+  if (!registration.ok()) return call->Fail(registration.status());
+  const absl::Time deadline = call->deadline();
+  options_.worker->Register(*registration, deadline,
+                            ReplyDone(std::move(call)));
+}
+
+void WorkerService::RunPartition(Call call, bus::Message request) {
+  auto read = ReadRunPartition(std::move(request), *options_.allocator);
+  if (!read.ok()) return call->Fail(read.status());
+  auto run = std::make_unique<RunningPartition>();
+  run->call = std::move(call);
+  run->request = *std::move(read);
+  const std::vector<int>& indices = run->request.fetch_indices;
+  const auto last = std::max_element(indices.begin(), indices.end());
+  if (last != indices.end()) run->fetches.resize(*last + 1);
+  in_flight_.Begin();
+  const PartitionStep step = StepOf(*run);
+  options_.worker->Run(
+      step, [this, run = std::move(run)](const absl::Status& status) mutable {
+        ReplyWithFetches(*run, status);
+        run.reset();
+        in_flight_.End();
+      });
+}
+
+void WorkerService::Abort(Call call, bus::Message request) {
+  const auto abort = ReadAbort(std::move(request));
+  if (!abort.ok()) return call->Fail(abort.status());
+  options_.worker->Abort(abort->step, abort->steps_over_below, abort->cause,
+                         ReplyDone(std::move(call)));
+}
+
+void WorkerService::ClearContainers(Call call, bus::Message request) {
+  const auto containers = ReadClearContainers(std::move(request));
+  if (!containers.ok()) return call->Fail(containers.status());
+  const absl::Time deadline = call->deadline();
+  options_.worker->ClearContainers(*containers, deadline,
+                                   ReplyDone(std::move(call)));
+}
+
+void WorkerService::Deregister(bus::Message message) {
+  const auto request = ReadDeregister(std::move(message));
+  if (!request.ok()) return;
+  options_.worker->Deregister(request->session, request->registration);
+}
+
+void WorkerService::Deliver(const bus::Peer& peer, bus::Message message) {
+  // Only the body: whoever gets a tensor is to be the only owner of its memory.
+  bus::Message unread;
+  unread.method = message.method;
+  unread.body = message.body;
+  auto pushes = ReadPushes(std::move(message), *options_.allocator);
+  if (!pushes.ok()) {
+    return AbortStepsOf(peer, std::move(unread), pushes.status());
+  }
+  for (Push& push : *pushes) options_.worker->Deliver(std::move(push));
+}
+
+void WorkerService::AbortStepsOf(const bus::Peer& peer, bus::Message pushes,
+                                 const absl::Status& cause) {
+  const auto steps = ReadStepsOfPushes(std::move(pushes));
+  if (!steps.ok()) {
+    if (options_.logger == nullptr) return;
+    return options_.logger->Warning(absl::StrCat("Dropped a push from ",
+                                                 peer.identity.task, ": ",
+                                                 steps.status().ToString()));
+  }
+  for (const StepId& step : *steps) {
+    in_flight_.Begin();
+    options_.worker->Abort(step, 0, cause,
+                           [this](const absl::Status&) { in_flight_.End(); });
+  }
+}
+
+}  // namespace weft::protocol

@@ -1,0 +1,76 @@
+// WorkerService: lets others reach a task's Worker over the bus: turns incoming
+// messages of that role into calls, and what comes of them into replies.
+//
+// A request that can't be read is answered with INVALID_ARGUMENT; pushes that
+// can't be read are logged and dropped. A run is cancelled when its caller
+// gives up or its connection is lost.
+//
+// Threads: OnRequest and OnOneWay as bus::Handler says: fast methods on the
+// thread that reads, all others where some work may be done.
+#ifndef WEFT_LIBS_PROTOCOL_WORKER_SERVICE_H_
+#define WEFT_LIBS_PROTOCOL_WORKER_SERVICE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "libs/base/logging.h"
+#include "libs/base/scheduler.h"
+#include "libs/bus/transport.h"
+#include "libs/graph/op_def.h"
+#include "libs/protocol/in_flight.h"
+#include "libs/protocol/worker.h"
+#include "libs/tensor/buffer.h"
+
+namespace weft::protocol {
+
+// All outlive the service.
+struct WorkerServiceOptions {
+  Worker* worker = nullptr;
+  Scheduler* scheduler = nullptr;
+  Allocator* allocator = nullptr;         // of feeds and pushes
+  std::shared_ptr<const OpRegistry> ops;  // of registered graphs
+  Logger* logger = nullptr;               // may be null
+};
+
+class WorkerService {
+ public:
+  explicit WorkerService(const WorkerServiceOptions& options);
+  // Waits until all that the worker was asked for is done; no more comes.
+  ~WorkerService();
+
+  // Whether messages of this method are the role's.
+  static bool Handles(uint8_t method);
+  static bool IsFast(uint8_t method);
+
+  // REQUIRES: Handles(request.method).
+  void OnRequest(std::shared_ptr<bus::IncomingCall> call, bus::Message request);
+  void OnOneWay(const bus::Peer& peer, bus::Message message,
+                const absl::Status& landed);
+
+ private:
+  using Call = std::shared_ptr<bus::IncomingCall>;
+
+  void GetStatus(Call call, bus::Message request);
+  void OpenSession(Call call, bus::Message request);
+  void DeleteSession(Call call, bus::Message request);
+  void Register(Call call, bus::Message request);
+  void RunPartition(Call call, bus::Message request);
+  void Abort(Call call, bus::Message request);
+  void ClearContainers(Call call, bus::Message request);
+  void Deregister(bus::Message message);
+  void Deliver(const bus::Peer& peer, bus::Message message);
+  // Their tensors did not come.
+  void AbortStepsOf(const bus::Peer& peer, bus::Message pushes,
+                    const absl::Status& cause);
+
+  // What the worker calls when it has done what `call` asked for.
+  Worker::Done ReplyDone(Call call);
+
+  const WorkerServiceOptions options_;
+  InFlight in_flight_;
+};
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_WORKER_SERVICE_H_
