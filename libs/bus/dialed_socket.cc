@@ -53,7 +53,7 @@ void DialedSocket::ResolveThenConnect() {
     if (!host.ok()) return self->EndFromOutside(host.status());
     absl::Status connecting;
     {
-      absl::MutexLock lock(&self->mutex_);
+      const Visit visit(*self);
       if (self->closed_) return;
       connecting = self->Connect(*host);
     }
@@ -103,12 +103,10 @@ void DialedSocket::End(absl::Status why) {
 }
 
 void DialedSocket::EndFromOutside(absl::Status why) {
-  {
-    absl::MutexLock lock(&mutex_);
-    if (closed_ || opened_) return;
-    End(std::move(why));
-  }
-  Wake();
+  Visit visit(*this);
+  if (closed_ || opened_) return;
+  End(std::move(why));
+  visit.WakeLoop();
 }
 
 bool DialedSocket::NextDelivery(unsigned& signals, Delivery& delivery) {
@@ -142,6 +140,8 @@ bool DialedSocket::CloseNext(Delivery& delivery) {
   return true;
 }
 
+bool DialedSocket::HasWork() const { return !end_.ok() || !outbox_.empty(); }
+
 LoopMember::Next DialedSocket::Rest() {
   if (!opened_ || outbox_.empty()) return Next::kSleep;
   FlushOutbox();
@@ -150,17 +150,13 @@ LoopMember::Next DialedSocket::Rest() {
 }
 
 absl::Status DialedSocket::Send(ConnectionId, Frames frames) {
-  bool wake;
-  {
-    absl::MutexLock lock(&mutex_);
-    RETURN_IF_ERROR(end_);
-    if (closed_) return Lost("is not connected any more");
-    RETURN_IF_ERROR(SendLocked(frames));
-    if (!opened_) return absl::OkStatus();
-    wake = NeedsWake() || !outbox_.empty();
-  }
-  if (wake) Wake();
-  return absl::OkStatus();
+  Visit visit(*this);
+  RETURN_IF_ERROR(end_);
+  if (closed_) return Lost("is not connected any more");
+  absl::Status sent = SendLocked(frames);
+  visit.LookForInput();
+  if (!sent.ok() || (opened_ && !outbox_.empty())) visit.WakeLoop();
+  return sent;
 }
 
 absl::Status DialedSocket::SendLocked(Frames& frames) {
@@ -178,7 +174,6 @@ absl::Status DialedSocket::SendLocked(Frames& frames) {
       break;
   }
   End(Lost("closed the connection, or the network lost it"));
-  Wake();
   return end_;
 }
 
@@ -197,7 +192,7 @@ void DialedSocket::Close(ConnectionId connection) {
   std::shared_ptr<Event> end_of_event;
   std::deque<Frames> unsent;
   {
-    absl::MutexLock lock(&mutex_);
+    const Visit visit(*this);
     parts_.scheduler->CancelTimer(deadline_);
     CloseSocket();
     outbox_.swap(unsent);

@@ -27,6 +27,7 @@ class DialedSocket : public PolledSocket {
   bool NextDelivery(unsigned& signals, Delivery& delivery) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Next Rest() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasWork() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(ConnectionId) override {}
 
   void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -102,7 +102,8 @@ void ListeningSocket::Shutdown() {
   decltype(accepted_) accepted;
   std::deque<Delivery> pending;
   {
-    absl::MutexLock lock(&mutex_);
+    Visit visit(*this);
+    visit.WakeLoop();
     port_is_free_ = port_is_free;
     zmq_unbind(socket_.get(), endpoint_.c_str());
     accepted.swap(accepted_);
@@ -112,7 +113,7 @@ void ListeningSocket::Shutdown() {
   for (const auto& [id, connection] : accepted) parts_.table->Remove(id);
   if (end_of_event != nullptr) end_of_event->Wait();
   port_is_free->WaitUntil(parts_.scheduler->clock().Now() + kUnbindLimit);
-  absl::MutexLock lock(&mutex_);
+  const Visit visit(*this);
   CloseSocket();
 }
 
@@ -122,8 +123,10 @@ bool ListeningSocket::NextDelivery(unsigned& signals, Delivery& delivery) {
   signals &= ~kChanges;
   if (port_is_free_ != nullptr) return false;
   CutClosed();
+  more_to_receive_ = true;
   for (int i = 0; i < kReceivesInARow; ++i) {
     if (!Receive()) {
+      more_to_receive_ = false;
       FinishLives();
       return PopPending(delivery);
     }
@@ -260,26 +263,28 @@ void ListeningSocket::Forget(ConnectionId connection) {
   stalled_.erase(connection);
 }
 
+bool ListeningSocket::HasWork() const {
+  return !pending_.empty() || !ending_.empty() || !lost_.empty() ||
+         !to_cut_.empty() || !stalled_.empty();
+}
+
 LoopMember::Next ListeningSocket::Rest() {
   if (port_is_free_ != nullptr) return Next::kSleep;
+  if (more_to_receive_) return Next::kMore;
+  if (stalled_.empty()) return Next::kSleep;
   FlushOutboxes();
-  if (!pending_.empty() || socket_.HasInput()) return Next::kMore;
+  if (!lost_.empty() || socket_.HasInput()) return Next::kMore;
   return stalled_.empty() ? Next::kSleep : Next::kRetry;
 }
 
 absl::Status ListeningSocket::Send(ConnectionId connection, Frames frames) {
-  bool wake;
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto found = accepted_.find(connection);
-    if (closed_ || found == accepted_.end() || found->second->over) {
-      return Lost();
-    }
-    RETURN_IF_ERROR(SendLocked(*found->second, frames));
-    wake = NeedsWake() || !found->second->outbox.empty();
-  }
-  if (wake) Wake();
-  return absl::OkStatus();
+  Visit visit(*this);
+  const auto found = accepted_.find(connection);
+  if (closed_ || found == accepted_.end() || found->second->over) return Lost();
+  absl::Status sent = SendLocked(*found->second, frames);
+  visit.LookForInput();
+  if (!sent.ok() || !found->second->outbox.empty()) visit.WakeLoop();
+  return sent;
 }
 
 absl::Status ListeningSocket::SendLocked(Accepted& accepted, Frames& frames) {
@@ -293,7 +298,6 @@ absl::Status ListeningSocket::SendLocked(Accepted& accepted, Frames& frames) {
   if (sent != ZmqSocket::Sent::kGone) return absl::OkStatus();
   accepted.over = true;
   lost_.push_back(accepted.id);
-  Wake();
   return Lost();
 }
 
@@ -322,18 +326,18 @@ void ListeningSocket::Close(ConnectionId connection) {
   std::shared_ptr<Event> end_of_event;
   std::unique_ptr<Accepted> accepted;
   {
-    absl::MutexLock lock(&mutex_);
+    Visit visit(*this);
     const auto found = accepted_.find(connection);
     if (found != accepted_.end()) {
       accepted = std::move(found->second);
       accepted_.erase(found);
       stalled_.erase(connection);
       if (!closed_) to_cut_.push_back(accepted->life);
+      visit.WakeLoop();
     }
     end_of_event = EndOfEvent(connection);
   }
   parts_.table->Remove(connection);
-  Wake();
   if (end_of_event != nullptr) end_of_event->Wait();
 }
 

@@ -49,6 +49,7 @@ class ListeningSocket : public PolledSocket {
   bool NextDelivery(unsigned& signals, Delivery& delivery) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Next Rest() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasWork() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(ConnectionId connection) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -93,6 +94,7 @@ class ListeningSocket : public PolledSocket {
   std::vector<Life> to_cut_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<ConnectionId> stalled_ ABSL_GUARDED_BY(mutex_);
   std::deque<Delivery> pending_ ABSL_GUARDED_BY(mutex_);
+  bool more_to_receive_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace weft::bus

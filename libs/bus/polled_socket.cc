@@ -76,32 +76,69 @@ void PolledSocket::CloseSocket() {
 LoopMember::Next PolledSocket::Poll(unsigned signals) {
   polling_ = true;
   const int turn = parts_.lane == Lane::kControl ? kControlTurn : kBulkTurn;
-  Next next = Next::kMore;
-  for (int i = 0; i < turn; ++i) {
+  std::optional<Next> next;
+  for (int i = 0; i < turn && !next.has_value(); ++i) {
     Delivery delivery;
-    if (const auto instead = BeginDelivery(signals, delivery)) {
-      next = *instead;
-      break;
-    }
-    Deliver(delivery);
+    next = BeginDelivery(i == 0, signals, delivery);
+    if (!next.has_value()) Deliver(delivery);
   }
-  if (next == Next::kMore) {
-    absl::MutexLock lock(&mutex_);
-    EndDelivery();
-  }
+  EndDelivery();
   polling_ = false;
-  return next;
+  return next.value_or(Next::kMore);
 }
 
 std::optional<LoopMember::Next> PolledSocket::BeginDelivery(
-    unsigned& signals, Delivery& delivery) {
-  absl::MutexLock lock(&mutex_);
+    bool first, unsigned& signals, Delivery& delivery) {
   EndDelivery();
+  if (first) {
+    mutex_.Lock();
+  } else if (!LockUnlessVisited()) {
+    return if_turned_away_;
+  }
+  const auto instead = ChooseDelivery(signals, delivery);
+  mutex_.Unlock();
+  return instead;
+}
+
+std::optional<LoopMember::Next> PolledSocket::ChooseDelivery(
+    unsigned& signals, Delivery& delivery) {
   if (closed_) return Next::kSleep;
   if (!NextDelivery(signals, delivery)) return Rest();
+  if_turned_away_ = HasWork() ? Next::kMore : Next::kSleep;
+  absl::MutexLock lock(&delivery_mutex_);
   delivering_ = delivery.connection;
   delivering_close_ = delivery.kind == Delivery::Kind::kClose;
   return std::nullopt;
+}
+
+// A caller that an event has woken often sends at once. To wait for it here
+// would cost both a switch of threads.
+bool PolledSocket::LockUnlessVisited() {
+  if (mutex_.TryLock()) return true;
+  turned_away_.exchange(true);
+  if (!mutex_.TryLock()) return false;
+  turned_away_.store(false);
+  return true;
+}
+
+PolledSocket::Visit::Visit(PolledSocket& socket) : socket_(socket) {
+  socket.mutex_.Lock();
+}
+
+PolledSocket::Visit::~Visit() {
+  socket_.mutex_.Unlock();
+  // Without input, whatever comes later signals the descriptor.
+  const bool turned_away = socket_.turned_away_.exchange(false);
+  if (wake_ || (turned_away && !looked_)) {
+    socket_.parts_.loop->Wake(socket_.member_);
+  }
+}
+
+void PolledSocket::Visit::LookForInput() {
+  looked_ = true;
+  // The loop goes on receiving after the event that this thread is in.
+  if (socket_.parts_.loop->IsCurrentThread() && socket_.polling_) return;
+  if (socket_.socket_.HasInput()) wake_ = true;
 }
 
 void PolledSocket::Deliver(Delivery& delivery) {
@@ -117,21 +154,20 @@ void PolledSocket::Deliver(Delivery& delivery) {
 }
 
 void PolledSocket::EndDelivery() {
-  if (delivering_ == 0) return;
-  if (delivering_close_) {
-    parts_.table->Remove(delivering_);
-    Forget(delivering_);
+  ConnectionId closed = 0;
+  {
+    absl::MutexLock lock(&delivery_mutex_);
+    if (delivering_ == 0) return;
+    if (delivering_close_) closed = delivering_;
+    delivering_ = 0;
+    delivering_close_ = false;
+    for (const auto& waiting : waiting_) waiting->Set();
+    waiting_.clear();
   }
-  delivering_ = 0;
-  delivering_close_ = false;
-  for (const auto& waiting : waiting_) waiting->Set();
-  waiting_.clear();
-}
-
-bool PolledSocket::NeedsWake() const {
-  // The loop goes on receiving after the event that this thread is in.
-  if (parts_.loop->IsCurrentThread() && polling_) return false;
-  return socket_.HasInput();
+  if (closed == 0) return;
+  parts_.table->Remove(closed);
+  absl::MutexLock lock(&mutex_);
+  Forget(closed);
 }
 
 std::shared_ptr<Event> PolledSocket::EndOfEvent(ConnectionId connection) {

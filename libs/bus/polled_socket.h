@@ -7,11 +7,13 @@
 //
 // Wake-ups. libzmq signals a socket's descriptor once for what its threads have
 // to say, and any call on the socket may take that signal in. So whoever has
-// used the socket looks whether a message waits (NeedsWake) and wakes the loop
-// for it; the loop itself receives until there is nothing more.
+// used the socket looks whether a message waits and wakes the loop for it; the
+// loop itself receives until there is nothing more. Between two events it does
+// not wait for the lock: whoever holds it looks, or wakes the loop (Visit).
 #ifndef WEFT_LIBS_BUS_POLLED_SOCKET_H_
 #define WEFT_LIBS_BUS_POLLED_SOCKET_H_
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -69,13 +71,31 @@ class PolledSocket : public LoopMember,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   // What to do when there is no event.
   virtual Next Rest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+  // Whether the loop's turn is not over without another NextDelivery.
+  virtual bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   // OnClose of the connection has returned.
   virtual void Forget(ConnectionId connection)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
-  // After the socket was used: whether the loop has to be woken for it.
-  bool NeedsWake() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Wake() { parts_.loop->Wake(member_); }
+  // The lock, taken from outside of the loop's turn.
+  class ABSL_SCOPED_LOCKABLE Visit {
+   public:
+    explicit Visit(PolledSocket& socket)
+        ABSL_EXCLUSIVE_LOCK_FUNCTION(socket.mutex_);
+    ~Visit() ABSL_UNLOCK_FUNCTION();
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+    // The loop gets a turn afterwards.
+    void WakeLoop() { wake_ = true; }
+    // The same if a message waits. To be called after the last use.
+    void LookForInput();
+
+   private:
+    PolledSocket& socket_;
+    bool wake_ = false;
+    bool looked_ = false;
+  };
 
   // Null if no event of the connection (0: of any) runs, or if this thread must
   // not wait for it; else what to wait for, without the lock.
@@ -90,16 +110,27 @@ class PolledSocket : public LoopMember,
 
  private:
   static void Deliver(Delivery& delivery);
-  void EndDelivery() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the last delivery and begins the next, or says what to do instead.
-  std::optional<Next> BeginDelivery(unsigned& signals, Delivery& delivery)
+  std::optional<Next> BeginDelivery(bool first, unsigned& signals,
+                                    Delivery& delivery)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<Next> ChooseDelivery(unsigned& signals, Delivery& delivery)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndDelivery() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool LockUnlessVisited() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true, mutex_);
 
   ZmqLoop::MemberId member_ = 0;
-  bool polling_ = false;  // only the loop's thread looks at it
-  ConnectionId delivering_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool delivering_close_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::shared_ptr<Event>> waiting_ ABSL_GUARDED_BY(mutex_);
+  // The loop found the lock taken and went away.
+  std::atomic<bool> turned_away_{false};
+  // Of the loop's thread.
+  bool polling_ = false;
+  Next if_turned_away_ = Next::kSleep;
+
+  // Taken inside mutex_.
+  absl::Mutex delivery_mutex_;
+  ConnectionId delivering_ ABSL_GUARDED_BY(delivery_mutex_) = 0;
+  bool delivering_close_ ABSL_GUARDED_BY(delivery_mutex_) = false;
+  std::vector<std::shared_ptr<Event>> waiting_ ABSL_GUARDED_BY(delivery_mutex_);
 };
 
 }  // namespace weft::bus

@@ -17,6 +17,7 @@ namespace {
 // and a number of the kernel's would cost it a system call.
 thread_local const ZmqLoop* current_loop = nullptr;
 
+constexpr unsigned kAll = LoopMember::kMessages | LoopMember::kChanges;
 constexpr int kMaxEvents = 64;
 constexpr int kRetryMs = 1;
 
@@ -86,6 +87,7 @@ void ZmqLoop::Remove(MemberId id, int messages, int changes) {
 }
 
 void ZmqLoop::Wake(MemberId id) {
+  if (IsCurrentThread()) return woken_here_.push_back(id);
   {
     absl::MutexLock lock(&mutex_);
     woken_.push_back(id);
@@ -121,7 +123,7 @@ void ZmqLoop::Run() {
 }
 
 int ZmqLoop::Timeout() {
-  if (!more_.empty()) return 0;
+  if (!more_.empty() || !woken_here_.empty()) return 0;
   return retry_.empty() ? -1 : kRetryMs;
 }
 
@@ -131,33 +133,29 @@ void ZmqLoop::Gather(std::vector<Turn>& turns) {
   turns.swap(more_);
   for (Turn& turn : retry_) turns.push_back(std::move(turn));
   retry_.clear();
-  bool knocked = false;
-  {
-    absl::MutexLock lock(&mutex_);
-    for (int i = 0; i < n; ++i) {
-      const uint64_t tag = events[i].data.u64;
-      knocked = knocked || tag == kKnock;
-      const auto found = members_.find(tag >> 2);
-      if (found != members_.end()) {
-        turns.push_back({found->second, static_cast<unsigned>(tag & 3)});
-      }
+  absl::MutexLock lock(&mutex_);
+  for (int i = 0; i < n; ++i) {
+    const uint64_t tag = events[i].data.u64;
+    if (tag == kKnock) {
+      TakeWoken(turns);
+    } else {
+      AddTurn(tag >> 2, static_cast<unsigned>(tag & 3), turns);
     }
   }
-  if (knocked) TakeWoken(turns);
+  for (const MemberId id : woken_here_) AddTurn(id, kAll, turns);
+  woken_here_.clear();
 }
 
 void ZmqLoop::TakeWoken(std::vector<Turn>& turns) {
   uint64_t count;
-  // Before the list is emptied, so that what comes later knocks again.
   [[maybe_unused]] const ssize_t got = read(knock_, &count, sizeof(count));
-  absl::MutexLock lock(&mutex_);
-  for (const MemberId id : woken_) {
-    const auto found = members_.find(id);
-    if (found == members_.end()) continue;
-    turns.push_back(
-        {found->second, LoopMember::kMessages | LoopMember::kChanges});
-  }
+  for (const MemberId id : woken_) AddTurn(id, kAll, turns);
   woken_.clear();
+}
+
+void ZmqLoop::AddTurn(MemberId id, unsigned signals, std::vector<Turn>& turns) {
+  const auto found = members_.find(id);
+  if (found != members_.end()) turns.push_back({found->second, signals});
 }
 
 }  // namespace weft::bus

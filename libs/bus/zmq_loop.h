@@ -66,7 +66,10 @@ class ZmqLoop {
   int Timeout();
   // Waits, then says whose turn it is.
   void Gather(std::vector<Turn>& turns);
-  void TakeWoken(std::vector<Turn>& turns) ABSL_LOCKS_EXCLUDED(mutex_);
+  void TakeWoken(std::vector<Turn>& turns)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddTurn(MemberId id, unsigned signals, std::vector<Turn>& turns)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Knock();
 
   Scheduler& scheduler_;
@@ -85,6 +88,7 @@ class ZmqLoop {
   // Of the loop's own thread.
   std::vector<Turn> more_;
   std::vector<Turn> retry_;
+  std::vector<MemberId> woken_here_;
 };
 
 }  // namespace weft::bus
