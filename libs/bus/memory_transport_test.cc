@@ -1,12 +1,17 @@
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "libs/base/clock.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/simulated_scheduler.h"
+#include "libs/bus/envelope.h"
+#include "libs/bus/greeting.h"
 #include "libs/bus/memory_wire.h"
 #include "libs/bus/testing/transport_conformance.h"
+#include "libs/bus/testing/transport_ends.h"
 
 namespace weft::bus {
 namespace {
@@ -57,6 +62,200 @@ INSTANTIATE_TEST_SUITE_P(Seeds, TransportConformanceTest,
 INSTANTIATE_TEST_SUITE_P(Threads, TransportConformanceTest, testing::Values([] {
                            return std::make_unique<ThreadHarness>();
                          }));
+
+// A server and a client in a network that a test cuts and counts in.
+class Pair {
+ public:
+  Pair(uint64_t seed, const TransportOptions& options)
+      : scheduler_(clock_, {.seed = seed, .on_deadlock = {}}) {
+    server_ = NewTransport(
+        {server_wire_.get(), &scheduler_, random_.get(), &server_memory},
+        options);
+    client_ = NewTransport(
+        {client_wire_.get(), &scheduler_, random_.get(), &client_memory},
+        options);
+  }
+
+  void Start() {
+    endpoint =
+        *server_->Listen({"memory", 0}, {"", "/job:ps/task:0", 1, 0}, handler);
+    channel = client_->Dial(endpoint->address(), {"", "", 2, 0}, "", &events);
+  }
+
+ private:
+  ManualClock clock_;
+  SimulatedScheduler scheduler_;
+
+ public:
+  MemoryNetwork network{scheduler_};
+
+ private:
+  std::unique_ptr<Random> random_ = NewSeededRandom(1);
+  std::unique_ptr<Wire> server_wire_ = NewMemoryWire(network, "server");
+  std::unique_ptr<Wire> client_wire_ = NewMemoryWire(network, "client");
+
+ public:
+  SimulatedScheduler& scheduler() { return scheduler_; }
+  CountedMemory server_memory, client_memory;
+  RecordingHandler handler{scheduler_};
+  RecordingChannelEvents events{scheduler_};
+
+ private:
+  std::unique_ptr<Transport> server_, client_;
+
+ public:
+  std::unique_ptr<Endpoint> endpoint;
+  std::unique_ptr<Channel> channel;
+};
+
+// A little of everything. Each call ends, once, whatever happens to the
+// connection.
+void Converse(Pair& pair) {
+  const CallOptions waits = {
+      .deadline = pair.scheduler().clock().Now() + absl::Hours(1),
+      .wait_for_connection = true};
+  std::vector<Answer> answers;
+  const auto call = [&](Message message) {
+    answers.emplace_back(pair.scheduler());
+    return pair.channel->Call(std::move(message), waits,
+                              answers.back().callback());
+  };
+  call(NewMessage(kEcho, "small"));
+  call(NewMessage(kSlowEcho, "large", {Pattern(150'000, 1), "small"}));
+  const Channel::CallId cancelled =
+      call(NewMessage(kEcho, "cancelled", {Pattern(150'000, 2)}));
+  (void)pair.channel->Send(NewMessage(kNote, "note", {Pattern(90'000, 3)}));
+  answers[0].Wait().IgnoreError();
+  (void)pair.channel->Send(NewMessage(kSlowNote, "note"));
+  pair.channel->Cancel(cancelled);
+  call(NewMessage(kSlowEcho, "last", {Pattern(90'000, 4)}));
+  for (const Answer& answer : answers) {
+    const absl::StatusOr<Message> result = answer.Wait();
+    if (!result.ok()) {
+      EXPECT_TRUE(absl::IsUnavailable(result.status()) ||
+                  absl::IsCancelled(result.status()))
+          << result.status();
+    }
+  }
+  for (const Answer& answer : answers) EXPECT_EQ(answer.times(), 1);
+}
+
+// The number of messages that arrived, when message `cut_at` was the last of
+// its connection.
+int ConverseWithCut(uint64_t seed, int cut_at, Fate fate) {
+  TransportOptions options;
+  options.credit_bytes = 100'000;
+  options.chunk_bytes = 30'000;
+  Pair pair(seed, options);
+  int num_messages = 0;
+  pair.network.set_hook([&](const MessageInfo&) {
+    return Verdict{num_messages++ == cut_at ? fate : Fate::kDeliver};
+  });
+  pair.Start();
+  Converse(pair);
+  // The channel lives on: it dials again. The cut may hit the first call yet.
+  for (const bool must : {false, true}) {
+    Answer again(pair.scheduler());
+    pair.channel->Call(NewMessage(kEcho, "again", {Pattern(90'000, 5)}),
+                       {.wait_for_connection = true}, again.callback());
+    const absl::StatusOr<Message> result = again.Wait();
+    if (must || !absl::IsUnavailable(result.status())) {
+      EXPECT_OK(result);
+    }
+  }
+  const int total = num_messages;
+  pair.channel.reset();
+  pair.scheduler().RunUntilIdle();
+  EXPECT_EQ(pair.handler.connects.size(), pair.handler.disconnects.size());
+  pair.endpoint.reset();
+  pair.handler.notes.clear();
+  EXPECT_EQ(pair.server_memory.reserved(), 0);
+  EXPECT_EQ(pair.client_memory.reserved(), 0);
+  return total;
+}
+
+TEST(CutTest, WhereverAConnectionIsCutEveryCallEndsAndNothingIsLeft) {
+  for (const uint64_t seed : {1, 2, 3}) {
+    const int uncut = ConverseWithCut(seed, -1, Fate::kDeliver);
+    ASSERT_GT(uncut, 20);
+    for (const Fate fate : {Fate::kCutHere, Fate::kCutAfter}) {
+      for (int i = 0; i < uncut; ++i) {
+        SCOPED_TRACE(testing::Message() << "seed " << seed << " message " << i);
+        ConverseWithCut(seed, i, fate);
+      }
+    }
+  }
+}
+
+TEST(CutTest, APeerThatDiesIsGivenUpByItsChannel) {
+  Pair pair(1, {});
+  pair.Start();
+  ASSERT_TRUE(pair.events.WaitForConnects(1));
+  Answer held(pair.scheduler());
+  pair.channel->Call(NewMessage(kHold, ""), {}, held.callback());
+  pair.scheduler().RunUntilIdle();
+  pair.network.Kill("server");
+  EXPECT_THAT(held.Wait(), StatusIs(absl::StatusCode::kUnavailable, "died"));
+  pair.scheduler().AdvanceBy(absl::Seconds(10));
+  EXPECT_FALSE(pair.channel->peer().has_value());
+  // Between attempts is at most the longest backoff, and never none.
+  EXPECT_GE(pair.events.disconnected.size(), 6);
+  EXPECT_LE(pair.events.disconnected.size(), 20);
+}
+
+TEST(CutTest, InASilentNetworkDeadlinesEndCalls) {
+  Pair pair(1, {});
+  pair.Start();
+  ASSERT_TRUE(pair.events.WaitForConnects(1));
+  pair.network.Partition("server", "client");
+  Answer lost(pair.scheduler());
+  pair.channel->Call(
+      NewMessage(kEcho, ""),
+      {.deadline = pair.scheduler().clock().Now() + absl::Seconds(1)},
+      lost.callback());
+  EXPECT_THAT(lost.Wait(), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  pair.network.Heal("server", "client");
+  Answer found(pair.scheduler());
+  pair.channel->Call(NewMessage(kEcho, ""), {}, found.callback());
+  EXPECT_OK(found.Wait());
+  EXPECT_EQ(lost.times(), 1);
+}
+
+TEST(CreditTest, NoMoreThanTheWindowIsUnderWay) {
+  TransportOptions options;
+  options.credit_bytes = 1 << 20;
+  options.chunk_bytes = 100'000;
+  Pair pair(1, options);
+  // Credit is slow, so the sender runs into the bound again and again.
+  uint64_t landed = 0, most = 0, returned = 0;
+  pair.network.set_hook([&](const MessageInfo& info) {
+    const Frames& frames = *info.frames;
+    if (info.lane == Lane::kBulk && frames.size() == 2) {
+      landed += frames[1].size();
+      most = std::max(most, landed - returned);
+      return Verdict{};
+    }
+    const auto message = DecodeControlMessage(frames);
+    if (message.ok() && message->envelope.method == kCreditMethod) {
+      returned += *DecodeCredit(message->body);
+      return Verdict{.delay = absl::Milliseconds(10)};
+    }
+    return Verdict{};
+  });
+  pair.Start();
+  ASSERT_TRUE(pair.events.WaitForConnects(1));
+  const absl::Time begin = pair.scheduler().clock().Now();
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_OK(pair.channel->Send(NewMessage(kNote, "", {Pattern(3 << 20, i)})));
+  }
+  ASSERT_TRUE(
+      pair.handler.WaitUntil([&] { return pair.handler.notes.size() == 5; }));
+  EXPECT_EQ(landed, 5 * (3 << 20));
+  EXPECT_LE(most, options.credit_bytes);
+  EXPECT_GE(most, options.credit_bytes / 2);
+  // Fifteen windows, each of which waited for credit.
+  EXPECT_GE(pair.scheduler().clock().Now() - begin, absl::Milliseconds(100));
+}
 
 }  // namespace
 }  // namespace weft::bus

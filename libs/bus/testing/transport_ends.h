@@ -74,6 +74,7 @@ class CountedMemory : public LandingMemory {
       : counts_(std::make_shared<Counts>()), limit_(limit) {}
 
   absl::StatusOr<Room> Reserve(uint64_t bytes) override {
+    if (before_reserve) before_reserve();
     const std::shared_ptr<Counts> counts = counts_;
     {
       absl::MutexLock lock(&counts->mutex);
@@ -95,6 +96,9 @@ class CountedMemory : public LandingMemory {
     absl::MutexLock lock(&counts_->mutex);
     return counts_->now;
   }
+
+  // May wait. Set before anything lands.
+  std::function<void()> before_reserve;
 
  private:
   struct Counts {
