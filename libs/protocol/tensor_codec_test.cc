@@ -14,6 +14,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/protocol/landing_memory.h"
 #include "libs/protocol/method.h"
+#include "libs/protocol/testing/counting_allocator.h"
 #include "libs/tensor/testing/sample_tensor.h"
 #include "schemas/body_generated.h"
 
@@ -22,18 +23,6 @@ namespace {
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kMethod = static_cast<uint8_t>(Method::kRunCallableReply);
-
-// Counts what was asked of it, and refuses beyond a bound.
-class CountingAllocator : public Allocator {
- public:
-  BufferPtr Allocate(size_t bytes) override {
-    ++allocations;
-    if (bytes > most) return BufferPtr();
-    return HeapAllocator().Allocate(bytes);
-  }
-  int allocations = 0;
-  size_t most = size_t{1} << 30;
-};
 
 absl::StatusOr<bus::Message> Pack(const std::vector<Tensor>& tensors) {
   flatbuffers::FlatBufferBuilder builder;

@@ -1,0 +1,116 @@
+// Which sessions outlive which connections, on a clock that is moved by hand.
+#include "libs/protocol/session_leases.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "libs/base/clock.h"
+#include "libs/base/simulated_scheduler.h"
+
+namespace weft::protocol {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+class SessionLeasesTest : public testing::Test {
+ protected:
+  static bus::Peer Peer(uint64_t connection, uint64_t incarnation) {
+    return {connection, {.incarnation = incarnation}};
+  }
+  void Pass(absl::Duration time) { scheduler_.AdvanceBy(time); }
+
+  ManualClock clock_;
+  SimulatedScheduler scheduler_{clock_};
+  std::vector<uint64_t> expired_;
+  std::unique_ptr<SessionLeases> leases_ = std::make_unique<SessionLeases>(
+      scheduler_, absl::Seconds(60),
+      [this](uint64_t session) { expired_.push_back(session); });
+};
+
+TEST_F(SessionLeasesTest, AllSessionsOfAClientExpireTogether) {
+  leases_->OnConnect(Peer(1, 7));
+  leases_->OnCreated(Peer(1, 7), 100);
+  leases_->OnCreated(Peer(1, 7), 101);
+  Pass(absl::Minutes(10));
+  EXPECT_THAT(expired_, IsEmpty());
+  leases_->OnDisconnect(Peer(1, 7));
+  EXPECT_EQ(leases_->num_orphans(), 2);
+  Pass(absl::Seconds(61));
+  EXPECT_THAT(expired_, UnorderedElementsAre(100, 101));
+  Pass(absl::Minutes(10));
+  EXPECT_EQ(expired_.size(), 2u);
+}
+
+TEST_F(SessionLeasesTest, ANewLeaseBeginsAtEachDisconnect) {
+  leases_->OnConnect(Peer(1, 7));
+  leases_->OnCreated(Peer(1, 7), 100);
+  for (uint64_t i = 1; i < 5; ++i) {
+    leases_->OnDisconnect(Peer(i, 7));
+    Pass(absl::Seconds(50));
+    leases_->OnConnect(Peer(i + 1, 7));
+    Pass(absl::Seconds(5));
+  }
+  EXPECT_THAT(expired_, IsEmpty());
+  leases_->OnDisconnect(Peer(5, 7));
+  Pass(absl::Seconds(61));
+  EXPECT_THAT(expired_, ElementsAre(100));
+}
+
+TEST_F(SessionLeasesTest, OneConnectionIsEnough) {
+  leases_->OnConnect(Peer(1, 7));
+  leases_->OnConnect(Peer(2, 7));
+  leases_->OnCreated(Peer(1, 7), 100);
+  leases_->OnDisconnect(Peer(1, 7));
+  Pass(absl::Minutes(10));
+  EXPECT_THAT(expired_, IsEmpty());
+}
+
+TEST_F(SessionLeasesTest, AnotherIncarnationIsAnotherClient) {
+  leases_->OnConnect(Peer(1, 7));
+  leases_->OnCreated(Peer(1, 7), 100);
+  leases_->OnDisconnect(Peer(1, 7));
+  leases_->OnConnect(Peer(2, 8));
+  Pass(absl::Seconds(61));
+  EXPECT_THAT(expired_, ElementsAre(100));
+}
+
+TEST_F(SessionLeasesTest, ASessionThatCameTooLateForItsClientExpiresToo) {
+  leases_->OnConnect(Peer(1, 7));
+  leases_->OnDisconnect(Peer(1, 7));
+  leases_->OnCreated(Peer(1, 7), 100);
+  EXPECT_EQ(leases_->num_orphans(), 1);
+  Pass(absl::Seconds(61));
+  EXPECT_THAT(expired_, ElementsAre(100));
+}
+
+TEST_F(SessionLeasesTest, WhatIsClosedOrResetDoesNotExpire) {
+  leases_->OnConnect(Peer(1, 7));
+  leases_->OnCreated(Peer(1, 7), 100);
+  leases_->OnConnect(Peer(2, 8));
+  leases_->OnCreated(Peer(2, 8), 200);
+  leases_->OnClosed(100);
+  leases_->OnClosed(100);
+  leases_->OnDisconnect(Peer(1, 7));
+  leases_->OnDisconnect(Peer(2, 8));
+  leases_->OnReset();
+  EXPECT_EQ(leases_->num_orphans(), 0);
+  Pass(absl::Minutes(10));
+  EXPECT_THAT(expired_, IsEmpty());
+}
+
+TEST_F(SessionLeasesTest, ItsEndDropsLeases) {
+  leases_->OnConnect(Peer(1, 7));
+  leases_->OnCreated(Peer(1, 7), 100);
+  leases_->OnDisconnect(Peer(1, 7));
+  leases_.reset();
+  Pass(absl::Minutes(10));
+  EXPECT_THAT(expired_, IsEmpty());
+}
+
+}  // namespace
+}  // namespace weft::protocol

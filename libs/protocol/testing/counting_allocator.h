@@ -1,0 +1,27 @@
+// CountingAllocator: counts what is asked of it, and refuses what is larger
+// than it may give.
+//
+// Threads: one at a time.
+#ifndef WEFT_LIBS_PROTOCOL_TESTING_COUNTING_ALLOCATOR_H_
+#define WEFT_LIBS_PROTOCOL_TESTING_COUNTING_ALLOCATOR_H_
+
+#include <cstddef>
+
+#include "libs/tensor/buffer.h"
+
+namespace weft::protocol {
+
+class CountingAllocator : public Allocator {
+ public:
+  BufferPtr Allocate(size_t bytes) override {
+    ++allocations;
+    if (bytes > most) return BufferPtr();
+    return HeapAllocator().Allocate(bytes);
+  }
+  int allocations = 0;
+  size_t most = size_t{1} << 30;
+};
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_TESTING_COUNTING_ALLOCATOR_H_

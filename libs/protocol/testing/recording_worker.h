@@ -1,0 +1,118 @@
+// RecordingWorker: a Worker that writes down what it is asked for and answers
+// at once, or when the test says so.
+//
+// Threads: for tests on one thread at a time (SimulatedScheduler).
+#ifndef WEFT_LIBS_PROTOCOL_TESTING_RECORDING_WORKER_H_
+#define WEFT_LIBS_PROTOCOL_TESTING_RECORDING_WORKER_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "libs/protocol/worker.h"
+
+namespace weft::protocol {
+
+class RecordingWorker : public Worker {
+ public:
+  // What each call is answered with.
+  absl::Status answer;
+  std::vector<DeviceAttributes> devices;
+  // Keep what is asked for until the test ends it.
+  bool hold_runs = false;
+  bool hold_aborts = false;
+
+  struct Session {
+    WorkerSession session;
+    bool isolated = false;
+  };
+  std::vector<Session> created;
+  std::vector<WorkerSession> deleted;
+  std::vector<PartitionRegistration> registered;
+  std::vector<uint64_t> deregistered;
+  std::vector<std::vector<std::string>> cleared;
+  std::vector<Push> pushes;
+  struct Aborted {
+    StepId step;
+    uint64_t steps_over_below = 0;
+    absl::Status cause;
+    Done done;  // null when it was not held
+  };
+  std::vector<Aborted> aborted;
+  struct Running {
+    PartitionStep step;
+    Done done;
+  };
+  std::vector<Running> running;  // held
+  int num_runs = 0;
+
+  void GetStatus(absl::Time /*deadline*/, DevicesDone done) override {
+    if (!answer.ok()) return done(answer);
+    done(devices);
+  }
+  void CreateSession(const WorkerSession& session, bool isolated,
+                     absl::Time /*deadline*/, Done done) override {
+    created.push_back({session, isolated});
+    done(answer);
+  }
+  void DeleteSession(const WorkerSession& session, absl::Time /*deadline*/,
+                     Done done) override {
+    deleted.push_back(session);
+    done(answer);
+  }
+  void Register(const PartitionRegistration& registration,
+                absl::Time /*deadline*/, Done done) override {
+    registered.push_back(registration);
+    done(answer);
+  }
+  void Deregister(const WorkerSession& /*session*/,
+                  uint64_t registration) override {
+    deregistered.push_back(registration);
+  }
+  void Run(const PartitionStep& step, Done done) override {
+    ++num_runs;
+    if (hold_runs) {
+      running.push_back({step, std::move(done)});
+    } else {
+      Finish(step, std::move(done));
+    }
+  }
+  void Deliver(Push push) override { pushes.push_back(std::move(push)); }
+  void Abort(const StepId& step, uint64_t steps_over_below,
+             const absl::Status& cause, Done done) override {
+    aborted.push_back({step, steps_over_below, cause, nullptr});
+    if (hold_aborts) {
+      aborted.back().done = std::move(done);
+    } else {
+      done(answer);
+    }
+  }
+  void ClearContainers(const std::vector<std::string>& containers,
+                       absl::Time /*deadline*/, Done done) override {
+    cleared.push_back(containers);
+    done(answer);
+  }
+
+  // Ends the run that was held first.
+  void EndRun() {
+    Running run = std::move(running.front());
+    running.erase(running.begin());
+    Finish(run.step, std::move(run.done));
+  }
+
+ private:
+  // The k-th fetch is the k-th feed.
+  void Finish(const PartitionStep& step, Done done) const {
+    if (!answer.ok()) return done(answer);
+    for (size_t i = 0; i < step.fetch_indices.size(); ++i) {
+      step.fetches[step.fetch_indices[i]] = step.feeds[step.feed_indices[i]];
+    }
+    done(absl::OkStatus());
+  }
+};
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_TESTING_RECORDING_WORKER_H_

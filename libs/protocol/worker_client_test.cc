@@ -1,0 +1,551 @@
+// A task's Worker as seen from another process: WorkerClient and WorkerService
+// over a simulated network.
+#include "libs/protocol/worker_client.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libs/base/status.h"
+#include "libs/base/test_matchers.h"
+#include "libs/graph/graph.h"
+#include "libs/graph/inference_context.h"
+#include "libs/protocol/method.h"
+#include "libs/protocol/testing/recording_worker.h"
+#include "libs/protocol/testing/two_processes.h"
+#include "libs/protocol/worker_messages.h"
+#include "libs/protocol/worker_service.h"
+#include "libs/tensor/testing/sample_tensor.h"
+
+namespace weft::protocol {
+namespace {
+
+constexpr char kTask[] = "/job:ps/replica:0/task:0";
+constexpr WorkerSession kSession{11, 7};
+constexpr absl::Time kNever = absl::InfiniteFuture();
+
+class RecordingPeerEvents : public PeerEvents {
+ public:
+  void OnPeerConnected(const bus::Identity& peer) override {
+    connected.push_back(peer);
+  }
+  void OnPeerLost(const std::string& task, uint64_t incarnation,
+                  const absl::Status& why) override {
+    lost.push_back({task, incarnation, why});
+  }
+  void OnPushFailed(const StepId& step, const absl::Status& why) override {
+    failed_pushes.push_back({step, why});
+  }
+  struct Lost {
+    std::string task;
+    uint64_t incarnation;
+    absl::Status why;
+  };
+  struct FailedPush {
+    StepId step;
+    absl::Status why;
+  };
+  std::vector<bus::Identity> connected;
+  std::vector<Lost> lost;
+  std::vector<FailedPush> failed_pushes;
+};
+
+// What a `done` was called with, each time.
+class Results {
+ public:
+  Worker::Done done() {
+    return [this](absl::Status status) { all.push_back(std::move(status)); };
+  }
+  std::vector<absl::Status> all;
+};
+
+// A step as a master keeps it.
+struct TestStep {
+  explicit TestStep(int num_edges) : feeds(num_edges), fetches(num_edges) {}
+
+  PartitionStep step(uint64_t id) {
+    PartitionStep step;
+    step.session = kSession;
+    step.registration = 5;
+    step.step = id;
+    step.steps_over_below = id - 2;
+    step.feeds = feeds;
+    step.fetches = absl::MakeSpan(fetches);
+    step.feed_indices = feed_indices;
+    step.fetch_indices = fetch_indices;
+    step.cancellation = cancellation;
+    return step;
+  }
+
+  std::vector<Tensor> feeds;
+  std::vector<Tensor> fetches;
+  std::vector<int> feed_indices;
+  std::vector<int> fetch_indices;
+  std::shared_ptr<Cancellation> cancellation = std::make_shared<Cancellation>();
+};
+
+class WorkerClientTest : public testing::Test {
+ protected:
+  WorkerClientTest() { NewService(); }
+
+  void NewService() {
+    service_ = std::make_unique<WorkerService>(
+        WorkerServiceOptions{.worker = &worker_,
+                             .scheduler = &processes_.scheduler(),
+                             .allocator = &processes_.server().allocator,
+                             .ops = ops_});
+    handler_ = std::make_unique<OneRoleHandler<WorkerService>>(*service_);
+  }
+  void Listen() {
+    auto endpoint = processes_.server().transport->Listen(
+        processes_.address(), {.task = kTask, .incarnation = 22}, *handler_);
+    ASSERT_OK(endpoint);
+    endpoint_ = *std::move(endpoint);
+  }
+  void Dial() {
+    client_ = std::make_unique<WorkerClient>(
+        *processes_.client().transport,
+        WorkerClientOptions{
+            .address = processes_.address(),
+            .self = {.task = "/job:worker/replica:0/task:0", .incarnation = 11},
+            .task = kTask,
+            .allocator = &processes_.client().allocator,
+            .events = &events_});
+  }
+  void Connect() {
+    Listen();
+    Dial();
+    processes_.Settle();
+    ASSERT_EQ(events_.connected.size(), 1u);
+  }
+
+  TwoProcesses processes_;
+  std::shared_ptr<OpRegistry> ops_ = std::make_shared<OpRegistry>();
+  RecordingWorker worker_;
+  RecordingPeerEvents events_;
+  Results results_;
+  std::unique_ptr<WorkerService> service_;
+  std::unique_ptr<OneRoleHandler<WorkerService>> handler_;
+  std::unique_ptr<bus::Endpoint> endpoint_;
+  std::unique_ptr<WorkerClient> client_;
+};
+
+TEST_F(WorkerClientTest, GetStatusWaitsForTheTask) {
+  worker_.devices = {{"/job:ps/replica:0/task:0/device:CPU:0", "CPU", 1, 2}};
+  Dial();
+  std::vector<absl::StatusOr<std::vector<DeviceAttributes>>> answers;
+  client_->GetStatus(kNever, [&](auto devices) { answers.push_back(devices); });
+  processes_.scheduler().AdvanceBy(absl::Minutes(1));
+  EXPECT_TRUE(answers.empty());
+  Listen();
+  processes_.scheduler().AdvanceBy(absl::Seconds(10));
+  ASSERT_EQ(answers.size(), 1u);
+  ASSERT_OK(answers[0]);
+  EXPECT_EQ((*answers[0])[0].name, worker_.devices[0].name);
+  ASSERT_EQ(events_.connected.size(), 1u);
+  EXPECT_EQ(events_.connected[0].incarnation, 22u);
+  EXPECT_TRUE(events_.lost.empty());
+}
+
+TEST_F(WorkerClientTest, GetStatusWaitsNoLongerThanItsDeadline) {
+  Dial();
+  std::vector<absl::Status> answers;
+  const absl::Time now = processes_.scheduler().clock().Now();
+  client_->GetStatus(now + absl::Seconds(5), [&](const auto& devices) {
+    answers.push_back(devices.status());
+  });
+  processes_.scheduler().AdvanceBy(absl::Seconds(4));
+  EXPECT_TRUE(answers.empty());
+  processes_.scheduler().AdvanceBy(absl::Seconds(2));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_FALSE(answers[0].ok());
+}
+
+TEST_F(WorkerClientTest, SessionsAndContainers) {
+  Connect();
+  client_->CreateSession(kSession, true, kNever, results_.done());
+  client_->DeleteSession(kSession, kNever, results_.done());
+  client_->ClearContainers({"a"}, kNever, results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 3u);
+  for (const absl::Status& status : results_.all) EXPECT_OK(status);
+  ASSERT_EQ(worker_.created.size(), 1u);
+  EXPECT_EQ(worker_.created[0].session.master, 11u);
+  EXPECT_EQ(worker_.created[0].session.session, 7u);
+  EXPECT_TRUE(worker_.created[0].isolated);
+  ASSERT_EQ(worker_.deleted.size(), 1u);
+  EXPECT_EQ(worker_.deleted[0].session, 7u);
+  EXPECT_EQ(worker_.cleared, (std::vector<std::vector<std::string>>{{"a"}}));
+}
+
+TEST_F(WorkerClientTest, RegistersGraphsAndForgetsThem) {
+  ops_->Add(OpDefBuilder("Source")
+                .Output("out: float")
+                .Shape([](InferenceContext& c) {
+                  c.set_output(0, PartialShape::Scalar());
+                  return absl::OkStatus();
+                }));
+  Connect();
+  auto graph = std::make_shared<Graph>(ops_);
+  ASSERT_OK(graph->AddNode({.name = "a", .op = "Source"}));
+  const std::string device = std::string(kTask) + "/device:CPU:0";
+  client_->Register({kSession, 5, {{device, graph}}}, kNever, results_.done());
+  client_->Deregister(kSession, 5);
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);
+  EXPECT_OK(results_.all[0]);
+  ASSERT_EQ(worker_.registered.size(), 1u);
+  EXPECT_EQ(worker_.registered[0].registration, 5u);
+  const Node* a = worker_.registered[0].partitions[0].graph->FindNode("a");
+  ASSERT_NE(a, nullptr);
+  EXPECT_EQ(a->assigned_device(), device);
+  EXPECT_EQ(worker_.deregistered, std::vector<uint64_t>{5});
+}
+
+TEST_F(WorkerClientTest, ErrorsKeepCodeTextAndWhetherTheyAreDerived) {
+  Connect();
+  worker_.answer = absl::FailedPreconditionError("x is not initialised");
+  client_->CreateSession(kSession, true, kNever, results_.done());
+  TestStep step(0);
+  client_->Run(step.step(30), results_.done());
+  processes_.Settle();
+  worker_.answer = MarkDerived(absl::CancelledError("another failed"));
+  client_->Run(step.step(31), results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 3u);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(results_.all[i],
+              absl::FailedPreconditionError("x is not initialised"));
+    EXPECT_FALSE(IsDerived(results_.all[i]));
+  }
+  EXPECT_EQ(results_.all[2].code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(results_.all[2].message(), "another failed");
+  EXPECT_TRUE(IsDerived(results_.all[2]));
+}
+
+TEST_F(WorkerClientTest, ARunTakesItsFeedsAndBringsItsFetches) {
+  Connect();
+  worker_.hold_runs = true;
+  TestStep step(5);
+  step.feeds[1] = SampleTensor(DT_FLOAT, TensorShape({3}));
+  step.feeds[2] = SampleTensor(DT_FLOAT, TensorShape({4}));
+  step.feeds[3] = SampleTensor(DT_STRING, TensorShape({2}));
+  step.feed_indices = {3, 1};
+  step.fetch_indices = {0, 4};
+  step.fetches[2] = Tensor::Scalar(1.0f);
+  client_->Run(step.step(30), results_.done());
+  processes_.Settle();
+  ASSERT_EQ(worker_.running.size(), 1u);
+  const PartitionStep& seen = worker_.running[0].step;
+  EXPECT_EQ(seen.session.master, 11u);
+  EXPECT_EQ(seen.registration, 5u);
+  EXPECT_EQ(seen.step, 30u);
+  EXPECT_EQ(seen.steps_over_below, 28u);
+  EXPECT_EQ(seen.thread, CallingThread::kReactor);
+  EXPECT_FALSE(seen.feeds[2].IsInitialized());  // nobody there takes it
+  EXPECT_TRUE(results_.all.empty());
+  worker_.EndRun();
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);
+  EXPECT_OK(results_.all[0]);
+  EXPECT_TRUE(SameBits(step.fetches[0], step.feeds[3]));
+  EXPECT_TRUE(SameBits(step.fetches[4], step.feeds[1]));
+  EXPECT_EQ(step.fetches[2].scalar<float>(), 1.0f);
+}
+
+TEST_F(WorkerClientTest, LargeTensorsAreCopiedByNobodyButTheNetwork) {
+  Connect();
+  TestStep step(1);
+  step.feeds[0] = SampleTensor(DT_FLOAT, TensorShape({1 << 20}));
+  step.feed_indices = step.fetch_indices = {0};
+  processes_.server().allocator.allocations = 0;
+  processes_.client().allocator.allocations = 0;
+  client_->Run(step.step(30), results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);
+  ASSERT_OK(results_.all[0]);
+  EXPECT_TRUE(SameBits(step.fetches[0], step.feeds[0]));
+  // Where they landed, and no more.
+  EXPECT_EQ(processes_.server().allocator.allocations, 1);
+  EXPECT_EQ(processes_.client().allocator.allocations, 1);
+  EXPECT_TRUE(step.fetches[0].RefCountIsOne());
+}
+
+TEST_F(WorkerClientTest, ACancelledRunIsDoneOnceItsAbortIsAcknowledged) {
+  Connect();
+  worker_.hold_runs = worker_.hold_aborts = true;
+  TestStep step(1);
+  step.feeds[0] = Tensor::Scalar(2.0f);
+  step.feed_indices = step.fetch_indices = {0};
+  client_->Run(step.step(30), results_.done());
+  processes_.Settle();
+  step.cancellation->Cancel(absl::DeadlineExceededError("too slow"));
+  processes_.Settle();
+  ASSERT_EQ(worker_.aborted.size(), 1u);
+  EXPECT_EQ(worker_.aborted[0].step, (StepId{11, 30}));
+  EXPECT_EQ(worker_.aborted[0].steps_over_below, 28u);
+  EXPECT_EQ(worker_.aborted[0].cause, absl::DeadlineExceededError("too slow"));
+  EXPECT_TRUE(results_.all.empty());  // it may still change something
+  worker_.aborted[0].done(absl::OkStatus());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);
+  EXPECT_THAT(results_.all[0],
+              StatusIs(absl::StatusCode::kDeadlineExceeded, "too slow"));
+  EXPECT_TRUE(IsDerived(results_.all[0]));
+  worker_.EndRun();  // now nobody waits for its fetches
+  processes_.Settle();
+  EXPECT_EQ(results_.all.size(), 1u);
+  EXPECT_FALSE(step.fetches[0].IsInitialized());
+}
+
+TEST_F(WorkerClientTest, ACancelledRunMayAlsoEndByItself) {
+  Connect();
+  worker_.hold_runs = worker_.hold_aborts = true;
+  TestStep step(1);
+  step.feeds[0] = Tensor::Scalar(2.0f);
+  step.feed_indices = step.fetch_indices = {0};
+  client_->Run(step.step(30), results_.done());
+  processes_.Settle();
+  step.cancellation->Cancel(absl::CancelledError("by hand"));
+  processes_.Settle();
+  worker_.EndRun();
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);
+  EXPECT_OK(results_.all[0]);
+  EXPECT_EQ(step.fetches[0].scalar<float>(), 2.0f);
+  worker_.aborted[0].done(absl::OkStatus());
+  processes_.Settle();
+  EXPECT_EQ(results_.all.size(), 1u);
+}
+
+TEST_F(WorkerClientTest, ARunThatIsCancelledAlreadyIsNotSent) {
+  Connect();
+  TestStep step(0);
+  step.cancellation->Cancel(absl::CancelledError("by hand"));
+  client_->Run(step.step(30), results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);
+  EXPECT_THAT(results_.all[0], StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_TRUE(IsDerived(results_.all[0]));
+  EXPECT_EQ(worker_.num_runs, 0);
+}
+
+TEST_F(WorkerClientTest, ACancellationAfterTheRunIsNobodysConcern) {
+  Connect();
+  TestStep step(0);
+  client_->Run(step.step(30), results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);
+  step.cancellation->Cancel(absl::CancelledError("late"));
+  processes_.Settle();
+  EXPECT_TRUE(worker_.aborted.empty());
+}
+
+TEST_F(WorkerClientTest, ALostConnectionEndsRunsAtBothEnds) {
+  Connect();
+  worker_.hold_runs = true;
+  TestStep step(0);
+  client_->Run(step.step(30), results_.done());
+  processes_.Settle();
+  ASSERT_EQ(worker_.running.size(), 1u);
+  const std::shared_ptr<Cancellation> there =
+      worker_.running[0].step.cancellation;
+  EXPECT_FALSE(there->IsCancelled());
+  processes_.network().Cut("client", "server");
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);
+  EXPECT_THAT(results_.all[0], StatusIs(absl::StatusCode::kUnavailable, kTask));
+  EXPECT_TRUE(there->IsCancelled());
+  ASSERT_EQ(events_.lost.size(), 1u);
+  EXPECT_EQ(events_.lost[0].task, kTask);
+  EXPECT_EQ(events_.lost[0].incarnation, 22u);
+  EXPECT_THAT(events_.lost[0].why, StatusIs(absl::StatusCode::kUnavailable));
+  worker_.EndRun();
+  processes_.Settle();
+  EXPECT_EQ(results_.all.size(), 1u);
+}
+
+TEST_F(WorkerClientTest, ATaskThatComesBackIsReachedAgain) {
+  Connect();
+  processes_.network().Cut("client", "server");
+  processes_.scheduler().AdvanceBy(absl::Seconds(10));
+  EXPECT_EQ(events_.lost.size(), 1u);
+  EXPECT_EQ(events_.connected.size(), 2u);
+  TestStep step(0);
+  client_->Run(step.step(30), results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);
+  EXPECT_OK(results_.all[0]);
+}
+
+TEST_F(WorkerClientTest, WithoutAConnectionCallsFailAtOnceAndNameTheTask) {
+  Dial();
+  TestStep step(0);
+  client_->Run(step.step(30), results_.done());
+  client_->CreateSession(kSession, false, kNever, results_.done());
+  client_->Abort({11, 30}, 0, absl::CancelledError("x"), results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 3u);
+  for (const absl::Status& status : results_.all) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, kTask));
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kUnavailable, "server:7000"));
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kUnavailable, "is it running"));
+  }
+  EXPECT_TRUE(events_.lost.empty());  // it was never there
+}
+
+TEST_F(WorkerClientTest, AbortIsAcknowledgedAndKeepsItsCause) {
+  Connect();
+  client_->Abort({11, 30}, 28, absl::InternalError("bug"), results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);
+  EXPECT_OK(results_.all[0]);
+  ASSERT_EQ(worker_.aborted.size(), 1u);
+  EXPECT_EQ(worker_.aborted[0].steps_over_below, 28u);
+  EXPECT_EQ(worker_.aborted[0].cause, absl::InternalError("bug"));
+}
+
+TEST_F(WorkerClientTest, PushesArrive) {
+  Connect();
+  const Tensor small = SampleTensor(DT_INT32, TensorShape({2}));
+  const Tensor large = SampleTensor(DT_INT32, TensorShape({1 << 18}));
+  client_->Deliver({kSession, 30, 1, 0, 0, false, small});
+  client_->Deliver({kSession, 30, 2, 77, 3, true, Tensor()});
+  client_->Deliver({kSession, 30, 3, 0, 0, false, large});
+  processes_.Settle();
+  ASSERT_EQ(worker_.pushes.size(), 3u);
+  EXPECT_TRUE(SameBits(worker_.pushes[0].tensor, small));
+  EXPECT_TRUE(worker_.pushes[1].is_dead);
+  EXPECT_EQ(worker_.pushes[1].frame, 77u);
+  EXPECT_EQ(worker_.pushes[1].iteration, 3u);
+  EXPECT_EQ(worker_.pushes[2].edge, 3u);
+  EXPECT_TRUE(SameBits(worker_.pushes[2].tensor, large));
+  EXPECT_TRUE(worker_.pushes[2].tensor.RefCountIsOne());
+  EXPECT_TRUE(events_.failed_pushes.empty());
+}
+
+TEST_F(WorkerClientTest, APushThatFindsNoMemoryAbortsItsStep) {
+  Connect();
+  processes_.server().allocator.most = 1 << 19;
+  const Tensor large = SampleTensor(DT_INT32, TensorShape({1 << 18}));
+  client_->Deliver({kSession, 30, 3, 0, 0, false, large});
+  processes_.Settle();
+  EXPECT_TRUE(worker_.pushes.empty());
+  ASSERT_EQ(worker_.aborted.size(), 1u);
+  EXPECT_EQ(worker_.aborted[0].step, (StepId{11, 30}));
+  EXPECT_THAT(worker_.aborted[0].cause,
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST_F(WorkerClientTest, APushThatCanNotBeSentIsReported) {
+  Dial();
+  client_->Deliver({kSession, 30, 1, 0, 0, false, Tensor::Scalar(1.0f)});
+  ASSERT_EQ(events_.failed_pushes.size(), 1u);
+  EXPECT_EQ(events_.failed_pushes[0].step, (StepId{11, 30}));
+  EXPECT_THAT(events_.failed_pushes[0].why,
+              StatusIs(absl::StatusCode::kUnavailable, kTask));
+}
+
+TEST_F(WorkerClientTest, ItsEndEndsWhatIsPending) {
+  Connect();
+  worker_.hold_runs = true;
+  TestStep step(0);
+  client_->Run(step.step(30), results_.done());
+  processes_.Settle();
+  client_.reset();
+  ASSERT_EQ(results_.all.size(), 1u);
+  EXPECT_THAT(results_.all[0], StatusIs(absl::StatusCode::kCancelled));
+  step.cancellation->Cancel(absl::CancelledError("late"));
+  worker_.EndRun();
+  processes_.Settle();
+}
+
+TEST_F(WorkerClientTest, TheServicesEndWaitsForTheWorker) {
+  Connect();
+  worker_.hold_runs = true;
+  TestStep step(0);
+  client_->Run(step.step(30), results_.done());
+  processes_.Settle();
+  endpoint_.reset();
+  bool ended = false;
+  processes_.scheduler().Schedule(Pool::kCompute, [&] {
+    ended = true;
+    worker_.EndRun();
+  });
+  service_.reset();
+  EXPECT_TRUE(ended);
+}
+
+TEST_F(WorkerClientTest, RequestsThatCanNotBeReadAreRefused) {
+  Connect();
+  const auto channel = processes_.client().transport->Dial(
+      processes_.address(), {.incarnation = 33}, "", nullptr);
+  processes_.Settle();
+  for (int method = 0; method < 256; ++method) {
+    if (!WorkerService::Handles(static_cast<uint8_t>(method)) ||
+        method == static_cast<int>(Method::kPushes) ||
+        method == static_cast<int>(Method::kDeregisterPartition)) {
+      continue;
+    }
+    std::vector<absl::Status> answers;
+    bus::Message message;
+    message.method = static_cast<uint8_t>(method);
+    message.body = bus::Blob::FromString("not a FlatBuffer at all, is it?");
+    channel->Call(std::move(message), {}, [&](const auto& reply) {
+      answers.push_back(reply.status());
+    });
+    processes_.Settle();
+    ASSERT_EQ(answers.size(), 1u) << method;
+    EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kInvalidArgument));
+  }
+  bus::Message push;
+  push.method = static_cast<uint8_t>(Method::kPushes);
+  push.body = bus::Blob::FromString("nor is this one");
+  EXPECT_OK(channel->Send(std::move(push)));
+  client_->CreateSession(kSession, true, kNever, results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);  // others go on
+  EXPECT_OK(results_.all[0]);
+}
+
+// An answer that no Weft gives.
+class LyingHandler : public bus::Handler {
+ public:
+  bool IsFast(uint8_t /*method*/) const override { return true; }
+  absl::Status OnConnect(const bus::Peer& /*peer*/) override {
+    return absl::OkStatus();
+  }
+  void OnDisconnect(const bus::Peer& /*peer*/,
+                    const absl::Status& /*why*/) override {}
+  void OnRequest(std::shared_ptr<bus::IncomingCall> call,
+                 bus::Message request) override {
+    call->Reply(std::move(request));
+  }
+  void OnOneWay(const bus::Peer& /*peer*/, bus::Message /*message*/,
+                const absl::Status& /*landed*/) override {}
+};
+
+TEST_F(WorkerClientTest, AnswersThatCanNotBeReadAreTheServersFault) {
+  LyingHandler liar;
+  auto endpoint = processes_.server().transport->Listen(
+      processes_.address(), {.task = kTask, .incarnation = 22}, liar);
+  ASSERT_OK(endpoint);
+  Dial();
+  processes_.Settle();
+  TestStep step(0);
+  client_->Run(step.step(30), results_.done());
+  client_->CreateSession(kSession, true, kNever, results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 2u);
+  for (const absl::Status& status : results_.all) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal, kTask));
+  }
+  client_.reset();
+}
+
+}  // namespace
+}  // namespace weft::protocol
