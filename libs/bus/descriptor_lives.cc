@@ -1,20 +1,32 @@
 #include "libs/bus/descriptor_lives.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weft::bus {
 
 void DescriptorLives::Accept(int descriptor) {
+  refused_ = false;
   auto life = std::make_shared<DescriptorLife>();
   life->descriptor = descriptor;
+  life->handshakes_before = handshakes_;
   lives_[descriptor].push_back(std::move(life));
 }
 
+void DescriptorLives::ShakeHands() {
+  refused_ = false;
+  ++handshakes_;
+}
+
 DescriptorLives::Life DescriptorLives::Disconnect(int descriptor) {
+  const bool refused = std::exchange(refused_, false);
   const auto found = lives_.find(descriptor);
   if (found == lives_.end() || found->second.back()->over) return nullptr;
-  found->second.back()->over = true;
-  return found->second.back();
+  Life life = found->second.back();
+  life->over = true;
+  if (!refused || life->claimed) return life;
+  Erase(life);
+  return nullptr;
 }
 
 DescriptorLives::Life DescriptorLives::Claim(int descriptor, Life& doubtful) {
@@ -26,9 +38,9 @@ DescriptorLives::Life DescriptorLives::Claim(int descriptor, Life& doubtful) {
   const auto first = std::find_if(lives.begin(), lives.end(), unclaimed);
   if (first == lives.end()) return nullptr;
   (*first)->claimed = true;
-  const bool certain =
-      std::find_if(first, lives.end(), unclaimed) == lives.end();
-  if (!certain && !lives.back()->over) doubtful = lives.back();
+  const Life& last = lives.back();
+  const bool shook_hands = last->handshakes_before < handshakes_;
+  if (!last->claimed && !last->over && shook_hands) doubtful = last;
   return *first;
 }
 

@@ -7,6 +7,7 @@
 #ifndef WEFT_LIBS_BUS_DESCRIPTOR_LIVES_H_
 #define WEFT_LIBS_BUS_DESCRIPTOR_LIVES_H_
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 
@@ -20,6 +21,7 @@ struct DescriptorLife {
   bool over = false;
   bool claimed = false;         // somebody sent a message in it
   ConnectionId connection = 0;  // if claimed
+  uint64_t handshakes_before = 0;
 };
 
 class DescriptorLives {
@@ -27,13 +29,20 @@ class DescriptorLives {
   using Life = std::shared_ptr<DescriptorLife>;
 
   void Accept(int descriptor);
-  // The life that ends; null if none was known.
+  // Some life has shaken hands, or will not; the monitor does not say which,
+  // but the end of one that was refused follows at once.
+  void ShakeHands();
+  void Refuse() { refused_ = true; }
+  // The life that ends; null if none was known, or if it cannot have had any
+  // message.
   Life Disconnect(int descriptor);
 
   // The life in which a connection's first message came in by `descriptor`, now
-  // claimed; null if none is known. It is certain while one life is unclaimed.
-  // With several the first is taken, and `doubtful` is the one still going on,
-  // to be cut: then the message's sender is told of the loss whichever it was.
+  // claimed; null if none is known. All that the monitor had to say when the
+  // message was there must be known. Several lives may be unclaimed if a peer
+  // came and went without a message. Then the first is taken, and `doubtful` is
+  // the one still going on that might have sent it, to be cut: its peer learns
+  // of the loss, whoever it was.
   Life Claim(int descriptor, Life& doubtful);
 
   // When all messages of a life that is over have been received.
@@ -43,6 +52,8 @@ class DescriptorLives {
 
  private:
   absl::flat_hash_map<int, std::deque<Life>> lives_;
+  uint64_t handshakes_ = 0;
+  bool refused_ = false;
 };
 
 }  // namespace weft::bus

@@ -142,14 +142,24 @@ bool ListeningSocket::NextDelivery(unsigned& signals, Delivery& delivery) {
 void ListeningSocket::ReadChanges() {
   ConnectionChange change;
   while (monitor_.Next(change)) {
-    if (change.kind == ConnectionChange::Kind::kAccepted) {
-      lives_.Accept(change.descriptor);
-    } else if (change.kind == ConnectionChange::Kind::kDown) {
-      Life life = lives_.Disconnect(change.descriptor);
-      if (life != nullptr) ending_.push_back(std::move(life));
-    } else if (port_is_free_ != nullptr &&
-               change.kind == ConnectionChange::Kind::kUnreached) {
-      port_is_free_->Set();
+    switch (change.kind) {
+      case ConnectionChange::Kind::kAccepted:
+        lives_.Accept(change.descriptor);
+        break;
+      case ConnectionChange::Kind::kUp:
+        lives_.ShakeHands();
+        break;
+      case ConnectionChange::Kind::kRefused:
+        lives_.Refuse();
+        break;
+      case ConnectionChange::Kind::kDown:
+        if (Life life = lives_.Disconnect(change.descriptor)) {
+          ending_.push_back(std::move(life));
+        }
+        break;
+      case ConnectionChange::Kind::kUnreached:
+        if (port_is_free_ != nullptr) port_is_free_->Set();
+        break;
     }
   }
 }
