@@ -21,12 +21,6 @@ ABSL_FLAG(double, seconds, 3.0, "Bound of each measurement.");
 namespace weft::benchmarks {
 namespace {
 
-void Check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  std::exit(1);
-}
-
 Timing Time(const std::function<void()>& step) {
   return Measure(step, absl::GetFlag(FLAGS_steps), 200,
                  absl::GetFlag(FLAGS_seconds));

@@ -23,12 +23,6 @@ namespace {
 constexpr int kInputs = 784;
 constexpr int kClasses = 10;
 
-void Check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  std::exit(1);
-}
-
 Output Layer(const Scope& scope, const Output& x, int inputs, int units,
              int64_t seed) {
   Output normal =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 namespace weft::benchmarks {
@@ -42,6 +43,12 @@ Timing Measure(const std::function<void()>& step, int steps, int warmup,
       static_cast<double>(timing.seconds.size()) / (last - begin);
   std::sort(timing.seconds.begin(), timing.seconds.end());
   return timing;
+}
+
+void Check(const absl::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  std::exit(1);
 }
 
 void Report::Param(const std::string& name, double value) {

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+
 namespace weft::benchmarks {
 
 // Single steps of one loop, timed.
@@ -26,6 +28,9 @@ struct Timing {
 // have passed.
 Timing Measure(const std::function<void()>& step, int steps, int warmup,
                double max_seconds);
+
+// Ends the program with 1 and the error on stderr, unless it is OK.
+void Check(const absl::Status& status);
 
 class Report {
  public:
