@@ -171,6 +171,7 @@ void PolledSocket::EndDelivery() {
 }
 
 std::shared_ptr<Event> PolledSocket::EndOfEvent(ConnectionId connection) {
+  absl::MutexLock lock(&delivery_mutex_);
   const bool runs =
       delivering_ != 0 && (connection == 0 || connection == delivering_);
   // Two threads that deliver events and wait for each other would do so for
