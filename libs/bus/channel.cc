@@ -403,12 +403,18 @@ void WireChannel::OnLost(const Shared& connection, const absl::Status& why) {
     pending.swap(pending_);
     if (state_ == State::kRefused) waiting.swap(waiting_);
   }
-  connection->Close();
-  FailAll(std::move(pending), absl::UnavailableError(absl::StrCat(
-                                  "The connection was lost: ", why.message())));
-  for (auto& [id, call] : waiting) Finish(std::move(call.pending), why);
-  if (events_ != nullptr) events_->OnDisconnected(why);
-  DialLater();
+  // On the pool, where Close may wait for the events of the other lane: what
+  // follows comes after all that the connection brought.
+  activities_.Schedule([this, connection, why, pending = std::move(pending),
+                        waiting = std::move(waiting)]() mutable {
+    connection->Close();
+    FailAll(std::move(pending),
+            absl::UnavailableError(
+                absl::StrCat("The connection was lost: ", why.message())));
+    for (auto& [id, call] : waiting) Finish(std::move(call.pending), why);
+    if (events_ != nullptr) events_->OnDisconnected(why);
+    DialLater();
+  });
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 // a lock held.
 //
 // Ownership: shared by its Channel and by its own events while they run. The
-// Channel calls Close before it drops it, and outlives its events.
+// Channel calls Close before it drops it, from no thread that delivers events
+// of the Wire, and outlives its events.
 #ifndef WEFT_LIBS_BUS_CLIENT_CONNECTION_H_
 #define WEFT_LIBS_BUS_CLIENT_CONNECTION_H_
 
@@ -60,7 +61,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   absl::Status Send(Connection::Outgoing outgoing);
   void Abandon(uint64_t call_id);
 
-  // When it returns, none of its events runs, but one that called it.
+  // When it returns, none of its events runs.
   void Close();
 
  private:

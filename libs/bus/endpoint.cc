@@ -35,6 +35,7 @@ class WireEndpoint : public Endpoint {
   ~WireEndpoint() override {
     const absl::Status why =
         absl::UnavailableError(absl::StrCat(context_.self.task, " is gone"));
+    context_.draining.store(true);
     DisconnectAll(why);
     control_listener_.reset();
     bulk_listener_.reset();

@@ -380,19 +380,22 @@ void ServerConnection::Disconnect(const absl::Status& why, bool goodbye) {
     outgoing.message = {kGoodbyeMethod, EncodeGoodbye(why), {}};
     (void)connection_.Send(std::move(outgoing));
   }
+  connection_.Close();
   context_.activities->CancelTimer(timer);
   context_.forget(*this, bulk);
-  context_.parts.wire->Close(control_);
-  if (bulk != 0) context_.parts.wire->Close(bulk);
-  connection_.Close();
   for (auto& [id, weak] : calls) {
     if (const std::shared_ptr<Call> call = weak.lock()) {
       call->cancellation().Cancel(why);
     }
   }
-  if (was_up) {
-    queue_.Push(shared_from_this(), [this] { EndHandling(); });
-  }
+  // On the pool, where Close may wait for the events of the other lane: the
+  // handler hears of the end after all else.
+  context_.activities->Schedule([self = shared_from_this(), bulk, was_up] {
+    self->context_.parts.wire->Close(self->control_);
+    if (bulk != 0) self->context_.parts.wire->Close(bulk);
+    if (!was_up) return;
+    self->queue_.Push(self, [it = self.get()] { it->EndHandling(); });
+  });
 }
 
 }  // namespace weft::bus

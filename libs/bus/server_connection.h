@@ -57,8 +57,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // False when there is one already.
   bool AttachBulk(ConnectionId bulk);
 
-  // Closes the Wire's connections, cancels the calls, tells the handler. The
-  // first time only. `goodbye` tells the peer as well.
+  // Cancels the calls; then, on the pool, closes the Wire's connections and
+  // tells the handler. The first time only. `goodbye` tells the peer as well.
   void Disconnect(const absl::Status& why, bool goodbye = false);
 
   ConnectionId control() const { return control_; }

@@ -161,7 +161,8 @@ class Channel {
 
   virtual ~Channel() = default;
 
-  // `callback` is called exactly once, on the thread that reads. Errors: what
+  // `callback` is called exactly once, on the thread that reads, or on the pool
+  // when the connection is lost or a deadline passes. Errors: what
   // the other end failed with; UNAVAILABLE (connection), DEADLINE_EXCEEDED,
   // RESOURCE_EXHAUSTED (no room for the reply), CANCELLED.
   virtual CallId Call(Message request, const CallOptions& options,
