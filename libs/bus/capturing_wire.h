@@ -1,0 +1,67 @@
+// CapturingWire: a Wire that writes down what goes through it, on its way to
+// another one, for tests and for finding mistakes. libs/bus/capture.h reads it.
+//
+// Threads: as Wire.
+#ifndef WEFT_LIBS_BUS_CAPTURING_WIRE_H_
+#define WEFT_LIBS_BUS_CAPTURING_WIRE_H_
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/clock.h"
+#include "libs/bus/wire.h"
+
+namespace weft::bus {
+
+class CapturingWire : public Wire {
+ public:
+  // Gets the file's bytes: its beginning once, from the constructor, then whole
+  // messages, perhaps on several threads at once.
+  using Sink = absl::AnyInvocable<void(absl::string_view bytes) const>;
+
+  struct Options {
+    // Of one frame; the rest is not written down.
+    size_t max_frame_bytes = 64 << 10;
+  };
+
+  // `wire` and `clock` outlive it.
+  CapturingWire(Wire& wire, const Clock& clock, Sink sink);
+  CapturingWire(Wire& wire, const Clock& clock, Sink sink,
+                const Options& options);
+  ~CapturingWire() override;
+
+  absl::StatusOr<std::unique_ptr<WireListener>> Listen(
+      const Address& address, Lane lane, WireEvents& events) override;
+  ConnectionId Dial(const Address& address, Lane lane,
+                    WireEvents& events) override;
+  absl::Status Send(ConnectionId connection, Frames frames) override;
+  void Close(ConnectionId connection) override;
+
+ private:
+  class CapturingEvents;
+
+  WireEvents& Captured(WireEvents& events, Lane lane)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void WriteDown(ConnectionId connection, Lane lane, bool received,
+                 const Frames& frames);
+
+  Wire& wire_;
+  const Clock& clock_;
+  const Sink sink_;
+  const Options options_;
+  absl::Mutex mutex_;
+  // One for each pair of events and lane that was ever used.
+  absl::flat_hash_map<std::pair<WireEvents*, Lane>,
+                      std::unique_ptr<CapturingEvents>>
+      events_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<ConnectionId, Lane> lanes_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_CAPTURING_WIRE_H_
