@@ -96,7 +96,7 @@ class Pair {
 
  public:
   SimulatedScheduler& scheduler() { return scheduler_; }
-  CountedMemory server_memory, client_memory;
+  CountedMemory server_memory{scheduler_}, client_memory{scheduler_};
   RecordingHandler handler{scheduler_};
   RecordingChannelEvents events{scheduler_};
 

@@ -40,7 +40,8 @@ class TransportConformanceTest
  protected:
   // One process: a transport of its own over a wire of its own.
   struct Process {
-    explicit Process(uint64_t memory_limit) : memory(memory_limit) {}
+    Process(Scheduler& scheduler, uint64_t memory_limit)
+        : memory(scheduler, memory_limit) {}
     CountedMemory memory;
     std::unique_ptr<Random> random;
     RecordingLogger logger;
@@ -56,7 +57,7 @@ class TransportConformanceTest
   std::unique_ptr<Process> NewProcess(const std::string& name,
                                       const TransportOptions& options = {},
                                       uint64_t memory_limit = ~uint64_t{0}) {
-    auto process = std::make_unique<Process>(memory_limit);
+    auto process = std::make_unique<Process>(scheduler_, memory_limit);
     process->random = NewSeededRandom(++num_processes_);
     TransportParts parts;
     parts.wire = &harness_->NewWire(name);
@@ -102,8 +103,8 @@ class TransportConformanceTest
     endpoint_.reset();
     handler_.TakeHeld();
     handler_.notes.clear();
-    EXPECT_EQ(server_ ? server_->memory.reserved() : 0, 0);
-    EXPECT_EQ(client_ ? client_->memory.reserved() : 0, 0);
+    EXPECT_TRUE(server_->memory.WaitUntilFree());
+    EXPECT_TRUE(client_->memory.WaitUntilFree());
   }
 
   const std::unique_ptr<TransportHarness> harness_;
@@ -310,7 +311,7 @@ TEST_P(TransportConformanceTest, WithoutMemoryTheReplyFails) {
               StatusIs(absl::StatusCode::kResourceExhausted, "full"));
   EXPECT_OK(Call(NewMessage(kEcho, "", {Pattern(900'000, 1)})).Wait());
   channel_.reset();
-  EXPECT_EQ(poor->memory.reserved(), 0);
+  EXPECT_TRUE(poor->memory.WaitUntilFree());
 }
 
 TEST_P(TransportConformanceTest, TooManyRequestsAreRefused) {

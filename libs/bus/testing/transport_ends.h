@@ -70,8 +70,8 @@ class Changes {
 // Counts what is reserved; may be made to refuse.
 class CountedMemory : public LandingMemory {
  public:
-  explicit CountedMemory(uint64_t limit = ~uint64_t{0})
-      : counts_(std::make_shared<Counts>()), limit_(limit) {}
+  explicit CountedMemory(Scheduler& scheduler, uint64_t limit = ~uint64_t{0})
+      : counts_(std::make_shared<Counts>(scheduler)), limit_(limit) {}
 
   absl::StatusOr<Room> Reserve(uint64_t bytes) override {
     if (before_reserve) before_reserve();
@@ -85,8 +85,11 @@ class CountedMemory : public LandingMemory {
     }
     std::shared_ptr<char> memory(new char[bytes], [counts, bytes](char* data) {
       delete[] data;
-      absl::MutexLock lock(&counts->mutex);
-      counts->now -= bytes;
+      {
+        absl::MutexLock lock(&counts->mutex);
+        counts->now -= bytes;
+      }
+      counts->changes.Tell();
     });
     char* data = memory.get();
     return Room{std::move(memory), data};
@@ -97,11 +100,18 @@ class CountedMemory : public LandingMemory {
     return counts_->now;
   }
 
+  // Waits until all is given back; a wire may hold what it sends for a while.
+  bool WaitUntilFree() {
+    return counts_->changes.WaitUntil([this] { return reserved() == 0; });
+  }
+
   // May wait. Set before anything lands.
   std::function<void()> before_reserve;
 
  private:
   struct Counts {
+    explicit Counts(Scheduler& scheduler) : changes(scheduler) {}
+    Changes changes;
     absl::Mutex mutex;
     uint64_t now ABSL_GUARDED_BY(mutex) = 0;
   };
