@@ -42,64 +42,64 @@ absl::Span<const TensorFlowGpuKernels> AllTensorFlowGpuKernels() {
 
 
 def type_name(number):
-    return types_pb2.DataType.Name(number)[len('DT_'):].lower()
+  return types_pb2.DataType.Name(number)[len('DT_'):].lower()
 
 
 def constraints(defs):
-    """{attr: types} of all kernels of an op together."""
-    attrs = {c.name for kernel in defs for c in kernel.constraint
-             if c.allowed_values.list.type}
-    result = {}
-    for attr in attrs:
-        types = set()
-        for kernel in defs:
-            own = [c for c in kernel.constraint if c.name == attr]
-            listed = own[0].allowed_values.list.type if own else []
-            # A kernel that does not name the attribute takes every type.
-            types |= {type_name(t) for t in listed} if own else set(TYPES)
-        result[attr] = ' '.join(t for t in TYPES if t in types)
-    every = ' '.join(TYPES)
-    return {a: t for a, t in result.items() if t != every} or {'': ''}
+  """{attr: types} of all kernels of an op together."""
+  attrs = {c.name for kernel in defs for c in kernel.constraint
+           if c.allowed_values.list.type}
+  result = {}
+  for attr in attrs:
+    types = set()
+    for kernel in defs:
+      own = [c for c in kernel.constraint if c.name == attr]
+      listed = own[0].allowed_values.list.type if own else []
+      # A kernel that does not name the attribute takes every type.
+      types |= {type_name(t) for t in listed} if own else set(TYPES)
+    result[attr] = ' '.join(t for t in TYPES if t in types)
+  every = ' '.join(TYPES)
+  return {a: t for a, t in result.items() if t != every} or {'': ''}
 
 
 def gpu_kernels():
-    """{op: its kernels}; those for every device but a CPU run on GPUs too."""
-    result = collections.defaultdict(list)
-    for kernel in kernels.get_all_registered_kernels().kernel:
-        if kernel.device_type in ('GPU', 'DEFAULT') and not kernel.label:
-            result[kernel.op].append(kernel)
-    return result
+  """{op: its kernels}; those for every device but a CPU run on GPUs too."""
+  result = collections.defaultdict(list)
+  for kernel in kernels.get_all_registered_kernels().kernel:
+    if kernel.device_type in ('GPU', 'DEFAULT') and not kernel.label:
+      result[kernel.op].append(kernel)
+  return result
 
 
 def cpp(attr, types, ops):
-    lines = textwrap.wrap(' '.join(ops), 70, break_long_words=False)
-    literals = ['"%s%s"' % (line, ' ' if line != lines[-1] else '')
-                for line in lines]
-    types = textwrap.wrap(types, 66) or ['']
-    types = ['"%s%s"' % (line, ' ' if line != types[-1] else '')
-             for line in types]
-    return '{"%s",\n%s,\n%s},\n' % (attr, '\n'.join(types), '\n'.join(literals))
+  lines = textwrap.wrap(' '.join(ops), 70, break_long_words=False)
+  literals = ['"%s%s"' % (line, ' ' if line != lines[-1] else '')
+              for line in lines]
+  types = textwrap.wrap(types, 66) or ['']
+  types = ['"%s%s"' % (line, ' ' if line != types[-1] else '')
+           for line in types]
+  return '{"%s",\n%s,\n%s},\n' % (attr, '\n'.join(types), '\n'.join(literals))
 
 
 def main():
-    if not tf.test.is_built_with_cuda():
-        raise SystemExit('this TensorFlow was built without CUDA')
-    with open(os.path.join(ROOT, SIGNATURES), encoding='utf-8') as signatures:
-        ops = [line.split()[1] for line in signatures if line.startswith('op ')]
-    found = gpu_kernels()
-    groups = collections.defaultdict(list)
-    for op in ops:
-        if op not in found:
-            continue
-        for attr, types in sorted(constraints(found[op]).items()):
-            groups[attr, types].append(op)
-    rows = ''.join(cpp(attr, types, names)
-                   for (attr, types), names in sorted(groups.items()))
-    path = os.path.join(ROOT, FILE)
-    with open(path, 'w', encoding='utf-8') as out:
-        out.write(TEXT % (tf.__version__, rows))
-    subprocess.run(['clang-format-14', '-i', path], check=True)
+  if not tf.test.is_built_with_cuda():
+    raise SystemExit('this TensorFlow was built without CUDA')
+  with open(os.path.join(ROOT, SIGNATURES), encoding='utf-8') as signatures:
+    ops = [line.split()[1] for line in signatures if line.startswith('op ')]
+  found = gpu_kernels()
+  groups = collections.defaultdict(list)
+  for op in ops:
+    if op not in found:
+      continue
+    for attr, types in sorted(constraints(found[op]).items()):
+      groups[attr, types].append(op)
+  rows = ''.join(cpp(attr, types, names)
+                 for (attr, types), names in sorted(groups.items()))
+  path = os.path.join(ROOT, FILE)
+  with open(path, 'w', encoding='utf-8') as out:
+    out.write(TEXT % (tf.__version__, rows))
+  subprocess.run(['clang-format-14', '-i', path], check=True)
 
 
 if __name__ == '__main__':
-    main()
+  main()

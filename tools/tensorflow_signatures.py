@@ -27,95 +27,95 @@ LISTS = {'s', 'i', 'f', 'b', 'type', 'shape'}
 
 
 def type_name(number):
-    return types_pb2.DataType.Name(number)[len('DT_'):].lower()
+  return types_pb2.DataType.Name(number)[len('DT_'):].lower()
 
 
 def argument(arg):
-    text = (arg.type_attr or arg.type_list_attr or type_name(arg.type))
-    if arg.is_ref:
-        text = 'Ref(%s)' % text
-    if arg.number_attr:
-        text = '%s * %s' % (arg.number_attr, text)
-    return '%s: %s' % (arg.name, text)
+  text = (arg.type_attr or arg.type_list_attr or type_name(arg.type))
+  if arg.is_ref:
+    text = 'Ref(%s)' % text
+  if arg.number_attr:
+    text = '%s * %s' % (arg.number_attr, text)
+  return '%s: %s' % (arg.name, text)
 
 
 def quoted(value):
-    return "'%s'" % value.decode('latin-1').encode('unicode_escape').decode()
+  return "'%s'" % value.decode('latin-1').encode('unicode_escape').decode()
 
 
 def shape(value):
-    if value.unknown_rank:
-        return '{ unknown_rank: true }'
-    return '{ %s }' % ' '.join('dim { size: %d }' % dim.size for dim in value.dim)
+  if value.unknown_rank:
+    return '{ unknown_rank: true }'
+  return '{ %s }' % ' '.join('dim { size: %d }' % dim.size for dim in value.dim)
 
 
 def one(kind, value):
-    if kind == 's':
-        return quoted(value)
-    if kind == 'type':
-        return 'DT_' + type_name(value).upper()
-    if kind == 'shape':
-        return shape(value)
-    if kind == 'b':
-        return 'true' if value else 'false'
-    if kind == 'i':
-        return str(value)
-    if kind == 'f':
-        return '%.9g' % value
-    raise ValueError('a default of kind %s has no notation' % kind)
+  if kind == 's':
+    return quoted(value)
+  if kind == 'type':
+    return 'DT_' + type_name(value).upper()
+  if kind == 'shape':
+    return shape(value)
+  if kind == 'b':
+    return 'true' if value else 'false'
+  if kind == 'i':
+    return str(value)
+  if kind == 'f':
+    return '%.9g' % value
+  raise ValueError('a default of kind %s has no notation' % kind)
 
 
 def default(value):
-    kind = value.WhichOneof('value')
-    if kind != 'list':
-        return one(kind, getattr(value, kind))
-    kinds = [k for k in LISTS if getattr(value.list, k)]
-    items = getattr(value.list, kinds[0]) if kinds else []
-    return '[%s]' % ', '.join(one(kinds[0], item) for item in items)
+  kind = value.WhichOneof('value')
+  if kind != 'list':
+    return one(kind, getattr(value, kind))
+  kinds = [k for k in LISTS if getattr(value.list, k)]
+  items = getattr(value.list, kinds[0]) if kinds else []
+  return '[%s]' % ', '.join(one(kinds[0], item) for item in items)
 
 
 def attribute(attr):
-    text = attr.type
-    if attr.HasField('allowed_values'):
-        allowed = attr.allowed_values.list
-        known = [type_name(t) for t in allowed.type if type_name(t) in TYPES]
-        items = ', '.join([quoted(s) for s in allowed.s] + known)
-        is_list = attr.type.startswith('list(')
-        text = 'list({%s})' % items if is_list else '{%s}' % items
-    if attr.has_minimum:
-        text += ' >= %d' % attr.minimum
-    if attr.HasField('default_value'):
-        text += ' = ' + default(attr.default_value)
-    return '%s: %s' % (attr.name, text)
+  text = attr.type
+  if attr.HasField('allowed_values'):
+    allowed = attr.allowed_values.list
+    known = [type_name(t) for t in allowed.type if type_name(t) in TYPES]
+    items = ', '.join([quoted(s) for s in allowed.s] + known)
+    is_list = attr.type.startswith('list(')
+    text = 'list({%s})' % items if is_list else '{%s}' % items
+  if attr.has_minimum:
+    text += ' >= %d' % attr.minimum
+  if attr.HasField('default_value'):
+    text += ' = ' + default(attr.default_value)
+  return '%s: %s' % (attr.name, text)
 
 
 def signature(name):
-    """The lines of one op."""
-    op = op_def_registry.get(name)
-    if op is None:
-        raise SystemExit('TensorFlow %s has no op %s' % (tf.__version__, name))
-    lines = ['op ' + name]
-    lines += ['attr ' + attribute(attr) for attr in op.attr]
-    lines += ['input ' + argument(arg) for arg in op.input_arg]
-    lines += ['output ' + argument(arg) for arg in op.output_arg]
-    for flag in ('is_stateful', 'is_commutative', 'is_aggregate',
-                 'allows_uninitialized_input'):
-        if getattr(op, flag):
-            lines.append(flag)
-    return '\n'.join(lines) + '\n'
+  """The lines of one op."""
+  op = op_def_registry.get(name)
+  if op is None:
+    raise SystemExit('TensorFlow %s has no op %s' % (tf.__version__, name))
+  lines = ['op ' + name]
+  lines += ['attr ' + attribute(attr) for attr in op.attr]
+  lines += ['input ' + argument(arg) for arg in op.input_arg]
+  lines += ['output ' + argument(arg) for arg in op.output_arg]
+  for flag in ('is_stateful', 'is_commutative', 'is_aggregate',
+               'allows_uninitialized_input'):
+    if getattr(op, flag):
+      lines.append(flag)
+  return '\n'.join(lines) + '\n'
 
 
 def main():
-    names = set(sys.argv[1:])
-    if os.path.exists(FILE):
-        with open(FILE, encoding='utf-8') as old:
-            names |= {line.split()[1] for line in old if line.startswith('op ')}
-    text = HEADER % tf.__version__
-    for name in sorted(names):
-        text += '\n' + signature(name)
-    with open(FILE, 'w', encoding='utf-8') as new:
-        new.write(text)
+  names = set(sys.argv[1:])
+  if os.path.exists(FILE):
+    with open(FILE, encoding='utf-8') as old:
+      names |= {line.split()[1] for line in old if line.startswith('op ')}
+  text = HEADER % tf.__version__
+  for name in sorted(names):
+    text += '\n' + signature(name)
+  with open(FILE, 'w', encoding='utf-8') as new:
+    new.write(text)
 
 
 if __name__ == '__main__':
-    main()
+  main()
