@@ -1,15 +1,19 @@
 // Session::Connect: how a target is reached. "" composes a task of its own in
-// this process: devices, runtime and master.
+// this process: devices, runtime and master. "zmq://host:port" is a server: of
+// this Process by a call, of any other over the bus.
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/bus/address.h"
 #include "libs/device/local_devices.h"
 #include "libs/master/master.h"
 #include "libs/ops/standard_ops.h"
+#include "libs/protocol/master_client.h"
 #include "libs/runtime/process.h"
 #include "libs/runtime/task_runtime.h"
 #include "libs/session/session.h"
@@ -78,17 +82,36 @@ class InProcessTask : private protocol::WorkerDirectory {
   Master master_;
 };
 
-}  // namespace
+// The client end of a server in another process, as long as somebody uses it.
+class RemoteMaster {
+ public:
+  RemoteMaster(const bus::Address& address, const SessionOptions& options)
+      : own_process_(options.process ? nullptr : std::make_unique<Process>()),
+        process_(options.process ? *options.process : *own_process_),
+        client_(process_.transport(),
+                {.address = address,
+                 .self = {.incarnation = process_.random().NextId()},
+                 .scheduler = &process_.scheduler(),
+                 .allocator = &process_.buffers(),
+                 .connect_timeout = options.connect_timeout,
+                 .operation_timeout = options.operation_timeout}) {}
 
-absl::StatusOr<std::unique_ptr<Session>> Session::Connect(
-    const std::string& target, const Scope& scope,
-    const SessionOptions& options) {
-  if (!target.empty()) {
-    return absl::UnimplementedError(
-        absl::StrCat("The target \"", target,
-                     "\" is on another task, which this build can "
-                     "not reach yet. Use \"\" for a session in this process."));
-  }
+  protocol::MasterClient& client() { return client_; }
+  Scheduler& scheduler() { return process_.scheduler(); }
+
+ private:
+  const std::unique_ptr<Process> own_process_;
+  Process& process_;
+  protocol::MasterClient client_;
+};
+
+// A master that somebody else made, and what runs wait with.
+struct Reached {
+  std::shared_ptr<protocol::Master> master;
+  Scheduler* scheduler = nullptr;
+};
+
+absl::StatusOr<Reached> ReachInProcess(const SessionOptions& options) {
   for (const auto& [type, count] : options.device_count) {
     if (count < 0 || (type == "CPU" && count == 0)) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -96,10 +119,54 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Connect(
     }
   }
   auto task = std::make_shared<InProcessTask>(options);
-  Scheduler& scheduler = task->scheduler();
   // The session's hold on its master is what keeps the task alive.
-  std::shared_ptr<protocol::Master> master(task, &task->master());
-  return Create(std::move(master), scheduler, scope, options);
+  return Reached{{task, &task->master()}, &task->scheduler()};
+}
+
+absl::StatusOr<Reached> ReachServer(const std::string& target,
+                                    const SessionOptions& options) {
+  if (!absl::StartsWith(target, "zmq://")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The target \"", target,
+                     "\" is not \"\" (a session in this process) and does not "
+                     "begin with zmq:// (a server, \"zmq://host:port\")."));
+  }
+  ASSIGN_OR_RETURN(const bus::Address address, bus::Address::Parse(target));
+  if (options.process != nullptr) {
+    auto local = options.process->local_tasks().FindMaster(address.ToTarget());
+    if (local) return Reached{local, &options.process->scheduler()};
+  }
+  auto remote = std::make_shared<RemoteMaster>(address, options);
+  RETURN_IF_ERROR(remote->client().WaitForConnection());
+  return Reached{{remote, &remote->client()}, &remote->scheduler()};
+}
+
+absl::StatusOr<Reached> Reach(const std::string& target,
+                              const SessionOptions& options) {
+  return target.empty() ? ReachInProcess(options)
+                        : ReachServer(target, options);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Connect(
+    const std::string& target, const Scope& scope,
+    const SessionOptions& options) {
+  RETURN_IF_ERROR(scope.status());
+  ASSIGN_OR_RETURN(Reached reached, Reach(target, options));
+  return Create(std::move(reached.master), *reached.scheduler, scope, options);
+}
+
+absl::Status Session::Reset(const std::string& target,
+                            const std::vector<std::string>& containers,
+                            const SessionOptions& options) {
+  if (target.empty()) {
+    return absl::InvalidArgumentError(
+        "A session in this process ends with its variables, so there is "
+        "nothing to reset: give the target of a server, \"zmq://host:port\".");
+  }
+  ASSIGN_OR_RETURN(Reached reached, ReachServer(target, options));
+  return reached.master->Reset(containers, options.device_filters);
 }
 
 }  // namespace weft

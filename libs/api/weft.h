@@ -3,11 +3,13 @@
 #define WEFT_LIBS_API_WEFT_H_
 
 #include "libs/base/status.h"
+#include "libs/cluster/cluster_spec.h"
 #include "libs/gradients/gradients.h"
 #include "libs/graph/graph_def.h"
 #include "libs/ops/array_ops.h"
 #include "libs/ops/control_flow_ops.h"
 #include "libs/ops/get_variable.h"
+#include "libs/ops/group.h"
 #include "libs/ops/math_ops.h"
 #include "libs/ops/nn_ops.h"
 #include "libs/ops/partitioned_variable.h"
@@ -19,6 +21,7 @@
 #include "libs/ops/variable.h"
 #include "libs/ops/variable_scope.h"
 #include "libs/runtime/process.h"
+#include "libs/server/server.h"
 #include "libs/session/session.h"
 #include "libs/tensor/tensor.h"
 #include "libs/train/optimizer.h"

@@ -107,6 +107,7 @@ absl::Status Master::CloseSession(uint64_t session) {
 
 absl::Status Master::Reset(const std::vector<std::string>& containers,
                            const std::vector<std::string>& device_filters) {
+  RETURN_IF_ERROR(CheckNotDraining());
   ASSIGN_OR_RETURN(const std::vector<std::string> tasks,
                    FilterTasks(Catalogue(options_), device_filters));
   CloseAll();
@@ -121,6 +122,7 @@ absl::Status Master::Reset(const std::vector<std::string>& containers,
 }
 
 absl::StatusOr<std::vector<DeviceAttributes>> Master::ListDevices() {
+  RETURN_IF_ERROR(CheckNotDraining());
   return GatherDevices(Catalogue(options_), {},
                        options_.scheduler->clock().Now() + options_.patience);
 }

@@ -383,7 +383,7 @@ void MasterSession::ForgetOnTasks() {
   CallGroup group(*options_.scheduler);
   const absl::Time deadline = options_.scheduler->clock().Now() + kFarewell;
   for (const std::string& task : tasks) {
-    options_.directory->Find(task)->DeleteSession(id_, deadline, group.Add());
+    ForgetOn(*options_.directory->Find(task), deadline, group.Add());
   }
   // A task that can't be told forgets when it notices that we are gone.
   absl::Status status = group.Wait();
@@ -392,6 +392,25 @@ void MasterSession::ForgetOnTasks() {
         absl::StrCat("Session ", id_.session,
                      " could not be ended everywhere: ", status.ToString()));
   }
+}
+
+// A lost connection comes back before long, or the task is gone and with it the
+// session.
+void MasterSession::ForgetOn(protocol::Worker& worker, absl::Time deadline,
+                             protocol::Worker::Done done) {
+  worker.DeleteSession(
+      id_, deadline,
+      [&worker, deadline, self = shared_from_this(),
+       done = std::move(done)](const absl::Status& status) mutable {
+        if (!absl::IsUnavailable(status)) return done(status);
+        worker.GetStatus(
+            deadline, [&worker, deadline, self, done = std::move(done)](
+                          const absl::StatusOr<std::vector<DeviceAttributes>>&
+                              answer) mutable {
+              if (!answer.ok()) return done(answer.status());
+              self->ForgetOn(worker, deadline, std::move(done));
+            });
+      });
 }
 
 }  // namespace weft

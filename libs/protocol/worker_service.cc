@@ -18,9 +18,22 @@ struct RunningPartition {
   std::shared_ptr<bus::IncomingCall> call;
   RunPartitionRequest request;
   std::vector<Tensor> fetches;  // by fetch index
+  // Of the step, which cancels it with its own first error; so it is another
+  // one than the call's, which means that the caller is not there any more.
+  Cancellation cancellation;
+  Cancellation::Token caller_gone = 0;
 };
 
-PartitionStep StepOf(RunningPartition& run) {
+void CancelWithCaller(RunningPartition& run) {
+  run.caller_gone = run.call->cancellation().Register(
+      [&run](const absl::Status& cause) { run.cancellation.Cancel(cause); });
+  if (run.caller_gone == 0) {
+    run.cancellation.Cancel(run.call->cancellation().status());
+  }
+}
+
+PartitionStep StepOf(const std::shared_ptr<RunningPartition>& shared) {
+  RunningPartition& run = *shared;
   PartitionStep step;
   step.session = run.request.session;
   step.registration = run.request.registration;
@@ -30,8 +43,7 @@ PartitionStep StepOf(RunningPartition& run) {
   step.fetches = absl::MakeSpan(run.fetches);
   step.feed_indices = run.request.feed_indices;
   step.fetch_indices = run.request.fetch_indices;
-  step.cancellation =
-      std::shared_ptr<Cancellation>(run.call, &run.call->cancellation());
+  step.cancellation = std::shared_ptr<Cancellation>(shared, &run.cancellation);
   step.thread = CallingThread::kReactor;
   return step;
 }
@@ -174,16 +186,20 @@ void WorkerService::Register(Call call, bus::Message request) {
 void WorkerService::RunPartition(Call call, bus::Message request) {
   auto read = ReadRunPartition(std::move(request), *options_.allocator);
   if (!read.ok()) return call->Fail(read.status());
-  auto run = std::make_unique<RunningPartition>();
+  auto run = std::make_shared<RunningPartition>();
   run->call = std::move(call);
   run->request = *std::move(read);
   const std::vector<int>& indices = run->request.fetch_indices;
   const auto last = std::max_element(indices.begin(), indices.end());
   if (last != indices.end()) run->fetches.resize(*last + 1);
   in_flight_.Begin();
-  const PartitionStep step = StepOf(*run);
+  CancelWithCaller(*run);
+  const PartitionStep step = StepOf(run);
   options_.worker->Run(
       step, [this, run = std::move(run)](const absl::Status& status) mutable {
+        if (run->caller_gone != 0) {
+          run->call->cancellation().Deregister(run->caller_gone);
+        }
         ReplyWithFetches(*run, status);
         run.reset();
         in_flight_.End();

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "libs/bus/zmq_wire.h"
 #include "libs/kernels/host_gpu_kernels.h"
 #include "libs/kernels/standard_kernels.h"
 
@@ -16,21 +17,41 @@ void RegisterKernels(KernelRegistry& kernels) {
 }  // namespace
 
 Process::Process(const ProcessOptions& options)
-    : clock_(std::make_unique<SystemClock>()),
+    : options_(options),
+      clock_(std::make_unique<SystemClock>()),
       random_(NewSystemRandom()),
-      scheduler_(NewThreadScheduler(
-          *clock_, {.compute_threads = options.compute_threads})) {
+      own_scheduler_(NewThreadScheduler(
+          *clock_, {.compute_threads = options.compute_threads})),
+      scheduler_(own_scheduler_.get()),
+      new_wire_(
+          [](Scheduler& scheduler) { return bus::NewZmqWire(scheduler); }) {
   RegisterKernels(kernels_);
 }
 
 Process::Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
-                 std::unique_ptr<Scheduler> scheduler)
-    : clock_(std::move(clock)),
+                 Scheduler& scheduler, WireFactory new_wire,
+                 const ProcessOptions& options)
+    : options_(options),
+      clock_(std::move(clock)),
       random_(std::move(random)),
-      scheduler_(std::move(scheduler)) {
+      scheduler_(&scheduler),
+      new_wire_(std::move(new_wire)) {
   RegisterKernels(kernels_);
 }
 
 Process::~Process() = default;
+
+bus::Transport& Process::transport() {
+  absl::MutexLock lock(&mutex_);
+  if (transport_ == nullptr) {
+    wire_ = new_wire_(*scheduler_);
+    transport_ = bus::NewTransport({.wire = wire_.get(),
+                                    .scheduler = scheduler_,
+                                    .random = random_.get(),
+                                    .memory = &landing_memory_},
+                                   options_.transport);
+  }
+  return *transport_;
+}
 
 }  // namespace weft

@@ -1,45 +1,70 @@
 // Process: what all tasks and sessions of one operating-system process share:
-// time, randomness, threads, memory and kernels.
+// time, randomness, threads, memory, kernels, the way to other processes, and
+// the tasks that live here.
 #ifndef WEFT_LIBS_RUNTIME_PROCESS_H_
 #define WEFT_LIBS_RUNTIME_PROCESS_H_
 
+#include <functional>
 #include <memory>
 
+#include "absl/synchronization/mutex.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
+#include "libs/bus/transport.h"
+#include "libs/bus/wire.h"
 #include "libs/kernels/kernel_registry.h"
+#include "libs/protocol/landing_memory.h"
+#include "libs/runtime/local_tasks.h"
 #include "libs/tensor/buffer.h"
 
 namespace weft {
 
 struct ProcessOptions {
   int compute_threads = 0;  // 0: one per core
+  bus::TransportOptions transport;
 };
 
 // Outlives everything that was made with it. Thread-safe.
 class Process {
  public:
-  // The real thing: system clock and entropy, threads.
+  using WireFactory = std::function<std::unique_ptr<bus::Wire>(Scheduler&)>;
+
+  // The real thing: system clock and entropy, threads, sockets.
   explicit Process(const ProcessOptions& options = {});
-  // Of the caller's making; for tests under a simulated scheduler.
+  // Of the caller's making; for tests under a simulated scheduler, which may be
+  // shared by several processes. `scheduler` outlives the process; so does what
+  // `new_wire` uses, which may be null where no other process is reached.
   Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
-          std::unique_ptr<Scheduler> scheduler);
+          Scheduler& scheduler, WireFactory new_wire,
+          const ProcessOptions& options = {});
   ~Process();
 
-  const Clock& clock() const { return *clock_; }
   Random& random() { return *random_; }
   Scheduler& scheduler() { return *scheduler_; }
+  const Clock& clock() const { return scheduler_->clock(); }
   BufferPool& buffers() { return buffers_; }
   const KernelRegistry& kernels() const { return kernels_; }
+  LocalTasks& local_tasks() { return local_tasks_; }
+
+  // Made when first asked for, with its sockets and threads.
+  bus::Transport& transport() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  const ProcessOptions options_;
   // Destroyed last to first: threads end before what they use.
-  std::unique_ptr<Clock> clock_;
-  std::unique_ptr<Random> random_;
+  const std::unique_ptr<Clock> clock_;
+  const std::unique_ptr<Random> random_;
   BufferPool buffers_;
   KernelRegistry kernels_;
-  std::unique_ptr<Scheduler> scheduler_;
+  LocalTasks local_tasks_;
+  const std::unique_ptr<Scheduler> own_scheduler_;
+  Scheduler* const scheduler_;
+  const WireFactory new_wire_;
+  protocol::AllocatorLandingMemory landing_memory_{buffers_};
+  absl::Mutex mutex_;
+  std::unique_ptr<bus::Wire> wire_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<bus::Transport> transport_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

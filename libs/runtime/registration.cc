@@ -48,6 +48,7 @@ absl::StatusOr<Registration::Edges> FindEdges(
     const std::vector<protocol::DevicePartition>& partitions,
     const std::string& task, protocol::WorkerDirectory* directory) {
   Registration::Edges edges;
+  auto receivers = std::make_shared<PeerTasks>();
   for (const protocol::DevicePartition& partition : partitions) {
     for (const Node* node : partition.graph->nodes()) {
       const bool sends = node->type() == "_Send";
@@ -55,7 +56,8 @@ absl::StatusOr<Registration::Edges> FindEdges(
       ASSIGN_OR_RETURN(const std::string other,
                        TaskOf(*node, sends ? "recv_device" : "send_device"));
       if (other == task) continue;
-      edges.peers.insert(other);
+      edges.peers.all.insert(other);
+      (sends ? *receivers : edges.peers.senders).insert(other);
       if (!sends) continue;
       ASSIGN_OR_RETURN(protocol::Worker * worker,
                        FindTask(directory, other, *node));
@@ -63,6 +65,7 @@ absl::StatusOr<Registration::Edges> FindEdges(
           worker;
     }
   }
+  if (!receivers->empty()) edges.peers.receivers = std::move(receivers);
   return edges;
 }
 

@@ -36,7 +36,7 @@ class Registration {
   // Its edges to other tasks.
   struct Edges {
     RemoteEdges outgoing;
-    PeerTasks peers;
+    StepPeers peers;
   };
 
   // `keep_alive` is what the parts use: their session.

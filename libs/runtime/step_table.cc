@@ -92,6 +92,8 @@ void StepTable::ForgetOver(uint64_t master, uint64_t steps_over_below) {
   known.steps_over_below = steps_over_below;
   known.aborted.erase(known.aborted.begin(),
                       known.aborted.lower_bound(steps_over_below));
+  known.ended.erase(known.ended.begin(),
+                    known.ended.lower_bound(steps_over_below));
   for (auto it = steps_.begin(); it != steps_.end();) {
     const auto current = it++;
     if (current->first.master != master) continue;
@@ -103,11 +105,12 @@ void StepTable::ForgetOver(uint64_t master, uint64_t steps_over_below) {
 }
 
 absl::StatusOr<std::shared_ptr<StepExchange>> StepTable::Begin(
-    const protocol::PartitionStep& step, const PeerTasks* peers) {
+    const protocol::PartitionStep& step, const StepPeers* peers) {
   const protocol::StepId id{step.session.master, step.step};
   absl::MutexLock lock(&mutex_);
   ForgetOver(id.master, step.steps_over_below);
   RETURN_IF_ERROR(Check(id, step.session.session));
+  RETURN_IF_ERROR(CheckConnected(peers->senders));
   Entry& entry = steps_[id];
   if (entry.is_running()) {
     return absl::InternalError(
@@ -134,11 +137,15 @@ void StepTable::Forget(const protocol::StepId& step,
                        const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   auto it = steps_.find(step);
-  const uint64_t session = it->second.session;
+  const Entry entry = std::move(it->second);
   steps_.erase(it);
-  // Values of a failed step may still be on their way.
-  if (status.ok() || !sessions_.contains(session)) return;
-  masters_[step.master].aborted.emplace(step.step, MarkDerived(status));
+  if (!sessions_.contains(entry.session)) return;
+  if (!status.ok()) {
+    // Values of a failed step may still be on their way.
+    masters_[step.master].aborted.emplace(step.step, MarkDerived(status));
+  } else if (entry.peers->receivers != nullptr) {
+    masters_[step.master].ended.emplace(step.step, entry.peers->receivers);
+  }
 }
 
 std::shared_ptr<StepExchange> StepTable::Admit(const protocol::Push& push) {
@@ -204,17 +211,53 @@ void StepTable::Abort(const protocol::StepId& step, uint64_t steps_over_below,
   if (running) running->Cancel(cause);
 }
 
-void StepTable::CancelStepsWith(const std::string& task,
-                                const absl::Status& cause) {
+void StepTable::PeerConnected(const std::string& task) {
+  absl::MutexLock lock(&mutex_);
+  ++connected_[task];
+}
+
+absl::Status StepTable::CheckConnected(const PeerTasks& senders) const {
+  for (const std::string& task : senders) {
+    if (connected_.contains(task)) continue;
+    return absl::UnavailableError(
+        absl::StrCat("There is no connection from ", task,
+                     ", which is to send values for this step. Is it "
+                     "running?"));
+  }
+  return absl::OkStatus();
+}
+
+void StepTable::PeerLost(const std::string& task, const absl::Status& cause) {
   Cancellations cancellations;
   {
     absl::MutexLock lock(&mutex_);
+    auto connected = connected_.find(task);
+    if (connected != connected_.end() && --connected->second == 0) {
+      connected_.erase(connected);
+    }
     for (const auto& [id, entry] : steps_) {
-      if (!entry.is_running() || !entry.peers->contains(task)) continue;
+      if (!entry.is_running() || !entry.peers->all.contains(task)) continue;
       cancellations.push_back(entry.cancellation);
     }
   }
   CancelAll(cancellations, cause);
+}
+
+std::vector<protocol::StepId> StepTable::TakeEndedSentTo(
+    const std::string& task) {
+  std::vector<protocol::StepId> result;
+  absl::MutexLock lock(&mutex_);
+  for (auto& [incarnation, master] : masters_) {
+    for (auto it = master.ended.begin(); it != master.ended.end();) {
+      if (it->second->contains(task)) {
+        result.push_back({incarnation, it->first});
+        it = master.ended.erase(it);
+      } else {
+        ++it;
+      }
+    }
+  }
+  return result;
 }
 
 void StepTable::CancelStepsOf(uint64_t master, const absl::Status& cause) {

@@ -31,8 +31,15 @@
 
 namespace weft {
 
-// Tasks at the other ends of a callable's edges, by canonical name.
+// Tasks by canonical name.
 using PeerTasks = absl::flat_hash_set<std::string>;
+
+// The other ends of a callable's edges.
+struct StepPeers {
+  PeerTasks all;
+  PeerTasks senders;                           // of values to this task
+  std::shared_ptr<const PeerTasks> receivers;  // null when there are none
+};
 
 class StepTable {
  public:
@@ -47,7 +54,7 @@ class StepTable {
   // `peers` outlives the step. The cause, when it was aborted before; ABORTED
   // when it is over, or its session unknown.
   absl::StatusOr<std::shared_ptr<StepExchange>> Begin(
-      const protocol::PartitionStep& step, const PeerTasks* peers);
+      const protocol::PartitionStep& step, const StepPeers* peers);
   // It runs no more; `status` is how it ended. REQUIRES: Begin was OK.
   void End(const protocol::StepId& step, const absl::Status& status);
 
@@ -55,8 +62,15 @@ class StepTable {
   void Abort(const protocol::StepId& step, uint64_t steps_over_below,
              const absl::Status& cause);
 
-  // Cancels the running steps that have an edge to `task`.
-  void CancelStepsWith(const std::string& task, const absl::Status& cause);
+  // A connection to `task` has come up. Steps that receive from a task begin
+  // only while there is one (UNAVAILABLE): what was sent before may be lost.
+  void PeerConnected(const std::string& task);
+  // One was lost: cancels the running steps that have an edge to `task`.
+  void PeerLost(const std::string& task, const absl::Status& cause);
+  // Steps that ended here after sending values to `task`, but are not known to
+  // be over: those values may be lost with the connection, and whoever waits
+  // for them has to be told. Each is returned once.
+  std::vector<protocol::StepId> TakeEndedSentTo(const std::string& task);
   // Cancels the running steps of a master, and drops what waits for others.
   void CancelStepsOf(uint64_t master, const absl::Status& cause);
 
@@ -81,12 +95,14 @@ class StepTable {
     int64_t waiting_bytes = 0;
     // Both null until it runs.
     std::shared_ptr<Cancellation> cancellation;
-    const PeerTasks* peers = nullptr;
+    const StepPeers* peers = nullptr;
     bool is_running() const { return cancellation != nullptr; }
   };
   struct Master {
     uint64_t steps_over_below = 0;
     absl::btree_map<uint64_t, absl::Status> aborted;  // step -> cause
+    // Steps that ended well -> whom they sent values to.
+    absl::btree_map<uint64_t, std::shared_ptr<const PeerTasks>> ended;
   };
   struct Session {
     uint64_t master = 0;
@@ -98,6 +114,8 @@ class StepTable {
   absl::Status Check(const protocol::StepId& step, uint64_t session) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(const protocol::StepId& step, const absl::Status& status);
+  absl::Status CheckConnected(const PeerTasks& senders) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetOver(uint64_t master, uint64_t steps_over_below)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Where the push goes; null when it is to be dropped.
@@ -114,6 +132,8 @@ class StepTable {
   absl::flat_hash_map<protocol::StepId, Entry> steps_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, Master> masters_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, Session> sessions_ ABSL_GUARDED_BY(mutex_);
+  // Task -> connections to it.
+  absl::flat_hash_map<std::string, int> connected_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

@@ -1,9 +1,12 @@
 #include "libs/runtime/task_runtime.h"
 
+#include <atomic>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
+#include "libs/base/first_error.h"
 #include "libs/base/status.h"
 
 namespace weft {
@@ -101,11 +104,40 @@ int TaskRuntime::num_sessions() const {
 }
 
 void TaskRuntime::Register(const protocol::PartitionRegistration& registration,
-                           absl::Time, Done done) {
-  done(AddRegistration(registration));
+                           absl::Time deadline, Done done) {
+  absl::StatusOr<std::shared_ptr<Registration>> added =
+      AddRegistration(registration);
+  if (!added.ok()) return done(added.status());
+  ConnectTo((*added)->edges().outgoing, deadline, std::move(done));
 }
 
-absl::Status TaskRuntime::AddRegistration(
+void TaskRuntime::ConnectTo(const RemoteEdges& edges, absl::Time deadline,
+                            Done done) {
+  absl::flat_hash_set<protocol::Worker*> receivers;
+  for (const auto& [edge, worker] : edges) receivers.insert(worker);
+  struct Join {
+    std::atomic<size_t> left;
+    FirstError first_error;
+    Done done;
+  };
+  auto join = std::make_shared<Join>();
+  join->left = receivers.size() + 1;
+  join->done = std::move(done);
+  auto finish = [join](const absl::Status& status) {
+    join->first_error.Add(status);
+    if (--join->left == 0) join->done(join->first_error.Take());
+  };
+  for (protocol::Worker* worker : receivers) {
+    worker->GetStatus(
+        deadline,
+        [finish](const absl::StatusOr<std::vector<DeviceAttributes>>& status) {
+          finish(status.status());
+        });
+  }
+  finish(absl::OkStatus());
+}
+
+absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
     const protocol::PartitionRegistration& registration) {
   const uint64_t id = registration.session.session;
   std::shared_ptr<Session> session = FindSession(id);
@@ -118,9 +150,9 @@ absl::Status TaskRuntime::AddRegistration(
   if (!sessions_.contains(id)) {
     return UnknownOnThisTask(absl::StrCat("Session ", id));
   }
-  session->registrations.emplace(registration.registration,
-                                 std::move(compiled));
-  return absl::OkStatus();
+  return session->registrations
+      .emplace(registration.registration, std::move(compiled))
+      .first->second;
 }
 
 absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::Compile(
@@ -188,7 +220,7 @@ void TaskRuntime::Run(const protocol::PartitionStep& step, Done done) {
   auto registration = FindRegistration(step.session.session, step.registration);
   if (!registration.ok()) return done(registration.status());
   const bool is_shared = step.session.master != options_.incarnation ||
-                         !(*registration)->edges().peers.empty();
+                         !(*registration)->edges().peers.all.empty();
   RunningStep::Start(*std::move(registration), step,
                      is_shared ? &steps_ : nullptr, std::move(done));
 }
@@ -213,6 +245,7 @@ void TaskRuntime::ClearContainers(const std::vector<std::string>& containers,
 }
 
 void TaskRuntime::PeerConnected(const std::string& task, uint64_t incarnation) {
+  steps_.PeerConnected(task);
   std::vector<uint64_t> predecessors;
   {
     absl::MutexLock lock(&mutex_);
@@ -238,8 +271,11 @@ void TaskRuntime::PeerLost(const std::string& task, uint64_t incarnation,
   const absl::Status cause = absl::UnavailableError(
       absl::StrCat("The connection between ", options_.task, " and ", task,
                    " was lost: ", why.message()));
-  steps_.CancelStepsWith(task, cause);
+  steps_.PeerLost(task, cause);
   steps_.CancelStepsOf(incarnation, MarkDerived(cause));
+  for (const protocol::StepId& step : steps_.TakeEndedSentTo(task)) {
+    AbortAt(task, step, cause);
+  }
   absl::MutexLock lock(&mutex_);
   auto it = peers_.find(incarnation);
   if (it == peers_.end() || --it->second.connections > 0) return;
@@ -247,6 +283,23 @@ void TaskRuntime::PeerLost(const std::string& task, uint64_t incarnation,
       options_.scheduler->clock().Now() + options_.master_lease,
       [self = weak_from_this(), incarnation] {
         if (auto runtime = self.lock()) runtime->LeaseExpired(incarnation);
+      });
+}
+
+void TaskRuntime::AbortAt(const std::string& task, const protocol::StepId& step,
+                          const absl::Status& cause) {
+  protocol::Worker* worker =
+      options_.peers ? options_.peers->Find(task) : nullptr;
+  if (worker == nullptr) return;
+  const absl::Time deadline =
+      options_.scheduler->clock().Now() + options_.master_lease;
+  // As soon as there is a connection again.
+  worker->GetStatus(
+      deadline,
+      [worker, step,
+       cause](const absl::StatusOr<std::vector<DeviceAttributes>>& status) {
+        if (!status.ok()) return;
+        worker->Abort(step, 0, cause, [](const absl::Status&) {});
       });
 }
 

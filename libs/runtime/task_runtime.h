@@ -119,14 +119,19 @@ class TaskRuntime : public protocol::Worker,
   absl::Status AddSession(const protocol::WorkerSession& session,
                           bool isolated);
   void RemoveSession(uint64_t session, const absl::Status& cause);
-  absl::Status AddRegistration(
+  absl::StatusOr<std::shared_ptr<Registration>> AddRegistration(
       const protocol::PartitionRegistration& registration);
+  // Waits for the tasks that the edges go to, so that the first step need not.
+  void ConnectTo(const RemoteEdges& edges, absl::Time deadline, Done done);
   absl::StatusOr<std::shared_ptr<Registration>> Compile(
       const protocol::PartitionRegistration& registration,
       std::shared_ptr<Session> session) const;
   absl::StatusOr<Registration::Part> CompilePart(
       const protocol::DevicePartition& partition, Session& session) const;
   std::vector<std::unique_ptr<ResourceManager>> NewResources() const;
+  // Tells a task that was lost that a step is in vain, once it is back.
+  void AbortAt(const std::string& task, const protocol::StepId& step,
+               const absl::Status& cause);
   // Forgets the sessions of a master that is gone for good.
   void DropMaster(uint64_t incarnation, const absl::Status& cause);
   void LeaseExpired(uint64_t incarnation);

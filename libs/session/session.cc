@@ -54,7 +54,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
                        {.allow_soft_placement = options.allow_soft_placement,
                         .log_device_placement = options.log_device_placement,
                         .isolate_session_state = options.isolate_session_state,
-                        .operation_timeout = options.operation_timeout}));
+                        .operation_timeout = options.operation_timeout,
+                        .device_filters = options.device_filters}));
   return std::unique_ptr<Session>(
       new Session(std::move(master), scheduler, scope.shared_state(), id));
 }
@@ -66,7 +67,44 @@ Session::Session(std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
       state_(std::move(state)),
       id_(id) {}
 
-Session::~Session() { Close().IgnoreError(); }
+Session::~Session() {
+  Close().IgnoreError();
+  async_runs_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
+}
+
+// One asynchronous run: what its spans view, until its end.
+struct Session::AsyncRun {
+  std::vector<Tensor> feeds;
+  std::vector<Tensor> fetches;
+  RunDone done;
+};
+
+void Session::RunCallableAsync(uint64_t callable, std::vector<Tensor> feeds,
+                               size_t num_fetches, const RunOptions& options,
+                               RunDone done) {
+  auto run = std::make_shared<AsyncRun>();
+  run->feeds = std::move(feeds);
+  run->fetches.resize(num_fetches);
+  run->done = std::move(done);
+  async_runs_.Begin();
+  master_->RunCallable(id_, callable,
+                       {.feeds = run->feeds,
+                        .fetches = absl::MakeSpan(run->fetches),
+                        .timeout = options.timeout},
+                       [this, run](absl::Status status) {
+                         // A user's function may block, so no thread of a
+                         // step's runs it.
+                         scheduler_.Schedule(
+                             Pool::kBlocking, [this, run, status] {
+                               if (status.ok()) {
+                                 run->done(std::move(run->fetches));
+                               } else {
+                                 run->done(status);
+                               }
+                               async_runs_.End();
+                             });
+                       });
+}
 
 absl::Status Session::Close() {
   {
@@ -136,6 +174,16 @@ absl::Status Session::RunCallable(uint64_t callable,
   return call.Wait();
 }
 
+absl::StatusOr<std::vector<Tensor>> Session::RunSpec(
+    const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
+    const RunOptions& options) {
+  ASSIGN_OR_RETURN(const uint64_t callable, CallableFor(spec));
+  std::vector<Tensor> results(spec.fetches.size());
+  RETURN_IF_ERROR(
+      RunCallable(callable, feeds, absl::MakeSpan(results), options));
+  return results;
+}
+
 absl::StatusOr<std::vector<Tensor>> Session::Run(
     const FeedList& feeds, const std::vector<Output>& fetches,
     const std::vector<Operation>& targets, const RunOptions& options) {
@@ -148,11 +196,7 @@ absl::StatusOr<std::vector<Tensor>> Session::Run(
   }
   ASSIGN_OR_RETURN(const protocol::CallableSpec spec,
                    Spec(fed, fetches, targets));
-  ASSIGN_OR_RETURN(const uint64_t callable, CallableFor(spec));
-  std::vector<Tensor> results(fetches.size());
-  RETURN_IF_ERROR(
-      RunCallable(callable, values, absl::MakeSpan(results), options));
-  return results;
+  return RunSpec(spec, values, options);
 }
 
 absl::StatusOr<Tensor> Session::Run(const FeedList& feeds, const Output& fetch,
@@ -177,11 +221,7 @@ absl::StatusOr<std::vector<Tensor>> Session::RunNamed(
     spec.feeds.push_back(name);
     values.push_back(value);
   }
-  ASSIGN_OR_RETURN(const uint64_t callable, CallableFor(spec));
-  std::vector<Tensor> results(fetches.size());
-  RETURN_IF_ERROR(
-      RunCallable(callable, values, absl::MakeSpan(results), options));
-  return results;
+  return RunSpec(spec, values, options);
 }
 
 absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
@@ -215,6 +255,12 @@ absl::Status Session::Callable::RunInto(absl::Span<const Tensor> feeds,
                                         absl::Span<Tensor> fetches,
                                         const RunOptions& options) {
   return session_.RunCallable(id_, feeds, fetches, options);
+}
+
+void Session::Callable::RunAsync(std::vector<Tensor> feeds, RunDone done,
+                                 const RunOptions& options) {
+  session_.RunCallableAsync(id_, std::move(feeds), num_fetches_, options,
+                            std::move(done));
 }
 
 }  // namespace weft

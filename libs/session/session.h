@@ -24,10 +24,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "libs/base/in_flight.h"
 #include "libs/base/scheduler.h"
 #include "libs/ops/scope.h"
 #include "libs/protocol/master.h"
@@ -42,8 +44,14 @@ struct SessionOptions {
   // Prints "name: (op): device" for each node, once, when it is placed.
   bool log_device_placement = false;
   bool isolate_session_state = false;
-  // Bound of each run that gives none of its own.
+  // Bound of each run that gives none of its own, and of each other call to
+  // the cluster.
   absl::Duration operation_timeout = absl::InfiniteDuration();
+  // How long Connect waits for the task at the target to be there.
+  absl::Duration connect_timeout = absl::Minutes(10);
+  // Partial device names: only devices that match one are used, and only their
+  // tasks are waited for. Empty: all.
+  std::vector<std::string> device_filters;
   // Devices of an in-process session by type, as ConfigProto.device_count.
   // {"GPU", 2} makes two GPU devices of host memory, so that placement can be
   // tried on a machine without any.
@@ -63,20 +71,33 @@ using FeedList = std::vector<std::pair<Output, Tensor>>;
 class Session {
  public:
   // Connects to a target: "" is a session in this process, with variables of
-  // its own that end with it. INVALID_ARGUMENT where the target does not parse;
-  // the scope's error where building the graph failed.
+  // its own that end with it; "zmq://host:port" is a server, whose cluster's
+  // variables outlive sessions. INVALID_ARGUMENT where the target does not
+  // parse, UNAVAILABLE where there is no server within the connect timeout; the
+  // scope's error where building the graph failed.
   // Defined by //libs/api, which knows how a target is reached.
   static absl::StatusOr<std::unique_ptr<Session>> Connect(
       const std::string& target, const Scope& scope,
       const SessionOptions& options = {});
+
+  // Clears containers on the devices of a server's cluster, those that pass
+  // options.device_filters; none named: each device's default one. Ends all
+  // sessions of that server: their next use is ABORTED.
+  static absl::Status Reset(const std::string& target,
+                            const std::vector<std::string>& containers,
+                            const SessionOptions& options = {});
 
   // On a master that the caller has; `scheduler` is what runs wait with.
   static absl::StatusOr<std::unique_ptr<Session>> Create(
       std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
       const Scope& scope, const SessionOptions& options);
 
-  // Closes, if that was not done.
+  // Closes, if that was not done, and waits for the `done` of asynchronous
+  // runs; so it is not to be called from one.
   ~Session();
+
+  // What became of an asynchronous run: its fetches, in order.
+  using RunDone = absl::AnyInvocable<void(absl::StatusOr<std::vector<Tensor>>)>;
 
   // Fetches one tensor.
   absl::StatusOr<Tensor> Run(const Output& fetch) { return Run({}, fetch); }
@@ -128,6 +149,14 @@ class Session {
   Session(std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
           std::shared_ptr<GraphState> state, uint64_t id);
 
+  struct AsyncRun;
+
+  absl::StatusOr<std::vector<Tensor>> RunSpec(
+      const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
+      const RunOptions& options);
+  void RunCallableAsync(uint64_t callable, std::vector<Tensor> feeds,
+                        size_t num_fetches, const RunOptions& options,
+                        RunDone done);
   absl::StatusOr<uint64_t> CallableFor(const protocol::CallableSpec& spec);
   absl::StatusOr<uint64_t> NewCallable(const protocol::CallableSpec& spec);
   // Runs and waits.
@@ -139,6 +168,8 @@ class Session {
   Scheduler& scheduler_;
   const std::shared_ptr<GraphState> state_;
   const uint64_t id_;
+
+  InFlight async_runs_;
 
   mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
@@ -163,6 +194,10 @@ class Session::Callable {
   absl::Status RunInto(absl::Span<const Tensor> feeds,
                        absl::Span<Tensor> fetches,
                        const RunOptions& options = {});
+  // The same without waiting. `done` is called once, on a thread that may
+  // block.
+  void RunAsync(std::vector<Tensor> feeds, RunDone done,
+                const RunOptions& options = {});
 
  private:
   friend class Session;

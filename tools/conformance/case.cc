@@ -188,7 +188,7 @@ GradientSpec ParseGradient(const Json& json) {
 absl::StatusOr<Case> ParseCase(const Json& json) {
   Case result;
   result.kind = json.value("kind", "");
-  result.needs_cluster = json.contains("cluster");
+  result.cluster = json.value("cluster", std::map<std::string, int>());
   result.tolerance = {json.value("rtol", result.tolerance.relative),
                       json.value("atol", result.tolerance.absolute)};
   if (json.contains("sessions")) {

@@ -21,7 +21,8 @@ namespace weft::conformance {
 
 struct SessionSpec {
   std::string graph;  // a file of the case
-  std::string task;   // empty: in process, or the target given
+  // Where in the cluster to connect; empty: in process, or the target given.
+  std::string task;
   bool allow_soft_placement = false;
   bool log_device_placement = false;
   absl::Duration operation_timeout = absl::InfiniteDuration();
@@ -75,9 +76,9 @@ struct GradientSpec {
 
 struct Case {
   std::string directory;
-  std::string name;  // "ops/Abs"
-  std::string kind;  // empty: steps alone
-  bool needs_cluster = false;
+  std::string name;                    // "ops/Abs"
+  std::string kind;                    // empty: steps alone
+  std::map<std::string, int> cluster;  // job -> tasks; empty: none is needed
   std::map<std::string, SessionSpec> sessions;
   std::vector<Step> steps;
   std::vector<GradientSpec> gradients;

@@ -78,7 +78,6 @@ absl::StatusOr<std::vector<std::string>> CaseRunner::FindMissing(
     }
   }
   std::vector<std::string> result(missing.begin(), missing.end());
-  if (test_case.needs_cluster) result.push_back("cluster");
   if (!test_case.kind.empty() && test_case.kind != "gradient") {
     result.push_back(absl::StrCat("kind ", test_case.kind));
   }
@@ -106,7 +105,13 @@ absl::Status CaseRunner::Replay(const Case& test_case) {
     return absl::UnknownError("the case has no steps");
   }
   ASSIGN_OR_RETURN(const TensorPack tensors, ReadTensors(test_case));
-  RETURN_IF_ERROR(PlaySteps(test_case, tensors));
+  if (test_case.cluster.empty()) {
+    RETURN_IF_ERROR(PlaySteps(test_case, tensors, *parts_.factory));
+  } else {
+    ASSIGN_OR_RETURN(auto cluster,
+                     parts_.factory->StartCluster(test_case.cluster));
+    RETURN_IF_ERROR(PlaySteps(test_case, tensors, *cluster));
+  }
   if (test_case.kind != "gradient") return absl::OkStatus();
   ASSIGN_OR_RETURN(
       const std::string graph_def,
@@ -115,13 +120,14 @@ absl::Status CaseRunner::Replay(const Case& test_case) {
 }
 
 absl::Status CaseRunner::PlaySteps(const Case& test_case,
-                                   const TensorPack& tensors) {
+                                   const TensorPack& tensors,
+                                   SessionFactory& factory) {
   ASSIGN_OR_RETURN(auto scratch,
                    ScratchDirectory::Create(
                        *parts_.fs, JoinPath(parts_.scratch_root,
                                             absl::StrCat(num_scratch_++))));
-  StepPlayer player(test_case, tensors, *parts_.fs, scratch->path(),
-                    *parts_.factory, *parts_.scheduler);
+  StepPlayer player(test_case, tensors, *parts_.fs, scratch->path(), factory,
+                    *parts_.scheduler);
   for (size_t i = 0; i < test_case.steps.size(); ++i) {
     const Step& step = test_case.steps[i];
     RETURN_IF_ERROR(Annotate(player.Play(step), StepLabel(i, step)));

@@ -45,7 +45,8 @@ class CaseRunner {
   // What Weft lacks for the case, for people; empty: nothing.
   absl::StatusOr<std::vector<std::string>> FindMissing(const Case& test_case);
   absl::Status Replay(const Case& test_case);
-  absl::Status PlaySteps(const Case& test_case, const TensorPack& tensors);
+  absl::Status PlaySteps(const Case& test_case, const TensorPack& tensors,
+                         SessionFactory& factory);
   absl::StatusOr<TensorPack> ReadTensors(const Case& test_case);
 
   const Parts parts_;

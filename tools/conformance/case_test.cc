@@ -37,7 +37,7 @@ TEST_F(CaseTest, ReadsSessionsAndSteps) {
                         "tf_message": "x is missing"}}]})"));
   EXPECT_EQ(c.name, "group/name");
   EXPECT_EQ(c.directory, "/cases/group/name");
-  EXPECT_FALSE(c.needs_cluster);
+  EXPECT_TRUE(c.cluster.empty());
   const SessionSpec& session = c.sessions.at("main");
   EXPECT_TRUE(session.allow_soft_placement);
   EXPECT_EQ(session.operation_timeout, absl::Milliseconds(400));

@@ -3,6 +3,7 @@
 #ifndef WEFT_TOOLS_CONFORMANCE_SESSION_FACTORY_H_
 #define WEFT_TOOLS_CONFORMANCE_SESSION_FACTORY_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -47,6 +48,13 @@ class SessionFactory {
   virtual absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(
       const SessionSpec& spec, absl::string_view graph_def,
       bool keep_placement) = 0;
+  // Clears containers at a task of the cluster ("/job:ps/task:0").
+  virtual absl::Status Reset(const std::string& task,
+                             const std::vector<std::string>& containers) = 0;
+  // Starts servers (job -> number of tasks), which live as long as what is
+  // returned; its sessions connect to the task that their spec names.
+  virtual absl::StatusOr<std::unique_ptr<SessionFactory>> StartCluster(
+      const std::map<std::string, int>& jobs) = 0;
 };
 
 }  // namespace weft::conformance

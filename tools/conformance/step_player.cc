@@ -74,7 +74,7 @@ StepPlayer::~StepPlayer() {
 
 bool StepPlayer::KnowsAction(absl::string_view action) {
   return action == "run" || action == "join" || action == "extend" ||
-         action == "close" || action == "sleep";
+         action == "close" || action == "reset" || action == "sleep";
 }
 
 absl::Status StepPlayer::Play(const Step& step) {
@@ -84,6 +84,7 @@ absl::Status StepPlayer::Play(const Step& step) {
   if (step.action == "join") return Join(step);
   if (step.action == "extend") return Extend(step);
   if (step.action == "close") return Close(step);
+  if (step.action == "reset") return Reset(step);
   if (step.action == "sleep") return Sleep(step);
   return Differs(absl::StrCat("unknown action ", step.action));
 }
@@ -147,6 +148,12 @@ absl::Status StepPlayer::Close(const Step& step) {
   sessions_.erase(step.session);
   if (step.expect_error) return CheckError(closed, *step.expect_error);
   return closed;
+}
+
+absl::Status StepPlayer::Reset(const Step& step) {
+  const absl::Status reset = factory_.Reset(step.task, step.containers);
+  if (step.expect_error) return CheckError(reset, *step.expect_error);
+  return reset;
 }
 
 absl::Status StepPlayer::Sleep(const Step& step) {

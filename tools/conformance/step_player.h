@@ -43,6 +43,7 @@ class StepPlayer {
   absl::Status Join(const Step& step);
   absl::Status Extend(const Step& step);
   absl::Status Close(const Step& step);
+  absl::Status Reset(const Step& step);
   absl::Status Sleep(const Step& step);
 
   absl::StatusOr<ReplaySession*> GetSession(const std::string& name);

@@ -58,6 +58,14 @@ class StepPlayerTest : public ::testing::Test, public SessionFactory {
     if (!script_.open.ok()) return script_.open;
     return std::make_unique<FakeSession>(script_);
   }
+  absl::Status Reset(const std::string&,
+                     const std::vector<std::string>&) override {
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::unique_ptr<SessionFactory>> StartCluster(
+      const std::map<std::string, int>&) override {
+    return absl::UnimplementedError("no case here needs a cluster");
+  }
 
   StepPlayer& player() {
     if (player_ == nullptr) {

@@ -2,9 +2,14 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "libs/base/logging.h"
 #include "libs/base/status.h"
+#include "libs/cluster/cluster_spec.h"
+#include "libs/cluster/device_name.h"
 #include "libs/graph/graph_def.h"
 #include "libs/ops/scope.h"
+#include "libs/server/server.h"
 #include "libs/session/session.h"
 
 namespace weft::conformance {
@@ -40,20 +45,107 @@ class WeftSession : public ReplaySession {
   const std::unique_ptr<Session> session_;
 };
 
+SessionOptions OptionsOf(const SessionSpec& spec, bool keep_placement,
+                         Process& process) {
+  SessionOptions options;
+  options.allow_soft_placement = spec.allow_soft_placement;
+  options.log_device_placement = spec.log_device_placement || keep_placement;
+  options.operation_timeout = spec.operation_timeout;
+  options.process = &process;
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<ReplaySession>> Open(
+    const std::string& target, absl::string_view graph_def,
+    const SessionOptions& options) {
+  Scope scope = Scope::Root();
+  RETURN_IF_ERROR(ImportGraphDef(graph_def, scope.graph()));
+  ASSIGN_OR_RETURN(auto session, Session::Connect(target, scope, options));
+  return std::make_unique<WeftSession>(std::move(scope), std::move(session));
+}
+
+// Servers of one case, all in one Process of their own, so that clients reach
+// them through sockets.
+class Cluster : public SessionFactory {
+ public:
+  explicit Cluster(Process& client) : client_(client) {}
+
+  absl::Status Start(const std::map<std::string, int>& jobs) {
+    ClusterSpec spec;
+    for (const auto& [job, num_tasks] : jobs) {
+      for (int i = 0; i < num_tasks; ++i) {
+        RETURN_IF_ERROR(spec.AddTask(job, i, "localhost:0"));
+      }
+    }
+    for (const auto& [job, num_tasks] : jobs) {
+      for (int i = 0; i < num_tasks; ++i) {
+        ASSIGN_OR_RETURN(servers_[TaskName(job, i)],
+                         Server::Create(spec, {.job_name = job,
+                                               .task_index = i,
+                                               .process = &process_,
+                                               .logger = &logger_}));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(
+      const SessionSpec& spec, absl::string_view graph_def,
+      bool keep_placement) override {
+    ASSIGN_OR_RETURN(const std::string target, TargetOf(spec.task));
+    return Open(target, graph_def, OptionsOf(spec, keep_placement, client_));
+  }
+
+  absl::Status Reset(const std::string& task,
+                     const std::vector<std::string>& containers) override {
+    ASSIGN_OR_RETURN(const std::string target, TargetOf(task));
+    return Session::Reset(target, containers, {.process = &client_});
+  }
+
+  absl::StatusOr<std::unique_ptr<SessionFactory>> StartCluster(
+      const std::map<std::string, int>&) override {
+    return absl::FailedPreconditionError("the case has its cluster already");
+  }
+
+ private:
+  absl::StatusOr<std::string> TargetOf(const std::string& task) const {
+    ASSIGN_OR_RETURN(DeviceName name, DeviceName::Parse(task));
+    name.replica = 0;
+    auto it = servers_.find(name.ToString());
+    if (it != servers_.end()) return it->second->target();
+    return absl::NotFoundError(
+        absl::StrCat("the case's cluster has no task ", task));
+  }
+
+  Process& client_;
+  NullLogger logger_;
+  Process process_;
+  std::map<std::string, std::unique_ptr<Server>> servers_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ReplaySession>> WeftSessionFactory::NewSession(
     const SessionSpec& spec, absl::string_view graph_def, bool keep_placement) {
-  Scope scope = Scope::Root();
-  RETURN_IF_ERROR(ImportGraphDef(graph_def, scope.graph()));
-  SessionOptions options;
-  options.allow_soft_placement = spec.allow_soft_placement;
-  options.log_device_placement = spec.log_device_placement || keep_placement;
+  SessionOptions options = OptionsOf(spec, keep_placement, process_);
   options.isolate_session_state = !target_.empty();
-  options.operation_timeout = spec.operation_timeout;
-  options.process = &process_;
-  ASSIGN_OR_RETURN(auto session, Session::Connect(target_, scope, options));
-  return std::make_unique<WeftSession>(std::move(scope), std::move(session));
+  return Open(target_, graph_def, options);
+}
+
+absl::Status WeftSessionFactory::Reset(
+    const std::string& task, const std::vector<std::string>& containers) {
+  if (!task.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("the case has no cluster with a task ", task));
+  }
+  return Session::Reset(target_, containers, {.process = &process_});
+}
+
+absl::StatusOr<std::unique_ptr<SessionFactory>>
+WeftSessionFactory::StartCluster(const std::map<std::string, int>& jobs) {
+  auto cluster = std::make_unique<Cluster>(process_);
+  RETURN_IF_ERROR(cluster->Start(jobs));
+  return cluster;
 }
 
 }  // namespace weft::conformance

@@ -2,8 +2,11 @@
 #ifndef WEFT_TOOLS_CONFORMANCE_WEFT_SESSION_FACTORY_H_
 #define WEFT_TOOLS_CONFORMANCE_WEFT_SESSION_FACTORY_H_
 
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "libs/runtime/process.h"
 #include "tools/conformance/session_factory.h"
@@ -20,6 +23,10 @@ class WeftSessionFactory : public SessionFactory {
   absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(
       const SessionSpec& spec, absl::string_view graph_def,
       bool keep_placement) override;
+  absl::Status Reset(const std::string& task,
+                     const std::vector<std::string>& containers) override;
+  absl::StatusOr<std::unique_ptr<SessionFactory>> StartCluster(
+      const std::map<std::string, int>& jobs) override;
 
  private:
   Process& process_;

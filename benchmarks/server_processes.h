@@ -1,0 +1,39 @@
+// ServerProcesses: a cluster for benchmarks: each task a process of its own
+// that only serves, on loopback.
+#ifndef WEFT_BENCHMARKS_SERVER_PROCESSES_H_
+#define WEFT_BENCHMARKS_SERVER_PROCESSES_H_
+
+#include <sys/types.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "libs/cluster/cluster_spec.h"
+
+namespace weft::benchmarks {
+
+// To be made before the program starts any thread: it forks. The processes end
+// with it, and with the program however that ends. Exits the program where a
+// port can't be found or a process not be made.
+class ServerProcesses {
+ public:
+  // Job -> number of tasks.
+  explicit ServerProcesses(const std::map<std::string, int>& jobs);
+  ServerProcesses(const ServerProcesses&) = delete;
+  ServerProcesses& operator=(const ServerProcesses&) = delete;
+  ~ServerProcesses();
+
+  // "zmq://localhost:PORT". The task may not be listening yet.
+  std::string Target(const std::string& job, int index) const;
+
+ private:
+  void Start(const std::string& job, int index);
+
+  ClusterSpec spec_;
+  std::vector<pid_t> processes_;
+};
+
+}  // namespace weft::benchmarks
+
+#endif  // WEFT_BENCHMARKS_SERVER_PROCESSES_H_

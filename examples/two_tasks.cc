@@ -1,0 +1,72 @@
+// A variable on a parameter server, computation on a worker, and this program
+// as their client, each in a process of its own:
+//
+//   CLUSTER='{"ps": ["localhost:2222"], "worker": ["localhost:2223"]}'
+//   bazel run //services/ps -- --cluster="$CLUSTER" &
+//   bazel run //services/worker -- --cluster="$CLUSTER" &
+//   bazel run //examples:two_tasks -- zmq://localhost:2223
+//
+// Prints how the loss of a straight line through five points falls. Run again,
+// it goes on from the weights that the parameter server kept; with `init` it
+// begins anew.
+#include <cstdio>
+#include <string>
+
+#include "libs/api/weft.h"
+
+namespace {
+
+constexpr int kSteps = 200;
+
+struct Model {
+  weft::ops::Variable slope, offset;
+  weft::Output loss;
+  weft::Operation train;
+};
+
+// y = 2 x - 1.
+Model BuildModel(const weft::Scope& root) {
+  const weft::Scope ps = root.WithDevice("/job:ps/task:0/cpu:0");
+  const weft::Scope worker = root.WithDevice("/job:worker/task:0/cpu:0");
+  weft::ops::Variable slope(ps.WithName("slope"), 0.0f);
+  weft::ops::Variable offset(ps.WithName("offset"), 0.0f);
+  auto x = weft::ops::Const(worker, {0.0f, 1.0f, 2.0f, 3.0f, 4.0f});
+  auto y = weft::ops::Const(worker, {-1.0f, 1.0f, 3.0f, 5.0f, 7.0f});
+  auto predicted =
+      weft::ops::Add(worker, weft::ops::Mul(worker, slope, x), offset);
+  auto error = weft::ops::Square(worker, weft::ops::Sub(worker, predicted, y));
+  auto loss = weft::ops::Mean(worker, error, 0);
+  auto train = weft::train::GradientDescent(0.05f).Minimize(worker, loss);
+  return {slope, offset, loss, train};
+}
+
+absl::Status Main(const std::string& target, bool init) {
+  weft::Scope root = weft::Scope::Root();
+  const Model model = BuildModel(root);
+  ASSIGN_OR_RETURN(auto session, weft::Session::Connect(target, root));
+  if (init) {
+    RETURN_IF_ERROR(session->Run(weft::ops::GlobalVariablesInitializer(root)));
+  }
+  for (int step = 0; step < kSteps; ++step) {
+    RETURN_IF_ERROR(session->Run(model.train));
+  }
+  ASSIGN_OR_RETURN(auto values,
+                   session->Run({}, {model.slope, model.offset, model.loss}));
+  std::printf("y = %.3f x %+.3f, loss %.6f\n", values[0].scalar<float>(),
+              values[1].scalar<float>(), values[2].scalar<float>());
+  return session->Close();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: two_tasks zmq://HOST:PORT [init]\n");
+    return 2;
+  }
+  const bool init = argc > 2 && std::string(argv[2]) == "init";
+  absl::Status status = Main(argv[1], init);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return 1;
+}

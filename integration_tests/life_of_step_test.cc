@@ -1,0 +1,188 @@
+// The life of a step over the simulated network, with each message in turn lost
+// with its connection, or delayed: every call ends, with the right value or a
+// clean error, and afterwards no task holds anything of it. The same seed gives
+// the same run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "integration_tests/testing/test_cluster.h"
+#include "libs/api/weft.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft {
+namespace {
+
+constexpr int kRuns = 3;
+constexpr int kAttempts = 3;
+
+// What the network does to one message of a run; the others pass.
+struct Disturbance {
+  int message = -1;  // counted over all connections; -1: none
+  bus::Verdict verdict;
+};
+
+struct Outcome {
+  int messages = 0;
+  int64_t choices = 0;
+  uint64_t trace = 0;
+  std::vector<std::string> statuses;  // of each call, in order
+  std::vector<float> values;          // of the runs that succeeded
+  std::string left;                   // what was not cleaned up; empty: nothing
+};
+
+// A graph with an edge between each pair of tasks, a control edge, and a dead
+// value.
+struct Program {
+  Scope root = Scope::Root();
+  ops::Variable x{root.WithDevice("/job:ps/task:0/cpu:0").WithName("x"), 1.0f};
+  Output feed =
+      ops::Placeholder(root.WithDevice("/job:worker/task:1/cpu:0"), DT_FLOAT);
+  Output doubled =
+      ops::Mul(root.WithDevice("/job:worker/task:1/cpu:0"), x, feed);
+  Output sum =
+      ops::Add(root.WithDevice("/job:worker/task:0/cpu:0"), x, doubled);
+  Output back = ops::Identity(
+      root.WithDevice("/job:ps/task:0/cpu:0").WithControlDependencies({sum}),
+      doubled);
+};
+
+// Nothing but codes that tell a client to try again is expected of a network.
+bool IsClean(const absl::Status& status) {
+  return status.ok() || absl::IsUnavailable(status) ||
+         absl::IsAborted(status) || absl::IsDeadlineExceeded(status);
+}
+
+class Story {
+ public:
+  explicit Story(const Disturbance& disturbance, uint64_t seed)
+      : cluster_({.kind = ClusterKind::kSimulated,
+                  .jobs = {{"ps", 1}, {"worker", 2}},
+                  .seed = seed,
+                  .lease = absl::Minutes(1)}) {
+    cluster_.network().set_hook([this, disturbance](const bus::MessageInfo&) {
+      return outcome_.messages++ == disturbance.message ? disturbance.verdict
+                                                        : bus::Verdict{};
+    });
+  }
+
+  Outcome Tell() {
+    RunClient();
+    // Leases end, and whoever waits for a lost task gives up.
+    cluster_.scheduler().AdvanceBy(absl::Minutes(5));
+    outcome_.left = WhatIsLeft();
+    outcome_.trace = cluster_.scheduler().trace_hash();
+    outcome_.choices = cluster_.scheduler().num_steps();
+    return outcome_;
+  }
+
+ private:
+  void Note(const absl::Status& status) {
+    EXPECT_TRUE(IsClean(status)) << status;
+    outcome_.statuses.push_back(status.ToString());
+  }
+
+  void RunClient() {
+    auto session = Session::Connect(cluster_.target("worker", 0), program_.root,
+                                    cluster_.session_options());
+    Note(session.status());
+    if (!session.ok()) return;
+    // What was lost is done again, until the variable is there.
+    absl::Status initialised;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      initialised = (*session)->Run(program_.x.initializer());
+      Note(initialised);
+      if (initialised.ok()) break;
+      cluster_.scheduler().AdvanceBy(absl::Seconds(10));
+    }
+    ASSERT_OK(initialised);
+    for (int i = 0; i < kRuns; ++i) {
+      auto values = (*session)->Run({{program_.feed, Tensor::Scalar(2.0f)}},
+                                    {program_.sum, program_.back});
+      Note(values.status());
+      if (values.ok()) outcome_.values.push_back((*values)[0].scalar<float>());
+    }
+    Note((*session)->Close());
+  }
+
+  std::string WhatIsLeft() {
+    std::string left;
+    for (const auto& [job, tasks] : cluster_.spec().jobs()) {
+      for (const auto& [index, address] : tasks) {
+        TaskRuntime& runtime = cluster_.server(job, index).runtime();
+        const StepTable::Size steps = runtime.steps();
+        if (steps.running + steps.waiting + runtime.num_sessions() == 0) {
+          continue;
+        }
+        absl::StrAppend(&left, TaskName(job, index), ": ", steps.running,
+                        " running, ", steps.waiting, " waiting, ",
+                        runtime.num_sessions(), " sessions; ");
+      }
+    }
+    return left;
+  }
+
+  Program program_;
+  Outcome outcome_;
+  TestCluster cluster_;
+};
+
+Outcome Tell(const Disturbance& disturbance, uint64_t seed) {
+  return Story(disturbance, seed).Tell();
+}
+
+TEST(LifeOfStepTest, UndisturbedItGivesTheValues) {
+  const Outcome outcome = Tell({}, 1);
+  EXPECT_EQ(outcome.values, std::vector<float>(kRuns, 3.0f));
+  EXPECT_THAT(outcome.statuses, testing::Each("OK"));
+  EXPECT_EQ(outcome.left, "");
+  EXPECT_GT(outcome.messages, 30);
+}
+
+TEST(LifeOfStepTest, TheSameSeedGivesTheSameRun) {
+  for (uint64_t seed : {1, 2, 3}) {
+    const Outcome first = Tell({}, seed);
+    const Outcome second = Tell({}, seed);
+    EXPECT_EQ(first.trace, second.trace);
+    EXPECT_EQ(first.choices, second.choices);
+    EXPECT_EQ(first.messages, second.messages);
+  }
+  EXPECT_NE(Tell({}, 1).trace, Tell({}, 2).trace);
+}
+
+void DisturbEachMessage(const bus::Verdict& verdict, uint64_t seed) {
+  const int messages = Tell({}, seed).messages;
+  for (int i = 0; i < messages; ++i) {
+    SCOPED_TRACE(absl::StrCat("message ", i, " of ", messages));
+    const Outcome outcome = Tell({.message = i, .verdict = verdict}, seed);
+    EXPECT_EQ(outcome.left, "");
+    for (float value : outcome.values) EXPECT_EQ(value, 3.0f);
+  }
+}
+
+TEST(LifeOfStepTest, TheConnectionIsLostWithAnyMessage) {
+  DisturbEachMessage({.fate = bus::Fate::kCutHere}, 1);
+}
+
+TEST(LifeOfStepTest, TheConnectionIsLostAfterAnyMessage) {
+  DisturbEachMessage({.fate = bus::Fate::kCutAfter}, 2);
+}
+
+TEST(LifeOfStepTest, AnyMessageIsLate) {
+  const bus::Verdict late = {.delay = absl::Seconds(5)};
+  const int messages = Tell({}, 3).messages;
+  for (int i = 0; i < messages; ++i) {
+    SCOPED_TRACE(absl::StrCat("message ", i, " of ", messages));
+    const Outcome outcome = Tell({.message = i, .verdict = late}, 3);
+    EXPECT_EQ(outcome.values, std::vector<float>(kRuns, 3.0f));
+    EXPECT_EQ(outcome.left, "");
+  }
+}
+
+}  // namespace
+}  // namespace weft

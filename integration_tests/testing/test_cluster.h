@@ -1,0 +1,70 @@
+// TestCluster: real servers for tests, all in this program: in one Process
+// without sockets, in a Process each over loopback sockets, or in a Process
+// each over the in-memory wire under a seeded scheduler.
+//
+// The client has a Process of its own but for kOneProcess.
+#ifndef WEFT_INTEGRATION_TESTS_TESTING_TEST_CLUSTER_H_
+#define WEFT_INTEGRATION_TESTS_TESTING_TEST_CLUSTER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libs/api/weft.h"
+#include "libs/base/clock.h"
+#include "libs/base/logging.h"
+#include "libs/base/simulated_scheduler.h"
+#include "libs/bus/memory_wire.h"
+
+namespace weft {
+
+enum class ClusterKind { kOneProcess, kSockets, kSimulated };
+
+class TestCluster {
+ public:
+  struct Options {
+    ClusterKind kind = ClusterKind::kOneProcess;
+    std::map<std::string, int> jobs = {{"ps", 1}, {"worker", 1}};
+    uint64_t seed = 1;  // of kSimulated
+    int host_gpus = 0;
+    absl::Duration lease = absl::Minutes(1);
+  };
+  // Starts all servers; aborts the program where that fails.
+  explicit TestCluster(const Options& options);
+  ~TestCluster();
+
+  const ClusterSpec& spec() const { return spec_; }
+  Server& server(const std::string& job, int index);
+  const std::string& target(const std::string& job, int index);
+  // For Session::Connect: the client's process, and bounds that end a test that
+  // hangs.
+  SessionOptions session_options();
+
+  // Stops the server at once; Start begins another one in its place.
+  void Stop(const std::string& job, int index);
+  void Start(const std::string& job, int index);
+
+  // Of kSimulated. Wires are called "/job:ps/replica:0/task:0" and "client".
+  SimulatedScheduler& scheduler() { return *simulated_; }
+  bus::MemoryNetwork& network() { return *network_; }
+
+ private:
+  std::unique_ptr<Process> NewProcess(const std::string& name);
+  Process& ProcessOf(const std::string& task);
+
+  const Options options_;
+  ClusterSpec spec_;
+  ManualClock clock_;
+  NullLogger logger_;
+  std::unique_ptr<SimulatedScheduler> simulated_;
+  std::unique_ptr<bus::MemoryNetwork> network_;
+  std::unique_ptr<Process> client_;
+  std::map<std::string, std::unique_ptr<Process>> processes_;
+  std::map<std::string, std::unique_ptr<Server>> servers_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_INTEGRATION_TESTS_TESTING_TEST_CLUSTER_H_

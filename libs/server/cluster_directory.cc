@@ -1,0 +1,202 @@
+#include "libs/server/cluster_directory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
+#include "libs/base/status.h"
+#include "libs/bus/address.h"
+
+namespace weft {
+namespace {
+
+// How often a task is looked for that will start in this process.
+constexpr absl::Duration kLookAgain = absl::Milliseconds(20);
+
+}  // namespace
+
+bool HasDevices(const std::string& job) {
+  return job != "coordinator" && job != "checkpoint_writer";
+}
+
+// The way to one other task. Chosen anew at each call, since a task of this
+// process may start and stop at any time.
+class ClusterDirectory::Route : public protocol::Worker,
+                                public std::enable_shared_from_this<Route> {
+ public:
+  Route(std::shared_ptr<const ClusterDirectoryOptions> options,
+        std::string task, bus::Address address)
+      : shared_options_(std::move(options)),
+        options_(*shared_options_),
+        cluster_(options_.cluster.ToString()),
+        task_(std::move(task)),
+        address_(std::move(address)) {}
+
+  void Close() {
+    std::unique_ptr<protocol::WorkerClient> client;
+    absl::MutexLock lock(&mutex_);
+    closed_ = true;
+    client = std::move(client_);
+  }
+
+  void GetStatus(absl::Time deadline, DevicesDone done) override {
+    auto worker = Choose();
+    if (worker != nullptr) return worker->GetStatus(deadline, std::move(done));
+    Scheduler& scheduler = options_.process->scheduler();
+    const absl::Time now = scheduler.clock().Now();
+    if (now >= deadline || IsClosed()) return done(NotHere());
+    scheduler.ScheduleAt(std::min(deadline, now + kLookAgain),
+                         [self = shared_from_this(), deadline,
+                          done = std::move(done)]() mutable {
+                           self->GetStatus(deadline, std::move(done));
+                         });
+  }
+  void CreateSession(const protocol::WorkerSession& session, bool isolated,
+                     absl::Time deadline, Done done) override {
+    auto worker = Choose();
+    if (worker == nullptr) return done(NotHere());
+    worker->CreateSession(session, isolated, deadline, std::move(done));
+  }
+  void DeleteSession(const protocol::WorkerSession& session,
+                     absl::Time deadline, Done done) override {
+    auto worker = Choose();
+    if (worker == nullptr) return done(NotHere());
+    worker->DeleteSession(session, deadline, std::move(done));
+  }
+  void Register(const protocol::PartitionRegistration& registration,
+                absl::Time deadline, Done done) override {
+    auto worker = Choose();
+    if (worker == nullptr) return done(NotHere());
+    worker->Register(registration, deadline, std::move(done));
+  }
+  void Deregister(const protocol::WorkerSession& session,
+                  uint64_t registration) override {
+    auto worker = Choose();
+    if (worker != nullptr) worker->Deregister(session, registration);
+  }
+  void Run(const protocol::PartitionStep& step, Done done) override {
+    auto worker = Choose();
+    if (worker == nullptr) return done(NotHere());
+    worker->Run(step, std::move(done));
+  }
+  void Deliver(protocol::Push push) override {
+    const protocol::StepId step{push.session.master, push.step};
+    if (auto local = FindLocal()) {
+      // Posted, never called: the other task's kernels are not run from ours.
+      return options_.process->scheduler().Schedule(
+          Pool::kCompute, [local, push = std::move(push)]() mutable {
+            local->Deliver(std::move(push));
+          });
+    }
+    auto worker = Remote();
+    if (worker != nullptr) return worker->Deliver(std::move(push));
+    options_.events->OnPushFailed(step, NotHere());
+  }
+  void Abort(const protocol::StepId& step, uint64_t steps_over_below,
+             const absl::Status& cause, Done done) override {
+    auto worker = Choose();
+    if (worker == nullptr) return done(NotHere());
+    worker->Abort(step, steps_over_below, cause, std::move(done));
+  }
+  void ClearContainers(const std::vector<std::string>& containers,
+                       absl::Time deadline, Done done) override {
+    auto worker = Choose();
+    if (worker == nullptr) return done(NotHere());
+    worker->ClearContainers(containers, deadline, std::move(done));
+  }
+
+ private:
+  std::shared_ptr<protocol::Worker> FindLocal() {
+    return options_.process->local_tasks().FindWorker(cluster_, task_);
+  }
+
+  // Null when it can't be reached from here. The directory keeps it until
+  // Close.
+  protocol::Worker* Remote() {
+    if (address_.port == 0) return nullptr;
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return nullptr;
+    if (client_ == nullptr) {
+      client_ = std::make_unique<protocol::WorkerClient>(
+          options_.process->transport(),
+          protocol::WorkerClientOptions{
+              .address = address_,
+              .self = options_.self,
+              .task = task_,
+              .allocator = &options_.process->buffers(),
+              .events = options_.events});
+    }
+    return client_.get();
+  }
+
+  std::shared_ptr<protocol::Worker> Choose() {
+    if (auto local = FindLocal()) return local;
+    // Not owned: it lives until Close.
+    return {std::shared_ptr<void>(), Remote()};
+  }
+
+  bool IsClosed() {
+    absl::MutexLock lock(&mutex_);
+    return closed_;
+  }
+
+  absl::Status NotHere() {
+    if (IsClosed()) {
+      return absl::UnavailableError(
+          absl::StrCat("The server of ", options_.self.task, " has stopped."));
+    }
+    return absl::UnavailableError(
+        absl::StrCat("The task ", task_,
+                     " has not been started in this "
+                     "process, and its port 0 can't be reached from another."));
+  }
+
+  const std::shared_ptr<const ClusterDirectoryOptions> shared_options_;
+  const ClusterDirectoryOptions& options_;
+  const std::string cluster_;
+  const std::string task_;
+  const bus::Address address_;
+  absl::Mutex mutex_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<protocol::WorkerClient> client_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::StatusOr<std::unique_ptr<ClusterDirectory>> ClusterDirectory::Create(
+    const ClusterDirectoryOptions& options) {
+  std::unique_ptr<ClusterDirectory> directory(new ClusterDirectory(options));
+  for (const auto& [job, tasks] : options.cluster.jobs()) {
+    if (!HasDevices(job)) continue;
+    for (const auto& [index, text] : tasks) {
+      const std::string task = TaskName(job, index);
+      absl::StatusOr<bus::Address> address = bus::Address::Parse(text);
+      if (!address.ok()) return Annotate(address.status(), task);
+      directory->routes_[task] = std::make_shared<Route>(
+          directory->options_, task, *std::move(address));
+    }
+  }
+  return directory;
+}
+
+ClusterDirectory::ClusterDirectory(const ClusterDirectoryOptions& options)
+    : options_(std::make_shared<const ClusterDirectoryOptions>(options)) {}
+
+ClusterDirectory::~ClusterDirectory() { Close(); }
+
+protocol::Worker* ClusterDirectory::Find(const std::string& task) {
+  if (task == options_->self.task) return own_;
+  auto it = routes_.find(task);
+  return it == routes_.end() ? nullptr : it->second.get();
+}
+
+std::vector<std::string> ClusterDirectory::Tasks() const {
+  std::vector<std::string> tasks;
+  for (const auto& [task, route] : routes_) tasks.push_back(task);
+  return tasks;
+}
+
+void ClusterDirectory::Close() {
+  for (auto& [task, route] : routes_) route->Close();
+}
+
+}  // namespace weft

@@ -1,0 +1,61 @@
+// ClusterDirectory: how a task finds the others of its cluster: those of its
+// own process by a call, the rest over the bus. Connections are made when first
+// needed, by this task for what it asks and pushes.
+//
+// Threads: all methods may be called from any thread; Close from one that may
+// block, when no step of this task runs.
+#ifndef WEFT_LIBS_SERVER_CLUSTER_DIRECTORY_H_
+#define WEFT_LIBS_SERVER_CLUSTER_DIRECTORY_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libs/bus/transport.h"
+#include "libs/cluster/cluster_spec.h"
+#include "libs/protocol/worker.h"
+#include "libs/protocol/worker_client.h"
+#include "libs/runtime/process.h"
+
+namespace weft {
+
+// Jobs that own no devices: no session asks them for any.
+bool HasDevices(const std::string& job);
+
+struct ClusterDirectoryOptions {
+  Process* process = nullptr;  // never null; outlives the directory
+  ClusterSpec cluster;
+  bus::Identity self;                      // of the own task
+  protocol::PeerEvents* events = nullptr;  // never null; outlives it
+};
+
+class ClusterDirectory : public protocol::WorkerDirectory {
+ public:
+  // INVALID_ARGUMENT names the task whose address does not parse.
+  static absl::StatusOr<std::unique_ptr<ClusterDirectory>> Create(
+      const ClusterDirectoryOptions& options);
+  ~ClusterDirectory() override;
+
+  // Before Find of the own task.
+  void set_own(protocol::Worker* own) { own_ = own; }
+
+  protocol::Worker* Find(const std::string& task) override;
+  std::vector<std::string> Tasks() const override;
+
+  // Ends its connections. Calls fail afterwards.
+  void Close();
+
+ private:
+  class Route;
+
+  explicit ClusterDirectory(const ClusterDirectoryOptions& options);
+
+  const std::shared_ptr<const ClusterDirectoryOptions> options_;
+  protocol::Worker* own_ = nullptr;
+  std::map<std::string, std::shared_ptr<Route>> routes_;  // fixed
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_SERVER_CLUSTER_DIRECTORY_H_
