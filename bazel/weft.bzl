@@ -44,6 +44,17 @@ def weft_benchmark(name, deps = [], **kwargs):
     """A Google Benchmark program; build it with --config=opt."""
     native.cc_binary(name = name, deps = deps + ["@benchmark"], **kwargs)
 
+def weft_fuzzer(name, **kwargs):
+    """A libFuzzer program; build it with --config=fuzz (clang)."""
+    native.cc_binary(
+        name = name,
+        testonly = True,
+        copts = ["-fsanitize=fuzzer"],
+        linkopts = ["-fsanitize=fuzzer"],
+        tags = ["manual"],
+        **kwargs
+    )
+
 def weft_flatbuffers(name, srcs, **kwargs):
     """C++ from FlatBuffers schemas; include as "schemas/NAME_generated.h"."""
     outs = [src[:-len(".fbs")] + "_generated.h" for src in srcs]

@@ -1,0 +1,11 @@
+// libFuzzer's entry for FuzzChunks; tools/nightly.sh runs it.
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "libs/bus/testing/fuzz_targets.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  weft::bus::FuzzChunks({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

@@ -1,0 +1,109 @@
+// What the fuzzer and the replay of its corpus run: decoders of everything that
+// a peer may send. They must return, whatever the bytes are.
+//
+// A case is a list of frames: each is one byte with its length, or, where that
+// is 255, all that is left.
+#ifndef WEFT_LIBS_BUS_TESTING_FUZZ_TARGETS_H_
+#define WEFT_LIBS_BUS_TESTING_FUZZ_TARGETS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "libs/bus/envelope.h"
+#include "libs/bus/greeting.h"
+#include "libs/bus/incoming_streams.h"
+#include "libs/bus/transport.h"
+
+namespace weft::bus {
+
+inline Frames FramesOf(absl::string_view bytes) {
+  Frames frames;
+  while (!bytes.empty()) {
+    const size_t length = static_cast<uint8_t>(bytes[0]);
+    bytes.remove_prefix(1);
+    const size_t size =
+        length == 255 ? bytes.size() : std::min(length, bytes.size());
+    frames.push_back(Blob::FromString(std::string(bytes.substr(0, size))));
+    bytes.remove_prefix(size);
+  }
+  return frames;
+}
+
+// Ends the process, which the fuzzer and the test take for a failure.
+inline void Require(bool condition) {
+  if (!condition) std::abort();
+}
+
+inline void FuzzControlMessage(absl::string_view bytes) {
+  const auto message = DecodeControlMessage(FramesOf(bytes));
+  if (!message.ok()) return;
+  // What was understood is said again, and understood the same.
+  Frames again = {EncodeEnvelope(message->envelope)};
+  if (message->envelope.method != 0) again.push_back(message->body);
+  for (const Blob& blob : message->small) again.push_back(blob);
+  const auto second = DecodeControlMessage(std::move(again));
+  Require(second.ok());
+  Require(second->envelope.call_id == message->envelope.call_id);
+  Require(second->envelope.error == message->envelope.error);
+  Require(second->small.size() == message->small.size());
+}
+
+// Small memory, so that refusals are tried as well.
+class FuzzMemory : public LandingMemory {
+ public:
+  absl::StatusOr<Room> Reserve(uint64_t bytes) override {
+    if (bytes > 4096) return absl::ResourceExhaustedError("full");
+    std::shared_ptr<char> memory(new char[bytes],
+                                 std::default_delete<char[]>());
+    char* data = memory.get();
+    return Room{std::move(memory), data};
+  }
+};
+
+// Frames come in pairs: a header with its bytes, or, where the first frame is
+// no header, a message that names streams.
+inline void FuzzChunks(absl::string_view bytes) {
+  const Frames frames = FramesOf(bytes);
+  FuzzMemory memory;
+  IncomingStreams streams(memory, 1000, 6000);
+  for (size_t i = 0; i + 1 < frames.size(); i += 2) {
+    if (const auto chunk = DecodeChunk({frames[i], frames[i + 1]});
+        chunk.ok() && chunk->info.stream != 0) {
+      if (!streams.Land(*chunk).ok()) break;
+    } else if (const auto alone = DecodeChunk({frames[i]});
+               alone.ok() && alone->info.stream != 0) {
+      if (!streams.Land(*alone).ok()) break;
+    } else if (auto message = DecodeControlMessage({frames[i], frames[i + 1]});
+               message.ok()) {
+      const uint64_t call = message->envelope.call_id;
+      if (call % 4 == 3) streams.Abandon(call - 1);
+      if (!streams.Expect(*std::move(message), call % 4 != 2).ok()) break;
+    }
+    Require(streams.held_bytes() <= 6000);
+  }
+  streams.AbandonAll();
+}
+
+inline void FuzzGreeting(absl::string_view bytes) {
+  const Blob body = Blob::FromString(std::string(bytes));
+  if (const auto hello = DecodeHello(body); hello.ok()) {
+    (void)CheckHello({"uuid", "/job:ps/task:0", 1, 1}, *hello);
+    const auto again = DecodeHello(EncodeHello(*hello));
+    Require(again.ok() && again->destination == hello->destination);
+  }
+  if (const auto reply = DecodeHelloReply(body); reply.ok()) {
+    (void)CheckHelloReply({"uuid", "/job:ps/task:0", 1, 1}, "x", *reply);
+  }
+  (void)DecodeCredit(body);
+  absl::Status why;
+  if (DecodeGoodbye(body, &why).ok()) Require(!why.ok());
+}
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_TESTING_FUZZ_TARGETS_H_
