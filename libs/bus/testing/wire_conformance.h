@@ -149,7 +149,8 @@ TEST_P(WireConformanceTest, FramesArriveAsTheyWereSent) {
     }
     ASSERT_OK(client_.Send(id, std::move(frames)));
   }
-  ASSERT_TRUE(accepted.WaitForMessages(messages.size()));
+  ASSERT_TRUE(accepted.WaitForMessages(messages.size()))
+      << accepted.messages().size();
   const auto received = accepted.messages();
   for (size_t i = 0; i < messages.size(); ++i) {
     ASSERT_EQ(received[i].size(), sent[i].size()) << i;
