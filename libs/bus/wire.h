@@ -82,7 +82,10 @@ class Wire {
 
   // Ends the connection; messages not yet sent may be lost. When it returns, no
   // event of the connection runs or will come, unless it is called from one: OK
-  // from an event of the connection itself. Unknown ids are ignored.
+  // from an event of the connection itself. Called from any other event, it
+  // does not wait either (two lanes that close each other's connections would
+  // do so for ever): one of the other lane may still be running. Unknown ids
+  // are ignored.
   virtual void Close(ConnectionId connection) = 0;
 };
 
