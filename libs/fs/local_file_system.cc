@@ -175,6 +175,7 @@ absl::StatusOr<std::vector<std::string>> LocalFileSystem::ListDirectory(
   if (directory == nullptr) return PosixError(errno, "list", path);
   std::vector<std::string> names;
   errno = 0;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): safe where no thread shares the DIR.
   while (const dirent* entry = ::readdir(directory)) {
     const absl::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -44,9 +43,7 @@ class MemoryFileSystem::Reader : public RandomAccessFile {
     absl::MutexLock lock(&contents_->mutex);
     const std::string& bytes = contents_->bytes;
     if (offset >= bytes.size()) return 0;
-    const size_t count = std::min<uint64_t>(size, bytes.size() - offset);
-    std::memcpy(buffer, bytes.data() + offset, count);
-    return count;
+    return bytes.copy(buffer, size, offset);
   }
 
  private:
