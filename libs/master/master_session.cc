@@ -4,6 +4,7 @@
 #include <atomic>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/cancellation.h"
@@ -175,6 +176,10 @@ absl::StatusOr<protocol::ExtensionResult> MasterSession::Extend(
     const protocol::GraphExtension& extension) {
   ASSIGN_OR_RETURN(const std::vector<DeviceAttributes> devices, Devices());
   absl::MutexLock lock(&graph_mutex_);
+  const size_t hash = absl::HashOf(extension.graph_def);
+  if (extension.from_version == version_ - 1 && hash == last_extension_) {
+    return last_result_;
+  }
   if (extension.from_version != version_) {
     return absl::AbortedError(absl::StrCat("Current version is ", version_,
                                            " but caller expected ",
@@ -187,7 +192,9 @@ absl::StatusOr<protocol::ExtensionResult> MasterSession::Extend(
     return placed;
   }
   ++version_;
-  return DescribeFrom(first_id);
+  last_extension_ = hash;
+  last_result_ = DescribeFrom(first_id);
+  return last_result_;
 }
 
 absl::Status MasterSession::PlaceFrom(
@@ -240,6 +247,7 @@ absl::Status MasterSession::OpenOn(const Callable& callable) {
     {
       absl::MutexLock lock(&mutex_);
       if (open_on_.contains(part.task)) continue;
+      told_.insert(part.task);
     }
     part.worker->CreateSession(id_, config_.isolate_session_state,
                                CallDeadline(), group.Add());
@@ -378,7 +386,8 @@ void MasterSession::ForgetOnTasks() {
   absl::btree_set<std::string> tasks;
   {
     absl::MutexLock lock(&mutex_);
-    tasks.swap(open_on_);
+    tasks.swap(told_);
+    open_on_.clear();
   }
   CallGroup group(*options_.scheduler);
   const absl::Time deadline = options_.scheduler->clock().Now() + kFarewell;

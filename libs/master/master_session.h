@@ -81,12 +81,17 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   absl::Mutex graph_mutex_;
   Graph graph_ ABSL_GUARDED_BY(graph_mutex_);
   int64_t version_ ABSL_GUARDED_BY(graph_mutex_) = 0;
+  // The extension that made this version, and what came of it: a client whose
+  // answer was lost sends it again.
+  size_t last_extension_ ABSL_GUARDED_BY(graph_mutex_) = 0;  // its hash
+  protocol::ExtensionResult last_result_ ABSL_GUARDED_BY(graph_mutex_);
 
   absl::Mutex mutex_ ABSL_ACQUIRED_AFTER(graph_mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_callable_ ABSL_GUARDED_BY(mutex_) = 1;
-  // Tasks that have been told of the session.
+  // Tasks that know of the session, and those that may, having been told.
   absl::btree_set<std::string> open_on_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_set<std::string> told_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, std::shared_ptr<const Callable>> callables_
       ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<Step*> running_ ABSL_GUARDED_BY(mutex_);

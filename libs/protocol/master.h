@@ -84,7 +84,9 @@ class Master {
   virtual absl::StatusOr<uint64_t> CreateSession(
       const SessionConfig& config) = 0;
 
-  // All or nothing: a refused extension leaves the session at its version.
+  // All or nothing: a refused extension leaves the session at its version. The
+  // one that made the current version may be sent again, for an answer that was
+  // lost.
   // ABORTED for an unknown session or another version, INVALID_ARGUMENT where
   // a node can't be placed.
   virtual absl::StatusOr<ExtensionResult> ExtendSession(

@@ -139,6 +139,10 @@ absl::Status MasterClient::BadReply(const absl::Status& status) const {
 
 absl::StatusOr<bus::Message> MasterClient::Call(bus::Message request) {
   RETURN_IF_ERROR(WaitForConnection());
+  return CallNow(std::move(request));
+}
+
+absl::StatusOr<bus::Message> MasterClient::CallNow(bus::Message request) {
   bus::CallOptions call_options;
   call_options.deadline = Soon(options_.operation_timeout);
   auto reply = std::make_shared<SyncReply>(*options_.scheduler);
@@ -215,11 +219,15 @@ void MasterClient::RunCallable(uint64_t session, uint64_t callable,
 
 absl::Status MasterClient::ReleaseCallable(uint64_t session,
                                            uint64_t callable) {
-  return CallForDone(WriteReleaseCallable(session, callable));
+  ASSIGN_OR_RETURN(bus::Message reply,
+                   CallNow(WriteReleaseCallable(session, callable)));
+  return BadReply(ReadDone(std::move(reply)));
 }
 
+// Without a connection the server's lease does it.
 absl::Status MasterClient::CloseSession(uint64_t session) {
-  return CallForDone(WriteCloseSession(session));
+  ASSIGN_OR_RETURN(bus::Message reply, CallNow(WriteCloseSession(session)));
+  return BadReply(ReadDone(std::move(reply)));
 }
 
 absl::Status MasterClient::Reset(

@@ -2,7 +2,8 @@
 // hand on its master in another process.
 //
 // Each call waits for a connection at first, for the connect timeout; only
-// RunCallable does not, and fails with UNAVAILABLE while there is none. When
+// RunCallable, ReleaseCallable and CloseSession do not, and fail with
+// UNAVAILABLE while there is none. When
 // the connection is lost, what was pending fails with UNAVAILABLE; the session
 // lives on at the server for its lease, and the channel dials again.
 //
@@ -77,8 +78,10 @@ class MasterClient : public Master, private bus::ChannelEvents {
   void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Time Soon(absl::Duration timeout) const;
 
-  // Waits for the answer.
+  // Waits for a connection, and for the answer.
   absl::StatusOr<bus::Message> Call(bus::Message request);
+  // Waits for the answer; UNAVAILABLE when there is no connection.
+  absl::StatusOr<bus::Message> CallNow(bus::Message request);
   absl::Status CallForDone(bus::Message request);
   // What says which server it was and what to look at.
   absl::Status Explain(const absl::Status& status) const;
