@@ -189,17 +189,16 @@ void DialedSocket::FlushOutbox() {
 }
 
 void DialedSocket::Close(ConnectionId connection) {
-  std::shared_ptr<Event> end_of_event;
+  RunningEvent event;
   std::deque<Frames> unsent;
   {
     const Visit visit(*this);
     parts_.scheduler->CancelTimer(deadline_);
     CloseSocket();
     outbox_.swap(unsent);
-    end_of_event = EndOfEvent(connection);
+    event = FindRunningEvent(connection);
   }
-  parts_.table->Remove(connection);
-  if (end_of_event != nullptr) end_of_event->Wait();
+  LeaveTable(connection, event);
 }
 
 }  // namespace weft::bus

@@ -98,7 +98,7 @@ absl::Status ListeningSocket::Bind(const Address& address) {
 
 void ListeningSocket::Shutdown() {
   const std::shared_ptr<Event> port_is_free = parts_.scheduler->NewEvent();
-  std::shared_ptr<Event> end_of_event;
+  RunningEvent event;
   decltype(accepted_) accepted;
   std::deque<Delivery> pending;
   {
@@ -108,10 +108,10 @@ void ListeningSocket::Shutdown() {
     zmq_unbind(socket_.get(), endpoint_.c_str());
     accepted.swap(accepted_);
     pending.swap(pending_);
-    end_of_event = EndOfEvent(0);
+    event = FindRunningEvent(0);
   }
   for (const auto& [id, connection] : accepted) parts_.table->Remove(id);
-  if (end_of_event != nullptr) end_of_event->Wait();
+  if (event.end != nullptr) event.end->Wait();
   port_is_free->WaitUntil(parts_.scheduler->clock().Now() + kUnbindLimit);
   const Visit visit(*this);
   CloseSocket();
@@ -333,7 +333,7 @@ bool ListeningSocket::Flush(Accepted& accepted) {
 }
 
 void ListeningSocket::Close(ConnectionId connection) {
-  std::shared_ptr<Event> end_of_event;
+  RunningEvent event;
   std::unique_ptr<Accepted> accepted;
   {
     Visit visit(*this);
@@ -345,10 +345,9 @@ void ListeningSocket::Close(ConnectionId connection) {
       if (!closed_) to_cut_.push_back(accepted->life);
       visit.WakeLoop();
     }
-    end_of_event = EndOfEvent(connection);
+    event = FindRunningEvent(connection);
   }
-  parts_.table->Remove(connection);
-  if (end_of_event != nullptr) end_of_event->Wait();
+  LeaveTable(connection, event);
 }
 
 }  // namespace weft::bus

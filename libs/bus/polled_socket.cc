@@ -107,7 +107,7 @@ std::optional<LoopMember::Next> PolledSocket::ChooseDelivery(
   if_turned_away_ = HasWork() ? Next::kMore : Next::kSleep;
   absl::MutexLock lock(&delivery_mutex_);
   delivering_ = delivery.connection;
-  delivering_close_ = delivery.kind == Delivery::Kind::kClose;
+  forget_after_ = delivery.kind == Delivery::Kind::kClose;
   return std::nullopt;
 }
 
@@ -158,9 +158,9 @@ void PolledSocket::EndDelivery() {
   {
     absl::MutexLock lock(&delivery_mutex_);
     if (delivering_ == 0) return;
-    if (delivering_close_) closed = delivering_;
+    if (forget_after_) closed = delivering_;
     delivering_ = 0;
-    delivering_close_ = false;
+    forget_after_ = false;
     for (const auto& waiting : waiting_) waiting->Set();
     waiting_.clear();
   }
@@ -170,18 +170,29 @@ void PolledSocket::EndDelivery() {
   Forget(closed);
 }
 
-std::shared_ptr<Event> PolledSocket::EndOfEvent(ConnectionId connection) {
+PolledSocket::RunningEvent PolledSocket::FindRunningEvent(
+    ConnectionId connection) {
   absl::MutexLock lock(&delivery_mutex_);
-  const bool runs =
+  RunningEvent event;
+  event.runs =
       delivering_ != 0 && (connection == 0 || connection == delivering_);
+  if (!event.runs) return event;
   // Two threads that deliver events and wait for each other would do so for
   // ever.
-  if (!runs || parts_.loop->IsCurrentThread() ||
-      parts_.other_loop->IsCurrentThread()) {
-    return nullptr;
+  if (parts_.loop->IsCurrentThread() || parts_.other_loop->IsCurrentThread()) {
+    forget_after_ = true;
+    return event;
   }
-  waiting_.push_back(parts_.scheduler->NewEvent());
-  return waiting_.back();
+  event.end = parts_.scheduler->NewEvent();
+  waiting_.push_back(event.end);
+  return event;
+}
+
+void PolledSocket::LeaveTable(ConnectionId connection,
+                              const RunningEvent& event) {
+  if (event.runs && event.end == nullptr) return;
+  if (event.end != nullptr) event.end->Wait();
+  parts_.table->Remove(connection);
 }
 
 }  // namespace weft::bus

@@ -97,10 +97,19 @@ class PolledSocket : public LoopMember,
     bool looked_ = false;
   };
 
-  // Null if no event of the connection (0: of any) runs, or if this thread must
-  // not wait for it; else what to wait for, without the lock.
-  std::shared_ptr<Event> EndOfEvent(ConnectionId connection)
+  // What a close finds of an event that runs.
+  struct RunningEvent {
+    bool runs = false;
+    // To be waited for without the lock; null if this thread must not. Then
+    // the connection leaves the table when the event ends.
+    std::shared_ptr<Event> end;
+  };
+  // Of this connection; 0: of any.
+  RunningEvent FindRunningEvent(ConnectionId connection)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The last part of a close.
+  void LeaveTable(ConnectionId connection, const RunningEvent& event)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   const LaneParts parts_;
   absl::Mutex mutex_;
@@ -116,6 +125,7 @@ class PolledSocket : public LoopMember,
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::optional<Next> ChooseDelivery(unsigned& signals, Delivery& delivery)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The event has returned.
   void EndDelivery() ABSL_LOCKS_EXCLUDED(mutex_);
   bool LockUnlessVisited() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true, mutex_);
 
@@ -129,7 +139,7 @@ class PolledSocket : public LoopMember,
   // Taken inside mutex_.
   absl::Mutex delivery_mutex_;
   ConnectionId delivering_ ABSL_GUARDED_BY(delivery_mutex_) = 0;
-  bool delivering_close_ ABSL_GUARDED_BY(delivery_mutex_) = false;
+  bool forget_after_ ABSL_GUARDED_BY(delivery_mutex_) = false;
   std::vector<std::shared_ptr<Event>> waiting_ ABSL_GUARDED_BY(delivery_mutex_);
 };
 

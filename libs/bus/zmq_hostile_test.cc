@@ -174,9 +174,11 @@ TEST_F(ZmqHostileTest, DialingSomethingElse) {
   RawPeer first = other.Accept();
   first.Say("220 mail.example.com ESMTP and more than ten bytes of it\r\n");
   ASSERT_TRUE(dialed.WaitForCloses(1));
-  wire_->Dial(other.address(), Lane::kControl, dialed);
+  const ConnectionId unanswered =
+      wire_->Dial(other.address(), Lane::kControl, dialed);
   RawPeer silent = other.Accept();
   ASSERT_TRUE(dialed.WaitForCloses(2));
+  wire_->Close(unanswered);  // waits for OnClose to return
   for (const auto& entry : dialed.entries()) {
     EXPECT_EQ(entry.kind, Kind::kClose);
     EXPECT_THAT(entry.why, StatusIs(absl::StatusCode::kUnavailable));
@@ -186,8 +188,10 @@ TEST_F(ZmqHostileTest, DialingSomethingElse) {
 
 TEST_F(ZmqHostileTest, ANameThatNobodyHas) {
   RecordingEnd dialed(*scheduler_);
-  wire_->Dial({"no-such-host.invalid", 80}, Lane::kControl, dialed);
+  const ConnectionId id =
+      wire_->Dial({"no-such-host.invalid", 80}, Lane::kControl, dialed);
   ASSERT_TRUE(dialed.WaitForCloses(1));
+  wire_->Close(id);  // waits for OnClose to return
   EXPECT_THAT(dialed.entries()[0].why,
               StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(

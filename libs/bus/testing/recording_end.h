@@ -31,7 +31,7 @@ class RecordingEnd : public WireEvents {
   };
   using OnEntry = std::function<void(const Entry&)>;
 
-  // `on_entry` runs inside each event, before it is recorded.
+  // `on_entry` runs inside each event, after it is recorded.
   explicit RecordingEnd(Scheduler& scheduler, OnEntry on_entry = nullptr)
       : scheduler_(scheduler), on_entry_(std::move(on_entry)) {}
 
@@ -95,15 +95,15 @@ class RecordingEnd : public WireEvents {
   }
 
  private:
-  void Record(Entry entry) {
-    if (on_entry_) on_entry_(entry);
+  void Record(const Entry& entry) {
     std::shared_ptr<Event> changed;
     {
       absl::MutexLock lock(&mutex_);
-      entries_.push_back(std::move(entry));
+      entries_.push_back(entry);
       changed = std::move(changed_);
     }
     if (changed != nullptr) changed->Set();
+    if (on_entry_) on_entry_(entry);
   }
 
   Scheduler& scheduler_;

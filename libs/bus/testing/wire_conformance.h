@@ -45,6 +45,12 @@ class WireConformanceTest
     EXPECT_OK(listener);
     return listener.ok() ? *std::move(listener) : nullptr;
   }
+  // Lives until the wires are gone, as an end must that is told of a close.
+  RecordingEnd& NewEnd(RecordingEnd::OnEntry on_entry = nullptr) {
+    ends_.push_back(
+        std::make_unique<RecordingEnd>(scheduler_, std::move(on_entry)));
+    return *ends_.back();
+  }
   static std::string Pattern(size_t size, char seed) {
     std::string bytes(size, seed);
     for (size_t i = 0; i < size; i += 997) bytes[i] = static_cast<char>(i);
@@ -56,6 +62,7 @@ class WireConformanceTest
     return numbers;
   }
 
+  std::vector<std::unique_ptr<RecordingEnd>> ends_;
   const std::unique_ptr<WireHarness> harness_;
   Scheduler& scheduler_;
   Wire& server_;
@@ -63,7 +70,7 @@ class WireConformanceTest
 };
 
 TEST_P(WireConformanceTest, BothEndsSeeOpenMessagesAndClose) {
-  RecordingEnd accepted(scheduler_), dialed(scheduler_);
+  RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   EXPECT_NE(listener->address().port, 0);
   const ConnectionId id =
@@ -90,7 +97,7 @@ TEST_P(WireConformanceTest, BothEndsSeeOpenMessagesAndClose) {
 }
 
 TEST_P(WireConformanceTest, MessagesAreSentFromTheMomentOfDialing) {
-  RecordingEnd accepted(scheduler_), dialed(scheduler_);
+  RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   const ConnectionId id =
       client_.Dial(listener->address(), Lane::kControl, dialed);
@@ -104,8 +111,8 @@ TEST_P(WireConformanceTest, MessagesAreSentFromTheMomentOfDialing) {
 
 TEST_P(WireConformanceTest, OrderIsKeptInBothDirections) {
   constexpr int kCount = 5000;
-  RecordingEnd dialed(scheduler_);
-  RecordingEnd accepted(scheduler_, [this](const RecordingEnd::Entry& entry) {
+  RecordingEnd& dialed = NewEnd();
+  RecordingEnd& accepted = NewEnd([this](const RecordingEnd::Entry& entry) {
     if (entry.kind != Kind::kMessage) return;
     EXPECT_OK(server_.Send(entry.connection, entry.frames));
   });
@@ -122,7 +129,7 @@ TEST_P(WireConformanceTest, OrderIsKeptInBothDirections) {
 }
 
 TEST_P(WireConformanceTest, FramesArriveAsTheyWereSent) {
-  RecordingEnd accepted(scheduler_), dialed(scheduler_);
+  RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   const ConnectionId id =
       client_.Dial(listener->address(), Lane::kControl, dialed);
@@ -162,7 +169,7 @@ TEST_P(WireConformanceTest, FramesArriveAsTheyWereSent) {
 }
 
 TEST_P(WireConformanceTest, LargeMessages) {
-  RecordingEnd accepted(scheduler_), dialed(scheduler_);
+  RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted, Lane::kBulk);
   const ConnectionId id =
       client_.Dial(listener->address(), Lane::kBulk, dialed);
@@ -203,8 +210,8 @@ TEST_P(WireConformanceTest, WhatFramesHoldIsLetGo) {
 
 TEST_P(WireConformanceTest, ManyConnections) {
   constexpr int kPeers = 100;
-  RecordingEnd dialed(scheduler_);
-  RecordingEnd accepted(scheduler_, [this](const RecordingEnd::Entry& entry) {
+  RecordingEnd& dialed = NewEnd();
+  RecordingEnd& accepted = NewEnd([this](const RecordingEnd::Entry& entry) {
     if (entry.kind != Kind::kMessage) return;
     EXPECT_OK(server_.Send(entry.connection, entry.frames));
   });
@@ -227,7 +234,7 @@ TEST_P(WireConformanceTest, ManyConnections) {
 
 TEST_P(WireConformanceTest, ConnectionsThatComeAndGo) {
   constexpr int kRounds = 100;
-  RecordingEnd accepted(scheduler_), dialed(scheduler_);
+  RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   for (int i = 0; i < kRounds; ++i) {
     const ConnectionId id =
@@ -242,7 +249,7 @@ TEST_P(WireConformanceTest, ConnectionsThatComeAndGo) {
 
 TEST_P(WireConformanceTest, BothLanesAtOnce) {
   constexpr int kCount = 200;
-  RecordingEnd control(scheduler_), bulk(scheduler_), dialed(scheduler_);
+  RecordingEnd &control = NewEnd(), &bulk = NewEnd(), &dialed = NewEnd();
   const auto control_listener = Listen(control);
   const auto bulk_listener = Listen(bulk, Lane::kBulk);
   const ConnectionId control_id =
@@ -263,7 +270,7 @@ TEST_P(WireConformanceTest, BothLanesAtOnce) {
 }
 
 TEST_P(WireConformanceTest, TheAcceptingEndCloses) {
-  RecordingEnd accepted(scheduler_), dialed(scheduler_);
+  RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   std::vector<ConnectionId> ids;
   for (int i = 0; i < 2; ++i) {
@@ -293,7 +300,7 @@ TEST_P(WireConformanceTest, TheAcceptingEndCloses) {
 }
 
 TEST_P(WireConformanceTest, NobodyListens) {
-  RecordingEnd accepted(scheduler_), dialed(scheduler_);
+  RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   auto listener = Listen(accepted);
   const Address nobody = listener->address();
   listener.reset();
@@ -308,7 +315,7 @@ TEST_P(WireConformanceTest, NobodyListens) {
 }
 
 TEST_P(WireConformanceTest, ThePortIsTaken) {
-  RecordingEnd accepted(scheduler_);
+  RecordingEnd& accepted = NewEnd();
   auto listener = Listen(accepted);
   const Address taken = listener->address();
   EXPECT_THAT(client_.Listen(taken, Lane::kControl, accepted),
@@ -318,7 +325,7 @@ TEST_P(WireConformanceTest, ThePortIsTaken) {
 }
 
 TEST_P(WireConformanceTest, TheListenerEndsItsConnections) {
-  RecordingEnd accepted(scheduler_), dialed(scheduler_);
+  RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   auto listener = Listen(accepted);
   const ConnectionId id =
       client_.Dial(listener->address(), Lane::kControl, dialed);
@@ -332,8 +339,8 @@ TEST_P(WireConformanceTest, TheListenerEndsItsConnections) {
 }
 
 TEST_P(WireConformanceTest, CloseInsideAnEvent) {
-  RecordingEnd dialed(scheduler_);
-  RecordingEnd accepted(scheduler_, [this](const RecordingEnd::Entry& entry) {
+  RecordingEnd& dialed = NewEnd();
+  RecordingEnd& accepted = NewEnd([this](const RecordingEnd::Entry& entry) {
     server_.Close(entry.connection);
   });
   const auto listener = Listen(accepted);
@@ -349,13 +356,13 @@ TEST_P(WireConformanceTest, CloseInsideAnEvent) {
 }
 
 TEST_P(WireConformanceTest, CloseOfTheDialedEndInsideAnEvent) {
-  RecordingEnd accepted(scheduler_, [this](const RecordingEnd::Entry& entry) {
+  RecordingEnd& accepted = NewEnd([this](const RecordingEnd::Entry& entry) {
     if (entry.kind != Kind::kMessage) return;
     for (int i = 0; i < 10; ++i) {
       server_.Send(entry.connection, Text("reply")).IgnoreError();
     }
   });
-  RecordingEnd dialed(scheduler_, [this](const RecordingEnd::Entry& entry) {
+  RecordingEnd& dialed = NewEnd([this](const RecordingEnd::Entry& entry) {
     if (entry.kind == Kind::kMessage) client_.Close(entry.connection);
   });
   const auto listener = Listen(accepted);
@@ -363,11 +370,12 @@ TEST_P(WireConformanceTest, CloseOfTheDialedEndInsideAnEvent) {
       client_.Dial(listener->address(), Lane::kControl, dialed);
   ASSERT_OK(client_.Send(id, Text("hello")));
   ASSERT_TRUE(accepted.WaitForCloses(1));
+  client_.Close(id);  // waits for the event that closed it
   EXPECT_EQ(dialed.entries().size(), 2u);
 }
 
 TEST_P(WireConformanceTest, CloseTwiceAndOfNothing) {
-  RecordingEnd accepted(scheduler_), dialed(scheduler_);
+  RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   const ConnectionId id =
       client_.Dial(listener->address(), Lane::kControl, dialed);
@@ -384,7 +392,7 @@ TEST_P(WireConformanceTest, CloseTwiceAndOfNothing) {
 }
 
 TEST_P(WireConformanceTest, NothingComesAfterClose) {
-  RecordingEnd accepted(scheduler_, [this](const RecordingEnd::Entry& entry) {
+  RecordingEnd& accepted = NewEnd([this](const RecordingEnd::Entry& entry) {
     if (entry.kind != Kind::kMessage) return;
     for (int i = 0; i < 1000; ++i) {
       server_.Send(entry.connection, Text("flood")).IgnoreError();
@@ -404,7 +412,7 @@ TEST_P(WireConformanceTest, NothingComesAfterClose) {
 
 TEST_P(WireConformanceTest, ListenersEndWhileMessagesFlow) {
   for (int round = 0; round < 10; ++round) {
-    RecordingEnd dialed(scheduler_);
+    RecordingEnd& dialed = NewEnd();
     auto accepted = std::make_unique<RecordingEnd>(scheduler_);
     auto listener = Listen(*accepted);
     const ConnectionId id =
@@ -420,7 +428,7 @@ TEST_P(WireConformanceTest, ListenersEndWhileMessagesFlow) {
 }
 
 TEST_P(WireConformanceTest, WhatWasSentBeforeTheEndArrives) {
-  RecordingEnd accepted(scheduler_), dialed(scheduler_);
+  RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   const ConnectionId id =
       client_.Dial(listener->address(), Lane::kControl, dialed);
