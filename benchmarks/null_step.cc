@@ -6,8 +6,8 @@
 // Session::Run. callable: a callable made before.
 #include <atomic>
 #include <cstdio>
+#include <memory>
 #include <string>
-#include <thread>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
@@ -56,16 +56,18 @@ class BulkClient {
     session_ = Connect(target_, root_);
     Check(session_->Run(large.initializer()));
     Check(session_->Run(passed_on_).status());
-    thread_ = std::thread([this] {
+    stopped_ = session_->scheduler().NewEvent();
+    session_->scheduler().Schedule(Pool::kBlocking, [this] {
       while (!stop_) {
         Check(session_->Run(passed_on_).status());
         ++transfers_;
       }
+      stopped_->Set();
     });
   }
   int Stop() {
     stop_ = true;
-    thread_.join();
+    stopped_->Wait();
     return transfers_;
   }
 
@@ -76,7 +78,7 @@ class BulkClient {
   std::unique_ptr<Session> session_;
   std::atomic<bool> stop_{false};
   std::atomic<int> transfers_{0};
-  std::thread thread_;
+  std::unique_ptr<Event> stopped_;
 };
 
 void Main() {

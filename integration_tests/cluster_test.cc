@@ -119,12 +119,11 @@ TEST_P(ClusterTest, LargeFeedsAndFetchesTravelWhole) {
 TEST_P(ClusterTest, ControlEdgesOrderAcrossTasks) {
   ops::Variable x(root_.WithDevice(kPs).WithName("x"), 0.0f);
   Output increment = ops::AssignAdd(root_, x, 1.0f);
-  const Scope after = root_.WithDevice(kWorker0).WithControlDependencies(
-      {increment});
+  const Scope after =
+      root_.WithDevice(kWorker0).WithControlDependencies({increment});
   Output ran =
       ops::Identity(after, ops::Const(root_.WithDevice(kWorker1), 7.0f));
-  const Scope last =
-      root_.WithDevice(kPs).WithControlDependencies({ran});
+  const Scope last = root_.WithDevice(kPs).WithControlDependencies({ran});
   Output read = ops::Identity(last, x.Read(last));
   auto session = Connect(root_, "worker", 1);
   ASSERT_OK(session->Run(x.initializer()));

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "libs/bus/flat_blob.h"
+#include "libs/bus/flat_blob_inl.h"
 #include "schemas/envelope_generated.h"
 
 namespace weft::bus {

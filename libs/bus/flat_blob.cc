@@ -1,4 +1,4 @@
-#include "libs/bus/flat_blob.h"
+#include "libs/bus/flat_blob_inl.h"
 
 #include "absl/strings/cord.h"
 #include "libs/bus/transport.h"

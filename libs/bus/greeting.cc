@@ -5,7 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "libs/bus/flat_blob.h"
+#include "libs/bus/flat_blob_inl.h"
 #include "schemas/body_generated.h"
 
 namespace weft::bus {

@@ -4,7 +4,6 @@
 #include <deque>
 #include <map>
 #include <set>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,6 +17,12 @@ namespace {
 
 absl::Status Lost(absl::string_view why) {
   return absl::UnavailableError(absl::StrCat("Connection lost: ", why));
+}
+
+// Something of this thread's own, to tell threads apart by its address.
+const void* ThisThread() {
+  static thread_local char mark = 0;
+  return &mark;
 }
 
 // Something that happens at one end of a connection.
@@ -63,7 +68,7 @@ struct End {
   bool scheduled = false;        // a closure is on its way or runs
   Scheduler::TimerId timer = 0;  // of that closure, when it waits for a delay
   bool running = false;          // an event runs, on `thread`
-  std::thread::id thread;
+  const void* thread = nullptr;
   std::vector<Event*> waiters;  // for the running event
 };
 
@@ -324,7 +329,7 @@ void MemoryNetwork::Core::Happen(const std::shared_ptr<End>& end) {
   }
   if (!tell) return;
   end->running = true;
-  end->thread = std::this_thread::get_id();
+  end->thread = ThisThread();
   mutex_.Unlock();
   dropped.clear();
   Tell(end, std::move(head), open);
@@ -379,7 +384,7 @@ void MemoryNetwork::Core::WaitUntilNotRunning(const std::shared_ptr<End>& end) {
   const std::unique_ptr<Event> done = scheduler_.NewEvent();
   {
     absl::MutexLock lock(&mutex_);
-    if (!end->running || end->thread == std::this_thread::get_id()) return;
+    if (!end->running || end->thread == ThisThread()) return;
     end->waiters.push_back(done.get());
   }
   done->Wait();

@@ -248,11 +248,12 @@ TEST_F(StepPlayerTest, ExtendsAndCloses) {
 
 TEST_F(StepPlayerTest, KnowsItsActions) {
   EXPECT_TRUE(StepPlayer::KnowsAction("run"));
-  EXPECT_FALSE(StepPlayer::KnowsAction("reset"));
+  EXPECT_TRUE(StepPlayer::KnowsAction("reset"));
+  EXPECT_FALSE(StepPlayer::KnowsAction("dance"));
   Step step;
-  step.action = "reset";
+  step.action = "dance";
   EXPECT_THAT(player().Play(step),
-              StatusIs(absl::StatusCode::kUnknown, "reset"));
+              StatusIs(absl::StatusCode::kUnknown, "dance"));
 }
 
 }  // namespace

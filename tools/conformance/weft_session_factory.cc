@@ -92,7 +92,11 @@ class Cluster : public SessionFactory {
   absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(
       const SessionSpec& spec, absl::string_view graph_def,
       bool keep_placement) override {
-    ASSIGN_OR_RETURN(const std::string target, TargetOf(spec.task));
+    // A session without a task is in process, beside the cluster.
+    std::string target;
+    if (!spec.task.empty()) {
+      ASSIGN_OR_RETURN(target, TargetOf(spec.task));
+    }
     return Open(target, graph_def, OptionsOf(spec, keep_placement, client_));
   }
 

@@ -32,9 +32,13 @@ _FENCED = (
     _Fenced(
         re.compile(r'google/protobuf/|.*\.pb\.h$|flatbuffers/'
                    r'|.*_generated\.h$'),
-        lambda path: path.endswith('.cc'),
+        lambda path: path.endswith(('.cc', '_inl.h')),
         'protobuf and FlatBuffers headers stay in .cc files',
         'declare own types here and convert in the .cc file'),
+    _Fenced(
+        re.compile(r'.*_inl\.h$'), lambda path: path.endswith('.cc'),
+        'what .cc files share inside stays in .cc files',
+        'include it in the .cc file'),
     _Fenced(
         re.compile(r'Eigen/|unsupported/Eigen/'),
         lambda path: path.endswith('.cc'),

@@ -1,9 +1,9 @@
 // Small FlatBuffers as Blobs with one allocation, and Blobs as verified
-// FlatBuffers. Only for .cc files of this room.
+// FlatBuffers. Only for .cc files of this room: it includes FlatBuffers.
 //
 // Threads: as the objects of the standard library.
-#ifndef WEFT_LIBS_BUS_FLAT_BLOB_H_
-#define WEFT_LIBS_BUS_FLAT_BLOB_H_
+#ifndef WEFT_LIBS_BUS_FLAT_BLOB_INL_H_
+#define WEFT_LIBS_BUS_FLAT_BLOB_INL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -92,4 +92,4 @@ absl::Status UnpackError(const wire::Error& error);
 
 }  // namespace weft::bus
 
-#endif  // WEFT_LIBS_BUS_FLAT_BLOB_H_
+#endif  // WEFT_LIBS_BUS_FLAT_BLOB_INL_H_

@@ -1,0 +1,128 @@
+"""The services and examples as real processes: they find each other, stop
+cleanly, and say what is wrong when something is."""
+
+import os
+import signal
+import socket
+import subprocess
+import unittest
+
+from tools import xml_unittest
+
+_DEADLINE_S = 60
+
+
+def _binary(name):
+  return os.path.join(os.environ['TEST_SRCDIR'], os.environ['TEST_WORKSPACE'],
+                      name)
+
+
+def _free_port():
+  with socket.socket() as probe:
+    probe.bind(('127.0.0.1', 0))
+    return probe.getsockname()[1]
+
+
+class ProcessesTest(unittest.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.ports = {'ps': _free_port(), 'worker': _free_port()}
+    self.cluster = ('{"ps": ["localhost:%(ps)d"], '
+                    '"worker": ["localhost:%(worker)d"]}' % self.ports)
+    self.servers = {}
+
+  def tearDown(self):
+    super().tearDown()
+    for server in self.servers.values():
+      server.kill()
+      server.communicate()
+
+  def start(self, job, *flags):
+    """Starts a service and waits until it listens."""
+    server = subprocess.Popen(
+        [_binary(f'services/{job}/{job}'), f'--cluster={self.cluster}', *flags],
+        stderr=subprocess.PIPE, text=True)
+    self.servers[job] = server
+    while True:
+      line = server.stderr.readline()
+      if 'Started server with target' in line:
+        return server
+      self.assertTrue(line, f'{job} ended before it had started')
+
+  def run_example(self, name, *arguments):
+    return subprocess.run([_binary(f'examples/{name}'), *arguments],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, timeout=_DEADLINE_S, check=False)
+
+  def target(self, job):
+    return f'zmq://localhost:{self.ports[job]}'
+
+  def refused(self, job, *flags):
+    """What a service says that can't start."""
+    ended = subprocess.run([_binary(f'services/{job}/{job}'), *flags],
+                           stderr=subprocess.PIPE, text=True,
+                           timeout=_DEADLINE_S, check=False)
+    self.assertEqual(ended.returncode, 1, ended.stderr)
+    return ended.stderr
+
+  def test_a_server_in_the_same_program_is_reached_by_its_socket(self):
+    hello = self.run_example('local_server')
+    self.assertEqual(hello.stdout, 'Hello distributed Weft!\n', hello.stderr)
+
+  def test_a_variable_outlives_its_clients(self):
+    self.start('ps')
+    self.start('worker')
+    first = self.run_example('simple_client', self.target('ps'), 'init')
+    self.assertEqual(first.stdout, '1.0\n', first.stderr)
+    second = self.run_example('simple_client', self.target('ps'))
+    self.assertEqual(second.stdout, '2.0\n', second.stderr)
+
+  def test_two_tasks_train_and_the_weights_stay(self):
+    self.start('ps')
+    self.start('worker')
+    first = self.run_example('two_tasks', self.target('worker'), 'init')
+    self.assertRegex(first.stdout, r'^y = \d\.\d+ x -\d\.\d+, loss', first.stderr)
+    again = self.run_example('two_tasks', self.target('worker'))
+
+    def loss(ended):
+      return float(ended.stdout.split()[-1])
+    self.assertLess(loss(again), loss(first) + 1e-6)
+    self.assertLess(loss(again), 1e-3)
+
+  def test_a_signal_stops_cleanly(self):
+    for stop in (signal.SIGTERM, signal.SIGINT):
+      server = self.start('ps')
+      server.send_signal(stop)
+      _, log = server.communicate(timeout=_DEADLINE_S)
+      self.assertEqual(server.returncode, 0, log)
+      self.assertIn('Stopped', log)
+
+  def test_a_killed_parameter_server_is_an_error_and_can_come_back(self):
+    ps = self.start('ps')
+    self.start('worker')
+    first = self.run_example('two_tasks', self.target('worker'), 'init')
+    self.assertEqual(first.returncode, 0, first.stderr)
+    ps.kill()
+    ps.communicate()
+    self.start('ps')
+    lost = self.run_example('two_tasks', self.target('worker'))
+    self.assertEqual(lost.returncode, 1)
+    self.assertIn('FAILED_PRECONDITION', lost.stderr)  # the weights are gone
+    anew = self.run_example('two_tasks', self.target('worker'), 'init')
+    self.assertEqual(anew.returncode, 0, anew.stderr)
+
+  def test_what_a_server_can_not_do_is_said(self):
+    cluster = f'--cluster={self.cluster}'
+    self.assertIn('cluster spec is empty', self.refused('ps'))
+    self.assertIn('Task 7 was not defined in job "ps"',
+                  self.refused('ps', cluster, '--task_index=7'))
+    self.assertIn('Job "chief" was not defined',
+                  self.refused('worker', cluster, '--job_name=chief'))
+    self.assertIn('--insecure', self.refused('ps', cluster, '--bind=0.0.0.0'))
+    self.start('ps')
+    self.assertIn('ALREADY_EXISTS', self.refused('ps', cluster))
+
+
+if __name__ == '__main__':
+  xml_unittest.main()

@@ -1,0 +1,184 @@
+#include "libs/runtime/step_table.h"
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft {
+namespace {
+
+constexpr uint64_t kMaster = 11;
+constexpr uint64_t kSession = 22;
+constexpr protocol::WorkerSession kWorkerSession{kMaster, kSession};
+constexpr char kPs[] = "/job:ps/replica:0/task:0";
+constexpr char kWorker[] = "/job:worker/replica:0/task:1";
+
+class StepTableTest : public ::testing::Test {
+ protected:
+  StepTableTest() {
+    table_.AddSession(kWorkerSession);
+    peers_.all = {kPs};
+    peers_.senders = {kPs};
+    table_.PeerConnected(kPs);
+  }
+
+  static protocol::Push PushOf(uint64_t step, uint64_t edge,
+                               int64_t floats = 1) {
+    return {.session = kWorkerSession,
+            .step = step,
+            .edge = edge,
+            .tensor = Tensor(DT_FLOAT, TensorShape({floats}))};
+  }
+  static protocol::PartitionStep Step(uint64_t step, uint64_t over_below = 0) {
+    protocol::PartitionStep request;
+    request.session = kWorkerSession;
+    request.step = step;
+    request.steps_over_below = over_below;
+    request.cancellation = std::make_shared<Cancellation>();
+    return request;
+  }
+  // Whether a value for this edge is there already.
+  static bool Has(StepExchange& exchange, uint64_t edge) {
+    bool received = false;
+    exchange.Receive({.edge = edge},
+                     [&](const absl::Status& status, const Tensor&, bool) {
+                       received = status.ok();
+                     });
+    exchange.Abort(absl::AbortedError("enough"));
+    return received;
+  }
+
+  StepTable table_{/*max_waiting_bytes_per_session=*/1000};
+  StepPeers peers_;
+};
+
+TEST_F(StepTableTest, AValueWaitsForItsStep) {
+  table_.Deliver(PushOf(1, 5));
+  EXPECT_EQ(table_.size().waiting, 1);
+  EXPECT_EQ(table_.size().waiting_bytes, 4);
+  ASSERT_OK_AND_ASSIGN(auto exchange, table_.Begin(Step(1), &peers_));
+  EXPECT_EQ(table_.size().waiting_bytes, 0);
+  EXPECT_TRUE(Has(*exchange, 5));
+}
+
+TEST_F(StepTableTest, AValueForARunningStepIsThereAtOnce) {
+  ASSERT_OK_AND_ASSIGN(auto exchange, table_.Begin(Step(1), &peers_));
+  table_.Deliver(PushOf(1, 5));
+  EXPECT_TRUE(Has(*exchange, 5));
+}
+
+TEST_F(StepTableTest, NothingIsKeptForAnUnknownSession) {
+  protocol::Push push = PushOf(1, 5);
+  push.session.session = 99;
+  table_.Deliver(std::move(push));
+  EXPECT_EQ(table_.size().waiting, 0);
+  protocol::PartitionStep step = Step(1);
+  step.session.session = 99;
+  EXPECT_THAT(table_.Begin(step, &peers_).status(),
+              StatusIs(absl::StatusCode::kAborted, "99"));
+}
+
+TEST_F(StepTableTest, NothingIsKeptForAStepThatIsOver) {
+  table_.Deliver(PushOf(3, 5));
+  ASSERT_OK(table_.Begin(Step(9, /*over_below=*/7), &peers_));
+  EXPECT_EQ(table_.size().waiting, 0);
+  table_.Deliver(PushOf(6, 5));
+  EXPECT_EQ(table_.size().waiting, 0);
+  EXPECT_THAT(table_.Begin(Step(6), &peers_).status(),
+              StatusIs(absl::StatusCode::kAborted, "over"));
+}
+
+TEST_F(StepTableTest, AnAbortedStepDoesNotBegin) {
+  table_.Deliver(PushOf(4, 5));
+  table_.Abort({kMaster, 4}, 0, absl::UnavailableError("the ps is gone"));
+  EXPECT_EQ(table_.size().waiting, 0);
+  table_.Deliver(PushOf(4, 6));
+  EXPECT_EQ(table_.size().waiting, 0);
+  EXPECT_THAT(table_.Begin(Step(4), &peers_).status(),
+              StatusIs(absl::StatusCode::kUnavailable, "the ps is gone"));
+  // Until its master says that it is over.
+  ASSERT_OK(table_.Begin(Step(5, 5), &peers_));
+  EXPECT_EQ(table_.size().aborted, 0);
+}
+
+TEST_F(StepTableTest, AnAbortCancelsARunningStep) {
+  const protocol::PartitionStep step = Step(4);
+  ASSERT_OK(table_.Begin(step, &peers_));
+  table_.Abort({kMaster, 4}, 0, absl::UnavailableError("gone"));
+  EXPECT_TRUE(step.cancellation->IsCancelled());
+}
+
+TEST_F(StepTableTest, LateValuesOfAFailedStepAreDropped) {
+  ASSERT_OK(table_.Begin(Step(4), &peers_));
+  table_.End({kMaster, 4}, absl::InternalError("broken"));
+  table_.Deliver(PushOf(4, 5));
+  EXPECT_EQ(table_.size().waiting, 0);
+  EXPECT_EQ(table_.size().running, 0);
+}
+
+TEST_F(StepTableTest, WhatWaitsIsBoundedAndAbortsItsStep) {
+  table_.Deliver(PushOf(1, 5, 200));
+  table_.Deliver(PushOf(1, 6, 51));
+  EXPECT_EQ(table_.size().waiting_bytes, 0);
+  EXPECT_THAT(table_.Begin(Step(1), &peers_).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, "1000 bytes"));
+  table_.Deliver(PushOf(2, 5, 250));
+  EXPECT_EQ(table_.size().waiting_bytes, 1000);
+}
+
+TEST_F(StepTableTest, AnEdgeThatBringsTwoValuesAbortsItsStep) {
+  const protocol::PartitionStep step = Step(4);
+  ASSERT_OK(table_.Begin(step, &peers_));
+  table_.Deliver(PushOf(4, 5));
+  table_.Deliver(PushOf(4, 5));
+  EXPECT_TRUE(step.cancellation->IsCancelled());
+}
+
+TEST_F(StepTableTest, ALostTaskCancelsTheStepsWithAnEdgeToIt) {
+  StepPeers other;
+  other.all = {kWorker};
+  const protocol::PartitionStep with = Step(1);
+  const protocol::PartitionStep without = Step(2);
+  ASSERT_OK(table_.Begin(with, &peers_));
+  ASSERT_OK(table_.Begin(without, &other));
+  table_.PeerLost(kPs, absl::UnavailableError("gone"));
+  EXPECT_TRUE(with.cancellation->IsCancelled());
+  EXPECT_FALSE(without.cancellation->IsCancelled());
+}
+
+TEST_F(StepTableTest, AStepThatReceivesBeginsOnlyWithAConnection) {
+  table_.PeerConnected(kPs);  // a second one
+  table_.PeerLost(kPs, absl::UnavailableError("gone"));
+  ASSERT_OK(table_.Begin(Step(1), &peers_));
+  table_.PeerLost(kPs, absl::UnavailableError("gone"));
+  EXPECT_THAT(table_.Begin(Step(2), &peers_).status(),
+              StatusIs(absl::StatusCode::kUnavailable, kPs));
+  table_.PeerConnected(kPs);
+  ASSERT_OK(table_.Begin(Step(3), &peers_));
+}
+
+TEST_F(StepTableTest, StepsThatSentToALostTaskAreTold) {
+  peers_.receivers = std::make_shared<PeerTasks>(PeerTasks{kWorker});
+  ASSERT_OK(table_.Begin(Step(1), &peers_));
+  ASSERT_OK(table_.Begin(Step(2), &peers_));
+  table_.End({kMaster, 1}, absl::OkStatus());
+  EXPECT_EQ(table_.TakeEndedSentTo(kPs).size(), 0u);
+  const auto ended = table_.TakeEndedSentTo(kWorker);
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].step, 1u);
+  EXPECT_EQ(table_.TakeEndedSentTo(kWorker).size(), 0u);
+}
+
+TEST_F(StepTableTest, StepsAndValuesDieWithTheirSession) {
+  const protocol::PartitionStep step = Step(1);
+  ASSERT_OK(table_.Begin(step, &peers_));
+  table_.Deliver(PushOf(2, 5));
+  table_.RemoveSession(kSession, absl::AbortedError("closed"));
+  EXPECT_TRUE(step.cancellation->IsCancelled());
+  EXPECT_EQ(table_.size().waiting, 0);
+  table_.End({kMaster, 1}, absl::AbortedError("closed"));
+  EXPECT_EQ(table_.size().running, 0);
+  EXPECT_EQ(table_.size().aborted, 0);
+}
+
+}  // namespace
+}  // namespace weft
