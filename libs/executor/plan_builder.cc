@@ -4,7 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/executor/frame_analysis.h"
+#include "libs/graph/frame_analysis.h"
 #include "libs/executor/plan.h"
 
 namespace weft {

@@ -1,4 +1,7 @@
-#include "libs/executor/frame_analysis.h"
+#include "libs/graph/frame_analysis.h"
+
+#include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"

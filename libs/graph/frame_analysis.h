@@ -1,7 +1,7 @@
 // Which frame each node runs in: outside loops, or in the body of which loop.
-// TensorFlow's BuildControlFlowInfo.
-#ifndef WEFT_LIBS_EXECUTOR_FRAME_ANALYSIS_H_
-#define WEFT_LIBS_EXECUTOR_FRAME_ANALYSIS_H_
+// TensorFlow's BuildControlFlowInfo. Pure functions of a graph.
+#ifndef WEFT_LIBS_GRAPH_FRAME_ANALYSIS_H_
+#define WEFT_LIBS_GRAPH_FRAME_ANALYSIS_H_
 
 #include <string>
 #include <vector>
@@ -24,8 +24,8 @@ struct FrameAnalysis {
   std::vector<int> outputs_to;  // by node id; differs at Enter and Exit
 };
 
-// `is_everywhere[id]` marks nodes whose value exists in all frames (constants
-// of the plan). INVALID_ARGUMENT, with TensorFlow's text, when a node's inputs
+// `is_everywhere[id]` marks nodes whose value exists in all frames
+// (constants). INVALID_ARGUMENT, with TensorFlow's text, when a node's inputs
 // come from different frames.
 absl::StatusOr<FrameAnalysis> AnalyzeFrames(
     const Graph& graph, const std::vector<bool>& is_everywhere);
@@ -38,4 +38,4 @@ bool IsSwitch(const Node& node);
 
 }  // namespace weft
 
-#endif  // WEFT_LIBS_EXECUTOR_FRAME_ANALYSIS_H_
+#endif  // WEFT_LIBS_GRAPH_FRAME_ANALYSIS_H_
