@@ -190,7 +190,6 @@ absl::StatusOr<IncomingStreams::Landed> IncomingStreams::Land(
                      FindOrAdd(chunk.info.stream, chunk.info.stream_bytes));
     RETURN_IF_ERROR(Check(chunk, *stream));
     first = !std::exchange(stream->began, true) && stream->refused.ok();
-    stream->ended = chunk.alone || stream->landed + size == stream->total;
   }
   if (first && !chunk.alone) Reserve(stream);
   LandingMemory::Room room;
@@ -201,7 +200,7 @@ absl::StatusOr<IncomingStreams::Landed> IncomingStreams::Land(
   if (room.data != nullptr && size > 0) {
     std::memcpy(room.data + chunk.info.offset, chunk.bytes.data(), size);
   }
-  return Finish(stream, size);
+  return Finish(stream, size, chunk.alone);
 }
 
 void IncomingStreams::Reserve(const std::shared_ptr<Stream>& stream) {
@@ -232,12 +231,15 @@ void IncomingStreams::Reserve(const std::shared_ptr<Stream>& stream) {
 }
 
 IncomingStreams::Landed IncomingStreams::Finish(
-    const std::shared_ptr<Stream>& stream, uint64_t bytes) {
+    const std::shared_ptr<Stream>& stream, uint64_t bytes, bool given_up) {
   Dropped dropped;
   Landed landed;
   absl::MutexLock lock(&mutex_);
   if (closed_) return landed;
   stream->landed += bytes;
+  // Not before the bytes are in place: a message that names the stream may come
+  // on the other lane at any moment.
+  stream->ended = given_up || stream->landed == stream->total;
   owed_credit_ += bytes;
   if (owed_credit_ >= (window_ + 3) / 4) {
     landed.credit = std::exchange(owed_credit_, 0);

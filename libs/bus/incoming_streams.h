@@ -99,7 +99,8 @@ class IncomingStreams {
 
   // Finds room for the stream; called by Land.
   void Reserve(const std::shared_ptr<Stream>& stream);
-  Landed Finish(const std::shared_ptr<Stream>& stream, uint64_t bytes);
+  Landed Finish(const std::shared_ptr<Stream>& stream, uint64_t bytes,
+                bool given_up);
 
   LandingMemory& memory_;
   const uint64_t window_;

@@ -1,0 +1,114 @@
+#include "libs/bus/incoming_streams.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft::bus {
+namespace {
+
+// Calls the test in the middle of Land, where the other lane's thread may be
+// anywhere.
+class MeddlingMemory : public LandingMemory {
+ public:
+  absl::StatusOr<Room> Reserve(uint64_t bytes) override {
+    if (meddle) meddle();
+    std::shared_ptr<char> memory(new char[bytes],
+                                 std::default_delete<char[]>());
+    char* data = memory.get();
+    last = memory;
+    return Room{std::move(memory), data};
+  }
+
+  std::function<void()> meddle;
+  std::weak_ptr<char> last;
+};
+
+Chunk ChunkOf(uint64_t stream, uint64_t offset, uint64_t total,
+              const std::string& bytes) {
+  return {{stream, offset, total}, false, Blob::FromString(bytes)};
+}
+
+ControlMessage Naming(uint64_t call, uint64_t stream, uint64_t bytes) {
+  ControlMessage message;
+  message.envelope.kind = MessageKind::kRequest;
+  message.envelope.method = 9;
+  message.envelope.call_id = call;
+  message.envelope.attachments.push_back({bytes, stream});
+  message.body = Blob::FromString("body");
+  return message;
+}
+
+class IncomingStreamsTest : public testing::Test {
+ protected:
+  MeddlingMemory memory_;
+  IncomingStreams streams_{memory_, 1000, 100};
+};
+
+TEST_F(IncomingStreamsTest, AMessageThatComesWhileItsChunkLandsWaitsForIt) {
+  memory_.meddle = [this] {
+    const auto complete = streams_.Expect(Naming(1, 7, 5), true);
+    ASSERT_OK(complete);
+    EXPECT_FALSE(complete->has_value());
+  };
+  const auto landed = streams_.Land(ChunkOf(7, 0, 5, "12345"));
+  ASSERT_OK(landed);
+  ASSERT_TRUE(landed->complete.has_value());
+  EXPECT_EQ(landed->complete->message.attachments[0].view(), "12345");
+  EXPECT_EQ(streams_.held_bytes(), 0);
+}
+
+TEST_F(IncomingStreamsTest, AMessageAbandonedWhileItsChunkLandsLeavesNothing) {
+  memory_.meddle = [this] {
+    EXPECT_OK(streams_.Expect(Naming(1, 7, 5), true));
+    streams_.Abandon(1);
+  };
+  const auto landed = streams_.Land(ChunkOf(7, 0, 5, "12345"));
+  ASSERT_OK(landed);
+  EXPECT_FALSE(landed->complete.has_value());
+  EXPECT_EQ(streams_.held_bytes(), 0);
+  EXPECT_TRUE(memory_.last.expired());
+}
+
+TEST_F(IncomingStreamsTest, WhatIsClosedWhileAChunkLandsLeavesNothing) {
+  memory_.meddle = [this] { streams_.AbandonAll(); };
+  const auto landed = streams_.Land(ChunkOf(7, 0, 5, "12345"));
+  ASSERT_OK(landed);
+  EXPECT_FALSE(landed->complete.has_value());
+  EXPECT_EQ(streams_.held_bytes(), 0);
+  EXPECT_TRUE(memory_.last.expired());
+}
+
+TEST_F(IncomingStreamsTest, AStreamGivenUpBeforeItsMessageFailsIt) {
+  EXPECT_OK(streams_.Land(ChunkOf(7, 0, 10, "12345")));
+  EXPECT_OK(streams_.Land({{7, 5, 10}, true, Blob()}));
+  const auto complete = streams_.Expect(Naming(1, 7, 10), true);
+  ASSERT_OK(complete);
+  ASSERT_TRUE(complete->has_value());
+  EXPECT_THAT((*complete)->landed, StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_TRUE((*complete)->message.attachments.empty());
+  EXPECT_EQ(streams_.held_bytes(), 0);
+  EXPECT_TRUE(memory_.last.expired());
+}
+
+TEST_F(IncomingStreamsTest, AStreamBeyondTheQuotaFailsItsMessageAtOnce) {
+  const auto waits = streams_.Expect(Naming(1, 7, 200), true);
+  ASSERT_OK(waits);
+  EXPECT_FALSE(waits->has_value());
+  auto landed = streams_.Land(ChunkOf(7, 0, 200, std::string(100, 'x')));
+  ASSERT_OK(landed);
+  ASSERT_TRUE(landed->complete.has_value());
+  EXPECT_THAT(landed->complete->landed,
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  landed = streams_.Land(ChunkOf(7, 100, 200, std::string(100, 'x')));
+  ASSERT_OK(landed);
+  EXPECT_FALSE(landed->complete.has_value());
+  EXPECT_EQ(streams_.held_bytes(), 0);
+}
+
+}  // namespace
+}  // namespace weft::bus
