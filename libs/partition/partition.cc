@@ -1,44 +1,33 @@
 #include "libs/partition/partition.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/graph_copy.h"
+#include "libs/partition/control_loops.h"
+#include "libs/partition/loop_structure.h"
+#include "libs/partition/node_devices.h"
 
 namespace weft {
 namespace {
 
-// For each node, how many loops it is inside of.
-std::vector<int> LoopDepths(const Graph& graph) {
-  std::vector<int> depths(graph.num_nodes(), 0);
-  for (const Node* node : graph.nodes()) {
-    int depth = 0;
-    for (const Endpoint& input : node->inputs()) {
-      // A back edge comes from a later node, whose depth is this one's.
-      if (input.node->id() < node->id()) {
-        depth = std::max(depth, depths[input.node->id()]);
-      }
-    }
-    for (const Node* control : node->control_inputs()) {
-      depth = std::max(depth, depths[control->id()]);
-    }
-    if (node->type() == "Enter" || node->type() == "RefEnter") ++depth;
-    if (node->type() == "Exit" || node->type() == "RefExit") --depth;
-    depths[node->id()] = depth;
-  }
-  return depths;
-}
-
 class Partitioner {
  public:
-  explicit Partitioner(const Graph& graph)
-      : graph_(graph), loop_depths_(LoopDepths(graph)) {}
+  Partitioner(const Graph& graph, const LoopStructure& loops,
+              const NodeDevices& devices)
+      : graph_(graph), loops_(loops), devices_(devices) {}
 
-  absl::StatusOr<std::map<std::string, std::unique_ptr<Graph>>> Run() {
-    for (const Node* node : graph_.nodes()) RETURN_IF_ERROR(Place(*node));
+  absl::StatusOr<std::map<std::string, std::unique_ptr<Graph>>> Run(
+      const ControlLoops& control_loops) {
+    RETURN_IF_ERROR(BeginLoops(control_loops));
+    for (const Node* node : graph_.nodes()) {
+      for (const std::string& device : devices_.Of(*node)) {
+        RETURN_IF_ERROR(Place(*node, device));
+      }
+    }
+    RETURN_IF_ERROR(EndLoops(control_loops));
     std::map<std::string, std::unique_ptr<Graph>> result;
     for (auto& [device, part] : parts_) {
       RETURN_IF_ERROR(part.copier->Finish());
@@ -53,6 +42,8 @@ class Partitioner {
     std::unique_ptr<GraphCopier> copier;
     // Sources of control edges that already have a _Recv here.
     std::map<const Node*, const Node*> control_receives;
+    // Frame -> what triggers its _Recv nodes; null outside loops.
+    std::map<int, const Node*> triggers = {{0, nullptr}};
   };
 
   Part& PartFor(const std::string& device) {
@@ -64,39 +55,59 @@ class Partitioner {
     return part;
   }
 
-  absl::Status Place(const Node& node) {
-    Part& part = PartFor(node.assigned_device());
-    for (const Endpoint& input : node.inputs()) {
-      if (input.node->assigned_device() == node.assigned_device()) continue;
-      if (part.copier->Has(input)) continue;
-      RETURN_IF_ERROR(CheckCrossing(*input.node, node));
-      RETURN_IF_ERROR(JoinData(input, node.assigned_device(), part));
+  absl::Status BeginLoops(const ControlLoops& control_loops) {
+    for (const auto& [frame, device] : control_loops) {
+      Part& part = PartFor(device);
+      const int parent = loops_.analysis.frames[frame].parent;
+      ASSIGN_OR_RETURN(part.triggers[frame],
+                       BeginControlLoop(loops_, frame, part.triggers.at(parent),
+                                        device, *part.graph));
     }
-    for (const Node* control : node.control_inputs()) {
-      if (control->assigned_device() == node.assigned_device()) continue;
-      if (part.control_receives.count(control) > 0) continue;
-      RETURN_IF_ERROR(CheckCrossing(*control, node));
-      RETURN_IF_ERROR(JoinControl(*control, node.assigned_device(), part));
-    }
-    return part.copier->Copy(node).status();
+    return absl::OkStatus();
   }
 
-  absl::Status CheckCrossing(const Node& from, const Node& to) const {
-    if (from.id() < to.id() && loop_depths_[from.id()] == 0) {
-      return absl::OkStatus();
+  absl::Status EndLoops(const ControlLoops& control_loops) {
+    for (const auto& [frame, device] : control_loops) {
+      Part& part = PartFor(device);
+      const Endpoint condition{loops_.conditions[frame].front(), 0};
+      if (!part.copier->Has(condition)) {
+        RETURN_IF_ERROR(JoinData(condition, device, part));
+      }
+      RETURN_IF_ERROR(EndControlLoop(frame, part.triggers.at(frame),
+                                     part.copier->Lookup(condition),
+                                     *part.graph));
     }
-    return absl::UnimplementedError(absl::StrCat(
-        "The edge from node ", from.name(), " on ", from.assigned_device(),
-        " to node ", to.name(), " on ", to.assigned_device(),
-        " is inside a loop. Place the nodes of a loop on one device."));
+    return absl::OkStatus();
+  }
+
+  absl::Status Place(const Node& node, const std::string& device) {
+    Part& part = PartFor(device);
+    absl::Status status;
+    ForEachCrossing(node, device, loops_, devices_, [&](const Crossing& edge) {
+      if (status.ok()) status = Join(edge, part);
+    });
+    RETURN_IF_ERROR(status);
+    ASSIGN_OR_RETURN(const Node* copy, part.copier->Copy(node));
+    part.graph->set_assigned_device(copy, device);
+    return absl::OkStatus();
+  }
+
+  absl::Status Join(const Crossing& edge, Part& part) {
+    const Node& source = *edge.source.node;
+    if (edge.is_control) {
+      if (part.control_receives.count(&source) > 0) return absl::OkStatus();
+      return JoinControl(source, edge.device, part);
+    }
+    if (part.copier->Has(edge.source)) return absl::OkStatus();
+    return JoinData(edge.source, edge.device, part);
   }
 
   absl::Status JoinData(const Endpoint& source, const std::string& device,
                         Part& part) {
-    Part& sender = PartFor(source.node->assigned_device());
+    Part& sender = PartFor(devices_.Home(*source.node));
     ASSIGN_OR_RETURN(
         const Node* receive,
-        Join(sender, sender.copier->Lookup(source), source, device, part));
+        AddPair(sender, sender.copier->Lookup(source), source, device, part));
     part.copier->Replace(source, {receive, 0});
     return absl::OkStatus();
   }
@@ -104,7 +115,8 @@ class Partitioner {
   // Sends an empty tensor made after `source` has run.
   absl::Status JoinControl(const Node& source, const std::string& device,
                            Part& part) {
-    Part& sender = PartFor(source.assigned_device());
+    const std::string& from = devices_.Home(source);
+    Part& sender = PartFor(from);
     ASSIGN_OR_RETURN(
         Node * signal,
         sender.graph->AddNode(
@@ -113,20 +125,21 @@ class Partitioner {
              .control_inputs = {sender.copier->Find(&source)},
              .attrs = {{"dtype", DT_FLOAT},
                        {"value", Tensor(DT_FLOAT, TensorShape({0}))}}}));
-    sender.graph->set_assigned_device(signal, source.assigned_device());
+    sender.graph->set_assigned_device(signal, from);
     ASSIGN_OR_RETURN(const Node* receive,
-                     Join(sender, {signal, 0}, {&source, 0}, device, part));
+                     AddPair(sender, {signal, 0}, {&source, 0}, device, part));
     part.control_receives[&source] = receive;
     part.copier->ReplaceControl(&source, receive);
     return absl::OkStatus();
   }
 
-  // Adds the pair of nodes; `named` is what the edge is called in errors.
-  absl::StatusOr<const Node*> Join(Part& sender, const Endpoint& value,
-                                   const Endpoint& named,
-                                   const std::string& device, Part& receiver) {
+  // Adds _Send and _Recv; `named` is what the edge is called in errors.
+  absl::StatusOr<const Node*> AddPair(Part& sender, const Endpoint& value,
+                                      const Endpoint& named,
+                                      const std::string& device,
+                                      Part& receiver) {
     const int64_t edge = next_edge_++;
-    const std::string& from = named.node->assigned_device();
+    const std::string& from = devices_.Home(*named.node);
     const DataType type = RemoveRefType(value.node->output_type(value.index));
     const AttrMap attrs = {{"T", type},
                            {"edge", edge},
@@ -140,17 +153,18 @@ class Partitioner {
                                        .inputs = {value},
                                        .attrs = attrs}));
     sender.graph->set_assigned_device(send, from);
-    ASSIGN_OR_RETURN(
-        Node * receive,
-        receiver.graph->AddNode({.name = absl::StrCat("_recv_", suffix),
-                                 .op = "_Recv",
-                                 .attrs = attrs}));
+    NodeSpec spec{
+        .name = absl::StrCat("_recv_", suffix), .op = "_Recv", .attrs = attrs};
+    const Node* trigger = receiver.triggers.at(loops_.OutputFrame(*named.node));
+    if (trigger != nullptr) spec.control_inputs = {trigger};
+    ASSIGN_OR_RETURN(Node * receive, receiver.graph->AddNode(std::move(spec)));
     receiver.graph->set_assigned_device(receive, device);
     return receive;
   }
 
   const Graph& graph_;
-  const std::vector<int> loop_depths_;
+  const LoopStructure& loops_;
+  const NodeDevices& devices_;
   std::map<std::string, Part> parts_;
   int64_t next_edge_ = 1;
 };
@@ -159,7 +173,11 @@ class Partitioner {
 
 absl::StatusOr<std::map<std::string, std::unique_ptr<Graph>>> PartitionGraph(
     const Graph& graph) {
-  return Partitioner(graph).Run();
+  ASSIGN_OR_RETURN(const LoopStructure loops, AnalyzeLoops(graph));
+  const NodeDevices devices(graph, loops);
+  ASSIGN_OR_RETURN(const ControlLoops control_loops,
+                   FindControlLoops(graph, loops, devices));
+  return Partitioner(graph, loops, devices).Run(control_loops);
 }
 
 }  // namespace weft

@@ -17,8 +17,14 @@ namespace weft {
 // an edge that only orders (a control edge) sends an empty tensor. Edges are
 // numbered from 1 by attr `edge`, in both of their nodes, the same in each call
 // for the same graph.
-// REQUIRES: `graph` is placed. UNIMPLEMENTED where an edge inside a loop would
-// cross devices.
+//
+// A loop may lie on several devices: an edge inside it carries a value for each
+// iteration, and devices that hold a part of it get nodes that go around with
+// it (control_loops.h). Enter, NextIteration and Exit nodes, and constants used
+// in loops, may run elsewhere than placed (node_devices.h).
+//
+// REQUIRES: `graph` is placed. INVALID_ARGUMENT where a loop is malformed;
+// UNIMPLEMENTED where an edge between devices has no value in some iterations.
 absl::StatusOr<std::map<std::string, std::unique_ptr<Graph>>> PartitionGraph(
     const Graph& graph);
 
