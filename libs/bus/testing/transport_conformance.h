@@ -189,7 +189,10 @@ TEST_P(TransportConformanceTest, OneWayMessagesKeepTheirOrder) {
 TEST_P(TransportConformanceTest, ARequestDoesNotOvertakeAMessageBeforeIt) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   for (const uint8_t method : {kEcho, kSlowEcho}) {
-    handler_.notes.clear();
+    {
+      absl::MutexLock lock(&handler_.mutex);
+      handler_.notes.clear();
+    }
     for (int i = 0; i < 20; ++i) {
       EXPECT_OK(channel_->Send(NewMessage(kSlowNote, "before")));
     }
