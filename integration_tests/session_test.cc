@@ -219,8 +219,16 @@ TEST_F(SessionTest, AClosedSessionRefusesRuns) {
 }
 
 TEST_F(SessionTest, AnUnknownTargetSaysWhatIsPossible) {
-  EXPECT_THAT(Session::Connect("zmq://nowhere:1", root_, options_),
-              StatusIs(absl::StatusCode::kUnimplemented, "zmq://nowhere:1"));
+  EXPECT_THAT(Session::Connect("grpc://localhost:1", root_, options_),
+              StatusIs(absl::StatusCode::kInvalidArgument, "zmq://host:port"));
+  EXPECT_THAT(Session::Connect("zmq://localhost", root_, options_),
+              StatusIs(absl::StatusCode::kInvalidArgument, "localhost"));
+}
+
+TEST_F(SessionTest, AServerThatIsNotThereIsNotWaitedForTooLong) {
+  options_.connect_timeout = absl::Milliseconds(200);
+  EXPECT_THAT(Session::Connect("zmq://localhost:1", root_, options_),
+              StatusIs(absl::StatusCode::kUnavailable, "localhost:1"));
 }
 
 TEST_F(SessionTest, CallablesRunFromManyThreadsAtOnce) {

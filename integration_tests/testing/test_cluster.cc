@@ -101,6 +101,10 @@ const std::string& TestCluster::target(const std::string& job, int index) {
   return server(job, index).target();
 }
 
+Process& TestCluster::process(const std::string& job, int index) {
+  return ProcessOf(TaskName(job, index));
+}
+
 SessionOptions TestCluster::session_options() {
   return {.operation_timeout = absl::Minutes(1),
           .connect_timeout = absl::Seconds(30),

@@ -38,6 +38,8 @@ class TestCluster {
   const ClusterSpec& spec() const { return spec_; }
   Server& server(const std::string& job, int index);
   const std::string& target(const std::string& job, int index);
+  // What the server lives in.
+  Process& process(const std::string& job, int index);
   // For Session::Connect: the client's process, and bounds that end a test that
   // hangs.
   SessionOptions session_options();

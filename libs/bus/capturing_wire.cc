@@ -82,6 +82,12 @@ void CapturingWire::Close(ConnectionId connection) {
   lanes_.erase(connection);
 }
 
+bool CapturingWire::Lead(absl::FunctionRef<bool()> done) {
+  return wire_.Lead(done);
+}
+
+void CapturingWire::WakeLeader() { wire_.WakeLeader(); }
+
 void CapturingWire::WriteDown(ConnectionId connection, Lane lane, bool received,
                               const Frames& frames) {
   sink_(EncodeCapture(clock_.Now(), connection, lane, received, frames,

@@ -41,6 +41,8 @@ class CapturingWire : public Wire {
                     WireEvents& events) override;
   absl::Status Send(ConnectionId connection, Frames frames) override;
   void Close(ConnectionId connection) override;
+  bool Lead(absl::FunctionRef<bool()> done) override;
+  void WakeLeader() override;
 
  private:
   class CapturingEvents;

@@ -27,8 +27,14 @@ absl::Status Bad(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("Bad message: ", what));
 }
 
-// "/job:ps/task:0" is its job and index; any other name is a job with the
-// index -1.
+constexpr absl::string_view kReplica = "/replica:0";
+
+std::string NameOf(absl::string_view job, int index) {
+  return absl::StrCat("/job:", job, kReplica, "/task:", index);
+}
+
+// "/job:ps/replica:0/task:0" is its job and index; any other name is a job with
+// the index -1.
 Offset<wire::Task> PackTask(flatbuffers::FlatBufferBuilder& builder,
                             absl::string_view name) {
   if (name.empty()) return 0;
@@ -36,10 +42,12 @@ Offset<wire::Task> PackTask(flatbuffers::FlatBufferBuilder& builder,
   int index = -1;
   const size_t split = name.rfind("/task:");
   if (absl::ConsumePrefix(&job, "/job:") && split != absl::string_view::npos &&
-      absl::SimpleAtoi(name.substr(split + 6), &index) && index >= 0 &&
-      name == absl::StrCat(name.substr(0, split), "/task:", index)) {
+      absl::SimpleAtoi(name.substr(split + 6), &index) && index >= 0) {
     job = name.substr(5, split - 5);
-  } else {
+    absl::ConsumeSuffix(&job, kReplica);
+  }
+  // Only what comes out again as it was.
+  if (index < 0 || name != NameOf(job, index)) {
     job = name;
     index = -1;
   }
@@ -58,7 +66,7 @@ absl::Status UnpackTask(const wire::Task* task, std::string* name) {
   if (task == nullptr) return absl::OkStatus();
   RETURN_IF_ERROR(UnpackName(task->job(), name));
   if (task->index() >= 0) {
-    *name = absl::StrCat("/job:", *name, "/task:", task->index());
+    *name = NameOf(*name, task->index());
   }
   return absl::OkStatus();
 }

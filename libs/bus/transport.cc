@@ -23,6 +23,11 @@ class WireTransport : public Transport {
     return NewChannel(parts_, options_, address, self, destination, events);
   }
 
+  bool Lead(absl::FunctionRef<bool()> done) override {
+    return parts_.wire->Lead(done);
+  }
+  void WakeLeader() override { parts_.wire->WakeLeader(); }
+
  private:
   const TransportParts parts_;
   const TransportOptions options_;

@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -211,6 +212,11 @@ class Transport {
                                         const Identity& self,
                                         const std::string& destination,
                                         ChannelEvents* events) = 0;
+
+  // As Wire::Lead and Wire::WakeLeader: a synchronous caller of a process that
+  // only dials reads its answer itself.
+  virtual bool Lead(absl::FunctionRef<bool()> done) = 0;
+  virtual void WakeLeader() = 0;
 };
 
 // What a transport is made of; all outlive it.

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "libs/bus/address.h"
@@ -87,6 +88,16 @@ class Wire {
   // do so for ever): one of the other lane may still be running. Unknown ids
   // are ignored.
   virtual void Close(ConnectionId connection) = 0;
+
+  // For a thread that has nothing to do but wait for an event of the control
+  // lane: it delivers the lane's events itself, in place of the Wire's control
+  // thread, until `done()`, which is asked between events. That saves waking
+  // one thread by the other. False, at once, where it is not possible: the Wire
+  // listens, another thread does it, or several threads wait by turns. Not to
+  // be called from an event.
+  virtual bool Lead(absl::FunctionRef<bool()> /*done*/) { return false; }
+  // What `done()` says may have changed without an event. Any thread.
+  virtual void WakeLeader() {}
 };
 
 }  // namespace weft::bus

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "libs/base/clock.h"
 
 namespace weft::bus {
 namespace {
@@ -20,6 +22,10 @@ thread_local const ZmqLoop* current_loop = nullptr;
 constexpr unsigned kAll = LoopMember::kMessages | LoopMember::kChanges;
 constexpr int kMaxEvents = 64;
 constexpr int kRetryMs = 1;
+// How long the loop's thread waits for the next leader.
+constexpr absl::Duration kPatience = absl::Milliseconds(2);
+// How many callers are refused after several have waited at once.
+constexpr int kRefusals = 64;
 
 // What epoll hands back: the member and which descriptor it was.
 constexpr uint64_t kKnock = 0;
@@ -46,6 +52,10 @@ ZmqLoop::~ZmqLoop() {
   if (ended_ != nullptr) {
     stopping_.store(true);
     Knock();
+    {
+      absl::MutexLock lock(&lead_mutex_);
+      if (unpark_ != nullptr) unpark_->Set();
+    }
     ended_->Wait();
   }
   if (knock_ >= 0) close(knock_);
@@ -61,6 +71,7 @@ absl::Status ZmqLoop::Start() {
   Register(epoll_, knock_, kKnock);
   ended_ = scheduler_.NewEvent();
   started_ = true;
+  running_.store(true);
   scheduler_.Schedule(Pool::kBlocking, [this] { Run(); });
   return absl::OkStatus();
 }
@@ -108,18 +119,109 @@ void ZmqLoop::Run() {
   current_loop = this;
   std::vector<Turn> turns;
   while (!stopping_.load()) {
-    Gather(turns);
-    for (Turn& turn : turns) {
-      const auto next = turn.member->Poll(turn.signals);
-      if (next == LoopMember::Next::kMore) more_.push_back(std::move(turn));
-      if (next == LoopMember::Next::kRetry) retry_.push_back(std::move(turn));
+    if (lead_wanted_.load()) {
+      Park();
+    } else {
+      Round(turns);
     }
-    turns.clear();
   }
   more_.clear();
   retry_.clear();
   current_loop = nullptr;
   ended_->Set();  // the loop may be gone now
+}
+
+void ZmqLoop::Round(std::vector<Turn>& turns) {
+  Gather(turns);
+  for (Turn& turn : turns) {
+    const auto next = turn.member->Poll(turn.signals);
+    if (next == LoopMember::Next::kMore) more_.push_back(std::move(turn));
+    if (next == LoopMember::Next::kRetry) retry_.push_back(std::move(turn));
+  }
+  turns.clear();
+}
+
+bool ZmqLoop::Lead(absl::FunctionRef<bool()> done) {
+  if (!BeginLead()) return false;
+  current_loop = this;
+  std::vector<Turn> turns;
+  while (!done()) Round(turns);
+  current_loop = nullptr;
+  EndLead();
+  return true;
+}
+
+bool ZmqLoop::BeginLead() {
+  if (!running_.load()) return false;
+  std::unique_ptr<Event> parked;
+  {
+    absl::MutexLock lock(&lead_mutex_);
+    if (leading_) {
+      handover_ = true;
+      return false;
+    }
+    if (refusals_left_ > 0) {
+      --refusals_left_;
+      return false;
+    }
+    leading_ = true;
+    ++leads_;
+    if (parked_) return true;
+    parked = scheduler_.NewEvent();
+    when_parked_ = parked.get();
+    lead_wanted_.store(true);
+  }
+  Knock();
+  parked->Wait();
+  // It is set under the lock, and may go once that is free.
+  absl::MutexLock lock(&lead_mutex_);
+  return true;
+}
+
+void ZmqLoop::EndLead() {
+  const bool unfinished =
+      !more_.empty() || !retry_.empty() || !woken_here_.empty();
+  absl::MutexLock lock(&lead_mutex_);
+  leading_ = false;
+  if (handover_) refusals_left_ = kRefusals;
+  if (handover_ || unfinished) {
+    come_back_ = true;
+    if (unpark_ != nullptr) unpark_->Set();
+  }
+  handover_ = false;
+}
+
+void ZmqLoop::WakeLeader() {
+  if (IsCurrentThread()) return;
+  absl::MutexLock lock(&lead_mutex_);
+  if (leading_) Knock();
+}
+
+void ZmqLoop::Park() {
+  current_loop = nullptr;
+  bool stay = true;
+  while (stay) {
+    const std::unique_ptr<Event> unpark = scheduler_.NewEvent();
+    uint64_t leads = 0;
+    {
+      absl::MutexLock lock(&lead_mutex_);
+      parked_ = true;
+      leads = leads_;
+      unpark_ = unpark.get();
+      if (when_parked_ != nullptr) when_parked_->Set();
+      when_parked_ = nullptr;
+      if (come_back_ || stopping_.load()) unpark->Set();
+    }
+    unpark->WaitUntil(scheduler_.clock().Now() + kPatience);
+    absl::MutexLock lock(&lead_mutex_);
+    unpark_ = nullptr;
+    stay = !stopping_.load() && (leading_ || (leads_ != leads && !come_back_));
+    if (stay) continue;
+    parked_ = false;
+    come_back_ = false;
+    lead_wanted_.store(false);
+  }
+  current_loop = this;
 }
 
 int ZmqLoop::Timeout() {

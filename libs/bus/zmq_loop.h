@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/scheduler.h"
@@ -54,7 +55,17 @@ class ZmqLoop {
   // Polls the member soon, with all bits set. Unknown ids are ignored.
   void Wake(MemberId id);
 
+  // Whether this thread is the loop's, or leads it.
   bool IsCurrentThread() const;
+
+  // Wire::Lead and Wire::WakeLeader. While a leader polls, the loop's thread is
+  // parked; it comes back when the leader says so or has not been seen for some
+  // milliseconds, so that a caller who calls again finds it parked. A leader
+  // that somebody else has waited beside is followed by the loop's thread, and
+  // the next callers are refused for a while: taking turns would cost more than
+  // it saves.
+  bool Lead(absl::FunctionRef<bool()> done) ABSL_LOCKS_EXCLUDED(lead_mutex_);
+  void WakeLeader() ABSL_LOCKS_EXCLUDED(lead_mutex_);
 
  private:
   struct Turn {
@@ -63,6 +74,12 @@ class ZmqLoop {
   };
 
   void Run();
+  // Waits for events, and polls whose turn it is. Of whoever leads.
+  void Round(std::vector<Turn>& turns);
+  bool BeginLead() ABSL_LOCKS_EXCLUDED(lead_mutex_);
+  void EndLead() ABSL_LOCKS_EXCLUDED(lead_mutex_);
+  // Leaves the polling to leaders, until none is left.
+  void Park() ABSL_LOCKS_EXCLUDED(lead_mutex_);
   int Timeout();
   // Waits, then says whose turn it is.
   void Gather(std::vector<Turn>& turns);
@@ -85,7 +102,20 @@ class ZmqLoop {
       ABSL_GUARDED_BY(mutex_);
   std::vector<MemberId> woken_ ABSL_GUARDED_BY(mutex_);
 
-  // Of the loop's own thread.
+  // Somebody wants the loop's thread to park.
+  std::atomic<bool> lead_wanted_{false};
+  std::atomic<bool> running_{false};  // there is a thread to park
+  absl::Mutex lead_mutex_;
+  bool leading_ ABSL_GUARDED_BY(lead_mutex_) = false;
+  bool parked_ ABSL_GUARDED_BY(lead_mutex_) = false;
+  bool handover_ ABSL_GUARDED_BY(lead_mutex_) = false;  // others wait as well
+  bool come_back_ ABSL_GUARDED_BY(lead_mutex_) = false;
+  uint64_t leads_ ABSL_GUARDED_BY(lead_mutex_) = 0;
+  int refusals_left_ ABSL_GUARDED_BY(lead_mutex_) = 0;
+  Event* when_parked_ ABSL_GUARDED_BY(lead_mutex_) = nullptr;
+  Event* unpark_ ABSL_GUARDED_BY(lead_mutex_) = nullptr;
+
+  // Of the thread that polls: the loop's, or the leader's.
   std::vector<Turn> more_;
   std::vector<Turn> retry_;
   std::vector<MemberId> woken_here_;

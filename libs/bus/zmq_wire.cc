@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -43,6 +44,7 @@ class ZmqWire : public Wire {
   absl::StatusOr<std::unique_ptr<WireListener>> Listen(
       const Address& address, Lane lane, WireEvents& events) override {
     auto socket = std::make_shared<ListeningSocket>(Parts(lane), events);
+    listens_.store(true, std::memory_order_relaxed);
     ASSIGN_OR_RETURN(Address found, socket->Listen(address));
     return std::make_unique<ZmqListener>(std::move(socket), std::move(found));
   }
@@ -66,6 +68,12 @@ class ZmqWire : public Wire {
     if (carrier != nullptr) carrier->Close(connection);
   }
 
+  // A task's control thread runs other's handlers, which its callers must not.
+  bool Lead(absl::FunctionRef<bool()> done) override {
+    return !listens_.load(std::memory_order_relaxed) && control_.Lead(done);
+  }
+  void WakeLeader() override { control_.WakeLeader(); }
+
  private:
   LaneParts Parts(Lane lane) {
     const bool control = lane == Lane::kControl;
@@ -82,6 +90,7 @@ class ZmqWire : public Wire {
 
   Scheduler& scheduler_;
   const ZmqWireOptions options_;
+  std::atomic<bool> listens_{false};
   // Destroyed last: libzmq waits for sockets that are still open.
   ZmqContext context_;
   ConnectionTable table_;

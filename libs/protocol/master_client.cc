@@ -70,7 +70,7 @@ class MasterClient::PendingRun {
 
 MasterClient::MasterClient(bus::Transport& transport,
                            const MasterClientOptions& options)
-    : options_(options) {
+    : transport_(transport), options_(options) {
   channel_ = transport.Dial(options_.address, options_.self, "",
                             static_cast<bus::ChannelEvents*>(this));
 }
@@ -197,6 +197,9 @@ void MasterClient::RunCallable(uint64_t session, uint64_t callable,
   if (run.timeout != absl::InfiniteDuration()) {
     call_options.deadline = Soon(run.timeout + kGrace);
   }
+  const bool waits = run.thread == CallingThread::kWaits;
+  auto is_done = std::make_shared<std::atomic<bool>>(false);
+  if (waits) done = ThenWakeLeader(std::move(done), is_done);
   auto pending = std::make_shared<PendingRun>(run, std::move(done));
   pending->call = channel_->Call(
       *std::move(request), call_options,
@@ -215,6 +218,20 @@ void MasterClient::RunCallable(uint64_t session, uint64_t callable,
   pending->end.Started([this, pending](const absl::Status& /*cause*/) {
     channel_->Cancel(pending->call);
   });
+  // The caller reads its answer itself, where that is possible.
+  if (!waits || is_done->load()) return;
+  transport_.Lead([&is_done] { return is_done->load(); });
+}
+
+// Runs on a thread of the channel's, whose end waits for it.
+Master::Done MasterClient::ThenWakeLeader(
+    Done done, std::shared_ptr<std::atomic<bool>> is_done) {
+  return [this, done = std::move(done),
+          is_done = std::move(is_done)](absl::Status status) mutable {
+    done(std::move(status));
+    is_done->store(true);
+    transport_.WakeLeader();
+  };
 }
 
 absl::Status MasterClient::ReleaseCallable(uint64_t session,

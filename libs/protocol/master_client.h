@@ -11,6 +11,7 @@
 #ifndef WEFT_LIBS_PROTOCOL_MASTER_CLIENT_H_
 #define WEFT_LIBS_PROTOCOL_MASTER_CLIENT_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -78,6 +79,8 @@ class MasterClient : public Master, private bus::ChannelEvents {
   void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Time Soon(absl::Duration timeout) const;
 
+  // `done`, and then the news of it for the caller's thread.
+  Done ThenWakeLeader(Done done, std::shared_ptr<std::atomic<bool>> is_done);
   // Waits for a connection, and for the answer.
   absl::StatusOr<bus::Message> Call(bus::Message request);
   // Waits for the answer; UNAVAILABLE when there is no connection.
@@ -87,6 +90,7 @@ class MasterClient : public Master, private bus::ChannelEvents {
   absl::Status Explain(const absl::Status& status) const;
   absl::Status BadReply(const absl::Status& status) const;
 
+  bus::Transport& transport_;
   const MasterClientOptions options_;
   absl::Mutex mutex_;
   bool connected_ ABSL_GUARDED_BY(mutex_) = false;

@@ -30,11 +30,12 @@ void ReplyWithFetches(RunningCallable& run, const absl::Status& status) {
 
 MasterService::MasterService(const MasterServiceOptions& options)
     : options_(options),
-      in_flight_(*options.scheduler),
       leases_(*options.scheduler, options.lease,
               [this](uint64_t session) { Expire(session); }) {}
 
-MasterService::~MasterService() { in_flight_.WaitForNone(); }
+MasterService::~MasterService() {
+  in_flight_.WaitUntilNone(*options_.scheduler, absl::InfiniteFuture());
+}
 
 bool MasterService::Handles(uint8_t method) {
   switch (static_cast<Method>(method)) {

@@ -8,10 +8,7 @@ namespace weft::protocol {
 
 SessionLeases::SessionLeases(Scheduler& scheduler, absl::Duration lease,
                              Expire expire)
-    : scheduler_(scheduler),
-      lease_(lease),
-      expire_(std::move(expire)),
-      in_flight_(scheduler) {}
+    : scheduler_(scheduler), lease_(lease), expire_(std::move(expire)) {}
 
 SessionLeases::~SessionLeases() {
   {
@@ -19,7 +16,7 @@ SessionLeases::~SessionLeases() {
     for (auto& [incarnation, client] : clients_) Disarm(client);
     clients_.clear();
   }
-  in_flight_.WaitForNone();
+  in_flight_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
 }
 
 void SessionLeases::OnConnect(const bus::Peer& peer) {

@@ -15,9 +15,9 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "libs/base/in_flight.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/transport.h"
-#include "libs/protocol/in_flight.h"
 
 namespace weft::protocol {
 

@@ -58,9 +58,11 @@ void ReplyWithFetches(RunningPartition& run, const absl::Status& status) {
 }  // namespace
 
 WorkerService::WorkerService(const WorkerServiceOptions& options)
-    : options_(options), in_flight_(*options.scheduler) {}
+    : options_(options) {}
 
-WorkerService::~WorkerService() { in_flight_.WaitForNone(); }
+WorkerService::~WorkerService() {
+  in_flight_.WaitUntilNone(*options_.scheduler, absl::InfiniteFuture());
+}
 
 bool WorkerService::Handles(uint8_t method) {
   switch (static_cast<Method>(method)) {

@@ -14,11 +14,11 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "libs/base/in_flight.h"
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/transport.h"
 #include "libs/graph/op_def.h"
-#include "libs/protocol/in_flight.h"
 #include "libs/protocol/worker.h"
 #include "libs/tensor/buffer.h"
 

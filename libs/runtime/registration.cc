@@ -1,5 +1,6 @@
 #include "libs/runtime/registration.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -44,6 +45,24 @@ RunWhere Where(protocol::CallingThread thread, bool is_last) {
 
 }  // namespace
 
+Registration::Ends FindEnds(
+    const std::vector<protocol::DevicePartition>& partitions) {
+  Registration::Ends ends;
+  for (const protocol::DevicePartition& partition : partitions) {
+    for (const Node* node : partition.graph->nodes()) {
+      const bool is_arg = node->type() == "_Arg";
+      if (!is_arg && node->type() != "_Retval") continue;
+      const auto index = static_cast<size_t>(*node->attr<int64_t>("index"));
+      if (is_arg) {
+        ends.args.push_back({index, node->output_type(0), node->name()});
+      } else {
+        ends.num_retvals = std::max(ends.num_retvals, index + 1);
+      }
+    }
+  }
+  return ends;
+}
+
 absl::StatusOr<Registration::Edges> FindEdges(
     const std::vector<protocol::DevicePartition>& partitions,
     const std::string& task, protocol::WorkerDirectory* directory) {
@@ -70,14 +89,33 @@ absl::StatusOr<Registration::Edges> FindEdges(
 }
 
 Registration::Registration(std::shared_ptr<void> keep_alive,
-                           std::vector<Part> parts, Edges edges,
+                           std::vector<Part> parts, Ends ends, Edges edges,
                            Scheduler* scheduler)
     : keep_alive_(std::move(keep_alive)),
       parts_(std::move(parts)),
+      ends_(std::move(ends)),
       edges_(std::move(edges)),
       scheduler_(scheduler) {}
 
 Registration::~Registration() = default;
+
+absl::Status Registration::Check(const protocol::PartitionStep& step) const {
+  if (step.fetches.size() < ends_.num_retvals) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A step asks for ", step.fetches.size(),
+                     " fetches of a partition that makes ", ends_.num_retvals));
+  }
+  for (const Ends::Arg& arg : ends_.args) {
+    const DataType given = arg.index < step.feeds.size()
+                               ? step.feeds[arg.index].dtype()
+                               : DT_INVALID;
+    if (given == arg.type) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "A step feeds ", DataTypeName(given), " to node ", arg.node,
+        ", which takes ", DataTypeName(arg.type), " (feed ", arg.index, ")"));
+  }
+  return absl::OkStatus();
+}
 
 std::unique_ptr<RunningStep> Registration::TakeStep() {
   absl::MutexLock lock(&mutex_);

@@ -33,6 +33,16 @@ class Registration {
     Device* device = nullptr;
     ResourceManager* resources = nullptr;
   };
+  // Its edges from and to the master.
+  struct Ends {
+    struct Arg {
+      size_t index;
+      DataType type;
+      std::string node;
+    };
+    std::vector<Arg> args;
+    size_t num_retvals = 0;  // one more than the largest index
+  };
   // Its edges to other tasks.
   struct Edges {
     RemoteEdges outgoing;
@@ -41,11 +51,14 @@ class Registration {
 
   // `keep_alive` is what the parts use: their session.
   Registration(std::shared_ptr<void> keep_alive, std::vector<Part> parts,
-               Edges edges, Scheduler* scheduler);
+               Ends ends, Edges edges, Scheduler* scheduler);
   ~Registration();
 
   const std::vector<Part>& parts() const { return parts_; }
   const Edges& edges() const { return edges_; }
+  // INVALID_ARGUMENT unless the step brings what the partitions take, with its
+  // type, and has room for what they make.
+  absl::Status Check(const protocol::PartitionStep& step) const;
   Scheduler* scheduler() const { return scheduler_; }
 
   std::unique_ptr<RunningStep> TakeStep();
@@ -54,11 +67,15 @@ class Registration {
  private:
   const std::shared_ptr<void> keep_alive_;
   const std::vector<Part> parts_;
+  const Ends ends_;
   const Edges edges_;
   Scheduler* const scheduler_;
   absl::Mutex mutex_;
   std::vector<std::unique_ptr<RunningStep>> idle_steps_ ABSL_GUARDED_BY(mutex_);
 };
+
+Registration::Ends FindEnds(
+    const std::vector<protocol::DevicePartition>& partitions);
 
 // The edges of the partitions of `task` (canonical name) that begin or end at
 // others. NOT_FOUND names a task that `directory` does not know; the directory

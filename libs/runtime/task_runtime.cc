@@ -167,6 +167,7 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::Compile(
       Registration::Edges edges,
       FindEdges(registration.partitions, options_.task, options_.peers));
   return std::make_shared<Registration>(std::move(session), std::move(parts),
+                                        FindEnds(registration.partitions),
                                         std::move(edges), options_.scheduler);
 }
 
@@ -219,6 +220,9 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::FindRegistration(
 void TaskRuntime::Run(const protocol::PartitionStep& step, Done done) {
   auto registration = FindRegistration(step.session.session, step.registration);
   if (!registration.ok()) return done(registration.status());
+  if (absl::Status status = (*registration)->Check(step); !status.ok()) {
+    return done(std::move(status));
+  }
   const bool is_shared = step.session.master != options_.incarnation ||
                          !(*registration)->edges().peers.all.empty();
   RunningStep::Start(*std::move(registration), step,
