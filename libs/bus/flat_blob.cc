@@ -1,6 +1,5 @@
-#include "libs/bus/flat_blob_inl.h"
-
 #include "absl/strings/cord.h"
+#include "libs/bus/flat_blob_inl.h"
 #include "libs/bus/transport.h"
 
 namespace weft::bus {

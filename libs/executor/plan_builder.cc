@@ -4,8 +4,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/graph/frame_analysis.h"
 #include "libs/executor/plan.h"
+#include "libs/graph/frame_analysis.h"
 
 namespace weft {
 namespace {
