@@ -8,6 +8,7 @@
 # libs/bus/testdata/fuzz, which tools/test.sh replays, and mend what it found.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+tools/setup.sh clang-14 libclang-rt-14-dev
 
 seconds="${1:-600}"
 failed=0
