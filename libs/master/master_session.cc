@@ -110,8 +110,11 @@ void MasterSession::Step::Run(const protocol::CallableRun& run,
 void MasterSession::Step::CancelWithCaller(Cancellation* caller) {
   caller_ = caller;
   if (caller == nullptr) return;
+  // What the cancellation ends lets go of it while it is cancelled.
   caller_token_ = caller->Register(
-      [this](const absl::Status& cause) { cancellation_->Cancel(cause); });
+      [cancellation = cancellation_](const absl::Status& cause) {
+        cancellation->Cancel(cause);
+      });
   if (caller_token_ == 0) cancellation_->Cancel(caller->status());
 }
 

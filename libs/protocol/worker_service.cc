@@ -24,11 +24,14 @@ struct RunningPartition {
   Cancellation::Token caller_gone = 0;
 };
 
-void CancelWithCaller(RunningPartition& run) {
-  run.caller_gone = run.call->cancellation().Register(
-      [&run](const absl::Status& cause) { run.cancellation.Cancel(cause); });
-  if (run.caller_gone == 0) {
-    run.cancellation.Cancel(run.call->cancellation().status());
+void CancelWithCaller(const std::shared_ptr<RunningPartition>& run) {
+  // What the cancellation ends lets go of the run while it is cancelled.
+  run->caller_gone = run->call->cancellation().Register(
+      [weak = std::weak_ptr<RunningPartition>(run)](const absl::Status& cause) {
+        if (const auto held = weak.lock()) held->cancellation.Cancel(cause);
+      });
+  if (run->caller_gone == 0) {
+    run->cancellation.Cancel(run->call->cancellation().status());
   }
 }
 
@@ -195,7 +198,7 @@ void WorkerService::RunPartition(Call call, bus::Message request) {
   const auto last = std::max_element(indices.begin(), indices.end());
   if (last != indices.end()) run->fetches.resize(*last + 1);
   in_flight_.Begin();
-  CancelWithCaller(*run);
+  CancelWithCaller(run);
   const PartitionStep step = StepOf(run);
   options_.worker->Run(
       step, [this, run = std::move(run)](const absl::Status& status) mutable {
