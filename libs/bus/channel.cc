@@ -17,19 +17,6 @@
 namespace weft::bus {
 namespace {
 
-// No use in trying again.
-bool IsFinal(const absl::Status& why) {
-  switch (why.code()) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kFailedPrecondition:
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kUnimplemented:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // A call without its answer.
 struct Pending {
   Channel::Callback callback;
@@ -398,7 +385,7 @@ void WireChannel::OnLost(const Shared& connection, const absl::Status& why) {
     absl::MutexLock lock(&mutex_);
     if (connection != connection_ || state_ == State::kClosed) return;
     connection_ = nullptr;
-    state_ = IsFinal(why) ? State::kRefused : State::kDown;
+    state_ = IsRefusal(why) ? State::kRefused : State::kDown;
     last_error_ = why;
     pending.swap(pending_);
     if (state_ == State::kRefused) waiting.swap(waiting_);

@@ -134,14 +134,26 @@ class Endpoint {
   virtual void Drain() = 0;
 };
 
+// Whether dialing again would not help.
+inline bool IsRefusal(const absl::Status& why) {
+  switch (why.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // What a Channel tells its owner. Fast.
 class ChannelEvents {
  public:
   virtual ~ChannelEvents() = default;
   virtual void OnConnected(const Identity& peer) = 0;
   // The connection was lost, could not be made (reported at each attempt) or
-  // was refused. The channel tries again unless the code is one of
-  // INVALID_ARGUMENT, FAILED_PRECONDITION, PERMISSION_DENIED, UNIMPLEMENTED.
+  // was refused. The channel tries again unless IsRefusal(why).
   virtual void OnDisconnected(const absl::Status& why) = 0;
 };
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/cancellation.h"
+#include "libs/base/cancellation_link.h"
 #include "libs/base/clock.h"
 #include "libs/base/first_error.h"
 #include "libs/base/status.h"
@@ -52,7 +53,6 @@ class MasterSession::Step {
   protocol::Master::Done Release(Scheduler& scheduler);
 
  private:
-  void CancelWithCaller(Cancellation* caller);
   void PartDone(absl::Status status);
 
   std::shared_ptr<MasterSession> session_;
@@ -60,8 +60,7 @@ class MasterSession::Step {
   uint64_t id_ = 0;
   std::shared_ptr<Cancellation> cancellation_;
   Scheduler::TimerId timer_ = 0;
-  Cancellation* caller_ = nullptr;
-  Cancellation::Token caller_token_ = 0;
+  CancellationLink caller_gone_;
   std::atomic<int> parts_left_{0};
   FirstError first_error_;
   protocol::Master::Done done_;
@@ -86,7 +85,7 @@ void MasterSession::Step::Run(const protocol::CallableRun& run,
   const int num_parts = static_cast<int>(callable_->parts.size());
   // One more than there are parts, so that the step outlives this loop.
   parts_left_.store(num_parts + 1, std::memory_order_relaxed);
-  CancelWithCaller(run.cancellation);
+  caller_gone_.Begin(run.cancellation, cancellation_);
   const uint64_t over_below = session_->steps_.over_below();
   for (int i = 0; i < num_parts; ++i) {
     const Callable::Part& part = callable_->parts[i];
@@ -107,25 +106,13 @@ void MasterSession::Step::Run(const protocol::CallableRun& run,
   PartDone(absl::OkStatus());
 }
 
-void MasterSession::Step::CancelWithCaller(Cancellation* caller) {
-  caller_ = caller;
-  if (caller == nullptr) return;
-  // What the cancellation ends lets go of it while it is cancelled.
-  caller_token_ = caller->Register(
-      [cancellation = cancellation_](const absl::Status& cause) {
-        cancellation->Cancel(cause);
-      });
-  if (caller_token_ == 0) cancellation_->Cancel(caller->status());
-}
-
 void MasterSession::Step::PartDone(absl::Status status) {
   if (!status.ok()) {
     first_error_.Add(status);
     cancellation_->Cancel(MarkDerived(std::move(status)));
   }
   if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (caller_token_ != 0) caller_->Deregister(caller_token_);
-  caller_token_ = 0;
+  caller_gone_.End();
   absl::Status result = first_error_.Take();
   // Where every part only tells of the abort, the abort's cause is the reason.
   if (IsDerived(result)) {

@@ -3,9 +3,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/protocol/message_reader.h"
-#include "libs/protocol/message_writer.h"
+#include "libs/protocol/messages_inl.h"
 #include "libs/protocol/method.h"
 #include "schemas/body_generated.h"
 
@@ -56,16 +57,27 @@ absl::StatusOr<DeviceAttributes> ReadDevice(const wire::Device& device,
 
 }  // namespace
 
+absl::Status BadReply(absl::string_view who, const absl::Status& status) {
+  if (status.code() != absl::StatusCode::kInvalidArgument) return status;
+  return absl::InternalError(absl::StrCat(
+      "the answer of ", who, " can't be read: ", status.message()));
+}
+
+void Answer(bus::IncomingCall& call, absl::StatusOr<bus::Message> reply) {
+  if (reply.ok()) {
+    call.Reply(*std::move(reply));
+  } else {
+    call.Fail(reply.status());
+  }
+}
+
 bus::Message WriteDone() {
   FlatBufferBuilder builder(64);
-  const auto body = wire::CreateDone(builder);
-  return FinishMessage(static_cast<uint8_t>(Method::kDone), body.o, builder);
+  return Finish(wire::CreateDone(builder), builder);
 }
 
 absl::Status ReadDone(bus::Message message) {
-  return MessageReader::Open(std::move(message),
-                             static_cast<uint8_t>(Method::kDone))
-      .status();
+  return Open<wire::Done>(std::move(message)).status();
 }
 
 bus::Message WriteDevices(absl::Span<const DeviceAttributes> devices) {
@@ -75,18 +87,15 @@ bus::Message WriteDevices(absl::Span<const DeviceAttributes> devices) {
   for (const DeviceAttributes& device : devices) {
     written.push_back(WriteDevice(device, builder));
   }
-  const auto body =
-      wire::CreateListDevicesReply(builder, builder.CreateVector(written));
-  return FinishMessage(static_cast<uint8_t>(Method::kListDevicesReply), body.o,
-                       builder);
+  return Finish(
+      wire::CreateListDevicesReply(builder, builder.CreateVector(written)),
+      builder);
 }
 
 absl::StatusOr<std::vector<DeviceAttributes>> ReadDevices(
     bus::Message message) {
-  ASSIGN_OR_RETURN(
-      MessageReader reader,
-      MessageReader::Open(std::move(message),
-                          static_cast<uint8_t>(Method::kListDevicesReply)));
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::ListDevicesReply>(std::move(message)));
   std::vector<DeviceAttributes> result;
   const auto* devices = reader.body<wire::ListDevicesReply>().devices();
   if (devices == nullptr) return result;

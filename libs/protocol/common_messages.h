@@ -1,4 +1,4 @@
-// Messages that both roles use.
+// Messages that both roles use, and what both do with answers.
 //
 // The format: schemas/body.fbs. Threads: functions without state. What is read
 // may come from anywhere; errors are as in message_reader.h.
@@ -9,11 +9,19 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "libs/bus/transport.h"
 #include "libs/device/device.h"
 
 namespace weft::protocol {
+
+// For a caller: what another task of ours would not have answered is INTERNAL.
+// `status` is what came of reading the answer of `who`.
+absl::Status BadReply(absl::string_view who, const absl::Status& status);
+
+// For a service: replies, or fails with the error.
+void Answer(bus::IncomingCall& call, absl::StatusOr<bus::Message> reply);
 
 bus::Message WriteDone();
 absl::Status ReadDone(bus::Message message);

@@ -16,19 +16,6 @@ namespace {
 // nothing of it runs any more. So much later it is not waited for.
 constexpr absl::Duration kGrace = absl::Seconds(5);
 
-// Whether dialing again does not help.
-bool IsRefusal(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kFailedPrecondition:
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kUnimplemented:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // One answer, waited for by the thread that asked.
 struct SyncReply {
   explicit SyncReply(Scheduler& scheduler) : arrived(scheduler.NewEvent()) {}
@@ -70,7 +57,9 @@ class MasterClient::PendingRun {
 
 MasterClient::MasterClient(bus::Transport& transport,
                            const MasterClientOptions& options)
-    : transport_(transport), options_(options) {
+    : transport_(transport),
+      options_(options),
+      target_(options.address.ToTarget()) {
   channel_ = transport.Dial(options_.address, options_.self, "",
                             static_cast<bus::ChannelEvents*>(this));
 }
@@ -88,7 +77,7 @@ void MasterClient::OnDisconnected(const absl::Status& why) {
   absl::MutexLock lock(&mutex_);
   connected_ = false;
   last_failure_ = why;
-  if (IsRefusal(why)) WakeAll();
+  if (bus::IsRefusal(why)) WakeAll();
 }
 
 void MasterClient::WakeAll() {
@@ -107,7 +96,7 @@ absl::Status MasterClient::WaitForConnection() {
     {
       absl::MutexLock lock(&mutex_);
       if (connected_) return absl::OkStatus();
-      if (IsRefusal(last_failure_)) return Explain(last_failure_);
+      if (bus::IsRefusal(last_failure_)) return Explain(last_failure_);
       changed = options_.scheduler->NewEvent();
       waiting_.push_back(changed);
     }
@@ -122,19 +111,11 @@ absl::Status MasterClient::WaitForConnection() {
 }
 
 absl::Status MasterClient::Explain(const absl::Status& status) const {
-  const std::string target = options_.address.ToTarget();
   if (status.code() == absl::StatusCode::kUnavailable) {
-    return Append(Annotate(status, target),
+    return Append(Annotate(status, target_),
                   "(is the server running, and is this its address?)");
   }
-  return IsRefusal(status) ? Annotate(status, target) : status;
-}
-
-absl::Status MasterClient::BadReply(const absl::Status& status) const {
-  if (status.code() != absl::StatusCode::kInvalidArgument) return status;
-  return absl::InternalError(
-      absl::StrCat("the answer of ", options_.address.ToTarget(),
-                   " can't be read: ", status.message()));
+  return bus::IsRefusal(status) ? Annotate(status, target_) : status;
 }
 
 absl::StatusOr<bus::Message> MasterClient::Call(bus::Message request) {
@@ -161,14 +142,14 @@ absl::StatusOr<bus::Message> MasterClient::CallNow(bus::Message request) {
 
 absl::Status MasterClient::CallForDone(bus::Message request) {
   ASSIGN_OR_RETURN(bus::Message reply, Call(std::move(request)));
-  return BadReply(ReadDone(std::move(reply)));
+  return BadReply(target_, ReadDone(std::move(reply)));
 }
 
 absl::StatusOr<uint64_t> MasterClient::CreateSession(
     const SessionConfig& config) {
   ASSIGN_OR_RETURN(bus::Message reply, Call(WriteCreateSession(config)));
   const auto created = ReadCreateSessionReply(std::move(reply));
-  if (!created.ok()) return BadReply(created.status());
+  if (!created.ok()) return BadReply(target_, created.status());
   return created->session;
 }
 
@@ -177,7 +158,7 @@ absl::StatusOr<ExtensionResult> MasterClient::ExtendSession(
   ASSIGN_OR_RETURN(bus::Message reply,
                    Call(WriteExtendSession(session, extension)));
   auto result = ReadExtendSessionReply(std::move(reply));
-  if (!result.ok()) return BadReply(result.status());
+  if (!result.ok()) return BadReply(target_, result.status());
   return result;
 }
 
@@ -185,7 +166,7 @@ absl::StatusOr<uint64_t> MasterClient::MakeCallable(uint64_t session,
                                                     const CallableSpec& spec) {
   ASSIGN_OR_RETURN(bus::Message reply, Call(WriteMakeCallable(session, spec)));
   const auto callable = ReadMakeCallableReply(std::move(reply));
-  if (!callable.ok()) return BadReply(callable.status());
+  if (!callable.ok()) return BadReply(target_, callable.status());
   return callable;
 }
 
@@ -198,8 +179,11 @@ void MasterClient::RunCallable(uint64_t session, uint64_t callable,
     call_options.deadline = Soon(run.timeout + kGrace);
   }
   const bool waits = run.thread == CallingThread::kWaits;
-  auto is_done = std::make_shared<std::atomic<bool>>(false);
-  if (waits) done = ThenWakeLeader(std::move(done), is_done);
+  std::shared_ptr<std::atomic<bool>> is_done;
+  if (waits) {
+    is_done = std::make_shared<std::atomic<bool>>(false);
+    done = ThenWakeLeader(std::move(done), is_done);
+  }
   auto pending = std::make_shared<PendingRun>(run, std::move(done));
   pending->call = channel_->Call(
       *std::move(request), call_options,
@@ -212,7 +196,8 @@ void MasterClient::RunCallable(uint64_t session, uint64_t callable,
         }
         auto fetches = ReadRunCallableReply(
             *std::move(reply), pending->fetches.size(), *options_.allocator);
-        if (!fetches.ok()) return pending->EndWith(BadReply(fetches.status()));
+        if (!fetches.ok())
+          return pending->EndWith(BadReply(target_, fetches.status()));
         pending->EndWith(*std::move(fetches));
       });
   pending->end.Started([this, pending](const absl::Status& /*cause*/) {
@@ -238,13 +223,13 @@ absl::Status MasterClient::ReleaseCallable(uint64_t session,
                                            uint64_t callable) {
   ASSIGN_OR_RETURN(bus::Message reply,
                    CallNow(WriteReleaseCallable(session, callable)));
-  return BadReply(ReadDone(std::move(reply)));
+  return BadReply(target_, ReadDone(std::move(reply)));
 }
 
 // Without a connection the server's lease does it.
 absl::Status MasterClient::CloseSession(uint64_t session) {
   ASSIGN_OR_RETURN(bus::Message reply, CallNow(WriteCloseSession(session)));
-  return BadReply(ReadDone(std::move(reply)));
+  return BadReply(target_, ReadDone(std::move(reply)));
 }
 
 absl::Status MasterClient::Reset(
@@ -256,7 +241,7 @@ absl::Status MasterClient::Reset(
 absl::StatusOr<std::vector<DeviceAttributes>> MasterClient::ListDevices() {
   ASSIGN_OR_RETURN(bus::Message reply, Call(WriteListDevices()));
   auto devices = ReadDevices(std::move(reply));
-  if (!devices.ok()) return BadReply(devices.status());
+  if (!devices.ok()) return BadReply(target_, devices.status());
   return devices;
 }
 

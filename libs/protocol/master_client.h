@@ -88,10 +88,10 @@ class MasterClient : public Master, private bus::ChannelEvents {
   absl::Status CallForDone(bus::Message request);
   // What says which server it was and what to look at.
   absl::Status Explain(const absl::Status& status) const;
-  absl::Status BadReply(const absl::Status& status) const;
 
   bus::Transport& transport_;
   const MasterClientOptions options_;
+  const std::string target_;  // "zmq://host:port"
   absl::Mutex mutex_;
   bool connected_ ABSL_GUARDED_BY(mutex_) = false;
   // Of the attempts since; OK before the first has failed.

@@ -8,6 +8,7 @@
 #include "libs/base/status.h"
 #include "libs/protocol/message_reader.h"
 #include "libs/protocol/message_writer.h"
+#include "libs/protocol/messages_inl.h"
 #include "libs/protocol/method.h"
 #include "libs/protocol/tensor_codec.h"
 #include "schemas/body_generated.h"
@@ -21,20 +22,6 @@ using Tensors = flatbuffers::Vector<Offset<wire::Tensor>>;
 
 // Three strings, even if empty.
 constexpr size_t kLeastPlacementBytes = 3 * 2 * sizeof(uint32_t);
-
-template <typename T>
-bus::Message Finish(Offset<T> body, FlatBufferBuilder& builder,
-                    Attachments attachments = {}) {
-  return FinishMessage(static_cast<uint8_t>(wire::BodyTraits<T>::enum_value),
-                       body.o, builder, std::move(attachments));
-}
-
-template <typename T>
-absl::StatusOr<MessageReader> Open(bus::Message message) {
-  return MessageReader::Open(
-      std::move(message),
-      static_cast<uint8_t>(wire::BodyTraits<T>::enum_value));
-}
 
 // Negative stands for "for ever".
 int64_t ToMicroseconds(absl::Duration duration) {

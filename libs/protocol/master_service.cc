@@ -21,9 +21,7 @@ struct RunningCallable {
 
 void ReplyWithFetches(RunningCallable& run, const absl::Status& status) {
   if (!status.ok()) return run.call->Fail(status);
-  auto reply = WriteRunCallableReply(run.fetches);
-  if (!reply.ok()) return run.call->Fail(reply.status());
-  run.call->Reply(*std::move(reply));
+  Answer(*run.call, WriteRunCallableReply(run.fetches));
 }
 
 }  // namespace
@@ -66,12 +64,7 @@ void MasterService::OnRequest(std::shared_ptr<bus::IncomingCall> call,
   options_.scheduler->Schedule(
       Pool::kBlocking,
       [this, call = std::move(call), request = std::move(request)]() mutable {
-        auto reply = Serve(*call, std::move(request));
-        if (reply.ok()) {
-          call->Reply(*std::move(reply));
-        } else {
-          call->Fail(reply.status());
-        }
+        Answer(*call, Serve(*call, std::move(request)));
         call.reset();
         in_flight_.End();
       });

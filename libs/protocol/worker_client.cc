@@ -9,17 +9,6 @@
 #include "libs/protocol/worker_messages.h"
 
 namespace weft::protocol {
-namespace {
-
-// What another task of ours would not have sent.
-absl::Status BadReply(const std::string& task, const absl::Status& status) {
-  if (status.code() != absl::StatusCode::kInvalidArgument) return status;
-  return absl::InternalError(absl::StrCat(
-      "the answer of ", task, " can't be read: ", status.message()));
-}
-
-}  // namespace
-
 // One step under way. Whatever ends it claims its RunEnd first.
 class WorkerClient::PendingRun {
  public:

@@ -12,6 +12,7 @@
 #include "libs/graph/graph_def.h"
 #include "libs/protocol/message_reader.h"
 #include "libs/protocol/message_writer.h"
+#include "libs/protocol/messages_inl.h"
 #include "libs/protocol/method.h"
 #include "libs/protocol/tensor_codec.h"
 #include "schemas/body_generated.h"
@@ -22,20 +23,6 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 using IndexedTensors = flatbuffers::Vector<Offset<wire::IndexedTensor>>;
-
-template <typename T>
-bus::Message Finish(Offset<T> body, FlatBufferBuilder& builder,
-                    Attachments attachments = {}) {
-  return FinishMessage(static_cast<uint8_t>(wire::BodyTraits<T>::enum_value),
-                       body.o, builder, std::move(attachments));
-}
-
-template <typename T>
-absl::StatusOr<MessageReader> Open(bus::Message message) {
-  return MessageReader::Open(
-      std::move(message),
-      static_cast<uint8_t>(wire::BodyTraits<T>::enum_value));
-}
 
 template <typename T>
 WorkerSession SessionOf(const T& body) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/cancellation_link.h"
 #include "libs/base/status.h"
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/method.h"
@@ -21,19 +22,8 @@ struct RunningPartition {
   // Of the step, which cancels it with its own first error; so it is another
   // one than the call's, which means that the caller is not there any more.
   Cancellation cancellation;
-  Cancellation::Token caller_gone = 0;
+  CancellationLink caller_gone;
 };
-
-void CancelWithCaller(const std::shared_ptr<RunningPartition>& run) {
-  // What the cancellation ends lets go of the run while it is cancelled.
-  run->caller_gone = run->call->cancellation().Register(
-      [weak = std::weak_ptr<RunningPartition>(run)](const absl::Status& cause) {
-        if (const auto held = weak.lock()) held->cancellation.Cancel(cause);
-      });
-  if (run->caller_gone == 0) {
-    run->cancellation.Cancel(run->call->cancellation().status());
-  }
-}
 
 PartitionStep StepOf(const std::shared_ptr<RunningPartition>& shared) {
   RunningPartition& run = *shared;
@@ -53,9 +43,8 @@ PartitionStep StepOf(const std::shared_ptr<RunningPartition>& shared) {
 
 void ReplyWithFetches(RunningPartition& run, const absl::Status& status) {
   if (!status.ok()) return run.call->Fail(status);
-  auto reply = WriteRunPartitionReply(run.fetches, run.request.fetch_indices);
-  if (!reply.ok()) return run.call->Fail(reply.status());
-  run.call->Reply(*std::move(reply));
+  Answer(*run.call,
+         WriteRunPartitionReply(run.fetches, run.request.fetch_indices));
 }
 
 }  // namespace
@@ -198,13 +187,11 @@ void WorkerService::RunPartition(Call call, bus::Message request) {
   const auto last = std::max_element(indices.begin(), indices.end());
   if (last != indices.end()) run->fetches.resize(*last + 1);
   in_flight_.Begin();
-  CancelWithCaller(run);
   const PartitionStep step = StepOf(run);
+  run->caller_gone.Begin(&run->call->cancellation(), step.cancellation);
   options_.worker->Run(
       step, [this, run = std::move(run)](const absl::Status& status) mutable {
-        if (run->caller_gone != 0) {
-          run->call->cancellation().Deregister(run->caller_gone);
-        }
+        run->caller_gone.End();
         ReplyWithFetches(*run, status);
         run.reset();
         in_flight_.End();
