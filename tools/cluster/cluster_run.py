@@ -1,0 +1,205 @@
+"""One run of a local cluster: starts its tasks in order, waits, stops them.
+
+Services first, on ports that are kept for them; when all are ready, the
+program. If somebody took a port all the same, everything is started once more
+with other ports.
+"""
+
+import os
+import signal
+import time
+
+from tools.cluster import ports
+from tools.cluster.plan import Plan
+from tools.cluster.supervisor import StopRequest
+from tools.cluster.task_process import TaskProcess
+
+_READY = 'Started server with target'
+_PORT_TAKEN = 'ALREADY_EXISTS'
+_POLL_S = 0.1
+_GRACE_S = 5.0
+
+
+class Failure(Exception):
+  """The cluster can't go on; `code` is what to exit with."""
+
+  def __init__(self, why, code=1):
+    super().__init__(why)
+    self.code = code
+
+
+class _PortTaken(Exception):
+  pass
+
+
+def describe_end(process):
+  """'ps:0 was killed by SIGKILL'"""
+  number = process.code - 128
+  if number in set(signal.Signals):
+    return f'{process.name} was killed by {signal.Signals(number).name}'
+  return f'{process.name} ended with exit code {process.code}'
+
+
+class ClusterRun:
+  """`options` as local_cluster.py reads them; `binaries`: job -> path."""
+
+  def __init__(self, options, binaries, supervisor, display, environment):
+    self._options = options
+    self._binaries = binaries
+    self._supervisor = supervisor
+    self._display = display
+    self._environment = environment
+    self._plan = None
+    self._services = []
+    self._programs = []
+    self._taken = set()  # processes that found their port taken
+
+  def on_line(self, process, text):
+    """Reads what tasks say of themselves."""
+    if not process.is_ready:
+      process.is_ready = _READY in text
+      if _PORT_TAKEN in text:
+        self._taken.add(process)
+
+  def run(self):
+    """Returns the exit code: the program's, if there is one. Failure."""
+    for is_last in (False, True):
+      try:
+        return self._run_once()
+      except _PortTaken as taken:
+        if is_last:
+          raise Failure(str(taken)) from taken
+        self._display.say(f'{taken}; trying again with other ports')
+      except StopRequest as request:
+        self._display.say(f'{request}: stopping; once more kills')
+        return request.code if self._options.program else 0
+      finally:
+        self._stop()
+    raise AssertionError('not reached')
+
+  def _run_once(self):
+    with ports.Ports(sum(count for _, count in self._options.jobs)) as kept:
+      self._plan = Plan(self._options.jobs, kept.numbers)
+      self._start_services()
+    if not self._options.program:
+      return self._stay()
+    self._start_programs()
+    return self._await_programs()
+
+  def _served(self):
+    """The tasks that are services."""
+    if self._options.program and not self._options.client:
+      return self._plan.others('worker')
+    return self._plan.tasks
+
+  def _start_services(self):
+    began = time.monotonic()
+    for task in self._served():
+      self._start(self._services, task.name, [
+          self._binaries[task.job],
+          *self._plan.service_arguments(task, self._options.gpus)], {})
+    self._supervisor.wait_until(
+        lambda: self._dead(self._services) or self._late(self._services) == [],
+        self._options.ready_timeout)
+    self._check_services()
+    late = ', '.join(p.name for p in self._late(self._services))
+    if late:
+      raise Failure(f'not ready after {self._options.ready_timeout:g} s: {late}')
+    self._say_ready(self._services, began)
+
+  def _start(self, processes, name, command, environment, **streams):
+    try:
+      process = TaskProcess(
+          name, command, {**os.environ, **self._environment, **environment},
+          **streams)
+    except OSError as error:
+      raise Failure(f'{command[0]} can not be run: {error.strerror}',
+                    127) from error
+    processes.append(process)
+    self._supervisor.add(process)
+
+  def _start_programs(self):
+    plan, program = self._plan, self._options.program
+    if self._options.client:
+      self._start(self._programs, 'client', plan.fill_in(program),
+                  plan.client_environment(), inherit=True)
+      return
+    for task in plan.of('worker'):
+      self._start(self._programs, task.name, plan.fill_in(program, task),
+                  plan.task_environment(task), live=self._display.is_live)
+
+  def _await_programs(self):
+    """Returns the exit code once all have ended."""
+    if not self._options.client:
+      self._await_listening()
+    self._supervisor.wait_until(self._is_over)
+    self._check_services()
+    for process in self._dead(self._programs):
+      if process.code:
+        self._check_port(process)
+        if not self._options.client:
+          self._display.say(describe_end(process))
+        return process.code
+    return 0
+
+  def _await_listening(self):
+    """Tells when programs that are servers have all come up."""
+    began = time.monotonic()
+    wanted = {p.name: int(t.address.rpartition(':')[2])
+              for p, t in zip(self._programs, self._plan.of('worker'))}
+
+    def ready():
+      found = ports.listening() if self._late(self._programs) else ()
+      for process in self._programs:
+        process.is_ready = process.is_ready or wanted[process.name] in found
+      return self._is_over() or not self._late(self._programs)
+
+    self._supervisor.wait_until(ready, poll=_POLL_S)
+    if not self._is_over():
+      self._say_ready(self._programs, began)
+
+  def _say_ready(self, processes, began):
+    names = ', '.join(process.name for process in processes)
+    self._display.say(f'ready after {time.monotonic() - began:.2f} s: {names}')
+
+  def _stay(self):
+    tasks = self._plan.tasks
+    column = max(len(task.name) for task in tasks)
+    self._display.print(''.join([
+        f'cluster: {self._plan.spec_text}\n',
+        *(f'{task.name:<{column}} {task.target}\n' for task in tasks)]))
+    self._display.say('Ctrl-C stops it')
+    self._supervisor.wait_until(lambda: self._dead(self._services))
+    self._check_services()
+    raise AssertionError('not reached')
+
+  def _is_over(self):
+    """A service or program has failed, or all programs have ended."""
+    dead = self._dead(self._programs)
+    return (self._dead(self._services) or len(dead) == len(self._programs) or
+            any(process.code for process in dead))
+
+  def _dead(self, processes):
+    return [p for p in processes if p.code is not None]
+
+  def _late(self, processes):
+    return [p for p in processes if not p.is_ready]
+
+  def _check_services(self):
+    """Failure, if one has ended: they end only when they are asked to."""
+    for process in self._dead(self._services):
+      self._check_port(process)
+      raise Failure(f'{describe_end(process)}; stopping the others')
+
+  def _check_port(self, process):
+    if process in self._taken and not process.is_ready:
+      raise _PortTaken(f'{process.name} found its port taken')
+
+  def _stop(self):
+    self._supervisor.stop(self._programs, _GRACE_S)
+    running = [p for p in self._services if p.code is None]
+    self._supervisor.stop(running, _GRACE_S)
+    for process in running:
+      if process.code:
+        self._display.say(f'{describe_end(process)} when it was to stop')
+    self._programs, self._services = [], []

@@ -1,0 +1,151 @@
+"""Shows what the tasks write: each line under its task's name.
+
+On a terminal the lines that tasks are still writing (their progress) stand
+below all others, one for each task, and change in place. Elsewhere such a line
+is written now and then, when it has changed.
+"""
+
+import os
+import time
+
+from tools.cluster.line_reader import without_escapes
+
+_COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
+_REDRAW_S = 0.1
+_PLAIN_S = 5.0
+
+
+class Sink:
+  """One of the launcher's own streams."""
+
+  def __init__(self, descriptor):
+    self._descriptor = descriptor
+    self.is_terminal = (os.isatty(descriptor)
+                        and os.environ.get('TERM', 'dumb') != 'dumb')
+    self.is_coloured = self.is_terminal and 'NO_COLOR' not in os.environ
+    self.is_broken = False  # nobody reads it any more
+
+  def width(self):
+    try:
+      return os.get_terminal_size(self._descriptor).columns or 80
+    except OSError:
+      return 80
+
+  def write(self, text):
+    data = text.encode('utf-8', 'replace')
+    try:
+      while data:
+        data = data[os.write(self._descriptor, data):]
+    except OSError:
+      self.is_broken = True
+
+
+class Display:
+  """`out` for what tasks write to standard output, `err` for the rest."""
+
+  def __init__(self, names, out, err, now=time.monotonic):
+    self._out = out
+    self._err = err
+    self._now = now
+    self._names = list(names)
+    self._column = max(map(len, self._names), default=0)
+    self._live = {}  # name -> text
+    self._drawn = 0  # lines that stand below, the cursor behind the last
+    self._changed = False
+    self._last = {}  # name -> when progress was last written; '' on a terminal
+
+  @property
+  def is_broken(self):
+    """Nobody reads it any more."""
+    return self._out.is_broken or self._err.is_broken
+
+  @property
+  def is_live(self):
+    """Progress is shown in place."""
+    return self._out.is_terminal
+
+  def prefix(self, name, sink):
+    text = f'{name:<{self._column}} |'
+    if sink.is_coloured and name in self._names:
+      colour = _COLOURS[self._names.index(name) % len(_COLOURS)]
+      text = f'\x1b[{colour}m{text}\x1b[0m'
+    return text + ' '
+
+  def text_width(self):
+    """Columns that are left beside a prefix."""
+    return max(self._out.width() - 1 - self._column - len(' | '), 10)
+
+  def lines(self, name, texts, is_error=False):
+    """Whole lines of a task."""
+    sink = self._err if is_error else self._out
+    prefix = self.prefix(name, sink)
+    self._write(sink, ''.join(f'{prefix}{text}\n' for text in texts))
+
+  def say(self, text):
+    """A line of the launcher itself."""
+    self._write(self._err, f'local_cluster: {text}\n')
+
+  def print(self, text):
+    """What the launcher was asked for."""
+    self._write(self._out, text)
+
+  def live(self, name, text):
+    """The line that a task is writing; empty: none."""
+    if text != self._live.get(name, ''):
+      self._live[name] = text
+      self._changed = True
+
+  def refresh(self):
+    """Shows what has changed when it is time to; returns seconds until then."""
+    if not self._changed:
+      return None
+    if self._out.is_terminal:
+      return self._refresh_terminal()
+    return self._refresh_plain()
+
+  def close(self):
+    """No line stands below afterwards."""
+    self._live.clear()
+    self._write(self._out, '')
+
+  def _refresh_terminal(self):
+    wait = self._last.get('', float('-inf')) + _REDRAW_S - self._now()
+    if wait > 0:
+      return wait
+    self._last[''] = self._now()
+    self._write(self._out, '')
+    return None
+
+  def _refresh_plain(self):
+    """A line for each task whose progress was not written for a while."""
+    waits = []
+    for name, text in self._live.items():
+      wait = self._last.setdefault(name, self._now()) + _PLAIN_S - self._now()
+      if wait > 0:
+        waits.append(wait)
+      elif text:
+        self._last[name] = self._now()
+        self._live[name] = ''
+        self.lines(name, [without_escapes(text)])
+    self._changed = bool(waits)
+    return min(waits, default=None)
+
+  def _write(self, sink, text):
+    """Writes lines above those that stand below, which are drawn anew."""
+    if not (self._out.is_terminal and sink.is_terminal):
+      if text:
+        sink.write(text)
+      return
+    self._out.write(self._erasure() + text + self._drawing())
+    self._changed = False
+
+  def _erasure(self):
+    up = '\x1b[A' * (self._drawn - 1)
+    return f'\r{up}\x1b[J' if self._drawn else ''
+
+  def _drawing(self):
+    width = self.text_width()
+    rows = [self.prefix(name, self._out) + without_escapes(text)[:width]
+            for name, text in self._live.items() if text]
+    self._drawn = len(rows)
+    return '\n'.join(rows)

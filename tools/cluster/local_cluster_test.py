@@ -1,0 +1,225 @@
+"""The launcher: what its program is given, and that nothing is left behind.
+
+The services here are small scripts, so that they can be made to fail.
+"""
+
+import json
+import signal
+import sys
+import tempfile
+import unittest
+
+from tools import xml_unittest
+from tools.cluster.launcher_under_test import Launcher, all_end
+
+_STAY = [sys.executable, '-c',
+         'import signal; print("running", flush=True); signal.pause()']
+
+
+class LocalClusterTest(unittest.TestCase):
+
+  def start(self, *arguments, **environment):
+    launcher = Launcher(*arguments, **environment)
+    self.addCleanup(launcher.close)
+    return launcher
+
+  def run_to_end(self, *arguments, **environment):
+    launcher = self.start(*arguments, **environment)
+    launcher.code = launcher.end()
+    self.assertEqual(launcher.left(), [])
+    return launcher
+
+
+class ProgramTest(LocalClusterTest):
+  """What the program gets and what becomes of its output."""
+
+  def test_it_runs_as_each_worker_task(self):
+    ended = self.run_to_end('--ps=2', '--workers=2', '--coordinator',
+                            '--checkpoint_writers=1', '--', 'sh', '-c',
+                            'echo $TF_CONFIG')
+    self.assertEqual(ended.code, 0, ended.err)
+    configs = {}
+    for line in ended.out.splitlines():
+      name, _, text = line.partition(' | ')
+      configs[name.strip()] = json.loads(text)
+    self.assertEqual([configs[f'worker:{i}']['task'] for i in (0, 1)],
+                     [{'type': 'worker', 'index': i} for i in (0, 1)])
+    cluster = configs['worker:0']['cluster']
+    self.assertEqual({job: len(tasks) for job, tasks in cluster.items()},
+                     {'coordinator': 1, 'ps': 2, 'worker': 2,
+                      'checkpoint_writer': 1})
+    self.assertEqual(configs['worker:1']['cluster'], cluster)
+    for name in ('coordinator:0', 'ps:0', 'ps:1', 'checkpoint_writer:0'):
+      self.assertRegex(ended.err, rf'(?m)^{name} +\| Started server')
+
+  def test_flags_in_place_of_the_environment(self):
+    ended = self.run_to_end('--workers=2', '--', 'echo', '--job_name={job_name}',
+                            '--task_index={task_index}', '{target}')
+    self.assertRegex(ended.out, r'worker:1 \| --job_name=worker --task_index=1 '
+                                r'zmq://127\.0\.0\.1:\d+\n')
+
+  def test_the_first_failure_stops_the_others(self):
+    ended = self.run_to_end(
+        '--workers=2', '--', 'sh', '-c', '[ {task_index} = 0 ] || exit 5; cat',
+        *['-'])
+    self.assertEqual(ended.code, 5)
+    self.assertIn('worker:1 ended with exit code 5', ended.err)
+
+  def test_a_killed_program(self):
+    ended = self.run_to_end('--', 'sh', '-c', 'kill -SEGV $$')
+    self.assertEqual(ended.code, 128 + signal.SIGSEGV)
+    self.assertIn('worker:0 was killed by SIGSEGV', ended.err)
+
+  def test_a_client_writes_as_if_it_were_alone(self):
+    ended = self.run_to_end('--client', '--', 'sh', '-c',
+                            'printf "{target} $WEFT_TARGET"; exit 4')
+    self.assertEqual(ended.code, 4)
+    first, second = ended.out.split(' ')
+    self.assertRegex(first, r'^zmq://127\.0\.0\.1:\d+$')
+    self.assertEqual(second, first)
+    self.assertIn('worker:0 | Started server', ended.err)
+
+  def test_progress_in_place_is_no_flood_of_lines(self):
+    ended = self.run_to_end('--', 'printf', r'\rstep 1\rstep 2\rstep 3\n')
+    self.assertEqual(ended.out, 'worker:0 | step 3\n')
+
+  def test_what_tasks_write_is_kept_on_request(self):
+    with tempfile.TemporaryDirectory() as folder:
+      self.run_to_end(f'--log_dir={folder}/logs', '--', 'echo', 'hello')
+      with open(f'{folder}/logs/worker_0.log', encoding='utf-8') as log:
+        self.assertEqual(log.read(), 'hello\n')
+      with open(f'{folder}/logs/ps_0.log', encoding='utf-8') as log:
+        self.assertIn('Started server', log.read())
+
+  def test_without_a_program_it_tells_where_to_connect(self):
+    launcher = self.start('--ps=1', '--workers=1')
+    cluster = json.loads(launcher.wait_for('{"ps"').partition(' ')[2])
+    launcher.wait_for('worker:0 zmq://' + cluster['worker'][0])
+    launcher.wait_for('Ctrl-C')
+    launcher.send(signal.SIGINT)
+    self.assertEqual(launcher.end(), 0, launcher.err)
+    self.assertEqual(launcher.left(), [])
+
+
+class TroubleTest(LocalClusterTest):
+  """What goes wrong is named and ends the whole."""
+
+  def test_a_service_that_can_not_start(self):
+    ended = self.run_to_end('--ps=2', FAKE_ps_1='fail')
+    self.assertEqual(ended.code, 1)
+    self.assertIn('ps:1     | INVALID_ARGUMENT: no\n', ended.err)
+    self.assertIn('ps:1 ended with exit code 3', ended.err)
+
+  def test_a_service_that_dies_later(self):
+    ended = self.run_to_end('--', *_STAY, FAKE_ps_0='die_later')
+    self.assertEqual(ended.code, 1)
+    self.assertIn('ps:0 was killed by SIGKILL', ended.err)
+
+  def test_services_that_do_not_get_ready(self):
+    ended = self.run_to_end('--ready_timeout=0.01', FAKE_ps_0='never_ready',
+                            FAKE_worker_0='never_ready')
+    self.assertEqual(ended.code, 1)
+    self.assertIn('not ready after 0.01 s: ps:0, worker:0', ended.err)
+
+  def test_a_taken_port_is_another_one_the_next_time(self):
+    with tempfile.TemporaryDirectory() as folder:
+      ended = self.run_to_end('--', 'echo', 'hello',
+                              FAKE_ps_0=f'taken_once:{folder}/been')
+    self.assertEqual(ended.code, 0, ended.err)
+    self.assertIn('ps:0 found its port taken; trying again', ended.err)
+    self.assertEqual(ended.out, 'worker:0 | hello\n')
+
+  def test_a_port_that_is_taken_again(self):
+    ended = self.run_to_end(FAKE_ps_0='taken')
+    self.assertEqual(ended.code, 1)
+    self.assertEqual(ended.err.count('ps:0 found its port taken'), 2, ended.err)
+
+  def test_what_can_not_be_started_is_refused_at_once(self):
+    for arguments, code, text in (
+        (['--', '/no/such/program'], 127, '/no/such/program'),
+        (['--ps=0', '--workers=0'], 2, 'there must be a ps or a worker'),
+        (['--workers=0', '--', 'echo'], 2, 'as the workers'),
+        (['--client'], 2, 'needs a program'),
+        (['--ps=x'], 2, '--ps'), (['--ps=-1'], 2, 'between 0 and'),
+        (['--psss=1'], 2, '--psss')):
+      with self.subTest(arguments):
+        ended = self.run_to_end(*arguments)
+        self.assertEqual(ended.code, code, ended.err)
+        self.assertIn(text, ended.err)
+        self.assertNotIn('Started', ended.err)
+
+  def test_a_service_that_is_not_there(self):
+    ended = self.run_to_end(services='/no/such/folder')
+    self.assertEqual(ended.code, 1)
+    self.assertIn('no program /no/such/folder/ps/ps', ended.err)
+
+
+class StopTest(LocalClusterTest):
+  """Nothing is left behind, whatever is sent when."""
+
+  def test_signals_while_the_program_runs(self):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+      with self.subTest(number):
+        launcher = self.start('--workers=2', '--', *_STAY)
+        launcher.wait_for('running')
+        launcher.send(number)
+        self.assertEqual(launcher.end(), 128 + number, launcher.err)
+        self.assertEqual(launcher.left(), [])
+
+  def test_a_signal_before_all_are_ready(self):
+    launcher = self.start('--', *_STAY, FAKE_ps_0='never_ready')
+    launcher.wait_for('busy')
+    launcher.send(signal.SIGINT)
+    self.assertEqual(launcher.end(), 128 + signal.SIGINT, launcher.err)
+    self.assertEqual(launcher.left(), [])
+    self.assertNotIn('running', launcher.out)
+
+  def test_the_second_signal_kills_at_once(self):
+    launcher = self.start(FAKE_ps_0='stay')
+    launcher.wait_for('Ctrl-C')
+    launcher.send(signal.SIGINT)
+    launcher.wait_for('SIGINT: stopping')
+    launcher.send(signal.SIGINT)
+    self.assertEqual(launcher.end(), 128 + signal.SIGINT)
+    self.assertNotIn('goes on after', launcher.err)
+    self.assertTrue(all_end(launcher.running()))
+    self.assertEqual(launcher.left(), [])
+
+  def test_a_quit_kills_at_once(self):
+    launcher = self.start('--', *_STAY, FAKE_ps_0='stay')
+    launcher.wait_for('running')
+    running = launcher.running()
+    launcher.send(signal.SIGQUIT)
+    self.assertEqual(launcher.end(), 128 + signal.SIGQUIT)
+    self.assertTrue(all_end(running))
+    self.assertEqual(launcher.left(), [])
+
+  def test_who_does_not_stop_is_killed(self):
+    launcher = self.start('--', 'echo', 'hello', FAKE_ps_0='stay')
+    self.assertEqual(launcher.end(), 0)
+    self.assertIn('ps:0 goes on after 5 s', launcher.err)
+    self.assertEqual(launcher.left(), [])
+
+  def test_a_killed_launcher(self):
+    # The program has a child that left its session.
+    launcher = self.start('--workers=2', '--', 'sh', '-c',
+                          'setsid sleep 1000 & echo running; wait')
+    launcher.wait_for('running')
+    running = launcher.running()
+    self.assertGreaterEqual(len(running), 4)  # launcher, ps, two programs
+    launcher.kill()
+    self.assertTrue(all_end(running))
+    self.assertEqual(launcher.left(), [])
+
+  def test_children_of_a_program_that_ends(self):
+    ended = self.run_to_end('--', 'sh', '-c', 'setsid sleep 1000 & echo running')
+    self.assertEqual(ended.code, 0, ended.err)
+
+  def test_nobody_reads_the_output(self):
+    launcher = self.start('--', 'yes', close_after=1)
+    self.assertEqual(launcher.end(), 128 + signal.SIGPIPE)
+    self.assertEqual(launcher.left(), [])
+
+
+if __name__ == '__main__':
+  xml_unittest.main()

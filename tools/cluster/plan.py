@@ -1,0 +1,92 @@
+"""What a local cluster consists of: its tasks, and what each is started with."""
+
+import collections
+import json
+
+from tools.cluster import ports
+
+# What a worker program finds in its arguments and environment.
+TARGET_VARIABLE = 'WEFT_TARGET'
+CONFIG_VARIABLE = 'TF_CONFIG'
+
+# Jobs that have devices; the others are not asked for any.
+_WITH_DEVICES = ('ps', 'worker')
+
+
+class Task(collections.namedtuple('Task', 'job index address')):
+  """One task of the cluster."""
+
+  @property
+  def name(self):
+    return f'{self.job}:{self.index}'
+
+  @property
+  def target(self):
+    return f'zmq://{self.address}'
+
+
+class Plan:
+  """The tasks of a cluster and their addresses; does not change."""
+
+  def __init__(self, jobs, port_numbers):
+    """`jobs`: [(job, number of tasks)]; `port_numbers`: one for each task."""
+    names = [(job, index) for job, count in jobs for index in range(count)]
+    self.tasks = [Task(job, index, f'{ports.HOST}:{port}')
+                  for (job, index), port in zip(names, port_numbers, strict=True)]
+
+  @property
+  def spec(self):
+    """Job -> addresses, as in TF_CONFIG and in --cluster."""
+    spec = {}
+    for task in self.tasks:
+      spec.setdefault(task.job, []).append(task.address)
+    return spec
+
+  @property
+  def spec_text(self):
+    return json.dumps(self.spec)
+
+  def of(self, *jobs):
+    return [task for task in self.tasks if task.job in jobs]
+
+  def others(self, *jobs):
+    return [task for task in self.tasks if task.job not in jobs]
+
+  @property
+  def client_target(self):
+    """Where a client connects to: worker 0, or ps 0 without workers."""
+    return (self.of('worker') or self.of('ps'))[0].target
+
+  def service_arguments(self, task, gpus):
+    arguments = [f'--cluster={self.spec_text}',
+                 f'--job_name={task.job}', f'--task_index={task.index}']
+    if gpus and task.job in _WITH_DEVICES:
+      arguments.append(f'--host_gpus={gpus}')
+    return arguments
+
+  def task_environment(self, task):
+    """For a program that is itself the task."""
+    return {
+        CONFIG_VARIABLE: json.dumps({
+            'cluster': self.spec,
+            'task': {'type': task.job, 'index': task.index}}),
+        TARGET_VARIABLE: task.target,
+    }
+
+  def client_environment(self):
+    """For a program that is no task."""
+    return {CONFIG_VARIABLE: json.dumps({'cluster': self.spec}),
+            TARGET_VARIABLE: self.client_target}
+
+  def fill_in(self, arguments, task=None):
+    """`arguments` with {target}, {cluster}, ... replaced, other braces kept."""
+    known = {'{cluster}': self.spec_text,
+             '{target}': task.target if task else self.client_target}
+    if task:
+      known.update({'{job_name}': task.job, '{task_index}': str(task.index)})
+
+    def fill(argument):
+      for word, meaning in known.items():
+        argument = argument.replace(word, meaning)
+      return argument
+    return [fill(argument) for argument in arguments]

@@ -1,0 +1,66 @@
+"""What tasks are started with."""
+
+import json
+import unittest
+
+from tools import xml_unittest
+from tools.cluster.plan import Plan
+
+
+def _plan():
+  return Plan([('coordinator', 1), ('ps', 2), ('worker', 1)],
+              [1001, 1002, 1003, 1004])
+
+
+class PlanTest(unittest.TestCase):
+
+  def test_the_spec_lists_each_job(self):
+    self.assertEqual(_plan().spec, {
+        'coordinator': ['127.0.0.1:1001'],
+        'ps': ['127.0.0.1:1002', '127.0.0.1:1003'],
+        'worker': ['127.0.0.1:1004']})
+
+  def test_a_service_is_told_which_task_it_is(self):
+    plan = _plan()
+    cluster, *rest = plan.service_arguments(plan.of('ps')[1], gpus=0)
+    self.assertEqual(json.loads(cluster.removeprefix('--cluster=')), plan.spec)
+    self.assertEqual(rest, ['--job_name=ps', '--task_index=1'])
+
+  def test_only_tasks_with_devices_get_gpus(self):
+    plan = _plan()
+    def has(job):
+      return '--host_gpus=2' in plan.service_arguments(plan.of(job)[0], gpus=2)
+    self.assertEqual([has('ps'), has('worker'), has('coordinator')],
+                     [True, True, False])
+
+  def test_a_program_finds_its_task_in_its_environment(self):
+    plan = _plan()
+    found = plan.task_environment(plan.of('worker')[0])
+    self.assertEqual(json.loads(found['TF_CONFIG']), {
+        'cluster': plan.spec, 'task': {'type': 'worker', 'index': 0}})
+    self.assertEqual(found['WEFT_TARGET'], 'zmq://127.0.0.1:1004')
+
+  def test_a_client_is_no_task(self):
+    found = _plan().client_environment()
+    self.assertEqual(json.loads(found['TF_CONFIG']), {'cluster': _plan().spec})
+    self.assertEqual(found['WEFT_TARGET'], 'zmq://127.0.0.1:1004')
+
+  def test_a_client_of_a_cluster_without_workers_connects_to_a_ps(self):
+    plan = Plan([('coordinator', 1), ('ps', 1)], [1001, 1002])
+    self.assertEqual(plan.client_target, 'zmq://127.0.0.1:1002')
+
+  def test_words_in_arguments_are_replaced(self):
+    plan = _plan()
+    self.assertEqual(
+        plan.fill_in(['p', '--job_name={job_name}', '--task_index={task_index}',
+                      '{target}'], plan.of('worker')[0]),
+        ['p', '--job_name=worker', '--task_index=0', 'zmq://127.0.0.1:1004'])
+    self.assertEqual(json.loads(plan.fill_in(['{cluster}'])[0]), plan.spec)
+
+  def test_other_braces_are_kept(self):
+    self.assertEqual(_plan().fill_in(['{x}', '${job_name}', '{}']),
+                     ['{x}', '${job_name}', '{}'])
+
+
+if __name__ == '__main__':
+  xml_unittest.main()

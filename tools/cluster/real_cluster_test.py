@@ -1,0 +1,45 @@
+"""The launcher with the services and examples as they are."""
+
+import os
+import signal
+import unittest
+
+from tools import xml_unittest
+from tools.cluster.launcher_under_test import Launcher
+
+
+def _runfile(path):
+  return os.path.join(os.environ['TEST_SRCDIR'], os.environ['TEST_WORKSPACE'],
+                      path)
+
+
+class RealClusterTest(unittest.TestCase):
+
+  def start(self, *arguments):
+    launcher = Launcher(*arguments, services=_runfile('services'))
+    self.addCleanup(launcher.close)
+    return launcher
+
+  def test_a_client_of_services(self):
+    launcher = self.start('--ps=2', '--workers=2', '--client', '--',
+                          _runfile('examples/simple_client'), '{target}', 'init')
+    self.assertEqual(launcher.end(), 0, launcher.err)
+    self.assertEqual(launcher.out, '1.0\n')
+    self.assertEqual(launcher.left(), [])
+
+  def test_services_are_reached_and_stop_by_themselves(self):
+    launcher = self.start('--ps=1', '--workers=1')
+    target = launcher.wait_for('worker:0 zmq').split()[1]
+    client = self.start('--workers=0', '--client', '--',
+                        _runfile('examples/simple_client'), target, 'init')
+    self.assertEqual(client.end(), 0, client.err)
+    launcher.wait_for('Ctrl-C')
+    launcher.send(signal.SIGTERM)
+    self.assertEqual(launcher.end(), 0, launcher.err)
+    self.assertNotIn('goes on after', launcher.err)
+    self.assertNotIn('when it was to stop', launcher.err)
+    self.assertEqual(launcher.left(), [])
+
+
+if __name__ == '__main__':
+  xml_unittest.main()

@@ -1,0 +1,58 @@
+"""Where the programs of the services are; builds them when they are missing."""
+
+import glob
+import os
+import subprocess
+
+
+class Missing(Exception):
+  """A service that is not there, and what to do."""
+
+
+def _paths(folder, jobs):
+  return {job: os.path.join(folder, job, job) for job in jobs}
+
+
+def _absent(paths):
+  return [path for path in paths.values() if not os.access(path, os.X_OK)]
+
+
+def in_folder(folder, jobs):
+  """Returns job -> path of the service's program."""
+  paths = _paths(os.path.abspath(folder), jobs)
+  absent = _absent(paths)
+  if absent:
+    raise Missing(f'no program {absent[0]}; --services_dir is a folder like '
+                  'bazel-bin/services, with ps/ps in it')
+  return paths
+
+
+def _built(checkout, jobs):
+  """As in_folder, of what was built for speed; None if some are not there."""
+  for folder in glob.glob(f'{checkout}/bazel-out/*-opt/bin/services'):
+    paths = _paths(folder, jobs)
+    if not _absent(paths):
+      return paths
+  return None
+
+
+def _build(checkout, jobs, say):
+  targets = [f'//services/{job}' for job in jobs]
+  say('building ' + ' '.join(targets) + ' (minutes the first time)')
+  try:
+    subprocess.run(['bazel', 'build', '--config=opt', *targets], cwd=checkout,
+                   stdout=2, check=True)
+    found = subprocess.run(
+        ['bazel', 'info', '--config=opt', 'bazel-bin'], cwd=checkout, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+  except FileNotFoundError as error:
+    raise Missing('there is no bazel here; tools/setup.sh installs it') from error
+  except subprocess.CalledProcessError as error:
+    raise Missing(f'the services of {jobs} can not be built') from error
+  folder = os.path.join(checkout, found.stdout.strip(), 'services')
+  return in_folder(folder, jobs)
+
+
+def find(checkout, jobs, say):
+  """Returns job -> path of the service's program, built if needed."""
+  return _built(checkout, jobs) or _build(checkout, jobs, say)

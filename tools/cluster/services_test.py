@@ -1,0 +1,59 @@
+"""Where services are looked for."""
+
+import os
+import tempfile
+import unittest
+import unittest.mock
+
+from tools import xml_unittest
+from tools.cluster import services
+
+_JOBS = ['ps', 'worker']
+
+
+class ServicesTest(unittest.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.top = self.enterContext(tempfile.TemporaryDirectory())
+
+  def make(self, folder, *jobs):
+    for job in jobs:
+      path = os.path.join(self.top, folder, job, job)
+      os.makedirs(os.path.dirname(path), exist_ok=True)
+      with open(path, 'w', encoding='utf-8'):
+        os.chmod(path, 0o755)
+    return os.path.join(self.top, folder)
+
+  def test_a_folder_that_is_given(self):
+    folder = self.make('services', *_JOBS)
+    self.assertEqual(services.in_folder(folder, _JOBS), {
+        'ps': f'{folder}/ps/ps', 'worker': f'{folder}/worker/worker'})
+
+  def test_a_folder_that_lacks_one(self):
+    folder = self.make('services', 'ps')
+    with self.assertRaisesRegex(services.Missing, 'worker/worker'):
+      services.in_folder(folder, _JOBS)
+
+  def test_what_was_built_for_speed_is_used(self):
+    self.make('bazel-out/k8-fastbuild/bin/services', *_JOBS)
+    folder = self.make('bazel-out/k8-opt/bin/services', *_JOBS)
+    self.assertEqual(services.find(self.top, ['ps'], self.fail),
+                     {'ps': f'{folder}/ps/ps'})
+
+  def test_what_is_missing_is_built(self):
+    tools = self.make('bin', 'bazel')
+    with open(f'{tools}/bazel/bazel', 'w', encoding='utf-8') as bazel:
+      bazel.write('#!/bin/sh\n[ $1 = info ] && echo built || '
+                  'mkdir -p built/services && '
+                  f'cp -r {self.make("as_built", *_JOBS)}/* built/services\n')
+    said = []
+    with unittest.mock.patch.dict(
+        os.environ, PATH=f'{tools}/bazel:{os.environ["PATH"]}'):
+      found = services.find(self.top, _JOBS, said.append)
+    self.assertEqual(sorted(found), _JOBS)
+    self.assertIn('//services/ps //services/worker', said[0])
+
+
+if __name__ == '__main__':
+  xml_unittest.main()
