@@ -134,12 +134,11 @@ class ClusterRun:
       self._await_listening()
     self._supervisor.wait_until(self._is_over)
     self._check_services()
-    for process in self._dead(self._programs):
-      if process.code:
-        self._check_port(process)
-        if not self._options.client:
-          self._display.say(describe_end(process))
-        return process.code
+    for process in self._failed(self._programs):
+      self._check_port(process)
+      if not self._options.client:
+        self._display.say(describe_end(process))
+      return process.code
     return 0
 
   def _await_listening(self):
@@ -169,27 +168,33 @@ class ClusterRun:
         f'cluster: {self._plan.spec_text}\n',
         *(f'{task.name:<{column}} {task.target}\n' for task in tasks)]))
     self._display.say('Ctrl-C stops it')
-    self._supervisor.wait_until(lambda: self._dead(self._services))
+    self._supervisor.wait_until(
+        lambda: self._failed(self._services) or
+        len(self._dead(self._services)) == len(self._services))
     self._check_services()
-    raise AssertionError('not reached')
+    return 0
 
   def _is_over(self):
     """A service or program has failed, or all programs have ended."""
     dead = self._dead(self._programs)
-    return (self._dead(self._services) or len(dead) == len(self._programs) or
-            any(process.code for process in dead))
+    return (self._failed(self._services) or self._failed(self._programs) or
+            len(dead) == len(self._programs))
 
   def _dead(self, processes):
     return [p for p in processes if p.code is not None]
+
+  def _failed(self, processes):
+    return [p for p in processes if p.code]
 
   def _late(self, processes):
     return [p for p in processes if not p.is_ready]
 
   def _check_services(self):
-    """Failure, if one has ended: they end only when they are asked to."""
+    """Failure, if one has died. `weft shutdown` may well end one."""
     for process in self._dead(self._services):
-      self._check_port(process)
-      raise Failure(f'{describe_end(process)}; stopping the others')
+      if process.code or not process.is_ready:
+        self._check_port(process)
+        raise Failure(f'{describe_end(process)}; stopping the others')
 
   def _check_port(self, process):
     if process in self._taken and not process.is_ready:

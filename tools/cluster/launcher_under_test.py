@@ -45,6 +45,8 @@ if does == 'never_ready':
   say('busy')
 else:
   say('Started server with target: zmq://here')
+if does == 'shut_down':
+  sys.exit(0)
 if does == 'die_later':
   os.kill(os.getpid(), signal.SIGKILL)
 while True:

@@ -115,6 +115,10 @@ class TroubleTest(LocalClusterTest):
     self.assertEqual(ended.code, 1)
     self.assertIn('ps:0 was killed by SIGKILL', ended.err)
 
+  def test_services_that_are_shut_down_by_others(self):
+    ended = self.run_to_end(FAKE_ps_0='shut_down', FAKE_worker_0='shut_down')
+    self.assertEqual(ended.code, 0, ended.err)
+
   def test_services_that_do_not_get_ready(self):
     ended = self.run_to_end('--ready_timeout=0.01', FAKE_ps_0='never_ready',
                             FAKE_worker_0='never_ready')
