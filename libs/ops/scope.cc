@@ -32,10 +32,9 @@ bool IsValidScopeName(absl::string_view prefix, absl::string_view name) {
 
 // tf.device's string as a device function: the parts so far win.
 DeviceFunction MergeInto(const DeviceName& outer) {
-  return [outer](const NodeSpec& spec) {
-    absl::StatusOr<DeviceName> inner = DeviceName::Parse(spec.device);
-    // What does not parse is reported by DeviceOf.
-    return inner.ok() ? outer.OverriddenBy(*inner).ToString() : spec.device;
+  return [outer](const NodeSpec& spec) -> absl::StatusOr<std::string> {
+    ASSIGN_OR_RETURN(const DeviceName inner, DeviceName::Parse(spec.device));
+    return outer.OverriddenBy(inner).ToString();
   };
 }
 
@@ -134,13 +133,15 @@ Scope Scope::WithoutDevice() const {
   return result;
 }
 
-Scope Scope::WithDeviceFunction(DeviceFunction function) const {
+Scope Scope::WithDeviceFunction(absl::StatusOr<DeviceFunction> function) const {
   Scope result = *this;
+  if (!function.ok()) UpdateStatus(function.status());
+  if (!function.ok() || *function == nullptr) return result;
   if (device_functions_.empty() && !device_.empty()) {
     absl::StatusOr<DeviceName> outer = DeviceName::Parse(device_);
     if (outer.ok()) result.device_functions_.push_back(MergeInto(*outer));
   }
-  result.device_functions_.push_back(std::move(function));
+  result.device_functions_.push_back(*std::move(function));
   return result;
 }
 
@@ -254,7 +255,7 @@ absl::StatusOr<std::string> Scope::DeviceOf(const NodeSpec& spec) const {
   NodeSpec so_far = spec;
   for (auto it = device_functions_.rbegin(); it != device_functions_.rend();
        ++it) {
-    so_far.device = (*it)(so_far);
+    ASSIGN_OR_RETURN(so_far.device, (*it)(so_far));
   }
   ASSIGN_OR_RETURN(DeviceName device, DeviceName::Parse(so_far.device));
   return device.ToString();

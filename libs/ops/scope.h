@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "libs/graph/graph.h"
@@ -119,9 +120,11 @@ class Input {
 
 using InputList = std::vector<Input>;
 
-// Called for each node before it is added; returns its device. Gets the spec
-// with the device merged so far.
-using DeviceFunction = std::function<std::string(const NodeSpec&)>;
+// Called once for each node before it is added; returns its device, or an error
+// that sticks. Gets the spec, whose device is what the scopes inside have made
+// of it. ReplicaDeviceSetter (replica_device_setter.h) makes the usual one.
+using DeviceFunction =
+    std::function<absl::StatusOr<std::string>(const NodeSpec&)>;
 
 // TensorFlow's collection names.
 namespace collection {
@@ -180,7 +183,9 @@ class Scope {
   Scope WithDevice(absl::string_view device) const;
   // Forgets all devices and device functions outside, as tf.device(None).
   Scope WithoutDevice() const;
-  Scope WithDeviceFunction(DeviceFunction function) const;
+  // Devices of nodes made here pass through `function`, those of inner scopes
+  // first. An error sticks; a null function changes nothing.
+  Scope WithDeviceFunction(absl::StatusOr<DeviceFunction> function) const;
   // Stateful ops made here get attr `container`.
   Scope WithContainer(absl::string_view container) const;
   // Nodes made here run after these.
