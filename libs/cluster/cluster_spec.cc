@@ -4,12 +4,17 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
 #include "libs/base/status.h"
 #include "nlohmann/json.hpp"
+#include "schemas/tf/cluster.pb.h"
 
 namespace weft {
 namespace {
@@ -95,6 +100,50 @@ absl::StatusOr<ClusterSpec> ParseShort(absl::string_view text) {
   return spec;
 }
 
+// "job {", "job: {" or "job <", perhaps after comments; no other form has a
+// brace or colon there.
+bool IsTextProto(absl::string_view text) {
+  if (absl::StartsWith(text, "#")) return true;
+  if (!absl::ConsumePrefix(&text, "job")) return false;
+  text = absl::StripLeadingAsciiWhitespace(text);
+  return !text.empty() && absl::StrContains("{:<", text[0]);
+}
+
+// Keeps the first error of a text, with its place.
+class FirstProtoError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (!text_.empty()) return;
+    text_ =
+        absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+absl::StatusOr<ClusterSpec> ParseTextProto(absl::string_view text) {
+  FirstProtoError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  tf::ClusterDef cluster;
+  if (!parser.ParseFromString(std::string(text), &cluster)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "The cluster spec is not the text of a ClusterDef: ", error.text()));
+  }
+  ClusterSpec spec;
+  for (const tf::JobDef& job : cluster.job()) {
+    // In order, so that the same text gives the same error.
+    const std::map<int, std::string> tasks(job.tasks().begin(),
+                                           job.tasks().end());
+    for (const auto& [index, address] : tasks) {
+      RETURN_IF_ERROR(spec.AddTask(job.name(), index, address));
+    }
+  }
+  return spec;
+}
+
 }  // namespace
 
 ClusterSpec::ClusterSpec(
@@ -114,7 +163,8 @@ absl::StatusOr<ClusterSpec> ClusterSpec::Parse(absl::string_view text) {
         "The cluster spec is empty. Give it as --cluster='{\"ps\": "
         "[\"host:port\"], \"worker\": [\"host:port\"]}'.");
   }
-  return text[0] == '{' ? ParseJson(text) : ParseShort(text);
+  if (text[0] == '{') return ParseJson(text);
+  return IsTextProto(text) ? ParseTextProto(text) : ParseShort(text);
 }
 
 absl::Status ClusterSpec::AddTask(const std::string& job, int index,
@@ -186,6 +236,28 @@ std::string ClusterSpec::ToString() const {
 
 std::string TaskName(absl::string_view job, int index) {
   return absl::StrCat("/job:", job, "/replica:0/task:", index);
+}
+
+bool HasDevices(absl::string_view job) {
+  return job != "coordinator" && job != "checkpoint_writer";
+}
+
+absl::Status CheckSpecsAgree(const ClusterSpec& a, absl::string_view a_is_of,
+                             const ClusterSpec& b, absl::string_view b_is_of) {
+  for (const auto& [job, tasks] : a.jobs()) {
+    const auto others = b.jobs().find(job);
+    if (others == b.jobs().end()) continue;
+    for (const auto& [index, address] : tasks) {
+      const auto other = others->second.find(index);
+      if (other == others->second.end() || other->second == address) continue;
+      return absl::FailedPreconditionError(absl::StrCat(
+          "The cluster specs of ", a_is_of, " and ", b_is_of,
+          " contradict each other: task ", index, " of job \"", job, "\" is ",
+          address, " in the first and ", other->second,
+          " in the second. Start all tasks of a cluster with the same spec."));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace weft

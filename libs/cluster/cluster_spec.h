@@ -25,8 +25,11 @@ class ClusterSpec {
       std::initializer_list<std::pair<std::string, std::vector<std::string>>>
           jobs);
 
-  // JSON as in TF_CONFIG, {"ps": ["a:2222"], "worker": {"1": "c:2222"}}, or the
-  // form of TensorFlow's grpc server, "ps|a:2222,worker|b:2222;c:2222".
+  // One of
+  //   {"ps": ["a:2222"], "worker": {"1": "c:2222"}}        as in TF_CONFIG
+  //   ps|a:2222,worker|b:2222;c:2222      as for TensorFlow's grpc server
+  //   job { name: "ps" tasks { key: 0 value: "a:2222" } }     a ClusterDef
+  // A job may leave out task indices (as worker 0 above).
   // INVALID_ARGUMENT says what is wrong and where.
   static absl::StatusOr<ClusterSpec> Parse(absl::string_view text);
 
@@ -56,6 +59,15 @@ class ClusterSpec {
 
 // "/job:ps/replica:0/task:0": what tasks are called everywhere in Weft.
 std::string TaskName(absl::string_view job, int index);
+
+// Of coordinators and checkpoint writers false: no session asks them for any.
+bool HasDevices(absl::string_view job);
+
+// FAILED_PRECONDITION when a task has one address in the one spec and another
+// in the other; tells both, and which tasks the specs come from. A job or task
+// that one of them leaves out is no contradiction.
+absl::Status CheckSpecsAgree(const ClusterSpec& a, absl::string_view a_is_of,
+                             const ClusterSpec& b, absl::string_view b_is_of);
 
 }  // namespace weft
 

@@ -27,6 +27,86 @@ TEST(ClusterSpecTest, ToStringIsReadAgain) {
   EXPECT_EQ(spec.ToString(), R"({"ps":["a:1"],"worker":{"1":"c:3"}})");
 }
 
+TEST(ClusterSpecTest, TextsOfClusterDefAreRead) {
+  const ClusterSpec expected{{"ps", {"a:1"}}, {"worker", {"b:2", "c:3"}}};
+  for (const char* text : {
+           R"(job { name: "ps" tasks { key: 0 value: "a:1" } }
+              job { name: "worker"
+                    tasks { key: 1 value: "c:3" }
+                    tasks { key: 0 value: "b:2" } })",
+           R"( # as protobuf prints it with brackets
+              job <name: 'ps', tasks: {key: 0, value: 'a:1'}>
+              job <name: 'worker', tasks: [{key: 0, value: 'b:2'},
+                                           {key: 1, value: 'c:3'}]>)",
+           R"(job{name:"worker"tasks{key:0 value:"b:2"}}
+              job: {name: "ps" tasks {value: "a:1"}}
+              job: {name: "worker" tasks {key: 1 value: "c:3"}})",
+       }) {
+    ASSERT_OK_AND_ASSIGN(const ClusterSpec spec, ClusterSpec::Parse(text));
+    EXPECT_EQ(spec, expected) << text;
+  }
+}
+
+TEST(ClusterSpecTest, AJobMayBeCalledJob) {
+  ASSERT_OK_AND_ASSIGN(const ClusterSpec spec, ClusterSpec::Parse("job|a:1"));
+  EXPECT_EQ(spec, (ClusterSpec{{"job", {"a:1"}}}));
+}
+
+TEST(ClusterSpecTest, TasksMayBeLeftOut) {
+  for (const char* text : {R"({"worker": {"1": "b:1", "3": "d:1"}})",
+                           R"(job { name: "worker" tasks { key: 3 value: "d:1" }
+                                tasks { key: 1 value: "b:1" } })"}) {
+    ASSERT_OK_AND_ASSIGN(const ClusterSpec spec, ClusterSpec::Parse(text));
+    EXPECT_EQ(spec.num_tasks("worker"), 2);
+    ASSERT_OK_AND_ASSIGN(const std::string address,
+                         spec.TaskAddress("worker", 3));
+    EXPECT_EQ(address, "d:1");
+    EXPECT_THAT(spec.TaskAddress("worker", 0).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, "it has 1, 3"));
+  }
+}
+
+TEST(ClusterSpecTest, SpecsAgreeUnlessATaskHasTwoAddresses) {
+  const struct {
+    const char *a, *b;
+    bool agree;
+  } kCases[] = {
+      {"ps|a:1,worker|b:1;c:1", "ps|a:1,worker|b:1;c:1", true},
+      {"ps|a:1,worker|b:1;c:1", "ps|a:1", true},
+      {"ps|a:1", "worker|b:1", true},
+      {"ps|a:1,worker|b:1;c:1", R"({"ps": ["a:1"], "worker": {"1": "c:1"}})",
+       true},
+      {R"({"worker": {"0": "b:1"}})", R"({"worker": {"1": "c:1"}})", true},
+      {"ps|a:1", "ps|a:2", false},
+      {"ps|a:1,worker|b:1;c:1", R"({"worker": {"1": "d:1"}})", false},
+  };
+  for (const auto& c : kCases) {
+    ASSERT_OK_AND_ASSIGN(const ClusterSpec a, ClusterSpec::Parse(c.a));
+    ASSERT_OK_AND_ASSIGN(const ClusterSpec b, ClusterSpec::Parse(c.b));
+    EXPECT_EQ(CheckSpecsAgree(a, "x", b, "y").ok(), c.agree) << c.a << c.b;
+    EXPECT_EQ(CheckSpecsAgree(b, "y", a, "x").ok(), c.agree) << c.a << c.b;
+  }
+}
+
+TEST(ClusterSpecTest, AContradictionNamesBothSides) {
+  const absl::Status status =
+      CheckSpecsAgree(ClusterSpec{{"worker", {"b:1", "c:1"}}}, "the launcher",
+                      ClusterSpec{{"worker", {"b:1", "d:1"}}}, "the worker");
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
+                               "The cluster specs of the launcher and the "
+                               "worker contradict each other: task 1 of job "
+                               "\"worker\" is c:1 in the first and d:1 in the "
+                               "second."));
+}
+
+TEST(ClusterSpecTest, CoordinatorsAndWritersHaveNoDevices) {
+  EXPECT_TRUE(HasDevices("ps"));
+  EXPECT_TRUE(HasDevices("worker"));
+  EXPECT_TRUE(HasDevices("anything"));
+  EXPECT_FALSE(HasDevices("coordinator"));
+  EXPECT_FALSE(HasDevices("checkpoint_writer"));
+}
+
 TEST(ClusterSpecTest, AddressesOfTasks) {
   const ClusterSpec spec{{"ps", {"a:1"}}, {"worker", {"b:2", "c:3"}}};
   ASSERT_OK_AND_ASSIGN(std::string address, spec.TaskAddress("worker", 1));
@@ -54,6 +134,16 @@ TEST(ClusterSpecTest, WhatIsWrongIsNamed) {
       {"{\"p s\": [\"a:1\"]}", "\"p s\""},
       {"ps=a:1", "ps=a:1"},
       {"ps|a:1,ps|b:1", "two addresses"},
+      {"job { name: \"ps\" tasks { key: 0 value: 3 } }", "line 1, column"},
+      {"job { name: \"ps\"\n  address: \"a:1\" }", "line 2, column"},
+      {"job { name: \"ps\" tasks { key: 0 value: \"a:1\" }", "ClusterDef"},
+      {"job { name: \"p s\" tasks { key: 0 value: \"a:1\" } }", "\"p s\""},
+      {"job { tasks { key: 0 value: \"a:1\" } }", "not a job name"},
+      {"job { name: \"ps\" tasks { key: -1 value: \"a:1\" } }", "-1"},
+      {"job { name: \"ps\" tasks { key: 0 } }", "not an address"},
+      {"job { name: \"ps\" tasks { value: \"a:1\" } }\n"
+       "job { name: \"ps\" tasks { value: \"b:1\" } }",
+       "two addresses"},
   };
   for (const auto& c : kCases) {
     EXPECT_THAT(ClusterSpec::Parse(c.text).status(),

@@ -25,11 +25,19 @@ TEST(DeviceNameTest, PrintsCanonically) {
       {"/job:ps/task:0/cpu:0", "/job:ps/task:0/device:CPU:0"},
       {"/cpu:0", "/device:CPU:0"},
       {"cpu:0", "/device:CPU:0"},
+      {"/cpu", "/device:CPU:*"},
+      {"/CPU:*", "/device:CPU:*"},
       {"/gpu:*", "/device:GPU:*"},
       {"/GPU:3", "/device:GPU:3"},
       {"/device:gpu:3", "/device:GPU:3"},
       {"/device:GPU", "/device:GPU:*"},
+      {"/device:*", ""},
+      {"/device:GPU:*", "/device:GPU:*"},
       {"/device:*:2", "/device:*:2"},
+      {"/task:*/job:a/replica:*", "/job:a"},
+      {"/gpu:1/replica:2/job:a/task:3", "/job:a/replica:2/task:3/device:GPU:1"},
+      {"job:a/task:3", "/job:a/task:3"},
+      {"//job:a//task:3/", "/job:a/task:3"},
       {"/device:MY_CHIP:2", "/device:MY_CHIP:2"},
       {"/job:w_1/task:12", "/job:w_1/task:12"},
   };
@@ -40,11 +48,39 @@ TEST(DeviceNameTest, PrintsCanonically) {
 }
 
 TEST(DeviceNameTest, RefusesWhatIsMalformed) {
-  for (const char* text :
-       {"/job:", "/job:1a", "/job:a-b", "/task:x", "/task:-1", "/task:+1",
-        "/task:99999999999", "/jobs:a", "/device", "/device:", "/device:CPU:x",
-        "/device:CPU:0:1", "/tpu:0", "/cpu:0:1", "nonsense", "/job:a:b",
-        "/cpu:0/gpu:0", "/device:CPU:0/cpu:0"}) {
+  for (const char* text : {"/job:",
+                           "/job:1a",
+                           "/job:a-b",
+                           "/task:x",
+                           "/task:-1",
+                           "/task:+1",
+                           "/task:99999999999",
+                           "/jobs:a",
+                           "/device",
+                           "/device:",
+                           "/device:CPU:x",
+                           "/device:CPU:0:1",
+                           "/tpu:0",
+                           "/cpu:0:1",
+                           "nonsense",
+                           "/job:a:b",
+                           "/cpu:0/gpu:0",
+                           "/device:CPU:0/cpu:0",
+                           "/cpu:",
+                           "/cpu:x",
+                           "/CpU:0",
+                           "/job",
+                           "/task",
+                           "/replica:",
+                           "/job:_a",
+                           "/job:a b",
+                           "/task:1.0",
+                           "/task: 1",
+                           "/device:CPU:",
+                           "/device::0",
+                           "/device:1:0",
+                           "/device:CPU:-1",
+                           "*"}) {
     absl::StatusOr<DeviceName> name = DeviceName::Parse(text);
     EXPECT_EQ(name.status().code(), absl::StatusCode::kInvalidArgument) << text;
   }
@@ -54,6 +90,9 @@ TEST(DeviceNameTest, ErrorsSayWhat) {
   EXPECT_EQ(DeviceName::Parse("/jobs:a").status().message(),
             "Malformed device specification '/jobs:a': Unknown attribute: "
             "'jobs' in 'jobs:a'");
+  EXPECT_EQ(DeviceName::Parse("/cpu:0/gpu:1").status().message(),
+            "Malformed device specification '/cpu:0/gpu:1': Cannot specify "
+            "multiple device types: CPU and gpu in 'gpu:1'");
 }
 
 TEST(DeviceNameTest, KnowsWhenItIsFull) {
@@ -78,6 +117,12 @@ TEST(DeviceNameTest, MergesTwoRequests) {
       {"/job:a/cpu:0", "/gpu:0", "!incompatible types", "/job:a"},
       {"/job:a/gpu:0", "/gpu:1", "!incompatible ids", "/job:a/device:GPU:*"},
       {"/gpu:0", "/device:GPU", "/device:GPU:0", "/device:GPU:0"},
+      {"/device:GPU", "/device:*:1", "/device:GPU:1", "/device:GPU:1"},
+      {"/device:GPU:0", "/device:*:1", "!incompatible ids", "/device:GPU:*"},
+      // A different type opens the index too, even where only one asks for it.
+      {"/task:1/device:CPU", "/gpu:1", "!incompatible types", "/task:1"},
+      {"/job:a/task:0/gpu:0", "/task:1/cpu:0", "!incompatible tasks",
+       "!incompatible tasks"},
       {"", "/job:a/cpu:0", "/job:a/device:CPU:0", "/job:a/device:CPU:0"},
   };
   for (const auto& c : cases) {
@@ -104,6 +149,14 @@ TEST(DeviceNameTest, InnerScopeWinsPartByPart) {
             "/job:worker/task:1/device:CPU:1");
   EXPECT_EQ(worker.OverriddenBy(Named("/job:ps/gpu:0")).ToString(),
             "/job:ps/device:GPU:0");
+  EXPECT_EQ(worker.OverriddenBy(Named("/gpu")).ToString(),
+            "/job:worker/device:GPU:1");
+  EXPECT_EQ(worker.OverriddenBy(Named("/job:*/device:*:*")), worker);
+  EXPECT_EQ(Named("/job:worker")
+                .OverriddenBy(Named("/task:1"))
+                .OverriddenBy(Named("/cpu:0"))
+                .ToString(),
+            "/job:worker/task:1/device:CPU:0");
 }
 
 TEST(DeviceNameTest, Specifies) {

@@ -16,10 +16,6 @@ constexpr absl::Duration kLookAgain = absl::Milliseconds(20);
 
 }  // namespace
 
-bool HasDevices(const std::string& job) {
-  return job != "coordinator" && job != "checkpoint_writer";
-}
-
 // The way to one other task. Chosen anew at each call, since a task of this
 // process may start and stop at any time.
 class ClusterDirectory::Route : public protocol::Worker,

@@ -20,9 +20,6 @@
 
 namespace weft {
 
-// Jobs that own no devices: no session asks them for any.
-bool HasDevices(const std::string& job);
-
 struct ClusterDirectoryOptions {
   Process* process = nullptr;  // never null; outlives the directory
   ClusterSpec cluster;

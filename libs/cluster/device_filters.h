@@ -1,0 +1,36 @@
+// DeviceFilters: which tasks and devices of the cluster a session uses.
+// TensorFlow's ConfigProto.device_filters: partial device names, of which one
+// has to be compatible; none lets all pass. A value, not synchronised.
+#ifndef WEFT_LIBS_CLUSTER_DEVICE_FILTERS_H_
+#define WEFT_LIBS_CLUSTER_DEVICE_FILTERS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "libs/cluster/device_name.h"
+
+namespace weft {
+
+class DeviceFilters {
+ public:
+  DeviceFilters() = default;  // all pass
+
+  // INVALID_ARGUMENT for a filter that is no device name.
+  static absl::StatusOr<DeviceFilters> Parse(
+      const std::vector<std::string>& filters);
+
+  // Some filter has no part that differs from one of `device`.
+  bool Passes(const DeviceName& device) const;
+  // A device of the task could pass.
+  bool PassesTask(const DeviceName& task) const {
+    return Passes(task.TaskOnly());
+  }
+
+ private:
+  std::vector<DeviceName> filters_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_CLUSTER_DEVICE_FILTERS_H_

@@ -1,0 +1,111 @@
+#include "libs/cluster/membership.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace weft {
+
+Membership::Membership(const ClusterSpec& cluster, absl::Duration timeout)
+    : timeout_(timeout) {
+  for (const auto& [job, tasks] : cluster.jobs()) {
+    for (const auto& [index, address] : tasks) {
+      const std::string task = TaskName(job, index);
+      members_[task];
+      tasks_of_job_[job].push_back(task);
+    }
+  }
+}
+
+absl::Status Membership::Join(const std::string& task, uint64_t incarnation,
+                              absl::Time now) {
+  const auto it = members_.find(task);
+  if (it == members_.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(task, " is not a task of the cluster."));
+  }
+  Member& member = it->second;
+  if (member.state == State::kAlive && member.incarnation != incarnation) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        "Another process is ", task, " already (incarnation ",
+        absl::Hex(member.incarnation), "); it was heard of ",
+        absl::FormatDuration(now - member.last_heard),
+        " ago. Stop that process, or start this one as another task."));
+  }
+  member = {State::kAlive, incarnation, now};
+  return absl::OkStatus();
+}
+
+absl::Status Membership::Heard(const std::string& task, uint64_t incarnation,
+                               absl::Time now) {
+  Member* const member = FindAlive(task, incarnation);
+  if (member == nullptr) {
+    return absl::AbortedError(
+        absl::StrCat("This incarnation of ", task,
+                     " is not in the cluster, or no more: it has to join."));
+  }
+  member->last_heard = std::max(member->last_heard, now);
+  return absl::OkStatus();
+}
+
+bool Membership::Leave(const std::string& task, uint64_t incarnation) {
+  Member* const member = FindAlive(task, incarnation);
+  if (member != nullptr) member->state = State::kLeft;
+  return member != nullptr;
+}
+
+bool Membership::Lose(const std::string& task, uint64_t incarnation) {
+  Member* const member = FindAlive(task, incarnation);
+  if (member != nullptr) member->state = State::kLost;
+  return member != nullptr;
+}
+
+std::vector<std::string> Membership::Tick(absl::Time now) {
+  std::vector<std::string> lost;
+  for (auto& [task, member] : members_) {
+    if (member.state != State::kAlive) continue;
+    if (member.last_heard + timeout_ > now) continue;
+    member.state = State::kLost;
+    lost.push_back(task);
+  }
+  return lost;
+}
+
+absl::Time Membership::NextTick() const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const auto& [task, member] : members_) {
+    if (member.state != State::kAlive) continue;
+    next = std::min(next, member.last_heard + timeout_);
+  }
+  return next;
+}
+
+bool Membership::IsAlive(const std::string& task) const {
+  const auto it = members_.find(task);
+  return it != members_.end() && it->second.state == State::kAlive;
+}
+
+std::vector<std::string> Membership::FinishedJobs() const {
+  std::vector<std::string> finished;
+  for (const auto& [job, tasks] : tasks_of_job_) {
+    if (std::all_of(tasks.begin(), tasks.end(), [&](const std::string& task) {
+          return members_.at(task).state == State::kLeft;
+        })) {
+      finished.push_back(job);
+    }
+  }
+  return finished;
+}
+
+Membership::Member* Membership::FindAlive(const std::string& task,
+                                          uint64_t incarnation) {
+  const auto it = members_.find(task);
+  if (it == members_.end()) return nullptr;
+  Member& member = it->second;
+  if (member.state != State::kAlive || member.incarnation != incarnation) {
+    return nullptr;
+  }
+  return &member;
+}
+
+}  // namespace weft

@@ -1,0 +1,70 @@
+// Membership: who of a cluster's tasks is there, as a state machine. It has no
+// clock: every call says what time it is.
+//
+//            Join                 Leave
+//   expected ----> alive ---------------------> left
+//                  |  ^ Join       Join (a new incarnation) |
+//       Lose, Tick v  |  <----------------------------------+
+//                  lost
+//
+// A value, not synchronised.
+#ifndef WEFT_LIBS_CLUSTER_MEMBERSHIP_H_
+#define WEFT_LIBS_CLUSTER_MEMBERSHIP_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "libs/cluster/cluster_spec.h"
+
+namespace weft {
+
+class Membership {
+ public:
+  enum class State { kExpected, kAlive, kLost, kLeft };
+
+  struct Member {
+    State state = State::kExpected;
+    uint64_t incarnation = 0;  // of the last Join; 0: never
+    absl::Time last_heard;
+  };
+
+  // A task that is not heard of for `timeout` is lost; infinite: never.
+  Membership(const ClusterSpec& cluster, absl::Duration timeout);
+
+  // A task is there. Joining again changes nothing but the time.
+  // INVALID_ARGUMENT: not a task of the cluster; ALREADY_EXISTS: another
+  // incarnation of it is alive, since when it was last heard is said.
+  absl::Status Join(const std::string& task, uint64_t incarnation,
+                    absl::Time now);
+  // ABORTED unless this incarnation is alive.
+  absl::Status Heard(const std::string& task, uint64_t incarnation,
+                     absl::Time now);
+  // These do nothing unless this incarnation is alive; true if it was.
+  bool Leave(const std::string& task, uint64_t incarnation);
+  bool Lose(const std::string& task, uint64_t incarnation);
+  // Those that are lost now, having been silent for too long; sorted.
+  std::vector<std::string> Tick(absl::Time now);
+  // When Tick should be called next; infinite future: nobody can be lost.
+  absl::Time NextTick() const;
+
+  // By canonical name; all tasks of the spec.
+  const std::map<std::string, Member>& members() const { return members_; }
+  bool IsAlive(const std::string& task) const;
+  // Jobs whose tasks have all left.
+  std::vector<std::string> FinishedJobs() const;
+
+ private:
+  Member* FindAlive(const std::string& task, uint64_t incarnation);
+
+  const absl::Duration timeout_;
+  std::map<std::string, Member> members_;
+  std::map<std::string, std::vector<std::string>> tasks_of_job_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_CLUSTER_MEMBERSHIP_H_
