@@ -1,0 +1,204 @@
+#include "libs/graph/placement_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+
+namespace weft {
+namespace {
+
+constexpr absl::string_view kColocationPrefix = "loc:@";
+
+struct ResourceOp {
+  absl::string_view name;  // without the V2 of its second version
+  absl::string_view kind;
+  // Without a shared_name its resource belongs to the session alone; of others
+  // the node's name is the name.
+  bool is_private_unless_named = false;
+};
+
+constexpr ResourceOp kResourceOps[] = {
+    {"Variable", "Var"},
+    {"VarHandleOp", "Var"},
+    {"FIFOQueue", "Queue"},
+    {"RandomShuffleQueue", "Queue"},
+    {"PaddingFIFOQueue", "Queue"},
+    {"PriorityQueue", "Queue"},
+    {"HashTable", "LookupTable", true},
+    {"MutableHashTable", "LookupTable", true},
+    {"MutableHashTableOfTensors", "LookupTable", true},
+    {"MutableDenseHashTable", "LookupTable", true},
+    {"ConditionalAccumulator", "Accumulator", true},
+    {"ResourceConditionalAccumulator", "Accumulator", true},
+    {"SparseConditionalAccumulator", "SparseAccumulator", true},
+    {"TextLineReader", "Reader", true},
+    {"WholeFileReader", "Reader", true},
+    {"TFRecordReader", "Reader", true},
+    {"FixedLengthRecordReader", "Reader", true},
+    {"Iterator", "Iterator", true},
+    {"OneShotIterator", "Iterator", true},
+};
+
+// An op that is not listed makes resources of a kind of its own.
+ResourceOp FindResourceOp(absl::string_view op) {
+  absl::string_view name = op;
+  absl::ConsumeSuffix(&name, "V2");
+  for (const ResourceOp& listed : kResourceOps) {
+    if (listed.name == name) return listed;
+  }
+  return {.name = op, .kind = op};
+}
+
+// What the op makes in a container, by the name that its kernel will use.
+std::optional<NamedResource> ResourceOf(const Node& node) {
+  const auto* container = node.attr<std::string>("container");
+  const auto* shared_name = node.attr<std::string>("shared_name");
+  if (container == nullptr || shared_name == nullptr) return std::nullopt;
+  const ResourceOp op = FindResourceOp(node.type());
+  const auto* uses_node_name = node.attr<bool>("use_node_name_sharing");
+  if (shared_name->empty() && op.is_private_unless_named &&
+      (uses_node_name == nullptr || !*uses_node_name)) {
+    return std::nullopt;
+  }
+  NamedResource resource{
+      .container = *container,
+      .name = shared_name->empty() ? node.name() : *shared_name,
+      .kind = std::string(op.kind)};
+  if (const auto* dtype = node.attr<DataType>("dtype")) resource.dtype = *dtype;
+  if (const auto* shape = node.attr<PartialShape>("shape")) {
+    resource.shape = *shape;
+  }
+  // The oldest op can't say that a shape is unknown but by a scalar's.
+  const bool is_scalar = resource.shape.has_rank() && !resource.shape.rank();
+  if (is_scalar && node.type() == "Variable") resource.shape = PartialShape();
+  return resource;
+}
+
+bool SharesDevice(DataType type) {
+  return IsRefType(type) || type == DT_RESOURCE;
+}
+
+bool IsGenerator(const Node& node) {
+  return node.num_inputs() == 0 && node.num_outputs() == 1 &&
+         !SharesDevice(node.output_type(0));
+}
+
+bool IsMetadata(const Node& node) {
+  static constexpr absl::string_view kOps[] = {"Shape", "ShapeN", "Size",
+                                               "Rank"};
+  return std::find(std::begin(kOps), std::end(kOps), node.type()) !=
+         std::end(kOps);
+}
+
+std::vector<std::string> ColocatedNames(const Node& node) {
+  std::vector<std::string> names;
+  const auto* classes = node.attr<std::vector<std::string>>("_class");
+  if (classes == nullptr) return names;
+  for (absl::string_view name : *classes) {
+    if (!absl::ConsumePrefix(&name, kColocationPrefix)) continue;
+    names.emplace_back(name);
+  }
+  return names;
+}
+
+std::string AttrsText(const Node& node) {
+  return absl::StrJoin(
+      node.attrs(), ", ", [](std::string* out, const auto& attr) {
+        absl::StrAppend(out, attr.first, "=", attr.second.ToString());
+      });
+}
+
+class Describer {
+ public:
+  Describer(const Graph& graph, int first_id, DeviceTypesFn device_types)
+      : graph_(graph), first_id_(first_id), device_types_(device_types) {}
+
+  PlacementGraph Describe() {
+    PlacementGraph result;
+    const std::vector<int> named = OldNodesThatAreNamed();
+    result.nodes.reserve(named.size() + graph_.num_nodes() - first_id_);
+    for (int id : named) {
+      old_positions_[id] = static_cast<int>(result.nodes.size());
+      result.nodes.push_back(Placed(*graph_.node(id)));
+    }
+    for (const Node* node : NewNodes()) result.nodes.push_back(Open(*node));
+    return result;
+  }
+
+ private:
+  absl::Span<const Node* const> NewNodes() const {
+    return graph_.nodes().subspan(first_id_);
+  }
+
+  // Ids in order.
+  std::vector<int> OldNodesThatAreNamed() const {
+    std::vector<int> ids;
+    const auto add = [&](const Node* node) {
+      if (node != nullptr && node->id() < first_id_) ids.push_back(node->id());
+    };
+    for (const Node* node : NewNodes()) {
+      for (const Endpoint& input : node->inputs()) add(input.node);
+      for (const std::string& name : ColocatedNames(*node)) {
+        add(graph_.FindNode(name));
+      }
+    }
+    std::sort(ids.begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    return ids;
+  }
+
+  int PositionOf(const Node& node) const {
+    if (node.id() < first_id_) return old_positions_.at(node.id());
+    return static_cast<int>(old_positions_.size()) + node.id() - first_id_;
+  }
+
+  PlacementNode Placed(const Node& node) const {
+    return {.name = node.name(),
+            .op = node.type(),
+            .assigned_device = node.assigned_device()};
+  }
+
+  PlacementNode Open(const Node& node) const {
+    PlacementNode result{.name = node.name(),
+                         .op = node.type(),
+                         .requested_device = node.requested_device(),
+                         .kernel_types = device_types_(node),
+                         .inputs = InputsOf(node),
+                         .colocate_with = ColocatedNames(node),
+                         .is_generator = IsGenerator(node),
+                         .is_metadata = IsMetadata(node),
+                         .resource = ResourceOf(node)};
+    if (result.kernel_types.empty()) result.attrs = AttrsText(node);
+    return result;
+  }
+
+  std::vector<PlacementNode::Input> InputsOf(const Node& node) const {
+    std::vector<PlacementNode::Input> inputs;
+    inputs.reserve(node.num_inputs());
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      const Node* from = node.input(i).node;
+      if (from == nullptr) continue;  // a loop that is not closed yet
+      inputs.push_back({.node = PositionOf(*from),
+                        .shares_device = SharesDevice(node.input_type(i))});
+    }
+    return inputs;
+  }
+
+  const Graph& graph_;
+  const int first_id_;
+  const DeviceTypesFn device_types_;
+  absl::flat_hash_map<int, int> old_positions_;  // by id
+};
+
+}  // namespace
+
+PlacementGraph DescribeForPlacement(const Graph& graph, int first_id,
+                                    DeviceTypesFn device_types) {
+  return Describer(graph, first_id, device_types).Describe();
+}
+
+}  // namespace weft

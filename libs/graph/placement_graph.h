@@ -1,0 +1,79 @@
+// PlacementGraph: what of a graph its placement depends on, and nothing else:
+// no values, no shapes but those of shared resources. Small enough to travel,
+// so that a coordinator places graphs without knowing a single op.
+//
+// A value, not synchronised.
+#ifndef WEFT_LIBS_GRAPH_PLACEMENT_GRAPH_H_
+#define WEFT_LIBS_GRAPH_PLACEMENT_GRAPH_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "libs/graph/graph.h"
+#include "libs/tensor/data_type.h"
+#include "libs/tensor/shape.h"
+
+namespace weft {
+
+// State that outlives a step and is found by name, as a node declares it.
+struct NamedResource {
+  std::string container;  // empty: the default one of whichever device
+  std::string name;
+  // Resource::type_name of what the op makes: "Var", "HashTable".
+  std::string kind;
+  DataType dtype = DT_INVALID;  // DT_INVALID: not said, matches all
+  PartialShape shape;           // of unknown rank: matches all
+
+  friend bool operator==(const NamedResource&, const NamedResource&) = default;
+};
+
+struct PlacementNode {
+  struct Input {
+    int node = 0;  // position in PlacementGraph::nodes
+    // A reference or a resource: producer and consumer share a device.
+    bool shares_device = false;
+    friend bool operator==(const Input&, const Input&) = default;
+  };
+
+  std::string name;
+  std::string op;
+  // Full name: placed before, and stays. Empty: to be placed.
+  std::string assigned_device;
+
+  // Of nodes to be placed only:
+  std::string requested_device;  // partial or empty
+  // Types of devices that have a kernel for it, the best first.
+  std::vector<std::string> kernel_types;
+  std::vector<Input> inputs;               // without control inputs
+  std::vector<std::string> colocate_with;  // names, from attr _class
+  // Makes one value and takes none, so it may live wherever that is used.
+  bool is_generator = false;
+  // Looks only at the shape of its first input.
+  bool is_metadata = false;
+  // For the error that there is no kernel: "T=DT_FLOAT, ..."; else empty.
+  std::string attrs;
+  std::optional<NamedResource> resource;
+
+  friend bool operator==(const PlacementNode&, const PlacementNode&) = default;
+};
+
+struct PlacementGraph {
+  std::vector<PlacementNode> nodes;
+  friend bool operator==(const PlacementGraph&,
+                         const PlacementGraph&) = default;
+};
+
+// The types of the devices that have a kernel for the node, the best first.
+using DeviceTypesFn =
+    absl::FunctionRef<std::vector<std::string>(const Node& node)>;
+
+// Nodes [first_id, num_nodes) of `graph`, to be placed, in order of id; before
+// them those older ones, placed already, that they name as input or in _class.
+PlacementGraph DescribeForPlacement(const Graph& graph, int first_id,
+                                    DeviceTypesFn device_types);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_GRAPH_PLACEMENT_GRAPH_H_

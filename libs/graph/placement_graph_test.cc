@@ -1,0 +1,233 @@
+#include "libs/graph/placement_graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "libs/base/test_matchers.h"
+#include "libs/graph/inference_context.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Input = PlacementNode::Input;
+
+OpDefBuilder StateOp(const std::string& name, const std::string& output) {
+  return OpDefBuilder(name)
+      .Output(output)
+      .Attr("container: string = ''")
+      .Attr("shared_name: string = ''")
+      .Stateful()
+      .Shape(shapes::Unknown);
+}
+
+std::shared_ptr<const OpRegistry> Ops() {
+  auto ops = std::make_shared<OpRegistry>();
+  ops->Add(OpDefBuilder("Const")
+               .Output("output: float")
+               .Attr("size: int = 1")
+               .Shape(shapes::Unknown));
+  ops->Add(OpDefBuilder("Identity")
+               .Input("input: float")
+               .Output("output: float")
+               .Shape(shapes::Unknown));
+  ops->Add(OpDefBuilder("Shape")
+               .Input("input: float")
+               .Output("output: int32")
+               .Shape(shapes::Unknown));
+  ops->Add(OpDefBuilder("Assign")
+               .Input("ref: Ref(float)")
+               .Input("value: float")
+               .Output("output_ref: Ref(float)")
+               .Shape(shapes::Unknown));
+  ops->Add(OpDefBuilder("ReadVariableOp")
+               .Input("resource: resource")
+               .Output("value: float")
+               .Shape(shapes::Unknown));
+  for (const char* variable : {"Variable", "VariableV2"}) {
+    ops->Add(StateOp(variable, "ref: Ref(dtype)")
+                 .Attr("shape: shape")
+                 .Attr("dtype: type"));
+  }
+  ops->Add(StateOp("VarHandleOp", "resource: resource")
+               .Attr("shape: shape")
+               .Attr("dtype: type"));
+  for (const char* op : {"FIFOQueueV2", "ConditionalAccumulator", "Barrier"}) {
+    ops->Add(StateOp(op, "handle: resource"));
+  }
+  ops->Add(StateOp("HashTableV2", "handle: resource")
+               .Attr("use_node_name_sharing: bool = false"));
+  return ops;
+}
+
+class DescribeForPlacementTest : public ::testing::Test {
+ protected:
+  const Node* Add(NodeSpec spec) {
+    auto node = graph_.AddNode(std::move(spec));
+    EXPECT_TRUE(node.ok()) << node.status();
+    return *node;
+  }
+  const Node* Const(const std::string& name) {
+    return Add({.name = name, .op = "Const"});
+  }
+  const Node* Variable(const std::string& name) {
+    return Add({.name = name,
+                .op = "VariableV2",
+                .attrs = {{"dtype", DT_FLOAT}, {"shape", PartialShape({2})}}});
+  }
+  PlacementGraph Describe(int first_id = 0) {
+    return DescribeForPlacement(graph_, first_id, [this](const Node& node) {
+      return node.type() == "Const" ? kernels_of_const_
+                                    : std::vector<std::string>{"CPU"};
+    });
+  }
+  // What the only node says it makes.
+  std::optional<NamedResource> ResourceOf(NodeSpec spec) {
+    const int first_id = graph_.num_nodes();
+    Add(std::move(spec));
+    return Describe(first_id).nodes.at(0).resource;
+  }
+
+  Graph graph_{Ops()};
+  std::vector<std::string> kernels_of_const_ = {"GPU", "CPU"};
+};
+
+TEST_F(DescribeForPlacementTest, InputsSayWhereADeviceIsShared) {
+  const Node* v = Variable("v");
+  const Node* one = Const("one");
+  Add({.name = "assign", .op = "Assign", .inputs = {{v, 0}, {one, 0}}});
+  Add({.name = "copy",
+       .op = "Identity",
+       .inputs = {{one, 0}},
+       .control_inputs = {v}});
+  const Node* handle =
+      Add({.name = "handle",
+           .op = "VarHandleOp",
+           .attrs = {{"dtype", DT_FLOAT}, {"shape", PartialShape()}}});
+  Add({.name = "read", .op = "ReadVariableOp", .inputs = {{handle, 0}}});
+
+  const PlacementGraph described = Describe();
+  ASSERT_EQ(described.nodes.size(), 6u);
+  EXPECT_THAT(described.nodes[2].inputs,
+              ElementsAre(Input{0, true}, Input{1, false}));
+  EXPECT_THAT(described.nodes[3].inputs, ElementsAre(Input{1, false}));
+  EXPECT_THAT(described.nodes[5].inputs, ElementsAre(Input{4, true}));
+}
+
+TEST_F(DescribeForPlacementTest, RequestsKernelsAndColocationAreTaken) {
+  Add({.name = "a",
+       .op = "Const",
+       .attrs = {{"_class", std::vector<std::string>{"loc:@b", "other", ""}}},
+       .device = "/job:ps"});
+  const PlacementNode a = Describe().nodes.at(0);
+  EXPECT_EQ(a.name, "a");
+  EXPECT_EQ(a.op, "Const");
+  EXPECT_EQ(a.assigned_device, "");
+  EXPECT_EQ(a.requested_device, "/job:ps");
+  EXPECT_THAT(a.kernel_types, ElementsAre("GPU", "CPU"));
+  EXPECT_THAT(a.colocate_with, ElementsAre("b"));
+  EXPECT_EQ(a.attrs, "");
+}
+
+TEST_F(DescribeForPlacementTest, AttrsAreSaidOfNodesWithoutAKernelOnly) {
+  Const("a");
+  kernels_of_const_.clear();
+  EXPECT_EQ(Describe().nodes.at(0).attrs, "size=1");
+}
+
+TEST_F(DescribeForPlacementTest, GeneratorsAndMetadataAreMarked) {
+  const Node* a = Const("a");
+  Add({.name = "shape", .op = "Shape", .inputs = {{a, 0}}});
+  Variable("v");
+  const PlacementGraph described = Describe();
+  EXPECT_TRUE(described.nodes[0].is_generator);
+  EXPECT_FALSE(described.nodes[0].is_metadata);
+  EXPECT_FALSE(described.nodes[1].is_generator);
+  EXPECT_TRUE(described.nodes[1].is_metadata);
+  EXPECT_FALSE(described.nodes[2].is_generator) << "it makes a reference";
+}
+
+TEST_F(DescribeForPlacementTest, PlacedNodesComeFirstWhereTheyAreNamed) {
+  const Node* unused = Const("unused");
+  const Node* v = Variable("v");
+  const Node* near = Const("near");
+  for (const Node* node : {unused, v, near}) {
+    graph_.set_assigned_device(node, "/job:ps/replica:0/task:0/device:CPU:0");
+  }
+  const int first_new = graph_.num_nodes();
+  Add({.name = "b",
+       .op = "Const",
+       .attrs = {{"_class", std::vector<std::string>{"loc:@near"}}}});
+  const Node* one = Const("one");
+  Add({.name = "assign", .op = "Assign", .inputs = {{v, 0}, {one, 0}}});
+
+  const PlacementGraph described = Describe(first_new);
+  ASSERT_EQ(described.nodes.size(), 5u);
+  EXPECT_EQ(described.nodes[0],
+            (PlacementNode{
+                .name = "v",
+                .op = "VariableV2",
+                .assigned_device = "/job:ps/replica:0/task:0/device:CPU:0"}));
+  EXPECT_EQ(described.nodes[1].name, "near");
+  EXPECT_EQ(described.nodes[2].name, "b");
+  EXPECT_THAT(described.nodes[4].inputs,
+              ElementsAre(Input{0, true}, Input{3, false}));
+  EXPECT_THAT(described.nodes[4].assigned_device, IsEmpty());
+}
+
+TEST_F(DescribeForPlacementTest, NothingNewIsAnEmptyGraph) {
+  Const("a");
+  EXPECT_THAT(Describe(1).nodes, IsEmpty());
+}
+
+TEST_F(DescribeForPlacementTest, AVariableIsFoundByItsSharedNameOrItsOwn) {
+  AttrMap attrs = {{"dtype", DT_FLOAT}, {"shape", PartialShape({2, -1})}};
+  EXPECT_EQ(ResourceOf({.name = "v", .op = "VariableV2", .attrs = attrs}),
+            (NamedResource{.name = "v",
+                           .kind = "Var",
+                           .dtype = DT_FLOAT,
+                           .shape = PartialShape({2, -1})}));
+  attrs["container"] = "box";
+  attrs["shared_name"] = "common";
+  EXPECT_EQ(ResourceOf({.name = "h", .op = "VarHandleOp", .attrs = attrs}),
+            (NamedResource{.container = "box",
+                           .name = "common",
+                           .kind = "Var",
+                           .dtype = DT_FLOAT,
+                           .shape = PartialShape({2, -1})}));
+}
+
+TEST_F(DescribeForPlacementTest, TheOldestVariableOfAScalarSaysNoShape) {
+  const AttrMap attrs = {{"dtype", DT_FLOAT},
+                         {"shape", PartialShape::Scalar()}};
+  EXPECT_EQ(
+      ResourceOf({.name = "old", .op = "Variable", .attrs = attrs})->shape,
+      PartialShape());
+  EXPECT_EQ(
+      ResourceOf({.name = "new", .op = "VariableV2", .attrs = attrs})->shape,
+      PartialShape::Scalar());
+}
+
+TEST_F(DescribeForPlacementTest, WhatBelongsToASessionAloneIsNoNamedResource) {
+  EXPECT_EQ(ResourceOf({.name = "a", .op = "ConditionalAccumulator"}),
+            std::nullopt);
+  EXPECT_EQ(ResourceOf({.name = "b",
+                        .op = "ConditionalAccumulator",
+                        .attrs = {{"shared_name", "grads"}}}),
+            (NamedResource{.name = "grads", .kind = "Accumulator"}));
+  EXPECT_EQ(ResourceOf({.name = "t", .op = "HashTableV2"}), std::nullopt);
+  EXPECT_EQ(ResourceOf({.name = "u",
+                        .op = "HashTableV2",
+                        .attrs = {{"use_node_name_sharing", true}}}),
+            (NamedResource{.name = "u", .kind = "LookupTable"}));
+  EXPECT_EQ(ResourceOf({.name = "c", .op = "Const"}), std::nullopt);
+}
+
+TEST_F(DescribeForPlacementTest, KindsAreThoseOfTheResourcesThatOpsMake) {
+  EXPECT_EQ(ResourceOf({.name = "q", .op = "FIFOQueueV2"})->kind, "Queue");
+  EXPECT_EQ(ResourceOf({.name = "b", .op = "Barrier"})->kind, "Barrier");
+}
+
+}  // namespace
+}  // namespace weft
