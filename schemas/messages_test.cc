@@ -207,6 +207,7 @@ TEST(MessagesTest, StructsHaveTheSameLayoutForAll) {
   EXPECT_EQ(sizeof(PushHeader), 56u);
   EXPECT_EQ(alignof(PushHeader), 8u);
   EXPECT_EQ(sizeof(ChunkHeader), 24u);
+  EXPECT_EQ(sizeof(PlacementInput), 8u);
   EXPECT_EQ(alignof(ChunkHeader), 8u);
   const PushHeader push(1, 2, 3, 4, 5, 6, 7, 0);
   const auto* words = reinterpret_cast<const uint64_t*>(&push);
@@ -227,6 +228,11 @@ TEST(MessagesTest, TheNumbersOfBodiesAreForEver) {
   EXPECT_EQ(static_cast<int>(Body::Abort), 25);
   EXPECT_EQ(static_cast<int>(Body::Pushes), 27);
   EXPECT_EQ(static_cast<int>(Body::GetStatus), 29);
+  EXPECT_EQ(static_cast<int>(Body::JoinCluster), 30);
+  EXPECT_EQ(static_cast<int>(Body::Place), 35);
+  EXPECT_EQ(static_cast<int>(Body::ShutdownCluster), 42);
+  EXPECT_EQ(static_cast<int>(Body::TaskReport), 43);
+  EXPECT_EQ(static_cast<int>(Body::ClusterStatus), 46);
 }
 
 // An envelope of a later version: more fields, a new kind, a new method.

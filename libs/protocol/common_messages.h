@@ -1,4 +1,4 @@
-// Messages that both roles use, and what both do with answers.
+// Messages that several roles use, and what they do with answers.
 //
 // The format: schemas/body.fbs. Threads: functions without state. What is read
 // may come from anywhere; errors are as in message_reader.h.

@@ -1,4 +1,4 @@
-// What the messages of both roles are written and read with, by the type of
+// What the messages of all roles are written and read with, by the type of
 // their body. Only for .cc files of this room: it includes FlatBuffers.
 #ifndef WEFT_LIBS_PROTOCOL_MESSAGES_INL_H_
 #define WEFT_LIBS_PROTOCOL_MESSAGES_INL_H_

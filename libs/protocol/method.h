@@ -34,6 +34,20 @@ enum class Method : uint8_t {
   kClearContainers = 26,
   kPushes = 27,
   kGetStatus = 29,
+  // Of a Coordinator.
+  kJoinCluster = 30,
+  kJoinClusterReply = 31,
+  kTaskHeartbeat = 32,
+  kTaskHeartbeatReply = 33,
+  kLeaveCluster = 34,
+  kPlace = 35,
+  kPlaceReply = 36,
+  kEndSession = 37,
+  kForgetContainers = 38,
+  kListClusterDevices = 39,
+  kGetCluster = 40,
+  kGetClusterReply = 41,
+  kShutdownCluster = 42,
 };
 
 // Callables have no more feeds and no more fetches than this.

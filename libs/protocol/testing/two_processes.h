@@ -65,7 +65,7 @@ class TwoProcesses {
   Process server_;
 };
 
-// A server of one role. `Service` is WorkerService or MasterService.
+// A server of one role. `Service` is WorkerService or another of its kind.
 template <typename Service>
 class OneRoleHandler : public bus::Handler {
  public:
@@ -79,10 +79,11 @@ class OneRoleHandler : public bus::Handler {
     }
     return absl::OkStatus();
   }
-  void OnDisconnect(const bus::Peer& peer,
-                    const absl::Status& /*why*/) override {
+  void OnDisconnect(const bus::Peer& peer, const absl::Status& why) override {
     if constexpr (requires { service_.OnDisconnect(peer); }) {
       service_.OnDisconnect(peer);
+    } else if constexpr (requires { service_.OnDisconnect(peer, why); }) {
+      service_.OnDisconnect(peer, why);
     }
   }
   void OnRequest(std::shared_ptr<bus::IncomingCall> call,

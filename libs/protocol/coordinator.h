@@ -1,0 +1,173 @@
+// Coordinator: the role that knows the cluster: which tasks are alive, with
+// which devices, which named resources they share, and where the nodes of a
+// session's graph go. One task of the cluster plays it; all report to it.
+//
+// What it knows is soft: each task tells it again to each new incarnation of
+// the coordinator. No step waits for it; only graphs that grow do.
+//
+// Threads: every method may be called from any thread and does not block. Each
+// `done` is called exactly once, perhaps before the call returns, on any
+// thread: it must return soon and must not wait.
+#ifndef WEFT_LIBS_PROTOCOL_COORDINATOR_H_
+#define WEFT_LIBS_PROTOCOL_COORDINATOR_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "libs/device/device.h"
+#include "libs/graph/placement_graph.h"
+
+namespace weft::protocol {
+
+// A resource that lives on a device, or that a session has declared to.
+struct PlacedResource {
+  NamedResource resource;  // with its container, never empty
+  std::string device;      // full name
+  // Memory it holds; 0 where it is only declared.
+  int64_t num_bytes = 0;
+  // One line for people; may be empty.
+  std::string description;
+};
+
+// What the sessions of one master declare to share.
+struct DeclaredResources {
+  uint64_t session = 0;
+  std::vector<PlacedResource> resources;
+};
+
+// What a task tells of itself.
+struct TaskReport {
+  // On its devices; sessions' own (isolated or private) ones not among them.
+  std::vector<PlacedResource> resources;
+  // Of the sessions whose master it is.
+  std::vector<DeclaredResources> sessions;
+};
+
+struct JoinRequest {
+  std::string task;          // "/job:ps/replica:0/task:0"
+  uint64_t incarnation = 0;  // of the task
+  std::string cluster;       // ClusterSpec::ToString of the spec it was given
+  std::string target;        // "zmq://host:port"
+  uint64_t op_fingerprint = 0;  // of its op registry; 0: it has none
+  std::vector<DeviceAttributes> devices;
+  TaskReport report;
+};
+
+struct JoinReply {
+  std::string cluster_uuid;
+  uint64_t coordinator = 0;  // its incarnation
+  // How often it wants to hear from the task.
+  absl::Duration heartbeat_interval;
+};
+
+struct HeartbeatRequest {
+  std::string task;
+  uint64_t incarnation = 0;
+  uint64_t coordinator = 0;  // the incarnation that it joined
+  // Set when the last reply asked for it.
+  bool has_report = false;
+  TaskReport report;
+};
+
+struct HeartbeatReply {
+  bool wants_report = false;
+  // The task is to stop: somebody shuts the cluster down.
+  bool stop = false;
+  // Jobs all of whose tasks have joined and left again, cleanly.
+  std::vector<std::string> finished_jobs;
+};
+
+// Nodes of one session to be placed, in one transaction with the registration
+// of the resources they declare.
+struct PlacementRequest {
+  uint64_t session = 0;
+  std::string task;          // of the session's master
+  uint64_t incarnation = 0;  // likewise
+  PlacementGraph graph;
+  bool allow_soft_placement = false;
+  // Resources of its own, which nobody shares: nothing is registered.
+  bool isolated = false;
+  std::vector<std::string> device_filters;
+  bool explain = false;
+};
+
+struct PlacementReply {
+  // As weft::Placement: one for each node of the graph.
+  std::vector<std::string> devices;
+  std::vector<std::string> reasons;  // empty unless asked for
+};
+
+enum class TaskState { kExpected, kAlive, kLost, kLeft };
+
+struct TaskStatus {
+  std::string task;
+  TaskState state = TaskState::kExpected;
+  // Of the last time it joined; zero and empty when it never did.
+  uint64_t incarnation = 0;
+  std::string target;
+  std::vector<DeviceAttributes> devices;
+  std::vector<PlacedResource> resources;  // as last reported
+  int num_sessions = 0;                   // with declarations, of its master
+};
+
+struct ClusterStatus {
+  std::string cluster_uuid;
+  std::string coordinator;        // the task that plays it
+  std::vector<TaskStatus> tasks;  // by name
+};
+
+class Coordinator {
+ public:
+  using Done = absl::AnyInvocable<void(absl::Status)>;
+  template <typename T>
+  using Answer = absl::AnyInvocable<void(absl::StatusOr<T>)>;
+
+  virtual ~Coordinator() = default;
+
+  // The task is there. Again with the same incarnation changes nothing but what
+  // is reported. FAILED_PRECONDITION, naming both sides: a cluster spec that
+  // contradicts the coordinator's, or other ops. ALREADY_EXISTS: another
+  // process plays this task, and lives.
+  virtual void Join(const JoinRequest& request, absl::Time deadline,
+                    Answer<JoinReply> done) = 0;
+  // ABORTED: the coordinator does not know this incarnation, or has started
+  // anew: the task has to join again.
+  virtual void Heartbeat(const HeartbeatRequest& request, absl::Time deadline,
+                         Answer<HeartbeatReply> done) = 0;
+  // The task stops, cleanly. OK when it is not known.
+  virtual void Leave(const std::string& task, uint64_t incarnation,
+                     absl::Time deadline, Done done) = 0;
+
+  // Waits until every task that passes the filters, and the session's own, has
+  // joined; DEADLINE_EXCEEDED names those that have not. INVALID_ARGUMENT where
+  // a node can't be placed. FAILED_PRECONDITION, with the difference, where
+  // another session has declared a resource of the same name otherwise. An
+  // error has registered nothing.
+  virtual void Place(const PlacementRequest& request, absl::Time deadline,
+                     Answer<PlacementReply> done) = 0;
+  // The session has ended; what it declared lives on only where it exists.
+  virtual void EndSession(uint64_t session, absl::Time deadline, Done done) = 0;
+  // Containers were cleared on tasks that pass the filters (none named: each
+  // device's default one): what was in them is forgotten.
+  virtual void ForgetContainers(const std::vector<std::string>& containers,
+                                const std::vector<std::string>& device_filters,
+                                absl::Time deadline, Done done) = 0;
+
+  // Of the tasks that pass the filters (none: of all), in the order of the
+  // tasks' names; waits for them as Place does.
+  virtual void ListDevices(const std::vector<std::string>& device_filters,
+                           absl::Time deadline,
+                           Answer<std::vector<DeviceAttributes>> done) = 0;
+  virtual void GetCluster(absl::Time deadline, Answer<ClusterStatus> done) = 0;
+  // Asks every task to stop, with its next heartbeat, and the coordinator's own
+  // after the others.
+  virtual void Shutdown(absl::Time deadline, Done done) = 0;
+};
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_COORDINATOR_H_

@@ -1,0 +1,518 @@
+// A coordinator as seen from another process: CoordinatorClient and
+// CoordinatorService over a simulated network, and once over sockets.
+#include "libs/protocol/coordinator_client.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "libs/base/status.h"
+#include "libs/base/test_matchers.h"
+#include "libs/bus/zmq_wire.h"
+#include "libs/protocol/coordinator_messages.h"
+#include "libs/protocol/coordinator_service.h"
+#include "libs/protocol/testing/recording_coordinator.h"
+#include "libs/protocol/testing/two_processes.h"
+
+namespace weft::protocol {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr char kCoordinator[] = "/job:coordinator/replica:0/task:0";
+constexpr char kTask[] = "/job:ps/replica:0/task:0";
+constexpr absl::Time kNever = absl::InfiniteFuture();
+
+class RecordingEvents : public CoordinatorEvents {
+ public:
+  void OnCoordinatorConnected(const bus::Identity& coordinator) override {
+    connected.push_back(coordinator.incarnation);
+  }
+  void OnCoordinatorLost(const absl::Status& why) override {
+    lost.push_back(why);
+  }
+  std::vector<uint64_t> connected;
+  std::vector<absl::Status> lost;
+};
+
+// What an answer was, each time it came.
+template <typename T>
+class Answers {
+ public:
+  Coordinator::Answer<T> done() {
+    return [this](absl::StatusOr<T> answer) { all.push_back(answer); };
+  }
+  std::vector<absl::StatusOr<T>> all;
+};
+
+class Results {
+ public:
+  Coordinator::Done done() {
+    return [this](absl::Status status) { all.push_back(std::move(status)); };
+  }
+  std::vector<absl::Status> all;
+};
+
+PlacementRequest SmallRequest() {
+  PlacementRequest request;
+  request.session = 7;
+  request.task = kTask;
+  request.incarnation = 11;
+  request.graph.nodes.resize(2);
+  request.graph.nodes[0].name = "a";
+  request.graph.nodes[1].name = "b";
+  request.graph.nodes[1].inputs = {{0, true}};
+  return request;
+}
+
+class CoordinatorClientTest : public testing::Test {
+ protected:
+  CoordinatorClientTest() { NewService(); }
+
+  void NewService() {
+    service_ = std::make_unique<CoordinatorService>(CoordinatorServiceOptions{
+        .coordinator = &coordinator_,
+        .scheduler = &processes_.scheduler(),
+        .on_task_lost = [this](const std::string& task, uint64_t incarnation,
+                               const absl::Status& why) {
+          EXPECT_FALSE(why.ok());
+          lost_tasks_.push_back(absl::StrCat(task, " ", incarnation));
+        }});
+    handler_ = std::make_unique<OneRoleHandler<CoordinatorService>>(*service_);
+  }
+  void Listen(uint64_t incarnation = 22) {
+    auto endpoint = processes_.server().transport->Listen(
+        processes_.address(),
+        {.task = kCoordinator, .incarnation = incarnation}, *handler_);
+    ASSERT_OK(endpoint);
+    endpoint_ = *std::move(endpoint);
+  }
+  std::unique_ptr<CoordinatorClient> Dial() {
+    return std::make_unique<CoordinatorClient>(
+        *processes_.client().transport,
+        CoordinatorClientOptions{.address = processes_.address(),
+                                 .self = {.task = kTask, .incarnation = 11},
+                                 .task = kCoordinator,
+                                 .scheduler = &processes_.scheduler(),
+                                 .events = &events_});
+  }
+  void Connect() {
+    Listen();
+    client_ = Dial();
+    processes_.Settle();
+    ASSERT_THAT(events_.connected, ElementsAre(22));
+  }
+  void Join() {
+    Join(*client_);
+    processes_.Settle();
+    ASSERT_FALSE(joins_.all.empty());
+    ASSERT_OK(joins_.all.back());
+  }
+  void Join(CoordinatorClient& client) {
+    JoinRequest request;
+    request.task = kTask;
+    request.incarnation = 11;
+    client.Join(request, kNever, joins_.done());
+  }
+  void Pass(absl::Duration time) { processes_.scheduler().AdvanceBy(time); }
+  absl::Time Now() { return processes_.scheduler().clock().Now(); }
+
+  TwoProcesses processes_;
+  RecordingCoordinator coordinator_;
+  RecordingEvents events_;
+  std::vector<std::string> lost_tasks_;
+  Answers<JoinReply> joins_;
+  Results results_;
+  std::unique_ptr<CoordinatorService> service_;
+  std::unique_ptr<OneRoleHandler<CoordinatorService>> handler_;
+  std::unique_ptr<bus::Endpoint> endpoint_;
+  std::unique_ptr<CoordinatorClient> client_;
+};
+
+TEST_F(CoordinatorClientTest, ATaskJoinsReportsAndLeaves) {
+  Connect();
+  Join();
+  EXPECT_EQ(joins_.all[0]->cluster_uuid, "uuid");
+  EXPECT_EQ(joins_.all[0]->heartbeat_interval, absl::Seconds(1));
+  EXPECT_EQ(coordinator_.joins[0].task, kTask);
+
+  Answers<HeartbeatReply> heartbeats;
+  HeartbeatRequest heartbeat;
+  heartbeat.task = kTask;
+  heartbeat.incarnation = 11;
+  heartbeat.coordinator = 77;
+  coordinator_.heartbeat_reply.finished_jobs = {"worker"};
+  client_->Heartbeat(heartbeat, kNever, heartbeats.done());
+  processes_.Settle();
+  ASSERT_EQ(heartbeats.all.size(), 1u);
+  ASSERT_OK(heartbeats.all[0]);
+  EXPECT_THAT(heartbeats.all[0]->finished_jobs, ElementsAre("worker"));
+  EXPECT_EQ(coordinator_.heartbeats[0].coordinator, 77u);
+
+  client_->Leave(kTask, 11, kNever, results_.done());
+  processes_.Settle();
+  EXPECT_THAT(results_.all, ElementsAre(IsOk()));
+  EXPECT_EQ(coordinator_.left[0].task, kTask);
+  EXPECT_EQ(coordinator_.left[0].incarnation, 11u);
+}
+
+TEST_F(CoordinatorClientTest, AMasterPlacesAndForgets) {
+  Connect();
+  coordinator_.placement_reply.devices = {"/cpu:0", "/cpu:1"};
+  Answers<PlacementReply> placements;
+  client_->Place(SmallRequest(), kNever, placements.done());
+  client_->EndSession(7, kNever, results_.done());
+  client_->ForgetContainers({"a"}, {"/job:ps"}, kNever, results_.done());
+  processes_.Settle();
+  ASSERT_EQ(placements.all.size(), 1u);
+  ASSERT_OK(placements.all[0]);
+  EXPECT_THAT(placements.all[0]->devices, ElementsAre("/cpu:0", "/cpu:1"));
+  EXPECT_TRUE(coordinator_.placements[0].graph == SmallRequest().graph);
+  EXPECT_EQ(coordinator_.last_deadline, kNever);
+  EXPECT_THAT(results_.all, ElementsAre(IsOk(), IsOk()));
+  EXPECT_THAT(coordinator_.ended, ElementsAre(7));
+  EXPECT_THAT(coordinator_.forgotten,
+              ElementsAre(ElementsAre("a"), ElementsAre("/job:ps")));
+}
+
+TEST_F(CoordinatorClientTest, AToolLooksAndStops) {
+  Connect();
+  coordinator_.devices = {{"/job:ps/replica:0/task:0/device:CPU:0", "CPU"}};
+  coordinator_.cluster.coordinator = kCoordinator;
+  Answers<std::vector<DeviceAttributes>> devices;
+  Answers<ClusterStatus> clusters;
+  client_->ListDevices({"/job:ps"}, kNever, devices.done());
+  client_->GetCluster(kNever, clusters.done());
+  client_->Shutdown(kNever, results_.done());
+  processes_.Settle();
+  ASSERT_EQ(devices.all.size(), 1u);
+  ASSERT_OK(devices.all[0]);
+  EXPECT_EQ(devices.all[0]->at(0).name, coordinator_.devices[0].name);
+  EXPECT_THAT(coordinator_.listed, ElementsAre(ElementsAre("/job:ps")));
+  ASSERT_EQ(clusters.all.size(), 1u);
+  ASSERT_OK(clusters.all[0]);
+  EXPECT_EQ(clusters.all[0]->coordinator, kCoordinator);
+  EXPECT_THAT(results_.all, ElementsAre(IsOk()));
+  EXPECT_EQ(coordinator_.num_shutdowns, 1);
+}
+
+TEST_F(CoordinatorClientTest, ErrorsKeepCodeAndText) {
+  Connect();
+  coordinator_.answer = absl::AlreadyExistsError("another process plays it");
+  Join(*client_);
+  client_->Leave(kTask, 11, kNever, results_.done());
+  processes_.Settle();
+  ASSERT_EQ(joins_.all.size(), 1u);
+  EXPECT_EQ(joins_.all[0].status(), coordinator_.answer);
+  EXPECT_THAT(results_.all, ElementsAre(coordinator_.answer));
+}
+
+TEST_F(CoordinatorClientTest, AGraphLargerThanAControlMessageIsPlaced) {
+  Connect();
+  PlacementRequest request = SmallRequest();
+  request.graph.nodes.clear();
+  for (int i = 0; i < 20000; ++i) {
+    PlacementNode node;
+    node.name = absl::StrCat(std::string(1000, 'n'), i);
+    request.graph.nodes.push_back(std::move(node));
+  }
+  coordinator_.placement_reply.devices.assign(request.graph.nodes.size(),
+                                              "/job:ps/replica:0/task:0/cpu:0");
+  coordinator_.placement_reply.reasons = coordinator_.placement_reply.devices;
+  Answers<PlacementReply> placements;
+  client_->Place(request, kNever, placements.done());
+  processes_.Settle();
+  ASSERT_EQ(placements.all.size(), 1u);
+  ASSERT_OK(placements.all[0]);
+  EXPECT_EQ(placements.all[0]->devices, coordinator_.placement_reply.devices);
+  EXPECT_EQ(placements.all[0]->reasons, coordinator_.placement_reply.reasons);
+  EXPECT_TRUE(coordinator_.placements[0].graph == request.graph);
+}
+
+TEST_F(CoordinatorClientTest, AnAnswerForAnotherGraphIsInternal) {
+  Connect();
+  coordinator_.placement_reply.devices = {"/cpu:0"};
+  Answers<PlacementReply> placements;
+  client_->Place(SmallRequest(), kNever, placements.done());
+  processes_.Settle();
+  ASSERT_EQ(placements.all.size(), 1u);
+  EXPECT_THAT(placements.all[0],
+              StatusIs(absl::StatusCode::kInternal, "zmq://server:7000"));
+}
+
+TEST_F(CoordinatorClientTest, CallsWaitForTheCoordinator) {
+  client_ = Dial();
+  Join(*client_);
+  Pass(absl::Minutes(1));
+  EXPECT_THAT(joins_.all, IsEmpty());
+  EXPECT_THAT(events_.lost, IsEmpty());  // there was none to lose
+  Listen();
+  Pass(absl::Seconds(10));
+  ASSERT_EQ(joins_.all.size(), 1u);
+  EXPECT_OK(joins_.all[0]);
+}
+
+TEST_F(CoordinatorClientTest, NobodyAtTheAddressIsNamedInTime) {
+  client_ = Dial();
+  Answers<ClusterStatus> clusters;
+  client_->GetCluster(Now() + absl::Seconds(5), clusters.done());
+  Pass(absl::Seconds(5) - absl::Milliseconds(1));
+  EXPECT_THAT(clusters.all, IsEmpty());
+  Pass(absl::Milliseconds(1));
+  ASSERT_EQ(clusters.all.size(), 1u);
+  EXPECT_THAT(clusters.all[0],
+              StatusIs(absl::StatusCode::kUnavailable, "zmq://server:7000"));
+  EXPECT_THAT(clusters.all[0],
+              StatusIs(absl::StatusCode::kUnavailable, "is it running"));
+}
+
+TEST_F(CoordinatorClientTest, WhoGoesDoesNotWaitForLong) {
+  client_ = Dial();
+  client_->Leave(kTask, 11, kNever, results_.done());
+  client_->EndSession(7, kNever, results_.done());
+  Pass(kPartingTime);
+  EXPECT_THAT(results_.all,
+              ElementsAre(StatusIs(absl::StatusCode::kUnavailable),
+                          StatusIs(absl::StatusCode::kUnavailable)));
+}
+
+// The coordinator knows best what a placement waited for.
+TEST_F(CoordinatorClientTest, WhatWasWaitedForIsSaidBeforeTheDeadline) {
+  Connect();
+  coordinator_.hold = true;
+  Answers<PlacementReply> placements;
+  Answers<std::vector<DeviceAttributes>> devices;
+  const absl::Time deadline = Now() + absl::Minutes(1);
+  client_->Place(SmallRequest(), deadline, placements.done());
+  processes_.Settle();
+  EXPECT_LT(coordinator_.last_deadline, deadline);
+  EXPECT_GE(coordinator_.last_deadline, deadline - absl::Seconds(1));
+  client_->ListDevices({}, deadline, devices.done());
+  processes_.Settle();
+  EXPECT_LT(coordinator_.last_deadline, deadline);
+  Pass(coordinator_.last_deadline - Now());
+  EXPECT_THAT(placements.all, IsEmpty());
+  EXPECT_THAT(devices.all, IsEmpty());
+  coordinator_.answer = absl::DeadlineExceededError(
+      "/job:worker/replica:0/task:1 has not joined");
+  coordinator_.Release();
+  coordinator_.Release();
+  processes_.Settle();
+  ASSERT_EQ(placements.all.size(), 1u);
+  EXPECT_EQ(placements.all[0].status(), coordinator_.answer);
+  ASSERT_EQ(devices.all.size(), 1u);
+  EXPECT_EQ(devices.all[0].status(), coordinator_.answer);
+}
+
+TEST_F(CoordinatorClientTest, ASilentCoordinatorIsNotWaitedForForEver) {
+  Connect();
+  coordinator_.hold = true;
+  Answers<PlacementReply> placements;
+  client_->Place(SmallRequest(), Now() + absl::Minutes(1), placements.done());
+  Pass(absl::Minutes(1));
+  ASSERT_EQ(placements.all.size(), 1u);
+  EXPECT_THAT(placements.all[0], StatusIs(absl::StatusCode::kDeadlineExceeded));
+  coordinator_.Release();
+  processes_.Settle();
+  EXPECT_EQ(placements.all.size(), 1u);
+}
+
+TEST_F(CoordinatorClientTest, ItTellsWhenTheCoordinatorGoesAndComes) {
+  Connect();
+  coordinator_.hold = true;
+  Answers<ClusterStatus> clusters;
+  client_->GetCluster(kNever, clusters.done());
+  processes_.Settle();
+  endpoint_.reset();
+  Pass(absl::Minutes(1));
+  ASSERT_EQ(events_.lost.size(), 1u);  // not at each attempt
+  EXPECT_THAT(events_.lost[0],
+              StatusIs(absl::StatusCode::kUnavailable, kCoordinator));
+  ASSERT_EQ(clusters.all.size(), 1u);
+  EXPECT_THAT(clusters.all[0], StatusIs(absl::StatusCode::kUnavailable));
+  coordinator_.Release();
+  Listen(23);
+  Pass(absl::Minutes(1));
+  EXPECT_THAT(events_.connected, ElementsAre(22, 23));
+}
+
+TEST_F(CoordinatorClientTest, ARefusalIsReportedAtOnce) {
+  handler_->refuse_with = absl::FailedPreconditionError("another cluster");
+  Listen();
+  client_ = Dial();
+  Join(*client_);
+  processes_.Settle();
+  ASSERT_EQ(joins_.all.size(), 1u);
+  EXPECT_THAT(joins_.all[0], StatusIs(absl::StatusCode::kFailedPrecondition,
+                                      "another cluster"));
+  EXPECT_THAT(std::string(joins_.all[0].status().message()),
+              HasSubstr("zmq://server:7000"));
+  ASSERT_EQ(events_.lost.size(), 1u);
+  EXPECT_TRUE(bus::IsRefusal(events_.lost[0]));
+}
+
+TEST_F(CoordinatorClientTest, ATaskThatIsGoneIsLost) {
+  Connect();
+  Join();
+  processes_.network().Kill("client");
+  processes_.Settle();
+  EXPECT_THAT(lost_tasks_, ElementsAre(absl::StrCat(kTask, " 11")));
+}
+
+TEST_F(CoordinatorClientTest, ATaskThatHasLeftIsNotLost) {
+  Connect();
+  Join();
+  client_->Leave(kTask, 11, kNever, results_.done());
+  processes_.Settle();
+  client_.reset();
+  processes_.Settle();
+  EXPECT_THAT(lost_tasks_, IsEmpty());
+}
+
+TEST_F(CoordinatorClientTest, AToolThatGoesIsNobodysLoss) {
+  Connect();
+  Answers<ClusterStatus> clusters;
+  client_->GetCluster(kNever, clusters.done());
+  processes_.Settle();
+  client_.reset();
+  processes_.Settle();
+  EXPECT_THAT(lost_tasks_, IsEmpty());
+}
+
+TEST_F(CoordinatorClientTest, ATaskIsNotLostWhileAnotherConnectionLives) {
+  Connect();
+  Join();
+  auto second = Dial();
+  Join(*second);
+  processes_.Settle();
+  client_.reset();
+  processes_.Settle();
+  EXPECT_THAT(lost_tasks_, IsEmpty());
+  second.reset();
+  processes_.Settle();
+  EXPECT_THAT(lost_tasks_, ElementsAre(absl::StrCat(kTask, " 11")));
+}
+
+TEST_F(CoordinatorClientTest, ATaskThatGoesWhileItJoinsIsLost) {
+  Connect();
+  coordinator_.hold = true;
+  Join(*client_);
+  processes_.Settle();
+  client_.reset();
+  processes_.Settle();
+  EXPECT_THAT(lost_tasks_, IsEmpty());  // not yet known
+  coordinator_.Release();
+  processes_.Settle();
+  EXPECT_THAT(lost_tasks_, ElementsAre(absl::StrCat(kTask, " 11")));
+}
+
+TEST_F(CoordinatorClientTest, ATaskThatWasRefusedIsNotLost) {
+  Connect();
+  coordinator_.answer = absl::AlreadyExistsError("another process plays it");
+  Join(*client_);
+  processes_.Settle();
+  client_.reset();
+  processes_.Settle();
+  EXPECT_THAT(lost_tasks_, IsEmpty());
+}
+
+TEST_F(CoordinatorClientTest, ItsEndEndsWhatIsPending) {
+  Connect();
+  coordinator_.hold = true;
+  Answers<PlacementReply> placements;
+  client_->Place(SmallRequest(), kNever, placements.done());
+  processes_.Settle();
+  client_.reset();
+  ASSERT_EQ(placements.all.size(), 1u);
+  EXPECT_THAT(placements.all[0], StatusIs(absl::StatusCode::kCancelled));
+  coordinator_.Release();
+}
+
+TEST_F(CoordinatorClientTest, TheServicesEndWaitsForTheCoordinator) {
+  Connect();
+  coordinator_.hold = true;
+  Answers<PlacementReply> placements;
+  client_->Place(SmallRequest(), kNever, placements.done());
+  processes_.Settle();
+  endpoint_.reset();
+  bool ended = false;
+  processes_.scheduler().Schedule(Pool::kCompute, [&] {
+    ended = true;
+    coordinator_.Release();
+  });
+  service_.reset();
+  EXPECT_TRUE(ended);
+}
+
+TEST_F(CoordinatorClientTest, RequestsThatCanNotBeReadAreRefused) {
+  Connect();
+  const auto channel = processes_.client().transport->Dial(
+      processes_.address(), {.incarnation = 44}, "", nullptr);
+  processes_.Settle();
+  for (int method = 0; method < 256; ++method) {
+    if (!CoordinatorService::Handles(static_cast<uint8_t>(method))) continue;
+    std::vector<absl::Status> answers;
+    bus::Message message;
+    message.method = static_cast<uint8_t>(method);
+    message.body = bus::Blob::FromString("not a FlatBuffer at all, is it?");
+    channel->Call(std::move(message), {}, [&](const auto& reply) {
+      answers.push_back(reply.status());
+    });
+    processes_.Settle();
+    ASSERT_EQ(answers.size(), 1u) << method;
+    EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kInvalidArgument));
+  }
+  Join();  // others go on
+}
+
+// A process with threads and sockets.
+struct RealProcess {
+  SystemClock clock;
+  std::unique_ptr<Scheduler> scheduler = NewThreadScheduler(clock);
+  std::unique_ptr<Random> random = NewSeededRandom(1);
+  AllocatorLandingMemory memory{HeapAllocator()};
+  std::unique_ptr<bus::Wire> wire = bus::NewZmqWire(*scheduler);
+  std::unique_ptr<bus::Transport> transport =
+      bus::NewTransport({.wire = wire.get(),
+                         .scheduler = scheduler.get(),
+                         .random = random.get(),
+                         .memory = &memory});
+};
+
+TEST(CoordinatorSocketsTest, AGraphIsPlacedOverSockets) {
+  RealProcess process;
+  RecordingCoordinator coordinator;
+  CoordinatorService service(
+      {.coordinator = &coordinator, .scheduler = process.scheduler.get()});
+  OneRoleHandler<CoordinatorService> handler(service);
+  ASSERT_OK_AND_ASSIGN(const auto endpoint,
+                       process.transport->Listen(
+                           {"127.0.0.1", 0},
+                           {.task = kCoordinator, .incarnation = 22}, handler));
+  CoordinatorClient client(*process.transport,
+                           {.address = endpoint->address(),
+                            .self = {.incarnation = 11},
+                            .scheduler = process.scheduler.get()});
+  PlacementRequest request = SmallRequest();
+  request.graph.nodes[0].name.assign(200000, 'n');  // streams
+  coordinator.placement_reply.devices = {"/cpu:0", "/cpu:1"};
+  const auto answered = process.scheduler->NewEvent();
+  absl::StatusOr<PlacementReply> placement;
+  const absl::Time deadline = process.clock.Now() + absl::Seconds(60);
+  client.Place(request, deadline, [&](absl::StatusOr<PlacementReply> reply) {
+    placement = std::move(reply);
+    answered->Set();
+  });
+  ASSERT_TRUE(answered->WaitUntil(deadline + absl::Seconds(10)));
+  ASSERT_OK(placement);
+  EXPECT_THAT(placement->devices, ElementsAre("/cpu:0", "/cpu:1"));
+  EXPECT_TRUE(coordinator.placements[0].graph == request.graph);
+}
+
+}  // namespace
+}  // namespace weft::protocol

@@ -1,0 +1,374 @@
+#include "libs/protocol/coordinator_messages.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "libs/base/status.h"
+#include "libs/protocol/device_codec.h"
+#include "libs/protocol/inner_message_inl.h"
+#include "libs/protocol/resource_codec_inl.h"
+
+namespace weft::protocol {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+// Its place, its own, and its vector's place and length.
+constexpr size_t kLeastDeclarationBytes = 4 * sizeof(uint32_t);
+// Its place, its own, and its name's place and length.
+constexpr size_t kLeastTaskBytes = 4 * sizeof(uint32_t);
+
+absl::Status Damaged(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("damaged message: ", what));
+}
+
+absl::StatusOr<Offset<wire::Bytes>> WriteReport(const TaskReport& report,
+                                                FlatBufferBuilder& builder,
+                                                Attachments& attachments) {
+  InnerWriter inner;
+  ASSIGN_OR_RETURN(const auto resources,
+                   WritePlacedResources(report.resources, inner));
+  std::vector<Offset<wire::DeclaredResources>> sessions;
+  sessions.reserve(report.sessions.size());
+  for (const DeclaredResources& session : report.sessions) {
+    ASSIGN_OR_RETURN(const auto declared,
+                     WritePlacedResources(session.resources, inner));
+    sessions.push_back(wire::CreateDeclaredResources(
+        inner.builder(), session.session, declared));
+  }
+  const auto session_vector = inner.builder().CreateVector(sessions);
+  ASSIGN_OR_RETURN(const auto strings, inner.WriteStrings());
+  const auto body = wire::CreateTaskReport(inner.builder(), strings, resources,
+                                           session_vector);
+  return inner.Finish(body, builder, attachments);
+}
+
+absl::StatusOr<TaskReport> ReadReport(const wire::Bytes* bytes,
+                                      MessageReader& reader) {
+  TaskReport report;
+  if (bytes == nullptr) return report;
+  ASSIGN_OR_RETURN(InnerReader inner,
+                   InnerReader::Open<wire::TaskReport>(bytes, reader));
+  const auto& body = inner.body<wire::TaskReport>();
+  ASSIGN_OR_RETURN(report.resources,
+                   ReadPlacedResources(body.resources(), inner));
+  if (body.sessions() == nullptr) return report;
+  for (const wire::DeclaredResources* session : *body.sessions()) {
+    RETURN_IF_ERROR(inner.reader().SpendCopied(kLeastDeclarationBytes));
+    ASSIGN_OR_RETURN(auto declared,
+                     ReadPlacedResources(session->resources(), inner));
+    report.sessions.push_back({session->session(), std::move(declared)});
+  }
+  return report;
+}
+
+wire::TaskState ToWire(TaskState state) {
+  switch (state) {
+    case TaskState::kExpected:
+      return wire::TaskState::Expected;
+    case TaskState::kAlive:
+      return wire::TaskState::Alive;
+    case TaskState::kLost:
+      return wire::TaskState::Lost;
+    case TaskState::kLeft:
+      return wire::TaskState::Left;
+  }
+  return wire::TaskState::Expected;
+}
+
+absl::StatusOr<TaskState> ReadState(wire::TaskState state) {
+  switch (state) {
+    case wire::TaskState::Expected:
+      return TaskState::kExpected;
+    case wire::TaskState::Alive:
+      return TaskState::kAlive;
+    case wire::TaskState::Lost:
+      return TaskState::kLost;
+    case wire::TaskState::Left:
+      return TaskState::kLeft;
+  }
+  return Damaged(absl::StrCat("a task is in state ", static_cast<int>(state)));
+}
+
+// More than the text of one takes, and the rest of it.
+size_t SizeOf(const TaskStatus& task) {
+  size_t bytes = 256 + task.task.size() + task.target.size();
+  for (const DeviceAttributes& device : task.devices) {
+    bytes += 128 + device.name.size() + device.device_type.size() +
+             device.physical_description.size();
+  }
+  return bytes;
+}
+
+absl::StatusOr<Offset<wire::TaskStatus>> WriteTask(const TaskStatus& task,
+                                                   InnerWriter& inner) {
+  RETURN_IF_ERROR(inner.CheckRoom(SizeOf(task)));
+  FlatBufferBuilder& builder = inner.builder();
+  const auto name = builder.CreateString(task.task);
+  const auto target = builder.CreateString(task.target);
+  const auto devices = WriteDeviceList(task.devices, builder);
+  ASSIGN_OR_RETURN(const auto resources,
+                   WritePlacedResources(task.resources, inner));
+  return wire::CreateTaskStatus(builder, name, ToWire(task.state),
+                                task.incarnation, target, devices, resources,
+                                static_cast<uint32_t>(task.num_sessions));
+}
+
+absl::StatusOr<TaskStatus> ReadTask(const wire::TaskStatus& task,
+                                    InnerReader& inner) {
+  MessageReader& reader = inner.reader();
+  RETURN_IF_ERROR(reader.SpendCopied(kLeastTaskBytes));
+  TaskStatus result;
+  ASSIGN_OR_RETURN(result.task, reader.ReadString(task.task()));
+  ASSIGN_OR_RETURN(result.state, ReadState(task.state()));
+  result.incarnation = task.incarnation();
+  ASSIGN_OR_RETURN(result.target, reader.ReadString(task.target()));
+  ASSIGN_OR_RETURN(result.devices, ReadDeviceList(task.devices(), reader));
+  ASSIGN_OR_RETURN(result.resources,
+                   ReadPlacedResources(task.resources(), inner));
+  if (task.num_sessions() > std::numeric_limits<int>::max()) {
+    return Damaged(
+        absl::StrCat("a task has ", task.num_sessions(), " sessions"));
+  }
+  result.num_sessions = static_cast<int>(task.num_sessions());
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<bus::Message> WriteJoin(const JoinRequest& request) {
+  FlatBufferBuilder builder;
+  Attachments attachments;
+  ASSIGN_OR_RETURN(const auto report,
+                   WriteReport(request.report, builder, attachments));
+  const auto task = builder.CreateString(request.task);
+  const auto cluster = builder.CreateString(request.cluster);
+  const auto target = builder.CreateString(request.target);
+  const auto devices = WriteDeviceList(request.devices, builder);
+  return Finish(
+      wire::CreateJoinCluster(builder, task, request.incarnation, cluster,
+                              target, request.op_fingerprint, devices, report),
+      builder, std::move(attachments));
+}
+
+absl::StatusOr<JoinRequest> ReadJoin(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::JoinCluster>(std::move(message)));
+  const auto& body = reader.body<wire::JoinCluster>();
+  JoinRequest request;
+  ASSIGN_OR_RETURN(request.task, reader.ReadString(body.task()));
+  request.incarnation = body.incarnation();
+  ASSIGN_OR_RETURN(request.cluster, reader.ReadString(body.cluster()));
+  ASSIGN_OR_RETURN(request.target, reader.ReadString(body.target()));
+  request.op_fingerprint = body.op_fingerprint();
+  ASSIGN_OR_RETURN(request.devices, ReadDeviceList(body.devices(), reader));
+  ASSIGN_OR_RETURN(request.report, ReadReport(body.report(), reader));
+  return request;
+}
+
+bus::Message WriteJoinReply(const JoinReply& reply) {
+  FlatBufferBuilder builder(256);
+  const auto uuid = builder.CreateString(reply.cluster_uuid);
+  return Finish(wire::CreateJoinClusterReply(
+                    builder, uuid, reply.coordinator,
+                    absl::ToInt64Microseconds(reply.heartbeat_interval)),
+                builder);
+}
+
+absl::StatusOr<JoinReply> ReadJoinReply(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::JoinClusterReply>(std::move(message)));
+  const auto& body = reader.body<wire::JoinClusterReply>();
+  JoinReply reply;
+  ASSIGN_OR_RETURN(reply.cluster_uuid, reader.ReadString(body.cluster_uuid()));
+  reply.coordinator = body.coordinator();
+  if (body.heartbeat_interval_us() <= 0) {
+    return Damaged(absl::StrCat("a heartbeat interval of ",
+                                body.heartbeat_interval_us(), " us"));
+  }
+  reply.heartbeat_interval = absl::Microseconds(body.heartbeat_interval_us());
+  return reply;
+}
+
+absl::StatusOr<bus::Message> WriteHeartbeat(const HeartbeatRequest& request) {
+  FlatBufferBuilder builder(256);
+  Attachments attachments;
+  Offset<wire::Bytes> report = 0;
+  if (request.has_report) {
+    ASSIGN_OR_RETURN(report, WriteReport(request.report, builder, attachments));
+  }
+  const auto task = builder.CreateString(request.task);
+  return Finish(wire::CreateTaskHeartbeat(builder, task, request.incarnation,
+                                          request.coordinator, report),
+                builder, std::move(attachments));
+}
+
+absl::StatusOr<HeartbeatRequest> ReadHeartbeat(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::TaskHeartbeat>(std::move(message)));
+  const auto& body = reader.body<wire::TaskHeartbeat>();
+  HeartbeatRequest request;
+  ASSIGN_OR_RETURN(request.task, reader.ReadString(body.task()));
+  request.incarnation = body.incarnation();
+  request.coordinator = body.coordinator();
+  request.has_report = body.report() != nullptr;
+  ASSIGN_OR_RETURN(request.report, ReadReport(body.report(), reader));
+  return request;
+}
+
+bus::Message WriteHeartbeatReply(const HeartbeatReply& reply) {
+  FlatBufferBuilder builder(128);
+  Offset<flatbuffers::Vector<Offset<flatbuffers::String>>> jobs = 0;
+  if (!reply.finished_jobs.empty()) {
+    jobs = builder.CreateVectorOfStrings(reply.finished_jobs);
+  }
+  return Finish(wire::CreateTaskHeartbeatReply(builder, reply.wants_report,
+                                               reply.stop, jobs),
+                builder);
+}
+
+absl::StatusOr<HeartbeatReply> ReadHeartbeatReply(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::TaskHeartbeatReply>(std::move(message)));
+  const auto& body = reader.body<wire::TaskHeartbeatReply>();
+  HeartbeatReply reply;
+  reply.wants_report = body.wants_report();
+  reply.stop = body.stop();
+  ASSIGN_OR_RETURN(reply.finished_jobs,
+                   reader.ReadStrings(body.finished_jobs()));
+  return reply;
+}
+
+bus::Message WriteLeave(const std::string& task, uint64_t incarnation) {
+  FlatBufferBuilder builder(128);
+  const auto name = builder.CreateString(task);
+  return Finish(wire::CreateLeaveCluster(builder, name, incarnation), builder);
+}
+
+absl::StatusOr<LeaveRequest> ReadLeave(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::LeaveCluster>(std::move(message)));
+  const auto& body = reader.body<wire::LeaveCluster>();
+  LeaveRequest request;
+  ASSIGN_OR_RETURN(request.task, reader.ReadString(body.task()));
+  request.incarnation = body.incarnation();
+  return request;
+}
+
+bus::Message WriteEndSession(uint64_t session) {
+  FlatBufferBuilder builder(128);
+  return Finish(wire::CreateEndSession(builder, session), builder);
+}
+
+absl::StatusOr<uint64_t> ReadEndSession(bus::Message message) {
+  ASSIGN_OR_RETURN(const MessageReader reader,
+                   Open<wire::EndSession>(std::move(message)));
+  return reader.body<wire::EndSession>().session();
+}
+
+bus::Message WriteForgetContainers(
+    const std::vector<std::string>& containers,
+    const std::vector<std::string>& device_filters) {
+  FlatBufferBuilder builder(256);
+  const auto names = builder.CreateVectorOfStrings(containers);
+  const auto filters = builder.CreateVectorOfStrings(device_filters);
+  return Finish(wire::CreateForgetContainers(builder, names, filters), builder);
+}
+
+absl::StatusOr<ForgetContainersRequest> ReadForgetContainers(
+    bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::ForgetContainers>(std::move(message)));
+  const auto& body = reader.body<wire::ForgetContainers>();
+  ForgetContainersRequest request;
+  ASSIGN_OR_RETURN(request.containers, reader.ReadStrings(body.containers()));
+  ASSIGN_OR_RETURN(request.device_filters,
+                   reader.ReadStrings(body.device_filters()));
+  return request;
+}
+
+bus::Message WriteListClusterDevices(
+    const std::vector<std::string>& device_filters,
+    absl::Duration answer_time) {
+  FlatBufferBuilder builder(256);
+  const auto filters = builder.CreateVectorOfStrings(device_filters);
+  return Finish(wire::CreateListClusterDevices(
+                    builder, filters, absl::ToInt64Microseconds(answer_time)),
+                builder);
+}
+
+absl::StatusOr<ListClusterDevicesCall> ReadListClusterDevices(
+    bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::ListClusterDevices>(std::move(message)));
+  const auto& body = reader.body<wire::ListClusterDevices>();
+  ListClusterDevicesCall call;
+  ASSIGN_OR_RETURN(call.device_filters,
+                   reader.ReadStrings(body.device_filters()));
+  call.answer_time =
+      absl::Microseconds(std::max<int64_t>(0, body.answer_time_us()));
+  return call;
+}
+
+bus::Message WriteGetCluster() {
+  FlatBufferBuilder builder(64);
+  return Finish(wire::CreateGetCluster(builder), builder);
+}
+
+absl::Status ReadGetCluster(bus::Message message) {
+  return Open<wire::GetCluster>(std::move(message)).status();
+}
+
+absl::StatusOr<bus::Message> WriteClusterStatus(const ClusterStatus& status) {
+  InnerWriter inner;
+  std::vector<Offset<wire::TaskStatus>> tasks;
+  tasks.reserve(status.tasks.size());
+  for (const TaskStatus& task : status.tasks) {
+    ASSIGN_OR_RETURN(const auto written, WriteTask(task, inner));
+    tasks.push_back(written);
+  }
+  const auto task_vector = inner.builder().CreateVector(tasks);
+  const auto uuid = inner.builder().CreateString(status.cluster_uuid);
+  const auto coordinator = inner.builder().CreateString(status.coordinator);
+  ASSIGN_OR_RETURN(const auto strings, inner.WriteStrings());
+  const auto body = wire::CreateClusterStatus(inner.builder(), strings, uuid,
+                                              coordinator, task_vector);
+  FlatBufferBuilder builder;
+  Attachments attachments;
+  const auto bytes = inner.Finish(body, builder, attachments);
+  return Finish(wire::CreateGetClusterReply(builder, bytes), builder,
+                std::move(attachments));
+}
+
+absl::StatusOr<ClusterStatus> ReadClusterStatus(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::GetClusterReply>(std::move(message)));
+  ASSIGN_OR_RETURN(InnerReader inner,
+                   InnerReader::Open<wire::ClusterStatus>(
+                       reader.body<wire::GetClusterReply>().status(), reader));
+  const auto& body = inner.body<wire::ClusterStatus>();
+  ClusterStatus status;
+  ASSIGN_OR_RETURN(status.cluster_uuid,
+                   inner.reader().ReadString(body.cluster_uuid()));
+  ASSIGN_OR_RETURN(status.coordinator,
+                   inner.reader().ReadString(body.coordinator()));
+  if (body.tasks() == nullptr) return status;
+  for (const wire::TaskStatus* task : *body.tasks()) {
+    ASSIGN_OR_RETURN(TaskStatus read, ReadTask(*task, inner));
+    status.tasks.push_back(std::move(read));
+  }
+  return status;
+}
+
+bus::Message WriteShutdown() {
+  FlatBufferBuilder builder(64);
+  return Finish(wire::CreateShutdownCluster(builder), builder);
+}
+
+absl::Status ReadShutdown(bus::Message message) {
+  return Open<wire::ShutdownCluster>(std::move(message)).status();
+}
+
+}  // namespace weft::protocol

@@ -1,0 +1,225 @@
+#include "libs/protocol/coordinator_service.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/protocol/common_messages.h"
+#include "libs/protocol/coordinator_messages.h"
+#include "libs/protocol/method.h"
+#include "libs/protocol/placement_messages.h"
+
+namespace weft::protocol {
+
+CoordinatorService::CoordinatorService(const CoordinatorServiceOptions& options)
+    : options_(options) {}
+
+CoordinatorService::~CoordinatorService() {
+  in_flight_.WaitUntilNone(*options_.scheduler, absl::InfiniteFuture());
+}
+
+bool CoordinatorService::Handles(uint8_t method) {
+  switch (static_cast<Method>(method)) {
+    case Method::kJoinCluster:
+    case Method::kTaskHeartbeat:
+    case Method::kLeaveCluster:
+    case Method::kPlace:
+    case Method::kEndSession:
+    case Method::kForgetContainers:
+    case Method::kListClusterDevices:
+    case Method::kGetCluster:
+    case Method::kShutdownCluster:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void CoordinatorService::OnRequest(Call call, bus::Message request) {
+  switch (static_cast<Method>(request.method)) {
+    case Method::kJoinCluster:
+      return Join(std::move(call), std::move(request));
+    case Method::kTaskHeartbeat:
+      return Heartbeat(std::move(call), std::move(request));
+    case Method::kLeaveCluster:
+      return Leave(std::move(call), std::move(request));
+    case Method::kPlace:
+      return Place(std::move(call), std::move(request));
+    case Method::kEndSession:
+      return EndSession(std::move(call), std::move(request));
+    case Method::kForgetContainers:
+      return ForgetContainers(std::move(call), std::move(request));
+    case Method::kListClusterDevices:
+      return ListDevices(std::move(call), std::move(request));
+    case Method::kGetCluster:
+      return GetCluster(std::move(call), std::move(request));
+    case Method::kShutdownCluster:
+      return Shutdown(std::move(call), std::move(request));
+    default:
+      return call->Fail(absl::UnimplementedError(absl::StrCat(
+          "a coordinator does not answer requests of type ", request.method)));
+  }
+}
+
+void CoordinatorService::OnConnect(const bus::Peer& peer) {
+  absl::MutexLock lock(&mutex_);
+  connections_.insert(peer.id);
+}
+
+void CoordinatorService::OnDisconnect(const bus::Peer& peer,
+                                      const absl::Status& why) {
+  std::vector<TaskKey> lost;
+  {
+    absl::MutexLock lock(&mutex_);
+    connections_.erase(peer.id);
+    for (auto it = joined_.begin(); it != joined_.end();) {
+      it->second.erase(peer.id);
+      if (!it->second.empty()) {
+        ++it;
+        continue;
+      }
+      lost.push_back(it->first);
+      it = joined_.erase(it);
+    }
+  }
+  if (options_.on_task_lost == nullptr) return;
+  for (const auto& [task, incarnation] : lost) {
+    options_.on_task_lost(task, incarnation, why);
+  }
+}
+
+// A connection may be lost while its task still joins.
+void CoordinatorService::Joined(const bus::Peer& peer, const TaskKey& task) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (connections_.contains(peer.id)) {
+      joined_[task].insert(peer.id);
+      return;
+    }
+    if (joined_.contains(task)) return;  // over another one
+  }
+  if (options_.on_task_lost == nullptr) return;
+  options_.on_task_lost(task.first, task.second,
+                        absl::UnavailableError("The connection was lost"));
+}
+
+void CoordinatorService::Left(const TaskKey& task) {
+  absl::MutexLock lock(&mutex_);
+  joined_.erase(task);
+}
+
+template <typename T, typename Write>
+Coordinator::Answer<T> CoordinatorService::Reply(Call call, Write write) {
+  in_flight_.Begin();
+  return [this, call = std::move(call),
+          write = std::move(write)](absl::StatusOr<T> result) mutable {
+    if (result.ok()) {
+      protocol::Answer(*call, write(*result));
+    } else {
+      call->Fail(result.status());
+    }
+    call.reset();
+    in_flight_.End();
+  };
+}
+
+Coordinator::Done CoordinatorService::ReplyDone(Call call) {
+  in_flight_.Begin();
+  return [this, call = std::move(call)](const absl::Status& status) mutable {
+    if (status.ok()) {
+      call->Reply(WriteDone());
+    } else {
+      call->Fail(status);
+    }
+    call.reset();
+    in_flight_.End();
+  };
+}
+
+void CoordinatorService::Join(Call call, bus::Message request) {
+  const auto join = ReadJoin(std::move(request));
+  if (!join.ok()) return call->Fail(join.status());
+  const absl::Time deadline = call->deadline();
+  options_.coordinator->Join(
+      *join, deadline,
+      Reply<JoinReply>(call, [this, peer = call->peer(),
+                              task = TaskKey(join->task, join->incarnation)](
+                                 const JoinReply& reply) {
+        Joined(peer, task);
+        return WriteJoinReply(reply);
+      }));
+}
+
+void CoordinatorService::Heartbeat(Call call, bus::Message request) {
+  const auto heartbeat = ReadHeartbeat(std::move(request));
+  if (!heartbeat.ok()) return call->Fail(heartbeat.status());
+  const absl::Time deadline = call->deadline();
+  options_.coordinator->Heartbeat(
+      *heartbeat, deadline,
+      Reply<HeartbeatReply>(std::move(call), WriteHeartbeatReply));
+}
+
+void CoordinatorService::Leave(Call call, bus::Message request) {
+  const auto leave = ReadLeave(std::move(request));
+  if (!leave.ok()) return call->Fail(leave.status());
+  // First, since the connection may be gone before the answer.
+  Left({leave->task, leave->incarnation});
+  const absl::Time deadline = call->deadline();
+  options_.coordinator->Leave(leave->task, leave->incarnation, deadline,
+                              ReplyDone(std::move(call)));
+}
+
+void CoordinatorService::Place(Call call, bus::Message request) {
+  const auto place = ReadPlace(std::move(request));
+  if (!place.ok()) return call->Fail(place.status());
+  const absl::Time deadline = call->deadline() - place->answer_time;
+  options_.coordinator->Place(
+      place->request, deadline,
+      Reply<PlacementReply>(std::move(call), WritePlaceReply));
+}
+
+void CoordinatorService::EndSession(Call call, bus::Message request) {
+  const auto session = ReadEndSession(std::move(request));
+  if (!session.ok()) return call->Fail(session.status());
+  const absl::Time deadline = call->deadline();
+  options_.coordinator->EndSession(*session, deadline,
+                                   ReplyDone(std::move(call)));
+}
+
+void CoordinatorService::ForgetContainers(Call call, bus::Message request) {
+  const auto forget = ReadForgetContainers(std::move(request));
+  if (!forget.ok()) return call->Fail(forget.status());
+  const absl::Time deadline = call->deadline();
+  options_.coordinator->ForgetContainers(forget->containers,
+                                         forget->device_filters, deadline,
+                                         ReplyDone(std::move(call)));
+}
+
+void CoordinatorService::ListDevices(Call call, bus::Message request) {
+  const auto list = ReadListClusterDevices(std::move(request));
+  if (!list.ok()) return call->Fail(list.status());
+  const absl::Time deadline = call->deadline() - list->answer_time;
+  options_.coordinator->ListDevices(
+      list->device_filters, deadline,
+      Reply<std::vector<DeviceAttributes>>(
+          std::move(call), [](const std::vector<DeviceAttributes>& devices) {
+            return WriteDevices(devices);
+          }));
+}
+
+void CoordinatorService::GetCluster(Call call, bus::Message request) {
+  const absl::Status read = ReadGetCluster(std::move(request));
+  if (!read.ok()) return call->Fail(read);
+  const absl::Time deadline = call->deadline();
+  options_.coordinator->GetCluster(
+      deadline, Reply<ClusterStatus>(std::move(call), WriteClusterStatus));
+}
+
+void CoordinatorService::Shutdown(Call call, bus::Message request) {
+  const absl::Status read = ReadShutdown(std::move(request));
+  if (!read.ok()) return call->Fail(read);
+  const absl::Time deadline = call->deadline();
+  options_.coordinator->Shutdown(deadline, ReplyDone(std::move(call)));
+}
+
+}  // namespace weft::protocol

@@ -1,0 +1,35 @@
+// Devices in messages: DeviceAttributes to and from wire::Device
+// (schemas/peer.fbs).
+//
+// FlatBuffers itself stays in .cc files. Threads: functions without state.
+// Errors are as in message_reader.h.
+#ifndef WEFT_LIBS_PROTOCOL_DEVICE_CODEC_H_
+#define WEFT_LIBS_PROTOCOL_DEVICE_CODEC_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "libs/device/device.h"
+#include "libs/protocol/message_reader.h"
+#include "libs/protocol/message_writer.h"
+
+namespace weft::wire {
+struct Device;
+}  // namespace weft::wire
+
+namespace weft::protocol {
+
+using WireDevices = flatbuffers::Vector<flatbuffers::Offset<wire::Device>>;
+
+flatbuffers::Offset<WireDevices> WriteDeviceList(
+    absl::Span<const DeviceAttributes> devices,
+    flatbuffers::FlatBufferBuilder& builder);
+
+// None for null.
+absl::StatusOr<std::vector<DeviceAttributes>> ReadDeviceList(
+    const WireDevices* devices, MessageReader& reader);
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_DEVICE_CODEC_H_

@@ -1,0 +1,122 @@
+#include <utility>
+
+#include "libs/base/status.h"
+#include "libs/protocol/resource_codec_inl.h"
+
+namespace weft::protocol {
+namespace {
+
+using flatbuffers::Offset;
+
+// Fields of fixed size and shapes, at most: much more than they take.
+constexpr size_t kResourceOverhead = 128 + kMaxRank * sizeof(int64_t);
+// Its place, its own, and its name's place and length.
+constexpr size_t kLeastResourceBytes = 4 * sizeof(uint32_t);
+
+absl::Status Damaged(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("damaged message: ", what));
+}
+
+absl::StatusOr<DataType> ReadType(int32_t number) {
+  const auto type = static_cast<DataType>(number);
+  if (type == DT_INVALID || DataTypeFromName(DataTypeName(type))) return type;
+  return Damaged(absl::StrCat("a resource has dtype ", number));
+}
+
+absl::StatusOr<PartialShape> ReadShape(const wire::NamedResource& resource,
+                                       MessageReader& reader) {
+  const auto* sizes = resource.shape();
+  if (!resource.has_rank()) return PartialShape::UnknownRank();
+  if (sizes == nullptr) return PartialShape::Scalar();
+  if (sizes->size() > kMaxRank) {
+    return Damaged(absl::StrCat("a resource of rank ", sizes->size()));
+  }
+  RETURN_IF_ERROR(reader.SpendCopied(sizes->size() * sizeof(int64_t)));
+  const Dims dims(sizes->begin(), sizes->end());
+  auto shape = PartialShape::Create(dims);
+  if (!shape.ok()) return Annotate(shape.status(), "damaged message");
+  return shape;
+}
+
+absl::StatusOr<Offset<wire::PlacedResource>> WritePlacedResource(
+    const PlacedResource& resource, InnerWriter& writer) {
+  RETURN_IF_ERROR(writer.CheckRoom(resource.description.size()));
+  ASSIGN_OR_RETURN(const auto named, WriteResource(resource.resource, writer));
+  Offset<flatbuffers::String> description = 0;
+  if (!resource.description.empty()) {
+    description = writer.builder().CreateString(resource.description);
+  }
+  return wire::CreatePlacedResource(writer.builder(), named,
+                                    writer.Number(resource.device),
+                                    resource.num_bytes, description);
+}
+
+absl::StatusOr<PlacedResource> ReadPlacedResource(
+    const wire::PlacedResource& resource, InnerReader& reader) {
+  PlacedResource result;
+  if (resource.resource() == nullptr) return Damaged("a resource has no name");
+  if (resource.num_bytes() < 0) {
+    return Damaged(
+        absl::StrCat("a resource holds ", resource.num_bytes(), " bytes"));
+  }
+  ASSIGN_OR_RETURN(result.resource, ReadResource(*resource.resource(), reader));
+  ASSIGN_OR_RETURN(result.device, reader.Text(resource.device()));
+  result.num_bytes = resource.num_bytes();
+  ASSIGN_OR_RETURN(result.description,
+                   reader.reader().ReadString(resource.description()));
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<Offset<wire::NamedResource>> WriteResource(
+    const NamedResource& resource, InnerWriter& writer) {
+  RETURN_IF_ERROR(writer.CheckRoom(resource.name.size() + kResourceOverhead));
+  const auto name = writer.builder().CreateString(resource.name);
+  Offset<flatbuffers::Vector<int64_t>> shape = 0;
+  if (resource.shape.has_rank() && resource.shape.rank() > 0) {
+    const auto dims = resource.shape.dims();
+    shape = writer.builder().CreateVector(dims.data(), dims.size());
+  }
+  return wire::CreateNamedResource(
+      writer.builder(), writer.Number(resource.container), name,
+      writer.Number(resource.kind), static_cast<int32_t>(resource.dtype),
+      resource.shape.has_rank(), shape);
+}
+
+absl::StatusOr<NamedResource> ReadResource(const wire::NamedResource& resource,
+                                           InnerReader& reader) {
+  RETURN_IF_ERROR(reader.reader().SpendCopied(kLeastResourceBytes));
+  NamedResource result;
+  ASSIGN_OR_RETURN(result.container, reader.Text(resource.container()));
+  ASSIGN_OR_RETURN(result.name, reader.reader().ReadString(resource.name()));
+  ASSIGN_OR_RETURN(result.kind, reader.Text(resource.kind()));
+  ASSIGN_OR_RETURN(result.dtype, ReadType(resource.dtype()));
+  ASSIGN_OR_RETURN(result.shape, ReadShape(resource, reader.reader()));
+  return result;
+}
+
+absl::StatusOr<Offset<WirePlacedResources>> WritePlacedResources(
+    const std::vector<PlacedResource>& resources, InnerWriter& writer) {
+  std::vector<Offset<wire::PlacedResource>> written;
+  written.reserve(resources.size());
+  for (const PlacedResource& resource : resources) {
+    ASSIGN_OR_RETURN(const auto offset, WritePlacedResource(resource, writer));
+    written.push_back(offset);
+  }
+  return writer.builder().CreateVector(written);
+}
+
+absl::StatusOr<std::vector<PlacedResource>> ReadPlacedResources(
+    const WirePlacedResources* resources, InnerReader& reader) {
+  std::vector<PlacedResource> result;
+  if (resources == nullptr) return result;
+  for (const wire::PlacedResource* resource : *resources) {
+    ASSIGN_OR_RETURN(PlacedResource read,
+                     ReadPlacedResource(*resource, reader));
+    result.push_back(std::move(read));
+  }
+  return result;
+}
+
+}  // namespace weft::protocol

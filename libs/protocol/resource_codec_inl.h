@@ -1,0 +1,34 @@
+// Named resources in messages about placement: NamedResource and PlacedResource
+// to and from their tables (schemas/coordinator.fbs). Only for .cc files of
+// this room: it includes FlatBuffers.
+//
+// Threads: functions without state. Errors are as in inner_message_inl.h.
+#ifndef WEFT_LIBS_PROTOCOL_RESOURCE_CODEC_INL_H_
+#define WEFT_LIBS_PROTOCOL_RESOURCE_CODEC_INL_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "libs/graph/placement_graph.h"
+#include "libs/protocol/coordinator.h"
+#include "libs/protocol/inner_message_inl.h"
+
+namespace weft::protocol {
+
+using WirePlacedResources =
+    flatbuffers::Vector<flatbuffers::Offset<wire::PlacedResource>>;
+
+absl::StatusOr<flatbuffers::Offset<wire::NamedResource>> WriteResource(
+    const NamedResource& resource, InnerWriter& writer);
+absl::StatusOr<NamedResource> ReadResource(const wire::NamedResource& resource,
+                                           InnerReader& reader);
+
+absl::StatusOr<flatbuffers::Offset<WirePlacedResources>> WritePlacedResources(
+    const std::vector<PlacedResource>& resources, InnerWriter& writer);
+// None for null.
+absl::StatusOr<std::vector<PlacedResource>> ReadPlacedResources(
+    const WirePlacedResources* resources, InnerReader& reader);
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_RESOURCE_CODEC_INL_H_

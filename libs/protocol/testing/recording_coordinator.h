@@ -1,0 +1,121 @@
+// RecordingCoordinator: a Coordinator that writes down what it is asked for and
+// answers at once, or when the test says so.
+//
+// Threads: for tests on one thread at a time (SimulatedScheduler), or that look
+// at it when nothing runs.
+#ifndef WEFT_LIBS_PROTOCOL_TESTING_RECORDING_COORDINATOR_H_
+#define WEFT_LIBS_PROTOCOL_TESTING_RECORDING_COORDINATOR_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "libs/protocol/coordinator.h"
+
+namespace weft::protocol {
+
+class RecordingCoordinator : public Coordinator {
+ public:
+  // What each call is answered with: an error, or what it asks for.
+  absl::Status answer;
+  JoinReply join_reply{"uuid", 77, absl::Seconds(1)};
+  HeartbeatReply heartbeat_reply;
+  PlacementReply placement_reply;
+  std::vector<DeviceAttributes> devices;
+  ClusterStatus cluster;
+  // Keep what is asked for until the test calls Release.
+  bool hold = false;
+
+  std::vector<JoinRequest> joins;
+  std::vector<HeartbeatRequest> heartbeats;
+  struct Left {
+    std::string task;
+    uint64_t incarnation = 0;
+  };
+  std::vector<Left> left;
+  std::vector<PlacementRequest> placements;
+  std::vector<uint64_t> ended;
+  std::vector<std::vector<std::string>> forgotten;  // containers, filters, ...
+  std::vector<std::vector<std::string>> listed;     // filters
+  int num_shutdowns = 0;
+  absl::Time last_deadline;
+
+  void Join(const JoinRequest& request, absl::Time deadline,
+            Answer<JoinReply> done) override {
+    joins.push_back(request);
+    Give(join_reply, deadline, std::move(done));
+  }
+  void Heartbeat(const HeartbeatRequest& request, absl::Time deadline,
+                 Answer<HeartbeatReply> done) override {
+    heartbeats.push_back(request);
+    Give(heartbeat_reply, deadline, std::move(done));
+  }
+  void Leave(const std::string& task, uint64_t incarnation, absl::Time deadline,
+             Done done) override {
+    left.push_back({task, incarnation});
+    GiveDone(deadline, std::move(done));
+  }
+  void Place(const PlacementRequest& request, absl::Time deadline,
+             Answer<PlacementReply> done) override {
+    placements.push_back(request);
+    Give(placement_reply, deadline, std::move(done));
+  }
+  void EndSession(uint64_t session, absl::Time deadline, Done done) override {
+    ended.push_back(session);
+    GiveDone(deadline, std::move(done));
+  }
+  void ForgetContainers(const std::vector<std::string>& containers,
+                        const std::vector<std::string>& device_filters,
+                        absl::Time deadline, Done done) override {
+    forgotten.push_back(containers);
+    forgotten.push_back(device_filters);
+    GiveDone(deadline, std::move(done));
+  }
+  void ListDevices(const std::vector<std::string>& device_filters,
+                   absl::Time deadline,
+                   Answer<std::vector<DeviceAttributes>> done) override {
+    listed.push_back(device_filters);
+    Give(devices, deadline, std::move(done));
+  }
+  void GetCluster(absl::Time deadline, Answer<ClusterStatus> done) override {
+    Give(cluster, deadline, std::move(done));
+  }
+  void Shutdown(absl::Time deadline, Done done) override {
+    ++num_shutdowns;
+    GiveDone(deadline, std::move(done));
+  }
+
+  size_t num_held() const { return held_.size(); }
+  // Answers what was held first, by what `answer` is now.
+  void Release() {
+    auto release = std::move(held_.front());
+    held_.erase(held_.begin());
+    release();
+  }
+
+ private:
+  template <typename T>
+  void Give(const T& reply, absl::Time deadline, Answer<T> done) {
+    last_deadline = deadline;
+    auto give = [this, &reply, done = std::move(done)]() mutable {
+      if (answer.ok()) return done(reply);
+      done(answer);
+    };
+    if (!hold) return give();
+    held_.push_back(std::move(give));
+  }
+  void GiveDone(absl::Time deadline, Done done) {
+    last_deadline = deadline;
+    auto give = [this, done = std::move(done)]() mutable { done(answer); };
+    if (!hold) return give();
+    held_.push_back(std::move(give));
+  }
+
+  std::vector<absl::AnyInvocable<void()>> held_;
+};
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_TESTING_RECORDING_COORDINATOR_H_
