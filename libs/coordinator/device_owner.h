@@ -1,0 +1,26 @@
+// Whose a device is, by its full name.
+#ifndef WEFT_LIBS_COORDINATOR_DEVICE_OWNER_H_
+#define WEFT_LIBS_COORDINATOR_DEVICE_OWNER_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace weft {
+
+// "/job:ps/replica:0/task:0" of "/job:ps/replica:0/task:0/device:CPU:0".
+inline std::string TaskOfDevice(const std::string& device) {
+  return device.substr(0, device.find("/device:"));
+}
+
+// "ps" likewise: also the name of the device's default container.
+inline std::string JobOfDevice(const std::string& device) {
+  absl::string_view job = device;
+  if (!absl::ConsumePrefix(&job, "/job:")) return "";
+  return std::string(job.substr(0, job.find('/')));
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_COORDINATOR_DEVICE_OWNER_H_

@@ -1,0 +1,55 @@
+// ResourceDifference: a resource that a session wants to share is another one
+// in the rest of the cluster; and how that is told to people.
+//
+// Values, not synchronised.
+#ifndef WEFT_LIBS_COORDINATOR_RESOURCE_DIFFERENCE_H_
+#define WEFT_LIBS_COORDINATOR_RESOURCE_DIFFERENCE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "libs/graph/placement_graph.h"
+#include "libs/tensor/data_type.h"
+#include "libs/tensor/shape.h"
+
+namespace weft {
+
+// What two declarations of one resource have to agree in.
+struct ResourceFacts {
+  DataType dtype = DT_INVALID;  // DT_INVALID: not known
+  PartialShape shape;
+
+  // As far as both are known.
+  bool AgreeWith(const ResourceFacts& other) const;
+  // All that both say; where they differ, what `other` says.
+  ResourceFacts MergedWith(const ResourceFacts& other) const;
+};
+
+ResourceFacts FactsOf(const NamedResource& resource);
+
+// A resource as a node of a placed graph declares it.
+struct NodeResource {
+  std::string node;
+  NamedResource resource;  // with its container, never empty
+  std::string device;      // full name
+};
+
+struct ResourceDifference {
+  NodeResource here;
+  std::string here_task;  // of the session that declares it
+  std::string there_device;
+  ResourceFacts there;
+  // Of the session that has declared it; empty: not known.
+  std::string there_task;
+  // No open session declares it: it was left.
+  bool there_is_left = false;
+};
+
+// FAILED_PRECONDITION: the differences side by side, the likely causes, and
+// what to do. REQUIRES: at least one.
+absl::Status ToStatus(absl::Span<const ResourceDifference> differences);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_COORDINATOR_RESOURCE_DIFFERENCE_H_

@@ -1,0 +1,443 @@
+// What sessions and tasks say of shared resources, and who may disagree.
+#include "libs/coordinator/resource_register.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+constexpr char kPs0[] = "/job:ps/replica:0/task:0";
+constexpr char kPs1[] = "/job:ps/replica:0/task:1";
+constexpr char kWorker0[] = "/job:worker/replica:0/task:0";
+constexpr char kWorker1[] = "/job:worker/replica:0/task:1";
+
+std::string Cpu(const std::string& task) { return task + "/device:CPU:0"; }
+
+NamedResource Var(const std::string& container, const std::string& name,
+                  PartialShape shape = {2, 3}, DataType dtype = DT_FLOAT) {
+  return {container, name, "Var", dtype, std::move(shape)};
+}
+
+NodeResource On(const std::string& task, NamedResource resource) {
+  return {resource.name, resource, Cpu(task)};
+}
+
+protocol::PlacedResource Held(NamedResource resource,
+                              const std::string& device) {
+  protocol::PlacedResource held;
+  held.resource = std::move(resource);
+  held.device = device;
+  return held;
+}
+
+class ResourceRegisterTest : public testing::Test {
+ protected:
+  ResourceRegisterTest() {
+    for (const char* task : {kPs0, kPs1, kWorker0, kWorker1}) {
+      register_.AddTask(task);
+    }
+  }
+
+  // Compares and declares, as a placement does.
+  absl::Status Place(uint64_t session, const std::string& task,
+                     const std::vector<NodeResource>& placed) {
+    const ResourceRegister::Verdict verdict =
+        register_.Compare({session, task}, placed, register_.NextMoment());
+    doubtful_ = verdict.doubtful_tasks;
+    if (!verdict.differences.empty()) return ToStatus(verdict.differences);
+    if (doubtful_.empty()) register_.Declare({session, task}, placed);
+    return absl::OkStatus();
+  }
+
+  // A heartbeat's answer, and the next heartbeat with a report. What sessions
+  // of the task are open is told as it is.
+  void Report(const std::string& task,
+              const std::vector<NamedResource>& held = {},
+              const std::vector<protocol::DeclaredResources>& sessions = {}) {
+    register_.Answer(task);
+    protocol::TaskReport report;
+    for (const NamedResource& one : held) {
+      report.resources.push_back(Held(one, Cpu(task)));
+    }
+    report.sessions = sessions;
+    register_.Report(task, report);
+  }
+
+  ResourceRegister register_{/*has_reports=*/true};
+  std::set<std::string> doubtful_;
+};
+
+constexpr auto kDisagrees = absl::StatusCode::kFailedPrecondition;
+
+TEST_F(ResourceRegisterTest, ReplicasThatAgreeShare) {
+  const std::vector<NodeResource> model = {On(kPs0, Var("ps", "w")),
+                                           On(kPs1, Var("ps", "b", {3}))};
+  EXPECT_OK(Place(1, kWorker0, model));
+  EXPECT_OK(Place(2, kWorker1, model));
+  EXPECT_OK(Place(3, kPs0, model));
+  EXPECT_EQ(register_.num_entries(), 2);
+  EXPECT_THAT(register_.SessionsOfTasks(),
+              ElementsAre(Pair(kPs0, 1), Pair(kWorker0, 1), Pair(kWorker1, 1)));
+}
+
+TEST_F(ResourceRegisterTest, TypeAndShapeHaveToAgreeAsFarAsKnown) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w", {2, -1}))}));
+  EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {-1, 3}))}));
+  EXPECT_OK(Place(3, kWorker1, {On(kPs0, Var("ps", "w", PartialShape()))}));
+  EXPECT_OK(Place(4, kWorker1, {On(kPs0, Var("ps", "w", {2, 3}, DT_INVALID))}));
+  EXPECT_THAT(Place(5, kWorker1, {On(kPs0, Var("ps", "w", {3, 3}))}),
+              StatusIs(kDisagrees, "float [3,3]"));
+  EXPECT_THAT(Place(5, kWorker1, {On(kPs0, Var("ps", "w", {2, 3, 1}))}),
+              StatusIs(kDisagrees, "float [2,3,1]"));
+  EXPECT_THAT(Place(5, kWorker1, {On(kPs0, Var("ps", "w", {2, 3}, DT_INT32))}),
+              StatusIs(kDisagrees, "int32 [2,3]"));
+}
+
+TEST_F(ResourceRegisterTest, AReferenceIsOfTheTypeItRefersTo) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  EXPECT_OK(Place(2, kWorker1,
+                  {On(kPs0, Var("ps", "w", {2, 3}, MakeRefType(DT_FLOAT)))}));
+}
+
+TEST_F(ResourceRegisterTest, ADisagreementShowsBothSides) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  const absl::Status status = Place(
+      2, kWorker1, {{"model/w", Var("ps", "w", {4, 3}, DT_INT32), Cpu(kPs0)}});
+  EXPECT_EQ(status.code(), kDisagrees);
+  EXPECT_EQ(
+      status.message(),
+      "The session disagrees with the rest of the cluster about resources that "
+      "they would share:\n"
+      "  Var \"w\" in container \"ps\", node model/w\n"
+      "    here:  int32 [4,3] on /job:ps/replica:0/task:0/device:CPU:0, "
+      "declared by this session of /job:worker/replica:0/task:1\n"
+      "    there: float [2,3] on /job:ps/replica:0/task:0/device:CPU:0, "
+      "declared by a session of /job:worker/replica:0/task:0\n"
+      "Other types or shapes: the programs build another model, or split "
+      "variables with another partitioner.\n"
+      "Run the same program in all replicas, take another container or other "
+      "names, or reset the container if what it holds is not needed.");
+}
+
+TEST_F(ResourceRegisterTest, AnotherOrderOfCreationIsADisagreement) {
+  EXPECT_OK(Place(1, kWorker0,
+                  {On(kPs0, Var("ps", "w")), On(kPs1, Var("ps", "b", {3}))}));
+  const absl::Status status = Place(
+      2, kWorker1, {On(kPs0, Var("ps", "b", {3})), On(kPs1, Var("ps", "w"))});
+  EXPECT_THAT(status, StatusIs(kDisagrees, "Var \"w\""));
+  EXPECT_THAT(status, StatusIs(kDisagrees, "Var \"b\""));
+  EXPECT_THAT(status, StatusIs(kDisagrees,
+                               "Other devices: the programs create "
+                               "their variables in another order"));
+  EXPECT_THAT(std::string(status.message()),
+              testing::Not(HasSubstr("Other types")));
+}
+
+TEST_F(ResourceRegisterTest, ALongDiffIsCutShort) {
+  std::vector<NodeResource> here, there;
+  for (int i = 0; i < 9; ++i) {
+    const std::string name = "w" + std::to_string(i);
+    here.push_back(On(kPs0, Var("ps", name, {4})));
+    there.push_back(On(kPs0, Var("ps", name, {5})));
+  }
+  EXPECT_OK(Place(1, kWorker0, there));
+  EXPECT_THAT(Place(2, kWorker1, here), StatusIs(kDisagrees, "and 4 more"));
+}
+
+TEST_F(ResourceRegisterTest, AnotherNumberOfPartitionsIsADisagreement) {
+  EXPECT_OK(Place(1, kWorker0,
+                  {On(kPs0, Var("ps", "e/part_0", {5, 4})),
+                   On(kPs1, Var("ps", "e/part_1", {5, 4}))}));
+  EXPECT_THAT(Place(2, kWorker1,
+                    {On(kPs0, Var("ps", "e/part_0", {4, 4})),
+                     On(kPs1, Var("ps", "e/part_1", {3, 4})),
+                     On(kPs0, Var("ps", "e/part_2", {3, 4}))}),
+              StatusIs(kDisagrees, "partitioner"));
+}
+
+TEST_F(ResourceRegisterTest, OtherContainersNamesAndKindsAreOtherResources) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  NamedResource table = Var("ps", "w", {7});
+  table.kind = "HashTable";
+  EXPECT_OK(Place(2, kWorker1, {On(kPs1, table)}));
+  EXPECT_OK(Place(2, kWorker1, {On(kPs1, Var("model_1", "w", {7}))}));
+  EXPECT_OK(Place(2, kWorker1, {On(kPs1, Var("ps", "w_1", {7}))}));
+  EXPECT_EQ(register_.num_entries(), 4);
+}
+
+// Correct programs, which are never refused.
+
+TEST_F(ResourceRegisterTest, LocalStepsOfOneNameAreNotCompared) {
+  const NamedResource step = Var("worker", "sync_rep_local_step", {});
+  EXPECT_OK(Place(1, kWorker0, {On(kWorker0, step)}));
+  EXPECT_OK(Place(2, kWorker1, {On(kWorker1, step)}));
+  EXPECT_OK(Place(3, kWorker1, {On(kWorker1, Var("worker", step.name, {9}))}))
+      << "nor is what a session has on its own task";
+  // Nor is what they leave.
+  for (const uint64_t session : {1, 2, 3}) register_.EndSession(session);
+  Report(kWorker0, {step});
+  Report(kWorker1);
+  EXPECT_OK(Place(4, kPs0, {On(kWorker1, Var("worker", step.name, {9}))}));
+  EXPECT_THAT(doubtful_, IsEmpty());
+}
+
+TEST_F(ResourceRegisterTest, ASessionIsNotComparedWithItself) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w", {2}))}));
+  EXPECT_OK(
+      Place(1, kWorker0,
+            {On(kPs0, Var("ps", "w", {3})), On(kPs1, Var("ps", "w", {4}))}));
+}
+
+TEST_F(ResourceRegisterTest, TwoGraphsOfOneClientMayPutANameOnTwoDevices) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  EXPECT_OK(Place(2, kWorker0, {On(kPs1, Var("ps", "w"))}));
+  EXPECT_THAT(Place(3, kWorker0, {On(kPs1, Var("ps", "w", {7}))}),
+              StatusIs(kDisagrees, "[7]"))
+      << "on one device it is one resource";
+}
+
+TEST_F(ResourceRegisterTest, AProgramThatIsFurtherDoesNotDisagree) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w"))}));
+  EXPECT_OK(Place(2, kWorker1, {On(kPs1, Var("ps", "w"))}))
+      << "the other replica comes to it later";
+  EXPECT_OK(Place(1, kWorker0, {On(kPs1, Var("ps", "w"))}));
+  EXPECT_OK(Place(3, kPs0, {On(kPs1, Var("ps", "w"))}));
+}
+
+// What is left when sessions end.
+
+TEST_F(ResourceRegisterTest, WithoutSessionAndObjectNothingIsLeft) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  register_.EndSession(1);
+  EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {7}))}));
+  EXPECT_THAT(doubtful_, ElementsAre(kPs0)) << "only the ps knows";
+  Report(kPs0);
+  EXPECT_EQ(register_.num_entries(), 0);
+  EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {7}))}));
+  EXPECT_THAT(doubtful_, IsEmpty());
+}
+
+TEST_F(ResourceRegisterTest, TheObjectKeepsTheEntry) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  register_.EndSession(1);
+  const uint64_t since = register_.NextMoment();
+  Report(kPs0, {Var("ps", "w")});
+  const auto refused = [&](const NodeResource& placed) {
+    const auto verdict = register_.Compare({2, kWorker1}, {placed}, since);
+    EXPECT_THAT(verdict.doubtful_tasks, IsEmpty());
+    return verdict.differences.empty() ? absl::OkStatus()
+                                       : ToStatus(verdict.differences);
+  };
+  EXPECT_THAT(refused(On(kPs0, Var("ps", "w", {7}))),
+              StatusIs(kDisagrees,
+                       "left by a session of "
+                       "/job:worker/replica:0/task:0 that has "
+                       "ended"));
+  EXPECT_THAT(refused(On(kPs1, Var("ps", "w"))),
+              StatusIs(kDisagrees, "Other devices"));
+  EXPECT_OK(refused(On(kPs0, Var("ps", "w"))));
+}
+
+TEST_F(ResourceRegisterTest, OnlyAYoungReportIsBelieved) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  // The ps was answered, and builds a report; then the session ends, after it
+  // has made the variable.
+  EXPECT_FALSE(register_.Answer(kPs0));
+  register_.EndSession(1);
+  register_.Report(kPs0, {});
+  EXPECT_EQ(register_.num_entries(), 1);
+  EXPECT_TRUE(register_.Answer(kPs0)) << "another report is wanted";
+  register_.Report(kPs0, {});
+  EXPECT_EQ(register_.num_entries(), 0);
+  EXPECT_FALSE(register_.Answer(kPs0));
+}
+
+TEST_F(ResourceRegisterTest, WhatAnotherSessionDeclaresTooIsNotDoubted) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w"))}));
+  register_.EndSession(1);
+  EXPECT_FALSE(register_.Answer(kPs0));
+  Report(kPs0);
+  EXPECT_EQ(register_.num_entries(), 1);
+}
+
+TEST_F(ResourceRegisterTest, DeclarationsCountMoreThanTheObject) {
+  // A program that may change a variable's shape declares none.
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w", PartialShape()))}));
+  Report(kPs0, {Var("ps", "w", {5})});
+  EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {6}))}));
+}
+
+TEST_F(ResourceRegisterTest, WithoutReportsOnlyOpenSessionsCount) {
+  ResourceRegister alone(/*has_reports=*/false);
+  alone.AddTask(kPs0);
+  alone.Declare({1, kWorker0}, {On(kPs0, Var("ps", "w"))});
+  EXPECT_FALSE(alone
+                   .Compare({2, kWorker1}, {On(kPs0, Var("ps", "w", {7}))},
+                            alone.NextMoment())
+                   .differences.empty());
+  alone.EndSession(1);
+  const auto verdict = alone.Compare(
+      {2, kWorker1}, {On(kPs0, Var("ps", "w", {7}))}, alone.NextMoment());
+  EXPECT_TRUE(verdict.differences.empty());
+  EXPECT_TRUE(verdict.doubtful_tasks.empty());
+  EXPECT_FALSE(alone.Answer(kPs0));
+  EXPECT_THAT(alone.Homes(Var("", "w")), ElementsAre(Cpu(kPs0)))
+      << "it may live there";
+}
+
+// Tasks come and go.
+
+TEST_F(ResourceRegisterTest, ALostTaskTakesItsContainersAndSessions) {
+  EXPECT_OK(
+      Place(1, kWorker0, {On(kPs0, Var("ps", "w")), On(kPs1, Var("ps", "b"))}));
+  register_.DropTask(kPs0);
+  EXPECT_EQ(register_.num_entries(), 1);
+  EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {7}))}));
+  register_.DropTask(kWorker0);
+  EXPECT_THAT(register_.SessionsOfTasks(), ElementsAre(Pair(kWorker1, 1)));
+  EXPECT_TRUE(register_.Answer(kPs1)) << "does b still exist?";
+  Report(kPs1);
+  EXPECT_EQ(register_.num_entries(), 1);
+}
+
+TEST_F(ResourceRegisterTest, ATaskThatReturnsTellsAgain) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  register_.DropTask(kWorker0);
+  register_.AddTask(kWorker0);
+  Report(kWorker0, {}, {{1, {Held(Var("ps", "w"), Cpu(kPs0))}}});
+  EXPECT_THAT(Place(2, kWorker1, {On(kPs1, Var("ps", "w"))}),
+              StatusIs(kDisagrees,
+                       "declared by a session of "
+                       "/job:worker/replica:0/task:0"));
+}
+
+TEST_F(ResourceRegisterTest, ANewRegisterLearnsFromReports) {
+  ResourceRegister restarted(/*has_reports=*/true);
+  // The worker is back before the ps is.
+  restarted.AddTask(kWorker0);
+  restarted.Report(kWorker0, {{}, {{1, {Held(Var("ps", "w"), Cpu(kPs0))}}}});
+  restarted.AddTask(kPs0);
+  restarted.Report(kPs0, {{Held(Var("ps", "w"), Cpu(kPs0)),
+                           Held(Var("ps", "old"), Cpu(kPs0))},
+                          {}});
+  restarted.Answer(kPs0);
+  restarted.Report(kPs0, {{Held(Var("ps", "w"), Cpu(kPs0)),
+                           Held(Var("ps", "old"), Cpu(kPs0))},
+                          {}});
+  const auto differences = [&](const NodeResource& placed) {
+    return restarted.Compare({2, kWorker1}, {placed}, 0).differences.size();
+  };
+  EXPECT_EQ(differences(On(kPs1, Var("ps", "w"))), 1u);
+  EXPECT_EQ(differences(On(kPs0, Var("ps", "w", {7}))), 1u);
+  EXPECT_EQ(differences(On(kPs0, Var("ps", "old", {7}))), 1u);
+  EXPECT_EQ(differences(On(kPs1, Var("ps", "old"))), 0u)
+      << "nobody knows whether it was somebody's local one";
+  EXPECT_THAT(restarted.Homes(Var("", "old")), ElementsAre(Cpu(kPs0)));
+}
+
+TEST_F(ResourceRegisterTest, ASessionThatIsNotReportedAnyMoreHasEnded) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  // Its master may not have heard yet that it was placed.
+  Report(kWorker0);
+  EXPECT_THAT(register_.SessionsOfTasks(), ElementsAre(Pair(kWorker0, 1)));
+  EXPECT_TRUE(register_.Answer(kWorker0)) << "so another report is wanted";
+  Report(kWorker0, {}, {{1, {Held(Var("ps", "w"), Cpu(kPs0))}}});
+  Report(kWorker0);
+  EXPECT_THAT(register_.SessionsOfTasks(), ElementsAre(Pair(kWorker0, 1)));
+  Report(kWorker0);
+  EXPECT_THAT(register_.SessionsOfTasks(), IsEmpty());
+}
+
+TEST_F(ResourceRegisterTest, AReportOnItsWayDoesNotReviveASession) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  register_.EndSession(1);
+  EXPECT_TRUE(register_.HasEnded(1));
+  Report(kWorker0, {}, {{1, {Held(Var("ps", "w"), Cpu(kPs0))}}});
+  EXPECT_THAT(register_.SessionsOfTasks(), IsEmpty());
+}
+
+TEST_F(ResourceRegisterTest, WhatIsMalformedInReportsIsLeftOut) {
+  Report(kWorker0);
+  register_.Report(
+      kWorker0,
+      {{Held(Var("worker", "a"), "nonsense"),
+        Held(Var("worker", "b"), "/job:worker/task:0/cpu:0"),
+        Held(Var("", "c"), Cpu(kWorker0)),
+        Held(Var("ps", "d"), Cpu(kPs0))},  // another task's
+       {{1, {Held(Var("ps", "e"), ""), Held(Var("", "f"), Cpu(kPs0))}}}});
+  EXPECT_EQ(register_.num_entries(), 0);
+  // Nor does a task speak for another's session.
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  Report(kWorker1, {}, {{1, {Held(Var("ps", "x"), Cpu(kPs0))}}});
+  EXPECT_EQ(register_.num_entries(), 1);
+}
+
+// Homes and Forget.
+
+TEST_F(ResourceRegisterTest, HomesAreWhereItIsDeclaredOrHeld) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  Report(kWorker1, {Var("worker", "w"), Var("ps", "w"), Var("shared", "w")});
+  EXPECT_THAT(register_.Homes(Var("", "w")),
+              ElementsAre(Cpu(kPs0), Cpu(kWorker1)))
+      << "default containers only";
+  EXPECT_THAT(register_.Homes(Var("ps", "w")),
+              ElementsAre(Cpu(kPs0), Cpu(kWorker1)));
+  EXPECT_THAT(register_.Homes(Var("shared", "w")), ElementsAre(Cpu(kWorker1)));
+  EXPECT_THAT(register_.Homes(Var("", "v")), IsEmpty());
+  NamedResource table = Var("", "w");
+  table.kind = "HashTable";
+  EXPECT_THAT(register_.Homes(table), IsEmpty());
+}
+
+TEST_F(ResourceRegisterTest, AResetForgetsWithTheDeclarations) {
+  auto forget = [&](const std::vector<std::string>& containers,
+                    const std::vector<std::string>& filters) {
+    absl::StatusOr<ContainerFilter> filter =
+        ContainerFilter::Create(containers, filters);
+    ASSERT_OK(filter);
+    register_.Forget(*filter);
+  };
+  EXPECT_OK(Place(1, kWorker0,
+                  {On(kPs0, Var("ps", "w")), On(kPs0, Var("a", "w")),
+                   On(kPs1, Var("a", "v")), On(kPs1, Var("ps", "v"))}));
+  forget({"nothing"}, {});
+  EXPECT_EQ(register_.num_entries(), 4);
+  forget({"a"}, {"/job:ps/task:0"});
+  EXPECT_THAT(register_.Homes(Var("a", "w")), IsEmpty());
+  EXPECT_EQ(register_.num_entries(), 3);
+  forget({}, {"/job:ps"});
+  EXPECT_THAT(register_.Homes(Var("a", "v")), ElementsAre(Cpu(kPs1)));
+  EXPECT_EQ(register_.num_entries(), 1);
+  EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {7}))}));
+  register_.EndSession(1);
+  EXPECT_THAT(register_.SessionsOfTasks(), ElementsAre(Pair(kWorker1, 1)));
+}
+
+TEST_F(ResourceRegisterTest, AReportFromBeforeAResetIsNotBelieved) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  register_.Answer(kPs0);
+  absl::StatusOr<ContainerFilter> all = ContainerFilter::Create({}, {});
+  ASSERT_OK(all);
+  register_.Forget(*all);
+  const protocol::TaskReport late = {{Held(Var("ps", "w"), Cpu(kPs0))}, {}};
+  EXPECT_FALSE(register_.Report(kPs0, late));
+  EXPECT_EQ(register_.num_entries(), 0);
+  EXPECT_TRUE(register_.Answer(kPs0));
+  EXPECT_TRUE(register_.Report(kPs0, late));
+  EXPECT_EQ(register_.num_entries(), 1) << "made anew since";
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,82 @@
+// TaskTable: the tasks of a cluster as they have told of themselves: who is
+// there, where it listens, which devices it has; and who may join them.
+//
+// A value, not synchronised.
+#ifndef WEFT_LIBS_COORDINATOR_TASK_TABLE_H_
+#define WEFT_LIBS_COORDINATOR_TASK_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "libs/cluster/cluster_spec.h"
+#include "libs/cluster/device_filters.h"
+#include "libs/cluster/device_name.h"
+#include "libs/cluster/membership.h"
+#include "libs/coordinator/container_filter.h"
+#include "libs/device/device.h"
+#include "libs/protocol/coordinator.h"
+
+namespace weft {
+
+class TaskTable {
+ public:
+  struct Task {
+    DeviceName name;
+    bool has_devices = false;  // its job does
+    // Of the last time it joined.
+    std::string target;
+    uint64_t op_fingerprint = 0;
+    std::vector<DeviceAttributes> devices;
+    std::vector<protocol::PlacedResource> resources;  // as last reported
+  };
+
+  // `coordinator` is the task that keeps the table.
+  TaskTable(const ClusterSpec& cluster, const std::string& coordinator,
+            absl::Duration timeout);
+
+  // protocol::Coordinator::Join's errors. An error changes nothing.
+  absl::Status Join(const protocol::JoinRequest& request, absl::Time now);
+
+  Membership& members() { return members_; }
+  const Membership& members() const { return members_; }
+  // By name; all tasks of the spec.
+  const std::map<std::string, Task>& tasks() const { return tasks_; }
+  // Null for a name that is no task's.
+  Task* Find(const std::string& name);
+  // The incarnation that is alive; 0: none is.
+  uint64_t AliveIncarnation(const std::string& name) const;
+
+  // Tasks with devices that pass.
+  std::set<std::string> Passing(const DeviceFilters& filters) const;
+  // Those of `names` that are not alive.
+  std::set<std::string> Missing(const std::set<std::string>& names) const;
+  // Devices of `names` that pass, and all of `own`; in the order of tasks.
+  std::vector<DeviceAttributes> Devices(const std::set<std::string>& names,
+                                        const DeviceFilters& filters,
+                                        const std::string& own) const;
+  // For people; `num_sessions` by task.
+  std::vector<protocol::TaskStatus> Statuses(
+      const std::map<std::string, int>& num_sessions) const;
+  // What was in those containers is not shown any more.
+  void Forget(const ContainerFilter& filter);
+
+ private:
+  absl::Status CheckSpec(const protocol::JoinRequest& request) const;
+  absl::Status CheckOps(const protocol::JoinRequest& request) const;
+  static absl::Status CheckDevices(const protocol::JoinRequest& request);
+
+  const ClusterSpec cluster_;
+  const std::string cluster_text_;
+  const std::string coordinator_;
+  Membership members_;
+  std::map<std::string, Task> tasks_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_COORDINATOR_TASK_TABLE_H_

@@ -1,0 +1,62 @@
+#include "libs/coordinator/waiting_call.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace weft {
+namespace {
+
+constexpr size_t kNamed = 8;
+
+}  // namespace
+
+std::string ListTasks(const std::set<std::string>& tasks) {
+  const size_t named = std::min(tasks.size(), kNamed);
+  std::string text =
+      absl::StrJoin(tasks.begin(), std::next(tasks.begin(), named), ", ");
+  if (named < tasks.size()) {
+    absl::StrAppend(&text, " and ", tasks.size() - named, " more");
+  }
+  return text;
+}
+
+std::string WaitingCall::Describe() const {
+  const std::string who = request == nullptr
+                              ? "A list of devices"
+                              : absl::StrCat("A session of ", request->task);
+  if (!missing.empty()) {
+    return absl::StrCat(who, " waits for ", ListTasks(missing), " to join");
+  }
+  if (!reporting.empty()) {
+    return absl::StrCat(who, " waits for ", ListTasks(reporting),
+                        " to report whether resources still exist that it "
+                        "would define otherwise");
+  }
+  return absl::StrCat(who, " waits for its turn to be placed");
+}
+
+absl::Status WaitingCall::TooLate() const {
+  const std::string remedy = missing.empty()
+                                 ? ""
+                                 : " Start these tasks, or leave them out with "
+                                   "device_filters.";
+  return absl::DeadlineExceededError(
+      absl::StrCat(Describe(), ", which took too long.", remedy));
+}
+
+absl::AnyInvocable<void()> WaitingCall::Fail(absl::Status why) {
+  if (request == nullptr) {
+    return [done = std::move(list_done), why = std::move(why)]() mutable {
+      done(std::move(why));
+    };
+  }
+  return [done = std::move(place_done), why = std::move(why)]() mutable {
+    done(std::move(why));
+  };
+}
+
+}  // namespace weft
