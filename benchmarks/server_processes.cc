@@ -37,9 +37,10 @@ void ServerProcesses::Start(const std::string& job, int index) {
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   NullLogger logger;
-  ::_exit(RunServer(spec_.ToString(),
-                    {.job_name = job, .task_index = index, .logger = &logger},
-                    absl::ZeroDuration()));
+  ::_exit(RunServer(spec_.ToString(), {.job_name = job,
+                                       .task_index = index,
+                                       .drain = absl::ZeroDuration(),
+                                       .logger = &logger}));
 }
 
 ServerProcesses::~ServerProcesses() {

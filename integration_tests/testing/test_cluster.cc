@@ -6,12 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/random.h"
+#include "libs/base/status.h"
 #include "libs/bus/free_port.h"
 
 namespace weft {
 namespace {
 
 constexpr int kFirstSimulatedPort = 1000;
+constexpr int kAttempts = 5;
 
 void OrDie(const absl::Status& status) {
   if (status.ok()) return;
@@ -27,32 +29,46 @@ TestCluster::TestCluster(const Options& options) : options_(options) {
         clock_, SimulatedSchedulerOptions{.seed = options.seed});
     network_ = std::make_unique<bus::MemoryNetwork>(*simulated_);
   }
-  int next_port = kFirstSimulatedPort;
-  for (const auto& [job, num_tasks] : options.jobs) {
-    for (int i = 0; i < num_tasks; ++i) {
-      int port = 0;
-      if (options.kind == ClusterKind::kSockets) {
-        auto free = bus::FreePort();
-        OrDie(free.status());
-        port = *free;
-      }
-      if (options.kind == ClusterKind::kSimulated) port = next_port++;
-      OrDie(spec_.AddTask(job, i, absl::StrCat("localhost:", port)));
-    }
-  }
   client_ = NewProcess("client");
-  for (const auto& [job, num_tasks] : options.jobs) {
-    for (int i = 0; i < num_tasks; ++i) Start(job, i);
+  absl::Status started = StartAll();
+  // Another program may be quicker to take a port.
+  for (int i = 0; i < kAttempts && absl::IsAlreadyExists(started); ++i) {
+    StopAll();
+    started = StartAll();
   }
+  OrDie(started);
 }
 
 TestCluster::~TestCluster() {
+  StopAll();
+  client_.reset();
+  processes_.clear();
+}
+
+absl::Status TestCluster::StartAll() {
+  spec_ = {};
+  int next_port = kFirstSimulatedPort;
+  for (const auto& [job, num_tasks] : options_.jobs) {
+    for (int i = 0; i < num_tasks; ++i) {
+      int port = 0;
+      if (options_.kind == ClusterKind::kSockets) {
+        ASSIGN_OR_RETURN(port, bus::FreePort());
+      }
+      if (options_.kind == ClusterKind::kSimulated) port = next_port++;
+      RETURN_IF_ERROR(spec_.AddTask(job, i, absl::StrCat("localhost:", port)));
+    }
+  }
+  for (const auto& [job, num_tasks] : options_.jobs) {
+    for (int i = 0; i < num_tasks; ++i) RETURN_IF_ERROR(StartTask(job, i));
+  }
+  return absl::OkStatus();
+}
+
+void TestCluster::StopAll() {
   for (auto& [task, server] : servers_) {
     OrDie(server->Stop(absl::ZeroDuration()));
   }
   servers_.clear();
-  client_.reset();
-  processes_.clear();
 }
 
 std::unique_ptr<Process> TestCluster::NewProcess(const std::string& name) {
@@ -74,16 +90,23 @@ Process& TestCluster::ProcessOf(const std::string& task) {
 }
 
 void TestCluster::Start(const std::string& job, int index) {
+  OrDie(StartTask(job, index));
+}
+
+absl::Status TestCluster::StartTask(const std::string& job, int index) {
   const std::string task = TaskName(job, index);
-  auto server = Server::Create(spec_, {.job_name = job,
-                                       .task_index = index,
-                                       .host_gpus = options_.host_gpus,
-                                       .process = &ProcessOf(task),
-                                       .lease = options_.lease,
-                                       .patience = absl::Minutes(1),
-                                       .logger = &logger_});
-  OrDie(server.status());
-  servers_[task] = *std::move(server);
+  ASSIGN_OR_RETURN(
+      servers_[task],
+      Server::Create(spec_, {.job_name = job,
+                             .task_index = index,
+                             .host_gpus = options_.host_gpus,
+                             .process = &ProcessOf(task),
+                             .lease = options_.lease,
+                             .patience = options_.patience,
+                             .heartbeat_interval = options_.heartbeat_interval,
+                             .heartbeat_timeout = options_.heartbeat_timeout,
+                             .logger = &logger_}));
+  return absl::OkStatus();
 }
 
 void TestCluster::Stop(const std::string& job, int index) {

@@ -30,6 +30,10 @@ class TestCluster {
     uint64_t seed = 1;  // of kSimulated
     int host_gpus = 0;
     absl::Duration lease = absl::Minutes(1);
+    absl::Duration patience = absl::Minutes(1);
+    // Infinite: what a test simulates has no other messages than its own.
+    absl::Duration heartbeat_interval = absl::InfiniteDuration();
+    absl::Duration heartbeat_timeout = absl::InfiniteDuration();
   };
   // Starts all servers; aborts the program where that fails.
   explicit TestCluster(const Options& options);
@@ -53,6 +57,9 @@ class TestCluster {
   bus::MemoryNetwork& network() { return *network_; }
 
  private:
+  absl::Status StartAll();
+  void StopAll();
+  absl::Status StartTask(const std::string& job, int index);
   std::unique_ptr<Process> NewProcess(const std::string& name);
   Process& ProcessOf(const std::string& task);
 

@@ -1,6 +1,6 @@
 // Session::Connect: how a target is reached. "" composes a task of its own in
-// this process: devices, runtime and master. "zmq://host:port" is a server: of
-// this Process by a call, of any other over the bus.
+// this process: devices, runtime, master and coordinator. "zmq://host:port" is
+// a server: of this Process by a call, of any other over the bus.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/bus/address.h"
+#include "libs/cluster/cluster_spec.h"
+#include "libs/coordinator/coordinator.h"
 #include "libs/device/local_devices.h"
 #include "libs/master/master.h"
 #include "libs/ops/standard_ops.h"
@@ -32,6 +34,13 @@ class InProcessTask : private protocol::WorkerDirectory {
       : own_process_(options.process ? nullptr : std::make_unique<Process>()),
         process_(options.process ? *options.process : *own_process_),
         incarnation_(process_.random().NextId()),
+        coordinator_({.scheduler = &process_.scheduler(),
+                      .random = &process_.random(),
+                      .cluster = ClusterSpec{{"localhost", {"localhost:0"}}},
+                      .task = kLocalTask,
+                      .incarnation = incarnation_,
+                      .heartbeat_interval = absl::InfiniteDuration(),
+                      .heartbeat_timeout = absl::InfiniteDuration()}),
         runtime_(NewDevices(options), {.kernels = &process_.kernels(),
                                        .scheduler = &process_.scheduler(),
                                        .random = &process_.random(),
@@ -42,6 +51,7 @@ class InProcessTask : private protocol::WorkerDirectory {
                  .random = &process_.random(),
                  .ops = StandardOps(),
                  .directory = this,
+                 .coordinator = &coordinator_,
                  .task = kLocalTask,
                  .incarnation = incarnation_,
                  .device_types =
@@ -53,12 +63,23 @@ class InProcessTask : private protocol::WorkerDirectory {
                      [](const std::string& line) {
                        std::printf("%s\n", line.c_str());
                        std::fflush(stdout);
-                     }}) {}
+                     }}) {
+    Join();
+  }
 
   Master& master() { return master_; }
   Scheduler& scheduler() { return process_.scheduler(); }
 
  private:
+  // Its coordinator answers at once.
+  void Join() {
+    coordinator_.Join({.task = kLocalTask,
+                       .incarnation = incarnation_,
+                       .devices = runtime_.Devices()},
+                      absl::InfiniteFuture(),
+                      [](const absl::StatusOr<protocol::JoinReply>&) {});
+  }
+
   std::vector<std::unique_ptr<Device>> NewDevices(
       const SessionOptions& options) {
     auto count = [&](const char* type, int otherwise) {
@@ -78,6 +99,7 @@ class InProcessTask : private protocol::WorkerDirectory {
   const std::unique_ptr<Process> own_process_;
   Process& process_;
   const uint64_t incarnation_;
+  Coordinator coordinator_;
   TaskRuntime runtime_;
   Master master_;
 };

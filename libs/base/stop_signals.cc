@@ -1,5 +1,7 @@
 #include "libs/base/stop_signals.h"
 
+#include <unistd.h>
+
 namespace weft {
 
 StopSignals::StopSignals() {
@@ -12,7 +14,12 @@ StopSignals::StopSignals() {
 void StopSignals::Wait() {
   int signal = 0;
   sigwait(&signals_, &signal);
+  is_over_.store(true);
   pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+}
+
+void StopSignals::Raise() {
+  if (!is_over_.load()) kill(getpid(), SIGTERM);
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 #ifndef WEFT_LIBS_BASE_STOP_SIGNALS_H_
 #define WEFT_LIBS_BASE_STOP_SIGNALS_H_
 
+#include <atomic>
 #include <csignal>
 
 namespace weft {
@@ -13,9 +14,13 @@ class StopSignals {
   StopSignals();
   // Returns when the first has come. Another one then ends the process at once.
   void Wait();
+  // Has Wait return as if a signal had come. Any thread; nothing happens once
+  // Wait has returned.
+  void Raise();
 
  private:
   sigset_t signals_;
+  std::atomic<bool> is_over_{false};
 };
 
 }  // namespace weft

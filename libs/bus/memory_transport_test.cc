@@ -10,6 +10,7 @@
 #include "libs/bus/envelope.h"
 #include "libs/bus/greeting.h"
 #include "libs/bus/memory_wire.h"
+#include "libs/bus/testing/recording_end.h"
 #include "libs/bus/testing/transport_conformance.h"
 #include "libs/bus/testing/transport_ends.h"
 
@@ -74,6 +75,11 @@ class Pair {
     client_ = NewTransport(
         {client_wire_.get(), &scheduler_, random_.get(), &client_memory},
         options);
+  }
+
+  std::unique_ptr<Channel> Dial(const Address& address,
+                                ChannelEvents& events_of_it) {
+    return client_->Dial(address, {"", "", 2, 0}, "", &events_of_it);
   }
 
   void Start() {
@@ -222,6 +228,22 @@ TEST(CutTest, InASilentNetworkDeadlinesEndCalls) {
   pair.channel->Call(NewMessage(kEcho, ""), {}, found.callback());
   EXPECT_OK(found.Wait());
   EXPECT_EQ(lost.times(), 1);
+}
+
+TEST(HelloTest, AServerThatDoesNotAnswerIsGivenUpInTime) {
+  TransportOptions options;
+  options.hello_timeout = absl::Seconds(5);
+  Pair pair(1, options);
+  const auto wire = NewMemoryWire(pair.network, "mute");
+  RecordingEnd end(pair.scheduler());
+  const auto listener = wire->Listen({"memory", 0}, Lane::kControl, end);
+  ASSERT_OK(listener);
+  const absl::Time begin = pair.scheduler().clock().Now();
+  RecordingChannelEvents events(pair.scheduler());
+  const auto channel = pair.Dial((*listener)->address(), events);
+  ASSERT_TRUE(events.WaitForDisconnects(1));
+  EXPECT_GE(pair.scheduler().clock().Now() - begin, absl::Seconds(5));
+  EXPECT_LE(pair.scheduler().clock().Now() - begin, absl::Seconds(6));
 }
 
 TEST(CreditTest, NoMoreThanTheWindowIsUnderWay) {

@@ -35,6 +35,8 @@ bool IsNumericHost(const std::string& host) {
 absl::StatusOr<std::string> ResolveHost(const std::string& host) {
   Addresses found(nullptr, freeaddrinfo);
   const int error = Look(host, 0, found);
+  // RFC 6761: it means this machine, also where no /etc/hosts says so.
+  if (error != 0 && host == "localhost") return "127.0.0.1";
   if (error != 0) {
     return absl::UnavailableError(absl::StrCat(
         "The host \"", host, "\" is not known: ", gai_strerror(error)));

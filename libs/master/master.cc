@@ -5,18 +5,27 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
+#include "libs/cluster/device_filters.h"
+#include "libs/cluster/device_name.h"
 #include "libs/master/call_group.h"
-#include "libs/master/device_catalogue.h"
+#include "libs/master/coordinator_call.h"
 #include "libs/master/master_session.h"
+#include "libs/master/when_connected.h"
 
 namespace weft {
 namespace {
 
-CatalogueOptions Catalogue(const MasterOptions& options) {
-  return {.scheduler = options.scheduler,
-          .directory = options.directory,
-          .own_task = options.task,
-          .logger = options.logger};
+// Tasks of which the filters let at least one device pass; the master's own
+// passes every filter.
+absl::StatusOr<std::vector<std::string>> FilterTasks(
+    const MasterOptions& options, const std::vector<std::string>& filters) {
+  ASSIGN_OR_RETURN(const DeviceFilters parsed, DeviceFilters::Parse(filters));
+  std::vector<std::string> result;
+  for (const std::string& task : options.directory->Tasks()) {
+    ASSIGN_OR_RETURN(const DeviceName name, DeviceName::Parse(task));
+    if (task == options.task || parsed.Passes(name)) result.push_back(task);
+  }
+  return result;
 }
 
 }  // namespace
@@ -60,7 +69,7 @@ absl::StatusOr<uint64_t> Master::CreateSession(
     const protocol::SessionConfig& config) {
   const uint64_t id = options_.random->NextId();
   RETURN_IF_ERROR(CheckNotDraining());
-  RETURN_IF_ERROR(FilterTasks(Catalogue(options_), config.device_filters));
+  RETURN_IF_ERROR(DeviceFilters::Parse(config.device_filters));
   auto session = std::make_shared<MasterSession>(id, config, options_, steps_);
   absl::MutexLock lock(&mutex_);
   sessions_[id] = std::move(session);
@@ -109,22 +118,42 @@ absl::Status Master::Reset(const std::vector<std::string>& containers,
                            const std::vector<std::string>& device_filters) {
   RETURN_IF_ERROR(CheckNotDraining());
   ASSIGN_OR_RETURN(const std::vector<std::string> tasks,
-                   FilterTasks(Catalogue(options_), device_filters));
+                   FilterTasks(options_, device_filters));
   CloseAll();
   CallGroup group(*options_.scheduler);
   const absl::Time deadline =
       options_.scheduler->clock().Now() + options_.patience;
   for (const std::string& task : tasks) {
-    options_.directory->Find(task)->ClearContainers(containers, deadline,
-                                                    group.Add());
+    protocol::Worker& worker = *options_.directory->Find(task);
+    WhenConnected(
+        worker, deadline, group.Add(),
+        [&worker, &containers, deadline](protocol::Worker::Done done) {
+          worker.ClearContainers(containers, deadline, std::move(done));
+        });
   }
-  return group.Wait();
+  RETURN_IF_ERROR(group.Wait());
+  return AskCoordinator(options_, deadline, [&](absl::Time until, auto done) {
+    options_.coordinator->ForgetContainers(containers, device_filters, until,
+                                           std::move(done));
+  });
 }
 
 absl::StatusOr<std::vector<DeviceAttributes>> Master::ListDevices() {
   RETURN_IF_ERROR(CheckNotDraining());
-  return GatherDevices(Catalogue(options_), {},
-                       options_.scheduler->clock().Now() + options_.patience);
+  return AskCoordinatorFor<std::vector<DeviceAttributes>>(
+      options_, options_.scheduler->clock().Now() + options_.patience,
+      [&](absl::Time until, auto done) {
+        options_.coordinator->ListDevices({}, until, std::move(done));
+      });
+}
+
+std::vector<protocol::DeclaredResources> Master::Declared() const {
+  std::vector<protocol::DeclaredResources> result;
+  absl::ReaderMutexLock lock(&mutex_);
+  for (const auto& [id, session] : sessions_) {
+    result.push_back({id, session->declared()});
+  }
+  return result;
 }
 
 }  // namespace weft

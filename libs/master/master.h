@@ -24,6 +24,7 @@
 #include "libs/graph/graph.h"
 #include "libs/graph/op_def.h"
 #include "libs/master/step_counter.h"
+#include "libs/protocol/coordinator.h"
 #include "libs/protocol/master.h"
 #include "libs/protocol/worker.h"
 
@@ -37,6 +38,8 @@ struct MasterOptions {
   std::shared_ptr<const OpRegistry> ops;
   // The tasks of the cluster, this one among them. Outlives the master.
   protocol::WorkerDirectory* directory = nullptr;  // never null
+  // Who places the sessions' graphs. Outlives the master.
+  protocol::Coordinator* coordinator = nullptr;  // never null
   // Canonical name of the master's own task, which unpinned nodes prefer.
   std::string task;
   // Drawn anew each time the task starts; never 0.
@@ -49,7 +52,7 @@ struct MasterOptions {
   absl::StatusCode unknown_tensor_code = absl::StatusCode::kInvalidArgument;
   // Gets each line of a session that logs placement. May be null.
   std::function<void(const std::string& line)> log_placement;
-  // How long placement waits for tasks that have not answered yet, in sessions
+  // How long placement waits for tasks that are not there yet, in sessions
   // without an operation timeout.
   absl::Duration patience = absl::Minutes(10);
   Logger* logger = nullptr;  // may be null
@@ -74,6 +77,10 @@ class Master : public protocol::Master {
   absl::Status Reset(const std::vector<std::string>& containers,
                      const std::vector<std::string>& device_filters) override;
   absl::StatusOr<std::vector<DeviceAttributes>> ListDevices() override;
+
+  // What its sessions have declared to share, for a coordinator that has
+  // started anew.
+  std::vector<protocol::DeclaredResources> Declared() const;
 
   // Refuses new sessions and steps (UNAVAILABLE), lets those that run end until
   // `deadline`, then cancels them and closes all sessions. Blocks.

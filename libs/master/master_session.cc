@@ -12,10 +12,11 @@
 #include "libs/base/clock.h"
 #include "libs/base/first_error.h"
 #include "libs/base/status.h"
+#include "libs/cluster/device_name.h"
 #include "libs/graph/graph_def.h"
 #include "libs/master/call_group.h"
-#include "libs/master/device_catalogue.h"
-#include "libs/placement/placer.h"
+#include "libs/master/coordinator_call.h"
+#include "libs/master/when_connected.h"
 
 namespace weft {
 namespace {
@@ -146,25 +147,8 @@ absl::Time MasterSession::CallDeadline() const {
          std::min(config_.operation_timeout, options_.patience);
 }
 
-absl::StatusOr<std::vector<DeviceAttributes>> MasterSession::Devices() {
-  {
-    absl::MutexLock lock(&devices_mutex_);
-    if (!devices_.empty()) return devices_;
-  }
-  ASSIGN_OR_RETURN(std::vector<DeviceAttributes> devices,
-                   GatherDevices({.scheduler = options_.scheduler,
-                                  .directory = options_.directory,
-                                  .own_task = options_.task,
-                                  .logger = options_.logger},
-                                 config_.device_filters, CallDeadline()));
-  absl::MutexLock lock(&devices_mutex_);
-  devices_ = devices;
-  return devices;
-}
-
 absl::StatusOr<protocol::ExtensionResult> MasterSession::Extend(
     const protocol::GraphExtension& extension) {
-  ASSIGN_OR_RETURN(const std::vector<DeviceAttributes> devices, Devices());
   absl::MutexLock lock(&graph_mutex_);
   const size_t hash = absl::HashOf(extension.graph_def);
   if (extension.from_version == version_ - 1 && hash == last_extension_) {
@@ -177,7 +161,7 @@ absl::StatusOr<protocol::ExtensionResult> MasterSession::Extend(
   }
   const int first_id = graph_.num_nodes();
   RETURN_IF_ERROR(ImportGraphDef(extension.graph_def, graph_));
-  if (absl::Status placed = PlaceFrom(first_id, devices); !placed.ok()) {
+  if (absl::Status placed = PlaceFrom(first_id); !placed.ok()) {
     graph_.TruncateTo(first_id);
     return placed;
   }
@@ -187,11 +171,55 @@ absl::StatusOr<protocol::ExtensionResult> MasterSession::Extend(
   return last_result_;
 }
 
-absl::Status MasterSession::PlaceFrom(
-    int first_id, const std::vector<DeviceAttributes>& devices) {
-  return PlaceNodes(graph_, first_id, devices, options_.device_types,
-                    {.allow_soft_placement = config_.allow_soft_placement,
-                     .default_task = options_.task});
+absl::Status MasterSession::PlaceFrom(int first_id) {
+  protocol::PlacementRequest request{
+      .session = id_.session,
+      .task = options_.task,
+      .incarnation = options_.incarnation,
+      .graph = DescribeForPlacement(graph_, first_id, options_.device_types),
+      .allow_soft_placement = config_.allow_soft_placement,
+      .isolated = config_.isolate_session_state,
+      .device_filters = config_.device_filters};
+  ASSIGN_OR_RETURN(
+      protocol::PlacementReply reply,
+      AskCoordinatorFor<protocol::PlacementReply>(
+          options_, CallDeadline(), [&](absl::Time until, auto done) {
+            options_.coordinator->Place(request, until, std::move(done));
+          }));
+  const size_t num_new = graph_.num_nodes() - first_id;
+  if (reply.devices.size() != request.graph.nodes.size()) {
+    return absl::InternalError("The coordinator placed another graph.");
+  }
+  const size_t num_old = request.graph.nodes.size() - num_new;
+  for (size_t i = 0; i < num_new; ++i) {
+    graph_.set_assigned_device(graph_.node(first_id + static_cast<int>(i)),
+                               std::move(reply.devices[num_old + i]));
+  }
+  if (!config_.isolate_session_state) Declare(request.graph, first_id);
+  return absl::OkStatus();
+}
+
+void MasterSession::Declare(const PlacementGraph& placed, int first_id) {
+  absl::MutexLock lock(&mutex_);
+  const size_t num_old = placed.nodes.size() - (graph_.num_nodes() - first_id);
+  for (size_t i = num_old; i < placed.nodes.size(); ++i) {
+    const PlacementNode& node = placed.nodes[i];
+    if (!node.resource) continue;
+    const int id = first_id + static_cast<int>(i - num_old);
+    protocol::PlacedResource resource{*node.resource,
+                                      graph_.node(id)->assigned_device()};
+    if (resource.resource.container.empty()) {
+      // Each device's default container is called as its job.
+      auto device = DeviceName::Parse(resource.device);
+      if (device.ok()) resource.resource.container = device->job.value_or("");
+    }
+    declared_.push_back(std::move(resource));
+  }
+}
+
+std::vector<protocol::PlacedResource> MasterSession::declared() const {
+  absl::MutexLock lock(&mutex_);
+  return declared_;
 }
 
 protocol::ExtensionResult MasterSession::DescribeFrom(int first_id) const {
@@ -239,8 +267,13 @@ absl::Status MasterSession::OpenOn(const Callable& callable) {
       if (open_on_.contains(part.task)) continue;
       told_.insert(part.task);
     }
-    part.worker->CreateSession(id_, config_.isolate_session_state,
-                               CallDeadline(), group.Add());
+    const absl::Time deadline = CallDeadline();
+    WhenConnected(*part.worker, deadline, group.Add(),
+                  [this, &part, deadline](protocol::Worker::Done done) {
+                    part.worker->CreateSession(id_,
+                                               config_.isolate_session_state,
+                                               deadline, std::move(done));
+                  });
   }
   RETURN_IF_ERROR(group.Wait());
   absl::MutexLock lock(&mutex_);
@@ -370,6 +403,11 @@ void MasterSession::Close() {
     idle_steps_.clear();
   }
   ForgetOnTasks();
+  // Nobody waits for it: a coordinator that does not hear of it learns of it
+  // from the task's next report.
+  options_.coordinator->EndSession(
+      id_.session, options_.scheduler->clock().Now() + kFarewell,
+      [](const absl::Status&) {});
 }
 
 void MasterSession::ForgetOnTasks() {
@@ -402,13 +440,10 @@ void MasterSession::ForgetOn(protocol::Worker& worker, absl::Time deadline,
       [&worker, deadline, self = shared_from_this(),
        done = std::move(done)](const absl::Status& status) mutable {
         if (!absl::IsUnavailable(status)) return done(status);
-        worker.GetStatus(
-            deadline, [&worker, deadline, self, done = std::move(done)](
-                          const absl::StatusOr<std::vector<DeviceAttributes>>&
-                              answer) mutable {
-              if (!answer.ok()) return done(answer.status());
-              self->ForgetOn(worker, deadline, std::move(done));
-            });
+        WhenConnected(worker, deadline, std::move(done),
+                      [&worker, deadline, self](protocol::Worker::Done last) {
+                        self->ForgetOn(worker, deadline, std::move(last));
+                      });
       });
 }
 

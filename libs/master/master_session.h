@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/graph/graph.h"
+#include "libs/graph/placement_graph.h"
 #include "libs/master/callable.h"
 #include "libs/master/master.h"
 #include "libs/master/step_counter.h"
@@ -37,6 +38,9 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
                    protocol::Master::Done done);
   void ReleaseCallable(uint64_t callable);
 
+  // The named resources that its graph shares, and where.
+  std::vector<protocol::PlacedResource> declared() const;
+
   // Refuses further runs, cancels those that run, waits for them and tells the
   // workers to forget the session. Once is enough.
   void Close();
@@ -44,11 +48,11 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   class Step;
 
  private:
-  // The devices it may use, asked for once. Blocks.
-  absl::StatusOr<std::vector<DeviceAttributes>> Devices()
-      ABSL_LOCKS_EXCLUDED(graph_mutex_);
-  absl::Status PlaceFrom(int first_id,
-                         const std::vector<DeviceAttributes>& devices)
+  // Has the coordinator place the nodes from `first_id` on. Blocks.
+  absl::Status PlaceFrom(int first_id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(graph_mutex_);
+  // Remembers what the new nodes share.
+  void Declare(const PlacementGraph& placed, int first_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(graph_mutex_);
   protocol::ExtensionResult DescribeFrom(int first_id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(graph_mutex_);
@@ -75,9 +79,6 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   const MasterOptions& options_;  // the master's, which outlives its sessions
   StepCounter& steps_;            // likewise
 
-  absl::Mutex devices_mutex_;
-  std::vector<DeviceAttributes> devices_ ABSL_GUARDED_BY(devices_mutex_);
-
   absl::Mutex graph_mutex_;
   Graph graph_ ABSL_GUARDED_BY(graph_mutex_);
   int64_t version_ ABSL_GUARDED_BY(graph_mutex_) = 0;
@@ -86,7 +87,9 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   size_t last_extension_ ABSL_GUARDED_BY(graph_mutex_) = 0;  // its hash
   protocol::ExtensionResult last_result_ ABSL_GUARDED_BY(graph_mutex_);
 
-  absl::Mutex mutex_ ABSL_ACQUIRED_AFTER(graph_mutex_);
+  mutable absl::Mutex mutex_ ABSL_ACQUIRED_AFTER(graph_mutex_);
+  // What its graph shares with other sessions.
+  std::vector<protocol::PlacedResource> declared_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_callable_ ABSL_GUARDED_BY(mutex_) = 1;
   // Tasks that know of the session, and those that may, having been told.

@@ -1,339 +1,251 @@
 #include "libs/placement/placer.h"
 
-#include <algorithm>
-#include <map>
-#include <numeric>
-#include <set>
-#include <tuple>
+#include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
+#include "absl/container/flat_hash_map.h"
 #include "libs/base/status.h"
-#include "libs/cluster/device_name.h"
+#include "libs/placement/candidates.h"
+#include "libs/placement/colocation_groups.h"
+#include "libs/placement/explanation.h"
+#include "libs/placement/fits.h"
+#include "libs/placement/refusals.h"
 
 namespace weft {
 namespace {
 
-constexpr absl::string_view kColocationPrefix = "loc:@";
-
-// Nodes that must share a device: a forest over node ids.
-class Groups {
- public:
-  explicit Groups(int num_nodes) : parent_(num_nodes) {
-    std::iota(parent_.begin(), parent_.end(), 0);
-  }
-  int Find(int id) {
-    while (parent_[id] != id) id = parent_[id] = parent_[parent_[id]];
-    return id;
-  }
-  // The lower id stands for the group, so the result does not depend on the
-  // order of calls.
-  void Join(int a, int b) {
-    a = Find(a);
-    b = Find(b);
-    parent_[std::max(a, b)] = std::min(a, b);
-  }
-
- private:
-  std::vector<int> parent_;
-};
-
-// A device that may be chosen, with what the choice goes by.
-struct Candidate {
-  const DeviceAttributes* attributes;
-  DeviceName name;
-  bool is_local;
-};
-
-// Best first.
-bool Precedes(const Candidate& a, const Candidate& b) {
-  auto rank = [](const Candidate& c) {
-    return std::make_tuple(c.attributes->device_type != "GPU", !c.is_local,
-                           c.attributes->name);
-  };
-  return rank(a) < rank(b);
+bool IsPlaced(const PlacementNode& node) {
+  return !node.assigned_device.empty();
 }
 
-bool TakesResource(const Node& node, int input) {
-  return IsRefType(node.input_type(input)) ||
-         node.input_type(input) == DT_RESOURCE;
+bool NamesTask(const DeviceName& request) {
+  return request.job && request.task;
 }
 
-// Makes one value and takes none, so it may live wherever that is used.
-bool IsGenerator(const Node& node) {
-  return node.num_inputs() == 0 && node.num_outputs() == 1 &&
-         !IsRefType(node.output_type(0)) && node.output_type(0) != DT_RESOURCE;
-}
-
-// Looks only at the shape of its input.
-bool IsMetadata(const Node& node) {
-  static constexpr absl::string_view kOps[] = {"Shape", "ShapeN", "Size",
-                                               "Rank"};
-  return std::find(std::begin(kOps), std::end(kOps), node.type()) !=
-         std::end(kOps);
+// What put the first of several devices in front of the second.
+Cause CauseOfOrder(const Candidate& first, const Candidate& second) {
+  if (TypeRank(first.type) != TypeRank(second.type)) return Cause::kBetterType;
+  return first.is_own != second.is_own ? Cause::kOwnTask : Cause::kFirstByName;
 }
 
 class Placer {
  public:
-  Placer(const Graph& graph, int first_id,
-         absl::Span<const DeviceAttributes> devices, DeviceTypesFn device_types,
-         const PlacementOptions& options)
+  Placer(const PlacementGraph& graph, const Candidates& candidates,
+         const ColocationGroups& groups, LivesOnFn lives_on,
+         bool soft_placement)
       : graph_(graph),
-        first_id_(first_id),
-        device_types_(device_types),
-        options_(options),
-        groups_(graph.num_nodes()),
-        requests_(graph.num_nodes()),
-        assigned_(graph.num_nodes()) {
-    for (const DeviceAttributes& device : devices) AddDevice(device);
-    std::sort(candidates_.begin(), candidates_.end(), Precedes);
-    for (int id = 0; id < first_id; ++id) {
-      assigned_[id] = graph.node(id)->assigned_device();
-    }
-  }
+        candidates_(candidates),
+        groups_(groups),
+        lives_on_(lives_on),
+        fits_(candidates, soft_placement),
+        decisions_(graph.nodes.size()),
+        devices_(graph.nodes.size()) {}
 
-  // The devices of all nodes by id.
-  absl::StatusOr<std::vector<std::string>> Run() {
-    RETURN_IF_ERROR(JoinGroups());
-    RETURN_IF_ERROR(MergeRequests());
-    std::vector<const Node*> generators;
-    for (const Node* node : NewNodes()) {
-      if (IsGenerator(*node) && IsAlone(*node)) {
-        generators.push_back(node);
+  absl::Status Run() {
+    FindPlaced();
+    FindResources();
+    std::vector<int> generators;
+    for (int i = 0; i < num_nodes(); ++i) {
+      if (IsPlaced(node(i))) continue;
+      if (node(i).is_generator) {
+        generators.push_back(i);
       } else {
-        RETURN_IF_ERROR(Assign(*node, PreferredByInput(*node)));
+        RETURN_IF_ERROR(Place(i, DeviceOfInput(i), Cause::kWithInput));
       }
     }
-    const std::vector<std::string> wishes = DevicesOfConsumers();
-    for (const Node* node : generators) {
-      RETURN_IF_ERROR(Assign(*node, wishes[node->id()]));
+    const std::vector<const Candidate*> wishes = DevicesOfConsumers();
+    for (int i : generators) {
+      RETURN_IF_ERROR(Place(i, wishes[i], Cause::kWithConsumers));
     }
-    return std::move(assigned_);
+    return absl::OkStatus();
+  }
+
+  std::vector<std::string> Devices() const {
+    std::vector<std::string> names;
+    names.reserve(graph_.nodes.size());
+    for (int i = 0; i < num_nodes(); ++i) {
+      names.push_back(IsPlaced(node(i)) ? node(i).assigned_device
+                                        : devices_[i]->name);
+    }
+    return names;
+  }
+
+  std::vector<std::string> Reasons() const {
+    const auto facts = FactsOfGroups();
+    std::vector<std::string> reasons;
+    reasons.reserve(graph_.nodes.size());
+    for (int i = 0; i < num_nodes(); ++i) {
+      if (IsPlaced(node(i))) {
+        reasons.push_back(ExplainPlaced(node(i)));
+        continue;
+      }
+      const int group = groups_.GroupOf(i);
+      const Decision& decision = decisions_[group];
+      reasons.push_back(
+          Explain(node(i), facts.at(group), decision, node(decision.node)));
+    }
+    return reasons;
   }
 
  private:
-  absl::Span<const Node* const> NewNodes() const {
-    return graph_.nodes().subspan(first_id_);
-  }
+  int num_nodes() const { return static_cast<int>(graph_.nodes.size()); }
+  const PlacementNode& node(int i) const { return graph_.nodes[i]; }
 
-  void AddDevice(const DeviceAttributes& device) {
-    absl::StatusOr<DeviceName> name = DeviceName::Parse(device.name);
-    if (!name.ok()) return;  // not a name that anybody could ask for
-    const bool is_local =
-        absl::StartsWith(device.name, absl::StrCat(options_.default_task, "/"));
-    candidates_.push_back({&device, *std::move(name), is_local});
-  }
-
-  absl::Status JoinGroups() {
-    for (const Node* node : NewNodes()) {
-      for (int i = 0; i < node->num_inputs(); ++i) {
-        if (TakesResource(*node, i)) {
-          groups_.Join(node->id(), node->input(i).node->id());
-        }
-      }
-      RETURN_IF_ERROR(JoinClass(*node));
+  void FindPlaced() {
+    for (int i = 0; i < num_nodes(); ++i) {
+      if (!IsPlaced(node(i))) continue;
+      devices_[i] = candidates_.Find(node(i).assigned_device);
+      placed_of_group_.emplace(groups_.GroupOf(i), i);
     }
-    for (int id = 0; id < graph_.num_nodes(); ++id)
-      ++group_sizes_[groups_.Find(id)];
-    return absl::OkStatus();
   }
 
-  absl::Status JoinClass(const Node& node) {
-    const auto* classes = node.attr<std::vector<std::string>>("_class");
-    if (classes == nullptr) return absl::OkStatus();
-    for (const std::string& name : *classes) {
-      absl::string_view other_name = name;
-      if (!absl::ConsumePrefix(&other_name, kColocationPrefix)) continue;
-      const Node* other = graph_.FindNode(other_name);
-      if (other == nullptr) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("Node ", node.name(), " is to be colocated with ",
-                         other_name, ", which is not in the graph."));
-      }
-      groups_.Join(node.id(), other->id());
-    }
-    return absl::OkStatus();
-  }
-
-  bool IsAlone(const Node& node) {
-    return group_sizes_.at(groups_.Find(node.id())) == 1;
-  }
-
-  // Leaves in requests_ of each group's first node what all of it asks for.
-  // Members that have a device already ask for just that.
-  absl::Status MergeRequests() {
-    for (const Node* node : graph_.nodes()) {
-      const std::string& wanted = node->id() < first_id_
-                                      ? node->assigned_device()
-                                      : node->requested_device();
-      absl::StatusOr<DeviceName> request = DeviceName::Parse(wanted);
-      if (!request.ok()) {
-        return Annotate(request.status(),
-                        absl::StrCat("Device of operation ", node->name()));
-      }
-      const int group = groups_.Find(node->id());
-      absl::Status merged =
-          requests_[group].MergeFrom(*request, options_.allow_soft_placement);
-      if (!merged.ok()) {
-        return Annotate(merged,
-                        absl::StrCat("Cannot colocate nodes {{colocation_node ",
-                                     node->name(), "}} and {{colocation_node ",
-                                     graph_.node(group)->name(), "}}"));
+  void FindResources() {
+    for (int i = 0; i < num_nodes(); ++i) {
+      if (node(i).resource && !IsPlaced(node(i))) {
+        resources_of_group_[groups_.GroupOf(i)].push_back(i);
       }
     }
-    return absl::OkStatus();
   }
 
-  // The types that have kernels for every node of the group.
-  absl::StatusOr<std::set<std::string>> SupportedTypes(int group) {
-    auto it = supported_types_.find(group);
-    if (it != supported_types_.end()) return it->second;
-    std::set<std::string> common;
-    bool is_first = true;
-    for (const Node* node : NewNodes()) {
-      if (groups_.Find(node->id()) != group) continue;
-      std::vector<std::string> types = device_types_(*node);
-      if (types.empty()) return NoKernel(*node);
-      std::set<std::string> supported(types.begin(), types.end());
-      if (!is_first) {
-        std::erase_if(supported,
-                      [&](const std::string& t) { return !common.count(t); });
+  const Candidate* DeviceOfInput(int i) const {
+    if (!node(i).is_metadata || node(i).inputs.empty()) return nullptr;
+    return devices_[node(i).inputs[0].node];
+  }
+
+  // For each node the device that all of its consumers share, or null.
+  std::vector<const Candidate*> DevicesOfConsumers() const {
+    std::vector<const Candidate*> shared(graph_.nodes.size());
+    std::vector<bool> is_consumed(graph_.nodes.size(), false);
+    for (int i = 0; i < num_nodes(); ++i) {
+      for (const PlacementNode::Input& input : node(i).inputs) {
+        const Candidate*& device = shared[input.node];
+        if (!is_consumed[input.node]) device = devices_[i];
+        if (device != devices_[i]) device = nullptr;
+        is_consumed[input.node] = true;
       }
-      common = std::move(supported);
-      is_first = false;
-    }
-    return supported_types_[group] = std::move(common);
-  }
-
-  std::vector<const Candidate*> Matching(
-      const DeviceName& request, const std::set<std::string>* types) const {
-    std::vector<const Candidate*> result;
-    for (const Candidate& candidate : candidates_) {
-      if (!request.IsSpecificationOf(candidate.name)) continue;
-      if (types && !types->count(candidate.attributes->device_type)) continue;
-      result.push_back(&candidate);
-    }
-    return result;
-  }
-
-  absl::Status Assign(const Node& node, const std::string& preferred) {
-    const int group = groups_.Find(node.id());
-    std::string& device = group_devices_[group];
-    if (device.empty()) {
-      ASSIGN_OR_RETURN(device, Choose(node, group, preferred));
-    }
-    assigned_[node.id()] = device;
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<std::string> Choose(const Node& node, int group,
-                                     const std::string& preferred) {
-    ASSIGN_OR_RETURN(const std::set<std::string> types, SupportedTypes(group));
-    DeviceName request = requests_[group];
-    std::vector<const Candidate*> fitting = Matching(request, &types);
-    if (fitting.empty() && options_.allow_soft_placement) {
-      request.type.reset();
-      request.index.reset();
-      fitting = Matching(request, &types);
-    }
-    if (fitting.empty()) return NoDevice(node, requests_[group]);
-    for (const Candidate* candidate : fitting) {
-      if (candidate->attributes->name == preferred) return preferred;
-    }
-    return fitting.front()->attributes->name;
-  }
-
-  std::string PreferredByInput(const Node& node) const {
-    if (!IsMetadata(node) || node.num_inputs() == 0) return "";
-    return assigned_[node.input(0).node->id()];
-  }
-
-  // For each node, the device that all of its consumers share, or "".
-  std::vector<std::string> DevicesOfConsumers() const {
-    std::vector<std::string> shared(graph_.num_nodes());
-    std::vector<bool> differ(graph_.num_nodes(), false);
-    for (const Node* node : NewNodes()) {
-      const std::string& device = assigned_[node->id()];
-      for (const Endpoint& input : node->inputs()) {
-        const int id = input.node->id();
-        if (shared[id].empty()) shared[id] = device;
-        if (shared[id] != device || device.empty()) differ[id] = true;
-      }
-    }
-    for (int id = 0; id < graph_.num_nodes(); ++id) {
-      if (differ[id]) shared[id].clear();
     }
     return shared;
   }
 
-  absl::Status NoKernel(const Node& node) const {
-    return absl::InvalidArgumentError(
-        absl::StrCat("No OpKernel was registered to support Op '", node.type(),
-                     "' used by {{node ", node.name(), "}} with these attrs: [",
-                     absl::StrJoin(node.attrs(), ", ",
-                                   [](std::string* out, const auto& attr) {
-                                     absl::StrAppend(out, attr.first, "=",
-                                                     attr.second.ToString());
-                                   }),
-                     "]"));
+  // Where the group of the node goes already, or else to `wish` if that fits.
+  absl::Status Place(int i, const Candidate* wish, Cause cause_of_wish) {
+    Decision& decision = decisions_[groups_.GroupOf(i)];
+    if (decision.device == nullptr) {
+      ASSIGN_OR_RETURN(const Fit* fit, FitOf(i));
+      decision = Decide(i, *fit, wish, cause_of_wish);
+    }
+    devices_[i] = decision.device;
+    return absl::OkStatus();
   }
 
-  absl::Status NoDevice(const Node& node, const DeviceName& request) const {
-    const std::string start = absl::StrCat(
-        "Cannot assign a device for operation ", node.name(), ": ");
-    if (!Matching(request, nullptr).empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          start, "Could not satisfy explicit device specification '",
-          request.ToString(), "' because no supported kernel for ",
-          request.type.value_or("these"), " devices is available."));
+  absl::StatusOr<const Fit*> FitOf(int i) {
+    const int first = groups_.GroupOf(i);
+    const ColocationGroups::Group& group = groups_.group(first);
+    const GroupRequest& request = groups_.requests().Get(group.request);
+    const Fit& fit = fits_.Find(group.request, request, group.types,
+                                groups_.types().Get(group.types));
+    if (!fit.devices.empty()) return &fit;
+    std::vector<const PlacementNode*> members;
+    for (int member : groups_.MembersOf(first)) {
+      members.push_back(&node(member));
     }
-    std::vector<std::string> names;
-    for (const Candidate& candidate : candidates_) {
-      names.push_back(candidate.attributes->name);
-    }
-    std::sort(names.begin(), names.end());
-    std::string text = absl::StrCat(
-        start, "{{node ", node.name(), "}} was explicitly assigned to ",
-        request.ToString(), " but available devices are [ ",
-        absl::StrJoin(names, ", "),
-        " ]. Make sure the device specification refers to a valid device.");
-    if (request.type == "GPU") {
-      absl::StrAppend(&text,
-                      " The requested device appears to be a GPU, but no such "
-                      "GPU is available.");
-    }
-    return absl::InvalidArgumentError(text);
+    return NoDevice(node(i), request.requested(), members, candidates_);
   }
 
-  const Graph& graph_;
-  const int first_id_;
-  const DeviceTypesFn device_types_;
-  const PlacementOptions& options_;
-  std::vector<Candidate> candidates_;  // best first
-  Groups groups_;
-  std::map<int, int> group_sizes_;
-  std::vector<DeviceName> requests_;  // by group
-  std::map<int, std::set<std::string>> supported_types_;
-  std::map<int, std::string> group_devices_;
-  std::vector<std::string> assigned_;  // by node; "" while open
+  Decision Decide(int i, const Fit& fit, const Candidate* wish,
+                  Cause cause_of_wish) const {
+    const int group = groups_.GroupOf(i);
+    const auto placed = placed_of_group_.find(group);
+    if (placed != placed_of_group_.end()) {
+      return {fit.devices[0], Cause::kMemberWasPlaced, placed->second, &fit};
+    }
+    if (const auto found = DecideForResources(group, fit)) return *found;
+    if (fit.devices.size() == 1) {
+      return {fit.devices[0], Cause::kOnlyOne, i, &fit};
+    }
+    if (wish != nullptr && fit.Has(*wish)) {
+      return {wish, cause_of_wish, i, &fit};
+    }
+    return {fit.devices[0], CauseOfOrder(*fit.devices[0], *fit.devices[1]), i,
+            &fit};
+  }
+
+  // Our own rule: named resources that ask for no task go where one of them
+  // lives, else to the session's own task.
+  std::optional<Decision> DecideForResources(int group, const Fit& fit) const {
+    const auto resources = resources_of_group_.find(group);
+    if (resources == resources_of_group_.end() || NamesTask(fit.request) ||
+        fit.devices.size() == 1) {
+      return std::nullopt;
+    }
+    for (const bool own : {true, false}) {
+      for (const Candidate* device : fit.devices) {
+        if (device->is_own != own) continue;
+        const int found = FindLiving(resources->second, *device);
+        if (found < 0) continue;
+        return Decision{device, Cause::kLivesThere, found, &fit};
+      }
+    }
+    for (const Candidate* device : fit.devices) {
+      if (device->is_own) {
+        return Decision{device, Cause::kOwnTask, resources->second[0], &fit};
+      }
+    }
+    return std::nullopt;
+  }
+
+  // The first of the nodes whose resource lives on the device, or -1.
+  int FindLiving(const std::vector<int>& nodes, const Candidate& device) const {
+    for (int i : nodes) {
+      if (lives_on_(*node(i).resource, device.name)) return i;
+    }
+    return -1;
+  }
+
+  absl::flat_hash_map<int, GroupFacts> FactsOfGroups() const {
+    absl::flat_hash_map<int, GroupFacts> facts;
+    for (int i = 0; i < num_nodes(); ++i) {
+      const int first = groups_.GroupOf(i);
+      const ColocationGroups::Group& group = groups_.group(first);
+      GroupFacts& of_group = facts[first];
+      of_group.members.push_back(&node(i));
+      of_group.requested = &groups_.requests().Get(group.request).requested();
+      of_group.types = &groups_.types().Get(group.types);
+      of_group.present = &candidates_.types();
+    }
+    return facts;
+  }
+
+  const PlacementGraph& graph_;
+  const Candidates& candidates_;
+  const ColocationGroups& groups_;
+  const LivesOnFn lives_on_;
+  Fits fits_;
+  absl::flat_hash_map<int, int> placed_of_group_;  // a member, by group
+  absl::flat_hash_map<int, std::vector<int>> resources_of_group_;
+  std::vector<Decision> decisions_;        // by group
+  std::vector<const Candidate*> devices_;  // by node; null while open
 };
 
 }  // namespace
 
-absl::Status PlaceNodes(Graph& graph, int first_id,
-                        absl::Span<const DeviceAttributes> devices,
-                        DeviceTypesFn device_types,
-                        const PlacementOptions& options) {
-  ASSIGN_OR_RETURN(
-      std::vector<std::string> assigned,
-      Placer(graph, first_id, devices, device_types, options).Run());
-  for (int id = first_id; id < graph.num_nodes(); ++id) {
-    graph.set_assigned_device(graph.node(id), std::move(assigned[id]));
+absl::StatusOr<Placement> PlaceNodes(const PlacementGraph& graph,
+                                     absl::Span<const DeviceAttributes> devices,
+                                     LivesOnFn lives_on,
+                                     const PlacementOptions& options) {
+  const Candidates candidates(devices, options.default_task);
+  if (candidates.all().empty() && !graph.nodes.empty()) {
+    return absl::FailedPreconditionError("No devices are registered");
   }
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const ColocationGroups groups,
+                   ColocationGroups::Create(graph, candidates,
+                                            options.allow_soft_placement));
+  Placer placer(graph, candidates, groups, lives_on,
+                options.allow_soft_placement);
+  RETURN_IF_ERROR(placer.Run());
+  Placement placement{.devices = placer.Devices()};
+  if (options.explain) placement.reasons = placer.Reasons();
+  return placement;
 }
 
 }  // namespace weft

@@ -4,7 +4,9 @@
 // nodes joined by a reference or a resource, or by an attr _class "loc:@NAME",
 // share a device; of the devices that fit the requests and have kernels for all
 // of a group, the best type wins (GPU before CPU), then the session's own task,
-// then the name.
+// then the name. One rule is ours: a shared resource that asks for no task goes
+// where a resource of its name lives already, so that a second client finds
+// what the first one made (design: docs/placement.md).
 #ifndef WEFT_LIBS_PLACEMENT_PLACER_H_
 #define WEFT_LIBS_PLACEMENT_PLACER_H_
 
@@ -12,10 +14,10 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "libs/device/device.h"
-#include "libs/graph/graph.h"
+#include "libs/graph/placement_graph.h"
 
 namespace weft {
 
@@ -24,20 +26,31 @@ struct PlacementOptions {
   bool allow_soft_placement = false;
   // "/job:worker/replica:0/task:0": preferred where requests leave a choice.
   std::string default_task;
+  // Reasons are wanted.
+  bool explain = false;
 };
 
-// The types of the devices that have a kernel for the node.
-using DeviceTypesFn =
-    absl::FunctionRef<std::vector<std::string>(const Node& node)>;
+// Whether a resource of this container, name and kind lives on the device (full
+// name). An empty container means the device's default one.
+using LivesOnFn = absl::FunctionRef<bool(const NamedResource& resource,
+                                         const std::string& device)>;
 
-// Assigns a device to each node from `first_id` on; older nodes are placed and
-// stay. All or nothing: on error no node has been assigned.
-// INVALID_ARGUMENT names the node, what it asked for and what there is. The
-// result depends on nothing but the arguments.
-absl::Status PlaceNodes(Graph& graph, int first_id,
-                        absl::Span<const DeviceAttributes> devices,
-                        DeviceTypesFn device_types,
-                        const PlacementOptions& options);
+struct Placement {
+  // Full names, one for each node of the graph; of nodes that were placed
+  // before the one they had.
+  std::vector<std::string> devices;
+  // One sentence for each node, for people, when reasons are wanted: which
+  // devices fitted, and what decided.
+  std::vector<std::string> reasons;
+};
+
+// All or nothing. INVALID_ARGUMENT names the node, what it asked for and what
+// there is; FAILED_PRECONDITION where there are no devices at all. The result
+// depends on nothing but the arguments, and not on the order of `devices`.
+absl::StatusOr<Placement> PlaceNodes(const PlacementGraph& graph,
+                                     absl::Span<const DeviceAttributes> devices,
+                                     LivesOnFn lives_on,
+                                     const PlacementOptions& options);
 
 }  // namespace weft
 

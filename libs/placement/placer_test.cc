@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "libs/base/test_matchers.h"
 #include "libs/graph/inference_context.h"
 
@@ -49,11 +51,20 @@ std::shared_ptr<const OpRegistry> Ops() {
                .Output("output: T")
                .Attr("T: type")
                .Shape(shapes::Unknown));
+  ops->Add(OpDefBuilder("Shape")
+               .Input("input: T")
+               .Output("output: int32")
+               .Attr("T: type")
+               .Shape(shapes::Unknown));
   ops->Add(OpDefBuilder("Assign")
                .Input("ref: Ref(T)")
                .Input("value: T")
                .Output("output_ref: Ref(T)")
                .Attr("T: type")
+               .Shape(shapes::Unknown));
+  ops->Add(OpDefBuilder("AddRefs")
+               .Input("a: Ref(float)")
+               .Input("b: Ref(float)")
                .Shape(shapes::Unknown));
   return ops;
 }
@@ -73,10 +84,14 @@ class PlacerTest : public ::testing::Test {
                 .device = device});
   }
   const Node* Identity(const std::string& name, const Node* input,
-                       const std::string& device = "") {
+                       const std::string& device = "",
+                       std::vector<std::string> colocate = {}) {
+    AttrMap attrs;
+    if (!colocate.empty()) attrs["_class"] = colocate;
     return Add({.name = name,
                 .op = "Identity",
                 .inputs = {{input, 0}},
+                .attrs = attrs,
                 .device = device});
   }
   const Node* Assign(const std::string& name, const Node* variable,
@@ -94,19 +109,29 @@ class PlacerTest : public ::testing::Test {
 
   absl::Status Place(PlacementOptions options = {.default_task = kLocal},
                      int first_id = 0) {
-    return PlaceNodes(
-        graph_, first_id, devices_,
-        [this](const Node& node) {
-          return gpu_ops_.count(node.type())
-                     ? std::vector<std::string>{"CPU", "GPU"}
-                     : std::vector<std::string>{"CPU"};
-        },
-        options);
+    const PlacementGraph described =
+        DescribeForPlacement(graph_, first_id, [this](const Node& node) {
+          const auto found = kernels_.find(node.type());
+          return found == kernels_.end() ? std::vector<std::string>{"CPU"}
+                                         : found->second;
+        });
+    ASSIGN_OR_RETURN(const Placement placement,
+                     PlaceNodes(described, devices_, LivesNowhere, options));
+    for (size_t i = 0; i < described.nodes.size(); ++i) {
+      graph_.set_assigned_device(graph_.FindNode(described.nodes[i].name),
+                                 placement.devices[i]);
+    }
+    return absl::OkStatus();
+  }
+
+  static bool LivesNowhere(const NamedResource&, const std::string&) {
+    return false;
   }
 
   Graph graph_{Ops()};
   std::vector<DeviceAttributes> devices_ = Cluster();
-  std::set<std::string> gpu_ops_;
+  // By op; CPU of those that are not here.
+  std::map<std::string, std::vector<std::string>> kernels_;
 };
 
 TEST_F(PlacerTest, UnpinnedNodesGoToTheSessionsOwnTask) {
@@ -127,7 +152,7 @@ TEST_F(PlacerTest, AJobWithoutATaskMeansTheLowestUnlessItIsOurOwnJob) {
 }
 
 TEST_F(PlacerTest, AGpuIsPreferredWhereThereIsAKernel) {
-  gpu_ops_ = {"Identity"};
+  kernels_["Identity"] = {"CPU", "GPU"};
   const Node* a = Const("a");
   const Node* b = Identity("b", a);
   ASSERT_OK(Place());
@@ -160,36 +185,164 @@ TEST_F(PlacerTest, ColocationBeatsAMissingRequest) {
 TEST_F(PlacerTest, ColocationWithAContradictingRequestIsRefused) {
   Const("a", "/job:ps/task:1");
   Const("b", "/job:worker", {"loc:@a"});
+  EXPECT_THAT(Place(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "Cannot colocate nodes {{colocation_node b}} and "
+                       "{{colocation_node a}}: Cannot merge devices with "
+                       "incompatible jobs: '/job:ps/task:1' and "
+                       "'/job:worker'"));
+}
+
+TEST_F(PlacerTest, ColocationWithAnUnknownNodeIsRefused) {
+  Const("b", "", {"loc:@a"});
   EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                "Cannot colocate nodes"));
+                                "Node 'b' expects to be colocated with unknown "
+                                "node 'a'"));
+}
+
+TEST_F(PlacerTest, ColocatedNodesWithoutACommonTypeAreRefused) {
+  kernels_["Identity"] = {"GPU"};
+  const Node* a = Const("a");
+  Const("b", "", {"loc:@on_gpu"});
+  Identity("on_gpu", a);
+  EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                "no device type supports both"));
+}
+
+TEST_F(PlacerTest, WhoTakesAReferenceGoesWhereItIsWhateverItAsksFor) {
+  const Node* v = Variable("v", "/job:ps/task:0");
+  const Node* assign =
+      Assign("far_assign", v, Const("one"), "/job:worker/task:1");
+  ASSERT_OK(Place());
+  EXPECT_EQ(v->assigned_device(), "/job:ps/replica:0/task:0/device:CPU:0");
+  EXPECT_EQ(assign->assigned_device(), v->assigned_device());
+}
+
+TEST_F(PlacerTest, AVariableThatAsksForNothingFollowsWhoTakesIt) {
+  const Node* v = Variable("v", "");
+  Assign("assign", v, Const("one"), "/job:ps/task:1");
+  ASSERT_OK(Place());
+  EXPECT_EQ(v->assigned_device(), "/job:ps/replica:0/task:1/device:CPU:0");
+}
+
+TEST_F(PlacerTest, TwoVariablesApartCannotBeTakenTogether) {
+  const Node* v = Variable("v", "/job:ps/task:0");
+  const Node* w = Variable("w", "/job:ps/task:1");
+  Add({.name = "both", .op = "AddRefs", .inputs = {{v, 0}, {w, 0}}});
+  EXPECT_THAT(Place(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "incompatible resource devices: /job:ps/task:1 vs "
+                       "/job:ps/task:0. The edge src node is w, and the dst "
+                       "node is both."));
+}
+
+TEST_F(PlacerTest, ShapeGoesWithItsInput) {
+  const Node* far = Identity("far", Const("a"), "/job:ps/task:1");
+  const Node* shape = Add({.name = "s", .op = "Shape", .inputs = {{far, 0}}});
+  ASSERT_OK(Place());
+  EXPECT_EQ(shape->assigned_device(), far->assigned_device());
+}
+
+TEST_F(PlacerTest, AShapeThatAsksForADeviceGetsIt) {
+  const Node* far = Identity("far", Const("a"), "/job:ps/task:1");
+  const Node* shape = Add({.name = "s",
+                           .op = "Shape",
+                           .inputs = {{far, 0}},
+                           .device = "/job:worker/task:0"});
+  ASSERT_OK(Place());
+  EXPECT_EQ(shape->assigned_device(),
+            "/job:worker/replica:0/task:0/device:CPU:0");
+}
+
+TEST_F(PlacerTest, AConstantWithConsumersApartStaysWithTheSession) {
+  const Node* a = Const("a");
+  Identity("x", a, "/job:ps/task:0");
+  Identity("y", a, "/job:ps/task:1");
+  ASSERT_OK(Place());
+  EXPECT_EQ(a->assigned_device(), "/job:worker/replica:0/task:1/device:CPU:0");
+}
+
+TEST_F(PlacerTest, ConstantsThatShareADeviceGoWhereTheFirstIsUsed) {
+  const Node* a = Const("a");
+  const Node* b = Const("b", "", {"loc:@a"});
+  Identity("x", a, "/job:ps/task:1");
+  Identity("y", b, "/job:worker/task:0");
+  ASSERT_OK(Place());
+  EXPECT_EQ(a->assigned_device(), "/job:ps/replica:0/task:1/device:CPU:0");
+  EXPECT_EQ(b->assigned_device(), a->assigned_device());
 }
 
 TEST_F(PlacerTest, AMissingTaskIsRefusedNamingNodeAndDevices) {
   Const("fine");
   Const("lost", "/job:worker/task:7");
-  const absl::Status status = Place();
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
-                               "Cannot assign a device for operation lost"));
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("/job:ps/replica:0/task:0/device:CPU:0"));
-  EXPECT_EQ(graph_.FindNode("fine")->assigned_device(), "")
-      << "a refused placement leaves all nodes alone";
+  EXPECT_THAT(
+      Place(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               "Cannot assign a device for operation lost: {{node lost}} was "
+               "explicitly assigned to /job:worker/task:7 but available "
+               "devices are [ /job:ps/replica:0/task:0/device:CPU:0, "
+               "/job:ps/replica:0/task:1/device:CPU:0, "
+               "/job:worker/replica:0/task:0/device:CPU:0, "
+               "/job:worker/replica:0/task:1/device:CPU:0, "
+               "/job:worker/replica:0/task:1/device:GPU:0 ]. Make sure the "
+               "device specification refers to a valid device."));
 }
 
-TEST_F(PlacerTest, SoftPlacementForgetsTypeAndIndexButNotTheTask) {
-  const Node* no_type = Identity("t", Const("a"), "/job:ps/task:1/gpu:3");
-  ASSERT_OK(Place({.allow_soft_placement = true, .default_task = kLocal}));
-  EXPECT_EQ(no_type->assigned_device(),
-            "/job:ps/replica:0/task:1/device:CPU:0");
-  Const("no_job", "/job:nowhere");
-  EXPECT_THAT(Place({.allow_soft_placement = true, .default_task = kLocal}, 2),
-              StatusIs(absl::StatusCode::kInvalidArgument, "no_job"));
+TEST_F(PlacerTest, AMemberOfAGroupThatFitsNowhereNamesTheGroupsRequest) {
+  Variable("v", "/job:ps/task:7");
+  Identity("near", Const("a"), "", {"loc:@v"});
+  const absl::Status status = Place();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               "{{node v}} was explicitly assigned to "
+                               "/job:ps/task:7"));
+  Identity("nearer", Const("b"), "/device:CPU:0", {"loc:@v"});
+  EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                "because the node {{colocation_node v}} was "
+                                "colocated with a group of nodes that required "
+                                "incompatible device "
+                                "'/job:ps/task:7/device:CPU:0'"));
+}
+
+TEST_F(PlacerTest, AMalformedDeviceIsRefusedNamingTheNode) {
+  Const("bad", "/job:ps/tusk:1");
+  EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                "Device of operation bad: Malformed device "
+                                "specification '/job:ps/tusk:1'"));
+}
+
+TEST_F(PlacerTest, AnOpWithoutAKernelIsRefusedWithItsAttrs) {
+  kernels_["Identity"] = {};
+  Identity("x", Const("a"));
+  EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                "No OpKernel was registered to support Op "
+                                "'Identity' used by {{node x}} with these "
+                                "attrs: [T="));
+}
+
+TEST_F(PlacerTest, AnOpWithKernelsForMissingDevicesOnlySaysWhich) {
+  kernels_["Identity"] = {"TPU"};
+  Identity("x", Const("a"));
+  EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                "Registered devices: [CPU, GPU]\nRegistered "
+                                "kernels:\n  device='TPU'"));
 }
 
 TEST_F(PlacerTest, AnOpWithoutAKernelOnTheRequestedTypeSaysSo) {
   Identity("x", Const("a"), "/job:worker/task:1/device:GPU:0");
-  EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                "no supported kernel for GPU"));
+  const absl::Status status = Place();
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "Could not satisfy explicit device specification "
+                       "'/job:worker/task:1/device:GPU:0' because no supported "
+                       "kernel for GPU devices is available."));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("Identity: CPU"));
+}
+
+TEST_F(PlacerTest, WithoutDevicesThereIsNoPlacement) {
+  devices_.clear();
+  Const("a");
+  EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                "No devices are registered"));
 }
 
 TEST_F(PlacerTest, PlacedNodesStayAndNewOnesFollowThem) {
@@ -199,6 +352,42 @@ TEST_F(PlacerTest, PlacedNodesStayAndNewOnesFollowThem) {
   const Node* assign = Assign("assign", v, Const("zero"));
   ASSERT_OK(Place({.default_task = "/job:ps/replica:0/task:0"}, first_new));
   EXPECT_EQ(assign->assigned_device(), v->assigned_device());
+}
+
+TEST_F(PlacerTest, APlacedNodeHoldsItsGroupEvenUnderSoftPlacement) {
+  kernels_["VariableV2"] = {"CPU", "GPU"};
+  const Node* v = Variable("v", "/job:worker/task:1/device:GPU:0");
+  ASSERT_OK(Place());
+  const int first_new = graph_.num_nodes();
+  Assign("assign", v, Const("zero"));
+  EXPECT_THAT(
+      Place({.allow_soft_placement = true, .default_task = kLocal}, first_new),
+      StatusIs(absl::StatusCode::kInvalidArgument, "assign"))
+      << "Assign has no kernel for GPUs";
+}
+
+TEST_F(PlacerTest, TwoPlacedNodesApartCannotBeJoined) {
+  const Node* v = Variable("v", "/job:ps/task:0");
+  const Node* w = Variable("w", "/job:ps/task:1");
+  ASSERT_OK(Place());
+  const int first_new = graph_.num_nodes();
+  Add({.name = "both", .op = "AddRefs", .inputs = {{v, 0}, {w, 0}}});
+  EXPECT_THAT(Place({.default_task = kLocal}, first_new),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "incompatible assigned devices"));
+}
+
+TEST_F(PlacerTest, AnInputThatIsNoNodeIsRefused) {
+  PlacementGraph graph;
+  graph.nodes.push_back({.name = "x",
+                         .op = "Identity",
+                         .kernel_types = {"CPU"},
+                         .inputs = {{.node = 7}}});
+  EXPECT_THAT(PlaceNodes(graph, devices_, LivesNowhere, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "node x"));
+  graph.nodes[0].inputs[0].node = -1;
+  EXPECT_THAT(PlaceNodes(graph, devices_, LivesNowhere, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "node x"));
 }
 
 TEST_F(PlacerTest, TheOrderOfDevicesDoesNotMatter) {

@@ -15,6 +15,8 @@ namespace {
 // A run that takes too long is ended by the server, whose answer says that
 // nothing of it runs any more. So much later it is not waited for.
 constexpr absl::Duration kGrace = absl::Seconds(5);
+// The same for calls that end nothing elsewhere.
+constexpr absl::Duration kAnswerTime = absl::Seconds(1);
 
 // One answer, waited for by the thread that asked.
 struct SyncReply {
@@ -125,7 +127,8 @@ absl::StatusOr<bus::Message> MasterClient::Call(bus::Message request) {
 
 absl::StatusOr<bus::Message> MasterClient::CallNow(bus::Message request) {
   bus::CallOptions call_options;
-  call_options.deadline = Soon(options_.operation_timeout);
+  // The master keeps to the timeout too, and says what it waited for.
+  call_options.deadline = Soon(options_.operation_timeout + kAnswerTime);
   auto reply = std::make_shared<SyncReply>(*options_.scheduler);
   channel_->Call(std::move(request), call_options,
                  [reply](absl::StatusOr<bus::Message> message) {

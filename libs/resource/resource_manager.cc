@@ -31,10 +31,26 @@ ResourceManager::ResourceManager(std::string default_container)
 std::shared_ptr<Resource> ResourceManager::Find(absl::string_view container,
                                                 absl::string_view type,
                                                 absl::string_view name) const {
-  auto found = containers_.find(Resolve(container));
-  if (found == containers_.end()) return nullptr;
-  auto entry = found->second.find(Key(type, name));
-  return entry == found->second.end() ? nullptr : entry->second;
+  const Key key(type, name);
+  if (auto kept = containers_.find(Resolve(container));
+      kept != containers_.end()) {
+    auto entry = kept->second.find(key);
+    if (entry != kept->second.end()) return entry->second;
+  }
+  auto found = private_.find(Resolve(container));
+  if (found == private_.end()) return nullptr;
+  auto entry = found->second.find(key);
+  return entry == found->second.end() ? nullptr : entry->second.lock();
+}
+
+void ResourceManager::KeepPrivate(absl::string_view container, Key key,
+                                  const std::shared_ptr<Resource>& resource) {
+  absl::MutexLock lock(&mutex_);
+  PrivateContainer& kept = private_[std::string(Resolve(container))];
+  for (auto it = kept.begin(); it != kept.end();) {
+    it = it->second.expired() ? kept.erase(it) : std::next(it);
+  }
+  kept[std::move(key)] = resource;
 }
 
 absl::Status ResourceManager::NotFound(absl::string_view container,
@@ -63,6 +79,7 @@ absl::Status ResourceManager::Erase(absl::string_view container,
 void ResourceManager::ClearContainer(absl::string_view container) {
   Container cleared;
   absl::MutexLock lock(&mutex_);
+  private_.erase(std::string(Resolve(container)));
   auto found = containers_.find(Resolve(container));
   if (found == containers_.end()) return;
   cleared = std::move(found->second);
@@ -74,6 +91,7 @@ void ResourceManager::ClearAll() {
   std::map<std::string, Container, std::less<>> cleared;
   absl::MutexLock lock(&mutex_);
   cleared.swap(containers_);
+  private_.clear();
   generation_.fetch_add(1, std::memory_order_acq_rel);
 }
 
@@ -82,8 +100,8 @@ std::vector<ResourceManager::Entry> ResourceManager::List() const {
   absl::ReaderMutexLock lock(&mutex_);
   for (const auto& [container, resources] : containers_) {
     for (const auto& [key, resource] : resources) {
-      entries.push_back(
-          {container, key.second, key.first, resource->DebugString()});
+      entries.push_back({container, key.second, key.first,
+                         resource->DebugString(), resource->info()});
     }
   }
   return entries;

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/resource/resource.h"
@@ -43,6 +45,14 @@ class ResourceManager {
       absl::string_view container, absl::string_view name,
       absl::FunctionRef<absl::StatusOr<std::shared_ptr<T>>()> create);
 
+  // For a resource of one kernel alone: makes it with `create`, which gets a
+  // name that no other has, "_7_NODE" as TensorFlow's private names are, and
+  // returns it. It is found under that name as long as somebody holds it.
+  template <typename T>
+  std::shared_ptr<T> AddPrivate(
+      absl::string_view container, absl::string_view node,
+      absl::FunctionRef<std::shared_ptr<T>(const std::string& name)> create);
+
   // NOT_FOUND when absent.
   template <typename T>
   absl::Status Delete(absl::string_view container, absl::string_view name);
@@ -59,6 +69,7 @@ class ResourceManager {
 
   struct Entry {
     std::string container, name, type_name, description;
+    ResourceInfo info;
   };
   // Sorted; for tools and tests.
   std::vector<Entry> List() const;
@@ -66,6 +77,7 @@ class ResourceManager {
  private:
   using Key = std::pair<std::string, std::string>;  // type, name
   using Container = std::map<Key, std::shared_ptr<Resource>>;
+  using PrivateContainer = std::map<Key, std::weak_ptr<Resource>>;
 
   absl::string_view Resolve(absl::string_view container) const {
     return container.empty() ? absl::string_view(default_container_)
@@ -75,6 +87,8 @@ class ResourceManager {
                                  absl::string_view type,
                                  absl::string_view name) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void KeepPrivate(absl::string_view container, Key key,
+                   const std::shared_ptr<Resource>& resource);
   absl::Status NotFound(absl::string_view container, absl::string_view type,
                         absl::string_view name) const;
   absl::Status Erase(absl::string_view container, absl::string_view type,
@@ -84,7 +98,11 @@ class ResourceManager {
   mutable absl::Mutex mutex_;
   std::map<std::string, Container, std::less<>> containers_
       ABSL_GUARDED_BY(mutex_);
+  // Forgotten with their container, and some time after their last holder.
+  std::map<std::string, PrivateContainer, std::less<>> private_
+      ABSL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> generation_{1};
+  std::atomic<uint64_t> private_names_{0};
 };
 
 template <typename T>
@@ -107,6 +125,17 @@ absl::StatusOr<std::shared_ptr<T>> ResourceManager::LookupOrCreate(
   if (!made.ok()) return made;
   containers_[std::string(Resolve(container))]
              [{std::string(T::kTypeName), std::string(name)}] = *made;
+  return made;
+}
+
+template <typename T>
+std::shared_ptr<T> ResourceManager::AddPrivate(
+    absl::string_view container, absl::string_view node,
+    absl::FunctionRef<std::shared_ptr<T>(const std::string& name)> create) {
+  const std::string name =
+      absl::StrCat("_", private_names_.fetch_add(1), "_", node);
+  std::shared_ptr<T> made = create(name);
+  KeepPrivate(container, {std::string(T::kTypeName), name}, made);
   return made;
 }
 

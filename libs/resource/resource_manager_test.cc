@@ -83,6 +83,30 @@ TEST(ResourceManagerTest, DeleteForgetsOne) {
   EXPECT_EQ(manager.List()[0].container, "ps");
 }
 
+TEST(ResourceManagerTest, PrivateResourcesGoWithTheirHolder) {
+  ResourceManager manager("ps");
+  std::string name, other_name;
+  auto made = manager.AddPrivate<Thing>("", "x", [&](const std::string& n) {
+    name = n;
+    return std::make_shared<Thing>();
+  });
+  auto other = manager.AddPrivate<Thing>("", "x", [&](const std::string& n) {
+    other_name = n;
+    return std::make_shared<Thing>();
+  });
+  EXPECT_NE(name, other_name);
+  ASSERT_OK_AND_ASSIGN(auto found, manager.Lookup<Thing>("", name));
+  EXPECT_EQ(found, made);
+  found.reset();
+  made.reset();
+  EXPECT_THAT(manager.Lookup<Thing>("", name),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_OK(manager.Lookup<Thing>("ps", other_name));
+  manager.ClearContainer("ps");
+  EXPECT_THAT(manager.Lookup<Thing>("", other_name),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
 TEST(ResourceManagerTest, ThreadsAgreeOnOneResource) {
   ResourceManager manager("ps");
   constexpr int kThreads = 8;

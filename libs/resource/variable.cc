@@ -23,6 +23,13 @@ std::string Variable::DebugString() const {
       value_.IsInitialized() ? value_.shape().ToString() : "uninitialized");
 }
 
+ResourceInfo Variable::info() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const int64_t num_bytes =
+      value_.IsInitialized() ? static_cast<int64_t>(value_.num_bytes()) : 0;
+  return {dtype_, declared_shape_, num_bytes};
+}
+
 bool Variable::IsInitialized() const {
   absl::ReaderMutexLock lock(&mutex_);
   return value_.IsInitialized();

@@ -41,6 +41,7 @@ class Variable : public Resource {
 
   absl::string_view type_name() const override { return kTypeName; }
   std::string DebugString() const override;
+  ResourceInfo info() const override;
 
   const std::string& name() const { return name_; }
   DataType dtype() const { return dtype_; }

@@ -73,4 +73,13 @@ std::shared_ptr<protocol::Master> LocalTasks::FindMaster(
   return nullptr;
 }
 
+std::shared_ptr<protocol::Coordinator> LocalTasks::FindCoordinator(
+    const std::string& cluster) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  for (const LocalTask& known : tasks_) {
+    if (known.coordinator && known.cluster == cluster) return known.coordinator;
+  }
+  return nullptr;
+}
+
 }  // namespace weft

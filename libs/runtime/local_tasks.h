@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/protocol/coordinator.h"
 #include "libs/protocol/master.h"
 #include "libs/protocol/worker.h"
 
@@ -36,6 +37,8 @@ struct LocalTask {
   uint64_t incarnation = 0;
   std::shared_ptr<protocol::Master> master;
   std::shared_ptr<protocol::Worker> worker;
+  // Null unless the task plays the coordinator.
+  std::shared_ptr<protocol::Coordinator> coordinator;
   // Told of the others of its cluster. Outlives its membership.
   PeerObserver* observer = nullptr;
 };
@@ -48,10 +51,12 @@ class LocalTasks {
   // The others are told; OK when it is not there.
   void Remove(const LocalTask& task, const absl::Status& why);
 
-  // Null when the process has no such task.
+  // Null when the process has no such task, or the task no such role.
   std::shared_ptr<protocol::Worker> FindWorker(const std::string& cluster,
                                                const std::string& task) const;
   std::shared_ptr<protocol::Master> FindMaster(const std::string& target) const;
+  std::shared_ptr<protocol::Coordinator> FindCoordinator(
+      const std::string& cluster) const;
 
  private:
   mutable absl::Mutex mutex_;

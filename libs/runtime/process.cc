@@ -48,7 +48,8 @@ bus::Transport& Process::transport() {
     transport_ = bus::NewTransport({.wire = wire_.get(),
                                     .scheduler = scheduler_,
                                     .random = random_.get(),
-                                    .memory = &landing_memory_},
+                                    .memory = &landing_memory_,
+                                    .logger = options_.logger},
                                    options_.transport);
   }
   return *transport_;

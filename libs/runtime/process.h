@@ -9,6 +9,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "libs/base/clock.h"
+#include "libs/base/logging.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/transport.h"
@@ -23,6 +24,8 @@ namespace weft {
 struct ProcessOptions {
   int compute_threads = 0;  // 0: one per core
   bus::TransportOptions transport;
+  // Gets what other processes do wrong; outlives the process. May be null.
+  Logger* logger = nullptr;
 };
 
 // Outlives everything that was made with it. Thread-safe.

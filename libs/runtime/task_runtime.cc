@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/first_error.h"
@@ -45,11 +46,31 @@ std::vector<std::unique_ptr<ResourceManager>> TaskRuntime::NewResources()
   return result;
 }
 
-void TaskRuntime::GetStatus(absl::Time, DevicesDone done) {
+std::vector<protocol::PlacedResource> TaskRuntime::SharedResources() const {
+  std::vector<protocol::PlacedResource> result;
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    for (ResourceManager::Entry& entry : shared_resources_[i]->List()) {
+      // Names that begin so are private to a kernel.
+      if (absl::StartsWith(entry.name, "_")) continue;
+      result.push_back(
+          {.resource = {std::move(entry.container), std::move(entry.name),
+                        std::move(entry.type_name), entry.info.dtype,
+                        entry.info.shape},
+           .device = devices_[i]->name(),
+           .num_bytes = entry.info.num_bytes,
+           .description = std::move(entry.description)});
+    }
+  }
+  return result;
+}
+
+std::vector<DeviceAttributes> TaskRuntime::Devices() const {
   std::vector<DeviceAttributes> result;
   for (const auto& device : devices_) result.push_back(device->attributes());
-  done(std::move(result));
+  return result;
 }
+
+void TaskRuntime::GetStatus(absl::Time, DevicesDone done) { done(Devices()); }
 
 void TaskRuntime::CreateSession(const protocol::WorkerSession& session,
                                 bool isolated, absl::Time, Done done) {

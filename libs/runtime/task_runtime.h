@@ -26,6 +26,7 @@
 #include "libs/device/device.h"
 #include "libs/executor/executor.h"
 #include "libs/kernels/kernel_registry.h"
+#include "libs/protocol/coordinator.h"
 #include "libs/protocol/worker.h"
 #include "libs/resource/resource_manager.h"
 #include "libs/runtime/registration.h"
@@ -90,6 +91,10 @@ class TaskRuntime : public protocol::Worker,
   }
   // Ends all steps and sessions with `cause` and refuses new ones.
   void Stop(const absl::Status& cause);
+
+  std::vector<DeviceAttributes> Devices() const;
+  // What sessions share on the devices, with its containers' names.
+  std::vector<protocol::PlacedResource> SharedResources() const;
 
   // The shared resources of device `i`; for tools and tests.
   ResourceManager& resources(int i) { return *shared_resources_[i]; }

@@ -19,18 +19,21 @@ absl::StatusOr<std::unique_ptr<Server>> Start(const std::string& cluster,
 
 }  // namespace
 
-int RunServer(const std::string& cluster, const ServerOptions& options,
-              absl::Duration drain) {
+int RunServer(const std::string& cluster, ServerOptions options) {
   bus::TuneHeapForBulk();
   StopSignals stop;
+  options.on_stopped = [&stop] { stop.Raise(); };
   auto server = Start(cluster, options);
   if (!server.ok()) {
     std::fprintf(stderr, "%s\n", server.status().ToString().c_str());
     return 1;
   }
   stop.Wait();
-  (*server)->Stop(drain).IgnoreError();
-  return 0;
+  (*server)->Stop(options.drain).IgnoreError();
+  const absl::Status status = (*server)->Join();
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return 1;
 }
 
 }  // namespace weft

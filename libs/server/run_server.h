@@ -5,18 +5,17 @@
 
 #include <string>
 
-#include "absl/time/time.h"
 #include "libs/server/server.h"
 
 namespace weft {
 
-// `cluster` is a spec in text (ClusterSpec::Parse). Runs until SIGTERM or
-// SIGINT, then drains for as long as `drain`; a second signal ends the process
-// at once. Returns the exit code: 0 after a clean stop, 1 when it could not
-// start, with the reason on stderr.
+// `cluster` is a spec in text (ClusterSpec::Parse). Runs until SIGTERM, SIGINT
+// or until it stops by itself (Server::Join), then drains for as long as
+// `options.drain`; a second signal ends the process at once. Returns the exit
+// code: 0 after a clean stop, 1 when it could not start or was refused, with
+// the reason on stderr.
 // To be called from main, before any thread was started.
-int RunServer(const std::string& cluster, const ServerOptions& options,
-              absl::Duration drain);
+int RunServer(const std::string& cluster, ServerOptions options);
 
 }  // namespace weft
 

@@ -5,141 +5,88 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "libs/base/clock.h"
+#include "libs/base/in_flight.h"
 #include "libs/base/status.h"
 #include "libs/bus/address.h"
+#include "libs/cluster/device_name.h"
+#include "libs/coordinator/coordinator.h"
 #include "libs/device/local_devices.h"
 #include "libs/master/master.h"
 #include "libs/ops/standard_ops.h"
 #include "libs/server/cluster_directory.h"
+#include "libs/server/coordinator_link.h"
+#include "libs/server/coordinator_route.h"
+#include "libs/server/spec_checks.h"
 #include "libs/server/task_handler.h"
 
 namespace weft {
 namespace {
 
-bool IsLoopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
-}
-
-absl::StatusOr<bus::Address> ListenAddress(const bus::Address& in_spec,
-                                           const std::string& bind) {
-  if (bind.empty()) return in_spec;
-  if (!absl::StrContains(bind, ":") || absl::EndsWith(bind, "]")) {
-    return bus::Address{bind, in_spec.port};
-  }
-  return bus::Address::Parse(bind);
-}
-
-absl::Status CheckOpenness(const bus::Address& address,
-                           const ServerOptions& options) {
-  if (options.insecure || IsLoopback(address.host)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "The server of ", TaskName(options.job_name, options.task_index),
-      " would listen at ", address.ToString(),
-      ", where anyone who reaches the port may run graphs and read variables. "
-      "Pass --insecure if the network is trusted."));
-}
-
-// A task on a port that nobody can know is reached in its own process only.
-absl::Status CheckPorts(const ClusterSpec& cluster, const bus::Address& own) {
-  if (own.port != 0) return absl::OkStatus();
-  for (const auto& [job, tasks] : cluster.jobs()) {
-    for (const auto& [index, text] : tasks) {
-      ASSIGN_OR_RETURN(const bus::Address address, bus::Address::Parse(text));
-      if (address.port == 0) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Port 0 is only for clusters that live in one process, with port 0 "
-          "for each task; ",
-          TaskName(job, index), " is at ", text, "."));
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Others could reach neither this task nor tell it from their own machine's.
-absl::Status CheckReachable(const ClusterSpec& cluster,
-                            const bus::Address& own) {
-  if (!IsLoopback(own.host)) return absl::OkStatus();
-  for (const auto& [job, tasks] : cluster.jobs()) {
-    for (const auto& [index, text] : tasks) {
-      ASSIGN_OR_RETURN(const bus::Address address, bus::Address::Parse(text));
-      if (IsLoopback(address.host)) continue;
-      return absl::FailedPreconditionError(absl::StrCat(
-          "This task's address in the cluster spec, ", own.ToString(),
-          ", is only known to its own machine, but ", TaskName(job, index),
-          " is elsewhere, at ", text,
-          ". Give a name or address that the others reach."));
-    }
-  }
-  return absl::OkStatus();
-}
-
-// The spec with the own task's place checked.
-absl::StatusOr<bus::Address> CheckSpec(const ClusterSpec& cluster,
-                                       const ServerOptions& options) {
-  ASSIGN_OR_RETURN(const std::string text,
-                   cluster.TaskAddress(options.job_name, options.task_index));
-  if (!HasDevices(options.job_name)) {
-    return absl::UnimplementedError(
-        absl::StrCat("Job \"", options.job_name,
-                     "\" owns no devices; its service comes with a later "
-                     "version. Leave it out of the cluster spec."));
-  }
-  ASSIGN_OR_RETURN(const bus::Address in_spec, bus::Address::Parse(text));
-  RETURN_IF_ERROR(CheckPorts(cluster, in_spec));
-  RETURN_IF_ERROR(CheckReachable(cluster, in_spec));
-  ASSIGN_OR_RETURN(bus::Address listen, ListenAddress(in_spec, options.bind));
-  RETURN_IF_ERROR(CheckOpenness(listen, options));
-  return listen;
+// As TensorFlow: where the program's output goes, and to the log.
+void LogPlacement(Logger& logger, const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+  logger.Info(line);
 }
 
 }  // namespace
 
-class Server::Impl : private PeerObserver, private protocol::PeerEvents {
+class Server::Impl : private PeerObserver,
+                     private protocol::PeerEvents,
+                     private CoordinatorLinkEvents {
  public:
   Impl(const ClusterSpec& cluster, const ServerOptions& options)
       : cluster_(cluster),
         options_(options),
         task_(TaskName(options.job_name, options.task_index)),
-        own_process_(options.process ? nullptr : std::make_unique<Process>()),
-        process_(options.process ? *options.process : *own_process_),
+        has_devices_(HasDevices(options.job_name)),
+        coordinator_task_(CoordinatorTask(cluster)),
         own_logger_(options.logger ? nullptr : NewConsoleLogger(task_)),
         logger_(options.logger ? *options.logger : *own_logger_),
+        own_process_(options.process ? nullptr
+                                     : std::make_unique<Process>(
+                                           ProcessOptions{.logger = &logger_})),
+        process_(options.process ? *options.process : *own_process_),
         incarnation_(process_.random().NextId()),
         stopped_(process_.scheduler().NewEvent()) {}
 
-  ~Impl() override { Stop(absl::ZeroDuration()); }
+  ~Impl() override {
+    Stop(absl::ZeroDuration());
+    {
+      absl::MutexLock lock(&mutex_);
+      if (stop_timer_ != 0 && process_.scheduler().CancelTimer(stop_timer_)) {
+        self_stops_.End();
+      }
+    }
+    self_stops_.WaitUntilNone(process_.scheduler(), absl::InfiniteFuture());
+  }
 
   absl::Status Start(const bus::Address& address) {
-    ASSIGN_OR_RETURN(directory_, ClusterDirectory::Create({.process = &process_,
-                                                           .cluster = cluster_,
-                                                           .self = Self(),
-                                                           .events = this}));
-    MakeRuntime();
-    MakeMaster();
-    directory_->set_own(runtime_.get());
-    handler_ = std::make_unique<TaskHandler>(
-        protocol::MasterServiceOptions{.master = master_.get(),
-                                       .scheduler = &process_.scheduler(),
-                                       .allocator = &process_.buffers(),
-                                       .lease = options_.lease},
-        protocol::WorkerServiceOptions{.worker = runtime_.get(),
-                                       .scheduler = &process_.scheduler(),
-                                       .allocator = &process_.buffers(),
-                                       .ops = StandardOps()},
-        static_cast<PeerObserver&>(*this));
+    RETURN_IF_ERROR(MakeRoute());
+    if (has_devices_) RETURN_IF_ERROR(MakeEngine());
+    MakeLink();
+    handler_ = std::make_unique<TaskHandler>(HandlerOptions());
     ASSIGN_OR_RETURN(endpoint_,
                      process_.transport().Listen(address, Self(), *handler_));
     target_ = endpoint_->address().ToTarget();
     RETURN_IF_ERROR(process_.local_tasks().Add(AsLocalTask()));
     logger_.Info(absl::StrCat("Started server with target: ", target_));
+    link_->Start(target_);
     return absl::OkStatus();
   }
 
   const std::string& target() const { return target_; }
   TaskRuntime& runtime() { return *runtime_; }
-  void Join() { stopped_->Wait(); }
+  bool joined() const { return link_->joined(); }
+
+  absl::Status Join() {
+    stopped_->Wait();
+    absl::MutexLock lock(&mutex_);
+    return refused_;
+  }
 
   void Stop(absl::Duration drain) {
     {
@@ -147,10 +94,17 @@ class Server::Impl : private PeerObserver, private protocol::PeerEvents {
       if (std::exchange(stopping_, true)) return;
     }
     if (runtime_ != nullptr) Drain(drain);
+    if (link_ != nullptr) {
+      // A coordinator has nobody to say goodbye to.
+      if (hosted_ == nullptr) link_->Leave();
+      link_->Close();
+    }
     process_.local_tasks().Remove(AsLocalTask(), Stopped());
     endpoint_.reset();
     // Calls to other tasks fail now, and what waits for them in the handler.
+    if (route_ != nullptr) route_->Close();
     if (directory_ != nullptr) directory_->Close();
+    hosted_.reset();
     handler_.reset();
     if (!target_.empty()) logger_.Info("Stopped");
     stopped_->Set();
@@ -168,12 +122,58 @@ class Server::Impl : private PeerObserver, private protocol::PeerEvents {
             .incarnation = incarnation_,
             .master = master_,
             .worker = runtime_,
+            .coordinator = hosted_,
             .observer = this};
   }
 
   absl::Status Stopped() const {
     return absl::UnavailableError(
         absl::StrCat("The server of ", task_, " was stopped."));
+  }
+
+  // The way to the coordinator, which may be this task.
+  absl::Status MakeRoute() {
+    ASSIGN_OR_RETURN(const DeviceName name,
+                     DeviceName::Parse(coordinator_task_));
+    ASSIGN_OR_RETURN(const std::string text,
+                     cluster_.TaskAddress(*name.job, *name.task));
+    ASSIGN_OR_RETURN(const bus::Address address, bus::Address::Parse(text));
+    route_ = std::make_shared<CoordinatorRoute>(CoordinatorRouteOptions{
+        .process = &process_,
+        .cluster = cluster_,
+        .self = Self(),
+        .task = coordinator_task_,
+        .address = address,
+        .on_connected = [this] { link_->OnConnected(); },
+        .on_lost = [this] { link_->OnLost(); }});
+    if (coordinator_task_ == task_) {
+      MakeCoordinator();
+      route_->set_hosted(hosted_);
+    }
+    return absl::OkStatus();
+  }
+
+  void MakeCoordinator() {
+    hosted_ = std::make_shared<Coordinator>(
+        CoordinatorOptions{.scheduler = &process_.scheduler(),
+                           .random = &process_.random(),
+                           .cluster = cluster_,
+                           .task = task_,
+                           .incarnation = incarnation_,
+                           .heartbeat_interval = options_.heartbeat_interval,
+                           .heartbeat_timeout = options_.heartbeat_timeout,
+                           .logger = &logger_});
+  }
+
+  absl::Status MakeEngine() {
+    ASSIGN_OR_RETURN(directory_, ClusterDirectory::Create({.process = &process_,
+                                                           .cluster = cluster_,
+                                                           .self = Self(),
+                                                           .events = this}));
+    MakeRuntime();
+    MakeMaster();
+    directory_->set_own(runtime_.get());
+    return absl::OkStatus();
   }
 
   void MakeRuntime() {
@@ -197,6 +197,7 @@ class Server::Impl : private PeerObserver, private protocol::PeerEvents {
         .random = &process_.random(),
         .ops = StandardOps(),
         .directory = directory_.get(),
+        .coordinator = route_.get(),
         .task = task_,
         .incarnation = incarnation_,
         .device_types =
@@ -205,9 +206,54 @@ class Server::Impl : private PeerObserver, private protocol::PeerEvents {
             },
         .unknown_tensor_code = absl::StatusCode::kNotFound,
         .log_placement =
-            [this](const std::string& line) { logger_.Info(line); },
+            [this](const std::string& line) { LogPlacement(logger_, line); },
         .patience = options_.patience,
         .logger = &logger_});
+  }
+
+  TaskHandlerOptions HandlerOptions() {
+    TaskHandlerOptions options{
+        .coordinator = {.coordinator = route_.get(),
+                        .scheduler = &process_.scheduler(),
+                        .on_task_lost =
+                            [this](const std::string& task,
+                                   uint64_t incarnation,
+                                   const absl::Status& why) {
+                              LoseMember(task, incarnation, why);
+                            }},
+        .refusal = absl::StrCat(
+            task_,
+            " owns no devices and serves no sessions. Connect to one "
+            "of: ",
+            absl::StrJoin(TasksWithDevices(cluster_), ", ")),
+        .peers = this};
+    if (!has_devices_) return options;
+    options.master = {.master = master_.get(),
+                      .scheduler = &process_.scheduler(),
+                      .allocator = &process_.buffers(),
+                      .lease = options_.lease,
+                      .logger = &logger_};
+    options.worker = {.worker = runtime_.get(),
+                      .scheduler = &process_.scheduler(),
+                      .allocator = &process_.buffers(),
+                      .ops = StandardOps(),
+                      .logger = &logger_};
+    return options;
+  }
+
+  void MakeLink() {
+    protocol::JoinRequest request{
+        .task = task_,
+        .incarnation = incarnation_,
+        .cluster = cluster_.ToString(),
+        .op_fingerprint = StandardOps()->Fingerprint()};
+    if (runtime_ != nullptr) request.devices = runtime_->Devices();
+    link_ = std::make_shared<CoordinatorLink>(
+        CoordinatorLinkOptions{.scheduler = &process_.scheduler(),
+                               .coordinator = route_.get(),
+                               .events = this,
+                               .request = std::move(request),
+                               .logger = &logger_});
   }
 
   // First the steps that this task's master drives, then those of others.
@@ -221,47 +267,122 @@ class Server::Impl : private PeerObserver, private protocol::PeerEvents {
     runtime_->WaitForSteps(absl::InfiniteFuture());
   }
 
+  // Stops the server from a thread that must not wait. A coordinator stays for
+  // a while, so that others hear from it what made this task stop.
+  void StopSoon(const absl::Status& why) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (stopping_ || std::exchange(stops_soon_, true)) return;
+      refused_ = why;
+      self_stops_.Begin();
+    }
+    Scheduler& scheduler = process_.scheduler();
+    absl::MutexLock lock(&mutex_);
+    stop_timer_ = scheduler.ScheduleAt(
+        scheduler.clock().Now() + (hosted_ == nullptr
+                                       ? absl::ZeroDuration()
+                                       : 2 * options_.heartbeat_interval),
+        [this] {
+          process_.scheduler().Schedule(Pool::kBlocking,
+                                        [this] { StopItself(); });
+        });
+  }
+
+  void StopItself() {
+    Stop(options_.drain);
+    if (options_.on_stopped) options_.on_stopped();
+    self_stops_.End();
+  }
+
+  void LoseMember(const std::string& task, uint64_t incarnation,
+                  const absl::Status& why) {
+    if (hosted_ != nullptr) hosted_->OnTaskLost(task, incarnation, why);
+  }
+
+  // PeerObserver: tasks of this process.
   void PeerConnected(const std::string& task, uint64_t incarnation) override {
-    runtime_->PeerConnected(task, incarnation);
+    if (runtime_ != nullptr) runtime_->PeerConnected(task, incarnation);
+    if (task == coordinator_task_) link_->OnConnected();
   }
   void PeerLost(const std::string& task, uint64_t incarnation,
                 const absl::Status& why) override {
-    runtime_->PeerLost(task, incarnation, why);
+    if (runtime_ != nullptr) runtime_->PeerLost(task, incarnation, why);
+    if (task == coordinator_task_) link_->OnLost();
+    LoseMember(task, incarnation, why);
   }
+
+  // protocol::PeerEvents: tasks of other processes.
   void OnPeerConnected(const bus::Identity& peer) override {
-    runtime_->PeerConnected(peer.task, peer.incarnation);
+    if (runtime_ != nullptr) {
+      runtime_->PeerConnected(peer.task, peer.incarnation);
+    }
   }
   void OnPeerLost(const std::string& task, uint64_t incarnation,
                   const absl::Status& why) override {
-    runtime_->PeerLost(task, incarnation, why);
+    if (runtime_ != nullptr) runtime_->PeerLost(task, incarnation, why);
   }
   void OnPushFailed(const protocol::StepId& step,
                     const absl::Status& why) override {
     runtime_->Abort(step, 0, why, [](const absl::Status&) {});
   }
 
+  // CoordinatorLinkEvents.
+  protocol::TaskReport Report() override {
+    if (!has_devices_) return {};
+    return {.resources = runtime_->SharedResources(),
+            .sessions = master_->Declared()};
+  }
+  void OnRefused(const absl::Status& why) override {
+    logger_.Error(absl::StrCat("The coordinator at ", coordinator_task_,
+                               " refused this task: ", why.ToString()));
+    StopSoon(why);
+  }
+  void OnStopRequested() override {
+    logger_.Info("Asked to stop by the coordinator");
+    StopSoon(absl::OkStatus());
+  }
+  void OnJobFinished(const std::string& job) override {
+    if (job.empty() || job != options_.stop_after_job) return;
+    logger_.Info(absl::StrCat("All tasks of job ", job, " have finished"));
+    StopSoon(absl::OkStatus());
+  }
+
   const ClusterSpec cluster_;
   const ServerOptions options_;
   const std::string task_;
-  const std::unique_ptr<Process> own_process_;
-  Process& process_;
+  const bool has_devices_;
+  const std::string coordinator_task_;
   const std::unique_ptr<Logger> own_logger_;
   Logger& logger_;
+  const std::unique_ptr<Process> own_process_;
+  Process& process_;
   const uint64_t incarnation_;
   std::string target_;
+  std::shared_ptr<Coordinator> hosted_;  // null unless this task plays it
+  std::shared_ptr<CoordinatorRoute> route_;
+  std::shared_ptr<CoordinatorLink> link_;
+  // Null without devices.
   std::unique_ptr<ClusterDirectory> directory_;
   std::shared_ptr<TaskRuntime> runtime_;
   std::shared_ptr<Master> master_;
   std::unique_ptr<TaskHandler> handler_;
   std::unique_ptr<bus::Endpoint> endpoint_;
   const std::unique_ptr<Event> stopped_;
+  InFlight self_stops_;
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stops_soon_ ABSL_GUARDED_BY(mutex_) = false;
+  Scheduler::TimerId stop_timer_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status refused_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(
     const ClusterSpec& cluster, const ServerOptions& options) {
-  ASSIGN_OR_RETURN(const bus::Address address, CheckSpec(cluster, options));
+  ASSIGN_OR_RETURN(const bus::Address address,
+                   CheckSpec(cluster, {.job_name = options.job_name,
+                                       .task_index = options.task_index,
+                                       .bind = options.bind,
+                                       .insecure = options.insecure}));
   if (options.cpus < 1 || options.host_gpus < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("A task needs at least one CPU device, and no negative "
@@ -286,15 +407,14 @@ Server::~Server() = default;
 
 const std::string& Server::target() const { return impl_->target(); }
 
-absl::Status Server::Join() {
-  impl_->Join();
-  return absl::OkStatus();
-}
+absl::Status Server::Join() { return impl_->Join(); }
 
 absl::Status Server::Stop(absl::Duration drain) {
   impl_->Stop(drain);
   return absl::OkStatus();
 }
+
+bool Server::joined() const { return impl_->joined(); }
 
 TaskRuntime& Server::runtime() { return impl_->runtime(); }
 

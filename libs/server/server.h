@@ -2,6 +2,10 @@
 // graphs, and the master of the sessions that connect to it. TensorFlow's
 // tf.train.Server, but it can be stopped.
 //
+// One task of the cluster plays the coordinator as well: that of job
+// "coordinator", or else the lowest task of the first job. Tasks of the jobs
+// "coordinator" and "checkpoint_writer" have no devices and serve no sessions.
+//
 //   ASSIGN_OR_RETURN(auto server, weft::Server::Create(
 //       cluster, {.job_name = "ps", .task_index = 0}));
 //   return server->Join();
@@ -10,6 +14,7 @@
 #ifndef WEFT_LIBS_SERVER_SERVER_H_
 #define WEFT_LIBS_SERVER_SERVER_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -43,6 +48,18 @@ struct ServerOptions {
   absl::Duration lease = absl::Minutes(1);
   // How long placement waits for tasks that are not up yet.
   absl::Duration patience = absl::Minutes(10);
+  // Of the coordinator that this task plays, if it does: how often tasks tell
+  // it that they live, and for how long it believes so without hearing of them.
+  // An infinite interval: never, and a lost connection is all it goes by.
+  absl::Duration heartbeat_interval = absl::Seconds(1);
+  absl::Duration heartbeat_timeout = absl::Seconds(5);
+  // Stop once all tasks of this job have started and have stopped again,
+  // cleanly: "worker" lets parameter servers end with the training. Empty: no.
+  std::string stop_after_job;
+  // For a server that stops by itself: how long running steps may go on.
+  absl::Duration drain = absl::Seconds(10);
+  // Called, on a thread that may block, when the server has stopped by itself.
+  std::function<void()> on_stopped;
   // Outlives the server. Null: lines on stderr.
   Logger* logger = nullptr;
 };
@@ -66,7 +83,9 @@ class Server {
   // the spec said 0.
   const std::string& target() const;
 
-  // Waits until Stop was called, by whomever.
+  // Waits until the server has stopped: by a call of Stop, by whomever (OK), by
+  // `weft shutdown` or with stop_after_job (OK), or because the coordinator
+  // does not want this task (FAILED_PRECONDITION, ALREADY_EXISTS: both sides).
   absl::Status Join();
 
   // Refuses new sessions and steps, lets those that run end for as long as
@@ -74,7 +93,10 @@ class Server {
   // Further calls do nothing.
   absl::Status Stop(absl::Duration drain = absl::Seconds(10));
 
-  // For tools and tests.
+  // Whether the coordinator knows of this task.
+  bool joined() const;
+
+  // For tools and tests. REQUIRES: a task with devices.
   TaskRuntime& runtime();
 
  private:

@@ -6,48 +6,67 @@
 
 namespace weft {
 
+using protocol::CoordinatorService;
 using protocol::MasterService;
 using protocol::WorkerService;
 
+TaskHandler::TaskHandler(const TaskHandlerOptions& options)
+    : refusal_(options.refusal),
+      peers_(*options.peers),
+      coordinator_(options.coordinator) {
+  if (options.master) master_.emplace(*options.master);
+  if (options.worker) worker_.emplace(*options.worker);
+}
+
 bool TaskHandler::IsFast(uint8_t method) const {
-  return MasterService::Handles(method) ? MasterService::IsFast(method)
-                                        : WorkerService::IsFast(method);
+  if (MasterService::Handles(method)) return MasterService::IsFast(method);
+  if (WorkerService::Handles(method)) return WorkerService::IsFast(method);
+  return CoordinatorService::IsFast(method);
 }
 
 absl::Status TaskHandler::OnConnect(const bus::Peer& peer) {
-  if (!peer.identity.task.empty()) {
-    peers_.PeerConnected(peer.identity.task, peer.identity.incarnation);
-  }
-  master_.OnConnect(peer);
+  if (!peer.identity.task.empty()) peers_.OnPeerConnected(peer.identity);
+  if (master_) master_->OnConnect(peer);
+  coordinator_.OnConnect(peer);
   return absl::OkStatus();
 }
 
 void TaskHandler::OnDisconnect(const bus::Peer& peer, const absl::Status& why) {
-  master_.OnDisconnect(peer);
+  if (master_) master_->OnDisconnect(peer);
+  coordinator_.OnDisconnect(peer, why);
   if (!peer.identity.task.empty()) {
-    peers_.PeerLost(peer.identity.task, peer.identity.incarnation, why);
+    peers_.OnPeerLost(peer.identity.task, peer.identity.incarnation, why);
   }
 }
 
 void TaskHandler::OnRequest(std::shared_ptr<bus::IncomingCall> call,
                             bus::Message request) {
-  if (MasterService::Handles(request.method)) {
-    master_.OnRequest(std::move(call), std::move(request));
-  } else if (WorkerService::Handles(request.method)) {
-    worker_.OnRequest(std::move(call), std::move(request));
+  if (master_ && MasterService::Handles(request.method)) {
+    master_->OnRequest(std::move(call), std::move(request));
+  } else if (worker_ && WorkerService::Handles(request.method)) {
+    worker_->OnRequest(std::move(call), std::move(request));
+  } else if (CoordinatorService::Handles(request.method)) {
+    coordinator_.OnRequest(std::move(call), std::move(request));
   } else {
-    call->Fail(absl::UnimplementedError(
-        absl::StrCat("This task does not know requests of number ",
-                     request.method, "; it runs another version of Weft.")));
+    Refuse(*call, request.method);
   }
+}
+
+void TaskHandler::Refuse(bus::IncomingCall& call, uint8_t method) const {
+  if (MasterService::Handles(method) || WorkerService::Handles(method)) {
+    return call.Fail(absl::FailedPreconditionError(refusal_));
+  }
+  call.Fail(absl::UnimplementedError(
+      absl::StrCat("This task does not know requests of number ", method,
+                   "; it runs another version of Weft.")));
 }
 
 void TaskHandler::OnOneWay(const bus::Peer& peer, bus::Message message,
                            const absl::Status& landed) {
-  if (WorkerService::Handles(message.method)) {
-    worker_.OnOneWay(peer, std::move(message), landed);
-  } else if (MasterService::Handles(message.method)) {
-    master_.OnOneWay(peer, std::move(message), landed);
+  if (worker_ && WorkerService::Handles(message.method)) {
+    worker_->OnOneWay(peer, std::move(message), landed);
+  } else if (master_ && MasterService::Handles(message.method)) {
+    master_->OnOneWay(peer, std::move(message), landed);
   }
 }
 

@@ -1,25 +1,36 @@
 // TaskHandler: hands what comes in on a task's endpoint to the roles it plays,
-// and tells them who comes and goes.
+// and tells who comes and goes.
 //
 // Threads: as bus::Handler says.
 #ifndef WEFT_LIBS_SERVER_TASK_HANDLER_H_
 #define WEFT_LIBS_SERVER_TASK_HANDLER_H_
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "libs/bus/transport.h"
+#include "libs/protocol/coordinator_service.h"
 #include "libs/protocol/master_service.h"
+#include "libs/protocol/worker_client.h"
 #include "libs/protocol/worker_service.h"
-#include "libs/runtime/local_tasks.h"
 
 namespace weft {
 
+struct TaskHandlerOptions {
+  // Neither for a task without devices.
+  std::optional<protocol::MasterServiceOptions> master;
+  std::optional<protocol::WorkerServiceOptions> worker;
+  protocol::CoordinatorServiceOptions coordinator;
+  // For a task without devices: why it serves no sessions, and which tasks do.
+  std::string refusal;
+  // Told of the tasks that connect; outlives the handler.
+  protocol::PeerEvents* peers = nullptr;
+};
+
 class TaskHandler : public bus::Handler {
  public:
-  // `peers` is told of the tasks that connect; outlives the handler.
-  TaskHandler(const protocol::MasterServiceOptions& master,
-              const protocol::WorkerServiceOptions& worker, PeerObserver& peers)
-      : master_(master), worker_(worker), peers_(peers) {}
+  explicit TaskHandler(const TaskHandlerOptions& options);
 
   bool IsFast(uint8_t method) const override;
   absl::Status OnConnect(const bus::Peer& peer) override;
@@ -30,9 +41,13 @@ class TaskHandler : public bus::Handler {
                 const absl::Status& landed) override;
 
  private:
-  protocol::MasterService master_;
-  protocol::WorkerService worker_;
-  PeerObserver& peers_;
+  void Refuse(bus::IncomingCall& call, uint8_t method) const;
+
+  const std::string refusal_;
+  protocol::PeerEvents& peers_;
+  std::optional<protocol::MasterService> master_;
+  std::optional<protocol::WorkerService> worker_;
+  protocol::CoordinatorService coordinator_;
 };
 
 }  // namespace weft

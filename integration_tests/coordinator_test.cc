@@ -1,0 +1,275 @@
+// What the coordinator gives a cluster, as a user sees it: the same tests for
+// tasks of one process, tasks over sockets, and over the simulated network.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "integration_tests/testing/test_cluster.h"
+#include "libs/api/weft.h"
+#include "libs/base/test_matchers.h"
+#include "libs/bus/free_port.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CoordinatorTest : public ::testing::TestWithParam<ClusterKind> {
+ protected:
+  void StartCluster(std::map<std::string, int> jobs) {
+    cluster_ = std::make_unique<TestCluster>(TestCluster::Options{
+        .kind = GetParam(),
+        .jobs = std::move(jobs),
+        .patience = absl::Seconds(20),
+        // Seldom and never late where time is simulated, soon elsewhere.
+        .heartbeat_interval = absl::Milliseconds(20),
+        .heartbeat_timeout = absl::Minutes(1)});
+  }
+
+  std::unique_ptr<Session> Connect(const Scope& scope, const std::string& job,
+                                   int index) {
+    auto session = Session::Connect(cluster_->target(job, index), scope,
+                                    cluster_->session_options());
+    EXPECT_TRUE(session.ok()) << session.status();
+    return session.ok() ? *std::move(session) : nullptr;
+  }
+
+  std::unique_ptr<TestCluster> cluster_;
+};
+
+// What a refusal has to name.
+void ExpectRefused(const absl::Status& status, absl::StatusCode code,
+                   const std::vector<std::string>& names) {
+  EXPECT_EQ(status.code(), code) << status;
+  for (const std::string& name : names) {
+    EXPECT_THAT(std::string(status.message()), HasSubstr(name));
+  }
+}
+
+float ScalarOf(const absl::StatusOr<Tensor>& value) {
+  EXPECT_TRUE(value.ok()) << value.status();
+  return value.ok() ? value->scalar<float>() : -1e30f;
+}
+
+// A client's model: one variable of this shape on this device.
+struct Model {
+  Model(const std::string& device, float value, int size)
+      : x(root.WithDevice(device).WithName("x"), Filled(value, size)),
+        sum(ops::Sum(root.WithName("sum"), x, 0)) {}
+
+  static Tensor Filled(float value, int size) {
+    Tensor tensor(DT_FLOAT, TensorShape({size}));
+    for (float& element : tensor.mutable_flat<float>()) element = value;
+    return tensor;
+  }
+
+  Scope root = Scope::Root();
+  ops::Variable x;
+  Output sum;
+};
+
+TEST_P(CoordinatorTest, HasAJobOfItsOwn) {
+  StartCluster({{"coordinator", 1}, {"ps", 1}, {"worker", 1}});
+  Model model("/job:ps/task:0", 1.5f, 2);
+  auto session = Connect(model.root, "worker", 0);
+  ASSERT_OK(session->Run(model.x.initializer()));
+  EXPECT_EQ(ScalarOf(session->Run(model.sum)), 3.0f);
+}
+
+TEST_P(CoordinatorTest,
+       TasksWithoutDevicesRefuseSessionsAndNameThoseThatServe) {
+  StartCluster({{"checkpoint_writer", 1}, {"coordinator", 1}, {"ps", 1}});
+  for (const char* job : {"coordinator", "checkpoint_writer"}) {
+    Scope root = Scope::Root();
+    Output one = ops::Const(root, 1.0f);
+    auto session = Session::Connect(cluster_->target(job, 0), root,
+                                    cluster_->session_options());
+    const absl::Status status =
+        session.ok() ? (*session)->Run(one).status() : session.status();
+    ExpectRefused(status, absl::StatusCode::kFailedPrecondition,
+                  {job, "owns no devices", "/job:ps/replica:0/task:0"});
+  }
+}
+
+TEST_P(CoordinatorTest, AnUnpinnedVariableIsFoundFromAnotherTask) {
+  StartCluster({{"ps", 1}, {"worker", 1}});
+  {
+    Model first("", 1.0f, 1);
+    auto session = Connect(first.root, "ps", 0);
+    ASSERT_OK(session->Run(first.x.initializer()));
+  }
+  Model second("", 7.0f, 1);
+  auto session = Connect(second.root, "worker", 0);
+  EXPECT_EQ(ScalarOf(session->Run(second.sum)), 1.0f);
+}
+
+TEST_P(CoordinatorTest, AReplicaThatDisagreesIsRefusedWithTheDifference) {
+  StartCluster({{"ps", 2}, {"worker", 2}});
+  Model right("/job:ps/task:0", 1.0f, 2);
+  auto first = Connect(right.root, "worker", 0);
+  ASSERT_OK(first->Run(right.x.initializer()));
+  Model elsewhere("/job:ps/task:1", 1.0f, 2);
+  ExpectRefused(
+      Connect(elsewhere.root, "worker", 1)->Run(elsewhere.x.initializer()),
+      absl::StatusCode::kFailedPrecondition,
+      {"x", "/job:ps/replica:0/task:0", "/job:ps/replica:0/task:1"});
+  Model larger("/job:ps/task:0", 1.0f, 3);
+  ExpectRefused(Connect(larger.root, "worker", 1)->Run(larger.x.initializer()),
+                absl::StatusCode::kFailedPrecondition, {"[2]", "[3]"});
+  Model same("/job:ps/task:0", 1.0f, 2);
+  EXPECT_EQ(ScalarOf(Connect(same.root, "worker", 1)->Run(same.sum)), 2.0f);
+}
+
+TEST_P(CoordinatorTest, AfterAResetAModelMayBeAnother) {
+  StartCluster({{"ps", 1}, {"worker", 1}});
+  Model before("/job:ps/task:0", 1.0f, 2);
+  auto first = Connect(before.root, "worker", 0);
+  ASSERT_OK(first->Run(before.x.initializer()));
+  ASSERT_OK(Session::Reset(cluster_->target("worker", 0), {},
+                           cluster_->session_options()));
+  Model after("/job:ps/task:0", 1.0f, 3);
+  auto second = Connect(after.root, "worker", 0);
+  ASSERT_OK(second->Run(after.x.initializer()));
+  EXPECT_EQ(ScalarOf(second->Run(after.sum)), 3.0f);
+}
+
+TEST_P(CoordinatorTest, WhatNobodyInitialisedIsForgottenWithItsSession) {
+  StartCluster({{"ps", 1}, {"worker", 1}});
+  {
+    Model before("/job:ps/task:0", 1.0f, 2);
+    auto first = Connect(before.root, "worker", 0);
+    EXPECT_THAT(first->Run(before.sum).status(),
+                StatusIs(absl::StatusCode::kFailedPrecondition));
+    ASSERT_OK(first->Close());
+  }
+  Model after("/job:ps/task:0", 1.0f, 3);
+  auto second = Connect(after.root, "worker", 0);
+  ASSERT_OK(second->Run(after.x.initializer()));
+}
+
+TEST_P(CoordinatorTest, PlacementNamesTheTaskThatIsMissing) {
+  StartCluster({{"ps", 1}, {"worker", 1}});
+  cluster_->Stop("worker", 0);
+  Model model("/job:worker/task:0", 2.0f, 1);
+  SessionOptions options = cluster_->session_options();
+  options.operation_timeout = absl::Milliseconds(200);
+  ASSERT_OK_AND_ASSIGN(auto hasty, Session::Connect(cluster_->target("ps", 0),
+                                                    model.root, options));
+  EXPECT_THAT(hasty->Run(model.x.initializer()),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       "/job:worker/replica:0/task:0"));
+  cluster_->Start("worker", 0);
+  auto session = Connect(model.root, "ps", 0);
+  ASSERT_OK(session->Run(model.x.initializer()));
+  EXPECT_EQ(ScalarOf(session->Run(model.sum)), 2.0f);
+}
+
+TEST_P(CoordinatorTest, SessionsOutliveTheirCoordinator) {
+  StartCluster({{"coordinator", 1}, {"ps", 1}, {"worker", 1}});
+  Model model("/job:ps/task:0", 1.0f, 2);
+  auto session = Connect(model.root, "worker", 0);
+  ASSERT_OK(session->Run(model.x.initializer()));
+  ASSERT_OK(session->Run(model.sum));
+  cluster_->Stop("coordinator", 0);
+  // What is there runs; what is new has to wait.
+  EXPECT_EQ(ScalarOf(session->Run(model.sum)), 2.0f);
+  cluster_->Start("coordinator", 0);
+  Output twice = ops::Mul(model.root, model.sum, 2.0f);
+  EXPECT_EQ(ScalarOf(session->Run(twice)), 4.0f);
+  // The new one has learned what there is.
+  Model larger("/job:ps/task:0", 1.0f, 3);
+  EXPECT_THAT(Connect(larger.root, "worker", 0)->Run(larger.x.initializer()),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_P(CoordinatorTest, IsolatedSessionsAgreeWithNobody) {
+  StartCluster({{"ps", 1}, {"worker", 1}});
+  Model shared("/job:ps/task:0", 1.0f, 2);
+  auto first = Connect(shared.root, "worker", 0);
+  ASSERT_OK(first->Run(shared.x.initializer()));
+  Model own("/job:ps/task:0", 1.0f, 3);
+  SessionOptions options = cluster_->session_options();
+  options.isolate_session_state = true;
+  ASSERT_OK_AND_ASSIGN(
+      auto session,
+      Session::Connect(cluster_->target("worker", 0), own.root, options));
+  ASSERT_OK(session->Run(own.x.initializer()));
+  EXPECT_EQ(ScalarOf(session->Run(own.sum)), 3.0f);
+  EXPECT_EQ(ScalarOf(first->Run(shared.sum)), 2.0f);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CoordinatorTest,
+                         ::testing::Values(ClusterKind::kOneProcess,
+                                           ClusterKind::kSockets,
+                                           ClusterKind::kSimulated),
+                         [](const auto& kind) -> std::string {
+                           switch (kind.param) {
+                             case ClusterKind::kOneProcess:
+                               return "OneProcess";
+                             case ClusterKind::kSockets:
+                               return "Sockets";
+                             case ClusterKind::kSimulated:
+                               break;
+                           }
+                           return "Simulated";
+                         });
+
+// A task of its own Process, for what TestCluster does not do.
+class Task {
+ public:
+  explicit Task(const ClusterSpec& cluster, ServerOptions options)
+      : process_({.compute_threads = 2}) {
+    options.process = &process_;
+    options.logger = &logger_;
+    options.heartbeat_interval = absl::Milliseconds(20);
+    server_ = Server::Create(cluster, options);
+  }
+  Server& server() { return **server_; }
+
+ private:
+  Process process_;
+  NullLogger logger_;
+  absl::StatusOr<std::unique_ptr<Server>> server_ =
+      absl::UnknownError("not made");
+};
+
+std::string FreeAddress() {
+  return absl::StrCat("localhost:", *bus::FreePort());
+}
+
+TEST(ServerMembershipTest, ATaskOfAnotherClusterIsRefusedNamingBoth) {
+  const std::string ps = FreeAddress();
+  const std::string worker = FreeAddress();
+  const std::string other = FreeAddress();
+  Task first({{"ps", {ps}}, {"worker", {worker}}}, {.job_name = "ps"});
+  Task second({{"ps", {ps}}, {"worker", {other}}}, {.job_name = "worker"});
+  ExpectRefused(second.server().Join(), absl::StatusCode::kFailedPrecondition,
+                {worker, other});
+}
+
+TEST(ServerMembershipTest, ServersStopWhenAJobHasFinished) {
+  const ClusterSpec cluster{{"ps", {FreeAddress(), FreeAddress()}},
+                            {"worker", {FreeAddress()}}};
+  Task ps0(cluster, {.job_name = "ps", .stop_after_job = "worker"});
+  Task ps1(cluster,
+           {.job_name = "ps", .task_index = 1, .stop_after_job = "worker"});
+  {
+    Task worker(cluster, {.job_name = "worker"});
+    Scope root = Scope::Root();
+    Output one = ops::Const(root.WithDevice("/job:ps/task:1"), 1.0f);
+    auto session = Session::Connect(worker.server().target(), root);
+    ASSERT_OK(session);
+    EXPECT_EQ(ScalarOf((*session)->Run(one)), 1.0f);
+    ASSERT_OK((*session)->Close());
+    ASSERT_OK(worker.server().Stop());
+  }
+  EXPECT_OK(ps1.server().Join());
+  EXPECT_OK(ps0.server().Join());
+}
+
+}  // namespace
+}  // namespace weft

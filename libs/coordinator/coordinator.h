@@ -1,0 +1,74 @@
+// Coordinator: knows the cluster and places graphs on it
+// (protocol::Coordinator). Soft state: a new one learns all from the tasks.
+//
+// Threads: all methods may be called from any thread; answers come without the
+// lock held, on the thread of whatever completed them, or a timer's.
+#ifndef WEFT_LIBS_COORDINATOR_COORDINATOR_H_
+#define WEFT_LIBS_COORDINATOR_COORDINATOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "libs/base/logging.h"
+#include "libs/base/random.h"
+#include "libs/base/scheduler.h"
+#include "libs/cluster/cluster_spec.h"
+#include "libs/protocol/coordinator.h"
+
+namespace weft {
+
+struct CoordinatorOptions {
+  Scheduler* scheduler = nullptr;  // never null; outlives the coordinator
+  Random* random = nullptr;        // likewise
+  ClusterSpec cluster;
+  std::string task;          // that plays it
+  uint64_t incarnation = 0;  // of that task; never 0
+  // How often tasks report, and how long they may be silent; infinite: they
+  // need not report at all.
+  absl::Duration heartbeat_interval = absl::Seconds(1);
+  absl::Duration heartbeat_timeout = absl::Seconds(5);
+  Logger* logger = nullptr;  // may be null
+};
+
+class Coordinator : public protocol::Coordinator {
+ public:
+  explicit Coordinator(const CoordinatorOptions& options);
+  // What still waits is answered with UNAVAILABLE.
+  ~Coordinator() override;
+
+  void Join(const protocol::JoinRequest& request, absl::Time deadline,
+            Answer<protocol::JoinReply> done) override;
+  void Heartbeat(const protocol::HeartbeatRequest& request, absl::Time deadline,
+                 Answer<protocol::HeartbeatReply> done) override;
+  void Leave(const std::string& task, uint64_t incarnation, absl::Time deadline,
+             Done done) override;
+  void Place(const protocol::PlacementRequest& request, absl::Time deadline,
+             Answer<protocol::PlacementReply> done) override;
+  void EndSession(uint64_t session, absl::Time deadline, Done done) override;
+  void ForgetContainers(const std::vector<std::string>& containers,
+                        const std::vector<std::string>& device_filters,
+                        absl::Time deadline, Done done) override;
+  void ListDevices(const std::vector<std::string>& device_filters,
+                   absl::Time deadline,
+                   Answer<std::vector<DeviceAttributes>> done) override;
+  void GetCluster(absl::Time deadline,
+                  Answer<protocol::ClusterStatus> done) override;
+  void Shutdown(absl::Time deadline, Done done) override;
+
+  // The connection to a task was lost: so is the task, until it joins again.
+  void OnTaskLost(const std::string& task, uint64_t incarnation,
+                  const absl::Status& why);
+
+ private:
+  class Impl;
+  // Shared with the timers, which hold on to it weakly.
+  const std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_COORDINATOR_COORDINATOR_H_

@@ -1,0 +1,62 @@
+// PlacementWork: a graph to be placed, with all that its placement depends on,
+// so that it needs no lock.
+//
+// A value, not synchronised.
+#ifndef WEFT_LIBS_COORDINATOR_PLACEMENT_WORK_H_
+#define WEFT_LIBS_COORDINATOR_PLACEMENT_WORK_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "libs/coordinator/resource_difference.h"
+#include "libs/coordinator/resource_register.h"
+#include "libs/device/device.h"
+#include "libs/graph/placement_graph.h"
+#include "libs/placement/placer.h"
+#include "libs/protocol/coordinator.h"
+
+namespace weft {
+
+class PlacementWork {
+ public:
+  // Asks `known` where the graph's resources live already; an isolated session
+  // has none of them.
+  PlacementWork(uint64_t call,
+                std::shared_ptr<const protocol::PlacementRequest> request,
+                std::vector<DeviceAttributes> devices,
+                const ResourceRegister& known);
+
+  uint64_t call() const { return call_; }
+  absl::StatusOr<Placement> Place() const;
+
+ private:
+  // Container, name and kind, as the graph says them.
+  using Key = std::tuple<std::string, std::string, std::string>;
+
+  static Key KeyOf(const NamedResource& resource);
+  bool LivesOn(const NamedResource& resource, const std::string& device) const;
+
+  uint64_t call_;
+  std::shared_ptr<const protocol::PlacementRequest> request_;
+  std::vector<DeviceAttributes> devices_;
+  std::map<Key, std::set<std::string>> homes_;
+};
+
+// INVALID_ARGUMENT for an input that is no node.
+absl::Status CheckInputs(const PlacementGraph& graph);
+
+// Of the graph's new nodes, which were placed on `devices`; an empty container
+// becomes the device's default one.
+std::vector<NodeResource> DeclaredResources(
+    const PlacementGraph& graph, const std::vector<std::string>& devices);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_COORDINATOR_PLACEMENT_WORK_H_

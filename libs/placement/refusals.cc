@@ -1,0 +1,151 @@
+#include "libs/placement/refusals.h"
+
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace weft {
+namespace {
+
+// Of a large group nobody reads all.
+constexpr size_t kMaxListedMembers = 20;
+
+std::string Quoted(const PlacementNode& node) {
+  return absl::StrCat("{{colocation_node ", node.name, "}}");
+}
+
+std::string OrNone(const std::vector<std::string>& types) {
+  return types.empty() ? "none" : absl::StrJoin(types, ", ");
+}
+
+// What stands behind the refusal of a node: the kernels and requests of all
+// that share its device.
+std::string DescribeGroup(absl::Span<const PlacementNode* const> group) {
+  std::map<std::string, std::string> kernels;  // by op
+  for (const PlacementNode* node : group) {
+    if (!node->assigned_device.empty()) continue;
+    kernels.emplace(node->op, OrNone(node->kernel_types));
+  }
+  std::string text =
+      "\nColocation Debug Info:\n"
+      "Colocation group had the following types and supported devices: ";
+  for (const auto& [op, types] : kernels) {
+    absl::StrAppend(&text, "\n", op, ": ", types);
+  }
+  absl::StrAppend(&text,
+                  "\n\nColocation members, user-requested devices, and "
+                  "framework assigned devices, if any:");
+  for (const PlacementNode* node : group.subspan(0, kMaxListedMembers)) {
+    absl::StrAppend(&text, "\n  ", node->name, " (", node->op, ") ",
+                    node->requested_device);
+    if (node->assigned_device.empty()) continue;
+    absl::StrAppend(&text,
+                    " framework assigned device=", node->assigned_device);
+  }
+  if (group.size() > kMaxListedMembers) {
+    absl::StrAppend(&text, "\n  and ", group.size() - kMaxListedMembers,
+                    " more");
+  }
+  return text;
+}
+
+std::string NoSuchDevice(const PlacementNode& node, const DeviceName& requested,
+                         const Candidates& candidates) {
+  std::string text = absl::StrCat(
+      "{{node ", node.name, "}} was explicitly assigned to ",
+      node.requested_device, " but available devices are [ ",
+      candidates.NamesText(),
+      " ]. Make sure the device specification refers to a valid device.");
+  if (requested.type == "GPU") {
+    absl::StrAppend(&text,
+                    " The requested device appears to be a GPU, but no such "
+                    "GPU is available.");
+  }
+  return text;
+}
+
+// `requested` is what the node itself asks for.
+std::string WhyNoDevice(const PlacementNode& node, const DeviceName& requested,
+                        absl::Span<const PlacementNode* const> group,
+                        const Candidates& candidates) {
+  if (candidates.Matching(requested, candidates.types()).empty()) {
+    return NoSuchDevice(node, requested, candidates);
+  }
+  const std::string of_type =
+      requested.type ? absl::StrCat(" for ", *requested.type, " devices") : "";
+  return absl::StrCat("Could not satisfy explicit device specification '",
+                      node.requested_device, "' because no supported kernel",
+                      of_type, " is available.", DescribeGroup(group));
+}
+
+std::string WhyNoDeviceOfGroup(const PlacementNode& node,
+                               const DeviceName& requested,
+                               absl::Span<const PlacementNode* const> group,
+                               const Candidates& candidates) {
+  return absl::StrCat(
+      "Could not satisfy explicit device specification '",
+      node.requested_device, "' because the node ", Quoted(node),
+      " was colocated with a group of nodes that required incompatible "
+      "device '",
+      requested.ToString(), "'. All available devices [",
+      candidates.NamesText(), "]. ", DescribeGroup(group));
+}
+
+}  // namespace
+
+absl::Status NoKernel(const PlacementNode& node, const DeviceTypes& present) {
+  // Attrs are known only where no type at all has a kernel.
+  const std::string attrs =
+      node.kernel_types.empty()
+          ? absl::StrCat(" with these attrs: [", node.attrs, "]")
+          : "";
+  const std::string kernels =
+      node.kernel_types.empty()
+          ? "<no registered kernels>"
+          : absl::StrCat("device='",
+                         absl::StrJoin(node.kernel_types, "'\n  device='"),
+                         "'");
+  return absl::InvalidArgumentError(absl::StrCat(
+      "No OpKernel was registered to support Op '", node.op,
+      "' used by {{node ", node.name, "}}", attrs, "\nRegistered devices: [",
+      absl::StrJoin(present, ", "), "]\nRegistered kernels:\n  ", kernels));
+}
+
+absl::Status UnknownColocation(const PlacementNode& node,
+                               absl::string_view name) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("Node '", node.name,
+                   "' expects to be colocated with unknown node '", name, "'"));
+}
+
+absl::Status CannotColocate(const PlacementNode& a, const PlacementNode& b,
+                            absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Cannot colocate nodes ", Quoted(a), " and ", Quoted(b), ": ", why));
+}
+
+absl::Status NoCommonType(const PlacementNode& a, const PlacementNode& b,
+                          const DeviceTypes& first, const DeviceTypes& second) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Cannot colocate nodes ", Quoted(a), " and ", Quoted(b),
+      " because no device type supports both of those nodes and the other "
+      "nodes colocated with them: those of the first have kernels for [",
+      absl::StrJoin(first, ", "), "], those of the second for [",
+      absl::StrJoin(second, ", "), "]."));
+}
+
+absl::Status NoDevice(const PlacementNode& node, const DeviceName& requested,
+                      absl::Span<const PlacementNode* const> group,
+                      const Candidates& candidates) {
+  const bool is_its_own =
+      DeviceName::Parse(node.requested_device).value_or(DeviceName()) ==
+      requested;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Cannot assign a device for operation ", node.name, ": ",
+      is_its_own ? WhyNoDevice(node, requested, group, candidates)
+                 : WhyNoDeviceOfGroup(node, requested, group, candidates)));
+}
+
+}  // namespace weft

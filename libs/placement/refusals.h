@@ -1,0 +1,39 @@
+// Why nodes can't be placed, in TensorFlow's words (colocation_graph.cc,
+// placer.cc, graph_constructor.cc). All are INVALID_ARGUMENT.
+//
+// Pure functions.
+#ifndef WEFT_LIBS_PLACEMENT_REFUSALS_H_
+#define WEFT_LIBS_PLACEMENT_REFUSALS_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "libs/cluster/device_name.h"
+#include "libs/graph/placement_graph.h"
+#include "libs/placement/candidates.h"
+
+namespace weft {
+
+// None of the types that there are (`present`) has a kernel.
+absl::Status NoKernel(const PlacementNode& node, const DeviceTypes& present);
+
+// `name`, in the node's attr _class, is no node.
+absl::Status UnknownColocation(const PlacementNode& node,
+                               absl::string_view name);
+
+absl::Status CannotColocate(const PlacementNode& a, const PlacementNode& b,
+                            absl::string_view why);
+
+// What is to share a device with `a` has kernels for the first types only,
+// what is to share one with `b` for the second.
+absl::Status NoCommonType(const PlacementNode& a, const PlacementNode& b,
+                          const DeviceTypes& first, const DeviceTypes& second);
+
+// No device fits `requested`, what the node's group asks for.
+absl::Status NoDevice(const PlacementNode& node, const DeviceName& requested,
+                      absl::Span<const PlacementNode* const> group,
+                      const Candidates& candidates);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_PLACEMENT_REFUSALS_H_

@@ -1,0 +1,225 @@
+#include "libs/server/coordinator_link.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
+
+namespace weft {
+namespace {
+
+// How long one attempt to join waits for a connection and an answer.
+constexpr absl::Duration kJoinSlice = absl::Seconds(10);
+// Between attempts that fail at once.
+constexpr absl::Duration kBackoff = absl::Milliseconds(200);
+// How long a task that stops waits to have said so.
+constexpr absl::Duration kFarewell = absl::Seconds(1);
+// A heartbeat is given up after so many intervals.
+constexpr int kBeatPatience = 3;
+
+bool IsForGood(const absl::Status& why) {
+  switch (why.code()) {
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+CoordinatorLink::CoordinatorLink(const CoordinatorLinkOptions& options)
+    : options_(options) {}
+
+void CoordinatorLink::Start(const std::string& target) {
+  {
+    absl::MutexLock lock(&mutex_);
+    target_ = target;
+    state_ = State::kJoining;
+  }
+  Join();
+}
+
+bool CoordinatorLink::joined() const {
+  absl::MutexLock lock(&mutex_);
+  return state_ == State::kJoined;
+}
+
+bool CoordinatorLink::IsClosed() const {
+  absl::MutexLock lock(&mutex_);
+  return state_ == State::kClosed;
+}
+
+bool CoordinatorLink::BeginEvents() {
+  absl::MutexLock lock(&mutex_);
+  if (state_ == State::kClosed) return false;
+  in_flight_.Begin();
+  return true;
+}
+
+void CoordinatorLink::OnLost() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ != State::kJoined) return;
+    state_ = State::kJoining;
+  }
+  JoinLater();
+}
+
+// The coordinator's end has marked us lost with the old connection.
+void CoordinatorLink::OnConnected() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ != State::kJoined && state_ != State::kJoining) return;
+    state_ = State::kJoining;
+  }
+  options_.scheduler->Schedule(Pool::kCompute,
+                               [self = shared_from_this()] { self->Join(); });
+}
+
+void CoordinatorLink::Join() {
+  protocol::JoinRequest request = options_.request;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ != State::kJoining || std::exchange(is_joining_, true)) return;
+    in_flight_.Begin();
+    request.target = target_;
+  }
+  request.report = options_.events->Report();
+  options_.coordinator->Join(
+      request, options_.scheduler->clock().Now() + kJoinSlice,
+      [self = shared_from_this()](absl::StatusOr<protocol::JoinReply> reply) {
+        self->OnJoinAnswered(std::move(reply));
+      });
+  in_flight_.End();
+}
+
+void CoordinatorLink::OnJoinAnswered(
+    absl::StatusOr<protocol::JoinReply> reply) {
+  const absl::Time now = options_.scheduler->clock().Now();
+  absl::Duration interval = absl::InfiniteDuration();
+  {
+    absl::MutexLock lock(&mutex_);
+    is_joining_ = false;
+    if (state_ != State::kJoining) return;
+    if (reply.ok()) {
+      state_ = State::kJoined;
+      coordinator_ = reply->coordinator;
+      interval = interval_ = reply->heartbeat_interval;
+      claimed_since_ = absl::InfiniteFuture();
+    } else if (absl::IsAlreadyExists(reply.status())) {
+      claimed_since_ = std::min(claimed_since_, now);
+      if (now - claimed_since_ < options_.claim_patience) {
+        reply = absl::UnavailableError(reply.status().message());
+      }
+    }
+  }
+  if (reply.ok()) return BeatLater(interval);
+  if (absl::IsCancelled(reply.status())) return;  // this task stops
+  if (IsForGood(reply.status()) || absl::IsAlreadyExists(reply.status())) {
+    return Refused(reply.status());
+  }
+  JoinLater();
+}
+
+void CoordinatorLink::Refused(const absl::Status& why) {
+  if (!BeginEvents()) return;
+  options_.events->OnRefused(why);
+  in_flight_.End();
+}
+
+void CoordinatorLink::JoinLater() { After(kBackoff, &CoordinatorLink::Join); }
+
+void CoordinatorLink::BeatLater(absl::Duration delay) {
+  if (delay == absl::InfiniteDuration()) return;
+  After(delay, &CoordinatorLink::Beat);
+}
+
+void CoordinatorLink::After(absl::Duration delay,
+                            void (CoordinatorLink::*method)()) {
+  absl::MutexLock lock(&mutex_);
+  if (state_ == State::kClosed) return;
+  // One row of calls at a time.
+  if (timer_ != 0) options_.scheduler->CancelTimer(timer_);
+  timer_ = options_.scheduler->ScheduleAt(
+      options_.scheduler->clock().Now() + delay,
+      [self = shared_from_this(), method] { (self.get()->*method)(); });
+}
+
+void CoordinatorLink::Beat() {
+  protocol::HeartbeatRequest request{
+      .task = options_.request.task,
+      .incarnation = options_.request.incarnation};
+  absl::Duration patience;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ != State::kJoined) return;
+    request.coordinator = coordinator_;
+    request.has_report = std::exchange(wants_report_, false);
+    patience = interval_ * kBeatPatience;
+    in_flight_.Begin();
+  }
+  if (request.has_report) request.report = options_.events->Report();
+  options_.coordinator->Heartbeat(
+      request, options_.scheduler->clock().Now() + patience,
+      [self =
+           shared_from_this()](absl::StatusOr<protocol::HeartbeatReply> reply) {
+        self->OnBeatAnswered(std::move(reply));
+      });
+  in_flight_.End();
+}
+
+void CoordinatorLink::OnBeatAnswered(
+    absl::StatusOr<protocol::HeartbeatReply> reply) {
+  if (!reply.ok()) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (state_ != State::kJoined) return;
+      state_ = State::kJoining;
+    }
+    return JoinLater();
+  }
+  absl::Duration next;
+  bool tell_to_stop = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ != State::kJoined) return;
+    wants_report_ = reply->wants_report;
+    tell_to_stop = reply->stop && !std::exchange(told_to_stop_, true);
+    next = wants_report_ ? absl::ZeroDuration() : interval_;
+  }
+  BeatLater(next);
+  if (!BeginEvents()) return;
+  for (const std::string& job : reply->finished_jobs) {
+    options_.events->OnJobFinished(job);
+  }
+  if (tell_to_stop) options_.events->OnStopRequested();
+  in_flight_.End();
+}
+
+void CoordinatorLink::Leave() {
+  if (!joined()) return;
+  // Shared: an answer may come after the wait.
+  std::shared_ptr<Event> told = options_.scheduler->NewEvent();
+  const absl::Time deadline = options_.scheduler->clock().Now() + kFarewell;
+  options_.coordinator->Leave(options_.request.task,
+                              options_.request.incarnation, deadline,
+                              [told](const absl::Status&) { told->Set(); });
+  told->WaitUntil(deadline);
+}
+
+void CoordinatorLink::Close() {
+  {
+    absl::MutexLock lock(&mutex_);
+    state_ = State::kClosed;
+    if (timer_ != 0) options_.scheduler->CancelTimer(timer_);
+    timer_ = 0;
+  }
+  in_flight_.WaitUntilNone(*options_.scheduler, absl::InfiniteFuture());
+}
+
+}  // namespace weft

@@ -1,0 +1,105 @@
+// CoordinatorLink: keeps a task a member of its cluster: joins, reports, joins
+// again when the coordinator has started anew, and leaves.
+//
+//   joining --> joined --> (coordinator lost) --> joining ...
+//      |          |
+//      v          v
+//   refused     left
+//
+// Threads: all methods may be called from any thread; Leave and Close block.
+// Events come on a thread that must not wait, none after Close has returned.
+#ifndef WEFT_LIBS_SERVER_COORDINATOR_LINK_H_
+#define WEFT_LIBS_SERVER_COORDINATOR_LINK_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/in_flight.h"
+#include "libs/base/logging.h"
+#include "libs/base/scheduler.h"
+#include "libs/protocol/coordinator.h"
+
+namespace weft {
+
+// What the link tells its task.
+class CoordinatorLinkEvents {
+ public:
+  virtual ~CoordinatorLinkEvents() = default;
+  // What the task tells of itself. Called while no lock of the link is held.
+  virtual protocol::TaskReport Report() = 0;
+  // The coordinator does not want this task in its cluster: FAILED_PRECONDITION
+  // or ALREADY_EXISTS, naming both sides. Once; the link ends.
+  virtual void OnRefused(const absl::Status& why) = 0;
+  // Somebody shuts the cluster down. Once.
+  virtual void OnStopRequested() = 0;
+  // All tasks of the job have left; told with every heartbeat.
+  virtual void OnJobFinished(const std::string& job) = 0;
+};
+
+struct CoordinatorLinkOptions {
+  Scheduler* scheduler = nullptr;                // outlives the link
+  protocol::Coordinator* coordinator = nullptr;  // likewise
+  CoordinatorLinkEvents* events = nullptr;       // likewise
+  // Without target and report.
+  protocol::JoinRequest request;
+  // How long another process may go on claiming this task before the link
+  // gives up: what is dead is found dead by then.
+  absl::Duration claim_patience = absl::Seconds(20);
+  Logger* logger = nullptr;  // may be null
+};
+
+class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
+ public:
+  explicit CoordinatorLink(const CoordinatorLinkOptions& options);
+
+  // Begins to join, and returns. `target` is where the task listens.
+  void Start(const std::string& target);
+  // The coordinator can be reached, perhaps another one than before.
+  void OnConnected();
+  // It can't be reached any more.
+  void OnLost();
+  bool joined() const;
+  // Tells the coordinator that the task stops; waits a moment for the answer.
+  void Leave();
+  // Nothing is sent and no event comes any more.
+  void Close();
+
+ private:
+  enum class State { kIdle, kJoining, kJoined, kClosed };
+
+  void Join();
+  void OnJoinAnswered(absl::StatusOr<protocol::JoinReply> reply);
+  void Refused(const absl::Status& why);
+  void BeatLater(absl::Duration delay);
+  void Beat();
+  void OnBeatAnswered(absl::StatusOr<protocol::HeartbeatReply> reply);
+  void JoinLater();
+  // Runs `closure` after `delay` unless the link is closed.
+  void After(absl::Duration delay, void (CoordinatorLink::*method)());
+  bool IsClosed() const;
+  // False once the link is closed; else events may be called until End.
+  bool BeginEvents();
+
+  const CoordinatorLinkOptions options_;
+  InFlight in_flight_;
+  mutable absl::Mutex mutex_;
+  std::string target_ ABSL_GUARDED_BY(mutex_);
+  State state_ ABSL_GUARDED_BY(mutex_) = State::kIdle;
+  bool is_joining_ ABSL_GUARDED_BY(mutex_) = false;  // a Join is under way
+  bool wants_report_ ABSL_GUARDED_BY(mutex_) = false;
+  bool told_to_stop_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t coordinator_ ABSL_GUARDED_BY(mutex_) = 0;  // that was joined
+  absl::Duration interval_ ABSL_GUARDED_BY(mutex_);
+  absl::Time claimed_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  // Of the heartbeats; a new Join begins another row of them.
+  Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_SERVER_COORDINATOR_LINK_H_

@@ -1,0 +1,34 @@
+// What a server checks of its cluster spec before it listens.
+#ifndef WEFT_LIBS_SERVER_SPEC_CHECKS_H_
+#define WEFT_LIBS_SERVER_SPEC_CHECKS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "libs/bus/address.h"
+#include "libs/cluster/cluster_spec.h"
+
+namespace weft {
+
+// Canonical names, sorted by job and index: the tasks that serve sessions.
+std::vector<std::string> TasksWithDevices(const ClusterSpec& cluster);
+
+// A task's place in its cluster, as its options give it.
+struct TaskPlace {
+  std::string job_name;
+  int task_index = 0;
+  std::string bind;       // ServerOptions::bind
+  bool insecure = false;  // ServerOptions::insecure
+};
+
+// Where the task listens. INVALID_ARGUMENT: it is not in the spec, nobody in
+// the spec has devices, an address is none, or ports 0 are mixed with others;
+// FAILED_PRECONDITION: it would be open to the network, or the others could not
+// reach it.
+absl::StatusOr<bus::Address> CheckSpec(const ClusterSpec& cluster,
+                                       const TaskPlace& place);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_SERVER_SPEC_CHECKS_H_

@@ -1,0 +1,61 @@
+#include "libs/server/task_main.h"
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/time/time.h"
+#include "libs/server/run_server.h"
+
+ABSL_FLAG(std::string, cluster, "",
+          "The tasks of the cluster, as JSON: {\"ps\": [\"host:port\"], "
+          "\"worker\": [\"host:port\"]}");
+ABSL_FLAG(
+    std::string, job_name, "",
+    "The job this task belongs to; by default what the program is called");
+ABSL_FLAG(int, task_index, 0, "Which task of the job this is");
+ABSL_FLAG(std::string, bind, "",
+          "Where to listen instead of the task's address in --cluster: a host, "
+          "or host:port");
+ABSL_FLAG(bool, insecure, false,
+          "Listen beyond this machine although anyone who reaches the port may "
+          "run graphs and read variables");
+ABSL_FLAG(int, cpus, 1, "CPU devices");
+ABSL_FLAG(int, host_gpus, 0, "GPU devices made of host memory, for trials");
+ABSL_FLAG(absl::Duration, drain, absl::Seconds(10),
+          "How long running steps may go on after SIGTERM or SIGINT");
+ABSL_FLAG(
+    std::string, stop_after_job, "",
+    "Stop once all tasks of this job have started and have stopped again: "
+    "\"worker\" lets a parameter server end with the training");
+ABSL_FLAG(absl::Duration, heartbeat_interval, absl::Seconds(1),
+          "How often tasks tell a coordinator that this task plays that they "
+          "live");
+ABSL_FLAG(absl::Duration, heartbeat_timeout, absl::Seconds(5),
+          "How long that coordinator believes so without hearing of them");
+
+namespace weft {
+namespace {
+
+ServerOptions OptionsFromFlags(const std::string& default_job) {
+  const std::string job = absl::GetFlag(FLAGS_job_name);
+  return {.job_name = job.empty() ? default_job : job,
+          .task_index = absl::GetFlag(FLAGS_task_index),
+          .bind = absl::GetFlag(FLAGS_bind),
+          .insecure = absl::GetFlag(FLAGS_insecure),
+          .cpus = absl::GetFlag(FLAGS_cpus),
+          .host_gpus = absl::GetFlag(FLAGS_host_gpus),
+          .heartbeat_interval = absl::GetFlag(FLAGS_heartbeat_interval),
+          .heartbeat_timeout = absl::GetFlag(FLAGS_heartbeat_timeout),
+          .stop_after_job = absl::GetFlag(FLAGS_stop_after_job),
+          .drain = absl::GetFlag(FLAGS_drain)};
+}
+
+}  // namespace
+
+int TaskMain(int argc, char** argv, const std::string& default_job) {
+  absl::SetProgramUsageMessage("a task of a Weft cluster");
+  absl::ParseCommandLine(argc, argv);
+  return RunServer(absl::GetFlag(FLAGS_cluster), OptionsFromFlags(default_job));
+}
+
+}  // namespace weft

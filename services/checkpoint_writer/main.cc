@@ -1,0 +1,11 @@
+// The program of the checkpoint writer: a member of the cluster without
+// devices.
+//
+//   bazel run //services/checkpoint_writer -- --task_index=0
+//       --cluster='{"checkpoint_writer": ["localhost:2222"], "worker":
+//       ["localhost:2223"]}'
+#include "libs/server/task_main.h"
+
+int main(int argc, char** argv) {
+  return weft::TaskMain(argc, argv, "checkpoint_writer");
+}
