@@ -36,7 +36,7 @@ _FENCED = (
         'protobuf and FlatBuffers headers stay in .cc files',
         'declare own types here and convert in the .cc file'),
     _Fenced(
-        re.compile(r'.*_inl\.h$'), lambda path: path.endswith('.cc'),
+        re.compile(r'.*_inl\.h$'), lambda path: path.endswith(('.cc', '_inl.h')),
         'what .cc files share inside stays in .cc files',
         'include it in the .cc file'),
     _Fenced(
