@@ -296,7 +296,13 @@ class Server::Impl : private PeerObserver,
 
   void LoseMember(const std::string& task, uint64_t incarnation,
                   const absl::Status& why) {
-    if (hosted_ != nullptr) hosted_->OnTaskLost(task, incarnation, why);
+    if (hosted_ == nullptr) return;
+    {
+      // It is this task that goes, and closes its connections.
+      absl::MutexLock lock(&mutex_);
+      if (stopping_) return;
+    }
+    hosted_->OnTaskLost(task, incarnation, why);
   }
 
   // PeerObserver: tasks of this process.
