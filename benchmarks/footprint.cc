@@ -1,0 +1,90 @@
+// footprint: memory and threads of services that are up and have no session
+// yet, and the size of their programs. idle_rss and idle_pss_of_4 are of 2 ps
+// and 2 workers.
+#include <sys/types.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "benchmarks/report.h"
+#include "benchmarks/service_processes.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
+
+ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
+ABSL_FLAG(double, settle, 2, "Seconds between the start and a look.");
+
+namespace weft::benchmarks {
+namespace {
+
+// The number after `key` in a file of /proc/PID: KiB, for memory.
+double ProcValue(pid_t pid, const std::string& file, const std::string& key) {
+  std::ifstream in(absl::StrCat("/proc/", pid, "/", file));
+  for (std::string word; in >> word;) {
+    double value = 0;
+    if (word == key && in >> value) return value;
+  }
+  Check(absl::NotFoundError(absl::StrCat(key, " of process ", pid)));
+  return 0;
+}
+
+struct Idle {
+  double rss = 0, pss = 0, threads = 0;  // KiB; rss and threads: the largest
+};
+
+Idle Look(const std::vector<pid_t>& pids) {
+  Idle idle;
+  for (pid_t pid : pids) {
+    idle.rss = std::max(idle.rss, ProcValue(pid, "status", "VmRSS:"));
+    idle.threads = std::max(idle.threads, ProcValue(pid, "status", "Threads:"));
+    idle.pss += ProcValue(pid, "smaps_rollup", "Pss:");
+  }
+  return idle;
+}
+
+void Pause(absl::Duration duration) {
+  const SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock);
+  // Nobody sets it.
+  scheduler->NewEvent()->WaitUntil(clock.Now() + duration);
+}
+
+void Main() {
+  const double settle = absl::GetFlag(FLAGS_settle);
+  Report report("footprint");
+  report.Param("settle", settle);
+  ServiceProcesses services(
+      {{"checkpoint_writer", 1}, {"coordinator", 1}, {"ps", 2}, {"worker", 2}});
+  services.WaitUntilReady();
+  Pause(absl::Seconds(settle));
+
+  std::vector<pid_t> tasks = services.pids().at("ps");
+  const std::vector<pid_t>& workers = services.pids().at("worker");
+  tasks.insert(tasks.end(), workers.begin(), workers.end());
+  const Idle idle = Look(tasks);
+  report.Value("idle_rss", idle.rss / 1024, "MiB", "<= 23.8 (25 MB)");
+  report.Value("idle_pss_of_4", idle.pss / 1024, "MiB");
+  report.Value("idle_threads", idle.threads, "count");
+  for (const auto& [job, pids] : services.pids()) {
+    report.Value(absl::StrCat("idle_rss_", job), Look(pids).rss / 1024, "MiB",
+                 "<= 23.8 (25 MB)");
+  }
+  const auto size = std::filesystem::file_size(ServiceProgram("ps"));
+  report.Value("package_size", static_cast<double>(size) / (1 << 20), "MiB");
+  report.Finish(absl::GetFlag(FLAGS_json));
+}
+
+}  // namespace
+}  // namespace weft::benchmarks
+
+int main(int argc, char** argv) {
+  absl::ParseCommandLine(argc, argv);
+  weft::benchmarks::Main();
+}

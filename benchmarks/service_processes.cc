@@ -1,0 +1,48 @@
+#include "benchmarks/service_processes.h"
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "benchmarks/report.h"
+#include "libs/bus/free_port.h"
+
+namespace weft::benchmarks {
+
+std::string ServiceProgram(const std::string& job) {
+  // bin/benchmarks/NAME -> bin/services/JOB/JOB
+  const auto self = std::filesystem::read_symlink("/proc/self/exe");
+  return self.parent_path().parent_path() / "services" / job / job;
+}
+
+ServiceProcesses::ServiceProcesses(const std::map<std::string, int>& jobs,
+                                   const std::set<std::string>& elsewhere) {
+  for (const auto& [job, num_tasks] : jobs) {
+    for (int i = 0; i < num_tasks; ++i) {
+      auto port = bus::FreePort();
+      Check(port.status());
+      Check(spec_.AddTask(job, i, absl::StrCat("localhost:", *port)));
+    }
+  }
+  for (const auto& [job, num_tasks] : jobs) {
+    for (int i = 0; i < num_tasks && elsewhere.count(job) == 0; ++i) {
+      processes_.emplace_back(std::vector<std::string>{
+          ServiceProgram(job), absl::StrCat("--cluster=", spec_.ToString()),
+          absl::StrCat("--task_index=", i), "--drain=0"});
+      pids_[job].push_back(processes_.back().pid());
+    }
+  }
+}
+
+void ServiceProcesses::WaitUntilReady() {
+  for (ChildProcess& process : processes_) {
+    process.lines().ReadUntil("Started server with target");
+  }
+}
+
+std::string ServiceProcesses::Target(const std::string& job, int index) const {
+  auto address = spec_.TaskAddress(job, index);
+  Check(address.status());
+  return absl::StrCat("zmq://", *address);
+}
+
+}  // namespace weft::benchmarks
