@@ -16,31 +16,31 @@ constexpr absl::string_view kColocationPrefix = "loc:@";
 struct ResourceOp {
   absl::string_view name;  // without the V2 of its second version
   absl::string_view kind;
-  // Without a shared_name its resource belongs to the session alone; of others
-  // the node's name is the name.
-  bool is_private_unless_named = false;
+  // Where shared_name is empty its node's name is the resource's. That of
+  // others then belongs to the session alone.
+  bool uses_node_name = false;
 };
 
 constexpr ResourceOp kResourceOps[] = {
-    {"Variable", "Var"},
-    {"VarHandleOp", "Var"},
+    {"Variable", "Var", true},
+    {"VarHandleOp", "Var", true},
     {"FIFOQueue", "Queue"},
     {"RandomShuffleQueue", "Queue"},
     {"PaddingFIFOQueue", "Queue"},
     {"PriorityQueue", "Queue"},
-    {"HashTable", "LookupTable", true},
-    {"MutableHashTable", "LookupTable", true},
-    {"MutableHashTableOfTensors", "LookupTable", true},
-    {"MutableDenseHashTable", "LookupTable", true},
-    {"ConditionalAccumulator", "Accumulator", true},
-    {"ResourceConditionalAccumulator", "Accumulator", true},
-    {"SparseConditionalAccumulator", "SparseAccumulator", true},
-    {"TextLineReader", "Reader", true},
-    {"WholeFileReader", "Reader", true},
-    {"TFRecordReader", "Reader", true},
-    {"FixedLengthRecordReader", "Reader", true},
-    {"Iterator", "Iterator", true},
-    {"OneShotIterator", "Iterator", true},
+    {"HashTable", "LookupTable"},
+    {"MutableHashTable", "LookupTable"},
+    {"MutableHashTableOfTensors", "LookupTable"},
+    {"MutableDenseHashTable", "LookupTable"},
+    {"ConditionalAccumulator", "GradientAccumulator"},
+    {"ResourceConditionalAccumulator", "GradientAccumulator"},
+    {"SparseConditionalAccumulator", "GradientAccumulator"},
+    {"TextLineReader", "Reader"},
+    {"WholeFileReader", "Reader"},
+    {"TFRecordReader", "Reader"},
+    {"FixedLengthRecordReader", "Reader"},
+    {"Iterator", "Iterator"},
+    {"OneShotIterator", "Iterator"},
 };
 
 // An op that is not listed makes resources of a kind of its own.
@@ -53,28 +53,37 @@ ResourceOp FindResourceOp(absl::string_view op) {
   return {.name = op, .kind = op};
 }
 
-// What the op makes in a container, by the name that its kernel will use.
+// Under which the node's kernel looks for it; empty: it is nobody else's.
+std::string SharedName(const Node& node, const ResourceOp& op) {
+  const auto* shared_name = node.attr<std::string>("shared_name");
+  if (!shared_name->empty()) return *shared_name;
+  const auto* by_node = node.attr<bool>("use_node_name_sharing");
+  const bool uses_node_name =
+      op.uses_node_name || (by_node != nullptr && *by_node);
+  return uses_node_name ? node.name() : "";
+}
+
+PartialShape DeclaredShape(const Node& node) {
+  const auto* shape = node.attr<PartialShape>("shape");
+  if (shape == nullptr) return PartialShape();
+  // The oldest op can't say that a shape is unknown but by a scalar's.
+  const bool is_scalar = shape->has_rank() && shape->rank() == 0;
+  return is_scalar && node.type() == "Variable" ? PartialShape() : *shape;
+}
+
+// What the op makes in a container for others to find.
 std::optional<NamedResource> ResourceOf(const Node& node) {
   const auto* container = node.attr<std::string>("container");
-  const auto* shared_name = node.attr<std::string>("shared_name");
-  if (container == nullptr || shared_name == nullptr) return std::nullopt;
-  const ResourceOp op = FindResourceOp(node.type());
-  const auto* uses_node_name = node.attr<bool>("use_node_name_sharing");
-  if (shared_name->empty() && op.is_private_unless_named &&
-      (uses_node_name == nullptr || !*uses_node_name)) {
+  if (container == nullptr || !node.attr<std::string>("shared_name")) {
     return std::nullopt;
   }
-  NamedResource resource{
-      .container = *container,
-      .name = shared_name->empty() ? node.name() : *shared_name,
-      .kind = std::string(op.kind)};
+  const ResourceOp op = FindResourceOp(node.type());
+  NamedResource resource{.container = *container,
+                         .name = SharedName(node, op),
+                         .kind = std::string(op.kind),
+                         .shape = DeclaredShape(node)};
+  if (resource.name.empty()) return std::nullopt;
   if (const auto* dtype = node.attr<DataType>("dtype")) resource.dtype = *dtype;
-  if (const auto* shape = node.attr<PartialShape>("shape")) {
-    resource.shape = *shape;
-  }
-  // The oldest op can't say that a shape is unknown but by a scalar's.
-  const bool is_scalar = resource.shape.has_rank() && !resource.shape.rank();
-  if (is_scalar && node.type() == "Variable") resource.shape = PartialShape();
   return resource;
 }
 

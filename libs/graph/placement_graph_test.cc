@@ -215,7 +215,8 @@ TEST_F(DescribeForPlacementTest, WhatBelongsToASessionAloneIsNoNamedResource) {
   EXPECT_EQ(ResourceOf({.name = "b",
                         .op = "ConditionalAccumulator",
                         .attrs = {{"shared_name", "grads"}}}),
-            (NamedResource{.name = "grads", .kind = "Accumulator"}));
+            (NamedResource{.name = "grads", .kind = "GradientAccumulator"}));
+  EXPECT_EQ(ResourceOf({.name = "q", .op = "FIFOQueueV2"}), std::nullopt);
   EXPECT_EQ(ResourceOf({.name = "t", .op = "HashTableV2"}), std::nullopt);
   EXPECT_EQ(ResourceOf({.name = "u",
                         .op = "HashTableV2",
@@ -225,8 +226,12 @@ TEST_F(DescribeForPlacementTest, WhatBelongsToASessionAloneIsNoNamedResource) {
 }
 
 TEST_F(DescribeForPlacementTest, KindsAreThoseOfTheResourcesThatOpsMake) {
-  EXPECT_EQ(ResourceOf({.name = "q", .op = "FIFOQueueV2"})->kind, "Queue");
-  EXPECT_EQ(ResourceOf({.name = "b", .op = "Barrier"})->kind, "Barrier");
+  const AttrMap attrs = {{"shared_name", "common"}};
+  EXPECT_EQ(
+      ResourceOf({.name = "q", .op = "FIFOQueueV2", .attrs = attrs})->kind,
+      "Queue");
+  EXPECT_EQ(ResourceOf({.name = "b", .op = "Barrier", .attrs = attrs})->kind,
+            "Barrier");
 }
 
 }  // namespace
