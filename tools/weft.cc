@@ -1,47 +1,95 @@
-// weft: looks at what Weft leaves behind.
+// weft: looks at clusters that run, and at what Weft leaves behind.
 //
-//   bazel run //tools:weft -- wire FILE
+//   bazel run //tools:weft -- status --target=zmq://localhost:2222
 //
-// prints the captured messages of FILE (docs/wire_capture.md). Exits with 1 if
-// the file can't be read, with 2 for a wrong call.
+// `weft help` lists its commands. Exits with 1 if a command fails, with 2 for a
+// wrong call.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "libs/base/status.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
+#include "libs/runtime/process.h"
+#include "tools/cli/cluster_commands.h"
+#include "tools/cli/graph_commands.h"
+#include "tools/cli/invocation.h"
 #include "tools/wire/print_capture.h"
 
 namespace weft::tools {
 namespace {
 
-constexpr char kUsage[] =
-    "usage: bazel run //tools:weft -- wire FILE\n"
-    "  FILE  captured messages; see docs/wire_capture.md\n";
+std::string FromEnvironment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
 
 // `bazel run` changes the directory and says where the user stood.
 std::string FromWhereTheUserStands(const std::string& path) {
-  const char* directory = std::getenv("BUILD_WORKING_DIRECTORY");
-  return directory == nullptr ? path : JoinPath(directory, path);
+  const std::string directory = FromEnvironment("BUILD_WORKING_DIRECTORY");
+  return directory.empty() ? path : JoinPath(directory, path);
+}
+
+bool AskOnTerminal(const std::string& question) {
+  std::fprintf(stderr, "%s [y/N] ", question.c_str());
+  std::string answer;
+  std::getline(std::cin, answer);
+  const std::string lower = absl::AsciiStrToLower(answer);
+  return lower == "y" || lower == "yes";
+}
+
+// Nobody is asked who could not answer.
+Ask WhomToAsk() {
+  const bool is_terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+  return is_terminal ? AskOnTerminal : Ask();
 }
 
 absl::StatusOr<std::string> Wire(const std::string& path) {
   LocalFileSystem files;
-  ASSIGN_OR_RETURN(const std::string file, files.ReadFile(path));
-  return PrintCapture(file);
+  auto text = [&]() -> absl::StatusOr<std::string> {
+    ASSIGN_OR_RETURN(const std::string file, files.ReadFile(path));
+    return PrintCapture(file);
+  }();
+  if (!text.ok()) return Annotate(text.status(), path);
+  return text;
+}
+
+absl::StatusOr<std::string> Run(const Invocation& invocation) {
+  if (invocation.command == "help") return Usage();
+  if (invocation.command == "wire") {
+    return Wire(FromWhereTheUserStands(invocation.arguments[0]));
+  }
+  // Few threads: commands wait.
+  Process process({.compute_threads = 2});
+  if (IsClusterCommand(invocation.command)) {
+    return RunClusterCommand(process, invocation, WhomToAsk());
+  }
+  LocalFileSystem files;
+  return RunGraphCommand(process, files,
+                         FromWhereTheUserStands(invocation.arguments[0]),
+                         invocation);
 }
 
 int Main(const std::vector<std::string>& arguments) {
-  if (arguments.size() != 2 || arguments[0] != "wire") {
-    std::fputs(kUsage, stderr);
+  const auto invocation =
+      ParseInvocation(arguments, {.target = FromEnvironment("WEFT_TARGET"),
+                                  .is_terminal = isatty(STDOUT_FILENO) != 0});
+  if (!invocation.ok()) {
+    std::fprintf(stderr, "weft: %s\n(`weft help` lists the commands)\n",
+                 std::string(invocation.status().message()).c_str());
     return 2;
   }
-  const auto text = Wire(FromWhereTheUserStands(arguments[1]));
+  const auto text = Run(*invocation);
   if (!text.ok()) {
-    std::fprintf(stderr, "%s: %s\n", arguments[1].c_str(),
+    std::fprintf(stderr, "weft %s: %s: %s\n", invocation->command.c_str(),
+                 std::string(StatusCodeName(text.status().code())).c_str(),
                  std::string(text.status().message()).c_str());
     return 1;
   }

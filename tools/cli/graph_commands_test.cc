@@ -1,0 +1,132 @@
+// Graphs in files, as people see them, and where their nodes would go.
+#include "tools/cli/graph_commands.h"
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/fs/memory_file_system.h"
+#include "nlohmann/json.hpp"
+#include "tools/cli/graph_file.h"
+
+namespace weft::tools {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using Json = nlohmann::json;
+
+constexpr char kPsCpu[] = "/job:ps/replica:0/task:0/device:CPU:0";
+constexpr char kWorkerCpu[] = "/job:worker/replica:0/task:1/device:CPU:0";
+
+// A variable on ps, and twice its value on a worker.
+constexpr char kText[] = R"(
+node {
+  name: "v" op: "VariableV2" device: "/job:ps"
+  attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { } } }
+}
+node {
+  name: "v/read" op: "Identity" input: "v"
+  attr { key: "T" value { type: DT_FLOAT } }
+  attr { key: "_class" value { list { s: "loc:@v" } } }
+}
+node {
+  name: "twice" op: "AddV2" input: "v/read" input: "v/read:0" input: "^v"
+  device: "/job:worker/task:1"
+  attr { key: "T" value { type: DT_FLOAT } }
+}
+)";
+
+class GraphCommandsTest : public testing::Test {
+ protected:
+  absl::StatusOr<std::string> Run(const std::vector<std::string>& words,
+                                  bool is_terminal = true) {
+    auto invocation = ParseInvocation(words, {.is_terminal = is_terminal});
+    if (!invocation.ok()) return invocation.status();
+    return RunGraphCommand(process_, files_, invocation->arguments[0],
+                           *invocation);
+  }
+  void Write(const std::string& path, const std::string& content) {
+    ASSERT_OK(files_.WriteFileAtomically(path, content));
+  }
+  static std::string Devices() {
+    return std::string("--devices=") + kPsCpu +
+           ",/job:worker/task:0/cpu:0,/job:worker/task:1/cpu:0";
+  }
+
+  Process process_{{.compute_threads = 1}};
+  MemoryFileSystem files_;
+};
+
+TEST_F(GraphCommandsTest, Nodes) {
+  Write("/g.pbtxt", kText);
+  ASSERT_OK_AND_ASSIGN(std::string text, Run({"graph", "/g.pbtxt"}));
+  EXPECT_EQ(text,
+            "NODE    OP          DEVICE              INPUTS\n"
+            "v       VariableV2  /job:ps\n"
+            "v/read  Identity                        v\n"
+            "twice   AddV2       /job:worker/task:1  v/read, v/read:0, ^v\n");
+  ASSERT_OK_AND_ASSIGN(text, Run({"graph", "/g.pbtxt"}, false));
+  const Json json = Json::parse(text);
+  ASSERT_EQ(json.size(), 3u);
+  EXPECT_EQ(json[2]["name"], "twice");
+  EXPECT_EQ(json[2]["inputs"], Json({"v/read", "v/read:0", "^v"}));
+}
+
+TEST_F(GraphCommandsTest, SerialisedGraphsAndUnknownOps) {
+  ASSERT_OK_AND_ASSIGN(
+      const GraphFile file,
+      ReadGraphFile("x.pbtxt", "node { name: \"a\" op: \"NobodyKnowsThis\" }"));
+  Write("/g.pb", file.graph_def);
+  ASSERT_OK_AND_ASSIGN(const std::string text, Run({"graph", "/g.pb"}));
+  EXPECT_EQ(text,
+            "NODE  OP               DEVICE  INPUTS\n"
+            "a     NobodyKnowsThis\n");
+  EXPECT_THAT(Run({"graph", "explain", "/g.pb", Devices()}),
+              StatusIs(absl::StatusCode::kNotFound, "NobodyKnowsThis"));
+}
+
+TEST_F(GraphCommandsTest, FilesThatAreNoGraphs) {
+  Write("/g.pb", "\xff\xff\xff");
+  EXPECT_THAT(Run({"graph", "/g.pb"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "/g.pb"));
+  Write("/g.pbtxt", "node {\n nmae: \"x\" }");
+  EXPECT_THAT(Run({"graph", "/g.pbtxt"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "line 2"));
+  EXPECT_THAT(Run({"graph", "/none.pb"}),
+              StatusIs(absl::StatusCode::kNotFound, "/none.pb"));
+}
+
+TEST_F(GraphCommandsTest, WhereNodesWouldGoAndWhy) {
+  Write("/g.pbtxt", kText);
+  ASSERT_OK_AND_ASSIGN(std::string text, Run({"graph", "explain", "/g.pbtxt",
+                                              Devices(), "--json"}));
+  const Json json = Json::parse(text);
+  ASSERT_EQ(json.size(), 3u);
+  EXPECT_EQ(json[0]["device"], kPsCpu);
+  EXPECT_EQ(json[1]["device"], kPsCpu);  // colocated
+  EXPECT_EQ(json[2]["device"], kWorkerCpu);
+  for (const Json& node : json) {
+    EXPECT_THAT(node["reason"].get<std::string>(), Not(IsEmpty()));
+  }
+  ASSERT_OK_AND_ASSIGN(
+      text, Run({"graph", "/g.pbtxt", Devices(), "--explain=twice"}));
+  EXPECT_THAT(text, HasSubstr(std::string("twice: (AddV2): ") + kWorkerCpu));
+  EXPECT_THAT(text, Not(HasSubstr("VariableV2): ")));
+}
+
+TEST_F(GraphCommandsTest, WhatCanNotBePlacedIsToldAsASessionWould) {
+  Write("/g.pbtxt", kText);
+  EXPECT_THAT(
+      Run({"graph", "explain", "/g.pbtxt", "--devices=/job:ps/task:0/cpu:0"}),
+      StatusIs(absl::StatusCode::kInvalidArgument, "twice"));
+  EXPECT_THAT(Run({"graph", "explain", "/g.pbtxt", "--devices=/job:ps/cpu:0"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "--devices"));
+  EXPECT_THAT(Run({"graph", "explain", "/g.pbtxt", "nothing", Devices()}),
+              StatusIs(absl::StatusCode::kNotFound, "\"nothing\""));
+  EXPECT_THAT(Run({"graph", "explain", "/g.pbtxt"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "WEFT_TARGET"));
+}
+
+}  // namespace
+}  // namespace weft::tools

@@ -1,0 +1,257 @@
+#include "tools/cli/invocation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "libs/base/status.h"
+
+namespace weft::tools {
+namespace {
+
+constexpr char kUsage[] =
+    R"(weft looks at clusters, and at what Weft leaves behind.
+
+  weft status                     tasks: who is there, with what
+  weft devices                    devices of the tasks that are there
+  weft variables                  variables, where they live, their sizes
+  weft containers                 containers, and how much is in them
+  weft reset [CONTAINER...]       clears containers on all devices and ends the
+                                  sessions of the target; without a name: each
+                                  device's default one
+  weft shutdown                   stops all tasks
+  weft graph FILE                 the nodes of a GraphDef (.pb, .pbtxt)
+  weft graph explain FILE [NODE...]
+                                  where its nodes would go, and why
+  weft wire FILE                  captured messages (docs/wire_capture.md)
+
+Of a cluster:
+  --target=zmq://host:port  any of its tasks; or set WEFT_TARGET
+  --timeout=5s              how long to wait for an answer
+  --json, --table           else: a table on a terminal, JSON elsewhere
+  --container=NAME          variables: of this container
+  --all                     reset: all containers
+  --yes                     reset, shutdown: do not ask; without a terminal
+                            nobody is asked
+
+Of a graph:
+  --explain=NODE, --explain=all  the same as `graph explain`
+  --devices=NAME,...             instead of a cluster's: full names
+  --allow_soft_placement         as in a session
+)";
+
+struct Flag {
+  absl::string_view name;
+  bool takes_value = false;
+  absl::string_view commands;  // that have it, with blanks around
+  // INVALID_ARGUMENT where the value is none.
+  absl::Status (*set)(const std::string& value, Invocation& invocation);
+};
+
+constexpr absl::string_view kOfClusters =
+    " status devices variables containers reset shutdown graph ";
+constexpr absl::string_view kCommands =
+    " status devices variables containers reset shutdown graph wire help ";
+
+void AppendList(const std::string& value, std::vector<std::string>& list) {
+  for (const auto& part : absl::StrSplit(value, ',', absl::SkipEmpty())) {
+    list.emplace_back(part);
+  }
+}
+
+absl::Status SetTimeout(const std::string& value, Invocation& invocation) {
+  absl::Duration timeout;
+  if (!absl::ParseDuration(value, &timeout) ||
+      timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--timeout=", value, " is no time; write 5s, 500ms or 2m"));
+  }
+  invocation.timeout = timeout;
+  return absl::OkStatus();
+}
+
+const Flag kFlags[] = {
+    {"target", true, kOfClusters,
+     [](const std::string& value, Invocation& invocation) {
+       invocation.target = value;
+       return absl::OkStatus();
+     }},
+    {"timeout", true, kOfClusters, SetTimeout},
+    {"json", false, kOfClusters,
+     [](const std::string&, Invocation& invocation) {
+       invocation.format = Format::kJson;
+       return absl::OkStatus();
+     }},
+    {"table", false, kOfClusters,
+     [](const std::string&, Invocation& invocation) {
+       invocation.format = Format::kTable;
+       return absl::OkStatus();
+     }},
+    {"container", true, " variables ",
+     [](const std::string& value, Invocation& invocation) {
+       invocation.container = value;
+       return absl::OkStatus();
+     }},
+    {"all", false, " reset ",
+     [](const std::string&, Invocation& invocation) {
+       invocation.all = true;
+       return absl::OkStatus();
+     }},
+    {"yes", false, " reset shutdown ",
+     [](const std::string&, Invocation& invocation) {
+       invocation.yes = true;
+       return absl::OkStatus();
+     }},
+    {"explain", true, " graph ",
+     [](const std::string& value, Invocation& invocation) {
+       AppendList(value, invocation.explain);
+       return absl::OkStatus();
+     }},
+    {"devices", true, " graph ",
+     [](const std::string& value, Invocation& invocation) {
+       AppendList(value, invocation.devices);
+       return absl::OkStatus();
+     }},
+    {"allow_soft_placement", false, " graph ",
+     [](const std::string&, Invocation& invocation) {
+       invocation.allow_soft_placement = true;
+       return absl::OkStatus();
+     }},
+};
+
+bool Has(absl::string_view commands, absl::string_view command) {
+  return absl::StrContains(commands, absl::StrCat(" ", command, " "));
+}
+
+absl::StatusOr<const Flag*> FindFlag(absl::string_view name,
+                                     absl::string_view command) {
+  std::vector<std::string> known;
+  for (const Flag& flag : kFlags) {
+    if (!Has(flag.commands, command)) continue;
+    if (flag.name == name) return &flag;
+    known.push_back(absl::StrCat("--", flag.name));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("`weft ", command, "` has no flag --", name, "; it has ",
+                   known.empty() ? "none" : absl::StrJoin(known, ", ")));
+}
+
+// A flag as it was written, until it is known whose it is.
+class Words {
+ public:
+  explicit Words(const std::vector<std::string>& words) : words_(words) {}
+
+  bool AtEnd() const { return next_ == words_.size(); }
+  const std::string& Peek() const { return words_[next_]; }
+  const std::string& Take() { return words_[next_++]; }
+
+ private:
+  const std::vector<std::string>& words_;
+  size_t next_ = 0;
+};
+
+absl::Status TakeFlag(Words& words, Invocation& invocation) {
+  const std::string word = words.Take().substr(2);
+  const size_t equals = word.find('=');
+  const std::string name = word.substr(0, equals);
+  ASSIGN_OR_RETURN(const Flag* flag, FindFlag(name, invocation.command));
+  std::string value;
+  if (equals != std::string::npos) {
+    if (!flag->takes_value) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, " takes no value"));
+    }
+    value = word.substr(equals + 1);
+  } else if (flag->takes_value) {
+    if (words.AtEnd()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, " needs a value: --", name, "=..."));
+    }
+    value = words.Take();
+  }
+  return flag->set(value, invocation);
+}
+
+// What stands after the command.
+absl::Status TakeRest(Words& words, Invocation& invocation) {
+  while (!words.AtEnd()) {
+    if (words.Peek() == "--") {
+      words.Take();
+      while (!words.AtEnd()) invocation.arguments.push_back(words.Take());
+    } else if (words.Peek() == "--help" || words.Peek() == "-h") {
+      invocation.command = "help";
+      return absl::OkStatus();
+    } else if (absl::StartsWith(words.Peek(), "-") && words.Peek() != "-") {
+      if (!absl::StartsWith(words.Peek(), "--")) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("flags begin with two dashes: -", words.Peek()));
+      }
+      RETURN_IF_ERROR(TakeFlag(words, invocation));
+    } else {
+      invocation.arguments.push_back(words.Take());
+    }
+  }
+  return absl::OkStatus();
+}
+
+// `graph explain FILE [NODE...]` is `graph FILE --explain=NODE,...`.
+void TakeExplain(Invocation& invocation) {
+  auto& arguments = invocation.arguments;
+  if (arguments.size() < 2 || arguments[0] != "explain") return;
+  std::move(arguments.begin() + 2, arguments.end(),
+            std::back_inserter(invocation.explain));
+  if (invocation.explain.empty()) invocation.explain = {"all"};
+  arguments = {arguments[1]};
+}
+
+absl::Status CheckArguments(const Invocation& invocation) {
+  const std::string& command = invocation.command;
+  const size_t count = invocation.arguments.size();
+  if (command == "graph" || command == "wire") {
+    if (count == 1) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("`weft ", command, "` needs one file; there are ", count));
+  }
+  if (command == "reset") {
+    if (count == 0 || !invocation.all) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "reset: either --all or names of containers");
+  }
+  if (count == 0 || command == "help") return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "`weft ", command, "` takes no \"", invocation.arguments[0], "\""));
+}
+
+}  // namespace
+
+absl::StatusOr<Invocation> ParseInvocation(
+    const std::vector<std::string>& arguments,
+    const Surroundings& surroundings) {
+  Invocation invocation;
+  invocation.target = surroundings.target;
+  invocation.format = surroundings.is_terminal ? Format::kTable : Format::kJson;
+  Words words(arguments);
+  if (words.AtEnd()) return absl::InvalidArgumentError("a command is missing");
+  invocation.command = words.Take();
+  if (invocation.command == "--help" || invocation.command == "-h") {
+    invocation.command = "help";
+  }
+  if (!Has(kCommands, invocation.command)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "there is no command \"", invocation.command, "\"; there are ",
+        absl::StrJoin(absl::StrSplit(kCommands, ' ', absl::SkipEmpty()),
+                      ", ")));
+  }
+  RETURN_IF_ERROR(TakeRest(words, invocation));
+  if (invocation.command == "graph") TakeExplain(invocation);
+  RETURN_IF_ERROR(CheckArguments(invocation));
+  return invocation;
+}
+
+std::string Usage() { return kUsage; }
+
+}  // namespace weft::tools

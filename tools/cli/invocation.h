@@ -1,0 +1,51 @@
+// Invocation: what a user called the `weft` command with: a command, its
+// arguments and flags.
+//
+// A value, not synchronised. INVALID_ARGUMENT says what is wrong with a call.
+#ifndef WEFT_TOOLS_CLI_INVOCATION_H_
+#define WEFT_TOOLS_CLI_INVOCATION_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace weft::tools {
+
+enum class Format { kTable, kJson };
+
+struct Invocation {
+  std::string command;                 // "status"; "help" where help is wanted
+  std::vector<std::string> arguments;  // what is no flag
+  // --target, or else the environment's; may be empty.
+  std::string target;
+  absl::Duration timeout = absl::Seconds(5);
+  Format format = Format::kTable;
+  bool yes = false;
+  bool all = false;
+  std::string container;
+  // Nodes by name, or "all".
+  std::vector<std::string> explain;
+  std::vector<std::string> devices;
+  bool allow_soft_placement = false;
+};
+
+// What a call means if it does not say otherwise.
+struct Surroundings {
+  std::string target;        // the environment variable WEFT_TARGET
+  bool is_terminal = false;  // where the output goes
+};
+
+// `arguments` without the program's name. Flags may stand anywhere, as --name,
+// --name=value or --name value; after "--" there are none.
+absl::StatusOr<Invocation> ParseInvocation(
+    const std::vector<std::string>& arguments,
+    const Surroundings& surroundings);
+
+// For people: commands and flags.
+std::string Usage();
+
+}  // namespace weft::tools
+
+#endif  // WEFT_TOOLS_CLI_INVOCATION_H_

@@ -1,0 +1,106 @@
+#include "tools/cli/invocation.h"
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft::tools {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+absl::StatusOr<Invocation> Parse(const std::vector<std::string>& arguments) {
+  return ParseInvocation(arguments, {.is_terminal = true});
+}
+
+TEST(InvocationTest, FlagsStandAnywhereInEitherForm) {
+  ASSERT_OK_AND_ASSIGN(
+      const Invocation call,
+      Parse({"reset", "--target=zmq://a:1", "model_1", "--timeout", "200ms",
+             "model_2", "--yes", "--json"}));
+  EXPECT_EQ(call.command, "reset");
+  EXPECT_THAT(call.arguments, ElementsAre("model_1", "model_2"));
+  EXPECT_EQ(call.target, "zmq://a:1");
+  EXPECT_EQ(call.timeout, absl::Milliseconds(200));
+  EXPECT_TRUE(call.yes);
+  EXPECT_FALSE(call.all);
+  EXPECT_EQ(call.format, Format::kJson);
+}
+
+TEST(InvocationTest, TheEnvironmentFillsIn) {
+  ASSERT_OK_AND_ASSIGN(Invocation call,
+                       ParseInvocation({"status"}, {"zmq://b:2", false}));
+  EXPECT_EQ(call.target, "zmq://b:2");
+  EXPECT_EQ(call.format, Format::kJson);
+  EXPECT_EQ(call.timeout, absl::Seconds(5));
+  ASSERT_OK_AND_ASSIGN(
+      call, ParseInvocation({"status", "--table", "--target=zmq://a:1"},
+                            {"zmq://b:2", false}));
+  EXPECT_EQ(call.target, "zmq://a:1");
+  EXPECT_EQ(call.format, Format::kTable);
+}
+
+TEST(InvocationTest, NoFlagsAfterTwoDashes) {
+  ASSERT_OK_AND_ASSIGN(const Invocation call,
+                       Parse({"reset", "--", "--all", "--"}));
+  EXPECT_THAT(call.arguments, ElementsAre("--all", "--"));
+  EXPECT_FALSE(call.all);
+}
+
+TEST(InvocationTest, ExplainHasTwoForms) {
+  ASSERT_OK_AND_ASSIGN(Invocation call,
+                       Parse({"graph", "explain", "a.pb", "x", "y"}));
+  EXPECT_THAT(call.arguments, ElementsAre("a.pb"));
+  EXPECT_THAT(call.explain, ElementsAre("x", "y"));
+  ASSERT_OK_AND_ASSIGN(call, Parse({"graph", "explain", "a.pb"}));
+  EXPECT_THAT(call.explain, ElementsAre("all"));
+  ASSERT_OK_AND_ASSIGN(
+      call, Parse({"graph", "a.pb", "--explain=x,y", "--devices=/cpu:0,/cpu:1",
+                   "--allow_soft_placement"}));
+  EXPECT_THAT(call.explain, ElementsAre("x", "y"));
+  EXPECT_THAT(call.devices, ElementsAre("/cpu:0", "/cpu:1"));
+  EXPECT_TRUE(call.allow_soft_placement);
+  ASSERT_OK_AND_ASSIGN(call, Parse({"graph", "explain"}));
+  EXPECT_THAT(call.arguments, ElementsAre("explain"));  // a file of that name
+  EXPECT_THAT(call.explain, IsEmpty());
+}
+
+TEST(InvocationTest, HelpIsFoundEverywhere) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"help"},
+        {"--help"},
+        {"-h"},
+        {"status", "--help"},
+        {"graph", "-h"}}) {
+    ASSERT_OK_AND_ASSIGN(const Invocation call, Parse(words));
+    EXPECT_EQ(call.command, "help");
+  }
+  for (const char* command : {"status", "devices", "variables", "containers",
+                              "reset", "shutdown", "graph", "wire"}) {
+    EXPECT_THAT(Usage(), HasSubstr(std::string("weft ") + command));
+  }
+}
+
+TEST(InvocationTest, MistakesAreNamed) {
+  EXPECT_THAT(Parse({}), StatusIs(kInvalid, "command is missing"));
+  EXPECT_THAT(Parse({"stauts"}), StatusIs(kInvalid, "status, devices"));
+  EXPECT_THAT(Parse({"status", "--al"}), StatusIs(kInvalid, "no flag --al"));
+  EXPECT_THAT(Parse({"status", "--all"}), StatusIs(kInvalid, "--target"));
+  EXPECT_THAT(Parse({"wire", "f", "--json"}),
+              StatusIs(kInvalid, "it has none"));
+  EXPECT_THAT(Parse({"status", "-y"}), StatusIs(kInvalid, "two dashes"));
+  EXPECT_THAT(Parse({"status", "--json=1"}), StatusIs(kInvalid, "no value"));
+  EXPECT_THAT(Parse({"status", "--target"}), StatusIs(kInvalid, "a value"));
+  EXPECT_THAT(Parse({"status", "--timeout=5"}), StatusIs(kInvalid, "5s"));
+  EXPECT_THAT(Parse({"status", "--timeout=-5s"}), StatusIs(kInvalid, "-5s"));
+  EXPECT_THAT(Parse({"status", "x"}), StatusIs(kInvalid, "\"x\""));
+  EXPECT_THAT(Parse({"graph"}), StatusIs(kInvalid, "one file"));
+  EXPECT_THAT(Parse({"wire", "a", "b"}), StatusIs(kInvalid, "one file"));
+  EXPECT_THAT(Parse({"reset", "a", "--all"}), StatusIs(kInvalid, "either"));
+}
+
+}  // namespace
+}  // namespace weft::tools
