@@ -53,10 +53,8 @@ Ask WhomToAsk() {
 
 absl::StatusOr<std::string> Wire(const std::string& path) {
   LocalFileSystem files;
-  auto text = [&]() -> absl::StatusOr<std::string> {
-    ASSIGN_OR_RETURN(const std::string file, files.ReadFile(path));
-    return PrintCapture(file);
-  }();
+  ASSIGN_OR_RETURN(const std::string file, files.ReadFile(path));
+  auto text = PrintCapture(file);
   if (!text.ok()) return Annotate(text.status(), path);
   return text;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
@@ -83,8 +84,10 @@ absl::Status CoordinatorClient::Explain(const absl::Status& status) {
         "no connection in time", failure.ok() ? "" : ": ", failure.message()));
   }
   if (!absl::IsUnavailable(explained)) return explained;
-  return Append(Annotate(explained, who_),
-                "(is it running, and is this its address?)");
+  explained = Annotate(explained, who_);
+  // A dial that fails says so itself.
+  if (absl::StrContains(explained.message(), "is it running")) return explained;
+  return Append(explained, "(is it running, and is this its address?)");
 }
 
 void CoordinatorClient::CallRaw(bus::Message request, absl::Time deadline,

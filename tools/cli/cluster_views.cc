@@ -241,8 +241,10 @@ absl::Status CheckContainer(const ClusterStatus& cluster,
   }
   return absl::NotFoundError(absl::StrCat(
       "no task has a container \"", container, "\" with anything in it; ",
-      names.empty() ? "there is none"
-                    : absl::StrCat("there are ", absl::StrJoin(names, ", "))));
+      names.empty()
+          ? "there is none"
+          : absl::StrCat(names.size() == 1 ? "there is " : "there are ",
+                         absl::StrJoin(names, ", "))));
 }
 
 }  // namespace weft::tools

@@ -1,0 +1,168 @@
+// The commands against servers that run: what a session leaves on them is
+// shown, cleared, and the servers stop. Processes of their own but for the
+// operating system's part: sockets, threads and memory are not shared.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "libs/api/weft.h"
+#include "libs/base/clock.h"
+#include "libs/base/logging.h"
+#include "libs/base/test_matchers.h"
+#include "libs/bus/free_port.h"
+#include "libs/fs/memory_file_system.h"
+#include "nlohmann/json.hpp"
+#include "tools/cli/cluster_commands.h"
+#include "tools/cli/graph_commands.h"
+
+namespace weft::tools {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+constexpr char kPsCpu[] = "/job:ps/replica:0/task:0/device:CPU:0";
+constexpr absl::Duration kLimit = absl::Seconds(60);
+
+class RealClusterTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ClusterSpec spec;
+    for (const char* job : {"ps", "worker"}) {
+      ASSERT_OK_AND_ASSIGN(const uint16_t port, bus::FreePort());
+      ASSERT_OK(spec.AddTask(job, 0, absl::StrCat("localhost:", port)));
+    }
+    for (const char* job : {"ps", "worker"}) {
+      processes_.push_back(
+          std::make_unique<Process>(ProcessOptions{.compute_threads = 1}));
+      ASSERT_OK_AND_ASSIGN(
+          auto server,
+          Server::Create(spec, {.job_name = job,
+                                .process = processes_.back().get(),
+                                .heartbeat_interval = absl::Milliseconds(20),
+                                .heartbeat_timeout = absl::Minutes(1),
+                                .logger = &logger_}));
+      servers_.push_back(std::move(server));
+    }
+  }
+  void TearDown() override {
+    for (auto& server : servers_) EXPECT_OK(server->Stop(absl::ZeroDuration()));
+  }
+
+  absl::StatusOr<Json> Run(std::vector<std::string> words) {
+    words.push_back("--timeout=60s");
+    auto invocation = ParseInvocation(
+        words, {.target = servers_.back()->target(), .is_terminal = false});
+    if (!invocation.ok()) return invocation.status();
+    const auto text =
+        IsClusterCommand(invocation->command)
+            ? RunClusterCommand(client_, *invocation, nullptr)
+            : RunGraphCommand(client_, files_, invocation->arguments[0],
+                              *invocation);
+    if (!text.ok()) return text.status();
+    return Json::parse(*text);
+  }
+  // What tasks report comes with a heartbeat: asks until it has, or in vain.
+  Json RunUntil(const std::vector<std::string>& words,
+                const std::function<bool(const Json&)>& arrived) {
+    const absl::Time limit = client_.clock().Now() + kLimit;
+    absl::StatusOr<Json> seen;
+    do {
+      seen = Run(words);
+      if (!seen.ok()) break;
+    } while (!arrived(*seen) && client_.clock().Now() < limit);
+    EXPECT_OK(seen);
+    return seen.ok() ? *seen : Json();
+  }
+
+  NullLogger logger_;
+  Process client_{{.compute_threads = 1}};
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::vector<std::unique_ptr<Server>> servers_;  // ps, worker
+  MemoryFileSystem files_;
+};
+
+TEST_F(RealClusterTest, TasksAndTheirDevices) {
+  const Json status = RunUntil({"status"}, [](const Json& json) {
+    return json["tasks"][0]["state"] == "alive" &&
+           json["tasks"][1]["state"] == "alive";
+  });
+  EXPECT_EQ(status["coordinator"], "/job:ps/replica:0/task:0");
+  EXPECT_EQ(status["tasks"][0]["target"], servers_[0]->target());
+  EXPECT_EQ(status["tasks"][1]["target"], servers_[1]->target());
+  ASSERT_OK_AND_ASSIGN(const Json devices, Run({"devices"}));
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_EQ(devices[0]["device"], kPsCpu);
+}
+
+TEST_F(RealClusterTest, VariablesAreShownAndCleared) {
+  Scope root = Scope::Root();
+  ops::Variable x(root.WithDevice("/job:ps").WithName("x"),
+                  Tensor(DT_FLOAT, TensorShape({100})));
+  SessionOptions options;
+  options.process = &client_;
+  options.operation_timeout = kLimit;
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       Session::Connect(servers_[1]->target(), root, options));
+  ASSERT_OK(session->Run(x.initializer()));
+
+  const Json variables = RunUntil({"variables"}, [](const Json& json) {
+    return !json.empty() && json[0]["num_bytes"] == 400;
+  });
+  ASSERT_EQ(variables.size(), 1u);
+  EXPECT_EQ(variables[0]["name"], "x");
+  EXPECT_EQ(variables[0]["container"], "ps");
+  EXPECT_EQ(variables[0]["device"], kPsCpu);
+  EXPECT_EQ(variables[0]["dtype"], "float");
+  EXPECT_EQ(variables[0]["shape"], Json({100}));
+  EXPECT_THAT(Run({"reset", "other"}),
+              StatusIs(absl::StatusCode::kNotFound, "\"ps\""));
+
+  ASSERT_OK(Run({"reset", "ps"}));
+  EXPECT_THAT(session->Run(x), StatusIs(absl::StatusCode::kAborted));
+  const Json rest =
+      RunUntil({"containers"}, [](const Json& json) { return json.empty(); });
+  EXPECT_TRUE(rest.empty()) << rest;
+}
+
+TEST_F(RealClusterTest, AGraphIsExplainedAndNothingRegistered) {
+  ASSERT_OK(files_.WriteFileAtomically("/g.pbtxt", R"(
+node {
+  name: "v" op: "VariableV2" device: "/job:ps"
+  attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { } } }
+}
+node {
+  name: "c" op: "Const"
+  attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value {
+    tensor { dtype: DT_FLOAT tensor_shape { } float_val: 1 } } }
+})"));
+  // The tasks have joined by then, or are waited for.
+  (void)RunUntil({"status"}, [](const Json& json) {
+    return json["tasks"][1]["state"] == "alive";
+  });
+  ASSERT_OK_AND_ASSIGN(const Json placed,
+                       Run({"graph", "explain", "/g.pbtxt"}));
+  ASSERT_EQ(placed.size(), 2u);
+  EXPECT_EQ(placed[0]["device"], kPsCpu);
+  EXPECT_EQ(placed[1]["device"], "/job:worker/replica:0/task:0/device:CPU:0");
+  EXPECT_THAT(placed[0]["reason"].get<std::string>(), HasSubstr("/job:ps"));
+  ASSERT_OK_AND_ASSIGN(const Json containers, Run({"containers"}));
+  EXPECT_TRUE(containers.empty()) << containers;
+}
+
+TEST_F(RealClusterTest, ShutdownStopsAllOfThem) {
+  (void)RunUntil({"status"}, [](const Json& json) {
+    return json["tasks"][0]["state"] == "alive" &&
+           json["tasks"][1]["state"] == "alive";
+  });
+  ASSERT_OK(Run({"shutdown"}));
+  for (auto& server : servers_) EXPECT_OK(server->Join());
+}
+
+}  // namespace
+}  // namespace weft::tools
