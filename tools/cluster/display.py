@@ -64,16 +64,17 @@ class Display:
     """Progress is shown in place."""
     return self._out.is_terminal
 
-  def prefix(self, name, sink):
-    text = f'{name:<{self._column}} |'
+  def prefix(self, name, sink, column=None):
+    text = f'{name:<{column or self._column}} |'
     if sink.is_coloured and name in self._names:
       colour = _COLOURS[self._names.index(name) % len(_COLOURS)]
       text = f'\x1b[{colour}m{text}\x1b[0m'
     return text + ' '
 
-  def text_width(self):
+  def text_width(self, column=None):
     """Columns that are left beside a prefix."""
-    return max(self._out.width() - 1 - self._column - len(' | '), 10)
+    taken = 1 + (column or self._column) + len(' | ')
+    return max(self._out.width() - taken, 10)
 
   def lines(self, name, texts, is_error=False):
     """Whole lines of a task."""
@@ -144,8 +145,11 @@ class Display:
     return f'\r{up}\x1b[J' if self._drawn else ''
 
   def _drawing(self):
-    width = self.text_width()
-    rows = [self.prefix(name, self._out) + without_escapes(text)[:width]
-            for name, text in self._live.items() if text]
-    self._drawn = len(rows)
-    return '\n'.join(rows)
+    live = sorted(name for name, text in self._live.items() if text)
+    # Only as wide as these names need it: progress is long.
+    column = max(map(len, live), default=0)
+    width = self.text_width(column)
+    self._drawn = len(live)
+    return '\n'.join(self.prefix(name, self._out, column) +
+                     without_escapes(self._live[name])[:width]
+                     for name in live)

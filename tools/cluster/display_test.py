@@ -55,20 +55,20 @@ class DisplayTest(unittest.TestCase):
 
   def display(self, is_terminal):
     self.out, self.err = _Sink(is_terminal), _Sink(is_terminal)
-    return Display(['ps:0', 'worker:0', 'worker:1'], self.out, self.err,
+    return Display(['ps:0', 'worker:0', 'worker:1', 'coordinator:0'], self.out, self.err,
                    lambda: self.now)
 
   def test_lines_stand_under_the_name_of_their_task(self):
     display = self.display(False)
     display.lines('ps:0', ['one', 'two'])
     display.lines('worker:0', ['three'], is_error=True)
-    self.assertEqual(self.out.text, 'ps:0     | one\nps:0     | two\n')
-    self.assertEqual(self.err.text, 'worker:0 | three\n')
+    self.assertEqual(self.out.text, 'ps:0          | one\nps:0          | two\n')
+    self.assertEqual(self.err.text, 'worker:0      | three\n')
 
   def test_colours_on_a_terminal_only(self):
     display = self.display(True)
     display.lines('ps:0', ['one'])
-    self.assertEqual(self.out.text, '\x1b[36mps:0     |\x1b[0m one\n')
+    self.assertEqual(self.out.text, '\x1b[36mps:0          |\x1b[0m one\n')
 
   def test_a_file_gets_progress_every_few_seconds_when_it_has_changed(self):
     display = self.display(False)
@@ -80,7 +80,7 @@ class DisplayTest(unittest.TestCase):
     self.assertEqual(self.out.take(), '')
     self.now += 2
     self.assertIsNone(display.refresh())
-    self.assertEqual(self.out.take(), 'worker:0 | step 2\n')
+    self.assertEqual(self.out.take(), 'worker:0      | step 2\n')
     self.now += 100
     self.assertIsNone(display.refresh())
     self.assertEqual(self.out.take(), '')
@@ -95,7 +95,7 @@ class DisplayTest(unittest.TestCase):
     display.live('worker:0', 'step 3')
     display.refresh()
     self.assertEqual(screen(self.out.text), [
-        'ps:0     | a line', 'worker:0 | step 3', 'worker:1 | step 2'])
+        'ps:0          | a line', 'worker:0 | step 3', 'worker:1 | step 2'])
 
   def test_a_terminal_is_not_flooded(self):
     display = self.display(True)
@@ -116,7 +116,7 @@ class DisplayTest(unittest.TestCase):
     display.live('worker:0', '')
     display.lines('worker:0', ['step 2'])
     display.close()
-    self.assertEqual(screen(self.out.text), ['worker:0 | step 2', ''])
+    self.assertEqual(screen(self.out.text), ['worker:0      | step 2', ''])
 
   def test_lines_on_stderr_do_not_disturb_progress(self):
     display = self.display(True)
@@ -124,7 +124,7 @@ class DisplayTest(unittest.TestCase):
     display.refresh()
     display.lines('ps:0', ['a line'], is_error=True)
     self.assertEqual(screen(self.out.text),
-                     ['ps:0     | a line', 'worker:0 | step 1'])
+                     ['ps:0          | a line', 'worker:0 | step 1'])
 
   def test_progress_fits_into_its_line(self):
     display = self.display(True)
