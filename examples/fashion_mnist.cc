@@ -1,20 +1,23 @@
-// Trains a classifier of Fashion-MNIST: 784-128-10, mean softmax cross entropy,
-// stochastic gradient descent, in a session in this process.
+// Trains a classifier of Fashion-MNIST in a session in this process or, where
+// TF_CONFIG names a task of a cluster, as that task:
 //
-// The last line it prints is "test accuracy 0.8712".
-#include <algorithm>
-#include <cmath>
+//   fashion_mnist
+//   tools/local_cluster --ps=2 --workers=2 -- bazel-bin/examples/fashion_mnist
+//
+// The last line it prints is "test accuracy 0.8712"; of a cluster's tasks, only
+// the chief's.
 #include <cstdio>
-#include <cstring>
-#include <numeric>
-#include <random>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
+#include "examples/fashion_mnist_batches.h"
 #include "examples/fashion_mnist_data.h"
+#include "examples/fashion_mnist_model.h"
+#include "examples/fashion_mnist_replica.h"
 #include "examples/progress.h"
 #include "libs/api/weft.h"
 #include "libs/base/clock.h"
@@ -27,105 +30,30 @@ ABSL_FLAG(int, batch_size, 64, "Images in a step.");
 ABSL_FLAG(int, hidden, 128, "Units of the hidden layer.");
 ABSL_FLAG(float, learning_rate, 0.05f, "Of gradient descent.");
 ABSL_FLAG(uint64_t, seed, 1, "Of the weights and of the order of images.");
+ABSL_FLAG(bool, insecure, false,
+          "As a task of a cluster: listen beyond this machine although anyone "
+          "who reaches the port may run graphs and read variables.");
 
 namespace weft::examples {
 namespace {
 
-struct Model {
-  Output images, labels;  // placeholders
-  Output loss, accuracy;
-  Operation train, init;
+struct Data {
+  ImageSet training, test;
 };
 
-Output Layer(const Scope& scope, const Output& x, int inputs, int units,
-             int64_t seed) {
-  const float stddev = std::sqrt(2.0f / static_cast<float>(inputs));
-  auto w = ops::Variable(scope.WithName("w"),
-                         ops::Mul(scope,
-                                  ops::RandomNormal(scope, {inputs, units},
-                                                    DT_FLOAT, {.seed = seed}),
-                                  stddev));
-  auto b = ops::Variable(scope.WithName("b"),
-                         Tensor(DT_FLOAT, TensorShape({units})));
-  return ops::BiasAdd(scope, ops::MatMul(scope, x, w), b);
+absl::StatusOr<Data> ReadData() {
+  LocalFileSystem files;
+  const std::string directory = absl::GetFlag(FLAGS_data_dir);
+  Data data;
+  ASSIGN_OR_RETURN(data.training, ReadFashionMnist(files, directory, "train"));
+  ASSIGN_OR_RETURN(data.test, ReadFashionMnist(files, directory, "t10k"));
+  return data;
 }
 
-Model BuildModel(const Scope& root, int hidden_units, float learning_rate,
-                 int64_t seed) {
-  Model model;
-  model.images = ops::Placeholder(root.WithName("images"), DT_FLOAT,
-                                  {.shape = {-1, kPixels}});
-  model.labels =
-      ops::Placeholder(root.WithName("labels"), DT_INT32, {.shape = {-1}});
-  Output hidden = ops::Relu(root, Layer(root.SubScope("hidden"), model.images,
-                                        kPixels, hidden_units, seed));
-  Output logits =
-      Layer(root.SubScope("logits"), hidden, hidden_units, kClasses, seed + 1);
-  Output losses =
-      ops::SparseSoftmaxCrossEntropyWithLogits(root, logits, model.labels).loss;
-  model.loss = ops::Mean(root.WithName("loss"), losses, {0});
-  Output predicted = ops::ArgMax(root, logits, 1, {.output_type = DT_INT32});
-  model.accuracy = ops::Mean(
-      root.WithName("accuracy"),
-      ops::Cast(root, ops::Equal(root, predicted, model.labels), DT_FLOAT),
-      {0});
-  model.train =
-      train::GradientDescent(learning_rate).Minimize(root, model.loss);
-  model.init = ops::GlobalVariablesInitializer(root);
-  return model;
-}
-
-// The rows of `data` that `order` names, copied into one batch.
-ImageSet Batch(const ImageSet& data, const int* order, int size) {
-  ImageSet batch{Tensor(DT_FLOAT, TensorShape({size, kPixels})),
-                 Tensor(DT_INT32, TensorShape({size}))};
-  const float* from = data.images.flat<float>().data();
-  float* to = batch.images.mutable_flat<float>().data();
-  for (int i = 0; i < size; ++i) {
-    std::memcpy(to + int64_t{i} * kPixels, from + int64_t{order[i]} * kPixels,
-                kPixels * sizeof(float));
-    batch.labels.mutable_flat<int32_t>()[i] =
-        data.labels.flat<int32_t>()[order[i]];
-  }
-  return batch;
-}
-
-absl::Status Train(Session& session, const Model& model, const ImageSet& data,
-                   int epochs, int batch_size, uint64_t seed) {
-  std::vector<int> order(data.labels.num_elements());
-  std::iota(order.begin(), order.end(), 0);
-  std::mt19937_64 shuffle(seed);
-  const int steps_per_epoch = static_cast<int>(order.size()) / batch_size;
-  ASSIGN_OR_RETURN(auto step,
-                   session.MakeCallable({model.images, model.labels},
-                                        {model.loss}, {model.train}));
-  const SystemClock clock;
-  Progress progress(clock, stdout, int64_t{epochs} * steps_per_epoch,
-                    batch_size);
-  int64_t steps = 0;
-  for (int epoch = 1; epoch <= epochs; ++epoch) {
-    std::shuffle(order.begin(), order.end(), shuffle);
-    for (int i = 0; i < steps_per_epoch; ++i) {
-      const ImageSet batch =
-          Batch(data, order.data() + int64_t{i} * batch_size, batch_size);
-      ASSIGN_OR_RETURN(std::vector<Tensor> loss,
-                       step->Run({batch.images, batch.labels}));
-      progress.Step(epoch, ++steps, loss[0].scalar<float>());
-    }
-  }
-  progress.Finish();
-  std::printf("%lld steps in %.1f s: %.0f steps/s, %.0f examples/s\n",
-              static_cast<long long>(steps),
-              absl::ToDoubleSeconds(progress.elapsed()),
-              progress.StepsPerSecond(steps),
-              progress.StepsPerSecond(steps) * batch_size);
-  return absl::OkStatus();
-}
-
-absl::Status CheckFlags(int64_t num_images) {
+absl::Status CheckFlags(const ImageSet& training) {
   const int batch_size = absl::GetFlag(FLAGS_batch_size);
   if (absl::GetFlag(FLAGS_epochs) < 1 || absl::GetFlag(FLAGS_hidden) < 1 ||
-      batch_size < 1 || batch_size > num_images) {
+      batch_size < 1 || batch_size > training.labels.num_elements()) {
     return absl::InvalidArgumentError(
         "--epochs, --hidden and --batch_size must be at least 1, and a batch "
         "no larger than the training set.");
@@ -133,28 +61,89 @@ absl::Status CheckFlags(int64_t num_images) {
   return absl::OkStatus();
 }
 
-absl::Status Main() {
-  LocalFileSystem files;
-  const std::string directory = absl::GetFlag(FLAGS_data_dir);
-  ASSIGN_OR_RETURN(const ImageSet training,
-                   ReadFashionMnist(files, directory, "train"));
-  ASSIGN_OR_RETURN(const ImageSet test,
-                   ReadFashionMnist(files, directory, "t10k"));
-  RETURN_IF_ERROR(CheckFlags(training.labels.num_elements()));
+ModelOptions ModelOptionsOfFlags() {
+  return {.hidden_units = absl::GetFlag(FLAGS_hidden),
+          .learning_rate = absl::GetFlag(FLAGS_learning_rate),
+          .seed = static_cast<int64_t>(absl::GetFlag(FLAGS_seed))};
+}
 
+absl::Status Train(Session& session, const Model& model,
+                   const ImageSet& training) {
+  const int batch_size = absl::GetFlag(FLAGS_batch_size);
+  Batches batches(
+      training, {.batch_size = batch_size, .seed = absl::GetFlag(FLAGS_seed)});
+  ASSIGN_OR_RETURN(auto step,
+                   session.MakeCallable({model.images, model.labels},
+                                        {model.loss}, {model.train}));
+  const int64_t num_steps =
+      int64_t{absl::GetFlag(FLAGS_epochs)} * batches.batches_per_epoch();
+  const SystemClock clock;
+  Progress progress(clock, stdout, num_steps, batch_size);
+  for (int64_t i = 1; i <= num_steps; ++i) {
+    const ImageSet batch = batches.Next();
+    ASSIGN_OR_RETURN(std::vector<Tensor> loss,
+                     step->Run({batch.images, batch.labels}));
+    progress.Step(batches.epoch(), i, loss[0].scalar<float>());
+  }
+  progress.Finish();
+  std::printf("%lld steps in %.1f s: %.0f steps/s, %.0f examples/s\n",
+              static_cast<long long>(num_steps),
+              absl::ToDoubleSeconds(progress.elapsed()),
+              progress.StepsPerSecond(num_steps),
+              progress.StepsPerSecond(num_steps) * batch_size);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<float> TrainAlone(const Data& data) {
   Scope root = Scope::Root();
-  const uint64_t seed = absl::GetFlag(FLAGS_seed);
-  const Model model = BuildModel(root, absl::GetFlag(FLAGS_hidden),
-                                 absl::GetFlag(FLAGS_learning_rate),
-                                 static_cast<int64_t>(seed));
+  const Model model = BuildModel(root, ModelOptionsOfFlags());
   ASSIGN_OR_RETURN(auto session, Session::Connect("", root));
-  RETURN_IF_ERROR(session->Run(model.init));
-  RETURN_IF_ERROR(Train(*session, model, training, absl::GetFlag(FLAGS_epochs),
-                        absl::GetFlag(FLAGS_batch_size), seed));
-  ASSIGN_OR_RETURN(Tensor accuracy, session->Run({{model.images, test.images},
-                                                  {model.labels, test.labels}},
-                                                 model.accuracy));
-  std::printf("test accuracy %.4f\n", accuracy.scalar<float>());
+  RETURN_IF_ERROR(session->Run(ops::GlobalVariablesInitializer(root)));
+  RETURN_IF_ERROR(Train(*session, model, data.training));
+  return Accuracy(*session, model, data.test);
+}
+
+absl::Status TrainOnCluster(Process& process, const Server& server,
+                            const TfConfig& task) {
+  ASSIGN_OR_RETURN(const Data data, ReadData());
+  RETURN_IF_ERROR(CheckFlags(data.training));
+  const int batch_size = absl::GetFlag(FLAGS_batch_size);
+  const int64_t steps_per_epoch =
+      data.training.labels.num_elements() / batch_size;
+  const ReplicaOptions options = {
+      .task = task,
+      .model = ModelOptionsOfFlags(),
+      .batch_size = batch_size,
+      .steps = absl::GetFlag(FLAGS_epochs) * steps_per_epoch,
+      .seed = absl::GetFlag(FLAGS_seed)};
+  RETURN_IF_ERROR(CheckReplica(options, data.training));
+  ASSIGN_OR_RETURN(
+      const float accuracy,
+      TrainAsReplica(process, server, options, data.training, data.test));
+  if (task.IsChief()) std::printf("test accuracy %.4f\n", accuracy);
+  return absl::OkStatus();
+}
+
+absl::Status RunTask(const TfConfig& task) {
+  Process process;
+  ASSIGN_OR_RETURN(
+      auto server,
+      Server::Create(task.cluster, {.job_name = task.job_name,
+                                    .task_index = task.task_index,
+                                    .insecure = absl::GetFlag(FLAGS_insecure),
+                                    .process = &process}));
+  if (!task.IsTrainer()) return server->Join();
+  RETURN_IF_ERROR(TrainOnCluster(process, *server, task));
+  return server->Stop();
+}
+
+absl::Status Main() {
+  ASSIGN_OR_RETURN(const auto task, TfConfig::FromEnvironment());
+  if (task) return RunTask(*task);
+  ASSIGN_OR_RETURN(const Data data, ReadData());
+  RETURN_IF_ERROR(CheckFlags(data.training));
+  ASSIGN_OR_RETURN(const float accuracy, TrainAlone(data));
+  std::printf("test accuracy %.4f\n", accuracy);
   return absl::OkStatus();
 }
 

@@ -22,23 +22,53 @@ double Progress::StepsPerSecond(int64_t steps) const {
          std::max(absl::ToDoubleSeconds(elapsed()), 1e-9);
 }
 
-void Progress::Step(int epoch, int64_t step, float loss) {
+bool Progress::IsTime(int64_t step) const {
+  return clock_.Now() - last_print_ >= interval_ || step >= total_steps_;
+}
+
+Progress::Rates Progress::StartLine(int64_t own_steps, int64_t step) {
   const absl::Time now = clock_.Now();
-  if (now - last_print_ < interval_ && step != total_steps_) return;
   const double seconds =
       std::max(absl::ToDoubleSeconds(now - last_print_), 1e-9);
-  const double rate = static_cast<double>(step - last_step_) / seconds;
-  const double left = static_cast<double>(total_steps_ - step) / rate;
-  std::fprintf(out_,
-               "%sepoch %d  step %lld/%lld  loss %.4f  %.0f steps/s  %.0f "
-               "examples/s  %.0f s left%s",
-               is_terminal_ ? "\r" : "", epoch, static_cast<long long>(step),
-               static_cast<long long>(total_steps_), loss, rate,
-               rate * batch_size_, left, is_terminal_ ? "\x1b[K" : "\n");
+  const auto own = static_cast<double>(own_steps - last_own_steps_);
+  const auto all = static_cast<double>(std::max<int64_t>(step - last_step_, 1));
+  const auto left =
+      static_cast<double>(std::max<int64_t>(total_steps_ - step, 0));
+  last_print_ = now;
+  last_own_steps_ = own_steps;
+  last_step_ = step;
+  if (is_terminal_) std::fputs("\r", out_);
+  return {own / seconds, left * seconds / all};
+}
+
+void Progress::EndLine() {
+  std::fputs(is_terminal_ ? "\x1b[K" : "\n", out_);
   std::fflush(out_);
   line_open_ = is_terminal_;
-  last_print_ = now;
-  last_step_ = step;
+}
+
+void Progress::Step(int epoch, int64_t step, float loss) {
+  if (!IsTime(step)) return;
+  const Rates rates = StartLine(step, step);
+  std::fprintf(out_,
+               "epoch %d  step %lld/%lld  loss %.4f  %.0f steps/s  %.0f "
+               "examples/s  %.0f s left",
+               epoch, static_cast<long long>(step),
+               static_cast<long long>(total_steps_), loss, rates.own,
+               rates.own * batch_size_, rates.seconds_left);
+  EndLine();
+}
+
+void Progress::CommonStep(int64_t own_steps, int64_t common_step, float loss) {
+  if (!IsTime(common_step)) return;
+  const Rates rates = StartLine(own_steps, common_step);
+  std::fprintf(out_,
+               "common step %lld/%lld  loss %.4f  here %.0f steps/s  %.0f "
+               "examples/s  %.0f s left",
+               static_cast<long long>(std::min(common_step, total_steps_)),
+               static_cast<long long>(total_steps_), loss, rates.own,
+               rates.own * batch_size_, rates.seconds_left);
+  EndLine();
 }
 
 void Progress::Finish() {

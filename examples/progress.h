@@ -21,6 +21,10 @@ class Progress {
 
   // Call after each step; prints when it is time to. `loss` is the latest.
   void Step(int epoch, int64_t step, float loss);
+  // The same for one of several replicas: `own_steps` were taken here,
+  // `common_step` is where all have got to together, which may be beyond the
+  // total.
+  void CommonStep(int64_t own_steps, int64_t common_step, float loss);
   // Ends the live line, if there is one, so that other output may follow.
   void Finish();
 
@@ -30,6 +34,15 @@ class Progress {
   double StepsPerSecond(int64_t steps) const;
 
  private:
+  // What was done since the last line, in steps a second.
+  struct Rates {
+    double own;
+    double seconds_left;
+  };
+  bool IsTime(int64_t step) const;
+  Rates StartLine(int64_t own_steps, int64_t step);
+  void EndLine();
+
   const Clock& clock_;
   std::FILE* const out_;
   const int64_t total_steps_;
@@ -38,6 +51,7 @@ class Progress {
   const absl::Duration interval_;
   const absl::Time start_;
   absl::Time last_print_;
+  int64_t last_own_steps_ = 0;
   int64_t last_step_ = 0;
   bool line_open_ = false;
 };

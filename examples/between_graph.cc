@@ -1,0 +1,124 @@
+// Between-graph replication: this program is started once for each task of the
+// cluster. Parameter servers just join; each worker builds the same graph and
+// runs its steps.
+//
+//   CLUSTER='{"ps": ["localhost:2222"], "worker": ["localhost:2223",
+//            "localhost:2224"]}'
+//   between_graph --cluster="$CLUSTER" --job_name=ps &
+//   between_graph --cluster="$CLUSTER" --job_name=worker --task_index=0 &
+//   between_graph --cluster="$CLUSTER" --job_name=worker --task_index=1
+//
+// Without --cluster, TF_CONFIG says which task it is. A worker ends after
+// --steps steps of all workers together, and prints the line that they fitted
+// to points of y = 2 x - 1.
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "examples/initialize_or_wait.h"
+#include "libs/api/weft.h"
+
+ABSL_FLAG(std::string, cluster, "",
+          "The tasks of the cluster, as JSON: {\"ps\": [\"host:port\"], "
+          "\"worker\": [\"host:port\"]}; else TF_CONFIG says it");
+ABSL_FLAG(std::string, job_name, "worker", "The job this task belongs to");
+ABSL_FLAG(int, task_index, 0, "Which task of the job this is");
+ABSL_FLAG(int64_t, steps, 500, "Steps of all workers together");
+ABSL_FLAG(bool, insecure, false,
+          "Listen beyond this machine although anyone who reaches the port may "
+          "run graphs and read variables");
+
+namespace weft::examples {
+namespace {
+
+absl::StatusOr<TfConfig> ThisTask() {
+  const std::string cluster = absl::GetFlag(FLAGS_cluster);
+  if (!cluster.empty()) {
+    ASSIGN_OR_RETURN(ClusterSpec spec, ClusterSpec::Parse(cluster));
+    return TfConfig{std::move(spec), absl::GetFlag(FLAGS_job_name),
+                    absl::GetFlag(FLAGS_task_index)};
+  }
+  ASSIGN_OR_RETURN(auto config, TfConfig::FromEnvironment());
+  if (config) return *std::move(config);
+  return absl::InvalidArgumentError(
+      "Which task is this? Give --cluster, --job_name and --task_index, or set "
+      "TF_CONFIG.");
+}
+
+struct Model {
+  ops::Variable slope, offset, global_step;
+  Operation train;
+};
+
+// y = 2 x - 1.
+Model BuildModel(const Scope& scope) {
+  Model model;
+  model.slope = ops::Variable(scope.WithName("slope"), 0.0f);
+  model.offset = ops::Variable(scope.WithName("offset"), 0.0f);
+  model.global_step = train::GetOrCreateGlobalStep(scope);
+  auto x = ops::Const(scope, {0.0f, 1.0f, 2.0f, 3.0f, 4.0f});
+  auto y = ops::Const(scope, {-1.0f, 1.0f, 3.0f, 5.0f, 7.0f});
+  auto predicted =
+      ops::Add(scope, ops::Mul(scope, model.slope, x), model.offset);
+  auto error = ops::Square(scope, ops::Sub(scope, predicted, y));
+  model.train = train::GradientDescent(0.05f).Minimize(
+      scope, ops::Mean(scope, error, 0), {.global_step = model.global_step});
+  return model;
+}
+
+absl::Status Work(const TfConfig& task, const Server& server) {
+  const std::string device =
+      absl::StrCat("/job:", task.job_name, "/task:", task.task_index);
+  Scope root = Scope::Root();
+  const Model model = BuildModel(root.WithDeviceFunction(
+      ReplicaDeviceSetter({.worker_device = device, .cluster = task.cluster})));
+  // This worker needs no other one, so it does not wait for them either.
+  ASSIGN_OR_RETURN(auto session,
+                   Session::Connect(server.target(), root,
+                                    {.device_filters = {"/job:ps", device}}));
+  RETURN_IF_ERROR(InitializeOrWait(*session, root, task.IsChief()));
+  int64_t mine = 0, all = 0;
+  while (all < absl::GetFlag(FLAGS_steps)) {
+    ASSIGN_OR_RETURN(auto step,
+                     session->Run({}, {model.global_step}, {model.train}));
+    all = step[0].scalar<int64_t>();
+    ++mine;
+  }
+  ASSIGN_OR_RETURN(auto line, session->Run({}, {model.slope, model.offset}));
+  std::printf("y = %.2f x %+.2f after %lld steps, %lld of them here\n",
+              line[0].scalar<float>(), line[1].scalar<float>(),
+              static_cast<long long>(all), static_cast<long long>(mine));
+  return session->Close();
+}
+
+absl::Status Main() {
+  ASSIGN_OR_RETURN(const TfConfig task, ThisTask());
+  ASSIGN_OR_RETURN(auto server,
+                   Server::Create(task.cluster,
+                                  {.job_name = task.job_name,
+                                   .task_index = task.task_index,
+                                   .insecure = absl::GetFlag(FLAGS_insecure)}));
+  if (!task.IsTrainer()) return server->Join();
+  if (task.cluster.num_tasks("ps") == 0) {
+    return absl::InvalidArgumentError(
+        "The cluster has no job \"ps\", so the workers would share nothing.");
+  }
+  RETURN_IF_ERROR(Work(task, *server));
+  return server->Stop();
+}
+
+}  // namespace
+}  // namespace weft::examples
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage("one task of a between-graph replicated model");
+  absl::ParseCommandLine(argc, argv);
+  const absl::Status status = weft::examples::Main();
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}

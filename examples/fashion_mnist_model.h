@@ -1,0 +1,34 @@
+// The graph that fashion_mnist trains: 784-128-10, mean softmax cross entropy,
+// stochastic gradient descent.
+#ifndef WEFT_EXAMPLES_FASHION_MNIST_MODEL_H_
+#define WEFT_EXAMPLES_FASHION_MNIST_MODEL_H_
+
+#include <cstdint>
+
+#include "examples/fashion_mnist_data.h"
+#include "libs/api/weft.h"
+
+namespace weft::examples {
+
+struct ModelOptions {
+  int hidden_units = 128;
+  float learning_rate = 0.05f;
+  int64_t seed = 1;           // of the weights
+  ops::Variable global_step;  // counted up by `train`; null: none
+};
+
+struct Model {
+  Output images, labels;  // placeholders
+  Output loss, accuracy;
+  Operation train;
+};
+
+Model BuildModel(const Scope& scope, const ModelOptions& options);
+
+// The share of images that the model names right.
+absl::StatusOr<float> Accuracy(Session& session, const Model& model,
+                               const ImageSet& data);
+
+}  // namespace weft::examples
+
+#endif  // WEFT_EXAMPLES_FASHION_MNIST_MODEL_H_

@@ -1,0 +1,109 @@
+// In-graph replication: one client, one graph; a batch is split over the GPUs
+// of all workers, which share weights on a parameter server.
+//
+//   in_graph_replication --gpus=1          # GPUs of host memory, for trying
+//   in_graph_replication                   # INVALID_ARGUMENT: there is no GPU
+//   in_graph_replication --soft_placement  # the CPU where there is no GPU
+//
+// With --target it runs on a cluster with a ps and --workers workers; else on
+// one in this program.
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "examples/in_process_cluster.h"
+#include "libs/api/weft.h"
+
+ABSL_FLAG(std::string, target, "",
+          "Task of a cluster to connect to; empty: a cluster in this program.");
+ABSL_FLAG(int, workers, 2, "Workers to split a batch over.");
+ABSL_FLAG(int, gpus, 0,
+          "GPU devices of host memory for each task of a cluster in this "
+          "program.");
+ABSL_FLAG(bool, soft_placement, false,
+          "Run on a CPU what no GPU is there for.");
+
+namespace weft::examples {
+namespace {
+
+constexpr int kRowsPerWorker = 4;
+constexpr int kFeatures = 3;
+
+// Row i is i, i, i.
+Tensor Batch(int rows) {
+  Tensor batch(DT_FLOAT, TensorShape({rows, kFeatures}));
+  for (int i = 0; i < rows * kFeatures; ++i) {
+    batch.mutable_flat<float>()[i] = static_cast<float>(i / kFeatures);
+  }
+  return batch;
+}
+
+struct Model {
+  Output input, loss;
+};
+
+Model BuildModel(const Scope& root, int num_workers) {
+  const Scope ps = root.WithDevice("/job:ps/task:0/cpu:0");
+  ops::Variable w(ps.WithName("W"),
+                  Tensor::FromValues<float>(TensorShape({kFeatures, 1}),
+                                            {1.0f, 2.0f, 3.0f}));
+  ops::Variable b(ps.WithName("b"), 1.0f);
+  auto input = ops::Placeholder(root.WithName("input"), DT_FLOAT,
+                                {.shape = {-1, kFeatures}});
+  std::vector<Output> inputs = ops::Split(root, 0, input, num_workers);
+  InputList outputs;
+  for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
+    const Scope gpu =
+        root.WithDevice(absl::StrCat("/job:worker/task:", i, "/gpu:0"));
+    outputs.push_back(ops::Add(gpu, ops::MatMul(gpu, inputs[i], w), b));
+  }
+  auto joint = ops::Concat(root, outputs, 0);
+  return {input, ops::Mean(root.WithName("loss"), joint, {0, 1})};
+}
+
+absl::Status Run(const std::string& target, int num_workers) {
+  Scope root = Scope::Root();
+  const Model model = BuildModel(root, num_workers);
+  ASSIGN_OR_RETURN(auto session,
+                   Session::Connect(target, root,
+                                    {.allow_soft_placement =
+                                         absl::GetFlag(FLAGS_soft_placement)}));
+  RETURN_IF_ERROR(session->Run(ops::GlobalVariablesInitializer(root)));
+  const Tensor batch = Batch(num_workers * kRowsPerWorker);
+  ASSIGN_OR_RETURN(Tensor loss,
+                   session->Run({{model.input, batch}}, model.loss));
+  std::printf("loss of %d rows on %d workers: %.1f\n",
+              num_workers * kRowsPerWorker, num_workers, loss.scalar<float>());
+  return session->Close();
+}
+
+absl::Status Main() {
+  const std::string target = absl::GetFlag(FLAGS_target);
+  const int num_workers = absl::GetFlag(FLAGS_workers);
+  const int gpus = absl::GetFlag(FLAGS_gpus);
+  if (num_workers < 1 || num_workers > 1000 || gpus < 0 || gpus > 1000) {
+    return absl::InvalidArgumentError(
+        "--workers must be between 1 and 1000, --gpus between 0 and 1000.");
+  }
+  if (!target.empty()) return Run(target, num_workers);
+  ASSIGN_OR_RETURN(
+      auto cluster,
+      InProcessCluster::Start({{"ps", 1}, {"worker", num_workers}}, gpus));
+  return Run(cluster->target(), num_workers);
+}
+
+}  // namespace
+}  // namespace weft::examples
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage("in-graph replication over the GPUs of workers");
+  absl::ParseCommandLine(argc, argv);
+  const absl::Status status = weft::examples::Main();
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,274 @@
+"""The examples as a user runs them: alone, and with a process for each task."""
+
+import gzip
+import json
+import os
+import re
+import socket
+import struct
+import subprocess
+import tempfile
+import unittest
+
+from tools import xml_unittest
+
+_DEADLINE_S = 120
+
+
+def _binary(name):
+  return os.path.join(os.environ['TEST_SRCDIR'], os.environ['TEST_WORKSPACE'],
+                      name)
+
+
+def _free_ports(count):
+  probes = [socket.socket() for _ in range(count)]
+  for probe in probes:
+    probe.bind(('127.0.0.1', 0))
+  ports = [probe.getsockname()[1] for probe in probes]
+  for probe in probes:
+    probe.close()
+  return ports
+
+
+def _run(name, *arguments):
+  return subprocess.run([_binary(f'examples/{name}'), *arguments],
+                        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                        text=True, timeout=_DEADLINE_S, check=False)
+
+
+class Cluster:
+  """Processes on this machine, one for each task."""
+
+  def __init__(self, **jobs):
+    ports = iter(_free_ports(sum(jobs.values())))
+    self.spec = {job: [f'localhost:{next(ports)}' for _ in range(count)]
+                 for job, count in jobs.items()}
+    self._processes = []
+
+  def __enter__(self):
+    return self
+
+  def __exit__(self, *_):
+    for process in self._processes:
+      process.kill()
+      process.communicate()
+
+  def target(self, job, index=0):
+    return f'zmq://{self.spec[job][index]}'
+
+  def start_services(self, *flags):
+    """A service for each task; clients wait until those are up."""
+    for job, addresses in self.spec.items():
+      for index in range(len(addresses)):
+        self._start(_binary(f'services/{job}/{job}'),
+                    f'--cluster={json.dumps(self.spec)}',
+                    f'--task_index={index}', *flags)
+
+  def start_example(self, name, job, index, *flags):
+    """As that task, by flags."""
+    return self._start(_binary(f'examples/{name}'),
+                       f'--cluster={json.dumps(self.spec)}',
+                       f'--job_name={job}', f'--task_index={index}', *flags)
+
+  def start_example_by_environment(self, name, job, index, *flags):
+    """As that task, by TF_CONFIG."""
+    config = {'cluster': self.spec, 'task': {'type': job, 'index': index}}
+    return self._start(_binary(f'examples/{name}'), *flags,
+                       environment={'TF_CONFIG': json.dumps(config)})
+
+  def _start(self, *command, environment=None):
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, **(environment or {})})
+    self._processes.append(process)
+    return process
+
+
+def _idx(path, values, *shape):
+  header = struct.pack(f'>HBB{len(shape)}I', 0, 8, len(shape), *shape)
+  with gzip.open(path, 'wb') as file:
+    file.write(header + bytes(values))
+
+
+def _write_images(folder, prefix, count):
+  """Pictures in which the row of the label is white: easily told apart."""
+  pixels = bytearray()
+  for i in range(count):
+    for row in range(28):
+      pixels += bytes([255 if row == 2 * (i % 10) else 0]) * 28
+  _idx(f'{folder}/{prefix}-images-idx3-ubyte.gz', pixels, count, 28, 28)
+  _idx(f'{folder}/{prefix}-labels-idx1-ubyte.gz',
+       [i % 10 for i in range(count)], count)
+
+
+class ExamplesTest(unittest.TestCase):
+
+  def succeeds(self, name, *arguments):
+    ended = _run(name, *arguments)
+    self.assertEqual(ended.returncode, 0, ended.stderr)
+    return ended.stdout
+
+  def ends_well(self, process):
+    out, err = process.communicate(timeout=_DEADLINE_S)
+    self.assertEqual(process.returncode, 0, err)
+    return out
+
+  def refused(self, code, name, *arguments):
+    ended = _run(name, *arguments)
+    self.assertEqual(ended.returncode, code, ended.stderr)
+    self.assertEqual(ended.stdout, '')
+    return ended.stderr
+
+  def test_cluster(self):
+    self.assertEqual(self.succeeds('cluster'), '4.0\n')
+
+  def test_simple_client_finds_its_variable_from_another_machine(self):
+    with Cluster(ps=1, worker=1) as cluster:
+      cluster.start_services()
+      a, b = cluster.target('ps'), cluster.target('worker')
+      self.assertEqual(self.succeeds('simple_client', a, 'init'), '1.0\n')
+      self.assertEqual(self.succeeds('simple_client', b), '2.0\n')
+
+  def check_replica_device_setter(self, out):
+    for i in range(1, 6):
+      self.assertIn(f'v{i} is on /job:ps/task:{(i - 1) % 2}\n', out)
+    places = dict(re.findall(r'^(\S+): \(\w+\): (\S+)$', out, re.MULTILINE))
+    ps = '/job:ps/replica:0/task:%d/device:CPU:0'
+    worker = '/job:worker/replica:0/task:%d/device:CPU:0'
+    for variable, task in (('v1', 0), ('v2', 1), ('v3', 0)):
+      for node in (variable, f'{variable}/Assign', f'{variable}/read'):
+        self.assertEqual(places[node], ps % task, node)
+    self.assertEqual(places['add'], worker % 0)
+    for node in ('mul', 'mul/x', 'mul_1', 'mul_1/x'):
+      self.assertEqual(places[node], worker % 1, node)
+    self.assertTrue(out.endswith('s = 3.0, p1 = 6.0, p2 = 9.0, v3 = 3.0\n'), out)
+
+  def test_replica_device_setter(self):
+    self.check_replica_device_setter(self.succeeds('replica_device_setter'))
+    with Cluster(ps=2, worker=2) as cluster:
+      cluster.start_services()
+      self.check_replica_device_setter(
+          self.succeeds('replica_device_setter', cluster.target('ps')))
+
+  def test_round_robin_three(self):
+    expected = (
+        'round robin:\n'
+        'weights_1 313600 bytes on /job:ps/task:0\n'
+        'biases_1     400 bytes on /job:ps/task:1\n'
+        'weights_2   4000 bytes on /job:ps/task:2\n'
+        'biases_2      40 bytes on /job:ps/task:0\n'
+        'greedy, by bytes:\n'
+        'weights_1 313600 bytes on /job:ps/task:0\n'
+        'biases_1     400 bytes on /job:ps/task:1\n'
+        'weights_2   4000 bytes on /job:ps/task:2\n'
+        'biases_2      40 bytes on /job:ps/task:1\n')
+    self.assertEqual(self.succeeds('round_robin_three'), expected)
+    with Cluster(ps=3) as cluster:
+      cluster.start_services()
+      self.assertEqual(
+          self.succeeds('round_robin_three', cluster.target('ps', 2)), expected)
+
+  def test_containers(self):
+    expected = (
+        'model_1: w = 1.0\n'
+        'model_2: w = 2.0\n'
+        'reset of model_1\n'
+        'model_1: w is not initialized\n'
+        'model_2: w = 2.0\n'
+        'my_problem_1/w = 3.0\n'
+        'my_problem_2/w = 4.0\n')
+    self.assertEqual(self.succeeds('containers'), expected)
+    with Cluster(ps=1, worker=1) as cluster:
+      cluster.start_services()
+      self.assertEqual(self.succeeds('containers', cluster.target('worker')),
+                       expected)
+
+  def test_in_graph_replication(self):
+    expected = 'loss of 8 rows on 2 workers: 22.0\n'
+    self.assertEqual(self.succeeds('in_graph_replication', '--gpus=1'), expected)
+    self.assertEqual(self.succeeds('in_graph_replication', '--soft_placement'),
+                     expected)
+    refusal = self.refused(1, 'in_graph_replication')
+    self.assertIn('INVALID_ARGUMENT', refusal)
+    self.assertIn('/job:worker/task:0/device:GPU:0', refusal)
+    with Cluster(ps=1, worker=2) as cluster:
+      cluster.start_services('--host_gpus=1')
+      self.assertEqual(
+          self.succeeds('in_graph_replication',
+                        f'--target={cluster.target("worker")}'), expected)
+
+  def check_between_graph(self, start):
+    """start(cluster) is how a task is started."""
+    with Cluster(ps=2, worker=2) as cluster:
+      for index in range(2):
+        start(cluster)('between_graph', 'ps', index)
+      # The chief comes last: the other one waits for its variables.
+      workers = [start(cluster)('between_graph', 'worker', index, '--steps=400')
+                 for index in (1, 0)]
+      for worker in workers:
+        self.assertRegex(
+            self.ends_well(worker),
+            r'^y = (1\.9|2\.0)\d x -(0\.9|1\.0)\d after \d+ steps, '
+            r'\d+ of them here\n$')
+
+  def test_between_graph_by_flags(self):
+    self.check_between_graph(lambda cluster: cluster.start_example)
+
+  def test_between_graph_by_environment(self):
+    self.check_between_graph(
+        lambda cluster: cluster.start_example_by_environment)
+
+  def test_fashion_mnist_alone_and_on_a_cluster(self):
+    with tempfile.TemporaryDirectory() as folder:
+      _write_images(folder, 'train', 640)
+      _write_images(folder, 't10k', 50)
+      flags = (f'--data_dir={folder}', '--epochs=12', '--batch_size=16',
+               '--hidden=16')
+      alone = self.succeeds('fashion_mnist', *flags)
+      self.assertRegex(alone, r'\ntest accuracy 1\.0000\n$')
+      with Cluster(ps=2, worker=2) as cluster:
+        for index in range(2):
+          cluster.start_example_by_environment('fashion_mnist', 'ps', index)
+        other, chief = [
+            cluster.start_example_by_environment('fashion_mnist', 'worker',
+                                                 index, *flags)
+            for index in (1, 0)]
+        out = self.ends_well(chief)
+        self.assertRegex(out, r'^common step \d+/480  loss ')
+        self.assertRegex(out, r'\ntest accuracy 1\.0000\n$')
+        self.assertNotIn('accuracy', self.ends_well(other))
+
+  def test_what_is_wrong_is_said(self):
+    self.assertIn('usage', self.refused(2, 'simple_client'))
+    self.assertIn('usage', self.refused(2, 'simple_client', '', 'int'))
+    self.assertIn('usage', self.refused(2, 'containers', '--help'))
+    self.assertIn('zmq://', self.refused(1, 'containers', 'grpc://a:1'))
+    self.assertIn('--workers',
+                  self.refused(1, 'in_graph_replication', '--workers=0'))
+    self.assertIn('TF_CONFIG', self.refused(1, 'between_graph'))
+    cluster = '--cluster={"ps": ["localhost:1"], "worker": ["localhost:2"]}'
+    self.assertIn('Task 7 was not defined',
+                  self.refused(1, 'between_graph', cluster, '--task_index=7'))
+    self.assertIn('dataset-fashion-mnist',
+                  self.refused(1, 'fashion_mnist', '--data_dir=/nowhere'))
+
+  def test_a_bad_tf_config_is_named(self):
+    lonely = {'cluster': {'worker': [f'localhost:{_free_ports(1)[0]}']},
+              'task': {'type': 'worker', 'index': 0}}
+    with tempfile.TemporaryDirectory() as folder:
+      _write_images(folder, 'train', 64)
+      _write_images(folder, 't10k', 10)
+      for config, says in (('{', 'not a JSON object'),
+                           ('{"cluster": {"ps": ["a:1"]}}', 'no "task"'),
+                           (json.dumps(lonely), 'no job "ps"')):
+        ended = subprocess.run(
+            [_binary('examples/fashion_mnist'), f'--data_dir={folder}'],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            timeout=_DEADLINE_S, check=False,
+            env={**os.environ, 'TF_CONFIG': config})
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn(says, ended.stderr)
+
+
+if __name__ == '__main__':
+  xml_unittest.main()
