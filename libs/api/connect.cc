@@ -36,7 +36,7 @@ class InProcessTask : private protocol::WorkerDirectory {
         incarnation_(process_.random().NextId()),
         coordinator_({.scheduler = &process_.scheduler(),
                       .random = &process_.random(),
-                      .cluster = ClusterSpec{{"localhost", {"localhost:0"}}},
+                      .cluster = Cluster(),
                       .task = kLocalTask,
                       .incarnation = incarnation_,
                       .heartbeat_interval = absl::InfiniteDuration(),
@@ -71,10 +71,15 @@ class InProcessTask : private protocol::WorkerDirectory {
   Scheduler& scheduler() { return process_.scheduler(); }
 
  private:
+  static ClusterSpec Cluster() {
+    return ClusterSpec{{"localhost", {"localhost:0"}}};
+  }
+
   // Its coordinator answers at once.
   void Join() {
     coordinator_.Join({.task = kLocalTask,
                        .incarnation = incarnation_,
+                       .cluster = Cluster().ToString(),
                        .devices = runtime_.Devices()},
                       absl::InfiniteFuture(),
                       [](const absl::StatusOr<protocol::JoinReply>&) {});
