@@ -29,10 +29,16 @@ CoordinatorRoute::CoordinatorRoute(const CoordinatorRouteOptions& options)
     : options_(options), cluster_(options.cluster.ToString()) {}
 
 void CoordinatorRoute::Close() {
+  {
+    absl::MutexLock lock(&mutex_);
+    closed_ = true;
+  }
+  // The client must not end on a thread that one of its answers came on.
+  in_flight_.WaitUntilNone(options_.process->scheduler(),
+                           absl::InfiniteFuture());
   // Ends what is pending, without the lock.
   std::shared_ptr<protocol::CoordinatorClient> client;
   absl::MutexLock lock(&mutex_);
-  closed_ = true;
   client = std::move(client_);
 }
 
@@ -80,9 +86,13 @@ absl::Status CoordinatorRoute::NotHere() {
 
 template <typename DoneType, typename Call>
 void CoordinatorRoute::Forward(absl::Time deadline, DoneType done, Call call) {
-  if (auto coordinator = Choose()) {
-    return call(*coordinator, std::move(done));
-  }
+  in_flight_.Begin();
+  auto coordinator = Choose();
+  if (coordinator != nullptr) call(*coordinator, std::move(done));
+  const bool is_called = coordinator != nullptr;
+  coordinator.reset();
+  in_flight_.End();
+  if (is_called) return;
   Scheduler& scheduler = options_.process->scheduler();
   const absl::Time now = scheduler.clock().Now();
   if (now >= deadline || IsClosed()) return done(NotHere());

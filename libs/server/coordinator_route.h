@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/in_flight.h"
 #include "libs/bus/address.h"
 #include "libs/bus/transport.h"
 #include "libs/cluster/cluster_spec.h"
@@ -95,6 +96,7 @@ class CoordinatorRoute : public protocol::Coordinator,
   const CoordinatorRouteOptions options_;
   const std::string cluster_;
   std::shared_ptr<protocol::Coordinator> hosted_;
+  InFlight in_flight_;  // calls on their way out
   absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::shared_ptr<protocol::CoordinatorClient> client_ ABSL_GUARDED_BY(mutex_);
