@@ -14,6 +14,7 @@
 #include "libs/ops/control_flow_ops.h"
 #include "libs/ops/math_ops.h"
 #include "libs/ops/standard_ops.h"
+#include "libs/ops/tensor_array_ops.h"
 #include "libs/ops/variable.h"
 #include "libs/runtime/process.h"
 #include "libs/session/session.h"
@@ -153,6 +154,7 @@ std::vector<Case> MathCases() {
 std::vector<Case> ShapeCases() {
   return {
       {"IdentityN", {{2}, {3}}},
+      {"Print", {{2, 3}, Ints({1})}, {{"message", "the gradient of Print"}}},
       {"EnsureShape", {{2, 3}}, {{"shape", PartialShape{2, -1}}}},
       {"PlaceholderWithDefault", {{2}}, {{"shape", PartialShape{2}}}},
       {"CheckNumerics", {{2}}, {{"message", "none"}}},
@@ -169,6 +171,9 @@ std::vector<Case> ShapeCases() {
       {"DiagPart", {{3, 3}}},
       {"MatrixDiag", {{2, 3}}},
       {"MatrixDiagPart", {{2, 3, 3}}},
+      {"MatrixDiagV3",
+       {{2, 2, 3}, Ints({-1, 0}), Int(4), Int(3), Doubles({}, {7})}},
+      {"MatrixDiagPartV3", {{2, 3, 4}, Ints({-1, 1}), Doubles({}, {7})}},
       {"MatrixBandPart",
        {{2, 3, 3}, Tensor::Scalar(int64_t{1}), Tensor::Scalar(int64_t{0})}},
       {"Concat", {Int(1), {2, 3}, {2, 1}}},
@@ -223,10 +228,76 @@ std::vector<Case> PartCases() {
   return cases;
 }
 
+Tensor Longs(const TensorShape& shape, std::initializer_list<int64_t> values) {
+  return Tensor::FromValues(shape, values);
+}
+
+std::vector<Case> SparseCases() {
+  const Tensor indices = Longs({2, 2}, {0, 0, 1, 2});
+  const Tensor shape = Longs({2}, {2, 3});
+  return {
+      {"SparseTensorDenseMatMul", {indices, {2}, shape, {3, 2}}},
+      {"SparseTensorDenseMatMul",
+       {indices, {2}, shape, {2, 2}},
+       {{"adjoint_a", true}}},
+      {"SparseTensorDenseMatMul",
+       {indices, {2}, shape, {2, 3}},
+       {{"adjoint_b", true}}},
+      {"SparseToDense", {indices, shape, {2}, {}}},
+      {"SparseReorder", {Longs({2, 2}, {1, 2, 0, 0}), {2}, shape}},
+      {"SparseFillEmptyRows",
+       {Longs({2, 2}, {0, 0, 2, 1}), {2}, Longs({2}, {4, 2}), {}}},
+      {"SparseSlice",
+       {indices, {2}, shape, Longs({2}, {1, 0}), Longs({2}, {1, 3})}},
+      {"SparseReduceSum", {indices, {2}, shape, Ints({1})}},
+      {"SparseReduceSum",
+       {indices, {2}, shape, Ints({-2})},
+       {{"keep_dims", true}}},
+  };
+}
+
+// Windows over images of one to three channels.
+std::vector<Case> WindowCases() {
+  using List = std::vector<int64_t>;
+  const AttrMap same = {{"strides", List{1, 2, 1, 1}}, {"padding", "SAME"}};
+  const AttrMap valid = {{"strides", List{1, 1, 1, 1}},
+                         {"padding", "VALID"},
+                         {"dilations", List{1, 1, 2, 1}}};
+  const AttrMap pool = {{"ksize", List{1, 2, 2, 1}},
+                        {"strides", List{1, 2, 2, 1}},
+                        {"padding", "SAME"}};
+  const Tensor image = Ints({1, 4, 3, 2});
+  std::vector<Case> cases = {
+      {"Conv2D", {{1, 4, 3, 2}, {2, 2, 2, 3}}, same},
+      {"Conv2D", {{1, 4, 3, 2}, {2, 2, 2, 3}}, valid},
+      {"Conv2DBackpropInput", {image, {2, 2, 2, 3}, {1, 2, 3, 3}}, same},
+      {"Conv2DBackpropFilter",
+       {{1, 4, 3, 2}, Ints({2, 2, 2, 3}), {1, 2, 3, 3}},
+       same},
+      {"AvgPool", {{1, 3, 4, 2}}, pool},
+      {"AvgPoolGrad", {Ints({1, 3, 4, 2}), {1, 2, 2, 2}}, pool},
+      {"MaxPool", {{1, 3, 4, 2}}, pool},
+      {"MaxPoolGrad", {{1, 3, 4, 2}, {1, 2, 2, 2}, {1, 2, 2, 2}}, pool},
+      {"MaxPoolGradGrad", {{1, 3, 4, 2}, {1, 2, 2, 2}, {1, 3, 4, 2}}, pool},
+  };
+  AttrMap even = same;
+  even["strides"] = List{1, 1, 1, 1};
+  cases.push_back(
+      {"DepthwiseConv2dNative", {{1, 4, 3, 2}, {2, 2, 2, 2}}, even});
+  cases.push_back({"DepthwiseConv2dNativeBackpropInput",
+                   {image, {2, 2, 2, 2}, {1, 4, 3, 4}},
+                   even});
+  cases.push_back({"DepthwiseConv2dNativeBackpropFilter",
+                   {{1, 4, 3, 2}, Ints({2, 2, 2, 2}), {1, 4, 3, 4}},
+                   even});
+  return cases;
+}
+
 std::vector<Case> AllCases() {
   std::vector<Case> all;
   for (const auto& some :
-       {UnaryCases(), BinaryCases(), MathCases(), ShapeCases(), PartCases()}) {
+       {UnaryCases(), BinaryCases(), MathCases(), ShapeCases(), PartCases(),
+        SparseCases(), WindowCases()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;
@@ -246,6 +317,20 @@ const std::map<std::string, std::string>& Unchecked() {
       {"RefEnter", "loops have no gradient yet"},
       {"RefExit", "loops have no gradient yet"},
       {"RefNextIteration", "loops have no gradient yet"},
+      {"LRN", "of float only: conformance compares gradients/lrn"},
+      {"LRNGrad", "its gradient is an error"},
+      {"FusedBatchNorm", "of float only: see OfBatchNormalization"},
+      {"FusedBatchNormV2", "of float only: see OfBatchNormalization"},
+      {"FusedBatchNormV3", "of float only: see OfBatchNormalization"},
+      {"FusedBatchNormGrad", "its gradient is an error"},
+      {"FusedBatchNormGradV2", "its gradient is an error"},
+      {"FusedBatchNormGradV3", "its gradient is an error"},
+      {"TensorArrayReadV3", "its input is an array: see OfTensorArrays"},
+      {"TensorArrayGatherV3", "its input is an array: see OfTensorArrays"},
+      {"TensorArrayConcatV3", "its input is an array: see OfTensorArrays"},
+      {"TensorArrayWriteV3", "its input is an array: see OfTensorArrays"},
+      {"TensorArrayScatterV3", "its input is an array: see OfTensorArrays"},
+      {"TensorArraySplitV3", "its input is an array: see OfTensorArrays"},
       {"ReadVariableOp", "its input is a variable: see OfVariables"},
       {"RefIdentity", "its input is a variable: see OfVariables"},
       {"ResourceGather", "its input is a variable: see OfVariables"},
@@ -367,6 +452,110 @@ TEST(GradientsTest, OfVariables) {
     EXPECT_TRUE(
         SameBits(value, Tensor::FromValues<float>({2, 2}, {2, 4, 12, 14})))
         << value.ToString();
+  }
+}
+
+// What an array gives back is what went in, so gradients are those of the
+// values themselves: twice and thrice, here, of a row that is read twice.
+TEST(GradientsTest, OfTensorArrays) {
+  const Scope root = Scope::Root();
+  const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3, 2}});
+  const auto array =
+      ops::TensorArray(root, 3, DT_FLOAT, {.clear_after_read = false});
+  const Output flow =
+      ops::TensorArrayScatter(root, array.handle, {0, 1, 2}, x, array.flow);
+  const Output row =
+      ops::TensorArrayRead(root, array.handle, 1, flow, DT_FLOAT);
+  const Output rows =
+      ops::TensorArrayGather(root, array.handle, {2, 1}, flow, DT_FLOAT);
+  const Output y = ops::Mul(root, row, 3);
+  const Output z = ops::Mul(root, rows, 2);
+  ASSERT_OK_AND_ASSIGN(std::vector<Gradient> gradients,
+                       AddGradients(root, {y, z}, {x}));
+  ASSERT_OK_AND_ASSIGN(auto session, Session::Connect("", root));
+  const auto values = Tensor::FromValues<float>({3, 2}, {1, 2, 3, 4, 5, 6});
+  ASSERT_OK_AND_ASSIGN(Tensor got,
+                       session->Run({{x, values}}, gradients[0].dense));
+  EXPECT_TRUE(
+      SameBits(got, Tensor::FromValues<float>({3, 2}, {0, 0, 5, 5, 2, 2})))
+      << got.ToString();
+}
+
+TEST(GradientsTest, OfTensorArraysInParts) {
+  const Scope root = Scope::Root();
+  const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3}});
+  const Output w = ops::Placeholder(root, DT_FLOAT, {.shape = {1}});
+  const auto parts = ops::TensorArray(root, 2, DT_FLOAT);
+  const Output split = ops::TensorArraySplit(
+      root, parts.handle, x, Tensor::Vector({int64_t{1}, int64_t{2}}),
+      parts.flow);
+  const auto joined =
+      ops::TensorArrayConcat(root, parts.handle, split, DT_FLOAT);
+  const auto single = ops::TensorArray(root, 1, DT_FLOAT);
+  const Output written =
+      ops::TensorArrayWrite(root, single.handle, 0, w, single.flow);
+  const auto read =
+      ops::TensorArrayConcat(root, single.handle, written, DT_FLOAT);
+  const Output y = ops::Mul(root, joined.value, joined.value);
+  const Output z = ops::Mul(root, read.value, 5);
+  ASSERT_OK_AND_ASSIGN(std::vector<Gradient> gradients,
+                       AddGradients(root, {y, z}, {x, w}));
+  ASSERT_OK_AND_ASSIGN(auto session, Session::Connect("", root));
+  ASSERT_OK_AND_ASSIGN(std::vector<Tensor> got,
+                       session->Run({{x, Tensor::Vector<float>({1, 2, 3})},
+                                     {w, Tensor::Vector<float>({4})}},
+                                    {gradients[0].dense, gradients[1].dense}));
+  EXPECT_TRUE(SameBits(got[0], Tensor::Vector<float>({2, 4, 6})))
+      << got[0].ToString();
+  EXPECT_TRUE(SameBits(got[1], Tensor::Vector<float>({5})))
+      << got[1].ToString();
+}
+
+// All three versions, in training and in inference, against differences taken
+// of sum(y * weights) in float.
+TEST(GradientsTest, OfBatchNormalization) {
+  const Tensor weights =
+      Tensor::FromValues<float>({1, 2, 2, 1}, {1, -2, 3, 0.5f});
+  for (const std::string op :
+       {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}) {
+    for (const bool is_training : {true, false}) {
+      const Scope root = Scope::Root();
+      const Output x =
+          ops::Placeholder(root, DT_FLOAT, {.shape = {1, 2, 2, 1}});
+      const Tensor scale = Tensor::Vector<float>({2});
+      const Tensor running = Tensor::Vector<float>({0.5f});
+      const Tensor none(DT_FLOAT, {0});
+      const Output y =
+          root.AddOutput(op,
+                         {x, scale, running, is_training ? none : running,
+                          is_training ? none : running},
+                         {{"is_training", is_training}, {"epsilon", 0.1f}});
+      ASSERT_THAT(root.status(), IsOk());
+      const Output sum =
+          ops::Sum(root, ops::Mul(root, y, weights), {0, 1, 2, 3});
+      ASSERT_OK_AND_ASSIGN(std::vector<Gradient> gradients,
+                           AddGradients(root, {sum}, {x}));
+      ASSERT_OK_AND_ASSIGN(auto session, Session::Connect("", root));
+      const Tensor at =
+          Tensor::FromValues<float>({1, 2, 2, 1}, {0.3f, -1, 2, 0.7f});
+      ASSERT_OK_AND_ASSIGN(Tensor gradient,
+                           session->Run({{x, at}}, gradients[0].dense));
+      for (int i = 0; i < 4; ++i) {
+        const auto shifted = [&](float by) {
+          Tensor moved(DT_FLOAT, at.shape());
+          for (int j = 0; j < 4; ++j) {
+            moved.mutable_flat<float>()[j] =
+                at.flat<float>()[j] + (i == j ? by : 0);
+          }
+          return *session->Run({{x, moved}}, sum);
+        };
+        const float difference =
+            (shifted(0.01f).scalar<float>() - shifted(-0.01f).scalar<float>()) /
+            0.02f;
+        EXPECT_NEAR(gradient.flat<float>()[i], difference, 2e-3)
+            << op << " " << is_training << " " << i;
+      }
+    }
   }
 }
 

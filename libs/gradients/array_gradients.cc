@@ -99,6 +99,38 @@ absl::StatusOr<Gradients> DiagPartGrad(const Scope& scope, const Node&,
   return Gradients{ops::Diag(scope, grad_outputs[0].dense)};
 }
 
+// Zero of the dtype of `like`, which pads.
+Output PaddingLike(const Scope& scope, const Output& like) {
+  return ops::Cast(scope, Tensor::Scalar(0.0f), like.dtype());
+}
+
+absl::StatusOr<Gradients> MatrixDiagV3Grad(const Scope& scope, const Node& node,
+                                           const Gradients& grad_outputs) {
+  const Output grad = grad_outputs[0].dense;
+  Gradients result(node.num_inputs());
+  result[0] = ops::MatrixDiagPartV3(scope, grad, Output(node.input(1)),
+                                    PaddingLike(scope, grad),
+                                    *node.attr<std::string>("align"));
+  return result;
+}
+
+absl::StatusOr<Gradients> MatrixDiagPartV3Grad(const Scope& scope,
+                                               const Node& node,
+                                               const Gradients& grad_outputs) {
+  const Output grad = grad_outputs[0].dense;
+  const Output input = node.input(0);
+  const Output shape = ops::Shape(scope, input);
+  const Output rank = ops::Rank(scope, input);
+  const auto size = [&](int from_end) {
+    return ops::Gather(scope, shape, ops::Sub(scope, rank, from_end));
+  };
+  Gradients result(node.num_inputs());
+  result[0] = ops::MatrixDiagV3(scope, grad, Output(node.input(1)), size(2),
+                                size(1), PaddingLike(scope, grad),
+                                *node.attr<std::string>("align"));
+  return result;
+}
+
 absl::StatusOr<Gradients> MatrixDiagGrad(const Scope& scope, const Node&,
                                          const Gradients& grad_outputs) {
   return Gradients{ops::MatrixDiagPart(scope, grad_outputs[0].dense)};
@@ -189,6 +221,8 @@ void RegisterArrayGradients(GradientRegistry& registry) {
   registry.Register("DiagPart", DiagPartGrad);
   registry.Register("MatrixDiag", MatrixDiagGrad);
   registry.Register("MatrixDiagPart", MatrixDiagPartGrad);
+  registry.Register("MatrixDiagV3", MatrixDiagV3Grad);
+  registry.Register("MatrixDiagPartV3", MatrixDiagPartV3Grad);
   registry.Register("MatrixBandPart", MatrixBandPartGrad);
   for (const char* op :
        {"Const", "Placeholder", "PlaceholderV2", "StopGradient", "Shape",

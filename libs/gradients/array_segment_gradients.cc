@@ -183,7 +183,8 @@ void RegisterArraySegmentGradients(GradientRegistry& registry) {
                     SparseSegmentGrad(ops::SparseSegmentSqrtNGrad));
   // As in TensorFlow, gradients of gradients stop here.
   for (const char* op : {"SparseSegmentSumGrad", "SparseSegmentMeanGrad",
-                         "SparseSegmentSqrtNGrad"}) {
+                         "SparseSegmentSqrtNGrad", "SparseSegmentSumGradV2",
+                         "SparseSegmentMeanGradV2"}) {
     registry.RegisterNone(op);
   }
 }

@@ -63,12 +63,19 @@ class GradientRegistry {
 const GradientRegistry& StandardGradients();
 
 // One for each family, each in the file of its name.
+void RegisterAccumulatorGradients(GradientRegistry& registry);
 void RegisterArrayGradients(GradientRegistry& registry);
 void RegisterControlFlowGradients(GradientRegistry& registry);
+void RegisterLoggingGradients(GradientRegistry& registry);
+void RegisterLookupGradients(GradientRegistry& registry);
 void RegisterMathGradients(GradientRegistry& registry);
 void RegisterNnGradients(GradientRegistry& registry);
+void RegisterQueueGradients(GradientRegistry& registry);
 void RegisterRandomGradients(GradientRegistry& registry);
+void RegisterSparseGradients(GradientRegistry& registry);
 void RegisterStateGradients(GradientRegistry& registry);
+void RegisterStringGradients(GradientRegistry& registry);
+void RegisterTensorArrayGradients(GradientRegistry& registry);
 void RegisterTrainingGradients(GradientRegistry& registry);
 
 }  // namespace weft

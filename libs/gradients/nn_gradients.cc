@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/nn_gradients.h"
 #include "libs/ops/array_ops.h"
 #include "libs/ops/math_ops.h"
 #include "libs/ops/nn_ops.h"
@@ -242,6 +243,7 @@ void RegisterNnGradients(GradientRegistry& registry) {
   registry.Register("TopKV2", OfTopK);
   registry.RegisterNone("InTopK");
   registry.RegisterNone("InTopKV2");
+  RegisterNnWindowGradients(registry);
 }
 
 }  // namespace weft

@@ -5,12 +5,19 @@ namespace weft {
 const GradientRegistry& StandardGradients() {
   static const GradientRegistry& gradients = *[] {
     auto* registry = new GradientRegistry;
+    RegisterAccumulatorGradients(*registry);
     RegisterArrayGradients(*registry);
     RegisterControlFlowGradients(*registry);
+    RegisterLoggingGradients(*registry);
+    RegisterLookupGradients(*registry);
     RegisterMathGradients(*registry);
     RegisterNnGradients(*registry);
+    RegisterQueueGradients(*registry);
     RegisterRandomGradients(*registry);
+    RegisterSparseGradients(*registry);
     RegisterStateGradients(*registry);
+    RegisterStringGradients(*registry);
+    RegisterTensorArrayGradients(*registry);
     RegisterTrainingGradients(*registry);
     return registry;
   }();

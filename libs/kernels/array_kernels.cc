@@ -21,6 +21,7 @@ void RegisterArrayKernels(KernelRegistry& registry) {
   RegisterArrayUniqueKernels(registry);
   RegisterArrayWhereKernels(registry);
   RegisterArrayDiagonalKernels(registry);
+  RegisterArrayDiagonalBandKernels(registry);
   RegisterArraySegmentKernels(registry);
 }
 

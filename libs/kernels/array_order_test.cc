@@ -113,5 +113,36 @@ TEST_F(ArrayOrderTest, Diagonals) {
   EXPECT_THAT(band(4, 0), HasSubstr("less or equal to number of rows (3)"));
 }
 
+// Of 0 to 11 in three rows: above the main diagonal rows are filled on the
+// right, below it on the left.
+TEST_F(ArrayOrderTest, DiagonalBands) {
+  const Tensor matrix = Counting({3, 4});
+  const Tensor padding = Tensor::Scalar(matrix.flat<int32_t>()[1] * -1);
+  const auto part = [&](const Tensor& k, const char* align) {
+    return Run("MatrixDiagPartV3", {matrix, k, padding}, {{"align", align}});
+  };
+  EXPECT_EQ(part(Tensor::Scalar(1), "RIGHT_LEFT"), "[3] 1 6 11");
+  EXPECT_EQ(part(Tensor::Vector({-1, 2}), "RIGHT_LEFT"),
+            "[4,3] -1 2 7 1 6 11 0 5 10 4 9 -1");
+  EXPECT_EQ(part(Tensor::Vector({-1, 2}), "LEFT_RIGHT"),
+            "[4,3] 2 7 -1 1 6 11 0 5 10 -1 4 9");
+  EXPECT_THAT(part(Tensor::Scalar(4), "RIGHT_LEFT"),
+              HasSubstr("must be between"));
+  EXPECT_THAT(part(Tensor::Vector({1, 0}), "RIGHT_LEFT"),
+              HasSubstr("must not be larger"));
+  const auto whole = [&](const Tensor& diagonal, const Tensor& k, int rows,
+                         int columns) {
+    return Run("MatrixDiagV3", {diagonal, k, Tensor::Scalar(rows),
+                                Tensor::Scalar(columns), padding});
+  };
+  EXPECT_EQ(whole(Counting({2}), Tensor::Scalar(0), -1, -1), "[2,2] 0 -1 -1 1");
+  EXPECT_EQ(whole(Counting({2}), Tensor::Scalar(1), -1, -1),
+            "[3,3] -1 0 -1 -1 -1 1 -1 -1 -1");
+  EXPECT_EQ(whole(Counting({2, 2}), Tensor::Vector({-1, 0}), 3, 2),
+            "[3,2] 0 -1 2 1 -1 3");
+  EXPECT_THAT(whole(Counting({2}), Tensor::Scalar(0), 1, -1),
+              HasSubstr("too small"));
+}
+
 }  // namespace
 }  // namespace weft

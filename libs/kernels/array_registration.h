@@ -23,6 +23,7 @@ void RegisterArrayOneHotKernels(KernelRegistry& registry);
 void RegisterArrayUniqueKernels(KernelRegistry& registry);
 void RegisterArrayWhereKernels(KernelRegistry& registry);
 void RegisterArrayDiagonalKernels(KernelRegistry& registry);
+void RegisterArrayDiagonalBandKernels(KernelRegistry& registry);
 void RegisterArraySegmentKernels(KernelRegistry& registry);
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 // Kernels that reduce the rows of each segment: Segment* (sorted ids),
 // UnsortedSegment*, and SparseSegment* (rows chosen by index) with their
 // gradients.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -364,11 +365,14 @@ class SparseSegmentGradKernel : public OpKernel {
     if (context.input(3).rank() > 0) {
       return absl::InvalidArgumentError("output_dim0 should be a scalar.");
     }
-    const int64_t rows = context.input(3).scalar<int32_t>();
+    int64_t rows = context.input(3).scalar<int32_t>();
     ASSIGN_OR_RETURN(Dims indices, IntegersOf(context.input(1)));
     ASSIGN_OR_RETURN(Dims ids, IntegersOf(context.input(2)));
     RETURN_IF_ERROR(CheckRange(indices, rows, "Index"));
     RETURN_IF_ERROR(CheckRange(ids, grad.dim(0), "Segment id"));
+    if (context.num_outputs() > 1) {
+      ASSIGN_OR_RETURN(rows, KeepUsedRows(context, indices));
+    }
     ASSIGN_OR_RETURN(TensorShape shape, RowsOf(rows, grad.shape(), 1));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     RETURN_IF_ERROR(FillWithZeros(*output));
@@ -390,6 +394,30 @@ class SparseSegmentGradKernel : public OpKernel {
       }
     }
     return absl::OkStatus();
+  }
+
+  // The second version's output has only the rows that are used, and another
+  // says which these are. `indices` become those of the rows that are left,
+  // whose number is returned.
+  static absl::StatusOr<int64_t> KeepUsedRows(OpKernelContext& context,
+                                              Dims& indices) {
+    Dims used = indices;
+    std::sort(used.begin(), used.end());
+    used.erase(std::unique(used.begin(), used.end()), used.end());
+    const int64_t count = static_cast<int64_t>(used.size());
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(1, {count}));
+    RETURN_IF_ERROR(DispatchType(IndexTypes{}, output->dtype(),
+                                 [&]<typename T>(TypeTag<T>) {
+                                   auto out = output->mutable_flat<T>();
+                                   for (size_t i = 0; i < used.size(); ++i) {
+                                     out[i] = static_cast<T>(used[i]);
+                                   }
+                                   return absl::OkStatus();
+                                 }));
+    for (int64_t& index : indices) {
+      index = std::lower_bound(used.begin(), used.end(), index) - used.begin();
+    }
+    return count;
   }
 
   template <typename T>
@@ -437,6 +465,10 @@ void RegisterSparse(KernelRegistry& registry) {
   RegisterReduction<Grad>(registry, "SparseSegmentSumGrad",
                           SparseReduction::kSum, floats);
   RegisterReduction<Grad>(registry, "SparseSegmentMeanGrad",
+                          SparseReduction::kMean, floats);
+  RegisterReduction<Grad>(registry, "SparseSegmentSumGradV2",
+                          SparseReduction::kSum, floats);
+  RegisterReduction<Grad>(registry, "SparseSegmentMeanGradV2",
                           SparseReduction::kMean, floats);
   RegisterReduction<Grad>(registry, "SparseSegmentSqrtNGrad",
                           SparseReduction::kSqrtN, floats);

@@ -6,6 +6,10 @@ namespace weft {
 void RegisterNnKernels(KernelRegistry& registry) {
   RegisterActivationKernels(registry);
   RegisterBiasKernels(registry);
+  RegisterConvolutionKernels(registry);
+  RegisterDepthwiseKernels(registry);
+  RegisterNormalizationKernels(registry);
+  RegisterPoolKernels(registry);
   RegisterSoftmaxKernels(registry);
   RegisterTopKKernels(registry);
 }

@@ -8,6 +8,11 @@ namespace weft {
 
 void RegisterActivationKernels(KernelRegistry& registry);
 void RegisterBiasKernels(KernelRegistry& registry);
+void RegisterConvolutionKernels(KernelRegistry& registry);
+void RegisterDepthwiseKernels(KernelRegistry& registry);
+// LRN and batch normalisation.
+void RegisterNormalizationKernels(KernelRegistry& registry);
+void RegisterPoolKernels(KernelRegistry& registry);
 void RegisterSoftmaxKernels(KernelRegistry& registry);
 void RegisterTopKKernels(KernelRegistry& registry);
 

@@ -3,13 +3,21 @@
 namespace weft {
 
 void RegisterStandardKernels(KernelRegistry& registry) {
+  RegisterAccumulatorKernels(registry);
   RegisterArrayKernels(registry);
   RegisterControlFlowKernels(registry);
+  RegisterLoggingKernels(registry);
+  RegisterLookupKernels(registry);
   RegisterMathKernels(registry);
   RegisterNnKernels(registry);
+  RegisterQueueKernels(registry);
   RegisterRandomKernels(registry);
   RegisterSendRecvKernels(registry);
+  RegisterSparseKernels(registry);
+  RegisterStackKernels(registry);
   RegisterStateKernels(registry);
+  RegisterStringKernels(registry);
+  RegisterTensorArrayKernels(registry);
   RegisterTrainingKernels(registry);
 }
 

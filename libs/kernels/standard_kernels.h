@@ -6,6 +6,11 @@
 
 namespace weft {
 
+void RegisterAccumulatorKernels(KernelRegistry& registry);
+void RegisterLoggingKernels(KernelRegistry& registry);
+void RegisterLookupKernels(KernelRegistry& registry);
+void RegisterSparseKernels(KernelRegistry& registry);
+void RegisterStackKernels(KernelRegistry& registry);
 void RegisterStandardKernels(KernelRegistry& registry);
 
 // One for each family, each in the file of its name.
@@ -13,9 +18,12 @@ void RegisterArrayKernels(KernelRegistry& registry);
 void RegisterControlFlowKernels(KernelRegistry& registry);
 void RegisterMathKernels(KernelRegistry& registry);
 void RegisterNnKernels(KernelRegistry& registry);
+void RegisterQueueKernels(KernelRegistry& registry);
 void RegisterRandomKernels(KernelRegistry& registry);
 void RegisterSendRecvKernels(KernelRegistry& registry);
 void RegisterStateKernels(KernelRegistry& registry);
+void RegisterStringKernels(KernelRegistry& registry);
+void RegisterTensorArrayKernels(KernelRegistry& registry);
 void RegisterTrainingKernels(KernelRegistry& registry);
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
+#include "libs/kernels/resource_lookup.h"
 
 namespace weft {
 
@@ -85,25 +86,7 @@ absl::StatusOr<std::shared_ptr<Variable>> VariableLookup::FromInput(
 
 absl::StatusOr<const ResourceHandle*> VariableHandle(
     const OpKernelContext& context, int i) {
-  const Tensor& input = context.input(i);
-  if (input.dtype() != DT_RESOURCE || input.num_elements() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("input ", i, " must be the handle of one variable"));
-  }
-  const ResourceHandle& handle = input.scalar<ResourceHandle>();
-  if (handle.type_name != Variable::kTypeName) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Trying to access a handle's resource using the wrong type. The handle "
-        "points to a resource (name '",
-        handle.name, "') of type '", handle.type_name,
-        "' but you are trying to access the resource as type 'Var'"));
-  }
-  if (!handle.device.empty() && handle.device != context.device().name()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Trying to access resource ", handle.name, " located in device ",
-        handle.device, " from device ", context.device().name()));
-  }
-  return &handle;
+  return ResourceHandleAt(context, i, Variable::kTypeName);
 }
 
 absl::Status CheckVariableType(const Variable& variable, DataType wanted) {

@@ -328,6 +328,20 @@ Output MatrixDiagPart(const Scope& scope, const Input& input) {
   return scope.AddOutput("MatrixDiagPart", {input});
 }
 
+Output MatrixDiagV3(const Scope& scope, const Input& diagonal, const Input& k,
+                    const Input& num_rows, const Input& num_cols,
+                    const Input& padding_value, const std::string& align) {
+  return scope.AddOutput("MatrixDiagV3",
+                         {diagonal, k, num_rows, num_cols, padding_value},
+                         {{"align", align}});
+}
+
+Output MatrixDiagPartV3(const Scope& scope, const Input& input, const Input& k,
+                        const Input& padding_value, const std::string& align) {
+  return scope.AddOutput("MatrixDiagPartV3", {input, k, padding_value},
+                         {{"align", align}});
+}
+
 Output MatrixBandPart(const Scope& scope, const Input& input,
                       const Input& num_lower, const Input& num_upper) {
   return scope.AddOutput("MatrixBandPart", {input, num_lower, num_upper});
@@ -410,6 +424,24 @@ Output SparseSegmentMeanGrad(const Scope& scope, const Input& grad,
                              const Input& output_dim0) {
   return scope.AddOutput("SparseSegmentMeanGrad",
                          {grad, indices, segment_ids, output_dim0});
+}
+
+SparseSegmentGradV2Outputs SparseSegmentSumGradV2(
+    const Scope& scope, const Input& grad, const Input& indices,
+    const Input& segment_ids, const Input& dense_output_dim0) {
+  const Node* node =
+      scope.AddNode("SparseSegmentSumGradV2",
+                    {grad, indices, segment_ids, dense_output_dim0});
+  return {At(node, 0), At(node, 1)};
+}
+
+SparseSegmentGradV2Outputs SparseSegmentMeanGradV2(
+    const Scope& scope, const Input& grad, const Input& indices,
+    const Input& segment_ids, const Input& dense_output_dim0) {
+  const Node* node =
+      scope.AddNode("SparseSegmentMeanGradV2",
+                    {grad, indices, segment_ids, dense_output_dim0});
+  return {At(node, 0), At(node, 1)};
 }
 
 Output SparseSegmentSqrtNGrad(const Scope& scope, const Input& grad,

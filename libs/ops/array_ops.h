@@ -217,6 +217,15 @@ Output Diag(const Scope& scope, const Input& diagonal);
 Output DiagPart(const Scope& scope, const Input& input);
 Output MatrixDiag(const Scope& scope, const Input& diagonal);
 Output MatrixDiagPart(const Scope& scope, const Input& input);
+// A band of diagonals: `k` is one, or the lowest and the highest. `align` says
+// on which side rows of shorter ones above and below the main one are filled.
+Output MatrixDiagV3(const Scope& scope, const Input& diagonal, const Input& k,
+                    const Input& num_rows, const Input& num_cols,
+                    const Input& padding_value,
+                    const std::string& align = "RIGHT_LEFT");
+Output MatrixDiagPartV3(const Scope& scope, const Input& input, const Input& k,
+                        const Input& padding_value,
+                        const std::string& align = "RIGHT_LEFT");
 Output MatrixBandPart(const Scope& scope, const Input& input,
                       const Input& num_lower, const Input& num_upper);
 
@@ -253,6 +262,17 @@ Output SparseSegmentSumGrad(const Scope& scope, const Input& grad,
 Output SparseSegmentMeanGrad(const Scope& scope, const Input& grad,
                              const Input& indices, const Input& segment_ids,
                              const Input& output_dim0);
+// The rows that are not zero, and which these are.
+struct SparseSegmentGradV2Outputs {
+  Output output;
+  Output sorted_unique_indices;
+};
+SparseSegmentGradV2Outputs SparseSegmentSumGradV2(
+    const Scope& scope, const Input& grad, const Input& indices,
+    const Input& segment_ids, const Input& dense_output_dim0);
+SparseSegmentGradV2Outputs SparseSegmentMeanGradV2(
+    const Scope& scope, const Input& grad, const Input& indices,
+    const Input& segment_ids, const Input& dense_output_dim0);
 Output SparseSegmentSqrtNGrad(const Scope& scope, const Input& grad,
                               const Input& indices, const Input& segment_ids,
                               const Input& output_dim0);

@@ -202,6 +202,28 @@ void RegisterArrayOrderOps(OpRegistry& registry) {
                    .Attr("T: type")
                    .Doc("Diagonal matrices.")
                    .Shape(MatrixDiagShape));
+  registry.Add(OpDefBuilder("MatrixDiagV3")
+                   .Input("diagonal: T")
+                   .Input("k: int32")
+                   .Input("num_rows: int32")
+                   .Input("num_cols: int32")
+                   .Input("padding_value: T")
+                   .Output("output: T")
+                   .Attr("T: type")
+                   .Attr("align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', "
+                         "'RIGHT_RIGHT'} = 'RIGHT_LEFT'")
+                   .Doc("Matrices with the given band of diagonals.")
+                   .Shape(shapes::Unknown));
+  registry.Add(OpDefBuilder("MatrixDiagPartV3")
+                   .Input("input: T")
+                   .Input("k: int32")
+                   .Input("padding_value: T")
+                   .Output("diagonal: T")
+                   .Attr("T: type")
+                   .Attr("align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', "
+                         "'RIGHT_RIGHT'} = 'RIGHT_LEFT'")
+                   .Doc("A band of diagonals of matrices.")
+                   .Shape(shapes::Unknown));
   registry.Add(OpDefBuilder("MatrixDiagPart")
                    .Input("input: T")
                    .Output("diagonal: T")

@@ -228,6 +228,21 @@ void RegisterArraySegmentOps(OpRegistry& registry) {
                    .Attr("Tsegmentids: {int32, int64} = DT_INT32")
                    .Doc("The gradient of SparseSegmentSqrtN.")
                    .Shape(SparseSegmentGradShape));
+  for (const bool mean : {false, true}) {
+    registry.Add(OpDefBuilder(mean ? "SparseSegmentMeanGradV2"
+                                   : "SparseSegmentSumGradV2")
+                     .Input("grad: T")
+                     .Input("indices: Tidx")
+                     .Input("segment_ids: Tsegmentids")
+                     .Input("dense_output_dim0: int32")
+                     .Output("output: T")
+                     .Output("sorted_unique_indices: Tidx")
+                     .Attr("T: {bfloat16, half, float, double}")
+                     .Attr("Tidx: {int32, int64} = DT_INT32")
+                     .Attr("Tsegmentids: {int32, int64} = DT_INT32")
+                     .Doc("The rows of the gradient that are not zero.")
+                     .Shape(shapes::Unknown));
+  }
 }
 
 }  // namespace weft

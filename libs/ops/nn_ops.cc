@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
+#include "libs/ops/nn_op_groups.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft {
@@ -243,6 +244,7 @@ void RegisterNnOps(OpRegistry& registry) {
   AddBiases(registry);
   AddSoftmax(registry);
   AddTopK(registry);
+  RegisterNnWindowOps(registry);
 }
 
 }  // namespace weft

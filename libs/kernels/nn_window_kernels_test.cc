@@ -1,0 +1,154 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/standard_kernels.h"
+#include "libs/kernels/testing/kernel_test_harness.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+
+using List = std::vector<int64_t>;
+
+Tensor Floats(const TensorShape& shape, std::initializer_list<float> values) {
+  return Tensor::FromValues<float>(shape, values);
+}
+
+// 1 to 9 in three rows.
+Tensor Image() { return Floats({1, 3, 3, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9}); }
+
+AttrMap Windows(List strides, const char* padding) {
+  return {{"strides", std::move(strides)}, {"padding", padding}};
+}
+AttrMap Pool(List ksize, List strides, const char* padding) {
+  AttrMap attrs = Windows(std::move(strides), padding);
+  attrs["ksize"] = std::move(ksize);
+  return attrs;
+}
+
+class NnWindowKernelsTest : public testing::Test {
+ protected:
+  NnWindowKernelsTest() : harness_(RegisterNnKernels) {}
+
+  void Expect(const char* op, std::vector<KernelInput> inputs, AttrMap attrs,
+              const Tensor& expected) {
+    ASSERT_OK_AND_ASSIGN(auto got,
+                         harness_.Run(op, std::move(inputs), std::move(attrs)));
+    ASSERT_EQ(got[0].shape(), expected.shape()) << op;
+    for (int64_t i = 0; i < expected.num_elements(); ++i) {
+      EXPECT_NEAR(got[0].flat<float>()[i], expected.flat<float>()[i], 1e-5)
+          << op << " " << i;
+    }
+  }
+
+  KernelTestHarness harness_;
+};
+
+TEST_F(NnWindowKernelsTest, ConvolutionsPadAndStrideAsTensorFlowDoes) {
+  const Tensor ones = Floats({2, 2, 1, 1}, {1, 1, 1, 1});
+  Expect("Conv2D", {Image(), ones}, Windows({1, 1, 1, 1}, "VALID"),
+         Floats({1, 2, 2, 1}, {12, 16, 24, 28}));
+  Expect("Conv2D", {Image(), ones}, Windows({1, 2, 2, 1}, "SAME"),
+         Floats({1, 2, 2, 1}, {12, 9, 15, 9}));
+  AttrMap dilated = Windows({1, 1, 1, 1}, "VALID");
+  dilated["dilations"] = List{1, 2, 2, 1};
+  Expect("Conv2D", {Image(), ones}, dilated, Floats({1, 1, 1, 1}, {20}));
+  AttrMap padded = Windows({1, 1, 2, 1}, "EXPLICIT");
+  padded["explicit_paddings"] = List{0, 0, 1, 0, 0, 1, 0, 0};
+  Expect("Conv2D", {Image(), ones}, padded,
+         Floats({1, 3, 2, 1}, {3, 3, 12, 9, 24, 15}));
+  const Tensor two = Floats({1, 1, 1, 2}, {1, -1});
+  Expect("Conv2D", {Floats({2, 1, 1, 1}, {3, 4}), two},
+         Windows({1, 1, 1, 1}, "SAME"), Floats({2, 1, 1, 2}, {3, -3, 4, -4}));
+  Expect("Conv2D", {Tensor(DT_FLOAT, {0, 3, 3, 1}), ones},
+         Windows({1, 1, 1, 1}, "VALID"), Tensor(DT_FLOAT, {0, 2, 2, 1}));
+}
+
+TEST_F(NnWindowKernelsTest, DepthwiseFiltersSeeTheirChannelAlone) {
+  const Tensor image = Floats({1, 1, 2, 2}, {1, 10, 2, 20});
+  const Tensor filter = Floats({1, 2, 2, 1}, {1, 3, 2, 4});
+  Expect("DepthwiseConv2dNative", {image, filter},
+         Windows({1, 1, 1, 1}, "VALID"), Floats({1, 1, 1, 2}, {5, 110}));
+}
+
+TEST_F(NnWindowKernelsTest, PoolsLeavePaddingOut) {
+  Expect("MaxPool", {Image()}, Pool({1, 2, 2, 1}, {1, 1, 1, 1}, "VALID"),
+         Floats({1, 2, 2, 1}, {5, 6, 8, 9}));
+  Expect("AvgPool", {Image()}, Pool({1, 2, 2, 1}, {1, 2, 2, 1}, "SAME"),
+         Floats({1, 2, 2, 1}, {3, 4.5f, 7.5f, 9}));
+  const Tensor equal = Floats({1, 1, 2, 1}, {7, 7});
+  Expect("MaxPoolGrad",
+         {equal, Floats({1, 1, 1, 1}, {7}), Floats({1, 1, 1, 1}, {5})},
+         Pool({1, 1, 2, 1}, {1, 1, 2, 1}, "VALID"),
+         Floats({1, 1, 2, 1}, {5, 0}));
+}
+
+TEST_F(NnWindowKernelsTest, Normalizes) {
+  Expect("LRN", {Floats({1, 1, 1, 3}, {1, 2, 2})},
+         {{"depth_radius", 1}, {"beta", 1.0f}},
+         Floats({1, 1, 1, 3}, {1 / 6.0f, 0.2f, 2 / 9.0f}));
+  const Tensor none(DT_FLOAT, {0});
+  const Tensor x = Floats({1, 2, 1, 1}, {1, 3});
+  ASSERT_OK_AND_ASSIGN(
+      auto outputs,
+      harness_.Run("FusedBatchNormV3",
+                   {x, Floats({1}, {2}), Floats({1}, {1}), none, none},
+                   {{"epsilon", 0.0f}}));
+  EXPECT_TRUE(SameBits(outputs[0], Floats({1, 2, 1, 1}, {-1, 3})));
+  EXPECT_TRUE(SameBits(outputs[1], Floats({1}, {2})));
+  EXPECT_TRUE(SameBits(outputs[2], Floats({1}, {2})));
+  Expect("FusedBatchNormV3",
+         {x, Floats({1}, {2}), Floats({1}, {1}), Floats({1}, {1}),
+          Floats({1}, {4})},
+         {{"epsilon", 0.0f}, {"is_training", false}},
+         Floats({1, 2, 1, 1}, {1, 3}));
+}
+
+TEST_F(NnWindowKernelsTest, RefusesWhatCannotBe) {
+  const Tensor ones = Floats({2, 2, 1, 1}, {1, 1, 1, 1});
+  const AttrMap valid = Windows({1, 1, 1, 1}, "VALID");
+  EXPECT_THAT(harness_.Run("Conv2D",
+                           {Floats({1, 2, 2, 1}, {1, 2, 3, 4}),
+                            Tensor(DT_FLOAT, {2, 2, 2, 1})},
+                           valid),
+              StatusIs(kInvalid,
+                       "input depth must be evenly divisible by filter depth: "
+                       "1 vs 2"));
+  EXPECT_THAT(
+      harness_.Run("Conv2D", {Image(), Tensor(DT_FLOAT, {5, 1, 1, 1})}, valid),
+      StatusIs(kInvalid, "Computed output size would be negative"));
+  EXPECT_THAT(harness_.Run("Conv2D", {Tensor(DT_FLOAT, {3}), ones}, valid),
+              StatusIs(kInvalid));
+  EXPECT_THAT(
+      harness_.Run("Conv2D", {Image(), ones}, Windows({2, 1, 1, 1}, "SAME")),
+      StatusIs(kUnimplemented));
+  EXPECT_THAT(
+      harness_.Run("Conv2D", {Image(), ones}, Windows({1, 0, 1, 1}, "SAME")),
+      StatusIs(kInvalid));
+  AttrMap channels_first = valid;
+  channels_first["data_format"] = "NCHW";
+  EXPECT_THAT(harness_.Run("Conv2D", {Image(), ones}, channels_first),
+              StatusIs(kUnimplemented));
+  const Tensor sizes = Tensor::Vector({1, 3, 3, 1});
+  EXPECT_THAT(
+      harness_.Run("Conv2DBackpropInput", {sizes, ones, Image()}, valid),
+      StatusIs(kInvalid, "out_backprop"));
+  EXPECT_THAT(
+      harness_.Run("Conv2DBackpropInput",
+                   {Tensor::Vector({1, -3, 3, 1}), ones, Image()}, valid),
+      StatusIs(kInvalid));
+  const AttrMap pool = Pool({1, 2, 2, 1}, {1, 2, 2, 1}, "SAME");
+  EXPECT_THAT(harness_.Run("MaxPool", {Tensor(DT_FLOAT, {2})}, pool),
+              StatusIs(kInvalid));
+  EXPECT_THAT(harness_.Run("MaxPoolGrad", {Image(), Image(), Image()}, pool),
+              StatusIs(kInvalid, "orig_output"));
+  EXPECT_THAT(harness_.Run("AvgPoolGrad", {sizes, Image()}, pool),
+              StatusIs(kInvalid, "grad"));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,104 @@
+// Windows that slide over images: the geometry that convolutions and pools have
+// in common, and their operands as float or double.
+//
+// Images are [batch, rows, columns, channels] ("NHWC").
+#ifndef WEFT_LIBS_KERNELS_NN_WINDOWS_H_
+#define WEFT_LIBS_KERNELS_NN_WINDOWS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "libs/kernels/number_types.h"
+#include "libs/kernels/op_kernel.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+// One dimension of the image.
+struct WindowDim {
+  int64_t in = 0;        // size of the image
+  int64_t size = 1;      // of the window, in taps
+  int64_t stride = 1;    // from window to window
+  int64_t dilation = 1;  // from tap to tap
+  int64_t pad = 0;       // before the image
+  int64_t out = 0;       // windows
+
+  // Where tap `tap` of window `window` is; outside [0, in) it is padding.
+  int64_t At(int64_t window, int64_t tap) const {
+    return window * stride - pad + tap * dilation;
+  }
+  bool IsInside(int64_t at) const { return at >= 0 && at < in; }
+};
+
+// What the attrs of a node say of its windows.
+class WindowAttrs {
+ public:
+  // From attrs strides, padding, data_format, and ksize, dilations and
+  // explicit_paddings where the op has them. UNIMPLEMENTED for other layouts
+  // than NHWC and for windows across batches or channels.
+  static absl::StatusOr<WindowAttrs> Read(
+      const OpKernelConstruction& construction);
+
+  // Of a pool.
+  int64_t ksize(int dim) const { return ksize_[dim]; }
+
+  // Dimension `dim` of the image, 1 or 2, of size `in`, under windows of
+  // `size` taps. INVALID_ARGUMENT when they do not fit.
+  absl::StatusOr<WindowDim> Dim(int dim, int64_t in, int64_t size) const;
+
+ private:
+  std::vector<int64_t> ksize_ = {1, 1, 1, 1};
+  std::vector<int64_t> strides_ = {1, 1, 1, 1};
+  std::vector<int64_t> dilations_ = {1, 1, 1, 1};
+  std::vector<int64_t> explicit_paddings_;
+  std::string padding_;
+};
+
+// INVALID_ARGUMENT unless the tensor has 4 dimensions.
+absl::Status CheckImages(const Tensor& tensor, absl::string_view what);
+
+// A shape that an input gives as int32; 4 sizes.
+absl::StatusOr<TensorShape> ShapeOfInput(const OpKernelContext& context, int i);
+
+// `tensor` itself where its elements are W, else converted to them.
+template <typename W>
+absl::StatusOr<Tensor> WidenTo(OpKernelContext& context, const Tensor& tensor) {
+  if (tensor.dtype() == DataTypeOf<W>::value) return tensor;
+  auto wide = context.AllocateTemp(DataTypeOf<W>::value, tensor.shape());
+  if (!wide.ok()) return wide;
+  const absl::Status status = DispatchType(
+      FloatingTypes{}, tensor.dtype(), [&]<typename T>(TypeTag<T>) {
+        const auto in = tensor.flat<T>();
+        std::transform(in.begin(), in.end(),
+                       wide->template mutable_flat<W>().begin(),
+                       [](T x) { return static_cast<W>(Wide<T>(x)); });
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return status;
+  return wide;
+}
+
+// Output `i` becomes `wide`, converted to the type of the output.
+template <typename W>
+absl::Status NarrowTo(OpKernelContext& context, int i, Tensor wide) {
+  if (context.output_type(i) == wide.dtype()) {
+    context.SetOutput(i, std::move(wide));
+    return absl::OkStatus();
+  }
+  auto output = context.AllocateOutput(i, wide.shape());
+  if (!output.ok()) return output.status();
+  return DispatchType(
+      FloatingTypes{}, (*output)->dtype(), [&]<typename T>(TypeTag<T>) {
+        const auto in = wide.template flat<W>();
+        std::transform(in.begin(), in.end(),
+                       (*output)->template mutable_flat<T>().begin(),
+                       [](W x) { return static_cast<T>(Wide<T>(x)); });
+        return absl::OkStatus();
+      });
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_NN_WINDOWS_H_

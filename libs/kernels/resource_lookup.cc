@@ -1,0 +1,111 @@
+#include "libs/kernels/resource_lookup.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace weft {
+namespace {
+
+absl::StatusOr<ResourceAddress> FromReference(const OpKernelContext& context,
+                                              int i) {
+  ASSIGN_OR_RETURN(const Tensor names, context.input_variable(i)->Read());
+  if (names.dtype() != DT_STRING || names.num_elements() != 2) {
+    return absl::InvalidArgumentError(
+        "Resource handle must have two elements, but had shape: " +
+        names.shape().ToString());
+  }
+  return ResourceAddress{names.flat<std::string>()[0],
+                         names.flat<std::string>()[1]};
+}
+
+}  // namespace
+
+absl::StatusOr<const ResourceHandle*> ResourceHandleAt(
+    const OpKernelContext& context, int i, absl::string_view type_name) {
+  const Tensor& input = context.input(i);
+  if (input.dtype() != DT_RESOURCE || input.num_elements() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input ", i, " must be the handle of one resource"));
+  }
+  const ResourceHandle& handle = input.scalar<ResourceHandle>();
+  if (handle.type_name != type_name) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Trying to access a handle's resource using the wrong type. The handle "
+        "points to a resource (name '",
+        handle.name, "') of type '", handle.type_name,
+        "' but you are trying to access the resource as type '", type_name,
+        "'"));
+  }
+  if (!handle.device.empty() && handle.device != context.device().name()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Trying to access resource ", handle.name, " located in device ",
+        handle.device, " from device ", context.device().name()));
+  }
+  return &handle;
+}
+
+absl::StatusOr<ResourceAddress> ResourceAddressAt(
+    const OpKernelContext& context, int i, absl::string_view type_name) {
+  if (context.input_is_ref(i)) return FromReference(context, i);
+  ASSIGN_OR_RETURN(const ResourceHandle* handle,
+                   ResourceHandleAt(context, i, type_name));
+  return ResourceAddress{handle->container, handle->name};
+}
+
+ResourceHandleKernelBase::ResourceHandleKernelBase(
+    const OpKernelConstruction& construction)
+    : OpKernel(construction), node_name_(construction.node().name()) {}
+
+absl::Status ResourceHandleKernelBase::ReadName(
+    const OpKernelConstruction& construction) {
+  ASSIGN_OR_RETURN(container_, construction.GetAttr<std::string>("container"));
+  ASSIGN_OR_RETURN(shared_name_,
+                   construction.GetAttr<std::string>("shared_name"));
+  RETURN_IF_ERROR(ValidateContainerName(container_));
+  if (absl::StartsWith(shared_name_, "_")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("shared_name cannot start with '_': ", shared_name_));
+  }
+  const bool* by_node = construction.node().attr<bool>("use_node_name_sharing");
+  if (shared_name_.empty() && by_node != nullptr && *by_node) {
+    shared_name_ = node_name_;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ResourceHandleKernelBase::Compute(OpKernelContext& context) {
+  absl::MutexLock lock(&mutex_);
+  const uint64_t generation = context.resources().generation();
+  if (generation != generation_) {
+    ASSIGN_OR_RETURN(const std::string name, FindOrCreate(context.resources()));
+    RETURN_IF_ERROR(MakeHandle(context, name));
+    generation_ = generation;
+  }
+  if (reference_ != nullptr) {
+    context.SetOutputRef(0, reference_);
+  } else {
+    context.SetOutput(0, handle_);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ResourceHandleKernelBase::MakeHandle(OpKernelContext& context,
+                                                  const std::string& name) {
+  const std::string in =
+      container_.empty() ? context.resources().default_container() : container_;
+  if (IsRefType(context.output_type(0))) {
+    reference_ = std::make_shared<Variable>(node_name_, DT_STRING,
+                                            PartialShape::Vector(2));
+    return reference_->Assign(context.cancellation(),
+                              Tensor::Vector<std::string>({in, name}));
+  }
+  handle_ =
+      Tensor::Scalar(ResourceHandle{.device = context.device().name(),
+                                    .container = in,
+                                    .name = name,
+                                    .type_name = std::string(resource_type()),
+                                    .dtype = DT_INVALID,
+                                    .shape = PartialShape()});
+  return absl::OkStatus();
+}
+
+}  // namespace weft

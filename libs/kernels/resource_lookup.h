@@ -1,0 +1,122 @@
+// Resources other than variables, from both sides: ResourceHandleKernel makes
+// one and its handle, FindResource is for the kernels that take the handle.
+//
+// A handle is a DT_RESOURCE tensor or, for old ops (FIFOQueue,
+// ConditionalAccumulator, ...), a reference to a vector of two strings,
+// container and name.
+#ifndef WEFT_LIBS_KERNELS_RESOURCE_LOOKUP_H_
+#define WEFT_LIBS_KERNELS_RESOURCE_LOOKUP_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/status.h"
+#include "libs/kernels/op_kernel.h"
+#include "libs/resource/resource_manager.h"
+#include "libs/tensor/resource_handle.h"
+
+namespace weft {
+
+// Input `i` as the handle of one resource of that type on this device.
+absl::StatusOr<const ResourceHandle*> ResourceHandleAt(
+    const OpKernelContext& context, int i, absl::string_view type_name);
+
+// Where the resource at input `i` is, whatever kind of handle that is.
+struct ResourceAddress {
+  std::string container, name;
+};
+absl::StatusOr<ResourceAddress> ResourceAddressAt(
+    const OpKernelContext& context, int i, absl::string_view type_name);
+
+template <typename T>
+absl::StatusOr<std::shared_ptr<T>> FindResource(const OpKernelContext& context,
+                                                int i) {
+  ASSIGN_OR_RETURN(ResourceAddress address,
+                   ResourceAddressAt(context, i, T::kTypeName));
+  return context.resources().Lookup<T>(address.container, address.name);
+}
+
+// What is the same for all that make a handle.
+class ResourceHandleKernelBase : public OpKernel {
+ public:
+  absl::Status Compute(OpKernelContext& context) final;
+
+ protected:
+  explicit ResourceHandleKernelBase(const OpKernelConstruction& construction);
+
+  // From attrs container and shared_name, and use_node_name_sharing where the
+  // op has it.
+  absl::Status ReadName(const OpKernelConstruction& construction);
+
+  const std::string& container() const { return container_; }
+  // Empty: the resource is this kernel's alone.
+  const std::string& shared_name() const { return shared_name_; }
+  const std::string& node_name() const { return node_name_; }
+
+ private:
+  virtual absl::string_view resource_type() const = 0;
+  // The resource's name; it is made if need be.
+  virtual absl::StatusOr<std::string> FindOrCreate(
+      ResourceManager& resources) = 0;
+  absl::Status MakeHandle(OpKernelContext& context, const std::string& name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string node_name_;
+  std::string container_, shared_name_;
+  absl::Mutex mutex_;
+  // The handle is as good as the generation it was made in.
+  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
+  Tensor handle_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Variable> reference_ ABSL_GUARDED_BY(mutex_);
+};
+
+template <typename T>
+class ResourceHandleKernel : public ResourceHandleKernelBase {
+ protected:
+  using ResourceHandleKernelBase::ResourceHandleKernelBase;
+
+  virtual std::shared_ptr<T> Create(const std::string& name) = 0;
+  // An error unless a resource that was there before is what the node wants.
+  virtual absl::Status CheckShared(const T& resource) const = 0;
+
+ private:
+  absl::string_view resource_type() const final { return T::kTypeName; }
+
+  absl::StatusOr<std::string> FindOrCreate(ResourceManager& resources) final {
+    if (shared_name().empty()) return FindOrCreatePrivate(resources);
+    ASSIGN_OR_RETURN(std::shared_ptr<T> found,
+                     resources.LookupOrCreate<T>(
+                         container(), shared_name(),
+                         [&]() -> absl::StatusOr<std::shared_ptr<T>> {
+                           return Create(shared_name());
+                         }));
+    RETURN_IF_ERROR(CheckShared(*found));
+    return shared_name();
+  }
+
+  // Made anew when its container was reset.
+  std::string FindOrCreatePrivate(ResourceManager& resources) {
+    const bool is_there =
+        own_ != nullptr && resources.Lookup<T>(container(), own_name_).ok();
+    if (is_there) return own_name_;
+    own_ = resources.AddPrivate<T>(container(), node_name(),
+                                   [&](const std::string& name) {
+                                     own_name_ = name;
+                                     return Create(name);
+                                   });
+    return own_name_;
+  }
+
+  // Used under the lock of the base.
+  std::shared_ptr<T> own_;
+  std::string own_name_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_RESOURCE_LOOKUP_H_

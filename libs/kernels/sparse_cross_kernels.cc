@@ -1,0 +1,213 @@
+// SparseCross: for each row of a batch all combinations of one feature from
+// each column, as numbers of buckets or as joined strings.
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/sparse_registration.h"
+#include "libs/kernels/sparse_tensor.h"
+#include "libs/kernels/string_hash.h"
+
+namespace weft {
+namespace {
+
+// The features of each row of one column: elements of `values`.
+struct CrossColumn {
+  Tensor values;
+  std::vector<std::vector<int64_t>> rows;
+
+  uint64_t Hash(int64_t element) const {
+    if (values.dtype() == DT_STRING) {
+      return Fingerprint(values.flat<std::string>()[element]);
+    }
+    return static_cast<uint64_t>(values.flat<int64_t>()[element]);
+  }
+  std::string Text(int64_t element) const {
+    if (values.dtype() == DT_STRING) {
+      return values.flat<std::string>()[element];
+    }
+    return absl::StrCat(values.flat<int64_t>()[element]);
+  }
+};
+
+absl::StatusOr<CrossColumn> SparseColumn(const Tensor& indices,
+                                         const Tensor& values,
+                                         const Tensor& shape) {
+  ASSIGN_OR_RETURN(const SparseView view,
+                   SparseView::Of(indices, &values, shape));
+  if (view.rank() != 2) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Input sparse tensors should have 2 dimensions, not ", view.rank()));
+  }
+  RETURN_IF_ERROR(view.CheckBounds());
+  // The vectors of all rows; an index for each row is as much at least.
+  constexpr int64_t kMaxRows = int64_t{1} << 28;
+  if (view.shape().dim(0) > kMaxRows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch of ", view.shape().dim(0), " rows is too large"));
+  }
+  CrossColumn column;
+  column.values = values;
+  column.rows.resize(view.shape().dim(0));
+  for (int64_t i = 0; i < view.count(); ++i) {
+    column.rows[view.index(i, 0)].push_back(i);
+  }
+  return column;
+}
+
+absl::StatusOr<CrossColumn> DenseColumn(const Tensor& values) {
+  if (!values.shape().IsMatrix()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Dense inputs should be matrices but received shape ",
+                     values.shape().ToString()));
+  }
+  CrossColumn column;
+  column.values = values;
+  for (int64_t row = 0; row < values.dim(0); ++row) {
+    column.rows.emplace_back();
+    for (int64_t i = 0; i < values.dim(1); ++i) {
+      column.rows.back().push_back(row * values.dim(1) + i);
+    }
+  }
+  return column;
+}
+
+class SparseCrossKernel : public OpKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    auto kernel = std::make_unique<SparseCrossKernel>(construction);
+    ASSIGN_OR_RETURN(kernel->num_sparse_, construction.GetAttr<int64_t>("N"));
+    ASSIGN_OR_RETURN(const int64_t num_buckets,
+                     construction.GetAttr<int64_t>("num_buckets"));
+    ASSIGN_OR_RETURN(const int64_t hash_key,
+                     construction.GetAttr<int64_t>("hash_key"));
+    kernel->hash_key_ = static_cast<uint64_t>(hash_key);
+    // To prevent negative output.
+    kernel->num_buckets_ =
+        num_buckets > 0
+            ? static_cast<uint64_t>(num_buckets)
+            : static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+    return kernel;
+  }
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(const std::vector<CrossColumn> columns,
+                     ReadColumns(context));
+    const size_t num_rows = columns.empty() ? 0 : columns[0].rows.size();
+    std::vector<int64_t> begins = {0};  // of each row, in the output
+    int64_t longest = 0;
+    for (size_t row = 0; row < num_rows; ++row) {
+      ASSIGN_OR_RETURN(const int64_t count, CountOf(columns, row));
+      if (count > std::numeric_limits<int32_t>::max() - begins.back()) {
+        return absl::ResourceExhaustedError(
+            "there are too many combinations of features");
+      }
+      begins.push_back(begins.back() + count);
+      longest = std::max(longest, count);
+    }
+    ASSIGN_OR_RETURN(Tensor * indices,
+                     context.AllocateOutput(0, {begins.back(), 2}));
+    ASSIGN_OR_RETURN(Tensor * values,
+                     context.AllocateOutput(1, {begins.back()}));
+    for (size_t row = 0; row < num_rows; ++row) {
+      if (begins[row] == begins[row + 1]) continue;
+      CrossRow(columns, row, begins[row], *indices, *values);
+    }
+    return SetVector(context, 2, {static_cast<int64_t>(num_rows), longest});
+  }
+
+ private:
+  // Inputs are N indices, N values, N shapes, then the dense ones.
+  absl::StatusOr<std::vector<CrossColumn>> ReadColumns(
+      const OpKernelContext& context) const {
+    const int n = static_cast<int>(num_sparse_);
+    std::vector<CrossColumn> columns;
+    for (int i = 0; i < n; ++i) {
+      ASSIGN_OR_RETURN(CrossColumn column,
+                       SparseColumn(context.input(i), context.input(n + i),
+                                    context.input(2 * n + i)));
+      columns.push_back(std::move(column));
+    }
+    for (int i = 3 * n; i < context.num_inputs(); ++i) {
+      ASSIGN_OR_RETURN(CrossColumn column, DenseColumn(context.input(i)));
+      columns.push_back(std::move(column));
+    }
+    for (const CrossColumn& column : columns) {
+      if (column.rows.size() == columns[0].rows.size()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("Expected batch size ", columns[0].rows.size(), ", got ",
+                       column.rows.size()));
+    }
+    return columns;
+  }
+
+  static absl::StatusOr<int64_t> CountOf(
+      const std::vector<CrossColumn>& columns, size_t row) {
+    int64_t count = 1;
+    for (const CrossColumn& column : columns) {
+      const int64_t size = static_cast<int64_t>(column.rows[row].size());
+      if (size > 0 && count > std::numeric_limits<int32_t>::max() / size) {
+        return absl::ResourceExhaustedError(
+            "there are too many combinations of features");
+      }
+      count *= size;
+    }
+    return count;
+  }
+
+  // The last column's features go fastest.
+  void CrossRow(const std::vector<CrossColumn>& columns, size_t row,
+                int64_t begin, Tensor& indices, Tensor& values) const {
+    std::vector<size_t> chosen(columns.size(), 0);
+    for (int64_t i = 0;; ++i) {
+      indices.mutable_flat<int64_t>()[2 * (begin + i)] =
+          static_cast<int64_t>(row);
+      indices.mutable_flat<int64_t>()[2 * (begin + i) + 1] = i;
+      SetValue(columns, row, chosen, begin + i, values);
+      size_t c = columns.size();
+      while (c > 0 && ++chosen[c - 1] == columns[c - 1].rows[row].size()) {
+        chosen[--c] = 0;
+      }
+      if (c == 0) return;
+    }
+  }
+
+  void SetValue(const std::vector<CrossColumn>& columns, size_t row,
+                const std::vector<size_t>& chosen, int64_t at,
+                Tensor& values) const {
+    uint64_t hash = hash_key_;
+    std::string text;
+    for (size_t c = 0; c < columns.size(); ++c) {
+      const int64_t element = columns[c].rows[row][chosen[c]];
+      if (values.dtype() == DT_INT64) {
+        hash = JoinFingerprints(hash, columns[c].Hash(element));
+      } else {
+        absl::StrAppend(&text, c == 0 ? "" : "_X_", columns[c].Text(element));
+      }
+    }
+    if (values.dtype() == DT_INT64) {
+      values.mutable_flat<int64_t>()[at] =
+          static_cast<int64_t>(hash % num_buckets_);
+    } else {
+      values.mutable_flat<std::string>()[at] = std::move(text);
+    }
+  }
+
+  int64_t num_sparse_ = 0;
+  uint64_t hash_key_ = 0;
+  uint64_t num_buckets_ = 1;
+};
+
+}  // namespace
+
+void RegisterSparseCrossKernels(KernelRegistry& registry) {
+  registry.Register({.op = "SparseCross"}, SparseCrossKernel::Make);
+}
+
+}  // namespace weft

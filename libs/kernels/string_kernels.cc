@@ -1,0 +1,15 @@
+#include "libs/kernels/standard_kernels.h"
+#include "libs/kernels/string_registration.h"
+
+namespace weft {
+
+void RegisterStringKernels(KernelRegistry& registry) {
+  RegisterStringBytesKernels(registry);
+  RegisterStringBucketKernels(registry);
+  RegisterStringJoinKernels(registry);
+  RegisterStringNumberKernels(registry);
+  RegisterStringSplitKernels(registry);
+  RegisterStringTextKernels(registry);
+}
+
+}  // namespace weft

@@ -1,0 +1,23 @@
+// The parts of the string family of kernels, each in the file of its name.
+#ifndef WEFT_LIBS_KERNELS_STRING_REGISTRATION_H_
+#define WEFT_LIBS_KERNELS_STRING_REGISTRATION_H_
+
+#include "libs/kernels/kernel_registry.h"
+
+namespace weft {
+
+// Strings as bytes of something else: DecodeRaw, base64.
+void RegisterStringBytesKernels(KernelRegistry& registry);
+// Hash buckets.
+void RegisterStringBucketKernels(KernelRegistry& registry);
+// Strings out of strings: StringJoin, ReduceJoin.
+void RegisterStringJoinKernels(KernelRegistry& registry);
+// Strings from and to numbers: AsString, StringToNumber.
+void RegisterStringNumberKernels(KernelRegistry& registry);
+void RegisterStringSplitKernels(KernelRegistry& registry);
+// One string from one: StringLower, StringStrip, Substr, ..., StringLength.
+void RegisterStringTextKernels(KernelRegistry& registry);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_STRING_REGISTRATION_H_

@@ -1,0 +1,404 @@
+// Kernels of TensorArrays: arrays of tensors that live as long as a step.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/array_copy.h"
+#include "libs/kernels/kernel_registry.h"
+#include "libs/kernels/resource_lookup.h"
+#include "libs/kernels/standard_kernels.h"
+#include "libs/kernels/tensor_sum.h"
+#include "libs/resource/tensor_array.h"
+
+namespace weft {
+namespace {
+
+absl::StatusOr<std::shared_ptr<TensorArray>> ArrayAt(
+    const OpKernelContext& context) {
+  ASSIGN_OR_RETURN(const ResourceHandle* handle,
+                   ResourceHandleAt(context, 0, TensorArray::kTypeName));
+  return context.step_resources().Lookup<TensorArray>(handle->container,
+                                                      handle->name);
+}
+
+Tensor HandleOf(const OpKernelContext& context, const std::string& name) {
+  return Tensor::Scalar(
+      ResourceHandle{.device = context.device().name(),
+                     .container = context.step_resources().default_container(),
+                     .name = name,
+                     .type_name = std::string(TensorArray::kTypeName),
+                     .dtype = DT_INVALID,
+                     .shape = PartialShape()});
+}
+
+absl::Status WriteElement(TensorArray& array, int64_t index, Tensor value) {
+  return array.Write(index, std::move(value),
+                     [](Tensor& sum, const Tensor& added) -> absl::Status {
+                       RETURN_IF_ERROR(MakeWritable(sum));
+                       return AddRange(sum, 0, added, 0, added.num_elements());
+                     });
+}
+
+absl::StatusOr<int64_t> IndexOf(const Tensor& index) {
+  if (index.shape().IsScalar()) return index.scalar<int32_t>();
+  return absl::InvalidArgumentError(
+      absl::StrCat("TensorArray index must be scalar, but had shape: ",
+                   index.shape().ToString()));
+}
+
+absl::Status CheckType(const TensorArray& array, DataType wanted) {
+  if (array.dtype() == wanted) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("TensorArray dtype is ", DataTypeName(array.dtype()),
+                   " but op has dtype ", DataTypeName(wanted), "."));
+}
+
+class TensorArrayKernel : public OpKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    auto kernel = std::make_unique<TensorArrayKernel>(construction);
+    TensorArrayOptions& options = kernel->options_;
+    ASSIGN_OR_RETURN(options.dtype, construction.GetAttr<DataType>("dtype"));
+    ASSIGN_OR_RETURN(options.element_shape,
+                     construction.GetAttr<PartialShape>("element_shape"));
+    ASSIGN_OR_RETURN(options.dynamic_size,
+                     construction.GetAttr<bool>("dynamic_size"));
+    ASSIGN_OR_RETURN(options.clear_after_read,
+                     construction.GetAttr<bool>("clear_after_read"));
+    ASSIGN_OR_RETURN(options.identical_element_shapes,
+                     construction.GetAttr<bool>("identical_element_shapes"));
+    return kernel;
+  }
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(const int64_t size, IndexOf(context.input(0)));
+    if (size < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Size should be >= 0, but is ", size));
+    }
+    TensorArrayOptions options = options_;
+    options.size = size;
+    const std::string name =
+        absl::StrCat(context.node_name(), "_", count_.fetch_add(1));
+    RETURN_IF_ERROR(context.step_resources().LookupOrCreate<TensorArray>(
+        "", name, [&]() -> absl::StatusOr<std::shared_ptr<TensorArray>> {
+          return std::make_shared<TensorArray>(name, std::move(options));
+        }));
+    context.SetOutput(0, HandleOf(context, name));
+    context.SetOutput(1, Tensor::Scalar(0.0f));
+    return absl::OkStatus();
+  }
+
+ private:
+  TensorArrayOptions options_;
+  std::atomic<int64_t> count_{0};
+};
+
+// The array of gradients is one for each source, whoever asks first.
+class TensorArrayGradKernel : public OpKernel {
+ public:
+  explicit TensorArrayGradKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        source_(construction.GetAttr<std::string>("source").value_or("")) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    const std::string name = absl::StrCat(array->name(), "@", source_);
+    RETURN_IF_ERROR(context.step_resources().LookupOrCreate<TensorArray>(
+        "", name, [&] { return array->NewGradients(name); }));
+    context.SetOutput(0, HandleOf(context, name));
+    context.SetOutput(1, context.input(1));
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string source_;
+};
+
+class WriteKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    ASSIGN_OR_RETURN(const int64_t index, IndexOf(context.input(1)));
+    RETURN_IF_ERROR(WriteElement(*array, index, context.TakeInput(2)));
+    context.SetOutput(0, context.input(3));
+    return absl::OkStatus();
+  }
+};
+
+class ReadKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    RETURN_IF_ERROR(CheckType(*array, context.output_type(0)));
+    ASSIGN_OR_RETURN(const int64_t index, IndexOf(context.input(1)));
+    ASSIGN_OR_RETURN(Tensor value, array->Read(index, context.allocator()));
+    context.SetOutput(0, std::move(value));
+    return absl::OkStatus();
+  }
+};
+
+absl::StatusOr<TensorShape> WithFirst(int64_t size, const TensorShape& shape) {
+  Dims dims = {size};
+  dims.insert(dims.end(), shape.dims().begin(), shape.dims().end());
+  return TensorShape::Create(dims);
+}
+
+// The elements named, as the rows of one tensor.
+class GatherKernel : public OpKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    auto kernel = std::make_unique<GatherKernel>(construction);
+    ASSIGN_OR_RETURN(kernel->element_shape_,
+                     construction.GetAttr<PartialShape>("element_shape"));
+    return kernel;
+  }
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    RETURN_IF_ERROR(CheckType(*array, context.output_type(0)));
+    const Tensor& indices = context.input(1);
+    if (!indices.shape().IsVector()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Expected indices to be a vector, but received shape: ",
+                       indices.shape().ToString()));
+    }
+    std::vector<Tensor> values;
+    for (int32_t index : indices.flat<int32_t>()) {
+      ASSIGN_OR_RETURN(Tensor value, array->Read(index, context.allocator()));
+      values.push_back(std::move(value));
+    }
+    ASSIGN_OR_RETURN(const TensorShape row, RowShape(*array, values));
+    return Stack(context, values, row);
+  }
+
+ private:
+  absl::StatusOr<TensorShape> RowShape(
+      const TensorArray& array, const std::vector<Tensor>& values) const {
+    if (values.empty()) {
+      ASSIGN_OR_RETURN(const PartialShape known,
+                       element_shape_.MergeWith(array.element_shape()));
+      if (known.IsFullyDefined()) return known.ToShape();
+      return absl::UnimplementedError(absl::StrCat(
+          "TensorArray has size zero, but element shape ", known.ToString(),
+          " is not fully defined. Currently only static shapes are supported "
+          "when packing zero-size TensorArrays."));
+    }
+    if (!element_shape_.IsCompatibleWith(values[0].shape())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "TensorArray was passed element_shape ", element_shape_.ToString(),
+          " which does not match the Tensor at index 0: ",
+          values[0].shape().ToString()));
+    }
+    for (size_t i = 1; i < values.size(); ++i) {
+      if (values[i].shape() == values[0].shape()) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "TensorArray has inconsistent shapes.  Index 0 has shape: ",
+          values[0].shape().ToString(), " but index ", i,
+          " has shape: ", values[i].shape().ToString()));
+    }
+    return values[0].shape();
+  }
+
+  static absl::Status Stack(OpKernelContext& context,
+                            const std::vector<Tensor>& values,
+                            const TensorShape& row) {
+    ASSIGN_OR_RETURN(const TensorShape shape,
+                     WithFirst(static_cast<int64_t>(values.size()), row));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    for (size_t i = 0; i < values.size(); ++i) {
+      CopyElements(values[i], 0, row.num_elements(), *output,
+                   static_cast<int64_t>(i) * row.num_elements());
+    }
+    return absl::OkStatus();
+  }
+
+  PartialShape element_shape_;
+};
+
+// Rows [begin, end) of a tensor, in memory of their own.
+absl::StatusOr<Tensor> CopyRows(const Tensor& tensor, int64_t begin,
+                                int64_t end, const TensorShape& shape,
+                                Allocator& allocator) {
+  ASSIGN_OR_RETURN(Tensor rows,
+                   Tensor::Allocate(allocator, tensor.dtype(), shape));
+  const int64_t row =
+      tensor.dim(0) == 0 ? 0 : tensor.num_elements() / tensor.dim(0);
+  CopyElements(tensor, begin * row, (end - begin) * row, rows, 0);
+  return rows;
+}
+
+// The rows of a tensor become elements.
+class ScatterKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    const Tensor& indices = context.input(1);
+    const Tensor& value = context.input(2);
+    if (!indices.shape().IsVector() || value.rank() == 0 ||
+        indices.dim(0) != value.dim(0)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Expected len(indices) == values.shape[0], but saw shapes ",
+          indices.shape().ToString(), " and ", value.shape().ToString()));
+    }
+    const TensorShape row(value.shape().dims().subspan(1));
+    const auto at = indices.flat<int32_t>();
+    for (size_t i = 0; i < at.size(); ++i) {
+      const int64_t begin = static_cast<int64_t>(i);
+      ASSIGN_OR_RETURN(Tensor element, CopyRows(value, begin, begin + 1, row,
+                                                context.allocator()));
+      RETURN_IF_ERROR(WriteElement(*array, at[i], std::move(element)));
+    }
+    context.SetOutput(0, context.input(3));
+    return absl::OkStatus();
+  }
+};
+
+// All elements, one after the other along the first dimension.
+class ConcatKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    RETURN_IF_ERROR(CheckType(*array, context.output_type(0)));
+    ASSIGN_OR_RETURN(const int64_t size, array->Size());
+    std::vector<Tensor> values;
+    std::vector<int64_t> lengths;
+    for (int64_t i = 0; i < size; ++i) {
+      ASSIGN_OR_RETURN(Tensor value, array->Read(i, context.allocator()));
+      RETURN_IF_ERROR(CheckElement(values.empty() ? value : values[0], value));
+      lengths.push_back(value.dim(0));
+      values.push_back(std::move(value));
+    }
+    RETURN_IF_ERROR(Join(context, values));
+    context.SetOutput(1, Tensor::Vector(absl::MakeConstSpan(lengths)));
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::Status CheckElement(const Tensor& first, const Tensor& value) {
+    if (value.rank() == 0) {
+      return absl::InvalidArgumentError(
+          "Concat saw a scalar shape, but requires all elements to have at "
+          "least one dimension");
+    }
+    if (value.rank() == first.rank() &&
+        std::equal(value.shape().dims().begin() + 1, value.shape().dims().end(),
+                   first.shape().dims().begin() + 1)) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "TensorArray has inconsistent shapes.  Index 0 has shape: ",
+        first.shape().ToString(),
+        " but another has shape: ", value.shape().ToString()));
+  }
+
+  static absl::Status Join(OpKernelContext& context,
+                           const std::vector<Tensor>& values) {
+    TensorShape shape = values.empty() ? TensorShape({0}) : values[0].shape();
+    int64_t rows = 0;
+    for (const Tensor& value : values) rows += value.dim(0);
+    shape.set_dim(0, rows);
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    int64_t at = 0;
+    for (const Tensor& value : values) {
+      CopyElements(value, 0, value.num_elements(), *output, at);
+      at += value.num_elements();
+    }
+    return absl::OkStatus();
+  }
+};
+
+// The reverse of Concat.
+class SplitKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    const Tensor& value = context.input(1);
+    RETURN_IF_ERROR(Check(value, context.input(2)));
+    int64_t begin = 0;
+    int64_t index = 0;
+    for (int64_t length : context.input(2).flat<int64_t>()) {
+      TensorShape shape = value.shape();
+      shape.set_dim(0, length);
+      ASSIGN_OR_RETURN(Tensor element, CopyRows(value, begin, begin + length,
+                                                shape, context.allocator()));
+      RETURN_IF_ERROR(WriteElement(*array, index++, std::move(element)));
+      begin += length;
+    }
+    context.SetOutput(0, context.input(3));
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::Status Check(const Tensor& value, const Tensor& lengths) {
+    if (!lengths.shape().IsVector() || value.rank() == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Expected value to be at least a vector and lengths to be one, but "
+          "received shapes: ",
+          value.shape().ToString(), " and ", lengths.shape().ToString()));
+    }
+    int64_t left = value.dim(0);
+    for (int64_t length : lengths.flat<int64_t>()) {
+      if (length < 0 || length > left) left = -1;
+      if (left < 0) break;
+      left -= length;
+    }
+    if (left == 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Expected sum of lengths to be equal to values.shape[0], but sum of "
+        "lengths is not ",
+        value.dim(0)));
+  }
+};
+
+class SizeKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    ASSIGN_OR_RETURN(const int64_t size, array->Size());
+    context.SetOutput(0, Tensor::Scalar(static_cast<int32_t>(size)));
+    return absl::OkStatus();
+  }
+};
+
+class CloseKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    array->Close();
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+void RegisterTensorArrayKernels(KernelRegistry& registry) {
+  registry.Register({.op = "TensorArrayV3"}, TensorArrayKernel::Make);
+  registry.Register<TensorArrayGradKernel>("TensorArrayGradV3");
+  registry.Register<WriteKernel>("TensorArrayWriteV3");
+  registry.Register<ReadKernel>("TensorArrayReadV3");
+  registry.Register({.op = "TensorArrayGatherV3"}, GatherKernel::Make);
+  registry.Register<ScatterKernel>("TensorArrayScatterV3");
+  registry.Register<ConcatKernel>("TensorArrayConcatV3");
+  registry.Register<SplitKernel>("TensorArraySplitV3");
+  registry.Register<SizeKernel>("TensorArraySizeV3");
+  registry.Register<CloseKernel>("TensorArrayCloseV3");
+}
+
+}  // namespace weft

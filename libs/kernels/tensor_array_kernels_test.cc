@@ -1,0 +1,165 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/standard_kernels.h"
+#include "libs/kernels/testing/kernel_test_harness.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+class TensorArrayKernelsTest : public testing::Test {
+ protected:
+  TensorArrayKernelsTest()
+      : harness_([](KernelRegistry& registry) {
+          RegisterTensorArrayKernels(registry);
+          RegisterStackKernels(registry);
+        }) {}
+
+  absl::StatusOr<Tensor> MakeArray(int size, AttrMap attrs = {}) {
+    attrs.emplace("dtype", DT_FLOAT);
+    auto outputs = harness_.Run("TensorArrayV3", {Tensor::Scalar(size)}, attrs);
+    if (!outputs.ok()) return outputs.status();
+    return (*outputs)[0];
+  }
+  absl::Status Write(const Tensor& array, int index, float value) {
+    return harness_
+        .Run("TensorArrayWriteV3", {array, Tensor::Scalar(index),
+                                    Tensor::Vector<float>({value}), flow_})
+        .status();
+  }
+  absl::StatusOr<Tensor> Read(const Tensor& array, int index) {
+    return harness_.RunOne("TensorArrayReadV3",
+                           {array, Tensor::Scalar(index), flow_},
+                           {{"dtype", DT_FLOAT}});
+  }
+
+  const Tensor flow_ = Tensor::Scalar(0.0f);
+  KernelTestHarness harness_;
+};
+
+TEST_F(TensorArrayKernelsTest, EachElementIsWrittenAndReadOnce) {
+  ASSERT_OK_AND_ASSIGN(const Tensor array, MakeArray(2));
+  ASSERT_OK(Write(array, 0, 7));
+  EXPECT_THAT(Write(array, 0, 8),
+              StatusIs(kInvalid,
+                       "Could not write to TensorArray index 0 because it has "
+                       "already been written to."));
+  EXPECT_THAT(Write(array, 3, 1),
+              StatusIs(kInvalid,
+                       "Tried to write to index 3 but array is not resizeable "
+                       "and size is: 2"));
+  EXPECT_THAT(Write(array, -1, 1), StatusIs(kInvalid));
+  ASSERT_OK_AND_ASSIGN(Tensor value, Read(array, 0));
+  EXPECT_EQ(value.flat<float>()[0], 7);
+  EXPECT_THAT(Read(array, 0), StatusIs(kInvalid, "cleared after a previous"));
+  EXPECT_THAT(Read(array, 1), StatusIs(kInvalid, "not fully defined"));
+  EXPECT_THAT(
+      Read(array, 2),
+      StatusIs(kInvalid, "Tried to read from index 2 but array size is: 2"));
+  EXPECT_THAT(harness_.Run("TensorArrayWriteV3", {array, Tensor::Scalar(1),
+                                                  Tensor::Scalar(1), flow_}),
+              StatusIs(kInvalid, "value dtype is int32"));
+}
+
+TEST_F(TensorArrayKernelsTest, GrowsAndHasZerosWhereTheShapeIsKnown) {
+  ASSERT_OK_AND_ASSIGN(const Tensor array,
+                       MakeArray(0, {{"dynamic_size", true},
+                                     {"element_shape", PartialShape{1}}}));
+  ASSERT_OK(Write(array, 1000000, 5));
+  ASSERT_OK_AND_ASSIGN(Tensor size,
+                       harness_.RunOne("TensorArraySizeV3", {array, flow_}));
+  EXPECT_EQ(size.scalar<int32_t>(), 1000001);
+  ASSERT_OK_AND_ASSIGN(Tensor value, Read(array, 3));
+  EXPECT_TRUE(SameBits(value, Tensor::Vector<float>({0})));
+}
+
+TEST_F(TensorArrayKernelsTest, ScatteredRowsAreGatheredAgain) {
+  ASSERT_OK_AND_ASSIGN(const Tensor array,
+                       MakeArray(3, {{"clear_after_read", false}}));
+  const auto rows = Tensor::FromValues<float>({3, 2}, {1, 2, 3, 4, 5, 6});
+  ASSERT_OK(harness_.Run("TensorArrayScatterV3",
+                         {array, Tensor::Vector({2, 0, 1}), rows, flow_}));
+  ASSERT_OK_AND_ASSIGN(Tensor gathered,
+                       harness_.RunOne("TensorArrayGatherV3",
+                                       {array, Tensor::Vector({0, 2}), flow_},
+                                       {{"dtype", DT_FLOAT}}));
+  EXPECT_TRUE(
+      SameBits(gathered, Tensor::FromValues<float>({2, 2}, {3, 4, 1, 2})));
+  EXPECT_THAT(harness_.Run("TensorArrayGatherV3",
+                           {array, Tensor::Vector<int>({}), flow_},
+                           {{"dtype", DT_FLOAT}}),
+              StatusIs(absl::StatusCode::kUnimplemented, "size zero"));
+}
+
+TEST_F(TensorArrayKernelsTest, SplitPartsAreJoinedAgain) {
+  ASSERT_OK_AND_ASSIGN(const Tensor array, MakeArray(2));
+  const Tensor value = Tensor::Vector<float>({1, 2, 3});
+  const auto lengths = Tensor::Vector<int64_t>({1, 2});
+  ASSERT_OK(harness_.Run("TensorArraySplitV3", {array, value, lengths, flow_}));
+  ASSERT_OK_AND_ASSIGN(auto joined,
+                       harness_.Run("TensorArrayConcatV3", {array, flow_},
+                                    {{"dtype", DT_FLOAT}}));
+  EXPECT_TRUE(SameBits(joined[0], value));
+  EXPECT_TRUE(SameBits(joined[1], lengths));
+  for (const auto& wrong :
+       {Tensor::Vector<int64_t>({1, 3}), Tensor::Vector<int64_t>({-1, 4}),
+        Tensor::Vector<int64_t>({1, 1})}) {
+    EXPECT_THAT(
+        harness_.Run("TensorArraySplitV3", {array, value, wrong, flow_}),
+        StatusIs(kInvalid, "sum of lengths"));
+  }
+}
+
+TEST_F(TensorArrayKernelsTest, GradientsAddUpAndBeginAsZeros) {
+  ASSERT_OK_AND_ASSIGN(const Tensor array, MakeArray(2));
+  ASSERT_OK(Write(array, 0, 1));
+  ASSERT_OK(Write(array, 1, 1));
+  const auto gradients = [&] {
+    auto outputs = harness_.Run("TensorArrayGradV3", {array, flow_},
+                                {{"source", "gradients"}});
+    return outputs.ok() ? (*outputs)[0] : Tensor();
+  };
+  ASSERT_OK(Write(gradients(), 0, 2));
+  ASSERT_OK(Write(gradients(), 0, 3));
+  ASSERT_OK_AND_ASSIGN(Tensor sum, Read(gradients(), 0));
+  EXPECT_EQ(sum.flat<float>()[0], 5);
+  ASSERT_OK_AND_ASSIGN(Tensor zeros, Read(gradients(), 1));
+  EXPECT_TRUE(SameBits(zeros, Tensor::Vector<float>({0})));
+}
+
+TEST_F(TensorArrayKernelsTest, AClosedArrayIsOfNoUse) {
+  ASSERT_OK_AND_ASSIGN(const Tensor array, MakeArray(2));
+  ASSERT_OK(harness_.Run("TensorArrayCloseV3", {array}));
+  EXPECT_THAT(Write(array, 0, 1), StatusIs(kInvalid, "already been closed"));
+}
+
+TEST_F(TensorArrayKernelsTest, StacksGiveTheLastFirst) {
+  ASSERT_OK_AND_ASSIGN(const Tensor stack,
+                       harness_.RunOne("StackV2", {Tensor::Scalar(2)},
+                                       {{"elem_type", DT_INT32}}));
+  const auto push = [&](const Tensor& value) {
+    return harness_.Run("StackPushV2", {stack, value}).status();
+  };
+  const auto pop = [&] {
+    return harness_.RunOne("StackPopV2", {stack}, {{"elem_type", DT_INT32}});
+  };
+  ASSERT_OK(push(Tensor::Scalar(1)));
+  ASSERT_OK(push(Tensor::Scalar(2)));
+  EXPECT_THAT(push(Tensor::Scalar(3)),
+              StatusIs(kInvalid, "overflowed its max_size (2)"));
+  EXPECT_THAT(push(Tensor::Scalar(1.0f)), StatusIs(kInvalid));
+  for (int expected : {2, 1}) {
+    ASSERT_OK_AND_ASSIGN(Tensor value, pop());
+    EXPECT_EQ(value.scalar<int32_t>(), expected);
+  }
+  EXPECT_THAT(pop(), StatusIs(kInvalid, "is empty when calling Pop()"));
+  ASSERT_OK(harness_.Run("StackCloseV2", {stack}));
+  EXPECT_THAT(pop(), StatusIs(kInvalid, "already been closed"));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,197 @@
+// Ops on queues, with handles of both kinds: resources (FIFOQueueV2, ...) and
+// references to two strings (FIFOQueue, ... of old graphs).
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/graph/inference_context.h"
+#include "libs/ops/standard_ops.h"
+
+namespace weft {
+namespace {
+
+// The node that made the handle at input 0, where it can be seen.
+const Node* QueueOf(const InferenceContext& c) {
+  Endpoint at = c.input_endpoint(0);
+  while (at.node != nullptr &&
+         (at.node->type() == "Identity" || at.node->type() == "Enter" ||
+          at.node->type() == "Switch" || at.node->type() == "RefEnter" ||
+          at.node->type() == "RefSwitch" || at.node->type() == "RefIdentity")) {
+    at = at.node->input(0);
+  }
+  return at.node;
+}
+
+// Of the components; nothing where they are not known.
+std::vector<PartialShape> ComponentShapes(const InferenceContext& c) {
+  const Node* queue = QueueOf(c);
+  if (queue == nullptr) return {};
+  const auto* shapes = queue->attr<std::vector<PartialShape>>("shapes");
+  if (shapes == nullptr) return {};
+  std::vector<PartialShape> result = *shapes;
+  if (absl::StartsWith(queue->type(), "PriorityQueue")) {
+    result.insert(result.begin(), PartialShape::Scalar());
+  }
+  if (static_cast<int>(result.size()) != c.num_outputs()) return {};
+  return result;
+}
+
+PartialShape WithBatch(const PartialShape& shape, int64_t size) {
+  if (!shape.has_rank()) return shape;
+  Dims dims = {size};
+  dims.insert(dims.end(), shape.dims().begin(), shape.dims().end());
+  return PartialShape(std::move(dims));
+}
+
+absl::Status DequeueShape(InferenceContext& c) {
+  const std::vector<PartialShape> shapes = ComponentShapes(c);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    c.set_output(static_cast<int>(i), shapes[i]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchShape(InferenceContext& c, int64_t size) {
+  const std::vector<PartialShape> shapes = ComponentShapes(c);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    c.set_output(static_cast<int>(i), WithBatch(shapes[i], size));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DequeueManyShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(1, 0).status());
+  const int64_t count = c.input_scalar(1).value_or(PartialShape::kUnknown);
+  if (count < PartialShape::kUnknown) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("n must not be negative, but is ", count));
+  }
+  return BatchShape(c, count);
+}
+
+absl::Status DequeueUpToShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(1, 0).status());
+  return BatchShape(c, PartialShape::kUnknown);
+}
+
+absl::Status HandleShape(InferenceContext& c) {
+  const bool is_reference = IsRefType(c.output_type(0));
+  c.set_output(0,
+               is_reference ? PartialShape::Vector(2) : PartialShape::Scalar());
+  return absl::OkStatus();
+}
+
+// One op with either kind of handle.
+class Family {
+ public:
+  Family(OpRegistry& registry, bool is_reference)
+      : registry_(registry), is_reference_(is_reference) {}
+
+  // Makes a queue.
+  OpDefBuilder Queue(const char* name) const {
+    OpDefBuilder builder(Name(name));
+    builder.Output(is_reference_ ? "handle: Ref(string)" : "handle: resource")
+        .Stateful()
+        .Attr("capacity: int = -1")
+        .Attr("container: string = ''")
+        .Attr("shared_name: string = ''")
+        .Shape(HandleShape);
+    return builder;
+  }
+
+  // Takes a queue.
+  OpDefBuilder Use(const char* name) const {
+    OpDefBuilder builder(Name(name));
+    builder.Input(is_reference_ ? "handle: Ref(string)" : "handle: resource");
+    if (!is_reference_) builder.Stateful();
+    return builder;
+  }
+
+  void Add(const OpDefBuilder& builder) const { registry_.Add(builder); }
+
+ private:
+  std::string Name(const char* name) const {
+    return absl::StrCat(name, is_reference_ ? "" : "V2");
+  }
+
+  OpRegistry& registry_;
+  const bool is_reference_;
+};
+
+void AddQueues(const Family& family) {
+  for (const bool pads : {false, true}) {
+    family.Add(family.Queue(pads ? "PaddingFIFOQueue" : "FIFOQueue")
+                   .Attr("component_types: list(type) >= 1")
+                   .Attr("shapes: list(shape) >= 0 = []")
+                   .Doc(pads ? "A queue, first in first out, whose batches "
+                               "pad their elements."
+                             : "A queue, first in first out."));
+  }
+  family.Add(family.Queue("RandomShuffleQueue")
+                 .Attr("component_types: list(type) >= 1")
+                 .Attr("shapes: list(shape) >= 0 = []")
+                 .Attr("min_after_dequeue: int = 0")
+                 .Attr("seed: int = 0")
+                 .Attr("seed2: int = 0")
+                 .Doc("A queue that gives its elements in random order."));
+  family.Add(family.Queue("PriorityQueue")
+                 .Attr("component_types: list(type) >= 0 = []")
+                 .Attr("shapes: list(shape) >= 0")
+                 .Doc("A queue that gives the smallest first component."));
+}
+
+void AddTransfers(const Family& family) {
+  for (const bool many : {false, true}) {
+    family.Add(family.Use(many ? "QueueEnqueueMany" : "QueueEnqueue")
+                   .Input("components: Tcomponents")
+                   .Attr("Tcomponents: list(type) >= 1")
+                   .Attr("timeout_ms: int = -1")
+                   .Doc(many ? "Adds the rows of the components to a queue."
+                             : "Adds one element to a queue.")
+                   .Shape(shapes::NoOutputs));
+    family.Add(family.Use(many ? "QueueDequeueMany" : "QueueDequeueUpTo")
+                   .Input("n: int32")
+                   .Output("components: component_types")
+                   .Attr("component_types: list(type) >= 1")
+                   .Attr("timeout_ms: int = -1")
+                   .Doc(many ? "Takes n elements from a queue, as a batch."
+                             : "Takes n elements, or what a closed queue has.")
+                   .Shape(many ? DequeueManyShape : DequeueUpToShape));
+  }
+  family.Add(family.Use("QueueDequeue")
+                 .Output("components: component_types")
+                 .Attr("component_types: list(type) >= 1")
+                 .Attr("timeout_ms: int = -1")
+                 .Doc("Takes one element from a queue.")
+                 .Shape(DequeueShape));
+}
+
+void AddState(const Family& family) {
+  family.Add(family.Use("QueueClose")
+                 .Attr("cancel_pending_enqueues: bool = false")
+                 .Doc("Makes a queue refuse further elements.")
+                 .Shape(shapes::NoOutputs));
+  family.Add(family.Use("QueueSize")
+                 .Output("size: int32")
+                 .Doc("How many elements a queue holds.")
+                 .Shape(shapes::Scalar));
+  family.Add(family.Use("QueueIsClosed")
+                 .Output("is_closed: bool")
+                 .Doc("Whether a queue is closed.")
+                 .Shape(shapes::Scalar));
+}
+
+}  // namespace
+
+void RegisterQueueOps(OpRegistry& registry) {
+  for (const bool is_reference : {true, false}) {
+    const Family family(registry, is_reference);
+    AddQueues(family);
+    AddTransfers(family);
+    AddState(family);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,116 @@
+#include "libs/resource/gradient_accumulator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+
+namespace weft {
+
+GradientAccumulator::GradientAccumulator(std::string name,
+                                         GradientAccumulatorOptions options,
+                                         std::unique_ptr<GradientSum> sum)
+    : name_(std::move(name)),
+      options_(std::move(options)),
+      sum_(std::move(sum)) {}
+
+std::string GradientAccumulator::DebugString() const {
+  absl::MutexLock lock(&mutex_);
+  return absl::StrCat(options_.is_sparse ? "sparse gradients" : "gradients",
+                      " of ", DataTypeName(options_.dtype), " ",
+                      options_.shape.ToString(), ", ", count_,
+                      " accumulated in global step ", global_step_);
+}
+
+int64_t GradientAccumulator::num_accumulated() const {
+  absl::MutexLock lock(&mutex_);
+  return count_;
+}
+
+void GradientAccumulator::SetGlobalStep(int64_t global_step) {
+  absl::MutexLock lock(&mutex_);
+  global_step_ = global_step;
+}
+
+absl::Status GradientAccumulator::Apply(const Cancellation& step,
+                                        int64_t local_step,
+                                        absl::Span<const Tensor> gradient) {
+  Finished finished;
+  {
+    absl::MutexLock lock(&mutex_);
+    // Nothing of an aborted step lands later.
+    if (step.IsCancelled()) return step.status();
+    if (local_step < global_step_) return absl::OkStatus();
+    RETURN_IF_ERROR(sum_->Add(gradient, /*is_first=*/count_ == 0));
+    ++count_;
+    Advance(finished);
+  }
+  Finish(finished);
+  return absl::OkStatus();
+}
+
+void GradientAccumulator::Take(Cancellation& step, int64_t num_required,
+                               Taken done) {
+  auto attempt = std::make_shared<Attempt>(step, num_required, std::move(done));
+  attempt->token = step.Register(
+      [self = shared_from_this(), attempt](const absl::Status& cause) {
+        self->Cancel(attempt, cause);
+      });
+  Finished finished;
+  if (attempt->token == 0) {
+    attempt->result = step.status();
+    finished.push_back(std::move(attempt));
+  } else {
+    absl::MutexLock lock(&mutex_);
+    // Over already: it was cancelled since, and its function has been called.
+    if (!attempt->over) {
+      waiting_.push_back(std::move(attempt));
+      Advance(finished);
+    }
+  }
+  Finish(finished);
+}
+
+void GradientAccumulator::Cancel(const std::shared_ptr<Attempt>& attempt,
+                                 const absl::Status& cause) {
+  Finished finished;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (attempt->over) return;
+    attempt->over = true;
+    waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), attempt),
+                   waiting_.end());
+    // The next one may ask for fewer.
+    Advance(finished);
+  }
+  Finish(finished);
+  attempt->done(cause);
+}
+
+void GradientAccumulator::Advance(Finished& finished) {
+  while (!waiting_.empty()) {
+    Attempt& first = *waiting_.front();
+    if (first.step.IsCancelled()) {
+      first.result = first.step.status();
+    } else if (count_ >= first.num_required) {
+      first.result = sum_->Take(count_);
+      count_ = 0;
+      ++global_step_;
+    } else {
+      return;
+    }
+    first.over = true;
+    finished.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+}
+
+void GradientAccumulator::Finish(const Finished& finished) {
+  for (const auto& attempt : finished) {
+    if (attempt->token != 0) attempt->step.Deregister(attempt->token);
+    attempt->done(std::move(attempt->result));
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,113 @@
+// GradientAccumulator: sums gradients of one global step until enough have
+// come, for synchronous training. TensorFlow's ConditionalAccumulator
+// (core/framework/resource_op_kernel and conditional_accumulator_base.cc).
+//
+// A gradient that was computed before the accumulator's global step is dropped
+// in silence. Taking the average waits, without a thread, until as many
+// gradients are there as are asked for; it empties the accumulator and moves
+// its global step on. A take whose step is cancelled has taken nothing.
+//
+// Threads: all methods may be called from any thread. Functions given run
+// without a lock held, on the thread that made it possible.
+#ifndef WEFT_LIBS_RESOURCE_GRADIENT_ACCUMULATOR_H_
+#define WEFT_LIBS_RESOURCE_GRADIENT_ACCUMULATOR_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "libs/base/cancellation.h"
+#include "libs/resource/resource.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+// What an accumulator sums up: dense tensors, or some rows of them. Used under
+// the accumulator's lock.
+class GradientSum {
+ public:
+  virtual ~GradientSum() = default;
+  // Adds a gradient, the first one after Take if `is_first`; an error leaves
+  // the sum as it was.
+  virtual absl::Status Add(absl::Span<const Tensor> gradient,
+                           bool is_first) = 0;
+  // The average, or sum, of `count` gradients, which it forgets.
+  virtual absl::StatusOr<std::vector<Tensor>> Take(int64_t count) = 0;
+};
+
+struct GradientAccumulatorOptions {
+  DataType dtype = DT_INVALID;
+  PartialShape shape;
+  bool is_sparse = false;
+  bool takes_mean = true;  // else the sum
+
+  friend bool operator==(const GradientAccumulatorOptions&,
+                         const GradientAccumulatorOptions&) = default;
+};
+
+// Held by shared_ptr: who waits keeps it.
+class GradientAccumulator
+    : public Resource,
+      public std::enable_shared_from_this<GradientAccumulator> {
+ public:
+  static constexpr absl::string_view kTypeName = "GradientAccumulator";
+
+  using Taken = absl::AnyInvocable<void(absl::StatusOr<std::vector<Tensor>>)>;
+
+  GradientAccumulator(std::string name, GradientAccumulatorOptions options,
+                      std::unique_ptr<GradientSum> sum);
+
+  absl::string_view type_name() const override { return kTypeName; }
+  std::string DebugString() const override;
+
+  const std::string& name() const { return name_; }
+  const GradientAccumulatorOptions& options() const { return options_; }
+
+  int64_t num_accumulated() const;
+  void SetGlobalStep(int64_t global_step);
+
+  // Adds a gradient that was computed in global step `local_step`.
+  absl::Status Apply(const Cancellation& step, int64_t local_step,
+                     absl::Span<const Tensor> gradient);
+
+  // Calls `done` exactly once, with what the sum makes of `num_required`
+  // gradients or more; `step` lives until then. REQUIRES: num_required > 0.
+  void Take(Cancellation& step, int64_t num_required, Taken done);
+
+ private:
+  struct Attempt {
+    Attempt(Cancellation& of, int64_t required, Taken function)
+        : step(of), num_required(required), done(std::move(function)) {}
+    Cancellation& step;
+    const int64_t num_required;
+    Taken done;
+    Cancellation::Token token = 0;
+    bool over = false;
+    absl::StatusOr<std::vector<Tensor>> result = absl::UnknownError("waits");
+  };
+  using Finished = std::vector<std::shared_ptr<Attempt>>;
+
+  void Cancel(const std::shared_ptr<Attempt>& attempt,
+              const absl::Status& cause);
+  void Advance(Finished& finished) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void Finish(const Finished& finished);
+
+  const std::string name_;
+  const GradientAccumulatorOptions options_;
+  mutable absl::Mutex mutex_;
+  const std::unique_ptr<GradientSum> sum_ ABSL_PT_GUARDED_BY(mutex_);
+  int64_t count_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<std::shared_ptr<Attempt>> waiting_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RESOURCE_GRADIENT_ACCUMULATOR_H_

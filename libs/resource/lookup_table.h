@@ -1,0 +1,64 @@
+// LookupTable: a map from keys to values on a device, as TensorFlow's hash
+// tables are. One kind is filled once and then only read; the other changes.
+//
+// Rules and error texts are TensorFlow's (core/kernels/lookup_table_op.cc,
+// initializable_lookup_table.cc).
+//
+// Threads: all methods may be called from any thread.
+#ifndef WEFT_LIBS_RESOURCE_LOOKUP_TABLE_H_
+#define WEFT_LIBS_RESOURCE_LOOKUP_TABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/resource/resource.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+class LookupTable : public Resource {
+ public:
+  static constexpr absl::string_view kTypeName = "LookupTable";
+
+  absl::string_view type_name() const override { return kTypeName; }
+
+  virtual DataType key_type() const = 0;
+  virtual DataType value_type() const = 0;
+  virtual bool is_mutable() const = 0;
+  virtual int64_t size() const = 0;
+
+  // For all: REQUIRES tensors of the table's types, as many values as keys.
+
+  // The value of each key, into `values`, or `fallback`'s only one.
+  // FAILED_PRECONDITION where a table that is filled once was not.
+  virtual absl::Status Find(const Tensor& keys, const Tensor& fallback,
+                            Tensor& values) const = 0;
+  // Fills a table that is filled once; again is fine with as many entries.
+  virtual absl::Status Initialize(const Tensor& keys, const Tensor& values) = 0;
+  // These are for tables that change; UNIMPLEMENTED for others.
+  virtual absl::Status Insert(const Tensor& keys, const Tensor& values) = 0;
+  virtual absl::Status Remove(const Tensor& keys) = 0;
+  // Replaces everything; the same as Initialize for a table filled once.
+  virtual absl::Status Import(const Tensor& keys, const Tensor& values) = 0;
+
+  // All keys and all values, as vectors.
+  virtual std::pair<Tensor, Tensor> Export() const = 0;
+};
+
+// UNIMPLEMENTED for types that no table has.
+absl::StatusOr<std::shared_ptr<LookupTable>> NewLookupTable(DataType key_type,
+                                                            DataType value_type,
+                                                            bool is_mutable);
+
+// The types that keys and values may have.
+std::vector<DataType> TableKeyTypes();
+std::vector<DataType> TableValueTypes();
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RESOURCE_LOOKUP_TABLE_H_
