@@ -270,6 +270,7 @@ std::vector<Case> WindowCases() {
   std::vector<Case> cases = {
       {"Conv2D", {{1, 4, 3, 2}, {2, 2, 2, 3}}, same},
       {"Conv2D", {{1, 4, 3, 2}, {2, 2, 2, 3}}, valid},
+      {"Conv2D", {{1, 4, 3, 4}, {2, 2, 2, 2}}, same},
       {"Conv2DBackpropInput", {image, {2, 2, 2, 3}, {1, 2, 3, 3}}, same},
       {"Conv2DBackpropFilter",
        {{1, 4, 3, 2}, Ints({2, 2, 2, 3}), {1, 2, 3, 3}},

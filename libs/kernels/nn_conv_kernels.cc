@@ -14,14 +14,17 @@
 namespace weft {
 namespace {
 
-// A checked convolution.
+// A checked convolution. Where the filter is less deep than the image, the
+// channels are in groups, each with filters of its own.
 struct Convolution {
   int64_t batch, channels, filters;
+  int64_t groups, depth;  // of a group, in channels
   WindowDim rows, columns;
 
   int64_t windows() const { return rows.out * columns.out; }
-  // Numbers that one window takes.
-  int64_t taps() const { return rows.size * columns.size * channels; }
+  // Numbers that one window takes of one group.
+  int64_t taps() const { return rows.size * columns.size * depth; }
+  int64_t filters_of_group() const { return filters / groups; }
   int64_t image_size() const { return rows.in * columns.in * channels; }
   TensorShape output_shape() const {
     return {batch, rows.out, columns.out, filters};
@@ -35,16 +38,21 @@ struct Convolution {
           "input and filter must be 4-dimensional, but have shapes ",
           image.ToString(), " and ", filter.ToString()));
     }
-    if (filter.dim(2) == 0 || image.dim(3) % filter.dim(2) != 0) {
+    if (filter.dim(2) == 0 || image.dim(3) == 0 ||
+        image.dim(3) % filter.dim(2) != 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("input depth must be evenly divisible by filter depth: ",
                        image.dim(3), " vs ", filter.dim(2)));
     }
-    if (image.dim(3) != filter.dim(2)) {
-      return absl::UnimplementedError(
-          "convolutions in groups are not supported yet");
+    const int64_t groups = image.dim(3) / filter.dim(2);
+    if (filter.dim(3) % groups != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "output depth must be evenly divisible by number of groups: ",
+          filter.dim(3), " vs ", groups));
     }
     Convolution result;
+    result.groups = groups;
+    result.depth = filter.dim(2);
     result.batch = image.dim(0);
     result.channels = image.dim(3);
     result.filters = filter.dim(3);
@@ -61,7 +69,7 @@ struct Convolution {
 };
 
 // Calls `visit(tap of the matrix, offset in the image)` for each tap of window
-// (y, x) that is inside the image; an offset is of `channels` numbers.
+// (y, x) that is inside the image; both are of `depth` numbers.
 template <typename Visit>
 void ForEachTap(const Convolution& c, int64_t y, int64_t x,
                 const Visit& visit) {
@@ -71,13 +79,13 @@ void ForEachTap(const Convolution& c, int64_t y, int64_t x,
     for (int64_t j = 0; j < c.columns.size; ++j) {
       const int64_t column = c.columns.At(x, j);
       if (!c.columns.IsInside(column)) continue;
-      visit((i * c.columns.size + j) * c.channels,
+      visit((i * c.columns.size + j) * c.depth,
             (row * c.columns.in + column) * c.channels);
     }
   }
 }
 
-// One row for each window of `image`; padding is zero.
+// One row for each window of a group, which begins at `image`; padding is zero.
 template <typename W>
 void LayOut(OpKernelContext& context, const Convolution& c, const W* image,
             W* matrix) {
@@ -89,7 +97,7 @@ void LayOut(OpKernelContext& context, const Convolution& c, const W* image,
           for (int64_t x = 0; x < c.columns.out; ++x) {
             W* row = matrix + (y * c.columns.out + x) * c.taps();
             ForEachTap(c, y, x, [&](int64_t tap, int64_t at) {
-              std::copy(image + at, image + at + c.channels, row + tap);
+              std::copy(image + at, image + at + c.depth, row + tap);
             });
           }
         }
@@ -103,7 +111,7 @@ void AddBack(const Convolution& c, const W* matrix, W* image) {
     for (int64_t x = 0; x < c.columns.out; ++x) {
       const W* row = matrix + (y * c.columns.out + x) * c.taps();
       ForEachTap(c, y, x, [&](int64_t tap, int64_t at) {
-        for (int64_t i = 0; i < c.channels; ++i) image[at + i] += row[tap + i];
+        for (int64_t i = 0; i < c.depth; ++i) image[at + i] += row[tap + i];
       });
     }
   }
@@ -158,19 +166,24 @@ class ConvolutionKernel : public OpKernel {
                                                          c.output_shape()));
     ASSIGN_OR_RETURN(Tensor matrix, NewMatrix(context, c));
     W* const rows = matrix.mutable_flat<W>().data();
-    for (int64_t n = 0; output.num_elements() > 0 && n < c.batch; ++n) {
-      LayOut(context, c, images.flat<W>().data() + n * c.image_size(), rows);
+    const int64_t count = output.num_elements() > 0 ? c.batch * c.groups : 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t n = i / c.groups, group = i % c.groups;
+      LayOut(context, c,
+             images.flat<W>().data() + n * c.image_size() + group * c.depth,
+             rows);
       Gemm(context.scheduler(),
            {.m = c.windows(),
-            .n = c.filters,
+            .n = c.filters_of_group(),
             .k = c.taps(),
             .transpose_a = false,
             .transpose_b = false,
             .a_stride = c.taps(),
             .b_stride = c.filters,
             .c_stride = c.filters},
-           rows, filter.flat<W>().data(),
-           output.mutable_flat<W>().data() + n * c.windows() * c.filters);
+           rows, filter.flat<W>().data() + group * c.filters_of_group(),
+           output.mutable_flat<W>().data() + n * c.windows() * c.filters +
+               group * c.filters_of_group());
     }
     return NarrowTo<W>(context, 0, std::move(output));
   }
@@ -202,19 +215,26 @@ class ConvolutionKernel : public OpKernel {
     W* const rows = matrix.mutable_flat<W>().data();
     auto sum = output.mutable_flat<W>();
     std::fill(sum.begin(), sum.end(), W(0));
-    for (int64_t n = 0; !sum.empty() && c.windows() > 0 && n < c.batch; ++n) {
-      LayOut(context, c, images.flat<W>().data() + n * c.image_size(), rows);
-      Gemm(context.scheduler(),
-           {.m = c.taps(),
-            .n = c.filters,
-            .k = c.windows(),
-            .transpose_a = true,
-            .transpose_b = false,
-            .a_stride = c.taps(),
-            .b_stride = c.filters,
-            .c_stride = c.filters},
-           rows, gradient.flat<W>().data() + n * c.windows() * c.filters,
-           part.mutable_flat<W>().data());
+    const bool is_empty = sum.empty() || c.windows() == 0;
+    for (int64_t n = 0; !is_empty && n < c.batch; ++n) {
+      for (int64_t group = 0; group < c.groups; ++group) {
+        LayOut(context, c,
+               images.flat<W>().data() + n * c.image_size() + group * c.depth,
+               rows);
+        const int64_t first = group * c.filters_of_group();
+        Gemm(context.scheduler(),
+             {.m = c.taps(),
+              .n = c.filters_of_group(),
+              .k = c.windows(),
+              .transpose_a = true,
+              .transpose_b = false,
+              .a_stride = c.taps(),
+              .b_stride = c.filters,
+              .c_stride = c.filters},
+             rows,
+             gradient.flat<W>().data() + n * c.windows() * c.filters + first,
+             part.mutable_flat<W>().data() + first);
+      }
       RETURN_IF_ERROR(AddRange(output, 0, part, 0, part.num_elements()));
     }
     return NarrowTo<W>(context, 0, std::move(output));
@@ -237,19 +257,22 @@ class ConvolutionKernel : public OpKernel {
     auto sum = output.mutable_flat<W>();
     std::fill(sum.begin(), sum.end(), W(0));
     const bool is_empty = matrix.num_elements() == 0 || c.filters == 0;
-    for (int64_t n = 0; !is_empty && n < c.batch; ++n) {
+    const int64_t count = is_empty ? 0 : c.batch * c.groups;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t n = i / c.groups, group = i % c.groups;
+      const int64_t first = group * c.filters_of_group();
       Gemm(context.scheduler(),
            {.m = c.windows(),
             .n = c.taps(),
-            .k = c.filters,
+            .k = c.filters_of_group(),
             .transpose_a = false,
             .transpose_b = true,
             .a_stride = c.filters,
             .b_stride = c.filters,
             .c_stride = c.taps()},
-           gradient.flat<W>().data() + n * c.windows() * c.filters,
-           filter.flat<W>().data(), rows);
-      AddBack(c, rows, sum.data() + n * c.image_size());
+           gradient.flat<W>().data() + n * c.windows() * c.filters + first,
+           filter.flat<W>().data() + first, rows);
+      AddBack(c, rows, sum.data() + n * c.image_size() + group * c.depth);
     }
     return NarrowTo<W>(context, 0, std::move(output));
   }

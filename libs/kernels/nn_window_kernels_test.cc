@@ -64,6 +64,10 @@ TEST_F(NnWindowKernelsTest, ConvolutionsPadAndStrideAsTensorFlowDoes) {
   const Tensor two = Floats({1, 1, 1, 2}, {1, -1});
   Expect("Conv2D", {Floats({2, 1, 1, 1}, {3, 4}), two},
          Windows({1, 1, 1, 1}, "SAME"), Floats({2, 1, 1, 2}, {3, -3, 4, -4}));
+  // Two groups of one channel, each with one filter.
+  Expect("Conv2D",
+         {Floats({1, 1, 1, 2}, {3, 4}), Floats({1, 1, 1, 2}, {10, 100})},
+         Windows({1, 1, 1, 1}, "SAME"), Floats({1, 1, 1, 2}, {30, 400}));
   Expect("Conv2D", {Tensor(DT_FLOAT, {0, 3, 3, 1}), ones},
          Windows({1, 1, 1, 1}, "VALID"), Tensor(DT_FLOAT, {0, 2, 2, 1}));
 }
@@ -121,6 +125,12 @@ TEST_F(NnWindowKernelsTest, RefusesWhatCannotBe) {
   EXPECT_THAT(
       harness_.Run("Conv2D", {Image(), Tensor(DT_FLOAT, {5, 1, 1, 1})}, valid),
       StatusIs(kInvalid, "Computed output size would be negative"));
+  EXPECT_THAT(
+      harness_.Run("Conv2D", {Tensor(DT_FLOAT, {1, 3, 3, 0}), ones}, valid),
+      StatusIs(kInvalid, "0 vs 1"));
+  EXPECT_THAT(
+      harness_.Run("Conv2D", {Tensor(DT_FLOAT, {1, 3, 3, 2}), ones}, valid),
+      StatusIs(kInvalid, "number of groups"));
   EXPECT_THAT(harness_.Run("Conv2D", {Tensor(DT_FLOAT, {3}), ones}, valid),
               StatusIs(kInvalid));
   EXPECT_THAT(
