@@ -27,6 +27,16 @@ class RealClusterTest(unittest.TestCase):
     self.assertEqual(launcher.out, '1.0\n')
     self.assertEqual(launcher.left(), [])
 
+  def test_all_kinds_of_services(self):
+    launcher = self.start('--coordinator', '--ps=2', '--workers=2',
+                          '--checkpoint_writers=1', '--gpus=1', '--client', '--',
+                          _runfile('examples/two_tasks'), '{target}', 'init')
+    self.assertEqual(launcher.end(), 0, launcher.err)
+    self.assertRegex(launcher.out, r'^y = \d\.\d+ x -\d\.\d+, loss')
+    self.assertIn('worker/replica:0/task:1 has joined', launcher.err)
+    self.assertNotIn('when it was to stop', launcher.err)
+    self.assertEqual(launcher.left(), [])
+
   def test_services_are_reached_and_stop_by_themselves(self):
     launcher = self.start('--ps=1', '--workers=1')
     target = launcher.wait_for('worker:0 zmq').split()[1]
