@@ -1,12 +1,13 @@
 // Gradients of activations, biases, softmax and its losses. Formulas are
 // TensorFlow's (python/ops/nn_grad.py).
+#include "libs/gradients/nn_gradients.h"
+
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/gradients/gradient_registry.h"
-#include "libs/gradients/nn_gradients.h"
 #include "libs/ops/array_ops.h"
 #include "libs/ops/math_ops.h"
 #include "libs/ops/nn_ops.h"
