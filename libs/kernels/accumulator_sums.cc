@@ -56,7 +56,7 @@ class DenseSum : public GradientSum {
   }
 
   absl::StatusOr<std::vector<Tensor>> Take(int64_t count) override {
-    Tensor result = std::exchange(sum_, Tensor());
+    Tensor result = std::move(sum_);
     if (options_.takes_mean && count > 1) {
       RETURN_IF_ERROR(MakeWritable(result));
       RETURN_IF_ERROR(DivideElements(result, 0, result.num_elements(), count));
@@ -91,7 +91,7 @@ class SparseSum : public GradientSum {
   }
 
   absl::StatusOr<std::vector<Tensor>> Take(int64_t) override {
-    Tensor values = std::exchange(values_, Tensor());
+    Tensor values = std::move(values_);
     const std::vector<int64_t> indices = std::exchange(indices_, {});
     const std::vector<int64_t> counts = std::exchange(counts_, {});
     if (options_.takes_mean) {
