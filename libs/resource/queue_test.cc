@@ -4,8 +4,9 @@
 #include <thread>
 #include <utility>
 
-#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
 
 namespace weft {
@@ -278,6 +279,8 @@ TEST_F(QueueTest, RefusesWhatItDoesNotHold) {
 // Every element arrives once, whatever is cancelled meanwhile.
 TEST_F(QueueTest, ThreadsLoseNothing) {
   Make(3);
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
   constexpr int kElements = 2000;
   std::thread producer([&] {
     for (int i = 0; i < kElements; ++i) {
@@ -301,13 +304,13 @@ TEST_F(QueueTest, ThreadsLoseNothing) {
       bool more = true;
       while (more) {
         Cancellation step;
-        absl::Notification done;
+        std::unique_ptr<Event> done = scheduler->NewEvent();
         queue_->Dequeue(step, 3, false, [&](auto got) {
           count(std::move(got));
-          done.Notify();
+          done->Set();
         });
         step.Cancel(absl::CancelledError("enough"));
-        done.WaitForNotification();
+        EXPECT_TRUE(done->WaitUntil(clock.Now() + absl::Minutes(1)));
         absl::MutexLock lock(&mutex);
         more = total < kElements - 3;
       }
