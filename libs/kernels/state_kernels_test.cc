@@ -253,7 +253,7 @@ TEST_F(StateKernelsTest, HandlesOfOtherThingsAreRefused) {
               StatusIs(kInvalid, "task:3"));
   EXPECT_THAT(harness_.RunOne("ReadVariableOp", {Tensor(DT_RESOURCE, {2})},
                               {{"dtype", DT_FLOAT}}),
-              StatusIs(kInvalid, "one variable"));
+              StatusIs(kInvalid, "one resource"));
 }
 
 TEST_F(StateKernelsTest, VariableShape) {
