@@ -511,6 +511,7 @@ TEST(CoordinatorSocketsTest, AGraphIsPlacedOverSockets) {
   ASSERT_TRUE(answered->WaitUntil(deadline + absl::Seconds(10)));
   ASSERT_OK(placement);
   EXPECT_THAT(placement->devices, ElementsAre("/cpu:0", "/cpu:1"));
+  absl::MutexLock lock(&coordinator.mutex);
   EXPECT_TRUE(coordinator.placements[0].graph == request.graph);
 }
 

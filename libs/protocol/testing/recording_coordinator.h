@@ -1,8 +1,8 @@
 // RecordingCoordinator: a Coordinator that writes down what it is asked for and
 // answers at once, or when the test says so.
 //
-// Threads: for tests on one thread at a time (SimulatedScheduler), or that look
-// at it when nothing runs.
+// Threads: for tests on one thread at a time (SimulatedScheduler), but for
+// `placements`.
 #ifndef WEFT_LIBS_PROTOCOL_TESTING_RECORDING_COORDINATOR_H_
 #define WEFT_LIBS_PROTOCOL_TESTING_RECORDING_COORDINATOR_H_
 
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "libs/protocol/coordinator.h"
 
 namespace weft::protocol {
@@ -35,6 +36,7 @@ class RecordingCoordinator : public Coordinator {
     uint64_t incarnation = 0;
   };
   std::vector<Left> left;
+  absl::Mutex mutex;  // of `placements`, which a test with threads looks at
   std::vector<PlacementRequest> placements;
   std::vector<uint64_t> ended;
   std::vector<std::vector<std::string>> forgotten;  // containers, filters, ...
@@ -59,7 +61,10 @@ class RecordingCoordinator : public Coordinator {
   }
   void Place(const PlacementRequest& request, absl::Time deadline,
              Answer<PlacementReply> done) override {
-    placements.push_back(request);
+    {
+      absl::MutexLock lock(&mutex);
+      placements.push_back(request);
+    }
     Give(placement_reply, deadline, std::move(done));
   }
   void EndSession(uint64_t session, absl::Time deadline, Done done) override {
