@@ -45,8 +45,11 @@ if does == 'never_ready':
   say('busy')
 else:
   say('Started server with target: zmq://here')
-if does == 'shut_down':
-  sys.exit(0)
+if does and does.startswith('shut_down:'):
+  # Opening a pipe waits for its other end: both have started then.
+  _, mode, path = does.split(':')
+  with open(path, mode):
+    sys.exit(0)
 if does == 'die_later':
   os.kill(os.getpid(), signal.SIGKILL)
 while True:

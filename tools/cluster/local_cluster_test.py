@@ -4,6 +4,7 @@ The services here are small scripts, so that they can be made to fail.
 """
 
 import json
+import os
 import signal
 import sys
 import tempfile
@@ -116,7 +117,11 @@ class TroubleTest(LocalClusterTest):
     self.assertIn('ps:0 was killed by SIGKILL', ended.err)
 
   def test_services_that_are_shut_down_by_others(self):
-    ended = self.run_to_end(FAKE_ps_0='shut_down', FAKE_worker_0='shut_down')
+    with tempfile.TemporaryDirectory() as folder:
+      pipe = os.path.join(folder, 'both_have_started')
+      os.mkfifo(pipe)
+      ended = self.run_to_end(FAKE_ps_0=f'shut_down:w:{pipe}',
+                              FAKE_worker_0=f'shut_down:r:{pipe}')
     self.assertEqual(ended.code, 0, ended.err)
 
   def test_services_that_do_not_get_ready(self):
