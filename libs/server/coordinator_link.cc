@@ -15,6 +15,8 @@ constexpr absl::Duration kJoinSlice = absl::Seconds(10);
 constexpr absl::Duration kBackoff = absl::Milliseconds(200);
 // How long a task that stops waits to have said so.
 constexpr absl::Duration kFarewell = absl::Seconds(1);
+// Between lines that say what a task that has not joined waits for.
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
 // A heartbeat is given up after so many intervals.
 constexpr int kBeatPatience = 3;
 
@@ -123,7 +125,24 @@ void CoordinatorLink::OnJoinAnswered(
   if (IsForGood(reply.status()) || absl::IsAlreadyExists(reply.status())) {
     return Refused(reply.status());
   }
+  LogWaiting(reply.status());
   JoinLater();
+}
+
+void CoordinatorLink::LogWaiting(const absl::Status& why) {
+  if (options_.logger == nullptr || !BeginEvents()) return;
+  const absl::Time now = options_.scheduler->clock().Now();
+  bool is_due = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    is_due = now - last_logged_ >= kLogInterval;
+    if (is_due) last_logged_ = now;
+  }
+  if (is_due) {
+    options_.logger->Info(
+        absl::StrCat("Waiting to join the cluster: ", why.message()));
+  }
+  in_flight_.End();
 }
 
 void CoordinatorLink::Refused(const absl::Status& why) {

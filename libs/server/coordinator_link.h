@@ -75,6 +75,7 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   void Join();
   void OnJoinAnswered(absl::StatusOr<protocol::JoinReply> reply);
   void Refused(const absl::Status& why);
+  void LogWaiting(const absl::Status& why);
   void BeatLater(absl::Duration delay);
   void Beat();
   void OnBeatAnswered(absl::StatusOr<protocol::HeartbeatReply> reply);
@@ -95,6 +96,7 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   bool told_to_stop_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t coordinator_ ABSL_GUARDED_BY(mutex_) = 0;  // that was joined
   absl::Duration interval_ ABSL_GUARDED_BY(mutex_);
+  absl::Time last_logged_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time claimed_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   // Of the heartbeats; a new Join begins another row of them.
   Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;

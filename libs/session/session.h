@@ -47,8 +47,9 @@ struct SessionOptions {
   // Bound of each run that gives none of its own, and of each other call to
   // the cluster.
   absl::Duration operation_timeout = absl::InfiniteDuration();
-  // How long Connect waits for the task at the target to be there.
-  absl::Duration connect_timeout = absl::Minutes(10);
+  // How long Connect waits for the task at the target to be there. TensorFlow
+  // waits for ever.
+  absl::Duration connect_timeout = absl::Minutes(1);
   // Partial device names: only devices that match one are used, and only their
   // tasks are waited for. Empty: all.
   std::vector<std::string> device_filters;
