@@ -10,9 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "google/protobuf/io/tokenizer.h"
-#include "google/protobuf/text_format.h"
 #include "libs/base/status.h"
+#include "libs/base/text_proto.h"
 #include "nlohmann/json.hpp"
 #include "schemas/tf/cluster.pb.h"
 
@@ -109,28 +108,12 @@ bool IsTextProto(absl::string_view text) {
   return !text.empty() && absl::StrContains("{:<", text[0]);
 }
 
-// Keeps the first error of a text, with its place.
-class FirstProtoError : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, int column, const std::string& message) override {
-    if (!text_.empty()) return;
-    text_ =
-        absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
-absl::StatusOr<ClusterSpec> ParseTextProto(absl::string_view text) {
-  FirstProtoError error;
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&error);
+absl::StatusOr<ClusterSpec> ParseClusterDef(absl::string_view text) {
   tf::ClusterDef cluster;
-  if (!parser.ParseFromString(std::string(text), &cluster)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "The cluster spec is not the text of a ClusterDef: ", error.text()));
+  if (absl::Status parsed = ParseTextProto(text, cluster); !parsed.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The cluster spec is not the text of a ClusterDef: ",
+                     parsed.message()));
   }
   ClusterSpec spec;
   for (const tf::JobDef& job : cluster.job()) {
@@ -164,7 +147,7 @@ absl::StatusOr<ClusterSpec> ClusterSpec::Parse(absl::string_view text) {
         "[\"host:port\"], \"worker\": [\"host:port\"]}'.");
   }
   if (text[0] == '{') return ParseJson(text);
-  return IsTextProto(text) ? ParseTextProto(text) : ParseShort(text);
+  return IsTextProto(text) ? ParseClusterDef(text) : ParseShort(text);
 }
 
 absl::Status ClusterSpec::AddTask(const std::string& job, int index,

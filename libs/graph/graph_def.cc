@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
+#include "libs/base/text_proto.h"
 #include "libs/graph/attr_value_proto.h"
 #include "libs/graph/graph_importer.h"
 #include "schemas/tf/graph.pb.h"
@@ -15,23 +15,6 @@ namespace weft {
 namespace {
 
 constexpr size_t kMaxBytes = std::numeric_limits<int>::max();
-
-// Keeps the first mistake of a text, with its place.
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, google::protobuf::io::ColumnNumber column,
-                const std::string& message) override {
-    if (!text_.empty()) return;
-    text_ =
-        absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
-  }
-  void AddWarning(int, google::protobuf::io::ColumnNumber,
-                  const std::string&) override {}
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
 
 tf::NodeDef NodeToProto(const Node& node, bool assigned_devices) {
   tf::NodeDef def;
@@ -82,17 +65,12 @@ absl::Status ImportGraphDefText(absl::string_view text, Graph& graph,
   if (text.size() > kMaxBytes) {
     return absl::InvalidArgumentError("The text of the GraphDef is too long");
   }
-  FirstError error;
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&error);
-  parser.AllowUnknownField(true);  // as in the binary form
-  parser.SetRecursionLimit(100);
-  google::protobuf::io::ArrayInputStream in(text.data(),
-                                            static_cast<int>(text.size()));
   tf::GraphDef def;
-  if (!parser.Parse(&in, &def)) {
+  const absl::Status parsed =
+      ParseTextProto(text, def, {.allow_unknown_fields = true});
+  if (!parsed.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("The text is not a GraphDef: ", error.text()));
+        absl::StrCat("The text is not a GraphDef: ", parsed.message()));
   }
   return GraphImporter(def, options, graph).Run();
 }

@@ -5,39 +5,18 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/tokenizer.h"
-#include "google/protobuf/text_format.h"
 #include "libs/base/status.h"
+#include "libs/base/text_proto.h"
 #include "schemas/tf/graph.pb.h"
 
 namespace weft::tools {
 namespace {
 
-// Keeps the first mistake of a text, with its place.
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, google::protobuf::io::ColumnNumber column,
-                const std::string& message) override {
-    if (!text_.empty()) return;
-    text_ =
-        absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
-  }
-  void AddWarning(int, google::protobuf::io::ColumnNumber,
-                  const std::string&) override {}
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
 absl::Status ParseText(const std::string& content, tf::GraphDef& graph) {
-  FirstError error;
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&error);
-  if (parser.ParseFromString(content, &graph)) return absl::OkStatus();
+  const absl::Status parsed = ParseTextProto(content, graph);
+  if (parsed.ok()) return parsed;
   return absl::InvalidArgumentError(
-      absl::StrCat("not the text of a GraphDef: ", error.text()));
+      absl::StrCat("not the text of a GraphDef: ", parsed.message()));
 }
 
 absl::Status ParseBinary(const std::string& content, tf::GraphDef& graph) {
