@@ -15,7 +15,7 @@ CoordinatorService::CoordinatorService(const CoordinatorServiceOptions& options)
     : options_(options) {}
 
 CoordinatorService::~CoordinatorService() {
-  in_flight_.WaitUntilNone(*options_.scheduler, absl::InfiniteFuture());
+  replies_.WaitUntilNone(*options_.scheduler);
 }
 
 bool CoordinatorService::Handles(uint8_t method) {
@@ -108,46 +108,19 @@ void CoordinatorService::Left(const TaskKey& task) {
   joined_.erase(task);
 }
 
-template <typename T, typename Write>
-Coordinator::Answer<T> CoordinatorService::Reply(Call call, Write write) {
-  in_flight_.Begin();
-  return [this, call = std::move(call),
-          write = std::move(write)](absl::StatusOr<T> result) mutable {
-    if (result.ok()) {
-      protocol::Answer(*call, write(*result));
-    } else {
-      call->Fail(result.status());
-    }
-    call.reset();
-    in_flight_.End();
-  };
-}
-
-Coordinator::Done CoordinatorService::ReplyDone(Call call) {
-  in_flight_.Begin();
-  return [this, call = std::move(call)](const absl::Status& status) mutable {
-    if (status.ok()) {
-      call->Reply(WriteDone());
-    } else {
-      call->Fail(status);
-    }
-    call.reset();
-    in_flight_.End();
-  };
-}
-
 void CoordinatorService::Join(Call call, bus::Message request) {
   const auto join = ReadJoin(std::move(request));
   if (!join.ok()) return call->Fail(join.status());
   const absl::Time deadline = call->deadline();
   options_.coordinator->Join(
       *join, deadline,
-      Reply<JoinReply>(call, [this, peer = call->peer(),
-                              task = TaskKey(join->task, join->incarnation)](
-                                 const JoinReply& reply) {
-        Joined(peer, task);
-        return WriteJoinReply(reply);
-      }));
+      replies_.With<JoinReply>(call,
+                               [this, peer = call->peer(),
+                                task = TaskKey(join->task, join->incarnation)](
+                                   const JoinReply& reply) {
+                                 Joined(peer, task);
+                                 return WriteJoinReply(reply);
+                               }));
 }
 
 void CoordinatorService::Heartbeat(Call call, bus::Message request) {
@@ -156,7 +129,7 @@ void CoordinatorService::Heartbeat(Call call, bus::Message request) {
   const absl::Time deadline = call->deadline();
   options_.coordinator->Heartbeat(
       *heartbeat, deadline,
-      Reply<HeartbeatReply>(std::move(call), WriteHeartbeatReply));
+      replies_.With<HeartbeatReply>(std::move(call), WriteHeartbeatReply));
 }
 
 void CoordinatorService::Leave(Call call, bus::Message request) {
@@ -166,7 +139,7 @@ void CoordinatorService::Leave(Call call, bus::Message request) {
   Left({leave->task, leave->incarnation});
   const absl::Time deadline = call->deadline();
   options_.coordinator->Leave(leave->task, leave->incarnation, deadline,
-                              ReplyDone(std::move(call)));
+                              replies_.Done(std::move(call)));
 }
 
 void CoordinatorService::Place(Call call, bus::Message request) {
@@ -175,7 +148,7 @@ void CoordinatorService::Place(Call call, bus::Message request) {
   const absl::Time deadline = call->deadline() - place->answer_time;
   options_.coordinator->Place(
       place->request, deadline,
-      Reply<PlacementReply>(std::move(call), WritePlaceReply));
+      replies_.With<PlacementReply>(std::move(call), WritePlaceReply));
 }
 
 void CoordinatorService::EndSession(Call call, bus::Message request) {
@@ -183,7 +156,7 @@ void CoordinatorService::EndSession(Call call, bus::Message request) {
   if (!session.ok()) return call->Fail(session.status());
   const absl::Time deadline = call->deadline();
   options_.coordinator->EndSession(*session, deadline,
-                                   ReplyDone(std::move(call)));
+                                   replies_.Done(std::move(call)));
 }
 
 void CoordinatorService::ForgetContainers(Call call, bus::Message request) {
@@ -192,7 +165,7 @@ void CoordinatorService::ForgetContainers(Call call, bus::Message request) {
   const absl::Time deadline = call->deadline();
   options_.coordinator->ForgetContainers(forget->containers,
                                          forget->device_filters, deadline,
-                                         ReplyDone(std::move(call)));
+                                         replies_.Done(std::move(call)));
 }
 
 void CoordinatorService::ListDevices(Call call, bus::Message request) {
@@ -201,7 +174,7 @@ void CoordinatorService::ListDevices(Call call, bus::Message request) {
   const absl::Time deadline = call->deadline() - list->answer_time;
   options_.coordinator->ListDevices(
       list->device_filters, deadline,
-      Reply<std::vector<DeviceAttributes>>(
+      replies_.With<std::vector<DeviceAttributes>>(
           std::move(call), [](const std::vector<DeviceAttributes>& devices) {
             return WriteDevices(devices);
           }));
@@ -212,14 +185,15 @@ void CoordinatorService::GetCluster(Call call, bus::Message request) {
   if (!read.ok()) return call->Fail(read);
   const absl::Time deadline = call->deadline();
   options_.coordinator->GetCluster(
-      deadline, Reply<ClusterStatus>(std::move(call), WriteClusterStatus));
+      deadline,
+      replies_.With<ClusterStatus>(std::move(call), WriteClusterStatus));
 }
 
 void CoordinatorService::Shutdown(Call call, bus::Message request) {
   const absl::Status read = ReadShutdown(std::move(request));
   if (!read.ok()) return call->Fail(read);
   const absl::Time deadline = call->deadline();
-  options_.coordinator->Shutdown(deadline, ReplyDone(std::move(call)));
+  options_.coordinator->Shutdown(deadline, replies_.Done(std::move(call)));
 }
 
 }  // namespace weft::protocol

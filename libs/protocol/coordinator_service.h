@@ -21,10 +21,10 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/base/in_flight.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/transport.h"
 #include "libs/protocol/coordinator.h"
+#include "libs/protocol/pending_replies.h"
 
 namespace weft::protocol {
 
@@ -73,18 +73,12 @@ class CoordinatorService {
   void GetCluster(Call call, bus::Message request);
   void Shutdown(Call call, bus::Message request);
 
-  // What the coordinator calls when it has done what `call` asked for.
-  Coordinator::Done ReplyDone(Call call);
-  // The same for what is answered by more; `write` makes a message of it.
-  template <typename T, typename Write>
-  Coordinator::Answer<T> Reply(Call call, Write write);
-
   void Joined(const bus::Peer& peer, const TaskKey& task)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Left(const TaskKey& task) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const CoordinatorServiceOptions options_;
-  InFlight in_flight_;
+  PendingReplies replies_;
   absl::Mutex mutex_;
   absl::flat_hash_set<uint64_t> connections_ ABSL_GUARDED_BY(mutex_);
   // Over which connections.

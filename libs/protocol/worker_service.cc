@@ -52,9 +52,7 @@ void ReplyWithFetches(RunningPartition& run, const absl::Status& status) {
 WorkerService::WorkerService(const WorkerServiceOptions& options)
     : options_(options) {}
 
-WorkerService::~WorkerService() {
-  in_flight_.WaitUntilNone(*options_.scheduler, absl::InfiniteFuture());
-}
+WorkerService::~WorkerService() { replies_.WaitUntilNone(*options_.scheduler); }
 
 bool WorkerService::Handles(uint8_t method) {
   switch (static_cast<Method>(method)) {
@@ -121,36 +119,16 @@ void WorkerService::OnOneWay(const bus::Peer& peer, bus::Message message,
   }
 }
 
-Worker::Done WorkerService::ReplyDone(Call call) {
-  in_flight_.Begin();
-  return [this, call = std::move(call)](const absl::Status& status) mutable {
-    if (status.ok()) {
-      call->Reply(WriteDone());
-    } else {
-      call->Fail(status);
-    }
-    call.reset();
-    in_flight_.End();
-  };
-}
-
 void WorkerService::GetStatus(Call call, bus::Message request) {
   const absl::Status read = ReadGetStatus(std::move(request));
   if (!read.ok()) return call->Fail(read);
-  in_flight_.Begin();
   const absl::Time deadline = call->deadline();
   options_.worker->GetStatus(
       deadline,
-      [this, call = std::move(call)](
-          absl::StatusOr<std::vector<DeviceAttributes>> devices) mutable {
-        if (devices.ok()) {
-          call->Reply(WriteDevices(*devices));
-        } else {
-          call->Fail(devices.status());
-        }
-        call.reset();
-        in_flight_.End();
-      });
+      replies_.With<std::vector<DeviceAttributes>>(
+          std::move(call), [](const std::vector<DeviceAttributes>& devices) {
+            return WriteDevices(devices);
+          }));
 }
 
 void WorkerService::OpenSession(Call call, bus::Message request) {
@@ -158,7 +136,7 @@ void WorkerService::OpenSession(Call call, bus::Message request) {
   if (!open.ok()) return call->Fail(open.status());
   const absl::Time deadline = call->deadline();
   options_.worker->CreateSession(open->session, open->isolated, deadline,
-                                 ReplyDone(std::move(call)));
+                                 replies_.Done(std::move(call)));
 }
 
 void WorkerService::DeleteSession(Call call, bus::Message request) {
@@ -166,7 +144,7 @@ void WorkerService::DeleteSession(Call call, bus::Message request) {
   if (!session.ok()) return call->Fail(session.status());
   const absl::Time deadline = call->deadline();
   options_.worker->DeleteSession(*session, deadline,
-                                 ReplyDone(std::move(call)));
+                                 replies_.Done(std::move(call)));
 }
 
 void WorkerService::Register(Call call, bus::Message request) {
@@ -174,7 +152,7 @@ void WorkerService::Register(Call call, bus::Message request) {
   if (!registration.ok()) return call->Fail(registration.status());
   const absl::Time deadline = call->deadline();
   options_.worker->Register(*registration, deadline,
-                            ReplyDone(std::move(call)));
+                            replies_.Done(std::move(call)));
 }
 
 void WorkerService::RunPartition(Call call, bus::Message request) {
@@ -186,7 +164,7 @@ void WorkerService::RunPartition(Call call, bus::Message request) {
   const std::vector<int>& indices = run->request.fetch_indices;
   const auto last = std::max_element(indices.begin(), indices.end());
   if (last != indices.end()) run->fetches.resize(*last + 1);
-  in_flight_.Begin();
+  replies_.Begin();
   const PartitionStep step = StepOf(run);
   run->caller_gone.Begin(&run->call->cancellation(), step.cancellation);
   options_.worker->Run(
@@ -194,7 +172,7 @@ void WorkerService::RunPartition(Call call, bus::Message request) {
         run->caller_gone.End();
         ReplyWithFetches(*run, status);
         run.reset();
-        in_flight_.End();
+        replies_.End();
       });
 }
 
@@ -202,7 +180,7 @@ void WorkerService::Abort(Call call, bus::Message request) {
   const auto abort = ReadAbort(std::move(request));
   if (!abort.ok()) return call->Fail(abort.status());
   options_.worker->Abort(abort->step, abort->steps_over_below, abort->cause,
-                         ReplyDone(std::move(call)));
+                         replies_.Done(std::move(call)));
 }
 
 void WorkerService::ClearContainers(Call call, bus::Message request) {
@@ -210,7 +188,7 @@ void WorkerService::ClearContainers(Call call, bus::Message request) {
   if (!containers.ok()) return call->Fail(containers.status());
   const absl::Time deadline = call->deadline();
   options_.worker->ClearContainers(*containers, deadline,
-                                   ReplyDone(std::move(call)));
+                                   replies_.Done(std::move(call)));
 }
 
 void WorkerService::Deregister(bus::Message message) {
@@ -241,9 +219,9 @@ void WorkerService::AbortStepsOf(const bus::Peer& peer, bus::Message pushes,
                                                  steps.status().ToString()));
   }
   for (const StepId& step : *steps) {
-    in_flight_.Begin();
+    replies_.Begin();
     options_.worker->Abort(step, 0, cause,
-                           [this](const absl::Status&) { in_flight_.End(); });
+                           [this](const absl::Status&) { replies_.End(); });
   }
 }
 

@@ -14,11 +14,11 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "libs/base/in_flight.h"
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/transport.h"
 #include "libs/graph/op_def.h"
+#include "libs/protocol/pending_replies.h"
 #include "libs/protocol/worker.h"
 #include "libs/tensor/buffer.h"
 
@@ -64,11 +64,8 @@ class WorkerService {
   void AbortStepsOf(const bus::Peer& peer, bus::Message pushes,
                     const absl::Status& cause);
 
-  // What the worker calls when it has done what `call` asked for.
-  Worker::Done ReplyDone(Call call);
-
   const WorkerServiceOptions options_;
-  InFlight in_flight_;
+  PendingReplies replies_;
 };
 
 }  // namespace weft::protocol
