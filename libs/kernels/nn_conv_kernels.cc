@@ -33,11 +33,7 @@ struct Convolution {
   static absl::StatusOr<Convolution> Of(const WindowAttrs& attrs,
                                         const TensorShape& image,
                                         const TensorShape& filter) {
-    if (image.rank() != 4 || filter.rank() != 4) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input and filter must be 4-dimensional, but have shapes ",
-          image.ToString(), " and ", filter.ToString()));
-    }
+    RETURN_IF_ERROR(CheckImageAndFilter(image, filter));
     if (filter.dim(2) == 0 || image.dim(3) == 0 ||
         image.dim(3) % filter.dim(2) != 0) {
       return absl::InvalidArgumentError(

@@ -22,11 +22,7 @@ struct Depthwise {
   static absl::StatusOr<Depthwise> Of(const WindowAttrs& attrs,
                                       const TensorShape& image,
                                       const TensorShape& filter) {
-    if (image.rank() != 4 || filter.rank() != 4) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input and filter must be 4-dimensional, but have shapes ",
-          image.ToString(), " and ", filter.ToString()));
-    }
+    RETURN_IF_ERROR(CheckImageAndFilter(image, filter));
     if (image.dim(3) != filter.dim(2)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "input and filter must have the same depth: ", image.dim(3), " vs ",

@@ -171,13 +171,7 @@ struct BatchNormAttrs {
 
   static absl::StatusOr<BatchNormAttrs> Read(
       const OpKernelConstruction& construction) {
-    ASSIGN_OR_RETURN(const std::string format,
-                     construction.GetAttr<std::string>("data_format"));
-    if (format != "NHWC") {
-      return absl::UnimplementedError(
-          absl::StrCat("the CPU kernel of ", construction.node().type(),
-                       " takes data_format NHWC, not ", format));
-    }
+    RETURN_IF_ERROR(CheckChannelsLast(construction));
     BatchNormAttrs attrs;
     ASSIGN_OR_RETURN(attrs.epsilon, construction.GetAttr<float>("epsilon"));
     ASSIGN_OR_RETURN(attrs.is_training,

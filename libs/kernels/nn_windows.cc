@@ -40,9 +40,7 @@ absl::Status CheckSteps(const std::vector<int64_t>& steps,
 
 }  // namespace
 
-absl::StatusOr<WindowAttrs> WindowAttrs::Read(
-    const OpKernelConstruction& construction) {
-  WindowAttrs attrs;
+absl::Status CheckChannelsLast(const OpKernelConstruction& construction) {
   ASSIGN_OR_RETURN(const std::string format,
                    construction.GetAttr<std::string>("data_format"));
   if (format != "NHWC") {
@@ -50,6 +48,13 @@ absl::StatusOr<WindowAttrs> WindowAttrs::Read(
         absl::StrCat("the CPU kernel of ", construction.node().type(),
                      " takes data_format NHWC, not ", format));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<WindowAttrs> WindowAttrs::Read(
+    const OpKernelConstruction& construction) {
+  WindowAttrs attrs;
+  RETURN_IF_ERROR(CheckChannelsLast(construction));
   RETURN_IF_ERROR(ReadList(construction, "ksize", 4, attrs.ksize_));
   RETURN_IF_ERROR(ReadList(construction, "strides", 4, attrs.strides_));
   RETURN_IF_ERROR(ReadList(construction, "dilations", 4, attrs.dilations_));
@@ -109,6 +114,14 @@ absl::Status CheckImages(const Tensor& tensor, absl::string_view what) {
   if (tensor.rank() == 4) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(what, " must be 4-dimensional", tensor.shape().ToString()));
+}
+
+absl::Status CheckImageAndFilter(const TensorShape& image,
+                                 const TensorShape& filter) {
+  if (image.rank() == 4 && filter.rank() == 4) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("input and filter must be 4-dimensional, but have shapes ",
+                   image.ToString(), " and ", filter.ToString()));
 }
 
 absl::StatusOr<TensorShape> ShapeOfInput(const OpKernelContext& context,

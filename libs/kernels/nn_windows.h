@@ -32,6 +32,9 @@ struct WindowDim {
   bool IsInside(int64_t at) const { return at >= 0 && at < in; }
 };
 
+// UNIMPLEMENTED unless attr data_format is NHWC.
+absl::Status CheckChannelsLast(const OpKernelConstruction& construction);
+
 // What the attrs of a node say of its windows.
 class WindowAttrs {
  public:
@@ -58,6 +61,10 @@ class WindowAttrs {
 
 // INVALID_ARGUMENT unless the tensor has 4 dimensions.
 absl::Status CheckImages(const Tensor& tensor, absl::string_view what);
+
+// INVALID_ARGUMENT unless both have 4 dimensions.
+absl::Status CheckImageAndFilter(const TensorShape& image,
+                                 const TensorShape& filter);
 
 // A shape that an input gives as int32; 4 sizes.
 absl::StatusOr<TensorShape> ShapeOfInput(const OpKernelContext& context, int i);

@@ -43,6 +43,18 @@ absl::StatusOr<const ResourceHandle*> ResourceHandleAt(
   return &handle;
 }
 
+Tensor StepResourceHandle(const OpKernelContext& context,
+                          const std::string& name,
+                          absl::string_view type_name) {
+  return Tensor::Scalar(
+      ResourceHandle{.device = context.device().name(),
+                     .container = context.step_resources().default_container(),
+                     .name = name,
+                     .type_name = std::string(type_name),
+                     .dtype = DT_INVALID,
+                     .shape = PartialShape()});
+}
+
 absl::StatusOr<ResourceAddress> ResourceAddressAt(
     const OpKernelContext& context, int i, absl::string_view type_name) {
   if (context.input_is_ref(i)) return FromReference(context, i);

@@ -41,6 +41,18 @@ absl::StatusOr<std::shared_ptr<T>> FindResource(const OpKernelContext& context,
   return context.resources().Lookup<T>(address.container, address.name);
 }
 
+// The same for resources that live as long as the step.
+template <typename T>
+absl::StatusOr<std::shared_ptr<T>> FindStepResource(
+    const OpKernelContext& context, int i) {
+  ASSIGN_OR_RETURN(const ResourceHandle* handle,
+                   ResourceHandleAt(context, i, T::kTypeName));
+  return context.step_resources().Lookup<T>(handle->container, handle->name);
+}
+// The handle of one.
+Tensor StepResourceHandle(const OpKernelContext& context,
+                          const std::string& name, absl::string_view type_name);
+
 // What is the same for all that make a handle.
 class ResourceHandleKernelBase : public OpKernel {
  public:

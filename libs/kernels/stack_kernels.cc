@@ -80,13 +80,6 @@ class Stack : public Resource {
   std::vector<Tensor> values_ ABSL_GUARDED_BY(mutex_);
 };
 
-absl::StatusOr<std::shared_ptr<Stack>> StackAt(const OpKernelContext& context) {
-  ASSIGN_OR_RETURN(const ResourceHandle* handle,
-                   ResourceHandleAt(context, 0, Stack::kTypeName));
-  return context.step_resources().Lookup<Stack>(handle->container,
-                                                handle->name);
-}
-
 class StackKernel : public OpKernel {
  public:
   explicit StackKernel(const OpKernelConstruction& construction)
@@ -108,14 +101,7 @@ class StackKernel : public OpKernel {
           return std::make_shared<Stack>(name, dtype_,
                                          max_size.scalar<int32_t>());
         }));
-    context.SetOutput(
-        0, Tensor::Scalar(ResourceHandle{
-               .device = context.device().name(),
-               .container = context.step_resources().default_container(),
-               .name = name,
-               .type_name = std::string(Stack::kTypeName),
-               .dtype = DT_INVALID,
-               .shape = PartialShape()}));
+    context.SetOutput(0, StepResourceHandle(context, name, Stack::kTypeName));
     return absl::OkStatus();
   }
 
@@ -129,7 +115,7 @@ class StackPushKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(auto stack, StackAt(context));
+    ASSIGN_OR_RETURN(auto stack, FindStepResource<Stack>(context, 0));
     RETURN_IF_ERROR(stack->Push(context.input(1)));
     context.SetOutput(0, context.TakeInput(1));
     return absl::OkStatus();
@@ -140,7 +126,7 @@ class StackPopKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(auto stack, StackAt(context));
+    ASSIGN_OR_RETURN(auto stack, FindStepResource<Stack>(context, 0));
     ASSIGN_OR_RETURN(Tensor value, stack->Pop());
     if (value.dtype() != context.output_type(0)) {
       return absl::InvalidArgumentError(
@@ -156,7 +142,7 @@ class StackCloseKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(auto stack, StackAt(context));
+    ASSIGN_OR_RETURN(auto stack, FindStepResource<Stack>(context, 0));
     stack->Close();
     return absl::OkStatus();
   }

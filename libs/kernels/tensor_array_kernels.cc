@@ -18,24 +18,6 @@
 namespace weft {
 namespace {
 
-absl::StatusOr<std::shared_ptr<TensorArray>> ArrayAt(
-    const OpKernelContext& context) {
-  ASSIGN_OR_RETURN(const ResourceHandle* handle,
-                   ResourceHandleAt(context, 0, TensorArray::kTypeName));
-  return context.step_resources().Lookup<TensorArray>(handle->container,
-                                                      handle->name);
-}
-
-Tensor HandleOf(const OpKernelContext& context, const std::string& name) {
-  return Tensor::Scalar(
-      ResourceHandle{.device = context.device().name(),
-                     .container = context.step_resources().default_container(),
-                     .name = name,
-                     .type_name = std::string(TensorArray::kTypeName),
-                     .dtype = DT_INVALID,
-                     .shape = PartialShape()});
-}
-
 absl::Status WriteElement(TensorArray& array, int64_t index, Tensor value) {
   return array.Write(index, std::move(value),
                      [](Tensor& sum, const Tensor& added) -> absl::Status {
@@ -91,7 +73,8 @@ class TensorArrayKernel : public OpKernel {
         "", name, [&]() -> absl::StatusOr<std::shared_ptr<TensorArray>> {
           return std::make_shared<TensorArray>(name, std::move(options));
         }));
-    context.SetOutput(0, HandleOf(context, name));
+    context.SetOutput(
+        0, StepResourceHandle(context, name, TensorArray::kTypeName));
     context.SetOutput(1, Tensor::Scalar(0.0f));
     return absl::OkStatus();
   }
@@ -109,11 +92,12 @@ class TensorArrayGradKernel : public OpKernel {
         source_(construction.GetAttr<std::string>("source").value_or("")) {}
 
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     const std::string name = absl::StrCat(array->name(), "@", source_);
     RETURN_IF_ERROR(context.step_resources().LookupOrCreate<TensorArray>(
         "", name, [&] { return array->NewGradients(name); }));
-    context.SetOutput(0, HandleOf(context, name));
+    context.SetOutput(
+        0, StepResourceHandle(context, name, TensorArray::kTypeName));
     context.SetOutput(1, context.input(1));
     return absl::OkStatus();
   }
@@ -126,7 +110,7 @@ class WriteKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     ASSIGN_OR_RETURN(const int64_t index, IndexOf(context.input(1)));
     RETURN_IF_ERROR(WriteElement(*array, index, context.TakeInput(2)));
     context.SetOutput(0, context.input(3));
@@ -138,7 +122,7 @@ class ReadKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     RETURN_IF_ERROR(CheckType(*array, context.output_type(0)));
     ASSIGN_OR_RETURN(const int64_t index, IndexOf(context.input(1)));
     ASSIGN_OR_RETURN(Tensor value, array->Read(index, context.allocator()));
@@ -166,7 +150,7 @@ class GatherKernel : public OpKernel {
   using OpKernel::OpKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     RETURN_IF_ERROR(CheckType(*array, context.output_type(0)));
     const Tensor& indices = context.input(1);
     if (!indices.shape().IsVector()) {
@@ -244,7 +228,7 @@ class ScatterKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     const Tensor& indices = context.input(1);
     const Tensor& value = context.input(2);
     if (!indices.shape().IsVector() || value.rank() == 0 ||
@@ -271,7 +255,7 @@ class ConcatKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     RETURN_IF_ERROR(CheckType(*array, context.output_type(0)));
     ASSIGN_OR_RETURN(const int64_t size, array->Size());
     std::vector<Tensor> values;
@@ -326,7 +310,7 @@ class SplitKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     const Tensor& value = context.input(1);
     RETURN_IF_ERROR(Check(value, context.input(2)));
     int64_t begin = 0;
@@ -369,7 +353,7 @@ class SizeKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     ASSIGN_OR_RETURN(const int64_t size, array->Size());
     context.SetOutput(0, Tensor::Scalar(static_cast<int32_t>(size)));
     return absl::OkStatus();
@@ -380,7 +364,7 @@ class CloseKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(auto array, ArrayAt(context));
+    ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     array->Close();
     return absl::OkStatus();
   }
