@@ -8,6 +8,7 @@
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
+#include "benchmarks/mlp.h"
 #include "benchmarks/report.h"
 #include "libs/api/weft.h"
 
@@ -20,20 +21,6 @@ ABSL_FLAG(int, hidden, 128, "Units of the hidden layer.");
 namespace weft::benchmarks {
 namespace {
 
-constexpr int kInputs = 784;
-constexpr int kClasses = 10;
-
-Output Layer(const Scope& scope, const Output& x, int inputs, int units,
-             int64_t seed) {
-  Output normal =
-      ops::RandomNormal(scope, {inputs, units}, DT_FLOAT, {.seed = seed});
-  ops::Variable w(
-      scope.WithName("w"),
-      ops::Mul(scope, normal, std::sqrt(2.0f / static_cast<float>(inputs))));
-  ops::Variable b(scope.WithName("b"), Tensor(DT_FLOAT, TensorShape({units})));
-  return ops::BiasAdd(scope, ops::MatMul(scope, x, w), b);
-}
-
 void Main() {
   const int batch = absl::GetFlag(FLAGS_batch);
   const int hidden = absl::GetFlag(FLAGS_hidden);
@@ -43,29 +30,24 @@ void Main() {
   report.Param("steps", absl::GetFlag(FLAGS_steps));
 
   Scope root = Scope::Root();
-  Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {batch, kInputs}});
-  Output labels = ops::Placeholder(root, DT_INT32, {.shape = {batch}});
-  Output net =
-      ops::Relu(root, Layer(root.SubScope("hidden"), x, kInputs, hidden, 1));
-  Output logits = Layer(root.SubScope("logits"), net, hidden, kClasses, 2);
-  Output loss = ops::Mean(
-      root, ops::SparseSoftmaxCrossEntropyWithLogits(root, logits, labels).loss,
-      {0});
-  Operation step = train::GradientDescent(0.05f).Minimize(root, loss);
+  const Mlp mlp = BuildMlp(root, batch, hidden);
+  Operation step =
+      train::GradientDescent(kMlpLearningRate).Minimize(root, mlp.loss);
   auto session = Session::Connect("", root);
   Check(session.status());
   Check((*session)->Run(ops::GlobalVariablesInitializer(root)));
-  auto callable = (*session)->MakeCallable({x, labels}, {loss}, {step});
+  auto callable =
+      (*session)->MakeCallable({mlp.rows, mlp.labels}, {mlp.loss}, {step});
   Check(callable.status());
 
   std::mt19937 random(7);
-  Tensor pixels(DT_FLOAT, TensorShape({batch, kInputs}));
+  Tensor pixels(DT_FLOAT, TensorShape({batch, kMlpInputs}));
   for (float& p : pixels.mutable_flat<float>()) {
     p = std::uniform_real_distribution<float>(0, 1)(random);
   }
   Tensor classes(DT_INT32, TensorShape({batch}));
   for (int32_t& c : classes.mutable_flat<int32_t>()) {
-    c = static_cast<int32_t>(random() % kClasses);
+    c = static_cast<int32_t>(random() % kMlpClasses);
   }
   const Tensor feeds[] = {pixels, classes};
   Tensor result;

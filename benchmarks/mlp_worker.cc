@@ -1,23 +1,19 @@
 #include "benchmarks/mlp_worker.h"
 
-#include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "benchmarks/mlp.h"
 #include "benchmarks/report.h"
 
 namespace weft::benchmarks {
 namespace {
 
-constexpr int kInputs = 784;
-constexpr int kClasses = 10;
-constexpr float kLearningRate = 0.05f;
-
 LabelledRows NewRows(int num_rows) {
-  return {Tensor(DT_FLOAT, TensorShape({num_rows, kInputs})),
+  return {Tensor(DT_FLOAT, TensorShape({num_rows, kMlpInputs})),
           Tensor(DT_INT32, TensorShape({num_rows}))};
 }
 
@@ -31,22 +27,11 @@ LabelledRows PickBatch(const LabelledRows& data, int batch,
   int32_t* to_labels = picked.labels.mutable_flat<int32_t>().data();
   for (int i = 0; i < batch; ++i) {
     const size_t row = random() % num_rows;
-    std::memcpy(to, rows + row * kInputs, kInputs * sizeof(float));
-    to += kInputs;
+    std::memcpy(to, rows + row * kMlpInputs, kMlpInputs * sizeof(float));
+    to += kMlpInputs;
     to_labels[i] = labels[row];
   }
   return picked;
-}
-
-Output Layer(const Scope& scope, const Output& x, int inputs, int units,
-             int64_t seed) {
-  Output normal =
-      ops::RandomNormal(scope, {inputs, units}, DT_FLOAT, {.seed = seed});
-  ops::Variable w(
-      scope.WithName("w"),
-      ops::Mul(scope, normal, std::sqrt(2.0f / static_cast<float>(inputs))));
-  ops::Variable b(scope.WithName("b"), Tensor(DT_FLOAT, TensorShape({units})));
-  return ops::BiasAdd(scope, ops::MatMul(scope, x, w), b);
 }
 
 }  // namespace
@@ -54,14 +39,14 @@ Output Layer(const Scope& scope, const Output& x, int inputs, int units,
 LabelledRows MakeRows(int num_rows, uint32_t seed) {
   std::minstd_rand of_classes(1), of_rows(seed);
   std::uniform_real_distribution<float> uniform(0, 1);
-  std::vector<float> means(kClasses * kInputs);
+  std::vector<float> means(kMlpClasses * kMlpInputs);
   for (float& mean : means) mean = uniform(of_classes);
   LabelledRows data = NewRows(num_rows);
   float* pixel = data.rows.mutable_flat<float>().data();
   for (int32_t& label : data.labels.mutable_flat<int32_t>()) {
-    label = static_cast<int32_t>(of_rows() % kClasses);
-    const float* mean = means.data() + label * kInputs;
-    for (int j = 0; j < kInputs; ++j) {
+    label = static_cast<int32_t>(of_rows() % kMlpClasses);
+    const float* mean = means.data() + label * kMlpInputs;
+    for (int j = 0; j < kMlpInputs; ++j) {
       *pixel++ = 0.2f * mean[j] + 0.8f * uniform(of_rows);
     }
   }
@@ -91,19 +76,14 @@ MlpWorker::MlpWorker(const Options& options)
 MlpWorker::Model MlpWorker::BuildModel(const Scope& scope, int hidden) {
   Model model;
   model.global_step = train::GetOrCreateGlobalStep(scope);
-  model.rows = ops::Placeholder(scope, DT_FLOAT, {.shape = {-1, kInputs}});
-  model.labels = ops::Placeholder(scope, DT_INT32, {.shape = {-1}});
-  Output net = ops::Relu(
-      scope, Layer(scope.SubScope("hidden"), model.rows, kInputs, hidden, 1));
-  Output logits = Layer(scope.SubScope("logits"), net, hidden, kClasses, 2);
-  Output loss = ops::Mean(
-      scope,
-      ops::SparseSoftmaxCrossEntropyWithLogits(scope, logits, model.labels)
-          .loss,
-      {0});
-  model.train = train::GradientDescent(kLearningRate)
-                    .Minimize(scope, loss, {.global_step = model.global_step});
-  Output predicted = ops::ArgMax(scope, logits, 1, {.output_type = DT_INT32});
+  const Mlp mlp = BuildMlp(scope, -1, hidden);
+  model.rows = mlp.rows;
+  model.labels = mlp.labels;
+  model.train =
+      train::GradientDescent(kMlpLearningRate)
+          .Minimize(scope, mlp.loss, {.global_step = model.global_step});
+  Output predicted =
+      ops::ArgMax(scope, mlp.logits, 1, {.output_type = DT_INT32});
   Output right = ops::Equal(scope, predicted, model.labels);
   model.accuracy = ops::Mean(scope, ops::Cast(scope, right, DT_FLOAT), {0});
   return model;

@@ -3,12 +3,11 @@
 #ifndef WEFT_BENCHMARKS_SERVER_PROCESSES_H_
 #define WEFT_BENCHMARKS_SERVER_PROCESSES_H_
 
-#include <sys/types.h>
-
+#include <deque>
 #include <map>
 #include <string>
-#include <vector>
 
+#include "benchmarks/child_process.h"
 #include "libs/cluster/cluster_spec.h"
 
 namespace weft::benchmarks {
@@ -20,18 +19,13 @@ class ServerProcesses {
  public:
   // Job -> number of tasks.
   explicit ServerProcesses(const std::map<std::string, int>& jobs);
-  ServerProcesses(const ServerProcesses&) = delete;
-  ServerProcesses& operator=(const ServerProcesses&) = delete;
-  ~ServerProcesses();
 
   // "zmq://localhost:PORT". The task may not be listening yet.
   std::string Target(const std::string& job, int index) const;
 
  private:
-  void Start(const std::string& job, int index);
-
-  ClusterSpec spec_;
-  std::vector<pid_t> processes_;
+  const ClusterSpec spec_;
+  std::deque<ChildProcess> processes_;
 };
 
 }  // namespace weft::benchmarks

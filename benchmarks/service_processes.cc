@@ -3,8 +3,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "benchmarks/report.h"
-#include "libs/bus/free_port.h"
+#include "benchmarks/loopback_cluster.h"
 
 namespace weft::benchmarks {
 
@@ -15,14 +14,8 @@ std::string ServiceProgram(const std::string& job) {
 }
 
 ServiceProcesses::ServiceProcesses(const std::map<std::string, int>& jobs,
-                                   const std::set<std::string>& elsewhere) {
-  for (const auto& [job, num_tasks] : jobs) {
-    for (int i = 0; i < num_tasks; ++i) {
-      auto port = bus::FreePort();
-      Check(port.status());
-      Check(spec_.AddTask(job, i, absl::StrCat("localhost:", *port)));
-    }
-  }
+                                   const std::set<std::string>& elsewhere)
+    : spec_(LoopbackCluster(jobs)) {
   for (const auto& [job, num_tasks] : jobs) {
     for (int i = 0; i < num_tasks && elsewhere.count(job) == 0; ++i) {
       processes_.emplace_back(std::vector<std::string>{
@@ -40,9 +33,7 @@ void ServiceProcesses::WaitUntilReady() {
 }
 
 std::string ServiceProcesses::Target(const std::string& job, int index) const {
-  auto address = spec_.TaskAddress(job, index);
-  Check(address.status());
-  return absl::StrCat("zmq://", *address);
+  return TargetOf(spec_, job, index);
 }
 
 }  // namespace weft::benchmarks

@@ -34,7 +34,7 @@ class ServiceProcesses {
   }
 
  private:
-  ClusterSpec spec_;
+  const ClusterSpec spec_;
   std::deque<ChildProcess> processes_;
   std::map<std::string, std::vector<pid_t>> pids_;
 };
