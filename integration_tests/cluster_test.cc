@@ -296,19 +296,9 @@ TEST_P(ClusterTest, AStoppedServerRefuses) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ClusterTest,
-                         ::testing::Values(ClusterKind::kOneProcess,
-                                           ClusterKind::kSockets,
-                                           ClusterKind::kSimulated),
-                         [](const auto& kind) -> std::string {
-                           switch (kind.param) {
-                             case ClusterKind::kOneProcess:
-                               return "OneProcess";
-                             case ClusterKind::kSockets:
-                               return "Sockets";
-                             case ClusterKind::kSimulated:
-                               break;
-                           }
-                           return "Simulated";
+                         ::testing::ValuesIn(kAllClusterKinds),
+                         [](const auto& kind) {
+                           return ClusterKindName(kind.param);
                          });
 
 }  // namespace

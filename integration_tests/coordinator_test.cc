@@ -203,19 +203,9 @@ TEST_P(CoordinatorTest, IsolatedSessionsAgreeWithNobody) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CoordinatorTest,
-                         ::testing::Values(ClusterKind::kOneProcess,
-                                           ClusterKind::kSockets,
-                                           ClusterKind::kSimulated),
-                         [](const auto& kind) -> std::string {
-                           switch (kind.param) {
-                             case ClusterKind::kOneProcess:
-                               return "OneProcess";
-                             case ClusterKind::kSockets:
-                               return "Sockets";
-                             case ClusterKind::kSimulated:
-                               break;
-                           }
-                           return "Simulated";
+                         ::testing::ValuesIn(kAllClusterKinds),
+                         [](const auto& kind) {
+                           return ClusterKindName(kind.param);
                          });
 
 // A task of its own Process, for what TestCluster does not do.

@@ -23,6 +23,18 @@ void OrDie(const absl::Status& status) {
 
 }  // namespace
 
+std::string ClusterKindName(ClusterKind kind) {
+  switch (kind) {
+    case ClusterKind::kOneProcess:
+      return "OneProcess";
+    case ClusterKind::kSockets:
+      return "Sockets";
+    case ClusterKind::kSimulated:
+      break;
+  }
+  return "Simulated";
+}
+
 TestCluster::TestCluster(const Options& options) : options_(options) {
   if (options.kind == ClusterKind::kSimulated) {
     simulated_ = std::make_unique<SimulatedScheduler>(

@@ -21,6 +21,10 @@
 namespace weft {
 
 enum class ClusterKind { kOneProcess, kSockets, kSimulated };
+inline constexpr ClusterKind kAllClusterKinds[] = {
+    ClusterKind::kOneProcess, ClusterKind::kSockets, ClusterKind::kSimulated};
+// "OneProcess": for the names of tests.
+std::string ClusterKindName(ClusterKind kind);
 
 class TestCluster {
  public:
