@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
@@ -180,6 +181,45 @@ TEST(ExecutorTest, AsynchronousKernelsHoldNoThread) {
   EXPECT_EQ(retvals[0].scalar<float>(), kKernels + 1);
 }
 
+TEST(ExecutorTest, SaysWhatAStepWaitsFor) {
+  PlanHarness h;
+  h.Add("keep", "TestAsync", {h.Arg(0)});
+  const AttrMap edge = {{"T", DT_FLOAT},
+                        {"edge", 7},
+                        {"tensor_name", "x:0"},
+                        {"send_device", "/job:ps/task:0"},
+                        {"recv_device", "b"}};
+  h.Retval(0, {h.Add("recv", "_Recv", {}, edge), 0});
+  ASSERT_OK(h.Compile());
+  Cancellation cancellation;
+  LocalRendezvous rendezvous;
+  std::vector<Tensor> args = {Float(1)};
+  std::vector<Tensor> retvals(1);
+  auto over = h.scheduler().NewEvent();
+  StepContext context = h.MakeContext(cancellation, rendezvous);
+  context.step_id = 12;
+  Start(h.plan, {context, args, absl::MakeSpan(retvals)}, RunWhere::kCaller,
+        [&](const absl::Status& status) {
+          EXPECT_OK(status);
+          over->Set();
+        });
+  std::vector<std::string> waits;
+  EXPECT_FALSE(h.plan->DescribeWaits(11, waits));
+  EXPECT_TRUE(h.plan->DescribeWaits(12, waits));
+  EXPECT_THAT(
+      waits, ::testing::UnorderedElementsAre("node keep (TestAsync)",
+                                             "tensor x:0 from /job:ps/task:0"));
+  EXPECT_OK(rendezvous.Send({7, 0, 0}, Float(2), false));
+  waits.clear();
+  EXPECT_TRUE(h.plan->DescribeWaits(12, waits));
+  EXPECT_THAT(waits, ::testing::ElementsAre("node keep (TestAsync)"));
+  h.gate.Open();
+  over->Wait();
+  waits.clear();
+  EXPECT_FALSE(h.plan->DescribeWaits(12, waits));
+  EXPECT_TRUE(waits.empty());
+}
+
 TEST(ExecutorTest, AnErrorReleasesWhatWaits) {
   PlanHarness h;
   Endpoint waits = {h.Add("waits", "TestAsync", {h.Arg(0)}), 0};
@@ -235,6 +275,58 @@ TEST(ExecutorTest, SendMeetsReceive) {
   }
 }
 
+// How often an outbox was flushed by the time the step was done, when a plan
+// ran on this thread.
+class CountingOutbox : public Outbox {
+ public:
+  void Flush() override { ++flushes; }
+
+  int FlushesOf(PlanHarness& h, RunWhere where) {
+    Cancellation cancellation;
+    LocalRendezvous rendezvous;
+    const std::vector<Tensor> args = {Float(1)};
+    int at_end = -1;
+    Start(h.plan, {h.MakeContext(cancellation, rendezvous), args, {}, this},
+          where, [&](const absl::Status& status) {
+            EXPECT_OK(status);
+            at_end = flushes;
+          });
+    after_start = flushes;
+    h.gate.Open();
+    EXPECT_GE(at_end, 0) << "the step did not end on this thread";
+    return at_end;
+  }
+
+  int flushes = 0;
+  int after_start = 0;
+};
+
+TEST(ExecutorTest, WhatItsLastThreadSentIsLeftToWhoeverEndsTheStep) {
+  PlanHarness h;
+  Chain(h, h.Arg(0), 3);
+  ASSERT_OK(h.Compile());
+  CountingOutbox outbox;
+  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kCaller), 0);
+  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReactor), 0);
+}
+
+TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongKernel) {
+  PlanHarness h;
+  h.Add("work", "TestWork", {h.Arg(0)});
+  ASSERT_OK(h.Compile());
+  CountingOutbox outbox;
+  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kCaller), 1);
+}
+
+TEST(ExecutorTest, WhatWasSentDoesNotWaitForWhatComesLater) {
+  PlanHarness h;
+  h.Add("later", "TestAsync", {h.Arg(0)});
+  ASSERT_OK(h.Compile());
+  CountingOutbox outbox;
+  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReactor), 1);
+  EXPECT_EQ(outbox.after_start, 1);
+}
+
 TEST(ExecutorTest, AReceivedDeadTensorKillsItsConsumers) {
   PlanHarness h;
   const AttrMap edge = {{"T", DT_FLOAT},
@@ -266,6 +358,85 @@ TEST(ExecutorTest, ReferencesBecomeValuesWhenTheConsumerRuns) {
     ASSERT_OK_AND_ASSIGN(auto results, h.Run({Float(4)}, where));
     EXPECT_EQ(results[0].scalar<float>(), 4);
     EXPECT_EQ(results[1].scalar<float>(), 4);
+  }
+}
+
+// A variable that a step sets to 4, reads through an Identity and then, after
+// that, adds 1 to.
+struct ReadThenChanged {
+  explicit ReadThenChanged(PlanHarness& h) {
+    v = h.Add("v", "VariableV2", {},
+              {{"dtype", DT_FLOAT}, {"shape", TensorShape()}});
+    const Node* init = h.Add("init", "Assign", {{v, 0}, h.Arg(0)});
+    read = h.Add("read", "Identity", {{v, 0}}, {}, {init});
+    zero = h.Const("zero", Float(0));
+    change = h.Add("change", "AssignAdd", {{v, 0}, h.Const("one", Float(1))},
+                   {}, {read});
+  }
+  const Node* v;
+  const Node* read;
+  const Node* change;
+  Endpoint zero;
+};
+
+// TensorFlow's SyncReplicasOptimizer relies on it.
+TEST(ExecutorTest, AConsumerAfterAChangeSeesItThroughAnIdentity) {
+  PlanHarness h;
+  const ReadThenChanged s(h);
+  const Node* chained = h.Add("chained", "Identity", {{s.read, 0}});
+  auto sum = [&](const char* name, const Node* x,
+                 std::vector<const Node*> after) -> Endpoint {
+    return {h.Add(name, "TestAdd", {{x, 0}, s.zero}, {}, std::move(after)), 0};
+  };
+  h.Retval(0, {s.read, 0});
+  h.Retval(1, sum("unordered", s.read, {}));
+  h.Retval(2, sum("after", s.read, {s.change}));
+  h.Retval(3, sum("chained_after", chained, {s.change}));
+  for (RunWhere where : kEverywhere) {
+    ASSERT_OK_AND_ASSIGN(auto results, h.Run({Float(4)}, where));
+    EXPECT_EQ(results[0].scalar<float>(), 4);
+    EXPECT_EQ(results[1].scalar<float>(), 4);
+    EXPECT_EQ(results[2].scalar<float>(), 5);
+    EXPECT_EQ(results[3].scalar<float>(), 5);
+  }
+}
+
+TEST(ExecutorTest, AReadAfterTheLastChangeIsReadOnce) {
+  PlanHarness h;
+  const ReadThenChanged s(h);
+  const Node* read = h.Add("again", "Identity", {{s.v, 0}}, {}, {s.change});
+  const Node* other = h.Add("other", "AssignAdd",
+                            {{s.v, 0}, h.Const("ten", Float(10))}, {}, {read});
+  h.Retval(0, {h.Add("sum", "TestAdd", {{read, 0}, s.zero}), 0});
+  h.Retval(1, {h.Add("late", "TestAdd", {{read, 0}, s.zero}, {}, {other}), 0});
+  ASSERT_OK_AND_ASSIGN(auto results, h.Run({Float(4)}));
+  EXPECT_EQ(results[0].scalar<float>(), 5);
+  EXPECT_EQ(results[1].scalar<float>(), 15);
+}
+
+// The value that is read late lies in no slot meanwhile.
+TEST(ExecutorTest, AConsumerAfterAChangeForcesNoCopy) {
+  PlanHarness h;
+  const ReadThenChanged s(h);
+  h.Retval(
+      0, {h.Add("after", "TestAdd", {{s.read, 0}, s.zero}, {}, {s.change}), 0});
+  ASSERT_OK(h.Run({Float(4)}));
+  ASSERT_OK_AND_ASSIGN(auto variable,
+                       h.resources.Lookup<Variable>("localhost", "v"));
+  EXPECT_EQ(variable->bytes_copied_on_write(), 0);
+}
+
+TEST(ExecutorTest, AConsumerAfterAChangeIsDeadWithItsIdentity) {
+  PlanHarness h;
+  const ReadThenChanged s(h);
+  const Node* choose = h.Add("choose", "Switch", {h.Arg(1), h.Arg(2, DT_BOOL)});
+  const Node* taken = h.Add("taken", "Identity", {{choose, 1}});
+  const Node* read =
+      h.Add("branch", "Identity", {{s.v, 0}}, {}, {s.read, taken});
+  h.Add("work", "TestWork", {{read, 0}}, {}, {s.change});
+  for (const bool runs : {false, true}) {
+    ASSERT_OK(h.Run({Float(4), Float(0), Tensor::Scalar(runs)}));
+    EXPECT_EQ(h.work_runs, runs ? 1 : 0);
   }
 }
 

@@ -63,6 +63,36 @@ TEST(LoopFramesTest, CountsInALoop) {
   }
 }
 
+// The number of the next round is read from a variable after it was counted up.
+TEST(LoopFramesTest, AVariableIsReadAgainAfterAChangeInTheBody) {
+  PlanHarness h;
+  const Node* v = h.Add("v", "VariableV2", {},
+                        {{"dtype", DT_FLOAT}, {"shape", TensorShape()}});
+  Endpoint zero = h.Const("zero", Float(0));
+  const Node* init = h.Add("init", "Assign", {{v, 0}, zero});
+  const Node* ref = h.Add(
+      "ref", "RefEnter", {{init, 0}},
+      {{"frame_name", "w"}, {"parallel_iterations", 1}, {"is_constant", true}});
+  Loop loop = While(
+      h, "w", {init, 0}, h.Arg(0), 1, [&](Endpoint in, Endpoint) -> Endpoint {
+        const Node* pivot = h.Add("pivot", "Identity", {in});
+        const Node* read = h.Add("read", "Identity", {{ref, 0}}, {}, {pivot});
+        const Node* count =
+            h.Add("count", "AssignAdd", {{ref, 0}, h.Const("one", Float(1))},
+                  {}, {read});
+        return {h.Add("sum", "TestAdd", {{read, 0}, zero}, {}, {count}), 0};
+      });
+  h.Retval(0, loop.exit);
+  for (RunWhere where : kEverywhere) {
+    ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(5)}, where));
+    EXPECT_EQ(result, 5);
+    ASSERT_OK_AND_ASSIGN(auto variable,
+                         h.resources.Lookup<Variable>("localhost", "v"));
+    ASSERT_OK_AND_ASSIGN(Tensor value, variable->Read());
+    EXPECT_EQ(value.scalar<float>(), 5);
+  }
+}
+
 // The body runs work on the pool while later iterations start.
 TEST(LoopFramesTest, IterationsRunSideBySide) {
   PlanHarness h;

@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/executor/late_reads.h"
 #include "libs/executor/plan.h"
 #include "libs/graph/frame_analysis.h"
 
@@ -62,6 +63,7 @@ class PlanBuilder {
       : graph_(graph),
         options_(options),
         is_const_(FindConstants(graph)),
+        late_reads_(FindLateReads(graph)),
         plan_(std::make_shared<PlanImpl>()),
         item_of_(graph.num_nodes(), -1) {}
 
@@ -113,6 +115,26 @@ class PlanBuilder {
     plan_->frames.push_back(std::move(info));
   }
 
+  // What input `i` of the node takes its value from.
+  const Endpoint& SourceOf(const Node& node, int i) const {
+    const auto late = late_reads_.find({node.id(), i});
+    return late == late_reads_.end() ? node.input(i) : late->second;
+  }
+
+  // Nodes that the node waits for besides the sources of its inputs.
+  std::vector<const Node*> WaitsFor(const Node& node) const {
+    std::vector<const Node*> result;
+    for (const Node* input : node.control_inputs()) {
+      if (!is_const_[input->id()]) result.push_back(input);
+    }
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      if (late_reads_.contains({node.id(), i})) {
+        result.push_back(node.input(i).node);
+      }
+    }
+    return result;
+  }
+
   // Nodes point into these.
   void Reserve() {
     const size_t n = graph_.num_nodes();
@@ -158,7 +180,7 @@ class PlanBuilder {
     item.first_const = static_cast<int>(frame.const_inputs.size());
     item.first_ref = static_cast<int>(plan_->ref_inputs.size());
     for (int i = 0; i < node.num_inputs(); ++i) {
-      const Endpoint& input = node.input(i);
+      const Endpoint& input = SourceOf(node, i);
       if (is_const_[input.node->id()]) {
         frame.const_inputs.push_back(
             {item.first_input + i, *input.node->attr<Tensor>("value")});
@@ -174,22 +196,14 @@ class PlanBuilder {
   void AddRefInput(const Node& node, int i) {
     const bool read = !IsRefType(node.input_type(i));
     if (!read && node.op().allows_uninitialized_input) return;
-    const Endpoint& input = node.input(i);
+    const Endpoint& input = SourceOf(node, i);
     std::string name =
         input.index == 0 ? input.node->name() : TensorName(input);
     plan_->ref_inputs.push_back({i, read, std::move(name)});
   }
 
-  int CountControlInputs(const Node& node) const {
-    int count = 0;
-    for (const Node* input : node.control_inputs()) {
-      count += is_const_[input->id()] ? 0 : 1;
-    }
-    return count;
-  }
-
   void AddCounter(const Node& node, NodeItem& item) {
-    const int controls = CountControlInputs(node);
+    const int controls = static_cast<int>(WaitsFor(node).size());
     const int pending = item.is_merge
                             ? 1 + 2 * controls
                             : item.num_inputs - item.num_consts + controls;
@@ -287,15 +301,14 @@ class PlanBuilder {
     edge.counter = item.counter;
     edge.to_merge = item.is_merge;
     for (int i = 0; i < node.num_inputs(); ++i) {
-      const Endpoint& input = node.input(i);
+      const Endpoint& input = SourceOf(node, i);
       if (is_const_[input.node->id()]) continue;
       edge.slot = item.first_input + i;
       edge.output = input.index;
       out_edges_[item_of_[input.node->id()]].push_back(edge);
     }
     edge.slot = edge.output = -1;
-    for (const Node* input : node.control_inputs()) {
-      if (is_const_[input->id()]) continue;
+    for (const Node* input : WaitsFor(node)) {
       out_edges_[item_of_[input->id()]].push_back(edge);
     }
   }
@@ -325,6 +338,7 @@ class PlanBuilder {
   const Graph& graph_;
   const PlanOptions& options_;
   const std::vector<bool> is_const_;
+  const LateReads late_reads_;
   FrameAnalysis frames_;
   std::shared_ptr<PlanImpl> plan_;
   std::vector<int> item_of_;  // by node id; -1 for constants

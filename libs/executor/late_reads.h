@@ -1,0 +1,36 @@
+// Late reads: which consumers of a variable's value read the variable when they
+// run, not when the Identity between them did. Internal to this room.
+//
+// Programs with reference variables read them through an Identity ("w/read").
+// In TensorFlow that Identity's output is the variable's own memory, so an
+// update in place shows through it: SyncReplicasOptimizer fills its tokens from
+// an Identity of the global step that runs before the step is counted up, and
+// expects the new number (python/training/sync_replicas_optimizer.py). Our
+// Identity takes a value, which is never torn. The rule that agrees with
+// TensorFlow's wherever a graph says what comes first:
+//
+//   a consumer that the partition's edges put after a change of the variable,
+//   while its Identity is not after that change, reads the variable itself.
+//
+// All other consumers of an Identity see the one value that it took.
+//
+// Threads: a pure function.
+#ifndef WEFT_LIBS_EXECUTOR_LATE_READS_H_
+#define WEFT_LIBS_EXECUTOR_LATE_READS_H_
+
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "libs/graph/graph.h"
+
+namespace weft {
+
+// By node id and number of input: the reference that is read instead. Such a
+// node still waits for the node that its input came from.
+using LateReads = absl::flat_hash_map<std::pair<int, int>, Endpoint>;
+
+LateReads FindLateReads(const Graph& graph);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_EXECUTOR_LATE_READS_H_
