@@ -2,7 +2,6 @@
 
 #include <thread>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
@@ -181,45 +180,6 @@ TEST(ExecutorTest, AsynchronousKernelsHoldNoThread) {
   EXPECT_EQ(retvals[0].scalar<float>(), kKernels + 1);
 }
 
-TEST(ExecutorTest, SaysWhatAStepWaitsFor) {
-  PlanHarness h;
-  h.Add("keep", "TestAsync", {h.Arg(0)});
-  const AttrMap edge = {{"T", DT_FLOAT},
-                        {"edge", 7},
-                        {"tensor_name", "x:0"},
-                        {"send_device", "/job:ps/task:0"},
-                        {"recv_device", "b"}};
-  h.Retval(0, {h.Add("recv", "_Recv", {}, edge), 0});
-  ASSERT_OK(h.Compile());
-  Cancellation cancellation;
-  LocalRendezvous rendezvous;
-  std::vector<Tensor> args = {Float(1)};
-  std::vector<Tensor> retvals(1);
-  auto over = h.scheduler().NewEvent();
-  StepContext context = h.MakeContext(cancellation, rendezvous);
-  context.step_id = 12;
-  Start(h.plan, {context, args, absl::MakeSpan(retvals)}, RunWhere::kCaller,
-        [&](const absl::Status& status) {
-          EXPECT_OK(status);
-          over->Set();
-        });
-  std::vector<std::string> waits;
-  EXPECT_FALSE(h.plan->DescribeWaits(11, waits));
-  EXPECT_TRUE(h.plan->DescribeWaits(12, waits));
-  EXPECT_THAT(
-      waits, ::testing::UnorderedElementsAre("node keep (TestAsync)",
-                                             "tensor x:0 from /job:ps/task:0"));
-  EXPECT_OK(rendezvous.Send({7, 0, 0}, Float(2), false));
-  waits.clear();
-  EXPECT_TRUE(h.plan->DescribeWaits(12, waits));
-  EXPECT_THAT(waits, ::testing::ElementsAre("node keep (TestAsync)"));
-  h.gate.Open();
-  over->Wait();
-  waits.clear();
-  EXPECT_FALSE(h.plan->DescribeWaits(12, waits));
-  EXPECT_TRUE(waits.empty());
-}
-
 TEST(ExecutorTest, AnErrorReleasesWhatWaits) {
   PlanHarness h;
   Endpoint waits = {h.Add("waits", "TestAsync", {h.Arg(0)}), 0};
@@ -273,58 +233,6 @@ TEST(ExecutorTest, SendMeetsReceive) {
     ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(3)}, where));
     EXPECT_EQ(result, 3);
   }
-}
-
-// How often an outbox was flushed by the time the step was done, when a plan
-// ran on this thread.
-class CountingOutbox : public Outbox {
- public:
-  void Flush() override { ++flushes; }
-
-  int FlushesOf(PlanHarness& h, RunWhere where) {
-    Cancellation cancellation;
-    LocalRendezvous rendezvous;
-    const std::vector<Tensor> args = {Float(1)};
-    int at_end = -1;
-    Start(h.plan, {h.MakeContext(cancellation, rendezvous), args, {}, this},
-          where, [&](const absl::Status& status) {
-            EXPECT_OK(status);
-            at_end = flushes;
-          });
-    after_start = flushes;
-    h.gate.Open();
-    EXPECT_GE(at_end, 0) << "the step did not end on this thread";
-    return at_end;
-  }
-
-  int flushes = 0;
-  int after_start = 0;
-};
-
-TEST(ExecutorTest, WhatItsLastThreadSentIsLeftToWhoeverEndsTheStep) {
-  PlanHarness h;
-  Chain(h, h.Arg(0), 3);
-  ASSERT_OK(h.Compile());
-  CountingOutbox outbox;
-  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kCaller), 0);
-  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReactor), 0);
-}
-
-TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongKernel) {
-  PlanHarness h;
-  h.Add("work", "TestWork", {h.Arg(0)});
-  ASSERT_OK(h.Compile());
-  CountingOutbox outbox;
-  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kCaller), 1);
-}
-
-TEST(ExecutorTest, WhatWasSentDoesNotWaitForWhatComesLater) {
-  PlanHarness h;
-  h.Add("later", "TestAsync", {h.Arg(0)});
-  ASSERT_OK(h.Compile());
-  CountingOutbox outbox;
-  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReactor), 1);
-  EXPECT_EQ(outbox.after_start, 1);
 }
 
 TEST(ExecutorTest, AReceivedDeadTensorKillsItsConsumers) {
