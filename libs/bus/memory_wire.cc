@@ -110,6 +110,7 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
     silences_.insert(PairOf(a, b));
   }
   void Heal(const std::string& a, const std::string& b);
+  int num_connections(const std::string& dialer, const std::string& to);
 
   absl::StatusOr<Port*> Listen(Process* process, const Address& address,
                                Lane lane, WireEvents& events);
@@ -448,6 +449,20 @@ void MemoryNetwork::Core::Heal(const std::string& a, const std::string& b) {
   }
 }
 
+int MemoryNetwork::Core::num_connections(const std::string& dialer,
+                                         const std::string& to) {
+  int count = 0;
+  absl::MutexLock lock(&mutex_);
+  for (const Process* process : processes_) {
+    if (process->name != dialer) continue;
+    for (const auto& [id, end] : process->ends) {
+      const bool is_dialed = end->port == nullptr && end->other != nullptr;
+      if (is_dialed && end->other->name == to) ++count;
+    }
+  }
+  return count;
+}
+
 absl::StatusOr<Port*> MemoryNetwork::Core::Listen(Process* process,
                                                   const Address& address,
                                                   Lane lane,
@@ -599,6 +614,10 @@ void MemoryNetwork::Partition(const std::string& a, const std::string& b) {
 }
 void MemoryNetwork::Heal(const std::string& a, const std::string& b) {
   core_->Heal(a, b);
+}
+int MemoryNetwork::num_connections(const std::string& dialer,
+                                   const std::string& to) const {
+  return core_->num_connections(dialer, to);
 }
 
 std::unique_ptr<Wire> NewMemoryWire(MemoryNetwork& network, std::string name) {

@@ -82,6 +82,9 @@ class MemoryNetwork {
   void Partition(const std::string& a, const std::string& b);
   void Heal(const std::string& a, const std::string& b);
 
+  // Those that are open and that `dialer` has dialed, of both lanes.
+  int num_connections(const std::string& dialer, const std::string& to) const;
+
   class Core;  // of the implementation
   const std::shared_ptr<Core>& core() const { return core_; }
 

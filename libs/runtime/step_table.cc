@@ -278,6 +278,7 @@ StepTable::Size StepTable::size() const {
     ++(entry.is_running() ? size.running : size.waiting);
     size.waiting_bytes += entry.waiting_bytes;
   }
+  size.masters = static_cast<int>(masters_.size());
   for (const auto& [id, master] : masters_) {
     size.aborted += static_cast<int>(master.aborted.size());
   }

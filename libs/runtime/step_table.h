@@ -79,11 +79,13 @@ class StepTable {
     return running_.WaitUntilNone(scheduler, deadline);
   }
 
-  // For tests: steps that run or wait, and aborts that are remembered.
+  // For tests: steps that run or wait, aborts that are remembered, and masters
+  // of which anything is.
   struct Size {
     int running = 0;
     int waiting = 0;
     int aborted = 0;
+    int masters = 0;
     int64_t waiting_bytes = 0;
   };
   Size size() const;

@@ -124,6 +124,15 @@ int TaskRuntime::num_sessions() const {
   return static_cast<int>(sessions_.size());
 }
 
+int TaskRuntime::num_registrations() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  size_t count = 0;
+  for (const auto& [id, session] : sessions_) {
+    count += session->registrations.size();
+  }
+  return static_cast<int>(count);
+}
+
 void TaskRuntime::Register(const protocol::PartitionRegistration& registration,
                            absl::Time deadline, Done done) {
   absl::StatusOr<std::shared_ptr<Registration>> added =

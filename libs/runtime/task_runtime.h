@@ -101,6 +101,7 @@ class TaskRuntime : public protocol::Worker,
   // For tests: what is left behind.
   StepTable::Size steps() const { return steps_.size(); }
   int num_sessions() const;
+  int num_registrations() const;  // of all sessions
 
  private:
   struct Session {
