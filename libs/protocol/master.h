@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "libs/base/cancellation.h"
 #include "libs/device/device.h"
+#include "libs/protocol/graph_options.h"
 #include "libs/protocol/worker.h"
 #include "libs/tensor/tensor.h"
 
@@ -34,6 +35,7 @@ struct SessionConfig {
   // Partial device names; only devices that match one are used, and only their
   // tasks are waited for. Empty: all.
   std::vector<std::string> device_filters;
+  GraphOptions graph_options;
 };
 
 // Nodes to add to a session's graph.

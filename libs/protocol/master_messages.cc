@@ -6,6 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/protocol/graph_options.h"
 #include "libs/protocol/message_reader.h"
 #include "libs/protocol/message_writer.h"
 #include "libs/protocol/messages_inl.h"
@@ -97,12 +98,17 @@ absl::StatusOr<NodePlacement> ReadPlacement(
 
 bus::Message WriteCreateSession(const SessionConfig& config) {
   FlatBufferBuilder builder(256);
+  Attachments attachments;
   const auto filters = builder.CreateVectorOfStrings(config.device_filters);
+  const std::string options = GraphOptionsToConfig(config.graph_options);
+  const auto rest = options.empty() ? Offset<wire::Bytes>(0)
+                                    : WriteBytes(bus::Blob::FromString(options),
+                                                 builder, attachments);
   return Finish(wire::CreateCreateSession(
                     builder, config.allow_soft_placement,
                     config.log_device_placement, config.isolate_session_state,
-                    ToMicroseconds(config.operation_timeout), filters),
-                builder);
+                    ToMicroseconds(config.operation_timeout), filters, rest),
+                builder, std::move(attachments));
 }
 
 absl::StatusOr<SessionConfig> ReadCreateSession(bus::Message message) {
@@ -116,6 +122,9 @@ absl::StatusOr<SessionConfig> ReadCreateSession(bus::Message message) {
   config.operation_timeout = FromMicroseconds(body.operation_timeout_us());
   ASSIGN_OR_RETURN(config.device_filters,
                    reader.ReadStrings(body.device_filters()));
+  ASSIGN_OR_RETURN(const bus::Blob rest, reader.ReadBytes(body.config()));
+  ASSIGN_OR_RETURN(config.graph_options,
+                   GraphOptionsFromConfig({rest.data(), rest.size()}));
   return config;
 }
 

@@ -25,6 +25,7 @@ TEST(MasterMessagesTest, CreateSession) {
   config.isolate_session_state = true;
   config.operation_timeout = absl::Milliseconds(1500);
   config.device_filters = {"/job:ps", "/job:worker/task:1"};
+  config.graph_options = NoRewrites();
   ASSERT_OK_AND_ASSIGN(const SessionConfig read,
                        ReadCreateSession(WriteCreateSession(config)));
   EXPECT_TRUE(read.allow_soft_placement);
@@ -32,6 +33,7 @@ TEST(MasterMessagesTest, CreateSession) {
   EXPECT_TRUE(read.isolate_session_state);
   EXPECT_EQ(read.operation_timeout, absl::Milliseconds(1500));
   EXPECT_EQ(read.device_filters, config.device_filters);
+  EXPECT_EQ(read.graph_options, config.graph_options);
 }
 
 TEST(MasterMessagesTest, NoTimeoutStaysNone) {

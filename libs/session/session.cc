@@ -55,7 +55,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
                         .log_device_placement = options.log_device_placement,
                         .isolate_session_state = options.isolate_session_state,
                         .operation_timeout = options.operation_timeout,
-                        .device_filters = options.device_filters}));
+                        .device_filters = options.device_filters,
+                        .graph_options = options.graph_options}));
   return std::unique_ptr<Session>(
       new Session(std::move(master), scheduler, scope.shared_state(), id));
 }

@@ -32,6 +32,7 @@
 #include "libs/base/in_flight.h"
 #include "libs/base/scheduler.h"
 #include "libs/ops/scope.h"
+#include "libs/protocol/graph_options.h"
 #include "libs/protocol/master.h"
 #include "libs/tensor/tensor.h"
 
@@ -53,10 +54,16 @@ struct SessionOptions {
   // Partial device names: only devices that match one are used, and only their
   // tasks are waited for. Empty: all.
   std::vector<std::string> device_filters;
+  // Which rewrites of its graphs are wanted, as ConfigProto.graph_options: all,
+  // unless it says otherwise.
+  GraphOptions graph_options;
   // Devices of an in-process session by type, as ConfigProto.device_count.
   // {"GPU", 2} makes two GPU devices of host memory, so that placement can be
   // tried on a machine without any.
   std::map<std::string, int> device_count;
+  // An in-process session logs on stderr what its steps wait for that take
+  // longer; of others ServerOptions says it. Infinite: never.
+  absl::Duration log_waits_after = absl::Seconds(5);
   // Whose threads and memory an in-process session uses; it must outlive the
   // session. Null: the session makes a Process of its own.
   Process* process = nullptr;
