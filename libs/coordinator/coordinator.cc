@@ -569,9 +569,9 @@ void Coordinator::Impl::Settle(Calls::iterator it, Placement placement,
     if (!verdict.differences.empty()) {
       // Should such a session be there no more, it does no harm twice.
       for (const ResourceDifference& difference : verdict.differences) {
-        if (!difference.there_is_left) register_.Want(difference.there_task);
+        if (!difference.there_is_left()) register_.Want(difference.there_task);
       }
-      return Fail(it, ToStatus(verdict.differences), answers);
+      return Fail(it, ToStatus(verdict.differences, verdict.causes), answers);
     }
     for (const std::string& task : verdict.doubtful_tasks) register_.Want(task);
     call.reporting = std::move(verdict.doubtful_tasks);

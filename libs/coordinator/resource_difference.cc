@@ -1,7 +1,5 @@
 #include "libs/coordinator/resource_difference.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 
 namespace weft {
@@ -9,14 +7,22 @@ namespace {
 
 constexpr size_t kShown = 5;
 
-std::string Describe(const ResourceFacts& facts, const std::string& device) {
-  const std::string dtype =
-      facts.dtype == DT_INVALID ? "unknown type" : DataTypeName(facts.dtype);
-  return absl::StrCat(dtype, " ", facts.shape.ToString(), " on ", device);
+// What both sides say alike of the definition is left out.
+std::string Describe(const ResourceFacts& facts, const ResourceFacts& other) {
+  const bool has_type = facts.dtype != DT_INVALID || facts.shape.has_rank();
+  if (!has_type && !facts.definition.empty()) return facts.definition;
+  std::string text = absl::StrCat(
+      facts.dtype == DT_INVALID ? "unknown type" : DataTypeName(facts.dtype),
+      " ", facts.shape.ToString());
+  if (!facts.definition.empty() && !other.definition.empty() &&
+      facts.definition != other.definition) {
+    absl::StrAppend(&text, " (", facts.definition, ")");
+  }
+  return text;
 }
 
 std::string Owner(const ResourceDifference& difference) {
-  if (!difference.there_is_left) {
+  if (!difference.there_is_left()) {
     return absl::StrCat("declared by a session of ", difference.there_task);
   }
   if (difference.there_task.empty()) return "left by a session that has ended";
@@ -26,32 +32,14 @@ std::string Owner(const ResourceDifference& difference) {
 
 std::string Describe(const ResourceDifference& difference) {
   const NodeResource& here = difference.here;
+  const ResourceFacts facts = FactsOf(here.resource);
   return absl::StrCat(
       "\n  ", here.resource.kind, " \"", here.resource.name,
       "\" in container \"", here.resource.container, "\", node ", here.node,
-      "\n    here:  ", Describe(FactsOf(here.resource), here.device),
+      "\n    here:  ", Describe(facts, difference.there), " on ", here.device,
       ", declared by this session of ", difference.here_task,
-      "\n    there: ", Describe(difference.there, difference.there_device),
-      ", ", Owner(difference));
-}
-
-bool IsElsewhere(const ResourceDifference& difference) {
-  return difference.here.device != difference.there_device;
-}
-
-std::string Causes(absl::Span<const ResourceDifference> differences) {
-  std::string text;
-  if (std::any_of(differences.begin(), differences.end(), IsElsewhere)) {
-    text +=
-        "\nOther devices: the programs create their variables in another "
-        "order, or with another ps_tasks or strategy.";
-  }
-  if (!std::all_of(differences.begin(), differences.end(), IsElsewhere)) {
-    text +=
-        "\nOther types or shapes: the programs build another model, or split "
-        "variables with another partitioner.";
-  }
-  return text;
+      "\n    there: ", Describe(difference.there, facts), " on ",
+      difference.there_device, ", ", Owner(difference));
 }
 
 }  // namespace
@@ -59,20 +47,24 @@ std::string Causes(absl::Span<const ResourceDifference> differences) {
 bool ResourceFacts::AgreeWith(const ResourceFacts& other) const {
   const bool same_type = dtype == DT_INVALID || other.dtype == DT_INVALID ||
                          RemoveRefType(dtype) == RemoveRefType(other.dtype);
-  return same_type && shape.IsCompatibleWith(other.shape);
+  const bool same_definition = definition.empty() || other.definition.empty() ||
+                               definition == other.definition;
+  return same_type && same_definition && shape.IsCompatibleWith(other.shape);
 }
 
 ResourceFacts ResourceFacts::MergedWith(const ResourceFacts& other) const {
   const absl::StatusOr<PartialShape> merged = shape.MergeWith(other.shape);
   return {other.dtype == DT_INVALID ? dtype : other.dtype,
-          merged.ok() ? *merged : other.shape};
+          merged.ok() ? *merged : other.shape,
+          other.definition.empty() ? definition : other.definition};
 }
 
 ResourceFacts FactsOf(const NamedResource& resource) {
-  return {resource.dtype, resource.shape};
+  return {resource.dtype, resource.shape, resource.definition};
 }
 
-absl::Status ToStatus(absl::Span<const ResourceDifference> differences) {
+absl::Status ToStatus(absl::Span<const ResourceDifference> differences,
+                      absl::Span<const std::string> causes) {
   std::string text =
       "The session disagrees with the rest of the cluster about resources "
       "that they would share:";
@@ -82,10 +74,14 @@ absl::Status ToStatus(absl::Span<const ResourceDifference> differences) {
   if (differences.size() > kShown) {
     absl::StrAppend(&text, "\n  and ", differences.size() - kShown, " more");
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      text, Causes(differences),
+  for (const std::string& cause : causes) {
+    absl::StrAppend(&text, "\nLikely cause: ", cause);
+  }
+  absl::StrAppend(
+      &text,
       "\nRun the same program in all replicas, take another container or "
-      "other names, or reset the container if what it holds is not needed."));
+      "other names, or reset the container if what it holds is not needed.");
+  return absl::FailedPreconditionError(text);
 }
 
 }  // namespace weft

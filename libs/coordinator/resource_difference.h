@@ -5,6 +5,7 @@
 #ifndef WEFT_LIBS_COORDINATOR_RESOURCE_DIFFERENCE_H_
 #define WEFT_LIBS_COORDINATOR_RESOURCE_DIFFERENCE_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -19,6 +20,7 @@ namespace weft {
 struct ResourceFacts {
   DataType dtype = DT_INVALID;  // DT_INVALID: not known
   PartialShape shape;
+  std::string definition;  // NamedResource::definition; empty: not known
 
   // As far as both are known.
   bool AgreeWith(const ResourceFacts& other) const;
@@ -42,13 +44,15 @@ struct ResourceDifference {
   ResourceFacts there;
   // Of the session that has declared it; empty: not known.
   std::string there_task;
-  // No open session declares it: it was left.
-  bool there_is_left = false;
+  // That session; 0: no open session declares it: it was left.
+  uint64_t there_session = 0;
+  bool there_is_left() const { return there_session == 0; }
 };
 
-// FAILED_PRECONDITION: the differences side by side, the likely causes, and
-// what to do. REQUIRES: at least one.
-absl::Status ToStatus(absl::Span<const ResourceDifference> differences);
+// FAILED_PRECONDITION: the differences side by side, the likely causes
+// (disagreement_cause.h), and what to do. REQUIRES: at least one difference.
+absl::Status ToStatus(absl::Span<const ResourceDifference> differences,
+                      absl::Span<const std::string> causes);
 
 }  // namespace weft
 

@@ -1,6 +1,7 @@
 #include "libs/coordinator/resource_register.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "libs/cluster/device_name.h"
 #include "libs/coordinator/device_owner.h"
@@ -22,6 +23,11 @@ bool IsWellFormed(const protocol::PlacedResource& resource) {
 }
 
 }  // namespace
+
+// What is not known of the object itself is as it was declared.
+ResourceFacts ResourceRegister::Entry::Left() const {
+  return held ? last.MergedWith(*held) : last;
+}
 
 ResourceRegister::Key ResourceRegister::KeyOf(const NamedResource& resource) {
   return {resource.name, resource.kind, resource.container};
@@ -50,36 +56,50 @@ std::set<std::string> ResourceRegister::Homes(
 
 // Comparing.
 
+std::set<ResourceRegister::Place> ResourceRegister::PlacesOf(
+    const Declarer& declarer, absl::Span<const NodeResource> placed) const {
+  std::set<Place> places;
+  for (const NodeResource& one : placed) {
+    places.insert({KeyOf(one.resource), one.device});
+  }
+  const auto session = sessions_.find(declarer.session);
+  if (session == sessions_.end()) return places;
+  for (const auto& [place, order] : session->second.places) {
+    places.insert(place);
+  }
+  return places;
+}
+
 ResourceRegister::Verdict ResourceRegister::Compare(
     const Declarer& declarer, absl::Span<const NodeResource> placed,
     uint64_t since) const {
   // A program that has a resource on several devices does not disagree with one
   // that has come to only some of them so far.
-  std::set<Place> own;
-  for (const NodeResource& one : placed) {
-    own.insert({KeyOf(one.resource), one.device});
-  }
-  const auto session = sessions_.find(declarer.session);
-  if (session != sessions_.end()) {
-    own.insert(session->second.places.begin(), session->second.places.end());
-  }
-
+  const std::set<Place> own = PlacesOf(declarer, placed);
   Verdict verdict;
   for (const NodeResource& one : placed) {
     if (TaskOfDevice(one.device) == declarer.task) continue;
-    const auto entries = entries_.find(KeyOf(one.resource));
-    if (entries == entries_.end()) continue;
-    const auto same = entries->second.find(one.device);
-    if (same != entries->second.end()) {
-      CompareOnDevice(declarer, one, same->second, since, verdict);
-      continue;
-    }
-    for (const auto& [device, entry] : entries->second) {
-      if (own.count({entries->first, device}) > 0) continue;
-      CompareElsewhere(declarer, one, device, entry, since, verdict);
-    }
+    CompareOne(declarer, one, own, since, verdict);
   }
+  CompareJobs(declarer, placed, own, verdict);
+  if (!verdict.differences.empty()) AddCauses(declarer, placed, verdict);
   return verdict;
+}
+
+void ResourceRegister::CompareOne(const Declarer& declarer,
+                                  const NodeResource& placed,
+                                  const std::set<Place>& own, uint64_t since,
+                                  Verdict& verdict) const {
+  const auto entries = entries_.find(KeyOf(placed.resource));
+  if (entries == entries_.end()) return;
+  const auto same = entries->second.find(placed.device);
+  if (same != entries->second.end()) {
+    return CompareOnDevice(declarer, placed, same->second, since, verdict);
+  }
+  for (const auto& [device, entry] : entries->second) {
+    if (own.count({entries->first, device}) > 0) continue;
+    CompareElsewhere(declarer, placed, device, entry, since, verdict);
+  }
 }
 
 void ResourceRegister::CompareOnDevice(const Declarer& declarer,
@@ -90,17 +110,18 @@ void ResourceRegister::CompareOnDevice(const Declarer& declarer,
   for (const auto& [session, declared] : entry.declared) {
     if (session == declarer.session || declared.AgreeWith(facts)) continue;
     verdict.differences.push_back({placed, declarer.task, placed.device,
-                                   declared, sessions_.at(session).task});
+                                   declared, sessions_.at(session).task,
+                                   session});
     return;
   }
   // What sessions declare says more than what the object is at the moment: its
   // shape may change where a program allows that.
   if (!entry.declared.empty()) return;
-  const ResourceFacts left = entry.held.value_or(entry.last);
+  const ResourceFacts left = entry.Left();
   if (left.AgreeWith(facts)) return;
-  AddUnlessDoubtful({placed, declarer.task, placed.device, left,
-                     entry.last_task, /*there_is_left=*/true},
-                    std::max(since, entry.doubted), verdict);
+  AddUnlessDoubtful(
+      {placed, declarer.task, placed.device, left, entry.last_task},
+      std::max(since, entry.doubted), verdict);
 }
 
 void ResourceRegister::CompareElsewhere(const Declarer& declarer,
@@ -116,15 +137,14 @@ void ResourceRegister::CompareElsewhere(const Declarer& declarer,
     const std::string& task = sessions_.at(session).task;
     if (session == declarer.session || !is_of_replica(task)) continue;
     verdict.differences.push_back(
-        {placed, declarer.task, device, declared, task});
+        {placed, declarer.task, device, declared, task, session});
     return;
   }
   if (!entry.declared.empty() || !is_of_replica(entry.last_task)) return;
   // In another job it is more likely something else of the same name.
   if (JobOfDevice(device) != JobOfDevice(placed.device)) return;
   AddUnlessDoubtful(
-      {placed, declarer.task, device, entry.held.value_or(entry.last),
-       entry.last_task, /*there_is_left=*/true},
+      {placed, declarer.task, device, entry.Left(), entry.last_task},
       std::max(since, entry.doubted), verdict);
 }
 
@@ -138,6 +158,84 @@ void ResourceRegister::AddUnlessDoubtful(ResourceDifference difference,
   } else {
     verdict.doubtful_tasks.insert(task);
   }
+}
+
+void ResourceRegister::CompareJobs(const Declarer& declarer,
+                                   absl::Span<const NodeResource> placed,
+                                   const std::set<Place>& own,
+                                   Verdict& verdict) const {
+  std::vector<ResourceDifference> found;
+  for (const NodeResource& one : placed) {
+    if (TaskOfDevice(one.device) == declarer.task) continue;
+    if (one.resource.container != JobOfDevice(one.device)) continue;
+    FindInOtherJobs(declarer, one, found);
+  }
+  std::map<uint64_t, std::vector<ResourceDifference>> by_session;
+  for (ResourceDifference& one : found) {
+    by_session[one.there_session].push_back(std::move(one));
+  }
+  for (auto& [session, differences] : by_session) {
+    size_t num_shared = 0;
+    for (const auto& [place, order] : sessions_.at(session).places) {
+      num_shared += own.count(place);
+    }
+    if (num_shared <= differences.size()) continue;
+    std::move(differences.begin(), differences.end(),
+              std::back_inserter(verdict.differences));
+    return;
+  }
+}
+
+void ResourceRegister::FindInOtherJobs(
+    const Declarer& declarer, const NodeResource& placed,
+    std::vector<ResourceDifference>& found) const {
+  const Key key = KeyOf(placed.resource);
+  for (auto it = entries_.lower_bound({key.name, key.kind, ""});
+       it != entries_.end(); ++it) {
+    if (it->first.name != key.name || it->first.kind != key.kind) break;
+    if (it->first.container == key.container) continue;
+    for (const auto& [device, entry] : it->second) {
+      if (it->first.container != JobOfDevice(device)) continue;
+      for (const auto& [session, declared] : entry.declared) {
+        const std::string& task = sessions_.at(session).task;
+        if (task == TaskOfDevice(device) || task == declarer.task) continue;
+        found.push_back(
+            {placed, declarer.task, device, declared, task, session});
+      }
+    }
+  }
+}
+
+void ResourceRegister::AddCauses(const Declarer& declarer,
+                                 absl::Span<const NodeResource> placed,
+                                 Verdict& verdict) const {
+  DeclaredProgram here = ProgramOf(declarer.session);
+  for (const NodeResource& one : placed) {
+    if (TaskOfDevice(one.device) != declarer.task) here.push_back(one);
+  }
+  // That which knows most of the other program.
+  DeclaredProgram there;
+  for (const ResourceDifference& one : verdict.differences) {
+    DeclaredProgram program = ProgramOf(one.there_session);
+    if (program.size() > there.size()) there = std::move(program);
+  }
+  verdict.causes = LikelyCauses(verdict.differences, here, there);
+}
+
+DeclaredProgram ResourceRegister::ProgramOf(uint64_t session) const {
+  const auto it = sessions_.find(session);
+  if (it == sessions_.end()) return {};
+  std::map<uint64_t, NodeResource> in_order;
+  for (const auto& [place, order] : it->second.places) {
+    const auto& [key, device] = place;
+    if (TaskOfDevice(device) == it->second.task) continue;
+    in_order[order] = {key.name,
+                       {key.container, key.name, key.kind, DT_INVALID, {}, ""},
+                       device};
+  }
+  DeclaredProgram program;
+  for (auto& [order, one] : in_order) program.push_back(std::move(one));
+  return program;
 }
 
 // Sessions.
@@ -156,7 +254,9 @@ void ResourceRegister::DeclareOne(const Declarer& declarer,
   Entry& entry = FindOrAdd(place);
   Session& session = sessions_[declarer.session];
   session.task = declarer.task;
-  session.places.insert(place);
+  if (session.places.emplace(place, session.num_declared).second) {
+    ++session.num_declared;
+  }
   // A session may say it more than once, here less and there more exactly.
   const auto [declared, is_new] =
       entry.declared.emplace(declarer.session, FactsOf(resource));
@@ -180,7 +280,7 @@ void ResourceRegister::EndDeclarations(uint64_t session) {
   const auto it = sessions_.find(session);
   if (it == sessions_.end()) return;
   ++moment_;
-  for (const Place& place : it->second.places) {
+  for (const auto& [place, order] : it->second.places) {
     Entry& entry = *Find(place);
     entry.declared.erase(session);
     if (entry.declared.empty()) Doubt(place);

@@ -9,8 +9,12 @@
 //
 // Two programs that share a resource have to mean the same one. Compared is
 // only what a session places on another task than its own (its master's):
-//  - with an entry on the same device: type and shape agree, as far as known;
-//  - without one: no other task's session has put it on another device.
+//  - with an entry on the same device: type, shape and definition agree, as far
+//    as known;
+//  - without one: no other task's session has put it on another device;
+//  - in a default container, whose name is the device's job: no other task's
+//    session has put it on another job, if the two sessions are of replicas of
+//    one program: they share more of what they declare than would differ so.
 // Left out on purpose, so that no correct program is refused: a session's own
 // declarations; what any session keeps on its own task (each worker of
 // synchronous training has a local step of the same name); where another
@@ -36,6 +40,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
 #include "libs/coordinator/container_filter.h"
+#include "libs/coordinator/disagreement_cause.h"
 #include "libs/coordinator/resource_difference.h"
 #include "libs/graph/placement_graph.h"
 #include "libs/protocol/coordinator.h"
@@ -53,6 +58,8 @@ class ResourceRegister {
   struct Verdict {
     // Certain ones only.
     std::vector<ResourceDifference> differences;
+    // As LikelyCauses tells them; empty where there is no difference.
+    std::vector<std::string> causes;
     // Tasks whose next report decides whether more is against it.
     std::set<std::string> doubtful_tasks;
   };
@@ -111,13 +118,16 @@ class ResourceRegister {
     // The last declaration, and its session's task; empty: not known.
     ResourceFacts last;
     std::string last_task;
+    // What nobody declares any more is as.
+    ResourceFacts Left() const;
     // The moment since when only a younger report knows whether it is there.
     uint64_t doubted = 0;
   };
   using Place = std::pair<Key, std::string>;  // and device
   struct Session {
     std::string task;
-    std::set<Place> places;
+    std::map<Place, uint64_t> places;  // and in which order it declared them
+    uint64_t num_declared = 0;         // ever
     // The moment since when its task does not report it; 0: it does. Only the
     // second such report ends it: at the first its master may not have heard
     // yet that it was placed.
@@ -146,12 +156,28 @@ class ResourceRegister {
   void Erase(const Place& place);
   std::vector<Place> PlacesOn(const std::string& task) const;
 
+  // All places that the session declares, those of `placed` among them.
+  std::set<Place> PlacesOf(const Declarer& declarer,
+                           absl::Span<const NodeResource> placed) const;
+  void CompareOne(const Declarer& declarer, const NodeResource& placed,
+                  const std::set<Place>& own, uint64_t since,
+                  Verdict& verdict) const;
   void CompareOnDevice(const Declarer& declarer, const NodeResource& placed,
                        const Entry& entry, uint64_t since,
                        Verdict& verdict) const;
   void CompareElsewhere(const Declarer& declarer, const NodeResource& placed,
                         const std::string& device, const Entry& entry,
                         uint64_t since, Verdict& verdict) const;
+  // The third rule at the top.
+  void CompareJobs(const Declarer& declarer,
+                   absl::Span<const NodeResource> placed,
+                   const std::set<Place>& own, Verdict& verdict) const;
+  void FindInOtherJobs(const Declarer& declarer, const NodeResource& placed,
+                       std::vector<ResourceDifference>& found) const;
+  void AddCauses(const Declarer& declarer,
+                 absl::Span<const NodeResource> placed, Verdict& verdict) const;
+  // On other tasks than its own, in order.
+  DeclaredProgram ProgramOf(uint64_t session) const;
   void AddUnlessDoubtful(ResourceDifference difference, uint64_t since,
                          Verdict& verdict) const;
 

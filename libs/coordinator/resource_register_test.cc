@@ -54,7 +54,9 @@ class ResourceRegisterTest : public testing::Test {
     const ResourceRegister::Verdict verdict =
         register_.Compare({session, task}, placed, register_.NextMoment());
     doubtful_ = verdict.doubtful_tasks;
-    if (!verdict.differences.empty()) return ToStatus(verdict.differences);
+    if (!verdict.differences.empty()) {
+      return ToStatus(verdict.differences, verdict.causes);
+    }
     if (doubtful_.empty()) register_.Declare({session, task}, placed);
     return absl::OkStatus();
   }
@@ -112,19 +114,18 @@ TEST_F(ResourceRegisterTest, AReferenceIsOfTheTypeItRefersTo) {
 TEST_F(ResourceRegisterTest, ADisagreementShowsBothSides) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   const absl::Status status = Place(
-      2, kWorker1, {{"model/w", Var("ps", "w", {4, 3}, DT_INT32), Cpu(kPs0)}});
+      2, kWorker1, {{"model/w", Var("ps", "w", {2, 3}, DT_INT32), Cpu(kPs0)}});
   EXPECT_EQ(status.code(), kDisagrees);
   EXPECT_EQ(
       status.message(),
       "The session disagrees with the rest of the cluster about resources that "
       "they would share:\n"
       "  Var \"w\" in container \"ps\", node model/w\n"
-      "    here:  int32 [4,3] on /job:ps/replica:0/task:0/device:CPU:0, "
+      "    here:  int32 [2,3] on /job:ps/replica:0/task:0/device:CPU:0, "
       "declared by this session of /job:worker/replica:0/task:1\n"
       "    there: float [2,3] on /job:ps/replica:0/task:0/device:CPU:0, "
       "declared by a session of /job:worker/replica:0/task:0\n"
-      "Other types or shapes: the programs build another model, or split "
-      "variables with another partitioner.\n"
+      "Likely cause: the programs give \"w\" another type.\n"
       "Run the same program in all replicas, take another container or other "
       "names, or reset the container if what it holds is not needed.");
 }
@@ -136,11 +137,64 @@ TEST_F(ResourceRegisterTest, AnotherOrderOfCreationIsADisagreement) {
       2, kWorker1, {On(kPs0, Var("ps", "b", {3})), On(kPs1, Var("ps", "w"))});
   EXPECT_THAT(status, StatusIs(kDisagrees, "Var \"w\""));
   EXPECT_THAT(status, StatusIs(kDisagrees, "Var \"b\""));
-  EXPECT_THAT(status, StatusIs(kDisagrees,
-                               "Other devices: the programs create "
-                               "their variables in another order"));
-  EXPECT_THAT(std::string(status.message()),
-              testing::Not(HasSubstr("Other types")));
+  EXPECT_THAT(status,
+              StatusIs(kDisagrees,
+                       "Likely cause: the programs create their variables in "
+                       "another order: here \"b\" comes before \"w\", there "
+                       "after it."));
+}
+
+TEST_F(ResourceRegisterTest, DefinitionsHaveToAgreeAsFarAsKnown) {
+  const auto queue = [](const std::string& definition) {
+    return On(kPs0,
+              {"ps", "q", "Queue", DT_INVALID, PartialShape(), definition});
+  };
+  EXPECT_OK(Place(1, kWorker0, {queue("FIFOQueue capacity=10")}));
+  EXPECT_OK(Place(2, kWorker1, {queue("FIFOQueue capacity=10")}));
+  EXPECT_OK(Place(3, kWorker1, {queue("")}));
+  const absl::Status status =
+      Place(4, kWorker1, {queue("FIFOQueue capacity=5")});
+  EXPECT_THAT(status, StatusIs(kDisagrees, "here:  FIFOQueue capacity=5 on"));
+  EXPECT_THAT(status, StatusIs(kDisagrees, "there: FIFOQueue capacity=10 on"));
+  // Reports do not tell it: the last declaration does.
+  for (const uint64_t session : {1, 2, 3}) register_.EndSession(session);
+  Report(kPs0, {queue("").resource});
+  EXPECT_THAT(
+      ToStatus(
+          register_.Compare({5, kWorker1}, {queue("FIFOQueue capacity=5")}, 0)
+              .differences,
+          {}),
+      StatusIs(kDisagrees, "capacity=5"));
+}
+
+TEST_F(ResourceRegisterTest, AReplicaThatUsesAnotherJobDisagrees) {
+  const std::vector<NodeResource> shared = {On(kPs0, Var("ps", "w")),
+                                            On(kPs1, Var("ps", "b"))};
+  EXPECT_OK(Place(1, kWorker0, shared));
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "step", {}))}));
+  EXPECT_OK(Place(2, kWorker1, shared));
+  EXPECT_THAT(
+      Place(2, kWorker1, {On(kWorker0, Var("worker", "step", {}))}),
+      StatusIs(kDisagrees, "\"step\" is in job worker here and in job ps"));
+}
+
+TEST_F(ResourceRegisterTest, OtherJobsBelongToOtherProgramsOtherwise) {
+  EXPECT_OK(Place(1, kWorker0,
+                  {On(kPs0, Var("ps", "score", {})), On(kPs1, Var("ps", "w")),
+                   On(kPs1, Var("ps", "b"))}));
+  EXPECT_OK(
+      Place(2, kWorker1,
+            {On(kPs0, Var("ps", "score", {})), On(kWorker0, Var("worker", "w")),
+             On(kWorker0, Var("worker", "b"))}))
+      << "two experiments that share a score";
+  EXPECT_OK(Place(3, kWorker1,
+                  {On(kPs0, Var("ps", "score", {})), On(kPs1, Var("ps", "w")),
+                   On(kWorker1, Var("worker", "b"))}))
+      << "what a session has on its own task is its own";
+  EXPECT_OK(Place(4, kWorker1,
+                  {On(kPs0, Var("ps", "score", {})), On(kPs1, Var("ps", "w")),
+                   On(kPs1, Var("own", "b"))}))
+      << "a container that is asked for is meant";
 }
 
 TEST_F(ResourceRegisterTest, ALongDiffIsCutShort) {
@@ -236,8 +290,9 @@ TEST_F(ResourceRegisterTest, TheObjectKeepsTheEntry) {
   const auto refused = [&](const NodeResource& placed) {
     const auto verdict = register_.Compare({2, kWorker1}, {placed}, since);
     EXPECT_THAT(verdict.doubtful_tasks, IsEmpty());
-    return verdict.differences.empty() ? absl::OkStatus()
-                                       : ToStatus(verdict.differences);
+    return verdict.differences.empty()
+               ? absl::OkStatus()
+               : ToStatus(verdict.differences, verdict.causes);
   };
   EXPECT_THAT(refused(On(kPs0, Var("ps", "w", {7}))),
               StatusIs(kDisagrees,
@@ -245,7 +300,7 @@ TEST_F(ResourceRegisterTest, TheObjectKeepsTheEntry) {
                        "/job:worker/replica:0/task:0 that has "
                        "ended"));
   EXPECT_THAT(refused(On(kPs1, Var("ps", "w"))),
-              StatusIs(kDisagrees, "Other devices"));
+              StatusIs(kDisagrees, "an earlier program has left"));
   EXPECT_OK(refused(On(kPs0, Var("ps", "w"))));
 }
 

@@ -1,6 +1,7 @@
 #include "libs/graph/placement_graph.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -19,22 +20,37 @@ struct ResourceOp {
   // Where shared_name is empty its node's name is the resource's. That of
   // others then belongs to the session alone.
   bool uses_node_name = false;
+  // Whether all who share one must use the same op (but for its version), and
+  // give these attributes alike. Type and shape are told by themselves.
+  bool has_definition = false;
+  std::initializer_list<absl::string_view> attrs = {};
 };
 
+// As their kernels compare them.
+constexpr std::initializer_list<absl::string_view> kQueueAttrs = {
+    "component_types", "shapes", "capacity", "min_after_dequeue"};
+constexpr std::initializer_list<absl::string_view> kTableAttrs = {
+    "key_dtype", "value_dtype"};
+constexpr std::initializer_list<absl::string_view> kAccumulatorAttrs = {
+    "reduction_type"};
+
 constexpr ResourceOp kResourceOps[] = {
-    {"Variable", "Var", true},
-    {"VarHandleOp", "Var", true},
-    {"FIFOQueue", "Queue"},
-    {"RandomShuffleQueue", "Queue"},
-    {"PaddingFIFOQueue", "Queue"},
-    {"PriorityQueue", "Queue"},
-    {"HashTable", "LookupTable"},
-    {"MutableHashTable", "LookupTable"},
-    {"MutableHashTableOfTensors", "LookupTable"},
-    {"MutableDenseHashTable", "LookupTable"},
-    {"ConditionalAccumulator", "GradientAccumulator"},
-    {"ResourceConditionalAccumulator", "GradientAccumulator"},
-    {"SparseConditionalAccumulator", "GradientAccumulator"},
+    {"Variable", "Var", true, true},
+    {"VarHandleOp", "Var", true, true},
+    {"FIFOQueue", "Queue", false, true, kQueueAttrs},
+    {"RandomShuffleQueue", "Queue", false, true, kQueueAttrs},
+    {"PaddingFIFOQueue", "Queue", false, true, kQueueAttrs},
+    {"PriorityQueue", "Queue", false, true, kQueueAttrs},
+    {"HashTable", "LookupTable", false, true, kTableAttrs},
+    {"MutableHashTable", "LookupTable", false, true, kTableAttrs},
+    {"MutableHashTableOfTensors", "LookupTable", false, true, kTableAttrs},
+    {"MutableDenseHashTable", "LookupTable", false, true, kTableAttrs},
+    {"ConditionalAccumulator", "GradientAccumulator", false, true,
+     kAccumulatorAttrs},
+    {"ResourceConditionalAccumulator", "GradientAccumulator", false, true,
+     kAccumulatorAttrs},
+    {"SparseConditionalAccumulator", "GradientAccumulator", false, true,
+     kAccumulatorAttrs},
     {"TextLineReader", "Reader"},
     {"WholeFileReader", "Reader"},
     {"TFRecordReader", "Reader"},
@@ -71,6 +87,17 @@ PartialShape DeclaredShape(const Node& node) {
   return is_scalar && node.type() == "Variable" ? PartialShape() : *shape;
 }
 
+std::string DefinitionOf(const Node& node, const ResourceOp& op) {
+  if (!op.has_definition) return "";
+  std::string result(op.name);
+  for (const absl::string_view name : op.attrs) {
+    const auto attr = node.attrs().find(name);
+    if (attr == node.attrs().end()) continue;
+    absl::StrAppend(&result, " ", name, "=", attr->second.ToString());
+  }
+  return result;
+}
+
 // What the op makes in a container for others to find.
 std::optional<NamedResource> ResourceOf(const Node& node) {
   const auto* container = node.attr<std::string>("container");
@@ -84,6 +111,7 @@ std::optional<NamedResource> ResourceOf(const Node& node) {
                          .shape = DeclaredShape(node)};
   if (resource.name.empty()) return std::nullopt;
   if (const auto* dtype = node.attr<DataType>("dtype")) resource.dtype = *dtype;
+  resource.definition = DefinitionOf(node, op);
   return resource;
 }
 

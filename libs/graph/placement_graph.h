@@ -25,6 +25,10 @@ struct NamedResource {
   std::string kind;
   DataType dtype = DT_INVALID;  // DT_INVALID: not said, matches all
   PartialShape shape;           // of unknown rank: matches all
+  // What else makes it what it is: its op and the attributes that all who
+  // share it must give alike, such as a queue's capacity; for comparing and for
+  // people. Empty: not known, matches all.
+  std::string definition;
 
   friend bool operator==(const NamedResource&, const NamedResource&) = default;
 };

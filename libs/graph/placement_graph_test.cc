@@ -53,8 +53,11 @@ std::shared_ptr<const OpRegistry> Ops() {
   ops->Add(StateOp("VarHandleOp", "resource: resource")
                .Attr("shape: shape")
                .Attr("dtype: type"));
-  for (const char* op : {"FIFOQueueV2", "ConditionalAccumulator", "Barrier"}) {
+  for (const char* op : {"ConditionalAccumulator", "Barrier"}) {
     ops->Add(StateOp(op, "handle: resource"));
+  }
+  for (const char* op : {"FIFOQueue", "FIFOQueueV2"}) {
+    ops->Add(StateOp(op, "handle: resource").Attr("capacity: int = -1"));
   }
   ops->Add(StateOp("HashTableV2", "handle: resource")
                .Attr("use_node_name_sharing: bool = false"));
@@ -187,7 +190,8 @@ TEST_F(DescribeForPlacementTest, AVariableIsFoundByItsSharedNameOrItsOwn) {
             (NamedResource{.name = "v",
                            .kind = "Var",
                            .dtype = DT_FLOAT,
-                           .shape = PartialShape({2, -1})}));
+                           .shape = PartialShape({2, -1}),
+                           .definition = "Variable"}));
   attrs["container"] = "box";
   attrs["shared_name"] = "common";
   EXPECT_EQ(ResourceOf({.name = "h", .op = "VarHandleOp", .attrs = attrs}),
@@ -195,7 +199,8 @@ TEST_F(DescribeForPlacementTest, AVariableIsFoundByItsSharedNameOrItsOwn) {
                            .name = "common",
                            .kind = "Var",
                            .dtype = DT_FLOAT,
-                           .shape = PartialShape({2, -1})}));
+                           .shape = PartialShape({2, -1}),
+                           .definition = "VarHandleOp"}));
 }
 
 TEST_F(DescribeForPlacementTest, TheOldestVariableOfAScalarSaysNoShape) {
@@ -215,13 +220,17 @@ TEST_F(DescribeForPlacementTest, WhatBelongsToASessionAloneIsNoNamedResource) {
   EXPECT_EQ(ResourceOf({.name = "b",
                         .op = "ConditionalAccumulator",
                         .attrs = {{"shared_name", "grads"}}}),
-            (NamedResource{.name = "grads", .kind = "GradientAccumulator"}));
+            (NamedResource{.name = "grads",
+                           .kind = "GradientAccumulator",
+                           .definition = "ConditionalAccumulator"}));
   EXPECT_EQ(ResourceOf({.name = "q", .op = "FIFOQueueV2"}), std::nullopt);
   EXPECT_EQ(ResourceOf({.name = "t", .op = "HashTableV2"}), std::nullopt);
-  EXPECT_EQ(ResourceOf({.name = "u",
-                        .op = "HashTableV2",
-                        .attrs = {{"use_node_name_sharing", true}}}),
-            (NamedResource{.name = "u", .kind = "LookupTable"}));
+  EXPECT_EQ(
+      ResourceOf({.name = "u",
+                  .op = "HashTableV2",
+                  .attrs = {{"use_node_name_sharing", true}}}),
+      (NamedResource{
+          .name = "u", .kind = "LookupTable", .definition = "HashTable"}));
   EXPECT_EQ(ResourceOf({.name = "c", .op = "Const"}), std::nullopt);
 }
 
@@ -232,6 +241,26 @@ TEST_F(DescribeForPlacementTest, KindsAreThoseOfTheResourcesThatOpsMake) {
       "Queue");
   EXPECT_EQ(ResourceOf({.name = "b", .op = "Barrier", .attrs = attrs})->kind,
             "Barrier");
+}
+
+TEST_F(DescribeForPlacementTest, ADefinitionIsTheOpAndWhatAllHaveToGiveAlike) {
+  const auto definition = [&](const std::string& name, const std::string& op,
+                              int64_t capacity) {
+    return ResourceOf(
+               {.name = name,
+                .op = op,
+                .attrs = {{"shared_name", "common"}, {"capacity", capacity}}})
+        ->definition;
+  };
+  EXPECT_EQ(definition("a", "FIFOQueue", 7), "FIFOQueue capacity=7");
+  EXPECT_EQ(definition("b", "FIFOQueueV2", 7), "FIFOQueue capacity=7");
+  EXPECT_EQ(definition("c", "FIFOQueueV2", 8), "FIFOQueue capacity=8");
+  EXPECT_EQ(
+      ResourceOf(
+          {.name = "d", .op = "Barrier", .attrs = {{"shared_name", "common"}}})
+          ->definition,
+      "")
+      << "nobody knows what counts";
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ PlacementGraph SampleGraph() {
   variable.kernel_types = {"GPU", "CPU"};
   variable.is_generator = true;
   variable.attrs = "dtype=DT_FLOAT";
-  variable.resource =
-      NamedResource{"model_1", "y", "Var", DT_FLOAT, PartialShape({2, -1})};
+  variable.resource = NamedResource{
+      "model_1", "y", "Var", DT_FLOAT, PartialShape({2, -1}), "Variable"};
   PlacementNode assign;
   assign.name = "y/Assign";
   assign.op = "Assign";

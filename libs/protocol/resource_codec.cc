@@ -81,7 +81,7 @@ absl::StatusOr<Offset<wire::NamedResource>> WriteResource(
   return wire::CreateNamedResource(
       writer.builder(), writer.Number(resource.container), name,
       writer.Number(resource.kind), static_cast<int32_t>(resource.dtype),
-      resource.shape.has_rank(), shape);
+      resource.shape.has_rank(), shape, writer.Number(resource.definition));
 }
 
 absl::StatusOr<NamedResource> ReadResource(const wire::NamedResource& resource,
@@ -93,6 +93,7 @@ absl::StatusOr<NamedResource> ReadResource(const wire::NamedResource& resource,
   ASSIGN_OR_RETURN(result.kind, reader.Text(resource.kind()));
   ASSIGN_OR_RETURN(result.dtype, ReadType(resource.dtype()));
   ASSIGN_OR_RETURN(result.shape, ReadShape(resource, reader.reader()));
+  ASSIGN_OR_RETURN(result.definition, reader.Text(resource.definition()));
   return result;
 }
 
