@@ -94,7 +94,8 @@ absl::Status ClientConnection::MakeConnection(ConnectionId control,
       reply.max_control_bytes, context_.options.max_control_bytes);
   options.max_received_bytes = context_.options.max_control_bytes;
   options.credit_bytes = reply.credit_bytes;
-  options.max_landing_bytes = context_.options.max_landing_bytes_per_peer;
+  options.max_held_bytes = context_.options.max_held_bytes_per_peer;
+  options.max_unsent_bytes = context_.options.max_unsent_bytes_per_peer;
   options.inline_bytes = context_.options.inline_bytes;
   options.chunk_bytes = context_.options.chunk_bytes;
   options.need_bulk = [this] { DialBulk(); };

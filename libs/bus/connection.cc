@@ -16,19 +16,14 @@ absl::Status TooLarge(uint64_t size, uint64_t limit) {
                    "attachments"));
 }
 
-uint64_t SizeOf(const Frames& frames) {
-  uint64_t size = 0;
-  for (const Blob& frame : frames) size += frame.size();
-  return size;
-}
-
 }  // namespace
 
 Connection::Connection(ConnectionOptions options)
     : options_(std::move(options)),
-      outgoing_(options_.chunk_bytes, options_.credit_bytes),
+      outgoing_(options_.chunk_bytes, options_.credit_bytes,
+                options_.max_unsent_bytes),
       incoming_(*options_.memory, options_.credit_bytes,
-                options_.max_landing_bytes) {}
+                options_.max_held_bytes) {}
 
 Envelope Connection::Address(const Outgoing& outgoing) {
   Envelope envelope;
@@ -70,20 +65,22 @@ absl::Status Connection::Send(Outgoing outgoing) {
   const Envelope envelope = Address(outgoing);
   Frames frames = {EncodeEnvelope(envelope)};
   if (envelope.method != 0) frames.push_back(std::move(message.body));
-  bool streams = false;
+  uint64_t streamed = 0;
   for (size_t i = 0; i < envelope.attachments.size(); ++i) {
     if (envelope.attachments[i].stream == 0) {
       frames.push_back(std::move(message.attachments[i]));
     } else {
-      streams = true;
+      streamed += envelope.attachments[i].num_bytes;
     }
   }
   const uint64_t size = SizeOf(frames);
   if (size > options_.max_sent_bytes) {
     return TooLarge(size, options_.max_sent_bytes);
   }
-  RETURN_IF_ERROR(options_.wire->Send(options_.control, std::move(frames)));
-  if (!streams) return absl::OkStatus();
+  if (streamed > 0) RETURN_IF_ERROR(outgoing_.Reserve(streamed));
+  absl::Status sent = options_.wire->Send(options_.control, std::move(frames));
+  if (!sent.ok()) outgoing_.GiveUp(streamed);
+  if (!sent.ok() || streamed == 0) return sent;
   for (size_t i = 0; i < envelope.attachments.size(); ++i) {
     const uint64_t stream = envelope.attachments[i].stream;
     if (stream == 0) continue;

@@ -32,7 +32,8 @@ struct ConnectionOptions {
   uint64_t max_sent_bytes = 0;  // of a control message, that the other takes
   uint64_t max_received_bytes = 0;  // and that this end takes
   uint64_t credit_bytes = 0;
-  uint64_t max_landing_bytes = 0;
+  uint64_t max_held_bytes = 0;
+  uint64_t max_unsent_bytes = 0;
   size_t inline_bytes = 0;
   size_t chunk_bytes = 0;
   // Called when there is something for the bulk lane and it is not attached;
@@ -53,7 +54,8 @@ class Connection {
     Message message;
   };
   // UNAVAILABLE when the connection is closed, INVALID_ARGUMENT when the other
-  // end does not take a message of this size.
+  // end does not take a message of this size, RESOURCE_EXHAUSTED when too much
+  // waits for it to read; nothing was sent then.
   absl::Status Send(Outgoing outgoing);
 
   using Deliver = absl::FunctionRef<absl::Status(Incoming)>;
@@ -73,6 +75,9 @@ class Connection {
   // the owner's to close.
   void Close();
 
+  // As IncomingStreams.
+  absl::Status Hold(uint64_t bytes) { return incoming_.Hold(bytes); }
+  void LetGo(uint64_t bytes) { incoming_.LetGo(bytes); }
   uint64_t held_bytes() const { return incoming_.held_bytes(); }
 
  private:

@@ -160,16 +160,12 @@ absl::Status DialedSocket::Send(ConnectionId, Frames frames) {
 }
 
 absl::Status DialedSocket::SendLocked(Frames& frames) {
-  if (!opened_ || !outbox_.empty()) {
-    outbox_.push_back(std::move(frames));
-    return absl::OkStatus();
-  }
+  if (!opened_ || !outbox_.empty()) return SendLater(frames);
   switch (socket_.Send(nullptr, frames)) {
     case ZmqSocket::Sent::kSent:
       return absl::OkStatus();
     case ZmqSocket::Sent::kFull:
-      outbox_.push_back(std::move(frames));
-      return absl::OkStatus();
+      return SendLater(frames);
     case ZmqSocket::Sent::kGone:
       break;
   }
@@ -177,10 +173,21 @@ absl::Status DialedSocket::SendLocked(Frames& frames) {
   return end_;
 }
 
+absl::Status DialedSocket::SendLater(Frames& frames) {
+  outbox_bytes_ += SizeOf(frames);
+  if (outbox_bytes_ <= parts_.options->max_unsent_bytes) {
+    outbox_.push_back(std::move(frames));
+    return absl::OkStatus();
+  }
+  End(Lost("does not read what it is sent"));
+  return end_;
+}
+
 void DialedSocket::FlushOutbox() {
   while (!outbox_.empty()) {
     const auto sent = socket_.Send(nullptr, outbox_.front());
     if (sent == ZmqSocket::Sent::kFull) return;
+    outbox_bytes_ -= SizeOf(outbox_.front());
     outbox_.pop_front();
     if (sent == ZmqSocket::Sent::kGone) {
       End(Lost("closed the connection, or the network lost it"));

@@ -44,6 +44,7 @@ class DialedSocket : public PolledSocket {
   bool CloseNext(Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Hands over or keeps for later.
   absl::Status SendLocked(Frames& frames) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status SendLater(Frames& frames) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FlushOutbox() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Lost(absl::string_view what) const;
 
@@ -56,6 +57,7 @@ class DialedSocket : public PolledSocket {
   absl::Status end_ ABSL_GUARDED_BY(mutex_);     // why it is over, if it is
   // What libzmq had no room for; before the connection is up, everything.
   std::deque<Frames> outbox_ ABSL_GUARDED_BY(mutex_);
+  uint64_t outbox_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace weft::bus

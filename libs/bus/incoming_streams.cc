@@ -48,8 +48,22 @@ IncomingStreams::IncomingStreams(LandingMemory& memory, uint64_t window,
 
 absl::Status IncomingStreams::NoRoom(uint64_t bytes) const {
   return absl::ResourceExhaustedError(absl::StrCat(
-      "No room for an attachment of ", bytes, " bytes: ", held_, " of ", quota_,
-      " bytes that one peer may have landing are taken"));
+      "No room for ", bytes, " bytes: ", held_, " of the ", quota_,
+      " that one peer may make this task hold are taken. Send less at once, or "
+      "raise max_held_bytes_per_peer there."));
+}
+
+absl::Status IncomingStreams::Hold(uint64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (closed_) return absl::OkStatus();
+  if (!FitsQuota(bytes)) return NoRoom(bytes);
+  held_ += bytes;
+  return absl::OkStatus();
+}
+
+void IncomingStreams::LetGo(uint64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  Release(&bytes);
 }
 
 absl::StatusOr<std::shared_ptr<IncomingStreams::Stream>>
@@ -110,7 +124,10 @@ absl::Status IncomingStreams::Claim(const std::shared_ptr<Waiting>& waiting,
   stream->message = waiting;
   stream->index = index;
   ++waiting->num_open;
-  if (!stream->refused.ok()) waiting->incoming.landed = stream->refused;
+  if (!stream->refused.ok() && waiting->incoming.landed.ok()) {
+    waiting->incoming.landed = stream->refused;
+    waiting->incoming.refused = index;
+  }
   if (!waiting->incoming.landed.ok()) {
     Discard(stream.get(), waiting->incoming.landed, dropped);
   }
@@ -163,8 +180,14 @@ void IncomingStreams::Fail(const std::shared_ptr<Waiting>& waiting,
 std::optional<Incoming> IncomingStreams::TakeIfComplete(
     const std::shared_ptr<Waiting>& waiting) {
   if (waiting->num_open > 0) return std::nullopt;
+  const bool wanted = !std::exchange(waiting->taken, true);
+  const bool is_request =
+      waiting->incoming.envelope.kind == MessageKind::kRequest;
+  if (wanted && is_request && waiting->incoming.landed.ok()) {
+    waiting->incoming.held = std::exchange(waiting->held, 0);
+  }
   Release(&waiting->held);
-  if (std::exchange(waiting->taken, true)) return std::nullopt;
+  if (!wanted) return std::nullopt;
   return std::move(waiting->incoming);
 }
 
@@ -250,6 +273,8 @@ IncomingStreams::Landed IncomingStreams::Finish(
   }
   const std::shared_ptr<Waiting> waiting = stream->message;
   if (waiting != nullptr && !stream->refused.ok()) {
+    if (waiting->incoming.landed.ok())
+      waiting->incoming.refused = stream->index;
     Fail(waiting, stream->refused, &dropped);
   }
   if (stream->ended && stream->claimed) Settle(stream);

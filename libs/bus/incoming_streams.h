@@ -6,6 +6,9 @@
 // there is no memory for is thrown away chunk by chunk, and its message gets an
 // error; its credit returns all the same, so that other streams go on.
 //
+// The quota is for all that one peer makes us hold: besides what is here, the
+// requests that wait for an answer (Hold, LetGo).
+//
 // Threads: Land is called by one thread at a time, all else from any thread.
 // LandingMemory is called without a lock held.
 //
@@ -35,14 +38,17 @@ namespace weft::bus {
 struct Incoming {
   Envelope envelope;
   Message message;
-  // Why its attachments are not; then there are none.
+  // Why its attachments are not; then there are none. The first that is not.
   absl::Status landed;
+  size_t refused = 0;
+  // Of a request, what it goes on to take of the quota until it is answered.
+  uint64_t held = 0;
 };
 
 class IncomingStreams {
  public:
-  // Of `window` bytes credit returns as they land; at most `quota` bytes may be
-  // waiting for the rest of their message. `memory` outlives it.
+  // Of `window` bytes credit returns as they land; at most `quota` bytes are
+  // held. `memory` outlives it.
   IncomingStreams(LandingMemory& memory, uint64_t window, uint64_t quota);
 
   // A message that names streams has come. When it is not `wanted`, it is never
@@ -56,12 +62,17 @@ class IncomingStreams {
   };
   absl::StatusOr<Landed> Land(const Chunk& chunk);
 
+  // Takes of the quota; RESOURCE_EXHAUSTED when too little is left.
+  absl::Status Hold(uint64_t bytes);
+  // Gives back what Hold or an Incoming took.
+  void LetGo(uint64_t bytes);
+
   // Nobody waits for the message of this call any more.
   void Abandon(uint64_t call_id);
   // Gives up all memory. Nothing is complete any more.
   void AbandonAll();
 
-  // Memory that is held now.
+  // What is taken of the quota now.
   uint64_t held_bytes() const;
 
  private:

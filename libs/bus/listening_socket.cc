@@ -56,9 +56,10 @@ int LocalPort(int descriptor) {
   return ntohs(reinterpret_cast<sockaddr_in6*>(&local)->sin6_port);
 }
 
-absl::Status Lost() {
+absl::Status Lost(bool reads = true) {
   return absl::UnavailableError(
-      "The other end closed the connection, or the network lost it");
+      reads ? "The other end closed the connection, or the network lost it"
+            : "The other end does not read what it is sent");
 }
 
 }  // namespace
@@ -234,9 +235,13 @@ ListeningSocket::Accepted* ListeningSocket::Admit(RoutingId route,
 void ListeningSocket::Queue(Delivery::Kind kind, ConnectionId connection,
                             Frames frames) {
   // A message with an error of its own would be the sender's; see Wire.
+  absl::Status why;
+  if (kind == Delivery::Kind::kClose) {
+    const auto found = accepted_.find(connection);
+    why = Lost(found == accepted_.end() || found->second->reads);
+  }
   pending_.push_back(
-      {kind, connection, &events_, std::move(frames),
-       kind == Delivery::Kind::kClose ? Lost() : absl::OkStatus()});
+      {kind, connection, &events_, std::move(frames), std::move(why)});
 }
 
 bool ListeningSocket::PopPending(Delivery& delivery) {
@@ -301,14 +306,25 @@ absl::Status ListeningSocket::SendLocked(Accepted& accepted, Frames& frames) {
   const auto sent = accepted.outbox.empty()
                         ? socket_.Send(&accepted.route, frames)
                         : ZmqSocket::Sent::kFull;
-  if (sent == ZmqSocket::Sent::kFull) {
-    accepted.outbox.push_back(std::move(frames));
-    stalled_.insert(accepted.id);
-  }
+  if (sent == ZmqSocket::Sent::kFull) return SendLater(accepted, frames);
   if (sent != ZmqSocket::Sent::kGone) return absl::OkStatus();
   accepted.over = true;
   lost_.push_back(accepted.id);
   return Lost();
+}
+
+absl::Status ListeningSocket::SendLater(Accepted& accepted, Frames& frames) {
+  accepted.outbox_bytes += SizeOf(frames);
+  accepted.reads = accepted.outbox_bytes <= parts_.options->max_unsent_bytes;
+  if (accepted.reads) {
+    accepted.outbox.push_back(std::move(frames));
+    stalled_.insert(accepted.id);
+    return absl::OkStatus();
+  }
+  accepted.outbox.clear();
+  accepted.over = true;
+  lost_.push_back(accepted.id);
+  return Lost(/*reads=*/false);
 }
 
 void ListeningSocket::FlushOutboxes() {
@@ -324,6 +340,7 @@ bool ListeningSocket::Flush(Accepted& accepted) {
   while (!accepted.outbox.empty()) {
     const auto sent = socket_.Send(&accepted.route, accepted.outbox.front());
     if (sent == ZmqSocket::Sent::kFull) return false;
+    accepted.outbox_bytes -= SizeOf(accepted.outbox.front());
     accepted.outbox.pop_front();
     if (sent == ZmqSocket::Sent::kSent) continue;
     accepted.outbox.clear();

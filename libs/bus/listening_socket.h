@@ -44,6 +44,8 @@ class ListeningSocket : public PolledSocket {
     Life life;
     bool over = false;          // no message may be sent any more
     std::deque<Frames> outbox;  // what libzmq had no room for
+    uint64_t outbox_bytes = 0;
+    bool reads = true;  // or it has left too much unread
   };
 
   bool NextDelivery(unsigned& signals, Delivery& delivery) override
@@ -70,6 +72,8 @@ class ListeningSocket : public PolledSocket {
   // Everything that came before a disconnect has been received.
   void FinishLives() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status SendLocked(Accepted& accepted, Frames& frames)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status SendLater(Accepted& accepted, Frames& frames)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FlushOutboxes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Flush(Accepted& accepted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

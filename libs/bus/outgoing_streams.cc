@@ -4,22 +4,44 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "libs/bus/envelope.h"
 
 namespace weft::bus {
 
 // Chunks of at most half the window, so that one can travel while the credit
 // of another returns.
-OutgoingStreams::OutgoingStreams(size_t chunk_bytes, uint64_t credit_bytes)
+OutgoingStreams::OutgoingStreams(size_t chunk_bytes, uint64_t credit_bytes,
+                                 uint64_t max_unsent_bytes)
     : chunk_bytes_(std::max<uint64_t>(
           1, std::min<uint64_t>(chunk_bytes, credit_bytes / 2))),
       credit_(credit_bytes),
-      credit_bytes_(credit_bytes) {}
+      credit_bytes_(credit_bytes),
+      max_unsent_bytes_(max_unsent_bytes) {}
+
+absl::Status OutgoingStreams::Reserve(uint64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (bytes > max_unsent_bytes_ - unsent_) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "No room to send ", bytes, " bytes: ", unsent_, " of the ",
+        max_unsent_bytes_,
+        " that may wait for one peer to read them are taken. Ask for less at "
+        "once, or raise max_unsent_bytes_per_peer here."));
+  }
+  unsent_ += bytes;
+  return absl::OkStatus();
+}
+
+void OutgoingStreams::GiveUp(uint64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  unsent_ -= bytes;
+}
 
 void OutgoingStreams::Add(uint64_t stream, uint64_t call_id, Blob bytes) {
   const uint64_t total = bytes.size();
   absl::MutexLock lock(&mutex_);
-  streams_.push_back({stream, call_id, std::move(bytes), total, 0, false});
+  streams_.push_back(
+      {stream, call_id, std::move(bytes), total, 0, total, false});
 }
 
 bool OutgoingStreams::Next(Frames* chunk) {
@@ -40,7 +62,11 @@ bool OutgoingStreams::Next(Frames* chunk) {
   next.sent += size;
   Stream taken = std::move(next);
   streams_.pop_front();
-  if (taken.sent < taken.total) streams_.push_back(std::move(taken));
+  if (taken.sent < taken.total) {
+    streams_.push_back(std::move(taken));
+  } else {
+    unsent_ -= taken.unsent;
+  }
   return true;
 }
 
@@ -60,6 +86,7 @@ void OutgoingStreams::Abandon(uint64_t call_id) {
   for (Stream& stream : streams_) {
     if (stream.call_id != call_id || stream.abandoned) continue;
     stream.abandoned = true;
+    unsent_ -= std::exchange(stream.unsent, 0);
     dropped.push_back(std::exchange(stream.bytes, Blob()));
   }
 }
@@ -68,6 +95,12 @@ void OutgoingStreams::AbandonAll() {
   std::deque<Stream> dropped;
   absl::MutexLock lock(&mutex_);
   dropped.swap(streams_);
+  for (const Stream& stream : dropped) unsent_ -= stream.unsent;
+}
+
+uint64_t OutgoingStreams::unsent_bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return unsent_;
 }
 
 bool OutgoingStreams::IsEmpty() const {

@@ -1,5 +1,6 @@
 // OutgoingStreams: large attachments on their way out of one connection, cut
-// into chunks that take turns, within the credit that the receiver gave.
+// into chunks that take turns, within the credit that the receiver gave. How
+// much may wait for a receiver that does not read is bounded.
 //
 // Threads: all methods may be called from any thread. Chunks must be sent in
 // the order in which Next gave them.
@@ -20,9 +21,15 @@ namespace weft::bus {
 
 class OutgoingStreams {
  public:
-  // At most `credit_bytes` are under way at any moment.
-  OutgoingStreams(size_t chunk_bytes, uint64_t credit_bytes);
+  // At most `credit_bytes` are under way at any moment; streams of
+  // `max_unsent_bytes` may wait for their last chunk to go.
+  OutgoingStreams(size_t chunk_bytes, uint64_t credit_bytes,
+                  uint64_t max_unsent_bytes);
 
+  // Makes room for streams of so many bytes in all, which Add or GiveUp must
+  // follow. RESOURCE_EXHAUSTED when too many wait.
+  absl::Status Reserve(uint64_t bytes);
+  void GiveUp(uint64_t bytes);
   // `call_id` 0: nobody can cancel it.
   void Add(uint64_t stream, uint64_t call_id, Blob bytes);
 
@@ -37,6 +44,8 @@ class OutgoingStreams {
   void AbandonAll();
 
   bool IsEmpty() const;
+  // Reserved, and not yet sent or abandoned.
+  uint64_t unsent_bytes() const;
 
  private:
   struct Stream {
@@ -45,6 +54,7 @@ class OutgoingStreams {
     Blob bytes;
     uint64_t total = 0;
     uint64_t sent = 0;
+    uint64_t unsent = 0;  // counted in unsent_; all of it or nothing
     bool abandoned = false;
   };
 
@@ -53,6 +63,8 @@ class OutgoingStreams {
   std::deque<Stream> streams_ ABSL_GUARDED_BY(mutex_);  // the first is next
   uint64_t credit_ ABSL_GUARDED_BY(mutex_);
   const uint64_t credit_bytes_;
+  uint64_t unsent_ ABSL_GUARDED_BY(mutex_) = 0;
+  const uint64_t max_unsent_bytes_;
 };
 
 }  // namespace weft::bus

@@ -24,7 +24,7 @@ void SetLaneOptions(const LaneParts& parts, ZmqSocket& socket) {
   const int queue =
       control ? options.max_queued_control : options.max_queued_bulk;
   socket.Set64(ZMQ_AFFINITY, control ? 1 : 2);
-  socket.Set(ZMQ_SNDHWM, queue);
+  socket.Set(ZMQ_SNDHWM, control ? options.max_unsent_control : queue);
   socket.Set(ZMQ_RCVHWM, queue);
   socket.Set64(ZMQ_MAXMSGSIZE,
                static_cast<uint64_t>(control ? options.max_control_frame_bytes

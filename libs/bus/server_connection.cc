@@ -12,6 +12,15 @@
 namespace weft::bus {
 namespace {
 
+// Smaller requests are bounded by their number.
+constexpr uint64_t kUncountedBytes = 4 << 10;
+
+uint64_t SizeOf(const Message& message) {
+  uint64_t size = message.body.size();
+  for (const Blob& attachment : message.attachments) size += attachment.size();
+  return size;
+}
+
 ConnectionOptions OptionsOf(const ServerContext& context,
                             ConnectionId control) {
   ConnectionOptions options;
@@ -22,7 +31,8 @@ ConnectionOptions OptionsOf(const ServerContext& context,
   options.max_sent_bytes = context.options.max_control_bytes;
   options.max_received_bytes = context.options.max_control_bytes;
   options.credit_bytes = context.options.credit_bytes;
-  options.max_landing_bytes = context.options.max_landing_bytes_per_peer;
+  options.max_held_bytes = context.options.max_held_bytes_per_peer;
+  options.max_unsent_bytes = context.options.max_unsent_bytes_per_peer;
   options.inline_bytes = context.options.inline_bytes;
   options.chunk_bytes = context.options.chunk_bytes;
   return options;
@@ -48,18 +58,28 @@ class ServerConnection::Call : public IncomingCall {
   absl::Time deadline() const override { return deadline_; }
   Cancellation& cancellation() override { return cancellation_; }
   void Reply(Message reply) override {
-    if (answered_.exchange(true)) return;
-    connection_->Answer(*this, absl::OkStatus(), std::move(reply));
+    const absl::Status sent = TryReply(std::move(reply));
+    if (!sent.ok()) Fail(sent);
+  }
+  absl::Status TryReply(Message reply) override {
+    if (answered_.exchange(true)) return absl::OkStatus();
+    absl::Status sent =
+        connection_->Answer(*this, absl::OkStatus(), std::move(reply));
+    if (!sent.ok()) answered_.store(false);
+    return sent;
   }
   void Fail(const absl::Status& error) override {
     if (answered_.exchange(true)) return;
-    connection_->Answer(
+    (void)connection_->Answer(
         *this,
         error.ok() ? absl::InternalError("The handler failed with OK") : error,
         Message());
   }
 
   uint64_t id() const { return id_; }
+  // Of the peer's quota; set before the handler sees the call.
+  void set_held(uint64_t held) { held_ = held; }
+  uint64_t TakeHeld() { return std::exchange(held_, 0); }
 
  private:
   const std::shared_ptr<ServerConnection> connection_;
@@ -67,6 +87,7 @@ class ServerConnection::Call : public IncomingCall {
   const absl::Time deadline_;
   Cancellation cancellation_;
   std::atomic<bool> answered_{false};
+  uint64_t held_ = 0;
 };
 
 ServerConnection::ServerConnection(ServerContext& context, ConnectionId control,
@@ -236,13 +257,29 @@ absl::Status ServerConnection::TooManyRequests() const {
       " requests of this peer already; wait for answers"));
 }
 
+absl::Status ServerConnection::HoldRequest(Incoming& incoming) {
+  if (!incoming.landed.ok()) {
+    return Annotate(incoming.landed, context_.self.task);
+  }
+  if (incoming.held > 0) return absl::OkStatus();
+  const uint64_t size = SizeOf(incoming.message);
+  if (size < kUncountedBytes) return absl::OkStatus();
+  const absl::Status held = connection_.Hold(size);
+  if (held.ok()) {
+    incoming.held = size;
+  } else {
+    incoming.message.attachments.clear();
+  }
+  return Annotate(held, context_.self.task);
+}
+
 absl::Status ServerConnection::OnRequest(Incoming incoming) {
   const uint64_t id = incoming.envelope.call_id;
   if (incoming.envelope.method == kHelloMethod) {
     return absl::InvalidArgumentError("Bad message: a second HELLO");
   }
-  absl::Status refusal = incoming.landed;
-  if (refusal.ok() && context_.draining.load()) {
+  absl::Status refusal;
+  if (context_.draining.load()) {
     refusal = absl::UnavailableError(
         absl::StrCat(context_.self.task, " is shutting down"));
   }
@@ -252,7 +289,15 @@ absl::Status ServerConnection::OnRequest(Incoming incoming) {
     if (call == nullptr) refusal = TooManyRequests();
   }
   if (!refusal.ok()) {
+    connection_.LetGo(incoming.held);
     SendError(id, refusal);
+    return absl::OkStatus();
+  }
+  const absl::Status held = HoldRequest(incoming);
+  call->set_held(incoming.held);
+  if (!held.ok()) {
+    context_.handler->OnRefused(std::move(call), std::move(incoming.message),
+                                incoming.refused, held);
     return absl::OkStatus();
   }
   const bool fast = context_.handler->IsFast(incoming.envelope.method);
@@ -340,17 +385,19 @@ void ServerConnection::SendError(uint64_t call_id, const absl::Status& error) {
   (void)connection_.Send(std::move(outgoing));
 }
 
-void ServerConnection::Answer(Call& call, absl::Status error, Message reply) {
+absl::Status ServerConnection::Answer(Call& call, absl::Status error,
+                                      Message reply) {
+  if (const uint64_t held = call.TakeHeld(); held > 0) connection_.LetGo(held);
   {
     absl::MutexLock lock(&mutex_);
     calls_.erase(call.id());
-    if (state_ != State::kUp) return;
+    if (state_ != State::kUp) return absl::OkStatus();
   }
   // The caller has forgotten it.
-  if (call.cancellation().IsCancelled()) return;
+  if (call.cancellation().IsCancelled()) return absl::OkStatus();
   if (!error.ok()) {
     SendError(call.id(), error);
-    return;
+    return absl::OkStatus();
   }
   Connection::Outgoing outgoing;
   outgoing.kind = MessageKind::kReply;
@@ -358,6 +405,10 @@ void ServerConnection::Answer(Call& call, absl::Status error, Message reply) {
   outgoing.message = std::move(reply);
   const absl::Status sent = connection_.Send(std::move(outgoing));
   if (absl::IsInvalidArgument(sent)) SendError(call.id(), sent);
+  if (absl::IsResourceExhausted(sent)) {
+    return Annotate(sent, context_.self.task);
+  }
+  return absl::OkStatus();
 }
 
 void ServerConnection::Disconnect(const absl::Status& why, bool goodbye) {

@@ -76,6 +76,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   absl::Status OnRequest(Incoming incoming);
   absl::Status OnOneWay(Incoming incoming);
   void OnCancel(uint64_t call_id);
+  // What the request goes on to take of the peer's quota; an error, with the
+  // attachments gone, when that was too much.
+  absl::Status HoldRequest(Incoming& incoming);
   // Null when the peer has too many.
   absl::StatusOr<std::shared_ptr<Call>> NewCall(const Envelope& envelope);
   absl::Status TooManyRequests() const;
@@ -84,7 +87,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void HandleOnPool(std::shared_ptr<Call> call, Message request);
   void EndHandling();
   void SendError(uint64_t call_id, const absl::Status& error);
-  void Answer(Call& call, absl::Status error, Message reply);
+  // RESOURCE_EXHAUSTED: the peer has too much to read; nothing was said.
+  absl::Status Answer(Call& call, absl::Status error, Message reply);
   State state() const;
 
   ServerContext& context_;  // only while connected

@@ -15,6 +15,8 @@
 //   lane of their own, in turn with others, within the credit that the receiver
 //   gave. Their memory is reserved before they land, and within quotas; when
 //   there is none, the message arrives with an error instead of attachments.
+// - Quotas. What one peer may make us hold is bounded, in both directions; what
+//   would exceed a bound fails with RESOURCE_EXHAUSTED and never waits.
 // - Messages that are damaged, too large or out of turn cost their sender the
 //   connection and nobody else anything.
 //
@@ -30,6 +32,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -99,7 +102,15 @@ class IncomingCall {
   virtual absl::Time deadline() const = 0;
   // Cancelled when the caller cancels or gives up, or the connection is lost.
   virtual Cancellation& cancellation() = 0;
+  // A reply that the other end can't take, or that finds no room among what
+  // waits for it to read (RESOURCE_EXHAUSTED), fails the call.
   virtual void Reply(Message reply) = 0;
+  // The same, but a reply that finds no room leaves the call open and says why,
+  // so that its owner can fail it with what it knows of it.
+  virtual absl::Status TryReply(Message reply) {
+    Reply(std::move(reply));
+    return absl::OkStatus();
+  }
   virtual void Fail(const absl::Status& error) = 0;
 };
 
@@ -116,6 +127,14 @@ class Handler {
   virtual void OnDisconnect(const Peer& peer, const absl::Status& why) = 0;
   virtual void OnRequest(std::shared_ptr<IncomingCall> call,
                          Message request) = 0;
+  // A request whose attachments found no room, and are not there; `which` of
+  // them was the first. To be failed with `why`, to which the handler may add
+  // what it knows of the attachment. Fast.
+  virtual void OnRefused(std::shared_ptr<IncomingCall> call,
+                         Message /*request*/, size_t /*which*/,
+                         const absl::Status& why) {
+    call->Fail(why);
+  }
   // `landed` is an error when there was no room for the attachments; then there
   // are none.
   virtual void OnOneWay(const Peer& peer, Message message,
@@ -198,10 +217,12 @@ struct TransportOptions {
   uint64_t credit_bytes = 16 << 20;
   // Of one control message, without streamed attachments.
   uint64_t max_control_bytes = 16 << 20;
-  // What one peer may make us hold: attachments that are landing, and requests
-  // without an answer.
-  uint64_t max_landing_bytes_per_peer = uint64_t{8} << 30;
+  // What one peer may make us hold: requests without an answer, and all
+  // attachments that are landing.
+  uint64_t max_held_bytes_per_peer = uint64_t{8} << 30;
   int max_requests_per_peer = 65536;
+  // Large attachments that wait for one peer to read them.
+  uint64_t max_unsent_bytes_per_peer = uint64_t{8} << 30;
   // Jittered backoff between attempts to connect.
   absl::Duration min_redial = absl::Milliseconds(50);
   absl::Duration max_redial = absl::Seconds(2);

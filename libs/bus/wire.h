@@ -37,6 +37,12 @@ using ConnectionId = uint64_t;  // unique in its Wire, never used twice, never 0
 // One message.
 using Frames = absl::InlinedVector<Blob, 3>;
 
+inline uint64_t SizeOf(const Frames& frames) {
+  uint64_t size = 0;
+  for (const Blob& frame : frames) size += frame.size();
+  return size;
+}
+
 // What one end of connections wants to know.
 class WireEvents {
  public:
@@ -78,7 +84,8 @@ class Wire {
 
   // Queues one message, whole. What the frames hold on to is let go when it was
   // handed to the network, or dropped. UNAVAILABLE when the connection is
-  // closed; the caller bounds what is under way.
+  // closed; the caller bounds what is under way. An end that does not read may
+  // lose the connection.
   virtual absl::Status Send(ConnectionId connection, Frames frames) = 0;
 
   // Ends the connection; messages not yet sent may be lost. When it returns, no

@@ -27,6 +27,11 @@ struct ZmqWireOptions {
   // wait in the sender's memory or on the network.
   int max_queued_control = 100000;
   int max_queued_bulk = 1000;
+  // The same for control messages on their way out, and then what may wait in
+  // the sender's memory for one connection and lane: beyond it the other end
+  // does not read, and the connection is given up.
+  int max_unsent_control = 1000;
+  uint64_t max_unsent_bytes = 64 << 20;
   // A silent peer is asked for a sign of life, and given up without one. Both
   // count complete messages, so a frame must pass within the timeout.
   absl::Duration heartbeat_interval = absl::Seconds(2);

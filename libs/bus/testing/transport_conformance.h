@@ -295,7 +295,7 @@ TEST_P(TransportConformanceTest, AMessageTooLargeForTheControlLaneIsRefused) {
 
 TEST_P(TransportConformanceTest, WithoutRoomTheRequestFailsAndTheRestGoesOn) {
   TransportOptions options;
-  options.max_landing_bytes_per_peer = 1 << 20;
+  options.max_held_bytes_per_peer = 1 << 20;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
   for (int i = 0; i < 3; ++i) {
     EXPECT_THAT(
