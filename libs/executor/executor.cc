@@ -38,7 +38,7 @@ void Start(std::shared_ptr<const Plan> plan, const StepArgs& args,
   if (absl::Status status = CheckSizes(*impl, args); !status.ok()) {
     return done(std::move(status));
   }
-  StepState& state = *impl->TakeState().release();
+  StepState& state = *impl->TakeState(args.context.step_id).release();
   state.Begin(std::move(impl), args, std::move(done));
   if (where == RunWhere::kPool && !state.plan.roots.empty()) {
     return ContinueOnPool(state, Roots(state));

@@ -12,9 +12,11 @@
 #ifndef WEFT_LIBS_EXECUTOR_EXECUTOR_H_
 #define WEFT_LIBS_EXECUTOR_EXECUTOR_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
@@ -60,6 +62,14 @@ class Plan {
   virtual int num_args() const = 0;
   virtual int num_retvals() const = 0;
   virtual int num_nodes() const = 0;
+
+  // Whether a step of that id runs this plan now; adds what it waits for: the
+  // asynchronous kernels that have begun and not ended, a text each, as
+  // "tensor x:0 from /job:ps/replica:0/task:0/device:CPU:0" and
+  // "node dequeue (QueueDequeueV2) on jobs (FIFOQueueV2)". None: its kernels
+  // run, or wait for a thread.
+  virtual bool DescribeWaits(uint64_t step_id,
+                             std::vector<std::string>& waits) const = 0;
 };
 
 // Where Start may run kernels before it returns.

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
@@ -178,6 +179,45 @@ TEST(ExecutorTest, AsynchronousKernelsHoldNoThread) {
   over->Wait();
   EXPECT_OK(result);
   EXPECT_EQ(retvals[0].scalar<float>(), kKernels + 1);
+}
+
+TEST(ExecutorTest, SaysWhatAStepWaitsFor) {
+  PlanHarness h;
+  h.Add("keep", "TestAsync", {h.Arg(0)});
+  const AttrMap edge = {{"T", DT_FLOAT},
+                        {"edge", 7},
+                        {"tensor_name", "x:0"},
+                        {"send_device", "/job:ps/task:0"},
+                        {"recv_device", "b"}};
+  h.Retval(0, {h.Add("recv", "_Recv", {}, edge), 0});
+  ASSERT_OK(h.Compile());
+  Cancellation cancellation;
+  LocalRendezvous rendezvous;
+  std::vector<Tensor> args = {Float(1)};
+  std::vector<Tensor> retvals(1);
+  auto over = h.scheduler().NewEvent();
+  StepContext context = h.MakeContext(cancellation, rendezvous);
+  context.step_id = 12;
+  Start(h.plan, {context, args, absl::MakeSpan(retvals)}, RunWhere::kCaller,
+        [&](const absl::Status& status) {
+          EXPECT_OK(status);
+          over->Set();
+        });
+  std::vector<std::string> waits;
+  EXPECT_FALSE(h.plan->DescribeWaits(11, waits));
+  EXPECT_TRUE(h.plan->DescribeWaits(12, waits));
+  EXPECT_THAT(
+      waits, ::testing::UnorderedElementsAre("node keep (TestAsync)",
+                                             "tensor x:0 from /job:ps/task:0"));
+  EXPECT_OK(rendezvous.Send({7, 0, 0}, Float(2), false));
+  waits.clear();
+  EXPECT_TRUE(h.plan->DescribeWaits(12, waits));
+  EXPECT_THAT(waits, ::testing::ElementsAre("node keep (TestAsync)"));
+  h.gate.Open();
+  over->Wait();
+  waits.clear();
+  EXPECT_FALSE(h.plan->DescribeWaits(12, waits));
+  EXPECT_TRUE(waits.empty());
 }
 
 TEST(ExecutorTest, AnErrorReleasesWhatWaits) {

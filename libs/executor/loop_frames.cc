@@ -30,6 +30,15 @@ LoopFrames::LoopFrames(StepState& state)
 
 LoopFrames::~LoopFrames() = default;
 
+void LoopFrames::DescribeWaits(std::vector<std::string>& waits) const {
+  absl::MutexLock lock(&mutex_);
+  for (const std::unique_ptr<LoopFrame>& frame : frames_) {
+    for (const std::unique_ptr<Iteration>& iteration : frame->iterations) {
+      iteration->DescribeWaits(waits);
+    }
+  }
+}
+
 void LoopFrames::Clear() {
   absl::MutexLock lock(&mutex_);
   state_.root.children.clear();  // frames that the step did not finish

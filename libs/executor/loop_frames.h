@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -65,6 +66,9 @@ class LoopFrames {
   // Drops all frames of a step that was given up.
   void Clear();
 
+  // As Iteration::DescribeWaits, of all iterations that run.
+  void DescribeWaits(std::vector<std::string>& waits) const;
+
  private:
   void Activate(Iteration& to, const NodeItem& source, bool is_dead,
                 Slot* outputs, bool may_move, ReadyList& ready)
@@ -91,7 +95,7 @@ class LoopFrames {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   StepState& state_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   std::vector<std::unique_ptr<LoopFrame>> frames_ ABSL_GUARDED_BY(mutex_);
   // By frame info: iterations that ended well, to be used again.
   std::vector<std::vector<std::unique_ptr<Iteration>>> spare_

@@ -1,5 +1,6 @@
 #include "libs/executor/plan.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "libs/executor/step_state.h"
@@ -15,23 +16,44 @@ constexpr size_t kMaxFreeStates = 16;
 PlanImpl::PlanImpl() = default;
 PlanImpl::~PlanImpl() = default;
 
-std::unique_ptr<StepState> PlanImpl::TakeState() const {
-  {
-    absl::MutexLock lock(&mutex_);
-    if (!free_states_.empty()) {
-      std::unique_ptr<StepState> state = std::move(free_states_.back());
-      free_states_.pop_back();
-      return state;
-    }
+std::unique_ptr<StepState> PlanImpl::TakeState(uint64_t step_id) const {
+  absl::MutexLock lock(&mutex_);
+  std::unique_ptr<StepState> state;
+  if (free_states_.empty()) {
+    state = std::make_unique<StepState>(*this);
+  } else {
+    state = std::move(free_states_.back());
+    free_states_.pop_back();
   }
-  return std::make_unique<StepState>(*this);
+  running_.push_back({step_id, state.get()});
+  return state;
 }
 
 void PlanImpl::GiveBack(std::unique_ptr<StepState> state) const {
   absl::MutexLock lock(&mutex_);
+  // Few run at a time.
+  const auto it = std::find_if(
+      running_.begin(), running_.end(),
+      [&](const Running& running) { return running.state == state.get(); });
+  if (it != running_.end()) {
+    *it = running_.back();
+    running_.pop_back();
+  }
   if (free_states_.size() < kMaxFreeStates) {
     free_states_.push_back(std::move(state));
   }
+}
+
+bool PlanImpl::DescribeWaits(uint64_t step_id,
+                             std::vector<std::string>& waits) const {
+  absl::MutexLock lock(&mutex_);
+  const auto it = std::find_if(
+      running_.begin(), running_.end(),
+      [&](const Running& running) { return running.step_id == step_id; });
+  if (it == running_.end()) return false;
+  it->state->root.DescribeWaits(waits);
+  it->state->loops.DescribeWaits(waits);
+  return true;
 }
 
 }  // namespace weft

@@ -108,7 +108,9 @@ struct FrameInfo {
   // come; for a Merge, 1 + 2 for each control edge.
   std::vector<int64_t> counters;
   std::vector<ConstInput> const_inputs;  // by slot
-  std::vector<int32_t> async_outputs;    // outputs of each asynchronous node
+  // Of each asynchronous node: outputs, and what it waits for.
+  std::vector<int32_t> async_outputs;
+  std::vector<std::string> async_waits;
 };
 
 class PlanImpl : public Plan {
@@ -119,9 +121,11 @@ class PlanImpl : public Plan {
   int num_args() const override { return num_args_; }
   int num_retvals() const override { return num_retvals_; }
   int num_nodes() const override { return num_graph_nodes_; }
+  bool DescribeWaits(uint64_t step_id,
+                     std::vector<std::string>& waits) const override;
 
-  // A state for one step, as new; give it back when the step is over.
-  std::unique_ptr<StepState> TakeState() const;
+  // A state for the step of that id, as new; give it back when it is over.
+  std::unique_ptr<StepState> TakeState(uint64_t step_id) const;
   void GiveBack(std::unique_ptr<StepState> state) const;
 
   std::vector<NodeItem> nodes;
@@ -145,9 +149,16 @@ class PlanImpl : public Plan {
   std::vector<std::shared_ptr<OpKernel>> kernels_;
   std::unique_ptr<std::atomic<uint32_t>[]> costs_;
 
+  struct Running {
+    uint64_t step_id = 0;
+    StepState* state = nullptr;
+  };
+
   mutable absl::Mutex mutex_;
   mutable std::vector<std::unique_ptr<StepState>> free_states_
       ABSL_GUARDED_BY(mutex_);
+  // States that steps have taken; they own themselves.
+  mutable std::vector<Running> running_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

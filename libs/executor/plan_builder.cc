@@ -50,6 +50,39 @@ LoopRole RoleOf(const Node& node) {
                                                 : LoopRole::kEnter;
 }
 
+// The node that makes the handle: of a loop, that outside it. A graph may come
+// from anywhere, so the way there is bounded.
+const Node& MakerOf(const Endpoint& handle) {
+  const Node* node = handle.node;
+  for (int i = 0; i < 100 && IsForwarding(*node); ++i) {
+    if (node->num_inputs() == 0 || node->input(0).node == nullptr) break;
+    node = node->input(0).node;
+  }
+  return *node;
+}
+
+// What a shared resource is called by all; else the node says which it is.
+std::string NameOfResource(const Node& maker) {
+  const std::string* shared = maker.attr<std::string>("shared_name");
+  const bool is_named = shared != nullptr && !shared->empty();
+  return absl::StrCat(is_named ? *shared : maker.name(), " (", maker.type(),
+                      ")");
+}
+
+std::string DescribeWait(const Node& node) {
+  const std::string* tensor = node.attr<std::string>("tensor_name");
+  const std::string* from = node.attr<std::string>("send_device");
+  if (node.type() == "_Recv" && tensor != nullptr && from != nullptr) {
+    return absl::StrCat("tensor ", *tensor, " from ", *from);
+  }
+  std::string text = absl::StrCat("node ", node.name(), " (", node.type(), ")");
+  if (node.num_inputs() == 0) return text;
+  const DataType type = node.input_type(0);
+  if (type != DT_RESOURCE && !IsRefType(type)) return text;
+  absl::StrAppend(&text, " on ", NameOfResource(MakerOf(node.input(0))));
+  return text;
+}
+
 bool MayMakeDead(const Node& node) {
   return IsSwitch(node) || IsMerge(node) || IsEnter(node) ||
          node.type() == "_Recv";
@@ -238,6 +271,7 @@ class PlanBuilder {
       std::vector<int32_t>& outputs = plan_->frames[item.frame].async_outputs;
       item.async_index = static_cast<int>(outputs.size());
       outputs.push_back(item.num_outputs);
+      plan_->frames[item.frame].async_waits.push_back(DescribeWait(node));
     } else if (!item.is_cheap) {
       item.cost = &plan_->costs_[item_of_[node.id()]];
     }

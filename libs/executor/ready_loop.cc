@@ -40,6 +40,7 @@ void NoteCost(const NodeItem& item, absl::Duration took) {
 // An asynchronous kernel has ended, on whatever thread, perhaps inside
 // ComputeAsync. Takes over its token.
 void EndAsync(AsyncEntry& entry, const absl::Status& status) {
+  entry.waits.store(false, std::memory_order_relaxed);
   const Ready ran = entry.ready;
   StepState& state = ran.iteration->state;
   const NodeItem& item = ItemOf(ran);
@@ -250,6 +251,7 @@ void ReadyLoop::RunAsync(const Ready& ready, const NodeItem& item) {
                         absl::MakeSpan(entry.outputs.get(), item.num_outputs),
                         ready.iteration->position());
   state_.AddToken();
+  entry.waits.store(true, std::memory_order_relaxed);
   item.async->ComputeAsync(*entry.context, [&entry](absl::Status status) {
     EndAsync(entry, status);
   });

@@ -39,6 +39,13 @@ void Iteration::ResetSlots() {
   }
 }
 
+void Iteration::DescribeWaits(std::vector<std::string>& waits) const {
+  for (size_t i = 0; i < info.async_waits.size(); ++i) {
+    if (!async_entries[i].waits.load(std::memory_order_relaxed)) continue;
+    waits.push_back(info.async_waits[i]);
+  }
+}
+
 LoopPosition Iteration::position() const {
   if (frame == nullptr) return {};
   return {frame->id, static_cast<uint64_t>(number)};

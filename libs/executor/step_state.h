@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/synchronization/mutex.h"
@@ -39,6 +41,8 @@ struct AsyncEntry {
   Ready ready;
   std::optional<OpKernelContext> context;
   std::unique_ptr<Slot[]> outputs;
+  // Between its begin and its end; for whoever asks what the step waits for.
+  std::atomic<bool> waits{false};
 };
 
 // The slots and counters of one run of a frame's nodes.
@@ -50,6 +54,9 @@ struct Iteration {
   // After a run that was given up: forgets what lies in the slots.
   void ResetSlots();
   LoopPosition position() const;
+  // Adds what its asynchronous kernels wait for now. Any thread, while the
+  // iteration lives.
+  void DescribeWaits(std::vector<std::string>& waits) const;
 
   StepState& state;
   const FrameInfo& info;
