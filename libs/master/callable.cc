@@ -13,7 +13,25 @@
 namespace weft {
 namespace {
 
-absl::StatusOr<Endpoint> FindTensor(const Graph& graph, const std::string& name,
+// The first `num_nodes` nodes of a graph.
+struct GraphVersion {
+  const Graph& graph;
+  int num_nodes = 0;
+
+  absl::StatusOr<Endpoint> FindEndpoint(const std::string& name) const {
+    ASSIGN_OR_RETURN(const Endpoint found, graph.FindEndpoint(name));
+    if (found.node->id() < num_nodes) return found;
+    return absl::NotFoundError(
+        absl::StrCat("node '", found.node->name(), "' is still being placed"));
+  }
+  const Node* FindNode(const std::string& name) const {
+    const Node* found = graph.FindNode(name);
+    return found != nullptr && found->id() < num_nodes ? found : nullptr;
+  }
+};
+
+absl::StatusOr<Endpoint> FindTensor(const GraphVersion& graph,
+                                    const std::string& name,
                                     absl::StatusCode unknown_code) {
   absl::StatusOr<Endpoint> found = graph.FindEndpoint(name);
   if (found.ok()) return found;
@@ -25,7 +43,7 @@ absl::StatusOr<Endpoint> FindTensor(const Graph& graph, const std::string& name,
                    found.status().message()));
 }
 
-absl::StatusOr<CallableEnds> ResolveNames(const Graph& graph,
+absl::StatusOr<CallableEnds> ResolveNames(const GraphVersion& graph,
                                           const protocol::CallableSpec& spec,
                                           absl::StatusCode unknown_code) {
   CallableEnds ends;
@@ -133,11 +151,11 @@ absl::Status Callable::CheckFeeds(absl::Span<const Tensor> feeds) const {
 }
 
 absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
-    const Graph& graph, const protocol::CallableSpec& spec,
+    const Graph& graph, int num_nodes, const protocol::CallableSpec& spec,
     protocol::WorkerDirectory& directory, const std::string& own_task,
     absl::StatusCode unknown_tensor_code) {
   ASSIGN_OR_RETURN(CallableEnds ends,
-                   ResolveNames(graph, spec, unknown_tensor_code));
+                   ResolveNames({graph, num_nodes}, spec, unknown_tensor_code));
   auto callable = std::make_shared<Callable>();
   callable->spec = spec;
   for (const Endpoint& feed : ends.feeds) {

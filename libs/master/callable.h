@@ -40,9 +40,10 @@ struct Callable {
 // Resolves the names, prunes and partitions; does not register.
 // INVALID_ARGUMENT: a tensor fed twice, or both fed and fetched; NOT_FOUND: an
 // unknown target; `unknown_tensor_code`: an unknown feed or fetch.
-// REQUIRES: `graph` is placed on devices of tasks of `directory`.
+// Nodes from number `num_nodes` on are not there yet. REQUIRES: those before
+// are placed on devices of tasks of `directory`.
 absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
-    const Graph& graph, const protocol::CallableSpec& spec,
+    const Graph& graph, int num_nodes, const protocol::CallableSpec& spec,
     protocol::WorkerDirectory& directory, const std::string& own_task,
     absl::StatusCode unknown_tensor_code);
 

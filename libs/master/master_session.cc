@@ -138,6 +138,7 @@ MasterSession::MasterSession(uint64_t id, const protocol::SessionConfig& config,
       config_(config),
       options_(options),
       steps_(steps),
+      extensions_(*options.scheduler),
       graph_(options.ops) {}
 
 MasterSession::~MasterSession() = default;
@@ -149,53 +150,88 @@ absl::Time MasterSession::CallDeadline() const {
 
 absl::StatusOr<protocol::ExtensionResult> MasterSession::Extend(
     const protocol::GraphExtension& extension) {
+  const absl::Time deadline = CallDeadline();
+  if (!extensions_.Take(deadline)) {
+    return absl::DeadlineExceededError(
+        "An earlier extension of the session's graph is still being placed.");
+  }
+  auto result = ExtendInTurn(extension, deadline);
+  extensions_.PassOn();
+  return result;
+}
+
+absl::StatusOr<protocol::ExtensionResult> MasterSession::ExtendInTurn(
+    const protocol::GraphExtension& extension, absl::Time deadline) {
+  ASSIGN_OR_RETURN(Growth growth, BeginGrowth(extension));
+  if (growth.answered) return *std::move(growth.answered);
+  return EndGrowth(extension, growth, Place(growth.request, deadline));
+}
+
+absl::StatusOr<MasterSession::Growth> MasterSession::BeginGrowth(
+    const protocol::GraphExtension& extension) {
   absl::MutexLock lock(&graph_mutex_);
-  const size_t hash = absl::HashOf(extension.graph_def);
-  if (extension.from_version == version_ - 1 && hash == last_extension_) {
-    return last_result_;
+  Growth growth{.first_id = num_nodes_};
+  if (extension.from_version == version_ - 1 &&
+      absl::HashOf(extension.graph_def) == last_extension_) {
+    growth.answered = last_result_;
+    return growth;
   }
   if (extension.from_version != version_) {
     return absl::AbortedError(absl::StrCat("Current version is ", version_,
                                            " but caller expected ",
                                            extension.from_version, "."));
   }
-  const int first_id = graph_.num_nodes();
   RETURN_IF_ERROR(ImportGraphDef(extension.graph_def, graph_));
-  if (absl::Status placed = PlaceFrom(first_id); !placed.ok()) {
-    graph_.TruncateTo(first_id);
-    return placed;
-  }
-  ++version_;
-  last_extension_ = hash;
-  last_result_ = DescribeFrom(first_id);
-  return last_result_;
-}
-
-absl::Status MasterSession::PlaceFrom(int first_id) {
-  protocol::PlacementRequest request{
+  growth.request = {
       .session = id_.session,
       .task = options_.task,
       .incarnation = options_.incarnation,
-      .graph = DescribeForPlacement(graph_, first_id, options_.device_types),
+      .graph = DescribeForPlacement(graph_, num_nodes_, options_.device_types),
       .allow_soft_placement = config_.allow_soft_placement,
       .isolated = config_.isolate_session_state,
       .device_filters = config_.device_filters};
-  ASSIGN_OR_RETURN(
-      protocol::PlacementReply reply,
-      AskCoordinatorFor<protocol::PlacementReply>(
-          options_, CallDeadline(), [&](absl::Time until, auto done) {
-            options_.coordinator->Place(request, until, std::move(done));
-          }));
-  const size_t num_new = graph_.num_nodes() - first_id;
-  if (reply.devices.size() != request.graph.nodes.size()) {
+  return growth;
+}
+
+absl::StatusOr<protocol::PlacementReply> MasterSession::Place(
+    const protocol::PlacementRequest& request, absl::Time deadline) const {
+  return AskCoordinatorFor<protocol::PlacementReply>(
+      options_, deadline, [&](absl::Time until, auto done) {
+        options_.coordinator->Place(request, until, std::move(done));
+      });
+}
+
+absl::StatusOr<protocol::ExtensionResult> MasterSession::EndGrowth(
+    const protocol::GraphExtension& extension, const Growth& growth,
+    absl::StatusOr<protocol::PlacementReply> reply) {
+  absl::MutexLock lock(&graph_mutex_);
+  absl::Status status = reply.status();
+  if (status.ok()) status = SetDevices(growth, *std::move(reply));
+  if (!status.ok()) {
+    graph_.TruncateTo(num_nodes_);
+    return status;
+  }
+  num_nodes_ = graph_.num_nodes();
+  ++version_;
+  last_extension_ = absl::HashOf(extension.graph_def);
+  last_result_ = DescribeFrom(growth.first_id);
+  return last_result_;
+}
+
+absl::Status MasterSession::SetDevices(const Growth& growth,
+                                       protocol::PlacementReply reply) {
+  const PlacementGraph& placed = growth.request.graph;
+  if (reply.devices.size() != placed.nodes.size()) {
     return absl::InternalError("The coordinator placed another graph.");
   }
-  const size_t num_old = request.graph.nodes.size() - num_new;
+  const size_t num_new = graph_.num_nodes() - growth.first_id;
+  const size_t num_old = placed.nodes.size() - num_new;
   for (size_t i = 0; i < num_new; ++i) {
-    graph_.set_assigned_device(graph_.node(first_id + static_cast<int>(i)),
-                               std::move(reply.devices[num_old + i]));
+    graph_.set_assigned_device(
+        graph_.node(growth.first_id + static_cast<int>(i)),
+        std::move(reply.devices[num_old + i]));
   }
-  if (!config_.isolate_session_state) Declare(request.graph, first_id);
+  if (!config_.isolate_session_state) Declare(placed, growth.first_id);
   return absl::OkStatus();
 }
 
@@ -238,8 +274,8 @@ protocol::ExtensionResult MasterSession::DescribeFrom(int first_id) const {
 absl::StatusOr<std::shared_ptr<Callable>> MasterSession::Compile(
     const protocol::CallableSpec& spec) {
   absl::MutexLock lock(&graph_mutex_);
-  return CompileCallable(graph_, spec, *options_.directory, options_.task,
-                         options_.unknown_tensor_code);
+  return CompileCallable(graph_, num_nodes_, spec, *options_.directory,
+                         options_.task, options_.unknown_tensor_code);
 }
 
 absl::StatusOr<uint64_t> MasterSession::MakeCallable(

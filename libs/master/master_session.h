@@ -1,13 +1,15 @@
 // MasterSession: one session as its master sees it: the placed graph, the
 // callables made of it, the steps that run.
 //
-// Threads: all methods may be called from any thread; extensions and new
-// callables of one session wait for each other, runs wait for neither.
+// Threads: all methods may be called from any thread. Extensions of one session
+// take place one after the other; while one waits for the coordinator, runs and
+// new callables see the version before it.
 #ifndef WEFT_LIBS_MASTER_MASTER_SESSION_H_
 #define WEFT_LIBS_MASTER_MASTER_SESSION_H_
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
@@ -19,6 +21,8 @@
 #include "libs/master/callable.h"
 #include "libs/master/master.h"
 #include "libs/master/step_counter.h"
+#include "libs/master/turns.h"
+#include "libs/protocol/coordinator.h"
 #include "libs/protocol/master.h"
 
 namespace weft {
@@ -48,8 +52,29 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   class Step;
 
  private:
-  // Has the coordinator place the nodes from `first_id` on. Blocks.
-  absl::Status PlaceFrom(int first_id)
+  // An extension whose turn it is: its new nodes, from `first_id` on, and what
+  // the coordinator is asked; or what was answered already.
+  struct Growth {
+    std::optional<protocol::ExtensionResult> answered;
+    int first_id = 0;
+    protocol::PlacementRequest request;
+  };
+  absl::StatusOr<protocol::ExtensionResult> ExtendInTurn(
+      const protocol::GraphExtension& extension, absl::Time deadline)
+      ABSL_LOCKS_EXCLUDED(graph_mutex_);
+  // Adds the nodes, for nobody to see yet.
+  absl::StatusOr<Growth> BeginGrowth(const protocol::GraphExtension& extension)
+      ABSL_LOCKS_EXCLUDED(graph_mutex_);
+  // Asks the coordinator. Blocks.
+  absl::StatusOr<protocol::PlacementReply> Place(
+      const protocol::PlacementRequest& request, absl::Time deadline) const
+      ABSL_LOCKS_EXCLUDED(graph_mutex_);
+  // Makes the nodes part of the graph, or takes them out again.
+  absl::StatusOr<protocol::ExtensionResult> EndGrowth(
+      const protocol::GraphExtension& extension, const Growth& growth,
+      absl::StatusOr<protocol::PlacementReply> reply)
+      ABSL_LOCKS_EXCLUDED(graph_mutex_);
+  absl::Status SetDevices(const Growth& growth, protocol::PlacementReply reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(graph_mutex_);
   // Remembers what the new nodes share.
   void Declare(const PlacementGraph& placed, int first_id)
@@ -79,8 +104,11 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   const MasterOptions& options_;  // the master's, which outlives its sessions
   StepCounter& steps_;            // likewise
 
+  Turns extensions_;
   absl::Mutex graph_mutex_;
   Graph graph_ ABSL_GUARDED_BY(graph_mutex_);
+  // Of this version; those after them belong to the extension whose turn it is.
+  int num_nodes_ ABSL_GUARDED_BY(graph_mutex_) = 0;
   int64_t version_ ABSL_GUARDED_BY(graph_mutex_) = 0;
   // The extension that made this version, and what came of it: a client whose
   // answer was lost sends it again.
