@@ -98,6 +98,17 @@ void Master::RunCallable(uint64_t session, uint64_t callable,
   (*found)->RunCallable(callable, run, std::move(done));
 }
 
+std::shared_ptr<const protocol::CallableSpec> Master::FindSpec(
+    uint64_t session, uint64_t callable) {
+  auto found = Find(session);
+  return found.ok() ? (*found)->FindSpec(callable) : nullptr;
+}
+
+int Master::num_sessions() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return static_cast<int>(sessions_.size());
+}
+
 absl::Status Master::ReleaseCallable(uint64_t session, uint64_t callable) {
   ASSIGN_OR_RETURN(auto found, Find(session));
   found->ReleaseCallable(callable);

@@ -23,6 +23,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/op_def.h"
+#include "libs/master/session_quotas.h"
 #include "libs/master/step_counter.h"
 #include "libs/protocol/coordinator.h"
 #include "libs/protocol/master.h"
@@ -55,6 +56,7 @@ struct MasterOptions {
   // How long placement waits for tasks that are not there yet, in sessions
   // without an operation timeout.
   absl::Duration patience = absl::Minutes(10);
+  SessionQuotas quotas;      // of each session
   Logger* logger = nullptr;  // may be null
 };
 
@@ -72,6 +74,8 @@ class Master : public protocol::Master {
       uint64_t session, const protocol::CallableSpec& spec) override;
   void RunCallable(uint64_t session, uint64_t callable,
                    const protocol::CallableRun& run, Done done) override;
+  std::shared_ptr<const protocol::CallableSpec> FindSpec(
+      uint64_t session, uint64_t callable) override;
   absl::Status ReleaseCallable(uint64_t session, uint64_t callable) override;
   absl::Status CloseSession(uint64_t session) override;
   absl::Status Reset(const std::vector<std::string>& containers,
@@ -81,6 +85,8 @@ class Master : public protocol::Master {
   // What its sessions have declared to share, for a coordinator that has
   // started anew.
   std::vector<protocol::DeclaredResources> Declared() const;
+
+  int num_sessions() const;
 
   // Refuses new sessions and steps (UNAVAILABLE), lets those that run end until
   // `deadline`, then cancels them and closes all sessions. Blocks.

@@ -46,6 +46,9 @@ class MasterSession::Step {
   }
   const Callable& callable() const { return *callable_; }
   uint64_t id() const { return id_; }
+  // What its feeds take of the session's quota.
+  void set_fed_bytes(int64_t bytes) { fed_bytes_ = bytes; }
+  int64_t TakeFedBytes() { return std::exchange(fed_bytes_, 0); }
 
   void ArmTimer(absl::Time deadline, absl::Duration timeout);
   void Run(const protocol::CallableRun& run, protocol::Master::Done done);
@@ -59,6 +62,7 @@ class MasterSession::Step {
   std::shared_ptr<MasterSession> session_;
   std::shared_ptr<const Callable> callable_;
   uint64_t id_ = 0;
+  int64_t fed_bytes_ = 0;
   std::shared_ptr<Cancellation> cancellation_;
   Scheduler::TimerId timer_ = 0;
   CancellationLink caller_gone_;
@@ -181,6 +185,8 @@ absl::StatusOr<MasterSession::Growth> MasterSession::BeginGrowth(
                                            " but caller expected ",
                                            extension.from_version, "."));
   }
+  RETURN_IF_ERROR(options_.quotas.CheckGraph(
+      graph_bytes_, extension.graph_def.size(), options_.task));
   RETURN_IF_ERROR(ImportGraphDef(extension.graph_def, graph_));
   growth.request = {
       .session = id_.session,
@@ -213,6 +219,7 @@ absl::StatusOr<protocol::ExtensionResult> MasterSession::EndGrowth(
   }
   num_nodes_ = graph_.num_nodes();
   ++version_;
+  graph_bytes_ += static_cast<int64_t>(extension.graph_def.size());
   last_extension_ = absl::HashOf(extension.graph_def);
   last_result_ = DescribeFrom(growth.first_id);
   return last_result_;
@@ -280,6 +287,7 @@ absl::StatusOr<std::shared_ptr<Callable>> MasterSession::Compile(
 
 absl::StatusOr<uint64_t> MasterSession::MakeCallable(
     const protocol::CallableSpec& spec) {
+  RETURN_IF_ERROR(CheckCallables());
   ASSIGN_OR_RETURN(std::shared_ptr<Callable> callable, Compile(spec));
   {
     absl::MutexLock lock(&mutex_);
@@ -336,6 +344,19 @@ void MasterSession::Deregister(const Callable& callable) {
   }
 }
 
+absl::Status MasterSession::CheckCallables() const {
+  absl::MutexLock lock(&mutex_);
+  return options_.quotas.CheckCallables(callables_.size(), options_.task);
+}
+
+std::shared_ptr<const protocol::CallableSpec> MasterSession::FindSpec(
+    uint64_t callable) const {
+  absl::MutexLock lock(&mutex_);
+  auto it = callables_.find(callable);
+  if (it == callables_.end()) return nullptr;
+  return {it->second, &it->second->spec};
+}
+
 void MasterSession::ReleaseCallable(uint64_t callable) {
   std::shared_ptr<const Callable> released;
   {
@@ -365,6 +386,7 @@ void MasterSession::RunCallable(uint64_t callable,
     status =
         absl::InternalError("a run has room for another number of fetches");
   }
+  if (status.ok()) status = TakeFeeds(run.feeds, *step);
   if (!status.ok()) {
     EndStep(std::move(step), absl::OkStatus());
     return done(std::move(status));
@@ -373,6 +395,15 @@ void MasterSession::RunCallable(uint64_t callable,
       std::min(run.timeout, config_.operation_timeout);
   step->ArmTimer(Deadline(timeout), timeout);
   step.release()->Run(run, std::move(done));  // ends in EndStep
+}
+
+absl::Status MasterSession::TakeFeeds(absl::Span<const Tensor> feeds,
+                                      Step& step) {
+  ASSIGN_OR_RETURN(const int64_t taken,
+                   fed_.Take(feeds, options_.quotas.max_fed_bytes,
+                             step.callable().spec, options_.task));
+  step.set_fed_bytes(taken);
+  return absl::OkStatus();
 }
 
 std::unique_ptr<MasterSession::Step> MasterSession::BeginStep(
@@ -403,6 +434,7 @@ std::unique_ptr<MasterSession::Step> MasterSession::BeginStep(
 void MasterSession::EndStep(std::unique_ptr<Step> step, absl::Status status) {
   protocol::Master::Done done = step->Release(*options_.scheduler);
   steps_.End(step->id());
+  fed_.GiveBack(step->TakeFedBytes());
   {
     absl::MutexLock lock(&mutex_);
     running_.erase(step.get());

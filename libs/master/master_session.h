@@ -20,6 +20,7 @@
 #include "libs/graph/placement_graph.h"
 #include "libs/master/callable.h"
 #include "libs/master/master.h"
+#include "libs/master/session_quotas.h"
 #include "libs/master/step_counter.h"
 #include "libs/master/turns.h"
 #include "libs/protocol/coordinator.h"
@@ -40,6 +41,9 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   absl::StatusOr<uint64_t> MakeCallable(const protocol::CallableSpec& spec);
   void RunCallable(uint64_t callable, const protocol::CallableRun& run,
                    protocol::Master::Done done);
+  // Null when unknown.
+  std::shared_ptr<const protocol::CallableSpec> FindSpec(
+      uint64_t callable) const;
   void ReleaseCallable(uint64_t callable);
 
   // The named resources that its graph shares, and where.
@@ -81,6 +85,7 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(graph_mutex_);
   protocol::ExtensionResult DescribeFrom(int first_id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(graph_mutex_);
+  absl::Status CheckCallables() const;
   absl::StatusOr<std::shared_ptr<Callable>> Compile(
       const protocol::CallableSpec& spec) ABSL_LOCKS_EXCLUDED(graph_mutex_);
   // Tells tasks of the session that do not know of it yet. Blocks.
@@ -96,6 +101,7 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   // Null, with the reason in `status`, when there is no such callable or the
   // session is closed.
   std::unique_ptr<Step> BeginStep(uint64_t callable, absl::Status* status);
+  absl::Status TakeFeeds(absl::Span<const Tensor> feeds, Step& step);
   void EndStep(std::unique_ptr<Step> step, absl::Status status);
   absl::Time Deadline(absl::Duration timeout) const;
 
@@ -105,11 +111,13 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   StepCounter& steps_;            // likewise
 
   Turns extensions_;
+  FedBytes fed_;
   absl::Mutex graph_mutex_;
   Graph graph_ ABSL_GUARDED_BY(graph_mutex_);
   // Of this version; those after them belong to the extension whose turn it is.
   int num_nodes_ ABSL_GUARDED_BY(graph_mutex_) = 0;
   int64_t version_ ABSL_GUARDED_BY(graph_mutex_) = 0;
+  int64_t graph_bytes_ ABSL_GUARDED_BY(graph_mutex_) = 0;
   // The extension that made this version, and what came of it: a client whose
   // answer was lost sends it again.
   size_t last_extension_ ABSL_GUARDED_BY(graph_mutex_) = 0;  // its hash

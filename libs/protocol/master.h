@@ -9,6 +9,7 @@
 #define WEFT_LIBS_PROTOCOL_MASTER_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -102,6 +103,13 @@ class Master {
   // `done` is called exactly once, perhaps before the call returns.
   virtual void RunCallable(uint64_t session, uint64_t callable,
                            const CallableRun& run, Done done) = 0;
+
+  // What the callable was made of, for error texts; null when unknown. Does not
+  // block.
+  virtual std::shared_ptr<const CallableSpec> FindSpec(uint64_t /*session*/,
+                                                       uint64_t /*callable*/) {
+    return nullptr;
+  }
 
   // OK for a callable that is unknown.
   virtual absl::Status ReleaseCallable(uint64_t session, uint64_t callable) = 0;

@@ -1,0 +1,52 @@
+// SessionQuotas: what one session may make its master hold. FedBytes: counts
+// the feeds of a session's running steps.
+//
+// What would exceed a quota is refused with RESOURCE_EXHAUSTED, which names the
+// task and the option that raises the quota (docs/quotas.md).
+//
+// Threads: thread-safe.
+#ifndef WEFT_LIBS_MASTER_SESSION_QUOTAS_H_
+#define WEFT_LIBS_MASTER_SESSION_QUOTAS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "libs/protocol/master.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+// Without bounds, for sessions that live where their client does.
+struct SessionQuotas {
+  // Feeds of the steps that run.
+  int64_t max_fed_bytes = std::numeric_limits<int64_t>::max();
+  // Serialised, of all extensions together.
+  int64_t max_graph_bytes = std::numeric_limits<int64_t>::max();
+  int64_t max_callables = std::numeric_limits<int64_t>::max();
+
+  absl::Status CheckGraph(int64_t bytes_before, size_t bytes_more,
+                          const std::string& task) const;
+  absl::Status CheckCallables(size_t num_before, const std::string& task) const;
+};
+
+class FedBytes {
+ public:
+  // How much was taken, for GiveBack. Errors name the largest feed.
+  absl::StatusOr<int64_t> Take(absl::Span<const Tensor> feeds, int64_t limit,
+                               const protocol::CallableSpec& spec,
+                               const std::string& task);
+  void GiveBack(int64_t bytes);
+
+ private:
+  std::atomic<int64_t> taken_{0};
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_MASTER_SESSION_QUOTAS_H_
