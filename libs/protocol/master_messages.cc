@@ -279,6 +279,22 @@ absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
   return request;
 }
 
+absl::StatusOr<RefusedFeed> ReadRefusedFeed(bus::Message message,
+                                            size_t attachment) {
+  ASSIGN_OR_RETURN(const MessageReader reader,
+                   Open<wire::RunCallable>(std::move(message)));
+  const auto& body = reader.body<wire::RunCallable>();
+  RefusedFeed refused{body.session(), body.callable(), 0};
+  if (body.feeds() == nullptr) return absl::NotFoundError("it has no feeds");
+  for (const wire::Tensor* feed : *body.feeds()) {
+    const wire::Bytes* data = feed->data();
+    // They count from 1.
+    if (data != nullptr && data->attachment() == attachment + 1) return refused;
+    ++refused.feed;
+  }
+  return absl::NotFoundError("none of the feeds");
+}
+
 absl::StatusOr<bus::Message> WriteRunCallableReply(
     absl::Span<const Tensor> fetches) {
   FlatBufferBuilder builder(512);

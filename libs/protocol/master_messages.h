@@ -66,6 +66,14 @@ absl::StatusOr<bus::Message> WriteRunCallable(uint64_t session,
                                               const CallableRun& run);
 absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
                                                    Allocator& allocator);
+// Of a RunCallable whose attachments did not come: which feed this one is.
+struct RefusedFeed {
+  uint64_t session = 0;
+  uint64_t callable = 0;
+  size_t feed = 0;
+};
+absl::StatusOr<RefusedFeed> ReadRefusedFeed(bus::Message message,
+                                            size_t attachment);
 absl::StatusOr<bus::Message> WriteRunCallableReply(
     absl::Span<const Tensor> fetches);
 // As many as `num_fetches`.

@@ -1,5 +1,6 @@
 #include "libs/protocol/master_service.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,19 +13,23 @@
 namespace weft::protocol {
 namespace {
 
+std::string NameOfLargest(absl::Span<const Tensor> tensors,
+                          const CallableSpec& spec) {
+  size_t largest = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].num_bytes() > tensors[largest].num_bytes()) largest = i;
+  }
+  return largest < spec.fetches.size() ? spec.fetches[largest] : "";
+}
+
+}  // namespace
+
 // A run on its way through the master: what the CallableRun views.
-struct RunningCallable {
+struct MasterService::Run {
   std::shared_ptr<bus::IncomingCall> call;
   RunCallableRequest request;
   std::vector<Tensor> fetches;
 };
-
-void ReplyWithFetches(RunningCallable& run, const absl::Status& status) {
-  if (!status.ok()) return run.call->Fail(status);
-  Answer(*run.call, WriteRunCallableReply(run.fetches));
-}
-
-}  // namespace
 
 MasterService::MasterService(const MasterServiceOptions& options)
     : options_(options),
@@ -93,10 +98,38 @@ absl::StatusOr<bus::Message> MasterService::Serve(bus::IncomingCall& call,
   }
 }
 
+void MasterService::OnRefused(CallPtr call, bus::Message request, size_t which,
+                              const absl::Status& why) {
+  if (static_cast<Method>(request.method) != Method::kRunCallable) {
+    return call->Fail(why);
+  }
+  const auto refused = ReadRefusedFeed(std::move(request), which);
+  if (!refused.ok()) return call->Fail(why);
+  const auto spec =
+      options_.master->FindSpec(refused->session, refused->callable);
+  if (spec == nullptr || refused->feed >= spec->feeds.size()) {
+    return call->Fail(why);
+  }
+  call->Fail(Annotate(why, absl::StrCat("feed ", spec->feeds[refused->feed])));
+}
+
+void MasterService::ReplyWithFetches(Run& run, const absl::Status& status) {
+  if (!status.ok()) return run.call->Fail(status);
+  auto reply = WriteRunCallableReply(run.fetches);
+  if (!reply.ok()) return run.call->Fail(reply.status());
+  const absl::Status sent = run.call->TryReply(*std::move(reply));
+  if (sent.ok()) return;
+  const auto spec =
+      options_.master->FindSpec(run.request.session, run.request.callable);
+  if (spec == nullptr) return run.call->Fail(sent);
+  run.call->Fail(Annotate(
+      sent, absl::StrCat("fetch ", NameOfLargest(run.fetches, *spec))));
+}
+
 void MasterService::RunCallable(CallPtr call, bus::Message request) {
   auto read = ReadRunCallable(std::move(request), *options_.allocator);
   if (!read.ok()) return call->Fail(read.status());
-  auto running = std::make_unique<RunningCallable>();
+  auto running = std::make_unique<Run>();
   running->call = std::move(call);
   running->request = *std::move(read);
   running->fetches.resize(running->request.num_fetches);

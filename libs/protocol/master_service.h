@@ -11,6 +11,7 @@
 #ifndef WEFT_LIBS_PROTOCOL_MASTER_SERVICE_H_
 #define WEFT_LIBS_PROTOCOL_MASTER_SERVICE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -53,6 +54,9 @@ class MasterService {
   void OnDisconnect(const bus::Peer& peer) { leases_.OnDisconnect(peer); }
   // REQUIRES: Handles(request.method).
   void OnRequest(std::shared_ptr<bus::IncomingCall> call, bus::Message request);
+  // Names the feed that there was no room for. REQUIRES: likewise.
+  void OnRefused(std::shared_ptr<bus::IncomingCall> call, bus::Message request,
+                 size_t which, const absl::Status& why);
   // The role has none; they are dropped.
   void OnOneWay(const bus::Peer& /*peer*/, bus::Message /*message*/,
                 const absl::Status& /*landed*/) {}
@@ -63,7 +67,9 @@ class MasterService {
  private:
   using CallPtr = std::shared_ptr<bus::IncomingCall>;
 
+  struct Run;
   void RunCallable(CallPtr call, bus::Message request);
+  void ReplyWithFetches(Run& run, const absl::Status& status);
   // All others: waits, and says what to reply.
   absl::StatusOr<bus::Message> Serve(bus::IncomingCall& call,
                                      bus::Message request);

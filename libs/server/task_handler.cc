@@ -52,6 +52,16 @@ void TaskHandler::OnRequest(std::shared_ptr<bus::IncomingCall> call,
   }
 }
 
+void TaskHandler::OnRefused(std::shared_ptr<bus::IncomingCall> call,
+                            bus::Message request, size_t which,
+                            const absl::Status& why) {
+  if (master_ && MasterService::Handles(request.method)) {
+    master_->OnRefused(std::move(call), std::move(request), which, why);
+  } else {
+    call->Fail(why);
+  }
+}
+
 void TaskHandler::Refuse(bus::IncomingCall& call, uint8_t method) const {
   if (MasterService::Handles(method) || WorkerService::Handles(method)) {
     return call.Fail(absl::FailedPreconditionError(refusal_));

@@ -5,6 +5,7 @@
 #ifndef WEFT_LIBS_SERVER_TASK_HANDLER_H_
 #define WEFT_LIBS_SERVER_TASK_HANDLER_H_
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,8 @@ class TaskHandler : public bus::Handler {
   void OnDisconnect(const bus::Peer& peer, const absl::Status& why) override;
   void OnRequest(std::shared_ptr<bus::IncomingCall> call,
                  bus::Message request) override;
+  void OnRefused(std::shared_ptr<bus::IncomingCall> call, bus::Message request,
+                 size_t which, const absl::Status& why) override;
   void OnOneWay(const bus::Peer& peer, bus::Message message,
                 const absl::Status& landed) override;
 
