@@ -91,6 +91,35 @@ const Table* BodyOf(const Blob& aligned) {
   return message == nullptr ? nullptr : message->body_as<Table>();
 }
 
+absl::Status NoCommonVersion(const std::string& speaker, uint32_t oldest,
+                             uint32_t newest, const std::string& other,
+                             uint32_t other_oldest, uint32_t other_newest) {
+  const auto named = [](const std::string& task) {
+    return task.empty() ? "a client" : task;
+  };
+  return absl::UnimplementedError(absl::StrCat(
+      "No common version of the protocol: ", named(speaker), " speaks ", oldest,
+      " to ", newest, ", ", named(other), " ", other_oldest, " to ",
+      other_newest, "; run the same release everywhere"));
+}
+
+// What holds for both ends alike.
+absl::Status CheckIdentities(const Identity& self, const Identity& other,
+                             const std::string& destination) {
+  if (!self.cluster_uuid.empty() && !other.cluster_uuid.empty() &&
+      self.cluster_uuid != other.cluster_uuid) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(self.task, " belongs to another cluster than ", other.task,
+                     ": ", self.cluster_uuid, " is not ", other.cluster_uuid));
+  }
+  if (!destination.empty() && destination != self.task) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(destination, " is not here; this is ", self.task,
+                     ": compare the addresses in the cluster specs"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Blob EncodeHello(const Hello& hello) {
@@ -188,34 +217,21 @@ absl::Status DecodeGoodbye(const Blob& body, absl::Status* why) {
 absl::Status CheckHello(const Identity& self, const Hello& hello) {
   if (hello.newest_version < kOldestVersion ||
       hello.oldest_version > kNewestVersion) {
-    return absl::UnimplementedError(absl::StrCat(
-        "No common version of the protocol: we speak ", kOldestVersion, " to ",
-        kNewestVersion, ", the other end ", hello.oldest_version, " to ",
-        hello.newest_version, "; run the same release everywhere"));
+    return NoCommonVersion(self.task, kOldestVersion, kNewestVersion,
+                           hello.self.task, hello.oldest_version,
+                           hello.newest_version);
   }
-  if (!self.cluster_uuid.empty() && !hello.self.cluster_uuid.empty() &&
-      self.cluster_uuid != hello.self.cluster_uuid) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        self.task, " belongs to another cluster than ", hello.self.task, ": ",
-        self.cluster_uuid, " is not ", hello.self.cluster_uuid));
-  }
-  if (!hello.destination.empty() && hello.destination != self.task) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(hello.destination, " is not here; this is ", self.task,
-                     ": compare the addresses in the cluster specs"));
-  }
-  return absl::OkStatus();
+  return CheckIdentities(self, hello.self, hello.destination);
 }
 
 absl::Status CheckHelloReply(const Identity& self,
                              const std::string& destination,
                              const HelloReply& reply) {
-  Hello mirrored;
-  mirrored.newest_version = reply.version;
-  mirrored.oldest_version = reply.version;
-  mirrored.self = self;
-  mirrored.destination = destination;
-  return CheckHello(reply.self, mirrored);
+  if (reply.version < kOldestVersion || reply.version > kNewestVersion) {
+    return NoCommonVersion(self.task, kOldestVersion, kNewestVersion,
+                           reply.self.task, reply.version, reply.version);
+  }
+  return CheckIdentities(reply.self, self, destination);
 }
 
 }  // namespace weft::bus

@@ -1,6 +1,8 @@
 #include "libs/cluster/cluster_spec.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -225,6 +227,46 @@ bool HasDevices(absl::string_view job) {
   return job != "coordinator" && job != "checkpoint_writer";
 }
 
+namespace {
+
+std::string Quoted(const std::string& job, int index) {
+  return absl::StrCat("task ", index, " of job \"", job, "\"");
+}
+
+absl::Status Contradiction(absl::string_view a_is_of, absl::string_view b_is_of,
+                           const std::string& what) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("The cluster specs of ", a_is_of, " and ", b_is_of,
+                   " contradict each other: ", what,
+                   " Start all tasks of a cluster with the same spec."));
+}
+
+bool HaveSameAddresses(const ClusterSpec::Tasks& a,
+                       const ClusterSpec::Tasks& b) {
+  std::multiset<std::string> a_addresses, b_addresses;
+  for (const auto& [index, address] : a) a_addresses.insert(address);
+  for (const auto& [index, address] : b) b_addresses.insert(address);
+  return a_addresses == b_addresses;
+}
+
+// Tasks of one process have port 0, all of them.
+bool IsOfOneProcess(const std::string& address) {
+  return absl::EndsWith(address, ":0");
+}
+
+std::map<std::string, std::pair<std::string, int>> TasksByAddress(
+    const ClusterSpec& spec) {
+  std::map<std::string, std::pair<std::string, int>> result;
+  for (const auto& [job, tasks] : spec.jobs()) {
+    for (const auto& [index, address] : tasks) {
+      if (!IsOfOneProcess(address)) result[address] = {job, index};
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
 absl::Status CheckSpecsAgree(const ClusterSpec& a, absl::string_view a_is_of,
                              const ClusterSpec& b, absl::string_view b_is_of) {
   for (const auto& [job, tasks] : a.jobs()) {
@@ -233,12 +275,26 @@ absl::Status CheckSpecsAgree(const ClusterSpec& a, absl::string_view a_is_of,
     for (const auto& [index, address] : tasks) {
       const auto other = others->second.find(index);
       if (other == others->second.end() || other->second == address) continue;
-      return absl::FailedPreconditionError(absl::StrCat(
-          "The cluster specs of ", a_is_of, " and ", b_is_of,
-          " contradict each other: task ", index, " of job \"", job, "\" is ",
-          address, " in the first and ", other->second,
-          " in the second. Start all tasks of a cluster with the same spec."));
+      return Contradiction(
+          a_is_of, b_is_of,
+          absl::StrCat(Quoted(job, index), " is ", address,
+                       " in the first and ", other->second, " in the second.",
+                       HaveSameAddresses(tasks, others->second)
+                           ? " The addresses of the job are the same, in "
+                             "another order."
+                           : ""));
     }
+  }
+  const auto named_by_b = TasksByAddress(b);
+  for (const auto& [address, task] : TasksByAddress(a)) {
+    const auto other = named_by_b.find(address);
+    if (other == named_by_b.end() || other->second == task) continue;
+    return Contradiction(
+        a_is_of, b_is_of,
+        absl::StrCat(address, " is ", Quoted(task.first, task.second),
+                     " in the first and ",
+                     Quoted(other->second.first, other->second.second),
+                     " in the second."));
   }
   return absl::OkStatus();
 }

@@ -64,8 +64,9 @@ std::string TaskName(absl::string_view job, int index);
 bool HasDevices(absl::string_view job);
 
 // FAILED_PRECONDITION when a task has one address in the one spec and another
-// in the other; tells both, and which tasks the specs come from. A job or task
-// that one of them leaves out is no contradiction.
+// in the other, or an address is one task in the one and another in the other;
+// tells both, and which tasks the specs come from. A job or task that one of
+// them leaves out is no contradiction.
 absl::Status CheckSpecsAgree(const ClusterSpec& a, absl::string_view a_is_of,
                              const ClusterSpec& b, absl::string_view b_is_of);
 

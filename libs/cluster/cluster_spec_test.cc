@@ -78,6 +78,8 @@ TEST(ClusterSpecTest, SpecsAgreeUnlessATaskHasTwoAddresses) {
        true},
       {R"({"worker": {"0": "b:1"}})", R"({"worker": {"1": "c:1"}})", true},
       {"ps|a:1", "ps|a:2", false},
+      {"ps|a:1", "parameter_server|a:1", false},
+      {"ps|localhost:0", "worker|localhost:0", true},
       {"ps|a:1,worker|b:1;c:1", R"({"worker": {"1": "d:1"}})", false},
   };
   for (const auto& c : kCases) {
@@ -97,6 +99,21 @@ TEST(ClusterSpecTest, AContradictionNamesBothSides) {
                                "worker contradict each other: task 1 of job "
                                "\"worker\" is c:1 in the first and d:1 in the "
                                "second."));
+}
+
+TEST(ClusterSpecTest, AContradictionTellsItsCause) {
+  const auto contradiction = [](const char* a, const char* b) {
+    return CheckSpecsAgree(*ClusterSpec::Parse(a), "x", *ClusterSpec::Parse(b),
+                           "y");
+  };
+  EXPECT_THAT(contradiction("ps|a:1;b:1", "ps|b:1;a:1"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "The addresses of the job are the same, in another "
+                       "order."));
+  EXPECT_THAT(contradiction("ps|a:1", "parameter_server|a:1"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "a:1 is task 0 of job \"ps\" in the first and task 0 "
+                       "of job \"parameter_server\" in the second."));
 }
 
 TEST(ClusterSpecTest, CoordinatorsAndWritersHaveNoDevices) {

@@ -56,7 +56,9 @@ class Detective {
   std::vector<std::string> Causes() {
     FindLeft();
     for (const ResourceDifference& difference : differences_) {
-      if (IsElsewhere(difference)) {
+      if (difference.there_kind != difference.here.resource.kind) {
+        AddKind(difference);
+      } else if (IsElsewhere(difference)) {
         elsewhere_.push_back(&difference);
       } else {
         FindCauseOnDevice(difference);
@@ -83,6 +85,14 @@ class Detective {
     if (!any) return;
     Add("an earlier program has left its resources, and this one defines its "
         "model otherwise: reset the container.");
+  }
+
+  void AddKind(const ResourceDifference& difference) {
+    Add(absl::StrCat(Quoted(difference.here.resource.name), " names a ",
+                     difference.here.resource.kind, " here and a ",
+                     difference.there_kind,
+                     " there: one of the programs uses the name of another "
+                     "node, or an old version of the model."));
   }
 
   // On one device: another type, shape or definition.

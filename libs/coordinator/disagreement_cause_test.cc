@@ -33,11 +33,12 @@ std::vector<ResourceDifference> Differences(const DeclaredProgram& here,
     for (const NodeResource& other : there) {
       if (one.resource.name != other.resource.name) continue;
       if (one.device == other.device &&
+          one.resource.kind == other.resource.kind &&
           FactsOf(one.resource).AgreeWith(FactsOf(other.resource))) {
         continue;
       }
       result.push_back({one, kWorker1, other.device, FactsOf(other.resource),
-                        kWorker0, /*there_session=*/1});
+                        other.resource.kind, kWorker0, /*there_session=*/1});
     }
   }
   return result;
@@ -115,6 +116,8 @@ TEST(DisagreementCauseTest, AnotherDefinition) {
               ElementsAre(HasSubstr("use_resource")));
   NodeResource queue = Var("q", 0);
   queue.resource.kind = "Queue";
+  EXPECT_THAT(Causes({queue}, {Var("q", 0)}),
+              ElementsAre(HasSubstr("\"q\" names a Queue here and a Var")));
   NodeResource other_queue = queue;
   other_queue.resource.definition = "FIFOQueue capacity=5";
   EXPECT_THAT(Causes({queue}, {other_queue}),

@@ -30,6 +30,11 @@ std::string Owner(const ResourceDifference& difference) {
                       " that has ended");
 }
 
+std::string KindThere(const ResourceDifference& difference) {
+  if (difference.there_kind == difference.here.resource.kind) return "";
+  return absl::StrCat(difference.there_kind, ", ");
+}
+
 std::string Describe(const ResourceDifference& difference) {
   const NodeResource& here = difference.here;
   const ResourceFacts facts = FactsOf(here.resource);
@@ -38,8 +43,8 @@ std::string Describe(const ResourceDifference& difference) {
       "\" in container \"", here.resource.container, "\", node ", here.node,
       "\n    here:  ", Describe(facts, difference.there), " on ", here.device,
       ", declared by this session of ", difference.here_task,
-      "\n    there: ", Describe(difference.there, facts), " on ",
-      difference.there_device, ", ", Owner(difference));
+      "\n    there: ", KindThere(difference), Describe(difference.there, facts),
+      " on ", difference.there_device, ", ", Owner(difference));
 }
 
 }  // namespace

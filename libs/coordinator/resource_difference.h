@@ -42,6 +42,7 @@ struct ResourceDifference {
   std::string here_task;  // of the session that declares it
   std::string there_device;
   ResourceFacts there;
+  std::string there_kind;  // Resource::type_name
   // Of the session that has declared it; empty: not known.
   std::string there_task;
   // That session; 0: no open session declares it: it was left.

@@ -81,7 +81,7 @@ ResourceRegister::Verdict ResourceRegister::Compare(
     if (TaskOfDevice(one.device) == declarer.task) continue;
     CompareOne(declarer, one, own, since, verdict);
   }
-  CompareJobs(declarer, placed, own, verdict);
+  CompareNamesakes(declarer, placed, own, verdict);
   if (!verdict.differences.empty()) AddCauses(declarer, placed, verdict);
   return verdict;
 }
@@ -110,8 +110,8 @@ void ResourceRegister::CompareOnDevice(const Declarer& declarer,
   for (const auto& [session, declared] : entry.declared) {
     if (session == declarer.session || declared.AgreeWith(facts)) continue;
     verdict.differences.push_back({placed, declarer.task, placed.device,
-                                   declared, sessions_.at(session).task,
-                                   session});
+                                   declared, placed.resource.kind,
+                                   sessions_.at(session).task, session});
     return;
   }
   // What sessions declare says more than what the object is at the moment: its
@@ -119,9 +119,9 @@ void ResourceRegister::CompareOnDevice(const Declarer& declarer,
   if (!entry.declared.empty()) return;
   const ResourceFacts left = entry.Left();
   if (left.AgreeWith(facts)) return;
-  AddUnlessDoubtful(
-      {placed, declarer.task, placed.device, left, entry.last_task},
-      std::max(since, entry.doubted), verdict);
+  AddUnlessDoubtful({placed, declarer.task, placed.device, left,
+                     placed.resource.kind, entry.last_task},
+                    std::max(since, entry.doubted), verdict);
 }
 
 void ResourceRegister::CompareElsewhere(const Declarer& declarer,
@@ -136,16 +136,16 @@ void ResourceRegister::CompareElsewhere(const Declarer& declarer,
   for (const auto& [session, declared] : entry.declared) {
     const std::string& task = sessions_.at(session).task;
     if (session == declarer.session || !is_of_replica(task)) continue;
-    verdict.differences.push_back(
-        {placed, declarer.task, device, declared, task, session});
+    verdict.differences.push_back({placed, declarer.task, device, declared,
+                                   placed.resource.kind, task, session});
     return;
   }
   if (!entry.declared.empty() || !is_of_replica(entry.last_task)) return;
   // In another job it is more likely something else of the same name.
   if (JobOfDevice(device) != JobOfDevice(placed.device)) return;
-  AddUnlessDoubtful(
-      {placed, declarer.task, device, entry.Left(), entry.last_task},
-      std::max(since, entry.doubted), verdict);
+  AddUnlessDoubtful({placed, declarer.task, device, entry.Left(),
+                     placed.resource.kind, entry.last_task},
+                    std::max(since, entry.doubted), verdict);
 }
 
 void ResourceRegister::AddUnlessDoubtful(ResourceDifference difference,
@@ -160,15 +160,24 @@ void ResourceRegister::AddUnlessDoubtful(ResourceDifference difference,
   }
 }
 
-void ResourceRegister::CompareJobs(const Declarer& declarer,
-                                   absl::Span<const NodeResource> placed,
-                                   const std::set<Place>& own,
-                                   Verdict& verdict) const {
+bool ResourceRegister::Declares(const std::set<Place>& places, const Key& key) {
+  const auto it = places.lower_bound({key, ""});
+  return it != places.end() && it->first == key;
+}
+
+bool ResourceRegister::Declares(const Session& session, const Key& key) {
+  const auto it = session.places.lower_bound({key, ""});
+  return it != session.places.end() && it->first.first == key;
+}
+
+void ResourceRegister::CompareNamesakes(const Declarer& declarer,
+                                        absl::Span<const NodeResource> placed,
+                                        const std::set<Place>& own,
+                                        Verdict& verdict) const {
   std::vector<ResourceDifference> found;
   for (const NodeResource& one : placed) {
     if (TaskOfDevice(one.device) == declarer.task) continue;
-    if (one.resource.container != JobOfDevice(one.device)) continue;
-    FindInOtherJobs(declarer, one, found);
+    FindNamesakes(declarer, one, own, found);
   }
   std::map<uint64_t, std::vector<ResourceDifference>> by_session;
   for (ResourceDifference& one : found) {
@@ -186,21 +195,30 @@ void ResourceRegister::CompareJobs(const Declarer& declarer,
   }
 }
 
-void ResourceRegister::FindInOtherJobs(
+void ResourceRegister::FindNamesakes(
     const Declarer& declarer, const NodeResource& placed,
-    std::vector<ResourceDifference>& found) const {
+    const std::set<Place>& own, std::vector<ResourceDifference>& found) const {
   const Key key = KeyOf(placed.resource);
-  for (auto it = entries_.lower_bound({key.name, key.kind, ""});
-       it != entries_.end(); ++it) {
-    if (it->first.name != key.name || it->first.kind != key.kind) break;
-    if (it->first.container == key.container) continue;
+  const bool is_default = key.container == JobOfDevice(placed.device);
+  for (auto it = entries_.lower_bound({key.name, "", ""});
+       it != entries_.end() && it->first.name == key.name; ++it) {
+    const Key& other = it->first;
+    const bool has_kind = other.kind == key.kind;
+    // Which kind a program means is clear only where it has one.
+    if (has_kind == (other.container == key.container)) continue;
+    if (!has_kind && Declares(own, other)) continue;
     for (const auto& [device, entry] : it->second) {
-      if (it->first.container != JobOfDevice(device)) continue;
+      if (has_kind && !(is_default && other.container == JobOfDevice(device))) {
+        continue;
+      }
       for (const auto& [session, declared] : entry.declared) {
-        const std::string& task = sessions_.at(session).task;
-        if (task == TaskOfDevice(device) || task == declarer.task) continue;
-        found.push_back(
-            {placed, declarer.task, device, declared, task, session});
+        const Session& there = sessions_.at(session);
+        if (there.task == TaskOfDevice(device) || there.task == declarer.task ||
+            Declares(there, key)) {
+          continue;
+        }
+        found.push_back({placed, declarer.task, device, declared, other.kind,
+                         there.task, session});
       }
     }
   }

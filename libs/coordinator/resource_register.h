@@ -12,9 +12,10 @@
 //  - with an entry on the same device: type, shape and definition agree, as far
 //    as known;
 //  - without one: no other task's session has put it on another device;
-//  - in a default container, whose name is the device's job: no other task's
-//    session has put it on another job, if the two sessions are of replicas of
-//    one program: they share more of what they declare than would differ so.
+//  - no other task's session has put it on another job (in default containers,
+//    whose names are the jobs') or declares another kind of resource under its
+//    name; but that only if the two sessions are of replicas of one program:
+//    they share more of what they declare than would differ so.
 // Left out on purpose, so that no correct program is refused: a session's own
 // declarations; what any session keeps on its own task (each worker of
 // synchronous training has a local step of the same name); where another
@@ -168,12 +169,16 @@ class ResourceRegister {
   void CompareElsewhere(const Declarer& declarer, const NodeResource& placed,
                         const std::string& device, const Entry& entry,
                         uint64_t since, Verdict& verdict) const;
+  // On any device.
+  static bool Declares(const std::set<Place>& places, const Key& key);
+  static bool Declares(const Session& session, const Key& key);
   // The third rule at the top.
-  void CompareJobs(const Declarer& declarer,
-                   absl::Span<const NodeResource> placed,
-                   const std::set<Place>& own, Verdict& verdict) const;
-  void FindInOtherJobs(const Declarer& declarer, const NodeResource& placed,
-                       std::vector<ResourceDifference>& found) const;
+  void CompareNamesakes(const Declarer& declarer,
+                        absl::Span<const NodeResource> placed,
+                        const std::set<Place>& own, Verdict& verdict) const;
+  void FindNamesakes(const Declarer& declarer, const NodeResource& placed,
+                     const std::set<Place>& own,
+                     std::vector<ResourceDifference>& found) const;
   void AddCauses(const Declarer& declarer,
                  absl::Span<const NodeResource> placed, Verdict& verdict) const;
   // On other tasks than its own, in order.

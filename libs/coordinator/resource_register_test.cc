@@ -178,6 +178,20 @@ TEST_F(ResourceRegisterTest, AReplicaThatUsesAnotherJobDisagrees) {
       StatusIs(kDisagrees, "\"step\" is in job worker here and in job ps"));
 }
 
+TEST_F(ResourceRegisterTest, AReplicaThatMeansAnotherKindDisagrees) {
+  const std::vector<NodeResource> shared = {On(kPs0, Var("ps", "w"))};
+  NamedResource queue = Var("ps", "q");
+  queue.kind = "Queue";
+  EXPECT_OK(Place(1, kWorker0, shared));
+  EXPECT_OK(Place(1, kWorker0, {On(kPs1, Var("ps", "b")), On(kPs0, queue)}));
+  EXPECT_OK(Place(2, kWorker1, shared));
+  EXPECT_OK(Place(2, kWorker1, {On(kPs1, Var("ps", "b"))}));
+  EXPECT_THAT(Place(2, kWorker1, {On(kPs0, Var("ps", "q"))}),
+              StatusIs(kDisagrees, "there: Queue, float [2,3] on"));
+  EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "q")), On(kPs0, queue)}))
+      << "it has both";
+}
+
 TEST_F(ResourceRegisterTest, OtherJobsBelongToOtherProgramsOtherwise) {
   EXPECT_OK(Place(1, kWorker0,
                   {On(kPs0, Var("ps", "score", {})), On(kPs1, Var("ps", "w")),

@@ -770,6 +770,7 @@ TEST_P(TransportConformanceTest, AnotherVersionIsRefused) {
   ASSERT_NO_FATAL_FAILURE(Connect(options));
   WirePeer peer(harness_->NewWire("raw"), endpoint_->address(), scheduler_);
   Hello hello;
+  hello.self.task = "/job:worker/replica:0/task:3";
   hello.self.incarnation = 5;
   hello.newest_version = kNewestVersion + 2;
   hello.oldest_version = kNewestVersion + 1;
@@ -777,8 +778,13 @@ TEST_P(TransportConformanceTest, AnotherVersionIsRefused) {
   ASSERT_TRUE(peer.end.WaitForMessages(1));
   const auto answer = DecodeControlMessage(peer.end.messages()[0]);
   ASSERT_OK(answer);
-  EXPECT_THAT(answer->envelope.error,
-              StatusIs(absl::StatusCode::kUnimplemented, "version"));
+  EXPECT_THAT(
+      answer->envelope.error,
+      StatusIs(absl::StatusCode::kUnimplemented,
+               absl::StrCat(" speaks ", kOldestVersion, " to ", kNewestVersion,
+                            ", ", hello.self.task, " ", kNewestVersion + 1,
+                            " to ", kNewestVersion + 2,
+                            "; run the same release everywhere")));
   // It has as long to go away as it had for saying HELLO.
   EXPECT_TRUE(peer.end.WaitForCloses(1));
 }
