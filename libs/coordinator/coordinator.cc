@@ -558,7 +558,7 @@ void Coordinator::Impl::Placed(uint64_t id, absl::StatusOr<Placement> placement,
 void Coordinator::Impl::Settle(Calls::iterator it, Placement placement,
                                Answers& answers) {
   WaitingCall& call = it->second;
-  if (!call.request->isolated) {
+  if (!call.request->isolated && !call.request->explain) {
     const ResourceRegister::Declarer declarer{call.request->session,
                                               call.request->task};
     const std::vector<NodeResource> resources =

@@ -436,6 +436,23 @@ TEST_F(CoordinatorTest, AnErrorRegistersNothing) {
   EXPECT_EQ(Tasks()[kWorker0].num_sessions, 2);
 }
 
+TEST_F(CoordinatorTest, AnExplanationKnowsWhatLivesWhereAndRegistersNothing) {
+  JoinAll();
+  ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("x"), "/job:ps/task:1")}));
+  PlacementRequest request = RequestOf(
+      2, kWorker1, {NodeOf(Var("x"), ""), NodeOf(Var("y"), "/job:ps/task:0")});
+  request.explain = true;
+  ASSERT_OK_AND_ASSIGN(const PlacementReply reply, BeginPlace(request).get());
+  EXPECT_THAT(reply.devices, ElementsAre(Cpu(kPs1), Cpu(kPs0)));
+  EXPECT_THAT(reply.reasons,
+              ElementsAre(HasSubstr("Var 'x' lives there already"),
+                          Not(HasSubstr("lives there"))));
+  // Another than what was explained, and than x: neither is compared.
+  EXPECT_OK(Place(3, kWorker1, {NodeOf(Var("y"), "/job:ps/task:1")}));
+  request.graph.nodes = {NodeOf(Var("x", {7}), "/job:ps/task:0")};
+  EXPECT_OK(BeginPlace(request).get());
+}
+
 TEST_F(CoordinatorTest, AnIsolatedSessionSharesNothing) {
   JoinAll();
   ASSERT_OK(Place(1, kPs1, {NodeOf(Var("w"), "")}));

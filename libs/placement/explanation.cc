@@ -79,6 +79,11 @@ std::string Softened(const Fit& fit) {
       fit.request.IsEmpty() ? "any device" : fit.request.ToString());
 }
 
+std::string LivesThere(const PlacementNode& node) {
+  return absl::StrCat(node.resource->kind, " '", node.resource->name,
+                      "' lives there already");
+}
+
 std::string Because(const PlacementNode& node, const Decision& decision,
                     const PlacementNode& decider) {
   const bool is_self = &node == &decider;
@@ -88,8 +93,7 @@ std::string Because(const PlacementNode& node, const Decision& decision,
     case Cause::kMemberWasPlaced:
       return absl::StrCat("because ", decider.name, " was placed there before");
     case Cause::kLivesThere:
-      return absl::StrCat("because ", decider.resource->kind, " '",
-                          decider.resource->name, "' lives there already");
+      return absl::StrCat("because ", LivesThere(decider));
     case Cause::kOwnTask:
       return "because it is on the session's own task";
     case Cause::kBetterType:
@@ -117,12 +121,16 @@ std::string Explain(const PlacementNode& node, const GroupFacts& group,
       absl::StrCat(Asked(node, group), Softened(*decision.fit), "; ",
                    Kernels(node, group), "; ", Fitting(*decision.fit));
   const std::string because = Because(node, decision, decider);
-  if (because.empty()) return absl::StrCat(text, ".");
-  if (decision.fit->devices.size() == 1) {
-    return absl::StrCat(text, ", ", because, ".");
+  if (decision.fit->devices.size() > 1) {
+    absl::StrAppend(&text, "; ", decision.device->name, " was taken ", because);
+  } else if (!because.empty()) {
+    absl::StrAppend(&text, ", ", because);
   }
-  return absl::StrCat(text, "; ", decision.device->name, " was taken ", because,
-                      ".");
+  // What did not decide is worth knowing as well: it is not made anew.
+  if (group.living != nullptr && decision.cause != Cause::kLivesThere) {
+    absl::StrAppend(&text, "; ", LivesThere(*group.living));
+  }
+  return absl::StrCat(text, ".");
 }
 
 std::string ExplainPlaced(const PlacementNode& node) {

@@ -39,6 +39,8 @@ struct GroupFacts {
   const DeviceName* requested = nullptr;
   const DeviceTypes* types = nullptr;
   const DeviceTypes* present = nullptr;  // of all devices
+  // Whose resource lives on the group's device already; null: none does.
+  const PlacementNode* living = nullptr;
 };
 
 // For a node that was to be placed. `decider` is the decision's node.

@@ -78,6 +78,24 @@ TEST_F(ExplanationTest, AResourceThatLivesThere) {
   EXPECT_THAT(reasons["read"], HasSubstr("because Var 'known' lives there"));
 }
 
+TEST_F(ExplanationTest, WhatLivesThereIsSaidWhereItDidNotDecide) {
+  graph_.Variable("known", "/job:ps/task:1");
+  graph_.Add({.name = "read", .op = "Op"}, {"&known"});
+  graph_.Variable("new", "/job:ps/task:1");
+  auto reasons = Explain();
+  for (const char* name : {"known", "read"}) {
+    EXPECT_THAT(reasons[name], HasSubstr("only /job:ps/replica:0/task:1/device:"
+                                         "CPU:0 fits; Var 'known' lives there "
+                                         "already."));
+  }
+  EXPECT_THAT(reasons["new"], HasSubstr("device:CPU:0 fits."));
+}
+
+TEST_F(ExplanationTest, WhatLivesElsewhereIsNotSaid) {
+  graph_.Variable("known", "/job:ps/task:0");
+  EXPECT_THAT(Explain()["known"], HasSubstr("device:CPU:0 fits."));
+}
+
 TEST_F(ExplanationTest, KernelsThatTheOthersLack) {
   graph_.Variable("v");
   graph_.Add({.name = "read", .op = "Op"}, {"&v"});

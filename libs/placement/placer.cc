@@ -213,6 +213,10 @@ class Placer {
       of_group.types = &groups_.types().Get(group.types);
       of_group.present = &candidates_.types();
     }
+    for (const auto& [group, nodes] : resources_of_group_) {
+      const int found = FindLiving(nodes, *decisions_[group].device);
+      if (found >= 0) facts[group].living = &node(found);
+    }
     return facts;
   }
 

@@ -92,6 +92,8 @@ struct PlacementRequest {
   // Resources of its own, which nobody shares: nothing is registered.
   bool isolated = false;
   std::vector<std::string> device_filters;
+  // Where they would go now, and why: reasons are wanted, and nothing is
+  // compared or registered.
   bool explain = false;
 };
 

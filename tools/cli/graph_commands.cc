@@ -69,7 +69,8 @@ absl::StatusOr<Placement> PlaceOnDevices(const PlacementGraph& graph,
       [](const NamedResource&, const std::string&) { return false; }, options);
 }
 
-// As for a session of the task that is reached, but nothing is registered.
+// As for a session of the task that is reached, with what lives on the cluster
+// now; but nothing is registered.
 absl::StatusOr<Placement> PlaceOnCluster(Process& process, PlacementGraph graph,
                                          const Invocation& invocation) {
   ASSIGN_OR_RETURN(const auto connection,
@@ -83,7 +84,6 @@ absl::StatusOr<Placement> PlaceOnCluster(Process& process, PlacementGraph graph,
   request.incarnation = master.incarnation;
   request.graph = std::move(graph);
   request.allow_soft_placement = invocation.allow_soft_placement;
-  request.isolated = true;
   request.explain = true;
   ASSIGN_OR_RETURN(protocol::PlacementReply reply, connection->Place(request));
   return Placement{std::move(reply.devices), std::move(reply.reasons)};

@@ -14,6 +14,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/bus/free_port.h"
 #include "libs/fs/memory_file_system.h"
+#include "libs/graph/graph_def.h"
 #include "nlohmann/json.hpp"
 #include "tools/cli/cluster_commands.h"
 #include "tools/cli/graph_commands.h"
@@ -153,6 +154,27 @@ node {
   EXPECT_THAT(placed[0]["reason"].get<std::string>(), HasSubstr("/job:ps"));
   ASSERT_OK_AND_ASSIGN(const Json containers, Run({"containers"}));
   EXPECT_TRUE(containers.empty()) << containers;
+}
+
+TEST_F(RealClusterTest, AGraphIsExplainedWithWhatLivesOnTheCluster) {
+  Scope root = Scope::Root();
+  ops::Variable x(root.WithDevice("/job:ps").WithName("x"), 1.0f);
+  SessionOptions options;
+  options.process = &client_;
+  options.operation_timeout = kLimit;
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       Session::Connect(servers_[1]->target(), root, options));
+  ASSERT_OK(session->Run(x.initializer()));
+
+  Scope other = Scope::Root();
+  ops::Variable same(other.WithName("x"), 1.0f);
+  ASSERT_OK(files_.WriteFileAtomically("/g.pb", ExportGraphDef(other.graph())));
+  ASSERT_OK_AND_ASSIGN(const Json placed,
+                       Run({"graph", "explain", "/g.pb", "x"}));
+  ASSERT_EQ(placed.size(), 1u);
+  EXPECT_EQ(placed[0]["device"], kPsCpu);
+  EXPECT_THAT(placed[0]["reason"].get<std::string>(),
+              HasSubstr("because Var 'x' lives there already"));
 }
 
 TEST_F(RealClusterTest, ShutdownStopsAllOfThem) {
