@@ -233,6 +233,7 @@ TEST(MessagesTest, TheNumbersOfBodiesAreForEver) {
   EXPECT_EQ(static_cast<int>(Body::ShutdownCluster), 42);
   EXPECT_EQ(static_cast<int>(Body::TaskReport), 43);
   EXPECT_EQ(static_cast<int>(Body::ClusterStatus), 46);
+  EXPECT_EQ(static_cast<int>(Body::DescribeWaitsReply), 48);
 }
 
 // An envelope of a later version: more fields, a new kind, a new method.

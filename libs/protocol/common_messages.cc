@@ -37,6 +37,8 @@ static_assert(static_cast<int>(Method::kPlace) ==
               static_cast<int>(wire::Body::Place));
 static_assert(static_cast<int>(Method::kShutdownCluster) ==
               static_cast<int>(wire::Body::ShutdownCluster));
+static_assert(static_cast<int>(Method::kDescribeWaitsReply) ==
+              static_cast<int>(wire::Body::DescribeWaitsReply));
 
 }  // namespace
 

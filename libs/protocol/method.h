@@ -48,6 +48,9 @@ enum class Method : uint8_t {
   kGetCluster = 40,
   kGetClusterReply = 41,
   kShutdownCluster = 42,
+  // Of a Worker.
+  kDescribeWaits = 47,
+  kDescribeWaitsReply = 48,
 };
 
 // Callables have no more feeds and no more fetches than this.

@@ -101,6 +101,8 @@ class Worker {
   using Done = absl::AnyInvocable<void(absl::Status)>;
   using DevicesDone =
       absl::AnyInvocable<void(absl::StatusOr<std::vector<DeviceAttributes>>)>;
+  using WaitsDone =
+      absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>)>;
 
   virtual ~Worker() = default;
 
@@ -138,6 +140,13 @@ class Worker {
   // resource any more.
   virtual void Abort(const StepId& step, uint64_t steps_over_below,
                      const absl::Status& cause, Done done) = 0;
+
+  // What a step waits for on this task now: a text for each edge whose value
+  // has not come and each kernel that waits (Plan::DescribeWaits), at most
+  // kMaxWaits. None while its kernels run. NOT_FOUND when it does not run here.
+  static constexpr size_t kMaxWaits = 16;
+  virtual void DescribeWaits(const StepId& step, absl::Time deadline,
+                             WaitsDone done) = 0;
 
   // None named: the default container of each device.
   virtual void ClearContainers(const std::vector<std::string>& containers,

@@ -180,6 +180,20 @@ void WorkerClient::Abort(const StepId& step, uint64_t steps_over_below,
        std::move(done));
 }
 
+void WorkerClient::DescribeWaits(const StepId& step, absl::Time deadline,
+                                 WaitsDone done) {
+  bus::CallOptions options;
+  options.deadline = deadline;
+  channel_->Call(WriteDescribeWaits(step), options,
+                 [this, done = std::move(done)](
+                     absl::StatusOr<bus::Message> reply) mutable {
+                   if (!reply.ok()) return done(Explain(reply.status()));
+                   auto waits = ReadWaits(*std::move(reply));
+                   if (waits.ok()) return done(std::move(waits));
+                   done(BadReply(options_.task, waits.status()));
+                 });
+}
+
 void WorkerClient::ClearContainers(const std::vector<std::string>& containers,
                                    absl::Time deadline, Done done) {
   Call(WriteClearContainers(containers), deadline, std::move(done));

@@ -72,6 +72,8 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
   void Deliver(Push push) override;
   void Abort(const StepId& step, uint64_t steps_over_below,
              const absl::Status& cause, Done done) override;
+  void DescribeWaits(const StepId& step, absl::Time deadline,
+                     WaitsDone done) override;
   void ClearContainers(const std::vector<std::string>& containers,
                        absl::Time deadline, Done done) override;
 

@@ -163,6 +163,26 @@ TEST_F(WorkerClientTest, GetStatusWaitsNoLongerThanItsDeadline) {
   EXPECT_FALSE(answers[0].ok());
 }
 
+TEST_F(WorkerClientTest, ATaskSaysWhatAStepWaitsFor) {
+  Connect();
+  worker_.waits.assign(20, "tensor x:0 from /job:ps/task:0");
+  std::vector<absl::StatusOr<std::vector<std::string>>> answers;
+  auto keep = [&](auto waits) { answers.push_back(std::move(waits)); };
+  client_->DescribeWaits({11, 30}, kNever, keep);
+  processes_.Settle();
+  worker_.answer = absl::NotFoundError("no such step");
+  client_->DescribeWaits({11, 31}, kNever, keep);
+  processes_.Settle();
+  ASSERT_EQ(answers.size(), 2u);
+  ASSERT_OK(answers[0]);
+  EXPECT_EQ(*answers[0], std::vector<std::string>(Worker::kMaxWaits,
+                                                  worker_.waits[0]));
+  EXPECT_THAT(answers[1],
+              StatusIs(absl::StatusCode::kNotFound, "no such step"));
+  ASSERT_EQ(worker_.described.size(), 1u);
+  EXPECT_EQ(worker_.described[0], (StepId{11, 30}));
+}
+
 TEST_F(WorkerClientTest, SessionsAndContainers) {
   Connect();
   client_->CreateSession(kSession, true, kNever, results_.done());

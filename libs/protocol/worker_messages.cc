@@ -368,6 +368,33 @@ absl::StatusOr<AbortRequest> ReadAbort(bus::Message message) {
   return result;
 }
 
+bus::Message WriteDescribeWaits(const StepId& step) {
+  FlatBufferBuilder builder(128);
+  return Finish(wire::CreateDescribeWaits(builder, step.master, step.step),
+                builder);
+}
+
+absl::StatusOr<StepId> ReadDescribeWaits(bus::Message message) {
+  ASSIGN_OR_RETURN(const MessageReader reader,
+                   Open<wire::DescribeWaits>(std::move(message)));
+  const auto& body = reader.body<wire::DescribeWaits>();
+  return StepId{body.master_incarnation(), body.step()};
+}
+
+bus::Message WriteWaits(absl::Span<const std::string> waits) {
+  FlatBufferBuilder builder(512);
+  waits = waits.subspan(0, Worker::kMaxWaits);
+  const auto texts = builder.CreateVectorOfStrings(
+      std::vector<std::string>(waits.begin(), waits.end()));
+  return Finish(wire::CreateDescribeWaitsReply(builder, texts), builder);
+}
+
+absl::StatusOr<std::vector<std::string>> ReadWaits(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<wire::DescribeWaitsReply>(std::move(message)));
+  return reader.ReadStrings(reader.body<wire::DescribeWaitsReply>().waits());
+}
+
 bus::Message WriteClearContainers(const std::vector<std::string>& containers) {
   FlatBufferBuilder builder(256);
   const auto names = builder.CreateVectorOfStrings(containers);

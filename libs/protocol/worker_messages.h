@@ -82,6 +82,12 @@ bus::Message WriteAbort(const StepId& step, uint64_t steps_over_below,
                         const absl::Status& cause);
 absl::StatusOr<AbortRequest> ReadAbort(bus::Message message);
 
+bus::Message WriteDescribeWaits(const StepId& step);
+absl::StatusOr<StepId> ReadDescribeWaits(bus::Message message);
+// No more than Worker::kMaxWaits.
+bus::Message WriteWaits(absl::Span<const std::string> waits);
+absl::StatusOr<std::vector<std::string>> ReadWaits(bus::Message message);
+
 bus::Message WriteClearContainers(const std::vector<std::string>& containers);
 absl::StatusOr<std::vector<std::string>> ReadClearContainers(
     bus::Message message);

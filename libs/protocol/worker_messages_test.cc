@@ -207,6 +207,19 @@ TEST(WorkerMessagesTest, IndicesAreBounded) {
               StatusIs(kInvalid, "twice"));
 }
 
+TEST(WorkerMessagesTest, WhatAStepWaitsFor) {
+  ASSERT_OK_AND_ASSIGN(const StepId step,
+                       ReadDescribeWaits(WriteDescribeWaits({11, 30})));
+  EXPECT_EQ(step, (StepId{11, 30}));
+  const std::vector<std::string> waits = {"tensor x:0", "node q"};
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> read,
+                       ReadWaits(WriteWaits(waits)));
+  EXPECT_EQ(read, waits);
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> none,
+                       ReadWaits(WriteWaits({})));
+  EXPECT_TRUE(none.empty());
+}
+
 TEST(WorkerMessagesTest, AbortKeepsItsCause) {
   const absl::Status cause =
       MarkDerived(absl::OutOfRangeError("step 3: the queue is closed"));
@@ -312,6 +325,12 @@ TEST(WorkerMessagesTest, DamageIsRefusedOrHarmless) {
               });
   ReadDamaged(WriteClearContainers({"a"}), [](bus::Message message) {
     return ReadClearContainers(std::move(message)).ok();
+  });
+  ReadDamaged(WriteDescribeWaits({11, 30}), [](bus::Message message) {
+    return ReadDescribeWaits(std::move(message)).ok();
+  });
+  ReadDamaged(WriteWaits({"tensor x:0"}), [](bus::Message message) {
+    return ReadWaits(std::move(message)).ok();
   });
 }
 

@@ -65,6 +65,7 @@ bool WorkerService::Handles(uint8_t method) {
     case Method::kClearContainers:
     case Method::kPushes:
     case Method::kGetStatus:
+    case Method::kDescribeWaits:
       return true;
     default:
       return false;
@@ -98,6 +99,8 @@ void WorkerService::OnRequest(std::shared_ptr<bus::IncomingCall> call,
       return RunPartition(std::move(call), std::move(request));
     case Method::kAbort:
       return Abort(std::move(call), std::move(request));
+    case Method::kDescribeWaits:
+      return DescribeWaits(std::move(call), std::move(request));
     case Method::kClearContainers:
       return ClearContainers(std::move(call), std::move(request));
     default:
@@ -181,6 +184,18 @@ void WorkerService::Abort(Call call, bus::Message request) {
   if (!abort.ok()) return call->Fail(abort.status());
   options_.worker->Abort(abort->step, abort->steps_over_below, abort->cause,
                          replies_.Done(std::move(call)));
+}
+
+void WorkerService::DescribeWaits(Call call, bus::Message request) {
+  const auto step = ReadDescribeWaits(std::move(request));
+  if (!step.ok()) return call->Fail(step.status());
+  const absl::Time deadline = call->deadline();
+  options_.worker->DescribeWaits(
+      *step, deadline,
+      replies_.With<std::vector<std::string>>(
+          std::move(call), [](const std::vector<std::string>& waits) {
+            return WriteWaits(waits);
+          }));
 }
 
 void WorkerService::ClearContainers(Call call, bus::Message request) {

@@ -57,6 +57,7 @@ class WorkerService {
   void Register(Call call, bus::Message request);
   void RunPartition(Call call, bus::Message request);
   void Abort(Call call, bus::Message request);
+  void DescribeWaits(Call call, bus::Message request);
   void ClearContainers(Call call, bus::Message request);
   void Deregister(bus::Message message);
   void Deliver(const bus::Peer& peer, bus::Message message);

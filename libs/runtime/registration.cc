@@ -117,6 +117,13 @@ absl::Status Registration::Check(const protocol::PartitionStep& step) const {
   return absl::OkStatus();
 }
 
+bool Registration::DescribeWaits(uint64_t step,
+                                 std::vector<std::string>& waits) const {
+  bool runs = false;
+  for (const Part& part : parts_) runs |= part.plan->DescribeWaits(step, waits);
+  return runs;
+}
+
 std::unique_ptr<RunningStep> Registration::TakeStep() {
   absl::MutexLock lock(&mutex_);
   if (idle_steps_.empty()) return std::make_unique<RunningStep>();

@@ -60,6 +60,8 @@ class Registration {
   // type, and has room for what they make.
   absl::Status Check(const protocol::PartitionStep& step) const;
   Scheduler* scheduler() const { return scheduler_; }
+  // As Plan::DescribeWaits, of all its parts.
+  bool DescribeWaits(uint64_t step, std::vector<std::string>& waits) const;
 
   std::unique_ptr<RunningStep> TakeStep();
   void GiveBack(std::unique_ptr<RunningStep> step);

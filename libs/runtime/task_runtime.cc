@@ -269,6 +269,31 @@ void TaskRuntime::Abort(const protocol::StepId& step, uint64_t steps_over_below,
   done(absl::OkStatus());
 }
 
+std::vector<std::shared_ptr<Registration>> TaskRuntime::RegistrationsOf(
+    uint64_t master) const {
+  std::vector<std::shared_ptr<Registration>> result;
+  absl::ReaderMutexLock lock(&mutex_);
+  for (const auto& [id, session] : sessions_) {
+    if (session->master != master) continue;
+    for (const auto& [registration, compiled] : session->registrations) {
+      result.push_back(compiled);
+    }
+  }
+  return result;
+}
+
+void TaskRuntime::DescribeWaits(const protocol::StepId& step, absl::Time,
+                                WaitsDone done) {
+  std::vector<std::string> waits;
+  for (const auto& registration : RegistrationsOf(step.master)) {
+    if (!registration->DescribeWaits(step.step, waits)) continue;
+    if (waits.size() > kMaxWaits) waits.resize(kMaxWaits);
+    return done(std::move(waits));
+  }
+  done(absl::NotFoundError(
+      absl::StrCat("Step ", step.step, " does not run on ", options_.task)));
+}
+
 void TaskRuntime::ClearContainers(const std::vector<std::string>& containers,
                                   absl::Time, Done done) {
   for (const auto& resources : shared_resources_) {

@@ -75,6 +75,8 @@ class TaskRuntime : public protocol::Worker,
   void Deliver(protocol::Push push) override;
   void Abort(const protocol::StepId& step, uint64_t steps_over_below,
              const absl::Status& cause, Done done) override;
+  void DescribeWaits(const protocol::StepId& step, absl::Time deadline,
+                     WaitsDone done) override;
   void ClearContainers(const std::vector<std::string>& containers,
                        absl::Time deadline, Done done) override;
 
@@ -122,6 +124,9 @@ class TaskRuntime : public protocol::Worker,
   absl::StatusOr<std::shared_ptr<Registration>> FindRegistration(
       uint64_t session, uint64_t registration) const
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // All of the sessions of one master.
+  std::vector<std::shared_ptr<Registration>> RegistrationsOf(
+      uint64_t master) const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status AddSession(const protocol::WorkerSession& session,
                           bool isolated);
   void RemoveSession(uint64_t session, const absl::Status& cause);

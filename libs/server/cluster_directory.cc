@@ -95,6 +95,12 @@ class ClusterDirectory::Route : public protocol::Worker,
     if (worker == nullptr) return done(NotHere());
     worker->Abort(step, steps_over_below, cause, std::move(done));
   }
+  void DescribeWaits(const protocol::StepId& step, absl::Time deadline,
+                     WaitsDone done) override {
+    auto worker = Choose();
+    if (worker == nullptr) return done(NotHere());
+    worker->DescribeWaits(step, deadline, std::move(done));
+  }
   void ClearContainers(const std::vector<std::string>& containers,
                        absl::Time deadline, Done done) override {
     auto worker = Choose();

@@ -20,6 +20,7 @@ class RecordingWorker : public Worker {
   // What each call is answered with.
   absl::Status answer;
   std::vector<DeviceAttributes> devices;
+  std::vector<std::string> waits;
   // Keep what is asked for until the test ends it.
   bool hold_runs = false;
   bool hold_aborts = false;
@@ -47,6 +48,7 @@ class RecordingWorker : public Worker {
   };
   std::vector<Running> running;  // held
   int num_runs = 0;
+  std::vector<StepId> described;
 
   void GetStatus(absl::Time /*deadline*/, DevicesDone done) override {
     if (!answer.ok()) return done(answer);
@@ -88,6 +90,12 @@ class RecordingWorker : public Worker {
     } else {
       done(answer);
     }
+  }
+  void DescribeWaits(const StepId& step, absl::Time /*deadline*/,
+                     WaitsDone done) override {
+    if (!answer.ok()) return done(answer);
+    described.push_back(step);
+    done(waits);
   }
   void ClearContainers(const std::vector<std::string>& containers,
                        absl::Time /*deadline*/, Done done) override {
