@@ -30,6 +30,10 @@ absl::StatusOr<protocol::Worker*> FindTask(protocol::WorkerDirectory* directory,
       ", which is no task of this cluster. Check the cluster spec."));
 }
 
+uint64_t EdgeOf(const Node& node) {
+  return static_cast<uint64_t>(*node.attr<int64_t>("edge"));
+}
+
 RunWhere Where(protocol::CallingThread thread, bool is_last) {
   switch (thread) {
     // A caller that waits serves the last part; the others run meanwhile.
@@ -77,11 +81,14 @@ absl::StatusOr<Registration::Edges> FindEdges(
       if (other == task) continue;
       edges.peers.all.insert(other);
       (sends ? *receivers : edges.peers.senders).insert(other);
-      if (!sends) continue;
+      if (!sends) {
+        edges.peers.incoming[EdgeOf(*node)] =
+            *node->attr<std::string>("tensor_name");
+        continue;
+      }
       ASSIGN_OR_RETURN(protocol::Worker * worker,
                        FindTask(directory, other, *node));
-      edges.outgoing[static_cast<uint64_t>(*node->attr<int64_t>("edge"))] =
-          worker;
+      edges.outgoing[EdgeOf(*node)] = worker;
     }
   }
   if (!receivers->empty()) edges.peers.receivers = std::move(receivers);

@@ -6,45 +6,63 @@
 #define WEFT_LIBS_RUNTIME_STEP_EXCHANGE_H_
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "libs/protocol/worker.h"
 #include "libs/rendezvous/rendezvous.h"
+#include "libs/runtime/unclaimed_bytes.h"
 
 namespace weft {
 
 // Which edges of a callable go to other tasks, and to whom.
 using RemoteEdges = absl::flat_hash_map<uint64_t, protocol::Worker*>;
+// Which come from other tasks, and what they are called.
+using IncomingEdges = absl::flat_hash_map<uint64_t, std::string>;
 
 // Thread-safe. Lives as long as its step, here or yet to come.
 class StepExchange : public Rendezvous {
  public:
-  StepExchange(const protocol::WorkerSession& session, uint64_t step)
-      : session_(session), step_(step) {}
+  // `quota` is the session's, of what comes from other tasks; null: none does.
+  StepExchange(const protocol::WorkerSession& session, uint64_t step,
+               std::shared_ptr<UnclaimedBytes> quota = nullptr)
+      : session_(session), step_(step), quota_(std::move(quota)) {}
+  ~StepExchange() override;
 
   // What Send sends away. Before the first Send; outlives the exchange's use.
   void BeginSending(const RemoteEdges* remote_edges) {
     remote_edges_ = remote_edges;
   }
 
+  // Whose values come from other tasks. Before the first Receive; outlives the
+  // exchange's use.
+  void BeginReceiving(const IncomingEdges* incoming) { incoming_ = incoming; }
+
   absl::Status Send(const RendezvousKey& key, Tensor tensor,
                     bool is_dead) override;
-  void Receive(const RendezvousKey& key, Receiver receiver) override {
-    local_.Receive(key, std::move(receiver));
-  }
+  void Receive(const RendezvousKey& key, Receiver receiver) override;
   void Abort(absl::Status cause) override { local_.Abort(std::move(cause)); }
 
-  // A value from another task, for a Receive here.
-  absl::Status Deliver(protocol::Push push) {
-    return local_.Send({push.edge, push.frame, push.iteration},
-                       std::move(push.tensor), push.is_dead);
+  // A value from another task, for a Receive here. RESOURCE_EXHAUSTED when too
+  // many have not been received; as Send.
+  absl::Status Deliver(protocol::Push push);
+
+  // What was delivered and not received yet takes of the quota.
+  int64_t unclaimed_bytes() const {
+    return unclaimed_.load(std::memory_order_relaxed);
   }
 
  private:
   const protocol::WorkerSession session_;
   const uint64_t step_;
+  void GiveBack(int64_t bytes);
+
   const RemoteEdges* remote_edges_ = nullptr;
+  const IncomingEdges* incoming_ = nullptr;
+  const std::shared_ptr<UnclaimedBytes> quota_;
+  std::atomic<int64_t> unclaimed_{0};
   LocalRendezvous local_;
 };
 

@@ -9,20 +9,28 @@
 namespace weft {
 namespace {
 
+// Of one master, in each of two maps; the oldest are forgotten first. A master
+// one of whose steps does not end says of none that it is over.
+constexpr size_t kMaxRemembered = 65536;
+
+template <typename Map>
+void ForgetOldest(Map& map) {
+  if (map.size() > kMaxRemembered) map.erase(map.begin());
+}
+
 void CancelAll(const std::vector<std::shared_ptr<Cancellation>>& cancellations,
                const absl::Status& cause) {
   for (const auto& cancellation : cancellations) cancellation->Cancel(cause);
-}
-
-int64_t Bytes(const Tensor& tensor) {
-  return tensor.IsInitialized() ? static_cast<int64_t>(tensor.num_bytes()) : 0;
 }
 
 }  // namespace
 
 void StepTable::AddSession(const protocol::WorkerSession& session) {
   absl::MutexLock lock(&mutex_);
-  sessions_.emplace(session.session, Session{.master = session.master});
+  Session& added = sessions_[session.session];
+  if (added.unclaimed != nullptr) return;
+  added.master = session.master;
+  added.unclaimed = std::make_shared<UnclaimedBytes>(max_unclaimed_bytes_);
 }
 
 template <typename Predicate>
@@ -35,17 +43,10 @@ StepTable::Cancellations StepTable::Select(Predicate predicate) {
     if (entry.is_running()) {
       result.push_back(entry.cancellation);
     } else {
-      DropWaiting(entry);
       steps_.erase(current);
     }
   }
   return result;
-}
-
-void StepTable::DropWaiting(const Entry& entry) {
-  auto session = sessions_.find(entry.session);
-  if (session == sessions_.end()) return;
-  session->second.waiting_bytes -= entry.waiting_bytes;
 }
 
 void StepTable::RemoveSession(uint64_t session, const absl::Status& cause) {
@@ -67,8 +68,18 @@ void StepTable::RemoveSession(uint64_t session, const absl::Status& cause) {
   CancelAll(cancellations, cause);
 }
 
-absl::Status StepTable::Check(const protocol::StepId& step,
-                              uint64_t session) const {
+absl::Status StepTable::NameEdge(uint64_t edge, const StepPeers* peers,
+                                 const absl::Status& cause) const {
+  std::string name = absl::StrCat("edge ", edge);
+  if (peers != nullptr) {
+    auto it = peers->incoming.find(edge);
+    if (it != peers->incoming.end()) name = absl::StrCat("tensor ", it->second);
+  }
+  return Annotate(cause, absl::StrCat(name, ": ", task_));
+}
+
+absl::Status StepTable::Check(const protocol::StepId& step, uint64_t session,
+                              const StepPeers* peers) const {
   if (!sessions_.contains(session)) {
     return absl::AbortedError(
         absl::StrCat("Session ", session,
@@ -83,7 +94,25 @@ absl::Status StepTable::Check(const protocol::StepId& step,
   }
   auto aborted = master->second.aborted.find(step.step);
   if (aborted == master->second.aborted.end()) return absl::OkStatus();
-  return aborted->second;
+  const auto& [cause, edge] = aborted->second;
+  return edge == 0 ? cause : NameEdge(edge, peers, cause);
+}
+
+void StepTable::Remember(const protocol::StepId& step, Aborted aborted) {
+  auto& all = masters_[step.master].aborted;
+  all.emplace(step.step, std::move(aborted));
+  ForgetOldest(all);
+}
+
+StepTable::Entry& StepTable::FindOrAdd(const protocol::WorkerSession& session,
+                                       uint64_t step) {
+  Entry& entry = steps_[{session.master, step}];
+  if (entry.exchange == nullptr) {
+    entry.exchange = std::make_shared<StepExchange>(
+        session, step, sessions_[session.session].unclaimed);
+    entry.session = session.session;
+  }
+  return entry;
 }
 
 void StepTable::ForgetOver(uint64_t master, uint64_t steps_over_below) {
@@ -99,7 +128,6 @@ void StepTable::ForgetOver(uint64_t master, uint64_t steps_over_below) {
     if (current->first.master != master) continue;
     if (current->first.step >= steps_over_below) continue;
     if (current->second.is_running()) continue;
-    DropWaiting(current->second);
     steps_.erase(current);
   }
 }
@@ -109,19 +137,14 @@ absl::StatusOr<std::shared_ptr<StepExchange>> StepTable::Begin(
   const protocol::StepId id{step.session.master, step.step};
   absl::MutexLock lock(&mutex_);
   ForgetOver(id.master, step.steps_over_below);
-  RETURN_IF_ERROR(Check(id, step.session.session));
+  RETURN_IF_ERROR(Check(id, step.session.session, peers));
   RETURN_IF_ERROR(CheckConnected(peers->senders));
-  Entry& entry = steps_[id];
+  Entry& entry = FindOrAdd(step.session, step.step);
   if (entry.is_running()) {
     return absl::InternalError(
         absl::StrCat("Step ", id.step, " was begun twice on this task."));
   }
-  if (entry.exchange == nullptr) {
-    entry.exchange = std::make_shared<StepExchange>(step.session, step.step);
-    entry.session = step.session.session;
-  }
-  DropWaiting(entry);
-  entry.waiting_bytes = 0;
+  entry.exchange->BeginReceiving(&peers->incoming);
   entry.cancellation = step.cancellation;
   entry.peers = peers;
   running_.Begin();
@@ -142,45 +165,47 @@ void StepTable::Forget(const protocol::StepId& step,
   if (!sessions_.contains(entry.session)) return;
   if (!status.ok()) {
     // Values of a failed step may still be on their way.
-    masters_[step.master].aborted.emplace(step.step, MarkDerived(status));
+    Remember(step, {MarkDerived(status)});
   } else if (entry.peers->receivers != nullptr) {
-    masters_[step.master].ended.emplace(step.step, entry.peers->receivers);
+    auto& ended = masters_[step.master].ended;
+    ended.emplace(step.step, entry.peers->receivers);
+    ForgetOldest(ended);
   }
 }
 
 std::shared_ptr<StepExchange> StepTable::Admit(const protocol::Push& push) {
   const protocol::StepId id{push.session.master, push.step};
   absl::MutexLock lock(&mutex_);
-  if (!Check(id, push.session.session).ok()) return nullptr;
-  Entry& entry = steps_[id];
-  if (entry.exchange == nullptr) {
-    entry.exchange = std::make_shared<StepExchange>(push.session, push.step);
-    entry.session = push.session.session;
+  if (!Check(id, push.session.session, nullptr).ok()) return nullptr;
+  return FindOrAdd(push.session, push.step).exchange;
+}
+
+void StepTable::Refuse(const protocol::StepId& step, uint64_t edge,
+                       const absl::Status& cause) {
+  std::shared_ptr<Cancellation> running;
+  absl::Status named;
+  {
+    absl::MutexLock lock(&mutex_);
+    auto it = steps_.find(step);
+    if (it == steps_.end()) return;
+    if (it->second.is_running()) {
+      running = it->second.cancellation;
+      named = NameEdge(edge, it->second.peers, cause);
+    } else {
+      Remember(step, {cause, edge});
+      steps_.erase(it);
+    }
   }
-  if (entry.is_running()) return entry.exchange;
-  Session& session = sessions_[push.session.session];
-  const int64_t bytes = Bytes(push.tensor);
-  if (bytes > max_waiting_bytes_ - session.waiting_bytes) {
-    masters_[id.master].aborted.emplace(
-        id.step,
-        absl::ResourceExhaustedError(absl::StrCat(
-            "Values that arrived before their step began take more than ",
-            max_waiting_bytes_, " bytes: step ", id.step, ", edge ", push.edge,
-            ".")));
-    DropWaiting(entry);
-    steps_.erase(id);
-    return nullptr;
-  }
-  entry.waiting_bytes += bytes;
-  session.waiting_bytes += bytes;
-  return entry.exchange;
+  if (running) running->Cancel(named);
 }
 
 void StepTable::Deliver(protocol::Push push) {
   std::shared_ptr<StepExchange> exchange = Admit(push);
   if (exchange == nullptr) return;
   const protocol::StepId id{push.session.master, push.step};
+  const uint64_t edge = push.edge;
   absl::Status delivered = exchange->Deliver(std::move(push));
+  if (absl::IsResourceExhausted(delivered)) Refuse(id, edge, delivered);
   // An edge that brings two values is a fault of the other end's.
   if (absl::IsInternal(delivered)) Abort(id, 0, delivered);
 }
@@ -201,11 +226,8 @@ void StepTable::Abort(const protocol::StepId& step, uint64_t steps_over_below,
     if (it != steps_.end() && it->second.is_running()) {
       running = it->second.cancellation;
     } else {
-      master.aborted.emplace(step.step, cause);
-      if (it != steps_.end()) {
-        DropWaiting(it->second);
-        steps_.erase(it);
-      }
+      Remember(step, {cause});
+      if (it != steps_.end()) steps_.erase(it);
     }
   }
   if (running) running->Cancel(cause);
@@ -276,11 +298,12 @@ StepTable::Size StepTable::size() const {
   Size size;
   for (const auto& [id, entry] : steps_) {
     ++(entry.is_running() ? size.running : size.waiting);
-    size.waiting_bytes += entry.waiting_bytes;
+    size.waiting_bytes += entry.exchange->unclaimed_bytes();
   }
   size.masters = static_cast<int>(masters_.size());
   for (const auto& [id, master] : masters_) {
     size.aborted += static_cast<int>(master.aborted.size());
+    size.ended += static_cast<int>(master.ended.size());
   }
   return size;
 }

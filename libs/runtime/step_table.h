@@ -3,10 +3,10 @@
 // were aborted and must not begin.
 //
 // Rules (who may put what here): a value is kept only if its session is
-// registered and its step is neither over nor aborted. What waits for a step to
-// begin counts against the session's quota; a step that exceeds it is aborted.
-// Step ids count up per master, which says with each request below which id all
-// are over.
+// registered and its step is neither over nor aborted. What no step has
+// received yet counts against the session's quota; a step that exceeds it is
+// aborted. Step ids count up per master, which says with each request below
+// which id all are over.
 //
 // Threads: all methods may be called from any thread; cancellations and
 // deliveries run without the lock.
@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -28,6 +29,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/protocol/worker.h"
 #include "libs/runtime/step_exchange.h"
+#include "libs/runtime/unclaimed_bytes.h"
 
 namespace weft {
 
@@ -38,13 +40,17 @@ using PeerTasks = absl::flat_hash_set<std::string>;
 struct StepPeers {
   PeerTasks all;
   PeerTasks senders;                           // of values to this task
+  IncomingEdges incoming;                      // which those are
   std::shared_ptr<const PeerTasks> receivers;  // null when there are none
 };
 
 class StepTable {
  public:
-  explicit StepTable(int64_t max_waiting_bytes_per_session)
-      : max_waiting_bytes_(max_waiting_bytes_per_session) {}
+  // `task`: for errors.
+  explicit StepTable(int64_t max_unclaimed_bytes_per_session,
+                     std::string task = "this task")
+      : max_unclaimed_bytes_(max_unclaimed_bytes_per_session),
+        task_(std::move(task)) {}
 
   void AddSession(const protocol::WorkerSession& session);
   // Cancels its steps with `cause` and drops what waits for them.
@@ -79,12 +85,13 @@ class StepTable {
     return running_.WaitUntilNone(scheduler, deadline);
   }
 
-  // For tests: steps that run or wait, aborts that are remembered, and masters
-  // of which anything is.
+  // For tests: steps that run or wait, aborts and ends that are remembered,
+  // masters of which anything is, and what waits to be received takes.
   struct Size {
     int running = 0;
     int waiting = 0;
     int aborted = 0;
+    int ended = 0;
     int masters = 0;
     int64_t waiting_bytes = 0;
   };
@@ -94,26 +101,39 @@ class StepTable {
   struct Entry {
     std::shared_ptr<StepExchange> exchange;
     uint64_t session = 0;
-    int64_t waiting_bytes = 0;
     // Both null until it runs.
     std::shared_ptr<Cancellation> cancellation;
     const StepPeers* peers = nullptr;
     bool is_running() const { return cancellation != nullptr; }
   };
+  struct Aborted {
+    absl::Status cause;
+    uint64_t edge = 0;  // whose value there was no room for; 0: another cause
+  };
   struct Master {
     uint64_t steps_over_below = 0;
-    absl::btree_map<uint64_t, absl::Status> aborted;  // step -> cause
+    absl::btree_map<uint64_t, Aborted> aborted;  // by step
     // Steps that ended well -> whom they sent values to.
     absl::btree_map<uint64_t, std::shared_ptr<const PeerTasks>> ended;
   };
   struct Session {
     uint64_t master = 0;
-    int64_t waiting_bytes = 0;
+    std::shared_ptr<UnclaimedBytes> unclaimed;
   };
   using Cancellations = std::vector<std::shared_ptr<Cancellation>>;
 
-  // OK while the step may run or go on.
-  absl::Status Check(const protocol::StepId& step, uint64_t session) const
+  // OK while the step may run or go on. `peers` names edges, if it is known.
+  absl::Status Check(const protocol::StepId& step, uint64_t session,
+                     const StepPeers* peers) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status NameEdge(uint64_t edge, const StepPeers* peers,
+                        const absl::Status& cause) const;
+  void Remember(const protocol::StepId& step, Aborted aborted)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends the step for which there was no room for the edge's value.
+  void Refuse(const protocol::StepId& step, uint64_t edge,
+              const absl::Status& cause) ABSL_LOCKS_EXCLUDED(mutex_);
+  Entry& FindOrAdd(const protocol::WorkerSession& session, uint64_t step)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(const protocol::StepId& step, const absl::Status& status);
   absl::Status CheckConnected(const PeerTasks& senders) const
@@ -123,12 +143,12 @@ class StepTable {
   // Where the push goes; null when it is to be dropped.
   std::shared_ptr<StepExchange> Admit(const protocol::Push& push)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void DropWaiting(const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   template <typename Predicate>
   Cancellations Select(Predicate predicate)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const int64_t max_waiting_bytes_;
+  const int64_t max_unclaimed_bytes_;
+  const std::string task_;
   InFlight running_;
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<protocol::StepId, Entry> steps_ ABSL_GUARDED_BY(mutex_);

@@ -25,7 +25,7 @@ TaskRuntime::TaskRuntime(std::vector<std::unique_ptr<Device>> devices,
     : devices_(std::move(devices)),
       options_(options),
       shared_resources_(NewResources()),
-      steps_(options.max_waiting_bytes_per_session) {}
+      steps_(options.max_unclaimed_bytes_per_session, options.task) {}
 
 TaskRuntime::~TaskRuntime() {
   // A registration keeps its session alive, so sessions are emptied by hand.
@@ -179,6 +179,13 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
   // It may have been deleted meanwhile; a registration would keep it alive.
   if (!sessions_.contains(id)) {
     return UnknownOnThisTask(absl::StrCat("Session ", id));
+  }
+  const size_t before = session->registrations.size();
+  if (before >= static_cast<uint64_t>(options_.max_registrations_per_session)) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        options_.task, ": session ", id, " has ", before,
+        " graphs registered. Release callables, or raise "
+        "max_callables_per_session there."));
   }
   return session->registrations
       .emplace(registration.registration, std::move(compiled))

@@ -46,8 +46,10 @@ struct TaskRuntimeOptions {
   uint64_t incarnation = 0;
   // Null when there is no other task. Outlives the runtime.
   protocol::WorkerDirectory* peers = nullptr;
-  // What may wait in a session for steps that have not begun here.
-  int64_t max_waiting_bytes_per_session = int64_t{4} << 30;
+  // Quotas (docs/quotas.md): what may come from other tasks for the steps of
+  // one session without having been used there, and its registrations.
+  int64_t max_unclaimed_bytes_per_session = int64_t{8} << 30;
+  int64_t max_registrations_per_session = 65536;
   // How long sessions outlive the last connection to their master.
   absl::Duration master_lease = absl::Minutes(1);
 };
