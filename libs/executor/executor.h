@@ -79,6 +79,17 @@ enum class RunWhere {
   kPool,     // none: everything on the compute pool
 };
 
+// What kernels send may be held back until the thread that ran them has no more
+// to do at once. Thread-safe.
+class Outbox {
+ public:
+  virtual ~Outbox() = default;
+  // Sends it. Called before kernels that take long and where a thread leaves
+  // the partition, but not by the one that ends it: its last values are left to
+  // `done`.
+  virtual void Flush() = 0;
+};
+
 // What a step brings to one partition. Everything pointed to lives until
 // `done` has been called. The partitions of a step may share `args` and
 // `retvals`, each using those its nodes name. The owner of the rendezvous
@@ -87,6 +98,7 @@ struct StepArgs {
   StepContext context;
   absl::Span<const Tensor> args;  // by index of _Arg; at least num_args()
   absl::Span<Tensor> retvals;     // by index of _Retval; likewise
+  Outbox* outbox = nullptr;       // null when nothing is held back
 };
 
 // Runs the plan. `done` is called exactly once, on whichever thread ends the

@@ -275,6 +275,58 @@ TEST(ExecutorTest, SendMeetsReceive) {
   }
 }
 
+// How often an outbox was flushed by the time the step was done, when a plan
+// ran on this thread.
+class CountingOutbox : public Outbox {
+ public:
+  void Flush() override { ++flushes; }
+
+  int FlushesOf(PlanHarness& h, RunWhere where) {
+    Cancellation cancellation;
+    LocalRendezvous rendezvous;
+    const std::vector<Tensor> args = {Float(1)};
+    int at_end = -1;
+    Start(h.plan, {h.MakeContext(cancellation, rendezvous), args, {}, this},
+          where, [&](const absl::Status& status) {
+            EXPECT_OK(status);
+            at_end = flushes;
+          });
+    after_start = flushes;
+    h.gate.Open();
+    EXPECT_GE(at_end, 0) << "the step did not end on this thread";
+    return at_end;
+  }
+
+  int flushes = 0;
+  int after_start = 0;
+};
+
+TEST(ExecutorTest, WhatItsLastThreadSentIsLeftToWhoeverEndsTheStep) {
+  PlanHarness h;
+  Chain(h, h.Arg(0), 3);
+  ASSERT_OK(h.Compile());
+  CountingOutbox outbox;
+  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kCaller), 0);
+  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReactor), 0);
+}
+
+TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongKernel) {
+  PlanHarness h;
+  h.Add("work", "TestWork", {h.Arg(0)});
+  ASSERT_OK(h.Compile());
+  CountingOutbox outbox;
+  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kCaller), 1);
+}
+
+TEST(ExecutorTest, WhatWasSentDoesNotWaitForWhatComesLater) {
+  PlanHarness h;
+  h.Add("later", "TestAsync", {h.Arg(0)});
+  ASSERT_OK(h.Compile());
+  CountingOutbox outbox;
+  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReactor), 1);
+  EXPECT_EQ(outbox.after_start, 1);
+}
+
 TEST(ExecutorTest, AReceivedDeadTensorKillsItsConsumers) {
   PlanHarness h;
   const AttrMap edge = {{"T", DT_FLOAT},

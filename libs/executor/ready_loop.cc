@@ -174,6 +174,9 @@ void ReadyLoop::Run() {
     }
   }
   current_loop = outer_;
+  if (state_.outbox != nullptr && !(for_pool.empty() && state_.IsLastToken())) {
+    state_.outbox->Flush();
+  }
   if (for_pool.empty()) {
     state_.ReleaseToken();
   } else {
@@ -221,7 +224,14 @@ void ReadyLoop::RunNode(const Ready& ready) {
   Complete(ready, item, false);
 }
 
+bool ReadyLoop::MayTakeLong(const Ready& ready, const NodeItem& item) const {
+  return !item.is_cheap || InputBytes(item, InputsOf(ready)) > kHandOverBytes;
+}
+
 void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
+  if (state_.outbox != nullptr && MayTakeLong(ready, item)) {
+    state_.outbox->Flush();
+  }
   OpKernelContext context(state_.context, item.view,
                           absl::MakeSpan(InputsOf(ready), item.num_inputs),
                           absl::MakeSpan(outputs_.data(), item.num_outputs),

@@ -32,6 +32,7 @@ class ReadyLoop {
  private:
   bool MayRunOnReactor(const Ready& ready);
   bool IsWorthHandingOver(const Ready& ready) const;
+  bool MayTakeLong(const Ready& ready, const NodeItem& item) const;
   // The node that runs next; false when none is left.
   bool Next(Ready& ready);
   void RunNode(const Ready& ready);

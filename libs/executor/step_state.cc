@@ -61,6 +61,7 @@ void StepState::Begin(std::shared_ptr<const PlanImpl> keep_plan,
   context = step_args.context;
   args = step_args.args;
   retvals = step_args.retvals;
+  outbox = step_args.outbox;
   done_ = std::move(step_done);
   root.ResetCounters();
   incomplete_.store(false, std::memory_order_relaxed);

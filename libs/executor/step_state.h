@@ -93,6 +93,11 @@ class StepState {
   // Something was not run because the step was stopped.
   void NoteDropped() { incomplete_.store(true, std::memory_order_relaxed); }
 
+  // Whether the caller's token is the last, so that releasing it ends the step
+  // here.
+  bool IsLastToken() const {
+    return tokens_.load(std::memory_order_acquire) == 1;
+  }
   void AddToken() { tokens_.fetch_add(1, std::memory_order_relaxed); }
   // The caller must not touch the state afterwards.
   void ReleaseToken() {
@@ -103,6 +108,7 @@ class StepState {
   StepContext context;
   absl::Span<const Tensor> args;
   absl::Span<Tensor> retvals;
+  Outbox* outbox = nullptr;
   Iteration root;
   LoopFrames loops;
   absl::Mutex merge_mutex;  // counters of Merge nodes

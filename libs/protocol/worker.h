@@ -66,6 +66,17 @@ enum class CallingThread {
   kOther,    // none
 };
 
+// A tensor on its way along an edge from one task to another.
+struct Push {
+  WorkerSession session;
+  uint64_t step = 0;
+  uint64_t edge = 0;       // as the partitioner numbered it
+  uint64_t frame = 0;      // 0 outside loops
+  uint64_t iteration = 0;  // likewise
+  bool is_dead = false;
+  Tensor tensor;  // none when dead
+};
+
 // One step of a registration. What the pointers and spans view lives until the
 // step is done.
 struct PartitionStep {
@@ -83,17 +94,14 @@ struct PartitionStep {
   // Ends the step early; never null. The step's own first error cancels it too.
   std::shared_ptr<Cancellation> cancellation;
   CallingThread thread = CallingThread::kOther;
-};
-
-// A tensor on its way along an edge from one task to another.
-struct Push {
-  WorkerSession session;
-  uint64_t step = 0;
-  uint64_t edge = 0;       // as the partitioner numbered it
-  uint64_t frame = 0;      // 0 outside loops
-  uint64_t iteration = 0;  // likewise
-  bool is_dead = false;
-  Tensor tensor;  // none when dead
+  // Where values for the master's task may be left when the step ends well, so
+  // that they travel with the answer instead of by themselves; null: they are
+  // delivered like all others.
+  struct WithAnswer {
+    std::string master_task;  // canonical name
+    std::vector<Push> pushes;
+  };
+  WithAnswer* with_answer = nullptr;
 };
 
 class Worker {
@@ -131,10 +139,10 @@ class Worker {
   // UNAVAILABLE when the task was lost.
   virtual void Run(const PartitionStep& step, Done done) = 0;
 
-  // A value for a step, which may not have begun here yet. Dropped when the
+  // Values for steps, which may not have begun here yet. Dropped when the
   // session is unknown or the step over. A push that can't be delivered or
   // kept aborts its step at whichever end notices.
-  virtual void Deliver(Push push) = 0;
+  virtual void Deliver(std::vector<Push> pushes) = 0;
 
   // Ends a step, running or yet to come; done when nothing of it can change a
   // resource any more.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/protocol/common_messages.h"
@@ -141,12 +142,15 @@ void WorkerClient::Run(const PartitionStep& step, Done done) {
       *std::move(request), bus::CallOptions(),
       [this, run](absl::StatusOr<bus::Message> reply) {
         if (!reply.ok()) return run->EndWith(Explain(reply.status()));
-        auto fetches = ReadRunPartitionReply(
+        auto answer = ReadRunPartitionReply(
             *std::move(reply), run->fetch_indices(), *options_.allocator);
-        if (!fetches.ok()) {
-          return run->EndWith(BadReply(options_.task, fetches.status()));
+        if (!answer.ok()) {
+          return run->EndWith(BadReply(options_.task, answer.status()));
         }
-        run->EndWith(*std::move(fetches));
+        if (!answer->pushes.empty() && options_.events != nullptr) {
+          options_.events->OnPushes(std::move(answer->pushes));
+        }
+        run->EndWith(std::move(answer->fetches));
       });
   run->end().Started(
       [this, run](const absl::Status& cause) { SendAbort(run, cause); });
@@ -165,13 +169,17 @@ void WorkerClient::SendAbort(const std::shared_ptr<PendingRun>& run,
                  });
 }
 
-void WorkerClient::Deliver(Push push) {
-  const StepId step{push.session.master, push.step};
-  auto message = WritePushes(absl::MakeConstSpan(&push, 1));
+void WorkerClient::Deliver(std::vector<Push> pushes) {
+  auto message = WritePushes(pushes);
   absl::Status status =
       message.ok() ? channel_->Send(*std::move(message)) : message.status();
   if (status.ok() || options_.events == nullptr) return;
-  options_.events->OnPushFailed(step, Explain(status));
+  absl::flat_hash_set<StepId> told;
+  for (const Push& push : pushes) {
+    const StepId step{push.session.master, push.step};
+    if (!told.insert(step).second) continue;
+    options_.events->OnPushFailed(step, Explain(status));
+  }
 }
 
 void WorkerClient::Abort(const StepId& step, uint64_t steps_over_below,

@@ -36,8 +36,12 @@ class PeerEvents {
   // aborted. Calls fail by themselves.
   virtual void OnPeerLost(const std::string& task, uint64_t incarnation,
                           const absl::Status& why) = 0;
-  // This push was not sent: its step has to be aborted. Called from Deliver.
+  // A push of this step was not sent: it has to be aborted. Called from
+  // Deliver.
   virtual void OnPushFailed(const StepId& step, const absl::Status& why) = 0;
+  // Values for this task that came with the answer of a run, which is done
+  // right afterwards.
+  virtual void OnPushes(std::vector<Push> pushes) = 0;
 };
 
 struct WorkerClientOptions {
@@ -69,7 +73,7 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
                 Done done) override;
   void Deregister(const WorkerSession& session, uint64_t registration) override;
   void Run(const PartitionStep& step, Done done) override;
-  void Deliver(Push push) override;
+  void Deliver(std::vector<Push> pushes) override;
   void Abort(const StepId& step, uint64_t steps_over_below,
              const absl::Status& cause, Done done) override;
   void DescribeWaits(const StepId& step, absl::Time deadline,

@@ -23,6 +23,7 @@ namespace weft::protocol {
 namespace {
 
 constexpr char kTask[] = "/job:ps/replica:0/task:0";
+constexpr char kMasterTask[] = "/job:worker/replica:0/task:0";
 constexpr WorkerSession kSession{11, 7};
 constexpr absl::Time kNever = absl::InfiniteFuture();
 
@@ -34,6 +35,9 @@ class RecordingPeerEvents : public PeerEvents {
   void OnPeerLost(const std::string& task, uint64_t incarnation,
                   const absl::Status& why) override {
     lost.push_back({task, incarnation, why});
+  }
+  void OnPushes(std::vector<Push> pushes) override {
+    for (Push& push : pushes) with_answers.push_back(std::move(push));
   }
   void OnPushFailed(const StepId& step, const absl::Status& why) override {
     failed_pushes.push_back({step, why});
@@ -50,6 +54,7 @@ class RecordingPeerEvents : public PeerEvents {
   std::vector<bus::Identity> connected;
   std::vector<Lost> lost;
   std::vector<FailedPush> failed_pushes;
+  std::vector<Push> with_answers;
 };
 
 // What a `done` was called with, each time.
@@ -109,7 +114,7 @@ class WorkerClientTest : public testing::Test {
         *processes_.client().transport,
         WorkerClientOptions{
             .address = processes_.address(),
-            .self = {.task = "/job:worker/replica:0/task:0", .incarnation = 11},
+            .self = {.task = kMasterTask, .incarnation = 11},
             .task = kTask,
             .allocator = &processes_.client().allocator,
             .events = &events_});
@@ -433,9 +438,9 @@ TEST_F(WorkerClientTest, PushesArrive) {
   Connect();
   const Tensor small = SampleTensor(DT_INT32, TensorShape({2}));
   const Tensor large = SampleTensor(DT_INT32, TensorShape({1 << 18}));
-  client_->Deliver({kSession, 30, 1, 0, 0, false, small});
-  client_->Deliver({kSession, 30, 2, 77, 3, true, Tensor()});
-  client_->Deliver({kSession, 30, 3, 0, 0, false, large});
+  client_->Deliver({Push{kSession, 30, 1, 0, 0, false, small}});
+  client_->Deliver({Push{kSession, 30, 2, 77, 3, true, Tensor()}});
+  client_->Deliver({Push{kSession, 30, 3, 0, 0, false, large}});
   processes_.Settle();
   ASSERT_EQ(worker_.pushes.size(), 3u);
   EXPECT_TRUE(SameBits(worker_.pushes[0].tensor, small));
@@ -448,11 +453,35 @@ TEST_F(WorkerClientTest, PushesArrive) {
   EXPECT_TRUE(events_.failed_pushes.empty());
 }
 
+TEST_F(WorkerClientTest, ValuesForTheMasterComeWithItsAnswer) {
+  Connect();
+  worker_.hold_runs = true;
+  TestStep step(0);
+  bool was_done = false;
+  client_->Run(step.step(30), [&](const absl::Status& status) {
+    EXPECT_OK(status);
+    EXPECT_EQ(events_.with_answers.size(), 2u);  // before it is done
+    was_done = true;
+  });
+  processes_.Settle();
+  ASSERT_EQ(worker_.running.size(), 1u);
+  PartitionStep::WithAnswer* with = worker_.running[0].step.with_answer;
+  ASSERT_NE(with, nullptr);
+  EXPECT_EQ(with->master_task, kMasterTask);
+  with->pushes = {{kSession, 30, 1, 0, 0, false, Tensor::Scalar(2.0f)},
+                  {kSession, 30, 2, 0, 0, true, Tensor()}};
+  worker_.EndRun();
+  processes_.Settle();
+  EXPECT_TRUE(was_done);
+  EXPECT_EQ(events_.with_answers[0].tensor.scalar<float>(), 2.0f);
+  EXPECT_TRUE(events_.with_answers[1].is_dead);
+}
+
 TEST_F(WorkerClientTest, APushThatFindsNoMemoryAbortsItsStep) {
   Connect();
   processes_.server().allocator.most = 1 << 19;
   const Tensor large = SampleTensor(DT_INT32, TensorShape({1 << 18}));
-  client_->Deliver({kSession, 30, 3, 0, 0, false, large});
+  client_->Deliver({Push{kSession, 30, 3, 0, 0, false, large}});
   processes_.Settle();
   EXPECT_TRUE(worker_.pushes.empty());
   ASSERT_EQ(worker_.aborted.size(), 1u);
@@ -463,7 +492,7 @@ TEST_F(WorkerClientTest, APushThatFindsNoMemoryAbortsItsStep) {
 
 TEST_F(WorkerClientTest, APushThatCanNotBeSentIsReported) {
   Dial();
-  client_->Deliver({kSession, 30, 1, 0, 0, false, Tensor::Scalar(1.0f)});
+  client_->Deliver({Push{kSession, 30, 1, 0, 0, false, Tensor::Scalar(1.0f)}});
   ASSERT_EQ(events_.failed_pushes.size(), 1u);
   EXPECT_EQ(events_.failed_pushes[0].step, (StepId{11, 30}));
   EXPECT_THAT(events_.failed_pushes[0].why,

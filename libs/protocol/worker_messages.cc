@@ -23,6 +23,7 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 using IndexedTensors = flatbuffers::Vector<Offset<wire::IndexedTensor>>;
+using PushVector = flatbuffers::Vector<Offset<wire::Push>>;
 
 template <typename T>
 WorkerSession SessionOf(const T& body) {
@@ -178,6 +179,33 @@ absl::StatusOr<Push> ReadPush(const wire::Push& push, MessageReader& reader,
   return result;
 }
 
+absl::StatusOr<Offset<PushVector>> WritePushVector(
+    absl::Span<const Push> pushes, FlatBufferBuilder& builder,
+    Attachments& attachments) {
+  absl::InlinedVector<Offset<wire::Push>, 8> written;
+  for (const Push& push : pushes) {
+    auto offset = WritePush(push, builder, attachments);
+    if (!offset.ok()) {
+      return Annotate(offset.status(), absl::StrCat("edge ", push.edge));
+    }
+    written.push_back(*offset);
+  }
+  return builder.CreateVector(written.data(), written.size());
+}
+
+absl::StatusOr<std::vector<Push>> ReadPushVector(const PushVector* pushes,
+                                                 MessageReader& reader,
+                                                 Allocator& allocator) {
+  std::vector<Push> result;
+  if (pushes == nullptr) return result;
+  for (const wire::Push* push : *pushes) {
+    RETURN_IF_ERROR(reader.SpendCopied(sizeof(wire::PushHeader)));
+    ASSIGN_OR_RETURN(Push read, ReadPush(*push, reader, allocator));
+    result.push_back(std::move(read));
+  }
+  return result;
+}
+
 }  // namespace
 
 bus::Message WriteGetStatus() {
@@ -318,16 +346,23 @@ absl::StatusOr<RunPartitionRequest> ReadRunPartition(bus::Message message,
 }
 
 absl::StatusOr<bus::Message> WriteRunPartitionReply(
-    absl::Span<const Tensor> fetches, absl::Span<const int> indices) {
+    absl::Span<const Tensor> fetches, absl::Span<const int> indices,
+    absl::Span<const Push> pushes) {
   FlatBufferBuilder builder(512);
   Attachments attachments;
   ASSIGN_OR_RETURN(const auto written, WriteIndexed(fetches, indices, "fetch",
                                                     builder, attachments));
-  return Finish(wire::CreateRunPartitionReply(builder, written), builder,
-                std::move(attachments));
+  Offset<PushVector> written_pushes = 0;
+  if (!pushes.empty()) {
+    ASSIGN_OR_RETURN(written_pushes,
+                     WritePushVector(pushes, builder, attachments));
+  }
+  return Finish(
+      wire::CreateRunPartitionReply(builder, written, 0, written_pushes),
+      builder, std::move(attachments));
 }
 
-absl::StatusOr<std::vector<Tensor>> ReadRunPartitionReply(
+absl::StatusOr<RunPartitionAnswer> ReadRunPartitionReply(
     bus::Message message, absl::Span<const int> indices, Allocator& allocator) {
   ASSIGN_OR_RETURN(MessageReader reader,
                    Open<wire::RunPartitionReply>(std::move(message)));
@@ -338,15 +373,17 @@ absl::StatusOr<std::vector<Tensor>> ReadRunPartitionReply(
   for (IndexedTensor& fetch : fetches) {
     by_index[fetch.index] = std::move(fetch.tensor);
   }
-  std::vector<Tensor> result;
+  RunPartitionAnswer answer;
   for (const int index : indices) {
     const auto fetch = by_index.find(index);
     if (fetch == by_index.end()) {
       return Damaged(absl::StrCat("it does not bring fetch ", index));
     }
-    result.push_back(fetch->second);
+    answer.fetches.push_back(fetch->second);
   }
-  return result;
+  ASSIGN_OR_RETURN(answer.pushes,
+                   ReadPushVector(body.pushes(), reader, allocator));
+  return answer;
 }
 
 bus::Message WriteAbort(const StepId& step, uint64_t steps_over_below,
@@ -411,15 +448,8 @@ absl::StatusOr<std::vector<std::string>> ReadClearContainers(
 absl::StatusOr<bus::Message> WritePushes(absl::Span<const Push> pushes) {
   FlatBufferBuilder builder(256);
   Attachments attachments;
-  absl::InlinedVector<Offset<wire::Push>, 8> written;
-  for (const Push& push : pushes) {
-    auto offset = WritePush(push, builder, attachments);
-    if (!offset.ok()) {
-      return Annotate(offset.status(), absl::StrCat("edge ", push.edge));
-    }
-    written.push_back(*offset);
-  }
-  const auto vector = builder.CreateVector(written.data(), written.size());
+  ASSIGN_OR_RETURN(const auto vector,
+                   WritePushVector(pushes, builder, attachments));
   return Finish(wire::CreatePushes(builder, vector), builder,
                 std::move(attachments));
 }
@@ -428,15 +458,8 @@ absl::StatusOr<std::vector<Push>> ReadPushes(bus::Message message,
                                              Allocator& allocator) {
   ASSIGN_OR_RETURN(MessageReader reader,
                    Open<wire::Pushes>(std::move(message)));
-  std::vector<Push> result;
-  const auto* pushes = reader.body<wire::Pushes>().pushes();
-  if (pushes == nullptr) return result;
-  for (const wire::Push* push : *pushes) {
-    RETURN_IF_ERROR(reader.SpendCopied(sizeof(wire::PushHeader)));
-    ASSIGN_OR_RETURN(Push read, ReadPush(*push, reader, allocator));
-    result.push_back(std::move(read));
-  }
-  return result;
+  return ReadPushVector(reader.body<wire::Pushes>().pushes(), reader,
+                        allocator);
 }
 
 absl::StatusOr<std::vector<StepId>> ReadStepsOfPushes(bus::Message message) {

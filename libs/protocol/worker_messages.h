@@ -66,11 +66,16 @@ struct RunPartitionRequest {
 absl::StatusOr<bus::Message> WriteRunPartition(const PartitionStep& step);
 absl::StatusOr<RunPartitionRequest> ReadRunPartition(bus::Message message,
                                                      Allocator& allocator);
+struct RunPartitionAnswer {
+  std::vector<Tensor> fetches;
+  std::vector<Push> pushes;  // for the task that asked
+};
 // Those fetches that `indices` name.
 absl::StatusOr<bus::Message> WriteRunPartitionReply(
-    absl::Span<const Tensor> fetches, absl::Span<const int> indices);
-// One for each of `indices`, in their order.
-absl::StatusOr<std::vector<Tensor>> ReadRunPartitionReply(
+    absl::Span<const Tensor> fetches, absl::Span<const int> indices,
+    absl::Span<const Push> pushes);
+// A fetch for each of `indices`, in their order.
+absl::StatusOr<RunPartitionAnswer> ReadRunPartitionReply(
     bus::Message message, absl::Span<const int> indices, Allocator& allocator);
 
 struct AbortRequest {

@@ -157,16 +157,32 @@ TEST(WorkerMessagesTest, RunPartitionReplyBringsEachFetchThatWasAskedFor) {
       SampleTensor(DT_FLOAT, TensorShape({2000}))};
   const std::vector<int> indices = {2, 0};
   ASSERT_OK_AND_ASSIGN(const bus::Message message,
-                       WriteRunPartitionReply(fetches, indices));
+                       WriteRunPartitionReply(fetches, indices, {}));
   ASSERT_OK_AND_ASSIGN(
-      const std::vector<Tensor> read,
+      const RunPartitionAnswer read,
       ReadRunPartitionReply(message, indices, HeapAllocator()));
-  EXPECT_TRUE(SameBits(read[0], fetches[2]));
-  EXPECT_TRUE(SameBits(read[1], fetches[0]));
+  EXPECT_TRUE(SameBits(read.fetches[0], fetches[2]));
+  EXPECT_TRUE(SameBits(read.fetches[1], fetches[0]));
+  EXPECT_TRUE(read.pushes.empty());
   EXPECT_THAT(ReadRunPartitionReply(message, {{0, 1}}, HeapAllocator()),
               StatusIs(kInvalid, "fetch 1"));
-  EXPECT_THAT(WriteRunPartitionReply(fetches, {{1}}),
+  EXPECT_THAT(WriteRunPartitionReply(fetches, {{1}}, {}),
               StatusIs(kInvalid, "fetch 1"));
+}
+
+TEST(WorkerMessagesTest, RunPartitionReplyBringsValuesOfEdges) {
+  const std::vector<Push> pushes = {
+      {{11, 7}, 30, 1, 0, 0, false, SampleTensor(DT_INT32, TensorShape({2}))},
+      {{11, 7}, 30, 2, 77, 3, true, Tensor()}};
+  ASSERT_OK_AND_ASSIGN(const bus::Message message,
+                       WriteRunPartitionReply({}, {}, pushes));
+  ASSERT_OK_AND_ASSIGN(const RunPartitionAnswer read,
+                       ReadRunPartitionReply(message, {}, HeapAllocator()));
+  ASSERT_EQ(read.pushes.size(), 2u);
+  EXPECT_EQ(read.pushes[0].edge, 1u);
+  EXPECT_TRUE(SameBits(read.pushes[0].tensor, pushes[0].tensor));
+  EXPECT_TRUE(read.pushes[1].is_dead);
+  EXPECT_EQ(read.pushes[1].iteration, 3u);
 }
 
 // A RunPartition that names what this version does not take.
@@ -312,7 +328,10 @@ TEST(WorkerMessagesTest, DamageIsRefusedOrHarmless) {
     return ReadRunPartition(std::move(message), HeapAllocator()).ok();
   });
   ASSERT_OK_AND_ASSIGN(const bus::Message reply,
-                       WriteRunPartitionReply(feeds, {{0, 1}}));
+                       WriteRunPartitionReply(
+                           feeds, {{0, 1}},
+                           std::vector<Push>{{{11, 7}, 30, 1, 0, 0, false,
+                                              Tensor::Scalar(1.0f)}}));
   ReadDamaged(reply, [](bus::Message message) {
     return ReadRunPartitionReply(std::move(message), {{0, 1}}, HeapAllocator())
         .ok();

@@ -19,6 +19,7 @@ struct RunningPartition {
   std::shared_ptr<bus::IncomingCall> call;
   RunPartitionRequest request;
   std::vector<Tensor> fetches;  // by fetch index
+  PartitionStep::WithAnswer with_answer;
   // Of the step, which cancels it with its own first error; so it is another
   // one than the call's, which means that the caller is not there any more.
   Cancellation cancellation;
@@ -38,13 +39,15 @@ PartitionStep StepOf(const std::shared_ptr<RunningPartition>& shared) {
   step.fetch_indices = run.request.fetch_indices;
   step.cancellation = std::shared_ptr<Cancellation>(shared, &run.cancellation);
   step.thread = CallingThread::kReactor;
+  step.with_answer = &run.with_answer;
   return step;
 }
 
 void ReplyWithFetches(RunningPartition& run, const absl::Status& status) {
   if (!status.ok()) return run.call->Fail(status);
   Answer(*run.call,
-         WriteRunPartitionReply(run.fetches, run.request.fetch_indices));
+         WriteRunPartitionReply(run.fetches, run.request.fetch_indices,
+                                run.with_answer.pushes));
 }
 
 }  // namespace
@@ -163,6 +166,7 @@ void WorkerService::RunPartition(Call call, bus::Message request) {
   if (!read.ok()) return call->Fail(read.status());
   auto run = std::make_shared<RunningPartition>();
   run->call = std::move(call);
+  run->with_answer.master_task = run->call->peer().identity.task;
   run->request = *std::move(read);
   const std::vector<int>& indices = run->request.fetch_indices;
   const auto last = std::max_element(indices.begin(), indices.end());
@@ -221,7 +225,7 @@ void WorkerService::Deliver(const bus::Peer& peer, bus::Message message) {
   if (!pushes.ok()) {
     return AbortStepsOf(peer, std::move(unread), pushes.status());
   }
-  for (Push& push : *pushes) options_.worker->Deliver(std::move(push));
+  options_.worker->Deliver(*std::move(pushes));
 }
 
 void WorkerService::AbortStepsOf(const bus::Peer& peer, bus::Message pushes,

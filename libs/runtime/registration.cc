@@ -146,9 +146,12 @@ void Registration::GiveBack(std::unique_ptr<RunningStep> step) {
 
 void RunningStep::Start(std::shared_ptr<Registration> registration,
                         const protocol::PartitionStep& request,
-                        StepTable* table, protocol::Worker::Done done) {
+                        StepTable* table, protocol::Worker* master,
+                        protocol::Worker::Done done) {
   std::unique_ptr<RunningStep> step = registration->TakeStep();
   step->table_ = table;
+  step->master_ = master;
+  step->with_answer_ = request.with_answer;
   step->registration_ = std::move(registration);
   if (absl::Status status = step->Prepare(request); !status.ok()) {
     std::shared_ptr<Registration> owner = std::move(step->registration_);
@@ -193,8 +196,15 @@ void RunningStep::StartParts(const protocol::PartitionStep& request) {
                     .rendezvous = exchange_.get()};
     args.args = request.feeds;
     args.retvals = request.fetches;
+    args.outbox = exchange_.get();
     weft::Start(parts[i].plan, args, Where(request.thread, i == num_parts - 1),
-                [this](const absl::Status& status) { PartDone(status); });
+                [this](const absl::Status& status) {
+                  // Other parts may wait for what this one has sent.
+                  if (registration_->parts().size() > 1 && exchange_) {
+                    exchange_->Flush();
+                  }
+                  PartDone(status);
+                });
   }
   PartDone(absl::OkStatus());
 }
@@ -211,10 +221,18 @@ void RunningStep::PartDone(const absl::Status& status) {
   if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) Finish();
 }
 
+void RunningStep::SendTheRest() {
+  if (master_ != nullptr) {
+    with_answer_->pushes = exchange_->TakeHeldFor(*master_);
+  }
+  exchange_->Flush();
+}
+
 void RunningStep::Finish() {
   if (cancellation_token_ != 0) cancellation_->Deregister(cancellation_token_);
   cancellation_token_ = 0;
   absl::Status status = first_error_.Take();
+  if (status.ok() && exchange_ != nullptr) SendTheRest();
   if (table_ != nullptr) table_->End(id_, status);
   exchange_.reset();
   cancellation_.reset();

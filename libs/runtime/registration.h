@@ -91,21 +91,25 @@ absl::StatusOr<Registration::Edges> FindEdges(
 class RunningStep {
  public:
   // Ends by calling `done` and giving itself back to the registration. `table`
-  // is null for a step that no other task has a part in.
+  // is null for a step that no other task has a part in. `master` is the task
+  // that takes values with the answer; null when none does.
   static void Start(std::shared_ptr<Registration> registration,
                     const protocol::PartitionStep& request, StepTable* table,
-                    protocol::Worker::Done done);
+                    protocol::Worker* master, protocol::Worker::Done done);
 
  private:
   absl::Status Prepare(const protocol::PartitionStep& request);
   void StartParts(const protocol::PartitionStep& request);
   void AbortExchangeWhenCancelled();
   void PartDone(const absl::Status& status);
+  void SendTheRest();
   void Finish();
 
   std::shared_ptr<Registration> registration_;
   protocol::StepId id_;
   StepTable* table_ = nullptr;
+  protocol::Worker* master_ = nullptr;
+  protocol::PartitionStep::WithAnswer* with_answer_ = nullptr;
   std::shared_ptr<Cancellation> cancellation_;
   Cancellation::Token cancellation_token_ = 0;
   std::shared_ptr<StepExchange> exchange_;

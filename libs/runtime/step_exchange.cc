@@ -1,8 +1,22 @@
 #include "libs/runtime/step_exchange.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace weft {
+namespace {
+
+// Larger values are sent by themselves: another message costs less than they
+// do, and whoever waits for them has more to do.
+constexpr size_t kSmallBytes = 4 << 10;
+constexpr size_t kMaxHeldBytes = 64 << 10;
+
+size_t BytesOf(const Tensor& tensor) {
+  return tensor.IsInitialized() ? tensor.num_bytes() : 0;
+}
+
+}  // namespace
 
 StepExchange::~StepExchange() {
   if (quota_ != nullptr) quota_->GiveBack(unclaimed_bytes());
@@ -47,20 +61,63 @@ void StepExchange::Receive(const RendezvousKey& key, Receiver receiver) {
 
 absl::Status StepExchange::Send(const RendezvousKey& key, Tensor tensor,
                                 bool is_dead) {
-  if (remote_edges_ != nullptr) {
-    auto it = remote_edges_->find(key.edge);
-    if (it != remote_edges_->end()) {
-      it->second->Deliver({.session = session_,
-                           .step = step_,
-                           .edge = key.edge,
-                           .frame = key.frame,
-                           .iteration = key.iteration,
-                           .is_dead = is_dead,
-                           .tensor = std::move(tensor)});
-      return absl::OkStatus();
-    }
+  const bool is_remote =
+      remote_edges_ != nullptr && remote_edges_->contains(key.edge);
+  if (!is_remote) return local_.Send(key, std::move(tensor), is_dead);
+  protocol::Worker* receiver = remote_edges_->at(key.edge);
+  const bool is_small = BytesOf(tensor) <= kSmallBytes;
+  protocol::Push push{.session = session_,
+                      .step = step_,
+                      .edge = key.edge,
+                      .frame = key.frame,
+                      .iteration = key.iteration,
+                      .is_dead = is_dead,
+                      .tensor = std::move(tensor)};
+  if (!is_small) {
+    std::vector<protocol::Push> alone;
+    alone.push_back(std::move(push));
+    receiver->Deliver(std::move(alone));
+  } else if (Hold(receiver, std::move(push))) {
+    Flush();
   }
-  return local_.Send(key, std::move(tensor), is_dead);
+  return absl::OkStatus();
+}
+
+bool StepExchange::Hold(protocol::Worker* receiver, protocol::Push push) {
+  absl::MutexLock lock(&mutex_);
+  held_bytes_ += BytesOf(push.tensor);
+  auto held = std::find_if(held_.begin(), held_.end(), [&](const Held& other) {
+    return other.receiver == receiver;
+  });
+  if (held == held_.end()) {
+    held_.push_back({receiver, {}});
+    held = held_.end() - 1;
+  }
+  held->pushes.push_back(std::move(push));
+  return held_bytes_ > kMaxHeldBytes;
+}
+
+void StepExchange::Flush() {
+  HeldList held;
+  {
+    absl::MutexLock lock(&mutex_);
+    held.swap(held_);
+    held_bytes_ = 0;
+  }
+  for (Held& batch : held) batch.receiver->Deliver(std::move(batch.pushes));
+}
+
+std::vector<protocol::Push> StepExchange::TakeHeldFor(
+    const protocol::Worker& receiver) {
+  std::vector<protocol::Push> taken;
+  absl::MutexLock lock(&mutex_);
+  for (auto held = held_.begin(); held != held_.end(); ++held) {
+    if (held->receiver != &receiver) continue;
+    taken = std::move(held->pushes);
+    held_.erase(held);
+    break;
+  }
+  return taken;
 }
 
 }  // namespace weft

@@ -1,16 +1,25 @@
 // StepExchange: the rendezvous of one step on one task: between its own
-// devices, and to and from other tasks. A value for another task is pushed as
-// soon as it exists; values from others are put in by TaskRuntime::Deliver,
-// perhaps before the step begins here.
+// devices, and to and from other tasks. Values from others are put in by
+// TaskRuntime::Deliver, perhaps before the step begins here.
+//
+// A large value for another task is pushed as soon as it exists. Small ones for
+// one task wait for each other until the thread that makes them has no more to
+// do at once, and travel together.
 #ifndef WEFT_LIBS_RUNTIME_STEP_EXCHANGE_H_
 #define WEFT_LIBS_RUNTIME_STEP_EXCHANGE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/executor/executor.h"
 #include "libs/protocol/worker.h"
 #include "libs/rendezvous/rendezvous.h"
 #include "libs/runtime/unclaimed_bytes.h"
@@ -23,7 +32,7 @@ using RemoteEdges = absl::flat_hash_map<uint64_t, protocol::Worker*>;
 using IncomingEdges = absl::flat_hash_map<uint64_t, std::string>;
 
 // Thread-safe. Lives as long as its step, here or yet to come.
-class StepExchange : public Rendezvous {
+class StepExchange : public Rendezvous, public Outbox {
  public:
   // `quota` is the session's, of what comes from other tasks; null: none does.
   StepExchange(const protocol::WorkerSession& session, uint64_t step,
@@ -45,6 +54,11 @@ class StepExchange : public Rendezvous {
   void Receive(const RendezvousKey& key, Receiver receiver) override;
   void Abort(absl::Status cause) override { local_.Abort(std::move(cause)); }
 
+  // Outbox.
+  void Flush() override;
+  // What would be flushed to this task is the caller's to send.
+  std::vector<protocol::Push> TakeHeldFor(const protocol::Worker& receiver);
+
   // A value from another task, for a Receive here. RESOURCE_EXHAUSTED when too
   // many have not been received; as Send.
   absl::Status Deliver(protocol::Push push);
@@ -55,6 +69,16 @@ class StepExchange : public Rendezvous {
   }
 
  private:
+  struct Held {
+    protocol::Worker* receiver;
+    std::vector<protocol::Push> pushes;
+  };
+  using HeldList = absl::InlinedVector<Held, 2>;
+
+  // True when enough is held to be sent now.
+  bool Hold(protocol::Worker* receiver, protocol::Push push)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   const protocol::WorkerSession session_;
   const uint64_t step_;
   void GiveBack(int64_t bytes);
@@ -64,6 +88,9 @@ class StepExchange : public Rendezvous {
   const std::shared_ptr<UnclaimedBytes> quota_;
   std::atomic<int64_t> unclaimed_{0};
   LocalRendezvous local_;
+  absl::Mutex mutex_;
+  HeldList held_ ABSL_GUARDED_BY(mutex_);  // one for each receiver
+  size_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace weft

@@ -262,12 +262,16 @@ void TaskRuntime::Run(const protocol::PartitionStep& step, Done done) {
   }
   const bool is_shared = step.session.master != options_.incarnation ||
                          !(*registration)->edges().peers.all.empty();
+  protocol::Worker* master = nullptr;
+  if (step.with_answer != nullptr && options_.peers != nullptr) {
+    master = options_.peers->Find(step.with_answer->master_task);
+  }
   RunningStep::Start(*std::move(registration), step,
-                     is_shared ? &steps_ : nullptr, std::move(done));
+                     is_shared ? &steps_ : nullptr, master, std::move(done));
 }
 
-void TaskRuntime::Deliver(protocol::Push push) {
-  steps_.Deliver(std::move(push));
+void TaskRuntime::Deliver(std::vector<protocol::Push> pushes) {
+  for (protocol::Push& push : pushes) steps_.Deliver(std::move(push));
 }
 
 void TaskRuntime::Abort(const protocol::StepId& step, uint64_t steps_over_below,

@@ -76,18 +76,20 @@ class ClusterDirectory::Route : public protocol::Worker,
     if (worker == nullptr) return done(NotHere());
     worker->Run(step, std::move(done));
   }
-  void Deliver(protocol::Push push) override {
-    const protocol::StepId step{push.session.master, push.step};
+  void Deliver(std::vector<protocol::Push> pushes) override {
     if (auto local = FindLocal()) {
       // Posted, never called: the other task's kernels are not run from ours.
       return options_.process->scheduler().Schedule(
-          Pool::kCompute, [local, push = std::move(push)]() mutable {
-            local->Deliver(std::move(push));
+          Pool::kCompute, [local, pushes = std::move(pushes)]() mutable {
+            local->Deliver(std::move(pushes));
           });
     }
     auto worker = Remote();
-    if (worker != nullptr) return worker->Deliver(std::move(push));
-    options_.events->OnPushFailed(step, NotHere());
+    if (worker != nullptr) return worker->Deliver(std::move(pushes));
+    for (const protocol::Push& push : pushes) {
+      options_.events->OnPushFailed({push.session.master, push.step},
+                                    NotHere());
+    }
   }
   void Abort(const protocol::StepId& step, uint64_t steps_over_below,
              const absl::Status& cause, Done done) override {

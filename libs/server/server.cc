@@ -331,6 +331,9 @@ class Server::Impl : private PeerObserver,
                     const absl::Status& why) override {
     runtime_->Abort(step, 0, why, [](const absl::Status&) {});
   }
+  void OnPushes(std::vector<protocol::Push> pushes) override {
+    if (runtime_ != nullptr) runtime_->Deliver(std::move(pushes));
+  }
 
   // CoordinatorLinkEvents.
   protocol::TaskReport Report() override {

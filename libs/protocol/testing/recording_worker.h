@@ -81,7 +81,9 @@ class RecordingWorker : public Worker {
       Finish(step, std::move(done));
     }
   }
-  void Deliver(Push push) override { pushes.push_back(std::move(push)); }
+  void Deliver(std::vector<Push> delivered) override {
+    for (Push& push : delivered) pushes.push_back(std::move(push));
+  }
   void Abort(const StepId& step, uint64_t steps_over_below,
              const absl::Status& cause, Done done) override {
     aborted.push_back({step, steps_over_below, cause, nullptr});

@@ -1,0 +1,87 @@
+#include "libs/runtime/step_exchange.h"
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/protocol/testing/recording_worker.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kLargeFloats = 2000;
+constexpr int64_t kSmallFloats = 1000;
+
+// A Worker that also counts how often it was given values.
+class CountingWorker : public protocol::RecordingWorker {
+ public:
+  void Deliver(std::vector<protocol::Push> delivered) override {
+    ++deliveries;
+    RecordingWorker::Deliver(std::move(delivered));
+  }
+  int deliveries = 0;
+};
+
+class StepExchangeTest : public testing::Test {
+ protected:
+  StepExchangeTest() { exchange_.BeginSending(&edges_); }
+
+  void Send(uint64_t edge, int64_t floats) {
+    ASSERT_OK(exchange_.Send({.edge = edge},
+                             Tensor(DT_FLOAT, TensorShape({floats})),
+                             /*is_dead=*/false));
+  }
+
+  CountingWorker ps_;
+  CountingWorker worker_;
+  const RemoteEdges edges_ = {{1, &ps_}, {2, &ps_}, {3, &worker_}};
+  StepExchange exchange_{{.master = 11, .session = 7}, /*step=*/30};
+};
+
+TEST_F(StepExchangeTest, SmallValuesForOneTaskTravelTogether) {
+  Send(1, 1);
+  Send(3, 1);
+  ASSERT_OK(exchange_.Send({.edge = 2, .frame = 77, .iteration = 3}, Tensor(),
+                           /*is_dead=*/true));
+  EXPECT_EQ(ps_.deliveries, 0);
+  exchange_.Flush();
+  EXPECT_EQ(ps_.deliveries, 1);
+  EXPECT_EQ(worker_.deliveries, 1);
+  ASSERT_EQ(ps_.pushes.size(), 2u);
+  EXPECT_EQ(ps_.pushes[0].edge, 1u);
+  EXPECT_EQ(ps_.pushes[0].step, 30u);
+  EXPECT_EQ(ps_.pushes[1].frame, 77u);
+  EXPECT_EQ(ps_.pushes[1].iteration, 3u);
+  EXPECT_TRUE(ps_.pushes[1].is_dead);
+  exchange_.Flush();
+  EXPECT_EQ(ps_.deliveries, 1);  // nothing was left
+}
+
+TEST_F(StepExchangeTest, ALargeValueWaitsForNothing) {
+  Send(1, 1);
+  Send(2, kLargeFloats);
+  ASSERT_EQ(ps_.pushes.size(), 1u);
+  EXPECT_EQ(ps_.pushes[0].edge, 2u);
+}
+
+TEST_F(StepExchangeTest, ManySmallValuesDoNotPileUp) {
+  // 64 KB may lie there.
+  for (int i = 0; i < 16; ++i) Send(1, kSmallFloats);
+  EXPECT_EQ(ps_.deliveries, 0);
+  Send(1, kSmallFloats);
+  EXPECT_EQ(ps_.deliveries, 1);
+  EXPECT_EQ(ps_.pushes.size(), 17u);
+}
+
+TEST_F(StepExchangeTest, ValuesForOneTaskCanBeTaken) {
+  Send(1, 1);
+  Send(3, 1);
+  const std::vector<protocol::Push> taken = exchange_.TakeHeldFor(ps_);
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_EQ(taken[0].edge, 1u);
+  EXPECT_TRUE(exchange_.TakeHeldFor(ps_).empty());
+  exchange_.Flush();
+  EXPECT_TRUE(ps_.pushes.empty());
+  EXPECT_EQ(worker_.pushes.size(), 1u);
+}
+
+}  // namespace
+}  // namespace weft
