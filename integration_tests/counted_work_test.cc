@@ -56,7 +56,10 @@ class CountedWorkTest : public ::testing::Test {
         {0});
     train_ = train::GradientDescent(0.05f).Minimize(root_, loss_);
     ASSERT_OK(root_.status());
-    auto session = Session::Connect("", root_, {.process = &process_});
+    // Without the timer that looks for slow steps.
+    auto session = Session::Connect(
+        "", root_,
+        {.log_waits_after = absl::InfiniteDuration(), .process = &process_});
     ASSERT_OK(session);
     session_ = *std::move(session);
     ASSERT_OK(session_->Run(ops::GlobalVariablesInitializer(root_)));

@@ -109,15 +109,17 @@ absl::Status TestCluster::StartTask(const std::string& job, int index) {
   const std::string task = TaskName(job, index);
   ASSIGN_OR_RETURN(
       servers_[task],
-      Server::Create(spec_, {.job_name = job,
-                             .task_index = index,
-                             .host_gpus = options_.host_gpus,
-                             .process = &ProcessOf(task),
-                             .lease = options_.lease,
-                             .patience = options_.patience,
-                             .heartbeat_interval = options_.heartbeat_interval,
-                             .heartbeat_timeout = options_.heartbeat_timeout,
-                             .logger = &logger_}));
+      Server::Create(spec_,
+                     {.job_name = job,
+                      .task_index = index,
+                      .host_gpus = options_.host_gpus,
+                      .process = &ProcessOf(task),
+                      .lease = options_.lease,
+                      .patience = options_.patience,
+                      .heartbeat_interval = options_.heartbeat_interval,
+                      .heartbeat_timeout = options_.heartbeat_timeout,
+                      .log_waits_after = options_.log_waits_after,
+                      .logger = options_.logger ? options_.logger : &logger_}));
   return absl::OkStatus();
 }
 

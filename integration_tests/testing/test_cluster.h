@@ -38,6 +38,16 @@ class TestCluster {
     // Infinite: what a test simulates has no other messages than its own.
     absl::Duration heartbeat_interval = absl::InfiniteDuration();
     absl::Duration heartbeat_timeout = absl::InfiniteDuration();
+    absl::Duration log_waits_after = absl::InfiniteDuration();
+    Logger* logger = nullptr;  // of the servers; null: nothing is logged
+    // Of kSimulated: puts a wire of the test's in front of a process's own one.
+    // May be null.
+    std::function<std::unique_ptr<bus::Wire>(
+        const std::string& name, Scheduler&, std::unique_ptr<bus::Wire> wire)>
+        wrap_wire;
+    // Of kSimulated: false plants a bug: a task that starts again is taken for
+    // what it was.
+    bool new_incarnations = true;
   };
   // Starts all servers; aborts the program where that fails.
   explicit TestCluster(const Options& options);

@@ -16,6 +16,7 @@
 #include "libs/master/master.h"
 #include "libs/ops/standard_ops.h"
 #include "libs/protocol/master_client.h"
+#include "libs/runtime/node_evaluator.h"
 #include "libs/runtime/process.h"
 #include "libs/runtime/task_runtime.h"
 #include "libs/session/session.h"
@@ -57,6 +58,10 @@ class InProcessTask : private protocol::WorkerDirectory {
                  .device_types =
                      [this](const Node& node) {
                        return process_.kernels().DeviceTypesFor(node);
+                     },
+                 .evaluate =
+                     [this](const Node& node, absl::Span<const Tensor> inputs) {
+                       return EvaluateNode(process_, node, inputs);
                      },
                  .unknown_tensor_code = absl::StatusCode::kInvalidArgument,
                  .log_placement =

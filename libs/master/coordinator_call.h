@@ -20,7 +20,8 @@
 
 namespace weft {
 
-// As TensorFlow: its CreateSession logs every 10 s whom it waits for.
+// At the latest. As TensorFlow: its CreateSession logs every 10 s whom it waits
+// for.
 inline constexpr absl::Duration kCoordinatorLogInterval = absl::Seconds(10);
 // Between attempts that fail at once.
 inline constexpr absl::Duration kCoordinatorBackoff = absl::Milliseconds(200);
@@ -36,7 +37,8 @@ absl::StatusOr<T> AskCoordinatorFor(
   const Clock& clock = options.scheduler->clock();
   while (true) {
     const absl::Time until =
-        std::min(deadline, clock.Now() + kCoordinatorLogInterval);
+        std::min(deadline, clock.Now() + std::min(options.log_waits_after,
+                                                  kCoordinatorLogInterval));
     std::unique_ptr<Event> answered = options.scheduler->NewEvent();
     absl::StatusOr<T> answer;
     ask(until, [&](absl::StatusOr<T> given) {

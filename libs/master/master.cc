@@ -30,9 +30,33 @@ absl::StatusOr<std::vector<std::string>> FilterTasks(
 
 }  // namespace
 
-Master::Master(MasterOptions options) : options_(std::move(options)) {}
+Master::Master(MasterOptions options)
+    : options_(std::move(options)),
+      watch_(std::make_shared<StepWatch>(StepWatchOptions{
+          .scheduler = options_.scheduler,
+          .logger = options_.logger,
+          .steps = &steps_,
+          .interval = options_.log_waits_after,
+          .find = [this](uint64_t number) { return FindSlow(number); }})) {}
 
-Master::~Master() { CloseAll(); }
+Master::~Master() {
+  watch_->Stop();
+  CloseAll();
+}
+
+std::vector<SlowStep> Master::FindSlow(uint64_t number) const {
+  std::vector<std::shared_ptr<MasterSession>> sessions;
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    for (const auto& [id, session] : sessions_) sessions.push_back(session);
+  }
+  std::vector<SlowStep> result;
+  for (const auto& session : sessions) {
+    auto slow = session->FindSlow(number);
+    if (slow) result.push_back(*std::move(slow));
+  }
+  return result;
+}
 
 void Master::CloseAll() {
   absl::flat_hash_map<uint64_t, std::shared_ptr<MasterSession>> sessions;
@@ -70,7 +94,8 @@ absl::StatusOr<uint64_t> Master::CreateSession(
   const uint64_t id = options_.random->NextId();
   RETURN_IF_ERROR(CheckNotDraining());
   RETURN_IF_ERROR(DeviceFilters::Parse(config.device_filters));
-  auto session = std::make_shared<MasterSession>(id, config, options_, steps_);
+  auto session =
+      std::make_shared<MasterSession>(id, config, options_, steps_, *watch_);
   absl::MutexLock lock(&mutex_);
   sessions_[id] = std::move(session);
   return id;
@@ -137,12 +162,13 @@ absl::Status Master::Reset(const std::vector<std::string>& containers,
   for (const std::string& task : tasks) {
     protocol::Worker& worker = *options_.directory->Find(task);
     WhenConnected(
-        worker, deadline, group.Add(),
+        worker, deadline, group.Add(task),
         [&worker, &containers, deadline](protocol::Worker::Done done) {
           worker.ClearContainers(containers, deadline, std::move(done));
         });
   }
-  RETURN_IF_ERROR(group.Wait());
+  RETURN_IF_ERROR(group.Wait("clear containers", options_.log_waits_after,
+                             options_.logger));
   return AskCoordinator(options_, deadline, [&](absl::Time until, auto done) {
     options_.coordinator->ForgetContainers(containers, device_filters, until,
                                            std::move(done));

@@ -25,6 +25,8 @@
 #include "libs/graph/op_def.h"
 #include "libs/master/session_quotas.h"
 #include "libs/master/step_counter.h"
+#include "libs/master/step_watch.h"
+#include "libs/passes/constant_folding.h"
 #include "libs/protocol/coordinator.h"
 #include "libs/protocol/master.h"
 #include "libs/protocol/worker.h"
@@ -48,6 +50,9 @@ struct MasterOptions {
   // Types of the devices that have a kernel for the node, the best first. Tasks
   // run the same build, so this one's kernels are those of all.
   std::function<std::vector<std::string>(const Node&)> device_types;
+  // What a node on one of the cluster's devices gives for known inputs; for
+  // folding constants. May be empty: then nothing is folded.
+  NodeEvaluator evaluate;
   // TensorFlow answers an unknown feed or fetch with INVALID_ARGUMENT in an
   // in-process session, and with NOT_FOUND on a server.
   absl::StatusCode unknown_tensor_code = absl::StatusCode::kInvalidArgument;
@@ -56,6 +61,9 @@ struct MasterOptions {
   // How long placement waits for tasks that are not there yet, in sessions
   // without an operation timeout.
   absl::Duration patience = absl::Minutes(10);
+  // What takes longer is logged with what it waits for, and again each time as
+  // much time has passed (libs/master/step_watch.h). Infinite: never.
+  absl::Duration log_waits_after = absl::Seconds(5);
   SessionQuotas quotas;      // of each session
   Logger* logger = nullptr;  // may be null
 };
@@ -96,10 +104,13 @@ class Master : public protocol::Master {
   // ABORTED when unknown, which makes a monitored session rebuild itself.
   absl::StatusOr<std::shared_ptr<MasterSession>> Find(uint64_t session) const;
   void CloseAll();
+  // The oldest step of each session that has some below `number`.
+  std::vector<SlowStep> FindSlow(uint64_t number) const;
   absl::Status CheckNotDraining() const;
 
   const MasterOptions options_;
   StepCounter steps_;
+  const std::shared_ptr<StepWatch> watch_;
   std::atomic<bool> draining_{false};
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<MasterSession>> sessions_

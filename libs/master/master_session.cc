@@ -24,6 +24,17 @@ namespace {
 // How long the end of a session waits for tasks that may be gone.
 constexpr absl::Duration kFarewell = absl::Seconds(10);
 
+// Some of them, for a line of the log.
+std::string List(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 5;
+  if (names.size() <= kMost) {
+    return absl::StrCat("[", absl::StrJoin(names, ", "), "]");
+  }
+  const absl::Span<const std::string> first(names.data(), kMost);
+  return absl::StrCat("[", absl::StrJoin(first, ", "), " and ",
+                      names.size() - kMost, " more]");
+}
+
 }  // namespace
 
 // One run of a callable, from BeginStep to EndStep; used again afterwards.
@@ -39,6 +50,12 @@ class MasterSession::Step {
         cancellation_.use_count() > 1) {
       cancellation_ = std::make_shared<Cancellation>();
     }
+    const size_t num_parts = callable_->parts.size();
+    if (num_parts > room_for_parts_) {
+      answered_ = std::make_unique<std::atomic<bool>[]>(num_parts);
+      room_for_parts_ = num_parts;
+    }
+    for (size_t i = 0; i < num_parts; ++i) answered_[i] = false;
   }
 
   const std::shared_ptr<Cancellation>& cancellation() const {
@@ -53,10 +70,18 @@ class MasterSession::Step {
   void ArmTimer(absl::Time deadline, absl::Duration timeout);
   void Run(const protocol::CallableRun& run, protocol::Master::Done done);
 
+  // While the session's lock is held, which keeps it running.
+  SlowStep Describe(const protocol::WorkerSession& session) const;
+
   // What EndStep needs once the step has given up its references.
   protocol::Master::Done Release(Scheduler& scheduler);
+  // The last of them, once nobody can ask for Describe any more.
+  std::shared_ptr<const Callable> ReleaseCallable() {
+    return std::move(callable_);
+  }
 
  private:
+  void PartAnswered(int part, absl::Status status);
   void PartDone(absl::Status status);
 
   std::shared_ptr<MasterSession> session_;
@@ -67,6 +92,8 @@ class MasterSession::Step {
   Scheduler::TimerId timer_ = 0;
   CancellationLink caller_gone_;
   std::atomic<int> parts_left_{0};
+  std::unique_ptr<std::atomic<bool>[]> answered_;  // by part
+  size_t room_for_parts_ = 0;
   FirstError first_error_;
   protocol::Master::Done done_;
 };
@@ -106,9 +133,29 @@ void MasterSession::Step::Run(const protocol::CallableRun& run,
          .fetch_indices = part.fetches,
          .cancellation = cancellation_,
          .thread = is_last ? run.thread : protocol::CallingThread::kOther},
-        [this](absl::Status status) { PartDone(std::move(status)); });
+        [this, i](absl::Status status) { PartAnswered(i, std::move(status)); });
   }
   PartDone(absl::OkStatus());
+}
+
+void MasterSession::Step::PartAnswered(int part, absl::Status status) {
+  answered_[part].store(true, std::memory_order_relaxed);
+  PartDone(std::move(status));
+}
+
+SlowStep MasterSession::Step::Describe(
+    const protocol::WorkerSession& session) const {
+  SlowStep slow{
+      .session = session.session,
+      .step = {session.master, id_},
+      .what = absl::StrCat("fetches ", List(callable_->spec.fetches),
+                           ", targets ", List(callable_->spec.targets))};
+  for (size_t i = 0; i < callable_->parts.size(); ++i) {
+    if (answered_[i].load(std::memory_order_relaxed)) continue;
+    const Callable::Part& part = callable_->parts[i];
+    slow.unanswered.emplace_back(part.task, part.worker);
+  }
+  return slow;
 }
 
 void MasterSession::Step::PartDone(absl::Status status) {
@@ -132,16 +179,17 @@ protocol::Master::Done MasterSession::Step::Release(Scheduler& scheduler) {
   if (timer_ != 0) scheduler.CancelTimer(timer_);
   timer_ = 0;
   session_.reset();
-  callable_.reset();
   return std::move(done_);
 }
 
 MasterSession::MasterSession(uint64_t id, const protocol::SessionConfig& config,
-                             const MasterOptions& options, StepCounter& steps)
+                             const MasterOptions& options, StepCounter& steps,
+                             StepWatch& watch)
     : id_{options.incarnation, id},
       config_(config),
       options_(options),
       steps_(steps),
+      watch_(watch),
       extensions_(*options.scheduler),
       graph_(options.ops) {}
 
@@ -280,9 +328,16 @@ protocol::ExtensionResult MasterSession::DescribeFrom(int first_id) const {
 
 absl::StatusOr<std::shared_ptr<Callable>> MasterSession::Compile(
     const protocol::CallableSpec& spec) {
+  ASSIGN_OR_RETURN(PrunedCallable pruned, Prune(spec));
+  return CompileCallable(std::move(pruned),
+                         PassOptionsFor(config_.graph_options),
+                         options_.evaluate, *options_.directory, options_.task);
+}
+
+absl::StatusOr<PrunedCallable> MasterSession::Prune(
+    const protocol::CallableSpec& spec) {
   absl::MutexLock lock(&graph_mutex_);
-  return CompileCallable(graph_, num_nodes_, spec, *options_.directory,
-                         options_.task, options_.unknown_tensor_code);
+  return PruneCallable(graph_, num_nodes_, spec, options_.unknown_tensor_code);
 }
 
 absl::StatusOr<uint64_t> MasterSession::MakeCallable(
@@ -312,14 +367,15 @@ absl::Status MasterSession::OpenOn(const Callable& callable) {
       told_.insert(part.task);
     }
     const absl::Time deadline = CallDeadline();
-    WhenConnected(*part.worker, deadline, group.Add(),
+    WhenConnected(*part.worker, deadline, group.Add(part.task),
                   [this, &part, deadline](protocol::Worker::Done done) {
                     part.worker->CreateSession(id_,
                                                config_.isolate_session_state,
                                                deadline, std::move(done));
                   });
   }
-  RETURN_IF_ERROR(group.Wait());
+  RETURN_IF_ERROR(group.Wait(absl::StrCat("open session ", id_.session),
+                             options_.log_waits_after, options_.logger));
   absl::MutexLock lock(&mutex_);
   for (const Callable::Part& part : callable.parts) open_on_.insert(part.task);
   return absl::OkStatus();
@@ -331,9 +387,11 @@ absl::Status MasterSession::Register(const Callable& callable) {
     part.worker->Register({.session = id_,
                            .registration = callable.id,
                            .partitions = part.partitions},
-                          CallDeadline(), group.Add());
+                          CallDeadline(), group.Add(part.task));
   }
-  absl::Status status = group.Wait();
+  absl::Status status =
+      group.Wait(absl::StrCat("register a graph of session ", id_.session),
+                 options_.log_waits_after, options_.logger);
   if (!status.ok()) Deregister(callable);
   return status;
 }
@@ -394,6 +452,7 @@ void MasterSession::RunCallable(uint64_t callable,
   const absl::Duration timeout =
       std::min(run.timeout, config_.operation_timeout);
   step->ArmTimer(Deadline(timeout), timeout);
+  watch_.StepBegan();
   step.release()->Run(run, std::move(done));  // ends in EndStep
 }
 
@@ -435,13 +494,30 @@ void MasterSession::EndStep(std::unique_ptr<Step> step, absl::Status status) {
   protocol::Master::Done done = step->Release(*options_.scheduler);
   steps_.End(step->id());
   fed_.GiveBack(step->TakeFedBytes());
+  std::shared_ptr<const Callable> callable;  // let go of without the lock
   {
     absl::MutexLock lock(&mutex_);
     running_.erase(step.get());
+    callable = step->ReleaseCallable();
     idle_steps_.push_back(std::move(step));
     if (running_.empty() && all_ended_ != nullptr) all_ended_->Set();
   }
   if (done) done(std::move(status));
+}
+
+std::optional<SlowStep> MasterSession::FindSlow(uint64_t number) const {
+  absl::MutexLock lock(&mutex_);
+  const Step* oldest = nullptr;
+  int num_slow = 0;
+  for (const Step* step : running_) {
+    if (step->id() >= number) continue;
+    ++num_slow;
+    if (oldest == nullptr || step->id() < oldest->id()) oldest = step;
+  }
+  if (oldest == nullptr) return std::nullopt;
+  SlowStep slow = oldest->Describe(id_);
+  slow.others = num_slow - 1;
+  return slow;
 }
 
 void MasterSession::Close() {
@@ -488,10 +564,12 @@ void MasterSession::ForgetOnTasks() {
   CallGroup group(*options_.scheduler);
   const absl::Time deadline = options_.scheduler->clock().Now() + kFarewell;
   for (const std::string& task : tasks) {
-    ForgetOn(*options_.directory->Find(task), deadline, group.Add());
+    ForgetOn(*options_.directory->Find(task), deadline, group.Add(task));
   }
   // A task that can't be told forgets when it notices that we are gone.
-  absl::Status status = group.Wait();
+  absl::Status status =
+      group.Wait(absl::StrCat("end session ", id_.session),
+                 options_.log_waits_after, options_.logger);
   if (!status.ok() && options_.logger != nullptr) {
     options_.logger->Warning(
         absl::StrCat("Session ", id_.session,

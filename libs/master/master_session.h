@@ -22,6 +22,7 @@
 #include "libs/master/master.h"
 #include "libs/master/session_quotas.h"
 #include "libs/master/step_counter.h"
+#include "libs/master/step_watch.h"
 #include "libs/master/turns.h"
 #include "libs/protocol/coordinator.h"
 #include "libs/protocol/master.h"
@@ -33,7 +34,8 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   // Tells nobody yet: a task learns of the session with the first partition
   // that it gets.
   MasterSession(uint64_t id, const protocol::SessionConfig& config,
-                const MasterOptions& options, StepCounter& steps);
+                const MasterOptions& options, StepCounter& steps,
+                StepWatch& watch);
   ~MasterSession();
 
   absl::StatusOr<protocol::ExtensionResult> Extend(
@@ -48,6 +50,9 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
 
   // The named resources that its graph shares, and where.
   std::vector<protocol::PlacedResource> declared() const;
+
+  // Its oldest step, if that is below `number`.
+  std::optional<SlowStep> FindSlow(uint64_t number) const;
 
   // Refuses further runs, cancels those that run, waits for them and tells the
   // workers to forget the session. Once is enough.
@@ -88,6 +93,8 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   absl::Status CheckCallables() const;
   absl::StatusOr<std::shared_ptr<Callable>> Compile(
       const protocol::CallableSpec& spec) ABSL_LOCKS_EXCLUDED(graph_mutex_);
+  absl::StatusOr<PrunedCallable> Prune(const protocol::CallableSpec& spec)
+      ABSL_LOCKS_EXCLUDED(graph_mutex_);
   // Tells tasks of the session that do not know of it yet. Blocks.
   absl::Status OpenOn(const Callable& callable);
   absl::Status Register(const Callable& callable);
@@ -109,6 +116,7 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   const protocol::SessionConfig config_;
   const MasterOptions& options_;  // the master's, which outlives its sessions
   StepCounter& steps_;            // likewise
+  StepWatch& watch_;              // likewise
 
   Turns extensions_;
   FedBytes fed_;

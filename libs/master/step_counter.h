@@ -39,6 +39,17 @@ class StepCounter {
     return in_flight_.WaitUntilNone(scheduler, deadline);
   }
 
+  // What the next step will be called: all that have begun are below.
+  uint64_t next() const {
+    absl::MutexLock lock(&mutex_);
+    return next_;
+  }
+
+  bool HasRunning() const {
+    absl::MutexLock lock(&mutex_);
+    return !running_.empty();
+  }
+
   uint64_t over_below() const {
     absl::MutexLock lock(&mutex_);
     return running_.empty() ? next_ : running_.front();

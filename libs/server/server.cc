@@ -208,6 +208,7 @@ class Server::Impl : private PeerObserver,
         .log_placement =
             [this](const std::string& line) { LogPlacement(logger_, line); },
         .patience = options_.patience,
+        .log_waits_after = options_.log_waits_after,
         .logger = &logger_});
   }
 

@@ -58,6 +58,10 @@ struct ServerOptions {
   std::string stop_after_job;
   // For a server that stops by itself: how long running steps may go on.
   absl::Duration drain = absl::Seconds(10);
+  // Steps and calls that take longer are logged with what they wait for (which
+  // tasks, edges, queues), and again each time as much time has passed.
+  // Infinite: never.
+  absl::Duration log_waits_after = absl::Seconds(5);
   // Called, on a thread that may block, when the server has stopped by itself.
   std::function<void()> on_stopped;
   // Outlives the server. Null: lines on stderr.

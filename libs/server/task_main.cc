@@ -32,6 +32,8 @@ ABSL_FLAG(absl::Duration, heartbeat_interval, absl::Seconds(1),
           "live");
 ABSL_FLAG(absl::Duration, heartbeat_timeout, absl::Seconds(5),
           "How long that coordinator believes so without hearing of them");
+ABSL_FLAG(absl::Duration, log_waits_after, absl::Seconds(5),
+          "Steps that take longer are logged with what they wait for");
 
 namespace weft {
 namespace {
@@ -47,7 +49,8 @@ ServerOptions OptionsFromFlags(const std::string& default_job) {
           .heartbeat_interval = absl::GetFlag(FLAGS_heartbeat_interval),
           .heartbeat_timeout = absl::GetFlag(FLAGS_heartbeat_timeout),
           .stop_after_job = absl::GetFlag(FLAGS_stop_after_job),
-          .drain = absl::GetFlag(FLAGS_drain)};
+          .drain = absl::GetFlag(FLAGS_drain),
+          .log_waits_after = absl::GetFlag(FLAGS_log_waits_after)};
 }
 
 }  // namespace

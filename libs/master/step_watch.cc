@@ -1,0 +1,144 @@
+#include "libs/master/step_watch.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "libs/base/clock.h"
+
+namespace weft {
+namespace {
+
+// Looks in an interval: a line comes at most a fifth of it late.
+constexpr int kTicks = 5;
+// How long a task is waited for that is asked what it waits for.
+constexpr absl::Duration kAnswerTime = absl::Seconds(1);
+
+std::string Describe(const absl::StatusOr<std::vector<std::string>>& waits) {
+  if (waits.ok() && waits->empty()) return "runs it";
+  if (waits.ok())
+    return absl::StrCat("waits for ", absl::StrJoin(*waits, ", "));
+  // Its answer has crossed the question, or it is yet to begin.
+  if (absl::IsNotFound(waits.status()))
+    return "has not begun it, or just ended";
+  if (absl::IsDeadlineExceeded(waits.status())) return "does not answer";
+  return absl::StrCat("can't be asked: ", waits.status().message());
+}
+
+// Of one step: what its tasks have said so far. The last one logs the line.
+class Answers {
+ public:
+  Answers(std::string head, size_t num_tasks, Logger& logger)
+      : logger_(logger), head_(std::move(head)), left_(num_tasks) {}
+
+  void Add(std::string text) {
+    std::vector<std::string> texts;
+    {
+      absl::MutexLock lock(&mutex_);
+      texts_.push_back(std::move(text));
+      if (--left_ > 0) return;
+      texts.swap(texts_);
+    }
+    std::sort(texts.begin(), texts.end());
+    logger_.Warning(absl::StrCat(head_, absl::StrJoin(texts, "; ")));
+  }
+
+ private:
+  Logger& logger_;
+  const std::string head_;
+  absl::Mutex mutex_;
+  size_t left_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> texts_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+StepWatch::StepWatch(StepWatchOptions options)
+    : options_(std::move(options)),
+      tick_(options_.interval / kTicks),
+      // One that is not to watch ticks already, for all that steps know.
+      is_ticking_(options_.logger == nullptr ||
+                  options_.interval == absl::InfiniteDuration()) {}
+
+void StepWatch::BeginTicking() {
+  absl::MutexLock lock(&mutex_);
+  if (stopped_ || is_ticking_.exchange(true)) return;
+  const absl::Time now = options_.scheduler->clock().Now();
+  if (marks_.empty()) marks_.push_back({now, options_.steps->next()});
+  timer_ =
+      options_.scheduler->ScheduleAt(now + tick_, [weak = weak_from_this()] {
+        if (auto watch = weak.lock()) watch->Tick();
+      });
+}
+
+void StepWatch::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+    if (timer_ != 0) options_.scheduler->CancelTimer(timer_);
+    timer_ = 0;
+  }
+  in_flight_.WaitUntilNone(*options_.scheduler, absl::InfiniteFuture());
+}
+
+void StepWatch::Tick() {
+  uint64_t slow_below = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    timer_ = 0;
+    if (stopped_) return;
+    in_flight_.Begin();
+    slow_below = SlowBelow(options_.scheduler->clock().Now());
+  }
+  if (slow_below > 0) {
+    for (SlowStep& slow : options_.find(slow_below)) Report(std::move(slow));
+  }
+  // A step that begins from here on begins the ticking itself.
+  is_ticking_.store(false);
+  if (options_.steps->HasRunning()) {
+    BeginTicking();
+  } else {
+    absl::MutexLock lock(&mutex_);
+    marks_.clear();
+  }
+  in_flight_.End();
+}
+
+uint64_t StepWatch::SlowBelow(absl::Time now) {
+  uint64_t slow_below = 0;
+  while (!marks_.empty() && marks_.front().when <= now - options_.interval) {
+    slow_below = marks_.front().number;
+    // The last one stays, as long as there is no other.
+    if (marks_.size() == 1 || marks_[1].when > now - options_.interval) break;
+    marks_.pop_front();
+  }
+  marks_.push_back({now, options_.steps->next()});
+  if (options_.steps->over_below() >= slow_below) return 0;
+  if (now - said_ < options_.interval) return 0;
+  said_ = now;
+  return slow_below;
+}
+
+void StepWatch::Report(SlowStep slow) {
+  std::string head =
+      absl::StrCat("Session ", slow.session, " has waited more than ",
+                   absl::FormatDuration(options_.interval), " for step ",
+                   slow.step.step, " (", slow.what, ")");
+  if (slow.others > 0) {
+    absl::StrAppend(&head, " and ", slow.others, " later ones");
+  }
+  absl::StrAppend(&head, ": ");
+  auto answers = std::make_shared<Answers>(
+      std::move(head), slow.unanswered.size(), *options_.logger);
+  const absl::Time deadline = options_.scheduler->clock().Now() + kAnswerTime;
+  for (const auto& [task, worker] : slow.unanswered) {
+    worker->DescribeWaits(
+        slow.step, deadline,
+        [answers,
+         task = task](const absl::StatusOr<std::vector<std::string>>& waits) {
+          answers->Add(absl::StrCat(task, " ", Describe(waits)));
+        });
+  }
+}
+
+}  // namespace weft
