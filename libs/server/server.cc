@@ -32,6 +32,13 @@ void LogPlacement(Logger& logger, const std::string& line) {
   logger.Info(line);
 }
 
+std::unique_ptr<Process> NewProcess(const ServerOptions& options,
+                                    Logger& logger) {
+  if (options.process != nullptr) return nullptr;
+  return std::make_unique<Process>(ProcessOptions{
+      .transport = options.quotas.OfPeers(), .logger = &logger});
+}
+
 }  // namespace
 
 class Server::Impl : private PeerObserver,
@@ -46,9 +53,7 @@ class Server::Impl : private PeerObserver,
         coordinator_task_(CoordinatorTask(cluster)),
         own_logger_(options.logger ? nullptr : NewConsoleLogger(task_)),
         logger_(options.logger ? *options.logger : *own_logger_),
-        own_process_(options.process ? nullptr
-                                     : std::make_unique<Process>(
-                                           ProcessOptions{.logger = &logger_})),
+        own_process_(NewProcess(options, logger_)),
         process_(options.process ? *options.process : *own_process_),
         incarnation_(process_.random().NextId()),
         stopped_(process_.scheduler().NewEvent()) {}
@@ -80,6 +85,7 @@ class Server::Impl : private PeerObserver,
 
   const std::string& target() const { return target_; }
   TaskRuntime& runtime() { return *runtime_; }
+  int num_sessions() const { return master_->num_sessions(); }
   bool joined() const { return link_->joined(); }
 
   absl::Status Join() {
@@ -188,6 +194,10 @@ class Server::Impl : private PeerObserver,
                            .task = task_,
                            .incarnation = incarnation_,
                            .peers = directory_.get(),
+                           .max_unclaimed_bytes_per_session =
+                               options_.quotas.max_unclaimed_bytes_per_session,
+                           .max_registrations_per_session =
+                               options_.quotas.max_callables_per_session,
                            .master_lease = options_.lease});
   }
 
@@ -209,6 +219,7 @@ class Server::Impl : private PeerObserver,
             [this](const std::string& line) { LogPlacement(logger_, line); },
         .patience = options_.patience,
         .log_waits_after = options_.log_waits_after,
+        .quotas = options_.quotas.OfSessions(),
         .logger = &logger_});
   }
 
@@ -427,5 +438,7 @@ absl::Status Server::Stop(absl::Duration drain) {
 bool Server::joined() const { return impl_->joined(); }
 
 TaskRuntime& Server::runtime() { return impl_->runtime(); }
+
+int Server::num_sessions() const { return impl_->num_sessions(); }
 
 }  // namespace weft

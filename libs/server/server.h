@@ -25,6 +25,7 @@
 #include "libs/cluster/cluster_spec.h"
 #include "libs/runtime/process.h"
 #include "libs/runtime/task_runtime.h"
+#include "libs/server/quotas.h"
 
 namespace weft {
 
@@ -62,6 +63,7 @@ struct ServerOptions {
   // tasks, edges, queues), and again each time as much time has passed.
   // Infinite: never.
   absl::Duration log_waits_after = absl::Seconds(5);
+  Quotas quotas;
   // Called, on a thread that may block, when the server has stopped by itself.
   std::function<void()> on_stopped;
   // Outlives the server. Null: lines on stderr.
@@ -102,6 +104,8 @@ class Server {
 
   // For tools and tests. REQUIRES: a task with devices.
   TaskRuntime& runtime();
+  // Of which it is the master; likewise.
+  int num_sessions() const;
 
  private:
   class Impl;

@@ -4,6 +4,7 @@
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
 #include "absl/time/time.h"
+#include "libs/server/quota_flags.h"
 #include "libs/server/run_server.h"
 
 ABSL_FLAG(std::string, cluster, "",
@@ -50,7 +51,8 @@ ServerOptions OptionsFromFlags(const std::string& default_job) {
           .heartbeat_timeout = absl::GetFlag(FLAGS_heartbeat_timeout),
           .stop_after_job = absl::GetFlag(FLAGS_stop_after_job),
           .drain = absl::GetFlag(FLAGS_drain),
-          .log_waits_after = absl::GetFlag(FLAGS_log_waits_after)};
+          .log_waits_after = absl::GetFlag(FLAGS_log_waits_after),
+          .quotas = QuotasFromFlags()};
 }
 
 }  // namespace

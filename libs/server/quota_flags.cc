@@ -1,0 +1,46 @@
+#include "libs/server/quota_flags.h"
+
+#include "absl/flags/flag.h"
+
+ABSL_FLAG(uint64_t, max_held_bytes_per_peer,
+          weft::Quotas().max_held_bytes_per_peer,
+          "What one connection may make the task hold: requests without an "
+          "answer, and attachments on their way in");
+ABSL_FLAG(uint64_t, max_unsent_bytes_per_peer,
+          weft::Quotas().max_unsent_bytes_per_peer,
+          "What may wait for one peer to read it");
+ABSL_FLAG(int, max_requests_per_peer, weft::Quotas().max_requests_per_peer,
+          "Requests of one connection that may be without an answer");
+ABSL_FLAG(int64_t, max_fed_bytes_per_session,
+          weft::Quotas().max_fed_bytes_per_session,
+          "What the running steps of one session may be fed together");
+ABSL_FLAG(int64_t, max_unclaimed_bytes_per_session,
+          weft::Quotas().max_unclaimed_bytes_per_session,
+          "What may have come from other tasks for the steps of one session "
+          "and not been used yet");
+ABSL_FLAG(int64_t, max_graph_bytes_per_session,
+          weft::Quotas().max_graph_bytes_per_session,
+          "How large the graph of one session may be, serialised");
+ABSL_FLAG(int64_t, max_callables_per_session,
+          weft::Quotas().max_callables_per_session,
+          "Sets of feeds, fetches and targets that one session may keep");
+
+namespace weft {
+
+Quotas QuotasFromFlags() {
+  return {
+      .max_held_bytes_per_peer = absl::GetFlag(FLAGS_max_held_bytes_per_peer),
+      .max_unsent_bytes_per_peer =
+          absl::GetFlag(FLAGS_max_unsent_bytes_per_peer),
+      .max_requests_per_peer = absl::GetFlag(FLAGS_max_requests_per_peer),
+      .max_fed_bytes_per_session =
+          absl::GetFlag(FLAGS_max_fed_bytes_per_session),
+      .max_unclaimed_bytes_per_session =
+          absl::GetFlag(FLAGS_max_unclaimed_bytes_per_session),
+      .max_graph_bytes_per_session =
+          absl::GetFlag(FLAGS_max_graph_bytes_per_session),
+      .max_callables_per_session =
+          absl::GetFlag(FLAGS_max_callables_per_session)};
+}
+
+}  // namespace weft
