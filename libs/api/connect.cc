@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/logging.h"
 #include "libs/base/status.h"
 #include "libs/bus/address.h"
 #include "libs/cluster/cluster_spec.h"
@@ -35,6 +36,7 @@ class InProcessTask : private protocol::WorkerDirectory {
       : own_process_(options.process ? nullptr : std::make_unique<Process>()),
         process_(options.process ? *options.process : *own_process_),
         incarnation_(process_.random().NextId()),
+        logger_(NewConsoleLogger("session")),
         coordinator_({.scheduler = &process_.scheduler(),
                       .random = &process_.random(),
                       .cluster = Cluster(),
@@ -68,7 +70,9 @@ class InProcessTask : private protocol::WorkerDirectory {
                      [](const std::string& line) {
                        std::printf("%s\n", line.c_str());
                        std::fflush(stdout);
-                     }}) {
+                     },
+                 .log_waits_after = options.log_waits_after,
+                 .logger = logger_.get()}) {
     Join();
   }
 
@@ -109,6 +113,7 @@ class InProcessTask : private protocol::WorkerDirectory {
   const std::unique_ptr<Process> own_process_;
   Process& process_;
   const uint64_t incarnation_;
+  const std::unique_ptr<Logger> logger_;
   Coordinator coordinator_;
   TaskRuntime runtime_;
   Master master_;

@@ -150,20 +150,29 @@ absl::Status Callable::CheckFeeds(absl::Span<const Tensor> feeds) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
+absl::StatusOr<PrunedCallable> PruneCallable(
     const Graph& graph, int num_nodes, const protocol::CallableSpec& spec,
-    protocol::WorkerDirectory& directory, const std::string& own_task,
     absl::StatusCode unknown_tensor_code) {
   ASSIGN_OR_RETURN(CallableEnds ends,
                    ResolveNames({graph, num_nodes}, spec, unknown_tensor_code));
-  auto callable = std::make_shared<Callable>();
-  callable->spec = spec;
+  PrunedCallable pruned{.spec = spec};
   for (const Endpoint& feed : ends.feeds) {
-    callable->feed_types.push_back(
+    pruned.feed_types.push_back(
         RemoveRefType(feed.node->output_type(feed.index)));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<Graph> pruned, Prune(graph, ends));
-  ASSIGN_OR_RETURN(auto by_device, Partition(std::move(pruned)));
+  ASSIGN_OR_RETURN(pruned.graph, Prune(graph, ends));
+  return pruned;
+}
+
+absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
+    PrunedCallable pruned, const PassOptions& passes,
+    const NodeEvaluator& evaluate, protocol::WorkerDirectory& directory,
+    const std::string& own_task) {
+  auto callable = std::make_shared<Callable>();
+  callable->spec = std::move(pruned.spec);
+  callable->feed_types = std::move(pruned.feed_types);
+  ASSIGN_OR_RETURN(auto by_device, Partition(RunPasses(std::move(pruned.graph),
+                                                       passes, evaluate)));
   RETURN_IF_ERROR(
       GroupByTask(std::move(by_device), directory, own_task, *callable));
   return callable;

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "libs/graph/graph.h"
+#include "libs/passes/run_passes.h"
 #include "libs/protocol/master.h"
 #include "libs/protocol/worker.h"
 
@@ -37,15 +38,28 @@ struct Callable {
   absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
 };
 
-// Resolves the names, prunes and partitions; does not register.
+// A callable's part of its session's graph, on its own.
+struct PrunedCallable {
+  protocol::CallableSpec spec;
+  std::vector<DataType> feed_types;
+  std::unique_ptr<Graph> graph;
+};
+
+// Resolves the names and prunes.
 // INVALID_ARGUMENT: a tensor fed twice, or both fed and fetched; NOT_FOUND: an
 // unknown target; `unknown_tensor_code`: an unknown feed or fetch.
 // Nodes from number `num_nodes` on are not there yet. REQUIRES: those before
-// are placed on devices of tasks of `directory`.
-absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
+// are placed.
+absl::StatusOr<PrunedCallable> PruneCallable(
     const Graph& graph, int num_nodes, const protocol::CallableSpec& spec,
-    protocol::WorkerDirectory& directory, const std::string& own_task,
     absl::StatusCode unknown_tensor_code);
+
+// Runs the passes and partitions; does not register.
+// REQUIRES: placed on devices of tasks of `directory`.
+absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
+    PrunedCallable pruned, const PassOptions& passes,
+    const NodeEvaluator& evaluate, protocol::WorkerDirectory& directory,
+    const std::string& own_task);
 
 }  // namespace weft
 

@@ -16,6 +16,7 @@
 #include "libs/device/local_devices.h"
 #include "libs/master/master.h"
 #include "libs/ops/standard_ops.h"
+#include "libs/runtime/node_evaluator.h"
 #include "libs/server/cluster_directory.h"
 #include "libs/server/coordinator_link.h"
 #include "libs/server/coordinator_route.h"
@@ -213,6 +214,10 @@ class Server::Impl : private PeerObserver,
         .device_types =
             [this](const Node& node) {
               return process_.kernels().DeviceTypesFor(node);
+            },
+        .evaluate =
+            [this](const Node& node, absl::Span<const Tensor> inputs) {
+              return EvaluateNode(process_, node, inputs);
             },
         .unknown_tensor_code = absl::StatusCode::kNotFound,
         .log_placement =

@@ -1,0 +1,16 @@
+// MergeCommonSubexpressions: of nodes that must give the same, one is left.
+#ifndef WEFT_LIBS_PASSES_COMMON_SUBEXPRESSIONS_H_
+#define WEFT_LIBS_PASSES_COMMON_SUBEXPRESSIONS_H_
+
+#include "libs/passes/graph_rewrite.h"
+
+namespace weft {
+
+// Merges pure nodes of equal op, device, attrs (bit for bit), inputs, control
+// inputs and so frame; the oldest stays, and its name is the one that an error
+// tells. Constants with equal values are merged too. Ends stay.
+void MergeCommonSubexpressions(GraphRewrite& rewrite);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_PASSES_COMMON_SUBEXPRESSIONS_H_

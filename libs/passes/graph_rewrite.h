@@ -1,0 +1,105 @@
+// GraphRewrite: what is to become of the nodes of a graph. Passes note it here,
+// one after the other, each seeing what those before it noted; one new graph is
+// made of it at the end.
+//
+// Not synchronised. The graph outlives it.
+#ifndef WEFT_LIBS_PASSES_GRAPH_REWRITE_H_
+#define WEFT_LIBS_PASSES_GRAPH_REWRITE_H_
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "libs/graph/graph.h"
+
+namespace weft {
+
+class GraphRewrite {
+ public:
+  // `graph` is pruned and placed: nodes that nobody consumes are its ends.
+  explicit GraphRewrite(const Graph& graph);
+
+  const Graph& graph() const { return graph_; }
+
+  // What has been noted so far. All nodes are the old graph's.
+
+  bool IsPure(const Node& node) const { return pure_[node.id()]; }
+  // Its consumers take another's outputs: it will not be there.
+  bool IsGone(const Node& node) const { return gone_[node.id()]; }
+  bool IsEnd(const Node& node) const { return !uses_[node.id()].any; }
+  // Something depends on just this node being there: control flow, whose
+  // meaning lies in its edges, or an error text that would name it.
+  bool IsPinned(const Node& node) const { return uses_[node.id()].pinned; }
+  // Where the value of an output comes from now.
+  Endpoint Resolve(Endpoint output) const;
+  // What the node's input is now.
+  Endpoint Input(const Node& node, int i) const;
+  // What the node waits for besides its inputs, in order of id. Constants that
+  // wait for nothing are there from the start, and left out.
+  std::vector<const Node*> ControlInputs(const Node& node) const;
+
+  // The value of an output that is constant, of old or by now; else null.
+  const Tensor* ConstantValue(const Endpoint& output) const;
+  // The same for one that waits for nothing.
+  const Tensor* FreeConstantValue(const Endpoint& output) const;
+
+  // Whether a node on the same device may take the output which did not so far.
+  bool MayBeTaken(const Endpoint& output) const;
+  // Whether consumers of the node's only output may take `to` instead: nobody
+  // can tell the difference, if `to` has the same value whenever the node has
+  // one.
+  bool MayBypass(const Node& node, const Endpoint& to) const;
+
+  // Notes.
+
+  // REQUIRES: MayBypass.
+  void Bypass(const Node& node, const Endpoint& to);
+  // Consumers of `node` take the same outputs of `other`, an older node.
+  void Merge(const Node& node, const Node& other);
+  // Who waits for the node, which has no outputs, waits for its only control
+  // input instead, or for nothing.
+  void RemoveControl(const Node& node);
+  // The node becomes a constant for each of its outputs.
+  void Fold(const Node& node, std::vector<Tensor> outputs);
+  void SetInput(const Node& node, int i, const Endpoint& to);
+
+  // The new graph, without what is no longer needed: of the nodes that nobody
+  // consumes any more only the old ends and those that are not pure are kept.
+  // Fails where a node is refused, which shapes known by now may bring about.
+  absl::StatusOr<std::unique_ptr<Graph>> Build() const;
+
+ private:
+  class Builder;
+
+  struct Uses {
+    bool any = false;
+    bool pinned = false;
+  };
+  struct Constants {
+    std::vector<Tensor> values;
+    std::vector<const Node*> controls;
+  };
+
+  void MoveUses(const Node& from, const Node& to);
+  const Node* ResolveControl(const Node* node) const;
+
+  const Graph& graph_;
+  std::vector<Uses> uses_;  // by node id
+  std::vector<bool> pure_;  // by node id
+  std::vector<bool> gone_;  // by node id
+  std::vector<bool> free_;  // by node id: a constant that waits for nothing
+  // By node id: the value of a reference, handed on. Its consumers may read the
+  // variable itself (libs/executor/late_reads.h).
+  std::vector<bool> reads_variable_;
+  absl::flat_hash_map<Endpoint, Endpoint> outputs_;
+  absl::flat_hash_map<const Node*, const Node*> controls_;  // null: nothing
+  absl::flat_hash_map<const Node*, Constants> folded_;
+  absl::flat_hash_map<std::pair<const Node*, int>, Endpoint> inputs_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_PASSES_GRAPH_REWRITE_H_

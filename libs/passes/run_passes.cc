@@ -1,0 +1,73 @@
+#include "libs/passes/run_passes.h"
+
+#include <utility>
+#include <vector>
+
+#include "libs/graph/frame_analysis.h"
+#include "libs/passes/arithmetic_simplification.h"
+#include "libs/passes/common_subexpressions.h"
+#include "libs/passes/graph_rewrite.h"
+#include "libs/passes/identity_removal.h"
+
+namespace weft {
+namespace {
+
+bool IsWanted(RewriterConfig::Toggle toggle, const GraphOptions& options) {
+  if (options.rewrite_options.disable_meta_optimizer) return false;
+  if (toggle != RewriterConfig::kDefault) return toggle == RewriterConfig::kOn;
+  return options.optimizer_options.opt_level != OptimizerOptions::kL0;
+}
+
+// Loops whose parts do not fit together must stay so, to be refused.
+bool LoopsFit(const Graph& graph) {
+  std::vector<bool> is_everywhere(graph.num_nodes(), false);
+  for (const Node* node : graph.nodes()) {
+    for (const Endpoint& input : node->inputs()) {
+      if (input.node == nullptr) return false;
+    }
+    is_everywhere[node->id()] =
+        node->type() == "Const" && node->control_inputs().empty();
+  }
+  return AnalyzeFrames(graph, is_everywhere).ok();
+}
+
+}  // namespace
+
+PassOptions PassOptionsFor(const GraphOptions& options) {
+  const OptimizerOptions& optimizer = options.optimizer_options;
+  const RewriterConfig& rewriter = options.rewrite_options;
+  const bool by_level = optimizer.opt_level != OptimizerOptions::kL0;
+  PassOptions result;
+  result.fold_constants = (by_level || optimizer.do_constant_folding) &&
+                          rewriter.constant_folding != RewriterConfig::kOff;
+  result.merge_common_subexpressions =
+      (by_level || optimizer.do_common_subexpression_elimination) &&
+      rewriter.common_subgraph_elimination != RewriterConfig::kOff;
+  result.simplify_arithmetic =
+      IsWanted(rewriter.arithmetic_optimization, options);
+  result.remove_identities =
+      IsWanted(rewriter.dependency_optimization, options);
+  if (optimizer.max_folded_constant_in_bytes > 0) {
+    result.max_folded_constant_bytes = optimizer.max_folded_constant_in_bytes;
+  }
+  return result;
+}
+
+std::unique_ptr<Graph> RunPasses(std::unique_ptr<Graph> pruned,
+                                 const PassOptions& options,
+                                 const NodeEvaluator& evaluate) {
+  if (!LoopsFit(*pruned)) return pruned;
+  GraphRewrite rewrite(*pruned);
+  if (options.remove_identities) RemoveIdentities(rewrite);
+  if (options.fold_constants && evaluate) {
+    FoldConstants(
+        {.evaluate = evaluate, .max_bytes = options.max_folded_constant_bytes},
+        rewrite);
+  }
+  if (options.simplify_arithmetic) SimplifyArithmetic(rewrite);
+  if (options.merge_common_subexpressions) MergeCommonSubexpressions(rewrite);
+  absl::StatusOr<std::unique_ptr<Graph>> rewritten = rewrite.Build();
+  return rewritten.ok() ? *std::move(rewritten) : std::move(pruned);
+}
+
+}  // namespace weft
