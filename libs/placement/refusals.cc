@@ -51,6 +51,28 @@ std::string DescribeGroup(absl::Span<const PlacementNode* const> group) {
   return text;
 }
 
+// The likely mistake, where the job or the task is not there at all.
+std::string MissingTask(const DeviceName& requested,
+                        const Candidates& candidates) {
+  const auto is_there = [&](const DeviceName& name) {
+    return !candidates.Matching(name, candidates.types()).empty();
+  };
+  DeviceName wanted;
+  wanted.job = requested.job;
+  if (!requested.job) return "";
+  if (!is_there(wanted)) {
+    return absl::StrCat(" There is no job \"", *requested.job,
+                        "\" here: compare the device strings of the program "
+                        "with the cluster spec.");
+  }
+  wanted.task = requested.task;
+  if (is_there(wanted)) return "";
+  return absl::StrCat(" There is no task ", *requested.task, " of job \"",
+                      *requested.job,
+                      "\" here: was the program given another cluster spec or "
+                      "ps_tasks?");
+}
+
 std::string NoSuchDevice(const PlacementNode& node, const DeviceName& requested,
                          const Candidates& candidates) {
   std::string text = absl::StrCat(
@@ -63,7 +85,7 @@ std::string NoSuchDevice(const PlacementNode& node, const DeviceName& requested,
                     " The requested device appears to be a GPU, but no such "
                     "GPU is available.");
   }
-  return text;
+  return text + MissingTask(requested, candidates);
 }
 
 // `requested` is what the node itself asks for.
