@@ -44,14 +44,25 @@ def weft_benchmark(name, deps = [], **kwargs):
     """A Google Benchmark program; build it with --config=opt."""
     native.cc_binary(name = name, deps = deps + ["@benchmark"], **kwargs)
 
-def weft_fuzzer(name, **kwargs):
-    """A libFuzzer program; build it with --config=fuzz (clang)."""
+def weft_fuzzer(name, header, function, srcs = [], deps = [], **kwargs):
+    """A libFuzzer program; build it with --config=fuzz (clang).
+
+    header: declares the target, `function(absl::string_view bytes)`, which a
+    test gives the corpus as well (//libs/base:fuzz_corpus).
+    srcs: may define LLVMFuzzerCustomMutator.
+    """
     native.cc_binary(
         name = name,
         testonly = True,
+        srcs = ["//libs/base:testing/fuzz_main.cc"] + srcs,
         copts = ["-fsanitize=fuzzer"],
         linkopts = ["-fsanitize=fuzzer"],
+        local_defines = [
+            "WEFT_FUZZ_HEADER=\\\"%s\\\"" % header,
+            "WEFT_FUZZ_FUNCTION=" + function,
+        ],
         tags = ["manual"],
+        deps = deps + ["@absl"],
         **kwargs
     )
 

@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "libs/base/testing/fuzz_corpus.h"
 #include "libs/bus/envelope.h"
 #include "libs/bus/greeting.h"
 #include "libs/bus/incoming_streams.h"
@@ -34,11 +34,6 @@ inline Frames FramesOf(absl::string_view bytes) {
   return frames;
 }
 
-// Ends the process, which the fuzzer and the test take for a failure.
-inline void Require(bool condition) {
-  if (!condition) std::abort();
-}
-
 inline void FuzzControlMessage(absl::string_view bytes) {
   const auto message = DecodeControlMessage(FramesOf(bytes));
   if (!message.ok()) return;
@@ -47,10 +42,10 @@ inline void FuzzControlMessage(absl::string_view bytes) {
   if (message->envelope.method != 0) again.push_back(message->body);
   for (const Blob& blob : message->small) again.push_back(blob);
   const auto second = DecodeControlMessage(std::move(again));
-  Require(second.ok());
-  Require(second->envelope.call_id == message->envelope.call_id);
-  Require(second->envelope.error == message->envelope.error);
-  Require(second->small.size() == message->small.size());
+  RequireForFuzz(second.ok());
+  RequireForFuzz(second->envelope.call_id == message->envelope.call_id);
+  RequireForFuzz(second->envelope.error == message->envelope.error);
+  RequireForFuzz(second->small.size() == message->small.size());
 }
 
 // Small memory, so that refusals are tried as well.
@@ -84,7 +79,7 @@ inline void FuzzChunks(absl::string_view bytes) {
       if (call % 4 == 3) streams.Abandon(call - 1);
       if (!streams.Expect(*std::move(message), call % 4 != 2).ok()) break;
     }
-    Require(streams.held_bytes() <= 6000);
+    RequireForFuzz(streams.held_bytes() <= 6000);
   }
   streams.AbandonAll();
 }
@@ -94,14 +89,14 @@ inline void FuzzGreeting(absl::string_view bytes) {
   if (const auto hello = DecodeHello(body); hello.ok()) {
     (void)CheckHello({"uuid", "/job:ps/task:0", 1, 1}, *hello);
     const auto again = DecodeHello(EncodeHello(*hello));
-    Require(again.ok() && again->destination == hello->destination);
+    RequireForFuzz(again.ok() && again->destination == hello->destination);
   }
   if (const auto reply = DecodeHelloReply(body); reply.ok()) {
     (void)CheckHelloReply({"uuid", "/job:ps/task:0", 1, 1}, "x", *reply);
   }
   (void)DecodeCredit(body);
   absl::Status why;
-  if (DecodeGoodbye(body, &why).ok()) Require(!why.ok());
+  if (DecodeGoodbye(body, &why).ok()) RequireForFuzz(!why.ok());
 }
 
 }  // namespace weft::bus

@@ -1,0 +1,64 @@
+// ReplayFuzzCorpus: gives the target of a fuzzer what the fuzzer keeps, so that
+// an ordinary test holds what was found once. RequireForFuzz: what a target
+// says of its results.
+//
+// A target takes bytes and returns, whatever they are. Threads: none.
+#ifndef WEFT_LIBS_BASE_TESTING_FUZZ_CORPUS_H_
+#define WEFT_LIBS_BASE_TESTING_FUZZ_CORPUS_H_
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+// Ends the process, which a fuzzer and a test take for a failure.
+inline void RequireForFuzz(bool condition) {
+  if (!condition) std::abort();
+}
+
+using FuzzTarget = std::function<void(absl::string_view)>;
+
+// The same bytes cut short at each place, and with each of their bits turned.
+inline void GiveDamaged(std::string bytes, const FuzzTarget& target) {
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    target(absl::string_view(bytes).substr(0, i));
+    for (int bit = 0; bit < 8; ++bit) {
+      bytes[i] = static_cast<char>(bytes[i] ^ (1 << bit));
+      target(bytes);
+      bytes[i] = static_cast<char>(bytes[i] ^ (1 << bit));
+    }
+  }
+}
+
+// Each file of a directory, given as it lies in the repository, in the order of
+// their names; where it is no longer than `damage_up_to`, also damaged. Returns
+// how many there are.
+inline int ReplayFuzzCorpus(const std::string& directory,
+                            const FuzzTarget& target,
+                            size_t damage_up_to = 2048) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  for (const auto& path : files) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(file)),
+                            std::istreambuf_iterator<char>());
+    target(bytes);
+    if (bytes.size() <= damage_up_to) GiveDamaged(bytes, target);
+  }
+  return static_cast<int>(files.size());
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_BASE_TESTING_FUZZ_CORPUS_H_
