@@ -77,14 +77,17 @@ absl::Status Connection::Send(Outgoing outgoing) {
   if (size > options_.max_sent_bytes) {
     return TooLarge(size, options_.max_sent_bytes);
   }
-  if (streamed > 0) RETURN_IF_ERROR(outgoing_.Reserve(streamed));
+  // Whoever asks holds what it sends anyway, until it has its answer.
+  const bool counts = streamed > 0 && outgoing.kind != MessageKind::kRequest;
+  if (counts) RETURN_IF_ERROR(outgoing_.Reserve(streamed));
   absl::Status sent = options_.wire->Send(options_.control, std::move(frames));
-  if (!sent.ok()) outgoing_.GiveUp(streamed);
+  if (!sent.ok() && counts) outgoing_.GiveUp(streamed);
   if (!sent.ok() || streamed == 0) return sent;
   for (size_t i = 0; i < envelope.attachments.size(); ++i) {
     const uint64_t stream = envelope.attachments[i].stream;
     if (stream == 0) continue;
-    outgoing_.Add(stream, outgoing.call_id, std::move(message.attachments[i]));
+    outgoing_.Add(stream, outgoing.call_id, std::move(message.attachments[i]),
+                  counts);
   }
   if (closed_.load(std::memory_order_acquire)) outgoing_.AbandonAll();
   Pump();

@@ -55,7 +55,7 @@ class Connection {
   };
   // UNAVAILABLE when the connection is closed, INVALID_ARGUMENT when the other
   // end does not take a message of this size, RESOURCE_EXHAUSTED when too much
-  // waits for it to read; nothing was sent then.
+  // waits for it to read and this is no request; nothing was sent then.
   absl::Status Send(Outgoing outgoing);
 
   using Deliver = absl::FunctionRef<absl::Status(Incoming)>;

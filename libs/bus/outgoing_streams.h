@@ -30,8 +30,8 @@ class OutgoingStreams {
   // follow. RESOURCE_EXHAUSTED when too many wait.
   absl::Status Reserve(uint64_t bytes);
   void GiveUp(uint64_t bytes);
-  // `call_id` 0: nobody can cancel it.
-  void Add(uint64_t stream, uint64_t call_id, Blob bytes);
+  // `call_id` 0: nobody can cancel it. `counts`: room was reserved for it.
+  void Add(uint64_t stream, uint64_t call_id, Blob bytes, bool counts);
 
   // The next chunk to send; false when there is none, or no credit for it.
   bool Next(Frames* chunk);

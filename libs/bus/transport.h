@@ -221,7 +221,8 @@ struct TransportOptions {
   // attachments that are landing.
   uint64_t max_held_bytes_per_peer = uint64_t{8} << 30;
   int max_requests_per_peer = 65536;
-  // Large attachments that wait for one peer to read them.
+  // Large attachments of replies and one-way messages that wait for one peer to
+  // read them.
   uint64_t max_unsent_bytes_per_peer = uint64_t{8} << 30;
   // Jittered backoff between attempts to connect.
   absl::Duration min_redial = absl::Milliseconds(50);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -75,6 +76,8 @@ struct Push {
   uint64_t iteration = 0;  // likewise
   bool is_dead = false;
   Tensor tensor;  // none when dead
+  // Why the tensor is not there although it should be: the step is in vain.
+  absl::Status landed;
 };
 
 // One step of a registration. What the pointers and spans view lives until the

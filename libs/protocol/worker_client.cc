@@ -178,7 +178,7 @@ void WorkerClient::Deliver(std::vector<Push> pushes) {
   for (const Push& push : pushes) {
     const StepId step{push.session.master, push.step};
     if (!told.insert(step).second) continue;
-    options_.events->OnPushFailed(step, Explain(status));
+    options_.events->OnPushFailed(push, Explain(status));
   }
 }
 

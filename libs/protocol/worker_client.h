@@ -36,9 +36,9 @@ class PeerEvents {
   // aborted. Calls fail by themselves.
   virtual void OnPeerLost(const std::string& task, uint64_t incarnation,
                           const absl::Status& why) = 0;
-  // A push of this step was not sent: it has to be aborted. Called from
+  // It was not sent: its step has to be aborted. Once for each step, from
   // Deliver.
-  virtual void OnPushFailed(const StepId& step, const absl::Status& why) = 0;
+  virtual void OnPushFailed(const Push& push, const absl::Status& why) = 0;
   // Values for this task that came with the answer of a run, which is done
   // right afterwards.
   virtual void OnPushes(std::vector<Push> pushes) = 0;

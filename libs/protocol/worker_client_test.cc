@@ -39,8 +39,8 @@ class RecordingPeerEvents : public PeerEvents {
   void OnPushes(std::vector<Push> pushes) override {
     for (Push& push : pushes) with_answers.push_back(std::move(push));
   }
-  void OnPushFailed(const StepId& step, const absl::Status& why) override {
-    failed_pushes.push_back({step, why});
+  void OnPushFailed(const Push& push, const absl::Status& why) override {
+    failed_pushes.push_back({{push.session.master, push.step}, why});
   }
   struct Lost {
     std::string task;
@@ -477,16 +477,18 @@ TEST_F(WorkerClientTest, ValuesForTheMasterComeWithItsAnswer) {
   EXPECT_TRUE(events_.with_answers[1].is_dead);
 }
 
-TEST_F(WorkerClientTest, APushThatFindsNoMemoryAbortsItsStep) {
+TEST_F(WorkerClientTest, APushThatFindsNoMemorySaysSoOfItsEdge) {
   Connect();
   processes_.server().allocator.most = 1 << 19;
   const Tensor large = SampleTensor(DT_INT32, TensorShape({1 << 18}));
   client_->Deliver({Push{kSession, 30, 3, 0, 0, false, large}});
   processes_.Settle();
-  EXPECT_TRUE(worker_.pushes.empty());
-  ASSERT_EQ(worker_.aborted.size(), 1u);
-  EXPECT_EQ(worker_.aborted[0].step, (StepId{11, 30}));
-  EXPECT_THAT(worker_.aborted[0].cause,
+  ASSERT_EQ(worker_.pushes.size(), 1u);
+  EXPECT_EQ(worker_.pushes[0].session.master, 11u);
+  EXPECT_EQ(worker_.pushes[0].step, 30u);
+  EXPECT_EQ(worker_.pushes[0].edge, 3u);
+  EXPECT_FALSE(worker_.pushes[0].tensor.IsInitialized());
+  EXPECT_THAT(worker_.pushes[0].landed,
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 

@@ -162,8 +162,7 @@ absl::StatusOr<Offset<wire::Push>> WritePush(const Push& push,
   return wire::CreatePush(builder, &header, tensor);
 }
 
-absl::StatusOr<Push> ReadPush(const wire::Push& push, MessageReader& reader,
-                              Allocator& allocator) {
+absl::StatusOr<Push> ReadHeader(const wire::Push& push) {
   const wire::PushHeader* header = push.header();
   if (header == nullptr) return Damaged("a push has no header");
   Push result;
@@ -174,6 +173,12 @@ absl::StatusOr<Push> ReadPush(const wire::Push& push, MessageReader& reader,
   result.iteration = header->iteration();
   result.is_dead =
       (header->flags() & static_cast<uint32_t>(wire::PushFlag::Dead)) != 0;
+  return result;
+}
+
+absl::StatusOr<Push> ReadPush(const wire::Push& push, MessageReader& reader,
+                              Allocator& allocator) {
+  ASSIGN_OR_RETURN(Push result, ReadHeader(push));
   if (result.is_dead) return result;
   ASSIGN_OR_RETURN(result.tensor, ReadTensor(push.tensor(), reader, allocator));
   return result;
@@ -462,18 +467,16 @@ absl::StatusOr<std::vector<Push>> ReadPushes(bus::Message message,
                         allocator);
 }
 
-absl::StatusOr<std::vector<StepId>> ReadStepsOfPushes(bus::Message message) {
-  ASSIGN_OR_RETURN(const MessageReader reader,
+absl::StatusOr<std::vector<Push>> ReadPushHeaders(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
                    Open<wire::Pushes>(std::move(message)));
-  std::vector<StepId> result;
+  std::vector<Push> result;
   const auto* pushes = reader.body<wire::Pushes>().pushes();
   if (pushes == nullptr) return result;
-  absl::flat_hash_set<StepId> seen;
   for (const wire::Push* push : *pushes) {
-    const wire::PushHeader* header = push->header();
-    if (header == nullptr) continue;
-    const StepId step{header->master_incarnation(), header->step()};
-    if (seen.insert(step).second) result.push_back(step);
+    RETURN_IF_ERROR(reader.SpendCopied(sizeof(wire::PushHeader)));
+    auto header = ReadHeader(*push);
+    if (header.ok()) result.push_back(*std::move(header));
   }
   return result;
 }

@@ -102,7 +102,7 @@ absl::StatusOr<bus::Message> WritePushes(absl::Span<const Push> pushes);
 absl::StatusOr<std::vector<Push>> ReadPushes(bus::Message message,
                                              Allocator& allocator);
 // The steps of the pushes, each once, for when their tensors did not come.
-absl::StatusOr<std::vector<StepId>> ReadStepsOfPushes(bus::Message message);
+absl::StatusOr<std::vector<Push>> ReadPushHeaders(bus::Message message);
 
 }  // namespace weft::protocol
 

@@ -298,13 +298,19 @@ TEST(WorkerMessagesTest, PushesTravelTogether) {
   EXPECT_TRUE(SameBits(read[2].tensor, pushes[2].tensor));
 }
 
-TEST(WorkerMessagesTest, PushesWithoutTheirTensorsStillNameTheirSteps) {
+TEST(WorkerMessagesTest, PushesWithoutTheirTensorsStillNameTheirEdges) {
   ASSERT_OK_AND_ASSIGN(bus::Message message, WritePushes(SamplePushes()));
   message.attachments.clear();
   EXPECT_THAT(ReadPushes(message, HeapAllocator()), StatusIs(kInvalid));
-  ASSERT_OK_AND_ASSIGN(const std::vector<StepId> steps,
-                       ReadStepsOfPushes(message));
-  EXPECT_EQ(steps, (std::vector<StepId>{{11, 30}, {11, 31}}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Push> headers,
+                       ReadPushHeaders(message));
+  ASSERT_EQ(headers.size(), 3u);
+  EXPECT_EQ(headers[0].edge, 1u);
+  EXPECT_TRUE(headers[1].is_dead);
+  EXPECT_EQ(headers[2].session.master, 11u);
+  EXPECT_EQ(headers[2].step, 31u);
+  EXPECT_EQ(headers[2].edge, 3u);
+  EXPECT_FALSE(headers[2].tensor.IsInitialized());
 }
 
 TEST(WorkerMessagesTest, DamageIsRefusedOrHarmless) {
@@ -316,7 +322,7 @@ TEST(WorkerMessagesTest, DamageIsRefusedOrHarmless) {
   });
   ASSERT_OK_AND_ASSIGN(const bus::Message pushes, WritePushes(SamplePushes()));
   ReadDamaged(pushes, [](bus::Message message) {
-    (void)ReadStepsOfPushes(message);
+    (void)ReadPushHeaders(message);
     return ReadPushes(std::move(message), HeapAllocator()).ok();
   });
   const std::vector<Tensor> feeds = {

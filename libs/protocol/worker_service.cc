@@ -116,7 +116,7 @@ void WorkerService::OnOneWay(const bus::Peer& peer, bus::Message message,
                              const absl::Status& landed) {
   switch (static_cast<Method>(message.method)) {
     case Method::kPushes:
-      if (!landed.ok()) return AbortStepsOf(peer, std::move(message), landed);
+      if (!landed.ok()) return DeliverWithout(peer, std::move(message), landed);
       return Deliver(peer, std::move(message));
     case Method::kDeregisterPartition:
       return Deregister(std::move(message));
@@ -223,25 +223,24 @@ void WorkerService::Deliver(const bus::Peer& peer, bus::Message message) {
   unread.body = message.body;
   auto pushes = ReadPushes(std::move(message), *options_.allocator);
   if (!pushes.ok()) {
-    return AbortStepsOf(peer, std::move(unread), pushes.status());
+    return DeliverWithout(peer, std::move(unread), pushes.status());
   }
   options_.worker->Deliver(*std::move(pushes));
 }
 
-void WorkerService::AbortStepsOf(const bus::Peer& peer, bus::Message pushes,
-                                 const absl::Status& cause) {
-  const auto steps = ReadStepsOfPushes(std::move(pushes));
-  if (!steps.ok()) {
+void WorkerService::DeliverWithout(const bus::Peer& peer, bus::Message pushes,
+                                   const absl::Status& landed) {
+  auto headers = ReadPushHeaders(std::move(pushes));
+  if (!headers.ok()) {
     if (options_.logger == nullptr) return;
     return options_.logger->Warning(absl::StrCat("Dropped a push from ",
                                                  peer.identity.task, ": ",
-                                                 steps.status().ToString()));
+                                                 headers.status().ToString()));
   }
-  for (const StepId& step : *steps) {
-    replies_.Begin();
-    options_.worker->Abort(step, 0, cause,
-                           [this](const absl::Status&) { replies_.End(); });
+  for (Push& push : *headers) {
+    if (!push.is_dead) push.landed = landed;
   }
+  options_.worker->Deliver(*std::move(headers));
 }
 
 }  // namespace weft::protocol

@@ -62,8 +62,8 @@ class WorkerService {
   void Deregister(bus::Message message);
   void Deliver(const bus::Peer& peer, bus::Message message);
   // Their tensors did not come.
-  void AbortStepsOf(const bus::Peer& peer, bus::Message pushes,
-                    const absl::Status& cause);
+  void DeliverWithout(const bus::Peer& peer, bus::Message pushes,
+                      const absl::Status& landed);
 
   const WorkerServiceOptions options_;
   PendingReplies replies_;

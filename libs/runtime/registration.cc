@@ -81,11 +81,9 @@ absl::StatusOr<Registration::Edges> FindEdges(
       if (other == task) continue;
       edges.peers.all.insert(other);
       (sends ? *receivers : edges.peers.senders).insert(other);
-      if (!sends) {
-        edges.peers.incoming[EdgeOf(*node)] =
-            *node->attr<std::string>("tensor_name");
-        continue;
-      }
+      edges.peers.edges[EdgeOf(*node)] =
+          *node->attr<std::string>("tensor_name");
+      if (!sends) continue;
       ASSIGN_OR_RETURN(protocol::Worker * worker,
                        FindTask(directory, other, *node));
       edges.outgoing[EdgeOf(*node)] = worker;

@@ -48,8 +48,8 @@ absl::Status StepExchange::Deliver(protocol::Push push) {
 }
 
 void StepExchange::Receive(const RendezvousKey& key, Receiver receiver) {
-  const bool counts = quota_ != nullptr && incoming_ != nullptr &&
-                      incoming_->contains(key.edge);
+  const bool counts = quota_ != nullptr && elsewhere_ != nullptr &&
+                      elsewhere_->contains(key.edge);
   if (!counts) return local_.Receive(key, std::move(receiver));
   local_.Receive(key, [this, receiver = std::move(receiver)](
                           absl::Status status, Tensor tensor,

@@ -28,8 +28,8 @@ namespace weft {
 
 // Which edges of a callable go to other tasks, and to whom.
 using RemoteEdges = absl::flat_hash_map<uint64_t, protocol::Worker*>;
-// Which come from other tasks, and what they are called.
-using IncomingEdges = absl::flat_hash_map<uint64_t, std::string>;
+// What those from and to other tasks carry: "x:0".
+using EdgeNames = absl::flat_hash_map<uint64_t, std::string>;
 
 // Thread-safe. Lives as long as its step, here or yet to come.
 class StepExchange : public Rendezvous, public Outbox {
@@ -45,9 +45,9 @@ class StepExchange : public Rendezvous, public Outbox {
     remote_edges_ = remote_edges;
   }
 
-  // Whose values come from other tasks. Before the first Receive; outlives the
-  // exchange's use.
-  void BeginReceiving(const IncomingEdges* incoming) { incoming_ = incoming; }
+  // Which edges have an end elsewhere: what is received of those comes from
+  // other tasks. Before the first Receive; outlives the exchange's use.
+  void BeginReceiving(const EdgeNames* edges) { elsewhere_ = edges; }
 
   absl::Status Send(const RendezvousKey& key, Tensor tensor,
                     bool is_dead) override;
@@ -84,7 +84,7 @@ class StepExchange : public Rendezvous, public Outbox {
   void GiveBack(int64_t bytes);
 
   const RemoteEdges* remote_edges_ = nullptr;
-  const IncomingEdges* incoming_ = nullptr;
+  const EdgeNames* elsewhere_ = nullptr;
   const std::shared_ptr<UnclaimedBytes> quota_;
   std::atomic<int64_t> unclaimed_{0};
   LocalRendezvous local_;

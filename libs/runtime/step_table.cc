@@ -72,8 +72,8 @@ absl::Status StepTable::NameEdge(uint64_t edge, const StepPeers* peers,
                                  const absl::Status& cause) const {
   std::string name = absl::StrCat("edge ", edge);
   if (peers != nullptr) {
-    auto it = peers->incoming.find(edge);
-    if (it != peers->incoming.end()) name = absl::StrCat("tensor ", it->second);
+    auto it = peers->edges.find(edge);
+    if (it != peers->edges.end()) name = absl::StrCat("tensor ", it->second);
   }
   return Annotate(cause, absl::StrCat(name, ": ", task_));
 }
@@ -144,7 +144,7 @@ absl::StatusOr<std::shared_ptr<StepExchange>> StepTable::Begin(
     return absl::InternalError(
         absl::StrCat("Step ", id.step, " was begun twice on this task."));
   }
-  entry.exchange->BeginReceiving(&peers->incoming);
+  entry.exchange->BeginReceiving(&peers->edges);
   entry.cancellation = step.cancellation;
   entry.peers = peers;
   running_.Begin();
@@ -180,14 +180,14 @@ std::shared_ptr<StepExchange> StepTable::Admit(const protocol::Push& push) {
   return FindOrAdd(push.session, push.step).exchange;
 }
 
-void StepTable::Refuse(const protocol::StepId& step, uint64_t edge,
+bool StepTable::Refuse(const protocol::StepId& step, uint64_t edge,
                        const absl::Status& cause) {
   std::shared_ptr<Cancellation> running;
   absl::Status named;
   {
     absl::MutexLock lock(&mutex_);
     auto it = steps_.find(step);
-    if (it == steps_.end()) return;
+    if (it == steps_.end()) return false;
     if (it->second.is_running()) {
       running = it->second.cancellation;
       named = NameEdge(edge, it->second.peers, cause);
@@ -197,6 +197,13 @@ void StepTable::Refuse(const protocol::StepId& step, uint64_t edge,
     }
   }
   if (running) running->Cancel(named);
+  return true;
+}
+
+void StepTable::PushFailed(const protocol::Push& push,
+                           const absl::Status& why) {
+  const protocol::StepId id{push.session.master, push.step};
+  if (!Refuse(id, push.edge, why)) Abort(id, 0, why);
 }
 
 void StepTable::Deliver(protocol::Push push) {
@@ -204,6 +211,10 @@ void StepTable::Deliver(protocol::Push push) {
   if (exchange == nullptr) return;
   const protocol::StepId id{push.session.master, push.step};
   const uint64_t edge = push.edge;
+  if (!push.landed.ok()) {
+    Refuse(id, edge, push.landed);
+    return;
+  }
   absl::Status delivered = exchange->Deliver(std::move(push));
   if (absl::IsResourceExhausted(delivered)) Refuse(id, edge, delivered);
   // An edge that brings two values is a fault of the other end's.

@@ -40,7 +40,7 @@ using PeerTasks = absl::flat_hash_set<std::string>;
 struct StepPeers {
   PeerTasks all;
   PeerTasks senders;                           // of values to this task
-  IncomingEdges incoming;                      // which those are
+  EdgeNames edges;                             // of all of them
   std::shared_ptr<const PeerTasks> receivers;  // null when there are none
 };
 
@@ -65,6 +65,8 @@ class StepTable {
   void End(const protocol::StepId& step, const absl::Status& status);
 
   void Deliver(protocol::Push push);
+  // A value that a step here made did not get away.
+  void PushFailed(const protocol::Push& push, const absl::Status& why);
   void Abort(const protocol::StepId& step, uint64_t steps_over_below,
              const absl::Status& cause);
 
@@ -108,7 +110,7 @@ class StepTable {
   };
   struct Aborted {
     absl::Status cause;
-    uint64_t edge = 0;  // whose value there was no room for; 0: another cause
+    uint64_t edge = 0;  // whose value is lost; 0: another cause
   };
   struct Master {
     uint64_t steps_over_below = 0;
@@ -130,8 +132,9 @@ class StepTable {
                         const absl::Status& cause) const;
   void Remember(const protocol::StepId& step, Aborted aborted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the step for which there was no room for the edge's value.
-  void Refuse(const protocol::StepId& step, uint64_t edge,
+  // Ends the step whose value for the edge is lost. False: nothing of it is
+  // here.
+  bool Refuse(const protocol::StepId& step, uint64_t edge,
               const absl::Status& cause) ABSL_LOCKS_EXCLUDED(mutex_);
   Entry& FindOrAdd(const protocol::WorkerSession& session, uint64_t step)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -88,6 +88,11 @@ class TaskRuntime : public protocol::Worker,
   void PeerLost(const std::string& task, uint64_t incarnation,
                 const absl::Status& why);
 
+  // A value that a step here made did not get away.
+  void PushFailed(const protocol::Push& push, const absl::Status& why) {
+    steps_.PushFailed(push, why);
+  }
+
   // Waits until no step runs that another task has a part in; false when
   // `deadline` came first. Blocks.
   bool WaitForSteps(absl::Time deadline) {

@@ -87,8 +87,7 @@ class ClusterDirectory::Route : public protocol::Worker,
     auto worker = Remote();
     if (worker != nullptr) return worker->Deliver(std::move(pushes));
     for (const protocol::Push& push : pushes) {
-      options_.events->OnPushFailed({push.session.master, push.step},
-                                    NotHere());
+      options_.events->OnPushFailed(push, NotHere());
     }
   }
   void Abort(const protocol::StepId& step, uint64_t steps_over_below,

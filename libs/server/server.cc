@@ -344,9 +344,9 @@ class Server::Impl : private PeerObserver,
                   const absl::Status& why) override {
     if (runtime_ != nullptr) runtime_->PeerLost(task, incarnation, why);
   }
-  void OnPushFailed(const protocol::StepId& step,
+  void OnPushFailed(const protocol::Push& push,
                     const absl::Status& why) override {
-    runtime_->Abort(step, 0, why, [](const absl::Status&) {});
+    runtime_->PushFailed(push, why);
   }
   void OnPushes(std::vector<protocol::Push> pushes) override {
     if (runtime_ != nullptr) runtime_->Deliver(std::move(pushes));
