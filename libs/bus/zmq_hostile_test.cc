@@ -23,6 +23,8 @@ using Kind = RecordingEnd::Entry::Kind;
 ZmqWireOptions Impatient() {
   ZmqWireOptions options;
   options.max_control_frame_bytes = 1 << 20;
+  options.max_unsent_control = 10;
+  options.max_unsent_bytes = 1 << 20;
   options.handshake_timeout = absl::Milliseconds(300);
   options.connect_timeout = absl::Milliseconds(300);
   return options;
@@ -95,6 +97,21 @@ TEST_F(ZmqHostileTest, APeerSpeaksByHand) {
   ASSERT_TRUE(peer.Say(RawPeer::ShortFrame(0, "hello")));
   EXPECT_EQ(peer.Hear(7), RawPeer::ShortFrame(0, "hello"));
   EXPECT_EQ(StrangersOpened(), 1u);
+}
+
+// Everything it says is answered with as much, which it does not read.
+TEST_F(ZmqHostileTest, APeerThatNeverReads) {
+  const std::string frame =
+      RawPeer::LongFrameHeader(0, 100'000) + std::string(100'000, 'x');
+  RawPeer peer(listener_->address());
+  ASSERT_TRUE(peer.ShakeHands());
+  int said = 0;
+  // What libzmq and the network hold is not ours to bound.
+  while (said < 2000 && peer.Say(frame)) ++said;
+  EXPECT_LT(said, 2000);
+  ASSERT_TRUE(accepted_.WaitForCloses(1));
+  EXPECT_THAT(accepted_.entries().back().why,
+              StatusIs(absl::StatusCode::kUnavailable));
 }
 
 TEST_F(ZmqHostileTest, AFrameThatIsTooLarge) {

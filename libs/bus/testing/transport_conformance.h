@@ -333,6 +333,36 @@ TEST_P(TransportConformanceTest, WithoutMemoryTheReplyFails) {
   EXPECT_TRUE(poor->memory.WaitUntilFree());
 }
 
+TEST_P(TransportConformanceTest, WhatWaitsForAnAnswerCountsForItsPeer) {
+  TransportOptions options;
+  options.max_held_bytes_per_peer = 1 << 20;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  const auto is_too_much =
+      StatusIs(absl::StatusCode::kResourceExhausted, "/job:ps/task:0");
+  for (int i = 0; i < 2; ++i) {
+    const Answer first = Call(NewMessage(kHold, "", {Pattern(400'000, 1)}));
+    const Answer second = Call(NewMessage(kHold, std::string(400'000, 'x')));
+    ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.held.size() == 2; }));
+    const uint64_t reserved = server_->memory.reserved();
+    const auto streamed =
+        Call(NewMessage(kEcho, "", {Pattern(400'000, 1)})).Wait();
+    EXPECT_THAT(streamed, is_too_much);
+    EXPECT_THAT(streamed, StatusIs(absl::StatusCode::kResourceExhausted,
+                                   "max_held_bytes_per_peer"));
+    EXPECT_THAT(Call(NewMessage(kEcho, std::string(400'000, 'x'))).Wait(),
+                is_too_much);
+    EXPECT_EQ(server_->memory.reserved(), reserved);
+    EXPECT_OK(Call(NewMessage(kEcho, std::string(100'000, 'x'))).Wait());
+    for (auto& held : handler_.TakeHeld()) {
+      held.call->Reply(NewMessage(kEcho, ""));
+    }
+    EXPECT_OK(first.Wait());
+    EXPECT_OK(second.Wait());
+  }
+  EXPECT_EQ(events_.disconnected.size(), 0);
+  ExpectNothingLeft();
+}
+
 TEST_P(TransportConformanceTest, TooManyRequestsAreRefused) {
   TransportOptions options;
   options.max_requests_per_peer = 2;
@@ -659,6 +689,64 @@ class WirePeer {
   RecordingEnd end;
   const ConnectionId connection;
 };
+
+// Neither lane is more than looked at: no credit ever comes back.
+TEST_P(TransportConformanceTest, APeerThatDoesNotReadIsOwedALimitedAmount) {
+  TransportOptions options;
+  options.credit_bytes = 100'000;
+  options.max_unsent_bytes_per_peer = 1 << 20;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  Wire& wire = harness_->NewWire("raw");
+  constexpr size_t kCalls = 10;
+  constexpr size_t kFit = 3;
+  constexpr size_t kReplyBytes = 300'000;
+  WirePeer peer(wire, endpoint_->address(), scheduler_);
+  HelloReply welcome;
+  ASSERT_TRUE(peer.SayHello(&welcome));
+  WirePeer bulk(wire, {endpoint_->address().host, welcome.bulk_port},
+                scheduler_, Lane::kBulk);
+  bulk.Say({EncodeChunkHeader({0, welcome.bulk_token, 0})});
+  for (size_t i = 0; i < kCalls; ++i) {
+    peer.Say(WirePeer::Request(kHold, 2 + i, Blob()));
+  }
+  ASSERT_TRUE(
+      handler_.WaitUntil([&] { return handler_.held.size() == kCalls; }));
+  std::vector<std::weak_ptr<std::string>> owed;
+  size_t refused = 0;
+  for (auto& held : handler_.TakeHeld()) {
+    auto bytes = std::make_shared<std::string>(kReplyBytes, 'x');
+    owed.push_back(bytes);
+    Message reply = NewMessage(kEcho, "");
+    reply.attachments.push_back(Blob(bytes, bytes->data(), bytes->size()));
+    const absl::Status sent = held.call->TryReply(std::move(reply));
+    if (sent.ok()) continue;
+    ++refused;
+    EXPECT_THAT(sent, StatusIs(absl::StatusCode::kResourceExhausted,
+                               "max_unsent_bytes_per_peer"));
+    held.call->Fail(absl::ResourceExhaustedError("said better"));
+  }
+  EXPECT_EQ(refused, kCalls - kFit);
+  const auto num_owed = [&] {
+    return std::count_if(owed.begin(), owed.end(),
+                         [](const auto& bytes) { return !bytes.expired(); });
+  };
+  EXPECT_EQ(num_owed(), kFit);
+  // All answers come, for the control lane is no part of it.
+  ASSERT_TRUE(peer.end.WaitForMessages(1 + kCalls));
+  size_t errors = 0;
+  for (const Frames& frames : peer.end.messages()) {
+    const auto answer = DecodeControlMessage(frames);
+    ASSERT_OK(answer);
+    errors += answer->envelope.error.message() == "said better";
+  }
+  EXPECT_EQ(errors, kCalls - kFit);
+  EXPECT_OK(Call(NewMessage(kEcho, "", {Pattern(500'000, 1)})).Wait());
+  wire.Close(peer.connection);
+  ASSERT_TRUE(
+      handler_.WaitUntil([&] { return !handler_.disconnects.empty(); }));
+  wire.Close(bulk.connection);
+  ExpectNothingLeft();
+}
 
 TEST_P(TransportConformanceTest, ABadMessageCostsItsSenderOnly) {
   TransportOptions options;
