@@ -103,14 +103,22 @@ absl::Status NoCommonVersion(const std::string& speaker, uint32_t oldest,
       other_newest, "; run the same release everywhere"));
 }
 
+// Which cluster an end belongs to, as far as that is known now.
+std::string ClusterOf(const Identity& identity) {
+  return identity.learned_uuid == nullptr ? identity.cluster_uuid
+                                          : identity.learned_uuid->Get();
+}
+
 // What holds for both ends alike.
 absl::Status CheckIdentities(const Identity& self, const Identity& other,
                              const std::string& destination) {
-  if (!self.cluster_uuid.empty() && !other.cluster_uuid.empty() &&
-      self.cluster_uuid != other.cluster_uuid) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(self.task, " belongs to another cluster than ", other.task,
-                     ": ", self.cluster_uuid, " is not ", other.cluster_uuid));
+  const std::string own = ClusterOf(self);
+  const std::string others = ClusterOf(other);
+  if (!own.empty() && !others.empty() && own != others) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        self.task, " belongs to another cluster than ",
+        other.task.empty() ? "a client" : other.task, ": ", own, " is not ",
+        others, "; compare the addresses in their cluster specs"));
   }
   if (!destination.empty() && destination != self.task) {
     return absl::FailedPreconditionError(
@@ -124,7 +132,7 @@ absl::Status CheckIdentities(const Identity& self, const Identity& other,
 
 Blob EncodeHello(const Hello& hello) {
   SmallBuilder builder;
-  const auto uuid = PackName(*builder, hello.self.cluster_uuid);
+  const auto uuid = PackName(*builder, ClusterOf(hello.self));
   const auto task = PackTask(*builder, hello.self.task);
   const auto destination = PackTask(*builder, hello.destination);
   const auto body = wire::CreateHello(
@@ -154,7 +162,7 @@ absl::StatusOr<Hello> DecodeHello(const Blob& body) {
 
 Blob EncodeHelloReply(const HelloReply& reply) {
   SmallBuilder builder;
-  const auto uuid = PackName(*builder, reply.self.cluster_uuid);
+  const auto uuid = PackName(*builder, ClusterOf(reply.self));
   const auto task = PackTask(*builder, reply.self.task);
   const auto body = wire::CreateHelloReply(
       *builder, reply.version, uuid, task, reply.self.incarnation,

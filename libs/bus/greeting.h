@@ -56,7 +56,7 @@ absl::Status DecodeGoodbye(const Blob& body, absl::Status* why);
 
 // Whether `self` takes what says `hello`: FAILED_PRECONDITION when it is of
 // another cluster or means another task, UNIMPLEMENTED when no version is
-// common.
+// common. Who does not know its cluster yet, as all clients, belongs to any.
 absl::Status CheckHello(const Identity& self, const Hello& hello);
 // Whether who dialed `destination` is content with the answer.
 absl::Status CheckHelloReply(const Identity& self,

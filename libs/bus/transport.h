@@ -47,6 +47,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/bus/address.h"
 #include "libs/bus/blob.h"
+#include "libs/bus/learned_uuid.h"
 #include "libs/bus/wire.h"
 
 namespace weft::bus {
@@ -72,6 +73,8 @@ struct Identity {
   std::string task;          // "/job:ps/task:0"; empty: a client
   uint64_t incarnation = 0;  // drawn anew at each start; never 0
   uint64_t op_fingerprint = 0;
+  // Of one's own end: where `cluster_uuid` will be found; may be null.
+  std::shared_ptr<const LearnedUuid> learned_uuid;
 };
 
 // The other end of an accepted connection.

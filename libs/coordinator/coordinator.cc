@@ -1,11 +1,13 @@
 #include "libs/coordinator/coordinator.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/clock.h"
@@ -51,6 +53,11 @@ class Answers {
 std::string NewUuid(Random& random) {
   return absl::StrCat(absl::Hex(random.Next(), absl::kZeroPad16),
                       absl::Hex(random.Next(), absl::kZeroPad16));
+}
+
+bool IsUuid(const std::string& text) {
+  return text.size() == 32 &&
+         std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
 }
 
 }  // namespace
@@ -99,6 +106,11 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LogRefusal(const JoinRequest& request, const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SettleUuid(const std::string& told)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string SettledUuid() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return uuid_is_settled_ ? cluster_uuid_ : "";
+  }
   absl::StatusOr<HeartbeatReply> HeartbeatLocked(
       const HeartbeatRequest& request, Answers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -148,10 +160,12 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
 
   const CoordinatorOptions options_;
   Scheduler& scheduler_;
-  const std::string cluster_uuid_;
 
   absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string cluster_uuid_ ABSL_GUARDED_BY(mutex_);
+  // No task can know another one.
+  bool uuid_is_settled_ ABSL_GUARDED_BY(mutex_) = false;
   TaskTable tasks_ ABSL_GUARDED_BY(mutex_);
   ResourceRegister register_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> finished_jobs_ ABSL_GUARDED_BY(mutex_);
@@ -223,8 +237,23 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   finished_jobs_ = tasks_.members().FinishedJobs();
   ArmTick();
   TaskCame(request.task, answers);
-  return JoinReply{cluster_uuid_, options_.incarnation,
+  SettleUuid(request.cluster_uuid);
+  return JoinReply{SettledUuid(), options_.incarnation,
                    options_.heartbeat_interval};
+}
+
+// Tasks of different uuids refuse each other, so no two may ever be told. The
+// tasks of an earlier coordinator know theirs, and it stays the cluster's; that
+// there are none is certain once all have joined.
+void Coordinator::Impl::SettleUuid(const std::string& told) {
+  if (uuid_is_settled_) return;
+  const auto& members = tasks_.members().members();
+  uuid_is_settled_ =
+      IsUuid(told) ||
+      std::all_of(members.begin(), members.end(), [](const auto& member) {
+        return member.second.incarnation != 0;
+      });
+  if (IsUuid(told)) cluster_uuid_ = told;
 }
 
 // A process that claims a task may ask again and again.
@@ -259,6 +288,7 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
   reply.wants_report = register_.Answer(request.task);
   reply.stop = ShallStop(request.task);
   reply.finished_jobs = finished_jobs_;
+  reply.cluster_uuid = SettledUuid();
   return reply;
 }
 

@@ -39,6 +39,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
+constexpr char kWriter[] = "/job:checkpoint_writer/replica:0/task:0";
 constexpr char kCoordinator[] = "/job:coordinator/replica:0/task:0";
 constexpr char kPs0[] = "/job:ps/replica:0/task:0";
 constexpr char kPs1[] = "/job:ps/replica:0/task:1";
@@ -692,13 +693,48 @@ TEST_F(CoordinatorTest, JoiningTellsWhatATaskNeedsToKnow) {
   ASSERT_OK_AND_ASSIGN(const JoinReply first, Join(JoinOf(kPs0, 1)));
   EXPECT_EQ(first.coordinator, 100u);
   EXPECT_EQ(first.heartbeat_interval, absl::Seconds(1));
-  EXPECT_EQ(first.cluster_uuid.size(), 32u);
-  ASSERT_OK_AND_ASSIGN(const JoinReply second, Join(JoinOf(kPs1, 1)));
-  EXPECT_EQ(second.cluster_uuid, first.cluster_uuid);
   Start(200);
   ASSERT_OK_AND_ASSIGN(const JoinReply other, Join(JoinOf(kPs0, 1)));
-  EXPECT_NE(other.cluster_uuid, first.cluster_uuid);
   EXPECT_EQ(other.coordinator, 200u);
+}
+
+TEST_F(CoordinatorTest, TheClustersUuidIsToldOnceAllHaveJoined) {
+  for (const char* task : {kWriter, kCoordinator, kPs0, kPs1, kWorker0}) {
+    ASSERT_OK_AND_ASSIGN(const JoinReply early, Join(JoinOf(task, 1)));
+    EXPECT_EQ(early.cluster_uuid, "");
+  }
+  ASSERT_OK_AND_ASSIGN(const HeartbeatReply before, Beat(kPs0));
+  EXPECT_EQ(before.cluster_uuid, "");
+  ASSERT_OK_AND_ASSIGN(const JoinReply last, Join(JoinOf(kWorker1, 1)));
+  EXPECT_EQ(last.cluster_uuid.size(), 32u);
+  ASSERT_OK_AND_ASSIGN(const HeartbeatReply after, Beat(kPs0));
+  EXPECT_EQ(after.cluster_uuid, last.cluster_uuid);
+}
+
+// Also where the task that plays the coordinator, or another, is new.
+TEST_F(CoordinatorTest, TheClustersUuidOutlivesItsCoordinator) {
+  const std::string uuid = "00112233445566778899aabbccddeeff";
+  Start(200);
+  ASSERT_OK_AND_ASSIGN(const JoinReply fresh, Join(JoinOf(kPs0, 2)));
+  EXPECT_EQ(fresh.cluster_uuid, "");
+  JoinRequest old = JoinOf(kWorker0, 1);
+  old.cluster_uuid = uuid;
+  ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(old));
+  EXPECT_EQ(reply.cluster_uuid, uuid);
+  ASSERT_OK_AND_ASSIGN(const HeartbeatReply beat, Beat(kPs0, 2));
+  EXPECT_EQ(beat.cluster_uuid, uuid);
+  ASSERT_OK_AND_ASSIGN(const JoinReply later, Join(JoinOf(kPs1, 1)));
+  EXPECT_EQ(later.cluster_uuid, uuid);
+}
+
+TEST_F(CoordinatorTest, WhatIsNoUuidIsNotTheClusters) {
+  JoinRequest odd = JoinOf(kPs0, 1);
+  for (const std::string& text : {std::string("c0ffee"), std::string(32, '/'),
+                                  std::string(100'000, 'a')}) {
+    odd.cluster_uuid = text;
+    ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(odd));
+    EXPECT_EQ(reply.cluster_uuid, "");
+  }
 }
 
 TEST_F(CoordinatorTest, OfTwoClaimantsTheFirstIsTheTask) {

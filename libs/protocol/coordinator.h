@@ -55,9 +55,14 @@ struct JoinRequest {
   uint64_t op_fingerprint = 0;  // of its op registry; 0: it has none
   std::vector<DeviceAttributes> devices;
   TaskReport report;
+  // What an earlier coordinator has told; empty: nothing.
+  std::string cluster_uuid;
 };
 
 struct JoinReply {
+  // Of the cluster, for HELLO; the same all its life, also when its coordinator
+  // starts anew. Empty: not certain yet, for tasks that have not joined may
+  // know it; a heartbeat's reply will tell.
   std::string cluster_uuid;
   uint64_t coordinator = 0;  // its incarnation
   // How often it wants to hear from the task.
@@ -79,6 +84,7 @@ struct HeartbeatReply {
   bool stop = false;
   // Jobs all of whose tasks have joined and left again, cleanly.
   std::vector<std::string> finished_jobs;
+  std::string cluster_uuid;  // as in JoinReply
 };
 
 // Nodes of one session to be placed, in one transaction with the registration

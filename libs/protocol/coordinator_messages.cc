@@ -136,6 +136,12 @@ absl::StatusOr<TaskStatus> ReadTask(const wire::TaskStatus& task,
   return result;
 }
 
+Offset<flatbuffers::String> WriteUuid(const std::string& uuid,
+                                      FlatBufferBuilder& builder) {
+  if (uuid.empty()) return 0;
+  return builder.CreateString(uuid);
+}
+
 }  // namespace
 
 absl::StatusOr<bus::Message> WriteJoin(const JoinRequest& request) {
@@ -147,10 +153,11 @@ absl::StatusOr<bus::Message> WriteJoin(const JoinRequest& request) {
   const auto cluster = builder.CreateString(request.cluster);
   const auto target = builder.CreateString(request.target);
   const auto devices = WriteDeviceList(request.devices, builder);
-  return Finish(
-      wire::CreateJoinCluster(builder, task, request.incarnation, cluster,
-                              target, request.op_fingerprint, devices, report),
-      builder, std::move(attachments));
+  const auto uuid = WriteUuid(request.cluster_uuid, builder);
+  return Finish(wire::CreateJoinCluster(builder, task, request.incarnation,
+                                        cluster, target, request.op_fingerprint,
+                                        devices, report, uuid),
+                builder, std::move(attachments));
 }
 
 absl::StatusOr<JoinRequest> ReadJoin(bus::Message message) {
@@ -165,6 +172,8 @@ absl::StatusOr<JoinRequest> ReadJoin(bus::Message message) {
   request.op_fingerprint = body.op_fingerprint();
   ASSIGN_OR_RETURN(request.devices, ReadDeviceList(body.devices(), reader));
   ASSIGN_OR_RETURN(request.report, ReadReport(body.report(), reader));
+  ASSIGN_OR_RETURN(request.cluster_uuid,
+                   reader.ReadString(body.cluster_uuid()));
   return request;
 }
 
@@ -224,8 +233,9 @@ bus::Message WriteHeartbeatReply(const HeartbeatReply& reply) {
   if (!reply.finished_jobs.empty()) {
     jobs = builder.CreateVectorOfStrings(reply.finished_jobs);
   }
+  const auto uuid = WriteUuid(reply.cluster_uuid, builder);
   return Finish(wire::CreateTaskHeartbeatReply(builder, reply.wants_report,
-                                               reply.stop, jobs),
+                                               reply.stop, jobs, uuid),
                 builder);
 }
 
@@ -238,6 +248,7 @@ absl::StatusOr<HeartbeatReply> ReadHeartbeatReply(bus::Message message) {
   reply.stop = body.stop();
   ASSIGN_OR_RETURN(reply.finished_jobs,
                    reader.ReadStrings(body.finished_jobs()));
+  ASSIGN_OR_RETURN(reply.cluster_uuid, reader.ReadString(body.cluster_uuid()));
   return reply;
 }
 

@@ -65,6 +65,7 @@ JoinRequest SampleJoin() {
   request.op_fingerprint = 0xdecade;
   request.devices = {{kCpu, "CPU", 1 << 28, 77, "a CPU"}};
   request.report = SampleReport();
+  request.cluster_uuid = "c0ffee";
   return request;
 }
 
@@ -86,6 +87,7 @@ TEST(CoordinatorMessagesTest, Join) {
   EXPECT_EQ(read.devices[0].name, kCpu);
   EXPECT_EQ(read.devices[0].incarnation, 77u);
   ExpectSame(read.report, request.report);
+  EXPECT_EQ(read.cluster_uuid, "c0ffee");
 
   const JoinReply reply{"uuid", 22, absl::Milliseconds(250)};
   ASSERT_OK_AND_ASSIGN(const JoinReply read_reply,
@@ -133,11 +135,13 @@ TEST(CoordinatorMessagesTest, HeartbeatReplies) {
   EXPECT_FALSE(read.wants_report);
   EXPECT_FALSE(read.stop);
   EXPECT_THAT(read.finished_jobs, IsEmpty());
-  ASSERT_OK_AND_ASSIGN(
-      read, ReadHeartbeatReply(WriteHeartbeatReply({true, true, {"worker"}})));
+  EXPECT_EQ(read.cluster_uuid, "");
+  ASSERT_OK_AND_ASSIGN(read, ReadHeartbeatReply(WriteHeartbeatReply(
+                                 {true, true, {"worker"}, "c0ffee"})));
   EXPECT_TRUE(read.wants_report);
   EXPECT_TRUE(read.stop);
   EXPECT_THAT(read.finished_jobs, ElementsAre("worker"));
+  EXPECT_EQ(read.cluster_uuid, "c0ffee");
 }
 
 TEST(CoordinatorMessagesTest, TheSmallOnes) {

@@ -90,6 +90,7 @@ void CoordinatorLink::Join() {
     if (state_ != State::kJoining || std::exchange(is_joining_, true)) return;
     in_flight_.Begin();
     request.target = target_;
+    request.cluster_uuid = cluster_uuid_;
   }
   request.report = options_.events->Report();
   options_.coordinator->Join(
@@ -120,13 +121,27 @@ void CoordinatorLink::OnJoinAnswered(
       }
     }
   }
-  if (reply.ok()) return BeatLater(interval);
+  if (reply.ok()) {
+    NoteCluster(reply->cluster_uuid);
+    return BeatLater(interval);
+  }
   if (absl::IsCancelled(reply.status())) return;  // this task stops
   if (IsForGood(reply.status()) || absl::IsAlreadyExists(reply.status())) {
     return Refused(reply.status());
   }
   LogWaiting(reply.status());
   JoinLater();
+}
+
+void CoordinatorLink::NoteCluster(const std::string& uuid) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (uuid.empty() || uuid == cluster_uuid_) return;
+    cluster_uuid_ = uuid;
+  }
+  if (!BeginEvents()) return;
+  options_.events->OnClusterKnown(uuid);
+  in_flight_.End();
 }
 
 void CoordinatorLink::LogWaiting(const absl::Status& why) {
@@ -212,6 +227,7 @@ void CoordinatorLink::OnBeatAnswered(
     next = wants_report_ ? absl::ZeroDuration() : interval_;
   }
   BeatLater(next);
+  NoteCluster(reply->cluster_uuid);
   if (!BeginEvents()) return;
   for (const std::string& job : reply->finished_jobs) {
     options_.events->OnJobFinished(job);

@@ -32,6 +32,9 @@ class CoordinatorLinkEvents {
   virtual ~CoordinatorLinkEvents() = default;
   // What the task tells of itself. Called while no lock of the link is held.
   virtual protocol::TaskReport Report() = 0;
+  // Which cluster the task belongs to: the first time that this is certain, and
+  // should it ever change.
+  virtual void OnClusterKnown(const std::string& uuid) = 0;
   // The coordinator does not want this task in its cluster: FAILED_PRECONDITION
   // or ALREADY_EXISTS, naming both sides. Once; the link ends.
   virtual void OnRefused(const absl::Status& why) = 0;
@@ -74,6 +77,7 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
 
   void Join();
   void OnJoinAnswered(absl::StatusOr<protocol::JoinReply> reply);
+  void NoteCluster(const std::string& uuid);
   void Refused(const absl::Status& why);
   void LogWaiting(const absl::Status& why);
   void BeatLater(absl::Duration delay);
@@ -95,6 +99,7 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   bool wants_report_ ABSL_GUARDED_BY(mutex_) = false;
   bool told_to_stop_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t coordinator_ ABSL_GUARDED_BY(mutex_) = 0;  // that was joined
+  std::string cluster_uuid_ ABSL_GUARDED_BY(mutex_);  // empty: not known yet
   absl::Duration interval_ ABSL_GUARDED_BY(mutex_);
   absl::Time last_logged_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time claimed_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();

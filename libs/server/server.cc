@@ -11,6 +11,7 @@
 #include "libs/base/in_flight.h"
 #include "libs/base/status.h"
 #include "libs/bus/address.h"
+#include "libs/bus/learned_uuid.h"
 #include "libs/cluster/device_name.h"
 #include "libs/coordinator/coordinator.h"
 #include "libs/device/local_devices.h"
@@ -119,7 +120,9 @@ class Server::Impl : private PeerObserver,
 
  private:
   bus::Identity Self() const {
-    return {.cluster_uuid = "", .task = task_, .incarnation = incarnation_};
+    return {.task = task_,
+            .incarnation = incarnation_,
+            .learned_uuid = cluster_uuid_};
   }
 
   LocalTask AsLocalTask() {
@@ -358,6 +361,9 @@ class Server::Impl : private PeerObserver,
     return {.resources = runtime_->SharedResources(),
             .sessions = master_->Declared()};
   }
+  void OnClusterKnown(const std::string& uuid) override {
+    cluster_uuid_->Set(uuid);
+  }
   void OnRefused(const absl::Status& why) override {
     logger_.Error(absl::StrCat("The coordinator at ", coordinator_task_,
                                " refused this task: ", why.ToString()));
@@ -383,6 +389,8 @@ class Server::Impl : private PeerObserver,
   const std::unique_ptr<Process> own_process_;
   Process& process_;
   const uint64_t incarnation_;
+  const std::shared_ptr<bus::LearnedUuid> cluster_uuid_ =
+      std::make_shared<bus::LearnedUuid>();
   std::string target_;
   std::shared_ptr<Coordinator> hosted_;  // null unless this task plays it
   std::shared_ptr<CoordinatorRoute> route_;

@@ -4,8 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "gtest/gtest.h"
+#include "libs/base/clock.h"
 #include "libs/base/test_matchers.h"
+#include "libs/bus/address.h"
+#include "libs/bus/free_port.h"
+#include "libs/bus/transport.h"
 
 namespace weft {
 namespace {
@@ -113,6 +119,107 @@ TEST_F(ServerTest, DevicesAreCountedAndNamed) {
                        "/job:ps/replica:0/task:0/device:CPU:0",
                        "/job:ps/replica:0/task:0/device:CPU:1",
                        "/job:ps/replica:0/task:0/device:GPU:0"}));
+}
+
+// Says HELLO to a server, as whoever it likes, and hears the answer.
+class Greeting : public bus::ChannelEvents {
+ public:
+  static absl::StatusOr<bus::Identity> Exchange(Process& process,
+                                                const Server& server,
+                                                const bus::Identity& self) {
+    ASSIGN_OR_RETURN(const bus::Address address,
+                     bus::Address::Parse(server.target()));
+    Greeting greeting(process);
+    const auto channel = process.transport().Dial(address, self, "", &greeting);
+    greeting.heard_->WaitUntil(process.clock().Now() + absl::Minutes(1));
+    absl::MutexLock lock(&greeting.mutex_);
+    return greeting.answer_;
+  }
+
+ private:
+  explicit Greeting(Process& process)
+      : heard_(process.scheduler().NewEvent()) {}
+
+  void OnConnected(const bus::Identity& peer) override { Hear(peer); }
+  void OnDisconnected(const absl::Status& why) override { Hear(why); }
+  void Hear(absl::StatusOr<bus::Identity> answer) {
+    {
+      absl::MutexLock lock(&mutex_);
+      answer_ = std::move(answer);
+    }
+    heard_->Set();
+  }
+
+  const std::unique_ptr<Event> heard_;
+  absl::Mutex mutex_;
+  absl::StatusOr<bus::Identity> answer_ ABSL_GUARDED_BY(mutex_) =
+      absl::DeadlineExceededError("nothing was heard");
+};
+
+// A ps, which plays the coordinator, and a worker, over sockets.
+class ClusterUuidTest : public ServerTest {
+ protected:
+  void SetUp() override {
+    for (const char* job : {"ps", "worker"}) {
+      ASSERT_OK_AND_ASSIGN(const uint16_t port, bus::FreePort());
+      ASSERT_OK(cluster_.AddTask(job, 0, absl::StrCat("localhost:", port)));
+    }
+    Start(ps_, "ps", ps_process_);
+    Start(worker_, "worker", worker_process_);
+  }
+
+  void Start(std::unique_ptr<Server>& server, const std::string& job,
+             Process& process) {
+    ASSERT_OK_AND_ASSIGN(
+        server,
+        Server::Create(cluster_, {.job_name = job,
+                                  .process = &process,
+                                  .heartbeat_interval = absl::Milliseconds(20),
+                                  .heartbeat_timeout = absl::Minutes(1),
+                                  .logger = &logger_}));
+  }
+
+  // What a server says of its cluster, as soon as it knows.
+  std::string UuidOf(const Server& server) {
+    const absl::Time limit = process_.clock().Now() + absl::Minutes(1);
+    while (process_.clock().Now() < limit) {
+      const auto peer =
+          Greeting::Exchange(process_, server, {.incarnation = 5});
+      if (peer.ok() && !peer->cluster_uuid.empty()) return peer->cluster_uuid;
+    }
+    return "";
+  }
+
+  ClusterSpec cluster_;
+  Process ps_process_{{.compute_threads = 1}};
+  Process worker_process_{{.compute_threads = 1}};
+  std::unique_ptr<Server> ps_, worker_;
+};
+
+TEST_F(ClusterUuidTest, ATaskOfAnotherClusterIsRefusedNamingBoth) {
+  const std::string uuid = UuidOf(*worker_);
+  EXPECT_EQ(uuid.size(), 32u);
+  EXPECT_EQ(UuidOf(*ps_), uuid);
+  bus::Identity other{.cluster_uuid = "c0ffee",
+                      .task = "/job:ps/replica:0/task:0",
+                      .incarnation = 5};
+  EXPECT_THAT(
+      Greeting::Exchange(process_, *worker_, other),
+      StatusIs(StatusCode::kFailedPrecondition,
+               absl::StrCat("/job:worker/replica:0/task:0 belongs to another "
+                            "cluster than /job:ps/replica:0/task:0: ",
+                            uuid, " is not c0ffee")));
+  other.cluster_uuid = uuid;
+  EXPECT_OK(Greeting::Exchange(process_, *worker_, other));
+}
+
+TEST_F(ClusterUuidTest, ANewCoordinatorLearnsItFromTheTasks) {
+  const std::string uuid = UuidOf(*worker_);
+  ASSERT_EQ(UuidOf(*ps_), uuid);
+  ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
+  Start(ps_, "ps", ps_process_);
+  EXPECT_EQ(UuidOf(*ps_), uuid);
+  EXPECT_EQ(UuidOf(*worker_), uuid);
 }
 
 }  // namespace
