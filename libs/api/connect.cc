@@ -123,7 +123,10 @@ class InProcessTask : private protocol::WorkerDirectory {
 class RemoteMaster {
  public:
   RemoteMaster(const bus::Address& address, const SessionOptions& options)
-      : own_process_(options.process ? nullptr : std::make_unique<Process>()),
+      : own_process_(options.process
+                         ? nullptr
+                         : std::make_unique<Process>(ProcessOptions{
+                               .peer_timeout = options.peer_timeout})),
         process_(options.process ? *options.process : *own_process_),
         client_(process_.transport(),
                 {.address = address,

@@ -28,6 +28,11 @@ absl::StatusOr<std::vector<std::string>> FilterTasks(
   return result;
 }
 
+absl::Status ClosedByClient() {
+  return absl::CancelledError(
+      "Step was cancelled by an explicit call to `Session::Close()`.");
+}
+
 }  // namespace
 
 Master::Master(MasterOptions options)
@@ -41,7 +46,7 @@ Master::Master(MasterOptions options)
 
 Master::~Master() {
   watch_->Stop();
-  CloseAll();
+  CloseAll(ClosedByClient());
 }
 
 std::vector<SlowStep> Master::FindSlow(uint64_t number) const {
@@ -58,23 +63,27 @@ std::vector<SlowStep> Master::FindSlow(uint64_t number) const {
   return result;
 }
 
-void Master::CloseAll() {
+void Master::CloseAll(const absl::Status& cause) {
   absl::flat_hash_map<uint64_t, std::shared_ptr<MasterSession>> sessions;
   {
     absl::MutexLock lock(&mutex_);
     sessions.swap(sessions_);
   }
-  for (auto& [id, session] : sessions) session->Close();
+  for (auto& [id, session] : sessions) session->Close(cause);
 }
 
 void Master::Drain(absl::Time deadline) {
   draining_.store(true, std::memory_order_release);
   steps_.WaitUntilNone(*options_.scheduler, deadline);
-  CloseAll();
+  CloseAll(ShuttingDown());
 }
 
 absl::Status Master::CheckNotDraining() const {
   if (!draining_.load(std::memory_order_acquire)) return absl::OkStatus();
+  return ShuttingDown();
+}
+
+absl::Status Master::ShuttingDown() const {
   return absl::UnavailableError(
       absl::StrCat("The server of ", options_.task, " is shutting down."));
 }
@@ -146,7 +155,7 @@ absl::Status Master::CloseSession(uint64_t session) {
     absl::MutexLock lock(&mutex_);
     sessions_.erase(session);
   }
-  found->Close();
+  found->Close(ClosedByClient());
   return absl::OkStatus();
 }
 
@@ -155,7 +164,7 @@ absl::Status Master::Reset(const std::vector<std::string>& containers,
   RETURN_IF_ERROR(CheckNotDraining());
   ASSIGN_OR_RETURN(const std::vector<std::string> tasks,
                    FilterTasks(options_, device_filters));
-  CloseAll();
+  CloseAll(ClosedByClient());
   CallGroup group(*options_.scheduler);
   const absl::Time deadline =
       options_.scheduler->clock().Now() + options_.patience;

@@ -103,10 +103,12 @@ class Master : public protocol::Master {
  private:
   // ABORTED when unknown, which makes a monitored session rebuild itself.
   absl::StatusOr<std::shared_ptr<MasterSession>> Find(uint64_t session) const;
-  void CloseAll();
+  void CloseAll(const absl::Status& cause);
   // The oldest step of each session that has some below `number`.
   std::vector<SlowStep> FindSlow(uint64_t number) const;
   absl::Status CheckNotDraining() const;
+  // What is refused, or ends, because of that.
+  absl::Status ShuttingDown() const;
 
   const MasterOptions options_;
   StepCounter steps_;

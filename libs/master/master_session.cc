@@ -520,7 +520,7 @@ std::optional<SlowStep> MasterSession::FindSlow(uint64_t number) const {
   return slow;
 }
 
-void MasterSession::Close() {
+void MasterSession::Close(const absl::Status& cause) {
   std::unique_ptr<Event> all_ended = options_.scheduler->NewEvent();
   std::vector<std::shared_ptr<Cancellation>> running;
   {
@@ -535,8 +535,7 @@ void MasterSession::Close() {
     }
   }
   for (const std::shared_ptr<Cancellation>& cancellation : running) {
-    cancellation->Cancel(absl::CancelledError(
-        "Step was cancelled by an explicit call to `Session::Close()`."));
+    cancellation->Cancel(cause);
   }
   all_ended->Wait();
   {

@@ -54,9 +54,9 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   // Its oldest step, if that is below `number`.
   std::optional<SlowStep> FindSlow(uint64_t number) const;
 
-  // Refuses further runs, cancels those that run, waits for them and tells the
-  // workers to forget the session. Once is enough.
-  void Close();
+  // Refuses further runs, cancels those that run with `cause`, waits for them
+  // and tells the workers to forget the session. Once is enough.
+  void Close(const absl::Status& cause);
 
   class Step;
 

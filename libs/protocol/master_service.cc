@@ -60,6 +60,16 @@ bool MasterService::IsFast(uint8_t method) {
   return static_cast<Method>(method) == Method::kRunCallable;
 }
 
+void MasterService::OnDisconnect(const bus::Peer& peer,
+                                 const absl::Status& why) {
+  const int orphans = leases_.OnDisconnect(peer);
+  if (orphans == 0 || options_.logger == nullptr) return;
+  options_.logger->Warning(absl::StrCat(
+      "The client of ", orphans, " sessions is gone: ", why.message(),
+      ". Its steps are cancelled; the sessions end in ",
+      absl::FormatDuration(options_.lease), " unless it comes back."));
+}
+
 void MasterService::OnRequest(std::shared_ptr<bus::IncomingCall> call,
                               bus::Message request) {
   if (static_cast<Method>(request.method) == Method::kRunCallable) {

@@ -51,7 +51,7 @@ class MasterService {
 
   // Of all connections of the server; fast.
   void OnConnect(const bus::Peer& peer) { leases_.OnConnect(peer); }
-  void OnDisconnect(const bus::Peer& peer) { leases_.OnDisconnect(peer); }
+  void OnDisconnect(const bus::Peer& peer, const absl::Status& why);
   // REQUIRES: Handles(request.method).
   void OnRequest(std::shared_ptr<bus::IncomingCall> call, bus::Message request);
   // Names the feed that there was no room for. REQUIRES: likewise.

@@ -25,12 +25,16 @@ void SessionLeases::OnConnect(const bus::Peer& peer) {
   Settle(peer.identity.incarnation);
 }
 
-void SessionLeases::OnDisconnect(const bus::Peer& peer) {
+int SessionLeases::OnDisconnect(const bus::Peer& peer) {
   absl::MutexLock lock(&mutex_);
   const auto client = clients_.find(peer.identity.incarnation);
-  if (client == clients_.end()) return;
+  if (client == clients_.end()) return 0;
   client->second.connections.erase(peer.id);
+  const int orphans = client->second.connections.empty()
+                          ? static_cast<int>(client->second.sessions.size())
+                          : 0;
   Settle(peer.identity.incarnation);
+  return orphans;
 }
 
 void SessionLeases::OnCreated(const bus::Peer& peer, uint64_t session) {

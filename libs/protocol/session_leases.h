@@ -33,7 +33,8 @@ class SessionLeases {
   absl::Duration lease() const { return lease_; }
 
   void OnConnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
-  void OnDisconnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
+  // How many sessions have lost their client by it.
+  int OnDisconnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   // The lease begins at once where the peer is gone already.
   void OnCreated(const bus::Peer& peer, uint64_t session)
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -1,5 +1,6 @@
 #include "libs/runtime/process.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "libs/bus/zmq_wire.h"
@@ -14,6 +15,16 @@ void RegisterKernels(KernelRegistry& kernels) {
   RegisterHostGpuKernels(kernels);
 }
 
+// It is asked for a sign of life at each fourth of the time.
+std::unique_ptr<bus::Wire> NewWire(Scheduler& scheduler,
+                                   absl::Duration peer_timeout) {
+  peer_timeout =
+      std::clamp(peer_timeout, absl::Milliseconds(100), absl::Hours(1));
+  return bus::NewZmqWire(scheduler,
+                         {.heartbeat_interval = peer_timeout / 4,
+                          .heartbeat_timeout = peer_timeout / 4 * 3});
+}
+
 }  // namespace
 
 Process::Process(const ProcessOptions& options)
@@ -23,8 +34,9 @@ Process::Process(const ProcessOptions& options)
       own_scheduler_(NewThreadScheduler(
           *clock_, {.compute_threads = options.compute_threads})),
       scheduler_(own_scheduler_.get()),
-      new_wire_(
-          [](Scheduler& scheduler) { return bus::NewZmqWire(scheduler); }) {
+      new_wire_([timeout = options.peer_timeout](Scheduler& scheduler) {
+        return NewWire(scheduler, timeout);
+      }) {
   RegisterKernels(kernels_);
 }
 

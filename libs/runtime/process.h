@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
 #include "libs/base/random.h"
@@ -24,6 +25,10 @@ namespace weft {
 struct ProcessOptions {
   int compute_threads = 0;  // 0: one per core
   bus::TransportOptions transport;
+  // Another process that has shown no sign of life for so long is taken for
+  // dead: its connections are lost, and steps that need it fail. From 100 ms to
+  // an hour.
+  absl::Duration peer_timeout = absl::Seconds(8);
   // Gets what other processes do wrong; outlives the process. May be null.
   Logger* logger = nullptr;
 };

@@ -401,6 +401,11 @@ void TaskRuntime::DropMaster(uint64_t incarnation, const absl::Status& cause) {
   for (uint64_t session : sessions) RemoveSession(session, cause);
 }
 
+void TaskRuntime::Drain(const absl::Status& cause) {
+  absl::MutexLock lock(&mutex_);
+  stopped_ = cause;
+}
+
 void TaskRuntime::Stop(const absl::Status& cause) {
   std::vector<uint64_t> sessions;
   {

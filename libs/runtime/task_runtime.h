@@ -98,6 +98,8 @@ class TaskRuntime : public protocol::Worker,
   bool WaitForSteps(absl::Time deadline) {
     return steps_.WaitUntilNone(*options_.scheduler, deadline);
   }
+  // Refuses new sessions and steps with `cause`; those that run go on.
+  void Drain(const absl::Status& cause);
   // Ends all steps and sessions with `cause` and refuses new ones.
   void Stop(const absl::Status& cause);
 
@@ -160,6 +162,7 @@ class TaskRuntime : public protocol::Worker,
   StepTable steps_;
 
   mutable absl::Mutex mutex_;
+  // Why new sessions and steps are refused.
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);
   // The registrations inside are protected by mutex_ too.
   absl::flat_hash_map<uint64_t, std::shared_ptr<Session>> sessions_

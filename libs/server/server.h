@@ -54,6 +54,9 @@ struct ServerOptions {
   // An infinite interval: never, and a lost connection is all it goes by.
   absl::Duration heartbeat_interval = absl::Seconds(1);
   absl::Duration heartbeat_timeout = absl::Seconds(5);
+  // A task or client that has shown no sign of life for so long is taken for
+  // dead (ProcessOptions): steps that need it fail. Of a Process of its own.
+  absl::Duration peer_timeout = absl::Seconds(8);
   // Stop once all tasks of this job have started and have stopped again,
   // cleanly: "worker" lets parameter servers end with the training. Empty: no.
   std::string stop_after_job;

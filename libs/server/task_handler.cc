@@ -32,7 +32,7 @@ absl::Status TaskHandler::OnConnect(const bus::Peer& peer) {
 }
 
 void TaskHandler::OnDisconnect(const bus::Peer& peer, const absl::Status& why) {
-  if (master_) master_->OnDisconnect(peer);
+  if (master_) master_->OnDisconnect(peer, why);
   coordinator_.OnDisconnect(peer, why);
   if (!peer.identity.task.empty()) {
     peers_.OnPeerLost(peer.identity.task, peer.identity.incarnation, why);

@@ -33,6 +33,9 @@ ABSL_FLAG(absl::Duration, heartbeat_interval, absl::Seconds(1),
           "live");
 ABSL_FLAG(absl::Duration, heartbeat_timeout, absl::Seconds(5),
           "How long that coordinator believes so without hearing of them");
+ABSL_FLAG(absl::Duration, peer_timeout, absl::Seconds(8),
+          "A task or client without a sign of life for so long is taken for "
+          "dead");
 ABSL_FLAG(absl::Duration, log_waits_after, absl::Seconds(5),
           "Steps that take longer are logged with what they wait for");
 
@@ -49,6 +52,7 @@ ServerOptions OptionsFromFlags(const std::string& default_job) {
           .host_gpus = absl::GetFlag(FLAGS_host_gpus),
           .heartbeat_interval = absl::GetFlag(FLAGS_heartbeat_interval),
           .heartbeat_timeout = absl::GetFlag(FLAGS_heartbeat_timeout),
+          .peer_timeout = absl::GetFlag(FLAGS_peer_timeout),
           .stop_after_job = absl::GetFlag(FLAGS_stop_after_job),
           .drain = absl::GetFlag(FLAGS_drain),
           .log_waits_after = absl::GetFlag(FLAGS_log_waits_after),

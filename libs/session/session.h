@@ -51,6 +51,9 @@ struct SessionOptions {
   // How long Connect waits for the task at the target to be there. TensorFlow
   // waits for ever.
   absl::Duration connect_timeout = absl::Minutes(1);
+  // A server that has shown no sign of life for so long is taken for dead, and
+  // what was asked of it fails with UNAVAILABLE. Of a Process of its own.
+  absl::Duration peer_timeout = absl::Seconds(8);
   // Partial device names: only devices that match one are used, and only their
   // tasks are waited for. Empty: all.
   std::vector<std::string> device_filters;

@@ -9,6 +9,9 @@ from tools.cluster import ports
 TARGET_VARIABLE = 'WEFT_TARGET'
 CONFIG_VARIABLE = 'TF_CONFIG'
 
+# On one machine, what is silent for so long is dead or stopped.
+_PEER_TIMEOUT = '2.5s'
+
 # Jobs that have devices; the others are not asked for any.
 _WITH_DEVICES = ('ps', 'worker')
 
@@ -59,7 +62,8 @@ class Plan:
 
   def service_arguments(self, task, gpus):
     arguments = [f'--cluster={self.spec_text}',
-                 f'--job_name={task.job}', f'--task_index={task.index}']
+                 f'--job_name={task.job}', f'--task_index={task.index}',
+                 f'--peer_timeout={_PEER_TIMEOUT}']
     if gpus and task.job in _WITH_DEVICES:
       arguments.append(f'--host_gpus={gpus}')
     return arguments

@@ -24,7 +24,8 @@ class PlanTest(unittest.TestCase):
     plan = _plan()
     cluster, *rest = plan.service_arguments(plan.of('ps')[1], gpus=0)
     self.assertEqual(json.loads(cluster.removeprefix('--cluster=')), plan.spec)
-    self.assertEqual(rest, ['--job_name=ps', '--task_index=1'])
+    self.assertEqual(
+        rest, ['--job_name=ps', '--task_index=1', '--peer_timeout=2.5s'])
 
   def test_only_tasks_with_devices_get_gpus(self):
     plan = _plan()
