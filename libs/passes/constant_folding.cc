@@ -3,9 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/algorithm/container.h"
-#include "libs/passes/node_kinds.h"
-
 namespace weft {
 namespace {
 
@@ -30,7 +27,7 @@ class Folder {
     const std::optional<std::vector<Tensor>> inputs = Inputs(node);
     if (!inputs) return;
     absl::StatusOr<std::vector<Tensor>> outputs =
-        IsIdentity(node) ? *inputs : options_.evaluate(node, *inputs);
+        options_.evaluate(node, *inputs);
     if (outputs.ok() && MayKeep(node, *outputs)) {
       rewrite_.Fold(node, *std::move(outputs));
     }
