@@ -1,0 +1,178 @@
+// Calls that wait: for tasks to join or to report, and for their turn.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/coordinator/coordinator_impl.h"
+
+namespace weft {
+namespace {
+
+using protocol::PlacementReply;
+using protocol::PlacementRequest;
+
+// Between lines that say what a call still waits for.
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
+
+}  // namespace
+
+void Coordinator::Impl::Place(const PlacementRequest& request,
+                              absl::Time deadline,
+                              Answer<PlacementReply> done) {
+  WaitingCall call;
+  call.request = std::make_shared<const PlacementRequest>(request);
+  call.place_done = std::move(done);
+  call.deadline = deadline;
+  absl::StatusOr<DeviceFilters> filters =
+      DeviceFilters::Parse(request.device_filters);
+  Answers answers;
+  absl::MutexLock lock(&mutex_);
+  absl::Status status = filters.ok() ? CheckRequest(request) : filters.status();
+  if (!status.ok()) return answers.Add(call.Fail(std::move(status)));
+  call.filters = *std::move(filters);
+  call.needed = tasks_.Passing(call.filters);
+  call.needed.insert(request.task);
+  Begin(std::move(call), answers);
+}
+
+absl::Status Coordinator::Impl::CheckRequest(const PlacementRequest& request) {
+  const TaskTable::Task* const task = tasks_.Find(request.task);
+  if (task == nullptr || !task->has_devices) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", request.task,
+                     "\" can't be the master of a session: it is no task with "
+                     "devices of the cluster ",
+                     options_.cluster.ToString(), "."));
+  }
+  if (register_.HasEnded(request.session)) {
+    return absl::AbortedError("The session has ended.");
+  }
+  return CheckInputs(request.graph);
+}
+
+void Coordinator::Impl::ListDevices(
+    const std::vector<std::string>& device_filters, absl::Time deadline,
+    Answer<std::vector<DeviceAttributes>> done) {
+  WaitingCall call;
+  call.list_done = std::move(done);
+  call.deadline = deadline;
+  absl::StatusOr<DeviceFilters> filters = DeviceFilters::Parse(device_filters);
+  Answers answers;
+  absl::MutexLock lock(&mutex_);
+  if (!filters.ok()) return answers.Add(call.Fail(filters.status()));
+  call.filters = *std::move(filters);
+  call.needed = tasks_.Passing(call.filters);
+  Begin(std::move(call), answers);
+}
+
+void Coordinator::Impl::Begin(WaitingCall call, Answers& answers) {
+  call.missing = tasks_.Missing(call.needed);
+  const uint64_t id = next_call_++;
+  ArmTimer(id, calls_.emplace(id, std::move(call)).first->second);
+  Advance(id, answers);
+}
+
+void Coordinator::Impl::ArmTimer(uint64_t id, WaitingCall& call) {
+  call.timer =
+      scheduler_.ScheduleAt(std::min(call.deadline, Now() + kLogInterval),
+                            [weak = weak_from_this(), id] {
+                              if (auto self = weak.lock()) self->TimerFired(id);
+                            });
+}
+
+void Coordinator::Impl::TimerFired(uint64_t id) {
+  Answers answers;
+  absl::MutexLock lock(&mutex_);
+  const auto call = calls_.find(id);
+  if (call == calls_.end()) return;
+  call->second.timer = 0;
+  if (Now() >= call->second.deadline) {
+    return Fail(call, call->second.TooLate(), answers);
+  }
+  Log(Severity::kInfo, call->second.Describe());
+  ArmTimer(id, call->second);
+}
+
+std::vector<uint64_t> Coordinator::Impl::CallIds() const {
+  std::vector<uint64_t> ids;
+  for (const auto& [id, call] : calls_) ids.push_back(id);
+  return ids;
+}
+
+void Coordinator::Impl::TaskCame(const std::string& task, Answers& answers) {
+  for (const uint64_t id : CallIds()) {
+    WaitingCall& call = calls_.at(id);
+    if (call.needed.count(task) == 0) continue;
+    call.missing.erase(task);
+    call.is_outdated = true;
+    Advance(id, answers);
+  }
+}
+
+void Coordinator::Impl::TaskWent(const std::string& task, Answers& answers) {
+  for (const uint64_t id : CallIds()) {
+    WaitingCall& call = calls_.at(id);
+    if (call.needed.count(task) > 0) {
+      call.missing.insert(task);
+      call.is_outdated = true;
+    }
+    if (call.reporting.erase(task) > 0) Advance(id, answers);
+  }
+}
+
+void Coordinator::Impl::TaskReported(const std::string& task,
+                                     Answers& answers) {
+  for (const uint64_t id : CallIds()) {
+    WaitingCall& call = calls_.at(id);
+    if (call.reporting.count(task) == 0) continue;
+    if (!register_.IsSettled(task, call.since)) continue;
+    call.reporting.erase(task);
+    Advance(id, answers);
+  }
+}
+
+void Coordinator::Impl::Advance(uint64_t id, Answers& answers) {
+  const auto it = calls_.find(id);
+  if (it == calls_.end()) return;
+  WaitingCall& call = it->second;
+  if (call.state != WaitingCall::State::kWaits) return;
+  if (absl::Status status = CheckMaster(call); !status.ok()) {
+    return Fail(it, std::move(status), answers);
+  }
+  if (!call.missing.empty() || !call.reporting.empty()) return;
+  if (call.request != nullptr) {
+    call.state = WaitingCall::State::kQueued;
+    queue_.push_back(id);
+    return Kick();
+  }
+  answers.Add(
+      [devices = tasks_.Devices(call.needed, call.filters, ""),
+       done = Remove(it).list_done]() mutable { done(std::move(devices)); });
+}
+
+// The master of a session joins before it is asked for sessions, but may be
+// on its way back.
+absl::Status Coordinator::Impl::CheckMaster(const WaitingCall& call) const {
+  if (call.request == nullptr) return absl::OkStatus();
+  const uint64_t alive = tasks_.AliveIncarnation(call.request->task);
+  if (alive == 0 || alive == call.request->incarnation) return absl::OkStatus();
+  return absl::AbortedError(
+      absl::StrCat("The master of the session, ", call.request->task,
+                   ", has restarted or been replaced (its incarnation was ",
+                   absl::Hex(call.request->incarnation), ", and is ",
+                   absl::Hex(alive), "). Connect again."));
+}
+
+WaitingCall Coordinator::Impl::Remove(Calls::iterator it) {
+  WaitingCall call = std::move(it->second);
+  calls_.erase(it);
+  if (call.timer != 0) scheduler_.CancelTimer(call.timer);
+  return call;
+}
+
+void Coordinator::Impl::Fail(Calls::iterator call, absl::Status why,
+                             Answers& answers) {
+  answers.Add(Remove(call).Fail(std::move(why)));
+}
+
+}  // namespace weft

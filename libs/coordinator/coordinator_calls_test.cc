@@ -1,0 +1,152 @@
+// Placements and lists of devices wait for tasks.
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/coordinator/testing/coordinator_harness.h"
+
+namespace weft {
+namespace {
+
+using protocol::PlacementReply;
+using protocol::PlacementRequest;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+TEST_F(CoordinatorTest, PlacementWaitsForAllTasksWithDevices) {
+  auto reply =
+      BeginPlace(RequestOf(1, kWorker0, {NodeOf(Var("x"), "/job:ps")}));
+  for (const char* task : {kWorker0, kPs1, kPs0}) {
+    JoinAs(task);
+    EXPECT_FALSE(reply.has_come()) << task;
+  }
+  JoinAs(kWorker1);
+  ASSERT_OK_AND_ASSIGN(const PlacementReply placed, reply.get());
+  EXPECT_THAT(placed.devices, ElementsAre(Cpu(kPs0)));
+  EXPECT_THAT(placed.reasons, IsEmpty());
+}
+
+TEST_F(CoordinatorTest, TheDeadlineNamesWhoIsMissing) {
+  JoinAs(kWorker0);
+  JoinAs(kPs1);
+  auto reply = BeginPlace(RequestOf(1, kWorker0, {NodeOf(Var("x"), "")}),
+                          absl::Seconds(4));
+  scheduler_.AdvanceBy(absl::Seconds(3));
+  EXPECT_FALSE(reply.has_come());
+  scheduler_.AdvanceBy(absl::Seconds(2));
+  const absl::Status status = reply.get().status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded, kPs0));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr(kWorker1), HasSubstr("device_filters"),
+                    Not(HasSubstr(kPs1)), Not(HasSubstr(kCoordinator))));
+}
+
+TEST_F(CoordinatorTest, WhoWaitsLongIsLogged) {
+  auto reply = BeginPlace(RequestOf(1, kWorker0, {}), absl::Seconds(25));
+  scheduler_.AdvanceBy(absl::Seconds(30));
+  EXPECT_TRUE(reply.has_come());
+  int lines = 0;
+  for (const std::string& line : logger_.lines()) {
+    lines += line.find("waits for /job:ps/replica:0/task:0") != line.npos;
+  }
+  EXPECT_EQ(lines, 2);
+}
+
+TEST_F(CoordinatorTest, FilteredTasksAreNeitherWaitedForNorUsed) {
+  JoinAs(kWorker1);
+  JoinAs(kPs1);
+  PlacementRequest request = RequestOf(
+      1, kWorker1, {NodeOf(Var("x"), "/job:ps"), NodeOf(Var("y"), "")});
+  request.device_filters = {"/job:ps/task:1"};
+  ASSERT_OK_AND_ASSIGN(const auto devices, Place(request));
+  EXPECT_THAT(devices, ElementsAre(Cpu(kPs1), Cpu(kWorker1)));
+  request = RequestOf(2, kWorker1, {NodeOf(Var("z"), "/job:ps/task:0")});
+  request.device_filters = {"/job:ps/task:1"};
+  EXPECT_THAT(Place(request),
+              StatusIs(absl::StatusCode::kInvalidArgument, "z"));
+}
+
+TEST_F(CoordinatorTest, TheMastersOwnTaskIsWaitedForInAnyCase) {
+  JoinAs(kPs0);
+  PlacementRequest request = RequestOf(1, kWorker1, {NodeOf(Var("x"), "")});
+  request.device_filters = {"/job:ps/task:0"};
+  auto reply = BeginPlace(request);
+  EXPECT_FALSE(reply.has_come());
+  JoinAs(kWorker1);
+  ASSERT_OK_AND_ASSIGN(const PlacementReply placed, reply.get());
+  EXPECT_THAT(placed.devices, ElementsAre(Cpu(kWorker1)));
+}
+
+TEST_F(CoordinatorTest, ATaskLostMeanwhileIsWaitedForAgain) {
+  JoinAs(kWorker0);
+  JoinAs(kPs0);
+  JoinAs(kPs1);
+  auto reply =
+      BeginPlace(RequestOf(1, kWorker0, {NodeOf(Var("x"), "/job:ps")}));
+  coordinator_->OnTaskLost(kPs1, 1, absl::UnavailableError("cut"));
+  JoinAs(kWorker1);
+  EXPECT_FALSE(reply.has_come());
+  JoinAs(kPs1, 2);
+  EXPECT_OK(reply.get());
+}
+
+TEST_F(CoordinatorTest, DevicesAreListedInOrderOfTasks) {
+  Pending<std::vector<DeviceAttributes>> all, ps;
+  coordinator_->ListDevices({}, In(absl::Minutes(1)), all.Done());
+  coordinator_->ListDevices({"/job:ps"}, In(absl::Minutes(1)), ps.Done());
+  const auto named = [](const std::string& task) {
+    return Field(&DeviceAttributes::name, Cpu(task));
+  };
+  JoinAs(kPs1);
+  JoinAs(kPs0);
+  ASSERT_OK(ps.get());
+  EXPECT_THAT(*ps.get(), ElementsAre(named(kPs0), named(kPs1)));
+  EXPECT_FALSE(all.has_come());
+  JoinAs(kWorker1);
+  JoinAs(kWorker0);
+  ASSERT_OK(all.get());
+  EXPECT_THAT(*all.get(), ElementsAre(named(kPs0), named(kPs1), named(kWorker0),
+                                      named(kWorker1)));
+}
+
+TEST_F(CoordinatorTest, ListingHasADeadlineToo) {
+  Pending<std::vector<DeviceAttributes>> reply;
+  coordinator_->ListDevices({"/job:ps/task:1"}, In(absl::Seconds(1)),
+                            reply.Done());
+  scheduler_.AdvanceBy(absl::Seconds(2));
+  EXPECT_THAT(reply.get().status(),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, kPs1));
+}
+
+TEST_F(CoordinatorTest, BadRequestsAreRefusedAtOnce) {
+  JoinAll();
+  PlacementRequest request = RequestOf(1, kWorker0, {});
+  request.device_filters = {"/jobs:ps"};
+  EXPECT_THAT(Place(request),
+              StatusIs(absl::StatusCode::kInvalidArgument, "device_filters"));
+  Pending<std::vector<DeviceAttributes>> list;
+  coordinator_->ListDevices({"/jobs:ps"}, In(absl::Seconds(1)), list.Done());
+  EXPECT_THAT(list.get(),
+              StatusIs(absl::StatusCode::kInvalidArgument, "device_filters"));
+  EXPECT_THAT(Forget({}, {"/jobs:ps"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "device_filters"));
+  for (const char* master : {"nobody", "", kCoordinator}) {
+    EXPECT_THAT(Place(1, master, {}),
+                StatusIs(absl::StatusCode::kInvalidArgument, "master"));
+  }
+  for (const int input : {-1, 1, 1 << 30}) {
+    PlacementNode node = NodeOf(Var("x"), "");
+    node.inputs = {{input, true}};
+    EXPECT_THAT(Place(1, kWorker0, {node}),
+                StatusIs(absl::StatusCode::kInvalidArgument, "Node x"));
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,159 @@
+// Coordinator::Impl: the state of a coordinator and all that happens to it.
+// Internal to this room. The methods lie in three files: coordinator_members.cc
+// (who is there), coordinator_calls.cc (calls that wait) and
+// coordinator_placing.cc; what is short, in coordinator.cc.
+//
+// Threads: all public methods may be called from any thread; one lock.
+#ifndef WEFT_LIBS_COORDINATOR_COORDINATOR_IMPL_H_
+#define WEFT_LIBS_COORDINATOR_COORDINATOR_IMPL_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/clock.h"
+#include "libs/base/logging.h"
+#include "libs/base/scheduler.h"
+#include "libs/coordinator/answers.h"
+#include "libs/coordinator/coordinator.h"
+#include "libs/coordinator/placement_work.h"
+#include "libs/coordinator/resource_register.h"
+#include "libs/coordinator/task_table.h"
+#include "libs/coordinator/waiting_call.h"
+#include "libs/placement/placer.h"
+
+namespace weft {
+
+class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  using ClusterStatus = protocol::ClusterStatus;
+  using HeartbeatReply = protocol::HeartbeatReply;
+  using HeartbeatRequest = protocol::HeartbeatRequest;
+  using JoinReply = protocol::JoinReply;
+  using JoinRequest = protocol::JoinRequest;
+  using PlacementReply = protocol::PlacementReply;
+  using PlacementRequest = protocol::PlacementRequest;
+
+  explicit Impl(const CoordinatorOptions& options);
+
+  void Close() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Join(const JoinRequest& request, Answer<JoinReply> done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Heartbeat(const HeartbeatRequest& request, Answer<HeartbeatReply> done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Leave(const std::string& task, uint64_t incarnation)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnTaskLost(const std::string& task, uint64_t incarnation,
+                  const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Place(const PlacementRequest& request, absl::Time deadline,
+             Answer<PlacementReply> done) ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndSession(uint64_t session) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status ForgetContainers(const std::vector<std::string>& containers,
+                                const std::vector<std::string>& device_filters)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void ListDevices(const std::vector<std::string>& device_filters,
+                   absl::Time deadline,
+                   Answer<std::vector<DeviceAttributes>> done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  ClusterStatus GetCluster() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Shutdown() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  using Calls = std::map<uint64_t, WaitingCall>;
+
+  absl::Time Now() const { return scheduler_.clock().Now(); }
+  void Log(Severity severity, const std::string& line)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Who is there.
+  absl::StatusOr<JoinReply> JoinLocked(const JoinRequest& request,
+                                       Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LogRefusal(const JoinRequest& request, const absl::Status& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SettleUuid(const std::string& told)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string SettledUuid() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return uuid_is_settled_ ? cluster_uuid_ : "";
+  }
+  absl::StatusOr<HeartbeatReply> HeartbeatLocked(
+      const HeartbeatRequest& request, Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool ShallStop(const std::string& task) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeReport(const std::string& task, const protocol::TaskReport& report,
+                  Answers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropTask(const std::string& task, Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ArmTick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Calls that wait.
+  absl::Status CheckRequest(const PlacementRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Begin(WaitingCall call, Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ArmTimer(uint64_t id, WaitingCall& call)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TimerFired(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<uint64_t> CallIds() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TaskCame(const std::string& task, Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TaskWent(const std::string& task, Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TaskReported(const std::string& task, Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Goes on with a call, or ends it, if there is nothing to wait for.
+  void Advance(uint64_t id, Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  WaitingCall Remove(Calls::iterator call)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Fail(Calls::iterator call, absl::Status why, Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckMaster(const WaitingCall& call) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Placing, one graph at a time.
+  void Kick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PlaceNext() ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<PlacementWork> TakeWork(Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Placed(uint64_t id, absl::StatusOr<Placement> placement,
+              Answers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Settle(Calls::iterator it, Placement placement, Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const CoordinatorOptions options_;
+  Scheduler& scheduler_;
+
+  absl::Mutex mutex_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string cluster_uuid_ ABSL_GUARDED_BY(mutex_);
+  // No task can know another one.
+  bool uuid_is_settled_ ABSL_GUARDED_BY(mutex_) = false;
+  TaskTable tasks_ ABSL_GUARDED_BY(mutex_);
+  ResourceRegister register_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> finished_jobs_ ABSL_GUARDED_BY(mutex_);
+  // The last task and incarnation that might not join.
+  std::pair<std::string, uint64_t> last_refused_ ABSL_GUARDED_BY(mutex_);
+  Scheduler::TimerId tick_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Infinite future: no shutdown was asked for.
+  absl::Time stopping_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  uint64_t next_call_ ABSL_GUARDED_BY(mutex_) = 1;
+  Calls calls_ ABSL_GUARDED_BY(mutex_);
+  std::deque<uint64_t> queue_ ABSL_GUARDED_BY(mutex_);
+  bool is_placing_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_COORDINATOR_COORDINATOR_IMPL_H_

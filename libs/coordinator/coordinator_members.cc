@@ -1,0 +1,188 @@
+// Who is there: joining, heartbeats, leaving and being lost.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/coordinator/coordinator_impl.h"
+
+namespace weft {
+namespace {
+
+using protocol::HeartbeatReply;
+using protocol::HeartbeatRequest;
+using protocol::JoinReply;
+using protocol::JoinRequest;
+
+// How long a shutdown lets the other tasks go first.
+constexpr absl::Duration kStopPatience = absl::Seconds(10);
+
+bool IsUuid(const std::string& text) {
+  return text.size() == 32 &&
+         std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
+}
+
+}  // namespace
+
+void Coordinator::Impl::Join(const JoinRequest& request,
+                             Answer<JoinReply> done) {
+  Answers answers;
+  absl::MutexLock lock(&mutex_);
+  answers.Add([reply = JoinLocked(request, answers),
+               done = std::move(done)]() mutable { done(std::move(reply)); });
+}
+
+absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
+    const JoinRequest& request, Answers& answers) {
+  const auto& members = tasks_.members().members();
+  const auto before = members.find(request.task);
+  const auto state = before == members.end() ? Membership::State::kExpected
+                                             : before->second.state;
+  if (absl::Status status = tasks_.Join(request, Now()); !status.ok()) {
+    LogRefusal(request, status);
+    return status;
+  }
+  if (state != Membership::State::kAlive) {
+    const size_t count = request.devices.size();
+    Log(Severity::kInfo,
+        absl::StrCat(request.task, " has joined at ", request.target, " with ",
+                     count, count == 1 ? " device" : " devices"));
+  }
+  register_.AddTask(request.task);
+  if (state == Membership::State::kLost) {
+    // What others declare on its devices only they know.
+    register_.WantSessions();
+  }
+  TakeReport(request.task, request.report, answers);
+  register_.Answer(request.task);
+  finished_jobs_ = tasks_.members().FinishedJobs();
+  ArmTick();
+  TaskCame(request.task, answers);
+  SettleUuid(request.cluster_uuid);
+  return JoinReply{SettledUuid(), options_.incarnation,
+                   options_.heartbeat_interval};
+}
+
+// Tasks of different uuids refuse each other, so no two may ever be told. The
+// tasks of an earlier coordinator know theirs, and it stays the cluster's; that
+// there are none is certain once all have joined.
+void Coordinator::Impl::SettleUuid(const std::string& told) {
+  if (uuid_is_settled_) return;
+  const auto& members = tasks_.members().members();
+  uuid_is_settled_ =
+      IsUuid(told) ||
+      std::all_of(members.begin(), members.end(), [](const auto& member) {
+        return member.second.incarnation != 0;
+      });
+  if (IsUuid(told)) cluster_uuid_ = told;
+}
+
+// A process that claims a task may ask again and again.
+void Coordinator::Impl::LogRefusal(const JoinRequest& request,
+                                   const absl::Status& why) {
+  const auto refused = std::make_pair(request.task, request.incarnation);
+  if (last_refused_ == refused) return;
+  last_refused_ = refused;
+  Log(Severity::kWarning, absl::StrCat("A process may not join as ",
+                                       request.task, ": ", why.message()));
+}
+
+void Coordinator::Impl::Heartbeat(const HeartbeatRequest& request,
+                                  Answer<HeartbeatReply> done) {
+  Answers answers;
+  absl::MutexLock lock(&mutex_);
+  answers.Add([reply = HeartbeatLocked(request, answers),
+               done = std::move(done)]() mutable { done(std::move(reply)); });
+}
+
+absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
+    const HeartbeatRequest& request, Answers& answers) {
+  if (request.coordinator != options_.incarnation) {
+    return absl::AbortedError(absl::StrCat("The coordinator at ", options_.task,
+                                           " has started anew: ", request.task,
+                                           " has to join again."));
+  }
+  RETURN_IF_ERROR(
+      tasks_.members().Heard(request.task, request.incarnation, Now()));
+  if (request.has_report) TakeReport(request.task, request.report, answers);
+  HeartbeatReply reply;
+  reply.wants_report = register_.Answer(request.task);
+  reply.stop = ShallStop(request.task);
+  reply.finished_jobs = finished_jobs_;
+  reply.cluster_uuid = SettledUuid();
+  return reply;
+}
+
+bool Coordinator::Impl::ShallStop(const std::string& task) const {
+  if (stopping_since_ == absl::InfiniteFuture()) return false;
+  if (task != options_.task) return true;
+  if (Now() - stopping_since_ >= kStopPatience) return true;
+  for (const auto& [other, member] : tasks_.members().members()) {
+    if (other != task && member.state == Membership::State::kAlive) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Coordinator::Impl::TakeReport(const std::string& task,
+                                   const protocol::TaskReport& report,
+                                   Answers& answers) {
+  if (register_.Report(task, report)) {
+    tasks_.Find(task)->resources = report.resources;
+  }
+  TaskReported(task, answers);
+}
+
+void Coordinator::Impl::Leave(const std::string& task, uint64_t incarnation) {
+  Answers answers;
+  absl::MutexLock lock(&mutex_);
+  if (!tasks_.members().Leave(task, incarnation)) return;
+  Log(Severity::kInfo, absl::StrCat(task, " has left"));
+  finished_jobs_ = tasks_.members().FinishedJobs();
+  DropTask(task, answers);
+}
+
+void Coordinator::Impl::OnTaskLost(const std::string& task,
+                                   uint64_t incarnation,
+                                   const absl::Status& why) {
+  Answers answers;
+  absl::MutexLock lock(&mutex_);
+  if (!tasks_.members().Lose(task, incarnation)) return;
+  Log(Severity::kWarning, absl::StrCat(task, " is lost: ", why.message()));
+  DropTask(task, answers);
+}
+
+void Coordinator::Impl::DropTask(const std::string& task, Answers& answers) {
+  register_.DropTask(task);
+  tasks_.Find(task)->resources.clear();
+  TaskWent(task, answers);
+}
+
+// Heartbeats only put it off, so that one timer is enough, armed anew when it
+// fires.
+void Coordinator::Impl::ArmTick() {
+  if (tick_ != 0 || closed_) return;
+  const absl::Time next = tasks_.members().NextTick();
+  if (next == absl::InfiniteFuture()) return;
+  tick_ = scheduler_.ScheduleAt(next, [weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->Tick();
+  });
+}
+
+void Coordinator::Impl::Tick() {
+  Answers answers;
+  absl::MutexLock lock(&mutex_);
+  tick_ = 0;
+  if (closed_) return;
+  for (const std::string& task : tasks_.members().Tick(Now())) {
+    Log(Severity::kWarning,
+        absl::StrCat(task, " is lost: nothing was heard of it for ",
+                     absl::FormatDuration(options_.heartbeat_timeout)));
+    DropTask(task, answers);
+  }
+  ArmTick();
+}
+
+}  // namespace weft

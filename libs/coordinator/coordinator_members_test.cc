@@ -1,0 +1,301 @@
+// Who may join, who leaves, who is lost, and what they are told.
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/coordinator/testing/coordinator_harness.h"
+
+namespace weft {
+namespace {
+
+using protocol::ClusterStatus;
+using protocol::HeartbeatReply;
+using protocol::JoinReply;
+using protocol::JoinRequest;
+using protocol::PlacementReply;
+using protocol::PlacementRequest;
+using protocol::TaskState;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Field;
+using testing::IsEmpty;
+
+TEST_F(CoordinatorTest, JoiningTellsWhatATaskNeedsToKnow) {
+  ASSERT_OK_AND_ASSIGN(const JoinReply first, Join(JoinOf(kPs0, 1)));
+  EXPECT_EQ(first.coordinator, 100u);
+  EXPECT_EQ(first.heartbeat_interval, absl::Seconds(1));
+  Start(200);
+  ASSERT_OK_AND_ASSIGN(const JoinReply other, Join(JoinOf(kPs0, 1)));
+  EXPECT_EQ(other.coordinator, 200u);
+}
+
+TEST_F(CoordinatorTest, TheClustersUuidIsToldOnceAllHaveJoined) {
+  for (const char* task : {kWriter, kCoordinator, kPs0, kPs1, kWorker0}) {
+    ASSERT_OK_AND_ASSIGN(const JoinReply early, Join(JoinOf(task, 1)));
+    EXPECT_EQ(early.cluster_uuid, "");
+  }
+  ASSERT_OK_AND_ASSIGN(const HeartbeatReply before, Beat(kPs0));
+  EXPECT_EQ(before.cluster_uuid, "");
+  ASSERT_OK_AND_ASSIGN(const JoinReply last, Join(JoinOf(kWorker1, 1)));
+  EXPECT_EQ(last.cluster_uuid.size(), 32u);
+  ASSERT_OK_AND_ASSIGN(const HeartbeatReply after, Beat(kPs0));
+  EXPECT_EQ(after.cluster_uuid, last.cluster_uuid);
+}
+
+// Also where the task that plays the coordinator, or another, is new.
+TEST_F(CoordinatorTest, TheClustersUuidOutlivesItsCoordinator) {
+  const std::string uuid = "00112233445566778899aabbccddeeff";
+  Start(200);
+  ASSERT_OK_AND_ASSIGN(const JoinReply fresh, Join(JoinOf(kPs0, 2)));
+  EXPECT_EQ(fresh.cluster_uuid, "");
+  JoinRequest old = JoinOf(kWorker0, 1);
+  old.cluster_uuid = uuid;
+  ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(old));
+  EXPECT_EQ(reply.cluster_uuid, uuid);
+  ASSERT_OK_AND_ASSIGN(const HeartbeatReply beat, Beat(kPs0, 2));
+  EXPECT_EQ(beat.cluster_uuid, uuid);
+  ASSERT_OK_AND_ASSIGN(const JoinReply later, Join(JoinOf(kPs1, 1)));
+  EXPECT_EQ(later.cluster_uuid, uuid);
+}
+
+TEST_F(CoordinatorTest, WhatIsNoUuidIsNotTheClusters) {
+  JoinRequest odd = JoinOf(kPs0, 1);
+  for (const std::string& text : {std::string("c0ffee"), std::string(32, '/'),
+                                  std::string(100'000, 'a')}) {
+    odd.cluster_uuid = text;
+    ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(odd));
+    EXPECT_EQ(reply.cluster_uuid, "");
+  }
+}
+
+TEST_F(CoordinatorTest, OfTwoClaimantsTheFirstIsTheTask) {
+  JoinAs(kPs0, 1);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(Join(JoinOf(kPs0, 2)),
+                StatusIs(absl::StatusCode::kAlreadyExists, kPs0));
+  }
+  EXPECT_OK(Beat(kPs0, 1));
+  int lines = 0;
+  for (const std::string& line : logger_.lines()) {
+    lines += line.find("may not join") != line.npos;
+  }
+  EXPECT_EQ(lines, 1) << "one line a claimant";
+  Leave(kPs0, 2);
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
+  Leave(kPs0, 1);
+  EXPECT_OK(Join(JoinOf(kPs0, 2)));
+}
+
+TEST_F(CoordinatorTest, TasksOfAnotherClusterAreRefused) {
+  JoinRequest request = JoinOf(kPs0, 1);
+  request.cluster = R"({"ps": ["elsewhere:1"], "worker": ["d:1"]})";
+  EXPECT_THAT(Join(request),
+              StatusIs(kDisagrees,
+                       "task 0 of job \"ps\" is b:1 in the first "
+                       "and elsewhere:1 in the second"));
+  request.task = "/job:ps/replica:0/task:7";
+  request.devices.clear();
+  EXPECT_THAT(Join(request), StatusIs(kDisagrees,
+                                      "/job:ps/replica:0/task:7 is "
+                                      "not a task of the cluster"));
+  request = JoinOf(kPs0, 1);
+  request.cluster = "{";
+  EXPECT_THAT(Join(request),
+              StatusIs(absl::StatusCode::kInvalidArgument, kPs0));
+  request.cluster = R"({"ps": ["b:1"]})";
+  EXPECT_OK(Join(request)) << "a sparse spec contradicts nothing";
+}
+
+TEST_F(CoordinatorTest, AnotherBuildIsRefused) {
+  JoinRequest other = JoinOf(kPs1, 1);
+  other.op_fingerprint = 0xabc;
+  JoinRequest none = JoinOf(kWorker0, 1);
+  none.op_fingerprint = 0;
+  EXPECT_OK(Join(none));
+  JoinAs(kPs0);
+  EXPECT_THAT(Join(other), StatusIs(kDisagrees, "different builds of Weft"));
+  EXPECT_THAT(Join(other), StatusIs(kDisagrees, kPs0));
+  EXPECT_THAT(Join(other), StatusIs(kDisagrees, "abc"));
+  Leave(kPs0);
+  EXPECT_OK(Join(other)) << "a new build takes over when the old has gone";
+  EXPECT_THAT(Join(JoinOf(kPs0, 2)), StatusIs(kDisagrees, kPs1));
+}
+
+TEST_F(CoordinatorTest, JoinRequestsThatMakeNoSenseAreRefused) {
+  JoinRequest request = JoinOf(kPs0, 0);
+  EXPECT_THAT(Join(request),
+              StatusIs(absl::StatusCode::kInvalidArgument, "incarnation"));
+  for (const std::string& device :
+       {std::string("/cpu:0"), std::string("x"), std::string(), Cpu(kPs1),
+        std::string("/job:ps/task:0/replica:0/device:CPU:0")}) {
+    request = JoinOf(kPs0, 1);
+    request.devices[0].name = device;
+    EXPECT_THAT(Join(request),
+                StatusIs(absl::StatusCode::kInvalidArgument, kPs0))
+        << device;
+  }
+  request = JoinOf(kPs0, 1);
+  request.devices.push_back(request.devices[0]);
+  EXPECT_THAT(Join(request),
+              StatusIs(absl::StatusCode::kInvalidArgument, "twice"));
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kExpected);
+}
+
+TEST_F(CoordinatorTest, ATaskThatIsSilentIsLost) {
+  JoinAs(kPs0);
+  JoinAs(kPs1);
+  for (int i = 0; i < 7; ++i) {
+    EXPECT_OK(Beat(kPs1));
+    scheduler_.AdvanceBy(absl::Seconds(1));
+  }
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLost);
+  EXPECT_EQ(Tasks()[kPs1].state, TaskState::kAlive);
+  EXPECT_THAT(logger_.lines(),
+              Contains("W /job:ps/replica:0/task:0 is lost: nothing was heard "
+                       "of it for 5s"));
+  EXPECT_THAT(Beat(kPs0), StatusIs(absl::StatusCode::kAborted, kPs0));
+  EXPECT_OK(Join(JoinOf(kPs0, 1)));
+}
+
+TEST_F(CoordinatorTest, ComingsAndGoingsAreLogged) {
+  JoinAs(kPs0);
+  JoinAs(kPs0);
+  coordinator_->OnTaskLost(kPs0, 1, absl::UnavailableError("it was cut"));
+  coordinator_->OnTaskLost(kPs0, 1, absl::UnavailableError("it was cut"));
+  JoinAs(kPs0, 2);
+  Leave(kPs0, 2);
+  Leave(kPs0, 2);
+  EXPECT_THAT(
+      logger_.lines(),
+      ElementsAre(
+          "I /job:ps/replica:0/task:0 has joined at zmq://somewhere:1 with 1 "
+          "device",
+          "W /job:ps/replica:0/task:0 is lost: it was cut",
+          "I /job:ps/replica:0/task:0 has joined at zmq://somewhere:1 with 1 "
+          "device",
+          "I /job:ps/replica:0/task:0 has left"));
+}
+
+TEST_F(CoordinatorTest, WithoutHeartbeatsOnlyALostConnectionLosesATask) {
+  Start(200, absl::InfiniteDuration());
+  ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(JoinOf(kPs0, 1)));
+  EXPECT_EQ(reply.heartbeat_interval, absl::InfiniteDuration());
+  scheduler_.AdvanceBy(absl::Hours(1000));
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
+  JoinAs(kPs1);
+  JoinAs(kWorker0);
+  JoinAs(kWorker1);
+  ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:0")}));
+  EXPECT_THAT(Place(2, kWorker1, {NodeOf(Var("w", {9}), "/job:ps/task:0")}),
+              StatusIs(kDisagrees));
+  EndSession(1);
+  EXPECT_OK(Place(2, kWorker1, {NodeOf(Var("w", {9}), "/job:ps/task:0")}))
+      << "nobody can tell whether it still exists";
+}
+
+TEST_F(CoordinatorTest, HeartbeatsTellWhichJobsHaveFinished) {
+  JoinAll();
+  Leave(kWorker0);
+  ASSERT_OK_AND_ASSIGN(HeartbeatReply reply, Beat(kPs0));
+  EXPECT_THAT(reply.finished_jobs, IsEmpty());
+  Leave(kWorker1);
+  ASSERT_OK_AND_ASSIGN(reply, Beat(kPs0));
+  EXPECT_THAT(reply.finished_jobs, ElementsAre("worker"));
+  JoinAs(kWorker1, 2);
+  ASSERT_OK_AND_ASSIGN(reply, Beat(kPs0));
+  EXPECT_THAT(reply.finished_jobs, IsEmpty());
+}
+
+TEST_F(CoordinatorTest, AShutdownStopsTheCoordinatorLast) {
+  JoinAs(kPs0);
+  JoinAs(kWorker0);
+  JoinRequest own = JoinOf(kCoordinator, 1);
+  own.devices.clear();
+  EXPECT_OK(Join(own));
+  const auto shall_stop = [&](const std::string& task) {
+    const absl::StatusOr<HeartbeatReply> reply = Beat(task);
+    EXPECT_OK(reply);
+    return reply.ok() && reply->stop;
+  };
+  EXPECT_FALSE(shall_stop(kPs0));
+  absl::Status status = absl::UnknownError("not answered");
+  coordinator_->Shutdown(In(absl::Seconds(1)),
+                         [&](absl::Status given) { status = given; });
+  EXPECT_OK(status);
+  EXPECT_TRUE(shall_stop(kPs0));
+  EXPECT_TRUE(shall_stop(kWorker0));
+  EXPECT_FALSE(shall_stop(kCoordinator));
+  Leave(kPs0);
+  EXPECT_FALSE(shall_stop(kCoordinator));
+  coordinator_->OnTaskLost(kWorker0, 1, absl::UnavailableError("cut"));
+  EXPECT_TRUE(shall_stop(kCoordinator));
+}
+
+TEST_F(CoordinatorTest, AShutdownDoesNotWaitForEverForATaskThatStays) {
+  JoinAs(kPs0);
+  JoinRequest own = JoinOf(kCoordinator, 1);
+  own.devices.clear();
+  EXPECT_OK(Join(own));
+  coordinator_->Shutdown(In(absl::Seconds(1)), [](const absl::Status&) {});
+  for (int i = 0; i < 11; ++i) {
+    EXPECT_OK(Beat(kPs0));
+    EXPECT_OK(Beat(kCoordinator));
+    scheduler_.AdvanceBy(absl::Seconds(1));
+  }
+  ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply, Beat(kCoordinator));
+  EXPECT_TRUE(reply.stop);
+}
+
+TEST_F(CoordinatorTest, TheStatusTellsAll) {
+  JoinAs(kPs0, 7);
+  PlacementRequest request = RequestOf(1, kWorker0, {NodeOf(Var("x"), "")});
+  request.device_filters = {"/job:worker/task:0"};
+  JoinAs(kWorker0);
+  ASSERT_OK(Place(request));
+  Pending<ClusterStatus> pending;
+  coordinator_->GetCluster(In(absl::Seconds(1)), pending.Done());
+  ASSERT_OK_AND_ASSIGN(const ClusterStatus status, pending.get());
+  EXPECT_EQ(status.coordinator, kCoordinator);
+  EXPECT_EQ(status.cluster_uuid.size(), 32u);
+  std::vector<std::string> names;
+  for (const auto& task : status.tasks) names.push_back(task.task);
+  EXPECT_THAT(names, ElementsAre("/job:checkpoint_writer/replica:0/task:0",
+                                 kCoordinator, kPs0, kPs1, kWorker0, kWorker1));
+  const protocol::TaskStatus& ps = status.tasks[2];
+  EXPECT_EQ(ps.state, TaskState::kAlive);
+  EXPECT_EQ(ps.incarnation, 7u);
+  EXPECT_EQ(ps.target, "zmq://somewhere:1");
+  EXPECT_THAT(ps.devices,
+              ElementsAre(Field(&DeviceAttributes::name, Cpu(kPs0))));
+  EXPECT_EQ(status.tasks[3].state, TaskState::kExpected);
+  EXPECT_EQ(status.tasks[4].num_sessions, 1);
+  ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply, Beat(kPs0, 7));
+  EXPECT_TRUE(reply.wants_report) << "whoever looks again sees more";
+}
+
+TEST_F(CoordinatorTest, WhatWaitsIsAnsweredWhenItEnds) {
+  auto waiting = BeginPlace(RequestOf(1, kWorker0, {}));
+  Pending<std::vector<DeviceAttributes>> list;
+  coordinator_->ListDevices({}, In(absl::Minutes(1)), list.Done());
+  coordinator_.reset();
+  EXPECT_THAT(waiting.get(),
+              StatusIs(absl::StatusCode::kUnavailable, kCoordinator));
+  EXPECT_THAT(list.get(),
+              StatusIs(absl::StatusCode::kUnavailable, kCoordinator));
+
+  Start(200);
+  JoinAll();
+  Pending<PlacementReply> queued;
+  coordinator_->Place(RequestOf(3, kWorker0, {}), In(absl::Minutes(1)),
+                      queued.Done());
+  EXPECT_FALSE(queued.has_come());
+  coordinator_.reset();
+  EXPECT_THAT(queued.get(),
+              StatusIs(absl::StatusCode::kUnavailable, kCoordinator));
+  scheduler_.AdvanceBy(absl::Minutes(5));
+}
+
+}  // namespace
+}  // namespace weft

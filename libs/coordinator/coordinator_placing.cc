@@ -1,0 +1,97 @@
+// Placing. The graph may be large, so its nodes are placed without the lock,
+// which heartbeats need; one graph at a time, so that what they register does
+// not depend on chance and each sees what the one before it has registered.
+#include <utility>
+
+#include "libs/coordinator/coordinator_impl.h"
+#include "libs/coordinator/resource_difference.h"
+
+namespace weft {
+
+void Coordinator::Impl::Kick() {
+  if (is_placing_ || queue_.empty() || closed_) return;
+  is_placing_ = true;
+  scheduler_.Schedule(Pool::kCompute, [weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->PlaceNext();
+  });
+}
+
+void Coordinator::Impl::PlaceNext() {
+  std::optional<PlacementWork> work;
+  {
+    Answers answers;
+    absl::MutexLock lock(&mutex_);
+    work = TakeWork(answers);
+    if (!work) is_placing_ = false;
+  }
+  if (!work) return;
+  absl::StatusOr<Placement> placement = work->Place();
+  Answers answers;
+  absl::MutexLock lock(&mutex_);
+  is_placing_ = false;
+  Placed(work->call(), std::move(placement), answers);
+  Kick();
+}
+
+std::optional<PlacementWork> Coordinator::Impl::TakeWork(Answers& answers) {
+  while (!queue_.empty()) {
+    const auto it = calls_.find(queue_.front());
+    queue_.pop_front();
+    if (it == calls_.end()) continue;
+    WaitingCall& call = it->second;
+    call.state = WaitingCall::State::kWaits;
+    if (absl::Status status = CheckMaster(call); !status.ok()) {
+      Fail(it, std::move(status), answers);
+      continue;
+    }
+    if (!call.missing.empty()) continue;
+    call.state = WaitingCall::State::kPlacing;
+    call.is_outdated = false;
+    return PlacementWork(
+        it->first, call.request,
+        tasks_.Devices(call.needed, call.filters, call.request->task),
+        register_);
+  }
+  return std::nullopt;
+}
+
+void Coordinator::Impl::Placed(uint64_t id, absl::StatusOr<Placement> placement,
+                               Answers& answers) {
+  const auto it = calls_.find(id);
+  if (it == calls_.end()) return;  // too late, or its session has ended
+  it->second.state = WaitingCall::State::kWaits;
+  if (it->second.is_outdated) return Advance(id, answers);
+  if (!placement.ok()) return Fail(it, placement.status(), answers);
+  Settle(it, *std::move(placement), answers);
+}
+
+void Coordinator::Impl::Settle(Calls::iterator it, Placement placement,
+                               Answers& answers) {
+  WaitingCall& call = it->second;
+  if (!call.request->isolated && !call.request->explain) {
+    const ResourceRegister::Declarer declarer{call.request->session,
+                                              call.request->task};
+    const std::vector<NodeResource> resources =
+        DeclaredResources(call.request->graph, placement.devices);
+    if (call.since == 0) call.since = register_.NextMoment();
+    ResourceRegister::Verdict verdict =
+        register_.Compare(declarer, resources, call.since);
+    if (!verdict.differences.empty()) {
+      // Should such a session be there no more, it does no harm twice.
+      for (const ResourceDifference& difference : verdict.differences) {
+        if (!difference.there_is_left()) register_.Want(difference.there_task);
+      }
+      return Fail(it, ToStatus(verdict.differences, verdict.causes), answers);
+    }
+    for (const std::string& task : verdict.doubtful_tasks) register_.Want(task);
+    call.reporting = std::move(verdict.doubtful_tasks);
+    if (!call.reporting.empty()) return;
+    register_.Declare(declarer, resources);
+  }
+  answers.Add(
+      [reply = PlacementReply{std::move(placement.devices),
+                              std::move(placement.reasons)},
+       done = Remove(it).place_done]() mutable { done(std::move(reply)); });
+}
+
+}  // namespace weft
