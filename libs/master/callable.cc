@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
 #include "libs/partition/partition.h"
@@ -162,6 +163,21 @@ absl::StatusOr<PrunedCallable> PruneCallable(
   }
   ASSIGN_OR_RETURN(pruned.graph, Prune(graph, ends));
   return pruned;
+}
+
+absl::Status Callable::NameEnds(const Part& part,
+                                const absl::Status& status) const {
+  const auto names = [](const std::vector<std::string>& all,
+                        const std::vector<int>& indices) {
+    return absl::StrJoin(indices, ", ", [&](std::string* out, int index) {
+      absl::StrAppend(out, all[index]);
+    });
+  };
+  if (part.feeds.empty() && part.fetches.empty()) return status;
+  return Append(status, absl::StrCat(
+                            "[[", part.task, " takes feeds [",
+                            names(spec.feeds, part.feeds), "], makes fetches [",
+                            names(spec.fetches, part.fetches), "]]]"));
 }
 
 absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(

@@ -36,6 +36,9 @@ struct Callable {
 
   // INVALID_ARGUMENT unless the tensors fit the feeds in number and type.
   absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
+
+  // `status` with the names of what the part takes and makes for the client.
+  absl::Status NameEnds(const Part& part, const absl::Status& status) const;
 };
 
 // A callable's part of its session's graph, on its own.

@@ -140,6 +140,11 @@ void MasterSession::Step::Run(const protocol::CallableRun& run,
 
 void MasterSession::Step::PartAnswered(int part, absl::Status status) {
   answered_[part].store(true, std::memory_order_relaxed);
+  const Callable::Part& from = callable_->parts[part];
+  if (absl::IsResourceExhausted(status) &&
+      from.task != session_->options_.task) {
+    status = callable_->NameEnds(from, status);
+  }
   PartDone(std::move(status));
 }
 
