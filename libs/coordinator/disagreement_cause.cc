@@ -295,7 +295,7 @@ class Detective {
     const bool any_agrees =
         std::any_of(common.begin(), common.end(),
                     [&](const Key& key) { return !Differs(key); });
-    if (any_agrees || common.size() == here_keys_.size() ||
+    if (any_agrees || common.empty() || common.size() == here_keys_.size() ||
         common.size() == there_keys_.size()) {
       return;
     }

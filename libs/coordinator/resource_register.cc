@@ -280,7 +280,7 @@ void ResourceRegister::DeclareOne(const Declarer& declarer,
       entry.declared.emplace(declarer.session, FactsOf(resource));
   if (!is_new)
     declared->second = declared->second.MergedWith(FactsOf(resource));
-  entry.last = declared->second;
+  entry.last = entry.last.MergedWith(declared->second);
   entry.last_task = declarer.task;
   entry.doubted = 0;
 }

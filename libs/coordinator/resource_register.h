@@ -116,7 +116,8 @@ class ResourceRegister {
   struct Entry {
     std::map<uint64_t, ResourceFacts> declared;  // by session
     std::optional<ResourceFacts> held;           // as last reported
-    // The last declaration, and its session's task; empty: not known.
+    // All declarations, the last one first; and its session's task; empty: not
+    // known.
     ResourceFacts last;
     std::string last_task;
     // What nobody declares any more is as.
