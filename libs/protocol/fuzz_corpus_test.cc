@@ -1,0 +1,50 @@
+// Replays the corpora of the fuzzers: what they found once stays found.
+#include "libs/base/testing/fuzz_corpus.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "libs/protocol/testing/fuzz_targets.h"
+
+namespace weft::protocol {
+namespace {
+
+constexpr char kCorpus[] = "libs/protocol/testdata/fuzz/";
+
+TEST(FuzzCorpusTest, MasterMessages) {
+  EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "master_message",
+                             FuzzMasterMessage),
+            10);
+}
+
+TEST(FuzzCorpusTest, WorkerMessages) {
+  EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "worker_message",
+                             FuzzWorkerMessage),
+            10);
+}
+
+TEST(FuzzCorpusTest, CoordinatorMessages) {
+  EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "coordinator_message",
+                             FuzzCoordinatorMessage),
+            10);
+}
+
+// The corpora hold what real senders write: a case is what it was made from.
+TEST(FuzzCorpusTest, CasesAreMessages) {
+  FuzzCase written;
+  written.message.method = 13;
+  written.expected = 2;
+  written.message.body = bus::Blob::FromString(std::string(300, 'b'));
+  written.message.attachments = {bus::Blob::FromString(""),
+                                 bus::Blob::FromString("tensor")};
+  const FuzzCase read = FuzzCaseOf(FuzzBytesOf(written));
+  EXPECT_EQ(read.message.method, 13);
+  EXPECT_EQ(read.expected, 2);
+  EXPECT_EQ(read.message.body.view(), std::string(300, 'b'));
+  ASSERT_EQ(read.message.attachments.size(), 2u);
+  EXPECT_EQ(read.message.attachments[0].view(), "");
+  EXPECT_EQ(read.message.attachments[1].view(), "tensor");
+}
+
+}  // namespace
+}  // namespace weft::protocol
