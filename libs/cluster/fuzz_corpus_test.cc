@@ -1,0 +1,27 @@
+// Replays the corpora of the fuzzers: what they found once stays found.
+#include "libs/base/testing/fuzz_corpus.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "libs/cluster/testing/fuzz_targets.h"
+
+namespace weft {
+namespace {
+
+constexpr char kCorpus[] = "libs/cluster/testdata/fuzz/";
+
+TEST(FuzzCorpusTest, ClusterSpecs) {
+  EXPECT_GE(
+      ReplayFuzzCorpus(std::string(kCorpus) + "cluster_spec", FuzzClusterSpec),
+      10);
+}
+
+TEST(FuzzCorpusTest, DeviceNames) {
+  EXPECT_GE(
+      ReplayFuzzCorpus(std::string(kCorpus) + "device_name", FuzzDeviceName),
+      10);
+}
+
+}  // namespace
+}  // namespace weft
