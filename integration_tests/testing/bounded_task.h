@@ -1,0 +1,43 @@
+// BoundedTask: a task for graphs that come from anywhere: master, coordinator,
+// runtime and one CPU whose memory is small; in this process, without sockets.
+//
+// Threads: those of its Process, which outlives it.
+#ifndef WEFT_INTEGRATION_TESTS_TESTING_BOUNDED_TASK_H_
+#define WEFT_INTEGRATION_TESTS_TESTING_BOUNDED_TASK_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "libs/coordinator/coordinator.h"
+#include "libs/master/master.h"
+#include "libs/protocol/worker.h"
+#include "libs/runtime/process.h"
+#include "libs/runtime/task_runtime.h"
+#include "libs/tensor/testing/small_allocator.h"
+
+namespace weft {
+
+class BoundedTask : private protocol::WorkerDirectory {
+ public:
+  // Its kernels get no tensor larger than `tensor_bytes`, and no more than
+  // `bytes` altogether: for what runs for ever, too.
+  BoundedTask(Process& process, size_t tensor_bytes, size_t bytes);
+
+  Master& master() { return master_; }
+  Scheduler& scheduler() { return process_.scheduler(); }
+
+ private:
+  protocol::Worker* Find(const std::string& task) override;
+  std::vector<std::string> Tasks() const override;
+
+  Process& process_;
+  SmallAllocator memory_;
+  Coordinator coordinator_;
+  TaskRuntime runtime_;
+  Master master_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_INTEGRATION_TESTS_TESTING_BOUNDED_TASK_H_

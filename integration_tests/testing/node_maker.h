@@ -1,0 +1,79 @@
+// NodeMaker: adds nodes of any op to a GraphDef: attributes that the op's
+// definition allows (mostly), and inputs of the right types: outputs that are
+// there, new constants, values to be fed, or new variables and handles.
+//
+// A node with an attribute "_value" stands for a feed: its output 0 is fed with
+// that tensor (graph_fuzz_target.h).
+//
+// For .cc files that hold protobuf messages. Not synchronised.
+#ifndef WEFT_INTEGRATION_TESTS_TESTING_NODE_MAKER_H_
+#define WEFT_INTEGRATION_TESTS_TESTING_NODE_MAKER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "integration_tests/testing/choices.h"
+#include "libs/graph/op_def.h"
+#include "libs/tensor/data_type.h"
+
+namespace weft {
+
+namespace tf {
+class AttrValue;
+class GraphDef;
+class NodeDef;
+}  // namespace tf
+
+// The name of the attribute that holds what is fed.
+inline constexpr char kFedValueAttr[] = "_value";
+
+class NodeMaker {
+ public:
+  // None of them is owned.
+  NodeMaker(const OpRegistry& ops, Choices& choices, tf::GraphDef& def);
+
+  // An output of a node that is there, and its type.
+  struct Output {
+    std::string name;  // "x:1"
+    DataType dtype = DT_INVALID;
+  };
+  void AddOutput(Output output) { outputs_.push_back(std::move(output)); }
+
+  // Adds a node and whatever it needs. Its name.
+  std::string Add(const OpDef& op) { return Add(op, 0); }
+
+  // A value that the attr's definition allows, most of the time; not set where
+  // the default will do. `dtype`: of a tensor.
+  void RandomAttr(const AttrDef& attr, DataType dtype, tf::AttrValue* value);
+  // An output of that type; perhaps of a new node.
+  std::string Input(DataType dtype);
+
+ private:
+  using Attrs = std::map<std::string, tf::AttrValue>;
+
+  std::string Add(const OpDef& op, int depth);
+  DataType RandomType(const AttrDef& attr);
+  Attrs RandomAttrs(const OpDef& op);
+  std::string NewName(const std::string& op);
+  std::string InputFor(const OpDef& consumer, DataType dtype, int depth);
+  std::string NewLeaf(DataType dtype);
+  std::string NewVariable(DataType dtype);
+  std::string NewHandle(const std::string& consumer, DataType dtype, int depth);
+  void AddInputs(const OpDef& op, const Attrs& attrs, int depth,
+                 tf::NodeDef* node);
+  void AddOutputs(const OpDef& op, const Attrs& attrs, const std::string& name);
+  std::vector<DataType> TypesOf(const ArgDef& arg, const OpDef& op,
+                                const Attrs& attrs) const;
+
+  const OpRegistry& ops_;
+  Choices& choices_;
+  tf::GraphDef& def_;
+  std::vector<Output> outputs_;
+  std::vector<int64_t> favourite_sizes_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_INTEGRATION_TESTS_TESTING_NODE_MAKER_H_
