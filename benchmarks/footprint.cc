@@ -1,6 +1,6 @@
 // footprint: memory and threads of services that are up and have no session
-// yet, and the size of their programs. idle_rss and idle_pss_of_4 are of 2 ps
-// and 2 workers.
+// yet, and the size of their programs without symbols. idle_rss and
+// idle_pss_of_4 are of 2 ps and 2 workers; package_size is of all programs.
 #include <sys/types.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <system_error>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
@@ -23,6 +24,19 @@ ABSL_FLAG(double, settle, 2, "Seconds between the start and a look.");
 
 namespace weft::benchmarks {
 namespace {
+
+constexpr char kMemoryGoal[] = "<= 19.1 (20 MB)";
+
+// Of the program that `strip` makes of a service's, in MiB.
+double StrippedSize(const std::string& job) {
+  std::error_code error;
+  const auto size =
+      std::filesystem::file_size(ServiceProgram(job) + ".stripped", error);
+  if (error) {
+    Check(absl::NotFoundError(ServiceProgram(job) + ".stripped"));
+  }
+  return static_cast<double>(size) / (1 << 20);
+}
 
 // The number after `key` in a file of /proc/PID: KiB, for memory.
 double ProcValue(pid_t pid, const std::string& file, const std::string& key) {
@@ -69,15 +83,21 @@ void Main() {
   const std::vector<pid_t>& workers = services.pids().at("worker");
   tasks.insert(tasks.end(), workers.begin(), workers.end());
   const Idle idle = Look(tasks);
-  report.Value("idle_rss", idle.rss / 1024, "MiB", "<= 23.8 (25 MB)");
+  report.Value("idle_rss", idle.rss / 1024, "MiB", kMemoryGoal);
   report.Value("idle_pss_of_4", idle.pss / 1024, "MiB");
   report.Value("idle_threads", idle.threads, "count");
   for (const auto& [job, pids] : services.pids()) {
     report.Value(absl::StrCat("idle_rss_", job), Look(pids).rss / 1024, "MiB",
-                 "<= 23.8 (25 MB)");
+                 kMemoryGoal);
   }
-  const auto size = std::filesystem::file_size(ServiceProgram("ps"));
-  report.Value("package_size", static_cast<double>(size) / (1 << 20), "MiB");
+  double all = 0, largest = 0;
+  for (const auto& [job, pids] : services.pids()) {
+    const double size = StrippedSize(job);
+    all += size;
+    largest = std::max(largest, size);
+  }
+  report.Value("stripped_size", largest, "MiB", "<= 19.1 (20 MB)");
+  report.Value("package_size", all, "MiB");
   report.Finish(absl::GetFlag(FLAGS_json));
 }
 

@@ -1,6 +1,10 @@
 #include "benchmarks/mlp.h"
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
 
 namespace weft::benchmarks {
 namespace {
@@ -18,19 +22,36 @@ Output Layer(const Scope& scope, const Output& x, int inputs, int units,
 
 }  // namespace
 
-Mlp BuildMlp(const Scope& scope, int batch, int hidden) {
+Mlp BuildMlp(const Scope& scope, const Output& rows, const Output& labels,
+             const std::vector<int>& hidden) {
+  Output net = rows;
+  int inputs = kMlpInputs;
+  int64_t seed = 1;
+  for (int units : hidden) {
+    net = ops::Relu(
+        scope, Layer(scope.SubScope("hidden"), net, inputs, units, seed++));
+    inputs = units;
+  }
   Mlp mlp;
-  mlp.rows = ops::Placeholder(scope, DT_FLOAT, {.shape = {batch, kMlpInputs}});
-  mlp.labels = ops::Placeholder(scope, DT_INT32, {.shape = {batch}});
-  Output net = ops::Relu(
-      scope, Layer(scope.SubScope("hidden"), mlp.rows, kMlpInputs, hidden, 1));
-  mlp.logits = Layer(scope.SubScope("logits"), net, hidden, kMlpClasses, 2);
+  mlp.logits = Layer(scope.SubScope("logits"), net, inputs, kMlpClasses, seed);
   mlp.loss = ops::Mean(
       scope,
-      ops::SparseSoftmaxCrossEntropyWithLogits(scope, mlp.logits, mlp.labels)
-          .loss,
+      ops::SparseSoftmaxCrossEntropyWithLogits(scope, mlp.logits, labels).loss,
       {0});
   return mlp;
+}
+
+std::vector<int> HiddenUnits(const std::vector<std::string>& flag) {
+  std::vector<int> hidden;
+  for (const std::string& text : flag) {
+    int units = 0;
+    if (!absl::SimpleAtoi(text, &units) || units < 1) {
+      std::fprintf(stderr, "--hidden is a list of sizes: %s\n", text.c_str());
+      std::exit(2);
+    }
+    hidden.push_back(units);
+  }
+  return hidden;
 }
 
 }  // namespace weft::benchmarks

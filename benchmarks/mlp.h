@@ -1,7 +1,10 @@
-// The small classifier of the benchmarks: 784-hidden-10, ReLU, mean sparse
-// softmax cross entropy; weights and biases from the input on.
+// The classifier of the benchmarks: 784, hidden layers, 10; ReLU between, mean
+// sparse softmax cross entropy; variables: weights and biases from the input
+// on.
 #ifndef WEFT_BENCHMARKS_MLP_H_
 #define WEFT_BENCHMARKS_MLP_H_
+
+#include <vector>
 
 #include "libs/api/weft.h"
 
@@ -12,12 +15,16 @@ inline constexpr int kMlpClasses = 10;
 inline constexpr float kMlpLearningRate = 0.05f;  // of gradient descent
 
 struct Mlp {
-  Output rows, labels;  // placeholders: [n, inputs], [n]
   Output logits, loss;
 };
 
-// `batch`: rows of the placeholders; -1: any number.
-Mlp BuildMlp(const Scope& scope, int batch, int hidden);
+// `rows`: [n, inputs]; `labels`: [n]. `hidden`: units of each layer between.
+Mlp BuildMlp(const Scope& scope, const Output& rows, const Output& labels,
+             const std::vector<int>& hidden);
+
+// Of the flag --hidden=1024,1024. Ends the program with 2 where it is no list
+// of sizes.
+std::vector<int> HiddenUnits(const std::vector<std::string>& flag);
 
 }  // namespace weft::benchmarks
 

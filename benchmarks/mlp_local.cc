@@ -5,9 +5,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
+#include "absl/strings/str_join.h"
 #include "benchmarks/mlp.h"
 #include "benchmarks/report.h"
 #include "libs/api/weft.h"
@@ -16,28 +19,31 @@ ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 5000, "Steps to time.");
 ABSL_FLAG(double, seconds, 10.0, "Bound of the measurement.");
 ABSL_FLAG(int, batch, 64, "Rows of a batch.");
-ABSL_FLAG(int, hidden, 128, "Units of the hidden layer.");
+ABSL_FLAG(std::vector<std::string>, hidden, {"128"},
+          "Units of each hidden layer.");
 
 namespace weft::benchmarks {
 namespace {
 
 void Main() {
   const int batch = absl::GetFlag(FLAGS_batch);
-  const int hidden = absl::GetFlag(FLAGS_hidden);
+  const std::vector<std::string> hidden = absl::GetFlag(FLAGS_hidden);
   Report report("mlp_local");
   report.Param("batch", batch);
-  report.Param("hidden", hidden);
+  report.Param("hidden", absl::StrJoin(hidden, ","));
   report.Param("steps", absl::GetFlag(FLAGS_steps));
 
   Scope root = Scope::Root();
-  const Mlp mlp = BuildMlp(root, batch, hidden);
+  Output rows =
+      ops::Placeholder(root, DT_FLOAT, {.shape = {batch, kMlpInputs}});
+  Output labels = ops::Placeholder(root, DT_INT32, {.shape = {batch}});
+  const Mlp mlp = BuildMlp(root, rows, labels, HiddenUnits(hidden));
   Operation step =
       train::GradientDescent(kMlpLearningRate).Minimize(root, mlp.loss);
   auto session = Session::Connect("", root);
   Check(session.status());
   Check((*session)->Run(ops::GlobalVariablesInitializer(root)));
-  auto callable =
-      (*session)->MakeCallable({mlp.rows, mlp.labels}, {mlp.loss}, {step});
+  auto callable = (*session)->MakeCallable({rows, labels}, {mlp.loss}, {step});
   Check(callable.status());
 
   std::mt19937 random(7);

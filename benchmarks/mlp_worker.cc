@@ -1,9 +1,7 @@
 #include "benchmarks/mlp_worker.h"
 
 #include <cstring>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "benchmarks/mlp.h"
@@ -17,44 +15,26 @@ LabelledRows NewRows(int num_rows) {
           Tensor(DT_INT32, TensorShape({num_rows}))};
 }
 
-LabelledRows PickBatch(const LabelledRows& data, int batch,
-                       std::mt19937& random) {
-  LabelledRows picked = NewRows(batch);
-  const auto num_rows = static_cast<size_t>(data.labels.num_elements());
-  const float* rows = data.rows.flat<float>().data();
-  const int32_t* labels = data.labels.flat<int32_t>().data();
-  float* to = picked.rows.mutable_flat<float>().data();
-  int32_t* to_labels = picked.labels.mutable_flat<int32_t>().data();
-  for (int i = 0; i < batch; ++i) {
-    const size_t row = random() % num_rows;
-    std::memcpy(to, rows + row * kMlpInputs, kMlpInputs * sizeof(float));
-    to += kMlpInputs;
-    to_labels[i] = labels[row];
-  }
-  return picked;
+Output RowsPlaceholder(const Scope& scope) {
+  return ops::Placeholder(scope, DT_FLOAT, {.shape = {-1, kMlpInputs}});
+}
+Output LabelsPlaceholder(const Scope& scope) {
+  return ops::Placeholder(scope, DT_INT32, {.shape = {-1}});
+}
+
+// One that the cluster's initialiser leaves alone.
+ops::Variable LocalVariable(const Scope& scope, const std::string& name,
+                            const Output& value) {
+  return ops::Variable(scope.WithName(name), value,
+                       {.trainable = false,
+                        .collections = {"resident"},
+                        .validate_shape = false});
 }
 
 }  // namespace
 
-LabelledRows MakeRows(int num_rows, uint32_t seed) {
-  std::minstd_rand of_classes(1), of_rows(seed);
-  std::uniform_real_distribution<float> uniform(0, 1);
-  std::vector<float> means(kMlpClasses * kMlpInputs);
-  for (float& mean : means) mean = uniform(of_classes);
-  LabelledRows data = NewRows(num_rows);
-  float* pixel = data.rows.mutable_flat<float>().data();
-  for (int32_t& label : data.labels.mutable_flat<int32_t>()) {
-    label = static_cast<int32_t>(of_rows() % kMlpClasses);
-    const float* mean = means.data() + label * kMlpInputs;
-    for (int j = 0; j < kMlpInputs; ++j) {
-      *pixel++ = 0.2f * mean[j] + 0.8f * uniform(of_rows);
-    }
-  }
-  return data;
-}
-
-MlpWorker::MlpWorker(const Options& options)
-    : options_(options), random_(options.index) {
+MlpWorker::MlpWorker(const Options& options, const LabelledRows& training)
+    : options_(options), training_(training), random_(options.index) {
   auto server = Server::Create(options.cluster, {.job_name = "worker",
                                                  .task_index = options.index,
                                                  .process = &process_,
@@ -62,10 +42,13 @@ MlpWorker::MlpWorker(const Options& options)
   Check(server.status());
   server_ = *std::move(server);
   const std::string device = absl::StrCat("/job:worker/task:", options.index);
-  auto devices = ReplicaDeviceSetter(
-      {.worker_device = device, .cluster = options.cluster});
-  Check(devices.status());
-  model_ = BuildModel(root_.WithDeviceFunction(*devices), options.hidden);
+  const Scope scope = root_.WithDeviceFunction(ReplicaDeviceSetter(
+      {.worker_device = device, .cluster = options.cluster}));
+  if (options.resident) BuildResident(scope.WithDevice(device));
+  model_ = BuildModel(scope, device,
+                      options.resident ? resident_.batch
+                                       : Batch{RowsPlaceholder(scope),
+                                               LabelsPlaceholder(scope)});
   auto session = Session::Connect(
       server_->target(), root_,
       {.device_filters = {"/job:ps", device}, .process = &process_});
@@ -73,18 +56,48 @@ MlpWorker::MlpWorker(const Options& options)
   session_ = *std::move(session);
 }
 
-MlpWorker::Model MlpWorker::BuildModel(const Scope& scope, int hidden) {
+void MlpWorker::BuildResident(const Scope& scope) {
+  resident_.rows = RowsPlaceholder(scope);
+  resident_.labels = LabelsPlaceholder(scope);
+  const std::string suffix = absl::StrCat("_", options_.index);
+  ops::Variable rows =
+      LocalVariable(scope, "resident_rows" + suffix, resident_.rows);
+  ops::Variable labels =
+      LocalVariable(scope, "resident_labels" + suffix, resident_.labels);
+  resident_.initializers = {rows.initializer(), labels.initializer()};
+  Output pick = ops::RandomUniformInt(
+      scope, {options_.batch}, 0,
+      static_cast<int32_t>(training_.labels.num_elements()));
+  resident_.batch = {
+      ops::PlaceholderWithDefault(
+          scope, ops::ResourceGather(scope, rows.handle(), pick, DT_FLOAT),
+          {-1, kMlpInputs}),
+      ops::PlaceholderWithDefault(
+          scope, ops::ResourceGather(scope, labels.handle(), pick, DT_INT32),
+          {-1})};
+}
+
+MlpWorker::Model MlpWorker::BuildModel(const Scope& scope,
+                                       const std::string& device,
+                                       const Batch& batch) const {
   Model model;
+  model.batch = batch;
   model.global_step = train::GetOrCreateGlobalStep(scope);
-  const Mlp mlp = BuildMlp(scope, -1, hidden);
-  model.rows = mlp.rows;
-  model.labels = mlp.labels;
-  model.train =
-      train::GradientDescent(kMlpLearningRate)
-          .Minimize(scope, mlp.loss, {.global_step = model.global_step});
+  const Mlp mlp = BuildMlp(scope, batch.rows, batch.labels, options_.hidden);
+  train::GradientDescent optimizer(kMlpLearningRate);
+  if (options_.sync) {
+    const int replicas =
+        static_cast<int>(options_.cluster.jobs().at("worker").size());
+    model.sync = BuildSyncReplicas(scope, device, mlp.loss, model.global_step,
+                                   optimizer, replicas);
+    model.train = model.sync.train;
+  } else {
+    model.train =
+        optimizer.Minimize(scope, mlp.loss, {.global_step = model.global_step});
+  }
   Output predicted =
       ops::ArgMax(scope, mlp.logits, 1, {.output_type = DT_INT32});
-  Output right = ops::Equal(scope, predicted, model.labels);
+  Output right = ops::Equal(scope, predicted, batch.labels);
   model.accuracy = ops::Mean(scope, ops::Cast(scope, right, DT_FLOAT), {0});
   return model;
 }
@@ -93,24 +106,73 @@ void MlpWorker::Initialize() {
   Check(session_->Run(ops::GlobalVariablesInitializer(root_)));
 }
 
-int64_t MlpWorker::Step(const LabelledRows& training) {
+void MlpWorker::Prepare() {
+  if (options_.resident) {
+    Check(session_
+              ->Run({{resident_.rows, training_.rows},
+                     {resident_.labels, training_.labels}},
+                    {}, resident_.initializers)
+              .status());
+  }
+  if (options_.sync) PrepareSync();
+}
+
+// The chief's updates go on until the process ends.
+void MlpWorker::PrepareSync() {
+  const SyncReplicas& sync = model_.sync;
+  Check(session_->Run(ops::LocalVariablesInitializer(root_)));
+  Check(session_->Run({}, {}, sync.local_init).status());
+  if (options_.index != 0) return;
+  Check(session_->Run({}, {}, sync.chief_init).status());
+  auto update = session_->MakeCallable({}, {}, {sync.update});
+  Check(update.status());
+  sync_update_ = *std::move(update);
+  process_.scheduler().Schedule(Pool::kBlocking, [this] {
+    while (true) Check(sync_update_->RunInto({}, {}));
+  });
+}
+
+LabelledRows MlpWorker::PickBatch() {
+  LabelledRows picked = NewRows(options_.batch);
+  const auto num_rows = static_cast<size_t>(training_.labels.num_elements());
+  const float* rows = training_.rows.flat<float>().data();
+  const int32_t* labels = training_.labels.flat<int32_t>().data();
+  float* to = picked.rows.mutable_flat<float>().data();
+  for (int32_t& label : picked.labels.mutable_flat<int32_t>()) {
+    const size_t row = random_() % num_rows;
+    std::memcpy(to, rows + row * kMlpInputs, kMlpInputs * sizeof(float));
+    to += kMlpInputs;
+    label = labels[row];
+  }
+  return picked;
+}
+
+int64_t MlpWorker::Step() {
+  const Batch& batch = model_.batch;
+  const bool resident = options_.resident;
   if (step_ == nullptr) {
-    auto step = session_->MakeCallable({model_.rows, model_.labels},
-                                       {model_.global_step}, {model_.train});
+    auto step = session_->MakeCallable(
+        resident ? std::vector<Output>{}
+                 : std::vector<Output>{batch.rows, batch.labels},
+        {model_.global_step}, {model_.train});
     Check(step.status());
     step_ = *std::move(step);
   }
-  const LabelledRows batch = PickBatch(training, options_.batch, random_);
-  const Tensor feeds[] = {batch.rows, batch.labels};
   Tensor global_step;
-  Check(step_->RunInto(feeds, absl::MakeSpan(&global_step, 1)));
+  if (resident) {
+    Check(step_->RunInto({}, absl::MakeSpan(&global_step, 1)));
+  } else {
+    const LabelledRows picked = PickBatch();
+    const Tensor feeds[] = {picked.rows, picked.labels};
+    Check(step_->RunInto(feeds, absl::MakeSpan(&global_step, 1)));
+  }
   return global_step.scalar<int64_t>();
 }
 
 float MlpWorker::Accuracy(const LabelledRows& test) {
-  auto accuracy =
-      session_->Run({{model_.rows, test.rows}, {model_.labels, test.labels}},
-                    model_.accuracy);
+  const Batch& batch = model_.batch;
+  auto accuracy = session_->Run(
+      {{batch.rows, test.rows}, {batch.labels, test.labels}}, model_.accuracy);
   Check(accuracy.status());
   return accuracy->scalar<float>();
 }

@@ -1,7 +1,6 @@
-// MlpWorker: one replica of a small classifier on a cluster, for benchmarks:
-// inputs-hidden-10, ReLU, mean sparse softmax cross entropy, plain gradient
-// descent; variables in turn on the ps tasks: the global step, then weights and
-// biases from the input on.
+// MlpWorker: one replica of a classifier on a cluster, for benchmarks (see
+// mlp.h), with plain gradient descent; variables in turn on the ps tasks: the
+// global step, then weights and biases from the input on.
 //
 // Trouble ends the program, as Check does. Threads: one at a time; it starts
 // some of its own.
@@ -11,61 +10,80 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <string>
+#include <vector>
 
+#include "benchmarks/fashion_mnist.h"
+#include "benchmarks/sync_replicas.h"
 #include "libs/api/weft.h"
 
 namespace weft::benchmarks {
-
-struct LabelledRows {
-  Tensor rows;    // [n, inputs]
-  Tensor labels;  // [n]
-};
-
-// Made up: each row is the mean of its class and noise. It is as much work as
-// pictures are, and there is something to learn. The classes do not depend on
-// `seed`.
-LabelledRows MakeRows(int num_rows, uint32_t seed);
 
 class MlpWorker {
  public:
   struct Options {
     ClusterSpec cluster;
     int index = 0;  // of job "worker"
-    int hidden = 128;
+    std::vector<int> hidden = {128};
     int batch = 64;
+    // The training set is in variables of the worker, and a step gathers a
+    // batch of it; otherwise each step feeds one.
+    bool resident = false;
+    // The replicas' gradients make one update together (see sync_replicas.h);
+    // otherwise each makes its own.
+    bool sync = false;
   };
 
-  // Starts the task's server and connects to it.
-  explicit MlpWorker(const Options& options);
+  // Starts the task's server and connects to it. `training` outlives it.
+  MlpWorker(const Options& options, const LabelledRows& training);
 
   // All variables of the cluster.
   void Initialize();
+  // What the worker needs besides. Once, when the cluster's are initialised.
+  void Prepare();
 
-  // Feeds a batch picked at random, with replacement and copied within the
-  // step; returns the global step that it fetches.
-  int64_t Step(const LabelledRows& training);
+  // Takes a batch picked at random, with replacement; one that is fed is copied
+  // within the step. Returns the global step that it fetches.
+  int64_t Step();
 
   float Accuracy(const LabelledRows& test);
 
  private:
+  // What a step takes. Both can be fed.
+  struct Batch {
+    Output rows, labels;
+  };
+  // Variables of the worker that hold the training set.
+  struct Resident {
+    Output rows, labels;  // placeholders of all that they are to hold
+    std::vector<Operation> initializers;
+    Batch batch;
+  };
   struct Model {
-    Output rows, labels;  // placeholders
+    Batch batch;
     ops::Variable global_step;
     Operation train;
+    SyncReplicas sync;
     Output accuracy;
   };
-  static Model BuildModel(const Scope& scope, int hidden);
+  void BuildResident(const Scope& scope);
+  Model BuildModel(const Scope& scope, const std::string& device,
+                   const Batch& batch) const;
+  void PrepareSync();
+  LabelledRows PickBatch();
 
   const Options options_;
+  const LabelledRows& training_;
   std::mt19937 random_;
   // Destroyed last to first.
   NullLogger logger_;
   Process process_;
   Scope root_ = Scope::Root();
+  Resident resident_;  // empty where batches are fed
   Model model_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<Session> session_;
-  std::unique_ptr<Session::Callable> step_;
+  std::unique_ptr<Session::Callable> step_, sync_update_;
 };
 
 }  // namespace weft::benchmarks

@@ -1,29 +1,36 @@
 // null_step: a step that does nothing, on worker:0 of a cluster of 2 ps and 2
-// workers, from a client in a process of its own; also while a second client
-// moves 256 MB tensors from ps:0 to worker:0 and on to itself.
+// workers, from a client in a process of its own; also from 16 threads of that
+// client at once, and while a second client moves 256 MB tensors from ps:0 to
+// worker:0 and on to itself.
 //
 // const: fetch one scalar constant. noop: run a no-op, nothing fetched. run:
 // Session::Run. callable: a callable made before.
 #include <atomic>
-#include <cstdio>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
+#include "absl/time/time.h"
 #include "benchmarks/report.h"
 #include "benchmarks/server_processes.h"
 #include "libs/api/weft.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
 #include "libs/bus/zmq_wire.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 5000, "Steps to time for each metric.");
 ABSL_FLAG(double, seconds, 5.0, "Bound of each measurement.");
+ABSL_FLAG(bool, bulk, true, "Also measure while large tensors flow.");
 
 namespace weft::benchmarks {
 namespace {
 
 constexpr int64_t kBulkFloats = 64'000'000;
+constexpr int kThreads = 16;
 
 Timing Time(const std::function<void()>& step) {
   return Measure(step, absl::GetFlag(FLAGS_steps), 200,
@@ -81,6 +88,40 @@ class BulkClient {
   std::unique_ptr<Event> stopped_;
 };
 
+void MeasureUnderBulk(const std::string& target, const Timing& idle,
+                      const std::function<void()>& null_step, Report& report) {
+  BulkClient bulk(target);
+  const Timing busy = Time(null_step);
+  const int transfers = bulk.Stop();
+  Add(report, "noop_callable_under_bulk", busy);
+  report.Value("bulk_transfers", transfers, "count");
+  report.Value("under_bulk_to_idle", busy.Quantile(0.5) / idle.Quantile(0.5),
+               "ratio", "<= 3");
+}
+
+// Steps of several threads in a second, each going on as soon as its own step
+// is over.
+double RateOfThreads(Session& session, const std::function<void()>& step) {
+  Scheduler& scheduler = session.scheduler();
+  const auto over = scheduler.NewEvent(), all_ended = scheduler.NewEvent();
+  std::atomic<int64_t> steps{0};
+  std::atomic<int> running{kThreads};
+  const absl::Time begin = scheduler.clock().Now();
+  for (int i = 0; i < kThreads; ++i) {
+    scheduler.Schedule(Pool::kBlocking, [&] {
+      int64_t own_steps = 0;
+      for (; !over->IsSet(); ++own_steps) step();
+      steps += own_steps;
+      if (--running == 0) all_ended->Set();
+    });
+  }
+  over->WaitUntil(begin + absl::Seconds(absl::GetFlag(FLAGS_seconds)));
+  over->Set();
+  all_ended->Wait();
+  return static_cast<double>(steps) /
+         absl::ToDoubleSeconds(scheduler.clock().Now() - begin);
+}
+
 void Main() {
   ServerProcesses servers({{"ps", 2}, {"worker", 2}});
   bus::TuneHeapForBulk();
@@ -105,14 +146,12 @@ void Main() {
   const auto null_step = [&] { Check((*noop_callable)->RunInto({}, {})); };
   const Timing idle = Time(null_step);
   Add(report, "noop_callable", idle);
-
-  BulkClient bulk(target);
-  const Timing busy = Time(null_step);
-  const int transfers = bulk.Stop();
-  Add(report, "noop_callable_under_bulk", busy);
-  report.Value("bulk_transfers", transfers, "count");
-  report.Value("under_bulk_to_idle", busy.Quantile(0.5) / idle.Quantile(0.5),
-               "ratio", "<= 3");
+  RateOfThreads(*session, null_step);  // warm
+  report.Value("noop_callable_16_threads_rate",
+               RateOfThreads(*session, null_step), "steps/s", ">= 40000");
+  if (absl::GetFlag(FLAGS_bulk)) {
+    MeasureUnderBulk(target, idle, null_step, report);
+  }
   report.Finish(absl::GetFlag(FLAGS_json));
 }
 

@@ -11,6 +11,12 @@ namespace {
 
 constexpr char kVersion[] = "0.1";
 
+#ifdef NDEBUG
+constexpr bool kOptimized = true;
+#else
+constexpr bool kOptimized = false;
+#endif
+
 double Now() {
   return std::chrono::duration<double>(
              std::chrono::steady_clock::now().time_since_epoch())
@@ -55,6 +61,10 @@ void Report::Param(const std::string& name, double value) {
   params_.emplace_back(name, value);
 }
 
+void Report::Param(const std::string& name, const std::string& value) {
+  params_.emplace_back(name, value);
+}
+
 void Report::Latency(const std::string& name, const Timing& timing) {
   const double median = timing.Quantile(0.5) * 1e6;
   const double p99 = timing.Quantile(0.99) * 1e6;
@@ -74,8 +84,12 @@ void Report::Finish(bool json) const {
   nlohmann::ordered_json out;
   out["workload"] = workload_;
   out["weft"] = kVersion;
+  out["optimized"] = kOptimized;
   out["params"] = nlohmann::ordered_json::object();
-  for (const auto& [name, value] : params_) out["params"][name] = value;
+  for (const auto& [name, value] : params_) {
+    nlohmann::ordered_json& param = out["params"][name];
+    std::visit([&param](const auto& v) { param = v; }, value);
+  }
   out["results"] = nlohmann::ordered_json::object();
   for (const Metric& metric : metrics_) {
     auto& result = out["results"][metric.name];

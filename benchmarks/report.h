@@ -1,6 +1,7 @@
 // Report: what a benchmark measured, for people as it goes and as one JSON
-// object on the last line when asked. Metrics carry the names that the same
-// workloads have on TensorFlow's side, so that figures compare by name.
+// object on the last line when asked. Workloads and metrics carry the names
+// that they have on TensorFlow's side, so that figures compare by name
+// (benchmarks/compare).
 //
 // Measuring code uses the machine's steady clock itself: it measures Weft, it
 // is no part of it.
@@ -10,6 +11,8 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,6 +40,7 @@ class Report {
   explicit Report(std::string workload) : workload_(std::move(workload)) {}
 
   void Param(const std::string& name, double value);
+  void Param(const std::string& name, const std::string& value);
   // Median and p99 in microseconds, as `name`.
   void Latency(const std::string& name, const Timing& timing);
   // One value, such as a rate. `goal` is printed beside it; empty: none.
@@ -55,7 +59,8 @@ class Report {
   };
 
   const std::string workload_;
-  std::vector<std::pair<std::string, double>> params_;
+  std::vector<std::pair<std::string, std::variant<double, std::string>>>
+      params_;
   std::vector<Metric> metrics_;
 };
 

@@ -20,6 +20,7 @@ class ServerProcesses {
   // Job -> number of tasks.
   explicit ServerProcesses(const std::map<std::string, int>& jobs);
 
+  const ClusterSpec& spec() const { return spec_; }
   // "zmq://localhost:PORT". The task may not be listening yet.
   std::string Target(const std::string& job, int index) const;
 

@@ -39,7 +39,8 @@ class ServiceProcesses {
   std::map<std::string, std::vector<pid_t>> pids_;
 };
 
-// Where the program of a service lies.
+// Where the program of a service lies; beside it, as NAME.stripped, the same
+// without symbols.
 std::string ServiceProgram(const std::string& job);
 
 }  // namespace weft::benchmarks

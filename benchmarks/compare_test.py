@@ -1,0 +1,168 @@
+"""Tests of compare as a program, with small scripts for both sides."""
+
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+import textwrap
+import unittest
+from unittest import mock
+
+from benchmarks import compare
+from tools import xml_unittest
+
+# Notes who ran, and says a figure.
+_SIDE = '''
+import json, sys
+with open({log!r}, 'a') as log:
+  print({name!r}, *sys.argv[1:], file=log)
+print('something to skip')
+print(json.dumps({{'workload': 'x', **{more!r}, 'results': {{
+    'noop_callable': {{'median': {value}, 'unit': 'us'}}}}}}))
+'''
+
+
+class CompareTest(unittest.TestCase):
+
+  def setUp(self):
+    folder = tempfile.TemporaryDirectory()
+    self.addCleanup(folder.cleanup)
+    self.folder = folder.name
+    self.log = self.path('log')
+
+  def path(self, *names):
+    return os.path.join(self.folder, *names)
+
+  def write(self, name, text):
+    os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+    with open(self.path(name), 'w', encoding='utf-8') as file:
+      file.write(f'#!{sys.executable}\n' + textwrap.dedent(text))
+    os.chmod(self.path(name), 0o755)
+
+  def tensorflow(self, script, value):
+    self.write('baselines/' + script, _SIDE.format(
+        log=self.log, name='tensorflow ' + script, value=value,
+        more={'tf': '2.0'}))
+
+  def weft(self, program, value, optimized=True):
+    self.write('weft/' + program, _SIDE.format(
+        log=self.log, name='weft ' + program, value=value,
+        more={'optimized': optimized}))
+
+  def compare(self, *arguments, both=True):
+    """(exit code, standard output, standard error)."""
+    out, err = io.StringIO(), io.StringIO()
+    sides = ['--weft=' + self.path('weft')]
+    if both:
+      sides += ['--tensorflow_python=' + sys.executable,
+                '--baselines=' + self.path('baselines')]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+      try:
+        code = compare.main([*sides, *arguments])
+      except SystemExit as end:
+        code = end.code
+    return code, out.getvalue(), err.getvalue()
+
+  def ran(self):
+    with open(self.log, encoding='utf-8') as file:
+      return [' '.join(line.split()[:2]) for line in file]
+
+  def test_both_sides_run_in_turn_and_change_places(self):
+    self.tensorflow('null_step.py', 30)
+    self.weft('null_step', 10)
+    code, out, _ = self.compare('--runs=3', '--only=null_step')
+    self.assertEqual(code, 0)
+    self.assertEqual(self.ran(), [
+        'tensorflow null_step.py', 'weft null_step',
+        'weft null_step', 'tensorflow null_step.py',
+        'tensorflow null_step.py', 'weft null_step'])
+    self.assertIn('| null_step | noop_callable | 30 us | 10 us | 3 × |', out)
+    self.assertIn('TensorFlow 2.0', out)
+    self.assertNotIn('--config=opt', out)
+
+  def test_both_sides_are_asked_for_as_many_steps(self):
+    self.tensorflow('null_step.py', 30)
+    self.weft('null_step', 10)
+    self.compare('--runs=1', '--only=null_step')
+    with open(self.log, encoding='utf-8') as file:
+      tensorflow, weft = file.read().splitlines()
+    self.assertIn('--steps 1000', tensorflow)
+    self.assertIn('--json --steps=1000', weft)
+
+  def test_a_side_that_fails_is_named_and_the_rest_goes_on(self):
+    self.tensorflow('null_step.py', 30)
+    self.write('weft/null_step',
+               "import sys\nsys.exit('no such cluster')")
+    self.write('baselines/cross_task_step.py', "print('no JSON')")
+    self.weft('cross_task_step', 10)
+    code, out, err = self.compare('--runs=2', '--only=null|cross')
+    self.assertEqual(code, 1)
+    for number in (1, 2):
+      self.assertIn(f'- weft between/null_step, run {number}: exit status 1: '
+                    'no such cluster', out)
+      self.assertIn(f'- tensorflow between/cross_task_step, run {number}: its '
+                    'last line is not the JSON object', out)
+    self.assertIn('no such cluster', err)
+    self.assertIn('| null_step | noop_callable | 30 us |  |  |', out)
+    self.assertIn('| cross_task_step | noop_callable |  | 10 us |  |', out)
+
+  def test_a_side_that_hangs_is_stopped_with_all_it_started(self):
+    # Whoever holds the pipe would keep compare waiting.
+    self.write('weft/null_step', '''
+        import signal, subprocess, sys
+        subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])
+        signal.pause()
+        ''')
+    code, out, _ = self.compare('--runs=1', '--only=null', '--timeout=0.5',
+                                both=False)
+    self.assertEqual(code, 1)
+    self.assertIn('no result in 0.5 s', out)
+
+  def test_a_program_that_is_not_built_is_a_side_that_fails(self):
+    code, out, _ = self.compare('--runs=1', '--only=null', both=False)
+    self.assertEqual(code, 1)
+    self.assertIn('No such file', out)
+
+  def test_weft_alone(self):
+    self.weft('null_step', 10)
+    code, out, _ = self.compare('--runs=1', '--only=null', both=False)
+    self.assertEqual(code, 0)
+    self.assertEqual(self.ran(), ['weft null_step'])
+    self.assertIn('| noop_callable |  | 10 us |  |', out)
+
+  def test_an_unoptimized_build_is_called_one(self):
+    self.weft('null_step', 10, optimized=False)
+    _, out, _ = self.compare('--runs=1', '--only=null', both=False)
+    self.assertIn('not built with --config=opt', out)
+
+  def test_everything_goes_to_a_file_where_the_user_is(self):
+    self.weft('null_step', 10)
+    with mock.patch.dict(os.environ,
+                         {'BUILD_WORKING_DIRECTORY': self.folder}):
+      self.compare('--runs=2', '--only=null', '--json=out.json', both=False)
+    with open(self.path('out.json'), encoding='utf-8') as file:
+      work = json.load(file)['workloads']['between/null_step']
+    self.assertEqual(work['metrics']['noop_callable']['weft']['median'], 10)
+    self.assertEqual(len(work['runs']['weft']), 2)
+
+  def test_mistakes_in_flags_are_told_before_anything_runs(self):
+    self.weft('null_step', 10)
+    for flags, text in ((['--only=nothing_like_it'], 'names no workload'),
+                        (['--only=('], '--only'),
+                        (['--runs=0'], '--runs'),
+                        (['--tensorflow_python=x'], '--baselines')):
+      with self.subTest(flags=flags):
+        code, _, err = self.compare(*flags, both=False)
+        self.assertEqual(code, 2)
+        self.assertIn(text, err)
+    self.assertFalse(os.path.exists(self.log))
+
+  def test_the_workloads_are_listed(self):
+    code, out, _ = self.compare('--list', '--only=push', both=False)
+    self.assertEqual((code, out), (0, 'between/push\nother/push_local\n'))
+
+
+if __name__ == '__main__':
+  xml_unittest.main()

@@ -1,0 +1,94 @@
+"""What is compared, and what the figures are to be."""
+
+import collections
+
+# What both sides do, and how each is asked to: the script in --baselines and
+# its arguments, the program of this folder and its. `tensorflow` is '' where
+# only Weft does it. The name begins with a group, for --only.
+Workload = collections.namedtuple('Workload', 'name tensorflow weft')
+
+# A bound of a metric: of its figure, or of its ratio to what `to` names: TF,
+# as "so many times better than TensorFlow's", or (workload, metric) of Weft's.
+Goal = collections.namedtuple('Goal', 'workload metric relation bound unit to')
+
+TF = 'TensorFlow'
+AT_MOST = '≤'
+AT_LEAST = '≥'
+
+# All run between processes; a full comparison of these takes minutes, so they
+# take fewer steps than the scripts' own defaults, on both sides.
+_BETWEEN = 'between/'
+_OTHER = 'other/'
+
+WORKLOADS = (
+    Workload(_BETWEEN + 'bare_round_trip', '', 'bare_round_trip --seconds=1'),
+    Workload(_BETWEEN + 'null_step', 'null_step.py --steps 1000',
+             'null_step --steps=1000 --seconds=2 --bulk=false'),
+    Workload(_BETWEEN + 'cross_task_step', 'cross_task_step.py --steps 400',
+             'cross_task_step --steps=400'),
+    Workload(_BETWEEN + 'pull', 'transfer.py --op pull --seconds 1',
+             'transfer --op=pull --seconds=1'),
+    Workload(_BETWEEN + 'push', 'transfer.py --op push --seconds 1',
+             'transfer --op=push --seconds=1'),
+    Workload(_BETWEEN + 'mlp_async', 'mlp.py --steps 1000',
+             'mlp_async --steps=1000'),
+    Workload(_BETWEEN + 'mlp_async_1024',
+             'mlp.py --hidden 1024,1024 --steps 200',
+             'mlp_async --hidden=1024,1024 --steps=200'),
+    Workload(_OTHER + 'push_local', 'transfer.py --op push_local --seconds 1',
+             'transfer --op=push_local --seconds=1'),
+    Workload(_OTHER + 'mlp_async_1_worker', 'mlp.py --workers 1 --steps 1000',
+             'mlp_async --workers=1 --steps=1000'),
+    Workload(_OTHER + 'mlp_async_resident',
+             'mlp.py --data resident --steps 1000',
+             'mlp_async --data=resident --steps=1000'),
+    Workload(_OTHER + 'sync_replicas', 'mlp.py --sync replicas --steps 500',
+             'mlp_async --sync=replicas --steps=500'),
+    Workload(_OTHER + 'embedding', 'embedding.py --seconds 4',
+             'embedding --seconds=4'),
+    Workload(_OTHER + 'embedding_sgd', 'embedding.py --update sgd --seconds 4',
+             'embedding --update=sgd --seconds=4'),
+    Workload(_OTHER + 'embedding_adagrad',
+             'embedding.py --update adagrad --seconds 4',
+             'embedding --update=adagrad --seconds=4'),
+    Workload(_OTHER + 'local_step', 'local_step.py --seconds 1',
+             'local_step --seconds=1'),
+    Workload(_OTHER + 'startup', 'startup.py', 'cluster_start'),
+    Workload(_OTHER + 'footprint', 'footprint.py', 'footprint'),
+)
+
+_BARE = (_BETWEEN + 'bare_round_trip', 'round_trip')
+_RAW_TCP = (_BETWEEN + 'bare_round_trip', 'raw_tcp_100MB')
+
+
+def _transfer_goals(workload):
+  """Of pull and push."""
+  return (
+      Goal(workload, '4KB_rate', AT_LEAST, 5, '', TF),
+      Goal(workload, '1MB_rate', AT_LEAST, 3, '', TF),
+      Goal(workload, '100MB_rate', AT_LEAST, 2, '', TF),
+      Goal(workload, '100MB_rate', AT_LEAST, 0.75, '', _RAW_TCP),
+  )
+
+
+GOALS = (
+    Goal(_BETWEEN + 'null_step', 'noop_callable', AT_MOST, 1.5, '', _BARE),
+    Goal(_BETWEEN + 'null_step', 'noop_callable_16_threads_rate', AT_LEAST,
+         40_000, 'steps/s', None),
+    Goal(_BETWEEN + 'cross_task_step', 'worker0_callable', AT_MOST, 4, '',
+         _BARE),
+    Goal(_BETWEEN + 'cross_task_step', 'worker1_callable', AT_MOST, 3.5, '',
+         _BARE),
+    Goal(_BETWEEN + 'cross_task_step', 'worker0_callable', AT_LEAST, 5, '', TF),
+    Goal(_BETWEEN + 'cross_task_step', 'worker1_callable', AT_LEAST, 5, '', TF),
+    *_transfer_goals(_BETWEEN + 'pull'),
+    *_transfer_goals(_BETWEEN + 'push'),
+    Goal(_BETWEEN + 'mlp_async', 'global_steps', AT_LEAST, 4, '', TF),
+    Goal(_BETWEEN + 'mlp_async_1024', 'global_steps', AT_LEAST, 1.6, '', TF),
+    Goal(_OTHER + 'local_step', 'local_op_from_chain_1000', AT_MOST, 100,
+         'ns/op', None),
+    Goal(_OTHER + 'startup', 'launch_to_first_step', AT_MOST, 0.5, 's', None),
+    # 20 MB.
+    Goal(_OTHER + 'footprint', 'idle_rss', AT_MOST, 19.07, 'MiB', None),
+    Goal(_OTHER + 'footprint', 'stripped_size', AT_MOST, 19.07, 'MiB', None),
+)
