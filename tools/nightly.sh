@@ -4,8 +4,8 @@
 #
 #   tools/nightly.sh [seconds a fuzzer]    (600)
 #
-# A failure leaves its input in the checkout. Put it into the corpus under
-# libs/bus/testdata/fuzz, which tools/test.sh replays, and mend what it found.
+# A failure leaves its input in the checkout. Put it into the fuzzer's corpus,
+# testdata/fuzz in its room, which tools/test.sh replays, and mend what it found.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/setup.sh clang-14 libclang-rt-14-dev
@@ -13,15 +13,34 @@ tools/setup.sh clang-14 libclang-rt-14-dev
 seconds="${1:-600}"
 failed=0
 
-fuzzers=(control_message chunks greeting)
-for fuzzer in "${fuzzers[@]}"; do
+# Each with its package; the corpus lies in the room's testdata/fuzz.
+fuzzers=(
+  libs/bus:control_message libs/bus:chunks libs/bus:greeting
+  libs/protocol:master_message libs/protocol:worker_message
+  libs/protocol:coordinator_message
+  libs/tensor:tensor_proto
+  libs/cluster:cluster_spec libs/cluster:device_name
+  integration_tests/testing:graph_def integration_tests/testing:graph_text
+)
+for target in "${fuzzers[@]}"; do
+  package="${target%:*}"
+  fuzzer="${target#*:}"
   found="$(mktemp -d)"
   printf '\n== %s, %s s\n' "$fuzzer" "$seconds"
-  bazel run --config=fuzz "//libs/bus:${fuzzer}_fuzz" -- \
+  bazel run --config=fuzz "//$package:${fuzzer}_fuzz" -- \
     -max_total_time="$seconds" -print_final_stats=1 -verbosity=0 \
+    -timeout=30 -rss_limit_mb=4096 -malloc_limit_mb=1024 -max_len=16384 \
     -artifact_prefix="$PWD/" \
-    "$found" "$PWD/libs/bus/testdata/fuzz/$fuzzer" || failed=1
+    "$found" "$PWD/${package%/testing}/testdata/fuzz/$fuzzer" || failed=1
   rm -rf "$found"
+done
+
+# Graphs that are made up (integration_tests/graph_fuzz_test.cc). One seed again:
+# WEFT_GRAPH_FIRST_SEED=SEED WEFT_GRAPH_SEEDS=1.
+for sanitizer in asan ubsan; do
+  printf '\n== made-up graphs, 20000 seeds, %s\n' "$sanitizer"
+  bazel test --config="$sanitizer" --test_timeout=3600 --test_output=errors \
+    --test_env=WEFT_GRAPH_SEEDS=20000 //integration_tests:graph_fuzz_test || failed=1
 done
 
 if [ "$failed" = 0 ]; then echo "all clean"; else echo "FAILED"; fi
