@@ -47,7 +47,7 @@ TEST_F(CoordinatorTest, ReplicasThatDisagreeAreRefused) {
                    NodeOf(Var("e/part_0", {5, 4}), "/job:ps/task:0"),
                    NodeOf(Var("e/part_1", {5, 4}), "/job:ps/task:1")}));
   EXPECT_THAT(Place(2, kWorker1, {NodeOf(Var("w"), "/job:ps/task:1")}),
-              StatusIs(kDisagrees, "another ps_tasks or strategy"));
+              StatusIs(kDisagrees, "another strategy"));
   EXPECT_THAT(
       Place(2, kWorker1, {NodeOf(Var("w", {9}), "/job:ps/task:0")}),
       StatusIs(kDisagrees, "there: float [2,3] on " + Cpu(kPs0) +

@@ -208,7 +208,7 @@ class Detective {
       return Add(absl::StrCat("only ", Quoted(first.here.resource.name),
                               " is elsewhere: it asks for another device."));
     }
-    Add("both programs create the same variables in the same order, on as many "
+    Add("both programs create what they share in the same order, on as many "
         "tasks: they use another strategy (round robin, greedy, random) or "
         "other device strings.");
   }
@@ -242,11 +242,12 @@ class Detective {
     return false;
   }
 
-  // Of one job, that hold anything.
-  static int NumTasks(const DeclaredProgram& program, const std::string& job) {
+  // Of one job, that hold anything of what both programs declare.
+  static int NumTasks(const DeclaredProgram& program,
+                      const std::set<Key>& others, const std::string& job) {
     std::set<std::string> tasks;
     for (const NodeResource& one : program) {
-      if (JobOfDevice(one.device) == job) {
+      if (others.count(KeyOf(one)) > 0 && JobOfDevice(one.device) == job) {
         tasks.insert(TaskOfDevice(one.device));
       }
     }
@@ -255,10 +256,12 @@ class Detective {
 
   bool FindNumTasks(const ResourceDifference& first) {
     const std::string job = JobOfDevice(first.here.device);
-    const int here = NumTasks(here_, job);
-    const int there = NumTasks(there_, job);
+    const int here = NumTasks(here_, there_keys_, job);
+    const int there = NumTasks(there_, here_keys_, job);
     if (here == there) return false;
-    Add(absl::StrCat("another ps_tasks or cluster spec: resources lie on ",
+    Add(
+        absl::StrCat("another ps_tasks or cluster spec: what both programs "
+                     "declare lies on ",
                      here, here == 1 ? " task" : " tasks", " of job ", job,
                      " here and on ", there, " there."));
     return true;
