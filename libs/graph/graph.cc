@@ -90,6 +90,13 @@ absl::StatusOr<std::vector<PartialShape>> InferShapes(
   if (absl::Status status = op.shape_fn(context); !status.ok()) {
     return Append(status, ShapeErrorContext(spec, context));
   }
+  // No tensor could have it; and who computes with it need not look again.
+  for (const PartialShape& shape : context.output_shapes()) {
+    if (!shape.has_rank()) continue;
+    if (auto valid = PartialShape::Create(shape.dims()); !valid.ok()) {
+      return Append(valid.status(), ShapeErrorContext(spec, context));
+    }
+  }
   return context.output_shapes();
 }
 

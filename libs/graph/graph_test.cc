@@ -295,6 +295,22 @@ TEST_F(GraphTest, SaysWhichShapesDoNotFit) {
               HasSubstr("Shape must be rank 2 but is rank 1"));
 }
 
+TEST_F(GraphTest, RefusesShapesThatNoTensorCanHave) {
+  const PartialShape wide({int64_t{1} << 40, 1});
+  const PartialShape high({1, int64_t{1} << 40});
+  ASSERT_OK_AND_ASSIGN(
+      const Node* a,
+      graph_.AddNode({.name = "wide", .op = "In", .attrs = {{"shape", wide}}}));
+  ASSERT_OK_AND_ASSIGN(
+      const Node* b,
+      graph_.AddNode({.name = "high", .op = "In", .attrs = {{"shape", high}}}));
+  EXPECT_THAT(
+      graph_.AddNode(
+          {.name = "product", .op = "MatMul", .inputs = {{a, 0}, {b, 0}}}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               "more than 2**63 - 1 elements for 'product'"));
+}
+
 TEST_F(GraphTest, RefusesNodesOfOtherGraphs) {
   Graph other(TestOps());
   ASSERT_OK_AND_ASSIGN(Node * x, other.AddNode({.name = "x", .op = "In"}));

@@ -1,6 +1,8 @@
 // What is known of array ops while the graph is built: shapes, values, names.
 #include "libs/ops/array_ops.h"
 
+#include <limits>
+
 #include "libs/base/test_matchers.h"
 #include "libs/graph/op_def.h"
 
@@ -99,6 +101,27 @@ TEST_F(ArrayOpsTest, ArithmeticOfShapesHasValues) {
   EXPECT_THAT(ValueOf(ops::Reshape(root_, shape, {1, -1})),
               ElementsAre(2, 3, 4));
   EXPECT_THAT(ValueOf(ops::ExpandDims(root_, shape, 0)), ElementsAre(2, 3, 4));
+}
+
+TEST_F(ArrayOpsTest, AnElementAtAnUnknownPlaceHasNoKnownValue) {
+  const Output shape = ops::Shape(root_, Unknown({2, 3, 4}));
+  const Output at = Unknown({1}, DT_INT32);
+  const auto element = ops::StridedSlice(
+      root_, shape, at, Unknown({1}, DT_INT32), {1}, {.shrink_axis_mask = 1});
+  EXPECT_EQ(ShapeOf(element), "[]");
+  EXPECT_THAT(ValueOf(element), ElementsAre(-998));
+}
+
+TEST_F(ArrayOpsTest, AnAbsurdBatchOfAGatherIsRefused) {
+  const Output x = Unknown({2, 3});
+  const Output axis = Unknown(PartialShape::Scalar(), DT_INT32);
+  const int64_t least = std::numeric_limits<int64_t>::min();
+  EXPECT_EQ(ShapeOf(ops::GatherV2(root_, x, Unknown({5}, DT_INT32), axis,
+                                  {.batch_dims = least})),
+            "<unknown>");
+  ops::GatherV2(root_, x, Unknown({5}, DT_INT32), 1, {.batch_dims = least});
+  EXPECT_THAT(root_.status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, "batch_dims"));
 }
 
 TEST_F(ArrayOpsTest, ShapesThatCannotBeAreRefusedWithTheNode) {

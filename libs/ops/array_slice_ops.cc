@@ -50,7 +50,8 @@ absl::Status SliceShape(InferenceContext& c) {
   RETURN_IF_ERROR(InferenceContext::MergeDims(entries, input.rank()).status());
   const std::optional<Dims> begin = Integers(c, 1);
   const std::optional<Dims> size = Integers(c, 2);
-  if (!begin || !size) {
+  const auto rank = static_cast<size_t>(input.rank());
+  if (!begin || !size || begin->size() != rank || size->size() != rank) {
     // Sizes other than -1 hold wherever the slice begins.
     c.set_output(0, PartialShape::OfRank(input.rank()));
     PartialShape sizes = c.input_as_shape(2);
@@ -118,7 +119,12 @@ absl::Status StridedSliceShape(InferenceContext& c) {
 // Of vectors.
 std::optional<Tensor> StridedSliceValue(InferenceContext& c) {
   const std::optional<Dims> values = Integers(c, 0);
-  if (!values || c.input_tensor(0)->rank() != 1) return std::nullopt;
+  if (!values || c.input_tensor(0)->rank() != 1 ||
+      !c.input(0).IsFullyDefined()) {
+    return std::nullopt;
+  }
+  // A plan of unknown places is about sizes only.
+  if (!Integers(c, 1) || !Integers(c, 2)) return std::nullopt;
   absl::StatusOr<std::optional<StridedSlicePlan>> found = PlanFromInputs(c);
   if (!found.ok() || !found->has_value()) return std::nullopt;
   const StridedSlicePlan& plan = **found;
@@ -167,8 +173,9 @@ absl::Status GatherV2Shape(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRankAtLeast(0, 1).status());
   if (batch_dims < 0) batch_dims += indices.rank();
   if (!value) {
+    if (batch_dims < 0 || batch_dims > indices.rank()) return absl::OkStatus();
     const int64_t rank = params.rank() - 1 + indices.rank() - batch_dims;
-    if (rank >= 0 && rank <= kMaxRank) {
+    if (rank <= kMaxRank) {
       c.set_output(0, PartialShape::OfRank(static_cast<int>(rank)));
     }
     return absl::OkStatus();

@@ -6,6 +6,7 @@
 
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
+#include "libs/ops/array_shapes.h"
 #include "libs/ops/nn_op_groups.h"
 #include "libs/ops/standard_ops.h"
 
@@ -45,8 +46,8 @@ absl::StatusOr<int64_t> WindowsAlong(const InferenceContext& c, int dim,
                    c.GetAttr<std::string>("padding"));
   constexpr int64_t kMax = int64_t{1} << 31;
   const int64_t stride = strides[dim], dilation = dilations[dim];
-  if (stride < 1 || dilation < 1 || size == 0 || stride > kMax ||
-      dilation > kMax || size > kMax) {
+  if (stride < 1 || dilation < 1 || size == 0 || size < kUnknown ||
+      stride > kMax || dilation > kMax || size > kMax) {
     return absl::InvalidArgumentError(
         "strides, dilations and windows must be positive");
   }
@@ -111,10 +112,9 @@ absl::Status DepthwiseShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(
       const int64_t depth,
       InferenceContext::MergeDims(image.dim(layout.channels), filter.dim(2)));
-  const int64_t multiplier = filter.dim(3);
-  const bool is_known = depth != kUnknown && multiplier != kUnknown;
-  return SetWindows(c, image, filter.dim(0), filter.dim(1),
-                    is_known ? depth * multiplier : kUnknown);
+  ASSIGN_OR_RETURN(const int64_t channels,
+                   array_shapes::MultiplySizes(depth, filter.dim(3)));
+  return SetWindows(c, image, filter.dim(0), filter.dim(1), channels);
 }
 
 // The shape that an input holds.
