@@ -178,6 +178,8 @@ class GatherNdKernel : public OpKernel {
     const int64_t inner = Product(params.shape(), depth, params.rank());
     if (ignores_bad_) RETURN_IF_ERROR(FillWithZeros(*output));
     ASSIGN_OR_RETURN(Dims positions, IntegersOf(indices));
+    // Many empty indices of nothing: there is nothing to check or to copy.
+    if (depth == 0 && inner == 0) return absl::OkStatus();
     for (int64_t i = 0; i < count; ++i) {
       const auto index =
           absl::Span<const int64_t>(positions).subspan(i * depth, depth);

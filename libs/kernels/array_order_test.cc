@@ -96,6 +96,16 @@ TEST_F(ArrayOrderTest, MirrorsAndItsGradientCountsReflections) {
             "2");
 }
 
+// A table of all positions would not fit.
+TEST_F(ArrayOrderTest, MirrorsOfManyRowsOfNothingTakeNoMemory) {
+  const Tensor x = Empty({0, int64_t{1} << 40});
+  const Tensor paddings = Tensor::FromValues<int32_t>({2, 2}, {0, 0, 1, 0});
+  EXPECT_EQ(Run("MirrorPad", {x, paddings}, {{"mode", "SYMMETRIC"}}),
+            "[0,1099511627777]");
+  EXPECT_EQ(Run("MirrorPadGrad", {x, paddings}, {{"mode", "SYMMETRIC"}}),
+            "[0,1099511627775]");
+}
+
 TEST_F(ArrayOrderTest, Diagonals) {
   EXPECT_EQ(Run("Diag", {Floats({2}, {1, 2})}), "[2,2] 1 0 0 2");
   EXPECT_EQ(Run("DiagPart", {Floats({2, 2}, {1, 2, 3, 4})}), "[2] 1 4");

@@ -162,6 +162,7 @@ class MirrorPadKernel : public OpKernel {
     ASSIGN_OR_RETURN(TensorShape shape, PaddedShape(input.shape(), paddings));
     RETURN_IF_ERROR(CheckMirror(input.shape(), paddings, edge_));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    if (shape.num_elements() == 0) return absl::OkStatus();
     const MirrorTables tables =
         MakeMirrorTables(input.shape(), paddings, edge_);
     return DispatchElement(input.dtype(), [&]<typename E>(TypeTag<E>) {
@@ -200,6 +201,7 @@ class MirrorPadGradKernel : public OpKernel {
     RETURN_IF_ERROR(CheckMirror(inner, paddings, edge_));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, inner));
     RETURN_IF_ERROR(FillWithZeros(*output));
+    if (input.num_elements() == 0) return absl::OkStatus();
     const MirrorTables tables = MakeMirrorTables(inner, paddings, edge_);
     return DispatchType(Numbers{}, input.dtype(), [&]<typename T>(TypeTag<T>) {
       const T* in = input.flat<T>().data();

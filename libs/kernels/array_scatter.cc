@@ -78,6 +78,8 @@ absl::StatusOr<ScatterPlan> PlanScatter(const TensorShape& target,
   for (int i = 0; i + 1 < indices.rank(); ++i) count *= indices.dim(i);
   for (int i = depth; i < target.rank(); ++i) plan.inner *= target.dim(i);
   ASSIGN_OR_RETURN(Dims values, IntegersOf(indices));
+  // Many empty indices of nothing: there is nothing to check or to write.
+  if (depth == 0 && plan.inner == 0) return plan;
   for (int64_t i = 0; i < count; ++i) {
     const auto index =
         absl::Span<const int64_t>(values).subspan(i * depth, depth);

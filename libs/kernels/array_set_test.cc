@@ -76,6 +76,14 @@ TEST_F(ArraySetTest, UniqueKeepsTheOrderOfAppearance) {
             "[3] 1 2 2 | [3] 0 1 3");
 }
 
+// A loop over all their rows would not end.
+TEST_F(ArraySetTest, UniqueSlicesOfManyRowsOfNothingTakeNoTime) {
+  EXPECT_EQ(Run("UniqueV2", {Empty({int64_t{1} << 40, 0}), Ints({1})}),
+            "[1099511627776,0] | [0]");
+  EXPECT_EQ(Run("UniqueV2", {Empty({int64_t{1} << 40, 2, 0}), Ints({1})}),
+            "[1099511627776,1,0] | [2] 0 0");
+}
+
 TEST_F(ArraySetTest, ReducesSortedSegments) {
   const Tensor data = Floats({4, 1}, {1, 5, 3, 4});
   const Tensor ids = Ints({0, 0, 2, 2});

@@ -16,7 +16,8 @@ ElementPattern BoxPattern(const TensorShape& whole, const Dims& begin,
   pattern.dims.assign(dims.begin(), dims.end());
   for (int i = 0; i < whole.rank(); ++i) {
     pattern.offset += begin[i] * strides[i];
-    pattern.strides.push_back(steps[i] * strides[i]);
+    // The step of a single element leads nowhere, and may be any number.
+    pattern.strides.push_back(dims[i] > 1 ? steps[i] * strides[i] : 0);
   }
   return pattern;
 }

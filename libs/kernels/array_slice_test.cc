@@ -1,4 +1,6 @@
 // Slices, gathers and scatters.
+#include <limits>
+
 #include "libs/kernels/array_kernels_test_base.h"
 
 namespace weft {
@@ -41,6 +43,15 @@ TEST_F(ArraySliceTest, StridedSliceReadsLikePython) {
   EXPECT_EQ(Run("StridedSlice", {x, Ints({7}), Ints({8}), Ints({1})},
                 {{"shrink_axis_mask", 1}}),
             "slice index 7 of dimension 0 out of bounds.");
+}
+
+TEST_F(ArraySliceTest, AStepOfOneElementMayBeAnyNumber) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(
+      Run("StridedSlice", {Counting({3, 4}), Tensor::Vector<int64_t>({1, 1}),
+                           Tensor::Vector<int64_t>({3, 3}),
+                           Tensor::Vector<int64_t>({kMost, kMost - 1})}),
+      "[1,1] 5");
 }
 
 TEST_F(ArraySliceTest, AWholeStridedSliceIsHandedOver) {
@@ -110,6 +121,15 @@ TEST_F(ArraySliceTest, ScatterNdSumsWhatMeets) {
             "indices[0] = [7] does not index into shape [5]");
   EXPECT_THAT(Run("ScatterNd", {indices, Ints({1, 2}), Ints({5})}),
               HasSubstr("must match dimensions [0,1) of updates[shape=[2]]"));
+}
+
+// A loop over all their rows would not end.
+TEST_F(ArraySliceTest, ManyRowsOfNothingTakeNoTime) {
+  const Tensor indices(DT_INT32, {int64_t{1} << 40, 0});
+  EXPECT_EQ(Run("GatherNd", {Empty({0}), indices}), "[1099511627776,0]");
+  const Tensor updates(DT_FLOAT, {int64_t{1} << 40, 0});
+  EXPECT_EQ(Run("ScatterNd", {indices, updates, Ints({0})}), "[0]");
+  EXPECT_EQ(Run("TensorScatterUpdate", {Empty({0}), indices, updates}), "[0]");
 }
 
 TEST_F(ArraySliceTest, TensorScatterUpdateLeavesItsInputAlone) {

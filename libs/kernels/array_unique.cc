@@ -32,15 +32,21 @@ absl::Status WritePositions(const std::vector<int64_t>& positions,
   return absl::OkStatus();
 }
 
-absl::Status SetPositions(OpKernelContext& context, int i,
-                          const std::vector<int64_t>& positions) {
-  const int64_t size = static_cast<int64_t>(positions.size());
+absl::StatusOr<Tensor*> AllocatePositions(OpKernelContext& context, int i,
+                                          int64_t size) {
   if (context.output_type(i) == DT_INT32 &&
       size > std::numeric_limits<int32_t>::max()) {
     return absl::InvalidArgumentError(
         "more than 2^31 elements need out_idx int64");
   }
-  ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(i, {size}));
+  return context.AllocateOutput(i, {size});
+}
+
+absl::Status SetPositions(OpKernelContext& context, int i,
+                          const std::vector<int64_t>& positions) {
+  ASSIGN_OR_RETURN(
+      Tensor * output,
+      AllocatePositions(context, i, static_cast<int64_t>(positions.size())));
   return WritePositions(positions, *output);
 }
 
@@ -86,8 +92,8 @@ Groups GroupSlices(absl::Span<const T> values, const SliceSizes& sizes) {
   Groups groups;
   absl::flat_hash_map<std::vector<Wide<T>>, int64_t> groups_by_key;
   for (int64_t j = 0; j < sizes.count; ++j) {
-    std::vector<Wide<T>> key;
-    for (int64_t b = 0; b < sizes.before; ++b) {
+    std::vector<Wide<T>> key;  // empty where slices have no elements
+    for (int64_t b = 0; !values.empty() && b < sizes.before; ++b) {
       for (int64_t a = 0; a < sizes.after; ++a) {
         key.push_back(static_cast<Wide<T>>(
             values[(b * sizes.count + j) * sizes.after + a]));
@@ -114,6 +120,9 @@ class UniqueKernel : public OpKernel {
     const Tensor& input = context.input(0);
     ASSIGN_OR_RETURN(int axis, ReadAxis(context));
     const SliceSizes sizes = SlicesAlong(input.shape(), axis);
+    // Before the groups, which take as much: there may be too many slices.
+    ASSIGN_OR_RETURN(Tensor * group_of,
+                     AllocatePositions(context, 1, sizes.count));
     Groups groups;
     RETURN_IF_ERROR(DispatchType(
         ComparableTypes{}, input.dtype(), [&]<typename T>(TypeTag<T>) {
@@ -125,7 +134,7 @@ class UniqueKernel : public OpKernel {
     shape.set_dim(axis, static_cast<int64_t>(groups.first.size()));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     CopyFirst(input, sizes, groups, *output);
-    RETURN_IF_ERROR(SetPositions(context, 1, groups.of));
+    RETURN_IF_ERROR(WritePositions(groups.of, *group_of));
     if (context.num_outputs() < 3) return absl::OkStatus();
     return SetPositions(context, 2, groups.counts);
   }
@@ -154,6 +163,7 @@ class UniqueKernel : public OpKernel {
 
   static void CopyFirst(const Tensor& input, const SliceSizes& sizes,
                         const Groups& groups, Tensor& output) {
+    if (output.num_elements() == 0) return;
     int64_t to = 0;
     for (int64_t b = 0; b < sizes.before; ++b) {
       for (int64_t first : groups.first) {

@@ -171,5 +171,21 @@ TEST_F(GemmTest, BatchesBroadcast) {
               StatusIs(absl::StatusCode::kInvalidArgument, "ndims"));
 }
 
+// A loop over all their rows would not end.
+TEST_F(GemmTest, ManyRowsOfNothingTakeNoTime) {
+  constexpr int64_t kMany = int64_t{1} << 40;
+  for (DataType dtype : {DT_FLOAT, DT_INT32}) {
+    ASSERT_OK_AND_ASSIGN(const Tensor z,
+                         harness_.RunOne("MatMul", {Tensor(dtype, {kMany, 0}),
+                                                    Tensor(dtype, {0, 0})}));
+    EXPECT_EQ(z.shape(), TensorShape({kMany, 0}));
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor batches,
+        harness_.RunOne("BatchMatMulV2", {Tensor(dtype, {kMany, 0, 3}),
+                                          Tensor(dtype, {1, 3, 2})}));
+    EXPECT_EQ(batches.shape(), TensorShape({kMany, 0, 2}));
+  }
+}
+
 }  // namespace
 }  // namespace weft

@@ -121,6 +121,7 @@ class MatMul : public OpKernel {
     }
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create({args.m, args.n}));
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    if (shape.num_elements() == 0) return absl::OkStatus();
     Product(context.scheduler(), args, /*adjoint=*/false, a.flat<T>().data(),
             b.flat<T>().data(), out->mutable_flat<T>().data());
     return absl::OkStatus();
@@ -154,7 +155,7 @@ class BatchMatMul : public OpKernel {
     dims.push_back(args.n);
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
-    Multiply(context, batches, args, *out);
+    if (shape.num_elements() > 0) Multiply(context, batches, args, *out);
     return absl::OkStatus();
   }
 
@@ -205,7 +206,6 @@ class BatchMatMul : public OpKernel {
                          });
     };
     const int64_t count = batches.rows() * row;
-    if (count == 0) return;
     const int64_t flops = std::max<int64_t>(1, 2 * args.m * args.n * args.k);
     context.scheduler().ParallelFor(
         count, std::max<int64_t>(1, 400'000 / flops), std::ref(range));

@@ -62,6 +62,7 @@ class BiasAddKernel : public OpKernel {
     const T* b = bias.flat<T>().data();
     ASSIGN_OR_RETURN(Tensor * output,
                      context.ForwardOrAllocate({0}, 0, value.shape()));
+    if (output->num_elements() == 0) return absl::OkStatus();
     T* out = output->mutable_flat<T>().data();
     const int64_t size = view.channels * view.inner;
     ParallelLoop(context, view.outer, size, [&](int64_t begin, int64_t end) {
@@ -120,6 +121,10 @@ class BiasAddGradKernel : public OpKernel {
                      context.AllocateOutput(0, TensorShape({view.channels})));
     const T* x = gradient.flat<T>().data();
     T* out = output->mutable_flat<T>().data();
+    if (gradient.num_elements() == 0) {  // however many rows there are
+      std::fill(out, out + view.channels, T(0));
+      return absl::OkStatus();
+    }
     if constexpr (kHasLoops<T>) {
       if (view.inner == 1) {
         SumRows(x, out, view);

@@ -44,6 +44,7 @@ struct Depthwise {
   // of the image and one of the filter is, and what it is a part of.
   template <typename Visit>
   void ForEachProduct(const Visit& visit) const {
+    if (output_shape().num_elements() == 0) return;
     for (int64_t n = 0; n < batch; ++n) {
       for (int64_t y = 0; y < rows.out; ++y) {
         for (int64_t x = 0; x < columns.out; ++x) {

@@ -169,6 +169,23 @@ TEST_F(NnKernelsTest, BiasAddGradSumsManyRows) {
   ExpectValues(sums, {10000, 10000, 10000}, 1e-5);
 }
 
+// A loop over all their rows would not end.
+TEST_F(NnKernelsTest, BiasesOfManyRowsOfNothingTakeNoTime) {
+  const Tensor many(DT_FLOAT, {int64_t{1} << 40, 0});
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor sum,
+      harness_.RunOne("BiasAdd", {many, Tensor(DT_FLOAT, {0})}));
+  EXPECT_EQ(sum.shape(), many.shape());
+  ASSERT_OK_AND_ASSIGN(const Tensor grad,
+                       harness_.RunOne("BiasAddGrad", {many}));
+  EXPECT_EQ(grad.shape(), TensorShape({0}));
+  const Tensor hollow(DT_FLOAT, {int64_t{1} << 40, 2, 0});
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor zeros,
+      harness_.RunOne("BiasAddGrad", {hollow}, {{"data_format", "NCHW"}}));
+  EXPECT_TRUE(SameBits(zeros, Tensor(DT_FLOAT, {2})));
+}
+
 TEST_F(NnKernelsTest, BadBiasesAreRefused) {
   const Tensor value = Floats({2, 3}, {1, 2, 3, 4, 5, 6});
   EXPECT_THAT(harness_.RunOne("BiasAdd", {value, Floats({2}, {1, 2})}),

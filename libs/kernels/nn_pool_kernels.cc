@@ -106,6 +106,7 @@ class PoolKernel : public OpKernel {
   template <typename Work>
   static void ForEachImage(OpKernelContext& context, const Pool& pool,
                            const Work& work) {
+    if (pool.output_size() == 0) return;  // however many images there are
     const int64_t places = std::min(pool.rows.size, pool.rows.in) *
                            std::min(pool.columns.size, pool.columns.in);
     const int64_t cost = std::min<int64_t>(pool.output_size(), 1 << 20) *

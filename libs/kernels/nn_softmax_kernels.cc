@@ -123,6 +123,7 @@ absl::StatusOr<Tensor> BroadcastMatrix(OpKernelContext& context,
                                        const TensorShape& shape) {
   if (matrix.shape() == shape) return matrix;
   ASSIGN_OR_RETURN(Tensor result, context.AllocateTemp(matrix.dtype(), shape));
+  if (shape.num_elements() == 0) return result;
   const T* from = matrix.flat<T>().data();
   T* to = result.mutable_flat<T>().data();
   const int64_t row_step = matrix.dim(0) == 1 ? 0 : matrix.dim(1);

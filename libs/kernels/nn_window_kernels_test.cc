@@ -1,3 +1,4 @@
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,35 @@ class NnWindowKernelsTest : public testing::Test {
 
   KernelTestHarness harness_;
 };
+
+TEST_F(NnWindowKernelsTest, AbsurdWindowsAreRefusedWhileTheGraphIsBuilt) {
+  constexpr int64_t kMany = int64_t{1} << 40;
+  const AttrMap attrs = Windows({1, 1, 1, 1}, "VALID");
+  EXPECT_THAT(
+      harness_.InferShapes("DepthwiseConv2dNative",
+                           {{DT_FLOAT, PartialShape({-1, 4, 4, kMany})},
+                            {DT_FLOAT, PartialShape({1, 1, -1, kMany})}},
+                           attrs),
+      StatusIs(kInvalid, "overflow"));
+  const int64_t least = std::numeric_limits<int64_t>::min();
+  EXPECT_THAT(
+      harness_.InferShapes("MaxPool", {{DT_FLOAT, PartialShape({1, 4, 4, 1})}},
+                           Pool({1, least, 1, 1}, {1, 1, 1, 1}, "VALID")),
+      StatusIs(kInvalid, "must be positive"));
+}
+
+// A loop over all of them would not end.
+TEST_F(NnWindowKernelsTest, PoolsOfManyEmptyImagesTakeNoTime) {
+  const Tensor many(DT_FLOAT, {int64_t{1} << 40, 0, 2, 1});
+  const AttrMap attrs = Pool({1, 1, 1, 1}, {1, 1, 1, 1}, "SAME");
+  Expect("MaxPool", {many}, attrs, many);
+  Expect("AvgPool", {many}, attrs, many);
+  Expect("MaxPoolGrad", {many, many, many}, attrs, many);
+  const Tensor wide(DT_FLOAT, {1, 1 << 30, 1 << 30, 0});
+  Expect("MaxPool", {wide}, attrs, wide);
+  Expect("DepthwiseConv2dNative", {many, Floats({1, 1, 1, 1}, {1})},
+         Windows({1, 1, 1, 1}, "SAME"), many);
+}
 
 TEST_F(NnWindowKernelsTest, ConvolutionsPadAndStrideAsTensorFlowDoes) {
   const Tensor ones = Floats({2, 2, 1, 1}, {1, 1, 1, 1});

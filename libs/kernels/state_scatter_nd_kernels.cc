@@ -64,6 +64,8 @@ absl::StatusOr<Slices> FindSlices(const TensorShape& variable,
 absl::StatusOr<std::vector<int64_t>> FindOffsets(const TensorShape& variable,
                                                  const Tensor& indices,
                                                  const Slices& slices) {
+  // Many empty indices of nothing: there is nothing to check or to change.
+  if (slices.depth == 0 && slices.size == 0) return std::vector<int64_t>();
   std::vector<int64_t> offsets(slices.batch.num_elements());
   for (size_t i = 0; i < offsets.size(); ++i) {
     std::vector<int64_t> index(slices.depth);

@@ -45,14 +45,19 @@ class Summary {
   }
 
  private:
+  // A tensor without elements may have any number of rows.
+  bool IsFull() const {
+    constexpr size_t kMaxEmptyText = 1000;
+    return next_ >= limit_ || (values_.empty() && text_.size() > kMaxEmptyText);
+  }
+
   void WriteDim(int d) {
-    if (next_ >= limit_) return;
+    if (IsFull()) return;
     if (d == shape_.rank() - 1) return WriteRow(d);
-    for (int64_t i = 0; i < shape_.dim(d); ++i) {
-      const bool is_shown = next_ < limit_;
-      if (is_shown) text_ += "[";
+    for (int64_t i = 0; i < shape_.dim(d) && !IsFull(); ++i) {
+      text_ += "[";
       WriteDim(d + 1);
-      if (is_shown) text_ += "]";
+      text_ += "]";
     }
   }
 
