@@ -2,6 +2,7 @@
 // each column, as numbers of buckets or as joined strings.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +19,9 @@ namespace {
 // The features of each row of one column: elements of `values`.
 struct CrossColumn {
   Tensor values;
-  std::vector<std::vector<int64_t>> rows;
+  int64_t num_rows = 0;
+  // The elements of each row that has any: there may be many that have none.
+  std::map<int64_t, std::vector<int64_t>> rows;
 
   uint64_t Hash(int64_t element) const {
     if (values.dtype() == DT_STRING) {
@@ -34,6 +37,14 @@ struct CrossColumn {
   }
 };
 
+// A row of the output: its number, how many combinations it has, and the
+// elements of each column.
+struct CrossRow {
+  int64_t number = 0;
+  int64_t count = 1;
+  std::vector<const std::vector<int64_t>*> features;
+};
+
 absl::StatusOr<CrossColumn> SparseColumn(const Tensor& indices,
                                          const Tensor& values,
                                          const Tensor& shape) {
@@ -44,15 +55,9 @@ absl::StatusOr<CrossColumn> SparseColumn(const Tensor& indices,
         "Input sparse tensors should have 2 dimensions, not ", view.rank()));
   }
   RETURN_IF_ERROR(view.CheckBounds());
-  // The vectors of all rows; an index for each row is as much at least.
-  constexpr int64_t kMaxRows = int64_t{1} << 28;
-  if (view.shape().dim(0) > kMaxRows) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a batch of ", view.shape().dim(0), " rows is too large"));
-  }
   CrossColumn column;
   column.values = values;
-  column.rows.resize(view.shape().dim(0));
+  column.num_rows = view.shape().dim(0);
   for (int64_t i = 0; i < view.count(); ++i) {
     column.rows[view.index(i, 0)].push_back(i);
   }
@@ -67,11 +72,9 @@ absl::StatusOr<CrossColumn> DenseColumn(const Tensor& values) {
   }
   CrossColumn column;
   column.values = values;
-  for (int64_t row = 0; row < values.dim(0); ++row) {
-    column.rows.emplace_back();
-    for (int64_t i = 0; i < values.dim(1); ++i) {
-      column.rows.back().push_back(row * values.dim(1) + i);
-    }
+  column.num_rows = values.dim(0);
+  for (int64_t i = 0; i < values.num_elements(); ++i) {
+    column.rows[i / values.dim(1)].push_back(i);
   }
   return column;
 }
@@ -99,27 +102,24 @@ class SparseCrossKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const std::vector<CrossColumn> columns,
                      ReadColumns(context));
-    const size_t num_rows = columns.empty() ? 0 : columns[0].rows.size();
-    std::vector<int64_t> begins = {0};  // of each row, in the output
-    int64_t longest = 0;
-    for (size_t row = 0; row < num_rows; ++row) {
-      ASSIGN_OR_RETURN(const int64_t count, CountOf(columns, row));
-      if (count > std::numeric_limits<int32_t>::max() - begins.back()) {
-        return absl::ResourceExhaustedError(
-            "there are too many combinations of features");
+    ASSIGN_OR_RETURN(const std::vector<CrossRow> rows, RowsOf(columns));
+    int64_t total = 0, longest = 0;
+    for (const CrossRow& row : rows) {
+      if (row.count > std::numeric_limits<int32_t>::max() - total) {
+        return TooMany();
       }
-      begins.push_back(begins.back() + count);
-      longest = std::max(longest, count);
+      total += row.count;
+      longest = std::max(longest, row.count);
     }
-    ASSIGN_OR_RETURN(Tensor * indices,
-                     context.AllocateOutput(0, {begins.back(), 2}));
-    ASSIGN_OR_RETURN(Tensor * values,
-                     context.AllocateOutput(1, {begins.back()}));
-    for (size_t row = 0; row < num_rows; ++row) {
-      if (begins[row] == begins[row + 1]) continue;
-      CrossRow(columns, row, begins[row], *indices, *values);
+    ASSIGN_OR_RETURN(Tensor * indices, context.AllocateOutput(0, {total, 2}));
+    ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(1, {total}));
+    int64_t begin = 0;
+    for (const CrossRow& row : rows) {
+      Cross(columns, row, begin, *indices, *values);
+      begin += row.count;
     }
-    return SetVector(context, 2, {static_cast<int64_t>(num_rows), longest});
+    return SetVector(context, 2,
+                     {columns.empty() ? 0 : columns[0].num_rows, longest});
   }
 
  private:
@@ -139,52 +139,63 @@ class SparseCrossKernel : public OpKernel {
       columns.push_back(std::move(column));
     }
     for (const CrossColumn& column : columns) {
-      if (column.rows.size() == columns[0].rows.size()) continue;
+      if (column.num_rows == columns[0].num_rows) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("Expected batch size ", columns[0].rows.size(), ", got ",
-                       column.rows.size()));
+          absl::StrCat("Expected batch size ", columns[0].num_rows, ", got ",
+                       column.num_rows));
     }
     return columns;
   }
 
-  static absl::StatusOr<int64_t> CountOf(
-      const std::vector<CrossColumn>& columns, size_t row) {
-    int64_t count = 1;
-    for (const CrossColumn& column : columns) {
-      const int64_t size = static_cast<int64_t>(column.rows[row].size());
-      if (size > 0 && count > std::numeric_limits<int32_t>::max() / size) {
-        return absl::ResourceExhaustedError(
-            "there are too many combinations of features");
+  static absl::Status TooMany() {
+    return absl::ResourceExhaustedError(
+        "there are too many combinations of features");
+  }
+
+  // Those in which every column has a feature.
+  static absl::StatusOr<std::vector<CrossRow>> RowsOf(
+      const std::vector<CrossColumn>& columns) {
+    std::vector<CrossRow> rows;
+    if (columns.empty()) return rows;
+    for (const auto& [number, features] : columns[0].rows) {
+      CrossRow row{number};
+      for (const CrossColumn& column : columns) {
+        const auto found = column.rows.find(number);
+        if (found == column.rows.end()) break;
+        const auto size = static_cast<int64_t>(found->second.size());
+        if (row.count > std::numeric_limits<int32_t>::max() / size) {
+          return TooMany();
+        }
+        row.count *= size;
+        row.features.push_back(&found->second);
       }
-      count *= size;
+      if (row.features.size() == columns.size()) rows.push_back(std::move(row));
     }
-    return count;
+    return rows;
   }
 
   // The last column's features go fastest.
-  void CrossRow(const std::vector<CrossColumn>& columns, size_t row,
-                int64_t begin, Tensor& indices, Tensor& values) const {
+  void Cross(const std::vector<CrossColumn>& columns, const CrossRow& row,
+             int64_t begin, Tensor& indices, Tensor& values) const {
     std::vector<size_t> chosen(columns.size(), 0);
-    for (int64_t i = 0;; ++i) {
-      indices.mutable_flat<int64_t>()[2 * (begin + i)] =
-          static_cast<int64_t>(row);
+    for (int64_t i = 0; i < row.count; ++i) {
+      indices.mutable_flat<int64_t>()[2 * (begin + i)] = row.number;
       indices.mutable_flat<int64_t>()[2 * (begin + i) + 1] = i;
       SetValue(columns, row, chosen, begin + i, values);
       size_t c = columns.size();
-      while (c > 0 && ++chosen[c - 1] == columns[c - 1].rows[row].size()) {
+      while (c > 0 && ++chosen[c - 1] == row.features[c - 1]->size()) {
         chosen[--c] = 0;
       }
-      if (c == 0) return;
     }
   }
 
-  void SetValue(const std::vector<CrossColumn>& columns, size_t row,
+  void SetValue(const std::vector<CrossColumn>& columns, const CrossRow& row,
                 const std::vector<size_t>& chosen, int64_t at,
                 Tensor& values) const {
     uint64_t hash = hash_key_;
     std::string text;
     for (size_t c = 0; c < columns.size(); ++c) {
-      const int64_t element = columns[c].rows[row][chosen[c]];
+      const int64_t element = (*row.features[c])[chosen[c]];
       if (values.dtype() == DT_INT64) {
         hash = JoinFingerprints(hash, columns[c].Hash(element));
       } else {

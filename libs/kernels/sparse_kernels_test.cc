@@ -1,3 +1,4 @@
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -184,6 +185,19 @@ TEST_F(SparseKernelsTest, CrossesEachRowsFeatures) {
   EXPECT_THAT(harness_.Run("SparseCross",
                            {indices, names, Longs({3, 2}), dense}, attrs),
               StatusIs(kInvalid, "Expected batch size 3, got 2"));
+  // Rows that have no features take neither memory nor time.
+  constexpr int64_t kMany = int64_t{1} << 40;
+  Expect("SparseCross",
+         {indices, names, Longs({kMany, 2}), Tensor(DT_STRING, {kMany, 0})},
+         attrs,
+         {Tensor(DT_INT64, {0, 2}), Tensor(DT_STRING, {0}), Longs({kMany, 0})});
+}
+
+TEST_F(SparseKernelsTest, PositionsThatOverflowAreNobodys) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  Expect("SparseSliceGrad",
+         {Floats({5}), Pairs({0, 0}), Longs({kMost, 0}), Pairs({kMost, 0})}, {},
+         {Floats({0})});
 }
 
 }  // namespace

@@ -201,8 +201,8 @@ class SparseSliceGradKernel : public OpKernel {
     for (int64_t i = 0; i < kept.dim(0); ++i) {
       std::vector<int64_t> position;
       for (int d = 0; d < rank; ++d) {
-        position.push_back(kept.flat<int64_t>()[i * rank + d] +
-                           start.flat<int64_t>()[d]);
+        position.push_back(AddElements(kept.flat<int64_t>()[i * rank + d],
+                                       start.flat<int64_t>()[d]));
       }
       by_position[std::move(position)] = i;
     }
