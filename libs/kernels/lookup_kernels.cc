@@ -177,7 +177,9 @@ class LineColumn {
     for (size_t i = 0; i < lines.size(); ++i) {
       const int64_t row = static_cast<int64_t>(i);
       if (index_ == kLineNumber) {
-        column.mutable_flat<int64_t>()[i] = row + offset_;
+        // Wraps around, as all numbers do.
+        column.mutable_flat<int64_t>()[i] = static_cast<int64_t>(
+            static_cast<uint64_t>(row) + static_cast<uint64_t>(offset_));
         continue;
       }
       std::string text = lines[i];

@@ -85,8 +85,17 @@ absl::StatusOr<Tensor> JoinComponent(const QueueOptions& queue,
 
 absl::StatusOr<std::vector<QueueElement>> CutIntoElements(
     absl::Span<const Tensor> components, Allocator& allocator) {
-  std::vector<QueueElement> elements(
-      components.empty() ? 0 : static_cast<size_t>(components[0].dim(0)));
+  const int64_t count = components.empty() ? 0 : components[0].dim(0);
+  const bool is_empty = std::all_of(
+      components.begin(), components.end(),
+      [](const Tensor& component) { return component.num_elements() == 0; });
+  // Rows without elements cost their sender nothing, but us.
+  constexpr int64_t kMaxEmptyRows = int64_t{1} << 20;
+  if (is_empty && count > kMaxEmptyRows) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a batch of ", count, " elements without values"));
+  }
+  std::vector<QueueElement> elements(static_cast<size_t>(count));
   for (const Tensor& component : components) {
     const TensorShape shape = WithoutFirst(component.shape());
     for (size_t j = 0; j < elements.size(); ++j) {

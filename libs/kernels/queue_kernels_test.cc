@@ -47,6 +47,16 @@ AttrMap Scalars(DataType type) {
           {"shapes", std::vector<PartialShape>{PartialShape::Scalar()}}};
 }
 
+TEST_F(QueueKernelsTest, ABatchOfEndlesslyManyEmptyElementsIsRefused) {
+  ASSERT_OK_AND_ASSIGN(const Tensor queue,
+                       MakeQueue("FIFOQueueV2", {{"component_types",
+                                                  DataTypeVector{DT_FLOAT}}}));
+  EXPECT_THAT(EnqueueMany(queue, Tensor(DT_FLOAT, {int64_t{1} << 40, 0})),
+              StatusIs(absl::StatusCode::kResourceExhausted, "1099511627776"));
+  EXPECT_OK(EnqueueMany(queue, Tensor(DT_FLOAT, {3, 0})));
+  EXPECT_EQ(Size(queue), 3);
+}
+
 TEST_F(QueueKernelsTest, BatchesComeBackAsTheyWent) {
   const DataTypeVector types = {DT_FLOAT, DT_STRING};
   ASSERT_OK_AND_ASSIGN(

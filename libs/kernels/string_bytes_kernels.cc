@@ -29,14 +29,16 @@ class DecodeRawKernel : public OpKernel {
                        " that is not a multiple of ", element_size,
                        ", the size of ", DataTypeName(type)));
     }
-    TensorShape shape = input.shape();
-    shape.AddDim(length / element_size);
+    Dims dims(input.shape().dims().begin(), input.shape().dims().end());
+    dims.push_back(length / element_size);
+    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     char* out = static_cast<char*>(output->mutable_data());
     for (const std::string& bytes : input.flat<std::string>()) {
       std::memcpy(out, bytes.data(), bytes.size());
       out += bytes.size();
     }
+    if (type == DT_BOOL) MendBools(*output);
     if (!little_endian_) SwapBytes(*output);
     return absl::OkStatus();
   }
@@ -52,6 +54,14 @@ class DecodeRawKernel : public OpKernel {
           i, " has size ", strings[i].size(), " != ", strings[0].size()));
     }
     return strings.empty() ? 0 : static_cast<int64_t>(strings[0].size());
+  }
+
+  // A byte that is neither 0 nor 1 is no bool, and reading it would be
+  // undefined.
+  static void MendBools(Tensor& tensor) {
+    auto* bytes = static_cast<uint8_t*>(tensor.mutable_data());
+    const int64_t count = tensor.num_elements();
+    for (int64_t i = 0; i < count; ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
   }
 
   // A complex number is two numbers, each with its own order of bytes.

@@ -91,6 +91,8 @@ TEST_F(StringKernelsTest, BytesAsNumbers) {
   ExpectOne("DecodeRaw", {Texts({"\0\1"s})},
             {{"out_type", DT_INT16}, {"little_endian", false}},
             Tensor::FromValues<int16_t>({1, 1}, {1}));
+  ExpectOne("DecodeRaw", {Texts({"\2\0\xff"s})}, {{"out_type", DT_BOOL}},
+            Tensor::FromValues({1, 3}, {true, false, true}));
   ExpectOne("DecodeRaw", {Tensor(DT_STRING, {0})}, {{"out_type", DT_INT32}},
             Tensor(DT_INT32, {0, 0}));
   EXPECT_THAT(harness_.Run("DecodeRaw", {Tensor::Scalar("abc")},

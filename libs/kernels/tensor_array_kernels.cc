@@ -258,17 +258,16 @@ class ConcatKernel : public OpKernel {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     RETURN_IF_ERROR(CheckType(*array, context.output_type(0)));
     ASSIGN_OR_RETURN(const int64_t size, array->Size());
+    // First, because an array may say that it is larger than memory.
+    ASSIGN_OR_RETURN(Tensor * lengths, context.AllocateOutput(1, {size}));
     std::vector<Tensor> values;
-    std::vector<int64_t> lengths;
     for (int64_t i = 0; i < size; ++i) {
       ASSIGN_OR_RETURN(Tensor value, array->Read(i, context.allocator()));
       RETURN_IF_ERROR(CheckElement(values.empty() ? value : values[0], value));
-      lengths.push_back(value.dim(0));
+      lengths->mutable_flat<int64_t>()[i] = value.dim(0);
       values.push_back(std::move(value));
     }
-    RETURN_IF_ERROR(Join(context, values));
-    context.SetOutput(1, Tensor::Vector(absl::MakeConstSpan(lengths)));
-    return absl::OkStatus();
+    return Join(context, values);
   }
 
  private:
@@ -291,10 +290,17 @@ class ConcatKernel : public OpKernel {
 
   static absl::Status Join(OpKernelContext& context,
                            const std::vector<Tensor>& values) {
-    TensorShape shape = values.empty() ? TensorShape({0}) : values[0].shape();
     int64_t rows = 0;
-    for (const Tensor& value : values) rows += value.dim(0);
-    shape.set_dim(0, rows);
+    for (const Tensor& value : values) {
+      if (__builtin_add_overflow(rows, value.dim(0), &rows)) {
+        return absl::InvalidArgumentError("the rows of a TensorArray overflow");
+      }
+    }
+    absl::Span<const int64_t> row;
+    if (!values.empty()) row = values[0].shape().dims().subspan(1);
+    Dims dims = {rows};
+    dims.insert(dims.end(), row.begin(), row.end());
+    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     int64_t at = 0;
     for (const Tensor& value : values) {

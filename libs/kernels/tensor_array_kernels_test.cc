@@ -41,6 +41,19 @@ class TensorArrayKernelsTest : public testing::Test {
   KernelTestHarness harness_;
 };
 
+TEST_F(TensorArrayKernelsTest, RowsThatOverflowAreRefused) {
+  ASSERT_OK_AND_ASSIGN(const Tensor array,
+                       MakeArray(3, {{"clear_after_read", false}}));
+  const Tensor many(DT_FLOAT, {int64_t{1} << 62, 0});
+  for (const int index : {0, 1, 2}) {
+    ASSERT_OK(harness_.Run("TensorArrayWriteV3",
+                           {array, Tensor::Scalar(index), many, flow_}));
+  }
+  EXPECT_THAT(harness_.Run("TensorArrayConcatV3", {array, flow_},
+                           {{"dtype", DT_FLOAT}}),
+              StatusIs(kInvalid, "overflow"));
+}
+
 TEST_F(TensorArrayKernelsTest, EachElementIsWrittenAndReadOnce) {
   ASSERT_OK_AND_ASSIGN(const Tensor array, MakeArray(2));
   ASSERT_OK(Write(array, 0, 7));
