@@ -303,6 +303,22 @@ TEST_F(GraphDefTest, Refusals) {
   }
 }
 
+// A few hundred bytes must not be able to ask for all memory there is.
+TEST_F(GraphDefTest, ConstantsOfRepeatedValuesHaveOneLimitTogether) {
+  std::string text;
+  for (const char* name : {"a", "b", "c"}) {
+    absl::StrAppend(&text, "node { name: '", name,
+                    "' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT "
+                    "} } attr { key: 'value' value { tensor { dtype: DT_FLOAT "
+                    "tensor_shape { dim { size: 268435456 } } float_val: 1 } } "
+                    "} }\n");
+  }
+  Graph graph(TestOps());
+  EXPECT_THAT(ImportGraphDefText(text, graph),
+              StatusIs(absl::StatusCode::kResourceExhausted, "Node 'c'"));
+  EXPECT_EQ(graph.num_nodes(), 0);
+}
+
 TEST_F(GraphDefTest, ARefusedNodeLeavesNothingBehind) {
   ASSERT_OK(Import(Placeholder("x")));
   // The last node fails only when it is added.

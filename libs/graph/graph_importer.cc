@@ -13,6 +13,8 @@
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/graph/attr_value_proto.h"
+#include "libs/tensor/data_type.h"
+#include "libs/tensor/tensor_proto.h"
 #include "schemas/tf/graph.pb.h"
 
 namespace weft {
@@ -64,6 +66,36 @@ absl::Status Refuse(const tf::NodeDef& node, absl::string_view why) {
       absl::StrCat("Node '", node.name(), "': ", why));
 }
 
+// Bytes that a tensor takes and does not bring: where it has more elements than
+// bytes, its last value repeats. As a double, since shapes are not checked yet.
+double RepeatedBytes(const tf::TensorProto& tensor) {
+  double elements = 1;
+  for (const auto& dim : tensor.tensor_shape().dim()) {
+    elements *= static_cast<double>(std::max<int64_t>(dim.size(), 0));
+  }
+  double bytes = 0;
+  if (elements > static_cast<double>(tensor.ByteSizeLong())) {
+    // Of a string or another object no less than a pointer and a size.
+    const size_t size = DataTypeSize(static_cast<DataType>(tensor.dtype()));
+    bytes = elements * static_cast<double>(size == 0 ? 16 : size);
+  }
+  for (const auto& variant : tensor.variant_val()) {
+    for (const auto& inner : variant.tensors()) bytes += RepeatedBytes(inner);
+  }
+  return bytes;
+}
+
+double RepeatedBytes(const tf::NodeDef& node) {
+  double bytes = 0;
+  for (const auto& [name, value] : node.attr()) {
+    if (value.has_tensor()) bytes += RepeatedBytes(value.tensor());
+    for (const auto& tensor : value.list().tensor()) {
+      bytes += RepeatedBytes(tensor);
+    }
+  }
+  return bytes;
+}
+
 // "'Foo' (node 'a'), 'Bar' (node 'b' and 2 more)"
 std::string Listing(const std::map<std::string, std::vector<std::string>>& by) {
   return absl::StrJoin(by, ", ", [](std::string* out, const auto& entry) {
@@ -86,6 +118,7 @@ absl::Status GraphImporter::Run() {
   RETURN_IF_ERROR(IndexNames());
   RETURN_IF_ERROR(CheckFunctions());
   RETURN_IF_ERROR(CheckKnown());
+  RETURN_IF_ERROR(CheckConstants());
   RETURN_IF_ERROR(ResolveInputs());
   RETURN_IF_ERROR(Order());
   const int num_nodes = graph_.num_nodes();
@@ -177,6 +210,21 @@ absl::Status GraphImporter::CheckKnown() const {
   }
   if (parts.empty()) return absl::OkStatus();
   return absl::NotFoundError(absl::StrJoin(parts, "; "));
+}
+
+// Each tensor may take as much (tensor_proto.h); all of them together may too,
+// and not many times that.
+absl::Status GraphImporter::CheckConstants() const {
+  double bytes = 0;
+  for (const tf::NodeDef& node : def_.node()) {
+    bytes += RepeatedBytes(node);
+    if (bytes <= static_cast<double>(kMaxRepeatedTensorBytes)) continue;
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "Node '", node.name(), "': the graph's constants of repeated values ",
+        "take more than ", kMaxRepeatedTensorBytes,
+        " bytes; use Fill instead"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status GraphImporter::ResolveInputs() {

@@ -48,6 +48,7 @@ class GraphImporter {
   absl::Status IndexNames();
   absl::Status CheckFunctions() const;
   absl::Status CheckKnown() const;
+  absl::Status CheckConstants() const;
   absl::Status ResolveInputs();
   absl::StatusOr<Input> Resolve(const tf::NodeDef& consumer,
                                 absl::string_view text) const;
