@@ -254,7 +254,8 @@ ServerConnection::NewCall(const Envelope& envelope) {
 absl::Status ServerConnection::TooManyRequests() const {
   return absl::ResourceExhaustedError(absl::StrCat(
       context_.self.task, " works on ", context_.options.max_requests_per_peer,
-      " requests of this peer already; wait for answers"));
+      " requests of this peer already. Wait for answers, or raise "
+      "max_requests_per_peer there."));
 }
 
 absl::Status ServerConnection::HoldRequest(Incoming& incoming) {
