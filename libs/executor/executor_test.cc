@@ -367,9 +367,11 @@ struct ReadThenChanged {
   explicit ReadThenChanged(PlanHarness& h) {
     v = h.Add("v", "VariableV2", {},
               {{"dtype", DT_FLOAT}, {"shape", TensorShape()}});
-    const Node* init = h.Add("init", "Assign", {{v, 0}, h.Arg(0)});
-    read = h.Add("read", "Identity", {{v, 0}}, {}, {init});
     zero = h.Const("zero", Float(0));
+    // Memory that nobody else holds.
+    const Node* four = h.Add("four", "TestAdd", {h.Arg(0), zero});
+    const Node* init = h.Add("init", "Assign", {{v, 0}, {four, 0}});
+    read = h.Add("read", "Identity", {{v, 0}}, {}, {init});
     change = h.Add("change", "AssignAdd", {{v, 0}, h.Const("one", Float(1))},
                    {}, {read});
   }
