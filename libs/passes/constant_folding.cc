@@ -52,9 +52,12 @@ class Folder {
 
   std::optional<std::vector<Tensor>> Inputs(const Node& node) const {
     std::vector<Tensor> inputs;
+    int64_t bytes = 0;
     for (int i = 0; i < node.num_inputs(); ++i) {
       const Tensor* value = rewrite_.ConstantValue(rewrite_.Input(node, i));
       if (value == nullptr) return std::nullopt;
+      bytes += static_cast<int64_t>(value->num_bytes());
+      if (bytes > options_.max_input_bytes) return std::nullopt;
       inputs.push_back(*value);
     }
     return inputs;

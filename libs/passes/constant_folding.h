@@ -24,6 +24,9 @@ struct ConstantFoldingOptions {
   // Of one constant, and of all that are made.
   int64_t max_bytes = 100 * 1024;
   int64_t max_total_bytes = 16 << 20;
+  // Of all inputs of one node: what takes long belongs into a step, which can
+  // be cancelled.
+  int64_t max_input_bytes = 4 << 20;
 };
 
 // A node that is not pure stays, and so does one that fails, or gives more

@@ -18,6 +18,11 @@ bool IsWanted(RewriterConfig::Toggle toggle, const GraphOptions& options) {
   return options.optimizer_options.opt_level != OptimizerOptions::kL0;
 }
 
+bool AnyIsWanted(const PassOptions& options) {
+  return options.remove_identities || options.fold_constants ||
+         options.simplify_arithmetic || options.merge_common_subexpressions;
+}
+
 // Loops whose parts do not fit together must stay so, to be refused.
 bool LoopsFit(const Graph& graph) {
   std::vector<bool> is_everywhere(graph.num_nodes(), false);
@@ -56,7 +61,7 @@ PassOptions PassOptionsFor(const GraphOptions& options) {
 std::unique_ptr<Graph> RunPasses(std::unique_ptr<Graph> pruned,
                                  const PassOptions& options,
                                  const NodeEvaluator& evaluate) {
-  if (!LoopsFit(*pruned)) return pruned;
+  if (!AnyIsWanted(options) || !LoopsFit(*pruned)) return pruned;
   GraphRewrite rewrite(*pruned);
   if (options.remove_identities) RemoveIdentities(rewrite);
   if (options.fold_constants && evaluate) {
