@@ -30,7 +30,8 @@ absl::Status TransposeShape(InferenceContext& c) {
   }
   const int rank = input.rank();
   RETURN_IF_ERROR(InferenceContext::MergeDims(entries, rank).status());
-  const std::optional<Dims> perm = Integers(c, 1);
+  std::optional<Dims> perm = Integers(c, 1);
+  if (perm && perm->size() != static_cast<size_t>(rank)) perm.reset();
   PartialShape result = PartialShape::OfRank(rank);
   for (int i = 0; perm && i < rank; ++i) {
     int64_t from = (*perm)[i];
