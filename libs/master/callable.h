@@ -26,6 +26,8 @@ struct Callable {
     // Positions of the feeds it takes and the fetches it makes.
     std::vector<int> feeds;
     std::vector<int> fetches;
+    // Which nodes it runs, for errors: "[[node x (VariableV2) and 2 more]]".
+    std::string nodes;
   };
 
   uint64_t id = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/cancellation.h"
@@ -33,6 +34,24 @@ std::string List(const std::vector<std::string>& names) {
   const absl::Span<const std::string> first(names.data(), kMost);
   return absl::StrCat("[", absl::StrJoin(first, ", "), " and ",
                       names.size() - kMost, " more]");
+}
+
+// One of them, and how many there are; the partitioner's own do not count.
+std::string DescribeNodes(
+    const std::vector<protocol::DevicePartition>& partitions) {
+  const Node* first = nullptr;
+  int count = 0;
+  for (const protocol::DevicePartition& partition : partitions) {
+    for (const Node* node : partition.graph->nodes()) {
+      if (absl::StartsWith(node->type(), "_")) continue;
+      if (count++ == 0) first = node;
+    }
+  }
+  if (first == nullptr) return "";
+  std::string text =
+      absl::StrCat("[[node ", first->name(), " (", first->type(), ")");
+  if (count > 1) absl::StrAppend(&text, " and ", count - 1, " more");
+  return absl::StrCat(text, "]]");
 }
 
 }  // namespace
@@ -144,6 +163,12 @@ void MasterSession::Step::PartAnswered(int part, absl::Status status) {
   if (absl::IsResourceExhausted(status) &&
       from.task != session_->options_.task) {
     status = callable_->NameEnds(from, status);
+  }
+  const std::string& nodes = callable_->parts[part].nodes;
+  // The task is lost, and can't say itself what it ran.
+  if (absl::IsUnavailable(status) && !IsDerived(status) && !nodes.empty() &&
+      !absl::StrContains(status.message(), "[[node ")) {
+    status = Append(status, nodes);
   }
   PartDone(std::move(status));
 }
@@ -357,7 +382,10 @@ absl::StatusOr<uint64_t> MasterSession::MakeCallable(
   RETURN_IF_ERROR(OpenOn(*callable));
   RETURN_IF_ERROR(Register(*callable));
   // The tasks have the graphs now.
-  for (Callable::Part& part : callable->parts) part.partitions.clear();
+  for (Callable::Part& part : callable->parts) {
+    part.nodes = DescribeNodes(part.partitions);
+    part.partitions.clear();
+  }
   absl::MutexLock lock(&mutex_);
   callables_[callable->id] = callable;
   return callable->id;
@@ -571,9 +599,8 @@ void MasterSession::ForgetOnTasks() {
     ForgetOn(*options_.directory->Find(task), deadline, group.Add(task));
   }
   // A task that can't be told forgets when it notices that we are gone.
-  absl::Status status =
-      group.Wait(absl::StrCat("end session ", id_.session),
-                 options_.log_waits_after, options_.logger);
+  absl::Status status = group.Wait(absl::StrCat("end session ", id_.session),
+                                   options_.log_waits_after, options_.logger);
   if (!status.ok() && options_.logger != nullptr) {
     options_.logger->Warning(
         absl::StrCat("Session ", id_.session,

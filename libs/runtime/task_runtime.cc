@@ -93,8 +93,8 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
 void TaskRuntime::DeleteSession(const protocol::WorkerSession& session,
                                 absl::Time, Done done) {
   RemoveSession(session.session,
-                absl::AbortedError(absl::StrCat("Session ", session.session,
-                                                " has been deleted.")));
+                MarkDerived(absl::AbortedError(absl::StrCat(
+                    "Session ", session.session, " has been deleted."))));
   done(absl::OkStatus());
 }
 
@@ -109,7 +109,7 @@ void TaskRuntime::RemoveSession(uint64_t session, const absl::Status& cause) {
     registrations = std::move(removed->registrations);
     sessions_.erase(it);
   }
-  steps_.RemoveSession(session, MarkDerived(cause));
+  steps_.RemoveSession(session, cause);
 }
 
 std::shared_ptr<TaskRuntime::Session> TaskRuntime::FindSession(
@@ -182,10 +182,10 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
   }
   const size_t before = session->registrations.size();
   if (before >= static_cast<uint64_t>(options_.max_registrations_per_session)) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        options_.task, ": session ", id, " has ", before,
-        " graphs registered. Release callables, or raise "
-        "max_callables_per_session there."));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(options_.task, ": session ", id, " has ", before,
+                     " graphs registered. Release callables, or raise "
+                     "max_callables_per_session there."));
   }
   return session->registrations
       .emplace(registration.registration, std::move(compiled))
@@ -398,7 +398,7 @@ void TaskRuntime::DropMaster(uint64_t incarnation, const absl::Status& cause) {
       if (session->master == incarnation) sessions.push_back(id);
     }
   }
-  for (uint64_t session : sessions) RemoveSession(session, cause);
+  for (uint64_t session : sessions) RemoveSession(session, MarkDerived(cause));
 }
 
 void TaskRuntime::Drain(const absl::Status& cause) {

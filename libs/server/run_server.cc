@@ -1,5 +1,6 @@
 #include "libs/server/run_server.h"
 
+#include <csignal>
 #include <cstdio>
 #include <memory>
 
@@ -21,6 +22,9 @@ absl::StatusOr<std::unique_ptr<Server>> Start(const std::string& cluster,
 
 int RunServer(const std::string& cluster, ServerOptions options) {
   bus::TuneHeapForBulk();
+  // Who reads the log may end before the task does: writing fails then, but is
+  // not the end.
+  std::signal(SIGPIPE, SIG_IGN);
   StopSignals stop;
   options.on_stopped = [&stop] { stop.Raise(); };
   auto server = Start(cluster, options);

@@ -37,10 +37,10 @@ void LogPlacement(Logger& logger, const std::string& line) {
 std::unique_ptr<Process> NewProcess(const ServerOptions& options,
                                     Logger& logger) {
   if (options.process != nullptr) return nullptr;
-  return std::make_unique<Process>(ProcessOptions{
-      .transport = options.quotas.OfPeers(),
-      .peer_timeout = options.peer_timeout,
-      .logger = &logger});
+  return std::make_unique<Process>(
+      ProcessOptions{.transport = options.quotas.OfPeers(),
+                     .peer_timeout = options.peer_timeout,
+                     .logger = &logger});
 }
 
 }  // namespace
@@ -282,11 +282,13 @@ class Server::Impl : private PeerObserver,
   void Drain(absl::Duration drain) {
     Scheduler& scheduler = process_.scheduler();
     const absl::Time deadline = scheduler.clock().Now() + drain;
-    logger_.Info(absl::StrCat("Stopping: steps that run may go on for ",
-                              absl::FormatDuration(drain)));
-    if (endpoint_ != nullptr) endpoint_->Drain();
     runtime_->Drain(absl::UnavailableError(
         absl::StrCat("The server of ", task_, " is shutting down.")));
+    if (endpoint_ != nullptr) {  // it has started
+      endpoint_->Drain();
+      logger_.Info(absl::StrCat("Stopping: steps that run may go on for ",
+                                absl::FormatDuration(drain)));
+    }
     master_->Drain(deadline);
     runtime_->WaitForSteps(deadline);
     runtime_->Stop(Stopped());
@@ -351,11 +353,11 @@ class Server::Impl : private PeerObserver,
   }
   void OnPeerLost(const std::string& task, uint64_t incarnation,
                   const absl::Status& why) override {
+    if (runtime_ != nullptr) runtime_->PeerLost(task, incarnation, why);
     logger_.Warning(absl::StrCat("The connection with ", task,
                                  " was lost, and with it the steps that need "
                                  "it: ",
                                  why.message()));
-    if (runtime_ != nullptr) runtime_->PeerLost(task, incarnation, why);
   }
   void OnPushFailed(const protocol::Push& push,
                     const absl::Status& why) override {

@@ -1,0 +1,118 @@
+// Servers that stop while steps are under way: of one process and over sockets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "integration_tests/testing/test_cluster.h"
+#include "libs/api/weft.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft {
+namespace {
+
+// A step, `hold`, that counts its begin on the ps and waits there at a queue
+// until somebody runs `open`.
+class DrainTest : public ::testing::TestWithParam<ClusterKind> {
+ protected:
+  void SetUp() override {
+    const Scope ps = root_.WithDevice("/job:ps/task:0");
+    begun_ = ops::Variable(ps.WithName("begun"), 0.0f);
+    Output queue = ops::FIFOQueue(
+        ps, {DT_FLOAT},
+        {.shapes = {PartialShape::Scalar()}, .shared_name = "gate"});
+    Output begin = ops::AssignAdd(ps, begun_, 1.0f);
+    Output passed = ops::QueueDequeue(ps.WithControlDependencies({begin}),
+                                      queue, {DT_FLOAT})[0];
+    hold_ = ops::Neg(root_.WithDevice("/job:worker/task:0"), passed);
+    size_ = ops::QueueSize(ps, queue);
+    open_ = ops::QueueEnqueue(ps, queue, {1.0f});
+    nothing_ = ops::NoOp(root_.WithDevice("/job:worker/task:0"));
+    driver_ = Connect("worker", 0);
+    observer_ = Connect("worker", 1);
+    ASSERT_OK(observer_->Run(begun_.initializer()));
+    ASSERT_OK(observer_->Run(open_));
+    ASSERT_OK(driver_->Run(hold_).status());  // all is registered
+    ASSERT_OK(driver_->Run(nothing_));
+    held_ = std::async(std::launch::async,
+                       [this] { return driver_->Run(hold_).status(); });
+    float begun = 1;
+    while (begun < 2) {
+      auto value = observer_->Run(begun_);
+      ASSERT_OK(value);
+      begun = value->scalar<float>();
+    }
+  }
+
+  std::unique_ptr<Session> Connect(const std::string& job, int index) {
+    auto session = Session::Connect(cluster_.target(job, index), root_,
+                                    cluster_.session_options());
+    EXPECT_TRUE(session.ok()) << session.status();
+    return session.ok() ? *std::move(session) : nullptr;
+  }
+
+  std::thread Stop(const std::string& job, absl::Duration drain) {
+    return std::thread(
+        [this, job, drain] { EXPECT_OK(cluster_.server(job, 0).Stop(drain)); });
+  }
+
+  // Asked again until the server has begun to stop.
+  template <typename What>
+  absl::Status UntilRefused(const What& what) {
+    while (true) {
+      const absl::Status status = internal::ToStatus(driver_->Run(what));
+      if (!status.ok()) return status;
+    }
+  }
+
+  TestCluster cluster_{
+      {.kind = GetParam(), .jobs = {{"ps", 1}, {"worker", 2}}}};
+  Scope root_ = Scope::Root();
+  ops::Variable begun_;
+  Output hold_, size_;
+  Operation open_, nothing_;
+  std::unique_ptr<Session> driver_, observer_;
+  std::future<absl::Status> held_;
+};
+
+TEST_P(DrainTest, AMasterRefusesNewStepsAndLetsOthersEnd) {
+  std::thread stop = Stop("worker", absl::Minutes(1));
+  EXPECT_THAT(UntilRefused(nothing_),
+              StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+  ASSERT_OK(observer_->Run(open_));
+  EXPECT_OK(held_.get());
+  stop.join();
+}
+
+TEST_P(DrainTest, ATaskRefusesNewStepsOfOtherMasters) {
+  std::thread stop = Stop("ps", absl::Seconds(1));
+  EXPECT_THAT(UntilRefused(begun_.initializer()),
+              StatusIs(absl::StatusCode::kUnavailable, "/job:ps"));
+  EXPECT_THAT(held_.get(), StatusIs(absl::StatusCode::kUnavailable, "/job:ps"));
+  stop.join();
+  EXPECT_OK(driver_->Run(nothing_));
+}
+
+TEST_P(DrainTest, WhatDoesNotEndInTimeIsUnavailable) {
+  std::thread stop = Stop("worker", absl::ZeroDuration());
+  EXPECT_THAT(held_.get(), StatusIs(absl::StatusCode::kUnavailable));
+  stop.join();
+  // The ps has given the step up: what is put in stays for others.
+  ASSERT_OK(observer_->Run(open_));
+  ASSERT_OK_AND_ASSIGN(Tensor size, observer_->Run(size_));
+  EXPECT_EQ(size.scalar<int32_t>(), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DrainTest,
+                         ::testing::Values(ClusterKind::kOneProcess,
+                                           ClusterKind::kSockets),
+                         [](const auto& kind) {
+                           return ClusterKindName(kind.param);
+                         });
+
+}  // namespace
+}  // namespace weft

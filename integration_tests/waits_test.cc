@@ -1,0 +1,116 @@
+// What the log says of steps that take long, on a clock that the test moves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "integration_tests/testing/test_cluster.h"
+#include "libs/api/weft.h"
+#include "libs/base/clock.h"
+#include "libs/base/logging.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kPs[] = "/job:ps/replica:0/task:0";
+constexpr char kWorker0[] = "/job:worker/replica:0/task:0";
+constexpr char kWorker1[] = "/job:worker/replica:0/task:1";
+
+class WaitsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const Scope on_ps = root_.WithDevice("/job:ps/task:0");
+    Output jobs = ops::FIFOQueue(
+        on_ps, {DT_FLOAT},
+        {.shapes = {PartialShape::Scalar()}, .shared_name = "jobs"});
+    put_ = ops::QueueEnqueue(on_ps, jobs, {1.0f});
+    Output taken =
+        ops::QueueDequeue(on_ps.WithName("take"), jobs, {DT_FLOAT})[0];
+    use_ = ops::Neg(root_.WithDevice("/job:worker/task:1"), taken);
+    auto session = Session::Connect(cluster_.target("worker", 0), root_,
+                                    cluster_.session_options());
+    ASSERT_OK(session);
+    session_ = *std::move(session);
+  }
+
+  // Of those that tell of waits.
+  std::vector<std::string> Lines() const {
+    std::vector<std::string> result;
+    for (const std::string& line : logger_.lines()) {
+      if (line.find("wait") != std::string::npos) result.push_back(line);
+    }
+    return result;
+  }
+
+  absl::Status UseWithin(absl::Duration timeout) {
+    return session_->Run({}, use_, {.timeout = timeout}).status();
+  }
+
+  RecordingLogger logger_;
+  TestCluster cluster_{{.kind = ClusterKind::kSimulated,
+                        .jobs = {{"ps", 1}, {"worker", 2}},
+                        .log_waits_after = absl::Seconds(5),
+                        .logger = &logger_}};
+  Scope root_ = Scope::Root();
+  Operation put_;
+  Output use_;
+  std::unique_ptr<Session> session_;
+};
+
+TEST_F(WaitsTest, TheQueueAndTheEdgeAreNamedEveryFiveSeconds) {
+  EXPECT_THAT(UseWithin(absl::Milliseconds(4900)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(Lines(), IsEmpty());
+  EXPECT_THAT(UseWithin(absl::Seconds(17)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(Lines(), SizeIs(3));
+  EXPECT_THAT(
+      Lines(),
+      Each(AllOf(HasSubstr("has waited more than 5s for step"),
+                 HasSubstr("fetches [Neg:0], targets []"),
+                 HasSubstr(absl::StrCat(kPs,
+                                        " waits for node take (QueueDequeueV2) "
+                                        "on jobs (FIFOQueueV2)")),
+                 HasSubstr(absl::StrCat(kWorker1,
+                                        " waits for tensor take:0 "
+                                        "from ",
+                                        kPs)))));
+}
+
+TEST_F(WaitsTest, AStepThatEndsInTimeIsNotMentioned) {
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_OK(session_->Run(put_));
+    ASSERT_OK(UseWithin(absl::Seconds(30)));
+    cluster_.scheduler().AdvanceBy(absl::Seconds(2));
+  }
+  EXPECT_THAT(Lines(), IsEmpty());
+}
+
+TEST_F(WaitsTest, ATaskThatDoesNotAnswerIsNamed) {
+  ASSERT_OK(session_->Run(put_));
+  ASSERT_OK(UseWithin(absl::Seconds(30)));
+  cluster_.network().Partition(kWorker0, kWorker1);
+  // Until then nothing comes back, not even that the step was aborted.
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  scheduler.ScheduleAt(scheduler.clock().Now() + absl::Seconds(9),
+                       [this] { cluster_.network().Heal(kWorker0, kWorker1); });
+  EXPECT_THAT(UseWithin(absl::Seconds(8)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  ASSERT_THAT(Lines(), SizeIs(1));
+  EXPECT_THAT(Lines()[0],
+              HasSubstr(absl::StrCat(kWorker1, " does not answer")));
+  EXPECT_THAT(Lines()[0], HasSubstr(absl::StrCat(kPs, " waits for node take")));
+}
+
+}  // namespace
+}  // namespace weft
