@@ -324,6 +324,7 @@ absl::Status ListeningSocket::SendLater(Accepted& accepted, Frames& frames) {
   accepted.outbox.clear();
   accepted.over = true;
   lost_.push_back(accepted.id);
+  to_cut_.push_back(accepted.life);
   return Lost(/*reads=*/false);
 }
 
