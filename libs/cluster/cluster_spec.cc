@@ -34,14 +34,27 @@ absl::Status NotAddress(absl::string_view job, absl::string_view what) {
                    " is not an address (\"host:port\")."));
 }
 
+// Lists and objects by their kind: they may be nested deeper than the stack is.
+std::string Describe(const Json& json) {
+  return json.is_structured() ? json.type_name() : json.dump();
+}
+
 absl::Status AddList(const std::string& job, const Json& tasks,
                      ClusterSpec& spec) {
   int index = 0;
   for (const Json& address : tasks) {
-    if (!address.is_string()) return NotAddress(job, address.dump());
+    if (!address.is_string()) return NotAddress(job, Describe(address));
     RETURN_IF_ERROR(spec.AddTask(job, index++, address.get<std::string>()));
   }
   return absl::OkStatus();
+}
+
+// What is not UTF-8 can't be written as JSON, which a spec becomes.
+bool IsUtf8(const std::string& text) {
+  const std::string kept = Json(text).dump(
+      /*indent=*/-1, ' ', /*ensure_ascii=*/false,
+      Json::error_handler_t::ignore);
+  return Json::parse(kept).get<std::string>() == text;
 }
 
 absl::Status AddSparse(const std::string& job, const Json& tasks,
@@ -53,7 +66,7 @@ absl::Status AddSparse(const std::string& job, const Json& tasks,
           absl::StrCat("Job \"", job, "\" of the cluster spec: \"", key,
                        "\" is not a task index."));
     }
-    if (!address.is_string()) return NotAddress(job, address.dump());
+    if (!address.is_string()) return NotAddress(job, Describe(address));
     RETURN_IF_ERROR(spec.AddTask(job, index, address.get<std::string>()));
   }
   return absl::OkStatus();
@@ -166,6 +179,7 @@ absl::Status ClusterSpec::AddTask(const std::string& job, int index,
                      index, "."));
   }
   if (address.empty()) return NotAddress(job, "\"\"");
+  if (!IsUtf8(address)) return NotAddress(job, "text that is not UTF-8");
   auto [it, is_new] = jobs_[job].emplace(index, address);
   if (is_new || it->second == address) return absl::OkStatus();
   return absl::InvalidArgumentError(

@@ -169,5 +169,23 @@ TEST(ClusterSpecTest, WhatIsWrongIsNamed) {
   }
 }
 
+// It could not be written as JSON: a task that joins with it would end the
+// coordinator.
+TEST(ClusterSpecTest, AddressesAreUtf8) {
+  EXPECT_THAT(ClusterSpec::Parse("ps|\xa1:2222"),
+              StatusIs(absl::StatusCode::kInvalidArgument, "UTF-8"));
+  ASSERT_OK_AND_ASSIGN(const ClusterSpec spec,
+                       ClusterSpec::Parse("ps|\xc3\xa9:2222"));
+  ASSERT_OK_AND_ASSIGN(const ClusterSpec again,
+                       ClusterSpec::Parse(spec.ToString()));
+  EXPECT_EQ(again, spec);
+}
+
+TEST(ClusterSpecTest, DeepListsAreRefused) {
+  const std::string open(1000000, '['), close(1000000, ']');
+  EXPECT_THAT(ClusterSpec::Parse("{\"ps\": [" + open + close + "]}"),
+              StatusIs(absl::StatusCode::kInvalidArgument, "array"));
+}
+
 }  // namespace
 }  // namespace weft

@@ -57,8 +57,13 @@ absl::StatusOr<ClusterSpec> ParseCluster(const Json& json) {
 }  // namespace
 
 absl::StatusOr<TfConfig> TfConfig::Parse(absl::string_view text) {
-  const Json json = Json::parse(text.begin(), text.end(), nullptr,
-                                /*allow_exceptions=*/false);
+  // What lies deeper is nothing of ours; writing it again would need as deep a
+  // stack.
+  constexpr int kMaxDepth = 16;
+  const Json json = Json::parse(
+      text.begin(), text.end(),
+      [](int depth, Json::parse_event_t, Json&) { return depth <= kMaxDepth; },
+      /*allow_exceptions=*/false);
   if (!json.is_object()) return Wrong("is not a JSON object");
   TfConfig config;
   ASSIGN_OR_RETURN(config.cluster, ParseCluster(json));

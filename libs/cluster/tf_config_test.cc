@@ -1,6 +1,7 @@
 #include "libs/cluster/tf_config.h"
 
 #include <cstdlib>
+#include <string>
 
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
@@ -113,6 +114,13 @@ TEST(TfConfigTest, ComesFromTheEnvironment) {
   ASSERT_EQ(setenv("TF_CONFIG", "{", 1), 0);
   EXPECT_FALSE(TfConfig::FromEnvironment().ok());
   ASSERT_EQ(unsetenv("TF_CONFIG"), 0);
+}
+
+TEST(TfConfigTest, DeepListsAreRefused) {
+  const std::string open(1000000, '['), close(1000000, ']');
+  EXPECT_THAT(TfConfig::Parse("{\"cluster\": {\"ps\": " + open + close +
+                              "}, \"task\": {\"type\": \"ps\"}}"),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace
