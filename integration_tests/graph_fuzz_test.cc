@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -42,6 +43,15 @@ uint64_t NumberFromEnvironment(const char* name, uint64_t otherwise) {
                                                             : otherwise;
 }
 
+// Graphs that ran once, in the order of their names.
+std::vector<std::string> KeptGraphs() {
+  std::vector<std::string> graphs;
+  ReplayFuzzCorpus(
+      std::string(kCorpus) + "graph_text",
+      [&](absl::string_view text) { graphs.emplace_back(text); }, kNotDamaged);
+  return graphs;
+}
+
 // The graph that runs is kept, for when it does not end.
 void Keep(const std::string& graph) {
   const char* directory = std::getenv("TEST_UNDECLARED_OUTPUTS_DIR");
@@ -53,8 +63,12 @@ void Keep(const std::string& graph) {
 TEST(GraphFuzzTest, MadeUpGraphs) {
   const uint64_t first = NumberFromEnvironment("WEFT_GRAPH_FIRST_SEED", 1);
   const uint64_t count = NumberFromEnvironment("WEFT_GRAPH_SEEDS", 300);
+  const std::vector<std::string> kept = KeptGraphs();
+  ASSERT_FALSE(kept.empty());
   for (uint64_t seed = first; seed < first + count; ++seed) {
+    // From nothing, or from one that is known to run.
     std::string graph;
+    if (seed % 4 != 0) graph = kept[seed % kept.size()];
     for (uint64_t i = 0; i < 4; ++i) {
       graph = MutateGraph(graph, seed * 1000 + i * 10);
       Keep(graph);
