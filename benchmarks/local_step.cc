@@ -42,7 +42,8 @@ Chains BuildChains(const Scope& scope) {
   ops::Variable one(scope.WithName("one"), 1.0f);
   ops::Variable x0(scope.WithName("x0"), 0.0f);
   chains.tiny = ops::Add(scope, variable, ops::Add(scope, variable, 2.0f));
-  chains.y = ops::Placeholder(scope, DT_FLOAT, {.shape = PartialShape{}});
+  chains.y =
+      ops::Placeholder(scope, DT_FLOAT, {.shape = PartialShape::Scalar()});
   chains.fed = ops::Add(scope, chains.y, one);
   for (int n : {1, 100, 1000}) {
     Output x = x0;

@@ -55,7 +55,7 @@ SyncReplicas BuildSyncReplicas(const Scope& scope, const std::string& device,
   const Scope there = scope.ColocateWith(Operation(global_step.handle()));
   const Output queue = ops::FIFOQueue(
       there, {DT_INT64},
-      {.shapes = {PartialShape{}}, .shared_name = "sync_token_q"});
+      {.shapes = {PartialShape::Scalar()}, .shared_name = "sync_token_q"});
   const auto tokens = [&](const Scope& when) {
     return ops::QueueEnqueueMany(
         when, queue, {ops::Fill(when, {replicas}, global_step.Read(when))});
