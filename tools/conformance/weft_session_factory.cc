@@ -46,11 +46,12 @@ class WeftSession : public ReplaySession {
 };
 
 SessionOptions OptionsOf(const SessionSpec& spec, bool keep_placement,
-                         Process& process) {
+                         const GraphOptions& graph_options, Process& process) {
   SessionOptions options;
   options.allow_soft_placement = spec.allow_soft_placement;
   options.log_device_placement = spec.log_device_placement || keep_placement;
   options.operation_timeout = spec.operation_timeout;
+  options.graph_options = graph_options;
   options.process = &process;
   return options;
 }
@@ -68,7 +69,8 @@ absl::StatusOr<std::unique_ptr<ReplaySession>> Open(
 // them through sockets.
 class Cluster : public SessionFactory {
  public:
-  explicit Cluster(Process& client) : client_(client) {}
+  Cluster(Process& client, const GraphOptions& graph_options)
+      : client_(client), graph_options_(graph_options) {}
 
   absl::Status Start(const std::map<std::string, int>& jobs) {
     ClusterSpec spec;
@@ -97,7 +99,8 @@ class Cluster : public SessionFactory {
     if (!spec.task.empty()) {
       ASSIGN_OR_RETURN(target, TargetOf(spec.task));
     }
-    return Open(target, graph_def, OptionsOf(spec, keep_placement, client_));
+    return Open(target, graph_def,
+                OptionsOf(spec, keep_placement, graph_options_, client_));
   }
 
   absl::Status Reset(const std::string& task,
@@ -122,6 +125,7 @@ class Cluster : public SessionFactory {
   }
 
   Process& client_;
+  const GraphOptions graph_options_;
   NullLogger logger_;
   Process process_;
   std::map<std::string, std::unique_ptr<Server>> servers_;
@@ -131,7 +135,8 @@ class Cluster : public SessionFactory {
 
 absl::StatusOr<std::unique_ptr<ReplaySession>> WeftSessionFactory::NewSession(
     const SessionSpec& spec, absl::string_view graph_def, bool keep_placement) {
-  SessionOptions options = OptionsOf(spec, keep_placement, process_);
+  SessionOptions options =
+      OptionsOf(spec, keep_placement, graph_options_, process_);
   options.isolate_session_state = !target_.empty();
   return Open(target_, graph_def, options);
 }
@@ -147,7 +152,7 @@ absl::Status WeftSessionFactory::Reset(
 
 absl::StatusOr<std::unique_ptr<SessionFactory>>
 WeftSessionFactory::StartCluster(const std::map<std::string, int>& jobs) {
-  auto cluster = std::make_unique<Cluster>(process_);
+  auto cluster = std::make_unique<Cluster>(process_, graph_options_);
   RETURN_IF_ERROR(cluster->Start(jobs));
   return cluster;
 }

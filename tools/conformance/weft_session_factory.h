@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "libs/protocol/graph_options.h"
 #include "libs/runtime/process.h"
 #include "tools/conformance/session_factory.h"
 
@@ -17,8 +18,11 @@ class WeftSessionFactory : public SessionFactory {
  public:
   // `process` outlives the sessions. `target` "" is a session in this process;
   // at another one, sessions share no state with others.
-  WeftSessionFactory(Process& process, std::string target)
-      : process_(process), target_(std::move(target)) {}
+  WeftSessionFactory(Process& process, std::string target,
+                     GraphOptions graph_options = {})
+      : process_(process),
+        target_(std::move(target)),
+        graph_options_(graph_options) {}
 
   absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(
       const SessionSpec& spec, absl::string_view graph_def,
@@ -31,6 +35,7 @@ class WeftSessionFactory : public SessionFactory {
  private:
   Process& process_;
   const std::string target_;
+  const GraphOptions graph_options_;
 };
 
 }  // namespace weft::conformance

@@ -1,0 +1,92 @@
+// Passes change nothing that a program can see: every case that lies in
+// integration_tests/testdata/conformance is replayed with passes and without,
+// and gives the same, bit for bit, or fails with the same words.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gtest/gtest.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/fs/path.h"
+#include "libs/ops/standard_ops.h"
+#include "libs/protocol/graph_options.h"
+#include "libs/runtime/process.h"
+#include "tools/conformance/case.h"
+#include "tools/conformance/case_runner.h"
+#include "tools/conformance/testing/recording_factory.h"
+#include "tools/conformance/weft_session_factory.h"
+
+namespace weft::conformance {
+namespace {
+
+constexpr char kCases[] = "integration_tests/testdata/conformance";
+
+std::vector<std::string> Directories() {
+  LocalFileSystem fs;
+  return FindCases(fs, kCases).value_or(std::vector<std::string>());
+}
+
+// "ops_Abs" of ".../ops/Abs".
+std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
+  return absl::StrReplaceAll(info.param.substr(sizeof(kCases)), {{"/", "_"}});
+}
+
+class PassesTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  // One process for all: starting its threads costs more than a case.
+  static void SetUpTestSuite() { process_ = new Process(); }
+  static void TearDownTestSuite() { delete process_; }
+
+  void Replay(const GraphOptions& options, RunRecord& record) {
+    WeftSessionFactory sessions(*process_, /*target=*/"", options);
+    RecordingFactory factory(sessions, record);
+    const auto ops = StandardOps();
+    CaseRunner runner(
+        {.fs = &fs_,
+         .scratch_root = JoinPath(
+             ::testing::TempDir(),
+             absl::StrCat(TestName({GetParam(), 0}), "_", num_replays_++)),
+         .factory = &factory,
+         .scheduler = &process_->scheduler(),
+         .ops = ops.get(),
+         .kernels = &process_->kernels()});
+    const Outcome outcome = runner.Run(GetParam());
+    EXPECT_EQ(outcome.result, Outcome::Result::kPassed) << outcome.reason;
+  }
+
+  static Process* process_;
+  LocalFileSystem fs_;
+  int num_replays_ = 0;
+};
+Process* PassesTest::process_ = nullptr;
+
+TEST_P(PassesTest, ChangeNothing) {
+  RunRecord with, without;
+  Replay({}, with);
+  Replay(NoRewrites(), without);
+  EXPECT_GT(with.num_runs(), 0);
+  std::map<std::string, std::string> differences =
+      RunRecord::Compare(with, without);
+  if (differences.empty()) return;
+  // What differs between two replays without passes, random numbers and the
+  // order of threads, is nothing that passes have done.
+  RunRecord again;
+  Replay(NoRewrites(), again);
+  for (const auto& [place, text] : RunRecord::Compare(without, again)) {
+    differences.erase(place);
+  }
+  for (const auto& [place, text] : differences) {
+    ADD_FAILURE() << place << ": with passes | without: " << text;
+  }
+}
+
+// Without it, data that is not found would be no test and so no failure.
+TEST(PassesCasesTest, AreThere) { EXPECT_GE(Directories().size(), 411u); }
+
+INSTANTIATE_TEST_SUITE_P(Cases, PassesTest, ::testing::ValuesIn(Directories()),
+                         TestName);
+
+}  // namespace
+}  // namespace weft::conformance

@@ -1,0 +1,61 @@
+// RecordingFactory: passes everything on to another factory and keeps what came
+// of each run, so that two replays of a case can be compared bit for bit.
+#ifndef WEFT_TOOLS_CONFORMANCE_TESTING_RECORDING_FACTORY_H_
+#define WEFT_TOOLS_CONFORMANCE_TESTING_RECORDING_FACTORY_H_
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "tools/conformance/session_factory.h"
+
+namespace weft::conformance {
+
+// What came of the runs of one replay. Thread-safe.
+class RunRecord {
+ public:
+  using Fetched = absl::StatusOr<std::vector<Tensor>>;
+
+  int NewSession();
+  void Add(int session, const RunRequest& request, Fetched fetched);
+
+  int num_runs() const;
+  // Where results, in bits, or errors, in code and text, differ: place and
+  // what. A place is a session, what it was asked, and for the how manieth
+  // time.
+  static std::map<std::string, std::string> Compare(const RunRecord& a,
+                                                    const RunRecord& b);
+
+ private:
+  mutable absl::Mutex mutex_;
+  int num_sessions_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, std::vector<Fetched>> runs_ ABSL_GUARDED_BY(mutex_);
+};
+
+class RecordingFactory : public SessionFactory {
+ public:
+  // Both outlive the factory and its sessions.
+  RecordingFactory(SessionFactory& factory, RunRecord& record)
+      : factory_(factory), record_(record) {}
+
+  absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(
+      const SessionSpec& spec, absl::string_view graph_def,
+      bool keep_placement) override;
+  absl::Status Reset(const std::string& task,
+                     const std::vector<std::string>& containers) override {
+    return factory_.Reset(task, containers);
+  }
+  absl::StatusOr<std::unique_ptr<SessionFactory>> StartCluster(
+      const std::map<std::string, int>& jobs) override;
+
+ private:
+  SessionFactory& factory_;
+  RunRecord& record_;
+};
+
+}  // namespace weft::conformance
+
+#endif  // WEFT_TOOLS_CONFORMANCE_TESTING_RECORDING_FACTORY_H_
