@@ -16,6 +16,7 @@
 #include "libs/placement/placer.h"
 #include "tools/cli/cluster_connection.h"
 #include "tools/cli/graph_file.h"
+#include "tools/cli/graph_stats.h"
 #include "tools/cli/json_text.h"
 #include "tools/cli/table.h"
 
@@ -154,6 +155,9 @@ absl::StatusOr<std::string> RunGraphCommand(Process& process, FileSystem& files,
   ASSIGN_OR_RETURN(const std::string content, files.ReadFile(path));
   const auto file = ReadGraphFile(path, content);
   if (!file.ok()) return Annotate(file.status(), path);
+  if (invocation.stats) {
+    return GraphStatsView(process, *file, invocation.wanted, invocation.format);
+  }
   if (invocation.explain.empty()) return NodesView(*file, invocation.format);
   return Explain(process, *file, invocation);
 }

@@ -97,6 +97,47 @@ TEST_F(GraphCommandsTest, FilesThatAreNoGraphs) {
               StatusIs(absl::StatusCode::kNotFound, "/none.pb"));
 }
 
+// Two constants whose sum is used twice, through an Identity.
+constexpr char kFoldable[] = R"(
+node { name: "one" op: "Const"
+  attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: 1 } } } }
+node { name: "two" op: "Add" input: "one" input: "one"
+  attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "x" op: "Placeholder" device: "/job:worker/task:1"
+  attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "same" op: "Identity" input: "x" device: "/job:worker/task:1"
+  attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "y" op: "Mul" input: "two" input: "same" device: "/job:worker/task:1"
+  attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "other" op: "Neg" input: "y"
+  attr { key: "T" value { type: DT_FLOAT } } }
+)";
+
+TEST_F(GraphCommandsTest, StatsBeforeAndAfterThePasses) {
+  Write("/g.pbtxt", kFoldable);
+  ASSERT_OK_AND_ASSIGN(std::string text, Run({"graph", "stats", "/g.pbtxt"}));
+  EXPECT_THAT(text, HasSubstr("nodes"));
+  EXPECT_THAT(text, HasSubstr("Identity"));
+  ASSERT_OK_AND_ASSIGN(text, Run({"graph", "stats", "/g.pbtxt"}, false));
+  const Json json = Json::parse(text);
+  EXPECT_EQ(json["nodes"], Json({{"before", 6}, {"after", 4}}));
+  EXPECT_EQ(json["constant_bytes"], Json({{"before", 4}, {"after", 4}}));
+  EXPECT_EQ(json["ops"]["Identity"], Json({{"before", 1}, {"after", 0}}));
+  EXPECT_EQ(json["ops"]["Add"], Json({{"before", 1}, {"after", 0}}));
+  EXPECT_EQ(json["devices"][kWorkerCpu], Json({{"before", 3}, {"after", 2}}));
+}
+
+TEST_F(GraphCommandsTest, StatsOfAStep) {
+  Write("/g.pbtxt", kFoldable);
+  ASSERT_OK_AND_ASSIGN(const std::string text,
+                       Run({"graph", "stats", "/g.pbtxt", "two:0"}, false));
+  const Json json = Json::parse(text);
+  EXPECT_EQ(json["nodes"], Json({{"before", 2}, {"after", 1}}));
+  EXPECT_THAT(Run({"graph", "stats", "/g.pbtxt", "nothing:0"}),
+              StatusIs(absl::StatusCode::kNotFound, "nothing"));
+}
+
 TEST_F(GraphCommandsTest, WhereNodesWouldGoAndWhy) {
   Write("/g.pbtxt", kText);
   ASSERT_OK_AND_ASSIGN(std::string text, Run({"graph", "explain", "/g.pbtxt",

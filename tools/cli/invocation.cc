@@ -27,6 +27,9 @@ constexpr char kUsage[] =
   weft graph FILE                 the nodes of a GraphDef (.pb, .pbtxt)
   weft graph explain FILE [NODE...]
                                   where its nodes would go, and why
+  weft graph stats FILE [TENSOR...]
+                                  its nodes by op and device, before and after
+                                  the passes of a session
   weft wire FILE                  captured messages (docs/wire_capture.md)
 
 Of a cluster:
@@ -208,6 +211,15 @@ void TakeExplain(Invocation& invocation) {
   arguments = {arguments[1]};
 }
 
+// `graph stats FILE [TENSOR...]`.
+void TakeStats(Invocation& invocation) {
+  auto& arguments = invocation.arguments;
+  if (arguments.size() < 2 || arguments[0] != "stats") return;
+  invocation.stats = true;
+  invocation.wanted.assign(arguments.begin() + 2, arguments.end());
+  arguments = {arguments[1]};
+}
+
 absl::Status CheckArguments(const Invocation& invocation) {
   const std::string& command = invocation.command;
   const size_t count = invocation.arguments.size();
@@ -247,7 +259,10 @@ absl::StatusOr<Invocation> ParseInvocation(
                       ", ")));
   }
   RETURN_IF_ERROR(TakeRest(words, invocation));
-  if (invocation.command == "graph") TakeExplain(invocation);
+  if (invocation.command == "graph") {
+    TakeExplain(invocation);
+    TakeStats(invocation);
+  }
   RETURN_IF_ERROR(CheckArguments(invocation));
   return invocation;
 }

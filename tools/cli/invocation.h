@@ -28,6 +28,9 @@ struct Invocation {
   // Nodes by name, or "all".
   std::vector<std::string> explain;
   std::vector<std::string> devices;
+  // graph stats: of a step that wants these; empty: of the whole graph.
+  bool stats = false;
+  std::vector<std::string> wanted;
   bool allow_soft_placement = false;
 };
 

@@ -63,6 +63,10 @@ TEST(InvocationTest, ExplainHasTwoForms) {
   EXPECT_THAT(call.explain, ElementsAre("x", "y"));
   EXPECT_THAT(call.devices, ElementsAre("/cpu:0", "/cpu:1"));
   EXPECT_TRUE(call.allow_soft_placement);
+  ASSERT_OK_AND_ASSIGN(call, Parse({"graph", "stats", "a.pb", "x:0"}));
+  EXPECT_TRUE(call.stats);
+  EXPECT_THAT(call.arguments, ElementsAre("a.pb"));
+  EXPECT_THAT(call.wanted, ElementsAre("x:0"));
   ASSERT_OK_AND_ASSIGN(call, Parse({"graph", "explain"}));
   EXPECT_THAT(call.arguments, ElementsAre("explain"));  // a file of that name
   EXPECT_THAT(call.explain, IsEmpty());
