@@ -54,6 +54,8 @@ WORKLOADS = (
     Workload(_OTHER + 'local_step', 'local_step.py --seconds 1',
              'local_step --seconds=1'),
     Workload(_OTHER + 'startup', 'startup.py', 'cluster_start'),
+    # TensorFlow's side goes back to a checkpoint, which is other work.
+    Workload(_OTHER + 'recovery', '', 'recovery'),
     Workload(_OTHER + 'footprint', 'footprint.py', 'footprint'),
 )
 
@@ -88,6 +90,8 @@ GOALS = (
     Goal(_OTHER + 'local_step', 'local_op_from_chain_1000', AT_MOST, 100,
          'ns/op', None),
     Goal(_OTHER + 'startup', 'launch_to_first_step', AT_MOST, 0.5, 's', None),
+    Goal(_OTHER + 'recovery', 'kill_to_error', AT_MOST, 1, 's', None),
+    Goal(_OTHER + 'recovery', 'stop_to_error', AT_MOST, 3, 's', None),
     # 20 MB.
     Goal(_OTHER + 'footprint', 'idle_rss', AT_MOST, 19.07, 'MiB', None),
     Goal(_OTHER + 'footprint', 'stripped_size', AT_MOST, 19.07, 'MiB', None),
