@@ -95,6 +95,9 @@ TEST_P(DrainTest, ATaskRefusesNewStepsOfOtherMasters) {
   EXPECT_THAT(held_.get(), StatusIs(absl::StatusCode::kUnavailable, "/job:ps"));
   stop.join();
   EXPECT_OK(driver_->Run(nothing_));
+  // Sessions wait a while for the task, to be forgotten there.
+  cluster_.Stop("ps", 0);
+  cluster_.Start("ps", 0);
 }
 
 TEST_P(DrainTest, WhatDoesNotEndInTimeIsUnavailable) {
