@@ -242,26 +242,29 @@ class Detective {
     return false;
   }
 
-  // Of one job, that hold anything of what both programs declare.
-  static int NumTasks(const DeclaredProgram& program,
-                      const std::set<Key>& others, const std::string& job) {
+  // Of one job, that hold anything.
+  static int NumTasks(const DeclaredProgram& program, const std::string& job,
+                      const std::set<Key>* among = nullptr) {
     std::set<std::string> tasks;
     for (const NodeResource& one : program) {
-      if (others.count(KeyOf(one)) > 0 && JobOfDevice(one.device) == job) {
-        tasks.insert(TaskOfDevice(one.device));
-      }
+      if (among != nullptr && among->count(KeyOf(one)) == 0) continue;
+      if (JobOfDevice(one.device) != job) continue;
+      tasks.insert(TaskOfDevice(one.device));
     }
     return static_cast<int>(tasks.size());
   }
 
+  // A program that declares only some of it may do with fewer tasks, and one
+  // that declares more may need more.
   bool FindNumTasks(const ResourceDifference& first) {
     const std::string job = JobOfDevice(first.here.device);
-    const int here = NumTasks(here_, there_keys_, job);
-    const int there = NumTasks(there_, here_keys_, job);
-    if (here == there) return false;
-    Add(
-        absl::StrCat("another ps_tasks or cluster spec: what both programs "
-                     "declare lies on ",
+    const int here = NumTasks(here_, job);
+    const int there = NumTasks(there_, job);
+    if (here == there || NumTasks(here_, job, &there_keys_) ==
+                             NumTasks(there_, job, &here_keys_)) {
+      return false;
+    }
+    Add(absl::StrCat("another ps_tasks or cluster spec: the resources lie on ",
                      here, here == 1 ? " task" : " tasks", " of job ", job,
                      " here and on ", there, " there."));
     return true;

@@ -58,7 +58,7 @@ TEST(DisagreementCauseTest, AnotherOrder) {
 
 TEST(DisagreementCauseTest, AnotherNumberOfTasks) {
   EXPECT_THAT(Causes({Var("w", 0), Var("b", 0)}, {Var("w", 0), Var("b", 1)}),
-              ElementsAre(HasSubstr("lies on 1 task of job ps here and on 2")));
+              ElementsAre(HasSubstr("lie on 1 task of job ps here and on 2")));
 }
 
 TEST(DisagreementCauseTest, OneVariableMore) {
