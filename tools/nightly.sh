@@ -43,5 +43,10 @@ for sanitizer in asan ubsan; do
     --test_env=WEFT_GRAPH_SEEDS=20000 //integration_tests:graph_fuzz_test || failed=1
 done
 
+# Sessions that nobody closes (integration_tests/quotas_test.cc).
+printf '\n== abandoned sessions, 10000\n'
+bazel test --config=opt --test_timeout=3600 --test_output=errors \
+  --test_env=WEFT_ABANDONED_SESSIONS=10000 //integration_tests:quotas_test || failed=1
+
 if [ "$failed" = 0 ]; then echo "all clean"; else echo "FAILED"; fi
 exit "$failed"

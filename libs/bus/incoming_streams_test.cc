@@ -59,6 +59,10 @@ TEST_F(IncomingStreamsTest, AMessageThatComesWhileItsChunkLandsWaitsForIt) {
   ASSERT_OK(landed);
   ASSERT_TRUE(landed->complete.has_value());
   EXPECT_EQ(landed->complete->message.attachments[0].view(), "12345");
+  // It is a request, and counts until it is answered.
+  EXPECT_EQ(landed->complete->held, 9);
+  EXPECT_EQ(streams_.held_bytes(), 9);
+  streams_.LetGo(landed->complete->held);
   EXPECT_EQ(streams_.held_bytes(), 0);
 }
 

@@ -231,6 +231,10 @@ void RunningStep::Finish() {
   cancellation_token_ = 0;
   absl::Status status = first_error_.Take();
   if (status.ok() && exchange_ != nullptr) SendTheRest();
+  // By a value that did not get away, for one: whoever waits for it is to know.
+  if (status.ok() && cancellation_->IsCancelled()) {
+    status = cancellation_->status();
+  }
   if (table_ != nullptr) table_->End(id_, status);
   exchange_.reset();
   cancellation_.reset();
