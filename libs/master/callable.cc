@@ -174,10 +174,10 @@ absl::Status Callable::NameEnds(const Part& part,
     });
   };
   if (part.feeds.empty() && part.fetches.empty()) return status;
-  return Append(status, absl::StrCat(
-                            "[[", part.task, " takes feeds [",
-                            names(spec.feeds, part.feeds), "], makes fetches [",
-                            names(spec.fetches, part.fetches), "]]]"));
+  return Append(
+      status, absl::StrCat("[[", part.task, " takes feeds [",
+                           names(spec.feeds, part.feeds), "], makes fetches [",
+                           names(spec.fetches, part.fetches), "]]]"));
 }
 
 absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(

@@ -51,12 +51,12 @@ void StepExchange::Receive(const RendezvousKey& key, Receiver receiver) {
   const bool counts = quota_ != nullptr && elsewhere_ != nullptr &&
                       elsewhere_->contains(key.edge);
   if (!counts) return local_.Receive(key, std::move(receiver));
-  local_.Receive(key, [this, receiver = std::move(receiver)](
-                          absl::Status status, Tensor tensor,
-                          bool is_dead) mutable {
-    if (status.ok()) GiveBack(UnclaimedBytes::CostOf(tensor));
-    receiver(std::move(status), std::move(tensor), is_dead);
-  });
+  local_.Receive(key,
+                 [this, receiver = std::move(receiver)](
+                     absl::Status status, Tensor tensor, bool is_dead) mutable {
+                   if (status.ok()) GiveBack(UnclaimedBytes::CostOf(tensor));
+                   receiver(std::move(status), std::move(tensor), is_dead);
+                 });
 }
 
 absl::Status StepExchange::Send(const RendezvousKey& key, Tensor tensor,
