@@ -57,8 +57,7 @@ class StepTableTest : public ::testing::Test {
         StatusIs(kCode, "max_unclaimed_bytes_per_session"));
   }
 
-  StepTable table_{/*max_unclaimed_bytes_per_session=*/3000,
-                   "/job:ps/task:7"};
+  StepTable table_{/*max_unclaimed_bytes_per_session=*/3000, "/job:ps/task:7"};
   StepPeers peers_;
 };
 
