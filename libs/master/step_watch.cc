@@ -125,7 +125,7 @@ void StepWatch::Report(SlowStep slow) {
                    absl::FormatDuration(options_.interval), " for step ",
                    slow.step.step, " (", slow.what, ")");
   if (slow.others > 0) {
-    absl::StrAppend(&head, " and ", slow.others, " later ones");
+    absl::StrAppend(&head, " and ", slow.others, " more");
   }
   absl::StrAppend(&head, ": ");
   auto answers = std::make_shared<Answers>(

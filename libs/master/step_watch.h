@@ -4,10 +4,9 @@
 // Once an interval, one line for each session that has such steps, of its
 // oldest one:
 //
-//   Session 7 has waited more than 5s for step 12 (fetches [y:0], targets []):
-//   /job:ps/replica:0/task:0 waits for node take (QueueDequeueV2) on jobs
-//   (FIFOQueueV2); /job:worker/replica:0/task:1 does not answer. 3 more of its
-//   steps wait as long.
+//   Session 7 has waited more than 5s for step 12 (fetches [y:0], targets [])
+//   and 3 more: /job:ps/replica:0/task:0 waits for node take (QueueDequeueV2)
+//   on jobs (FIFOQueueV2); /job:worker/replica:0/task:1 does not answer
 //
 // Costs a running step nothing but one load: a timer that ticks while steps run
 // looks which numbers were given out long ago.
