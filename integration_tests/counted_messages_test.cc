@@ -1,46 +1,148 @@
-// What a step costs in messages and bytes: the design's cost model, counted.
+// What a warm step costs between tasks: messages, bytes, copies and buffers,
+// counted on a simulated cluster, where they are the same in every run. Each
+// number says what it is for. A change that needs less of something lowers the
+// number here; one that needs more has to say why.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "integration_tests/counted_memory.h"
 #include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
+#include "schemas/body_generated.h"
+#include "schemas/envelope_generated.h"
 
 namespace weft {
 namespace {
 
+// Messages of the control lane by what they say, as schemas/body.fbs calls it.
+using Messages = std::map<std::string, int>;
+
+// "ps:0 to worker:0" -> how many values each message with nothing else in it
+// carries.
+using Pushes = std::map<std::string, std::vector<int>>;
+
+struct StepCost {
+  Messages messages;
+  Pushes pushes;  // of `messages`, those that are
+  // Of the control lane's messages in all, without attachments. Values of up to
+  // 1 KiB are in their bodies.
+  int64_t control_bytes = 0;
+  // Attachments on the control lane, and the bulk lane's chunks of 1 MiB.
+  int64_t small_bytes = 0;
+  int chunks = 0;
+  int64_t chunk_bytes = 0;
+  // By memcpy; of values of 1 KiB and more. Each is copied once, from the
+  // message to where it lands.
+  int64_t copied_bytes = 0;
+  // Buffers of tensors, taken from the pools of all processes.
+  int64_t buffers = 0;
+};
+
+std::string KindOf(const wire::Envelope& envelope) {
+  if (envelope.kind() == wire::Kind::Cancel) return "Cancel";
+  if (envelope.method() == 0) return "Error";
+  return wire::EnumNameBody(static_cast<wire::Body>(envelope.method()));
+}
+
+// Wires are named as tasks: "/job:ps/replica:0/task:0".
+std::string RouteOf(const bus::MessageInfo& message) {
+  return absl::StrReplaceAll(absl::StrCat(message.from, " to ", message.to),
+                             {{"/job:", ""}, {"/replica:0/task", ""}});
+}
+
 class CountedMessagesTest : public ::testing::Test {
  protected:
-  CountedMessagesTest() {
+  explicit CountedMessagesTest(
+      const std::map<std::string, int>& jobs = {{"ps", 1}, {"worker", 2}})
+      : jobs_(jobs), cluster_({.kind = ClusterKind::kSimulated, .jobs = jobs}) {
     cluster_.network().set_hook([this](const bus::MessageInfo& message) {
-      ++messages_;
-      for (const bus::Blob& frame : *message.frames) {
-        if (message.lane == bus::Lane::kBulk) bulk_bytes_ += frame.size();
-      }
+      Count(message);
       return bus::Verdict{};
     });
   }
 
-  void Connect(const std::string& job, int index) {
-    auto session = Session::Connect(cluster_.target(job, index), root_,
-                                    cluster_.session_options());
+  void Count(const bus::MessageInfo& message) {
+    if (message.lane == bus::Lane::kBulk) {
+      ++cost_.chunks;
+      cost_.chunk_bytes += static_cast<int64_t>(message.frames->back().size());
+      return;
+    }
+    // [Envelope] [Body] [each small attachment]
+    const bus::Frames& frames = *message.frames;
+    const std::string kind = KindOf(*wire::GetEnvelope(frames[0].data()));
+    ++cost_.messages[kind];
+    if (kind == "Pushes") {
+      const auto* body = flatbuffers::GetRoot<wire::Message>(frames[1].data());
+      cost_.pushes[RouteOf(message)].push_back(
+          static_cast<int>(body->body_as_Pushes()->pushes()->size()));
+    }
+    for (size_t i = 0; i < frames.size(); ++i) {
+      int64_t& bytes = i < 2 ? cost_.control_bytes : cost_.small_bytes;
+      bytes += static_cast<int64_t>(frames[i].size());
+    }
+  }
+
+  // From a client on another machine, or, with `process`, from a program that
+  // is the task itself.
+  void Connect(const std::string& job, int index, Process* process = nullptr) {
+    SessionOptions options = cluster_.session_options();
+    if (process != nullptr) options.process = process;
+    auto session =
+        Session::Connect(cluster_.target(job, index), root_, options);
     ASSERT_OK(session);
     session_ = *std::move(session);
   }
-  // Of the second run of the callable, when all connections are there.
-  int MessagesOf(const std::vector<Output>& fetches,
-                 const std::vector<Operation>& targets) {
-    auto callable = session_->MakeCallable({}, fetches, targets);
+
+  // Of the fourth run of the callable: all connections are there, and the
+  // objects of a step have been used before.
+  StepCost CostOf(const std::vector<Output>& fetches,
+                  const std::vector<Operation>& targets,
+                  const FeedList& feed_list = {}) {
+    std::vector<Output> feeds;
+    std::vector<Tensor> values;
+    for (const auto& [feed, value] : feed_list) {
+      feeds.push_back(feed);
+      values.push_back(value);
+    }
+    auto callable = session_->MakeCallable(feeds, fetches, targets);
     EXPECT_TRUE(callable.ok()) << callable.status();
-    EXPECT_TRUE((*callable)->Run().ok());
-    cluster_.scheduler().RunUntilIdle();
-    messages_ = 0;
-    bulk_bytes_ = 0;
-    EXPECT_TRUE((*callable)->Run().ok());
-    cluster_.scheduler().RunUntilIdle();
-    return messages_;
+    int64_t buffers = 0, copied = 0;
+    for (int i = 0; i < 4; ++i) {
+      cluster_.scheduler().RunUntilIdle();
+      cost_ = {};
+      buffers = BuffersTaken();
+      copied = CopiedBytes();
+      const auto result = (*callable)->Run(values);
+      EXPECT_TRUE(result.ok()) << result.status();
+      cluster_.scheduler().RunUntilIdle();
+    }
+    cost_.copied_bytes = CopiedBytes() - copied;
+    cost_.buffers = BuffersTaken() - buffers;
+    return cost_;
+  }
+
+  int64_t BuffersTaken() {
+    int64_t taken =
+        cluster_.session_options().process->buffers().stats().allocations;
+    for (const auto& [job, num_tasks] : jobs_) {
+      for (int i = 0; i < num_tasks; ++i) {
+        taken += cluster_.process(job, i).buffers().stats().allocations;
+      }
+    }
+    return taken;
+  }
+
+  static void ExpectCopied(int64_t expected, const StepCost& cost) {
+    if (!CopiesAreCounted()) return;
+    EXPECT_EQ(cost.copied_bytes, expected);
   }
 
   size_t PeakBytes(const std::string& job) {
@@ -48,62 +150,221 @@ class CountedMessagesTest : public ::testing::Test {
         cluster_.process(job, 0).buffers().stats().peak_bytes_in_use);
   }
 
-  TestCluster cluster_{
-      {.kind = ClusterKind::kSimulated, .jobs = {{"ps", 1}, {"worker", 2}}}};
-  int messages_ = 0;
-  size_t bulk_bytes_ = 0;
+  Scope At(const std::string& task) {
+    return root_.WithDevice(absl::StrCat("/job:", task, "/cpu:0"));
+  }
+  // A variable of so many floats, initialised.
+  ops::Variable Large(const std::string& task, const std::string& name,
+                      int num_floats) {
+    return ops::Variable(At(task).WithName(name),
+                         ops::Fill(At(task), ops::Const(At(task), {num_floats}),
+                                   ops::Const(At(task), 1.0f)));
+  }
+
+  const std::map<std::string, int> jobs_;
+  TestCluster cluster_;
+  StepCost cost_;
   Scope root_ = Scope::Root();
   std::unique_ptr<Session> session_;
 };
 
+// The client asks, the master answers.
+const Messages kClient = {{"RunCallable", 1}, {"RunCallableReply", 1}};
+
+// `messages` besides the client's.
+Messages WithClient(Messages messages) {
+  messages.insert(kClient.begin(), kClient.end());
+  return messages;
+}
+
 TEST_F(CountedMessagesTest, ANullStepIsOneRoundTrip) {
-  Operation noop = ops::NoOp(root_.WithDevice("/job:worker/task:0/cpu:0"));
+  Operation noop = ops::NoOp(At("worker/task:0"));
   Connect("worker", 0);
-  EXPECT_EQ(MessagesOf({}, {noop}), 2);
+  const StepCost cost = CostOf({}, {noop});
+  EXPECT_EQ(cost.messages, kClient);
+  // Two envelopes, who the session is, and which callable.
+  EXPECT_LE(cost.control_bytes, 400);
+  EXPECT_EQ(cost.small_bytes, 0);
+  EXPECT_EQ(cost.chunks, 0);
+  EXPECT_EQ(cost.buffers, 0);
+  ExpectCopied(0, cost);
 }
 
 TEST_F(CountedMessagesTest, AStepOfThreeTasks) {
-  ops::Variable a(root_.WithDevice("/job:ps/task:0/cpu:0").WithName("a"), 1.0f);
-  Output b = ops::Add(root_.WithDevice("/job:worker/task:0/cpu:0"), a, 2.0f);
-  Output c = ops::Add(root_.WithDevice("/job:worker/task:1/cpu:0"), a, b);
+  ops::Variable a(At("ps/task:0").WithName("a"), 1.0f);
+  Output b = ops::Add(At("worker/task:0"), a, 2.0f);
+  Output c = ops::Add(At("worker/task:1"), a, b);
   Connect("worker", 0);
   ASSERT_OK(session_->Run(a.initializer()));
-  // Client and master, master and two tasks, three edges.
-  EXPECT_EQ(MessagesOf({c}, {}), 2 + 2 * 2 + 3);
-  EXPECT_EQ(bulk_bytes_, 0u);
+  const StepCost cost = CostOf({c}, {});
+  EXPECT_EQ(cost.messages, WithClient({
+                               // To ps:0 and worker:1, and their answers.
+                               {"RunPartition", 2},
+                               {"RunPartitionReply", 2},
+                               // a and b to worker:1; a comes to worker:0
+                               // with the answer of ps:0.
+                               {"Pushes", 2},
+                           }));
+  EXPECT_LE(cost.control_bytes, 1500);
+  EXPECT_EQ(cost.small_bytes, 0);
+  EXPECT_EQ(cost.chunks, 0);
+  // Where a value lands: a twice, b, and c at worker:0 and at the client. The
+  // sums are made there.
+  EXPECT_EQ(cost.buffers, 5);
+  ExpectCopied(0, cost);
+}
+
+TEST_F(CountedMessagesTest, AStepOfThreeTasksByWayOfTheLast) {
+  ops::Variable a(At("ps/task:0").WithName("a"), 1.0f);
+  Output b = ops::Add(At("worker/task:0"), a, 2.0f);
+  Output c = ops::Add(At("worker/task:1"), a, b);
+  Connect("worker", 1);
+  ASSERT_OK(session_->Run(a.initializer()));
+  const StepCost cost = CostOf({c}, {});
+  EXPECT_EQ(cost.messages, WithClient({{"RunPartition", 2},
+                                       {"RunPartitionReply", 2},
+                                       // a to worker:0; a and b come to
+                                       // worker:1 with the answers.
+                                       {"Pushes", 1}}));
+  // As above, but c goes to the client at once.
+  EXPECT_EQ(cost.buffers, 4);
 }
 
 TEST_F(CountedMessagesTest, AValueThatTwoNodesTakeTravelsOnce) {
-  ops::Variable a(root_.WithDevice("/job:ps/task:0/cpu:0").WithName("a"), 1.0f);
-  const Scope worker = root_.WithDevice("/job:worker/task:0/cpu:0");
+  ops::Variable a(At("ps/task:0").WithName("a"), 1.0f);
+  const Scope worker = At("worker/task:0");
   Output b = ops::Add(worker, ops::Neg(worker, a), ops::Square(worker, a));
   Connect("worker", 0);
   ASSERT_OK(session_->Run(a.initializer()));
-  EXPECT_EQ(MessagesOf({b}, {}), 2 + 2 + 1);
+  EXPECT_EQ(CostOf({b}, {}).messages, WithClient({{"RunPartition", 1},
+                                                  // With the value in it.
+                                                  {"RunPartitionReply", 1}}));
 }
 
+constexpr int kFloats = 3 << 20;
+constexpr int64_t kBytes = int64_t{kFloats} * 4;  // 12 chunks
+
+// pull: the worker reads all of a variable of the ps.
 TEST_F(CountedMessagesTest, LargeValuesTravelOnceInChunks) {
-  constexpr int kFloats = 3 << 20;
-  ops::Variable a(
-      root_.WithDevice("/job:ps/task:0/cpu:0").WithName("a"),
-      ops::Fill(root_.WithDevice("/job:ps/task:0/cpu:0"),
-                ops::Const(root_, {kFloats}), ops::Const(root_, 1.0f)));
-  Output last =
-      ops::Slice(root_.WithDevice("/job:worker/task:0/cpu:0"), a,
-                 ops::Const(root_, {kFloats - 1}), ops::Const(root_, {1}));
+  ops::Variable a = Large("ps/task:0", "a", kFloats);
+  const Scope worker = At("worker/task:0");
+  Output last = ops::Slice(worker, a, ops::Const(worker, {kFloats - 1}),
+                           ops::Const(worker, {1}));
   Connect("worker", 0);
   ASSERT_OK(session_->Run(a.initializer()));
-  MessagesOf({last}, {});
-  // 12 MiB in chunks of 1 MiB with their headers.
-  constexpr size_t kBytes = size_t{kFloats} * 4;
-  EXPECT_GE(bulk_bytes_, kBytes);
-  EXPECT_LT(bulk_bytes_, kBytes + 13 * 64);
-  // The sender sends the variable's own memory; the receiver computes on the
-  // memory in which the value landed. Initialising took two of them.
+  const StepCost cost = CostOf({last}, {});
+  EXPECT_EQ(cost.messages, WithClient({{"RunPartition", 1},
+                                       {"RunPartitionReply", 1},
+                                       {"Pushes", 1},
+                                       // The ps may send 4 MiB more.
+                                       {"Credit", 3}}));
+  EXPECT_EQ(cost.small_bytes, 0);
+  EXPECT_EQ(cost.chunks, 12);
+  EXPECT_EQ(cost.chunk_bytes, kBytes);
+  // Where it lands; the ps sends the variable's own memory.
+  ExpectCopied(kBytes, cost);
+  // Where it lands, and the last element, at the worker and at the client.
+  EXPECT_EQ(cost.buffers, 3);
+  // Initialising took two.
   constexpr size_t kSmall = 1 << 20;
   EXPECT_LT(PeakBytes("ps"), 2 * kBytes + kSmall);
-  EXPECT_GE(PeakBytes("worker"), kBytes);
+  EXPECT_GE(PeakBytes("worker"), size_t{kBytes});
   EXPECT_LT(PeakBytes("worker"), kBytes + kSmall);
+}
+
+// push: a variable of the worker is added into one of the ps.
+TEST_F(CountedMessagesTest, LargeValuesArePushedIntoAVariableInPlace) {
+  ops::Variable sum = Large("ps/task:0", "sum", kFloats);
+  ops::Variable source = Large("worker/task:0", "source", kFloats);
+  Operation add = ops::AssignAdd(At("ps/task:0"), sum, source);
+  Connect("worker", 0);
+  ASSERT_OK(session_->Run(sum.initializer()));
+  ASSERT_OK(session_->Run(source.initializer()));
+  const StepCost cost = CostOf({}, {add});
+  EXPECT_EQ(cost.messages, WithClient({{"RunPartition", 1},
+                                       {"RunPartitionReply", 1},
+                                       {"Pushes", 1},
+                                       {"Credit", 3}}));
+  EXPECT_EQ(cost.small_bytes, 0);
+  EXPECT_EQ(cost.chunks, 12);
+  EXPECT_EQ(cost.chunk_bytes, kBytes);
+  ExpectCopied(kBytes, cost);
+  // Where it lands; the sum is made in the variable's own memory.
+  EXPECT_EQ(cost.buffers, 1);
+}
+
+// An asynchronous replica: its program is the worker's task; variables in turn
+// on two ps: the global step, w0, b0, w1, b1.
+class MlpOnTwoPsTest : public CountedMessagesTest {
+ protected:
+  static constexpr int kBatch = 64, kInputs = 784, kHidden = 128, kClasses = 10;
+  static constexpr int64_t kW0 = 4 * kInputs * kHidden,
+                           kW1 = 4 * kHidden * kClasses;  // bytes
+
+  MlpOnTwoPsTest() : CountedMessagesTest({{"ps", 2}, {"worker", 1}}) {
+    const Scope scope = root_.WithDeviceFunction(ReplicaDeviceSetter(
+        {.worker_device = "/job:worker/task:0", .cluster = cluster_.spec()}));
+    global_step_ = train::GetOrCreateGlobalStep(scope);
+    images_ = ops::Placeholder(scope, DT_FLOAT, {.shape = {kBatch, kInputs}});
+    labels_ = ops::Placeholder(scope, DT_INT32, {.shape = {kBatch}});
+    Output hidden =
+        ops::Relu(scope, Layer(scope, "0", images_, kInputs, kHidden));
+    Output logits = Layer(scope, "1", hidden, kHidden, kClasses);
+    Output loss = ops::Mean(
+        scope,
+        ops::SparseSoftmaxCrossEntropyWithLogits(scope, logits, labels_).loss,
+        {0});
+    train_ = train::GradientDescent(0.05f).Minimize(
+        scope, loss, {.global_step = global_step_});
+  }
+
+  static Output Layer(const Scope& scope, const std::string& name,
+                      const Output& x, int inputs, int units) {
+    ops::Variable w(scope.WithName("w" + name),
+                    ops::Fill(scope, {inputs, units}, 0.01f));
+    ops::Variable b(scope.WithName("b" + name), ops::Fill(scope, {units}, 0.f));
+    return ops::BiasAdd(scope, ops::MatMul(scope, x, w), b);
+  }
+
+  ops::Variable global_step_;
+  Output images_, labels_;
+  Operation train_;
+};
+
+TEST_F(MlpOnTwoPsTest, AStepReadsEachVariableAndSendsEachGradientOnce) {
+  Connect("worker", 0, &cluster_.process("worker", 0));
+  ASSERT_OK(session_->Run(ops::GlobalVariablesInitializer(root_)));
+  const FeedList feeds = {
+      {images_, Tensor(DT_FLOAT, {kBatch, kInputs})},
+      {labels_, Tensor(DT_INT32, {kBatch})},
+  };
+  const StepCost cost = CostOf({global_step_}, {train_}, feeds);
+  EXPECT_EQ(cost.messages, (Messages{
+                               // To both ps, and their answers.
+                               {"RunPartition", 2},
+                               {"RunPartitionReply", 2},
+                               {"Pushes", 10},  // see below
+                           }));
+  EXPECT_EQ(cost.pushes,
+            (Pushes{
+                // b0 and b1; that they have been updated.
+                {"ps:0 to worker:0", {2, 1}},
+                // w0 and w1; that they have been updated comes with the answer.
+                {"ps:1 to worker:0", {1, 1}},
+                // The learning rate, the gradients of b0 and b1, and that all
+                // has been updated, so that the global step is counted.
+                {"worker:0 to ps:0", {1, 2, 1}},
+                // The learning rate, and the gradients of w0 and w1.
+                {"worker:0 to ps:1", {1, 1, 1}},
+            }));
+  EXPECT_LE(cost.control_bytes, 5000);
+  // w1 and its gradient; the biases and the global step are smaller.
+  EXPECT_EQ(cost.small_bytes, 2 * kW1);
+  // w0 and its gradient.
+  EXPECT_EQ(cost.chunks, 2);
+  EXPECT_EQ(cost.chunk_bytes, 2 * kW0);
+  ExpectCopied(2 * (kW0 + kW1), cost);
+  EXPECT_EQ(cost.buffers, 24);
 }
 
 }  // namespace

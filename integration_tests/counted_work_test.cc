@@ -1,30 +1,17 @@
-// Work that is counted, not timed: what a warm training step allocates and
-// copies. These hold on any machine, however busy.
+// Work that is counted, not timed: what a warm step allocates and copies, in
+// this process and between tasks over sockets. These hold on any machine,
+// however busy.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-#include <set>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
+#include "integration_tests/counted_memory.h"
+#include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
-
-namespace {
-std::atomic<int64_t> heap_allocations{0};
-}  // namespace
-
-// Counts every allocation of this program that goes through operator new.
-void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  heap_allocations.fetch_add(1, std::memory_order_relaxed);
-  return std::malloc(size);
-}
-void* operator new(size_t size) {
-  if (void* memory = operator new(size, std::nothrow)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace weft {
 namespace {
@@ -111,9 +98,16 @@ TEST_F(CountedWorkTest, AWarmStepTakesOnlyMemoryThatThePoolHas) {
 }
 
 TEST_F(CountedWorkTest, AWarmStepAllocatesNothingOnTheHeap) {
-  const int64_t before = heap_allocations.load();
+  const int64_t before = HeapAllocations();
   for (int i = 0; i < kSteps; ++i) Step();
-  EXPECT_LT(heap_allocations.load() - before, kNowAndThen);
+  EXPECT_LT(HeapAllocations() - before, kNowAndThen);
+}
+
+TEST_F(CountedWorkTest, AWarmStepCopiesNothing) {
+  if (!CopiesAreCounted()) GTEST_SKIP() << "the sanitizer copies by itself";
+  const int64_t before = CopiedBytes();
+  for (int i = 0; i < kSteps; ++i) Step();
+  EXPECT_EQ(CopiedBytes() - before, 0);
 }
 
 TEST_F(CountedWorkTest, VariablesAreUpdatedInPlace) {
@@ -133,6 +127,72 @@ TEST_F(CountedWorkTest, AReaderThatKeepsAValueSeesItUnchanged) {
   Step();
   EXPECT_TRUE(SameBits(*kept, copy));
   EXPECT_NE(Address(w1_), kept->data()) << "the writer made its own copy";
+}
+
+// What the client and all tasks allocate in a step, over real sockets. Most of
+// it is the messages themselves: an envelope, a body and what keeps an
+// attachment alive, at either end. counted_messages_test says how many these
+// are. The bounds leave a tenth for what depends on which thread comes first.
+class CountedClusterWorkTest : public ::testing::Test {
+ protected:
+  void Connect() {
+    auto session = Session::Connect(cluster_.target("worker", 0), root_,
+                                    cluster_.session_options());
+    ASSERT_OK(session);
+    session_ = *std::move(session);
+  }
+
+  double AllocationsOf(const std::vector<Output>& fetches,
+                       const std::vector<Operation>& targets) {
+    auto callable = session_->MakeCallable({}, fetches, targets);
+    EXPECT_TRUE(callable.ok()) << callable.status();
+    std::vector<Tensor> results(fetches.size());
+    constexpr int kWarmSteps = 50, kCountedSteps = 200;
+    int64_t before = 0;
+    for (int i = 0; i < kWarmSteps + kCountedSteps; ++i) {
+      if (i == kWarmSteps) before = HeapAllocations();
+      const absl::Status status =
+          (*callable)->RunInto({}, absl::MakeSpan(results));
+      if (!status.ok()) ADD_FAILURE() << status;
+    }
+    return static_cast<double>(HeapAllocations() - before) / kCountedSteps;
+  }
+
+  TestCluster cluster_{
+      {.kind = ClusterKind::kSockets, .jobs = {{"ps", 1}, {"worker", 2}}}};
+  Scope root_ = Scope::Root();
+  const Scope ps_ = root_.WithDevice("/job:ps/task:0/cpu:0");
+  const Scope worker_ = root_.WithDevice("/job:worker/task:0/cpu:0");
+  const Scope other_worker_ = root_.WithDevice("/job:worker/task:1/cpu:0");
+  std::unique_ptr<Session> session_;
+};
+
+TEST_F(CountedClusterWorkTest, ANullStep) {
+  Operation noop = ops::NoOp(worker_);
+  Connect();
+  EXPECT_LE(AllocationsOf({}, {noop}), 26);
+}
+
+TEST_F(CountedClusterWorkTest, AStepOfThreeTasks) {
+  ops::Variable a(ps_.WithName("a"), 1.0f);
+  Output c = ops::Add(other_worker_, a, ops::Add(worker_, a, 2.0f));
+  Connect();
+  ASSERT_OK(session_->Run(a.initializer()));
+  EXPECT_LE(AllocationsOf({c}, {}), 130);
+}
+
+TEST_F(CountedClusterWorkTest, APullAndAPushOfAMegabyte) {
+  constexpr int kFloats = 1 << 18;
+  ops::Variable on_ps(ps_.WithName("on_ps"), ops::Fill(ps_, {kFloats}, 1.0f));
+  ops::Variable on_worker(worker_.WithName("on_worker"),
+                          ops::Fill(worker_, {kFloats}, 1.0f));
+  Output pull = ops::Slice(worker_, on_ps, {kFloats - 1}, {1});
+  Operation push = ops::AssignAdd(ps_, on_ps, on_worker);
+  Connect();
+  ASSERT_OK(session_->Run(on_ps.initializer()));
+  ASSERT_OK(session_->Run(on_worker.initializer()));
+  EXPECT_LE(AllocationsOf({pull}, {}), 88);
+  EXPECT_LE(AllocationsOf({}, {push}), 86);
 }
 
 }  // namespace
