@@ -115,6 +115,25 @@ std::optional<Axes> Compose(const Axes& first, const Axes& second) {
   return result;
 }
 
+// Whether what has this shape can surely be reshaped to these sizes. What the
+// shape function says of the result does not tell: it assumes that it can.
+bool CanBe(const Axes& sizes, const TensorShape& shape) {
+  int64_t known = 1;
+  int num_unknown = 0;
+  for (int64_t size : sizes) {
+    if (size == -1) {
+      ++num_unknown;
+    } else if (size < 0 || size > (int64_t{1} << 31) ||
+               known > (int64_t{1} << 31)) {
+      return false;
+    } else {
+      known *= size;
+    }
+  }
+  if (num_unknown == 0) return known == shape.num_elements();
+  return num_unknown == 1 && known > 0 && shape.num_elements() % known == 0;
+}
+
 class Simplifier {
  public:
   explicit Simplifier(GraphRewrite& rewrite)
@@ -206,11 +225,15 @@ class Simplifier {
   }
 
   Endpoint Reshaped(const Node& node) const {
-    if (Constant(node, 1) == nullptr) return {};
+    const std::optional<Axes> sizes = Integers(Constant(node, 1));
+    if (!sizes) return {};
     const Endpoint input = rewrite_.Input(node, 0);
-    const std::optional<TensorShape> before = shapes_.ShapeOf(input);
-    const std::optional<TensorShape> after = shapes_.ShapeOf({&node, 0});
-    return before && after && *before == *after ? input : Endpoint();
+    const std::optional<TensorShape> shape = shapes_.ShapeOf(input);
+    if (!shape || !CanBe(*sizes, *shape)) return {};
+    const bool same = absl::c_equal(
+        *sizes, shape->dims(),
+        [](int64_t size, int64_t dim) { return size == dim || size == -1; });
+    return same ? input : Endpoint();
   }
 
   // Takes what the Reshape before it takes, if that one can't fail.
@@ -236,7 +259,8 @@ class Simplifier {
     const std::optional<Axes> sizes = Integers(Constant(reshape, 1));
     if (!sizes) return false;
     if (*sizes == Axes{-1}) return true;
-    return shapes_.ShapeOf(source) && shapes_.ShapeOf({&reshape, 0});
+    const std::optional<TensorShape> shape = shapes_.ShapeOf(source);
+    return shape && CanBe(*sizes, *shape);
   }
 
   GraphRewrite& rewrite_;

@@ -200,6 +200,27 @@ TEST_F(ArithmeticSimplificationTest, AReshapeToTheShapeThatThereIs) {
   EXPECT_EQ(Fetched(g_.Add("Reshape", "y", {y, Axes("t", {2, -1})})), "n:0");
 }
 
+// The shape function takes it for [6], for that is what it must be.
+TEST_F(ArithmeticSimplificationTest, ASizeThatIsKnownNowMayBeWrong) {
+  const Node* flat = g_.Add("Reshape", "flat", {g_.Arg("x"), Axes("s", {6})});
+  const Node* root = Axes("root", {2});
+  const Node* four = g_.Add("Square", "four", {root});
+  g_.Fetch(g_.Add("Reshape", "y", {flat, four}));
+  GraphRewrite rewrite(g_.graph());
+  rewrite.Fold(*four, {Tensor::Vector<int32_t>({4})});
+  SimplifyArithmetic(rewrite);
+  for (const Node* node : g_.graph().nodes()) {
+    EXPECT_FALSE(rewrite.IsGone(*node)) << node->name();
+  }
+}
+
+TEST_F(ArithmeticSimplificationTest, AReshapeOfKnownSizeIsPassedOver) {
+  const Node* flat = g_.Add("Reshape", "flat", {g_.Arg("x"), Axes("s", {6})});
+  const Node* pairs = g_.Add("Reshape", "pairs", {flat, Axes("t", {3, -1})});
+  g_.Fetch(g_.Add("Reshape", "y", {pairs, Axes("u", {2, 3})}));
+  EXPECT_EQ(Run().Input("y", 0), "flat:0");
+}
+
 // Its shape is declared, and another session may have assigned another one.
 TEST_F(ArithmeticSimplificationTest, AVariablesShapeIsNotSure) {
   const Node* v =

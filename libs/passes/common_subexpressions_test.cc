@@ -1,5 +1,7 @@
 #include "libs/passes/common_subexpressions.h"
 
+#include <utility>
+
 #include "gtest/gtest.h"
 #include "libs/passes/testing/small_graph.h"
 
@@ -13,8 +15,9 @@ class CommonSubexpressionsTest : public ::testing::Test {
     MergeCommonSubexpressions(rewrite);
     return Rewritten(rewrite);
   }
-  // Whether `b`, fetched, has been merged into `a`.
+  // Whether the younger of the two, fetched, has been merged into the other.
   bool Merges(const Node* a, const Node* b) {
+    if (a->id() > b->id()) std::swap(a, b);
     g_.Fetch(a);
     g_.Fetch(b);
     const Rewritten result = Run();
