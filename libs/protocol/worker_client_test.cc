@@ -112,12 +112,11 @@ class WorkerClientTest : public testing::Test {
   void Dial() {
     client_ = std::make_unique<WorkerClient>(
         *processes_.client().transport,
-        WorkerClientOptions{
-            .address = processes_.address(),
-            .self = {.task = kMasterTask, .incarnation = 11},
-            .task = kTask,
-            .allocator = &processes_.client().allocator,
-            .events = &events_});
+        WorkerClientOptions{.address = processes_.address(),
+                            .self = {.task = kMasterTask, .incarnation = 11},
+                            .task = kTask,
+                            .allocator = &processes_.client().allocator,
+                            .events = &events_});
   }
   void Connect() {
     Listen();
@@ -180,8 +179,8 @@ TEST_F(WorkerClientTest, ATaskSaysWhatAStepWaitsFor) {
   processes_.Settle();
   ASSERT_EQ(answers.size(), 2u);
   ASSERT_OK(answers[0]);
-  EXPECT_EQ(*answers[0], std::vector<std::string>(Worker::kMaxWaits,
-                                                  worker_.waits[0]));
+  EXPECT_EQ(*answers[0],
+            std::vector<std::string>(Worker::kMaxWaits, worker_.waits[0]));
   EXPECT_THAT(answers[1],
               StatusIs(absl::StatusCode::kNotFound, "no such step"));
   ASSERT_EQ(worker_.described.size(), 1u);

@@ -333,11 +333,12 @@ TEST(WorkerMessagesTest, DamageIsRefusedOrHarmless) {
   ReadDamaged(run, [](bus::Message message) {
     return ReadRunPartition(std::move(message), HeapAllocator()).ok();
   });
-  ASSERT_OK_AND_ASSIGN(const bus::Message reply,
-                       WriteRunPartitionReply(
-                           feeds, {{0, 1}},
-                           std::vector<Push>{{{11, 7}, 30, 1, 0, 0, false,
-                                              Tensor::Scalar(1.0f)}}));
+  ASSERT_OK_AND_ASSIGN(
+      const bus::Message reply,
+      WriteRunPartitionReply(
+          feeds, {{0, 1}},
+          std::vector<Push>{
+              {{11, 7}, 30, 1, 0, 0, false, Tensor::Scalar(1.0f)}}));
   ReadDamaged(reply, [](bus::Message message) {
     return ReadRunPartitionReply(std::move(message), {{0, 1}}, HeapAllocator())
         .ok();
