@@ -87,6 +87,13 @@ std::shared_ptr<const OpRegistry> NewOps() {
   return ops;
 }
 
+// They never change, so all cases may share them.
+const std::shared_ptr<const OpRegistry>& Ops() {
+  static const auto* const ops =
+      new std::shared_ptr<const OpRegistry>(NewOps());
+  return *ops;
+}
+
 absl::StatusOr<bus::Message> WriteAgain(const RunCallableRequest& request) {
   std::vector<Tensor> fetches(request.num_fetches);
   CallableRun run;
@@ -193,7 +200,7 @@ void CheckPartitionMessage(const FuzzCase& c) {
     case Method::kRegisterPartition: {
       // A device's name may be bytes that no GraphDef can hold: then what is
       // written can't be read. Workers refuse devices they do not have.
-      const auto read = ReadRegister(message, NewOps());
+      const auto read = ReadRegister(message, Ops());
       if (read.ok()) (void)WriteRegister(*read);
       return;
     }
