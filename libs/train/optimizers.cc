@@ -173,7 +173,8 @@ void Adam::Prepare(const Scope& scope) {
 
 Output Adam::PowerFor(const Scope& scope, const ops::Variable& power,
                       const ops::Variable& variable) {
-  const Output value = power.is_resource() ? power.Read(scope) : power.value();
+  // Read beside itself, not beside the variable, which may be on another task.
+  const Output value = power.value();
   if (!value || value.dtype() == variable.dtype()) return value;
   return ops::Cast(scope, value, variable.dtype());
 }
