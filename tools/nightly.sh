@@ -54,5 +54,14 @@ printf '\n== good starts, 1000 seeds\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_GOOD_STARTS=1000 //integration_tests:good_starts_test || failed=1
 
+# The simulated training (integration_tests/simulation_test.cc). A seed that
+# fails is told in full by
+#   WEFT_SIMULATION_FIRST_SEED=SEED WEFT_SIMULATION_SEEDS=1, as --test_env each.
+simulation_seeds=1000
+printf '\n== simulation, %s seeds\n' "$simulation_seeds"
+bazel test --config=opt --test_timeout=3600 --test_output=all \
+  --test_env=WEFT_SIMULATION_SEEDS="$simulation_seeds" \
+  //integration_tests:simulation_test || failed=1
+
 if [ "$failed" = 0 ]; then echo "all clean"; else echo "FAILED"; fi
 exit "$failed"

@@ -96,8 +96,7 @@ TappedWire::~TappedWire() = default;
 TappedWire::Events& TappedWire::EventsFor(bus::WireEvents& events, Lane lane,
                                           bool accepts) {
   absl::MutexLock lock(&mutex_);
-  all_events_.push_back(
-      std::make_unique<Events>(*this, events, lane, accepts));
+  all_events_.push_back(std::make_unique<Events>(*this, events, lane, accepts));
   return *all_events_.back();
 }
 
@@ -111,8 +110,7 @@ absl::StatusOr<std::unique_ptr<bus::WireListener>> TappedWire::Listen(
 
 ConnectionId TappedWire::Dial(const bus::Address& address, Lane lane,
                               bus::WireEvents& events) {
-  return wire_->Dial(address, lane,
-                     EventsFor(events, lane, /*accepts=*/false));
+  return wire_->Dial(address, lane, EventsFor(events, lane, /*accepts=*/false));
 }
 
 absl::Status TappedWire::Send(ConnectionId connection, Frames frames) {
@@ -153,11 +151,6 @@ void TappedWire::Deliver(ConnectionId connection, const ControlMessage& message,
         if (events == nullptr) return;
         events->inner().OnMessage(connection, std::move(frames));
       });
-}
-
-void TappedWire::SendOn(ConnectionId connection,
-                        const ControlMessage& message) {
-  (void)wire_->Send(connection, FramesOf(message));
 }
 
 ControlMessage WithBody(const bus::Envelope& envelope, bus::Message message) {

@@ -59,8 +59,6 @@ class TappedWire : public bus::Wire {
   // it. Nothing happens if the connection has ended by then.
   void Deliver(bus::ConnectionId connection, const bus::ControlMessage& message,
                absl::Duration delay = absl::ZeroDuration());
-  // Past the tap.
-  void SendOn(bus::ConnectionId connection, const bus::ControlMessage& message);
 
  private:
   class Events;

@@ -8,6 +8,8 @@
 #include "libs/base/random.h"
 #include "libs/base/status.h"
 #include "libs/bus/free_port.h"
+#include "libs/cluster/cluster_spec.h"
+#include "libs/cluster/device_name.h"
 
 namespace weft {
 namespace {
@@ -88,10 +90,19 @@ std::unique_ptr<Process> TestCluster::NewProcess(const std::string& name) {
     return std::make_unique<Process>(ProcessOptions{.compute_threads = 2});
   }
   return std::make_unique<Process>(
-      nullptr,
-      NewSeededRandom(options_.seed * 1000003 + std::hash<std::string>()(name)),
-      *simulated_,
-      [this, name](Scheduler&) { return bus::NewMemoryWire(*network_, name); });
+      nullptr, NewSeededRandom(RandomSeedFor(name)), *simulated_,
+      [this, name](Scheduler&) {
+        std::unique_ptr<bus::Wire> wire = bus::NewMemoryWire(*network_, name);
+        if (!options_.wrap_wire) return wire;
+        return options_.wrap_wire(name, *simulated_, std::move(wire));
+      });
+}
+
+// Another one for each process of a name: it draws the task's incarnation.
+uint64_t TestCluster::RandomSeedFor(const std::string& name) {
+  const uint64_t starts = starts_[name]++;
+  return (options_.seed * 1000003 + std::hash<std::string>()(name)) * 1009 +
+         (options_.new_incarnations ? starts : 0);
 }
 
 Process& TestCluster::ProcessOf(const std::string& task) {
@@ -123,11 +134,33 @@ absl::Status TestCluster::StartTask(const std::string& job, int index) {
   return absl::OkStatus();
 }
 
-void TestCluster::Stop(const std::string& job, int index) {
+// Out of the tables first: it takes time, and others look there meanwhile.
+void TestCluster::Stop(const std::string& job, int index,
+                       absl::Duration drain) {
+  const auto process = processes_.extract(TaskName(job, index));
+  auto server = servers_.extract(TaskName(job, index));
+  OrDie(server.mapped()->Stop(drain));
+}
+
+void TestCluster::Crash(const std::string& job, int index) {
   const std::string task = TaskName(job, index);
-  OrDie(server(job, index).Stop(absl::ZeroDuration()));
-  servers_.erase(task);
-  processes_.erase(task);
+  std::vector<std::string> others;
+  for (const auto& [other, start] : starts_) {
+    if (other != task) others.push_back(other);
+  }
+  for (const std::string& other : others) {
+    network_->Partition(task, other);
+    network_->Cut(task, other);
+  }
+  Stop(job, index);
+  for (const std::string& other : others) network_->Heal(task, other);
+}
+
+TaskRuntime* TestCluster::runtime(const std::string& job, int index) {
+  auto it = servers_.find(TaskName(job, index));
+  if (it == servers_.end() || it->second == nullptr) return nullptr;
+  if (!HasDevices(job)) return nullptr;
+  return &it->second->runtime();
 }
 
 Server& TestCluster::server(const std::string& job, int index) {

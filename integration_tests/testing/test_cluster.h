@@ -7,6 +7,7 @@
 #define WEFT_INTEGRATION_TESTS_TESTING_TEST_CLUSTER_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 #include "libs/base/logging.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/bus/memory_wire.h"
+#include "libs/bus/wire.h"
 
 namespace weft {
 
@@ -62,11 +64,21 @@ class TestCluster {
   // hangs.
   SessionOptions session_options();
 
-  // Stops the server at once; Start begins another one in its place.
-  void Stop(const std::string& job, int index);
+  // Stops the server, at once unless steps may go on for `drain`; Start begins
+  // another one in its place, in another process.
+  void Stop(const std::string& job, int index,
+            absl::Duration drain = absl::ZeroDuration());
   void Start(const std::string& job, int index);
+  // Of kSimulated: the server ends as its process would when it is killed:
+  // what it had sent is lost, nothing of its end is heard, but all its
+  // connections are lost at once. Takes simulated time.
+  void Crash(const std::string& job, int index);
+  // Null while the server is stopped, or where it has no devices.
+  TaskRuntime* runtime(const std::string& job, int index);
 
-  // Of kSimulated. Wires are called "/job:ps/replica:0/task:0" and "client".
+  // Of kSimulated. Wires are called "/job:ps/replica:0/task:0" and "client";
+  // NewProcess makes more, for other clients, which the cluster outlives.
+  std::unique_ptr<Process> NewProcess(const std::string& name);
   SimulatedScheduler& scheduler() { return *simulated_; }
   bus::MemoryNetwork& network() { return *network_; }
 
@@ -74,7 +86,7 @@ class TestCluster {
   absl::Status StartAll();
   void StopAll();
   absl::Status StartTask(const std::string& job, int index);
-  std::unique_ptr<Process> NewProcess(const std::string& name);
+  uint64_t RandomSeedFor(const std::string& name);
   Process& ProcessOf(const std::string& task);
 
   const Options options_;
@@ -83,6 +95,7 @@ class TestCluster {
   NullLogger logger_;
   std::unique_ptr<SimulatedScheduler> simulated_;
   std::unique_ptr<bus::MemoryNetwork> network_;
+  std::map<std::string, uint64_t> starts_;  // of simulated processes, by name
   std::unique_ptr<Process> client_;
   std::map<std::string, std::unique_ptr<Process>> processes_;
   std::map<std::string, std::unique_ptr<Server>> servers_;

@@ -1,5 +1,6 @@
 #include "libs/master/master.h"
 
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -69,7 +70,10 @@ void Master::CloseAll(const absl::Status& cause) {
     absl::MutexLock lock(&mutex_);
     sessions.swap(sessions_);
   }
-  for (auto& [id, session] : sessions) session->Close(cause);
+  // In order, so that a simulation repeats.
+  const std::map<uint64_t, std::shared_ptr<MasterSession>> sorted(
+      sessions.begin(), sessions.end());
+  for (const auto& [id, session] : sorted) session->Close(cause);
 }
 
 void Master::Drain(absl::Time deadline) {

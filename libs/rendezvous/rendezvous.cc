@@ -1,6 +1,9 @@
 #include "libs/rendezvous/rendezvous.h"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -75,9 +78,18 @@ void LocalRendezvous::Abort(absl::Status cause) {
     aborted_ = cause;
     meetings.swap(meetings_);
   }
+  // In order, so that a simulation repeats.
+  std::vector<std::pair<RendezvousKey, Receiver>> receivers;
   for (auto& [key, meeting] : meetings) {
-    if (meeting.receiver) meeting.receiver(cause, Tensor(), false);
+    if (meeting.receiver)
+      receivers.emplace_back(key, std::move(meeting.receiver));
   }
+  std::sort(receivers.begin(), receivers.end(),
+            [](const auto& a, const auto& b) {
+              return std::tie(a.first.edge, a.first.frame, a.first.iteration) <
+                     std::tie(b.first.edge, b.first.frame, b.first.iteration);
+            });
+  for (auto& [key, receiver] : receivers) receiver(cause, Tensor(), false);
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "libs/runtime/step_table.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,22 @@ constexpr size_t kMaxRemembered = 65536;
 template <typename Map>
 void ForgetOldest(Map& map) {
   if (map.size() > kMaxRemembered) map.erase(map.begin());
+}
+
+using Found =
+    std::vector<std::pair<protocol::StepId, std::shared_ptr<Cancellation>>>;
+
+// In the order of the steps, so that a simulation repeats.
+std::vector<std::shared_ptr<Cancellation>> InOrder(Found found) {
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.first.master, a.first.step) <
+           std::tie(b.first.master, b.first.step);
+  });
+  std::vector<std::shared_ptr<Cancellation>> result;
+  for (auto& [id, cancellation] : found) {
+    result.push_back(std::move(cancellation));
+  }
+  return result;
 }
 
 void CancelAll(const std::vector<std::shared_ptr<Cancellation>>& cancellations,
@@ -35,18 +52,18 @@ void StepTable::AddSession(const protocol::WorkerSession& session) {
 
 template <typename Predicate>
 StepTable::Cancellations StepTable::Select(Predicate predicate) {
-  Cancellations result;
+  Found found;
   for (auto it = steps_.begin(); it != steps_.end();) {
     const auto current = it++;
     const Entry& entry = current->second;
     if (!predicate(current->first, entry)) continue;
     if (entry.is_running()) {
-      result.push_back(entry.cancellation);
+      found.emplace_back(current->first, entry.cancellation);
     } else {
       steps_.erase(current);
     }
   }
-  return result;
+  return InOrder(std::move(found));
 }
 
 void StepTable::RemoveSession(uint64_t session, const absl::Status& cause) {
@@ -136,7 +153,10 @@ absl::StatusOr<std::shared_ptr<StepExchange>> StepTable::Begin(
     const protocol::PartitionStep& step, const StepPeers* peers) {
   const protocol::StepId id{step.session.master, step.step};
   absl::MutexLock lock(&mutex_);
-  ForgetOver(id.master, step.steps_over_below);
+  // Nothing is kept of the master of a session that has just ended here.
+  if (sessions_.contains(step.session.session)) {
+    ForgetOver(id.master, step.steps_over_below);
+  }
   RETURN_IF_ERROR(Check(id, step.session.session, peers));
   RETURN_IF_ERROR(CheckConnected(peers->senders));
   Entry& entry = FindOrAdd(step.session, step.step);
@@ -268,10 +288,12 @@ void StepTable::PeerLost(const std::string& task, const absl::Status& cause) {
     if (connected != connected_.end() && --connected->second == 0) {
       connected_.erase(connected);
     }
+    Found found;
     for (const auto& [id, entry] : steps_) {
       if (!entry.is_running() || !entry.peers->all.contains(task)) continue;
-      cancellations.push_back(entry.cancellation);
+      found.emplace_back(id, entry.cancellation);
     }
+    cancellations = InOrder(std::move(found));
   }
   CancelAll(cancellations, cause);
 }

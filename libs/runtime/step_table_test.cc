@@ -82,10 +82,11 @@ TEST_F(StepTableTest, NothingIsKeptForAnUnknownSession) {
   push.session.session = 99;
   table_.Deliver(std::move(push));
   EXPECT_EQ(table_.size().waiting, 0);
-  protocol::PartitionStep step = Step(1);
+  protocol::PartitionStep step = Step(1, /*over_below=*/1);
   step.session.session = 99;
   EXPECT_THAT(table_.Begin(step, &peers_).status(),
               StatusIs(absl::StatusCode::kAborted, "99"));
+  EXPECT_EQ(table_.size().masters, 0);
 }
 
 TEST_F(StepTableTest, NothingIsKeptForAStepThatIsOver) {

@@ -1,9 +1,10 @@
 #include "libs/runtime/task_runtime.h"
 
+#include <algorithm>
 #include <atomic>
+#include <map>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
@@ -143,8 +144,16 @@ void TaskRuntime::Register(const protocol::PartitionRegistration& registration,
 
 void TaskRuntime::ConnectTo(const RemoteEdges& edges, absl::Time deadline,
                             Done done) {
-  absl::flat_hash_set<protocol::Worker*> receivers;
-  for (const auto& [edge, worker] : edges) receivers.insert(worker);
+  // By their first edge, so that a simulation repeats.
+  const std::map<uint64_t, protocol::Worker*> sorted(edges.begin(),
+                                                     edges.end());
+  std::vector<protocol::Worker*> receivers;
+  for (const auto& [edge, worker] : sorted) {
+    if (std::find(receivers.begin(), receivers.end(), worker) ==
+        receivers.end()) {
+      receivers.push_back(worker);
+    }
+  }
   struct Join {
     std::atomic<size_t> left;
     FirstError first_error;
@@ -413,6 +422,7 @@ void TaskRuntime::Stop(const absl::Status& cause) {
     stopped_ = cause;
     for (const auto& [id, session] : sessions_) sessions.push_back(id);
   }
+  std::sort(sessions.begin(), sessions.end());  // so that a simulation repeats
   for (uint64_t session : sessions) RemoveSession(session, cause);
 }
 

@@ -1,0 +1,38 @@
+// The seeds of simulation_test find bugs: each of a list of planted ones
+// (integration_tests/testing/planted_bugs.h), within the slice of seeds that
+// the test command runs.
+#include "integration_tests/testing/planted_bugs.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+
+#include "integration_tests/testing/training_simulation.h"
+
+namespace weft {
+namespace {
+
+constexpr uint64_t kSeeds = 50;  // those of simulation_test
+
+class PlantedBugsTest : public ::testing::TestWithParam<PlantedBug> {};
+
+TEST_P(PlantedBugsTest, IsFound) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const TrainingSimulationResult result =
+        SimulateTraining({.seed = seed, .plant = GetParam().plant});
+    if (result.violations.empty()) continue;
+    std::printf("%s: seed %llu: %s\n", GetParam().name.c_str(),
+                static_cast<unsigned long long>(seed),
+                result.violations[0].c_str());
+    return;
+  }
+  FAIL() << "no seed of " << kSeeds << " finds " << GetParam().name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlantedBugsTest,
+                         ::testing::ValuesIn(PlantedBugs()),
+                         [](const auto& bug) { return bug.param.name; });
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,204 @@
+#include "integration_tests/testing/planted_bugs.h"
+
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "integration_tests/testing/tapped_wire.h"
+#include "libs/protocol/common_messages.h"
+#include "libs/protocol/coordinator_messages.h"
+#include "libs/protocol/method.h"
+#include "libs/protocol/worker_messages.h"
+#include "libs/tensor/buffer.h"
+
+namespace weft {
+namespace {
+
+using bus::ConnectionId;
+using bus::ControlMessage;
+using bus::MessageKind;
+using protocol::Method;
+
+// Calls of a tap's own, which nobody knows the answers of.
+constexpr uint64_t kStrangeCall = uint64_t{1} << 60;
+
+bool Is(const ControlMessage& message, MessageKind kind, Method method) {
+  return message.envelope.kind == kind &&
+         message.envelope.method == static_cast<uint8_t>(method);
+}
+bool IsRequest(const ControlMessage& message, Method method) {
+  return Is(message, MessageKind::kRequest, method);
+}
+
+// "Done", to that request.
+ControlMessage DoneTo(const ControlMessage& request) {
+  return WithBody(
+      {.kind = MessageKind::kReply, .call_id = request.envelope.call_id},
+      protocol::WriteDone());
+}
+
+// The caller hears that it was done, the task never hears of it.
+template <Method kMethod>
+class RequestIsLost : public WireTap {
+ public:
+  bool OnSend(TappedWire& wire, ConnectionId connection,
+              ControlMessage& message) override {
+    if (!IsRequest(message, kMethod)) return true;
+    wire.Deliver(connection, DoneTo(message));
+    return false;
+  }
+};
+
+class DeregistrationIsLost : public WireTap {
+ public:
+  bool OnSend(TappedWire&, ConnectionId, ControlMessage& message) override {
+    return !Is(message, MessageKind::kOneWay, Method::kDeregisterPartition);
+  }
+};
+
+// As a bus that sends again what it takes for lost.
+class StepsRunTwice : public WireTap {
+ public:
+  bool OnReceive(TappedWire& wire, ConnectionId connection,
+                 ControlMessage& message) override {
+    if (!IsRequest(message, Method::kRunPartition)) return true;
+    ControlMessage again = message;
+    again.envelope.call_id |= kStrangeCall;
+    wire.Deliver(connection, again, absl::Milliseconds(100));
+    return true;
+  }
+};
+
+// As a task that takes each value for one of the step that runs.
+class OldValuesAreLetIn : public WireTap {
+ public:
+  bool OnSend(TappedWire&, ConnectionId, ControlMessage& message) override {
+    Learn(message);
+    return true;
+  }
+  bool OnReceive(TappedWire&, ConnectionId, ControlMessage& message) override {
+    Learn(message);
+    if (!Is(message, MessageKind::kOneWay, Method::kPushes)) return true;
+    auto pushes = protocol::ReadPushes(BodyOf(message), HeapAllocator());
+    if (!pushes.ok()) return true;
+    for (protocol::Push& push : *pushes) {
+      const auto newest = newest_.find(push.session.session);
+      if (newest != newest_.end()) {
+        push.step = std::max(push.step, newest->second);
+      }
+    }
+    auto written = protocol::WritePushes(*pushes);
+    if (written.ok()) message = WithBody(message.envelope, *std::move(written));
+    return true;
+  }
+
+ private:
+  void Learn(const ControlMessage& message) {
+    if (!IsRequest(message, Method::kRunPartition)) return;
+    auto run = protocol::ReadRunPartition(BodyOf(message), HeapAllocator());
+    if (run.ok()) newest_[run->session.session] = run->step;
+  }
+
+  std::map<uint64_t, uint64_t> newest_;  // session -> step
+};
+
+// As a network that loses a message without a word.
+class ValuesAreLost : public WireTap {
+ public:
+  bool OnSend(TappedWire&, ConnectionId, ControlMessage& message) override {
+    if (!Is(message, MessageKind::kOneWay, Method::kPushes)) return true;
+    return ++count_ % 30 != 0;
+  }
+
+ private:
+  int count_ = 0;
+};
+
+// Tasks never hear that steps are over.
+class NoStepIsEverOver : public WireTap {
+ public:
+  bool OnSend(TappedWire&, ConnectionId, ControlMessage& message) override {
+    if (IsRequest(message, Method::kAbort)) {
+      const auto abort = protocol::ReadAbort(BodyOf(message));
+      if (!abort.ok()) return true;
+      message = WithBody(message.envelope,
+                         protocol::WriteAbort(abort->step, 0, abort->cause));
+    }
+    if (!IsRequest(message, Method::kRunPartition)) return true;
+    auto run = protocol::ReadRunPartition(BodyOf(message), HeapAllocator());
+    if (!run.ok()) return true;
+    auto written =
+        protocol::WriteRunPartition({.session = run->session,
+                                     .registration = run->registration,
+                                     .step = run->step,
+                                     .feeds = run->feeds,
+                                     .feed_indices = run->feed_indices,
+                                     .fetch_indices = run->fetch_indices});
+    if (written.ok()) message = WithBody(message.envelope, *std::move(written));
+    return true;
+  }
+};
+
+// The coordinator goes on hearing of every task that it ever heard of.
+class TheDeadAreAlive : public WireTap {
+ public:
+  bool OnReceive(TappedWire& wire, ConnectionId connection,
+                 ControlMessage& message) override {
+    if (!IsRequest(message, Method::kTaskHeartbeat)) return true;
+    const auto beat = protocol::ReadHeartbeat(BodyOf(message));
+    if (!beat.ok()) return true;
+    last_beats_.emplace(beat->task, message);
+    for (auto& [task, last] : last_beats_) {
+      if (task == beat->task) continue;
+      last.envelope.call_id = kStrangeCall + ++count_;
+      wire.Deliver(connection, last);
+    }
+    return true;
+  }
+  bool OnLost() override { return false; }
+
+ private:
+  std::map<std::string, ControlMessage> last_beats_;
+  uint64_t count_ = 0;
+};
+
+// A tap of its own for each process of a task; those whose name begins so.
+template <typename Tap>
+std::function<void(TestCluster::Options&)> Tapping(
+    const std::string& tasks = "/job:") {
+  return [tasks](TestCluster::Options& cluster) {
+    cluster.wrap_wire =
+        [tasks](const std::string& name, Scheduler& scheduler,
+                std::unique_ptr<bus::Wire> wire) -> std::unique_ptr<bus::Wire> {
+      if (!absl::StartsWith(name, tasks)) return wire;
+      return std::make_unique<TappedWire>(std::move(wire), scheduler,
+                                          std::make_shared<Tap>());
+    };
+  };
+}
+
+}  // namespace
+
+std::vector<PlantedBug> PlantedBugs() {
+  return {
+      {"AbortIsLost", Tapping<RequestIsLost<Method::kAbort>>()},
+      {"DeregistrationIsLost", Tapping<DeregistrationIsLost>()},
+      {"EndOfASessionIsLost",
+       Tapping<RequestIsLost<Method::kDeleteWorkerSession>>()},
+      {"StepsRunTwice", Tapping<StepsRunTwice>()},
+      {"OldValuesAreLetIn", Tapping<OldValuesAreLetIn>()},
+      {"ValuesAreLost", Tapping<ValuesAreLost>()},
+      {"NoStepIsEverOver", Tapping<NoStepIsEverOver>()},
+      {"TheDeadAreAlive", Tapping<TheDeadAreAlive>("/job:coordinator")},
+      {"IncarnationsAreKept",
+       [](TestCluster::Options& cluster) { cluster.new_incarnations = false; }},
+      {"LeasesNeverEnd",
+       [](TestCluster::Options& cluster) {
+         cluster.lease = absl::InfiniteDuration();
+       }},
+  };
+}
+
+}  // namespace weft

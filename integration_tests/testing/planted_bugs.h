@@ -1,0 +1,25 @@
+// PlantedBugs: bugs of the kind that were found while Weft was built, to be
+// planted in all tasks of a simulated cluster, so that a test can show that
+// its seeds find them. No code of a task knows of them: what a task would do
+// wrong is done to its messages, or to what it is made of.
+#ifndef WEFT_INTEGRATION_TESTS_TESTING_PLANTED_BUGS_H_
+#define WEFT_INTEGRATION_TESTS_TESTING_PLANTED_BUGS_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "integration_tests/testing/test_cluster.h"
+
+namespace weft {
+
+struct PlantedBug {
+  std::string name;  // "AbortIsLost": for the names of tests
+  std::function<void(TestCluster::Options& cluster)> plant;
+};
+
+std::vector<PlantedBug> PlantedBugs();
+
+}  // namespace weft
+
+#endif  // WEFT_INTEGRATION_TESTS_TESTING_PLANTED_BUGS_H_

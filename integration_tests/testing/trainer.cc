@@ -1,0 +1,364 @@
+#include "integration_tests/testing/trainer.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
+#include "libs/resource/resource_manager.h"
+#include "libs/resource/variable.h"
+
+namespace weft {
+namespace {
+
+// Of one call that makes or grows a session.
+constexpr absl::Duration kOperationTimeout = absl::Seconds(20);
+constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
+// So long after the last disturbance every step has to succeed.
+constexpr absl::Duration kSettling = absl::Seconds(30);
+constexpr int kCalmSuccesses = 5;
+constexpr int kReleased = 3;  // callables, before the end
+// So long a step may go on whose master was lost: its abort may be late, or
+// wait for the end of a silence.
+constexpr absl::Duration kDoubt = absl::Seconds(30);
+
+// Positions of what a step fetches.
+enum Fetch {
+  kLoss,
+  kAcross,
+  kRatioValue,
+  kEcho,
+  kCounted = kEcho + kNumServers
+};
+
+bool Mentions(const absl::Status& status, absl::string_view text) {
+  return absl::StrContains(status.message(), text);
+}
+
+// TensorFlow's texts for readers and for writers.
+bool IsUninitialised(const absl::Status& status) {
+  return (absl::IsFailedPrecondition(status) &&
+          Mentions(status, "uninitialized")) ||
+         (absl::IsNotFound(status) && Mentions(status, "/Var does not exist"));
+}
+
+}  // namespace
+
+Trainer::Trainer(const TrainerOptions& options)
+    : options_(options),
+      cluster_(*options.cluster),
+      name_(absl::StrCat("client", options.index)),
+      target_(cluster_.target("worker", options.index)),
+      random_(NewSeededRandom(options.seed)),
+      program_(options.index) {}
+
+Trainer::~Trainer() = default;
+
+void Trainer::Violate(const std::string& what) {
+  violations_.push_back(absl::StrCat(
+      name_, " at ", absl::FormatDuration(Now() - absl::UnixEpoch()), ": ",
+      what));
+}
+
+bool Trainer::IsCalm() const { return Now() >= calm_since_ + kSettling; }
+
+void Trainer::Start() {
+  cluster_.scheduler().Schedule(Pool::kBlocking, [this] { Run(); });
+}
+
+void Trainer::CalmDown() { calm_since_ = Now(); }
+
+void Trainer::GoOn() { go_on_->Set(); }
+
+void Trainer::RestAs(Rest rest) {
+  std::unique_ptr<Event> go_on = cluster_.scheduler().NewEvent();
+  std::swap(go_on_, go_on);
+  rest_ = rest;
+  go_on_->Wait();
+}
+
+void Trainer::PauseFor(absl::Duration duration) {
+  cluster_.scheduler().NewEvent()->WaitUntil(Now() + duration);
+}
+
+// Short pauses make for many steps, long ones show what lands late.
+void Trainer::Pause() {
+  if (calm_since_ < absl::InfiniteFuture()) return PauseFor(absl::Seconds(5));
+  const uint64_t longest = Chance(4) == 0 ? 4000 : 400;
+  PauseFor(absl::Milliseconds(1 + Chance(longest)));
+}
+
+void Trainer::Run() {
+  process_ = cluster_.NewProcess(name_);
+  while (calm_successes_ < kCalmSuccesses && !gives_up_) Train();
+  RestAs(Rest::kTrained);
+  ReleaseCallables();
+  RestAs(Rest::kReleased);
+  session_.reset();
+  process_.reset();
+  rest_ = Rest::kEnded;
+}
+
+void Trainer::Train() {
+  if (is_dying_) {
+    session_.reset();
+    process_.reset();
+    process_ = cluster_.NewProcess(name_);
+    is_dying_ = false;
+  }
+  if (session_ == nullptr && !Connect()) return Pause();
+  const bool takes = options_.index == 1 && !IsCalm() && Chance(4) == 0;
+  takes ? TryToken() : TryStep();
+  if (takes) Pause();
+}
+
+bool Trainer::Connect() {
+  auto session = Session::Connect(target_, program_.root,
+                                  {.operation_timeout = kOperationTimeout,
+                                   .connect_timeout = kConnectTimeout,
+                                   .process = process_.get()});
+  if (!session.ok()) {
+    CheckError(session.status(), /*is_poisoned=*/false);
+    return false;
+  }
+  session_ = *std::move(session);
+  return true;
+}
+
+void Trainer::Begin(bool is_poisoned, Attempt* attempt) {
+  attempt->id = static_cast<float>(next_id_++ * kNumTrainers + options_.index);
+  attempt->is_poisoned = is_poisoned;
+  attempt->losses = losses_;
+  for (int p = 0; p < kNumServers; ++p) {
+    attempt->lives[p] = options_.life_of(Server(p));
+    ++counts_[p].attempted;
+  }
+  if (options_.index == 0) options_.tokens->sent.insert(attempt->id);
+}
+
+void Trainer::TryStep() {
+  Attempt attempt;
+  Begin(/*is_poisoned=*/!IsCalm() && Chance(10) == 0, &attempt);
+  const auto values = RunStep(attempt);
+  if (values.ok()) {
+    ++num_succeeded_;
+    if (IsCalm()) ++calm_successes_;
+    CheckValues(attempt, *values);
+    return Pause();
+  }
+  ++num_failed_;
+  Failed(attempt, values.status());
+}
+
+absl::StatusOr<std::vector<Tensor>> Trainer::RunStep(const Attempt& attempt) {
+  std::vector<Output> fetches = {program_.loss, program_.across,
+                                 program_.ratio};
+  for (const Output& echo : program_.echo) fetches.push_back(echo);
+  for (const Output& counted : program_.counted) fetches.push_back(counted);
+  std::vector<Operation> targets;
+  for (const Output& updated : program_.updated) targets.push_back(updated);
+  if (options_.index == 0) targets.push_back(program_.enqueue);
+  const int divisor = attempt.is_poisoned ? 0 : 1;
+  const FeedList feeds = {{program_.id, Tensor::Scalar(attempt.id)},
+                          {program_.divisor, Tensor::Scalar(divisor)}};
+  const RunOptions options = {
+      .timeout = IsCalm() ? absl::Seconds(10)
+                          : absl::Milliseconds(300 + Chance(3000))};
+  if (Chance(8) != 0) return session_->Run(feeds, fetches, targets, options);
+  // The same, made ready and released again.
+  ASSIGN_OR_RETURN(auto callable,
+                   session_->MakeCallable({program_.id, program_.divisor},
+                                          fetches, targets));
+  return callable->Run({feeds[0].second, feeds[1].second}, options);
+}
+
+void Trainer::CheckValues(const Attempt& attempt,
+                          const std::vector<Tensor>& values) {
+  if (attempt.is_poisoned) Violate("a step that divides by zero succeeded");
+  const float loss = values[kLoss].scalar<float>();
+  if (std::fmod(loss, kNumWeights) != 0) {
+    Violate(
+        absl::StrCat("weights were read in the middle of an update: ", loss));
+  }
+  if (values[kAcross].scalar<float>() != attempt.id) {
+    Violate("a value of another step came from the other server");
+  }
+  for (int p = 0; p < kNumServers; ++p) {
+    if (values[kEcho + p].scalar<float>() != attempt.id) {
+      Violate("a value of another step came from the worker");
+    }
+    Count& count = counts_[p];
+    const int life = options_.life_of(Server(p));
+    if (life == attempt.lives[p] && life != count.life) {
+      Violate(absl::StrCat(CountName(options_.index, p),
+                           " is counted on a server that has started again"));
+    }
+    if (life != count.life) continue;
+    ++count.acknowledged;
+    const float counted = values[kCounted + p].scalar<float>();
+    if (counted < count.acknowledged || counted > count.attempted) {
+      Violate(absl::StrCat(CountName(options_.index, p), " is ", counted, ", ",
+                           count.acknowledged, " were acknowledged, ",
+                           count.attempted, " attempted"));
+    }
+  }
+}
+
+void Trainer::Failed(const Attempt& attempt, const absl::Status& status) {
+  CheckError(status, attempt.is_poisoned);
+  // What happens without time passing: both ends of a connection that was cut
+  // notice it.
+  PauseFor(absl::Milliseconds(1));
+  // Who has lost its master, or does not wait for its answer, can't know when
+  // the step is over.
+  const bool knows = attempt.losses == losses_ &&
+                     !Mentions(status, "deadline passed before its answer");
+  const bool is_certain = knows && Now() > doubtful_until_;
+  if (!knows) doubtful_until_ = Now() + kDoubt;
+  const Counts counts = Peek();
+  GiveUpSessionIfLost(status);
+  if (session_ != nullptr && IsUninitialised(status)) Initialise();
+  Pause();
+  if (is_certain && !IsUninitialised(status))
+    CheckNothingLands(attempt, counts);
+}
+
+void Trainer::CheckNothingLands(const Attempt& attempt, const Counts& counts) {
+  const Counts later = Peek();
+  for (int p = 0; p < kNumServers; ++p) {
+    if (options_.life_of(Server(p)) != attempt.lives[p]) continue;
+    if (counts[p] == later[p]) continue;
+    Violate(absl::StrCat(CountName(options_.index, p), " changed from ",
+                         counts[p].value_or(NAN), " to ",
+                         later[p].value_or(NAN),
+                         " after the step's error was returned"));
+  }
+}
+
+Trainer::Counts Trainer::Peek() const {
+  Counts result(kNumServers);
+  for (int p = 0; p < kNumServers; ++p) {
+    TaskRuntime* runtime = cluster_.runtime("ps", p);
+    if (runtime == nullptr) continue;
+    auto variable = runtime->resources(0).Lookup<Variable>(
+        "", CountName(options_.index, p));
+    if (!variable.ok()) continue;
+    auto value = (*variable)->Read();
+    if (value.ok()) result[p] = value->scalar<float>();
+  }
+  return result;
+}
+
+void Trainer::TryToken() {
+  const auto token =
+      session_->Run({}, program_.token, {.timeout = absl::Milliseconds(1500)});
+  if (!token.ok()) {
+    CheckError(token.status(), /*is_poisoned=*/false);
+    return GiveUpSessionIfLost(token.status());
+  }
+  const float value = token->scalar<float>();
+  TokenBook& book = *options_.tokens;
+  if (book.sent.count(value) == 0) {
+    Violate(absl::StrCat("token ", value, " was never sent"));
+  }
+  if (!book.received.insert(value).second) {
+    Violate(absl::StrCat("token ", value, " came twice"));
+  }
+}
+
+void Trainer::Initialise() {
+  for (int p = 0; p < kNumServers; ++p) {
+    if (session_ == nullptr || !InitialiseOn(p)) return;
+  }
+}
+
+bool Trainer::IsMissing(const ops::Variable& variable) {
+  const auto value =
+      session_->Run({}, variable.value(), {.timeout = absl::Seconds(5)});
+  if (value.ok() || IsUninitialised(value.status())) return !value.ok();
+  CheckError(value.status(), /*is_poisoned=*/false);
+  GiveUpSessionIfLost(value.status());
+  return false;
+}
+
+bool Trainer::InitialiseOn(int p) {
+  // The first client initialises what all share; the others wait for it.
+  std::vector<const ops::Variable*> own = {&program_.count[p]};
+  if (options_.index == 0) own.push_back(&program_.weights[p]);
+  for (const ops::Variable* variable : own) {
+    if (!IsMissing(*variable)) {
+      if (session_ == nullptr) return false;
+      continue;
+    }
+    const int life = options_.life_of(Server(p));
+    Count& count = counts_[p];
+    const bool is_count = variable == own[0];
+    if (is_count && count.life == life && count.is_initialised) {
+      Violate(absl::StrCat(CountName(options_.index, p),
+                           " was initialised, and is not any more"));
+    }
+    // An error does not say that it has not landed.
+    const float attempted = Now() > doubtful_until_ ? 0 : count.attempted;
+    if (is_count) count = {.life = life, .attempted = attempted};
+    const absl::Status status = session_->Run({}, variable->initializer(),
+                                              {.timeout = absl::Seconds(5)});
+    if (is_count) count.is_initialised = status.ok();
+    if (status.ok()) continue;
+    CheckError(status, /*is_poisoned=*/false);
+    GiveUpSessionIfLost(status);
+    return false;
+  }
+  return true;
+}
+
+void Trainer::CheckError(const absl::Status& status, bool is_poisoned) {
+  const std::string text = status.ToString();
+  if (IsCalm()) {
+    Violate(absl::StrCat("failed though nothing was disturbed: ", text));
+  }
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+      if (Mentions(status, "/job:") || Mentions(status, "zmq://")) return;
+      return Violate(absl::StrCat("names no task: ", text));
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kCancelled:
+      return;
+    case absl::StatusCode::kInvalidArgument:
+      if (is_poisoned && Mentions(status, kRatio)) return;
+      break;
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kNotFound:
+      // A server that has started again is empty; a worker ends its sessions.
+      if (IsUninitialised(status) || Mentions(status, "closed")) return;
+      break;
+    default:
+      break;
+  }
+  Violate(absl::StrCat("not a clean error: ", text));
+}
+
+// As TensorFlow's monitored session: another one where this one may be gone;
+// but sometimes it is given another chance.
+void Trainer::GiveUpSessionIfLost(const absl::Status& status) {
+  if (absl::IsDeadlineExceeded(status) || absl::IsInvalidArgument(status) ||
+      IsUninitialised(status)) {
+    return;
+  }
+  if (absl::IsUnavailable(status) && Chance(2) == 0) return;
+  session_.reset();
+}
+
+void Trainer::ReleaseCallables() {
+  for (int i = 0; i < kReleased && session_ != nullptr; ++i) {
+    auto callable = session_->MakeCallable({}, {program_.loss});
+    if (!callable.ok()) {
+      return CheckError(callable.status(), /*is_poisoned=*/false);
+    }
+    const auto values = (*callable)->Run();
+    if (!values.ok()) CheckError(values.status(), /*is_poisoned=*/false);
+  }
+}
+
+}  // namespace weft

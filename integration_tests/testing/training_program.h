@@ -1,0 +1,90 @@
+// TrainingProgram: the graph of one of several clients that train together,
+// between-graph: small, and every edge and update in it can be checked.
+//
+// On each of two parameter servers: `weights`, which all clients add 1 to, and
+// `count`, which this client alone adds 1 to; on the second a queue of tokens.
+// A step pulls the weights to the client's worker and pushes a number back.
+#ifndef WEFT_INTEGRATION_TESTS_TESTING_TRAINING_PROGRAM_H_
+#define WEFT_INTEGRATION_TESTS_TESTING_TRAINING_PROGRAM_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/api/weft.h"
+
+namespace weft {
+
+inline constexpr int kNumServers = 2;      // tasks of job "ps"
+inline constexpr int kNumTrainers = 2;     // clients, and tasks of job "worker"
+inline constexpr int kNumWeights = 4;      // elements
+inline constexpr char kRatio[] = "ratio";  // fails where a step is to fail
+
+inline std::string ServerDevice(int p) {
+  return absl::StrCat("/job:ps/task:", p, "/cpu:0");
+}
+inline std::string CountName(int client, int p) {
+  return absl::StrCat("count_", client, "_", p);
+}
+
+struct TrainingProgram {
+  explicit TrainingProgram(int client)
+      : worker(root.WithDevice(
+            absl::StrCat("/job:worker/task:", client, "/cpu:0"))) {
+    id = ops::Placeholder(worker.WithName("id"), DT_FLOAT);
+    divisor = ops::Placeholder(Server(1).WithName("divisor"), DT_INT32);
+    ratio = ops::FloorDiv(Server(1).WithName(kRatio), ops::Const(Server(1), 1),
+                          divisor);
+    for (int p = 0; p < kNumServers; ++p) AddServer(client, p);
+    // From each server to the other: no message of the worker's waits for what
+    // these connections do.
+    across = Travelled(Server(1), Server(0), echo[1]);
+    Output back = Travelled(Server(0), Server(1), echo[0]);
+    // One count as it comes, one after values from everywhere.
+    counted[0] = ops::AssignAdd(Server(0), count[0], 1.0f);
+    counted[1] = ops::AssignAdd(Server(1).WithControlDependencies({back}),
+                                count[1], 1.0f);
+    loss = ops::Add(worker, ops::Sum(worker, weights[0], 0),
+                    ops::Sum(worker, weights[1], 0));
+    queue = ops::FIFOQueue(
+        Server(1).WithName("tokens"), {DT_FLOAT},
+        {.shapes = {PartialShape::Scalar()}, .shared_name = "tokens"});
+    enqueue = ops::QueueEnqueue(Server(1), queue, {echo[1]});
+    token = ops::QueueDequeue(Server(1), queue, {DT_FLOAT})[0];
+  }
+
+  // The same value, by way of one device to another; not an Identity, which a
+  // pass may drop.
+  static Output Travelled(const Scope& by, const Scope& to, const Input& x) {
+    return ops::Mul(to, ops::Mul(by, x, 2.0f), 0.5f);
+  }
+  Scope Server(int p) const { return root.WithDevice(ServerDevice(p)); }
+
+  void AddServer(int client, int p) {
+    Tensor zeros(DT_FLOAT, TensorShape({kNumWeights}));
+    for (float& value : zeros.mutable_flat<float>()) value = 0;
+    const Scope server = Server(p);
+    weights[p] =
+        ops::Variable(server.WithName(absl::StrCat("weights_", p)), zeros);
+    count[p] = ops::Variable(server.WithName(CountName(client, p)), 0.0f);
+    echo[p] = Travelled(worker, server, id);
+    Output pulled = weights[p];
+    Output ones = ops::Sub(worker, ops::Add(worker, pulled, 1.0f), pulled);
+    updated[p] = ops::AssignAdd(server, weights[p], ones);
+  }
+
+  Scope root = Scope::Root();
+  Scope worker;
+  Output id, divisor;  // to be fed
+  Output ratio, loss, across;
+  ops::Variable weights[kNumServers], count[kNumServers];
+  Output echo[kNumServers];     // `id` at the server
+  Output counted[kNumServers];  // the count afterwards
+  Output updated[kNumServers];
+  Output queue, token;
+  Operation enqueue;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_INTEGRATION_TESTS_TESTING_TRAINING_PROGRAM_H_

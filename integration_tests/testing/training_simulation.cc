@@ -1,0 +1,254 @@
+#include "integration_tests/testing/training_simulation.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "integration_tests/testing/cluster_faults.h"
+#include "integration_tests/testing/trainer.h"
+#include "integration_tests/testing/training_program.h"
+#include "libs/base/clock.h"
+#include "libs/protocol/coordinator.h"
+
+namespace weft {
+namespace {
+
+constexpr absl::Duration kLease = absl::Seconds(10);
+// For what was disturbed to recover, and for the end of what recovered not.
+constexpr absl::Duration kRecovery = absl::Minutes(3);
+constexpr absl::Duration kGivingUp = absl::Minutes(30);
+// A connection has a lane for what is large.
+constexpr int kLanes = 2;
+
+TestCluster::Options ClusterOptions(const TrainingSimulationOptions& options) {
+  TestCluster::Options cluster = {.kind = ClusterKind::kSimulated,
+                                  .jobs = {{"coordinator", 1},
+                                           {"ps", kNumServers},
+                                           {"worker", kNumTrainers}},
+                                  .seed = options.seed,
+                                  .lease = kLease,
+                                  .patience = absl::Seconds(15),
+                                  .heartbeat_interval = absl::Seconds(1),
+                                  .heartbeat_timeout = absl::Seconds(5)};
+  if (options.plant) options.plant(cluster);
+  return cluster;
+}
+
+class TrainingSimulation {
+ public:
+  explicit TrainingSimulation(const TrainingSimulationOptions& options)
+      : seed_(options.seed),
+        cluster_(ClusterOptions(options)),
+        faults_(cluster_, options.seed * 7919 + 1) {
+    for (int i = 0; i < kNumTrainers; ++i) {
+      trainers_.push_back(std::make_unique<Trainer>(
+          TrainerOptions{.cluster = &cluster_,
+                         .tokens = &tokens_,
+                         .index = i,
+                         .seed = seed_ * 7919 + 2 + i,
+                         .life_of = [this](const std::string& task) {
+                           return faults_.life_of(task);
+                         }}));
+      faults_.AddTrainer(*trainers_.back());
+    }
+  }
+
+  TrainingSimulationResult Run() {
+    for (auto& trainer : trainers_) trainer->Start();
+    faults_.Rage();
+    for (auto& trainer : trainers_) trainer->CalmDown();
+    if (Await(Trainer::Rest::kTrained)) {
+      CheckAtRest();
+      CheckReleasing();
+    }
+    for (auto& trainer : trainers_) trainer->GiveUp();
+    End();
+    Collect();
+    return std::move(result_);
+  }
+
+ private:
+  bool Await(Trainer::Rest rest) {
+    const absl::Time deadline = Now() + kRecovery;
+    while (!AreAll(rest) && Now() < deadline) {
+      cluster_.scheduler().AdvanceBy(absl::Seconds(1));
+    }
+    if (AreAll(rest)) return true;
+    Violate("the training does not come to its end");
+    return false;
+  }
+
+  bool AreAll(Trainer::Rest rest) const {
+    for (const auto& trainer : trainers_) {
+      if (trainer->rest() != rest) return false;
+    }
+    return true;
+  }
+
+  void GoOn() {
+    for (auto& trainer : trainers_) {
+      if (trainer->rest() != Trainer::Rest::kNone) trainer->GoOn();
+    }
+  }
+
+  // Both sessions are open, and nothing else.
+  void CheckAtRest() {
+    // What the disturbances left behind has had its time.
+    cluster_.scheduler().AdvanceBy(2 * kLease);
+    CheckNoSteps();
+    for (int p = 0; p < kNumServers; ++p) CheckSessions("ps", p, kNumTrainers);
+    for (int i = 0; i < kNumTrainers; ++i) CheckSessions("worker", i, 1);
+  }
+
+  void CheckReleasing() {
+    const int before = NumRegistrations();
+    GoOn();
+    if (!Await(Trainer::Rest::kReleased)) return;
+    cluster_.scheduler().AdvanceBy(absl::Seconds(5));
+    const int after = NumRegistrations();
+    if (after == before) return;
+    Violate(absl::StrCat(after - before,
+                         " registrations are left of callables that were "
+                         "released"));
+  }
+
+  void End() {
+    const absl::Time deadline = Now() + kGivingUp;
+    while (!AreAll(Trainer::Rest::kEnded)) {
+      if (Now() > deadline) Abort();
+      GoOn();
+      cluster_.scheduler().AdvanceBy(absl::Seconds(1));
+    }
+    cluster_.scheduler().AdvanceBy(3 * kLease);
+    CheckNoSteps();
+    for (int p = 0; p < kNumServers; ++p) CheckForgotten("ps", p);
+    for (int i = 0; i < kNumTrainers; ++i) CheckForgotten("worker", i);
+    CheckCoordinator();
+    CheckConnections();
+  }
+
+  // A client that never comes back can't be taken down.
+  [[noreturn]] void Abort() {
+    std::fprintf(stderr, "Seed %llu hangs for ever\n",
+                 static_cast<unsigned long long>(seed_));
+    std::abort();
+  }
+
+  void CheckNoSteps() {
+    for (const auto& [job, tasks] : cluster_.spec().jobs()) {
+      for (const auto& [index, address] : tasks) {
+        TaskRuntime* runtime = cluster_.runtime(job, index);
+        if (runtime == nullptr) continue;
+        const StepTable::Size size = runtime->steps();
+        if (size.running + size.waiting + size.aborted + size.waiting_bytes ==
+            0) {
+          continue;
+        }
+        Violate(absl::StrCat(TaskName(job, index), " still has ", size.running,
+                             " steps that run, ", size.waiting,
+                             " that wait, with ", size.waiting_bytes,
+                             " bytes, and remembers ", size.aborted,
+                             " aborts"));
+      }
+    }
+  }
+
+  void CheckSessions(const std::string& job, int index, int expected) {
+    const int sessions = cluster_.runtime(job, index)->num_sessions();
+    if (sessions == expected) return;
+    Violate(absl::StrCat(TaskName(job, index), " has ", sessions,
+                         " sessions instead of ", expected));
+  }
+
+  void CheckForgotten(const std::string& job, int index) {
+    CheckSessions(job, index, 0);
+    TaskRuntime& runtime = *cluster_.runtime(job, index);
+    if (runtime.num_registrations() + runtime.steps().masters == 0) return;
+    Violate(absl::StrCat(TaskName(job, index), " still has ",
+                         runtime.num_registrations(), " registrations and ",
+                         runtime.steps().masters, " masters"));
+  }
+
+  int NumRegistrations() {
+    int count = 0;
+    for (int p = 0; p < kNumServers; ++p) {
+      count += cluster_.runtime("ps", p)->num_registrations();
+    }
+    for (int i = 0; i < kNumTrainers; ++i) {
+      count += cluster_.runtime("worker", i)->num_registrations();
+    }
+    return count;
+  }
+
+  void CheckCoordinator() {
+    const auto coordinator = cluster_.process("coordinator", 0)
+                                 .local_tasks()
+                                 .FindCoordinator(cluster_.spec().ToString());
+    if (coordinator == nullptr) return Violate("the coordinator has stopped");
+    absl::StatusOr<protocol::ClusterStatus> status;
+    coordinator->GetCluster(absl::InfiniteFuture(),
+                            [&](absl::StatusOr<protocol::ClusterStatus> given) {
+                              status = std::move(given);
+                            });
+    for (const protocol::TaskStatus& task : status->tasks) {
+      if (task.state == protocol::TaskState::kAlive && task.num_sessions == 0) {
+        continue;
+      }
+      Violate(absl::StrCat(
+          "the coordinator takes ", task.task, " for ",
+          task.state == protocol::TaskState::kAlive ? "alive" : "gone",
+          ", with ", task.num_sessions, " sessions"));
+    }
+  }
+
+  // Each task dials each other one once.
+  void CheckConnections() {
+    std::vector<std::string> names;
+    for (const auto& [job, tasks] : cluster_.spec().jobs()) {
+      for (const auto& [index, address] : tasks) {
+        names.push_back(TaskName(job, index));
+      }
+    }
+    for (const std::string& from : names) {
+      for (const std::string& to : names) {
+        const int count = cluster_.network().num_connections(from, to);
+        // To the coordinator, or to a task with devices.
+        if (count <= kLanes) continue;
+        Violate(absl::StrCat(count, " connections from ", from, " to ", to));
+      }
+    }
+  }
+
+  void Collect() {
+    for (const auto& trainer : trainers_) {
+      for (const std::string& violation : trainer->violations()) {
+        Violate(violation);
+      }
+      result_.num_succeeded += trainer->num_succeeded();
+      result_.num_failed += trainer->num_failed();
+    }
+    result_.faults = faults_.log();
+    result_.trace = cluster_.scheduler().trace_hash();
+  }
+
+  void Violate(const std::string& what) { result_.violations.push_back(what); }
+  absl::Time Now() { return cluster_.scheduler().clock().Now(); }
+
+  const uint64_t seed_;
+  TrainingSimulationResult result_;
+  TokenBook tokens_;
+  std::vector<std::unique_ptr<Trainer>> trainers_;
+  TestCluster cluster_;
+  ClusterFaults faults_;
+};
+
+}  // namespace
+
+TrainingSimulationResult SimulateTraining(
+    const TrainingSimulationOptions& options) {
+  return TrainingSimulation(options).Run();
+}
+
+}  // namespace weft
