@@ -19,6 +19,7 @@ namespace weft {
 namespace {
 
 constexpr uint64_t kSeeds = 50;
+constexpr uint64_t kSeedsTwice = 5;
 
 uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -45,6 +46,18 @@ TEST(SimulationTest, EverySeedEndsRightOrWithCleanErrors) {
   // Faults and training were both there.
   EXPECT_GT(succeeded, static_cast<int>(20 * count));
   EXPECT_GT(failed, static_cast<int>(count));
+}
+
+TEST(SimulationTest, TheSameSeedGivesTheSameRun) {
+  for (uint64_t seed = 1; seed <= kSeedsTwice; ++seed) {
+    const TrainingSimulationResult first = SimulateTraining({.seed = seed});
+    const TrainingSimulationResult second = SimulateTraining({.seed = seed});
+    EXPECT_EQ(first.trace, second.trace) << "seed " << seed;
+    EXPECT_EQ(first.num_succeeded, second.num_succeeded);
+    EXPECT_EQ(first.num_failed, second.num_failed);
+  }
+  EXPECT_NE(SimulateTraining({.seed = 1}).trace,
+            SimulateTraining({.seed = 2}).trace);
 }
 
 }  // namespace
