@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/flags/flag.h"
@@ -21,6 +20,8 @@
 #include "benchmarks/report.h"
 #include "benchmarks/service_processes.h"
 #include "libs/api/weft.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, victim, 1, "Which ps; 0 has the global step.");
@@ -174,7 +175,10 @@ Progress ReadUntilGeneration(Lines& lines, int generation) {
 }
 
 void Sleep(double seconds) {
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  const SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
+  // Nobody sets it.
+  scheduler->NewEvent()->WaitUntil(clock.Now() + absl::Seconds(seconds));
 }
 
 void Main() {

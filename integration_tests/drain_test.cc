@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -38,14 +37,23 @@ class DrainTest : public ::testing::TestWithParam<ClusterKind> {
     ASSERT_OK(observer_->Run(open_));
     ASSERT_OK(driver_->Run(hold_).status());  // all is registered
     ASSERT_OK(driver_->Run(nothing_));
-    held_ = std::async(std::launch::async,
-                       [this] { return driver_->Run(hold_).status(); });
+    holding_ = std::thread([this] { held_ = driver_->Run(hold_).status(); });
     float begun = 1;
     while (begun < 2) {
       auto value = observer_->Run(begun_);
       ASSERT_OK(value);
       begun = value->scalar<float>();
     }
+  }
+
+  ~DrainTest() override {
+    if (holding_.joinable()) holding_.join();
+  }
+
+  // How the hold ended.
+  absl::Status Held() {
+    holding_.join();
+    return held_;
   }
 
   std::unique_ptr<Session> Connect(const std::string& job, int index) {
@@ -76,7 +84,8 @@ class DrainTest : public ::testing::TestWithParam<ClusterKind> {
   Output hold_, size_;
   Operation open_, nothing_;
   std::unique_ptr<Session> driver_, observer_;
-  std::future<absl::Status> held_;
+  std::thread holding_;
+  absl::Status held_;  // once it has ended
 };
 
 TEST_P(DrainTest, AMasterRefusesNewStepsAndLetsOthersEnd) {
@@ -84,7 +93,7 @@ TEST_P(DrainTest, AMasterRefusesNewStepsAndLetsOthersEnd) {
   EXPECT_THAT(UntilRefused(nothing_),
               StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
   ASSERT_OK(observer_->Run(open_));
-  EXPECT_OK(held_.get());
+  EXPECT_OK(Held());
   stop.join();
 }
 
@@ -92,7 +101,7 @@ TEST_P(DrainTest, ATaskRefusesNewStepsOfOtherMasters) {
   std::thread stop = Stop("ps", absl::Seconds(1));
   EXPECT_THAT(UntilRefused(begun_.initializer()),
               StatusIs(absl::StatusCode::kUnavailable, "/job:ps"));
-  EXPECT_THAT(held_.get(), StatusIs(absl::StatusCode::kUnavailable, "/job:ps"));
+  EXPECT_THAT(Held(), StatusIs(absl::StatusCode::kUnavailable, "/job:ps"));
   stop.join();
   EXPECT_OK(driver_->Run(nothing_));
   // Sessions wait a while for the task, to be forgotten there.
@@ -102,7 +111,7 @@ TEST_P(DrainTest, ATaskRefusesNewStepsOfOtherMasters) {
 
 TEST_P(DrainTest, WhatDoesNotEndInTimeIsUnavailable) {
   std::thread stop = Stop("worker", absl::ZeroDuration());
-  EXPECT_THAT(held_.get(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(Held(), StatusIs(absl::StatusCode::kUnavailable));
   stop.join();
   // The ps has given the step up: what is put in stays for others.
   ASSERT_OK(observer_->Run(open_));

@@ -16,12 +16,10 @@
 // The counts lie on --counter, the queue on --gate, and what leaves the queue
 // passes --through before it is counted.
 #include <cstdio>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -103,10 +101,6 @@ struct Program {
 
 class Client {
  public:
-  ~Client() {
-    for (std::thread& thread : threads_) thread.join();
-  }
-
   absl::Status Connect() {
     ASSIGN_OR_RETURN(
         std::unique_ptr<Session> session,
@@ -145,9 +139,13 @@ class Client {
   }
 
   void Hold() {
-    threads_.emplace_back([session = session_, hold = program_.hold] {
-      Say("hold", session->Run(hold).status());
-    });
+    auto callable = session_->MakeCallable({}, {program_.hold});
+    if (!callable.ok()) return Say("hold", callable.status());
+    holds_.push_back({session_, *std::move(callable)});
+    holds_.back().callable->RunAsync(
+        {}, [](const absl::StatusOr<std::vector<Tensor>>& result) {
+          Say("hold", result.status());
+        });
   }
 
   void Read() {
@@ -194,7 +192,11 @@ class Client {
 
   Program program_;
   std::shared_ptr<Session> session_;
-  std::vector<std::thread> threads_;
+  struct Held {
+    std::shared_ptr<Session> session;
+    std::unique_ptr<Session::Callable> callable;
+  };
+  std::vector<Held> holds_;
 };
 
 int Main() {
