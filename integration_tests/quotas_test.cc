@@ -153,8 +153,8 @@ TEST_P(QuotasTest, AClientThatFeedsTenGigabytesAtOnceGetsNoMemory) {
   Start({.max_held_bytes_per_peer = 4 * kMiB});
   const Output y = ops::Identity(root_.WithName("y"), x_);
   const auto session = Connect();
-  ASSERT_OK(session->Run({{x_, Floats(kMiB)}}, Operation(y)));
   const int64_t in_use = task_->bytes_in_use();
+  ASSERT_OK(session->Run({{x_, Floats(kMiB)}}, Operation(y)));
   const int64_t peak = task_->peak();
   // Of 10 GB; sockets carry some of each before its refusal comes.
   const int runs = simulated() ? 1280 : 10;
@@ -175,7 +175,6 @@ TEST_P(QuotasTest, AClientMayFeedMuchOneAfterTheOther) {
   const Output y = ops::Identity(root_.WithName("y"), x_);
   const auto session = Connect();
   const Tensor piece = Floats(3 * kMiB);
-  ASSERT_OK(session->Run({{x_, piece}}, Operation(y)));
   const int64_t in_use = task_->bytes_in_use();
   for (int i = 0; i < 200; ++i)
     ASSERT_OK(session->Run({{x_, piece}}, Operation(y)));
