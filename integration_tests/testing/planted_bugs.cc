@@ -116,8 +116,9 @@ class ValuesAreLost : public WireTap {
   int count_ = 0;
 };
 
-// Tasks never hear that steps are over.
-class NoStepIsEverOver : public WireTap {
+// Tasks hear of no step that it is over, or of each before it has begun.
+template <bool kTooSoon>
+class StepsAreOverWrongly : public WireTap {
  public:
   bool OnSend(TappedWire&, ConnectionId, ControlMessage& message) override {
     if (IsRequest(message, Method::kAbort)) {
@@ -129,13 +130,14 @@ class NoStepIsEverOver : public WireTap {
     if (!IsRequest(message, Method::kRunPartition)) return true;
     auto run = protocol::ReadRunPartition(BodyOf(message), HeapAllocator());
     if (!run.ok()) return true;
-    auto written =
-        protocol::WriteRunPartition({.session = run->session,
-                                     .registration = run->registration,
-                                     .step = run->step,
-                                     .feeds = run->feeds,
-                                     .feed_indices = run->feed_indices,
-                                     .fetch_indices = run->fetch_indices});
+    auto written = protocol::WriteRunPartition(
+        {.session = run->session,
+         .registration = run->registration,
+         .step = run->step,
+         .steps_over_below = kTooSoon ? run->step + 1 : 0,
+         .feeds = run->feeds,
+         .feed_indices = run->feed_indices,
+         .fetch_indices = run->fetch_indices});
     if (written.ok()) message = WithBody(message.envelope, *std::move(written));
     return true;
   }
@@ -190,7 +192,8 @@ std::vector<PlantedBug> PlantedBugs() {
       {"StepsRunTwice", Tapping<StepsRunTwice>()},
       {"OldValuesAreLetIn", Tapping<OldValuesAreLetIn>()},
       {"ValuesAreLost", Tapping<ValuesAreLost>()},
-      {"NoStepIsEverOver", Tapping<NoStepIsEverOver>()},
+      {"NoStepIsEverOver", Tapping<StepsAreOverWrongly<false>>()},
+      {"StepsAreOverTooSoon", Tapping<StepsAreOverWrongly<true>>()},
       {"TheDeadAreAlive", Tapping<TheDeadAreAlive>("/job:coordinator")},
       {"IncarnationsAreKept",
        [](TestCluster::Options& cluster) { cluster.new_incarnations = false; }},
