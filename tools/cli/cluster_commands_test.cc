@@ -61,7 +61,7 @@ class Task : private bus::Handler {
   }
   void OnDisconnect(const bus::Peer& peer, const absl::Status& why) override {
     coordinator_service_.OnDisconnect(peer, why);
-    master_service_.OnDisconnect(peer);
+    master_service_.OnDisconnect(peer, why);
   }
   void OnRequest(std::shared_ptr<bus::IncomingCall> call,
                  bus::Message request) override {

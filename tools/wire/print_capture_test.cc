@@ -77,8 +77,8 @@ std::string SampleCapture() {
   step.feeds = feeds;
   step.feed_indices = indices;
   worker.Run(step, [](const absl::Status&) {});
-  worker.Deliver(
-      {{11, 7}, 31, 2, 0, 0, false, Tensor(DT_FLOAT, TensorShape({1 << 15}))});
+  worker.Deliver({protocol::Push{
+      {11, 7}, 31, 2, 0, 0, false, Tensor(DT_FLOAT, TensorShape({1 << 15}))}});
   scheduler.RunUntilIdle();
   return file;
 }
