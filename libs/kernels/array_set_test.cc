@@ -76,6 +76,14 @@ TEST_F(ArraySetTest, UniqueKeepsTheOrderOfAppearance) {
             "[3] 1 2 2 | [3] 0 1 3");
 }
 
+TEST_F(ArraySetTest, WhatIsNoNumberEqualsNothing) {
+  const Tensor values = Floats({3}, {NAN, 1, NAN});
+  EXPECT_EQ(Run("Unique", {values}), "[3] nan 1 nan | [3] 0 1 2");
+  EXPECT_EQ(Run("UniqueV2", {Floats({2, 1}, {NAN, NAN}), Ints({0})}),
+            "[2,1] nan nan | [2] 0 1");
+  EXPECT_EQ(Run("ListDiff", {values, values}), "[2] nan nan | [2] 0 2");
+}
+
 // A loop over all their rows would not end.
 TEST_F(ArraySetTest, UniqueSlicesOfManyRowsOfNothingTakeNoTime) {
   EXPECT_EQ(Run("UniqueV2", {Empty({int64_t{1} << 40, 0}), Ints({1})}),

@@ -1,5 +1,6 @@
 // Kernels that compare values of one tensor: Unique, UniqueV2,
 // UniqueWithCounts, ListDiff.
+#include <functional>
 #include <limits>
 
 #include "absl/container/flat_hash_map.h"
@@ -64,17 +65,27 @@ struct SliceSizes {
   int64_t after = 1;
 };
 
+// A NaN equals nothing, and no hash table takes a key that does not equal
+// itself.
+template <typename Key>
+bool EqualsItself(const Key& key) {
+  return std::equal_to<Key>()(key, key);
+}
+
 template <typename Key>
 void AddToGroups(Key key, absl::flat_hash_map<Key, int64_t>& groups_by_key,
                  Groups& groups) {
-  const int64_t next = static_cast<int64_t>(groups.first.size());
-  const auto [found, is_new] = groups_by_key.emplace(std::move(key), next);
-  if (is_new) {
+  const auto next = static_cast<int64_t>(groups.first.size());
+  int64_t group = next;
+  if (EqualsItself(key)) {
+    group = groups_by_key.emplace(std::move(key), next).first->second;
+  }
+  if (group == next) {
     groups.first.push_back(static_cast<int64_t>(groups.of.size()));
     groups.counts.push_back(0);
   }
-  groups.of.push_back(found->second);
-  ++groups.counts[found->second];
+  groups.of.push_back(group);
+  ++groups.counts[group];
 }
 
 template <typename T>
@@ -180,7 +191,10 @@ template <typename T>
 std::vector<int64_t> PositionsNotIn(absl::Span<const T> x,
                                     absl::Span<const T> y) {
   absl::flat_hash_set<Wide<T>> in_y;
-  for (const T& value : y) in_y.insert(static_cast<Wide<T>>(value));
+  for (const T& value : y) {
+    const auto key = static_cast<Wide<T>>(value);
+    if (EqualsItself(key)) in_y.insert(key);
+  }
   std::vector<int64_t> positions;
   for (size_t i = 0; i < x.size(); ++i) {
     if (!in_y.contains(static_cast<Wide<T>>(x[i]))) {
