@@ -59,7 +59,7 @@ class TrainingSimulation {
     for (auto& trainer : trainers_) trainer->Start();
     faults_.Rage();
     for (auto& trainer : trainers_) trainer->CalmDown();
-    if (Await(Trainer::Rest::kTrained)) {
+    if (Reach(Trainer::Rest::kTrained)) {
       CheckAtRest();
       CheckReleasing();
     }
@@ -70,7 +70,7 @@ class TrainingSimulation {
   }
 
  private:
-  bool Await(Trainer::Rest rest) {
+  bool Reach(Trainer::Rest rest) {
     const absl::Time deadline = Now() + kRecovery;
     while (!AreAll(rest) && Now() < deadline) {
       cluster_.scheduler().AdvanceBy(absl::Seconds(1));
@@ -105,7 +105,7 @@ class TrainingSimulation {
   void CheckReleasing() {
     const int before = NumRegistrations();
     GoOn();
-    if (!Await(Trainer::Rest::kReleased)) return;
+    if (!Reach(Trainer::Rest::kReleased)) return;
     cluster_.scheduler().AdvanceBy(absl::Seconds(5));
     const int after = NumRegistrations();
     if (after == before) return;

@@ -41,8 +41,8 @@ void OutgoingStreams::Add(uint64_t stream, uint64_t call_id, Blob bytes,
                           bool counts) {
   const uint64_t total = bytes.size();
   absl::MutexLock lock(&mutex_);
-  streams_.push_back({stream, call_id, std::move(bytes), total, 0,
-                      counts ? total : 0, false});
+  streams_.push_back(
+      {stream, call_id, std::move(bytes), total, 0, counts ? total : 0, false});
 }
 
 bool OutgoingStreams::Next(Frames* chunk) {
