@@ -4,34 +4,19 @@ import gzip
 import json
 import os
 import re
-import socket
 import struct
 import subprocess
 import tempfile
 import unittest
 
+from integration_tests.testing import programs
 from tools import xml_unittest
 
 _DEADLINE_S = 120
 
 
-def _binary(name):
-  return os.path.join(os.environ['TEST_SRCDIR'], os.environ['TEST_WORKSPACE'],
-                      name)
-
-
-def _free_ports(count):
-  probes = [socket.socket() for _ in range(count)]
-  for probe in probes:
-    probe.bind(('127.0.0.1', 0))
-  ports = [probe.getsockname()[1] for probe in probes]
-  for probe in probes:
-    probe.close()
-  return ports
-
-
 def _run(name, *arguments):
-  return subprocess.run([_binary(f'examples/{name}'), *arguments],
+  return subprocess.run([programs.binary(f'examples/{name}'), *arguments],
                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                         text=True, timeout=_DEADLINE_S, check=False)
 
@@ -40,7 +25,7 @@ class Cluster:
   """Processes on this machine, one for each task."""
 
   def __init__(self, **jobs):
-    ports = iter(_free_ports(sum(jobs.values())))
+    ports = iter(programs.free_ports(sum(jobs.values())))
     self.spec = {job: [f'localhost:{next(ports)}' for _ in range(count)]
                  for job, count in jobs.items()}
     self._processes = []
@@ -60,20 +45,20 @@ class Cluster:
     """A service for each task; clients wait until those are up."""
     for job, addresses in self.spec.items():
       for index in range(len(addresses)):
-        self._start(_binary(f'services/{job}/{job}'),
+        self._start(programs.binary(f'services/{job}/{job}'),
                     f'--cluster={json.dumps(self.spec)}',
                     f'--task_index={index}', *flags)
 
   def start_example(self, name, job, index, *flags):
     """As that task, by flags."""
-    return self._start(_binary(f'examples/{name}'),
+    return self._start(programs.binary(f'examples/{name}'),
                        f'--cluster={json.dumps(self.spec)}',
                        f'--job_name={job}', f'--task_index={index}', *flags)
 
   def start_example_by_environment(self, name, job, index, *flags):
     """As that task, by TF_CONFIG."""
     config = {'cluster': self.spec, 'task': {'type': job, 'index': index}}
-    return self._start(_binary(f'examples/{name}'), *flags,
+    return self._start(programs.binary(f'examples/{name}'), *flags,
                        environment={'TF_CONFIG': json.dumps(config)})
 
   def _start(self, *command, environment=None):
@@ -253,7 +238,7 @@ class ExamplesTest(unittest.TestCase):
                   self.refused(1, 'fashion_mnist', '--data_dir=/nowhere'))
 
   def test_a_bad_tf_config_is_named(self):
-    lonely = {'cluster': {'worker': [f'localhost:{_free_ports(1)[0]}']},
+    lonely = {'cluster': {'worker': [f'localhost:{programs.free_ports(1)[0]}']},
               'task': {'type': 'worker', 'index': 0}}
     with tempfile.TemporaryDirectory() as folder:
       _write_images(folder, 'train', 64)
@@ -262,7 +247,7 @@ class ExamplesTest(unittest.TestCase):
                            ('{"cluster": {"ps": ["a:1"]}}', 'no "task"'),
                            (json.dumps(lonely), 'no job "ps"')):
         ended = subprocess.run(
-            [_binary('examples/fashion_mnist'), f'--data_dir={folder}'],
+            [programs.binary('examples/fashion_mnist'), f'--data_dir={folder}'],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             timeout=_DEADLINE_S, check=False,
             env={**os.environ, 'TF_CONFIG': config})

@@ -16,26 +16,12 @@ import tempfile
 import threading
 import unittest
 
+from integration_tests.testing import programs
 from tools import xml_unittest
 
 _DEADLINE_S = 60
 # Of the servers, and of failure_client.
 _PEER_TIMEOUT = '2s'
-
-
-def _binary(name):
-  return os.path.join(os.environ['TEST_SRCDIR'], os.environ['TEST_WORKSPACE'],
-                      name)
-
-
-def _free_ports(count):
-  probes = [socket.socket() for _ in range(count)]
-  for probe in probes:
-    probe.bind(('127.0.0.1', 0))
-  ports = [probe.getsockname()[1] for probe in probes]
-  for probe in probes:
-    probe.close()
-  return ports
 
 
 class Process:
@@ -99,7 +85,7 @@ class Client(Process):
 
   def __init__(self, target, **places):
     super().__init__(
-        [_binary('integration_tests/testing/failure_client'),
+        [programs.binary('integration_tests/testing/failure_client'),
          f'--target={target}',
          *(f'--{flag}={task}' for flag, task in places.items())],
         'stdout', stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -134,7 +120,7 @@ class FailureTest(unittest.TestCase):
 
   def setUp(self):
     super().setUp()
-    ports = iter(_free_ports(sum(self.jobs.values())))
+    ports = iter(programs.free_ports(sum(self.jobs.values())))
     self.spec = {job: [f'localhost:{next(ports)}' for _ in range(count)]
                  for job, count in self.jobs.items()}
     self.processes = []
@@ -148,7 +134,7 @@ class FailureTest(unittest.TestCase):
   def start(self, job, index, *flags):
     """Starts a task and waits until it listens."""
     task = Process(
-        [_binary(f'services/{job}/{job}'), f'--cluster={json.dumps(self.spec)}',
+        [programs.binary(f'services/{job}/{job}'), f'--cluster={json.dumps(self.spec)}',
          f'--task_index={index}', f'--peer_timeout={_PEER_TIMEOUT}', *flags],
         'stderr', stderr=subprocess.PIPE)
     self.processes.append(task)
@@ -382,7 +368,7 @@ class SurroundingsTest(FailureTest):
         full = open('/dev/full', 'w', encoding='utf-8')
         self.addCleanup(full.close)
         task = Process(
-            [_binary(f'services/{job}/{job}'),
+            [programs.binary(f'services/{job}/{job}'),
              f'--cluster={json.dumps(self.spec)}', f'--task_index={index}',
              f'--peer_timeout={_PEER_TIMEOUT}'],
             None, stdout=full, stderr=full)
@@ -401,7 +387,7 @@ class SurroundingsTest(FailureTest):
     for job, count in self.jobs.items():
       for index in range(count):
         task = Process(
-            [_binary(f'services/{job}/{job}'),
+            [programs.binary(f'services/{job}/{job}'),
              f'--cluster={json.dumps(self.spec)}', f'--task_index={index}'],
             None, stdout=writes, stderr=writes)
         self.processes.append(task)
@@ -425,7 +411,7 @@ class SurroundingsTest(FailureTest):
     self.check_lost(client.ask('read'), '/job:ps/replica:0/task:0')
     self.assertEqual(client.ask('other'), 'OK 1')
     refused = Process(
-        [_binary('services/ps/ps'), f'--cluster={json.dumps(self.spec)}'],
+        [programs.binary('services/ps/ps'), f'--cluster={json.dumps(self.spec)}'],
         'stderr', stderr=subprocess.PIPE)
     self.processes.append(refused)
     refused.wait_for('ALREADY_EXISTS')

@@ -1,33 +1,21 @@
 """The services and examples as real processes: they find each other, stop
 cleanly, and say what is wrong when something is."""
 
-import os
 import signal
-import socket
 import subprocess
 import unittest
 
+from integration_tests.testing import programs
 from tools import xml_unittest
 
 _DEADLINE_S = 60
-
-
-def _binary(name):
-  return os.path.join(os.environ['TEST_SRCDIR'], os.environ['TEST_WORKSPACE'],
-                      name)
-
-
-def _free_port():
-  with socket.socket() as probe:
-    probe.bind(('127.0.0.1', 0))
-    return probe.getsockname()[1]
 
 
 class ProcessesTest(unittest.TestCase):
 
   def setUp(self):
     super().setUp()
-    self.ports = {'ps': _free_port(), 'worker': _free_port()}
+    self.ports = dict(zip(('ps', 'worker'), programs.free_ports(2)))
     self.cluster = ('{"ps": ["localhost:%(ps)d"], '
                     '"worker": ["localhost:%(worker)d"]}' % self.ports)
     self.servers = {}
@@ -41,7 +29,7 @@ class ProcessesTest(unittest.TestCase):
   def start(self, job, *flags):
     """Starts a service and waits until it listens."""
     server = subprocess.Popen(
-        [_binary(f'services/{job}/{job}'), f'--cluster={self.cluster}', *flags],
+        [programs.binary(f'services/{job}/{job}'), f'--cluster={self.cluster}', *flags],
         stderr=subprocess.PIPE, text=True)
     self.servers[job] = server
     while True:
@@ -51,7 +39,7 @@ class ProcessesTest(unittest.TestCase):
       self.assertTrue(line, f'{job} ended before it had started')
 
   def run_example(self, name, *arguments):
-    return subprocess.run([_binary(f'examples/{name}'), *arguments],
+    return subprocess.run([programs.binary(f'examples/{name}'), *arguments],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, timeout=_DEADLINE_S, check=False)
 
@@ -60,7 +48,7 @@ class ProcessesTest(unittest.TestCase):
 
   def refused(self, job, *flags):
     """What a service says that can't start."""
-    ended = subprocess.run([_binary(f'services/{job}/{job}'), *flags],
+    ended = subprocess.run([programs.binary(f'services/{job}/{job}'), *flags],
                            stderr=subprocess.PIPE, text=True,
                            timeout=_DEADLINE_S, check=False)
     self.assertEqual(ended.returncode, 1, ended.stderr)
