@@ -59,12 +59,16 @@ void StepExchange::Receive(const RendezvousKey& key, Receiver receiver) {
                  });
 }
 
+protocol::Worker* StepExchange::ReceiverOf(uint64_t edge) const {
+  if (remote_edges_ == nullptr) return nullptr;
+  const auto found = remote_edges_->find(edge);
+  return found == remote_edges_->end() ? nullptr : found->second;
+}
+
 absl::Status StepExchange::Send(const RendezvousKey& key, Tensor tensor,
                                 bool is_dead) {
-  const bool is_remote =
-      remote_edges_ != nullptr && remote_edges_->contains(key.edge);
-  if (!is_remote) return local_.Send(key, std::move(tensor), is_dead);
-  protocol::Worker* receiver = remote_edges_->at(key.edge);
+  protocol::Worker* receiver = ReceiverOf(key.edge);
+  if (receiver == nullptr) return local_.Send(key, std::move(tensor), is_dead);
   const bool is_small = BytesOf(tensor) <= kSmallBytes;
   protocol::Push push{.session = session_,
                       .step = step_,

@@ -75,6 +75,8 @@ class StepExchange : public Rendezvous, public Outbox {
   };
   using HeldList = absl::InlinedVector<Held, 2>;
 
+  // The task that the edge goes to; null when it stays here.
+  protocol::Worker* ReceiverOf(uint64_t edge) const;
   // True when enough is held to be sent now.
   bool Hold(protocol::Worker* receiver, protocol::Push push)
       ABSL_LOCKS_EXCLUDED(mutex_);

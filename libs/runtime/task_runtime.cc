@@ -272,7 +272,8 @@ void TaskRuntime::Run(const protocol::PartitionStep& step, Done done) {
   const bool is_shared = step.session.master != options_.incarnation ||
                          !(*registration)->edges().peers.all.empty();
   protocol::Worker* master = nullptr;
-  if (step.with_answer != nullptr && options_.peers != nullptr) {
+  const bool sends = !(*registration)->edges().outgoing.empty();
+  if (sends && step.with_answer != nullptr) {
     master = options_.peers->Find(step.with_answer->master_task);
   }
   RunningStep::Start(*std::move(registration), step,
