@@ -230,7 +230,9 @@ struct TransportOptions {
   // Jittered backoff between attempts to connect.
   absl::Duration min_redial = absl::Milliseconds(50);
   absl::Duration max_redial = absl::Seconds(2);
-  // An accepted connection has to say HELLO, a dialed one to be answered.
+  // An accepted connection that began to talk has to say HELLO, a dialed one to
+  // be answered. (One that only shakes hands and answers ZeroMQ's heartbeats is
+  // not seen by us: it costs a descriptor, and can do nothing.)
   absl::Duration hello_timeout = absl::Seconds(5);
 };
 

@@ -280,7 +280,7 @@ absl::Status StepTable::CheckConnected(const PeerTasks& senders) const {
   return absl::OkStatus();
 }
 
-void StepTable::PeerLost(const std::string& task, const absl::Status& cause) {
+bool StepTable::PeerLost(const std::string& task, const absl::Status& cause) {
   Cancellations cancellations;
   {
     absl::MutexLock lock(&mutex_);
@@ -296,6 +296,7 @@ void StepTable::PeerLost(const std::string& task, const absl::Status& cause) {
     cancellations = InOrder(std::move(found));
   }
   CancelAll(cancellations, cause);
+  return !cancellations.empty();
 }
 
 std::vector<protocol::StepId> StepTable::TakeEndedSentTo(
@@ -315,7 +316,7 @@ std::vector<protocol::StepId> StepTable::TakeEndedSentTo(
   return result;
 }
 
-void StepTable::CancelStepsOf(uint64_t master, const absl::Status& cause) {
+bool StepTable::CancelStepsOf(uint64_t master, const absl::Status& cause) {
   Cancellations cancellations;
   {
     absl::MutexLock lock(&mutex_);
@@ -324,6 +325,7 @@ void StepTable::CancelStepsOf(uint64_t master, const absl::Status& cause) {
     });
   }
   CancelAll(cancellations, cause);
+  return !cancellations.empty();
 }
 
 StepTable::Size StepTable::size() const {

@@ -73,14 +73,15 @@ class StepTable {
   // A connection to `task` has come up. Steps that receive from a task begin
   // only while there is one (UNAVAILABLE): what was sent before may be lost.
   void PeerConnected(const std::string& task);
-  // One was lost: cancels the running steps that have an edge to `task`.
-  void PeerLost(const std::string& task, const absl::Status& cause);
+  // One was lost: cancels the running steps that have an edge to `task`. True
+  // if there were any.
+  bool PeerLost(const std::string& task, const absl::Status& cause);
   // Steps that ended here after sending values to `task`, but are not known to
   // be over: those values may be lost with the connection, and whoever waits
   // for them has to be told. Each is returned once.
   std::vector<protocol::StepId> TakeEndedSentTo(const std::string& task);
-  // Cancels the running steps of a master, and drops what waits for others.
-  void CancelStepsOf(uint64_t master, const absl::Status& cause);
+  // Cancels the steps of a master. True if there were any.
+  bool CancelStepsOf(uint64_t master, const absl::Status& cause);
 
   // Waits until no step runs here; false when `deadline` came first.
   bool WaitUntilNone(Scheduler& scheduler, absl::Time deadline) {

@@ -208,7 +208,7 @@ TEST_F(StepTableTest, ALostTaskCancelsTheStepsWithAnEdgeToIt) {
   const protocol::PartitionStep without = Step(2);
   ASSERT_OK(table_.Begin(with, &peers_));
   ASSERT_OK(table_.Begin(without, &other));
-  table_.PeerLost(kPs, absl::UnavailableError("gone"));
+  EXPECT_TRUE(table_.PeerLost(kPs, absl::UnavailableError("gone")));
   EXPECT_TRUE(with.cancellation->IsCancelled());
   EXPECT_FALSE(without.cancellation->IsCancelled());
 }

@@ -346,16 +346,21 @@ void TaskRuntime::PeerConnected(const std::string& task, uint64_t incarnation) {
   }
 }
 
-void TaskRuntime::PeerLost(const std::string& task, uint64_t incarnation,
+bool TaskRuntime::PeerLost(const std::string& task, uint64_t incarnation,
                            const absl::Status& why) {
   const absl::Status cause = absl::UnavailableError(
       absl::StrCat("The connection between ", options_.task, " and ", task,
                    " was lost: ", why.message()));
-  steps_.PeerLost(task, cause);
-  steps_.CancelStepsOf(incarnation, MarkDerived(cause));
+  const bool needed = steps_.PeerLost(task, cause);
+  const bool driven = steps_.CancelStepsOf(incarnation, MarkDerived(cause));
   for (const protocol::StepId& step : steps_.TakeEndedSentTo(task)) {
     AbortAt(task, step, cause);
   }
+  LoseConnection(incarnation);
+  return needed || driven;
+}
+
+void TaskRuntime::LoseConnection(uint64_t incarnation) {
   absl::MutexLock lock(&mutex_);
   auto it = peers_.find(incarnation);
   if (it == peers_.end() || --it->second.connections > 0) return;

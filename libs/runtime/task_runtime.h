@@ -83,9 +83,10 @@ class TaskRuntime : public protocol::Worker,
                        absl::Time deadline, Done done) override;
 
   // A connection with another task, in either direction, has come up or was
-  // lost. Counted: a task may have several.
+  // lost. Counted: a task may have several. A loss cancels the running steps
+  // that have an edge to the task or are driven by it: true if there were any.
   void PeerConnected(const std::string& task, uint64_t incarnation);
-  void PeerLost(const std::string& task, uint64_t incarnation,
+  bool PeerLost(const std::string& task, uint64_t incarnation,
                 const absl::Status& why);
 
   // A value that a step here made did not get away.
@@ -154,6 +155,8 @@ class TaskRuntime : public protocol::Worker,
                const absl::Status& cause);
   // Forgets the sessions of a master that is gone for good.
   void DropMaster(uint64_t incarnation, const absl::Status& cause);
+  // Its lease begins with the last one.
+  void LoseConnection(uint64_t incarnation);
   void LeaseExpired(uint64_t incarnation);
 
   const std::vector<std::unique_ptr<Device>> devices_;

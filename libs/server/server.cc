@@ -353,11 +353,14 @@ class Server::Impl : private PeerObserver,
   }
   void OnPeerLost(const std::string& task, uint64_t incarnation,
                   const absl::Status& why) override {
-    if (runtime_ != nullptr) runtime_->PeerLost(task, incarnation, why);
-    logger_.Warning(absl::StrCat("The connection with ", task,
-                                 " was lost, and with it the steps that need "
-                                 "it: ",
-                                 why.message()));
+    const bool needed =
+        runtime_ != nullptr && runtime_->PeerLost(task, incarnation, why);
+    // A task that leaves costs nothing, and is no warning.
+    logger_.Log(
+        needed ? Severity::kWarning : Severity::kInfo,
+        absl::StrCat("The connection with ", task, " was lost",
+                     needed ? ", and with it the steps that need it: " : ": ",
+                     why.message()));
   }
   void OnPushFailed(const protocol::Push& push,
                     const absl::Status& why) override {
