@@ -1,17 +1,19 @@
 #!/bin/bash
 # Runs all tests under sanitizers and counts their cases.
 #
-#   tools/sanitize.sh [asan|ubsan|tsan]...     default: all three
+#   tools/sanitize.sh [asan|ubsan|tsan|asan+ubsan]...   default: asan+ubsan tsan
 #
+# Joined by a plus, two share one build, an hour less on 2 cores.
 # The last line adds up all of them, in the words of tools/test.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 sanitizers=("$@")
-[[ $# != 0 ]] || sanitizers=(asan ubsan tsan)
+[[ $# != 0 ]] || sanitizers=(asan+ubsan tsan)
 for sanitizer in "${sanitizers[@]}"; do
-  [[ $sanitizer =~ ^(asan|ubsan|tsan)$ ]] || {
-    echo "sanitize: there is no sanitizer $sanitizer: asan, ubsan, tsan" >&2
+  [[ $sanitizer =~ ^(asan|ubsan|tsan|asan\+ubsan)$ ]] || {
+    echo "sanitize: there is no sanitizer $sanitizer:" \
+      "asan, ubsan, tsan, asan+ubsan" >&2
     exit 2
   }
 done
@@ -21,7 +23,8 @@ trap 'rm -f "$log"' EXIT
 failed=0
 for sanitizer in "${sanitizers[@]}"; do
   printf '\n== %s\n' "$sanitizer"
-  tools/test.sh --config="$sanitizer" | tee "$log.one" || failed=1
+  IFS=+ read -ra configs <<< "$sanitizer"
+  tools/test.sh "${configs[@]/#/--config=}" | tee "$log.one" || failed=1
   echo "$sanitizer: $(tail -n 1 "$log.one")" >> "$log"
   rm -f "$log.one"
 done
