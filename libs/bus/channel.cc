@@ -223,6 +223,8 @@ Channel::CallId WireChannel::Call(Message request, const CallOptions& options,
       error = NotConnected();
     }
   }
+  // Each was moved away in other cases only.
+  // NOLINTBEGIN(bugprone-use-after-move)
   if (!error.ok()) {
     CallLater(std::move(pending.callback), error);
     return call;
@@ -230,6 +232,7 @@ Channel::CallId WireChannel::Call(Message request, const CallOptions& options,
   if (connection != nullptr) {
     SendRequest(connection, call, options.deadline, std::move(request));
   }
+  // NOLINTEND(bugprone-use-after-move)
   if (options.deadline != absl::InfiniteFuture()) Arm(call, options.deadline);
   return call;
 }

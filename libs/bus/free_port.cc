@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 
@@ -43,8 +43,8 @@ absl::StatusOr<uint16_t> FreePort() {
     const int port = kFirst + static_cast<int>(drawn % kCount);
     if (IsFree(port)) return static_cast<uint16_t>(port);
   }
-  return absl::UnavailableError(
-      absl::StrCat("no free port of loopback: ", std::strerror(errno)));
+  return absl::UnavailableError(absl::StrCat(
+      "no free port of loopback: ", std::generic_category().message(errno)));
 }
 
 }  // namespace weft::bus

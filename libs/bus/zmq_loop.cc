@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -34,9 +34,9 @@ uint64_t Tag(ZmqLoop::MemberId id, unsigned signals) {
 }
 
 absl::Status NoDescriptors() {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("The bus cannot start: ", std::strerror(errno),
-                   "; raise the limit of open files (ulimit -n)"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "The bus cannot start: ", std::generic_category().message(errno),
+      "; raise the limit of open files (ulimit -n)"));
 }
 
 void Register(int epoll, int descriptor, uint64_t tag) {
@@ -135,8 +135,11 @@ void ZmqLoop::Round(std::vector<Turn>& turns) {
   Gather(turns);
   for (Turn& turn : turns) {
     const auto next = turn.member->Poll(turn.signals);
-    if (next == LoopMember::Next::kMore) more_.push_back(std::move(turn));
-    if (next == LoopMember::Next::kRetry) retry_.push_back(std::move(turn));
+    if (next == LoopMember::Next::kMore) {
+      more_.push_back(std::move(turn));
+    } else if (next == LoopMember::Next::kRetry) {
+      retry_.push_back(std::move(turn));
+    }
   }
   turns.clear();
 }
