@@ -99,15 +99,14 @@ absl::Status StepTable::Check(const protocol::StepId& step, uint64_t session,
                               const StepPeers* peers) const {
   if (!sessions_.contains(session)) {
     return absl::AbortedError(
-        absl::StrCat("Session ", session,
-                     " is not known on this task. Possibly the task has "
-                     "restarted."));
+        absl::StrCat("Session ", session, " is not known on ", task_,
+                     ". Possibly this task has restarted."));
   }
   auto master = masters_.find(step.master);
   if (master == masters_.end()) return absl::OkStatus();
   if (step.step < master->second.steps_over_below) {
     return absl::AbortedError(
-        absl::StrCat("Step ", step.step, " is over already."));
+        absl::StrCat("Step ", step.step, " is over already on ", task_, "."));
   }
   auto aborted = master->second.aborted.find(step.step);
   if (aborted == master->second.aborted.end()) return absl::OkStatus();

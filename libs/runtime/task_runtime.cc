@@ -14,9 +14,9 @@
 namespace weft {
 namespace {
 
-absl::Status UnknownOnThisTask(absl::string_view what) {
+absl::Status UnknownOn(const std::string& task, absl::string_view what) {
   return absl::AbortedError(absl::StrCat(
-      what, " is not known on this task. Possibly the task has restarted."));
+      what, " is not known on ", task, ". Possibly this task has restarted."));
 }
 
 }  // namespace
@@ -181,13 +181,13 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
   const uint64_t id = registration.session.session;
   std::shared_ptr<Session> session = FindSession(id);
   if (session == nullptr) {
-    return UnknownOnThisTask(absl::StrCat("Session ", id));
+    return UnknownOn(options_.task, absl::StrCat("Session ", id));
   }
   ASSIGN_OR_RETURN(auto compiled, Compile(registration, session));
   absl::MutexLock lock(&mutex_);
   // It may have been deleted meanwhile; a registration would keep it alive.
   if (!sessions_.contains(id)) {
-    return UnknownOnThisTask(absl::StrCat("Session ", id));
+    return UnknownOn(options_.task, absl::StrCat("Session ", id));
   }
   const size_t before = session->registrations.size();
   if (before >= static_cast<uint64_t>(options_.max_registrations_per_session)) {
@@ -259,8 +259,8 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::FindRegistration(
     auto found = it->second->registrations.find(registration);
     if (found != it->second->registrations.end()) return found->second;
   }
-  return UnknownOnThisTask(
-      absl::StrCat("Registration ", registration, " of session ", session));
+  return UnknownOn(options_.task, absl::StrCat("Registration ", registration,
+                                               " of session ", session));
 }
 
 void TaskRuntime::Run(const protocol::PartitionStep& step, Done done) {
@@ -389,13 +389,16 @@ void TaskRuntime::AbortAt(const std::string& task, const protocol::StepId& step,
 }
 
 void TaskRuntime::LeaseExpired(uint64_t incarnation) {
+  std::string task;
   {
     absl::MutexLock lock(&mutex_);
     auto it = peers_.find(incarnation);
     if (it == peers_.end() || it->second.connections > 0) return;
+    task = it->second.task;
   }
-  DropMaster(incarnation,
-             absl::AbortedError("The session's master did not come back."));
+  DropMaster(incarnation, absl::AbortedError(absl::StrCat(
+                              "The session's master, ", task,
+                              ", was lost and did not come back.")));
 }
 
 void TaskRuntime::DropMaster(uint64_t incarnation, const absl::Status& cause) {
