@@ -3,10 +3,9 @@
 // A session's graph is placed as it grows; what a callable needs is pruned,
 // partitioned and registered once; a run then only carries feeds and fetches.
 //
-// Threads: all methods may be called from any thread. Locks, in the order in
-// which they are taken: MasterSession::graph_mutex_, MasterSession::mutex_;
-// Master::mutex_ is never held with another. No lock is held during a worker's
-// call or a caller's `done`.
+// Threads: all methods may be called from any thread. No lock is held with
+// another, but for SessionGraph::declared_mutex_ after SessionGraph::mutex_; and
+// none during a worker's call or a caller's `done`.
 #ifndef WEFT_LIBS_MASTER_MASTER_H_
 #define WEFT_LIBS_MASTER_MASTER_H_
 

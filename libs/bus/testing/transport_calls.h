@@ -1,0 +1,176 @@
+// What a Transport owes its users of calls and one-way messages. Part of
+// transport_conformance.h.
+#ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_CALLS_H_
+#define WEFT_LIBS_BUS_TESTING_TRANSPORT_CALLS_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/test_matchers.h"
+#include "libs/bus/testing/transport_ends.h"
+#include "libs/bus/testing/transport_fixture.h"
+#include "libs/bus/transport.h"
+
+namespace weft::bus {
+
+TEST_P(TransportConformanceTest, ARequestIsAnswered) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  for (const uint8_t method : {kEcho, kSlowEcho}) {
+    const Answer answer = Call(NewMessage(method, "hi", {"small", "", "one"}));
+    const absl::StatusOr<Message> reply = answer.Wait();
+    ASSERT_OK(reply);
+    EXPECT_EQ(reply->method, method);
+    EXPECT_EQ(reply->body.view(), "hi");
+    ASSERT_EQ(reply->attachments.size(), 3);
+    EXPECT_EQ(reply->attachments[0].view(), "small");
+    EXPECT_EQ(reply->attachments[1].size(), 0);
+    EXPECT_EQ(reply->attachments[2].view(), "one");
+    EXPECT_EQ(answer.times(), 1);
+  }
+}
+
+TEST_P(TransportConformanceTest, BothEndsKnowEachOther) {
+  client_identity_ = {"cluster", "/job:worker/task:3", 12, 78};
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  ASSERT_TRUE(channel_->peer().has_value());
+  EXPECT_EQ(channel_->peer()->task, "/job:ps/task:0");
+  EXPECT_EQ(channel_->peer()->incarnation, 11);
+  EXPECT_EQ(channel_->peer()->cluster_uuid, "cluster");
+  ASSERT_EQ(handler_.connects.size(), 1);
+  const Identity& identity = handler_.connects[0].identity;
+  EXPECT_EQ(identity.task, "/job:worker/task:3");
+  EXPECT_EQ(identity.incarnation, 12);
+  EXPECT_EQ(identity.op_fingerprint, 78);
+}
+
+TEST_P(TransportConformanceTest, AnErrorCrossesAsItIs) {
+  handler_.fail_with = MarkDerived(absl::AbortedError("step 3 was aborted"));
+  handler_.fail_with.SetPayload(kErrorNodePayload, absl::Cord("layer/MatMul"));
+  handler_.fail_with.SetPayload(kErrorTaskPayload,
+                                absl::Cord("/job:ps/task:0"));
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const absl::StatusOr<Message> reply = Call(NewMessage(kFail, "")).Wait();
+  EXPECT_THAT(reply, StatusIs(absl::StatusCode::kAborted, "step 3"));
+  EXPECT_TRUE(IsDerived(reply.status()));
+  EXPECT_EQ(reply.status().GetPayload(kErrorNodePayload), "layer/MatMul");
+  EXPECT_EQ(reply.status().GetPayload(kErrorTaskPayload), "/job:ps/task:0");
+}
+
+TEST_P(TransportConformanceTest, ACallThatIsLetGoOfFails) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  EXPECT_THAT(Call(NewMessage(kLetGo, "")).Wait(),
+              StatusIs(absl::StatusCode::kInternal, "unanswered"));
+}
+
+TEST_P(TransportConformanceTest, OneWayMessagesKeepTheirOrder) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  constexpr int kMessages = 200;
+  for (int i = 0; i < kMessages; ++i) {
+    const uint8_t method = i % 3 == 0 ? kSlowNote : kNote;
+    EXPECT_OK(channel_->Send(NewMessage(method, absl::StrCat(i))));
+  }
+  ASSERT_TRUE(handler_.WaitUntil(
+      [&] { return handler_.notes.size() >= size_t{kMessages}; }));
+  ASSERT_EQ(handler_.notes.size(), size_t{kMessages});
+  for (int i = 0; i < kMessages; ++i) {
+    EXPECT_EQ(handler_.notes[i].message.body.view(), absl::StrCat(i));
+  }
+}
+
+TEST_P(TransportConformanceTest, ARequestDoesNotOvertakeAMessageBeforeIt) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  for (const uint8_t method : {kEcho, kSlowEcho}) {
+    {
+      absl::MutexLock lock(&handler_.mutex);
+      handler_.notes.clear();
+    }
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_OK(channel_->Send(NewMessage(kSlowNote, "before")));
+    }
+    EXPECT_OK(Call(NewMessage(method, "after")).Wait());
+    absl::MutexLock lock(&handler_.mutex);
+    EXPECT_EQ(handler_.notes.size(), 20);
+  }
+}
+
+TEST_P(TransportConformanceTest, AMessageTooLargeForTheControlLaneIsRefused) {
+  TransportOptions options;
+  options.max_control_bytes = 100'000;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  const std::string large(200'000, 'x');
+  EXPECT_THAT(Call(NewMessage(kEcho, large)).Wait(),
+              StatusIs(absl::StatusCode::kInvalidArgument, "attachments"));
+  EXPECT_THAT(channel_->Send(NewMessage(kNote, large)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_OK(Call(NewMessage(kEcho, "small")).Wait());
+}
+
+TEST_P(TransportConformanceTest, WhatWaitsForAnAnswerCountsForItsPeer) {
+  TransportOptions options;
+  options.max_held_bytes_per_peer = 1 << 20;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  const auto is_too_much =
+      StatusIs(absl::StatusCode::kResourceExhausted, "/job:ps/task:0");
+  for (int i = 0; i < 2; ++i) {
+    const Answer first = Call(NewMessage(kHold, "", {Pattern(400'000, 1)}));
+    const Answer second = Call(NewMessage(kHold, std::string(400'000, 'x')));
+    ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.held.size() == 2; }));
+    const uint64_t reserved = server_->memory.reserved();
+    const auto streamed =
+        Call(NewMessage(kEcho, "", {Pattern(400'000, 1)})).Wait();
+    EXPECT_THAT(streamed, is_too_much);
+    EXPECT_THAT(streamed, StatusIs(absl::StatusCode::kResourceExhausted,
+                                   "max_held_bytes_per_peer"));
+    EXPECT_THAT(Call(NewMessage(kEcho, std::string(400'000, 'x'))).Wait(),
+                is_too_much);
+    EXPECT_EQ(server_->memory.reserved(), reserved);
+    EXPECT_OK(Call(NewMessage(kEcho, std::string(100'000, 'x'))).Wait());
+    for (auto& held : handler_.TakeHeld()) {
+      held.call->Reply(NewMessage(kEcho, ""));
+    }
+    EXPECT_OK(first.Wait());
+    EXPECT_OK(second.Wait());
+  }
+  EXPECT_EQ(events_.disconnected.size(), 0);
+  ExpectNothingLeft();
+}
+
+TEST_P(TransportConformanceTest, TooManyRequestsAreRefused) {
+  TransportOptions options;
+  options.max_requests_per_peer = 2;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  const Answer first = Call(NewMessage(kHold, "1"));
+  const Answer second = Call(NewMessage(kHold, "2"));
+  EXPECT_THAT(Call(NewMessage(kHold, "3")).Wait(),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  for (auto& held : handler_.TakeHeld()) {
+    held.call->Reply(std::move(held.request));
+  }
+  EXPECT_OK(first.Wait());
+  EXPECT_OK(second.Wait());
+  EXPECT_OK(Call(NewMessage(kEcho, "4")).Wait());
+}
+
+TEST_P(TransportConformanceTest, ADeadlineEndsACallAtBothEnds) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const absl::Time deadline = Now() + absl::Milliseconds(300);
+  const Answer held = Call(NewMessage(kHold, "1"), {.deadline = deadline});
+  ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
+  const std::shared_ptr<IncomingCall> call = handler_.TakeHeld()[0].call;
+  EXPECT_LE(call->deadline(), deadline + absl::Minutes(1));
+  EXPECT_THAT(held.Wait(), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_GE(Now(), deadline);
+  std::shared_ptr<Event> cancelled = scheduler_.NewEvent();
+  if (call->cancellation().Register(
+          [cancelled](const absl::Status&) { cancelled->Set(); }) != 0) {
+    EXPECT_TRUE(cancelled->WaitUntil(Now() + kTestPatience));
+  }
+  EXPECT_OK(
+      Call(NewMessage(kEcho, "2"), {.deadline = Now() + kTestPatience}).Wait());
+}
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_TESTING_TRANSPORT_CALLS_H_

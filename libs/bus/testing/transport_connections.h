@@ -1,0 +1,219 @@
+// What a Transport owes its users when connections come, end and are refused.
+// Part of transport_conformance.h.
+#ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_CONNECTIONS_H_
+#define WEFT_LIBS_BUS_TESTING_TRANSPORT_CONNECTIONS_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/test_matchers.h"
+#include "libs/bus/greeting.h"
+#include "libs/bus/testing/transport_ends.h"
+#include "libs/bus/testing/transport_fixture.h"
+#include "libs/bus/transport.h"
+
+namespace weft::bus {
+
+TEST_P(TransportConformanceTest, TheServersEndIsReportedAndFailsCalls) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const Answer held = Call(NewMessage(kHold, "1"));
+  ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
+  endpoint_.reset();
+  EXPECT_TRUE(handler_.held[0].call->cancellation().IsCancelled());
+  EXPECT_EQ(handler_.disconnects.size(), 1);
+  EXPECT_THAT(held.Wait(), StatusIs(absl::StatusCode::kUnavailable));
+  ASSERT_TRUE(events_.WaitForDisconnects(1));
+  EXPECT_THAT(Call(NewMessage(kEcho, "")).Wait(),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(channel_->Send(NewMessage(kNote, "")),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_FALSE(channel_->peer().has_value());
+  // An answer that comes too late does no harm.
+  for (auto& late : handler_.TakeHeld())
+    late.call->Reply(NewMessage(kEcho, ""));
+  EXPECT_EQ(held.times(), 1);
+}
+
+TEST_P(TransportConformanceTest, TheClientsEndIsReportedAndCancelsCalls) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const Answer held = Call(NewMessage(kHold, "1"));
+  ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
+  const std::shared_ptr<IncomingCall> call = handler_.TakeHeld()[0].call;
+  channel_.reset();
+  EXPECT_EQ(held.times(), 1);
+  EXPECT_THAT(held.Wait(), StatusIs(absl::StatusCode::kCancelled));
+  ASSERT_TRUE(
+      handler_.WaitUntil([&] { return !handler_.disconnects.empty(); }));
+  EXPECT_TRUE(call->cancellation().IsCancelled());
+  EXPECT_EQ(handler_.disconnects[0].peer, handler_.connects[0].id);
+  call->Reply(NewMessage(kEcho, ""));
+}
+
+TEST_P(TransportConformanceTest, AChannelDialsAgainAndSaysHelloAnew) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const Address address = endpoint_->address();
+  for (size_t i = 1; i <= 2; ++i) {
+    endpoint_.reset();
+    ASSERT_TRUE(events_.WaitForDisconnects(i));
+    server_identity_.incarnation = 100 + i;
+    auto again =
+        server_->transport->Listen(address, server_identity_, handler_);
+    ASSERT_OK(again);
+    endpoint_ = *std::move(again);
+    EXPECT_OK(Call(NewMessage(kEcho, "x", {Pattern(1 << 20, 1)}),
+                   {.wait_for_connection = true})
+                  .Wait());
+    ASSERT_TRUE(events_.WaitForConnects(i + 1));
+    EXPECT_EQ(channel_->peer()->incarnation, 100 + i);
+  }
+  ASSERT_EQ(handler_.connects.size(), 3);
+  EXPECT_NE(handler_.connects[0].id, 0);
+}
+
+TEST_P(TransportConformanceTest, ACallMayWaitForAConnection) {
+  server_ = NewProcess("server");
+  client_ = NewProcess("client");
+  Listen();
+  const Address address = endpoint_->address();
+  endpoint_.reset();
+  channel_ = client_->transport->Dial(address, client_identity_, "", &events_);
+  const Answer waits =
+      Call(NewMessage(kEcho, "early"), {.wait_for_connection = true});
+  const Answer in_vain = Call(NewMessage(kEcho, "early"),
+                              {.deadline = Now() + absl::Milliseconds(20),
+                               .wait_for_connection = true});
+  EXPECT_THAT(in_vain.Wait(), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  ASSERT_TRUE(events_.WaitForDisconnects(1));
+  EXPECT_THAT(events_.first_disconnect(),
+              StatusIs(absl::StatusCode::kUnavailable));
+  auto again = server_->transport->Listen(address, server_identity_, handler_);
+  ASSERT_OK(again);
+  endpoint_ = *std::move(again);
+  EXPECT_EQ(TextOf(waits.Wait()), "early");
+}
+
+TEST_P(TransportConformanceTest, ADestroyedChannelEndsItsCalls) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  std::vector<Answer> answers;
+  for (int i = 0; i < 20; ++i) {
+    answers.push_back(Call(NewMessage(i % 2 == 0 ? kHold : kSlowEcho, "",
+                                      {Pattern(50'000 * i, i)})));
+  }
+  channel_.reset();
+  for (const Answer& answer : answers) {
+    EXPECT_EQ(answer.times(), 1);
+    const auto result = answer.Wait();
+    if (!result.ok()) {
+      EXPECT_THAT(result, StatusIs(absl::StatusCode::kCancelled));
+    }
+  }
+  answers.clear();
+  ExpectNothingLeft();
+}
+
+TEST_P(TransportConformanceTest, ADrainingEndpointRefusesWhatIsNew) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const Answer held = Call(NewMessage(kHold, "1"));
+  ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
+  endpoint_->Drain();
+  EXPECT_THAT(Call(NewMessage(kEcho, "")).Wait(),
+              StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+  RecordingChannelEvents events(scheduler_);
+  const auto late = client_->transport->Dial(endpoint_->address(),
+                                             client_identity_, "", &events);
+  ASSERT_TRUE(events.WaitForDisconnects(1));
+  EXPECT_THAT(events.first_disconnect(),
+              StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+  for (auto& each : handler_.TakeHeld()) {
+    each.call->Reply(NewMessage(kEcho, "done"));
+  }
+  EXPECT_EQ(TextOf(held.Wait()), "done");
+}
+
+TEST_P(TransportConformanceTest, AHelloForSomebodyElseIsRefused) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  struct Case {
+    Identity self;
+    std::string destination;
+    std::string text;
+  };
+  for (const Case& each :
+       std::vector<Case>{{{"other cluster", "", 5, 0}, "", "another cluster"},
+                         {{"", "", 5, 0}, "/job:ps/task:1", "is not here"},
+                         {{"", "", 0, 0}, "", "incarnation"}}) {
+    RecordingChannelEvents events(scheduler_);
+    const auto channel = client_->transport->Dial(
+        endpoint_->address(), each.self, each.destination, &events);
+    Answer waits(scheduler_);
+    channel->Call(NewMessage(kEcho, ""), {.wait_for_connection = true},
+                  waits.callback());
+    if (each.self.incarnation == 0) {
+      // A broken rule: the connection is closed without a word.
+      ASSERT_TRUE(events.WaitForDisconnects(1));
+      continue;
+    }
+    EXPECT_THAT(waits.Wait(),
+                StatusIs(absl::StatusCode::kFailedPrecondition, each.text));
+    ASSERT_TRUE(events.WaitForDisconnects(1));
+    EXPECT_THAT(events.first_disconnect(),
+                StatusIs(absl::StatusCode::kFailedPrecondition, each.text));
+    // It does not try again.
+    Answer late(scheduler_);
+    channel->Call(NewMessage(kEcho, ""), {.wait_for_connection = true},
+                  late.callback());
+    EXPECT_FALSE(late.Wait().ok());
+  }
+  EXPECT_EQ(handler_.connects.size(), 1);
+  EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
+}
+
+TEST_P(TransportConformanceTest, TheHandlerMayRefuseAPeer) {
+  handler_.refuse_with = absl::PermissionDeniedError("not on the list");
+  server_ = NewProcess("server");
+  client_ = NewProcess("client");
+  Listen();
+  channel_ = client_->transport->Dial(endpoint_->address(), client_identity_,
+                                      "", &events_);
+  ASSERT_TRUE(events_.WaitForDisconnects(1));
+  EXPECT_THAT(events_.first_disconnect(),
+              StatusIs(absl::StatusCode::kPermissionDenied, "on the list"));
+  ExpectNothingLeft();
+  EXPECT_EQ(handler_.disconnects.size(), 0);
+}
+
+TEST_P(TransportConformanceTest, AHundredPeersAreServed) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  constexpr int kProcesses = 4;
+  constexpr int kPeers = 100;
+  std::vector<std::unique_ptr<Process>> processes;
+  for (int i = 0; i < kProcesses; ++i) {
+    processes.push_back(NewProcess(absl::StrCat("client", i)));
+  }
+  std::vector<std::unique_ptr<Channel>> channels;
+  std::vector<Answer> answers;
+  for (int i = 0; i < kPeers; ++i) {
+    channels.push_back(processes[i % kProcesses]->transport->Dial(
+        endpoint_->address(), client_identity_, "", nullptr));
+    for (const uint8_t method : {kEcho, kSlowEcho}) {
+      answers.emplace_back(scheduler_);
+      channels.back()->Call(
+          NewMessage(method, absl::StrCat(i),
+                     {Pattern(i % 10 == 0 ? 200'000 : 10, i)}),
+          {.wait_for_connection = true}, answers.back().callback());
+    }
+  }
+  for (size_t i = 0; i < answers.size(); ++i) {
+    EXPECT_EQ(TextOf(answers[i].Wait()), absl::StrCat(i / 2));
+  }
+  channels.clear();
+  ASSERT_TRUE(handler_.WaitUntil(
+      [&] { return handler_.disconnects.size() >= size_t{kPeers}; }));
+  EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
+}
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_TESTING_TRANSPORT_CONNECTIONS_H_

@@ -1,0 +1,191 @@
+// What a Transport owes its users of large attachments. Part of
+// transport_conformance.h.
+#ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_STREAMS_H_
+#define WEFT_LIBS_BUS_TESTING_TRANSPORT_STREAMS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/test_matchers.h"
+#include "libs/bus/testing/transport_ends.h"
+#include "libs/bus/testing/transport_fixture.h"
+#include "libs/bus/transport.h"
+
+namespace weft::bus {
+
+TEST_P(TransportConformanceTest, LargeAttachmentsStreamBothWays) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  constexpr size_t kMiB = 1 << 20;
+  const std::vector<size_t> sizes = {65535,        65536, 65537,
+                                     kMiB - 1,     kMiB,  kMiB + 1,
+                                     5 * kMiB + 3, 10,    3 * kMiB};
+  std::vector<std::string> attachments;
+  for (const size_t size : sizes) {
+    attachments.push_back(Pattern(size, static_cast<uint32_t>(size)));
+  }
+  {
+    const Answer answer = Call(NewMessage(kSlowEcho, "large", attachments));
+    const absl::StatusOr<Message> reply = answer.Wait();
+    ASSERT_OK(reply);
+    ASSERT_EQ(reply->attachments.size(), sizes.size());
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      EXPECT_TRUE(reply->attachments[i].view() == attachments[i]) << i;
+    }
+  }
+  ExpectNothingLeft();
+}
+
+TEST_P(TransportConformanceTest, AVeryLargeAttachmentArrives) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const std::string bytes = Pattern(harness_->large_bytes(), 1);
+  const absl::StatusOr<Message> reply =
+      Call(NewMessage(kEcho, "", {bytes})).Wait();
+  ASSERT_OK(reply);
+  EXPECT_TRUE(reply->attachments[0].view() == bytes);
+}
+
+TEST_P(TransportConformanceTest, ManySmallAttachmentsAreLargeTogether) {
+  TransportOptions options;
+  options.max_control_bytes = 256 << 10;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  const std::vector<std::string> attachments(30, Pattern(60'000, 3));
+  const absl::StatusOr<Message> reply =
+      Call(NewMessage(kEcho, "", attachments)).Wait();
+  ASSERT_OK(reply);
+  ASSERT_EQ(reply->attachments.size(), attachments.size());
+  for (const Blob& blob : reply->attachments) {
+    EXPECT_TRUE(blob.view() == attachments[0]);
+  }
+}
+
+TEST_P(TransportConformanceTest, StreamsTakeTurns) {
+  TransportOptions options;
+  options.credit_bytes = 4 << 20;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  // Nothing lands before all is on its way.
+  const std::shared_ptr<Event> land = scheduler_.NewEvent();
+  server_->memory.before_reserve = [&] {
+    land->WaitUntil(Now() + kTestPatience);
+  };
+  EXPECT_OK(channel_->Send(NewMessage(kNote, "large", {Pattern(24 << 20, 1)})));
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_OK(channel_->Send(
+        NewMessage(kNote, absl::StrCat(i), {Pattern(100'000 + i, i)})));
+  }
+  land->Set();
+  ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.notes.size() >= 21; }));
+  // Each of the others needs one turn; the large one needs 24, of which four
+  // fit into the first window. The last of the others may still wait for its
+  // envelope, which comes by another lane.
+  const auto large = std::find_if(
+      handler_.notes.begin(), handler_.notes.end(),
+      [](const auto& note) { return note.message.body.view() == "large"; });
+  EXPECT_GE(large - handler_.notes.begin(), 10);
+  for (const auto& note : handler_.notes) {
+    const Blob& bytes = note.message.attachments[0];
+    EXPECT_TRUE(bytes.view() ==
+                (bytes.size() > 1'000'000
+                     ? Pattern(bytes.size(), 1)
+                     : Pattern(bytes.size(), bytes.size() - 100'000)));
+  }
+  ExpectNothingLeft();
+}
+
+TEST_P(TransportConformanceTest, WithoutRoomTheRequestFailsAndTheRestGoesOn) {
+  TransportOptions options;
+  options.max_held_bytes_per_peer = 1 << 20;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(
+        Call(NewMessage(kEcho, "", {Pattern(70'000, 1), Pattern(20 << 20, 1)}))
+            .Wait(),
+        StatusIs(absl::StatusCode::kResourceExhausted));
+    EXPECT_OK(Call(NewMessage(kEcho, "", {Pattern(500'000, 1)})).Wait());
+  }
+  EXPECT_OK(channel_->Send(NewMessage(kNote, "large", {Pattern(2 << 20, 1)})));
+  EXPECT_OK(channel_->Send(NewMessage(kNote, "small", {Pattern(90'000, 1)})));
+  ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.notes.size() >= 2; }));
+  for (const auto& note : handler_.notes) {
+    if (note.message.body.view() == "small") {
+      EXPECT_OK(note.landed);
+    } else {
+      EXPECT_THAT(note.landed, StatusIs(absl::StatusCode::kResourceExhausted));
+      EXPECT_TRUE(note.message.attachments.empty());
+    }
+  }
+  EXPECT_EQ(events_.disconnected.size(), 0);
+  ExpectNothingLeft();
+}
+
+TEST_P(TransportConformanceTest, WithoutMemoryTheReplyFails) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  // A second client, which has little.
+  const std::unique_ptr<Process> poor = NewProcess("poor", {}, 1 << 20);
+  channel_ = poor->transport->Dial(endpoint_->address(), client_identity_, "",
+                                   &events_);
+  ASSERT_TRUE(events_.WaitForConnects(2));
+  EXPECT_THAT(Call(NewMessage(kEcho, "", {Pattern(3 << 20, 1)})).Wait(),
+              StatusIs(absl::StatusCode::kResourceExhausted, "full"));
+  EXPECT_OK(Call(NewMessage(kEcho, "", {Pattern(900'000, 1)})).Wait());
+  channel_.reset();
+  EXPECT_TRUE(poor->memory.WaitUntilFree());
+}
+
+TEST_P(TransportConformanceTest, CancellationOvertakesBulk) {
+  server_ = NewProcess("server");
+  client_ = NewProcess("client");
+  // Nothing lands before the test says so.
+  const std::shared_ptr<Event> land = scheduler_.NewEvent();
+  server_->memory.before_reserve = [&] {
+    land->WaitUntil(Now() + kTestPatience);
+  };
+  Listen();
+  channel_ = client_->transport->Dial(endpoint_->address(), client_identity_,
+                                      "", &events_);
+  ASSERT_TRUE(events_.WaitForConnects(1));
+  const Answer large = Call(NewMessage(kEcho, "large", {Pattern(40 << 20, 1)}));
+  const Channel::CallId large_call = last_call_;
+  const Answer held = Call(NewMessage(kHold, "1"));
+  ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
+  const std::shared_ptr<IncomingCall> call = handler_.TakeHeld()[0].call;
+  channel_->Cancel(last_call_);
+  EXPECT_THAT(held.Wait(), StatusIs(absl::StatusCode::kCancelled));
+  std::shared_ptr<Event> cancelled = scheduler_.NewEvent();
+  if (call->cancellation().Register(
+          [cancelled](const absl::Status&) { cancelled->Set(); }) != 0) {
+    EXPECT_TRUE(cancelled->WaitUntil(Now() + kTestPatience));
+  }
+  EXPECT_EQ(large.times(), 0);
+  // The large one itself can be cancelled as well, half way.
+  channel_->Cancel(large_call);
+  EXPECT_THAT(large.Wait(), StatusIs(absl::StatusCode::kCancelled));
+  land->Set();
+  // What others send is not in its way.
+  EXPECT_OK(Call(NewMessage(kEcho, "", {Pattern(20 << 20, 1)})).Wait());
+  EXPECT_EQ(large.times(), 1);
+  EXPECT_EQ(held.times(), 1);
+  ExpectNothingLeft();
+}
+
+TEST_P(TransportConformanceTest, ACancelledReplyLeavesNothing) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  for (int i = 0; i < 10; ++i) {
+    const Answer answer = Call(NewMessage(kEcho, "", {Pattern(3'000'000, 1)}));
+    channel_->Cancel(last_call_);
+    // It may have been faster than the cancellation.
+    const absl::StatusOr<Message> result = answer.Wait();
+    if (!result.ok()) {
+      EXPECT_THAT(result, StatusIs(absl::StatusCode::kCancelled));
+    }
+    EXPECT_EQ(answer.times(), 1);
+  }
+  EXPECT_OK(Call(NewMessage(kEcho, "", {Pattern(20 << 20, 1)})).Wait());
+  EXPECT_EQ(events_.disconnected.size(), 0);
+  ExpectNothingLeft();
+}
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_TESTING_TRANSPORT_STREAMS_H_

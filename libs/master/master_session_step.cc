@@ -1,0 +1,123 @@
+#include "libs/master/master_session_step.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "libs/base/status.h"
+
+namespace weft {
+namespace {
+
+// Some of them, for a line of the log.
+std::string List(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 5;
+  if (names.size() <= kMost) {
+    return absl::StrCat("[", absl::StrJoin(names, ", "), "]");
+  }
+  const absl::Span<const std::string> first(names.data(), kMost);
+  return absl::StrCat("[", absl::StrJoin(first, ", "), " and ",
+                      names.size() - kMost, " more]");
+}
+
+}  // namespace
+
+void MasterSession::Step::ArmTimer(absl::Time deadline,
+                                   absl::Duration timeout) {
+  if (deadline == absl::InfiniteFuture()) return;
+  std::string text = absl::StrCat(
+      "Timed out after ", absl::FormatDuration(timeout), " while running [",
+      absl::StrJoin(callable_->spec.fetches, ", "), "] with targets [",
+      absl::StrJoin(callable_->spec.targets, ", "), "].");
+  timer_ = session_->options_.scheduler->ScheduleAt(
+      deadline, [cancellation = cancellation_, text = std::move(text)] {
+        cancellation->Cancel(absl::DeadlineExceededError(text));
+      });
+}
+
+void MasterSession::Step::Run(const protocol::CallableRun& run,
+                              protocol::Master::Done done) {
+  done_ = std::move(done);
+  const int num_parts = static_cast<int>(callable_->parts.size());
+  // One more than there are parts, so that the step outlives this loop.
+  parts_left_.store(num_parts + 1, std::memory_order_relaxed);
+  caller_gone_.Begin(run.cancellation, cancellation_);
+  const uint64_t over_below = session_->steps_.over_below();
+  for (int i = 0; i < num_parts; ++i) {
+    const Callable::Part& part = callable_->parts[i];
+    const bool is_last = i == num_parts - 1;
+    part.worker->Run(
+        {.session = session_->id_,
+         .registration = callable_->id,
+         .step = id_,
+         .steps_over_below = over_below,
+         .feeds = run.feeds,
+         .fetches = run.fetches,
+         .feed_indices = part.feeds,
+         .fetch_indices = part.fetches,
+         .cancellation = cancellation_,
+         .thread = is_last ? run.thread : protocol::CallingThread::kOther},
+        [this, i](absl::Status status) { PartAnswered(i, std::move(status)); });
+  }
+  PartDone(absl::OkStatus());
+}
+
+void MasterSession::Step::PartAnswered(int part, absl::Status status) {
+  answered_[part].store(true, std::memory_order_relaxed);
+  const Callable::Part& from = callable_->parts[part];
+  if (absl::IsResourceExhausted(status) &&
+      from.task != session_->options_.task) {
+    status = callable_->NameEnds(from, status);
+  }
+  const std::string& nodes = callable_->parts[part].nodes;
+  // The task is lost, and can't say itself what it ran.
+  if (absl::IsUnavailable(status) && !IsDerived(status) && !nodes.empty() &&
+      !absl::StrContains(status.message(), "[[node ")) {
+    status = Append(status, nodes);
+  }
+  PartDone(std::move(status));
+}
+
+SlowStep MasterSession::Step::Describe(
+    const protocol::WorkerSession& session) const {
+  SlowStep slow{
+      .session = session.session,
+      .step = {session.master, id_},
+      .what = absl::StrCat("fetches ", List(callable_->spec.fetches),
+                           ", targets ", List(callable_->spec.targets))};
+  for (size_t i = 0; i < callable_->parts.size(); ++i) {
+    if (answered_[i].load(std::memory_order_relaxed)) continue;
+    const Callable::Part& part = callable_->parts[i];
+    slow.unanswered.emplace_back(part.task, part.worker);
+  }
+  return slow;
+}
+
+void MasterSession::Step::PartDone(absl::Status status) {
+  if (!status.ok()) {
+    first_error_.Add(status);
+    cancellation_->Cancel(MarkDerived(std::move(status)));
+  }
+  if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  caller_gone_.End();
+  absl::Status result = first_error_.Take();
+  // Where every part only tells of the abort, the abort's cause is the reason.
+  if (IsDerived(result)) {
+    const absl::Status cause = cancellation_->status();
+    if (!cause.ok() && !IsDerived(cause)) result = cause;
+  }
+  std::shared_ptr<MasterSession> session = session_;
+  session->EndStep(std::unique_ptr<Step>(this), std::move(result));
+}
+
+protocol::Master::Done MasterSession::Step::Release(Scheduler& scheduler) {
+  if (timer_ != 0) scheduler.CancelTimer(timer_);
+  timer_ = 0;
+  session_.reset();
+  return std::move(done_);
+}
+
+}  // namespace weft

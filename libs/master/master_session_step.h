@@ -1,0 +1,86 @@
+// The steps of a session as its master drives them. For master_session.cc.
+#ifndef WEFT_LIBS_MASTER_MASTER_SESSION_STEP_H_
+#define WEFT_LIBS_MASTER_MASTER_SESSION_STEP_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "libs/base/cancellation.h"
+#include "libs/base/cancellation_link.h"
+#include "libs/base/first_error.h"
+#include "libs/base/scheduler.h"
+#include "libs/master/callable.h"
+#include "libs/master/master_session.h"
+#include "libs/master/step_watch.h"
+#include "libs/protocol/master.h"
+
+namespace weft {
+
+// One run of a callable, from BeginStep to EndStep; used again afterwards.
+class MasterSession::Step {
+ public:
+  void Prepare(std::shared_ptr<MasterSession> session,
+               std::shared_ptr<const Callable> callable, uint64_t id) {
+    session_ = std::move(session);
+    callable_ = std::move(callable);
+    id_ = id;
+    // A cancelled one is spent; one that a late timer still holds is not ours.
+    if (!cancellation_ || cancellation_->IsCancelled() ||
+        cancellation_.use_count() > 1) {
+      cancellation_ = std::make_shared<Cancellation>();
+    }
+    const size_t num_parts = callable_->parts.size();
+    if (num_parts > room_for_parts_) {
+      answered_ = std::make_unique<std::atomic<bool>[]>(num_parts);
+      room_for_parts_ = num_parts;
+    }
+    for (size_t i = 0; i < num_parts; ++i) answered_[i] = false;
+  }
+
+  const std::shared_ptr<Cancellation>& cancellation() const {
+    return cancellation_;
+  }
+  const Callable& callable() const { return *callable_; }
+  uint64_t id() const { return id_; }
+  // What its feeds take of the session's quota.
+  void set_fed_bytes(int64_t bytes) { fed_bytes_ = bytes; }
+  int64_t TakeFedBytes() { return std::exchange(fed_bytes_, 0); }
+
+  void ArmTimer(absl::Time deadline, absl::Duration timeout);
+  void Run(const protocol::CallableRun& run, protocol::Master::Done done);
+
+  // While the session's lock is held, which keeps it running.
+  SlowStep Describe(const protocol::WorkerSession& session) const;
+
+  // What EndStep needs once the step has given up its references.
+  protocol::Master::Done Release(Scheduler& scheduler);
+  // The last of them, once nobody can ask for Describe any more.
+  std::shared_ptr<const Callable> ReleaseCallable() {
+    return std::move(callable_);
+  }
+
+ private:
+  void PartAnswered(int part, absl::Status status);
+  void PartDone(absl::Status status);
+
+  std::shared_ptr<MasterSession> session_;
+  std::shared_ptr<const Callable> callable_;
+  uint64_t id_ = 0;
+  int64_t fed_bytes_ = 0;
+  std::shared_ptr<Cancellation> cancellation_;
+  Scheduler::TimerId timer_ = 0;
+  CancellationLink caller_gone_;
+  std::atomic<int> parts_left_{0};
+  std::unique_ptr<std::atomic<bool>[]> answered_;  // by part
+  size_t room_for_parts_ = 0;
+  FirstError first_error_;
+  protocol::Master::Done done_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_MASTER_MASTER_SESSION_STEP_H_

@@ -1,0 +1,155 @@
+#include "libs/master/session_graph.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/cluster/device_name.h"
+#include "libs/graph/graph_def.h"
+#include "libs/master/coordinator_call.h"
+
+namespace weft {
+
+SessionGraph::SessionGraph(uint64_t session,
+                           const protocol::SessionConfig& config,
+                           const MasterOptions& options)
+    : session_(session),
+      config_(config),
+      options_(options),
+      extensions_(*options.scheduler),
+      graph_(options.ops) {}
+
+absl::StatusOr<protocol::ExtensionResult> SessionGraph::Extend(
+    const protocol::GraphExtension& extension, absl::Time deadline) {
+  if (!extensions_.Take(deadline)) {
+    return absl::DeadlineExceededError(
+        "An earlier extension of the session's graph is still being placed.");
+  }
+  auto result = ExtendInTurn(extension, deadline);
+  extensions_.PassOn();
+  return result;
+}
+
+absl::StatusOr<protocol::ExtensionResult> SessionGraph::ExtendInTurn(
+    const protocol::GraphExtension& extension, absl::Time deadline) {
+  ASSIGN_OR_RETURN(Growth growth, BeginGrowth(extension));
+  if (growth.answered) return *std::move(growth.answered);
+  return EndGrowth(extension, growth, Place(growth.request, deadline));
+}
+
+absl::StatusOr<SessionGraph::Growth> SessionGraph::BeginGrowth(
+    const protocol::GraphExtension& extension) {
+  absl::MutexLock lock(&mutex_);
+  Growth growth{.first_id = num_nodes_};
+  if (extension.from_version == version_ - 1 &&
+      absl::HashOf(extension.graph_def) == last_extension_) {
+    growth.answered = last_result_;
+    return growth;
+  }
+  if (extension.from_version != version_) {
+    return absl::AbortedError(absl::StrCat("Current version is ", version_,
+                                           " but caller expected ",
+                                           extension.from_version, "."));
+  }
+  RETURN_IF_ERROR(options_.quotas.CheckGraph(
+      num_bytes_, extension.graph_def.size(), options_.task));
+  RETURN_IF_ERROR(ImportGraphDef(extension.graph_def, graph_));
+  growth.request = {
+      .session = session_,
+      .task = options_.task,
+      .incarnation = options_.incarnation,
+      .graph = DescribeForPlacement(graph_, num_nodes_, options_.device_types),
+      .allow_soft_placement = config_.allow_soft_placement,
+      .isolated = config_.isolate_session_state,
+      .device_filters = config_.device_filters};
+  return growth;
+}
+
+absl::StatusOr<protocol::PlacementReply> SessionGraph::Place(
+    const protocol::PlacementRequest& request, absl::Time deadline) const {
+  return AskCoordinatorFor<protocol::PlacementReply>(
+      options_, deadline, [&](absl::Time until, auto done) {
+        options_.coordinator->Place(request, until, std::move(done));
+      });
+}
+
+absl::StatusOr<protocol::ExtensionResult> SessionGraph::EndGrowth(
+    const protocol::GraphExtension& extension, const Growth& growth,
+    absl::StatusOr<protocol::PlacementReply> reply) {
+  absl::MutexLock lock(&mutex_);
+  absl::Status status = reply.status();
+  if (status.ok()) status = SetDevices(growth, *std::move(reply));
+  if (!status.ok()) {
+    graph_.TruncateTo(num_nodes_);
+    return status;
+  }
+  num_nodes_ = graph_.num_nodes();
+  ++version_;
+  num_bytes_ += static_cast<int64_t>(extension.graph_def.size());
+  last_extension_ = absl::HashOf(extension.graph_def);
+  last_result_ = DescribeFrom(growth.first_id);
+  return last_result_;
+}
+
+absl::Status SessionGraph::SetDevices(const Growth& growth,
+                                      protocol::PlacementReply reply) {
+  const PlacementGraph& placed = growth.request.graph;
+  if (reply.devices.size() != placed.nodes.size()) {
+    return absl::InternalError("The coordinator placed another graph.");
+  }
+  const size_t num_new = graph_.num_nodes() - growth.first_id;
+  const size_t num_old = placed.nodes.size() - num_new;
+  for (size_t i = 0; i < num_new; ++i) {
+    graph_.set_assigned_device(
+        graph_.node(growth.first_id + static_cast<int>(i)),
+        std::move(reply.devices[num_old + i]));
+  }
+  if (!config_.isolate_session_state) Declare(placed, growth.first_id);
+  return absl::OkStatus();
+}
+
+void SessionGraph::Declare(const PlacementGraph& placed, int first_id) {
+  absl::MutexLock lock(&declared_mutex_);
+  const size_t num_old = placed.nodes.size() - (graph_.num_nodes() - first_id);
+  for (size_t i = num_old; i < placed.nodes.size(); ++i) {
+    const PlacementNode& node = placed.nodes[i];
+    if (!node.resource) continue;
+    const int id = first_id + static_cast<int>(i - num_old);
+    protocol::PlacedResource resource{*node.resource,
+                                      graph_.node(id)->assigned_device()};
+    if (resource.resource.container.empty()) {
+      // Each device's default container is called as its job.
+      auto device = DeviceName::Parse(resource.device);
+      if (device.ok()) resource.resource.container = device->job.value_or("");
+    }
+    declared_.push_back(std::move(resource));
+  }
+}
+
+std::vector<protocol::PlacedResource> SessionGraph::declared() const {
+  absl::MutexLock lock(&declared_mutex_);
+  return declared_;
+}
+
+protocol::ExtensionResult SessionGraph::DescribeFrom(int first_id) const {
+  protocol::ExtensionResult result{.version = version_};
+  if (!config_.log_device_placement) return result;
+  for (const Node* node : graph_.nodes().subspan(first_id)) {
+    result.placement.push_back(
+        {node->name(), node->type(), node->assigned_device()});
+    if (options_.log_placement) {
+      options_.log_placement(result.placement.back().ToString());
+    }
+  }
+  return result;
+}
+
+absl::StatusOr<PrunedCallable> SessionGraph::Prune(
+    const protocol::CallableSpec& spec) {
+  absl::MutexLock lock(&mutex_);
+  return PruneCallable(graph_, num_nodes_, spec, options_.unknown_tensor_code);
+}
+
+}  // namespace weft
