@@ -171,6 +171,12 @@ def system_repos():
         },
     )
     _system_library(
+        name = "re2",
+        apt = "libre2-dev",
+        paths = ["re2"],
+        linkopts = ["-lre2"],
+    )
+    _system_library(
         name = "spdlog",
         apt = "libspdlog-dev",
         paths = ["spdlog", "fmt"],

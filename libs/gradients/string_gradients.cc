@@ -4,12 +4,31 @@
 namespace weft {
 
 void RegisterStringGradients(GradientRegistry& registry) {
-  for (const char* op :
-       {"AsString", "DecodeBase64", "DecodeRaw", "EncodeBase64", "ReduceJoin",
-        "StringJoin", "StringLength", "StringLower", "StringUpper",
-        "StringStrip", "StringSplit", "StringSplitV2", "StringToHashBucket",
-        "StringToHashBucketFast", "StringToHashBucketStrong", "StringToNumber",
-        "Substr"}) {
+  for (const char* op : {"AsString",
+                         "DecodeBase64",
+                         "DecodeCSV",
+                         "DecodeRaw",
+                         "EncodeBase64",
+                         "ParseExample",
+                         "ParseExampleV2",
+                         "ParseSingleExample",
+                         "ReduceJoin",
+                         "RegexFullMatch",
+                         "RegexReplace",
+                         "StaticRegexFullMatch",
+                         "StaticRegexReplace",
+                         "StringJoin",
+                         "StringLength",
+                         "StringLower",
+                         "StringUpper",
+                         "StringStrip",
+                         "StringSplit",
+                         "StringSplitV2",
+                         "StringToHashBucket",
+                         "StringToHashBucketFast",
+                         "StringToHashBucketStrong",
+                         "StringToNumber",
+                         "Substr"}) {
     registry.RegisterNone(op);
   }
 }

@@ -6,8 +6,11 @@ namespace weft {
 void RegisterStringKernels(KernelRegistry& registry) {
   RegisterStringBytesKernels(registry);
   RegisterStringBucketKernels(registry);
+  RegisterStringCsvKernels(registry);
+  RegisterStringExampleKernels(registry);
   RegisterStringJoinKernels(registry);
   RegisterStringNumberKernels(registry);
+  RegisterStringRegexKernels(registry);
   RegisterStringSplitKernels(registry);
   RegisterStringTextKernels(registry);
 }

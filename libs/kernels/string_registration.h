@@ -10,10 +10,16 @@ namespace weft {
 void RegisterStringBytesKernels(KernelRegistry& registry);
 // Hash buckets.
 void RegisterStringBucketKernels(KernelRegistry& registry);
+// Comma-separated values: DecodeCSV.
+void RegisterStringCsvKernels(KernelRegistry& registry);
+// Examples: ParseExample and its like.
+void RegisterStringExampleKernels(KernelRegistry& registry);
 // Strings out of strings: StringJoin, ReduceJoin.
 void RegisterStringJoinKernels(KernelRegistry& registry);
 // Strings from and to numbers: AsString, StringToNumber.
 void RegisterStringNumberKernels(KernelRegistry& registry);
+// Regular expressions.
+void RegisterStringRegexKernels(KernelRegistry& registry);
 void RegisterStringSplitKernels(KernelRegistry& registry);
 // One string from one: StringLower, StringStrip, Substr, ..., StringLength.
 void RegisterStringTextKernels(KernelRegistry& registry);

@@ -3,6 +3,7 @@
 #include "libs/graph/inference_context.h"
 #include "libs/ops/math_shapes.h"
 #include "libs/ops/standard_ops.h"
+#include "libs/ops/string_op_groups.h"
 #include "libs/ops/variable_shapes.h"
 
 namespace weft {
@@ -57,6 +58,8 @@ absl::Status SubstrShape(InferenceContext& c) {
 }  // namespace
 
 void RegisterStringOps(OpRegistry& registry) {
+  RegisterParsingOps(registry);
+  RegisterRegexOps(registry);
   registry.Add(OpDefBuilder("AsString")
                    .Input("input: T")
                    .Output("output: string")

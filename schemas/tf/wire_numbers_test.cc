@@ -18,6 +18,7 @@
 #include "schemas/tf/device_attributes.pb.h"
 #include "schemas/tf/error_codes.pb.h"
 #include "schemas/tf/event.pb.h"
+#include "schemas/tf/example.pb.h"
 #include "schemas/tf/graph.pb.h"
 #include "schemas/tf/meta_graph.pb.h"
 #include "schemas/tf/named_tensor.pb.h"
@@ -112,7 +113,7 @@ Table OurTable() {
         tf::QueueRunnerDef::descriptor(),
         tf::ControlFlowContextDef::descriptor(), tf::MetaGraphDef::descriptor(),
         tf::Event::descriptor(), tf::ClusterDef::descriptor(),
-        tf::DeviceAttributes::descriptor()}) {
+        tf::DeviceAttributes::descriptor(), tf::Example::descriptor()}) {
     AddFile(*message->file(), &table);
   }
   return table;
