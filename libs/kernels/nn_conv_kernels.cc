@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/gemm.h"
+#include "libs/kernels/nn_layout.h"
 #include "libs/kernels/nn_registration.h"
 #include "libs/kernels/nn_windows.h"
 #include "libs/kernels/tensor_sum.h"
@@ -282,7 +283,8 @@ void Register(KernelRegistry& registry, const char* op, DataType type,
   KernelDef def;
   def.op = op;
   def.types = {{"T", {type}}};
-  registry.Register(std::move(def), factory);
+  registry.Register(std::move(def),
+                    InAnyLayout(ImagesOfConvolution(op), factory));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/nn_layout.h"
 #include "libs/kernels/nn_registration.h"
 #include "libs/kernels/nn_windows.h"
 
@@ -172,9 +173,11 @@ void RegisterDepthwiseKernels(KernelRegistry& registry) {
       KernelDef def;
       def.op = op;
       def.types = {{"T", {type}}};
-      registry.Register(std::move(def), type == DT_DOUBLE
-                                            ? DepthwiseKernel<double>::Make
-                                            : DepthwiseKernel<float>::Make);
+      registry.Register(
+          std::move(def),
+          InAnyLayout(ImagesOfConvolution(op),
+                      type == DT_DOUBLE ? DepthwiseKernel<double>::Make
+                                        : DepthwiseKernel<float>::Make));
     }
   }
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/nn_layout.h"
 #include "libs/kernels/nn_registration.h"
 #include "libs/kernels/nn_windows.h"
 
@@ -138,10 +139,15 @@ struct BatchView {
   int64_t rest = 0;
   int64_t channels = 0;
 
-  static absl::StatusOr<BatchView> Of(const Tensor& x) {
-    RETURN_IF_ERROR(CheckImages(x, "input"));
+  // `rank` is that of the node's layout: 4, or 5 for volumes.
+  static absl::StatusOr<BatchView> Of(const Tensor& x, int rank) {
+    if (x.rank() != rank) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input must be ", rank, "-dimensional, but has shape ",
+                       x.shape().ToString()));
+    }
     BatchView view;
-    view.channels = x.dim(3);
+    view.channels = x.dim(rank - 1);
     view.rest = view.channels == 0 ? 0 : x.num_elements() / view.channels;
     return view;
   }
@@ -168,11 +174,14 @@ struct BatchNormAttrs {
   float epsilon = 1e-4f;
   float average_factor = 1;
   bool is_training = true;
+  int rank = 4;
 
   static absl::StatusOr<BatchNormAttrs> Read(
       const OpKernelConstruction& construction) {
-    RETURN_IF_ERROR(CheckChannelsLast(construction));
     BatchNormAttrs attrs;
+    ASSIGN_OR_RETURN(const std::string format,
+                     construction.GetAttr<std::string>("data_format"));
+    attrs.rank = static_cast<int>(format.size());
     ASSIGN_OR_RETURN(attrs.epsilon, construction.GetAttr<float>("epsilon"));
     ASSIGN_OR_RETURN(attrs.is_training,
                      construction.GetAttr<bool>("is_training"));
@@ -212,7 +221,8 @@ class BatchNormKernel : public OpKernel {
       : OpKernel(construction), attrs_(attrs) {}
 
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(const BatchView view, BatchView::Of(context.input(0)));
+    ASSIGN_OR_RETURN(const BatchView view,
+                     BatchView::Of(context.input(0), attrs_.rank));
     std::vector<Tensor> inputs;
     for (int i = 0; i < 5; ++i) {
       ASSIGN_OR_RETURN(Tensor input, WidenTo<float>(context, context.input(i)));
@@ -310,7 +320,8 @@ class BatchNormGradKernel : public OpKernel {
       : OpKernel(construction), attrs_(attrs) {}
 
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(const BatchView view, BatchView::Of(context.input(1)));
+    ASSIGN_OR_RETURN(const BatchView view,
+                     BatchView::Of(context.input(1), attrs_.rank));
     if (context.input(0).shape() != context.input(1).shape()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "x and y_backprop must have same shape, but x has shape ",
@@ -388,9 +399,10 @@ void RegisterNormalizationKernels(KernelRegistry& registry) {
   Register(registry, "LRNGrad", MakeLrn<LrnGradKernel>);
   for (const char* version : {"", "V2", "V3"}) {
     Register(registry, absl::StrCat("FusedBatchNorm", version),
-             MakeBatchNorm<BatchNormKernel>);
-    Register(registry, absl::StrCat("FusedBatchNormGrad", version),
-             MakeBatchNorm<BatchNormGradKernel>);
+             InAnyLayout({{0}, {}, {0}}, MakeBatchNorm<BatchNormKernel>));
+    Register(
+        registry, absl::StrCat("FusedBatchNormGrad", version),
+        InAnyLayout({{0, 1}, {}, {0}}, MakeBatchNorm<BatchNormGradKernel>));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/nn_layout.h"
 #include "libs/kernels/nn_registration.h"
 #include "libs/kernels/nn_windows.h"
 #include "libs/kernels/parallel_loop.h"
@@ -291,12 +292,19 @@ class AvgPoolGradKernel : public PoolKernel {
   }
 };
 
+ImageArguments ImagesOfPool(absl::string_view op) {
+  if (op == "AvgPoolGrad") return {{1}, {0}, {0}};
+  if (op == "MaxPool" || op == "AvgPool") return {{0}, {}, {0}};
+  return {{0, 1, 2}, {}, {0}};
+}
+
 template <typename Kernel>
 void Register(KernelRegistry& registry, const char* op, DataType type) {
   KernelDef def;
   def.op = op;
   def.types = {{"T", {type}}};
-  registry.Register(std::move(def), PoolKernel::Make<Kernel>);
+  registry.Register(std::move(def),
+                    InAnyLayout(ImagesOfPool(op), PoolKernel::Make<Kernel>));
 }
 
 template <typename... Ts>

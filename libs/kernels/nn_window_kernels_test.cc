@@ -172,6 +172,10 @@ TEST_F(NnWindowKernelsTest, RefusesWhatCannotBe) {
   AttrMap channels_first = valid;
   channels_first["data_format"] = "NCHW";
   EXPECT_THAT(harness_.Run("Conv2D", {Image(), ones}, channels_first),
+              StatusIs(kInvalid, "with channels last"));
+  AttrMap vectors = Pool({1, 1, 1, 1}, {1, 1, 1, 1}, "SAME");
+  vectors["data_format"] = "NCHW_VECT_C";
+  EXPECT_THAT(harness_.Run("MaxPool", {Image()}, vectors),
               StatusIs(kUnimplemented));
   const Tensor sizes = Tensor::Vector({1, 3, 3, 1});
   EXPECT_THAT(

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/nn_layout.h"
 
 namespace weft {
 namespace {
@@ -25,6 +26,13 @@ absl::Status ReadList(const OpKernelConstruction& construction,
   return absl::OkStatus();
 }
 
+// From the order of "NCHW" to that of "NHWC", where each dimension has `size`
+// numbers.
+void MoveChannelsLast(std::vector<int64_t>& list, int64_t size) {
+  if (list.empty()) return;
+  std::rotate(list.begin() + size, list.begin() + 2 * size, list.end());
+}
+
 // Of strides, dilations and windows.
 absl::Status CheckSteps(const std::vector<int64_t>& steps,
                         absl::string_view what) {
@@ -40,24 +48,18 @@ absl::Status CheckSteps(const std::vector<int64_t>& steps,
 
 }  // namespace
 
-absl::Status CheckChannelsLast(const OpKernelConstruction& construction) {
-  ASSIGN_OR_RETURN(const std::string format,
-                   construction.GetAttr<std::string>("data_format"));
-  if (format != "NHWC") {
-    return absl::UnimplementedError(
-        absl::StrCat("the CPU kernel of ", construction.node().type(),
-                     " takes data_format NHWC, not ", format));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<WindowAttrs> WindowAttrs::Read(
     const OpKernelConstruction& construction) {
   WindowAttrs attrs;
-  RETURN_IF_ERROR(CheckChannelsLast(construction));
+  ASSIGN_OR_RETURN(const bool channels_first, HasChannelsFirst(construction));
   RETURN_IF_ERROR(ReadList(construction, "ksize", 4, attrs.ksize_));
   RETURN_IF_ERROR(ReadList(construction, "strides", 4, attrs.strides_));
   RETURN_IF_ERROR(ReadList(construction, "dilations", 4, attrs.dilations_));
+  if (channels_first) {
+    MoveChannelsLast(attrs.ksize_, 1);
+    MoveChannelsLast(attrs.strides_, 1);
+    MoveChannelsLast(attrs.dilations_, 1);
+  }
   RETURN_IF_ERROR(CheckSteps(attrs.ksize_, "Sliding windows"));
   RETURN_IF_ERROR(CheckSteps(attrs.strides_, "Strides"));
   RETURN_IF_ERROR(CheckSteps(attrs.dilations_, "Dilations"));
@@ -66,6 +68,7 @@ absl::StatusOr<WindowAttrs> WindowAttrs::Read(
   if (attrs.padding_ != "EXPLICIT") return attrs;
   RETURN_IF_ERROR(
       ReadList(construction, "explicit_paddings", 8, attrs.explicit_paddings_));
+  if (channels_first) MoveChannelsLast(attrs.explicit_paddings_, 2);
   for (int64_t pad : attrs.explicit_paddings_) {
     if (pad >= 0 && pad < kMaxSize) continue;
     return absl::InvalidArgumentError(absl::StrCat(

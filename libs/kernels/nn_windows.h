@@ -1,7 +1,7 @@
 // Windows that slide over images: the geometry that convolutions and pools have
 // in common, and their operands as float or double.
 //
-// Images are [batch, rows, columns, channels] ("NHWC").
+// Images are [batch, rows, columns, channels] ("NHWC"); see nn_layout.h.
 #ifndef WEFT_LIBS_KERNELS_NN_WINDOWS_H_
 #define WEFT_LIBS_KERNELS_NN_WINDOWS_H_
 
@@ -32,15 +32,13 @@ struct WindowDim {
   bool IsInside(int64_t at) const { return at >= 0 && at < in; }
 };
 
-// UNIMPLEMENTED unless attr data_format is NHWC.
-absl::Status CheckChannelsLast(const OpKernelConstruction& construction);
-
-// What the attrs of a node say of its windows.
+// What the attrs of a node say of its windows, in the order of "NHWC" whatever
+// its layout.
 class WindowAttrs {
  public:
   // From attrs strides, padding, data_format, and ksize, dilations and
   // explicit_paddings where the op has them. UNIMPLEMENTED for other layouts
-  // than NHWC and for windows across batches or channels.
+  // than NHWC and NCHW and for windows across batches or channels.
   static absl::StatusOr<WindowAttrs> Read(
       const OpKernelConstruction& construction);
 
