@@ -16,6 +16,8 @@
 #include "libs/ops/logging_ops.h"
 #include "libs/ops/lookup_ops.h"
 #include "libs/ops/math_ops.h"
+#include "libs/ops/nn.h"
+#include "libs/ops/nn_losses.h"
 #include "libs/ops/nn_ops.h"
 #include "libs/ops/nn_window_ops.h"
 #include "libs/ops/parsing_ops.h"
@@ -37,6 +39,10 @@
 #include "libs/server/server.h"
 #include "libs/session/session.h"
 #include "libs/tensor/tensor.h"
+#include "libs/train/clip_ops.h"
+#include "libs/train/learning_rate_decay.h"
+#include "libs/train/losses.h"
+#include "libs/train/moving_averages.h"
 #include "libs/train/optimizer.h"
 
 #endif  // WEFT_LIBS_API_WEFT_H_

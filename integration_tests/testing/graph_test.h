@@ -1,0 +1,87 @@
+// GraphTest: a test that builds a graph and runs it in this process.
+//
+// One thread.
+#ifndef WEFT_INTEGRATION_TESTS_TESTING_GRAPH_TEST_H_
+#define WEFT_INTEGRATION_TESTS_TESTING_GRAPH_TEST_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libs/api/weft.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft {
+
+class GraphTest : public ::testing::Test {
+ protected:
+  // A float matrix of these rows, as a Const.
+  Output Matrix(const std::vector<std::vector<float>>& rows) {
+    std::vector<float> all;
+    for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
+    return ops::Const(
+        root_,
+        Tensor::FromValues(TensorShape({static_cast<int64_t>(rows.size()),
+                                        static_cast<int64_t>(rows[0].size())}),
+                           absl::Span<const float>(all)));
+  }
+  Output Vector(const std::vector<float>& values) {
+    return ops::Const(root_, Tensor::Vector(absl::Span<const float>(values)));
+  }
+
+  Session& session() {
+    if (session_ == nullptr) {
+      auto connected = Session::Connect("", root_, options_);
+      EXPECT_TRUE(connected.ok()) << connected.status();
+      session_ = *std::move(connected);
+    }
+    return *session_;
+  }
+  // The elements of a float tensor; none, and a failure, after an error.
+  std::vector<float> Run(const FeedList& feeds, const Output& fetch) {
+    EXPECT_OK(root_.status());
+    if (!root_.ok()) return {};
+    absl::StatusOr<Tensor> value = session().Run(feeds, fetch);
+    EXPECT_OK(value);
+    if (!value.ok() || value->dtype() != DT_FLOAT) return {};
+    return {value->flat<float>().begin(), value->flat<float>().end()};
+  }
+  std::vector<float> Run(const Output& fetch) { return Run({}, fetch); }
+  void RunOperation(const Operation& operation) {
+    ASSERT_OK(root_.status());
+    ASSERT_OK(session().Run(operation));
+  }
+  void InitializeVariables() {
+    RunOperation(ops::GlobalVariablesInitializer(root_));
+    RunOperation(ops::LocalVariablesInitializer(root_));
+  }
+  const Node* Find(const std::string& name) {
+    return root_.graph().FindNode(name);
+  }
+
+  Process process_{{.compute_threads = 2}};
+  SessionOptions options_{.process = &process_};
+  Scope root_ = Scope::Root();
+  std::unique_ptr<Session> session_;
+};
+
+// Each element within float's rounding of the other's.
+inline auto FloatsNear(const std::vector<float>& expected,
+                       float tolerance = 1e-5f) {
+  std::vector<::testing::Matcher<float>> matchers;
+  for (const float value : expected) {
+    const float allowed = tolerance * std::max(1.0f, std::abs(value));
+    matchers.push_back(::testing::FloatNear(value, allowed));
+  }
+  return ::testing::ElementsAreArray(matchers);
+}
+
+}  // namespace weft
+
+#endif  // WEFT_INTEGRATION_TESTS_TESTING_GRAPH_TEST_H_

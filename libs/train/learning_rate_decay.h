@@ -1,0 +1,85 @@
+// Learning rates that fall as training goes on: functions of the global step,
+// to be given to an optimizer. Names, formulas and defaults are those of
+// tf.train.exponential_decay and its neighbours.
+//
+//   auto step = train::GetOrCreateGlobalStep(scope);
+//   Output rate = train::ExponentialDecay(scope, 0.1, step, 100000, 0.96,
+//                                         {.staircase = true});
+//   train::GradientDescent(rate).Minimize(scope, loss, {.global_step = step});
+//
+// C++ numbers become floats; all is computed in the type of `learning_rate`.
+// Errors stick to the scope; outputs are null then. Threads: as the scope's.
+#ifndef WEFT_LIBS_TRAIN_LEARNING_RATE_DECAY_H_
+#define WEFT_LIBS_TRAIN_LEARNING_RATE_DECAY_H_
+
+#include "libs/ops/scope.h"
+
+namespace weft::train {
+
+struct DecayOptions {
+  bool staircase = false;  // whole steps of decay_steps only
+};
+
+// learning_rate * decay_rate ^ (global_step / decay_steps)
+Output ExponentialDecay(const Scope& scope, const Input& learning_rate,
+                        const Input& global_step, const Input& decay_steps,
+                        const Input& decay_rate,
+                        const DecayOptions& options = {});
+// learning_rate * exp(-decay_rate * global_step / decay_steps)
+Output NaturalExpDecay(const Scope& scope, const Input& learning_rate,
+                       const Input& global_step, const Input& decay_steps,
+                       const Input& decay_rate,
+                       const DecayOptions& options = {});
+// learning_rate / (1 + decay_rate * global_step / decay_steps)
+Output InverseTimeDecay(const Scope& scope, const Input& learning_rate,
+                        const Input& global_step, const Input& decay_steps,
+                        const Input& decay_rate,
+                        const DecayOptions& options = {});
+
+struct PolynomialDecayOptions {
+  Input end_learning_rate = 0.0001;
+  Input power = 1.0;
+  // After decay_steps: false stays at the end, true begins again with as many
+  // times decay_steps as are needed.
+  bool cycle = false;
+};
+// From learning_rate to end_learning_rate within decay_steps.
+Output PolynomialDecay(const Scope& scope, const Input& learning_rate,
+                       const Input& global_step, const Input& decay_steps,
+                       const PolynomialDecayOptions& options = {});
+
+// values[0] while x <= boundaries[0], values[1] while x <= boundaries[1], ...,
+// the last value afterwards. INVALID_ARGUMENT unless there is one value more
+// than there are boundaries. Boundaries are of the type of x.
+Output PiecewiseConstant(const Scope& scope, const Input& x,
+                         const InputList& boundaries, const InputList& values);
+
+// Half a wave of a cosine from learning_rate to alpha * learning_rate.
+Output CosineDecay(const Scope& scope, const Input& learning_rate,
+                   const Input& global_step, const Input& decay_steps,
+                   double alpha = 0.0);
+
+struct CosineDecayRestartsOptions {
+  double t_mul = 2.0;  // each period is so many times as long as the last
+  double m_mul = 1.0;  // and begins at so many times its rate
+  double alpha = 0.0;
+};
+// The same, beginning again after `first_decay_steps`.
+Output CosineDecayRestarts(const Scope& scope, const Input& learning_rate,
+                           const Input& global_step,
+                           const Input& first_decay_steps,
+                           const CosineDecayRestartsOptions& options = {});
+
+struct LinearCosineDecayOptions {
+  double num_periods = 0.5;
+  double alpha = 0.0;
+  double beta = 0.001;
+};
+// A cosine under a line that falls to 0.
+Output LinearCosineDecay(const Scope& scope, const Input& learning_rate,
+                         const Input& global_step, const Input& decay_steps,
+                         const LinearCosineDecayOptions& options = {});
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_LEARNING_RATE_DECAY_H_
