@@ -1,0 +1,15 @@
+// ops: prints the table of all ops.
+//
+//   bazel run //tools/ops -- --markdown
+//
+// `--help` lists its options. Exits with 2 for a wrong call.
+#include <cstdio>
+
+#include "tools/ops/ops_command.h"
+
+int main(int argc, char** argv) {
+  const auto result = weft::tools::RunOpsCommand({argv + 1, argv + argc});
+  std::fputs(result.error.c_str(), stderr);
+  std::fputs(result.output.c_str(), stdout);
+  return result.exit_code;
+}
