@@ -42,6 +42,7 @@
 #include "libs/train/clip_ops.h"
 #include "libs/train/learning_rate_decay.h"
 #include "libs/train/losses.h"
+#include "libs/train/metrics.h"
 #include "libs/train/moving_averages.h"
 #include "libs/train/optimizer.h"
 

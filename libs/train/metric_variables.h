@@ -1,0 +1,40 @@
+// What the metrics are made of: local variables, and how a metric ends.
+//
+// Errors stick to the scope. Threads: as the scope's.
+#ifndef WEFT_LIBS_TRAIN_METRIC_VARIABLES_H_
+#define WEFT_LIBS_TRAIN_METRIC_VARIABLES_H_
+
+#include <string>
+
+#include "libs/ops/scope.h"
+#include "libs/ops/variable.h"
+#include "libs/train/metrics.h"
+
+namespace weft::metrics {
+
+// A float of zeros in the collections of local and of metric variables.
+ops::Variable MetricVariable(const Scope& scope, absl::string_view name,
+                             const TensorShape& shape = {});
+
+// The tensor, or null where it is null without being an error.
+bool IsNull(const Input& input);
+
+// Labels and predictions of one shape, weights of their rank.
+struct Batch {
+  Output labels;
+  Output predictions;
+  Output weights;  // null: all count once
+  explicit operator bool() const { return labels && predictions; }
+};
+// `scope`: of the nodes that drop dimensions of size 1.
+Batch MatchShapes(const Scope& scope, const Output& labels,
+                  const Output& predictions, const Input& weights);
+
+// Adds the metric to the collections, if it is whole.
+Metric Collected(const Scope& scope, const Metric& metric,
+                 const std::string& metrics_collection,
+                 const std::string& updates_collection);
+
+}  // namespace weft::metrics
+
+#endif  // WEFT_LIBS_TRAIN_METRIC_VARIABLES_H_

@@ -1,0 +1,250 @@
+#include "libs/train/metrics.h"
+
+#include <utility>
+
+#include "libs/ops/array_ops.h"
+#include "libs/ops/math_ops.h"
+#include "libs/ops/typed_inputs.h"
+#include "libs/train/label_shapes.h"
+#include "libs/train/metric_variables.h"
+
+namespace weft::metrics {
+namespace {
+
+Output SumAll(const Scope& scope, const Output& x) {
+  return ops::Sum(scope, x, ops::AllAxes(scope, x));
+}
+
+// total / count, 0 of nothing.
+Output Quotient(const Scope& scope, const char* name, const Output& total,
+                const Output& count) {
+  const Output divisor = ops::Maximum(scope, count, 0.0f);
+  return ops::DivNoNan(scope.WithName(name), total, divisor);
+}
+
+// In the scope of the metric; `weights` may be null.
+Metric MeanOf(const Scope& scope, const Output& values, const Output& weights,
+              const MetricOptions& options) {
+  if (!scope.ok() || !values) return {};
+  Output x = ops::CastTo(scope, values, DT_FLOAT, "values");
+  const ops::Variable total = MetricVariable(scope, "total");
+  const ops::Variable count = MetricVariable(scope, "count");
+  Output number;
+  if (weights) {
+    const Output w = train::BroadcastWeights(
+        scope, ops::CastTo(scope, weights, DT_FLOAT, "weights"), x);
+    x = ops::Mul(scope, x, w);
+    number = SumAll(scope, w);
+  } else {
+    number = ops::Cast(scope, ops::Size(scope, x), DT_FLOAT);
+  }
+  const Output sum = SumAll(scope, x);
+  if (!scope.ok()) return {};
+  const Output new_total = ops::AssignAdd(scope, total, sum);
+  // The number is that of the batch that was summed, or an error.
+  const Output new_count =
+      ops::AssignAdd(scope.WithControlDependencies({x}), count, number);
+  if (!scope.ok()) return {};
+  const Metric metric{Quotient(scope, "value", total, count),
+                      Quotient(scope, "update_op", new_total, new_count)};
+  return Collected(scope, metric, options.metrics_collection,
+                   options.updates_collection);
+}
+
+// Labels and predictions as floats of one shape. Nodes are outside of the
+// metric's own scope, as TensorFlow's are.
+Batch FloatBatch(const Scope& scope, const Input& labels,
+                 const Input& predictions, const Input& weights) {
+  const Output p = ops::CastTo(scope, predictions, DT_FLOAT, "predictions");
+  const Output y = ops::CastTo(scope, labels, DT_FLOAT, "labels");
+  return MatchShapes(scope, y, p, weights);
+}
+
+}  // namespace
+
+Metric Mean(const Scope& scope, const Input& values,
+            const MetricOptions& options) {
+  const Scope inner = scope.CompositeScope("mean");
+  const Output x = ops::AsTensor(inner, values, DT_FLOAT, "values");
+  Output weights;
+  if (!IsNull(options.weights)) {
+    weights = train::MatchRank(
+        inner, ops::AsTensor(inner, options.weights, DT_FLOAT, "weights"), x);
+  }
+  return MeanOf(inner, x, weights, options);
+}
+
+Metric Accuracy(const Scope& scope, const Input& labels,
+                const Input& predictions, const MetricOptions& options) {
+  const Scope outside = scope.WithName("");
+  const Output p = ops::AsTensor(outside, predictions, DT_INT64, "predictions");
+  Output y = ops::AsTensor(outside, labels, DT_INT64, "labels");
+  if (p && y) {
+    y = ops::CastTo(outside, y, RemoveRefType(p.dtype()), "labels");
+  }
+  const Batch batch = MatchShapes(outside, y, p, options.weights);
+  if (!batch) return {};
+  const Output right = ops::Cast(
+      outside, ops::Equal(outside, batch.predictions, batch.labels), DT_FLOAT);
+  return MeanOf(scope.CompositeScope("accuracy"), right, batch.weights,
+                options);
+}
+
+Metric MeanAbsoluteError(const Scope& scope, const Input& labels,
+                         const Input& predictions,
+                         const MetricOptions& options) {
+  const Scope outside = scope.WithName("");
+  const Batch batch = FloatBatch(outside, labels, predictions, options.weights);
+  if (!batch) return {};
+  const Output errors = ops::Abs(
+      outside,
+      ops::Sub(outside.WithName("sub"), batch.predictions, batch.labels));
+  return MeanOf(scope.CompositeScope("mean_absolute_error"), errors,
+                batch.weights, options);
+}
+
+Metric MeanSquaredError(const Scope& scope, const Input& labels,
+                        const Input& predictions,
+                        const MetricOptions& options) {
+  const Scope outside = scope.WithName("");
+  const Batch batch = FloatBatch(outside, labels, predictions, options.weights);
+  if (!batch) return {};
+  const Output errors =
+      ops::SquaredDifference(outside, batch.labels, batch.predictions);
+  return MeanOf(scope.CompositeScope("mean_squared_error"), errors,
+                batch.weights, options);
+}
+
+Metric RootMeanSquaredError(const Scope& scope, const Input& labels,
+                            const Input& predictions,
+                            const MetricOptions& options) {
+  const Scope outside = scope.WithName("");
+  const Scope named = scope.own_name().empty()
+                          ? scope.WithName("root_mean_squared_error")
+                          : scope;
+  const Metric squares = MeanSquaredError(named, labels, predictions,
+                                          {.weights = options.weights});
+  if (!scope.ok()) return {};
+  const Metric roots{ops::Sqrt(outside, squares.value),
+                     ops::Sqrt(outside, squares.update_op)};
+  return Collected(scope, roots, options.metrics_collection,
+                   options.updates_collection);
+}
+
+// ---- counts of right and wrong answers ----
+
+namespace {
+
+// In the scope of the count: counts where `counted` is true.
+Metric CountOf(const Scope& scope, const Output& counted,
+               const Output& weights) {
+  const ops::Variable count = MetricVariable(scope, "count");
+  Output x = ops::Cast(scope, counted, DT_FLOAT);
+  if (weights && scope.ok()) {
+    const Output w = ops::CastTo(scope, weights, DT_FLOAT, "weights");
+    const Scope checked = train::WithWeightsChecked(scope, w, x);
+    x = ops::Mul(checked, x, w);
+  }
+  if (!scope.ok()) return {};
+  const Output value = ops::Identity(scope, count);
+  return {value, ops::AssignAdd(scope, count, SumAll(scope, x))};
+}
+
+struct Cell {
+  const char* name;
+  bool label;
+  bool prediction;
+};
+constexpr Cell kTruePositives = {"true_positives", true, true};
+constexpr Cell kFalsePositives = {"false_positives", false, true};
+constexpr Cell kTrueNegatives = {"true_negatives", false, false};
+constexpr Cell kFalseNegatives = {"false_negatives", true, false};
+
+Batch BoolBatch(const Scope& scope, const Input& labels,
+                const Input& predictions, const Input& weights) {
+  const Output p = ops::CastTo(scope, predictions, DT_BOOL, "predictions");
+  const Output y = ops::CastTo(scope, labels, DT_BOOL, "labels");
+  return MatchShapes(scope, y, p, weights);
+}
+
+// In the scope of the cell.
+Metric CountCell(const Scope& scope, const Batch& batch, const Cell& cell) {
+  if (!scope.ok() || !batch) return {};
+  const Output counted =
+      ops::LogicalAnd(scope, ops::Equal(scope, batch.labels, cell.label),
+                      ops::Equal(scope, batch.predictions, cell.prediction));
+  return CountOf(scope, counted, batch.weights);
+}
+
+Metric CountAlone(const Scope& scope, const Input& labels,
+                  const Input& predictions, const MetricOptions& options,
+                  const Cell& cell) {
+  const Scope inner = scope.CompositeScope(cell.name);
+  const Batch batch = BoolBatch(inner, labels, predictions, options.weights);
+  return Collected(scope, CountCell(inner, batch, cell),
+                   options.metrics_collection, options.updates_collection);
+}
+
+// right / (right + wrong), 0 where there is neither.
+Output Share(const Scope& scope, const char* name, const Output& right,
+             const Output& wrong) {
+  const Scope add = scope.WithName("add");
+  const Output any = ops::Greater(scope, ops::AddV2(add, right, wrong), 0.0f);
+  const Output share = ops::RealDiv(scope.WithName("truediv"), right,
+                                    ops::AddV2(add, right, wrong));
+  return ops::Select(scope.WithName(name), any, share, 0.0f);
+}
+
+Metric ShareOfTruePositives(const Scope& scope, const Input& labels,
+                            const Input& predictions,
+                            const MetricOptions& options, const char* name,
+                            const Cell& wrong_cell) {
+  const Scope inner = scope.CompositeScope(name);
+  const Batch batch = BoolBatch(inner, labels, predictions, options.weights);
+  const Metric right =
+      CountCell(inner.SubScope(kTruePositives.name), batch, kTruePositives);
+  const Metric wrong =
+      CountCell(inner.SubScope(wrong_cell.name), batch, wrong_cell);
+  if (!scope.ok()) return {};
+  const Metric share{
+      Share(inner, "value", right.value, wrong.value),
+      Share(inner, "update_op", right.update_op, wrong.update_op)};
+  return Collected(scope, share, options.metrics_collection,
+                   options.updates_collection);
+}
+
+}  // namespace
+
+Metric TruePositives(const Scope& scope, const Input& labels,
+                     const Input& predictions, const MetricOptions& options) {
+  return CountAlone(scope, labels, predictions, options, kTruePositives);
+}
+
+Metric FalsePositives(const Scope& scope, const Input& labels,
+                      const Input& predictions, const MetricOptions& options) {
+  return CountAlone(scope, labels, predictions, options, kFalsePositives);
+}
+
+Metric TrueNegatives(const Scope& scope, const Input& labels,
+                     const Input& predictions, const MetricOptions& options) {
+  return CountAlone(scope, labels, predictions, options, kTrueNegatives);
+}
+
+Metric FalseNegatives(const Scope& scope, const Input& labels,
+                      const Input& predictions, const MetricOptions& options) {
+  return CountAlone(scope, labels, predictions, options, kFalseNegatives);
+}
+
+Metric Precision(const Scope& scope, const Input& labels,
+                 const Input& predictions, const MetricOptions& options) {
+  return ShareOfTruePositives(scope, labels, predictions, options, "precision",
+                              kFalsePositives);
+}
+
+Metric Recall(const Scope& scope, const Input& labels, const Input& predictions,
+              const MetricOptions& options) {
+  return ShareOfTruePositives(scope, labels, predictions, options, "recall",
+                              kFalseNegatives);
+}
+
+}  // namespace weft::metrics

@@ -1,0 +1,100 @@
+// Metrics over a stream of batches: how good a model is on all that it has
+// seen. Functions, names of nodes and variables, defaults and collections are
+// those of tf.metrics.
+//
+//   metrics::Metric accuracy = metrics::Accuracy(scope, labels, predictions);
+//   session->Run(ops::LocalVariablesInitializer(scope));
+//   for each batch: session->Run(accuracy.update_op);
+//   session->Run(accuracy.value);
+//
+// The counts are local variables ("accuracy/total", "accuracy/count") in the
+// collections "local_variables" and "metric_variables"; initialising them
+// begins anew. Weights are a scalar, or of the rank of the values, with each
+// dimension 1 or the same; null: 1.
+// Errors stick to the scope; outputs are null then. Threads: as the scope's.
+#ifndef WEFT_LIBS_TRAIN_METRICS_H_
+#define WEFT_LIBS_TRAIN_METRICS_H_
+
+#include <string>
+
+#include "libs/ops/scope.h"
+
+namespace weft::metrics {
+
+// The collection of the variables of all metrics.
+inline constexpr absl::string_view kMetricVariables = "metric_variables";
+
+struct Metric {
+  Output value;      // of all batches so far
+  Output update_op;  // counts this batch, and gives the value with it
+};
+
+struct MetricOptions {
+  Input weights = Output();
+  // Where value and update_op are added; empty: nowhere.
+  std::string metrics_collection;
+  std::string updates_collection;
+};
+
+// The weighted mean of the elements.
+Metric Mean(const Scope& scope, const Input& values,
+            const MetricOptions& options = {});
+// How often predictions are equal to labels.
+Metric Accuracy(const Scope& scope, const Input& labels,
+                const Input& predictions, const MetricOptions& options = {});
+Metric MeanAbsoluteError(const Scope& scope, const Input& labels,
+                         const Input& predictions,
+                         const MetricOptions& options = {});
+Metric MeanSquaredError(const Scope& scope, const Input& labels,
+                        const Input& predictions,
+                        const MetricOptions& options = {});
+Metric RootMeanSquaredError(const Scope& scope, const Input& labels,
+                            const Input& predictions,
+                            const MetricOptions& options = {});
+
+// Labels and predictions are taken as booleans from here on.
+Metric TruePositives(const Scope& scope, const Input& labels,
+                     const Input& predictions,
+                     const MetricOptions& options = {});
+Metric FalsePositives(const Scope& scope, const Input& labels,
+                      const Input& predictions,
+                      const MetricOptions& options = {});
+Metric TrueNegatives(const Scope& scope, const Input& labels,
+                     const Input& predictions,
+                     const MetricOptions& options = {});
+Metric FalseNegatives(const Scope& scope, const Input& labels,
+                      const Input& predictions,
+                      const MetricOptions& options = {});
+// True positives among what was predicted to be positive; 0 of nothing.
+Metric Precision(const Scope& scope, const Input& labels,
+                 const Input& predictions, const MetricOptions& options = {});
+// True positives among what is positive; 0 of nothing.
+Metric Recall(const Scope& scope, const Input& labels, const Input& predictions,
+              const MetricOptions& options = {});
+
+enum class Curve {
+  kRoc,  // recall over the rate of false positives
+  kPr,   // precision over recall
+};
+enum class SummationMethod {
+  kTrapezoidal,
+  kMinoring,              // the lower end of each interval
+  kMajoring,              // the upper end
+  kCarefulInterpolation,  // counts are linear in between; trapezoidal for kRoc
+};
+struct AucOptions {
+  Input weights = Output();
+  int num_thresholds = 200;  // at least 2
+  Curve curve = Curve::kRoc;
+  SummationMethod summation_method = SummationMethod::kTrapezoidal;
+  std::string metrics_collection;
+  std::string updates_collection;
+};
+// The area under a curve, approximated at thresholds between 0 and 1.
+// Predictions beyond [0, 1] fail the step with INVALID_ARGUMENT.
+Metric Auc(const Scope& scope, const Input& labels, const Input& predictions,
+           const AucOptions& options = {});
+
+}  // namespace weft::metrics
+
+#endif  // WEFT_LIBS_TRAIN_METRICS_H_
