@@ -27,6 +27,7 @@
 #include "libs/ops/random_ops.h"
 #include "libs/ops/regex_ops.h"
 #include "libs/ops/replica_device_setter.h"
+#include "libs/ops/scaling_initializers.h"
 #include "libs/ops/scope.h"
 #include "libs/ops/sparse_ops.h"
 #include "libs/ops/state_ops.h"
@@ -45,5 +46,6 @@
 #include "libs/train/metrics.h"
 #include "libs/train/moving_averages.h"
 #include "libs/train/optimizer.h"
+#include "libs/train/slot_optimizers.h"
 
 #endif  // WEFT_LIBS_API_WEFT_H_

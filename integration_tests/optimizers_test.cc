@@ -1,0 +1,275 @@
+// Three steps of each optimizer on sum(w ^ 2), of both families of variables,
+// dense and by rows that repeat; and what initialisers begin with. The numbers
+// and names that are expected are TensorFlow 2.21's (tf.compat.v1).
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "integration_tests/testing/graph_test.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+using MakeOptimizer = std::function<std::unique_ptr<train::Optimizer>(
+    const ops::Variable& global_step)>;
+
+struct Case {
+  std::string name;
+  MakeOptimizer make;
+  std::vector<std::string> slots;  // as names of nodes, in order of creation
+  std::vector<float> dense;        // w after three steps
+  std::vector<float> sparse;
+};
+
+template <typename T, typename... Args>
+MakeOptimizer Make(Args... args) {
+  return [=](const ops::Variable&) { return std::make_unique<T>(args...); };
+}
+
+std::vector<Case> Cases() {
+  const train::FtrlOptions ftrl = {.l1_regularization_strength = 0.01,
+                                   .l2_regularization_strength = 0.1};
+  const train::FtrlOptions steep = {.learning_rate_power = -0.3,
+                                    .initial_accumulator_value = 0};
+  const train::RmsPropOptions with_momentum = {.momentum = 0.5};
+  const train::RmsPropOptions centered = {.centered = true};
+  const train::ProximalOptions proximal = {.l1_regularization_strength = 0.01,
+                                           .l2_regularization_strength = 0.1};
+  const train::ProximalAdagradOptions proximal_adagrad = {
+      .l1_regularization_strength = 0.01, .l2_regularization_strength = 0.1};
+  const train::AdagradDaOptions dual = {.l1_regularization_strength = 0.01,
+                                        .l2_regularization_strength = 0.1};
+  const train::MomentumOptions nesterov = {.use_nesterov = true};
+  return {
+      {"Adadelta",
+       Make<train::Adadelta>(1.0),
+       {"w/Adadelta", "w/Adadelta_1"},
+       {0.99864346f, 1.9986433f, 2.9986432f, -3.9986429f, 0.49864376f,
+        0.24864444f},
+       {0.99864346f, 1.9986433f, 3, -4, 0.49864376f, 0.24864444f}},
+      {"AdagradDA",
+       [dual](const ops::Variable& step) {
+         return std::make_unique<train::AdagradDa>(0.5, step, dual);
+       },
+       {"w/AdagradDA", "w/AdagradDA_1"},
+       {-0.11812773f, -0.2625145f, -0.33173996f, 0.37049708f, -0.0051266574f,
+        0.0022310065f},
+       {-0.11937697f, -0.26693442f, 3, -4, -0.0051266574f, 0.002231006f}},
+      {"RMSProp",
+       Make<train::RmsProp>(0.1, with_momentum),
+       {"w/RMSProp", "w/RMSProp_1"},
+       {0.38715401f, 1.131669f, 2.0348711f, -2.9910452f, 0.14605863f,
+        0.065115027f},
+       {0.20267978f, 1.0266469f, 3, -4, 0.14605866f, 0.06511502f}},
+      {"RMSProp",
+       Make<train::RmsProp>(0.1, centered),
+       {"w/RMSProp", "w/RMSProp_1", "w/RMSProp_2"},
+       {0.5589304f, 1.3636529f, 2.2872608f, -3.2522416f, 0.24856156f,
+        0.11930048f},
+       {0.42121875f, 1.2821227f, 3, -4, 0.24856159f, 0.11930048f}},
+      {"Ftrl",
+       Make<train::Ftrl>(0.5, ftrl),
+       {"w/Ftrl", "w/Ftrl_1"},
+       {0.10189763f, 0.84655917f, 1.7721732f, -2.7382014f, -0.0024305668f, 0},
+       {0.12613545f, 0.91290545f, 3, -4, -0.0024305668f, 0}},
+      {"Ftrl",
+       Make<train::Ftrl>(0.5, steep),
+       {"w/Ftrl", "w/Ftrl_1"},
+       {0.044799391f, 0.41249791f, 0.96773899f, -1.6144865f, 0, -0.021119168f},
+       {0.0023180554f, 0.17714442f, 3, -4, 0, -0.021119168f}},
+      {"ProximalGradientDescent",
+       Make<train::ProximalGradientDescent>(0.1, proximal),
+       {},
+       {0.49454665f, 0.99148858f, 1.488431f, -1.9853734f, 0.2460756f,
+        0.12184002f},
+       {0.20771983f, 0.41736731f, 3, -4, 0.2460756f, 0.12184002f}},
+      {"ProximalAdagrad",
+       Make<train::ProximalAdagrad>(0.5, proximal_adagrad),
+       {"w/ProximalAdagrad"},
+       {0.14512882f, 0.94986063f, 1.8940213f, -2.8683751f, 0, -0.021606982f},
+       {0.14938924f, 0.96604091f, 3, -4, 0, -0.021606982f}},
+      {"Momentum",
+       Make<train::Momentum>(0.1, 0.9, nesterov),
+       {"w/Momentum"},
+       {-0.10835198f, -0.21670395f, -0.3250559f, 0.4334079f, -0.054175988f,
+        -0.027087994f},
+       {-0.43329594f, -0.86659187f, 3, -4, -0.054175988f, -0.027087994f}},
+  };
+}
+
+struct Form {
+  Case optimizer;
+  bool use_resource;
+  bool is_sparse;
+};
+
+std::vector<Form> Forms() {
+  std::vector<Form> forms;
+  for (const Case& optimizer : Cases()) {
+    for (const bool use_resource : {false, true}) {
+      for (const bool is_sparse : {false, true}) {
+        forms.push_back({optimizer, use_resource, is_sparse});
+      }
+    }
+  }
+  return forms;
+}
+
+class OptimizersTest : public GraphTest,
+                       public testing::WithParamInterface<Form> {
+ protected:
+  ops::Variable MakeW() {
+    return ops::Variable(root_.WithName("w"),
+                         Tensor::FromValues<float>(TensorShape({3, 2}),
+                                                   {1, 2, 3, -4, .5f, .25f}),
+                         {.use_resource = GetParam().use_resource});
+  }
+  // sum(x ^ 2) of all rows, or of rows 0, 2 and 0.
+  Output Loss(const ops::Variable& w) {
+    Output x = w;
+    if (GetParam().is_sparse) {
+      const Tensor rows = Tensor::Vector<int32_t>({0, 2, 0});
+      x = GetParam().use_resource
+              ? ops::ResourceGather(root_, w.handle(), rows, DT_FLOAT)
+              : ops::Gather(root_, w, rows);
+    }
+    return ops::Sum(root_, ops::Mul(root_, x, x), {0, 1});
+  }
+};
+
+TEST_P(OptimizersTest, ThreeStepsAreTensorFlows) {
+  const Case& expected = GetParam().optimizer;
+  const ops::Variable w = MakeW();
+  const ops::Variable step = train::GetOrCreateGlobalStep(root_);
+  const auto optimizer = expected.make(step);
+  const Operation train =
+      optimizer->Minimize(root_, Loss(w), {.global_step = step});
+  ASSERT_OK(root_.status());
+  EXPECT_EQ(train.name(), expected.name);
+  std::vector<std::string> slots;
+  for (const ops::Variable& variable : ops::GlobalVariables(root_)) {
+    if (variable == w || variable == step) continue;
+    EXPECT_EQ(variable.is_resource(), GetParam().use_resource);
+    slots.push_back(variable.name());
+  }
+  EXPECT_EQ(slots, expected.slots);
+  InitializeVariables();
+  for (int i = 0; i < 3; ++i) RunOperation(train);
+  EXPECT_THAT(Run(w), FloatsNear(GetParam().is_sparse ? expected.sparse
+                                                      : expected.dense));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OptimizersTest, testing::ValuesIn(Forms()),
+                         [](const testing::TestParamInfo<Form>& form) {
+                           return form.param.optimizer.name +
+                                  std::to_string(form.index) +
+                                  (form.param.use_resource ? "Resource"
+                                                           : "Reference") +
+                                  (form.param.is_sparse ? "Sparse" : "Dense");
+                         });
+
+class OptimizerOptionsTest : public GraphTest {
+ protected:
+  // The status of a scope where w ^ 2 is minimised.
+  static absl::Status Minimize(train::Optimizer&& optimizer) {
+    const Scope scope = Scope::Root();
+    const ops::Variable w(scope.WithName("w"), 1.0f);
+    optimizer.Minimize(scope, ops::Mul(scope, w, w));
+    return scope.status();
+  }
+};
+
+TEST_F(OptimizerOptionsTest, OptionsThatCannotBeAreRefused) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(Minimize(train::Ftrl(0.1, {.learning_rate_power = 0.5})),
+              StatusIs(kInvalid,
+                       "learning_rate_power 0.5 needs to be negative "
+                       "or zero"));
+  EXPECT_THAT(Minimize(train::Ftrl(0.1, {.initial_accumulator_value = -1})),
+              StatusIs(kInvalid, "needs to be positive or zero"));
+  for (const double bad : {-1.0, nan}) {
+    EXPECT_THAT(Minimize(train::Ftrl(0.1, {.l1_regularization_strength = bad})),
+                StatusIs(kInvalid, "l1_regularization_strength"));
+    EXPECT_THAT(Minimize(train::Ftrl(0.1, {.l2_regularization_strength = bad})),
+                StatusIs(kInvalid, "l2_regularization_strength"));
+  }
+  EXPECT_THAT(
+      Minimize(train::ProximalAdagrad(0.1, {.initial_accumulator_value = 0})),
+      StatusIs(kInvalid, "initial_accumulator_value must be positive"));
+}
+
+TEST_F(OptimizerOptionsTest, DualAveragingNeedsAStep) {
+  EXPECT_THAT(Minimize(train::AdagradDa(0.1, ops::Variable())),
+              StatusIs(kInvalid, "AdagradDA: global_step must not be null"));
+}
+
+TEST_F(OptimizerOptionsTest, RatesMayBeComputed) {
+  const Output rate = ops::Placeholder(root_, DT_FLOAT, {.shape = {}});
+  const ops::Variable w(root_.WithName("w"), 1.0f);
+  const Operation train = train::ProximalGradientDescent(rate).Minimize(
+      root_, ops::Mul(root_, w, w));
+  InitializeVariables();
+  ASSERT_OK(session().Run({{rate, Tensor::Scalar(0.25f)}}, train));
+  EXPECT_THAT(Run(w), FloatsNear({0.5f}));
+}
+
+// ---- initialisers ----
+
+class InitializersTest : public GraphTest {
+ protected:
+  std::vector<float> Initial(const ops::Initializer& initializer,
+                             const PartialShape& shape = {3, 2}) {
+    root_.SetGraphSeed(7);
+    const ops::Variable w =
+        ops::GetVariable(root_, "w" + std::to_string(count_++), shape,
+                         {.initializer = initializer});
+    InitializeVariables();
+    return Run(w);
+  }
+  int count_ = 0;
+};
+
+TEST_F(InitializersTest, AreTensorFlowsForTheSameSeeds) {
+  EXPECT_THAT(Initial(ops::initializers::HeNormal(3)),
+              FloatsNear({0.87690419f, -0.89740592f, 0.74738604f, 1.2097795f,
+                          -0.20307891f, -0.74713337f}));
+  EXPECT_THAT(Initial(ops::initializers::HeUniform(3)),
+              FloatsNear({-0.27976573f, -0.34835207f, -0.53940141f, -1.1650981f,
+                          0.69595516f, -0.12810755f}));
+  EXPECT_THAT(Initial(ops::initializers::LecunNormal(3)),
+              FloatsNear({0.62006491f, -0.63456184f, 0.52848172f, 0.8554433f,
+                          -0.14359848f, -0.52830309f}));
+  EXPECT_THAT(Initial(ops::initializers::LecunUniform(3)),
+              FloatsNear({-0.19782424f, -0.24632215f, -0.38141441f,
+                          -0.82384872f, 0.49211454f, -0.090585709f}));
+  EXPECT_THAT(Initial(ops::initializers::UniformUnitScaling(1.4, 3)),
+              FloatsNear({-0.27695394f, -0.34485102f, -0.53398019f, -1.1533881f,
+                          0.68896043f, -0.12681997f}));
+}
+
+TEST_F(InitializersTest, Identity) {
+  EXPECT_THAT(Initial(ops::initializers::Identity(2)),
+              FloatsNear({2, 0, 0, 2, 0, 0}));
+  EXPECT_THAT(Initial(ops::initializers::Identity(), {2, 3}),
+              FloatsNear({1, 0, 0, 0, 1, 0}));
+}
+
+TEST_F(InitializersTest, APartOfAnIdentity) {
+  const ops::PartitionInfo part = {TensorShape({4, 4}), {2, 1}};
+  EXPECT_THAT(Run(ops::initializers::Identity()(root_, TensorShape({2, 3}),
+                                                DT_FLOAT, &part)),
+              FloatsNear({0, 1, 0, 0, 0, 1}));
+}
+
+TEST_F(InitializersTest, AnIdentityIsAMatrix) {
+  ops::GetVariable(root_, "w", {3},
+                   {.initializer = ops::initializers::Identity()});
+  EXPECT_THAT(root_.status(), StatusIs(kInvalid, "2D matrices"));
+}
+
+}  // namespace
+}  // namespace weft

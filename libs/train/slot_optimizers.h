@@ -1,0 +1,167 @@
+// More optimizers, all of one kind: hyperparameters, slots, and one op that
+// applies the rule, dense or sparse. Classes, names, defaults and refusals are
+// those of tf.train.
+//
+//   Operation train = train::RmsProp(1e-3, {.momentum = 0.9}).Minimize(scope,
+//                                                                      loss);
+//
+// What holds for all optimizers is in optimizer.h.
+#ifndef WEFT_LIBS_TRAIN_SLOT_OPTIMIZERS_H_
+#define WEFT_LIBS_TRAIN_SLOT_OPTIMIZERS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libs/train/optimizer.h"
+
+namespace weft::train {
+
+// What they share.
+class SlotOptimizer : public Optimizer {
+ protected:
+  struct SlotSpec {
+    std::string name;
+    double initial_value;
+  };
+  // `slots`: in the order in which they are made, which numbers their names.
+  SlotOptimizer(std::string name, std::vector<SlotSpec> slots,
+                std::vector<Hyper> hypers);
+
+  // Adds the op. `hypers` are in the type of the variable.
+  virtual Operation Apply(const Scope& scope, const ops::Variable& variable,
+                          const Gradient& gradient,
+                          const InputList& hypers) = 0;
+  // INVALID_ARGUMENT for options that cannot be.
+  virtual absl::Status CheckOptions() const { return absl::OkStatus(); }
+
+  void CreateSlots(const Scope& scope,
+                   const std::vector<ops::Variable>& variables) final;
+  void Prepare(const Scope& scope) override;
+  Operation ApplyDense(const Scope& scope, const ops::Variable& variable,
+                       const Output& gradient) final;
+  Operation ApplySparseUnique(const Scope& scope, const ops::Variable& variable,
+                              const Gradient& gradient) final;
+
+ private:
+  InputList HypersFor(const Scope& scope, const ops::Variable& variable) const;
+
+  const std::vector<SlotSpec> slot_specs_;
+  std::vector<Hyper> hypers_;
+};
+
+struct AdadeltaOptions {
+  Input rho = 0.95;
+  Input epsilon = 1e-8;
+};
+// Slots "accum" and "accum_update".
+class Adadelta : public SlotOptimizer {
+ public:
+  explicit Adadelta(Input learning_rate = 0.001,
+                    const AdadeltaOptions& options = {});
+
+ protected:
+  Operation Apply(const Scope& scope, const ops::Variable& variable,
+                  const Gradient& gradient, const InputList& hypers) override;
+};
+
+struct AdagradDaOptions {
+  double initial_gradient_squared_accumulator_value = 0.1;  // > 0
+  double l1_regularization_strength = 0.0;
+  double l2_regularization_strength = 0.0;
+};
+// Dual averaging, for sparse linear models. Slots "gradient_accumulator" and
+// "gradient_squared_accumulator".
+class AdagradDa : public SlotOptimizer {
+ public:
+  AdagradDa(Input learning_rate, const ops::Variable& global_step,
+            const AdagradDaOptions& options = {});
+
+ protected:
+  absl::Status CheckOptions() const override;
+  void Prepare(const Scope& scope) override;
+  Operation Apply(const Scope& scope, const ops::Variable& variable,
+                  const Gradient& gradient, const InputList& hypers) override;
+
+ private:
+  const AdagradDaOptions options_;
+  const ops::Variable global_step_;
+  Output next_step_;
+};
+
+struct RmsPropOptions {
+  Input decay = 0.9;
+  Input momentum = 0.0;
+  Input epsilon = 1e-10;
+  bool centered = false;  // divides by the variance, not by the mean square
+};
+// Slots "rms", "momentum" and, if centered, "mg".
+class RmsProp : public SlotOptimizer {
+ public:
+  explicit RmsProp(Input learning_rate, const RmsPropOptions& options = {});
+
+ protected:
+  Operation Apply(const Scope& scope, const ops::Variable& variable,
+                  const Gradient& gradient, const InputList& hypers) override;
+
+ private:
+  const bool centered_;
+};
+
+struct FtrlOptions {
+  double learning_rate_power = -0.5;        // <= 0
+  double initial_accumulator_value = 0.1;   // >= 0
+  double l1_regularization_strength = 0.0;  // >= 0
+  double l2_regularization_strength = 0.0;  // >= 0
+};
+// Slots "accum" and "linear".
+class Ftrl : public SlotOptimizer {
+ public:
+  explicit Ftrl(Input learning_rate, const FtrlOptions& options = {});
+
+ protected:
+  absl::Status CheckOptions() const override;
+  Operation Apply(const Scope& scope, const ops::Variable& variable,
+                  const Gradient& gradient, const InputList& hypers) override;
+
+ private:
+  const FtrlOptions options_;
+};
+
+struct ProximalOptions {
+  double l1_regularization_strength = 0.0;
+  double l2_regularization_strength = 0.0;
+};
+class ProximalGradientDescent : public SlotOptimizer {
+ public:
+  explicit ProximalGradientDescent(Input learning_rate,
+                                   const ProximalOptions& options = {});
+
+ protected:
+  Operation Apply(const Scope& scope, const ops::Variable& variable,
+                  const Gradient& gradient, const InputList& hypers) override;
+};
+
+struct ProximalAdagradOptions {
+  double initial_accumulator_value = 0.1;  // > 0
+  double l1_regularization_strength = 0.0;
+  double l2_regularization_strength = 0.0;
+};
+// Slot "accumulator".
+class ProximalAdagrad : public SlotOptimizer {
+ public:
+  explicit ProximalAdagrad(Input learning_rate,
+                           const ProximalAdagradOptions& options = {});
+
+ protected:
+  absl::Status CheckOptions() const override;
+  Operation Apply(const Scope& scope, const ops::Variable& variable,
+                  const Gradient& gradient, const InputList& hypers) override;
+
+ private:
+  const ProximalAdagradOptions options_;
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_SLOT_OPTIMIZERS_H_
