@@ -1,5 +1,6 @@
 // Graphs from anywhere end with values or errors: replays the corpora of the
-// fuzzers of graphs, and runs graphs that are made up by seeds.
+// fuzzers of graphs, and runs graphs that are made up by seeds, with the
+// passes that rewrite graphs and without.
 //
 // WEFT_GRAPH_SEEDS and WEFT_GRAPH_FIRST_SEED in the environment say which
 // seeds; tools/nightly.sh runs more of them.
@@ -14,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "integration_tests/testing/graph_fuzz_targets.h"
 #include "integration_tests/testing/graph_mutator.h"
+#include "integration_tests/testing/pass_comparison.h"
 #include "libs/base/testing/fuzz_corpus.h"
 
 namespace weft {
@@ -60,21 +62,49 @@ void Keep(const std::string& graph) {
   std::ofstream(path) << graph;
 }
 
+struct Seeds {
+  uint64_t begin = NumberFromEnvironment("WEFT_GRAPH_FIRST_SEED", 1);
+  uint64_t end = begin + NumberFromEnvironment("WEFT_GRAPH_SEEDS", 300);
+};
+
+// What a seed's graph begins with: nothing, or one that is known to run.
+std::string Beginning(const std::vector<std::string>& kept, uint64_t seed) {
+  return seed % 4 == 0 ? "" : kept[seed % kept.size()];
+}
+
 TEST(GraphFuzzTest, MadeUpGraphs) {
-  const uint64_t first = NumberFromEnvironment("WEFT_GRAPH_FIRST_SEED", 1);
-  const uint64_t count = NumberFromEnvironment("WEFT_GRAPH_SEEDS", 300);
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());
-  for (uint64_t seed = first; seed < first + count; ++seed) {
-    // From nothing, or from one that is known to run.
-    std::string graph;
-    if (seed % 4 != 0) graph = kept[seed % kept.size()];
+  const Seeds seeds;
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
+    std::string graph = Beginning(kept, seed);
     for (uint64_t i = 0; i < 4; ++i) {
       graph = MutateGraph(graph, seed * 1000 + i * 10);
       Keep(graph);
       FuzzGraphText(graph);
     }
   }
+}
+
+// With passes and without.
+TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameRewritten) {
+  const std::vector<std::string> kept = KeptGraphs();
+  ASSERT_FALSE(kept.empty());
+  const Seeds seeds;
+  int equal_values = 0;
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
+    std::string graph = Beginning(kept, seed);
+    // Two of them together have more to rewrite.
+    if (seed % 2 == 0) graph = JoinGraphs(graph, kept[seed * 7 % kept.size()]);
+    graph = MutateGraph(graph, seed * 1000 + 1);
+    Keep(graph);
+    const PassComparison comparison = ComparePasses(graph);
+    equal_values += comparison.equal_values;
+    EXPECT_EQ(comparison.difference, "") << "seed " << seed << "\n" << graph;
+  }
+  RecordProperty("equal_values", equal_values);
+  // Most graphs begin as one that gives values.
+  EXPECT_GT(equal_values, static_cast<int>(seeds.end - seeds.begin) / 4);
 }
 
 TEST(GraphMutatorTest, IsTheSameForTheSameSeed) {

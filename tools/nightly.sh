@@ -35,10 +35,11 @@ for target in "${fuzzers[@]}"; do
   rm -rf "$found"
 done
 
-# Graphs that are made up (integration_tests/graph_fuzz_test.cc). One seed again:
+# Graphs that are made up, rewritten by passes and as they are
+# (integration_tests/graph_fuzz_test.cc). One seed again:
 # WEFT_GRAPH_FIRST_SEED=SEED WEFT_GRAPH_SEEDS=1.
 printf '\n== made-up graphs, 20000 seeds, asan and ubsan\n'
-bazel test --config=asan --config=ubsan --test_timeout=3600 \
+bazel test --config=asan --config=ubsan --test_timeout=7200 \
   --test_output=errors --test_env=WEFT_GRAPH_SEEDS=20000 \
   //integration_tests:graph_fuzz_test || failed=1
 

@@ -3,6 +3,7 @@
 #include "libs/cluster/cluster_spec.h"
 #include "libs/device/local_devices.h"
 #include "libs/ops/standard_ops.h"
+#include "libs/runtime/node_evaluator.h"
 
 namespace weft {
 namespace {
@@ -38,9 +39,14 @@ BoundedTask::BoundedTask(Process& process, size_t tensor_bytes, size_t bytes)
                .coordinator = &coordinator_,
                .task = kTask,
                .incarnation = kIncarnation,
-               .device_types = [this](const Node& node) {
-                 return process_.kernels().DeviceTypesFor(node);
-               }}) {
+               .device_types =
+                   [this](const Node& node) {
+                     return process_.kernels().DeviceTypesFor(node);
+                   },
+               .evaluate =
+                   [this](const Node& node, absl::Span<const Tensor> inputs) {
+                     return EvaluateNode(process_, node, inputs);
+                   }}) {
   coordinator_.Join({.task = kTask,
                      .incarnation = kIncarnation,
                      .cluster = OneTask().ToString(),
