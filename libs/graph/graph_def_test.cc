@@ -225,6 +225,73 @@ TEST_F(GraphDefTest, EverythingUnknownIsListedAtOnce) {
   EXPECT_EQ(std::string(status.message()).find("zero"), std::string::npos);
 }
 
+// Most graphs come as bytes.
+TEST_F(GraphDefTest, TheSameHoldsForBytes) {
+  auto newer = std::make_shared<OpRegistry>();
+  for (const char* name : {"Foo", "NoOp"}) {
+    newer->Add(OpDefBuilder(name)
+                   .Attr("mode: int")
+                   .Attr("zero: int = 0")
+                   .Attr("on: bool = true")
+                   .Doc("Of a newer writer.")
+                   .Shape(shapes::Unknown));
+  }
+  const auto bytes = [&](absl::string_view text) {
+    Graph graph(newer);
+    EXPECT_OK(ImportGraphDefText(text, graph));
+    return ExportGraphDef(graph);
+  };
+  const absl::Status status = ImportGraphDef(
+      bytes("node { name: 'a' op: 'Foo' attr { key: 'mode' value { i: 0 } } }"
+            "node { name: 'b' op: 'NoOp' attr { key: 'mode' value { i: 3 } } }"
+            "node { name: 'c' op: 'NoOp' attr { key: 'mode' value { i: 4 } } }"
+            "node { name: 'd' op: 'Foo' attr { key: 'mode' value { i: 0 } } "
+            "}"),
+      graph_);
+  for (const char* part :
+       {"Op type not registered 'Foo' (node 'a' and 1 more)",
+        "Attr not registered 'mode' of op 'NoOp' (node 'b' and 1 more)",
+        "'on' of op 'NoOp' (node 'b' and 1 more)"}) {
+    EXPECT_THAT(status, StatusIs(kNotFound, part));
+  }
+  EXPECT_EQ(graph_.num_nodes(), 0);
+  EXPECT_OK(ImportGraphDef(
+      bytes("node { name: 'a' op: 'NoOp' attr { key: 'mode' value { i: 0 } } "
+            "attr { key: 'on' value { b: false } } }"),
+      graph_));
+  EXPECT_TRUE(graph_.FindNode("a")->attrs().empty());
+}
+
+// An older writer does not know of them.
+TEST_F(GraphDefTest, MissingAttrsGetTheirDefaults) {
+  const char text[] =
+      "node { name: 'e' op: 'Enter' input: 'x' attr { key: 'T' value { type: "
+      "DT_FLOAT } } attr { key: 'frame_name' value { s: 'f' } } }"
+      "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: "
+      "DT_FLOAT } } attr { key: 'shape' value { } } }";
+  ASSERT_OK(Import(text));
+  const auto expect_filled = [](const Graph& graph) {
+    const Node* enter = graph.FindNode("e");
+    ASSERT_NE(enter, nullptr);
+    ASSERT_NE(enter->attr<bool>("is_constant"), nullptr);
+    EXPECT_FALSE(*enter->attr<bool>("is_constant"));
+    ASSERT_NE(enter->attr<int64_t>("parallel_iterations"), nullptr);
+    EXPECT_EQ(*enter->attr<int64_t>("parallel_iterations"), 10);
+    // There, but without a value.
+    const auto* shape = graph.FindNode("x")->attr<PartialShape>("shape");
+    ASSERT_NE(shape, nullptr);
+    EXPECT_FALSE(shape->has_rank());
+  };
+  expect_filled(graph_);
+  Graph from_bytes(ops_);
+  ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_), from_bytes));
+  expect_filled(from_bytes);
+  ExpectRefused(
+      "node { name: 'v' op: 'VariableV2' attr { key: 'dtype' value { type: "
+      "DT_FLOAT } } }",
+      StatusIs(kInvalid, "missing attr 'shape'"));
+}
+
 TEST_F(GraphDefTest, UnknownAttrsThatAskForNothingAreIgnored) {
   ASSERT_OK(
       Import("node { name: 'a' op: 'NoOp'"

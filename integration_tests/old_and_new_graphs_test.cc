@@ -1,0 +1,314 @@
+// Graphs of older writers lack attrs and have older ops, those of newer writers
+// have attrs that we do not know: both are imported, and mean the same.
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/fs/path.h"
+#include "libs/graph/attr_value_proto.h"
+#include "libs/graph/graph_def.h"
+#include "libs/ops/scope.h"
+#include "libs/ops/standard_ops.h"
+#include "libs/runtime/process.h"
+#include "libs/session/session.h"
+#include "schemas/tf/graph.pb.h"
+
+namespace weft {
+namespace {
+
+constexpr char kCases[] = "integration_tests/testdata/conformance";
+
+// Larger ones are large constants, which say nothing here.
+constexpr size_t kMaxBytes = 64 << 10;
+
+// Each GraphDef that TensorFlow wrote for a case and that stands by itself.
+std::vector<tf::GraphDef> GraphsOfCases() {
+  LocalFileSystem fs;
+  std::vector<std::string> folders = {kCases};
+  std::vector<tf::GraphDef> graphs;
+  while (!folders.empty()) {
+    const std::string folder = folders.back();
+    folders.pop_back();
+    const auto names = fs.ListDirectory(folder);
+    EXPECT_OK(names);
+    for (const std::string& name : names.value()) {
+      const std::string path = JoinPath(folder, name);
+      if (fs.IsDirectory(path).value()) {
+        folders.push_back(path);
+        continue;
+      }
+      if (!absl::EndsWith(name, ".pb") || name == "tensors.pb") continue;
+      tf::GraphDef graph;
+      EXPECT_TRUE(graph.ParseFromString(fs.ReadFile(path).value())) << path;
+      Graph imported(StandardOps());
+      if (graph.ByteSizeLong() <= kMaxBytes &&
+          ImportGraphDef(graph.SerializeAsString(), imported).ok()) {
+        graphs.push_back(std::move(graph));
+      }
+    }
+  }
+  return graphs;
+}
+
+// What an import makes of it, in an order that does not depend on the form.
+std::string Imported(const tf::GraphDef& def) {
+  Graph graph(StandardOps());
+  EXPECT_OK(ImportGraphDef(def.SerializeAsString(), graph));
+  return ExportGraphDef(graph);
+}
+
+class GraphsOfCasesTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    graphs_ = new std::vector<tf::GraphDef>(GraphsOfCases());
+  }
+  static void TearDownTestSuite() { delete graphs_; }
+
+  static std::vector<tf::GraphDef>* graphs_;
+};
+std::vector<tf::GraphDef>* GraphsOfCasesTest::graphs_ = nullptr;
+
+// Whoever wrote a graph before an attr was there, wrote it without.
+TEST_F(GraphsOfCasesTest, MissingDefaultsAreFilled) {
+  ASSERT_GT(graphs_->size(), 300u);
+  int dropped = 0;
+  for (const tf::GraphDef& graph : *graphs_) {
+    tf::GraphDef older = graph;
+    for (tf::NodeDef& node : *older.mutable_node()) {
+      for (const AttrDef& attr : StandardOps()->Find(node.op())->attrs) {
+        const auto it = node.attr().find(attr.name);
+        if (it == node.attr().end() || !attr.default_value) continue;
+        const auto value = AttrValueFromProto(it->second, attr.type);
+        ASSERT_OK(value);
+        if (!(*value == *attr.default_value)) continue;
+        node.mutable_attr()->erase(attr.name);
+        ++dropped;
+      }
+    }
+    EXPECT_EQ(Imported(older), Imported(graph));
+  }
+  EXPECT_GT(dropped, 1000);
+}
+
+TEST_F(GraphsOfCasesTest, NewAttrsThatAskForNothingChangeNothing) {
+  for (const tf::GraphDef& graph : *graphs_) {
+    tf::GraphDef newer = graph;
+    for (tf::NodeDef& node : *newer.mutable_node()) {
+      auto& attrs = *node.mutable_attr();
+      attrs["new_mode"].set_s("");
+      attrs["new_switch"].set_b(false);
+      attrs["new_sizes"].mutable_list();
+    }
+    EXPECT_EQ(Imported(newer), Imported(graph));
+  }
+}
+
+TEST_F(GraphsOfCasesTest, EverythingUnknownIsOneError) {
+  for (const tf::GraphDef& graph : *graphs_) {
+    tf::GraphDef newer = graph;
+    std::set<std::string> ops;
+    for (tf::NodeDef& node : *newer.mutable_node()) {
+      ops.insert(node.op());
+      (*node.mutable_attr())["new_mode"].set_i(1);
+    }
+    tf::NodeDef& node = *newer.add_node();
+    node.set_name("a_new_node");
+    node.set_op("ANewOp");
+    Graph imported(StandardOps());
+    const absl::Status status =
+        ImportGraphDef(newer.SerializeAsString(), imported);
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kNotFound,
+                                 "'ANewOp' (node 'a_new_node')"));
+    for (const std::string& op : ops) {
+      EXPECT_THAT(status,
+                  StatusIs(absl::StatusCode::kNotFound,
+                           absl::StrCat("'new_mode' of op '", op, "'")));
+    }
+    EXPECT_EQ(imported.num_nodes(), 0);
+  }
+}
+
+TEST_F(GraphsOfCasesTest, TextAndBytesSayTheSame) {
+  for (const tf::GraphDef& graph : *graphs_) {
+    Graph from_text(StandardOps());
+    ASSERT_OK(ImportGraphDefText(graph.DebugString(), from_text));
+    EXPECT_EQ(ExportGraphDef(from_text), Imported(graph));
+  }
+}
+
+using Attrs = std::vector<std::pair<std::string, std::string>>;
+
+// A graph as text, node by node.
+class GraphText {
+ public:
+  GraphText& Add(const std::string& name, const std::string& op,
+                 const std::vector<std::string>& inputs, const Attrs& attrs) {
+    absl::StrAppend(&text_, "node { name: '", name, "' op: '", op, "'");
+    for (const std::string& input : inputs) {
+      absl::StrAppend(&text_, " input: '", input, "'");
+    }
+    for (const auto& [key, value] : attrs) {
+      absl::StrAppend(&text_, " attr { key: '", key, "' value { ", value,
+                      " } }");
+    }
+    text_ += " }\n";
+    return *this;
+  }
+  GraphText& Const(const std::string& name, const std::string& type,
+                   const std::string& dims, const std::string& values) {
+    return Add(
+        name, "Const", {},
+        {{"dtype", "type: " + type},
+         {"value", absl::StrCat("tensor { dtype: ", type, " tensor_shape { ",
+                                dims, " } ", values, " }")}});
+  }
+  std::string With(int producer) const {
+    return absl::StrCat(text_, "versions { producer: ", producer, " }");
+  }
+
+ private:
+  std::string text_;
+};
+
+const std::pair<std::string, std::string> kFloat = {"T", "type: DT_FLOAT"};
+const std::pair<std::string, std::string> kTwo = {"N", "i: 2"};
+
+void AddConstants(GraphText& graph) {
+  graph.Const("start", "DT_FLOAT", "dim { size: 3 }", "float_val: [1, 2, 4]")
+      .Const("four", "DT_FLOAT", "", "float_val: 4")
+      .Const("zero", "DT_INT32", "", "int_val: 0")
+      .Const("one", "DT_INT32", "", "int_val: 1")
+      .Const("twice", "DT_INT32", "dim { size: 1 }", "int_val: 2")
+      .Const("turned", "DT_INT32", "dim { size: 2 }", "int_val: [1, 0]")
+      .Const("some", "DT_INT32", "dim { size: 4 }", "int_val: [1, 2, 3, 4]")
+      .Const("others", "DT_INT32", "dim { size: 2 }", "int_val: [2, 4]");
+}
+
+// As TensorFlow 1.0 wrote it.
+std::string OldGraph() {
+  const std::pair<std::string, std::string> kInt = {"T", "type: DT_INT32"};
+  GraphText graph;
+  AddConstants(graph);
+  graph.Add("x", "Placeholder", {}, {{"dtype", "type: DT_FLOAT"}})
+      .Add(
+          "v", "Variable", {},
+          {{"dtype", "type: DT_FLOAT"}, {"shape", "shape { dim { size: 3 } }"}})
+      .Add("init", "Assign", {"v", "start"}, {kFloat})
+      .Add("v/read", "Identity", {"v"},
+           {kFloat, {"_class", "list { s: 'loc:@v' }"}})
+      .Add("sum", "Add", {"x", "v/read"}, {kFloat})
+      .Add("inverse", "Inv", {"x"}, {kFloat})
+      .Add("joined", "Concat", {"one", "sum", "inverse"}, {kFloat, kTwo})
+      .Add("large", "Greater", {"x", "four"}, {kFloat})
+      .Add("chosen", "Select", {"large", "sum", "x"}, {kFloat})
+      .Add("xs", "Pack", {"x", "x"}, {kFloat, kTwo})
+      .Add("sums", "Pack", {"sum", "sum"}, {kFloat, kTwo})
+      .Add("products", "BatchMatMul", {"xs", "sums"},
+           {kFloat, {"adj_y", "b: true"}})
+      .Add("rows", "Gather", {"x", "turned"},
+           {{"Tparams", "type: DT_FLOAT"}, {"Tindices", "type: DT_INT32"}})
+      .Add("tiled", "Tile", {"v/read", "twice"}, {kFloat})
+      .Add("rest", "ListDiff", {"some", "others"}, {kInt})
+      .Add("best", "ArgMax", {"x", "one"}, {kFloat})
+      .Add("total", "Sum", {"x", "zero"}, {kFloat})
+      .Add("where", "Where", {"large"}, {});
+  return graph.With(21);
+}
+
+// As TensorFlow 2 writes the same, and a version that is not there yet.
+std::string NewGraph() {
+  const std::pair<std::string, std::string> kIndices = {"Tidx",
+                                                        "type: DT_INT32"};
+  const std::pair<std::string, std::string> kLater = {"later", "b: false"};
+  GraphText graph;
+  AddConstants(graph);
+  graph
+      .Add("x", "Placeholder", {},
+           {{"dtype", "type: DT_FLOAT"},
+            {"shape", "shape { unknown_rank: true }"}})
+      .Add("v", "VariableV2", {},
+           {{"dtype", "type: DT_FLOAT"},
+            {"shape", "shape { dim { size: 3 } }"},
+            {"container", "s: ''"},
+            {"shared_name", "s: ''"},
+            kLater})
+      .Add("init", "Assign", {"v", "start"},
+           {kFloat, {"use_locking", "b: true"}, {"validate_shape", "b: true"}})
+      .Add("v/read", "Identity", {"v"},
+           {kFloat, {"_output_shapes", "list { shape { dim { size: 3 } } }"}})
+      .Add("sum", "AddV2", {"x", "v/read"}, {kFloat, kLater})
+      .Add("inverse", "Reciprocal", {"x"}, {kFloat})
+      .Add("joined", "ConcatV2", {"sum", "inverse", "one"},
+           {kFloat, kTwo, kIndices})
+      .Add("large", "Greater", {"x", "four"}, {kFloat})
+      .Add("chosen", "SelectV2", {"large", "sum", "x"}, {kFloat})
+      .Add("xs", "Pack", {"x", "x"}, {kFloat, kTwo, {"axis", "i: 0"}})
+      .Add("sums", "Pack", {"sum", "sum"}, {kFloat, kTwo, {"axis", "i: 0"}})
+      .Add("products", "BatchMatMulV2", {"xs", "sums"},
+           {kFloat, {"adj_x", "b: false"}, {"adj_y", "b: true"}})
+      .Add("rows", "GatherV2", {"x", "turned", "zero"},
+           {{"Tparams", "type: DT_FLOAT"},
+            {"Tindices", "type: DT_INT32"},
+            {"Taxis", "type: DT_INT32"},
+            {"batch_dims", "i: 0"}})
+      .Add("tiled", "Tile", {"v/read", "twice"},
+           {kFloat, {"Tmultiples", "type: DT_INT32"}})
+      .Add("rest", "ListDiff", {"some", "others"},
+           {{"T", "type: DT_INT32"}, {"out_idx", "type: DT_INT32"}})
+      .Add("best", "ArgMax", {"x", "one"},
+           {kFloat, kIndices, {"output_type", "type: DT_INT64"}})
+      .Add("total", "Sum", {"x", "zero"},
+           {kFloat, kIndices, {"keep_dims", "b: false"}})
+      .Add("where", "Where", {"large"}, {{"T", "type: DT_BOOL"}});
+  return graph.With(2474);
+}
+
+std::vector<Tensor> RunGraph(Process& process, const std::string& text) {
+  const Scope scope = Scope::Root();
+  EXPECT_OK(ImportGraphDefText(text, scope.graph()));
+  SessionOptions options;
+  options.process = &process;
+  auto session = Session::Connect("", scope, options);
+  EXPECT_OK(session);
+  if (!session.ok()) return {};
+  EXPECT_OK((*session)->RunNamed({}, {}, {"init"}));
+  const auto values = (*session)->RunNamed(
+      {{"x:0", Tensor::FromValues<float>({2, 3}, {1, 2, 4, 8, 16, 32})}},
+      {"sum:0", "inverse:0", "joined:0", "chosen:0", "products:0", "rows:0",
+       "tiled:0", "rest:0", "rest:1", "best:0", "total:0", "where:0"},
+      {});
+  EXPECT_OK(values);
+  return values.value_or(std::vector<Tensor>());
+}
+
+TEST(OldAndNewGraphsTest, GiveTheSame) {
+  Process process({.compute_threads = 1});
+  const std::vector<Tensor> old_values = RunGraph(process, OldGraph());
+  const std::vector<Tensor> new_values = RunGraph(process, NewGraph());
+  ASSERT_EQ(old_values.size(), 12u);
+  ASSERT_EQ(new_values.size(), 12u);
+  for (size_t i = 0; i < old_values.size(); ++i) {
+    EXPECT_TRUE(SameBits(old_values[i], new_values[i]))
+        << i << ": " << old_values[i].ToString() << " and "
+        << new_values[i].ToString();
+  }
+  EXPECT_TRUE(SameBits(
+      old_values[0], Tensor::FromValues<float>({2, 3}, {2, 4, 8, 9, 18, 36})));
+  EXPECT_TRUE(SameBits(
+      old_values[3], Tensor::FromValues<float>({2, 3}, {1, 2, 4, 9, 18, 36})));
+  EXPECT_TRUE(SameBits(
+      old_values[4], Tensor::FromValues<float>(
+                         {2, 2, 2}, {42, 189, 336, 1512, 42, 189, 336, 1512})));
+  EXPECT_TRUE(SameBits(old_values[7], Tensor::Vector<int32_t>({1, 3})));
+  EXPECT_TRUE(SameBits(old_values[9], Tensor::Vector<int64_t>({2, 2})));
+}
+
+}  // namespace
+}  // namespace weft
