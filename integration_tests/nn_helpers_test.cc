@@ -283,5 +283,142 @@ TEST_F(NnTest, AnAxisOutOfRangeIsRefused) {
   }
 }
 
+// ---- losses of a sample of the classes ----
+
+class SampledTest : public GraphTest {
+ protected:
+  static constexpr float kThird = 2 / 17.0f;
+  // np.linspace(-1, 1, 18) as 6 classes of 3.
+  Output Weights() {
+    std::vector<std::vector<float>> rows(6, std::vector<float>(3));
+    for (int i = 0; i < 18; ++i) rows[i / 3][i % 3] = -1 + i * kThird;
+    return Matrix(rows);
+  }
+  Output Biases() { return Vector({.5f, .3f, .1f, -.1f, -.3f, -.5f}); }
+  Output X() { return Matrix({{1, -2, 3}, {.5f, 4, -1}}); }
+  Output Labels(std::initializer_list<int64_t> labels) {
+    return ops::Reshape(root_, Tensor::Vector(labels), {2, -1});
+  }
+  nn::SampledValues Sampled(const Output& true_count) {
+    return {ops::Const(root_, Tensor::Vector<int64_t>({1, 4, 0})), true_count,
+            Vector({.3f, .2f, .6f})};
+  }
+  nn::SampledValues Sampled() { return Sampled(Matrix({{.5f}, {.25f}})); }
+};
+
+TEST_F(SampledTest, NoiseContrastiveEstimation) {
+  EXPECT_THAT(Run(nn::NceLoss(root_, Weights(), Biases(), Labels({2, 4}), X(),
+                              Sampled())),
+              FloatsNear({4.64359903f, 3.66075969f}));
+  EXPECT_THAT(Run(nn::NceLoss(root_, Weights(), Biases(), Labels({2, 4}), X(),
+                              Sampled(), 1, {.remove_accidental_hits = true})),
+              FloatsNear({4.64359903f, .62559092f}));
+}
+
+TEST_F(SampledTest, SeveralTrueClasses) {
+  const Output counts = Matrix({{.5f, .1f}, {.25f, .6f}});
+  EXPECT_THAT(Run(nn::NceLoss(root_, Weights(), Biases(), Labels({2, 1, 4, 5}),
+                              X(), Sampled(counts), 2)),
+              FloatsNear({6.02685213f, 6.55583429f}));
+}
+
+TEST_F(SampledTest, SampledSoftmax) {
+  EXPECT_THAT(Run(nn::SampledSoftmaxLoss(root_, Weights(), Biases(),
+                                         Labels({2, 4}), X(), Sampled())),
+              FloatsNear({2.21746969f, .04300927f}));
+  EXPECT_THAT(Run(nn::SampledSoftmaxLoss(root_, Weights(), Biases(),
+                                         Labels({2, 4}), X(), Sampled(), 1,
+                                         {.remove_accidental_hits = false})),
+              FloatsNear({2.21746969f, .83027416f}));
+}
+
+TEST_F(SampledTest, OnlyWhatWasLookedAtLearns) {
+  const ops::Variable w(root_.WithName("w"), Tensor(DT_FLOAT, {6, 3}));
+  const ops::Variable b(root_.WithName("b"), Tensor(DT_FLOAT, {6}));
+  const Output loss = ops::Sum(
+      root_, nn::NceLoss(root_, w, b, Labels({2, 4}), X(), Sampled()), {0});
+  const Operation train = train::GradientDescent(0.1f).Minimize(root_, loss);
+  InitializeVariables();
+  const float before = Run(loss)[0];
+  RunOperation(train);
+  EXPECT_LT(Run(loss)[0], before);
+  const std::vector<float> biases = Run(b);
+  for (const int seen : {0, 1, 2, 4}) EXPECT_NE(biases[seen], 0) << seen;
+  for (const int unseen : {3, 5}) EXPECT_EQ(biases[unseen], 0) << unseen;
+}
+
+TEST_F(SampledTest, TheSamplesAreTensorFlows) {
+  root_.SetGraphSeed(7);
+  const auto expect = [&](const nn::SampledValues& sampled,
+                          const std::vector<float>& candidates,
+                          const std::vector<float>& true_counts,
+                          const std::vector<float>& counts) {
+    ASSERT_OK(root_.status());
+    auto all = session().Run(
+        {}, std::vector<Output>{
+                ops::Cast(root_, sampled.sampled_candidates, DT_FLOAT),
+                sampled.true_expected_count, sampled.sampled_expected_count});
+    ASSERT_OK(all);
+    EXPECT_THAT((*all)[0].flat<float>(), FloatsNear(candidates));
+    EXPECT_THAT((*all)[1].flat<float>(), FloatsNear(true_counts));
+    EXPECT_THAT((*all)[2].flat<float>(), FloatsNear(counts));
+  };
+  const Output labels = Labels({2, 4});
+  expect(nn::LogUniformCandidateSampler(root_, labels, 1, 5, true, 20,
+                                        {.seed = 3}),
+         {0, 3, 18, 2, 8}, {.44874233f, .30962414f},
+         {.78776520f, .36663598f, .09692314f, .44874233f, .19048296f});
+  expect(nn::LogUniformCandidateSampler(root_, labels, 1, 5, false, 20,
+                                        {.seed = 3}),
+         {0, 3, 18, 0, 2}, {.47245845f, .29942554f},
+         {1.13835120f, .36646724f, .08423867f, 1.13835120f, .47245845f});
+  expect(nn::LogUniformCandidateSampler(root_, Labels({2, 1, 4, 5}), 2, 8,
+                                        false, 1000, {.seed = 4}),
+         {47, 12, 2, 97, 378, 11, 7, 51},
+         {.33312178f, .46950877f, .21111944f, .17849894f},
+         {.02387612f, .08581340f, .33312178f, .01175595f, .00305126f,
+          .09268556f, .13638699f, .02205688f});
+}
+
+TEST_F(SampledTest, ALossOfASample) {
+  const Output labels = Labels({2, 4});
+  const auto sampled =
+      nn::LogUniformCandidateSampler(root_, labels, 1, 3, true, 6);
+  const std::vector<float> losses = Run(
+      nn::SampledSoftmaxLoss(root_, Weights(), Biases(), labels, X(), sampled));
+  ASSERT_EQ(losses.size(), 2u);
+  for (const float loss : losses) EXPECT_GT(loss, 0);
+}
+
+TEST_F(SampledTest, SamplesThatCannotBeAreRefused) {
+  const Output labels = Labels({2, 9});
+  const auto run = [&](int64_t num_true, int64_t num_sampled,
+                       int64_t range_max) {
+    return session().Run(nn::LogUniformCandidateSampler(root_, labels, num_true,
+                                                        num_sampled, true,
+                                                        range_max)
+                             .sampled_candidates);
+  };
+  EXPECT_THAT(run(1, 11, 10),
+              StatusIs(kInvalid, "Sampler's range is too small."));
+  EXPECT_THAT(run(1, 3, 6), StatusIs(kInvalid, "out of range [0, 6)"));
+  EXPECT_THAT(run(2, 3, 10),
+              StatusIs(kInvalid, "true_classes must have num_true columns"));
+  EXPECT_THAT(run(1, 0, 10), StatusIs(kInvalid, "num_sampled"));
+}
+
+TEST_F(SampledTest, OtherRanksAreRefused) {
+  nn::NceLoss(root_, Weights(), Biases(),
+              ops::Const(root_, Tensor::Vector<int64_t>({2, 4})), X(),
+              Sampled());
+  EXPECT_THAT(root_.status(), StatusIs(kInvalid, "labels must have rank 2"));
+}
+
+TEST_F(SampledTest, ASampleIsNeeded) {
+  nn::SampledSoftmaxLoss(root_, Weights(), Biases(), Labels({2, 4}), X(), {});
+  EXPECT_THAT(root_.status(),
+              StatusIs(kInvalid, "sampled_candidates must not be null"));
+}
+
 }  // namespace
 }  // namespace weft

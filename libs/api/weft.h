@@ -19,6 +19,7 @@
 #include "libs/ops/nn.h"
 #include "libs/ops/nn_losses.h"
 #include "libs/ops/nn_ops.h"
+#include "libs/ops/nn_sampled.h"
 #include "libs/ops/nn_window_ops.h"
 #include "libs/ops/parsing_ops.h"
 #include "libs/ops/partitioned_variable.h"

@@ -3,9 +3,9 @@
 namespace weft {
 
 void RegisterRandomGradients(GradientRegistry& registry) {
-  for (const char* op :
-       {"RandomUniform", "RandomStandardNormal", "TruncatedNormal",
-        "RandomUniformInt", "RandomShuffle", "Multinomial"}) {
+  for (const char* op : {"RandomUniform", "RandomStandardNormal",
+                         "TruncatedNormal", "RandomUniformInt", "RandomShuffle",
+                         "Multinomial", "LogUniformCandidateSampler"}) {
     registry.RegisterNone(op);
   }
 }

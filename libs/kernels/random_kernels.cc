@@ -6,6 +6,7 @@ namespace weft {
 void RegisterRandomKernels(KernelRegistry& registry) {
   RegisterRandomFillKernels(registry);
   RegisterRandomChoiceKernels(registry);
+  RegisterRandomCandidateKernels(registry);
 }
 
 }  // namespace weft

@@ -10,6 +10,8 @@ namespace weft {
 void RegisterRandomFillKernels(KernelRegistry& registry);
 // RandomShuffle and Multinomial.
 void RegisterRandomChoiceKernels(KernelRegistry& registry);
+// Samples of classes for losses that do not look at all of them.
+void RegisterRandomCandidateKernels(KernelRegistry& registry);
 
 }  // namespace weft
 

@@ -33,6 +33,19 @@ absl::Status MultinomialShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+absl::Status CandidateShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(PartialShape classes, c.InputWithRank(0, 2));
+  ASSIGN_OR_RETURN(const int64_t num_true, c.GetAttr<int64_t>("num_true"));
+  ASSIGN_OR_RETURN(const int64_t samples, c.GetAttr<int64_t>("num_sampled"));
+  c.set_output(0, PartialShape::Vector(samples));
+  c.set_output(1,
+               PartialShape::Matrix(
+                   classes.has_rank() ? classes.dim(0) : PartialShape::kUnknown,
+                   num_true));
+  c.set_output(2, PartialShape::Vector(samples));
+  return absl::OkStatus();
+}
+
 OpDefBuilder Seeded(absl::string_view name) {
   OpDefBuilder builder(name);
   builder.Attr("seed: int = 0").Attr("seed2: int = 0").Stateful();
@@ -75,6 +88,18 @@ void RegisterRandomOps(OpRegistry& registry) {
                    .Attr("output_dtype: {int32, int64} = DT_INT64")
                    .Doc("Classes drawn from the distribution of each row.")
                    .Shape(MultinomialShape));
+  registry.Add(Seeded("LogUniformCandidateSampler")
+                   .Input("true_classes: int64")
+                   .Output("sampled_candidates: int64")
+                   .Output("true_expected_count: float")
+                   .Output("sampled_expected_count: float")
+                   .Attr("num_true: int >= 1")
+                   .Attr("num_sampled: int >= 1")
+                   .Attr("unique: bool")
+                   .Attr("range_max: int >= 1")
+                   .Doc("A sample of classes, those with low numbers more "
+                        "often, and how often each is expected in it.")
+                   .Shape(CandidateShape));
 }
 
 }  // namespace weft
