@@ -17,7 +17,8 @@ bool CheckTensor(const Scope& scope, const Output& t) {
   return scope.ok();
 }
 
-// Whether `after` can be of the shape of `t`: a bound must not broadcast it.
+// `after`; null, with an error, where it cannot have the shape of `t`: a bound
+// must not broadcast it.
 Output OfShape(const Scope& scope, const Output& after, const Output& t) {
   return ops::CheckSameShape(scope, after, t) ? after : Output();
 }

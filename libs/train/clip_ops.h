@@ -2,7 +2,11 @@
 // names and formulas are those of tf.clip_by_value and its neighbours.
 //
 //   auto gradients = optimizer.ComputeGradients(scope, loss);
-//   auto clipped = train::ClipByGlobalNorm(scope, Gradients(gradients), 5.0f);
+//   for (auto& item : gradients) {
+//     if (item.gradient.IsNone()) continue;
+//     item.gradient = train::ClipByNorm(scope, item.gradient, 5.0f);
+//   }
+//   Operation train = optimizer.ApplyGradients(scope, gradients);
 //
 // A bound is a number or any output. Of a sparse gradient the rows are clipped.
 // Errors stick to the scope; what is returned is null then. Threads: as the

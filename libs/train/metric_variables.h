@@ -16,7 +16,7 @@ namespace weft::metrics {
 ops::Variable MetricVariable(const Scope& scope, absl::string_view name,
                              const TensorShape& shape = {});
 
-// The tensor, or null where it is null without being an error.
+// Whether it is neither a value nor an output: not given.
 bool IsNull(const Input& input);
 
 // Labels and predictions of one shape, weights of their rank.

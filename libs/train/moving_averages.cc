@@ -237,7 +237,11 @@ Operation ExponentialMovingAverage::Update(
     const ops::Variable average = Find(item.key);
     if (!scope.ok() || !average) return Operation();
     Output value = item.value;
-    if (!value) value = ops::FindVariable(scope, item.key).Read(inner);
+    // A variable is read where it is, and so is its average.
+    if (!value) {
+      value = ops::FindVariable(scope, item.key)
+                  .Read(inner.ColocateWith(average.handle()));
+    }
     updates.push_back(
         AssignMovingAverage(inner, average, value, decay, item.zero_debias));
   }
