@@ -51,12 +51,14 @@ def _path(text):
   return os.path.join(os.environ.get('BUILD_WORKING_DIRECTORY', ''), text)
 
 
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
 def _built_programs():
   """Beside this file, as Bazel lays them out, or where it builds them."""
-  here = os.path.dirname(os.path.abspath(__file__))
-  if os.access(os.path.join(here, 'null_step'), os.X_OK):
-    return here
-  return os.path.join(os.path.dirname(here), 'bazel-bin', 'benchmarks')
+  if os.access(os.path.join(_HERE, 'null_step'), os.X_OK):
+    return _HERE
+  return os.path.join(os.path.dirname(_HERE), 'bazel-bin', 'benchmarks')
 
 
 class _Commands:
@@ -75,7 +77,8 @@ class _Commands:
     if not self._python or not workload.tensorflow:
       return None
     script, *arguments = shlex.split(workload.tensorflow)
-    return [self._python, os.path.join(self._scripts, script), *arguments]
+    folder = _HERE if script.startswith('./') else self._scripts
+    return [self._python, os.path.join(folder, script), *arguments]
 
 
 def _say(text):

@@ -1,10 +1,13 @@
 """What is compared, and what the figures are to be."""
 
 import collections
+import json
+import os
 
-# What both sides do, and how each is asked to: the script in --baselines and
-# its arguments, the program of this folder and its. `tensorflow` is '' where
-# only Weft does it. The name begins with a group, for --only.
+# What both sides do, and how each is asked to: the script in --baselines, or
+# with "./" of this folder, and its arguments, the program of this folder and
+# its. `tensorflow` is '' where only Weft does it. The name begins with a group,
+# for --only.
 Workload = collections.namedtuple('Workload', 'name tensorflow weft')
 
 # A bound of a metric: of its figure, or of its ratio to what `to` names: TF,
@@ -57,6 +60,7 @@ WORKLOADS = (
     # TensorFlow's side goes back to a checkpoint, which is other work.
     Workload(_OTHER + 'recovery', '', 'recovery'),
     Workload(_OTHER + 'footprint', 'footprint.py', 'footprint'),
+    Workload('ops', './ops.py', 'ops'),
 )
 
 _BARE = (_BETWEEN + 'bare_round_trip', 'round_trip')
@@ -71,6 +75,15 @@ def _transfer_goals(workload):
       Goal(workload, '100MB_rate', AT_LEAST, 2, '', TF),
       Goal(workload, '100MB_rate', AT_LEAST, 0.75, '', _RAW_TCP),
   )
+
+
+def _ops_goals():
+  """Of every op that is timed alone."""
+  path = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                      'ops_cases.json')
+  with open(path, encoding='utf-8') as file:
+    return tuple(Goal('ops', case['name'], AT_LEAST, 0.9, '', TF)
+                 for case in json.load(file))
 
 
 GOALS = (
@@ -95,4 +108,5 @@ GOALS = (
     # 20 MB.
     Goal(_OTHER + 'footprint', 'idle_rss', AT_MOST, 19.07, 'MiB', None),
     Goal(_OTHER + 'footprint', 'stripped_size', AT_MOST, 19.07, 'MiB', None),
+    *_ops_goals(),
 )

@@ -1,0 +1,115 @@
+// ops: single ops on one core, in this process: each as many times in a step as
+// makes the step's own cost small beside it. Inputs are constants and
+// variables: nothing is fed or fetched. Graphs run as they are built.
+//
+// The metric of a case is its time a copy of the op. TensorFlow's side is
+// ops.py.
+#include <sched.h>
+
+#include <cstdio>
+#include <regex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "benchmarks/ops_cases.h"
+#include "benchmarks/report.h"
+#include "libs/api/weft.h"
+#include "libs/protocol/graph_options.h"
+#include "libs/runtime/process.h"
+
+ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
+ABSL_FLAG(std::string, only, "", "Regular expression on the cases' names.");
+ABSL_FLAG(double, seconds, 0.2, "Bound of the measurement of each case.");
+ABSL_FLAG(int, steps, 1000, "Steps to time of each case, at most.");
+
+namespace weft::benchmarks {
+namespace {
+
+constexpr int kWarmup = 2;
+
+// Threads that are made from now on share one core.
+void UseOneCore() {
+  cpu_set_t allowed, one;
+  CPU_ZERO(&one);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  int core = 0;
+  while (core + 1 < CPU_SETSIZE && !CPU_ISSET(core, &allowed)) ++core;
+  CPU_SET(core, &one);
+  if (sched_setaffinity(0, sizeof one, &one) != 0) {
+    std::fprintf(stderr, "can't stay on one core\n");
+  }
+}
+
+// The case's inputs as nodes; `initializers` set the variables.
+InputList AddInputs(const Scope& root, const OpCase& op_case,
+                    std::vector<Operation>& initializers) {
+  InputList inputs;
+  for (const OpCase::Argument& argument : op_case.MakeInputs()) {
+    if (!argument.is_variable) {
+      inputs.emplace_back(root.ToOutput(argument.value));
+      continue;
+    }
+    const Output variable = root.AddOutput(
+        "VariableV2", {},
+        {{"dtype", argument.value.dtype()}, {"shape", argument.value.shape()}});
+    initializers.push_back(
+        Operation(root.AddNode("Assign", {variable, argument.value})));
+    inputs.emplace_back(variable);
+  }
+  return inputs;
+}
+
+// As many copies as a step has, one after the other.
+Operation AddCopies(const Scope& root, const OpCase& op_case,
+                    const InputList& inputs) {
+  const Node* last = nullptr;
+  for (int i = 0; i < op_case.repeat; ++i) {
+    const Scope scope = last == nullptr
+                            ? root
+                            : root.WithControlDependencies({Operation(last)});
+    last = scope.AddNode(op_case.op, inputs, op_case.attrs);
+  }
+  return Operation(last);
+}
+
+double MicrosecondsOf(const OpCase& op_case, Process& process) {
+  Scope root = Scope::Root();
+  std::vector<Operation> initializers;
+  const InputList inputs = AddInputs(root, op_case, initializers);
+  const Operation copies = AddCopies(root, op_case, inputs);
+  auto session = Session::Connect(
+      "", root, {.graph_options = NoRewrites(), .process = &process});
+  Check(session.status());
+  Check((*session)->Run({}, std::vector<Output>{}, initializers).status());
+  auto callable = (*session)->MakeCallable({}, {}, {copies});
+  Check(callable.status());
+  const Timing timing = Measure([&] { Check((*callable)->RunInto({}, {})); },
+                                absl::GetFlag(FLAGS_steps), kWarmup,
+                                absl::GetFlag(FLAGS_seconds));
+  return timing.Quantile(0.5) * 1e6 / op_case.repeat;
+}
+
+void Main() {
+  UseOneCore();
+  Process process({.compute_threads = 1});
+  Report report("ops");
+  report.Param("cores", 1);
+  report.Param("seconds", absl::GetFlag(FLAGS_seconds));
+  const std::regex only(absl::GetFlag(FLAGS_only));
+  for (const OpCase& op_case : ReadOpCases()) {
+    if (!std::regex_search(op_case.name, only)) continue;
+    report.Value(op_case.name, MicrosecondsOf(op_case, process), "us");
+  }
+  report.Finish(absl::GetFlag(FLAGS_json));
+}
+
+}  // namespace
+}  // namespace weft::benchmarks
+
+int main(int argc, char** argv) {
+  absl::ParseCommandLine(argc, argv);
+  weft::benchmarks::Main();
+}

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""TensorFlow's side of ops.cc: single ops on one core, in this process.
+
+  ops.py [--only REGEX] [--seconds S]
+
+Needs a Python with TensorFlow. Reads ops_cases.json beside this file, whose
+form benchmarks/ops_cases.h explains; prints one JSON object on the last line.
+Graph optimizers are off, as on the other side: each copy of an op runs.
+"""
+import argparse
+import json
+import os
+import re
+import statistics
+import time
+
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+os.environ.setdefault('CUDA_VISIBLE_DEVICES', '-1')
+
+_CASES = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                      'ops_cases.json')
+_WARMUP = 2
+
+
+def _parse():
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument('--only', default='', metavar='REGEX')
+  parser.add_argument('--seconds', type=float, default=0.2,
+                      help='bound of the measurement of each case')
+  parser.add_argument('--steps', type=int, default=1000,
+                      help='steps to time of each case, at most')
+  return parser.parse_args()
+
+
+def _use_one_core():
+  """Before any thread is made, TensorFlow's among them."""
+  os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+class _Builder:
+  """The graph of one case, in TensorFlow."""
+
+  def __init__(self, tf, np):
+    from tensorflow.python.framework import op_def_library
+    self._tf, self._np, self._op_def_library = tf, np, op_def_library
+    self._random = np.random.RandomState(7)
+    self.initializers = []
+
+  def _value(self, spec):
+    """An input that is no variable, as numpy's array."""
+    dtype = self._tf.as_dtype(spec['dtype']).as_numpy_dtype
+    if 'value' in spec:
+      return self._np.array(spec['value'], dtype)
+    if 'values' in spec:
+      return self._np.array(spec['values'], dtype)
+    if 'below' in spec:
+      return self._random.randint(
+          spec['below'], size=spec['shape']).astype(dtype)
+    return self._random.uniform(-1, 1, spec['shape']).astype(dtype)
+
+  def _input(self, spec):
+    tf = self._tf
+    if isinstance(spec, list):
+      return [self._input(one) for one in spec]
+    if not spec.get('variable'):
+      return tf.constant(self._value(spec))
+    dtype = tf.as_dtype(spec['dtype'])
+    variable = tf.raw_ops.VariableV2(shape=spec['shape'], dtype=dtype)
+    ones = tf.ones(spec['shape'], dtype)
+    self.initializers.append(tf.raw_ops.Assign(ref=variable, value=ones).op)
+    return variable
+
+  def build(self, case, op_def):
+    """The last of the copies, which run one after the other."""
+    tf = self._tf
+    # None: the default.
+    arguments = {attr.name: None for attr in op_def.attr
+                 if attr.HasField('default_value')}
+    for arg, spec in zip(op_def.input_arg, case['inputs']):
+      arguments[arg.name] = self._input(spec)
+      arguments.pop(arg.type_attr, None)
+    for name, value in case.get('attrs', {}).items():
+      is_type = isinstance(value, dict)
+      arguments[name] = tf.as_dtype(value['type']) if is_type else value
+    last = None
+    for _ in range(case['repeat']):
+      with tf.control_dependencies([last] if last is not None else []):
+        result = self._op_def_library.apply_op(case['op'], **arguments)
+      last = (result if isinstance(result, tf.Operation) else
+              tf.nest.flatten(result)[0].op)
+    return last
+
+
+def _config(tf):
+  config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1,
+                                    inter_op_parallelism_threads=1)
+  options = config.graph_options
+  options.optimizer_options.opt_level = -1
+  options.rewrite_options.disable_meta_optimizer = True
+  return config
+
+
+def _seconds_of(step, flags):
+  """The median of steps."""
+  for _ in range(_WARMUP):
+    step()
+  times = []
+  begin = last = time.perf_counter()
+  while len(times) < flags.steps and last - begin < flags.seconds:
+    step()
+    now = time.perf_counter()
+    times.append(now - last)
+    last = now
+  return statistics.median(times)
+
+
+def _microseconds_of(tf, np, op_def, case, flags):
+  builder = _Builder(tf, np)
+  with tf.Graph().as_default() as graph:
+    last = builder.build(case, op_def)
+    with tf.compat.v1.Session(graph=graph, config=_config(tf)) as session:
+      session.run(builder.initializers)
+      step = session.make_callable(last)
+      return _seconds_of(step, flags) * 1e6 / case['repeat']
+
+
+def main():
+  flags = _parse()
+  _use_one_core()
+  import numpy as np
+  import tensorflow as tf
+  from tensorflow.python.framework import op_def_registry
+  tf.compat.v1.disable_v2_behavior()
+  with open(_CASES, encoding='utf-8') as file:
+    cases = json.load(file)
+  results = {}
+  for case in cases:
+    if re.search(flags.only, case['name']):
+      figure = _microseconds_of(tf, np, op_def_registry.get(case['op']), case,
+                                flags)
+      print('%-44s %12.3f us' % (case['name'], figure), flush=True)
+      results[case['name']] = {'median': figure, 'unit': 'us'}
+  print(json.dumps({'workload': 'ops', 'tf': tf.__version__,
+                    'params': {'cores': 1, 'seconds': flags.seconds},
+                    'results': results}))
+
+
+if __name__ == '__main__':
+  main()
