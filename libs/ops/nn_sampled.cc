@@ -117,9 +117,9 @@ Output HitPenalty(const Scope& scope, const Model& model,
   const Output others = ops::CastTo(
       hits, ops::Reshape(hits, candidates, Ints({1, 1, -1})), DT_INT64, "ids");
   const Output hit = ops::Any(hits, ops::Equal(hits, labels, others), 1);
-  return ops::Mul(
-      hits, ops::Cast(hits, hit, dtype),
-      ops::AsTensor(hits, -std::numeric_limits<float>::max(), dtype, "lowest"));
+  const Output lowest =
+      ops::AsTensor(hits, -std::numeric_limits<float>::max(), dtype, "lowest");
+  return ops::SelectV2(hits, hit, lowest, 0.0f);
 }
 
 LogitsAndLabels ComputeLogits(const Scope& scope, const Model& model,
