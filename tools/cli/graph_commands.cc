@@ -16,6 +16,8 @@
 #include "libs/placement/placer.h"
 #include "tools/cli/cluster_connection.h"
 #include "tools/cli/graph_file.h"
+#include "tools/cli/graph_run.h"
+#include "tools/cli/graph_show.h"
 #include "tools/cli/graph_stats.h"
 #include "tools/cli/json_text.h"
 #include "tools/cli/table.h"
@@ -25,20 +27,6 @@ namespace {
 
 using protocol::ClusterStatus;
 using protocol::TaskStatus;
-
-std::string NodesView(const GraphFile& file, Format format) {
-  Table table({{"NODE"}, {"OP"}, {"DEVICE"}, {"INPUTS"}});
-  Json json = Json::array();
-  for (const GraphFile::Node& node : file.nodes) {
-    table.AddRow(
-        {node.name, node.op, node.device, absl::StrJoin(node.inputs, ", ")});
-    json.push_back({{"name", node.name},
-                    {"op", node.op},
-                    {"device", node.device},
-                    {"inputs", node.inputs}});
-  }
-  return format == Format::kJson ? JsonText(json) : table.ToString();
-}
 
 // A device that somebody would like to have.
 absl::StatusOr<DeviceAttributes> WishedDevice(const std::string& text) {
@@ -158,7 +146,8 @@ absl::StatusOr<std::string> RunGraphCommand(Process& process, FileSystem& files,
   if (invocation.stats) {
     return GraphStatsView(process, *file, invocation.wanted, invocation.format);
   }
-  if (invocation.explain.empty()) return NodesView(*file, invocation.format);
+  if (invocation.run) return RunGraph(process, *file, invocation);
+  if (invocation.explain.empty()) return GraphNodesView(*file, invocation);
   return Explain(process, *file, invocation);
 }
 

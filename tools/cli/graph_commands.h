@@ -1,8 +1,8 @@
-// The command that looks at a graph in a file: its nodes, and where they would
-// go on a cluster, and why.
+// The command for a graph in a file: shows its nodes, where they would go on a
+// cluster and why, what passes leave of them, and runs it.
 //
 // Threads: functions that wait for the cluster, if one is asked, for the call's
-// timeout at most.
+// timeout at most; a run waits for its steps.
 #ifndef WEFT_TOOLS_CLI_GRAPH_COMMANDS_H_
 #define WEFT_TOOLS_CLI_GRAPH_COMMANDS_H_
 

@@ -10,6 +10,7 @@
 namespace weft::tools {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -62,15 +63,45 @@ TEST_F(GraphCommandsTest, Nodes) {
   Write("/g.pbtxt", kText);
   ASSERT_OK_AND_ASSIGN(std::string text, Run({"graph", "/g.pbtxt"}));
   EXPECT_EQ(text,
-            "NODE    OP          DEVICE              INPUTS\n"
-            "v       VariableV2  /job:ps\n"
-            "v/read  Identity                        v\n"
-            "twice   AddV2       /job:worker/task:1  v/read, v/read:0, ^v\n");
-  ASSERT_OK_AND_ASSIGN(text, Run({"graph", "/g.pbtxt"}, false));
+            "NODE    OP          DEVICE              INPUTS                "
+            "ATTRS\n"
+            "v       VariableV2  /job:ps                                   "
+            "dtype=DT_FLOAT, shape=[]\n"
+            "v/read  Identity                        v                     "
+            "T=DT_FLOAT, _class=[\"loc:@v\"]\n"
+            "twice   AddV2       /job:worker/task:1  v/read, v/read:0, ^v  "
+            "T=DT_FLOAT\n");
+  ASSERT_OK_AND_ASSIGN(const std::string same,
+                       Run({"graph", "show", "/g.pbtxt"}));
+  EXPECT_EQ(same, text);
+  ASSERT_OK_AND_ASSIGN(text, Run({"graph", "show", "/g.pbtxt"}, false));
   const Json json = Json::parse(text);
   ASSERT_EQ(json.size(), 3u);
   EXPECT_EQ(json[2]["name"], "twice");
   EXPECT_EQ(json[2]["inputs"], Json({"v/read", "v/read:0", "^v"}));
+  EXPECT_EQ(json[2]["attrs"], Json({{"T", "DT_FLOAT"}}));
+}
+
+TEST_F(GraphCommandsTest, NodesByNameAndOp) {
+  Write("/g.pbtxt", kText);
+  const auto names = [&](const std::vector<std::string>& flags) {
+    std::vector<std::string> words = {"graph", "show", "/g.pbtxt", "--json"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    const auto text = Run(words);
+    EXPECT_OK(text);
+    std::vector<std::string> result;
+    if (text.ok()) {
+      for (const Json& node : Json::parse(*text))
+        result.push_back(node["name"]);
+    }
+    return result;
+  };
+  EXPECT_THAT(names({"--name=^v"}), ElementsAre("v", "v/read"));
+  EXPECT_THAT(names({"--name=^(v|twice)$"}), ElementsAre("v", "twice"));
+  EXPECT_THAT(names({"--op=AddV2,Identity"}), ElementsAre("v/read", "twice"));
+  EXPECT_THAT(names({"--op=Identity", "--name=twice"}), IsEmpty());
+  EXPECT_THAT(Run({"graph", "show", "/g.pbtxt", "--name=(v"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "--name=(v"));
 }
 
 TEST_F(GraphCommandsTest, SerialisedGraphsAndUnknownOps) {
@@ -80,7 +111,7 @@ TEST_F(GraphCommandsTest, SerialisedGraphsAndUnknownOps) {
   Write("/g.pb", file.graph_def);
   ASSERT_OK_AND_ASSIGN(const std::string text, Run({"graph", "/g.pb"}));
   EXPECT_EQ(text,
-            "NODE  OP               DEVICE  INPUTS\n"
+            "NODE  OP               DEVICE  INPUTS  ATTRS\n"
             "a     NobodyKnowsThis\n");
   EXPECT_THAT(Run({"graph", "explain", "/g.pb", Devices()}),
               StatusIs(absl::StatusCode::kNotFound, "NobodyKnowsThis"));
@@ -95,6 +126,9 @@ TEST_F(GraphCommandsTest, FilesThatAreNoGraphs) {
               StatusIs(absl::StatusCode::kInvalidArgument, "line 2"));
   EXPECT_THAT(Run({"graph", "/none.pb"}),
               StatusIs(absl::StatusCode::kNotFound, "/none.pb"));
+  ASSERT_OK(files_.CreateDirectory("/folder"));
+  EXPECT_THAT(Run({"graph", "/folder"}),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "/folder"));
 }
 
 // Two constants whose sum is used twice, through an Identity.

@@ -1,10 +1,11 @@
-// GraphFile: a GraphDef as a file holds it, whatever its ops: what is written
-// of each node. Protobuf stays in graph_file.cc.
+// GraphFile: a graph as a file holds it, whatever its ops: what is written of
+// each node. Protobuf stays in graph_file.cc.
 //
 // A value, not synchronised.
 #ifndef WEFT_TOOLS_CLI_GRAPH_FILE_H_
 #define WEFT_TOOLS_CLI_GRAPH_FILE_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,15 +20,20 @@ struct GraphFile {
     std::string op;
     std::vector<std::string> inputs;  // "x", "x:1", "^x"
     std::string device;               // requested
+    // Those that are not what the op has by default, as text. Of large tensors
+    // type and shape; long texts are cut.
+    std::map<std::string, std::string> attrs;
   };
 
   std::vector<Node> nodes;  // in the order of the file
-  // The whole of it, serialised, for those who know its ops.
+  // The whole of it, serialised, for those who know its ops. Of a MetaGraphDef
+  // without what its writer's ops have by default and ours do not know.
   std::string graph_def;
 };
 
-// `content` is protobuf's text format where `path` ends with .pbtxt, else a
-// serialised GraphDef. INVALID_ARGUMENT where it is none.
+// A GraphDef or a MetaGraphDef, whose graph it is then: protobuf's text format
+// where `path` ends with .pbtxt or there are no bytes but of text, else
+// serialised. INVALID_ARGUMENT where it is none.
 absl::StatusOr<GraphFile> ReadGraphFile(absl::string_view path,
                                         const std::string& content);
 

@@ -24,7 +24,10 @@ constexpr char kUsage[] =
                                   sessions of the target; without a name: each
                                   device's default one
   weft shutdown                   stops all tasks
-  weft graph FILE                 the nodes of a GraphDef (.pb, .pbtxt)
+  weft graph show FILE            the nodes of a GraphDef or MetaGraphDef,
+                                  serialised or as text
+  weft graph run FILE --fetch=TENSOR
+                                  runs a part of it, here or on a cluster
   weft graph explain FILE [NODE...]
                                   where its nodes would go, and why
   weft graph stats FILE [TENSOR...]
@@ -41,6 +44,18 @@ Of a cluster:
   --yes                     reset, shutdown: do not ask; without a terminal
                             nobody is asked
 
+graph show:
+  --name=REGEXP             nodes with this in their names
+  --op=NAME,...             nodes of these ops
+
+graph run:
+  --feed=NAME=VALUE         a tensor's value as JSON: --feed=x=1.5,
+                            --feed='x=[[1, 2]]', --feed='s="text"'
+  --fetch=NAME,...          tensors to show; nodes without outputs are run
+  --init=NAME,...           nodes to run before, one after another
+  --target=zmq://host:port  else in this process, whatever WEFT_TARGET says
+  --timeout=5s              of each step; else none
+
 Of a graph:
   --explain=NODE, --explain=all  the same as `graph explain`
   --devices=NAME,...             instead of a cluster's: full names
@@ -51,6 +66,8 @@ struct Flag {
   absl::string_view name;
   bool takes_value = false;
   absl::string_view commands;  // that have it, with blanks around
+  // Of graph: the verb that has it; empty: all.
+  absl::string_view verb;
   // INVALID_ARGUMENT where the value is none.
   absl::Status (*set)(const std::string& value, Invocation& invocation);
 };
@@ -74,54 +91,89 @@ absl::Status SetTimeout(const std::string& value, Invocation& invocation) {
         "--timeout=", value, " is no time; write 5s, 500ms or 2m"));
   }
   invocation.timeout = timeout;
+  invocation.timeout_given = true;
+  return absl::OkStatus();
+}
+
+// No name of a tensor has a "=".
+absl::Status AddFeed(const std::string& value, Invocation& invocation) {
+  const size_t equals = value.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--feed=", value, " feeds nothing; write --feed=NAME=VALUE"));
+  }
+  invocation.feeds.emplace_back(value.substr(0, equals),
+                                value.substr(equals + 1));
   return absl::OkStatus();
 }
 
 const Flag kFlags[] = {
-    {"target", true, kOfClusters,
+    {"target", true, kOfClusters, "",
      [](const std::string& value, Invocation& invocation) {
        invocation.target = value;
+       invocation.target_given = true;
        return absl::OkStatus();
      }},
-    {"timeout", true, kOfClusters, SetTimeout},
-    {"json", false, kOfClusters,
+    {"timeout", true, kOfClusters, "", SetTimeout},
+    {"json", false, kOfClusters, "",
      [](const std::string&, Invocation& invocation) {
        invocation.format = Format::kJson;
        return absl::OkStatus();
      }},
-    {"table", false, kOfClusters,
+    {"table", false, kOfClusters, "",
      [](const std::string&, Invocation& invocation) {
        invocation.format = Format::kTable;
        return absl::OkStatus();
      }},
-    {"container", true, " variables ",
+    {"container", true, " variables ", "",
      [](const std::string& value, Invocation& invocation) {
        invocation.container = value;
        return absl::OkStatus();
      }},
-    {"all", false, " reset ",
+    {"all", false, " reset ", "",
      [](const std::string&, Invocation& invocation) {
        invocation.all = true;
        return absl::OkStatus();
      }},
-    {"yes", false, " reset shutdown ",
+    {"yes", false, " reset shutdown ", "",
      [](const std::string&, Invocation& invocation) {
        invocation.yes = true;
        return absl::OkStatus();
      }},
-    {"explain", true, " graph ",
+    {"explain", true, " graph ", "",
      [](const std::string& value, Invocation& invocation) {
        AppendList(value, invocation.explain);
        return absl::OkStatus();
      }},
-    {"devices", true, " graph ",
+    {"devices", true, " graph ", "",
      [](const std::string& value, Invocation& invocation) {
        AppendList(value, invocation.devices);
        return absl::OkStatus();
      }},
-    {"allow_soft_placement", false, " graph ",
+    {"allow_soft_placement", false, " graph ", "",
      [](const std::string&, Invocation& invocation) {
        invocation.allow_soft_placement = true;
+       return absl::OkStatus();
+     }},
+    {"name", true, " graph ", "show",
+     [](const std::string& value, Invocation& invocation) {
+       invocation.name_pattern = value;
+       return absl::OkStatus();
+     }},
+    {"op", true, " graph ", "show",
+     [](const std::string& value, Invocation& invocation) {
+       AppendList(value, invocation.ops);
+       return absl::OkStatus();
+     }},
+    {"feed", true, " graph ", "run", AddFeed},
+    {"fetch", true, " graph ", "run",
+     [](const std::string& value, Invocation& invocation) {
+       AppendList(value, invocation.fetches);
+       return absl::OkStatus();
+     }},
+    {"init", true, " graph ", "run",
+     [](const std::string& value, Invocation& invocation) {
+       AppendList(value, invocation.inits);
        return absl::OkStatus();
      }},
 };
@@ -157,11 +209,13 @@ class Words {
   size_t next_ = 0;
 };
 
-absl::Status TakeFlag(Words& words, Invocation& invocation) {
+absl::Status TakeFlag(Words& words, Invocation& invocation,
+                      std::vector<const Flag*>& used) {
   const std::string word = words.Take().substr(2);
   const size_t equals = word.find('=');
   const std::string name = word.substr(0, equals);
   ASSIGN_OR_RETURN(const Flag* flag, FindFlag(name, invocation.command));
+  used.push_back(flag);
   std::string value;
   if (equals != std::string::npos) {
     if (!flag->takes_value) {
@@ -179,8 +233,9 @@ absl::Status TakeFlag(Words& words, Invocation& invocation) {
   return flag->set(value, invocation);
 }
 
-// What stands after the command.
-absl::Status TakeRest(Words& words, Invocation& invocation) {
+// What stands after the command. `used` gets the flags.
+absl::Status TakeRest(Words& words, Invocation& invocation,
+                      std::vector<const Flag*>& used) {
   while (!words.AtEnd()) {
     if (words.Peek() == "--") {
       words.Take();
@@ -193,7 +248,7 @@ absl::Status TakeRest(Words& words, Invocation& invocation) {
         return absl::InvalidArgumentError(
             absl::StrCat("flags begin with two dashes: -", words.Peek()));
       }
-      RETURN_IF_ERROR(TakeFlag(words, invocation));
+      RETURN_IF_ERROR(TakeFlag(words, invocation, used));
     } else {
       invocation.arguments.push_back(words.Take());
     }
@@ -201,23 +256,60 @@ absl::Status TakeRest(Words& words, Invocation& invocation) {
   return absl::OkStatus();
 }
 
-// `graph explain FILE [NODE...]` is `graph FILE --explain=NODE,...`.
-void TakeExplain(Invocation& invocation) {
-  auto& arguments = invocation.arguments;
-  if (arguments.size() < 2 || arguments[0] != "explain") return;
-  std::move(arguments.begin() + 2, arguments.end(),
-            std::back_inserter(invocation.explain));
-  if (invocation.explain.empty()) invocation.explain = {"all"};
-  arguments = {arguments[1]};
+void Append(const std::vector<std::string>& names,
+            std::vector<std::string>& list) {
+  list.insert(list.end(), names.begin(), names.end());
 }
 
-// `graph stats FILE [TENSOR...]`.
-void TakeStats(Invocation& invocation) {
+absl::Status SetGraphVerb(absl::string_view verb,
+                          const std::vector<std::string>& names,
+                          Invocation& invocation) {
+  if (verb == "explain") {
+    Append(names, invocation.explain);
+    if (invocation.explain.empty()) invocation.explain = {"all"};
+  } else if (verb == "stats") {
+    invocation.stats = true;
+    invocation.wanted = names;
+  } else if (verb == "run") {
+    invocation.run = true;
+    Append(names, invocation.fetches);
+    for (const std::string& name : names) {
+      if (!absl::StrContains(name, "=")) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "\"", name, "\" is no name; write --feed=", name, " to feed it"));
+    }
+    if (invocation.fetches.empty() && invocation.inits.empty()) {
+      return absl::InvalidArgumentError(
+          "`weft graph run` needs something to run: --fetch=NAME");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// `graph VERB FILE [NAME...]`; `graph FILE` shows it. What the names mean is
+// the verb's; `graph FILE --explain=NODE` explains, too.
+absl::Status TakeGraphVerb(Invocation& invocation,
+                           const std::vector<const Flag*>& used) {
   auto& arguments = invocation.arguments;
-  if (arguments.size() < 2 || arguments[0] != "stats") return;
-  invocation.stats = true;
-  invocation.wanted.assign(arguments.begin() + 2, arguments.end());
-  arguments = {arguments[1]};
+  std::string verb = invocation.explain.empty() ? "show" : "explain";
+  std::vector<std::string> names;
+  // Alone it is a file of that name.
+  if (arguments.size() > 1 &&
+      Has(" show explain stats run ", arguments.front())) {
+    verb = arguments.front();
+    if (verb != "show") {
+      names.assign(arguments.begin() + 2, arguments.end());
+      arguments.resize(2);
+    }
+    arguments.erase(arguments.begin());
+  }
+  for (const Flag* flag : used) {
+    if (flag->verb.empty() || flag->verb == verb) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("`weft graph ", verb, "` has no flag --", flag->name,
+                     "; `weft graph ", flag->verb, "` has"));
+  }
+  return SetGraphVerb(verb, names, invocation);
 }
 
 absl::Status CheckArguments(const Invocation& invocation) {
@@ -258,10 +350,10 @@ absl::StatusOr<Invocation> ParseInvocation(
         absl::StrJoin(absl::StrSplit(kCommands, ' ', absl::SkipEmpty()),
                       ", ")));
   }
-  RETURN_IF_ERROR(TakeRest(words, invocation));
+  std::vector<const Flag*> used;
+  RETURN_IF_ERROR(TakeRest(words, invocation, used));
   if (invocation.command == "graph") {
-    TakeExplain(invocation);
-    TakeStats(invocation);
+    RETURN_IF_ERROR(TakeGraphVerb(invocation, used));
   }
   RETURN_IF_ERROR(CheckArguments(invocation));
   return invocation;

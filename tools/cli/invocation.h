@@ -6,6 +6,7 @@
 #define WEFT_TOOLS_CLI_INVOCATION_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,7 +21,9 @@ struct Invocation {
   std::vector<std::string> arguments;  // what is no flag
   // --target, or else the environment's; may be empty.
   std::string target;
+  bool target_given = false;  // by the flag
   absl::Duration timeout = absl::Seconds(5);
+  bool timeout_given = false;
   Format format = Format::kTable;
   bool yes = false;
   bool all = false;
@@ -32,6 +35,15 @@ struct Invocation {
   bool stats = false;
   std::vector<std::string> wanted;
   bool allow_soft_placement = false;
+  // graph show: nodes with this in their names, as an extended regular
+  // expression, and of these ops; empty: all.
+  std::string name_pattern;
+  std::vector<std::string> ops;
+  // graph run: tensors by name with their values as JSON, and what to run.
+  bool run = false;
+  std::vector<std::pair<std::string, std::string>> feeds;
+  std::vector<std::string> fetches;
+  std::vector<std::string> inits;
 };
 
 // What a call means if it does not say otherwise.

@@ -72,6 +72,41 @@ TEST(InvocationTest, ExplainHasTwoForms) {
   EXPECT_THAT(call.explain, IsEmpty());
 }
 
+TEST(InvocationTest, AGraphIsShownOrRun) {
+  ASSERT_OK_AND_ASSIGN(
+      Invocation call,
+      Parse({"graph", "show", "a.pb", "--name=^x", "--op", "Const,Add"}));
+  EXPECT_THAT(call.arguments, ElementsAre("a.pb"));
+  EXPECT_EQ(call.name_pattern, "^x");
+  EXPECT_THAT(call.ops, ElementsAre("Const", "Add"));
+  EXPECT_FALSE(call.run);
+  ASSERT_OK_AND_ASSIGN(
+      call, Parse({"graph", "run", "a.pb", "--feed", "x:0=[1, 2]",
+                   "--feed=s=\"a=b\"", "--fetch=y,z:1", "w", "--init=i"}));
+  EXPECT_TRUE(call.run);
+  EXPECT_THAT(call.arguments, ElementsAre("a.pb"));
+  EXPECT_THAT(call.feeds, ElementsAre(testing::Pair("x:0", "[1, 2]"),
+                                      testing::Pair("s", "\"a=b\"")));
+  EXPECT_THAT(call.fetches, ElementsAre("y", "z:1", "w"));
+  EXPECT_THAT(call.inits, ElementsAre("i"));
+  EXPECT_FALSE(call.timeout_given);
+}
+
+// A run on a cluster leaves variables there: it is asked for by the flag.
+TEST(InvocationTest, WhetherTheTargetWasGiven) {
+  ASSERT_OK_AND_ASSIGN(
+      Invocation call,
+      ParseInvocation({"graph", "run", "a.pb", "y"}, {"zmq://b:2", true}));
+  EXPECT_FALSE(call.target_given);
+  ASSERT_OK_AND_ASSIGN(
+      call, ParseInvocation({"graph", "run", "a.pb", "y", "--target=zmq://a:1",
+                             "--timeout=9s"},
+                            {"zmq://b:2", true}));
+  EXPECT_TRUE(call.target_given);
+  EXPECT_EQ(call.target, "zmq://a:1");
+  EXPECT_TRUE(call.timeout_given);
+}
+
 TEST(InvocationTest, HelpIsFoundEverywhere) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"help"},
@@ -102,6 +137,19 @@ TEST(InvocationTest, MistakesAreNamed) {
   EXPECT_THAT(Parse({"status", "--timeout=-5s"}), StatusIs(kInvalid, "-5s"));
   EXPECT_THAT(Parse({"status", "x"}), StatusIs(kInvalid, "\"x\""));
   EXPECT_THAT(Parse({"graph"}), StatusIs(kInvalid, "one file"));
+  EXPECT_THAT(Parse({"graph", "show", "a", "b"}),
+              StatusIs(kInvalid, "one file"));
+  EXPECT_THAT(Parse({"graph", "run", "a"}), StatusIs(kInvalid, "--fetch"));
+  EXPECT_THAT(Parse({"graph", "run", "a", "x=1"}),
+              StatusIs(kInvalid, "--feed=x=1"));
+  for (const char* feed : {"--feed=x", "--feed==1", "--feed="}) {
+    EXPECT_THAT(Parse({"graph", "run", "a", "y", feed}),
+                StatusIs(kInvalid, "--feed=NAME=VALUE"));
+  }
+  EXPECT_THAT(Parse({"graph", "stats", "a", "--feed=x=1"}),
+              StatusIs(kInvalid, "`weft graph stats` has no flag --feed"));
+  EXPECT_THAT(Parse({"graph", "run", "a", "y", "--op=Add"}),
+              StatusIs(kInvalid, "`weft graph show` has"));
   EXPECT_THAT(Parse({"wire", "a", "b"}), StatusIs(kInvalid, "one file"));
   EXPECT_THAT(Parse({"reset", "a", "--all"}), StatusIs(kInvalid, "either"));
 }

@@ -177,6 +177,52 @@ TEST_F(RealClusterTest, AGraphIsExplainedWithWhatLivesOnTheCluster) {
               HasSubstr("because Var 'x' lives there already"));
 }
 
+// What a run leaves on the cluster is there for the next one.
+TEST_F(RealClusterTest, AGraphRunsOnTheCluster) {
+  ASSERT_OK(files_.WriteFileAtomically("/g.pbtxt", R"pb(
+    node {
+      name: "v"
+      op: "VariableV2"
+      device: "/job:ps"
+      attr {
+        key: "dtype"
+        value { type: DT_FLOAT }
+      }
+      attr {
+        key: "shape"
+        value { shape { dim { size: 2 } } }
+      }
+    }
+    node {
+      name: "x"
+      op: "Placeholder"
+      attr {
+        key: "dtype"
+        value { type: DT_FLOAT }
+      }
+    }
+    node {
+      name: "set"
+      op: "Assign"
+      input: "v"
+      input: "x"
+      attr {
+        key: "T"
+        value { type: DT_FLOAT }
+      }
+    })pb"));
+  const std::string target = "--target=" + servers_[1]->target();
+  ASSERT_OK_AND_ASSIGN(Json json, Run({"graph", "run", "/g.pbtxt",
+                                       "--feed=x=[1, 2.5]", "set", target}));
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(json[0]["value"], Json({1, 2.5}));
+  ASSERT_OK_AND_ASSIGN(json, Run({"graph", "run", "/g.pbtxt", "v", target}));
+  EXPECT_EQ(json[0]["value"], Json({1, 2.5}));
+  // In this process there is no parameter server, whatever WEFT_TARGET says.
+  EXPECT_THAT(Run({"graph", "run", "/g.pbtxt", "v"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "/job:ps"));
+}
+
 TEST_F(RealClusterTest, ShutdownStopsAllOfThem) {
   (void)RunUntil({"status"}, [](const Json& json) {
     return json["tasks"][0]["state"] == "alive" &&
