@@ -6,7 +6,7 @@ namespace weft {
 // Optimizers end a graph: nothing flows back through them.
 void RegisterTrainingGradients(GradientRegistry& registry) {
   for (const char* rule :
-       {"GradientDescent", "Momentum", "Adagrad", "AdagradV2", "Adam",
+       {"GradientDescent", "Momentum", "Adagrad", "AdagradV2", "Adam", "AdaMax",
         "Adadelta", "AdagradDA", "RMSProp", "CenteredRMSProp", "Ftrl",
         "ProximalGradientDescent", "ProximalAdagrad"}) {
     for (const char* prefix :

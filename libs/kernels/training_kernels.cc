@@ -216,6 +216,7 @@ void RegisterTrainingKernels(KernelRegistry& registry) {
   RegisterRule<AdagradRule>(registry, "Adagrad");
   RegisterRule<AdagradV2Rule>(registry, "AdagradV2");
   RegisterRule<AdamRule>(registry, "Adam", kDenseOnly);
+  RegisterRule<AdaMaxRule>(registry, "AdaMax", kDenseOnly);
   RegisterRule<AdadeltaRule>(registry, "Adadelta");
   RegisterRule<AdagradDARule>(registry, "AdagradDA");
   RegisterRule<RMSPropRule>(registry, "RMSProp");

@@ -92,6 +92,20 @@ std::vector<RuleCase> RuleCases() {
                              (std::sqrt(v[2]) + 0.125);
                    },
                    false});
+  cases.push_back({"AdaMax",
+                   {{"m", 0.25}, {"v", 0.5}},
+                   {{"beta1_power", 0.75},
+                    {"lr", 0.5},
+                    {"beta1", 0.75},
+                    {"beta2", 0.5},
+                    {"epsilon", 0.125}},
+                   {},
+                   [](auto& v, double g) {
+                     v[1] = 0.75 * v[1] + 0.25 * g;
+                     v[2] = std::max(0.5 * v[2], std::abs(g));
+                     v[0] -= 0.5 / (1 - 0.75) * v[1] / (v[2] + 0.125);
+                   },
+                   false});
   cases.push_back({"Adadelta",
                    {{"accum", 0.25}, {"accum_update", 0.5}},
                    {{"lr", 0.5}, {"rho", 0.75}, {"epsilon", 0.125}},

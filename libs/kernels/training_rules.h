@@ -11,6 +11,7 @@
 #ifndef WEFT_LIBS_KERNELS_TRAINING_RULES_H_
 #define WEFT_LIBS_KERNELS_TRAINING_RULES_H_
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -149,6 +150,33 @@ class AdamRule {
 
  private:
   const bool use_nesterov_;
+  T alpha_ = 0;
+  T beta1_ = 0;
+  T beta2_ = 0;
+  T epsilon_ = 0;
+};
+
+template <typename T>
+class AdaMaxRule {
+ public:
+  static constexpr int kVariables = 3;
+  static constexpr std::array<const char*, 5> kScalars = {
+      "beta1_power", "lr", "beta1", "beta2", "epsilon"};
+
+  explicit AdaMaxRule(const OpKernelConstruction&) {}
+  void Set(const std::array<T, 5>& scalars) {
+    alpha_ = scalars[1] / (T(1) - scalars[0]);
+    beta1_ = scalars[2];
+    beta2_ = scalars[3];
+    epsilon_ = scalars[4];
+  }
+  void Step(T* v, T g) const {
+    v[1] += (g - v[1]) * (T(1) - beta1_);
+    v[2] = std::max(beta2_ * v[2], std::abs(g));
+    v[0] -= alpha_ * (v[1] / (v[2] + epsilon_));
+  }
+
+ private:
   T alpha_ = 0;
   T beta1_ = 0;
   T beta2_ = 0;
