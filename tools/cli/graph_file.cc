@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/stubs/logging.h"
 #include "libs/base/status.h"
 #include "libs/base/text_proto.h"
 #include "libs/graph/producer_defaults.h"
@@ -74,6 +75,8 @@ absl::StatusOr<tf::GraphDef> ParseBinary(const std::string& content) {
   if (content.size() > std::numeric_limits<int>::max()) {
     return absl::InvalidArgumentError("a GraphDef is no larger than 2 GiB");
   }
+  // A file is tried as either, and protobuf would log what the wrong one is.
+  const google::protobuf::LogSilencer silence;
   tf::GraphDef graph;
   if (graph.ParseFromString(content) && MakesSense(graph)) return graph;
   tf::MetaGraphDef meta;
