@@ -86,6 +86,21 @@ absl::StatusOr<std::vector<std::string>> MessageReader::ReadStrings(
   return result;
 }
 
+absl::StatusOr<Dims> MessageReader::ReadSizes(
+    const flatbuffers::Vector<int64_t>* sizes) {
+  Dims result;
+  if (sizes == nullptr) return result;
+  if (sizes->size() > kMaxRank) {
+    return Damaged(absl::StrCat("it has a shape of rank ", sizes->size()));
+  }
+  const size_t bytes = sizes->size() * sizeof(int64_t);
+  RETURN_IF_ERROR(SpendCopied(bytes));
+  result.resize(sizes->size());
+  // The verifier lets elements of vectors lie anywhere.
+  if (bytes > 0) std::memcpy(result.data(), sizes->Data(), bytes);
+  return result;
+}
+
 absl::StatusOr<bus::Blob> MessageReader::ReadBytes(const wire::Bytes* bytes) {
   if (bytes == nullptr) return bus::Blob();
   if (bytes->bytes() != nullptr) {

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "libs/bus/blob.h"
 #include "libs/bus/transport.h"
+#include "libs/tensor/shape.h"
 
 namespace flatbuffers {
 struct String;
@@ -56,6 +57,8 @@ class MessageReader {
   absl::StatusOr<std::vector<std::string>> ReadStrings(
       const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>*
           texts);
+  // The sizes of a shape; no more than kMaxRank.
+  absl::StatusOr<Dims> ReadSizes(const flatbuffers::Vector<int64_t>* sizes);
   // Views the body or an attachment, and keeps it alive.
   absl::StatusOr<bus::Blob> ReadBytes(const wire::Bytes* bytes);
 

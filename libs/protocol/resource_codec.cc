@@ -25,14 +25,8 @@ absl::StatusOr<DataType> ReadType(int32_t number) {
 
 absl::StatusOr<PartialShape> ReadShape(const wire::NamedResource& resource,
                                        MessageReader& reader) {
-  const auto* sizes = resource.shape();
   if (!resource.has_rank()) return PartialShape::UnknownRank();
-  if (sizes == nullptr) return PartialShape::Scalar();
-  if (sizes->size() > kMaxRank) {
-    return Damaged(absl::StrCat("a resource of rank ", sizes->size()));
-  }
-  RETURN_IF_ERROR(reader.SpendCopied(sizes->size() * sizeof(int64_t)));
-  const Dims dims(sizes->begin(), sizes->end());
+  ASSIGN_OR_RETURN(const Dims dims, reader.ReadSizes(resource.shape()));
   auto shape = PartialShape::Create(dims);
   if (!shape.ok()) return Annotate(shape.status(), "damaged message");
   return shape;

@@ -51,15 +51,8 @@ absl::Status Damaged(DataType dtype, const TensorShape& shape,
 
 absl::StatusOr<TensorShape> ReadShape(const wire::Tensor& tensor,
                                       MessageReader& reader) {
-  const auto* dims = tensor.shape();
-  if (dims == nullptr) return TensorShape();
-  if (dims->size() > kMaxRank) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("damaged message: a tensor of rank ", dims->size()));
-  }
-  RETURN_IF_ERROR(reader.SpendCopied(dims->size() * sizeof(int64_t)));
-  return TensorShape::Create(
-      absl::Span<const int64_t>(dims->data(), dims->size()));
+  ASSIGN_OR_RETURN(const Dims dims, reader.ReadSizes(tensor.shape()));
+  return TensorShape::Create(dims);
 }
 
 // A byte that is neither 0 nor 1 is no bool, and reading it would be undefined.
