@@ -85,6 +85,13 @@ class SparseCrossKernel : public OpKernel {
       const OpKernelConstruction& construction) {
     auto kernel = std::make_unique<SparseCrossKernel>(construction);
     ASSIGN_OR_RETURN(kernel->num_sparse_, construction.GetAttr<int64_t>("N"));
+    ASSIGN_OR_RETURN(const DataTypeVector sparse_types,
+                     construction.GetAttr<DataTypeVector>("sparse_types"));
+    if (static_cast<int64_t>(sparse_types.size()) != kernel->num_sparse_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Expected as many values as indices, ",
+                       kernel->num_sparse_, ", got ", sparse_types.size()));
+    }
     ASSIGN_OR_RETURN(const int64_t num_buckets,
                      construction.GetAttr<int64_t>("num_buckets"));
     ASSIGN_OR_RETURN(const int64_t hash_key,

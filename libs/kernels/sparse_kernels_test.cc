@@ -185,6 +185,11 @@ TEST_F(SparseKernelsTest, CrossesEachRowsFeatures) {
   EXPECT_THAT(harness_.Run("SparseCross",
                            {indices, names, Longs({3, 2}), dense}, attrs),
               StatusIs(kInvalid, "Expected batch size 3, got 2"));
+  AttrMap no_values = attrs;
+  no_values["sparse_types"] = DataTypeVector();
+  no_values["dense_types"] = DataTypeVector();
+  EXPECT_THAT(harness_.Run("SparseCross", {indices, shape}, no_values),
+              StatusIs(kInvalid, "Expected as many values as indices, 1, got"));
   // Rows that have no features take neither memory nor time.
   constexpr int64_t kMany = int64_t{1} << 40;
   Expect("SparseCross",
