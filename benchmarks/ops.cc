@@ -7,18 +7,19 @@
 #include <sched.h>
 
 #include <cstdio>
-#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
+#include "absl/strings/str_cat.h"
 #include "benchmarks/ops_cases.h"
 #include "benchmarks/report.h"
 #include "libs/api/weft.h"
 #include "libs/protocol/graph_options.h"
 #include "libs/runtime/process.h"
+#include "re2/re2.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(std::string, only, "", "Regular expression on the cases' names.");
@@ -98,9 +99,12 @@ void Main() {
   Report report("ops");
   report.Param("cores", 1);
   report.Param("seconds", absl::GetFlag(FLAGS_seconds));
-  const std::regex only(absl::GetFlag(FLAGS_only));
+  const RE2 only(absl::GetFlag(FLAGS_only), RE2::Quiet);
+  if (!only.ok()) {
+    Check(absl::InvalidArgumentError(absl::StrCat("--only: ", only.error())));
+  }
   for (const OpCase& op_case : ReadOpCases()) {
-    if (!std::regex_search(op_case.name, only)) continue;
+    if (!RE2::PartialMatch(op_case.name, only)) continue;
     report.Value(op_case.name, MicrosecondsOf(op_case, process), "us");
   }
   report.Finish(absl::GetFlag(FLAGS_json));

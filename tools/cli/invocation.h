@@ -35,8 +35,8 @@ struct Invocation {
   bool stats = false;
   std::vector<std::string> wanted;
   bool allow_soft_placement = false;
-  // graph show: nodes with this in their names, as an extended regular
-  // expression, and of these ops; empty: all.
+  // graph show: nodes with this in their names, a regular expression of RE2's,
+  // and of these ops; empty: all.
   std::string name_pattern;
   std::vector<std::string> ops;
   // graph run: tensors by name with their values as JSON, and what to run.
