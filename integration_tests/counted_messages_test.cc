@@ -153,6 +153,15 @@ class CountedMessagesTest : public ::testing::Test {
   Scope At(const std::string& task) {
     return root_.WithDevice(absl::StrCat("/job:", task, "/cpu:0"));
   }
+  // c of worker:1 is the sum of a, which ps:0 has, and b, which worker:0 makes
+  // of a. A session to this worker, and a initialised.
+  void StartThreeTasks(int worker, Output* c) {
+    ops::Variable a(At("ps/task:0").WithName("a"), 1.0f);
+    Output b = ops::Add(At("worker/task:0"), a, 2.0f);
+    *c = ops::Add(At("worker/task:1"), a, b);
+    Connect("worker", worker);
+    ASSERT_OK(session_->Run(a.initializer()));
+  }
   // A variable of so many floats, initialised.
   ops::Variable Large(const std::string& task, const std::string& name,
                       int num_floats) {
@@ -191,11 +200,8 @@ TEST_F(CountedMessagesTest, ANullStepIsOneRoundTrip) {
 }
 
 TEST_F(CountedMessagesTest, AStepOfThreeTasks) {
-  ops::Variable a(At("ps/task:0").WithName("a"), 1.0f);
-  Output b = ops::Add(At("worker/task:0"), a, 2.0f);
-  Output c = ops::Add(At("worker/task:1"), a, b);
-  Connect("worker", 0);
-  ASSERT_OK(session_->Run(a.initializer()));
+  Output c;
+  ASSERT_NO_FATAL_FAILURE(StartThreeTasks(0, &c));
   const StepCost cost = CostOf({c}, {});
   EXPECT_EQ(cost.messages, WithClient({
                                // To ps:0 and worker:1, and their answers.
@@ -215,11 +221,8 @@ TEST_F(CountedMessagesTest, AStepOfThreeTasks) {
 }
 
 TEST_F(CountedMessagesTest, AStepOfThreeTasksByWayOfTheLast) {
-  ops::Variable a(At("ps/task:0").WithName("a"), 1.0f);
-  Output b = ops::Add(At("worker/task:0"), a, 2.0f);
-  Output c = ops::Add(At("worker/task:1"), a, b);
-  Connect("worker", 1);
-  ASSERT_OK(session_->Run(a.initializer()));
+  Output c;
+  ASSERT_NO_FATAL_FAILURE(StartThreeTasks(1, &c));
   const StepCost cost = CostOf({c}, {});
   EXPECT_EQ(cost.messages, WithClient({{"RunPartition", 2},
                                        {"RunPartitionReply", 2},

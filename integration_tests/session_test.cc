@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "integration_tests/testing/graph_test.h"
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
 
@@ -15,16 +16,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class SessionTest : public ::testing::Test {
+class SessionTest : public GraphTest {
  protected:
-  Session& session() {
-    if (session_ == nullptr) {
-      auto connected = Session::Connect("", root_, options_);
-      EXPECT_TRUE(connected.ok()) << connected.status();
-      session_ = *std::move(connected);
-    }
-    return *session_;
-  }
   float RunScalar(const FeedList& feeds, const Output& fetch) {
     auto value = session().Run(feeds, fetch);
     EXPECT_TRUE(value.ok()) << value.status();
@@ -34,11 +27,6 @@ class SessionTest : public ::testing::Test {
   void ExpectUsable() {
     EXPECT_EQ(RunScalar({}, ops::Const(root_, 3.0f)), 3.0f);
   }
-
-  Process process_{{.compute_threads = 2}};
-  SessionOptions options_{.process = &process_};
-  Scope root_ = Scope::Root();
-  std::unique_ptr<Session> session_;
 };
 
 TEST_F(SessionTest, FeedsComputesFetches) {
