@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/standard_kernels.h"
+#include "libs/kernels/testing/expect_outputs.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 #include "schemas/tf/example.pb.h"
 
@@ -25,13 +26,8 @@ class ParsingKernelsTest : public testing::Test {
 
   void ExpectOutputs(const char* op, std::vector<KernelInput> inputs,
                      AttrMap attrs, const std::vector<Tensor>& expected) {
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got,
-                         harness_.Run(op, std::move(inputs), std::move(attrs)));
-    ASSERT_EQ(got.size(), expected.size());
-    for (size_t i = 0; i < got.size(); ++i) {
-      EXPECT_TRUE(SameBits(got[i], expected[i]))
-          << op << " output " << i << ": " << got[i].ToString();
-    }
+    weft::ExpectOutputs(harness_, op, std::move(inputs), std::move(attrs),
+                        expected);
   }
 
   KernelTestHarness harness_;

@@ -5,6 +5,7 @@
 
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/standard_kernels.h"
+#include "libs/kernels/testing/expect_outputs.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 
 namespace weft {
@@ -29,13 +30,8 @@ class SparseKernelsTest : public testing::Test {
 
   void Expect(const char* op, std::vector<KernelInput> inputs, AttrMap attrs,
               const std::vector<Tensor>& expected) {
-    ASSERT_OK_AND_ASSIGN(auto got,
-                         harness_.Run(op, std::move(inputs), std::move(attrs)));
-    ASSERT_EQ(got.size(), expected.size());
-    for (size_t i = 0; i < got.size(); ++i) {
-      EXPECT_TRUE(SameBits(got[i], expected[i]))
-          << op << " output " << i << ": " << got[i].ToString();
-    }
+    weft::ExpectOutputs(harness_, op, std::move(inputs), std::move(attrs),
+                        expected);
   }
 
   KernelTestHarness harness_;
