@@ -257,22 +257,26 @@ Output WeightedCrossEntropyWithLogits(const Scope& scope, const Input& labels,
                     ops::Mul(mul, log_weight, both));
 }
 
-Output Softmax(const Scope& scope, const Input& logits, int axis) {
+namespace {
+
+// `last` of the last dimension, applied to `axis`.
+Output AlongAxis(const Scope& scope, const Input& logits, int axis,
+                 Output (*last)(const Scope&, const Input&)) {
   const Output x =
       ops::AsTensor(scope.WithName(""), logits, DT_FLOAT, "logits");
   const auto order = LastAxisPermutation(scope, x, axis);
   if (!order) return Output();
-  return Permuted(scope, ops::Softmax(scope, Permuted(scope, x, *order)),
-                  *order);
+  return Permuted(scope, last(scope, Permuted(scope, x, *order)), *order);
+}
+
+}  // namespace
+
+Output Softmax(const Scope& scope, const Input& logits, int axis) {
+  return AlongAxis(scope, logits, axis, ops::Softmax);
 }
 
 Output LogSoftmax(const Scope& scope, const Input& logits, int axis) {
-  const Output x =
-      ops::AsTensor(scope.WithName(""), logits, DT_FLOAT, "logits");
-  const auto order = LastAxisPermutation(scope, x, axis);
-  if (!order) return Output();
-  return Permuted(scope, ops::LogSoftmax(scope, Permuted(scope, x, *order)),
-                  *order);
+  return AlongAxis(scope, logits, axis, ops::LogSoftmax);
 }
 
 Output InTopK(const Scope& scope, const Input& predictions,

@@ -59,6 +59,10 @@ Output AllAxes(const Scope& scope, const Output& x) {
   return Const(scope, Tensor::Vector(absl::Span<const int32_t>(axes)));
 }
 
+Output SumAll(const Scope& scope, const Output& x) {
+  return Sum(scope, x, AllAxes(scope, x));
+}
+
 bool CheckSameShape(const Scope& scope, const Output& a, const Output& b) {
   if (!scope.ok() || !a || !b) return false;
   if (a.shape().IsCompatibleWith(b.shape())) return true;

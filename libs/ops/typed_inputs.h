@@ -2,7 +2,7 @@
 // makes several nodes; and what such builders say of shapes.
 //
 //   Output x = ops::AsTensor(inner, input, DT_FLOAT, "x");   // a number: Const
-//   Output sum = ops::Sum(inner, x, ops::AllAxes(inner, x));
+//   Output sum = ops::SumAll(inner, x);
 //
 // Errors stick to the scope; outputs are null then. Threads: as the scope's.
 #ifndef WEFT_LIBS_OPS_TYPED_INPUTS_H_
@@ -25,6 +25,8 @@ Output CastTo(const Scope& scope, const Input& input, DataType dtype,
 
 // All dimensions of `x`, to reduce it to a scalar.
 Output AllAxes(const Scope& scope, const Output& x);
+// The sum of all elements.
+Output SumAll(const Scope& scope, const Output& x);
 
 // False, with the error "Shapes A and B are incompatible" in the scope, when
 // the two can never have the same shape, or one is null.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "libs/ops/array_ops.h"
 #include "libs/ops/math_ops.h"
@@ -13,11 +14,6 @@
 namespace weft::losses {
 namespace {
 
-Output SumAll(const Scope& scope, const Output& x, const std::string& name) {
-  const Output axes = ops::AllAxes(scope, x);
-  return ops::Sum(name.empty() ? scope : scope.WithName(name), x, axes);
-}
-
 // How many elements have a weight that is not 0.
 Output NumPresent(const Scope& scope, const Output& losses,
                   const Output& weights) {
@@ -26,8 +22,9 @@ Output NumPresent(const Scope& scope, const Output& losses,
       ops::Select(inner, ops::Equal(inner, weights, 0.0f),
                   ops::ZerosLike(inner.WithName("zeros_like"), weights),
                   ops::OnesLike(inner.WithName("ones_like"), weights));
-  return SumAll(inner, train::BroadcastWeights(inner, present, losses),
-                inner.prefix());
+  const Output counted = train::BroadcastWeights(inner, present, losses);
+  const Output axes = ops::AllAxes(inner, counted);
+  return ops::Sum(inner.WithName(inner.prefix()), counted, axes);
 }
 
 Output NumElements(const Scope& scope, const Output& losses) {
@@ -44,11 +41,10 @@ Output Divisor(const Scope& scope, const Output& losses, const Output& weights,
     case Reduction::kSum:
       return Output();
     case Reduction::kMean:
-      return SumAll(
-          scope,
-          ops::Mul(scope.WithName("mul"),
-                   ops::OnesLike(scope.WithName("ones_like"), losses), weights),
-          "");
+      return ops::SumAll(
+          scope, ops::Mul(scope.WithName("mul"),
+                          ops::OnesLike(scope.WithName("ones_like"), losses),
+                          weights));
     case Reduction::kSumOverBatchSize:
       return NumElements(scope, losses);
     case Reduction::kSumByNonzeroWeights:
@@ -68,7 +64,7 @@ Output WeightedLoss(const Scope& scope, const Output& losses,
   const Output wide = ops::CastTo(checked, losses, DT_FLOAT, "losses");
   Output loss = ops::Mul(checked, wide, weights);
   if (options.reduction != Reduction::kNone) {
-    loss = SumAll(checked, loss, "");
+    loss = ops::SumAll(checked, loss);
     const Output divisor = Divisor(checked, wide, weights, options.reduction);
     if (divisor) loss = ops::DivNoNan(checked.WithName("value"), loss, divisor);
   }
@@ -95,6 +91,18 @@ Pair FloatPair(const Scope& scope, const Input& labels,
   return {y, p};
 }
 
+// A loss of labels and predictions that are floats of one shape. `element`
+// makes what is lost by each.
+Output ElementwiseLoss(
+    const Scope& scope, absl::string_view name, const Input& labels,
+    const Input& predictions, const LossOptions& options,
+    absl::FunctionRef<Output(const Scope&, const Pair&)> element) {
+  const Scope inner = scope.CompositeScope(name);
+  const Pair pair = FloatPair(inner, labels, predictions);
+  if (!pair) return Output();
+  return WeightedLoss(inner, element(inner, pair), options);
+}
+
 // Labels in the type of the logits.
 Pair LogitPair(const Scope& scope, const Input& labels, const Input& logits) {
   const Output x = ops::AsTensor(scope, logits, DT_FLOAT, "logits");
@@ -117,83 +125,82 @@ Output ComputeWeightedLoss(const Scope& scope, const Input& losses,
 Output AbsoluteDifference(const Scope& scope, const Input& labels,
                           const Input& predictions,
                           const LossOptions& options) {
-  const Scope inner = scope.CompositeScope("absolute_difference");
-  const Pair pair = FloatPair(inner, labels, predictions);
-  if (!pair) return Output();
-  return WeightedLoss(
-      inner, ops::Abs(inner, ops::Sub(inner, pair.predictions, pair.labels)),
-      options);
+  return ElementwiseLoss(scope, "absolute_difference", labels, predictions,
+                         options, [](const Scope& at, const Pair& pair) {
+                           return ops::Abs(
+                               at, ops::Sub(at, pair.predictions, pair.labels));
+                         });
 }
 
 Output MeanSquaredError(const Scope& scope, const Input& labels,
                         const Input& predictions, const LossOptions& options) {
-  const Scope inner = scope.CompositeScope("mean_squared_error");
-  const Pair pair = FloatPair(inner, labels, predictions);
-  if (!pair) return Output();
-  return WeightedLoss(
-      inner, ops::SquaredDifference(inner, pair.predictions, pair.labels),
-      options);
+  return ElementwiseLoss(scope, "mean_squared_error", labels, predictions,
+                         options, [](const Scope& at, const Pair& pair) {
+                           return ops::SquaredDifference(at, pair.predictions,
+                                                         pair.labels);
+                         });
 }
 
 Output LogLoss(const Scope& scope, const Input& labels,
                const Input& predictions, const LossOptions& options,
                double epsilon) {
-  const Scope inner = scope.CompositeScope("log_loss");
-  const Pair pair = FloatPair(inner, labels, predictions);
-  if (!pair) return Output();
-  const Scope add = inner.WithName("add"), sub = inner.WithName("sub");
-  const Output& p = pair.predictions;
-  const Output yes = ops::Mul(inner, pair.labels,
-                              ops::Log(inner, ops::AddV2(add, p, epsilon)));
-  const Output negative = ops::Neg(inner, yes);
-  const Output is_no = ops::Sub(sub, 1.0f, pair.labels);
-  const Output log_no =
-      ops::Log(inner, ops::AddV2(add, ops::Sub(sub, 1.0f, p), epsilon));
-  return WeightedLoss(
-      inner, ops::Sub(sub, negative, ops::Mul(inner, is_no, log_no)), options);
+  return ElementwiseLoss(
+      scope, "log_loss", labels, predictions, options,
+      [epsilon](const Scope& at, const Pair& pair) {
+        const Scope add = at.WithName("add"), sub = at.WithName("sub");
+        const Output& p = pair.predictions;
+        const Output yes = ops::Mul(at, pair.labels,
+                                    ops::Log(at, ops::AddV2(add, p, epsilon)));
+        const Output negative = ops::Neg(at, yes);
+        const Output is_no = ops::Sub(sub, 1.0f, pair.labels);
+        const Output log_no =
+            ops::Log(at, ops::AddV2(add, ops::Sub(sub, 1.0f, p), epsilon));
+        return ops::Sub(sub, negative, ops::Mul(at, is_no, log_no));
+      });
 }
 
 Output HingeLoss(const Scope& scope, const Input& labels, const Input& logits,
                  const LossOptions& options) {
-  const Scope inner = scope.CompositeScope("hinge_loss");
-  const Pair pair = FloatPair(inner, labels, logits);
-  if (!pair) return Output();
-  const Output ones = ops::OnesLike(inner.WithName("ones_like"), pair.labels);
-  // 0 and 1 become -1 and 1.
-  const Output sign =
-      ops::Sub(inner, ops::Mul(inner.WithName("mul"), 2.0f, pair.labels), ones);
-  const Output margin = ops::Mul(inner, sign, pair.predictions);
-  return WeightedLoss(inner, ops::Relu(inner, ops::Sub(inner, ones, margin)),
-                      options);
+  return ElementwiseLoss(
+      scope, "hinge_loss", labels, logits, options,
+      [](const Scope& at, const Pair& pair) {
+        const Output ones =
+            ops::OnesLike(at.WithName("ones_like"), pair.labels);
+        // 0 and 1 become -1 and 1.
+        const Output sign =
+            ops::Sub(at, ops::Mul(at.WithName("mul"), 2.0f, pair.labels), ones);
+        const Output margin = ops::Mul(at, sign, pair.predictions);
+        return ops::Relu(at, ops::Sub(at, ones, margin));
+      });
 }
 
 Output HuberLoss(const Scope& scope, const Input& labels,
                  const Input& predictions, const LossOptions& options,
                  double delta) {
-  const Scope inner = scope.CompositeScope("huber_loss");
-  const Pair pair = FloatPair(inner, labels, predictions);
-  if (!pair) return Output();
-  const Output error =
-      ops::Abs(inner, ops::Sub(inner, pair.predictions, pair.labels));
-  const Output small = ops::Minimum(inner, error, delta);
-  const Output beyond = ops::Sub(inner, error, small);
-  const Output square = ops::Mul(inner, 0.5f, ops::Mul(inner, small, small));
-  return WeightedLoss(
-      inner,
-      ops::AddV2(inner.WithName("Add"), square, ops::Mul(inner, delta, beyond)),
-      options);
+  return ElementwiseLoss(scope, "huber_loss", labels, predictions, options,
+                         [delta](const Scope& at, const Pair& pair) {
+                           const Output error = ops::Abs(
+                               at, ops::Sub(at, pair.predictions, pair.labels));
+                           const Output small = ops::Minimum(at, error, delta);
+                           const Output beyond = ops::Sub(at, error, small);
+                           const Output square =
+                               ops::Mul(at, 0.5f, ops::Mul(at, small, small));
+                           return ops::AddV2(at.WithName("Add"), square,
+                                             ops::Mul(at, delta, beyond));
+                         });
 }
 
 Output CosineDistance(const Scope& scope, const Input& labels,
                       const Input& predictions, int axis,
                       const LossOptions& options) {
-  const Scope inner = scope.CompositeScope("cosine_distance_loss");
-  const Pair pair = FloatPair(inner, labels, predictions);
-  if (!pair) return Output();
-  const Output products = ops::Mul(inner, pair.predictions, pair.labels);
-  const Output cosine = ops::Sum(inner, products, {axis}, {.keep_dims = true});
-  return WeightedLoss(inner, ops::Sub(inner.WithName("sub"), 1.0f, cosine),
-                      options);
+  return ElementwiseLoss(scope, "cosine_distance_loss", labels, predictions,
+                         options, [axis](const Scope& at, const Pair& pair) {
+                           const Output products =
+                               ops::Mul(at, pair.predictions, pair.labels);
+                           const Output cosine = ops::Sum(at, products, {axis},
+                                                          {.keep_dims = true});
+                           return ops::Sub(at.WithName("sub"), 1.0f, cosine);
+                         });
 }
 
 Output SigmoidCrossEntropy(const Scope& scope, const Input& multi_class_labels,
@@ -334,7 +341,7 @@ ops::Regularizer L1Regularizer(double scale) {
     if (!CheckScale(scope, scale)) return Output();
     const Scope inner = scope.CompositeScope("l1_regularizer");
     return ops::Mul(inner.WithName(inner.prefix()),
-                    SumAll(inner, ops::Abs(inner, value), ""), scale);
+                    ops::SumAll(inner, ops::Abs(inner, value)), scale);
   };
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "libs/ops/array_ops.h"
 #include "libs/ops/math_ops.h"
 #include "libs/ops/typed_inputs.h"
@@ -10,10 +11,6 @@
 
 namespace weft::metrics {
 namespace {
-
-Output SumAll(const Scope& scope, const Output& x) {
-  return ops::Sum(scope, x, ops::AllAxes(scope, x));
-}
 
 // total / count, 0 of nothing.
 Output Quotient(const Scope& scope, const char* name, const Output& total,
@@ -34,11 +31,11 @@ Metric MeanOf(const Scope& scope, const Output& values, const Output& weights,
     const Output w = train::BroadcastWeights(
         scope, ops::CastTo(scope, weights, DT_FLOAT, "weights"), x);
     x = ops::Mul(scope, x, w);
-    number = SumAll(scope, w);
+    number = ops::SumAll(scope, w);
   } else {
     number = ops::Cast(scope, ops::Size(scope, x), DT_FLOAT);
   }
-  const Output sum = SumAll(scope, x);
+  const Output sum = ops::SumAll(scope, x);
   if (!scope.ok()) return {};
   const Output new_total = ops::AssignAdd(scope, total, sum);
   // The number is that of the batch that was summed, or an error.
@@ -90,29 +87,41 @@ Metric Accuracy(const Scope& scope, const Input& labels,
                 options);
 }
 
-Metric MeanAbsoluteError(const Scope& scope, const Input& labels,
-                         const Input& predictions,
-                         const MetricOptions& options) {
+namespace {
+
+// The mean of what `error` makes of labels and predictions, both floats.
+Metric MeanOfErrors(
+    const Scope& scope, absl::string_view name, const Input& labels,
+    const Input& predictions, const MetricOptions& options,
+    absl::FunctionRef<Output(const Scope&, const Batch&)> error) {
   const Scope outside = scope.WithName("");
   const Batch batch = FloatBatch(outside, labels, predictions, options.weights);
   if (!batch) return {};
-  const Output errors = ops::Abs(
-      outside,
-      ops::Sub(outside.WithName("sub"), batch.predictions, batch.labels));
-  return MeanOf(scope.CompositeScope("mean_absolute_error"), errors,
-                batch.weights, options);
+  const Output errors = error(outside, batch);
+  return MeanOf(scope.CompositeScope(name), errors, batch.weights, options);
+}
+
+}  // namespace
+
+Metric MeanAbsoluteError(const Scope& scope, const Input& labels,
+                         const Input& predictions,
+                         const MetricOptions& options) {
+  return MeanOfErrors(
+      scope, "mean_absolute_error", labels, predictions, options,
+      [](const Scope& at, const Batch& batch) {
+        return ops::Abs(
+            at, ops::Sub(at.WithName("sub"), batch.predictions, batch.labels));
+      });
 }
 
 Metric MeanSquaredError(const Scope& scope, const Input& labels,
                         const Input& predictions,
                         const MetricOptions& options) {
-  const Scope outside = scope.WithName("");
-  const Batch batch = FloatBatch(outside, labels, predictions, options.weights);
-  if (!batch) return {};
-  const Output errors =
-      ops::SquaredDifference(outside, batch.labels, batch.predictions);
-  return MeanOf(scope.CompositeScope("mean_squared_error"), errors,
-                batch.weights, options);
+  return MeanOfErrors(scope, "mean_squared_error", labels, predictions, options,
+                      [](const Scope& at, const Batch& batch) {
+                        return ops::SquaredDifference(at, batch.labels,
+                                                      batch.predictions);
+                      });
 }
 
 Metric RootMeanSquaredError(const Scope& scope, const Input& labels,
@@ -147,7 +156,7 @@ Metric CountOf(const Scope& scope, const Output& counted,
   }
   if (!scope.ok()) return {};
   const Output value = ops::Identity(scope, count);
-  return {value, ops::AssignAdd(scope, count, SumAll(scope, x))};
+  return {value, ops::AssignAdd(scope, count, ops::SumAll(scope, x))};
 }
 
 struct Cell {

@@ -163,60 +163,6 @@ class GradientDescent : public Optimizer {
   Hyper learning_rate_;
 };
 
-struct MomentumOptions {
-  bool use_nesterov = false;
-};
-
-// Slot "momentum".
-class Momentum : public Optimizer {
- public:
-  Momentum(Input learning_rate, Input momentum,
-           const MomentumOptions& options = {});
-
- protected:
-  void CreateSlots(const Scope& scope,
-                   const std::vector<ops::Variable>& variables) override;
-  void Prepare(const Scope& scope) override;
-  Operation ApplyDense(const Scope& scope, const ops::Variable& variable,
-                       const Output& gradient) override;
-  Operation ApplySparseUnique(const Scope& scope, const ops::Variable& variable,
-                              const Gradient& gradient) override;
-
- private:
-  Operation Apply(const Scope& scope, const ops::Variable& variable,
-                  const Gradient& gradient) const;
-
-  const MomentumOptions options_;
-  Hyper learning_rate_;
-  Hyper momentum_;
-};
-
-struct AdagradOptions {
-  double initial_accumulator_value = 0.1;  // > 0
-};
-
-// Slot "accumulator".
-class Adagrad : public Optimizer {
- public:
-  explicit Adagrad(Input learning_rate, const AdagradOptions& options = {});
-
- protected:
-  void CreateSlots(const Scope& scope,
-                   const std::vector<ops::Variable>& variables) override;
-  void Prepare(const Scope& scope) override;
-  Operation ApplyDense(const Scope& scope, const ops::Variable& variable,
-                       const Output& gradient) override;
-  Operation ApplySparseUnique(const Scope& scope, const ops::Variable& variable,
-                              const Gradient& gradient) override;
-
- private:
-  Operation Apply(const Scope& scope, const ops::Variable& variable,
-                  const Gradient& gradient) const;
-
-  const AdagradOptions options_;
-  Hyper learning_rate_;
-};
-
 struct AdamOptions {
   float beta1 = 0.9f;
   float beta2 = 0.999f;

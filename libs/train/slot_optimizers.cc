@@ -74,6 +74,37 @@ Operation SlotOptimizer::ApplySparseUnique(const Scope& scope,
   return Apply(scope, variable, gradient, HypersFor(scope, variable));
 }
 
+Momentum::Momentum(Input learning_rate, Input momentum,
+                   const MomentumOptions& options)
+    : SlotOptimizer("Momentum", {{"momentum", 0}},
+                    {Hyper(std::move(learning_rate), "learning_rate"),
+                     Hyper(std::move(momentum), "momentum")}),
+      options_(options) {}
+
+Operation Momentum::Apply(const Scope& scope, const ops::Variable& variable,
+                          const Gradient& gradient, const InputList& hypers) {
+  return AddApply(scope, variable, gradient, "Momentum", {"momentum"},
+                  {hypers[0]}, {hypers[1]},
+                  {{"use_nesterov", options_.use_nesterov}});
+}
+
+Adagrad::Adagrad(Input learning_rate, const AdagradOptions& options)
+    : SlotOptimizer("Adagrad",
+                    {{"accumulator", options.initial_accumulator_value}},
+                    {Hyper(std::move(learning_rate), "learning_rate")}),
+      options_(options) {}
+
+absl::Status Adagrad::CheckOptions() const {
+  return CheckPositive("initial_accumulator_value",
+                       options_.initial_accumulator_value);
+}
+
+Operation Adagrad::Apply(const Scope& scope, const ops::Variable& variable,
+                         const Gradient& gradient, const InputList& hypers) {
+  return AddApply(scope, variable, gradient, "Adagrad", {"accumulator"}, hypers,
+                  {});
+}
+
 Adadelta::Adadelta(Input learning_rate, const AdadeltaOptions& options)
     : SlotOptimizer(
           "Adadelta", {{"accum", 0}, {"accum_update", 0}},

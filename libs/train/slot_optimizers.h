@@ -1,5 +1,5 @@
-// More optimizers, all of one kind: hyperparameters, slots, and one op that
-// applies the rule, dense or sparse. Classes, names, defaults and refusals are
+// Optimizers of one kind: hyperparameters, slots, and one op that applies the
+// rule, dense or sparse. Classes, names, defaults and refusals are
 // those of tf.train.
 //
 //   Operation train = train::RmsProp(1e-3, {.momentum = 0.9}).Minimize(scope,
@@ -48,6 +48,40 @@ class SlotOptimizer : public Optimizer {
 
   const std::vector<SlotSpec> slot_specs_;
   std::vector<Hyper> hypers_;
+};
+
+struct MomentumOptions {
+  bool use_nesterov = false;
+};
+// Slot "momentum".
+class Momentum : public SlotOptimizer {
+ public:
+  Momentum(Input learning_rate, Input momentum,
+           const MomentumOptions& options = {});
+
+ protected:
+  Operation Apply(const Scope& scope, const ops::Variable& variable,
+                  const Gradient& gradient, const InputList& hypers) override;
+
+ private:
+  const MomentumOptions options_;
+};
+
+struct AdagradOptions {
+  double initial_accumulator_value = 0.1;  // > 0
+};
+// Slot "accumulator".
+class Adagrad : public SlotOptimizer {
+ public:
+  explicit Adagrad(Input learning_rate, const AdagradOptions& options = {});
+
+ protected:
+  absl::Status CheckOptions() const override;
+  Operation Apply(const Scope& scope, const ops::Variable& variable,
+                  const Gradient& gradient, const InputList& hypers) override;
+
+ private:
+  const AdagradOptions options_;
 };
 
 struct AdadeltaOptions {
