@@ -22,7 +22,7 @@ using NodeEvaluator = std::function<absl::StatusOr<std::vector<Tensor>>(
 struct ConstantFoldingOptions {
   NodeEvaluator evaluate;
   // Of one constant, and of all that are made.
-  int64_t max_bytes = 100 * 1024;
+  int64_t max_bytes = int64_t{100} * 1024;
   int64_t max_total_bytes = 16 << 20;
   // Of all inputs of one node: what takes long belongs into a step, which can
   // be cancelled.

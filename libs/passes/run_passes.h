@@ -17,7 +17,7 @@ struct PassOptions {
   bool fold_constants = true;
   bool simplify_arithmetic = true;
   bool merge_common_subexpressions = true;
-  int64_t max_folded_constant_bytes = 100 * 1024;
+  int64_t max_folded_constant_bytes = int64_t{100} * 1024;
 
   friend bool operator==(const PassOptions&, const PassOptions&) = default;
 };

@@ -72,7 +72,7 @@ void WorkerClient::OnDisconnected(const absl::Status& why) {
     lost = std::exchange(connected_, std::nullopt);
   }
   if (!lost || options_.events == nullptr) return;
-  options_.events->OnPeerLost(options_.task, lost->incarnation, Explain(why));
+  options_.events->OnPeerLost(options_.task, lost->incarnation, why);
 }
 
 absl::Status WorkerClient::Explain(const absl::Status& status) const {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/clock.h"
@@ -322,6 +323,18 @@ class Server::Impl : private PeerObserver,
     self_stops_.End();
   }
 
+  // A task that leaves costs nothing, and is no warning. It is no news at all
+  // when this task leaves, nor a second time: two tasks that have dialed each
+  // other lose two connections.
+  Severity SeverityOfLoss(const std::string& task, uint64_t incarnation,
+                          bool needed) {
+    absl::MutexLock lock(&mutex_);
+    const bool told =
+        std::exchange(told_lost_[task], incarnation) == incarnation;
+    if (needed) return Severity::kWarning;
+    return stopping_ || told ? Severity::kDebug : Severity::kInfo;
+  }
+
   void LoseMember(const std::string& task, uint64_t incarnation,
                   const absl::Status& why) {
     if (hosted_ == nullptr) return;
@@ -347,6 +360,10 @@ class Server::Impl : private PeerObserver,
 
   // protocol::PeerEvents: tasks of other processes.
   void OnPeerConnected(const bus::Identity& peer) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      told_lost_.erase(peer.task);
+    }
     if (runtime_ != nullptr) {
       runtime_->PeerConnected(peer.task, peer.incarnation);
     }
@@ -355,9 +372,8 @@ class Server::Impl : private PeerObserver,
                   const absl::Status& why) override {
     const bool needed =
         runtime_ != nullptr && runtime_->PeerLost(task, incarnation, why);
-    // A task that leaves costs nothing, and is no warning.
     logger_.Log(
-        needed ? Severity::kWarning : Severity::kInfo,
+        SeverityOfLoss(task, incarnation, needed),
         absl::StrCat("The connection with ", task, " was lost",
                      needed ? ", and with it the steps that need it: " : ": ",
                      why.message()));
@@ -422,6 +438,8 @@ class Server::Impl : private PeerObserver,
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool stops_soon_ ABSL_GUARDED_BY(mutex_) = false;
   Scheduler::TimerId stop_timer_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Task to the incarnation whose loss was logged last.
+  absl::flat_hash_map<std::string, uint64_t> told_lost_ ABSL_GUARDED_BY(mutex_);
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);
 };
 
