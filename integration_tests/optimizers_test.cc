@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "integration_tests/testing/graph_test.h"
 
 namespace weft {
@@ -35,6 +36,14 @@ std::vector<Case> Cases() {
                                    .l2_regularization_strength = 0.1};
   const train::FtrlOptions steep = {.learning_rate_power = -0.3,
                                     .initial_accumulator_value = 0};
+  const train::FtrlOptions shrinking = {
+      .l1_regularization_strength = 0.01,
+      .l2_regularization_strength = 0.1,
+      .l2_shrinkage_regularization_strength = 0.2};
+  const train::FtrlOptions steep_and_shrinking = {
+      .learning_rate_power = -0.3,
+      .initial_accumulator_value = 0,
+      .l2_shrinkage_regularization_strength = 0.2};
   const train::RmsPropOptions with_momentum = {.momentum = 0.5};
   const train::RmsPropOptions centered = {.centered = true};
   const train::ProximalOptions proximal = {.l1_regularization_strength = 0.01,
@@ -81,6 +90,24 @@ std::vector<Case> Cases() {
        {"w/Ftrl", "w/Ftrl_1"},
        {0.044799391f, 0.41249791f, 0.96773899f, -1.6144865f, 0, -0.021119168f},
        {0.0023180554f, 0.17714442f, 3, -4, 0, -0.021119168f}},
+      {"Ftrl",
+       Make<train::Ftrl>(0.5, shrinking),
+       {"w/Ftrl", "w/Ftrl_1"},
+       {0.048166949f, 0.6962055f, 1.5908434f, -2.5431216f, -6.3705666e-05f,
+        -0.0031021286f},
+       {0.090506665f, 0.8319639f, 3, -4, -6.3705666e-05f, -0.0031021286f}},
+      {"Ftrl",
+       Make<train::Ftrl>(0.5, steep_and_shrinking),
+       {"w/Ftrl", "w/Ftrl_1"},
+       {0.0099491095f, 0.25075763f, 0.70513481f, -1.2717122f, -0.0034494421f,
+        -0.057823211f},
+       {7.806193e-05f, 0.1140366f, 3, -4, -0.0034494421f, -0.057823211f}},
+      {"AdaMax",
+       Make<train::AdaMax>(0.1),
+       {"beta1_power", "w/AdaMax", "w/AdaMax_1"},
+       {0.71549952f, 1.7076483f, 2.7050097f, -3.7036862f, 0.23090976f,
+        0.010561556f},
+       {0.71549952f, 1.7076483f, 3, -4, 0.23090976f, 0.010561556f}},
       {"ProximalGradientDescent",
        Make<train::ProximalGradientDescent>(0.1, proximal),
        {},
@@ -196,6 +223,9 @@ TEST_F(OptimizerOptionsTest, OptionsThatCannotBeAreRefused) {
                 StatusIs(kInvalid, "l1_regularization_strength"));
     EXPECT_THAT(Minimize(train::Ftrl(0.1, {.l2_regularization_strength = bad})),
                 StatusIs(kInvalid, "l2_regularization_strength"));
+    EXPECT_THAT(Minimize(train::Ftrl(
+                    0.1, {.l2_shrinkage_regularization_strength = bad})),
+                StatusIs(kInvalid, "l2_shrinkage_regularization_strength"));
   }
   EXPECT_THAT(
       Minimize(train::ProximalAdagrad(0.1, {.initial_accumulator_value = 0})),
@@ -215,6 +245,36 @@ TEST_F(OptimizerOptionsTest, RatesMayBeComputed) {
   InitializeVariables();
   ASSERT_OK(session().Run({{rate, Tensor::Scalar(0.25f)}}, train));
   EXPECT_THAT(Run(w), FloatsNear({0.5f}));
+}
+
+// Without a penalty on the size, the op that TensorFlow 1.0 knew.
+TEST_F(OptimizerOptionsTest, FtrlAddsTheNewerOpWhereItIsNeeded) {
+  const auto op_for = [](double shrinkage) {
+    const Scope scope = Scope::Root();
+    const ops::Variable w(scope.WithName("w"), 1.0f);
+    train::Ftrl(0.1, {.l2_shrinkage_regularization_strength = shrinkage})
+        .Minimize(scope, ops::Mul(scope, w, w));
+    std::string found;
+    for (const Node* node : scope.graph().nodes()) {
+      if (absl::StrContains(node->type(), "ApplyFtrl")) found += node->type();
+    }
+    return found;
+  };
+  EXPECT_EQ(op_for(0), "ResourceApplyFtrl");
+  EXPECT_EQ(op_for(0.5), "ResourceApplyFtrlV2");
+}
+
+TEST_F(OptimizerOptionsTest, TheCorrectionOfAdaMaxFollowsItsOptions) {
+  const ops::Variable w(root_.WithName("w"), 1.0f);
+  const Operation train = train::AdaMax(0.5, {.beta1 = 0.5f, .beta2 = 0.75f})
+                              .Minimize(root_, ops::Mul(root_, w, w));
+  InitializeVariables();
+  RunOperation(train);
+  for (const ops::Variable& variable : ops::GlobalVariables(root_)) {
+    if (variable.name() != "beta1_power") continue;
+    EXPECT_THAT(Run(variable), FloatsNear({0.25f}));
+  }
+  EXPECT_THAT(Run(w), FloatsNear({0.5f}));  // a step of the rate, by its sign
 }
 
 // ---- initialisers ----

@@ -7,7 +7,7 @@ namespace weft {
 void RegisterTrainingGradients(GradientRegistry& registry) {
   for (const char* rule :
        {"GradientDescent", "Momentum", "Adagrad", "AdagradV2", "Adam", "AdaMax",
-        "Adadelta", "AdagradDA", "RMSProp", "CenteredRMSProp", "Ftrl",
+        "Adadelta", "AdagradDA", "RMSProp", "CenteredRMSProp", "Ftrl", "FtrlV2",
         "ProximalGradientDescent", "ProximalAdagrad"}) {
     for (const char* prefix :
          {"Apply", "ResourceApply", "SparseApply", "ResourceSparseApply"}) {

@@ -127,6 +127,9 @@ class ApplyKernel : public OpKernel {
                        : static_cast<W>(tensor.scalar<T>());
     }
     rule.Set(scalars);
+    if constexpr (requires { rule.CheckSparse(); }) {
+      if (inputs_.indices >= 0) return rule.CheckSparse();
+    }
     return absl::OkStatus();
   }
 
@@ -222,6 +225,7 @@ void RegisterTrainingKernels(KernelRegistry& registry) {
   RegisterRule<RMSPropRule>(registry, "RMSProp");
   RegisterRule<CenteredRMSPropRule>(registry, "CenteredRMSProp");
   RegisterRule<FtrlRule>(registry, "Ftrl");
+  RegisterRule<FtrlV2Rule>(registry, "FtrlV2");
   RegisterRule<ProximalGradientDescentRule>(registry,
                                             "ProximalGradientDescent");
   RegisterRule<ProximalAdagradRule>(registry, "ProximalAdagrad");

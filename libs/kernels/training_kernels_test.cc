@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -163,6 +164,28 @@ std::vector<RuleCase> RuleCases() {
            v[0] = -shrink(v[2], 0.125) /
                   (std::pow(accum, -power) / 0.5 + 2 * 0.25);
          }});
+  }
+  for (const bool multiply : {false, true}) {
+    cases.push_back({"FtrlV2",
+                     {{"accum", 0.25}, {"linear", 0.5}},
+                     {{"lr", 0.5},
+                      {"l1", 0.125},
+                      {"l2", 0.25},
+                      {"l2_shrinkage", 0.75},
+                      {"lr_power", -0.5}},
+                     {{"multiply_linear_by_lr", multiply}},
+                     [shrink, multiply](auto& v, double g) {
+                       // Kept multiplied by the rate, 0.5, or not.
+                       const double linear = multiply ? v[2] / 0.5 : v[2];
+                       const double accum = v[1] + g * g;
+                       const double next =
+                           linear + g + 2 * 0.75 * v[0] -
+                           (std::sqrt(accum) - std::sqrt(v[1])) / 0.5 * v[0];
+                       v[1] = accum;
+                       v[2] = multiply ? next * 0.5 : next;
+                       v[0] = -shrink(next, 0.125) /
+                              (std::sqrt(accum) / 0.5 + 2 * 0.25);
+                     }});
   }
   cases.push_back({"ProximalGradientDescent",
                    {},
@@ -371,6 +394,44 @@ TEST_F(TrainingKernelsTest, BadArgumentsAreRefused) {
   EXPECT_THAT(sparse(Floats({1, 3}, {1, 1, 1}), Tensor::Vector({0})),
               StatusIs(kInvalid, "must match in dimension 1"));
   EXPECT_TRUE(SameBits(*v.variable->Read(), value));
+}
+
+// TensorFlow's dense ops take any numbers, its sparse ones do not.
+TEST_F(TrainingKernelsTest, SparseFtrlRefusesScalarsThatCannotBe) {
+  struct Bad {
+    int input;  // among lr, l1, l2, l2_shrinkage, lr_power
+    float value;
+    std::string error;
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const Bad& bad : std::vector<Bad>{
+           {0, 0, "lr is not a positive scalar"},
+           {0, nan, "lr is not a positive scalar"},
+           {1, -1, "l1 regularization strength is not a non-negative scalar"},
+           {2, -1, "l2 regularization strength is not a non-negative scalar"},
+           {3, -1,
+            "l2 shrinkage regularization strength is not a non-negative"},
+           {4, 1, "lr_power is not a non-positive scalar"}}) {
+    SCOPED_TRACE(bad.error);
+    const Tensor ones = Floats({1, 1}, {1});
+    std::vector<KernelInput> inputs;
+    for (const char* name : {"var", "accum", "linear"}) {
+      inputs.push_back(MakeVariable(name, ones, false));
+    }
+    inputs.push_back(ones);
+    std::vector<KernelInput> scalars;
+    for (const float x : {0.5f, 0.5f, 0.5f, 0.5f, -0.5f}) {
+      scalars.push_back(Tensor::Scalar(x));
+    }
+    scalars[bad.input] = Tensor::Scalar(bad.value);
+    std::vector<KernelInput> sparse = inputs;
+    sparse.push_back(Tensor::Vector({0}));
+    sparse.insert(sparse.end(), scalars.begin(), scalars.end());
+    EXPECT_THAT(harness_.Run("SparseApplyFtrlV2", sparse),
+                StatusIs(kInvalid, bad.error));
+    inputs.insert(inputs.end(), scalars.begin(), scalars.end());
+    EXPECT_OK(harness_.Run("ApplyFtrlV2", inputs));
+  }
 }
 
 TEST_F(TrainingKernelsTest, UninitializedVariablesAreNamed) {

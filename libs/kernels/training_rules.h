@@ -7,6 +7,8 @@
 //   R(construction)  reads its attributes
 //   Set(scalars)     takes the scalars' values, in the order of kScalars
 //   Step(v, g)       changes v[0 .. kVariables), given the gradient
+//   CheckSparse()    optionally, INVALID_ARGUMENT for scalars that the sparse
+//                    ops refuse; the dense ones compute what comes of them
 //   Loop(...)        optionally, Step over whole arrays, in another way
 #ifndef WEFT_LIBS_KERNELS_TRAINING_RULES_H_
 #define WEFT_LIBS_KERNELS_TRAINING_RULES_H_
@@ -16,6 +18,9 @@
 #include <cmath>
 #include <cstdint>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/kernels/training_loops.h"
 
@@ -252,38 +257,97 @@ class CenteredRMSPropRule {
   std::array<T, 4> scalars_ = {};
 };
 
+// What the rules of Ftrl have in common.
 template <typename T>
-class FtrlRule {
+class FtrlStep {
  public:
   static constexpr int kVariables = 3;
-  static constexpr std::array<const char*, 4> kScalars = {"lr", "l1", "l2",
-                                                          "lr_power"};
 
-  explicit FtrlRule(const OpKernelConstruction& construction)
+ protected:
+  struct Scalars {
+    T lr = 0, l1 = 0, l2 = 0, l2_shrinkage = 0, lr_power = 0;
+  };
+  explicit FtrlStep(const OpKernelConstruction& construction)
       : multiply_linear_by_lr_(
             construction.GetAttr<bool>("multiply_linear_by_lr")
                 .value_or(false)) {}
-  void Set(const std::array<T, 4>& scalars) { scalars_ = scalars; }
-  void Step(T* v, T g) const {
-    const auto [lr, l1, l2, lr_power] = scalars_;
+
+  // `shrunk` is the gradient with the penalty on the size of the variable.
+  void Step(const Scalars& s, T* v, T g, T shrunk) const {
     // The linear slot may be kept multiplied by the learning rate.
-    const T scale = multiply_linear_by_lr_ ? lr : T(1);
-    const T rate = multiply_linear_by_lr_ ? T(1) : lr;
+    const T scale = multiply_linear_by_lr_ ? s.lr : T(1);
+    const T rate = multiply_linear_by_lr_ ? T(1) : s.lr;
     const T accum = v[1] + g * g;
-    v[2] += g * scale -
-            (Power(accum, lr_power) - Power(v[1], lr_power)) / rate * v[0];
+    v[2] += shrunk * scale -
+            (Power(accum, s.lr_power) - Power(v[1], s.lr_power)) / rate * v[0];
     v[1] = accum;
-    const T quadratic = Power(accum, lr_power) / rate + T(2) * l2 * scale;
-    v[0] = -Shrink(v[2], l1 * scale) / quadratic;
+    const T quadratic = Power(accum, s.lr_power) / rate + T(2) * s.l2 * scale;
+    v[0] = -Shrink(v[2], s.l1 * scale) / quadratic;
+  }
+
+  // NaN fails each of these.
+  absl::Status CheckScalars(const Scalars& s) const {
+    if (!(s.lr > 0 || (multiply_linear_by_lr_ && s.lr == 0))) {
+      return absl::InvalidArgumentError(
+          "lr is not a positive scalar (or zero if multiply_linear_by_lr is "
+          "set)");
+    }
+    RETURN_IF_ERROR(CheckNotNegative("l1", s.l1));
+    RETURN_IF_ERROR(CheckNotNegative("l2", s.l2));
+    RETURN_IF_ERROR(CheckNotNegative("l2 shrinkage", s.l2_shrinkage));
+    if (s.lr_power <= 0) return absl::OkStatus();
+    return absl::InvalidArgumentError("lr_power is not a non-positive scalar");
   }
 
  private:
+  static absl::Status CheckNotNegative(const char* what, T value) {
+    if (value >= 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " regularization strength is not a non-negative scalar"));
+  }
   static T Power(T x, T lr_power) {
     return lr_power == T(-0.5) ? std::sqrt(x) : std::pow(x, -lr_power);
   }
 
   const bool multiply_linear_by_lr_;
-  std::array<T, 4> scalars_ = {};
+};
+
+template <typename T>
+class FtrlRule : public FtrlStep<T> {
+ public:
+  static constexpr std::array<const char*, 4> kScalars = {"lr", "l1", "l2",
+                                                          "lr_power"};
+
+  explicit FtrlRule(const OpKernelConstruction& construction)
+      : FtrlStep<T>(construction) {}
+  void Set(const std::array<T, 4>& scalars) {
+    scalars_ = {scalars[0], scalars[1], scalars[2], T(0), scalars[3]};
+  }
+  absl::Status CheckSparse() const { return this->CheckScalars(scalars_); }
+  void Step(T* v, T g) const { FtrlStep<T>::Step(scalars_, v, g, g); }
+
+ private:
+  typename FtrlStep<T>::Scalars scalars_;
+};
+
+template <typename T>
+class FtrlV2Rule : public FtrlStep<T> {
+ public:
+  static constexpr std::array<const char*, 5> kScalars = {
+      "lr", "l1", "l2", "l2_shrinkage", "lr_power"};
+
+  explicit FtrlV2Rule(const OpKernelConstruction& construction)
+      : FtrlStep<T>(construction) {}
+  void Set(const std::array<T, 5>& scalars) {
+    scalars_ = {scalars[0], scalars[1], scalars[2], scalars[3], scalars[4]};
+  }
+  absl::Status CheckSparse() const { return this->CheckScalars(scalars_); }
+  void Step(T* v, T g) const {
+    FtrlStep<T>::Step(scalars_, v, g, g + T(2) * scalars_.l2_shrinkage * v[0]);
+  }
+
+ private:
+  typename FtrlStep<T>::Scalars scalars_;
 };
 
 template <typename T>

@@ -154,6 +154,27 @@ Operation ResourceApplyAdam(const Scope& scope, const Input& var,
        {"use_nesterov", attrs.use_nesterov}});
 }
 
+Output ApplyAdaMax(const Scope& scope, const Input& var, const Input& m,
+                   const Input& v, const Input& beta1_power, const Input& lr,
+                   const Input& beta1, const Input& beta2, const Input& epsilon,
+                   const Input& grad, const ApplyAttrs& attrs) {
+  return scope.AddOutput(
+      "ApplyAdaMax", {var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad},
+      {{"use_locking", attrs.use_locking}});
+}
+
+Operation ResourceApplyAdaMax(const Scope& scope, const Input& var,
+                              const Input& m, const Input& v,
+                              const Input& beta1_power, const Input& lr,
+                              const Input& beta1, const Input& beta2,
+                              const Input& epsilon, const Input& grad,
+                              const ApplyAttrs& attrs) {
+  return scope.AddNode(
+      "ResourceApplyAdaMax",
+      {var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad},
+      {{"use_locking", attrs.use_locking}});
+}
+
 Output ApplyAdadelta(const Scope& scope, const Input& var, const Input& accum,
                      const Input& accum_update, const Input& lr,
                      const Input& rho, const Input& epsilon, const Input& grad,
@@ -377,6 +398,57 @@ Operation ResourceSparseApplyFtrl(const Scope& scope, const Input& var,
   return scope.AddNode(
       "ResourceSparseApplyFtrl",
       {var, accum, linear, grad, indices, lr, l1, l2, lr_power},
+      {{"use_locking", attrs.use_locking},
+       {"multiply_linear_by_lr", attrs.multiply_linear_by_lr}});
+}
+
+Output ApplyFtrlV2(const Scope& scope, const Input& var, const Input& accum,
+                   const Input& linear, const Input& grad, const Input& lr,
+                   const Input& l1, const Input& l2, const Input& l2_shrinkage,
+                   const Input& lr_power, const ApplyAttrs& attrs) {
+  return scope.AddOutput(
+      "ApplyFtrlV2",
+      {var, accum, linear, grad, lr, l1, l2, l2_shrinkage, lr_power},
+      {{"use_locking", attrs.use_locking},
+       {"multiply_linear_by_lr", attrs.multiply_linear_by_lr}});
+}
+
+Operation ResourceApplyFtrlV2(const Scope& scope, const Input& var,
+                              const Input& accum, const Input& linear,
+                              const Input& grad, const Input& lr,
+                              const Input& l1, const Input& l2,
+                              const Input& l2_shrinkage, const Input& lr_power,
+                              const ApplyAttrs& attrs) {
+  return scope.AddNode(
+      "ResourceApplyFtrlV2",
+      {var, accum, linear, grad, lr, l1, l2, l2_shrinkage, lr_power},
+      {{"use_locking", attrs.use_locking},
+       {"multiply_linear_by_lr", attrs.multiply_linear_by_lr}});
+}
+
+Output SparseApplyFtrlV2(const Scope& scope, const Input& var,
+                         const Input& accum, const Input& linear,
+                         const Input& grad, const Input& indices,
+                         const Input& lr, const Input& l1, const Input& l2,
+                         const Input& l2_shrinkage, const Input& lr_power,
+                         const ApplyAttrs& attrs) {
+  return scope.AddOutput(
+      "SparseApplyFtrlV2",
+      {var, accum, linear, grad, indices, lr, l1, l2, l2_shrinkage, lr_power},
+      {{"use_locking", attrs.use_locking},
+       {"multiply_linear_by_lr", attrs.multiply_linear_by_lr}});
+}
+
+Operation ResourceSparseApplyFtrlV2(const Scope& scope, const Input& var,
+                                    const Input& accum, const Input& linear,
+                                    const Input& grad, const Input& indices,
+                                    const Input& lr, const Input& l1,
+                                    const Input& l2, const Input& l2_shrinkage,
+                                    const Input& lr_power,
+                                    const ApplyAttrs& attrs) {
+  return scope.AddNode(
+      "ResourceSparseApplyFtrlV2",
+      {var, accum, linear, grad, indices, lr, l1, l2, l2_shrinkage, lr_power},
       {{"use_locking", attrs.use_locking},
        {"multiply_linear_by_lr", attrs.multiply_linear_by_lr}});
 }

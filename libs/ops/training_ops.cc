@@ -61,6 +61,10 @@ std::vector<Rule> Rules() {
        {"accum", "linear"},
        {"grad", "lr", "l1", "l2", "lr_power"},
        "multiply_linear_by_lr: bool = false"},
+      {"FtrlV2",
+       {"accum", "linear"},
+       {"grad", "lr", "l1", "l2", "l2_shrinkage", "lr_power"},
+       "multiply_linear_by_lr: bool = false"},
       {"ProximalGradientDescent", {}, {"alpha", "l1", "l2", "delta"}},
       {"ProximalAdagrad", {"accum"}, {"lr", "l1", "l2", "grad"}},
   };

@@ -15,7 +15,7 @@ struct ApplyAttrs {
   bool use_locking = false;
   bool use_nesterov = false;           // Momentum, Adam
   bool update_slots = true;            // Adagrad
-  bool multiply_linear_by_lr = false;  // Ftrl
+  bool multiply_linear_by_lr = false;  // Ftrl, FtrlV2
 };
 
 Output ApplyGradientDescent(const Scope& scope, const Input& var,
@@ -85,6 +85,17 @@ Operation ResourceApplyAdam(const Scope& scope, const Input& var,
                             const Input& lr, const Input& beta1,
                             const Input& beta2, const Input& epsilon,
                             const Input& grad, const ApplyAttrs& attrs = {});
+
+Output ApplyAdaMax(const Scope& scope, const Input& var, const Input& m,
+                   const Input& v, const Input& beta1_power, const Input& lr,
+                   const Input& beta1, const Input& beta2, const Input& epsilon,
+                   const Input& grad, const ApplyAttrs& attrs = {});
+Operation ResourceApplyAdaMax(const Scope& scope, const Input& var,
+                              const Input& m, const Input& v,
+                              const Input& beta1_power, const Input& lr,
+                              const Input& beta1, const Input& beta2,
+                              const Input& epsilon, const Input& grad,
+                              const ApplyAttrs& attrs = {});
 
 Output ApplyAdadelta(const Scope& scope, const Input& var, const Input& accum,
                      const Input& accum_update, const Input& lr,
@@ -200,6 +211,30 @@ Operation ResourceSparseApplyFtrl(const Scope& scope, const Input& var,
                                   const Input& lr, const Input& l1,
                                   const Input& l2, const Input& lr_power,
                                   const ApplyAttrs& attrs = {});
+
+Output ApplyFtrlV2(const Scope& scope, const Input& var, const Input& accum,
+                   const Input& linear, const Input& grad, const Input& lr,
+                   const Input& l1, const Input& l2, const Input& l2_shrinkage,
+                   const Input& lr_power, const ApplyAttrs& attrs = {});
+Operation ResourceApplyFtrlV2(const Scope& scope, const Input& var,
+                              const Input& accum, const Input& linear,
+                              const Input& grad, const Input& lr,
+                              const Input& l1, const Input& l2,
+                              const Input& l2_shrinkage, const Input& lr_power,
+                              const ApplyAttrs& attrs = {});
+Output SparseApplyFtrlV2(const Scope& scope, const Input& var,
+                         const Input& accum, const Input& linear,
+                         const Input& grad, const Input& indices,
+                         const Input& lr, const Input& l1, const Input& l2,
+                         const Input& l2_shrinkage, const Input& lr_power,
+                         const ApplyAttrs& attrs = {});
+Operation ResourceSparseApplyFtrlV2(const Scope& scope, const Input& var,
+                                    const Input& accum, const Input& linear,
+                                    const Input& grad, const Input& indices,
+                                    const Input& lr, const Input& l1,
+                                    const Input& l2, const Input& l2_shrinkage,
+                                    const Input& lr_power,
+                                    const ApplyAttrs& attrs = {});
 
 Output ApplyProximalGradientDescent(const Scope& scope, const Input& var,
                                     const Input& alpha, const Input& l1,

@@ -25,6 +25,7 @@
 #include "libs/ops/initializers.h"
 #include "libs/ops/scope.h"
 #include "libs/ops/variable.h"
+#include "libs/train/beta_power.h"
 #include "libs/train/global_step.h"
 
 namespace weft::train {
@@ -186,17 +187,13 @@ class Adam : public Optimizer {
                                 const std::vector<Operation>& updates) override;
 
  private:
-  // A power, in the type of `variable`.
-  static Output PowerFor(const Scope& scope, const ops::Variable& power,
-                         const ops::Variable& variable);
-
   const AdamOptions options_;
   Hyper learning_rate_;
   Hyper beta1_;
   Hyper beta2_;
   Hyper epsilon_;
-  ops::Variable beta1_power_;
-  ops::Variable beta2_power_;
+  BetaPower beta1_power_;
+  BetaPower beta2_power_;
 };
 
 }  // namespace weft::train

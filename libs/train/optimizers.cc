@@ -1,10 +1,8 @@
 // The optimizers themselves. What they compute is in the kernels of their ops;
 // names and formulas are those of tf.train.
-#include <algorithm>
 #include <utility>
 
 #include "libs/ops/array_ops.h"
-#include "libs/ops/group.h"
 #include "libs/ops/math_ops.h"
 #include "libs/ops/state_ops.h"
 #include "libs/train/optimizer.h"
@@ -60,23 +58,8 @@ Adam::Adam(Input learning_rate, const AdamOptions& options)
 
 void Adam::CreateSlots(const Scope& scope,
                        const std::vector<ops::Variable>& variables) {
-  // The powers live beside the variable whose name comes first, so that
-  // replicas that list variables in another order agree.
-  const ops::Variable& first =
-      *std::min_element(variables.begin(), variables.end(),
-                        [](const ops::Variable& a, const ops::Variable& b) {
-                          return a.name() < b.name();
-                        });
-  if (!beta1_power_) {
-    ops::VariableOptions options;
-    options.trainable = false;
-    options.use_resource = first.is_resource();
-    const Scope beside = scope.ReenterScope("").ColocateWith(first.handle());
-    beta1_power_ =
-        ops::Variable(beside.WithName("beta1_power"), options_.beta1, options);
-    beta2_power_ =
-        ops::Variable(beside.WithName("beta2_power"), options_.beta2, options);
-  }
+  beta1_power_.Create(scope, "beta1_power", options_.beta1, variables);
+  beta2_power_.Create(scope, "beta2_power", options_.beta2, variables);
   for (const ops::Variable& variable : variables) {
     MakeSlot(scope, variable, "m", name(), ops::initializers::Zeros());
     MakeSlot(scope, variable, "v", name(), ops::initializers::Zeros());
@@ -89,20 +72,11 @@ void Adam::Prepare(const Scope& scope) {
   }
 }
 
-Output Adam::PowerFor(const Scope& scope, const ops::Variable& power,
-                      const ops::Variable& variable) {
-  // Read beside itself, not beside the variable, which may be on another task.
-  const Output value = power.value();
-  if (!value || value.dtype() == variable.dtype()) return value;
-  return ops::Cast(scope, value, variable.dtype());
-}
-
 Operation Adam::ApplyDense(const Scope& scope, const ops::Variable& variable,
                            const Output& gradient) {
   return AddApply(
       scope, variable, gradient, "Adam", {"m", "v"},
-      {PowerFor(scope, beta1_power_, variable),
-       PowerFor(scope, beta2_power_, variable),
+      {beta1_power_.For(scope, variable), beta2_power_.For(scope, variable),
        HyperFor(scope, learning_rate_, variable),
        HyperFor(scope, beta1_, variable), HyperFor(scope, beta2_, variable),
        HyperFor(scope, epsilon_, variable)},
@@ -136,8 +110,8 @@ Operation Adam::ApplySparseUnique(const Scope& scope,
   const Output rate = HyperFor(scope, learning_rate_, variable);
   const Output beta1 = HyperFor(scope, beta1_, variable);
   const Output beta2 = HyperFor(scope, beta2_, variable);
-  const Output power1 = PowerFor(scope, beta1_power_, variable);
-  const Output power2 = PowerFor(scope, beta2_power_, variable);
+  const Output power1 = beta1_power_.For(scope, variable);
+  const Output power2 = beta2_power_.For(scope, variable);
   const Output alpha = ops::RealDiv(
       scope,
       ops::Mul(scope, rate, ops::Sqrt(scope, ops::Sub(scope, 1.0f, power2))),
@@ -161,16 +135,8 @@ std::vector<Operation> Adam::Finish(const Scope& scope,
                                     const std::vector<Operation>& updates) {
   const Scope after = scope.WithControlDependencies(updates).ColocateWith(
       beta1_power_.handle());
-  std::vector<Operation> result;
-  for (const auto& [power, beta] :
-       {std::pair(&beta1_power_, &beta1_), std::pair(&beta2_power_, &beta2_)}) {
-    const Output next = ops::Mul(after, power->Read(after), beta->tensor);
-    result.push_back(
-        power->is_resource()
-            ? ops::AssignVariableOp(after, power->handle(), next)
-            : Operation(ops::Assign(after, power->handle(), next)));
-  }
-  return result;
+  return {beta1_power_.Advance(after, beta1_.tensor),
+          beta2_power_.Advance(after, beta2_.tensor)};
 }
 
 }  // namespace weft::train

@@ -24,6 +24,7 @@ absl::Status CheckPositive(const char* name, double value) {
 
 constexpr char kL1[] = "l1_regularization_strength";
 constexpr char kL2[] = "l2_regularization_strength";
+constexpr char kL2Shrinkage[] = "l2_shrinkage_regularization_strength";
 
 }  // namespace
 
@@ -177,11 +178,22 @@ Operation RmsProp::Apply(const Scope& scope, const ops::Variable& variable,
 Ftrl::Ftrl(Input learning_rate, const FtrlOptions& options)
     : SlotOptimizer(
           "Ftrl", {{"accum", options.initial_accumulator_value}, {"linear", 0}},
-          {Hyper(std::move(learning_rate), "learning_rate"),
-           Hyper(options.l1_regularization_strength, kL1),
-           Hyper(options.l2_regularization_strength, kL2),
-           Hyper(options.learning_rate_power, "learning_rate_power")}),
+          HypersOf(std::move(learning_rate), options)),
       options_(options) {}
+
+// In the order of the op's inputs.
+std::vector<Optimizer::Hyper> Ftrl::HypersOf(Input learning_rate,
+                                             const FtrlOptions& options) {
+  std::vector<Hyper> hypers = {Hyper(std::move(learning_rate), "learning_rate"),
+                               Hyper(options.l1_regularization_strength, kL1),
+                               Hyper(options.l2_regularization_strength, kL2)};
+  if (options.l2_shrinkage_regularization_strength > 0) {
+    hypers.emplace_back(options.l2_shrinkage_regularization_strength,
+                        kL2Shrinkage);
+  }
+  hypers.emplace_back(options.learning_rate_power, "learning_rate_power");
+  return hypers;
+}
 
 absl::Status Ftrl::CheckOptions() const {
   RETURN_IF_ERROR(CheckNotNegative("initial_accumulator_value",
@@ -192,13 +204,16 @@ absl::Status Ftrl::CheckOptions() const {
                      " needs to be negative or zero"));
   }
   RETURN_IF_ERROR(CheckNotNegative(kL1, options_.l1_regularization_strength));
-  return CheckNotNegative(kL2, options_.l2_regularization_strength);
+  RETURN_IF_ERROR(CheckNotNegative(kL2, options_.l2_regularization_strength));
+  return CheckNotNegative(kL2Shrinkage,
+                          options_.l2_shrinkage_regularization_strength);
 }
 
 Operation Ftrl::Apply(const Scope& scope, const ops::Variable& variable,
                       const Gradient& gradient, const InputList& hypers) {
-  return AddApply(scope, variable, gradient, "Ftrl", {"accum", "linear"}, {},
-                  hypers);
+  const bool shrinks = options_.l2_shrinkage_regularization_strength > 0;
+  return AddApply(scope, variable, gradient, shrinks ? "FtrlV2" : "Ftrl",
+                  {"accum", "linear"}, {}, hypers);
 }
 
 ProximalGradientDescent::ProximalGradientDescent(Input learning_rate,

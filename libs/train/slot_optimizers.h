@@ -147,6 +147,9 @@ struct FtrlOptions {
   double initial_accumulator_value = 0.1;   // >= 0
   double l1_regularization_strength = 0.0;  // >= 0
   double l2_regularization_strength = 0.0;  // >= 0
+  // >= 0. A penalty on the size of the variable, where the one above is on the
+  // size of its steps; by a sparse gradient on the rows it names.
+  double l2_shrinkage_regularization_strength = 0.0;
 };
 // Slots "accum" and "linear".
 class Ftrl : public SlotOptimizer {
@@ -159,6 +162,9 @@ class Ftrl : public SlotOptimizer {
                   const Gradient& gradient, const InputList& hypers) override;
 
  private:
+  static std::vector<Hyper> HypersOf(Input learning_rate,
+                                     const FtrlOptions& options);
+
   const FtrlOptions options_;
 };
 

@@ -1,0 +1,42 @@
+#include "libs/train/beta_power.h"
+
+#include <algorithm>
+
+#include "libs/ops/array_ops.h"
+#include "libs/ops/math_ops.h"
+#include "libs/ops/state_ops.h"
+
+namespace weft::train {
+
+void BetaPower::Create(const Scope& scope, const char* name, float beta,
+                       const std::vector<ops::Variable>& variables) {
+  if (power_ || variables.empty()) return;
+  const ops::Variable& first =
+      *std::min_element(variables.begin(), variables.end(),
+                        [](const ops::Variable& a, const ops::Variable& b) {
+                          return a.name() < b.name();
+                        });
+  ops::VariableOptions options;
+  options.trainable = false;
+  options.use_resource = first.is_resource();
+  power_ = ops::Variable(
+      scope.ReenterScope("").ColocateWith(first.handle()).WithName(name), beta,
+      options);
+}
+
+Output BetaPower::For(const Scope& scope, const ops::Variable& variable) const {
+  // Read beside itself, not beside the variable, which may be on another task.
+  const Output value = power_.value();
+  if (!value || value.dtype() == variable.dtype()) return value;
+  return ops::Cast(scope, value, variable.dtype());
+}
+
+Operation BetaPower::Advance(const Scope& scope, const Output& beta) const {
+  const Output next = ops::Mul(scope, power_.Read(scope), beta);
+  if (power_.is_resource()) {
+    return ops::AssignVariableOp(scope, power_.handle(), next);
+  }
+  return Operation(ops::Assign(scope, power_.handle(), next));
+}
+
+}  // namespace weft::train
