@@ -11,7 +11,7 @@
 namespace weft::benchmarks {
 namespace {
 
-constexpr size_t kPixels = 28 * 28;
+constexpr size_t kPixels = size_t{28} * 28;
 
 // What follows the header of one file. The benchmark's files are Debian's, so
 // it is enough to see that they are there and whole.

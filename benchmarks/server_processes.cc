@@ -24,7 +24,10 @@ ServerProcesses::ServerProcesses(const std::map<std::string, int>& jobs)
     : spec_(LoopbackCluster(jobs)) {
   for (const auto& [job, tasks] : spec_.jobs()) {
     for (const auto& [index, address] : tasks) {
-      processes_.emplace_back([&](Lines&) { Serve(spec_, job, index); });
+      // clang 14 captures structured bindings by name only as copies.
+      processes_.emplace_back([this, job = job, index = index](Lines&) {
+        Serve(spec_, job, index);
+      });
     }
   }
 }
