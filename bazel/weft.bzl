@@ -128,6 +128,11 @@ def weft_kernels_per_instruction_set(
             copts = [
                 "-march=" + march,
                 "-O3",
+                # A square root that sets errno, and a choice that must not
+                # raise a floating-point exception, make no vectors. The
+                # results are the same, bit by bit.
+                "-fno-math-errno",
+                "-fno-trapping-math",
                 "-Wno-maybe-uninitialized",
                 "-Wno-uninitialized",
                 "-DWEFT_ISA=" + tag,
