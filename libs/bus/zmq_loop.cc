@@ -1,5 +1,6 @@
 #include "libs/bus/zmq_loop.h"
 
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "libs/base/clock.h"
 
 namespace weft::bus {
@@ -232,9 +234,25 @@ int ZmqLoop::Timeout() {
   return retry_.empty() ? -1 : kRetryMs;
 }
 
+int ZmqLoop::WaitForEvents(absl::Span<epoll_event> events) {
+  const auto wait = [&](int timeout) {
+    return epoll_wait(epoll_, events.data(), static_cast<int>(events.size()),
+                      timeout);
+  };
+  const int timeout = Timeout();
+  if (timeout >= 0) return wait(timeout);
+  const Clock& clock = scheduler_.clock();
+  const absl::Time sleep_at = clock.Now() + busy_poll_;
+  while (clock.Now() < sleep_at) {
+    if (const int n = wait(0); n != 0) return n;
+    sched_yield();  // whoever has work goes first
+  }
+  return wait(timeout);
+}
+
 void ZmqLoop::Gather(std::vector<Turn>& turns) {
   epoll_event events[kMaxEvents];
-  const int n = epoll_wait(epoll_, events, kMaxEvents, Timeout());
+  const int n = WaitForEvents(absl::MakeSpan(events));
   turns.swap(more_);
   for (Turn& turn : retry_) turns.push_back(std::move(turn));
   retry_.clear();

@@ -38,8 +38,8 @@ class ZmqWire : public Wire {
       : scheduler_(scheduler),
         options_(options),
         context_(kIoThreads),
-        control_(scheduler),
-        bulk_(scheduler) {}
+        control_(scheduler, options.busy_poll),
+        bulk_(scheduler, absl::ZeroDuration()) {}
 
   absl::StatusOr<std::unique_ptr<WireListener>> Listen(
       const Address& address, Lane lane, WireEvents& events) override {
