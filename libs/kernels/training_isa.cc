@@ -1,79 +1,52 @@
-// Plain loops that the compiler vectorises. No std:: template may be used: see
-// weft_kernels_per_instruction_set. The formulas are those of training_rules.h.
+// One plain loop that the compiler vectorises for each step. No std:: template
+// may be used: see weft_kernels_per_instruction_set.
 #include "libs/kernels/training_isa.h"
 
 namespace weft::WEFT_ISA {
 namespace {
 
-inline float SquareRoot(float x) { return __builtin_sqrtf(x); }
-inline double SquareRoot(double x) { return __builtin_sqrt(x); }
-
-// Variables and gradients never overlap, which the compiler can't know.
-template <typename T>
-void GradientDescent(T* var, const T* gradient, T alpha, int64_t n) {
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) var[i] -= alpha * gradient[i];
+template <typename T, typename Step>
+[[gnu::always_inline]] inline void Apply(const Step& step, T* v, T g) {
+  if constexpr (Step::kVariables == 1) step(v[0], g);
+  if constexpr (Step::kVariables == 2) step(v[0], v[1], g);
+  if constexpr (Step::kVariables == 3) step(v[0], v[1], v[2], g);
+  if constexpr (Step::kVariables == 4) step(v[0], v[1], v[2], v[3], g);
 }
 
-template <typename T>
-void Momentum(T* var, T* accum, const T* gradient, T lr, T momentum,
-              bool use_nesterov, int64_t n) {
-  if (use_nesterov) {
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) {
-      const T sum = accum[i] * momentum + gradient[i];
-      accum[i] = sum;
-      var[i] -= gradient[i] * lr + sum * momentum * lr;
-    }
-    return;
-  }
+// Copies of the step and of the pointers, because the compiler can't know that
+// writing to a variable changes neither, nor that variables don't overlap.
+template <typename T, typename Step>
+void Loop(const Step& shared_step, T* const* variables, const T* gradient,
+          int64_t n) {
+  constexpr int kVariables = Step::kVariables;
+  const Step step = shared_step;
+  T* v[kVariables];
+  for (int k = 0; k < kVariables; ++k) v[k] = variables[k];
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    const T sum = accum[i] * momentum + gradient[i];
-    accum[i] = sum;
-    var[i] -= sum * lr;
-  }
-}
-
-template <typename T>
-void Adagrad(T* var, T* accum, const T* gradient, T lr, bool update_slots,
-             int64_t n) {
-  if (update_slots) {
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) {
-      const T g = gradient[i];
-      const T sum = accum[i] + g * g;
-      accum[i] = sum;
-      var[i] -= g * lr / SquareRoot(sum);
-    }
-    return;
-  }
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) {
-    var[i] -= gradient[i] * lr / SquareRoot(accum[i]);
-  }
-}
-
-template <typename T>
-void Adam(T* var, T* m, T* v, const T* gradient, T alpha, T beta1, T beta2,
-          T epsilon, bool use_nesterov, int64_t n) {
-  const T rest1 = T(1) - beta1;
-  const T rest2 = T(1) - beta2;
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) {
-    const T g = gradient[i];
-    const T mean = m[i] + (g - m[i]) * rest1;
-    const T square = v[i] + (g * g - v[i]) * rest2;
-    m[i] = mean;
-    v[i] = square;
-    const T step = use_nesterov ? g * rest1 + beta1 * mean : mean;
-    var[i] -= step * alpha / (SquareRoot(square) + epsilon);
+    T element[kVariables];
+    for (int k = 0; k < kVariables; ++k) element[k] = v[k][i];
+    Apply(step, element, gradient[i]);
+    for (int k = 0; k < kVariables; ++k) v[k][i] = element[k];
   }
 }
 
 template <typename T>
 void Fill(TrainingLoops<T>* loops) {
-  *loops = {&GradientDescent<T>, &Momentum<T>, &Adagrad<T>, &Adam<T>};
+  loops->gradient_descent = &Loop;
+  loops->momentum = &Loop;
+  loops->adagrad = &Loop;
+  loops->adagrad_v2 = &Loop;
+  loops->adam = &Loop;
+  loops->ada_max = &Loop;
+  loops->adadelta = &Loop;
+  loops->rms_prop = &Loop;
+  loops->centered_rms_prop = &Loop;
+  loops->ftrl_square_root = &Loop;
+  loops->ftrl_power = &Loop;
+  loops->proximal_gradient_descent = &Loop;
+  loops->proximal_adagrad = &Loop;
+  loops->adagrad_da = &Loop;
 }
 
 }  // namespace

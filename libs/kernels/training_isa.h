@@ -1,5 +1,5 @@
-// The rules of the common optimizers over float and double, each in one pass
-// over memory, compiled for each instruction set (weft::v1, v3, v4).
+// The steps of training_steps.h over arrays of floats and doubles, each in one
+// pass over memory, compiled for each instruction set (weft::v1, v3, v4).
 //
 // Threads: pure functions on ranges of elements.
 #ifndef WEFT_LIBS_KERNELS_TRAINING_ISA_H_
@@ -7,19 +7,32 @@
 
 #include <cstdint>
 
+#include "libs/kernels/training_steps.h"
+
 namespace weft {
+
+// `step` with each of `n` elements of variables[0 .. Step::kVariables) and of
+// the gradient. The arrays don't overlap.
+template <typename T, typename Step>
+using TrainingLoop = void (*)(const Step& step, T* const* variables,
+                              const T* gradient, int64_t n);
 
 template <typename T>
 struct TrainingLoops {
-  // var -= alpha * gradient
-  void (*gradient_descent)(T* var, const T* gradient, T alpha, int64_t n);
-  void (*momentum)(T* var, T* accum, const T* gradient, T lr, T momentum,
-                   bool use_nesterov, int64_t n);
-  void (*adagrad)(T* var, T* accum, const T* gradient, T lr, bool update_slots,
-                  int64_t n);
-  // `alpha` is the learning rate with Adam's correction of the bias.
-  void (*adam)(T* var, T* m, T* v, const T* gradient, T alpha, T beta1, T beta2,
-               T epsilon, bool use_nesterov, int64_t n);
+  TrainingLoop<T, GradientDescentStep<T>> gradient_descent;
+  TrainingLoop<T, MomentumStep<T>> momentum;
+  TrainingLoop<T, AdagradStep<T>> adagrad;
+  TrainingLoop<T, AdagradV2Step<T>> adagrad_v2;
+  TrainingLoop<T, AdamStep<T>> adam;
+  TrainingLoop<T, AdaMaxStep<T>> ada_max;
+  TrainingLoop<T, AdadeltaStep<T>> adadelta;
+  TrainingLoop<T, RMSPropStep<T>> rms_prop;
+  TrainingLoop<T, CenteredRMSPropStep<T>> centered_rms_prop;
+  TrainingLoop<T, FtrlStep<T, true>> ftrl_square_root;
+  TrainingLoop<T, FtrlStep<T, false>> ftrl_power;
+  TrainingLoop<T, ProximalGradientDescentStep<T>> proximal_gradient_descent;
+  TrainingLoop<T, ProximalAdagradStep<T>> proximal_adagrad;
+  TrainingLoop<T, AdagradDAStep<T>> adagrad_da;
 };
 
 namespace v1 {

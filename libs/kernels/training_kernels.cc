@@ -1,9 +1,11 @@
 // The kernels that apply an optimizer's rule to a variable and its slots, in
 // both variable families, to all elements or to some rows. Everything happens
 // in place and in one pass, under the locks of all variables at once.
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -167,20 +169,37 @@ class ApplyKernel : public OpKernel {
   static void Loop(const Rule<W>& rule, std::array<T*, kVariables> v,
                    int64_t begin, const T* g, int64_t n) {
     for (T*& variable : v) variable += begin;
-    if constexpr (requires { rule.Loop(v.data(), g, n); }) {
+    if constexpr (std::is_same_v<T, W>) {
       rule.Loop(v.data(), g, n);
     } else {
-      for (int64_t i = 0; i < n; ++i) {
-        W element[kVariables];
-        for (int k = 0; k < kVariables; ++k) {
-          element[k] = static_cast<W>(v[k][i]);
-        }
-        rule.Step(element, static_cast<W>(g[i]));
-        for (int k = 0; k < kVariables; ++k) {
-          v[k][i] = static_cast<T>(element[k]);
-        }
+      LoopWide(rule, v, g, n);
+    }
+  }
+
+  // The same for types that are computed with as another.
+  static void LoopWide(const Rule<W>& rule, std::array<T*, kVariables> v,
+                       const T* g, int64_t n) {
+    constexpr int64_t kBlock = 256;
+    W blocks[kVariables + 1][kBlock];
+    W* wide[kVariables];
+    for (int k = 0; k < kVariables; ++k) wide[k] = blocks[k];
+    W* const wide_g = blocks[kVariables];
+    for (int64_t begin = 0; begin < n; begin += kBlock) {
+      const int64_t size = std::min(kBlock, n - begin);
+      for (int k = 0; k < kVariables; ++k) {
+        Convert(v[k] + begin, wide[k], size);
+      }
+      Convert(g + begin, wide_g, size);
+      rule.Loop(wide, wide_g, size);
+      for (int k = 0; k < kVariables; ++k) {
+        Convert(wide[k], v[k] + begin, size);
       }
     }
+  }
+
+  template <typename From, typename To>
+  static void Convert(const From* from, To* to, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<To>(from[i]);
   }
 
   const ApplyInputs inputs_;

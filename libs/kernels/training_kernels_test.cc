@@ -351,6 +351,24 @@ TEST_F(TrainingKernelsTest, UpdatesHappenInPlace) {
   EXPECT_TRUE(SameBits(after, Floats({2}, {0, 1})));
 }
 
+// More of them than are turned into floats and back at a time.
+TEST_F(TrainingKernelsTest, ManyValuesOfSixteenBits) {
+  constexpr int kSize = 600;
+  Tensor value(DT_BFLOAT16, {kSize});
+  Tensor gradient(DT_BFLOAT16, {kSize});
+  Tensor expected(DT_BFLOAT16, {kSize});
+  for (int i = 0; i < kSize; ++i) {
+    value.mutable_flat<bfloat16>()[i] = bfloat16(static_cast<float>(i % 100));
+    gradient.mutable_flat<bfloat16>()[i] = bfloat16(static_cast<float>(i % 7));
+    expected.mutable_flat<bfloat16>()[i] =
+        bfloat16(static_cast<float>(i % 100 - i % 7));
+  }
+  KernelInput v = MakeVariable("v", value, false);
+  ASSERT_OK(harness_.Run("ApplyGradientDescent",
+                         {v, Tensor::Scalar(bfloat16(1.0f)), gradient}));
+  EXPECT_TRUE(SameBits(*v.variable->Read(), expected));
+}
+
 TEST_F(TrainingKernelsTest, RowsThatOccurTwiceCountTwice) {
   KernelInput v = MakeVariable("v", Floats({2, 1}, {0, 0}), false);
   KernelInput accum = MakeVariable("a", Floats({2, 1}, {0, 0}), false);
@@ -471,27 +489,69 @@ TEST_F(TrainingKernelsTest, Shapes) {
               StatusIs(kInvalid));
 }
 
+// A variable and its slots after some steps of every optimizer.
+class AllSteps {
+ public:
+  explicit AllSteps(const TrainingLoops<double>& loops) {
+    for (int i = 0; i < kSize; ++i) {
+      v_[0][i] = i % 7 - 3.0;
+      gradient_[i] = std::sin(i);
+    }
+    for (int k = 1; k < 4; ++k) v_[k].assign(kSize, 1.0 + k);
+    using T = double;
+    Take(loops.gradient_descent, GradientDescentStep<T>{0.5});
+    Take(loops.momentum, MomentumStep<T>{0.5, 0.9, false});
+    Take(loops.momentum, MomentumStep<T>{0.5, 0.9, true});
+    v_[1].assign(kSize, 1.0);  // was a momentum, becomes a sum of squares
+    Take(loops.adagrad, AdagradStep<T>{0.5, true});
+    Take(loops.adagrad, AdagradStep<T>{0.5, false});
+    Take(loops.adagrad_v2, AdagradV2Step<T>{0.5, 0.1, true});
+    Take(loops.proximal_gradient_descent,
+         ProximalGradientDescentStep<T>{0.5, 0.1, 0.1});
+    Take(loops.proximal_adagrad, ProximalAdagradStep<T>{0.5, 0.1, 0.1});
+    Take(loops.adadelta, AdadeltaStep<T>{0.5, 0.9, 1e-6});
+    Take(loops.rms_prop, RMSPropStep<T>{0.5, 0.9, 0.5, 0.1});
+    Take(loops.ftrl_square_root,
+         FtrlStep<T, true>{{0.5, 1, 0.1, 0.1, 0.1, -0.5}});
+    Take(loops.ftrl_power, FtrlStep<T, false>{{0.5, 1, 0.1, 0.1, 0, -0.7}});
+    v_[2].assign(kSize, 1.0);  // was a linear term, becomes a sum of squares
+    Take(loops.adagrad_da, AdagradDAStep<T>{0.5, 0.1, 0.1, 2});
+    Take(loops.adam, AdamStep<T>{0.5, 0.9, 0.99, 1e-8, false});
+    Take(loops.adam, AdamStep<T>{0.5, 0.9, 0.99, 1e-8, true});
+    Take(loops.ada_max, AdaMaxStep<T>{0.5, 0.9, 0.99, 1e-8});
+    v_[1].assign(kSize, 0.1);  // small beside the mean of the squares
+    Take(loops.centered_rms_prop, CenteredRMSPropStep<T>{0.5, 0.9, 0.5, 1});
+  }
+
+  // The variables after each step, one after the other.
+  const std::vector<double>& seen() const { return seen_; }
+
+ private:
+  static constexpr int kSize = 101;
+
+  template <typename Step>
+  void Take(TrainingLoop<double, Step> loop, const Step& step) {
+    double* v[4] = {v_[0].data(), v_[1].data(), v_[2].data(), v_[3].data()};
+    loop(step, v, gradient_.data(), kSize);
+    for (const std::vector<double>& values : v_) {
+      seen_.insert(seen_.end(), values.begin(), values.end());
+    }
+  }
+
+  std::vector<double> v_[4] = {std::vector<double>(kSize)};
+  std::vector<double> gradient_ = std::vector<double>(kSize);
+  std::vector<double> seen_;
+};
+
 // Every instruction set of this machine computes the same, to rounding.
 TEST(TrainingLoopsTest, InstructionSetsAgree) {
-  constexpr int kSize = 101;
-  std::vector<double> first;
+  const AllSteps first(TrainingLoopsFor<double>(InstructionSet::kV1));
   for (InstructionSet set : SupportedInstructionSets()) {
-    const TrainingLoops<double> loops = TrainingLoopsFor<double>(set);
-    std::vector<double> v(kSize), m(kSize), s(kSize), g(kSize);
-    for (int i = 0; i < kSize; ++i) {
-      v[i] = i;
-      s[i] = 1;
-      g[i] = std::sin(i);
-    }
-    loops.gradient_descent(v.data(), g.data(), 0.5, kSize);
-    loops.momentum(v.data(), m.data(), g.data(), 0.5, 0.9, true, kSize);
-    loops.momentum(v.data(), m.data(), g.data(), 0.5, 0.9, false, kSize);
-    loops.adagrad(v.data(), s.data(), g.data(), 0.5, true, kSize);
-    loops.adam(v.data(), m.data(), s.data(), g.data(), 0.5, 0.9, 0.99, 1e-8,
-               false, kSize);
-    if (first.empty()) first = v;
-    for (int i = 0; i < kSize; ++i) {
-      ASSERT_NEAR(v[i], first[i], 1e-12 * (1 + std::abs(first[i]))) << i;
+    const AllSteps other(TrainingLoopsFor<double>(set));
+    for (size_t i = 0; i < first.seen().size(); ++i) {
+      ASSERT_NEAR(other.seen()[i], first.seen()[i],
+                  1e-11 * (1 + std::abs(first.seen()[i])))
+          << i;
     }
   }
 }

@@ -1,19 +1,18 @@
-// The rules of optimizers: what one step does with one element of a variable
-// and of its slots. Formulas are TensorFlow's (core/kernels/training_ops.cc).
+// The rules of optimizers: how an op's attributes and scalar inputs become a
+// step of training_steps.h, and the loop that takes it.
 //
 // A rule R<T>, T float or double, has
-//   kVariables       the variable and its slots, in the op's order
+//   kVariables       how many variables it changes, the slots included
 //   kScalars         names of the op's inputs that are scalars
 //   R(construction)  reads its attributes
 //   Set(scalars)     takes the scalars' values, in the order of kScalars
-//   Step(v, g)       changes v[0 .. kVariables), given the gradient
 //   CheckSparse()    optionally, INVALID_ARGUMENT for scalars that the sparse
 //                    ops refuse; the dense ones compute what comes of them
-//   Loop(...)        optionally, Step over whole arrays, in another way
+//   Loop(v, g, n)    changes n elements of v[0 .. kVariables), the variable and
+//                    its slots in the op's order, given those of the gradient
 #ifndef WEFT_LIBS_KERNELS_TRAINING_RULES_H_
 #define WEFT_LIBS_KERNELS_TRAINING_RULES_H_
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -23,113 +22,95 @@
 #include "libs/base/status.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/kernels/training_loops.h"
+#include "libs/kernels/training_steps.h"
 
 namespace weft {
 
-// Moves `x` towards 0 by `by`, stopping there.
-template <typename T>
-T Shrink(T x, T by) {
-  const T size = std::abs(x) - by;
-  if (!(size > 0)) return std::isnan(size) ? size : T(0);
-  return x < 0 ? -size : size;
-}
-
-template <typename T>
-class GradientDescentRule {
+// What the rules with one loop have in common.
+template <typename T, typename Step,
+          TrainingLoop<T, Step> TrainingLoops<T>::*kLoop>
+class StepRule {
  public:
-  static constexpr int kVariables = 1;
-  static constexpr std::array<const char*, 1> kScalars = {"alpha"};
+  static constexpr int kVariables = Step::kVariables;
 
-  explicit GradientDescentRule(const OpKernelConstruction&) {}
-  void Set(const std::array<T, 1>& scalars) { alpha_ = scalars[0]; }
-  void Step(T* v, T g) const { v[0] -= alpha_ * g; }
   void Loop(T* const* v, const T* g, int64_t n) const {
-    BestTrainingLoops<T>().gradient_descent(v[0], g, alpha_, n);
+    (BestTrainingLoops<T>().*kLoop)(step_, v, g, n);
   }
 
- private:
-  T alpha_ = 0;
+ protected:
+  Step step_ = {};
 };
 
 template <typename T>
-class MomentumRule {
+class GradientDescentRule
+    : public StepRule<T, GradientDescentStep<T>,
+                      &TrainingLoops<T>::gradient_descent> {
  public:
-  static constexpr int kVariables = 2;
+  static constexpr std::array<const char*, 1> kScalars = {"alpha"};
+
+  explicit GradientDescentRule(const OpKernelConstruction&) {}
+  void Set(const std::array<T, 1>& scalars) {
+    this->step_ = {.alpha = scalars[0]};
+  }
+};
+
+template <typename T>
+class MomentumRule
+    : public StepRule<T, MomentumStep<T>, &TrainingLoops<T>::momentum> {
+ public:
   static constexpr std::array<const char*, 2> kScalars = {"lr", "momentum"};
 
   explicit MomentumRule(const OpKernelConstruction& construction)
       : use_nesterov_(
             construction.GetAttr<bool>("use_nesterov").value_or(false)) {}
   void Set(const std::array<T, 2>& scalars) {
-    lr_ = scalars[0];
-    momentum_ = scalars[1];
-  }
-  void Step(T* v, T g) const {
-    v[1] = v[1] * momentum_ + g;
-    v[0] -= use_nesterov_ ? g * lr_ + v[1] * momentum_ * lr_ : v[1] * lr_;
-  }
-  void Loop(T* const* v, const T* g, int64_t n) const {
-    BestTrainingLoops<T>().momentum(v[0], v[1], g, lr_, momentum_,
-                                    use_nesterov_, n);
+    this->step_ = {.lr = scalars[0],
+                   .momentum = scalars[1],
+                   .use_nesterov = use_nesterov_};
   }
 
  private:
   const bool use_nesterov_;
-  T lr_ = 0;
-  T momentum_ = 0;
 };
 
 template <typename T>
-class AdagradRule {
+class AdagradRule
+    : public StepRule<T, AdagradStep<T>, &TrainingLoops<T>::adagrad> {
  public:
-  static constexpr int kVariables = 2;
   static constexpr std::array<const char*, 1> kScalars = {"lr"};
 
   explicit AdagradRule(const OpKernelConstruction& construction)
       : update_slots_(
             construction.GetAttr<bool>("update_slots").value_or(true)) {}
-  void Set(const std::array<T, 1>& scalars) { lr_ = scalars[0]; }
-  void Step(T* v, T g) const {
-    if (update_slots_) v[1] += g * g;
-    v[0] -= g * lr_ / std::sqrt(v[1]);
-  }
-  void Loop(T* const* v, const T* g, int64_t n) const {
-    BestTrainingLoops<T>().adagrad(v[0], v[1], g, lr_, update_slots_, n);
+  void Set(const std::array<T, 1>& scalars) {
+    this->step_ = {.lr = scalars[0], .update_slots = update_slots_};
   }
 
  private:
   const bool update_slots_;
-  T lr_ = 0;
 };
 
 template <typename T>
-class AdagradV2Rule {
+class AdagradV2Rule
+    : public StepRule<T, AdagradV2Step<T>, &TrainingLoops<T>::adagrad_v2> {
  public:
-  static constexpr int kVariables = 2;
   static constexpr std::array<const char*, 2> kScalars = {"lr", "epsilon"};
 
   explicit AdagradV2Rule(const OpKernelConstruction& construction)
       : update_slots_(
             construction.GetAttr<bool>("update_slots").value_or(true)) {}
   void Set(const std::array<T, 2>& scalars) {
-    lr_ = scalars[0];
-    epsilon_ = scalars[1];
-  }
-  void Step(T* v, T g) const {
-    if (update_slots_) v[1] += g * g;
-    v[0] -= g * lr_ / (std::sqrt(v[1]) + epsilon_);
+    this->step_ = {
+        .lr = scalars[0], .epsilon = scalars[1], .update_slots = update_slots_};
   }
 
  private:
   const bool update_slots_;
-  T lr_ = 0;
-  T epsilon_ = 0;
 };
 
 template <typename T>
-class AdamRule {
+class AdamRule : public StepRule<T, AdamStep<T>, &TrainingLoops<T>::adam> {
  public:
-  static constexpr int kVariables = 3;
   static constexpr std::array<const char*, 6> kScalars = {
       "beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon"};
 
@@ -137,156 +118,107 @@ class AdamRule {
       : use_nesterov_(
             construction.GetAttr<bool>("use_nesterov").value_or(false)) {}
   void Set(const std::array<T, 6>& scalars) {
-    alpha_ = scalars[2] * std::sqrt(T(1) - scalars[1]) / (T(1) - scalars[0]);
-    beta1_ = scalars[3];
-    beta2_ = scalars[4];
-    epsilon_ = scalars[5];
-  }
-  void Step(T* v, T g) const {
-    v[1] += (g - v[1]) * (T(1) - beta1_);
-    v[2] += (g * g - v[2]) * (T(1) - beta2_);
-    const T step = use_nesterov_ ? g * (T(1) - beta1_) + beta1_ * v[1] : v[1];
-    v[0] -= step * alpha_ / (std::sqrt(v[2]) + epsilon_);
-  }
-  void Loop(T* const* v, const T* g, int64_t n) const {
-    BestTrainingLoops<T>().adam(v[0], v[1], v[2], g, alpha_, beta1_, beta2_,
-                                epsilon_, use_nesterov_, n);
+    const T alpha =
+        scalars[2] * std::sqrt(T(1) - scalars[1]) / (T(1) - scalars[0]);
+    this->step_ = {.alpha = alpha,
+                   .beta1 = scalars[3],
+                   .beta2 = scalars[4],
+                   .epsilon = scalars[5],
+                   .use_nesterov = use_nesterov_};
   }
 
  private:
   const bool use_nesterov_;
-  T alpha_ = 0;
-  T beta1_ = 0;
-  T beta2_ = 0;
-  T epsilon_ = 0;
 };
 
 template <typename T>
-class AdaMaxRule {
+class AdaMaxRule
+    : public StepRule<T, AdaMaxStep<T>, &TrainingLoops<T>::ada_max> {
  public:
-  static constexpr int kVariables = 3;
   static constexpr std::array<const char*, 5> kScalars = {
       "beta1_power", "lr", "beta1", "beta2", "epsilon"};
 
   explicit AdaMaxRule(const OpKernelConstruction&) {}
   void Set(const std::array<T, 5>& scalars) {
-    alpha_ = scalars[1] / (T(1) - scalars[0]);
-    beta1_ = scalars[2];
-    beta2_ = scalars[3];
-    epsilon_ = scalars[4];
+    this->step_ = {.alpha = scalars[1] / (T(1) - scalars[0]),
+                   .beta1 = scalars[2],
+                   .beta2 = scalars[3],
+                   .epsilon = scalars[4]};
   }
-  void Step(T* v, T g) const {
-    v[1] += (g - v[1]) * (T(1) - beta1_);
-    v[2] = std::max(beta2_ * v[2], std::abs(g));
-    v[0] -= alpha_ * (v[1] / (v[2] + epsilon_));
-  }
-
- private:
-  T alpha_ = 0;
-  T beta1_ = 0;
-  T beta2_ = 0;
-  T epsilon_ = 0;
 };
 
 template <typename T>
-class AdadeltaRule {
+class AdadeltaRule
+    : public StepRule<T, AdadeltaStep<T>, &TrainingLoops<T>::adadelta> {
  public:
-  static constexpr int kVariables = 3;
   static constexpr std::array<const char*, 3> kScalars = {"lr", "rho",
                                                           "epsilon"};
 
   explicit AdadeltaRule(const OpKernelConstruction&) {}
   void Set(const std::array<T, 3>& scalars) {
-    lr_ = scalars[0];
-    rho_ = scalars[1];
-    epsilon_ = scalars[2];
+    this->step_ = {.lr = scalars[0], .rho = scalars[1], .epsilon = scalars[2]};
   }
-  void Step(T* v, T g) const {
-    v[1] = v[1] * rho_ + g * g * (T(1) - rho_);
-    const T update =
-        std::sqrt(v[2] + epsilon_) / std::sqrt(v[1] + epsilon_) * g;
-    v[0] -= update * lr_;
-    v[2] = v[2] * rho_ + update * update * (T(1) - rho_);
-  }
-
- private:
-  T lr_ = 0;
-  T rho_ = 0;
-  T epsilon_ = 0;
 };
 
 template <typename T>
-class RMSPropRule {
+class RMSPropRule
+    : public StepRule<T, RMSPropStep<T>, &TrainingLoops<T>::rms_prop> {
  public:
-  static constexpr int kVariables = 3;
   static constexpr std::array<const char*, 4> kScalars = {
       "lr", "rho", "momentum", "epsilon"};
 
   explicit RMSPropRule(const OpKernelConstruction&) {}
-  void Set(const std::array<T, 4>& scalars) { scalars_ = scalars; }
-  void Step(T* v, T g) const {
-    const auto [lr, rho, momentum, epsilon] = scalars_;
-    v[1] += (g * g - v[1]) * (T(1) - rho);
-    v[2] = v[2] * momentum + g * lr / std::sqrt(v[1] + epsilon);
-    v[0] -= v[2];
+  void Set(const std::array<T, 4>& scalars) {
+    this->step_ = {.lr = scalars[0],
+                   .rho = scalars[1],
+                   .momentum = scalars[2],
+                   .epsilon = scalars[3]};
   }
-
- private:
-  std::array<T, 4> scalars_ = {};
 };
 
 template <typename T>
-class CenteredRMSPropRule {
+class CenteredRMSPropRule
+    : public StepRule<T, CenteredRMSPropStep<T>,
+                      &TrainingLoops<T>::centered_rms_prop> {
  public:
-  static constexpr int kVariables = 4;
   static constexpr std::array<const char*, 4> kScalars = {
       "lr", "rho", "momentum", "epsilon"};
 
   explicit CenteredRMSPropRule(const OpKernelConstruction&) {}
-  void Set(const std::array<T, 4>& scalars) { scalars_ = scalars; }
-  void Step(T* v, T g) const {
-    const auto [lr, rho, momentum, epsilon] = scalars_;
-    v[2] += (g * g - v[2]) * (T(1) - rho);
-    v[1] += (g - v[1]) * (T(1) - rho);
-    const T variance = v[2] - v[1] * v[1];
-    v[3] = v[3] * momentum + g * lr / std::sqrt(variance + epsilon);
-    v[0] -= v[3];
+  void Set(const std::array<T, 4>& scalars) {
+    this->step_ = {.lr = scalars[0],
+                   .rho = scalars[1],
+                   .momentum = scalars[2],
+                   .epsilon = scalars[3]};
   }
-
- private:
-  std::array<T, 4> scalars_ = {};
 };
 
 // What the rules of Ftrl have in common.
 template <typename T>
-class FtrlStep {
+class FtrlBase {
  public:
   static constexpr int kVariables = 3;
 
- protected:
-  struct Scalars {
-    T lr = 0, l1 = 0, l2 = 0, l2_shrinkage = 0, lr_power = 0;
-  };
-  explicit FtrlStep(const OpKernelConstruction& construction)
-      : multiply_linear_by_lr_(
-            construction.GetAttr<bool>("multiply_linear_by_lr")
-                .value_or(false)) {}
-
-  // `shrunk` is the gradient with the penalty on the size of the variable.
-  void Step(const Scalars& s, T* v, T g, T shrunk) const {
-    // The linear slot may be kept multiplied by the learning rate.
-    const T scale = multiply_linear_by_lr_ ? s.lr : T(1);
-    const T rate = multiply_linear_by_lr_ ? T(1) : s.lr;
-    const T accum = v[1] + g * g;
-    v[2] += shrunk * scale -
-            (Power(accum, s.lr_power) - Power(v[1], s.lr_power)) / rate * v[0];
-    v[1] = accum;
-    const T quadratic = Power(accum, s.lr_power) / rate + T(2) * s.l2 * scale;
-    v[0] = -Shrink(v[2], s.l1 * scale) / quadratic;
+  void Loop(T* const* v, const T* g, int64_t n) const {
+    const T scale = multiply_linear_by_lr_ ? scalars_.lr : T(1);
+    const T rate = multiply_linear_by_lr_ ? T(1) : scalars_.lr;
+    const FtrlScalars<T> s = {rate,
+                              scale,
+                              scalars_.l1,
+                              scalars_.l2,
+                              scalars_.l2_shrinkage,
+                              scalars_.lr_power};
+    const TrainingLoops<T>& loops = BestTrainingLoops<T>();
+    if (s.lr_power == T(-0.5)) {
+      loops.ftrl_square_root({s}, v, g, n);
+    } else {
+      loops.ftrl_power({s}, v, g, n);
+    }
   }
 
   // NaN fails each of these.
-  absl::Status CheckScalars(const Scalars& s) const {
+  absl::Status CheckSparse() const {
+    const Scalars& s = scalars_;
     if (!(s.lr > 0 || (multiply_linear_by_lr_ && s.lr == 0))) {
       return absl::InvalidArgumentError(
           "lr is not a positive scalar (or zero if multiply_linear_by_lr is "
@@ -299,117 +231,94 @@ class FtrlStep {
     return absl::InvalidArgumentError("lr_power is not a non-positive scalar");
   }
 
+ protected:
+  struct Scalars {
+    T lr = 0, l1 = 0, l2 = 0, l2_shrinkage = 0, lr_power = 0;
+  };
+  explicit FtrlBase(const OpKernelConstruction& construction)
+      : multiply_linear_by_lr_(
+            construction.GetAttr<bool>("multiply_linear_by_lr")
+                .value_or(false)) {}
+
+  Scalars scalars_;
+
  private:
   static absl::Status CheckNotNegative(const char* what, T value) {
     if (value >= 0) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
         what, " regularization strength is not a non-negative scalar"));
   }
-  static T Power(T x, T lr_power) {
-    return lr_power == T(-0.5) ? std::sqrt(x) : std::pow(x, -lr_power);
-  }
-
   const bool multiply_linear_by_lr_;
 };
 
 template <typename T>
-class FtrlRule : public FtrlStep<T> {
+class FtrlRule : public FtrlBase<T> {
  public:
   static constexpr std::array<const char*, 4> kScalars = {"lr", "l1", "l2",
                                                           "lr_power"};
 
   explicit FtrlRule(const OpKernelConstruction& construction)
-      : FtrlStep<T>(construction) {}
+      : FtrlBase<T>(construction) {}
   void Set(const std::array<T, 4>& scalars) {
-    scalars_ = {scalars[0], scalars[1], scalars[2], T(0), scalars[3]};
+    this->scalars_ = {scalars[0], scalars[1], scalars[2], T(0), scalars[3]};
   }
-  absl::Status CheckSparse() const { return this->CheckScalars(scalars_); }
-  void Step(T* v, T g) const { FtrlStep<T>::Step(scalars_, v, g, g); }
-
- private:
-  typename FtrlStep<T>::Scalars scalars_;
 };
 
 template <typename T>
-class FtrlV2Rule : public FtrlStep<T> {
+class FtrlV2Rule : public FtrlBase<T> {
  public:
   static constexpr std::array<const char*, 5> kScalars = {
       "lr", "l1", "l2", "l2_shrinkage", "lr_power"};
 
   explicit FtrlV2Rule(const OpKernelConstruction& construction)
-      : FtrlStep<T>(construction) {}
+      : FtrlBase<T>(construction) {}
   void Set(const std::array<T, 5>& scalars) {
-    scalars_ = {scalars[0], scalars[1], scalars[2], scalars[3], scalars[4]};
+    this->scalars_ = {scalars[0], scalars[1], scalars[2], scalars[3],
+                      scalars[4]};
   }
-  absl::Status CheckSparse() const { return this->CheckScalars(scalars_); }
-  void Step(T* v, T g) const {
-    FtrlStep<T>::Step(scalars_, v, g, g + T(2) * scalars_.l2_shrinkage * v[0]);
-  }
-
- private:
-  typename FtrlStep<T>::Scalars scalars_;
 };
 
 template <typename T>
-class ProximalGradientDescentRule {
+class ProximalGradientDescentRule
+    : public StepRule<T, ProximalGradientDescentStep<T>,
+                      &TrainingLoops<T>::proximal_gradient_descent> {
  public:
-  static constexpr int kVariables = 1;
   static constexpr std::array<const char*, 3> kScalars = {"alpha", "l1", "l2"};
 
   explicit ProximalGradientDescentRule(const OpKernelConstruction&) {}
-  void Set(const std::array<T, 3>& scalars) { scalars_ = scalars; }
-  void Step(T* v, T g) const {
-    const auto [alpha, l1, l2] = scalars_;
-    T moved = v[0] - g * alpha;
-    if (l1 > 0) moved = Shrink(moved, alpha * l1);
-    v[0] = moved / (T(1) + l2 * alpha);
+  void Set(const std::array<T, 3>& scalars) {
+    this->step_ = {.alpha = scalars[0], .l1 = scalars[1], .l2 = scalars[2]};
   }
-
- private:
-  std::array<T, 3> scalars_ = {};
 };
 
 template <typename T>
-class ProximalAdagradRule {
+class ProximalAdagradRule
+    : public StepRule<T, ProximalAdagradStep<T>,
+                      &TrainingLoops<T>::proximal_adagrad> {
  public:
-  static constexpr int kVariables = 2;
   static constexpr std::array<const char*, 3> kScalars = {"lr", "l1", "l2"};
 
   explicit ProximalAdagradRule(const OpKernelConstruction&) {}
-  void Set(const std::array<T, 3>& scalars) { scalars_ = scalars; }
-  void Step(T* v, T g) const {
-    const auto [lr, l1, l2] = scalars_;
-    v[1] += g * g;
-    const T rate = lr / std::sqrt(v[1]);
-    T moved = v[0] - g * rate;
-    if (l1 > 0) moved = Shrink(moved, rate * l1);
-    v[0] = moved / (T(1) + l2 * rate);
+  void Set(const std::array<T, 3>& scalars) {
+    this->step_ = {.lr = scalars[0], .l1 = scalars[1], .l2 = scalars[2]};
   }
-
- private:
-  std::array<T, 3> scalars_ = {};
 };
 
 // Dual averaging: the variable follows from the sums of all gradients.
 template <typename T>
-class AdagradDARule {
+class AdagradDARule
+    : public StepRule<T, AdagradDAStep<T>, &TrainingLoops<T>::adagrad_da> {
  public:
-  static constexpr int kVariables = 3;
   static constexpr std::array<const char*, 4> kScalars = {"lr", "l1", "l2",
                                                           "global_step"};
 
   explicit AdagradDARule(const OpKernelConstruction&) {}
-  void Set(const std::array<T, 4>& scalars) { scalars_ = scalars; }
-  void Step(T* v, T g) const {
-    const auto [lr, l1, l2, global_step] = scalars_;
-    v[1] += g;
-    v[2] += g * g;
-    const T sum = l1 > 0 ? Shrink(v[1], l1 * global_step) : v[1];
-    v[0] = -lr * sum / (l2 * global_step * lr + std::sqrt(v[2]));
+  void Set(const std::array<T, 4>& scalars) {
+    this->step_ = {.lr = scalars[0],
+                   .l1 = scalars[1],
+                   .l2 = scalars[2],
+                   .global_step = scalars[3]};
   }
-
- private:
-  std::array<T, 4> scalars_ = {};
 };
 
 }  // namespace weft
