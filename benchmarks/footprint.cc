@@ -79,9 +79,11 @@ void Main() {
   services.WaitUntilReady();
   Pause(absl::Seconds(settle));
 
-  std::vector<pid_t> tasks = services.pids().at("ps");
-  const std::vector<pid_t>& workers = services.pids().at("worker");
-  tasks.insert(tasks.end(), workers.begin(), workers.end());
+  std::vector<pid_t> tasks;
+  for (const auto& [job, pids] : services.pids()) {
+    if (job != "ps" && job != "worker") continue;
+    tasks.insert(tasks.end(), pids.begin(), pids.end());
+  }
   const Idle idle = Look(tasks);
   report.Value("idle_rss", idle.rss / 1024, "MiB", kMemoryGoal);
   report.Value("idle_pss_of_4", idle.pss / 1024, "MiB");

@@ -38,7 +38,8 @@ constexpr int kFeatures = 3;
 Tensor Batch(int rows) {
   Tensor batch(DT_FLOAT, TensorShape({rows, kFeatures}));
   for (int i = 0; i < rows * kFeatures; ++i) {
-    batch.mutable_flat<float>()[i] = static_cast<float>(i / kFeatures);
+    const int row = i / kFeatures;
+    batch.mutable_flat<float>()[i] = static_cast<float>(row);
   }
   return batch;
 }

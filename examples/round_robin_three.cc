@@ -33,10 +33,10 @@ absl::Status Show(const std::string& target, const char* title,
   std::printf("%s:\n", title);
   for (const weft::ops::Variable& variable : variables) {
     ASSIGN_OR_RETURN(weft::Tensor value, session->Run(variable));
-    std::printf(
-        "%-9s %6lld bytes on %s\n", variable.name().c_str(),
-        static_cast<long long>(value.num_elements() * int64_t{sizeof(float)}),
-        variable.handle().node()->requested_device().c_str());
+    const int64_t bytes = value.num_elements() * int64_t{sizeof(float)};
+    std::printf("%-9s %6lld bytes on %s\n", variable.name().c_str(),
+                static_cast<long long>(bytes),
+                variable.handle().node()->requested_device().c_str());
   }
   return session->Close();
 }
