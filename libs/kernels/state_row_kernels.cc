@@ -1,9 +1,12 @@
 // Changes and reads of some rows of a variable: ScatterAdd and its kin,
 // ResourceGather. A row is what one index of the first dimension names.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -41,6 +44,22 @@ absl::Status CheckUpdateShape(const TensorShape& variable,
       ", params.shape ", variable.ToString()));
 }
 
+// Changes `n` elements by as many updates.
+template <typename Operation, typename T>
+void UpdateRow(T* out, const T* updates, int64_t n) {
+  if constexpr (std::is_same_v<Operation, ReplaceUpdate>) {
+    std::copy_n(updates, n, out);
+  } else {
+    for (int64_t j = 0; j < n; ++j) {
+      out[j] = Operation::Apply(out[j], updates[j]);
+    }
+  }
+}
+template <typename Operation, typename T>
+void UpdateRowByScalar(T* out, const T& update, int64_t n) {
+  for (int64_t j = 0; j < n; ++j) out[j] = Operation::Apply(out[j], update);
+}
+
 template <typename T, typename Operation>
 absl::Status ScatterRows(Tensor& variable, const Tensor& indices,
                          const Tensor& updates) {
@@ -52,8 +71,10 @@ absl::Status ScatterRows(Tensor& variable, const Tensor& indices,
   T* to = variable.mutable_flat<T>().data();
   for (int64_t i = 0; i < indices.num_elements(); ++i) {
     T* out = to + IndexAt(indices, i) * row;
-    for (int64_t j = 0; j < row; ++j) {
-      out[j] = Operation::Apply(out[j], from[is_scalar ? 0 : i * row + j]);
+    if (is_scalar) {
+      UpdateRowByScalar<Operation>(out, from[0], row);
+    } else {
+      UpdateRow<Operation>(out, from.data() + i * row, row);
     }
   }
   return absl::OkStatus();
