@@ -141,6 +141,7 @@ std::vector<Case> MathCases() {
        {{2, 3}, Doubles({2, 3}, {0.5, 0.3, 0.2, 0.1, 0.1, 0.8})}},
       {"SparseSoftmaxCrossEntropyWithLogits", {{2, 3}, Ints({2, 0})}},
       {"TopKV2", {{2, 4}, Int(2)}},
+      {"TopK", {{2, 4}}, {{"k", int64_t{2}}}},
   };
   for (const char* op : {"Sum", "Mean", "Prod", "Max", "Min"}) {
     cases.push_back({op, {{2, 3, 2}, Ints({1})}});
@@ -171,6 +172,21 @@ std::vector<Case> ShapeCases() {
       {"DiagPart", {{3, 3}}},
       {"MatrixDiag", {{2, 3}}},
       {"MatrixDiagPart", {{2, 3, 3}}},
+      {"MatrixDiagPart", {{2, 3, 4}}},
+      {"MatrixSetDiag", {{2, 3, 4}, {2, 3}}},
+      {"BatchMatrixDiag", {{2, 3}}},
+      {"BatchMatrixDiagPart", {{2, 4, 3}}},
+      {"BatchMatrixSetDiag", {{3, 3}, {3}}},
+      {"BatchMatrixBandPart",
+       {{2, 3, 3}, Tensor::Scalar<int64_t>(1), Tensor::Scalar<int64_t>(0)}},
+      {"MatrixDiagV2",
+       {{2, 3, 3}, Ints({-1, 1}), Int(3), Int(4), Doubles({}, {7})}},
+      {"MatrixDiagPartV2", {{2, 3, 4}, Ints({-1, 2}), Doubles({}, {7})}},
+      {"MatrixSetDiagV2", {{2, 3, 4}, {2, 4, 3}, Ints({-1, 2})}},
+      {"MatrixSetDiagV3", {{2, 3, 4}, {2, 4, 3}, Ints({-1, 2})}},
+      {"MatrixSetDiagV3",
+       {{3, 3}, {2, 2}, Ints({1, 2})},
+       {{"align", "LEFT_RIGHT"}}},
       {"MatrixDiagV3",
        {{2, 2, 3}, Ints({-1, 0}), Int(4), Int(3), Doubles({}, {7})}},
       {"MatrixDiagPartV3", {{2, 3, 4}, Ints({-1, 1}), Doubles({}, {7})}},
@@ -305,8 +321,8 @@ std::vector<Case> AllCases() {
 }
 
 // Gradients that differences can't show here, and why.
-const std::map<std::string, std::string>& Unchecked() {
-  static const auto& unchecked = *new std::map<std::string, std::string>{
+std::map<std::string, std::string> Unchecked() {
+  std::map<std::string, std::string> unchecked = {
       {"PreventGradient", "its gradient is an error"},
       {"Switch", "half of its outputs are dead: see OfConditions"},
       {"Merge", "half of its inputs are dead: see OfConditions"},
@@ -326,16 +342,21 @@ const std::map<std::string, std::string>& Unchecked() {
       {"FusedBatchNormGrad", "its gradient is an error"},
       {"FusedBatchNormGradV2", "its gradient is an error"},
       {"FusedBatchNormGradV3", "its gradient is an error"},
-      {"TensorArrayReadV3", "its input is an array: see OfTensorArrays"},
-      {"TensorArrayGatherV3", "its input is an array: see OfTensorArrays"},
-      {"TensorArrayConcatV3", "its input is an array: see OfTensorArrays"},
-      {"TensorArrayWriteV3", "its input is an array: see OfTensorArrays"},
-      {"TensorArrayScatterV3", "its input is an array: see OfTensorArrays"},
-      {"TensorArraySplitV3", "its input is an array: see OfTensorArrays"},
       {"ReadVariableOp", "its input is a variable: see OfVariables"},
       {"RefIdentity", "its input is a variable: see OfVariables"},
       {"ResourceGather", "its input is a variable: see OfVariables"},
+      {"TensorArrayPack",
+       "its input is an array: see OfOldTensorArraysAsAWhole"},
+      {"TensorArrayUnpack",
+       "its input is an array: see OfOldTensorArraysAsAWhole"},
   };
+  for (const std::string version : {"", "V2", "V3"}) {
+    for (const std::string op :
+         {"Read", "Gather", "Concat", "Write", "Scatter", "Split"}) {
+      unchecked["TensorArray" + op + version] =
+          "its input is an array: see OfTensorArrays";
+    }
+  }
   return unchecked;
 }
 
@@ -510,6 +531,69 @@ TEST(GradientsTest, OfTensorArraysInParts) {
       << got[0].ToString();
   EXPECT_TRUE(SameBits(got[1], Tensor::Vector<float>({5})))
       << got[1].ToString();
+}
+
+// The same by the ops of old graphs, whose handles are references to strings or
+// strings.
+TEST(GradientsTest, OfOldTensorArrays) {
+  for (const std::string version : {"", "V2"}) {
+    const Scope root = Scope::Root();
+    const auto add = [&](const std::string& op, const InputList& inputs,
+                         AttrMap attrs = {}) {
+      return root.AddOutput("TensorArray" + op + version, inputs, attrs);
+    };
+    const AttrMap floats = {{"dtype", DT_FLOAT}};
+    AttrMap kept = floats;
+    kept["clear_after_read"] = false;
+    const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3}});
+    const Output w = ops::Placeholder(root, DT_FLOAT, {.shape = {3, 2}});
+    const Tensor lengths = Tensor::Vector({int64_t{1}, int64_t{2}});
+    const Output parts = add("", {2}, floats);
+    const Output split = add("Split", {parts, x, lengths, 0.0f});
+    const Output joined = add("Concat", {parts, split}, floats);
+    const Output rows = add("", {3}, kept);
+    const Output scattered = add("Scatter", {rows, {0, 1, 2}, w, 0.0f});
+    const Output gathered = add("Gather", {rows, {2, 1}, scattered}, floats);
+    const Output single = add("", {1}, floats);
+    const Output row = add("Read", {rows, 1, scattered}, floats);
+    const Output written = add("Write", {single, 0, row, 0.0f});
+    const Output read = add("Read", {single, 0, written}, floats);
+    ASSERT_OK(root.status());
+    ASSERT_OK_AND_ASSIGN(
+        std::vector<Gradient> gradients,
+        AddGradients(root,
+                     {ops::Mul(root, joined, joined),
+                      ops::Mul(root, gathered, 2), ops::Mul(root, read, 3)},
+                     {x, w}));
+    ASSERT_OK_AND_ASSIGN(auto session, Session::Connect("", root));
+    ASSERT_OK_AND_ASSIGN(
+        std::vector<Tensor> got,
+        session->Run({{x, Tensor::Vector<float>({1, 2, 3})},
+                      {w, Tensor(DT_FLOAT, {3, 2})}},
+                     {gradients[0].dense, gradients[1].dense}));
+    EXPECT_TRUE(SameBits(got[0], Tensor::Vector<float>({2, 4, 6})))
+        << got[0].ToString();
+    EXPECT_TRUE(
+        SameBits(got[1], Tensor::FromValues<float>({3, 2}, {0, 0, 5, 5, 2, 2})))
+        << got[1].ToString();
+  }
+}
+
+TEST(GradientsTest, OfOldTensorArraysAsAWhole) {
+  const Scope root = Scope::Root();
+  const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {2}});
+  const Output array =
+      root.AddOutput("TensorArray", {2}, {{"dtype", DT_FLOAT}});
+  const Output flow = root.AddOutput("TensorArrayUnpack", {array, x, 0.0f});
+  const Output y =
+      root.AddOutput("TensorArrayPack", {array, flow}, {{"dtype", DT_FLOAT}});
+  ASSERT_OK_AND_ASSIGN(std::vector<Gradient> gradients,
+                       AddGradients(root, {ops::Mul(root, y, y)}, {x}));
+  ASSERT_OK_AND_ASSIGN(auto session, Session::Connect("", root));
+  ASSERT_OK_AND_ASSIGN(
+      Tensor got,
+      session->Run({{x, Tensor::Vector<float>({3, 4})}}, gradients[0].dense));
+  EXPECT_TRUE(SameBits(got, Tensor::Vector<float>({6, 8}))) << got.ToString();
 }
 
 // All three versions, in training and in inference, against differences taken

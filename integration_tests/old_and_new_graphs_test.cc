@@ -192,10 +192,81 @@ void AddConstants(GraphText& graph) {
       .Const("twice", "DT_INT32", "dim { size: 1 }", "int_val: 2")
       .Const("turned", "DT_INT32", "dim { size: 2 }", "int_val: [1, 0]")
       .Const("some", "DT_INT32", "dim { size: 4 }", "int_val: [1, 2, 3, 4]")
-      .Const("others", "DT_INT32", "dim { size: 2 }", "int_val: [2, 4]");
+      .Const("others", "DT_INT32", "dim { size: 2 }", "int_val: [2, 4]")
+      .Const("words", "DT_STRING", "dim { size: 2 }", "string_val: ['a', 'b']")
+      .Const("long_one", "DT_INT64", "", "int64_val: 1")
+      .Const("longs", "DT_INT64", "dim { size: 2 }", "int64_val: [5, 6]")
+      .Const("three", "DT_INT32", "", "int_val: 3")
+      .Const("all", "DT_INT32", "dim { size: 3 }", "int_val: [0, 1, 2]")
+      .Const("any", "DT_INT32", "", "int_val: -1")
+      .Const("nothing", "DT_FLOAT", "", "float_val: 0");
 }
 
-// As TensorFlow 1.0 wrote it.
+const std::pair<std::string, std::string> kOfFloats = {"dtype",
+                                                       "type: DT_FLOAT"};
+const std::pair<std::string, std::string> kElement = {"elem_type",
+                                                      "type: DT_FLOAT"};
+const Attrs kTable = {{"key_dtype", "type: DT_STRING"},
+                      {"value_dtype", "type: DT_INT64"}};
+const Attrs kFill = {{"Tkey", "type: DT_STRING"}, {"Tval", "type: DT_INT64"}};
+const Attrs kFind = {{"Tin", "type: DT_STRING"}, {"Tout", "type: DT_INT64"}};
+
+// Ops that have other names or handles by now.
+void AddOldOps(GraphText& graph) {
+  graph.Add("top", "TopK", {"x"}, {kFloat, {"k", "i: 2"}})
+      .Add("diagonals", "BatchMatrixDiag", {"x"}, {kFloat})
+      .Add("diagonal", "BatchMatrixDiagPart", {"diagonals"}, {kFloat})
+      .Add("replaced", "BatchMatrixSetDiag", {"products", "top"}, {kFloat})
+      .Add("band", "BatchMatrixBandPart", {"replaced", "long_one", "long_one"},
+           {kFloat})
+      .Add("table", "HashTable", {}, kTable)
+      .Add("fill", "InitializeTable", {"table", "words", "longs"}, kFill)
+      .Add("found", "LookupTableFind", {"table", "words", "long_one"}, kFind)
+      .Add("array", "TensorArray", {"three"}, {kOfFloats})
+      .Add("flow", "TensorArrayUnpack", {"array", "start", "nothing"}, {kFloat})
+      .Add("elements", "TensorArrayPack", {"array", "flow"}, {kOfFloats})
+      .Add("strings", "TensorArrayV2", {"three"}, {kOfFloats})
+      .Add("later", "TensorArrayWriteV2", {"strings", "one", "sum", "nothing"},
+           {kFloat})
+      .Add("element", "TensorArrayReadV2", {"strings", "one", "later"},
+           {kOfFloats})
+      .Add("stack", "Stack", {}, {kElement})
+      .Add("push", "StackPush", {"stack", "sum"}, {kFloat})
+      .Add("pop", "StackPop", {"stack", "^push"}, {kElement});
+}
+
+void AddNewOps(GraphText& graph) {
+  const std::pair<std::string, std::string> align = {"align",
+                                                     "s: 'RIGHT_LEFT'"};
+  graph.Const("two", "DT_INT32", "", "int_val: 2")
+      .Add("top", "TopKV2", {"x", "two"}, {kFloat})
+      .Add("diagonals", "MatrixDiagV3", {"x", "zero", "any", "any", "nothing"},
+           {kFloat, align})
+      .Add("diagonal", "MatrixDiagPartV3", {"diagonals", "zero", "nothing"},
+           {kFloat, align})
+      .Add("replaced", "MatrixSetDiagV3", {"products", "top", "zero"},
+           {kFloat, align})
+      .Add("band", "MatrixBandPart", {"replaced", "long_one", "long_one"},
+           {kFloat, {"Tindex", "type: DT_INT64"}})
+      .Add("table", "HashTableV2", {}, kTable)
+      .Add("fill", "InitializeTableV2", {"table", "words", "longs"}, kFill)
+      .Add("found", "LookupTableFindV2", {"table", "words", "long_one"}, kFind)
+      .Add("array", "TensorArrayV3", {"three"}, {kOfFloats})
+      .Add("flow", "TensorArrayScatterV3", {"array", "all", "start", "array:1"},
+           {kFloat})
+      .Add("elements", "TensorArrayGatherV3", {"array", "all", "flow"},
+           {kOfFloats})
+      .Add("strings", "TensorArrayV3", {"three"}, {kOfFloats})
+      .Add("later", "TensorArrayWriteV3",
+           {"strings", "one", "sum", "strings:1"}, {kFloat})
+      .Add("element", "TensorArrayReadV3", {"strings", "one", "later"},
+           {kOfFloats})
+      .Add("stack", "StackV2", {"any"}, {kElement})
+      .Add("push", "StackPushV2", {"stack", "sum"}, {kFloat})
+      .Add("pop", "StackPopV2", {"stack", "^push"}, {kElement});
+}
+
+// As TensorFlow wrote it before 1.0.
 std::string OldGraph() {
   const std::pair<std::string, std::string> kInt = {"T", "type: DT_INT32"};
   GraphText graph;
@@ -223,7 +294,8 @@ std::string OldGraph() {
       .Add("best", "ArgMax", {"x", "one"}, {kFloat})
       .Add("total", "Sum", {"x", "zero"}, {kFloat})
       .Add("where", "Where", {"large"}, {});
-  return graph.With(21);
+  AddOldOps(graph);
+  return graph.With(5);
 }
 
 // As TensorFlow 2 writes the same, and a version that is not there yet.
@@ -271,6 +343,7 @@ std::string NewGraph() {
       .Add("total", "Sum", {"x", "zero"},
            {kFloat, kIndices, {"keep_dims", "b: false"}})
       .Add("where", "Where", {"large"}, {{"T", "type: DT_BOOL"}});
+  AddNewOps(graph);
   return graph.With(2474);
 }
 
@@ -282,11 +355,14 @@ std::vector<Tensor> RunGraph(Process& process, const std::string& text) {
   auto session = Session::Connect("", scope, options);
   EXPECT_OK(session);
   if (!session.ok()) return {};
-  EXPECT_OK((*session)->RunNamed({}, {}, {"init"}));
+  EXPECT_OK((*session)->RunNamed({}, {}, {"init", "fill"}));
   const auto values = (*session)->RunNamed(
       {{"x:0", Tensor::FromValues<float>({2, 3}, {1, 2, 4, 8, 16, 32})}},
-      {"sum:0", "inverse:0", "joined:0", "chosen:0", "products:0", "rows:0",
-       "tiled:0", "rest:0", "rest:1", "best:0", "total:0", "where:0"},
+      {"sum:0",      "inverse:0",  "joined:0", "chosen:0", "products:0",
+       "rows:0",     "tiled:0",    "rest:0",   "rest:1",   "best:0",
+       "total:0",    "where:0",    "top:0",    "top:1",    "diagonals:0",
+       "diagonal:0", "replaced:0", "band:0",   "found:0",  "elements:0",
+       "element:0",  "pop:0"},
       {});
   EXPECT_OK(values);
   return values.value_or(std::vector<Tensor>());
@@ -296,8 +372,8 @@ TEST(OldAndNewGraphsTest, GiveTheSame) {
   Process process({.compute_threads = 1});
   const std::vector<Tensor> old_values = RunGraph(process, OldGraph());
   const std::vector<Tensor> new_values = RunGraph(process, NewGraph());
-  ASSERT_EQ(old_values.size(), 12u);
-  ASSERT_EQ(new_values.size(), 12u);
+  ASSERT_EQ(old_values.size(), 22u);
+  ASSERT_EQ(new_values.size(), 22u);
   for (size_t i = 0; i < old_values.size(); ++i) {
     EXPECT_TRUE(SameBits(old_values[i], new_values[i]))
         << i << ": " << old_values[i].ToString() << " and "
@@ -312,6 +388,15 @@ TEST(OldAndNewGraphsTest, GiveTheSame) {
                          {2, 2, 2}, {42, 189, 336, 1512, 42, 189, 336, 1512})));
   EXPECT_TRUE(SameBits(old_values[7], Tensor::Vector<int32_t>({1, 3})));
   EXPECT_TRUE(SameBits(old_values[9], Tensor::Vector<int64_t>({2, 2})));
+  EXPECT_TRUE(SameBits(old_values[12],
+                       Tensor::FromValues<float>({2, 2}, {4, 2, 32, 16})));
+  EXPECT_TRUE(SameBits(old_values[16],
+                       Tensor::FromValues<float>(
+                           {2, 2, 2}, {4, 189, 336, 2, 32, 189, 336, 16})));
+  EXPECT_TRUE(SameBits(old_values[18], Tensor::Vector<int64_t>({5, 6})));
+  EXPECT_TRUE(SameBits(old_values[19], Tensor::Vector<float>({1, 2, 4})));
+  EXPECT_TRUE(SameBits(old_values[20], old_values[0]));
+  EXPECT_TRUE(SameBits(old_values[21], old_values[0]));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ import textwrap
 import tensorflow as tf
 from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import kernels
+from tensorflow.python.framework import op_def_registry
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
 SIGNATURES = 'integration_tests/testdata/tensorflow_signatures.txt'
@@ -45,8 +46,16 @@ def type_name(number):
   return types_pb2.DataType.Name(number)[len('DT_'):].lower()
 
 
-def constraints(defs):
+def allowed_types(op):
+  """{attr: types} that the op allows; any where an attr is not there."""
+  return {attr.name: {type_name(t) for t in attr.allowed_values.list.type}
+          for attr in op_def_registry.get(op).attr
+          if attr.allowed_values.list.type}
+
+
+def constraints(op, defs):
   """{attr: types} of all kernels of an op together."""
+  allowed = allowed_types(op)
   attrs = {c.name for kernel in defs for c in kernel.constraint
            if c.allowed_values.list.type}
   result = {}
@@ -56,7 +65,10 @@ def constraints(defs):
       own = [c for c in kernel.constraint if c.name == attr]
       listed = own[0].allowed_values.list.type if own else []
       # A kernel that does not name the attribute takes every type.
-      types |= {type_name(t) for t in listed} if own else set(TYPES)
+      listed = {type_name(t) for t in listed}
+      # Prod's take Tidx uint64, which no node can have.
+      listed &= allowed.get(attr, listed)
+      types |= listed if own else set(TYPES)
     result[attr] = ' '.join(t for t in TYPES if t in types)
   every = ' '.join(TYPES)
   return {a: t for a, t in result.items() if t != every} or {'': ''}
@@ -91,7 +103,7 @@ def main():
   for op in ops:
     if op not in found:
       continue
-    for attr, types in sorted(constraints(found[op]).items()):
+    for attr, types in sorted(constraints(op, found[op]).items()):
       groups[attr, types].append(op)
   rows = ''.join(cpp(attr, types, names)
                  for (attr, types), names in sorted(groups.items()))

@@ -89,86 +89,6 @@ absl::StatusOr<Gradients> ReverseSequenceGrad(const Scope& scope,
       {}};
 }
 
-absl::StatusOr<Gradients> DiagGrad(const Scope& scope, const Node&,
-                                   const Gradients& grad_outputs) {
-  return Gradients{ops::DiagPart(scope, grad_outputs[0].dense)};
-}
-
-absl::StatusOr<Gradients> DiagPartGrad(const Scope& scope, const Node&,
-                                       const Gradients& grad_outputs) {
-  return Gradients{ops::Diag(scope, grad_outputs[0].dense)};
-}
-
-// Zero of the dtype of `like`, which pads.
-Output PaddingLike(const Scope& scope, const Output& like) {
-  return ops::Cast(scope, Tensor::Scalar(0.0f), like.dtype());
-}
-
-absl::StatusOr<Gradients> MatrixDiagV3Grad(const Scope& scope, const Node& node,
-                                           const Gradients& grad_outputs) {
-  const Output grad = grad_outputs[0].dense;
-  Gradients result(node.num_inputs());
-  result[0] = ops::MatrixDiagPartV3(scope, grad, Output(node.input(1)),
-                                    PaddingLike(scope, grad),
-                                    *node.attr<std::string>("align"));
-  return result;
-}
-
-absl::StatusOr<Gradients> MatrixDiagPartV3Grad(const Scope& scope,
-                                               const Node& node,
-                                               const Gradients& grad_outputs) {
-  const Output grad = grad_outputs[0].dense;
-  const Output input = node.input(0);
-  const Output shape = ops::Shape(scope, input);
-  const Output rank = ops::Rank(scope, input);
-  const auto size = [&](int from_end) {
-    return ops::Gather(scope, shape, ops::Sub(scope, rank, from_end));
-  };
-  Gradients result(node.num_inputs());
-  result[0] = ops::MatrixDiagV3(scope, grad, Output(node.input(1)), size(2),
-                                size(1), PaddingLike(scope, grad),
-                                *node.attr<std::string>("align"));
-  return result;
-}
-
-absl::StatusOr<Gradients> MatrixDiagGrad(const Scope& scope, const Node&,
-                                         const Gradients& grad_outputs) {
-  return Gradients{ops::MatrixDiagPart(scope, grad_outputs[0].dense)};
-}
-
-// A diagonal matrix, with zeros around it where the matrix is not square.
-absl::StatusOr<Gradients> MatrixDiagPartGrad(const Scope& scope,
-                                             const Node& node,
-                                             const Gradients& grad_outputs) {
-  const PartialShape& shape = Output(node.input(0)).shape();
-  const Output square = ops::MatrixDiag(scope, grad_outputs[0].dense);
-  if (!shape.has_rank() || shape.dim(shape.rank() - 1) < 0 ||
-      shape.dim(shape.rank() - 2) < 0) {
-    return absl::UnimplementedError(absl::StrCat(
-        "the gradient of MatrixDiagPart node '", node.name(),
-        "' needs to know the sizes of its matrices, but the shape is ",
-        shape.ToString()));
-  }
-  const int rank = shape.rank();
-  const int64_t rows = shape.dim(rank - 2), cols = shape.dim(rank - 1);
-  if (rows == cols) return Gradients{square};
-  Tensor paddings(DT_INT64, {rank, 2});
-  const int64_t size = std::min(rows, cols);
-  paddings.mutable_flat<int64_t>()[2 * rank - 3] = rows - size;
-  paddings.mutable_flat<int64_t>()[2 * rank - 1] = cols - size;
-  return Gradients{ops::Pad(scope, square, paddings)};
-}
-
-absl::StatusOr<Gradients> MatrixBandPartGrad(const Scope& scope,
-                                             const Node& node,
-                                             const Gradients& grad_outputs) {
-  return Gradients{
-      ops::MatrixBandPart(scope, grad_outputs[0].dense, Output(node.input(1)),
-                          Output(node.input(2))),
-      {},
-      {}};
-}
-
 }  // namespace
 
 Output DenseOrZeros(const Scope& scope, const Node& node,
@@ -217,22 +137,16 @@ void RegisterArrayGradients(GradientRegistry& registry) {
   registry.Register("Reverse", ReverseGrad);
   registry.Register("ReverseV2", ReverseGrad);
   registry.Register("ReverseSequence", ReverseSequenceGrad);
-  registry.Register("Diag", DiagGrad);
-  registry.Register("DiagPart", DiagPartGrad);
-  registry.Register("MatrixDiag", MatrixDiagGrad);
-  registry.Register("MatrixDiagPart", MatrixDiagPartGrad);
-  registry.Register("MatrixDiagV3", MatrixDiagV3Grad);
-  registry.Register("MatrixDiagPartV3", MatrixDiagPartV3Grad);
-  registry.Register("MatrixBandPart", MatrixBandPartGrad);
   for (const char* op :
        {"Const", "Placeholder", "PlaceholderV2", "StopGradient", "Shape",
         "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "OneHot",
         "ConcatOffset", "InvertPermutation", "Where", "Unique", "UniqueV2",
-        "UniqueWithCounts", "ListDiff"}) {
+        "UniqueWithCounts", "ListDiff", "Bitcast"}) {
     registry.RegisterNone(op);
   }
   RegisterArrayJoinGradients(registry);
   RegisterArraySliceGradients(registry);
+  RegisterArrayDiagonalGradients(registry);
   RegisterArraySegmentGradients(registry);
 }
 

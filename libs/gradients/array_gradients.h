@@ -23,6 +23,7 @@ int64_t IntAttr(const Node& node, absl::string_view name);
 // Each a part of RegisterArrayGradients.
 void RegisterArrayJoinGradients(GradientRegistry& registry);
 void RegisterArraySliceGradients(GradientRegistry& registry);
+void RegisterArrayDiagonalGradients(GradientRegistry& registry);
 void RegisterArraySegmentGradients(GradientRegistry& registry);
 
 }  // namespace weft

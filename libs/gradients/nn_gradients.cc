@@ -208,7 +208,8 @@ Result OfSparseCrossEntropy(const Scope& scope, const Node& node,
 
 // Puts the gradients of the values where the values came from.
 Result OfTopK(const Scope& scope, const Node& node, const Gradients& grads) {
-  if (grads[0].IsNone()) return Gradients(2);
+  Gradients result(node.num_inputs());
+  if (grads[0].IsNone()) return result;
   const Output input = node.input(0);
   const Output indices = ops::Cast(scope, OutputOf(node, 1), DT_INT64);
   const Output shape = ops::Shape(scope, input, {.out_type = DT_INT64});
@@ -227,7 +228,8 @@ Result OfTopK(const Scope& scope, const Node& node, const Gradients& grads) {
   const Output flat = ops::UnsortedSegmentSum(
       scope, ops::Reshape(scope, grads[0].dense, Tensor::Vector({-1})),
       ops::Reshape(scope, positions, Tensor::Vector({-1})), size);
-  return Gradients{ops::Reshape(scope, flat, shape), Gradient()};
+  result[0] = ops::Reshape(scope, flat, shape);
+  return result;
 }
 
 }  // namespace
@@ -241,6 +243,7 @@ void RegisterNnGradients(GradientRegistry& registry) {
   registry.Register("SoftmaxCrossEntropyWithLogits", OfCrossEntropy);
   registry.Register("SparseSoftmaxCrossEntropyWithLogits",
                     OfSparseCrossEntropy);
+  registry.Register("TopK", OfTopK);
   registry.Register("TopKV2", OfTopK);
   registry.RegisterNone("InTopK");
   registry.RegisterNone("InTopKV2");

@@ -27,17 +27,37 @@ std::string SourceOf(const Scope& scope) {
   return "gradients";
 }
 
+// The version of a node's op: "", "V2" or "V3".
+std::string VersionOf(const Node& node) {
+  for (const char* version : {"V2", "V3"}) {
+    if (absl::EndsWith(node.type(), version)) return version;
+  }
+  return "";
+}
+
+// The op `name` on an array, in the version of `node`.
+Output SameVersion(const Scope& scope, const Node& node, absl::string_view name,
+                   std::initializer_list<Input> inputs, AttrMap attrs = {}) {
+  return scope.AddOutput(absl::StrCat("TensorArray", name, VersionOf(node)),
+                         inputs, std::move(attrs));
+}
+
+struct ArrayAndFlow {
+  Output handle, flow;
+};
+
 // The array of gradients of the one at input 0, once `flow` is there.
-ops::TensorArrayOutputs GradientArray(const Scope& scope, const Node& node,
-                                      const Output& flow) {
-  const ops::TensorArrayOutputs array =
-      ops::TensorArrayGrad(scope, Output(node.input(0)), flow, SourceOf(scope));
-  if (!array.handle) return array;
+ArrayAndFlow GradientArray(const Scope& scope, const Node& node,
+                           const Output& flow) {
+  const Output handle =
+      SameVersion(scope, node, "Grad", {Output(node.input(0)), flow},
+                  {{"source", SourceOf(scope)}});
+  if (!handle) return {};
   const Output ordered =
       ops::Identity(scope.WithName("gradient_flow")
-                        .WithControlDependencies({Operation(array.handle)}),
+                        .WithControlDependencies({Operation(handle)}),
                     flow);
-  return {array.handle, ordered};
+  return {handle, ordered};
 }
 
 Output FlowIn(const Node& node) {
@@ -48,16 +68,18 @@ Output FlowIn(const Node& node) {
 absl::StatusOr<Gradients> ReadGrad(const Scope& scope, const Node& node,
                                    const Gradients& grads) {
   const auto array = GradientArray(scope, node, FlowIn(node));
-  const Output flow = ops::TensorArrayWrite(
-      scope, array.handle, Output(node.input(1)), grads[0].dense, array.flow);
+  const Output flow = SameVersion(
+      scope, node, "Write",
+      {array.handle, Output(node.input(1)), grads[0].dense, array.flow});
   return Gradients{Gradient(), Gradient(), flow};
 }
 
 absl::StatusOr<Gradients> GatherGrad(const Scope& scope, const Node& node,
                                      const Gradients& grads) {
   const auto array = GradientArray(scope, node, FlowIn(node));
-  const Output flow = ops::TensorArrayScatter(
-      scope, array.handle, Output(node.input(1)), grads[0].dense, array.flow);
+  const Output flow = SameVersion(
+      scope, node, "Scatter",
+      {array.handle, Output(node.input(1)), grads[0].dense, array.flow});
   return Gradients{Gradient(), Gradient(), flow};
 }
 
@@ -65,8 +87,9 @@ absl::StatusOr<Gradients> ConcatGrad(const Scope& scope, const Node& node,
                                      const Gradients& grads) {
   if (grads[0].IsNone()) return Gradients(node.num_inputs());
   const auto array = GradientArray(scope, node, FlowIn(node));
-  const Output flow = ops::TensorArraySplit(scope, array.handle, grads[0].dense,
-                                            Output(&node, 1), array.flow);
+  const Output flow =
+      SameVersion(scope, node, "Split",
+                  {array.handle, grads[0].dense, Output(&node, 1), array.flow});
   return Gradients{Gradient(), flow};
 }
 
@@ -76,8 +99,9 @@ absl::StatusOr<Gradients> WriteGrad(const Scope& scope, const Node& node,
                                     const Gradients& grads) {
   const auto array = GradientArray(scope, node, grads[0].dense);
   const Output value = Output(node.input(2));
-  const Output grad = ops::TensorArrayRead(
-      scope, array.handle, Output(node.input(1)), array.flow, value.dtype());
+  const Output grad = SameVersion(
+      scope, node, "Read", {array.handle, Output(node.input(1)), array.flow},
+      {{"dtype", value.dtype()}});
   return Gradients{Gradient(), Gradient(), grad, grads[0]};
 }
 
@@ -85,8 +109,9 @@ absl::StatusOr<Gradients> ScatterGrad(const Scope& scope, const Node& node,
                                       const Gradients& grads) {
   const auto array = GradientArray(scope, node, grads[0].dense);
   const Output value = Output(node.input(2));
-  const Output grad = ops::TensorArrayGather(
-      scope, array.handle, Output(node.input(1)), array.flow, value.dtype());
+  const Output grad = SameVersion(
+      scope, node, "Gather", {array.handle, Output(node.input(1)), array.flow},
+      {{"dtype", value.dtype()}});
   return Gradients{Gradient(), Gradient(), grad, grads[0]};
 }
 
@@ -96,24 +121,51 @@ absl::StatusOr<Gradients> SplitGrad(const Scope& scope, const Node& node,
   const auto array = GradientArray(scope, node, grads[0].dense);
   const Output value = Output(node.input(1));
   const Output grad =
-      ops::TensorArrayConcat(scope, array.handle, array.flow, value.dtype())
-          .value;
+      SameVersion(scope, node, "Concat", {array.handle, array.flow},
+                  {{"dtype", value.dtype()}});
   return Gradients{Gradient(), grad, Gradient(), grads[0]};
+}
+
+// Handle, flow: all elements as rows.
+absl::StatusOr<Gradients> PackGrad(const Scope& scope, const Node& node,
+                                   const Gradients& grads) {
+  const auto array = GradientArray(scope, node, FlowIn(node));
+  return Gradients{Gradient(),
+                   SameVersion(scope, node, "Unpack",
+                               {array.handle, grads[0].dense, array.flow})};
+}
+
+// Handle, value, flow.
+absl::StatusOr<Gradients> UnpackGrad(const Scope& scope, const Node& node,
+                                     const Gradients& grads) {
+  const auto array = GradientArray(scope, node, grads[0].dense);
+  const Output grad =
+      SameVersion(scope, node, "Pack", {array.handle, array.flow},
+                  {{"dtype", Output(node.input(1)).dtype()}});
+  return Gradients{Gradient(), grad, grads[0]};
 }
 
 }  // namespace
 
 void RegisterTensorArrayGradients(GradientRegistry& registry) {
-  registry.Register("TensorArrayReadV3", ReadGrad);
-  registry.Register("TensorArrayGatherV3", GatherGrad);
-  registry.Register("TensorArrayConcatV3", ConcatGrad);
-  registry.Register("TensorArrayWriteV3", WriteGrad);
-  registry.Register("TensorArrayScatterV3", ScatterGrad);
-  registry.Register("TensorArraySplitV3", SplitGrad);
-  for (const char* op : {"TensorArrayV3", "TensorArrayGradV3",
-                         "TensorArraySizeV3", "TensorArrayCloseV3", "StackV2",
-                         "StackPushV2", "StackPopV2", "StackCloseV2"}) {
-    registry.RegisterNone(op);
+  for (const std::string version : {"", "V2", "V3"}) {
+    registry.Register("TensorArrayRead" + version, ReadGrad);
+    registry.Register("TensorArrayGather" + version, GatherGrad);
+    registry.Register("TensorArrayConcat" + version, ConcatGrad);
+    registry.Register("TensorArrayWrite" + version, WriteGrad);
+    registry.Register("TensorArrayScatter" + version, ScatterGrad);
+    registry.Register("TensorArraySplit" + version, SplitGrad);
+    for (const char* op : {"TensorArray", "TensorArrayGrad", "TensorArraySize",
+                           "TensorArrayClose"}) {
+      registry.RegisterNone(op + version);
+    }
+  }
+  registry.Register("TensorArrayPack", PackGrad);
+  registry.Register("TensorArrayUnpack", UnpackGrad);
+  for (const std::string version : {"", "V2"}) {
+    for (const char* op : {"Stack", "StackPush", "StackPop", "StackClose"}) {
+      registry.RegisterNone(op + version);
+    }
   }
 }
 

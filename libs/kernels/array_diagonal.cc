@@ -1,5 +1,7 @@
 // Kernels of diagonals: Diag, DiagPart, MatrixDiag, MatrixDiagPart,
-// MatrixBandPart.
+// MatrixBandPart, and the old names of those of matrices.
+#include <string>
+
 #include "libs/base/status.h"
 #include "libs/kernels/array_copy.h"
 #include "libs/kernels/array_elements.h"
@@ -75,8 +77,9 @@ class MatrixDiagKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const TensorShape& input = context.input(0).shape();
     if (input.rank() < 1) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input must be at least 1-dim, received shape: ", input.ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("diagonal must be at least 1-dim, received shape: ",
+                       input.ToString()));
     }
     const int64_t size = input.dim(input.rank() - 1);
     Dims dims(input.dims().begin(), input.dims().end());
@@ -124,7 +127,7 @@ class MatrixBandPartKernel : public OpKernel {
     ASSIGN_OR_RETURN(int64_t lower,
                      ReadWidth(context.input(1), "num_lower", "rows", rows));
     ASSIGN_OR_RETURN(int64_t upper,
-                     ReadWidth(context.input(2), "num_upper", "cols", cols));
+                     ReadWidth(context.input(2), "num_upper", "columns", cols));
     ASSIGN_OR_RETURN(Tensor * output,
                      context.ForwardOrAllocate({0}, 0, input.shape()));
     if (input.num_elements() == 0) return absl::OkStatus();
@@ -170,9 +173,12 @@ class MatrixBandPartKernel : public OpKernel {
 void RegisterArrayDiagonalKernels(KernelRegistry& registry) {
   registry.Register<DiagKernel>("Diag");
   registry.Register<DiagPartKernel>("DiagPart");
-  registry.Register<MatrixDiagKernel>("MatrixDiag");
-  registry.Register<MatrixDiagPartKernel>("MatrixDiagPart");
-  registry.Register<MatrixBandPartKernel>("MatrixBandPart");
+  for (const char* prefix : {"", "Batch"}) {
+    const std::string op = absl::StrCat(prefix, "Matrix");
+    registry.Register<MatrixDiagKernel>(op + "Diag");
+    registry.Register<MatrixDiagPartKernel>(op + "DiagPart");
+    registry.Register<MatrixBandPartKernel>(op + "BandPart");
+  }
 }
 
 }  // namespace weft

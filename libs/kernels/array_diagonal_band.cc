@@ -1,5 +1,6 @@
-// MatrixDiagV3 and MatrixDiagPartV3: a band of diagonals of matrices to and
-// from the rows of another tensor.
+// MatrixDiagV3, MatrixDiagPartV3 and MatrixSetDiagV3: a band of diagonals of
+// matrices to and from the rows of another tensor. V2, and MatrixSetDiag with
+// its one diagonal, have no attr `align`: their rows begin on the left.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -17,12 +18,12 @@ namespace {
 
 // Where diagonals lie in a row that is as long as the longest of them.
 struct Alignment {
-  bool superdiagonals_left = false;
+  bool superdiagonals_left = true;
   bool subdiagonals_left = true;
 
   static Alignment Of(const OpKernelConstruction& construction) {
     const std::string align =
-        construction.GetAttr<std::string>("align").value_or("RIGHT_LEFT");
+        construction.GetAttr<std::string>("align").value_or("LEFT_LEFT");
     return {absl::StartsWith(align, "LEFT"), absl::EndsWith(align, "LEFT")};
   }
 };
@@ -43,16 +44,11 @@ struct DiagonalBand {
                     columns - std::max<int64_t>(low, 0));
   }
   absl::Status Check() const {
-    const bool is_empty = rows == 0 || columns == 0;
-    const auto is_inside = [&](int64_t diagonal) {
-      return (diagonal > -rows && diagonal < columns) ||
-             (is_empty && diagonal == 0);
-    };
-    if (!is_inside(low) || !is_inside(high)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "diagonal indices ", low, " and ", high, " must be between ", -rows,
-          " and ", columns, " (exclusive)"));
-    }
+    RETURN_IF_ERROR(CheckInside("lower_diag_index", low));
+    RETURN_IF_ERROR(CheckInside("upper_diag_index", high));
+    return CheckOrder();
+  }
+  absl::Status CheckOrder() const {
     if (low <= high) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
         "lower_diag_index must not be larger than upper_diag_index: ", low,
@@ -75,44 +71,74 @@ struct DiagonalBand {
       }
     }
   }
+
+ private:
+  absl::Status CheckInside(absl::string_view name, int64_t diagonal) const {
+    if (diagonal == 0 || (diagonal > -rows && diagonal < columns)) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is out of bound: ", diagonal,
+                     ". It must be between ", -rows, " and ", columns));
+  }
 };
 
 // One number, or the lowest and the highest.
 absl::Status ReadDiagonals(const Tensor& k, DiagonalBand& band) {
   const auto values = k.flat<int32_t>();
-  if (k.rank() > 1 || values.empty() || values.size() > 2) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "diag_index must be a scalar or vector with one or two elements, "
-        "received shape ",
-        k.shape().ToString()));
+  if (k.rank() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("diag_index must be a scalar or vector, received shape: ",
+                     k.shape().ToString()));
+  }
+  if (values.empty()) {
+    return absl::InvalidArgumentError(
+        "diag_index must have at least one element");
+  }
+  if (values.size() > 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("diag_index must have only one or two elements, received ",
+                     values.size(), " elements."));
   }
   band.low = values[0];
   band.high = values[values.size() - 1];
   return absl::OkStatus();
 }
 
+absl::Status CheckMatrix(const Tensor& input) {
+  if (input.rank() >= 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("input must be at least 2-dim, received shape: ",
+                   input.shape().ToString()));
+}
+
+// The main diagonal of the matrices of `input`. REQUIRES: CheckMatrix.
+DiagonalBand BandOf(const Tensor& input) {
+  DiagonalBand band;
+  band.rows = input.dim(input.rank() - 2);
+  band.columns = input.dim(input.rank() - 1);
+  return band;
+}
+
 absl::Status CheckScalar(const Tensor& tensor, absl::string_view what) {
-  if (tensor.num_elements() == 1) return absl::OkStatus();
+  if (tensor.shape().IsScalar()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       what, " must be a scalar, received shape ", tensor.shape().ToString()));
 }
 
-class MatrixDiagPartV3Kernel : public OpKernel {
+class MatrixDiagPartBandKernel : public OpKernel {
  public:
-  explicit MatrixDiagPartV3Kernel(const OpKernelConstruction& construction)
+  explicit MatrixDiagPartBandKernel(const OpKernelConstruction& construction)
       : OpKernel(construction), align_(Alignment::Of(construction)) {}
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& input = context.input(0);
-    if (input.rank() < 2) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input must be at least 2-dim, received shape: ",
-                       input.shape().ToString()));
+    RETURN_IF_ERROR(CheckMatrix(input));
+    // One element will do here, in a tensor of any rank.
+    if (context.input(2).num_elements() != 1) {
+      return CheckScalar(context.input(2), "padding_value");
     }
-    RETURN_IF_ERROR(CheckScalar(context.input(2), "padding_value"));
-    DiagonalBand band;
-    band.rows = input.dim(input.rank() - 2);
-    band.columns = input.dim(input.rank() - 1);
+    DiagonalBand band = BandOf(input);
     RETURN_IF_ERROR(ReadDiagonals(context.input(1), band));
     RETURN_IF_ERROR(band.Check());
     TensorShape shape(input.shape().dims().first(input.rank() - 2));
@@ -135,9 +161,9 @@ class MatrixDiagPartV3Kernel : public OpKernel {
   const Alignment align_;
 };
 
-class MatrixDiagV3Kernel : public OpKernel {
+class MatrixDiagBandKernel : public OpKernel {
  public:
-  explicit MatrixDiagV3Kernel(const OpKernelConstruction& construction)
+  explicit MatrixDiagBandKernel(const OpKernelConstruction& construction)
       : OpKernel(construction), align_(Alignment::Of(construction)) {}
 
   absl::Status Compute(OpKernelContext& context) override {
@@ -173,37 +199,121 @@ class MatrixDiagV3Kernel : public OpKernel {
     const Tensor& input = context.input(0);
     RETURN_IF_ERROR(CheckScalar(context.input(2), "num_rows"));
     RETURN_IF_ERROR(CheckScalar(context.input(3), "num_cols"));
-    if (band.low > band.high) return band.Check();
+    RETURN_IF_ERROR(band.CheckOrder());
     const int needed = band.count() > 1 ? 2 : 1;
+    if (input.rank() < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("diagonal must be at least 1-dim, received shape: ",
+                       input.shape().ToString()));
+    }
     if (input.rank() < needed ||
         (needed == 2 && input.dim(input.rank() - 2) != band.count())) {
       return absl::InvalidArgumentError(absl::StrCat(
           "The number of diagonals provided in the input does not match the "
-          "lower_diag_index and upper_diag_index range: shape ",
+          "lower_diag_index and upper_diag_index range. The shape is ",
           input.shape().ToString()));
     }
     const int64_t longest = input.dim(input.rank() - 1);
-    const int64_t min_rows = longest - std::min<int64_t>(band.high, 0);
-    const int64_t min_columns = longest + std::max<int64_t>(band.low, 0);
-    const int64_t rows = context.input(2).flat<int32_t>()[0];
-    const int64_t columns = context.input(3).flat<int32_t>()[0];
+    int64_t min_rows, min_columns;
+    if (__builtin_sub_overflow(longest, std::min<int64_t>(band.high, 0),
+                               &min_rows) ||
+        __builtin_add_overflow(longest, std::max<int64_t>(band.low, 0),
+                               &min_columns)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "matrices with diagonals of ", longest, " elements are too large"));
+    }
+    const int64_t rows = context.input(2).scalar<int32_t>();
+    const int64_t columns = context.input(3).scalar<int32_t>();
     if (rows == -1 && columns == -1) {
       band.rows = band.columns = std::max(min_rows, min_columns);
     } else {
       band.rows = rows == -1 ? min_rows : rows;
       band.columns = columns == -1 ? min_columns : columns;
     }
-    if (band.rows < min_rows || band.columns < min_columns) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "The number of rows or columns is too small: ", band.rows, " by ",
-          band.columns, ", needed ", min_rows, " by ", min_columns));
+    if (band.rows < min_rows) return TooSmall("rows", band.rows, min_rows);
+    if (band.columns < min_columns) {
+      return TooSmall("columns", band.columns, min_columns);
     }
     if (band.rows != min_rows && band.columns != min_columns) {
       return absl::InvalidArgumentError(
           "The number of rows or columns is not consistent with the specified "
           "d_lower, d_upper, and diagonal.");
     }
-    return band.Check();
+    // Empty diagonals fit anywhere.
+    return longest == 0 ? absl::OkStatus() : band.Check();
+  }
+
+  static absl::Status TooSmall(absl::string_view what, int64_t size,
+                               int64_t needed) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The number of ", what, " is too small. It is ", size,
+                     ", needed are ", needed));
+  }
+
+  const Alignment align_;
+};
+
+class MatrixSetDiagKernel : public OpKernel {
+ public:
+  explicit MatrixSetDiagKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), align_(Alignment::Of(construction)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    const Tensor& diagonal = context.input(1);
+    RETURN_IF_ERROR(CheckMatrix(input));
+    if (diagonal.rank() < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("diagonal must be at least 1-dim, received shape: ",
+                       diagonal.shape().ToString()));
+    }
+    DiagonalBand band = BandOf(input);
+    if (context.num_inputs() == 3) {
+      RETURN_IF_ERROR(ReadDiagonals(context.input(2), band));
+      RETURN_IF_ERROR(band.Check());
+    }
+    RETURN_IF_ERROR(CheckDiagonal(input.shape(), diagonal.shape(), band));
+    ASSIGN_OR_RETURN(Tensor * output,
+                     context.ForwardOrAllocate({0}, 0, input.shape()));
+    if (input.num_elements() == 0) return absl::OkStatus();
+    if (!output->SharesBufferWith(input)) {
+      CopyElements(input, 0, input.num_elements(), *output, 0);
+    }
+    const int64_t in_size = band.count() * band.longest();
+    const int64_t out_size = band.rows * band.columns;
+    for (int64_t n = 0; n * out_size < output->num_elements(); ++n) {
+      band.ForEach(align_, [&](int64_t row, int64_t place, int64_t position) {
+        CopyElements(diagonal, n * in_size + row * band.longest() + place, 1,
+                     *output, n * out_size + position);
+      });
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // The rows of the band are the last dimensions of `diagonal`, those of one
+  // diagonal the last one.
+  static absl::Status CheckDiagonal(const TensorShape& input,
+                                    const TensorShape& diagonal,
+                                    const DiagonalBand& band) {
+    TensorShape expected(input.dims().first(input.rank() - 2));
+    if (band.count() > 1) {
+      if (diagonal.rank() > 1 &&
+          diagonal.dim(diagonal.rank() - 2) != band.count()) {
+        return absl::InvalidArgumentError(
+            "The number of diagonals provided in `diag` is not consistent with "
+            "`lower_diag_index` and `upper_diag_index`");
+      }
+      expected.AddDim(band.count());
+    }
+    expected.AddDim(band.longest());
+    if (diagonal == expected) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Either first dimensions of diagonal don't match input.shape[:-2], or "
+        "diagonal.shape[:-1] is not equal to the longests diagonal in range "
+        "[lower_diag_index:upper_diag_index].\nInput shape: ",
+        input.ToString(), "\nDiagonal shape: ", diagonal.ToString(),
+        "\nExpected diagonal shape: ", expected.ToString()));
   }
 
   const Alignment align_;
@@ -212,8 +322,16 @@ class MatrixDiagV3Kernel : public OpKernel {
 }  // namespace
 
 void RegisterArrayDiagonalBandKernels(KernelRegistry& registry) {
-  registry.Register<MatrixDiagPartV3Kernel>("MatrixDiagPartV3");
-  registry.Register<MatrixDiagV3Kernel>("MatrixDiagV3");
+  for (const char* version : {"V2", "V3"}) {
+    registry.Register<MatrixDiagPartBandKernel>(
+        absl::StrCat("MatrixDiagPart", version));
+    registry.Register<MatrixDiagBandKernel>(
+        absl::StrCat("MatrixDiag", version));
+    registry.Register<MatrixSetDiagKernel>(
+        absl::StrCat("MatrixSetDiag", version));
+  }
+  registry.Register<MatrixSetDiagKernel>("MatrixSetDiag");
+  registry.Register<MatrixSetDiagKernel>("BatchMatrixSetDiag");
 }
 
 }  // namespace weft

@@ -1,5 +1,7 @@
-// Kernels about shapes: Shape, ShapeN, Size, Rank; Reshape, ExpandDims and
-// Squeeze, which hand the memory over.
+// Kernels about shapes: Shape, ShapeN, Size, Rank; Reshape, ExpandDims, Squeeze
+// and Bitcast, which hand the memory over.
+#include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "absl/strings/str_join.h"
@@ -231,6 +233,51 @@ class SqueezeKernel : public OpKernel {
   std::vector<int64_t> squeeze_dims_;
 };
 
+class BitcastKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    const DataType type = context.output_type(0);
+    const Tensor input = context.TakeInput(0);
+    ASSIGN_OR_RETURN(TensorShape shape, ShapeOf(input, type));
+    // Some rows of a tensor may begin where no element of `type` may lie.
+    const bool is_aligned =
+        reinterpret_cast<uintptr_t>(input.data()) % DataTypeSize(type) == 0;
+    if (input.num_elements() > 0 && is_aligned) {
+      const auto offset = static_cast<const char*>(input.data()) -
+                          static_cast<const char*>(input.buffer()->data());
+      context.SetOutput(
+          0, Tensor::FromBuffer(type, std::move(shape), input.buffer(),
+                                static_cast<size_t>(offset)));
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    if (input.num_elements() > 0) {
+      std::memcpy(output->mutable_data(), input.data(), input.num_bytes());
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::StatusOr<TensorShape> ShapeOf(const Tensor& input,
+                                             DataType type) {
+    const auto from = static_cast<int64_t>(DataTypeSize(input.dtype()));
+    const auto to = static_cast<int64_t>(DataTypeSize(type));
+    Dims dims(input.shape().dims().begin(), input.shape().dims().end());
+    if (from > to) dims.push_back(from / to);
+    if (from < to) {
+      if (dims.empty() || dims.back() != to / from) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Cannot bitcast from ", input.dtype(), " to ", type, ": ",
+            DataTypeName(type), " needs a last dimension of ", to / from,
+            ", but the shape is ", input.shape().ToString()));
+      }
+      dims.pop_back();
+    }
+    return TensorShape::Create(dims);
+  }
+};
+
 }  // namespace
 
 void RegisterArrayShapeKernels(KernelRegistry& registry) {
@@ -241,6 +288,7 @@ void RegisterArrayShapeKernels(KernelRegistry& registry) {
   registry.Register<ReshapeKernel>("Reshape", {}, true);
   registry.Register<ExpandDimsKernel>("ExpandDims", {}, true);
   registry.Register<SqueezeKernel>("Squeeze", {}, true);
+  registry.Register<BitcastKernel>("Bitcast", {}, true);
 }
 
 }  // namespace weft

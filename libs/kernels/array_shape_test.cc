@@ -156,5 +156,56 @@ TEST_F(ArrayShapeTest, RepeatsElements) {
             "Incompatible shapes: [2] vs. [3]");
 }
 
+TEST_F(ArrayShapeTest, SeesBitsAsAnotherType) {
+  EXPECT_EQ(Run("Bitcast", {Floats({2}, {1, -2})}, {{"type", DT_INT32}}),
+            "[2] 1065353216 -1073741824");
+  EXPECT_EQ(Run("Bitcast", {Ints({1, 2})}, {{"type", DT_INT64}}),
+            "[] 8589934593");
+  EXPECT_EQ(Run("Bitcast", {Tensor::Scalar<int64_t>(8589934593)},
+                {{"type", DT_INT32}}),
+            "[2] 1 2");
+  EXPECT_EQ(Run("Bitcast", {Counting({0, 2})}, {{"type", DT_DOUBLE}}), "[0]");
+  EXPECT_EQ(Run("Bitcast", {Counting({0})}, {{"type", DT_UINT8}}), "[0,4]");
+}
+
+TEST_F(ArrayShapeTest, BitsThatDoNotDivideAreRefused) {
+  const auto as_double = [&](const Tensor& input) {
+    return Run("Bitcast", {input}, {{"type", DT_DOUBLE}});
+  };
+  EXPECT_THAT(as_double(Counting({3})),
+              HasSubstr("Cannot bitcast from 3 to 2: double needs a last "
+                        "dimension of 2, but the shape is [3]"));
+  EXPECT_THAT(as_double(Counting({2, 4})), HasSubstr("Cannot bitcast"));
+  EXPECT_THAT(as_double(Counting({2, 0})), HasSubstr("Cannot bitcast"));
+  EXPECT_THAT(as_double(Int(1)), HasSubstr("Cannot bitcast"));
+  const auto shape = [&](const PartialShape& input, DataType type) {
+    const auto shapes =
+        harness_.InferShapes("Bitcast", {{DT_FLOAT, input}}, {{"type", type}});
+    return shapes.ok() ? (*shapes)[0].ToString()
+                       : std::string(shapes.status().message());
+  };
+  EXPECT_EQ(shape(PartialShape({2, 3}), DT_UINT8), "[2,3,4]");
+  EXPECT_EQ(shape(PartialShape({3, 2}), DT_DOUBLE), "[3]");
+  EXPECT_EQ(shape(PartialShape({3, -1}), DT_DOUBLE), "[3]");
+  EXPECT_EQ(shape(PartialShape(), DT_DOUBLE), "<unknown>");
+  EXPECT_THAT(shape(PartialShape({3}), DT_DOUBLE),
+              HasSubstr("Cannot bitcast from 1 to 2 due to shape. 3 does not "
+                        "match 2"));
+  EXPECT_THAT(shape(PartialShape({}), DT_DOUBLE),
+              HasSubstr("must be at least rank 1"));
+}
+
+// A part of a tensor may begin where no number of two bytes may lie.
+TEST_F(ArrayShapeTest, BitsThatAreNotAlignedAreCopied) {
+  const auto bytes =
+      Tensor::FromValues<uint8_t>({5, 2}, {0, 1, 0, 2, 0, 3, 0, 4, 0, 0});
+  const Tensor odd = Tensor::FromBuffer(DT_UINT8, {4, 2}, bytes.buffer(), 1);
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor numbers,
+      harness_.RunOne("Bitcast", {odd}, {{"type", DT_UINT16}}));
+  EXPECT_TRUE(SameBits(numbers, Tensor::Vector<uint16_t>({1, 2, 3, 4})));
+  EXPECT_FALSE(numbers.SharesBufferWith(odd));
+}
+
 }  // namespace
 }  // namespace weft

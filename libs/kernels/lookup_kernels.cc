@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -29,7 +30,8 @@ class TableHandleKernel : public ResourceHandleKernel<LookupTable> {
                      construction.GetAttr<DataType>("key_dtype"));
     ASSIGN_OR_RETURN(kernel->value_type_,
                      construction.GetAttr<DataType>("value_dtype"));
-    kernel->is_mutable_ = construction.node().type() == "MutableHashTableV2";
+    kernel->is_mutable_ =
+        absl::StartsWith(construction.node().type(), "Mutable");
     // So that Create, later, can't fail.
     RETURN_IF_ERROR(NewLookupTable(kernel->key_type_, kernel->value_type_,
                                    kernel->is_mutable_));
@@ -94,7 +96,7 @@ class FindKernel : public OpKernel {
     RETURN_IF_ERROR(CheckValueType(*table, fallback.dtype()));
     if (fallback.num_elements() != 1) {
       return absl::InvalidArgumentError(
-          absl::StrCat("Expected shape [] for default value, got ",
+          absl::StrCat("Expected shape [] or [1] for default value, got ",
                        fallback.shape().ToString()));
     }
     ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(0, keys.shape()));
@@ -297,22 +299,31 @@ class InitializeFromFileKernel : public OpKernel {
 }  // namespace
 
 void RegisterLookupKernels(KernelRegistry& registry) {
-  for (const char* op : {"HashTableV2", "MutableHashTableV2"}) {
-    KernelDef def;
-    def.op = op;
-    def.types = {{"key_dtype", TableKeyTypes()},
-                 {"value_dtype", TableValueTypes()}};
-    registry.Register(std::move(def), TableHandleKernel::Make);
+  // The names of ops on references to tables are without a version.
+  for (const char* version : {"", "V2"}) {
+    const auto named = [&](const char* op) {
+      return absl::StrCat(op, version);
+    };
+    for (const char* op : {"HashTable", "MutableHashTable"}) {
+      KernelDef def;
+      def.op = named(op);
+      def.types = {{"key_dtype", TableKeyTypes()},
+                   {"value_dtype", TableValueTypes()}};
+      registry.Register(std::move(def), TableHandleKernel::Make);
+    }
+    registry.Register<FindKernel>(named("LookupTableFind"));
+    registry.Register<FillKernel<&LookupTable::Insert>>(
+        named("LookupTableInsert"));
+    registry.Register<FillKernel<&LookupTable::Import>>(
+        named("LookupTableImport"));
+    registry.Register<FillKernel<&LookupTable::Initialize>>(
+        named("InitializeTable"));
+    registry.Register<SizeKernel>(named("LookupTableSize"));
+    registry.Register<ExportKernel>(named("LookupTableExport"));
+    registry.Register({.op = named("InitializeTableFromTextFile")},
+                      InitializeFromFileKernel::Make);
   }
-  registry.Register<FindKernel>("LookupTableFindV2");
-  registry.Register<FillKernel<&LookupTable::Insert>>("LookupTableInsertV2");
-  registry.Register<FillKernel<&LookupTable::Import>>("LookupTableImportV2");
-  registry.Register<FillKernel<&LookupTable::Initialize>>("InitializeTableV2");
   registry.Register<RemoveKernel>("LookupTableRemoveV2");
-  registry.Register<SizeKernel>("LookupTableSizeV2");
-  registry.Register<ExportKernel>("LookupTableExportV2");
-  registry.Register({.op = "InitializeTableFromTextFileV2"},
-                    InitializeFromFileKernel::Make);
 }
 
 }  // namespace weft

@@ -54,7 +54,7 @@ TEST_F(LookupKernelsTest, ATableIsFilledOnce) {
                                           "Table not initialized."));
   EXPECT_THAT(
       Fill("InitializeTableV2", table, Texts({"a", "a"}), Longs({0, 1})),
-      StatusIs(kInvalid,
+      StatusIs(absl::StatusCode::kFailedPrecondition,
                "HashTable has different value for same key. Key a has "
                "0 and trying to add value 1"));
   ASSERT_OK(Fill("InitializeTableV2", table, keys, Longs({0, 1})));
@@ -121,6 +121,54 @@ TEST_F(LookupKernelsTest, AFileIsATable) {
               StatusIs(kInvalid, "Invalid number of columns"));
   EXPECT_THAT(load(fields, {{"key_index", -1}, {"value_index", 1}}),
               StatusIs(kInvalid, "only int64"));
+}
+
+// The ops of old graphs, whose handles are references to two strings.
+TEST_F(LookupKernelsTest, OldHandlesAreReferences) {
+  const auto make = [&](const char* op) {
+    auto kernel = harness_.Make(
+        op, {}, {{"key_dtype", DT_STRING}, {"value_dtype", DT_INT64}});
+    EXPECT_OK(kernel);
+    kernels_.push_back(*std::move(kernel));
+    Slot handle;
+    EXPECT_OK(kernels_.back()->RunSlots({}, absl::MakeSpan(&handle, 1)));
+    return handle.variable;
+  };
+  const auto table = make("HashTable");
+  const auto find = [&](const std::shared_ptr<Variable>& in) {
+    return harness_.RunOne("LookupTableFind", {in, Texts({"b", "z"}),
+                                               Tensor::Scalar(int64_t{-1})});
+  };
+  EXPECT_THAT(find(table), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                    "Table not initialized."));
+  ASSERT_OK(harness_.Run("InitializeTable",
+                         {table, Texts({"a", "b"}), Longs({1, 2})}));
+  ASSERT_OK_AND_ASSIGN(const Tensor values, find(table));
+  EXPECT_TRUE(SameBits(values, Longs({2, -1})));
+  ASSERT_OK_AND_ASSIGN(const Tensor size,
+                       harness_.RunOne("LookupTableSize", {table}));
+  EXPECT_TRUE(SameBits(size, Tensor::Scalar(int64_t{2})));
+  EXPECT_THAT(
+      harness_.Run("LookupTableInsert", {table, Texts({"c"}), Longs({3})}),
+      StatusIs(absl::StatusCode::kUnimplemented));
+  const auto changing = make("MutableHashTable");
+  ASSERT_OK(
+      harness_.Run("LookupTableInsert", {changing, Texts({"b"}), Longs({7})}));
+  ASSERT_OK_AND_ASSIGN(const Tensor found, find(changing));
+  EXPECT_TRUE(SameBits(found, Longs({7, -1})));
+}
+
+TEST_F(LookupKernelsTest, StringsThatNameNoTableAreRefused) {
+  const auto size_of = [&](const Tensor& names) {
+    auto handle =
+        std::make_shared<Variable>("handle", DT_STRING, PartialShape());
+    EXPECT_OK(handle->Assign(harness_.cancellation(), names));
+    return harness_.Run("LookupTableSize", {handle});
+  };
+  EXPECT_THAT(size_of(Texts({"localhost", "none"})),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(size_of(Texts({"one"})),
+              StatusIs(kInvalid, "must have two elements"));
 }
 
 }  // namespace

@@ -1,5 +1,9 @@
 // Add, Sub, Mul, Maximum, Minimum, SquaredDifference, and the gradients of
 // unary ops that are arithmetic on two operands.
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
 #include "libs/kernels/math_elementwise.h"
 #include "libs/kernels/math_kernels.h"
 #include "libs/kernels/math_scalar.h"
@@ -92,15 +96,24 @@ void Register(KernelRegistry& registry, absl::string_view op,
   RegisterBinaryKernel(registry, std::move(spec));
 }
 
+template <typename T, typename... Ts>
+constexpr bool kIsOneOf = (std::is_same_v<T, Ts> || ...);
+
+// The op of old graphs has no unsigned integers but bytes, and that of squared
+// differences no integers but those of 4 and 8 bytes, signed.
 template <typename List>
 void RegisterRing(KernelRegistry& registry) {
   List::ForEach([&]<typename T>() {
     Register<T, AddOp>(registry, "AddV2", "Add");
-    Register<T, AddOp>(registry, "Add", "Add");
+    if constexpr (!kIsOneOf<T, uint16_t, uint32_t, uint64_t>) {
+      Register<T, AddOp>(registry, "Add", "Add");
+    }
     Register<T, SubOp>(registry, "Sub", "Sub");
     Register<T, MulOp>(registry, "Mul", "Mul");
-    Register<T, SquaredDifferenceOp>(registry, "SquaredDifference",
-                                     "SquaredDifference");
+    if constexpr (!std::is_integral_v<T> || kIsOneOf<T, int32_t, int64_t>) {
+      Register<T, SquaredDifferenceOp>(registry, "SquaredDifference",
+                                       "SquaredDifference");
+    }
   });
 }
 

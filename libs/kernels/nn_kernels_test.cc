@@ -326,6 +326,31 @@ TEST_F(NnKernelsTest, TopK) {
   EXPECT_TRUE(SameBits(odd[1], Tensor::Vector({2, 1, 0})));
 }
 
+// k is an attribute of the op of old graphs.
+TEST_F(NnKernelsTest, OldTopK) {
+  const Tensor input = Floats({2, 4}, {1, 4, 4, 2, 9, -1, 3, 9});
+  ASSERT_OK_AND_ASSIGN(auto top,
+                       harness_.Run("TopK", {input}, {{"k", int64_t{2}}}));
+  EXPECT_TRUE(SameBits(top[0], Floats({2, 2}, {4, 4, 9, 9})));
+  EXPECT_TRUE(
+      SameBits(top[1], Tensor::FromValues<int32_t>({2, 2}, {1, 2, 0, 3})));
+  EXPECT_THAT(harness_.Run("TopK", {input}, {{"k", int64_t{5}}}),
+              StatusIs(kInvalid,
+                       "input must have at least k columns. Had 4, needed 5"));
+  EXPECT_THAT(harness_.Run("TopK", {Floats({}, {1})}, {{"k", int64_t{0}}}),
+              StatusIs(kInvalid, "input must be >= 1-D, got shape []"));
+  const auto infer = [&](const PartialShape& shape) {
+    return harness_.InferShapes("TopK", {{DT_FLOAT, shape}},
+                                {{"k", int64_t{5}}});
+  };
+  ASSERT_OK_AND_ASSIGN(auto shapes, infer(PartialShape({3, -1})));
+  EXPECT_EQ(shapes[0], PartialShape({3, 5}));
+  EXPECT_EQ(shapes[1], PartialShape({3, 5}));
+  EXPECT_THAT(
+      infer(PartialShape({3, 4})),
+      StatusIs(kInvalid, "input must have last dimension >= k = 5 but is 4"));
+}
+
 TEST_F(NnKernelsTest, BadTopKsAreRefused) {
   EXPECT_THAT(harness_.Run("TopKV2", {Floats({2}, {1, 2}), Tensor::Scalar(3)}),
               StatusIs(kInvalid,

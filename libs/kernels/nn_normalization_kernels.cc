@@ -385,10 +385,12 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeBatchNorm(
 }
 
 void Register(KernelRegistry& registry, const std::string& op,
-              const KernelFactory& factory) {
+              const KernelFactory& factory,
+              const std::vector<DataType>& types = {DT_FLOAT, DT_HALF,
+                                                    DT_BFLOAT16}) {
   KernelDef def;
   def.op = op;
-  def.types = {{"T", {DT_FLOAT, DT_HALF, DT_BFLOAT16}}};
+  def.types = {{"T", types}};
   registry.Register(std::move(def), factory);
 }
 
@@ -397,12 +399,15 @@ void Register(KernelRegistry& registry, const std::string& op,
 void RegisterNormalizationKernels(KernelRegistry& registry) {
   Register(registry, "LRN", MakeLrn<LrnKernel>);
   Register(registry, "LRNGrad", MakeLrn<LrnGradKernel>);
-  for (const char* version : {"", "V2", "V3"}) {
-    Register(registry, absl::StrCat("FusedBatchNorm", version),
-             InAnyLayout({{0}, {}, {0}}, MakeBatchNorm<BatchNormKernel>));
-    Register(
-        registry, absl::StrCat("FusedBatchNormGrad", version),
-        InAnyLayout({{0, 1}, {}, {0}}, MakeBatchNorm<BatchNormGradKernel>));
+  const auto norm = InAnyLayout({{0}, {}, {0}}, MakeBatchNorm<BatchNormKernel>);
+  const auto grad =
+      InAnyLayout({{0, 1}, {}, {0}}, MakeBatchNorm<BatchNormGradKernel>);
+  // The first version is of float only.
+  Register(registry, "FusedBatchNorm", norm, {DT_FLOAT});
+  Register(registry, "FusedBatchNormGrad", grad, {DT_FLOAT});
+  for (const char* version : {"V2", "V3"}) {
+    Register(registry, absl::StrCat("FusedBatchNorm", version), norm);
+    Register(registry, absl::StrCat("FusedBatchNormGrad", version), grad);
   }
 }
 

@@ -1,4 +1,4 @@
-// TopKV2 and InTopK.
+// TopK, TopKV2, InTopK and InTopKV2.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -77,14 +77,20 @@ class InTopKKernel : public OpKernel {
   const int64_t k_;
 };
 
+// TopK's k is an attribute, TopKV2's an input.
 template <typename T>
 class TopKKernel : public OpKernel {
  public:
-  using OpKernel::OpKernel;
+  explicit TopKKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        k_(construction.GetAttr<int64_t>("k").value_or(0)) {}
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& input = context.input(0);
-    ASSIGN_OR_RETURN(int64_t k, ReadK(context.input(1)));
+    int64_t k = k_;
+    if (context.num_inputs() == 2) {
+      ASSIGN_OR_RETURN(k, ReadK(context.input(1)));
+    }
     if (input.rank() < 1) {
       return absl::InvalidArgumentError(absl::StrCat(
           "input must be >= 1-D, got shape ", input.shape().ToString()));
@@ -159,12 +165,13 @@ class TopKKernel : public OpKernel {
     if (left_is_number != right_is_number) return left_is_number;
     return a < b;
   }
+
+  const int64_t k_;
 };
 
 template <typename... Ts>
-void RegisterTopK(KernelRegistry& registry, TypeList<Ts...>) {
-  (registry.Register<TopKKernel<Ts>>("TopKV2",
-                                     {{"T", {DataTypeOf<Ts>::value}}}),
+void RegisterTopK(KernelRegistry& registry, const char* op, TypeList<Ts...>) {
+  (registry.Register<TopKKernel<Ts>>(op, {{"T", {DataTypeOf<Ts>::value}}}),
    ...);
 }
 
@@ -173,7 +180,8 @@ void RegisterTopK(KernelRegistry& registry, TypeList<Ts...>) {
 void RegisterTopKKernels(KernelRegistry& registry) {
   registry.Register<InTopKKernel>("InTopK");
   registry.Register<InTopKKernel>("InTopKV2");
-  RegisterTopK(registry, RealNumbers{});
+  RegisterTopK(registry, "TopK", RealNumbers{});
+  RegisterTopK(registry, "TopKV2", RealNumbers{});
 }
 
 }  // namespace weft

@@ -5,9 +5,7 @@
 namespace weft {
 namespace {
 
-absl::StatusOr<ResourceAddress> FromReference(const OpKernelContext& context,
-                                              int i) {
-  ASSIGN_OR_RETURN(const Tensor names, context.input_variable(i)->Read());
+absl::StatusOr<ResourceAddress> FromNames(const Tensor& names) {
   if (names.dtype() != DT_STRING || names.num_elements() != 2) {
     return absl::InvalidArgumentError(
         "Resource handle must have two elements, but had shape: " +
@@ -43,21 +41,39 @@ absl::StatusOr<const ResourceHandle*> ResourceHandleAt(
   return &handle;
 }
 
-Tensor StepResourceHandle(const OpKernelContext& context,
-                          const std::string& name,
-                          absl::string_view type_name) {
-  return Tensor::Scalar(
-      ResourceHandle{.device = context.device().name(),
-                     .container = context.step_resources().default_container(),
-                     .name = name,
-                     .type_name = std::string(type_name),
-                     .dtype = DT_INVALID,
-                     .shape = PartialShape()});
+absl::Status SetStepHandle(OpKernelContext& context, const std::string& name,
+                           absl::string_view type_name) {
+  const DataType type = context.output_type(0);
+  const std::string& container = context.step_resources().default_container();
+  if (type == DT_RESOURCE) {
+    context.SetOutput(
+        0, Tensor::Scalar(ResourceHandle{.device = context.device().name(),
+                                         .container = container,
+                                         .name = name,
+                                         .type_name = std::string(type_name),
+                                         .dtype = DT_INVALID,
+                                         .shape = PartialShape()}));
+    return absl::OkStatus();
+  }
+  Tensor names = Tensor::Vector<std::string>({container, name});
+  if (!IsRefType(type)) {
+    context.SetOutput(0, std::move(names));
+    return absl::OkStatus();
+  }
+  auto reference =
+      std::make_shared<Variable>(name, DT_STRING, PartialShape::Vector(2));
+  RETURN_IF_ERROR(reference->Assign(context.cancellation(), std::move(names)));
+  context.SetOutputRef(0, std::move(reference));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ResourceAddress> ResourceAddressAt(
     const OpKernelContext& context, int i, absl::string_view type_name) {
-  if (context.input_is_ref(i)) return FromReference(context, i);
+  if (context.input_is_ref(i)) {
+    ASSIGN_OR_RETURN(const Tensor names, context.input_variable(i)->Read());
+    return FromNames(names);
+  }
+  if (context.input(i).dtype() == DT_STRING) return FromNames(context.input(i));
   ASSIGN_OR_RETURN(const ResourceHandle* handle,
                    ResourceHandleAt(context, i, type_name));
   return ResourceAddress{handle->container, handle->name};

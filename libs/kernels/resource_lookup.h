@@ -3,7 +3,7 @@
 //
 // A handle is a DT_RESOURCE tensor or, for old ops (FIFOQueue,
 // ConditionalAccumulator, ...), a reference to a vector of two strings,
-// container and name.
+// container and name, or that vector itself (TensorArrayV2).
 #ifndef WEFT_LIBS_KERNELS_RESOURCE_LOOKUP_H_
 #define WEFT_LIBS_KERNELS_RESOURCE_LOOKUP_H_
 
@@ -45,13 +45,13 @@ absl::StatusOr<std::shared_ptr<T>> FindResource(const OpKernelContext& context,
 template <typename T>
 absl::StatusOr<std::shared_ptr<T>> FindStepResource(
     const OpKernelContext& context, int i) {
-  ASSIGN_OR_RETURN(const ResourceHandle* handle,
-                   ResourceHandleAt(context, i, T::kTypeName));
-  return context.step_resources().Lookup<T>(handle->container, handle->name);
+  ASSIGN_OR_RETURN(ResourceAddress address,
+                   ResourceAddressAt(context, i, T::kTypeName));
+  return context.step_resources().Lookup<T>(address.container, address.name);
 }
-// The handle of one.
-Tensor StepResourceHandle(const OpKernelContext& context,
-                          const std::string& name, absl::string_view type_name);
+// Output 0 becomes the handle of one, of the kind that the op gives.
+absl::Status SetStepHandle(OpKernelContext& context, const std::string& name,
+                           absl::string_view type_name);
 
 // What is the same for all that make a handle.
 class ResourceHandleKernelBase : public OpKernel {

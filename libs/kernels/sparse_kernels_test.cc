@@ -89,6 +89,32 @@ TEST_F(SparseKernelsTest, MatMul) {
               StatusIs(kInvalid, "out of bounds"));
 }
 
+TEST_F(SparseKernelsTest, ShapesOfSums) {
+  const auto shape = [&](ShapeInput sizes, ShapeInput axes,
+                         bool keep_dims = false) -> std::string {
+    const auto shapes = harness_.InferShapes(
+        "SparseReduceSum",
+        {{DT_INT64, PartialShape()}, {DT_FLOAT, PartialShape()}, sizes, axes},
+        {{"keep_dims", keep_dims}});
+    return shapes.ok() ? (*shapes)[0].ToString()
+                       : std::string(shapes.status().message());
+  };
+  const Tensor sizes = Longs({2, 3, 4});
+  EXPECT_EQ(shape(sizes, Tensor::Vector({1})), "[2,4]");
+  EXPECT_EQ(shape(sizes, Tensor::Scalar(1)), "[2,4]");
+  EXPECT_EQ(shape(sizes, Tensor::Vector({-1, 0})), "[3]");
+  EXPECT_EQ(shape(sizes, Tensor::Vector({-1, 0}), true), "[1,3,1]");
+  // No axes are all axes.
+  EXPECT_EQ(shape(sizes, Tensor::Vector<int>({})), "[]");
+  EXPECT_EQ(shape(sizes, Tensor::Vector<int>({}), true), "[1,1,1]");
+  EXPECT_EQ(shape(sizes, {DT_INT32, PartialShape()}), "<unknown>");
+  EXPECT_EQ(shape({DT_INT64, PartialShape({3})}, Tensor::Vector({1})),
+            "<unknown>");
+  EXPECT_EQ(shape(sizes, Tensor::Vector({5})), "<unknown>");
+  EXPECT_EQ(shape(Longs({}), Tensor::Vector({1})),
+            "Number of dims in shape tensor must not be 0");
+}
+
 TEST_F(SparseKernelsTest, ReduceSum) {
   const Tensor indices = Pairs({0, 0, 1, 2, 1, 0});
   const Tensor values = Floats({2, 3, 4});

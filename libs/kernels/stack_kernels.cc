@@ -88,24 +88,27 @@ class StackKernel : public OpKernel {
             construction.GetAttr<DataType>("elem_type").value_or(DT_INVALID)) {}
 
   absl::Status Compute(OpKernelContext& context) override {
-    const Tensor& max_size = context.input(0);
-    if (!max_size.shape().IsScalar()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Stack size must be a scalar, but had shape: ",
-                       max_size.shape().ToString()));
-    }
+    ASSIGN_OR_RETURN(const int64_t max_size, MaxSize(context));
     const std::string name =
         absl::StrCat(context.node_name(), "_", count_.fetch_add(1));
     RETURN_IF_ERROR(context.step_resources().LookupOrCreate<Stack>(
         "", name, [&]() -> absl::StatusOr<std::shared_ptr<Stack>> {
-          return std::make_shared<Stack>(name, dtype_,
-                                         max_size.scalar<int32_t>());
+          return std::make_shared<Stack>(name, dtype_, max_size);
         }));
-    context.SetOutput(0, StepResourceHandle(context, name, Stack::kTypeName));
-    return absl::OkStatus();
+    return SetStepHandle(context, name, Stack::kTypeName);
   }
 
  private:
+  // The op without a version has no bound.
+  static absl::StatusOr<int64_t> MaxSize(const OpKernelContext& context) {
+    if (context.num_inputs() == 0) return -1;
+    const Tensor& max_size = context.input(0);
+    if (max_size.shape().IsScalar()) return max_size.scalar<int32_t>();
+    return absl::InvalidArgumentError(
+        absl::StrCat("Stack size must be a scalar, but had shape: ",
+                     max_size.shape().ToString()));
+  }
+
   const DataType dtype_;
   std::atomic<int64_t> count_{0};
 };
@@ -152,10 +155,16 @@ class StackCloseKernel : public OpKernel {
 
 void RegisterStackKernels(KernelRegistry& registry) {
   constexpr bool kCheap = true;
-  registry.Register<StackKernel>("StackV2", {}, kCheap);
-  registry.Register<StackPushKernel>("StackPushV2", {}, kCheap);
-  registry.Register<StackPopKernel>("StackPopV2", {}, kCheap);
-  registry.Register<StackCloseKernel>("StackCloseV2", {}, kCheap);
+  // The names of ops on references to stacks are without a version.
+  for (const char* version : {"", "V2"}) {
+    const auto named = [&](const char* op) {
+      return absl::StrCat(op, version);
+    };
+    registry.Register<StackKernel>(named("Stack"), {}, kCheap);
+    registry.Register<StackPushKernel>(named("StackPush"), {}, kCheap);
+    registry.Register<StackPopKernel>(named("StackPop"), {}, kCheap);
+    registry.Register<StackCloseKernel>(named("StackClose"), {}, kCheap);
+  }
 }
 
 }  // namespace weft

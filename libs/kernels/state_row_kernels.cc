@@ -206,12 +206,22 @@ class ResourceGatherKernel : public OpKernel {
 };
 
 template <typename Operation, typename Types>
-void RegisterScatter(KernelRegistry& registry, const std::string& name) {
-  const auto types = DataTypesOf(Types{});
+void RegisterScatter(KernelRegistry& registry, const std::string& name,
+                     const std::vector<DataType>& reference_types) {
   using Kernel = ScatterKernel<Operation, Types>;
-  registry.Register<Kernel>("Scatter" + name, {{"T", types}});
-  registry.Register<Kernel>("ResourceScatter" + name, {{"dtype", types}});
+  registry.Register<Kernel>("Scatter" + name, {{"T", reference_types}});
+  registry.Register<Kernel>("ResourceScatter" + name,
+                            {{"dtype", DataTypesOf(Types{})}});
 }
+
+template <typename Operation, typename Types>
+void RegisterScatter(KernelRegistry& registry, const std::string& name) {
+  RegisterScatter<Operation, Types>(registry, name, DataTypesOf(Types{}));
+}
+
+// The ops on references compare fewer types than those on resources.
+using ComparedReferences =
+    TypeList<half, bfloat16, float, double, int32_t, int64_t>;
 
 }  // namespace
 
@@ -220,8 +230,9 @@ void RegisterStateRowKernels(KernelRegistry& registry) {
   RegisterScatter<SubtractUpdate, Numbers>(registry, "Sub");
   RegisterScatter<MultiplyUpdate, Numbers>(registry, "Mul");
   RegisterScatter<DivideUpdate, Numbers>(registry, "Div");
-  RegisterScatter<MinimumUpdate, RealNumbers>(registry, "Min");
-  RegisterScatter<MaximumUpdate, RealNumbers>(registry, "Max");
+  const auto compared = DataTypesOf(ComparedReferences{});
+  RegisterScatter<MinimumUpdate, RealNumbers>(registry, "Min", compared);
+  RegisterScatter<MaximumUpdate, RealNumbers>(registry, "Max", compared);
   RegisterScatter<ReplaceUpdate, AnyTypes>(registry, "Update");
   registry.Register<ResourceGatherKernel>("ResourceGather");
 }

@@ -1,4 +1,6 @@
-// Kernels of TensorArrays: arrays of tensors that live as long as a step.
+// Kernels of TensorArrays: arrays of tensors that live as long as a step. The
+// three versions of their ops differ in their handles, and the first has two
+// ops on all elements, Pack and Unpack.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -26,11 +28,13 @@ absl::Status WriteElement(TensorArray& array, int64_t index, Tensor value) {
                      });
 }
 
-absl::StatusOr<int64_t> IndexOf(const Tensor& index) {
-  if (index.shape().IsScalar()) return index.scalar<int32_t>();
-  return absl::InvalidArgumentError(
-      absl::StrCat("TensorArray index must be scalar, but had shape: ",
-                   index.shape().ToString()));
+// `what` is for the error's text.
+absl::StatusOr<int64_t> IntegerOf(absl::string_view what,
+                                  const Tensor& integer) {
+  if (integer.shape().IsScalar()) return integer.scalar<int32_t>();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "TensorArray ", what,
+      " must be scalar, but had shape: ", integer.shape().ToString()));
 }
 
 absl::Status CheckType(const TensorArray& array, DataType wanted) {
@@ -53,14 +57,15 @@ class TensorArrayKernel : public OpKernel {
                      construction.GetAttr<bool>("dynamic_size"));
     ASSIGN_OR_RETURN(options.clear_after_read,
                      construction.GetAttr<bool>("clear_after_read"));
-    ASSIGN_OR_RETURN(options.identical_element_shapes,
-                     construction.GetAttr<bool>("identical_element_shapes"));
+    // Older versions have no such attr.
+    options.identical_element_shapes =
+        construction.GetAttr<bool>("identical_element_shapes").value_or(false);
     return kernel;
   }
   using OpKernel::OpKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(const int64_t size, IndexOf(context.input(0)));
+    ASSIGN_OR_RETURN(const int64_t size, IntegerOf("size", context.input(0)));
     if (size < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("Size should be >= 0, but is ", size));
@@ -73,9 +78,8 @@ class TensorArrayKernel : public OpKernel {
         "", name, [&]() -> absl::StatusOr<std::shared_ptr<TensorArray>> {
           return std::make_shared<TensorArray>(name, std::move(options));
         }));
-    context.SetOutput(
-        0, StepResourceHandle(context, name, TensorArray::kTypeName));
-    context.SetOutput(1, Tensor::Scalar(0.0f));
+    RETURN_IF_ERROR(SetStepHandle(context, name, TensorArray::kTypeName));
+    if (context.num_outputs() > 1) context.SetOutput(1, Tensor::Scalar(0.0f));
     return absl::OkStatus();
   }
 
@@ -96,9 +100,8 @@ class TensorArrayGradKernel : public OpKernel {
     const std::string name = absl::StrCat(array->name(), "@", source_);
     RETURN_IF_ERROR(context.step_resources().LookupOrCreate<TensorArray>(
         "", name, [&] { return array->NewGradients(name); }));
-    context.SetOutput(
-        0, StepResourceHandle(context, name, TensorArray::kTypeName));
-    context.SetOutput(1, context.input(1));
+    RETURN_IF_ERROR(SetStepHandle(context, name, TensorArray::kTypeName));
+    if (context.num_outputs() > 1) context.SetOutput(1, context.input(1));
     return absl::OkStatus();
   }
 
@@ -111,7 +114,7 @@ class WriteKernel : public OpKernel {
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
-    ASSIGN_OR_RETURN(const int64_t index, IndexOf(context.input(1)));
+    ASSIGN_OR_RETURN(const int64_t index, IntegerOf("index", context.input(1)));
     RETURN_IF_ERROR(WriteElement(*array, index, context.TakeInput(2)));
     context.SetOutput(0, context.input(3));
     return absl::OkStatus();
@@ -124,7 +127,7 @@ class ReadKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     RETURN_IF_ERROR(CheckType(*array, context.output_type(0)));
-    ASSIGN_OR_RETURN(const int64_t index, IndexOf(context.input(1)));
+    ASSIGN_OR_RETURN(const int64_t index, IntegerOf("index", context.input(1)));
     ASSIGN_OR_RETURN(Tensor value, array->Read(index, context.allocator()));
     context.SetOutput(0, std::move(value));
     return absl::OkStatus();
@@ -137,7 +140,7 @@ absl::StatusOr<TensorShape> WithFirst(int64_t size, const TensorShape& shape) {
   return TensorShape::Create(dims);
 }
 
-// The elements named, as the rows of one tensor.
+// The elements named, or all of them (Pack), as the rows of one tensor.
 class GatherKernel : public OpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -152,6 +155,16 @@ class GatherKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     RETURN_IF_ERROR(CheckType(*array, context.output_type(0)));
+    ASSIGN_OR_RETURN(const std::vector<Tensor> values,
+                     context.num_inputs() == 2 ? ReadAll(context, *array)
+                                               : ReadSome(context, *array));
+    ASSIGN_OR_RETURN(const TensorShape row, RowShape(*array, values));
+    return Stack(context, values, row);
+  }
+
+ private:
+  static absl::StatusOr<std::vector<Tensor>> ReadSome(
+      const OpKernelContext& context, TensorArray& array) {
     const Tensor& indices = context.input(1);
     if (!indices.shape().IsVector()) {
       return absl::InvalidArgumentError(
@@ -160,14 +173,23 @@ class GatherKernel : public OpKernel {
     }
     std::vector<Tensor> values;
     for (int32_t index : indices.flat<int32_t>()) {
-      ASSIGN_OR_RETURN(Tensor value, array->Read(index, context.allocator()));
+      ASSIGN_OR_RETURN(Tensor value, array.Read(index, context.allocator()));
       values.push_back(std::move(value));
     }
-    ASSIGN_OR_RETURN(const TensorShape row, RowShape(*array, values));
-    return Stack(context, values, row);
+    return values;
   }
 
- private:
+  static absl::StatusOr<std::vector<Tensor>> ReadAll(
+      const OpKernelContext& context, TensorArray& array) {
+    ASSIGN_OR_RETURN(const int64_t size, array.Size());
+    std::vector<Tensor> values;
+    for (int64_t i = 0; i < size; ++i) {
+      ASSIGN_OR_RETURN(Tensor value, array.Read(i, context.allocator()));
+      values.push_back(std::move(value));
+    }
+    return values;
+  }
+
   absl::StatusOr<TensorShape> RowShape(
       const TensorArray& array, const std::vector<Tensor>& values) const {
     if (values.empty()) {
@@ -247,6 +269,42 @@ class ScatterKernel : public OpKernel {
     }
     context.SetOutput(0, context.input(3));
     return absl::OkStatus();
+  }
+};
+
+// As many rows as elements.
+class UnpackKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
+    const Tensor& value = context.input(1);
+    if (value.rank() == 0) {
+      return absl::InvalidArgumentError(
+          "Input value for unpack must be at least a vector but received "
+          "shape: []");
+    }
+    ASSIGN_OR_RETURN(const int64_t size, array->Size());
+    if (value.dim(0) < size) return WrongSize(value.dim(0), size);
+    const TensorShape row(value.shape().dims().subspan(1));
+    // The last one first, because an array that does not grow refuses it.
+    for (int64_t i = value.dim(0) - 1; i >= 0; --i) {
+      ASSIGN_OR_RETURN(Tensor element,
+                       CopyRows(value, i, i + 1, row, context.allocator()));
+      const absl::Status status = WriteElement(*array, i, std::move(element));
+      if (!status.ok()) {
+        return i < size ? status : WrongSize(value.dim(0), size);
+      }
+    }
+    context.SetOutput(0, context.input(2));
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::Status WrongSize(int64_t rows, int64_t size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Input value must have first dimension equal to the array size (", rows,
+        " vs. ", size, ")"));
   }
 };
 
@@ -379,16 +437,23 @@ class CloseKernel : public OpKernel {
 }  // namespace
 
 void RegisterTensorArrayKernels(KernelRegistry& registry) {
-  registry.Register({.op = "TensorArrayV3"}, TensorArrayKernel::Make);
-  registry.Register<TensorArrayGradKernel>("TensorArrayGradV3");
-  registry.Register<WriteKernel>("TensorArrayWriteV3");
-  registry.Register<ReadKernel>("TensorArrayReadV3");
-  registry.Register({.op = "TensorArrayGatherV3"}, GatherKernel::Make);
-  registry.Register<ScatterKernel>("TensorArrayScatterV3");
-  registry.Register<ConcatKernel>("TensorArrayConcatV3");
-  registry.Register<SplitKernel>("TensorArraySplitV3");
-  registry.Register<SizeKernel>("TensorArraySizeV3");
-  registry.Register<CloseKernel>("TensorArrayCloseV3");
+  for (const char* version : {"", "V2", "V3"}) {
+    const auto named = [&](const char* op) {
+      return absl::StrCat("TensorArray", op, version);
+    };
+    registry.Register({.op = named("")}, TensorArrayKernel::Make);
+    registry.Register<TensorArrayGradKernel>(named("Grad"));
+    registry.Register<WriteKernel>(named("Write"));
+    registry.Register<ReadKernel>(named("Read"));
+    registry.Register({.op = named("Gather")}, GatherKernel::Make);
+    registry.Register<ScatterKernel>(named("Scatter"));
+    registry.Register<ConcatKernel>(named("Concat"));
+    registry.Register<SplitKernel>(named("Split"));
+    registry.Register<SizeKernel>(named("Size"));
+    registry.Register<CloseKernel>(named("Close"));
+  }
+  registry.Register({.op = "TensorArrayPack"}, GatherKernel::Make);
+  registry.Register<UnpackKernel>("TensorArrayUnpack");
 }
 
 }  // namespace weft

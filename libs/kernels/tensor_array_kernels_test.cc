@@ -174,5 +174,93 @@ TEST_F(TensorArrayKernelsTest, StacksGiveTheLastFirst) {
   EXPECT_THAT(pop(), StatusIs(kInvalid, "already been closed"));
 }
 
+// The stacks of old graphs have references as handles, and no bound.
+TEST_F(TensorArrayKernelsTest, OldStacksAreReferences) {
+  ASSERT_OK_AND_ASSIGN(auto kernel,
+                       harness_.Make("Stack", {}, {{"elem_type", DT_INT32}}));
+  Slot handle;
+  ASSERT_OK(kernel->RunSlots({}, absl::MakeSpan(&handle, 1)));
+  const auto push = [&](const Tensor& value) {
+    return harness_.Run("StackPush", {handle.variable, value}).status();
+  };
+  const auto pop = [&] {
+    return harness_.RunOne("StackPop", {handle.variable},
+                           {{"elem_type", DT_INT32}});
+  };
+  for (int value : {1, 2, 3}) ASSERT_OK(push(Tensor::Scalar(value)));
+  EXPECT_THAT(push(Tensor::Scalar(1.0f)), StatusIs(kInvalid, "Must have type"));
+  for (int expected : {3, 2, 1}) {
+    ASSERT_OK_AND_ASSIGN(Tensor value, pop());
+    EXPECT_EQ(value.scalar<int32_t>(), expected);
+  }
+  EXPECT_THAT(pop(), StatusIs(kInvalid, "is empty when calling Pop()."));
+  ASSERT_OK(harness_.Run("StackClose", {handle.variable}));
+  EXPECT_THAT(push(Tensor::Scalar(1)),
+              StatusIs(kInvalid, "has already been closed."));
+  // Each run makes a stack of its own.
+  Slot other;
+  ASSERT_OK(kernel->RunSlots({}, absl::MakeSpan(&other, 1)));
+  EXPECT_OK(
+      harness_.Run("StackPush", {other.variable, Tensor::Scalar(1)}).status());
+}
+
+// Two strings are the handle of the second version.
+TEST_F(TensorArrayKernelsTest, SecondVersionsHandlesAreStrings) {
+  ASSERT_OK_AND_ASSIGN(const Tensor handle,
+                       harness_.RunOne("TensorArrayV2", {Tensor::Scalar(2)},
+                                       {{"dtype", DT_FLOAT}}));
+  EXPECT_EQ(handle.dtype(), DT_STRING);
+  EXPECT_EQ(handle.shape(), TensorShape({2}));
+  const Tensor value = Tensor::Vector<float>({7});
+  ASSERT_OK(harness_.Run("TensorArrayWriteV2",
+                         {handle, Tensor::Scalar(1), value, flow_}));
+  const auto read = [&](const Tensor& from) {
+    return harness_.RunOne("TensorArrayReadV2",
+                           {from, Tensor::Scalar(1), flow_},
+                           {{"dtype", DT_FLOAT}});
+  };
+  ASSERT_OK_AND_ASSIGN(const Tensor got, read(handle));
+  EXPECT_TRUE(SameBits(got, value));
+  EXPECT_THAT(read(Tensor::Vector<std::string>({"step", "no such array"})),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(read(Tensor::Scalar("one")),
+              StatusIs(kInvalid, "must have two elements"));
+}
+
+TEST_F(TensorArrayKernelsTest, FirstVersionsArraysArePackedAsAWhole) {
+  ASSERT_OK_AND_ASSIGN(auto kernel, harness_.Make("TensorArray", {DT_INT32},
+                                                  {{"dtype", DT_FLOAT}}));
+  Slot size;
+  size.tensor = Tensor::Scalar(2);
+  const auto make = [&] {
+    Slot handle;
+    EXPECT_OK(
+        kernel->RunSlots(absl::MakeSpan(&size, 1), absl::MakeSpan(&handle, 1)));
+    return handle.variable;
+  };
+  const auto unpack = [&](const std::shared_ptr<Variable>& array,
+                          const Tensor& value) {
+    return harness_.Run("TensorArrayUnpack", {array, value, flow_}).status();
+  };
+  const auto pack = [&](const std::shared_ptr<Variable>& array) {
+    return harness_.RunOne("TensorArrayPack", {array, flow_},
+                           {{"dtype", DT_FLOAT}});
+  };
+  const auto rows = Tensor::FromValues<float>({2, 2}, {1, 2, 3, 4});
+  const auto array = make();
+  ASSERT_OK(unpack(array, rows));
+  ASSERT_OK_AND_ASSIGN(const Tensor got, pack(array));
+  EXPECT_TRUE(SameBits(got, rows));
+  EXPECT_THAT(pack(make()), StatusIs(kInvalid, "Could not read"));
+  EXPECT_THAT(
+      unpack(make(), Tensor::Vector<float>({1})),
+      StatusIs(kInvalid,
+               "must have first dimension equal to the array size (1 vs. 2)"));
+  EXPECT_THAT(unpack(make(), Tensor::Vector<float>({1, 2, 3})),
+              StatusIs(kInvalid, "equal to the array size (3 vs. 2)"));
+  EXPECT_THAT(unpack(make(), Tensor::Scalar(1.0f)),
+              StatusIs(kInvalid, "must be at least a vector"));
+}
+
 }  // namespace
 }  // namespace weft

@@ -182,10 +182,9 @@ constexpr TensorFlowGpuKernels kKernels[] = {
     {"Tidx", "half bfloat16 float double int32 int64", "Range"},
     {"Tidx", "int32", "ArgMax ArgMin"},
     {"Tidx", "int32 int64",
-     "All Any Cumprod Cumsum LinSpace Max Mean Min ReverseV2 "
+     "All Any Cumprod Cumsum LinSpace Max Mean Min Prod ReverseV2 "
      "SparseSegmentMean SparseSegmentMeanGrad SparseSegmentSqrtN "
      "SparseSegmentSqrtNGrad SparseSegmentSum SparseSegmentSumGrad Sum"},
-    {"Tidx", "int32 int64 uint64", "Prod"},
     {"Tindices", "int32 int64",
      "Gather GatherNd GatherV2 ResourceGather ResourceScatterAdd "
      "ResourceScatterDiv ResourceScatterMax ResourceScatterMin "

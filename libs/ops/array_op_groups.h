@@ -11,6 +11,7 @@ void RegisterArrayShapeOps(OpRegistry& registry);
 void RegisterArrayJoinOps(OpRegistry& registry);
 void RegisterArraySliceOps(OpRegistry& registry);
 void RegisterArrayOrderOps(OpRegistry& registry);
+void RegisterArrayDiagonalOps(OpRegistry& registry);
 void RegisterArraySetOps(OpRegistry& registry);
 void RegisterArraySegmentOps(OpRegistry& registry);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -125,6 +126,29 @@ absl::Status OneHotShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+// Of a larger type there are fewer elements: those of the last dimension become
+// one. Of a smaller type there is one dimension more.
+absl::Status BitcastShape(InferenceContext& c) {
+  const auto from = static_cast<int64_t>(DataTypeSize(c.input_type(0)));
+  const auto to = static_cast<int64_t>(DataTypeSize(c.output_type(0)));
+  if (from >= to) {
+    PartialShape shape = c.input(0);
+    if (shape.has_rank() && from > to) shape.AddDim(from / to);
+    c.set_output(0, std::move(shape));
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const PartialShape input, c.InputWithRankAtLeast(0, 1));
+  if (!input.has_rank()) return absl::OkStatus();
+  const int64_t last = input.dim(input.rank() - 1);
+  if (last != PartialShape::kUnknown && last != to / from) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Cannot bitcast from ", c.input_type(0), " to ", c.output_type(0),
+        " due to shape. ", last, " does not match ", to / from));
+  }
+  c.set_output(0, array_shapes::Subshape(input, 0, input.rank() - 1));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void RegisterArrayOps(OpRegistry& registry) {
@@ -174,6 +198,16 @@ void RegisterArrayOps(OpRegistry& registry) {
                    .Doc("A copy of its input.")
                    .Shape(shapes::Unchanged)
                    .Value(FirstInputValue));
+  constexpr char kSizedTypes[] =
+      "{bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, "
+      "uint64, int8, int16, complex64, complex128}";
+  registry.Add(OpDefBuilder("Bitcast")
+                   .Input("input: T")
+                   .Output("output: type")
+                   .Attr(absl::StrCat("T: ", kSizedTypes))
+                   .Attr(absl::StrCat("type: ", kSizedTypes))
+                   .Doc("The bits of its input as another type.")
+                   .Shape(BitcastShape));
   registry.Add(OpDefBuilder("StopGradient")
                    .Input("input: T")
                    .Output("output: T")
@@ -245,6 +279,7 @@ void RegisterArrayOps(OpRegistry& registry) {
   RegisterArrayJoinOps(registry);
   RegisterArraySliceOps(registry);
   RegisterArrayOrderOps(registry);
+  RegisterArrayDiagonalOps(registry);
   RegisterArraySetOps(registry);
   RegisterArraySegmentOps(registry);
 }

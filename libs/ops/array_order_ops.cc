@@ -1,5 +1,4 @@
-// Array ops that change the order of elements, and those about diagonals.
-#include <algorithm>
+// Array ops that change the order of elements.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -14,7 +13,6 @@ namespace weft {
 namespace {
 
 using array_shapes::Integers;
-using array_shapes::Subshape;
 
 constexpr int64_t kUnknown = PartialShape::kUnknown;
 
@@ -88,55 +86,6 @@ absl::Status ReverseSequenceShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-absl::Status DiagShape(InferenceContext& c) {
-  ASSIGN_OR_RETURN(PartialShape input, c.InputWithRankAtLeast(0, 1));
-  c.set_output(0, array_shapes::Concatenate(input, input));
-  return absl::OkStatus();
-}
-
-absl::Status DiagPartShape(InferenceContext& c) {
-  const PartialShape& input = c.input(0);
-  if (!input.has_rank()) return absl::OkStatus();
-  if (input.rank() % 2 != 0 || input.rank() == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Input must have even and non-zero rank, input rank is ",
-                     input.rank()));
-  }
-  const int half = input.rank() / 2;
-  ASSIGN_OR_RETURN(PartialShape shape,
-                   Subshape(input, 0, half).MergeWith(Subshape(input, half)));
-  c.set_output(0, std::move(shape));
-  return absl::OkStatus();
-}
-
-absl::Status MatrixDiagShape(InferenceContext& c) {
-  ASSIGN_OR_RETURN(PartialShape shape, c.InputWithRankAtLeast(0, 1));
-  if (!shape.has_rank()) return absl::OkStatus();
-  shape.AddDim(shape.dim(shape.rank() - 1));
-  c.set_output(0, std::move(shape));
-  return absl::OkStatus();
-}
-
-absl::Status MatrixDiagPartShape(InferenceContext& c) {
-  ASSIGN_OR_RETURN(PartialShape input, c.InputWithRankAtLeast(0, 2));
-  if (!input.has_rank()) return absl::OkStatus();
-  const int64_t rows = input.dim(input.rank() - 2);
-  const int64_t cols = input.dim(input.rank() - 1);
-  PartialShape shape = Subshape(input, 0, input.rank() - 2);
-  shape.AddDim(rows == kUnknown || cols == kUnknown ? kUnknown
-                                                    : std::min(rows, cols));
-  c.set_output(0, std::move(shape));
-  return absl::OkStatus();
-}
-
-absl::Status MatrixShape(InferenceContext& c) {
-  ASSIGN_OR_RETURN(PartialShape shape, c.InputWithRankAtLeast(0, 2));
-  RETURN_IF_ERROR(c.InputWithRank(1, 0).status());
-  RETURN_IF_ERROR(c.InputWithRank(2, 0).status());
-  c.set_output(0, std::move(shape));
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 void RegisterArrayOrderOps(OpRegistry& registry) {
@@ -183,63 +132,6 @@ void RegisterArrayOrderOps(OpRegistry& registry) {
                    .Attr("Tlen: {int32, int64} = DT_INT64")
                    .Doc("Reverses the first elements of each slice.")
                    .Shape(ReverseSequenceShape));
-  registry.Add(OpDefBuilder("Diag")
-                   .Input("diagonal: T")
-                   .Output("output: T")
-                   .Attr("T: {bfloat16, half, float, double, int32, int64, "
-                         "complex64, complex128}")
-                   .Doc("A diagonal tensor.")
-                   .Shape(DiagShape));
-  registry.Add(OpDefBuilder("DiagPart")
-                   .Input("input: T")
-                   .Output("diagonal: T")
-                   .Attr("T: {bfloat16, half, float, double, int32, int64, "
-                         "complex64, complex128}")
-                   .Doc("The diagonal of a tensor.")
-                   .Shape(DiagPartShape));
-  registry.Add(OpDefBuilder("MatrixDiag")
-                   .Input("diagonal: T")
-                   .Output("output: T")
-                   .Attr("T: type")
-                   .Doc("Diagonal matrices.")
-                   .Shape(MatrixDiagShape));
-  registry.Add(OpDefBuilder("MatrixDiagV3")
-                   .Input("diagonal: T")
-                   .Input("k: int32")
-                   .Input("num_rows: int32")
-                   .Input("num_cols: int32")
-                   .Input("padding_value: T")
-                   .Output("output: T")
-                   .Attr("T: type")
-                   .Attr("align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', "
-                         "'RIGHT_RIGHT'} = 'RIGHT_LEFT'")
-                   .Doc("Matrices with the given band of diagonals.")
-                   .Shape(shapes::Unknown));
-  registry.Add(OpDefBuilder("MatrixDiagPartV3")
-                   .Input("input: T")
-                   .Input("k: int32")
-                   .Input("padding_value: T")
-                   .Output("diagonal: T")
-                   .Attr("T: type")
-                   .Attr("align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', "
-                         "'RIGHT_RIGHT'} = 'RIGHT_LEFT'")
-                   .Doc("A band of diagonals of matrices.")
-                   .Shape(shapes::Unknown));
-  registry.Add(OpDefBuilder("MatrixDiagPart")
-                   .Input("input: T")
-                   .Output("diagonal: T")
-                   .Attr("T: type")
-                   .Doc("The diagonals of matrices.")
-                   .Shape(MatrixDiagPartShape));
-  registry.Add(OpDefBuilder("MatrixBandPart")
-                   .Input("input: T")
-                   .Input("num_lower: Tindex")
-                   .Input("num_upper: Tindex")
-                   .Output("band: T")
-                   .Attr("T: type")
-                   .Attr("Tindex: {int32, int64} = DT_INT64")
-                   .Doc("Matrices with zeros outside a central band.")
-                   .Shape(MatrixShape));
 }
 
 }  // namespace weft

@@ -56,6 +56,16 @@ absl::Status SparseSegmentGradShape(InferenceContext& c) {
   return RowsOfFirstInput(c, rows.value_or(kUnknown));
 }
 
+// The rows that are not zero, and which those are.
+absl::Status SparseSegmentGradV2Shape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(PartialShape indices, c.InputWithRank(1, 1));
+  ASSIGN_OR_RETURN(PartialShape ids, c.InputWithRank(2, 1));
+  RETURN_IF_ERROR(indices.MergeWith(ids).status());
+  RETURN_IF_ERROR(c.InputWithRank(3, 0).status());
+  c.set_output(1, PartialShape::Vector(kUnknown));
+  return RowsOfFirstInput(c, kUnknown);
+}
+
 absl::Status UnsortedSegmentShape(InferenceContext& c) {
   const PartialShape& data = c.input(0);
   const PartialShape& ids = c.input(1);
@@ -241,7 +251,7 @@ void RegisterArraySegmentOps(OpRegistry& registry) {
                      .Attr("Tidx: {int32, int64} = DT_INT32")
                      .Attr("Tsegmentids: {int32, int64} = DT_INT32")
                      .Doc("The rows of the gradient that are not zero.")
-                     .Shape(shapes::Unknown));
+                     .Shape(SparseSegmentGradV2Shape));
   }
 }
 

@@ -1,4 +1,9 @@
-// Ops on lookup tables.
+// Ops on lookup tables, with handles of both kinds: resources (HashTableV2,
+// ...) and references to two strings (HashTable, ... of old graphs).
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
 #include "libs/ops/standard_ops.h"
 
@@ -16,99 +21,137 @@ absl::Status ExportShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+absl::Status HandleShape(InferenceContext& c) {
+  const bool is_reference = IsRefType(c.output_type(0));
+  c.set_output(0,
+               is_reference ? PartialShape::Vector(2) : PartialShape::Scalar());
+  return absl::OkStatus();
+}
+
+// As many values as keys.
+absl::Status InitializeShape(InferenceContext& c) {
+  return c.input(1).MergeWith(c.input(2)).status();
+}
+
+// One op with either kind of handle.
+class Family {
+ public:
+  Family(OpRegistry& registry, bool is_reference)
+      : registry_(registry), is_reference_(is_reference) {}
+
+  // Makes a table.
+  OpDefBuilder Table(const char* name) const {
+    OpDefBuilder builder(Name(name));
+    builder.Output(absl::StrCat("table_", Handle()))
+        .Attr("container: string = ''")
+        .Attr("shared_name: string = ''")
+        .Attr("use_node_name_sharing: bool = false")
+        .Attr("key_dtype: type")
+        .Attr("value_dtype: type")
+        .Stateful()
+        .Shape(HandleShape);
+    return builder;
+  }
+
+  // Takes a table.
+  OpDefBuilder Use(const char* name) const {
+    OpDefBuilder builder(Name(name));
+    builder.Input(absl::StrCat("table_", Handle()));
+    if (!is_reference_) builder.Stateful();
+    return builder;
+  }
+
+  void Add(const OpDefBuilder& builder) const { registry_.Add(builder); }
+
+ private:
+  std::string Name(const char* name) const {
+    return absl::StrCat(name, is_reference_ ? "" : "V2");
+  }
+  const char* Handle() const {
+    return is_reference_ ? "handle: Ref(string)" : "handle: resource";
+  }
+
+  OpRegistry& registry_;
+  const bool is_reference_;
+};
+
+void AddTables(const Family& family) {
+  family.Add(family.Table("HashTable").Doc("A table that is filled once."));
+  family.Add(family.Table("MutableHashTable").Doc("A table that changes."));
+}
+
+// Sets entries to keys and values.
+OpDefBuilder Fill(const Family& family, const char* name) {
+  OpDefBuilder builder = family.Use(name);
+  builder.Input("keys: Tin")
+      .Input("values: Tout")
+      .Attr("Tin: type")
+      .Attr("Tout: type")
+      .Shape(shapes::NoOutputs);
+  return builder;
+}
+
+void AddFills(const Family& family) {
+  family.Add(family.Use("InitializeTable")
+                 .Input("keys: Tkey")
+                 .Input("values: Tval")
+                 .Attr("Tkey: type")
+                 .Attr("Tval: type")
+                 .Doc("Fills a table.")
+                 .Shape(InitializeShape));
+  family.Add(family.Use("InitializeTableFromTextFile")
+                 .Input("filename: string")
+                 .Attr("key_index: int >= -2")
+                 .Attr("value_index: int >= -2")
+                 .Attr("vocab_size: int >= -1 = -1")
+                 .Attr("delimiter: string = '\\t'")
+                 .Attr("offset: int = 0")
+                 .Doc("Fills a table with the lines of a file.")
+                 .Shape(shapes::NoOutputs));
+  family.Add(
+      Fill(family, "LookupTableImport").Doc("Replaces what a table holds."));
+  family.Add(
+      Fill(family, "LookupTableInsert").Doc("Sets the values of some keys."));
+}
+
+void AddReads(const Family& family) {
+  family.Add(family.Use("LookupTableFind")
+                 .Input("keys: Tin")
+                 .Input("default_value: Tout")
+                 .Output("values: Tout")
+                 .Attr("Tin: type")
+                 .Attr("Tout: type")
+                 .Doc("The value of each key, or the default.")
+                 .Shape(FindShape));
+  family.Add(family.Use("LookupTableExport")
+                 .Output("keys: Tkeys")
+                 .Output("values: Tvalues")
+                 .Attr("Tkeys: type")
+                 .Attr("Tvalues: type")
+                 .Doc("All keys and values of a table.")
+                 .Shape(ExportShape));
+  family.Add(family.Use("LookupTableSize")
+                 .Output("size: int64")
+                 .Doc("How many entries a table has.")
+                 .Shape(shapes::Scalar));
+}
+
 }  // namespace
 
 void RegisterLookupOps(OpRegistry& registry) {
-  registry.Add(OpDefBuilder("HashTableV2")
-                   .Output("table_handle: resource")
-                   .Attr("container: string = ''")
-                   .Attr("shared_name: string = ''")
-                   .Attr("use_node_name_sharing: bool = false")
-                   .Attr("key_dtype: type")
-                   .Attr("value_dtype: type")
-                   .Stateful()
-                   .Doc("A table that is filled once.")
-                   .Shape(shapes::Scalar));
-  registry.Add(OpDefBuilder("MutableHashTableV2")
-                   .Output("table_handle: resource")
-                   .Attr("container: string = ''")
-                   .Attr("shared_name: string = ''")
-                   .Attr("use_node_name_sharing: bool = false")
-                   .Attr("key_dtype: type")
-                   .Attr("value_dtype: type")
-                   .Stateful()
-                   .Doc("A table that changes.")
-                   .Shape(shapes::Scalar));
-  registry.Add(OpDefBuilder("InitializeTableV2")
-                   .Input("table_handle: resource")
-                   .Input("keys: Tkey")
-                   .Input("values: Tval")
-                   .Attr("Tkey: type")
-                   .Attr("Tval: type")
-                   .Stateful()
-                   .Doc("Fills a table.")
-                   .Shape(shapes::NoOutputs));
-  registry.Add(OpDefBuilder("InitializeTableFromTextFileV2")
-                   .Input("table_handle: resource")
-                   .Input("filename: string")
-                   .Attr("key_index: int >= -2")
-                   .Attr("value_index: int >= -2")
-                   .Attr("vocab_size: int >= -1 = -1")
-                   .Attr("delimiter: string = '\\t'")
-                   .Attr("offset: int = 0")
-                   .Stateful()
-                   .Doc("Fills a table with the lines of a file.")
-                   .Shape(shapes::NoOutputs));
-  registry.Add(OpDefBuilder("LookupTableFindV2")
-                   .Input("table_handle: resource")
-                   .Input("keys: Tin")
-                   .Input("default_value: Tout")
-                   .Output("values: Tout")
-                   .Attr("Tin: type")
-                   .Attr("Tout: type")
-                   .Stateful()
-                   .Doc("The value of each key, or the default.")
-                   .Shape(FindShape));
-  registry.Add(OpDefBuilder("LookupTableImportV2")
-                   .Input("table_handle: resource")
-                   .Input("keys: Tin")
-                   .Input("values: Tout")
-                   .Attr("Tin: type")
-                   .Attr("Tout: type")
-                   .Stateful()
-                   .Doc("Replaces what a table holds.")
-                   .Shape(shapes::NoOutputs));
-  registry.Add(OpDefBuilder("LookupTableInsertV2")
-                   .Input("table_handle: resource")
-                   .Input("keys: Tin")
-                   .Input("values: Tout")
-                   .Attr("Tin: type")
-                   .Attr("Tout: type")
-                   .Stateful()
-                   .Doc("Sets the values of some keys.")
-                   .Shape(shapes::NoOutputs));
-  registry.Add(OpDefBuilder("LookupTableRemoveV2")
-                   .Input("table_handle: resource")
-                   .Input("keys: Tin")
-                   .Attr("Tin: type")
-                   .Stateful()
-                   .Doc("Forgets some keys.")
-                   .Shape(shapes::NoOutputs));
-  registry.Add(OpDefBuilder("LookupTableExportV2")
-                   .Input("table_handle: resource")
-                   .Output("keys: Tkeys")
-                   .Output("values: Tvalues")
-                   .Attr("Tkeys: type")
-                   .Attr("Tvalues: type")
-                   .Stateful()
-                   .Doc("All keys and values of a table.")
-                   .Shape(ExportShape));
-  registry.Add(OpDefBuilder("LookupTableSizeV2")
-                   .Input("table_handle: resource")
-                   .Output("size: int64")
-                   .Stateful()
-                   .Doc("How many entries a table has.")
-                   .Shape(shapes::Scalar));
+  for (const bool is_reference : {true, false}) {
+    const Family family(registry, is_reference);
+    AddTables(family);
+    AddFills(family);
+    AddReads(family);
+  }
+  // There is none for references.
+  const Family resources(registry, /*is_reference=*/false);
+  resources.Add(resources.Use("LookupTableRemove")
+                    .Input("keys: Tin")
+                    .Attr("Tin: type")
+                    .Doc("Forgets some keys.")
+                    .Shape(shapes::NoOutputs));
 }
 
 }  // namespace weft

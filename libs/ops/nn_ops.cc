@@ -92,10 +92,9 @@ absl::Status InTopKShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-absl::Status TopKShape(InferenceContext& c) {
+// k is -1 where it is not known.
+absl::Status TopKShape(InferenceContext& c, int64_t k) {
   ASSIGN_OR_RETURN(PartialShape input, c.InputWithRankAtLeast(0, 1));
-  RETURN_IF_ERROR(c.InputWithRank(1, 0).status());
-  const int64_t k = c.input_scalar(1).value_or(PartialShape::kUnknown);
   if (input.has_rank()) {
     const int64_t columns = input.dim(input.rank() - 1);
     if (k >= 0 && columns >= 0 && columns < k) {
@@ -107,6 +106,16 @@ absl::Status TopKShape(InferenceContext& c) {
   c.set_output(0, input);
   c.set_output(1, std::move(input));
   return absl::OkStatus();
+}
+
+absl::Status TopKAttrShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const int64_t k, c.GetAttr<int64_t>("k"));
+  return TopKShape(c, k);
+}
+
+absl::Status TopKInputShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(1, 0).status());
+  return TopKShape(c, c.input_scalar(1).value_or(PartialShape::kUnknown));
 }
 
 constexpr char kFloating[] = "T: {half, bfloat16, float, double}";
@@ -224,6 +233,15 @@ void AddTopK(OpRegistry& registry) {
                    .Attr("T: {int32, int64} = DT_INT32")
                    .Doc("Whether each target is among the k largest.")
                    .Shape(InTopKShape));
+  registry.Add(OpDefBuilder("TopK")
+                   .Input("input: T")
+                   .Output("values: T")
+                   .Output("indices: int32")
+                   .Attr("k: int >= 0")
+                   .Attr("sorted: bool = true")
+                   .Attr("T: realnumbertype")
+                   .Doc("The k largest of each row (old form).")
+                   .Shape(TopKAttrShape));
   registry.Add(OpDefBuilder("TopKV2")
                    .Input("input: T")
                    .Input("k: Tk")
@@ -234,7 +252,7 @@ void AddTopK(OpRegistry& registry) {
                    .Attr("Tk: {int16, int32, int64} = DT_INT32")
                    .Attr("index_type: {int16, int32, int64} = DT_INT32")
                    .Doc("The k largest of each row, and where they are.")
-                   .Shape(TopKShape));
+                   .Shape(TopKInputShape));
 }
 
 }  // namespace

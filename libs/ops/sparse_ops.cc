@@ -1,6 +1,11 @@
 // Ops on sparse tensors: indices [n, rank], values [n], dense shape [rank].
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
+#include "libs/ops/array_shapes.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft {
@@ -111,6 +116,32 @@ absl::Status ToDenseShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+// The dimensions that are not reduced; no axes mean all of them.
+absl::Status ReduceShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const bool keep_dims, c.GetAttr<bool>("keep_dims"));
+  const auto sizes = array_shapes::Integers(c, 2);
+  const auto axes = array_shapes::Integers(c, 3);
+  if (!sizes || !axes) return absl::OkStatus();
+  if (sizes->empty()) {
+    return absl::InvalidArgumentError(
+        "Number of dims in shape tensor must not be 0");
+  }
+  const auto rank = static_cast<int64_t>(sizes->size());
+  std::vector<bool> is_reduced(sizes->size(), axes->empty());
+  for (int64_t axis : *axes) {
+    // The kernel refuses others.
+    if (axis < -rank || axis >= rank) return absl::OkStatus();
+    is_reduced[axis < 0 ? axis + rank : axis] = true;
+  }
+  Dims dims;
+  for (size_t d = 0; d < sizes->size(); ++d) {
+    if (!is_reduced[d]) dims.push_back(std::max((*sizes)[d], kUnknown));
+    if (is_reduced[d] && keep_dims) dims.push_back(1);
+  }
+  c.set_output(0, PartialShape(std::move(dims)));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void RegisterSparseOps(OpRegistry& registry) {
@@ -175,7 +206,7 @@ void RegisterSparseOps(OpRegistry& registry) {
           .Attr("T: {float, double, int32, uint8, int16, int8, complex64, "
                 "int64, bfloat16, uint16, complex128, half, uint32, uint64}")
           .Doc("The sum of a sparse tensor along some axes.")
-          .Shape(shapes::Unknown));
+          .Shape(ReduceShape));
   registry.Add(OpDefBuilder("SparseReorder")
                    .Input("input_indices: int64")
                    .Input("input_values: T")

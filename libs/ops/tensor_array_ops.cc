@@ -1,183 +1,206 @@
-// Ops on what lives as long as a step: arrays of tensors and stacks.
+// Ops on arrays of tensors that live as long as a step, in three versions with
+// other handles: a resource (TensorArrayV3, ...), two strings (V2) and a
+// reference to two strings (those without a version).
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
 #include "libs/ops/standard_ops.h"
+#include "libs/ops/tensor_array_op_groups.h"
 
 namespace weft {
 namespace {
 
-absl::Status HandleAndFlowShape(InferenceContext& c) {
-  c.set_output(0, PartialShape::Scalar());
-  c.set_output(1, PartialShape::Scalar());
+// The handle, and the flow of the version that has it.
+absl::Status HandleShape(InferenceContext& c) {
+  const bool is_resource = c.output_type(0) == DT_RESOURCE;
+  c.set_output(0,
+               is_resource ? PartialShape::Scalar() : PartialShape::Vector(2));
+  if (c.num_outputs() > 1) c.set_output(1, PartialShape::Scalar());
   return absl::OkStatus();
 }
 
-absl::Status WriteShape(InferenceContext& c) {
-  c.set_output(0, PartialShape::Scalar());
+// `rows` of what attr `name` says of one.
+absl::Status RowsShape(InferenceContext& c, const char* name, int64_t rows) {
+  ASSIGN_OR_RETURN(const PartialShape element, c.GetAttr<PartialShape>(name));
+  if (!element.has_rank()) return absl::OkStatus();
+  Dims dims = {rows};
+  dims.insert(dims.end(), element.dims().begin(), element.dims().end());
+  c.set_output(0, PartialShape(std::move(dims)));
   return absl::OkStatus();
 }
 
 absl::Status GatherShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const PartialShape indices, c.InputWithRank(1, 1));
-  ASSIGN_OR_RETURN(const PartialShape element,
-                   c.GetAttr<PartialShape>("element_shape"));
-  if (!element.has_rank()) return absl::OkStatus();
-  Dims dims = {indices.has_rank() ? indices.dim(0) : PartialShape::kUnknown};
-  dims.insert(dims.end(), element.dims().begin(), element.dims().end());
-  c.set_output(0, PartialShape(std::move(dims)));
-  return absl::OkStatus();
+  return RowsShape(c, "element_shape", indices.dim(0));
+}
+
+absl::Status PackShape(InferenceContext& c) {
+  return RowsShape(c, "element_shape", PartialShape::kUnknown);
 }
 
 absl::Status ConcatShape(InferenceContext& c) {
-  ASSIGN_OR_RETURN(const PartialShape element,
-                   c.GetAttr<PartialShape>("element_shape_except0"));
   c.set_output(1, PartialShape::Vector(PartialShape::kUnknown));
-  if (!element.has_rank()) return absl::OkStatus();
-  Dims dims = {PartialShape::kUnknown};
-  dims.insert(dims.end(), element.dims().begin(), element.dims().end());
-  c.set_output(0, PartialShape(std::move(dims)));
-  return absl::OkStatus();
+  return RowsShape(c, "element_shape_except0", PartialShape::kUnknown);
 }
 
-absl::Status PushShape(InferenceContext& c) {
-  c.set_output(0, c.input(1));
-  return absl::OkStatus();
+class Family {
+ public:
+  // "", "V2" or "V3".
+  Family(OpRegistry& registry, std::string version)
+      : registry_(registry), version_(std::move(version)) {}
+
+  bool is_resource() const { return version_ == "V3"; }
+
+  // Makes an array from the input that `spec` says; `handle` is the output.
+  OpDefBuilder Maker(const char* name, const char* handle) const {
+    OpDefBuilder builder(absl::StrCat(name, version_));
+    builder.Output(absl::StrCat(handle, ": ", HandleType())).Stateful();
+    return builder.Shape(HandleShape);
+  }
+  // The gradients' array is found by the value of a handle.
+  std::string HandleValue() const {
+    return is_resource() ? "handle: resource" : "handle: string";
+  }
+
+  // Takes an array.
+  OpDefBuilder Use(const char* name) const {
+    OpDefBuilder builder(absl::StrCat(name, version_));
+    builder.Input(absl::StrCat("handle: ", HandleType()));
+    if (is_resource()) builder.Stateful();
+    return builder;
+  }
+
+  void Add(const OpDefBuilder& builder) const { registry_.Add(builder); }
+
+ private:
+  const char* HandleType() const {
+    if (is_resource()) return "resource";
+    return version_.empty() ? "Ref(string)" : "string";
+  }
+
+  OpRegistry& registry_;
+  const std::string version_;
+};
+
+void AddArrays(const Family& family) {
+  OpDefBuilder array = family.Maker("TensorArray", "handle");
+  array.Input("size: int32")
+      .Attr("dtype: type")
+      .Attr("element_shape: shape = { unknown_rank: true }")
+      .Attr("dynamic_size: bool = false")
+      .Attr("clear_after_read: bool = true")
+      .Attr("tensor_array_name: string = ''")
+      .Doc("An array of tensors that lives as long as the step.");
+  OpDefBuilder gradients = family.Maker("TensorArrayGrad", "grad_handle");
+  gradients.Input(family.HandleValue())
+      .Input("flow_in: float")
+      .Attr("source: string")
+      .Doc("The array of the gradients of another one.");
+  if (family.is_resource()) {
+    array.Output("flow: float").Attr("identical_element_shapes: bool = false");
+    gradients.Output("flow_out: float");
+  }
+  family.Add(array);
+  family.Add(gradients);
 }
 
-void AddArrays(OpRegistry& registry) {
-  registry.Add(OpDefBuilder("TensorArrayV3")
-                   .Input("size: int32")
-                   .Output("handle: resource")
-                   .Output("flow: float")
-                   .Attr("dtype: type")
-                   .Attr("element_shape: shape = { unknown_rank: true }")
-                   .Attr("dynamic_size: bool = false")
-                   .Attr("clear_after_read: bool = true")
-                   .Attr("identical_element_shapes: bool = false")
-                   .Attr("tensor_array_name: string = ''")
-                   .Stateful()
-                   .Doc("An array of tensors that lives as long as the step.")
-                   .Shape(HandleAndFlowShape));
-  registry.Add(OpDefBuilder("TensorArrayGradV3")
-                   .Input("handle: resource")
-                   .Input("flow_in: float")
-                   .Output("grad_handle: resource")
-                   .Output("flow_out: float")
-                   .Attr("source: string")
-                   .Stateful()
-                   .Doc("The array of the gradients of another one.")
-                   .Shape(HandleAndFlowShape));
-  registry.Add(OpDefBuilder("TensorArrayReadV3")
-                   .Input("handle: resource")
-                   .Input("index: int32")
-                   .Input("flow_in: float")
-                   .Output("value: dtype")
-                   .Attr("dtype: type")
-                   .Stateful()
-                   .Doc("One element.")
-                   .Shape(shapes::Unknown));
-  registry.Add(OpDefBuilder("TensorArrayWriteV3")
-                   .Input("handle: resource")
-                   .Input("index: int32")
-                   .Input("value: T")
-                   .Input("flow_in: float")
-                   .Output("flow_out: float")
-                   .Attr("T: type")
-                   .Stateful()
-                   .Doc("Sets one element.")
-                   .Shape(WriteShape));
-  registry.Add(OpDefBuilder("TensorArrayGatherV3")
-                   .Input("handle: resource")
-                   .Input("indices: int32")
-                   .Input("flow_in: float")
-                   .Output("value: dtype")
-                   .Attr("dtype: type")
-                   .Attr("element_shape: shape = { unknown_rank: true }")
-                   .Stateful()
-                   .Doc("Some elements, as the rows of a tensor.")
-                   .Shape(GatherShape));
-  registry.Add(OpDefBuilder("TensorArrayScatterV3")
-                   .Input("handle: resource")
-                   .Input("indices: int32")
-                   .Input("value: T")
-                   .Input("flow_in: float")
-                   .Output("flow_out: float")
-                   .Attr("T: type")
-                   .Stateful()
-                   .Doc("Sets elements to the rows of a tensor.")
-                   .Shape(WriteShape));
-  registry.Add(
-      OpDefBuilder("TensorArrayConcatV3")
-          .Input("handle: resource")
-          .Input("flow_in: float")
-          .Output("value: dtype")
-          .Output("lengths: int64")
-          .Attr("dtype: type")
-          .Attr("element_shape_except0: shape = { unknown_rank: true }")
-          .Stateful()
-          .Doc("All elements, joined along the first dimension.")
-          .Shape(ConcatShape));
-  registry.Add(OpDefBuilder("TensorArraySplitV3")
-                   .Input("handle: resource")
-                   .Input("value: T")
-                   .Input("lengths: int64")
-                   .Input("flow_in: float")
-                   .Output("flow_out: float")
-                   .Attr("T: type")
-                   .Stateful()
-                   .Doc("Sets elements to parts of a tensor.")
-                   .Shape(shapes::Scalar));
-  registry.Add(OpDefBuilder("TensorArraySizeV3")
-                   .Input("handle: resource")
-                   .Input("flow_in: float")
-                   .Output("size: int32")
-                   .Stateful()
-                   .Doc("The number of elements.")
-                   .Shape(shapes::Scalar));
-  registry.Add(OpDefBuilder("TensorArrayCloseV3")
-                   .Input("handle: resource")
-                   .Stateful()
-                   .Doc("Forgets all elements.")
-                   .Shape(shapes::NoOutputs));
+void AddReads(const Family& family) {
+  family.Add(family.Use("TensorArrayRead")
+                 .Input("index: int32")
+                 .Input("flow_in: float")
+                 .Output("value: dtype")
+                 .Attr("dtype: type")
+                 .Doc("One element.")
+                 .Shape(shapes::Unknown));
+  family.Add(family.Use("TensorArrayGather")
+                 .Input("indices: int32")
+                 .Input("flow_in: float")
+                 .Output("value: dtype")
+                 .Attr("dtype: type")
+                 .Attr("element_shape: shape = { unknown_rank: true }")
+                 .Doc("Some elements, as the rows of a tensor.")
+                 .Shape(GatherShape));
+  family.Add(family.Use("TensorArrayConcat")
+                 .Input("flow_in: float")
+                 .Output("value: dtype")
+                 .Output("lengths: int64")
+                 .Attr("dtype: type")
+                 .Attr("element_shape_except0: shape = { unknown_rank: true }")
+                 .Doc("All elements, joined along the first dimension.")
+                 .Shape(ConcatShape));
 }
 
-void AddStacks(OpRegistry& registry) {
-  registry.Add(OpDefBuilder("StackV2")
-                   .Input("max_size: int32")
-                   .Output("handle: resource")
-                   .Attr("elem_type: type")
-                   .Attr("stack_name: string = ''")
-                   .Stateful()
-                   .Doc("A stack of tensors that lives as long as the step.")
-                   .Shape(shapes::Scalar));
-  registry.Add(OpDefBuilder("StackPushV2")
-                   .Input("handle: resource")
-                   .Input("elem: T")
-                   .Output("output: T")
-                   .Attr("T: type")
-                   .Attr("swap_memory: bool = false")
-                   .Stateful()
-                   .Doc("Puts a tensor on a stack and passes it on.")
-                   .Shape(PushShape));
-  registry.Add(OpDefBuilder("StackPopV2")
-                   .Input("handle: resource")
-                   .Output("elem: elem_type")
-                   .Attr("elem_type: type")
-                   .Stateful()
-                   .Doc("Takes the last tensor from a stack.")
-                   .Shape(shapes::Unknown));
-  registry.Add(OpDefBuilder("StackCloseV2")
-                   .Input("handle: resource")
-                   .Stateful()
-                   .Doc("Forgets what a stack holds.")
-                   .Shape(shapes::NoOutputs));
+void AddWrites(const Family& family) {
+  family.Add(family.Use("TensorArrayWrite")
+                 .Input("index: int32")
+                 .Input("value: T")
+                 .Input("flow_in: float")
+                 .Output("flow_out: float")
+                 .Attr("T: type")
+                 .Doc("Sets one element.")
+                 .Shape(shapes::Scalar));
+  family.Add(family.Use("TensorArrayScatter")
+                 .Input("indices: int32")
+                 .Input("value: T")
+                 .Input("flow_in: float")
+                 .Output("flow_out: float")
+                 .Attr("T: type")
+                 .Doc("Sets elements to the rows of a tensor.")
+                 .Shape(shapes::Scalar));
+  family.Add(family.Use("TensorArraySplit")
+                 .Input("value: T")
+                 .Input("lengths: int64")
+                 .Input("flow_in: float")
+                 .Output("flow_out: float")
+                 .Attr("T: type")
+                 .Doc("Sets elements to parts of a tensor.")
+                 .Shape(shapes::Scalar));
+}
+
+void AddState(const Family& family) {
+  family.Add(family.Use("TensorArraySize")
+                 .Input("flow_in: float")
+                 .Output("size: int32")
+                 .Doc("The number of elements.")
+                 .Shape(shapes::Scalar));
+  family.Add(family.Use("TensorArrayClose")
+                 .Doc("Forgets all elements.")
+                 .Shape(shapes::NoOutputs));
+}
+
+// Of the first version only.
+void AddPacks(const Family& family) {
+  family.Add(family.Use("TensorArrayPack")
+                 .Input("flow_in: float")
+                 .Output("value: dtype")
+                 .Attr("dtype: type")
+                 .Attr("element_shape: shape = { unknown_rank: true }")
+                 .Doc("All elements, as the rows of a tensor.")
+                 .Shape(PackShape));
+  family.Add(family.Use("TensorArrayUnpack")
+                 .Input("value: T")
+                 .Input("flow_in: float")
+                 .Output("flow_out: float")
+                 .Attr("T: type")
+                 .Doc("Sets all elements to the rows of a tensor.")
+                 .Shape(shapes::Scalar));
 }
 
 }  // namespace
 
 void RegisterTensorArrayOps(OpRegistry& registry) {
-  AddArrays(registry);
-  AddStacks(registry);
+  for (const char* version : {"", "V2", "V3"}) {
+    const Family family(registry, version);
+    AddArrays(family);
+    AddReads(family);
+    AddWrites(family);
+    AddState(family);
+  }
+  AddPacks(Family(registry, ""));
+  RegisterStackOps(registry);
 }
 
 }  // namespace weft

@@ -120,7 +120,7 @@ class HashTable : public LookupTable {
     for (size_t i = 0; i < k.size(); ++i) {
       const auto [at, is_new] = map.emplace(k[i], v[i]);
       if (is_new || at->second == v[i]) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
+      return absl::FailedPreconditionError(absl::StrCat(
           "HashTable has different value for same key. Key ", Text(k[i]),
           " has ", Text(at->second), " and trying to add value ", Text(v[i])));
     }

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "libs/graph/inference_context.h"
+#include "libs/kernels/host_gpu_kernels.h"
 #include "libs/kernels/standard_kernels.h"
 #include "libs/ops/standard_ops.h"
 
@@ -18,17 +19,11 @@ namespace {
 const std::map<std::string, std::string>& NotInferred() {
   constexpr char kFromOutside[] = "it comes from outside of the partition";
   constexpr char kElements[] = "the elements may have any shape";
-  constexpr char kNotYet[] = "TensorFlow says something of it; not done yet";
   static const auto& ops = *new std::map<std::string, std::string>{
-      {"_Arg", kFromOutside},
-      {"_Recv", kFromOutside},
-      {"StackPopV2", kElements},
-      {"TensorArrayReadV3", kElements},
-      {"MatrixDiagPartV3", kNotYet},
-      {"MatrixDiagV3", kNotYet},
-      {"SparseReduceSum", kNotYet},
-      {"SparseSegmentMeanGradV2", kNotYet},
-      {"SparseSegmentSumGradV2", kNotYet}};
+      {"_Arg", kFromOutside},          {"_Recv", kFromOutside},
+      {"StackPop", kElements},         {"StackPopV2", kElements},
+      {"TensorArrayRead", kElements},  {"TensorArrayReadV2", kElements},
+      {"TensorArrayReadV3", kElements}};
   return ops;
 }
 
@@ -122,6 +117,27 @@ TEST_F(OpTableTest, KernelsAskForTypesThatTheirOpsHave) {
                                << " constrains the unknown attr " << name;
       EXPECT_TRUE(attr->type == "type" || attr->type == "list(type)")
           << op->name << " " << name << " is of type " << attr->type;
+    }
+  }
+}
+
+// What no node can ask for is a registration too many.
+TEST_F(OpTableTest, KernelsAreRegisteredForNoTypeThatTheirOpsDoNotAllow) {
+  KernelRegistry kernels;
+  RegisterStandardKernels(kernels);
+  RegisterHostGpuKernels(kernels);
+  for (const KernelDef* kernel : kernels.List()) {
+    const OpDef* op = StandardOps()->Find(kernel->op);
+    ASSERT_NE(op, nullptr) << kernel->op;
+    for (const auto& [name, types] : kernel->types) {
+      const AttrDef* attr = op->FindAttr(name);
+      ASSERT_NE(attr, nullptr) << op->name << " " << name;
+      if (attr->allowed_types.empty()) continue;
+      for (DataType type : Beyond(types, attr->allowed_types)) {
+        ADD_FAILURE() << "a kernel of " << op->name << " on "
+                      << kernel->device_type << " takes " << name << " "
+                      << DataTypeName(type) << ", which the op does not allow";
+      }
     }
   }
 }
