@@ -311,6 +311,46 @@ TEST_F(InitializersTest, AreTensorFlowsForTheSameSeeds) {
                           0.68896043f, -0.12681997f}));
 }
 
+TEST_F(InitializersTest, OrthogonalOnesAreTensorFlows) {
+  EXPECT_THAT(Initial(ops::initializers::Orthogonal(1.5, 3)),
+              FloatsNear({1.1248775f, -0.80321592f, 0.9587338f, 1.1068714f,
+                          0.25589108f, -0.61618179f}));
+  EXPECT_THAT(Initial(ops::initializers::Orthogonal(1.5, 3), {2, 3}),
+              FloatsNear({1.1248775f, 0.9587338f, 0.25589108f, -0.80321592f,
+                          1.1068714f, -0.61618179f}));
+  EXPECT_THAT(Initial(ops::initializers::Orthogonal(1.5, 3), {2, 2, 3}),
+              FloatsNear({0.75398487f, -0.88297307f, 0.22852767f, 1.0401995f,
+                          0.97199088f, -0.43356806f, 0.70456606f, -0.64284521f,
+                          -0.24105169f, 0.32105842f, 0.33517501f, 1.3970284f}));
+}
+
+TEST_F(InitializersTest, NodesOfAnOrthogonalOneHaveTensorFlowsNames) {
+  ops::GetVariable(root_, "w", {2, 3},
+                   {.initializer = ops::initializers::Orthogonal(1.5)});
+  for (const char* name :
+       {"random_normal", "Qr", "DiagPart", "Sign", "mul",
+        "matrix_transpose/transpose/perm", "matrix_transpose/transpose",
+        "Reshape/shape", "Reshape", "mul_1/x", "mul_1"}) {
+    EXPECT_NE(Find(std::string("w/Initializer/") + name), nullptr) << name;
+  }
+}
+
+TEST_F(InitializersTest, AnOrthogonalOneNeedsAMatrixOfNumbers) {
+  const auto refused = [](const PartialShape& shape, DataType dtype) {
+    const Scope scope = Scope::Root();
+    ops::GetVariable(
+        scope, "w", shape,
+        {.dtype = dtype, .initializer = ops::initializers::Orthogonal()});
+    return scope.status();
+  };
+  EXPECT_THAT(refused({3}, DT_FLOAT),
+              StatusIs(kInvalid,
+                       "must be at least two-dimensional. Received "
+                       "shape=[3]"));
+  EXPECT_THAT(refused({3, 3}, DT_INT32),
+              StatusIs(kInvalid, "expected to be floating point"));
+}
+
 TEST_F(InitializersTest, Identity) {
   EXPECT_THAT(Initial(ops::initializers::Identity(2)),
               FloatsNear({2, 0, 0, 2, 0, 0}));

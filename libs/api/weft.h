@@ -14,6 +14,7 @@
 #include "libs/ops/diagonal_ops.h"
 #include "libs/ops/get_variable.h"
 #include "libs/ops/group.h"
+#include "libs/ops/linalg_ops.h"
 #include "libs/ops/load_balancing.h"
 #include "libs/ops/logging_ops.h"
 #include "libs/ops/lookup_ops.h"

@@ -15,6 +15,8 @@ void RegisterBinaryGradients(GradientRegistry& registry);
 void RegisterUnaryGradients(GradientRegistry& registry);
 void RegisterReductionGradients(GradientRegistry& registry);
 void RegisterMatMulGradients(GradientRegistry& registry);
+// In linalg_gradients.cc.
+void RegisterLinalgGradients(GradientRegistry& registry);
 
 // y = f(x): gets what gradients are made of.
 struct UnaryArgs {

@@ -1,5 +1,6 @@
 #include "libs/kernels/math_kernels.h"
 
+#include "libs/kernels/linalg_kernels.h"
 #include "libs/kernels/standard_kernels.h"
 
 namespace weft {
@@ -12,11 +13,13 @@ void RegisterMathKernels(KernelRegistry& registry) {
   RegisterDivisionKernels(registry);
   RegisterMatMulKernels(registry);
   RegisterPowerKernels(registry);
+  RegisterQrKernels(registry);
   RegisterReductionKernels(registry);
   RegisterScanKernels(registry);
   RegisterSelectKernels(registry);
   RegisterSequenceKernels(registry);
   RegisterShapeArithmeticKernels(registry);
+  RegisterTriangularSolveKernels(registry);
   RegisterUnaryKernels(registry);
 }
 

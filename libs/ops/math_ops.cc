@@ -1,6 +1,7 @@
 // What each math op is: signature, shape function and, where shapes are
 // computed with it, its value on constants. Signatures are TensorFlow's.
 #include "absl/strings/str_cat.h"
+#include "libs/ops/linalg_op_groups.h"
 #include "libs/ops/math_shapes.h"
 #include "libs/ops/math_values.h"
 #include "libs/ops/standard_ops.h"
@@ -456,6 +457,7 @@ void RegisterMathOps(OpRegistry& registry) {
   RegisterMatrixOps(registry);
   RegisterSequenceOps(registry);
   RegisterBroadcastOps(registry);
+  RegisterLinalgOps(registry);
 }
 
 }  // namespace weft

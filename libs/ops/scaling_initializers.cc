@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/ops/array_ops.h"
+#include "libs/ops/linalg_ops.h"
 #include "libs/ops/math_ops.h"
 #include "libs/ops/typed_inputs.h"
 
@@ -17,6 +19,41 @@ Initializer Scaled(double scale, Distribution distribution,
                    std::optional<int64_t> seed) {
   return VarianceScaling(
       {.scale = scale, .distribution = distribution, .seed = seed});
+}
+
+// The matrix that a variable of this shape is filled from: all dimensions but
+// the last are its rows.
+absl::StatusOr<TensorShape> OrthogonalMatrix(const TensorShape& shape,
+                                             DataType dtype) {
+  if (!IsFloatingType(dtype)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Argument `dtype` is expected to be floating point. "
+                     "Received: ",
+                     DataTypeName(dtype)));
+  }
+  if (shape.rank() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The tensor to initialize, specified by argument `shape` "
+                     "must be at least two-dimensional. Received shape=",
+                     shape.ToString()));
+  }
+  int64_t rows = 1;
+  for (int i = 0; i < shape.rank() - 1; ++i) {
+    if (__builtin_mul_overflow(rows, shape.dim(i), &rows)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Orthogonal: too many rows in ", shape.ToString()));
+    }
+  }
+  return TensorShape::Create({rows, shape.dim(shape.rank() - 1)});
+}
+
+Tensor SizesOf(const TensorShape& shape) {
+  const bool is_narrow =
+      std::all_of(shape.dims().begin(), shape.dims().end(),
+                  [](int64_t size) { return size <= INT32_MAX; });
+  if (!is_narrow) return Tensor::Vector(shape.dims());
+  const std::vector<int32_t> sizes(shape.dims().begin(), shape.dims().end());
+  return Tensor::Vector(absl::Span<const int32_t>(sizes));
 }
 
 }  // namespace
@@ -48,6 +85,34 @@ Initializer UniformUnitScaling(double factor, std::optional<int64_t> seed) {
     }
     const double limit = std::sqrt(3.0 / std::max(inputs, 1.0)) * factor;
     return RandomUniform(-limit, limit, seed)(scope, shape, dtype, partition);
+  };
+}
+
+Initializer Orthogonal(double gain, std::optional<int64_t> seed) {
+  return [gain, seed](const Scope& scope, const TensorShape& shape,
+                      DataType dtype, const PartitionInfo*) {
+    const absl::StatusOr<TensorShape> matrix = OrthogonalMatrix(shape, dtype);
+    if (!matrix.ok()) {
+      scope.UpdateStatus(matrix.status());
+      return Output();
+    }
+    const bool is_wide = matrix->dim(0) < matrix->dim(1);
+    const TensorShape tall =
+        is_wide ? TensorShape{matrix->dim(1), matrix->dim(0)} : *matrix;
+    const auto [q, r] =
+        ops::Qr(scope, RandomNormal(0, 1, seed)(scope, tall, dtype, nullptr));
+    // With all of the diagonal positive, no rotation is likelier than another.
+    const Output signs = ops::Sign(scope, ops::DiagPart(scope, r));
+    Output result = ops::Mul(scope.WithName("mul"), q, signs);
+    if (is_wide) {
+      result = ops::Transpose(
+          scope.SubScope("matrix_transpose").WithName("transpose"), result,
+          Tensor::Vector<int32_t>({1, 0}));
+    }
+    result = ops::Reshape(scope.WithName("Reshape"), result, SizesOf(shape));
+    const Scope inner = scope.SubScope("mul");
+    return ops::Mul(scope.WithName(inner.prefix()),
+                    AsTensor(inner, gain, dtype, "x"), result);
   };
 }
 

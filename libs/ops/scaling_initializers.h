@@ -1,5 +1,5 @@
 // More initialisers (see initializers.h): scaled by the size of the variable,
-// and the identity. TensorFlow's, with its defaults.
+// orthogonal ones, and the identity. TensorFlow's, with its defaults.
 //
 // Stateless values; threads as the scope's.
 #ifndef WEFT_LIBS_OPS_SCALING_INITIALIZERS_H_
@@ -22,6 +22,11 @@ Initializer LecunUniform(std::optional<int64_t> seed = std::nullopt);
 // last.
 Initializer UniformUnitScaling(double factor = 1.0,
                                std::optional<int64_t> seed = std::nullopt);
+// Orthonormal columns, or rows where there are fewer of them, times `gain`; all
+// dimensions but the last are taken as one. INVALID_ARGUMENT for less than two
+// dimensions and for types that are not floating-point.
+Initializer Orthogonal(double gain = 1.0,
+                       std::optional<int64_t> seed = std::nullopt);
 // `gain` on the diagonal of a matrix. INVALID_ARGUMENT for other ranks.
 Initializer Identity(double gain = 1.0);
 
