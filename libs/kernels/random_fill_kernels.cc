@@ -8,6 +8,7 @@
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/random_distributions.h"
+#include "libs/kernels/random_loops.h"
 #include "libs/kernels/random_philox.h"
 #include "libs/kernels/random_registration.h"
 #include "libs/kernels/state_lookup.h"
@@ -42,13 +43,36 @@ Philox ReserveValues(PhiloxStream& stream, int64_t values) {
 template <int kGroup, typename T, typename Make>
 void FillGroups(int64_t begin, int64_t end, absl::Span<T> out,
                 const Make& make) {
+  const auto size = static_cast<int64_t>(out.size());
   for (int64_t group = begin; group < end; ++group) {
-    T values[kGroup];
-    make(group, values);
     const int64_t at = group * kGroup;
-    const int64_t count =
-        std::min<int64_t>(kGroup, static_cast<int64_t>(out.size()) - at);
-    std::copy_n(values, count, out.begin() + at);
+    if (at + kGroup <= size) {
+      make(group, out.data() + at);
+    } else {
+      T values[kGroup];
+      make(group, values);
+      std::copy_n(values, size - at, out.begin() + at);
+    }
+  }
+}
+
+// The same for groups of which each has one sample: `make(sample, values)`.
+template <int kGroup, typename T, typename Make>
+void FillFromSamples(const Philox& start, int64_t begin, int64_t end,
+                     absl::Span<T> out, const Make& make) {
+  constexpr int64_t kBlock = 256;
+  Philox::Sample samples[kBlock];
+  Philox philox = start;
+  philox.Skip(static_cast<uint64_t>(begin));
+  for (int64_t first = begin; first < end; first += kBlock) {
+    const int64_t count = std::min(kBlock, end - first);
+    BestPhiloxFill()(philox.key().data(), philox.counter().data(),
+                     samples[0].data(), count);
+    philox.Skip(static_cast<uint64_t>(count));
+    FillGroups<kGroup>(first, first + count, out,
+                       [&](int64_t group, T* values) {
+                         make(samples[group - first], values);
+                       });
   }
 }
 
@@ -66,11 +90,10 @@ void FillRange(const Philox& start, int64_t begin, int64_t end,
       Distribution::Make(numbers, values);
     });
   } else {
-    Philox philox = start;
-    philox.Skip(static_cast<uint64_t>(begin));
-    FillGroups<kGroup>(begin, end, out, [&](int64_t, T* values) {
-      Distribution::Make(philox.Next(), values);
-    });
+    FillFromSamples<kGroup>(start, begin, end, out,
+                            [](const Philox::Sample& sample, T* values) {
+                              Distribution::Make(sample, values);
+                            });
   }
 }
 
@@ -140,10 +163,7 @@ class RandomUniformIntKernel : public OpKernel {
     // Unsigned, so that a range over all numbers does not overflow.
     const Unsigned range =
         static_cast<Unsigned>(high) - static_cast<Unsigned>(low);
-    Philox philox = start;
-    philox.Skip(static_cast<uint64_t>(begin));
-    FillGroups<kGroup>(begin, end, out, [&](int64_t, T* values) {
-      const Philox::Sample x = philox.Next();
+    const auto make = [&](const Philox::Sample& x, T* values) {
       for (int i = 0; i < kGroup; ++i) {
         Unsigned bits = x[i];
         if constexpr (kGroup == 2) {
@@ -151,7 +171,8 @@ class RandomUniformIntKernel : public OpKernel {
         }
         values[i] = static_cast<T>(static_cast<Unsigned>(low) + bits % range);
       }
-    });
+    };
+    FillFromSamples<kGroup>(start, begin, end, out, make);
   }
 
   PhiloxStream stream_;

@@ -5,7 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
+#include "libs/kernels/instruction_set.h"
 #include "libs/kernels/random_distributions.h"
+#include "libs/kernels/random_loops.h"
+#include "libs/kernels/random_philox.h"
 #include "libs/kernels/standard_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 
@@ -491,6 +494,30 @@ TEST(RandomOpsTest, Shapes) {
       harness.InferShapes("Multinomial", {{DT_FLOAT, PartialShape({2, 3})},
                                           Tensor::Scalar(6)}));
   EXPECT_EQ(multinomial[0], PartialShape({2, 6}));
+}
+
+// Also where the lower half of the counter overflows.
+TEST(PhiloxFillTest, InstructionSetsGiveTheSamplesOfPhilox) {
+  constexpr int64_t kSamples = 150;
+  for (uint64_t skipped : {uint64_t{0}, ~uint64_t{70}}) {
+    Philox philox(0x123456789abcdef, 0xffffffff);
+    philox.Skip(skipped);
+    std::vector<Philox::Sample> expected;
+    for (Philox next = philox; expected.size() < kSamples;) {
+      expected.push_back(next.Next());
+    }
+    for (InstructionSet set : SupportedInstructionSets()) {
+      for (int64_t count : {int64_t{0}, int64_t{1}, int64_t{64}, kSamples}) {
+        std::vector<Philox::Sample> samples(kSamples, Philox::Sample{});
+        PhiloxFillFor(set)(philox.key().data(), philox.counter().data(),
+                           samples[0].data(), count);
+        for (int64_t i = 0; i < kSamples; ++i) {
+          ASSERT_EQ(samples[i], i < count ? expected[i] : Philox::Sample{})
+              << i << " of " << count;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

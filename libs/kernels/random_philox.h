@@ -46,6 +46,10 @@ class Philox {
     return state;
   }
 
+  // What the next sample is made of, the lowest numbers first.
+  const std::array<uint32_t, 2>& key() const { return key_; }
+  const Sample& counter() const { return counter_; }
+
  private:
   uint64_t Low() const {
     return counter_[0] | static_cast<uint64_t>(counter_[1]) << 32;

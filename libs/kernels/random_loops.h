@@ -1,0 +1,31 @@
+// Many samples of Philox at once, as this processor can best.
+#ifndef WEFT_LIBS_KERNELS_RANDOM_LOOPS_H_
+#define WEFT_LIBS_KERNELS_RANDOM_LOOPS_H_
+
+#include "libs/kernels/instruction_set.h"
+#include "libs/kernels/random_isa.h"
+
+namespace weft {
+
+// That of one set, for tests that compare them. REQUIRES: the processor has it.
+inline PhiloxFill PhiloxFillFor(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::kV4:
+      return &v4::FillPhilox;
+    case InstructionSet::kV3:
+      return &v3::FillPhilox;
+    case InstructionSet::kV1:
+      break;
+  }
+  return &v1::FillPhilox;
+}
+
+// Thread-safe.
+inline PhiloxFill BestPhiloxFill() {
+  static const PhiloxFill fill = PhiloxFillFor(BestInstructionSet());
+  return fill;
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_RANDOM_LOOPS_H_
