@@ -249,50 +249,8 @@ UnaryLoop FindUnary(const char* op, LoopType type) {
   return nullptr;
 }
 
-// By halves, so that the rounding error grows with the logarithm of n only.
-template <typename T>
-T SumOf(const T* x, int64_t n) {
-  constexpr int64_t kBlock = 2048;
-  if (n <= kBlock) return Eigen::Map<const Array<T>>(x, n).sum();
-  const int64_t half = n / 2;
-  return SumOf(x, half) + SumOf(x + half, n - half);
-}
-
-template <typename T>
-void Sum(const void* x, int64_t n, void* result) {
-  *static_cast<T*>(result) = SumOf(static_cast<const T*>(x), n);
-}
-template <typename T>
-void Max(const void* x, int64_t n, void* result) {
-  *static_cast<T*>(result) =
-      Eigen::Map<const Array<T>>(static_cast<const T*>(x), n)
-          .template maxCoeff<Eigen::PropagateNaN>();
-}
-template <typename T>
-void Min(const void* x, int64_t n, void* result) {
-  *static_cast<T*>(result) =
-      Eigen::Map<const Array<T>>(static_cast<const T*>(x), n)
-          .template minCoeff<Eigen::PropagateNaN>();
-}
-
-template <typename T>
-ReductionLoop FindReductionOf(const char* op) {
-  if (strcmp(op, "Sum") == 0) return &Sum<T>;
-  if (strcmp(op, "Max") == 0) return &Max<T>;
-  if (strcmp(op, "Min") == 0) return &Min<T>;
-  return nullptr;
-}
-
-ReductionLoop FindReduction(const char* op, LoopType type) {
-  if (type == LoopType::kFloat) return FindReductionOf<float>(op);
-  if (type == LoopType::kDouble) return FindReductionOf<double>(op);
-  return nullptr;
-}
-
 }  // namespace
 
-ElementwiseFunctions Elementwise() {
-  return {&FindBinary, &FindUnary, &FindReduction};
-}
+ElementwiseFunctions Elementwise() { return {&FindBinary, &FindUnary}; }
 
 }  // namespace weft::WEFT_ISA

@@ -20,15 +20,10 @@ using UnaryLoop = void (*)(const void* x, void* out, int64_t n);
 // Element types as the tables below name them.
 enum class LoopType { kFloat, kDouble, kInt32, kInt64 };
 
-// *result = x[0] + ... + x[n - 1], or their maximum or minimum; n > 0.
-using ReductionLoop = void (*)(const void* x, int64_t n, void* result);
-
 // Null where there is no such loop: the caller then has its own.
 struct ElementwiseFunctions {
   BinaryLoop (*find_binary)(const char* op, LoopType type);
   UnaryLoop (*find_unary)(const char* op, LoopType type);
-  // "Sum", "Max", "Min".
-  ReductionLoop (*find_reduction)(const char* op, LoopType type);
 };
 
 namespace v1 {

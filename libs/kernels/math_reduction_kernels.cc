@@ -4,13 +4,14 @@
 // results are combined in order: it does not depend on the number of threads.
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "libs/base/status.h"
 #include "libs/kernels/math_axes.h"
-#include "libs/kernels/math_elementwise.h"
 #include "libs/kernels/math_kernels.h"
 #include "libs/kernels/math_scalar.h"
+#include "libs/kernels/reduction_loops.h"
 
 namespace weft {
 namespace {
@@ -138,30 +139,36 @@ typename Reducer::Sum ReduceRun(const T* x, int64_t n) {
   return sum;
 }
 
-// The loop of the best instruction set, where there is one.
+// Whether ReductionLoops has what the reducer does, and which of them.
 template <typename Reducer, typename T>
-ReductionLoop FindLoop() {
-  const char* op = nullptr;
-  if (std::is_same_v<Reducer, SumReducer<T>>) op = "Sum";
-  if (std::is_same_v<Reducer, MeanReducer<T>>) op = "Sum";
-  if (std::is_same_v<Reducer, MaxReducer<T>>) op = "Max";
-  if (std::is_same_v<Reducer, MinReducer<T>>) op = "Min";
-  if (op == nullptr) return nullptr;
-  return BestElementwise().find_reduction(
-      op, std::is_same_v<T, float> ? LoopType::kFloat : LoopType::kDouble);
+constexpr std::optional<ReductionOp> LoopOf() {
+  if (!std::is_same_v<T, float> && !std::is_same_v<T, double>) return {};
+  if (std::is_same_v<Reducer, SumReducer<T>>) return ReductionOp::kSum;
+  if (std::is_same_v<Reducer, MeanReducer<T>>) return ReductionOp::kSum;
+  if (std::is_same_v<Reducer, ProdReducer<T>>) return ReductionOp::kProd;
+  if (std::is_same_v<Reducer, MaxReducer<T>>) return ReductionOp::kMax;
+  if (std::is_same_v<Reducer, MinReducer<T>>) return ReductionOp::kMin;
+  return {};
+}
+
+template <typename Reducer, typename T>
+inline constexpr bool kHasLoops = LoopOf<Reducer, T>().has_value();
+
+// Those of this processor. REQUIRES: kHasLoops.
+template <typename Reducer, typename T>
+const ReductionLoops<T>& BestLoops() {
+  static const ReductionLoops<T> loops =
+      BestReductionLoops<T>(*LoopOf<Reducer, T>());
+  return loops;
 }
 
 template <typename Reducer, typename T>
 typename Reducer::Sum ReduceBlock(const T* x, int64_t n) {
-  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-    static const ReductionLoop loop = FindLoop<Reducer, T>();
-    if (loop != nullptr) {
-      T result;
-      loop(x, n, &result);
-      return result;
-    }
+  if constexpr (kHasLoops<Reducer, T>) {
+    return BestLoops<Reducer, T>().run(x, n);
+  } else {
+    return ReduceRun<Reducer>(x, n);
   }
-  return ReduceRun<Reducer>(x, n);
 }
 
 constexpr int64_t kBlock = 64 * 1024;  // elements
@@ -191,48 +198,43 @@ typename Reducer::Sum ReduceLong(Scheduler& scheduler, const T* x, int64_t n) {
 template <typename Reducer, typename T>
 struct Reduction {
   using Sum = typename Reducer::Sum;
-  static constexpr int64_t kColumns = 256;  // of the partial sums on the stack
+  // Columns whose sums stay in the first-level cache, and on the stack.
+  static constexpr int64_t kColumns =
+      kHasLoops<Reducer, T> ? 8192 / sizeof(T) : 256;
+  // Rows that are added up before they join the others, for a smaller error.
+  static constexpr int64_t kRows = 1024;
 
   const ReductionPlan& plan;
   const T* in;
   T* out;
 
-  // Work is cut into pieces of about this many elements of the input.
   void Run(Scheduler& scheduler) {
+    if (!plan.inner_is_reduced()) return RunColumns(scheduler);
     const int64_t kept = DimWalker::Count(plan.outer_kept());
-    const int64_t chunks = plan.inner_is_reduced()
-                               ? 1
-                               : (plan.inner_size() + kColumns - 1) / kColumns;
-    if (plan.inner_is_reduced() && kept == 1 && plan.outer_reduced().empty()) {
+    if (kept == 1 && plan.outer_reduced().empty()) {
       *out =
           Reducer::Result(ReduceLong<Reducer>(scheduler, in, plan.inner_size()),
                           plan.reduced_count());
       return;
     }
-    const int64_t pieces = kept * chunks;
-    const int64_t elements_per_piece =
-        plan.reduced_count() *
-        (plan.inner_is_reduced() ? 1 : std::min(kColumns, plan.inner_size()));
-    const auto range = [&](int64_t begin, int64_t end) {
-      for (int64_t piece = begin; piece < end; ++piece) {
-        Piece(piece / chunks, piece % chunks);
+    Split(scheduler, kept, 1, [&](int64_t begin, int64_t end) {
+      DimWalker walker(plan.outer_kept(), begin);
+      for (int64_t i = begin; i < end; ++i, walker.Next()) {
+        out[i] =
+            Reducer::Result(Runs(in + walker.offset()), plan.reduced_count());
       }
-    };
-    const int64_t min_pieces = std::max<int64_t>(
-        1, kBlock / 2 / std::max<int64_t>(1, elements_per_piece));
-    if (pieces < 2 * min_pieces) return range(0, pieces);
-    scheduler.ParallelFor(pieces, min_pieces, std::ref(range));
+    });
   }
 
-  void Piece(int64_t kept_index, int64_t chunk) {
-    const int64_t base = DimWalker(plan.outer_kept(), kept_index).offset();
-    if (plan.inner_is_reduced()) {
-      out[kept_index] = Reducer::Result(Runs(in + base), plan.reduced_count());
-    } else {
-      const int64_t column = chunk * kColumns;
-      Rows(in + base + column, out + kept_index * plan.inner_size() + column,
-           std::min(kColumns, plan.inner_size() - column));
-    }
+  // Cuts elements of the output into parts of about kBlock / 2 elements of the
+  // input, and of `least` at least.
+  template <typename Range>
+  void Split(Scheduler& scheduler, int64_t kept, int64_t least,
+             const Range& range) {
+    const int64_t part = std::max(
+        least, kBlock / 2 / std::max<int64_t>(1, plan.reduced_count()));
+    if (kept < 2 * part) return range(0, kept);
+    scheduler.ParallelFor(kept, part, std::ref(range));
   }
 
   // The innermost dimension and all other reduced ones, to one.
@@ -247,21 +249,58 @@ struct Reduction {
     return sum;
   }
 
+  // The innermost dimension is kept: whole rows are added up. How the columns
+  // are cut does not change their sums.
+  void RunColumns(Scheduler& scheduler) {
+    constexpr int64_t kLeast = 256;
+    const int64_t inner = plan.inner_size();
+    const int64_t kept = DimWalker::Count(plan.outer_kept()) * inner;
+    Split(scheduler, kept, kLeast, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin, n = 0; i < end; i += n) {
+        const int64_t column = i % inner;
+        n = std::min({kColumns, inner - column, end - i});
+        const DimWalker walker(plan.outer_kept(), i / inner);
+        Columns(in + walker.offset() + column, out + i, n);
+      }
+    });
+  }
+
   // `n` columns, each over all reduced dimensions.
-  void Rows(const T* x, T* result, int64_t n) {
+  void Columns(const T* x, T* result, int64_t n) {
     Sum sums[kColumns];
     std::fill(sums, sums + n, Reducer::Identity());
-    const int64_t count = DimWalker::Count(plan.outer_reduced());
-    DimWalker walker(plan.outer_reduced());
+    const ReductionPlan::Dim rows = plan.outer_reduced().front();
+    const ReductionPlan::DimList outer(plan.outer_reduced().begin() + 1,
+                                       plan.outer_reduced().end());
+    const int64_t count = DimWalker::Count(outer);
+    DimWalker walker(outer);
     for (int64_t i = 0; i < count; ++i, walker.Next()) {
-      const T* row = x + walker.offset();
-#pragma GCC ivdep
-      for (int64_t j = 0; j < n; ++j) {
-        sums[j] = Reducer::Combine(sums[j], Reducer::Load(row[j]));
-      }
+      AddRows(x + walker.offset(), rows, n, sums);
     }
     for (int64_t j = 0; j < n; ++j) {
       result[j] = Reducer::Result(sums[j], plan.reduced_count());
+    }
+  }
+
+  static void AddRows(const T* x, const ReductionPlan::Dim& rows, int64_t n,
+                      Sum* sums) {
+    if constexpr (kHasLoops<Reducer, T>) {
+      const auto add = BestLoops<Reducer, T>().rows;
+      if (rows.size <= kRows) return add(x, rows.size, rows.stride, n, sums);
+      Sum part[kColumns];
+      for (int64_t i = 0; i < rows.size; i += kRows) {
+        std::fill(part, part + n, Reducer::Identity());
+        add(x + i * rows.stride, std::min(kRows, rows.size - i), rows.stride, n,
+            part);
+        add(part, 1, n, n, sums);
+      }
+    } else {
+      for (int64_t i = 0; i < rows.size; ++i, x += rows.stride) {
+#pragma GCC ivdep
+        for (int64_t j = 0; j < n; ++j) {
+          sums[j] = Reducer::Combine(sums[j], Reducer::Load(x[j]));
+        }
+      }
     }
   }
 };

@@ -1,9 +1,12 @@
 // Reductions against a slow reference, over all sets of axes; scans; extremes.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "libs/base/test_matchers.h"
+#include "libs/kernels/instruction_set.h"
 #include "libs/kernels/math_axes.h"
+#include "libs/kernels/reduction_loops.h"
 #include "libs/kernels/standard_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 
@@ -94,6 +97,81 @@ TEST_F(MathReductionTest, LargeColumnsAndRowsAreSplit) {
   ASSERT_OK_AND_ASSIGN(Tensor rows,
                        harness_.RunOne("Sum", {x, Tensor::Scalar(1)}));
   EXPECT_EQ(ValuesOf<int32_t>(rows), std::vector<int32_t>(600, 700));
+}
+
+// Every size around those of vectors, and around groups of rows.
+TEST_F(MathReductionTest, ColumnsOfFloats) {
+  for (int64_t rows : {1, 2, 3, 4, 5, 9, 130}) {
+    for (int64_t columns : {2, 3, 7, 8, 16, 33, 2050}) {
+      Tensor x(DT_FLOAT, TensorShape({rows, columns}));
+      std::vector<float> sum(columns, 0), most(columns, -100);
+      for (int64_t i = 0; i < rows * columns; ++i) {
+        const float value = static_cast<float>((i * 7) % 31) - 15;
+        x.mutable_flat<float>()[i] = value;
+        sum[i % columns] += value;
+        most[i % columns] = std::max(most[i % columns], value);
+      }
+      ASSERT_OK_AND_ASSIGN(Tensor y,
+                           harness_.RunOne("Sum", {x, Tensor::Scalar(0)}));
+      EXPECT_EQ(ValuesOf<float>(y), sum) << rows << " " << columns;
+      ASSERT_OK_AND_ASSIGN(y, harness_.RunOne("Max", {x, Tensor::Scalar(0)}));
+      EXPECT_EQ(ValuesOf<float>(y), most) << rows << " " << columns;
+    }
+  }
+}
+
+TEST_F(MathReductionTest, LongColumnsAreExactEnough) {
+  const int64_t rows = 500'000;
+  Tensor x(DT_FLOAT, TensorShape({rows, 2}));
+  for (float& value : x.mutable_flat<float>()) value = 0.1f;
+  ASSERT_OK_AND_ASSIGN(Tensor sum,
+                       harness_.RunOne("Sum", {x, Tensor::Scalar(0)}));
+  EXPECT_NEAR(sum.flat<float>()[0], 50'000, 1);
+  EXPECT_NEAR(sum.flat<float>()[1], 50'000, 1);
+}
+
+TEST_F(MathReductionTest, NanStaysInItsColumn) {
+  for (int row = 0; row < 9; ++row) {
+    for (int column : {0, 8, 16}) {
+      Tensor x(DT_FLOAT, TensorShape({9, 17}));
+      for (float& value : x.mutable_flat<float>()) value = 1;
+      x.mutable_flat<float>()[row * 17 + column] =
+          std::numeric_limits<float>::quiet_NaN();
+      for (const char* op : {"Max", "Min", "Sum", "Prod"}) {
+        ASSERT_OK_AND_ASSIGN(Tensor y,
+                             harness_.RunOne(op, {x, Tensor::Scalar(0)}));
+        for (int j = 0; j < 17; ++j) {
+          EXPECT_EQ(std::isnan(y.flat<float>()[j]), j == column)
+              << op << " " << row << " " << j;
+        }
+      }
+    }
+  }
+}
+
+template <typename T>
+void ExpectSameWithEachInstructionSet() {
+  std::vector<T> x;
+  for (int i = 0; i < 9000; ++i) x.push_back(static_cast<T>(i * 7 % 31 - 15));
+  for (InstructionSet set : SupportedInstructionSets()) {
+    for (ReductionOp op :
+         {ReductionOp::kSum, ReductionOp::kMax, ReductionOp::kMin}) {
+      const auto loops = ReductionLoopsFor<T>(set, op);
+      const auto first = ReductionLoopsFor<T>(InstructionSet::kV1, op);
+      for (int n : {1, 2, 15, 16, 64, 129, 4096, 9000}) {
+        EXPECT_EQ(loops.run(x.data(), n), first.run(x.data(), n)) << n;
+      }
+      std::vector<T> rows(33, 0), expected(33, 0);
+      loops.rows(x.data(), 11, 40, 33, rows.data());
+      first.rows(x.data(), 11, 40, 33, expected.data());
+      EXPECT_EQ(rows, expected);
+    }
+  }
+}
+
+TEST(ReductionLoopsTest, EachInstructionSetFindsTheSame) {
+  ExpectSameWithEachInstructionSet<float>();
+  ExpectSameWithEachInstructionSet<double>();
 }
 
 TEST_F(MathReductionTest, HalfIsSummedAsFloat) {

@@ -1,6 +1,7 @@
 // MaxPool and AvgPool with their gradients.
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "libs/kernels/nn_registration.h"
 #include "libs/kernels/nn_windows.h"
 #include "libs/kernels/parallel_loop.h"
+#include "libs/kernels/pool_loops.h"
 
 namespace weft {
 namespace {
@@ -39,18 +41,34 @@ struct Pool {
     return pool;
   }
 
-  // Calls `visit(offset)` for each place of window (y, x) that is inside the
-  // image; an offset is of `channels` numbers.
-  template <typename Visit>
-  void ForEachPlace(int64_t y, int64_t x, const Visit& visit) const {
+  // The part of window (y, x) that is inside the image, and the offset of its
+  // first pixel.
+  struct Inside {
+    PoolWindow window;
+    int64_t offset;
+    bool is_empty() const { return window.rows <= 0 || window.columns <= 0; }
+  };
+  Inside InsideOf(int64_t y, int64_t x) const {
     const int64_t top = std::max<int64_t>(rows.At(y, 0), 0);
     const int64_t bottom = std::min(rows.At(y, rows.size - 1), rows.in - 1);
     const int64_t left = std::max<int64_t>(columns.At(x, 0), 0);
     const int64_t right =
         std::min(columns.At(x, columns.size - 1), columns.in - 1);
-    for (int64_t i = top; i <= bottom; ++i) {
-      for (int64_t j = left; j <= right; ++j) {
-        visit((i * columns.in + j) * channels);
+    return {{.rows = bottom - top + 1,
+             .columns = right - left + 1,
+             .row_stride = columns.in * channels,
+             .channels = channels},
+            (top * columns.in + left) * channels};
+  }
+
+  // Calls `visit(offset)` for each place of window (y, x) that is inside the
+  // image; an offset is of `channels` numbers.
+  template <typename Visit>
+  void ForEachPlace(int64_t y, int64_t x, const Visit& visit) const {
+    const Inside inside = InsideOf(y, x);
+    for (int64_t i = 0; i < inside.window.rows; ++i) {
+      for (int64_t j = 0; j < inside.window.columns; ++j) {
+        visit(inside.offset + i * inside.window.row_stride + j * channels);
       }
     }
   }
@@ -145,6 +163,13 @@ class MaxPoolKernel : public PoolKernel {
  private:
   static void MaxOf(const Pool& pool, const T* image, int64_t y, int64_t x,
                     T* out) {
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+      const Pool::Inside inside = pool.InsideOf(y, x);
+      if (!inside.is_empty()) {
+        BestPoolLoops<T>().max(inside.window, image + inside.offset, out);
+        return;
+      }
+    }
     bool is_first = true;
     pool.ForEachPlace(y, x, [&](int64_t place) {
       const T* const in = image + place;
@@ -239,20 +264,16 @@ class AvgPoolKernel : public PoolKernel {
                                                          pool.output_shape()));
     const W* const images = input.flat<W>().data();
     W* const outputs = output.mutable_flat<W>().data();
-    std::fill(outputs, outputs + output.num_elements(), W(0));
     ForEachImage(context, pool, [&](int64_t n) {
       const W* const image = images + n * pool.image_size();
       W* const out = outputs + n * pool.output_size();
       pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
-        int64_t count = 0;
-        pool.ForEachPlace(y, x, [&](int64_t place) {
-          ++count;
-          for (int64_t c = 0; c < pool.channels; ++c) {
-            out[at + c] += image[place + c];
-          }
-        });
-        for (int64_t c = 0; count > 1 && c < pool.channels; ++c) {
-          out[at + c] /= static_cast<W>(count);
+        const Pool::Inside inside = pool.InsideOf(y, x);
+        if (inside.is_empty()) {
+          std::fill_n(out + at, pool.channels, W(0));
+        } else {
+          BestPoolLoops<W>().mean(inside.window, image + inside.offset,
+                                  out + at);
         }
       });
     });

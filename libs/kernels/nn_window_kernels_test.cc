@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -119,6 +120,40 @@ TEST_F(NnWindowKernelsTest, PoolsLeavePaddingOut) {
          {equal, Floats({1, 1, 1, 1}, {7}), Floats({1, 1, 1, 1}, {5})},
          Pool({1, 1, 2, 1}, {1, 1, 2, 1}, "VALID"),
          Floats({1, 1, 2, 1}, {5, 0}));
+}
+
+// More channels than a vector has elements; the last window has one pixel.
+TEST_F(NnWindowKernelsTest, PoolsManyChannels) {
+  constexpr int kChannels = 37;
+  Tensor image(DT_FLOAT, {1, 3, 3, kChannels});
+  Tensor most(DT_FLOAT, {1, 2, 2, kChannels});
+  Tensor mean(DT_FLOAT, {1, 2, 2, kChannels});
+  const float largest[] = {5, 6, 8, 9}, means[] = {3, 4.5f, 7.5f, 9};
+  for (int c = 0; c < kChannels; ++c) {
+    for (int i = 0; i < 9; ++i) {
+      image.mutable_flat<float>()[i * kChannels + c] =
+          static_cast<float>(i + 1 + 10 * c);
+    }
+    for (int i = 0; i < 4; ++i) {
+      const int at = i * kChannels + c;
+      const float base = static_cast<float>(10 * c);
+      most.mutable_flat<float>()[at] = base + largest[i];
+      mean.mutable_flat<float>()[at] = base + means[i];
+    }
+  }
+  Expect("MaxPool", {image}, Pool({1, 2, 2, 1}, {1, 1, 1, 1}, "VALID"), most);
+  Expect("AvgPool", {image}, Pool({1, 2, 2, 1}, {1, 2, 2, 1}, "SAME"), mean);
+}
+
+TEST_F(NnWindowKernelsTest, MaxPoolKeepsNanOnlyWhereItIsFirst) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const AttrMap pool = Pool({1, 1, 2, 1}, {1, 1, 2, 1}, "VALID");
+  ASSERT_OK_AND_ASSIGN(
+      Tensor first,
+      harness_.RunOne("MaxPool", {Floats({1, 1, 2, 1}, {nan, 1})}, pool));
+  EXPECT_TRUE(std::isnan(first.flat<float>()[0]));
+  Expect("MaxPool", {Floats({1, 1, 2, 1}, {1, nan})}, pool,
+         Floats({1, 1, 1, 1}, {1}));
 }
 
 TEST_F(NnWindowKernelsTest, Normalizes) {

@@ -1,0 +1,164 @@
+// Loops over the compiler's vectors. No std:: template may be used: see
+// weft_kernels_per_instruction_set.
+#include "libs/kernels/reduction_isa.h"
+
+#include <string.h>
+
+namespace weft::WEFT_ISA {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+
+template <typename T>
+struct VectorOf {
+  typedef T Type __attribute__((vector_size(kVectorBytes)));
+  static constexpr int kSize = kVectorBytes / static_cast<int>(sizeof(T));
+};
+template <typename T>
+using Vector = typename VectorOf<T>::Type;
+
+template <typename V, typename T>
+V Load(const T* x) {
+  V vector;
+  memcpy(&vector, x, sizeof(V));
+  return vector;
+}
+
+// Apply(sum, x) of numbers or of vectors. Max and Min keep a NaN of `sum`, and
+// one of `x` because the comparison is false then, as in the instructions MAXPS
+// and MINPS.
+struct Sum {
+  template <typename V>
+  static V Apply(V sum, V x) {
+    return sum + x;
+  }
+};
+struct Prod {
+  template <typename V>
+  static V Apply(V sum, V x) {
+    return sum * x;
+  }
+};
+struct Max {
+  template <typename V>
+  static V Apply(V sum, V x) {
+    const V larger = sum > x ? sum : x;
+    return sum != sum ? sum : larger;
+  }
+};
+struct Min {
+  template <typename V>
+  static V Apply(V sum, V x) {
+    const V smaller = sum < x ? sum : x;
+    return sum != sum ? sum : smaller;
+  }
+};
+
+// REQUIRES: n is at least the size of a vector.
+template <typename Op, typename T>
+T RunOfVectors(const T* x, int64_t n) {
+  using V = Vector<T>;
+  constexpr int kSize = VectorOf<T>::kSize;
+  constexpr int kSums = 8;  // as many as hide how long one addition takes
+  V sum = Load<V>(x);
+  int64_t i = kSize;
+  if (n >= kSums * kSize) {
+    V sums[kSums];
+    for (int k = 0; k < kSums; ++k) sums[k] = Load<V>(x + k * kSize);
+    for (i = kSums * kSize; i + kSums * kSize <= n; i += kSums * kSize) {
+#pragma GCC unroll 8
+      for (int k = 0; k < kSums; ++k) {
+        sums[k] = Op::Apply(sums[k], Load<V>(x + i + k * kSize));
+      }
+    }
+    for (int k = 0; k < kSums / 2; ++k) {
+      sums[k] = Op::Apply(sums[k], sums[k + kSums / 2]);
+    }
+    sum = Op::Apply(Op::Apply(sums[0], sums[1]), Op::Apply(sums[2], sums[3]));
+  }
+  for (; i + kSize <= n; i += kSize) sum = Op::Apply(sum, Load<V>(x + i));
+  T result = sum[0];
+  for (int k = 1; k < kSize; ++k) result = Op::Apply(result, T(sum[k]));
+  for (; i < n; ++i) result = Op::Apply(result, x[i]);
+  return result;
+}
+
+// Long runs by halves, so that the rounding error grows with the logarithm of
+// n only.
+template <typename Op, typename T>
+T Run(const T* x, int64_t n) {
+  constexpr int64_t kBlock = 4096;
+  if (n > kBlock) {
+    const int64_t half = (n / 2 + kBlock - 1) / kBlock * kBlock;
+    return Op::Apply(Run<Op>(x, half), Run<Op>(x + half, n - half));
+  }
+  if (n >= VectorOf<T>::kSize) return RunOfVectors<Op>(x, n);
+  T result = x[0];
+  for (int64_t i = 1; i < n; ++i) result = Op::Apply(result, x[i]);
+  return result;
+}
+
+// Four rows first to one, then into the result.
+template <typename Op, typename V, typename T>
+void AddFour(const T* x, int64_t stride, T* result) {
+  const V low = Op::Apply(Load<V>(x), Load<V>(x + stride));
+  const V high = Op::Apply(Load<V>(x + 2 * stride), Load<V>(x + 3 * stride));
+  const V sum = Op::Apply(Load<V>(result), Op::Apply(low, high));
+  memcpy(result, &sum, sizeof(V));
+}
+
+template <typename Op, typename V, typename T>
+void AddOne(const T* x, T* result) {
+  const V sum = Op::Apply(Load<V>(result), Load<V>(x));
+  memcpy(result, &sum, sizeof(V));
+}
+
+template <typename Op, typename T>
+void Rows(const T* x, int64_t rows, int64_t stride, int64_t n, T* result) {
+  using V = Vector<T>;
+  constexpr int kSize = VectorOf<T>::kSize;
+  int64_t i = 0;
+  for (; i + 4 <= rows; i += 4, x += 4 * stride) {
+    int64_t j = 0;
+    for (; j + kSize <= n; j += kSize)
+      AddFour<Op, V>(x + j, stride, result + j);
+    for (; j < n; ++j) AddFour<Op, T>(x + j, stride, result + j);
+  }
+  for (; i < rows; ++i, x += stride) {
+    int64_t j = 0;
+    for (; j + kSize <= n; j += kSize) AddOne<Op, V>(x + j, result + j);
+    for (; j < n; ++j) AddOne<Op, T>(x + j, result + j);
+  }
+}
+
+template <typename T>
+ReductionLoops<T> Find(ReductionOp op) {
+  switch (op) {
+    case ReductionOp::kSum:
+      return {&Run<Sum, T>, &Rows<Sum, T>};
+    case ReductionOp::kProd:
+      return {&Run<Prod, T>, &Rows<Prod, T>};
+    case ReductionOp::kMax:
+      return {&Run<Max, T>, &Rows<Max, T>};
+    case ReductionOp::kMin:
+      break;
+  }
+  return {&Run<Min, T>, &Rows<Min, T>};
+}
+
+}  // namespace
+
+void FillReductionLoops(ReductionOp op, ReductionLoops<float>* loops) {
+  *loops = Find<float>(op);
+}
+void FillReductionLoops(ReductionOp op, ReductionLoops<double>* loops) {
+  *loops = Find<double>(op);
+}
+
+}  // namespace weft::WEFT_ISA
