@@ -36,13 +36,28 @@ absl::Status CheckIndices(const Dims& indices, int64_t rows,
   return absl::OkStatus();
 }
 
+// Asks for the first cache lines of `count` elements, which come from memory
+// while other rows are copied.
+template <typename E>
+void Prefetch(const E* row, int64_t count) {
+  constexpr int64_t kLine = 64, kMost = 512;  // bytes
+  const int64_t bytes =
+      std::min<int64_t>(count * static_cast<int64_t>(sizeof(E)), kMost);
+  const char* const first = reinterpret_cast<const char*>(row);
+  for (int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(first + i);
+}
+
 template <typename E>
 void CopyRows(const E* params, const Dims& indices, const GatherSizes& sizes,
               E* out) {
+  constexpr int64_t kAhead = 8;  // rows
   for (int64_t b = 0; b < sizes.batch; ++b) {
     const int64_t* index = indices.data() + b * sizes.count;
     for (int64_t o = 0; o < sizes.outer; ++o) {
       for (int64_t i = 0; i < sizes.count; ++i) {
+        if (i + kAhead < sizes.count) {
+          Prefetch(params + index[i + kAhead] * sizes.inner, sizes.inner);
+        }
         std::copy_n(params + index[i] * sizes.inner, sizes.inner, out);
         out += sizes.inner;
       }

@@ -23,6 +23,24 @@ TEST_F(ArrayOrderTest, TransposePermutes) {
   EXPECT_EQ(Run("Transpose", {Empty({0, 3}), Ints({1, 0})}), "[3,0]");
 }
 
+// Sizes below, at and above those of the blocks that are copied at a time.
+TEST_F(ArrayOrderTest, TransposesMatricesOfAllSizes) {
+  for (int64_t rows : {2, 15, 16, 17, 33}) {
+    for (int64_t columns : {3, 16, 31, 64}) {
+      const Tensor x = Counting({2, rows, columns});
+      ASSERT_OK_AND_ASSIGN(Tensor y,
+                           harness_.RunOne("Transpose", {x, Ints({0, 2, 1})}));
+      EXPECT_EQ(y.shape(), TensorShape({2, columns, rows}));
+      const auto from = x.flat<int32_t>(), to = y.flat<int32_t>();
+      for (int64_t i = 0; i < x.num_elements(); ++i) {
+        const int64_t matrix = i / (rows * columns) * (rows * columns);
+        const int64_t row = i % (rows * columns) / columns;
+        EXPECT_EQ(to[matrix + i % columns * rows + row], from[i]);
+      }
+    }
+  }
+}
+
 TEST_F(ArrayOrderTest, TransposeThatMovesNothingCopiesNothing) {
   const Tensor x = Counting({3, 1, 4});
   ASSERT_OK_AND_ASSIGN(Tensor y,
