@@ -1,5 +1,6 @@
-// Conv2D and its gradients: each image's windows are laid out as the rows of a
-// matrix, and a matrix product does the rest.
+// Conv2D and its gradients: the windows of all images are laid out as the rows
+// of a matrix, as many at a time as stay in the cache, and a matrix product
+// does the rest.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/gemm.h"
 #include "libs/kernels/nn_layout.h"
+#include "libs/kernels/nn_loops.h"
 #include "libs/kernels/nn_registration.h"
 #include "libs/kernels/nn_windows.h"
 #include "libs/kernels/tensor_sum.h"
@@ -27,6 +29,15 @@ struct Convolution {
   int64_t taps() const { return rows.size * columns.size * depth; }
   int64_t filters_of_group() const { return filters / groups; }
   int64_t image_size() const { return rows.in * columns.in * channels; }
+  // Of all images.
+  int64_t all_windows() const { return batch * windows(); }
+  // How many to lay out at a time: as many as stay in the second-level cache of
+  // each thread, but enough for a matrix product that is worth its own copies.
+  int64_t windows_at_a_time(int64_t threads) const {
+    constexpr int64_t kNumbers = 256 * 1024, kLeast = 256;
+    const int64_t most = threads * std::max(kLeast, kNumbers / (taps() + 1));
+    return std::min(all_windows(), most);
+  }
   TensorShape output_shape() const {
     return {batch, rows.out, columns.out, filters};
   }
@@ -65,52 +76,71 @@ struct Convolution {
   }
 };
 
-// Calls `visit(tap of the matrix, offset in the image)` for each tap of window
-// (y, x) that is inside the image; both are of `depth` numbers.
+// The taps [begin, end) of a window that are inside the image.
+struct TapRange {
+  int64_t begin, end;
+
+  static TapRange Of(const WindowDim& dim, int64_t window) {
+    const int64_t first = dim.At(window, 0);
+    const auto taps_before = [&](int64_t at) {
+      if (at <= first) return int64_t{0};
+      return std::min(dim.size, (at - first - 1) / dim.dilation + 1);
+    };
+    return {taps_before(0), taps_before(dim.in)};
+  }
+};
+
+// Calls `visit(offset in the matrix's row, offset in the images, count)` for
+// all numbers of a window that are inside its image, in order. Taps that lie
+// next to each other in both come as one.
 template <typename Visit>
-void ForEachTap(const Convolution& c, int64_t y, int64_t x,
-                const Visit& visit) {
-  for (int64_t i = 0; i < c.rows.size; ++i) {
-    const int64_t row = c.rows.At(y, i);
-    if (!c.rows.IsInside(row)) continue;
-    for (int64_t j = 0; j < c.columns.size; ++j) {
+void ForEachPiece(const Convolution& c, int64_t window, const Visit& visit) {
+  const int64_t n = window / c.windows(), in_image = window % c.windows();
+  const int64_t y = in_image / c.columns.out, x = in_image % c.columns.out;
+  const TapRange i_range = TapRange::Of(c.rows, y);
+  const TapRange j_range = TapRange::Of(c.columns, x);
+  const bool are_joined = c.columns.dilation == 1 && c.depth == c.channels;
+  const int64_t step = are_joined ? j_range.end - j_range.begin : 1;
+  for (int64_t i = i_range.begin; i < i_range.end; ++i) {
+    const int64_t row = n * c.rows.in + c.rows.At(y, i);
+    for (int64_t j = j_range.begin; j < j_range.end; j += step) {
       const int64_t column = c.columns.At(x, j);
-      if (!c.columns.IsInside(column)) continue;
       visit((i * c.columns.size + j) * c.depth,
-            (row * c.columns.in + column) * c.channels);
+            (row * c.columns.in + column) * c.channels, step * c.depth);
     }
   }
 }
 
-// One row for each window of a group, which begins at `image`; padding is zero.
+// One row for each window [begin, end) of a group, whose channels begin at
+// `images`; padding is zero.
 template <typename W>
-void LayOut(OpKernelContext& context, const Convolution& c, const W* image,
-            W* matrix) {
-  std::fill(matrix, matrix + c.windows() * c.taps(), W(0));
+void LayOut(OpKernelContext& context, const Convolution& c, const W* images,
+            int64_t begin, int64_t end, W* matrix) {
   context.scheduler().ParallelFor(
-      c.rows.out, std::max<int64_t>(1, 32768 / (c.columns.out * c.taps() + 1)),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t y = begin; y < end; ++y) {
-          for (int64_t x = 0; x < c.columns.out; ++x) {
-            W* row = matrix + (y * c.columns.out + x) * c.taps();
-            ForEachTap(c, y, x, [&](int64_t tap, int64_t at) {
-              std::copy(image + at, image + at + c.depth, row + tap);
-            });
-          }
+      end - begin, std::max<int64_t>(1, 32768 / (c.taps() + 1)),
+      [&](int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; ++i) {
+          W* const row = matrix + i * c.taps();
+          int64_t done = 0;
+          ForEachPiece(c, begin + i, [&](int64_t tap, int64_t at, int64_t n) {
+            std::fill(row + done, row + tap, W(0));
+            std::copy_n(images + at, n, row + tap);
+            done = tap + n;
+          });
+          std::fill(row + done, row + c.taps(), W(0));
         }
       });
 }
 
 // The reverse: what windows share is added up.
 template <typename W>
-void AddBack(const Convolution& c, const W* matrix, W* image) {
-  for (int64_t y = 0; y < c.rows.out; ++y) {
-    for (int64_t x = 0; x < c.columns.out; ++x) {
-      const W* row = matrix + (y * c.columns.out + x) * c.taps();
-      ForEachTap(c, y, x, [&](int64_t tap, int64_t at) {
-        for (int64_t i = 0; i < c.depth; ++i) image[at + i] += row[tap + i];
-      });
-    }
+void AddBack(const Convolution& c, const W* matrix, int64_t begin, int64_t end,
+             W* images) {
+  const auto add = BestNnLoops<W>().add_rows;
+  for (int64_t window = begin; window < end; ++window, matrix += c.taps()) {
+    ForEachPiece(c, window, [&](int64_t tap, int64_t at, int64_t n) {
+      add(matrix + tap, images + at, 1, n);
+    });
   }
 }
 
@@ -146,9 +176,11 @@ class ConvolutionKernel : public OpKernel {
       : OpKernel(construction), attrs_(std::move(attrs)), which_(which) {}
 
  private:
+  // For `windows` windows of a group.
   absl::StatusOr<Tensor> NewMatrix(OpKernelContext& context,
-                                   const Convolution& c) const {
-    return context.AllocateTemp(DataTypeOf<W>::value, {c.windows(), c.taps()});
+                                   const Convolution& c,
+                                   int64_t windows) const {
+    return context.AllocateTemp(DataTypeOf<W>::value, {windows, c.taps()});
   }
 
   absl::Status Forward(OpKernelContext& context) const {
@@ -161,26 +193,31 @@ class ConvolutionKernel : public OpKernel {
                      WidenTo<W>(context, context.input(1)));
     ASSIGN_OR_RETURN(Tensor output, context.AllocateTemp(DataTypeOf<W>::value,
                                                          c.output_shape()));
-    ASSIGN_OR_RETURN(Tensor matrix, NewMatrix(context, c));
+    if (output.num_elements() == 0) {
+      return NarrowTo<W>(context, 0, std::move(output));
+    }
+    const int64_t step =
+        c.windows_at_a_time(context.scheduler().num_compute_threads());
+    ASSIGN_OR_RETURN(Tensor matrix, NewMatrix(context, c, step));
     W* const rows = matrix.mutable_flat<W>().data();
-    const int64_t count = output.num_elements() > 0 ? c.batch * c.groups : 0;
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t n = i / c.groups, group = i % c.groups;
-      LayOut(context, c,
-             images.flat<W>().data() + n * c.image_size() + group * c.depth,
-             rows);
-      Gemm(context.scheduler(),
-           {.m = c.windows(),
-            .n = c.filters_of_group(),
-            .k = c.taps(),
-            .transpose_a = false,
-            .transpose_b = false,
-            .a_stride = c.taps(),
-            .b_stride = c.filters,
-            .c_stride = c.filters},
-           rows, filter.flat<W>().data() + group * c.filters_of_group(),
-           output.mutable_flat<W>().data() + n * c.windows() * c.filters +
-               group * c.filters_of_group());
+    for (int64_t begin = 0; begin < c.all_windows(); begin += step) {
+      const int64_t end = std::min(begin + step, c.all_windows());
+      for (int64_t group = 0; group < c.groups; ++group) {
+        const int64_t first = group * c.filters_of_group();
+        LayOut(context, c, images.flat<W>().data() + group * c.depth, begin,
+               end, rows);
+        Gemm(context.scheduler(),
+             {.m = end - begin,
+              .n = c.filters_of_group(),
+              .k = c.taps(),
+              .transpose_a = false,
+              .transpose_b = false,
+              .a_stride = c.taps(),
+              .b_stride = c.filters,
+              .c_stride = c.filters},
+             rows, filter.flat<W>().data() + first,
+             output.mutable_flat<W>().data() + begin * c.filters + first);
+      }
     }
     return NarrowTo<W>(context, 0, std::move(output));
   }
@@ -206,33 +243,39 @@ class ConvolutionKernel : public OpKernel {
                      WidenTo<W>(context, context.input(2)));
     ASSIGN_OR_RETURN(Tensor output,
                      context.AllocateTemp(DataTypeOf<W>::value, filter_shape));
+    if (output.num_elements() == 0 || c.all_windows() == 0) {
+      const auto sum = output.mutable_flat<W>();
+      std::fill(sum.begin(), sum.end(), W(0));
+      return NarrowTo<W>(context, 0, std::move(output));
+    }
     ASSIGN_OR_RETURN(Tensor part,
                      context.AllocateTemp(DataTypeOf<W>::value, filter_shape));
-    ASSIGN_OR_RETURN(Tensor matrix, NewMatrix(context, c));
+    // Not more for more threads: the sums would depend on their number.
+    const int64_t step = c.windows_at_a_time(1);
+    ASSIGN_OR_RETURN(Tensor matrix, NewMatrix(context, c, step));
     W* const rows = matrix.mutable_flat<W>().data();
-    auto sum = output.mutable_flat<W>();
-    std::fill(sum.begin(), sum.end(), W(0));
-    const bool is_empty = sum.empty() || c.windows() == 0;
-    for (int64_t n = 0; !is_empty && n < c.batch; ++n) {
+    for (int64_t begin = 0; begin < c.all_windows(); begin += step) {
+      const int64_t end = std::min(begin + step, c.all_windows());
+      Tensor& sum = begin == 0 ? output : part;
       for (int64_t group = 0; group < c.groups; ++group) {
-        LayOut(context, c,
-               images.flat<W>().data() + n * c.image_size() + group * c.depth,
-               rows);
         const int64_t first = group * c.filters_of_group();
+        LayOut(context, c, images.flat<W>().data() + group * c.depth, begin,
+               end, rows);
         Gemm(context.scheduler(),
              {.m = c.taps(),
               .n = c.filters_of_group(),
-              .k = c.windows(),
+              .k = end - begin,
               .transpose_a = true,
               .transpose_b = false,
               .a_stride = c.taps(),
               .b_stride = c.filters,
               .c_stride = c.filters},
-             rows,
-             gradient.flat<W>().data() + n * c.windows() * c.filters + first,
-             part.mutable_flat<W>().data() + first);
+             rows, gradient.flat<W>().data() + begin * c.filters + first,
+             sum.mutable_flat<W>().data() + first);
       }
-      RETURN_IF_ERROR(AddRange(output, 0, part, 0, part.num_elements()));
+      if (begin > 0) {
+        RETURN_IF_ERROR(AddRange(output, 0, part, 0, part.num_elements()));
+      }
     }
     return NarrowTo<W>(context, 0, std::move(output));
   }
@@ -249,27 +292,32 @@ class ConvolutionKernel : public OpKernel {
                      WidenTo<W>(context, context.input(2)));
     ASSIGN_OR_RETURN(Tensor output,
                      context.AllocateTemp(DataTypeOf<W>::value, image_shape));
-    ASSIGN_OR_RETURN(Tensor matrix, NewMatrix(context, c));
-    W* const rows = matrix.mutable_flat<W>().data();
-    auto sum = output.mutable_flat<W>();
+    const auto sum = output.mutable_flat<W>();
     std::fill(sum.begin(), sum.end(), W(0));
-    const bool is_empty = matrix.num_elements() == 0 || c.filters == 0;
-    const int64_t count = is_empty ? 0 : c.batch * c.groups;
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t n = i / c.groups, group = i % c.groups;
-      const int64_t first = group * c.filters_of_group();
-      Gemm(context.scheduler(),
-           {.m = c.windows(),
-            .n = c.taps(),
-            .k = c.filters_of_group(),
-            .transpose_a = false,
-            .transpose_b = true,
-            .a_stride = c.filters,
-            .b_stride = c.filters,
-            .c_stride = c.taps()},
-           gradient.flat<W>().data() + n * c.windows() * c.filters + first,
-           filter.flat<W>().data() + first, rows);
-      AddBack(c, rows, sum.data() + n * c.image_size() + group * c.depth);
+    if (sum.empty() || filter.num_elements() == 0 || c.all_windows() == 0) {
+      return NarrowTo<W>(context, 0, std::move(output));
+    }
+    const int64_t step =
+        c.windows_at_a_time(context.scheduler().num_compute_threads());
+    ASSIGN_OR_RETURN(Tensor matrix, NewMatrix(context, c, step));
+    W* const rows = matrix.mutable_flat<W>().data();
+    for (int64_t begin = 0; begin < c.all_windows(); begin += step) {
+      const int64_t end = std::min(begin + step, c.all_windows());
+      for (int64_t group = 0; group < c.groups; ++group) {
+        const int64_t first = group * c.filters_of_group();
+        Gemm(context.scheduler(),
+             {.m = end - begin,
+              .n = c.taps(),
+              .k = c.filters_of_group(),
+              .transpose_a = false,
+              .transpose_b = true,
+              .a_stride = c.filters,
+              .b_stride = c.filters,
+              .c_stride = c.taps()},
+             gradient.flat<W>().data() + begin * c.filters + first,
+             filter.flat<W>().data() + first, rows);
+        AddBack(c, rows, begin, end, sum.data() + group * c.depth);
+      }
     }
     return NarrowTo<W>(context, 0, std::move(output));
   }

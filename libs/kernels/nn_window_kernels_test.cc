@@ -103,6 +103,86 @@ TEST_F(NnWindowKernelsTest, ConvolutionsPadAndStrideAsTensorFlowDoes) {
          Windows({1, 1, 1, 1}, "VALID"), Tensor(DT_FLOAT, {0, 2, 2, 1}));
 }
 
+// A convolution without padding, by its definition.
+struct PlainConvolution {
+  int64_t batch, size, channels, taps, depth, filters, stride, dilation;
+
+  int64_t out() const {
+    return (size - (taps - 1) * dilation - 1) / stride + 1;
+  }
+  TensorShape image() const { return {batch, size, size, channels}; }
+  TensorShape filter() const { return {taps, taps, depth, filters}; }
+  TensorShape output() const { return {batch, out(), out(), filters}; }
+
+  // Calls `visit(place in the image, in the filter, in the output)` for each
+  // product.
+  template <typename Visit>
+  void ForEachProduct(const Visit& visit) const {
+    const int64_t groups = channels / depth, share = filters / groups;
+    for (int64_t o = 0; o < output().num_elements(); ++o) {
+      const int64_t f = o % filters, x = o / filters % out();
+      const int64_t y = o / filters / out() % out();
+      const int64_t n = o / filters / out() / out();
+      for (int64_t tap = 0; tap < taps * taps * depth; ++tap) {
+        const int64_t d = tap % depth;
+        const int64_t column = x * stride + tap / depth % taps * dilation;
+        const int64_t row = y * stride + tap / depth / taps * dilation;
+        visit(((n * size + row) * size + column) * channels +
+                  f / share * depth + d,
+              tap * filters + f, o);
+      }
+    }
+  }
+};
+
+Tensor SmallIntegers(const TensorShape& shape) {
+  Tensor x(DT_FLOAT, shape);
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    x.mutable_flat<float>()[i] = static_cast<float>(i * 7 % 5) - 2;
+  }
+  return x;
+}
+
+Tensor SizesOf(const TensorShape& shape) {
+  Tensor sizes(DT_INT32, {shape.rank()});
+  for (int i = 0; i < shape.rank(); ++i) {
+    sizes.mutable_flat<int32_t>()[i] = static_cast<int32_t>(shape.dim(i));
+  }
+  return sizes;
+}
+
+TEST_F(NnWindowKernelsTest, ConvolutionsAreSumsOfProducts) {
+  // Joined taps; groups; dilation; more windows than are laid out at a time.
+  const PlainConvolution cases[] = {{2, 6, 3, 3, 3, 4, 1, 1},
+                                    {2, 6, 4, 2, 2, 6, 2, 1},
+                                    {1, 9, 4, 3, 4, 2, 1, 2},
+                                    {3, 34, 32, 3, 32, 2, 1, 1}};
+  for (const PlainConvolution& c : cases) {
+    const Tensor image = SmallIntegers(c.image());
+    const Tensor filter = SmallIntegers(c.filter());
+    const Tensor gradient = SmallIntegers(c.output());
+    Tensor output(DT_FLOAT, c.output());
+    Tensor to_image(DT_FLOAT, c.image()), to_filter(DT_FLOAT, c.filter());
+    for (Tensor* sum : {&output, &to_image, &to_filter}) {
+      for (float& value : sum->mutable_flat<float>()) value = 0;
+    }
+    c.ForEachProduct([&](int64_t i, int64_t f, int64_t o) {
+      const float x = image.flat<float>()[i], w = filter.flat<float>()[f];
+      const float g = gradient.flat<float>()[o];
+      output.mutable_flat<float>()[o] += x * w;
+      to_image.mutable_flat<float>()[i] += g * w;
+      to_filter.mutable_flat<float>()[f] += g * x;
+    });
+    AttrMap attrs = Windows({1, c.stride, c.stride, 1}, "VALID");
+    attrs["dilations"] = List{1, c.dilation, c.dilation, 1};
+    Expect("Conv2D", {image, filter}, attrs, output);
+    Expect("Conv2DBackpropInput", {SizesOf(c.image()), filter, gradient}, attrs,
+           to_image);
+    Expect("Conv2DBackpropFilter", {image, SizesOf(c.filter()), gradient},
+           attrs, to_filter);
+  }
+}
+
 TEST_F(NnWindowKernelsTest, DepthwiseFiltersSeeTheirChannelAlone) {
   const Tensor image = Floats({1, 1, 2, 2}, {1, 10, 2, 20});
   const Tensor filter = Floats({1, 2, 2, 1}, {1, 3, 2, 4});
