@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/transport.h"
@@ -46,6 +47,9 @@ class Task : private bus::Handler {
   }
 
   std::string target() const { return endpoint_->address().ToTarget(); }
+  // Messages order what a test writes before a command and reads after it;
+  // ThreadSanitizer sees this lock only.
+  void WaitUntilHandled() { absl::MutexLock lock(&handling_); }
 
   protocol::RecordingCoordinator coordinator;
   protocol::RecordingMaster master;
@@ -65,6 +69,7 @@ class Task : private bus::Handler {
   }
   void OnRequest(std::shared_ptr<bus::IncomingCall> call,
                  bus::Message request) override {
+    absl::MutexLock lock(&handling_);
     if (CoordinatorService::Handles(request.method)) {
       return coordinator_service_.OnRequest(std::move(call),
                                             std::move(request));
@@ -73,6 +78,7 @@ class Task : private bus::Handler {
   }
   void OnOneWay(const bus::Peer&, bus::Message, const absl::Status&) override {}
 
+  absl::Mutex handling_;
   CoordinatorService coordinator_service_;
   MasterService master_service_;
   std::unique_ptr<bus::Endpoint> endpoint_;
@@ -106,7 +112,10 @@ class ClusterCommandsTest : public testing::Test {
     auto invocation =
         ParseInvocation(words, {.target = task_.target(), .is_terminal = true});
     if (!invocation.ok()) return invocation.status();
-    return RunClusterCommand(client_, *invocation, ask);
+    task_.WaitUntilHandled();
+    auto printed = RunClusterCommand(client_, *invocation, ask);
+    task_.WaitUntilHandled();
+    return printed;
   }
   // Says so, and keeps the question.
   Ask Saying(bool yes) {
