@@ -15,6 +15,11 @@ using ::testing::HasSubstr;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
+// An error without the name of its op.
+std::string Said(const std::string& text) {
+  return text.substr(0, text.find(" for 'test'"));
+}
+
 class ArrayDiagonalTest : public ArrayKernelsTest {
  protected:
   // "[2,3]" of the only output, or the error's message.
@@ -123,7 +128,7 @@ TEST_F(ArrayDiagonalTest, ShapesOfMatricesWithABand) {
     const auto with = [&](const char* op) {
       return ShapeOf(op, {diagonal, k, rows, columns, Padding()});
     };
-    EXPECT_EQ(with("MatrixDiagV2"), with("MatrixDiagV3"));
+    EXPECT_EQ(Said(with("MatrixDiagV2")), Said(with("MatrixDiagV3")));
     return with("MatrixDiagV3");
   };
   EXPECT_EQ(shape(Of({2, 3}), Int(0)), "[2,3,3]");
@@ -154,7 +159,7 @@ TEST_F(ArrayDiagonalTest, ShapesOfABandOfMatrices) {
     const auto of = [&](const char* op) {
       return ShapeOf(op, {input, k, Padding()});
     };
-    EXPECT_EQ(of("MatrixDiagPartV2"), of("MatrixDiagPartV3"));
+    EXPECT_EQ(Said(of("MatrixDiagPartV2")), Said(of("MatrixDiagPartV3")));
     return of("MatrixDiagPartV3");
   };
   EXPECT_EQ(shape(Of({5, 2, 3}), Int(0)), "[5,2]");
