@@ -30,11 +30,30 @@ using Json = nlohmann::json;
 constexpr char kPs[] = "/job:ps/replica:0/task:0";
 constexpr char kPsCpu[] = "/job:ps/replica:0/task:0/device:CPU:0";
 
+// Messages order what a test writes before a command and reads after it. For
+// ThreadSanitizer, which does not see that, all of them take this lock as well.
+using Order = absl::Mutex;
+
+class OrderedMaster : public protocol::RecordingMaster {
+ public:
+  explicit OrderedMaster(Order& order) : order_(order) {}
+  absl::Status Reset(const std::vector<std::string>& containers,
+                     const std::vector<std::string>& filters) override {
+    absl::MutexLock lock(&order_);
+    return RecordingMaster::Reset(containers, filters);
+  }
+
+ private:
+  Order& order_;
+};
+
 // A task that answers for the coordinator and as the master of sessions.
 class Task : private bus::Handler {
  public:
-  Task(Process& process, const std::string& name)
-      : coordinator_service_(
+  Task(Process& process, const std::string& name, Order& order)
+      : master(order),
+        order_(order),
+        coordinator_service_(
             {.coordinator = &coordinator, .scheduler = &process.scheduler()}),
         master_service_({.master = &master,
                          .scheduler = &process.scheduler(),
@@ -47,12 +66,9 @@ class Task : private bus::Handler {
   }
 
   std::string target() const { return endpoint_->address().ToTarget(); }
-  // Messages order what a test writes before a command and reads after it;
-  // ThreadSanitizer sees this lock only.
-  void WaitUntilHandled() { absl::MutexLock lock(&handling_); }
 
   protocol::RecordingCoordinator coordinator;
-  protocol::RecordingMaster master;
+  OrderedMaster master;
 
  private:
   bool IsFast(uint8_t method) const override {
@@ -69,7 +85,7 @@ class Task : private bus::Handler {
   }
   void OnRequest(std::shared_ptr<bus::IncomingCall> call,
                  bus::Message request) override {
-    absl::MutexLock lock(&handling_);
+    absl::MutexLock lock(&order_);
     if (CoordinatorService::Handles(request.method)) {
       return coordinator_service_.OnRequest(std::move(call),
                                             std::move(request));
@@ -78,7 +94,7 @@ class Task : private bus::Handler {
   }
   void OnOneWay(const bus::Peer&, bus::Message, const absl::Status&) override {}
 
-  absl::Mutex handling_;
+  Order& order_;
   CoordinatorService coordinator_service_;
   MasterService master_service_;
   std::unique_ptr<bus::Endpoint> endpoint_;
@@ -112,11 +128,12 @@ class ClusterCommandsTest : public testing::Test {
     auto invocation =
         ParseInvocation(words, {.target = task_.target(), .is_terminal = true});
     if (!invocation.ok()) return invocation.status();
-    task_.WaitUntilHandled();
+    PutInOrder();
     auto printed = RunClusterCommand(client_, *invocation, ask);
-    task_.WaitUntilHandled();
+    PutInOrder();
     return printed;
   }
+  void PutInOrder() { absl::MutexLock lock(&order_); }
   // Says so, and keeps the question.
   Ask Saying(bool yes) {
     return [this, yes](const std::string& question) {
@@ -127,7 +144,8 @@ class ClusterCommandsTest : public testing::Test {
 
   Process server_{{.compute_threads = 1}};
   Process client_{{.compute_threads = 1}};
-  Task task_{server_, kPs};
+  Order order_;
+  Task task_{server_, kPs, order_};
   std::vector<std::string> questions_;
 };
 
@@ -202,7 +220,7 @@ TEST_F(ClusterCommandsTest, ResetOfAllWhereThereIsNone) {
 
 // A coordinator has no devices, so sessions have their masters elsewhere.
 TEST_F(ClusterCommandsTest, ResetGoesToATaskThatHasSessions) {
-  Task coordinator(server_, "/job:coordinator/replica:0/task:0");
+  Task coordinator(server_, "/job:coordinator/replica:0/task:0", order_);
   coordinator.coordinator.cluster = task_.coordinator.cluster;
   EXPECT_OK(Run({"reset", "ps", "--target", coordinator.target()}));
   EXPECT_THAT(coordinator.master.resets, IsEmpty());
@@ -230,7 +248,7 @@ TEST_F(ClusterCommandsTest, NoTargetIsSaidToBeMissing) {
 TEST_F(ClusterCommandsTest, NobodyThereIsSaidInTime) {
   std::string target;
   {
-    Task gone(server_, kPs);
+    Task gone(server_, kPs, order_);
     target = gone.target();
   }
   EXPECT_THAT(Run({"status", "--timeout=200ms", "--target", target}),
