@@ -1,6 +1,8 @@
 #include "libs/resource/lookup_table.h"
 
+#include <algorithm>
 #include <type_traits>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -91,21 +93,28 @@ class HashTable : public LookupTable {
 
   std::pair<Tensor, Tensor> Export() const override {
     absl::ReaderMutexLock lock(&mutex_);
-    const TensorShape shape({static_cast<int64_t>(map_.size())});
+    std::vector<const Entry*> entries;
+    entries.reserve(map_.size());
+    for (const Entry& entry : map_) entries.push_back(&entry);
+    std::sort(
+        entries.begin(), entries.end(),
+        [](const Entry* a, const Entry* b) { return a->first < b->first; });
+    const TensorShape shape({static_cast<int64_t>(entries.size())});
     std::pair<Tensor, Tensor> result = {Tensor(key_type(), shape),
                                         Tensor(value_type(), shape)};
     auto keys = result.first.mutable_flat<K>();
     auto values = result.second.mutable_flat<V>();
     size_t i = 0;
-    for (const auto& [key, value] : map_) {
-      keys[i] = key;
-      values[i++] = value;
+    for (const Entry* entry : entries) {
+      keys[i] = entry->first;
+      values[i++] = entry->second;
     }
     return result;
   }
 
  private:
   using Map = absl::flat_hash_map<K, V>;
+  using Entry = typename Map::value_type;
 
   absl::Status CheckMutable(absl::string_view what) const {
     if (is_mutable_) return absl::OkStatus();

@@ -46,7 +46,7 @@ class LookupTable : public Resource {
   // Replaces everything; the same as Initialize for a table filled once.
   virtual absl::Status Import(const Tensor& keys, const Tensor& values) = 0;
 
-  // All keys and all values, as vectors.
+  // All keys, sorted, and their values, as vectors.
   virtual std::pair<Tensor, Tensor> Export() const = 0;
 };
 
