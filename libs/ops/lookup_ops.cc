@@ -1,10 +1,8 @@
 // Ops on lookup tables, with handles of both kinds: resources (HashTableV2,
 // ...) and references to two strings (HashTable, ... of old graphs).
-#include <string>
-
-#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
+#include "libs/ops/handle_family.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft {
@@ -21,68 +19,35 @@ absl::Status ExportShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-absl::Status HandleShape(InferenceContext& c) {
-  const bool is_reference = IsRefType(c.output_type(0));
-  c.set_output(0,
-               is_reference ? PartialShape::Vector(2) : PartialShape::Scalar());
-  return absl::OkStatus();
-}
-
 // As many values as keys.
 absl::Status InitializeShape(InferenceContext& c) {
   return c.input(1).MergeWith(c.input(2)).status();
 }
 
-// One op with either kind of handle.
-class Family {
- public:
-  Family(OpRegistry& registry, bool is_reference)
-      : registry_(registry), is_reference_(is_reference) {}
+// Makes a table.
+OpDefBuilder Table(const HandleFamily& family, const char* name) {
+  OpDefBuilder builder = family.Maker(name, "table_handle");
+  builder.Attr("container: string = ''")
+      .Attr("shared_name: string = ''")
+      .Attr("use_node_name_sharing: bool = false")
+      .Attr("key_dtype: type")
+      .Attr("value_dtype: type");
+  return builder;
+}
 
-  // Makes a table.
-  OpDefBuilder Table(const char* name) const {
-    OpDefBuilder builder(Name(name));
-    builder.Output(absl::StrCat("table_", Handle()))
-        .Attr("container: string = ''")
-        .Attr("shared_name: string = ''")
-        .Attr("use_node_name_sharing: bool = false")
-        .Attr("key_dtype: type")
-        .Attr("value_dtype: type")
-        .Stateful()
-        .Shape(HandleShape);
-    return builder;
-  }
+// Takes a table.
+OpDefBuilder Use(const HandleFamily& family, const char* name) {
+  return family.User(name, "table_handle");
+}
 
-  // Takes a table.
-  OpDefBuilder Use(const char* name) const {
-    OpDefBuilder builder(Name(name));
-    builder.Input(absl::StrCat("table_", Handle()));
-    if (!is_reference_) builder.Stateful();
-    return builder;
-  }
-
-  void Add(const OpDefBuilder& builder) const { registry_.Add(builder); }
-
- private:
-  std::string Name(const char* name) const {
-    return absl::StrCat(name, is_reference_ ? "" : "V2");
-  }
-  const char* Handle() const {
-    return is_reference_ ? "handle: Ref(string)" : "handle: resource";
-  }
-
-  OpRegistry& registry_;
-  const bool is_reference_;
-};
-
-void AddTables(const Family& family) {
-  family.Add(family.Table("HashTable").Doc("A table that is filled once."));
-  family.Add(family.Table("MutableHashTable").Doc("A table that changes."));
+void AddTables(const HandleFamily& family) {
+  family.Add(Table(family, "HashTable").Doc("A table that is filled once."));
+  family.Add(Table(family, "MutableHashTable").Doc("A table that changes."));
 }
 
 // Sets entries to keys and values.
-OpDefBuilder Fill(const Family& family, const char* name) {
-  OpDefBuilder builder = family.Use(name);
+OpDefBuilder Fill(const HandleFamily& family, const char* name) {
+  OpDefBuilder builder = Use(family, name);
   builder.Input("keys: Tin")
       .Input("values: Tout")
       .Attr("Tin: type")
@@ -91,15 +56,15 @@ OpDefBuilder Fill(const Family& family, const char* name) {
   return builder;
 }
 
-void AddFills(const Family& family) {
-  family.Add(family.Use("InitializeTable")
+void AddFills(const HandleFamily& family) {
+  family.Add(Use(family, "InitializeTable")
                  .Input("keys: Tkey")
                  .Input("values: Tval")
                  .Attr("Tkey: type")
                  .Attr("Tval: type")
                  .Doc("Fills a table.")
                  .Shape(InitializeShape));
-  family.Add(family.Use("InitializeTableFromTextFile")
+  family.Add(Use(family, "InitializeTableFromTextFile")
                  .Input("filename: string")
                  .Attr("key_index: int >= -2")
                  .Attr("value_index: int >= -2")
@@ -114,8 +79,8 @@ void AddFills(const Family& family) {
       Fill(family, "LookupTableInsert").Doc("Sets the values of some keys."));
 }
 
-void AddReads(const Family& family) {
-  family.Add(family.Use("LookupTableFind")
+void AddReads(const HandleFamily& family) {
+  family.Add(Use(family, "LookupTableFind")
                  .Input("keys: Tin")
                  .Input("default_value: Tout")
                  .Output("values: Tout")
@@ -123,14 +88,14 @@ void AddReads(const Family& family) {
                  .Attr("Tout: type")
                  .Doc("The value of each key, or the default.")
                  .Shape(FindShape));
-  family.Add(family.Use("LookupTableExport")
+  family.Add(Use(family, "LookupTableExport")
                  .Output("keys: Tkeys")
                  .Output("values: Tvalues")
                  .Attr("Tkeys: type")
                  .Attr("Tvalues: type")
                  .Doc("All keys and values of a table.")
                  .Shape(ExportShape));
-  family.Add(family.Use("LookupTableSize")
+  family.Add(Use(family, "LookupTableSize")
                  .Output("size: int64")
                  .Doc("How many entries a table has.")
                  .Shape(shapes::Scalar));
@@ -139,15 +104,15 @@ void AddReads(const Family& family) {
 }  // namespace
 
 void RegisterLookupOps(OpRegistry& registry) {
-  for (const bool is_reference : {true, false}) {
-    const Family family(registry, is_reference);
+  for (const HandleFamily& family :
+       HandleFamily::ReferencesAndResources(registry)) {
     AddTables(family);
     AddFills(family);
     AddReads(family);
   }
   // There is none for references.
-  const Family resources(registry, /*is_reference=*/false);
-  resources.Add(resources.Use("LookupTableRemove")
+  const HandleFamily resources(registry, HandleKind::kResource, "$0V2");
+  resources.Add(Use(resources, "LookupTableRemove")
                     .Input("keys: Tin")
                     .Attr("Tin: type")
                     .Doc("Forgets some keys.")

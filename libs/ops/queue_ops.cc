@@ -1,12 +1,12 @@
 // Ops on queues, with handles of both kinds: resources (FIFOQueueV2, ...) and
 // references to two strings (FIFOQueue, ... of old graphs).
-#include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
+#include "libs/ops/handle_family.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft {
@@ -76,82 +76,47 @@ absl::Status DequeueUpToShape(InferenceContext& c) {
   return BatchShape(c, PartialShape::kUnknown);
 }
 
-absl::Status HandleShape(InferenceContext& c) {
-  const bool is_reference = IsRefType(c.output_type(0));
-  c.set_output(0,
-               is_reference ? PartialShape::Vector(2) : PartialShape::Scalar());
-  return absl::OkStatus();
+// Makes a queue.
+OpDefBuilder Queue(const HandleFamily& family, const char* name) {
+  OpDefBuilder builder = family.Maker(name);
+  builder.Attr("capacity: int = -1")
+      .Attr("container: string = ''")
+      .Attr("shared_name: string = ''");
+  return builder;
 }
 
-// One op with either kind of handle.
-class Family {
- public:
-  Family(OpRegistry& registry, bool is_reference)
-      : registry_(registry), is_reference_(is_reference) {}
-
-  // Makes a queue.
-  OpDefBuilder Queue(const char* name) const {
-    OpDefBuilder builder(Name(name));
-    builder.Output(is_reference_ ? "handle: Ref(string)" : "handle: resource")
-        .Stateful()
-        .Attr("capacity: int = -1")
-        .Attr("container: string = ''")
-        .Attr("shared_name: string = ''")
-        .Shape(HandleShape);
-    return builder;
-  }
-
-  // Takes a queue.
-  OpDefBuilder Use(const char* name) const {
-    OpDefBuilder builder(Name(name));
-    builder.Input(is_reference_ ? "handle: Ref(string)" : "handle: resource");
-    if (!is_reference_) builder.Stateful();
-    return builder;
-  }
-
-  void Add(const OpDefBuilder& builder) const { registry_.Add(builder); }
-
- private:
-  std::string Name(const char* name) const {
-    return absl::StrCat(name, is_reference_ ? "" : "V2");
-  }
-
-  OpRegistry& registry_;
-  const bool is_reference_;
-};
-
-void AddQueues(const Family& family) {
+void AddQueues(const HandleFamily& family) {
   for (const bool pads : {false, true}) {
-    family.Add(family.Queue(pads ? "PaddingFIFOQueue" : "FIFOQueue")
+    family.Add(Queue(family, pads ? "PaddingFIFOQueue" : "FIFOQueue")
                    .Attr("component_types: list(type) >= 1")
                    .Attr("shapes: list(shape) >= 0 = []")
                    .Doc(pads ? "A queue, first in first out, whose batches "
                                "pad their elements."
                              : "A queue, first in first out."));
   }
-  family.Add(family.Queue("RandomShuffleQueue")
+  family.Add(Queue(family, "RandomShuffleQueue")
                  .Attr("component_types: list(type) >= 1")
                  .Attr("shapes: list(shape) >= 0 = []")
                  .Attr("min_after_dequeue: int = 0")
                  .Attr("seed: int = 0")
                  .Attr("seed2: int = 0")
                  .Doc("A queue that gives its elements in random order."));
-  family.Add(family.Queue("PriorityQueue")
+  family.Add(Queue(family, "PriorityQueue")
                  .Attr("component_types: list(type) >= 0 = []")
                  .Attr("shapes: list(shape) >= 0")
                  .Doc("A queue that gives the smallest first component."));
 }
 
-void AddTransfers(const Family& family) {
+void AddTransfers(const HandleFamily& family) {
   for (const bool many : {false, true}) {
-    family.Add(family.Use(many ? "QueueEnqueueMany" : "QueueEnqueue")
+    family.Add(family.User(many ? "QueueEnqueueMany" : "QueueEnqueue")
                    .Input("components: Tcomponents")
                    .Attr("Tcomponents: list(type) >= 1")
                    .Attr("timeout_ms: int = -1")
                    .Doc(many ? "Adds the rows of the components to a queue."
                              : "Adds one element to a queue.")
                    .Shape(shapes::NoOutputs));
-    family.Add(family.Use(many ? "QueueDequeueMany" : "QueueDequeueUpTo")
+    family.Add(family.User(many ? "QueueDequeueMany" : "QueueDequeueUpTo")
                    .Input("n: int32")
                    .Output("components: component_types")
                    .Attr("component_types: list(type) >= 1")
@@ -160,7 +125,7 @@ void AddTransfers(const Family& family) {
                              : "Takes n elements, or what a closed queue has.")
                    .Shape(many ? DequeueManyShape : DequeueUpToShape));
   }
-  family.Add(family.Use("QueueDequeue")
+  family.Add(family.User("QueueDequeue")
                  .Output("components: component_types")
                  .Attr("component_types: list(type) >= 1")
                  .Attr("timeout_ms: int = -1")
@@ -168,16 +133,16 @@ void AddTransfers(const Family& family) {
                  .Shape(DequeueShape));
 }
 
-void AddState(const Family& family) {
-  family.Add(family.Use("QueueClose")
+void AddState(const HandleFamily& family) {
+  family.Add(family.User("QueueClose")
                  .Attr("cancel_pending_enqueues: bool = false")
                  .Doc("Makes a queue refuse further elements.")
                  .Shape(shapes::NoOutputs));
-  family.Add(family.Use("QueueSize")
+  family.Add(family.User("QueueSize")
                  .Output("size: int32")
                  .Doc("How many elements a queue holds.")
                  .Shape(shapes::Scalar));
-  family.Add(family.Use("QueueIsClosed")
+  family.Add(family.User("QueueIsClosed")
                  .Output("is_closed: bool")
                  .Doc("Whether a queue is closed.")
                  .Shape(shapes::Scalar));
@@ -186,8 +151,8 @@ void AddState(const Family& family) {
 }  // namespace
 
 void RegisterQueueOps(OpRegistry& registry) {
-  for (const bool is_reference : {true, false}) {
-    const Family family(registry, is_reference);
+  for (const HandleFamily& family :
+       HandleFamily::ReferencesAndResources(registry)) {
     AddQueues(family);
     AddTransfers(family);
     AddState(family);

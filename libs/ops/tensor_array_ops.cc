@@ -1,26 +1,16 @@
 // Ops on arrays of tensors that live as long as a step, in three versions with
 // other handles: a resource (TensorArrayV3, ...), two strings (V2) and a
 // reference to two strings (those without a version).
-#include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
+#include "libs/ops/handle_family.h"
 #include "libs/ops/standard_ops.h"
 #include "libs/ops/tensor_array_op_groups.h"
 
 namespace weft {
 namespace {
-
-// The handle, and the flow of the version that has it.
-absl::Status HandleShape(InferenceContext& c) {
-  const bool is_resource = c.output_type(0) == DT_RESOURCE;
-  c.set_output(0,
-               is_resource ? PartialShape::Scalar() : PartialShape::Vector(2));
-  if (c.num_outputs() > 1) c.set_output(1, PartialShape::Scalar());
-  return absl::OkStatus();
-}
 
 // `rows` of what attr `name` says of one.
 absl::Status RowsShape(InferenceContext& c, const char* name, int64_t rows) {
@@ -46,47 +36,8 @@ absl::Status ConcatShape(InferenceContext& c) {
   return RowsShape(c, "element_shape_except0", PartialShape::kUnknown);
 }
 
-class Family {
- public:
-  // "", "V2" or "V3".
-  Family(OpRegistry& registry, std::string version)
-      : registry_(registry), version_(std::move(version)) {}
-
-  bool is_resource() const { return version_ == "V3"; }
-
-  // Makes an array from the input that `spec` says; `handle` is the output.
-  OpDefBuilder Maker(const char* name, const char* handle) const {
-    OpDefBuilder builder(absl::StrCat(name, version_));
-    builder.Output(absl::StrCat(handle, ": ", HandleType())).Stateful();
-    return builder.Shape(HandleShape);
-  }
-  // The gradients' array is found by the value of a handle.
-  std::string HandleValue() const {
-    return is_resource() ? "handle: resource" : "handle: string";
-  }
-
-  // Takes an array.
-  OpDefBuilder Use(const char* name) const {
-    OpDefBuilder builder(absl::StrCat(name, version_));
-    builder.Input(absl::StrCat("handle: ", HandleType()));
-    if (is_resource()) builder.Stateful();
-    return builder;
-  }
-
-  void Add(const OpDefBuilder& builder) const { registry_.Add(builder); }
-
- private:
-  const char* HandleType() const {
-    if (is_resource()) return "resource";
-    return version_.empty() ? "Ref(string)" : "string";
-  }
-
-  OpRegistry& registry_;
-  const std::string version_;
-};
-
-void AddArrays(const Family& family) {
-  OpDefBuilder array = family.Maker("TensorArray", "handle");
+void AddArrays(const HandleFamily& family) {
+  OpDefBuilder array = family.Maker("TensorArray");
   array.Input("size: int32")
       .Attr("dtype: type")
       .Attr("element_shape: shape = { unknown_rank: true }")
@@ -95,7 +46,8 @@ void AddArrays(const Family& family) {
       .Attr("tensor_array_name: string = ''")
       .Doc("An array of tensors that lives as long as the step.");
   OpDefBuilder gradients = family.Maker("TensorArrayGrad", "grad_handle");
-  gradients.Input(family.HandleValue())
+  // The other one is found by the value of its handle.
+  gradients.Input(family.is_resource() ? "handle: resource" : "handle: string")
       .Input("flow_in: float")
       .Attr("source: string")
       .Doc("The array of the gradients of another one.");
@@ -107,15 +59,15 @@ void AddArrays(const Family& family) {
   family.Add(gradients);
 }
 
-void AddReads(const Family& family) {
-  family.Add(family.Use("TensorArrayRead")
+void AddReads(const HandleFamily& family) {
+  family.Add(family.User("TensorArrayRead")
                  .Input("index: int32")
                  .Input("flow_in: float")
                  .Output("value: dtype")
                  .Attr("dtype: type")
                  .Doc("One element.")
                  .Shape(shapes::Unknown));
-  family.Add(family.Use("TensorArrayGather")
+  family.Add(family.User("TensorArrayGather")
                  .Input("indices: int32")
                  .Input("flow_in: float")
                  .Output("value: dtype")
@@ -123,7 +75,7 @@ void AddReads(const Family& family) {
                  .Attr("element_shape: shape = { unknown_rank: true }")
                  .Doc("Some elements, as the rows of a tensor.")
                  .Shape(GatherShape));
-  family.Add(family.Use("TensorArrayConcat")
+  family.Add(family.User("TensorArrayConcat")
                  .Input("flow_in: float")
                  .Output("value: dtype")
                  .Output("lengths: int64")
@@ -133,8 +85,8 @@ void AddReads(const Family& family) {
                  .Shape(ConcatShape));
 }
 
-void AddWrites(const Family& family) {
-  family.Add(family.Use("TensorArrayWrite")
+void AddWrites(const HandleFamily& family) {
+  family.Add(family.User("TensorArrayWrite")
                  .Input("index: int32")
                  .Input("value: T")
                  .Input("flow_in: float")
@@ -142,7 +94,7 @@ void AddWrites(const Family& family) {
                  .Attr("T: type")
                  .Doc("Sets one element.")
                  .Shape(shapes::Scalar));
-  family.Add(family.Use("TensorArrayScatter")
+  family.Add(family.User("TensorArrayScatter")
                  .Input("indices: int32")
                  .Input("value: T")
                  .Input("flow_in: float")
@@ -150,7 +102,7 @@ void AddWrites(const Family& family) {
                  .Attr("T: type")
                  .Doc("Sets elements to the rows of a tensor.")
                  .Shape(shapes::Scalar));
-  family.Add(family.Use("TensorArraySplit")
+  family.Add(family.User("TensorArraySplit")
                  .Input("value: T")
                  .Input("lengths: int64")
                  .Input("flow_in: float")
@@ -160,27 +112,27 @@ void AddWrites(const Family& family) {
                  .Shape(shapes::Scalar));
 }
 
-void AddState(const Family& family) {
-  family.Add(family.Use("TensorArraySize")
+void AddState(const HandleFamily& family) {
+  family.Add(family.User("TensorArraySize")
                  .Input("flow_in: float")
                  .Output("size: int32")
                  .Doc("The number of elements.")
                  .Shape(shapes::Scalar));
-  family.Add(family.Use("TensorArrayClose")
+  family.Add(family.User("TensorArrayClose")
                  .Doc("Forgets all elements.")
                  .Shape(shapes::NoOutputs));
 }
 
 // Of the first version only.
-void AddPacks(const Family& family) {
-  family.Add(family.Use("TensorArrayPack")
+void AddPacks(const HandleFamily& family) {
+  family.Add(family.User("TensorArrayPack")
                  .Input("flow_in: float")
                  .Output("value: dtype")
                  .Attr("dtype: type")
                  .Attr("element_shape: shape = { unknown_rank: true }")
                  .Doc("All elements, as the rows of a tensor.")
                  .Shape(PackShape));
-  family.Add(family.Use("TensorArrayUnpack")
+  family.Add(family.User("TensorArrayUnpack")
                  .Input("value: T")
                  .Input("flow_in: float")
                  .Output("flow_out: float")
@@ -192,14 +144,16 @@ void AddPacks(const Family& family) {
 }  // namespace
 
 void RegisterTensorArrayOps(OpRegistry& registry) {
-  for (const char* version : {"", "V2", "V3"}) {
-    const Family family(registry, version);
+  const HandleFamily references(registry, HandleKind::kReference, "$0");
+  const HandleFamily strings(registry, HandleKind::kStrings, "$0V2");
+  const HandleFamily resources(registry, HandleKind::kResource, "$0V3");
+  for (const HandleFamily& family : {references, strings, resources}) {
     AddArrays(family);
     AddReads(family);
     AddWrites(family);
     AddState(family);
   }
-  AddPacks(Family(registry, ""));
+  AddPacks(references);
   RegisterStackOps(registry);
 }
 
