@@ -40,7 +40,7 @@ struct ZmqWireOptions {
   absl::Duration handshake_timeout = absl::Seconds(5);
   // How long the thread of the control lane looks for the next message before
   // it sleeps (ZmqLoop). 0 where a processor's time is worth more than latency.
-  absl::Duration busy_poll = absl::Microseconds(60);
+  absl::Duration busy_poll = absl::Microseconds(200);
   // How long bulk that was sent may go on leaving after a close.
   absl::Duration bulk_linger = absl::Seconds(1);
 };

@@ -48,7 +48,8 @@ Output DivideByCount(const Reduced& r) {
   const int64_t in = r.input.shape().num_elements();
   const int64_t out = r.output.shape().num_elements();
   if (in > 0 && out > 0) {
-    return ops::RealDiv(r.scope, r.grad, static_cast<double>(in / out));
+    const int64_t count = in / out;
+    return ops::RealDiv(r.scope, r.grad, static_cast<double>(count));
   }
   const Output count =
       ops::FloorDiv(r.scope, ops::Size(r.scope, r.input),

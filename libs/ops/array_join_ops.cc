@@ -279,7 +279,8 @@ absl::Status PaddedShape(InferenceContext& c, int sign) {
       result.set_dim(i, kUnknown);
       continue;
     }
-    const int64_t before = (*values)[2 * i], after = (*values)[2 * i + 1];
+    const size_t row = i;
+    const int64_t before = (*values)[2 * row], after = (*values)[2 * row + 1];
     if (before < 0 || after < 0) {
       return absl::InvalidArgumentError("paddings must be non-negative");
     }

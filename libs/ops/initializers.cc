@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -164,13 +167,12 @@ Initializer RandomInitializer(const RandomOp& random, double first,
 
 // TensorFlow's _compute_fans: (in, out) of a dense layer or a convolution.
 std::pair<double, double> Fans(const TensorShape& shape) {
-  const int rank = shape.rank();
-  if (rank == 0) return {1, 1};
-  if (rank == 1) return {shape.dim(0), shape.dim(0)};
-  double receptive_field = 1;
-  for (int i = 0; i < rank - 2; ++i) receptive_field *= shape.dim(i);
-  return {shape.dim(rank - 2) * receptive_field,
-          shape.dim(rank - 1) * receptive_field};
+  const std::vector<double> sizes(shape.dims().begin(), shape.dims().end());
+  if (sizes.empty()) return {1, 1};
+  if (sizes.size() == 1) return {sizes[0], sizes[0]};
+  const double receptive_field = std::accumulate(
+      sizes.begin(), sizes.end() - 2, 1.0, std::multiplies<double>());
+  return {*(sizes.end() - 2) * receptive_field, sizes.back() * receptive_field};
 }
 
 double ScaledVariance(const VarianceScalingOptions& options,

@@ -17,6 +17,7 @@ using Axes = std::vector<int64_t>;
 template <typename T>
 bool HasBits(const Tensor& scalar, float value) {
   const auto wanted = static_cast<T>(value);
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): -0 is not 0 here
   return std::memcmp(scalar.data(), &wanted, sizeof(T)) == 0;
 }
 

@@ -32,7 +32,8 @@ bool IsReal(const Tensor& tensor) {
 Tensor Weights(const Tensor& like, int seed) {
   Tensor weights(like.dtype(), like.shape());
   for (int64_t i = 0; i < weights.num_elements(); ++i) {
-    Set(weights, i, 0.5 + std::fmod((i + 1) * 0.754877666 + seed * 0.3, 1.0));
+    const auto place = static_cast<double>(i + 1);
+    Set(weights, i, 0.5 + std::fmod(place * 0.754877666 + seed * 0.3, 1.0));
   }
   return weights;
 }
