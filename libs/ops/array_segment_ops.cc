@@ -18,6 +18,10 @@ using array_shapes::Subshape;
 
 constexpr int64_t kUnknown = PartialShape::kUnknown;
 
+constexpr char kNumbers[] = "T: numbertype";
+constexpr char kRealNumbers[] = "T: realnumbertype";
+constexpr char kFloatingTypes[] = "T: {bfloat16, half, float, double}";
+
 // `rows` of what is in the rows of input 0.
 absl::Status RowsOfFirstInput(InferenceContext& c, int64_t rows) {
   ASSIGN_OR_RETURN(PartialShape data, c.InputWithRankAtLeast(0, 1));
@@ -36,17 +40,20 @@ absl::Status SegmentShape(InferenceContext& c) {
   return RowsOfFirstInput(c, kUnknown);
 }
 
-absl::Status SparseSegmentShape(InferenceContext& c) {
+// One segment for each chosen row.
+absl::Status CheckChosenRows(InferenceContext& c) {
   ASSIGN_OR_RETURN(PartialShape indices, c.InputWithRank(1, 1));
   ASSIGN_OR_RETURN(PartialShape ids, c.InputWithRank(2, 1));
-  RETURN_IF_ERROR(indices.MergeWith(ids).status());
+  return indices.MergeWith(ids).status();
+}
+
+absl::Status SparseSegmentShape(InferenceContext& c) {
+  RETURN_IF_ERROR(CheckChosenRows(c));
   return RowsOfFirstInput(c, kUnknown);
 }
 
 absl::Status SparseSegmentGradShape(InferenceContext& c) {
-  ASSIGN_OR_RETURN(PartialShape indices, c.InputWithRank(1, 1));
-  ASSIGN_OR_RETURN(PartialShape ids, c.InputWithRank(2, 1));
-  RETURN_IF_ERROR(indices.MergeWith(ids).status());
+  RETURN_IF_ERROR(CheckChosenRows(c));
   RETURN_IF_ERROR(c.InputWithRank(3, 0).status());
   const std::optional<int64_t> rows = c.input_scalar(3);
   if (rows && *rows < 0) {
@@ -58,9 +65,7 @@ absl::Status SparseSegmentGradShape(InferenceContext& c) {
 
 // The rows that are not zero, and which those are.
 absl::Status SparseSegmentGradV2Shape(InferenceContext& c) {
-  ASSIGN_OR_RETURN(PartialShape indices, c.InputWithRank(1, 1));
-  ASSIGN_OR_RETURN(PartialShape ids, c.InputWithRank(2, 1));
-  RETURN_IF_ERROR(indices.MergeWith(ids).status());
+  RETURN_IF_ERROR(CheckChosenRows(c));
   RETURN_IF_ERROR(c.InputWithRank(3, 0).status());
   c.set_output(1, PartialShape::Vector(kUnknown));
   return RowsOfFirstInput(c, kUnknown);
@@ -88,170 +93,103 @@ absl::Status UnsortedSegmentShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+void AddSorted(OpRegistry& registry, const char* reduction, const char* types,
+               const char* what) {
+  registry.Add(OpDefBuilder(absl::StrCat("Segment", reduction))
+                   .Input("data: T")
+                   .Input("segment_ids: Tindices")
+                   .Output("output: T")
+                   .Attr(types)
+                   .Attr("Tindices: {int32, int64}")
+                   .Doc(absl::StrCat(
+                       what, " of the rows of each segment; ids are sorted."))
+                   .Shape(SegmentShape));
+}
+
+void AddUnsorted(OpRegistry& registry, const char* reduction, const char* types,
+                 const char* index_types, const char* what) {
+  registry.Add(OpDefBuilder(absl::StrCat("UnsortedSegment", reduction))
+                   .Input("data: T")
+                   .Input("segment_ids: Tindices")
+                   .Input("num_segments: Tnumsegments")
+                   .Output("output: T")
+                   .Attr(types)
+                   .Attr(index_types)
+                   .Attr("Tnumsegments: {int32, int64} = DT_INT32")
+                   .Doc(absl::StrCat(what, " of the rows of each segment."))
+                   .Shape(UnsortedSegmentShape));
+}
+
+void AddSparse(OpRegistry& registry, const char* reduction, const char* types,
+               const char* what) {
+  registry.Add(OpDefBuilder(absl::StrCat("SparseSegment", reduction))
+                   .Input("data: T")
+                   .Input("indices: Tidx")
+                   .Input("segment_ids: Tsegmentids")
+                   .Output("output: T")
+                   .Attr(types)
+                   .Attr("Tidx: {int32, int64} = DT_INT32")
+                   .Attr("Tsegmentids: {int32, int64} = DT_INT32")
+                   .Attr("sparse_gradient: bool = false")
+                   .Doc(absl::StrCat(what, " of chosen rows by segment."))
+                   .Shape(SparseSegmentShape));
+}
+
+void AddSparseGradient(OpRegistry& registry, const char* reduction) {
+  registry.Add(
+      OpDefBuilder(absl::StrCat("SparseSegment", reduction, "Grad"))
+          .Input("grad: T")
+          .Input("indices: Tidx")
+          .Input("segment_ids: Tsegmentids")
+          .Input("output_dim0: int32")
+          .Output("output: T")
+          .Attr(kFloatingTypes)
+          .Attr("Tidx: {int32, int64} = DT_INT32")
+          .Attr("Tsegmentids: {int32, int64} = DT_INT32")
+          .Doc(absl::StrCat("The gradient of SparseSegment", reduction, "."))
+          .Shape(SparseSegmentGradShape));
+}
+
+void AddSparseGradientV2(OpRegistry& registry, const char* reduction) {
+  registry.Add(OpDefBuilder(absl::StrCat("SparseSegment", reduction, "GradV2"))
+                   .Input("grad: T")
+                   .Input("indices: Tidx")
+                   .Input("segment_ids: Tsegmentids")
+                   .Input("dense_output_dim0: int32")
+                   .Output("output: T")
+                   .Output("sorted_unique_indices: Tidx")
+                   .Attr(kFloatingTypes)
+                   .Attr("Tidx: {int32, int64} = DT_INT32")
+                   .Attr("Tsegmentids: {int32, int64} = DT_INT32")
+                   .Doc("The rows of the gradient that are not zero.")
+                   .Shape(SparseSegmentGradV2Shape));
+}
+
 }  // namespace
 
 void RegisterArraySegmentOps(OpRegistry& registry) {
-  registry.Add(OpDefBuilder("SegmentSum")
-                   .Input("data: T")
-                   .Input("segment_ids: Tindices")
-                   .Output("output: T")
-                   .Attr("T: numbertype")
-                   .Attr("Tindices: {int32, int64}")
-                   .Doc("Sums of the rows of each segment; ids are sorted.")
-                   .Shape(SegmentShape));
-  registry.Add(OpDefBuilder("SegmentMean")
-                   .Input("data: T")
-                   .Input("segment_ids: Tindices")
-                   .Output("output: T")
-                   .Attr("T: numbertype")
-                   .Attr("Tindices: {int32, int64}")
-                   .Doc("Means of the rows of each segment; ids are sorted.")
-                   .Shape(SegmentShape));
-  registry.Add(OpDefBuilder("SegmentProd")
-                   .Input("data: T")
-                   .Input("segment_ids: Tindices")
-                   .Output("output: T")
-                   .Attr("T: numbertype")
-                   .Attr("Tindices: {int32, int64}")
-                   .Doc("Products of the rows of each segment; ids are sorted.")
-                   .Shape(SegmentShape));
-  registry.Add(OpDefBuilder("SegmentMin")
-                   .Input("data: T")
-                   .Input("segment_ids: Tindices")
-                   .Output("output: T")
-                   .Attr("T: realnumbertype")
-                   .Attr("Tindices: {int32, int64}")
-                   .Doc("Minima of the rows of each segment; ids are sorted.")
-                   .Shape(SegmentShape));
-  registry.Add(OpDefBuilder("SegmentMax")
-                   .Input("data: T")
-                   .Input("segment_ids: Tindices")
-                   .Output("output: T")
-                   .Attr("T: realnumbertype")
-                   .Attr("Tindices: {int32, int64}")
-                   .Doc("Maxima of the rows of each segment; ids are sorted.")
-                   .Shape(SegmentShape));
-  registry.Add(OpDefBuilder("UnsortedSegmentSum")
-                   .Input("data: T")
-                   .Input("segment_ids: Tindices")
-                   .Input("num_segments: Tnumsegments")
-                   .Output("output: T")
-                   .Attr("T: numbertype")
-                   .Attr("Tindices: {int16, int32, int64}")
-                   .Attr("Tnumsegments: {int32, int64} = DT_INT32")
-                   .Doc("Sums of the rows of each segment.")
-                   .Shape(UnsortedSegmentShape));
-  registry.Add(OpDefBuilder("UnsortedSegmentProd")
-                   .Input("data: T")
-                   .Input("segment_ids: Tindices")
-                   .Input("num_segments: Tnumsegments")
-                   .Output("output: T")
-                   .Attr("T: numbertype")
-                   .Attr("Tindices: {int32, int64}")
-                   .Attr("Tnumsegments: {int32, int64} = DT_INT32")
-                   .Doc("Products of the rows of each segment.")
-                   .Shape(UnsortedSegmentShape));
-  registry.Add(OpDefBuilder("UnsortedSegmentMin")
-                   .Input("data: T")
-                   .Input("segment_ids: Tindices")
-                   .Input("num_segments: Tnumsegments")
-                   .Output("output: T")
-                   .Attr("T: realnumbertype")
-                   .Attr("Tindices: {int32, int64}")
-                   .Attr("Tnumsegments: {int32, int64} = DT_INT32")
-                   .Doc("Minima of the rows of each segment.")
-                   .Shape(UnsortedSegmentShape));
-  registry.Add(OpDefBuilder("UnsortedSegmentMax")
-                   .Input("data: T")
-                   .Input("segment_ids: Tindices")
-                   .Input("num_segments: Tnumsegments")
-                   .Output("output: T")
-                   .Attr("T: realnumbertype")
-                   .Attr("Tindices: {int32, int64}")
-                   .Attr("Tnumsegments: {int32, int64} = DT_INT32")
-                   .Doc("Maxima of the rows of each segment.")
-                   .Shape(UnsortedSegmentShape));
-  registry.Add(OpDefBuilder("SparseSegmentSum")
-                   .Input("data: T")
-                   .Input("indices: Tidx")
-                   .Input("segment_ids: Tsegmentids")
-                   .Output("output: T")
-                   .Attr("T: realnumbertype")
-                   .Attr("Tidx: {int32, int64} = DT_INT32")
-                   .Attr("Tsegmentids: {int32, int64} = DT_INT32")
-                   .Attr("sparse_gradient: bool = false")
-                   .Doc("Sums of chosen rows by segment.")
-                   .Shape(SparseSegmentShape));
-  registry.Add(OpDefBuilder("SparseSegmentMean")
-                   .Input("data: T")
-                   .Input("indices: Tidx")
-                   .Input("segment_ids: Tsegmentids")
-                   .Output("output: T")
-                   .Attr("T: {bfloat16, half, float, double}")
-                   .Attr("Tidx: {int32, int64} = DT_INT32")
-                   .Attr("Tsegmentids: {int32, int64} = DT_INT32")
-                   .Attr("sparse_gradient: bool = false")
-                   .Doc("Means of chosen rows by segment.")
-                   .Shape(SparseSegmentShape));
-  registry.Add(OpDefBuilder("SparseSegmentSqrtN")
-                   .Input("data: T")
-                   .Input("indices: Tidx")
-                   .Input("segment_ids: Tsegmentids")
-                   .Output("output: T")
-                   .Attr("T: {bfloat16, half, float, double}")
-                   .Attr("Tidx: {int32, int64} = DT_INT32")
-                   .Attr("Tsegmentids: {int32, int64} = DT_INT32")
-                   .Attr("sparse_gradient: bool = false")
-                   .Doc("Sums, divided by the root of their number, of chosen "
-                        "rows by segment.")
-                   .Shape(SparseSegmentShape));
-  registry.Add(OpDefBuilder("SparseSegmentSumGrad")
-                   .Input("grad: T")
-                   .Input("indices: Tidx")
-                   .Input("segment_ids: Tsegmentids")
-                   .Input("output_dim0: int32")
-                   .Output("output: T")
-                   .Attr("T: {bfloat16, half, float, double}")
-                   .Attr("Tidx: {int32, int64} = DT_INT32")
-                   .Attr("Tsegmentids: {int32, int64} = DT_INT32")
-                   .Doc("The gradient of SparseSegmentSum.")
-                   .Shape(SparseSegmentGradShape));
-  registry.Add(OpDefBuilder("SparseSegmentMeanGrad")
-                   .Input("grad: T")
-                   .Input("indices: Tidx")
-                   .Input("segment_ids: Tsegmentids")
-                   .Input("output_dim0: int32")
-                   .Output("output: T")
-                   .Attr("T: {bfloat16, half, float, double}")
-                   .Attr("Tidx: {int32, int64} = DT_INT32")
-                   .Attr("Tsegmentids: {int32, int64} = DT_INT32")
-                   .Doc("The gradient of SparseSegmentMean.")
-                   .Shape(SparseSegmentGradShape));
-  registry.Add(OpDefBuilder("SparseSegmentSqrtNGrad")
-                   .Input("grad: T")
-                   .Input("indices: Tidx")
-                   .Input("segment_ids: Tsegmentids")
-                   .Input("output_dim0: int32")
-                   .Output("output: T")
-                   .Attr("T: {bfloat16, half, float, double}")
-                   .Attr("Tidx: {int32, int64} = DT_INT32")
-                   .Attr("Tsegmentids: {int32, int64} = DT_INT32")
-                   .Doc("The gradient of SparseSegmentSqrtN.")
-                   .Shape(SparseSegmentGradShape));
-  for (const bool mean : {false, true}) {
-    registry.Add(OpDefBuilder(mean ? "SparseSegmentMeanGradV2"
-                                   : "SparseSegmentSumGradV2")
-                     .Input("grad: T")
-                     .Input("indices: Tidx")
-                     .Input("segment_ids: Tsegmentids")
-                     .Input("dense_output_dim0: int32")
-                     .Output("output: T")
-                     .Output("sorted_unique_indices: Tidx")
-                     .Attr("T: {bfloat16, half, float, double}")
-                     .Attr("Tidx: {int32, int64} = DT_INT32")
-                     .Attr("Tsegmentids: {int32, int64} = DT_INT32")
-                     .Doc("The rows of the gradient that are not zero.")
-                     .Shape(SparseSegmentGradV2Shape));
+  AddSorted(registry, "Sum", kNumbers, "Sums");
+  AddSorted(registry, "Mean", kNumbers, "Means");
+  AddSorted(registry, "Prod", kNumbers, "Products");
+  AddSorted(registry, "Min", kRealNumbers, "Minima");
+  AddSorted(registry, "Max", kRealNumbers, "Maxima");
+
+  const char* const any_index = "Tindices: {int16, int32, int64}";
+  const char* const index = "Tindices: {int32, int64}";
+  AddUnsorted(registry, "Sum", kNumbers, any_index, "Sums");
+  AddUnsorted(registry, "Prod", kNumbers, index, "Products");
+  AddUnsorted(registry, "Min", kRealNumbers, index, "Minima");
+  AddUnsorted(registry, "Max", kRealNumbers, index, "Maxima");
+
+  AddSparse(registry, "Sum", kRealNumbers, "Sums");
+  AddSparse(registry, "Mean", kFloatingTypes, "Means");
+  AddSparse(registry, "SqrtN", kFloatingTypes,
+            "Sums, divided by the root of their number,");
+  for (const char* reduction : {"Sum", "Mean", "SqrtN"}) {
+    AddSparseGradient(registry, reduction);
+  }
+  for (const char* reduction : {"Sum", "Mean"}) {
+    AddSparseGradientV2(registry, reduction);
   }
 }
 
