@@ -1,4 +1,5 @@
-// What the scatter ops do with an element of a variable and its update.
+// What ops do with an element of a variable and its update: of rows (the scatter
+// ops) or of all.
 #ifndef WEFT_LIBS_KERNELS_STATE_SCATTER_RULES_H_
 #define WEFT_LIBS_KERNELS_STATE_SCATTER_RULES_H_
 

@@ -7,22 +7,10 @@
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/state_lookup.h"
 #include "libs/kernels/state_registration.h"
+#include "libs/kernels/state_scatter_rules.h"
 
 namespace weft {
 namespace {
-
-struct AddInPlace {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return AddElements(a, b);
-  }
-};
-struct SubtractInPlace {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return SubtractElements(a, b);
-  }
-};
 
 template <typename Operation>
 class AssignUpdateKernel : public OpKernel {
@@ -112,13 +100,13 @@ void RegisterStateUpdateKernels(KernelRegistry& registry) {
   constexpr bool kCheap = true;
   const auto numbers = DataTypesOf(Numbers{});
   const auto indices = DataTypesOf(IndexTypes{});
-  registry.Register<AssignUpdateKernel<AddInPlace>>("AssignAdd",
-                                                    {{"T", numbers}}, kCheap);
-  registry.Register<AssignUpdateKernel<SubtractInPlace>>(
+  registry.Register<AssignUpdateKernel<AddUpdate>>("AssignAdd",
+                                                   {{"T", numbers}}, kCheap);
+  registry.Register<AssignUpdateKernel<SubtractUpdate>>(
       "AssignSub", {{"T", numbers}}, kCheap);
-  registry.Register<AssignUpdateKernel<AddInPlace>>(
+  registry.Register<AssignUpdateKernel<AddUpdate>>(
       "AssignAddVariableOp", {{"dtype", numbers}}, kCheap);
-  registry.Register<AssignUpdateKernel<SubtractInPlace>>(
+  registry.Register<AssignUpdateKernel<SubtractUpdate>>(
       "AssignSubVariableOp", {{"dtype", numbers}}, kCheap);
   for (const char* op : {"CountUpTo", "ResourceCountUpTo"}) {
     registry.Register<CountUpToKernel>(op, {{"T", indices}}, kCheap);
