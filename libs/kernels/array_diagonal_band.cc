@@ -55,10 +55,25 @@ struct DiagonalBand {
         " > ", high));
   }
 
-  // Calls `visit(row of the band, place in that row, position in the matrix)`
-  // for every number of the band.
+  // Calls `visit(element of the rows, element of the matrices)` for every
+  // number of the bands of matrices that have `elements` together.
   template <typename Visit>
-  void ForEach(const Alignment& align, const Visit& visit) const {
+  void ForEach(const Alignment& align, int64_t elements,
+               const Visit& visit) const {
+    const int64_t band_size = count() * longest();
+    const int64_t matrix_size = rows * columns;
+    for (int64_t n = 0; n * matrix_size < elements; ++n) {
+      ForEachOfOne(align, [&](int64_t row, int64_t place, int64_t position) {
+        visit(n * band_size + row * longest() + place,
+              n * matrix_size + position);
+      });
+    }
+  }
+
+ private:
+  // Calls `visit(row of the band, place in that row, position in the matrix)`.
+  template <typename Visit>
+  void ForEachOfOne(const Alignment& align, const Visit& visit) const {
     for (int64_t d = high; d >= low; --d) {
       const int64_t length = LengthOf(d);
       const bool is_left = (d >= 0 && align.superdiagonals_left) ||
@@ -72,7 +87,6 @@ struct DiagonalBand {
     }
   }
 
- private:
   absl::Status CheckInside(absl::string_view name, int64_t diagonal) const {
     if (diagonal == 0 || (diagonal > -rows && diagonal < columns)) {
       return absl::OkStatus();
@@ -105,14 +119,16 @@ absl::Status ReadDiagonals(const Tensor& k, DiagonalBand& band) {
   return absl::OkStatus();
 }
 
-absl::Status CheckMatrix(const Tensor& input) {
-  if (input.rank() >= 2) return absl::OkStatus();
+absl::Status CheckRank(const Tensor& tensor, absl::string_view what,
+                       int least) {
+  if (tensor.rank() >= least) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("input must be at least 2-dim, received shape: ",
-                   input.shape().ToString()));
+      absl::StrCat(what, " must be at least ", least,
+                   "-dim, received shape: ", tensor.shape().ToString()));
 }
 
-// The main diagonal of the matrices of `input`. REQUIRES: CheckMatrix.
+// The main diagonal of the matrices of `input`. REQUIRES: at least two
+// dimensions.
 DiagonalBand BandOf(const Tensor& input) {
   DiagonalBand band;
   band.rows = input.dim(input.rank() - 2);
@@ -126,6 +142,14 @@ absl::Status CheckScalar(const Tensor& tensor, absl::string_view what) {
       what, " must be a scalar, received shape ", tensor.shape().ToString()));
 }
 
+// Sets the band of each matrix of `output` to its rows of `diagonal`.
+void CopyBand(const DiagonalBand& band, const Alignment& align,
+              const Tensor& diagonal, Tensor& output) {
+  band.ForEach(align, output.num_elements(), [&](int64_t from, int64_t to) {
+    CopyElements(diagonal, from, 1, output, to);
+  });
+}
+
 class MatrixDiagPartBandKernel : public OpKernel {
  public:
   explicit MatrixDiagPartBandKernel(const OpKernelConstruction& construction)
@@ -133,7 +157,7 @@ class MatrixDiagPartBandKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& input = context.input(0);
-    RETURN_IF_ERROR(CheckMatrix(input));
+    RETURN_IF_ERROR(CheckRank(input, "input", 2));
     // One element will do here, in a tensor of any rank.
     if (context.input(2).num_elements() != 1) {
       return CheckScalar(context.input(2), "padding_value");
@@ -146,14 +170,9 @@ class MatrixDiagPartBandKernel : public OpKernel {
     shape.AddDim(band.longest());
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     RETURN_IF_ERROR(FillWithValue(context.input(2), *output));
-    const int64_t in_size = band.rows * band.columns;
-    const int64_t out_size = band.count() * band.longest();
-    for (int64_t n = 0; n * out_size < output->num_elements(); ++n) {
-      band.ForEach(align_, [&](int64_t row, int64_t place, int64_t position) {
-        CopyElements(input, n * in_size + position, 1, *output,
-                     n * out_size + row * band.longest() + place);
-      });
-    }
+    band.ForEach(align_, input.num_elements(), [&](int64_t to, int64_t from) {
+      CopyElements(input, from, 1, *output, to);
+    });
     return absl::OkStatus();
   }
 
@@ -180,14 +199,7 @@ class MatrixDiagBandKernel : public OpKernel {
     ASSIGN_OR_RETURN(shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     RETURN_IF_ERROR(FillWithValue(context.input(4), *output));
-    const int64_t in_size = band.count() * band.longest();
-    const int64_t out_size = band.rows * band.columns;
-    for (int64_t n = 0; n * out_size < output->num_elements(); ++n) {
-      band.ForEach(align_, [&](int64_t row, int64_t place, int64_t position) {
-        CopyElements(input, n * in_size + row * band.longest() + place, 1,
-                     *output, n * out_size + position);
-      });
-    }
+    CopyBand(band, align_, input, *output);
     return absl::OkStatus();
   }
 
@@ -201,11 +213,7 @@ class MatrixDiagBandKernel : public OpKernel {
     RETURN_IF_ERROR(CheckScalar(context.input(3), "num_cols"));
     RETURN_IF_ERROR(band.CheckOrder());
     const int needed = band.count() > 1 ? 2 : 1;
-    if (input.rank() < 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("diagonal must be at least 1-dim, received shape: ",
-                       input.shape().ToString()));
-    }
+    RETURN_IF_ERROR(CheckRank(input, "diagonal", 1));
     if (input.rank() < needed ||
         (needed == 2 && input.dim(input.rank() - 2) != band.count())) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -261,12 +269,8 @@ class MatrixSetDiagKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& input = context.input(0);
     const Tensor& diagonal = context.input(1);
-    RETURN_IF_ERROR(CheckMatrix(input));
-    if (diagonal.rank() < 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("diagonal must be at least 1-dim, received shape: ",
-                       diagonal.shape().ToString()));
-    }
+    RETURN_IF_ERROR(CheckRank(input, "input", 2));
+    RETURN_IF_ERROR(CheckRank(diagonal, "diagonal", 1));
     DiagonalBand band = BandOf(input);
     if (context.num_inputs() == 3) {
       RETURN_IF_ERROR(ReadDiagonals(context.input(2), band));
@@ -279,14 +283,7 @@ class MatrixSetDiagKernel : public OpKernel {
     if (!output->SharesBufferWith(input)) {
       CopyElements(input, 0, input.num_elements(), *output, 0);
     }
-    const int64_t in_size = band.count() * band.longest();
-    const int64_t out_size = band.rows * band.columns;
-    for (int64_t n = 0; n * out_size < output->num_elements(); ++n) {
-      band.ForEach(align_, [&](int64_t row, int64_t place, int64_t position) {
-        CopyElements(diagonal, n * in_size + row * band.longest() + place, 1,
-                     *output, n * out_size + position);
-      });
-    }
+    CopyBand(band, align_, diagonal, *output);
     return absl::OkStatus();
   }
 
