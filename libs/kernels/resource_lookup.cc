@@ -15,6 +15,31 @@ absl::StatusOr<ResourceAddress> FromNames(const Tensor& names) {
                          names.flat<std::string>()[1]};
 }
 
+Tensor ToNames(const ResourceAddress& address) {
+  return Tensor::Vector<std::string>({address.container, address.name});
+}
+
+// The handle of old ops: a variable that holds the names.
+absl::StatusOr<std::shared_ptr<Variable>> ReferenceTo(
+    const OpKernelContext& context, const ResourceAddress& address,
+    const std::string& variable_name) {
+  auto reference = std::make_shared<Variable>(variable_name, DT_STRING,
+                                              PartialShape::Vector(2));
+  RETURN_IF_ERROR(reference->Assign(context.cancellation(), ToNames(address)));
+  return reference;
+}
+
+// The handle of a resource on the device where the kernel runs.
+Tensor HandleOf(const OpKernelContext& context, const ResourceAddress& address,
+                absl::string_view type_name) {
+  return Tensor::Scalar(ResourceHandle{.device = context.device().name(),
+                                       .container = address.container,
+                                       .name = address.name,
+                                       .type_name = std::string(type_name),
+                                       .dtype = DT_INVALID,
+                                       .shape = PartialShape()});
+}
+
 }  // namespace
 
 absl::StatusOr<const ResourceHandle*> ResourceHandleAt(
@@ -44,26 +69,17 @@ absl::StatusOr<const ResourceHandle*> ResourceHandleAt(
 absl::Status SetStepHandle(OpKernelContext& context, const std::string& name,
                            absl::string_view type_name) {
   const DataType type = context.output_type(0);
-  const std::string& container = context.step_resources().default_container();
-  if (type == DT_RESOURCE) {
-    context.SetOutput(
-        0, Tensor::Scalar(ResourceHandle{.device = context.device().name(),
-                                         .container = container,
-                                         .name = name,
-                                         .type_name = std::string(type_name),
-                                         .dtype = DT_INVALID,
-                                         .shape = PartialShape()}));
-    return absl::OkStatus();
+  const ResourceAddress address = {context.step_resources().default_container(),
+                                   name};
+  if (IsRefType(type)) {
+    ASSIGN_OR_RETURN(std::shared_ptr<Variable> reference,
+                     ReferenceTo(context, address, name));
+    context.SetOutputRef(0, std::move(reference));
+  } else if (type == DT_RESOURCE) {
+    context.SetOutput(0, HandleOf(context, address, type_name));
+  } else {
+    context.SetOutput(0, ToNames(address));
   }
-  Tensor names = Tensor::Vector<std::string>({container, name});
-  if (!IsRefType(type)) {
-    context.SetOutput(0, std::move(names));
-    return absl::OkStatus();
-  }
-  auto reference =
-      std::make_shared<Variable>(name, DT_STRING, PartialShape::Vector(2));
-  RETURN_IF_ERROR(reference->Assign(context.cancellation(), std::move(names)));
-  context.SetOutputRef(0, std::move(reference));
   return absl::OkStatus();
 }
 
@@ -118,21 +134,14 @@ absl::Status ResourceHandleKernelBase::Compute(OpKernelContext& context) {
 
 absl::Status ResourceHandleKernelBase::MakeHandle(OpKernelContext& context,
                                                   const std::string& name) {
-  const std::string in =
-      container_.empty() ? context.resources().default_container() : container_;
+  const ResourceAddress address = {
+      container_.empty() ? context.resources().default_container() : container_,
+      name};
   if (IsRefType(context.output_type(0))) {
-    reference_ = std::make_shared<Variable>(node_name_, DT_STRING,
-                                            PartialShape::Vector(2));
-    return reference_->Assign(context.cancellation(),
-                              Tensor::Vector<std::string>({in, name}));
+    ASSIGN_OR_RETURN(reference_, ReferenceTo(context, address, node_name_));
+  } else {
+    handle_ = HandleOf(context, address, resource_type());
   }
-  handle_ =
-      Tensor::Scalar(ResourceHandle{.device = context.device().name(),
-                                    .container = in,
-                                    .name = name,
-                                    .type_name = std::string(resource_type()),
-                                    .dtype = DT_INVALID,
-                                    .shape = PartialShape()});
   return absl::OkStatus();
 }
 
