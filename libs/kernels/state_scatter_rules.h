@@ -1,5 +1,5 @@
-// What ops do with an element of a variable and its update: of rows (the scatter
-// ops) or of all.
+// What ops make of an element of a variable and its update: scatter ops, and
+// those on all of a variable.
 #ifndef WEFT_LIBS_KERNELS_STATE_SCATTER_RULES_H_
 #define WEFT_LIBS_KERNELS_STATE_SCATTER_RULES_H_
 
