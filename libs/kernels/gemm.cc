@@ -160,15 +160,7 @@ void GemmOf(Scheduler& scheduler, const MatMulArgs& args, const T* a,
 }  // namespace
 
 MatMulFunctions MatMulFor(InstructionSet set) {
-  switch (set) {
-    case InstructionSet::kV4:
-      return v4::MatMul();
-    case InstructionSet::kV3:
-      return v3::MatMul();
-    case InstructionSet::kV1:
-      break;
-  }
-  return v1::MatMul();
+  return ForInstructionSet(set, &v1::MatMul, &v3::MatMul, &v4::MatMul)();
 }
 
 absl::StatusOr<MatMulFunctions> OpenBlas(const std::string& library) {

@@ -20,6 +20,22 @@ InstructionSet BestInstructionSet();
 // All that are supported, best last; for tests that compare them.
 std::vector<InstructionSet> SupportedInstructionSets();
 
+// Of what is compiled for each set, that for `set`. Name Function, a pointer to
+// a function, where the functions are overloaded.
+template <typename Function>
+Function ForInstructionSet(InstructionSet set, Function v1, Function v3,
+                           Function v4) {
+  switch (set) {
+    case InstructionSet::kV4:
+      return v4;
+    case InstructionSet::kV3:
+      return v3;
+    case InstructionSet::kV1:
+      break;
+  }
+  return v1;
+}
+
 }  // namespace weft
 
 #endif  // WEFT_LIBS_KERNELS_INSTRUCTION_SET_H_

@@ -241,17 +241,9 @@ void RunUnaryLoop(Scheduler& scheduler, UnaryLoop loop, LoopCost cost,
 }
 
 const ElementwiseFunctions& BestElementwise() {
-  static const ElementwiseFunctions functions = [] {
-    switch (BestInstructionSet()) {
-      case InstructionSet::kV4:
-        return v4::Elementwise();
-      case InstructionSet::kV3:
-        return v3::Elementwise();
-      case InstructionSet::kV1:
-        break;
-    }
-    return v1::Elementwise();
-  }();
+  static const ElementwiseFunctions functions =
+      ForInstructionSet(BestInstructionSet(), &v1::Elementwise,
+                        &v3::Elementwise, &v4::Elementwise)();
   return functions;
 }
 

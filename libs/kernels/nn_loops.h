@@ -11,18 +11,10 @@ namespace weft {
 // it.
 template <typename T>
 NnLoops<T> NnLoopsFor(InstructionSet set) {
+  using Fill = void (*)(NnLoops<T>*);
   NnLoops<T> loops;
-  switch (set) {
-    case InstructionSet::kV4:
-      v4::FillNnLoops(&loops);
-      break;
-    case InstructionSet::kV3:
-      v3::FillNnLoops(&loops);
-      break;
-    case InstructionSet::kV1:
-      v1::FillNnLoops(&loops);
-      break;
-  }
+  ForInstructionSet<Fill>(set, &v1::FillNnLoops, &v3::FillNnLoops,
+                          &v4::FillNnLoops)(&loops);
   return loops;
 }
 

@@ -2,31 +2,10 @@
 // weft_kernels_per_instruction_set.
 #include "libs/kernels/pool_isa.h"
 
-#include <string.h>
+#include "libs/kernels/vectors_isa.h"
 
 namespace weft::WEFT_ISA {
 namespace {
-
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
-
-template <typename T>
-struct VectorOf {
-  typedef T Type __attribute__((vector_size(kVectorBytes)));
-  static constexpr int kSize = kVectorBytes / static_cast<int>(sizeof(T));
-};
-
-template <typename V, typename T>
-V Load(const T* x) {
-  V vector;
-  memcpy(&vector, x, sizeof(V));
-  return vector;
-}
 
 // Combine(so far, next) of numbers or of vectors.
 struct Max {
@@ -63,17 +42,16 @@ void PoolChannels(const PoolWindow& window, const T* x, T count, T* out) {
       sum = Op::Combine(sum, Load<V>(x + column * window.channels));
     }
   }
-  sum = Op::Result(sum, count);
-  memcpy(out, &sum, sizeof(V));
+  Store(Op::Result(sum, count), out);
 }
 
 template <typename Op, typename T>
 void Pool(const PoolWindow& window, const T* x, T* out) {
-  constexpr int kSize = VectorOf<T>::kSize;
+  constexpr int kSize = kVectorSize<T>;
   const T count = static_cast<T>(window.rows * window.columns);
   int64_t c = 0;
   for (; c + kSize <= window.channels; c += kSize) {
-    PoolChannels<Op, typename VectorOf<T>::Type>(window, x + c, count, out + c);
+    PoolChannels<Op, Vector<T>>(window, x + c, count, out + c);
   }
   for (; c < window.channels; ++c) {
     PoolChannels<Op, T>(window, x + c, count, out + c);

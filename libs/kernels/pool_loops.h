@@ -11,18 +11,10 @@ namespace weft {
 // it.
 template <typename T>
 PoolLoops<T> PoolLoopsFor(InstructionSet set) {
+  using Fill = void (*)(PoolLoops<T>*);
   PoolLoops<T> loops;
-  switch (set) {
-    case InstructionSet::kV4:
-      v4::FillPoolLoops(&loops);
-      break;
-    case InstructionSet::kV3:
-      v3::FillPoolLoops(&loops);
-      break;
-    case InstructionSet::kV1:
-      v1::FillPoolLoops(&loops);
-      break;
-  }
+  ForInstructionSet<Fill>(set, &v1::FillPoolLoops, &v3::FillPoolLoops,
+                          &v4::FillPoolLoops)(&loops);
   return loops;
 }
 

@@ -9,15 +9,8 @@ namespace weft {
 
 // That of one set, for tests that compare them. REQUIRES: the processor has it.
 inline PhiloxFill PhiloxFillFor(InstructionSet set) {
-  switch (set) {
-    case InstructionSet::kV4:
-      return &v4::FillPhilox;
-    case InstructionSet::kV3:
-      return &v3::FillPhilox;
-    case InstructionSet::kV1:
-      break;
-  }
-  return &v1::FillPhilox;
+  return ForInstructionSet(set, &v1::FillPhilox, &v3::FillPhilox,
+                           &v4::FillPhilox);
 }
 
 // Thread-safe.

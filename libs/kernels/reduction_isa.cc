@@ -2,33 +2,10 @@
 // weft_kernels_per_instruction_set.
 #include "libs/kernels/reduction_isa.h"
 
-#include <string.h>
+#include "libs/kernels/vectors_isa.h"
 
 namespace weft::WEFT_ISA {
 namespace {
-
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
-
-template <typename T>
-struct VectorOf {
-  typedef T Type __attribute__((vector_size(kVectorBytes)));
-  static constexpr int kSize = kVectorBytes / static_cast<int>(sizeof(T));
-};
-template <typename T>
-using Vector = typename VectorOf<T>::Type;
-
-template <typename V, typename T>
-V Load(const T* x) {
-  V vector;
-  memcpy(&vector, x, sizeof(V));
-  return vector;
-}
 
 // Apply(sum, x) of numbers or of vectors. Max and Min keep a NaN of `sum`, and
 // one of `x` because the comparison is false then, as in the instructions MAXPS
@@ -64,7 +41,7 @@ struct Min {
 template <typename Op, typename T>
 T RunOfVectors(const T* x, int64_t n) {
   using V = Vector<T>;
-  constexpr int kSize = VectorOf<T>::kSize;
+  constexpr int kSize = kVectorSize<T>;
   constexpr int kSums = 8;  // as many as hide how long one addition takes
   V sum = Load<V>(x);
   int64_t i = kSize;
@@ -98,7 +75,7 @@ T Run(const T* x, int64_t n) {
     const int64_t half = (n / 2 + kBlock - 1) / kBlock * kBlock;
     return Op::Apply(Run<Op>(x, half), Run<Op>(x + half, n - half));
   }
-  if (n >= VectorOf<T>::kSize) return RunOfVectors<Op>(x, n);
+  if (n >= kVectorSize<T>) return RunOfVectors<Op>(x, n);
   T result = x[0];
   for (int64_t i = 1; i < n; ++i) result = Op::Apply(result, x[i]);
   return result;
@@ -109,20 +86,18 @@ template <typename Op, typename V, typename T>
 void AddFour(const T* x, int64_t stride, T* result) {
   const V low = Op::Apply(Load<V>(x), Load<V>(x + stride));
   const V high = Op::Apply(Load<V>(x + 2 * stride), Load<V>(x + 3 * stride));
-  const V sum = Op::Apply(Load<V>(result), Op::Apply(low, high));
-  memcpy(result, &sum, sizeof(V));
+  Store(Op::Apply(Load<V>(result), Op::Apply(low, high)), result);
 }
 
 template <typename Op, typename V, typename T>
 void AddOne(const T* x, T* result) {
-  const V sum = Op::Apply(Load<V>(result), Load<V>(x));
-  memcpy(result, &sum, sizeof(V));
+  Store(Op::Apply(Load<V>(result), Load<V>(x)), result);
 }
 
 template <typename Op, typename T>
 void Rows(const T* x, int64_t rows, int64_t stride, int64_t n, T* result) {
   using V = Vector<T>;
-  constexpr int kSize = VectorOf<T>::kSize;
+  constexpr int kSize = kVectorSize<T>;
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * stride) {
     int64_t j = 0;

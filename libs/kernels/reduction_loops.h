@@ -11,18 +11,10 @@ namespace weft {
 // REQUIRES: the processor has it.
 template <typename T>
 ReductionLoops<T> ReductionLoopsFor(InstructionSet set, ReductionOp op) {
+  using Fill = void (*)(ReductionOp, ReductionLoops<T>*);
   ReductionLoops<T> loops;
-  switch (set) {
-    case InstructionSet::kV4:
-      v4::FillReductionLoops(op, &loops);
-      break;
-    case InstructionSet::kV3:
-      v3::FillReductionLoops(op, &loops);
-      break;
-    case InstructionSet::kV1:
-      v1::FillReductionLoops(op, &loops);
-      break;
-  }
+  ForInstructionSet<Fill>(set, &v1::FillReductionLoops, &v3::FillReductionLoops,
+                          &v4::FillReductionLoops)(op, &loops);
   return loops;
 }
 

@@ -11,18 +11,10 @@ namespace weft {
 // it.
 template <typename T>
 TrainingLoops<T> TrainingLoopsFor(InstructionSet set) {
+  using Fill = void (*)(TrainingLoops<T>*);
   TrainingLoops<T> loops;
-  switch (set) {
-    case InstructionSet::kV4:
-      v4::FillTrainingLoops(&loops);
-      break;
-    case InstructionSet::kV3:
-      v3::FillTrainingLoops(&loops);
-      break;
-    case InstructionSet::kV1:
-      v1::FillTrainingLoops(&loops);
-      break;
-  }
+  ForInstructionSet<Fill>(set, &v1::FillTrainingLoops, &v3::FillTrainingLoops,
+                          &v4::FillTrainingLoops)(&loops);
   return loops;
 }
 
