@@ -284,27 +284,20 @@ class UnpackKernel : public OpKernel {
           "Input value for unpack must be at least a vector but received "
           "shape: []");
     }
-    ASSIGN_OR_RETURN(const int64_t size, array->Size());
-    if (value.dim(0) < size) return WrongSize(value.dim(0), size);
+    ASSIGN_OR_RETURN(const int64_t size, array->SizeToHold(value.dim(0)));
+    if (value.dim(0) != size) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Input value must have first dimension equal to the array size (",
+          value.dim(0), " vs. ", size, ")"));
+    }
     const TensorShape row(value.shape().dims().subspan(1));
-    // The last one first, because an array that does not grow refuses it.
-    for (int64_t i = value.dim(0) - 1; i >= 0; --i) {
+    for (int64_t i = 0; i < size; ++i) {
       ASSIGN_OR_RETURN(Tensor element,
                        CopyRows(value, i, i + 1, row, context.allocator()));
-      const absl::Status status = WriteElement(*array, i, std::move(element));
-      if (!status.ok()) {
-        return i < size ? status : WrongSize(value.dim(0), size);
-      }
+      RETURN_IF_ERROR(WriteElement(*array, i, std::move(element)));
     }
     context.SetOutput(0, context.input(2));
     return absl::OkStatus();
-  }
-
- private:
-  static absl::Status WrongSize(int64_t rows, int64_t size) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Input value must have first dimension equal to the array size (", rows,
-        " vs. ", size, ")"));
   }
 };
 
@@ -376,10 +369,13 @@ class SplitKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     const Tensor& value = context.input(1);
-    RETURN_IF_ERROR(Check(value, context.input(2)));
+    RETURN_IF_ERROR(CheckRanks(value, context.input(2)));
+    const auto lengths = context.input(2).flat<int64_t>();
+    RETURN_IF_ERROR(CheckSum(lengths, value.shape()));
+    RETURN_IF_ERROR(CheckCount(static_cast<int64_t>(lengths.size()), *array));
     int64_t begin = 0;
     int64_t index = 0;
-    for (int64_t length : context.input(2).flat<int64_t>()) {
+    for (int64_t length : lengths) {
       TensorShape shape = value.shape();
       shape.set_dim(0, length);
       ASSIGN_OR_RETURN(Tensor element, CopyRows(value, begin, begin + length,
@@ -392,24 +388,42 @@ class SplitKernel : public OpKernel {
   }
 
  private:
-  static absl::Status Check(const Tensor& value, const Tensor& lengths) {
-    if (!lengths.shape().IsVector() || value.rank() == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Expected value to be at least a vector and lengths to be one, but "
-          "received shapes: ",
-          value.shape().ToString(), " and ", lengths.shape().ToString()));
+  static absl::Status CheckRanks(const Tensor& value, const Tensor& lengths) {
+    if (!lengths.shape().IsVector()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Expected lengths to be a vector, received shape: ",
+                       lengths.shape().ToString()));
     }
-    int64_t left = value.dim(0);
-    for (int64_t length : lengths.flat<int64_t>()) {
-      if (length < 0 || length > left) left = -1;
-      if (left < 0) break;
-      left -= length;
+    if (value.rank() > 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "Expected value to be at least a vector, but received shape: []");
+  }
+
+  static absl::Status CheckSum(absl::Span<const int64_t> lengths,
+                               const TensorShape& shape) {
+    constexpr absl::string_view kExpected =
+        "Expected sum of lengths to be equal to values.shape[0], but ";
+    int64_t sum = 0;
+    for (int64_t length : lengths) {
+      if (length < 0 || __builtin_add_overflow(sum, length, &sum)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(kExpected, "one of the lengths is ", length));
+      }
     }
-    if (left == 0) return absl::OkStatus();
+    if (sum == shape.dim(0)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(kExpected, "sum of lengths is ", sum,
+                     " and value's shape is: ", shape.ToString()));
+  }
+
+  // TensorFlow says the same of an array that is larger and could grow.
+  static absl::Status CheckCount(int64_t count, const TensorArray& array) {
+    ASSIGN_OR_RETURN(const int64_t size, array.SizeToHold(count));
+    if (size == count) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
-        "Expected sum of lengths to be equal to values.shape[0], but sum of "
-        "lengths is not ",
-        value.dim(0)));
+        "TensorArray's size is not equal to the size of lengths (", size,
+        " vs. ", count,
+        "), and the TensorArray is not marked as dynamically resizeable"));
   }
 };
 

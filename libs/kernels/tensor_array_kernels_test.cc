@@ -127,6 +127,40 @@ TEST_F(TensorArrayKernelsTest, SplitPartsAreJoinedAgain) {
   }
 }
 
+// The number of parts is that of elements, to which an array may grow. Texts of
+// TensorFlow 2.21.
+TEST_F(TensorArrayKernelsTest, SplitFillsTheWholeArray) {
+  const auto split = [&](int size, bool grows, const Tensor& value,
+                         const Tensor& lengths) {
+    KernelTestHarness step(RegisterTensorArrayKernels);
+    auto array = step.Run("TensorArrayV3", {Tensor::Scalar(size)},
+                          {{"dtype", DT_FLOAT}, {"dynamic_size", grows}});
+    if (!array.ok()) return array.status();
+    return step.Run("TensorArraySplitV3", {(*array)[0], value, lengths, flow_})
+        .status();
+  };
+  const Tensor value = Tensor::Vector<float>({1, 2, 3});
+  const auto lengths = Tensor::Vector<int64_t>({1, 2});
+  EXPECT_OK(split(2, false, value, lengths));
+  EXPECT_OK(split(1, true, value, lengths));
+  EXPECT_THAT(split(3, false, value, lengths),
+              StatusIs(kInvalid,
+                       "TensorArray's size is not equal to the size of lengths "
+                       "(3 vs. 2), and the TensorArray is not marked as "
+                       "dynamically resizeable"));
+  EXPECT_THAT(split(1, false, value, lengths),
+              StatusIs(kInvalid, "the size of lengths (1 vs. 2)"));
+  EXPECT_THAT(split(3, true, value, lengths),
+              StatusIs(kInvalid, "the size of lengths (3 vs. 2)"));
+  EXPECT_THAT(
+      split(3, false, value, Tensor::Vector<int64_t>({1, 3})),
+      StatusIs(kInvalid, "sum of lengths is 4 and value's shape is: [3]"));
+  EXPECT_THAT(split(1, false, Tensor::Scalar(3.0f), lengths),
+              StatusIs(kInvalid,
+                       "Expected value to be at least a vector, but received "
+                       "shape: []"));
+}
+
 TEST_F(TensorArrayKernelsTest, GradientsAddUpAndBeginAsZeros) {
   ASSERT_OK_AND_ASSIGN(const Tensor array, MakeArray(2));
   ASSERT_OK(Write(array, 0, 1));

@@ -49,6 +49,12 @@ absl::StatusOr<int64_t> TensorArray::Size() const {
   return options_.size;
 }
 
+absl::StatusOr<int64_t> TensorArray::SizeToHold(int64_t count) const {
+  absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckOpen());
+  return options_.dynamic_size ? std::max(options_.size, count) : options_.size;
+}
+
 PartialShape TensorArray::element_shape() const {
   absl::MutexLock lock(&mutex_);
   return options_.element_shape;

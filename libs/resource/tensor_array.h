@@ -48,6 +48,9 @@ class TensorArray : public Resource {
   DataType dtype() const { return options_.dtype; }
 
   absl::StatusOr<int64_t> Size() const;
+  // What it is once `count` elements are written: an array that grows makes
+  // room for them, but none shrinks.
+  absl::StatusOr<int64_t> SizeToHold(int64_t count) const;
   // Of all elements, as far as it is known.
   PartialShape element_shape() const;
 
