@@ -1,5 +1,5 @@
 // MatMul, BatchMatMul, BatchMatMulV2. float and double go through gemm.h, the
-// other types through a simple loop.
+// other types through simple_gemm.h.
 #include <algorithm>
 #include <vector>
 
@@ -8,66 +8,19 @@
 #include "libs/kernels/math_broadcast.h"
 #include "libs/kernels/math_kernels.h"
 #include "libs/kernels/math_scalar.h"
+#include "libs/kernels/simple_gemm.h"
 
 namespace weft {
 namespace {
-
-template <typename T>
-T MaybeConjugate(T x, bool conjugate) {
-  if constexpr (math::kIsComplex<T>) {
-    return conjugate ? std::conj(x) : x;
-  } else {
-    (void)conjugate;
-    return x;
-  }
-}
-
-// Row by row; `a` is read once, `b` and the row of sums from the cache.
-// `adjoint`: transposed operands are conjugated too.
-template <typename T>
-void SimpleProduct(const MatMulArgs& args, bool adjoint, const T* a, const T* b,
-                   T* c) {
-  using R = math::Real<T>;
-  const bool conjugate_a = adjoint && args.transpose_a;
-  const bool conjugate_b = adjoint && args.transpose_b;
-  std::vector<R> sums(args.n);
-  for (int64_t i = 0; i < args.m; ++i) {
-    std::fill(sums.begin(), sums.end(), R(0));
-    for (int64_t k = 0; k < args.k; ++k) {
-      const T* x = args.transpose_a ? a + k * args.a_stride + i
-                                    : a + i * args.a_stride + k;
-      const R left = MaybeConjugate(static_cast<R>(*x), conjugate_a);
-      const T* row = args.transpose_b ? b + k : b + k * args.b_stride;
-      const int64_t step = args.transpose_b ? args.b_stride : 1;
-      for (int64_t j = 0; j < args.n; ++j) {
-        const R right =
-            MaybeConjugate(static_cast<R>(row[j * step]), conjugate_b);
-        sums[j] = math::AddOp::Apply(sums[j], math::MulOp::Apply(left, right));
-      }
-    }
-    for (int64_t j = 0; j < args.n; ++j) {
-      c[i * args.c_stride + j] = static_cast<T>(sums[j]);
-    }
-  }
-}
 
 template <typename T>
 void Product(Scheduler& scheduler, const MatMulArgs& args, bool adjoint,
              const T* a, const T* b, T* c) {
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
     Gemm(scheduler, args, a, b, c);
-    return;
+  } else {
+    SimpleGemm(scheduler, args, adjoint, a, b, c);
   }
-  const int64_t flops_per_row = std::max<int64_t>(1, args.n * args.k);
-  const auto rows = [&](int64_t begin, int64_t end) {
-    MatMulArgs part = args;
-    part.m = end - begin;
-    SimpleProduct(part, adjoint,
-                  a + begin * (args.transpose_a ? 1 : args.a_stride), b,
-                  c + begin * args.c_stride);
-  };
-  scheduler.ParallelFor(args.m, std::max<int64_t>(1, 100'000 / flops_per_row),
-                        std::ref(rows));
 }
 
 // Sizes of one product from the last two dimensions of the operands; false

@@ -1,8 +1,10 @@
 // Conv2D and its gradients: the windows of all images are laid out as the rows
 // of a matrix, as many at a time as stay in the cache, and a matrix product
-// does the rest.
+// does the rest. As in TensorFlow, all but the filter's gradient take int32
+// too.
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +14,7 @@
 #include "libs/kernels/nn_loops.h"
 #include "libs/kernels/nn_registration.h"
 #include "libs/kernels/nn_windows.h"
+#include "libs/kernels/simple_gemm.h"
 #include "libs/kernels/tensor_sum.h"
 
 namespace weft {
@@ -132,15 +135,35 @@ void LayOut(OpKernelContext& context, const Convolution& c, const W* images,
       });
 }
 
+// sum[i] += x[i]
+template <typename W>
+void Add(const W* x, W* sum, int64_t n) {
+  if constexpr (std::is_floating_point_v<W>) {
+    BestNnLoops<W>().add_rows(x, sum, 1, n);
+  } else {
+    std::transform(x, x + n, sum, sum, AddElements<W>);
+  }
+}
+
 // The reverse: what windows share is added up.
 template <typename W>
 void AddBack(const Convolution& c, const W* matrix, int64_t begin, int64_t end,
              W* images) {
-  const auto add = BestNnLoops<W>().add_rows;
   for (int64_t window = begin; window < end; ++window, matrix += c.taps()) {
     ForEachPiece(c, window, [&](int64_t tap, int64_t at, int64_t n) {
-      add(matrix + tap, images + at, 1, n);
+      Add(matrix + tap, images + at, n);
     });
+  }
+}
+
+// c = op(a) op(b)
+template <typename W>
+void Multiply(OpKernelContext& context, const MatMulArgs& args, const W* a,
+              const W* b, W* c) {
+  if constexpr (std::is_floating_point_v<W>) {
+    Gemm(context.scheduler(), args, a, b, c);
+  } else {
+    SimpleGemm(context.scheduler(), args, /*adjoint=*/false, a, b, c);
   }
 }
 
@@ -149,7 +172,8 @@ class ConvolutionKernel : public OpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
       const OpKernelConstruction& construction) {
-    ASSIGN_OR_RETURN(WindowAttrs attrs, WindowAttrs::Read(construction));
+    ASSIGN_OR_RETURN(WindowAttrs attrs,
+                     WindowAttrs::ReadConvolution(construction));
     const std::string& op = construction.node().type();
     const Which which = op == "Conv2D"                 ? Which::kForward
                         : op == "Conv2DBackpropFilter" ? Which::kFilter
@@ -206,17 +230,17 @@ class ConvolutionKernel : public OpKernel {
         const int64_t first = group * c.filters_of_group();
         LayOut(context, c, images.flat<W>().data() + group * c.depth, begin,
                end, rows);
-        Gemm(context.scheduler(),
-             {.m = end - begin,
-              .n = c.filters_of_group(),
-              .k = c.taps(),
-              .transpose_a = false,
-              .transpose_b = false,
-              .a_stride = c.taps(),
-              .b_stride = c.filters,
-              .c_stride = c.filters},
-             rows, filter.flat<W>().data() + first,
-             output.mutable_flat<W>().data() + begin * c.filters + first);
+        Multiply(context,
+                 {.m = end - begin,
+                  .n = c.filters_of_group(),
+                  .k = c.taps(),
+                  .transpose_a = false,
+                  .transpose_b = false,
+                  .a_stride = c.taps(),
+                  .b_stride = c.filters,
+                  .c_stride = c.filters},
+                 rows, filter.flat<W>().data() + first,
+                 output.mutable_flat<W>().data() + begin * c.filters + first);
       }
     }
     return NarrowTo<W>(context, 0, std::move(output));
@@ -261,17 +285,17 @@ class ConvolutionKernel : public OpKernel {
         const int64_t first = group * c.filters_of_group();
         LayOut(context, c, images.flat<W>().data() + group * c.depth, begin,
                end, rows);
-        Gemm(context.scheduler(),
-             {.m = c.taps(),
-              .n = c.filters_of_group(),
-              .k = end - begin,
-              .transpose_a = true,
-              .transpose_b = false,
-              .a_stride = c.taps(),
-              .b_stride = c.filters,
-              .c_stride = c.filters},
-             rows, gradient.flat<W>().data() + begin * c.filters + first,
-             sum.mutable_flat<W>().data() + first);
+        Multiply(context,
+                 {.m = c.taps(),
+                  .n = c.filters_of_group(),
+                  .k = end - begin,
+                  .transpose_a = true,
+                  .transpose_b = false,
+                  .a_stride = c.taps(),
+                  .b_stride = c.filters,
+                  .c_stride = c.filters},
+                 rows, gradient.flat<W>().data() + begin * c.filters + first,
+                 sum.mutable_flat<W>().data() + first);
       }
       if (begin > 0) {
         RETURN_IF_ERROR(AddRange(output, 0, part, 0, part.num_elements()));
@@ -305,17 +329,17 @@ class ConvolutionKernel : public OpKernel {
       const int64_t end = std::min(begin + step, c.all_windows());
       for (int64_t group = 0; group < c.groups; ++group) {
         const int64_t first = group * c.filters_of_group();
-        Gemm(context.scheduler(),
-             {.m = end - begin,
-              .n = c.taps(),
-              .k = c.filters_of_group(),
-              .transpose_a = false,
-              .transpose_b = true,
-              .a_stride = c.filters,
-              .b_stride = c.filters,
-              .c_stride = c.taps()},
-             gradient.flat<W>().data() + begin * c.filters + first,
-             filter.flat<W>().data() + first, rows);
+        Multiply(context,
+                 {.m = end - begin,
+                  .n = c.taps(),
+                  .k = c.filters_of_group(),
+                  .transpose_a = false,
+                  .transpose_b = true,
+                  .a_stride = c.filters,
+                  .b_stride = c.filters,
+                  .c_stride = c.taps()},
+                 gradient.flat<W>().data() + begin * c.filters + first,
+                 filter.flat<W>().data() + first, rows);
         AddBack(c, rows, begin, end, sum.data() + group * c.depth);
       }
     }
@@ -344,6 +368,9 @@ void RegisterConvolutionKernels(KernelRegistry& registry) {
       Register(registry, op, type, ConvolutionKernel<float>::Make);
     }
     Register(registry, op, DT_DOUBLE, ConvolutionKernel<double>::Make);
+  }
+  for (const char* op : {"Conv2D", "Conv2DBackpropInput"}) {
+    Register(registry, op, DT_INT32, ConvolutionKernel<int32_t>::Make);
   }
 }
 

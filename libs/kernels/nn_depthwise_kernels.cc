@@ -88,7 +88,8 @@ class DepthwiseKernel : public OpKernel {
 
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
       const OpKernelConstruction& construction) {
-    ASSIGN_OR_RETURN(WindowAttrs attrs, WindowAttrs::Read(construction));
+    ASSIGN_OR_RETURN(WindowAttrs attrs,
+                     WindowAttrs::ReadConvolution(construction));
     const std::string& op = construction.node().type();
     const Which which = op == "DepthwiseConv2dNative" ? Which::kForward
                         : op == "DepthwiseConv2dNativeBackpropFilter"

@@ -1,10 +1,12 @@
-// MaxPool and AvgPool with their gradients.
+// MaxPool and AvgPool with their gradients. MaxPool alone has windows across
+// channels too, but not across both them and rows or columns.
 #include <algorithm>
 #include <memory>
 #include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/kernels/nn_layout.h"
 #include "libs/kernels/nn_registration.h"
@@ -98,12 +100,32 @@ struct Pool {
   }
 };
 
+// What a window has to do with channels, in TensorFlow's words.
+absl::Status CheckChannels(absl::string_view op, const WindowAttrs& attrs) {
+  if (op == "MaxPoolGrad" || op == "MaxPoolGradGrad") {
+    if (attrs.ksize(3) == 1 && attrs.stride(3) == 1) return absl::OkStatus();
+    return absl::UnimplementedError(
+        absl::StrCat("MaxPooling", absl::StripPrefix(op, "MaxPool"),
+                     " is not yet supported on the depth dimension."));
+  }
+  if (attrs.ksize(3) == 1) return absl::OkStatus();
+  if (op != "MaxPool") {
+    return absl::UnimplementedError(
+        "Non-spatial pooling is not yet supported.");
+  }
+  if (attrs.ksize(1) == 1 && attrs.ksize(2) == 1) return absl::OkStatus();
+  return absl::UnimplementedError(
+      "MaxPooling supports exactly one of pooling across depth or pooling "
+      "across width/height.");
+}
+
 class PoolKernel : public OpKernel {
  public:
   template <typename Kernel>
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
       const OpKernelConstruction& construction) {
-    ASSIGN_OR_RETURN(WindowAttrs attrs, WindowAttrs::Read(construction));
+    ASSIGN_OR_RETURN(WindowAttrs attrs, WindowAttrs::ReadPool(construction));
+    RETURN_IF_ERROR(CheckChannels(construction.node().type(), attrs));
     auto kernel = std::make_unique<Kernel>(construction);
     kernel->attrs_ = std::move(attrs);
     return kernel;
@@ -111,6 +133,7 @@ class PoolKernel : public OpKernel {
   using OpKernel::OpKernel;
 
  protected:
+  const WindowAttrs& attrs() const { return attrs_; }
   absl::StatusOr<Pool> PoolOf(const TensorShape& image) const {
     return Pool::Of(attrs_, image);
   }
@@ -144,6 +167,11 @@ class MaxPoolKernel : public PoolKernel {
  public:
   using PoolKernel::PoolKernel;
   absl::Status Compute(OpKernelContext& context) override {
+    return attrs().ksize(3) == 1 ? PoolPlaces(context) : PoolChannels(context);
+  }
+
+ private:
+  absl::Status PoolPlaces(OpKernelContext& context) const {
     const Tensor& input = context.input(0);
     ASSIGN_OR_RETURN(const Pool pool, PoolOf(input.shape()));
     ASSIGN_OR_RETURN(Tensor * output,
@@ -160,7 +188,48 @@ class MaxPoolKernel : public PoolKernel {
     return absl::OkStatus();
   }
 
- private:
+  // Each `window` neighbouring channels become one. Rows and columns stay as
+  // they are, whatever their strides and padding say, as in TensorFlow.
+  absl::Status PoolChannels(OpKernelContext& context) const {
+    const Tensor& input = context.input(0);
+    ASSIGN_OR_RETURN(TensorShape shape, ShapeOfChannels(input));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    const int64_t window = attrs().ksize(3);
+    const T* const in = input.flat<T>().data();
+    T* const out = output->mutable_flat<T>().data();
+    ParallelLoop(context, output->num_elements(), window,
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const T* const first = in + i * window;
+                     out[i] = *std::max_element(first, first + window, IsLess);
+                   }
+                 });
+    return absl::OkStatus();
+  }
+
+  // Of the output, where windows across channels fit; texts are TensorFlow's.
+  absl::StatusOr<TensorShape> ShapeOfChannels(const Tensor& input) const {
+    RETURN_IF_ERROR(CheckImages(input, "tensor_in"));
+    const int64_t window = attrs().ksize(3);
+    if (input.dim(3) % window != 0) {
+      return absl::UnimplementedError(
+          "Depthwise max pooling requires the depth window to evenly divide "
+          "the input depth");
+    }
+    if (attrs().stride(3) != window) {
+      return absl::UnimplementedError(
+          "Depthwise max pooling requires the depth window to equal the depth "
+          "stride");
+    }
+    TensorShape shape = input.shape();
+    shape.set_dim(3, input.dim(3) / window);
+    return shape;
+  }
+
+  static bool IsLess(T a, T b) {
+    return static_cast<Wide<T>>(a) < static_cast<Wide<T>>(b);
+  }
+
   static void MaxOf(const Pool& pool, const T* image, int64_t y, int64_t x,
                     T* out) {
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
@@ -179,9 +248,7 @@ class MaxPoolKernel : public PoolKernel {
         return;
       }
       for (int64_t c = 0; c < pool.channels; ++c) {
-        out[c] = static_cast<Wide<T>>(in[c]) > static_cast<Wide<T>>(out[c])
-                     ? in[c]
-                     : out[c];
+        out[c] = IsLess(out[c], in[c]) ? in[c] : out[c];
       }
     });
     if (is_first) std::fill(out, out + pool.channels, T(0));

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -236,6 +237,114 @@ TEST_F(NnWindowKernelsTest, MaxPoolKeepsNanOnlyWhereItIsFirst) {
          Floats({1, 1, 1, 1}, {1}));
 }
 
+Tensor Integers(const TensorShape& shape, std::vector<int32_t> values) {
+  return Tensor::FromValues<int32_t>(shape, absl::Span<const int32_t>(values));
+}
+// -5, -4, -3, ...
+Tensor CountedFrom5Below(const TensorShape& shape) {
+  std::vector<int32_t> values(shape.num_elements());
+  std::iota(values.begin(), values.end(), -5);
+  return Integers(shape, values);
+}
+
+// Numbers of TensorFlow 2.21.
+TEST_F(NnWindowKernelsTest, ConvolutionsOfIntegersAreExactAndWrapRound) {
+  const Tensor image = CountedFrom5Below({1, 3, 3, 2});
+  const Tensor filter = CountedFrom5Below({2, 2, 2, 1});
+  const AttrMap same = Windows({1, 1, 1, 1}, "SAME");
+  ASSERT_OK_AND_ASSIGN(Tensor out,
+                       harness_.RunOne("Conv2D", {image, filter}, same));
+  EXPECT_TRUE(SameBits(out, Integers({1, 3, 3, 1}, {64, 40, 0, -8, -32, -60,
+                                                    -114, -142, -103})));
+  const Tensor of_groups = CountedFrom5Below({2, 2, 1, 2});
+  ASSERT_OK_AND_ASSIGN(out,
+                       harness_.RunOne("Conv2D", {image, of_groups}, same));
+  EXPECT_TRUE(SameBits(
+      out, Integers({1, 3, 3, 2}, {36, 28, 20, 20, 0, 0, -12, 4, -28, -4, -36,
+                                   -24, -62, -52, -78, -64, -55, -48})));
+  ASSERT_OK_AND_ASSIGN(
+      out, harness_.RunOne("Conv2DBackpropInput",
+                           {Tensor::Vector<int32_t>({1, 3, 3, 2}), filter,
+                            CountedFrom5Below({1, 3, 3, 1})},
+                           same));
+  EXPECT_TRUE(SameBits(
+      out, Integers({1, 3, 3, 2}, {25, 20, 35, 26, 27, 20, 15, 8, 10, -2, 2, -6,
+                                   -3, -4, -14, -14, -22, -18})));
+  const Tensor large = Integers({1, 1, 1, 1}, {1 << 30});
+  ASSERT_OK_AND_ASSIGN(
+      out,
+      harness_.RunOne("Conv2D", {large, Integers({1, 1, 1, 1}, {3})}, same));
+  EXPECT_TRUE(SameBits(out, Integers({1, 1, 1, 1}, {-(1 << 30)})));
+}
+
+TEST_F(NnWindowKernelsTest, MaximaAcrossChannels) {
+  const Tensor image = Floats({1, 1, 2, 4}, {0, 7, 1, 8, 2, 9, 3, -10});
+  Expect("MaxPool", {image}, Pool({1, 1, 1, 2}, {1, 1, 1, 2}, "VALID"),
+         Floats({1, 1, 2, 2}, {7, 8, 9, 3}));
+  // Strides along rows and columns do not count then.
+  Expect("MaxPool", {image}, Pool({1, 1, 1, 4}, {1, 2, 2, 4}, "SAME"),
+         Floats({1, 1, 2, 1}, {8, 9}));
+  AttrMap channels_first = Pool({1, 2, 1, 1}, {1, 2, 1, 1}, "VALID");
+  channels_first["data_format"] = "NCHW";
+  Expect("MaxPool", {Floats({1, 2, 1, 2}, {1, 5, 3, 4})}, channels_first,
+         Floats({1, 1, 1, 2}, {3, 5}));
+  const Tensor none(DT_FLOAT, {0, 2, 2, 4});
+  Expect("MaxPool", {none}, Pool({1, 1, 1, 2}, {1, 1, 1, 2}, "VALID"),
+         Tensor(DT_FLOAT, {0, 2, 2, 2}));
+  // Strides across channels alone do nothing.
+  Expect("MaxPool", {image}, Pool({1, 1, 1, 1}, {1, 1, 1, 2}, "VALID"), image);
+}
+
+TEST_F(NnWindowKernelsTest, ShapesOfPoolsAcrossChannels) {
+  const auto shape_of = [&](int64_t depth, int64_t window) {
+    auto shapes = harness_.InferShapes(
+        "MaxPool", {{DT_FLOAT, PartialShape({-1, 3, 3, depth})}},
+        Pool({1, 1, 1, window}, {1, 2, 2, window}, "SAME"));
+    return shapes.ok() ? (*shapes)[0] : PartialShape();
+  };
+  EXPECT_EQ(shape_of(6, 2), PartialShape({-1, 3, 3, 3}));
+  EXPECT_EQ(shape_of(6, 4), PartialShape({-1, 3, 3, -1}));
+  EXPECT_EQ(shape_of(-1, 2), PartialShape({-1, 3, 3, -1}));
+}
+
+// Texts of TensorFlow 2.21.
+TEST_F(NnWindowKernelsTest, PoolsAcrossChannelsHaveLimits) {
+  const Tensor image = Floats({1, 1, 1, 4}, {1, 2, 3, 4});
+  const auto max_pool = [&](List ksize, List strides) {
+    return harness_
+        .Run("MaxPool", {image},
+             Pool(std::move(ksize), std::move(strides), "VALID"))
+        .status();
+  };
+  EXPECT_THAT(max_pool({1, 1, 1, 3}, {1, 1, 1, 3}),
+              StatusIs(kUnimplemented,
+                       "requires the depth window to evenly divide the input "
+                       "depth"));
+  EXPECT_THAT(max_pool({1, 1, 1, 2}, {1, 1, 1, 1}),
+              StatusIs(kUnimplemented,
+                       "requires the depth window to equal the depth stride"));
+  EXPECT_THAT(max_pool({1, 2, 1, 2}, {1, 2, 1, 2}),
+              StatusIs(kUnimplemented,
+                       "exactly one of pooling across depth or pooling across "
+                       "width/height"));
+  EXPECT_THAT(max_pool({2, 1, 1, 1}, {2, 1, 1, 1}),
+              StatusIs(kUnimplemented, "on the batch dimension"));
+  const AttrMap across = Pool({1, 1, 1, 2}, {1, 1, 1, 2}, "VALID");
+  EXPECT_THAT(harness_.Run("MaxPool", {Floats({4}, {1, 2, 3, 4})}, across),
+              StatusIs(kInvalid, "tensor_in must be 4-dimensional"));
+  const Tensor half = Floats({1, 1, 1, 2}, {2, 4});
+  EXPECT_THAT(harness_.Run("MaxPoolGrad", {image, half, half}, across),
+              StatusIs(kUnimplemented,
+                       "MaxPoolingGrad is not yet supported on the depth "
+                       "dimension."));
+  EXPECT_THAT(harness_.Run("MaxPoolGradGrad", {image, half, image}, across),
+              StatusIs(kUnimplemented,
+                       "MaxPoolingGradGrad is not yet supported on the depth "
+                       "dimension."));
+  EXPECT_THAT(harness_.Run("AvgPool", {image}, across),
+              StatusIs(kUnimplemented, "Non-spatial pooling"));
+}
+
 TEST_F(NnWindowKernelsTest, Normalizes) {
   Expect("LRN", {Floats({1, 1, 1, 3}, {1, 2, 2})},
          {{"depth_radius", 1}, {"beta", 1.0f}},
@@ -280,7 +389,8 @@ TEST_F(NnWindowKernelsTest, RefusesWhatCannotBe) {
               StatusIs(kInvalid));
   EXPECT_THAT(
       harness_.Run("Conv2D", {Image(), ones}, Windows({2, 1, 1, 1}, "SAME")),
-      StatusIs(kUnimplemented));
+      StatusIs(kUnimplemented,
+               "does not yet support strides in the batch and depth"));
   EXPECT_THAT(
       harness_.Run("Conv2D", {Image(), ones}, Windows({1, 0, 1, 1}, "SAME")),
       StatusIs(kInvalid));

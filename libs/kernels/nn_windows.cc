@@ -41,9 +41,16 @@ absl::Status CheckSteps(const std::vector<int64_t>& steps,
     return absl::InvalidArgumentError(
         absl::StrCat(what, " must be positive, not ", step));
   }
+  return absl::OkStatus();
+}
+
+// In TensorFlow's words. `what` are strides or dilations.
+absl::Status CheckSpatial(const std::vector<int64_t>& steps,
+                          absl::string_view what) {
   if (steps[0] == 1 && steps[3] == 1) return absl::OkStatus();
   return absl::UnimplementedError(
-      absl::StrCat(what, " across batches or channels are not supported yet"));
+      absl::StrCat("Current implementation does not yet support ", what,
+                   " in the batch and depth dimensions."));
 }
 
 }  // namespace
@@ -75,6 +82,22 @@ absl::StatusOr<WindowAttrs> WindowAttrs::Read(
         "explicit paddings must not be negative, but one is ", pad));
   }
   return attrs;
+}
+
+absl::StatusOr<WindowAttrs> WindowAttrs::ReadConvolution(
+    const OpKernelConstruction& construction) {
+  ASSIGN_OR_RETURN(WindowAttrs attrs, Read(construction));
+  RETURN_IF_ERROR(CheckSpatial(attrs.strides_, "strides"));
+  RETURN_IF_ERROR(CheckSpatial(attrs.dilations_, "dilations"));
+  return attrs;
+}
+
+absl::StatusOr<WindowAttrs> WindowAttrs::ReadPool(
+    const OpKernelConstruction& construction) {
+  ASSIGN_OR_RETURN(WindowAttrs attrs, Read(construction));
+  if (attrs.ksize_[0] == 1 && attrs.strides_[0] == 1) return attrs;
+  return absl::UnimplementedError(
+      "Pooling is not yet supported on the batch dimension.");
 }
 
 absl::StatusOr<WindowDim> WindowAttrs::Dim(int dim, int64_t in,

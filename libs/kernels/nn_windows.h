@@ -38,18 +38,25 @@ class WindowAttrs {
  public:
   // From attrs strides, padding, data_format, and ksize, dilations and
   // explicit_paddings where the op has them. UNIMPLEMENTED for other layouts
-  // than NHWC and NCHW and for windows across batches or channels.
-  static absl::StatusOr<WindowAttrs> Read(
+  // than NHWC and NCHW, for convolutions that stride or dilate across batches
+  // or channels, and for pools across batches.
+  static absl::StatusOr<WindowAttrs> ReadConvolution(
+      const OpKernelConstruction& construction);
+  static absl::StatusOr<WindowAttrs> ReadPool(
       const OpKernelConstruction& construction);
 
   // Of a pool.
   int64_t ksize(int dim) const { return ksize_[dim]; }
+  int64_t stride(int dim) const { return strides_[dim]; }
 
   // Dimension `dim` of the image, 1 or 2, of size `in`, under windows of
   // `size` taps. INVALID_ARGUMENT when they do not fit.
   absl::StatusOr<WindowDim> Dim(int dim, int64_t in, int64_t size) const;
 
  private:
+  static absl::StatusOr<WindowAttrs> Read(
+      const OpKernelConstruction& construction);
+
   std::vector<int64_t> ksize_ = {1, 1, 1, 1};
   std::vector<int64_t> strides_ = {1, 1, 1, 1};
   std::vector<int64_t> dilations_ = {1, 1, 1, 1};

@@ -128,6 +128,17 @@ absl::Status BackpropFilterShape(InferenceContext& c) {
   return ShapeFrom(c, 1);
 }
 
+// A pool across channels leaves rows and columns as they are. What does not
+// divide is the kernel's to refuse.
+absl::Status ChannelPoolShape(InferenceContext& c, PartialShape image,
+                              int channels, int64_t window) {
+  const int64_t depth = image.dim(channels);
+  const bool divides = depth != kUnknown && depth % window == 0;
+  image.set_dim(channels, divides ? depth / window : kUnknown);
+  c.set_output(0, std::move(image));
+  return absl::OkStatus();
+}
+
 absl::Status PoolShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const std::string format,
                    c.GetAttr<std::string>("data_format"));
@@ -135,6 +146,9 @@ absl::Status PoolShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const PartialShape image, Rank4(c, 0));
   ASSIGN_OR_RETURN(const Layout layout, LayoutOf(c));
   ASSIGN_OR_RETURN(const auto ksize, Four(c, "ksize"));
+  if (ksize[layout.channels] > 1) {
+    return ChannelPoolShape(c, image, layout.channels, ksize[layout.channels]);
+  }
   return SetWindows(c, image, ksize[layout.rows], ksize[layout.columns],
                     image.dim(layout.channels));
 }
