@@ -210,13 +210,8 @@ struct Reduction {
 
   void Run(Scheduler& scheduler) {
     if (!plan.inner_is_reduced()) return RunColumns(scheduler);
+    if (plan.outer_reduced().empty()) return RunRows(scheduler);
     const int64_t kept = DimWalker::Count(plan.outer_kept());
-    if (kept == 1 && plan.outer_reduced().empty()) {
-      *out =
-          Reducer::Result(ReduceLong<Reducer>(scheduler, in, plan.inner_size()),
-                          plan.reduced_count());
-      return;
-    }
     Split(scheduler, kept, 1, [&](int64_t begin, int64_t end) {
       DimWalker walker(plan.outer_kept(), begin);
       for (int64_t i = begin; i < end; ++i, walker.Next()) {
@@ -235,6 +230,21 @@ struct Reduction {
         least, kBlock / 2 / std::max<int64_t>(1, plan.reduced_count()));
     if (kept < 2 * part) return range(0, kept);
     scheduler.ParallelFor(kept, part, std::ref(range));
+  }
+
+  // Only the innermost dimension is reduced, so its rows lie side by side.
+  void RunRows(Scheduler& scheduler) {
+    const int64_t n = plan.inner_size();
+    const int64_t rows = DimWalker::Count(plan.outer_kept());
+    if (rows == 1) {
+      *out = Reducer::Result(ReduceLong<Reducer>(scheduler, in, n), n);
+      return;
+    }
+    Split(scheduler, rows, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        out[i] = Reducer::Result(ReduceBlock<Reducer>(in + i * n, n), n);
+      }
+    });
   }
 
   // The innermost dimension and all other reduced ones, to one.

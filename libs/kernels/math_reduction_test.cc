@@ -99,6 +99,27 @@ TEST_F(MathReductionTest, LargeColumnsAndRowsAreSplit) {
   EXPECT_EQ(ValuesOf<int32_t>(rows), std::vector<int32_t>(600, 700));
 }
 
+TEST_F(MathReductionTest, RowsOfFloats) {
+  for (int64_t columns : {2, 3, 7, 8, 16, 33, 2050}) {
+    Tensor x(DT_FLOAT, TensorShape({5, columns}));
+    std::vector<float> sum(5, 0), most(5, -100), least(5, 100);
+    for (int64_t i = 0; i < 5 * columns; ++i) {
+      const float value = static_cast<float>((i * 7) % 31) - 15;
+      x.mutable_flat<float>()[i] = value;
+      sum[i / columns] += value;
+      most[i / columns] = std::max(most[i / columns], value);
+      least[i / columns] = std::min(least[i / columns], value);
+    }
+    ASSERT_OK_AND_ASSIGN(Tensor y,
+                         harness_.RunOne("Sum", {x, Tensor::Scalar(1)}));
+    EXPECT_EQ(ValuesOf<float>(y), sum) << columns;
+    ASSERT_OK_AND_ASSIGN(y, harness_.RunOne("Max", {x, Tensor::Scalar(1)}));
+    EXPECT_EQ(ValuesOf<float>(y), most) << columns;
+    ASSERT_OK_AND_ASSIGN(y, harness_.RunOne("Min", {x, Tensor::Scalar(1)}));
+    EXPECT_EQ(ValuesOf<float>(y), least) << columns;
+  }
+}
+
 // Every size around those of vectors, and around groups of rows.
 TEST_F(MathReductionTest, ColumnsOfFloats) {
   for (int64_t rows : {1, 2, 3, 4, 5, 9, 130}) {
@@ -172,6 +193,29 @@ void ExpectSameWithEachInstructionSet() {
 TEST(ReductionLoopsTest, EachInstructionSetFindsTheSame) {
   ExpectSameWithEachInstructionSet<float>();
   ExpectSameWithEachInstructionSet<double>();
+}
+
+// Long enough for all of the sums that a loop has at a time, and a rest.
+template <typename T>
+void ExpectNanWinsWithEachInstructionSet() {
+  const int n = 160;
+  for (InstructionSet set : SupportedInstructionSets()) {
+    for (ReductionOp op : {ReductionOp::kSum, ReductionOp::kProd,
+                           ReductionOp::kMax, ReductionOp::kMin}) {
+      const auto loops = ReductionLoopsFor<T>(set, op);
+      for (int place = 0; place < n; ++place) {
+        std::vector<T> x;
+        for (int i = 0; i < n; ++i) x.push_back(static_cast<T>(i % 31 - 15));
+        x[place] = std::numeric_limits<T>::quiet_NaN();
+        EXPECT_TRUE(std::isnan(loops.run(x.data(), n))) << place;
+      }
+    }
+  }
+}
+
+TEST(ReductionLoopsTest, NanWinsWithEachInstructionSet) {
+  ExpectNanWinsWithEachInstructionSet<float>();
+  ExpectNanWinsWithEachInstructionSet<double>();
 }
 
 TEST_F(MathReductionTest, HalfIsSummedAsFloat) {
