@@ -44,7 +44,7 @@
 #include "libs/server/server.h"
 #include "libs/session/session.h"
 #include "libs/tensor/tensor.h"
-#include "libs/train/ada_max.h"
+#include "libs/train/adam.h"
 #include "libs/train/clip_ops.h"
 #include "libs/train/learning_rate_decay.h"
 #include "libs/train/losses.h"

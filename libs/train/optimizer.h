@@ -25,7 +25,6 @@
 #include "libs/ops/initializers.h"
 #include "libs/ops/scope.h"
 #include "libs/ops/variable.h"
-#include "libs/train/beta_power.h"
 #include "libs/train/global_step.h"
 
 namespace weft::train {
@@ -162,38 +161,6 @@ class GradientDescent : public Optimizer {
 
  private:
   Hyper learning_rate_;
-};
-
-struct AdamOptions {
-  float beta1 = 0.9f;
-  float beta2 = 0.999f;
-  float epsilon = 1e-8f;
-};
-
-// Slots "m" and "v", and the variables beta1_power and beta2_power.
-class Adam : public Optimizer {
- public:
-  explicit Adam(Input learning_rate = 0.001f, const AdamOptions& options = {});
-
- protected:
-  void CreateSlots(const Scope& scope,
-                   const std::vector<ops::Variable>& variables) override;
-  void Prepare(const Scope& scope) override;
-  Operation ApplyDense(const Scope& scope, const ops::Variable& variable,
-                       const Output& gradient) override;
-  Operation ApplySparseUnique(const Scope& scope, const ops::Variable& variable,
-                              const Gradient& gradient) override;
-  std::vector<Operation> Finish(const Scope& scope,
-                                const std::vector<Operation>& updates) override;
-
- private:
-  const AdamOptions options_;
-  Hyper learning_rate_;
-  Hyper beta1_;
-  Hyper beta2_;
-  Hyper epsilon_;
-  BetaPower beta1_power_;
-  BetaPower beta2_power_;
 };
 
 }  // namespace weft::train

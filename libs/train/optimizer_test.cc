@@ -8,6 +8,7 @@
 #include "libs/ops/array_ops.h"
 #include "libs/ops/math_ops.h"
 #include "libs/ops/state_ops.h"
+#include "libs/train/adam.h"
 #include "libs/train/slot_optimizers.h"
 
 namespace weft::train {

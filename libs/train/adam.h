@@ -1,0 +1,80 @@
+// Adam (Kingma and Ba, 2014), and AdaMax (section 7.1 there): Adam with the
+// largest gradient in place of the mean square. Names, slots, defaults and
+// rules are those of tf.train.AdamOptimizer and of
+// tf.contrib.opt.AdaMaxOptimizer (TensorFlow 1.x,
+// contrib/opt/python/training/adamax.py).
+//
+//   Operation train = train::AdaMax(0.002).Minimize(scope, loss);
+//
+// What holds for all optimizers is in optimizer.h.
+#ifndef WEFT_LIBS_TRAIN_ADAM_H_
+#define WEFT_LIBS_TRAIN_ADAM_H_
+
+#include <string>
+#include <vector>
+
+#include "libs/train/beta_power.h"
+#include "libs/train/optimizer.h"
+
+namespace weft::train {
+
+struct AdamOptions {
+  float beta1 = 0.9f;
+  float beta2 = 0.999f;
+  float epsilon = 1e-8f;
+};
+using AdaMaxOptions = AdamOptions;
+
+// What both share: slots "m" and "v", and the variable beta1_power.
+class AdamBase : public Optimizer {
+ protected:
+  // With `v_is_mean` there is beta2_power, which corrects v as beta1_power
+  // corrects m.
+  AdamBase(std::string name, Input learning_rate, const AdamOptions& options,
+           bool v_is_mean);
+
+  void CreateSlots(const Scope& scope,
+                   const std::vector<ops::Variable>& variables) final;
+  void Prepare(const Scope& scope) final;
+  Operation ApplyDense(const Scope& scope, const ops::Variable& variable,
+                       const Output& gradient) final;
+  std::vector<Operation> Finish(const Scope& scope,
+                                const std::vector<Operation>& updates) final;
+
+  Hyper learning_rate_;
+  Hyper beta1_;
+  Hyper beta2_;
+  Hyper epsilon_;
+  BetaPower beta1_power_;
+  BetaPower beta2_power_;
+
+ private:
+  const AdamOptions options_;
+  const bool v_is_mean_;
+};
+
+// A sparse gradient moves the whole variable, for all rows of a slot decay; so
+// there is no sparse op of Adam's.
+class Adam : public AdamBase {
+ public:
+  explicit Adam(Input learning_rate = 0.001f, const AdamOptions& options = {});
+
+ protected:
+  Operation ApplySparseUnique(const Scope& scope, const ops::Variable& variable,
+                              const Gradient& gradient) override;
+};
+
+// A sparse gradient changes the rows it names and their slots, and no others.
+class AdaMax : public AdamBase {
+ public:
+  explicit AdaMax(Input learning_rate = 0.001f,
+                  const AdaMaxOptions& options = {});
+
+ protected:
+  Operation ApplySparseUnique(const Scope& scope, const ops::Variable& variable,
+                              const Gradient& gradient) override;
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_ADAM_H_
