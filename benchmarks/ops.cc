@@ -113,6 +113,7 @@ void Main() {
 }  // namespace
 }  // namespace weft::benchmarks
 
+// NOLINTNEXTLINE(bugprone-exception-escape): the table it reads is its own.
 int main(int argc, char** argv) {
   absl::ParseCommandLine(argc, argv);
   weft::benchmarks::Main();

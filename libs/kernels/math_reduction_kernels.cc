@@ -171,7 +171,7 @@ typename Reducer::Sum ReduceBlock(const T* x, int64_t n) {
   }
 }
 
-constexpr int64_t kBlock = 64 * 1024;  // elements
+constexpr int64_t kBlock = 1 << 16;  // elements
 
 template <typename Reducer, typename T>
 typename Reducer::Sum ReduceLong(Scheduler& scheduler, const T* x, int64_t n) {

@@ -58,7 +58,7 @@ double Polygamma(double order, double x) {
   if (!(order >= 0) || order != std::floor(order) || order > 170) return kNan;
   if (order == 0) return Digamma(x);
   if (x <= 0) return x == std::floor(x) ? kInfinity : kNan;
-  const double sign = std::fmod(order, 2) == 0 ? -1 : 1;
+  const double sign = std::fmod(order, 2) == 0 ? -1.0 : 1.0;
   return sign * std::tgamma(order + 1) * HurwitzZeta(order + 1, x);
 }
 

@@ -37,7 +37,7 @@ struct Convolution {
   // How many to lay out at a time: as many as stay in the second-level cache of
   // each thread, but enough for a matrix product that is worth its own copies.
   int64_t windows_at_a_time(int64_t threads) const {
-    constexpr int64_t kNumbers = 256 * 1024, kLeast = 256;
+    constexpr int64_t kNumbers = 1 << 18, kLeast = 256;
     const int64_t most = threads * std::max(kLeast, kNumbers / (taps() + 1));
     return std::min(all_windows(), most);
   }

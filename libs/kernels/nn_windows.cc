@@ -122,8 +122,9 @@ absl::StatusOr<WindowDim> WindowAttrs::Dim(int dim, int64_t in,
   }
   int64_t after = 0;
   if (padding_ == "EXPLICIT") {
-    result.pad = explicit_paddings_[2 * dim];
-    after = explicit_paddings_[2 * dim + 1];
+    const size_t before = 2 * static_cast<size_t>(dim);
+    result.pad = explicit_paddings_[before];
+    after = explicit_paddings_[before + 1];
   }
   const int64_t room = in + result.pad + after - reach + result.stride;
   if (room < 0) {

@@ -164,7 +164,7 @@ class RandomUniformIntKernel : public OpKernel {
     const Unsigned range =
         static_cast<Unsigned>(high) - static_cast<Unsigned>(low);
     const auto make = [&](const Philox::Sample& x, T* values) {
-      for (int i = 0; i < kGroup; ++i) {
+      for (size_t i = 0; i < kGroup; ++i) {
         Unsigned bits = x[i];
         if constexpr (kGroup == 2) {
           bits = x[2 * i] | static_cast<Unsigned>(x[2 * i + 1]) << 32;

@@ -62,20 +62,20 @@ T Fold(Vector<T, kSize> vector) {
 template <typename Op, typename T>
 T RunOfVectors(const T* x, int64_t n) {
   using V = Vector<T>;
-  constexpr int kSize = kVectorSize<T>;
-  constexpr int kSums = 8;  // as many as hide how long one addition takes
+  constexpr int64_t kSize = kVectorSize<T>;
+  constexpr int64_t kSums = 8;  // as many as hide how long one addition takes
   V sum = Load<V>(x);
   int64_t i = kSize;
   if (n >= kSums * kSize) {
     V sums[kSums];
-    for (int k = 0; k < kSums; ++k) sums[k] = Load<V>(x + k * kSize);
+    for (int64_t k = 0; k < kSums; ++k) sums[k] = Load<V>(x + k * kSize);
     for (i = kSums * kSize; i + kSums * kSize <= n; i += kSums * kSize) {
 #pragma GCC unroll 8
-      for (int k = 0; k < kSums; ++k) {
+      for (int64_t k = 0; k < kSums; ++k) {
         sums[k] = Op::Apply(sums[k], Load<V>(x + i + k * kSize));
       }
     }
-    for (int k = 0; k < kSums / 2; ++k) {
+    for (int64_t k = 0; k < kSums / 2; ++k) {
       sums[k] = Op::Apply(sums[k], sums[k + kSums / 2]);
     }
     sum = Op::Apply(Op::Apply(sums[0], sums[1]), Op::Apply(sums[2], sums[3]));

@@ -35,6 +35,7 @@ class DecodeRawKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     char* out = static_cast<char*>(output->mutable_data());
     for (const std::string& bytes : input.flat<std::string>()) {
+      // NOLINTNEXTLINE(bugprone-not-null-terminated-result): these are bytes
       std::memcpy(out, bytes.data(), bytes.size());
       out += bytes.size();
     }

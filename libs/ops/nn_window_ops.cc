@@ -57,12 +57,13 @@ absl::StatusOr<int64_t> WindowsAlong(const InferenceContext& c, int dim,
   if (padding == "EXPLICIT") {
     ASSIGN_OR_RETURN(const auto pads,
                      c.GetAttr<std::vector<int64_t>>("explicit_paddings"));
-    if (pads.size() != 8 || pads[2 * dim] < 0 || pads[2 * dim] > kMax ||
-        pads[2 * dim + 1] < 0 || pads[2 * dim + 1] > kMax) {
+    const size_t before = 2 * static_cast<size_t>(dim), after = before + 1;
+    if (pads.size() != 8 || pads[before] < 0 || pads[before] > kMax ||
+        pads[after] < 0 || pads[after] > kMax) {
       return absl::InvalidArgumentError(
           "explicit_paddings must be 8 numbers that are not negative");
     }
-    room += pads[2 * dim] + pads[2 * dim + 1];
+    room += pads[before] + pads[after];
   }
   if (room >= 0) return room / stride;
   return absl::InvalidArgumentError(

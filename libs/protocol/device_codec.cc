@@ -12,7 +12,7 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 // Three strings, even if empty.
-constexpr size_t kLeastDeviceBytes = 3 * 2 * sizeof(uint32_t);
+constexpr size_t kLeastDeviceBytes = sizeof(uint32_t) * 3 * 2;
 
 Offset<wire::Device> WriteDevice(const DeviceAttributes& device,
                                  FlatBufferBuilder& builder) {

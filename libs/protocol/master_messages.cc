@@ -22,7 +22,7 @@ using flatbuffers::Offset;
 using Tensors = flatbuffers::Vector<Offset<wire::Tensor>>;
 
 // Three strings, even if empty.
-constexpr size_t kLeastPlacementBytes = 3 * 2 * sizeof(uint32_t);
+constexpr size_t kLeastPlacementBytes = sizeof(uint32_t) * 3 * 2;
 
 // Negative stands for "for ever".
 int64_t ToMicroseconds(absl::Duration duration) {

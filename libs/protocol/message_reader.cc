@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<std::string>> MessageReader::ReadStrings(
   std::vector<std::string> result;
   if (texts == nullptr) return result;
   // Where each is, and its length.
-  RETURN_IF_ERROR(SpendCopied(texts->size() * 2 * sizeof(uint32_t)));
+  RETURN_IF_ERROR(SpendCopied(sizeof(uint32_t) * 2 * texts->size()));
   result.reserve(texts->size());
   for (const flatbuffers::String* text : *texts) {
     ASSIGN_OR_RETURN(std::string copy, ReadString(text));

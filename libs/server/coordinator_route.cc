@@ -88,11 +88,18 @@ template <typename DoneType, typename Call>
 void CoordinatorRoute::Forward(absl::Time deadline, DoneType done, Call call) {
   in_flight_.Begin();
   auto coordinator = Choose();
-  if (coordinator != nullptr) call(*coordinator, std::move(done));
-  const bool is_called = coordinator != nullptr;
+  if (coordinator == nullptr) {
+    in_flight_.End();
+    return LookAgain(deadline, std::move(done), std::move(call));
+  }
+  call(*coordinator, std::move(done));
   coordinator.reset();
   in_flight_.End();
-  if (is_called) return;
+}
+
+template <typename DoneType, typename Call>
+void CoordinatorRoute::LookAgain(absl::Time deadline, DoneType done,
+                                 Call call) {
   Scheduler& scheduler = options_.process->scheduler();
   const absl::Time now = scheduler.clock().Now();
   if (now >= deadline || IsClosed()) return done(NotHere());

@@ -87,6 +87,9 @@ class CoordinatorRoute : public protocol::Coordinator,
   // none by `deadline`.
   template <typename DoneType, typename Call>
   void Forward(absl::Time deadline, DoneType done, Call call);
+  // Forward again in a moment, or NotHere where the deadline has come.
+  template <typename DoneType, typename Call>
+  void LookAgain(absl::Time deadline, DoneType done, Call call);
 
   std::shared_ptr<protocol::Coordinator> Choose();
   std::shared_ptr<protocol::Coordinator> Remote();
