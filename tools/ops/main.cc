@@ -7,6 +7,7 @@
 
 #include "tools/ops/ops_command.h"
 
+// NOLINTNEXTLINE(bugprone-exception-escape): JSON of texts that are our own
 int main(int argc, char** argv) {
   const auto result = weft::tools::RunOpsCommand({argv + 1, argv + argc});
   std::fputs(result.error.c_str(), stderr);

@@ -98,7 +98,7 @@ TEST_P(TransportConformanceTest, ACallMayWaitForAConnection) {
 TEST_P(TransportConformanceTest, ADestroyedChannelEndsItsCalls) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   std::vector<Answer> answers;
-  for (int i = 0; i < 20; ++i) {
+  for (size_t i = 0; i < 20; ++i) {
     answers.push_back(Call(NewMessage(i % 2 == 0 ? kHold : kSlowEcho, "",
                                       {Pattern(50'000 * i, i)})));
   }

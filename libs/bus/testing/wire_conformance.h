@@ -404,7 +404,7 @@ TEST_P(WireConformanceTest, NothingComesAfterClose) {
     const ConnectionId id =
         client_.Dial(listener->address(), Lane::kControl, *dialed);
     ASSERT_OK(client_.Send(id, Text("go")));
-    ASSERT_TRUE(dialed->WaitForMessages(10 * round));
+    ASSERT_TRUE(dialed->WaitForMessages(round * size_t{10}));
     client_.Close(id);
     dialed.reset();  // asan would find an event that is late
   }
@@ -420,7 +420,7 @@ TEST_P(WireConformanceTest, ListenersEndWhileMessagesFlow) {
     for (int i = 0; i < 1000; ++i) {
       ASSERT_OK(client_.Send(id, Text("flood")));
     }
-    ASSERT_TRUE(accepted->WaitForMessages(10 * round));
+    ASSERT_TRUE(accepted->WaitForMessages(round * size_t{10}));
     listener.reset();
     accepted.reset();
     client_.Close(id);
