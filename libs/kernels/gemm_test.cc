@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 
 template <typename T>
-std::vector<T> Numbers(int64_t count, int seed) {
+std::vector<T> Numbers(int64_t count, int64_t seed) {
   std::vector<T> numbers(count);
   for (int64_t i = 0; i < count; ++i) {
     numbers[i] = static_cast<T>((i * 31 + seed * 17) % 23) / 8 - 1;

@@ -96,7 +96,7 @@ TEST_F(NnKernelsTest, ReluKeepsNaNAndMinusZero) {
       Tensor y,
       harness_.RunOne("Relu",
                       {Floats({5}, {0, -0.0f, kInfinity, -kInfinity, kNaN})}));
-  ExpectValues(y, {0, 0, kInfinity, 0, kNaN});
+  ExpectValues(y, {0, 0, kInfinity, 0, double{kNaN}});
   EXPECT_TRUE(std::signbit(y.flat<float>()[1]));
   ASSERT_OK_AND_ASSIGN(Tensor integers,
                        harness_.RunOne("Relu", {Tensor::Vector({-3, 0, 4})}));
@@ -388,7 +388,7 @@ TEST_F(NnKernelsTest, Shapes) {
 
 // Every instruction set of this machine computes the same, to rounding.
 TEST(NnLoopsTest, InstructionSetsAgree) {
-  constexpr int kRows = 5, kClasses = 37;
+  constexpr size_t kRows = 5, kClasses = 37;
   std::vector<float> logits(kRows * kClasses), labels(logits.size());
   for (size_t i = 0; i < logits.size(); ++i) {
     logits[i] = std::sin(static_cast<float>(i)) * 4;

@@ -399,9 +399,9 @@ TEST(RandomKernelsTest, ShuffleKeepsRowsTogether) {
                      {Tensor::FromValues<std::string>(
                          {3, 2}, {"a", "A", "b", "B", "c", "C"})}));
   std::vector<std::string> rows;
-  for (int i = 0; i < 3; ++i) {
-    rows.push_back(strings.flat<std::string>()[2 * i] +
-                   strings.flat<std::string>()[2 * i + 1]);
+  for (size_t i = 0; i < 6; i += 2) {
+    rows.push_back(strings.flat<std::string>()[i] +
+                   strings.flat<std::string>()[i + 1]);
   }
   EXPECT_THAT(rows, testing::UnorderedElementsAre("aA", "bB", "cC"));
 }
@@ -433,7 +433,7 @@ TEST(RandomKernelsTest, LargeTensorsHaveTheSameStream) {
     const auto values = large.flat<float>();
     double sum = 0;
     for (float value : values) sum += value;
-    const double mean = sum / values.size();
+    const double mean = sum / static_cast<double>(values.size());
     EXPECT_NEAR(mean, std::string(op) == "RandomUniform" ? 0.5 : 0, 0.01);
   }
 }

@@ -262,7 +262,8 @@ void TrainingKernelsTest::CheckRule(const RuleCase& rule, bool is_resource,
   Tensor gradient(DataTypeOf<T>::value,
                   is_sparse ? TensorShape({2, 2}) : TensorShape({3, 2}));
   for (int64_t i = 0; i < gradient.num_elements(); ++i) {
-    gradient.mutable_flat<T>()[i] = Number<T>(0.75 - 0.5 * i);
+    gradient.mutable_flat<T>()[i] =
+        Number<T>(0.75 - 0.5 * static_cast<double>(i));
   }
   std::vector<KernelInput> inputs;
   for (const ArgDef& input : def->inputs) {

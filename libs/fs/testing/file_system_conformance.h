@@ -55,7 +55,7 @@ TEST_P(FileSystemConformanceTest, ReadsWhatWasWritten) {
 TEST_P(FileSystemConformanceTest, AppendsArriveInOrder) {
   ASSERT_OK_AND_ASSIGN(auto file, fs_.NewWritableFile(Path("file")));
   std::string expected;
-  for (int i = 0; i < 300; ++i) {
+  for (size_t i = 0; i < 300; ++i) {
     const std::string part(i * 7, static_cast<char>('a' + i % 26));
     ASSERT_OK(file->Append(part));
     expected += part;
