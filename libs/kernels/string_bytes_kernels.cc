@@ -1,6 +1,5 @@
 // Strings as bytes of something else: DecodeRaw, EncodeBase64, DecodeBase64.
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "absl/strings/escaping.h"
@@ -35,9 +34,7 @@ class DecodeRawKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     char* out = static_cast<char*>(output->mutable_data());
     for (const std::string& bytes : input.flat<std::string>()) {
-      // NOLINTNEXTLINE(bugprone-not-null-terminated-result): these are bytes
-      std::memcpy(out, bytes.data(), bytes.size());
-      out += bytes.size();
+      out = std::copy(bytes.begin(), bytes.end(), out);
     }
     if (type == DT_BOOL) MendBools(*output);
     if (!little_endian_) SwapBytes(*output);

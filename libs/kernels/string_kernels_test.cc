@@ -95,6 +95,8 @@ TEST_F(StringKernelsTest, BytesAsNumbers) {
             Tensor::FromValues({1, 3}, {true, false, true}));
   ExpectOne("DecodeRaw", {Tensor(DT_STRING, {0})}, {{"out_type", DT_INT32}},
             Tensor(DT_INT32, {0, 0}));
+  ExpectOne("DecodeRaw", {Texts({"", ""})}, {{"out_type", DT_INT32}},
+            Tensor(DT_INT32, {2, 0}));
   EXPECT_THAT(harness_.Run("DecodeRaw", {Tensor::Scalar("abc")},
                            {{"out_type", DT_INT32}}),
               StatusIs(kInvalid,
