@@ -57,8 +57,9 @@ double Digamma(double x) {
 double Polygamma(double order, double x) {
   if (!(order >= 0) || order != std::floor(order) || order > 170) return kNan;
   if (order == 0) return Digamma(x);
+  // NOLINTNEXTLINE(bugprone-narrowing-conversions): infinity is a double
   if (x <= 0) return x == std::floor(x) ? kInfinity : kNan;
-  const double sign = std::fmod(order, 2) == 0 ? -1.0 : 1.0;
+  const double sign = std::fmod(order, 2) == 0 ? -1 : 1;
   return sign * std::tgamma(order + 1) * HurwitzZeta(order + 1, x);
 }
 
