@@ -53,8 +53,8 @@ constexpr int kNumTypes = sizeof(kTypes) / sizeof(kTypes[0]);
 
 // Null for numbers that are no type, or a reference.
 const TypeInfo* Find(DataType type) {
-  const int index = static_cast<int>(type) - 1;
-  return index >= 0 && index < kNumTypes ? &kTypes[index] : nullptr;
+  const int number = static_cast<int>(type);  // a peer may send any
+  return number >= 1 && number <= kNumTypes ? &kTypes[number - 1] : nullptr;
 }
 
 }  // namespace
