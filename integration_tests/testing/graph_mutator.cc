@@ -115,7 +115,9 @@ class Mutation {
     }
     const std::string input = maker_.Input(dtype);  // may move the nodes
     for (tf::NodeDef& consumer : *def_.mutable_node()) {
-      if (consumer.name() == name) consumer.set_input(index, input);
+      // Another of the same name may have fewer.
+      if (consumer.name() != name || index >= consumer.input_size()) continue;
+      consumer.set_input(index, input);
     }
   }
 
