@@ -56,6 +56,9 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   }
   TakeReport(request.task, request.report, answers);
   register_.Answer(request.task);
+  // The report may be older than this coordinator: a session that ended since
+  // was told to the one before, or to nobody.
+  register_.Want(request.task);
   finished_jobs_ = tasks_.members().FinishedJobs();
   ArmTick();
   TaskCame(request.task, answers);

@@ -330,5 +330,15 @@ TEST_F(CoordinatorTest, AConnectionThatWasOnlyCutCostsNothing) {
               StatusIs(kDisagrees, "declared by a session of"));
 }
 
+// Its end was told to the coordinator before, or to nobody.
+TEST_F(CoordinatorTest, ASessionThatEndedWhileItsTaskJoinedIsForgotten) {
+  JoinRequest worker = JoinOf(kWorker0, 1);
+  worker.report.sessions = {{1, {Held("ps", Var("w"), Cpu(kPs0))}}};
+  EXPECT_OK(Join(worker));
+  BeatAndReport(kWorker0, {});
+  EXPECT_OK(Beat(kWorker0, 1, protocol::TaskReport()));
+  EXPECT_EQ(Tasks()[kWorker0].num_sessions, 0);
+}
+
 }  // namespace
 }  // namespace weft
