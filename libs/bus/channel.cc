@@ -17,6 +17,10 @@
 namespace weft::bus {
 namespace {
 
+absl::Status ChannelClosed() {
+  return absl::CancelledError("The channel was closed");
+}
+
 // A call without its answer.
 struct Pending {
   Channel::Callback callback;
@@ -112,7 +116,7 @@ class WireChannel : public Channel, public ClientConnectionOwner {
 };
 
 WireChannel::~WireChannel() {
-  const absl::Status why = absl::CancelledError("The channel was closed");
+  const absl::Status why = ChannelClosed();
   Shared connection;
   Scheduler::TimerId redial = 0;
   PendingMap pending;
@@ -194,6 +198,7 @@ void WireChannel::Flush(const Shared& connection) {
 
 absl::Status WireChannel::NotConnected() const {
   if (state_ == State::kRefused) return last_error_;
+  if (state_ == State::kClosed) return ChannelClosed();
   absl::string_view who = context_.destination;
   return absl::UnavailableError(absl::StrCat(
       "No connection to ", who.empty() ? context_.address.ToString() : who,

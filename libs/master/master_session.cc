@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "libs/base/cancellation.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
@@ -15,8 +16,29 @@
 namespace weft {
 namespace {
 
-// How long the end of a session waits for tasks that may be gone.
-constexpr absl::Duration kFarewell = absl::Seconds(10);
+// How long the end of a session waits until all tasks have heard of it, and how
+// long those that have not go on being told. One whose connection stays lost
+// for its lease forgets by itself.
+constexpr absl::Duration kFarewell = absl::Seconds(2);
+constexpr absl::Duration kForgetting = absl::Minutes(10);
+
+// A lost connection comes back before long, or the task is gone and with it the
+// session.
+void ForgetOn(const Clock& clock, protocol::Worker& worker,
+              const protocol::WorkerSession& session, absl::Time deadline,
+              protocol::Worker::Done done) {
+  worker.DeleteSession(
+      session, deadline,
+      [&clock, &worker, session, deadline,
+       done = std::move(done)](const absl::Status& status) mutable {
+        if (!absl::IsUnavailable(status)) return done(status);
+        WhenConnected(
+            clock, worker, deadline, std::move(done),
+            [&clock, &worker, session, deadline](protocol::Worker::Done last) {
+              ForgetOn(clock, worker, session, deadline, std::move(last));
+            });
+      });
+}
 
 // One of them, and how many there are; the partitioner's own do not count.
 std::string DescribeNodes(
@@ -98,7 +120,8 @@ absl::Status MasterSession::OpenOn(const Callable& callable) {
       told_.insert(part.task);
     }
     const absl::Time deadline = CallDeadline();
-    WhenConnected(*part.worker, deadline, group.Add(part.task),
+    WhenConnected(options_.scheduler->clock(), *part.worker, deadline,
+                  group.Add(part.task),
                   [this, &part, deadline](protocol::Worker::Done done) {
                     part.worker->CreateSession(id_,
                                                config_.isolate_session_state,
@@ -292,34 +315,17 @@ void MasterSession::ForgetOnTasks() {
     open_on_.clear();
   }
   CallGroup group(*options_.scheduler);
-  const absl::Time deadline = options_.scheduler->clock().Now() + kFarewell;
+  const Clock& clock = options_.scheduler->clock();
+  const absl::Time now = clock.Now();
   for (const std::string& task : tasks) {
-    ForgetOn(*options_.directory->Find(task), deadline, group.Add(task));
+    ForgetOn(clock, *options_.directory->Find(task), id_, now + kForgetting,
+             group.Add(task));
   }
-  // A task that can't be told forgets when it notices that we are gone.
-  absl::Status status = group.Wait(absl::StrCat("end session ", id_.session),
-                                   options_.log_waits_after, options_.logger);
-  if (!status.ok() && options_.logger != nullptr) {
-    options_.logger->Warning(
-        absl::StrCat("Session ", id_.session,
-                     " could not be ended everywhere: ", status.ToString()));
-  }
-}
-
-// A lost connection comes back before long, or the task is gone and with it the
-// session.
-void MasterSession::ForgetOn(protocol::Worker& worker, absl::Time deadline,
-                             protocol::Worker::Done done) {
-  worker.DeleteSession(
-      id_, deadline,
-      [&worker, deadline, self = shared_from_this(),
-       done = std::move(done)](const absl::Status& status) mutable {
-        if (!absl::IsUnavailable(status)) return done(status);
-        WhenConnected(worker, deadline, std::move(done),
-                      [&worker, deadline, self](protocol::Worker::Done last) {
-                        self->ForgetOn(worker, deadline, std::move(last));
-                      });
-      });
+  if (group.WaitUntil(now + kFarewell) || options_.logger == nullptr) return;
+  options_.logger->Warning(absl::StrCat(
+      "Session ", id_.session, " has ended, and could not yet tell ",
+      absl::StrJoin(group.WaitedFor(), ", "), "; it goes on trying for ",
+      absl::FormatDuration(kForgetting)));
 }
 
 }  // namespace weft

@@ -69,8 +69,6 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   // When a call to other tasks that begins now is given up.
   absl::Time CallDeadline() const;
   void ForgetOnTasks();
-  void ForgetOn(protocol::Worker& worker, absl::Time deadline,
-                protocol::Worker::Done done);
 
   // Null, with the reason in `status`, when there is no such callable or the
   // session is closed.

@@ -41,7 +41,9 @@ class ClusterDirectory::Route : public protocol::Worker,
     if (worker != nullptr) return worker->GetStatus(deadline, std::move(done));
     Scheduler& scheduler = options_.process->scheduler();
     const absl::Time now = scheduler.clock().Now();
-    if (now >= deadline || IsClosed()) return done(NotHere());
+    // Not UNAVAILABLE: nobody shall try again.
+    if (IsClosed()) return done(absl::CancelledError(NotHere().message()));
+    if (now >= deadline) return done(NotHere());
     scheduler.ScheduleAt(std::min(deadline, now + kLookAgain),
                          [self = shared_from_this(), deadline,
                           done = std::move(done)]() mutable {

@@ -19,6 +19,8 @@ class RecordingWorker : public Worker {
  public:
   // What each call is answered with.
   absl::Status answer;
+  // So many calls of GetStatus and DeleteSession lose their connection.
+  int num_losses = 0;
   std::vector<DeviceAttributes> devices;
   std::vector<std::string> waits;
   // Keep what is asked for until the test ends it.
@@ -51,7 +53,8 @@ class RecordingWorker : public Worker {
   std::vector<StepId> described;
 
   void GetStatus(absl::Time /*deadline*/, DevicesDone done) override {
-    if (!answer.ok()) return done(answer);
+    const absl::Status status = LossOrAnswer();
+    if (!status.ok()) return done(status);
     done(devices);
   }
   void CreateSession(const WorkerSession& session, bool isolated,
@@ -62,7 +65,7 @@ class RecordingWorker : public Worker {
   void DeleteSession(const WorkerSession& session, absl::Time /*deadline*/,
                      Done done) override {
     deleted.push_back(session);
-    done(answer);
+    done(LossOrAnswer());
   }
   void Register(const PartitionRegistration& registration,
                 absl::Time /*deadline*/, Done done) override {
@@ -113,6 +116,12 @@ class RecordingWorker : public Worker {
   }
 
  private:
+  absl::Status LossOrAnswer() {
+    if (num_losses == 0) return answer;
+    --num_losses;
+    return absl::UnavailableError("The connection was lost");
+  }
+
   // The k-th fetch is the k-th feed.
   void Finish(const PartitionStep& step, Done done) const {
     if (!answer.ok()) return done(answer);
