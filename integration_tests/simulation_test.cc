@@ -43,7 +43,8 @@ TEST(SimulationTest, EverySeedEndsRightOrWithCleanErrors) {
   }
   std::printf("%llu seeds: %d steps succeeded, %d failed\n",
               static_cast<unsigned long long>(count), succeeded, failed);
-  // Faults and training were both there.
+  // Faults and training were both there; of one seed that says nothing.
+  if (count < kSeeds) return;
   EXPECT_GT(succeeded, static_cast<int>(20 * count));
   EXPECT_GT(failed, static_cast<int>(count));
 }

@@ -63,6 +63,10 @@ void Trainer::Violate(const std::string& what) {
 
 bool Trainer::IsCalm() const { return Now() >= calm_since_ + kSettling; }
 
+bool Trainer::IsDisturbed() const {
+  return calm_since_ == absl::InfiniteFuture();
+}
+
 void Trainer::Start() {
   cluster_.scheduler().Schedule(Pool::kBlocking, [this] { Run(); });
 }
@@ -84,7 +88,7 @@ void Trainer::PauseFor(absl::Duration duration) {
 
 // Short pauses make for many steps, long ones show what lands late.
 void Trainer::Pause() {
-  if (calm_since_ < absl::InfiniteFuture()) return PauseFor(absl::Seconds(5));
+  if (!IsDisturbed()) return PauseFor(absl::Seconds(5));
   const uint64_t longest = Chance(4) == 0 ? 4000 : 400;
   PauseFor(absl::Milliseconds(1 + Chance(longest)));
 }
@@ -108,7 +112,7 @@ void Trainer::Train() {
     is_dying_ = false;
   }
   if (session_ == nullptr && !Connect()) return Pause();
-  const bool takes = options_.index == 1 && !IsCalm() && Chance(4) == 0;
+  const bool takes = options_.index == 1 && IsDisturbed() && Chance(4) == 0;
   takes ? TryToken() : TryStep();
   if (takes) Pause();
 }
@@ -139,7 +143,7 @@ void Trainer::Begin(bool is_poisoned, Attempt* attempt) {
 
 void Trainer::TryStep() {
   Attempt attempt;
-  Begin(/*is_poisoned=*/!IsCalm() && Chance(10) == 0, &attempt);
+  Begin(/*is_poisoned=*/IsDisturbed() && Chance(10) == 0, &attempt);
   const auto values = RunStep(attempt);
   if (values.ok()) {
     ++num_succeeded_;

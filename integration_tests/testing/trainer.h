@@ -119,6 +119,9 @@ class Trainer {
   // Nothing of a step that has failed may land any more.
   void CheckNothingLands(const Attempt& attempt, const Counts& counts);
   std::string Server(int p) const { return TaskName("ps", p); }
+  // Meanwhile it also takes tokens and has steps fail.
+  bool IsDisturbed() const;
+  // Nothing was disturbed for long.
   bool IsCalm() const;
   absl::Time Now() const { return cluster_.scheduler().clock().Now(); }
   uint64_t Chance(uint64_t bound) { return random_->Next() % bound; }
