@@ -1,27 +1,15 @@
-// MatMul, BatchMatMul, BatchMatMulV2. float and double go through gemm.h, the
-// other types through simple_gemm.h.
+// MatMul, BatchMatMul, BatchMatMulV2.
 #include <algorithm>
 #include <vector>
 
 #include "libs/base/status.h"
-#include "libs/kernels/gemm.h"
+#include "libs/kernels/gemm_of_any_type.h"
 #include "libs/kernels/math_broadcast.h"
 #include "libs/kernels/math_kernels.h"
 #include "libs/kernels/math_scalar.h"
-#include "libs/kernels/simple_gemm.h"
 
 namespace weft {
 namespace {
-
-template <typename T>
-void Product(Scheduler& scheduler, const MatMulArgs& args, bool adjoint,
-             const T* a, const T* b, T* c) {
-  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-    Gemm(scheduler, args, a, b, c);
-  } else {
-    SimpleGemm(scheduler, args, adjoint, a, b, c);
-  }
-}
 
 // Sizes of one product from the last two dimensions of the operands; false
 // when the inner sizes differ.
@@ -75,8 +63,8 @@ class MatMul : public OpKernel {
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create({args.m, args.n}));
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
-    Product(context.scheduler(), args, /*adjoint=*/false, a.flat<T>().data(),
-            b.flat<T>().data(), out->mutable_flat<T>().data());
+    GemmOfAnyType(context.scheduler(), args, a.flat<T>().data(),
+                  b.flat<T>().data(), out->mutable_flat<T>().data());
     return absl::OkStatus();
   }
 
@@ -142,9 +130,9 @@ class BatchMatMul : public OpKernel {
     T* z = out.mutable_flat<T>().data();
     const int64_t row = batches.row_size();
     const auto one = [&](int64_t index, int64_t x_batch, int64_t y_batch) {
-      Product(context.scheduler(), args, /*adjoint=*/true,
-              x + x_batch * args.m * args.k, y + y_batch * args.k * args.n,
-              z + index * args.m * args.n);
+      GemmOfAnyType(context.scheduler(), args, x + x_batch * args.m * args.k,
+                    y + y_batch * args.k * args.n, z + index * args.m * args.n,
+                    /*adjoint=*/true);
     };
     const auto range = [&](int64_t begin, int64_t end) {
       batches.ForEachRow(begin / row, (end + row - 1) / row,

@@ -9,12 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/kernels/gemm.h"
+#include "libs/kernels/gemm_of_any_type.h"
 #include "libs/kernels/nn_layout.h"
 #include "libs/kernels/nn_loops.h"
 #include "libs/kernels/nn_registration.h"
 #include "libs/kernels/nn_windows.h"
-#include "libs/kernels/simple_gemm.h"
 #include "libs/kernels/tensor_sum.h"
 
 namespace weft {
@@ -156,17 +155,6 @@ void AddBack(const Convolution& c, const W* matrix, int64_t begin, int64_t end,
   }
 }
 
-// c = op(a) op(b)
-template <typename W>
-void Multiply(OpKernelContext& context, const MatMulArgs& args, const W* a,
-              const W* b, W* c) {
-  if constexpr (std::is_floating_point_v<W>) {
-    Gemm(context.scheduler(), args, a, b, c);
-  } else {
-    SimpleGemm(context.scheduler(), args, /*adjoint=*/false, a, b, c);
-  }
-}
-
 template <typename W>
 class ConvolutionKernel : public OpKernel {
  public:
@@ -230,17 +218,18 @@ class ConvolutionKernel : public OpKernel {
         const int64_t first = group * c.filters_of_group();
         LayOut(context, c, images.flat<W>().data() + group * c.depth, begin,
                end, rows);
-        Multiply(context,
-                 {.m = end - begin,
-                  .n = c.filters_of_group(),
-                  .k = c.taps(),
-                  .transpose_a = false,
-                  .transpose_b = false,
-                  .a_stride = c.taps(),
-                  .b_stride = c.filters,
-                  .c_stride = c.filters},
-                 rows, filter.flat<W>().data() + first,
-                 output.mutable_flat<W>().data() + begin * c.filters + first);
+        GemmOfAnyType(
+            context.scheduler(),
+            {.m = end - begin,
+             .n = c.filters_of_group(),
+             .k = c.taps(),
+             .transpose_a = false,
+             .transpose_b = false,
+             .a_stride = c.taps(),
+             .b_stride = c.filters,
+             .c_stride = c.filters},
+            rows, filter.flat<W>().data() + first,
+            output.mutable_flat<W>().data() + begin * c.filters + first);
       }
     }
     return NarrowTo<W>(context, 0, std::move(output));
@@ -285,17 +274,18 @@ class ConvolutionKernel : public OpKernel {
         const int64_t first = group * c.filters_of_group();
         LayOut(context, c, images.flat<W>().data() + group * c.depth, begin,
                end, rows);
-        Multiply(context,
-                 {.m = c.taps(),
-                  .n = c.filters_of_group(),
-                  .k = end - begin,
-                  .transpose_a = true,
-                  .transpose_b = false,
-                  .a_stride = c.taps(),
-                  .b_stride = c.filters,
-                  .c_stride = c.filters},
-                 rows, gradient.flat<W>().data() + begin * c.filters + first,
-                 sum.mutable_flat<W>().data() + first);
+        GemmOfAnyType(context.scheduler(),
+                      {.m = c.taps(),
+                       .n = c.filters_of_group(),
+                       .k = end - begin,
+                       .transpose_a = true,
+                       .transpose_b = false,
+                       .a_stride = c.taps(),
+                       .b_stride = c.filters,
+                       .c_stride = c.filters},
+                      rows,
+                      gradient.flat<W>().data() + begin * c.filters + first,
+                      sum.mutable_flat<W>().data() + first);
       }
       if (begin > 0) {
         RETURN_IF_ERROR(AddRange(output, 0, part, 0, part.num_elements()));
@@ -329,17 +319,17 @@ class ConvolutionKernel : public OpKernel {
       const int64_t end = std::min(begin + step, c.all_windows());
       for (int64_t group = 0; group < c.groups; ++group) {
         const int64_t first = group * c.filters_of_group();
-        Multiply(context,
-                 {.m = end - begin,
-                  .n = c.taps(),
-                  .k = c.filters_of_group(),
-                  .transpose_a = false,
-                  .transpose_b = true,
-                  .a_stride = c.filters,
-                  .b_stride = c.filters,
-                  .c_stride = c.taps()},
-                 gradient.flat<W>().data() + begin * c.filters + first,
-                 filter.flat<W>().data() + first, rows);
+        GemmOfAnyType(context.scheduler(),
+                      {.m = end - begin,
+                       .n = c.taps(),
+                       .k = c.filters_of_group(),
+                       .transpose_a = false,
+                       .transpose_b = true,
+                       .a_stride = c.filters,
+                       .b_stride = c.filters,
+                       .c_stride = c.taps()},
+                      gradient.flat<W>().data() + begin * c.filters + first,
+                      filter.flat<W>().data() + first, rows);
         AddBack(c, rows, begin, end, sum.data() + group * c.depth);
       }
     }

@@ -1,20 +1,23 @@
-// The product of two row-major matrices of the types that gemm.h has none for,
-// by a simple loop. Integers wrap round; half and bfloat16 add up as float.
-#ifndef WEFT_LIBS_KERNELS_SIMPLE_GEMM_H_
-#define WEFT_LIBS_KERNELS_SIMPLE_GEMM_H_
+// The product of two row-major matrices of any type of number: of float and
+// double by gemm.h, of the others by a simple loop, in which integers wrap
+// round and half and bfloat16 add up as float.
+#ifndef WEFT_LIBS_KERNELS_GEMM_OF_ANY_TYPE_H_
+#define WEFT_LIBS_KERNELS_GEMM_OF_ANY_TYPE_H_
 
 #include <algorithm>
 #include <complex>
 #include <cstdint>
 #include <functional>
+#include <type_traits>
 #include <vector>
 
 #include "libs/base/scheduler.h"
+#include "libs/kernels/gemm.h"
 #include "libs/kernels/math_scalar.h"
 #include "libs/kernels/matmul_isa.h"
 
 namespace weft {
-namespace simple_gemm {
+namespace gemm_of_any_type {
 
 template <typename T>
 T MaybeConjugate(T x, bool conjugate) {
@@ -55,25 +58,34 @@ void Product(const MatMulArgs& args, bool adjoint, const T* a, const T* b,
   }
 }
 
-}  // namespace simple_gemm
-
-// c = op(a) op(b), split over threads when it is large. `adjoint`: transposed
-// operands are conjugated too.
 template <typename T>
-void SimpleGemm(Scheduler& scheduler, const MatMulArgs& args, bool adjoint,
-                const T* a, const T* b, T* c) {
+void SplitProduct(Scheduler& scheduler, const MatMulArgs& args, bool adjoint,
+                  const T* a, const T* b, T* c) {
   const int64_t flops_per_row = std::max<int64_t>(1, args.n * args.k);
   const auto rows = [&](int64_t begin, int64_t end) {
     MatMulArgs part = args;
     part.m = end - begin;
-    simple_gemm::Product(part, adjoint,
-                         a + begin * (args.transpose_a ? 1 : args.a_stride), b,
-                         c + begin * args.c_stride);
+    Product(part, adjoint, a + begin * (args.transpose_a ? 1 : args.a_stride),
+            b, c + begin * args.c_stride);
   };
   scheduler.ParallelFor(args.m, std::max<int64_t>(1, 100'000 / flops_per_row),
                         std::ref(rows));
 }
 
+}  // namespace gemm_of_any_type
+
+// c = op(a) op(b), split over threads when it is large. `adjoint`: transposed
+// operands are conjugated too.
+template <typename T>
+void GemmOfAnyType(Scheduler& scheduler, const MatMulArgs& args, const T* a,
+                   const T* b, T* c, bool adjoint = false) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    Gemm(scheduler, args, a, b, c);
+  } else {
+    gemm_of_any_type::SplitProduct(scheduler, args, adjoint, a, b, c);
+  }
+}
+
 }  // namespace weft
 
-#endif  // WEFT_LIBS_KERNELS_SIMPLE_GEMM_H_
+#endif  // WEFT_LIBS_KERNELS_GEMM_OF_ANY_TYPE_H_
