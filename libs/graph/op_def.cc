@@ -63,6 +63,7 @@ OpDefBuilder& OpDefBuilder::Value(ValueFn fn) {
 absl::StatusOr<OpDef> OpDefBuilder::Build() const {
   OpDef def = def_;
   def.name = name_;
+  def.attrs.reserve(attrs_.size());
   for (const std::string& spec : attrs_) {
     ASSIGN_OR_RETURN(AttrDef attr, ParseAttrSpec(spec));
     if (def.FindAttr(attr.name) != nullptr) {
@@ -71,10 +72,12 @@ absl::StatusOr<OpDef> OpDefBuilder::Build() const {
     }
     def.attrs.push_back(std::move(attr));
   }
+  def.inputs.reserve(inputs_.size());
   for (const std::string& spec : inputs_) {
     ASSIGN_OR_RETURN(ArgDef arg, ParseArgSpec(spec, def.attrs));
     def.inputs.push_back(std::move(arg));
   }
+  def.outputs.reserve(outputs_.size());
   for (const std::string& spec : outputs_) {
     ASSIGN_OR_RETURN(ArgDef arg, ParseArgSpec(spec, def.attrs));
     def.outputs.push_back(std::move(arg));

@@ -101,6 +101,14 @@ void AddReads(const HandleFamily& family) {
                  .Shape(shapes::Scalar));
 }
 
+void AddRemove(const HandleFamily& family) {
+  family.Add(Use(family, "LookupTableRemove")
+                 .Input("keys: Tin")
+                 .Attr("Tin: type")
+                 .Doc("Forgets some keys.")
+                 .Shape(shapes::NoOutputs));
+}
+
 }  // namespace
 
 void RegisterLookupOps(OpRegistry& registry) {
@@ -109,14 +117,9 @@ void RegisterLookupOps(OpRegistry& registry) {
     AddTables(family);
     AddFills(family);
     AddReads(family);
+    // There is none for references.
+    if (family.is_resource()) AddRemove(family);
   }
-  // There is none for references.
-  const HandleFamily resources(registry, HandleKind::kResource, "$0V2");
-  resources.Add(Use(resources, "LookupTableRemove")
-                    .Input("keys: Tin")
-                    .Attr("Tin: type")
-                    .Doc("Forgets some keys.")
-                    .Shape(shapes::NoOutputs));
 }
 
 }  // namespace weft
