@@ -3,10 +3,11 @@
 // measure that Weft's own figures stand beside.
 //
 // raw_tcp: blocking send and recv. round_trip: DEALER to ROUTER, blocking
-// zmq_msg_recv at both ends, the server answers inline. wire_round_trip: the
-// same bytes over ZmqWire, answered inside the event, the caller waits on an
-// Event of the Scheduler. *_100MB: 100 MB one way, in pieces of 1 MiB, until
-// the receiver has them in one buffer and says so with one byte.
+// zmq_recv at both ends, the server answers inline; also from 16 threads at
+// once, each with a DEALER of its own. wire_round_trip: the same bytes over
+// ZmqWire, answered inside the event, the caller waits on an Event of the
+// Scheduler. *_100MB: 100 MB one way, in pieces of 1 MiB, until the receiver
+// has them in one buffer and says so with one byte.
 //
 // The other process is this program again, with --serve.
 #include <arpa/inet.h>
@@ -48,6 +49,7 @@ namespace {
 constexpr size_t kSmall = 64;
 constexpr size_t kLarge = 100'000'000;
 constexpr size_t kPiece = 1 << 20;
+constexpr int kThreads = 16;
 
 void Must(bool ok, const char* what) {
   if (ok) return;
@@ -226,25 +228,47 @@ void ServeZmqEcho() {
   while (true) Echo(router);
 }
 
+// DEALERs of one context, connected to the ROUTER of another process.
+class ZmqCallers {
+ public:
+  explicit ZmqCallers(int count) {
+    const std::string endpoint = absl::StrCat("tcp://127.0.0.1:", echo_.port());
+    const int linger = 0;
+    for (int i = 0; i < count; ++i) {
+      dealers_.push_back(zmq_socket(context_, ZMQ_DEALER));
+      zmq_setsockopt(dealers_[i], ZMQ_LINGER, &linger, sizeof(linger));
+      Must(zmq_connect(dealers_[i], endpoint.c_str()) == 0, "zmq_connect");
+    }
+  }
+  ~ZmqCallers() {
+    for (void* dealer : dealers_) zmq_close(dealer);
+    zmq_ctx_term(context_);
+  }
+
+  void RoundTrip(int caller) {
+    char bytes[kSmall] = {};
+    Must(zmq_send(dealers_[caller], bytes, kSmall, 0) >= 0, "zmq_send");
+    Must(zmq_recv(dealers_[caller], bytes, kSmall, 0) >= 0, "zmq_recv");
+  }
+
+ private:
+  OtherProcess echo_{"zmq_echo"};
+  void* const context_ = zmq_ctx_new();
+  std::vector<void*> dealers_;
+};
+
 Timing ZmqRoundTrip() {
-  OtherProcess echo("zmq_echo");
-  void* const context = zmq_ctx_new();
-  void* const dealer = zmq_socket(context, ZMQ_DEALER);
-  const int linger = 0;
-  zmq_setsockopt(dealer, ZMQ_LINGER, &linger, sizeof(linger));
-  const std::string endpoint = absl::StrCat("tcp://127.0.0.1:", echo.port());
-  Must(zmq_connect(dealer, endpoint.c_str()) == 0, "zmq_connect");
-  const char bytes[kSmall] = {};
-  zmq_msg_t reply;
-  zmq_msg_init(&reply);
-  Timing timing = TimeSteps([&] {
-    Must(zmq_send(dealer, bytes, kSmall, 0) >= 0, "zmq_send");
-    Must(zmq_msg_recv(&reply, dealer, 0) >= 0, "zmq_msg_recv");
-  });
-  zmq_msg_close(&reply);
-  zmq_close(dealer);
-  zmq_ctx_term(context);
-  return timing;
+  ZmqCallers one(1);
+  return TimeSteps([&] { one.RoundTrip(0); });
+}
+
+double ZmqRateOfThreads() {
+  const SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock);
+  ZmqCallers callers(kThreads);
+  return RateOfThreads(
+      *scheduler, kThreads, [&](int caller) { callers.RoundTrip(caller); },
+      absl::GetFlag(FLAGS_seconds));
 }
 
 // --------------------------------------------------------------------- Wire
@@ -373,6 +397,7 @@ void Main() {
   report.Latency("raw_tcp", TcpRoundTrip());
   const Timing bare = ZmqRoundTrip();
   report.Latency("round_trip", bare);
+  report.Value("round_trip_16_threads_rate", ZmqRateOfThreads(), "steps/s");
   const Timing wire = WireRoundTrip();
   report.Latency("wire_round_trip", wire);
   report.Value("wire_to_bare", wire.Quantile(0.5) / bare.Quantile(0.5), "x",

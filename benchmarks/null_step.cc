@@ -13,11 +13,9 @@
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
-#include "absl/time/time.h"
 #include "benchmarks/report.h"
 #include "benchmarks/server_processes.h"
 #include "libs/api/weft.h"
-#include "libs/base/clock.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/zmq_wire.h"
 
@@ -99,27 +97,10 @@ void MeasureUnderBulk(const std::string& target, const Timing& idle,
                "ratio", "<= 3");
 }
 
-// Steps of several threads in a second, each going on as soon as its own step
-// is over.
 double RateOfThreads(Session& session, const std::function<void()>& step) {
-  Scheduler& scheduler = session.scheduler();
-  const auto over = scheduler.NewEvent(), all_ended = scheduler.NewEvent();
-  std::atomic<int64_t> steps{0};
-  std::atomic<int> running{kThreads};
-  const absl::Time begin = scheduler.clock().Now();
-  for (int i = 0; i < kThreads; ++i) {
-    scheduler.Schedule(Pool::kBlocking, [&] {
-      int64_t own_steps = 0;
-      for (; !over->IsSet(); ++own_steps) step();
-      steps += own_steps;
-      if (--running == 0) all_ended->Set();
-    });
-  }
-  over->WaitUntil(begin + absl::Seconds(absl::GetFlag(FLAGS_seconds)));
-  over->Set();
-  all_ended->Wait();
-  return static_cast<double>(steps) /
-         absl::ToDoubleSeconds(scheduler.clock().Now() - begin);
+  return benchmarks::RateOfThreads(
+      session.scheduler(), kThreads, [&](int) { step(); },
+      absl::GetFlag(FLAGS_seconds));
 }
 
 void Main() {

@@ -1,6 +1,7 @@
 #include "benchmarks/report.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -49,6 +50,24 @@ Timing Measure(const std::function<void()>& step, int steps, int warmup,
       static_cast<double>(timing.seconds.size()) / (last - begin);
   std::sort(timing.seconds.begin(), timing.seconds.end());
   return timing;
+}
+
+double RateOfThreads(Scheduler& scheduler, int threads,
+                     const std::function<void(int)>& step, double seconds) {
+  const auto all_ended = scheduler.NewEvent();
+  std::atomic<int64_t> steps{0};
+  std::atomic<int> running{threads};
+  const double begin = Now();
+  for (int i = 0; i < threads; ++i) {
+    scheduler.Schedule(Pool::kBlocking, [&, i] {
+      int64_t own_steps = 0;
+      for (; Now() - begin < seconds; ++own_steps) step(i);
+      steps += own_steps;
+      if (--running == 0) all_ended->Set();
+    });
+  }
+  all_ended->Wait();
+  return static_cast<double>(steps) / (Now() - begin);
 }
 
 void Check(const absl::Status& status) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "libs/base/scheduler.h"
 
 namespace weft::benchmarks {
 
@@ -31,6 +32,11 @@ struct Timing {
 // have passed.
 Timing Measure(const std::function<void()>& step, int steps, int warmup,
                double max_seconds);
+
+// Steps of `threads` threads in a second, each going on as soon as its own step
+// is over, for so many seconds. `step` is given the thread's number.
+double RateOfThreads(Scheduler& scheduler, int threads,
+                     const std::function<void(int)>& step, double seconds);
 
 // Ends the program with 1 and the error on stderr, unless it is OK.
 void Check(const absl::Status& status);

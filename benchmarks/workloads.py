@@ -90,6 +90,9 @@ GOALS = (
     Goal(_BETWEEN + 'null_step', 'noop_callable', AT_MOST, 1.5, '', _BARE),
     Goal(_BETWEEN + 'null_step', 'noop_callable_16_threads_rate', AT_LEAST,
          40_000, 'steps/s', None),
+    # What 40,000 is to ZeroMQ alone where it was set, 69,000.
+    Goal(_BETWEEN + 'null_step', 'noop_callable_16_threads_rate', AT_LEAST,
+         0.6, '', (_BETWEEN + 'bare_round_trip', 'round_trip_16_threads_rate')),
     Goal(_BETWEEN + 'cross_task_step', 'worker0_callable', AT_MOST, 4, '',
          _BARE),
     Goal(_BETWEEN + 'cross_task_step', 'worker1_callable', AT_MOST, 3.5, '',
