@@ -175,7 +175,7 @@ absl::Status Master::Reset(const std::vector<std::string>& containers,
   for (const std::string& task : tasks) {
     protocol::Worker& worker = *options_.directory->Find(task);
     WhenConnected(
-        options_.scheduler->clock(), worker, deadline, group.Add(task),
+        worker, deadline, group.Add(task),
         [&worker, &containers, deadline](protocol::Worker::Done done) {
           worker.ClearContainers(containers, deadline, std::move(done));
         });

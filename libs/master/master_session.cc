@@ -24,18 +24,17 @@ constexpr absl::Duration kForgetting = absl::Minutes(10);
 
 // A lost connection comes back before long, or the task is gone and with it the
 // session.
-void ForgetOn(const Clock& clock, protocol::Worker& worker,
-              const protocol::WorkerSession& session, absl::Time deadline,
-              protocol::Worker::Done done) {
+void ForgetOn(protocol::Worker& worker, const protocol::WorkerSession& session,
+              absl::Time deadline, protocol::Worker::Done done) {
   worker.DeleteSession(
       session, deadline,
-      [&clock, &worker, session, deadline,
+      [&worker, session, deadline,
        done = std::move(done)](const absl::Status& status) mutable {
         if (!absl::IsUnavailable(status)) return done(status);
         WhenConnected(
-            clock, worker, deadline, std::move(done),
-            [&clock, &worker, session, deadline](protocol::Worker::Done last) {
-              ForgetOn(clock, worker, session, deadline, std::move(last));
+            worker, deadline, std::move(done),
+            [&worker, session, deadline](protocol::Worker::Done last) {
+              ForgetOn(worker, session, deadline, std::move(last));
             });
       });
 }
@@ -120,8 +119,7 @@ absl::Status MasterSession::OpenOn(const Callable& callable) {
       told_.insert(part.task);
     }
     const absl::Time deadline = CallDeadline();
-    WhenConnected(options_.scheduler->clock(), *part.worker, deadline,
-                  group.Add(part.task),
+    WhenConnected(*part.worker, deadline, group.Add(part.task),
                   [this, &part, deadline](protocol::Worker::Done done) {
                     part.worker->CreateSession(id_,
                                                config_.isolate_session_state,
@@ -315,10 +313,9 @@ void MasterSession::ForgetOnTasks() {
     open_on_.clear();
   }
   CallGroup group(*options_.scheduler);
-  const Clock& clock = options_.scheduler->clock();
-  const absl::Time now = clock.Now();
+  const absl::Time now = options_.scheduler->clock().Now();
   for (const std::string& task : tasks) {
-    ForgetOn(clock, *options_.directory->Find(task), id_, now + kForgetting,
+    ForgetOn(*options_.directory->Find(task), id_, now + kForgetting,
              group.Add(task));
   }
   if (group.WaitUntil(now + kFarewell) || options_.logger == nullptr) return;

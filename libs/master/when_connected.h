@@ -7,33 +7,24 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "libs/base/clock.h"
 #include "libs/device/device.h"
 #include "libs/protocol/worker.h"
 
 namespace weft {
 
 // Calls `call` with `done` once the task has answered, or `done` with why it
-// has not by `deadline`. A connection that is lost meanwhile is waited for
-// again. `worker` and `clock` have to live until then.
+// has not by `deadline`.
 inline void WhenConnected(
-    const Clock& clock, protocol::Worker& worker, absl::Time deadline,
-    protocol::Worker::Done done,
+    protocol::Worker& worker, absl::Time deadline, protocol::Worker::Done done,
     absl::AnyInvocable<void(protocol::Worker::Done done)> call) {
   worker.GetStatus(
       deadline,
-      [&clock, &worker, deadline, done = std::move(done),
-       call = std::move(call)](
+      [done = std::move(done), call = std::move(call)](
           const absl::StatusOr<std::vector<DeviceAttributes>>& answer) mutable {
-        if (answer.ok()) return call(std::move(done));
-        if (!absl::IsUnavailable(answer.status()) || clock.Now() >= deadline) {
-          return done(answer.status());
-        }
-        WhenConnected(clock, worker, deadline, std::move(done),
-                      std::move(call));
+        if (!answer.ok()) return done(answer.status());
+        call(std::move(done));
       });
 }
 

@@ -117,7 +117,8 @@ class Worker {
 
   virtual ~Worker() = default;
 
-  // Its devices. Waits for the task to be there, until `deadline`.
+  // Its devices. Waits for the task to be there and to answer, over as many
+  // connections as it takes, until `deadline`.
   virtual void GetStatus(absl::Time deadline, DevicesDone done) = 0;
 
   // `isolated`: the session gets resource containers of its own. Doing it again

@@ -99,9 +99,13 @@ void WorkerClient::GetStatus(absl::Time deadline, DevicesDone done) {
   options.deadline = deadline;
   options.wait_for_connection = true;
   channel_->Call(WriteGetStatus(), options,
-                 [this, done = std::move(done)](
+                 [this, deadline, done = std::move(done)](
                      absl::StatusOr<bus::Message> reply) mutable {
-                   if (!reply.ok()) return done(Explain(reply.status()));
+                   // Lost before it answered: waits for the next connection.
+                   if (absl::IsUnavailable(reply.status())) {
+                     return GetStatus(deadline, std::move(done));
+                   }
+                   if (!reply.ok()) return done(reply.status());
                    auto devices = ReadDevices(*std::move(reply));
                    if (devices.ok()) return done(std::move(devices));
                    done(BadReply(options_.task, devices.status()));

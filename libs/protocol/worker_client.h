@@ -3,7 +3,8 @@
 // means that nothing of the step can change a resource there any more.
 //
 // All calls but GetStatus fail with UNAVAILABLE at once while there is no
-// connection; the channel dials again by itself.
+// connection, and when it is lost before their answer; the channel dials again
+// by itself.
 //
 // Threads: as Worker says; `done` and PeerEvents come on the thread that reads,
 // and must return soon.

@@ -153,6 +153,22 @@ TEST_F(WorkerClientTest, GetStatusWaitsForTheTask) {
   EXPECT_TRUE(events_.lost.empty());
 }
 
+TEST_F(WorkerClientTest,
+       GetStatusOutlivesAConnectionThatIsLostBeforeItsAnswer) {
+  Connect();
+  std::vector<absl::Status> answers;
+  client_->GetStatus(kNever, [&](const auto& devices) {
+    answers.push_back(devices.status());
+  });
+  processes_.network().Cut("client", "server");
+  processes_.Settle();
+  EXPECT_TRUE(answers.empty());
+  processes_.scheduler().AdvanceBy(absl::Seconds(10));
+  EXPECT_EQ(events_.connected.size(), 2u);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_OK(answers[0]);
+}
+
 TEST_F(WorkerClientTest, GetStatusWaitsNoLongerThanItsDeadline) {
   Dial();
   std::vector<absl::Status> answers;

@@ -19,7 +19,7 @@ class RecordingWorker : public Worker {
  public:
   // What each call is answered with.
   absl::Status answer;
-  // So many calls of GetStatus and DeleteSession lose their connection.
+  // So many calls of DeleteSession lose their connection.
   int num_losses = 0;
   std::vector<DeviceAttributes> devices;
   std::vector<std::string> waits;
@@ -53,8 +53,7 @@ class RecordingWorker : public Worker {
   std::vector<StepId> described;
 
   void GetStatus(absl::Time /*deadline*/, DevicesDone done) override {
-    const absl::Status status = LossOrAnswer();
-    if (!status.ok()) return done(status);
+    if (!answer.ok()) return done(answer);
     done(devices);
   }
   void CreateSession(const WorkerSession& session, bool isolated,
@@ -65,7 +64,9 @@ class RecordingWorker : public Worker {
   void DeleteSession(const WorkerSession& session, absl::Time /*deadline*/,
                      Done done) override {
     deleted.push_back(session);
-    done(LossOrAnswer());
+    if (num_losses == 0) return done(answer);
+    --num_losses;
+    done(absl::UnavailableError("The connection was lost"));
   }
   void Register(const PartitionRegistration& registration,
                 absl::Time /*deadline*/, Done done) override {
@@ -116,12 +117,6 @@ class RecordingWorker : public Worker {
   }
 
  private:
-  absl::Status LossOrAnswer() {
-    if (num_losses == 0) return answer;
-    --num_losses;
-    return absl::UnavailableError("The connection was lost");
-  }
-
   // The k-th fetch is the k-th feed.
   void Finish(const PartitionStep& step, Done done) const {
     if (!answer.ok()) return done(answer);
