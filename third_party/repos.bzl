@@ -18,10 +18,27 @@ offline_rules_cc = repository_rule(
     local = True,
 )
 
-_TSAN_DEPS = """select({
+def _unless_tsan(otherwise, under_tsan):
+    return """select({
         "@weft//third_party/tsan:enabled": %s,
-        "//conditions:default": [],
-    })"""
+        "//conditions:default": %s,
+    })""" % (repr(under_tsan), repr(otherwise))
+
+def _link(names, how):
+    # In a group: archives may need each other in any order.
+    return ["-Wl,--start-group"] + [how % n for n in names] + ["-Wl,--end-group"]
+
+def _linkopts(rctx):
+    names = rctx.attr.archives
+    if not names:
+        return repr(rctx.attr.linkopts)
+
+    # What stands in for locks under ThreadSanitizer knows them in Debian's
+    # shared libraries.
+    return "%s + %s" % (
+        _unless_tsan(_link(names, "-l:lib%s.a"), ["-l" + n for n in names]),
+        repr(rctx.attr.linkopts),
+    )
 
 def _system_library_impl(rctx):
     # One repository per library, holding only its own headers. A mirror of all
@@ -56,9 +73,9 @@ cc_library(
         rctx.name,
         repr(["include"] + ["include/" + i for i in rctx.attr.incs]),
         repr(rctx.attr.defs),
-        repr(rctx.attr.linkopts),
+        _linkopts(rctx),
         repr(rctx.attr.lib_deps),
-        _TSAN_DEPS % repr(rctx.attr.tsan_deps) if rctx.attr.tsan_deps else "[]",
+        _unless_tsan([], rctx.attr.tsan_deps),
     ))
 
 _system_library = repository_rule(
@@ -69,6 +86,7 @@ _system_library = repository_rule(
         "apt": attr.string(),
         "incs": attr.string_list(),
         "defs": attr.string_list(),
+        "archives": attr.string_list(),  # linked into each program
         "linkopts": attr.string_list(),
         "lib_deps": attr.string_list(),
         "tsan_deps": attr.string_list(),  # only under --config=tsan
@@ -84,6 +102,10 @@ _ABSL_LIBRARIES = [
     "flags_marshalling",
     "flags_commandlineflag",
     "flags_config",
+    "flags_commandlineflag_internal",
+    "flags_private_handle_accessor",
+    "flags_program_name",
+    "flags_usage_internal",
     "statusor",
     "status",
     "cord",
@@ -109,6 +131,15 @@ _ABSL_LIBRARIES = [
     "raw_logging_internal",
     "base",
     "spinlock_wait",
+    "debugging_internal",
+    "demangle_internal",
+    "exponential_biased",
+    "graphcycles_internal",
+    "log_severity",
+    "malloc_internal",
+    "stacktrace",
+    "strerror",
+    "symbolize",
 ]
 
 def system_repos():
@@ -117,7 +148,8 @@ def system_repos():
         name = "absl",
         apt = "libabsl-dev",
         paths = ["absl"],
-        linkopts = ["-labsl_" + name for name in _ABSL_LIBRARIES] + ["-lpthread"],
+        archives = ["absl_" + name for name in _ABSL_LIBRARIES],
+        linkopts = ["-lpthread"],
         tsan_deps = ["@weft//third_party/tsan:absl_mutex"],
     )
     _system_library(
@@ -136,7 +168,7 @@ def system_repos():
         name = "flatbuffers",
         apt = "libflatbuffers-dev",
         paths = ["flatbuffers"],
-        linkopts = ["-lflatbuffers"],
+        archives = ["flatbuffers"],
     )
     _system_library(
         name = "gtest",
@@ -160,7 +192,8 @@ def system_repos():
         name = "protobuf",
         apt = "libprotobuf-dev",
         paths = ["google"],
-        linkopts = ["-lprotobuf", "-lpthread"],
+        archives = ["protobuf"],
+        linkopts = ["-lpthread"],
         # A class gets two more fields under ThreadSanitizer, but Debian's
         # library, compiled without it, knows nothing of them.
         edits = {
@@ -174,7 +207,7 @@ def system_repos():
         name = "re2",
         apt = "libre2-dev",
         paths = ["re2"],
-        linkopts = ["-lre2"],
+        archives = ["re2"],
     )
     _system_library(
         name = "spdlog",
