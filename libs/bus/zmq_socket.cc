@@ -1,5 +1,6 @@
 #include "libs/bus/zmq_socket.h"
 
+#include <sched.h>
 #include <zmq.h>
 
 #include <cerrno>
@@ -101,6 +102,12 @@ ZmqContext::ZmqContext(int io_threads) : context_(zmq_ctx_new()) {
   zmq_ctx_set(context_, ZMQ_IO_THREADS, io_threads);
   zmq_ctx_set(context_, ZMQ_MAX_SOCKETS, 65535);
   zmq_ctx_set(context_, ZMQ_BLOCKY, 0);
+  // A send wakes libzmq's thread, which would take the processor from the
+  // sender in the middle of what it does. A process that was given another
+  // policy keeps it: libzmq aborts where it may not change it.
+  if (sched_getscheduler(0) == SCHED_OTHER) {
+    zmq_ctx_set(context_, ZMQ_THREAD_SCHED_POLICY, SCHED_BATCH);
+  }
 }
 
 ZmqContext::~ZmqContext() {
