@@ -24,9 +24,10 @@ def _unless_tsan(otherwise, under_tsan):
         "//conditions:default": %s,
     })""" % (repr(under_tsan), repr(otherwise))
 
-def _link(names, how):
-    # In a group: archives may need each other in any order.
-    return ["-Wl,--start-group"] + [how % n for n in names] + ["-Wl,--end-group"]
+def _link_archives(names):
+    # In a group: they may need each other in any order.
+    return (["-Wl,--start-group"] + ["-l:lib%s.a" % n for n in names] +
+            ["-Wl,--end-group"])
 
 def _linkopts(rctx):
     names = rctx.attr.archives
@@ -36,7 +37,7 @@ def _linkopts(rctx):
     # What stands in for locks under ThreadSanitizer knows them in Debian's
     # shared libraries.
     return "%s + %s" % (
-        _unless_tsan(_link(names, "-l:lib%s.a"), ["-l" + n for n in names]),
+        _unless_tsan(_link_archives(names), ["-l" + n for n in names]),
         repr(rctx.attr.linkopts),
     )
 
