@@ -2,15 +2,24 @@
 
 #include <filesystem>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "benchmarks/loopback_cluster.h"
+#include "benchmarks/report.h"
 
 namespace weft::benchmarks {
 
 std::string ServiceProgram(const std::string& job) {
   // bin/benchmarks/NAME -> bin/services/JOB/JOB
   const auto self = std::filesystem::read_symlink("/proc/self/exe");
-  return self.parent_path().parent_path() / "services" / job / job;
+  const auto program =
+      self.parent_path().parent_path() / "services" / job / job;
+  if (!std::filesystem::exists(program)) {
+    Check(absl::NotFoundError(absl::StrCat(
+        program.string(), " is missing: run ", self.filename().string(),
+        " where it was built, beside the services")));
+  }
+  return program;
 }
 
 ServiceProcesses::ServiceProcesses(const std::map<std::string, int>& jobs,

@@ -40,7 +40,7 @@ class ServiceProcesses {
 };
 
 // Where the program of a service lies; beside it, as NAME.stripped, the same
-// without symbols.
+// without symbols. Ends this program when there is none.
 std::string ServiceProgram(const std::string& job);
 
 }  // namespace weft::benchmarks
