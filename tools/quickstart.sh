@@ -11,7 +11,7 @@ started=$SECONDS
 heading "Installing what is missing"
 tools/setup.sh
 
-heading "Building (minutes the first time, seconds after)"
+heading "Building (half an hour or more the first time, seconds after)"
 # Bazel follows these links into another checkout's output when it was moved.
 find . -maxdepth 1 -type l -name 'bazel-*' -delete
 examples=(hello simple_client fashion_mnist)
