@@ -38,7 +38,7 @@ def _built(checkout, jobs):
 
 def _build(checkout, jobs, say):
   targets = [f'//services/{job}' for job in jobs]
-  say('building ' + ' '.join(targets) + ' (half an hour or more the first time)')
+  say('building ' + ' '.join(targets) + ' (half an hour the first time)')
   try:
     subprocess.run(['bazel', 'build', '--config=opt', *targets], cwd=checkout,
                    stdout=2, check=True)
