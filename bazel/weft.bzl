@@ -1,6 +1,7 @@
 """The rules every package of Weft uses, so that a habit is stated once."""
 
 load("//bazel:archives.bzl", "library_archives")
+load("//bazel:precompiled.bzl", "precompiled_copts", "precompiled_deps")
 
 # Instruction sets that kernels are compiled for; the tag is their namespace.
 _INSTRUCTION_SETS = {
@@ -9,22 +10,26 @@ _INSTRUCTION_SETS = {
     "v4": "x86-64-v4",
 }
 
+def _precompiled(kwargs, header):
+    """Adds //bazel:HEADER to what a C++ target is compiled with."""
+    kwargs["deps"] = kwargs.get("deps", []) + precompiled_deps(header)
+    kwargs["copts"] = precompiled_copts(header) + kwargs.get("copts", [])
+
 def weft_library(name, **kwargs):
     """A library: one header, one source; tools/floors says who may use it."""
     kwargs.setdefault("visibility", ["//visibility:public"])
 
     # All of it is linked statically, so a shared object would be built for none.
     kwargs.setdefault("linkstatic", True)
+    if kwargs.get("srcs"):
+        _precompiled(kwargs, "precompiled_library")
     native.cc_library(name = name, **kwargs)
 
 def weft_test(name, size = "small", deps = [], **kwargs):
     """A GoogleTest binary."""
-    native.cc_test(
-        name = name,
-        size = size,
-        deps = deps + ["@gtest_main"],
-        **kwargs
-    )
+    kwargs["deps"] = deps + ["@gtest_main"]
+    _precompiled(kwargs, "precompiled_test")
+    native.cc_test(name = name, size = size, **kwargs)
 
 def weft_py_test(name, size = "small", deps = [], **kwargs):
     """A unittest program that ends with xml_unittest.main()."""
@@ -38,11 +43,14 @@ def weft_py_test(name, size = "small", deps = [], **kwargs):
 def weft_binary(name, **kwargs):
     """A program."""
     kwargs.setdefault("visibility", ["//visibility:public"])
+    _precompiled(kwargs, "precompiled_library")
     native.cc_binary(name = name, **kwargs)
 
 def weft_benchmark(name, deps = [], **kwargs):
     """A Google Benchmark program; build it with --config=opt."""
-    native.cc_binary(name = name, deps = deps + ["@benchmark"], **kwargs)
+    kwargs["deps"] = deps + ["@benchmark"]
+    _precompiled(kwargs, "precompiled_library")
+    native.cc_binary(name = name, **kwargs)
 
 def weft_fuzzer(name, header, function, srcs = [], deps = [], **kwargs):
     """A libFuzzer program; build it with --config=fuzz (clang).
