@@ -31,10 +31,10 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "benchmarks/report.h"
 #include "libs/base/clock.h"
+#include "libs/base/command_line.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/zmq_wire.h"
 
@@ -414,7 +414,9 @@ void Main() {
 }  // namespace weft::benchmarks
 
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  weft::ParseFlags(
+      argc, argv,
+      "What the machine and ZeroMQ alone take for a round trip and for bytes.");
   const std::string serve = absl::GetFlag(FLAGS_serve);
   if (serve.empty()) {
     weft::bus::TuneHeapForBulk();

@@ -8,11 +8,11 @@
 #include <string>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "benchmarks/report.h"
 #include "benchmarks/service_processes.h"
 #include "libs/api/weft.h"
+#include "libs/base/command_line.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(std::string, client_of, "", "Be the client of this target.");
@@ -92,7 +92,9 @@ void Main() {
 }  // namespace weft::benchmarks
 
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  weft::ParseFlags(
+      argc, argv,
+      "From launching a cluster and a client to the client's first step.");
   const std::string target = absl::GetFlag(FLAGS_client_of);
   if (target.empty()) {
     weft::benchmarks::Main();

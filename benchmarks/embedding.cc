@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "benchmarks/report.h"
 #include "benchmarks/server_processes.h"
 #include "libs/api/weft.h"
+#include "libs/base/command_line.h"
 #include "libs/bus/zmq_wire.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
@@ -180,6 +180,7 @@ void Main() {
 }  // namespace weft::benchmarks
 
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  weft::ParseFlags(argc, argv,
+                   "Lookups in, and sparse updates of, a table on two ps.");
   weft::benchmarks::Main();
 }

@@ -11,12 +11,12 @@
 #include <system_error>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "benchmarks/report.h"
 #include "benchmarks/service_processes.h"
 #include "libs/base/clock.h"
+#include "libs/base/command_line.h"
 #include "libs/base/scheduler.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
@@ -107,6 +107,8 @@ void Main() {
 }  // namespace weft::benchmarks
 
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  weft::ParseFlags(
+      argc, argv,
+      "Memory and threads of idle services, and the size of their programs.");
   weft::benchmarks::Main();
 }

@@ -12,11 +12,11 @@
 #include <string>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "benchmarks/report.h"
 #include "benchmarks/server_processes.h"
 #include "libs/api/weft.h"
+#include "libs/base/command_line.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 20000, "Steps to time for each metric.");
@@ -129,6 +129,6 @@ void Main() {
 }  // namespace weft::benchmarks
 
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  weft::ParseFlags(argc, argv, "A step's own cost, and one op's in it.");
   weft::benchmarks::Main();
 }

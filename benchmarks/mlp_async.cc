@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "benchmarks/fashion_mnist.h"
@@ -22,6 +21,7 @@
 #include "benchmarks/mlp_worker.h"
 #include "benchmarks/report.h"
 #include "benchmarks/service_processes.h"
+#include "libs/base/command_line.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, workers, 2, "Replicas.");
@@ -223,7 +223,8 @@ void Main() {
 }  // namespace weft::benchmarks
 
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  weft::ParseFlags(argc, argv,
+                   "Asynchronous replicas of a small classifier on two ps.");
   if (absl::GetFlag(FLAGS_workers) < 1) return 2;
   weft::benchmarks::Main();
 }

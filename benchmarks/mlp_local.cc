@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_join.h"
 #include "benchmarks/mlp.h"
 #include "benchmarks/report.h"
 #include "libs/api/weft.h"
+#include "libs/base/command_line.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 5000, "Steps to time.");
@@ -73,6 +73,6 @@ void Main() {
 }  // namespace weft::benchmarks
 
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  weft::ParseFlags(argc, argv, "Steps of a small classifier in this process.");
   weft::benchmarks::Main();
 }

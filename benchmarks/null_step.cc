@@ -12,10 +12,10 @@
 #include <string>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "benchmarks/report.h"
 #include "benchmarks/server_processes.h"
 #include "libs/api/weft.h"
+#include "libs/base/command_line.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/zmq_wire.h"
 
@@ -140,6 +140,7 @@ void Main() {
 }  // namespace weft::benchmarks
 
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  weft::ParseFlags(argc, argv,
+                   "A step that does nothing, on a worker of a cluster.");
   weft::benchmarks::Main();
 }

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "benchmarks/ops_cases.h"
 #include "benchmarks/report.h"
 #include "libs/api/weft.h"
+#include "libs/base/command_line.h"
 #include "libs/protocol/graph_options.h"
 #include "libs/runtime/process.h"
 #include "re2/re2.h"
@@ -115,6 +115,6 @@ void Main() {
 
 // NOLINTNEXTLINE(bugprone-exception-escape): the table it reads is its own.
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  weft::ParseFlags(argc, argv, "Single ops on one core, in this process.");
   weft::benchmarks::Main();
 }

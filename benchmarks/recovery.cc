@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "benchmarks/child_process.h"
@@ -21,6 +20,7 @@
 #include "benchmarks/service_processes.h"
 #include "libs/api/weft.h"
 #include "libs/base/clock.h"
+#include "libs/base/command_line.h"
 #include "libs/base/scheduler.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
@@ -222,7 +222,9 @@ void Main() {
 }  // namespace weft::benchmarks
 
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  weft::ParseFlags(
+      argc, argv,
+      "From the death of a ps to the error, and to training again.");
   const std::string target = absl::GetFlag(FLAGS_client_of);
   if (target.empty()) {
     weft::benchmarks::Main();

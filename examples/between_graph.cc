@@ -17,11 +17,10 @@
 #include <string>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "absl/strings/str_cat.h"
 #include "examples/initialize_or_wait.h"
 #include "libs/api/weft.h"
+#include "libs/base/command_line.h"
 
 ABSL_FLAG(std::string, cluster, "",
           "The tasks of the cluster, as JSON: {\"ps\": [\"host:port\"], "
@@ -116,8 +115,7 @@ absl::Status Main() {
 }  // namespace weft::examples
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage("one task of a between-graph replicated model");
-  absl::ParseCommandLine(argc, argv);
+  weft::ParseFlags(argc, argv, "One task of a between-graph replicated model.");
   const absl::Status status = weft::examples::Main();
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;

@@ -12,8 +12,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "examples/fashion_mnist_batches.h"
 #include "examples/fashion_mnist_data.h"
 #include "examples/fashion_mnist_model.h"
@@ -21,6 +19,7 @@
 #include "examples/progress.h"
 #include "libs/api/weft.h"
 #include "libs/base/clock.h"
+#include "libs/base/command_line.h"
 #include "libs/fs/local_file_system.h"
 
 ABSL_FLAG(std::string, data_dir, "/usr/share/datasets/fashion-mnist",
@@ -151,9 +150,9 @@ absl::Status Main() {
 }  // namespace weft::examples
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage(
+  weft::ParseFlags(
+      argc, argv,
       "Trains a classifier of Fashion-MNIST and prints its test accuracy.");
-  absl::ParseCommandLine(argc, argv);
   const absl::Status status = weft::examples::Main();
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;

@@ -1,23 +1,23 @@
 // In-graph replication: one client, one graph; a batch is split over the GPUs
 // of all workers, which share weights on a parameter server.
 //
-//   in_graph_replication --gpus=1          # GPUs of host memory, for trying
-//   in_graph_replication                   # INVALID_ARGUMENT: there is no GPU
-//   in_graph_replication --soft_placement  # the CPU where there is no GPU
+//   in_graph_replication                     # a worker's CPU if it has no GPU
+//   in_graph_replication --gpus=1            # GPUs of host memory, for trying
+//   in_graph_replication --nosoft_placement  # refused where there is no GPU
 //
 // With --target it runs on a cluster with a ps and --workers workers; else on
 // one in this program.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "absl/strings/str_cat.h"
 #include "examples/in_process_cluster.h"
 #include "libs/api/weft.h"
+#include "libs/base/command_line.h"
 
 ABSL_FLAG(std::string, target, "",
           "Task of a cluster to connect to; empty: a cluster in this program.");
@@ -25,8 +25,8 @@ ABSL_FLAG(int, workers, 2, "Workers to split a batch over.");
 ABSL_FLAG(int, gpus, 0,
           "GPU devices of host memory for each task of a cluster in this "
           "program.");
-ABSL_FLAG(bool, soft_placement, false,
-          "Run on a CPU what no GPU is there for.");
+ABSL_FLAG(bool, soft_placement, true,
+          "Run on a worker's CPU what it has no GPU for.");
 
 namespace weft::examples {
 namespace {
@@ -67,6 +67,25 @@ Model BuildModel(const Scope& root, int num_workers) {
   return {input, ops::Mean(root.WithName("loss"), joint, {0, 1})};
 }
 
+// Says on stderr which workers have no GPU: their share runs on their CPU. To
+// be called once something was placed, which waits for all workers.
+absl::Status ReportMissingGpus(Session& session, int num_workers) {
+  ASSIGN_OR_RETURN(const auto devices, session.ListDevices());
+  for (int i = 0; i < num_workers; ++i) {
+    const std::string gpu =
+        absl::StrCat("/job:worker/replica:0/task:", i, "/device:GPU:0");
+    const bool found =
+        std::any_of(devices.begin(), devices.end(),
+                    [&](const auto& device) { return device.name == gpu; });
+    if (found) continue;
+    std::fprintf(stderr,
+                 "there is no %s: its share runs on the CPU there; "
+                 "--gpus=1 makes one of host memory\n",
+                 gpu.c_str());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Run(const std::string& target, int num_workers) {
   Scope root = Scope::Root();
   const Model model = BuildModel(root, num_workers);
@@ -75,6 +94,9 @@ absl::Status Run(const std::string& target, int num_workers) {
                                     {.allow_soft_placement =
                                          absl::GetFlag(FLAGS_soft_placement)}));
   RETURN_IF_ERROR(session->Run(ops::GlobalVariablesInitializer(root)));
+  if (absl::GetFlag(FLAGS_soft_placement)) {
+    RETURN_IF_ERROR(ReportMissingGpus(*session, num_workers));
+  }
   const Tensor batch = Batch(num_workers * kRowsPerWorker);
   ASSIGN_OR_RETURN(Tensor loss,
                    session->Run({{model.input, batch}}, model.loss));
@@ -102,8 +124,8 @@ absl::Status Main() {
 }  // namespace weft::examples
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage("in-graph replication over the GPUs of workers");
-  absl::ParseCommandLine(argc, argv);
+  weft::ParseFlags(argc, argv,
+                   "In-graph replication over the GPUs of workers.");
   const absl::Status status = weft::examples::Main();
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "examples/usage.h"
+
 namespace weft::examples {
 
 absl::StatusOr<std::unique_ptr<InProcessCluster>> InProcessCluster::Start(
@@ -45,11 +47,9 @@ int RunOnCluster(
     int argc, char** argv, const JobSizes& jobs,
     const std::function<absl::Status(const std::string&)>& program) {
   if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
-    std::fprintf(stderr,
-                 "usage: %s [zmq://HOST:PORT]\n"
-                 "Without a target it starts a cluster of its own.\n",
-                 argv[0]);
-    return 2;
+    return ShowUsage(argc, argv, "[TARGET]",
+                     "TARGET: a task of a cluster, zmq://HOST:PORT. Without it "
+                     "the program starts a cluster of its own.");
   }
   const absl::Status status =
       argc == 2 ? program(argv[1]) : RunOnOwnCluster(jobs, program);

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <string>
 
+#include "examples/usage.h"
 #include "libs/api/weft.h"
 
 namespace {
@@ -28,9 +29,12 @@ absl::Status Main(const std::string& target, bool init) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 3 || (argc == 3 && std::string(argv[2]) != "init")) {
-    std::fprintf(stderr, "usage: %s TARGET [init]\n", argv[0]);
-    return 2;
+  if (argc < 2 || argc > 3 || argv[1][0] == '-' ||
+      (argc == 3 && std::string(argv[2]) != "init")) {
+    return weft::examples::ShowUsage(
+        argc, argv, "TARGET [init]",
+        "TARGET: a task of a cluster, zmq://HOST:PORT, or \"\" for this "
+        "process. init: give the variable its first value.");
   }
   const std::string target = argv[1];
   const absl::Status status = Main(target, argc == 3 || target.empty());

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <string>
 
+#include "examples/usage.h"
 #include "libs/api/weft.h"
 
 namespace {
@@ -60,12 +61,14 @@ absl::Status Main(const std::string& target, bool init) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: two_tasks zmq://HOST:PORT [init]\n");
-    return 2;
+  if (argc < 2 || argc > 3 || argv[1][0] == '-' ||
+      (argc == 3 && std::string(argv[2]) != "init")) {
+    return weft::examples::ShowUsage(
+        argc, argv, "TARGET [init]",
+        "TARGET: a task of a cluster with a ps and a worker, zmq://HOST:PORT. "
+        "init: begin with new weights.");
   }
-  const bool init = argc > 2 && std::string(argv[2]) == "init";
-  absl::Status status = Main(argv[1], init);
+  const absl::Status status = Main(argv[1], argc == 3);
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return 1;

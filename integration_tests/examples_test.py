@@ -171,9 +171,13 @@ class ExamplesTest(unittest.TestCase):
   def test_in_graph_replication(self):
     expected = 'loss of 8 rows on 2 workers: 22.0\n'
     self.assertEqual(self.succeeds('in_graph_replication', '--gpus=1'), expected)
-    self.assertEqual(self.succeeds('in_graph_replication', '--soft_placement'),
-                     expected)
-    refusal = self.refused(1, 'in_graph_replication')
+    on_cpus = _run('in_graph_replication')
+    self.assertEqual((on_cpus.returncode, on_cpus.stdout), (0, expected),
+                     on_cpus.stderr)
+    for task in range(2):
+      self.assertIn('there is no /job:worker/replica:0/task:%d/device:GPU:0: '
+                    'its share runs on the CPU' % task, on_cpus.stderr)
+    refusal = self.refused(1, 'in_graph_replication', '--nosoft_placement')
     self.assertIn('INVALID_ARGUMENT', refusal)
     self.assertIn('/job:worker/task:0/device:GPU:0', refusal)
     with Cluster(ps=1, worker=2) as cluster:
@@ -236,6 +240,20 @@ class ExamplesTest(unittest.TestCase):
                   self.refused(1, 'between_graph', cluster, '--task_index=7'))
     self.assertIn('dataset-fashion-mnist',
                   self.refused(1, 'fashion_mnist', '--data_dir=/nowhere'))
+
+  def test_help_is_no_error_and_says_what_a_target_is(self):
+    for name in ('simple_client', 'two_tasks', 'containers',
+                 'replica_device_setter', 'round_robin_three'):
+      out = self.succeeds(name, '--help')
+      self.assertIn(f'examples/{name} ', out)
+      self.assertIn('zmq://HOST:PORT', out)
+
+  def test_help_lists_flags(self):
+    for name, flag in (('between_graph', '--cluster'),
+                       ('fashion_mnist', '--epochs'),
+                       ('in_graph_replication', '--target')):
+      # Abseil's exit code.
+      self.assertIn(flag, _run(name, '--help').stdout)
 
   def test_a_bad_tf_config_is_named(self):
     lonely = {'cluster': {'worker': [f'localhost:{programs.free_ports(1)[0]}']},

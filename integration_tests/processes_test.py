@@ -54,6 +54,18 @@ class ProcessesTest(unittest.TestCase):
     self.assertEqual(ended.returncode, 1, ended.stderr)
     return ended.stderr
 
+  def test_help_lists_all_flags_of_a_service(self):
+    for job in ('coordinator', 'ps', 'worker', 'checkpoint_writer'):
+      ended = subprocess.run(
+          [programs.binary(f'services/{job}/{job}'), '--help'],
+          stdout=subprocess.PIPE, text=True, timeout=_DEADLINE_S, check=False)
+      for flag in ('--cluster', '--task_index', '--max_held_bytes_per_peer'):
+        self.assertIn(f'{flag} (', ended.stdout)
+      self.assertNotIn('--flagfile', ended.stdout)  # one of Abseil's own
+
+  def test_an_argument_that_is_no_flag_is_refused(self):
+    self.assertIn('unexpected argument "2222"', self.refused('ps', '2222'))
+
   def test_a_server_in_the_same_program_is_reached_by_its_socket(self):
     hello = self.run_example('local_server')
     self.assertEqual(hello.stdout, 'Hello distributed Weft!\n', hello.stderr)

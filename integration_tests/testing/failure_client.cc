@@ -24,11 +24,11 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "libs/api/weft.h"
+#include "libs/base/command_line.h"
 #include "libs/base/status.h"
 
 ABSL_FLAG(std::string, target, "", "zmq://host:port");
@@ -217,6 +217,7 @@ int Main() {
 }  // namespace weft
 
 int main(int argc, char** argv) {
-  absl::ParseCommandLine(argc, argv);
+  weft::ParseFlags(argc, argv,
+                   "A client for failure_test.py, told by lines what to do.");
   return weft::Main();
 }

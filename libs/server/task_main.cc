@@ -1,9 +1,8 @@
 #include "libs/server/task_main.h"
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
 #include "absl/time/time.h"
+#include "libs/base/command_line.h"
 #include "libs/server/quota_flags.h"
 #include "libs/server/run_server.h"
 
@@ -62,8 +61,7 @@ ServerOptions OptionsFromFlags(const std::string& default_job) {
 }  // namespace
 
 int TaskMain(int argc, char** argv, const std::string& default_job) {
-  absl::SetProgramUsageMessage("a task of a Weft cluster");
-  absl::ParseCommandLine(argc, argv);
+  ParseFlags(argc, argv, "A task of a Weft cluster.");
   return RunServer(absl::GetFlag(FLAGS_cluster), OptionsFromFlags(default_job));
 }
 
