@@ -20,6 +20,12 @@ absl::Status Invalid(absl::string_view text, absl::string_view what) {
                    "; write host:port, [IPv6]:port or zmq://host:port"));
 }
 
+// "grpc://" of "grpc://host:80"; empty where there is none.
+absl::string_view SchemeOf(absl::string_view text) {
+  const size_t end = text.find("://");
+  return end == absl::string_view::npos ? "" : text.substr(0, end + 3);
+}
+
 bool IsNameChar(char c) {
   return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_';
 }
@@ -73,7 +79,10 @@ absl::StatusOr<uint16_t> ParsePort(absl::string_view text,
 
 absl::StatusOr<Address> Address::Parse(absl::string_view text) {
   absl::string_view rest = text;
-  absl::ConsumePrefix(&rest, kScheme);
+  if (!absl::ConsumePrefix(&rest, kScheme) && !SchemeOf(rest).empty()) {
+    return Invalid(text, absl::StrCat("the scheme ", SchemeOf(rest),
+                                      " is unknown, zmq:// is the only one"));
+  }
   absl::string_view host, port;
   if (absl::Status split = SplitHost(text, rest, host, port); !split.ok()) {
     return split;
