@@ -1,7 +1,8 @@
 """Programs that a test runs, and ports for them."""
 
 import os
-import socket
+
+from tools.cluster import ports
 
 
 def binary(name):
@@ -12,10 +13,5 @@ def binary(name):
 
 def free_ports(count):
   """Ports of this machine that nobody listens on, all different."""
-  probes = [socket.socket() for _ in range(count)]
-  for probe in probes:
-    probe.bind(('127.0.0.1', 0))
-  ports = [probe.getsockname()[1] for probe in probes]
-  for probe in probes:
-    probe.close()
-  return ports
+  with ports.Ports(count) as kept:
+    return kept.numbers

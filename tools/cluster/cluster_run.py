@@ -1,8 +1,8 @@
 """One run of a local cluster: starts its tasks in order, waits, stops them.
 
-Services first, on ports that are kept for them; when all are ready, the
-program. If somebody took a port all the same, everything is started once more
-with other ports.
+Services first, on ports that are kept for them and for the program as long as
+the run lasts; when all are ready, the program. If somebody took a port all the
+same, everything is started once more with other ports.
 """
 
 import os
@@ -81,10 +81,10 @@ class ClusterRun:
     with ports.Ports(sum(count for _, count in self._options.jobs)) as kept:
       self._plan = Plan(self._options.jobs, kept.numbers)
       self._start_services()
-    if not self._options.program:
-      return self._stay()
-    self._start_programs()
-    return self._await_programs()
+      if not self._options.program:
+        return self._stay()
+      self._start_programs()
+      return self._await_programs()
 
   def _served(self):
     """The tasks that are services."""

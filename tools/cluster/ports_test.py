@@ -1,6 +1,7 @@
 """Ports are different, kept from those who ask for any, and can be used."""
 
 import socket
+import tempfile
 import unittest
 
 from tools import xml_unittest
@@ -25,6 +26,45 @@ class PortsTest(unittest.TestCase):
     with ports.Ports(1) as kept, _server(kept.numbers[0]):
       with socket.create_connection((ports.HOST, kept.numbers[0])):
         pass
+
+  def test_others_do_not_get_a_kept_port(self):
+    with ports.Ports(1) as kept, socket.socket() as other:
+      with self.assertRaises(OSError):
+        other.bind((ports.HOST, kept.numbers[0]))
+
+  def test_two_that_keep_ports_do_not_share_one(self):
+    with ports.Ports(20) as first:
+      with ports.Ports(20, wanted=first.numbers) as second:
+        self.assertFalse(set(first.numbers) & set(second.numbers))
+
+  def test_a_port_is_kept_while_its_server_starts_again(self):
+    with ports.Ports(1) as kept:
+      _server(kept.numbers[0]).close()
+      with socket.socket() as other, self.assertRaises(OSError):
+        other.bind((ports.HOST, kept.numbers[0]))
+      _server(kept.numbers[0]).close()
+
+  def test_outgoing_connections_do_not_use_them(self):
+    possible = ports.below_outgoing()
+    if not possible:
+      self.skipTest('this system leaves no ports below the range')
+    with ports.Ports(30) as kept, _server(0) as server:
+      for number in kept.numbers:
+        self.assertIn(number, possible)
+      with socket.create_connection(server.getsockname()) as outgoing:
+        self.assertNotIn(outgoing.getsockname()[1], possible)
+
+  def test_the_range_is_read_with_care(self):
+    with tempfile.NamedTemporaryFile('w+') as file:
+      for text, expected in (('32768\t60999\n', range(10000, 32768)),
+                             ('1024\t65535\n', range(0)), ('', range(0)),
+                             ('many few', range(0))):
+        file.seek(0)
+        file.truncate()
+        file.write(text)
+        file.flush()
+        self.assertEqual(ports.below_outgoing(file.name), expected)
+    self.assertEqual(ports.below_outgoing('/nowhere'), range(0))
 
   def test_nobody_listens_at_a_kept_port(self):
     with ports.Ports(1) as kept:
