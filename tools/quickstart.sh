@@ -1,7 +1,8 @@
 #!/bin/bash
 # From a bare machine to a model trained on a cluster: installs what is missing,
 # builds the examples and services for speed, and trains a classifier with six
-# processes that share the work. The last line is the test accuracy.
+# processes that share the work. Ends with the test accuracy, and what to try
+# next.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,13 +12,14 @@ started=$SECONDS
 heading "Installing what is missing"
 tools/setup.sh
 
-heading "Building (half an hour or more the first time, seconds after)"
+heading "Building Weft's services and examples (seconds when nothing changed)"
 # Bazel follows these links into another checkout's output when it was moved.
 find . -maxdepth 1 -type l -name 'bazel-*' -delete
 examples=(hello simple_client fashion_mnist)
 services=(coordinator ps worker checkpoint_writer)
-bazel build --config=opt "${examples[@]/#///examples:}" \
-  "${services[@]/#///services/}"
+echo "services: ${services[*]}; examples: ${examples[*]}"
+tools/bazel_progress.py quickstart bazel build --config=opt \
+  "${examples[@]/#///examples:}" "${services[@]/#///services/}"
 programs=$(bazel info --config=opt bazel-bin 2>/dev/null)
 
 heading "hello: a constant through a session in this process"
@@ -39,3 +41,15 @@ setpriv --pdeathsig TERM tools/local_cluster \
   -- "$programs/examples/fashion_mnist"
 echo
 grep '^test accuracy' "$logs/worker_0.log" | tail -n 1
+
+heading "What to try next"
+cat <<NEXT
+a cluster of your own:   tools/local_cluster --ps=2 --workers=2 --client -- \\
+                            bazel-bin/examples/simple_client {target} init
+                          runs a program on it; without "-- PROGRAM..." it
+                          prints the targets of its tasks, and stays
+a look at it:             bazel run //tools:weft -- status --target=zmq://...
+a program of your own:    begin with examples/simple_client.cc or, for training
+                          on several workers, examples/between_graph.cc
+how it works:             README.md, from "Processes" on
+NEXT

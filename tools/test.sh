@@ -20,7 +20,7 @@ events=$(mktemp)
 trap 'rm -f "$events"' EXIT
 echo "test: building and running; the first time takes most of an hour"
 built=0
-bazel test --keep_going --build_event_json_file="$events" \
+tools/bazel_progress.py test bazel test --keep_going --build_event_json_file="$events" \
   "$@" "${targets[@]}" || built=$?
 
 python3 tools/count_tests.py "$events" "$built"

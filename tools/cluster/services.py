@@ -2,7 +2,11 @@
 
 import glob
 import os
+import shutil
 import subprocess
+import sys
+
+from tools import bazel_progress
 
 
 class Missing(Exception):
@@ -38,15 +42,16 @@ def _built(checkout, jobs):
 
 def _build(checkout, jobs, say):
   targets = [f'//services/{job}' for job in jobs]
-  say('building ' + ' '.join(targets) + ' (half an hour the first time)')
+  say('building ' + ' '.join(targets))
+  if not shutil.which('bazel'):
+    raise Missing('there is no bazel here; tools/setup.sh installs it')
   try:
-    subprocess.run(['bazel', 'build', '--config=opt', *targets], cwd=checkout,
-                   stdout=2, check=True)
+    subprocess.run([sys.executable, bazel_progress.__file__, 'services',
+                    'bazel', 'build', '--config=opt', *targets],
+                   cwd=checkout, stdout=2, check=True)
     found = subprocess.run(
         ['bazel', 'info', '--config=opt', 'bazel-bin'], cwd=checkout, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
-  except FileNotFoundError as error:
-    raise Missing('there is no bazel here; tools/setup.sh installs it') from error
   except subprocess.CalledProcessError as error:
     raise Missing(f'the services of {jobs} can not be built') from error
   folder = os.path.join(checkout, found.stdout.strip(), 'services')

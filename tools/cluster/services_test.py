@@ -54,6 +54,11 @@ class ServicesTest(unittest.TestCase):
     self.assertEqual(sorted(found), _JOBS)
     self.assertIn('//services/ps //services/worker', said[0])
 
+  def test_without_bazel_the_remedy_is_named(self):
+    with unittest.mock.patch.dict(os.environ, PATH=self.top):
+      with self.assertRaisesRegex(services.Missing, 'tools/setup.sh'):
+        services.find(self.top, _JOBS, lambda _: None)
+
 
 if __name__ == '__main__':
   xml_unittest.main()
