@@ -89,26 +89,53 @@ def weft_flatbuffers(name, srcs, **kwargs):
     kwargs.setdefault("visibility", ["//visibility:public"])
     native.cc_library(name = name, hdrs = outs, deps = ["@flatbuffers"], **kwargs)
 
+# What protoc calls by the same name in each source that it writes.
+_NAMES_OF_PROTOC = ["schemas", "file_default_instances"]
+
+def _append(source, number, target):
+    """A command that moves protoc's `source` to the end of `target`."""
+    define = ["#define %s %s_%d" % (n, n, number) for n in _NAMES_OF_PROTOC]
+    undefine = ["#undef " + n for n in _NAMES_OF_PROTOC]
+    return "(printf '%s\\n'; cat %s; printf '%s\\n') >> %s; rm %s; " % (
+        "\\n".join(define),
+        source,
+        "\\n".join(undefine),
+        target,
+        source,
+    )
+
 def weft_protos(name, srcs, imports = [], deps = [], **kwargs):
     """C++ from .proto files of one package; include as "PACKAGE/NAME.pb.h".
+
+    It is compiled as one source, since all of it includes the same headers.
 
     imports: .proto files of the deps that srcs import, directly or not.
     """
     headers = [src[:-len(".proto")] + ".pb.h" for src in srcs]
-    sources = [src[:-len(".proto")] + ".pb.cc" for src in srcs]
+    source = name + ".pb.cc"
     native.genrule(
         name = name + "_gen",
         srcs = srcs + imports,
-        outs = headers + sources,
+        outs = headers + [source],
         cmd = "/usr/bin/protoc -I. --cpp_out=$(GENDIR) " +
-              " ".join(["$(location %s)" % src for src in srcs]),
+              " ".join(["$(location %s)" % src for src in srcs]) +
+              "; rm -f $(RULEDIR)/%s.all; " % name +
+              "".join([
+                  _append(
+                      "$(RULEDIR)/" + src[:-len(".proto")] + ".pb.cc",
+                      number,
+                      "$(RULEDIR)/%s.all" % name,
+                  )
+                  for number, src in enumerate(srcs)
+              ]) + "mv $(RULEDIR)/%s.all $(location %s)" % (name, source),
     )
     kwargs.setdefault("visibility", ["//visibility:public"])
     native.cc_library(
         name = name,
-        srcs = sources,
+        srcs = [source],
         hdrs = headers,
-        copts = ["-Wno-error"],
+        copts = ["-Wno-error", "-Wno-unused-variable"],
+        linkstatic = True,
         deps = deps + ["@protobuf"],
         **kwargs
     )
