@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
@@ -5,9 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/standard_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
+#include "libs/tensor/buffer.h"
 
 namespace weft {
 namespace {
@@ -95,6 +98,81 @@ TEST_F(LookupKernelsTest, AMutableTableChanges) {
               StatusIs(kInvalid, "Expected shape [2] for value, got [1]"));
   EXPECT_THAT(Fill("LookupTableInsertV2", table, Longs({1}), Longs({7})),
               StatusIs(kInvalid, "Key must be type string but got int64"));
+}
+
+TEST_F(LookupKernelsTest, TablesHoldAllTheirTypes) {
+  const Tensor keys[] = {Texts({"b", "a"}), Longs({1, int64_t{-1} << 40}),
+                         Tensor::Vector<int32_t>({1, -5})};
+  const Tensor values[] = {
+      Texts({"x", "y"}),
+      Longs({-7, int64_t{1} << 50}),
+      Tensor::Vector<int32_t>({-7, 9}),
+      Tensor::Vector<float>({-0.5f, 3e38f}),
+      Tensor::Vector<double>({-0.5, 1e300}),
+      Tensor::Vector<bool>({true, false}),
+  };
+  for (const Tensor& k : keys) {
+    for (const Tensor& v : values) {
+      SCOPED_TRACE(DataTypeName(k.dtype()) + " to " + DataTypeName(v.dtype()));
+      auto kernel =
+          harness_.Make("MutableHashTableV2", {},
+                        {{"key_dtype", k.dtype()}, {"value_dtype", v.dtype()}});
+      ASSERT_OK(kernel);
+      ASSERT_OK_AND_ASSIGN(auto handle, (*kernel)->Run({}));
+      ASSERT_OK(Fill("LookupTableInsertV2", handle[0], k, v));
+      ASSERT_OK_AND_ASSIGN(
+          Tensor found,
+          harness_.RunOne("LookupTableFindV2",
+                          {handle[0], k, Tensor(v.dtype(), TensorShape())}));
+      EXPECT_TRUE(SameBits(found, v)) << found.ToString();
+      ASSERT_OK_AND_ASSIGN(
+          auto all,
+          harness_.Run("LookupTableExportV2", {handle[0]},
+                       {{"Tkeys", k.dtype()}, {"Tvalues", v.dtype()}}));
+      const auto reversed = [](const Tensor& tensor) {
+        return absl::StrCat(
+            tensor.SliceRows(1, 2, HeapAllocator())->ToString(),
+            tensor.SliceRows(0, 1, HeapAllocator())->ToString());
+      };
+      const auto in_order = [](const Tensor& tensor) {
+        return absl::StrCat(
+            tensor.SliceRows(0, 1, HeapAllocator())->ToString(),
+            tensor.SliceRows(1, 2, HeapAllocator())->ToString());
+      };
+      EXPECT_EQ(in_order(all[0]), reversed(k));
+      EXPECT_EQ(in_order(all[1]), reversed(v));
+      ASSERT_OK(harness_.Run("LookupTableRemoveV2", {handle[0], k}));
+      ASSERT_OK_AND_ASSIGN(Tensor size,
+                           harness_.RunOne("LookupTableSizeV2", {handle[0]}));
+      EXPECT_EQ(size.scalar<int64_t>(), 0);
+    }
+  }
+}
+
+// Filling a table with a key twice is fine if the values are equal as numbers.
+TEST_F(LookupKernelsTest, EqualValuesOfAKeyAreOne) {
+  const auto fill = [&](const Tensor& values) {
+    auto kernel = harness_.Make(
+        "HashTableV2", {},
+        {{"key_dtype", DT_INT32}, {"value_dtype", values.dtype()}});
+    EXPECT_OK(kernel);
+    auto handle = (*kernel)->Run({});
+    EXPECT_OK(handle);
+    return Fill("InitializeTableV2", (*handle)[0],
+                Tensor::Vector<int32_t>({-3, -3}), values);
+  };
+  EXPECT_OK(fill(Tensor::Vector<float>({0.0f, -0.0f})));
+  EXPECT_OK(fill(Tensor::Vector<double>({0.0, -0.0})));
+  EXPECT_OK(fill(Tensor::Vector<bool>({true, true})));
+  constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
+  EXPECT_THAT(fill(Tensor::Vector<float>({NAN, NAN})), StatusIs(kPrecondition));
+  EXPECT_THAT(fill(Tensor::Vector<double>({NAN, NAN})),
+              StatusIs(kPrecondition));
+  EXPECT_THAT(
+      fill(Tensor::Vector<float>({0.5f, -2})),
+      StatusIs(kPrecondition, "Key -3 has 0.5 and trying to add value -2"));
+  EXPECT_THAT(fill(Tensor::Vector<bool>({true, false})),
+              StatusIs(kPrecondition, "has 1 and trying to add value 0"));
 }
 
 TEST_F(LookupKernelsTest, AFileIsATable) {
