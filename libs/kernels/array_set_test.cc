@@ -1,6 +1,11 @@
 // Kernels whose results depend on the values: partitions, one-hot, unique,
 // positions, segments.
+#include <cmath>
+#include <limits>
+#include <string>
+
 #include "libs/kernels/array_kernels_test_base.h"
+#include "libs/tensor/buffer.h"
 
 namespace weft {
 namespace {
@@ -82,6 +87,79 @@ TEST_F(ArraySetTest, WhatIsNoNumberEqualsNothing) {
   EXPECT_EQ(Run("UniqueV2", {Floats({2, 1}, {NAN, NAN}), Ints({0})}),
             "[2,1] nan nan | [2] 0 1");
   EXPECT_EQ(Run("ListDiff", {values, values}), "[2] nan nan | [2] 0 2");
+}
+
+template <typename T>
+Tensor Values(std::initializer_list<double> values) {
+  Tensor tensor(DataTypeOf<T>::value, {static_cast<int64_t>(values.size())});
+  T* next = tensor.mutable_flat<T>().data();
+  for (double value : values) *next++ = static_cast<T>(value);
+  return tensor;
+}
+
+TEST_F(ArraySetTest, ValuesOfAllTypesAreToldApart) {
+  const Tensor all[] = {
+      Values<float>({1, 0, 1}),    Values<double>({1, 0, 1}),
+      Values<half>({1, 0, 1}),     Values<bfloat16>({1, 0, 1}),
+      Values<int8_t>({1, 0, 1}),   Values<int16_t>({1, 0, 1}),
+      Values<int32_t>({1, 0, 1}),  Values<int64_t>({1, 0, 1}),
+      Values<uint8_t>({1, 0, 1}),  Values<uint16_t>({1, 0, 1}),
+      Values<uint32_t>({1, 0, 1}), Values<uint64_t>({1, 0, 1}),
+      Values<bool>({1, 0, 1}),     Strings({"1", "0", "1"})};
+  for (const Tensor& values : all) {
+    SCOPED_TRACE(DataTypeName(values.dtype()));
+    ASSERT_OK_AND_ASSIGN(const Tensor first_two,
+                         values.SliceRows(0, 2, HeapAllocator()));
+    ASSERT_OK_AND_ASSIGN(const Tensor rows, values.Reshaped({3, 1}));
+    ASSERT_OK_AND_ASSIGN(auto unique, harness_.Run("Unique", {values}));
+    EXPECT_TRUE(SameBits(unique[0], first_two));
+    EXPECT_EQ(Show(unique[1]), "[3] 0 1 0");
+    ASSERT_OK_AND_ASSIGN(unique, harness_.Run("UniqueV2", {rows, Ints({0})}));
+    ASSERT_OK_AND_ASSIGN(unique[0], unique[0].Reshaped({2}));
+    EXPECT_TRUE(SameBits(unique[0], first_two));
+    EXPECT_EQ(Show(unique[1]), "[3] 0 1 0");
+    EXPECT_EQ(Run("ListDiff", {values, values}), "[0] | [0]");
+    ASSERT_OK_AND_ASSIGN(const Tensor last,
+                         values.SliceRows(1, 2, HeapAllocator()));
+    ASSERT_OK_AND_ASSIGN(auto left, harness_.Run("ListDiff", {values, last}));
+    EXPECT_EQ(Show(left[1]), "[2] 0 2");
+  }
+}
+
+TEST_F(ArraySetTest, ZerosOfBothSignsAreEqual) {
+  for (const Tensor& zeros :
+       {Values<float>({0, -0.0, 1}), Values<double>({0, -0.0, 1}),
+        Values<half>({0, -0.0, 1}), Values<bfloat16>({0, -0.0, 1})}) {
+    SCOPED_TRACE(DataTypeName(zeros.dtype()));
+    ASSERT_OK_AND_ASSIGN(const Tensor rows, zeros.Reshaped({3, 1}));
+    ASSERT_OK_AND_ASSIGN(auto unique, harness_.Run("Unique", {zeros}));
+    EXPECT_EQ(Show(unique[1]), "[3] 0 0 1");
+    ASSERT_OK_AND_ASSIGN(unique, harness_.Run("UniqueV2", {rows, Ints({0})}));
+    EXPECT_EQ(Show(unique[1]), "[3] 0 0 1");
+    ASSERT_OK_AND_ASSIGN(const Tensor negative,
+                         zeros.SliceRows(1, 2, HeapAllocator()));
+    ASSERT_OK_AND_ASSIGN(auto left,
+                         harness_.Run("ListDiff", {zeros, negative}));
+    EXPECT_EQ(Show(left[1]), "[1] 2");
+  }
+}
+
+TEST_F(ArraySetTest, FarNumbersAreToldApart) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(Run("Unique", {Tensor::Vector<int64_t>({kMost, kMost - 1, -1})}),
+            "[3] 9223372036854775807 9223372036854775806 -1 | [3] 0 1 2");
+  // As bits of a double these would be a NaN.
+  EXPECT_EQ(Run("Unique", {Tensor::Vector<int64_t>({kMost, kMost, -1, -1})}),
+            "[2] 9223372036854775807 -1 | [4] 0 0 1 1");
+}
+
+TEST_F(ArraySetTest, SlicesOfStringsAreToldApartByEachString) {
+  const Tensor rows = Tensor::FromValues<std::string>(
+      {4, 2}, {"ab", "c", "a", "bc", "ab", "c", "", "abc"});
+  EXPECT_EQ(Run("UniqueV2", {rows, Ints({0})}),
+            "[3,2] ab c a bc  abc | [4] 0 1 0 2");
+  EXPECT_EQ(Run("UniqueV2", {Strings({"b", "a", "b"}), Ints({0})}),
+            "[2] b a | [3] 0 1 0");
 }
 
 // A loop over all their rows would not end.

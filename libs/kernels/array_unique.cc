@@ -1,10 +1,16 @@
 // Kernels that compare values of one tensor: Unique, UniqueV2,
 // UniqueWithCounts, ListDiff.
-#include <functional>
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
 #include <limits>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array_copy.h"
 #include "libs/kernels/array_registration.h"
@@ -13,10 +19,10 @@
 namespace weft {
 namespace {
 
-// Values that can be told apart; the 16-bit floats are compared as floats.
-using ComparableTypes =
+// Values that can be told apart: these, and strings.
+using ComparableNumbers =
     TypeList<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t,
-             uint8_t, uint16_t, uint32_t, uint64_t, bool, std::string>;
+             uint8_t, uint16_t, uint32_t, uint64_t, bool>;
 
 // Positions as `output`'s type, int32 or int64.
 absl::Status WritePositions(const std::vector<int64_t>& positions,
@@ -65,21 +71,105 @@ struct SliceSizes {
   int64_t after = 1;
 };
 
-// A NaN equals nothing, and no hash table takes a key that does not equal
-// itself.
-template <typename Key>
-bool EqualsItself(const Key& key) {
-  return std::equal_to<Key>()(key, key);
+// Elements are compared by keys, so that one hash table serves many types: a
+// number that fits into 64 bits, or for slices and strings their bytes. A NaN
+// equals nothing, not even itself, and -0 equals 0.
+
+template <typename T>
+uint64_t KeyOf(T x) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<uint64_t>(x);
+  } else {
+    const double wide = x;
+    return std::bit_cast<uint64_t>(wide == 0 ? 0.0 : wide);
+  }
 }
 
-template <typename Key>
-void AddToGroups(Key key, absl::flat_hash_map<Key, int64_t>& groups_by_key,
-                 Groups& groups) {
+bool IsNaN(uint64_t key) { return std::isnan(std::bit_cast<double>(key)); }
+
+template <typename T>
+void WriteKeys(const Tensor& values, int64_t begin, int64_t n, uint64_t* keys) {
+  const T* const x = values.flat<T>().data() + begin;
+  for (int64_t i = 0; i < n; ++i) keys[i] = KeyOf(x[i]);
+}
+
+// Calls fn(key, equals_itself) for each number of `values`, in order.
+template <typename Fn>
+absl::Status ForEachKey(const Tensor& values, const Fn& fn) {
+  constexpr int64_t kBlock = 256;
+  uint64_t keys[kBlock];
+  void (*write)(const Tensor&, int64_t, int64_t, uint64_t*) = nullptr;
+  RETURN_IF_ERROR(DispatchType(ComparableNumbers{}, values.dtype(),
+                               [&]<typename T>(TypeTag<T>) {
+                                 write = &WriteKeys<T>;
+                                 return absl::OkStatus();
+                               }));
+  const bool may_be_nan = IsFloatingType(values.dtype());
+  const int64_t count = values.num_elements();
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t n = std::min(kBlock, count - begin);
+    write(values, begin, n, keys);
+    for (int64_t i = 0; i < n; ++i) fn(keys[i], !may_be_nan || !IsNaN(keys[i]));
+  }
+  return absl::OkStatus();
+}
+
+// Makes floats that are equal the same bytes. False if there is a NaN.
+template <typename T>
+bool NormalizeFloats(char* bytes, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    T x;
+    std::memcpy(&x, bytes + i * sizeof(T), sizeof(T));
+    if (std::isnan(static_cast<Wide<T>>(x))) return false;
+    if (static_cast<Wide<T>>(x) == 0) {
+      std::memset(bytes + i * sizeof(T), 0, sizeof(T));
+    }
+  }
+  return true;
+}
+bool Normalize(DataType type, char* bytes, int64_t n) {
+  switch (type) {
+    case DT_FLOAT:
+      return NormalizeFloats<float>(bytes, n);
+    case DT_DOUBLE:
+      return NormalizeFloats<double>(bytes, n);
+    case DT_HALF:
+      return NormalizeFloats<half>(bytes, n);
+    case DT_BFLOAT16:
+      return NormalizeFloats<bfloat16>(bytes, n);
+    default:
+      return true;
+  }
+}
+
+// Adds `n` elements to the bytes of a key. False if they equal nothing.
+bool AppendToKey(const Tensor& values, int64_t begin, int64_t n,
+                 std::string& key) {
+  if (values.dtype() == DT_STRING) {
+    for (const std::string& text : values.flat<std::string>().subspan(
+             static_cast<size_t>(begin), static_cast<size_t>(n))) {
+      const size_t size = text.size();
+      key.append(reinterpret_cast<const char*>(&size), sizeof(size));
+      key.append(text);
+    }
+    return true;
+  }
+  const size_t size = DataTypeSize(values.dtype());
+  const size_t end = key.size();
+  key.append(static_cast<const char*>(values.data()) + begin * size, n * size);
+  return Normalize(values.dtype(), key.data() + end, n);
+}
+
+// Numbers to the first group or position that has them.
+using NumberTable = absl::flat_hash_map<uint64_t, int64_t>;
+using StringTable = absl::flat_hash_map<std::string, int64_t>;
+
+template <typename Table>
+void AddToGroups(const typename Table::key_type& key, bool equals_itself,
+                 Table& groups_by_key, Groups& groups) {
   const auto next = static_cast<int64_t>(groups.first.size());
   int64_t group = next;
-  if (EqualsItself(key)) {
-    group = groups_by_key.emplace(std::move(key), next).first->second;
-  }
+  if (equals_itself) group = groups_by_key.emplace(key, next).first->second;
   if (group == next) {
     groups.first.push_back(static_cast<int64_t>(groups.of.size()));
     groups.counts.push_back(0);
@@ -88,29 +178,28 @@ void AddToGroups(Key key, absl::flat_hash_map<Key, int64_t>& groups_by_key,
   ++groups.counts[group];
 }
 
-template <typename T>
-Groups GroupValues(absl::Span<const T> values) {
+absl::StatusOr<Groups> GroupNumbers(const Tensor& values) {
   Groups groups;
-  absl::flat_hash_map<Wide<T>, int64_t> groups_by_key;
-  for (const T& value : values) {
-    AddToGroups(static_cast<Wide<T>>(value), groups_by_key, groups);
-  }
+  NumberTable table;
+  RETURN_IF_ERROR(ForEachKey(values, [&](uint64_t key, bool equals_itself) {
+    AddToGroups(key, equals_itself, table, groups);
+  }));
   return groups;
 }
 
-template <typename T>
-Groups GroupSlices(absl::Span<const T> values, const SliceSizes& sizes) {
+Groups GroupSlices(const Tensor& values, const SliceSizes& sizes) {
   Groups groups;
-  absl::flat_hash_map<std::vector<Wide<T>>, int64_t> groups_by_key;
+  StringTable table;
+  const int64_t runs = values.num_elements() == 0 ? 0 : sizes.before;
+  std::string key;
   for (int64_t j = 0; j < sizes.count; ++j) {
-    std::vector<Wide<T>> key;  // empty where slices have no elements
-    for (int64_t b = 0; !values.empty() && b < sizes.before; ++b) {
-      for (int64_t a = 0; a < sizes.after; ++a) {
-        key.push_back(static_cast<Wide<T>>(
-            values[(b * sizes.count + j) * sizes.after + a]));
-      }
+    key.clear();  // and stays empty where slices have no elements
+    bool equals_itself = true;
+    for (int64_t b = 0; equals_itself && b < runs; ++b) {
+      equals_itself = AppendToKey(values, (b * sizes.count + j) * sizes.after,
+                                  sizes.after, key);
     }
-    AddToGroups(std::move(key), groups_by_key, groups);
+    AddToGroups(key, equals_itself, table, groups);
   }
   return groups;
 }
@@ -134,13 +223,7 @@ class UniqueKernel : public OpKernel {
     // Before the groups, which take as much: there may be too many slices.
     ASSIGN_OR_RETURN(Tensor * group_of,
                      AllocatePositions(context, 1, sizes.count));
-    Groups groups;
-    RETURN_IF_ERROR(DispatchType(
-        ComparableTypes{}, input.dtype(), [&]<typename T>(TypeTag<T>) {
-          groups = input.rank() == 1 ? GroupValues(input.flat<T>())
-                                     : GroupSlices(input.flat<T>(), sizes);
-          return absl::OkStatus();
-        }));
+    ASSIGN_OR_RETURN(const Groups groups, GroupsOf(input, sizes));
     TensorShape shape = input.shape();
     shape.set_dim(axis, static_cast<int64_t>(groups.first.size()));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
@@ -151,6 +234,14 @@ class UniqueKernel : public OpKernel {
   }
 
  private:
+  static absl::StatusOr<Groups> GroupsOf(const Tensor& input,
+                                         const SliceSizes& sizes) {
+    if (input.rank() == 1 && input.dtype() != DT_STRING) {
+      return GroupNumbers(input);
+    }
+    return GroupSlices(input, sizes);
+  }
+
   static absl::StatusOr<int> ReadAxis(OpKernelContext& context) {
     const int rank = context.input(0).rank();
     if (context.num_inputs() == 1 || context.input(1).num_elements() == 0) {
@@ -187,19 +278,28 @@ class UniqueKernel : public OpKernel {
 };
 
 // The positions of the values of `x` that are not in `y`.
-template <typename T>
-std::vector<int64_t> PositionsNotIn(absl::Span<const T> x,
-                                    absl::Span<const T> y) {
-  absl::flat_hash_set<Wide<T>> in_y;
-  for (const T& value : y) {
-    const auto key = static_cast<Wide<T>>(value);
-    if (EqualsItself(key)) in_y.insert(key);
-  }
+absl::StatusOr<std::vector<int64_t>> NumbersNotIn(const Tensor& x,
+                                                  const Tensor& y) {
+  NumberTable in_y;
+  RETURN_IF_ERROR(ForEachKey(y, [&](uint64_t key, bool equals_itself) {
+    if (equals_itself) in_y.emplace(key, 0);
+  }));
+  std::vector<int64_t> positions;
+  int64_t position = 0;
+  RETURN_IF_ERROR(ForEachKey(x, [&](uint64_t key, bool) {
+    if (!in_y.contains(key)) positions.push_back(position);
+    ++position;
+  }));
+  return positions;
+}
+
+std::vector<int64_t> StringsNotIn(absl::Span<const std::string> x,
+                                  absl::Span<const std::string> y) {
+  StringTable in_y;
+  for (const std::string& text : y) in_y.emplace(text, 0);
   std::vector<int64_t> positions;
   for (size_t i = 0; i < x.size(); ++i) {
-    if (!in_y.contains(static_cast<Wide<T>>(x[i]))) {
-      positions.push_back(static_cast<int64_t>(i));
-    }
+    if (!in_y.contains(x[i])) positions.push_back(static_cast<int64_t>(i));
   }
   return positions;
 }
@@ -216,12 +316,7 @@ class ListDiffKernel : public OpKernel {
     if (y.rank() != 1) {
       return absl::InvalidArgumentError("y should be a 1D vector.");
     }
-    std::vector<int64_t> left;
-    RETURN_IF_ERROR(
-        DispatchType(ComparableTypes{}, x.dtype(), [&]<typename T>(TypeTag<T>) {
-          left = PositionsNotIn(x.flat<T>(), y.flat<T>());
-          return absl::OkStatus();
-        }));
+    ASSIGN_OR_RETURN(const std::vector<int64_t> left, PositionsNotIn(x, y));
     const int64_t count = static_cast<int64_t>(left.size());
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, {count}));
     for (int64_t i = 0; i < count; ++i) {
@@ -229,13 +324,22 @@ class ListDiffKernel : public OpKernel {
     }
     return SetPositions(context, 1, left);
   }
+
+ private:
+  static absl::StatusOr<std::vector<int64_t>> PositionsNotIn(const Tensor& x,
+                                                             const Tensor& y) {
+    if (x.dtype() != DT_STRING) return NumbersNotIn(x, y);
+    return StringsNotIn(x.flat<std::string>(), y.flat<std::string>());
+  }
 };
 
 }  // namespace
 
 void RegisterArrayUniqueKernels(KernelRegistry& registry) {
+  std::vector<DataType> comparable = DataTypesOf(ComparableNumbers{});
+  comparable.push_back(DT_STRING);
   const std::map<std::string, std::vector<DataType>> types = {
-      {"T", DataTypesOf(ComparableTypes{})}};
+      {"T", comparable}};
   registry.Register<UniqueKernel>("Unique", types);
   registry.Register<UniqueKernel>("UniqueV2", types);
   registry.Register<UniqueKernel>("UniqueWithCounts", types);
