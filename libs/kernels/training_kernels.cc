@@ -5,10 +5,10 @@
 #include <array>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
@@ -82,76 +82,85 @@ absl::Status CheckSparse(const TensorShape& var, const Tensor& gradient,
   return absl::OkStatus();
 }
 
-template <template <typename> class Rule, typename T>
+// Changes n elements of each of the variables, given those of the gradient;
+// all are floats or all are doubles.
+using StepLoop = absl::FunctionRef<void(void* const* variables,
+                                        const void* gradient, int64_t n)>;
+
+// No rule has more variables.
+constexpr int kMaxVariables = 4;
+
+// What is the same for all rules and types; RuleKernel adds the rule.
 class ApplyKernel : public OpKernel {
  public:
-  explicit ApplyKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction),
-        inputs_(construction.node().op()),
-        rule_(construction) {}
-
-  absl::Status Compute(OpKernelContext& context) override {
-    std::array<std::shared_ptr<Variable>, kVariables> variables;
-    std::array<Variable*, kVariables> pointers;
-    for (int i = 0; i < kVariables; ++i) {
+  absl::Status Compute(OpKernelContext& context) final {
+    std::array<std::shared_ptr<Variable>, kMaxVariables> variables;
+    std::array<Variable*, kMaxVariables> pointers;
+    for (int i = 0; i < variables_; ++i) {
       ASSIGN_OR_RETURN(variables[i], lookups_[i].FromInput(context, i));
-      RETURN_IF_ERROR(CheckVariableType(*variables[i], DataTypeOf<T>::value));
+      RETURN_IF_ERROR(CheckVariableType(*variables[i], type_));
       pointers[i] = variables[i].get();
     }
-    Rule<W> rule = rule_;
-    RETURN_IF_ERROR(ReadScalars(context, rule));
-    RETURN_IF_ERROR(Variable::UpdateAll(context.cancellation(),
-                                        context.allocator(), pointers,
-                                        [&](absl::Span<Tensor* const> values) {
-                                          return Apply(context, rule, values);
-                                        }));
+    Scalars scalars;
+    for (const char* name : scalar_names_) {
+      scalars.push_back(&context.input(inputs_.Find(name)));
+      RETURN_IF_ERROR(CheckScalar(name, *scalars.back()));
+    }
+    RETURN_IF_ERROR(WithLoop(scalars, is_sparse(), [&](const StepLoop& loop) {
+      return Variable::UpdateAll(context.cancellation(), context.allocator(),
+                                 absl::MakeSpan(pointers.data(), variables_),
+                                 [&](absl::Span<Tensor* const> values) {
+                                   return Apply(context, loop, values);
+                                 });
+    }));
     ForwardReference(context);
     return absl::OkStatus();
   }
 
- private:
-  using W = Wide<T>;
-  static constexpr int kVariables = Rule<W>::kVariables;
-  static constexpr size_t kScalars = Rule<W>::kScalars.size();
+ protected:
+  using Scalars = absl::InlinedVector<const Tensor*, 6>;
 
-  absl::Status ReadScalars(const OpKernelContext& context,
-                           Rule<W>& rule) const {
-    std::array<W, kScalars> scalars;
-    for (size_t i = 0; i < kScalars; ++i) {
-      const Tensor& tensor = context.input(inputs_.Find(Rule<W>::kScalars[i]));
-      if (!tensor.shape().IsScalar()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(Rule<W>::kScalars[i],
-                         " is not a scalar: ", tensor.shape().ToString()));
-      }
-      scalars[i] = tensor.dtype() == DT_INT64
-                       ? static_cast<W>(tensor.scalar<int64_t>())
-                       : static_cast<W>(tensor.scalar<T>());
-    }
-    rule.Set(scalars);
-    if constexpr (requires { rule.CheckSparse(); }) {
-      if (inputs_.indices >= 0) return rule.CheckSparse();
-    }
-    return absl::OkStatus();
+  ApplyKernel(const OpKernelConstruction& construction, DataType type,
+              int variables, absl::Span<const char* const> scalar_names)
+      : OpKernel(construction),
+        inputs_(construction.node().op()),
+        type_(type),
+        variables_(variables),
+        scalar_names_(scalar_names) {}
+
+ private:
+  // Calls `apply` with the rule's loop for these scalars; the loop takes
+  // doubles if the op has them, else floats.
+  virtual absl::Status WithLoop(
+      const Scalars& scalars, bool is_sparse,
+      absl::FunctionRef<absl::Status(const StepLoop&)> apply) const = 0;
+
+  bool is_sparse() const { return inputs_.indices >= 0; }
+
+  static absl::Status CheckScalar(const char* name, const Tensor& tensor) {
+    if (tensor.shape().IsScalar()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is not a scalar: ", tensor.shape().ToString()));
   }
 
-  absl::Status Apply(OpKernelContext& context, const Rule<W>& rule,
+  absl::Status Apply(OpKernelContext& context, const StepLoop& loop,
                      absl::Span<Tensor* const> values) const {
-    std::array<T*, kVariables> v;
+    std::array<char*, kMaxVariables> v;
     const TensorShape& shape = values[0]->shape();
-    for (int i = 0; i < kVariables; ++i) {
+    for (int i = 0; i < variables_; ++i) {
       RETURN_IF_ERROR(
           CheckSameShape(inputs_.names[i], shape, values[i]->shape()));
-      v[i] = values[i]->mutable_flat<T>().data();
+      v[i] = static_cast<char*>(values[i]->mutable_data());
     }
     const Tensor& gradient = context.input(inputs_.gradient);
-    const T* g = gradient.flat<T>().data();
-    if (inputs_.indices < 0) {
+    const char* const g = static_cast<const char*>(gradient.data());
+    const auto size = static_cast<int64_t>(DataTypeSize(type_));
+    if (!is_sparse()) {
       RETURN_IF_ERROR(CheckSameShape(inputs_.names[inputs_.gradient], shape,
                                      gradient.shape()));
-      ParallelLoop(context, shape.num_elements(), kVariables,
+      ParallelLoop(context, shape.num_elements(), variables_,
                    [&](int64_t begin, int64_t end) {
-                     Loop(rule, v, begin, g + begin, end - begin);
+                     Loop(loop, v, begin, g + begin * size, end - begin);
                    });
       return absl::OkStatus();
     }
@@ -160,39 +169,44 @@ class ApplyKernel : public OpKernel {
     const int64_t rows = indices.num_elements();
     const int64_t row = rows == 0 ? 0 : gradient.num_elements() / rows;
     for (int64_t i = 0; i < rows; ++i) {
-      Loop(rule, v, IndexAt(indices, i) * row, g + i * row, row);
+      Loop(loop, v, IndexAt(indices, i) * row, g + i * row * size, row);
     }
     return absl::OkStatus();
   }
 
   // Elements [begin, begin + n) of the variables; `g` is their gradient.
-  static void Loop(const Rule<W>& rule, std::array<T*, kVariables> v,
-                   int64_t begin, const T* g, int64_t n) {
-    for (T*& variable : v) variable += begin;
-    if constexpr (std::is_same_v<T, W>) {
-      rule.Loop(v.data(), g, n);
+  void Loop(const StepLoop& loop, std::array<char*, kMaxVariables> v,
+            int64_t begin, const char* g, int64_t n) const {
+    const auto size = static_cast<int64_t>(DataTypeSize(type_));
+    std::array<void*, kMaxVariables> some;
+    for (int k = 0; k < variables_; ++k) some[k] = v[k] + begin * size;
+    if (type_ == DT_HALF) {
+      LoopWide<half>(loop, some, g, n);
+    } else if (type_ == DT_BFLOAT16) {
+      LoopWide<bfloat16>(loop, some, g, n);
     } else {
-      LoopWide(rule, v, g, n);
+      loop(some.data(), g, n);
     }
   }
 
-  // The same for types that are computed with as another.
-  static void LoopWide(const Rule<W>& rule, std::array<T*, kVariables> v,
-                       const T* g, int64_t n) {
+  // The same for types that are computed with as floats.
+  template <typename T>
+  void LoopWide(const StepLoop& loop, const std::array<void*, kMaxVariables>& v,
+                const void* g, int64_t n) const {
     constexpr int64_t kBlock = 256;
-    W blocks[kVariables + 1][kBlock];
-    W* wide[kVariables];
-    for (int k = 0; k < kVariables; ++k) wide[k] = blocks[k];
-    W* const wide_g = blocks[kVariables];
+    float blocks[kMaxVariables + 1][kBlock];
+    void* wide[kMaxVariables];
+    for (int k = 0; k < kMaxVariables; ++k) wide[k] = blocks[k];
+    float* const wide_g = blocks[kMaxVariables];
     for (int64_t begin = 0; begin < n; begin += kBlock) {
       const int64_t size = std::min(kBlock, n - begin);
-      for (int k = 0; k < kVariables; ++k) {
-        Convert(v[k] + begin, wide[k], size);
+      for (int k = 0; k < variables_; ++k) {
+        Convert(static_cast<T*>(v[k]) + begin, blocks[k], size);
       }
-      Convert(g + begin, wide_g, size);
-      rule.Loop(wide, wide_g, size);
-      for (int k = 0; k < kVariables; ++k) {
-        Convert(wide[k], v[k] + begin, size);
+      Convert(static_cast<const T*>(g) + begin, wide_g, size);
+      loop(wide, wide_g, size);
+      for (int k = 0; k < variables_; ++k) {
+        Convert(blocks[k], static_cast<T*>(v[k]) + begin, size);
       }
     }
   }
@@ -203,30 +217,95 @@ class ApplyKernel : public OpKernel {
   }
 
   const ApplyInputs inputs_;
-  const Rule<W> rule_;
-  std::array<VariableLookup, kVariables> lookups_;
+  const DataType type_;
+  const int variables_;
+  const absl::Span<const char* const> scalar_names_;
+  std::array<VariableLookup, kMaxVariables> lookups_;
 };
 
-template <template <typename> class Rule, typename T>
+// A scalar input as what the rule computes with.
+template <typename W>
+W ScalarAs(const Tensor& tensor) {
+  switch (tensor.dtype()) {
+    case DT_INT64:
+      return static_cast<W>(tensor.scalar<int64_t>());
+    case DT_HALF:
+      return static_cast<W>(tensor.scalar<half>());
+    case DT_BFLOAT16:
+      return static_cast<W>(tensor.scalar<bfloat16>());
+    default:
+      return tensor.scalar<W>();
+  }
+}
+
+// `Rule` computes with W, float or double.
+template <typename Rule, typename W>
+class RuleKernel : public ApplyKernel {
+ public:
+  RuleKernel(const OpKernelConstruction& construction, DataType type)
+      : ApplyKernel(construction, type, Rule::kVariables, Rule::kScalars),
+        rule_(construction) {
+    static_assert(Rule::kVariables <= kMaxVariables);
+  }
+
+ private:
+  absl::Status WithLoop(
+      const Scalars& scalars, bool is_sparse,
+      absl::FunctionRef<absl::Status(const StepLoop&)> apply) const override {
+    std::array<W, Rule::kScalars.size()> values;
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = ScalarAs<W>(*scalars[i]);
+    }
+    Rule rule = rule_;
+    rule.Set(values);
+    if constexpr (requires { rule.CheckSparse(); }) {
+      if (is_sparse) RETURN_IF_ERROR(rule.CheckSparse());
+    }
+    return apply(
+        [&rule](void* const* variables, const void* gradient, int64_t n) {
+          W* v[Rule::kVariables];
+          for (int k = 0; k < Rule::kVariables; ++k) {
+            v[k] = static_cast<W*>(variables[k]);
+          }
+          rule.Loop(v, static_cast<const W*>(gradient), n);
+        });
+  }
+
+  const Rule rule_;
+};
+
+template <typename Rule, typename W>
+absl::StatusOr<std::unique_ptr<OpKernel>> MakeRuleKernel(
+    const OpKernelConstruction& construction) {
+  ASSIGN_OR_RETURN(const DataType type, construction.GetAttr<DataType>("T"));
+  return std::make_unique<RuleKernel<Rule, W>>(construction, type);
+}
+
 void RegisterRuleForType(KernelRegistry& registry, const std::string& name,
-                         bool has_sparse) {
-  using Kernel = ApplyKernel<Rule, T>;
-  const std::map<std::string, std::vector<DataType>> types = {
-      {"T", {DataTypeOf<T>::value}}};
-  registry.Register<Kernel>("Apply" + name, types, /*is_cheap=*/true);
-  registry.Register<Kernel>("ResourceApply" + name, types, /*is_cheap=*/true);
+                         bool has_sparse, DataType type,
+                         const KernelFactory& factory) {
+  const auto add = [&](const char* prefix, bool is_cheap) {
+    registry.Register(
+        {.op = prefix + name, .types = {{"T", {type}}}, .is_cheap = is_cheap},
+        factory);
+  };
+  add("Apply", true);
+  add("ResourceApply", true);
   if (!has_sparse) return;
-  registry.Register<Kernel>("SparseApply" + name, types);
-  registry.Register<Kernel>("ResourceSparseApply" + name, types);
+  add("SparseApply", false);
+  add("ResourceSparseApply", false);
 }
 
 template <template <typename> class Rule>
 void RegisterRule(KernelRegistry& registry, const std::string& name,
                   bool has_sparse = true) {
-  RegisterRuleForType<Rule, float>(registry, name, has_sparse);
-  RegisterRuleForType<Rule, double>(registry, name, has_sparse);
-  RegisterRuleForType<Rule, half>(registry, name, has_sparse);
-  RegisterRuleForType<Rule, bfloat16>(registry, name, has_sparse);
+  const auto add = [&](DataType type, const KernelFactory& factory) {
+    RegisterRuleForType(registry, name, has_sparse, type, factory);
+  };
+  add(DT_FLOAT, MakeRuleKernel<Rule<float>, float>);
+  add(DT_DOUBLE, MakeRuleKernel<Rule<double>, double>);
+  add(DT_HALF, MakeRuleKernel<Rule<float>, float>);
+  add(DT_BFLOAT16, MakeRuleKernel<Rule<float>, float>);
 }
 
 }  // namespace
