@@ -2,6 +2,7 @@
 // TensorFlow's (core/kernels/{relu,elu,softplus,softsign}_op_functor.h).
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 #include <type_traits>
 
@@ -96,34 +97,67 @@ template <typename T>
 constexpr bool kHasLoops =
     std::is_same_v<T, float> || std::is_same_v<T, double>;
 
+// Elements are bytes to the kernels, so that there is one for all functions and
+// types; these loops know what they are.
+using ActivationLoop = void (*)(const void* x, void* out, int64_t n);
+using ActivationGradLoop = void (*)(const void* gradient, const void* x,
+                                    void* out, int64_t n);
+
 template <typename T, typename Function>
+void Activate(const void* features, void* activations, int64_t n) {
+  const T* const x = static_cast<const T*>(features);
+  T* const out = static_cast<T*>(activations);
+  if constexpr (kHasLoops<T> && std::is_same_v<Function, ReluFunction>) {
+    BestNnLoops<T>().relu(x, out, n);
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      out[i] = static_cast<T>(Function::Apply(static_cast<Wide<T>>(x[i])));
+    }
+  }
+}
+
+template <typename T, typename Function>
+void ActivateGrad(const void* gradients, const void* features, void* backprops,
+                  int64_t n) {
+  const T* const g = static_cast<const T*>(gradients);
+  const T* const x = static_cast<const T*>(features);
+  T* const out = static_cast<T*>(backprops);
+  if constexpr (kHasLoops<T> && std::is_same_v<Function, ReluFunction>) {
+    BestNnLoops<T>().relu_grad(g, x, out, n);
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      out[i] = static_cast<T>(Function::Grad(static_cast<Wide<T>>(g[i]),
+                                             static_cast<Wide<T>>(x[i])));
+    }
+  }
+}
+
+const char* BytesOf(const Tensor& tensor) {
+  return static_cast<const char*>(tensor.data());
+}
+
 class ActivationKernel : public OpKernel {
  public:
-  using OpKernel::OpKernel;
+  ActivationKernel(const OpKernelConstruction& construction,
+                   ActivationLoop loop)
+      : OpKernel(construction), loop_(loop) {}
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& features = context.input(0);
-    const T* x = features.flat<T>().data();
+    const auto size = static_cast<int64_t>(DataTypeSize(features.dtype()));
+    const char* const x = BytesOf(features);
     ASSIGN_OR_RETURN(Tensor * output,
                      context.ForwardOrAllocate({0}, 0, features.shape()));
-    T* out = output->mutable_flat<T>().data();
+    char* const out = static_cast<char*>(output->mutable_data());
     ParallelLoop(context, output->num_elements(), 1,
                  [&](int64_t begin, int64_t end) {
-                   Loop(x + begin, out + begin, end - begin);
+                   loop_(x + begin * size, out + begin * size, end - begin);
                  });
     return absl::OkStatus();
   }
 
  private:
-  static void Loop(const T* x, T* out, int64_t n) {
-    if constexpr (kHasLoops<T> && std::is_same_v<Function, ReluFunction>) {
-      BestNnLoops<T>().relu(x, out, n);
-    } else {
-      for (int64_t i = 0; i < n; ++i) {
-        out[i] = static_cast<T>(Function::Apply(static_cast<Wide<T>>(x[i])));
-      }
-    }
-  }
+  const ActivationLoop loop_;
 };
 
 absl::Status CheckGradientShapes(const Tensor& gradient, const Tensor& other) {
@@ -133,42 +167,59 @@ absl::Status CheckGradientShapes(const Tensor& gradient, const Tensor& other) {
       other.shape().ToString()));
 }
 
-template <typename T, typename Function>
 class ActivationGradKernel : public OpKernel {
  public:
-  using OpKernel::OpKernel;
+  ActivationGradKernel(const OpKernelConstruction& construction,
+                       ActivationGradLoop loop)
+      : OpKernel(construction), loop_(loop) {}
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& gradient = context.input(0);
     const Tensor& other = context.input(1);
     RETURN_IF_ERROR(CheckGradientShapes(gradient, other));
-    const T* g = gradient.flat<T>().data();
-    const T* x = other.flat<T>().data();
+    const auto size = static_cast<int64_t>(DataTypeSize(gradient.dtype()));
+    const char* const g = BytesOf(gradient);
+    const char* const x = BytesOf(other);
     ASSIGN_OR_RETURN(Tensor * output,
                      context.ForwardOrAllocate({0, 1}, 0, gradient.shape()));
-    T* out = output->mutable_flat<T>().data();
+    char* const out = static_cast<char*>(output->mutable_data());
     ParallelLoop(context, output->num_elements(), 1,
                  [&](int64_t begin, int64_t end) {
-                   Loop(g + begin, x + begin, out + begin, end - begin);
+                   loop_(g + begin * size, x + begin * size, out + begin * size,
+                         end - begin);
                  });
     return absl::OkStatus();
   }
 
  private:
-  static void Loop(const T* g, const T* x, T* out, int64_t n) {
-    if constexpr (kHasLoops<T> && std::is_same_v<Function, ReluFunction>) {
-      BestNnLoops<T>().relu_grad(g, x, out, n);
-    } else {
-      for (int64_t i = 0; i < n; ++i) {
-        out[i] = static_cast<T>(Function::Grad(static_cast<Wide<T>>(g[i]),
-                                               static_cast<Wide<T>>(x[i])));
-      }
-    }
-  }
+  const ActivationGradLoop loop_;
 };
 
 // With an attribute, so not one of the functions above.
 template <typename T>
+void LeakyRelu(const void* features, float alpha, void* activations,
+               int64_t n) {
+  const T* const x = static_cast<const T*>(features);
+  T* const out = static_cast<T*>(activations);
+  for (int64_t i = 0; i < n; ++i) {
+    const Wide<T> value = x[i];
+    out[i] = static_cast<T>(value > 0 ? value : value * Wide<T>(alpha));
+  }
+}
+
+template <typename T>
+void LeakyReluGrad(const void* gradients, const void* features, float alpha,
+                   void* backprops, int64_t n) {
+  const T* const g = static_cast<const T*>(gradients);
+  const T* const x = static_cast<const T*>(features);
+  T* const out = static_cast<T*>(backprops);
+  for (int64_t i = 0; i < n; ++i) {
+    const Wide<T> gradient = g[i];
+    out[i] = static_cast<T>(
+        static_cast<Wide<T>>(x[i]) > 0 ? gradient : gradient * Wide<T>(alpha));
+  }
+}
+
 class LeakyReluKernel : public OpKernel {
  public:
   explicit LeakyReluKernel(const OpKernelConstruction& construction)
@@ -176,22 +227,21 @@ class LeakyReluKernel : public OpKernel {
         alpha_(construction.GetAttr<float>("alpha").value_or(0.2f)) {}
 
   absl::Status Compute(OpKernelContext& context) override {
-    const absl::Span<const T> x = context.input(0).flat<T>();
+    const void* const x = context.input(0).data();
     ASSIGN_OR_RETURN(Tensor * output, context.ForwardOrAllocate(
                                           {0}, 0, context.input(0).shape()));
-    const absl::Span<T> out = output->mutable_flat<T>();
-    for (size_t i = 0; i < x.size(); ++i) {
-      const Wide<T> value = x[i];
-      out[i] = static_cast<T>(value > 0 ? value : value * alpha_);
-    }
-    return absl::OkStatus();
+    return DispatchType(FloatingTypes{}, output->dtype(),
+                        [&]<typename T>(TypeTag<T>) {
+                          LeakyRelu<T>(x, alpha_, output->mutable_data(),
+                                       output->num_elements());
+                          return absl::OkStatus();
+                        });
   }
 
  private:
-  const Wide<T> alpha_;
+  const float alpha_;
 };
 
-template <typename T>
 class LeakyReluGradKernel : public OpKernel {
  public:
   explicit LeakyReluGradKernel(const OpKernelConstruction& construction)
@@ -200,59 +250,58 @@ class LeakyReluGradKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     RETURN_IF_ERROR(CheckGradientShapes(context.input(0), context.input(1)));
-    const absl::Span<const T> g = context.input(0).flat<T>();
-    const absl::Span<const T> x = context.input(1).flat<T>();
+    const void* const g = context.input(0).data();
+    const void* const x = context.input(1).data();
     ASSIGN_OR_RETURN(Tensor * output, context.ForwardOrAllocate(
                                           {0, 1}, 0, context.input(0).shape()));
-    const absl::Span<T> out = output->mutable_flat<T>();
-    for (size_t i = 0; i < x.size(); ++i) {
-      const Wide<T> gradient = g[i];
-      out[i] = static_cast<T>(
-          static_cast<Wide<T>>(x[i]) > 0 ? gradient : gradient * alpha_);
-    }
-    return absl::OkStatus();
+    return DispatchType(FloatingTypes{}, output->dtype(),
+                        [&]<typename T>(TypeTag<T>) {
+                          LeakyReluGrad<T>(g, x, alpha_, output->mutable_data(),
+                                           output->num_elements());
+                          return absl::OkStatus();
+                        });
   }
 
  private:
-  const Wide<T> alpha_;
+  const float alpha_;
 };
 
-template <typename T, typename Function>
-void RegisterActivation(KernelRegistry& registry, const std::string& name) {
-  const DataType type = DataTypeOf<T>::value;
-  registry.Register<ActivationKernel<T, Function>>(name, {{"T", {type}}},
-                                                   /*is_cheap=*/true);
-  registry.Register<ActivationGradKernel<T, Function>>(
-      name + "Grad", {{"T", {type}}}, /*is_cheap=*/true);
+void RegisterLoops(KernelRegistry& registry, const std::string& name,
+                   DataType type, ActivationLoop loop,
+                   ActivationGradLoop grad_loop) {
+  registry.Register({.op = name, .types = {{"T", {type}}}, .is_cheap = true},
+                    [loop](const OpKernelConstruction& construction) {
+                      return std::make_unique<ActivationKernel>(construction,
+                                                                loop);
+                    });
+  registry.Register(
+      {.op = name + "Grad", .types = {{"T", {type}}}, .is_cheap = true},
+      [grad_loop](const OpKernelConstruction& construction) {
+        return std::make_unique<ActivationGradKernel>(construction, grad_loop);
+      });
 }
 
-template <typename... Ts>
-void RegisterRectifiers(KernelRegistry& registry, TypeList<Ts...>) {
-  (RegisterActivation<Ts, ReluFunction>(registry, "Relu"), ...);
-  (RegisterActivation<Ts, Relu6Function>(registry, "Relu6"), ...);
-}
-
-template <typename T>
-void RegisterSmooth(KernelRegistry& registry) {
-  const DataType type = DataTypeOf<T>::value;
-  RegisterActivation<T, EluFunction>(registry, "Elu");
-  RegisterActivation<T, SeluFunction>(registry, "Selu");
-  RegisterActivation<T, SoftplusFunction>(registry, "Softplus");
-  RegisterActivation<T, SoftsignFunction>(registry, "Softsign");
-  registry.Register<LeakyReluKernel<T>>("LeakyRelu", {{"T", {type}}});
-  registry.Register<LeakyReluGradKernel<T>>("LeakyReluGrad", {{"T", {type}}});
-}
-
-template <typename... Ts>
-void RegisterAllSmooth(KernelRegistry& registry, TypeList<Ts...>) {
-  (RegisterSmooth<Ts>(registry), ...);
+template <typename Function, typename... Ts>
+void RegisterActivation(KernelRegistry& registry, const std::string& name,
+                        TypeList<Ts...>) {
+  (RegisterLoops(registry, name, DataTypeOf<Ts>::value, &Activate<Ts, Function>,
+                 &ActivateGrad<Ts, Function>),
+   ...);
 }
 
 }  // namespace
 
 void RegisterActivationKernels(KernelRegistry& registry) {
-  RegisterRectifiers(registry, RealNumbers{});
-  RegisterAllSmooth(registry, FloatingTypes{});
+  RegisterActivation<ReluFunction>(registry, "Relu", RealNumbers{});
+  RegisterActivation<Relu6Function>(registry, "Relu6", RealNumbers{});
+  RegisterActivation<EluFunction>(registry, "Elu", FloatingTypes{});
+  RegisterActivation<SeluFunction>(registry, "Selu", FloatingTypes{});
+  RegisterActivation<SoftplusFunction>(registry, "Softplus", FloatingTypes{});
+  RegisterActivation<SoftsignFunction>(registry, "Softsign", FloatingTypes{});
+  for (DataType type : DataTypesOf(FloatingTypes{})) {
+    registry.Register<LeakyReluKernel>("LeakyRelu", {{"T", {type}}});
+    registry.Register<LeakyReluGradKernel>("LeakyReluGrad", {{"T", {type}}});
+  }
 }
 
 }  // namespace weft
