@@ -21,15 +21,14 @@ LocalRendezvous::~LocalRendezvous() {
   Abort(absl::CancelledError("The step's rendezvous was deleted."));
 }
 
-// A meeting that is over stays, empty, so that a second Send or Receive of its
-// key is noticed.
 absl::Status LocalRendezvous::Send(const RendezvousKey& key, Tensor tensor,
                                    bool is_dead) {
   Receiver receiver;
   {
     absl::MutexLock lock(&mutex_);
     if (!aborted_.ok()) return aborted_;
-    Meeting& meeting = meetings_[key];
+    const auto found = meetings_.try_emplace(key).first;
+    Meeting& meeting = found->second;
     if (meeting.sent) {
       return absl::InternalError(
           absl::StrCat(Describe(key), " was sent twice in one step"));
@@ -41,6 +40,7 @@ absl::Status LocalRendezvous::Send(const RendezvousKey& key, Tensor tensor,
       return absl::OkStatus();
     }
     receiver = std::exchange(meeting.receiver, nullptr);
+    Finish(found);
   }
   receiver(absl::OkStatus(), std::move(tensor), is_dead);
   return absl::OkStatus();
@@ -53,25 +53,34 @@ void LocalRendezvous::Receive(const RendezvousKey& key, Receiver receiver) {
   {
     absl::MutexLock lock(&mutex_);
     status = aborted_;
-    Meeting* meeting = status.ok() ? &meetings_[key] : nullptr;
-    if (meeting != nullptr && meeting->received) {
+    const auto found =
+        status.ok() ? meetings_.try_emplace(key).first : meetings_.end();
+    if (status.ok() && found->second.received) {
       status = absl::InternalError(
           absl::StrCat(Describe(key), " was received twice in one step"));
-    } else if (meeting != nullptr) {
-      meeting->received = true;
-      if (!meeting->sent) {
-        meeting->receiver = std::move(receiver);
+    } else if (status.ok()) {
+      Meeting& meeting = found->second;
+      meeting.received = true;
+      if (!meeting.sent) {
+        meeting.receiver = std::move(receiver);
         return;
       }
-      tensor = std::move(meeting->tensor);
-      is_dead = meeting->is_dead;
+      tensor = std::move(meeting.tensor);
+      is_dead = meeting.is_dead;
+      Finish(found);
     }
   }
   receiver(std::move(status), std::move(tensor), is_dead);
 }
 
+// Of those outside loops there are as many as the graph has edges: they stay,
+// empty, so that a second Send or Receive is noticed.
+void LocalRendezvous::Finish(Meetings::iterator meeting) {
+  if (meeting->first.is_in_loop()) meetings_.erase(meeting);
+}
+
 void LocalRendezvous::Abort(absl::Status cause) {
-  absl::flat_hash_map<RendezvousKey, Meeting> meetings;
+  Meetings meetings;
   {
     absl::MutexLock lock(&mutex_);
     if (!aborted_.ok()) return;
@@ -90,6 +99,11 @@ void LocalRendezvous::Abort(absl::Status cause) {
                      std::tie(b.first.edge, b.first.frame, b.first.iteration);
             });
   for (auto& [key, receiver] : receivers) receiver(cause, Tensor(), false);
+}
+
+size_t LocalRendezvous::num_meetings() const {
+  absl::MutexLock lock(&mutex_);
+  return meetings_.size();
 }
 
 }  // namespace weft

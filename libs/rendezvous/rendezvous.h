@@ -3,7 +3,10 @@
 //
 // An edge is {edge, frame, iteration}: `edge` was numbered by the partitioner
 // and is the same in every step; frame and iteration are 0 outside loops. Each
-// key is sent once and received once, in any order.
+// key is sent once and received once, in any order. A second time is noticed
+// as long as the first has not met, and outside loops always. What has met in a
+// loop is forgotten, so that a loop may go around for ever: a second value then
+// finds nobody, and goes with the step.
 #ifndef WEFT_LIBS_RENDEZVOUS_RENDEZVOUS_H_
 #define WEFT_LIBS_RENDEZVOUS_RENDEZVOUS_H_
 
@@ -23,6 +26,7 @@ struct RendezvousKey {
   uint64_t edge = 0;
   uint64_t frame = 0;
   uint64_t iteration = 0;
+  bool is_in_loop() const { return frame != 0; }
   friend bool operator==(const RendezvousKey&, const RendezvousKey&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const RendezvousKey& k) {
@@ -39,7 +43,7 @@ class Rendezvous {
 
   // Hands the tensor to its receiver, now or when that comes. A receiver that
   // waits runs on this thread. ABORTED-like: the cause, once aborted;
-  // INTERNAL when the key was sent before.
+  // INTERNAL when it is noticed that the key was sent before.
   virtual absl::Status Send(const RendezvousKey& key, Tensor tensor,
                             bool is_dead) = 0;
 
@@ -63,6 +67,9 @@ class LocalRendezvous : public Rendezvous {
   void Receive(const RendezvousKey& key, Receiver receiver) override;
   void Abort(absl::Status cause) override;
 
+  // For tests: what it remembers, values and receivers that wait included.
+  size_t num_meetings() const;
+
  private:
   struct Meeting {
     Tensor tensor;
@@ -72,9 +79,14 @@ class LocalRendezvous : public Rendezvous {
     Receiver receiver;  // set while the receiver waits
   };
 
-  absl::Mutex mutex_;
+  using Meetings = absl::flat_hash_map<RendezvousKey, Meeting>;
+
+  // Both ends have come to the meeting.
+  void Finish(Meetings::iterator meeting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable absl::Mutex mutex_;
   absl::Status aborted_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<RendezvousKey, Meeting> meetings_ ABSL_GUARDED_BY(mutex_);
+  Meetings meetings_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

@@ -77,6 +77,39 @@ TEST(LocalRendezvousTest, ASecondSendOrReceiveIsRefused) {
   }
 }
 
+// However often a loop goes around, and however many inner loops it begins.
+TEST(LocalRendezvousTest, WhatHasMetInALoopIsForgotten) {
+  LocalRendezvous rendezvous;
+  constexpr uint64_t kIterations = 10'000;
+  for (uint64_t i = 0; i < kIterations; ++i) {
+    const RendezvousKey outer = {.edge = 1, .frame = 7, .iteration = i};
+    const RendezvousKey inner = {.edge = 2, .frame = 100 + i};
+    std::optional<Received> first, second;
+    ASSERT_OK(rendezvous.Send(outer, Tensor::Scalar(1.0f), false));
+    rendezvous.Receive(outer, Into(first));
+    rendezvous.Receive(inner, Into(second));
+    ASSERT_OK(rendezvous.Send(inner, Tensor::Scalar(1.0f), false));
+    ASSERT_TRUE(first && second);
+  }
+  EXPECT_EQ(rendezvous.num_meetings(), 0u);
+}
+
+// A late second value of a loop's key finds no receiver: it waits, and goes
+// with the step. That of a key of this very moment is noticed.
+TEST(LocalRendezvousTest, ASecondValueOfALoopReachesNobody) {
+  LocalRendezvous rendezvous;
+  const RendezvousKey key = {.edge = 1, .frame = 7, .iteration = 3};
+  std::optional<Received> first;
+  ASSERT_OK(rendezvous.Send(key, Tensor::Scalar(1.0f), false));
+  EXPECT_THAT(rendezvous.Send(key, Tensor::Scalar(2.0f), false),
+              StatusIs(absl::StatusCode::kInternal, "iteration 3"));
+  rendezvous.Receive(key, Into(first));
+  EXPECT_EQ(first->tensor.scalar<float>(), 1);
+  ASSERT_OK(rendezvous.Send(key, Tensor::Scalar(3.0f), false));
+  EXPECT_EQ(rendezvous.num_meetings(), 1u);
+  EXPECT_EQ(first->tensor.scalar<float>(), 1);
+}
+
 TEST(LocalRendezvousTest, AbortEndsWhatWaitsAndWhatComes) {
   LocalRendezvous rendezvous;
   std::optional<Received> waiting, late;
