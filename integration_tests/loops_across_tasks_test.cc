@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -481,6 +482,42 @@ TEST(SimulatedLoopsTest, InAnyOrder) {
     }
     place.ExpectNothingLeft();
   }
+}
+
+// Memory does not grow with the iterations: once a loop is over, its step goes
+// on, and remembers nothing of the values that were handed over in it.
+TEST(LoopsOfOneProcessTest, WhatHasMetIsForgottenWhileTheStepGoesOn) {
+  Place place(Home::kOneProcess);
+  Programs program(place);
+  const Scope on0 = program.on(0);
+  const auto queue = [&](const char* name) {
+    return ops::FIFOQueue(
+        on0, {DT_FLOAT},
+        {.shapes = {PartialShape::Scalar()}, .shared_name = name});
+  };
+  const Output results = queue("results");
+  const Output permits = queue("permits");
+  const Operation tell = ops::QueueEnqueue(on0, results, {program.Nested()});
+  const Output end = ops::QueueDequeue(on0.WithControlDependencies({tell}),
+                                       permits, {DT_FLOAT})[0];
+  const Output result = ops::QueueDequeue(on0, results, {DT_FLOAT})[0];
+  const Operation permit = ops::QueueEnqueue(on0, permits, {1.0f});
+  auto session = place.Connect(program.root);
+  constexpr int kLimit = 40;
+  std::thread client([&] {
+    const Tensor limit = Tensor::Scalar(static_cast<float>(kLimit));
+    EXPECT_OK(session->Run({{program.limit, limit}}, end));
+  });
+  EXPECT_EQ(ScalarOf(session->Run(result)), Programs::NestedResult(kLimit));
+  for (const char* job : {"ps", "worker"}) {
+    const StepTable::Size steps =
+        place.cluster().server(job, 0).runtime().steps();
+    EXPECT_GE(steps.running, 1);
+    EXPECT_LE(steps.meetings, 100);  // as many as there are edges
+  }
+  EXPECT_OK(session->Run(permit));
+  client.join();
+  place.ExpectNothingLeft();
 }
 
 // A message of a running loop is lost with its connection.

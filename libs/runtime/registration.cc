@@ -235,7 +235,7 @@ void RunningStep::Finish() {
   if (status.ok() && cancellation_->IsCancelled()) {
     status = cancellation_->status();
   }
-  if (table_ != nullptr) table_->End(id_, status);
+  if (table_ != nullptr) status = table_->End(id_, std::move(status));
   exchange_.reset();
   cancellation_.reset();
   step_resources_->ClearAll();

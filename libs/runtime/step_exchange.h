@@ -63,6 +63,11 @@ class StepExchange : public Rendezvous, public Outbox {
   // many have not been received; as Send.
   absl::Status Deliver(protocol::Push push);
 
+  // For tests.
+  int64_t num_meetings() const {
+    return static_cast<int64_t>(local_.num_meetings());
+  }
+
   // What was delivered and not received yet takes of the quota.
   int64_t unclaimed_bytes() const {
     return unclaimed_.load(std::memory_order_relaxed);

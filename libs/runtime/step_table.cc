@@ -1,7 +1,7 @@
 #include "libs/runtime/step_table.h"
 
 #include <algorithm>
-#include <tuple>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,30 +10,8 @@
 namespace weft {
 namespace {
 
-// Of one master, in each of two maps; the oldest are forgotten first. A master
-// one of whose steps does not end says of none that it is over.
-constexpr size_t kMaxRemembered = 65536;
-
-template <typename Map>
-void ForgetOldest(Map& map) {
-  if (map.size() > kMaxRemembered) map.erase(map.begin());
-}
-
-using Found =
-    std::vector<std::pair<protocol::StepId, std::shared_ptr<Cancellation>>>;
-
-// In the order of the steps, so that a simulation repeats.
-std::vector<std::shared_ptr<Cancellation>> InOrder(Found found) {
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.first.master, a.first.step) <
-           std::tie(b.first.master, b.first.step);
-  });
-  std::vector<std::shared_ptr<Cancellation>> result;
-  for (auto& [id, cancellation] : found) {
-    result.push_back(std::move(cancellation));
-  }
-  return result;
-}
+// Aborted steps of one master whose causes are remembered.
+constexpr size_t kMaxCauses = 1024;
 
 void CancelAll(const std::vector<std::shared_ptr<Cancellation>>& cancellations,
                const absl::Status& cause) {
@@ -48,22 +26,31 @@ void StepTable::AddSession(const protocol::WorkerSession& session) {
   if (added.unclaimed != nullptr) return;
   added.master = session.master;
   added.unclaimed = std::make_shared<UnclaimedBytes>(max_unclaimed_bytes_);
+  ++masters_[session.master].sessions;
 }
 
-template <typename Predicate>
-StepTable::Cancellations StepTable::Select(Predicate predicate) {
-  Found found;
-  for (auto it = steps_.begin(); it != steps_.end();) {
-    const auto current = it++;
-    const Entry& entry = current->second;
-    if (!predicate(current->first, entry)) continue;
-    if (entry.is_running()) {
-      found.emplace_back(current->first, entry.cancellation);
+std::shared_ptr<Cancellation> StepTable::MarkCancelled(
+    Entry& entry, const absl::Status& cause) {
+  if (entry.cancelled.ok()) entry.cancelled = cause;
+  return entry.cancellation;
+}
+
+StepTable::Cancellations StepTable::CancelSteps(Master& master,
+                                                uint64_t session,
+                                                const absl::Status& cause) {
+  Cancellations cancellations;
+  for (auto it = master.steps.begin(); it != master.steps.end();) {
+    Entry& entry = it->second;
+    if (session != 0 && entry.session != session) {
+      ++it;
+    } else if (entry.is_running()) {
+      cancellations.push_back(MarkCancelled(entry, cause));
+      ++it;
     } else {
-      steps_.erase(current);
+      it = master.steps.erase(it);
     }
   }
-  return InOrder(std::move(found));
+  return cancellations;
 }
 
 void StepTable::RemoveSession(uint64_t session, const absl::Status& cause) {
@@ -72,17 +59,23 @@ void StepTable::RemoveSession(uint64_t session, const absl::Status& cause) {
     absl::MutexLock lock(&mutex_);
     auto it = sessions_.find(session);
     if (it == sessions_.end()) return;
-    const uint64_t master = it->second.master;
-    cancellations = Select([&](const protocol::StepId&, const Entry& entry) {
-      return entry.session == session;
-    });
+    const uint64_t id = it->second.master;
     sessions_.erase(it);
-    const bool was_last = std::none_of(
-        sessions_.begin(), sessions_.end(),
-        [&](const auto& other) { return other.second.master == master; });
-    if (was_last) masters_.erase(master);
+    Master& master = masters_[id];
+    cancellations = CancelSteps(master, session, cause);
+    --master.sessions;
+    ForgetIfGone(id);
   }
   CancelAll(cancellations, cause);
+}
+
+void StepTable::ForgetIfGone(uint64_t master) {
+  auto it = masters_.find(master);
+  if (it == masters_.end() || it->second.sessions > 0) return;
+  it->second.aborted.clear();
+  it->second.aborted_before.Clear();
+  it->second.ended.Clear();
+  if (it->second.steps.empty()) masters_.erase(it);
 }
 
 absl::Status StepTable::NameEdge(uint64_t edge, const StepPeers* peers,
@@ -95,34 +88,44 @@ absl::Status StepTable::NameEdge(uint64_t edge, const StepPeers* peers,
   return Annotate(cause, absl::StrCat(name, ": ", task_));
 }
 
-absl::Status StepTable::Check(const protocol::StepId& step, uint64_t session,
-                              const StepPeers* peers) const {
-  if (!sessions_.contains(session)) {
-    return absl::AbortedError(
-        absl::StrCat("Session ", session, " is not known on ", task_,
-                     ". Possibly this task has restarted."));
+absl::Status StepTable::CheckSession(
+    const protocol::WorkerSession& session) const {
+  auto found = sessions_.find(session.session);
+  if (found != sessions_.end() && found->second.master == session.master) {
+    return absl::OkStatus();
   }
-  auto master = masters_.find(step.master);
-  if (master == masters_.end()) return absl::OkStatus();
-  if (step.step < master->second.steps_over_below) {
-    return absl::AbortedError(
-        absl::StrCat("Step ", step.step, " is over already on ", task_, "."));
-  }
-  auto aborted = master->second.aborted.find(step.step);
-  if (aborted == master->second.aborted.end()) return absl::OkStatus();
-  const auto& [cause, edge] = aborted->second;
-  return edge == 0 ? cause : NameEdge(edge, peers, cause);
+  return absl::AbortedError(
+      absl::StrCat("Session ", session.session, " is not known on ", task_,
+                   ". Possibly this task has restarted."));
 }
 
-void StepTable::Remember(const protocol::StepId& step, Aborted aborted) {
-  auto& all = masters_[step.master].aborted;
-  all.emplace(step.step, std::move(aborted));
-  ForgetOldest(all);
+absl::Status StepTable::CheckStep(const Master& master, uint64_t step,
+                                  const StepPeers* peers) const {
+  if (step < master.steps_over_below) {
+    return absl::AbortedError(
+        absl::StrCat("Step ", step, " is over already on ", task_, "."));
+  }
+  auto aborted = master.aborted.find(step);
+  if (aborted != master.aborted.end()) {
+    const auto& [cause, edge] = aborted->second;
+    return edge == 0 ? cause : NameEdge(edge, peers, cause);
+  }
+  if (!master.aborted_before.Contains(step)) return absl::OkStatus();
+  return absl::AbortedError(
+      absl::StrCat("Step ", step, " was aborted before on ", task_, "."));
+}
+
+void StepTable::Remember(Master& master, uint64_t step, Aborted aborted) {
+  if (master.aborted_before.Contains(step)) return;
+  master.aborted.emplace(step, std::move(aborted));
+  if (master.aborted.size() <= kMaxCauses) return;
+  master.aborted_before.Add(master.aborted.begin()->first);
+  master.aborted.erase(master.aborted.begin());
 }
 
 StepTable::Entry& StepTable::FindOrAdd(const protocol::WorkerSession& session,
                                        uint64_t step) {
-  Entry& entry = steps_[{session.master, step}];
+  Entry& entry = masters_[session.master].steps[step];
   if (entry.exchange == nullptr) {
     entry.exchange = std::make_shared<StepExchange>(
         session, step, sessions_[session.session].unclaimed);
@@ -131,37 +134,41 @@ StepTable::Entry& StepTable::FindOrAdd(const protocol::WorkerSession& session,
   return entry;
 }
 
-void StepTable::ForgetOver(uint64_t master, uint64_t steps_over_below) {
-  Master& known = masters_[master];
-  if (steps_over_below <= known.steps_over_below) return;
-  known.steps_over_below = steps_over_below;
-  known.aborted.erase(known.aborted.begin(),
-                      known.aborted.lower_bound(steps_over_below));
-  known.ended.erase(known.ended.begin(),
-                    known.ended.lower_bound(steps_over_below));
-  for (auto it = steps_.begin(); it != steps_.end();) {
-    const auto current = it++;
-    if (current->first.master != master) continue;
-    if (current->first.step >= steps_over_below) continue;
-    if (current->second.is_running()) continue;
-    steps_.erase(current);
+StepTable::Entry* StepTable::Find(const protocol::StepId& step) {
+  auto master = masters_.find(step.master);
+  if (master == masters_.end()) return nullptr;
+  auto found = master->second.steps.find(step.step);
+  return found == master->second.steps.end() ? nullptr : &found->second;
+}
+
+// Steps below what was said before have been looked at then: only those that
+// run are left of them, and these go when they end.
+void StepTable::ForgetOver(Master& master, uint64_t steps_over_below) {
+  if (steps_over_below <= master.steps_over_below) return;
+  auto it = master.steps.lower_bound(master.steps_over_below);
+  while (it != master.steps.end() && it->first < steps_over_below) {
+    ++looked_at_;
+    it = it->second.is_running() ? std::next(it) : master.steps.erase(it);
   }
+  master.steps_over_below = steps_over_below;
+  master.aborted.erase(master.aborted.begin(),
+                       master.aborted.lower_bound(steps_over_below));
+  master.aborted_before.ForgetBelow(steps_over_below);
+  master.ended.ForgetBelow(steps_over_below);
 }
 
 absl::StatusOr<std::shared_ptr<StepExchange>> StepTable::Begin(
     const protocol::PartitionStep& step, const StepPeers* peers) {
-  const protocol::StepId id{step.session.master, step.step};
   absl::MutexLock lock(&mutex_);
-  // Nothing is kept of the master of a session that has just ended here.
-  if (sessions_.contains(step.session.session)) {
-    ForgetOver(id.master, step.steps_over_below);
-  }
-  RETURN_IF_ERROR(Check(id, step.session.session, peers));
+  RETURN_IF_ERROR(CheckSession(step.session));
+  Master& master = masters_[step.session.master];
+  ForgetOver(master, step.steps_over_below);
+  RETURN_IF_ERROR(CheckStep(master, step.step, peers));
   RETURN_IF_ERROR(CheckConnected(peers->senders));
   Entry& entry = FindOrAdd(step.session, step.step);
   if (entry.is_running()) {
     return absl::InternalError(
-        absl::StrCat("Step ", id.step, " was begun twice on this task."));
+        absl::StrCat("Step ", step.step, " was begun twice on this task."));
   }
   entry.exchange->BeginReceiving(&peers->edges);
   entry.cancellation = step.cancellation;
@@ -170,49 +177,57 @@ absl::StatusOr<std::shared_ptr<StepExchange>> StepTable::Begin(
   return entry.exchange;
 }
 
-void StepTable::End(const protocol::StepId& step, const absl::Status& status) {
-  Forget(step, status);
+absl::Status StepTable::End(const protocol::StepId& step, absl::Status status) {
+  status = Forget(step, std::move(status));
   running_.End();
+  return status;
 }
 
-void StepTable::Forget(const protocol::StepId& step,
-                       const absl::Status& status) {
+absl::Status StepTable::Forget(const protocol::StepId& step,
+                               absl::Status status) {
+  Entry entry;  // destroyed after the lock is released
   absl::MutexLock lock(&mutex_);
-  auto it = steps_.find(step);
-  const Entry entry = std::move(it->second);
-  steps_.erase(it);
-  if (!sessions_.contains(entry.session)) return;
-  if (!status.ok()) {
+  Master& master = masters_[step.master];
+  auto it = master.steps.find(step.step);
+  entry = std::move(it->second);
+  master.steps.erase(it);
+  if (status.ok()) status = entry.cancelled;
+  if (!sessions_.contains(entry.session)) {
+    ForgetIfGone(step.master);
+  } else if (!status.ok()) {
     // Values of a failed step may still be on their way.
-    Remember(step, {MarkDerived(status)});
+    Remember(master, step.step, {MarkDerived(status)});
   } else if (entry.peers->receivers != nullptr) {
-    auto& ended = masters_[step.master].ended;
-    ended.emplace(step.step, entry.peers->receivers);
-    ForgetOldest(ended);
+    master.ended.Add(step.step, entry.peers->receivers);
   }
+  return status;
 }
 
 std::shared_ptr<StepExchange> StepTable::Admit(const protocol::Push& push) {
-  const protocol::StepId id{push.session.master, push.step};
   absl::MutexLock lock(&mutex_);
-  if (!Check(id, push.session.session, nullptr).ok()) return nullptr;
+  if (!CheckSession(push.session).ok()) return nullptr;
+  const Master& master = masters_[push.session.master];
+  if (!CheckStep(master, push.step, nullptr).ok()) return nullptr;
   return FindOrAdd(push.session, push.step).exchange;
 }
 
 bool StepTable::Refuse(const protocol::StepId& step, uint64_t edge,
                        const absl::Status& cause) {
   std::shared_ptr<Cancellation> running;
+  std::shared_ptr<StepExchange> dropped;  // without the lock
   absl::Status named;
   {
     absl::MutexLock lock(&mutex_);
-    auto it = steps_.find(step);
-    if (it == steps_.end()) return false;
-    if (it->second.is_running()) {
-      running = it->second.cancellation;
-      named = NameEdge(edge, it->second.peers, cause);
+    Entry* entry = Find(step);
+    if (entry == nullptr) return false;
+    if (entry->is_running()) {
+      named = NameEdge(edge, entry->peers, cause);
+      running = MarkCancelled(*entry, named);
     } else {
-      Remember(step, {cause, edge});
-      steps_.erase(it);
+      dropped = std::move(entry->exchange);
+      Master& master = masters_[step.master];
+      master.steps.erase(step.step);
+      Remember(master, step.step, {cause, edge});
     }
   }
   if (running) running->Cancel(named);
@@ -243,21 +258,21 @@ void StepTable::Deliver(protocol::Push push) {
 void StepTable::Abort(const protocol::StepId& step, uint64_t steps_over_below,
                       const absl::Status& cause) {
   std::shared_ptr<Cancellation> running;
+  std::shared_ptr<StepExchange> dropped;  // without the lock
   {
     absl::MutexLock lock(&mutex_);
-    const bool is_known_master = std::any_of(
-        sessions_.begin(), sessions_.end(),
-        [&](const auto& s) { return s.second.master == step.master; });
-    if (!is_known_master) return;
-    ForgetOver(step.master, steps_over_below);
-    Master& master = masters_[step.master];
+    auto found = masters_.find(step.master);
+    if (found == masters_.end() || found->second.sessions == 0) return;
+    Master& master = found->second;
+    ForgetOver(master, steps_over_below);
     if (step.step < master.steps_over_below) return;
-    auto it = steps_.find(step);
-    if (it != steps_.end() && it->second.is_running()) {
-      running = it->second.cancellation;
+    Entry* entry = Find(step);
+    if (entry != nullptr && entry->is_running()) {
+      running = MarkCancelled(*entry, cause);
     } else {
-      Remember(step, {cause});
-      if (it != steps_.end()) steps_.erase(it);
+      if (entry != nullptr) dropped = std::move(entry->exchange);
+      master.steps.erase(step.step);
+      Remember(master, step.step, {cause});
     }
   }
   if (running) running->Cancel(cause);
@@ -279,49 +294,38 @@ absl::Status StepTable::CheckConnected(const PeerTasks& senders) const {
   return absl::OkStatus();
 }
 
-bool StepTable::PeerLost(const std::string& task, const absl::Status& cause) {
+StepTable::Loss StepTable::PeerLost(const std::string& task,
+                                    const absl::Status& cause) {
   Cancellations cancellations;
+  Loss loss;
   {
     absl::MutexLock lock(&mutex_);
     auto connected = connected_.find(task);
     if (connected != connected_.end() && --connected->second == 0) {
       connected_.erase(connected);
     }
-    Found found;
-    for (const auto& [id, entry] : steps_) {
-      if (!entry.is_running() || !entry.peers->all.contains(task)) continue;
-      found.emplace_back(id, entry.cancellation);
-    }
-    cancellations = InOrder(std::move(found));
-  }
-  CancelAll(cancellations, cause);
-  return !cancellations.empty();
-}
-
-std::vector<protocol::StepId> StepTable::TakeEndedSentTo(
-    const std::string& task) {
-  std::vector<protocol::StepId> result;
-  absl::MutexLock lock(&mutex_);
-  for (auto& [incarnation, master] : masters_) {
-    for (auto it = master.ended.begin(); it != master.ended.end();) {
-      if (it->second->contains(task)) {
-        result.push_back({incarnation, it->first});
-        it = master.ended.erase(it);
-      } else {
-        ++it;
+    for (auto& [incarnation, master] : masters_) {
+      for (auto& [id, entry] : master.steps) {
+        if (!entry.is_running() || !entry.peers->all.contains(task)) continue;
+        cancellations.push_back(MarkCancelled(entry, cause));
+      }
+      for (const uint64_t step : master.ended.TakeSentTo(task)) {
+        loss.ended.push_back({incarnation, step});
       }
     }
   }
-  return result;
+  loss.was_needed = !cancellations.empty();
+  CancelAll(cancellations, cause);
+  return loss;
 }
 
 bool StepTable::CancelStepsOf(uint64_t master, const absl::Status& cause) {
   Cancellations cancellations;
   {
     absl::MutexLock lock(&mutex_);
-    cancellations = Select([&](const protocol::StepId& id, const Entry&) {
-      return id.master == master;
-    });
+    auto found = masters_.find(master);
+    if (found == masters_.end()) return false;
+    cancellations = CancelSteps(found->second, /*session=*/0, cause);
   }
   CancelAll(cancellations, cause);
   return !cancellations.empty();
@@ -330,14 +334,17 @@ bool StepTable::CancelStepsOf(uint64_t master, const absl::Status& cause) {
 StepTable::Size StepTable::size() const {
   absl::MutexLock lock(&mutex_);
   Size size;
-  for (const auto& [id, entry] : steps_) {
-    ++(entry.is_running() ? size.running : size.waiting);
-    size.waiting_bytes += entry.exchange->unclaimed_bytes();
-  }
   size.masters = static_cast<int>(masters_.size());
-  for (const auto& [id, master] : masters_) {
-    size.aborted += static_cast<int>(master.aborted.size());
+  size.looked_at = looked_at_;
+  for (const auto& [incarnation, master] : masters_) {
+    size.aborted += static_cast<int>(master.aborted.size()) +
+                    static_cast<int>(master.aborted_before.size());
     size.ended += static_cast<int>(master.ended.size());
+    for (const auto& [id, entry] : master.steps) {
+      ++(entry.is_running() ? size.running : size.waiting);
+      size.waiting_bytes += entry.exchange->unclaimed_bytes();
+      size.meetings += entry.exchange->num_meetings();
+    }
   }
   return size;
 }

@@ -6,7 +6,8 @@
 // registered and its step is neither over nor aborted. What no step has
 // received yet counts against the session's quota; a step that exceeds it is
 // aborted. Step ids count up per master, which says with each request below
-// which id all are over.
+// which id all are over. What is remembered of a master's steps is bounded
+// where one of them does not end: of those beyond, the oldest are forgotten.
 //
 // Threads: all methods may be called from any thread; cancellations and
 // deliveries run without the lock.
@@ -21,7 +22,6 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/cancellation.h"
@@ -29,12 +29,10 @@
 #include "libs/base/scheduler.h"
 #include "libs/protocol/worker.h"
 #include "libs/runtime/step_exchange.h"
+#include "libs/runtime/step_set.h"
 #include "libs/runtime/unclaimed_bytes.h"
 
 namespace weft {
-
-// Tasks by canonical name.
-using PeerTasks = absl::flat_hash_set<std::string>;
 
 // The other ends of a callable's edges.
 struct StepPeers {
@@ -61,8 +59,11 @@ class StepTable {
   // when it is over, or its session unknown.
   absl::StatusOr<std::shared_ptr<StepExchange>> Begin(
       const protocol::PartitionStep& step, const StepPeers* peers);
-  // It runs no more; `status` is how it ended. REQUIRES: Begin was OK.
-  void End(const protocol::StepId& step, const absl::Status& status);
+  // It runs no more; `status` is how it ended. Gives what it ends with: the
+  // cause, where it was cancelled by this table before, even if too late for
+  // its kernels to notice: what it had sent may be lost. REQUIRES: Begin was
+  // OK.
+  absl::Status End(const protocol::StepId& step, absl::Status status);
 
   void Deliver(protocol::Push push);
   // A value that a step here made did not get away.
@@ -73,13 +74,15 @@ class StepTable {
   // A connection to `task` has come up. Steps that receive from a task begin
   // only while there is one (UNAVAILABLE): what was sent before may be lost.
   void PeerConnected(const std::string& task);
-  // One was lost: cancels the running steps that have an edge to `task`. True
-  // if there were any.
-  bool PeerLost(const std::string& task, const absl::Status& cause);
-  // Steps that ended here after sending values to `task`, but are not known to
-  // be over: those values may be lost with the connection, and whoever waits
-  // for them has to be told. Each is returned once.
-  std::vector<protocol::StepId> TakeEndedSentTo(const std::string& task);
+  struct Loss {
+    bool was_needed = false;  // steps that run have an edge to the task
+    // Steps that ended here after sending values to the task, but are not known
+    // to be over: those values may be lost with the connection, and whoever
+    // waits for them has to be told. In order; each is returned once.
+    std::vector<protocol::StepId> ended;
+  };
+  // One was lost: cancels the running steps that have an edge to `task`.
+  Loss PeerLost(const std::string& task, const absl::Status& cause);
   // Cancels the steps of a master. True if there were any.
   bool CancelStepsOf(uint64_t master, const absl::Status& cause);
 
@@ -88,15 +91,16 @@ class StepTable {
     return running_.WaitUntilNone(scheduler, deadline);
   }
 
-  // For tests: steps that run or wait, aborts and ends that are remembered,
-  // masters of which anything is, and what waits to be received takes.
+  // For tests.
   struct Size {
     int running = 0;
-    int waiting = 0;
-    int aborted = 0;
-    int ended = 0;
-    int masters = 0;
-    int64_t waiting_bytes = 0;
+    int waiting = 0;            // steps that have not begun
+    int aborted = 0;            // steps that are remembered as aborted
+    int ended = 0;              // and as ended well, after sending values
+    int masters = 0;            // with sessions, or steps that run
+    int64_t waiting_bytes = 0;  // what waits to be received takes
+    int64_t meetings = 0;       // keys that running and waiting steps remember
+    int64_t looked_at = 0;      // steps so far, to find out which are over
   };
   Size size() const;
 
@@ -107,17 +111,21 @@ class StepTable {
     // Both null until it runs.
     std::shared_ptr<Cancellation> cancellation;
     const StepPeers* peers = nullptr;
+    absl::Status cancelled;  // why, if this table cancelled it
     bool is_running() const { return cancellation != nullptr; }
   };
   struct Aborted {
     absl::Status cause;
     uint64_t edge = 0;  // whose value is lost; 0: another cause
   };
+  // Kept while it has sessions, or steps that run.
   struct Master {
+    int sessions = 0;
     uint64_t steps_over_below = 0;
-    absl::btree_map<uint64_t, Aborted> aborted;  // by step
-    // Steps that ended well -> whom they sent values to.
-    absl::btree_map<uint64_t, std::shared_ptr<const PeerTasks>> ended;
+    absl::btree_map<uint64_t, Entry> steps;
+    absl::btree_map<uint64_t, Aborted> aborted;  // the last of them
+    StepSet aborted_before;
+    SentSteps ended;  // well
   };
   struct Session {
     uint64_t master = 0;
@@ -125,41 +133,54 @@ class StepTable {
   };
   using Cancellations = std::vector<std::shared_ptr<Cancellation>>;
 
-  // OK while the step may run or go on. `peers` names edges, if it is known.
-  absl::Status Check(const protocol::StepId& step, uint64_t session,
-                     const StepPeers* peers) const
+  // OK while the session is one of the master's.
+  absl::Status CheckSession(const protocol::WorkerSession& session) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // OK while the step may run or go on. `peers` names edges, if it is known.
+  absl::Status CheckStep(const Master& master, uint64_t step,
+                         const StepPeers* peers) const;
   absl::Status NameEdge(uint64_t edge, const StepPeers* peers,
                         const absl::Status& cause) const;
-  void Remember(const protocol::StepId& step, Aborted aborted)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void Remember(Master& master, uint64_t step, Aborted aborted);
+  // What is to be cancelled, once the lock is released.
+  static std::shared_ptr<Cancellation> MarkCancelled(Entry& entry,
+                                                     const absl::Status& cause);
   // Ends the step whose value for the edge is lost. False: nothing of it is
   // here.
   bool Refuse(const protocol::StepId& step, uint64_t edge,
               const absl::Status& cause) ABSL_LOCKS_EXCLUDED(mutex_);
+  // REQUIRES: CheckSession is OK.
   Entry& FindOrAdd(const protocol::WorkerSession& session, uint64_t step)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Forget(const protocol::StepId& step, const absl::Status& status);
+  // Null: nothing of it is here.
+  Entry* Find(const protocol::StepId& step)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Forget(const protocol::StepId& step, absl::Status status)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void ForgetIfGone(uint64_t master) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckConnected(const PeerTasks& senders) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ForgetOver(uint64_t master, uint64_t steps_over_below)
+  void ForgetOver(Master& master, uint64_t steps_over_below)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Where the push goes; null when it is to be dropped.
   std::shared_ptr<StepExchange> Admit(const protocol::Push& push)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  template <typename Predicate>
-  Cancellations Select(Predicate predicate)
+  // Marks steps of the master as cancelled and drops those that have not begun;
+  // `session` chooses, 0: all.
+  Cancellations CancelSteps(Master& master, uint64_t session,
+                            const absl::Status& cause)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t max_unclaimed_bytes_;
   const std::string task_;
   InFlight running_;
   mutable absl::Mutex mutex_;
-  absl::flat_hash_map<protocol::StepId, Entry> steps_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<uint64_t, Master> masters_ ABSL_GUARDED_BY(mutex_);
+  // Ordered, as the steps of each are, so that a simulation repeats.
+  absl::btree_map<uint64_t, Master> masters_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, Session> sessions_ ABSL_GUARDED_BY(mutex_);
   // Task -> connections to it.
   absl::flat_hash_map<std::string, int> connected_ ABSL_GUARDED_BY(mutex_);
+  int64_t looked_at_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace weft

@@ -351,13 +351,11 @@ bool TaskRuntime::PeerLost(const std::string& task, uint64_t incarnation,
   const absl::Status cause = absl::UnavailableError(
       absl::StrCat("The connection between ", options_.task, " and ", task,
                    " was lost: ", why.message()));
-  const bool needed = steps_.PeerLost(task, cause);
+  const StepTable::Loss loss = steps_.PeerLost(task, cause);
   const bool driven = steps_.CancelStepsOf(incarnation, MarkDerived(cause));
-  for (const protocol::StepId& step : steps_.TakeEndedSentTo(task)) {
-    AbortAt(task, step, cause);
-  }
+  for (const protocol::StepId& step : loss.ended) AbortAt(task, step, cause);
   LoseConnection(incarnation);
-  return needed || driven;
+  return loss.was_needed || driven;
 }
 
 void TaskRuntime::LoseConnection(uint64_t incarnation) {

@@ -1,0 +1,85 @@
+#include "libs/runtime/step_set.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace weft {
+namespace {
+
+constexpr uint64_t kBlock = 64;
+
+uint64_t BitOf(uint64_t step) { return uint64_t{1} << (step % kBlock); }
+
+// The bits of a block's steps from `step` on, which is in that block.
+uint64_t FromOn(uint64_t step) { return ~uint64_t{0} << (step % kBlock); }
+
+}  // namespace
+
+void StepSet::Add(uint64_t step) {
+  blocks_[step / kBlock] |= BitOf(step);
+  if (blocks_.size() > kMaxBlocks) blocks_.erase(blocks_.begin());
+}
+
+bool StepSet::Contains(uint64_t step) const {
+  const auto found = blocks_.find(step / kBlock);
+  return found != blocks_.end() && (found->second & BitOf(step)) != 0;
+}
+
+void StepSet::ForgetBelow(uint64_t step) {
+  const uint64_t block = step / kBlock;
+  blocks_.erase(blocks_.begin(), blocks_.lower_bound(block));
+  const auto first = blocks_.begin();
+  if (first == blocks_.end() || first->first != block) return;
+  first->second &= FromOn(step);
+  if (first->second == 0) blocks_.erase(first);
+}
+
+int64_t StepSet::size() const {
+  int64_t size = 0;
+  for (const auto& [block, steps] : blocks_) size += std::popcount(steps);
+  return size;
+}
+
+void SentSteps::Add(uint64_t step,
+                    const std::shared_ptr<const PeerTasks>& receivers) {
+  Block& block = blocks_[{step / kBlock, receivers.get()}];
+  if (block.receivers == nullptr) block.receivers = receivers;
+  block.steps |= BitOf(step);
+  if (blocks_.size() > kMaxBlocks) blocks_.erase(blocks_.begin());
+}
+
+void SentSteps::ForgetBelow(uint64_t step) {
+  const uint64_t first = step / kBlock;
+  auto it = blocks_.lower_bound({first, nullptr});
+  it = blocks_.erase(blocks_.begin(), it);
+  while (it != blocks_.end() && it->first.first == first) {
+    it->second.steps &= FromOn(step);
+    it = it->second.steps == 0 ? blocks_.erase(it) : std::next(it);
+  }
+}
+
+std::vector<uint64_t> SentSteps::TakeSentTo(const std::string& task) {
+  std::vector<uint64_t> result;
+  for (auto it = blocks_.begin(); it != blocks_.end();) {
+    const auto& [key, block] = *it;
+    if (!block.receivers->contains(task)) {
+      ++it;
+      continue;
+    }
+    for (uint64_t bits = block.steps; bits != 0; bits &= bits - 1) {
+      result.push_back(key.first * kBlock +
+                       static_cast<uint64_t>(std::countr_zero(bits)));
+    }
+    it = blocks_.erase(it);
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+int64_t SentSteps::size() const {
+  int64_t size = 0;
+  for (const auto& [key, block] : blocks_) size += std::popcount(block.steps);
+  return size;
+}
+
+}  // namespace weft

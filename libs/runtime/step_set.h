@@ -1,0 +1,68 @@
+// StepSet and SentSteps: which steps of a master are remembered, in little
+// memory: 64 steps that follow each other take what one takes.
+//
+// Both forget their oldest steps beyond kMaxBlocks blocks of 64.
+//
+// Threads: not synchronised.
+#ifndef WEFT_LIBS_RUNTIME_STEP_SET_H_
+#define WEFT_LIBS_RUNTIME_STEP_SET_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_set.h"
+
+namespace weft {
+
+// Tasks by canonical name.
+using PeerTasks = absl::flat_hash_set<std::string>;
+
+class StepSet {
+ public:
+  static constexpr size_t kMaxBlocks = 65536;
+
+  void Add(uint64_t step);
+  bool Contains(uint64_t step) const;
+  void ForgetBelow(uint64_t step);
+  void Clear() { blocks_.clear(); }
+
+  int64_t size() const;
+  size_t num_blocks() const { return blocks_.size(); }
+
+ private:
+  absl::btree_map<uint64_t, uint64_t> blocks_;  // step / 64 -> a bit for each
+};
+
+// Steps that sent values to other tasks, and to which.
+class SentSteps {
+ public:
+  static constexpr size_t kMaxBlocks = StepSet::kMaxBlocks;
+
+  // The steps of one callable share `receivers`.
+  void Add(uint64_t step, const std::shared_ptr<const PeerTasks>& receivers);
+  void ForgetBelow(uint64_t step);
+  void Clear() { blocks_.clear(); }
+  // Those that sent values to `task`, sorted; it forgets them.
+  std::vector<uint64_t> TakeSentTo(const std::string& task);
+
+  int64_t size() const;
+  size_t num_blocks() const { return blocks_.size(); }
+
+ private:
+  struct Block {
+    std::shared_ptr<const PeerTasks> receivers;
+    uint64_t steps = 0;  // a bit for each
+  };
+  // By step / 64 and receivers; the pointer's order matters to nobody.
+  using Key = std::pair<uint64_t, const PeerTasks*>;
+
+  absl::btree_map<Key, Block> blocks_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RUNTIME_STEP_SET_H_
