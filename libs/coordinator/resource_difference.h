@@ -26,6 +26,7 @@ struct ResourceFacts {
   bool AgreeWith(const ResourceFacts& other) const;
   // All that both say; where they differ, what `other` says.
   ResourceFacts MergedWith(const ResourceFacts& other) const;
+  friend bool operator==(const ResourceFacts&, const ResourceFacts&) = default;
 };
 
 ResourceFacts FactsOf(const NamedResource& resource);

@@ -1,7 +1,8 @@
+// What is known, and what becomes of it. Comparing lies in
+// resource_comparison.cc.
 #include "libs/coordinator/resource_register.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "libs/cluster/device_name.h"
 #include "libs/coordinator/device_owner.h"
@@ -22,6 +23,15 @@ bool IsWellFormed(const protocol::PlacedResource& resource) {
   return !resource.resource.container.empty() && IsFullName(resource.device);
 }
 
+// Spreads a number over 64 bits (the finalizer of SplitMix64), so that the
+// exclusive or of some tells which they are.
+uint64_t Spread(uint64_t number) {
+  number += 0x9e3779b97f4a7c15;
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
+  return number ^ (number >> 31);
+}
+
 }  // namespace
 
 // What is not known of the object itself is as it was declared.
@@ -30,230 +40,27 @@ ResourceFacts ResourceRegister::Entry::Left() const {
 }
 
 ResourceRegister::Key ResourceRegister::KeyOf(const NamedResource& resource) {
-  return {resource.name, resource.kind, resource.container};
+  return {resource.container, resource.name, resource.kind};
 }
 
 std::set<std::string> ResourceRegister::Homes(
     const NamedResource& resource) const {
   std::set<std::string> homes;
-  // An empty container sorts first, and so begins the range of all.
-  for (auto it = entries_.lower_bound(KeyOf(resource)); it != entries_.end();
-       ++it) {
-    const Key& key = it->first;
-    if (key.name != resource.name || key.kind != resource.kind) break;
-    if (!resource.container.empty() && key.container != resource.container) {
-      break;
+  const auto add = [&](const std::string& container, bool is_default) {
+    ++num_looks_;
+    const auto it = entries_.find({container, resource.name, resource.kind});
+    if (it == entries_.end()) return;
+    for (const auto& [device, entry] : it->second.entries) {
+      ++num_looks_;
+      if (!is_default || JobOfDevice(device) == container) homes.insert(device);
     }
-    for (const auto& [device, entry] : it->second) {
-      if (resource.container.empty() && key.container != JobOfDevice(device)) {
-        continue;
-      }
-      homes.insert(device);
-    }
-  }
-  return homes;
-}
-
-// Comparing.
-
-std::set<ResourceRegister::Place> ResourceRegister::PlacesOf(
-    const Declarer& declarer, absl::Span<const NodeResource> placed) const {
-  std::set<Place> places;
-  for (const NodeResource& one : placed) {
-    places.insert({KeyOf(one.resource), one.device});
-  }
-  const auto session = sessions_.find(declarer.session);
-  if (session == sessions_.end()) return places;
-  for (const auto& [place, order] : session->second.places) {
-    places.insert(place);
-  }
-  return places;
-}
-
-ResourceRegister::Verdict ResourceRegister::Compare(
-    const Declarer& declarer, absl::Span<const NodeResource> placed,
-    uint64_t since) const {
-  // A program that has a resource on several devices does not disagree with one
-  // that has come to only some of them so far.
-  const std::set<Place> own = PlacesOf(declarer, placed);
-  Verdict verdict;
-  for (const NodeResource& one : placed) {
-    if (TaskOfDevice(one.device) == declarer.task) continue;
-    CompareOne(declarer, one, own, since, verdict);
-  }
-  CompareNamesakes(declarer, placed, own, verdict);
-  if (!verdict.differences.empty()) AddCauses(declarer, placed, verdict);
-  return verdict;
-}
-
-void ResourceRegister::CompareOne(const Declarer& declarer,
-                                  const NodeResource& placed,
-                                  const std::set<Place>& own, uint64_t since,
-                                  Verdict& verdict) const {
-  const auto entries = entries_.find(KeyOf(placed.resource));
-  if (entries == entries_.end()) return;
-  const auto same = entries->second.find(placed.device);
-  if (same != entries->second.end()) {
-    return CompareOnDevice(declarer, placed, same->second, since, verdict);
-  }
-  for (const auto& [device, entry] : entries->second) {
-    if (own.count({entries->first, device}) > 0) continue;
-    CompareElsewhere(declarer, placed, device, entry, since, verdict);
-  }
-}
-
-void ResourceRegister::CompareOnDevice(const Declarer& declarer,
-                                       const NodeResource& placed,
-                                       const Entry& entry, uint64_t since,
-                                       Verdict& verdict) const {
-  const ResourceFacts facts = FactsOf(placed.resource);
-  for (const auto& [session, declared] : entry.declared) {
-    if (session == declarer.session || declared.AgreeWith(facts)) continue;
-    verdict.differences.push_back({placed, declarer.task, placed.device,
-                                   declared, placed.resource.kind,
-                                   sessions_.at(session).task, session});
-    return;
-  }
-  // What sessions declare says more than what the object is at the moment: its
-  // shape may change where a program allows that.
-  if (!entry.declared.empty()) return;
-  const ResourceFacts left = entry.Left();
-  if (left.AgreeWith(facts)) return;
-  AddUnlessDoubtful({placed, declarer.task, placed.device, left,
-                     placed.resource.kind, entry.last_task},
-                    std::max(since, entry.doubted), verdict);
-}
-
-void ResourceRegister::CompareElsewhere(const Declarer& declarer,
-                                        const NodeResource& placed,
-                                        const std::string& device,
-                                        const Entry& entry, uint64_t since,
-                                        Verdict& verdict) const {
-  auto is_of_replica = [&](const std::string& task) {
-    return !task.empty() && task != TaskOfDevice(device) &&
-           task != declarer.task;
   };
-  for (const auto& [session, declared] : entry.declared) {
-    const std::string& task = sessions_.at(session).task;
-    if (session == declarer.session || !is_of_replica(task)) continue;
-    verdict.differences.push_back({placed, declarer.task, device, declared,
-                                   placed.resource.kind, task, session});
-    return;
+  if (!resource.container.empty()) {
+    add(resource.container, /*is_default=*/false);
+    return homes;
   }
-  if (!entry.declared.empty() || !is_of_replica(entry.last_task)) return;
-  // In another job it is more likely something else of the same name.
-  if (JobOfDevice(device) != JobOfDevice(placed.device)) return;
-  AddUnlessDoubtful({placed, declarer.task, device, entry.Left(),
-                     placed.resource.kind, entry.last_task},
-                    std::max(since, entry.doubted), verdict);
-}
-
-void ResourceRegister::AddUnlessDoubtful(ResourceDifference difference,
-                                         uint64_t since,
-                                         Verdict& verdict) const {
-  if (!has_reports_) return;
-  const std::string task = TaskOfDevice(difference.there_device);
-  if (IsSettled(task, since)) {
-    verdict.differences.push_back(std::move(difference));
-  } else {
-    verdict.doubtful_tasks.insert(task);
-  }
-}
-
-bool ResourceRegister::Declares(const std::set<Place>& places, const Key& key) {
-  const auto it = places.lower_bound({key, ""});
-  return it != places.end() && it->first == key;
-}
-
-bool ResourceRegister::Declares(const Session& session, const Key& key) {
-  const auto it = session.places.lower_bound({key, ""});
-  return it != session.places.end() && it->first.first == key;
-}
-
-void ResourceRegister::CompareNamesakes(const Declarer& declarer,
-                                        absl::Span<const NodeResource> placed,
-                                        const std::set<Place>& own,
-                                        Verdict& verdict) const {
-  std::vector<ResourceDifference> found;
-  for (const NodeResource& one : placed) {
-    if (TaskOfDevice(one.device) == declarer.task) continue;
-    FindNamesakes(declarer, one, own, found);
-  }
-  std::map<uint64_t, std::vector<ResourceDifference>> by_session;
-  for (ResourceDifference& one : found) {
-    by_session[one.there_session].push_back(std::move(one));
-  }
-  for (auto& [session, differences] : by_session) {
-    size_t num_shared = 0;
-    for (const auto& [place, order] : sessions_.at(session).places) {
-      num_shared += own.count(place);
-    }
-    if (num_shared <= differences.size()) continue;
-    std::move(differences.begin(), differences.end(),
-              std::back_inserter(verdict.differences));
-    return;
-  }
-}
-
-void ResourceRegister::FindNamesakes(
-    const Declarer& declarer, const NodeResource& placed,
-    const std::set<Place>& own, std::vector<ResourceDifference>& found) const {
-  const Key key = KeyOf(placed.resource);
-  const bool is_default = key.container == JobOfDevice(placed.device);
-  for (auto it = entries_.lower_bound({key.name, "", ""});
-       it != entries_.end() && it->first.name == key.name; ++it) {
-    const Key& other = it->first;
-    const bool has_kind = other.kind == key.kind;
-    // Which kind a program means is clear only where it has one.
-    if (has_kind == (other.container == key.container)) continue;
-    if (!has_kind && Declares(own, other)) continue;
-    for (const auto& [device, entry] : it->second) {
-      if (has_kind && !(is_default && other.container == JobOfDevice(device))) {
-        continue;
-      }
-      for (const auto& [session, declared] : entry.declared) {
-        const Session& there = sessions_.at(session);
-        if (there.task == TaskOfDevice(device) || there.task == declarer.task ||
-            Declares(there, key)) {
-          continue;
-        }
-        found.push_back({placed, declarer.task, device, declared, other.kind,
-                         there.task, session});
-      }
-    }
-  }
-}
-
-void ResourceRegister::AddCauses(const Declarer& declarer,
-                                 absl::Span<const NodeResource> placed,
-                                 Verdict& verdict) const {
-  DeclaredProgram here = ProgramOf(declarer.session);
-  for (const NodeResource& one : placed) {
-    if (TaskOfDevice(one.device) != declarer.task) here.push_back(one);
-  }
-  // That which knows most of the other program.
-  DeclaredProgram there;
-  for (const ResourceDifference& one : verdict.differences) {
-    DeclaredProgram program = ProgramOf(one.there_session);
-    if (program.size() > there.size()) there = std::move(program);
-  }
-  verdict.causes = LikelyCauses(verdict.differences, here, there);
-}
-
-DeclaredProgram ResourceRegister::ProgramOf(uint64_t session) const {
-  const auto it = sessions_.find(session);
-  if (it == sessions_.end()) return {};
-  std::map<uint64_t, NodeResource> in_order;
-  for (const auto& [place, order] : it->second.places) {
-    const auto& [key, device] = place;
-    if (TaskOfDevice(device) == it->second.task) continue;
-    in_order[order] = {key.name,
-                       {key.container, key.name, key.kind, DT_INVALID, {}, ""},
-                       device};
-  }
-  DeclaredProgram program;
-  for (auto& [order, one] : in_order) program.push_back(std::move(one));
-  return program;
+  for (const auto& [job, count] : jobs_) add(job, /*is_default=*/true);
+  return homes;
 }
 
 // Sessions.
@@ -263,26 +70,93 @@ void ResourceRegister::Declare(const Declarer& declarer,
   for (const NodeResource& one : placed) {
     DeclareOne(declarer, one.resource, one.device);
   }
+  ListPrograms();
+}
+
+ResourceRegister::Session& ResourceRegister::FindOrAddSession(
+    const Declarer& declarer) {
+  const auto [it, is_new] = sessions_.try_emplace(declarer.session);
+  Session& session = it->second;
+  if (is_new) {
+    session.task = declarer.task;
+    session.task_number = FindOrAddNumber(declarer.task);
+    sessions_of_[declarer.task].insert(declarer.session);
+  }
+  return session;
 }
 
 void ResourceRegister::DeclareOne(const Declarer& declarer,
                                   const NamedResource& resource,
                                   const std::string& device) {
-  const Place place(KeyOf(resource), device);
-  Entry& entry = FindOrAdd(place);
-  Session& session = sessions_[declarer.session];
-  session.task = declarer.task;
-  if (session.places.emplace(place, session.num_declared).second) {
+  Session& session = FindOrAddSession(declarer);
+  Entry& entry = FindOrAdd(KeyOf(resource), device);
+  const Declarant by(session.task_number, declarer.session);
+  ResourceFacts facts = FactsOf(resource);
+  const bool is_new =
+      session.places
+          .try_emplace(entry.number, Declared{&entry, session.num_declared})
+          .second;
+  if (is_new) {
     ++session.num_declared;
+    NoteChange(declarer.session, session, entry);
+  } else {
+    // It may say it more than once, here less and there more exactly.
+    facts = TakeDeclaration(entry, by).MergedWith(facts);
   }
-  // A session may say it more than once, here less and there more exactly.
-  const auto [declared, is_new] =
-      entry.declared.emplace(declarer.session, FactsOf(resource));
-  if (!is_new)
-    declared->second = declared->second.MergedWith(FactsOf(resource));
-  entry.last = entry.last.MergedWith(declared->second);
-  entry.last_task = declarer.task;
+  AddDeclaration(entry, by, facts);
+  entry.last = entry.last.MergedWith(facts);
+  entry.last_task = session.task;
   entry.doubted = 0;
+  NoteWhetherShared(entry);
+}
+
+void ResourceRegister::AddDeclaration(Entry& entry, Declarant by,
+                                      const ResourceFacts& facts) {
+  for (Declaration& one : entry.declared) {
+    if (one.facts != facts) continue;
+    one.by.insert(by);
+    return;
+  }
+  entry.declared.push_back({facts, {by}});
+}
+
+ResourceFacts ResourceRegister::TakeDeclaration(Entry& entry, Declarant by) {
+  ResourceFacts facts;
+  for (auto it = entry.declared.begin(); it != entry.declared.end(); ++it) {
+    if (it->by.erase(by) == 0) continue;
+    facts = it->facts;
+    if (it->by.empty()) entry.declared.erase(it);
+    break;
+  }
+  return facts;
+}
+
+void ResourceRegister::NoteChange(uint64_t id, Session& session,
+                                  const Entry& entry) {
+  if (entry.task == session.task) return;
+  session.program ^= Spread(entry.number);
+  if (!std::exchange(session.is_stale, true)) stale_.push_back(id);
+}
+
+void ResourceRegister::ListPrograms() {
+  for (const uint64_t id : stale_) {
+    const auto it = sessions_.find(id);
+    if (it == sessions_.end()) continue;
+    Session& session = it->second;
+    Unlist(id, session);
+    session.is_stale = false;
+    session.listed = session.program;
+    if (session.listed == 0) continue;
+    programs_[session.listed].emplace(session.task_number, id);
+  }
+  stale_.clear();
+}
+
+void ResourceRegister::Unlist(uint64_t id, const Session& session) {
+  const auto it = programs_.find(session.listed);
+  if (it == programs_.end()) return;
+  it->second.erase({session.task_number, id});
+  if (it->second.empty()) programs_.erase(it);
 }
 
 void ResourceRegister::EndSession(uint64_t session) {
@@ -298,20 +172,30 @@ void ResourceRegister::EndDeclarations(uint64_t session) {
   const auto it = sessions_.find(session);
   if (it == sessions_.end()) return;
   ++moment_;
-  for (const auto& [place, order] : it->second.places) {
-    Entry& entry = *Find(place);
-    entry.declared.erase(session);
-    if (entry.declared.empty()) Doubt(place);
+  const Declarant by(it->second.task_number, session);
+  for (const auto& [number, place] : it->second.places) {
+    Entry& entry = *place.entry;
+    TakeDeclaration(entry, by);
+    if (entry.declared.empty()) {
+      Doubt(entry);
+    } else {
+      NoteWhetherShared(entry);
+    }
   }
+  Unlist(session, it->second);
+  const auto of_task = sessions_of_.find(it->second.task);
+  of_task->second.erase(session);
+  if (of_task->second.empty()) sessions_of_.erase(of_task);
   sessions_.erase(it);
 }
 
-void ResourceRegister::Doubt(const Place& place) {
-  const auto task = tasks_.find(TaskOfDevice(place.second));
+void ResourceRegister::Doubt(Entry& entry) {
+  const auto task = tasks_.find(entry.task);
   // What is not there holds nothing.
-  if (task == tasks_.end()) return Erase(place);
-  Find(place)->doubted = moment_;
+  if (task == tasks_.end()) return Erase(entry);
+  entry.doubted = moment_;
   task->second.wanted = moment_;
+  NoteWhetherShared(entry);
 }
 
 std::map<std::string, int> ResourceRegister::SessionsOfTasks() const {
@@ -322,18 +206,22 @@ std::map<std::string, int> ResourceRegister::SessionsOfTasks() const {
   return counts;
 }
 
+std::vector<uint64_t> ResourceRegister::SessionsOf(
+    const std::string& task) const {
+  const auto it = sessions_of_.find(task);
+  if (it == sessions_of_.end()) return {};
+  return {it->second.begin(), it->second.end()};
+}
+
 // Tasks and what they report.
 
 void ResourceRegister::AddTask(const std::string& task) { tasks_[task]; }
 
 void ResourceRegister::DropTask(const std::string& task) {
   if (tasks_.erase(task) == 0) return;
-  for (const Place& place : PlacesOn(task)) Erase(place);
-  std::vector<uint64_t> sessions;
-  for (const auto& [id, session] : sessions_) {
-    if (session.task == task) sessions.push_back(id);
-  }
-  for (const uint64_t session : sessions) EndDeclarations(session);
+  for (Entry* const entry : EntriesOn(task)) Erase(*entry);
+  for (const uint64_t session : SessionsOf(task)) EndDeclarations(session);
+  ListPrograms();
 }
 
 bool ResourceRegister::Report(const std::string& task,
@@ -344,6 +232,7 @@ bool ResourceRegister::Report(const std::string& task,
   const bool is_young = state->second.told >= state->second.cleared;
   if (is_young) ReportHeld(task, state->second, report.resources);
   ReportSessions(task, state->second, report.sessions);
+  ListPrograms();
   return is_young;
 }
 
@@ -362,8 +251,8 @@ void ResourceRegister::ReportSessions(
     }
   }
   std::vector<uint64_t> ended;
-  for (auto& [id, session] : sessions_) {
-    if (session.task != task) continue;
+  for (const uint64_t id : SessionsOf(task)) {
+    Session& session = sessions_.at(id);
     if (open.contains(id)) {
       session.missed = 0;
     } else if (session.missed == 0) {
@@ -378,20 +267,18 @@ void ResourceRegister::ReportSessions(
 void ResourceRegister::ReportHeld(
     const std::string& task, Task& state,
     const std::vector<protocol::PlacedResource>& resources) {
-  std::set<Place> seen;
+  absl::flat_hash_set<uint64_t> seen;
   for (const protocol::PlacedResource& one : resources) {
     if (!IsWellFormed(one) || TaskOfDevice(one.device) != task) continue;
-    const Place place(KeyOf(one.resource), one.device);
-    seen.insert(place);
-    Entry& entry = FindOrAdd(place);
+    Entry& entry = FindOrAdd(KeyOf(one.resource), one.device);
+    seen.insert(entry.number);
     entry.held = FactsOf(one.resource);
     if (entry.doubted <= state.told) entry.doubted = 0;
   }
-  for (const Place& place : PlacesOn(task)) {
-    if (seen.count(place) > 0) continue;
-    Entry& entry = *Find(place);
-    entry.held.reset();
-    if (entry.declared.empty() && entry.doubted <= state.told) Erase(place);
+  for (Entry* const entry : EntriesOn(task)) {
+    if (seen.contains(entry->number)) continue;
+    entry->held.reset();
+    if (entry->declared.empty() && entry->doubted <= state.told) Erase(*entry);
   }
   state.reported = std::max(state.reported, state.told);
 }
@@ -409,7 +296,7 @@ void ResourceRegister::Want(const std::string& task) {
 }
 
 void ResourceRegister::WantSessions() {
-  for (const auto& [id, session] : sessions_) Want(session.task);
+  for (const auto& [task, sessions] : sessions_of_) Want(task);
 }
 
 bool ResourceRegister::IsSettled(const std::string& task,
@@ -423,58 +310,97 @@ void ResourceRegister::Forget(const ContainerFilter& filter) {
   for (auto& [task, state] : tasks_) {
     if (filter.PassesTask(task)) state.cleared = state.wanted = moment_;
   }
-  std::vector<Place> cleared;
-  for (const auto& [task, places] : places_) {
+  std::vector<Entry*> cleared;
+  for (const auto& [task, entries] : on_task_) {
     if (!filter.PassesTask(task)) continue;
-    for (const Place& place : places) {
-      if (filter.Passes(place.first.container, place.second)) {
-        cleared.push_back(place);
+    for (const auto& [number, entry] : entries) {
+      if (filter.Passes(entry->key->container, *entry->device)) {
+        cleared.push_back(entry);
       }
     }
   }
-  for (const Place& place : cleared) Erase(place);
+  for (Entry* const entry : cleared) Erase(*entry);
+  ListPrograms();
 }
 
 // Entries.
 
-ResourceRegister::Entry& ResourceRegister::FindOrAdd(const Place& place) {
-  places_[TaskOfDevice(place.second)].insert(place);
-  return entries_[place.first][place.second];
+ResourceRegister::Entry& ResourceRegister::FindOrAdd(
+    const Key& key, const std::string& device) {
+  const auto devices = entries_.try_emplace(key).first;
+  const auto [it, is_new] = devices->second.entries.try_emplace(device);
+  Entry& entry = it->second;
+  if (!is_new) return entry;
+  entry.number = ++num_entries_made_;
+  entry.key = &devices->first;
+  entry.device = &it->first;
+  entry.devices = &devices->second;
+  entry.task = TaskOfDevice(device);
+  on_task_[entry.task].emplace(entry.number, &entry);
+  ++jobs_[JobOfDevice(device)];
+  return entry;
 }
 
-ResourceRegister::Entry* ResourceRegister::Find(const Place& place) {
-  const auto entries = entries_.find(place.first);
-  if (entries == entries_.end()) return nullptr;
-  const auto entry = entries->second.find(place.second);
-  return entry == entries->second.end() ? nullptr : &entry->second;
-}
-
-// `place` may lie in a session's set, which is changed here: by value.
-void ResourceRegister::Erase(const Place& place) {
-  const Place kept = place;
-  const Entry* const entry = Find(kept);
-  if (entry == nullptr) return;
-  for (const auto& [session, declared] : entry->declared) {
-    sessions_.at(session).places.erase(kept);
+void ResourceRegister::Erase(Entry& entry) {
+  for (const Declaration& one : entry.declared) {
+    for (const auto& [task, id] : one.by) {
+      Session& session = sessions_.at(id);
+      session.places.erase(entry.number);
+      NoteChange(id, session, entry);
+    }
   }
-  const auto entries = entries_.find(kept.first);
-  entries->second.erase(kept.second);
-  if (entries->second.empty()) entries_.erase(entries);
-  const auto places = places_.find(TaskOfDevice(kept.second));
-  places->second.erase(kept);
-  if (places->second.empty()) places_.erase(places);
+  const auto on_task = on_task_.find(entry.task);
+  on_task->second.erase(entry.number);
+  if (on_task->second.empty()) on_task_.erase(on_task);
+  const auto job = jobs_.find(JobOfDevice(*entry.device));
+  if (--job->second == 0) jobs_.erase(job);
+  const auto devices = entries_.find(*entry.key);
+  devices->second.shared.erase(entry.number);
+  devices->second.entries.erase(devices->second.entries.find(*entry.device));
+  if (devices->second.entries.empty()) entries_.erase(devices);
 }
 
-std::vector<ResourceRegister::Place> ResourceRegister::PlacesOn(
+void ResourceRegister::NoteWhetherShared(Entry& entry) {
+  if (IsShared(entry)) {
+    entry.devices->shared.emplace(entry.number, &entry);
+  } else {
+    entry.devices->shared.erase(entry.number);
+  }
+}
+
+bool ResourceRegister::IsShared(const Entry& entry) const {
+  const int own = NumberOf(entry.task);
+  for (const Declaration& one : entry.declared) {
+    if (one.by.begin()->first != own || one.by.rbegin()->first != own) {
+      return true;
+    }
+  }
+  return entry.declared.empty() && !entry.last_task.empty() &&
+         entry.last_task != entry.task;
+}
+
+std::vector<ResourceRegister::Entry*> ResourceRegister::EntriesOn(
     const std::string& task) const {
-  const auto it = places_.find(task);
-  if (it == places_.end()) return {};
-  return {it->second.begin(), it->second.end()};
+  std::vector<Entry*> result;
+  const auto it = on_task_.find(task);
+  if (it == on_task_.end()) return result;
+  for (const auto& [number, entry] : it->second) result.push_back(entry);
+  return result;
+}
+
+int ResourceRegister::NumberOf(const std::string& task) const {
+  const auto it = task_numbers_.find(task);
+  return it == task_numbers_.end() ? -1 : it->second;
+}
+
+int ResourceRegister::FindOrAddNumber(const std::string& task) {
+  const int next = static_cast<int>(task_numbers_.size());
+  return task_numbers_.try_emplace(task, next).first->second;
 }
 
 int ResourceRegister::num_entries() const {
   size_t count = 0;
-  for (const auto& [key, entries] : entries_) count += entries.size();
+  for (const auto& [key, devices] : entries_) count += devices.entries.size();
   return static_cast<int>(count);
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
@@ -364,6 +365,98 @@ TEST_F(ResourceRegisterTest, WithoutReportsOnlyOpenSessionsCount) {
   EXPECT_FALSE(alone.Answer(kPs0));
   EXPECT_THAT(alone.Homes(Var("", "w")), ElementsAre(Cpu(kPs0)))
       << "it may live there";
+}
+
+// What a placement costs does not depend on how much there is already. Counted,
+// not timed.
+
+class ResourceRegisterCostTest : public ResourceRegisterTest {
+ protected:
+  static std::string Worker(int i) {
+    return absl::StrCat("/job:worker/replica:0/task:", i);
+  }
+  // A replica's model, on the parameter servers, and a step of its own.
+  static std::vector<NodeResource> Model(const std::string& worker,
+                                         int num_variables) {
+    std::vector<NodeResource> model;
+    for (int i = 0; i < num_variables; ++i) {
+      model.push_back(
+          On(i % 2 == 0 ? kPs0 : kPs1, Var("ps", absl::StrCat("w", i))));
+    }
+    model.push_back(On(worker, Var("worker", "local_step", {})));
+    return model;
+  }
+  // Looks, from before to after.
+  template <typename Work>
+  uint64_t CostOf(const Work& work) {
+    const uint64_t before = register_.num_looks();
+    work();
+    return register_.num_looks() - before;
+  }
+  // Comes as a replica: asks where things live, compares, declares.
+  void Come(int worker, int num_variables) {
+    const std::vector<NodeResource> model =
+        Model(Worker(worker), num_variables);
+    for (const NodeResource& one : model) register_.Homes(one.resource);
+    ASSERT_OK(Place(1 + worker, Worker(worker), model));
+    ASSERT_THAT(doubtful_, IsEmpty());
+  }
+};
+
+TEST_F(ResourceRegisterCostTest, AReplicaCostsTheSameHoweverManyThereAre) {
+  constexpr int kVariables = 50;
+  for (int i = 0; i < 3; ++i) Come(i, kVariables);
+  const uint64_t third = CostOf([&] { Come(3, kVariables); });
+  for (int i = 4; i < 100; ++i) Come(i, kVariables);
+  EXPECT_LE(CostOf([&] { Come(100, kVariables); }), 2 * third);
+  EXPECT_LE(third, 10 * kVariables);
+}
+
+TEST_F(ResourceRegisterCostTest, AnExtensionCostsWhatIsNew) {
+  Come(0, 500);
+  Come(1, 500);
+  const auto extend = [&](const std::string& name) {
+    return CostOf(
+        [&] { EXPECT_OK(Place(1, Worker(0), {On(kPs0, Var("ps", name))})); });
+  };
+  EXPECT_LE(extend("late"), 10);
+  EXPECT_LE(extend("later"), 10);
+}
+
+TEST_F(ResourceRegisterCostTest,
+       OtherContainersAndLocalsOfTheSameNamesAreFree) {
+  constexpr int kVariables = 20;
+  for (int i = 0; i < 100; ++i) {
+    std::vector<NodeResource> own;
+    for (int k = 0; k < kVariables; ++k) {
+      const std::string name = absl::StrCat("w", k);
+      own.push_back(On(kPs0, Var(absl::StrCat("experiment", i), name)));
+      // Each worker keeps a copy on its own device.
+      own.push_back(On(Worker(i), Var("ps", name)));
+    }
+    ASSERT_OK(Place(1000 + i, Worker(i), own));
+  }
+  EXPECT_LE(CostOf([&] {
+              EXPECT_OK(Place(1, Worker(100), Model(Worker(100), kVariables)));
+            }),
+            15 * kVariables);
+}
+
+// Two programs that have nothing to do with each other but their names.
+TEST_F(ResourceRegisterCostTest, StrangersOfTheSameNamesCostWhatOneOfThemDoes) {
+  constexpr int kVariables = 50;
+  const auto come_as_stranger = [&](int worker) {
+    std::vector<NodeResource> model;
+    for (int i = 0; i < kVariables; ++i) {
+      model.push_back(
+          On(Worker(900 + i % 2), Var("worker", absl::StrCat("w", i))));
+    }
+    ASSERT_OK(Place(1000 + worker, Worker(worker), model));
+  };
+  for (int i = 0; i < 3; ++i) Come(i, kVariables);
+  const uint64_t few = CostOf([&] { come_as_stranger(200); });
+  for (int i = 3; i < 100; ++i) Come(i, kVariables);
+  EXPECT_LE(CostOf([&] { come_as_stranger(201); }), 2 * few);
 }
 
 // Tasks come and go.

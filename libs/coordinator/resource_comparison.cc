@@ -1,0 +1,313 @@
+// What stands against a placement: the rules at the top of resource_register.h.
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "libs/coordinator/device_owner.h"
+#include "libs/coordinator/resource_register.h"
+
+namespace weft {
+namespace {
+
+// Programs that are compared with the one that is refused, so as to tell why.
+constexpr size_t kMostProgramsTold = 4;
+
+}  // namespace
+
+struct ResourceRegister::Own {
+  const Session* session = nullptr;       // null: it is new
+  absl::flat_hash_set<uint64_t> entries;  // that are to be placed, and known
+  absl::flat_hash_set<Key> keys;          // that are to be placed
+
+  bool Has(const Entry& entry) const {
+    return entries.contains(entry.number) ||
+           (session != nullptr && session->places.contains(entry.number));
+  }
+};
+
+ResourceRegister::Own ResourceRegister::OwnOf(
+    const Declarer& declarer, absl::Span<const NodeResource> placed) const {
+  Own own;
+  const auto session = sessions_.find(declarer.session);
+  if (session != sessions_.end()) own.session = &session->second;
+  for (const NodeResource& one : placed) {
+    ++num_looks_;
+    Key key = KeyOf(one.resource);
+    if (const auto it = entries_.find(key); it != entries_.end()) {
+      const auto entry = it->second.entries.find(one.device);
+      if (entry != it->second.entries.end()) {
+        own.entries.insert(entry->second.number);
+      }
+    }
+    own.keys.insert(std::move(key));
+  }
+  return own;
+}
+
+ResourceRegister::Verdict ResourceRegister::Compare(
+    const Declarer& declarer, absl::Span<const NodeResource> placed,
+    uint64_t since) const {
+  // A program that has a resource on several devices does not disagree with one
+  // that has come to only some of them so far.
+  const Own own = OwnOf(declarer, placed);
+  Verdict verdict;
+  for (const NodeResource& one : placed) {
+    if (TaskOfDevice(one.device) == declarer.task) {
+      CompareOnOwnTask(declarer, one, since, verdict);
+    } else {
+      CompareOne(declarer, one, own, since, verdict);
+    }
+  }
+  CompareNamesakes(declarer, placed, own, verdict);
+  if (!verdict.differences.empty()) AddCauses(declarer, placed, verdict);
+  return verdict;
+}
+
+const ResourceRegister::Declarant* ResourceRegister::FirstOfOthers(
+    const absl::btree_set<Declarant>& by, int task, int other_task) {
+  auto it = by.begin();
+  while (it != by.end() && (it->first == task || it->first == other_task)) {
+    it = by.lower_bound({it->first + 1, 0});
+  }
+  return it == by.end() ? nullptr : &*it;
+}
+
+void ResourceRegister::CompareOne(const Declarer& declarer,
+                                  const NodeResource& placed, const Own& own,
+                                  uint64_t since, Verdict& verdict) const {
+  ++num_looks_;
+  const auto devices = entries_.find(KeyOf(placed.resource));
+  if (devices == entries_.end()) return;
+  const auto same = devices->second.entries.find(placed.device);
+  if (same != devices->second.entries.end()) {
+    return CompareOnDevice(declarer, placed, same->second, since, verdict);
+  }
+  for (const auto& [number, entry] : devices->second.shared) {
+    ++num_looks_;
+    if (own.Has(*entry)) continue;
+    CompareElsewhere(declarer, placed, *entry, since, verdict);
+  }
+}
+
+// Here a program may go on with what an earlier one has made, and can't where
+// type or shape differ. Ops that are given other attributes say so themselves.
+void ResourceRegister::CompareOnOwnTask(const Declarer& declarer,
+                                        const NodeResource& placed,
+                                        uint64_t since,
+                                        Verdict& verdict) const {
+  ++num_looks_;
+  const auto devices = entries_.find(KeyOf(placed.resource));
+  if (devices == entries_.end()) return;
+  const auto same = devices->second.entries.find(placed.device);
+  if (same == devices->second.entries.end()) return;
+  const Entry& entry = same->second;
+  if (!entry.declared.empty()) return;
+  ResourceFacts left = entry.Left();
+  left.definition.clear();
+  if (left.AgreeWith(FactsOf(placed.resource))) return;
+  AddUnlessDoubtful({placed, declarer.task, placed.device, std::move(left),
+                     placed.resource.kind, entry.last_task},
+                    std::max(since, entry.doubted), verdict);
+}
+
+void ResourceRegister::CompareOnDevice(const Declarer& declarer,
+                                       const NodeResource& placed,
+                                       const Entry& entry, uint64_t since,
+                                       Verdict& verdict) const {
+  const ResourceFacts facts = FactsOf(placed.resource);
+  for (const Declaration& one : entry.declared) {
+    ++num_looks_;
+    if (one.facts.AgreeWith(facts)) continue;
+    auto by = one.by.begin();
+    if (by->second == declarer.session) ++by;
+    if (by == one.by.end()) continue;
+    verdict.differences.push_back({placed, declarer.task, placed.device,
+                                   one.facts, placed.resource.kind,
+                                   sessions_.at(by->second).task, by->second});
+    return;
+  }
+  // What sessions declare says more than what the object is at the moment: its
+  // shape may change where a program allows that.
+  if (!entry.declared.empty()) return;
+  const ResourceFacts left = entry.Left();
+  if (left.AgreeWith(facts)) return;
+  AddUnlessDoubtful({placed, declarer.task, placed.device, left,
+                     placed.resource.kind, entry.last_task},
+                    std::max(since, entry.doubted), verdict);
+}
+
+void ResourceRegister::CompareElsewhere(const Declarer& declarer,
+                                        const NodeResource& placed,
+                                        const Entry& entry, uint64_t since,
+                                        Verdict& verdict) const {
+  const int own_task = NumberOf(declarer.task);
+  for (const Declaration& one : entry.declared) {
+    ++num_looks_;
+    const Declarant* const by =
+        FirstOfOthers(one.by, NumberOf(entry.task), own_task);
+    if (by == nullptr) continue;
+    verdict.differences.push_back({placed, declarer.task, *entry.device,
+                                   one.facts, placed.resource.kind,
+                                   sessions_.at(by->second).task, by->second});
+    return;
+  }
+  if (!entry.declared.empty() || entry.last_task.empty() ||
+      entry.last_task == entry.task || entry.last_task == declarer.task) {
+    return;
+  }
+  // In another job it is more likely something else of the same name.
+  if (JobOfDevice(*entry.device) != JobOfDevice(placed.device)) return;
+  AddUnlessDoubtful({placed, declarer.task, *entry.device, entry.Left(),
+                     placed.resource.kind, entry.last_task},
+                    std::max(since, entry.doubted), verdict);
+}
+
+void ResourceRegister::AddUnlessDoubtful(ResourceDifference difference,
+                                         uint64_t since,
+                                         Verdict& verdict) const {
+  if (!has_reports_) return;
+  const std::string task = TaskOfDevice(difference.there_device);
+  if (IsSettled(task, since)) {
+    verdict.differences.push_back(std::move(difference));
+  } else {
+    verdict.doubtful_tasks.insert(task);
+  }
+}
+
+bool ResourceRegister::Declares(const Own& own, const Key& key) const {
+  return own.keys.contains(key) ||
+         (own.session != nullptr && Declares(*own.session, key));
+}
+
+bool ResourceRegister::Declares(const Session& session, const Key& key) const {
+  ++num_looks_;
+  const auto devices = entries_.find(key);
+  if (devices == entries_.end()) return false;
+  return std::any_of(devices->second.entries.begin(),
+                     devices->second.entries.end(), [&](const auto& one) {
+                       return session.places.contains(one.second.number);
+                     });
+}
+
+void ResourceRegister::CompareNamesakes(const Declarer& declarer,
+                                        absl::Span<const NodeResource> placed,
+                                        const Own& own,
+                                        Verdict& verdict) const {
+  std::vector<Namesake> namesakes;
+  for (const NodeResource& one : placed) {
+    if (TaskOfDevice(one.device) == declarer.task) continue;
+    FindNamesakes(one, own, namesakes);
+  }
+  if (namesakes.empty()) return;
+  const int own_task = NumberOf(declarer.task);
+  for (const auto& [program, sessions] : programs_) {
+    const Declarant* const there = FirstOfOthers(sessions, own_task, own_task);
+    if (there == nullptr) continue;
+    std::vector<ResourceDifference> differences =
+        DifferencesFrom(declarer, *there, namesakes);
+    if (differences.empty()) continue;
+    const Session& session = sessions_.at(there->second);
+    if (!SharesMoreThan(differences.size(), session, own)) continue;
+    std::move(differences.begin(), differences.end(),
+              std::back_inserter(verdict.differences));
+    return;
+  }
+}
+
+void ResourceRegister::FindNamesakes(const NodeResource& placed, const Own& own,
+                                     std::vector<Namesake>& found) const {
+  const Key key = KeyOf(placed.resource);
+  // Another kind. Which one a program means is clear only where it has one.
+  for (auto it = entries_.lower_bound({key.container, key.name, ""});
+       it != entries_.end() && it->first.container == key.container &&
+       it->first.name == key.name;
+       ++it) {
+    ++num_looks_;
+    if (it->first.kind == key.kind || Declares(own, it->first)) continue;
+    for (const auto& [number, entry] : it->second.shared) {
+      found.push_back({&placed, entry});
+    }
+  }
+  // Another job's default container.
+  if (key.container != JobOfDevice(placed.device)) return;
+  for (const auto& [job, count] : jobs_) {
+    ++num_looks_;
+    if (job == key.container) continue;
+    const auto it = entries_.find({job, key.name, key.kind});
+    if (it == entries_.end()) continue;
+    for (const auto& [number, entry] : it->second.shared) {
+      if (JobOfDevice(*entry->device) == job) found.push_back({&placed, entry});
+    }
+  }
+}
+
+std::vector<ResourceDifference> ResourceRegister::DifferencesFrom(
+    const Declarer& declarer, const Declarant& there,
+    absl::Span<const Namesake> namesakes) const {
+  std::vector<ResourceDifference> differences;
+  const Session& session = sessions_.at(there.second);
+  for (const auto& [placed, entry] : namesakes) {
+    ++num_looks_;
+    if (!session.places.contains(entry->number) ||
+        session.task == entry->task ||
+        Declares(session, KeyOf(placed->resource))) {
+      continue;
+    }
+    const auto declared = std::find_if(
+        entry->declared.begin(), entry->declared.end(),
+        [&](const Declaration& one) { return one.by.contains(there); });
+    if (declared == entry->declared.end()) continue;
+    differences.push_back({*placed, declarer.task, *entry->device,
+                           declared->facts, entry->key->kind, session.task,
+                           there.second});
+  }
+  return differences;
+}
+
+bool ResourceRegister::SharesMoreThan(size_t count, const Session& session,
+                                      const Own& own) const {
+  size_t num_shared = 0;
+  for (const auto& [number, place] : session.places) {
+    ++num_looks_;
+    if (own.Has(*place.entry) && ++num_shared > count) return true;
+  }
+  return false;
+}
+
+void ResourceRegister::AddCauses(const Declarer& declarer,
+                                 absl::Span<const NodeResource> placed,
+                                 Verdict& verdict) const {
+  DeclaredProgram here = ProgramOf(declarer.session);
+  for (const NodeResource& one : placed) {
+    if (TaskOfDevice(one.device) != declarer.task) here.push_back(one);
+  }
+  // That which knows most of the other program.
+  DeclaredProgram there;
+  std::set<uint64_t> seen;
+  for (const ResourceDifference& one : verdict.differences) {
+    if (seen.size() == kMostProgramsTold) break;
+    if (!seen.insert(one.there_session).second) continue;
+    DeclaredProgram program = ProgramOf(one.there_session);
+    if (program.size() > there.size()) there = std::move(program);
+  }
+  verdict.causes = LikelyCauses(verdict.differences, here, there);
+}
+
+DeclaredProgram ResourceRegister::ProgramOf(uint64_t session) const {
+  const auto it = sessions_.find(session);
+  if (it == sessions_.end()) return {};
+  std::map<uint64_t, NodeResource> in_order;
+  for (const auto& [number, place] : it->second.places) {
+    const Entry& entry = *place.entry;
+    if (entry.task == it->second.task) continue;
+    const auto& [container, name, kind] = *entry.key;
+    in_order[place.order] = {
+        name, {container, name, kind, DT_INVALID, {}, ""}, *entry.device};
+  }
+  DeclaredProgram program;
+  for (auto& [order, one] : in_order) program.push_back(std::move(one));
+  return program;
+}
+
+}  // namespace weft
