@@ -27,13 +27,21 @@ class ClusterDirectory::Route : public protocol::Worker,
         options_(*shared_options_),
         cluster_(options_.cluster.ToString()),
         task_(std::move(task)),
-        address_(std::move(address)) {}
+        address_(std::move(address)),
+        unused_(options_.process->scheduler().NewEvent()) {}
 
+  // Blocks while a call is on its way out.
   void Close() {
     std::unique_ptr<protocol::WorkerClient> client;
-    absl::MutexLock lock(&mutex_);
-    closed_ = true;
-    client = std::move(client_);
+    {
+      absl::MutexLock lock(&mutex_);
+      closed_ = true;
+      client = std::move(client_);
+      in_use_.reset();
+    }
+    // Its end fails what is pending, so it must come on this thread, and with
+    // no lock held: not on that of the last call, which may be one that reads.
+    if (client != nullptr) unused_->Wait();
   }
 
   void GetStatus(absl::Time deadline, DevicesDone done) override {
@@ -41,9 +49,7 @@ class ClusterDirectory::Route : public protocol::Worker,
     if (worker != nullptr) return worker->GetStatus(deadline, std::move(done));
     Scheduler& scheduler = options_.process->scheduler();
     const absl::Time now = scheduler.clock().Now();
-    // Not UNAVAILABLE: nobody shall try again.
-    if (IsClosed()) return done(absl::CancelledError(NotHere().message()));
-    if (now >= deadline) return done(NotHere());
+    if (now >= deadline || IsClosed()) return done(NotHere());
     scheduler.ScheduleAt(std::min(deadline, now + kLookAgain),
                          [self = shared_from_this(), deadline,
                           done = std::move(done)]() mutable {
@@ -116,9 +122,8 @@ class ClusterDirectory::Route : public protocol::Worker,
     return options_.process->local_tasks().FindWorker(cluster_, task_);
   }
 
-  // Null when it can't be reached from here. The directory keeps it until
-  // Close.
-  protocol::Worker* Remote() {
+  // Null when it can't be reached from here. Close waits until nobody holds it.
+  std::shared_ptr<protocol::Worker> Remote() {
     if (address_.port == 0) return nullptr;
     absl::MutexLock lock(&mutex_);
     if (closed_) return nullptr;
@@ -131,14 +136,17 @@ class ClusterDirectory::Route : public protocol::Worker,
               .task = task_,
               .allocator = &options_.process->buffers(),
               .events = options_.events});
+      // Shared by the calls on their way out, which do not own it.
+      in_use_ = std::shared_ptr<protocol::Worker>(
+          client_.get(),
+          [unused = unused_](protocol::Worker*) { unused->Set(); });
     }
-    return client_.get();
+    return in_use_;
   }
 
   std::shared_ptr<protocol::Worker> Choose() {
     if (auto local = FindLocal()) return local;
-    // Not owned: it lives until Close.
-    return {std::shared_ptr<void>(), Remote()};
+    return Remote();
   }
 
   bool IsClosed() {
@@ -162,9 +170,11 @@ class ClusterDirectory::Route : public protocol::Worker,
   const std::string cluster_;
   const std::string task_;
   const bus::Address address_;
+  const std::shared_ptr<Event> unused_;  // set once nobody holds `in_use_`
   absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<protocol::WorkerClient> client_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<protocol::Worker> in_use_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::StatusOr<std::unique_ptr<ClusterDirectory>> ClusterDirectory::Create(

@@ -40,7 +40,8 @@ class ClusterDirectory : public protocol::WorkerDirectory {
   protocol::Worker* Find(const std::string& task) override;
   std::vector<std::string> Tasks() const override;
 
-  // Ends its connections. Calls fail afterwards.
+  // Ends its connections, once no call is on its way out any more. Calls fail
+  // afterwards.
   void Close();
 
  private:
