@@ -26,6 +26,7 @@
 #include "libs/bus/memory_wire.h"
 #include "libs/graph/graph_def.h"
 #include "libs/ops/queue_ops.h"
+#include "libs/protocol/blocking_master.h"
 #include "libs/protocol/master_client.h"
 
 namespace weft {
@@ -451,11 +452,11 @@ class Deserter {
 
   absl::Status OpenAndUse(const std::string& graph_def, const Tensor& value) {
     ASSIGN_OR_RETURN(const uint64_t session,
-                     client_.CreateSession({.isolate_session_state = true}));
-    RETURN_IF_ERROR(client_.ExtendSession(session, {graph_def, 0}));
+                     master_.CreateSession({.isolate_session_state = true}));
+    RETURN_IF_ERROR(master_.ExtendSession(session, {graph_def, 0}));
     ASSIGN_OR_RETURN(
         const uint64_t callable,
-        client_.MakeCallable(session, {{"x:0"}, {"y:0"}, {"assign"}}));
+        master_.MakeCallable(session, {{"x:0"}, {"y:0"}, {"assign"}}));
     const std::unique_ptr<Event> done = process_.scheduler().NewEvent();
     absl::Status status;
     Tensor fetch;
@@ -473,6 +474,7 @@ class Deserter {
  private:
   Process& process_;
   protocol::MasterClient client_;
+  protocol::BlockingMaster master_{client_, process_.scheduler()};
 };
 
 int AbandonedSessions() {

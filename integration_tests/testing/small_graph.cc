@@ -6,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "integration_tests/testing/node_maker.h"
+#include "libs/base/sync_call.h"
 #include "libs/base/testing/fuzz_corpus.h"
 #include "libs/graph/graph_def.h"
 #include "libs/ops/standard_ops.h"
 #include "libs/runtime/process.h"
-#include "libs/session/sync_call.h"
 #include "schemas/tf/graph.pb.h"
 
 namespace weft {
@@ -114,19 +114,19 @@ std::vector<protocol::CallableSpec> SmallGraph::NodeSpecs() const {
 
 GraphSession::GraphSession(const SmallGraph& graph, const GraphOptions& options)
     : graph_(graph), task_(TheProcess(), kTensorBytes, kTaskBytes) {
-  const auto session = task_.master().CreateSession({.graph_options = options});
+  const auto session = master().CreateSession({.graph_options = options});
   RequireForFuzz(session.ok());
   session_ = *session;
-  ready_ = task_.master().ExtendSession(session_, {graph_.bytes(), 0}).status();
+  ready_ = master().ExtendSession(session_, {graph_.bytes(), 0}).status();
 }
 
 GraphSession::~GraphSession() {
-  RequireForFuzz(task_.master().CloseSession(session_).ok());
+  RequireForFuzz(master().CloseSession(session_).ok());
 }
 
 GraphSession::Outcome GraphSession::Run(const protocol::CallableSpec& spec) {
   if (!ready_.ok()) return {ready_, {}};
-  const auto callable = task_.master().MakeCallable(session_, spec);
+  const auto callable = master().MakeCallable(session_, spec);
   if (!callable.ok()) return {callable.status(), {}};
   Outcome outcome;
   outcome.fetches.resize(spec.fetches.size());

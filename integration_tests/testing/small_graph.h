@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "integration_tests/testing/bounded_task.h"
 #include "libs/graph/graph.h"
+#include "libs/protocol/blocking_master.h"
 #include "libs/protocol/graph_options.h"
 #include "libs/protocol/master.h"
 #include "libs/tensor/tensor.h"
@@ -71,6 +72,10 @@ class GraphSession {
   std::vector<Outcome> RunAll(const std::vector<protocol::CallableSpec>& specs);
 
  private:
+  protocol::BlockingMaster master() {
+    return {task_.master(), task_.scheduler()};
+  }
+
   const SmallGraph& graph_;
   BoundedTask task_;
   uint64_t session_ = 0;

@@ -16,6 +16,7 @@
 #include "libs/device/local_devices.h"
 #include "libs/master/master.h"
 #include "libs/ops/standard_ops.h"
+#include "libs/protocol/blocking_master.h"
 #include "libs/protocol/master_client.h"
 #include "libs/runtime/node_evaluator.h"
 #include "libs/runtime/process.h"
@@ -206,7 +207,8 @@ absl::Status Session::Reset(const std::string& target,
         "nothing to reset: give the target of a server, \"zmq://host:port\".");
   }
   ASSIGN_OR_RETURN(Reached reached, ReachServer(target, options));
-  return reached.master->Reset(containers, options.device_filters);
+  return protocol::BlockingMaster(*reached.master, *reached.scheduler)
+      .Reset(containers, options.device_filters);
 }
 
 }  // namespace weft

@@ -1,5 +1,6 @@
-// CallGroup: several asynchronous calls at once, and one thread that waits for
-// all of them, and says for whom when that takes long.
+// CallGroup: several asynchronous calls at once, and what is to happen when all
+// of them are done; says for whom it waits when that takes long. No thread
+// waits.
 #ifndef WEFT_LIBS_MASTER_CALL_GROUP_H_
 #define WEFT_LIBS_MASTER_CALL_GROUP_H_
 
@@ -9,28 +10,34 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "libs/base/cancellation.h"
 #include "libs/base/clock.h"
 #include "libs/base/first_error.h"
 #include "libs/base/logging.h"
+#include "libs/base/or_cancelled.h"
 #include "libs/base/scheduler.h"
+#include "libs/master/open_calls.h"
+#include "libs/master/wait_log.h"
 
 namespace weft {
 
 // Used by one thread; the callbacks may come on any.
 class CallGroup {
  public:
+  using Done = absl::AnyInvocable<void(absl::Status)>;
+
   explicit CallGroup(Scheduler& scheduler)
-      : scheduler_(scheduler), state_(std::make_shared<State>(scheduler)) {}
+      : scheduler_(scheduler), state_(std::make_shared<State>()) {}
 
   // The `done` of one more call, to the task `whom`; to be called exactly once.
-  absl::AnyInvocable<void(absl::Status)> Add(const std::string& whom) {
+  Done Add(const std::string& whom) {
     {
       absl::MutexLock lock(&state_->mutex);
       ++state_->pending;
@@ -42,55 +49,87 @@ class CallGroup {
     };
   }
 
-  // When all calls are done, or `when` has come: false then. May be called
-  // again; no call is added after the first.
-  bool WaitUntil(absl::Time when) {
-    if (!closed_) state_->Finish("");
-    closed_ = true;
-    return state_->all_done->WaitUntil(when);
+  // For a line of the log, once an interval: "Still waiting to open session 7
+  // on /job:ps/replica:0/task:0".
+  struct Log {
+    std::string what;
+    absl::Duration interval = absl::InfiniteDuration();
+    Logger* logger = nullptr;  // may be null
+  };
+
+  // Calls `done` once all calls are done, which have deadlines of their own,
+  // with their first error; or, when that comes first, with the cause of the
+  // call's cancellation. Last of all, and once.
+  void WhenDone(const OpenCalls::CallPtr& call, Log log, Done done) {
+    if (log.logger == nullptr) log.interval = absl::InfiniteDuration();
+    auto said = WaitLog::Begin(
+        scheduler_, log.interval,
+        [weak = std::weak_ptr<OpenCalls::Call>(call), state = state_,
+         what = std::move(log.what), logger = log.logger] {
+          const OpenCalls::CallPtr waits = weak.lock();
+          if (waits == nullptr) return;
+          logger->Warning(absl::StrCat("Still waiting to ", what, " on ",
+                                       absl::StrJoin(state->Left(), ", ")));
+        });
+    state_->all_done = OrCancelled<absl::Status>(
+        call->cancellation(),
+        [said, done = std::move(done)](const absl::Status& status) mutable {
+          said->End();
+          done(status);
+        });
+    state_->Finish("");
   }
 
-  // Waits for all calls, which have deadlines of their own; their first error.
-  // Once an `interval` it logs for whom it waits to `what`. `logger` may be
-  // null.
-  absl::Status Wait(absl::string_view what, absl::Duration interval,
-                    Logger* logger) {
-    if (logger == nullptr) interval = absl::InfiniteDuration();
-    while (!WaitUntil(scheduler_.clock().Now() + interval)) {
-      logger->Warning(absl::StrCat("Still waiting to ", what, " on ",
-                                   absl::StrJoin(WaitedFor(), ", ")));
-    }
-    return state_->first_error.Take();
-  }
-
-  // The tasks whose calls are not done.
-  std::vector<std::string> WaitedFor() const {
-    absl::MutexLock lock(&state_->mutex);
-    return state_->waited_for;
+  // The same, but waits no longer than until `when`, and tells who is not done
+  // by then. Errors are nobody's concern.
+  void WhenDoneBy(
+      absl::Time when, const OpenCalls::CallPtr& call,
+      absl::AnyInvocable<void(std::vector<std::string> left)> done) {
+    auto limit = std::make_shared<Cancellation>();
+    const Scheduler::TimerId timer = scheduler_.ScheduleAt(when, [limit] {
+      limit->Cancel(absl::DeadlineExceededError("not all are done in time"));
+    });
+    state_->all_done = OrCancelled<absl::Status>(
+        call->cancellation(),
+        OrCancelled<absl::Status>(
+            limit, [weak = std::weak_ptr<State>(state_), timer,
+                    &scheduler = scheduler_,
+                    done = std::move(done)](const absl::Status&) mutable {
+              scheduler.CancelTimer(timer);
+              const auto state = weak.lock();
+              done(state ? state->Left() : std::vector<std::string>());
+            }));
+    state_->Finish("");
   }
 
  private:
   struct State {
-    explicit State(Scheduler& scheduler) : all_done(scheduler.NewEvent()) {}
     void Finish(const std::string& whom) {
-      bool is_last = false;
+      Done last;
       {
         absl::MutexLock lock(&mutex);
         const auto it = std::find(waited_for.begin(), waited_for.end(), whom);
         if (it != waited_for.end()) waited_for.erase(it);
-        is_last = --pending == 0;
+        if (--pending == 0) last = std::move(all_done);
       }
-      if (is_last) all_done->Set();
+      if (last) last(first_error.Take());
     }
+    // The tasks whose calls are not done.
+    std::vector<std::string> Left() {
+      absl::MutexLock lock(&mutex);
+      return waited_for;
+    }
+
     absl::Mutex mutex;
     int pending ABSL_GUARDED_BY(mutex) = 1;  // one is the group's own
     std::vector<std::string> waited_for ABSL_GUARDED_BY(mutex);
+    // Set while the group's own is pending, and taken by the last.
+    Done all_done;
     FirstError first_error;
-    const std::unique_ptr<Event> all_done;
   };
+
   Scheduler& scheduler_;
   const std::shared_ptr<State> state_;
-  bool closed_ = false;
 };
 
 }  // namespace weft

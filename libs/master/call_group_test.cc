@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
+#include "libs/base/clock.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 
@@ -10,47 +13,95 @@ namespace weft {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 class CallGroupTest : public ::testing::Test {
  protected:
-  void After(absl::Duration delay, CallGroup& group, const std::string& whom,
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(call_, calls_.Begin(nullptr, &client_));
+  }
+
+  void After(absl::Duration delay, const std::string& whom,
              absl::Status status = absl::OkStatus()) {
     scheduler_.ScheduleAt(
         clock_.Now() + delay,
-        [done = group.Add(whom), status]() mutable { done(status); });
+        [done = group_.Add(whom), status]() mutable { done(status); });
+  }
+  void WhenDone(Logger* logger) {
+    group_.WhenDone(
+        call_,
+        {.what = "open it", .interval = absl::Seconds(5), .logger = logger},
+        [this](absl::Status status) {
+          EXPECT_FALSE(result_.has_value());
+          result_ = std::move(status);
+        });
   }
 
   ManualClock clock_;
   SimulatedScheduler scheduler_{clock_};
   RecordingLogger logger_;
+  OpenCalls calls_;
+  Cancellation client_;
+  OpenCalls::CallPtr call_;
+  CallGroup group_{scheduler_};
+  std::optional<absl::Status> result_;
 };
 
 TEST_F(CallGroupTest, SaysForWhomItWaits) {
-  CallGroup group(scheduler_);
-  After(absl::Seconds(1), group, "a");
-  After(absl::Seconds(12), group, "b");
-  After(absl::Seconds(7), group, "c");
-  EXPECT_OK(group.Wait("open it", absl::Seconds(5), &logger_));
+  After(absl::Seconds(1), "a");
+  After(absl::Seconds(12), "b");
+  After(absl::Seconds(7), "c");
+  WhenDone(&logger_);
+  scheduler_.AdvanceBy(absl::Seconds(11));
+  EXPECT_FALSE(result_.has_value());
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  ASSERT_TRUE(result_.has_value());
+  EXPECT_OK(*result_);
   EXPECT_THAT(logger_.lines(), ElementsAre("W Still waiting to open it on b, c",
                                            "W Still waiting to open it on b"));
-  EXPECT_TRUE(group.WaitedFor().empty());
 }
 
 TEST_F(CallGroupTest, GivesTheFirstErrorOnceAllAreDone) {
-  CallGroup group(scheduler_);
-  After(absl::Seconds(1), group, "a", absl::AbortedError("gone"));
-  After(absl::Seconds(2), group, "b", absl::InternalError("later"));
-  const absl::Time begin = clock_.Now();
-  EXPECT_THAT(group.Wait("open it", absl::Seconds(5), &logger_),
-              StatusIs(absl::StatusCode::kAborted, "gone"));
-  EXPECT_EQ(clock_.Now() - begin, absl::Seconds(2));
-  EXPECT_TRUE(logger_.lines().empty());
+  After(absl::Seconds(1), "a", absl::AbortedError("gone"));
+  After(absl::Seconds(2), "b", absl::InternalError("later"));
+  WhenDone(&logger_);
+  scheduler_.AdvanceBy(absl::Milliseconds(1999));
+  EXPECT_FALSE(result_.has_value());
+  scheduler_.AdvanceBy(absl::Milliseconds(1));
+  ASSERT_TRUE(result_.has_value());
+  EXPECT_THAT(*result_, StatusIs(absl::StatusCode::kAborted, "gone"));
+  EXPECT_THAT(logger_.lines(), IsEmpty());
 }
 
-TEST_F(CallGroupTest, NeedsNoLogger) {
-  CallGroup group(scheduler_);
-  After(absl::Minutes(1), group, "a");
-  EXPECT_OK(group.Wait("open it", absl::Seconds(5), nullptr));
+TEST_F(CallGroupTest, NeedsNoLoggerAndNoCalls) {
+  WhenDone(nullptr);
+  ASSERT_TRUE(result_.has_value());
+  EXPECT_OK(*result_);
+}
+
+TEST_F(CallGroupTest, ACancellationEndsItAndItsWords) {
+  After(absl::Minutes(1), "a");
+  WhenDone(&logger_);
+  scheduler_.AdvanceBy(absl::Seconds(6));
+  client_.Cancel(absl::AbortedError("nobody wants it"));
+  ASSERT_TRUE(result_.has_value());
+  EXPECT_THAT(*result_, StatusIs(absl::StatusCode::kAborted, "nobody"));
+  scheduler_.AdvanceBy(absl::Minutes(2));
+  EXPECT_EQ(logger_.lines().size(), 1u);
+}
+
+TEST_F(CallGroupTest, SomeAreWaitedForOnlySoLong) {
+  After(absl::Seconds(1), "a");
+  After(absl::Seconds(9), "b");
+  std::optional<std::vector<std::string>> left;
+  group_.WhenDoneBy(
+      clock_.Now() + absl::Seconds(2), call_,
+      [&](std::vector<std::string> tasks) { left = std::move(tasks); });
+  scheduler_.AdvanceBy(absl::Milliseconds(1999));
+  EXPECT_FALSE(left.has_value());
+  scheduler_.AdvanceBy(absl::Seconds(20));
+  ASSERT_TRUE(left.has_value());
+  EXPECT_THAT(*left, ElementsAre("b"));
 }
 
 }  // namespace

@@ -1,21 +1,27 @@
-// AskCoordinator: waits for the coordinator's answer, and while it waits says
-// so now and then. A coordinator that can't be reached, or that itself waits
-// for tasks, is asked again until the deadline.
+// AskCoordinator: a call to the coordinator that lasts until its deadline: one
+// that finds no coordinator is made again. Says now and then what it waits for.
+// No thread waits.
 #ifndef WEFT_LIBS_MASTER_COORDINATOR_CALL_H_
 #define WEFT_LIBS_MASTER_COORDINATOR_CALL_H_
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "absl/functional/function_ref.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
+#include "libs/base/logging.h"
+#include "libs/base/or_cancelled.h"
 #include "libs/base/scheduler.h"
 #include "libs/master/master.h"
+#include "libs/master/open_calls.h"
+#include "libs/master/wait_log.h"
 #include "libs/protocol/coordinator.h"
 
 namespace weft {
@@ -23,64 +29,119 @@ namespace weft {
 // At the latest. As TensorFlow: its CreateSession logs every 10 s whom it waits
 // for.
 inline constexpr absl::Duration kCoordinatorLogInterval = absl::Seconds(10);
-// Between attempts that fail at once.
+// Between attempts that find no coordinator.
 inline constexpr absl::Duration kCoordinatorBackoff = absl::Milliseconds(200);
+// How long the coordinator is waited for that is asked whom it waits for.
+inline constexpr absl::Duration kCoordinatorAnswerTime = absl::Seconds(1);
 
-// `ask` is called with the time until which to wait, and what to answer with.
-// Blocks. Errors are the coordinator's; UNAVAILABLE when this task stops.
+// One such call, made with AskCoordinatorFor below.
 template <typename T>
-absl::StatusOr<T> AskCoordinatorFor(
-    const MasterOptions& options, absl::Time deadline,
-    absl::FunctionRef<void(absl::Time until,
-                           protocol::Coordinator::Answer<T> done)>
-        ask) {
-  const Clock& clock = options.scheduler->clock();
-  while (true) {
-    const absl::Time until =
-        std::min(deadline, clock.Now() + std::min(options.log_waits_after,
-                                                  kCoordinatorLogInterval));
-    std::unique_ptr<Event> answered = options.scheduler->NewEvent();
-    absl::StatusOr<T> answer;
-    ask(until, [&](absl::StatusOr<T> given) {
-      answer = std::move(given);
-      answered->Set();
-    });
-    answered->Wait();
-    if (answer.ok()) return answer;
-    const absl::Status& status = answer.status();
-    if (absl::IsCancelled(status)) {
-      return absl::UnavailableError(status.message());
-    }
-    const bool may_come =
-        absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-    if (!may_come || clock.Now() >= deadline) return answer;
-    if (options.logger != nullptr && clock.Now() >= until) {
-      options.logger->Info(absl::StrCat("Still waiting: ", status.message()));
-    }
-    if (absl::IsUnavailable(status)) {
-      options.scheduler->NewEvent()->WaitUntil(
-          std::min(deadline, clock.Now() + kCoordinatorBackoff));
-    }
-  }
-}
+class CoordinatorCall
+    : public std::enable_shared_from_this<CoordinatorCall<T>> {
+ public:
+  using Answer = protocol::Coordinator::Answer<T>;
+  using Ask = absl::AnyInvocable<void(absl::Time deadline, Answer done)>;
 
-// The same where only success or an error is answered.
-inline absl::Status AskCoordinator(
-    const MasterOptions& options, absl::Time deadline,
-    absl::FunctionRef<void(absl::Time until, protocol::Coordinator::Done done)>
-        ask) {
-  struct Nothing {};
-  return AskCoordinatorFor<Nothing>(
-             options, deadline,
-             [&](absl::Time until,
-                 protocol::Coordinator::Answer<Nothing> done) {
-               ask(until, [done = std::move(done)](
-                              const absl::Status& status) mutable {
-                 if (!status.ok()) return done(status);
-                 done(Nothing());
-               });
-             })
-      .status();
+  CoordinatorCall(const MasterOptions& options, OpenCalls::CallPtr open,
+                  absl::Time deadline, Ask ask, Answer done)
+      : options_(options),
+        open_(std::move(open)),
+        deadline_(deadline),
+        ask_(std::move(ask)),
+        done_(std::move(done)) {}
+
+  // `what`: for the log, "place nodes of session 7". `device_filters`: of the
+  // tasks that it needs.
+  void Begin(const std::string& what,
+             const std::vector<std::string>& device_filters) {
+    absl::Duration interval =
+        std::min(options_.log_waits_after, kCoordinatorLogInterval);
+    if (options_.logger == nullptr) interval = absl::InfiniteDuration();
+    log_ =
+        WaitLog::Begin(*options_.scheduler, interval,
+                       [weak = this->weak_from_this(), what, device_filters] {
+                         if (auto call = weak.lock())
+                           call->Say(what, device_filters);
+                       });
+    AskAgain();
+  }
+
+ private:
+  absl::Time Now() const { return options_.scheduler->clock().Now(); }
+
+  void AskAgain() {
+    ask_(deadline_,
+         OrCancelled<absl::StatusOr<T>>(
+             open_->cancellation(),
+             [self = this->shared_from_this()](absl::StatusOr<T> answer) {
+               self->OnAnswer(std::move(answer));
+             }));
+  }
+
+  void OnAnswer(absl::StatusOr<T> answer) {
+    if (open_->cancellation()->IsCancelled()) return Finish(std::move(answer));
+    // The way to the coordinator is closed: this task stops.
+    if (absl::IsCancelled(answer.status())) {
+      return Finish(absl::UnavailableError(answer.status().message()));
+    }
+    if (!absl::IsUnavailable(answer.status()) || Now() >= deadline_) {
+      return Finish(std::move(answer));
+    }
+    auto again = OrCancelled<absl::Status>(
+        open_->cancellation(),
+        [self = this->shared_from_this()](const absl::Status& status) {
+          if (!status.ok()) return self->Finish(status);
+          self->AskAgain();
+        });
+    options_.scheduler->ScheduleAt(
+        std::min(deadline_, Now() + kCoordinatorBackoff),
+        [again = std::move(again)]() mutable { again(absl::OkStatus()); });
+  }
+
+  void Finish(absl::StatusOr<T> answer) {
+    log_->End();
+    Answer done = std::move(done_);
+    done(std::move(answer));
+  }
+
+  // Which tasks are missing is the coordinator's to know.
+  void Say(const std::string& what,
+           const std::vector<std::string>& device_filters) {
+    options_.coordinator->ListDevices(
+        device_filters, Now() + kCoordinatorAnswerTime,
+        [weak = this->weak_from_this(),
+         what](const absl::StatusOr<std::vector<DeviceAttributes>>& devices) {
+          const auto call = weak.lock();
+          if (call == nullptr) return;
+          call->options_.logger->Info(absl::StrCat(
+              "Still waiting to ", what, ": ",
+              devices.ok() ? "all tasks are there, the coordinator is at work"
+                           : devices.status().message()));
+        });
+  }
+
+  const MasterOptions& options_;  // the master's, which outlives its calls
+  const OpenCalls::CallPtr open_;
+  const absl::Time deadline_;
+  Ask ask_;
+  Answer done_;
+  std::shared_ptr<WaitLog> log_;
+};
+
+// `ask` is called with the time until which to wait, and what to answer with;
+// again after an answer that says that nobody was there. `done` gets the
+// coordinator's answer, the cause of the cancellation of `open`, or UNAVAILABLE
+// when this task stops.
+template <typename T>
+void AskCoordinatorFor(const MasterOptions& options,
+                       const OpenCalls::CallPtr& open, absl::Time deadline,
+                       const std::string& what,
+                       const std::vector<std::string>& device_filters,
+                       typename CoordinatorCall<T>::Ask ask,
+                       protocol::Coordinator::Answer<T> done) {
+  auto call = std::make_shared<CoordinatorCall<T>>(
+      options, open, deadline, std::move(ask), std::move(done));
+  call->Begin(what, device_filters);
 }
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #include "libs/master/master.h"
 
+#include <atomic>
 #include <map>
 #include <utility>
 
@@ -47,24 +48,38 @@ Master::Master(MasterOptions options)
 
 Master::~Master() {
   watch_->Stop();
-  CloseAll(ClosedByClient());
+  End(ClosedByClient());
+}
+
+std::vector<std::shared_ptr<MasterSession>> Master::Sessions() const {
+  std::map<uint64_t, std::shared_ptr<MasterSession>> sorted;
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    sorted.insert(sessions_.begin(), sessions_.end());
+  }
+  std::vector<std::shared_ptr<MasterSession>> result;
+  for (auto& [id, session] : sorted) result.push_back(std::move(session));
+  return result;
 }
 
 std::vector<SlowStep> Master::FindSlow(uint64_t number) const {
-  std::vector<std::shared_ptr<MasterSession>> sessions;
-  {
-    absl::ReaderMutexLock lock(&mutex_);
-    for (const auto& [id, session] : sessions_) sessions.push_back(session);
-  }
   std::vector<SlowStep> result;
-  for (const auto& session : sessions) {
+  for (const auto& session : Sessions()) {
     auto slow = session->FindSlow(number);
     if (slow) result.push_back(*std::move(slow));
   }
   return result;
 }
 
-void Master::CloseAll(const absl::Status& cause) {
+void Master::Close(MasterSession& session, const absl::Status& cause,
+                   absl::AnyInvocable<void()> done) {
+  auto farewell = calls_.Begin(nullptr, nullptr);
+  if (!farewell.ok()) return done();  // this master has ended
+  session.Close(cause, *std::move(farewell), std::move(done));
+}
+
+void Master::CloseAll(const absl::Status& cause,
+                      absl::AnyInvocable<void()> done) {
   absl::flat_hash_map<uint64_t, std::shared_ptr<MasterSession>> sessions;
   {
     absl::MutexLock lock(&mutex_);
@@ -73,13 +88,38 @@ void Master::CloseAll(const absl::Status& cause) {
   // In order, so that a simulation repeats.
   const std::map<uint64_t, std::shared_ptr<MasterSession>> sorted(
       sessions.begin(), sessions.end());
-  for (const auto& [id, session] : sorted) session->Close(cause);
+  struct Join {
+    std::atomic<size_t> left;
+    absl::AnyInvocable<void()> done;
+  };
+  auto join = std::make_shared<Join>();
+  join->left = sorted.size() + 1;
+  join->done = std::move(done);
+  const auto one_less = [join] {
+    if (join->left.fetch_sub(1) == 1) join->done();
+  };
+  for (const auto& [id, session] : sorted) Close(*session, cause, one_less);
+  one_less();
+}
+
+void Master::End(const absl::Status& cause) {
+  const std::unique_ptr<Event> closed = options_.scheduler->NewEvent();
+  CloseAll(cause, [&closed] { closed->Set(); });
+  closed->Wait();
+  const std::unique_ptr<Event> ended = options_.scheduler->NewEvent();
+  calls_.Close(cause, [&ended] { ended->Set(); });
+  ended->Wait();
 }
 
 void Master::Drain(absl::Time deadline) {
   draining_.store(true, std::memory_order_release);
   steps_.WaitUntilNone(*options_.scheduler, deadline);
-  CloseAll(ShuttingDown());
+  End(ShuttingDown());
+}
+
+absl::StatusOr<OpenCalls::CallPtr> Master::BeginCall(Cancellation* client) {
+  RETURN_IF_ERROR(CheckNotDraining());
+  return calls_.Begin(nullptr, client);
 }
 
 absl::Status Master::CheckNotDraining() const {
@@ -102,28 +142,49 @@ absl::StatusOr<std::shared_ptr<MasterSession>> Master::Find(
                    " is not found. Possibly, this master has restarted."));
 }
 
-absl::StatusOr<uint64_t> Master::CreateSession(
+void Master::CreateSession(const protocol::SessionConfig& config,
+                           Answer<uint64_t> done) {
+  done(NewSession(config));
+}
+
+absl::StatusOr<uint64_t> Master::NewSession(
     const protocol::SessionConfig& config) {
   const uint64_t id = options_.random->NextId();
-  RETURN_IF_ERROR(CheckNotDraining());
   RETURN_IF_ERROR(DeviceFilters::Parse(config.device_filters));
   auto session =
       std::make_shared<MasterSession>(id, config, options_, steps_, *watch_);
   absl::MutexLock lock(&mutex_);
+  // Under the lock: who drains closes those that are there then.
+  RETURN_IF_ERROR(CheckNotDraining());
+  if (sessions_.size() >= static_cast<uint64_t>(options_.max_sessions)) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        options_.task, ": ", sessions_.size(),
+        " sessions are open, as many as may be. Close some, connect to another "
+        "task, or raise max_sessions there."));
+  }
   sessions_[id] = std::move(session);
   return id;
 }
 
-absl::StatusOr<protocol::ExtensionResult> Master::ExtendSession(
-    uint64_t session, const protocol::GraphExtension& extension) {
-  ASSIGN_OR_RETURN(auto found, Find(session));
-  return found->Extend(extension);
+void Master::ExtendSession(uint64_t session, protocol::GraphExtension extension,
+                           Cancellation* client,
+                           Answer<protocol::ExtensionResult> done) {
+  auto found = Find(session);
+  if (!found.ok()) return done(found.status());
+  if (absl::Status status = CheckNotDraining(); !status.ok()) {
+    return done(std::move(status));
+  }
+  (*found)->Extend(std::move(extension), client, std::move(done));
 }
 
-absl::StatusOr<uint64_t> Master::MakeCallable(
-    uint64_t session, const protocol::CallableSpec& spec) {
-  ASSIGN_OR_RETURN(auto found, Find(session));
-  return found->MakeCallable(spec);
+void Master::MakeCallable(uint64_t session, protocol::CallableSpec spec,
+                          Cancellation* client, Answer<uint64_t> done) {
+  auto found = Find(session);
+  if (!found.ok()) return done(found.status());
+  if (absl::Status status = CheckNotDraining(); !status.ok()) {
+    return done(std::move(status));
+  }
+  (*found)->MakeCallable(std::move(spec), client, std::move(done));
 }
 
 void Master::RunCallable(uint64_t session, uint64_t callable,
@@ -134,6 +195,10 @@ void Master::RunCallable(uint64_t session, uint64_t callable,
     return done(std::move(status));
   }
   (*found)->RunCallable(callable, run, std::move(done));
+}
+
+absl::Status Master::CheckSession(uint64_t session) {
+  return Find(session).status();
 }
 
 std::shared_ptr<const protocol::CallableSpec> Master::FindSpec(
@@ -147,61 +212,119 @@ int Master::num_sessions() const {
   return static_cast<int>(sessions_.size());
 }
 
-absl::Status Master::ReleaseCallable(uint64_t session, uint64_t callable) {
-  ASSIGN_OR_RETURN(auto found, Find(session));
-  found->ReleaseCallable(callable);
-  return absl::OkStatus();
+void Master::ReleaseCallable(uint64_t session, uint64_t callable, Done done) {
+  auto found = Find(session);
+  if (!found.ok()) return done(found.status());
+  (*found)->ReleaseCallable(callable);
+  done(absl::OkStatus());
 }
 
-absl::Status Master::CloseSession(uint64_t session) {
-  ASSIGN_OR_RETURN(auto found, Find(session));
+void Master::CloseSession(uint64_t session, Done done) {
+  auto found = Find(session);
+  if (!found.ok()) return done(found.status());
+  bool is_mine = false;
   {
     absl::MutexLock lock(&mutex_);
-    sessions_.erase(session);
+    is_mine = sessions_.erase(session) > 0;
   }
-  found->Close(ClosedByClient());
-  return absl::OkStatus();
+  if (!is_mine) return done(absl::OkStatus());  // who took it out closes it
+  Close(**found, ClosedByClient(),
+        [done = std::move(done)]() mutable { done(absl::OkStatus()); });
 }
 
-absl::Status Master::Reset(const std::vector<std::string>& containers,
-                           const std::vector<std::string>& device_filters) {
-  RETURN_IF_ERROR(CheckNotDraining());
-  ASSIGN_OR_RETURN(const std::vector<std::string> tasks,
-                   FilterTasks(options_, device_filters));
-  CloseAll(ClosedByClient());
+struct Master::Resetting {
+  OpenCalls::CallPtr open;
+  std::vector<std::string> containers;
+  std::vector<std::string> device_filters;
+  std::vector<std::string> tasks;
+  absl::Time deadline;
+  Done done;
+
+  void Answer(absl::Status status) {
+    open->LetGoOfClient();
+    done(std::move(status));
+  }
+};
+
+void Master::Reset(const std::vector<std::string>& containers,
+                   const std::vector<std::string>& device_filters,
+                   Cancellation* client, Done done) {
+  auto open = BeginCall(client);
+  if (!open.ok()) return done(open.status());
+  auto reset = std::make_shared<Resetting>();
+  reset->open = *std::move(open);
+  reset->done = std::move(done);
+  auto tasks = FilterTasks(options_, device_filters);
+  if (!tasks.ok()) return reset->Answer(tasks.status());
+  reset->containers = containers;
+  reset->device_filters = device_filters;
+  reset->tasks = *std::move(tasks);
+  reset->deadline = options_.scheduler->clock().Now() + options_.patience;
+  CloseAll(ClosedByClient(), [this, reset] { ClearContainers(reset); });
+}
+
+void Master::ClearContainers(std::shared_ptr<Resetting> reset) {
+  const auto& cancellation = reset->open->cancellation();
+  if (cancellation->IsCancelled()) return reset->Answer(cancellation->status());
   CallGroup group(*options_.scheduler);
-  const absl::Time deadline =
-      options_.scheduler->clock().Now() + options_.patience;
-  for (const std::string& task : tasks) {
+  for (const std::string& task : reset->tasks) {
     protocol::Worker& worker = *options_.directory->Find(task);
-    WhenConnected(
-        worker, deadline, group.Add(task),
-        [&worker, &containers, deadline](protocol::Worker::Done done) {
-          worker.ClearContainers(containers, deadline, std::move(done));
-        });
-  }
-  RETURN_IF_ERROR(group.Wait("clear containers", options_.log_waits_after,
-                             options_.logger));
-  return AskCoordinator(options_, deadline, [&](absl::Time until, auto done) {
-    options_.coordinator->ForgetContainers(containers, device_filters, until,
+    WhenConnected(worker, reset->deadline, cancellation, group.Add(task),
+                  [&worker, reset](protocol::Worker::Done done) {
+                    worker.ClearContainers(reset->containers, reset->deadline,
                                            std::move(done));
-  });
+                  });
+  }
+  group.WhenDone(reset->open,
+                 {.what = "clear containers",
+                  .interval = options_.log_waits_after,
+                  .logger = options_.logger},
+                 [this, reset](const absl::Status& cleared) {
+                   if (!cleared.ok()) return reset->Answer(cleared);
+                   ForgetContainers(reset);
+                 });
 }
 
-absl::StatusOr<std::vector<DeviceAttributes>> Master::ListDevices() {
-  RETURN_IF_ERROR(CheckNotDraining());
-  return AskCoordinatorFor<std::vector<DeviceAttributes>>(
-      options_, options_.scheduler->clock().Now() + options_.patience,
-      [&](absl::Time until, auto done) {
-        options_.coordinator->ListDevices({}, until, std::move(done));
+void Master::ForgetContainers(std::shared_ptr<Resetting> reset) {
+  struct Nothing {};
+  AskCoordinatorFor<Nothing>(
+      options_, reset->open, reset->deadline, "have containers forgotten",
+      reset->device_filters,
+      [this, asked = reset](absl::Time until,
+                            protocol::Coordinator::Answer<Nothing> answer) {
+        options_.coordinator->ForgetContainers(
+            asked->containers, asked->device_filters, until,
+            [answer = std::move(answer)](const absl::Status& status) mutable {
+              if (!status.ok()) return answer(status);
+              answer(Nothing());
+            });
+      },
+      [reset](const absl::StatusOr<Nothing>& forgotten) {
+        reset->Answer(forgotten.status());
+      });
+}
+
+void Master::ListDevices(Cancellation* client,
+                         Answer<std::vector<DeviceAttributes>> done) {
+  using Devices = absl::StatusOr<std::vector<DeviceAttributes>>;
+  auto open = BeginCall(client);
+  if (!open.ok()) return done(open.status());
+  AskCoordinatorFor<std::vector<DeviceAttributes>>(
+      options_, *open, options_.scheduler->clock().Now() + options_.patience,
+      "list the devices of all tasks", {},
+      [this](absl::Time until, auto answer) {
+        options_.coordinator->ListDevices({}, until, std::move(answer));
+      },
+      [call = *open, done = std::move(done)](Devices devices) mutable {
+        call->LetGoOfClient();
+        done(std::move(devices));
       });
 }
 
 std::vector<protocol::DeclaredResources> Master::Declared() const {
   std::vector<protocol::DeclaredResources> result;
-  absl::ReaderMutexLock lock(&mutex_);
-  for (const auto& [id, session] : sessions_) {
-    result.push_back({id, session->declared()});
+  for (const auto& session : Sessions()) {
+    result.push_back({session->id(), session->declared()});
   }
   return result;
 }

@@ -3,14 +3,16 @@
 // A session's graph is placed as it grows; what a callable needs is pruned,
 // partitioned and registered once; a run then only carries feeds and fetches.
 //
-// Threads: all methods may be called from any thread. No lock is held with
-// another, but for SessionGraph::declared_mutex_ after SessionGraph::mutex_;
-// and none during a worker's call or a caller's `done`.
+// Threads: all methods may be called from any thread; what waits holds none. No
+// lock is held with another, but for SessionGraph::declared_mutex_ after
+// SessionGraph::mutex_; and none during a worker's call or a caller's `done`.
 #ifndef WEFT_LIBS_MASTER_MASTER_H_
 #define WEFT_LIBS_MASTER_MASTER_H_
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +24,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/op_def.h"
+#include "libs/master/open_calls.h"
 #include "libs/master/session_quotas.h"
 #include "libs/master/step_counter.h"
 #include "libs/master/step_watch.h"
@@ -63,31 +66,36 @@ struct MasterOptions {
   // What takes longer is logged with what it waits for, and again each time as
   // much time has passed (libs/master/step_watch.h). Infinite: never.
   absl::Duration log_waits_after = absl::Seconds(5);
-  SessionQuotas quotas;      // of each session
+  SessionQuotas quotas;  // of each session
+  int64_t max_sessions = std::numeric_limits<int64_t>::max();
   Logger* logger = nullptr;  // may be null
 };
 
 class Master : public protocol::Master {
  public:
   explicit Master(MasterOptions options);
-  // Closes what is open.
+  // Closes what is open, and waits for the calls that are under way.
   ~Master() override;
 
-  absl::StatusOr<uint64_t> CreateSession(
-      const protocol::SessionConfig& config) override;
-  absl::StatusOr<protocol::ExtensionResult> ExtendSession(
-      uint64_t session, const protocol::GraphExtension& extension) override;
-  absl::StatusOr<uint64_t> MakeCallable(
-      uint64_t session, const protocol::CallableSpec& spec) override;
+  void CreateSession(const protocol::SessionConfig& config,
+                     Answer<uint64_t> done) override;
+  void ExtendSession(uint64_t session, protocol::GraphExtension extension,
+                     Cancellation* client,
+                     Answer<protocol::ExtensionResult> done) override;
+  void MakeCallable(uint64_t session, protocol::CallableSpec spec,
+                    Cancellation* client, Answer<uint64_t> done) override;
   void RunCallable(uint64_t session, uint64_t callable,
                    const protocol::CallableRun& run, Done done) override;
+  absl::Status CheckSession(uint64_t session) override;
   std::shared_ptr<const protocol::CallableSpec> FindSpec(
       uint64_t session, uint64_t callable) override;
-  absl::Status ReleaseCallable(uint64_t session, uint64_t callable) override;
-  absl::Status CloseSession(uint64_t session) override;
-  absl::Status Reset(const std::vector<std::string>& containers,
-                     const std::vector<std::string>& device_filters) override;
-  absl::StatusOr<std::vector<DeviceAttributes>> ListDevices() override;
+  void ReleaseCallable(uint64_t session, uint64_t callable, Done done) override;
+  void CloseSession(uint64_t session, Done done) override;
+  void Reset(const std::vector<std::string>& containers,
+             const std::vector<std::string>& device_filters,
+             Cancellation* client, Done done) override;
+  void ListDevices(Cancellation* client,
+                   Answer<std::vector<DeviceAttributes>> done) override;
 
   // What its sessions have declared to share, for a coordinator that has
   // started anew.
@@ -95,14 +103,30 @@ class Master : public protocol::Master {
 
   int num_sessions() const;
 
-  // Refuses new sessions and steps (UNAVAILABLE), lets those that run end until
-  // `deadline`, then cancels them and closes all sessions. Blocks.
+  // Refuses new sessions, steps and all else that waits for others
+  // (UNAVAILABLE), lets the steps that run end until `deadline`, then cancels
+  // what is under way and closes all sessions. Nothing of the master uses the
+  // directory or the coordinator any more when it has returned. Blocks.
   void Drain(absl::Time deadline);
 
  private:
+  struct Resetting;
+
   // ABORTED when unknown, which makes a monitored session rebuild itself.
   absl::StatusOr<std::shared_ptr<MasterSession>> Find(uint64_t session) const;
-  void CloseAll(const absl::Status& cause);
+  // In the order of their ids, so that a simulation repeats.
+  std::vector<std::shared_ptr<MasterSession>> Sessions() const;
+  absl::StatusOr<uint64_t> NewSession(const protocol::SessionConfig& config);
+  absl::StatusOr<OpenCalls::CallPtr> BeginCall(Cancellation* client);
+  // `done` when tasks have heard, or have had their time for it.
+  void Close(MasterSession& session, const absl::Status& cause,
+             absl::AnyInvocable<void()> done);
+  // All that there are, side by side.
+  void CloseAll(const absl::Status& cause, absl::AnyInvocable<void()> done);
+  // Closes all, and waits until nothing is under way.
+  void End(const absl::Status& cause);
+  void ClearContainers(std::shared_ptr<Resetting> reset);
+  void ForgetContainers(std::shared_ptr<Resetting> reset);
   // The oldest step of each session that has some below `number`.
   std::vector<SlowStep> FindSlow(uint64_t number) const;
   absl::Status CheckNotDraining() const;
@@ -113,6 +137,7 @@ class Master : public protocol::Master {
   StepCounter steps_;
   const std::shared_ptr<StepWatch> watch_;
   std::atomic<bool> draining_{false};
+  OpenCalls calls_;  // of no session: resets, farewells
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<MasterSession>> sessions_
       ABSL_GUARDED_BY(mutex_);

@@ -1,6 +1,7 @@
 #include "libs/master/master_session.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -8,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/cancellation.h"
 #include "libs/base/clock.h"
+#include "libs/base/or_cancelled.h"
 #include "libs/base/status.h"
 #include "libs/master/call_group.h"
 #include "libs/master/master_session_step.h"
@@ -22,22 +24,76 @@ namespace {
 constexpr absl::Duration kFarewell = absl::Seconds(2);
 constexpr absl::Duration kForgetting = absl::Minutes(10);
 
-// A lost connection comes back before long, or the task is gone and with it the
-// session.
-void ForgetOn(protocol::Worker& worker, const protocol::WorkerSession& session,
-              absl::Time deadline, protocol::Worker::Done done) {
-  worker.DeleteSession(
-      session, deadline,
-      [&worker, session, deadline,
-       done = std::move(done)](const absl::Status& status) mutable {
-        if (!absl::IsUnavailable(status)) return done(status);
-        WhenConnected(
-            worker, deadline, std::move(done),
-            [&worker, session, deadline](protocol::Worker::Done last) {
-              ForgetOn(worker, session, deadline, std::move(last));
-            });
-      });
-}
+// Between attempts to tell a task: none before the second, then this, doubled
+// with each.
+constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
+constexpr absl::Duration kLastPause = absl::Seconds(5);
+
+// A session's end on one task, told until it has been heard. A lost connection
+// comes back before long, or the task is gone and with it the session.
+class Farewell : public std::enable_shared_from_this<Farewell> {
+ public:
+  // Both outlive the call.
+  Farewell(Scheduler& scheduler, protocol::Worker& worker,
+           const protocol::WorkerSession& session, OpenCalls::CallPtr call,
+           protocol::Worker::Done done)
+      : scheduler_(scheduler),
+        worker_(worker),
+        session_(session),
+        call_(std::move(call)),
+        deadline_(scheduler.clock().Now() + kForgetting),
+        done_(std::move(done)) {}
+
+  void Tell() {
+    worker_.DeleteSession(
+        session_, deadline_,
+        OrCancelled<absl::Status>(
+            call_->cancellation(),
+            [self = shared_from_this()](const absl::Status& status) {
+              self->OnTold(status);
+            }));
+  }
+
+ private:
+  void OnTold(const absl::Status& status) {
+    if (!absl::IsUnavailable(status) || call_->cancellation()->IsCancelled() ||
+        scheduler_.clock().Now() >= deadline_) {
+      return done_(status);
+    }
+    auto go_on = OrCancelled<absl::Status>(
+        call_->cancellation(),
+        [self = shared_from_this()](const absl::Status& cause) {
+          if (!cause.ok()) return self->done_(cause);
+          self->TellWhenConnected();
+        });
+    // A task that is connected and refuses all the same is not asked at once.
+    const absl::Duration pause =
+        std::exchange(pause_, std::clamp(2 * pause_, kFirstPause, kLastPause));
+    if (pause == absl::ZeroDuration()) return go_on(absl::OkStatus());
+    scheduler_.ScheduleAt(
+        std::min(deadline_, scheduler_.clock().Now() + pause),
+        [go_on = std::move(go_on)]() mutable { go_on(absl::OkStatus()); });
+  }
+
+  void TellWhenConnected() {
+    WhenConnected(
+        worker_, deadline_, call_->cancellation(),
+        [self = shared_from_this()](const absl::Status& status) {
+          self->done_(status);
+        },
+        [self = shared_from_this()](const protocol::Worker::Done&) {
+          self->Tell();
+        });
+  }
+
+  Scheduler& scheduler_;
+  protocol::Worker& worker_;
+  const protocol::WorkerSession session_;
+  const OpenCalls::CallPtr call_;
+  const absl::Time deadline_;
+  absl::Duration pause_ = absl::ZeroDuration();
+  protocol::Worker::Done done_;
+};
 
 // One of them, and how many there are; the partitioner's own do not count.
 std::string DescribeNodes(
@@ -76,9 +132,17 @@ absl::Time MasterSession::CallDeadline() const {
          std::min(config_.operation_timeout, options_.patience);
 }
 
-absl::StatusOr<protocol::ExtensionResult> MasterSession::Extend(
-    const protocol::GraphExtension& extension) {
-  return graph_.Extend(extension, CallDeadline());
+void MasterSession::Extend(
+    protocol::GraphExtension extension, Cancellation* client,
+    protocol::Master::Answer<protocol::ExtensionResult> done) {
+  const auto open = calls_.Begin(shared_from_this(), client);
+  if (!open.ok()) return done(open.status());
+  graph_.Extend(*open, std::move(extension), CallDeadline(),
+                [call = *open, done = std::move(done)](
+                    absl::StatusOr<protocol::ExtensionResult> result) mutable {
+                  call->LetGoOfClient();
+                  done(std::move(result));
+                });
 }
 
 absl::StatusOr<std::shared_ptr<Callable>> MasterSession::Compile(
@@ -89,63 +153,125 @@ absl::StatusOr<std::shared_ptr<Callable>> MasterSession::Compile(
                          options_.evaluate, *options_.directory, options_.task);
 }
 
-absl::StatusOr<uint64_t> MasterSession::MakeCallable(
-    const protocol::CallableSpec& spec) {
-  RETURN_IF_ERROR(CheckCallables());
-  ASSIGN_OR_RETURN(std::shared_ptr<Callable> callable, Compile(spec));
+struct MasterSession::Making {
+  OpenCalls::CallPtr open;  // keeps the session
+  protocol::Master::Answer<uint64_t> done;
+  std::shared_ptr<Callable> callable;
+};
+
+void MasterSession::MakeCallable(protocol::CallableSpec spec,
+                                 Cancellation* client,
+                                 protocol::Master::Answer<uint64_t> done) {
+  auto open = calls_.Begin(shared_from_this(), client);
+  if (!open.ok()) return done(open.status());
+  if (absl::Status full = ReserveCallable(); !full.ok()) {
+    (*open)->LetGoOfClient();
+    return done(std::move(full));
+  }
+  auto making = std::make_shared<Making>(
+      Making{.open = *std::move(open), .done = std::move(done)});
+  auto compiled = Compile(spec);
+  if (!compiled.ok()) return Answer(*making, compiled.status());
+  making->callable = *std::move(compiled);
   {
     absl::MutexLock lock(&mutex_);
-    if (closed_) return absl::FailedPreconditionError("Session is closed.");
-    callable->id = next_callable_++;
+    making->callable->id = next_callable_++;
   }
-  RETURN_IF_ERROR(OpenOn(*callable));
-  RETURN_IF_ERROR(Register(*callable));
-  // The tasks have the graphs now.
-  for (Callable::Part& part : callable->parts) {
-    part.nodes = DescribeNodes(part.partitions);
-    part.partitions.clear();
-  }
-  absl::MutexLock lock(&mutex_);
-  callables_[callable->id] = callable;
-  return callable->id;
+  OpenOn(making);
 }
 
-absl::Status MasterSession::OpenOn(const Callable& callable) {
+void MasterSession::Answer(Making& making, absl::StatusOr<uint64_t> result) {
+  {
+    absl::MutexLock lock(&mutex_);
+    --num_reserved_;
+  }
+  making.open->LetGoOfClient();
+  making.done(std::move(result));
+}
+
+void MasterSession::OpenOn(const MakingPtr& making) {
   CallGroup group(*options_.scheduler);
-  for (const Callable::Part& part : callable.parts) {
+  bool waits = false;
+  for (const Callable::Part& part : making->callable->parts) {
     {
       absl::MutexLock lock(&mutex_);
+      // Who is told from here on would not be told of the end.
+      if (closed_) break;
       if (open_on_.contains(part.task)) continue;
       told_.insert(part.task);
     }
-    const absl::Time deadline = CallDeadline();
-    WhenConnected(*part.worker, deadline, group.Add(part.task),
-                  [this, &part, deadline](protocol::Worker::Done done) {
-                    part.worker->CreateSession(id_,
-                                               config_.isolate_session_state,
-                                               deadline, std::move(done));
-                  });
+    waits = true;
+    OpenOnTask(making, part, group.Add(part.task));
   }
-  RETURN_IF_ERROR(group.Wait(absl::StrCat("open session ", id_.session),
-                             options_.log_waits_after, options_.logger));
-  absl::MutexLock lock(&mutex_);
-  for (const Callable::Part& part : callable.parts) open_on_.insert(part.task);
-  return absl::OkStatus();
+  if (!waits) return Register(making);
+  group.WhenDone(making->open,
+                 {.what = absl::StrCat("open session ", id_.session),
+                  .interval = options_.log_waits_after,
+                  .logger = options_.logger},
+                 [this, making](const absl::Status& opened) {
+                   // Graphs are written next: not on a thread that reads.
+                   options_.scheduler->Schedule(
+                       Pool::kCompute, [this, making, opened] {
+                         if (!opened.ok()) return Answer(*making, opened);
+                         NoteOpened(*making->callable);
+                         Register(making);
+                       });
+                 });
 }
 
-absl::Status MasterSession::Register(const Callable& callable) {
-  CallGroup group(*options_.scheduler);
+void MasterSession::OpenOnTask(const MakingPtr& making,
+                               const Callable::Part& part,
+                               protocol::Worker::Done done) {
+  const absl::Time deadline = CallDeadline();
+  WhenConnected(*part.worker, deadline, making->open->cancellation(),
+                std::move(done),
+                [this, making, &part, deadline](protocol::Worker::Done opened) {
+                  part.worker->CreateSession(id_, config_.isolate_session_state,
+                                             deadline, std::move(opened));
+                });
+}
+
+void MasterSession::NoteOpened(const Callable& callable) {
+  absl::MutexLock lock(&mutex_);
   for (const Callable::Part& part : callable.parts) {
+    // Those that were left out, for the session was closed, were not told.
+    if (told_.contains(part.task)) open_on_.insert(part.task);
+  }
+}
+
+void MasterSession::Register(const MakingPtr& making) {
+  CallGroup group(*options_.scheduler);
+  for (Callable::Part& part : making->callable->parts) {
+    if (making->open->cancellation()->IsCancelled()) break;
     part.worker->Register({.session = id_,
-                           .registration = callable.id,
+                           .registration = making->callable->id,
                            .partitions = part.partitions},
                           CallDeadline(), group.Add(part.task));
+    // The task has the graphs now.
+    part.nodes = DescribeNodes(part.partitions);
+    part.partitions.clear();
   }
-  absl::Status status =
-      group.Wait(absl::StrCat("register a graph of session ", id_.session),
-                 options_.log_waits_after, options_.logger);
-  if (!status.ok()) Deregister(callable);
-  return status;
+  group.WhenDone(
+      making->open,
+      {.what = absl::StrCat("register a graph of session ", id_.session),
+       .interval = options_.log_waits_after,
+       .logger = options_.logger},
+      [this, making](const absl::Status& registered) {
+        absl::Status kept = registered;
+        if (kept.ok()) kept = Keep(making);
+        if (kept.ok()) return Answer(*making, making->callable->id);
+        Deregister(*making->callable);
+        Answer(*making, std::move(kept));
+      });
+}
+
+absl::Status MasterSession::Keep(const MakingPtr& making) {
+  // Nobody would ever know its number.
+  RETURN_IF_ERROR(making->open->cancellation()->status());
+  absl::MutexLock lock(&mutex_);
+  if (closed_) return absl::FailedPreconditionError("Session is closed.");
+  callables_[making->callable->id] = making->callable;
+  return absl::OkStatus();
 }
 
 void MasterSession::Deregister(const Callable& callable) {
@@ -154,9 +280,12 @@ void MasterSession::Deregister(const Callable& callable) {
   }
 }
 
-absl::Status MasterSession::CheckCallables() const {
+absl::Status MasterSession::ReserveCallable() {
   absl::MutexLock lock(&mutex_);
-  return options_.quotas.CheckCallables(callables_.size(), options_.task);
+  RETURN_IF_ERROR(options_.quotas.CheckCallables(
+      callables_.size() + num_reserved_, options_.task));
+  ++num_reserved_;
+  return absl::OkStatus();
 }
 
 std::shared_ptr<const protocol::CallableSpec> MasterSession::FindSpec(
@@ -247,14 +376,16 @@ void MasterSession::EndStep(std::unique_ptr<Step> step, absl::Status status) {
   steps_.End(step->id());
   fed_.GiveBack(step->TakeFedBytes());
   std::shared_ptr<const Callable> callable;  // let go of without the lock
+  bool is_last = false;
   {
     absl::MutexLock lock(&mutex_);
     running_.erase(step.get());
     callable = step->ReleaseCallable();
     idle_steps_.push_back(std::move(step));
-    if (running_.empty() && all_ended_ != nullptr) all_ended_->Set();
+    is_last = closed_ && running_.empty();
   }
   if (done) done(std::move(status));
+  if (is_last) PartClosed();
 }
 
 std::optional<SlowStep> MasterSession::FindSlow(uint64_t number) const {
@@ -272,40 +403,37 @@ std::optional<SlowStep> MasterSession::FindSlow(uint64_t number) const {
   return slow;
 }
 
-void MasterSession::Close(const absl::Status& cause) {
-  std::unique_ptr<Event> all_ended = options_.scheduler->NewEvent();
-  std::vector<std::shared_ptr<Cancellation>> running;
+void MasterSession::Close(const absl::Status& cause,
+                          OpenCalls::CallPtr farewell,
+                          absl::AnyInvocable<void()> done) {
+  // By their numbers, so that a simulation repeats.
+  std::map<uint64_t, std::shared_ptr<Cancellation>> running;
   {
     absl::MutexLock lock(&mutex_);
-    if (closed_) return;
     closed_ = true;
-    for (Step* step : running_) running.push_back(step->cancellation());
-    if (running.empty()) {
-      all_ended->Set();
-    } else {
-      all_ended_ = all_ended.get();
-    }
+    closing_ = {std::move(farewell), std::move(done)};
+    for (Step* step : running_) running[step->id()] = step->cancellation();
   }
-  for (const std::shared_ptr<Cancellation>& cancellation : running) {
-    cancellation->Cancel(cause);
-  }
-  all_ended->Wait();
-  {
-    // The last step sets the event under this lock: wait until it let go.
-    absl::MutexLock lock(&mutex_);
-    all_ended_ = nullptr;
-    callables_.clear();
-    idle_steps_.clear();
-  }
-  ForgetOnTasks();
-  // Nobody waits for it: a coordinator that does not hear of it learns of it
-  // from the task's next report.
-  options_.coordinator->EndSession(
-      id_.session, options_.scheduler->clock().Now() + kFarewell,
-      [](const absl::Status&) {});
+  for (const auto& [id, cancellation] : running) cancellation->Cancel(cause);
+  calls_.Close(cause, [self = shared_from_this()] { self->PartClosed(); });
+  if (running.empty()) PartClosed();
 }
 
-void MasterSession::ForgetOnTasks() {
+void MasterSession::PartClosed() {
+  Closing closing;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<const Callable>> callables;
+  std::vector<std::unique_ptr<Step>> steps;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (--parts_to_close_ > 0) return;
+    closing = std::move(closing_);
+    callables.swap(callables_);
+    steps.swap(idle_steps_);
+  }
+  ForgetOnTasks(std::move(closing));
+}
+
+void MasterSession::ForgetOnTasks(Closing closing) {
   absl::btree_set<std::string> tasks;
   {
     absl::MutexLock lock(&mutex_);
@@ -313,15 +441,34 @@ void MasterSession::ForgetOnTasks() {
     open_on_.clear();
   }
   CallGroup group(*options_.scheduler);
-  const absl::Time now = options_.scheduler->clock().Now();
   for (const std::string& task : tasks) {
-    ForgetOn(*options_.directory->Find(task), id_, now + kForgetting,
-             group.Add(task));
+    std::make_shared<Farewell>(*options_.scheduler,
+                               *options_.directory->Find(task), id_,
+                               closing.farewell, group.Add(task))
+        ->Tell();
   }
-  if (group.WaitUntil(now + kFarewell) || options_.logger == nullptr) return;
+  group.WhenDoneBy(options_.scheduler->clock().Now() + kFarewell,
+                   closing.farewell,
+                   [self = shared_from_this(), call = closing.farewell,
+                    done = std::move(closing.done)](
+                       const std::vector<std::string>& left) mutable {
+                     if (!call->cancellation()->IsCancelled())
+                       self->LogUntold(left);
+                     // Nobody waits for it: a coordinator that does not hear of
+                     // it learns of it from the task's next report.
+                     self->options_.coordinator->EndSession(
+                         self->id_.session,
+                         self->options_.scheduler->clock().Now() + kFarewell,
+                         [](const absl::Status&) {});
+                     done();
+                   });
+}
+
+void MasterSession::LogUntold(const std::vector<std::string>& tasks) const {
+  if (tasks.empty() || options_.logger == nullptr) return;
   options_.logger->Warning(absl::StrCat(
       "Session ", id_.session, " has ended, and could not yet tell ",
-      absl::StrJoin(group.WaitedFor(), ", "), "; it goes on trying for ",
+      absl::StrJoin(tasks, ", "), "; it goes on trying for ",
       absl::FormatDuration(kForgetting)));
 }
 

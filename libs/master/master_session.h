@@ -1,7 +1,9 @@
 // MasterSession: one session as its master sees it: its graph, the callables
 // made of it, the steps that run.
+// Calls that wait for the coordinator or for tasks hold no thread meanwhile;
+// their client and the session's end cancel them.
 //
-// Threads: all methods may be called from any thread.
+// Threads: all methods may be called from any thread; none waits.
 #ifndef WEFT_LIBS_MASTER_MASTER_SESSION_H_
 #define WEFT_LIBS_MASTER_MASTER_SESSION_H_
 
@@ -12,10 +14,13 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/cancellation.h"
 #include "libs/master/callable.h"
 #include "libs/master/master.h"
+#include "libs/master/open_calls.h"
 #include "libs/master/session_graph.h"
 #include "libs/master/session_quotas.h"
 #include "libs/master/step_counter.h"
@@ -34,15 +39,19 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
                 StepWatch& watch);
   ~MasterSession();
 
-  absl::StatusOr<protocol::ExtensionResult> Extend(
-      const protocol::GraphExtension& extension);
-  absl::StatusOr<uint64_t> MakeCallable(const protocol::CallableSpec& spec);
+  // `client` cancels the call; see protocol::Master.
+  void Extend(protocol::GraphExtension extension, Cancellation* client,
+              protocol::Master::Answer<protocol::ExtensionResult> done);
+  void MakeCallable(protocol::CallableSpec spec, Cancellation* client,
+                    protocol::Master::Answer<uint64_t> done);
   void RunCallable(uint64_t callable, const protocol::CallableRun& run,
                    protocol::Master::Done done);
   // Null when unknown.
   std::shared_ptr<const protocol::CallableSpec> FindSpec(
       uint64_t callable) const;
   void ReleaseCallable(uint64_t callable);
+
+  uint64_t id() const { return id_.session; }
 
   // The named resources that its graph shares, and where.
   std::vector<protocol::PlacedResource> declared() const {
@@ -52,23 +61,46 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   // Its oldest step, if that is below `number`.
   std::optional<SlowStep> FindSlow(uint64_t number) const;
 
-  // Refuses further runs, cancels those that run with `cause`, waits for them
-  // and tells the workers to forget the session. Once is enough.
-  void Close(const absl::Status& cause);
+  // Refuses further calls and runs, cancels those under way with `cause`, and
+  // when all have ended has the workers forget the session, for as long as
+  // `farewell` is not cancelled. `done` is called when they have heard, at the
+  // latest 2 s after the end of the last run. Once.
+  void Close(const absl::Status& cause, OpenCalls::CallPtr farewell,
+             absl::AnyInvocable<void()> done);
 
   class Step;
 
  private:
-  absl::Status CheckCallables() const;
+  // A callable on its way to its tasks.
+  struct Making;
+  using MakingPtr = std::shared_ptr<Making>;
+
+  // The session's end, once it has begun.
+  struct Closing {
+    OpenCalls::CallPtr farewell;
+    absl::AnyInvocable<void()> done;
+  };
+
+  // Room for one more, until it is made or has failed.
+  absl::Status ReserveCallable();
   absl::StatusOr<std::shared_ptr<Callable>> Compile(
       const protocol::CallableSpec& spec);
-  // Tells tasks of the session that do not know of it yet. Blocks.
-  absl::Status OpenOn(const Callable& callable);
-  absl::Status Register(const Callable& callable);
+  // Tells tasks of the session that do not know of it yet, then registers.
+  void OpenOn(const MakingPtr& making);
+  void OpenOnTask(const MakingPtr& making, const Callable::Part& part,
+                  protocol::Worker::Done done);
+  void NoteOpened(const Callable& callable);
+  void Register(const MakingPtr& making);
+  // Makes it one of the session's, unless nobody wants it any more.
+  absl::Status Keep(const MakingPtr& making);
+  void Answer(Making& making, absl::StatusOr<uint64_t> result);
   void Deregister(const Callable& callable);
   // When a call to other tasks that begins now is given up.
   absl::Time CallDeadline() const;
-  void ForgetOnTasks();
+  // One of the two things that the end waits for is over: calls, and runs.
+  void PartClosed();
+  void ForgetOnTasks(Closing closing);
+  void LogUntold(const std::vector<std::string>& tasks) const;
 
   // Null, with the reason in `status`, when there is no such callable or the
   // session is closed.
@@ -86,6 +118,8 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   SessionGraph graph_;
   FedBytes fed_;
 
+  OpenCalls calls_;  // but for runs
+
   mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_callable_ ABSL_GUARDED_BY(mutex_) = 1;
@@ -94,11 +128,12 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   absl::btree_set<std::string> told_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, std::shared_ptr<const Callable>> callables_
       ABSL_GUARDED_BY(mutex_);
+  int64_t num_reserved_ ABSL_GUARDED_BY(mutex_) = 0;  // callables yet to come
   absl::flat_hash_set<Step*> running_ ABSL_GUARDED_BY(mutex_);
   // Steps that ended, to be used again.
   std::vector<std::unique_ptr<Step>> idle_steps_ ABSL_GUARDED_BY(mutex_);
-  // Set by the last step to end once the session is closed.
-  Event* all_ended_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  int parts_to_close_ ABSL_GUARDED_BY(mutex_) = 2;  // see PartClosed
+  Closing closing_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

@@ -14,6 +14,7 @@
 #include "libs/graph/graph_def.h"
 #include "libs/master/master.h"
 #include "libs/ops/standard_ops.h"
+#include "libs/protocol/blocking_master.h"
 #include "libs/protocol/testing/recording_coordinator.h"
 #include "libs/protocol/testing/recording_worker.h"
 
@@ -22,17 +23,22 @@ namespace {
 
 constexpr char kTask[] = "/job:worker/replica:0/task:0";
 constexpr char kDevice[] = "/job:worker/replica:0/task:0/device:CPU:0";
+constexpr char kPs[] = "/job:ps/replica:0/task:0";
+constexpr char kPsDevice[] = "/job:ps/replica:0/task:0/device:CPU:0";
 
-class OneTask : public protocol::WorkerDirectory {
+class TwoTasks : public protocol::WorkerDirectory {
  public:
-  explicit OneTask(protocol::Worker& worker) : worker_(worker) {}
+  TwoTasks(protocol::Worker& worker, protocol::Worker& ps)
+      : worker_(worker), ps_(ps) {}
   protocol::Worker* Find(const std::string& task) override {
+    if (task == kPs) return &ps_;
     return task == kTask ? &worker_ : nullptr;
   }
-  std::vector<std::string> Tasks() const override { return {kTask}; }
+  std::vector<std::string> Tasks() const override { return {kPs, kTask}; }
 
  private:
   protocol::Worker& worker_;
+  protocol::Worker& ps_;
 };
 
 // The bytes of a GraphDef: x = Placeholder; y = Identity(x), say.
@@ -50,26 +56,54 @@ std::string Nodes(const std::string& placeholder, const std::string& identity) {
 class MasterSessionTest : public ::testing::Test {
  protected:
   using Extended = absl::StatusOr<protocol::ExtensionResult>;
+  using Made = absl::StatusOr<uint64_t>;
 
   void SetUp() override {
     coordinator_.placement_reply.devices = {kDevice, kDevice};
-    ASSERT_OK_AND_ASSIGN(session_, master_.CreateSession({}));
+    ASSERT_OK_AND_ASSIGN(session_, NewSession());
   }
 
   // Answers what is held, or is asked again, until the test is over.
   void TearDown() override {
-    coordinator_.hold = false;
+    coordinator_.hold = worker_.hold = ps_.hold = false;
     while (coordinator_.num_held() > 0) coordinator_.Release();
+    while (!worker_.held.empty()) ReleaseFirst(worker_);
+    while (!ps_.held.empty()) ReleaseFirst(ps_);
     scheduler_.RunUntilIdle();
   }
+  static void ReleaseFirst(protocol::RecordingWorker& worker) {
+    auto release = std::move(worker.held.front());
+    worker.held.pop_front();
+    release();
+  }
 
-  // On a thread of its own, which blocks; as far as that goes without time.
-  void Extend(int64_t from_version, const std::string& nodes,
-              Extended* result) {
-    scheduler_.Schedule(Pool::kBlocking, [=, this] {
-      *result = master_.ExtendSession(session_, {nodes, from_version});
-      order_.push_back(result);
-    });
+  protocol::BlockingMaster Ask() { return {*master_, scheduler_}; }
+  Made NewSession(const protocol::SessionConfig& config = {}) {
+    return Ask().CreateSession(config);
+  }
+
+  // Without waiting; as far as that goes without time.
+  void Extend(int64_t from_version, const std::string& nodes, Extended* result,
+              Cancellation* client = nullptr) {
+    *result = absl::UnknownError("not answered yet");
+    master_->ExtendSession(session_, {nodes, from_version}, client,
+                           [this, result](Extended extended) {
+                             *result = std::move(extended);
+                             order_.push_back(result);
+                           });
+    scheduler_.RunUntilIdle();
+  }
+  void Make(const protocol::CallableSpec& spec, Made* result,
+            Cancellation* client = nullptr) {
+    *result = absl::UnknownError("not answered yet");
+    master_->MakeCallable(session_, spec, client,
+                          [result](Made made) { *result = std::move(made); });
+    scheduler_.RunUntilIdle();
+  }
+  void Close(absl::Status* closed) {
+    *closed = absl::UnknownError("not closed yet");
+    master_->CloseSession(session_,
+                          [closed](absl::Status status) { *closed = status; });
     scheduler_.RunUntilIdle();
   }
 
@@ -82,13 +116,14 @@ class MasterSessionTest : public ::testing::Test {
   absl::Status Run(const std::string& feed, const std::string& fetch) {
     ASSIGN_OR_RETURN(
         const uint64_t callable,
-        master_.MakeCallable(session_, {.feeds = {feed}, .fetches = {fetch}}));
+        Ask().MakeCallable(session_, {.feeds = {feed}, .fetches = {fetch}}));
     const std::vector<Tensor> feeds = {Tensor::Scalar(2.0f)};
     std::vector<Tensor> fetches(1);
     absl::Status status = absl::UnknownError("the step has not ended");
-    master_.RunCallable(session_, callable,
-                        {.feeds = feeds, .fetches = absl::MakeSpan(fetches)},
-                        [&](absl::Status ended) { status = std::move(ended); });
+    master_->RunCallable(
+        session_, callable,
+        {.feeds = feeds, .fetches = absl::MakeSpan(fetches)},
+        [&](absl::Status ended) { status = std::move(ended); });
     RETURN_IF_ERROR(status);
     EXPECT_EQ(fetches[0].scalar<float>(), 2);
     return status;
@@ -98,18 +133,20 @@ class MasterSessionTest : public ::testing::Test {
   SimulatedScheduler scheduler_{clock_};
   const std::unique_ptr<Random> random_ = NewSeededRandom(1);
   protocol::RecordingWorker worker_;
+  protocol::RecordingWorker ps_;
   protocol::RecordingCoordinator coordinator_;
-  OneTask directory_{worker_};
-  Master master_{{.scheduler = &scheduler_,
-                  .random = random_.get(),
-                  .ops = StandardOps(),
-                  .directory = &directory_,
-                  .coordinator = &coordinator_,
-                  .task = kTask,
-                  .incarnation = 7,
-                  .device_types = [](const Node&) {
-                    return std::vector<std::string>{"CPU"};
-                  }}};
+  TwoTasks directory_{worker_, ps_};
+  std::unique_ptr<Master> master_ = std::make_unique<Master>(MasterOptions{
+      .scheduler = &scheduler_,
+      .random = random_.get(),
+      .ops = StandardOps(),
+      .directory = &directory_,
+      .coordinator = &coordinator_,
+      .task = kTask,
+      .incarnation = 7,
+      .device_types =
+          [](const Node&) { return std::vector<std::string>{"CPU"}; },
+      .max_sessions = 300});
   uint64_t session_ = 0;
   std::vector<const Extended*> order_;  // in which extensions were answered
 };
@@ -124,7 +161,7 @@ TEST_F(MasterSessionTest, TheOldVersionRunsWhileAnExtensionIsPlaced) {
   EXPECT_OK(Run("x:0", "y:0"));
   EXPECT_THAT(Run("a:0", "b:0"), StatusIs(absl::StatusCode::kInvalidArgument,
                                           "node 'a' is still being placed"));
-  EXPECT_THAT(master_.MakeCallable(session_, {.targets = {"b"}}),
+  EXPECT_THAT(Ask().MakeCallable(session_, {.targets = {"b"}}),
               StatusIs(absl::StatusCode::kNotFound, "b"));
   Release();
   ASSERT_OK(second);
@@ -140,7 +177,7 @@ TEST_F(MasterSessionTest, OtherSessionsGrowMeanwhile) {
   ASSERT_EQ(coordinator_.num_held(), 1u);
   const uint64_t held = std::exchange(session_, 0);
   coordinator_.hold = false;
-  ASSERT_OK_AND_ASSIGN(session_, master_.CreateSession({}));
+  ASSERT_OK_AND_ASSIGN(session_, NewSession());
   Extended other;
   Extend(0, Nodes("x", "y"), &other);
   ASSERT_OK(other);
@@ -209,8 +246,8 @@ TEST_F(MasterSessionTest, ARefusedExtensionLeavesTheOldVersionToTheNext) {
 }
 
 TEST_F(MasterSessionTest, WhoWaitsForItsTurnTooLongIsTold) {
-  ASSERT_OK_AND_ASSIGN(
-      session_, master_.CreateSession({.operation_timeout = absl::Seconds(3)}));
+  ASSERT_OK_AND_ASSIGN(session_,
+                       NewSession({.operation_timeout = absl::Seconds(3)}));
   Extended first, second;
   coordinator_.hold = true;
   Extend(0, Nodes("x", "y"), &first);
@@ -228,13 +265,207 @@ TEST_F(MasterSessionTest, TasksAreToldOfItsEndUntilTheyHaveHeard) {
   ASSERT_OK(extended);
   ASSERT_OK(Run("x", "y"));
   worker_.num_losses = 2;
-  absl::Status closed = absl::UnknownError("not closed");
-  scheduler_.Schedule(Pool::kBlocking,
-                      [&] { closed = master_.CloseSession(session_); });
-  scheduler_.RunUntilIdle();
-  EXPECT_OK(closed);
+  EXPECT_OK(Ask().CloseSession(session_));
   EXPECT_EQ(worker_.num_losses, 0);
   EXPECT_EQ(worker_.deleted.size(), 3u);
+}
+
+// One that stops, say: it is there, and refuses.
+TEST_F(MasterSessionTest, ATaskThatRefusesToHearOfItIsNotAskedWithoutPause) {
+  Extended extended;
+  Extend(0, Nodes("x", "y"), &extended);
+  ASSERT_OK(Run("x", "y"));
+  worker_.num_losses = 1000000;
+  absl::Status closed;
+  Close(&closed);
+  scheduler_.AdvanceBy(absl::Seconds(2));
+  EXPECT_OK(closed);
+  scheduler_.AdvanceBy(absl::Minutes(2));
+  EXPECT_GE(worker_.deleted.size(), 10u);
+  EXPECT_LE(worker_.deleted.size(), 60u);
+  scheduler_.AdvanceBy(absl::Minutes(10));
+  const size_t at_last = worker_.deleted.size();
+  scheduler_.AdvanceBy(absl::Minutes(10));
+  EXPECT_EQ(worker_.deleted.size(), at_last);
+}
+
+TEST_F(MasterSessionTest, AnExtensionEndsWithItsClientAndLeavesNothing) {
+  Extended first, second, third;
+  Cancellation client;
+  coordinator_.hold = true;
+  Extend(0, Nodes("x", "y"), &first, &client);
+  Extend(0, Nodes("a", "b"), &second, &client);  // waits for its turn
+  Extend(0, Nodes("x", "z"), &third);
+  client.Cancel(absl::UnavailableError("the connection was lost"));
+  scheduler_.RunUntilIdle();
+  EXPECT_THAT(first, StatusIs(absl::StatusCode::kUnavailable, "was lost"));
+  EXPECT_THAT(second, StatusIs(absl::StatusCode::kUnavailable, "was lost"));
+  ASSERT_EQ(coordinator_.num_held(), 2u);
+  Release();  // of the first, which nobody waits for
+  EXPECT_THAT(third, StatusIs(absl::StatusCode::kUnknown));
+  Release();
+  ASSERT_OK(third);
+  EXPECT_EQ(third->version, 1);
+  EXPECT_OK(Run("x:0", "z:0"));
+}
+
+TEST_F(MasterSessionTest, ItsEndEndsWhatWaitsForTheCoordinator) {
+  Extended first, second;
+  absl::Status closed;
+  coordinator_.hold = true;
+  Extend(0, Nodes("x", "y"), &first);
+  Extend(1, Nodes("a", "b"), &second);
+  Close(&closed);
+  EXPECT_OK(closed);
+  EXPECT_THAT(first, StatusIs(absl::StatusCode::kCancelled, "Session::Close"));
+  EXPECT_THAT(second, StatusIs(absl::StatusCode::kCancelled, "Session::Close"));
+  EXPECT_EQ(master_->num_sessions(), 0);
+}
+
+// A callable of two tasks; the ps, which comes first, is there.
+class TwoTasksTest : public MasterSessionTest {
+ protected:
+  void SetUp() override {
+    MasterSessionTest::SetUp();
+    coordinator_.placement_reply.devices = {kPsDevice, kDevice};
+    Extended extended;
+    Extend(0, Nodes("x", "y"), &extended);
+    ASSERT_OK(extended);
+  }
+  const protocol::CallableSpec spec_{.fetches = {"y:0"}};
+};
+
+TEST_F(TwoTasksTest, NoTaskIsToldOfASessionThatHasEndedMeanwhile) {
+  absl::Status closed;
+  ps_.on_created = [&] {
+    master_->CloseSession(session_,
+                          [&](const absl::Status& status) { closed = status; });
+  };
+  Made made;
+  Make(spec_, &made);
+  EXPECT_FALSE(made.ok());
+  EXPECT_OK(closed);
+  EXPECT_EQ(ps_.created.size(), 1u);
+  EXPECT_EQ(ps_.deleted.size(), 1u);
+  EXPECT_TRUE(worker_.created.empty());
+  EXPECT_TRUE(ps_.registered.empty());
+}
+
+TEST_F(TwoTasksTest, ATaskThatComesAfterTheEndIsNotToldOfTheSession) {
+  worker_.hold = true;
+  Made made;
+  absl::Status closed;
+  Make(spec_, &made);
+  EXPECT_THAT(made, StatusIs(absl::StatusCode::kUnknown, "not answered"));
+  Close(&closed);
+  EXPECT_THAT(made, StatusIs(absl::StatusCode::kCancelled, "Session::Close"));
+  worker_.hold = false;
+  while (!worker_.held.empty()) ReleaseFirst(worker_);
+  scheduler_.RunUntilIdle();
+  EXPECT_OK(closed);
+  EXPECT_TRUE(worker_.created.empty());
+}
+
+TEST_F(TwoTasksTest, ACallableWhoseClientIsGoneIsNotKept) {
+  worker_.hold_registers = true;
+  Cancellation client;
+  Made made;
+  Make(spec_, &made, &client);
+  ASSERT_EQ(ps_.registered.size(), 1u);
+  client.Cancel(absl::UnavailableError("the connection was lost"));
+  scheduler_.RunUntilIdle();
+  EXPECT_THAT(made, StatusIs(absl::StatusCode::kUnavailable, "was lost"));
+  EXPECT_EQ(ps_.deregistered.size(), 1u);
+  EXPECT_EQ(worker_.deregistered.size(), 1u);
+  worker_.hold_registers = false;
+  ReleaseFirst(worker_);
+  Make(spec_, &made);
+  EXPECT_OK(made);
+}
+
+TEST_F(TwoTasksTest, SessionsEndSideBySide) {
+  ps_.on_created = [this] { ps_.hold = true; };  // its connection is lost
+  std::vector<uint64_t> sessions = {session_};
+  ASSERT_OK(Ask().MakeCallable(session_, spec_));
+  for (int i = 0; i < 2; ++i) {
+    ps_.hold = false;
+    Extended extended;
+    ASSERT_OK_AND_ASSIGN(session_, NewSession());
+    Extend(0, Nodes("x", "y"), &extended);
+    ASSERT_OK(extended);
+    ASSERT_OK(Ask().MakeCallable(session_, spec_));
+  }
+  const absl::Time begin = clock_.Now();
+  master_->Drain(clock_.Now());
+  EXPECT_EQ(clock_.Now() - begin, absl::Seconds(2));
+  EXPECT_EQ(ps_.deleted.size(), 3u);
+}
+
+// As many as the blocking pool has threads, and more.
+TEST_F(MasterSessionTest, SessionsThatWaitAreInNobodysWay) {
+  Extended first;
+  Extend(0, Nodes("x", "y"), &first);
+  ASSERT_OK(first);
+  const uint64_t working = session_;
+  coordinator_.hold = true;
+  std::vector<Extended> waiting(200);
+  for (Extended& result : waiting) {
+    ASSERT_OK_AND_ASSIGN(session_, NewSession());
+    Extend(0, Nodes("x", "y"), &result);
+  }
+  EXPECT_EQ(coordinator_.num_held(), 200u);
+  session_ = working;
+  EXPECT_OK(Run("x:0", "y:0"));
+  ASSERT_OK_AND_ASSIGN(session_, NewSession());
+  EXPECT_OK(Ask().CloseSession(session_));
+  const absl::Time begin = clock_.Now();
+  master_->Drain(clock_.Now() + absl::Minutes(1));
+  EXPECT_EQ(clock_.Now(), begin);
+  for (const Extended& result : waiting) {
+    EXPECT_THAT(result,
+                StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+  }
+  EXPECT_THAT(NewSession(),
+              StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+}
+
+TEST_F(MasterSessionTest, ThereAreNoMoreSessionsThanMayBe) {
+  while (master_->num_sessions() < 300) ASSERT_OK(NewSession());
+  EXPECT_THAT(NewSession(), StatusIs(absl::StatusCode::kResourceExhausted,
+                                     "300 sessions are open"));
+  EXPECT_THAT(NewSession(), StatusIs(absl::StatusCode::kResourceExhausted,
+                                     "raise max_sessions there"));
+  EXPECT_OK(Ask().CloseSession(session_));
+  EXPECT_OK(NewSession());
+}
+
+TEST_F(MasterSessionTest, AResetEndsWithItsClient) {
+  Cancellation client;
+  ps_.hold = true;
+  absl::Status reset;
+  master_->Reset({}, {}, &client, [&](absl::Status status) { reset = status; });
+  scheduler_.RunUntilIdle();
+  EXPECT_THAT(master_->CheckSession(session_),
+              StatusIs(absl::StatusCode::kAborted));
+  client.Cancel(absl::UnavailableError("the connection was lost"));
+  EXPECT_THAT(reset, StatusIs(absl::StatusCode::kUnavailable, "was lost"));
+  ps_.hold = false;
+  while (!ps_.held.empty()) ReleaseFirst(ps_);
+  EXPECT_TRUE(ps_.cleared.empty());
+  EXPECT_TRUE(coordinator_.forgotten.empty());
+}
+
+// Whoever it asked may answer late; it is gone then.
+TEST_F(MasterSessionTest, AMasterThatEndsIsNotUsedByLateAnswers) {
+  Extended extended;
+  Extend(0, Nodes("x", "y"), &extended);
+  ASSERT_OK(Run("x:0", "y:0"));
+  coordinator_.hold = true;
+  Extend(1, Nodes("a", "b"), &extended);
+  worker_.hold = true;
+  master_.reset();
+  EXPECT_THAT(extended, StatusIs(absl::StatusCode::kCancelled));
+  scheduler_.AdvanceBy(absl::Minutes(1));
 }
 
 }  // namespace

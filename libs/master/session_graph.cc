@@ -21,32 +21,48 @@ SessionGraph::SessionGraph(uint64_t session,
       extensions_(*options.scheduler),
       graph_(options.ops) {}
 
-absl::StatusOr<protocol::ExtensionResult> SessionGraph::Extend(
-    const protocol::GraphExtension& extension, absl::Time deadline) {
-  if (!extensions_.Take(deadline)) {
-    return absl::DeadlineExceededError(
-        "An earlier extension of the session's graph is still being placed.");
-  }
-  auto result = ExtendInTurn(extension, deadline);
+void SessionGraph::Extend(const OpenCalls::CallPtr& open,
+                          protocol::GraphExtension extension,
+                          absl::Time deadline, Extended done) {
+  auto growth =
+      std::make_shared<Growth>(Growth{.open = open,
+                                      .extension = std::move(extension),
+                                      .deadline = deadline,
+                                      .done = std::move(done)});
+  extensions_.Take(deadline, open->cancellation(),
+                   [this, growth](const absl::Status& turn) {
+                     if (turn.ok()) return ExtendInTurn(growth);
+                     if (!absl::IsDeadlineExceeded(turn)) {
+                       return growth->done(turn);
+                     }
+                     growth->done(absl::DeadlineExceededError(
+                         "An earlier extension of the session's graph is still "
+                         "being placed."));
+                   });
+}
+
+void SessionGraph::ExtendInTurn(GrowthPtr growth) {
+  absl::Status begun = growth->open->cancellation()->status();
+  if (begun.ok()) begun = BeginGrowth(*growth);
+  if (!begun.ok()) return Answer(*growth, std::move(begun));
+  if (growth->answered) return Answer(*growth, *std::move(growth->answered));
+  Place(std::move(growth));
+}
+
+void SessionGraph::Answer(Growth& growth,
+                          absl::StatusOr<protocol::ExtensionResult> result) {
   extensions_.PassOn();
-  return result;
+  growth.done(std::move(result));
 }
 
-absl::StatusOr<protocol::ExtensionResult> SessionGraph::ExtendInTurn(
-    const protocol::GraphExtension& extension, absl::Time deadline) {
-  ASSIGN_OR_RETURN(Growth growth, BeginGrowth(extension));
-  if (growth.answered) return *std::move(growth.answered);
-  return EndGrowth(extension, growth, Place(growth.request, deadline));
-}
-
-absl::StatusOr<SessionGraph::Growth> SessionGraph::BeginGrowth(
-    const protocol::GraphExtension& extension) {
+absl::Status SessionGraph::BeginGrowth(Growth& growth) {
+  const protocol::GraphExtension& extension = growth.extension;
   absl::MutexLock lock(&mutex_);
-  Growth growth{.first_id = num_nodes_};
+  growth.first_id = num_nodes_;
   if (extension.from_version == version_ - 1 &&
       absl::HashOf(extension.graph_def) == last_extension_) {
     growth.answered = last_result_;
-    return growth;
+    return absl::OkStatus();
   }
   if (extension.from_version != version_) {
     return absl::AbortedError(absl::StrCat("Current version is ", version_,
@@ -64,20 +80,29 @@ absl::StatusOr<SessionGraph::Growth> SessionGraph::BeginGrowth(
       .allow_soft_placement = config_.allow_soft_placement,
       .isolated = config_.isolate_session_state,
       .device_filters = config_.device_filters};
-  return growth;
+  return absl::OkStatus();
 }
 
-absl::StatusOr<protocol::PlacementReply> SessionGraph::Place(
-    const protocol::PlacementRequest& request, absl::Time deadline) const {
-  return AskCoordinatorFor<protocol::PlacementReply>(
-      options_, deadline, [&](absl::Time until, auto done) {
-        options_.coordinator->Place(request, until, std::move(done));
+void SessionGraph::Place(GrowthPtr growth) {
+  // The request belongs to the growth, which the answer keeps, and whoever
+  // asks.
+  AskCoordinatorFor<protocol::PlacementReply>(
+      options_, growth->open, growth->deadline,
+      absl::StrCat("place nodes of session ", session_), config_.device_filters,
+      [this, asked = growth](
+          absl::Time until,
+          protocol::Coordinator::Answer<protocol::PlacementReply> answer) {
+        options_.coordinator->Place(asked->request, until, std::move(answer));
+      },
+      [this, growth](absl::StatusOr<protocol::PlacementReply> reply) {
+        auto result = EndGrowth(*growth, std::move(reply));
+        if (result.ok()) LogPlacement(*result);
+        Answer(*growth, std::move(result));
       });
 }
 
 absl::StatusOr<protocol::ExtensionResult> SessionGraph::EndGrowth(
-    const protocol::GraphExtension& extension, const Growth& growth,
-    absl::StatusOr<protocol::PlacementReply> reply) {
+    const Growth& growth, absl::StatusOr<protocol::PlacementReply> reply) {
   absl::MutexLock lock(&mutex_);
   absl::Status status = reply.status();
   if (status.ok()) status = SetDevices(growth, *std::move(reply));
@@ -87,8 +112,9 @@ absl::StatusOr<protocol::ExtensionResult> SessionGraph::EndGrowth(
   }
   num_nodes_ = graph_.num_nodes();
   ++version_;
-  num_bytes_ += static_cast<int64_t>(extension.graph_def.size());
-  last_extension_ = absl::HashOf(extension.graph_def);
+  const std::string& graph_def = growth.extension.graph_def;
+  num_bytes_ += static_cast<int64_t>(graph_def.size());
+  last_extension_ = absl::HashOf(graph_def);
   last_result_ = DescribeFrom(growth.first_id);
   return last_result_;
 }
@@ -139,11 +165,15 @@ protocol::ExtensionResult SessionGraph::DescribeFrom(int first_id) const {
   for (const Node* node : graph_.nodes().subspan(first_id)) {
     result.placement.push_back(
         {node->name(), node->type(), node->assigned_device()});
-    if (options_.log_placement) {
-      options_.log_placement(result.placement.back().ToString());
-    }
   }
   return result;
+}
+
+void SessionGraph::LogPlacement(const protocol::ExtensionResult& result) const {
+  if (!options_.log_placement) return;
+  for (const protocol::NodePlacement& placed : result.placement) {
+    options_.log_placement(placed.ToString());
+  }
 }
 
 absl::StatusOr<PrunedCallable> SessionGraph::Prune(

@@ -6,16 +6,19 @@
 // leaves the graph at its old version. While one waits for the coordinator,
 // callers see the version before it.
 //
-// Threads: all methods may be called from any thread; Extend blocks.
+// Threads: all methods may be called from any thread. None waits, but reading a
+// large graph takes its time.
 #ifndef WEFT_LIBS_MASTER_SESSION_GRAPH_H_
 #define WEFT_LIBS_MASTER_SESSION_GRAPH_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -24,6 +27,7 @@
 #include "libs/graph/placement_graph.h"
 #include "libs/master/callable.h"
 #include "libs/master/master.h"
+#include "libs/master/open_calls.h"
 #include "libs/master/turns.h"
 #include "libs/protocol/coordinator.h"
 #include "libs/protocol/master.h"
@@ -36,12 +40,17 @@ class SessionGraph {
   SessionGraph(uint64_t session, const protocol::SessionConfig& config,
                const MasterOptions& options);
 
-  // Adds nodes. The same extension again, sent by a client that has not got the
-  // answer, is answered again. Errors: ABORTED when it is for another version;
-  // DEADLINE_EXCEEDED; RESOURCE_EXHAUSTED; what the coordinator says.
-  absl::StatusOr<protocol::ExtensionResult> Extend(
-      const protocol::GraphExtension& extension, absl::Time deadline)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  using Extended =
+      absl::AnyInvocable<void(absl::StatusOr<protocol::ExtensionResult>)>;
+
+  // Adds nodes, on behalf of a call that keeps this alive. The same extension
+  // again, sent by a client that has not got the answer, is answered again.
+  // Errors: ABORTED when it is for another version; DEADLINE_EXCEEDED;
+  // RESOURCE_EXHAUSTED; what the coordinator says; the cause of the call's
+  // cancellation.
+  void Extend(const OpenCalls::CallPtr& open,
+              protocol::GraphExtension extension, absl::Time deadline,
+              Extended done) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // What this version needs for it.
   absl::StatusOr<PrunedCallable> Prune(const protocol::CallableSpec& spec)
@@ -51,33 +60,37 @@ class SessionGraph {
   std::vector<protocol::PlacedResource> declared() const;
 
  private:
-  // An extension whose turn it is: its new nodes, from `first_id` on, and what
-  // the coordinator is asked; or what was answered already.
+  // One extension on its way; `answered` or `request` when its turn has come.
   struct Growth {
+    OpenCalls::CallPtr open;
+    protocol::GraphExtension extension;
+    absl::Time deadline;
+    Extended done;
+    // What this very extension was answered before.
     std::optional<protocol::ExtensionResult> answered;
-    int first_id = 0;
+    int first_id = 0;  // of its new nodes
     protocol::PlacementRequest request;
   };
-  absl::StatusOr<protocol::ExtensionResult> ExtendInTurn(
-      const protocol::GraphExtension& extension, absl::Time deadline)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  using GrowthPtr = std::shared_ptr<Growth>;
+
+  void ExtendInTurn(GrowthPtr growth) ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds the nodes, for nobody to see yet.
-  absl::StatusOr<Growth> BeginGrowth(const protocol::GraphExtension& extension)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  // Asks the coordinator. Blocks.
-  absl::StatusOr<protocol::PlacementReply> Place(
-      const protocol::PlacementRequest& request, absl::Time deadline) const
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status BeginGrowth(Growth& growth) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Asks the coordinator.
+  void Place(GrowthPtr growth) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the nodes part of the graph, or takes them out again.
   absl::StatusOr<protocol::ExtensionResult> EndGrowth(
-      const protocol::GraphExtension& extension, const Growth& growth,
-      absl::StatusOr<protocol::PlacementReply> reply)
+      const Growth& growth, absl::StatusOr<protocol::PlacementReply> reply)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Its turn is over.
+  void Answer(Growth& growth, absl::StatusOr<protocol::ExtensionResult> result);
   absl::Status SetDevices(const Growth& growth, protocol::PlacementReply reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Remembers what the new nodes share.
   void Declare(const PlacementGraph& placed, int first_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A line for each new node of a session that logs placement.
+  void LogPlacement(const protocol::ExtensionResult& result) const;
   protocol::ExtensionResult DescribeFrom(int first_id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -1,60 +1,122 @@
 // Turns: one after the other, in the order in which they came. Unlike a mutex
-// it is held while others are waited for, and who waits for a turn holds no
-// lock.
+// it is held while others are waited for; who waits for a turn holds neither a
+// lock nor a thread.
 //
-// Threads: all methods may be called from any thread; Take blocks.
+// Threads: all methods may be called from any thread; none waits.
 #ifndef WEFT_LIBS_MASTER_TURNS_H_
 #define WEFT_LIBS_MASTER_TURNS_H_
 
-#include <algorithm>
-#include <deque>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "libs/base/cancellation.h"
 #include "libs/base/scheduler.h"
 
 namespace weft {
 
 class Turns {
  public:
-  explicit Turns(Scheduler& scheduler) : scheduler_(scheduler) {}
+  using Begin = absl::AnyInvocable<void(absl::Status)>;
 
-  // False when `deadline` came first; otherwise the caller has to PassOn.
-  bool Take(absl::Time deadline) {
-    std::shared_ptr<Event> my_turn;
+  explicit Turns(Scheduler& scheduler)
+      : state_(std::make_shared<State>(scheduler)) {}
+
+  // Calls `begin` with OK when it is the caller's turn, who then has to PassOn:
+  // before this returns, or on the compute pool. With DEADLINE_EXCEEDED when
+  // `deadline` has come first, with the cause of the cancellation when that
+  // has.
+  void Take(absl::Time deadline,
+            const std::shared_ptr<Cancellation>& cancellation, Begin begin) {
+    uint64_t number = 0;
     {
-      absl::MutexLock lock(&mutex_);
-      if (!is_taken_) return is_taken_ = true;
-      my_turn = scheduler_.NewEvent();
-      waiting_.push_back(my_turn);
+      absl::MutexLock lock(&state_->mutex);
+      if (state_->is_taken) {
+        number = Enqueue(deadline, std::move(begin));
+      } else {
+        state_->is_taken = true;
+      }
     }
-    my_turn->WaitUntil(deadline);
-    absl::MutexLock lock(&mutex_);
-    const auto it = std::find(waiting_.begin(), waiting_.end(), my_turn);
-    // It may have come together with the deadline.
-    if (it == waiting_.end()) return true;
-    waiting_.erase(it);
-    return false;
+    if (number == 0) return begin(absl::OkStatus());
+    const Cancellation::Token token = cancellation->Register(
+        [weak = std::weak_ptr<State>(state_),
+         number](const absl::Status& cause) { Leave(weak, number, cause); });
+    if (token == 0) Leave(state_, number, cancellation->status());
   }
 
   void PassOn() {
-    std::shared_ptr<Event> next;
+    Begin next;
     {
-      absl::MutexLock lock(&mutex_);
-      is_taken_ = !waiting_.empty();
-      if (!is_taken_) return;
-      next = std::move(waiting_.front());
-      waiting_.pop_front();
+      absl::MutexLock lock(&state_->mutex);
+      state_->is_taken = !state_->waiting.empty();
+      if (!state_->is_taken) return;
+      next = state_->Extract(state_->waiting.begin());
     }
-    next->Set();
+    state_->scheduler.Schedule(
+        Pool::kCompute,
+        [next = std::move(next)]() mutable { next(absl::OkStatus()); });
   }
 
  private:
-  Scheduler& scheduler_;
-  absl::Mutex mutex_;
-  bool is_taken_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<std::shared_ptr<Event>> waiting_ ABSL_GUARDED_BY(mutex_);
+  struct Waiter {
+    Begin begin;
+    Scheduler::TimerId timer = 0;
+  };
+  using Queue = std::map<uint64_t, Waiter>;  // by their numbers
+
+  // Cancellations and timers that come late find it, or not even that.
+  struct State {
+    explicit State(Scheduler& the_scheduler) : scheduler(the_scheduler) {}
+    Begin Extract(Queue::iterator it) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      Waiter waiter = std::move(it->second);
+      waiting.erase(it);
+      if (waiter.timer != 0) scheduler.CancelTimer(waiter.timer);
+      return std::move(waiter.begin);
+    }
+
+    Scheduler& scheduler;
+    absl::Mutex mutex;
+    bool is_taken ABSL_GUARDED_BY(mutex) = false;
+    uint64_t last_number ABSL_GUARDED_BY(mutex) = 0;
+    Queue waiting ABSL_GUARDED_BY(mutex);
+  };
+
+  uint64_t Enqueue(absl::Time deadline, Begin begin)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex) {
+    const uint64_t number = ++state_->last_number;
+    Waiter& waiter = state_->waiting[number];
+    waiter.begin = std::move(begin);
+    if (deadline == absl::InfiniteFuture()) return number;
+    waiter.timer = state_->scheduler.ScheduleAt(
+        deadline, [weak = std::weak_ptr<State>(state_), number] {
+          Leave(weak, number,
+                absl::DeadlineExceededError("Its turn has not come in time."));
+        });
+    return number;
+  }
+
+  // Nothing happens when its turn has come.
+  static void Leave(const std::weak_ptr<State>& weak, uint64_t number,
+                    const absl::Status& why) {
+    const std::shared_ptr<State> state = weak.lock();
+    if (state == nullptr) return;
+    Begin begin;
+    {
+      absl::MutexLock lock(&state->mutex);
+      const auto it = state->waiting.find(number);
+      if (it == state->waiting.end()) return;
+      begin = state->Extract(it);
+    }
+    begin(why);
+  }
+
+  const std::shared_ptr<State> state_;
 };
 
 }  // namespace weft

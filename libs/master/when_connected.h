@@ -3,29 +3,37 @@
 #ifndef WEFT_LIBS_MASTER_WHEN_CONNECTED_H_
 #define WEFT_LIBS_MASTER_WHEN_CONNECTED_H_
 
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "libs/base/cancellation.h"
+#include "libs/base/or_cancelled.h"
 #include "libs/device/device.h"
 #include "libs/protocol/worker.h"
 
 namespace weft {
 
 // Calls `call` with `done` once the task has answered, or `done` with why it
-// has not by `deadline`.
+// has not by `deadline`. After a cancellation, whose cause `done` gets, `call`
+// is not called any more.
 inline void WhenConnected(
-    protocol::Worker& worker, absl::Time deadline, protocol::Worker::Done done,
+    protocol::Worker& worker, absl::Time deadline,
+    const std::shared_ptr<Cancellation>& cancellation,
+    protocol::Worker::Done done,
     absl::AnyInvocable<void(protocol::Worker::Done done)> call) {
+  using Devices = absl::StatusOr<std::vector<DeviceAttributes>>;
   worker.GetStatus(
       deadline,
-      [done = std::move(done), call = std::move(call)](
-          const absl::StatusOr<std::vector<DeviceAttributes>>& answer) mutable {
-        if (!answer.ok()) return done(answer.status());
-        call(std::move(done));
-      });
+      OrCancelled<Devices>(cancellation,
+                           [done = std::move(done), call = std::move(call)](
+                               const Devices& answer) mutable {
+                             if (!answer.ok()) return done(answer.status());
+                             call(std::move(done));
+                           }));
 }
 
 }  // namespace weft

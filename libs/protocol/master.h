@@ -1,10 +1,12 @@
 // Master: the role that owns sessions: their graphs, placement and steps. A
 // client talks to it, in the same process or over the bus.
 //
-// Threads: every method may be called from any thread that may block: calls
-// that happen once in a while are synchronous and wait for other tasks, at most
-// for the session's operation timeout. RunCallable, the one on every step's
-// path, is asynchronous and may be called from anywhere.
+// Threads: every method may be called from any thread, and none waits: what
+// waits for other tasks, at most for the session's operation timeout, holds no
+// thread. Each `done` is called exactly once, perhaps before the call returns,
+// on any thread: it must return soon and must not wait. ExtendSession and
+// MakeCallable read and compile graphs on the caller's thread, which takes its
+// time.
 #ifndef WEFT_LIBS_PROTOCOL_MASTER_H_
 #define WEFT_LIBS_PROTOCOL_MASTER_H_
 
@@ -81,26 +83,31 @@ struct CallableRun {
 class Master {
  public:
   using Done = absl::AnyInvocable<void(absl::Status)>;
+  template <typename T>
+  using Answer = absl::AnyInvocable<void(absl::StatusOr<T>)>;
 
   virtual ~Master() = default;
 
-  virtual absl::StatusOr<uint64_t> CreateSession(
-      const SessionConfig& config) = 0;
+  // RESOURCE_EXHAUSTED when there are as many as may be.
+  virtual void CreateSession(const SessionConfig& config,
+                             Answer<uint64_t> done) = 0;
 
   // All or nothing: a refused extension leaves the session at its version. The
   // one that made the current version may be sent again, for an answer that was
   // lost.
   // ABORTED for an unknown session or another version, INVALID_ARGUMENT where
   // a node can't be placed.
-  virtual absl::StatusOr<ExtensionResult> ExtendSession(
-      uint64_t session, const GraphExtension& extension) = 0;
+  // `client` here and below: ends the call early, with its cause; it may be
+  // null, and lives until `done`.
+  virtual void ExtendSession(uint64_t session, GraphExtension extension,
+                             Cancellation* client,
+                             Answer<ExtensionResult> done) = 0;
 
   // Prunes, partitions and registers what the callable needs, once. Later
   // extensions do not change it.
-  virtual absl::StatusOr<uint64_t> MakeCallable(uint64_t session,
-                                                const CallableSpec& spec) = 0;
+  virtual void MakeCallable(uint64_t session, CallableSpec spec,
+                            Cancellation* client, Answer<uint64_t> done) = 0;
 
-  // `done` is called exactly once, perhaps before the call returns.
   virtual void RunCallable(uint64_t session, uint64_t callable,
                            const CallableRun& run, Done done) = 0;
 
@@ -111,20 +118,28 @@ class Master {
     return nullptr;
   }
 
-  // OK for a callable that is unknown.
-  virtual absl::Status ReleaseCallable(uint64_t session, uint64_t callable) = 0;
+  // What RunCallable would say of the session, if it is unknown. Does not
+  // block.
+  virtual absl::Status CheckSession(uint64_t /*session*/) {
+    return absl::OkStatus();
+  }
 
-  // Cancels running steps, waits for their end and forgets the session.
-  virtual absl::Status CloseSession(uint64_t session) = 0;
+  // OK for a callable that is unknown.
+  virtual void ReleaseCallable(uint64_t session, uint64_t callable,
+                               Done done) = 0;
+
+  // Cancels what is under way, waits for its end and forgets the session.
+  virtual void CloseSession(uint64_t session, Done done) = 0;
 
   // Clears containers on the devices of all tasks that pass the filters (none
   // named: each device's default one) and ends all sessions of this master.
-  virtual absl::Status Reset(
-      const std::vector<std::string>& containers,
-      const std::vector<std::string>& device_filters) = 0;
+  virtual void Reset(const std::vector<std::string>& containers,
+                     const std::vector<std::string>& device_filters,
+                     Cancellation* client, Done done) = 0;
 
   // Of all tasks of the cluster.
-  virtual absl::StatusOr<std::vector<DeviceAttributes>> ListDevices() = 0;
+  virtual void ListDevices(Cancellation* client,
+                           Answer<std::vector<DeviceAttributes>> done) = 0;
 };
 
 }  // namespace weft::protocol

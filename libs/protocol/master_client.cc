@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
+#include "libs/base/sync_call.h"
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/master_messages.h"
 #include "libs/protocol/run_end.h"
@@ -17,13 +18,6 @@ namespace {
 constexpr absl::Duration kGrace = absl::Seconds(5);
 // The same for calls that end nothing elsewhere.
 constexpr absl::Duration kAnswerTime = absl::Seconds(1);
-
-// One answer, waited for by the thread that asked.
-struct SyncReply {
-  explicit SyncReply(Scheduler& scheduler) : arrived(scheduler.NewEvent()) {}
-  absl::StatusOr<bus::Message> message = absl::UnknownError("no answer");
-  const std::unique_ptr<Event> arrived;
-};
 
 }  // namespace
 
@@ -57,59 +51,122 @@ class MasterClient::PendingRun {
   }
 };
 
+// One other call under way.
+struct MasterClient::PendingCall {
+  PendingCall(Cancellation* the_client, Reply done)
+      : client(the_client),
+        end(the_client,
+            [this, done = std::move(done)](const absl::Status& status) mutable {
+              if (!status.ok()) return done(status);
+              done(std::move(reply));
+            }) {}
+
+  void EndWith(absl::StatusOr<bus::Message> result) {
+    if (!end.Claim()) return;
+    absl::Status status = result.status();
+    if (absl::IsCancelled(status) && client != nullptr &&
+        client->IsCancelled()) {
+      status = client->status();
+    }
+    if (result.ok()) reply = *std::move(result);
+    end.End(std::move(status));
+  }
+
+  Cancellation* const client;  // not to be touched once done
+  bus::Message reply;
+  RunEnd end;
+  // Set before the cancellation is watched.
+  bus::Channel::CallId call = 0;
+};
+
 MasterClient::MasterClient(bus::Transport& transport,
                            const MasterClientOptions& options)
     : transport_(transport),
       options_(options),
-      target_(options.address.ToTarget()) {
+      target_(options.address.ToTarget()),
+      timers_(*options.scheduler) {
   channel_ = transport.Dial(options_.address, options_.self, "",
                             static_cast<bus::ChannelEvents*>(this));
 }
 
-MasterClient::~MasterClient() = default;
+MasterClient::~MasterClient() {
+  timers_.End();
+  WakeAll(absl::CancelledError("The connection was closed at this end."));
+}
 
 void MasterClient::OnConnected(const bus::Identity& /*peer*/) {
-  absl::MutexLock lock(&mutex_);
-  connected_ = true;
-  last_failure_ = absl::OkStatus();
-  WakeAll();
+  {
+    absl::MutexLock lock(&mutex_);
+    connected_ = true;
+    last_failure_ = absl::OkStatus();
+  }
+  WakeAll(absl::OkStatus());
 }
 
 void MasterClient::OnDisconnected(const absl::Status& why) {
-  absl::MutexLock lock(&mutex_);
-  connected_ = false;
-  last_failure_ = why;
-  if (bus::IsRefusal(why)) WakeAll();
+  {
+    absl::MutexLock lock(&mutex_);
+    connected_ = false;
+    last_failure_ = why;
+  }
+  if (bus::IsRefusal(why)) WakeAll(Explain(why));
 }
 
-void MasterClient::WakeAll() {
-  for (const auto& event : waiting_) event->Set();
-  waiting_.clear();
+void MasterClient::WakeAll(const absl::Status& status) {
+  std::map<uint64_t, Waiter> woken;
+  {
+    absl::MutexLock lock(&mutex_);
+    woken.swap(waiting_);
+  }
+  for (auto& [id, waiter] : woken) {
+    timers_.Cancel(waiter.timer);
+    waiter.go_on(status);
+  }
 }
 
 absl::Time MasterClient::Soon(absl::Duration timeout) const {
   return options_.scheduler->clock().Now() + timeout;
 }
 
-absl::Status MasterClient::WaitForConnection() {
-  const absl::Time deadline = Soon(options_.connect_timeout);
-  while (true) {
-    std::shared_ptr<Event> changed;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (connected_) return absl::OkStatus();
-      if (bus::IsRefusal(last_failure_)) return Explain(last_failure_);
-      changed = options_.scheduler->NewEvent();
-      waiting_.push_back(changed);
-    }
-    if (changed->WaitUntil(deadline)) continue;
+void MasterClient::WhenConnected(Done done) {
+  absl::Status status;
+  {
     absl::MutexLock lock(&mutex_);
-    std::erase(waiting_, changed);
-    if (connected_) return absl::OkStatus();
-    return Explain(absl::UnavailableError(absl::StrCat(
-        "no connection within ", absl::FormatDuration(options_.connect_timeout),
-        last_failure_.ok() ? "" : ": ", last_failure_.message())));
+    if (!connected_ && !bus::IsRefusal(last_failure_)) {
+      const uint64_t id = ++last_waiter_;
+      Waiter& waiter = waiting_[id];
+      waiter.go_on = std::move(done);
+      const absl::Time deadline = Soon(options_.connect_timeout);
+      if (deadline == absl::InfiniteFuture()) return;
+      waiter.timer = timers_.At(deadline, [this, id](bool is_due) {
+        if (is_due) TimedOut(id);
+      });
+      return;
+    }
+    if (!connected_) status = last_failure_;
   }
+  done(Explain(status));
+}
+
+void MasterClient::TimedOut(uint64_t waiter) {
+  Done go_on;
+  absl::Status why;
+  {
+    absl::MutexLock lock(&mutex_);
+    auto found = waiting_.extract(waiter);
+    if (!found) return;
+    go_on = std::move(found.mapped().go_on);
+    why = last_failure_;
+  }
+  go_on(Explain(absl::UnavailableError(absl::StrCat(
+      "no connection within ", absl::FormatDuration(options_.connect_timeout),
+      why.ok() ? "" : ": ", why.message()))));
+}
+
+absl::Status MasterClient::WaitForConnection() {
+  SyncCall<> call(*options_.scheduler);
+  WhenConnected(call.Done());
+  return call.Wait();
 }
 
 absl::Status MasterClient::Explain(const absl::Status& status) const {
@@ -120,57 +177,79 @@ absl::Status MasterClient::Explain(const absl::Status& status) const {
   return bus::IsRefusal(status) ? Annotate(status, target_) : status;
 }
 
-absl::StatusOr<bus::Message> MasterClient::Call(bus::Message request) {
-  RETURN_IF_ERROR(WaitForConnection());
-  return CallNow(std::move(request));
+void MasterClient::Call(bus::Message request, Cancellation* client,
+                        Reply done) {
+  WhenConnected([this, request = std::move(request), client,
+                 done = std::move(done)](const absl::Status& status) mutable {
+    if (!status.ok()) return done(status);
+    CallNow(std::move(request), client, std::move(done));
+  });
 }
 
-absl::StatusOr<bus::Message> MasterClient::CallNow(bus::Message request) {
+void MasterClient::CallNow(bus::Message request, Cancellation* client,
+                           Reply done) {
   bus::CallOptions call_options;
   // The master keeps to the timeout too, and says what it waited for.
   call_options.deadline = Soon(options_.operation_timeout + kAnswerTime);
-  auto reply = std::make_shared<SyncReply>(*options_.scheduler);
-  channel_->Call(std::move(request), call_options,
-                 [reply](absl::StatusOr<bus::Message> message) {
-                   reply->message = std::move(message);
-                   reply->arrived->Set();
-                 });
-  reply->arrived->Wait();  // the channel calls back at the deadline, if not
-                           // before
-  if (reply->message.ok()) return std::move(reply->message);
-  const absl::Status& status = reply->message.status();
-  return status.code() == absl::StatusCode::kUnavailable ? Explain(status)
-                                                         : status;
+  auto pending = std::make_shared<PendingCall>(client, std::move(done));
+  pending->call =
+      channel_->Call(std::move(request), call_options,
+                     [this, pending](absl::StatusOr<bus::Message> reply) {
+                       if (absl::IsUnavailable(reply.status())) {
+                         return pending->EndWith(Explain(reply.status()));
+                       }
+                       pending->EndWith(std::move(reply));
+                     });
+  pending->end.Started([this, pending](const absl::Status& /*cause*/) {
+    channel_->Cancel(pending->call);
+  });
 }
 
-absl::Status MasterClient::CallForDone(bus::Message request) {
-  ASSIGN_OR_RETURN(bus::Message reply, Call(std::move(request)));
-  return BadReply(target_, ReadDone(std::move(reply)));
+template <typename T, typename Read>
+MasterClient::Reply MasterClient::Reading(Answer<T> done, Read read) const {
+  return [this, done = std::move(done),
+          read](absl::StatusOr<bus::Message> reply) mutable {
+    if (!reply.ok()) return done(reply.status());
+    absl::StatusOr<T> result = read(*std::move(reply));
+    if (!result.ok()) return done(BadReply(target_, result.status()));
+    done(std::move(result));
+  };
 }
 
-absl::StatusOr<uint64_t> MasterClient::CreateSession(
-    const SessionConfig& config) {
-  ASSIGN_OR_RETURN(bus::Message reply, Call(WriteCreateSession(config)));
-  const auto created = ReadCreateSessionReply(std::move(reply));
-  if (!created.ok()) return BadReply(target_, created.status());
-  return created->session;
+MasterClient::Reply MasterClient::ReadingDone(Done done) const {
+  return [this,
+          done = std::move(done)](absl::StatusOr<bus::Message> reply) mutable {
+    if (!reply.ok()) return done(reply.status());
+    done(BadReply(target_, ReadDone(*std::move(reply))));
+  };
 }
 
-absl::StatusOr<ExtensionResult> MasterClient::ExtendSession(
-    uint64_t session, const GraphExtension& extension) {
-  ASSIGN_OR_RETURN(bus::Message reply,
-                   Call(WriteExtendSession(session, extension)));
-  auto result = ReadExtendSessionReply(std::move(reply));
-  if (!result.ok()) return BadReply(target_, result.status());
-  return result;
+void MasterClient::CreateSession(const SessionConfig& config,
+                                 Answer<uint64_t> done) {
+  Call(WriteCreateSession(config), nullptr,
+       Reading<uint64_t>(
+           std::move(done), [](bus::Message reply) -> absl::StatusOr<uint64_t> {
+             ASSIGN_OR_RETURN(const auto created,
+                              ReadCreateSessionReply(std::move(reply)));
+             return created.session;
+           }));
 }
 
-absl::StatusOr<uint64_t> MasterClient::MakeCallable(uint64_t session,
-                                                    const CallableSpec& spec) {
-  ASSIGN_OR_RETURN(bus::Message reply, Call(WriteMakeCallable(session, spec)));
-  const auto callable = ReadMakeCallableReply(std::move(reply));
-  if (!callable.ok()) return BadReply(target_, callable.status());
-  return callable;
+void MasterClient::ExtendSession(uint64_t session, GraphExtension extension,
+                                 Cancellation* client,
+                                 Answer<ExtensionResult> done) {
+  Call(WriteExtendSession(session, extension), client,
+       Reading<ExtensionResult>(std::move(done), [](bus::Message reply) {
+         return ReadExtendSessionReply(std::move(reply));
+       }));
+}
+
+void MasterClient::MakeCallable(uint64_t session, CallableSpec spec,
+                                Cancellation* client, Answer<uint64_t> done) {
+  Call(WriteMakeCallable(session, spec), client,
+       Reading<uint64_t>(std::move(done), [](bus::Message reply) {
+         return ReadMakeCallableReply(std::move(reply));
+       }));
 }
 
 void MasterClient::RunCallable(uint64_t session, uint64_t callable,
@@ -222,30 +301,30 @@ Master::Done MasterClient::ThenWakeLeader(
   };
 }
 
-absl::Status MasterClient::ReleaseCallable(uint64_t session,
-                                           uint64_t callable) {
-  ASSIGN_OR_RETURN(bus::Message reply,
-                   CallNow(WriteReleaseCallable(session, callable)));
-  return BadReply(target_, ReadDone(std::move(reply)));
+void MasterClient::ReleaseCallable(uint64_t session, uint64_t callable,
+                                   Done done) {
+  CallNow(WriteReleaseCallable(session, callable), nullptr,
+          ReadingDone(std::move(done)));
 }
 
 // Without a connection the server's lease does it.
-absl::Status MasterClient::CloseSession(uint64_t session) {
-  ASSIGN_OR_RETURN(bus::Message reply, CallNow(WriteCloseSession(session)));
-  return BadReply(target_, ReadDone(std::move(reply)));
+void MasterClient::CloseSession(uint64_t session, Done done) {
+  CallNow(WriteCloseSession(session), nullptr, ReadingDone(std::move(done)));
 }
 
-absl::Status MasterClient::Reset(
-    const std::vector<std::string>& containers,
-    const std::vector<std::string>& device_filters) {
-  return CallForDone(WriteReset(containers, device_filters));
+void MasterClient::Reset(const std::vector<std::string>& containers,
+                         const std::vector<std::string>& device_filters,
+                         Cancellation* client, Done done) {
+  Call(WriteReset(containers, device_filters), client,
+       ReadingDone(std::move(done)));
 }
 
-absl::StatusOr<std::vector<DeviceAttributes>> MasterClient::ListDevices() {
-  ASSIGN_OR_RETURN(bus::Message reply, Call(WriteListDevices()));
-  auto devices = ReadDevices(std::move(reply));
-  if (!devices.ok()) return BadReply(target_, devices.status());
-  return devices;
+void MasterClient::ListDevices(Cancellation* client,
+                               Answer<std::vector<DeviceAttributes>> done) {
+  Call(WriteListDevices(), client,
+       Reading<std::vector<DeviceAttributes>>(
+           std::move(done),
+           [](bus::Message reply) { return ReadDevices(std::move(reply)); }));
 }
 
 }  // namespace weft::protocol

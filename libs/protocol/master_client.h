@@ -3,16 +3,17 @@
 //
 // Each call waits for a connection at first, for the connect timeout; only
 // RunCallable, ReleaseCallable and CloseSession do not, and fail with
-// UNAVAILABLE while there is none. When
-// the connection is lost, what was pending fails with UNAVAILABLE; the session
-// lives on at the server for its lease, and the channel dials again.
+// UNAVAILABLE while there is none. When the connection is lost, what was
+// pending fails with UNAVAILABLE; the session lives on at the server for its
+// lease, and the channel dials again.
 //
-// Threads: as Master says.
+// Threads: as Master says; `done` comes on a thread of the channel's.
 #ifndef WEFT_LIBS_PROTOCOL_MASTER_CLIENT_H_
 #define WEFT_LIBS_PROTOCOL_MASTER_CLIENT_H_
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "libs/base/cancellation.h"
+#include "libs/base/owned_timers.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/address.h"
 #include "libs/bus/transport.h"
@@ -49,43 +52,61 @@ class MasterClient : public Master, private bus::ChannelEvents {
  public:
   // `transport` outlives the client.
   MasterClient(bus::Transport& transport, const MasterClientOptions& options);
-  // Fails runs that are pending with CANCELLED. No other call is running, and
-  // no run is being cancelled.
+  // Fails what is pending with CANCELLED. Nothing is called, nor being
+  // cancelled, meanwhile.
   ~MasterClient() override;
 
-  // Waits for the server; calls do it by themselves. UNAVAILABLE after the
-  // connect timeout, with what the last attempt ran into; or the server's
-  // refusal.
+  // Calls `done` when the server is there; calls wait for that by themselves.
+  // UNAVAILABLE after the connect timeout, with what the last attempt ran into;
+  // or the server's refusal.
+  void WhenConnected(Done done) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same for a thread that may wait.
   absl::Status WaitForConnection();
 
-  absl::StatusOr<uint64_t> CreateSession(const SessionConfig& config) override;
-  absl::StatusOr<ExtensionResult> ExtendSession(
-      uint64_t session, const GraphExtension& extension) override;
-  absl::StatusOr<uint64_t> MakeCallable(uint64_t session,
-                                        const CallableSpec& spec) override;
+  void CreateSession(const SessionConfig& config,
+                     Answer<uint64_t> done) override;
+  void ExtendSession(uint64_t session, GraphExtension extension,
+                     Cancellation* client,
+                     Answer<ExtensionResult> done) override;
+  void MakeCallable(uint64_t session, CallableSpec spec, Cancellation* client,
+                    Answer<uint64_t> done) override;
   void RunCallable(uint64_t session, uint64_t callable, const CallableRun& run,
                    Done done) override;
-  absl::Status ReleaseCallable(uint64_t session, uint64_t callable) override;
-  absl::Status CloseSession(uint64_t session) override;
-  absl::Status Reset(const std::vector<std::string>& containers,
-                     const std::vector<std::string>& device_filters) override;
-  absl::StatusOr<std::vector<DeviceAttributes>> ListDevices() override;
+  void ReleaseCallable(uint64_t session, uint64_t callable, Done done) override;
+  void CloseSession(uint64_t session, Done done) override;
+  void Reset(const std::vector<std::string>& containers,
+             const std::vector<std::string>& device_filters,
+             Cancellation* client, Done done) override;
+  void ListDevices(Cancellation* client,
+                   Answer<std::vector<DeviceAttributes>> done) override;
 
  private:
   class PendingRun;
+  struct PendingCall;
+  // Of those that wait for a connection: how to call, and what ends the wait.
+  struct Waiter {
+    Done go_on;
+    OwnedTimers::Id timer = 0;
+  };
+  using Reply = Answer<bus::Message>;
 
   void OnConnected(const bus::Identity& peer) override;
   void OnDisconnected(const absl::Status& why) override;
-  void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // All that wait: with OK, or with what refuses them.
+  void WakeAll(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  void TimedOut(uint64_t waiter) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Time Soon(absl::Duration timeout) const;
 
   // `done`, and then the news of it for the caller's thread.
   Done ThenWakeLeader(Done done, std::shared_ptr<std::atomic<bool>> is_done);
-  // Waits for a connection, and for the answer.
-  absl::StatusOr<bus::Message> Call(bus::Message request);
-  // Waits for the answer; UNAVAILABLE when there is no connection.
-  absl::StatusOr<bus::Message> CallNow(bus::Message request);
-  absl::Status CallForDone(bus::Message request);
+  // As soon as there is a connection.
+  void Call(bus::Message request, Cancellation* client, Reply done);
+  // UNAVAILABLE when there is no connection.
+  void CallNow(bus::Message request, Cancellation* client, Reply done);
+  // Answers with what `read` makes of the reply.
+  template <typename T, typename Read>
+  Reply Reading(Answer<T> done, Read read) const;
+  Reply ReadingDone(Done done) const;
   // What says which server it was and what to look at.
   absl::Status Explain(const absl::Status& status) const;
 
@@ -96,8 +117,10 @@ class MasterClient : public Master, private bus::ChannelEvents {
   bool connected_ ABSL_GUARDED_BY(mutex_) = false;
   // Of the attempts since; OK before the first has failed.
   absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);
-  // Of those that wait for a change of the two above.
-  std::vector<std::shared_ptr<Event>> waiting_ ABSL_GUARDED_BY(mutex_);
+  // In the order of their coming.
+  std::map<uint64_t, Waiter> waiting_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_waiter_ ABSL_GUARDED_BY(mutex_) = 0;
+  OwnedTimers timers_;  // of those that wait
   // Last: its end ends all callbacks. Set once, before any call.
   std::unique_ptr<bus::Channel> channel_;
 };

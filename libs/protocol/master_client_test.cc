@@ -7,9 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/status.h"
+#include "libs/base/sync_call.h"
 #include "libs/base/test_matchers.h"
+#include "libs/protocol/blocking_master.h"
 #include "libs/protocol/master_service.h"
 #include "libs/protocol/testing/recording_master.h"
 #include "libs/protocol/testing/two_processes.h"
@@ -27,7 +30,9 @@ class MasterClientTest : public testing::Test {
     service_ = std::make_unique<MasterService>(
         MasterServiceOptions{.master = &master_,
                              .scheduler = &processes_.scheduler(),
-                             .allocator = &processes_.server().allocator});
+                             .allocator = &processes_.server().allocator,
+                             .task = "/job:worker/replica:0/task:0",
+                             .max_sessions_per_client = 3});
     handler_ = std::make_unique<OneRoleHandler<MasterService>>(*service_);
   }
 
@@ -48,11 +53,15 @@ class MasterClientTest : public testing::Test {
                             .connect_timeout = absl::Seconds(30),
                             .operation_timeout = absl::Minutes(10)});
   }
+  BlockingMaster Ask() { return Ask(*client_); }
+  BlockingMaster Ask(Master& master) {
+    return {master, processes_.scheduler()};
+  }
   // A session of a client that is connected.
   void Connect() {
     Listen();
     client_ = Dial();
-    ASSERT_OK_AND_ASSIGN(session_, client_->CreateSession({}));
+    ASSERT_OK_AND_ASSIGN(session_, Ask().CreateSession({}));
   }
   void Pass(absl::Duration time) { processes_.scheduler().AdvanceBy(time); }
 
@@ -87,7 +96,7 @@ TEST_F(MasterClientTest, WhatHappensOnceInAWhile) {
   config.isolate_session_state = true;
   config.operation_timeout = absl::Seconds(3);
   config.device_filters = {"/job:ps"};
-  ASSERT_OK_AND_ASSIGN(session_, client_->CreateSession(config));
+  ASSERT_OK_AND_ASSIGN(session_, Ask().CreateSession(config));
   EXPECT_THAT(master_.open, ElementsAre(session_));
   EXPECT_TRUE(master_.created[0].isolate_session_state);
   EXPECT_EQ(master_.created[0].operation_timeout, absl::Seconds(3));
@@ -96,43 +105,42 @@ TEST_F(MasterClientTest, WhatHappensOnceInAWhile) {
   master_.placement = {{"x", "VariableV2", "/job:ps/task:0"}};
   const std::string graph(100000, 'g');
   ASSERT_OK_AND_ASSIGN(const ExtensionResult extended,
-                       client_->ExtendSession(session_, {graph, 4}));
+                       Ask().ExtendSession(session_, {graph, 4}));
   EXPECT_EQ(extended.version, 5);
   EXPECT_EQ(extended.placement[0].ToString(),
             "x: (VariableV2): /job:ps/task:0");
   EXPECT_EQ(master_.extensions[0].graph_def, graph);
 
-  ASSERT_OK_AND_ASSIGN(
-      const uint64_t callable,
-      client_->MakeCallable(session_, {{"x:0"}, {"y:0"}, {"z"}}));
+  ASSERT_OK_AND_ASSIGN(const uint64_t callable,
+                       Ask().MakeCallable(session_, {{"x:0"}, {"y:0"}, {"z"}}));
   EXPECT_EQ(callable, 1u);
   EXPECT_THAT(master_.made[0].targets, ElementsAre("z"));
-  EXPECT_OK(client_->ReleaseCallable(session_, callable));
+  EXPECT_OK(Ask().ReleaseCallable(session_, callable));
   EXPECT_THAT(master_.released, ElementsAre(callable));
 
   master_.devices = {{"/job:ps/replica:0/task:0/device:CPU:0", "CPU", 1, 2}};
   ASSERT_OK_AND_ASSIGN(const std::vector<DeviceAttributes> devices,
-                       client_->ListDevices());
+                       Ask().ListDevices());
   EXPECT_EQ(devices[0].name, master_.devices[0].name);
 
-  EXPECT_OK(client_->CloseSession(session_));
+  EXPECT_OK(Ask().CloseSession(session_));
   EXPECT_THAT(master_.closed, ElementsAre(session_));
-  EXPECT_OK(client_->Reset({"a"}, {"/job:ps"}));
+  EXPECT_OK(Ask().Reset({"a"}, {"/job:ps"}));
   EXPECT_THAT(master_.resets,
               ElementsAre(ElementsAre("a"), ElementsAre("/job:ps")));
 }
 
 TEST_F(MasterClientTest, ErrorsKeepCodeTextAndWhetherTheyAreDerived) {
   Connect();
-  EXPECT_THAT(client_->ExtendSession(99, {"", 0}),
+  EXPECT_THAT(Ask().ExtendSession(99, {"", 0}),
               StatusIs(absl::StatusCode::kAborted, "no such session"));
   master_.answer = MarkDerived(absl::NotFoundError("FetchOutputs node x:0"));
-  const auto made = client_->MakeCallable(session_, {});
+  const auto made = Ask().MakeCallable(session_, {});
   EXPECT_EQ(made.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(made.status().message(), "FetchOutputs node x:0");
   EXPECT_TRUE(IsDerived(made.status()));
-  EXPECT_THAT(client_->ListDevices(), StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(client_->ReleaseCallable(session_, 1),
+  EXPECT_THAT(Ask().ListDevices(), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(Ask().ReleaseCallable(session_, 1),
               StatusIs(absl::StatusCode::kNotFound));
 }
 
@@ -206,7 +214,7 @@ TEST_F(MasterClientTest, ACancelledRunEndsAtBothEnds) {
 TEST_F(MasterClientTest, NoServerIsNamedAfterTheConnectTimeout) {
   client_ = Dial();
   const absl::Time before = processes_.scheduler().clock().Now();
-  EXPECT_THAT(client_->CreateSession({}),
+  EXPECT_THAT(Ask().CreateSession({}),
               StatusIs(absl::StatusCode::kUnavailable, "zmq://server:7000"));
   EXPECT_EQ(processes_.scheduler().clock().Now() - before, absl::Seconds(30));
   client_->RunCallable(1, 9, Run(), done());
@@ -221,7 +229,7 @@ TEST_F(MasterClientTest, AServerThatComesLateIsFound) {
   processes_.scheduler().ScheduleAt(
       processes_.scheduler().clock().Now() + absl::Seconds(20),
       [this] { Listen(); });
-  EXPECT_OK(client_->CreateSession({}));
+  EXPECT_OK(Ask().CreateSession({}));
 }
 
 TEST_F(MasterClientTest, ARefusalIsReportedAtOnce) {
@@ -230,7 +238,7 @@ TEST_F(MasterClientTest, ARefusalIsReportedAtOnce) {
   client_ = Dial();
   const absl::Time before = processes_.scheduler().clock().Now();
   EXPECT_THAT(
-      client_->CreateSession({}),
+      Ask().CreateSession({}),
       StatusIs(absl::StatusCode::kFailedPrecondition, "another cluster"));
   EXPECT_LT(processes_.scheduler().clock().Now() - before, absl::Seconds(1));
 }
@@ -268,12 +276,12 @@ TEST_F(MasterClientTest, AClientThatComesBackKeepsItsSession) {
   Pass(absl::Minutes(10));
   EXPECT_THAT(master_.open, ElementsAre(session_));
   EXPECT_EQ(service_->num_orphans(), 0);
-  EXPECT_OK(client_->ExtendSession(session_, {"", 0}));
+  EXPECT_OK(Ask().ExtendSession(session_, {"", 0}));
 }
 
 TEST_F(MasterClientTest, AClosedSessionHasNoLease) {
   Connect();
-  EXPECT_OK(client_->CloseSession(session_));
+  EXPECT_OK(Ask().CloseSession(session_));
   client_.reset();
   Pass(absl::Minutes(10));
   EXPECT_THAT(master_.closed, ElementsAre(session_));
@@ -287,7 +295,7 @@ TEST_F(MasterClientTest, ASessionWhoseClientWentAwayMeanwhileIsClosed) {
     processes_.scheduler().NewEvent()->WaitUntil(
         processes_.scheduler().clock().Now() + absl::Milliseconds(1));
   };
-  EXPECT_THAT(client_->CreateSession({}),
+  EXPECT_THAT(Ask().CreateSession({}),
               StatusIs(absl::StatusCode::kUnavailable));
   Pass(absl::Seconds(1));
   EXPECT_THAT(master_.closed, ElementsAre(1));
@@ -296,7 +304,7 @@ TEST_F(MasterClientTest, ASessionWhoseClientWentAwayMeanwhileIsClosed) {
 TEST_F(MasterClientTest, OneClientsEndIsNotAnothers) {
   Connect();
   auto other = Dial(34);
-  ASSERT_OK_AND_ASSIGN(const uint64_t others, other->CreateSession({}));
+  ASSERT_OK_AND_ASSIGN(const uint64_t others, Ask(*other).CreateSession({}));
   other.reset();  // without closing
   Pass(absl::Minutes(10));
   EXPECT_THAT(master_.closed, ElementsAre(others));
@@ -331,6 +339,120 @@ TEST_F(MasterClientTest, TheServicesEndWaitsForTheMaster) {
   EXPECT_THAT(master_.closed, IsEmpty());
 }
 
+TEST_F(MasterClientTest, OtherCallsAreServedWhileSomeWait) {
+  Connect();
+  master_.hold = true;
+  std::vector<absl::Status> extended;
+  for (int i = 0; i < 200; ++i) {
+    client_->ExtendSession(session_, {"", 0}, nullptr,
+                           [&](const absl::StatusOr<ExtensionResult>& result) {
+                             extended.push_back(result.status());
+                           });
+  }
+  processes_.Settle();
+  EXPECT_EQ(master_.num_held(), 200u);
+  EXPECT_OK(Ask().CreateSession({}));
+  EXPECT_OK(Ask().ListDevices());
+  while (master_.num_held() > 0) master_.Release();
+  processes_.Settle();
+  ASSERT_EQ(extended.size(), 200u);
+  for (const absl::Status& status : extended) EXPECT_OK(status);
+}
+
+TEST_F(MasterClientTest, ALostConnectionCancelsACallThatWaits) {
+  Connect();
+  master_.hold = true;
+  absl::Status extended;
+  client_->ExtendSession(session_, {"", 0}, nullptr,
+                         [&](const absl::StatusOr<ExtensionResult>& result) {
+                           extended = result.status();
+                         });
+  processes_.Settle();
+  processes_.network().Cut("client", "server");
+  processes_.Settle();
+  EXPECT_THAT(extended, StatusIs(absl::StatusCode::kUnavailable));
+  bool was_cancelled = false;
+  master_.on_extended = [&](const absl::Status& status) {
+    was_cancelled = absl::IsUnavailable(status) || absl::IsCancelled(status);
+  };
+  master_.Release();
+  EXPECT_TRUE(was_cancelled);
+}
+
+TEST_F(MasterClientTest, ACancelledCallEndsAtBothEnds) {
+  Connect();
+  master_.hold = true;
+  absl::Status extended;
+  client_->ExtendSession(session_, {"", 0}, &cancellation_,
+                         [&](const absl::StatusOr<ExtensionResult>& result) {
+                           extended = result.status();
+                         });
+  processes_.Settle();
+  cancellation_.Cancel(absl::CancelledError("the user pressed a key"));
+  processes_.Settle();
+  EXPECT_EQ(extended, absl::CancelledError("the user pressed a key"));
+  bool was_cancelled = false;
+  master_.on_extended = [&](const absl::Status& status) {
+    was_cancelled = absl::IsCancelled(status);
+  };
+  master_.Release();
+  EXPECT_TRUE(was_cancelled);
+}
+
+// The reset has ended other sessions; this one is made while it still waits for
+// tasks.
+TEST_F(MasterClientTest, ASessionThatIsMadeDuringAResetHasItsLease) {
+  Connect();
+  master_.hold = true;
+  SyncCall<> reset(processes_.scheduler());
+  client_->Reset({}, {}, nullptr, reset.Done());
+  processes_.Settle();
+  ASSERT_EQ(master_.num_held(), 1u);
+  auto other = Dial(34);
+  ASSERT_OK_AND_ASSIGN(const uint64_t made, Ask(*other).CreateSession({}));
+  master_.Release();
+  EXPECT_OK(reset.Wait());
+  master_.hold = false;
+  other.reset();  // without closing
+  Pass(absl::Minutes(2));
+  EXPECT_THAT(master_.closed, ElementsAre(made));
+}
+
+TEST_F(MasterClientTest, LeasesOfOneClientEndTogether) {
+  Connect();
+  ASSERT_OK(Ask().CreateSession({}));
+  ASSERT_OK(Ask().CreateSession({}));
+  master_.hold = true;  // no session's end is over
+  client_.reset();
+  Pass(absl::Seconds(61));
+  EXPECT_EQ(master_.closed.size(), 3u);
+  while (master_.num_held() > 0) master_.Release();
+}
+
+TEST_F(MasterClientTest, AClientHasNoMoreSessionsThanItMay) {
+  Connect();
+  ASSERT_OK(Ask().CreateSession({}));
+  ASSERT_OK(Ask().CreateSession({}));
+  EXPECT_THAT(
+      Ask().CreateSession({}),
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               "/job:worker/replica:0/task:0: this client has 3 sessions"));
+  EXPECT_THAT(Ask().CreateSession({}),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "max_sessions_per_client"));
+  auto other = Dial(34);
+  EXPECT_OK(Ask(*other).CreateSession({}));
+  EXPECT_OK(Ask().CloseSession(session_));
+  EXPECT_OK(Ask().CreateSession({}));
+  // One that the master refuses is none.
+  EXPECT_OK(Ask().CloseSession(2));
+  master_.answer = absl::UnavailableError("shutting down");
+  EXPECT_THAT(Ask().CreateSession({}),
+              StatusIs(absl::StatusCode::kUnavailable));
+  master_.answer = absl::OkStatus();
+  EXPECT_OK(Ask().CreateSession({}));
+}
+
 TEST_F(MasterClientTest, RequestsThatCanNotBeReadAreRefused) {
   Connect();
   const auto channel = processes_.client().transport->Dial(
@@ -349,7 +471,7 @@ TEST_F(MasterClientTest, RequestsThatCanNotBeReadAreRefused) {
     ASSERT_EQ(answers.size(), 1u) << method;
     EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kInvalidArgument));
   }
-  EXPECT_OK(client_->ExtendSession(session_, {"", 0}));  // others go on
+  EXPECT_OK(Ask().ExtendSession(session_, {"", 0}));  // others go on
 }
 
 }  // namespace

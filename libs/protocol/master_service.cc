@@ -33,11 +33,16 @@ struct MasterService::Run {
 
 MasterService::MasterService(const MasterServiceOptions& options)
     : options_(options),
-      leases_(*options.scheduler, options.lease,
-              [this](uint64_t session) { Expire(session); }) {}
+      leases_(
+          *options.scheduler, options.lease,
+          [this](uint64_t session) { Expire(session); },
+          options.max_sessions_per_client) {}
 
 MasterService::~MasterService() {
-  in_flight_.WaitUntilNone(*options_.scheduler, absl::InfiniteFuture());
+  replies_.WaitUntilNone(*options_.scheduler);
+  leases_.End();
+  // Sessions whose leases were over.
+  replies_.WaitUntilNone(*options_.scheduler);
 }
 
 bool MasterService::Handles(uint8_t method) {
@@ -72,40 +77,41 @@ void MasterService::OnDisconnect(const bus::Peer& peer,
 
 void MasterService::OnRequest(std::shared_ptr<bus::IncomingCall> call,
                               bus::Message request) {
-  if (static_cast<Method>(request.method) == Method::kRunCallable) {
-    return RunCallable(std::move(call), std::move(request));
+  switch (static_cast<Method>(request.method)) {
+    case Method::kRunCallable:
+      return RunCallable(std::move(call), std::move(request));
+    case Method::kCreateSession:
+      return CreateSession(std::move(call), std::move(request));
+    case Method::kExtendSession:
+      return ServeLater(&MasterService::ExtendSession, std::move(call),
+                        std::move(request));
+    case Method::kMakeCallable:
+      return ServeLater(&MasterService::MakeCallable, std::move(call),
+                        std::move(request));
+    case Method::kCloseSession:
+      return CloseSession(std::move(call), std::move(request));
+    case Method::kReleaseCallable:
+      return ReleaseCallable(std::move(call), std::move(request));
+    case Method::kReset:
+      return Reset(std::move(call), std::move(request));
+    case Method::kListDevices:
+      return ListDevices(std::move(call), std::move(request));
+    default:
+      return call->Fail(absl::UnimplementedError(absl::StrCat(
+          "a master does not answer requests of type ", request.method)));
   }
-  in_flight_.Begin();
-  options_.scheduler->Schedule(
-      Pool::kBlocking,
-      [this, call = std::move(call), request = std::move(request)]() mutable {
-        Answer(*call, Serve(*call, std::move(request)));
-        call.reset();
-        in_flight_.End();
-      });
 }
 
-absl::StatusOr<bus::Message> MasterService::Serve(bus::IncomingCall& call,
-                                                  bus::Message request) {
-  switch (static_cast<Method>(request.method)) {
-    case Method::kCreateSession:
-      return CreateSession(call, std::move(request));
-    case Method::kExtendSession:
-      return ExtendSession(std::move(request));
-    case Method::kCloseSession:
-      return CloseSession(std::move(request));
-    case Method::kMakeCallable:
-      return MakeCallable(std::move(request));
-    case Method::kReleaseCallable:
-      return ReleaseCallable(std::move(request));
-    case Method::kReset:
-      return Reset(std::move(request));
-    case Method::kListDevices:
-      return ListDevices(std::move(request));
-    default:
-      return absl::UnimplementedError(absl::StrCat(
-          "a master does not answer requests of type ", request.method));
-  }
+void MasterService::ServeLater(void (MasterService::*serve)(CallPtr,
+                                                            bus::Message),
+                               CallPtr call, bus::Message request) {
+  replies_.Begin();
+  options_.scheduler->Schedule(
+      Pool::kBlocking, [this, serve, call = std::move(call),
+                        request = std::move(request)]() mutable {
+        (this->*serve)(std::move(call), std::move(request));
+        replies_.End();
+      });
 }
 
 void MasterService::OnRefused(CallPtr call, bus::Message request, size_t which,
@@ -151,88 +157,138 @@ void MasterService::RunCallable(CallPtr call, bus::Message request) {
   run.thread = CallingThread::kReactor;
   const uint64_t session = running->request.session;
   const uint64_t callable = running->request.callable;
-  in_flight_.Begin();
+  replies_.Begin();
   options_.master->RunCallable(
       session, callable, run,
       [this, running = std::move(running)](const absl::Status& status) mutable {
         ReplyWithFetches(*running, status);
         running.reset();
-        in_flight_.End();
+        replies_.End();
       });
 }
 
-absl::StatusOr<bus::Message> MasterService::CreateSession(
-    bus::IncomingCall& call, bus::Message request) {
-  ASSIGN_OR_RETURN(const SessionConfig config,
-                   ReadCreateSession(std::move(request)));
-  ASSIGN_OR_RETURN(const uint64_t session,
-                   options_.master->CreateSession(config));
-  if (call.cancellation().IsCancelled()) {
+void MasterService::CreateSession(CallPtr call, bus::Message request) {
+  auto config = ReadCreateSession(std::move(request));
+  if (!config.ok()) return call->Fail(config.status());
+  const absl::Status room = leases_.Reserve(call->peer());
+  if (!room.ok()) return call->Fail(Annotate(room, options_.task));
+  replies_.Begin();
+  options_.master->CreateSession(
+      *config,
+      [this, call = std::move(call)](absl::StatusOr<uint64_t> session) mutable {
+        OnCreated(*call, std::move(session));
+        call.reset();
+        replies_.End();
+      });
+}
+
+void MasterService::OnCreated(bus::IncomingCall& call,
+                              absl::StatusOr<uint64_t> session) {
+  const bool is_gone = call.cancellation().IsCancelled();
+  if (!session.ok() || is_gone) {
+    leases_.OnNotCreated(call.peer());
+    if (!session.ok()) return call.Fail(session.status());
     // Nobody will ever know its number.
-    RETURN_IF_ERROR(options_.master->CloseSession(session));
-    return call.cancellation().status();
+    CloseUnused(*session);
+    return call.Fail(call.cancellation().status());
   }
-  leases_.OnCreated(call.peer(), session);
-  return WriteCreateSessionReply({session, options_.lease});
+  leases_.OnCreated(call.peer(), *session);
+  // A reset may have ended it, and looked at the leases, meanwhile.
+  if (!options_.master->CheckSession(*session).ok()) {
+    leases_.OnClosed(*session);
+  }
+  call.Reply(WriteCreateSessionReply({*session, options_.lease}));
 }
 
-absl::StatusOr<bus::Message> MasterService::ExtendSession(
-    bus::Message request) {
-  ASSIGN_OR_RETURN(const ExtendSessionRequest extend,
-                   ReadExtendSession(std::move(request)));
-  ASSIGN_OR_RETURN(
-      const ExtensionResult result,
-      options_.master->ExtendSession(extend.session, extend.extension));
-  return WriteExtendSessionReply(result);
+void MasterService::CloseUnused(uint64_t session) {
+  options_.master->CloseSession(session, [](const absl::Status& /*closed*/) {});
 }
 
-absl::StatusOr<bus::Message> MasterService::CloseSession(bus::Message request) {
-  ASSIGN_OR_RETURN(const uint64_t session,
-                   ReadCloseSession(std::move(request)));
-  leases_.OnClosed(session);
-  RETURN_IF_ERROR(options_.master->CloseSession(session));
-  return WriteDone();
+void MasterService::ExtendSession(CallPtr call, bus::Message request) {
+  auto extend = ReadExtendSession(std::move(request));
+  if (!extend.ok()) return call->Fail(extend.status());
+  Cancellation& client = call->cancellation();
+  options_.master->ExtendSession(
+      extend->session, std::move(extend->extension), &client,
+      replies_.With<ExtensionResult>(std::move(call),
+                                     [](const ExtensionResult& result) {
+                                       return WriteExtendSessionReply(result);
+                                     }));
 }
 
-absl::StatusOr<bus::Message> MasterService::MakeCallable(bus::Message request) {
-  ASSIGN_OR_RETURN(const MakeCallableRequest make,
-                   ReadMakeCallable(std::move(request)));
-  ASSIGN_OR_RETURN(const uint64_t callable,
-                   options_.master->MakeCallable(make.session, make.spec));
-  return WriteMakeCallableReply(callable);
+void MasterService::CloseSession(CallPtr call, bus::Message request) {
+  const auto session = ReadCloseSession(std::move(request));
+  if (!session.ok()) return call->Fail(session.status());
+  leases_.OnClosed(*session);
+  options_.master->CloseSession(*session, replies_.Done(std::move(call)));
 }
 
-absl::StatusOr<bus::Message> MasterService::ReleaseCallable(
-    bus::Message request) {
-  ASSIGN_OR_RETURN(const ReleaseCallableRequest release,
-                   ReadReleaseCallable(std::move(request)));
-  RETURN_IF_ERROR(
-      options_.master->ReleaseCallable(release.session, release.callable));
-  return WriteDone();
+void MasterService::MakeCallable(CallPtr call, bus::Message request) {
+  auto make = ReadMakeCallable(std::move(request));
+  if (!make.ok()) return call->Fail(make.status());
+  Cancellation& client = call->cancellation();
+  options_.master->MakeCallable(
+      make->session, std::move(make->spec), &client,
+      replies_.With<uint64_t>(
+          std::move(call),
+          [this, &client, session = make->session](uint64_t callable) {
+            if (client.IsCancelled()) {
+              // Nobody will ever know its number.
+              options_.master->ReleaseCallable(
+                  session, callable, [](const absl::Status& /*released*/) {});
+            }
+            return WriteMakeCallableReply(callable);
+          }));
 }
 
-absl::StatusOr<bus::Message> MasterService::Reset(bus::Message request) {
-  ASSIGN_OR_RETURN(const ResetRequest reset, ReadReset(std::move(request)));
-  RETURN_IF_ERROR(
-      options_.master->Reset(reset.containers, reset.device_filters));
-  leases_.OnReset();
-  return WriteDone();
+void MasterService::ReleaseCallable(CallPtr call, bus::Message request) {
+  const auto release = ReadReleaseCallable(std::move(request));
+  if (!release.ok()) return call->Fail(release.status());
+  options_.master->ReleaseCallable(release->session, release->callable,
+                                   replies_.Done(std::move(call)));
 }
 
-absl::StatusOr<bus::Message> MasterService::ListDevices(bus::Message request) {
-  RETURN_IF_ERROR(ReadListDevices(std::move(request)));
-  ASSIGN_OR_RETURN(const std::vector<DeviceAttributes> devices,
-                   options_.master->ListDevices());
-  return WriteDevices(devices);
+void MasterService::Reset(CallPtr call, bus::Message request) {
+  const auto reset = ReadReset(std::move(request));
+  if (!reset.ok()) return call->Fail(reset.status());
+  Cancellation& client = call->cancellation();
+  options_.master->Reset(reset->containers, reset->device_filters, &client,
+                         [this, done = replies_.Done(std::move(call))](
+                             const absl::Status& status) mutable {
+                           // Also where it has failed: it ends sessions first
+                           // of all.
+                           leases_.OnReset([this](uint64_t session) {
+                             return options_.master->CheckSession(session).ok();
+                           });
+                           done(status);
+                         });
+}
+
+void MasterService::ListDevices(CallPtr call, bus::Message request) {
+  const absl::Status read = ReadListDevices(std::move(request));
+  if (!read.ok()) return call->Fail(read);
+  Cancellation& client = call->cancellation();
+  options_.master->ListDevices(
+      &client,
+      replies_.With<std::vector<DeviceAttributes>>(
+          std::move(call), [](const std::vector<DeviceAttributes>& devices) {
+            return WriteDevices(devices);
+          }));
 }
 
 void MasterService::Expire(uint64_t session) {
-  const absl::Status closed = options_.master->CloseSession(session);
-  if (options_.logger == nullptr) return;
-  options_.logger->Info(absl::StrCat(
-      "Closed session ", session, ", whose client has been gone for ",
-      absl::FormatDuration(options_.lease), closed.ok() ? "" : ": ",
-      closed.ok() ? "" : closed.ToString()));
+  replies_.Begin();
+  options_.master->CloseSession(
+      session, [this, session](const absl::Status& closed) {
+        // ABORTED: a reset has ended it.
+        if (options_.logger != nullptr && !absl::IsAborted(closed)) {
+          options_.logger->Info(absl::StrCat(
+              "Closed session ", session, ", whose client has been gone for ",
+              absl::FormatDuration(options_.lease), closed.ok() ? "" : ": ",
+              closed.ok() ? "" : closed.ToString()));
+        }
+        replies_.End();
+      });
 }
 
 }  // namespace weft::protocol

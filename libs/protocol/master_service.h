@@ -7,34 +7,39 @@
 // unknown session is the master's to refuse.
 //
 // Threads: OnRequest as bus::Handler says. RunCallable runs on the thread that
-// reads, all else on the blocking pool, since a Master may wait.
+// reads; graphs are read and compiled on the blocking pool, for they take their
+// time; all else runs on the compute pool. No thread waits for the Master.
 #ifndef WEFT_LIBS_PROTOCOL_MASTER_SERVICE_H_
 #define WEFT_LIBS_PROTOCOL_MASTER_SERVICE_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <string>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "libs/base/in_flight.h"
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/transport.h"
 #include "libs/protocol/master.h"
+#include "libs/protocol/pending_replies.h"
 #include "libs/protocol/session_leases.h"
 #include "libs/tensor/buffer.h"
 
 namespace weft::protocol {
 
-// All outlive the service.
+// What it points to outlives the service.
 struct MasterServiceOptions {
   Master* master = nullptr;
   Scheduler* scheduler = nullptr;
   Allocator* allocator = nullptr;  // of feeds
+  // The own task, for errors.
+  std::string task;
   // How long a session outlives its client's connection.
   absl::Duration lease = absl::Seconds(60);
+  int64_t max_sessions_per_client = std::numeric_limits<int64_t>::max();
   Logger* logger = nullptr;  // may be null
 };
 
@@ -70,21 +75,23 @@ class MasterService {
   struct Run;
   void RunCallable(CallPtr call, bus::Message request);
   void ReplyWithFetches(Run& run, const absl::Status& status);
-  // All others: waits, and says what to reply.
-  absl::StatusOr<bus::Message> Serve(bus::IncomingCall& call,
-                                     bus::Message request);
-  absl::StatusOr<bus::Message> CreateSession(bus::IncomingCall& call,
-                                             bus::Message request);
-  absl::StatusOr<bus::Message> ExtendSession(bus::Message request);
-  absl::StatusOr<bus::Message> CloseSession(bus::Message request);
-  absl::StatusOr<bus::Message> MakeCallable(bus::Message request);
-  absl::StatusOr<bus::Message> ReleaseCallable(bus::Message request);
-  absl::StatusOr<bus::Message> Reset(bus::Message request);
-  absl::StatusOr<bus::Message> ListDevices(bus::Message request);
+  void CreateSession(CallPtr call, bus::Message request);
+  void OnCreated(bus::IncomingCall& call, absl::StatusOr<uint64_t> session);
+  void ExtendSession(CallPtr call, bus::Message request);
+  void CloseSession(CallPtr call, bus::Message request);
+  void MakeCallable(CallPtr call, bus::Message request);
+  void ReleaseCallable(CallPtr call, bus::Message request);
+  void Reset(CallPtr call, bus::Message request);
+  void ListDevices(CallPtr call, bus::Message request);
+  // Reads and serves a request that takes its time, on the blocking pool.
+  void ServeLater(void (MasterService::*serve)(CallPtr, bus::Message),
+                  CallPtr call, bus::Message request);
+  // Ends a session that its client does not know of, or has left.
+  void CloseUnused(uint64_t session);
   void Expire(uint64_t session);
 
   const MasterServiceOptions options_;
-  InFlight in_flight_;
+  PendingReplies replies_;
   SessionLeases leases_;
 };
 

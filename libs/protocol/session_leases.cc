@@ -1,16 +1,23 @@
 #include "libs/protocol/session_leases.h"
 
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 
 namespace weft::protocol {
 
 SessionLeases::SessionLeases(Scheduler& scheduler, absl::Duration lease,
-                             Expire expire)
-    : scheduler_(scheduler), lease_(lease), expire_(std::move(expire)) {}
+                             Expire expire, int64_t max_sessions_per_client)
+    : scheduler_(scheduler),
+      lease_(lease),
+      expire_(std::move(expire)),
+      max_sessions_per_client_(max_sessions_per_client) {}
 
-SessionLeases::~SessionLeases() {
+SessionLeases::~SessionLeases() { End(); }
+
+void SessionLeases::End() {
   {
     absl::MutexLock lock(&mutex_);
     for (auto& [incarnation, client] : clients_) Disarm(client);
@@ -37,9 +44,36 @@ int SessionLeases::OnDisconnect(const bus::Peer& peer) {
   return orphans;
 }
 
+absl::Status SessionLeases::Reserve(const bus::Peer& peer) {
+  absl::MutexLock lock(&mutex_);
+  Client& client = clients_[peer.identity.incarnation];
+  const int64_t open =
+      static_cast<int64_t>(client.sessions.size()) + client.reserved;
+  if (open >= max_sessions_per_client_) {
+    Settle(peer.identity.incarnation);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("this client has ", open,
+                     " sessions open, as many as it may. Close "
+                     "some, or raise max_sessions_per_client there."));
+  }
+  ++client.reserved;
+  return absl::OkStatus();
+}
+
+void SessionLeases::OnNotCreated(const bus::Peer& peer) {
+  absl::MutexLock lock(&mutex_);
+  Release(peer.identity.incarnation);
+  Settle(peer.identity.incarnation);
+}
+
+void SessionLeases::Release(uint64_t incarnation) {
+  --clients_[incarnation].reserved;
+}
+
 void SessionLeases::OnCreated(const bus::Peer& peer, uint64_t session) {
   const uint64_t incarnation = peer.identity.incarnation;
   absl::MutexLock lock(&mutex_);
+  Release(incarnation);
   clients_[incarnation].sessions.insert(session);
   incarnation_of_session_[session] = incarnation;
   Settle(incarnation);
@@ -57,15 +91,17 @@ void SessionLeases::OnClosed(uint64_t session) {
   Settle(incarnation);
 }
 
-void SessionLeases::OnReset() {
-  absl::MutexLock lock(&mutex_);
-  incarnation_of_session_.clear();
-  std::vector<uint64_t> incarnations;
-  for (auto& [incarnation, client] : clients_) {
-    client.sessions.clear();
-    incarnations.push_back(incarnation);
+void SessionLeases::OnReset(absl::FunctionRef<bool(uint64_t session)> is_open) {
+  std::vector<uint64_t> sessions;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [session, incarnation] : incarnation_of_session_) {
+      sessions.push_back(session);
+    }
   }
-  for (const uint64_t incarnation : incarnations) Settle(incarnation);
+  for (const uint64_t session : sessions) {
+    if (!is_open(session)) OnClosed(session);
+  }
 }
 
 int SessionLeases::num_orphans() const {
@@ -82,19 +118,19 @@ void SessionLeases::Settle(uint64_t incarnation) {
   Client& client = it->second;
   const bool orphaned = client.connections.empty() && !client.sessions.empty();
   if (!orphaned) Disarm(client);
-  if (client.connections.empty() && client.sessions.empty()) {
+  if (client.connections.empty() && client.sessions.empty() &&
+      client.reserved == 0) {
     clients_.erase(it);
+    return;
   }
   if (!orphaned || client.timer != 0) return;
   in_flight_.Begin();
   const uint64_t number = ++client.timers_so_far;
-  client.timer = scheduler_.ScheduleAt(
-      scheduler_.clock().Now() + lease_, [this, incarnation, number] {
-        scheduler_.Schedule(Pool::kBlocking, [this, incarnation, number] {
-          Expired(incarnation, number);
-          in_flight_.End();
-        });
-      });
+  client.timer = scheduler_.ScheduleAt(scheduler_.clock().Now() + lease_,
+                                       [this, incarnation, number] {
+                                         Expired(incarnation, number);
+                                         in_flight_.End();
+                                       });
 }
 
 void SessionLeases::Disarm(Client& client) {
@@ -105,7 +141,7 @@ void SessionLeases::Disarm(Client& client) {
 }
 
 void SessionLeases::Expired(uint64_t incarnation, uint64_t timer_number) {
-  absl::flat_hash_set<uint64_t> sessions;
+  absl::btree_set<uint64_t> sessions;
   {
     absl::MutexLock lock(&mutex_);
     const auto client = clients_.find(incarnation);
@@ -113,8 +149,9 @@ void SessionLeases::Expired(uint64_t incarnation, uint64_t timer_number) {
         client->second.timers_so_far != timer_number) {
       return;
     }
-    sessions = std::move(client->second.sessions);
-    clients_.erase(client);
+    client->second.timer = 0;
+    sessions.swap(client->second.sessions);
+    Settle(incarnation);
     for (const uint64_t session : sessions) {
       incarnation_of_session_.erase(session);
     }

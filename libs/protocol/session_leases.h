@@ -1,18 +1,22 @@
 // SessionLeases: which client opened which session of a master, and how long a
 // session outlives its client's connection. A client that connects again in
-// time, as the same incarnation, keeps its sessions.
+// time, as the same incarnation, keeps its sessions. One client has no more
+// than so many.
 //
-// Threads: thread-safe. `expire` is called without a lock held, where it may
-// block.
+// Threads: thread-safe. `expire` is called without a lock held, on the compute
+// pool: it must not wait.
 #ifndef WEFT_LIBS_PROTOCOL_SESSION_LEASES_H_
 #define WEFT_LIBS_PROTOCOL_SESSION_LEASES_H_
 
 #include <cstdint>
-#include <vector>
+#include <limits>
 
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/in_flight.h"
@@ -26,21 +30,30 @@ class SessionLeases {
   using Expire = absl::AnyInvocable<void(uint64_t session)>;
 
   // `expire` ends a session whose lease is over.
-  SessionLeases(Scheduler& scheduler, absl::Duration lease, Expire expire);
-  // Leases that have not run out are dropped; waits for `expire`.
+  SessionLeases(
+      Scheduler& scheduler, absl::Duration lease, Expire expire,
+      int64_t max_sessions_per_client = std::numeric_limits<int64_t>::max());
   ~SessionLeases();
+  // Leases that have not run out are dropped; `expire` is not called any more
+  // when it has returned. Blocks. To be used no more.
+  void End() ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::Duration lease() const { return lease_; }
 
   void OnConnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   // How many sessions have lost their client by it.
   int OnDisconnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Before a session is created, which OnCreated or OnNotCreated follows.
+  // RESOURCE_EXHAUSTED when the peer's client has as many as it may.
+  absl::Status Reserve(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnNotCreated(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   // The lease begins at once where the peer is gone already.
   void OnCreated(const bus::Peer& peer, uint64_t session)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void OnClosed(uint64_t session) ABSL_LOCKS_EXCLUDED(mutex_);
-  // All of them.
-  void OnReset() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Forgets those that are not open any more.
+  void OnReset(absl::FunctionRef<bool(uint64_t session)> is_open)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Sessions that would be closed if nobody connected; for tests and tools.
   int num_orphans() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -48,9 +61,10 @@ class SessionLeases {
  private:
   struct Client {
     absl::flat_hash_set<uint64_t> connections;
-    absl::flat_hash_set<uint64_t> sessions;
-    Scheduler::TimerId timer = 0;  // 0: connected, or nothing to lose
-    uint64_t timers_so_far = 0;    // so that one that is late is known
+    absl::btree_set<uint64_t> sessions;  // in an order that repeats
+    int64_t reserved = 0;                // sessions yet to come
+    Scheduler::TimerId timer = 0;        // 0: connected, or nothing to lose
+    uint64_t timers_so_far = 0;          // so that one that is late is known
   };
   using Clients = absl::flat_hash_map<uint64_t, Client>;  // by incarnation
 
@@ -58,11 +72,13 @@ class SessionLeases {
   void Settle(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Expired(uint64_t incarnation, uint64_t timer_number)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  void Release(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Disarm(Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Scheduler& scheduler_;
   const absl::Duration lease_;
   Expire expire_;
+  const int64_t max_sessions_per_client_;
   InFlight in_flight_;  // timers and what they set off
   mutable absl::Mutex mutex_;
   Clients clients_ ABSL_GUARDED_BY(mutex_);

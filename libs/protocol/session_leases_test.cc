@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
 #include "libs/base/simulated_scheduler.h"
+#include "libs/base/test_matchers.h"
 
 namespace weft::protocol {
 namespace {
@@ -22,6 +23,10 @@ class SessionLeasesTest : public testing::Test {
   static bus::Peer Peer(uint64_t connection, uint64_t incarnation) {
     return {connection, {.incarnation = incarnation}};
   }
+  void Create(const bus::Peer& peer, uint64_t session) {
+    ASSERT_OK(leases_->Reserve(peer));
+    leases_->OnCreated(peer, session);
+  }
   void Pass(absl::Duration time) { scheduler_.AdvanceBy(time); }
 
   ManualClock clock_;
@@ -29,13 +34,14 @@ class SessionLeasesTest : public testing::Test {
   std::vector<uint64_t> expired_;
   std::unique_ptr<SessionLeases> leases_ = std::make_unique<SessionLeases>(
       scheduler_, absl::Seconds(60),
-      [this](uint64_t session) { expired_.push_back(session); });
+      [this](uint64_t session) { expired_.push_back(session); },
+      /*max_sessions_per_client=*/2);
 };
 
 TEST_F(SessionLeasesTest, AllSessionsOfAClientExpireTogether) {
   leases_->OnConnect(Peer(1, 7));
-  leases_->OnCreated(Peer(1, 7), 100);
-  leases_->OnCreated(Peer(1, 7), 101);
+  Create(Peer(1, 7), 100);
+  Create(Peer(1, 7), 101);
   Pass(absl::Minutes(10));
   EXPECT_THAT(expired_, IsEmpty());
   leases_->OnDisconnect(Peer(1, 7));
@@ -48,7 +54,7 @@ TEST_F(SessionLeasesTest, AllSessionsOfAClientExpireTogether) {
 
 TEST_F(SessionLeasesTest, ANewLeaseBeginsAtEachDisconnect) {
   leases_->OnConnect(Peer(1, 7));
-  leases_->OnCreated(Peer(1, 7), 100);
+  Create(Peer(1, 7), 100);
   for (uint64_t i = 1; i < 5; ++i) {
     leases_->OnDisconnect(Peer(i, 7));
     Pass(absl::Seconds(50));
@@ -64,7 +70,7 @@ TEST_F(SessionLeasesTest, ANewLeaseBeginsAtEachDisconnect) {
 TEST_F(SessionLeasesTest, OneConnectionIsEnough) {
   leases_->OnConnect(Peer(1, 7));
   leases_->OnConnect(Peer(2, 7));
-  leases_->OnCreated(Peer(1, 7), 100);
+  Create(Peer(1, 7), 100);
   leases_->OnDisconnect(Peer(1, 7));
   Pass(absl::Minutes(10));
   EXPECT_THAT(expired_, IsEmpty());
@@ -72,7 +78,7 @@ TEST_F(SessionLeasesTest, OneConnectionIsEnough) {
 
 TEST_F(SessionLeasesTest, AnotherIncarnationIsAnotherClient) {
   leases_->OnConnect(Peer(1, 7));
-  leases_->OnCreated(Peer(1, 7), 100);
+  Create(Peer(1, 7), 100);
   leases_->OnDisconnect(Peer(1, 7));
   leases_->OnConnect(Peer(2, 8));
   Pass(absl::Seconds(61));
@@ -82,7 +88,7 @@ TEST_F(SessionLeasesTest, AnotherIncarnationIsAnotherClient) {
 TEST_F(SessionLeasesTest, ASessionThatCameTooLateForItsClientExpiresToo) {
   leases_->OnConnect(Peer(1, 7));
   leases_->OnDisconnect(Peer(1, 7));
-  leases_->OnCreated(Peer(1, 7), 100);
+  Create(Peer(1, 7), 100);
   EXPECT_EQ(leases_->num_orphans(), 1);
   Pass(absl::Seconds(61));
   EXPECT_THAT(expired_, ElementsAre(100));
@@ -90,22 +96,48 @@ TEST_F(SessionLeasesTest, ASessionThatCameTooLateForItsClientExpiresToo) {
 
 TEST_F(SessionLeasesTest, WhatIsClosedOrResetDoesNotExpire) {
   leases_->OnConnect(Peer(1, 7));
-  leases_->OnCreated(Peer(1, 7), 100);
+  Create(Peer(1, 7), 100);
   leases_->OnConnect(Peer(2, 8));
-  leases_->OnCreated(Peer(2, 8), 200);
+  Create(Peer(2, 8), 200);
   leases_->OnClosed(100);
   leases_->OnClosed(100);
   leases_->OnDisconnect(Peer(1, 7));
   leases_->OnDisconnect(Peer(2, 8));
-  leases_->OnReset();
+  leases_->OnReset([](uint64_t) { return false; });
   EXPECT_EQ(leases_->num_orphans(), 0);
   Pass(absl::Minutes(10));
   EXPECT_THAT(expired_, IsEmpty());
 }
 
+TEST_F(SessionLeasesTest, WhatAResetHasNotEndedExpires) {
+  leases_->OnConnect(Peer(1, 7));
+  Create(Peer(1, 7), 100);
+  Create(Peer(1, 7), 101);
+  leases_->OnReset([](uint64_t session) { return session == 101; });
+  leases_->OnDisconnect(Peer(1, 7));
+  EXPECT_EQ(leases_->num_orphans(), 1);
+  Pass(absl::Seconds(61));
+  EXPECT_THAT(expired_, ElementsAre(101));
+}
+
+TEST_F(SessionLeasesTest, AClientHasNoMoreThanItMay) {
+  const auto exhausted = absl::StatusCode::kResourceExhausted;
+  leases_->OnConnect(Peer(1, 7));
+  ASSERT_OK(leases_->Reserve(Peer(1, 7)));
+  Create(Peer(1, 7), 100);
+  EXPECT_THAT(leases_->Reserve(Peer(1, 7)),
+              StatusIs(exhausted, "max_sessions_per_client"));
+  EXPECT_OK(leases_->Reserve(Peer(2, 8)));  // another client
+  leases_->OnNotCreated(Peer(1, 7));
+  Create(Peer(1, 7), 101);
+  EXPECT_THAT(leases_->Reserve(Peer(1, 7)), StatusIs(exhausted));
+  leases_->OnClosed(100);
+  EXPECT_OK(leases_->Reserve(Peer(1, 7)));
+}
+
 TEST_F(SessionLeasesTest, ItsEndDropsLeases) {
   leases_->OnConnect(Peer(1, 7));
-  leases_->OnCreated(Peer(1, 7), 100);
+  Create(Peer(1, 7), 100);
   leases_->OnDisconnect(Peer(1, 7));
   leases_.reset();
   Pass(absl::Minutes(10));

@@ -24,6 +24,11 @@ ABSL_FLAG(int64_t, max_graph_bytes_per_session,
 ABSL_FLAG(int64_t, max_callables_per_session,
           weft::Quotas().max_callables_per_session,
           "Sets of feeds, fetches and targets that one session may keep");
+ABSL_FLAG(int64_t, max_sessions_per_client,
+          weft::Quotas().max_sessions_per_client,
+          "Sessions that one client may have open at the task");
+ABSL_FLAG(int64_t, max_sessions, weft::Quotas().max_sessions,
+          "Sessions that may be open at the task");
 
 namespace weft {
 
@@ -40,7 +45,9 @@ Quotas QuotasFromFlags() {
       .max_graph_bytes_per_session =
           absl::GetFlag(FLAGS_max_graph_bytes_per_session),
       .max_callables_per_session =
-          absl::GetFlag(FLAGS_max_callables_per_session)};
+          absl::GetFlag(FLAGS_max_callables_per_session),
+      .max_sessions_per_client = absl::GetFlag(FLAGS_max_sessions_per_client),
+      .max_sessions = absl::GetFlag(FLAGS_max_sessions)};
 }
 
 }  // namespace weft

@@ -21,6 +21,9 @@ struct Quotas {
   int64_t max_unclaimed_bytes_per_session = int64_t{8} << 30;
   int64_t max_graph_bytes_per_session = int64_t{4} << 30;
   int64_t max_callables_per_session = 65536;
+  // Of one client, and of all together.
+  int64_t max_sessions_per_client = 16384;
+  int64_t max_sessions = 65536;
 
   bus::TransportOptions OfPeers() const {
     bus::TransportOptions options;

@@ -231,6 +231,7 @@ class Server::Impl : private PeerObserver,
         .patience = options_.patience,
         .log_waits_after = options_.log_waits_after,
         .quotas = options_.quotas.OfSessions(),
+        .max_sessions = options_.quotas.max_sessions,
         .logger = &logger_});
   }
 
@@ -251,11 +252,14 @@ class Server::Impl : private PeerObserver,
             absl::StrJoin(TasksWithDevices(cluster_), ", ")),
         .peers = this};
     if (!has_devices_) return options;
-    options.master = {.master = master_.get(),
-                      .scheduler = &process_.scheduler(),
-                      .allocator = &process_.buffers(),
-                      .lease = options_.lease,
-                      .logger = &logger_};
+    options.master = {
+        .master = master_.get(),
+        .scheduler = &process_.scheduler(),
+        .allocator = &process_.buffers(),
+        .task = task_,
+        .lease = options_.lease,
+        .max_sessions_per_client = options_.quotas.max_sessions_per_client,
+        .logger = &logger_};
     options.worker = {.worker = runtime_.get(),
                       .scheduler = &process_.scheduler(),
                       .allocator = &process_.buffers(),

@@ -1,10 +1,12 @@
 #include "libs/session/session.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
+#include "libs/base/sync_call.h"
 #include "libs/graph/graph_def.h"
-#include "libs/session/sync_call.h"
 
 namespace weft {
 namespace {
@@ -49,14 +51,16 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
     const Scope& scope, const SessionOptions& options) {
   RETURN_IF_ERROR(scope.status());
-  ASSIGN_OR_RETURN(const uint64_t id,
-                   master->CreateSession(
-                       {.allow_soft_placement = options.allow_soft_placement,
-                        .log_device_placement = options.log_device_placement,
-                        .isolate_session_state = options.isolate_session_state,
-                        .operation_timeout = options.operation_timeout,
-                        .device_filters = options.device_filters,
-                        .graph_options = options.graph_options}));
+  ASSIGN_OR_RETURN(
+      const uint64_t id,
+      protocol::BlockingMaster(*master, scheduler)
+          .CreateSession(
+              {.allow_soft_placement = options.allow_soft_placement,
+               .log_device_placement = options.log_device_placement,
+               .isolate_session_state = options.isolate_session_state,
+               .operation_timeout = options.operation_timeout,
+               .device_filters = options.device_filters,
+               .graph_options = options.graph_options}));
   return std::unique_ptr<Session>(
       new Session(std::move(master), scheduler, scope.shared_state(), id));
 }
@@ -112,27 +116,59 @@ absl::Status Session::Close() {
     absl::MutexLock lock(&mutex_);
     if (closed_) return absl::OkStatus();
     closed_ = true;
+    WakeWaiting();
   }
-  return master_->CloseSession(id_);
+  return master().CloseSession(id_);
 }
 
+void Session::WakeWaiting() {
+  for (const auto& event : waiting_) event->Set();
+  waiting_.clear();
+}
+
+absl::StatusOr<std::optional<Session::Growth>> Session::BeginGrowth() {
+  while (true) {
+    std::shared_ptr<Event> ended;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (closed_) {
+        return absl::FailedPreconditionError("Session has been closed.");
+      }
+      const int num_nodes = state_->graph.num_nodes();
+      if (num_nodes == nodes_sent_) return std::nullopt;
+      if (!std::exchange(is_growing_, true)) {
+        return Growth{num_nodes, nodes_sent_, version_};
+      }
+      ended = scheduler_.NewEvent();
+      waiting_.push_back(ended);
+    }
+    ended->Wait();
+  }
+}
+
+absl::Status Session::EndGrowth(
+    const Growth& growth, absl::StatusOr<protocol::ExtensionResult> result) {
+  absl::MutexLock lock(&mutex_);
+  is_growing_ = false;
+  WakeWaiting();
+  if (!result.ok()) return result.status();
+  nodes_sent_ = growth.num_nodes;
+  version_ = result->version;
+  placement_.insert(placement_.end(), result->placement.begin(),
+                    result->placement.end());
+  return absl::OkStatus();
+}
+
+// No lock is held while the master places the nodes, which may take minutes.
 absl::Status Session::Extend() {
   RETURN_IF_ERROR(state_->status);
-  absl::MutexLock lock(&mutex_);
-  if (closed_) {
-    return absl::FailedPreconditionError("Session has been closed.");
-  }
-  const int num_nodes = state_->graph.num_nodes();
-  if (num_nodes == nodes_sent_) return absl::OkStatus();
-  ASSIGN_OR_RETURN(protocol::ExtensionResult result,
-                   master_->ExtendSession(id_, {.graph_def = ExportGraphDef(
-                                                    state_->graph, nodes_sent_),
-                                                .from_version = version_}));
-  nodes_sent_ = num_nodes;
-  version_ = result.version;
-  placement_.insert(placement_.end(), result.placement.begin(),
-                    result.placement.end());
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::optional<Growth> growth, BeginGrowth());
+  if (!growth) return absl::OkStatus();
+  return EndGrowth(
+      *growth,
+      master().ExtendSession(
+          id_, {.graph_def = ExportGraphDef(state_->graph, growth->from_node),
+                .from_version = growth->from_version}));
 }
 
 std::vector<protocol::NodePlacement> Session::Placement() const {
@@ -143,20 +179,30 @@ std::vector<protocol::NodePlacement> Session::Placement() const {
 absl::StatusOr<uint64_t> Session::NewCallable(
     const protocol::CallableSpec& spec) {
   RETURN_IF_ERROR(Extend());
-  return master_->MakeCallable(id_, spec);
+  return master().MakeCallable(id_, spec);
+}
+
+std::optional<uint64_t> Session::FindWarm(const std::string& key) const {
+  absl::MutexLock lock(&mutex_);
+  if (closed_) return std::nullopt;
+  if (state_->graph.num_nodes() != nodes_sent_ && !is_growing_) {
+    return std::nullopt;
+  }
+  auto it = callables_.find(key);
+  if (it == callables_.end()) return std::nullopt;
+  return it->second;
 }
 
 absl::StatusOr<uint64_t> Session::CallableFor(
     const protocol::CallableSpec& spec) {
-  // New nodes are refused here and now, even if this run needs none of them.
-  RETURN_IF_ERROR(Extend());
+  RETURN_IF_ERROR(state_->status);
   std::string key = Key(spec);
-  {
-    absl::MutexLock lock(&mutex_);
-    auto it = callables_.find(key);
-    if (it != callables_.end()) return it->second;
-  }
-  ASSIGN_OR_RETURN(const uint64_t callable, master_->MakeCallable(id_, spec));
+  // New nodes are refused here and now, even if this run needs none of them;
+  // but those that another thread sends are its concern.
+  if (const auto warm = FindWarm(key)) return *warm;
+  RETURN_IF_ERROR(Extend());
+  if (const auto warm = FindWarm(key)) return *warm;
+  ASSIGN_OR_RETURN(const uint64_t callable, master().MakeCallable(id_, spec));
   absl::MutexLock lock(&mutex_);
   return callables_.emplace(std::move(key), callable).first->second;
 }
@@ -242,7 +288,7 @@ absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
 }
 
 Session::Callable::~Callable() {
-  session_.master_->ReleaseCallable(session_.id_, id_).IgnoreError();
+  session_.master().ReleaseCallable(session_.id_, id_).IgnoreError();
 }
 
 absl::StatusOr<std::vector<Tensor>> Session::Callable::Run(

@@ -12,13 +12,16 @@
 // whose building failed is refused with the error that its scopes kept.
 //
 // Threads: runs may be made from several threads at once, as long as none of
-// them adds to the graph. Errors are the master's, TensorFlow's codes; the
-// session stays usable after each but ABORTED.
+// them adds to the graph. While one of them sends what was added, runs that
+// were made before go on, and others wait for it. Close may come at any time.
+// Errors are the master's, TensorFlow's codes; the session stays usable after
+// each but ABORTED.
 #ifndef WEFT_LIBS_SESSION_SESSION_H_
 #define WEFT_LIBS_SESSION_SESSION_H_
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +35,7 @@
 #include "libs/base/in_flight.h"
 #include "libs/base/scheduler.h"
 #include "libs/ops/scope.h"
+#include "libs/protocol/blocking_master.h"
 #include "libs/protocol/graph_options.h"
 #include "libs/protocol/master.h"
 #include "libs/tensor/tensor.h"
@@ -147,7 +151,7 @@ class Session {
   absl::Status Close();
 
   absl::StatusOr<std::vector<DeviceAttributes>> ListDevices() {
-    return master_->ListDevices();
+    return master().ListDevices();
   }
 
   // Where nodes were placed, in order of placement; kept only when the session
@@ -161,6 +165,23 @@ class Session {
           std::shared_ptr<GraphState> state, uint64_t id);
 
   struct AsyncRun;
+  // What is added to the graph, on its way to the master.
+  struct Growth {
+    int num_nodes = 0;  // of the graph, then
+    int from_node = 0;
+    int64_t from_version = 0;
+  };
+
+  // For this thread, which waits.
+  protocol::BlockingMaster master() { return {*master_, scheduler_}; }
+
+  // None when all is sent. Waits while another thread sends. What is under way
+  // ends with EndGrowth.
+  absl::StatusOr<std::optional<Growth>> BeginGrowth();
+  absl::Status EndGrowth(const Growth& growth,
+                         absl::StatusOr<protocol::ExtensionResult> result);
+  // Wakes those who wait for the end of another thread's growth.
+  void WakeWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::StatusOr<std::vector<Tensor>> RunSpec(
       const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
@@ -168,6 +189,8 @@ class Session {
   void RunCallableAsync(uint64_t callable, std::vector<Tensor> feeds,
                         size_t num_fetches, const RunOptions& options,
                         RunDone done);
+  // The callable of Run of that key, if it can be run now.
+  std::optional<uint64_t> FindWarm(const std::string& key) const;
   absl::StatusOr<uint64_t> CallableFor(const protocol::CallableSpec& spec);
   absl::StatusOr<uint64_t> NewCallable(const protocol::CallableSpec& spec);
   // Runs and waits.
@@ -184,6 +207,8 @@ class Session {
 
   mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_growing_ ABSL_GUARDED_BY(mutex_) = false;  // a thread sends nodes
+  std::vector<std::shared_ptr<Event>> waiting_ ABSL_GUARDED_BY(mutex_);
   int nodes_sent_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<protocol::NodePlacement> placement_ ABSL_GUARDED_BY(mutex_);

@@ -5,6 +5,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/status.h"
+#include "libs/protocol/blocking_master.h"
 #include "libs/protocol/master_client.h"
 
 namespace weft::tools {
@@ -114,7 +115,8 @@ absl::Status ClusterConnection::Reset(
           .allocator = &process_.buffers(),
           .connect_timeout = timeout_,
           .operation_timeout = timeout_});
-  return master.Reset(containers, {});
+  return protocol::BlockingMaster(master, process_.scheduler())
+      .Reset(containers, {});
 }
 
 absl::StatusOr<TaskStatus> ClusterConnection::MasterOf(

@@ -5,13 +5,16 @@
 #ifndef WEFT_LIBS_PROTOCOL_TESTING_RECORDING_MASTER_H_
 #define WEFT_LIBS_PROTOCOL_TESTING_RECORDING_MASTER_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/btree_set.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "libs/protocol/master.h"
@@ -26,8 +29,14 @@ class RecordingMaster : public Master {
   std::vector<NodePlacement> placement;
   // Keep runs until the test ends them.
   bool hold_runs = false;
+  // Keep the answers of calls that wait for others until the test calls
+  // Release.
+  bool hold = false;
   // Runs inside CreateSession.
   std::function<void()> while_creating = [] {};
+  // Told whether the client of an extension is gone when that is answered.
+  std::function<void(const absl::Status&)> on_extended =
+      [](const absl::Status&) {};
 
   std::vector<SessionConfig> created;
   absl::btree_set<uint64_t> open;
@@ -46,25 +55,38 @@ class RecordingMaster : public Master {
   absl::Duration last_timeout;
   int num_runs = 0;
 
-  absl::StatusOr<uint64_t> CreateSession(const SessionConfig& config) override {
-    if (!answer.ok()) return answer;
+  void CreateSession(const SessionConfig& config,
+                     Answer<uint64_t> done) override {
+    if (!answer.ok()) return done(answer);
     created.push_back(config);
     while_creating();
     open.insert(created.size());
-    return created.size();
+    done(created.size());
   }
-  absl::StatusOr<ExtensionResult> ExtendSession(
-      uint64_t session, const GraphExtension& extension) override {
-    if (!answer.ok()) return answer;
-    if (!open.contains(session)) return absl::AbortedError("no such session");
+  void ExtendSession(uint64_t session, GraphExtension extension,
+                     Cancellation* client,
+                     Answer<ExtensionResult> done) override {
+    if (!answer.ok()) return done(answer);
+    if (!open.contains(session)) {
+      return done(absl::AbortedError("no such session"));
+    }
     extensions.push_back(extension);
-    return ExtensionResult{extension.from_version + 1, placement};
+    Give([this, client, version = extension.from_version + 1,
+          done = std::move(done)]() mutable {
+      const absl::Status gone =
+          client != nullptr ? client->status() : absl::OkStatus();
+      on_extended(gone);
+      if (!gone.ok()) return done(gone);
+      done(ExtensionResult{version, placement});
+    });
   }
-  absl::StatusOr<uint64_t> MakeCallable(uint64_t /*session*/,
-                                        const CallableSpec& spec) override {
-    if (!answer.ok()) return answer;
-    made.push_back(spec);
-    return made.size();
+  void MakeCallable(uint64_t /*session*/, CallableSpec spec,
+                    Cancellation* /*client*/, Answer<uint64_t> done) override {
+    if (!answer.ok()) return done(answer);
+    made.push_back(std::move(spec));
+    Give([callable = made.size(), done = std::move(done)]() mutable {
+      done(callable);
+    });
   }
   void RunCallable(uint64_t session, uint64_t callable, const CallableRun& run,
                    Done done) override {
@@ -76,26 +98,40 @@ class RecordingMaster : public Master {
       Finish(run, std::move(done));
     }
   }
-  absl::Status ReleaseCallable(uint64_t /*session*/,
-                               uint64_t callable) override {
-    released.push_back(callable);
-    return answer;
+  absl::Status CheckSession(uint64_t session) override {
+    if (open.contains(session)) return absl::OkStatus();
+    return absl::AbortedError("no such session");
   }
-  absl::Status CloseSession(uint64_t session) override {
+  void ReleaseCallable(uint64_t /*session*/, uint64_t callable,
+                       Done done) override {
+    released.push_back(callable);
+    done(answer);
+  }
+  void CloseSession(uint64_t session, Done done) override {
     closed.push_back(session);
     open.erase(session);
-    return answer;
+    Give([status = answer, done = std::move(done)]() mutable { done(status); });
   }
-  absl::Status Reset(const std::vector<std::string>& containers,
-                     const std::vector<std::string>& filters) override {
+  void Reset(const std::vector<std::string>& containers,
+             const std::vector<std::string>& filters, Cancellation* /*client*/,
+             Done done) override {
     resets.push_back(containers);
     resets.push_back(filters);
     open.clear();
-    return answer;
+    Give([status = answer, done = std::move(done)]() mutable { done(status); });
   }
-  absl::StatusOr<std::vector<DeviceAttributes>> ListDevices() override {
-    if (!answer.ok()) return answer;
-    return devices;
+  void ListDevices(Cancellation* /*client*/,
+                   Answer<std::vector<DeviceAttributes>> done) override {
+    if (!answer.ok()) return done(answer);
+    done(devices);
+  }
+
+  size_t num_held() const { return held_.size(); }
+  // Answers the call that was held first.
+  void Release() {
+    auto give = std::move(held_.front());
+    held_.pop_front();
+    give();
   }
 
   // Ends the run that was held first.
@@ -106,6 +142,10 @@ class RecordingMaster : public Master {
   }
 
  private:
+  void Give(absl::AnyInvocable<void()> give) {
+    if (!hold) return give();
+    held_.push_back(std::move(give));
+  }
   // The k-th fetch is the k-th feed.
   void Finish(const CallableRun& run, Done done) const {
     if (!answer.ok()) return done(answer);
@@ -114,6 +154,8 @@ class RecordingMaster : public Master {
     }
     done(absl::OkStatus());
   }
+
+  std::deque<absl::AnyInvocable<void()>> held_;
 };
 
 }  // namespace weft::protocol

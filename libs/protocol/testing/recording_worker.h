@@ -6,10 +6,13 @@
 #define WEFT_LIBS_PROTOCOL_TESTING_RECORDING_WORKER_H_
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "libs/protocol/worker.h"
 
@@ -50,20 +53,37 @@ class RecordingWorker : public Worker {
   };
   std::vector<Running> running;  // held
   int num_runs = 0;
+  // Keep GetStatus and DeleteSession, as if the task were not there, until the
+  // test calls what is held.
+  bool hold = false;
+  bool hold_registers = false;  // likewise
+  std::deque<absl::AnyInvocable<void()>> held;
+  std::function<void()> on_created;  // may be null
   std::vector<StepId> described;
 
   void GetStatus(absl::Time /*deadline*/, DevicesDone done) override {
+    if (hold) {
+      held.push_back(
+          [this, done = std::move(done)]() mutable { done(devices); });
+      return;
+    }
     if (!answer.ok()) return done(answer);
     done(devices);
   }
   void CreateSession(const WorkerSession& session, bool isolated,
                      absl::Time /*deadline*/, Done done) override {
     created.push_back({session, isolated});
+    if (on_created) on_created();
     done(answer);
   }
   void DeleteSession(const WorkerSession& session, absl::Time /*deadline*/,
                      Done done) override {
     deleted.push_back(session);
+    if (hold) {
+      held.push_back(
+          [this, done = std::move(done)]() mutable { done(answer); });
+      return;
+    }
     if (num_losses == 0) return done(answer);
     --num_losses;
     done(absl::UnavailableError("The connection was lost"));
@@ -71,7 +91,12 @@ class RecordingWorker : public Worker {
   void Register(const PartitionRegistration& registration,
                 absl::Time /*deadline*/, Done done) override {
     registered.push_back(registration);
-    done(answer);
+    if (hold_registers) {
+      held.push_back(
+          [this, done = std::move(done)]() mutable { done(answer); });
+    } else {
+      done(answer);
+    }
   }
   void Deregister(const WorkerSession& /*session*/,
                   uint64_t registration) override {

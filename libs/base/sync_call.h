@@ -1,7 +1,11 @@
 // SyncCall: waits for one asynchronous call on the thread that made it. Costs
 // two atomic operations when the call has ended before it is waited for.
-#ifndef WEFT_LIBS_SESSION_SYNC_CALL_H_
-#define WEFT_LIBS_SESSION_SYNC_CALL_H_
+//
+//   SyncCall<absl::StatusOr<uint64_t>> call(scheduler);
+//   master.CreateSession(config, call.Done());
+//   absl::StatusOr<uint64_t> session = call.Wait();
+#ifndef WEFT_LIBS_BASE_SYNC_CALL_H_
+#define WEFT_LIBS_BASE_SYNC_CALL_H_
 
 #include <atomic>
 #include <memory>
@@ -13,7 +17,9 @@
 
 namespace weft {
 
-// Lives on the caller's stack; Wait must be called once.
+// Lives on the caller's stack; Wait must be called once. T: what the call
+// answers, a Status or a StatusOr.
+template <typename T = absl::Status>
 class SyncCall {
  public:
   explicit SyncCall(Scheduler& scheduler) : scheduler_(scheduler) {}
@@ -21,9 +27,9 @@ class SyncCall {
   SyncCall& operator=(const SyncCall&) = delete;
 
   // The callback of the call: to be called once, from any thread.
-  absl::AnyInvocable<void(absl::Status)> Done() {
-    return [this](absl::Status status) {
-      status_ = std::move(status);
+  absl::AnyInvocable<void(T)> Done() {
+    return [this](T result) {
+      result_ = std::move(result);
       // After this exchange a caller that does not wait may be gone.
       if (state_.exchange(State::kDone, std::memory_order_acq_rel) ==
           State::kWaiting) {
@@ -32,7 +38,7 @@ class SyncCall {
     };
   }
 
-  absl::Status Wait() {
+  T Wait() {
     if (state_.load(std::memory_order_acquire) != State::kDone) {
       event_ = scheduler_.NewEvent();
       State expected = State::kRunning;
@@ -41,7 +47,7 @@ class SyncCall {
         event_->Wait();
       }
     }
-    return std::move(status_);
+    return std::move(result_);
   }
 
  private:
@@ -50,9 +56,9 @@ class SyncCall {
   Scheduler& scheduler_;
   std::atomic<State> state_{State::kRunning};
   std::unique_ptr<Event> event_;
-  absl::Status status_;
+  T result_;
 };
 
 }  // namespace weft
 
-#endif  // WEFT_LIBS_SESSION_SYNC_CALL_H_
+#endif  // WEFT_LIBS_BASE_SYNC_CALL_H_

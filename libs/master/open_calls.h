@@ -1,0 +1,120 @@
+// OpenCalls: the calls under way of a session, or of a master. A call holds no
+// thread while it waits for others; its end, which its client or its owner may
+// bring about before its time, is that of whoever still works for it.
+//
+// Threads: thread-safe. Nothing foreign is called with the lock held.
+#ifndef WEFT_LIBS_MASTER_OPEN_CALLS_H_
+#define WEFT_LIBS_MASTER_OPEN_CALLS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/cancellation.h"
+#include "libs/base/cancellation_link.h"
+
+namespace weft {
+
+class OpenCalls {
+ private:
+  struct State;
+
+ public:
+  // One call. It is shared by the threads that work for it and by the waits
+  // that it is in, which let go of it when it is cancelled (OrCancelled). It
+  // has ended when nobody holds it any more.
+  class Call {
+   public:
+    Call(std::shared_ptr<State> state, std::shared_ptr<void> owner)
+        : state_(std::move(state)), owner_(std::move(owner)) {}
+    ~Call() {
+      client_gone_.End();
+      state_->Remove(number_);
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    // Of all its waits: cancelled by its client or by OpenCalls::Close.
+    const std::shared_ptr<Cancellation>& cancellation() const {
+      return cancellation_;
+    }
+    // Its client's cancellation is not looked at any more: before the client is
+    // answered.
+    void LetGoOfClient() { client_gone_.End(); }
+
+   private:
+    friend class OpenCalls;
+    const std::shared_ptr<Cancellation> cancellation_ =
+        std::make_shared<Cancellation>();
+    const std::shared_ptr<State> state_;
+    const std::shared_ptr<void> owner_;  // lives as long as its calls
+    uint64_t number_ = 0;
+    CancellationLink client_gone_;
+  };
+  using CallPtr = std::shared_ptr<Call>;
+
+  // The cause of Close after that. `client` ends the call early; it may be
+  // null, and lives until LetGoOfClient or the call's end. `owner` is kept
+  // alive by the call.
+  absl::StatusOr<CallPtr> Begin(std::shared_ptr<void> owner,
+                                Cancellation* client) {
+    auto call = std::make_shared<Call>(state_, std::move(owner));
+    {
+      absl::MutexLock lock(&state_->mutex);
+      if (!state_->closed.ok()) return state_->closed;
+      call->number_ = ++state_->last_number;
+      state_->calls[call->number_] = call->cancellation_;
+    }
+    call->client_gone_.Begin(client, call->cancellation_);
+    return call;
+  }
+
+  // Refuses further calls with `cause`, cancels those that are under way with
+  // it, and calls `ended` when the last of them has ended, perhaps before it
+  // returns. Again once that has happened is allowed.
+  void Close(const absl::Status& cause, absl::AnyInvocable<void()> ended) {
+    std::vector<std::shared_ptr<Cancellation>> running;
+    {
+      absl::MutexLock lock(&state_->mutex);
+      state_->closed = cause;
+      for (const auto& [number, call] : state_->calls) running.push_back(call);
+      if (!running.empty()) state_->ended = std::move(ended);
+    }
+    if (running.empty()) return ended();
+    for (const auto& cancellation : running) cancellation->Cancel(cause);
+  }
+
+ private:
+  struct State {
+    void Remove(uint64_t number) ABSL_LOCKS_EXCLUDED(mutex) {
+      absl::AnyInvocable<void()> last;
+      {
+        absl::MutexLock lock(&mutex);
+        calls.erase(number);
+        if (calls.empty()) last = std::exchange(ended, nullptr);
+      }
+      if (last) last();
+    }
+
+    absl::Mutex mutex;
+    absl::Status closed ABSL_GUARDED_BY(mutex);
+    absl::AnyInvocable<void()> ended ABSL_GUARDED_BY(mutex);
+    uint64_t last_number ABSL_GUARDED_BY(mutex) = 0;
+    // In the order of their coming, so that a simulation repeats.
+    std::map<uint64_t, std::shared_ptr<Cancellation>> calls
+        ABSL_GUARDED_BY(mutex);
+  };
+
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_MASTER_OPEN_CALLS_H_
