@@ -70,6 +70,8 @@ class CoordinatorCall
   absl::Time Now() const { return options_.scheduler->clock().Now(); }
 
   void AskAgain() {
+    const absl::Status cancelled = open_->cancellation()->status();
+    if (!cancelled.ok()) return Finish(cancelled);
     ask_(deadline_,
          OrCancelled<absl::StatusOr<T>>(
              open_->cancellation(),

@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
+#include "libs/base/logging.h"
 #include "libs/base/random.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
@@ -135,6 +137,7 @@ class MasterSessionTest : public ::testing::Test {
   protocol::RecordingWorker worker_;
   protocol::RecordingWorker ps_;
   protocol::RecordingCoordinator coordinator_;
+  RecordingLogger logger_;
   TwoTasks directory_{worker_, ps_};
   std::unique_ptr<Master> master_ = std::make_unique<Master>(MasterOptions{
       .scheduler = &scheduler_,
@@ -146,7 +149,8 @@ class MasterSessionTest : public ::testing::Test {
       .incarnation = 7,
       .device_types =
           [](const Node&) { return std::vector<std::string>{"CPU"}; },
-      .max_sessions = 300});
+      .max_sessions = 300,
+      .logger = &logger_});
   uint64_t session_ = 0;
   std::vector<const Extended*> order_;  // in which extensions were answered
 };
@@ -399,6 +403,38 @@ TEST_F(TwoTasksTest, SessionsEndSideBySide) {
   master_->Drain(clock_.Now());
   EXPECT_EQ(clock_.Now() - begin, absl::Seconds(2));
   EXPECT_EQ(ps_.deleted.size(), 3u);
+}
+
+TEST_F(MasterSessionTest, APlacementIsAskedForOnceHoweverLongItTakes) {
+  Extended extended;
+  coordinator_.hold_placements = true;
+  Extend(0, Nodes("x", "y"), &extended);
+  coordinator_.answer = absl::DeadlineExceededError("ps:0 has not joined");
+  scheduler_.AdvanceBy(absl::Seconds(16));
+  EXPECT_EQ(coordinator_.placements.size(), 1u);
+  ASSERT_EQ(logger_.lines().size(), 3u);
+  for (const std::string& line : logger_.lines()) {
+    EXPECT_EQ(line, absl::StrCat("I Still waiting to place nodes of session ",
+                                 session_, ": ps:0 has not joined"));
+  }
+  coordinator_.answer = absl::OkStatus();
+  Release();
+  EXPECT_OK(extended);
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_EQ(logger_.lines().size(), 3u);
+}
+
+TEST_F(MasterSessionTest, ACoordinatorThatIsNotThereIsAskedAgain) {
+  Extended extended;
+  coordinator_.answer = absl::UnavailableError("no connection");
+  Extend(0, Nodes("x", "y"), &extended);
+  scheduler_.AdvanceBy(absl::Seconds(2));
+  EXPECT_THAT(extended, StatusIs(absl::StatusCode::kUnknown, "not answered"));
+  EXPECT_GE(coordinator_.placements.size(), 5u);
+  EXPECT_LE(coordinator_.placements.size(), 20u);
+  coordinator_.answer = absl::OkStatus();
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_OK(extended);
 }
 
 // As many as the blocking pool has threads, and more.

@@ -28,6 +28,7 @@ class RecordingCoordinator : public Coordinator {
   ClusterStatus cluster;
   // Keep what is asked for until the test calls Release.
   bool hold = false;
+  bool hold_placements = false;  // only those
 
   std::vector<JoinRequest> joins;
   std::vector<HeartbeatRequest> heartbeats;
@@ -65,7 +66,7 @@ class RecordingCoordinator : public Coordinator {
       absl::MutexLock lock(&mutex);
       placements.push_back(request);
     }
-    Give(placement_reply, deadline, std::move(done));
+    Give(placement_reply, deadline, std::move(done), hold_placements);
   }
   void EndSession(uint64_t session, absl::Time deadline, Done done) override {
     ended.push_back(session);
@@ -102,13 +103,14 @@ class RecordingCoordinator : public Coordinator {
 
  private:
   template <typename T>
-  void Give(const T& reply, absl::Time deadline, Answer<T> done) {
+  void Give(const T& reply, absl::Time deadline, Answer<T> done,
+            bool hold_this = false) {
     last_deadline = deadline;
     auto give = [this, &reply, done = std::move(done)]() mutable {
       if (answer.ok()) return done(reply);
       done(answer);
     };
-    if (!hold) return give();
+    if (!hold && !hold_this) return give();
     held_.push_back(std::move(give));
   }
   void GiveDone(absl::Time deadline, Done done) {

@@ -25,6 +25,7 @@ class RecordingMaster : public Master {
  public:
   // What each call is answered with.
   absl::Status answer;
+  absl::Status answer_extension;  // the next one, if it is an error
   std::vector<DeviceAttributes> devices;
   std::vector<NodePlacement> placement;
   // Keep runs until the test ends them.
@@ -77,6 +78,9 @@ class RecordingMaster : public Master {
           client != nullptr ? client->status() : absl::OkStatus();
       on_extended(gone);
       if (!gone.ok()) return done(gone);
+      const absl::Status refused =
+          std::exchange(answer_extension, absl::OkStatus());
+      if (!refused.ok()) return done(refused);
       done(ExtensionResult{version, placement});
     });
   }
