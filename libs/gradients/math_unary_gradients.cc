@@ -72,6 +72,13 @@ UnaryGradient ByGradientOp(absl::string_view op) {
   };
 }
 
+// The same with an op that does not conjugate.
+UnaryGradient ByConjugate(absl::string_view op) {
+  return [op = std::string(op)](const UnaryArgs& a) {
+    return a.scope.AddOutput(op, {Conjugate(a.scope, a.y), a.grad});
+  };
+}
+
 absl::StatusOr<std::vector<Gradient>> Cast(const Scope& scope, const Node& node,
                                            const std::vector<Gradient>& grads) {
   const auto has_gradient = [](DataType type) {
@@ -98,8 +105,8 @@ void RegisterUnaryGradients(GradientRegistry& registry) {
   for (const auto& [op, gradient] : gradients) {
     RegisterUnaryGradient(registry, op, gradient);
   }
-  RegisterUnaryGradient(registry, "Tanh", ByGradientOp("TanhGrad"));
-  RegisterUnaryGradient(registry, "Sigmoid", ByGradientOp("SigmoidGrad"));
+  RegisterUnaryGradient(registry, "Tanh", ByConjugate("TanhGrad"));
+  RegisterUnaryGradient(registry, "Sigmoid", ByConjugate("SigmoidGrad"));
   RegisterUnaryGradient(registry, "Sqrt", ByGradientOp("SqrtGrad"));
   RegisterUnaryGradient(registry, "Rsqrt", ByGradientOp("RsqrtGrad"));
   RegisterUnaryGradient(registry, "Reciprocal", ByGradientOp("ReciprocalGrad"));

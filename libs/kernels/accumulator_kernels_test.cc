@@ -92,6 +92,24 @@ TEST_F(AccumulatorKernelsTest, RefusesWhatDoesNotFit) {
               StatusIs(kInvalid, "holds dense float, not dense double"));
 }
 
+// TensorFlow's types: a count of gradients need not fit into an integer.
+TEST_F(AccumulatorKernelsTest, SumsFloatsOnly) {
+  EXPECT_EQ(AccumulatedTypes(),
+            (std::vector<DataType>{DT_FLOAT, DT_DOUBLE, DT_HALF}));
+  for (const char* op :
+       {"ConditionalAccumulator", "ResourceConditionalAccumulator",
+        "SparseConditionalAccumulator"}) {
+    for (DataType type : {DT_INT8, DT_INT32, DT_INT64, DT_COMPLEX64}) {
+      EXPECT_EQ(
+          harness_.Make(op, {}, {{"dtype", type}, {"shape", PartialShape{2}}})
+              .status()
+              .code(),
+          absl::StatusCode::kNotFound)
+          << op << " of " << DataTypeName(type);
+    }
+  }
+}
+
 std::shared_ptr<GradientAccumulator> Sparse() {
   const GradientAccumulatorOptions options = {
       .dtype = DT_FLOAT, .shape = {4, 1}, .is_sparse = true};

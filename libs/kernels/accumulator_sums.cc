@@ -12,21 +12,16 @@
 namespace weft {
 namespace {
 
-template <typename T>
-T Divide(T value, int64_t count) {
-  if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(value / static_cast<T>(count));
-  } else {
-    using W = Wide<T>;
-    return static_cast<T>(static_cast<W>(value) / static_cast<W>(count));
-  }
-}
+using Accumulated = TypeList<float, double, half>;
 
 absl::Status DivideElements(Tensor& sum, int64_t at, int64_t count,
                             int64_t divisor) {
-  return DispatchType(Numbers{}, sum.dtype(), [&]<typename T>(TypeTag<T>) {
+  return DispatchType(Accumulated{}, sum.dtype(), [&]<typename T>(TypeTag<T>) {
+    using W = Wide<T>;
     T* a = sum.mutable_flat<T>().data() + at;
-    for (int64_t i = 0; i < count; ++i) a[i] = Divide(a[i], divisor);
+    for (int64_t i = 0; i < count; ++i) {
+      a[i] = static_cast<T>(static_cast<W>(a[i]) / static_cast<W>(divisor));
+    }
     return absl::OkStatus();
   });
 }
@@ -249,7 +244,7 @@ class SparseSum : public GradientSum {
 
 }  // namespace
 
-std::vector<DataType> AccumulatedTypes() { return DataTypesOf(Numbers{}); }
+std::vector<DataType> AccumulatedTypes() { return DataTypesOf(Accumulated{}); }
 
 std::unique_ptr<GradientSum> NewDenseSum(
     const GradientAccumulatorOptions& options) {

@@ -11,7 +11,8 @@
 
 namespace weft {
 
-// The types that can be summed.
+// The types that can be summed, which are TensorFlow's: a mean of integers
+// would be none.
 std::vector<DataType> AccumulatedTypes();
 
 // A gradient is one tensor; Take gives one.

@@ -15,26 +15,6 @@ namespace {
 
 enum class Reduction { kSum, kMean, kProduct, kMinimum, kMaximum };
 
-// The largest finite value; numeric_limits does not know the 16-bit floats.
-template <typename T>
-T Highest() {
-  if constexpr (std::is_same_v<T, half>) {
-    return half(65504.0f);
-  } else if constexpr (std::is_same_v<T, bfloat16>) {
-    return bfloat16(0x1.fep127f);
-  } else {
-    return std::numeric_limits<T>::max();
-  }
-}
-template <typename T>
-T Lowest() {
-  if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>) {
-    return T(-static_cast<float>(Highest<T>()));
-  } else {
-    return std::numeric_limits<T>::lowest();
-  }
-}
-
 template <typename T>
 inline constexpr bool kIsOrdered = !std::is_same_v<T, std::complex<float>> &&
                                    !std::is_same_v<T, std::complex<double>>;
@@ -44,8 +24,8 @@ inline constexpr bool kIsOrdered = !std::is_same_v<T, std::complex<float>> &&
 template <typename T>
 T OfNothing(Reduction reduction) {
   if constexpr (kIsOrdered<T>) {
-    if (reduction == Reduction::kMinimum) return Highest<T>();
-    if (reduction == Reduction::kMaximum) return Lowest<T>();
+    if (reduction == Reduction::kMinimum) return HighestOf<T>();
+    if (reduction == Reduction::kMaximum) return LowestOf<T>();
   }
   return static_cast<T>(Wide<T>(reduction == Reduction::kProduct ? 1 : 0));
 }
@@ -64,16 +44,17 @@ void ReduceRow(Reduction reduction, const T* in, int64_t length, T* out) {
     return;
   }
   if constexpr (kIsOrdered<T>) {
+    // NaN is the extreme of nothing else, wherever in the segment it comes.
     using W = Wide<T>;
     if (reduction == Reduction::kMinimum) {
       CombineRows(in, length, out, [](T a, T b) {
-        return static_cast<W>(b) < static_cast<W>(a) ? b : a;
+        return static_cast<W>(b) < static_cast<W>(a) || a != a ? b : a;
       });
       return;
     }
     if (reduction == Reduction::kMaximum) {
       CombineRows(in, length, out, [](T a, T b) {
-        return static_cast<W>(a) < static_cast<W>(b) ? b : a;
+        return static_cast<W>(a) < static_cast<W>(b) || a != a ? b : a;
       });
       return;
     }
@@ -103,10 +84,17 @@ absl::StatusOr<Dims> ReadSortedIds(const Tensor& ids) {
   return values;
 }
 
+// What a sum of `T` is divided by: a type that holds every count of rows, as
+// small integers do not.
 template <typename T>
-void DivideRow(Wide<T> divisor, int64_t length, T* row) {
+using DivisorOf = std::conditional_t<
+    !std::is_integral_v<T>, Wide<T>,
+    std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
+
+template <typename T>
+void DivideRow(DivisorOf<T> divisor, int64_t length, T* row) {
   for (int64_t i = 0; i < length; ++i) {
-    row[i] = static_cast<T>(static_cast<Wide<T>>(row[i]) / divisor);
+    row[i] = static_cast<T>(static_cast<DivisorOf<T>>(row[i]) / divisor);
   }
 }
 
@@ -139,7 +127,7 @@ void ReduceSorted(Reduction reduction, const T* in, const Dims& ids,
       ReduceRow(reduction, in + end * row, row, segment);
     }
     if (reduction == Reduction::kMean) {
-      DivideRow(static_cast<Wide<T>>(end - begin), row, segment);
+      DivideRow(static_cast<DivisorOf<T>>(end - begin), row, segment);
     }
     begin = end;
   }
@@ -341,7 +329,7 @@ class SparseSegmentKernel : public OpKernel {
       if (reduction_ != SparseReduction::kSum) {
         const double divisor =
             Divisor(reduction_, static_cast<int64_t>(end - begin));
-        DivideRow(static_cast<Wide<T>>(divisor), row, segment);
+        DivideRow(static_cast<DivisorOf<T>>(divisor), row, segment);
       }
       begin = end;
     }

@@ -185,6 +185,39 @@ TEST_F(ArraySetTest, ReducesSortedSegments) {
             "segment_ids should be the same size as dimension 0 of input.");
 }
 
+// Of an int8, 256 is 0 and 128 negative. The sum wraps round, as TensorFlow's
+// does; what it is divided by does not.
+TEST_F(ArraySetTest, MeansOfManyRowsOfSmallIntegers) {
+  // The mean of `rows` ones, all in one segment.
+  const auto mean = [&]<typename T>(T one, int64_t rows) {
+    const std::vector<T> ones(static_cast<size_t>(rows), one);
+    auto result = harness_.RunOne(
+        "SegmentMean",
+        {Tensor::Vector(absl::MakeSpan(ones)), Tensor(DT_INT32, {rows})});
+    EXPECT_OK(result);
+    return result.ok() ? int64_t{result->template scalar<T>()} : -2;
+  };
+  EXPECT_EQ(mean(int8_t{1}, 127), 1);
+  EXPECT_EQ(mean(int8_t{1}, 128), -1);  // -128 / 128
+  EXPECT_EQ(mean(int8_t{1}, 130), 0);   // -126 / 130
+  EXPECT_EQ(mean(int8_t{1}, 256), 0);
+  EXPECT_EQ(mean(int8_t{1}, 300), 0);
+  EXPECT_EQ(mean(uint8_t{1}, 255), 1);
+  EXPECT_EQ(mean(uint8_t{1}, 256), 0);
+  EXPECT_EQ(mean(int16_t{1}, 256), 1);
+  EXPECT_EQ(mean(int16_t{1}, 32768), -1);
+  EXPECT_EQ(mean(int16_t{1}, 65536), 0);
+  EXPECT_EQ(mean(uint16_t{1}, 65536), 0);
+}
+
+TEST_F(ArraySetTest, ExtremesOfSegmentsPassOverNanWhereverItComes) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor data = Floats({8, 1}, {kNan, 1, 2, kNan, kNan, -1, kNan, kNan});
+  const Tensor ids = Ints({0, 0, 1, 1, 2, 2, 2, 3});
+  EXPECT_EQ(Run("SegmentMin", {data, ids}), "[4,1] 1 2 -1 nan");
+  EXPECT_EQ(Run("SegmentMax", {data, ids}), "[4,1] 1 2 -1 nan");
+}
+
 TEST_F(ArraySetTest, ReducesUnsortedSegments) {
   const Tensor data = Floats({4}, {1, 5, 3, 4});
   const Tensor ids = Ints({2, 0, 2, -1});

@@ -123,9 +123,48 @@ bool BinaryLoopOf(const void* x_data, int64_t x_step, const void* y_data,
   return true;
 }
 
-template <typename T>
-using Array = Eigen::Array<T, Eigen::Dynamic, 1>;
+// Exact functions: plain loops, in which the compiler finds the instruction for
+// the square root, say. Eigen has an estimate for that one, whose last bits are
+// wrong and which knows no infinity.
+struct Sqrt {
+  static float Apply(float x) { return __builtin_sqrtf(x); }
+  static double Apply(double x) { return __builtin_sqrt(x); }
+};
+struct Rsqrt {
+  template <typename T>
+  static T Apply(T x) {
+    return T(1) / Sqrt::Apply(x);
+  }
+};
+struct Square {
+  template <typename T>
+  static T Apply(T x) {
+    return x * x;
+  }
+};
+struct Neg {
+  template <typename T>
+  static T Apply(T x) {
+    return -x;
+  }
+};
+struct Reciprocal {
+  template <typename T>
+  static T Apply(T x) {
+    return T(1) / x;
+  }
+};
 
+template <typename T, typename Op>
+void ExactLoopOf(const void* x_data, void* out_data, int64_t n) {
+  const T* x = static_cast<const T*>(x_data);
+  T* out = static_cast<T*>(out_data);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = Op::Apply(x[i]);
+}
+
+// Functions that Eigen approximates. Of a vector it computes other last bits
+// than of one number, so all is computed in whole vectors.
 struct Exp {
   template <typename Expression>
   static auto Apply(const Expression& x) {
@@ -150,30 +189,6 @@ struct Sigmoid {
     return x.logistic();
   }
 };
-struct Sqrt {
-  template <typename Expression>
-  static auto Apply(const Expression& x) {
-    return x.sqrt();
-  }
-};
-struct Square {
-  template <typename Expression>
-  static auto Apply(const Expression& x) {
-    return x.square();
-  }
-};
-struct Neg {
-  template <typename Expression>
-  static auto Apply(const Expression& x) {
-    return -x;
-  }
-};
-struct Reciprocal {
-  template <typename Expression>
-  static auto Apply(const Expression& x) {
-    return x.inverse();
-  }
-};
 struct Sin {
   template <typename Expression>
   static auto Apply(const Expression& x) {
@@ -187,10 +202,31 @@ struct Cos {
   }
 };
 
+// As many elements as the widest vector has. Eigen begins and ends a range
+// whose size it does not know with single elements, one of this size never.
+template <typename T>
+inline constexpr int kBlock = 64 / static_cast<int>(sizeof(T));
+template <typename T>
+using Block = Eigen::Array<T, kBlock<T>, 1>;
+
 template <typename T, typename Op>
-void UnaryLoopOf(const void* x, void* out, int64_t n) {
-  Eigen::Map<Array<T>>(static_cast<T*>(out), n) =
-      Op::Apply(Eigen::Map<const Array<T>>(static_cast<const T*>(x), n));
+void BlockOf(const T* x, T* out) {
+  Eigen::Map<Block<T>>{out} = Op::Apply(Eigen::Map<const Block<T>>(x));
+}
+
+// The last block is filled up, so that the result of an element depends neither
+// on its place nor on how the memory is aligned.
+template <typename T, typename Op>
+void UnaryLoopOf(const void* x_data, void* out_data, int64_t n) {
+  const T* x = static_cast<const T*>(x_data);
+  T* out = static_cast<T*>(out_data);
+  int64_t i = 0;
+  for (; i + kBlock<T> <= n; i += kBlock<T>) BlockOf<T, Op>(x + i, out + i);
+  if (i == n) return;
+  T rest[kBlock<T>] = {};
+  memcpy(rest, x + i, static_cast<size_t>(n - i) * sizeof(T));
+  BlockOf<T, Op>(rest, rest);
+  memcpy(out + i, rest, static_cast<size_t>(n - i) * sizeof(T));
 }
 
 template <typename T>
@@ -234,10 +270,11 @@ UnaryLoop FindFloatUnary(const char* op) {
   if (strcmp(op, "Log") == 0) return &UnaryLoopOf<T, Log>;
   if (strcmp(op, "Tanh") == 0) return &UnaryLoopOf<T, Tanh>;
   if (strcmp(op, "Sigmoid") == 0) return &UnaryLoopOf<T, Sigmoid>;
-  if (strcmp(op, "Sqrt") == 0) return &UnaryLoopOf<T, Sqrt>;
-  if (strcmp(op, "Square") == 0) return &UnaryLoopOf<T, Square>;
-  if (strcmp(op, "Neg") == 0) return &UnaryLoopOf<T, Neg>;
-  if (strcmp(op, "Reciprocal") == 0) return &UnaryLoopOf<T, Reciprocal>;
+  if (strcmp(op, "Sqrt") == 0) return &ExactLoopOf<T, Sqrt>;
+  if (strcmp(op, "Rsqrt") == 0) return &ExactLoopOf<T, Rsqrt>;
+  if (strcmp(op, "Square") == 0) return &ExactLoopOf<T, Square>;
+  if (strcmp(op, "Neg") == 0) return &ExactLoopOf<T, Neg>;
+  if (strcmp(op, "Reciprocal") == 0) return &ExactLoopOf<T, Reciprocal>;
   if (strcmp(op, "Sin") == 0) return &UnaryLoopOf<T, Sin>;
   if (strcmp(op, "Cos") == 0) return &UnaryLoopOf<T, Cos>;
   return nullptr;

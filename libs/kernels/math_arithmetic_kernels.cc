@@ -34,7 +34,8 @@ T WithReal(T y, T dy, F f) {
   using R = math::Real<T>;
   return static_cast<T>(f(static_cast<R>(y), static_cast<R>(dy)));
 }
-// Gradients of holomorphic functions are conjugated, as in TensorFlow.
+// TensorFlow conjugates in the ops of square roots and reciprocals, and outside
+// those of Tanh and Sigmoid.
 template <typename T>
 T Conjugate(T x) {
   if constexpr (math::kIsComplex<T>) return std::conj(x);
@@ -46,7 +47,7 @@ struct TanhGradOp {
   static T Apply(T y, T dy) {
     return WithReal(y, dy, [](auto a, auto d) {
       using R = decltype(a);
-      return d * Conjugate(R(1) - a * a);
+      return d * (R(1) - a * a);
     });
   }
 };
@@ -55,16 +56,17 @@ struct SigmoidGradOp {
   static T Apply(T y, T dy) {
     return WithReal(y, dy, [](auto a, auto d) {
       using R = decltype(a);
-      return d * Conjugate(a * (R(1) - a));
+      return d * a * (R(1) - a);
     });
   }
 };
+// These stay 0 where no gradient comes in, whatever y is.
 struct SqrtGradOp {
   template <typename T>
   static T Apply(T y, T dy) {
     return WithReal(y, dy, [](auto a, auto d) {
       using R = decltype(a);
-      return R(0.5f) * d / Conjugate(a);
+      return d == R(0) ? R(0) : R(0.5f) * d / Conjugate(a);
     });
   }
 };
@@ -73,15 +75,17 @@ struct RsqrtGradOp {
   static T Apply(T y, T dy) {
     return WithReal(y, dy, [](auto a, auto d) {
       using R = decltype(a);
-      return R(-0.5f) * d * Conjugate(a * a * a);
+      return d == R(0) ? R(0) : R(-0.5f) * d * Conjugate(a * a * a);
     });
   }
 };
 struct ReciprocalGradOp {
   template <typename T>
   static T Apply(T y, T dy) {
-    return WithReal(y, dy,
-                    [](auto a, auto d) { return -d * Conjugate(a * a); });
+    return WithReal(y, dy, [](auto a, auto d) {
+      using R = decltype(a);
+      return d == R(0) ? R(0) : -d * Conjugate(a * a);
+    });
   }
 };
 

@@ -80,14 +80,14 @@ class ApproximateEqual : public OpKernel {
  private:
   bool IsNear(T x, T y) const {
     if constexpr (math::kIsComplex<T>) {
-      return std::abs(x - y) < tolerance_;
+      return std::abs(x - y) <= tolerance_;
     } else if constexpr (math::kIsInteger<T>) {
       const T difference =
           x < y ? math::SubOp::Apply(y, x) : math::SubOp::Apply(x, y);
-      return static_cast<double>(difference) < tolerance_;
+      return static_cast<double>(difference) <= tolerance_;
     } else {
       const math::Real<T> difference = x - y;
-      return std::fabs(difference) < tolerance_;
+      return std::fabs(difference) <= tolerance_;
     }
   }
 

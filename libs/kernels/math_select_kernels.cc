@@ -141,10 +141,16 @@ class ClipByValue : public OpKernel {
                      context.ForwardOrAllocate({0}, 0, x.shape()));
     T* to = out->mutable_flat<T>().data();
     for (int64_t i = 0; i < out->num_elements(); ++i) {
-      const T most = math::MinimumOp::Apply(values[i], high[i * steps[1]]);
-      to[i] = math::MaximumOp::Apply(most, low[i * steps[0]]);
+      to[i] = Clip(values[i], low[i * steps[0]], high[i * steps[1]]);
     }
     return absl::OkStatus();
+  }
+
+ private:
+  // A bound that is NaN is none, and a value that is NaN stays so.
+  static T Clip(T x, T low, T high) {
+    const T most = high < x ? high : x;
+    return most < low ? low : most;
   }
 };
 

@@ -237,7 +237,13 @@ class BatchNormKernel : public OpKernel {
       RETURN_IF_ERROR(view.CheckVector(inputs[4], "variance"));
     }
     Doubles mean, variance;
-    if (attrs_.is_training) {
+    if (inputs[0].num_elements() == 0) {
+      // TensorFlow's answer to the question what the mean of nothing is.
+      mean.assign(view.channels, std::nan(""));
+      variance = mean;
+      RETURN_IF_ERROR(SetVector(context, 1, mean));
+      RETURN_IF_ERROR(SetVector(context, 2, variance));
+    } else if (attrs_.is_training) {
       Measure(view, inputs[0], mean, variance);
       RETURN_IF_ERROR(SetRunning(context, view, inputs, mean, variance));
     } else {
@@ -258,7 +264,7 @@ class BatchNormKernel : public OpKernel {
     const float* const in = x.flat<float>().data();
     mean.assign(view.channels, 0);
     variance.assign(view.channels, 0);
-    const double count = static_cast<double>(std::max<int64_t>(view.rest, 1));
+    const double count = static_cast<double>(view.rest);
     view.ForEach([&](int64_t c, int64_t at) { mean[c] += in[at]; });
     for (double& value : mean) value /= count;
     view.ForEach([&](int64_t c, int64_t at) {
@@ -357,7 +363,7 @@ class BatchNormGradKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor output,
                      context.AllocateTemp(DT_FLOAT, inputs[1].shape()));
     float* const out = output.mutable_flat<float>().data();
-    const double count = static_cast<double>(std::max<int64_t>(view.rest, 1));
+    const double count = static_cast<double>(view.rest);
     view.ForEach([&](int64_t c, int64_t at) {
       double value = dy[at];
       if (attrs_.is_training) {

@@ -2,6 +2,7 @@
 // channels too, but not across both them and rows or columns.
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -201,7 +202,8 @@ class MaxPoolKernel : public PoolKernel {
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
                      const T* const first = in + i * window;
-                     out[i] = *std::max_element(first, first + window, IsLess);
+                     out[i] = std::accumulate(first, first + window,
+                                              LowestOf<T>(), Larger);
                    }
                  });
     return absl::OkStatus();
@@ -226,8 +228,9 @@ class MaxPoolKernel : public PoolKernel {
     return shape;
   }
 
-  static bool IsLess(T a, T b) {
-    return static_cast<Wide<T>>(a) < static_cast<Wide<T>>(b);
+  // `a` where `b` is NaN.
+  static T Larger(T a, T b) {
+    return static_cast<Wide<T>>(a) < static_cast<Wide<T>>(b) ? b : a;
   }
 
   static void MaxOf(const Pool& pool, const T* image, int64_t y, int64_t x,
@@ -239,19 +242,17 @@ class MaxPoolKernel : public PoolKernel {
         return;
       }
     }
-    bool is_first = true;
+    if (pool.InsideOf(y, x).is_empty()) {
+      std::fill(out, out + pool.channels, T(0));
+      return;
+    }
+    std::fill(out, out + pool.channels, LowestOf<T>());
     pool.ForEachPlace(y, x, [&](int64_t place) {
       const T* const in = image + place;
-      if (is_first) {
-        std::copy(in, in + pool.channels, out);
-        is_first = false;
-        return;
-      }
       for (int64_t c = 0; c < pool.channels; ++c) {
-        out[c] = IsLess(out[c], in[c]) ? in[c] : out[c];
+        out[c] = Larger(out[c], in[c]);
       }
     });
-    if (is_first) std::fill(out, out + pool.channels, T(0));
   }
 };
 

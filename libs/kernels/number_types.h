@@ -9,6 +9,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -60,6 +61,27 @@ template <typename T>
 using Wide =
     std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>,
                        float, T>;
+
+// The largest and the lowest finite value; numeric_limits does not know the
+// 16-bit floats.
+template <typename T>
+T HighestOf() {
+  if constexpr (std::is_same_v<T, half>) {
+    return half(65504.0f);
+  } else if constexpr (std::is_same_v<T, bfloat16>) {
+    return bfloat16(0x1.fep127f);
+  } else {
+    return std::numeric_limits<T>::max();
+  }
+}
+template <typename T>
+T LowestOf() {
+  if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>) {
+    return T(-static_cast<float>(HighestOf<T>()));
+  } else {
+    return std::numeric_limits<T>::lowest();
+  }
+}
 
 // Arithmetic on elements that wraps round where integers overflow, as
 // TensorFlow's does, without undefined behaviour.

@@ -7,8 +7,19 @@
 namespace weft::WEFT_ISA {
 namespace {
 
-// Combine(so far, next) of numbers or of vectors.
+float Lowest(float) { return -__FLT_MAX__; }
+double Lowest(double) { return -__DBL_MAX__; }
+
+// First(first, of the type of an element) and Combine(so far, next) of numbers
+// or of vectors. The maximum begins with the lowest number, as TensorFlow's
+// does: that passes over NaN wherever it lies, and is the result where there is
+// nothing above it.
 struct Max {
+  template <typename V, typename T>
+  static V First(V x, T number) {
+    const V lowest = V{} + Lowest(number);
+    return Combine(lowest, x);
+  }
   template <typename V>
   static V Combine(V sum, V x) {
     return x > sum ? x : sum;
@@ -19,6 +30,10 @@ struct Max {
   }
 };
 struct Mean {
+  template <typename V, typename T>
+  static V First(V x, T) {
+    return x;
+  }
   template <typename V>
   static V Combine(V sum, V x) {
     return sum + x;
@@ -32,7 +47,7 @@ struct Mean {
 // As many channels as V has elements.
 template <typename Op, typename V, typename T>
 void PoolChannels(const PoolWindow& window, const T* x, T count, T* out) {
-  V sum = Load<V>(x);
+  V sum = Op::First(Load<V>(x), count);
   for (int64_t column = 1; column < window.columns; ++column) {
     sum = Op::Combine(sum, Load<V>(x + column * window.channels));
   }

@@ -53,7 +53,7 @@ absl::Status CheckInputs(OpKernelContext& context, absl::string_view what) {
 }
 
 // Every character of `delimiters` ends a part; without any, every character
-// is one.
+// is one. An empty text has no parts at all, not even an empty one.
 Parts SplitAtAny(absl::string_view text, absl::string_view delimiters,
                  bool skip_empty) {
   Parts parts;
@@ -61,6 +61,7 @@ Parts SplitAtAny(absl::string_view text, absl::string_view delimiters,
     for (size_t i = 0; i < text.size(); ++i) parts.push_back(text.substr(i, 1));
     return parts;
   }
+  if (text.empty()) return parts;
   while (true) {
     const size_t end = std::min(text.find_first_of(delimiters), text.size());
     if (end > 0 || !skip_empty) parts.push_back(text.substr(0, end));

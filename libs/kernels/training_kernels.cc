@@ -258,6 +258,7 @@ class RuleKernel : public ApplyKernel {
     }
     Rule rule = rule_;
     rule.Set(values);
+    if constexpr (requires { rule.Check(); }) RETURN_IF_ERROR(rule.Check());
     if constexpr (requires { rule.CheckSparse(); }) {
       if (is_sparse) RETURN_IF_ERROR(rule.CheckSparse());
     }

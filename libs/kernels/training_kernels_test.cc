@@ -453,6 +453,48 @@ TEST_F(TrainingKernelsTest, SparseFtrlRefusesScalarsThatCannotBe) {
   }
 }
 
+// Nothing divided by nothing: TensorFlow's dense ops say 0.
+TEST_F(TrainingKernelsTest, DenseFtrlOfZerosIsZero) {
+  const Tensor zeros = Floats({3}, {0, 0, 0});
+  for (const char* op : {"ApplyFtrl", "ApplyFtrlV2"}) {
+    for (const float power : {-0.5f, -0.7f}) {
+      std::vector<KernelInput> inputs;
+      for (const char* name : {"var", "accum", "linear"}) {
+        inputs.push_back(MakeVariable(name, zeros, false));
+      }
+      inputs.push_back(zeros);
+      for (const float x : {0.1f, 0.0f, 0.0f}) {
+        inputs.push_back(Tensor::Scalar(x));
+      }
+      if (std::string(op) == "ApplyFtrlV2") {
+        inputs.push_back(Tensor::Scalar(0.0f));  // l2_shrinkage
+      }
+      inputs.push_back(Tensor::Scalar(power));
+      ASSERT_OK(harness_.Run(op, inputs));
+      EXPECT_TRUE(SameBits(*inputs[0].variable->Read(), zeros))
+          << op << " with power " << power << ": "
+          << inputs[0].variable->Read()->ToString();
+    }
+  }
+}
+
+TEST_F(TrainingKernelsTest, ProximalAdagradNeedsARate) {
+  const Tensor ones = Floats({1, 1}, {1});
+  for (const float rate : {0.0f, -1.0f}) {
+    const KernelInput lr = Tensor::Scalar(rate), l = Tensor::Scalar(0.0f);
+    EXPECT_THAT(
+        harness_.Run("ApplyProximalAdagrad",
+                     {MakeVariable("var", ones, false),
+                      MakeVariable("accum", ones, false), lr, l, l, ones}),
+        StatusIs(kInvalid, "lr is not a positive scalar"));
+    EXPECT_THAT(harness_.Run("SparseApplyProximalAdagrad",
+                             {MakeVariable("var", ones, false),
+                              MakeVariable("accum", ones, false), lr, l, l,
+                              ones, Tensor::Vector({0})}),
+                StatusIs(kInvalid, "lr is not a positive scalar"));
+  }
+}
+
 TEST_F(TrainingKernelsTest, UninitializedVariablesAreNamed) {
   auto v = std::make_shared<Variable>("w", DT_FLOAT, PartialShape({2}));
   EXPECT_THAT(

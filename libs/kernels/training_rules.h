@@ -6,8 +6,10 @@
 //   kScalars         names of the op's inputs that are scalars
 //   R(construction)  reads its attributes
 //   Set(scalars)     takes the scalars' values, in the order of kScalars
-//   CheckSparse()    optionally, INVALID_ARGUMENT for scalars that the sparse
-//                    ops refuse; the dense ones compute what comes of them
+//   Check()          optionally, INVALID_ARGUMENT for scalars that all its ops
+//                    refuse
+//   CheckSparse()    optionally, the same for the sparse ops alone; the dense
+//                    ones compute what comes of them
 //   Loop(v, g, n)    changes n elements of v[0 .. kVariables), the variable and
 //                    its slots in the op's order, given those of the gradient
 #ifndef WEFT_LIBS_KERNELS_TRAINING_RULES_H_
@@ -18,6 +20,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/op_kernel.h"
@@ -207,7 +210,8 @@ class FtrlBase {
                               scalars_.l1,
                               scalars_.l2,
                               scalars_.l2_shrinkage,
-                              scalars_.lr_power};
+                              scalars_.lr_power,
+                              !is_sparse_};
     const TrainingLoops<T>& loops = BestTrainingLoops<T>();
     if (s.lr_power == T(-0.5)) {
       loops.ftrl_square_root({s}, v, g, n);
@@ -238,7 +242,8 @@ class FtrlBase {
   explicit FtrlBase(const OpKernelConstruction& construction)
       : multiply_linear_by_lr_(
             construction.GetAttr<bool>("multiply_linear_by_lr")
-                .value_or(false)) {}
+                .value_or(false)),
+        is_sparse_(absl::StrContains(construction.node().type(), "Sparse")) {}
 
   Scalars scalars_;
 
@@ -249,6 +254,7 @@ class FtrlBase {
         what, " regularization strength is not a non-negative scalar"));
   }
   const bool multiply_linear_by_lr_;
+  const bool is_sparse_;
 };
 
 template <typename T>
@@ -299,6 +305,10 @@ class ProximalAdagradRule
   static constexpr std::array<const char*, 3> kScalars = {"lr", "l1", "l2"};
 
   explicit ProximalAdagradRule(const OpKernelConstruction&) {}
+  absl::Status Check() const {
+    if (this->step_.lr > 0) return absl::OkStatus();
+    return absl::InvalidArgumentError("lr is not a positive scalar");
+  }
   void Set(const std::array<T, 3>& scalars) {
     this->step_ = {.lr = scalars[0], .l1 = scalars[1], .l2 = scalars[2]};
   }

@@ -145,10 +145,13 @@ struct CenteredRMSPropStep {
 
 // The linear slot may be kept multiplied by the learning rate: then `scale` is
 // that rate and `rate` is 1, else the other way round. `l2_shrinkage` is
-// FtrlV2's penalty on the size of the variable.
+// FtrlV2's penalty on the size of the variable. With `never_divides_zero` a
+// linear slot within l1 makes the variable 0, whatever it would be divided by:
+// TensorFlow's dense ops do that, its sparse ones divide 0 by 0.
 template <typename T>
 struct FtrlScalars {
   T rate, scale, l1, l2, l2_shrinkage, lr_power;
+  bool never_divides_zero;
 };
 
 // kSquareRoot: lr_power is -0.5.
@@ -165,7 +168,10 @@ struct FtrlStep {
     const T root = Root(accum);
     linear += shrunk * s.scale - (root - before) / s.rate * var;
     const T quadratic = root / s.rate + T(2) * s.l2 * s.scale;
-    var = -Shrink(linear, s.l1 * s.scale) / quadratic;
+    const T quotient = -Shrink(linear, s.l1 * s.scale) / quadratic;
+    const bool is_zero =
+        s.never_divides_zero && !(Magnitude(linear) > s.l1 * s.scale);
+    var = is_zero ? T(0) : quotient;
   }
 
  private:

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/graph/frame_analysis.h"
 #include "libs/graph/graph_copy.h"
 
 namespace weft {
@@ -134,6 +135,35 @@ absl::Status AddFetches(const CallableEnds& ends, Graph& pruned,
   return absl::OkStatus();
 }
 
+// In a loop a fetch would have a value in each iteration. Loops whose parts do
+// not fit together are refused where they are compiled.
+absl::Status CheckFetchesAreOutsideLoops(const CallableEnds& ends,
+                                         const Graph& pruned) {
+  if (absl::c_none_of(pruned.nodes(),
+                      [](const Node* node) { return IsEnter(*node); })) {
+    return absl::OkStatus();
+  }
+  std::vector<bool> is_everywhere;
+  for (const Node* node : pruned.nodes()) {
+    is_everywhere.push_back(node->type() == "Const" &&
+                            node->control_inputs().empty());
+  }
+  const auto analysis = AnalyzeFrames(pruned, is_everywhere);
+  if (!analysis.ok()) return absl::OkStatus();
+  for (const Node* node : pruned.nodes()) {
+    const int frame = analysis->runs_in[node->id()];
+    if (node->type() != "_Retval" || frame == 0) continue;
+    const Endpoint& fetch = ends.fetches[*node->attr<int64_t>("index")];
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Tensor ", fetch.node->name(), ":", fetch.index,
+        " can't be fetched: it is inside the loop '",
+        analysis->frames[frame].name,
+        "' and has a value in each iteration. Fetch what leaves the loop (an "
+        "Exit), or gather the values in a TensorArray."));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Graph>> Prune(const Graph& graph,
@@ -147,6 +177,7 @@ absl::StatusOr<std::unique_ptr<Graph>> Prune(const Graph& graph,
   }
   RETURN_IF_ERROR(copier.Finish());
   RETURN_IF_ERROR(AddFetches(ends, *pruned, copier));
+  RETURN_IF_ERROR(CheckFetchesAreOutsideLoops(ends, *pruned));
   return pruned;
 }
 

@@ -20,6 +20,7 @@ struct CallableEnds {
 // a node _Retval, both with attr `index` = i, on the device of the node they
 // belong to. A node of which one output is fed still runs when another output
 // is needed; what must run after a fed placeholder runs after its _Arg.
+// INVALID_ARGUMENT for a fetch from inside a loop.
 // REQUIRES: `graph` is placed.
 absl::StatusOr<std::unique_ptr<Graph>> Prune(const Graph& graph,
                                              const CallableEnds& ends);

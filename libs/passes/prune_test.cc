@@ -57,6 +57,25 @@ TEST_F(PruneTest, AFedOutputCutsWhatIsBehindIt) {
   EXPECT_EQ((*pruned)->FindNode("y"), nullptr);
 }
 
+// It has a value in each iteration; what leaves the loop has one.
+TEST_F(PruneTest, AFetchFromInsideALoopIsRefused) {
+  const Node* enter = Add({.name = "enter",
+                           .op = "Enter",
+                           .inputs = {{Placeholder("x"), 0}},
+                           .attrs = {{"frame_name", "turns"}}});
+  const Node* inside = Identity("inside", enter);
+  const Node* exit =
+      Add({.name = "exit", .op = "Exit", .inputs = {{inside, 0}}});
+  const Node* after = Identity("after", exit);
+  EXPECT_OK(Prune(graph_, {.fetches = {{exit, 0}, {after, 0}}}));
+  EXPECT_OK(Prune(graph_, {.fetches = {{after, 0}}, .targets = {inside}}));
+  EXPECT_THAT(
+      Prune(graph_, {.fetches = {{after, 0}, {inside, 0}}}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               "Tensor inside:0 can't be fetched: it is inside the loop "
+               "'turns' and has a value in each iteration"));
+}
+
 TEST_F(PruneTest, TargetsBringTheirControlInputs) {
   const Node* x = Placeholder("x");
   const Node* first = NoOp("first", {});
