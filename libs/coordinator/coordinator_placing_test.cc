@@ -157,7 +157,8 @@ TEST_F(CoordinatorTest, AfterASessionTheObjectDecides) {
   protocol::TaskReport report;
   report.resources = {Held("ps", Var("w"), Cpu(kPs0))};
   BeatAndReport(kPs0, report);
-  EXPECT_THAT(reply.get(), StatusIs(kDisagrees, "left by a session of"));
+  EXPECT_THAT(reply.get(),
+              StatusIs(kDisagrees, "has lived since a session of"));
   // Somebody deletes it.
   reply = BeginPlace(other);
   EXPECT_FALSE(reply.has_come());

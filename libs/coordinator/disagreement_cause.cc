@@ -37,12 +37,23 @@ std::string WholeOf(const std::string& name) {
   return is_number ? name.substr(0, slash) : "";
 }
 
-int NumParts(const DeclaredProgram& program, const std::string& whole) {
-  return static_cast<int>(std::count_if(
-      program.begin(), program.end(), [&](const NodeResource& one) {
-        return WholeOf(one.resource.name) == whole;
-      }));
+// By what they are parts of.
+using PartCounts = std::map<std::string, int>;
+
+void CountParts(const DeclaredProgram& program, PartCounts& counts) {
+  for (const NodeResource& one : program) {
+    const std::string whole = WholeOf(one.resource.name);
+    if (!whole.empty()) ++counts[whole];
+  }
 }
+
+int NumParts(const PartCounts& counts, const std::string& whole) {
+  const auto it = counts.find(whole);
+  return it == counts.end() ? 0 : it->second;
+}
+
+// More than anybody reads.
+constexpr size_t kMostCauses = 5;
 
 class Detective {
  public:
@@ -51,6 +62,11 @@ class Detective {
       : differences_(differences), here_(here), there_(there) {
     for (const NodeResource& one : here) here_keys_.insert(KeyOf(one));
     for (const NodeResource& one : there) there_keys_.insert(KeyOf(one));
+    for (const ResourceDifference& one : differences) {
+      differing_keys_.insert(KeyOf(one.here));
+    }
+    CountParts(here, here_parts_);
+    CountParts(there, there_parts_);
   }
 
   std::vector<std::string> Causes() {
@@ -72,6 +88,10 @@ class Detective {
   }
 
  private:
+  // Of many alike, the first.
+  void AddOneOfMany(std::string cause) {
+    if (num_alike_++ < kMostCauses) Add(std::move(cause));
+  }
   void Add(std::string cause) {
     const bool is_new =
         std::find(causes_.begin(), causes_.end(), cause) == causes_.end();
@@ -88,11 +108,11 @@ class Detective {
   }
 
   void AddKind(const ResourceDifference& difference) {
-    Add(absl::StrCat(Quoted(difference.here.resource.name), " names a ",
-                     difference.here.resource.kind, " here and a ",
-                     difference.there_kind,
-                     " there: one of the programs uses the name of another "
-                     "node, or an old version of the model."));
+    AddOneOfMany(absl::StrCat(
+        Quoted(difference.here.resource.name), " names a ",
+        difference.here.resource.kind, " here and a ", difference.there_kind,
+        " there: one of the programs uses the name of another "
+        "node, or an old version of the model."));
   }
 
   // On one device: another type, shape or definition.
@@ -109,7 +129,8 @@ class Detective {
     ResourceFacts same_type = here;
     same_type.dtype = there.dtype;
     if (!here.AgreeWith(there) && same_type.AgreeWith(there)) {
-      return Add(absl::StrCat("the programs give ", name, " another type."));
+      return AddOneOfMany(
+          absl::StrCat("the programs give ", name, " another type."));
     }
     AddShape(difference.here.resource.name);
   }
@@ -120,10 +141,10 @@ class Detective {
           "one program uses resource variables (VarHandleOp) and the other "
           "reference variables (Variable): give use_resource alike.");
     }
-    Add(absl::StrCat("the programs make ", resource.kind, " ",
-                     Quoted(resource.name),
-                     " by another op or with other "
-                     "attributes."));
+    AddOneOfMany(absl::StrCat("the programs make ", resource.kind, " ",
+                              Quoted(resource.name),
+                              " by another op or with other "
+                              "attributes."));
   }
 
   void AddShape(const std::string& name) {
@@ -134,13 +155,13 @@ class Detective {
     }
     const std::string owner = SlotOwner(name);
     if (!owner.empty()) {
-      return Add(absl::StrCat(
+      return AddOneOfMany(absl::StrCat(
           Quoted(name), " belongs to ", Quoted(owner),
           ", about which the programs agree: they use another optimizer, or "
           "give it other options."));
     }
-    Add(absl::StrCat("the programs build another model: ", Quoted(name),
-                     " has another shape."));
+    AddOneOfMany(absl::StrCat("the programs build another model: ",
+                              Quoted(name), " has another shape."));
   }
 
   // The variable that agrees and whose slot, as "w/Adam", `name` is.
@@ -153,11 +174,7 @@ class Detective {
     return owner;
   }
 
-  bool Differs(const Key& key) const {
-    return std::any_of(
-        differences_.begin(), differences_.end(),
-        [&](const ResourceDifference& one) { return KeyOf(one.here) == key; });
-  }
+  bool Differs(const Key& key) const { return differing_keys_.count(key) > 0; }
 
   // Partitions.
 
@@ -165,7 +182,7 @@ class Detective {
     for (const ResourceDifference* one : elsewhere_) {
       const std::string whole = WholeOf(one->here.resource.name);
       if (whole.empty() || there_.empty()) continue;
-      if (NumParts(here_, whole) != NumParts(there_, whole)) {
+      if (NumParts(here_parts_, whole) != NumParts(there_parts_, whole)) {
         wholes_.insert(whole);
       }
     }
@@ -173,14 +190,15 @@ class Detective {
   }
 
   void AddPartition(const std::string& whole) {
-    const int here = NumParts(here_, whole);
-    const int there = NumParts(there_, whole);
+    const int here = NumParts(here_parts_, whole);
+    const int there = NumParts(there_parts_, whole);
     if (there > 0 && here != there) {
-      return Add(absl::StrCat("another partitioner: ", Quoted(whole),
-                              " is cut into ", here, " parts here and ", there,
-                              " there."));
+      return AddOneOfMany(absl::StrCat("another partitioner: ", Quoted(whole),
+                                       " is cut into ", here,
+                                       " parts here and ", there, " there."));
     }
-    Add(absl::StrCat("another partitioner: ", Quoted(whole),
+    AddOneOfMany(
+        absl::StrCat("another partitioner: ", Quoted(whole),
                      " is cut along another axis, or is as a whole of another "
                      "shape."));
   }
@@ -313,11 +331,13 @@ class Detective {
   const absl::Span<const ResourceDifference> differences_;
   const DeclaredProgram& here_;
   const DeclaredProgram& there_;
-  std::set<Key> here_keys_, there_keys_;
+  std::set<Key> here_keys_, there_keys_, differing_keys_;
+  PartCounts here_parts_, there_parts_;
   std::vector<const ResourceDifference*> elsewhere_;
   // Partitioned variables that are cut otherwise.
   std::set<std::string> wholes_;
   std::vector<std::string> causes_;
+  size_t num_alike_ = 0;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "libs/coordinator/resource_difference.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace weft {
@@ -25,8 +27,10 @@ std::string Owner(const ResourceDifference& difference) {
   if (!difference.there_is_left()) {
     return absl::StrCat("declared by a session of ", difference.there_task);
   }
-  if (difference.there_task.empty()) return "left by a session that has ended";
-  return absl::StrCat("left by a session of ", difference.there_task,
+  const std::string of = difference.there_task.empty()
+                             ? ""
+                             : absl::StrCat(" of ", difference.there_task);
+  return absl::StrCat("where it has lived since a session", of,
                       " that has ended");
 }
 
@@ -45,6 +49,36 @@ std::string Describe(const ResourceDifference& difference) {
       ", declared by this session of ", difference.here_task,
       "\n    there: ", KindThere(difference), Describe(difference.there, facts),
       " on ", difference.there_device, ", ", Owner(difference));
+}
+
+bool IsLeft(const ResourceDifference& difference) {
+  return difference.there_is_left();
+}
+
+std::string Heading(absl::Span<const ResourceDifference> differences) {
+  if (std::all_of(differences.begin(), differences.end(), IsLeft)) {
+    return "The session defines otherwise what earlier sessions have made and "
+           "what lives on:";
+  }
+  return "The session disagrees with the rest of the cluster about resources "
+         "that they would share:";
+}
+
+std::string Remedy(absl::Span<const ResourceDifference> differences) {
+  const auto left =
+      std::find_if(differences.begin(), differences.end(), IsLeft);
+  if (left == differences.end()) {
+    return "Run the same program in all replicas, take another container or "
+           "other names, or reset the container if what it holds is not "
+           "needed.";
+  }
+  const std::string& container = left->here.resource.container;
+  return absl::StrCat(
+      "What a session has made lives on in its container until that is reset. "
+      "If it is not needed any more: `weft reset ",
+      container, "`, or Session::Reset(target, {\"", container,
+      "\"}). If it is: give this program a container (Scope::WithContainer) "
+      "or names (Scope::SubScope) of its own.");
 }
 
 }  // namespace
@@ -70,9 +104,7 @@ ResourceFacts FactsOf(const NamedResource& resource) {
 
 absl::Status ToStatus(absl::Span<const ResourceDifference> differences,
                       absl::Span<const std::string> causes) {
-  std::string text =
-      "The session disagrees with the rest of the cluster about resources "
-      "that they would share:";
+  std::string text = Heading(differences);
   for (const ResourceDifference& difference : differences.subspan(0, kShown)) {
     text += Describe(difference);
   }
@@ -82,10 +114,7 @@ absl::Status ToStatus(absl::Span<const ResourceDifference> differences,
   for (const std::string& cause : causes) {
     absl::StrAppend(&text, "\nLikely cause: ", cause);
   }
-  absl::StrAppend(
-      &text,
-      "\nRun the same program in all replicas, take another container or "
-      "other names, or reset the container if what it holds is not needed.");
+  absl::StrAppend(&text, "\n", Remedy(differences));
   return absl::FailedPreconditionError(text);
 }
 

@@ -15,6 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::Pair;
 
 constexpr char kPs0[] = "/job:ps/replica:0/task:0";
@@ -220,7 +221,10 @@ TEST_F(ResourceRegisterTest, ALongDiffIsCutShort) {
     there.push_back(On(kPs0, Var("ps", name, {5})));
   }
   EXPECT_OK(Place(1, kWorker0, there));
-  EXPECT_THAT(Place(2, kWorker1, here), StatusIs(kDisagrees, "and 4 more"));
+  const absl::Status status = Place(2, kWorker1, here);
+  EXPECT_THAT(status, StatusIs(kDisagrees, "and 4 more"));
+  EXPECT_THAT(status, StatusIs(kDisagrees, "another model: \"w4\""));
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\"w5\"")));
 }
 
 TEST_F(ResourceRegisterTest, AnotherNumberOfPartitionsIsADisagreement) {
@@ -311,12 +315,62 @@ TEST_F(ResourceRegisterTest, TheObjectKeepsTheEntry) {
   };
   EXPECT_THAT(refused(On(kPs0, Var("ps", "w", {7}))),
               StatusIs(kDisagrees,
-                       "left by a session of "
+                       "where it has lived since a session of "
                        "/job:worker/replica:0/task:0 that has "
                        "ended"));
   EXPECT_THAT(refused(On(kPs1, Var("ps", "w"))),
               StatusIs(kDisagrees, "an earlier program has left"));
   EXPECT_OK(refused(On(kPs0, Var("ps", "w"))));
+}
+
+// Also on the task of the session itself, where open ones are not compared.
+TEST_F(ResourceRegisterTest, WhatIsLeftOnTheOwnTaskHasToFit) {
+  const auto queue = [](const std::string& definition) {
+    return On(kWorker0,
+              {"worker", "q", "Queue", DT_INVALID, PartialShape(), definition});
+  };
+  EXPECT_OK(
+      Place(1, kWorker0,
+            {On(kWorker0, Var("worker", "x", {2})), queue("capacity=1")}));
+  EXPECT_OK(Place(2, kWorker0, {On(kWorker0, Var("worker", "x", {3}))}))
+      << "both are open: whoever initializes it decides";
+  register_.EndSession(2);
+  register_.EndSession(1);
+  EXPECT_OK(Place(3, kWorker0, {On(kWorker0, Var("worker", "x", {4}))}));
+  EXPECT_THAT(doubtful_, ElementsAre(kWorker0)) << "is it still there?";
+  Report(kWorker0, {Var("worker", "x", {2})});
+  const auto place = [&](const NodeResource& placed) {
+    const auto verdict = register_.Compare({3, kWorker0}, {placed}, 0);
+    return verdict.differences.empty()
+               ? absl::OkStatus()
+               : ToStatus(verdict.differences, verdict.causes);
+  };
+  const absl::Status refused = place(On(kWorker0, Var("worker", "x", {4})));
+  EXPECT_EQ(refused.code(), kDisagrees);
+  EXPECT_EQ(
+      refused.message(),
+      "The session defines otherwise what earlier sessions have made and "
+      "what lives on:\n"
+      "  Var \"x\" in container \"worker\", node x\n"
+      "    here:  float [4] on /job:worker/replica:0/task:0/device:CPU:0, "
+      "declared by this session of /job:worker/replica:0/task:0\n"
+      "    there: float [2] on /job:worker/replica:0/task:0/device:CPU:0, "
+      "where it has lived since a session of "
+      "/job:worker/replica:0/task:0 that has ended\n"
+      "Likely cause: an earlier program has left its resources, and this "
+      "one defines its model otherwise: reset the container.\n"
+      "Likely cause: the programs build another model: \"x\" has "
+      "another shape.\n"
+      "What a session has made lives on in its container until that is "
+      "reset. If it is not needed any more: `weft reset worker`, or "
+      "Session::Reset(target, {\"worker\"}). If it is: give this "
+      "program a container (Scope::WithContainer) or names "
+      "(Scope::SubScope) of its own.");
+  EXPECT_THAT(place(On(kWorker0, Var("worker", "x", {2}, DT_INT32))),
+              StatusIs(kDisagrees, "int32 [2]"));
+  EXPECT_OK(place(On(kWorker0, Var("worker", "x", {2}))));
+  EXPECT_OK(place(On(kWorker0, Var("worker", "x", PartialShape()))));
+  EXPECT_OK(place(queue("capacity=2"))) << "the op says so itself";
 }
 
 TEST_F(ResourceRegisterTest, OnlyAYoungReportIsBelieved) {
