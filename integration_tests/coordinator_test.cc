@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
+#include "libs/base/logging.h"
+#include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/free_port.h"
 
@@ -202,11 +204,161 @@ TEST_P(CoordinatorTest, IsolatedSessionsAgreeWithNobody) {
   EXPECT_EQ(ScalarOf(first->Run(shared.sum)), 2.0f);
 }
 
+// A variable outlives the session that made it, on the session's own task as on
+// another; a program that declares it otherwise hears so before its first step.
+TEST_P(CoordinatorTest, WhatAClosedSessionHasLeftIsToldBeforeTheFirstStep) {
+  StartCluster({{"ps", 1}, {"worker", 1}});
+  for (const char* job : {"ps", "worker"}) {
+    SCOPED_TRACE(job);
+    const std::string device = absl::StrCat("/job:", job, "/task:0");
+    {
+      Model before(device, 1.5f, 2);
+      auto session = Connect(before.root, "worker", 0);
+      ASSERT_OK(session->Run(before.x.initializer()));
+      ASSERT_OK(session->Close());
+    }
+    Model after(device, 1.0f, 3);
+    ExpectRefused(Connect(after.root, "worker", 0)->Run(after.x.initializer()),
+                  absl::StatusCode::kFailedPrecondition,
+                  {absl::StrCat("Var \"x\" in container \"", job, "\""),
+                   "float [3]", "float [2]",
+                   absl::StrCat("/job:", job, "/replica:0/task:0/device:CPU:0"),
+                   "has lived since a session of /job:worker/replica:0/task:0 "
+                   "that has ended",
+                   absl::StrCat("weft reset ", job), "Session::Reset",
+                   "Scope::WithContainer"});
+    // The same program goes on with it.
+    Model same(device, 7.0f, 2);
+    EXPECT_EQ(ScalarOf(Connect(same.root, "worker", 0)->Run(same.sum)), 3.0f);
+    // Each remedy helps.
+    Scope root = Scope::Root();
+    const ops::Variable own(
+        root.WithDevice(device).WithContainer("mine").WithName("x"),
+        Model::Filled(1.0f, 3));
+    EXPECT_OK(Connect(root, "worker", 0)->Run(own.initializer()));
+    ASSERT_OK(Session::Reset(cluster_->target("worker", 0), {job},
+                             cluster_->session_options()));
+    EXPECT_OK(Connect(after.root, "worker", 0)->Run(after.x.initializer()));
+  }
+}
+
+TEST_P(CoordinatorTest, WhatWasLeftIsKnownToACoordinatorThatStartsAnew) {
+  StartCluster({{"coordinator", 1}, {"ps", 1}, {"worker", 1}});
+  {
+    Model before("/job:ps/task:0", 1.5f, 2);
+    auto session = Connect(before.root, "worker", 0);
+    ASSERT_OK(session->Run(before.x.initializer()));
+    ASSERT_OK(session->Close());
+  }
+  cluster_->Stop("coordinator", 0);
+  cluster_->Start("coordinator", 0);
+  Model after("/job:ps/task:0", 1.0f, 3);
+  ExpectRefused(Connect(after.root, "worker", 0)->Run(after.x.initializer()),
+                absl::StatusCode::kFailedPrecondition,
+                {"has lived since a session that has ended", "weft reset ps"});
+  Model same("/job:ps/task:0", 7.0f, 2);
+  EXPECT_EQ(ScalarOf(Connect(same.root, "worker", 0)->Run(same.sum)), 3.0f);
+}
+
+TEST_P(CoordinatorTest, ATaskThatHasRestartedHasNothingLeft) {
+  StartCluster({{"coordinator", 1}, {"ps", 1}, {"worker", 1}});
+  {
+    Model before("/job:ps/task:0", 1.5f, 2);
+    auto session = Connect(before.root, "worker", 0);
+    ASSERT_OK(session->Run(before.x.initializer()));
+    ASSERT_OK(session->Close());
+  }
+  cluster_->Stop("ps", 0);
+  cluster_->Start("ps", 0);
+  Model after("/job:ps/task:0", 1.0f, 3);
+  auto session = Connect(after.root, "worker", 0);
+  ASSERT_OK(session->Run(after.x.initializer()));
+  EXPECT_EQ(ScalarOf(session->Run(after.sum)), 3.0f);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CoordinatorTest,
                          ::testing::ValuesIn(kAllClusterKinds),
                          [](const auto& kind) {
                            return ClusterKindName(kind.param);
                          });
+
+// On simulated time, with a process that TestCluster does not know.
+class SecondProcessTest : public ::testing::Test {
+ protected:
+  SimulatedScheduler& scheduler() { return cluster_.scheduler(); }
+
+  TestCluster cluster_{{.kind = ClusterKind::kSimulated,
+                        .jobs = {{"ps", 2}, {"worker", 1}},
+                        .heartbeat_interval = absl::Milliseconds(500),
+                        .heartbeat_timeout = absl::Seconds(5)}};
+};
+
+// Who is the task is for the coordinator to say; until it has, and after it has
+// refused the second, the first keeps all that it has elsewhere.
+TEST_F(SecondProcessTest, OfOneTaskCostsTheFirstNothing) {
+  Scope root = Scope::Root();
+  const Scope ps = root.WithDevice("/job:ps/task:0");
+  ops::Variable x(ps.WithName("x"), Model::Filled(1.5f, 2));
+  const Output sum = ops::Sum(root.WithName("sum"), x, 0);
+  const Output jobs = ops::FIFOQueue(ps.WithName("jobs"), {DT_FLOAT});
+  const Operation put = ops::QueueEnqueue(ps, jobs, {ops::Const(ps, 4.0f)});
+  const Output take =
+      ops::Neg(root.WithDevice("/job:worker/task:0"),
+               ops::QueueDequeue(ps.WithName("take"), jobs, {DT_FLOAT})[0]);
+  ASSERT_OK_AND_ASSIGN(auto session,
+                       Session::Connect(cluster_.target("worker", 0), root,
+                                        cluster_.session_options()));
+  ASSERT_OK(session->Run(x.initializer()));
+  absl::StatusOr<Tensor> taken = absl::UnknownError("not run");
+  const auto has_taken = scheduler().NewEvent();
+  scheduler().Schedule(Pool::kBlocking, [&] {
+    taken = session->Run(take);
+    has_taken->Set();
+  });
+  scheduler().AdvanceBy(absl::Seconds(1));
+
+  const std::unique_ptr<Process> process = cluster_.NewProcess("second");
+  NullLogger logger;
+  ASSERT_OK_AND_ASSIGN(
+      auto second, Server::Create(cluster_.spec(), {.job_name = "worker",
+                                                    .bind = "localhost:5000",
+                                                    .process = process.get(),
+                                                    .logger = &logger}));
+  scheduler().AdvanceBy(absl::Seconds(1));
+  EXPECT_EQ(ScalarOf(session->Run(sum)), 3.0f) << "while it claims the task";
+  EXPECT_THAT(second->Join(), StatusIs(absl::StatusCode::kAlreadyExists));
+  ASSERT_OK(second->Stop());
+  second.reset();
+  EXPECT_EQ(ScalarOf(session->Run(sum)), 3.0f) << "after it was refused";
+  ASSERT_OK(session->Run(put));
+  has_taken->Wait();
+  EXPECT_EQ(ScalarOf(taken), -4.0f) << "a step that ran all the time";
+}
+
+// The first is gone without a word; the second is the task as soon as that is
+// noticed.
+TEST_F(SecondProcessTest, ReplacesTheFirstOnceThatIsLost) {
+  Scope root = Scope::Root();
+  ops::Variable x(root.WithDevice("/job:ps/task:1").WithName("x"),
+                  Model::Filled(1.5f, 2));
+  ASSERT_OK_AND_ASSIGN(auto session,
+                       Session::Connect(cluster_.target("worker", 0), root,
+                                        cluster_.session_options()));
+  ASSERT_OK(session->Run(x.initializer()));
+  EXPECT_EQ(cluster_.runtime("ps", 1)->num_sessions(), 1);
+  cluster_.Crash("worker", 0);
+  cluster_.Start("worker", 0);
+  scheduler().AdvanceBy(absl::Seconds(1));
+  Scope again = Scope::Root();
+  ops::Variable y(again.WithDevice("/job:ps/task:1").WithName("y"),
+                  Model::Filled(1.5f, 2));
+  ASSERT_OK_AND_ASSIGN(auto second,
+                       Session::Connect(cluster_.target("worker", 0), again,
+                                        cluster_.session_options()));
+  ASSERT_OK(second->Run(y.initializer()));
+  EXPECT_EQ(cluster_.runtime("ps", 1)->num_sessions(), 1)
+      << "those of the first are gone, before their lease";
+}
 
 // A task of its own Process, for what TestCluster does not do.
 class Task {

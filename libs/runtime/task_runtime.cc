@@ -324,26 +324,39 @@ void TaskRuntime::ClearContainers(const std::vector<std::string>& containers,
   done(absl::OkStatus());
 }
 
+std::vector<uint64_t> TaskRuntime::OthersOf(const std::string& task,
+                                            uint64_t incarnation,
+                                            bool connected) const {
+  std::vector<uint64_t> result;
+  for (const auto& [other, peer] : peers_) {
+    if (other == incarnation || peer.task != task) continue;
+    if ((peer.connections > 0) == connected) result.push_back(other);
+  }
+  return result;
+}
+
 void TaskRuntime::PeerConnected(const std::string& task, uint64_t incarnation) {
-  steps_.PeerConnected(task);
   std::vector<uint64_t> predecessors;
   {
     absl::MutexLock lock(&mutex_);
-    for (const auto& [other, peer] : peers_) {
-      if (other != incarnation && peer.task == task) {
-        predecessors.push_back(other);
-      }
-    }
     PeerState& peer = peers_[incarnation];
     peer.task = task;
-    ++peer.connections;
+    if (peer.connections++ == 0) {
+      peer.claims = !OthersOf(task, incarnation, /*connected=*/true).empty();
+    }
     if (peer.lease != 0) options_.scheduler->CancelTimer(peer.lease);
     peer.lease = 0;
+    if (peer.claims) return;
+    predecessors = OthersOf(task, incarnation, /*connected=*/false);
+    steps_.PeerConnected(task);
   }
-  for (uint64_t other : predecessors) {
-    DropMaster(other, absl::AbortedError(
-                          absl::StrCat("The task ", task, " has restarted.")));
-  }
+  for (uint64_t other : predecessors) DropPredecessor(task, other);
+}
+
+void TaskRuntime::DropPredecessor(const std::string& task,
+                                  uint64_t incarnation) {
+  DropMaster(incarnation, absl::AbortedError(absl::StrCat("The task ", task,
+                                                          " has restarted.")));
 }
 
 bool TaskRuntime::PeerLost(const std::string& task, uint64_t incarnation,
@@ -351,22 +364,42 @@ bool TaskRuntime::PeerLost(const std::string& task, uint64_t incarnation,
   const absl::Status cause = absl::UnavailableError(
       absl::StrCat("The connection between ", options_.task, " and ", task,
                    " was lost: ", why.message()));
-  const StepTable::Loss loss = steps_.PeerLost(task, cause);
+  const Loss loss = LoseConnection(incarnation);
+  StepTable::Loss lost;
+  if (!loss.of_claimant) lost = steps_.PeerLost(task, cause);
   const bool driven = steps_.CancelStepsOf(incarnation, MarkDerived(cause));
-  for (const protocol::StepId& step : loss.ended) AbortAt(task, step, cause);
-  LoseConnection(incarnation);
-  return loss.was_needed || driven;
+  for (const protocol::StepId& step : lost.ended) AbortAt(task, step, cause);
+  if (loss.is_replaced) DropPredecessor(task, incarnation);
+  return lost.was_needed || driven;
 }
 
-void TaskRuntime::LoseConnection(uint64_t incarnation) {
+TaskRuntime::Loss TaskRuntime::LoseConnection(uint64_t incarnation) {
   absl::MutexLock lock(&mutex_);
-  auto it = peers_.find(incarnation);
-  if (it == peers_.end() || --it->second.connections > 0) return;
-  it->second.lease = options_.scheduler->ScheduleAt(
+  const auto it = peers_.find(incarnation);
+  if (it == peers_.end()) return {};
+  PeerState& peer = it->second;
+  const Loss loss{.of_claimant = peer.claims};
+  if (--peer.connections > 0) return loss;
+  if (!peer.claims && EndClaims(peer.task, incarnation)) {
+    return {.is_replaced = true};
+  }
+  peer.lease = options_.scheduler->ScheduleAt(
       options_.scheduler->clock().Now() + options_.master_lease,
       [self = weak_from_this(), incarnation] {
         if (auto runtime = self.lock()) runtime->LeaseExpired(incarnation);
       });
+  return loss;
+}
+
+bool TaskRuntime::EndClaims(const std::string& task, uint64_t incarnation) {
+  const std::vector<uint64_t> successors =
+      OthersOf(task, incarnation, /*connected=*/true);
+  for (const uint64_t successor : successors) {
+    PeerState& peer = peers_.at(successor);
+    if (!std::exchange(peer.claims, false)) continue;
+    for (int i = 0; i < peer.connections; ++i) steps_.PeerConnected(task);
+  }
+  return !successors.empty();
 }
 
 void TaskRuntime::AbortAt(const std::string& task, const protocol::StepId& step,

@@ -127,6 +127,7 @@ class TaskRuntime : public protocol::Worker,
     std::string task;
     int connections = 0;
     Scheduler::TimerId lease = 0;
+    bool claims = false;
   };
 
   std::shared_ptr<Session> FindSession(uint64_t session) const
@@ -155,8 +156,21 @@ class TaskRuntime : public protocol::Worker,
                const absl::Status& cause);
   // Forgets the sessions of a master that is gone for good.
   void DropMaster(uint64_t incarnation, const absl::Status& cause);
-  // Its lease begins with the last one.
-  void LoseConnection(uint64_t incarnation);
+  // Those of the task's other incarnations that have connections, or none.
+  std::vector<uint64_t> OthersOf(const std::string& task, uint64_t incarnation,
+                                 bool connected) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  struct Loss {
+    bool of_claimant = false;
+    bool is_replaced = false;  // by whoever claims its task
+  };
+  // With the last one its lease begins, unless it is replaced.
+  Loss LoseConnection(uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The task's other incarnations that are connected claim it no more; true if
+  // there are any.
+  bool EndClaims(const std::string& task, uint64_t incarnation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropPredecessor(const std::string& task, uint64_t incarnation);
   void LeaseExpired(uint64_t incarnation);
 
   const std::vector<std::unique_ptr<Device>> devices_;
