@@ -1,5 +1,6 @@
 #include "libs/bus/connection.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,12 @@
 
 namespace weft::bus {
 namespace {
+
+// Attachments that travel as frames of their message, and streams of their own,
+// at most: of more, several share a stream.
+constexpr size_t kMaxInlineFrames = 1024;
+constexpr size_t kMaxOwnStreams = 256;
+constexpr uint64_t kSharedBytes = 1 << 20;
 
 absl::Status TooLarge(uint64_t size, uint64_t limit) {
   return absl::InvalidArgumentError(
@@ -34,18 +41,46 @@ Envelope Connection::Address(const Outgoing& outgoing) {
   envelope.error = outgoing.error;
   // Many small ones together are large as well.
   uint64_t room = options_.max_sent_bytes / 2;
+  size_t num_frames = 0, num_own = 0;
+  uint64_t shared = 0, shared_bytes = 0;  // the stream that several share
   for (const Blob& attachment : outgoing.message.attachments) {
-    AttachmentInfo info = {attachment.size(), 0};
-    const bool small =
-        attachment.size() < options_.inline_bytes && attachment.size() <= room;
-    if (small || attachment.size() == 0) {
-      room -= attachment.size();
+    const uint64_t size = attachment.size();
+    const bool small = size < options_.inline_bytes;
+    AttachmentInfo info = {size, 0};
+    if (size == 0 || (small && size <= room && num_frames < kMaxInlineFrames)) {
+      room -= size;
+      ++num_frames;
+    } else if (!small && num_own < kMaxOwnStreams) {
+      info.stream = NextStream();
+      ++num_own;
+      shared = 0;
     } else {
-      info.stream = next_stream_.fetch_add(1, std::memory_order_relaxed);
+      if (shared == 0 || size > kSharedBytes - shared_bytes) {
+        shared = NextStream();
+        shared_bytes = 0;
+      }
+      info.stream = shared;
+      shared_bytes = std::min(kSharedBytes, shared_bytes + size);
     }
     envelope.attachments.push_back(info);
   }
   return envelope;
+}
+
+void Connection::AddStreams(const Envelope& envelope, Message& message,
+                            bool counts) {
+  const auto& attachments = envelope.attachments;
+  uint64_t stream = 0;
+  OutgoingStreams::Parts parts;
+  for (size_t i = 0; i <= attachments.size(); ++i) {
+    const uint64_t next = i < attachments.size() ? attachments[i].stream : 0;
+    if (i < attachments.size() && next == 0) continue;
+    if (next != stream && stream != 0) {
+      outgoing_.Add(stream, envelope.call_id, std::exchange(parts, {}), counts);
+    }
+    stream = next;
+    if (next != 0) parts.push_back(std::move(message.attachments[i]));
+  }
 }
 
 absl::Status Connection::Send(Outgoing outgoing) {
@@ -66,11 +101,16 @@ absl::Status Connection::Send(Outgoing outgoing) {
   Frames frames = {EncodeEnvelope(envelope)};
   if (envelope.method != 0) frames.push_back(std::move(message.body));
   uint64_t streamed = 0;
+  size_t num_streams = 0;
+  uint64_t last_stream = 0;
   for (size_t i = 0; i < envelope.attachments.size(); ++i) {
-    if (envelope.attachments[i].stream == 0) {
+    const AttachmentInfo& info = envelope.attachments[i];
+    if (info.stream == 0) {
       frames.push_back(std::move(message.attachments[i]));
     } else {
-      streamed += envelope.attachments[i].num_bytes;
+      streamed += info.num_bytes;
+      num_streams += info.stream != last_stream;
+      last_stream = info.stream;
     }
   }
   const uint64_t size = SizeOf(frames);
@@ -78,17 +118,13 @@ absl::Status Connection::Send(Outgoing outgoing) {
     return TooLarge(size, options_.max_sent_bytes);
   }
   // Whoever asks holds what it sends anyway, until it has its answer.
-  const bool counts = streamed > 0 && outgoing.kind != MessageKind::kRequest;
-  if (counts) RETURN_IF_ERROR(outgoing_.Reserve(streamed));
+  const bool counts = outgoing.kind != MessageKind::kRequest;
+  const uint64_t reserved = counts ? streamed : 0;
+  if (streamed > 0) RETURN_IF_ERROR(outgoing_.Reserve(reserved, num_streams));
   absl::Status sent = options_.wire->Send(options_.control, std::move(frames));
-  if (!sent.ok() && counts) outgoing_.GiveUp(streamed);
+  if (!sent.ok() && streamed > 0) outgoing_.GiveUp(reserved, num_streams);
   if (!sent.ok() || streamed == 0) return sent;
-  for (size_t i = 0; i < envelope.attachments.size(); ++i) {
-    const uint64_t stream = envelope.attachments[i].stream;
-    if (stream == 0) continue;
-    outgoing_.Add(stream, outgoing.call_id, std::move(message.attachments[i]),
-                  counts);
-  }
+  AddStreams(envelope, message, counts);
   if (closed_.load(std::memory_order_acquire)) outgoing_.AbandonAll();
   Pump();
   return absl::OkStatus();

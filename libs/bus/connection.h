@@ -55,7 +55,7 @@ class Connection {
   };
   // UNAVAILABLE when the connection is closed, INVALID_ARGUMENT when the other
   // end does not take a message of this size, RESOURCE_EXHAUSTED when too much
-  // waits for it to read and this is no request; nothing was sent then.
+  // waits for it to read; nothing was sent then.
   absl::Status Send(Outgoing outgoing);
 
   using Deliver = absl::FunctionRef<absl::Status(Incoming)>;
@@ -83,6 +83,10 @@ class Connection {
  private:
   // Which attachments go where.
   Envelope Address(const Outgoing& outgoing);
+  uint64_t NextStream() {
+    return next_stream_.fetch_add(1, std::memory_order_relaxed);
+  }
+  void AddStreams(const Envelope& envelope, Message& message, bool counts);
   absl::Status ReceiveCredit(const Blob& body);
   // Sends chunks as long as there are any that may go.
   void Pump();

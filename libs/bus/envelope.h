@@ -30,12 +30,20 @@ enum class MessageKind : uint8_t {
   kUnknown = 4,  // one that this version does not know
 };
 
-// Attachments of one message; more would not pass the verifier.
-inline constexpr size_t kMaxAttachments = 4000;
+// Attachments of one message: all that a callable may fetch, and more.
+inline constexpr size_t kMaxAttachments = 131072;
+
+// Streams of one peer that may be open; beyond it the bookkeeping would cost
+// more than the bytes. Senders stay at half of it, for a stream that is over
+// for its sender may not be so for the receiver yet.
+inline constexpr size_t kMaxOpenStreams = 65536;
+inline constexpr size_t kMaxUnsentStreams = kMaxOpenStreams / 2;
 
 struct AttachmentInfo {
   uint64_t num_bytes = 0;
-  uint64_t stream = 0;  // 0: one of the frames
+  // 0: one of the frames. Neighbours (but for frames between them) may name the
+  // same one, which brings their bytes one after the other.
+  uint64_t stream = 0;
 };
 
 struct Envelope {

@@ -5,6 +5,7 @@
 #ifndef WEFT_LIBS_BUS_FLAT_BLOB_INL_H_
 #define WEFT_LIBS_BUS_FLAT_BLOB_INL_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -21,6 +22,8 @@
 namespace weft::bus {
 
 inline constexpr size_t kMaxDepth = 16;
+// Of a small message; a larger one may have one for each 8 bytes, which is the
+// least that a table takes.
 inline constexpr size_t kMaxTables = 4096;
 
 // Memory of a builder: on the stack as long as the message is small.
@@ -79,8 +82,12 @@ inline Blob Aligned(const Blob& blob) {
 template <typename Root>
 const Root* VerifiedRoot(const Blob& aligned, const char* identifier) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(aligned.data());
-  if (aligned.size() < 8) return nullptr;
-  flatbuffers::Verifier verifier(bytes, aligned.size(), kMaxDepth, kMaxTables);
+  if (aligned.size() < 8 || aligned.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) {
+    return nullptr;
+  }
+  const auto max_tables = static_cast<flatbuffers::uoffset_t>(
+      std::max(kMaxTables, aligned.size() / 8));
+  flatbuffers::Verifier verifier(bytes, aligned.size(), kMaxDepth, max_tables);
   if (!verifier.VerifyBuffer<Root>(identifier)) return nullptr;
   return flatbuffers::GetRoot<Root>(bytes);
 }

@@ -9,17 +9,13 @@
 namespace weft::bus {
 namespace {
 
-// Streams of one peer that may be open; beyond it the bookkeeping would cost
-// more than the bytes.
-constexpr size_t kMaxStreams = 65536;
-
 absl::Status Bad(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("Bad message: ", what));
 }
 
 }  // namespace
 
-// One attachment that lands.
+// Bytes that land: of one attachment, or of several, one after the other.
 struct IncomingStreams::Stream {
   uint64_t id = 0;
   uint64_t total = 0;
@@ -31,7 +27,9 @@ struct IncomingStreams::Stream {
   LandingMemory::Room room;
   absl::Status refused;  // why its bytes are thrown away
   std::shared_ptr<Waiting> message;
-  size_t index = 0;  // which attachment of the message
+  // Its attachments of the message: those of [first, last) that name it.
+  size_t first = 0;
+  size_t last = 0;
 };
 
 // A message that waits for its streams.
@@ -68,15 +66,17 @@ void IncomingStreams::LetGo(uint64_t bytes) {
 
 absl::StatusOr<std::shared_ptr<IncomingStreams::Stream>>
 IncomingStreams::FindOrAdd(uint64_t id, uint64_t bytes) {
-  auto [it, inserted] = streams_.try_emplace(id);
-  if (inserted) {
-    if (streams_.size() > kMaxStreams) return Bad("too many streams");
-    it->second = std::make_shared<Stream>();
-    it->second->id = id;
-    it->second->total = bytes;
+  const auto found = streams_.find(id);
+  if (found != streams_.end()) {
+    if (found->second->total != bytes) return Bad("a stream of two sizes");
+    return found->second;
   }
-  if (it->second->total != bytes) return Bad("a stream of two sizes");
-  return it->second;
+  if (streams_.size() >= kMaxOpenStreams) return Bad("too many streams");
+  auto stream = std::make_shared<Stream>();
+  stream->id = id;
+  stream->total = bytes;
+  streams_.emplace(id, stream);
+  return stream;
 }
 
 absl::StatusOr<std::optional<Incoming>> IncomingStreams::Expect(
@@ -102,37 +102,50 @@ absl::StatusOr<std::optional<Incoming>> IncomingStreams::Expect(
     waiting->held = bytes;
     held_ += bytes;
   }
+  const auto& attachments = incoming.envelope.attachments;
   size_t next_small = 0;
-  for (size_t i = 0; i < incoming.envelope.attachments.size(); ++i) {
-    if (incoming.envelope.attachments[i].stream == 0) {
-      incoming.message.attachments[i] = std::move(message.small[next_small++]);
+  for (size_t i = 0; i < attachments.size(); ++i) {
+    if (attachments[i].stream != 0) continue;
+    incoming.message.attachments[i] = std::move(message.small[next_small++]);
+  }
+  for (size_t i = 0; i < attachments.size();) {
+    if (attachments[i].stream == 0) {
+      ++i;
     } else {
-      RETURN_IF_ERROR(Claim(waiting, i, &dropped));
+      ASSIGN_OR_RETURN(i, Claim(waiting, i, &dropped));
     }
   }
   if (!incoming.landed.ok()) Fail(waiting, incoming.landed, &dropped);
   return TakeIfComplete(waiting);
 }
 
-absl::Status IncomingStreams::Claim(const std::shared_ptr<Waiting>& waiting,
-                                    size_t index, Dropped* dropped) {
-  const AttachmentInfo info = waiting->incoming.envelope.attachments[index];
-  ASSIGN_OR_RETURN(const std::shared_ptr<Stream> stream,
-                   FindOrAdd(info.stream, info.num_bytes));
-  if (stream->claimed) return Bad("a stream that two attachments name");
+absl::StatusOr<size_t> IncomingStreams::Claim(
+    const std::shared_ptr<Waiting>& waiting, size_t first, Dropped* dropped) {
+  const auto& attachments = waiting->incoming.envelope.attachments;
+  const uint64_t id = attachments[first].stream;
+  uint64_t bytes = 0;  // the decoder has added up all of them
+  size_t last = first;
+  for (; last < attachments.size(); ++last) {
+    if (attachments[last].stream == 0) continue;
+    if (attachments[last].stream != id) break;
+    bytes += attachments[last].num_bytes;
+  }
+  ASSIGN_OR_RETURN(const std::shared_ptr<Stream> stream, FindOrAdd(id, bytes));
+  if (stream->claimed) return Bad("a stream that is named twice");
   stream->claimed = true;
   stream->message = waiting;
-  stream->index = index;
+  stream->first = first;
+  stream->last = last;
   ++waiting->num_open;
   if (!stream->refused.ok() && waiting->incoming.landed.ok()) {
     waiting->incoming.landed = stream->refused;
-    waiting->incoming.refused = index;
+    waiting->incoming.refused = first;
   }
   if (!waiting->incoming.landed.ok()) {
     Discard(stream.get(), waiting->incoming.landed, dropped);
   }
   if (stream->ended) Settle(stream);
-  return absl::OkStatus();
+  return last;
 }
 
 void IncomingStreams::Settle(const std::shared_ptr<Stream>& stream) {
@@ -143,8 +156,16 @@ void IncomingStreams::Settle(const std::shared_ptr<Stream>& stream) {
   --waiting->num_open;
   waiting->held += std::exchange(stream->held, 0);
   if (!stream->refused.ok()) return;
-  waiting->incoming.message.attachments[stream->index] =
-      Blob(std::move(stream->room.owner), stream->room.data, stream->total);
+  const auto& infos = waiting->incoming.envelope.attachments;
+  const Blob all(std::move(stream->room.owner), stream->room.data,
+                 stream->total);
+  uint64_t begin = 0;
+  for (size_t i = stream->first; i < stream->last; ++i) {
+    if (infos[i].stream != stream->id) continue;
+    waiting->incoming.message.attachments[i] =
+        all.Part(begin, infos[i].num_bytes);
+    begin += infos[i].num_bytes;
+  }
 }
 
 void IncomingStreams::Release(uint64_t* held) {
@@ -274,7 +295,7 @@ IncomingStreams::Landed IncomingStreams::Finish(
   const std::shared_ptr<Waiting> waiting = stream->message;
   if (waiting != nullptr && !stream->refused.ok()) {
     if (waiting->incoming.landed.ok())
-      waiting->incoming.refused = stream->index;
+      waiting->incoming.refused = stream->first;
     Fail(waiting, stream->refused, &dropped);
   }
   if (stream->ended && stream->claimed) Settle(stream);

@@ -86,8 +86,11 @@ class IncomingStreams {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Check(const Chunk& chunk, const Stream& stream) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Claim(const std::shared_ptr<Waiting>& waiting, size_t index,
-                     Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The stream that brings the attachments from `first` on: says where those of
+  // the next one begin.
+  absl::StatusOr<size_t> Claim(const std::shared_ptr<Waiting>& waiting,
+                               size_t first, Dropped* dropped)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The stream is over for good: its bytes are in place, or never will be.
   void Settle(const std::shared_ptr<Stream>& stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

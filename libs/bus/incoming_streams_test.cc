@@ -114,5 +114,24 @@ TEST_F(IncomingStreamsTest, AStreamBeyondTheQuotaFailsItsMessageAtOnce) {
   EXPECT_EQ(streams_.held_bytes(), 0);
 }
 
+// One more than there may be is refused on either lane, again and again, and
+// leaves nothing behind.
+TEST_F(IncomingStreamsTest, OneStreamTooManyIsRefusedOnBothLanes) {
+  constexpr uint64_t kOpen = 65536;
+  for (uint64_t id = 1; id <= kOpen; ++id) {
+    ASSERT_OK(streams_.Land(ChunkOf(id, 0, 2, "1")));
+  }
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(streams_.Land(ChunkOf(kOpen + 1, 0, 2, "1")),
+                StatusIs(absl::StatusCode::kInvalidArgument, "too many"));
+    EXPECT_THAT(streams_.Expect(Naming(1, kOpen + 1, 2), true),
+                StatusIs(absl::StatusCode::kInvalidArgument, "too many"));
+  }
+  streams_.Abandon(1);
+  ASSERT_OK(streams_.Land(ChunkOf(1, 1, 2, "2")));
+  EXPECT_OK(streams_.Expect(Naming(2, 1, 2), true));
+  EXPECT_OK(streams_.Land(ChunkOf(kOpen + 1, 0, 2, "1")));
+}
+
 }  // namespace
 }  // namespace weft::bus

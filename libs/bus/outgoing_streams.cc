@@ -1,6 +1,7 @@
 #include "libs/bus/outgoing_streams.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,8 +20,14 @@ OutgoingStreams::OutgoingStreams(size_t chunk_bytes, uint64_t credit_bytes,
       credit_bytes_(credit_bytes),
       max_unsent_bytes_(max_unsent_bytes) {}
 
-absl::Status OutgoingStreams::Reserve(uint64_t bytes) {
+absl::Status OutgoingStreams::Reserve(uint64_t bytes, size_t num_streams) {
   absl::MutexLock lock(&mutex_);
+  if (num_streams > kMaxUnsentStreams - num_streams_) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "No room to send ", num_streams, " large values: ", num_streams_,
+        " wait for the other end to read them, and ", kMaxUnsentStreams,
+        " may. Send or ask for less at once."));
+  }
   if (bytes > max_unsent_bytes_ - unsent_) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "No room to send ", bytes, " bytes: ", unsent_, " of the ",
@@ -29,20 +36,48 @@ absl::Status OutgoingStreams::Reserve(uint64_t bytes) {
         "once, or raise max_unsent_bytes_per_peer here."));
   }
   unsent_ += bytes;
+  num_streams_ += num_streams;
   return absl::OkStatus();
 }
 
-void OutgoingStreams::GiveUp(uint64_t bytes) {
+void OutgoingStreams::GiveUp(uint64_t bytes, size_t num_streams) {
   absl::MutexLock lock(&mutex_);
   unsent_ -= bytes;
+  num_streams_ -= num_streams;
 }
 
-void OutgoingStreams::Add(uint64_t stream, uint64_t call_id, Blob bytes,
+void OutgoingStreams::Add(uint64_t stream, uint64_t call_id, Parts parts,
                           bool counts) {
-  const uint64_t total = bytes.size();
+  Stream added;
+  added.id = stream;
+  added.call_id = call_id;
+  for (const Blob& part : parts) added.total += part.size();
+  added.unsent = counts ? added.total : 0;
+  added.parts = std::move(parts);
   absl::MutexLock lock(&mutex_);
-  streams_.push_back(
-      {stream, call_id, std::move(bytes), total, 0, counts ? total : 0, false});
+  streams_.push_back(std::move(added));
+}
+
+// A view where one part has them all, else a copy.
+Blob OutgoingStreams::TakeBytes(Stream& stream, uint64_t size) {
+  stream.sent += size;
+  std::string joined;
+  while (true) {
+    const Blob& part = stream.parts[stream.part];
+    const uint64_t left = part.size() - stream.sent_of_part;
+    const uint64_t taken = std::min(size, left);
+    const Blob bytes = part.Part(stream.sent_of_part, taken);
+    stream.sent_of_part += taken;
+    if (taken == left) {
+      // Sent: it need not be kept until the others are.
+      stream.parts[stream.part++] = Blob();
+      stream.sent_of_part = 0;
+    }
+    if (taken == size && joined.empty()) return bytes;
+    joined.append(bytes.data(), bytes.size());
+    size -= taken;
+    if (size == 0) return Blob::FromString(std::move(joined));
+  }
 }
 
 bool OutgoingStreams::Next(Frames* chunk) {
@@ -53,20 +88,21 @@ bool OutgoingStreams::Next(Frames* chunk) {
   if (next.abandoned) {
     *chunk = {EncodeChunkHeader(info)};
     streams_.pop_front();
+    --num_streams_;
     return true;
   }
   const uint64_t size =
       std::min<uint64_t>(chunk_bytes_, next.total - next.sent);
   if (size > credit_) return false;
   credit_ -= size;
-  *chunk = {EncodeChunkHeader(info), next.bytes.Part(next.sent, size)};
-  next.sent += size;
+  *chunk = {EncodeChunkHeader(info), TakeBytes(next, size)};
   Stream taken = std::move(next);
   streams_.pop_front();
   if (taken.sent < taken.total) {
     streams_.push_back(std::move(taken));
   } else {
     unsent_ -= taken.unsent;
+    --num_streams_;
   }
   return true;
 }
@@ -82,13 +118,13 @@ absl::Status OutgoingStreams::AddCredit(uint64_t bytes) {
 }
 
 void OutgoingStreams::Abandon(uint64_t call_id) {
-  std::vector<Blob> dropped;  // let go of without the lock
+  std::vector<Parts> dropped;  // let go of without the lock
   absl::MutexLock lock(&mutex_);
   for (Stream& stream : streams_) {
     if (stream.call_id != call_id || stream.abandoned) continue;
     stream.abandoned = true;
     unsent_ -= std::exchange(stream.unsent, 0);
-    dropped.push_back(std::exchange(stream.bytes, Blob()));
+    dropped.push_back(std::exchange(stream.parts, Parts()));
   }
 }
 
@@ -97,6 +133,7 @@ void OutgoingStreams::AbandonAll() {
   absl::MutexLock lock(&mutex_);
   dropped.swap(streams_);
   for (const Stream& stream : dropped) unsent_ -= stream.unsent;
+  num_streams_ -= dropped.size();
 }
 
 uint64_t OutgoingStreams::unsent_bytes() const {

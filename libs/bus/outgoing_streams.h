@@ -12,6 +12,7 @@
 #include <deque>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/bus/blob.h"
@@ -26,12 +27,16 @@ class OutgoingStreams {
   OutgoingStreams(size_t chunk_bytes, uint64_t credit_bytes,
                   uint64_t max_unsent_bytes);
 
-  // Makes room for streams of so many bytes in all, which Add or GiveUp must
-  // follow. RESOURCE_EXHAUSTED when too many wait.
-  absl::Status Reserve(uint64_t bytes);
-  void GiveUp(uint64_t bytes);
-  // `call_id` 0: nobody can cancel it. `counts`: room was reserved for it.
-  void Add(uint64_t stream, uint64_t call_id, Blob bytes, bool counts);
+  // Makes room for streams of so many bytes in all, which Add of each or GiveUp
+  // of all must follow. RESOURCE_EXHAUSTED when too many wait.
+  absl::Status Reserve(uint64_t bytes, size_t num_streams);
+  void GiveUp(uint64_t bytes, size_t num_streams);
+
+  // What one stream brings, one after the other; none is empty.
+  using Parts = absl::InlinedVector<Blob, 1>;
+  // `call_id` 0: nobody can cancel it. `counts`: room was reserved for its
+  // bytes.
+  void Add(uint64_t stream, uint64_t call_id, Parts parts, bool counts);
 
   // The next chunk to send; false when there is none, or no credit for it.
   bool Next(Frames* chunk);
@@ -51,12 +56,17 @@ class OutgoingStreams {
   struct Stream {
     uint64_t id = 0;
     uint64_t call_id = 0;
-    Blob bytes;
+    Parts parts;
+    size_t part = 0;            // the next to send
+    uint64_t sent_of_part = 0;  // of its bytes
     uint64_t total = 0;
     uint64_t sent = 0;
     uint64_t unsent = 0;  // counted in unsent_; all of it or nothing
     bool abandoned = false;
   };
+
+  // The next so many bytes, which it has.
+  static Blob TakeBytes(Stream& stream, uint64_t size);
 
   const size_t chunk_bytes_;
   mutable absl::Mutex mutex_;
@@ -64,6 +74,7 @@ class OutgoingStreams {
   uint64_t credit_ ABSL_GUARDED_BY(mutex_);
   const uint64_t credit_bytes_;
   uint64_t unsent_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t num_streams_ ABSL_GUARDED_BY(mutex_) = 0;  // added or reserved
   const uint64_t max_unsent_bytes_;
 };
 

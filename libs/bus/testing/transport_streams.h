@@ -60,6 +60,29 @@ TEST_P(TransportConformanceTest, ManySmallAttachmentsAreLargeTogether) {
   }
 }
 
+// More than there may be frames or streams, of all sizes, empty ones among
+// them.
+TEST_P(TransportConformanceTest, ThousandsOfAttachmentsArrive) {
+  TransportOptions options;
+  options.max_control_bytes = 1 << 20;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  std::vector<std::string> attachments;
+  for (uint32_t i = 0; i < 20'000; ++i) {
+    const size_t size = i % 100 == 0 ? 70'000 : i % 7 == 0 ? 0 : 1000 + i % 77;
+    attachments.push_back(Pattern(size, i));
+  }
+  {
+    const Answer answer = Call(NewMessage(kEcho, "", attachments));
+    const absl::StatusOr<Message> reply = answer.Wait();
+    ASSERT_OK(reply);
+    ASSERT_EQ(reply->attachments.size(), attachments.size());
+    for (size_t i = 0; i < attachments.size(); ++i) {
+      EXPECT_TRUE(reply->attachments[i].view() == attachments[i]) << i;
+    }
+  }
+  ExpectNothingLeft();
+}
+
 TEST_P(TransportConformanceTest, StreamsTakeTurns) {
   TransportOptions options;
   options.credit_bytes = 4 << 20;
