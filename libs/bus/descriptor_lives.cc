@@ -5,12 +5,23 @@
 
 namespace weft::bus {
 
-void DescriptorLives::Accept(int descriptor) {
+DescriptorLives::Life DescriptorLives::Accept(int descriptor, absl::Time now) {
   refused_ = false;
   auto life = std::make_shared<DescriptorLife>();
   life->descriptor = descriptor;
   life->handshakes_before = handshakes_;
-  lives_[descriptor].push_back(std::move(life));
+  life->accepted = now;
+  lives_[descriptor].push_back(life);
+  return life;
+}
+
+std::vector<DescriptorLives::Life> DescriptorLives::Current() const {
+  std::vector<Life> current;
+  current.reserve(lives_.size());
+  for (const auto& [descriptor, lives] : lives_) {
+    if (!lives.back()->over) current.push_back(lives.back());
+  }
+  return current;
 }
 
 void DescriptorLives::ShakeHands() {

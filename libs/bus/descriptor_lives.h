@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
 #include "libs/bus/wire.h"
 
 namespace weft::bus {
@@ -19,16 +21,20 @@ namespace weft::bus {
 struct DescriptorLife {
   int descriptor = -1;
   bool over = false;
+  bool refused = false;         // to be cut, whatever it says
   bool claimed = false;         // somebody sent a message in it
   ConnectionId connection = 0;  // if claimed
   uint64_t handshakes_before = 0;
+  absl::Time accepted;
+  uint64_t delivered_bytes = 0;  // of its messages, as they travel
 };
 
 class DescriptorLives {
  public:
   using Life = std::shared_ptr<DescriptorLife>;
 
-  void Accept(int descriptor);
+  // The life that begins.
+  Life Accept(int descriptor, absl::Time now = absl::InfinitePast());
   // Some life has shaken hands, or will not; the monitor does not say which,
   // but the end of one that was refused follows at once.
   void ShakeHands();
@@ -49,6 +55,11 @@ class DescriptorLives {
   void Erase(const Life& life);
 
   bool empty() const { return lives_.empty(); }
+  size_t size() const { return lives_.size(); }
+  // Those that are not over.
+  std::vector<Life> Current() const;
+  // How many have shaken hands, ever.
+  uint64_t handshakes() const { return handshakes_; }
 
  private:
   absl::flat_hash_map<int, std::deque<Life>> lives_;

@@ -1,11 +1,17 @@
 #include "libs/bus/listening_socket.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <zmq.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <random>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -20,6 +26,15 @@ namespace {
 
 // Messages looked at under the lock before somebody else may have it.
 constexpr int kReceivesInARow = 256;
+// How often strangers are looked after; looking takes some microseconds each.
+constexpr absl::Duration kInspectionInterval = absl::Milliseconds(200);
+constexpr absl::Duration kInspectionIntervalOfEach = absl::Microseconds(500);
+// What a connection brings besides messages: the handshake, and signs of life
+// in a second.
+constexpr double kBytesOfHandshake = 64 << 10;
+constexpr double kBytesOfLife = 4 << 10;
+// Handshakes after which libzmq is asked what it gives now.
+constexpr uint64_t kMostGuesses = 16;
 // libzmq closes a port on its own thread.
 constexpr absl::Duration kUnbindLimit = absl::Seconds(5);
 
@@ -56,6 +71,30 @@ int LocalPort(int descriptor) {
   return ntohs(reinterpret_cast<sockaddr_in6*>(&local)->sin6_port);
 }
 
+// A frame as it travels: its flags, its length, itself
+// (rfc.zeromq.org/spec/23).
+uint64_t TravellingBytes(const Frames& frames) {
+  uint64_t bytes = 0;
+  for (const Blob& frame : frames) {
+    bytes += frame.size() + (frame.size() <= 255 ? 2 : 9);
+  }
+  return bytes;
+}
+
+// What the program has read of a TCP connection; 0 where that is unknown.
+uint64_t BytesRead(int descriptor) {
+  tcp_info info = {};
+  socklen_t size = sizeof(info);
+  int unread = 0;
+  if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
+      size < offsetof(tcp_info, tcpi_bytes_received) + sizeof(uint64_t) ||
+      ioctl(descriptor, SIOCINQ, &unread) != 0) {
+    return 0;
+  }
+  const uint64_t received = info.tcpi_bytes_received;
+  return received - std::min<uint64_t>(received, std::max(0, unread));
+}
+
 absl::Status Lost(bool reads = true) {
   return absl::UnavailableError(
       reads ? "The other end closed the connection, or the network lost it"
@@ -68,7 +107,11 @@ absl::StatusOr<Address> ListeningSocket::Listen(const Address& address) {
   RETURN_IF_ERROR(parts_.loop->Start());
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(OpenSocket(ZMQ_ROUTER));
-  if (absl::Status bound = Bind(address); !bound.ok()) {
+  accepts_left_ = parts_.options->max_accepts_at_once;
+  absl::Status bound = LearnFirstIdentity();
+  if (bound.ok()) bound = Bind(address);
+  if (!bound.ok()) {
+    asking_.Close();
     CloseSocket();
     return bound;
   }
@@ -107,6 +150,8 @@ void ListeningSocket::Shutdown() {
     visit.WakeLoop();
     port_is_free_ = port_is_free;
     zmq_unbind(socket_.get(), endpoint_.c_str());
+    asking_.Close();
+    parts_.scheduler->CancelTimer(std::exchange(inspection_, 0));
     accepted.swap(accepted_);
     pending.swap(pending_);
     event = FindRunningEvent(0);
@@ -145,7 +190,7 @@ void ListeningSocket::ReadChanges() {
   while (monitor_.Next(change)) {
     switch (change.kind) {
       case ConnectionChange::Kind::kAccepted:
-        lives_.Accept(change.descriptor);
+        Accept(change.descriptor);
         break;
       case ConnectionChange::Kind::kUp:
         lives_.ShakeHands();
@@ -163,6 +208,149 @@ void ListeningSocket::ReadChanges() {
         break;
     }
   }
+}
+
+void ListeningSocket::Accept(int descriptor) {
+  const absl::Time now = parts_.scheduler->clock().Now();
+  const Life life = lives_.Accept(descriptor, now);
+  ArmInspection();
+  const auto limit = static_cast<size_t>(parts_.options->max_connections);
+  if (lives_.size() > limit || !TakeAccept(now)) return Refuse(life);
+  silent_.push_back(life);
+  std::erase_if(silent_,
+                [](const Life& it) { return it->claimed || it->over; });
+  const auto most = static_cast<size_t>(parts_.options->max_silent_connections);
+  while (silent_.size() > most) {
+    Refuse(silent_.front());
+    silent_.pop_front();
+  }
+}
+
+void ListeningSocket::Refuse(const Life& life) {
+  life->refused = true;
+  to_cut_.push_back(life);
+}
+
+bool ListeningSocket::TakeAccept(absl::Time now) {
+  const ZmqWireOptions& options = *parts_.options;
+  const double seconds = absl::ToDoubleSeconds(now - last_accept_);
+  last_accept_ = now;
+  accepts_left_ = std::min<double>(
+      options.max_accepts_at_once,
+      accepts_left_ + std::max(0.0, seconds) * options.max_accepts_per_second);
+  if (accepts_left_ < 1) return false;
+  accepts_left_ -= 1;
+  return true;
+}
+
+absl::Status ListeningSocket::LearnFirstIdentity() {
+  own_endpoint_ = absl::StrCat("inproc://own-", parts_.context->NextNumber());
+  ZmqSocket::Route route;
+  Frames frames;
+  const bool learned = zmq_bind(socket_.get(), own_endpoint_.c_str()) == 0 &&
+                       AskForIdentity() && socket_.ReceiveRoute(route) &&
+                       socket_.ReceiveFrames(frames, nullptr) &&
+                       LearnIdentity(route.id, frames);
+  if (!learned) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("A socket cannot connect to itself: ", zmq_strerror(errno),
+                     "; raise the limit of open files (ulimit -n)"));
+  }
+  first_ = given_;
+  return absl::OkStatus();
+}
+
+bool ListeningSocket::AskForIdentity() {
+  if (asking_) return true;
+  auto asking = ZmqSocket::Open(*parts_.context, ZMQ_DEALER);
+  if (!asking.ok()) return false;
+  asking_ = *std::move(asking);
+  asking_.Set(ZMQ_LINGER, 0);
+  std::random_device random;
+  password_.clear();
+  for (int i = 0; i < 4; ++i) absl::StrAppend(&password_, random(), ".");
+  handshakes_when_asked_ = lives_.handshakes();
+  if (zmq_connect(asking_.get(), own_endpoint_.c_str()) == 0 &&
+      asking_.Send(nullptr, {Blob::FromString(password_)}) ==
+          ZmqSocket::Sent::kSent) {
+    return true;
+  }
+  asking_.Close();
+  return false;
+}
+
+bool ListeningSocket::LearnIdentity(RoutingId route, const Frames& frames) {
+  if (!asking_ || frames.size() != 1 || frames[0].view() != password_) {
+    return false;
+  }
+  asking_.Close();
+  given_ = route;
+  handshakes_when_given_ = handshakes_when_asked_;
+  return true;
+}
+
+// At most one is given for each handshake, in their order, and one to who asks.
+// The numbers wrap.
+bool ListeningSocket::IsGiven(RoutingId route, const Life& life) {
+  const auto since_first = static_cast<uint32_t>(route - first_);
+  const auto given_since_first = static_cast<uint32_t>(given_ - first_);
+  if (since_first == 0) return false;
+  if (since_first <= given_since_first) return true;
+  const uint64_t more = since_first - given_since_first;
+  const uint64_t asked = asking_ ? 1 : 0;
+  if (more > lives_.handshakes() - handshakes_when_given_ + asked) return false;
+  given_ = route;
+  handshakes_when_given_ = life->handshakes_before;
+  return true;
+}
+
+void ListeningSocket::ArmInspection() {
+  if (inspection_ != 0 || port_is_free_ != nullptr) return;
+  const std::weak_ptr<PolledSocket> weak = weak_from_this();
+  inspection_ = parts_.scheduler->ScheduleAt(
+      parts_.scheduler->clock().Now() + kInspectionInterval +
+          static_cast<int64_t>(lives_.size()) * kInspectionIntervalOfEach,
+      [weak] {
+        const auto self =
+            std::static_pointer_cast<ListeningSocket>(weak.lock());
+        if (self != nullptr) self->Inspect();
+      });
+}
+
+void ListeningSocket::Inspect() {
+  Visit visit(*this);
+  inspection_ = 0;
+  if (closed_ || port_is_free_ != nullptr) return;
+  ReadChanges();
+  const absl::Time now = parts_.scheduler->clock().Now();
+  for (const Life& life : lives_.Current()) {
+    if (!IsWelcome(life, now)) Refuse(life);
+  }
+  // So that few numbers are open to guessing.
+  if (lives_.handshakes() > handshakes_when_given_ + kMostGuesses) {
+    (void)AskForIdentity();
+  }
+  if (!lives_.empty()) ArmInspection();
+  // The changes that were read here, and the cuts.
+  visit.WakeLoop();
+}
+
+bool ListeningSocket::IsWelcome(const Life& life, absl::Time now) const {
+  const absl::Duration age = now - life->accepted;
+  if (!life->claimed && age > 2 * parts_.options->handshake_timeout) {
+    return false;
+  }
+  // As in Cut.
+  const int descriptor = fcntl(life->descriptor, F_DUPFD_CLOEXEC, 0);
+  if (descriptor < 0) return true;
+  const uint64_t read =
+      LocalPort(descriptor) == port_ ? BytesRead(descriptor) : 0;
+  close(descriptor);
+  const double besides =
+      kBytesOfHandshake + kBytesOfLife * absl::ToDoubleSeconds(age);
+  return static_cast<double>(read) <=
+         static_cast<double>(life->delivered_bytes) + besides +
+             static_cast<double>(parts_.options->max_unread_bytes);
 }
 
 // The monitor comes first: what is over there must not be cut, for its
@@ -194,6 +382,7 @@ bool ListeningSocket::Receive() {
     return false;
   }
   if (!ending_.empty()) ++received_since_ending_;
+  if (is_new && LearnIdentity(route.id, frames)) return true;
   if (route.foreign) {
     RefuseForeign(descriptor);
   } else if (!is_new) {
@@ -220,6 +409,10 @@ ListeningSocket::Accepted* ListeningSocket::Admit(RoutingId route,
   // Without a descriptor: it was gone again before libzmq looked at it.
   if (life == nullptr) return nullptr;
   if (doubtful != nullptr) Cut(doubtful);
+  if (life->refused || !IsGiven(route, life)) {
+    Cut(life);
+    return nullptr;
+  }
   auto accepted = std::make_unique<Accepted>();
   accepted->id = parts_.table->Add(shared_from_this());
   accepted->route = route;
@@ -251,6 +444,7 @@ bool ListeningSocket::PopPending(Delivery& delivery) {
     const auto found = accepted_.find(next.connection);
     if (found == accepted_.end()) continue;  // closed meanwhile
     if (next.kind == Delivery::Kind::kClose) found->second->over = true;
+    found->second->life->delivered_bytes += TravellingBytes(next.frames);
     delivery = std::move(next);
     return true;
   }

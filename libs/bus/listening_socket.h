@@ -5,6 +5,13 @@
 // says so and all its messages have been delivered. libzmq cannot close one
 // connection of a ROUTER, so a closed one's TCP connection is shut down behind
 // its back, and what still comes of it is dropped.
+//
+// Strangers. How many connections there are, how fast they come, and how many
+// of them have said nothing is bounded; who says nothing for long is cut, and
+// so is who has brought much more than was delivered, which is what libzmq
+// holds of it: the system counts what came. Names that a peer chose itself are
+// refused; those that look like libzmq's own are told apart by counting, for
+// it counts them up from one that Listen finds out.
 #ifndef WEFT_LIBS_BUS_LISTENING_SOCKET_H_
 #define WEFT_LIBS_BUS_LISTENING_SOCKET_H_
 
@@ -58,6 +65,25 @@ class ListeningSocket : public PolledSocket {
   absl::Status Bind(const Address& address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReadChanges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Accept(int descriptor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Refuse(const Life& life) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether one more connection may come now.
+  bool TakeAccept(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Learns which identity libzmq gives first; before anybody can connect.
+  absl::Status LearnFirstIdentity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Connects to itself, to be given the next; Receive finds out which.
+  bool AskForIdentity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the message is that of AskForIdentity.
+  bool LearnIdentity(RoutingId route, const Frames& frames)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether libzmq can have given it to the connection of `life`.
+  bool IsGiven(RoutingId route, const Life& life)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Looks after strangers, from time to time.
+  void ArmInspection() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Inspect();
+  bool IsWelcome(const Life& life, absl::Time now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CutClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Cut(const Life& life) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // False: nothing was there to receive.
@@ -99,6 +125,22 @@ class ListeningSocket : public PolledSocket {
   absl::flat_hash_set<ConnectionId> stalled_ ABSL_GUARDED_BY(mutex_);
   std::deque<Delivery> pending_ ABSL_GUARDED_BY(mutex_);
   bool more_to_receive_ ABSL_GUARDED_BY(mutex_) = false;
+  Scheduler::TimerId inspection_ ABSL_GUARDED_BY(mutex_) = 0;
+  // In the order in which they came; some have spoken since, or are over.
+  std::deque<Life> silent_ ABSL_GUARDED_BY(mutex_);
+  double accepts_left_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time last_accept_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  // The latest identity known to be given, and how many had shaken hands then
+  // at least.
+  RoutingId given_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t handshakes_when_given_ ABSL_GUARDED_BY(mutex_) = 0;
+  RoutingId first_ ABSL_GUARDED_BY(mutex_) = 0;  // given to nobody else
+  // Connected to this socket, while it is asked which identity that was given;
+  // it says what nobody else can.
+  ZmqSocket asking_ ABSL_GUARDED_BY(mutex_);
+  std::string password_ ABSL_GUARDED_BY(mutex_);
+  uint64_t handshakes_when_asked_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string own_endpoint_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft::bus

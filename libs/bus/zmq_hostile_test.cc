@@ -27,6 +27,8 @@ ZmqWireOptions Impatient() {
   options.max_unsent_bytes = 1 << 20;
   options.handshake_timeout = absl::Milliseconds(300);
   options.connect_timeout = absl::Milliseconds(300);
+  options.max_unread_bytes = 8 << 20;
+  options.max_connections = 60;
   return options;
 }
 
@@ -137,7 +139,7 @@ TEST_F(ZmqHostileTest, ACommandThatIsNone) {
 }
 
 // libzmq shows a message only when its last frame has come; the end of the
-// connection is the end of it. README.md says what it costs meanwhile.
+// connection is the end of it.
 TEST_F(ZmqHostileTest, AMessageThatDoesNotEnd) {
   {
     RawPeer peer(listener_->address());
@@ -150,6 +152,109 @@ TEST_F(ZmqHostileTest, AMessageThatDoesNotEnd) {
   EXPECT_EQ(StrangersOpened(), 0u);
 }
 
+// Nor is what it brings without end: the system counts what came.
+TEST_F(ZmqHostileTest, AMessageThatNeverEnds) {
+  for (const bool spoke : {false, true}) {
+    RawPeer peer(listener_->address());
+    ASSERT_TRUE(peer.ShakeHands());
+    if (spoke) {
+      ASSERT_TRUE(peer.Say(RawPeer::ShortFrame(0, "hello")));
+      ASSERT_TRUE(peer.Hear(7) == RawPeer::ShortFrame(0, "hello"));
+    }
+    const std::string frame =
+        RawPeer::LongFrameHeader(1, 100000) + std::string(100000, 'm');
+    EXPECT_TRUE(peer.SaysUntilTheEnd(frame));
+  }
+}
+
+// A thread that reads and is stuck does not keep others from being bounded.
+TEST_F(ZmqHostileTest, MessagesThatNobodyReadsAreBounded) {
+  const auto unblock = scheduler_->NewEvent();
+  RecordingEnd stuck(*scheduler_, [&](const RecordingEnd::Entry& entry) {
+    if (entry.kind == Kind::kMessage) unblock->Wait();
+  });
+  ASSERT_OK_AND_ASSIGN(auto listener,
+                       wire_->Listen({"127.0.0.1", 0}, Lane::kBulk, stuck));
+  RawPeer peer(listener->address());
+  ASSERT_TRUE(peer.ShakeHands());
+  const std::string frame =
+      RawPeer::LongFrameHeader(0, 100000) + std::string(100000, 'm');
+  EXPECT_TRUE(peer.SaysUntilTheEnd(frame));
+  unblock->Set();
+  EXPECT_TRUE(stuck.WaitForCloses(1));
+}
+
+TEST_F(ZmqHostileTest, WhoShakesHandsAndSaysNothingIsCut) {
+  RawPeer peer(listener_->address());
+  ASSERT_TRUE(peer.ShakeHands());
+  EXPECT_TRUE(peer.HearsTheEnd());
+}
+
+TEST_F(ZmqHostileTest, ThereAreOnlySoManyConnections) {
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  for (int i = 0; i < 59; ++i) {
+    peers.push_back(std::make_unique<RawPeer>(listener_->address()));
+    ASSERT_TRUE(peers.back()->ShakeHands());
+    ASSERT_TRUE(peers.back()->Say(RawPeer::ShortFrame(0, "hello")));
+    ASSERT_EQ(peers.back()->Hear(7), RawPeer::ShortFrame(0, "hello"));
+  }
+  RawPeer late(listener_->address());
+  late.ShakeHands();
+  EXPECT_TRUE(late.HearsTheEnd());
+}
+
+// A listener and those who reach it.
+class ZmqStrangersTest : public ::testing::Test {
+ protected:
+  void Listen(const ZmqWireOptions& options) {
+    wire_ = NewZmqWire(*scheduler_, options);
+    auto listener = wire_->Listen({"127.0.0.1", 0}, Lane::kControl, accepted_);
+    ASSERT_OK(listener);
+    listener_ = *std::move(listener);
+  }
+
+  SystemClock clock_;
+  const std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
+  RecordingEnd accepted_{*scheduler_};
+  std::unique_ptr<Wire> wire_;
+  std::unique_ptr<WireListener> listener_;
+};
+
+TEST_F(ZmqStrangersTest, OfManyThatSayNothingTheOldestGoes) {
+  ZmqWireOptions options;
+  options.max_silent_connections = 5;
+  options.handshake_timeout = absl::Hours(1);
+  ASSERT_NO_FATAL_FAILURE(Listen(options));
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  for (int i = 0; i < 6; ++i) {
+    peers.push_back(std::make_unique<RawPeer>(listener_->address()));
+    ASSERT_TRUE(peers.back()->ShakeHands());
+  }
+  EXPECT_TRUE(peers.front()->HearsTheEnd());
+  ASSERT_TRUE(peers.back()->Say(RawPeer::ShortFrame(0, "hello")));
+  EXPECT_TRUE(accepted_.WaitForMessages(1));
+}
+
+// A port gives only so many names in a time, whoever asks for them.
+TEST_F(ZmqStrangersTest, ConnectionsComeOnlySoFast) {
+  ZmqWireOptions options;
+  options.max_accepts_at_once = 5;
+  options.max_accepts_per_second = 1;
+  ASSERT_NO_FATAL_FAILURE(Listen(options));
+  const absl::Time begin = clock_.Now();
+  for (int i = 0; i < 50; ++i) {
+    RawPeer peer(listener_->address());
+    if (peer.ShakeHands()) peer.Say(RawPeer::ShortFrame(0, "hello"));
+  }
+  ASSERT_TRUE(accepted_.WaitForOpens(5));
+  size_t num_opened = 0;
+  for (const auto& entry : accepted_.entries()) {
+    num_opened += entry.kind == Kind::kOpen;
+  }
+  const absl::Duration taken = clock_.Now() - begin;
+  EXPECT_LE(num_opened, 6 + absl::ToDoubleSeconds(taken));
+}
+
 TEST_F(ZmqHostileTest, IdentitiesOfTheirOwnChoice) {
   for (const std::string& identity :
        {std::string("x"), std::string(255, 'x'), std::string("\0\0\0\0", 4)}) {
@@ -159,6 +264,53 @@ TEST_F(ZmqHostileTest, IdentitiesOfTheirOwnChoice) {
     EXPECT_TRUE(peer.HearsTheEnd());
   }
   EXPECT_EQ(StrangersOpened(), 0u);
+}
+
+// Such a name looks like those that libzmq gives, and could be in the way of
+// one that it gives later, which would end the process.
+TEST_F(ZmqHostileTest, AnIdentityThatLooksLikeOnesOfLibzmq) {
+  for (const std::string& identity :
+       {std::string("\0\0\0\0\1", 5), std::string("\0\x12\x34\x56\x78", 5)}) {
+    RawPeer peer(listener_->address());
+    ASSERT_TRUE(peer.ShakeHands(identity));
+    peer.Say(RawPeer::ShortFrame(0, "hello"));
+    EXPECT_TRUE(peer.HearsTheEnd());
+  }
+  EXPECT_EQ(StrangersOpened(), 0u);
+}
+
+// Where libzmq's names begin is nothing that others can know: with the seed of
+// the C library's random numbers that every process starts with, the first
+// socket's names would be the same everywhere.
+TEST(ZmqIdentitiesDeathTest, NobodyKnowsTheNextIdentity) {
+  const auto serve_stranger_named_as_the_next = [] {
+    SystemClock clock;
+    const auto scheduler = NewThreadScheduler(clock);
+    const auto wire = NewZmqWire(*scheduler, Impatient());
+    RecordingEnd accepted(*scheduler);
+    const auto listener =
+        wire->Listen({"127.0.0.1", 0}, Lane::kControl, accepted);
+    std::vector<std::unique_ptr<RawPeer>> peers;
+    constexpr uint32_t kFirst = 1804289383;  // random() of a fresh process
+    for (uint32_t i = 0; i < 20; ++i) {
+      std::string name(5, '\0');
+      for (int j = 0; j < 4; ++j) {
+        name[1 + j] = static_cast<char>((kFirst + i) >> (24 - 8 * j));
+      }
+      peers.push_back(std::make_unique<RawPeer>((*listener)->address()));
+      peers.back()->ShakeHands(name);
+    }
+    for (size_t i = 1; i <= 5; ++i) {
+      peers.push_back(std::make_unique<RawPeer>((*listener)->address()));
+      peers.back()->ShakeHands();
+      peers.back()->Say(RawPeer::ShortFrame(0, "hello"));
+      accepted.WaitForMessages(i);
+    }
+    _exit(0);
+  };
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(serve_stranger_named_as_the_next(), testing::ExitedWithCode(0),
+              "");
 }
 
 TEST_F(ZmqHostileTest, PeersThatComeAndGo) {

@@ -4,19 +4,26 @@
 #include <zmq.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <random>
 
+#include "absl/base/attributes.h"
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 
 namespace weft::bus {
 namespace {
 
 // Copying 16 KiB costs as much as lending it.
 constexpr size_t kLendBytes = 16 << 10;
+// No message of ours has so many; whoever gets one more refuses them all.
+constexpr size_t kMaxFrames = 1 << 18;
 // Smaller received frames are copied out of libzmq's buffer.
 constexpr size_t kViewBytes = 1 << 10;
-// libzmq's own identities: a zero byte and a number.
+// libzmq's own identities: a zero byte and a number, big endian.
 constexpr size_t kOwnIdentityBytes = 5;
 
 RoutingId LoadBigEndian(const char* bytes) {
@@ -96,6 +103,30 @@ bool SendPart(void* socket, Part& part, int flags) {
   return sent >= 0;
 }
 
+// While it lives, random() of the C library begins where nobody knows. libzmq
+// takes the first identity that a ROUTER gives from there, and aborts where a
+// peer has taken the next one; without it the first is the same number in every
+// process. The program's own sequence goes on afterwards. The state is the
+// process's, and so is the lock: of two that overlap the first would put back
+// what is gone.
+class ABSL_SCOPED_LOCKABLE UnknownRandomState {
+ public:
+  UnknownRandomState() ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex_)
+      : lock_(&mutex_),
+        before_(initstate(std::random_device()(), state_, sizeof(state_))) {}
+  ~UnknownRandomState() ABSL_UNLOCK_FUNCTION() { setstate(before_); }
+  UnknownRandomState(const UnknownRandomState&) = delete;
+  UnknownRandomState& operator=(const UnknownRandomState&) = delete;
+
+ private:
+  static absl::Mutex mutex_;
+  const absl::MutexLock lock_;
+  char state_[256];
+  char* const before_;
+};
+
+ABSL_CONST_INIT absl::Mutex UnknownRandomState::mutex_(absl::kConstInit);
+
 }  // namespace
 
 ZmqContext::ZmqContext(int io_threads) : context_(zmq_ctx_new()) {
@@ -122,6 +153,7 @@ ZmqSocket& ZmqSocket::operator=(ZmqSocket&& other) noexcept {
 }
 
 absl::StatusOr<ZmqSocket> ZmqSocket::Open(const ZmqContext& context, int type) {
+  const UnknownRandomState state;
   void* const socket = zmq_socket(context.get(), type);
   if (socket != nullptr) return ZmqSocket(socket);
   return absl::ResourceExhaustedError(
@@ -179,6 +211,8 @@ bool ZmqSocket::ReceiveFrames(Frames& frames, int* source) {
       *source = zmq_msg_get(part.get(), ZMQ_SRCFD);
     }
     more = part.more();
+    // The rest of what nobody can want is let go as it comes.
+    if (frames.size() > kMaxFrames) continue;
     frames.push_back(part.size() < kViewBytes ? CopyOf(part) : ViewOf(part));
   }
   return true;

@@ -25,18 +25,32 @@ struct ZmqWireOptions {
   int64_t max_bulk_frame_bytes = (1 << 20) + (64 << 10);
   // Messages that libzmq holds for one connection and direction; those beyond
   // wait in the sender's memory or on the network.
-  int max_queued_control = 100000;
+  int max_queued_control = 4096;
   int max_queued_bulk = 1000;
   // The same for control messages on their way out, and then what may wait in
   // the sender's memory for one connection and lane: beyond it the other end
   // does not read, and the connection is given up.
   int max_unsent_control = 1000;
   uint64_t max_unsent_bytes = 64 << 20;
+  // What one connection that was accepted may have brought that has not been
+  // delivered yet: libzmq counts messages, and of a message without an end,
+  // nothing. Beyond it the connection is cut. Looked at several times a second.
+  uint64_t max_unread_bytes = 256 << 20;
+  // Connections of one listener; further ones are cut at once.
+  int max_connections = 65536;
+  // Of these, those that have said nothing yet; the oldest is cut for a new
+  // one.
+  int max_silent_connections = 128;
+  // How many connections a listener accepts: at once, and then in a second.
+  // What comes sooner is cut at once.
+  int max_accepts_at_once = 1000;
+  int max_accepts_per_second = 100;
   // A silent peer is asked for a sign of life, and given up without one. Both
   // count complete messages, so a frame must pass within the timeout.
   absl::Duration heartbeat_interval = absl::Seconds(2);
   absl::Duration heartbeat_timeout = absl::Seconds(6);
   absl::Duration connect_timeout = absl::Seconds(3);
+  // Also for the first message after the handshake.
   absl::Duration handshake_timeout = absl::Seconds(5);
   // How long the thread of the control lane looks for the next message before
   // it sleeps (ZmqLoop). 0 where a processor's time is worth more than latency.

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -70,6 +71,22 @@ class RawPeer {
     while ((n = recv(fd_, bytes, sizeof(bytes), 0)) > 0) {
     }
     return n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+  }
+
+  // Says it again and again until the other end closes; false: it did not
+  // within the limit. (A send alone may wait for an end that reads no more.)
+  bool SaysUntilTheEnd(const std::string& bytes) {
+    size_t sent = 0;
+    pollfd ready = {fd_, POLLIN | POLLOUT, 0};
+    while (poll(&ready, 1, 60'000) > 0) {
+      if ((ready.revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
+        return HearsTheEnd();
+      }
+      const ssize_t n = send(fd_, bytes.data() + sent, bytes.size() - sent,
+                             MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (n > 0) sent = (sent + static_cast<size_t>(n)) % bytes.size();
+    }
+    return false;
   }
 
   // As a ZMTP 3 DEALER without encryption (rfc.zeromq.org/spec/23): greeting,
