@@ -37,11 +37,15 @@ class Activities {
     Activities& activities_;
   };
 
-  // On the compute pool, soon.
+  // Soon; on the compute pool, or on `pool`.
   template <typename Function>
   void Schedule(Function function) {
+    Schedule(Pool::kCompute, std::move(function));
+  }
+  template <typename Function>
+  void Schedule(Pool pool, Function function) {
     Begin();
-    scheduler_.Schedule(Pool::kCompute, Wrapped<Function>(std::move(function)));
+    scheduler_.Schedule(pool, Wrapped<Function>(std::move(function)));
   }
 
   // On the compute pool, when the time has come.

@@ -26,12 +26,13 @@ struct Pending {
   Channel::Callback callback;
   Scheduler::TimerId timer = 0;
   bool has_attachments = false;
+  bool (*is_fast)(const Message& reply) = nullptr;
 };
 
 // A call that waits for a connection.
 struct Waiting {
   Message request;
-  absl::Time deadline;
+  CallOptions options;
   Pending pending;
 };
 
@@ -99,6 +100,9 @@ class WireChannel : public Channel, public ClientConnectionOwner {
   void Finish(Pending pending, absl::StatusOr<Message> result);
   void FailAll(PendingMap pending, const absl::Status& why);
   absl::Status NotConnected() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Those of waiting_ that no other connection will send: all after a refusal,
+  // else those that came while calls were flushed and wanted this connection.
+  WaitingMap TakeWaitingInVain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Activities activities_;
   ClientContext context_;
@@ -192,7 +196,8 @@ void WireChannel::Flush(const Shared& connection) {
       waiting_.erase(first);
       pending_.emplace(call, std::move(waiting.pending));
     }
-    SendRequest(connection, call, waiting.deadline, std::move(waiting.request));
+    SendRequest(connection, call, waiting.options.deadline,
+                std::move(waiting.request));
   }
 }
 
@@ -211,6 +216,7 @@ Channel::CallId WireChannel::Call(Message request, const CallOptions& options,
   Pending pending;
   pending.callback = std::move(callback);
   pending.has_attachments = !request.attachments.empty();
+  pending.is_fast = options.is_fast;
   Shared connection;
   absl::Status error;
   {
@@ -222,8 +228,8 @@ Channel::CallId WireChannel::Call(Message request, const CallOptions& options,
       connection = connection_;
       pending_.emplace(call, std::move(pending));
     } else if (may_wait) {
-      waiting_.emplace(call, Waiting{std::move(request), options.deadline,
-                                     std::move(pending)});
+      waiting_.emplace(
+          call, Waiting{std::move(request), options, std::move(pending)});
     } else {
       error = NotConnected();
     }
@@ -254,7 +260,9 @@ void WireChannel::SendRequest(const Shared& connection, CallId call,
   }
   const absl::Status sent = connection->Send(std::move(outgoing));
   // Where the connection is lost, all that is pending fails.
-  if (!absl::IsInvalidArgument(sent)) return;
+  if (!absl::IsInvalidArgument(sent) && !absl::IsResourceExhausted(sent)) {
+    return;
+  }
   Pending pending;
   bool was_sent = false;
   if (!Take(call, &pending, &was_sent)) return;
@@ -362,8 +370,13 @@ void WireChannel::OnReply(Incoming reply) {
     Finish(std::move(pending), std::move(reply.envelope.error));
   } else if (!reply.landed.ok()) {
     Finish(std::move(pending), std::move(reply.landed));
-  } else {
+  } else if (pending.is_fast == nullptr || pending.is_fast(reply.message)) {
     Finish(std::move(pending), std::move(reply.message));
+  } else {
+    activities_.Schedule([this, pending = std::move(pending),
+                          message = std::move(reply.message)]() mutable {
+      Finish(std::move(pending), std::move(message));
+    });
   }
 }
 
@@ -386,9 +399,24 @@ void WireChannel::FailAll(PendingMap pending, const absl::Status& why) {
   for (const CallId call : order) Finish(std::move(pending[call]), why);
 }
 
+WireChannel::WaitingMap WireChannel::TakeWaitingInVain() {
+  if (state_ == State::kRefused) return std::exchange(waiting_, {});
+  WaitingMap taken;
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    if (it->second.options.wait_for_connection) {
+      ++it;
+    } else {
+      taken.emplace(it->first, std::move(it->second));
+      it = waiting_.erase(it);
+    }
+  }
+  return taken;
+}
+
 void WireChannel::OnLost(const Shared& connection, const absl::Status& why) {
   PendingMap pending;
   WaitingMap waiting;
+  absl::Status unsent = why;
   {
     absl::MutexLock lock(&mutex_);
     if (connection != connection_ || state_ == State::kClosed) return;
@@ -396,17 +424,21 @@ void WireChannel::OnLost(const Shared& connection, const absl::Status& why) {
     state_ = IsRefusal(why) ? State::kRefused : State::kDown;
     last_error_ = why;
     pending.swap(pending_);
-    if (state_ == State::kRefused) waiting.swap(waiting_);
+    waiting = TakeWaitingInVain();
+    if (state_ == State::kDown) unsent = NotConnected();
   }
   // On the pool, where Close may wait for the events of the other lane: what
   // follows comes after all that the connection brought.
   activities_.Schedule([this, connection, why, pending = std::move(pending),
+                        unsent = std::move(unsent),
                         waiting = std::move(waiting)]() mutable {
     connection->Close();
     FailAll(std::move(pending),
             absl::UnavailableError(
                 absl::StrCat("The connection was lost: ", why.message())));
-    for (auto& [id, call] : waiting) Finish(std::move(call.pending), why);
+    for (auto& [id, call] : waiting) {
+      Finish(std::move(call.pending), unsent);
+    }
     if (events_ != nullptr) events_->OnDisconnected(why);
     DialLater();
   });

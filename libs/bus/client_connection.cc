@@ -20,7 +20,23 @@ absl::Status Unavailable(const Address& address, absl::string_view what) {
 }  // namespace
 
 ClientConnection::ClientConnection(ClientContext& context)
-    : context_(context) {}
+    : context_(context), heartbeat_(*context.activities, Heartbeats()) {}
+
+HeartbeatOptions ClientConnection::Heartbeats() {
+  HeartbeatOptions options;
+  options.timeout = context_.options.peer_timeout;
+  options.max_busy = context_.options.max_busy;
+  options.send = [this](Blob body) {
+    Connection::Outgoing outgoing;
+    outgoing.message = {kHeartbeatMethod, std::move(body), {}};
+    (void)Send(std::move(outgoing));
+  };
+  options.lose = [this](const absl::Status& why) {
+    Lose(Unavailable(context_.address,
+                     absl::StrCat("is lost: ", why.message())));
+  };
+  return options;
+}
 
 void ClientConnection::Start() {
   const Activities::Running running(*context_.activities);
@@ -81,6 +97,7 @@ absl::Status ClientConnection::ReceiveGreeting(ConnectionId control,
   RETURN_IF_ERROR(CheckHelloReply(context_.self, context_.destination, reply));
   RETURN_IF_ERROR(MakeConnection(control, reply));
   context_.owner->OnGreeted(shared_from_this(), reply.self);
+  heartbeat_.Start(shared_from_this());
   return absl::OkStatus();
 }
 
@@ -156,6 +173,7 @@ void ClientConnection::Close() {
     connection = connection_;
   }
   context_.activities->CancelTimer(timer);
+  heartbeat_.Stop();
   if (control != 0) context_.parts.wire->Close(control);
   if (bulk != 0) context_.parts.wire->Close(bulk);
   if (connection != nullptr) connection->Close();
@@ -168,8 +186,11 @@ absl::Status ClientConnection::Deliver(Incoming incoming) {
     return absl::OkStatus();
   }
   if (envelope.kind == MessageKind::kUnknown) return absl::OkStatus();
-  if (envelope.kind != MessageKind::kOneWay ||
-      envelope.method != kGoodbyeMethod) {
+  const bool one_way = envelope.kind == MessageKind::kOneWay;
+  if (one_way && envelope.method == kHeartbeatMethod) {
+    return heartbeat_.Receive(shared_from_this(), incoming.message.body);
+  }
+  if (!one_way || envelope.method != kGoodbyeMethod) {
     return absl::InvalidArgumentError("Bad message: not for a client");
   }
   absl::Status why;

@@ -20,6 +20,7 @@
 #include "libs/bus/activities.h"
 #include "libs/bus/connection.h"
 #include "libs/bus/greeting.h"
+#include "libs/bus/heartbeat.h"
 #include "libs/bus/transport.h"
 
 namespace weft::bus {
@@ -98,12 +99,14 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   void Blame(const absl::Status& why);
   // Writes it down.
   absl::Status Worthless(const absl::Status& why) const;
+  HeartbeatOptions Heartbeats();
   std::shared_ptr<Connection> connection() const {
     absl::MutexLock lock(&mutex_);
     return connection_;
   }
 
   ClientContext& context_;
+  Heartbeat heartbeat_;
   ControlEvents control_events_{*this};
   BulkEvents bulk_events_{*this};
   mutable absl::Mutex mutex_;

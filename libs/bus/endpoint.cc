@@ -1,5 +1,6 @@
 #include "libs/bus/endpoint.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -125,8 +126,11 @@ class WireEndpoint : public Endpoint {
     Shared connection;
     {
       absl::MutexLock lock(&mutex_);
-      connection = std::make_shared<ServerConnection>(context_, control,
-                                                      ++last_peer_id_, token);
+      const bool is_one_too_many =
+          connections_.size() >=
+          static_cast<size_t>(std::max(0, context_.options.max_connections));
+      connection = std::make_shared<ServerConnection>(
+          context_, control, ++last_peer_id_, token, is_one_too_many);
       connections_.emplace(control, connection);
       tokens_.emplace(token, connection);
     }

@@ -15,6 +15,7 @@ using flatbuffers::Offset;
 
 static_assert(kHelloMethod == static_cast<int>(wire::Body::Hello));
 static_assert(kHelloReplyMethod == static_cast<int>(wire::Body::HelloReply));
+static_assert(kHeartbeatMethod == static_cast<int>(wire::Body::Heartbeat));
 static_assert(kCreditMethod == static_cast<int>(wire::Body::Credit));
 static_assert(kGoodbyeMethod == static_cast<int>(wire::Body::Goodbye));
 
@@ -190,6 +191,21 @@ absl::StatusOr<HelloReply> DecodeHelloReply(const Blob& body) {
     return Bad("an answer to HELLO that is not complete");
   }
   return reply;
+}
+
+Blob EncodeHeartbeat(const HeartbeatBody& heartbeat) {
+  SmallBuilder builder;
+  const auto body = wire::CreateHeartbeat(*builder, heartbeat.sequence,
+                                          heartbeat.answers, heartbeat.busy_us);
+  return FinishBody(builder, wire::Body::Heartbeat, body.Union());
+}
+
+absl::StatusOr<HeartbeatBody> DecodeHeartbeat(const Blob& body) {
+  const Blob aligned = Aligned(body);
+  const auto* packed = BodyOf<wire::Heartbeat>(aligned);
+  if (packed == nullptr) return Bad("the heartbeat is damaged");
+  return HeartbeatBody{packed->sequence(), packed->answers(),
+                       packed->busy_us()};
 }
 
 Blob EncodeCredit(uint64_t bytes) {

@@ -1,4 +1,5 @@
-// Greeting: what the bus itself says: HELLO and its answer, Credit, Goodbye.
+// Greeting: what the bus itself says: HELLO and its answer, Heartbeat, Credit,
+// Goodbye.
 // The formats are schemas/peer.fbs.
 //
 // Decoding trusts nothing; errors are INVALID_ARGUMENT.
@@ -18,12 +19,13 @@
 namespace weft::bus {
 
 // Versions of the protocol that this code speaks.
-inline constexpr uint32_t kNewestVersion = 1;
-inline constexpr uint32_t kOldestVersion = 1;
+inline constexpr uint32_t kNewestVersion = 2;
+inline constexpr uint32_t kOldestVersion = 2;
 
 // Their numbers in wire::Body.
 inline constexpr uint8_t kHelloMethod = 1;
 inline constexpr uint8_t kHelloReplyMethod = 2;
+inline constexpr uint8_t kHeartbeatMethod = 3;
 inline constexpr uint8_t kCreditMethod = 4;
 inline constexpr uint8_t kGoodbyeMethod = 28;
 
@@ -46,6 +48,15 @@ struct HelloReply {
 };
 Blob EncodeHelloReply(const HelloReply& reply);
 absl::StatusOr<HelloReply> DecodeHelloReply(const Blob& body);
+
+// See schemas/peer.fbs.
+struct HeartbeatBody {
+  uint64_t sequence = 0;
+  uint64_t answers = 0;
+  uint64_t busy_us = 0;
+};
+Blob EncodeHeartbeat(const HeartbeatBody& heartbeat);
+absl::StatusOr<HeartbeatBody> DecodeHeartbeat(const Blob& body);
 
 Blob EncodeCredit(uint64_t bytes);
 absl::StatusOr<uint64_t> DecodeCredit(const Blob& body);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -61,6 +62,12 @@ INSTANTIATE_TEST_SUITE_P(Seeds, TransportConformanceTest,
                          testing::Values(Simulated(1), Simulated(2),
                                          Simulated(3)));
 INSTANTIATE_TEST_SUITE_P(Threads, TransportConformanceTest, testing::Values([] {
+                           return std::make_unique<ThreadHarness>();
+                         }));
+
+INSTANTIATE_TEST_SUITE_P(Seeds, TransportHeartbeatTest,
+                         testing::Values(Simulated(1), Simulated(2)));
+INSTANTIATE_TEST_SUITE_P(Threads, TransportHeartbeatTest, testing::Values([] {
                            return std::make_unique<ThreadHarness>();
                          }));
 
@@ -230,6 +237,87 @@ TEST(CutTest, InASilentNetworkDeadlinesEndCalls) {
   EXPECT_EQ(lost.times(), 1);
 }
 
+// A wire that lets a test do something before a message leaves, and before a
+// connection is closed.
+class MeddlingWire : public Wire {
+ public:
+  explicit MeddlingWire(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {}
+
+  absl::StatusOr<std::unique_ptr<WireListener>> Listen(
+      const Address& address, Lane lane, WireEvents& events) override {
+    return wire_->Listen(address, lane, events);
+  }
+  ConnectionId Dial(const Address& address, Lane lane,
+                    WireEvents& events) override {
+    return wire_->Dial(address, lane, events);
+  }
+  absl::Status Send(ConnectionId connection, Frames frames) override {
+    before_send(frames);
+    return wire_->Send(connection, std::move(frames));
+  }
+  void Close(ConnectionId connection) override {
+    before_close();
+    wire_->Close(connection);
+  }
+
+  // Set before anything is dialed.
+  std::function<void(const Frames&)> before_send;
+  std::function<void()> before_close;
+
+ private:
+  const std::unique_ptr<Wire> wire_;
+};
+
+// The control lane's thread sends what waited for the connection. Meanwhile
+// another call is made, which wants this connection or none, and the bulk lane
+// loses it, for good.
+TEST(CutTest, ACallMadeWhileOthersAreFlushedFailsWithTheConnection) {
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock);
+  MemoryNetwork network(*scheduler);
+  const auto server_wire = NewMemoryWire(network, "server");
+  MeddlingWire wire(NewMemoryWire(network, "client"));
+  const std::unique_ptr<Random> random = NewSeededRandom(3);
+  CountedMemory memory(*scheduler);
+  RecordingHandler handler(*scheduler);
+  const auto server =
+      NewTransport({server_wire.get(), scheduler.get(), random.get(), &memory});
+  const auto client =
+      NewTransport({&wire, scheduler.get(), random.get(), &memory});
+  const auto endpoint =
+      *server->Listen({"memory", 0}, {"", "/job:ps/task:0", 1, 0}, handler);
+  const auto dialed = scheduler->NewEvent();
+  const auto bulk_is_up = scheduler->NewEvent();
+  const auto lost = scheduler->NewEvent();
+  std::unique_ptr<Channel> channel;
+  Answer waited(*scheduler), impatient(*scheduler);
+  wire.before_close = [&] { lost->Set(); };
+  wire.before_send = [&](const Frames& frames) {
+    if (DecodeChunk(frames).ok()) return bulk_is_up->Set();
+    const auto message = DecodeControlMessage(frames);
+    if (!message.ok() || message->body.view() != "second") return;
+    dialed->Wait();
+    bulk_is_up->Wait();
+    channel->Call(NewMessage(kEcho, "now"), {}, impatient.callback());
+    network.Partition("client", "server");
+    network.Cut("client", "server");
+    lost->Wait();
+  };
+  network.Partition("client", "server");
+  channel = client->Dial(endpoint->address(), {"", "", 3, 0}, "", nullptr);
+  for (Message& message :
+       std::vector{NewMessage(kNote, "first", {Pattern(200'000, 1)}),
+                   NewMessage(kEcho, "second")}) {
+    channel->Call(std::move(message), {.wait_for_connection = true},
+                  waited.callback());
+  }
+  dialed->Set();
+  network.Heal("client", "server");
+  EXPECT_THAT(impatient.Wait(), StatusIs(absl::StatusCode::kUnavailable));
+  channel.reset();
+  network.Heal("client", "server");
+}
+
 TEST(HelloTest, AServerThatDoesNotAnswerIsGivenUpInTime) {
   TransportOptions options;
   options.hello_timeout = absl::Seconds(5);
@@ -244,6 +332,41 @@ TEST(HelloTest, AServerThatDoesNotAnswerIsGivenUpInTime) {
   ASSERT_TRUE(events.WaitForDisconnects(1));
   EXPECT_GE(pair.scheduler().clock().Now() - begin, absl::Seconds(5));
   EXPECT_LE(pair.scheduler().clock().Now() - begin, absl::Seconds(6));
+}
+
+// One asks, one answers, at an interval of a fifth of the time.
+TEST(HeartbeatTest, WhoIsIdleSaysLittleAndStays) {
+  TransportOptions options;
+  options.peer_timeout = absl::Seconds(10);
+  Pair pair(1, options);
+  int num_messages = 0;
+  pair.network.set_hook([&](const MessageInfo&) {
+    ++num_messages;
+    return Verdict{};
+  });
+  pair.Start();
+  ASSERT_TRUE(pair.events.WaitForConnects(1));
+  num_messages = 0;
+  pair.scheduler().AdvanceBy(absl::Seconds(100));
+  EXPECT_GE(num_messages, 80);
+  EXPECT_LE(num_messages, 110);
+  EXPECT_EQ(pair.events.disconnected.size(), 0u);
+  EXPECT_EQ(pair.handler.disconnects.size(), 0u);
+}
+
+TEST(HeartbeatTest, ASilentNetworkIsNoticedAtBothEnds) {
+  TransportOptions options;
+  options.peer_timeout = absl::Seconds(10);
+  Pair pair(1, options);
+  pair.Start();
+  ASSERT_TRUE(pair.events.WaitForConnects(1));
+  pair.scheduler().AdvanceBy(absl::Seconds(33));
+  pair.network.Partition("server", "client");
+  pair.scheduler().AdvanceBy(absl::Seconds(5));
+  EXPECT_EQ(pair.events.disconnected.size(), 0u);
+  pair.scheduler().AdvanceBy(absl::Seconds(7));
+  EXPECT_GE(pair.events.disconnected.size(), 1u);
+  EXPECT_EQ(pair.handler.disconnects.size(), 1u);
 }
 
 TEST(CreditTest, NoMoreThanTheWindowIsUnderWay) {

@@ -14,6 +14,8 @@ namespace {
 
 // Smaller requests are bounded by their number.
 constexpr uint64_t kUncountedBytes = 4 << 10;
+// What a one-way message that waits takes besides its own bytes.
+constexpr uint64_t kQueuedBytes = 256;
 
 uint64_t SizeOf(const Message& message) {
   uint64_t size = message.body.size();
@@ -91,13 +93,31 @@ class ServerConnection::Call : public IncomingCall {
 };
 
 ServerConnection::ServerConnection(ServerContext& context, ConnectionId control,
-                                   uint64_t peer_id, uint64_t bulk_token)
+                                   uint64_t peer_id, uint64_t bulk_token,
+                                   bool is_one_too_many)
     : context_(context),
       control_(control),
       bulk_token_(bulk_token),
+      is_one_too_many_(is_one_too_many),
       connection_(OptionsOf(context, control)),
-      queue_(*context.activities) {
+      queue_(*context.activities),
+      heartbeat_(*context.activities, Heartbeats()) {
   peer_.id = peer_id;
+}
+
+HeartbeatOptions ServerConnection::Heartbeats() {
+  HeartbeatOptions options;
+  options.timeout = context_.options.peer_timeout;
+  options.max_busy = context_.options.max_busy;
+  // Who has dialed asks first.
+  options.patience = 0.5;
+  options.send = [this](Blob body) {
+    Connection::Outgoing outgoing;
+    outgoing.message = {kHeartbeatMethod, std::move(body), {}};
+    (void)connection_.Send(std::move(outgoing));
+  };
+  options.lose = [this](const absl::Status& why) { Disconnect(why); };
+  return options;
 }
 
 ServerConnection::State ServerConnection::state() const {
@@ -180,16 +200,27 @@ absl::Status ServerConnection::Greet(const Incoming& incoming) {
   }
   ASSIGN_OR_RETURN(Hello hello, DecodeHello(incoming.message.body));
   peer_.identity = hello.self;
-  absl::Status status = CheckHello(context_.self, hello);
-  if (status.ok() && context_.draining.load()) {
-    status = absl::UnavailableError(
-        absl::StrCat(context_.self.task, " is shutting down"));
-  }
+  absl::Status status = CheckGreeting(hello);
   if (status.ok()) status = context_.handler->OnConnect(peer_);
   if (status.ok()) {
     Accept(envelope.call_id);
   } else {
     Refuse(envelope.call_id, status);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ServerConnection::CheckGreeting(const Hello& hello) {
+  RETURN_IF_ERROR(CheckHello(context_.self, hello));
+  if (context_.draining.load()) {
+    return absl::UnavailableError(
+        absl::StrCat(context_.self.task, " is shutting down"));
+  }
+  if (is_one_too_many_) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        context_.self.task, " has the ", context_.options.max_connections,
+        " connections that it may. Close sessions that are not needed, or "
+        "raise max_connections there."));
   }
   return absl::OkStatus();
 }
@@ -222,6 +253,7 @@ void ServerConnection::Accept(uint64_t call_id) {
   outgoing.call_id = call_id;
   outgoing.message = {kHelloReplyMethod, EncodeHelloReply(reply), {}};
   (void)connection_.Send(std::move(outgoing));
+  heartbeat_.Start(shared_from_this());
 }
 
 // The peer closes when it has read why, or the timer does.
@@ -280,7 +312,8 @@ absl::Status ServerConnection::OnRequest(Incoming incoming) {
     return absl::InvalidArgumentError("Bad message: a second HELLO");
   }
   absl::Status refusal;
-  if (context_.draining.load()) {
+  if (context_.draining.load() &&
+      !context_.handler->IsServedWhileDraining(incoming.envelope.method)) {
     refusal = absl::UnavailableError(
         absl::StrCat(context_.self.task, " is shutting down"));
   }
@@ -301,7 +334,7 @@ absl::Status ServerConnection::OnRequest(Incoming incoming) {
                                 incoming.refused, held);
     return absl::OkStatus();
   }
-  const bool fast = context_.handler->IsFast(incoming.envelope.method);
+  const bool fast = context_.handler->IsFastMessage(incoming.message);
   Handle(std::move(call), std::move(incoming.message), fast);
   return absl::OkStatus();
 }
@@ -351,15 +384,34 @@ absl::Status ServerConnection::OnOneWay(Incoming incoming) {
     Disconnect(why);
     return absl::OkStatus();
   }
-  if (context_.handler->IsFast(method) && queue_.IsIdle()) {
+  if (method == kHeartbeatMethod) {
+    return heartbeat_.Receive(shared_from_this(), incoming.message.body);
+  }
+  if (queue_.IsIdle() && context_.handler->IsFastMessage(incoming.message)) {
     context_.handler->OnOneWay(peer_, std::move(incoming.message),
                                incoming.landed);
     return absl::OkStatus();
   }
+  return QueueOneWay(std::move(incoming));
+}
+
+// Counts in the peer's quota while it waits. Without room its attachments go,
+// and who leaves no room for what is left of it has sent nothing but that.
+absl::Status ServerConnection::QueueOneWay(Incoming incoming) {
+  uint64_t held = SizeOf(incoming.message) + kQueuedBytes;
+  if (absl::Status room = connection_.Hold(held); !room.ok()) {
+    held = incoming.message.body.size() + kQueuedBytes;
+    RETURN_IF_ERROR(connection_.Hold(held));
+    incoming.message.attachments.clear();
+    if (incoming.landed.ok()) {
+      incoming.landed = Annotate(room, context_.self.task);
+    }
+  }
   queue_.Push(shared_from_this(),
-              [this, message = std::move(incoming.message),
+              [this, held, message = std::move(incoming.message),
                landed = std::move(incoming.landed)]() mutable {
                 context_.handler->OnOneWay(peer_, std::move(message), landed);
+                connection_.LetGo(held);
               });
   return absl::OkStatus();
 }
@@ -434,6 +486,7 @@ void ServerConnection::Disconnect(const absl::Status& why, bool goodbye) {
   }
   connection_.Close();
   context_.activities->CancelTimer(timer);
+  heartbeat_.Stop();
   context_.forget(*this, bulk);
   for (auto& [id, weak] : calls) {
     if (const std::shared_ptr<Call> call = weak.lock()) {

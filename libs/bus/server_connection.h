@@ -23,6 +23,7 @@
 #include "libs/bus/activities.h"
 #include "libs/bus/connection.h"
 #include "libs/bus/greeting.h"
+#include "libs/bus/heartbeat.h"
 #include "libs/bus/serial_queue.h"
 #include "libs/bus/transport.h"
 
@@ -45,8 +46,9 @@ struct ServerContext {
 
 class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
  public:
+  // `is_one_too_many`: to be refused.
   ServerConnection(ServerContext& context, ConnectionId control,
-                   uint64_t peer_id, uint64_t bulk_token);
+                   uint64_t peer_id, uint64_t bulk_token, bool is_one_too_many);
 
   // Drops the peer if it does not say HELLO in time.
   void StartTimer();
@@ -86,6 +88,10 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void Handle(std::shared_ptr<Call> call, Message request, bool fast);
   void HandleOnPool(std::shared_ptr<Call> call, Message request);
   void EndHandling();
+  absl::Status QueueOneWay(Incoming incoming);
+  // Whether the endpoint takes what says this HELLO.
+  absl::Status CheckGreeting(const Hello& hello);
+  HeartbeatOptions Heartbeats();
   void SendError(uint64_t call_id, const absl::Status& error);
   // RESOURCE_EXHAUSTED: the peer has too much to read; nothing was said.
   absl::Status Answer(Call& call, absl::Status error, Message reply);
@@ -94,9 +100,11 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   ServerContext& context_;  // only while connected
   const ConnectionId control_;
   const uint64_t bulk_token_;
+  const bool is_one_too_many_;
   Peer peer_;  // written once, by Greet
   Connection connection_;
   SerialQueue queue_;
+  Heartbeat heartbeat_;
   mutable absl::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kNew;
   ConnectionId bulk_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -15,6 +15,8 @@
 //   lane of their own, in turn with others, within the credit that the receiver
 //   gave. Their memory is reserved before they land, and within quotas; when
 //   there is none, the message arrives with an error instead of attachments.
+// - Life. An end whose reading thread or pools are stuck is found by Heartbeat,
+//   if the other one asks for it, and the connection is lost.
 // - Quotas. What one peer may make us hold is bounded, in both directions; what
 //   would exceed a bound fails with RESOURCE_EXHAUSTED and never waits.
 // - Messages that are damaged, too large or out of turn cost their sender the
@@ -123,6 +125,13 @@ class Handler {
   virtual ~Handler() = default;
   // Whether messages of this method are handled on the thread that reads.
   virtual bool IsFast(uint8_t method) const = 0;
+  // The same of one that is here: false for what takes long to open.
+  virtual bool IsFastMessage(const Message& message) const {
+    return IsFast(message.method);
+  }
+  // Whether requests of this method are served until the end, though new work
+  // is refused: those that end work, or ask about it.
+  virtual bool IsServedWhileDraining(uint8_t /*method*/) const { return false; }
   // A peer said HELLO, for this task and in a version we speak. An error
   // refuses it. Fast.
   virtual absl::Status OnConnect(const Peer& peer) = 0;
@@ -151,8 +160,9 @@ class Endpoint {
   virtual ~Endpoint() = default;
   // With the port that was found when 0 was asked for.
   virtual const Address& address() const = 0;
-  // Refuses new connections and requests (UNAVAILABLE, "is shutting down");
-  // what runs may end and be answered.
+  // Refuses new connections, and requests but for those that the handler goes
+  // on to serve (UNAVAILABLE, "is shutting down"); what runs may end and be
+  // answered.
   virtual void Drain() = 0;
 };
 
@@ -184,6 +194,9 @@ struct CallOptions {
   // Wait for a connection, until the deadline, instead of failing with
   // UNAVAILABLE when there is none.
   bool wait_for_connection = false;
+  // Says of a reply whether the callback leaves the thread that reads soon;
+  // where not, it comes on the compute pool. Null: any does.
+  bool (*is_fast)(const Message& reply) = nullptr;
 };
 
 // A way to one other task. Destroying it ends it: pending calls fail with
@@ -234,6 +247,14 @@ struct TransportOptions {
   // be answered. (One that only shakes hands and answers ZeroMQ's heartbeats is
   // not seen by us: it costs a descriptor, and can do nothing.)
   absl::Duration hello_timeout = absl::Seconds(5);
+  // Connections of an endpoint; further ones are refused in their greeting.
+  int max_connections = 4096;
+  // The other end of a connection is asked for a sign of life (Heartbeat) and
+  // given up after about so long without one. Infinite: it is not asked.
+  absl::Duration peer_timeout = absl::InfiniteDuration();
+  // How long all threads of its compute pool may be busy before they are taken
+  // for stuck.
+  absl::Duration max_busy = absl::Minutes(10);
 };
 
 // Makes channels and endpoints; outlives them.

@@ -29,5 +29,9 @@ INSTANTIATE_TEST_SUITE_P(Zmq, TransportConformanceTest, testing::Values([] {
                            return std::make_unique<ZmqHarness>();
                          }));
 
+INSTANTIATE_TEST_SUITE_P(Zmq, TransportHeartbeatTest, testing::Values([] {
+                           return std::make_unique<ZmqHarness>();
+                         }));
+
 }  // namespace
 }  // namespace weft::bus

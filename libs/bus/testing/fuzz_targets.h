@@ -95,6 +95,10 @@ inline void FuzzGreeting(absl::string_view bytes) {
     (void)CheckHelloReply({"uuid", "/job:ps/task:0", 1, 1}, "x", *reply);
   }
   (void)DecodeCredit(body);
+  if (const auto life = DecodeHeartbeat(body); life.ok()) {
+    const auto again = DecodeHeartbeat(EncodeHeartbeat(*life));
+    RequireForFuzz(again.ok() && again->answers == life->answers);
+  }
   absl::Status why;
   if (DecodeGoodbye(body, &why).ok()) RequireForFuzz(!why.ok());
 }

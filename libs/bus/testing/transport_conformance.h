@@ -6,6 +6,7 @@
 #include "libs/bus/testing/transport_calls.h"          // IWYU pragma: export
 #include "libs/bus/testing/transport_connections.h"    // IWYU pragma: export
 #include "libs/bus/testing/transport_fixture.h"        // IWYU pragma: export
+#include "libs/bus/testing/transport_heartbeats.h"     // IWYU pragma: export
 #include "libs/bus/testing/transport_hostile_peers.h"  // IWYU pragma: export
 #include "libs/bus/testing/transport_streams.h"        // IWYU pragma: export
 

@@ -121,6 +121,9 @@ TEST_P(TransportConformanceTest, ADrainingEndpointRefusesWhatIsNew) {
   endpoint_->Drain();
   EXPECT_THAT(Call(NewMessage(kEcho, "")).Wait(),
               StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+  // What ends work is served to the end.
+  EXPECT_THAT(Call(NewMessage(kFail, "")).Wait(),
+              StatusIs(absl::StatusCode::kNotFound, "no such thing"));
   RecordingChannelEvents events(scheduler_);
   const auto late = client_->transport->Dial(endpoint_->address(),
                                              client_identity_, "", &events);
@@ -131,6 +134,28 @@ TEST_P(TransportConformanceTest, ADrainingEndpointRefusesWhatIsNew) {
     each.call->Reply(NewMessage(kEcho, "done"));
   }
   EXPECT_EQ(TextOf(held.Wait()), "done");
+}
+
+TEST_P(TransportConformanceTest, OneConnectionTooManyIsRefused) {
+  TransportOptions options;
+  options.max_connections = 2;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  RecordingChannelEvents second_events(scheduler_);
+  auto second = client_->transport->Dial(endpoint_->address(), client_identity_,
+                                         "", &second_events);
+  ASSERT_TRUE(second_events.WaitForConnects(1));
+  RecordingChannelEvents third_events(scheduler_);
+  const auto third = client_->transport->Dial(
+      endpoint_->address(), client_identity_, "", &third_events);
+  ASSERT_TRUE(third_events.WaitForDisconnects(1));
+  EXPECT_THAT(
+      third_events.first_disconnect(),
+      StatusIs(absl::StatusCode::kResourceExhausted, "max_connections"));
+  EXPECT_EQ(handler_.connects.size(), 2u);
+  EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
+  // It goes on trying, and gets in when somebody has gone.
+  second.reset();
+  EXPECT_TRUE(third_events.WaitForConnects(1));
 }
 
 TEST_P(TransportConformanceTest, AHelloForSomebodyElseIsRefused) {

@@ -30,6 +30,7 @@ inline constexpr uint8_t kSlowEcho = 101;  // the same on the pool
 inline constexpr uint8_t kHold = 102;      // keeps the call, for a test to end
 inline constexpr uint8_t kFail = 103;      // fails with what fail_with says
 inline constexpr uint8_t kLetGo = 104;     // drops the call without an answer
+inline constexpr uint8_t kBlock = 105;     // fast, but waits for `unblock`
 inline constexpr uint8_t kNote = 110;      // fast one-way
 inline constexpr uint8_t kSlowNote = 111;  // one-way on the pool
 
@@ -121,11 +122,17 @@ class CountedMemory : public LandingMemory {
 
 class RecordingHandler : public Handler {
  public:
-  explicit RecordingHandler(Scheduler& scheduler) : changes_(scheduler) {}
+  explicit RecordingHandler(Scheduler& scheduler)
+      : unblock(scheduler.NewEvent()),
+        scheduler_(scheduler),
+        changes_(scheduler) {}
 
   bool IsFast(uint8_t method) const override {
     return method == kEcho || method == kHold || method == kNote ||
-           method == kFail || method == kLetGo;
+           method == kFail || method == kLetGo || method == kBlock;
+  }
+  bool IsServedWhileDraining(uint8_t method) const override {
+    return method == kFail;
   }
   absl::Status OnConnect(const Peer& peer) override {
     Change([&] { connects.push_back(peer); });
@@ -142,6 +149,10 @@ class RecordingHandler : public Handler {
         break;
       case kFail:
         call->Fail(fail_with);
+        break;
+      case kBlock:
+        unblock->WaitUntil(scheduler_.clock().Now() + kTestPatience);
+        call->Reply(std::move(request));
         break;
       case kHold:
         Change([&] { held.push_back({std::move(call), std::move(request)}); });
@@ -183,6 +194,7 @@ class RecordingHandler : public Handler {
 
   absl::Status refuse_with;  // set before anybody connects
   absl::Status fail_with = absl::NotFoundError("no such thing");
+  const std::unique_ptr<Event> unblock;
 
   // Guarded by mutex.
   mutable absl::Mutex mutex;
@@ -200,6 +212,7 @@ class RecordingHandler : public Handler {
     changes_.Tell();
   }
 
+  Scheduler& scheduler_;
   Changes changes_;
 };
 

@@ -55,12 +55,13 @@ class TransportConformanceTest
 
   std::unique_ptr<Process> NewProcess(const std::string& name,
                                       const TransportOptions& options = {},
-                                      uint64_t memory_limit = ~uint64_t{0}) {
+                                      uint64_t memory_limit = ~uint64_t{0},
+                                      Scheduler* scheduler = nullptr) {
     auto process = std::make_unique<Process>(scheduler_, memory_limit);
     process->random = NewSeededRandom(++num_processes_);
     TransportParts parts;
     parts.wire = &harness_->NewWire(name);
-    parts.scheduler = &scheduler_;
+    parts.scheduler = scheduler == nullptr ? &scheduler_ : scheduler;
     parts.random = process->random.get();
     parts.memory = &process->memory;
     parts.logger = &process->logger;
@@ -71,7 +72,7 @@ class TransportConformanceTest
   // A server at `endpoint_` and a client whose channel is `channel_`.
   void Connect(const TransportOptions& options = {},
                uint64_t memory_limit = ~uint64_t{0}) {
-    server_ = NewProcess("server", options, memory_limit);
+    server_ = NewProcess("server", options, memory_limit, server_scheduler_);
     client_ = NewProcess("client", options, memory_limit);
     Listen();
     channel_ = client_->transport->Dial(endpoint_->address(), client_identity_,
@@ -112,6 +113,7 @@ class TransportConformanceTest
   RecordingChannelEvents events_;
   Identity server_identity_ = {"cluster", "/job:ps/task:0", 11, 77};
   Identity client_identity_ = {"", "", 12, 78};
+  Scheduler* server_scheduler_ = nullptr;  // null: as all others
   uint64_t num_processes_ = 0;
   std::unique_ptr<Process> server_, client_;
   std::unique_ptr<Endpoint> endpoint_;

@@ -1,0 +1,131 @@
+#include "libs/bus/heartbeat.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
+#include "libs/base/status.h"
+
+namespace weft::bus {
+
+absl::Time Heartbeat::Now() const {
+  return activities_.scheduler().clock().Now();
+}
+
+void Heartbeat::Start(std::shared_ptr<void> holder) {
+  if (options_.timeout == absl::InfiniteDuration()) return;
+  absl::MutexLock lock(&mutex_);
+  if (stopped_ || timer_ != 0) return;
+  heard_ = Now();
+  Arm(std::move(holder));
+}
+
+void Heartbeat::Stop() {
+  Scheduler::TimerId timer = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+    std::swap(timer, timer_);
+  }
+  activities_.CancelTimer(timer);
+}
+
+void Heartbeat::Arm(std::shared_ptr<void> holder) {
+  timer_ = activities_.ScheduleAt(Now() + tick(),
+                                  [this, holder = std::move(holder)]() mutable {
+                                    Tick(std::move(holder));
+                                  });
+}
+
+void Heartbeat::Tick(std::shared_ptr<void> holder) {
+  uint64_t ask = 0;
+  bool lost = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopped_) return;
+    const absl::Duration quiet = Now() - heard_;
+    if (waits_) {
+      lost = ++ticks_waited_ >= kTicksToAnswer;
+    } else if (quiet >= tick() * (1 + options_.patience)) {
+      waits_ = true;
+      ticks_waited_ = 0;
+      ask = ++last_asked_;
+    }
+    if (!lost) Arm(std::move(holder));
+  }
+  if (ask != 0) options_.send(EncodeHeartbeat({.sequence = ask}));
+  if (!lost) return;
+  options_.lose(absl::UnavailableError(
+      absl::StrCat("It has shown no sign of life for ",
+                   absl::FormatDuration(options_.timeout),
+                   ": the process is stopped, stuck or cut off")));
+}
+
+absl::Status Heartbeat::Receive(std::shared_ptr<void> holder,
+                                const Blob& body) {
+  ASSIGN_OR_RETURN(const HeartbeatBody heartbeat, DecodeHeartbeat(body));
+  if (heartbeat.sequence != 0) {
+    PromiseAnswer(std::move(holder), heartbeat.sequence);
+  }
+  return heartbeat.answers == 0 ? absl::OkStatus() : ReceiveAnswer(heartbeat);
+}
+
+void Heartbeat::PromiseAnswer(std::shared_ptr<void> holder, uint64_t sequence) {
+  absl::MutexLock lock(&mutex_);
+  if (stopped_) return;
+  to_answer_ = sequence;
+  // Its pool has run the timer that asks. That its reader lives is known from
+  // the second one on: it has read the answer to the first.
+  if (sequence > 1) heard_ = Now();
+  if (!std::exchange(in_compute_, true)) {
+    in_compute_since_ = Now();
+    activities_.Schedule(Pool::kCompute,
+                         [this, holder] { Answer(Pool::kCompute); });
+  }
+  if (!std::exchange(in_blocking_, true)) {
+    activities_.Schedule(Pool::kBlocking, [this, holder = std::move(holder)] {
+      Answer(Pool::kBlocking);
+    });
+  }
+}
+
+void Heartbeat::Answer(Pool pool) {
+  HeartbeatBody answer;
+  {
+    absl::MutexLock lock(&mutex_);
+    (pool == Pool::kCompute ? in_compute_ : in_blocking_) = false;
+    answer.answers = std::exchange(to_answer_, 0);
+    if (stopped_ || answer.answers == 0) return;
+    if (in_compute_) {
+      answer.busy_us = static_cast<uint64_t>(std::max<int64_t>(
+          0, absl::ToInt64Microseconds(Now() - in_compute_since_)));
+    }
+  }
+  options_.send(EncodeHeartbeat(answer));
+}
+
+absl::Status Heartbeat::ReceiveAnswer(const HeartbeatBody& answer) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (answer.answers > last_asked_) {
+      return absl::InvalidArgumentError(
+          "Bad message: a sign of life that nobody asked for");
+    }
+    if (stopped_ || !waits_ || answer.answers != last_asked_) {
+      return absl::OkStatus();
+    }
+    waits_ = false;
+    heard_ = Now();
+  }
+  const double busy_us = static_cast<double>(answer.busy_us);
+  if (busy_us <= absl::ToDoubleMicroseconds(options_.max_busy)) {
+    return absl::OkStatus();
+  }
+  options_.lose(absl::UnavailableError(absl::StrCat(
+      "Its compute threads have begun nothing for ",
+      absl::FormatDuration(absl::Microseconds(busy_us)), ": they are stuck")));
+  return absl::OkStatus();
+}
+
+}  // namespace weft::bus

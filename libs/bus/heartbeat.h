@@ -1,0 +1,93 @@
+// Heartbeat: finds out whether the other end of a connection lives, and says
+// that this one does. libzmq answers for a process whose own threads are stuck;
+// here an answer goes through the thread that reads and through a pool.
+//
+// What is stuck? A thread that does not read for the whole time is. A pool may
+// have work for long: kernels of a minute on all cores are honest. So an answer
+// is given by whichever pool begins its closure first, compute or blocking, and
+// says for how long the compute pool has begun nothing. Who asks gives the
+// other end up when no answer comes within about `timeout` (neither pool begins
+// anything), or when the compute pool has been busy for more than `max_busy`.
+//
+// Time is counted in ticks of a fifth of `timeout`, not by the clock, so that a
+// process that was stopped itself reads what came meanwhile before it judges.
+// An end that hears another one ask, and thereby knows that it lives, asks
+// less: of two that are idle one asks and one answers, each fifth.
+//
+// Threads: thread-safe. Sends and reports without a lock held.
+#ifndef WEFT_LIBS_BUS_HEARTBEAT_H_
+#define WEFT_LIBS_BUS_HEARTBEAT_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/scheduler.h"
+#include "libs/bus/activities.h"
+#include "libs/bus/blob.h"
+#include "libs/bus/greeting.h"
+
+namespace weft::bus {
+
+struct HeartbeatOptions {
+  absl::Duration timeout = absl::InfiniteDuration();  // infinite: never asks
+  absl::Duration max_busy = absl::InfiniteDuration();
+  // How much later than the other end it asks, in ticks, so that one does.
+  double patience = 0;
+  // Sends a body of kHeartbeatMethod.
+  absl::AnyInvocable<void(Blob body) const> send;
+  // The other end does not live. Perhaps more than once.
+  absl::AnyInvocable<void(const absl::Status& why) const> lose;
+};
+
+class Heartbeat {
+ public:
+  // `activities` counts its closures and outlives them.
+  Heartbeat(Activities& activities, HeartbeatOptions options)
+      : activities_(activities), options_(std::move(options)) {}
+
+  // Begins to ask. `holder` owns this object; closures keep it alive, until
+  // Stop.
+  void Start(std::shared_ptr<void> holder);
+  // Asks no more; answers are not given any more, either.
+  void Stop();
+
+  // INVALID_ARGUMENT when the other end broke the rules.
+  absl::Status Receive(std::shared_ptr<void> holder, const Blob& body);
+
+ private:
+  // An answer that is lacking after so many ticks will not come.
+  static constexpr int kTicksToAnswer = 3;
+
+  absl::Time Now() const;
+  absl::Duration tick() const { return options_.timeout / 5; }
+  void Arm(std::shared_ptr<void> holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Tick(std::shared_ptr<void> holder);
+  void PromiseAnswer(std::shared_ptr<void> holder, uint64_t sequence);
+  void Answer(Pool pool);
+  absl::Status ReceiveAnswer(const HeartbeatBody& answer);
+
+  Activities& activities_;
+  const HeartbeatOptions options_;
+  absl::Mutex mutex_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time heard_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  uint64_t last_asked_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool waits_ ABSL_GUARDED_BY(mutex_) = false;  // for the answer to that
+  int ticks_waited_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of the other end: the last it asked; 0: that is answered.
+  uint64_t to_answer_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Closures that are on their way through the pools, one in each at most.
+  bool in_compute_ ABSL_GUARDED_BY(mutex_) = false;
+  bool in_blocking_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time in_compute_since_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_HEARTBEAT_H_

@@ -1,0 +1,198 @@
+// What a Transport owes its users when the other end lives no more, although
+// its connections stand. Part of transport_conformance.h.
+#ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_HEARTBEATS_H_
+#define WEFT_LIBS_BUS_TESTING_TRANSPORT_HEARTBEATS_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/test_matchers.h"
+#include "libs/bus/greeting.h"
+#include "libs/bus/testing/recording_end.h"
+#include "libs/bus/testing/transport_ends.h"
+#include "libs/bus/testing/transport_fixture.h"
+#include "libs/bus/testing/transport_hostile_peers.h"
+#include "libs/bus/transport.h"
+
+namespace weft::bus {
+
+// The scheduler of a process whose pools may begin nothing more.
+class StuckScheduler : public Scheduler {
+ public:
+  explicit StuckScheduler(Scheduler& scheduler) : scheduler_(scheduler) {}
+
+  void Stick(Pool pool) {
+    absl::MutexLock lock(&mutex_);
+    stuck_[pool];
+  }
+  void Release() {
+    std::map<Pool, std::vector<Closure>> stuck;
+    {
+      absl::MutexLock lock(&mutex_);
+      stuck.swap(stuck_);
+    }
+    for (auto& [pool, closures] : stuck) {
+      for (Closure& closure : closures) {
+        scheduler_.Schedule(pool, std::move(closure));
+      }
+    }
+  }
+
+  void Schedule(Pool pool, Closure closure) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto stuck = stuck_.find(pool);
+      if (stuck != stuck_.end()) {
+        stuck->second.push_back(std::move(closure));
+        return;
+      }
+    }
+    scheduler_.Schedule(pool, std::move(closure));
+  }
+  TimerId ScheduleAt(absl::Time when, Closure closure) override {
+    return scheduler_.ScheduleAt(
+        when, [this, closure = std::move(closure)]() mutable {
+          Schedule(Pool::kCompute, std::move(closure));
+        });
+  }
+  bool CancelTimer(TimerId id) override { return scheduler_.CancelTimer(id); }
+  std::unique_ptr<Event> NewEvent() override { return scheduler_.NewEvent(); }
+  void ParallelFor(int64_t total, int64_t min_range,
+                   const std::function<void(int64_t, int64_t)>& work) override {
+    scheduler_.ParallelFor(total, min_range, work);
+  }
+  int num_compute_threads() const override {
+    return scheduler_.num_compute_threads();
+  }
+  const Clock& clock() const override { return scheduler_.clock(); }
+
+ private:
+  Scheduler& scheduler_;
+  absl::Mutex mutex_;
+  std::map<Pool, std::vector<Closure>> stuck_ ABSL_GUARDED_BY(mutex_);
+};
+
+class TransportHeartbeatTest : public TransportConformanceTest {
+ protected:
+  static TransportOptions Watchful() {
+    TransportOptions options;
+    options.peer_timeout = absl::Seconds(2);
+    options.max_busy = absl::Seconds(6);
+    return options;
+  }
+  // The server's scheduler ends before what the base class has.
+  void TearDown() override {
+    stuck_.Release();
+    channel_.reset();
+    endpoint_.reset();
+    client_.reset();
+    server_.reset();
+  }
+
+  StuckScheduler stuck_{scheduler_};
+};
+
+TEST_P(TransportHeartbeatTest, WhoseReaderIsStuckIsGivenUp) {
+  ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
+  const absl::Time begin = Now();
+  const Answer answer = Call(NewMessage(kBlock, ""));
+  EXPECT_THAT(answer.Wait(),
+              StatusIs(absl::StatusCode::kUnavailable, "no sign of life"));
+  EXPECT_GE(Now() - begin, absl::Seconds(1));
+  handler_.unblock->Set();
+}
+
+TEST_P(TransportHeartbeatTest, WhosePoolsAreStuckIsGivenUp) {
+  server_scheduler_ = &stuck_;
+  ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
+  EXPECT_OK(Call(NewMessage(kSlowEcho, "")).Wait());
+  stuck_.Stick(Pool::kCompute);
+  stuck_.Stick(Pool::kBlocking);
+  EXPECT_THAT(Call(NewMessage(kSlowEcho, "")).Wait(),
+              StatusIs(absl::StatusCode::kUnavailable, "no sign of life"));
+  stuck_.Release();
+}
+
+// Kernels may keep all compute threads busy for long, but not for ever.
+TEST_P(TransportHeartbeatTest, WhoseComputeThreadsAreBusyIsGivenTime) {
+  server_scheduler_ = &stuck_;
+  ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
+  stuck_.Stick(Pool::kCompute);
+  const absl::Time begin = Now();
+  EXPECT_THAT(Call(NewMessage(kSlowEcho, "")).Wait(),
+              StatusIs(absl::StatusCode::kUnavailable, "begun nothing"));
+  EXPECT_GE(Now() - begin, Watchful().max_busy);
+  stuck_.Release();
+}
+
+TEST_P(TransportHeartbeatTest, AClientThatShowsNoLifeIsGivenUp) {
+  ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
+  WirePeer peer(harness_->NewWire("raw"), endpoint_->address(), scheduler_);
+  HelloReply welcome;
+  ASSERT_TRUE(peer.SayHello(&welcome));
+  ASSERT_TRUE(peer.end.WaitForCloses(1));
+  ASSERT_TRUE(
+      handler_.WaitUntil([&] { return !handler_.disconnects.empty(); }));
+  EXPECT_THAT(handler_.disconnects[0].why,
+              StatusIs(absl::StatusCode::kUnavailable, "no sign of life"));
+  // The other client has lived meanwhile.
+  EXPECT_EQ(events_.disconnected.size(), 0u);
+}
+
+TEST_P(TransportHeartbeatTest, WhoAnswersWhatNobodyAskedIsRefused) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  WirePeer peer(harness_->NewWire("raw"), endpoint_->address(), scheduler_);
+  HelloReply welcome;
+  ASSERT_TRUE(peer.SayHello(&welcome));
+  Envelope envelope;
+  envelope.method = kHeartbeatMethod;
+  peer.Say({EncodeEnvelope(envelope), EncodeHeartbeat({.sequence = 1})});
+  ASSERT_TRUE(peer.end.WaitForMessages(2));
+  const auto answer = DecodeControlMessage(peer.end.messages()[1]);
+  ASSERT_OK(answer);
+  const auto life = DecodeHeartbeat(answer->body);
+  ASSERT_OK(life);
+  EXPECT_EQ(life->answers, 1u);
+  peer.Say({EncodeEnvelope(envelope), EncodeHeartbeat({.answers = 1})});
+  EXPECT_TRUE(peer.end.WaitForCloses(1));
+  EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
+}
+
+// One-way messages that wait for a pool count in what the peer makes us hold.
+TEST_P(TransportHeartbeatTest, WhatWaitsForAPoolIsBounded) {
+  server_scheduler_ = &stuck_;
+  TransportOptions options;
+  options.max_held_bytes_per_peer = 1 << 20;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  stuck_.Stick(Pool::kCompute);
+  WirePeer peer(harness_->NewWire("raw"), endpoint_->address(), scheduler_);
+  HelloReply welcome;
+  ASSERT_TRUE(peer.SayHello(&welcome));
+  std::vector<std::weak_ptr<std::string>> said;
+  Envelope envelope;
+  envelope.method = kSlowNote;
+  for (int i = 0; i < 20; ++i) {
+    auto bytes = std::make_shared<std::string>(100'000, 'x');
+    said.push_back(bytes);
+    peer.Say(
+        {EncodeEnvelope(envelope), Blob(bytes, bytes->data(), bytes->size())});
+  }
+  const absl::Time limit = Now() + kTestPatience;
+  while (server_->logger.lines().empty() && Now() < limit) {
+    ASSERT_OK(Call(NewMessage(kEcho, "")).Wait());
+  }
+  stuck_.Release();
+  EXPECT_TRUE(peer.end.WaitForCloses(1));
+  EXPECT_TRUE(absl::StrContains(server_->logger.lines()[0], "No room"));
+  EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
+}
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_TESTING_TRANSPORT_HEARTBEATS_H_
