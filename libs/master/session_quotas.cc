@@ -6,7 +6,7 @@ namespace weft {
 namespace {
 
 int64_t BytesOf(const Tensor& tensor) {
-  return tensor.IsInitialized() ? static_cast<int64_t>(tensor.num_bytes()) : 0;
+  return static_cast<int64_t>(tensor.TotalBytes());
 }
 
 std::string LargestFeed(absl::Span<const Tensor> feeds,

@@ -35,6 +35,12 @@ bool CoordinatorService::Handles(uint8_t method) {
   }
 }
 
+bool CoordinatorService::IsServedWhileDraining(uint8_t method) {
+  // Joining and placing would begin something.
+  return Handles(method) && static_cast<Method>(method) != Method::kPlace &&
+         static_cast<Method>(method) != Method::kJoinCluster;
+}
+
 void CoordinatorService::OnRequest(Call call, bus::Message request) {
   switch (static_cast<Method>(request.method)) {
     case Method::kJoinCluster:

@@ -48,6 +48,8 @@ class CoordinatorService {
   // Whether messages of this method are the role's.
   static bool Handles(uint8_t method);
   static bool IsFast(uint8_t /*method*/) { return false; }
+  // Those that end something, or ask.
+  static bool IsServedWhileDraining(uint8_t method);
 
   // Of all connections of the server; fast.
   void OnConnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -257,6 +257,7 @@ void MasterClient::RunCallable(uint64_t session, uint64_t callable,
   auto request = WriteRunCallable(session, callable, run);
   if (!request.ok()) return done(request.status());
   bus::CallOptions call_options;
+  call_options.is_fast = IsRunCallableReplyReadSoon;
   if (run.timeout != absl::InfiniteDuration()) {
     call_options.deadline = Soon(run.timeout + kGrace);
   }

@@ -11,6 +11,7 @@
 #include "libs/protocol/message_writer.h"
 #include "libs/protocol/messages_inl.h"
 #include "libs/protocol/method.h"
+#include "libs/protocol/read_soon_inl.h"
 #include "libs/protocol/tensor_codec.h"
 #include "schemas/body_generated.h"
 
@@ -75,6 +76,11 @@ absl::StatusOr<std::vector<Tensor>> ReadTensors(const Tensors* tensors,
     result.push_back(*std::move(read));
   }
   return result;
+}
+
+bool AnySlow(const Tensors* tensors) {
+  if (tensors == nullptr) return false;
+  return std::any_of(tensors->begin(), tensors->end(), IsSlowToRead);
 }
 
 Offset<wire::NodePlacement> WritePlacement(const NodePlacement& placement,
@@ -279,6 +285,23 @@ absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
   return request;
 }
 
+bool IsRunCallableReadSoon(const bus::Message& message) {
+  return IsReadSoon<wire::RunCallable>(
+      message, [](const auto& body) { return AnySlow(body.feeds()); });
+}
+
+bool IsRunCallableReplyReadSoon(const bus::Message& message) {
+  return IsReadSoon<wire::RunCallableReply>(
+      message, [](const auto& body) { return AnySlow(body.fetches()); });
+}
+
+absl::StatusOr<CallableId> ReadRunCallableIds(bus::Message message) {
+  ASSIGN_OR_RETURN(const MessageReader reader,
+                   Open<wire::RunCallable>(std::move(message)));
+  const auto& body = reader.body<wire::RunCallable>();
+  return CallableId{body.session(), body.callable()};
+}
+
 absl::StatusOr<RefusedFeed> ReadRefusedFeed(bus::Message message,
                                             size_t attachment) {
   ASSIGN_OR_RETURN(const MessageReader reader,
@@ -327,12 +350,11 @@ bus::Message WriteReleaseCallable(uint64_t session, uint64_t callable) {
                 builder);
 }
 
-absl::StatusOr<ReleaseCallableRequest> ReadReleaseCallable(
-    bus::Message message) {
+absl::StatusOr<CallableId> ReadReleaseCallable(bus::Message message) {
   ASSIGN_OR_RETURN(const MessageReader reader,
                    Open<wire::ReleaseCallable>(std::move(message)));
   const auto& body = reader.body<wire::ReleaseCallable>();
-  return ReleaseCallableRequest{body.session(), body.callable()};
+  return CallableId{body.session(), body.callable()};
 }
 
 bus::Message WriteReset(const std::vector<std::string>& containers,

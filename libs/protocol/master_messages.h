@@ -54,6 +54,11 @@ absl::StatusOr<MakeCallableRequest> ReadMakeCallable(bus::Message message);
 bus::Message WriteMakeCallableReply(uint64_t callable);
 absl::StatusOr<uint64_t> ReadMakeCallableReply(bus::Message message);
 
+struct CallableId {
+  uint64_t session = 0;
+  uint64_t callable = 0;
+};
+
 struct RunCallableRequest {
   uint64_t session = 0;
   uint64_t callable = 0;
@@ -66,6 +71,11 @@ absl::StatusOr<bus::Message> WriteRunCallable(uint64_t session,
                                               const CallableRun& run);
 absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
                                                    Allocator& allocator);
+// Whether that takes microseconds; of another message, too.
+bool IsRunCallableReadSoon(const bus::Message& message);
+bool IsRunCallableReplyReadSoon(const bus::Message& message);
+// Of which callable it is, read without taking memory for its feeds.
+absl::StatusOr<CallableId> ReadRunCallableIds(bus::Message message);
 // Of a RunCallable whose attachments did not come: which feed this one is.
 struct RefusedFeed {
   uint64_t session = 0;
@@ -81,13 +91,9 @@ absl::StatusOr<std::vector<Tensor>> ReadRunCallableReply(bus::Message message,
                                                          size_t num_fetches,
                                                          Allocator& allocator);
 
-struct ReleaseCallableRequest {
-  uint64_t session = 0;
-  uint64_t callable = 0;
-};
+using ReleaseCallableRequest = CallableId;
 bus::Message WriteReleaseCallable(uint64_t session, uint64_t callable);
-absl::StatusOr<ReleaseCallableRequest> ReadReleaseCallable(
-    bus::Message message);
+absl::StatusOr<CallableId> ReadReleaseCallable(bus::Message message);
 
 struct ResetRequest {
   std::vector<std::string> containers;

@@ -65,6 +65,15 @@ bool MasterService::IsFast(uint8_t method) {
   return static_cast<Method>(method) == Method::kRunCallable;
 }
 
+bool MasterService::IsFastMessage(const bus::Message& message) {
+  return IsFast(message.method) && IsRunCallableReadSoon(message);
+}
+
+bool MasterService::IsServedWhileDraining(uint8_t method) {
+  return static_cast<Method>(method) == Method::kCloseSession ||
+         static_cast<Method>(method) == Method::kReleaseCallable;
+}
+
 void MasterService::OnDisconnect(const bus::Peer& peer,
                                  const absl::Status& why) {
   const int orphans = leases_.OnDisconnect(peer);
@@ -142,7 +151,15 @@ void MasterService::ReplyWithFetches(Run& run, const absl::Status& status) {
       sent, absl::StrCat("fetch ", NameOfLargest(run.fetches, *spec))));
 }
 
+absl::Status MasterService::CheckSession(const bus::Message& request) const {
+  if (IsRunCallableReadSoon(request)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const CallableId id, ReadRunCallableIds(request));
+  return options_.master->CheckSession(id.session);
+}
+
 void MasterService::RunCallable(CallPtr call, bus::Message request) {
+  const absl::Status known = CheckSession(request);
+  if (!known.ok()) return call->Fail(known);
   auto read = ReadRunCallable(std::move(request), *options_.allocator);
   if (!read.ok()) return call->Fail(read.status());
   auto running = std::make_unique<Run>();

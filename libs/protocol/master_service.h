@@ -7,8 +7,9 @@
 // unknown session is the master's to refuse.
 //
 // Threads: OnRequest as bus::Handler says. RunCallable runs on the thread that
-// reads; graphs are read and compiled on the blocking pool, for they take their
-// time; all else runs on the compute pool. No thread waits for the Master.
+// reads, or where its feeds take long to read on the compute pool; graphs are
+// read and compiled on the blocking pool, for they take their time; all else
+// runs on the compute pool. No thread waits for the Master.
 #ifndef WEFT_LIBS_PROTOCOL_MASTER_SERVICE_H_
 #define WEFT_LIBS_PROTOCOL_MASTER_SERVICE_H_
 
@@ -53,6 +54,10 @@ class MasterService {
   // Whether messages of this method are the role's.
   static bool Handles(uint8_t method);
   static bool IsFast(uint8_t method);
+  // Not where reading it takes long.
+  static bool IsFastMessage(const bus::Message& message);
+  // Those that end work, or ask about it.
+  static bool IsServedWhileDraining(uint8_t method);
 
   // Of all connections of the server; fast.
   void OnConnect(const bus::Peer& peer) { leases_.OnConnect(peer); }
@@ -74,6 +79,9 @@ class MasterService {
 
   struct Run;
   void RunCallable(CallPtr call, bus::Message request);
+  // Of a request that brings what takes long to read: whether there is such a
+  // session; asked before memory is taken for what it brings.
+  absl::Status CheckSession(const bus::Message& request) const;
   void ReplyWithFetches(Run& run, const absl::Status& status);
   void CreateSession(CallPtr call, bus::Message request);
   void OnCreated(bus::IncomingCall& call, absl::StatusOr<uint64_t> session);

@@ -10,7 +10,8 @@ namespace weft::protocol {
 flatbuffers::Offset<wire::Bytes> WriteBytes(
     bus::Blob bytes, flatbuffers::FlatBufferBuilder& builder,
     Attachments& attachments) {
-  if (bytes.size() <= kMaxBytesInBody) {
+  const bool fits = builder.GetSize() <= kMaxBodyOfBytes;
+  if (bytes.size() == 0 || (fits && bytes.size() <= kMaxBytesInBody)) {
     const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
     return wire::CreateBytes(builder, builder.CreateVector(data, bytes.size()));
   }

@@ -32,6 +32,9 @@ using Attachments = std::vector<bus::Blob>;
 // of this size some tens. Beyond it the copies made by a growing body and the
 // cache would cost more than the frame.
 inline constexpr size_t kMaxBytesInBody = 1024;
+// A body that has grown so far takes no more of them: it has to fit into one
+// control message.
+inline constexpr size_t kMaxBodyOfBytes = 4 << 20;
 
 // Writes the bytes into the body, or adds them to the attachments.
 flatbuffers::Offset<wire::Bytes> WriteBytes(

@@ -10,8 +10,8 @@
 #include "absl/types/span.h"
 #include "libs/base/status.h"
 #include "libs/protocol/landing_memory.h"
+#include "libs/protocol/object_codec.h"
 #include "libs/tensor/resource_handle.h"
-#include "libs/tensor/tensor_proto.h"
 #include "libs/tensor/variant.h"
 #include "schemas/body_generated.h"
 
@@ -24,14 +24,11 @@ absl::StatusOr<bus::Blob> BytesOf(const Tensor& tensor) {
     auto owner = std::make_shared<Tensor>(tensor);
     return bus::Blob(std::move(owner), tensor.data(), tensor.num_bytes());
   }
-  std::string serialized = SerializeTensorProto(tensor);
-  if (serialized.empty()) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("a ", DataTypeName(tensor.dtype()), " tensor of shape ",
-                     tensor.shape().ToString(),
-                     " takes more than 2 GiB in a message; send it in parts"));
-  }
-  return bus::Blob::FromString(std::move(serialized));
+  auto encoded = EncodeObjects(tensor);
+  if (encoded.ok()) return bus::Blob::FromString(*std::move(encoded));
+  return absl::InvalidArgumentError(
+      absl::StrCat("a ", DataTypeName(tensor.dtype()), " tensor of shape ",
+                   tensor.shape().ToString(), " ", encoded.status().message()));
 }
 
 // The same as WriteBytes, for small memory that needs no owner.
@@ -100,9 +97,9 @@ absl::StatusOr<Tensor> ReadObjects(DataType dtype, const TensorShape& shape,
     return Damaged(dtype, shape, "is too large");
   }
   RETURN_IF_ERROR(reader.SpendExpanded(memory));
-  ASSIGN_OR_RETURN(Tensor result, ParseTensorProto(bytes.view(), allocator));
-  if (result.dtype() != dtype || !(result.shape() == shape)) {
-    return Damaged(dtype, shape, "brings another one");
+  auto result = DecodeObjects(dtype, shape, bytes.view(), allocator);
+  if (absl::IsInvalidArgument(result.status())) {
+    return Damaged(dtype, shape, result.status().message());
   }
   return result;
 }
@@ -117,7 +114,8 @@ absl::StatusOr<flatbuffers::Offset<wire::Tensor>> WriteTensor(
   }
   uint64_t num_bytes = tensor.num_bytes();
   flatbuffers::Offset<wire::Bytes> data = 0;
-  if (DataTypeSize(tensor.dtype()) != 0 && num_bytes <= kMaxBytesInBody) {
+  if (DataTypeSize(tensor.dtype()) != 0 && num_bytes <= kMaxBytesInBody &&
+      builder.GetSize() <= kMaxBodyOfBytes) {
     if (num_bytes > 0) data = WriteSmall(tensor, builder);
   } else {
     ASSIGN_OR_RETURN(bus::Blob bytes, BytesOf(tensor));
@@ -131,6 +129,28 @@ absl::StatusOr<flatbuffers::Offset<wire::Tensor>> WriteTensor(
   }
   return wire::CreateTensor(builder, static_cast<int32_t>(tensor.dtype()),
                             shape, num_bytes, data);
+}
+
+bool IsSlowToRead(const wire::Tensor* tensor) {
+  if (tensor == nullptr || tensor->num_bytes() <= kBytesReadSoon) return false;
+  const auto dtype = static_cast<DataType>(tensor->dtype());
+  return DataTypeSize(dtype) == 0 || dtype == DT_BOOL;
+}
+
+bool BringsMuch(const bus::Message& message) {
+  uint64_t bytes = message.body.size();
+  for (const bus::Blob& attachment : message.attachments) {
+    bytes += attachment.size();
+  }
+  return bytes > kBytesReadSoon;
+}
+
+bool IsSlowToOpen(const bus::Message& message) {
+  uint64_t copied = message.body.size();
+  for (const bus::Blob& attachment : message.attachments) {
+    if (!LandedBuffer(attachment)) copied += attachment.size();
+  }
+  return copied > kBytesReadSoon;
 }
 
 absl::StatusOr<Tensor> ReadTensor(const wire::Tensor* tensor,

@@ -4,7 +4,7 @@
 // Elements of fixed size travel as their memory, which is not copied on its way
 // out, and on its way in only when it came along with its message: what
 // streamed into an AllocatorLandingMemory becomes the tensor's own buffer.
-// Strings, resources and variants travel as a serialised TensorProto.
+// Strings, resources and variants are encoded (object_codec.h).
 //
 // FlatBuffers itself stays in .cc files. Threads: functions without state.
 #ifndef WEFT_LIBS_PROTOCOL_TENSOR_CODEC_H_
@@ -23,8 +23,8 @@ struct Tensor;
 namespace weft::protocol {
 
 // The attachments share the tensor's memory, so it must not be written until
-// they are gone. INVALID_ARGUMENT for no tensor at all, RESOURCE_EXHAUSTED for
-// strings, resources or variants that are larger than 2 GiB serialised.
+// they are gone. INVALID_ARGUMENT for no tensor at all, and for a string of 4
+// GiB.
 absl::StatusOr<flatbuffers::Offset<wire::Tensor>> WriteTensor(
     const Tensor& tensor, flatbuffers::FlatBufferBuilder& builder,
     Attachments& attachments);
@@ -33,6 +33,18 @@ absl::StatusOr<flatbuffers::Offset<wire::Tensor>> WriteTensor(
 // no tensor; RESOURCE_EXHAUSTED where there is no memory.
 absl::StatusOr<Tensor> ReadTensor(const wire::Tensor* tensor,
                                   MessageReader& reader, Allocator& allocator);
+
+// What is read on a thread that must not be kept may take this many bytes of
+// copying or checking: some tens of microseconds.
+inline constexpr uint64_t kBytesReadSoon = 256 << 10;
+
+// Whether reading the tensor takes long although its bytes are in place: each
+// of its elements has to be looked at. Null: no.
+bool IsSlowToRead(const wire::Tensor* tensor);
+// Whether the message brings more than that, in all; whether it brings more
+// than that to verify and to copy.
+bool BringsMuch(const bus::Message& message);
+bool IsSlowToOpen(const bus::Message& message);
 
 }  // namespace weft::protocol
 

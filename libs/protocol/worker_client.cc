@@ -101,11 +101,13 @@ void WorkerClient::GetStatus(absl::Time deadline, DevicesDone done) {
   channel_->Call(WriteGetStatus(), options,
                  [this, deadline, done = std::move(done)](
                      absl::StatusOr<bus::Message> reply) mutable {
-                   // Lost before it answered: waits for the next connection.
-                   if (absl::IsUnavailable(reply.status())) {
-                     return GetStatus(deadline, std::move(done));
-                   }
-                   if (!reply.ok()) return done(reply.status());
+                   // Lost before it answered: waits for the next connection,
+                   // for which the channel takes its time. What the task
+                   // itself refuses it would refuse again.
+                   const bool lost = absl::IsUnavailable(reply.status()) &&
+                                     !channel_->peer().has_value();
+                   if (lost) return GetStatus(deadline, std::move(done));
+                   if (!reply.ok()) return done(Explain(reply.status()));
                    auto devices = ReadDevices(*std::move(reply));
                    if (devices.ok()) return done(std::move(devices));
                    done(BadReply(options_.task, devices.status()));
@@ -143,7 +145,7 @@ void WorkerClient::Run(const PartitionStep& step, Done done) {
   if (!request.ok()) return done(request.status());
   auto run = std::make_shared<PendingRun>(step, std::move(done));
   run->call = channel_->Call(
-      *std::move(request), bus::CallOptions(),
+      *std::move(request), {.is_fast = IsRunPartitionReplyReadSoon},
       [this, run](absl::StatusOr<bus::Message> reply) {
         if (!reply.ok()) return run->EndWith(Explain(reply.status()));
         auto answer = ReadRunPartitionReply(

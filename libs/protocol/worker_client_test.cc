@@ -169,6 +169,20 @@ TEST_F(WorkerClientTest,
   EXPECT_OK(answers[0]);
 }
 
+// It would say the same again, as often as it is asked.
+TEST_F(WorkerClientTest, GetStatusThatTheTaskRefusesIsNotAskedAgain) {
+  Connect();
+  worker_.answer = absl::UnavailableError("it is shutting down");
+  std::vector<absl::Status> answers;
+  client_->GetStatus(kNever, [&](const auto& devices) {
+    answers.push_back(devices.status());
+  });
+  processes_.Settle();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_THAT(answers[0],
+              StatusIs(absl::StatusCode::kUnavailable, "it is shutting down"));
+}
+
 TEST_F(WorkerClientTest, GetStatusWaitsNoLongerThanItsDeadline) {
   Dial();
   std::vector<absl::Status> answers;

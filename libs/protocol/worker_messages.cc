@@ -14,6 +14,7 @@
 #include "libs/protocol/message_writer.h"
 #include "libs/protocol/messages_inl.h"
 #include "libs/protocol/method.h"
+#include "libs/protocol/read_soon_inl.h"
 #include "libs/protocol/tensor_codec.h"
 #include "schemas/body_generated.h"
 
@@ -87,6 +88,20 @@ absl::StatusOr<std::vector<IndexedTensor>> ReadIndexed(
     result.push_back({index, *std::move(read)});
   }
   return result;
+}
+
+bool AnySlow(const IndexedTensors* tensors) {
+  if (tensors == nullptr) return false;
+  return std::any_of(
+      tensors->begin(), tensors->end(),
+      [](const wire::IndexedTensor* it) { return IsSlowToRead(it->tensor()); });
+}
+
+bool AnySlow(const PushVector* pushes) {
+  if (pushes == nullptr) return false;
+  return std::any_of(pushes->begin(), pushes->end(), [](const wire::Push* it) {
+    return IsSlowToRead(it->tensor());
+  });
 }
 
 Offset<wire::Error> WriteError(const absl::Status& status,
@@ -389,6 +404,22 @@ absl::StatusOr<RunPartitionAnswer> ReadRunPartitionReply(
   ASSIGN_OR_RETURN(answer.pushes,
                    ReadPushVector(body.pushes(), reader, allocator));
   return answer;
+}
+
+bool IsRunPartitionReadSoon(const bus::Message& message) {
+  return IsReadSoon<wire::RunPartition>(
+      message, [](const auto& body) { return AnySlow(body.feeds()); });
+}
+
+bool IsRunPartitionReplyReadSoon(const bus::Message& message) {
+  return IsReadSoon<wire::RunPartitionReply>(message, [](const auto& body) {
+    return AnySlow(body.fetches()) || AnySlow(body.pushes());
+  });
+}
+
+bool ArePushesReadSoon(const bus::Message& message) {
+  return IsReadSoon<wire::Pushes>(
+      message, [](const auto& body) { return AnySlow(body.pushes()); });
 }
 
 bus::Message WriteAbort(const StepId& step, uint64_t steps_over_below,

@@ -99,6 +99,10 @@ absl::StatusOr<std::vector<std::string>> ReadClearContainers(
 
 // Values for one peer, in the order in which they were made.
 absl::StatusOr<bus::Message> WritePushes(absl::Span<const Push> pushes);
+// Whether reading one takes microseconds; of another message, too.
+bool IsRunPartitionReadSoon(const bus::Message& message);
+bool IsRunPartitionReplyReadSoon(const bus::Message& message);
+bool ArePushesReadSoon(const bus::Message& message);
 absl::StatusOr<std::vector<Push>> ReadPushes(bus::Message message,
                                              Allocator& allocator);
 // The steps of the pushes, each once, for when their tensors did not come.

@@ -87,6 +87,29 @@ bool WorkerService::IsFast(uint8_t method) {
   }
 }
 
+bool WorkerService::IsFastMessage(const bus::Message& message) {
+  switch (static_cast<Method>(message.method)) {
+    case Method::kRunPartition:
+      return IsRunPartitionReadSoon(message);
+    case Method::kPushes:
+      return ArePushesReadSoon(message);
+    default:
+      return IsFast(message.method);
+  }
+}
+
+bool WorkerService::IsServedWhileDraining(uint8_t method) {
+  switch (static_cast<Method>(method)) {
+    case Method::kAbort:
+    case Method::kGetStatus:
+    case Method::kDeleteWorkerSession:
+    case Method::kDescribeWaits:
+      return true;
+    default:
+      return false;
+  }
+}
+
 void WorkerService::OnRequest(std::shared_ptr<bus::IncomingCall> call,
                               bus::Message request) {
   switch (static_cast<Method>(request.method)) {

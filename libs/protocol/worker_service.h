@@ -42,6 +42,10 @@ class WorkerService {
   // Whether messages of this method are the role's.
   static bool Handles(uint8_t method);
   static bool IsFast(uint8_t method);
+  // Not where reading it takes long.
+  static bool IsFastMessage(const bus::Message& message);
+  // Those that end work, or ask about it.
+  static bool IsServedWhileDraining(uint8_t method);
 
   // REQUIRES: Handles(request.method).
   void OnRequest(std::shared_ptr<bus::IncomingCall> call, bus::Message request);

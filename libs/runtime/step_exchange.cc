@@ -12,10 +12,6 @@ namespace {
 constexpr size_t kSmallBytes = 4 << 10;
 constexpr size_t kMaxHeldBytes = 64 << 10;
 
-size_t BytesOf(const Tensor& tensor) {
-  return tensor.IsInitialized() ? tensor.num_bytes() : 0;
-}
-
 }  // namespace
 
 StepExchange::~StepExchange() {
@@ -69,7 +65,7 @@ absl::Status StepExchange::Send(const RendezvousKey& key, Tensor tensor,
                                 bool is_dead) {
   protocol::Worker* receiver = ReceiverOf(key.edge);
   if (receiver == nullptr) return local_.Send(key, std::move(tensor), is_dead);
-  const bool is_small = BytesOf(tensor) <= kSmallBytes;
+  const bool is_small = tensor.TotalBytes() <= kSmallBytes;
   protocol::Push push{.session = session_,
                       .step = step_,
                       .edge = key.edge,
@@ -89,7 +85,7 @@ absl::Status StepExchange::Send(const RendezvousKey& key, Tensor tensor,
 
 bool StepExchange::Hold(protocol::Worker* receiver, protocol::Push push) {
   absl::MutexLock lock(&mutex_);
-  held_bytes_ += BytesOf(push.tensor);
+  held_bytes_ += push.tensor.TotalBytes();
   auto held = std::find_if(held_.begin(), held_.end(), [&](const Held& other) {
     return other.receiver == receiver;
   });

@@ -19,9 +19,7 @@ class UnclaimedBytes {
   // What a value counts for; a dead one takes room as well.
   static int64_t CostOf(const Tensor& tensor) {
     constexpr int64_t kBookkeeping = 256;
-    return kBookkeeping + (tensor.IsInitialized()
-                               ? static_cast<int64_t>(tensor.num_bytes())
-                               : 0);
+    return kBookkeeping + static_cast<int64_t>(tensor.TotalBytes());
   }
 
   // False, and nothing is taken, when it is too much.

@@ -52,6 +52,27 @@ BufferPtr ConstructElements(DataType dtype, BufferPtr memory, size_t count) {
   }
 }
 
+// What an element holds outside of itself. Short strings lie inside.
+size_t BytesOutside(const std::string& text) {
+  return text.size() < sizeof(std::string) / 2 ? 0 : text.size();
+}
+
+size_t BytesOutside(const ResourceHandle& handle) {
+  return BytesOutside(handle.device) + BytesOutside(handle.container) +
+         BytesOutside(handle.name) + BytesOutside(handle.type_name) +
+         handle.shape.dims().size() * sizeof(int64_t);
+}
+
+size_t BytesOutside(const Variant& variant) {
+  size_t bytes =
+      BytesOutside(variant.type_name) + BytesOutside(variant.metadata);
+  if (variant.tensors == nullptr) return bytes;
+  for (const Tensor& tensor : *variant.tensors) {
+    bytes += sizeof(Tensor) + tensor.TotalBytes();
+  }
+  return bytes;
+}
+
 // Of one element in memory; 0 for types a Tensor can't hold.
 size_t ElementSize(DataType dtype) {
   switch (dtype) {
@@ -226,6 +247,22 @@ Tensor Tensor::FromBuffer(DataType dtype, TensorShape shape, BufferPtr buffer,
 
 size_t Tensor::num_bytes() const {
   return ElementSize(dtype_) * static_cast<size_t>(num_elements());
+}
+
+size_t Tensor::TotalBytes() const {
+  if (!IsInitialized()) return 0;
+  size_t total = num_bytes();
+  if (DataTypeSize(dtype_) != 0) return total;
+  if (dtype_ == DT_STRING) {
+    for (const auto& text : flat<std::string>()) total += BytesOutside(text);
+  } else if (dtype_ == DT_RESOURCE) {
+    for (const auto& handle : flat<ResourceHandle>()) {
+      total += BytesOutside(handle);
+    }
+  } else {
+    for (const auto& variant : flat<Variant>()) total += BytesOutside(variant);
+  }
+  return total;
 }
 
 absl::StatusOr<Tensor> Tensor::Reshaped(TensorShape shape) const {

@@ -69,6 +69,9 @@ class Tensor {
   bool IsInitialized() const { return dtype_ != DT_INVALID; }
   // Of the elements; for strings of the std::string objects.
   size_t num_bytes() const;
+  // With what strings, resources and variants hold outside of these. 0 for no
+  // tensor at all. Looks at each element, where these have no fixed size.
+  size_t TotalBytes() const;
 
   // All elements in row-major order. REQUIRES: T matches dtype().
   template <typename T>

@@ -1,10 +1,15 @@
 #include "libs/tensor/tensor.h"
 
 #include <limits>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
+#include "libs/tensor/resource_handle.h"
 #include "libs/tensor/testing/sample_tensor.h"
+#include "libs/tensor/variant.h"
 
 namespace weft {
 namespace {
@@ -104,6 +109,21 @@ INSTANTIATE_TEST_SUITE_P(Tensor, EachTypeTest,
                          [](const auto& type) {
                            return DataTypeName(type.param);
                          });
+
+TEST(TensorTest, TotalBytesCountWhatElementsHoldOutside) {
+  EXPECT_EQ(Tensor().TotalBytes(), 0u);
+  EXPECT_EQ(Tensor::Scalar(1.0f).TotalBytes(), sizeof(float));
+  const std::string text(1000, 'x');
+  const Tensor strings = Tensor::Vector<std::string>({"short", text});
+  EXPECT_EQ(strings.TotalBytes(), strings.num_bytes() + text.size());
+  Tensor handle(DT_RESOURCE, TensorShape());
+  handle.mutable_flat<ResourceHandle>()[0].name = text;
+  EXPECT_EQ(handle.TotalBytes(), handle.num_bytes() + text.size());
+  Tensor variant(DT_VARIANT, TensorShape());
+  variant.mutable_flat<Variant>()[0].tensors =
+      std::make_shared<std::vector<Tensor>>(2, strings);
+  EXPECT_GE(variant.TotalBytes(), 2 * strings.TotalBytes());
+}
 
 TEST(TensorTest, EmptyTensorIsNoTensor) {
   const Tensor none;

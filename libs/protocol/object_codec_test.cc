@@ -1,0 +1,112 @@
+// Strings, resources and variants survive the trip; what does not agree with
+// its shape is refused, wherever it is cut.
+#include "libs/protocol/object_codec.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/tensor/resource_handle.h"
+#include "libs/tensor/testing/sample_tensor.h"
+#include "libs/tensor/variant.h"
+
+namespace weft::protocol {
+namespace {
+
+// Holds all that one may: tensors of fixed size, strings, none, and itself.
+Variant Nested(int depth) {
+  Variant variant;
+  variant.type_name = "list";
+  variant.metadata = std::string("a\0b", 3);
+  std::vector<Tensor> tensors = {Tensor::Scalar(7.5f), Tensor(),
+                                 Tensor::Vector<std::string>({"x", ""}),
+                                 Tensor::Vector<bool>({true, false}),
+                                 Tensor(DT_INT64, TensorShape({2, 0}))};
+  if (depth > 0) {
+    Tensor inner(DT_VARIANT, TensorShape({1}));
+    inner.mutable_flat<Variant>()[0] = Nested(depth - 1);
+    tensors.push_back(inner);
+  }
+  variant.tensors = std::make_shared<std::vector<Tensor>>(std::move(tensors));
+  return variant;
+}
+
+Tensor Variants(int depth) {
+  Tensor tensor(DT_VARIANT, TensorShape({3}));
+  tensor.mutable_flat<Variant>()[0] = Nested(depth);
+  tensor.mutable_flat<Variant>()[2].tensors =
+      std::make_shared<std::vector<Tensor>>();
+  return tensor;
+}
+
+Tensor Handles() {
+  Tensor tensor(DT_RESOURCE, TensorShape({2}));
+  tensor.mutable_flat<ResourceHandle>()[0] = {
+      "/job:ps/device:CPU:0", "box", "v", "Var", DT_FLOAT,
+      PartialShape({3, -1})};
+  return tensor;
+}
+
+std::vector<Tensor> Samples() {
+  return {Tensor::Vector<std::string>({"", "a", std::string(300, 'b')}),
+          Tensor(DT_STRING, TensorShape({0})), Handles(), Variants(3)};
+}
+
+TEST(ObjectCodecTest, WhatIsEncodedIsDecodedAgain) {
+  for (const Tensor& tensor : Samples()) {
+    ASSERT_OK_AND_ASSIGN(const std::string bytes, EncodeObjects(tensor));
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor read,
+        DecodeObjects(tensor.dtype(), tensor.shape(), bytes, HeapAllocator()));
+    ASSERT_OK_AND_ASSIGN(const std::string again, EncodeObjects(read));
+    EXPECT_EQ(again, bytes);
+    EXPECT_TRUE(SameBits(read, tensor)) << tensor.ToString();
+  }
+}
+
+TEST(ObjectCodecTest, AnyOtherNumberOfBytesIsRefused) {
+  for (const Tensor& tensor : Samples()) {
+    ASSERT_OK_AND_ASSIGN(std::string bytes, EncodeObjects(tensor));
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      EXPECT_THAT(DecodeObjects(tensor.dtype(), tensor.shape(),
+                                absl::string_view(bytes).substr(0, size),
+                                HeapAllocator()),
+                  StatusIs(absl::StatusCode::kInvalidArgument))
+          << tensor.ToString() << " of " << size << " bytes";
+    }
+    bytes.push_back('x');
+    EXPECT_THAT(
+        DecodeObjects(tensor.dtype(), tensor.shape(), bytes, HeapAllocator()),
+        StatusIs(absl::StatusCode::kInvalidArgument));
+  }
+}
+
+// Whatever a byte is changed to, nothing but an error or a tensor comes of it.
+TEST(ObjectCodecTest, DamagedBytesDoNoHarm) {
+  for (const Tensor& tensor : Samples()) {
+    ASSERT_OK_AND_ASSIGN(const std::string bytes, EncodeObjects(tensor));
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      for (const char value : {'\x00', '\x01', '\x7f', '\xff'}) {
+        std::string damaged = bytes;
+        damaged[i] = value;
+        const auto read = DecodeObjects(tensor.dtype(), tensor.shape(), damaged,
+                                        HeapAllocator());
+        if (read.ok()) {
+          EXPECT_OK(EncodeObjects(*read));
+        }
+      }
+    }
+  }
+}
+
+TEST(ObjectCodecTest, VariantsInVariantsHaveAnEnd) {
+  EXPECT_OK(EncodeObjects(Variants(15)));
+  EXPECT_THAT(EncodeObjects(Variants(16)),
+              StatusIs(absl::StatusCode::kInvalidArgument, "too deeply"));
+}
+
+}  // namespace
+}  // namespace weft::protocol
