@@ -326,6 +326,25 @@ TEST_F(MasterSessionTest, ItsEndEndsWhatWaitsForTheCoordinator) {
   EXPECT_EQ(master_->num_sessions(), 0);
 }
 
+// Its index would be that of a fetch which the run has no room for.
+TEST_F(MasterSessionTest, OpsOfPartitionsAreNoClientsToSend) {
+  Graph graph(StandardOps());
+  ASSERT_OK_AND_ASSIGN(
+      const Node* x,
+      graph.AddNode(
+          {.name = "x", .op = "Placeholder", .attrs = {{"dtype", DT_FLOAT}}}));
+  ASSERT_OK(graph.AddNode({.name = "ret",
+                           .op = "_Retval",
+                           .inputs = {{x, 0}},
+                           .attrs = {{"index", int64_t{1000000}}}}));
+  Extended refused, extended;
+  Extend(0, ExportGraphDef(graph), &refused);
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument,
+                                "Node 'ret': the op _Retval"));
+  Extend(0, Nodes("x", "y"), &extended);
+  EXPECT_OK(extended);
+}
+
 // A callable of two tasks; the ps, which comes first, is there.
 class TwoTasksTest : public MasterSessionTest {
  protected:

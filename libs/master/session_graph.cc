@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
@@ -72,6 +73,10 @@ absl::Status SessionGraph::BeginGrowth(Growth& growth) {
   RETURN_IF_ERROR(options_.quotas.CheckGraph(
       num_bytes_, extension.graph_def.size(), options_.task));
   RETURN_IF_ERROR(ImportGraphDef(extension.graph_def, graph_));
+  if (absl::Status own = CheckOps(); !own.ok()) {
+    graph_.TruncateTo(num_nodes_);
+    return own;
+  }
   growth.request = {
       .session = session_,
       .task = options_.task,
@@ -80,6 +85,17 @@ absl::Status SessionGraph::BeginGrowth(Growth& growth) {
       .allow_soft_placement = config_.allow_soft_placement,
       .isolated = config_.isolate_session_state,
       .device_filters = config_.device_filters};
+  return absl::OkStatus();
+}
+
+absl::Status SessionGraph::CheckOps() const {
+  for (const Node* node : graph_.nodes().subspan(num_nodes_)) {
+    if (!absl::StartsWith(node->type(), "_")) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Node '", node->name(), "': the op ", node->type(),
+        " is made where graphs are partitioned, and may be in no graph that is "
+        "sent to a session. Feed and fetch tensors by their names."));
+  }
   return absl::OkStatus();
 }
 

@@ -76,6 +76,8 @@ class SessionGraph {
   void ExtendInTurn(GrowthPtr growth) ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds the nodes, for nobody to see yet.
   absl::Status BeginGrowth(Growth& growth) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of the new nodes. An _Retval of a client's would put its value anywhere.
+  absl::Status CheckOps() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Asks the coordinator.
   void Place(GrowthPtr growth) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the nodes part of the graph, or takes them out again.
