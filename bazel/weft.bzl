@@ -25,11 +25,58 @@ def weft_library(name, **kwargs):
         _precompiled(kwargs, "precompiled_library")
     native.cc_library(name = name, **kwargs)
 
-def weft_test(name, size = "small", deps = [], **kwargs):
-    """A GoogleTest binary."""
+# Marks the libraries that weft_room_test links.
+_CASES = "cases_of_room"
+
+# A test that asks for anything else keeps to a process of its own.
+_MERGEABLE = ["srcs", "deps", "data"]
+
+def weft_test(name, size = "small", alone = False, deps = [], **kwargs):
+    """GoogleTest cases; all of a package's run as :room_test, at its end.
+
+    :NAME, these cases alone, is built and run only where it is named.
+
+    alone: it is a test of its own, which //... finds, and no part of the
+    room's; so is one that sets more than srcs, deps, data and a size up to
+    medium. Two files that include the same cases can't share a binary.
+    """
     kwargs["deps"] = deps + ["@gtest_main"]
     _precompiled(kwargs, "precompiled_test")
-    native.cc_test(name = name, size = size, **kwargs)
+    own = [key for key in kwargs if key not in _MERGEABLE + ["copts"]]
+    if alone or own or size not in ["small", "medium"]:
+        native.cc_test(name = name, size = size, **kwargs)
+        return
+    native.cc_library(
+        name = name + "_cases",
+        testonly = True,
+        alwayslink = True,
+        linkstatic = True,
+        tags = [_CASES],
+        visibility = ["//visibility:private"],
+        **kwargs
+    )
+    native.cc_test(
+        name = name,
+        size = size,
+        tags = ["manual"],
+        deps = [name + "_cases", "@gtest_main"],
+    )
+
+def weft_room_test(size = "medium", **kwargs):
+    """:room_test, one binary of all the weft_test cases above it.
+
+    To link each file of cases by itself takes longer than to compile it.
+    """
+    native.cc_test(
+        name = "room_test",
+        size = size,
+        deps = [
+            rule["name"]
+            for rule in native.existing_rules().values()
+            if _CASES in rule.get("tags", [])
+        ] + ["@gtest_main"],
+        **kwargs
+    )
 
 def weft_py_test(name, size = "small", deps = [], **kwargs):
     """A unittest program that ends with xml_unittest.main()."""

@@ -26,9 +26,9 @@ absl::StatusOr<Tensor> Parse(const tf::TensorProto& proto) {
   return ParseTensorProto(proto.SerializeAsString(), HeapAllocator());
 }
 
-class EachTypeTest : public ::testing::TestWithParam<DataType> {};
+class EachTypeProtoTest : public ::testing::TestWithParam<DataType> {};
 
-TEST_P(EachTypeTest, RoundTrips) {
+TEST_P(EachTypeProtoTest, RoundTrips) {
   for (const TensorShape& shape :
        {TensorShape(), TensorShape({3}), TensorShape({2, 0}),
         TensorShape({2, 3, 4})}) {
@@ -40,7 +40,7 @@ TEST_P(EachTypeTest, RoundTrips) {
   }
 }
 
-TEST_P(EachTypeTest, EqualElementsRoundTripSmall) {
+TEST_P(EachTypeProtoTest, EqualElementsRoundTripSmall) {
   const Tensor tensor(GetParam(), {1000});
   const std::string bytes = SerializeTensorProto(tensor);
   if (DataTypeSize(GetParam()) > 0) {
@@ -51,12 +51,12 @@ TEST_P(EachTypeTest, EqualElementsRoundTripSmall) {
   EXPECT_TRUE(SameBits(parsed, tensor));
 }
 
-TEST_P(EachTypeTest, NoValuesAreZeros) {
+TEST_P(EachTypeProtoTest, NoValuesAreZeros) {
   ASSERT_OK_AND_ASSIGN(const Tensor parsed, Parse(ProtoOf(GetParam(), {4})));
   EXPECT_TRUE(SameBits(parsed, Tensor(GetParam(), {4})));
 }
 
-TEST_P(EachTypeTest, TheLastValueRepeatsAndExtraOnesAreIgnored) {
+TEST_P(EachTypeProtoTest, TheLastValueRepeatsAndExtraOnesAreIgnored) {
   const Tensor one = SampleTensor(GetParam(), {1});
   tf::TensorProto proto;
   TensorToProto(one, &proto);
@@ -73,7 +73,7 @@ TEST_P(EachTypeTest, TheLastValueRepeatsAndExtraOnesAreIgnored) {
   EXPECT_TRUE(SameBits(first, one));
 }
 
-TEST_P(EachTypeTest, RefusesBadShapes) {
+TEST_P(EachTypeProtoTest, RefusesBadShapes) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   for (const PartialShape& shape :
        {PartialShape(), PartialShape({-1}), PartialShape({2, -7}),
@@ -84,13 +84,13 @@ TEST_P(EachTypeTest, RefusesBadShapes) {
   }
 }
 
-TEST_P(EachTypeTest, AFewBytesCannotAskForAllMemory) {
+TEST_P(EachTypeProtoTest, AFewBytesCannotAskForAllMemory) {
   for (const int64_t size : {int64_t{1} << 32, int64_t{1} << 62}) {
     EXPECT_THAT(Parse(ProtoOf(GetParam(), {size})), StatusIs(kExhausted));
   }
 }
 
-TEST_P(EachTypeTest, RefusesContentOfTheWrongSize) {
+TEST_P(EachTypeProtoTest, RefusesContentOfTheWrongSize) {
   for (const size_t size : {1, 31, 33, 1000}) {
     tf::TensorProto proto = ProtoOf(GetParam(), {32});
     proto.set_tensor_content(std::string(size, '\x90'));
@@ -98,7 +98,7 @@ TEST_P(EachTypeTest, RefusesContentOfTheWrongSize) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(TensorProto, EachTypeTest,
+INSTANTIATE_TEST_SUITE_P(TensorProto, EachTypeProtoTest,
                          ::testing::ValuesIn(SupportedTypes()),
                          [](const auto& type) {
                            return DataTypeName(type.param);
