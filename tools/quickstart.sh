@@ -20,6 +20,7 @@ services=(coordinator ps worker checkpoint_writer)
 echo "services: ${services[*]}; examples: ${examples[*]}"
 tools/bazel_progress.py quickstart bazel build --config=opt \
   "${examples[@]/#///examples:}" "${services[@]/#///services/}"
+python3 tools/trim_cache.py || true
 programs=$(bazel info --config=opt bazel-bin 2>/dev/null)
 
 heading "hello: a constant through a session in this process"

@@ -22,5 +22,6 @@ echo "test: building and running; the first time takes most of an hour"
 built=0
 tools/bazel_progress.py test bazel test --keep_going --build_event_json_file="$events" \
   "$@" "${targets[@]}" || built=$?
+python3 tools/trim_cache.py || true
 
 python3 tools/count_tests.py "$events" "$built"

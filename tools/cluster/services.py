@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from tools import bazel_progress
+from tools import trim_cache
 
 
 class Missing(Exception):
@@ -49,6 +50,7 @@ def _build(checkout, jobs, say):
     subprocess.run([sys.executable, bazel_progress.__file__, 'services',
                     'bazel', 'build', '--config=opt', *targets],
                    cwd=checkout, stdout=2, check=True)
+    subprocess.run([sys.executable, trim_cache.__file__], stdout=2, check=False)
     found = subprocess.run(
         ['bazel', 'info', '--config=opt', 'bazel-bin'], cwd=checkout, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)

@@ -1,0 +1,103 @@
+"""What stays of a made-up cache, and what goes."""
+
+import contextlib
+import io
+import os
+import tempfile
+import time
+import unittest
+import unittest.mock
+
+from tools import trim_cache
+from tools import xml_unittest
+
+_DAY = 24 * 3600.0
+_NOW = 1e9
+
+
+class TrimCacheTest(unittest.TestCase):
+
+  def setUp(self):
+    folder = tempfile.TemporaryDirectory()
+    self.addCleanup(folder.cleanup)
+    self.folder = folder.name
+
+  def add(self, name, size, read, written=0.0):
+    """`read`, `written`: seconds before _NOW."""
+    path = os.path.join(self.folder, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'wb') as file:
+      file.write(b'x' * size)
+    os.utime(path, (_NOW - read, _NOW - (written or read)))
+
+  def left(self):
+    return sorted(os.path.relpath(entry.path, self.folder)
+                  for entry in trim_cache.entries(self.folder))
+
+  def test_within_the_bound_all_stays(self):
+    self.add('cas/aa/1', 60, 9 * _DAY)
+    self.add('ac/aa/2', 40, 9 * _DAY)
+    self.assertEqual(trim_cache.trim(self.folder, 100, _NOW), 0)
+    self.assertEqual(self.left(), ['ac/aa/2', 'cas/aa/1'])
+
+  def test_what_was_not_used_longest_goes_until_a_tenth_is_free(self):
+    for day in range(1, 12):
+      self.add(f'cas/{day:02}', 10, day * _DAY)
+    self.assertEqual(trim_cache.trim(self.folder, 100, _NOW), 20)
+    self.assertEqual(self.left(), [f'cas/{day:02}' for day in range(1, 10)])
+
+  def test_reading_counts_as_use(self):
+    self.add('cas/read', 60, read=2 * _DAY, written=9 * _DAY)
+    self.add('cas/only_written', 60, read=8 * _DAY, written=5 * _DAY)
+    trim_cache.trim(self.folder, 100, _NOW)
+    self.assertEqual(self.left(), ['cas/read'])
+
+  def test_what_a_build_at_work_may_have_just_made_stays(self):
+    self.add('cas/new', 60, 60.0)
+    self.add('cas/newer', 60, 30.0)
+    self.assertEqual(trim_cache.trim(self.folder, 10, _NOW), 0)
+
+  def test_an_entry_that_another_deletes_meanwhile_is_no_error(self):
+    self.add('cas/a', 60, 2 * _DAY)
+    self.add('cas/b', 60, _DAY)
+    unlink = os.unlink
+
+    def gone_first(path):
+      unlink(path)
+      unlink(path)
+
+    with unittest.mock.patch('os.unlink', gone_first):
+      self.assertEqual(trim_cache.trim(self.folder, 100, _NOW), 0)
+
+  def test_no_cache_is_no_error(self):
+    self.assertEqual(
+        trim_cache.trim(os.path.join(self.folder, 'none'), 0, _NOW), 0)
+
+
+class MainTest(unittest.TestCase):
+
+  def test_the_option_goes_before_the_environment(self):
+    with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(
+        os.environ, {'WEFT_CACHE_GB': '1'}):
+      path = os.path.join(folder, 'old')
+      with open(path, 'wb') as file:
+        file.write(b'x' * 1000)
+      old = time.time() - _DAY
+      os.utime(path, (old, old))
+      with contextlib.redirect_stdout(io.StringIO()) as said:
+        trim_cache.main(['--cache=' + folder])
+        self.assertTrue(os.path.exists(path))
+        trim_cache.main(['--cache=' + folder, '--gb=0'])
+      self.assertFalse(os.path.exists(path))
+      self.assertIn('to keep 0 GB', said.getvalue())
+
+  def test_what_is_no_size_is_refused(self):
+    for text in ('ten', '-1', 'nan', 'inf'):
+      with self.assertRaises(SystemExit), contextlib.redirect_stderr(
+          io.StringIO()) as said:
+        trim_cache.main(['--gb=' + text])
+      self.assertIn('no number of gigabytes', said.getvalue())
+
+
+if __name__ == '__main__':
+  xml_unittest.main()
