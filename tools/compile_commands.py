@@ -18,7 +18,7 @@ from tools import source_tree
 # g++ knows the first ones, clang does not; it complains of the others.
 _NOT_FOR_CLANG = (
     '-fno-canonical-system-headers', '-Wno-free-nonheap-object',
-    '-Wno-maybe-uninitialized',
+    '-Wno-maybe-uninitialized', '-Werror=invalid-pch',
     '-D__DATE__=', '-D__TIME__=', '-D__TIMESTAMP__=')
 _GENERATED = ('external/', 'bazel-out/')
 
@@ -29,12 +29,20 @@ def _bazel(*arguments):
       stdout=subprocess.PIPE).stdout
 
 
+def _for_clang(arguments):
+  """Without the precompiled header, which files do without as well."""
+  kept = [a for a in arguments if not a.startswith(_NOT_FOR_CLANG)]
+  if '-include' in kept:
+    at = kept.index('-include')
+    del kept[at:at + 2]
+  return kept
+
+
 def entries(actions, directory):
   """Yields an entry for each file; the first of several compilations wins."""
   seen = set()
   for action in actions:
-    arguments = [
-        a for a in action['arguments'] if not a.startswith(_NOT_FOR_CLANG)]
+    arguments = _for_clang(action['arguments'])
     if '-c' not in arguments:
       continue
     at = arguments.index('-c') + 1

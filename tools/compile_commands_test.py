@@ -28,6 +28,11 @@ class CompileCommandsTest(unittest.TestCase):
         'libs/a.cc', '-fno-canonical-system-headers', '-D__DATE__="redacted"'))
     self.assertEqual(entry['arguments'][1], '-c')
 
+  def test_the_precompiled_header_is_dropped(self):
+    entry, = self.entries(_action(
+        'libs/a.cc', '-Werror=invalid-pch', '-include', 'bazel/x.h', '-DLAST'))
+    self.assertEqual(entry['arguments'][1:3], ['-DLAST', '-c'])
+
   def test_foreign_generated_and_repeated_files_are_left_out(self):
     found = self.entries(
         _action('external/x/a.cc'), _action('bazel-out/k8/bin/a.pb.cc'),

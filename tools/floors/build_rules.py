@@ -1,4 +1,4 @@
-"""What a BUILD file may depend on, by the room that it lies in."""
+"""What a BUILD file may depend on, by its room; and that its tests run."""
 
 import ast
 import os
@@ -23,6 +23,17 @@ def _labels(text):
             yield value.lineno, value.value
 
 
+def _cases_that_never_run(path, text):
+  """Yields each weft_test that no weft_room_test below it links."""
+  calls = [(node.lineno, node.func.id) for node in ast.walk(ast.parse(text))
+           if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+  last = max((n for n, rule in calls if rule == 'weft_room_test'), default=0)
+  for number, rule in calls:
+    if rule == 'weft_test' and number > last:
+      yield Violation(path, number, 'no weft_room_test below runs these cases',
+                      'end the file with weft_room_test()')
+
+
 def check(house, path, text):
   """Yields the violations of one BUILD file."""
   user = house.room_of(os.path.dirname(path))
@@ -34,6 +45,7 @@ def check(house, path, text):
     yield Violation(path, error.lineno or 1, f'cannot be read: {error.msg}',
                     'write plain rules; put logic into bazel/*.bzl')
     return
+  yield from _cases_that_never_run(path, text)
   for number, label in labels:
     package = label[len('//'):].split(':')[0] or _TOP
     used = house.room_of(package)

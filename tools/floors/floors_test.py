@@ -84,6 +84,15 @@ class FloorsTest(unittest.TestCase):
   def test_a_build_file_that_cannot_be_read(self):
     self.assert_one({'libs/fs/BUILD': 'rule(\n'}, 1, 'cannot be read')
 
+  def test_cases_that_never_run(self):
+    self.assert_one(
+        {'libs/fs/BUILD': 'weft_test(name = "a")\nweft_room_test()\n'
+                          'weft_test(name = "b")\n'}, 3,
+        'no weft_room_test below')
+    self.assertEqual(
+        self.check({'libs/fs/BUILD': 'weft_test(name = "a")\n'
+                                     'weft_room_test()\n'}), [])
+
   def test_a_room_that_is_not_in_the_table(self):
     self.assertIn('not in the table',
                   self.check({'libs/attic/attic.h': ''})[0][2])
