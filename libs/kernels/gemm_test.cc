@@ -83,9 +83,10 @@ class GemmTest : public testing::Test {
 };
 
 TEST_F(GemmTest, EveryImplementationAgreesWithTheReference) {
-  const int64_t sizes[][3] = {{1, 1, 1},     {3, 5, 7},   {64, 128, 10},
-                              {17, 33, 65},  {1, 300, 4}, {70, 2, 90},
-                              {130, 90, 120}};
+  const int64_t sizes[][3] = {
+      {1, 1, 1},   {3, 5, 7},      {64, 128, 10}, {17, 33, 65}, {1, 300, 4},
+      {70, 2, 90}, {130, 90, 120}, {1, 7, 1},     {1, 333, 1},  {1, 5, 2051},
+      {1, 90, 75}, {75, 90, 1},    {2051, 6, 1},  {40, 1, 1},   {1, 1, 40}};
   for (const MatMulFunctions& functions : AllFunctions()) {
     for (const auto& [m, k, n] : sizes) {
       for (int transposed = 0; transposed < 4; ++transposed) {
@@ -93,6 +94,39 @@ TEST_F(GemmTest, EveryImplementationAgreesWithTheReference) {
             Args(m, k, n, transposed & 1, (transposed & 2) != 0);
         Check<float>(args, functions);
         Check<double>(args, functions);
+      }
+    }
+  }
+}
+
+// A row or a column of a larger matrix, each operand and the result.
+TEST_F(GemmTest, VectorsMayLieApart) {
+  constexpr int64_t kStride = 50;
+  const std::vector<float> a = Numbers<float>(kStride * kStride, 1);
+  const std::vector<float> b = Numbers<float>(kStride * kStride, 2);
+  for (const MatMulFunctions& functions : AllFunctions()) {
+    for (int kind = 0; kind < 8; ++kind) {
+      const bool is_row = (kind & 1) != 0, transpose_a = (kind & 2) != 0,
+                 transpose_b = (kind & 4) != 0;
+      const MatMulArgs args = {.m = is_row ? 1 : 21,
+                               .n = is_row ? 21 : 1,
+                               .k = 43,
+                               .transpose_a = transpose_a,
+                               .transpose_b = transpose_b,
+                               .a_stride = kStride,
+                               .b_stride = kStride,
+                               .c_stride = kStride};
+      std::vector<float> c(kStride * kStride, -99);
+      Gemm(harness_.scheduler(), args, a.data(), b.data(), c.data(),
+           &functions);
+      for (int64_t i = 0; i < kStride * kStride; ++i) {
+        const int64_t row = i / kStride, column = i % kStride;
+        double want = row < args.m && column < args.n ? 0 : -99;
+        for (int64_t k = 0; want != -99 && k < args.k; ++k) {
+          want += a[transpose_a ? k * kStride + row : row * kStride + k] *
+                  b[transpose_b ? column * kStride + k : k * kStride + column];
+        }
+        ASSERT_NEAR(c[i], want, 1e-3) << kind << " at " << i;
       }
     }
   }
