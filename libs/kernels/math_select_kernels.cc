@@ -1,8 +1,11 @@
 // Select, SelectV2 and ClipByValue.
 #include <array>
-#include <cstring>
+#include <memory>
+#include <string>
+#include <type_traits>
 
 #include "libs/base/status.h"
+#include "libs/kernels/array_elements.h"
 #include "libs/kernels/math_broadcast.h"
 #include "libs/kernels/math_kernels.h"
 #include "libs/kernels/math_scalar.h"
@@ -22,7 +25,6 @@ absl::Status SizesDiffer(const OpKernelContext& context, int first,
 }
 
 // Condition of the shape of the others, or a scalar, or a vector of rows.
-template <typename T>
 class Select : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -49,23 +51,31 @@ class Select : public OpKernel {
   // Each condition chooses `row` elements.
   absl::Status Choose(OpKernelContext& context, int64_t row) {
     const absl::Span<const bool> condition = context.input(0).flat<bool>();
-    const absl::Span<const T> t = context.input(1).flat<T>();
-    const absl::Span<const T> e = context.input(2).flat<T>();
-    ASSIGN_OR_RETURN(Tensor * out, context.ForwardOrAllocate(
-                                       {1, 2}, 0, context.input(1).shape()));
-    T* to = out->mutable_flat<T>().data();
+    const Tensor& t = context.input(1);
+    const Tensor& e = context.input(2);
+    ASSIGN_OR_RETURN(Tensor * out,
+                     context.ForwardOrAllocate({1, 2}, 0, t.shape()));
+    return DispatchElement(out->dtype(), [&]<typename E>(TypeTag<E>) {
+      ChooseRows(condition, row, Elements<E>(t), Elements<E>(e),
+                 MutableElements<E>(*out));
+      return absl::OkStatus();
+    });
+  }
+
+  // `to` may be `yes` or `no`.
+  template <typename E>
+  static void ChooseRows(absl::Span<const bool> condition, int64_t row,
+                         const E* yes, const E* no, E* to) {
     for (size_t i = 0; i < condition.size(); ++i) {
-      const T* from = (condition[i] ? t : e).data() + i * row;
+      const E* from = (condition[i] ? yes : no) + i * row;
       for (int64_t j = 0; j < row; ++j, ++to, ++from) {
         if (to != from) *to = *from;
       }
     }
-    return absl::OkStatus();
   }
 };
 
 // All three broadcast.
-template <typename T>
 class SelectV2 : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -79,33 +89,36 @@ class SelectV2 : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * out,
                      context.ForwardOrAllocate({1, 2}, 0, broadcast.shape()));
     const bool* choose = condition.flat<bool>().data();
-    const T* yes = t.flat<T>().data();
-    const T* no = e.flat<T>().data();
-    T* to = out->mutable_flat<T>().data();
-    broadcast.ForEachRow(0, broadcast.rows(),
-                         [&](int64_t row, const Broadcast::Offsets& offsets) {
-                           ChooseRow(broadcast, choose + offsets[0],
-                                     yes + offsets[1], no + offsets[2],
-                                     to + row * broadcast.row_size());
-                         });
-    return absl::OkStatus();
+    return DispatchElement(out->dtype(), [&]<typename E>(TypeTag<E>) {
+      const E* yes = Elements<E>(t);
+      const E* no = Elements<E>(e);
+      E* to = MutableElements<E>(*out);
+      broadcast.ForEachRow(0, broadcast.rows(),
+                           [&](int64_t row, const Broadcast::Offsets& offsets) {
+                             ChooseRow(broadcast, choose + offsets[0],
+                                       yes + offsets[1], no + offsets[2],
+                                       to + row * broadcast.row_size());
+                           });
+      return absl::OkStatus();
+    });
   }
 
  private:
   // `to` may be `yes` or `no`.
+  template <typename E>
   static void ChooseRow(const Broadcast& broadcast, const bool* choose,
-                        const T* yes, const T* no, T* to) {
+                        const E* yes, const E* no, E* to) {
     const int64_t n = broadcast.row_size();
     const int64_t choose_step = broadcast.step(0);
     const int64_t yes_step = broadcast.step(1);
     const int64_t no_step = broadcast.step(2);
     for (int64_t i = 0; i < n; ++i) {
-      if constexpr (std::is_trivially_copyable_v<T>) {
-        const T t = yes[i * yes_step];
-        const T e = no[i * no_step];
+      if constexpr (std::is_trivially_copyable_v<E>) {
+        const E t = yes[i * yes_step];
+        const E e = no[i * no_step];
         to[i] = choose[i * choose_step] ? t : e;
       } else {
-        const T& from =
+        const E& from =
             choose[i * choose_step] ? yes[i * yes_step] : no[i * no_step];
         if (to + i != &from) to[i] = from;
       }
@@ -113,11 +126,36 @@ class SelectV2 : public OpKernel {
   }
 };
 
-// Bounds are scalars or of the shape of the tensor.
+// Elements [0, n) of x, between bounds that are `low_step` and `high_step`
+// apart.
+using ClipLoop = void (*)(const void* x, const void* low, int64_t low_step,
+                          const void* high, int64_t high_step, void* out,
+                          int64_t n);
+
+// A bound that is NaN is none, and a value that is NaN stays so.
 template <typename T>
+T ClipOne(T x, T low, T high) {
+  const T most = high < x ? high : x;
+  return most < low ? low : most;
+}
+
+template <typename T>
+void Clip(const void* x, const void* low, int64_t low_step, const void* high,
+          int64_t high_step, void* out, int64_t n) {
+  const T* const values = static_cast<const T*>(x);
+  const T* const least = static_cast<const T*>(low);
+  const T* const most = static_cast<const T*>(high);
+  T* const to = static_cast<T*>(out);
+  for (int64_t i = 0; i < n; ++i) {
+    to[i] = ClipOne(values[i], least[i * low_step], most[i * high_step]);
+  }
+}
+
+// Bounds are scalars or of the shape of the tensor.
 class ClipByValue : public OpKernel {
  public:
-  using OpKernel::OpKernel;
+  ClipByValue(const OpKernelConstruction& construction, ClipLoop loop)
+      : OpKernel(construction), loop_(loop) {}
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& x = context.input(0);
@@ -134,39 +172,37 @@ class ClipByValue : public OpKernel {
       }
       steps[i - 1] = bound.rank() == 0 ? 0 : 1;
     }
-    const T* values = x.flat<T>().data();
-    const T* low = context.input(1).flat<T>().data();
-    const T* high = context.input(2).flat<T>().data();
+    const void* const values = x.data();
     ASSIGN_OR_RETURN(Tensor * out,
                      context.ForwardOrAllocate({0}, 0, x.shape()));
-    T* to = out->mutable_flat<T>().data();
-    for (int64_t i = 0; i < out->num_elements(); ++i) {
-      to[i] = Clip(values[i], low[i * steps[0]], high[i * steps[1]]);
-    }
+    loop_(values, context.input(1).data(), steps[0], context.input(2).data(),
+          steps[1], out->mutable_data(), out->num_elements());
     return absl::OkStatus();
   }
 
  private:
-  // A bound that is NaN is none, and a value that is NaN stays so.
-  static T Clip(T x, T low, T high) {
-    const T most = high < x ? high : x;
-    return most < low ? low : most;
-  }
+  const ClipLoop loop_;
 };
+
+void RegisterClip(KernelRegistry& registry, DataType type, ClipLoop loop) {
+  registry.Register(
+      {.op = "ClipByValue", .types = {{"T", {type}}}, .is_cheap = true},
+      [loop](const OpKernelConstruction& construction) {
+        return std::make_unique<ClipByValue>(construction, loop);
+      });
+}
 
 }  // namespace
 
 void RegisterSelectKernels(KernelRegistry& registry) {
   const auto all = [&]<typename T>() {
-    registry.Register<Select<T>>("Select", {{"T", {DataTypeOf<T>::value}}},
-                                 /*is_cheap=*/true);
-    registry.Register<SelectV2<T>>("SelectV2", {{"T", {DataTypeOf<T>::value}}},
-                                   /*is_cheap=*/true);
+    registry.Register<Select>("Select", {{"T", {DataTypeOf<T>::value}}},
+                              /*is_cheap=*/true);
+    registry.Register<SelectV2>("SelectV2", {{"T", {DataTypeOf<T>::value}}},
+                                /*is_cheap=*/true);
   };
   const auto clip = [&]<typename T>() {
-    registry.Register<ClipByValue<T>>("ClipByValue",
-                                      {{"T", {DataTypeOf<T>::value}}},
-                                      /*is_cheap=*/true);
+    RegisterClip(registry, DataTypeOf<T>::value, &Clip<T>);
   };
   math::Floats::ForEach(all);
   math::Integers::ForEach(all);
