@@ -11,13 +11,10 @@
 namespace weft {
 namespace {
 
-template <typename T>
 class AddN : public OpKernel {
  public:
-  explicit AddN(const OpKernelConstruction& construction)
-      : OpKernel(construction),
-        add_(BestBinaryLoop("Add", DataTypeOf<T>::value,
-                            &math::BinaryLoopOf<T, T, math::AddOp>)) {}
+  AddN(const OpKernelConstruction& construction, BinaryLoop add)
+      : OpKernel(construction), add_(add) {}
 
   absl::Status Compute(OpKernelContext& context) override {
     const TensorShape& shape = context.input(0).shape();
@@ -54,37 +51,17 @@ absl::Status CheckScalar(const Tensor& tensor, absl::string_view name) {
       name, " must be a scalar, not shape ", tensor.shape().ToString()));
 }
 
+// The type that a range of T is counted in.
 template <typename T>
-class Range : public OpKernel {
+using Counting = std::conditional_t<
+    math::kIsInteger<T>,
+    std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>, math::Real<T>>;
+
+// How many elements a range has; R is one of Counting.
+template <typename R>
+class RangeSize {
  public:
-  using OpKernel::OpKernel;
-  using R = math::Real<T>;
-
-  absl::Status Compute(OpKernelContext& context) override {
-    constexpr const char* kNames[] = {"start", "limit", "delta"};
-    for (int i = 0; i < 3; ++i) {
-      RETURN_IF_ERROR(CheckScalar(context.input(i), kNames[i]));
-    }
-    const R start = static_cast<R>(context.input(0).scalar<T>());
-    const R limit = static_cast<R>(context.input(1).scalar<T>());
-    const R delta = static_cast<R>(context.input(2).scalar<T>());
-    ASSIGN_OR_RETURN(int64_t size, Size(start, limit, delta));
-    ASSIGN_OR_RETURN(Tensor * out,
-                     context.AllocateOutput(0, TensorShape({size})));
-    const absl::Span<T> values = out->mutable_flat<T>();
-    for (int64_t i = 0; i < size; ++i) {
-      values[i] = static_cast<T>(Element(start, delta, i));
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  static R Element(R start, R delta, int64_t i) {
-    return math::AddOp::Apply(start,
-                              math::MulOp::Apply(static_cast<R>(i), delta));
-  }
-
-  static absl::StatusOr<int64_t> Size(R start, R limit, R delta) {
+  static absl::StatusOr<int64_t> Of(R start, R limit, R delta) {
     if (delta == R(0)) {
       return absl::InvalidArgumentError(
           absl::StrCat("Requires delta != 0: ", delta));
@@ -97,7 +74,7 @@ class Range : public OpKernel {
       return absl::InvalidArgumentError(absl::StrCat(
           "Requires start >= limit when delta < 0: ", start, "/", limit));
     }
-    if constexpr (math::kIsInteger<T>) {
+    if constexpr (math::kIsInteger<R>) {
       return IntegerSize(start, limit, delta);
     } else {
       const double size = std::ceil(std::fabs((limit - start) / delta));
@@ -106,25 +83,60 @@ class Range : public OpKernel {
     }
   }
 
-  static absl::StatusOr<int64_t> IntegerSize(T start, T limit, T delta) {
-    // Unsigned, because a distance may be larger than the largest T.
+ private:
+  static absl::StatusOr<int64_t> IntegerSize(R start, R limit, R delta) {
+    // Unsigned, because a distance may be larger than the largest R.
     const uint64_t distance =
         start < limit ? Distance(start, limit) : Distance(limit, start);
     const uint64_t step =
-        delta < T(0) ? Distance(delta, 0) : static_cast<uint64_t>(delta);
+        delta < R(0) ? Distance(delta, 0) : static_cast<uint64_t>(delta);
     const uint64_t size = distance / step + (distance % step != 0);
     if (size > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
       return TooMany(start, limit, delta);
     }
     return static_cast<int64_t>(size);
   }
-  static uint64_t Distance(T low, T high) {
+  static uint64_t Distance(R low, R high) {
     return static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   }
   static absl::Status TooMany(R start, R limit, R delta) {
     return absl::InvalidArgumentError(
         absl::StrCat("Requires ((limit - start) / delta) <= 2^63 - 1: ", start,
                      "/", limit, "/", delta));
+  }
+};
+
+template <typename T>
+class Range : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  using R = Counting<T>;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    RETURN_IF_ERROR(CheckScalars(context));
+    const R start = static_cast<R>(context.input(0).scalar<T>());
+    const R delta = static_cast<R>(context.input(2).scalar<T>());
+    ASSIGN_OR_RETURN(
+        int64_t size,
+        RangeSize<R>::Of(start, static_cast<R>(context.input(1).scalar<T>()),
+                         delta));
+    ASSIGN_OR_RETURN(Tensor * out,
+                     context.AllocateOutput(0, TensorShape({size})));
+    const absl::Span<T> values = out->mutable_flat<T>();
+    for (int64_t i = 0; i < size; ++i) {
+      values[i] = static_cast<T>(math::AddOp::Apply(
+          start, math::MulOp::Apply(static_cast<R>(i), delta)));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::Status CheckScalars(const OpKernelContext& context) {
+    constexpr const char* kNames[] = {"start", "limit", "delta"};
+    for (int i = 0; i < 3; ++i) {
+      RETURN_IF_ERROR(CheckScalar(context.input(i), kNames[i]));
+    }
+    return absl::OkStatus();
   }
 };
 
@@ -221,10 +233,27 @@ class Bucketize : public OpKernel {
   const std::vector<float> boundaries_;
 };
 
+// The products of n/3 pairs of vectors.
+using CrossLoop = void (*)(const void* a, const void* b, void* out, int64_t n);
+
 template <typename T>
+void CrossOf(const void* a, const void* b, void* out, int64_t n) {
+  const T* const u = static_cast<const T*>(a);
+  const T* const v = static_cast<const T*>(b);
+  for (int64_t i = 0; i < n; i += 3) {
+    for (int64_t j = 0; j < 3; ++j) {
+      const int64_t k = i + (j + 1) % 3;
+      const int64_t l = i + (j + 2) % 3;
+      static_cast<T*>(out)[i + j] = math::SubOp::Apply(
+          math::MulOp::Apply(u[k], v[l]), math::MulOp::Apply(u[l], v[k]));
+    }
+  }
+}
+
 class Cross : public OpKernel {
  public:
-  using OpKernel::OpKernel;
+  Cross(const OpKernelConstruction& construction, CrossLoop loop)
+      : OpKernel(construction), loop_(loop) {}
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& a = context.input(0);
@@ -239,18 +268,12 @@ class Cross : public OpKernel {
           "Cross-products are only defined for 3-element vectors.");
     }
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, a.shape()));
-    const absl::Span<const T> u = a.flat<T>();
-    const absl::Span<const T> v = b.flat<T>();
-    for (size_t i = 0; i < u.size(); i += 3) {
-      for (size_t j = 0; j < 3; ++j) {
-        const size_t k = i + (j + 1) % 3;
-        const size_t l = i + (j + 2) % 3;
-        out->mutable_flat<T>()[i + j] = math::SubOp::Apply(
-            math::MulOp::Apply(u[k], v[l]), math::MulOp::Apply(u[l], v[k]));
-      }
-    }
+    loop_(a.data(), b.data(), out->mutable_data(), a.num_elements());
     return absl::OkStatus();
   }
+
+ private:
+  const CrossLoop loop_;
 };
 
 template <typename Kernel, typename T>
@@ -258,6 +281,21 @@ void Register(KernelRegistry& registry, const char* op,
               const char* type_attr = "T") {
   registry.Register<Kernel>(op, {{type_attr, {DataTypeOf<T>::value}}},
                             /*is_cheap=*/true);
+}
+
+void RegisterAddN(KernelRegistry& registry, DataType type, BinaryLoop loop) {
+  registry.Register({.op = "AddN", .types = {{"T", {type}}}, .is_cheap = true},
+                    [add = BestBinaryLoop("Add", type, loop)](
+                        const OpKernelConstruction& construction) {
+                      return std::make_unique<AddN>(construction, add);
+                    });
+}
+
+void RegisterCross(KernelRegistry& registry, DataType type, CrossLoop loop) {
+  registry.Register({.op = "Cross", .types = {{"T", {type}}}, .is_cheap = true},
+                    [loop](const OpKernelConstruction& construction) {
+                      return std::make_unique<Cross>(construction, loop);
+                    });
 }
 
 template <typename T>
@@ -281,10 +319,11 @@ void RegisterBucketize(KernelRegistry& registry) {
 
 void RegisterSequenceKernels(KernelRegistry& registry) {
   const auto add = [&]<typename T>() {
-    Register<AddN<T>, T>(registry, "AddN");
+    RegisterAddN(registry, DataTypeOf<T>::value,
+                 &math::BinaryLoopOf<T, T, math::AddOp>);
   };
   const auto real = [&]<typename T>() {
-    Register<Cross<T>, T>(registry, "Cross");
+    RegisterCross(registry, DataTypeOf<T>::value, &CrossOf<T>);
     if constexpr (!std::is_same_v<T, uint8_t>) {
       Register<Range<T>, T>(registry, "Range", "Tidx");
     }
