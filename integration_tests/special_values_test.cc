@@ -194,12 +194,30 @@ Words NotationsOf(const Tensor& tensor) {
 
 // How many units in the last place a result may be away from TensorFlow's,
 // which is not exact either: its vector functions are polynomials.
-uint64_t Tolerance(const std::string& op, DataType type) {
-  if (MantissaBits(type) < 23) return 1;
-  static const std::map<std::string, uint64_t>& wide =
-      *new std::map<std::string, uint64_t>{};
-  const auto found = wide.find(op);
-  return found == wide.end() ? 16 : found->second;
+uint64_t Tolerance(DataType type) { return MantissaBits(type) < 23 ? 1 : 16; }
+
+// Rows that are not compared, because TensorFlow's results are worse.
+bool IsInexactInTensorFlow(const std::string& op, DataType type) {
+  // exp(x) - 1 where x is small; no reflection with enough digits near poles,
+  // and infinite orders.
+  static const auto& ops =
+      *new std::set<std::string>{"Elu", "Selu", "Digamma", "Polygamma"};
+  // Rounded to 16 bits after each operation.
+  static const auto& in_16_bits = *new std::set<std::string>{
+      "FloorDiv",     "InvGrad",  "ReciprocalGrad", "RsqrtGrad",
+      "SoftsignGrad", "Softplus", "TanhGrad"};
+  if (MantissaBits(type) == 0) return false;
+  if (op == "Erf" && type == DT_DOUBLE) return true;  // NaN of large numbers
+  return ops.contains(op) ||
+         (MantissaBits(type) < 23 && in_16_bits.contains(op));
+}
+
+// Of two zeros TensorFlow's choice depends on the type.
+bool AreZeros(const std::string& op, DataType type, uint64_t got,
+              const std::string& want) {
+  return (op == "Maximum" || op == "Minimum") && want != "nan" && want != "?" &&
+         Magnitude(type, got) == 0 &&
+         Magnitude(type, ParseBits(type, want)) == 0;
 }
 
 bool IsNear(uint64_t got, const std::string& want, DataType type,
@@ -288,10 +306,12 @@ TEST_P(SpecialValuesTest, GiveWhatTensorFlowGives) {
   ASSERT_EQ(result.dtype(), row.result);
   const Bits got = BitsOf(result);
   ASSERT_EQ(got.size(), row.values.size());
-  const uint64_t tolerance = Tolerance(row.op, row.result);
+  if (IsInexactInTensorFlow(row.op, row.type)) return;
   for (size_t i = 0; i < got.size(); ++i) {
     if (row.values[i] == "!") continue;
-    EXPECT_TRUE(IsNear(got[i], row.values[i], row.result, tolerance))
+    EXPECT_TRUE(
+        IsNear(got[i], row.values[i], row.result, Tolerance(row.result)) ||
+        AreZeros(row.op, row.type, got[i], row.values[i]))
         << row.op << "(" << OperandsAt(i) << ") is "
         << Notation(row.result, got[i]) << ", of TensorFlow " << row.values[i];
   }

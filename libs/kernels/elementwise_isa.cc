@@ -163,12 +163,42 @@ void ExactLoopOf(const void* x_data, void* out_data, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = Op::Apply(x[i]);
 }
 
+float Smallest(float) { return __FLT_MIN__; }
+double Smallest(double) { return __DBL_MIN__; }
+// Where the exponential falls below the smallest normal number.
+float LeastExponent(float) { return -87.336544f; }
+double LeastExponent(double) { return -708.39641853226408; }
+float ExactExp(float x) { return __builtin_expf(x); }
+double ExactExp(double x) { return __builtin_exp(x); }
+float ExactLog(float x) { return __builtin_logf(x); }
+double ExactLog(double x) { return __builtin_log(x); }
+
 // Functions that Eigen approximates. Of a vector it computes other last bits
-// than of one number, so all is computed in whole vectors.
+// than of one number, so all is computed in whole vectors. Where it knows no
+// numbers below the smallest normal one, IsRare(x) says so and Rare(x) is
+// right.
+struct NeverRare {
+  template <typename T>
+  static bool IsRare(T) {
+    return false;
+  }
+  template <typename T>
+  static T Rare(T x) {
+    return x;
+  }
+};
 struct Exp {
   template <typename Expression>
   static auto Apply(const Expression& x) {
     return x.exp();
+  }
+  template <typename T>
+  static bool IsRare(T x) {
+    return x < LeastExponent(x);
+  }
+  template <typename T>
+  static T Rare(T x) {
+    return ExactExp(x);
   }
 };
 struct Log {
@@ -176,26 +206,35 @@ struct Log {
   static auto Apply(const Expression& x) {
     return x.log();
   }
+  template <typename T>
+  static bool IsRare(T x) {
+    return x < Smallest(x) && x > T(0);
+  }
+  template <typename T>
+  static T Rare(T x) {
+    return ExactLog(x);
+  }
 };
-struct Tanh {
+// Eigen's own loses four digits of small results.
+struct Sigmoid : Exp {
+  template <typename Expression>
+  static auto Apply(const Expression& x) {
+    return ((-x).exp() + typename Expression::Scalar(1)).inverse();
+  }
+};
+struct Tanh : NeverRare {
   template <typename Expression>
   static auto Apply(const Expression& x) {
     return x.tanh();
   }
 };
-struct Sigmoid {
-  template <typename Expression>
-  static auto Apply(const Expression& x) {
-    return x.logistic();
-  }
-};
-struct Sin {
+struct Sin : NeverRare {
   template <typename Expression>
   static auto Apply(const Expression& x) {
     return x.sin();
   }
 };
-struct Cos {
+struct Cos : NeverRare {
   template <typename Expression>
   static auto Apply(const Expression& x) {
     return x.cos();
@@ -211,7 +250,14 @@ using Block = Eigen::Array<T, kBlock<T>, 1>;
 
 template <typename T, typename Op>
 void BlockOf(const T* x, T* out) {
-  Eigen::Map<Block<T>>{out} = Op::Apply(Eigen::Map<const Block<T>>(x));
+  const Block<T> block = Eigen::Map<const Block<T>>(x);
+  Eigen::Map<Block<T>>{out} = Op::Apply(block);
+  int rare = 0;
+  for (int i = 0; i < kBlock<T>; ++i) rare |= Op::IsRare(block[i]) ? 1 : 0;
+  if (rare == 0) return;
+  for (int i = 0; i < kBlock<T>; ++i) {
+    if (Op::IsRare(block[i])) out[i] = Op::Rare(block[i]);
+  }
 }
 
 // The last block is filled up, so that the result of an element depends neither

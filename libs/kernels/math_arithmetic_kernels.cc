@@ -75,7 +75,9 @@ struct RsqrtGradOp {
   static T Apply(T y, T dy) {
     return WithReal(y, dy, [](auto a, auto d) {
       using R = decltype(a);
-      return d == R(0) ? R(0) : R(-0.5f) * d * Conjugate(a * a * a);
+      // In TensorFlow's order: the cube alone may be infinite.
+      const R c = Conjugate(a);
+      return d == R(0) ? R(0) : R(-0.5f) * (d * c) * (c * c);
     });
   }
 };

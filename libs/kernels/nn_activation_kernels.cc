@@ -23,9 +23,10 @@ struct ReluFunction {
   static T Apply(T x) {
     return x < T(0) ? T(0) : x;
   }
+  // A product, as in TensorFlow: infinity and NaN come through as NaN.
   template <typename T>
   static T Grad(T gradient, T x) {
-    return x > T(0) ? gradient : T(0);
+    return static_cast<T>(gradient * T(x > T(0)));
   }
 };
 
@@ -36,7 +37,7 @@ struct Relu6Function {
   }
   template <typename T>
   static T Grad(T gradient, T x) {
-    return x > T(0) && x < T(6) ? gradient : T(0);
+    return static_cast<T>(gradient * T(x > T(0) && x < T(6)));
   }
 };
 

@@ -21,10 +21,11 @@ void Relu(const T* x, T* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = x[i] < T(0) ? T(0) : x[i];
 }
 
+// A product, as in TensorFlow: infinity and NaN come through as NaN.
 template <typename T>
 void ReluGrad(const T* gradient, const T* x, T* out, int64_t n) {
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = x[i] > T(0) ? gradient[i] : T(0);
+  for (int64_t i = 0; i < n; ++i) out[i] = gradient[i] * T(x[i] > T(0));
 }
 
 template <typename T>
