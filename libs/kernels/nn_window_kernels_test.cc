@@ -1,4 +1,3 @@
-#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -226,15 +225,29 @@ TEST_F(NnWindowKernelsTest, PoolsManyChannels) {
   Expect("AvgPool", {image}, Pool({1, 2, 2, 1}, {1, 2, 2, 1}, "SAME"), mean);
 }
 
-TEST_F(NnWindowKernelsTest, MaxPoolKeepsNanOnlyWhereItIsFirst) {
+// As TensorFlow: the maximum begins with the lowest number.
+TEST_F(NnWindowKernelsTest, MaxPoolPassesOverNanWhereverItLies) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float lowest = std::numeric_limits<float>::lowest();
   const AttrMap pool = Pool({1, 1, 2, 1}, {1, 1, 2, 1}, "VALID");
-  ASSERT_OK_AND_ASSIGN(
-      Tensor first,
-      harness_.RunOne("MaxPool", {Floats({1, 1, 2, 1}, {nan, 1})}, pool));
-  EXPECT_TRUE(std::isnan(first.flat<float>()[0]));
-  Expect("MaxPool", {Floats({1, 1, 2, 1}, {1, nan})}, pool,
-         Floats({1, 1, 1, 1}, {1}));
+  const auto expect = [&](float first, float second, float most) {
+    Expect("MaxPool", {Floats({1, 1, 2, 1}, {first, second})}, pool,
+           Floats({1, 1, 1, 1}, {most}));
+    // As many channels as a vector has elements, and one.
+    const std::vector<float> wide(17, most);
+    std::vector<float> image(17, first);
+    image.resize(34, second);
+    Expect("MaxPool",
+           {Tensor::FromValues<float>({1, 1, 2, 17}, absl::MakeSpan(image))},
+           pool,
+           Tensor::FromValues<float>({1, 1, 1, 17}, absl::MakeSpan(wide)));
+  };
+  expect(nan, 1, 1);
+  expect(1, nan, 1);
+  expect(nan, -1, -1);
+  expect(nan, nan, lowest);
+  expect(-infinity, -infinity, lowest);
 }
 
 Tensor Integers(const TensorShape& shape, std::vector<int32_t> values) {
