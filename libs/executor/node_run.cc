@@ -14,9 +14,8 @@ absl::Status Uninitialized(const RefInput& input) {
       absl::StrCat("Attempting to use uninitialized value ", input.name));
 }
 
-absl::Status ReadRef(const RefInput& input, Slot& slot, bool may_wait) {
-  absl::StatusOr<Tensor> value =
-      may_wait ? slot.variable->Read() : slot.variable->TryRead();
+absl::Status ReadRef(const RefInput& input, Slot& slot, WhenLocked when) {
+  absl::StatusOr<Tensor> value = slot.variable->Read(when);
   if (absl::IsFailedPrecondition(value.status())) return Uninitialized(input);
   if (!value.ok()) return value.status();
   slot.tensor = *std::move(value);
@@ -27,14 +26,14 @@ absl::Status ReadRef(const RefInput& input, Slot& slot, bool may_wait) {
 }  // namespace
 
 absl::Status ReadRefs(const PlanImpl& plan, const NodeItem& item, Slot* inputs,
-                      bool may_wait) {
+                      WhenLocked when) {
   for (int i = 0; i < item.num_refs; ++i) {
     const RefInput& input = plan.ref_inputs[item.first_ref + i];
     Slot& slot = inputs[input.input];
     // A Merge has only one of its inputs; a reactor may come here again.
     if (!slot.is_ref()) continue;
     if (input.read) {
-      RETURN_IF_ERROR(ReadRef(input, slot, may_wait));
+      RETURN_IF_ERROR(ReadRef(input, slot, when));
     } else if (!slot.variable->IsInitialized()) {
       return Uninitialized(input);
     }

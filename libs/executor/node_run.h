@@ -8,10 +8,10 @@
 namespace weft {
 
 // Turns references into values where the node takes values, and checks that
-// variables it changes are initialised. Without `may_wait`, UNAVAILABLE when a
-// variable's lock is held.
+// variables it changes are initialised. May give up (IsGivenUp), and be asked
+// again.
 absl::Status ReadRefs(const PlanImpl& plan, const NodeItem& item, Slot* inputs,
-                      bool may_wait);
+                      WhenLocked when);
 
 // INTERNAL unless the kernel has set each output to what the op promises.
 absl::Status CheckOutputs(const NodeItem& item, const Slot* outputs);

@@ -133,8 +133,12 @@ bool ReadyLoop::IsWorthHandingOver(const Ready& ready) const {
 
 bool ReadyLoop::MayRunOnReactor(const Ready& ready) {
   const NodeItem& item = ItemOf(ready);
-  if (!ready.is_dead && item.kind == NodeKind::kKernel &&
-      (!item.is_cheap || InputBytes(item, InputsOf(ready)) > kReactorBytes)) {
+  const bool runs_kernel = !ready.is_dead && (item.kind == NodeKind::kKernel ||
+                                              item.kind == NodeKind::kAsync);
+  if (runs_kernel && !item.is_cheap) return false;
+  // An asynchronous kernel that is cheap moves its inputs.
+  if (runs_kernel && item.kind == NodeKind::kKernel &&
+      InputBytes(item, InputsOf(ready)) > kReactorBytes) {
     return false;
   }
   if (--nodes_until_clock_ > 0) return true;
@@ -190,13 +194,8 @@ void ReadyLoop::RunNode(const Ready& ready) {
   const bool is_dead = ready.is_dead && !item.revives;
   if (is_dead && !item.runs_when_dead) return Complete(ready, item, true);
   if (item.num_refs > 0) {
-    const bool may_wait = where_ != RunWhere::kReactor;
-    absl::Status status = ReadRefs(state_.plan, item, inputs, may_wait);
-    if (absl::IsUnavailable(status)) {
-      state_.AddToken();
-      return ContinueOnPool(state_, {ready});
-    }
-    if (!status.ok()) return state_.Fail(item, status);
+    absl::Status status = ReadRefs(state_.plan, item, inputs, WhenLockedHere());
+    if (!status.ok()) return End(ready, item, status);
   }
   switch (item.kind) {
     case NodeKind::kKernel:
@@ -235,7 +234,7 @@ void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
   OpKernelContext context(state_.context, item.view,
                           absl::MakeSpan(InputsOf(ready), item.num_inputs),
                           absl::MakeSpan(outputs_.data(), item.num_outputs),
-                          ready.iteration->position());
+                          ready.iteration->position(), WhenLockedHere());
   absl::Status status;
   if (item.cost == nullptr) {
     status = item.kernel->Compute(context);
@@ -250,7 +249,18 @@ void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
     return Complete(ready, item, ready.is_dead && !item.revives);
   }
   ClearOutputs(item, outputs_.data());
-  state_.Fail(item, status);
+  End(ready, item, status);
+}
+
+void ReadyLoop::End(const Ready& ready, const NodeItem& item,
+                    const absl::Status& status) {
+  if (!IsGivenUp(status)) return state_.Fail(item, status);
+  state_.AddToken();
+  ContinueOnPool(state_, {ready});
+}
+
+WhenLocked ReadyLoop::WhenLockedHere() const {
+  return where_ == RunWhere::kReactor ? WhenLocked::kGiveUp : WhenLocked::kWait;
 }
 
 void ReadyLoop::RunAsync(const Ready& ready, const NodeItem& item) {

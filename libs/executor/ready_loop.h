@@ -37,6 +37,10 @@ class ReadyLoop {
   bool Next(Ready& ready);
   void RunNode(const Ready& ready);
   void RunKernel(const Ready& ready, const NodeItem& item);
+  // A node that has not ended well; one that gave up goes to the pool.
+  void End(const Ready& ready, const NodeItem& item,
+           const absl::Status& status);
+  WhenLocked WhenLockedHere() const;
   void RunAsync(const Ready& ready, const NodeItem& item);
   void Complete(const Ready& ready, const NodeItem& item, bool is_dead);
   void Drop();

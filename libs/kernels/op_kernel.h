@@ -38,6 +38,7 @@
 #include "libs/kernels/slot.h"
 #include "libs/rendezvous/rendezvous.h"
 #include "libs/resource/resource_manager.h"
+#include "libs/resource/variable.h"
 
 namespace weft {
 
@@ -100,12 +101,14 @@ class OpKernelContext {
 
   OpKernelContext(const StepContext& step, const NodeView& node,
                   absl::Span<Slot> inputs, absl::Span<Slot> outputs,
-                  LoopPosition loop_position = {})
+                  LoopPosition loop_position = {},
+                  WhenLocked when_locked = WhenLocked::kWait)
       : step_(step),
         node_(node),
         inputs_(inputs),
         outputs_(outputs),
-        loop_position_(loop_position) {}
+        loop_position_(loop_position),
+        when_locked_(when_locked) {}
 
   absl::string_view node_name() const { return node_.name; }
   absl::string_view op_name() const { return node_.op; }
@@ -124,6 +127,10 @@ class OpKernelContext {
   // Moves the input out: the kernel then holds the executor's reference, and
   // Tensor::RefCountIsOne tells whether it may write.
   Tensor TakeInput(int i) { return std::move(inputs_[i].tensor); }
+  // What was taken, for a kernel that gives up and will be run again.
+  void PutBackInput(int i, Tensor input) {
+    inputs_[i].tensor = std::move(input);
+  }
   const Slot& input_slot(int i) const { return inputs_[i]; }
 
   DataType output_type(int i) const { return node_.output_types[i]; }
@@ -155,6 +162,10 @@ class OpKernelContext {
   Rendezvous& rendezvous() const { return *step_.rendezvous; }
   uint64_t step_id() const { return step_.step_id; }
   LoopPosition loop_position() const { return loop_position_; }
+  // How a kernel that is cheap takes a variable's lock: on a thread that must
+  // not wait it gives up. A kernel that returns such an error (IsGivenUp)
+  // leaves its inputs as they were, and is run again where it may wait.
+  WhenLocked when_locked() const { return when_locked_; }
 
  private:
   const StepContext& step_;
@@ -162,6 +173,7 @@ class OpKernelContext {
   absl::Span<Slot> inputs_;
   absl::Span<Slot> outputs_;
   LoopPosition loop_position_;
+  WhenLocked when_locked_;
 };
 
 class AsyncOpKernel;

@@ -24,7 +24,8 @@ class AssignUpdateKernel : public OpKernel {
     RETURN_IF_ERROR(CheckVariableType(*variable, value.dtype()));
     RETURN_IF_ERROR(variable->Update(
         context.cancellation(), context.allocator(),
-        [&](Tensor& current) { return Apply(current, value); }));
+        [&](Tensor& current) { return Apply(current, value); },
+        context.when_locked()));
     ForwardReference(context);
     return absl::OkStatus();
   }
@@ -68,7 +69,8 @@ class CountUpToKernel : public OpKernel {
     RETURN_IF_ERROR(CheckVariableType(*variable, context.output_type(0)));
     ASSIGN_OR_RETURN(Tensor * before, context.AllocateOutput(0, {}));
     return variable->Update(
-        context.cancellation(), context.allocator(), [&](Tensor& value) {
+        context.cancellation(), context.allocator(),
+        [&](Tensor& value) {
           if (!value.shape().IsScalar()) {
             return absl::InvalidArgumentError(absl::StrCat(
                 "input is not a scalar: ", value.shape().ToString()));
@@ -76,7 +78,8 @@ class CountUpToKernel : public OpKernel {
           return DispatchType(
               IndexTypes{}, value.dtype(),
               [&]<typename T>(TypeTag<T>) { return Count<T>(value, *before); });
-        });
+        },
+        context.when_locked());
   }
 
  private:

@@ -107,11 +107,13 @@ class ApplyKernel : public OpKernel {
       RETURN_IF_ERROR(CheckScalar(name, *scalars.back()));
     }
     RETURN_IF_ERROR(WithLoop(scalars, is_sparse(), [&](const StepLoop& loop) {
-      return Variable::UpdateAll(context.cancellation(), context.allocator(),
-                                 absl::MakeSpan(pointers.data(), variables_),
-                                 [&](absl::Span<Tensor* const> values) {
-                                   return Apply(context, loop, values);
-                                 });
+      return Variable::UpdateAll(
+          context.cancellation(), context.allocator(),
+          absl::MakeSpan(pointers.data(), variables_),
+          [&](absl::Span<Tensor* const> values) {
+            return Apply(context, loop, values);
+          },
+          context.when_locked());
     }));
     ForwardReference(context);
     return absl::OkStatus();

@@ -5,11 +5,21 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/resource/chunk_snapshot.h"
 
 namespace weft {
+namespace {
+
+constexpr char kGivenUp[] = "weft/given_up";
+
+}  // namespace
+
+bool IsGivenUp(const absl::Status& status) {
+  return status.GetPayload(kGivenUp).has_value();
+}
 
 Variable::Variable(std::string name, DataType dtype, PartialShape shape)
     : name_(std::move(name)),
@@ -30,11 +40,6 @@ ResourceInfo Variable::info() const {
   return {dtype_, declared_shape_, num_bytes};
 }
 
-bool Variable::IsInitialized() const {
-  absl::ReaderMutexLock lock(&mutex_);
-  return value_.IsInitialized();
-}
-
 uint64_t Variable::version() const {
   absl::ReaderMutexLock lock(&mutex_);
   return version_;
@@ -50,19 +55,30 @@ absl::Status Variable::Uninitialized() const {
       absl::StrCat("Attempting to use uninitialized value ", name_));
 }
 
-absl::StatusOr<Tensor> Variable::Read() const {
-  {
-    absl::ReaderMutexLock lock(&mutex_);
-    if (value_.IsInitialized()) return value_;
-  }
-  return Uninitialized();
+absl::Status Variable::GivenUp() const {
+  absl::Status status = absl::UnavailableError(
+      absl::StrCat("variable ", name_, " is being used by another step"));
+  status.SetPayload(kGivenUp, absl::Cord());
+  return status;
 }
 
-absl::StatusOr<Tensor> Variable::TryRead() const {
-  if (!mutex_.ReaderTryLock()) {
-    return absl::UnavailableError(
-        absl::StrCat("variable ", name_, " is being written"));
-  }
+// What is locked depends on the result.
+bool Variable::LockToRead(WhenLocked when) const
+    ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  if (when == WhenLocked::kGiveUp) return mutex_.ReaderTryLock();
+  mutex_.ReaderLock();
+  return true;
+}
+
+bool Variable::LockToWrite(WhenLocked when) const
+    ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  if (when == WhenLocked::kGiveUp) return mutex_.TryLock();
+  mutex_.Lock();
+  return true;
+}
+
+absl::StatusOr<Tensor> Variable::Read(WhenLocked when) const {
+  if (!LockToRead(when)) return GivenUp();
   Tensor value = value_;
   mutex_.ReaderUnlock();
   if (!value.IsInitialized()) return Uninitialized();
@@ -70,25 +86,31 @@ absl::StatusOr<Tensor> Variable::TryRead() const {
 }
 
 absl::Status Variable::ReadPart(
-    absl::FunctionRef<absl::Status(const Tensor& value)> read) const {
-  absl::ReaderMutexLock lock(&mutex_);
-  if (!value_.IsInitialized()) return Uninitialized();
-  return read(value_);
+    absl::FunctionRef<absl::Status(const Tensor& value)> read,
+    WhenLocked when) const {
+  if (!LockToRead(when)) return GivenUp();
+  absl::Status status = value_.IsInitialized() ? read(value_) : Uninitialized();
+  mutex_.ReaderUnlock();
+  return status;
 }
 
-absl::Status Variable::Assign(const Cancellation& step, Tensor value) {
-  if (value.dtype() != dtype_) {
+absl::Status Variable::Assign(const Cancellation& step, Tensor* value,
+                              WhenLocked when) {
+  if (value->dtype() != dtype_) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Variable ", name_, " and value dtypes don't match; respectively, ",
-        DataTypeName(dtype_), " and ", DataTypeName(value.dtype())));
+        DataTypeName(dtype_), " and ", DataTypeName(value->dtype())));
   }
-  // `value` ends up holding the old value, which is freed without the lock.
-  absl::MutexLock lock(&mutex_);
-  if (step.IsCancelled()) return step.status();
-  GiveToSnapshots();
-  std::swap(value_, value);
-  ++version_;
-  return absl::OkStatus();
+  if (!LockToWrite(when)) return GivenUp();
+  const absl::Status status = step.status();
+  if (status.ok()) {
+    GiveToSnapshots();
+    std::swap(value_, *value);
+    is_initialized_.store(true, std::memory_order_release);
+    ++version_;
+  }
+  mutex_.Unlock();
+  return status;
 }
 
 absl::Status Variable::MakeWritable(Allocator& allocator) {
@@ -133,9 +155,17 @@ absl::Status Variable::PreserveRows(
 
 absl::Status Variable::Update(
     const Cancellation& step, Allocator& allocator,
+    absl::FunctionRef<absl::Status(Tensor& value)> update, WhenLocked when) {
+  if (!LockToWrite(when)) return GivenUp();
+  absl::Status status = UpdateLocked(step, allocator, update);
+  mutex_.Unlock();
+  return status;
+}
+
+absl::Status Variable::UpdateLocked(
+    const Cancellation& step, Allocator& allocator,
     absl::FunctionRef<absl::Status(Tensor& value)> update) {
-  absl::MutexLock lock(&mutex_);
-  if (step.IsCancelled()) return step.status();
+  RETURN_IF_ERROR(step.status());
   RETURN_IF_ERROR(MakeWritable(allocator));
   RETURN_IF_ERROR(PreserveAll());
   ++version_;
@@ -158,16 +188,22 @@ absl::Status Variable::UpdateRows(
 absl::Status Variable::UpdateAll(
     const Cancellation& step, Allocator& allocator,
     absl::Span<Variable* const> variables,
-    absl::FunctionRef<absl::Status(absl::Span<Tensor* const> values)> update)
-    ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    absl::FunctionRef<absl::Status(absl::Span<Tensor* const> values)> update,
+    WhenLocked when) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   absl::InlinedVector<Variable*, 4> ordered(variables.begin(), variables.end());
   std::sort(ordered.begin(), ordered.end(), std::less<Variable*>());
   if (std::adjacent_find(ordered.begin(), ordered.end()) != ordered.end()) {
     return absl::InvalidArgumentError(
         "one variable was given twice to an update of several");
   }
-  for (Variable* variable : ordered) variable->mutex_.Lock();
-  absl::Status status = step.IsCancelled() ? step.status() : absl::OkStatus();
+  for (auto it = ordered.begin(); it != ordered.end(); ++it) {
+    if ((*it)->LockToWrite(when)) continue;
+    for (auto locked = ordered.begin(); locked != it; ++locked) {
+      (*locked)->mutex_.Unlock();
+    }
+    return (*it)->GivenUp();
+  }
+  absl::Status status = step.status();
   absl::InlinedVector<Tensor*, 4> values;
   for (Variable* variable : variables) {
     if (status.ok()) status = variable->MakeWritable(allocator);

@@ -14,6 +14,7 @@
 #ifndef WEFT_LIBS_RESOURCE_VARIABLE_H_
 #define WEFT_LIBS_RESOURCE_VARIABLE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -32,6 +33,15 @@ namespace weft {
 
 class ChunkSnapshot;
 
+// What to do where a variable's lock is held by somebody else.
+enum class WhenLocked {
+  kWait,
+  kGiveUp,  // on a thread that must not wait: an error, with all as it was
+};
+
+// Whether an error only says that a lock was held (WhenLocked::kGiveUp).
+bool IsGivenUp(const absl::Status& status);
+
 class Variable : public Resource {
  public:
   static constexpr absl::string_view kTypeName = "Var";
@@ -47,7 +57,10 @@ class Variable : public Resource {
   DataType dtype() const { return dtype_; }
   const PartialShape& declared_shape() const { return declared_shape_; }
 
-  bool IsInitialized() const;
+  // Waits for nobody.
+  bool IsInitialized() const {
+    return is_initialized_.load(std::memory_order_acquire);
+  }
   // Grows by one with each change, so equal versions mean equal values.
   uint64_t version() const;
   // Bytes that writers had to copy because a reader still held the value.
@@ -55,22 +68,26 @@ class Variable : public Resource {
 
   // The whole value. FAILED_PRECONDITION "Attempting to use uninitialized
   // value NAME" before the first Assign.
-  absl::StatusOr<Tensor> Read() const;
-  // The same without waiting: nullopt-like UNAVAILABLE when the lock is held
-  // by a writer. For threads that must not block.
-  absl::StatusOr<Tensor> TryRead() const;
+  absl::StatusOr<Tensor> Read(WhenLocked when = WhenLocked::kWait) const;
 
   // Calls `read` with the value under the shared lock; `read` must not keep it.
   absl::Status ReadPart(
-      absl::FunctionRef<absl::Status(const Tensor& value)> read) const;
+      absl::FunctionRef<absl::Status(const Tensor& value)> read,
+      WhenLocked when = WhenLocked::kWait) const;
 
   // Replaces the value. INVALID_ARGUMENT when the dtype is another.
-  absl::Status Assign(const Cancellation& step, Tensor value);
+  absl::Status Assign(const Cancellation& step, Tensor value) {
+    return Assign(step, &value, WhenLocked::kWait);
+  }
+  // The same; leaves the old value in `value`, for the caller to free, and
+  // after an error the new one.
+  absl::Status Assign(const Cancellation& step, Tensor* value, WhenLocked when);
 
   // Calls `update` with the value, alone and writable, under the lock. An error
   // leaves what `update` did; so updates check their arguments first.
   absl::Status Update(const Cancellation& step, Allocator& allocator,
-                      absl::FunctionRef<absl::Status(Tensor& value)> update);
+                      absl::FunctionRef<absl::Status(Tensor& value)> update,
+                      WhenLocked when = WhenLocked::kWait);
 
   // The same for an update that changes only some rows (of the first
   // dimension): `for_each_row` calls what it is given for each of them, valid
@@ -87,12 +104,23 @@ class Variable : public Resource {
   static absl::Status UpdateAll(
       const Cancellation& step, Allocator& allocator,
       absl::Span<Variable* const> variables,
-      absl::FunctionRef<absl::Status(absl::Span<Tensor* const> values)> update);
+      absl::FunctionRef<absl::Status(absl::Span<Tensor* const> values)> update,
+      WhenLocked when = WhenLocked::kWait);
 
  private:
   friend class ChunkSnapshot;
 
   absl::Status Uninitialized() const;
+  absl::Status GivenUp() const;
+  // False: somebody holds the lock, and the caller does not wait.
+  bool LockToRead(WhenLocked when) const
+      ABSL_SHARED_TRYLOCK_FUNCTION(true, mutex_);
+  bool LockToWrite(WhenLocked when) const
+      ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true, mutex_);
+  absl::Status UpdateLocked(
+      const Cancellation& step, Allocator& allocator,
+      absl::FunctionRef<absl::Status(Tensor& value)> update)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes `value_` the only reference to its memory.
   absl::Status MakeWritable(Allocator& allocator)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -106,6 +134,7 @@ class Variable : public Resource {
   const std::string name_;
   const DataType dtype_;
   const PartialShape declared_shape_;
+  std::atomic<bool> is_initialized_{false};  // set with the first value
   mutable absl::Mutex mutex_;
   Tensor value_ ABSL_GUARDED_BY(mutex_);
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;

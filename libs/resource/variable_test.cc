@@ -29,7 +29,7 @@ TEST_F(VariableTest, IsUninitializedUntilAssigned) {
       StatusIs(absl::StatusCode::kFailedPrecondition,
                "Attempting to use uninitialized value v");
   EXPECT_THAT(variable_.Read(), uninitialized);
-  EXPECT_THAT(variable_.TryRead(), uninitialized);
+  EXPECT_THAT(variable_.Read(WhenLocked::kGiveUp), uninitialized);
   EXPECT_THAT(AddOne(), uninitialized);
   EXPECT_THAT(variable_.ReadPart([](const Tensor&) {
     ADD_FAILURE();
@@ -93,17 +93,43 @@ TEST_F(VariableTest, NothingOfAnAbortedStepLands) {
   EXPECT_EQ(variable_.version(), 1u);
 }
 
-TEST_F(VariableTest, TryReadDoesNotWaitForAWriter) {
+// On a thread of its own: this one holds the lock.
+TEST_F(VariableTest, WhoGivesUpDoesNotWaitAndChangesNothing) {
+  constexpr auto kGiveUp = WhenLocked::kGiveUp;
+  Variable other("w", DT_FLOAT, {1});
+  ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
+  const auto must_not_run = [](auto&&) {
+    ADD_FAILURE() << "without the lock";
+    return absl::OkStatus();
+  };
+  const auto try_all = [&] {
+    EXPECT_TRUE(variable_.IsInitialized());
+    EXPECT_TRUE(IsGivenUp(variable_.Read(kGiveUp).status()));
+    EXPECT_TRUE(IsGivenUp(variable_.ReadPart(must_not_run, kGiveUp)));
+    Tensor value = Tensor::Vector<float>({4});
+    EXPECT_TRUE(IsGivenUp(variable_.Assign(step_, &value, kGiveUp)));
+    EXPECT_EQ(value.flat<float>()[0], 4);
+    EXPECT_TRUE(IsGivenUp(
+        variable_.Update(step_, HeapAllocator(), must_not_run, kGiveUp)));
+    for (const bool first : {true, false}) {
+      Variable* const both[] = {first ? &variable_ : &other,
+                                first ? &other : &variable_};
+      const absl::Status status = Variable::UpdateAll(
+          step_, HeapAllocator(), both, must_not_run, kGiveUp);
+      EXPECT_TRUE(IsGivenUp(status));
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, "v"));
+    }
+    EXPECT_OK(other.Read(kGiveUp));  // is not locked any more
+  };
   ASSERT_OK(variable_.Update(step_, HeapAllocator(), [&](Tensor&) {
-    std::thread reader([&] {
-      EXPECT_THAT(variable_.TryRead(),
-                  StatusIs(absl::StatusCode::kUnavailable, "v"));
-    });
-    reader.join();
+    std::thread(try_all).join();
     return absl::OkStatus();
   }));
-  EXPECT_OK(variable_.TryRead());
+  EXPECT_EQ(variable_.version(), 2u);
+  ASSERT_OK_AND_ASSIGN(Tensor value, variable_.Read(kGiveUp));
+  EXPECT_EQ(value.flat<float>()[0], 1);
+  EXPECT_FALSE(IsGivenUp(absl::UnavailableError("the peer is gone")));
 }
 
 TEST_F(VariableTest, UpdateAllGivesValuesInTheOrderAsked) {
@@ -153,7 +179,7 @@ TEST(VariableStressTest, ReadsAreNeverTorn) {
     threads.emplace_back([&] {
       for (int round = 0; round < kRounds; ++round) {
         if (!check(*variable.Read())) ++torn;
-        auto tried = variable.TryRead();
+        auto tried = variable.Read(WhenLocked::kGiveUp);
         if (tried.ok() && !check(*tried)) ++torn;
       }
     });

@@ -29,6 +29,7 @@ std::shared_ptr<const OpRegistry> TestOps() {
   add("TestWork", {"x: float"}, "y: float");
   add("TestFail", {}, "y: float");
   add("TestAsync", {"x: float"}, "y: float");
+  add("TestLongAsync", {"x: float"}, "y: float");
   add("TestAddress", {"x: float"}, "y: int64");
   return ops;
 }
@@ -179,9 +180,13 @@ void PlanHarness::RegisterTestKernels() {
   kernels_.Register({.op = "TestWork"}, [this](const auto& construction) {
     return std::make_unique<Work>(construction, work_runs);
   });
-  kernels_.Register({.op = "TestAsync"}, [this](const auto& construction) {
-    return std::make_unique<Async>(construction, gate);
-  });
+  for (const bool is_cheap : {true, false}) {
+    kernels_.Register(
+        {.op = is_cheap ? "TestAsync" : "TestLongAsync", .is_cheap = is_cheap},
+        [this](const auto& construction) {
+          return std::make_unique<Async>(construction, gate);
+        });
+  }
 }
 
 const Node* PlanHarness::Add(const std::string& name, const std::string& op,

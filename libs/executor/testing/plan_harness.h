@@ -7,6 +7,7 @@
 //   TestFail() -> float                       INVALID_ARGUMENT "test failure"
 //   TestAsync(x: float) -> float              ends when the test says so, or
 //                                             when the step is cancelled
+//   TestLongAsync(x: float) -> float          the same; not cheap
 //   TestAddress(x: float) -> int64            where x's memory is
 //
 // Threads: graph and plan on one thread; Run from many.
