@@ -220,6 +220,86 @@ TEST(ExecutorTest, SaysWhatAStepWaitsFor) {
   EXPECT_TRUE(waits.empty());
 }
 
+// A thread that reads messages must not wait for a variable that is being
+// changed: the pool does.
+class LockedVariableTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  // The node under test: takes the variable and, where the op has more inputs,
+  // an argument.
+  const Node* AddNode(bool is_ref) {
+    const AttrMap declared = {{"dtype", DT_FLOAT},
+                              {"shape", PartialShape(TensorShape())},
+                              {"shared_name", std::string("v")}};
+    std::vector<Endpoint> inputs = {
+        {h_.Add("v", is_ref ? "VariableV2" : "VarHandleOp", {}, declared), 0}};
+    const OpDef& op = *h_.graph.registry()->Find(GetParam());
+    if (op.inputs.size() > 1) inputs.push_back(h_.Arg(0));
+    AttrMap attrs;
+    if (op.name == "ReadVariableOp") attrs["dtype"] = DT_FLOAT;
+    return h_.Add("node", GetParam(), inputs, attrs);
+  }
+
+  // The step begins on a thread of its own, which has to come back.
+  void StartOnReactor(const StepArgs& args) {
+    auto returned = h_.scheduler().NewEvent();
+    reader_ = std::thread([&, event = returned.get()] {
+      Start(h_.plan, args, RunWhere::kReactor, [&](absl::Status status) {
+        result_ = std::move(status);
+        over_->Set();
+      });
+      event->Set();
+    });
+    EXPECT_TRUE(
+        returned->WaitUntil(h_.scheduler().clock().Now() + absl::Seconds(2)))
+        << GetParam() << " waits for the variable";
+    returned_ = std::move(returned);
+  }
+
+  PlanHarness h_;
+  std::unique_ptr<Event> over_ = h_.scheduler().NewEvent();
+  std::unique_ptr<Event> returned_;
+  std::thread reader_;
+  absl::Status result_;
+};
+
+TEST_P(LockedVariableTest, AReactorDoesNotWait) {
+  const bool is_ref = h_.graph.registry()->Find(GetParam())->inputs[0].is_ref;
+  const Node* node =
+      AddNode(is_ref || absl::string_view(GetParam()) == "Identity");
+  if (node->num_outputs() > 0 && !IsRefType(node->output_type(0))) {
+    h_.Retval(0, {node, 0});
+  }
+  ASSERT_OK(h_.Compile());
+  Cancellation cancellation;
+  LocalRendezvous rendezvous;
+  ASSERT_OK_AND_ASSIGN(auto variable,
+                       h_.resources.LookupOrCreate<Variable>(
+                           cancellation, "", "v",
+                           []() -> absl::StatusOr<std::shared_ptr<Variable>> {
+                             return std::make_shared<Variable>("v", DT_FLOAT,
+                                                               PartialShape());
+                           }));
+  ASSERT_OK(variable->Assign(cancellation, Float(1)));
+  const std::vector<Tensor> args = {Float(5)};
+  std::vector<Tensor> retvals(1);
+  ASSERT_OK(variable->Update(cancellation, h_.pool, [&](Tensor&) {
+    StartOnReactor({h_.MakeContext(cancellation, rendezvous), args,
+                    absl::MakeSpan(retvals)});
+    return absl::OkStatus();
+  }));
+  reader_.join();
+  over_->Wait();
+  EXPECT_OK(result_);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ops, LockedVariableTest,
+    ::testing::Values("ReadVariableOp", "VarIsInitializedOp", "VariableShape",
+                      "AssignVariableOp", "AssignAddVariableOp",
+                      "AssignSubVariableOp", "IsVariableInitialized", "Assign",
+                      "AssignAdd", "AssignSub", "Identity", "RefIdentity"),
+    [](const auto& op) { return std::string(op.param); });
+
 TEST(ExecutorTest, AnErrorReleasesWhatWaits) {
   PlanHarness h;
   Endpoint waits = {h.Add("waits", "TestAsync", {h.Arg(0)}), 0};
@@ -316,6 +396,31 @@ TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongKernel) {
   ASSERT_OK(h.Compile());
   CountingOutbox outbox;
   EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kCaller), 1);
+}
+
+// A batch for a queue is cut up before it waits, for one.
+TEST(ExecutorTest, AnAsynchronousKernelThatIsNotCheapBeginsOnThePool) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock);
+  PlanHarness h(&scheduler);
+  h.Add("cheap", "TestAsync", {h.Arg(0)});
+  h.Add("long", "TestLongAsync", {h.Arg(0)});
+  ASSERT_OK(h.Compile());
+  Cancellation cancellation;
+  LocalRendezvous rendezvous;
+  const std::vector<Tensor> args = {Float(1)};
+  bool over = false;
+  Start(h.plan, {h.MakeContext(cancellation, rendezvous), args, {}},
+        RunWhere::kReactor, [&](const absl::Status& status) {
+          EXPECT_OK(status);
+          over = true;
+        });
+  EXPECT_EQ(h.gate.num_waiting(), 1);
+  scheduler.RunUntilIdle();
+  EXPECT_EQ(h.gate.num_waiting(), 2);
+  h.gate.Open();
+  scheduler.RunUntilIdle();
+  EXPECT_TRUE(over);
 }
 
 TEST(ExecutorTest, WhatWasSentDoesNotWaitForWhatComesLater) {

@@ -181,8 +181,7 @@ class SetGlobalStepKernel : public OpKernel {
     ASSIGN_OR_RETURN(auto accumulator,
                      FindResource<GradientAccumulator>(context, 0));
     ASSIGN_OR_RETURN(const int64_t step, StepAt(context, 1, "new_global_step"));
-    accumulator->SetGlobalStep(step);
-    return absl::OkStatus();
+    return accumulator->SetGlobalStep(context.cancellation(), step);
   }
 };
 

@@ -105,18 +105,16 @@ class FindKernel : public OpKernel {
 };
 
 // Insert, Import and Initialize differ in the method.
-template <absl::Status (LookupTable::*kMethod)(const Tensor&, const Tensor&)>
+template <absl::Status (LookupTable::*kMethod)(const Cancellation&,
+                                               const Tensor&, const Tensor&)>
 class FillKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto table, FindResource<LookupTable>(context, 0));
     RETURN_IF_ERROR(CheckEntries(*table, context.input(1), context.input(2)));
-    // Nothing of an aborted step lands later.
-    if (context.cancellation().IsCancelled()) {
-      return context.cancellation().status();
-    }
-    return ((*table).*kMethod)(context.input(1), context.input(2));
+    return ((*table).*kMethod)(context.cancellation(), context.input(1),
+                               context.input(2));
   }
 };
 
@@ -126,7 +124,7 @@ class RemoveKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto table, FindResource<LookupTable>(context, 0));
     RETURN_IF_ERROR(CheckKeyType(*table, context.input(1).dtype()));
-    return table->Remove(context.input(1));
+    return table->Remove(context.cancellation(), context.input(1));
   }
 };
 
@@ -269,7 +267,7 @@ class InitializeFromFileKernel : public OpKernel {
                      ReadLines(name.scalar<std::string>()));
     ASSIGN_OR_RETURN(const Tensor key_column, keys.Read(lines, delimiter_));
     ASSIGN_OR_RETURN(const Tensor value_column, values.Read(lines, delimiter_));
-    return table->Initialize(key_column, value_column);
+    return table->Initialize(context.cancellation(), key_column, value_column);
   }
 
  private:

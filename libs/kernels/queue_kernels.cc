@@ -172,6 +172,14 @@ absl::Status CheckOutputs(const OpKernelContext& context, const Queue& queue) {
                    queue.name(), "' are not of this node's component_types"));
 }
 
+size_t BytesOf(absl::Span<const QueueElement> elements) {
+  size_t bytes = 0;
+  for (const QueueElement& element : elements) {
+    for (const Tensor& component : element) bytes += component.num_bytes();
+  }
+  return bytes;
+}
+
 void SetOutputs(OpKernelContext& context, std::vector<Tensor> components) {
   for (size_t i = 0; i < components.size(); ++i) {
     context.SetOutput(static_cast<int>(i), std::move(components[i]));
@@ -197,6 +205,9 @@ class DequeueKernel : public AsyncOpKernel {
 
 // DequeueMany, and DequeueUpTo with `or_fewer`.
 class DequeueManyKernel : public AsyncOpKernel {
+  // A hand-over to another thread costs about as much as copying this.
+  static constexpr size_t kJoinedAtOnce = 64 << 10;
+
  public:
   DequeueManyKernel(const OpKernelConstruction& construction, bool or_fewer)
       : AsyncOpKernel(construction), or_fewer_(or_fewer) {}
@@ -213,7 +224,8 @@ class DequeueManyKernel : public AsyncOpKernel {
                   [&context, queue = *std::move(queue),
                    done = std::move(done)](auto elements) mutable {
                     if (Failed(elements, done)) return;
-                    done(Join(context, *queue, *elements));
+                    JoinAndEnd(context, std::move(queue), *std::move(elements),
+                               std::move(done));
                   });
   }
 
@@ -237,6 +249,23 @@ class DequeueManyKernel : public AsyncOpKernel {
                        "to have specified shapes."));
     }
     return n.scalar<int32_t>();
+  }
+
+  // Whose thread this is, it can't know: it may be that of an enqueue that has
+  // messages to read. So it copies little on it.
+  static void JoinAndEnd(OpKernelContext& context, std::shared_ptr<Queue> queue,
+                         std::vector<QueueElement> elements, Done done) {
+    if (BytesOf(elements) <= kJoinedAtOnce) {
+      return done(Join(context, *queue, elements));
+    }
+    context.scheduler().Schedule(
+        Pool::kCompute,
+        [&context, queue = std::move(queue), elements = std::move(elements),
+         done = std::move(done)]() mutable {
+          const absl::Status status = Join(context, *queue, elements);
+          elements.clear();
+          done(status);
+        });
   }
 
   static absl::Status Join(OpKernelContext& context, const Queue& queue,

@@ -71,8 +71,11 @@ class LogUniformCandidateSamplerKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * counts, context.AllocateOutput(2, shape));
     const LogUniform distribution(range_max_);
     // Reserved as TensorFlow does, four numbers to a sample.
-    PhiloxNumbers numbers(
-        stream_.Reserve(static_cast<uint64_t>(num_sampled_) * (2048 / 4)));
+    ASSIGN_OR_RETURN(
+        const Philox philox,
+        stream_.Reserve(context.cancellation(),
+                        static_cast<uint64_t>(num_sampled_) * (2048 / 4)));
+    PhiloxNumbers numbers(philox);
     ASSIGN_OR_RETURN(
         const int64_t tries,
         Draw(distribution, context.cancellation(), numbers, *sample));

@@ -60,7 +60,10 @@ class RandomShuffleKernel : public OpKernel {
     std::iota(order.begin(), order.end(), 0);
     // One number for each exchange, four to a sample.
     const auto exchanges = static_cast<uint64_t>(order.size() - 1);
-    PhiloxNumbers numbers(stream_.Reserve((exchanges + 3) / 4));
+    ASSIGN_OR_RETURN(
+        const Philox philox,
+        stream_.Reserve(context.cancellation(), (exchanges + 3) / 4));
+    PhiloxNumbers numbers(philox);
     for (size_t i = 0; i < exchanges; ++i) {
       const auto left = static_cast<uint32_t>(order.size() - i);
       std::swap(order[i], order[i + numbers.Next() % left]);
@@ -91,7 +94,10 @@ class MultinomialKernel : public OpKernel {
     if (shape.num_elements() == 0) return absl::OkStatus();
     // Two numbers for each choice, reserved as TensorFlow does.
     const uint64_t reserved = (samples + 3) / 4 * 4 * 2;
-    PhiloxNumbers numbers(stream_.Reserve(logits.dim(0) * reserved * 256));
+    ASSIGN_OR_RETURN(const Philox philox,
+                     stream_.Reserve(context.cancellation(),
+                                     logits.dim(0) * reserved * 256));
+    PhiloxNumbers numbers(philox);
     return DispatchType(IndexTypes{}, output->dtype(),
                         [&]<typename I>(TypeTag<I>) {
                           Choose<I>(logits, samples, numbers, *output);

@@ -34,8 +34,10 @@ absl::StatusOr<TensorShape> ShapeFromTensor(const Tensor& tensor) {
 }
 
 // The stream for that many values. Reserving is TensorFlow's: in samples.
-Philox ReserveValues(PhiloxStream& stream, int64_t values) {
-  return stream.Reserve(static_cast<uint64_t>(values) * kReservedPerValue);
+absl::StatusOr<Philox> ReserveValues(const OpKernelContext& context,
+                                     PhiloxStream& stream, int64_t values) {
+  return stream.Reserve(context.cancellation(),
+                        static_cast<uint64_t>(values) * kReservedPerValue);
 }
 
 // Values [begin, end) of the stream's groups of kGroup values, where
@@ -107,7 +109,8 @@ class RandomFillKernel : public OpKernel {
     ASSIGN_OR_RETURN(TensorShape shape, ShapeFromTensor(context.input(0)));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     constexpr int kGroup = Distribution::kGroup;
-    const Philox start = ReserveValues(stream_, shape.num_elements());
+    ASSIGN_OR_RETURN(const Philox start,
+                     ReserveValues(context, stream_, shape.num_elements()));
     const absl::Span<T> out = output->mutable_flat<T>();
     ParallelLoop(context, (shape.num_elements() + kGroup - 1) / kGroup,
                  kGroup * kCostOfValue, [&](int64_t begin, int64_t end) {
@@ -138,7 +141,8 @@ class RandomUniformIntKernel : public OpKernel {
       return absl::InvalidArgumentError(
           absl::StrCat("Need minval < maxval, got ", low, " >= ", high));
     }
-    const Philox start = ReserveValues(stream_, shape.num_elements());
+    ASSIGN_OR_RETURN(const Philox start,
+                     ReserveValues(context, stream_, shape.num_elements()));
     const absl::Span<T> out = output->mutable_flat<T>();
     ParallelLoop(context, (shape.num_elements() + kGroup - 1) / kGroup,
                  kGroup * kCostOfValue, [&](int64_t begin, int64_t end) {

@@ -94,15 +94,25 @@ class PhiloxStream {
   explicit PhiloxStream(const OpKernelConstruction& construction);
 
   // A generator for the next `samples` samples of four numbers; they are this
-  // caller's alone.
+  // caller's alone. A step that is cancelled takes none: its cause.
+  absl::StatusOr<Philox> Reserve(const Cancellation& step, uint64_t samples) {
+    absl::MutexLock lock(&mutex_);
+    if (step.IsCancelled()) return step.status();
+    return ReserveLocked(samples);
+  }
+  // The same for what is no part of a step.
   Philox Reserve(uint64_t samples) {
     absl::MutexLock lock(&mutex_);
+    return ReserveLocked(samples);
+  }
+
+ private:
+  Philox ReserveLocked(uint64_t samples) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const Philox reserved = philox_;
     philox_.Skip(samples);
     return reserved;
   }
 
- private:
   absl::Mutex mutex_;
   Philox philox_ ABSL_GUARDED_BY(mutex_);
 };

@@ -120,7 +120,7 @@ absl::Status ResourceHandleKernelBase::Compute(OpKernelContext& context) {
   absl::MutexLock lock(&mutex_);
   const uint64_t generation = context.resources().generation();
   if (generation != generation_) {
-    ASSIGN_OR_RETURN(const std::string name, FindOrCreate(context.resources()));
+    ASSIGN_OR_RETURN(const std::string name, FindOrCreate(context));
     RETURN_IF_ERROR(MakeHandle(context, name));
     generation_ = generation;
   }

@@ -72,9 +72,9 @@ class ResourceHandleKernelBase : public OpKernel {
 
  private:
   virtual absl::string_view resource_type() const = 0;
-  // The resource's name; it is made if need be.
+  // The resource's name; it is made if need be, unless the step is cancelled.
   virtual absl::StatusOr<std::string> FindOrCreate(
-      ResourceManager& resources) = 0;
+      OpKernelContext& context) = 0;
   absl::Status MakeHandle(OpKernelContext& context, const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -99,11 +99,11 @@ class ResourceHandleKernel : public ResourceHandleKernelBase {
  private:
   absl::string_view resource_type() const final { return T::kTypeName; }
 
-  absl::StatusOr<std::string> FindOrCreate(ResourceManager& resources) final {
-    if (shared_name().empty()) return FindOrCreatePrivate(resources);
+  absl::StatusOr<std::string> FindOrCreate(OpKernelContext& context) final {
+    if (shared_name().empty()) return FindOrCreatePrivate(context);
     ASSIGN_OR_RETURN(std::shared_ptr<T> found,
-                     resources.LookupOrCreate<T>(
-                         container(), shared_name(),
+                     context.resources().LookupOrCreate<T>(
+                         context.cancellation(), container(), shared_name(),
                          [&]() -> absl::StatusOr<std::shared_ptr<T>> {
                            return Create(shared_name());
                          }));
@@ -112,10 +112,12 @@ class ResourceHandleKernel : public ResourceHandleKernelBase {
   }
 
   // Made anew when its container was reset.
-  std::string FindOrCreatePrivate(ResourceManager& resources) {
+  absl::StatusOr<std::string> FindOrCreatePrivate(OpKernelContext& context) {
+    ResourceManager& resources = context.resources();
     const bool is_there =
         own_ != nullptr && resources.Lookup<T>(container(), own_name_).ok();
     if (is_there) return own_name_;
+    RETURN_IF_ERROR(context.cancellation().status());
     own_ = resources.AddPrivate<T>(container(), node_name(),
                                    [&](const std::string& name) {
                                      own_name_ = name;

@@ -92,7 +92,8 @@ class StackKernel : public OpKernel {
     const std::string name =
         absl::StrCat(context.node_name(), "_", count_.fetch_add(1));
     RETURN_IF_ERROR(context.step_resources().LookupOrCreate<Stack>(
-        "", name, [&]() -> absl::StatusOr<std::shared_ptr<Stack>> {
+        context.cancellation(), "", name,
+        [&]() -> absl::StatusOr<std::shared_ptr<Stack>> {
           return std::make_shared<Stack>(name, dtype_, max_size);
         }));
     return SetStepHandle(context, name, Stack::kTypeName);

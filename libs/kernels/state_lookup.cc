@@ -63,16 +63,18 @@ absl::StatusOr<std::shared_ptr<Variable>> VariableLookup::Find(
 }
 
 absl::StatusOr<std::shared_ptr<Variable>> VariableLookup::FindOrCreate(
-    ResourceManager& resources, absl::string_view container,
+    const OpKernelContext& context, absl::string_view container,
     absl::string_view name, DataType dtype, const PartialShape& shape) {
+  ResourceManager& resources = context.resources();
   if (auto found = Remembered(resources, container, name)) return found;
   const uint64_t generation = resources.generation();
-  ASSIGN_OR_RETURN(
-      std::shared_ptr<Variable> variable,
-      resources.LookupOrCreate<Variable>(
-          container, name, [&]() -> absl::StatusOr<std::shared_ptr<Variable>> {
-            return std::make_shared<Variable>(std::string(name), dtype, shape);
-          }));
+  ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable,
+                   resources.LookupOrCreate<Variable>(
+                       context.cancellation(), container, name,
+                       [&]() -> absl::StatusOr<std::shared_ptr<Variable>> {
+                         return std::make_shared<Variable>(std::string(name),
+                                                           dtype, shape);
+                       }));
   Remember(resources, generation, container, name, variable);
   return variable;
 }
@@ -95,6 +97,14 @@ absl::Status CheckVariableType(const Variable& variable, DataType wanted) {
       "Trying to read variable with wrong dtype. Expected ",
       DataTypeName(wanted), " got ", DataTypeName(variable.dtype()),
       " (variable ", variable.name(), ")"));
+}
+
+absl::Status AssignInput(OpKernelContext& context, int i, Variable& variable) {
+  Tensor value = context.TakeInput(i);
+  absl::Status status =
+      variable.Assign(context.cancellation(), &value, context.when_locked());
+  if (IsGivenUp(status)) context.PutBackInput(i, std::move(value));
+  return status;
 }
 
 void ForwardReference(OpKernelContext& context) {

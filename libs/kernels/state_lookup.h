@@ -37,9 +37,9 @@ class VariableLookup {
   absl::StatusOr<std::shared_ptr<Variable>> Find(ResourceManager& resources,
                                                  absl::string_view container,
                                                  absl::string_view name);
-  // The variable named, made if there is none.
+  // The variable named, made if there is none, unless the step is cancelled.
   absl::StatusOr<std::shared_ptr<Variable>> FindOrCreate(
-      ResourceManager& resources, absl::string_view container,
+      const OpKernelContext& context, absl::string_view container,
       absl::string_view name, DataType dtype, const PartialShape& shape);
 
   // The variable behind input `i`, a reference or a handle. NOT_FOUND, or
@@ -70,6 +70,9 @@ absl::StatusOr<const ResourceHandle*> VariableHandle(
 
 // INVALID_ARGUMENT, in TensorFlow's words, unless the variable holds `wanted`.
 absl::Status CheckVariableType(const Variable& variable, DataType wanted);
+
+// Makes input `i` the variable's value; taken, so that it need not be copied.
+absl::Status AssignInput(OpKernelContext& context, int i, Variable& variable);
 
 // Passes the reference at input 0 on to output 0; nothing for handles.
 void ForwardReference(OpKernelContext& context);

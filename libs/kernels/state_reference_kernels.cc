@@ -30,8 +30,8 @@ class VariableKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable,
-                     lookup_.FindOrCreate(context.resources(), name_.container,
-                                          name_.name, dtype_, shape_));
+                     lookup_.FindOrCreate(context, name_.container, name_.name,
+                                          dtype_, shape_));
     RETURN_IF_ERROR(CheckVariableType(*variable, dtype_));
     context.SetOutputRef(0, std::move(variable));
     return absl::OkStatus();
@@ -46,15 +46,16 @@ class VariableKernel : public OpKernel {
 
 // What an Assign that validates shapes compares with: the value's, or what was
 // declared as long as there is none.
-PartialShape AssignableShape(const Variable& variable) {
-  PartialShape shape = variable.declared_shape();
-  // Uninitialised is no error here.
-  variable
-      .ReadPart([&](const Tensor& value) {
+absl::StatusOr<PartialShape> AssignableShape(const OpKernelContext& context,
+                                             const Variable& variable) {
+  if (!variable.IsInitialized()) return variable.declared_shape();
+  PartialShape shape;
+  RETURN_IF_ERROR(variable.ReadPart(
+      [&](const Tensor& value) {
         shape = value.shape();
         return absl::OkStatus();
-      })
-      .IgnoreError();
+      },
+      context.when_locked()));
   return shape;
 }
 
@@ -67,16 +68,17 @@ class AssignKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     Variable& variable = *context.input_variable(0);
-    Tensor value = context.TakeInput(1);
+    const TensorShape& given = context.input(1).shape();
     if (validate_shape_) {
-      const PartialShape shape = AssignableShape(variable);
-      if (!shape.IsCompatibleWith(value.shape())) {
+      ASSIGN_OR_RETURN(const PartialShape shape,
+                       AssignableShape(context, variable));
+      if (!shape.IsCompatibleWith(given)) {
         return absl::InvalidArgumentError(absl::StrCat(
             "Assign requires shapes of both tensors to match. lhs shape= ",
-            shape.ToString(), " rhs shape= ", value.shape().ToString()));
+            shape.ToString(), " rhs shape= ", given.ToString()));
       }
     }
-    RETURN_IF_ERROR(variable.Assign(context.cancellation(), std::move(value)));
+    RETURN_IF_ERROR(AssignInput(context, 1, variable));
     ForwardReference(context);
     return absl::OkStatus();
   }

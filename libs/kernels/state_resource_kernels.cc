@@ -71,7 +71,7 @@ class ReadVariableKernel : public OpKernel {
         lookup_.Find(context.resources(), handle->container, handle->name);
     if (!variable.ok()) return CouldNotFind(*handle, variable.status());
     RETURN_IF_ERROR(CheckVariableType(**variable, context.output_type(0)));
-    ASSIGN_OR_RETURN(Tensor value, (*variable)->Read());
+    ASSIGN_OR_RETURN(Tensor value, (*variable)->Read(context.when_locked()));
     context.SetOutput(0, std::move(value));
     return absl::OkStatus();
   }
@@ -89,32 +89,37 @@ class AssignVariableKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const ResourceHandle* handle, VariableHandle(context, 0));
-    Tensor value = context.TakeInput(1);
+    const Tensor& value = context.input(1);
     ASSIGN_OR_RETURN(
         std::shared_ptr<Variable> variable,
-        lookup_.FindOrCreate(context.resources(), handle->container,
-                             handle->name, value.dtype(), handle->shape));
+        lookup_.FindOrCreate(context, handle->container, handle->name,
+                             value.dtype(), handle->shape));
     if (variable->dtype() != value.dtype()) {
       return absl::InvalidArgumentError(
           absl::StrCat("Trying to assign variable with wrong dtype. Expected ",
                        DataTypeName(variable->dtype()), " got ",
                        DataTypeName(value.dtype())));
     }
-    if (validate_shape_) RETURN_IF_ERROR(CheckShape(*variable, value.shape()));
-    return variable->Assign(context.cancellation(), std::move(value));
+    if (validate_shape_) {
+      RETURN_IF_ERROR(CheckShape(context, *variable, value.shape()));
+    }
+    return AssignInput(context, 1, *variable);
   }
 
  private:
-  static absl::Status CheckShape(const Variable& variable,
+  static absl::Status CheckShape(const OpKernelContext& context,
+                                 const Variable& variable,
                                  const TensorShape& shape) {
     if (!variable.IsInitialized()) return absl::OkStatus();
-    return variable.ReadPart([&](const Tensor& value) {
-      if (value.shape() == shape) return absl::OkStatus();
-      return absl::InvalidArgumentError(
-          absl::StrCat("Trying to assign to variable with tensor with wrong "
-                       "shape. Expected ",
-                       value.shape().ToString(), " got ", shape.ToString()));
-    });
+    return variable.ReadPart(
+        [&](const Tensor& value) {
+          if (value.shape() == shape) return absl::OkStatus();
+          return absl::InvalidArgumentError(absl::StrCat(
+              "Trying to assign to variable with tensor with wrong shape. "
+              "Expected ",
+              value.shape().ToString(), " got ", shape.ToString()));
+        },
+        context.when_locked());
   }
 
   const bool validate_shape_;
@@ -147,10 +152,12 @@ class VariableShapeKernel : public OpKernel {
     auto variable = lookup_.FromInput(context, 0);
     if (!variable.ok()) return CouldNotFind(*handle, variable.status());
     TensorShape shape;
-    RETURN_IF_ERROR((*variable)->ReadPart([&](const Tensor& value) {
-      shape = value.shape();
-      return absl::OkStatus();
-    }));
+    RETURN_IF_ERROR((*variable)->ReadPart(
+        [&](const Tensor& value) {
+          shape = value.shape();
+          return absl::OkStatus();
+        },
+        context.when_locked()));
     return DispatchType(
         IndexTypes{}, context.output_type(0),
         [&]<typename T>(TypeTag<T>) { return Write<T>(shape, context); });
@@ -180,8 +187,8 @@ class DestroyResourceKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const ResourceHandle* handle, VariableHandle(context, 0));
-    absl::Status status =
-        context.resources().Delete<Variable>(handle->container, handle->name);
+    absl::Status status = context.resources().Delete<Variable>(
+        context.cancellation(), handle->container, handle->name);
     if (absl::IsNotFound(status) && ignore_lookup_error_) {
       return absl::OkStatus();
     }

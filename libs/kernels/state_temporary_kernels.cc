@@ -50,12 +50,13 @@ class TemporaryVariableKernel : public OpKernel {
     const size_t bytes = DataTypeSize(dtype_) * shape_.num_elements();
     if (bytes != 0) std::memset(value.mutable_data(), 0, bytes);
     RETURN_IF_ERROR(variable->Assign(context.cancellation(), std::move(value)));
-    ASSIGN_OR_RETURN(std::shared_ptr<Variable> kept,
-                     context.step_resources().LookupOrCreate<Variable>(
-                         kContainer, NameIn(context, name_),
-                         [&]() -> absl::StatusOr<std::shared_ptr<Variable>> {
-                           return variable;
-                         }));
+    ASSIGN_OR_RETURN(
+        std::shared_ptr<Variable> kept,
+        context.step_resources().LookupOrCreate<Variable>(
+            context.cancellation(), kContainer, NameIn(context, name_),
+            [&]() -> absl::StatusOr<std::shared_ptr<Variable>> {
+              return variable;
+            }));
     if (kept != variable) {
       return absl::AlreadyExistsError(absl::StrCat(
           "temporary variable ", name_, " was made twice in one step"));
@@ -80,7 +81,7 @@ class DestroyTemporaryVariableKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(Tensor value, context.input_variable(0)->Read());
     RETURN_IF_ERROR(context.step_resources().Delete<Variable>(
-        kContainer, NameIn(context, name_)));
+        context.cancellation(), kContainer, NameIn(context, name_)));
     context.SetOutput(0, std::move(value));
     return absl::OkStatus();
   }

@@ -75,7 +75,8 @@ class TensorArrayKernel : public OpKernel {
     const std::string name =
         absl::StrCat(context.node_name(), "_", count_.fetch_add(1));
     RETURN_IF_ERROR(context.step_resources().LookupOrCreate<TensorArray>(
-        "", name, [&]() -> absl::StatusOr<std::shared_ptr<TensorArray>> {
+        context.cancellation(), "", name,
+        [&]() -> absl::StatusOr<std::shared_ptr<TensorArray>> {
           return std::make_shared<TensorArray>(name, std::move(options));
         }));
     RETURN_IF_ERROR(SetStepHandle(context, name, TensorArray::kTypeName));
@@ -99,7 +100,8 @@ class TensorArrayGradKernel : public OpKernel {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     const std::string name = absl::StrCat(array->name(), "@", source_);
     RETURN_IF_ERROR(context.step_resources().LookupOrCreate<TensorArray>(
-        "", name, [&] { return array->NewGradients(name); }));
+        context.cancellation(), "", name,
+        [&] { return array->NewGradients(name); }));
     RETURN_IF_ERROR(SetStepHandle(context, name, TensorArray::kTypeName));
     if (context.num_outputs() > 1) context.SetOutput(1, context.input(1));
     return absl::OkStatus();

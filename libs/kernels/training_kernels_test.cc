@@ -225,9 +225,12 @@ class TrainingKernelsTest : public testing::Test {
     EXPECT_OK(variable->Assign(harness_.cancellation(), value));
     variables_.push_back(variable);
     if (!is_resource) return variable;
-    harness_.resources().Delete<Variable>("", name).IgnoreError();
+    harness_.resources()
+        .Delete<Variable>(harness_.cancellation(), "", name)
+        .IgnoreError();
     EXPECT_OK(harness_.resources().LookupOrCreate<Variable>(
-        "", name, [&]() -> absl::StatusOr<std::shared_ptr<Variable>> {
+        harness_.cancellation(), "", name,
+        [&]() -> absl::StatusOr<std::shared_ptr<Variable>> {
           return variable;
         }));
     ResourceHandle handle;

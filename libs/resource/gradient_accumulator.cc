@@ -28,9 +28,12 @@ int64_t GradientAccumulator::num_accumulated() const {
   return count_;
 }
 
-void GradientAccumulator::SetGlobalStep(int64_t global_step) {
+absl::Status GradientAccumulator::SetGlobalStep(const Cancellation& step,
+                                                int64_t global_step) {
   absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(step.status());
   global_step_ = global_step;
+  return absl::OkStatus();
 }
 
 absl::Status GradientAccumulator::Apply(const Cancellation& step,

@@ -71,7 +71,7 @@ class GradientAccumulator
   const GradientAccumulatorOptions& options() const { return options_; }
 
   int64_t num_accumulated() const;
-  void SetGlobalStep(int64_t global_step);
+  absl::Status SetGlobalStep(const Cancellation& step, int64_t global_step);
 
   // Adds a gradient that was computed in global step `local_step`.
   absl::Status Apply(const Cancellation& step, int64_t local_step,

@@ -167,8 +167,10 @@ class HashTable : public LookupTable {
     return absl::OkStatus();
   }
 
-  absl::Status Initialize(const Tensor& keys, const Tensor& values) override {
+  absl::Status Initialize(const Cancellation& step, const Tensor& keys,
+                          const Tensor& values) override {
     absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(step.status());
     if (is_initialized_) {
       if (keys.num_elements() == static_cast<int64_t>(map_.size())) {
         return absl::OkStatus();
@@ -183,24 +185,29 @@ class HashTable : public LookupTable {
     return absl::OkStatus();
   }
 
-  absl::Status Insert(const Tensor& keys, const Tensor& values) override {
+  absl::Status Insert(const Cancellation& step, const Tensor& keys,
+                      const Tensor& values) override {
     RETURN_IF_ERROR(CheckMutable("Insert"));
     absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(step.status());
     AddAll(keys, values);
     return absl::OkStatus();
   }
 
-  absl::Status Remove(const Tensor& keys) override {
+  absl::Status Remove(const Cancellation& step, const Tensor& keys) override {
     RETURN_IF_ERROR(CheckMutable("Remove"));
     absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(step.status());
     const Elements<K> k(keys);
     for (size_t i = 0; i < k.size(); ++i) map_.erase(k[i]);
     return absl::OkStatus();
   }
 
-  absl::Status Import(const Tensor& keys, const Tensor& values) override {
-    if (!is_mutable_) return Initialize(keys, values);
+  absl::Status Import(const Cancellation& step, const Tensor& keys,
+                      const Tensor& values) override {
+    if (!is_mutable_) return Initialize(step, keys, values);
     absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(step.status());
     map_.clear();
     AddAll(keys, values);
     return absl::OkStatus();

@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "libs/base/cancellation.h"
 #include "libs/resource/resource.h"
 #include "libs/tensor/tensor.h"
 
@@ -38,13 +39,18 @@ class LookupTable : public Resource {
   // FAILED_PRECONDITION where a table that is filled once was not.
   virtual absl::Status Find(const Tensor& keys, const Tensor& fallback,
                             Tensor& values) const = 0;
+  // Whatever changes a table asks under the lock whether `step` was cancelled.
+
   // Fills a table that is filled once; again is fine with as many entries.
-  virtual absl::Status Initialize(const Tensor& keys, const Tensor& values) = 0;
+  virtual absl::Status Initialize(const Cancellation& step, const Tensor& keys,
+                                  const Tensor& values) = 0;
   // These are for tables that change; UNIMPLEMENTED for others.
-  virtual absl::Status Insert(const Tensor& keys, const Tensor& values) = 0;
-  virtual absl::Status Remove(const Tensor& keys) = 0;
+  virtual absl::Status Insert(const Cancellation& step, const Tensor& keys,
+                              const Tensor& values) = 0;
+  virtual absl::Status Remove(const Cancellation& step, const Tensor& keys) = 0;
   // Replaces everything; the same as Initialize for a table filled once.
-  virtual absl::Status Import(const Tensor& keys, const Tensor& values) = 0;
+  virtual absl::Status Import(const Cancellation& step, const Tensor& keys,
+                              const Tensor& values) = 0;
 
   // All keys, sorted, and their values, as vectors.
   virtual std::pair<Tensor, Tensor> Export() const = 0;

@@ -188,19 +188,23 @@ void Queue::Close(Cancellation& step, bool cancel_pending_enqueues, Done done) {
     return Submit(std::move(attempt));
   }
   Finished finished;
-  {
-    absl::MutexLock lock(&mutex_);
-    closed_ = true;
-    for (auto& attempt : enqueues_) {
-      attempt->over = true;
-      attempt->status = absl::CancelledError("Enqueue operation was cancelled");
-      finished.push_back(std::move(attempt));
-    }
-    enqueues_.clear();
-    Advance(finished);
-  }
+  const absl::Status status = CloseAtOnce(step, finished);
   Finish(finished);
-  done(absl::OkStatus());
+  done(status);
+}
+
+absl::Status Queue::CloseAtOnce(const Cancellation& step, Finished& finished) {
+  absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(step.status());
+  closed_ = true;
+  for (auto& attempt : enqueues_) {
+    attempt->over = true;
+    attempt->status = absl::CancelledError("Enqueue operation was cancelled");
+    finished.push_back(std::move(attempt));
+  }
+  enqueues_.clear();
+  Advance(finished);
+  return absl::OkStatus();
 }
 
 void Queue::Submit(std::shared_ptr<Attempt> attempt) {

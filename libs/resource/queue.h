@@ -93,6 +93,9 @@ class Queue : public Resource, public std::enable_shared_from_this<Queue> {
   enum class Progress { kNone, kSome, kOver };
 
   void Submit(std::shared_ptr<Attempt> attempt);
+  // Also ends the enqueues that wait.
+  absl::Status CloseAtOnce(const Cancellation& step, Finished& finished)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // The step of an attempt was cancelled.
   void Cancel(const std::shared_ptr<Attempt>& attempt,
               const absl::Status& cause);

@@ -324,5 +324,19 @@ TEST_F(QueueTest, ThreadsLoseNothing) {
   EXPECT_EQ(counts, std::vector<int>(kElements, 1));
 }
 
+// Its container was reset, or its node is gone: nobody will add to it any more.
+// The call is still its step's to end.
+TEST_F(QueueTest, ACallThatWaitsKeepsItsQueue) {
+  Make(1);
+  Answer* dequeue = Dequeue(2);
+  const std::weak_ptr<Queue> queue = queue_;
+  queue_.reset();
+  EXPECT_FALSE(queue.expired());
+  step_.Cancel(absl::CancelledError("the step is over"));
+  ASSERT_TRUE(dequeue->has_value());
+  EXPECT_EQ((*dequeue)->status(), absl::CancelledError("the step is over"));
+  EXPECT_TRUE(queue.expired());
+}
+
 }  // namespace
 }  // namespace weft

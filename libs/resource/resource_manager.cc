@@ -1,5 +1,6 @@
 #include "libs/resource/resource_manager.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -39,18 +40,20 @@ std::shared_ptr<Resource> ResourceManager::Find(absl::string_view container,
   }
   auto found = private_.find(Resolve(container));
   if (found == private_.end()) return nullptr;
-  auto entry = found->second.find(key);
-  return entry == found->second.end() ? nullptr : entry->second.lock();
+  auto entry = found->second.resources.find(key);
+  return entry == found->second.resources.end() ? nullptr
+                                                : entry->second.lock();
 }
 
 void ResourceManager::KeepPrivate(absl::string_view container, Key key,
                                   const std::shared_ptr<Resource>& resource) {
   absl::MutexLock lock(&mutex_);
   PrivateContainer& kept = private_[std::string(Resolve(container))];
-  for (auto it = kept.begin(); it != kept.end();) {
-    it = it->second.expired() ? kept.erase(it) : std::next(it);
-  }
-  kept[std::move(key)] = resource;
+  kept.resources[std::move(key)] = resource;
+  if (kept.resources.size() < kept.sweep_at) return;
+  std::erase_if(kept.resources,
+                [](const auto& entry) { return entry.second.expired(); });
+  kept.sweep_at = std::max<size_t>(16, 2 * kept.resources.size());
 }
 
 absl::Status ResourceManager::NotFound(absl::string_view container,
@@ -61,17 +64,20 @@ absl::Status ResourceManager::NotFound(absl::string_view container,
 }
 
 // Resources are destroyed after the lock is gone: a destructor may be long.
-absl::Status ResourceManager::Erase(absl::string_view container,
+absl::Status ResourceManager::Erase(const Cancellation& step,
+                                    absl::string_view container,
                                     absl::string_view type,
                                     absl::string_view name) {
   std::shared_ptr<Resource> erased;
   absl::MutexLock lock(&mutex_);
+  if (step.IsCancelled()) return step.status();
   auto found = containers_.find(Resolve(container));
   if (found == containers_.end()) return NotFound(container, type, name);
   auto entry = found->second.find(Key(type, name));
   if (entry == found->second.end()) return NotFound(container, type, name);
   erased = std::move(entry->second);
   found->second.erase(entry);
+  if (found->second.empty()) containers_.erase(found);
   generation_.fetch_add(1, std::memory_order_acq_rel);
   return absl::OkStatus();
 }
@@ -97,8 +103,12 @@ void ResourceManager::ClearAll() {
 
 std::vector<ResourceManager::Entry> ResourceManager::List() const {
   std::vector<Entry> entries;
-  absl::ReaderMutexLock lock(&mutex_);
-  for (const auto& [container, resources] : containers_) {
+  std::map<std::string, Container, std::less<>> containers;
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    containers = containers_;
+  }
+  for (const auto& [container, resources] : containers) {
     for (const auto& [key, resource] : resources) {
       entries.push_back({container, key.second, key.first,
                          resource->DebugString(), resource->info()});

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/cancellation.h"
 #include "libs/resource/resource.h"
 
 namespace weft {
@@ -39,10 +40,12 @@ class ResourceManager {
                                             absl::string_view name) const;
 
   // Finds, or makes with `create` and keeps; `create` runs at most once, under
-  // the lock, so it must be short and must not come back here.
+  // the lock, so it must be short and must not come back here. A step that is
+  // cancelled makes nothing: its cause.
   template <typename T>
   absl::StatusOr<std::shared_ptr<T>> LookupOrCreate(
-      absl::string_view container, absl::string_view name,
+      const Cancellation& step, absl::string_view container,
+      absl::string_view name,
       absl::FunctionRef<absl::StatusOr<std::shared_ptr<T>>()> create);
 
   // For a resource of one kernel alone: makes it with `create`, which gets a
@@ -53,9 +56,10 @@ class ResourceManager {
       absl::string_view container, absl::string_view node,
       absl::FunctionRef<std::shared_ptr<T>(const std::string& name)> create);
 
-  // NOT_FOUND when absent.
+  // NOT_FOUND when absent. A step that is cancelled deletes nothing: its cause.
   template <typename T>
-  absl::Status Delete(absl::string_view container, absl::string_view name);
+  absl::Status Delete(const Cancellation& step, absl::string_view container,
+                      absl::string_view name);
 
   // Forgets all of a container's resources; an empty name is the default one.
   void ClearContainer(absl::string_view container);
@@ -71,13 +75,18 @@ class ResourceManager {
     std::string container, name, type_name, description;
     ResourceInfo info;
   };
-  // Sorted; for tools and tests.
+  // Sorted; for tools and tests. Waits for the locks of resources, but holds
+  // none that others wait for meanwhile.
   std::vector<Entry> List() const;
 
  private:
   using Key = std::pair<std::string, std::string>;  // type, name
   using Container = std::map<Key, std::shared_ptr<Resource>>;
-  using PrivateContainer = std::map<Key, std::weak_ptr<Resource>>;
+  struct PrivateContainer {
+    std::map<Key, std::weak_ptr<Resource>> resources;
+    // With as many, those that are gone are forgotten.
+    size_t sweep_at = 16;
+  };
 
   absl::string_view Resolve(absl::string_view container) const {
     return container.empty() ? absl::string_view(default_container_)
@@ -91,8 +100,8 @@ class ResourceManager {
                    const std::shared_ptr<Resource>& resource);
   absl::Status NotFound(absl::string_view container, absl::string_view type,
                         absl::string_view name) const;
-  absl::Status Erase(absl::string_view container, absl::string_view type,
-                     absl::string_view name);
+  absl::Status Erase(const Cancellation& step, absl::string_view container,
+                     absl::string_view type, absl::string_view name);
 
   const std::string default_container_;
   mutable absl::Mutex mutex_;
@@ -116,11 +125,13 @@ absl::StatusOr<std::shared_ptr<T>> ResourceManager::Lookup(
 
 template <typename T>
 absl::StatusOr<std::shared_ptr<T>> ResourceManager::LookupOrCreate(
-    absl::string_view container, absl::string_view name,
+    const Cancellation& step, absl::string_view container,
+    absl::string_view name,
     absl::FunctionRef<absl::StatusOr<std::shared_ptr<T>>()> create) {
   absl::MutexLock lock(&mutex_);
   std::shared_ptr<Resource> found = Find(container, T::kTypeName, name);
   if (found != nullptr) return std::static_pointer_cast<T>(found);
+  if (step.IsCancelled()) return step.status();
   absl::StatusOr<std::shared_ptr<T>> made = create();
   if (!made.ok()) return made;
   containers_[std::string(Resolve(container))]
@@ -140,9 +151,10 @@ std::shared_ptr<T> ResourceManager::AddPrivate(
 }
 
 template <typename T>
-absl::Status ResourceManager::Delete(absl::string_view container,
+absl::Status ResourceManager::Delete(const Cancellation& step,
+                                     absl::string_view container,
                                      absl::string_view name) {
-  return Erase(container, T::kTypeName, name);
+  return Erase(step, container, T::kTypeName, name);
 }
 
 }  // namespace weft

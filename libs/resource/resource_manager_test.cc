@@ -22,6 +22,9 @@ class Other : public Resource {
   std::string DebugString() const override { return "another"; }
 };
 
+// Nobody cancels it.
+const Cancellation step;
+
 absl::StatusOr<std::shared_ptr<Thing>> MakeThing() {
   return std::make_shared<Thing>();
 }
@@ -32,7 +35,7 @@ TEST(ResourceManagerTest, FindsWhatItMadeAndNothingElse) {
               StatusIs(absl::StatusCode::kNotFound,
                        "Resource ps/x/Thing does not exist."));
   ASSERT_OK_AND_ASSIGN(auto made,
-                       manager.LookupOrCreate<Thing>("", "x", MakeThing));
+                       manager.LookupOrCreate<Thing>(step, "", "x", MakeThing));
   ASSERT_OK_AND_ASSIGN(auto found, manager.Lookup<Thing>("ps", "x"));
   EXPECT_EQ(made, found);
   EXPECT_THAT(manager.Lookup<Other>("", "x"),
@@ -46,16 +49,16 @@ TEST(ResourceManagerTest, AFailedCreateKeepsNothing) {
   auto fail = []() -> absl::StatusOr<std::shared_ptr<Thing>> {
     return absl::UnavailableError("no");
   };
-  EXPECT_THAT(manager.LookupOrCreate<Thing>("", "x", fail),
+  EXPECT_THAT(manager.LookupOrCreate<Thing>(step, "", "x", fail),
               StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_TRUE(manager.List().empty());
 }
 
 TEST(ResourceManagerTest, ResourcesOutliveTheirContainerWhileUsed) {
   ResourceManager manager("ps");
-  ASSERT_OK_AND_ASSIGN(auto x,
-                       manager.LookupOrCreate<Thing>("a", "x", MakeThing));
-  ASSERT_OK(manager.LookupOrCreate<Thing>("", "x", MakeThing));
+  ASSERT_OK_AND_ASSIGN(
+      auto x, manager.LookupOrCreate<Thing>(step, "a", "x", MakeThing));
+  ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "x", MakeThing));
   const uint64_t generation = manager.generation();
   manager.ClearContainer("missing");
   EXPECT_EQ(manager.generation(), generation);
@@ -71,11 +74,11 @@ TEST(ResourceManagerTest, ResourcesOutliveTheirContainerWhileUsed) {
 
 TEST(ResourceManagerTest, DeleteForgetsOne) {
   ResourceManager manager("ps");
-  ASSERT_OK(manager.LookupOrCreate<Thing>("", "x", MakeThing));
-  ASSERT_OK(manager.LookupOrCreate<Thing>("", "y", MakeThing));
+  ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "x", MakeThing));
+  ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "y", MakeThing));
   const uint64_t generation = manager.generation();
-  EXPECT_OK(manager.Delete<Thing>("", "x"));
-  EXPECT_THAT(manager.Delete<Thing>("", "x"),
+  EXPECT_OK(manager.Delete<Thing>(step, "", "x"));
+  EXPECT_THAT(manager.Delete<Thing>(step, "", "x"),
               StatusIs(absl::StatusCode::kNotFound));
   EXPECT_EQ(manager.generation(), generation + 1);
   ASSERT_EQ(manager.List().size(), 1u);
@@ -114,7 +117,7 @@ TEST(ResourceManagerTest, ThreadsAgreeOnOneResource) {
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
-      found[i] = *manager.LookupOrCreate<Thing>("", "x", MakeThing);
+      found[i] = *manager.LookupOrCreate<Thing>(step, "", "x", MakeThing);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -130,6 +133,49 @@ TEST(ValidateContainerNameTest, FollowsTensorFlow) {
                 StatusIs(absl::StatusCode::kInvalidArgument))
         << name;
   }
+}
+
+TEST(ResourceManagerTest, ACancelledStepNeitherMakesNorDeletes) {
+  ResourceManager manager("ps");
+  ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "x", MakeThing));
+  Cancellation cancelled;
+  const absl::Status cause = absl::AbortedError("the step is over");
+  cancelled.Cancel(cause);
+  EXPECT_EQ(
+      manager.LookupOrCreate<Thing>(cancelled, "", "y", MakeThing).status(),
+      cause);
+  EXPECT_EQ(manager.Delete<Thing>(cancelled, "", "x"), cause);
+  EXPECT_OK(manager.LookupOrCreate<Thing>(cancelled, "", "x", MakeThing));
+  EXPECT_EQ(manager.List().size(), 1u);
+}
+
+// A resource whose description has to wait for somebody who uses the manager.
+class Asker : public Resource {
+ public:
+  static constexpr absl::string_view kTypeName = "Asker";
+  explicit Asker(ResourceManager& manager) : manager_(manager) {}
+  absl::string_view type_name() const override { return kTypeName; }
+  std::string DebugString() const override {
+    std::thread user([&] {
+      EXPECT_OK(manager_.LookupOrCreate<Thing>(step, "", "x", MakeThing));
+    });
+    user.join();
+    return "asked";
+  }
+
+ private:
+  ResourceManager& manager_;
+};
+
+TEST(ResourceManagerTest, ResourcesAreDescribedWithoutTheLock) {
+  ResourceManager manager("ps");
+  ASSERT_OK(manager.LookupOrCreate<Asker>(
+      step, "", "asker", [&]() -> absl::StatusOr<std::shared_ptr<Asker>> {
+        return std::make_shared<Asker>(manager);
+      }));
+  const auto entries = manager.List();
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries[0].description, "asked");
 }
 
 }  // namespace

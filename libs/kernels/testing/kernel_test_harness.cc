@@ -118,8 +118,7 @@ KernelTestHarness::KernelTestHarness(
       ops_(MakeOps()),
       device_({std::string(kDeviceName), "CPU", 0, 1, ""}, HeapAllocator()) {
   register_kernels(kernels_);
-  step_.step_id = 1;
-  step_.cancellation = &cancellation_;
+  NewStep();
   step_.scheduler = scheduler_.get();
   step_.device = &device_;
   step_.allocator = &device_.allocator();
@@ -129,6 +128,12 @@ KernelTestHarness::KernelTestHarness(
 }
 
 KernelTestHarness::~KernelTestHarness() = default;
+
+void KernelTestHarness::NewStep() {
+  ++step_.step_id;
+  cancellation_ = std::make_unique<Cancellation>();
+  step_.cancellation = cancellation_.get();
+}
 
 absl::StatusOr<const Node*> KernelTestHarness::AddNode(
     Graph& graph, absl::string_view op, const std::vector<ShapeInput>& inputs,
@@ -218,7 +223,8 @@ absl::Status KernelTestHarness::Kernel::RunSlots(absl::Span<Slot> inputs,
                                                  absl::Span<Slot> outputs) {
   const OpKernelContext::NodeView view{node_.name(), node_.type(),
                                        node_.output_types()};
-  OpKernelContext context(harness_.step_, view, inputs, outputs);
+  OpKernelContext context(harness_.step_, view, inputs, outputs, {},
+                          harness_.when_locked_);
   AsyncOpKernel* async = kernel_->AsAsync();
   return async ? RunAsync(*async, context) : kernel_->Compute(context);
 }

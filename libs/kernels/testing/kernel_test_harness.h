@@ -97,7 +97,11 @@ class KernelTestHarness {
   ResourceManager& resources() { return resources_; }
   ResourceManager& step_resources() { return step_resources_; }
   Rendezvous& rendezvous() { return rendezvous_; }
-  Cancellation& cancellation() { return cancellation_; }
+  Cancellation& cancellation() { return *cancellation_; }
+  // What is run from now on is of another step, which nobody has cancelled.
+  void NewStep();
+  // What kernels do from now on where a variable is locked.
+  void set_when_locked(WhenLocked when) { when_locked_ = when; }
 
  private:
   absl::StatusOr<const Node*> AddNode(Graph& graph, absl::string_view op,
@@ -110,11 +114,12 @@ class KernelTestHarness {
   std::shared_ptr<const OpRegistry> ops_;
   KernelRegistry kernels_;
   Device device_;
-  Cancellation cancellation_;
+  std::unique_ptr<Cancellation> cancellation_;
   ResourceManager resources_{"localhost"};
   ResourceManager step_resources_{"step"};
   LocalRendezvous rendezvous_;
   StepContext step_;
+  WhenLocked when_locked_ = WhenLocked::kWait;
 };
 
 class KernelTestHarness::Kernel {

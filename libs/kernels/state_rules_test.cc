@@ -1,0 +1,533 @@
+// Rules that hold for all ops which change what outlives a step.
+//
+// Nothing of an aborted step lands: each of them is run in a step that is
+// cancelled, and changes nothing; then in one that is not, and changes it. An
+// op that is new, and stateful or takes or makes a handle or a reference, has
+// to be added here, or to be excused by name.
+//
+// None that is cheap waits for a variable that somebody else changes.
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/standard_kernels.h"
+#include "libs/kernels/testing/kernel_test_harness.h"
+#include "libs/ops/standard_ops.h"
+#include "libs/tensor/resource_handle.h"
+
+namespace weft {
+namespace {
+
+using Inputs = std::vector<KernelInput>;
+
+// Ops that change nothing which outlives a step, and why.
+const std::map<std::string, std::string>& Excused() {
+  static const char kReads[] = "only looks";
+  static const char kStep[] = "what it changes ends with the step";
+  static const char kPasses[] = "hands on a reference";
+  static const char kExecutor[] = "belongs to the executor";
+  static const auto* const excused = new std::map<std::string, std::string>{
+      {"ReadVariableOp", kReads},
+      {"VarIsInitializedOp", kReads},
+      {"VariableShape", kReads},
+      {"IsVariableInitialized", kReads},
+      {"ResourceGather", kReads},
+      {"DisableCopyOnRead", "does nothing"},
+      {"VarHandleOp", "makes a handle; the variable comes with its value"},
+      {"QueueSize", kReads},
+      {"QueueSizeV2", kReads},
+      {"QueueIsClosed", kReads},
+      {"QueueIsClosedV2", kReads},
+      {"LookupTableFind", kReads},
+      {"LookupTableFindV2", kReads},
+      {"LookupTableSize", kReads},
+      {"LookupTableSizeV2", kReads},
+      {"LookupTableExport", kReads},
+      {"LookupTableExportV2", kReads},
+      {"AccumulatorNumAccumulated", kReads},
+      {"ResourceAccumulatorNumAccumulated", kReads},
+      {"CheckNumerics", kReads},
+      {"Assert", kReads},
+      {"Print", "prints what it saw"},
+      {"TemporaryVariable", kStep},
+      {"DestroyTemporaryVariable", kStep},
+      {"RefIdentity", kPasses},
+      {"RefSwitch", kPasses},
+      {"RefMerge", kPasses},
+      {"RefSelect", kPasses},
+      {"RefEnter", kPasses},
+      {"RefExit", kPasses},
+      {"RefNextIteration", kPasses},
+      {"_Send", kExecutor},
+      {"_Recv", kExecutor},
+      {"_Arg", kExecutor},
+      {"_Retval", kExecutor},
+  };
+  return *excused;
+}
+
+bool IsExcused(const std::string& op) {
+  // TensorArrays and stacks live as long as their step.
+  return Excused().contains(op) || absl::StartsWith(op, "TensorArray") ||
+         absl::StartsWith(op, "Stack");
+}
+
+bool MayChangeState(const OpDef& op) {
+  bool may = op.is_stateful;
+  for (const ArgDef& input : op.inputs) {
+    may = may || input.is_ref || input.type == DT_RESOURCE;
+  }
+  for (const ArgDef& output : op.outputs) may = may || output.is_ref;
+  return may;
+}
+
+// One op with what it needs, and what may be seen of the state it changes.
+class State {
+ public:
+  State() : harness_(RegisterStandardKernels) {}
+
+  KernelTestHarness& harness() { return harness_; }
+
+  // All that outlives a step here, as a text.
+  std::string Describe() {
+    std::string text;
+    for (const auto& entry : harness_.resources().List()) {
+      absl::StrAppend(&text, entry.container, "/", entry.name, ": ",
+                      entry.description, "\n");
+    }
+    for (const auto& variable : variables()) {
+      absl::StrAppend(&text, variable->name(), " version ", variable->version(),
+                      "\n");
+    }
+    return text;
+  }
+
+  KernelInput Reference(const std::string& name, Tensor value) {
+    auto variable = std::make_shared<Variable>(name, value.dtype(),
+                                               PartialShape(value.shape()));
+    EXPECT_OK(variable->Assign(harness_.cancellation(), std::move(value)));
+    references_.push_back(variable);
+    return variable;
+  }
+  KernelInput Handle(const std::string& name, const Tensor& value) {
+    auto handle = harness_.RunOne("VarHandleOp", {},
+                                  {{"dtype", value.dtype()},
+                                   {"shape", PartialShape(value.shape())},
+                                   {"shared_name", name}});
+    EXPECT_OK(handle);
+    EXPECT_OK(harness_.Run("AssignVariableOp", {*handle, value}));
+    return *handle;
+  }
+  KernelInput VariableOf(const ArgDef& arg, const Tensor& value) {
+    return arg.is_ref ? Reference(arg.name, value) : Handle(arg.name, value);
+  }
+
+  // The variables made so far.
+  std::vector<std::shared_ptr<Variable>> variables() {
+    std::vector<std::shared_ptr<Variable>> result = references_;
+    for (const auto& entry : harness_.resources().List()) {
+      if (entry.type_name != Variable::kTypeName) continue;
+      result.push_back(
+          *harness_.resources().Lookup<Variable>(entry.container, entry.name));
+    }
+    return result;
+  }
+
+  // The handle that `op` makes: a reference or a resource.
+  KernelInput Make(const std::string& op, AttrMap attrs) {
+    attrs["shared_name"] = std::string("shared");
+    auto kernel = harness_.Make(op, {}, std::move(attrs));
+    EXPECT_OK(kernel);
+    Slot out;
+    EXPECT_OK((*kernel)->RunSlots({}, absl::MakeSpan(&out, 1)));
+    kernels_.push_back(*std::move(kernel));
+    if (out.is_ref()) return out.variable;
+    return out.tensor;
+  }
+
+ private:
+  KernelTestHarness harness_;
+  std::vector<std::shared_ptr<Variable>> references_;
+  std::vector<std::unique_ptr<KernelTestHarness::Kernel>> kernels_;
+};
+
+struct Call {
+  Inputs inputs;
+  AttrMap attrs;
+};
+using Prepare = std::function<Call(State&, const OpDef&)>;
+
+Tensor Two() { return Tensor::Vector<float>({1, 2}); }
+Tensor One() { return Tensor::Vector<float>({4}); }
+Tensor FirstRow() { return Tensor::Vector<int64_t>({0}); }
+
+// Variables of two elements, a value as large or a row, and scalars.
+Call ChangeVariables(State& state, const OpDef& op) {
+  const bool has_rows = absl::StrContains(op.name, "Sparse") ||
+                        absl::StrContains(op.name, "Scatter");
+  const bool is_nd = absl::StrContains(op.name, "ScatterNd");
+  Call call;
+  for (const ArgDef& arg : op.inputs) {
+    if (arg.is_ref || arg.type == DT_RESOURCE) {
+      call.inputs.push_back(state.VariableOf(arg, Two()));
+    } else if (arg.name == "indices") {
+      call.inputs.push_back(is_nd ? Tensor::FromValues<int64_t>({1, 1}, {0})
+                                  : FirstRow());
+    } else if (arg.name == "grad" || arg.name == "delta" ||
+               arg.name == "value" || arg.name == "updates") {
+      call.inputs.push_back(has_rows ? One() : Two());
+    } else if (arg.name == "global_step") {
+      call.inputs.push_back(Tensor::Scalar(int64_t{1}));
+    } else {
+      const bool is_power = arg.name == "lr_power";  // Ftrl's is not positive
+      call.inputs.push_back(Tensor::Scalar(is_power ? -0.5f : 0.5f));
+    }
+  }
+  return call;
+}
+
+Call CountUp(State& state, const OpDef& op) {
+  const Tensor zero = Tensor::Scalar(int64_t{0});
+  return {{state.VariableOf(op.inputs[0], zero)},
+          {{"limit", int64_t{9}}, {"T", DT_INT64}}};
+}
+
+Call Destroy(State& state, const OpDef&) {
+  return {{state.Handle("gone", Two())}, {}};
+}
+
+AttrMap QueueAttrs() {
+  return {{"component_types", DataTypeVector{DT_FLOAT}},
+          {"shapes", std::vector<PartialShape>{PartialShape::Scalar()}},
+          {"capacity", int64_t{9}}};
+}
+
+// Ops on handles of both kinds are named alike but for the version.
+bool TakesReference(const OpDef& op) { return op.inputs[0].is_ref; }
+
+KernelInput QueueOfTwo(State& state, const OpDef& op) {
+  const bool is_ref = TakesReference(op);
+  KernelInput queue =
+      state.Make(is_ref ? "FIFOQueue" : "FIFOQueueV2", QueueAttrs());
+  EXPECT_OK(state.harness().Run(
+      is_ref ? "QueueEnqueueMany" : "QueueEnqueueManyV2", {queue, Two()}));
+  return queue;
+}
+
+Prepare OnQueue(Inputs rest, AttrMap attrs = {}) {
+  return [rest, attrs](State& state, const OpDef& op) {
+    Call call{{QueueOfTwo(state, op)}, attrs};
+    for (const KernelInput& input : rest) call.inputs.push_back(input);
+    return call;
+  };
+}
+
+KernelInput Table(State& state, const OpDef& op, bool is_mutable) {
+  return state.Make(absl::StrCat(is_mutable ? "MutableHashTable" : "HashTable",
+                                 TakesReference(op) ? "" : "V2"),
+                    {{"key_dtype", DT_INT64}, {"value_dtype", DT_FLOAT}});
+}
+
+Call FillTable(State& state, const OpDef& op) {
+  const bool is_mutable = !absl::StartsWith(op.name, "Initialize");
+  return {{Table(state, op, is_mutable), FirstRow(), One()}, {}};
+}
+
+Call RemoveFromTable(State& state, const OpDef& op) {
+  KernelInput table = Table(state, op, /*is_mutable=*/true);
+  EXPECT_OK(
+      state.harness().Run("LookupTableInsertV2", {table, FirstRow(), One()}));
+  return {{table, FirstRow()}, {}};
+}
+
+Call FillTableFromFile(State& state, const OpDef& op) {
+  const std::string path =
+      absl::StrCat(std::getenv("TEST_TMPDIR"), "/vocabulary");
+  std::ofstream(path) << "1\t2.5\n";
+  return {{Table(state, op, /*is_mutable=*/false), Tensor::Scalar(path)},
+          {{"key_index", int64_t{0}}, {"value_index", int64_t{1}}}};
+}
+
+KernelInput Accumulator(State& state, const OpDef& op) {
+  const std::string kind = absl::StartsWith(op.name, "Sparse")     ? "Sparse"
+                           : absl::StartsWith(op.name, "Resource") ? "Resource"
+                                                                   : "";
+  return state.Make(kind + "ConditionalAccumulator",
+                    {{"dtype", DT_FLOAT}, {"shape", PartialShape({2})}});
+}
+
+Inputs Gradient(bool is_sparse) {
+  const Tensor step = Tensor::Scalar(int64_t{0});
+  if (!is_sparse) return {step, Two()};
+  return {step, FirstRow(), One(), Tensor::Vector<int64_t>({2})};
+}
+
+Call ApplyGradient(State& state, const OpDef& op) {
+  const bool is_sparse = absl::StartsWith(op.name, "Sparse");
+  Call call{{Accumulator(state, op)}, {}};
+  for (KernelInput& input : Gradient(is_sparse)) call.inputs.push_back(input);
+  if (is_sparse) call.attrs["has_known_shape"] = true;
+  return call;
+}
+
+Call TakeGradient(State& state, const OpDef& op) {
+  const std::string apply =
+      absl::StrCat(op.name.substr(0, op.name.find("Take")), "ApplyGradient");
+  Call call = ApplyGradient(state, *state.harness().ops().Find(apply));
+  EXPECT_OK(state.harness().Run(apply, call.inputs, call.attrs));
+  return {{call.inputs[0], Tensor::Scalar(1)}, {{"dtype", DT_FLOAT}}};
+}
+
+Call SetGlobalStep(State& state, const OpDef& op) {
+  return {{Accumulator(state, op), Tensor::Scalar(int64_t{7})}, {}};
+}
+
+// An op that makes what its handle names.
+Prepare Maker(AttrMap attrs) {
+  attrs["shared_name"] = std::string("shared");
+  return [attrs](State&, const OpDef&) { return Call{{}, attrs}; };
+}
+
+// The cases but for those of random numbers, by the beginnings of names.
+std::vector<std::pair<std::string, Prepare>> Cases() {
+  const Tensor one_element = Tensor::Scalar(1.0f);
+  const AttrMap floats = {{"component_types", DataTypeVector{DT_FLOAT}}};
+  const AttrMap declared = {{"dtype", DT_FLOAT}, {"shape", PartialShape({2})}};
+  const AttrMap table = {{"key_dtype", DT_INT64}, {"value_dtype", DT_FLOAT}};
+  AttrMap priority = QueueAttrs();
+  priority["component_types"] = DataTypeVector{};
+  priority["shapes"] = std::vector<PartialShape>{};
+  return {
+      {"CountUpTo", CountUp},
+      {"ResourceCountUpTo", CountUp},
+      {"DestroyResourceOp", Destroy},
+      {"VariableV2", Maker(declared)},
+      {"Variable", Maker(declared)},
+      {"FIFOQueue", Maker(QueueAttrs())},
+      {"PaddingFIFOQueue", Maker(QueueAttrs())},
+      {"RandomShuffleQueue", Maker(QueueAttrs())},
+      {"PriorityQueue", Maker(priority)},
+      {"QueueEnqueueMany", OnQueue({Two()})},
+      {"QueueEnqueue", OnQueue({one_element})},
+      {"QueueDequeueMany", OnQueue({Tensor::Scalar(1)}, floats)},
+      {"QueueDequeueUpTo", OnQueue({Tensor::Scalar(1)}, floats)},
+      {"QueueDequeue", OnQueue({}, floats)},
+      {"QueueClose", OnQueue({}, {{"cancel_pending_enqueues", true}})},
+      {"HashTable", Maker(table)},
+      {"MutableHashTable", Maker(table)},
+      {"InitializeTableFromTextFile", FillTableFromFile},
+      {"InitializeTable", FillTable},
+      {"LookupTableImport", FillTable},
+      {"LookupTableInsert", FillTable},
+      {"LookupTableRemove", RemoveFromTable},
+      {"ConditionalAccumulator", Maker(declared)},
+      {"ResourceConditionalAccumulator", Maker(declared)},
+      {"SparseConditionalAccumulator", Maker(declared)},
+      {"AccumulatorApplyGradient", ApplyGradient},
+      {"ResourceAccumulatorApplyGradient", ApplyGradient},
+      {"SparseAccumulatorApplyGradient", ApplyGradient},
+      {"AccumulatorTakeGradient", TakeGradient},
+      {"ResourceAccumulatorTakeGradient", TakeGradient},
+      {"SparseAccumulatorTakeGradient", TakeGradient},
+      {"AccumulatorSetGlobalStep", SetGlobalStep},
+      {"ResourceAccumulatorSetGlobalStep", SetGlobalStep},
+      {"Assign", ChangeVariables},
+      {"Scatter", ChangeVariables},
+      {"ResourceScatter", ChangeVariables},
+      {"Apply", ChangeVariables},
+      {"SparseApply", ChangeVariables},
+      {"ResourceApply", ChangeVariables},
+      {"ResourceSparseApply", ChangeVariables},
+  };
+}
+
+// Ops that draw from a stream which goes on from step to step.
+std::map<std::string, Call> RandomCases() {
+  const AttrMap seeded = {{"seed", int64_t{3}}};
+  const auto with = [&](AttrMap attrs) {
+    attrs.insert(seeded.begin(), seeded.end());
+    return attrs;
+  };
+  const Tensor shape = Tensor::Vector({4});
+  const AttrMap floats = with({{"dtype", DT_FLOAT}});
+  return {
+      {"RandomUniform", {{shape}, floats}},
+      {"RandomStandardNormal", {{shape}, floats}},
+      {"TruncatedNormal", {{shape}, floats}},
+      {"RandomUniformInt",
+       {{shape, Tensor::Scalar(0), Tensor::Scalar(1 << 30)}, seeded}},
+      {"RandomShuffle",
+       {{Tensor::Vector({1, 2, 3, 4, 5, 6, 7, 8, 9})}, seeded}},
+      {"Multinomial",
+       {{Tensor::FromValues<float>({1, 4}, {1, 1, 1, 1}), Tensor::Scalar(9)},
+        seeded}},
+      {"LogUniformCandidateSampler",
+       {{Tensor::FromValues<int64_t>({1, 1}, {1})},
+        with({{"num_true", int64_t{1}},
+              {"num_sampled", int64_t{4}},
+              {"unique", false},
+              {"range_max", int64_t{1000}}})}},
+  };
+}
+
+// Null: there is none.
+Prepare FindCase(const std::string& op) {
+  for (const auto& [prefix, prepare] : Cases()) {
+    if (absl::StartsWith(op, prefix)) return prepare;
+  }
+  return nullptr;
+}
+
+// Ops with a kernel that may change what outlives a step.
+std::set<std::string> StatefulOps(KernelTestHarness& harness) {
+  std::set<std::string> names;
+  for (const KernelDef* def : harness.kernels().List()) {
+    const OpDef* op = harness.ops().Find(def->op);
+    if (op != nullptr && MayChangeState(*op)) names.insert(def->op);
+  }
+  return names;
+}
+
+TEST(StateRulesTest, NothingOfAnAbortedStepLands) {
+  KernelTestHarness all(RegisterStandardKernels);
+  const absl::Status cause = absl::AbortedError("the step is over");
+  for (const std::string& op : StatefulOps(all)) {
+    if (IsExcused(op) || RandomCases().contains(op)) continue;
+    SCOPED_TRACE(op);
+    const Prepare prepare = FindCase(op);
+    if (prepare == nullptr) {
+      ADD_FAILURE() << op << " may change what outlives a step: add a case, or "
+                    << "excuse it";
+      continue;
+    }
+    State state;
+    const Call call = prepare(state, *state.harness().ops().Find(op));
+    const std::string before = state.Describe();
+    state.harness().cancellation().Cancel(cause);
+    EXPECT_EQ(state.harness().Run(op, call.inputs, call.attrs).status(), cause);
+    EXPECT_EQ(state.Describe(), before);
+    state.harness().NewStep();
+    EXPECT_OK(state.harness().Run(op, call.inputs, call.attrs));
+    EXPECT_NE(state.Describe(), before);
+  }
+}
+
+TEST(StateRulesTest, NothingIsDrawnByAnAbortedStep) {
+  for (const auto& [op, call] : RandomCases()) {
+    SCOPED_TRACE(op);
+    State state;
+    KernelTestHarness& harness = state.harness();
+    std::vector<DataType> types;
+    for (const KernelInput& input : call.inputs) {
+      types.push_back(input.tensor.dtype());
+    }
+    ASSERT_OK_AND_ASSIGN(auto kernel, harness.Make(op, types, call.attrs));
+    ASSERT_OK_AND_ASSIGN(auto fresh, harness.Make(op, types, call.attrs));
+    harness.cancellation().Cancel(absl::AbortedError("the step is over"));
+    EXPECT_THAT(kernel->Run(call.inputs),
+                StatusIs(absl::StatusCode::kAborted, "over"));
+    harness.NewStep();
+    ASSERT_OK_AND_ASSIGN(auto first, fresh->Run(call.inputs));
+    ASSERT_OK_AND_ASSIGN(auto drawn, kernel->Run(call.inputs));
+    EXPECT_TRUE(SameBits(drawn[0], first[0]));
+    ASSERT_OK_AND_ASSIGN(auto next, kernel->Run(call.inputs));
+    EXPECT_FALSE(SameBits(next[0], first[0]));
+  }
+}
+
+// A kernel that is given to a thread of its own, while this one holds the lock
+// of a variable that it changes.
+class KernelThread {
+ public:
+  KernelThread(State& state, const std::string& op, const Call& call)
+      : over_(state.harness().scheduler().NewEvent()) {
+    for (const KernelInput& input : call.inputs) {
+      Slot& slot = inputs_.emplace_back();
+      slot.tensor = input.tensor;
+      slot.variable = input.variable;
+      types_.push_back(input.variable ? MakeRefType(input.variable->dtype())
+                                      : input.tensor.dtype());
+    }
+    auto kernel = state.harness().Make(op, types_, call.attrs);
+    EXPECT_OK(kernel);
+    kernel_ = *std::move(kernel);
+    outputs_.resize(kernel_->node().num_outputs());
+  }
+
+  // False: it waits.
+  bool Start(const Clock& clock) {
+    thread_ = std::thread([this] {
+      status_ = Run();
+      over_->Set();
+    });
+    return over_->WaitUntil(clock.Now() + absl::Seconds(2));
+  }
+  absl::Status Join() {
+    thread_.join();
+    return status_;
+  }
+  absl::Status Run() {
+    return kernel_->RunSlots(absl::MakeSpan(inputs_), absl::MakeSpan(outputs_));
+  }
+
+ private:
+  std::unique_ptr<Event> over_;
+  std::vector<Slot> inputs_, outputs_;
+  std::vector<DataType> types_;
+  std::unique_ptr<KernelTestHarness::Kernel> kernel_;
+  absl::Status status_;
+  std::thread thread_;
+};
+
+void ExpectDoesNotWait(const std::string& op, const Prepare& prepare) {
+  State state;
+  KernelTestHarness& harness = state.harness();
+  const Call call = prepare(state, *harness.ops().Find(op));
+  KernelThread kernel(state, op, call);
+  const std::string before = state.Describe();
+  harness.set_when_locked(WhenLocked::kGiveUp);
+  ASSERT_OK(state.variables()[0]->ReadPart([&](const Tensor&) {
+    EXPECT_TRUE(kernel.Start(harness.scheduler().clock())) << "it waits";
+    return absl::OkStatus();
+  }));
+  const absl::Status status = kernel.Join();
+  EXPECT_TRUE(IsGivenUp(status)) << status;
+  EXPECT_EQ(state.Describe(), before);
+  // It has what it needs to be run again.
+  harness.set_when_locked(WhenLocked::kWait);
+  EXPECT_OK(kernel.Run());
+  EXPECT_NE(state.Describe(), before);
+}
+
+TEST(StateRulesTest, NoneThatIsCheapWaitsForAVariable) {
+  KernelTestHarness all(RegisterStandardKernels);
+  std::set<std::string> tried;
+  int num_exercised = 0;
+  for (const KernelDef* def : all.kernels().List()) {
+    if (!def->is_cheap || !tried.insert(def->op).second) continue;
+    const OpDef* op = all.ops().Find(def->op);
+    if (op == nullptr || !MayChangeState(*op) || IsExcused(def->op)) continue;
+    if (op->inputs.empty()) continue;
+    const Prepare prepare = FindCase(def->op);
+    // What else has handles holds its locks for a moment only.
+    if (prepare == nullptr || absl::StartsWith(def->op, "Queue")) continue;
+    if (def->op == "DestroyResourceOp") continue;
+    SCOPED_TRACE(def->op);
+    ExpectDoesNotWait(def->op, prepare);
+    ++num_exercised;
+  }
+  EXPECT_GE(num_exercised, 30);
+}
+
+}  // namespace
+}  // namespace weft
