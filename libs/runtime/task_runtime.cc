@@ -85,8 +85,14 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
   if (isolated) created->own_resources = NewResources();
   absl::MutexLock lock(&mutex_);
   if (!stopped_.ok()) return stopped_;
-  if (sessions_.emplace(session.session, std::move(created)).second) {
-    steps_.AddSession(session);
+  if (!sessions_.emplace(session.session, std::move(created)).second) {
+    return absl::OkStatus();
+  }
+  steps_.AddSession(session);
+  // Of a master that is lost, or was never here: nobody else would end it.
+  const bool is_own = session.master == options_.incarnation;
+  if (!is_own && !peers_.contains(session.master)) {
+    BeginLease(session.master, peers_[session.master]);
   }
   return absl::OkStatus();
 }
@@ -376,19 +382,25 @@ bool TaskRuntime::PeerLost(const std::string& task, uint64_t incarnation,
 TaskRuntime::Loss TaskRuntime::LoseConnection(uint64_t incarnation) {
   absl::MutexLock lock(&mutex_);
   const auto it = peers_.find(incarnation);
-  if (it == peers_.end()) return {};
+  if (it == peers_.end() || it->second.connections == 0) return {};
   PeerState& peer = it->second;
   const Loss loss{.of_claimant = peer.claims};
   if (--peer.connections > 0) return loss;
   if (!peer.claims && EndClaims(peer.task, incarnation)) {
     return {.is_replaced = true};
   }
+  BeginLease(incarnation, peer);
+  return loss;
+}
+
+void TaskRuntime::BeginLease(uint64_t incarnation, PeerState& peer) {
   peer.lease = options_.scheduler->ScheduleAt(
       options_.scheduler->clock().Now() + options_.master_lease,
-      [self = weak_from_this(), incarnation] {
-        if (auto runtime = self.lock()) runtime->LeaseExpired(incarnation);
+      [self = weak_from_this(), incarnation, loss = ++peer.losses] {
+        if (auto runtime = self.lock()) {
+          runtime->LeaseExpired(incarnation, loss);
+        }
       });
-  return loss;
 }
 
 bool TaskRuntime::EndClaims(const std::string& task, uint64_t incarnation) {
@@ -419,35 +431,48 @@ void TaskRuntime::AbortAt(const std::string& task, const protocol::StepId& step,
       });
 }
 
-void TaskRuntime::LeaseExpired(uint64_t incarnation) {
+// Whether it is back is asked under the lock under which its sessions are
+// found: those that it makes from then on live.
+void TaskRuntime::LeaseExpired(uint64_t incarnation, uint64_t loss) {
   std::string task;
+  std::vector<uint64_t> sessions;
   {
     absl::MutexLock lock(&mutex_);
     auto it = peers_.find(incarnation);
     if (it == peers_.end() || it->second.connections > 0) return;
+    if (it->second.losses != loss) return;  // it was back meanwhile
     task = it->second.task;
+    sessions = ForgetMaster(incarnation);
   }
-  DropMaster(incarnation, absl::AbortedError(absl::StrCat(
-                              "The session's master, ", task,
-                              ", was lost and did not come back.")));
+  const absl::Status cause = MarkDerived(absl::AbortedError(
+      absl::StrCat("The session's master", task.empty() ? "" : ", ", task,
+                   ", was lost and did not come back.")));
+  for (uint64_t session : sessions) RemoveSession(session, cause);
 }
 
 void TaskRuntime::DropMaster(uint64_t incarnation, const absl::Status& cause) {
   std::vector<uint64_t> sessions;
   {
     absl::MutexLock lock(&mutex_);
-    auto it = peers_.find(incarnation);
-    if (it != peers_.end() && it->second.connections <= 0) {
-      if (it->second.lease != 0) {
-        options_.scheduler->CancelTimer(it->second.lease);
-      }
-      peers_.erase(it);
-    }
-    for (const auto& [id, session] : sessions_) {
-      if (session->master == incarnation) sessions.push_back(id);
-    }
+    sessions = ForgetMaster(incarnation);
   }
   for (uint64_t session : sessions) RemoveSession(session, MarkDerived(cause));
+}
+
+std::vector<uint64_t> TaskRuntime::ForgetMaster(uint64_t incarnation) {
+  auto it = peers_.find(incarnation);
+  if (it != peers_.end() && it->second.connections <= 0) {
+    if (it->second.lease != 0) {
+      options_.scheduler->CancelTimer(it->second.lease);
+    }
+    peers_.erase(it);
+  }
+  std::vector<uint64_t> sessions;
+  for (const auto& [id, session] : sessions_) {
+    if (session->master == incarnation) sessions.push_back(id);
+  }
+  std::sort(sessions.begin(), sessions.end());  // so that a simulation repeats
+  return sessions;
 }
 
 void TaskRuntime::Drain(const absl::Status& cause) {

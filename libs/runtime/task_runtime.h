@@ -128,6 +128,7 @@ class TaskRuntime : public protocol::Worker,
     int connections = 0;
     Scheduler::TimerId lease = 0;
     bool claims = false;
+    uint64_t losses = 0;  // leases begun
   };
 
   std::shared_ptr<Session> FindSession(uint64_t session) const
@@ -156,6 +157,9 @@ class TaskRuntime : public protocol::Worker,
                const absl::Status& cause);
   // Forgets the sessions of a master that is gone for good.
   void DropMaster(uint64_t incarnation, const absl::Status& cause);
+  // The sessions of a master, in order; forgets it unless it is connected.
+  std::vector<uint64_t> ForgetMaster(uint64_t incarnation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Those of the task's other incarnations that have connections, or none.
   std::vector<uint64_t> OthersOf(const std::string& task, uint64_t incarnation,
                                  bool connected) const
@@ -171,7 +175,10 @@ class TaskRuntime : public protocol::Worker,
   bool EndClaims(const std::string& task, uint64_t incarnation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropPredecessor(const std::string& task, uint64_t incarnation);
-  void LeaseExpired(uint64_t incarnation);
+  void BeginLease(uint64_t incarnation, PeerState& peer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The lease that began with the master's loss of that number.
+  void LeaseExpired(uint64_t incarnation, uint64_t loss);
 
   const std::vector<std::unique_ptr<Device>> devices_;
   const TaskRuntimeOptions options_;

@@ -1,0 +1,97 @@
+#include "libs/runtime/task_runtime.h"
+
+#include <memory>
+
+#include "gtest/gtest.h"
+#include "libs/base/clock.h"
+#include "libs/base/random.h"
+#include "libs/base/simulated_scheduler.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft {
+namespace {
+
+constexpr char kWorker[] = "/job:worker/replica:0/task:0";
+constexpr uint64_t kOwn = 1;
+constexpr uint64_t kMaster = 7;
+
+// A task without devices, whose peers come and go as a test says.
+class TaskRuntimeTest : public testing::Test {
+ protected:
+  absl::Status CreateSession(uint64_t master, uint64_t session) {
+    absl::Status result = absl::UnknownError("did not answer");
+    runtime_->CreateSession({master, session}, /*isolated=*/true,
+                            absl::InfiniteFuture(),
+                            [&](absl::Status status) { result = status; });
+    return result;
+  }
+  void Lose(uint64_t master) {
+    runtime_->PeerLost(kWorker, master, absl::UnavailableError("gone"));
+  }
+  void HalfALeasePasses() { scheduler_.AdvanceBy(absl::Seconds(31)); }
+
+  ManualClock clock_;
+  SimulatedScheduler scheduler_{clock_};
+  KernelRegistry kernels_;
+  std::unique_ptr<Random> random_ = NewSeededRandom(1);
+  std::shared_ptr<TaskRuntime> runtime_ = std::make_shared<TaskRuntime>(
+      std::vector<std::unique_ptr<Device>>(),
+      TaskRuntimeOptions{.kernels = &kernels_,
+                         .scheduler = &scheduler_,
+                         .random = random_.get(),
+                         .incarnation = kOwn,
+                         .master_lease = absl::Minutes(1)});
+};
+
+TEST_F(TaskRuntimeTest, SessionsOutliveALossByALease) {
+  runtime_->PeerConnected(kWorker, kMaster);
+  ASSERT_OK(CreateSession(kMaster, 1));
+  Lose(kMaster);
+  HalfALeasePasses();
+  EXPECT_EQ(runtime_->num_sessions(), 1);
+  // It comes back, and goes again: its time begins anew.
+  runtime_->PeerConnected(kWorker, kMaster);
+  Lose(kMaster);
+  HalfALeasePasses();
+  EXPECT_EQ(runtime_->num_sessions(), 1);
+  HalfALeasePasses();
+  EXPECT_EQ(runtime_->num_sessions(), 0);
+}
+
+TEST_F(TaskRuntimeTest, SessionsOfItsOwnMasterStay) {
+  ASSERT_OK(CreateSession(kOwn, 1));
+  scheduler_.AdvanceBy(absl::Hours(10));
+  EXPECT_EQ(runtime_->num_sessions(), 1);
+}
+
+// What its master had sent before it was lost, or somebody made up.
+TEST_F(TaskRuntimeTest, ASessionOfAMasterThatIsNotHereEndsByItself) {
+  runtime_->PeerConnected(kWorker, kMaster);
+  Lose(kMaster);
+  HalfALeasePasses();
+  HalfALeasePasses();
+  ASSERT_OK(CreateSession(kMaster, 1));
+  ASSERT_OK(CreateSession(kMaster, 2));
+  HalfALeasePasses();
+  EXPECT_EQ(runtime_->num_sessions(), 2);
+  HalfALeasePasses();
+  EXPECT_EQ(runtime_->num_sessions(), 0);
+  EXPECT_EQ(runtime_->steps().masters, 0);
+}
+
+TEST_F(TaskRuntimeTest, ASessionLivesOnWhenItsMasterComesLate) {
+  ASSERT_OK(CreateSession(kMaster, 1));
+  runtime_->PeerConnected(kWorker, kMaster);
+  scheduler_.AdvanceBy(absl::Hours(1));
+  EXPECT_EQ(runtime_->num_sessions(), 1);
+}
+
+TEST_F(TaskRuntimeTest, SessionsOfAMasterThatHasRestartedEndAtOnce) {
+  runtime_->PeerConnected(kWorker, kMaster);
+  ASSERT_OK(CreateSession(kMaster, 1));
+  runtime_->PeerConnected(kWorker, kMaster + 1);
+  EXPECT_EQ(runtime_->num_sessions(), 0);
+}
+
+}  // namespace
+}  // namespace weft
