@@ -403,8 +403,9 @@ TEST(ExecutorTest, AnAsynchronousKernelThatIsNotCheapBeginsOnThePool) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   PlanHarness h(&scheduler);
-  h.Add("cheap", "TestAsync", {h.Arg(0)});
-  h.Add("long", "TestLongAsync", {h.Arg(0)});
+  const Endpoint x = h.Arg(0);
+  h.Add("cheap", "TestAsync", {x});
+  h.Add("long", "TestLongAsync", {x});
   ASSERT_OK(h.Compile());
   Cancellation cancellation;
   LocalRendezvous rendezvous;
