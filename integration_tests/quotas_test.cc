@@ -246,6 +246,54 @@ TEST_P(QuotasTest, StepsThatRunMayBeFedSoMuchTogether) {
   ExpectInUse(in_use);
 }
 
+// A string counts with its characters, wherever it is held.
+TEST_P(QuotasTest, StringsCountWithTheirCharacters) {
+  Start({.max_fed_bytes_per_session = 3 * kMiB});
+  const Output s = ops::Placeholder(root_.WithName("s"), DT_STRING);
+  const Output y = ops::Identity(root_.WithName("y"), s);
+  const auto session = Connect();
+  const Tensor large = Tensor::Scalar(std::string(4 * kMiB, 'x'));
+  EXPECT_THAT(session->Run({{s, large}}, Operation(y)),
+              IsRefused("feed s:0", kLocal, "max_fed_bytes_per_session"));
+  const Tensor small = Tensor::Scalar(std::string(2 * kMiB, 'x'));
+  ASSERT_OK_AND_ASSIGN(const Tensor same, session->Run({{s, small}}, y));
+  EXPECT_EQ(same.scalar<std::string>().size(), size_t{2 * kMiB});
+}
+
+// As many values as a callable may have, small ones and others.
+TEST_P(QuotasTest, ThousandsOfFetchesAndFeedsTravel) {
+  Start({});
+  constexpr int kValues = 6000;
+  std::vector<Output> fetches;
+  for (int i = 0; i < kValues; ++i) fetches.push_back(ops::Identity(root_, x_));
+  const auto session = Connect();
+  for (const int64_t bytes : {1000, 2000}) {
+    ASSERT_OK_AND_ASSIGN(const auto values,
+                         session->Run({{x_, Floats(bytes)}}, fetches));
+    ASSERT_EQ(values.size(), fetches.size());
+    for (const Tensor& value : values) {
+      ASSERT_EQ(static_cast<int64_t>(value.num_bytes()), bytes);
+    }
+  }
+}
+
+TEST_P(QuotasTest, ATaskTakesSoManyConnections) {
+  Start({.max_connections = 2});
+  const Output y = ops::Identity(root_.WithName("y"), x_);
+  const auto first = Connect();
+  const auto other = world_.NewProcess("other");
+  const auto second = Session::Connect(
+      task_->server->target(), root_,
+      {.connect_timeout = absl::Seconds(30), .process = other.get()});
+  ASSERT_OK(second);
+  const auto third_process = world_.NewProcess("third");
+  EXPECT_THAT(Session::Connect(task_->server->target(), root_,
+                               {.connect_timeout = absl::Milliseconds(500),
+                                .process = third_process.get()}),
+              StatusIs(absl::StatusCode::kUnavailable, "max_connections"));
+  EXPECT_OK(first->Run({{x_, Floats(4)}}, y));
+}
+
 TEST_P(QuotasTest, ASessionKeepsSoManyCallables) {
   Start({.max_callables_per_session = 3});
   std::vector<Output> fetches;

@@ -10,32 +10,47 @@
 namespace weft {
 namespace {
 
+// Connections beyond those that the transport takes: to be told that they are
+// too many.
+constexpr int kSpare = 64;
+
 void RegisterKernels(KernelRegistry& kernels) {
   RegisterStandardKernels(kernels);
   RegisterHostGpuKernels(kernels);
 }
 
-// It is asked for a sign of life at each fourth of the time.
+// It is asked for a sign of life at each fourth of the time: ZeroMQ's, which is
+// one of the system and the network. The transport's Heartbeat asks for one of
+// the program.
 std::unique_ptr<bus::Wire> NewWire(Scheduler& scheduler,
-                                   absl::Duration peer_timeout) {
-  peer_timeout =
-      std::clamp(peer_timeout, absl::Milliseconds(100), absl::Hours(1));
-  return bus::NewZmqWire(scheduler,
-                         {.heartbeat_interval = peer_timeout / 4,
-                          .heartbeat_timeout = peer_timeout / 4 * 3});
+                                   const ProcessOptions& options) {
+  const absl::Duration peer_timeout = options.transport.peer_timeout;
+  return bus::NewZmqWire(
+      scheduler,
+      {.max_connections =
+           std::clamp(options.transport.max_connections, 0, 1 << 20) + kSpare,
+       .heartbeat_interval = peer_timeout / 4,
+       .heartbeat_timeout = peer_timeout / 4 * 3});
+}
+
+ProcessOptions WithPeerTimeout(ProcessOptions options) {
+  options.peer_timeout =
+      std::clamp(options.peer_timeout, absl::Milliseconds(100), absl::Hours(1));
+  options.transport.peer_timeout = options.peer_timeout;
+  return options;
 }
 
 }  // namespace
 
 Process::Process(const ProcessOptions& options)
-    : options_(options),
+    : options_(WithPeerTimeout(options)),
       clock_(std::make_unique<SystemClock>()),
       random_(NewSystemRandom()),
       own_scheduler_(NewThreadScheduler(
           *clock_, {.compute_threads = options.compute_threads})),
       scheduler_(own_scheduler_.get()),
-      new_wire_([timeout = options.peer_timeout](Scheduler& scheduler) {
-        return NewWire(scheduler, timeout);
+      new_wire_([this](Scheduler& scheduler) {
+        return NewWire(scheduler, options_);
       }) {
   RegisterKernels(kernels_);
 }

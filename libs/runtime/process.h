@@ -27,7 +27,8 @@ struct ProcessOptions {
   bus::TransportOptions transport;
   // Another process that has shown no sign of life for so long is taken for
   // dead: its connections are lost, and steps that need it fail. From 100 ms to
-  // an hour.
+  // an hour. Where the wire is of the caller's making, transport.peer_timeout
+  // counts instead.
   absl::Duration peer_timeout = absl::Seconds(8);
   // Gets what other processes do wrong; outlives the process. May be null.
   Logger* logger = nullptr;

@@ -11,6 +11,8 @@ ABSL_FLAG(uint64_t, max_unsent_bytes_per_peer,
           "What may wait for one peer to read it");
 ABSL_FLAG(int, max_requests_per_peer, weft::Quotas().max_requests_per_peer,
           "Requests of one connection that may be without an answer");
+ABSL_FLAG(int, max_connections, weft::Quotas().max_connections,
+          "Connections of clients and other tasks that this task takes");
 ABSL_FLAG(int64_t, max_fed_bytes_per_session,
           weft::Quotas().max_fed_bytes_per_session,
           "What the running steps of one session may be fed together");
@@ -38,6 +40,7 @@ Quotas QuotasFromFlags() {
       .max_unsent_bytes_per_peer =
           absl::GetFlag(FLAGS_max_unsent_bytes_per_peer),
       .max_requests_per_peer = absl::GetFlag(FLAGS_max_requests_per_peer),
+      .max_connections = absl::GetFlag(FLAGS_max_connections),
       .max_fed_bytes_per_session =
           absl::GetFlag(FLAGS_max_fed_bytes_per_session),
       .max_unclaimed_bytes_per_session =

@@ -16,6 +16,8 @@ struct Quotas {
   uint64_t max_held_bytes_per_peer = uint64_t{8} << 30;
   uint64_t max_unsent_bytes_per_peer = uint64_t{8} << 30;
   int max_requests_per_peer = 65536;
+  // Of one task.
+  int max_connections = 4096;
   // Of one session.
   int64_t max_fed_bytes_per_session = int64_t{8} << 30;
   int64_t max_unclaimed_bytes_per_session = int64_t{8} << 30;
@@ -30,6 +32,7 @@ struct Quotas {
     options.max_held_bytes_per_peer = max_held_bytes_per_peer;
     options.max_unsent_bytes_per_peer = max_unsent_bytes_per_peer;
     options.max_requests_per_peer = max_requests_per_peer;
+    options.max_connections = max_connections;
     return options;
   }
   SessionQuotas OfSessions() const {

@@ -24,6 +24,22 @@ bool TaskHandler::IsFast(uint8_t method) const {
   return CoordinatorService::IsFast(method);
 }
 
+bool TaskHandler::IsFastMessage(const bus::Message& message) const {
+  if (MasterService::Handles(message.method)) {
+    return MasterService::IsFastMessage(message);
+  }
+  if (WorkerService::Handles(message.method)) {
+    return WorkerService::IsFastMessage(message);
+  }
+  return CoordinatorService::IsFast(message.method);
+}
+
+bool TaskHandler::IsServedWhileDraining(uint8_t method) const {
+  return MasterService::IsServedWhileDraining(method) ||
+         WorkerService::IsServedWhileDraining(method) ||
+         CoordinatorService::IsServedWhileDraining(method);
+}
+
 absl::Status TaskHandler::OnConnect(const bus::Peer& peer) {
   if (!peer.identity.task.empty()) peers_.OnPeerConnected(peer.identity);
   if (master_) master_->OnConnect(peer);

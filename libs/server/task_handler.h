@@ -34,6 +34,8 @@ class TaskHandler : public bus::Handler {
   explicit TaskHandler(const TaskHandlerOptions& options);
 
   bool IsFast(uint8_t method) const override;
+  bool IsFastMessage(const bus::Message& message) const override;
+  bool IsServedWhileDraining(uint8_t method) const override;
   absl::Status OnConnect(const bus::Peer& peer) override;
   void OnDisconnect(const bus::Peer& peer, const absl::Status& why) override;
   void OnRequest(std::shared_ptr<bus::IncomingCall> call,
