@@ -46,10 +46,7 @@ Master::Master(MasterOptions options)
           .interval = options_.log_waits_after,
           .find = [this](uint64_t number) { return FindSlow(number); }})) {}
 
-Master::~Master() {
-  watch_->Stop();
-  End(ClosedByClient());
-}
+Master::~Master() { End(ClosedByClient()); }
 
 std::vector<std::shared_ptr<MasterSession>> Master::Sessions() const {
   std::map<uint64_t, std::shared_ptr<MasterSession>> sorted;
@@ -103,6 +100,7 @@ void Master::CloseAll(const absl::Status& cause,
 }
 
 void Master::End(const absl::Status& cause) {
+  watch_->Stop();
   const std::unique_ptr<Event> closed = options_.scheduler->NewEvent();
   CloseAll(cause, [&closed] { closed->Set(); });
   closed->Wait();

@@ -297,6 +297,9 @@ std::shared_ptr<const protocol::CallableSpec> MasterSession::FindSpec(
 }
 
 void MasterSession::ReleaseCallable(uint64_t callable) {
+  // Its end has all forgotten; until then the end waits for this.
+  const auto open = calls_.Begin(shared_from_this(), nullptr);
+  if (!open.ok()) return;
   std::shared_ptr<const Callable> released;
   {
     absl::MutexLock lock(&mutex_);
