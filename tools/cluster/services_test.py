@@ -49,7 +49,8 @@ class ServicesTest(unittest.TestCase):
                   f'cp -r {self.make("as_built", *_JOBS)}/* built/services\n')
     said = []
     with unittest.mock.patch.dict(
-        os.environ, PATH=f'{tools}/bazel:{os.environ["PATH"]}'):
+        os.environ, HOME=self.top,
+        PATH=f'{tools}/bazel:{os.environ["PATH"]}'):
       found = services.find(self.top, _JOBS, said.append)
     self.assertEqual(sorted(found), _JOBS)
     self.assertIn('//services/ps //services/worker', said[0])
