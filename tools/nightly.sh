@@ -1,6 +1,7 @@
 #!/bin/bash
-# Runs what takes too long for every change: first the fuzzers of everything that a
-# peer may send, for as long as is said.
+# Runs what takes too long for every change: the fuzzers of everything that a
+# peer may send, for as long as is said; then a build without precompiled
+# headers, and the tests that make up their cases, with many more of them.
 #
 #   tools/nightly.sh [seconds a fuzzer]    (600)
 #
