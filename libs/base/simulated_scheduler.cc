@@ -1,35 +1,67 @@
 #include "libs/base/simulated_scheduler.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/futex.h"
 
 namespace weft {
+namespace {
+
+// What a thread waits for when another one runs.
+class Turn {
+ public:
+  // All that the giver did before is seen by the one who gets it.
+  void Give() {
+    given_.store(1, std::memory_order_release);
+    FutexWake(given_, 1);
+  }
+  void Await() {
+    while (given_.exchange(0, std::memory_order_acquire) == 0) {
+      FutexWait(given_, 0);
+    }
+  }
+
+ private:
+  std::atomic<uint32_t> given_{0};
+};
+
+}  // namespace
 
 // A closure that may run now.
 struct SimulatedScheduler::Task {
   uint64_t id = 0;
+  Part* part = nullptr;
   Closure closure;
 };
 
-// Somebody who waits: for an event, or (event null) in AdvanceBy.
+// Somebody who does not run.
 struct SimulatedScheduler::Waiter {
+  enum class For { kEvent, kMutex, kSignal, kTurn, kIdle };
+
+  bool IsLate() const { return what == For::kTurn && is_last; }
+
+  For what = For::kTurn;
   uint64_t id = 0;
+  Part* part = nullptr;
   SimulatedEvent* event = nullptr;
-  absl::Time deadline;
+  const void* object = nullptr;  // the mutex or condition variable
+  absl::Time deadline = absl::InfiniteFuture();
+  bool is_last = false;
+  bool is_done = false;  // let go, or signalled
   bool given_up = false;
-  bool granted = false;  // it is this one's turn
-  absl::CondVar turn;
+  Turn turn;
 };
 
 // A thread that lends its stack to closures.
 struct SimulatedScheduler::Carrier {
   Task task;
-  bool granted = false;
   bool stop = false;
-  absl::CondVar turn;
+  Turn turn;
   std::thread thread;
 };
 
@@ -38,74 +70,99 @@ class SimulatedScheduler::SimulatedEvent : public Event {
   SimulatedEvent(SimulatedScheduler* scheduler, uint64_t id)
       : scheduler_(scheduler), id_(id) {}
 
+  // The event may be gone when others have run.
   void Set() override {
-    absl::MutexLock lock(&scheduler_->mutex_);
-    set_ = true;
+    is_set_ = true;
+    scheduler_->Point();
   }
-  bool IsSet() const override {
-    absl::MutexLock lock(&scheduler_->mutex_);
-    return set_;
-  }
+  bool IsSet() const override { return is_set_; }
   bool WaitUntil(absl::Time deadline) override {
     return scheduler_->Wait(this, deadline);
   }
 
   uint64_t id() const { return id_; }
-  bool set_with_lock() const { return set_; }
 
  private:
   SimulatedScheduler* const scheduler_;
   const uint64_t id_;
-  bool set_ = false;  // guarded by scheduler_->mutex_
+  bool is_set_ = false;
 };
+
+void SimulatedScheduler::Part::Stop() {
+  if (!is_stopped_) ++all_.num_stopped_;
+  is_stopped_ = true;
+}
+
+void SimulatedScheduler::Part::GoOn() {
+  if (is_stopped_) --all_.num_stopped_;
+  is_stopped_ = false;
+}
 
 SimulatedScheduler::SimulatedScheduler(ManualClock& clock,
                                        SimulatedSchedulerOptions options)
     : clock_(clock),
       options_(std::move(options)),
-      random_(NewSeededRandom(options_.seed)) {}
+      observer_before_(LockObserver::OfThisThread()),
+      random_(NewSeededRandom(options_.seed)) {
+  LockObserver::OfThisThread() = this;
+}
 
 SimulatedScheduler::~SimulatedScheduler() {
-  absl::btree_map<TimerKey, Closure> dropped;
-  std::vector<std::unique_ptr<Carrier>> carriers;
+  points_until_yield_ = 0;
+  std::map<TimerKey, Task> dropped;
   bool waiting = true;
   while (waiting) {
     RunUntilIdle();
-    absl::MutexLock lock(&mutex_);
     dropped.swap(timers_);
     waiting = !waiters_.empty();
     GiveUpWaits();
   }
-  {
-    absl::MutexLock lock(&mutex_);
-    carriers.swap(carriers_);
-    for (auto& carrier : carriers) {
-      carrier->stop = true;
-      carrier->turn.Signal();
-    }
+  for (auto& carrier : carriers_) {
+    carrier->stop = true;
+    carrier->turn.Give();
   }
-  for (auto& carrier : carriers) carrier->thread.join();
+  for (auto& carrier : carriers_) carrier->thread.join();
+  LockObserver::OfThisThread() = observer_before_;
+}
+
+std::unique_ptr<SimulatedScheduler::Part> SimulatedScheduler::NewPart() {
+  return std::make_unique<Part>(*this);
+}
+
+void SimulatedScheduler::set_yields(const SimulatedYields& yields) {
+  yields_ = yields;
+  points_until_yield_ = 0;
+  if (yields_.one_in > 0) DrawNextYield();
 }
 
 void SimulatedScheduler::Schedule(Pool, Closure closure) {
-  absl::MutexLock lock(&mutex_);
-  ready_.push_back({next_id_++, std::move(closure)});
+  ScheduleFor(nullptr, std::move(closure));
+}
+
+void SimulatedScheduler::ScheduleFor(Part* part, Closure closure) {
+  ready_.push_back({next_id_++, part, std::move(closure)});
+  Point();
 }
 
 Scheduler::TimerId SimulatedScheduler::ScheduleAt(absl::Time when,
                                                   Closure closure) {
-  absl::MutexLock lock(&mutex_);
+  return ScheduleAtFor(nullptr, when, std::move(closure));
+}
+
+Scheduler::TimerId SimulatedScheduler::ScheduleAtFor(Part* part,
+                                                     absl::Time when,
+                                                     Closure closure) {
   const TimerId id = next_id_++;
-  timers_.emplace(TimerKey(when, id), std::move(closure));
+  timers_.emplace(TimerKey(when, id), Task{id, part, std::move(closure)});
+  Point();
   return id;
 }
 
 bool SimulatedScheduler::CancelTimer(TimerId id) {
-  Closure dropped;  // destroyed after the lock is released
-  absl::MutexLock lock(&mutex_);
+  Point();
   for (auto it = timers_.begin(); it != timers_.end(); ++it) {
     if (it->first.second != id) continue;
-    dropped = std::move(it->second);
+    const Closure dropped = std::move(it->second.closure);
     timers_.erase(it);
     return true;
   }
@@ -113,7 +170,6 @@ bool SimulatedScheduler::CancelTimer(TimerId id) {
 }
 
 std::unique_ptr<Event> SimulatedScheduler::NewEvent() {
-  absl::MutexLock lock(&mutex_);
   return std::make_unique<SimulatedEvent>(this, next_id_++);
 }
 
@@ -138,101 +194,200 @@ void SimulatedScheduler::ParallelFor(
 }
 
 void SimulatedScheduler::AdvanceBy(absl::Duration duration) {
+  const Uninterrupted whole;
   Waiter waiter;
-  absl::MutexLock lock(&mutex_);
+  waiter.what = Waiter::For::kIdle;
   waiter.deadline = clock_.Now() + duration;
   idle_ = &waiter;
   LetOthersRun(&waiter);
   idle_ = nullptr;
 }
 
-uint64_t SimulatedScheduler::trace_hash() const {
-  absl::MutexLock lock(&mutex_);
-  return trace_hash_;
-}
-
-int64_t SimulatedScheduler::num_steps() const {
-  absl::MutexLock lock(&mutex_);
-  return num_steps_;
-}
-
 bool SimulatedScheduler::Wait(SimulatedEvent* event, absl::Time deadline) {
-  Waiter waiter;
-  absl::MutexLock lock(&mutex_);
-  if (event->set_with_lock()) return true;
+  Point();
+  if (event->IsSet()) return true;
+  const Uninterrupted whole;
   if (deadline <= clock_.Now()) return false;
-  waiter.id = next_id_++;
+  Waiter waiter;
+  waiter.what = Waiter::For::kEvent;
   waiter.event = event;
   waiter.deadline = deadline;
-  waiters_.push_back(&waiter);
-  LetOthersRun(&waiter);
-  waiters_.erase(std::find(waiters_.begin(), waiters_.end(), &waiter));
-  return event->set_with_lock();
+  Park(&waiter);
+  return event->IsSet();
+}
+
+void SimulatedScheduler::BeforeLock(const void* mutex) { Point(mutex); }
+
+void SimulatedScheduler::WaitForUnlock(const void* mutex) {
+  const Uninterrupted whole;
+  Waiter waiter;
+  waiter.what = Waiter::For::kMutex;
+  waiter.object = mutex;
+  Park(&waiter);
+}
+
+void SimulatedScheduler::AfterUnlock(const void* mutex) {
+  LetGo(mutex);
+  Point();
+}
+
+void SimulatedScheduler::LetGo(const void* mutex) {
+  for (Waiter* waiter : waiters_) {
+    if (waiter->what == Waiter::For::kMutex && waiter->object == mutex) {
+      waiter->is_done = true;
+    }
+  }
+}
+
+bool SimulatedScheduler::WaitForSignal(const void* condition, const void* mutex,
+                                       absl::Duration timeout) {
+  const Uninterrupted whole;
+  LetGo(mutex);
+  Waiter waiter;
+  waiter.what = Waiter::For::kSignal;
+  waiter.object = condition;
+  waiter.deadline = clock_.Now() + timeout;
+  Park(&waiter);
+  return waiter.is_done;
+}
+
+void SimulatedScheduler::OnSignal(const void* condition, bool all) {
+  for (Waiter* waiter : waiters_) {
+    if (waiter->what != Waiter::For::kSignal || waiter->object != condition) {
+      continue;
+    }
+    if (waiter->is_done) continue;
+    waiter->is_done = true;
+    if (!all) return;
+  }
+}
+
+void SimulatedScheduler::OnDestroy(const void* mutex) {
+  for (const Waiter* waiter : waiters_) {
+    const bool waits = waiter->what == Waiter::For::kMutex ||
+                       waiter->what == Waiter::For::kTurn;
+    if (!waits || waiter->object != mutex) continue;
+    Die(absl::StrCat("Seed ", options_.seed, ", after ", num_steps_,
+                     " steps: a mutex is destroyed while somebody is about to "
+                     "take it"));
+  }
+}
+
+void SimulatedScheduler::Point(const void* mutex) {
+  ++num_points_;
+  if (points_until_yield_ == 0 || Uninterrupted::IsThisThread()) return;
+  if (--points_until_yield_ == 0) Interrupt(mutex);
+}
+
+void SimulatedScheduler::DrawNextYield() {
+  const Uninterrupted whole;
+  points_until_yield_ = 1 + random_->Next() % (2 * yields_.one_in);
+}
+
+absl::Duration SimulatedScheduler::DrawStall() {
+  const absl::Duration longest =
+      yields_.longest_stall / (int64_t{1} << (random_->Next() % 12));
+  return longest * (random_->Next() % 1024) / 1024;
+}
+
+void SimulatedScheduler::Interrupt(const void* mutex) {
+  const Uninterrupted whole;
+  DrawNextYield();
+  Trace(num_points_);
+  Waiter waiter;
+  waiter.what = Waiter::For::kTurn;
+  waiter.object = mutex;
+  waiter.deadline = absl::InfinitePast();
+  const uint64_t percent = random_->Next() % 100;
+  waiter.is_last = percent < yields_.percent_last;
+  if (!waiter.is_last &&
+      percent < yields_.percent_last + yields_.percent_stalled) {
+    waiter.deadline = clock_.Now() + DrawStall();
+  }
+  Park(&waiter);
+}
+
+void SimulatedScheduler::Park(Waiter* waiter) {
+  waiter->id = next_id_++;
+  waiters_.push_back(waiter);
+  LetOthersRun(waiter);
+  waiters_.erase(std::find(waiters_.begin(), waiters_.end(), waiter));
 }
 
 void SimulatedScheduler::LetOthersRun(Waiter* waiter) {
+  waiter->part = part_;
   Task task;
-  if (Choose(&task)) StartOnCarrier(std::move(task));
-  while (!waiter->granted) waiter->turn.Wait(&mutex_);
+  Waiter* const next = Choose(&task);
+  if (next != waiter) {
+    next != nullptr ? next->turn.Give() : StartOnCarrier(std::move(task));
+    waiter->turn.Await();
+  }
+  part_ = waiter->part;
 }
 
 bool SimulatedScheduler::IsReady(const Waiter& waiter) const {
-  return waiter.given_up || waiter.event->set_with_lock() ||
-         waiter.deadline <= clock_.Now();
+  if (waiter.part != nullptr && waiter.part->is_stopped()) return false;
+  if (waiter.is_done || waiter.given_up) return true;
+  if (waiter.event != nullptr && waiter.event->IsSet()) return true;
+  return waiter.deadline <= clock_.Now();
 }
 
-std::vector<SimulatedScheduler::Waiter*> SimulatedScheduler::ReadyWaiters()
-    const {
-  std::vector<Waiter*> result;
-  for (Waiter* waiter : waiters_) {
-    if (IsReady(*waiter)) result.push_back(waiter);
+void SimulatedScheduler::FindReady() {
+  ready_tasks_.clear();
+  ready_waiters_.clear();
+  for (size_t i = 0; i < ready_.size(); ++i) {
+    const Part* part = ready_[i].part;
+    if (part == nullptr || !part->is_stopped()) ready_tasks_.push_back(i);
   }
-  return result;
+  for (Waiter* waiter : waiters_) {
+    if (!waiter->IsLate() && IsReady(*waiter)) ready_waiters_.push_back(waiter);
+  }
+  if (!ready_tasks_.empty() || !ready_waiters_.empty()) return;
+  for (Waiter* waiter : waiters_) {
+    if (IsReady(*waiter)) ready_waiters_.push_back(waiter);
+  }
 }
 
-bool SimulatedScheduler::Choose(Task* task) {
+SimulatedScheduler::Waiter* SimulatedScheduler::Choose(Task* task) {
   MoveTimeTo(clock_.Now());
-  while (ready_.empty() && ReadyWaiters().empty()) {
+  FindReady();
+  while (ready_tasks_.empty() && ready_waiters_.empty()) {
     const absl::Time next = NextTime();
     if (idle_ != nullptr && next > idle_->deadline) {
       MoveTimeTo(idle_->deadline);
-      Grant(idle_);
-      return false;
+      return idle_;
     }
     if (next == absl::InfiniteFuture()) {
       ReportDeadlock();
     } else {
       MoveTimeTo(next);
     }
+    FindReady();
   }
   return ChooseAmongReady(task);
 }
 
-bool SimulatedScheduler::ChooseAmongReady(Task* task) {
-  const std::vector<Waiter*> waiters = ReadyWaiters();
-  const size_t choice = random_->Next() % (ready_.size() + waiters.size());
+SimulatedScheduler::Waiter* SimulatedScheduler::ChooseAmongReady(Task* task) {
+  const size_t choice =
+      random_->Next() % (ready_tasks_.size() + ready_waiters_.size());
   ++num_steps_;
-  if (choice >= ready_.size()) {
-    Waiter* waiter = waiters[choice - ready_.size()];
+  if (choice >= ready_tasks_.size()) {
+    Waiter* waiter = ready_waiters_[choice - ready_tasks_.size()];
     Trace(waiter->id);
-    Grant(waiter);
-    return false;
+    return waiter;
   }
-  *task = std::move(ready_[choice]);
-  ready_.erase(ready_.begin() + choice);
+  const auto chosen = ready_.begin() + ready_tasks_[choice];
+  *task = std::move(*chosen);
+  ready_.erase(chosen);
   Trace(task->id);
-  return true;
-}
-
-void SimulatedScheduler::Grant(Waiter* waiter) {
-  waiter->granted = true;
-  waiter->turn.Signal();
+  return nullptr;
 }
 
 absl::Time SimulatedScheduler::NextTime() const {
   absl::Time next = absl::InfiniteFuture();
   if (!timers_.empty()) next = timers_.begin()->first.first;
   for (const Waiter* waiter : waiters_) {
+    if (waiter->part != nullptr && waiter->part->is_stopped()) continue;
     next = std::min(next, waiter->deadline);
   }
   return next;
@@ -245,7 +400,7 @@ void SimulatedScheduler::MoveTimeTo(absl::Time when) {
   }
   while (!timers_.empty() && timers_.begin()->first.first <= clock_.Now()) {
     auto due = timers_.begin();
-    ready_.push_back({due->first.second, std::move(due->second)});
+    ready_.push_back(std::move(due->second));
     timers_.erase(due);
   }
 }
@@ -261,24 +416,25 @@ void SimulatedScheduler::StartOnCarrier(Task task) {
     free_carriers_.pop_back();
   }
   carrier->task = std::move(task);
-  carrier->granted = true;
-  carrier->turn.Signal();
+  carrier->turn.Give();
 }
 
 void SimulatedScheduler::RunCarrier(Carrier* carrier) {
-  absl::MutexLock lock(&mutex_);
+  LockObserver::OfThisThread() = this;
   while (true) {
-    while (!carrier->granted && !carrier->stop) carrier->turn.Wait(&mutex_);
-    if (!carrier->granted) return;
+    carrier->turn.Await();
+    if (carrier->stop) return;
     Task task = std::move(carrier->task);
-    carrier->granted = false;
-    do {
-      mutex_.Unlock();
+    Waiter* next = nullptr;
+    while (next == nullptr) {
+      part_ = task.part;
       task.closure();
       task.closure = nullptr;
-      mutex_.Lock();
-    } while (Choose(&task));
+      const Uninterrupted whole;
+      next = Choose(&task);
+    }
     free_carriers_.push_back(carrier);
+    next->turn.Give();
   }
 }
 
@@ -288,12 +444,18 @@ void SimulatedScheduler::GiveUpWaits() {
 
 void SimulatedScheduler::ReportDeadlock() {
   const std::string report = DeadlockReport();
-  if (!options_.on_deadlock) {
-    std::fprintf(stderr, "%s\n", report.c_str());
-    std::abort();
-  }
+  // A lock can't be given up.
+  const bool has_locks = std::any_of(
+      waiters_.begin(), waiters_.end(),
+      [](const Waiter* waiter) { return waiter->what == Waiter::For::kMutex; });
+  if (!options_.on_deadlock || has_locks) Die(report);
   options_.on_deadlock(report);
   GiveUpWaits();
+}
+
+void SimulatedScheduler::Die(const std::string& report) const {
+  std::fprintf(stderr, "%s\n", report.c_str());
+  std::abort();
 }
 
 std::string SimulatedScheduler::DeadlockReport() const {
@@ -303,7 +465,9 @@ std::string SimulatedScheduler::DeadlockReport() const {
       " wait without a deadline, for events (numbered in the order of ",
       "NewEvent, Schedule, ScheduleAt and Wait):");
   for (const Waiter* waiter : waiters_) {
-    absl::StrAppend(&report, " ", waiter->event->id());
+    const bool has_event = waiter->event != nullptr;
+    has_event ? absl::StrAppend(&report, " ", waiter->event->id())
+              : absl::StrAppend(&report, " (a lock or a condition)");
   }
   return report;
 }

@@ -8,25 +8,30 @@
 // Further clients are closures of the blocking pool. (Each waiting closure
 // keeps a thread of the machine for its stack; only one runs at any moment.)
 //
-// A wait that nothing can end any more is a deadlock of the simulated program:
-// it is reported with everybody who waits and for which event.
+// With set_yields, whoever runs may also be interrupted: where it schedules,
+// where it sets an event, and, in a program that links
+// //libs/base:observed_locks, where it takes or lets go of an absl::Mutex.
+// docs/simulation.md says more.
 //
-// Threads: to be used only by its first client and by what it runs.
+// A wait that nothing can end any more is a deadlock of the simulated program:
+// it is reported with everybody who waits and for what.
+//
+// Threads: to be used only by its first client and by what it runs. One of them
+// runs at a time, and hands its turn to the next: that guards everything here.
 #ifndef WEFT_LIBS_BASE_SIMULATED_SCHEDULER_H_
 #define WEFT_LIBS_BASE_SIMULATED_SCHEDULER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "absl/functional/any_invocable.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
+#include "libs/base/lock_observer.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
 
@@ -36,16 +41,34 @@ struct SimulatedSchedulerOptions {
   uint64_t seed = 1;
   int compute_threads = 4;  // only what num_compute_threads() tells
   // Called with the report of a deadlock; then every wait returns false.
-  // Without it the report goes to stderr and the process aborts.
+  // Without it, or where locks are in the way, the report goes to stderr and
+  // the process aborts.
   absl::AnyInvocable<void(const std::string& report)> on_deadlock;
 };
 
-class SimulatedScheduler : public Scheduler {
+// How often whoever runs is interrupted.
+struct SimulatedYields {
+  // One in so many points, on average; 0: never.
+  uint64_t one_in = 0;
+  // Of these, so many in a hundred come back only when nobody else can run,
+  uint64_t percent_last = 25;
+  // and so many when time has passed: at most `longest_stall`.
+  uint64_t percent_stalled = 0;
+  absl::Duration longest_stall = absl::Seconds(1);
+};
+
+class SimulatedScheduler : public Scheduler, private LockObserver {
  public:
+  // A view of the scheduler for a part of the simulated world, a process or
+  // one of its threads, that can be stopped where it stands: its closures and
+  // timers do not begin, its waits and what was interrupted do not go on.
+  class Part;
+
   // `clock` outlives it and is moved by nobody else.
   explicit SimulatedScheduler(ManualClock& clock,
                               SimulatedSchedulerOptions options = {});
   // Runs what was scheduled, drops timers; waits still open return false.
+  // No part is stopped any more.
   ~SimulatedScheduler() override;
 
   void Schedule(Pool pool, Closure closure) override;
@@ -58,15 +81,22 @@ class SimulatedScheduler : public Scheduler {
   int num_compute_threads() const override { return options_.compute_threads; }
   const Clock& clock() const override { return clock_; }
 
+  // Outlives whatever is scheduled by it; the scheduler outlives it.
+  std::unique_ptr<Part> NewPart();
+
+  void set_yields(const SimulatedYields& yields);
+
   // Runs all that can run without time passing. First client only.
   void RunUntilIdle() { AdvanceBy(absl::ZeroDuration()); }
   // Lets time pass and runs what falls due meanwhile. First client only.
   void AdvanceBy(absl::Duration duration);
 
   // Of all choices and times so far.
-  uint64_t trace_hash() const;
-  // Choices so far: closures begun and waits ended.
-  int64_t num_steps() const;
+  uint64_t trace_hash() const { return trace_hash_; }
+  // Choices so far: closures begun, and waits and interruptions ended.
+  int64_t num_steps() const { return num_steps_; }
+  // Where somebody might have been interrupted, so far.
+  uint64_t num_points() const { return num_points_; }
 
  private:
   class SimulatedEvent;
@@ -75,38 +105,98 @@ class SimulatedScheduler : public Scheduler {
   struct Carrier;
   using TimerKey = std::pair<absl::Time, TimerId>;
 
+  void ScheduleFor(Part* part, Closure closure);
+  TimerId ScheduleAtFor(Part* part, absl::Time when, Closure closure);
   bool Wait(SimulatedEvent* event, absl::Time deadline);
-  bool IsReady(const Waiter& waiter) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::vector<Waiter*> ReadyWaiters() const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Time NextTime() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MoveTimeTo(absl::Time when) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Chooses who goes on: true with `task` set, or a waiter was woken.
-  bool Choose(Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool ChooseAmongReady(Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Grant(Waiter* waiter) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void StartOnCarrier(Task task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LetOthersRun(Waiter* waiter) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  void BeforeLock(const void* mutex) override;
+  void WaitForUnlock(const void* mutex) override;
+  void AfterUnlock(const void* mutex) override;
+  bool WaitForSignal(const void* condition, const void* mutex,
+                     absl::Duration timeout) override;
+  void OnSignal(const void* condition, bool all) override;
+  void OnDestroy(const void* mutex) override;
+
+  // Whoever runs may be interrupted here; it is about to take `mutex`, or null.
+  void Point(const void* mutex = nullptr);
+  void Interrupt(const void* mutex);
+  absl::Duration DrawStall();
+  void DrawNextYield();
+  // Wakes those that wait for it to be let go.
+  void LetGo(const void* mutex);
+
+  bool IsReady(const Waiter& waiter) const;
+  // Who can run now: what is to be chosen from.
+  void FindReady();
+  absl::Time NextTime() const;
+  void MoveTimeTo(absl::Time when);
+  // Chooses who goes on: one who waits, or, if null, `task`.
+  Waiter* Choose(Task* task);
+  Waiter* ChooseAmongReady(Task* task);
+  // The last thing that whoever has the turn does.
+  void StartOnCarrier(Task task);
+  // Puts the caller among those who wait, until it is its turn again.
+  void Park(Waiter* waiter);
+  void LetOthersRun(Waiter* waiter);
   void RunCarrier(Carrier* carrier);
-  void GiveUpWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ReportDeadlock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string DeadlockReport() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Trace(uint64_t value) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveUpWaits();
+  void ReportDeadlock();
+  std::string DeadlockReport() const;
+  [[noreturn]] void Die(const std::string& report) const;
+  void Trace(uint64_t value);
 
   ManualClock& clock_;
   SimulatedSchedulerOptions options_;
+  LockObserver* const observer_before_;  // of the first client's thread
   const std::unique_ptr<Random> random_;
-  mutable absl::Mutex mutex_;
-  std::vector<Task> ready_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Waiter*> waiters_ ABSL_GUARDED_BY(mutex_);
-  Waiter* idle_ ABSL_GUARDED_BY(mutex_) = nullptr;  // in AdvanceBy
-  absl::btree_map<TimerKey, Closure> timers_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<Carrier>> carriers_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Carrier*> free_carriers_ ABSL_GUARDED_BY(mutex_);
-  uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
-  uint64_t trace_hash_ ABSL_GUARDED_BY(mutex_) = 0xcbf29ce484222325;
-  int64_t num_steps_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<Task> ready_;
+  std::vector<Waiter*> waiters_;
+  Waiter* idle_ = nullptr;  // in AdvanceBy
+  // Of FindReady: positions in ready_, and waiters.
+  std::vector<size_t> ready_tasks_;
+  std::vector<Waiter*> ready_waiters_;
+  std::map<TimerKey, Task> timers_;
+  std::vector<std::unique_ptr<Carrier>> carriers_;
+  std::vector<Carrier*> free_carriers_;
+  Part* part_ = nullptr;  // of whoever runs; null: of none
+  int num_stopped_ = 0;   // parts
+  SimulatedYields yields_;
+  uint64_t points_until_yield_ = 0;
+  uint64_t num_points_ = 0;
+  uint64_t next_id_ = 1;
+  uint64_t trace_hash_ = 0xcbf29ce484222325;
+  int64_t num_steps_ = 0;
+};
+
+class SimulatedScheduler::Part : public Scheduler {
+ public:
+  explicit Part(SimulatedScheduler& all) : all_(all) {}
+
+  // By the first client, which belongs to no part.
+  void Stop();
+  void GoOn();
+  bool is_stopped() const { return is_stopped_; }
+
+  void Schedule(Pool, Closure closure) override {
+    all_.ScheduleFor(this, std::move(closure));
+  }
+  TimerId ScheduleAt(absl::Time when, Closure closure) override {
+    return all_.ScheduleAtFor(this, when, std::move(closure));
+  }
+  bool CancelTimer(TimerId id) override { return all_.CancelTimer(id); }
+  std::unique_ptr<Event> NewEvent() override { return all_.NewEvent(); }
+  void ParallelFor(int64_t total, int64_t min_range,
+                   const std::function<void(int64_t, int64_t)>& work) override {
+    all_.ParallelFor(total, min_range, work);
+  }
+  int num_compute_threads() const override {
+    return all_.num_compute_threads();
+  }
+  const Clock& clock() const override { return all_.clock(); }
+
+ private:
+  SimulatedScheduler& all_;
+  bool is_stopped_ = false;
 };
 
 }  // namespace weft

@@ -1,0 +1,108 @@
+// Puts the LockObserver of a thread in front of absl::Mutex and absl::CondVar.
+// Abseil comes as Debian's archives, so nothing in its sources or ours can be
+// changed for that: the linker sends every call through these wrappers
+// (--wrap, see BUILD), those of Abseil's own code among them.
+//
+// An observed thread never sleeps in Abseil: it tries a lock, and where another
+// thread has it, asks its observer to let that one run. Mutex::Await and its
+// like are not wrapped: Weft waits with CondVar.
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/lock_observer.h"
+
+namespace {
+
+using absl::CondVar;
+using absl::Duration;
+using absl::Mutex;
+using weft::LockObserver;
+
+}  // namespace
+
+// REAL(name) and WRAP(name): the library's function and ours.
+#define REAL(name) __real_##name
+#define WRAP(name) __wrap_##name
+
+#define WRAP_LOCK(name, try_name)                          \
+  void REAL(name)(Mutex*);                                 \
+  bool REAL(try_name)(Mutex*);                             \
+  void WRAP(name)(Mutex * mutex) {                         \
+    LockObserver* observer = LockObserver::OfThisThread(); \
+    if (observer == nullptr) return REAL(name)(mutex);     \
+    observer->BeforeLock(mutex);                           \
+    while (!REAL(try_name)(mutex)) {                       \
+      observer->WaitForUnlock(mutex);                      \
+    }                                                      \
+  }
+#define WRAP_UNLOCK(name)                                  \
+  void REAL(name)(Mutex*);                                 \
+  void WRAP(name)(Mutex * mutex) {                         \
+    REAL(name)(mutex);                                     \
+    LockObserver* observer = LockObserver::OfThisThread(); \
+    if (observer != nullptr) observer->AfterUnlock(mutex); \
+  }
+#define WRAP_SIGNAL(name, all)                                   \
+  void REAL(name)(CondVar*);                                     \
+  void WRAP(name)(CondVar * condition) {                         \
+    REAL(name)(condition);                                       \
+    LockObserver* observer = LockObserver::OfThisThread();       \
+    if (observer != nullptr) observer->OnSignal(condition, all); \
+  }
+
+extern "C" {
+
+WRAP_LOCK(_ZN4absl7debian35Mutex4LockEv, _ZN4absl7debian35Mutex7TryLockEv)
+WRAP_LOCK(_ZN4absl7debian35Mutex10ReaderLockEv,
+          _ZN4absl7debian35Mutex13ReaderTryLockEv)
+WRAP_UNLOCK(_ZN4absl7debian35Mutex6UnlockEv)
+WRAP_UNLOCK(_ZN4absl7debian35Mutex12ReaderUnlockEv)
+WRAP_SIGNAL(_ZN4absl7debian37CondVar6SignalEv, false)
+WRAP_SIGNAL(_ZN4absl7debian37CondVar9SignalAllEv, true)
+
+bool WRAP(_ZN4absl7debian35Mutex7TryLockEv)(Mutex* mutex) {
+  LockObserver* observer = LockObserver::OfThisThread();
+  if (observer != nullptr) observer->BeforeLock(mutex);
+  return REAL(_ZN4absl7debian35Mutex7TryLockEv)(mutex);
+}
+bool WRAP(_ZN4absl7debian35Mutex13ReaderTryLockEv)(Mutex* mutex) {
+  LockObserver* observer = LockObserver::OfThisThread();
+  if (observer != nullptr) observer->BeforeLock(mutex);
+  return REAL(_ZN4absl7debian35Mutex13ReaderTryLockEv)(mutex);
+}
+
+bool REAL(_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE)(
+    CondVar*, Mutex*, Duration);
+// True when the time ran out, as Abseil says it.
+bool WRAP(_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE)(
+    CondVar* condition, Mutex* mutex, Duration timeout) {
+  LockObserver* observer = LockObserver::OfThisThread();
+  if (observer == nullptr) {
+    return REAL(
+        _ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE)(
+        condition, mutex, timeout);
+  }
+  // Nobody runs between the two: a signal is not missed.
+  REAL(_ZN4absl7debian35Mutex6UnlockEv)(mutex);
+  const bool signalled = observer->WaitForSignal(condition, mutex, timeout);
+  mutex->Lock();
+  return !signalled;
+}
+
+void REAL(_ZN4absl7debian37CondVar4WaitEPNS0_5MutexE)(CondVar*, Mutex*);
+void WRAP(_ZN4absl7debian37CondVar4WaitEPNS0_5MutexE)(CondVar* condition,
+                                                      Mutex* mutex) {
+  LockObserver* observer = LockObserver::OfThisThread();
+  if (observer == nullptr) {
+    return REAL(_ZN4absl7debian37CondVar4WaitEPNS0_5MutexE)(condition, mutex);
+  }
+  condition->WaitWithTimeout(mutex, absl::InfiniteDuration());
+}
+
+void REAL(_ZN4absl7debian35MutexD1Ev)(Mutex*);
+void WRAP(_ZN4absl7debian35MutexD1Ev)(Mutex* mutex) {
+  LockObserver* observer = LockObserver::OfThisThread();
+  if (observer != nullptr) observer->OnDestroy(mutex);
+  REAL(_ZN4absl7debian35MutexD1Ev)(mutex);
+}
+
+}  // extern "C"
