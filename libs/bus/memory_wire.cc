@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/clock.h"
+#include "libs/base/lock_observer.h"
 
 namespace weft::bus {
 namespace {
@@ -24,6 +25,37 @@ const void* ThisThread() {
   static thread_local char mark = 0;
   return &mark;
 }
+
+// Of what all processes share: whoever has it is not interrupted, or stopped,
+// and all others with it.
+class ABSL_LOCKABLE NetworkMutex {
+ public:
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
+    Uninterrupted::Begin();
+    mutex_.Lock();
+  }
+  void Unlock() ABSL_UNLOCK_FUNCTION() {
+    mutex_.Unlock();
+    Uninterrupted::End();
+  }
+
+ private:
+  absl::Mutex mutex_;
+};
+
+class ABSL_SCOPED_LOCKABLE NetworkLock {
+ public:
+  explicit NetworkLock(NetworkMutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex)
+      : mutex_(mutex) {
+    mutex_->Lock();
+  }
+  ~NetworkLock() ABSL_UNLOCK_FUNCTION() { mutex_->Unlock(); }
+  NetworkLock(const NetworkLock&) = delete;
+  NetworkLock& operator=(const NetworkLock&) = delete;
+
+ private:
+  NetworkMutex* const mutex_;
+};
 
 // Something that happens at one end of a connection.
 struct Happening {
@@ -51,6 +83,7 @@ struct Port {
 // One end of a connection.
 struct End {
   Process* process = nullptr;
+  Scheduler* reader = nullptr;
   std::string name;        // of the process, which may be gone
   std::string other_name;  // once connected
   ConnectionId id = 0;
@@ -75,15 +108,15 @@ struct End {
 // A simulated process.
 struct Process {
   std::string name;
+  Scheduler* reader = nullptr;
   bool dead = false;
+  bool buried = false;  // it may hear of what ended when it died
   ConnectionId next_id = 1;
   std::map<ConnectionId, std::shared_ptr<End>> ends;
 };
 
+// From, to.
 using NamePair = std::pair<std::string, std::string>;
-NamePair PairOf(const std::string& a, const std::string& b) {
-  return {std::min(a, b), std::max(a, b)};
-}
 
 }  // namespace
 
@@ -91,23 +124,25 @@ NamePair PairOf(const std::string& a, const std::string& b) {
 class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
  public:
   explicit Core(Scheduler& scheduler) : scheduler_(scheduler) {}
+  Scheduler& scheduler() { return scheduler_; }
 
   void set_hook(Hook hook) {
-    absl::MutexLock lock(&mutex_);
+    NetworkLock lock(&mutex_);
     hook_ = std::make_shared<Hook>(std::move(hook));
   }
 
   void Add(Process* process) {
-    absl::MutexLock lock(&mutex_);
+    NetworkLock lock(&mutex_);
     processes_.push_back(process);
   }
   // The process is about to be destroyed.
   void Remove(Process* process);
   void Kill(const std::string& name);
+  void Bury(const std::string& name);
   void Cut(const std::string& a, const std::string& b);
-  void Partition(const std::string& a, const std::string& b) {
-    absl::MutexLock lock(&mutex_);
-    silences_.insert(PairOf(a, b));
+  void Partition(const std::string& from, const std::string& to) {
+    NetworkLock lock(&mutex_);
+    silences_.emplace(from, to);
   }
   void Heal(const std::string& a, const std::string& b);
   int num_connections(const std::string& dialer, const std::string& to);
@@ -145,6 +180,10 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
   void WaitUntilNotRunning(const std::shared_ptr<End>& end);
 
   bool IsSilent(const End& end) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool AreApart(const std::string& a, const std::string& b) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return silences_.count({a, b}) + silences_.count({b, a}) > 0;
+  }
   Port* FindPort(const Address& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Connect(const std::shared_ptr<End>& end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -167,7 +206,7 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Scheduler& scheduler_;
-  absl::Mutex mutex_;
+  NetworkMutex mutex_;
   std::shared_ptr<Hook> hook_ ABSL_GUARDED_BY(mutex_);
   std::vector<Process*> processes_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Port>> ports_ ABSL_GUARDED_BY(mutex_);
@@ -179,6 +218,7 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
 std::shared_ptr<End> MemoryNetwork::Core::NewEnd(Process* process) {
   auto end = std::make_shared<End>();
   end->process = process;
+  end->reader = process->reader;
   end->name = process->name;
   end->id = process->next_id++;
   process->ends.emplace(end->id, end);
@@ -188,13 +228,13 @@ std::shared_ptr<End> MemoryNetwork::Core::NewEnd(Process* process) {
 void MemoryNetwork::Core::Kick(const std::shared_ptr<End>& end) {
   if (end->scheduled || end->queue.empty()) return;
   end->scheduled = true;
-  scheduler_.Schedule(Pool::kCompute,
-                      [self = shared_from_this(), end] { self->Step(end); });
+  end->reader->Schedule(Pool::kCompute,
+                        [self = shared_from_this(), end] { self->Step(end); });
 }
 
 void MemoryNetwork::Core::Later(const std::shared_ptr<End>& end,
                                 absl::Time when) {
-  end->timer = scheduler_.ScheduleAt(
+  end->timer = end->reader->ScheduleAt(
       when, [self = shared_from_this(), end] { self->Step(end); });
 }
 
@@ -204,7 +244,7 @@ void MemoryNetwork::Core::Drop(const std::shared_ptr<End>& end,
   dropped->push_back(std::move(end->unsent));
   end->queue.clear();
   end->unsent.clear();
-  if (end->timer != 0 && scheduler_.CancelTimer(end->timer)) {
+  if (end->timer != 0 && end->reader->CancelTimer(end->timer)) {
     end->timer = 0;
     end->scheduled = false;
   }
@@ -218,11 +258,11 @@ void MemoryNetwork::Core::Forget(const std::shared_ptr<End>& end) {
 bool MemoryNetwork::Core::IsSilent(const End& end) const {
   if (silences_.empty() || end.queue.front().despite) return false;
   if (end.queue.front().kind != Happening::Kind::kConnect) {
-    return silences_.count(PairOf(end.name, end.other_name)) > 0;
+    return silences_.count({end.other_name, end.name}) > 0;
   }
   for (const auto& port : ports_) {
     if (port->address == end.address) {
-      return silences_.count(PairOf(end.name, port->process->name)) > 0;
+      return AreApart(end.name, port->process->name);
     }
   }
   return false;
@@ -259,10 +299,12 @@ void MemoryNetwork::Core::Connect(const std::shared_ptr<End>& end) {
 }
 
 void MemoryNetwork::Core::Step(const std::shared_ptr<End>& end) {
-  absl::MutexLock lock(&mutex_);
+  NetworkLock lock(&mutex_);
   end->timer = 0;
-  // Silence: Heal kicks all ends.
-  if (end->closed || end->queue.empty() || IsSilent(*end)) {
+  const Process* const process = end->process;
+  const bool hears = process == nullptr || !process->dead || process->buried;
+  // Silence: Heal kicks all ends. Death: so does Bury.
+  if (end->closed || end->queue.empty() || !hears || IsSilent(*end)) {
     end->scheduled = false;
     return;
   }
@@ -349,7 +391,7 @@ void MemoryNetwork::Core::Tell(const std::shared_ptr<End>& end,
     events->OnClose(end->id, happening.why);
   } else if (happening.kind == Happening::Kind::kMessage) {
     if (open) {
-      absl::MutexLock lock(&mutex_);
+      NetworkLock lock(&mutex_);
       if (end->closed) return;
     }
     events->OnMessage(end->id, std::move(happening.frames));
@@ -384,7 +426,7 @@ void MemoryNetwork::Core::CutEnd(const std::shared_ptr<End>& end,
 void MemoryNetwork::Core::WaitUntilNotRunning(const std::shared_ptr<End>& end) {
   const std::unique_ptr<Event> done = scheduler_.NewEvent();
   {
-    absl::MutexLock lock(&mutex_);
+    NetworkLock lock(&mutex_);
     if (!end->running || end->thread == ThisThread()) return;
     end->waiters.push_back(done.get());
   }
@@ -396,7 +438,7 @@ void MemoryNetwork::Core::Remove(Process* process) {
   std::vector<std::shared_ptr<End>> ends;
   std::vector<std::unique_ptr<Port>> ports;
   {
-    absl::MutexLock lock(&mutex_);
+    NetworkLock lock(&mutex_);
     for (const auto& [id, end] : process->ends) ends.push_back(end);
     for (const auto& end : ends) CloseEnd(end, &dropped);
     for (const auto& end : ends) end->process = nullptr;
@@ -412,7 +454,7 @@ void MemoryNetwork::Core::Remove(Process* process) {
 
 void MemoryNetwork::Core::Kill(const std::string& name) {
   Dropped dropped;
-  absl::MutexLock lock(&mutex_);
+  NetworkLock lock(&mutex_);
   for (Process* process : processes_) {
     if (process->name != name || process->dead) continue;
     process->dead = true;
@@ -420,7 +462,6 @@ void MemoryNetwork::Core::Kill(const std::string& name) {
     for (const auto& [id, end] : process->ends) ends.push_back(end);
     for (const auto& end : ends) {
       CutEnd(end, Lost(absl::StrCat(name, " died")), &dropped);
-      CloseEnd(end, &dropped);
     }
     // The listeners' objects stay; nobody finds them any more.
     for (auto& port : ports_) {
@@ -429,9 +470,18 @@ void MemoryNetwork::Core::Kill(const std::string& name) {
   }
 }
 
+void MemoryNetwork::Core::Bury(const std::string& name) {
+  NetworkLock lock(&mutex_);
+  for (Process* process : processes_) {
+    if (process->name != name || !process->dead) continue;
+    process->buried = true;
+    for (const auto& [id, end] : process->ends) Kick(end);
+  }
+}
+
 void MemoryNetwork::Core::Cut(const std::string& a, const std::string& b) {
   Dropped dropped;
-  absl::MutexLock lock(&mutex_);
+  NetworkLock lock(&mutex_);
   for (Process* process : processes_) {
     if (process->name != a) continue;
     for (const auto& [id, end] : process->ends) {
@@ -442,8 +492,9 @@ void MemoryNetwork::Core::Cut(const std::string& a, const std::string& b) {
 }
 
 void MemoryNetwork::Core::Heal(const std::string& a, const std::string& b) {
-  absl::MutexLock lock(&mutex_);
-  silences_.erase(PairOf(a, b));
+  NetworkLock lock(&mutex_);
+  silences_.erase({a, b});
+  silences_.erase({b, a});
   for (Process* process : processes_) {
     for (const auto& [id, end] : process->ends) Kick(end);
   }
@@ -452,7 +503,7 @@ void MemoryNetwork::Core::Heal(const std::string& a, const std::string& b) {
 int MemoryNetwork::Core::num_connections(const std::string& dialer,
                                          const std::string& to) {
   int count = 0;
-  absl::MutexLock lock(&mutex_);
+  NetworkLock lock(&mutex_);
   for (const Process* process : processes_) {
     if (process->name != dialer) continue;
     for (const auto& [id, end] : process->ends) {
@@ -467,7 +518,7 @@ absl::StatusOr<Port*> MemoryNetwork::Core::Listen(Process* process,
                                                   const Address& address,
                                                   Lane lane,
                                                   WireEvents& events) {
-  absl::MutexLock lock(&mutex_);
+  NetworkLock lock(&mutex_);
   auto port = std::make_unique<Port>();
   port->process = process;
   port->address = address;
@@ -490,29 +541,30 @@ void MemoryNetwork::Core::StopListening(Port* port) {
   Dropped dropped;
   std::vector<std::shared_ptr<End>> ends;
   {
-    absl::MutexLock lock(&mutex_);
+    NetworkLock lock(&mutex_);
     for (const auto& [id, end] : port->process->ends) {
       if (end->port == port) ends.push_back(end);
     }
     for (const auto& end : ends) CloseEnd(end, &dropped);
   }
   for (const auto& end : ends) WaitUntilNotRunning(end);
-  absl::MutexLock lock(&mutex_);
+  NetworkLock lock(&mutex_);
   ports_.erase(std::find_if(ports_.begin(), ports_.end(),
                             [&](const auto& p) { return p.get() == port; }));
 }
 
 ConnectionId MemoryNetwork::Core::Dial(Process* process, const Address& address,
                                        Lane lane, WireEvents& events) {
-  absl::MutexLock lock(&mutex_);
+  NetworkLock lock(&mutex_);
   auto end = NewEnd(process);
   end->connection = next_connection_++;
   end->address = address;
   end->lane = lane;
   end->events = &events;
   if (process->dead) {
-    // A dead process hears nothing.
-    process->ends.erase(end->id);
+    Push(end, {.kind = Happening::Kind::kClose,
+               .why = Lost(absl::StrCat(process->name, " died")),
+               .despite = true});
     return end->id;
   }
   Push(end, {.kind = Happening::Kind::kConnect});
@@ -524,9 +576,9 @@ absl::Status MemoryNetwork::Core::Send(Process* process, ConnectionId id,
   Happening message = {.kind = Happening::Kind::kMessage,
                        .frames = std::move(frames),
                        .sent = scheduler_.clock().Now()};
-  absl::MutexLock lock(&mutex_);
+  NetworkLock lock(&mutex_);
   auto it = process->ends.find(id);
-  if (it == process->ends.end() || it->second->closed) {
+  if (it == process->ends.end() || it->second->closed || process->dead) {
     return Lost("it is closed");
   }
   const std::shared_ptr<End>& end = it->second;
@@ -543,7 +595,7 @@ void MemoryNetwork::Core::Close(Process* process, ConnectionId id) {
   Dropped dropped;
   std::shared_ptr<End> end;
   {
-    absl::MutexLock lock(&mutex_);
+    NetworkLock lock(&mutex_);
     auto it = process->ends.find(id);
     if (it == process->ends.end()) return;
     end = it->second;
@@ -569,9 +621,11 @@ class MemoryListener : public WireListener {
 
 class MemoryWire : public Wire {
  public:
-  MemoryWire(std::shared_ptr<MemoryNetwork::Core> core, std::string name)
+  MemoryWire(std::shared_ptr<MemoryNetwork::Core> core, std::string name,
+             Scheduler* reader)
       : core_(std::move(core)) {
     process_.name = std::move(name);
+    process_.reader = reader != nullptr ? reader : &core_->scheduler();
     core_->Add(&process_);
   }
   ~MemoryWire() override { core_->Remove(&process_); }
@@ -606,11 +660,17 @@ MemoryNetwork::~MemoryNetwork() = default;
 
 void MemoryNetwork::set_hook(Hook hook) { core_->set_hook(std::move(hook)); }
 void MemoryNetwork::Kill(const std::string& name) { core_->Kill(name); }
+void MemoryNetwork::Bury(const std::string& name) { core_->Bury(name); }
 void MemoryNetwork::Cut(const std::string& a, const std::string& b) {
   core_->Cut(a, b);
 }
 void MemoryNetwork::Partition(const std::string& a, const std::string& b) {
   core_->Partition(a, b);
+  core_->Partition(b, a);
+}
+void MemoryNetwork::PartitionOneWay(const std::string& from,
+                                    const std::string& to) {
+  core_->Partition(from, to);
 }
 void MemoryNetwork::Heal(const std::string& a, const std::string& b) {
   core_->Heal(a, b);
@@ -620,8 +680,9 @@ int MemoryNetwork::num_connections(const std::string& dialer,
   return core_->num_connections(dialer, to);
 }
 
-std::unique_ptr<Wire> NewMemoryWire(MemoryNetwork& network, std::string name) {
-  return std::make_unique<MemoryWire>(network.core(), std::move(name));
+std::unique_ptr<Wire> NewMemoryWire(MemoryNetwork& network, std::string name,
+                                    Scheduler* reader) {
+  return std::make_unique<MemoryWire>(network.core(), std::move(name), reader);
 }
 
 }  // namespace weft::bus

@@ -71,6 +71,9 @@ class MemoryNetwork {
   // its connections, and nothing leaves it. At their other ends they close.
   // What was on its way is lost. The name may be used again.
   void Kill(const std::string& name);
+  // Those of that name that died hear that their connections have ended, so
+  // that what is left of them can be taken down.
+  void Bury(const std::string& name);
 
   // Every connection between the two is lost, at both ends; they may dial
   // again.
@@ -80,6 +83,8 @@ class MemoryNetwork {
   // and the answer to a dial) waits until Heal. Whoever wants to know sooner
   // has timers. Cut reports the loss, as heartbeats would.
   void Partition(const std::string& a, const std::string& b);
+  // In that direction alone.
+  void PartitionOneWay(const std::string& from, const std::string& to);
   void Heal(const std::string& a, const std::string& b);
 
   // Those that are open and that `dialer` has dialed, of both lanes.
@@ -93,7 +98,10 @@ class MemoryNetwork {
 };
 
 // A process of this network; `name` is what MessageInfo and Kill know it by.
-std::unique_ptr<Wire> NewMemoryWire(MemoryNetwork& network, std::string name);
+// Its events are closures of `reader`, which outlives the network's closures;
+// null: of the network's scheduler.
+std::unique_ptr<Wire> NewMemoryWire(MemoryNetwork& network, std::string name,
+                                    Scheduler* reader = nullptr);
 
 }  // namespace weft::bus
 
