@@ -276,7 +276,7 @@ class WireEndpoint : public Endpoint {
   // Ordered, so that a simulation repeats.
   std::map<ConnectionId, Shared> connections_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, Shared> tokens_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<ConnectionId, BulkConnection> bulk_connections_
+  std::map<ConnectionId, BulkConnection> bulk_connections_
       ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<WireListener> bulk_listener_;
   std::unique_ptr<WireListener> control_listener_;

@@ -77,25 +77,22 @@ void Master::Close(MasterSession& session, const absl::Status& cause,
 
 void Master::CloseAll(const absl::Status& cause,
                       absl::AnyInvocable<void()> done) {
-  absl::flat_hash_map<uint64_t, std::shared_ptr<MasterSession>> sessions;
+  absl::btree_map<uint64_t, std::shared_ptr<MasterSession>> sessions;
   {
     absl::MutexLock lock(&mutex_);
     sessions.swap(sessions_);
   }
-  // In order, so that a simulation repeats.
-  const std::map<uint64_t, std::shared_ptr<MasterSession>> sorted(
-      sessions.begin(), sessions.end());
   struct Join {
     std::atomic<size_t> left;
     absl::AnyInvocable<void()> done;
   };
   auto join = std::make_shared<Join>();
-  join->left = sorted.size() + 1;
+  join->left = sessions.size() + 1;
   join->done = std::move(done);
   const auto one_less = [join] {
     if (join->left.fetch_sub(1) == 1) join->done();
   };
-  for (const auto& [id, session] : sorted) Close(*session, cause, one_less);
+  for (const auto& [id, session] : sessions) Close(*session, cause, one_less);
   one_less();
 }
 

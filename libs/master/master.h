@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/logging.h"
 #include "libs/base/random.h"
@@ -139,7 +139,8 @@ class Master : public protocol::Master {
   std::atomic<bool> draining_{false};
   OpenCalls calls_;  // of no session: resets, farewells
   mutable absl::Mutex mutex_;
-  absl::flat_hash_map<uint64_t, std::shared_ptr<MasterSession>> sessions_
+  // Ordered, so that a simulation repeats.
+  absl::btree_map<uint64_t, std::shared_ptr<MasterSession>> sessions_
       ABSL_GUARDED_BY(mutex_);
 };
 

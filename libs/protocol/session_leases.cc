@@ -1,5 +1,6 @@
 #include "libs/protocol/session_leases.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -99,6 +100,7 @@ void SessionLeases::OnReset(absl::FunctionRef<bool(uint64_t session)> is_open) {
       sessions.push_back(session);
     }
   }
+  std::sort(sessions.begin(), sessions.end());  // so that a simulation repeats
   for (const uint64_t session : sessions) {
     if (!is_open(session)) OnClosed(session);
   }

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
@@ -66,7 +67,8 @@ class SessionLeases {
     Scheduler::TimerId timer = 0;        // 0: connected, or nothing to lose
     uint64_t timers_so_far = 0;          // so that one that is late is known
   };
-  using Clients = absl::flat_hash_map<uint64_t, Client>;  // by incarnation
+  // By incarnation; ordered, so that a simulation repeats.
+  using Clients = std::map<uint64_t, Client>;
 
   // Arms or disarms its timer, or forgets it, as its state demands.
   void Settle(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -107,7 +107,7 @@ void TaskRuntime::DeleteSession(const protocol::WorkerSession& session,
 
 void TaskRuntime::RemoveSession(uint64_t session, const absl::Status& cause) {
   std::shared_ptr<Session> removed;  // destroyed without the lock
-  absl::flat_hash_map<uint64_t, std::shared_ptr<Registration>> registrations;
+  absl::btree_map<uint64_t, std::shared_ptr<Registration>> registrations;
   {
     absl::MutexLock lock(&mutex_);
     auto it = sessions_.find(session);
@@ -487,7 +487,6 @@ void TaskRuntime::Stop(const absl::Status& cause) {
     stopped_ = cause;
     for (const auto& [id, session] : sessions_) sessions.push_back(id);
   }
-  std::sort(sessions.begin(), sessions.end());  // so that a simulation repeats
   for (uint64_t session : sessions) RemoveSession(session, cause);
 }
 

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
@@ -121,7 +121,7 @@ class TaskRuntime : public protocol::Worker,
     StatefulKernels stateful_kernels;
     // One for each device, when isolated.
     std::vector<std::unique_ptr<ResourceManager>> own_resources;
-    absl::flat_hash_map<uint64_t, std::shared_ptr<Registration>> registrations;
+    absl::btree_map<uint64_t, std::shared_ptr<Registration>> registrations;
   };
   struct PeerState {
     std::string task;
@@ -189,7 +189,8 @@ class TaskRuntime : public protocol::Worker,
   // Why new sessions and steps are refused.
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);
   // The registrations inside are protected by mutex_ too.
-  absl::flat_hash_map<uint64_t, std::shared_ptr<Session>> sessions_
+  // Ordered, so that a simulation repeats.
+  absl::btree_map<uint64_t, std::shared_ptr<Session>> sessions_
       ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, PeerState> peers_ ABSL_GUARDED_BY(mutex_);
 };
