@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
+#include "libs/base/lock_observer.h"
 
 namespace weft {
 namespace {
@@ -14,6 +15,8 @@ constexpr absl::Duration kSilenceUntilLoss = absl::Seconds(5);
 constexpr int kMinFaults = 3;
 constexpr int kMaxFaults = 7;
 constexpr int kLateMilliseconds = 3000;
+// As long as a server gives its steps by default, and longer than any of ours.
+constexpr absl::Duration kFullDrain = absl::Seconds(10);
 // How long a client that has died is waited for.
 constexpr int kBurialSeconds = 60;
 
@@ -26,6 +29,9 @@ ClusterFaults::ClusterFaults(TestCluster& cluster, uint64_t seed)
   }
   late_messages_ = std::vector<uint64_t>{0, 100, 500, 1500}[Chance(4)];
   cut_messages_ = std::vector<uint64_t>{0, 5, 30}[Chance(3)];
+  // Points, of which a step has some hundreds.
+  yields_.one_in = std::vector<uint64_t>{0, 1000, 100, 20}[Chance(4)];
+  yields_.percent_stalled = std::vector<uint64_t>{0, 5, 25}[Chance(3)];
   cluster_.network().set_hook(
       [this](const bus::MessageInfo& message) { return OnMessage(message); });
 }
@@ -47,6 +53,7 @@ void ClusterFaults::TellLoss(const std::string& wire) {
 }
 
 bus::Verdict ClusterFaults::OnMessage(const bus::MessageInfo& message) {
+  const Uninterrupted whole;
   if (!is_raging_) return {};
   bus::Verdict verdict;
   if (Chance(10000) < late_messages_) verdict.delay = UpTo(kLateMilliseconds);
@@ -70,6 +77,7 @@ std::vector<std::string> ClusterFaults::Names() const {
 
 void ClusterFaults::Rage() {
   is_raging_ = true;
+  cluster_.scheduler().set_yields(yields_);
   Advance(UpTo(6000));
   const int num_faults =
       kMinFaults + static_cast<int>(Chance(kMaxFaults - kMinFaults + 1));
@@ -78,6 +86,8 @@ void ClusterFaults::Rage() {
     Advance(UpTo(6000));
   }
   is_raging_ = false;
+  yields_.percent_stalled = 0;
+  cluster_.scheduler().set_yields(yields_);
   // Whatever silence is left.
   for (const std::string& a : Names()) {
     for (const std::string& b : Names()) cluster_.network().Heal(a, b);
@@ -87,7 +97,7 @@ void ClusterFaults::Rage() {
 
 void ClusterFaults::DoSomething() {
   const Task& task = tasks_[Chance(tasks_.size())];
-  switch (Chance(8)) {
+  switch (Chance(11)) {
     case 0:
     case 1:
     case 2:
@@ -97,7 +107,12 @@ void ClusterFaults::DoSomething() {
     case 4:
       return KillClient(*trainers_[Chance(trainers_.size())]);
     case 5:
+    case 6:
       return Silence();
+    case 7:
+      return HoldTask(task);
+    case 8:
+      return ResetMaster();
     default:
       return CutConnections();
   }
@@ -117,9 +132,47 @@ void ClusterFaults::StopTask(const Task& task) {
   Log(absl::StrCat("stop of ", name));
   ++lives_[name];
   TellLoss(name);
-  cluster_.Stop(task.first, task.second, UpTo(2000));
+  cluster_.Stop(task.first, task.second, Drain());
   TellLoss(name);
   StartAgain(task);
+}
+
+absl::Duration ClusterFaults::Drain() {
+  return Chance(2) == 0 ? kFullDrain : UpTo(2000);
+}
+
+void ClusterFaults::HoldTask(const Task& task) {
+  SimulatedScheduler::Part& pools = cluster_.pools(task.first, task.second);
+  SimulatedScheduler::Part& reader = cluster_.reader(task.first, task.second);
+  const uint64_t which = Chance(3);
+  Log(absl::StrCat(which == 0   ? "pools"
+                   : which == 1 ? "the reader"
+                                : "all",
+                   " of ", TaskName(task.first, task.second), " stand still"));
+  for (Trainer* trainer : trainers_) trainer->OnStuck(true);
+  if (which != 1) pools.Stop();
+  if (which != 0) reader.Stop();
+  Advance(UpTo(9000));
+  pools.GoOn();
+  reader.GoOn();
+  for (Trainer* trainer : trainers_) trainer->OnStuck(false);
+  Log("go on");
+}
+
+// Clears what nobody has, and ends all sessions of a master, among them those
+// that begin meanwhile.
+void ClusterFaults::ResetMaster() {
+  const Trainer& trainer = *trainers_[Chance(trainers_.size())];
+  Log(absl::StrCat("reset of ", trainer.worker()));
+  Process* const process =
+      resetting_.emplace_back(cluster_.NewProcess("resetter")).get();
+  cluster_.scheduler().Schedule(
+      Pool::kBlocking, [target = trainer.target(), process] {
+        (void)Session::Reset(target, {"stranger"},
+                             {.operation_timeout = absl::Seconds(20),
+                              .connect_timeout = absl::Seconds(5),
+                              .process = process});
+      });
 }
 
 void ClusterFaults::StartAgain(const Task& task) {
@@ -169,8 +222,11 @@ void ClusterFaults::Silence() {
   const std::string a = names[Chance(names.size())];
   const std::string b = names[Chance(names.size())];
   if (a == b) return;
-  Log(absl::StrCat("silence between ", a, " and ", b));
-  cluster_.network().Partition(a, b);
+  const bool one_way = Chance(2) == 0;
+  Log(absl::StrCat("silence ", one_way ? "from " : "between ", a,
+                   one_way ? " to " : " and ", b));
+  one_way ? cluster_.network().PartitionOneWay(a, b)
+          : cluster_.network().Partition(a, b);
   const absl::Duration silence = UpTo(9000);
   Advance(std::min(silence, kSilenceUntilLoss));
   if (silence > kSilenceUntilLoss) {

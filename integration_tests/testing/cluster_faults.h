@@ -1,7 +1,8 @@
 // ClusterFaults: disturbs a simulated cluster and its clients as a seed says:
-// tasks crash or stop and start again, clients die, connections are cut or fall
-// silent, messages are late. A connection that is silent for as long as the
-// bus's heartbeats wait is lost, as over sockets.
+// tasks crash, stop or stand still, and start again or go on, clients die,
+// connections are cut or fall silent, in one direction or both, messages are
+// late, threads are interrupted and come back late. A connection that is silent
+// for as long as the bus's heartbeats wait is lost, as over sockets.
 //
 // Threads: of the one that advances time; the network calls OnMessage.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_CLUSTER_FAULTS_H_
@@ -16,6 +17,7 @@
 #include "integration_tests/testing/test_cluster.h"
 #include "integration_tests/testing/trainer.h"
 #include "libs/base/random.h"
+#include "libs/base/simulated_scheduler.h"
 
 namespace weft {
 
@@ -44,9 +46,12 @@ class ClusterFaults {
   void CrashTask(const Task& task);
   void StopTask(const Task& task);
   void StartAgain(const Task& task);
+  void HoldTask(const Task& task);
+  void ResetMaster();
   void KillClient(Trainer& trainer);
   void CutConnections();
   void Silence();
+  absl::Duration Drain();
   void Cut(const std::string& a, const std::string& b);
 
   std::vector<std::string> Names() const;  // of all wires
@@ -65,10 +70,12 @@ class ClusterFaults {
   std::vector<Task> tasks_;
   std::vector<Trainer*> trainers_;
   std::map<std::string, int> lives_;
+  std::vector<std::unique_ptr<Process>> resetting_;  // of clients
   bool is_raging_ = false;
   // Of 10000 messages.
   uint64_t late_messages_ = 0;
   uint64_t cut_messages_ = 0;
+  SimulatedYields yields_;
   std::vector<std::string> log_;
 };
 

@@ -54,9 +54,25 @@ TestCluster::TestCluster(const Options& options) : options_(options) {
 }
 
 TestCluster::~TestCluster() {
+  if (simulated_ != nullptr) simulated_->set_yields({});
+  BuryTheDead();
   StopAll();
   client_.reset();
-  processes_.clear();
+  members_.clear();
+}
+
+void TestCluster::BuryTheDead() {
+  for (auto& [task, member] : dead_) {
+    member->pools->GoOn();
+    member->reader->GoOn();
+  }
+  for (auto& [task, member] : dead_) network_->Bury(task);
+  for (auto& [task, member] : dead_) {
+    OrDie(member->server->Stop(absl::ZeroDuration()));
+    member->server.reset();
+    member->process.reset();
+  }
+  dead_.clear();
 }
 
 absl::Status TestCluster::StartAll() {
@@ -79,23 +95,36 @@ absl::Status TestCluster::StartAll() {
 }
 
 void TestCluster::StopAll() {
-  for (auto& [task, server] : servers_) {
-    OrDie(server->Stop(absl::ZeroDuration()));
+  for (auto& [task, member] : members_) {
+    if (member->server == nullptr) continue;
+    OrDie(member->server->Stop(absl::ZeroDuration()));
   }
-  servers_.clear();
+  for (auto& [task, member] : members_) member->server.reset();
 }
 
 std::unique_ptr<Process> TestCluster::NewProcess(const std::string& name) {
   if (options_.kind != ClusterKind::kSimulated) {
     return std::make_unique<Process>(ProcessOptions{.compute_threads = 2});
   }
+  return NewSimulatedProcess(name, *NewPart(), *NewPart());
+}
+
+SimulatedScheduler::Part* TestCluster::NewPart() {
+  return parts_.emplace_back(simulated_->NewPart()).get();
+}
+
+std::unique_ptr<Process> TestCluster::NewSimulatedProcess(
+    const std::string& name, SimulatedScheduler::Part& pools,
+    SimulatedScheduler::Part& reader) {
   return std::make_unique<Process>(
-      nullptr, NewSeededRandom(RandomSeedFor(name)), *simulated_,
-      [this, name](Scheduler&) {
-        std::unique_ptr<bus::Wire> wire = bus::NewMemoryWire(*network_, name);
+      nullptr, NewSeededRandom(RandomSeedFor(name)), pools,
+      [this, name, &reader](Scheduler&) {
+        std::unique_ptr<bus::Wire> wire =
+            bus::NewMemoryWire(*network_, name, &reader);
         if (!options_.wrap_wire) return wire;
-        return options_.wrap_wire(name, *simulated_, std::move(wire));
-      });
+        return options_.wrap_wire(name, reader, std::move(wire));
+      },
+      ProcessOptions{.transport = options_.transport});
 }
 
 // Another one for each process of a name: it draws the task's incarnation.
@@ -105,66 +134,94 @@ uint64_t TestCluster::RandomSeedFor(const std::string& name) {
          (options_.new_incarnations ? starts : 0);
 }
 
-Process& TestCluster::ProcessOf(const std::string& task) {
-  if (options_.kind == ClusterKind::kOneProcess) return *client_;
-  std::unique_ptr<Process>& process = processes_[task];
-  if (process == nullptr) process = NewProcess(task);
-  return *process;
-}
-
 void TestCluster::Start(const std::string& job, int index) {
   OrDie(StartTask(job, index));
 }
 
 absl::Status TestCluster::StartTask(const std::string& job, int index) {
   const std::string task = TaskName(job, index);
+  const auto found = members_.find(task);
+  auto member =
+      found != members_.end() ? found->second : std::make_shared<Member>();
+  if (options_.kind == ClusterKind::kSimulated) {
+    member->pools = NewPart();
+    member->reader = NewPart();
+    member->process =
+        NewSimulatedProcess(task, *member->pools, *member->reader);
+  } else if (options_.kind == ClusterKind::kSockets &&
+             member->process == nullptr) {
+    member->process = NewProcess(task);
+  }
   ASSIGN_OR_RETURN(
-      servers_[task],
-      Server::Create(spec_,
-                     {.job_name = job,
-                      .task_index = index,
-                      .host_gpus = options_.host_gpus,
-                      .process = &ProcessOf(task),
-                      .lease = options_.lease,
-                      .patience = options_.patience,
-                      .heartbeat_interval = options_.heartbeat_interval,
-                      .heartbeat_timeout = options_.heartbeat_timeout,
-                      .log_waits_after = options_.log_waits_after,
-                      .logger = options_.logger ? options_.logger : &logger_}));
+      member->server,
+      Server::Create(
+          spec_, {.job_name = job,
+                  .task_index = index,
+                  .host_gpus = options_.host_gpus,
+                  .process = member->process != nullptr ? member->process.get()
+                                                        : client_.get(),
+                  .lease = options_.lease,
+                  .patience = options_.patience,
+                  .heartbeat_interval = options_.heartbeat_interval,
+                  .heartbeat_timeout = options_.heartbeat_timeout,
+                  .log_waits_after = options_.log_waits_after,
+                  .quotas = options_.quotas,
+                  .logger = options_.logger ? options_.logger : &logger_}));
+  members_.insert_or_assign(task, std::move(member));
   return absl::OkStatus();
+}
+
+std::shared_ptr<TestCluster::Member> TestCluster::Take(const std::string& job,
+                                                       int index) {
+  std::shared_ptr<Member> taken =
+      std::move(members_.extract(TaskName(job, index)).mapped());
+  while (taken.use_count() > 1 && simulated_ != nullptr) {
+    simulated_->AdvanceBy(absl::Milliseconds(1));
+  }
+  return taken;
 }
 
 // Out of the tables first: it takes time, and others look there meanwhile.
 void TestCluster::Stop(const std::string& job, int index,
                        absl::Duration drain) {
-  const auto process = processes_.extract(TaskName(job, index));
-  auto server = servers_.extract(TaskName(job, index));
-  OrDie(server.mapped()->Stop(drain));
+  const std::shared_ptr<Member> stopped = Take(job, index);
+  OrDie(stopped->server->Stop(drain));
+  stopped->server.reset();
 }
 
 void TestCluster::Crash(const std::string& job, int index) {
   const std::string task = TaskName(job, index);
-  std::vector<std::string> others;
-  for (const auto& [other, start] : starts_) {
-    if (other != task) others.push_back(other);
-  }
-  for (const std::string& other : others) {
-    network_->Partition(task, other);
-    network_->Cut(task, other);
-  }
-  Stop(job, index);
-  for (const std::string& other : others) network_->Heal(task, other);
+  const std::shared_ptr<Member> killed = Take(job, index);
+  killed->pools->Stop();
+  killed->reader->Stop();
+  network_->Kill(task);
+  dead_.emplace_back(task, killed);
 }
 
-TaskRuntime* TestCluster::runtime(const std::string& job, int index) {
-  auto it = servers_.find(TaskName(job, index));
-  if (it == servers_.end() || it->second == nullptr) return nullptr;
+std::shared_ptr<TaskRuntime> TestCluster::runtime(const std::string& job,
+                                                  int index) {
+  auto it = members_.find(TaskName(job, index));
+  if (it == members_.end() || it->second->server == nullptr) return nullptr;
   if (!HasDevices(job)) return nullptr;
-  return &it->second->runtime();
+  return {it->second, &it->second->server->runtime()};
+}
+
+TestCluster::Member& TestCluster::member(const std::string& job, int index) {
+  return *members_.at(TaskName(job, index));
+}
+
+SimulatedScheduler::Part& TestCluster::pools(const std::string& job,
+                                             int index) {
+  return *member(job, index).pools;
+}
+
+SimulatedScheduler::Part& TestCluster::reader(const std::string& job,
+                                              int index) {
+  return *member(job, index).reader;
 }
 
 Server& TestCluster::server(const std::string& job, int index) {
-  return *servers_.at(TaskName(job, index));
+  return *member(job, index).server;
 }
 
 const std::string& TestCluster::target(const std::string& job, int index) {
@@ -172,7 +229,8 @@ const std::string& TestCluster::target(const std::string& job, int index) {
 }
 
 Process& TestCluster::process(const std::string& job, int index) {
-  return ProcessOf(TaskName(job, index));
+  Member& found = member(job, index);
+  return found.process != nullptr ? *found.process : *client_;
 }
 
 SessionOptions TestCluster::session_options() {

@@ -18,6 +18,7 @@
 #include "libs/base/logging.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/bus/memory_wire.h"
+#include "libs/bus/transport.h"
 #include "libs/bus/wire.h"
 
 namespace weft {
@@ -41,7 +42,9 @@ class TestCluster {
     absl::Duration heartbeat_interval = absl::InfiniteDuration();
     absl::Duration heartbeat_timeout = absl::InfiniteDuration();
     absl::Duration log_waits_after = absl::InfiniteDuration();
-    Logger* logger = nullptr;  // of the servers; null: nothing is logged
+    Logger* logger = nullptr;         // of the servers; null: nothing is logged
+    bus::TransportOptions transport;  // of kSimulated: of all processes
+    Quotas quotas;
     // Of kSimulated: puts a wire of the test's in front of a process's own one.
     // May be null.
     std::function<std::unique_ptr<bus::Wire>(
@@ -69,12 +72,17 @@ class TestCluster {
   void Stop(const std::string& job, int index,
             absl::Duration drain = absl::ZeroDuration());
   void Start(const std::string& job, int index);
-  // Of kSimulated: the server ends as its process would when it is killed:
-  // what it had sent is lost, nothing of its end is heard, but all its
-  // connections are lost at once. Takes simulated time.
+  // Of kSimulated: the server's process is killed, and gone at once: it stands
+  // still wherever it was, what it had sent is lost, and all its connections
+  // are. What is left of it is taken down with the cluster.
   void Crash(const std::string& job, int index);
-  // Null while the server is stopped, or where it has no devices.
-  TaskRuntime* runtime(const std::string& job, int index);
+  // Of kSimulated: the threads of the server's pools, or the one that reads its
+  // connections, stand still until they go on.
+  SimulatedScheduler::Part& pools(const std::string& job, int index);
+  SimulatedScheduler::Part& reader(const std::string& job, int index);
+  // Null while the server is stopped, or where it has no devices. Whoever holds
+  // it keeps the server from its end.
+  std::shared_ptr<TaskRuntime> runtime(const std::string& job, int index);
 
   // Of kSimulated. Wires are called "/job:ps/replica:0/task:0" and "client";
   // NewProcess makes more, for other clients, which the cluster outlives.
@@ -83,22 +91,39 @@ class TestCluster {
   bus::MemoryNetwork& network() { return *network_; }
 
  private:
+  // A server and what it lives in, where that is not the client's process.
+  struct Member {
+    SimulatedScheduler::Part* pools = nullptr;
+    SimulatedScheduler::Part* reader = nullptr;
+    std::unique_ptr<Process> process;
+    std::unique_ptr<Server> server;
+  };
+  using Parts = std::vector<std::unique_ptr<SimulatedScheduler::Part>>;
+
   absl::Status StartAll();
   void StopAll();
   absl::Status StartTask(const std::string& job, int index);
   uint64_t RandomSeedFor(const std::string& name);
-  Process& ProcessOf(const std::string& task);
+  SimulatedScheduler::Part* NewPart();
+  std::unique_ptr<Process> NewSimulatedProcess(
+      const std::string& name, SimulatedScheduler::Part& pools,
+      SimulatedScheduler::Part& reader);
+  Member& member(const std::string& job, int index);
+  // Out of the table, once nobody holds it.
+  std::shared_ptr<Member> Take(const std::string& job, int index);
+  void BuryTheDead();
 
   const Options options_;
   ClusterSpec spec_;
   ManualClock clock_;
   NullLogger logger_;
+  Parts parts_;  // closures of the network may outlive their processes
   std::unique_ptr<SimulatedScheduler> simulated_;
   std::unique_ptr<bus::MemoryNetwork> network_;
   std::map<std::string, uint64_t> starts_;  // of simulated processes, by name
   std::unique_ptr<Process> client_;
-  std::map<std::string, std::unique_ptr<Process>> processes_;
-  std::map<std::string, std::unique_ptr<Server>> servers_;
+  std::map<std::string, std::shared_ptr<Member>> members_;
+  std::vector<std::pair<std::string, std::shared_ptr<Member>>> dead_;
 };
 
 }  // namespace weft

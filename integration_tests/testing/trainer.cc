@@ -73,6 +73,12 @@ void Trainer::Start() {
 
 void Trainer::CalmDown() { calm_since_ = Now(); }
 
+void Trainer::OnStuck(bool is_stuck) {
+  is_anyone_stuck_ = is_stuck;
+  doubtful_until_ = Now() + kDoubt;
+  ++losses_;
+}
+
 void Trainer::GoOn() { go_on_->Set(); }
 
 void Trainer::RestAs(Rest rest) {
@@ -133,6 +139,7 @@ bool Trainer::Connect() {
 void Trainer::Begin(bool is_poisoned, Attempt* attempt) {
   attempt->id = static_cast<float>(next_id_++ * kNumTrainers + options_.index);
   attempt->is_poisoned = is_poisoned;
+  attempt->is_patient = Chance(2) == 0;
   attempt->losses = losses_;
   for (int p = 0; p < kNumServers; ++p) {
     attempt->lives[p] = options_.life_of(Server(p));
@@ -166,9 +173,10 @@ absl::StatusOr<std::vector<Tensor>> Trainer::RunStep(const Attempt& attempt) {
   const int divisor = attempt.is_poisoned ? 0 : 1;
   const FeedList feeds = {{program_.id, Tensor::Scalar(attempt.id)},
                           {program_.divisor, Tensor::Scalar(divisor)}};
-  const RunOptions options = {
-      .timeout = IsCalm() ? absl::Seconds(10)
-                          : absl::Milliseconds(300 + Chance(3000))};
+  absl::Duration timeout = absl::Milliseconds(300 + Chance(3000));
+  if (attempt.is_patient) timeout = kOperationTimeout;
+  if (IsCalm()) timeout = absl::Seconds(10);
+  const RunOptions options = {.timeout = timeout};
   if (Chance(8) != 0) return session_->Run(feeds, fetches, targets, options);
   // The same, made ready and released again.
   ASSIGN_OR_RETURN(auto callable,
@@ -211,12 +219,19 @@ void Trainer::CheckValues(const Attempt& attempt,
 
 void Trainer::Failed(const Attempt& attempt, const absl::Status& status) {
   CheckError(status, attempt.is_poisoned);
+  // Nothing stands still, or is silent, for so long. (What a first run does
+  // before its step waits for tasks that are not there; that is no "Timed
+  // out".)
+  if (attempt.is_patient && Mentions(status, "Timed out after")) {
+    Violate(absl::StrCat("a step was told of no loss, and hangs: ",
+                         status.ToString()));
+  }
   // What happens without time passing: both ends of a connection that was cut
   // notice it.
   PauseFor(absl::Milliseconds(1));
   // Who has lost its master, or does not wait for its answer, can't know when
   // the step is over.
-  const bool knows = attempt.losses == losses_ &&
+  const bool knows = attempt.losses == losses_ && !is_anyone_stuck_ &&
                      !Mentions(status, "deadline passed before its answer");
   const bool is_certain = knows && Now() > doubtful_until_;
   if (!knows) doubtful_until_ = Now() + kDoubt;
@@ -243,7 +258,7 @@ void Trainer::CheckNothingLands(const Attempt& attempt, const Counts& counts) {
 Trainer::Counts Trainer::Peek() const {
   Counts result(kNumServers);
   for (int p = 0; p < kNumServers; ++p) {
-    TaskRuntime* runtime = cluster_.runtime("ps", p);
+    const std::shared_ptr<TaskRuntime> runtime = cluster_.runtime("ps", p);
     if (runtime == nullptr) continue;
     auto variable = runtime->resources(0).Lookup<Variable>(
         "", CountName(options_.index, p));

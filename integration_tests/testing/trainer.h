@@ -7,7 +7,8 @@
 //   tried, unless its server has started again since it was initialised;
 // - a count that changes after the error of its step was returned;
 // - a value of another step; a token that comes twice;
-// - a step that fails though nothing was disturbed for long.
+// - a step that fails though nothing was disturbed for long;
+// - a step that hangs until its deadline, instead of being told what was lost.
 //
 // Threads: runs as a closure of a simulated scheduler; the other methods are
 // for the thread that advances time.
@@ -52,10 +53,14 @@ class Trainer {
   const std::string& name() const { return name_; }  // of its wire
   // The task that it connects to.
   std::string worker() const { return TaskName("worker", options_.index); }
+  const std::string& target() const { return target_; }
   void Start();
 
   // A connection of its process was cut.
   void OnConnectionLost() { ++losses_; }
+  // A task stands still, or goes on again. One that is taken for dead meanwhile
+  // does afterwards what it was asked before.
+  void OnStuck(bool is_stuck);
   // The client's process ends and another one takes its place; the caller has
   // cut it off. `reborn` tells when it may be heard again.
   void Die() { is_dying_ = true; }
@@ -88,6 +93,7 @@ class Trainer {
   struct Attempt {
     float id = 0;
     bool is_poisoned = false;
+    bool is_patient = false;  // it has time for all that may disturb it
     int losses = 0;
     int lives[kNumServers];
   };
@@ -139,6 +145,7 @@ class Trainer {
   int next_id_ = 1;
   int losses_ = 0;
   bool is_dying_ = false;
+  bool is_anyone_stuck_ = false;
   absl::Time calm_since_ = absl::InfiniteFuture();
   int calm_successes_ = 0;
   bool gives_up_ = false;

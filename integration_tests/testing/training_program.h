@@ -17,7 +17,7 @@ namespace weft {
 
 inline constexpr int kNumServers = 2;      // tasks of job "ps"
 inline constexpr int kNumTrainers = 2;     // clients, and tasks of job "worker"
-inline constexpr int kNumWeights = 4;      // elements
+inline constexpr int kNumWeights = 16;     // elements
 inline constexpr char kRatio[] = "ratio";  // fails where a step is to fail
 
 inline std::string ServerDevice(int p) {

@@ -23,15 +23,29 @@ constexpr absl::Duration kGivingUp = absl::Minutes(30);
 constexpr int kLanes = 2;
 
 TestCluster::Options ClusterOptions(const TrainingSimulationOptions& options) {
-  TestCluster::Options cluster = {.kind = ClusterKind::kSimulated,
-                                  .jobs = {{"coordinator", 1},
-                                           {"ps", kNumServers},
-                                           {"worker", kNumTrainers}},
-                                  .seed = options.seed,
-                                  .lease = kLease,
-                                  .patience = absl::Seconds(15),
-                                  .heartbeat_interval = absl::Seconds(1),
-                                  .heartbeat_timeout = absl::Seconds(5)};
+  TestCluster::Options cluster = {
+      .kind = ClusterKind::kSimulated,
+      .jobs = {{"coordinator", 1},
+               {"ps", kNumServers},
+               {"worker", kNumTrainers}},
+      .seed = options.seed,
+      .lease = kLease,
+      .patience = absl::Seconds(15),
+      .heartbeat_interval = absl::Seconds(1),
+      .heartbeat_timeout = absl::Seconds(5),
+      .log_waits_after = ServerOptions().log_waits_after};
+  // Many times what two clients need at a time: what is never given back runs
+  // into it.
+  cluster.quotas.max_unclaimed_bytes_per_session = 32 << 10;
+  cluster.quotas.max_fed_bytes_per_session = 4 << 10;
+  cluster.transport.max_held_bytes_per_peer = 256 << 10;
+  cluster.transport.max_requests_per_peer = 100;
+  if (options.seed % 2 == 0) {
+    // The weights travel in chunks, and each waits for the one before.
+    cluster.transport.inline_bytes = kNumWeights * sizeof(float);
+    cluster.transport.chunk_bytes = cluster.transport.inline_bytes / 4;
+    cluster.transport.credit_bytes = cluster.transport.chunk_bytes;
+  }
   if (options.plant) options.plant(cluster);
   return cluster;
 }
@@ -139,7 +153,7 @@ class TrainingSimulation {
   void CheckNoSteps() {
     for (const auto& [job, tasks] : cluster_.spec().jobs()) {
       for (const auto& [index, address] : tasks) {
-        TaskRuntime* runtime = cluster_.runtime(job, index);
+        const auto runtime = cluster_.runtime(job, index);
         if (runtime == nullptr) continue;
         const StepTable::Size size = runtime->steps();
         if (size.running + size.waiting + size.aborted + size.waiting_bytes ==
@@ -164,11 +178,11 @@ class TrainingSimulation {
 
   void CheckForgotten(const std::string& job, int index) {
     CheckSessions(job, index, 0);
-    TaskRuntime& runtime = *cluster_.runtime(job, index);
-    if (runtime.num_registrations() + runtime.steps().masters == 0) return;
+    const auto runtime = cluster_.runtime(job, index);
+    if (runtime->num_registrations() + runtime->steps().masters == 0) return;
     Violate(absl::StrCat(TaskName(job, index), " still has ",
-                         runtime.num_registrations(), " registrations and ",
-                         runtime.steps().masters, " masters"));
+                         runtime->num_registrations(), " registrations and ",
+                         runtime->steps().masters, " masters"));
   }
 
   int NumRegistrations() {
