@@ -1,0 +1,53 @@
+"""Each planted bug still fits the code that it is planted in."""
+
+import os
+import shutil
+import tempfile
+import unittest
+
+from tools import source_tree
+from tools import xml_unittest
+from tools.planted_bugs import planted_bugs
+
+
+class PlantedBugsTest(unittest.TestCase):
+
+  def setUp(self):
+    self.top = source_tree.root()
+
+  def test_there_are_twenty(self):
+    self.assertGreaterEqual(len(planted_bugs.names(self.top)), 20)
+
+  def test_each_applies_and_comes_out_again(self):
+    for name in planted_bugs.names(self.top):
+      patch = planted_bugs.patch_of(self.top, name)
+      with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+        files = planted_bugs.files_of(patch)
+        self.assertTrue(files)
+        for path in files:
+          os.makedirs(os.path.dirname(os.path.join(folder, path)),
+                      exist_ok=True)
+          shutil.copy(os.path.join(self.top, path),
+                      os.path.join(folder, path))
+        self.assertEqual(planted_bugs.apply(patch, folder), '')
+        for path in files:
+          self.assertNotEqual(self.read(folder, path),
+                              self.read(self.top, path))
+        self.assertEqual(
+            planted_bugs.apply(patch, folder, reverse=True), '')
+        for path in files:
+          self.assertEqual(self.read(folder, path), self.read(self.top, path))
+
+  def test_each_says_what_is_wrong(self):
+    for name in planted_bugs.names(self.top):
+      with open(planted_bugs.patch_of(self.top, name), encoding='utf-8') as f:
+        with self.subTest(name):
+          self.assertGreater(len(f.read().split('\n--- ')[0].strip()), 40)
+
+  def read(self, top, path):
+    with open(os.path.join(top, path), encoding='utf-8') as file:
+      return file.read()
+
+
+if __name__ == '__main__':
+  xml_unittest.main()
