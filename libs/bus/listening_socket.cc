@@ -11,13 +11,14 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <random>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "libs/base/clock.h"
+#include "libs/base/random.h"
 #include "libs/base/status.h"
 #include "libs/bus/resolve_host.h"
 
@@ -266,9 +267,8 @@ bool ListeningSocket::AskForIdentity() {
   if (!asking.ok()) return false;
   asking_ = *std::move(asking);
   asking_.Set(ZMQ_LINGER, 0);
-  std::random_device random;
-  password_.clear();
-  for (int i = 0; i < 4; ++i) absl::StrAppend(&password_, random(), ".");
+  const std::unique_ptr<Random> random = NewSystemRandom();
+  password_ = absl::StrCat(random->Next(), ".", random->Next());
   handshakes_when_asked_ = lives_.handshakes();
   if (zmq_connect(asking_.get(), own_endpoint_.c_str()) == 0 &&
       asking_.Send(nullptr, {Blob::FromString(password_)}) ==

@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <random>
 
 #include "absl/base/attributes.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/random.h"
 
 namespace weft::bus {
 namespace {
@@ -113,7 +113,8 @@ class ABSL_SCOPED_LOCKABLE UnknownRandomState {
  public:
   UnknownRandomState() ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex_)
       : lock_(&mutex_),
-        before_(initstate(std::random_device()(), state_, sizeof(state_))) {}
+        before_(initstate(static_cast<unsigned>(NewSystemRandom()->Next()),
+                          state_, sizeof(state_))) {}
   ~UnknownRandomState() ABSL_UNLOCK_FUNCTION() { setstate(before_); }
   UnknownRandomState(const UnknownRandomState&) = delete;
   UnknownRandomState& operator=(const UnknownRandomState&) = delete;
