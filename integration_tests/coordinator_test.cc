@@ -282,6 +282,45 @@ INSTANTIATE_TEST_SUITE_P(All, CoordinatorTest,
                            return ClusterKindName(kind.param);
                          });
 
+// What is logged while one waits is no time-out: however often it is, the
+// placement is asked for once, and takes as long as it takes.
+TEST(LongPlacementTest, IsAskedForOnceAndNamesTheTaskThatIsMissing) {
+  RecordingLogger logger;
+  TestCluster cluster({.kind = ClusterKind::kSimulated,
+                       .jobs = {{"coordinator", 1}, {"ps", 1}, {"worker", 1}},
+                       .heartbeat_interval = absl::Seconds(1),
+                       .heartbeat_timeout = absl::Minutes(5),
+                       .log_waits_after = absl::Seconds(2),
+                       .logger = &logger});
+  SimulatedScheduler& scheduler = cluster.scheduler();
+  scheduler.AdvanceBy(absl::Seconds(1));
+  cluster.Stop("ps", 0);
+  // Nothing else that the coordinator is told is as large as the graph.
+  Scope root = Scope::Root();
+  Output value = ops::Const(root.WithDevice("/job:ps/task:0"), 1.0f);
+  for (int i = 0; i < 500; ++i) value = ops::Neg(root, value);
+  int num_graphs = 0;
+  cluster.network().set_hook([&](const bus::MessageInfo& message) {
+    const uint64_t size = bus::SizeOf(*message.frames);
+    if (message.to == "/job:coordinator/replica:0/task:0" && size > 10000) {
+      ++num_graphs;
+    }
+    return bus::Verdict();
+  });
+  ASSERT_OK_AND_ASSIGN(auto session,
+                       Session::Connect(cluster.target("worker", 0), root,
+                                        cluster.session_options()));
+  scheduler.ScheduleAt(scheduler.clock().Now() + absl::Seconds(15), [&] {
+    scheduler.Schedule(Pool::kBlocking, [&] { cluster.Start("ps", 0); });
+  });
+  EXPECT_EQ(ScalarOf(session->Run(value)), 1.0f);
+  EXPECT_EQ(num_graphs, 1);
+  EXPECT_THAT(logger.lines(),
+              ::testing::Contains(::testing::AllOf(
+                  HasSubstr("Still waiting"),
+                  HasSubstr("/job:ps/replica:0/task:0 to join"))));
+}
+
 // On simulated time, with a process that TestCluster does not know.
 class SecondProcessTest : public ::testing::Test {
  protected:

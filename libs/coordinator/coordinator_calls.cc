@@ -25,9 +25,12 @@ void Coordinator::Impl::Place(const PlacementRequest& request,
   call.deadline = deadline;
   absl::StatusOr<DeviceFilters> filters =
       DeviceFilters::Parse(request.device_filters);
+  // The graph may be large.
+  const absl::Status inputs = CheckInputs(request.graph);
   Answers answers;
   absl::MutexLock lock(&mutex_);
   absl::Status status = filters.ok() ? CheckRequest(request) : filters.status();
+  if (status.ok()) status = inputs;
   if (!status.ok()) return answers.Add(call.Fail(std::move(status)));
   call.filters = *std::move(filters);
   call.needed = tasks_.Passing(call.filters);
@@ -47,7 +50,7 @@ absl::Status Coordinator::Impl::CheckRequest(const PlacementRequest& request) {
   if (register_.HasEnded(request.session)) {
     return absl::AbortedError("The session has ended.");
   }
-  return CheckInputs(request.graph);
+  return absl::OkStatus();
 }
 
 void Coordinator::Impl::ListDevices(

@@ -88,10 +88,14 @@ void Coordinator::Impl::Settle(Calls::iterator it, Placement placement,
     if (!call.reporting.empty()) return;
     register_.Declare(declarer, resources);
   }
-  answers.Add(
-      [reply = PlacementReply{std::move(placement.devices),
-                              std::move(placement.reasons)},
-       done = Remove(it).place_done]() mutable { done(std::move(reply)); });
+  WaitingCall placed = Remove(it);
+  // The request may take long to be let go of.
+  answers.Add([reply = PlacementReply{std::move(placement.devices),
+                                      std::move(placement.reasons)},
+               request = std::move(placed.request),
+               done = std::move(placed.place_done)]() mutable {
+    done(std::move(reply));
+  });
 }
 
 }  // namespace weft

@@ -54,9 +54,8 @@ absl::AnyInvocable<void()> WaitingCall::Fail(absl::Status why) {
       done(std::move(why));
     };
   }
-  return [done = std::move(place_done), why = std::move(why)]() mutable {
-    done(std::move(why));
-  };
+  return [done = std::move(place_done), why = std::move(why),
+          request = std::move(request)]() mutable { done(std::move(why)); };
 }
 
 }  // namespace weft

@@ -50,7 +50,8 @@ struct WaitingCall {
   std::string Describe() const;
   // DEADLINE_EXCEEDED, with what would have helped.
   absl::Status TooLate() const;
-  // Leaves the call without its `done`, which it hands out.
+  // Leaves the call without its `done` and its request, which may take long to
+  // be let go of: what it hands out holds both.
   absl::AnyInvocable<void()> Fail(absl::Status why);
 };
 

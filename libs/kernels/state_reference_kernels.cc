@@ -75,7 +75,12 @@ class AssignKernel : public OpKernel {
       if (!shape.IsCompatibleWith(given)) {
         return absl::InvalidArgumentError(absl::StrCat(
             "Assign requires shapes of both tensors to match. lhs shape= ",
-            shape.ToString(), " rhs shape= ", given.ToString()));
+            shape.ToString(), " rhs shape= ", given.ToString(), ". Variable ",
+            variable.name(),
+            " may have lived there since another session made it: it keeps its "
+            "shape until its container is reset (`weft variables` shows which, "
+            "`weft reset CONTAINER` or Session::Reset clears it); a container "
+            "(Scope::WithContainer) or a scope of one's own avoids it"));
       }
     }
     RETURN_IF_ERROR(AssignInput(context, 1, variable));

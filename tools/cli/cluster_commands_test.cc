@@ -37,10 +37,17 @@ using Order = absl::Mutex;
 class OrderedMaster : public protocol::RecordingMaster {
  public:
   explicit OrderedMaster(Order& order) : order_(order) {}
-  absl::Status Reset(const std::vector<std::string>& containers,
-                     const std::vector<std::string>& filters) override {
-    absl::MutexLock lock(&order_);
-    return RecordingMaster::Reset(containers, filters);
+  void Reset(const std::vector<std::string>& containers,
+             const std::vector<std::string>& filters, Cancellation* client,
+             Done done) override {
+    absl::Status status;
+    {
+      absl::MutexLock lock(&order_);
+      RecordingMaster::Reset(
+          containers, filters, client,
+          [&status](const absl::Status& reset) { status = reset; });
+    }
+    done(std::move(status));
   }
 
  private:
