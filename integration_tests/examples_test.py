@@ -230,7 +230,7 @@ class ExamplesTest(unittest.TestCase):
   def test_what_is_wrong_is_said(self):
     self.assertIn('usage', self.refused(2, 'simple_client'))
     self.assertIn('usage', self.refused(2, 'simple_client', '', 'int'))
-    self.assertIn('usage', self.refused(2, 'containers', '--help'))
+    self.assertIn('usage', self.refused(2, 'containers', '--halp'))
     self.assertIn('zmq://', self.refused(1, 'containers', 'grpc://a:1'))
     self.assertIn('--workers',
                   self.refused(1, 'in_graph_replication', '--workers=0'))

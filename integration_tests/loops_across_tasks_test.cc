@@ -509,12 +509,14 @@ TEST(LoopsOfOneProcessTest, WhatHasMetIsForgottenWhileTheStepGoesOn) {
     EXPECT_OK(session->Run({{program.limit, limit}}, end));
   });
   EXPECT_EQ(ScalarOf(session->Run(result)), Programs::NestedResult(kLimit));
+  int num_running = 0;  // a task whose part is over runs nothing any more
   for (const char* job : {"ps", "worker"}) {
     const StepTable::Size steps =
         place.cluster().server(job, 0).runtime().steps();
-    EXPECT_GE(steps.running, 1);
+    num_running += steps.running;
     EXPECT_LE(steps.meetings, 100);  // as many as there are edges
   }
+  EXPECT_GE(num_running, 1);
   EXPECT_OK(session->Run(permit));
   client.join();
   place.ExpectNothingLeft();

@@ -58,7 +58,7 @@ void Heartbeat::Tick(std::shared_ptr<void> holder) {
   if (!lost) return;
   options_.lose(absl::UnavailableError(
       absl::StrCat("It has shown no sign of life for ",
-                   absl::FormatDuration(options_.timeout),
+                   absl::FormatDuration(tick() * (1 + kTicksToAnswer)),
                    ": the process is stopped, stuck or cut off")));
 }
 
@@ -123,7 +123,7 @@ absl::Status Heartbeat::ReceiveAnswer(const HeartbeatBody& answer) {
     return absl::OkStatus();
   }
   options_.lose(absl::UnavailableError(absl::StrCat(
-      "Its compute threads have begun nothing for ",
+      "What it was asked has waited for its compute threads for ",
       absl::FormatDuration(absl::Microseconds(busy_us)), ": they are stuck")));
   return absl::OkStatus();
 }

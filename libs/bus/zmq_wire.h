@@ -40,7 +40,7 @@ struct ZmqWireOptions {
   int max_connections = 65536;
   // Of these, those that have said nothing yet; the oldest is cut for a new
   // one.
-  int max_silent_connections = 128;
+  int max_silent_connections = 512;
   // How many connections a listener accepts: at once, and then in a second.
   // What comes sooner is cut at once.
   int max_accepts_at_once = 1000;

@@ -34,9 +34,13 @@ uint64_t Spread(uint64_t number) {
 
 }  // namespace
 
-// What is not known of the object itself is as it was declared.
+// What is not known of the object itself is as it was declared. A shape that
+// the object leaves open is known: it is open, whatever somebody declared.
 ResourceFacts ResourceRegister::Entry::Left() const {
-  return held ? last.MergedWith(*held) : last;
+  if (!held) return last;
+  ResourceFacts left = last.MergedWith(*held);
+  if (held->dtype != DT_INVALID) left.shape = held->shape;
+  return left;
 }
 
 ResourceRegister::Key ResourceRegister::KeyOf(const NamedResource& resource) {

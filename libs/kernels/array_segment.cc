@@ -44,17 +44,17 @@ void ReduceRow(Reduction reduction, const T* in, int64_t length, T* out) {
     return;
   }
   if constexpr (kIsOrdered<T>) {
-    // NaN is the extreme of nothing else, wherever in the segment it comes.
+    // Where one of the two is NaN the later one stays, as in TensorFlow.
     using W = Wide<T>;
     if (reduction == Reduction::kMinimum) {
       CombineRows(in, length, out, [](T a, T b) {
-        return static_cast<W>(b) < static_cast<W>(a) || a != a ? b : a;
+        return static_cast<W>(a) < static_cast<W>(b) ? a : b;
       });
       return;
     }
     if (reduction == Reduction::kMaximum) {
       CombineRows(in, length, out, [](T a, T b) {
-        return static_cast<W>(a) < static_cast<W>(b) || a != a ? b : a;
+        return static_cast<W>(a) > static_cast<W>(b) ? a : b;
       });
       return;
     }
@@ -84,17 +84,32 @@ absl::StatusOr<Dims> ReadSortedIds(const Tensor& ids) {
   return values;
 }
 
-// What a sum of `T` is divided by: a type that holds every count of rows, as
-// small integers do not.
+// What a sum of `T` is divided by.
 template <typename T>
-using DivisorOf = std::conditional_t<
-    !std::is_integral_v<T>, Wide<T>,
-    std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
+using DivisorOf = std::conditional_t<std::is_integral_v<T>, int64_t, Wide<T>>;
+
+// The divisor of a mean of `count` rows. Of integers it wraps around as their
+// sum does, so that means of numbers that are alike are right whatever the
+// count, and all are TensorFlow's; but 0, by which nothing can be divided, is
+// the count itself.
+template <typename T>
+DivisorOf<T> MeanDivisor(int64_t count) {
+  if constexpr (std::is_integral_v<T>) {
+    const auto wrapped = static_cast<T>(count);
+    return wrapped == 0 ? count : static_cast<DivisorOf<T>>(wrapped);
+  } else {
+    return static_cast<DivisorOf<T>>(count);
+  }
+}
 
 template <typename T>
 void DivideRow(DivisorOf<T> divisor, int64_t length, T* row) {
   for (int64_t i = 0; i < length; ++i) {
-    row[i] = static_cast<T>(static_cast<DivisorOf<T>>(row[i]) / divisor);
+    if constexpr (std::is_same_v<T, uint64_t>) {
+      row[i] /= static_cast<uint64_t>(divisor);  // which is positive
+    } else {
+      row[i] = static_cast<T>(static_cast<DivisorOf<T>>(row[i]) / divisor);
+    }
   }
 }
 
@@ -127,7 +142,8 @@ void ReduceSorted(Reduction reduction, const T* in, const Dims& ids,
       ReduceRow(reduction, in + end * row, row, segment);
     }
     if (reduction == Reduction::kMean) {
-      DivideRow(static_cast<DivisorOf<T>>(end - begin), row, segment);
+      DivideRow(MeanDivisor<T>(static_cast<int64_t>(end - begin)), row,
+                segment);
     }
     begin = end;
   }

@@ -243,6 +243,9 @@ class BatchNormKernel : public OpKernel {
       variance = mean;
       RETURN_IF_ERROR(SetVector(context, 1, mean));
       RETURN_IF_ERROR(SetVector(context, 2, variance));
+      // What the gradient gets must not make one of it.
+      mean.assign(view.channels, 0);
+      variance = mean;
     } else if (attrs_.is_training) {
       Measure(view, inputs[0], mean, variance);
       RETURN_IF_ERROR(SetRunning(context, view, inputs, mean, variance));

@@ -202,8 +202,8 @@ class MaxPoolKernel : public PoolKernel {
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
                      const T* const first = in + i * window;
-                     out[i] = std::accumulate(first, first + window,
-                                              LowestOf<T>(), Larger);
+                     // Not Larger: here the first is where it begins.
+                     out[i] = *std::max_element(first, first + window, IsLess);
                    }
                  });
     return absl::OkStatus();
@@ -229,6 +229,10 @@ class MaxPoolKernel : public PoolKernel {
   }
 
   // `a` where `b` is NaN.
+  static bool IsLess(T a, T b) {
+    return static_cast<Wide<T>>(a) < static_cast<Wide<T>>(b);
+  }
+
   static T Larger(T a, T b) {
     return static_cast<Wide<T>>(a) < static_cast<Wide<T>>(b) ? b : a;
   }

@@ -217,14 +217,17 @@ void Master::ReleaseCallable(uint64_t session, uint64_t callable, Done done) {
 void Master::CloseSession(uint64_t session, Done done) {
   auto found = Find(session);
   if (!found.ok()) return done(found.status());
+  // First, so that a master that ends waits for the end of what is taken out.
+  auto farewell = calls_.Begin(nullptr, nullptr);
   bool is_mine = false;
-  {
+  if (farewell.ok()) {
     absl::MutexLock lock(&mutex_);
     is_mine = sessions_.erase(session) > 0;
   }
   if (!is_mine) return done(absl::OkStatus());  // who took it out closes it
-  Close(**found, ClosedByClient(),
-        [done = std::move(done)]() mutable { done(absl::OkStatus()); });
+  (*found)->Close(
+      ClosedByClient(), *std::move(farewell),
+      [done = std::move(done)]() mutable { done(absl::OkStatus()); });
 }
 
 struct Master::Resetting {

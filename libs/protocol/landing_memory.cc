@@ -37,8 +37,10 @@ absl::StatusOr<bus::LandingMemory::Room> AllocatorLandingMemory::Reserve(
 BufferPtr LandedBuffer(const bus::Blob& blob) {
   const auto* landed = std::get_deleter<LandedMemory>(blob.owner());
   if (landed == nullptr || !landed->buffer) return BufferPtr();
+  // A small part of a stream that several share would keep all of it.
   const bool whole = blob.data() == landed->buffer->data() &&
-                     blob.size() <= landed->buffer->size();
+                     blob.size() <= landed->buffer->size() &&
+                     blob.size() >= landed->buffer->size() / 2;
   return whole ? landed->buffer : BufferPtr();
 }
 

@@ -78,9 +78,11 @@ absl::StatusOr<std::vector<Tensor>> ReadTensors(const Tensors* tensors,
   return result;
 }
 
-bool AnySlow(const Tensors* tensors) {
+bool IsSlow(const Tensors* tensors) {
+  uint64_t bytes = 0;
   if (tensors == nullptr) return false;
-  return std::any_of(tensors->begin(), tensors->end(), IsSlowToRead);
+  for (const wire::Tensor* tensor : *tensors) bytes += SlowBytes(tensor);
+  return bytes > kBytesReadSoon;
 }
 
 Offset<wire::NodePlacement> WritePlacement(const NodePlacement& placement,
@@ -287,12 +289,12 @@ absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
 
 bool IsRunCallableReadSoon(const bus::Message& message) {
   return IsReadSoon<wire::RunCallable>(
-      message, [](const auto& body) { return AnySlow(body.feeds()); });
+      message, [](const auto& body) { return IsSlow(body.feeds()); });
 }
 
 bool IsRunCallableReplyReadSoon(const bus::Message& message) {
   return IsReadSoon<wire::RunCallableReply>(
-      message, [](const auto& body) { return AnySlow(body.fetches()); });
+      message, [](const auto& body) { return IsSlow(body.fetches()); });
 }
 
 absl::StatusOr<CallableId> ReadRunCallableIds(bus::Message message) {

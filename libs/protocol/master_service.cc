@@ -17,7 +17,7 @@ std::string NameOfLargest(absl::Span<const Tensor> tensors,
                           const CallableSpec& spec) {
   size_t largest = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].num_bytes() > tensors[largest].num_bytes()) largest = i;
+    if (tensors[i].TotalBytes() > tensors[largest].TotalBytes()) largest = i;
   }
   return largest < spec.fetches.size() ? spec.fetches[largest] : "";
 }

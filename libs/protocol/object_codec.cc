@@ -112,9 +112,37 @@ class Reader {
 };
 
 absl::Status WriteObjects(const Tensor& tensor, int depth, Writer& out);
+// Bytes of one element's object.
+int64_t ObjectSize(DataType dtype) {
+  switch (dtype) {
+    case DT_STRING:
+      return sizeof(std::string);
+    case DT_RESOURCE:
+      return sizeof(ResourceHandle);
+    default:
+      return sizeof(Variant);
+  }
+}
+
+// Where objects, and tensors inside them, get their memory from.
+struct Memory {
+  Allocator& allocator;
+  SpendMemory spend;
+};
+
+absl::StatusOr<Tensor> MakeObjects(DataType dtype, const TensorShape& shape,
+                                   const Memory& memory) {
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(shape.num_elements(), ObjectSize(dtype), &bytes)) {
+    return Bad("is too large");
+  }
+  RETURN_IF_ERROR(memory.spend(bytes));
+  return Tensor::Allocate(memory.allocator, dtype, shape);
+}
+
 absl::StatusOr<Tensor> ReadObjects(DataType dtype, const TensorShape& shape,
                                    int depth, absl::string_view bytes,
-                                   Allocator& allocator);
+                                   const Memory& memory);
 
 absl::Status WriteStrings(const Tensor& tensor, Writer& out) {
   const auto strings = tensor.flat<std::string>();
@@ -191,7 +219,7 @@ absl::Status WriteObjects(const Tensor& tensor, int depth, Writer& out) {
 // The lengths have to add up before a tensor is made of them.
 absl::StatusOr<Tensor> ReadStrings(const TensorShape& shape,
                                    absl::string_view bytes,
-                                   Allocator& allocator) {
+                                   const Memory& memory) {
   const auto count = static_cast<uint64_t>(shape.num_elements());
   Reader lengths(bytes.substr(0, count * kLeastString));
   const absl::string_view texts = bytes.substr(count * kLeastString);
@@ -201,8 +229,7 @@ absl::StatusOr<Tensor> ReadStrings(const TensorShape& shape,
     total += length;
   }
   if (total != texts.size()) return Bad("has lengths that do not add up");
-  ASSIGN_OR_RETURN(Tensor tensor,
-                   Tensor::Allocate(allocator, DT_STRING, shape));
+  ASSIGN_OR_RETURN(Tensor tensor, MakeObjects(DT_STRING, shape, memory));
   lengths = Reader(bytes);
   Reader in(texts);
   for (std::string& text : tensor.mutable_flat<std::string>()) {
@@ -232,25 +259,26 @@ absl::Status ReadHandle(Reader& in, ResourceHandle& handle) {
 
 absl::StatusOr<Tensor> ReadMemory(DataType dtype, const TensorShape& shape,
                                   absl::string_view bytes,
-                                  Allocator& allocator) {
+                                  const Memory& memory) {
   int64_t expected = 0;
   const auto element = static_cast<int64_t>(DataTypeSize(dtype));
   if (__builtin_mul_overflow(shape.num_elements(), element, &expected) ||
       static_cast<uint64_t>(expected) != bytes.size()) {
     return Bad("holds a tensor whose bytes and shape do not agree");
   }
-  ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator, dtype, shape));
+  ASSIGN_OR_RETURN(Tensor tensor,
+                   Tensor::Allocate(memory.allocator, dtype, shape));
   if (bytes.empty()) return tensor;
-  auto* memory = static_cast<uint8_t*>(tensor.mutable_data());
-  std::memcpy(memory, bytes.data(), bytes.size());
+  auto* data = static_cast<uint8_t*>(tensor.mutable_data());
+  std::memcpy(data, bytes.data(), bytes.size());
   if (dtype != DT_BOOL) return tensor;
   // Reading another byte as a bool would be undefined.
-  for (size_t i = 0; i < bytes.size(); ++i) memory[i] = memory[i] != 0 ? 1 : 0;
+  for (size_t i = 0; i < bytes.size(); ++i) data[i] = data[i] != 0 ? 1 : 0;
   return tensor;
 }
 
 absl::StatusOr<Tensor> ReadInnerTensor(Reader& in, int depth,
-                                       Allocator& allocator) {
+                                       const Memory& memory) {
   ASSIGN_OR_RETURN(const uint32_t number, in.U32());
   const auto dtype = static_cast<DataType>(number);
   if (dtype == DT_INVALID) return Tensor();
@@ -261,12 +289,12 @@ absl::StatusOr<Tensor> ReadInnerTensor(Reader& in, int depth,
   ASSIGN_OR_RETURN(const uint64_t size, in.U64());
   ASSIGN_OR_RETURN(const absl::string_view bytes, in.Take(size));
   if (DataTypeSize(dtype) != 0) {
-    return ReadMemory(dtype, shape, bytes, allocator);
+    return ReadMemory(dtype, shape, bytes, memory);
   }
-  return ReadObjects(dtype, shape, depth, bytes, allocator);
+  return ReadObjects(dtype, shape, depth, bytes, memory);
 }
 
-absl::Status ReadVariant(Reader& in, int depth, Allocator& allocator,
+absl::Status ReadVariant(Reader& in, int depth, const Memory& memory,
                          Variant& variant) {
   if (depth >= kMaxNesting) return Bad("holds variants in variants too deeply");
   ASSIGN_OR_RETURN(variant.type_name, in.Text());
@@ -276,7 +304,7 @@ absl::Status ReadVariant(Reader& in, int depth, Allocator& allocator,
   if (count > in.left() / kLeastTensor) return Bad("is cut off");
   auto tensors = std::make_shared<std::vector<Tensor>>();
   for (uint32_t i = 0; i < count; ++i) {
-    ASSIGN_OR_RETURN(Tensor tensor, ReadInnerTensor(in, depth + 1, allocator));
+    ASSIGN_OR_RETURN(Tensor tensor, ReadInnerTensor(in, depth + 1, memory));
     tensors->push_back(std::move(tensor));
   }
   variant.tensors = std::move(tensors);
@@ -285,13 +313,13 @@ absl::Status ReadVariant(Reader& in, int depth, Allocator& allocator,
 
 absl::StatusOr<Tensor> ReadObjects(DataType dtype, const TensorShape& shape,
                                    int depth, absl::string_view bytes,
-                                   Allocator& allocator) {
+                                   const Memory& memory) {
   const auto count = static_cast<uint64_t>(shape.num_elements());
   if (count > bytes.size() / LeastBytes(dtype)) {
     return Bad("brings too few bytes for its shape");
   }
-  if (dtype == DT_STRING) return ReadStrings(shape, bytes, allocator);
-  ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator, dtype, shape));
+  if (dtype == DT_STRING) return ReadStrings(shape, bytes, memory);
+  ASSIGN_OR_RETURN(Tensor tensor, MakeObjects(dtype, shape, memory));
   Reader in(bytes);
   if (dtype == DT_RESOURCE) {
     for (ResourceHandle& handle : tensor.mutable_flat<ResourceHandle>()) {
@@ -299,7 +327,7 @@ absl::StatusOr<Tensor> ReadObjects(DataType dtype, const TensorShape& shape,
     }
   } else {
     for (Variant& variant : tensor.mutable_flat<Variant>()) {
-      RETURN_IF_ERROR(ReadVariant(in, depth, allocator, variant));
+      RETURN_IF_ERROR(ReadVariant(in, depth, memory, variant));
     }
   }
   if (in.left() > 0) return Bad("brings more bytes than its shape has use for");
@@ -316,8 +344,8 @@ absl::StatusOr<std::string> EncodeObjects(const Tensor& tensor) {
 
 absl::StatusOr<Tensor> DecodeObjects(DataType dtype, const TensorShape& shape,
                                      absl::string_view bytes,
-                                     Allocator& allocator) {
-  return ReadObjects(dtype, shape, 0, bytes, allocator);
+                                     Allocator& allocator, SpendMemory spend) {
+  return ReadObjects(dtype, shape, 0, bytes, {allocator, spend});
 }
 
 }  // namespace weft::protocol

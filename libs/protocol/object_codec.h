@@ -18,8 +18,11 @@
 #ifndef WEFT_LIBS_PROTOCOL_OBJECT_CODEC_H_
 #define WEFT_LIBS_PROTOCOL_OBJECT_CODEC_H_
 
+#include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "libs/tensor/buffer.h"
@@ -31,11 +34,15 @@ namespace weft::protocol {
 // to a depth beyond 16. REQUIRES: strings, resources or variants.
 absl::StatusOr<std::string> EncodeObjects(const Tensor& tensor);
 
+// Called before so many bytes are taken for objects; an error refuses them.
+using SpendMemory = absl::FunctionRef<absl::Status(int64_t bytes)>;
+
 // INVALID_ARGUMENT where bytes and shape do not agree, RESOURCE_EXHAUSTED where
-// there is no memory. REQUIRES: as above.
+// there is no memory. `spend` is asked at every depth: a few bytes that travel
+// may stand for an object of many. REQUIRES: as above.
 absl::StatusOr<Tensor> DecodeObjects(DataType dtype, const TensorShape& shape,
                                      absl::string_view bytes,
-                                     Allocator& allocator);
+                                     Allocator& allocator, SpendMemory spend);
 
 }  // namespace weft::protocol
 

@@ -55,12 +55,15 @@ std::vector<Tensor> Samples() {
           Tensor(DT_STRING, TensorShape({0})), Handles(), Variants(3)};
 }
 
+// A budget that is never used up.
+absl::Status Any(int64_t /*bytes*/) { return absl::OkStatus(); }
+
 TEST(ObjectCodecTest, WhatIsEncodedIsDecodedAgain) {
   for (const Tensor& tensor : Samples()) {
     ASSERT_OK_AND_ASSIGN(const std::string bytes, EncodeObjects(tensor));
-    ASSERT_OK_AND_ASSIGN(
-        const Tensor read,
-        DecodeObjects(tensor.dtype(), tensor.shape(), bytes, HeapAllocator()));
+    ASSERT_OK_AND_ASSIGN(const Tensor read,
+                         DecodeObjects(tensor.dtype(), tensor.shape(), bytes,
+                                       HeapAllocator(), Any));
     ASSERT_OK_AND_ASSIGN(const std::string again, EncodeObjects(read));
     EXPECT_EQ(again, bytes);
     EXPECT_TRUE(SameBits(read, tensor)) << tensor.ToString();
@@ -73,18 +76,37 @@ TEST(ObjectCodecTest, AnyOtherNumberOfBytesIsRefused) {
     for (size_t size = 0; size < bytes.size(); ++size) {
       EXPECT_THAT(DecodeObjects(tensor.dtype(), tensor.shape(),
                                 absl::string_view(bytes).substr(0, size),
-                                HeapAllocator()),
+                                HeapAllocator(), Any),
                   StatusIs(absl::StatusCode::kInvalidArgument))
           << tensor.ToString() << " of " << size << " bytes";
     }
     bytes.push_back('x');
-    EXPECT_THAT(
-        DecodeObjects(tensor.dtype(), tensor.shape(), bytes, HeapAllocator()),
-        StatusIs(absl::StatusCode::kInvalidArgument));
+    EXPECT_THAT(DecodeObjects(tensor.dtype(), tensor.shape(), bytes,
+                              HeapAllocator(), Any),
+                StatusIs(absl::StatusCode::kInvalidArgument));
   }
 }
 
 // Whatever a byte is changed to, nothing but an error or a tensor comes of it.
+// A length of 0 travels as four bytes, and is a string of 32.
+TEST(ObjectCodecTest, WhatVariantsHoldIsPaidForToo) {
+  Variant variant;
+  variant.tensors = std::make_shared<std::vector<Tensor>>(
+      std::vector<Tensor>{Tensor(DT_STRING, {1000})});
+  Tensor tensor(DT_VARIANT, {});
+  tensor.mutable_flat<Variant>()[0] = variant;
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, EncodeObjects(tensor));
+  int64_t spent = 0;
+  const auto spend = [&spent](int64_t more) {
+    spent += more;
+    return spent <= 10000 ? absl::OkStatus()
+                          : absl::ResourceExhaustedError("all is spent");
+  };
+  EXPECT_THAT(DecodeObjects(DT_VARIANT, {}, bytes, HeapAllocator(), spend),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_GE(spent, 1000 * static_cast<int64_t>(sizeof(std::string)));
+}
+
 TEST(ObjectCodecTest, DamagedBytesDoNoHarm) {
   for (const Tensor& tensor : Samples()) {
     ASSERT_OK_AND_ASSIGN(const std::string bytes, EncodeObjects(tensor));
@@ -93,7 +115,7 @@ TEST(ObjectCodecTest, DamagedBytesDoNoHarm) {
         std::string damaged = bytes;
         damaged[i] = value;
         const auto read = DecodeObjects(tensor.dtype(), tensor.shape(), damaged,
-                                        HeapAllocator());
+                                        HeapAllocator(), Any);
         if (read.ok()) {
           EXPECT_OK(EncodeObjects(*read));
         }

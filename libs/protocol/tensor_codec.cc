@@ -1,5 +1,6 @@
 #include "libs/protocol/tensor_codec.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -75,29 +76,13 @@ absl::StatusOr<Tensor> ReadElements(DataType dtype, const TensorShape& shape,
   return result;
 }
 
-// Bytes of one element's object, for those that are not of fixed size.
-int64_t ObjectSize(DataType dtype) {
-  switch (dtype) {
-    case DT_STRING:
-      return sizeof(std::string);
-    case DT_RESOURCE:
-      return sizeof(ResourceHandle);
-    default:
-      return sizeof(Variant);
-  }
-}
-
 absl::StatusOr<Tensor> ReadObjects(DataType dtype, const TensorShape& shape,
                                    const bus::Blob& bytes,
                                    MessageReader& reader,
                                    Allocator& allocator) {
-  int64_t memory = 0;
-  if (__builtin_mul_overflow(shape.num_elements(), ObjectSize(dtype),
-                             &memory)) {
-    return Damaged(dtype, shape, "is too large");
-  }
-  RETURN_IF_ERROR(reader.SpendExpanded(memory));
-  auto result = DecodeObjects(dtype, shape, bytes.view(), allocator);
+  auto result = DecodeObjects(
+      dtype, shape, bytes.view(), allocator,
+      [&reader](int64_t memory) { return reader.SpendExpanded(memory); });
   if (absl::IsInvalidArgument(result.status())) {
     return Damaged(dtype, shape, result.status().message());
   }
@@ -131,10 +116,12 @@ absl::StatusOr<flatbuffers::Offset<wire::Tensor>> WriteTensor(
                             shape, num_bytes, data);
 }
 
-bool IsSlowToRead(const wire::Tensor* tensor) {
-  if (tensor == nullptr || tensor->num_bytes() <= kBytesReadSoon) return false;
+uint64_t SlowBytes(const wire::Tensor* tensor) {
+  if (tensor == nullptr) return 0;
   const auto dtype = static_cast<DataType>(tensor->dtype());
-  return DataTypeSize(dtype) == 0 || dtype == DT_BOOL;
+  const bool is_slow = DataTypeSize(dtype) == 0 || dtype == DT_BOOL;
+  // More than that makes no difference, and can't overflow a sum.
+  return is_slow ? std::min(tensor->num_bytes(), kBytesReadSoon + 1) : 0;
 }
 
 bool BringsMuch(const bus::Message& message) {

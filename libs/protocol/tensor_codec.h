@@ -38,9 +38,10 @@ absl::StatusOr<Tensor> ReadTensor(const wire::Tensor* tensor,
 // copying or checking: some tens of microseconds.
 inline constexpr uint64_t kBytesReadSoon = 256 << 10;
 
-// Whether reading the tensor takes long although its bytes are in place: each
-// of its elements has to be looked at. Null: no.
-bool IsSlowToRead(const wire::Tensor* tensor);
+// The bytes of a tensor that take time although they are in place, since each
+// element has to be looked at: all of them, or 0. Null: 0. A message is slow to
+// read where those of its tensors together exceed kBytesReadSoon.
+uint64_t SlowBytes(const wire::Tensor* tensor);
 // Whether the message brings more than that, in all; whether it brings more
 // than that to verify and to copy.
 bool BringsMuch(const bus::Message& message);

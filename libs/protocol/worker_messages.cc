@@ -90,18 +90,13 @@ absl::StatusOr<std::vector<IndexedTensor>> ReadIndexed(
   return result;
 }
 
-bool AnySlow(const IndexedTensors* tensors) {
-  if (tensors == nullptr) return false;
-  return std::any_of(
-      tensors->begin(), tensors->end(),
-      [](const wire::IndexedTensor* it) { return IsSlowToRead(it->tensor()); });
-}
-
-bool AnySlow(const PushVector* pushes) {
-  if (pushes == nullptr) return false;
-  return std::any_of(pushes->begin(), pushes->end(), [](const wire::Push* it) {
-    return IsSlowToRead(it->tensor());
-  });
+// Of all that have one; see SlowBytes.
+template <typename Holders>
+uint64_t SlowBytesOf(const Holders* holders) {
+  uint64_t bytes = 0;
+  if (holders == nullptr) return 0;
+  for (const auto* holder : *holders) bytes += SlowBytes(holder->tensor());
+  return bytes;
 }
 
 Offset<wire::Error> WriteError(const absl::Status& status,
@@ -407,19 +402,22 @@ absl::StatusOr<RunPartitionAnswer> ReadRunPartitionReply(
 }
 
 bool IsRunPartitionReadSoon(const bus::Message& message) {
-  return IsReadSoon<wire::RunPartition>(
-      message, [](const auto& body) { return AnySlow(body.feeds()); });
+  return IsReadSoon<wire::RunPartition>(message, [](const auto& body) {
+    return SlowBytesOf(body.feeds()) > kBytesReadSoon;
+  });
 }
 
 bool IsRunPartitionReplyReadSoon(const bus::Message& message) {
   return IsReadSoon<wire::RunPartitionReply>(message, [](const auto& body) {
-    return AnySlow(body.fetches()) || AnySlow(body.pushes());
+    return SlowBytesOf(body.fetches()) + SlowBytesOf(body.pushes()) >
+           kBytesReadSoon;
   });
 }
 
 bool ArePushesReadSoon(const bus::Message& message) {
-  return IsReadSoon<wire::Pushes>(
-      message, [](const auto& body) { return AnySlow(body.pushes()); });
+  return IsReadSoon<wire::Pushes>(message, [](const auto& body) {
+    return SlowBytesOf(body.pushes()) > kBytesReadSoon;
+  });
 }
 
 bus::Message WriteAbort(const StepId& step, uint64_t steps_over_below,

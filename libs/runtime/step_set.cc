@@ -73,6 +73,10 @@ std::vector<uint64_t> SentSteps::TakeSentTo(const std::string& task) {
     it = blocks_.erase(it);
   }
   std::sort(result.begin(), result.end());
+  // Each is told to the task by itself.
+  if (result.size() > kMaxTaken) {
+    result.erase(result.begin(), result.end() - kMaxTaken);
+  }
   return result;
 }
 

@@ -41,12 +41,14 @@ class StepSet {
 class SentSteps {
  public:
   static constexpr size_t kMaxBlocks = StepSet::kMaxBlocks;
+  static constexpr size_t kMaxTaken = 65536;
 
   // The steps of one callable share `receivers`.
   void Add(uint64_t step, const std::shared_ptr<const PeerTasks>& receivers);
   void ForgetBelow(uint64_t step);
   void Clear() { blocks_.clear(); }
-  // Those that sent values to `task`, sorted; it forgets them.
+  // Those that sent values to `task`, sorted, the last kMaxTaken of them; it
+  // forgets all.
   std::vector<uint64_t> TakeSentTo(const std::string& task);
 
   int64_t size() const;

@@ -89,6 +89,18 @@ TEST_F(TaskRuntimeTest, ASessionLivesOnWhenItsMasterComesLate) {
 TEST_F(TaskRuntimeTest, SessionsOfAMasterThatHasRestartedEndAtOnce) {
   runtime_->PeerConnected(kWorker, kMaster);
   ASSERT_OK(CreateSession(kMaster, 1));
+  // Only a claim, as long as the first is here.
+  runtime_->PeerConnected(kWorker, kMaster + 1);
+  EXPECT_EQ(runtime_->num_sessions(), 1);
+  runtime_->PeerLost(kWorker, kMaster, absl::UnavailableError("it has died"));
+  EXPECT_EQ(runtime_->num_sessions(), 0);
+}
+
+TEST_F(TaskRuntimeTest, SessionsOfAMasterThatComesBackAsAnotherEndAtOnce) {
+  runtime_->PeerConnected(kWorker, kMaster);
+  ASSERT_OK(CreateSession(kMaster, 1));
+  runtime_->PeerLost(kWorker, kMaster, absl::UnavailableError("it has died"));
+  EXPECT_EQ(runtime_->num_sessions(), 1);  // it may come back as itself
   runtime_->PeerConnected(kWorker, kMaster + 1);
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }

@@ -34,32 +34,11 @@ constexpr char kPsCpu[] = "/job:ps/replica:0/task:0/device:CPU:0";
 // ThreadSanitizer, which does not see that, all of them take this lock as well.
 using Order = absl::Mutex;
 
-class OrderedMaster : public protocol::RecordingMaster {
- public:
-  explicit OrderedMaster(Order& order) : order_(order) {}
-  void Reset(const std::vector<std::string>& containers,
-             const std::vector<std::string>& filters, Cancellation* client,
-             Done done) override {
-    absl::Status status;
-    {
-      absl::MutexLock lock(&order_);
-      RecordingMaster::Reset(
-          containers, filters, client,
-          [&status](const absl::Status& reset) { status = reset; });
-    }
-    done(std::move(status));
-  }
-
- private:
-  Order& order_;
-};
-
 // A task that answers for the coordinator and as the master of sessions.
 class Task : private bus::Handler {
  public:
   Task(Process& process, const std::string& name, Order& order)
-      : master(order),
-        order_(order),
+      : order_(order),
         coordinator_service_(
             {.coordinator = &coordinator, .scheduler = &process.scheduler()}),
         master_service_({.master = &master,
@@ -75,7 +54,7 @@ class Task : private bus::Handler {
   std::string target() const { return endpoint_->address().ToTarget(); }
 
   protocol::RecordingCoordinator coordinator;
-  OrderedMaster master;
+  protocol::RecordingMaster master;
 
  private:
   bool IsFast(uint8_t method) const override {
