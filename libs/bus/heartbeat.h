@@ -5,9 +5,9 @@
 // What is stuck? A thread that does not read for the whole time is. A pool may
 // have work for long: kernels of a minute on all cores are honest. So an answer
 // is given by whichever pool begins its closure first, compute or blocking, and
-// says for how long one has waited in the compute pool. Who asks gives the other
-// end up when no answer comes within about twice `timeout` (neither pool begins
-// anything), or when one has waited there for more than `max_busy`.
+// says for how long one has waited in the compute pool. Who asks gives the
+// other end up when no answer comes within about twice `timeout` (neither pool
+// begins anything), or when one has waited there for more than `max_busy`.
 //
 // Time is counted in ticks of a fifth of `timeout`, not by the clock, so that a
 // process that was stopped itself reads what came meanwhile before it judges.
@@ -61,8 +61,8 @@ class Heartbeat {
 
  private:
   // An answer that is lacking after so many ticks will not come. Many, because
-  // it travels behind all else on its lane, at either end; who is stopped or cut
-  // off is found sooner, by ZeroMQ.
+  // it travels behind all else on its lane, at either end; who is stopped or
+  // cut off is found sooner, by ZeroMQ.
   static constexpr int kTicksToAnswer = 9;
 
   absl::Time Now() const;

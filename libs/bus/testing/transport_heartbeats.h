@@ -126,7 +126,8 @@ TEST_P(TransportHeartbeatTest, WhoseComputeThreadsAreBusyIsGivenTime) {
   stuck_.Stick(Pool::kCompute);
   const absl::Time begin = Now();
   EXPECT_THAT(Call(NewMessage(kSlowEcho, "")).Wait(),
-              StatusIs(absl::StatusCode::kUnavailable, "begun nothing"));
+              StatusIs(absl::StatusCode::kUnavailable,
+                       "waited for its compute threads"));
   EXPECT_GE(Now() - begin, Watchful().max_busy);
   stuck_.Release();
 }
