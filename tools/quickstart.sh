@@ -45,7 +45,7 @@ grep '^test accuracy' "$logs/worker_0.log" | tail -n 1
 
 heading "What to try next"
 cat <<NEXT
-a cluster of your own:   tools/local_cluster --ps=2 --workers=2 --client -- \\
+a cluster of your own:    tools/local_cluster --ps=2 --workers=2 --client -- \\
                             bazel-bin/examples/simple_client {target} init
                           runs a program on it; without "-- PROGRAM..." it
                           prints the targets of its tasks, and stays
