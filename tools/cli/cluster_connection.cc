@@ -1,10 +1,8 @@
 #include "tools/cli/cluster_connection.h"
 
-#include <utility>
-
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
 #include "libs/base/status.h"
+#include "libs/base/sync_call.h"
 #include "libs/protocol/blocking_master.h"
 #include "libs/protocol/master_client.h"
 
@@ -12,22 +10,8 @@ namespace weft::tools {
 namespace {
 
 using protocol::ClusterStatus;
-using protocol::Coordinator;
 using protocol::TaskState;
 using protocol::TaskStatus;
-
-// Starts a call and waits for its answer.
-template <typename T, typename Start>
-absl::StatusOr<T> Wait(Scheduler& scheduler, Start start) {
-  const std::unique_ptr<Event> answered = scheduler.NewEvent();
-  absl::StatusOr<T> result;
-  start([&](absl::StatusOr<T> answer) {
-    result = std::move(answer);
-    answered->Set();
-  });
-  answered->Wait();
-  return result;
-}
 
 bool CanBeMaster(const TaskStatus& task) {
   return task.state == TaskState::kAlive && !task.devices.empty();
@@ -73,34 +57,22 @@ void ClusterConnection::OnCoordinatorConnected(const bus::Identity& peer) {
 }
 
 absl::StatusOr<ClusterStatus> ClusterConnection::GetCluster() {
-  return Wait<ClusterStatus>(process_.scheduler(),
-                             [this](Coordinator::Answer<ClusterStatus> done) {
-                               client_->GetCluster(Deadline(), std::move(done));
-                             });
+  SyncCall<absl::StatusOr<ClusterStatus>> call(process_.scheduler());
+  client_->GetCluster(Deadline(), call.Done());
+  return call.Wait();
 }
 
 absl::StatusOr<protocol::PlacementReply> ClusterConnection::Place(
     const protocol::PlacementRequest& request) {
-  return Wait<protocol::PlacementReply>(
-      process_.scheduler(),
-      [&](Coordinator::Answer<protocol::PlacementReply> done) {
-        client_->Place(request, Deadline(), std::move(done));
-      });
+  SyncCall<absl::StatusOr<protocol::PlacementReply>> call(process_.scheduler());
+  client_->Place(request, Deadline(), call.Done());
+  return call.Wait();
 }
 
 absl::Status ClusterConnection::Shutdown() {
-  struct Nothing {};
-  return Wait<Nothing>(process_.scheduler(),
-                       [this](Coordinator::Answer<Nothing> done) {
-                         client_->Shutdown(Deadline(),
-                                           [done = std::move(done)](
-                                               absl::Status status) mutable {
-                                             if (!status.ok())
-                                               return done(status);
-                                             done(Nothing{});
-                                           });
-                       })
-      .status();
+  SyncCall<> call(process_.scheduler());
+  client_->Shutdown(Deadline(), call.Done());
+  return call.Wait();
 }
 
 absl::Status ClusterConnection::Reset(
