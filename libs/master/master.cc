@@ -68,15 +68,11 @@ std::vector<SlowStep> Master::FindSlow(uint64_t number) const {
   return result;
 }
 
-void Master::Close(MasterSession& session, const absl::Status& cause,
-                   absl::AnyInvocable<void()> done) {
-  auto farewell = calls_.Begin(nullptr, nullptr);
-  if (!farewell.ok()) return done();  // this master has ended
-  session.Close(cause, *std::move(farewell), std::move(done));
-}
-
 void Master::CloseAll(const absl::Status& cause,
                       absl::AnyInvocable<void()> done) {
+  // First, so that a master that ends waits for the end of what is taken out.
+  auto farewell = calls_.Begin(nullptr, nullptr);
+  if (!farewell.ok()) return done();  // it has ended, and has closed all
   absl::btree_map<uint64_t, std::shared_ptr<MasterSession>> sessions;
   {
     absl::MutexLock lock(&mutex_);
@@ -92,7 +88,9 @@ void Master::CloseAll(const absl::Status& cause,
   const auto one_less = [join] {
     if (join->left.fetch_sub(1) == 1) join->done();
   };
-  for (const auto& [id, session] : sessions) Close(*session, cause, one_less);
+  for (const auto& [id, session] : sessions) {
+    session->Close(cause, *farewell, one_less);
+  }
   one_less();
 }
 
@@ -217,8 +215,7 @@ void Master::ReleaseCallable(uint64_t session, uint64_t callable, Done done) {
 void Master::CloseSession(uint64_t session, Done done) {
   auto found = Find(session);
   if (!found.ok()) return done(found.status());
-  // First, so that a master that ends waits for the end of what is taken out.
-  auto farewell = calls_.Begin(nullptr, nullptr);
+  auto farewell = calls_.Begin(nullptr, nullptr);  // first, as in CloseAll
   bool is_mine = false;
   if (farewell.ok()) {
     absl::MutexLock lock(&mutex_);

@@ -118,10 +118,8 @@ class Master : public protocol::Master {
   std::vector<std::shared_ptr<MasterSession>> Sessions() const;
   absl::StatusOr<uint64_t> NewSession(const protocol::SessionConfig& config);
   absl::StatusOr<OpenCalls::CallPtr> BeginCall(Cancellation* client);
-  // `done` when tasks have heard, or have had their time for it.
-  void Close(MasterSession& session, const absl::Status& cause,
-             absl::AnyInvocable<void()> done);
-  // All that there are, side by side.
+  // All that there are, side by side; `done` when tasks have heard, or have had
+  // their time for it.
   void CloseAll(const absl::Status& cause, absl::AnyInvocable<void()> done);
   // Closes all, and waits until nothing is under way.
   void End(const absl::Status& cause);
