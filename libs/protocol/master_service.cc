@@ -9,6 +9,7 @@
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/master_messages.h"
 #include "libs/protocol/method.h"
+#include "libs/protocol/tensor_codec.h"
 
 namespace weft::protocol {
 namespace {
@@ -152,7 +153,7 @@ void MasterService::ReplyWithFetches(Run& run, const absl::Status& status) {
 }
 
 absl::Status MasterService::CheckSession(const bus::Message& request) const {
-  if (IsRunCallableReadSoon(request)) return absl::OkStatus();
+  if (!BringsMuch(request)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const CallableId id, ReadRunCallableIds(request));
   return options_.master->CheckSession(id.session);
 }
