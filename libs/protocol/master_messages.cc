@@ -78,13 +78,6 @@ absl::StatusOr<std::vector<Tensor>> ReadTensors(const Tensors* tensors,
   return result;
 }
 
-bool IsSlow(const Tensors* tensors) {
-  uint64_t bytes = 0;
-  if (tensors == nullptr) return false;
-  for (const wire::Tensor* tensor : *tensors) bytes += SlowBytes(tensor);
-  return bytes > kBytesReadSoon;
-}
-
 Offset<wire::NodePlacement> WritePlacement(const NodePlacement& placement,
                                            FlatBufferBuilder& builder) {
   const auto name = builder.CreateString(placement.name);
@@ -289,12 +282,12 @@ absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
 
 bool IsRunCallableReadSoon(const bus::Message& message) {
   return IsReadSoon<wire::RunCallable>(
-      message, [](const auto& body) { return IsSlow(body.feeds()); });
+      message, [](const auto& body) { return SlowBytesOf(body.feeds()); });
 }
 
 bool IsRunCallableReplyReadSoon(const bus::Message& message) {
   return IsReadSoon<wire::RunCallableReply>(
-      message, [](const auto& body) { return IsSlow(body.fetches()); });
+      message, [](const auto& body) { return SlowBytesOf(body.fetches()); });
 }
 
 absl::StatusOr<CallableId> ReadRunCallableIds(bus::Message message) {

@@ -90,15 +90,6 @@ absl::StatusOr<std::vector<IndexedTensor>> ReadIndexed(
   return result;
 }
 
-// Of all that have one; see SlowBytes.
-template <typename Holders>
-uint64_t SlowBytesOf(const Holders* holders) {
-  uint64_t bytes = 0;
-  if (holders == nullptr) return 0;
-  for (const auto* holder : *holders) bytes += SlowBytes(holder->tensor());
-  return bytes;
-}
-
 Offset<wire::Error> WriteError(const absl::Status& status,
                                FlatBufferBuilder& builder) {
   const auto text =
@@ -402,22 +393,19 @@ absl::StatusOr<RunPartitionAnswer> ReadRunPartitionReply(
 }
 
 bool IsRunPartitionReadSoon(const bus::Message& message) {
-  return IsReadSoon<wire::RunPartition>(message, [](const auto& body) {
-    return SlowBytesOf(body.feeds()) > kBytesReadSoon;
-  });
+  return IsReadSoon<wire::RunPartition>(
+      message, [](const auto& body) { return SlowBytesOf(body.feeds()); });
 }
 
 bool IsRunPartitionReplyReadSoon(const bus::Message& message) {
   return IsReadSoon<wire::RunPartitionReply>(message, [](const auto& body) {
-    return SlowBytesOf(body.fetches()) + SlowBytesOf(body.pushes()) >
-           kBytesReadSoon;
+    return SlowBytesOf(body.fetches()) + SlowBytesOf(body.pushes());
   });
 }
 
 bool ArePushesReadSoon(const bus::Message& message) {
-  return IsReadSoon<wire::Pushes>(message, [](const auto& body) {
-    return SlowBytesOf(body.pushes()) > kBytesReadSoon;
-  });
+  return IsReadSoon<wire::Pushes>(
+      message, [](const auto& body) { return SlowBytesOf(body.pushes()); });
 }
 
 bus::Message WriteAbort(const StepId& step, uint64_t steps_over_below,
