@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "libs/base/status.h"
 #include "libs/kernels/array_copy.h"
@@ -84,9 +85,13 @@ absl::StatusOr<Dims> ReadSortedIds(const Tensor& ids) {
   return values;
 }
 
-// What a sum of `T` is divided by.
+// What a sum of `T` is divided by: in all of its values' range.
 template <typename T>
-using DivisorOf = std::conditional_t<std::is_integral_v<T>, int64_t, Wide<T>>;
+using IntegerDivisorOf =
+    std::conditional_t<std::is_unsigned_v<T>, uint64_t, int64_t>;
+template <typename T>
+using DivisorOf =
+    std::conditional_t<std::is_integral_v<T>, IntegerDivisorOf<T>, Wide<T>>;
 
 // The divisor of a mean of `count` rows. Of integers it wraps around as their
 // sum does, so that means of numbers that are alike are right whatever the
@@ -96,20 +101,15 @@ template <typename T>
 DivisorOf<T> MeanDivisor(int64_t count) {
   if constexpr (std::is_integral_v<T>) {
     const auto wrapped = static_cast<T>(count);
-    return wrapped == 0 ? count : static_cast<DivisorOf<T>>(wrapped);
-  } else {
-    return static_cast<DivisorOf<T>>(count);
+    if (wrapped != 0) return static_cast<DivisorOf<T>>(wrapped);
   }
+  return static_cast<DivisorOf<T>>(count);
 }
 
 template <typename T>
 void DivideRow(DivisorOf<T> divisor, int64_t length, T* row) {
   for (int64_t i = 0; i < length; ++i) {
-    if constexpr (std::is_same_v<T, uint64_t>) {
-      row[i] /= static_cast<uint64_t>(divisor);  // which is positive
-    } else {
-      row[i] = static_cast<T>(static_cast<DivisorOf<T>>(row[i]) / divisor);
-    }
+    row[i] = static_cast<T>(static_cast<DivisorOf<T>>(row[i]) / divisor);
   }
 }
 
