@@ -106,9 +106,7 @@ void ResourceRegister::CompareOnOwnTask(const Declarer& declarer,
   ResourceFacts left = entry.Left();
   left.definition.clear();
   if (left.AgreeWith(FactsOf(placed.resource))) return;
-  AddUnlessDoubtful({placed, declarer.task, placed.device, std::move(left),
-                     placed.resource.kind, entry.last_task},
-                    std::max(since, entry.doubted), verdict);
+  AddLeft(declarer, placed, entry, std::move(left), since, verdict);
 }
 
 void ResourceRegister::CompareOnDevice(const Declarer& declarer,
@@ -130,11 +128,9 @@ void ResourceRegister::CompareOnDevice(const Declarer& declarer,
   // What sessions declare says more than what the object is at the moment: its
   // shape may change where a program allows that.
   if (!entry.declared.empty()) return;
-  const ResourceFacts left = entry.Left();
+  ResourceFacts left = entry.Left();
   if (left.AgreeWith(facts)) return;
-  AddUnlessDoubtful({placed, declarer.task, placed.device, left,
-                     placed.resource.kind, entry.last_task},
-                    std::max(since, entry.doubted), verdict);
+  AddLeft(declarer, placed, entry, std::move(left), since, verdict);
 }
 
 void ResourceRegister::CompareElsewhere(const Declarer& declarer,
@@ -158,20 +154,20 @@ void ResourceRegister::CompareElsewhere(const Declarer& declarer,
   }
   // In another job it is more likely something else of the same name.
   if (JobOfDevice(*entry.device) != JobOfDevice(placed.device)) return;
-  AddUnlessDoubtful({placed, declarer.task, *entry.device, entry.Left(),
-                     placed.resource.kind, entry.last_task},
-                    std::max(since, entry.doubted), verdict);
+  AddLeft(declarer, placed, entry, entry.Left(), since, verdict);
 }
 
-void ResourceRegister::AddUnlessDoubtful(ResourceDifference difference,
-                                         uint64_t since,
-                                         Verdict& verdict) const {
+void ResourceRegister::AddLeft(const Declarer& declarer,
+                               const NodeResource& placed, const Entry& entry,
+                               ResourceFacts left, uint64_t since,
+                               Verdict& verdict) const {
   if (!has_reports_) return;
-  const std::string task = TaskOfDevice(difference.there_device);
-  if (IsSettled(task, since)) {
-    verdict.differences.push_back(std::move(difference));
+  if (IsSettled(entry.task, std::max(since, entry.doubted))) {
+    verdict.differences.push_back({placed, declarer.task, *entry.device,
+                                   std::move(left), placed.resource.kind,
+                                   entry.last_task});
   } else {
-    verdict.doubtful_tasks.insert(task);
+    verdict.doubtful_tasks.insert(entry.task);
   }
 }
 

@@ -267,8 +267,11 @@ class ResourceRegister {
                  absl::Span<const NodeResource> placed, Verdict& verdict) const;
   // On other tasks than its own, in order.
   DeclaredProgram ProgramOf(uint64_t session) const;
-  void AddUnlessDoubtful(ResourceDifference difference, uint64_t since,
-                         Verdict& verdict) const;
+  // The difference from an entry that nobody declares any more and that is as
+  // `left`, unless the entry's task has to say first whether it is there still.
+  void AddLeft(const Declarer& declarer, const NodeResource& placed,
+               const Entry& entry, ResourceFacts left, uint64_t since,
+               Verdict& verdict) const;
 
   const bool has_reports_;
   mutable uint64_t num_looks_ = 0;
