@@ -40,6 +40,10 @@ class CoordinatorTest : public ::testing::TestWithParam<ClusterKind> {
     return session.ok() ? *std::move(session) : nullptr;
   }
 
+  // A session of worker 0 gives a model of two elements a value, and closes: it
+  // leaves a variable of the sum 3.
+  void LeaveModel(const std::string& device);
+
   std::unique_ptr<TestCluster> cluster_;
 };
 
@@ -73,6 +77,13 @@ struct Model {
   ops::Variable x;
   Output sum;
 };
+
+void CoordinatorTest::LeaveModel(const std::string& device) {
+  Model model(device, 1.5f, 2);
+  auto session = Connect(model.root, "worker", 0);
+  ASSERT_OK(session->Run(model.x.initializer()));
+  ASSERT_OK(session->Close());
+}
 
 TEST_P(CoordinatorTest, HasAJobOfItsOwn) {
   StartCluster({{"coordinator", 1}, {"ps", 1}, {"worker", 1}});
@@ -211,12 +222,7 @@ TEST_P(CoordinatorTest, WhatAClosedSessionHasLeftIsToldBeforeTheFirstStep) {
   for (const char* job : {"ps", "worker"}) {
     SCOPED_TRACE(job);
     const std::string device = absl::StrCat("/job:", job, "/task:0");
-    {
-      Model before(device, 1.5f, 2);
-      auto session = Connect(before.root, "worker", 0);
-      ASSERT_OK(session->Run(before.x.initializer()));
-      ASSERT_OK(session->Close());
-    }
+    ASSERT_NO_FATAL_FAILURE(LeaveModel(device));
     Model after(device, 1.0f, 3);
     ExpectRefused(Connect(after.root, "worker", 0)->Run(after.x.initializer()),
                   absl::StatusCode::kFailedPrecondition,
@@ -244,12 +250,7 @@ TEST_P(CoordinatorTest, WhatAClosedSessionHasLeftIsToldBeforeTheFirstStep) {
 
 TEST_P(CoordinatorTest, WhatWasLeftIsKnownToACoordinatorThatStartsAnew) {
   StartCluster({{"coordinator", 1}, {"ps", 1}, {"worker", 1}});
-  {
-    Model before("/job:ps/task:0", 1.5f, 2);
-    auto session = Connect(before.root, "worker", 0);
-    ASSERT_OK(session->Run(before.x.initializer()));
-    ASSERT_OK(session->Close());
-  }
+  ASSERT_NO_FATAL_FAILURE(LeaveModel("/job:ps/task:0"));
   cluster_->Stop("coordinator", 0);
   cluster_->Start("coordinator", 0);
   Model after("/job:ps/task:0", 1.0f, 3);
@@ -262,12 +263,7 @@ TEST_P(CoordinatorTest, WhatWasLeftIsKnownToACoordinatorThatStartsAnew) {
 
 TEST_P(CoordinatorTest, ATaskThatHasRestartedHasNothingLeft) {
   StartCluster({{"coordinator", 1}, {"ps", 1}, {"worker", 1}});
-  {
-    Model before("/job:ps/task:0", 1.5f, 2);
-    auto session = Connect(before.root, "worker", 0);
-    ASSERT_OK(session->Run(before.x.initializer()));
-    ASSERT_OK(session->Close());
-  }
+  ASSERT_NO_FATAL_FAILURE(LeaveModel("/job:ps/task:0"));
   cluster_->Stop("ps", 0);
   cluster_->Start("ps", 0);
   Model after("/job:ps/task:0", 1.0f, 3);
