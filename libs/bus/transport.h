@@ -250,9 +250,9 @@ struct TransportOptions {
   // Connections of an endpoint; further ones are refused in their greeting.
   int max_connections = 4096;
   // The other end of a connection is asked for a sign of life (Heartbeat) and
-  // given up after about so long without one. Infinite: it is not asked.
+  // given up after about twice as long without one. Infinite: it is not asked.
   absl::Duration peer_timeout = absl::InfiniteDuration();
-  // How long all threads of its compute pool may be busy before they are taken
+  // How long a closure may wait in its compute pool before the pool is taken
   // for stuck.
   absl::Duration max_busy = absl::Minutes(10);
 };
