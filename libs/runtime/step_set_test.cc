@@ -1,5 +1,7 @@
 #include "libs/runtime/step_set.h"
 
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -81,6 +83,20 @@ TEST(SentStepsTest, GivesTheStepsThatSentToATaskOnce) {
   EXPECT_THAT(sent.TakeSentTo("ps"), IsEmpty());
   EXPECT_THAT(sent.TakeSentTo("worker"), ElementsAre(7, 71));
   EXPECT_EQ(sent.num_blocks(), 0u);
+}
+
+// Each is told to the task by itself, and the oldest are the least likely to
+// run still.
+TEST(SentStepsTest, GivesTheYoungestOfTooMany) {
+  SentSteps sent;
+  const auto ps = Tasks({"ps"});
+  constexpr uint64_t kSteps = SentSteps::kMaxTaken + 100;
+  for (uint64_t step = 0; step < kSteps; ++step) sent.Add(step, ps);
+  const std::vector<uint64_t> taken = sent.TakeSentTo("ps");
+  ASSERT_THAT(taken, SizeIs(65536));
+  EXPECT_EQ(taken.front(), kSteps - SentSteps::kMaxTaken);
+  EXPECT_EQ(taken.back(), kSteps - 1);
+  EXPECT_THAT(sent.TakeSentTo("ps"), IsEmpty()) << "all are forgotten";
 }
 
 TEST(SentStepsTest, ForgetsBelow) {
