@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -308,6 +309,21 @@ TEST_F(NnWindowKernelsTest, MaximaAcrossChannels) {
   Expect("MaxPool", {image}, Pool({1, 1, 1, 1}, {1, 1, 1, 2}, "VALID"), image);
 }
 
+// As TensorFlow: here the maximum begins with the first.
+TEST_F(NnWindowKernelsTest, AMaximumAcrossChannelsMayBeNanOrInfinite) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Tensor pairs = Floats({1, 1, 1, 10}, {-infinity, -infinity, nan, 1, 1,
+                                              nan, -infinity, -1, nan, nan});
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor most,
+      harness_.RunOne("MaxPool", {pairs},
+                      Pool({1, 1, 1, 2}, {1, 1, 1, 2}, "VALID")));
+  EXPECT_TRUE(
+      SameBits(most, Floats({1, 1, 1, 5}, {-infinity, nan, 1, -1, nan})))
+      << most.ToString();
+}
+
 TEST_F(NnWindowKernelsTest, ShapesOfPoolsAcrossChannels) {
   const auto shape_of = [&](int64_t depth, int64_t window) {
     auto shapes = harness_.InferShapes(
@@ -377,6 +393,29 @@ TEST_F(NnWindowKernelsTest, Normalizes) {
           Floats({1}, {4})},
          {{"epsilon", 0.0f}, {"is_training", false}},
          Floats({1, 2, 1, 1}, {1, 3}));
+}
+
+// Its mean is no number, but what the gradient gets is: one step without
+// examples must not spoil the scale.
+TEST_F(NnWindowKernelsTest, AnEmptyBatchHasGradientsOfZero) {
+  const Tensor none(DT_FLOAT, {0});
+  const Tensor empty(DT_FLOAT, {0, 1, 1, 2});
+  const Tensor scale = Floats({2}, {2, 3});
+  const Tensor zeros = Floats({2}, {0, 0});
+  ASSERT_OK_AND_ASSIGN(
+      const auto outputs,
+      harness_.Run("FusedBatchNormV3", {empty, scale, scale, none, none}));
+  EXPECT_TRUE(SameBits(outputs[0], empty));
+  EXPECT_TRUE(std::isnan(outputs[1].flat<float>()[0]));
+  EXPECT_TRUE(SameBits(outputs[3], zeros)) << outputs[3].ToString();
+  EXPECT_TRUE(SameBits(outputs[4], zeros)) << outputs[4].ToString();
+  ASSERT_OK_AND_ASSIGN(
+      const auto gradients,
+      harness_.Run("FusedBatchNormGradV3",
+                   {empty, empty, scale, outputs[3], outputs[4], outputs[5]}));
+  EXPECT_TRUE(SameBits(gradients[0], empty));
+  EXPECT_TRUE(SameBits(gradients[1], zeros)) << gradients[1].ToString();
+  EXPECT_TRUE(SameBits(gradients[2], zeros)) << gradients[2].ToString();
 }
 
 TEST_F(NnWindowKernelsTest, RefusesWhatCannotBe) {
