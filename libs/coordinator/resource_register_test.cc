@@ -323,6 +323,28 @@ TEST_F(ResourceRegisterTest, TheObjectKeepsTheEntry) {
   EXPECT_OK(refused(On(kPs0, Var("ps", "w"))));
 }
 
+// A variable whose shape may change, after a program that declared it of one.
+TEST_F(ResourceRegisterTest, WhatAnObjectLeavesOpenFitsAnyLaterDeclaration) {
+  EXPECT_OK(
+      Place(1, kWorker0, {On(kPs0, Var("ps", "w")), On(kPs0, Var("ps", "v"))}));
+  register_.EndSession(1);
+  Report(kPs0, {Var("ps", "w", {-1, 3}), Var("ps", "v", PartialShape())});
+  const auto place = [&](NamedResource resource) {
+    const auto verdict =
+        register_.Compare({2, kWorker1}, {On(kPs0, std::move(resource))}, 0);
+    EXPECT_THAT(verdict.doubtful_tasks, IsEmpty());
+    return verdict.differences.empty()
+               ? absl::OkStatus()
+               : ToStatus(verdict.differences, verdict.causes);
+  };
+  EXPECT_OK(place(Var("ps", "w", {7, 3})));
+  EXPECT_THAT(place(Var("ps", "w", {7, 4})),
+              StatusIs(kDisagrees, "there: float [?,3]"));
+  EXPECT_OK(place(Var("ps", "v", {5})));
+  EXPECT_THAT(place(Var("ps", "v", {5}, DT_INT32)),
+              StatusIs(kDisagrees, "there: float"));
+}
+
 // Also on the task of the session itself, where open ones are not compared.
 TEST_F(ResourceRegisterTest, WhatIsLeftOnTheOwnTaskHasToFit) {
   const auto queue = [](const std::string& definition) {
