@@ -30,8 +30,9 @@ class AllocatorLandingMemory : public bus::LandingMemory {
 };
 
 // The buffer that `blob` begins at and that holds all of it, where it landed in
-// an AllocatorLandingMemory; null for every other blob. Whoever takes it is its
-// only owner once all copies of the blob are gone.
+// an AllocatorLandingMemory; null for every other blob, and for one that is
+// less than half of the buffer, all of which it would keep. Whoever takes it is
+// its only owner once all copies of the blob are gone.
 BufferPtr LandedBuffer(const bus::Blob& blob);
 
 }  // namespace weft::protocol

@@ -113,6 +113,28 @@ TEST(TensorCodecTest, WhatLandedBecomesTheTensorsOwnMemory) {
   EXPECT_TRUE(read[0].RefCountIsOne());  // so kernels may write to it
 }
 
+// It would keep all of what landed with it, for as long as somebody keeps it.
+TEST(TensorCodecTest, ASmallPartOfWhatLandedTogetherIsCopied) {
+  CountingAllocator allocator;
+  AllocatorLandingMemory memory(allocator);
+  const Tensor tensor = SampleTensor(DT_FLOAT, TensorShape({1000}));
+  ASSERT_OK_AND_ASSIGN(bus::Message message, Pack({tensor, tensor, tensor}));
+  std::string together;
+  for (const bus::Blob& part : message.attachments)
+    together.append(part.data(), part.size());
+  {
+    const bus::Blob all = Land(bus::Blob::FromString(together), memory);
+    for (size_t i = 0; i < 3; ++i) {
+      message.attachments[i] = all.Part(i * 4000, 4000);
+    }
+  }
+  EXPECT_FALSE(LandedBuffer(message.attachments[0])) << "the first of three";
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> read,
+                       Unpack(std::move(message), allocator));
+  EXPECT_EQ(allocator.allocations, 4) << "the landing's, and each one's own";
+  for (const Tensor& one : read) EXPECT_TRUE(SameBits(one, tensor));
+}
+
 TEST(TensorCodecTest, AMisalignedBodyIsRead) {
   const Tensor tensor = SampleTensor(DT_DOUBLE, TensorShape({7}));
   ASSERT_OK_AND_ASSIGN(bus::Message message, Pack({tensor}));
