@@ -218,10 +218,18 @@ void ListeningSocket::Accept(int descriptor) {
   const auto limit = static_cast<size_t>(parts_.options->max_connections);
   if (lives_.size() > limit || !TakeAccept(now)) return Refuse(life);
   silent_.push_back(life);
+  RefuseOldestSilent(now);
+}
+
+// Many that are honest may come in one turn of the loop, which sees all of them
+// before the first word of any: so nobody goes who has not had the time to say
+// it. How many those can be, TakeAccept bounds.
+void ListeningSocket::RefuseOldestSilent(absl::Time now) {
   std::erase_if(silent_,
                 [](const Life& it) { return it->claimed || it->over; });
   const auto most = static_cast<size_t>(parts_.options->max_silent_connections);
-  while (silent_.size() > most) {
+  while (silent_.size() > most &&
+         now - silent_.front()->accepted >= parts_.options->silent_grace) {
     Refuse(silent_.front());
     silent_.pop_front();
   }
@@ -326,6 +334,7 @@ void ListeningSocket::Inspect() {
   for (const Life& life : lives_.Current()) {
     if (!IsWelcome(life, now)) Refuse(life);
   }
+  RefuseOldestSilent(now);
   // So that few numbers are open to guessing.
   if (lives_.handshakes() > handshakes_when_given_ + kMostGuesses) {
     (void)AskForIdentity();

@@ -67,6 +67,7 @@ class ListeningSocket : public PolledSocket {
   void ReadChanges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Accept(int descriptor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Refuse(const Life& life) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RefuseOldestSilent(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether one more connection may come now.
   bool TakeAccept(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Learns which identity libzmq gives first; before anybody can connect.

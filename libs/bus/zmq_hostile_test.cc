@@ -235,6 +235,24 @@ TEST_F(ZmqStrangersTest, OfManyThatSayNothingTheOldestGoes) {
   EXPECT_TRUE(accepted_.WaitForMessages(1));
 }
 
+// The loop may see many come before it sees what the first of them said.
+TEST_F(ZmqStrangersTest, WhoHasJustComeIsGivenTimeToSpeak) {
+  ZmqWireOptions options;
+  options.max_silent_connections = 5;
+  options.silent_grace = absl::Hours(1);
+  options.handshake_timeout = absl::Hours(1);
+  ASSERT_NO_FATAL_FAILURE(Listen(options));
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  for (int i = 0; i < 50; ++i) {
+    peers.push_back(std::make_unique<RawPeer>(listener_->address()));
+    ASSERT_TRUE(peers.back()->ShakeHands());
+  }
+  for (const auto& peer : peers) {
+    ASSERT_TRUE(peer->Say(RawPeer::ShortFrame(0, "hello")));
+  }
+  EXPECT_TRUE(accepted_.WaitForMessages(50));
+}
+
 // A port gives only so many names in a time, whoever asks for them.
 TEST_F(ZmqStrangersTest, ConnectionsComeOnlySoFast) {
   ZmqWireOptions options;

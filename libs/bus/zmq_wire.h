@@ -38,9 +38,10 @@ struct ZmqWireOptions {
   uint64_t max_unread_bytes = 256 << 20;
   // Connections of one listener; further ones are cut at once.
   int max_connections = 65536;
-  // Of these, those that have said nothing yet; the oldest is cut for a new
-  // one.
+  // Of these, those that have said nothing for `silent_grace`; of more, the
+  // oldest are cut. As many come within it as are accepted in that time.
   int max_silent_connections = 512;
+  absl::Duration silent_grace = absl::Seconds(1);
   // How many connections a listener accepts: at once, and then in a second.
   // What comes sooner is cut at once.
   int max_accepts_at_once = 1000;
