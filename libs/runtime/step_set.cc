@@ -58,10 +58,26 @@ void SentSteps::ForgetBelow(uint64_t step) {
   }
 }
 
+std::shared_ptr<const PeerTasks> SentSteps::Without(
+    const std::string& task, const std::shared_ptr<const PeerTasks>& receivers,
+    Reduced& reduced) {
+  auto& [kept, others] = reduced[receivers.get()];
+  if (others == nullptr) {
+    kept = receivers;
+    auto left = std::make_shared<PeerTasks>(*receivers);
+    left->erase(task);
+    others = std::move(left);
+  }
+  return others;
+}
+
+// A block that was taken for one receiver stays for the others.
 std::vector<uint64_t> SentSteps::TakeSentTo(const std::string& task) {
   std::vector<uint64_t> result;
+  std::vector<std::pair<uint64_t, Block>> for_others;
+  Reduced reduced;
   for (auto it = blocks_.begin(); it != blocks_.end();) {
-    const auto& [key, block] = *it;
+    auto& [key, block] = *it;
     if (!block.receivers->contains(task)) {
       ++it;
       continue;
@@ -70,7 +86,12 @@ std::vector<uint64_t> SentSteps::TakeSentTo(const std::string& task) {
       result.push_back(key.first * kBlock +
                        static_cast<uint64_t>(std::countr_zero(bits)));
     }
+    block.receivers = Without(task, block.receivers, reduced);
+    if (!block.receivers->empty()) for_others.emplace_back(key.first, block);
     it = blocks_.erase(it);
+  }
+  for (auto& [number, block] : for_others) {
+    blocks_[{number, block.receivers.get()}] = std::move(block);
   }
   std::sort(result.begin(), result.end());
   // Each is told to the task by itself.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 
 namespace weft {
@@ -48,7 +49,7 @@ class SentSteps {
   void ForgetBelow(uint64_t step);
   void Clear() { blocks_.clear(); }
   // Those that sent values to `task`, sorted, the last kMaxTaken of them; it
-  // forgets all.
+  // forgets that all these did, but not to whom else they sent.
   std::vector<uint64_t> TakeSentTo(const std::string& task);
 
   int64_t size() const;
@@ -61,6 +62,14 @@ class SentSteps {
   };
   // By step / 64 and receivers; the pointer's order matters to nobody.
   using Key = std::pair<uint64_t, const PeerTasks*>;
+  using Receivers = std::shared_ptr<const PeerTasks>;
+  // Receivers, kept so that their address stays theirs, and what is left of
+  // them without one task: blocks that shared receivers share the rest, too.
+  using Reduced =
+      absl::flat_hash_map<const PeerTasks*, std::pair<Receivers, Receivers>>;
+
+  static Receivers Without(const std::string& task, const Receivers& receivers,
+                           Reduced& reduced);
 
   absl::btree_map<Key, Block> blocks_;
 };

@@ -72,7 +72,7 @@ TEST(StepSetTest, StepsFarApartAreBoundedTheOldestGoFirst) {
   EXPECT_TRUE(set.Contains((kSteps - 1) * 1000));
 }
 
-TEST(SentStepsTest, GivesTheStepsThatSentToATaskOnce) {
+TEST(SentStepsTest, GivesTheStepsThatSentToATaskOnceForEachTask) {
   SentSteps sent;
   const auto both = Tasks({"ps", "worker"});
   const auto worker = Tasks({"worker"});
@@ -81,7 +81,10 @@ TEST(SentStepsTest, GivesTheStepsThatSentToATaskOnce) {
   EXPECT_THAT(sent.TakeSentTo("nobody"), IsEmpty());
   EXPECT_THAT(sent.TakeSentTo("ps"), ElementsAre(5, 6, 70));
   EXPECT_THAT(sent.TakeSentTo("ps"), IsEmpty());
-  EXPECT_THAT(sent.TakeSentTo("worker"), ElementsAre(7, 71));
+  EXPECT_EQ(sent.size(), 5) << "those are not known to the worker yet";
+  sent.Add(8, both);
+  EXPECT_THAT(sent.TakeSentTo("worker"), ElementsAre(5, 6, 7, 8, 70, 71));
+  EXPECT_THAT(sent.TakeSentTo("ps"), ElementsAre(8));
   EXPECT_EQ(sent.num_blocks(), 0u);
 }
 
