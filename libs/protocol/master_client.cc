@@ -179,11 +179,24 @@ absl::Status MasterClient::Explain(const absl::Status& status) const {
 
 void MasterClient::Call(bus::Message request, Cancellation* client,
                         Reply done) {
-  WhenConnected([this, request = std::move(request), client,
-                 done = std::move(done)](const absl::Status& status) mutable {
-    if (!status.ok()) return done(status);
-    CallNow(std::move(request), client, std::move(done));
-  });
+  WhenConnectedUnless(
+      client, [this, request = std::move(request), client,
+               done = std::move(done)](const absl::Status& status) mutable {
+        if (!status.ok()) return done(status);
+        CallNow(std::move(request), client, std::move(done));
+      });
+}
+
+// What waits and was cancelled stays among those that wait for as long as they
+// do, without what it held.
+void MasterClient::WhenConnectedUnless(Cancellation* cancelled, Done done) {
+  if (cancelled == nullptr) return WhenConnected(std::move(done));
+  auto wait = std::make_shared<RunEnd>(cancelled, std::move(done));
+  const auto end_with = [wait](const absl::Status& status) {
+    if (wait->Claim()) wait->End(status);
+  };
+  WhenConnected(end_with);
+  wait->Started(end_with);
 }
 
 void MasterClient::CallNow(bus::Message request, Cancellation* client,

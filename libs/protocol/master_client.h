@@ -99,6 +99,8 @@ class MasterClient : public Master, private bus::ChannelEvents {
 
   // `done`, and then the news of it for the caller's thread.
   Done ThenWakeLeader(Done done, std::shared_ptr<std::atomic<bool>> is_done);
+  // WhenConnected, or the cause of the cancellation, if that comes before.
+  void WhenConnectedUnless(Cancellation* cancelled, Done done);
   // As soon as there is a connection.
   void Call(bus::Message request, Cancellation* client, Reply done);
   // UNAVAILABLE when there is no connection.

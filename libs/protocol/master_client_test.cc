@@ -379,6 +379,29 @@ TEST_F(MasterClientTest, ALostConnectionCancelsACallThatWaits) {
   EXPECT_TRUE(was_cancelled);
 }
 
+TEST_F(MasterClientTest, ACallThatWaitsForAConnectionCanBeCancelled) {
+  client_ = Dial();  // nobody listens
+  absl::Status extended = absl::UnknownError("not answered");
+  int answers = 0;
+  client_->ExtendSession(1, {"", 0}, &cancellation_,
+                         [&](const absl::StatusOr<ExtensionResult>& result) {
+                           extended = result.status();
+                           ++answers;
+                         });
+  processes_.Settle();
+  EXPECT_EQ(answers, 0);
+  const absl::Status cause = absl::CancelledError("the user pressed a key");
+  cancellation_.Cancel(cause);
+  EXPECT_EQ(extended, cause);
+  client_->Reset({}, {}, &cancellation_, done());
+  ASSERT_EQ(results_.size(), 1u);
+  EXPECT_EQ(results_[0], cause);
+  Listen();
+  Pass(absl::Minutes(1));
+  EXPECT_EQ(answers, 1);
+  EXPECT_THAT(master_.resets, IsEmpty());
+}
+
 TEST_F(MasterClientTest, ACancelledCallEndsAtBothEnds) {
   Connect();
   master_.hold = true;
