@@ -26,8 +26,8 @@
 
 namespace weft {
 
-// At the latest. As TensorFlow: its CreateSession logs every 10 s whom it waits
-// for.
+// At the latest, where anything is logged at all. As TensorFlow: its
+// CreateSession logs every 10 s whom it waits for.
 inline constexpr absl::Duration kCoordinatorLogInterval = absl::Seconds(10);
 // Between attempts that find no coordinator.
 inline constexpr absl::Duration kCoordinatorBackoff = absl::Milliseconds(200);
@@ -54,8 +54,10 @@ class CoordinatorCall
   // tasks that it needs.
   void Begin(const std::string& what,
              const std::vector<std::string>& device_filters) {
-    absl::Duration interval =
-        std::min(options_.log_waits_after, kCoordinatorLogInterval);
+    absl::Duration interval = options_.log_waits_after;
+    if (interval < absl::InfiniteDuration()) {
+      interval = std::min(interval, kCoordinatorLogInterval);
+    }
     if (options_.logger == nullptr) interval = absl::InfiniteDuration();
     log_ =
         WaitLog::Begin(*options_.scheduler, interval,

@@ -79,6 +79,21 @@ class MasterSessionTest : public ::testing::Test {
     release();
   }
 
+  std::unique_ptr<Master> NewMaster() {
+    return std::make_unique<Master>(MasterOptions{
+        .scheduler = &scheduler_,
+        .random = random_.get(),
+        .ops = StandardOps(),
+        .directory = &directory_,
+        .coordinator = &coordinator_,
+        .task = kTask,
+        .incarnation = 7,
+        .device_types =
+            [](const Node&) { return std::vector<std::string>{"CPU"}; },
+        .log_waits_after = log_waits_after_,
+        .max_sessions = 300,
+        .logger = &logger_});
+  }
   protocol::BlockingMaster Ask() { return {*master_, scheduler_}; }
   Made NewSession(const protocol::SessionConfig& config = {}) {
     return Ask().CreateSession(config);
@@ -139,18 +154,8 @@ class MasterSessionTest : public ::testing::Test {
   protocol::RecordingCoordinator coordinator_;
   RecordingLogger logger_;
   TwoTasks directory_{worker_, ps_};
-  std::unique_ptr<Master> master_ = std::make_unique<Master>(MasterOptions{
-      .scheduler = &scheduler_,
-      .random = random_.get(),
-      .ops = StandardOps(),
-      .directory = &directory_,
-      .coordinator = &coordinator_,
-      .task = kTask,
-      .incarnation = 7,
-      .device_types =
-          [](const Node&) { return std::vector<std::string>{"CPU"}; },
-      .max_sessions = 300,
-      .logger = &logger_});
+  absl::Duration log_waits_after_ = MasterOptions().log_waits_after;
+  std::unique_ptr<Master> master_ = NewMaster();
   uint64_t session_ = 0;
   std::vector<const Extended*> order_;  // in which extensions were answered
 };
@@ -441,6 +446,19 @@ TEST_F(MasterSessionTest, APlacementIsAskedForOnceHoweverLongItTakes) {
   EXPECT_OK(extended);
   scheduler_.AdvanceBy(absl::Minutes(1));
   EXPECT_EQ(logger_.lines().size(), 3u);
+}
+
+TEST_F(MasterSessionTest, WhereNoWaitIsLoggedNoneOfTheCoordinatorIs) {
+  log_waits_after_ = absl::InfiniteDuration();
+  master_ = NewMaster();
+  ASSERT_OK_AND_ASSIGN(session_, NewSession());
+  Extended extended;
+  coordinator_.hold_placements = true;
+  Extend(0, Nodes("x", "y"), &extended);
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_EQ(logger_.lines().size(), 0u);
+  Release();
+  EXPECT_OK(extended);
 }
 
 TEST_F(MasterSessionTest, ACoordinatorThatIsNotThereIsAskedAgain) {
