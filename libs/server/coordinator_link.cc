@@ -9,8 +9,11 @@
 namespace weft {
 namespace {
 
-// How long one attempt to join waits for a connection and an answer.
+// How long one attempt to join waits for a connection and an answer. Where
+// there is a connection but no answer in time, the next one waits for twice as
+// long: each brings all that the task tells of itself.
 constexpr absl::Duration kJoinSlice = absl::Seconds(10);
+constexpr absl::Duration kMaxJoinSlice = absl::Minutes(10);
 // Between attempts that fail at once.
 constexpr absl::Duration kBackoff = absl::Milliseconds(200);
 // How long a task that stops waits to have said so.
@@ -35,7 +38,7 @@ bool IsForGood(const absl::Status& why) {
 }  // namespace
 
 CoordinatorLink::CoordinatorLink(const CoordinatorLinkOptions& options)
-    : options_(options) {}
+    : options_(options), slice_(kJoinSlice) {}
 
 void CoordinatorLink::Start(const std::string& target) {
   {
@@ -85,16 +88,18 @@ void CoordinatorLink::OnConnected() {
 
 void CoordinatorLink::Join() {
   protocol::JoinRequest request = options_.request;
+  absl::Duration slice;
   {
     absl::MutexLock lock(&mutex_);
     if (state_ != State::kJoining || std::exchange(is_joining_, true)) return;
     in_flight_.Begin();
     request.target = target_;
     request.cluster_uuid = cluster_uuid_;
+    slice = slice_;
   }
   request.report = options_.events->Report();
   options_.coordinator->Join(
-      request, options_.scheduler->clock().Now() + kJoinSlice,
+      request, options_.scheduler->clock().Now() + slice,
       [self = shared_from_this()](absl::StatusOr<protocol::JoinReply> reply) {
         self->OnJoinAnswered(std::move(reply));
       });
@@ -108,6 +113,9 @@ void CoordinatorLink::OnJoinAnswered(
   {
     absl::MutexLock lock(&mutex_);
     is_joining_ = false;
+    slice_ = absl::IsDeadlineExceeded(reply.status())
+                 ? std::min(2 * slice_, kMaxJoinSlice)
+                 : kJoinSlice;
     if (state_ != State::kJoining) return;
     if (reply.ok()) {
       state_ = State::kJoined;

@@ -101,6 +101,7 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   uint64_t coordinator_ ABSL_GUARDED_BY(mutex_) = 0;  // that was joined
   std::string cluster_uuid_ ABSL_GUARDED_BY(mutex_);  // empty: not known yet
   absl::Duration interval_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration slice_ ABSL_GUARDED_BY(mutex_);  // of the next Join
   absl::Time last_logged_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time claimed_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   // Of the heartbeats; a new Join begins another row of them.

@@ -1,0 +1,86 @@
+#include "libs/server/coordinator_link.h"
+
+#include <memory>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "libs/base/clock.h"
+#include "libs/base/simulated_scheduler.h"
+#include "libs/base/test_matchers.h"
+#include "libs/protocol/testing/recording_coordinator.h"
+
+namespace weft {
+namespace {
+
+class CountedReports : public CoordinatorLinkEvents {
+ public:
+  protocol::TaskReport Report() override {
+    ++num_reports;
+    return {};
+  }
+  void OnClusterKnown(const std::string&) override {}
+  void OnRefused(const absl::Status&) override {}
+  void OnStopRequested() override {}
+  void OnJobFinished(const std::string&) override {}
+
+  int num_reports = 0;
+};
+
+class CoordinatorLinkTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    coordinator_.hold = true;
+    link_->Start("zmq://here:1");
+  }
+  void TearDown() override {
+    link_->Close();
+    while (coordinator_.num_held() > 0) coordinator_.Release();
+    scheduler_.RunUntilIdle();
+  }
+  // Lets the attempt last for as long as the link said, and fail like that.
+  absl::Duration NextAttemptFails(const absl::Status& why) {
+    const absl::Duration slice = coordinator_.last_deadline - clock_.Now();
+    scheduler_.AdvanceBy(slice);
+    coordinator_.answer = why;
+    coordinator_.Release();
+    scheduler_.AdvanceBy(absl::Milliseconds(200));
+    return slice;
+  }
+
+  ManualClock clock_;
+  SimulatedScheduler scheduler_{clock_};
+  protocol::RecordingCoordinator coordinator_;
+  CountedReports events_;
+  const std::shared_ptr<CoordinatorLink> link_ =
+      std::make_shared<CoordinatorLink>(
+          CoordinatorLinkOptions{.scheduler = &scheduler_,
+                                 .coordinator = &coordinator_,
+                                 .events = &events_});
+};
+
+TEST_F(CoordinatorLinkTest, ACoordinatorThatIsSlowIsNotSentReportAfterReport) {
+  const absl::Status late = absl::DeadlineExceededError("no answer yet");
+  const absl::Time begin = clock_.Now();
+  absl::Duration slice = absl::ZeroDuration();
+  while (clock_.Now() - begin < absl::Hours(1)) {
+    const absl::Duration next = NextAttemptFails(late);
+    EXPECT_GE(next, slice);
+    EXPECT_LE(next, absl::Minutes(10));
+    slice = next;
+  }
+  EXPECT_LE(events_.num_reports, 13);
+  coordinator_.answer = absl::OkStatus();
+  coordinator_.Release();
+  EXPECT_TRUE(link_->joined());
+}
+
+// Nothing is sent to it, and as soon as it is there it is to be told.
+TEST_F(CoordinatorLinkTest, ACoordinatorThatIsNotThereIsLookedForAllTheTime) {
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(NextAttemptFails(absl::UnavailableError("no connection in time")),
+              absl::Seconds(10));
+  }
+}
+
+}  // namespace
+}  // namespace weft
