@@ -73,7 +73,11 @@ struct SliceSizes {
 
 // Elements are compared by keys, so that one hash table serves many types: a
 // number that fits into 64 bits, or for slices and strings their bytes. A NaN
-// equals nothing, not even itself, and -0 equals 0.
+// equals nothing, not even itself. -0 equals 0, but not as half: TensorFlow
+// looks values up by std::hash, which is one for both zeros but of Eigen::half,
+// of which it is the bits.
+template <typename T>
+constexpr bool kZerosAreEqual = !std::is_same_v<T, half>;
 
 template <typename T>
 uint64_t KeyOf(T x) {
@@ -81,7 +85,8 @@ uint64_t KeyOf(T x) {
     return static_cast<uint64_t>(x);
   } else {
     const double wide = x;
-    return std::bit_cast<uint64_t>(wide == 0 ? 0.0 : wide);
+    const bool is_any_zero = kZerosAreEqual<T> && wide == 0;
+    return std::bit_cast<uint64_t>(is_any_zero ? 0.0 : wide);
   }
 }
 
@@ -121,7 +126,7 @@ bool NormalizeFloats(char* bytes, int64_t n) {
     T x;
     std::memcpy(&x, bytes + i * sizeof(T), sizeof(T));
     if (std::isnan(static_cast<Wide<T>>(x))) return false;
-    if (static_cast<Wide<T>>(x) == 0) {
+    if (kZerosAreEqual<T> && static_cast<Wide<T>>(x) == 0) {
       std::memset(bytes + i * sizeof(T), 0, sizeof(T));
     }
   }
