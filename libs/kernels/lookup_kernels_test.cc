@@ -50,6 +50,40 @@ class LookupKernelsTest : public testing::Test {
   std::vector<std::unique_ptr<KernelTestHarness::Kernel>> kernels_;
 };
 
+// DestroyResourceOp takes handles of any kind.
+TEST(DestroyResourceTest, TablesAndQueuesCanBeDestroyed) {
+  KernelTestHarness harness([](KernelRegistry& registry) {
+    RegisterLookupKernels(registry);
+    RegisterQueueKernels(registry);
+    RegisterStateKernels(registry);
+  });
+  const AttrMap table = {{"key_dtype", DT_STRING}, {"value_dtype", DT_INT64}};
+  const AttrMap queue = {{"component_types", DataTypeVector{DT_FLOAT}}};
+  for (const bool is_shared : {false, true}) {
+    for (const bool is_table : {false, true}) {
+      SCOPED_TRACE(is_table);
+      AttrMap attrs = is_table ? table : queue;
+      if (is_shared) attrs["shared_name"] = std::string("named");
+      ASSERT_OK_AND_ASSIGN(
+          auto made,
+          harness.Make(is_table ? "HashTableV2" : "FIFOQueueV2", {}, attrs));
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> handles, made->Run({}));
+      const char* const size = is_table ? "LookupTableSizeV2" : "QueueSizeV2";
+      ASSERT_OK(harness.Run(size, {handles[0]}));
+      ASSERT_OK(harness.Run("DestroyResourceOp", {handles[0]},
+                            {{"ignore_lookup_error", false}}));
+      EXPECT_THAT(harness.Run(size, {handles[0]}),
+                  StatusIs(absl::StatusCode::kNotFound));
+      EXPECT_THAT(harness.Run("DestroyResourceOp", {handles[0]},
+                              {{"ignore_lookup_error", false}}),
+                  StatusIs(absl::StatusCode::kNotFound));
+      // It is made anew, as a variable is.
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> again, made->Run({}));
+      EXPECT_OK(harness.Run(size, {again[0]}));
+    }
+  }
+}
+
 TEST_F(LookupKernelsTest, ATableIsFilledOnce) {
   ASSERT_OK_AND_ASSIGN(const Tensor table, MakeTable("HashTableV2"));
   const Tensor keys = Texts({"a", "b"});

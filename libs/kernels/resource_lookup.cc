@@ -40,30 +40,48 @@ Tensor HandleOf(const OpKernelContext& context, const ResourceAddress& address,
                                        .shape = PartialShape()});
 }
 
-}  // namespace
-
-absl::StatusOr<const ResourceHandle*> ResourceHandleAt(
-    const OpKernelContext& context, int i, absl::string_view type_name) {
+absl::StatusOr<const ResourceHandle*> AnyHandleAt(
+    const OpKernelContext& context, int i) {
   const Tensor& input = context.input(i);
   if (input.dtype() != DT_RESOURCE || input.num_elements() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("input ", i, " must be the handle of one resource"));
   }
-  const ResourceHandle& handle = input.scalar<ResourceHandle>();
-  if (handle.type_name != type_name) {
+  return &input.scalar<ResourceHandle>();
+}
+
+absl::Status CheckIsHere(const OpKernelContext& context,
+                         const ResourceHandle& handle) {
+  if (handle.device.empty() || handle.device == context.device().name()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Trying to access resource ", handle.name, " located in device ",
+      handle.device, " from device ", context.device().name()));
+}
+
+}  // namespace
+
+absl::StatusOr<const ResourceHandle*> ResourceHandleAt(
+    const OpKernelContext& context, int i, absl::string_view type_name) {
+  ASSIGN_OR_RETURN(const ResourceHandle* handle, AnyHandleAt(context, i));
+  if (handle->type_name != type_name) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Trying to access a handle's resource using the wrong type. The handle "
         "points to a resource (name '",
-        handle.name, "') of type '", handle.type_name,
+        handle->name, "') of type '", handle->type_name,
         "' but you are trying to access the resource as type '", type_name,
         "'"));
   }
-  if (!handle.device.empty() && handle.device != context.device().name()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Trying to access resource ", handle.name, " located in device ",
-        handle.device, " from device ", context.device().name()));
-  }
-  return &handle;
+  RETURN_IF_ERROR(CheckIsHere(context, *handle));
+  return handle;
+}
+
+absl::StatusOr<const ResourceHandle*> ResourceHandleAt(
+    const OpKernelContext& context, int i) {
+  ASSIGN_OR_RETURN(const ResourceHandle* handle, AnyHandleAt(context, i));
+  RETURN_IF_ERROR(CheckIsHere(context, *handle));
+  return handle;
 }
 
 absl::Status SetStepHandle(OpKernelContext& context, const std::string& name,

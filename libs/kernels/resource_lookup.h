@@ -22,9 +22,12 @@
 
 namespace weft {
 
-// Input `i` as the handle of one resource of that type on this device.
+// Input `i` as the handle of one resource on this device, of that type or of
+// any.
 absl::StatusOr<const ResourceHandle*> ResourceHandleAt(
     const OpKernelContext& context, int i, absl::string_view type_name);
+absl::StatusOr<const ResourceHandle*> ResourceHandleAt(
+    const OpKernelContext& context, int i);
 
 // Where the resource at input `i` is, whatever kind of handle that is.
 struct ResourceAddress {

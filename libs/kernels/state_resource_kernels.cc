@@ -8,8 +8,14 @@
 #include "absl/synchronization/mutex.h"
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
+#include "libs/kernels/resource_lookup.h"
 #include "libs/kernels/state_lookup.h"
 #include "libs/kernels/state_registration.h"
+#include "libs/resource/gradient_accumulator.h"
+#include "libs/resource/lookup_table.h"
+#include "libs/resource/queue.h"
+#include "libs/resource/tensor_array.h"
+#include "libs/resource/variable.h"
 
 namespace weft {
 namespace {
@@ -178,6 +184,26 @@ class VariableShapeKernel : public OpKernel {
   VariableLookup lookup_;
 };
 
+template <typename... T>
+struct ResourceTypes {};
+using SharedTypes =
+    ResourceTypes<Variable, Queue, LookupTable, GradientAccumulator>;
+using StepTypes = ResourceTypes<TensorArray>;
+
+// Deletes what the handle is for, if its type is one of these; false: it is
+// not.
+template <typename... T>
+bool DeleteAnyOf(ResourceTypes<T...>, ResourceManager& resources,
+                 const Cancellation& step, const ResourceHandle& handle,
+                 absl::Status& status) {
+  const auto try_one = [&]<typename U>(U*) {
+    if (handle.type_name != U::kTypeName) return false;
+    status = resources.Delete<U>(step, handle.container, handle.name);
+    return true;
+  };
+  return (try_one(static_cast<T*>(nullptr)) || ...);
+}
+
 class DestroyResourceKernel : public OpKernel {
  public:
   explicit DestroyResourceKernel(const OpKernelConstruction& construction)
@@ -186,9 +212,19 @@ class DestroyResourceKernel : public OpKernel {
             construction.GetAttr<bool>("ignore_lookup_error").value_or(true)) {}
 
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(const ResourceHandle* handle, VariableHandle(context, 0));
-    absl::Status status = context.resources().Delete<Variable>(
-        context.cancellation(), handle->container, handle->name);
+    ASSIGN_OR_RETURN(const ResourceHandle* handle,
+                     ResourceHandleAt(context, 0));
+    absl::Status status;
+    const Cancellation& step = context.cancellation();
+    const bool is_known = DeleteAnyOf(SharedTypes(), context.resources(), step,
+                                      *handle, status) ||
+                          DeleteAnyOf(StepTypes(), context.step_resources(),
+                                      step, *handle, status);
+    if (!is_known) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Resources of type '", handle->type_name,
+                       "' can't be destroyed; '", handle->name, "' is one"));
+    }
     if (absl::IsNotFound(status) && ignore_lookup_error_) {
       return absl::OkStatus();
     }

@@ -15,6 +15,17 @@ bool MayFollow(char c) {
   return MayBegin(c) || c == '_' || c == '/' || c == '-';
 }
 
+// True if it was there; it is moved to `taken`.
+template <typename Resources, typename Taken>
+bool Take(Resources& resources, const std::pair<std::string, std::string>& key,
+          Taken& taken) {
+  auto entry = resources.find(key);
+  if (entry == resources.end()) return false;
+  taken = std::move(entry->second);
+  resources.erase(entry);
+  return true;
+}
+
 }  // namespace
 
 absl::Status ValidateContainerName(absl::string_view container) {
@@ -69,15 +80,18 @@ absl::Status ResourceManager::Erase(const Cancellation& step,
                                     absl::string_view type,
                                     absl::string_view name) {
   std::shared_ptr<Resource> erased;
+  std::weak_ptr<Resource> hidden;  // from whoever looks for it by its name
+  const Key key(type, name);
   absl::MutexLock lock(&mutex_);
   if (step.IsCancelled()) return step.status();
-  auto found = containers_.find(Resolve(container));
-  if (found == containers_.end()) return NotFound(container, type, name);
-  auto entry = found->second.find(Key(type, name));
-  if (entry == found->second.end()) return NotFound(container, type, name);
-  erased = std::move(entry->second);
-  found->second.erase(entry);
-  if (found->second.empty()) containers_.erase(found);
+  auto shared = containers_.find(Resolve(container));
+  auto own = private_.find(Resolve(container));
+  if (shared != containers_.end() && Take(shared->second, key, erased)) {
+    if (shared->second.empty()) containers_.erase(shared);
+  } else if (own == private_.end() ||
+             !Take(own->second.resources, key, hidden) || hidden.expired()) {
+    return NotFound(container, type, name);
+  }
   generation_.fetch_add(1, std::memory_order_acq_rel);
   return absl::OkStatus();
 }
