@@ -78,10 +78,21 @@ void ComputePool::Run(int index) {
 bool ComputePool::RunOne(int index) {
   Scheduler::Closure closure;
   if (!Take(index, &closure)) return false;
+  std::atomic<uint64_t>& begun = workers_[index]->num_begun;
+  begun.store(begun.load(std::memory_order_relaxed) + 1,
+              std::memory_order_relaxed);
   closure();
   closure = nullptr;  // what it holds may schedule more
   count_.Finish();
   return true;
+}
+
+uint64_t ComputePool::num_begun() const {
+  uint64_t sum = 0;
+  for (const auto& worker : workers_) {
+    sum += worker->num_begun.load(std::memory_order_relaxed);
+  }
+  return sum;
 }
 
 bool ComputePool::Take(int index, Scheduler::Closure* closure) {

@@ -36,6 +36,9 @@ class ComputePool {
 
   int num_threads() const { return static_cast<int>(workers_.size()); }
 
+  // Closures begun so far.
+  uint64_t num_begun() const;
+
   // Workers that have nothing to do now: a hint.
   int num_idle() const {
     return num_sleeping_.load(std::memory_order_relaxed) +
@@ -48,6 +51,8 @@ class ComputePool {
     ClosureQueue queue ABSL_GUARDED_BY(mutex);
     // 1: to be woken. Its own cache line: sleepers must not slow others.
     alignas(64) std::atomic<uint32_t> wake{0};
+    // Closures that this worker has begun; only it writes.
+    alignas(64) std::atomic<uint64_t> num_begun{0};
     std::thread thread;
   };
 

@@ -11,6 +11,7 @@
 #include "libs/base/compute_pool.h"
 #include "libs/base/event_memory.h"
 #include "libs/base/futex.h"
+#include "libs/base/pool_progress.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/thread_event.h"
 #include "libs/base/timer_thread.h"
@@ -78,7 +79,7 @@ int NumComputeThreads(const ThreadSchedulerOptions& options) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-class ThreadScheduler : public Scheduler {
+class ThreadScheduler : public Scheduler, public PoolProgress {
  public:
   ThreadScheduler(const Clock& clock, const ThreadSchedulerOptions& options)
       : clock_(clock),
@@ -116,6 +117,7 @@ class ThreadScheduler : public Scheduler {
                    const std::function<void(int64_t, int64_t)>& work) override;
 
   int num_compute_threads() const override { return compute_.num_threads(); }
+  uint64_t num_begun() const override { return compute_.num_begun(); }
   const Clock& clock() const override { return clock_; }
 
  private:

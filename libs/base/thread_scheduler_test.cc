@@ -1,5 +1,6 @@
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
+#include "libs/base/pool_progress.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/testing/scheduler_conformance.h"
 
@@ -51,6 +52,19 @@ TEST(ThreadSchedulerTest, BlockingPoolGrowsToItsBoundAndThenQueues) {
   release->Set();
   scheduler.reset();
   EXPECT_EQ(most, 3);
+}
+
+TEST(ThreadSchedulerTest, CountsWhatComputeThreadsHaveBegun) {
+  SystemClock clock;
+  auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});
+  const PoolProgress* const progress = PoolProgress::Of(*scheduler);
+  ASSERT_NE(progress, nullptr);
+  for (uint64_t i = 1; i <= 3; ++i) {
+    auto begun = scheduler->NewEvent();
+    scheduler->Schedule(Pool::kCompute, [&begun] { begun->Set(); });
+    begun->Wait();
+    EXPECT_EQ(progress->num_begun(), i);
+  }
 }
 
 TEST(ThreadSchedulerTest, FreeThreadsHelpWithParallelFor) {

@@ -9,6 +9,34 @@
 
 namespace weft::bus {
 
+class Heartbeat::Gate {
+ public:
+  explicit Gate(Activities& activities) : activities_(&activities) {}
+
+  void Close() {
+    absl::MutexLock lock(&mutex_);
+    activities_ = nullptr;
+  }
+  // Null once it is closed; else something runs for as long as it is held.
+  std::unique_ptr<Activities::Running> Enter() {
+    absl::MutexLock lock(&mutex_);
+    if (activities_ == nullptr) return nullptr;
+    return std::make_unique<Activities::Running>(*activities_);
+  }
+
+ private:
+  absl::Mutex mutex_;
+  Activities* activities_ ABSL_GUARDED_BY(mutex_);
+};
+
+Heartbeat::Heartbeat(Activities& activities, HeartbeatOptions options)
+    : activities_(activities),
+      options_(std::move(options)),
+      progress_(PoolProgress::Of(activities.scheduler())),
+      gate_(std::make_shared<Gate>(activities)) {}
+
+Heartbeat::~Heartbeat() { gate_->Close(); }
+
 absl::Time Heartbeat::Now() const {
   return activities_.scheduler().clock().Now();
 }
@@ -22,6 +50,7 @@ void Heartbeat::Start(std::shared_ptr<void> holder) {
 }
 
 void Heartbeat::Stop() {
+  gate_->Close();
   Scheduler::TimerId timer = 0;
   {
     absl::MutexLock lock(&mutex_);
@@ -79,15 +108,32 @@ void Heartbeat::PromiseAnswer(std::shared_ptr<void> holder, uint64_t sequence) {
   // the second one on: it has read the answer to the first.
   if (sequence > 1) heard_ = Now();
   if (!std::exchange(in_compute_, true)) {
-    in_compute_since_ = Now();
+    stands_since_ = Now();
+    if (progress_ != nullptr) begun_ = progress_->num_begun();
     activities_.Schedule(Pool::kCompute,
                          [this, holder] { Answer(Pool::kCompute); });
   }
-  if (!std::exchange(in_blocking_, true)) {
-    activities_.Schedule(Pool::kBlocking, [this, holder = std::move(holder)] {
-      Answer(Pool::kBlocking);
-    });
+  if (!std::exchange(in_blocking_, true)) ScheduleBlocking(holder);
+}
+
+void Heartbeat::ScheduleBlocking(const std::shared_ptr<void>& holder) {
+  activities_.scheduler().Schedule(
+      Pool::kBlocking,
+      [this, gate = gate_, weak = std::weak_ptr<void>(holder)] {
+        const std::unique_ptr<Activities::Running> running = gate->Enter();
+        if (running == nullptr) return;
+        const std::shared_ptr<void> alive = weak.lock();
+        if (alive != nullptr) Answer(Pool::kBlocking);
+      });
+}
+
+absl::Duration Heartbeat::ComputeIsStuckFor() {
+  if (!in_compute_) return absl::ZeroDuration();
+  if (progress_ != nullptr &&
+      std::exchange(begun_, progress_->num_begun()) != begun_) {
+    stands_since_ = Now();
   }
+  return std::max(absl::ZeroDuration(), Now() - stands_since_);
 }
 
 void Heartbeat::Answer(Pool pool) {
@@ -97,10 +143,8 @@ void Heartbeat::Answer(Pool pool) {
     (pool == Pool::kCompute ? in_compute_ : in_blocking_) = false;
     answer.answers = std::exchange(to_answer_, 0);
     if (stopped_ || answer.answers == 0) return;
-    if (in_compute_) {
-      answer.busy_us = static_cast<uint64_t>(std::max<int64_t>(
-          0, absl::ToInt64Microseconds(Now() - in_compute_since_)));
-    }
+    answer.busy_us =
+        static_cast<uint64_t>(absl::ToInt64Microseconds(ComputeIsStuckFor()));
   }
   options_.send(EncodeHeartbeat(answer));
 }
@@ -123,7 +167,8 @@ absl::Status Heartbeat::ReceiveAnswer(const HeartbeatBody& answer) {
     return absl::OkStatus();
   }
   options_.lose(absl::UnavailableError(absl::StrCat(
-      "What it was asked has waited for its compute threads for ",
+      "What it was asked has waited for its compute threads, which have begun "
+      "nothing for ",
       absl::FormatDuration(absl::Microseconds(busy_us)), ": they are stuck")));
   return absl::OkStatus();
 }

@@ -3,11 +3,15 @@
 // here an answer goes through the thread that reads and through a pool.
 //
 // What is stuck? A thread that does not read for the whole time is. A pool may
-// have work for long: kernels of a minute on all cores are honest. So an answer
-// is given by whichever pool begins its closure first, compute or blocking, and
-// says for how long one has waited in the compute pool. Who asks gives the
-// other end up when no answer comes within about twice `timeout` (neither pool
-// begins anything), or when one has waited there for more than `max_busy`.
+// have work for long: kernels of a minute on all cores are honest, and so is an
+// hour of them that wait their turn. So an answer is given by whichever pool
+// begins its closure first, compute or blocking, and says for how long one has
+// waited in the compute pool while nothing at all began there. Who asks gives
+// the other end up when no answer comes within about twice `timeout` (neither
+// pool begins anything), or when that has lasted for more than `max_busy`.
+//
+// The closure of the blocking pool is not waited for: all threads there may
+// wait for what is being closed.
 //
 // Time is counted in ticks of a fifth of `timeout`, not by the clock, so that a
 // process that was stopped itself reads what came meanwhile before it judges.
@@ -26,6 +30,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "libs/base/pool_progress.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/activities.h"
 #include "libs/bus/blob.h"
@@ -47,8 +52,8 @@ struct HeartbeatOptions {
 class Heartbeat {
  public:
   // `activities` counts its closures and outlives them.
-  Heartbeat(Activities& activities, HeartbeatOptions options)
-      : activities_(activities), options_(std::move(options)) {}
+  Heartbeat(Activities& activities, HeartbeatOptions options);
+  ~Heartbeat();
 
   // Begins to ask. `holder` owns this object; closures keep it alive, until
   // Stop.
@@ -60,6 +65,9 @@ class Heartbeat {
   absl::Status Receive(std::shared_ptr<void> holder, const Blob& body);
 
  private:
+  // Lets a closure in that nobody waits for before it has begun.
+  class Gate;
+
   // An answer that is lacking after so many ticks will not come. Many, because
   // it travels behind all else on its lane, at either end; who is stopped or
   // cut off is found sooner, by ZeroMQ.
@@ -70,6 +78,9 @@ class Heartbeat {
   void Arm(std::shared_ptr<void> holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tick(std::shared_ptr<void> holder);
   void PromiseAnswer(std::shared_ptr<void> holder, uint64_t sequence);
+  void ScheduleBlocking(const std::shared_ptr<void>& holder);
+  // For how long nothing has begun in the compute pool, though one waits there.
+  absl::Duration ComputeIsStuckFor() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Answer(Pool pool);
   absl::Status ReceiveAnswer(const HeartbeatBody& answer);
 
@@ -87,7 +98,12 @@ class Heartbeat {
   // Closures that are on their way through the pools, one in each at most.
   bool in_compute_ ABSL_GUARDED_BY(mutex_) = false;
   bool in_blocking_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Time in_compute_since_ ABSL_GUARDED_BY(mutex_);
+  // Since when the pool has begun nothing, as far as was looked.
+  absl::Time stands_since_ ABSL_GUARDED_BY(mutex_);
+  uint64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Null where the pool does not count.
+  const PoolProgress* const progress_;
+  const std::shared_ptr<Gate> gate_;
 };
 
 }  // namespace weft::bus

@@ -12,6 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/pool_progress.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/greeting.h"
 #include "libs/bus/testing/recording_end.h"
@@ -22,14 +23,23 @@
 
 namespace weft::bus {
 
-// The scheduler of a process whose pools may begin nothing more.
-class StuckScheduler : public Scheduler {
+// The scheduler of a process whose pools may begin nothing more of what is
+// scheduled; or so it looks, because they have other work for long.
+class StuckScheduler : public Scheduler, public PoolProgress {
  public:
   explicit StuckScheduler(Scheduler& scheduler) : scheduler_(scheduler) {}
 
   void Stick(Pool pool) {
     absl::MutexLock lock(&mutex_);
     stuck_[pool];
+  }
+  void WorkThroughABacklog() {
+    absl::MutexLock lock(&mutex_);
+    has_backlog_ = true;
+  }
+  uint64_t num_begun() const override {
+    absl::MutexLock lock(&mutex_);
+    return has_backlog_ ? ++num_begun_ : num_begun_;
   }
   void Release() {
     std::map<Pool, std::vector<Closure>> stuck;
@@ -74,7 +84,9 @@ class StuckScheduler : public Scheduler {
 
  private:
   Scheduler& scheduler_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
+  bool has_backlog_ ABSL_GUARDED_BY(mutex_) = false;
+  mutable uint64_t num_begun_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<Pool, std::vector<Closure>> stuck_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -129,6 +141,38 @@ TEST_P(TransportHeartbeatTest, WhoseComputeThreadsAreBusyIsGivenTime) {
               StatusIs(absl::StatusCode::kUnavailable,
                        "waited for its compute threads"));
   EXPECT_GE(Now() - begin, Watchful().max_busy);
+  stuck_.Release();
+}
+
+// A queue of kernels may be longer than that.
+TEST_P(TransportHeartbeatTest, WhoseComputeThreadsHaveABacklogIsWaitedFor) {
+  server_scheduler_ = &stuck_;
+  ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
+  stuck_.WorkThroughABacklog();
+  stuck_.Stick(Pool::kCompute);
+  CallOptions options;
+  options.deadline = Now() + 2 * Watchful().max_busy;
+  EXPECT_THAT(Call(NewMessage(kSlowEcho, ""), options).Wait(),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_EQ(events_.disconnected.size(), 0u);
+  stuck_.Release();
+}
+
+// Its threads may all wait for what is being closed.
+TEST_P(TransportHeartbeatTest, ClosingDoesNotWaitForTheBlockingPool) {
+  server_scheduler_ = &stuck_;
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  stuck_.Stick(Pool::kBlocking);
+  WirePeer peer(harness_->NewWire("raw"), endpoint_->address(), scheduler_);
+  HelloReply welcome;
+  ASSERT_TRUE(peer.SayHello(&welcome));
+  Envelope envelope;
+  envelope.method = kHeartbeatMethod;
+  peer.Say({EncodeEnvelope(envelope), EncodeHeartbeat({.sequence = 1})});
+  ASSERT_TRUE(peer.end.WaitForMessages(2));
+  endpoint_.reset();
+  server_.reset();
+  EXPECT_TRUE(peer.end.WaitForCloses(1));
   stuck_.Release();
 }
 

@@ -1,0 +1,31 @@
+// PoolProgress: what a Scheduler that keeps count of it tells of its compute
+// pool: whether work goes on there, however much of it waits. Simulated ones
+// keep none: there, time passes only when nothing is left to begin.
+//
+// Threads: thread-safe.
+#ifndef WEFT_LIBS_BASE_POOL_PROGRESS_H_
+#define WEFT_LIBS_BASE_POOL_PROGRESS_H_
+
+#include <cstdint>
+
+#include "libs/base/scheduler.h"
+
+namespace weft {
+
+class PoolProgress {
+ public:
+  virtual ~PoolProgress() = default;
+
+  // Closures that compute threads have begun, ever. Two looks that differ saw
+  // the pool alive in between.
+  virtual uint64_t num_begun() const = 0;
+
+  // Null where nobody counts.
+  static const PoolProgress* Of(const Scheduler& scheduler) {
+    return dynamic_cast<const PoolProgress*>(&scheduler);
+  }
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_BASE_POOL_PROGRESS_H_
