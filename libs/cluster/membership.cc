@@ -5,6 +5,13 @@
 #include "absl/strings/str_cat.h"
 
 namespace weft {
+namespace {
+
+// How long a task that is claimed stays its own after a loss, where it is not
+// asked to be heard of; and for how long a claim is remembered.
+constexpr absl::Duration kGrace = absl::Seconds(5);
+
+}  // namespace
 
 Membership::Membership(const ClusterSpec& cluster, absl::Duration timeout)
     : timeout_(timeout) {
@@ -25,15 +32,38 @@ absl::Status Membership::Join(const std::string& task, uint64_t incarnation,
         absl::StrCat(task, " is not a task of the cluster."));
   }
   Member& member = it->second;
-  if (member.state == State::kAlive && member.incarnation != incarnation) {
+  if (member.incarnation != incarnation) {
+    absl::Status claim = CheckClaim(task, member, now);
+    if (!claim.ok()) return claim;
+    member = {};
+  }
+  member.state = State::kAlive;
+  member.incarnation = incarnation;
+  member.last_heard = now;
+  return absl::OkStatus();
+}
+
+absl::Status Membership::CheckClaim(const std::string& task, Member& member,
+                                    absl::Time now) {
+  if (member.state == State::kAlive) {
+    member.last_claimed = now;
     return absl::AlreadyExistsError(absl::StrCat(
         "Another process is ", task, " already (incarnation ",
         absl::Hex(member.incarnation), "); it was heard of ",
         absl::FormatDuration(now - member.last_heard),
         " ago. Stop that process, or start this one as another task."));
   }
-  member = {State::kAlive, incarnation, now};
-  return absl::OkStatus();
+  if (member.state != State::kLost || now >= member.kept_until) {
+    return absl::OkStatus();
+  }
+  return absl::AbortedError(
+      absl::StrCat("Another process was ", task,
+                   " until its connection was lost "
+                   "(incarnation ",
+                   absl::Hex(member.incarnation),
+                   "), and may come back "
+                   "for another ",
+                   absl::FormatDuration(member.kept_until - now), "."));
 }
 
 absl::Status Membership::Heard(const std::string& task, uint64_t incarnation,
@@ -54,10 +84,18 @@ bool Membership::Leave(const std::string& task, uint64_t incarnation) {
   return member != nullptr;
 }
 
-bool Membership::Lose(const std::string& task, uint64_t incarnation) {
+bool Membership::Lose(const std::string& task, uint64_t incarnation,
+                      absl::Time now) {
   Member* const member = FindAlive(task, incarnation);
-  if (member != nullptr) member->state = State::kLost;
-  return member != nullptr;
+  if (member == nullptr) return false;
+  const bool is_asked = timeout_ != absl::InfiniteDuration();
+  const absl::Duration grace = is_asked ? timeout_ : kGrace;
+  member->state = State::kLost;
+  member->kept_until = absl::InfinitePast();
+  if (now - member->last_claimed <= grace) {
+    member->kept_until = (is_asked ? member->last_heard : now) + grace;
+  }
+  return true;
 }
 
 std::vector<std::string> Membership::Tick(absl::Time now) {
@@ -66,6 +104,7 @@ std::vector<std::string> Membership::Tick(absl::Time now) {
     if (member.state != State::kAlive) continue;
     if (member.last_heard + timeout_ > now) continue;
     member.state = State::kLost;
+    member.kept_until = absl::InfinitePast();
     lost.push_back(task);
   }
   return lost;

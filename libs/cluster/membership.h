@@ -7,6 +7,12 @@
 //       Lose, Tick v  |  <----------------------------------+
 //                  lost
 //
+// A process that claims a task while another one is it (ALREADY_EXISTS) does
+// not become it because that one's connection was cut: whoever lives joins
+// again soon. For as long as it was given to be heard of, the task stays its
+// own. Who claims it only afterwards is taken for the one that was started
+// again.
+//
 // A value, not synchronised.
 #ifndef WEFT_LIBS_CLUSTER_MEMBERSHIP_H_
 #define WEFT_LIBS_CLUSTER_MEMBERSHIP_H_
@@ -30,6 +36,10 @@ class Membership {
     State state = State::kExpected;
     uint64_t incarnation = 0;  // of the last Join; 0: never
     absl::Time last_heard;
+    // When another process last claimed the task of one that was alive.
+    absl::Time last_claimed = absl::InfinitePast();
+    // If lost: until then no other incarnation is the task.
+    absl::Time kept_until = absl::InfinitePast();
   };
 
   // A task that is not heard of for `timeout` is lost; infinite: never.
@@ -37,7 +47,8 @@ class Membership {
 
   // A task is there. Joining again changes nothing but the time.
   // INVALID_ARGUMENT: not a task of the cluster; ALREADY_EXISTS: another
-  // incarnation of it is alive, since when it was last heard is said.
+  // incarnation of it is alive, since when it was last heard is said; ABORTED:
+  // it was until just now, and may come back.
   absl::Status Join(const std::string& task, uint64_t incarnation,
                     absl::Time now);
   // ABORTED unless this incarnation is alive.
@@ -45,7 +56,7 @@ class Membership {
                      absl::Time now);
   // These do nothing unless this incarnation is alive; true if it was.
   bool Leave(const std::string& task, uint64_t incarnation);
-  bool Lose(const std::string& task, uint64_t incarnation);
+  bool Lose(const std::string& task, uint64_t incarnation, absl::Time now);
   // Those that are lost now, having been silent for too long; sorted.
   std::vector<std::string> Tick(absl::Time now);
   // When Tick should be called next; infinite future: nobody can be lost.
@@ -59,6 +70,9 @@ class Membership {
 
  private:
   Member* FindAlive(const std::string& task, uint64_t incarnation);
+  // OK unless the task is another incarnation's.
+  static absl::Status CheckClaim(const std::string& task, Member& member,
+                                 absl::Time now);
 
   const absl::Duration timeout_;
   std::map<std::string, Member> members_;

@@ -75,7 +75,7 @@ TEST_F(MembershipTest, ASecondClaimantIsRefusedWhileTheFirstLives) {
 
 TEST_F(MembershipTest, ANewIncarnationFollowsOneThatIsGone) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
-  EXPECT_TRUE(members_.Lose(kPs0, 7));
+  EXPECT_TRUE(members_.Lose(kPs0, 7, now_));
   ASSERT_OK(members_.Join(kPs0, 8, now_));
   EXPECT_EQ(members_.members().at(kPs0).incarnation, 8u);
   EXPECT_TRUE(members_.Leave(kPs0, 8));
@@ -83,9 +83,47 @@ TEST_F(MembershipTest, ANewIncarnationFollowsOneThatIsGone) {
   EXPECT_TRUE(members_.IsAlive(kPs0));
 }
 
+TEST_F(MembershipTest, WhoClaimsALiveTaskDoesNotGetItByACutConnection) {
+  ASSERT_OK(members_.Join(kPs0, 7, now_));
+  const auto at = [&](int seconds) { return now_ + absl::Seconds(seconds); };
+  EXPECT_FALSE(members_.Join(kPs0, 8, at(1)).ok());
+  ASSERT_OK(members_.Heard(kPs0, 7, at(2)));
+  EXPECT_TRUE(members_.Lose(kPs0, 7, at(3)));
+  EXPECT_THAT(members_.Join(kPs0, 8, at(4)),
+              StatusIs(absl::StatusCode::kAborted, "may come back"));
+  ASSERT_OK(members_.Join(kPs0, 7, at(5)));
+  EXPECT_THAT(members_.Join(kPs0, 8, at(6)),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+  // It does not come back a second time.
+  EXPECT_TRUE(members_.Lose(kPs0, 7, at(6)));
+  EXPECT_THAT(members_.Join(kPs0, 8, at(9)),
+              StatusIs(absl::StatusCode::kAborted));
+  ASSERT_OK(members_.Join(kPs0, 8, at(10)));
+}
+
+TEST_F(MembershipTest, AClaimOfLongAgoDoesNotDelayARestart) {
+  ASSERT_OK(members_.Join(kPs0, 7, now_));
+  EXPECT_FALSE(members_.Join(kPs0, 8, now_).ok());
+  const absl::Time later = now_ + absl::Minutes(1);
+  ASSERT_OK(members_.Heard(kPs0, 7, later));
+  EXPECT_TRUE(members_.Lose(kPs0, 7, later));
+  ASSERT_OK(members_.Join(kPs0, 9, later));
+}
+
+TEST_F(MembershipTest, WithoutATimeoutAClaimedTaskIsKeptForSomeSeconds) {
+  Membership patient(ClusterSpec{{"ps", {"a:1"}}}, absl::InfiniteDuration());
+  ASSERT_OK(patient.Join(kPs0, 7, now_));
+  const absl::Time later = now_ + absl::Hours(1);
+  EXPECT_FALSE(patient.Join(kPs0, 8, later).ok());
+  EXPECT_TRUE(patient.Lose(kPs0, 7, later));
+  EXPECT_THAT(patient.Join(kPs0, 8, later),
+              StatusIs(absl::StatusCode::kAborted));
+  ASSERT_OK(patient.Join(kPs0, 8, later + absl::Seconds(6)));
+}
+
 TEST_F(MembershipTest, TheSameIncarnationReturnsWhenOnlyItsConnectionWasLost) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
-  EXPECT_TRUE(members_.Lose(kPs0, 7));
+  EXPECT_TRUE(members_.Lose(kPs0, 7, now_));
   EXPECT_EQ(StateOf(kPs0), State::kLost);
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   EXPECT_EQ(StateOf(kPs0), State::kAlive);
@@ -93,14 +131,14 @@ TEST_F(MembershipTest, TheSameIncarnationReturnsWhenOnlyItsConnectionWasLost) {
 
 TEST_F(MembershipTest, WhatAnOldIncarnationSaysIsNotHeard) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
-  EXPECT_TRUE(members_.Lose(kPs0, 7));
+  EXPECT_TRUE(members_.Lose(kPs0, 7, now_));
   EXPECT_THAT(members_.Heard(kPs0, 7, now_),
               StatusIs(absl::StatusCode::kAborted, kPs0));
   ASSERT_OK(members_.Join(kPs0, 8, now_));
   EXPECT_THAT(members_.Heard(kPs0, 7, now_ + absl::Seconds(1)),
               StatusIs(absl::StatusCode::kAborted, kPs0));
   EXPECT_FALSE(members_.Leave(kPs0, 7));
-  EXPECT_FALSE(members_.Lose(kPs0, 7));
+  EXPECT_FALSE(members_.Lose(kPs0, 7, now_));
   EXPECT_TRUE(members_.IsAlive(kPs0));
   EXPECT_EQ(members_.members().at(kPs0).last_heard, now_);
 }
@@ -111,7 +149,7 @@ TEST_F(MembershipTest, WhoNeverJoinedIsNotHeard) {
   EXPECT_THAT(members_.Heard("nobody", 7, now_),
               StatusIs(absl::StatusCode::kAborted, "nobody"));
   EXPECT_FALSE(members_.Leave(kPs0, 7));
-  EXPECT_FALSE(members_.Lose("nobody", 7));
+  EXPECT_FALSE(members_.Lose("nobody", 7, now_));
   EXPECT_EQ(StateOf(kPs0), State::kExpected);
 }
 
@@ -142,7 +180,7 @@ TEST_F(MembershipTest, WithoutATimeoutNobodyIsLostBySilence) {
   ASSERT_OK(patient.Join(kPs0, 7, now_));
   EXPECT_EQ(patient.NextTick(), absl::InfiniteFuture());
   EXPECT_THAT(patient.Tick(now_ + absl::Hours(10000)), IsEmpty());
-  EXPECT_TRUE(patient.Lose(kPs0, 7));
+  EXPECT_TRUE(patient.Lose(kPs0, 7, now_));
 }
 
 TEST_F(MembershipTest, AJobIsFinishedWhenAllItsTasksHaveLeft) {
@@ -153,7 +191,7 @@ TEST_F(MembershipTest, AJobIsFinishedWhenAllItsTasksHaveLeft) {
   EXPECT_THAT(members_.FinishedJobs(), IsEmpty());
   EXPECT_TRUE(members_.Leave(kWorker0, 9));
   EXPECT_THAT(members_.FinishedJobs(), ElementsAre("worker"));
-  EXPECT_TRUE(members_.Lose(kPs1, 8));
+  EXPECT_TRUE(members_.Lose(kPs1, 8, now_));
   EXPECT_THAT(members_.FinishedJobs(), ElementsAre("worker"))
       << "a lost task has not left";
   ASSERT_OK(members_.Join(kPs1, 10, now_));

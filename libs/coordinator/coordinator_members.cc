@@ -152,7 +152,7 @@ void Coordinator::Impl::OnTaskLost(const std::string& task,
                                    const absl::Status& why) {
   Answers answers;
   absl::MutexLock lock(&mutex_);
-  if (!tasks_.members().Lose(task, incarnation)) return;
+  if (!tasks_.members().Lose(task, incarnation, Now())) return;
   Log(Severity::kWarning, absl::StrCat(task, " is lost: ", why.message()));
   DropTask(task, answers);
 }

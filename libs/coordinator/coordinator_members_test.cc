@@ -159,6 +159,15 @@ TEST_F(CoordinatorTest, ATaskThatIsSilentIsLost) {
   EXPECT_OK(Join(JoinOf(kPs0, 1)));
 }
 
+TEST_F(CoordinatorTest, OfTwoClaimantsNoneGetsItByACutConnection) {
+  JoinAs(kPs0, 1);
+  EXPECT_FALSE(Join(JoinOf(kPs0, 2)).ok());
+  coordinator_->OnTaskLost(kPs0, 1, absl::UnavailableError("it was cut"));
+  EXPECT_THAT(Join(JoinOf(kPs0, 2)),
+              StatusIs(absl::StatusCode::kAborted, "may come back"));
+  EXPECT_OK(Join(JoinOf(kPs0, 1)));
+}
+
 TEST_F(CoordinatorTest, ComingsAndGoingsAreLogged) {
   JoinAs(kPs0);
   JoinAs(kPs0);

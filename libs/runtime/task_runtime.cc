@@ -341,6 +341,14 @@ std::vector<uint64_t> TaskRuntime::OthersOf(const std::string& task,
   return result;
 }
 
+bool TaskRuntime::IsTaken(const std::string& task, uint64_t incarnation) const {
+  for (const auto& [other, peer] : peers_) {
+    if (other == incarnation || peer.task != task) continue;
+    if (peer.is_claimed || (peer.connections > 0 && !peer.claims)) return true;
+  }
+  return false;
+}
+
 void TaskRuntime::PeerConnected(const std::string& task, uint64_t incarnation) {
   std::vector<uint64_t> predecessors;
   {
@@ -348,7 +356,8 @@ void TaskRuntime::PeerConnected(const std::string& task, uint64_t incarnation) {
     PeerState& peer = peers_[incarnation];
     peer.task = task;
     if (peer.connections++ == 0) {
-      peer.claims = !OthersOf(task, incarnation, /*connected=*/true).empty();
+      peer.claims =
+          !std::exchange(peer.is_claimed, false) && IsTaken(task, incarnation);
     }
     if (peer.lease != 0) options_.scheduler->CancelTimer(peer.lease);
     peer.lease = 0;
@@ -370,32 +379,33 @@ bool TaskRuntime::PeerLost(const std::string& task, uint64_t incarnation,
   const absl::Status cause = absl::UnavailableError(
       absl::StrCat("The connection between ", options_.task, " and ", task,
                    " was lost: ", why.message()));
-  const Loss loss = LoseConnection(incarnation);
+  const bool is_claimant = LoseConnection(incarnation);
   StepTable::Loss lost;
-  if (!loss.of_claimant) lost = steps_.PeerLost(task, cause);
+  if (!is_claimant) lost = steps_.PeerLost(task, cause);
   const bool driven = steps_.CancelStepsOf(incarnation, MarkDerived(cause));
   for (const protocol::StepId& step : lost.ended) AbortAt(task, step, cause);
-  if (loss.is_replaced) DropPredecessor(task, incarnation);
   return lost.was_needed || driven;
 }
 
-TaskRuntime::Loss TaskRuntime::LoseConnection(uint64_t incarnation) {
+bool TaskRuntime::LoseConnection(uint64_t incarnation) {
   absl::MutexLock lock(&mutex_);
   const auto it = peers_.find(incarnation);
-  if (it == peers_.end() || it->second.connections == 0) return {};
+  if (it == peers_.end() || it->second.connections == 0) return false;
   PeerState& peer = it->second;
-  const Loss loss{.of_claimant = peer.claims};
-  if (--peer.connections > 0) return loss;
-  if (!peer.claims && EndClaims(peer.task, incarnation)) {
-    return {.is_replaced = true};
-  }
+  if (--peer.connections > 0) return peer.claims;
+  peer.is_claimed =
+      !peer.claims &&
+      !OthersOf(peer.task, incarnation, /*connected=*/true).empty();
   BeginLease(incarnation, peer);
-  return loss;
+  return peer.claims;
 }
 
 void TaskRuntime::BeginLease(uint64_t incarnation, PeerState& peer) {
+  const absl::Duration lease =
+      peer.is_claimed ? std::min(options_.claim_grace, options_.master_lease)
+                      : options_.master_lease;
   peer.lease = options_.scheduler->ScheduleAt(
-      options_.scheduler->clock().Now() + options_.master_lease,
+      options_.scheduler->clock().Now() + lease,
       [self = weak_from_this(), incarnation, loss = ++peer.losses] {
         if (auto runtime = self.lock()) {
           runtime->LeaseExpired(incarnation, loss);
@@ -442,12 +452,22 @@ void TaskRuntime::LeaseExpired(uint64_t incarnation, uint64_t loss) {
     if (it == peers_.end() || it->second.connections > 0) return;
     if (it->second.losses != loss) return;  // it was back meanwhile
     task = it->second.task;
-    sessions = ForgetMaster(incarnation);
+    sessions = EndLease(incarnation, it->second);
   }
   const absl::Status cause = MarkDerived(absl::AbortedError(
       absl::StrCat("The session's master", task.empty() ? "" : ", ", task,
                    ", was lost and did not come back.")));
   for (uint64_t session : sessions) RemoveSession(session, cause);
+}
+
+std::vector<uint64_t> TaskRuntime::EndLease(uint64_t incarnation,
+                                            PeerState& peer) {
+  const bool was_claimed = std::exchange(peer.is_claimed, false);
+  if (!was_claimed || EndClaims(peer.task, incarnation)) {
+    return ForgetMaster(incarnation);
+  }
+  BeginLease(incarnation, peer);
+  return {};
 }
 
 void TaskRuntime::DropMaster(uint64_t incarnation, const absl::Status& cause) {

@@ -52,6 +52,9 @@ struct TaskRuntimeOptions {
   int64_t max_registrations_per_session = 65536;
   // How long sessions outlive the last connection to their master.
   absl::Duration master_lease = absl::Minutes(1);
+  // How long a task that another process claims, too, stays the first one's
+  // after its last connection: cut, it comes back sooner.
+  absl::Duration claim_grace = absl::Seconds(5);
 };
 
 class TaskRuntime : public protocol::Worker,
@@ -128,6 +131,8 @@ class TaskRuntime : public protocol::Worker,
     int connections = 0;
     Scheduler::TimerId lease = 0;
     bool claims = false;
+    // It was lost while others claimed its task, which is still its own.
+    bool is_claimed = false;
     uint64_t losses = 0;  // leases begun
   };
 
@@ -164,18 +169,21 @@ class TaskRuntime : public protocol::Worker,
   std::vector<uint64_t> OthersOf(const std::string& task, uint64_t incarnation,
                                  bool connected) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  struct Loss {
-    bool of_claimant = false;
-    bool is_replaced = false;  // by whoever claims its task
-  };
-  // With the last one its lease begins, unless it is replaced.
-  Loss LoseConnection(uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether another incarnation is the task.
+  bool IsTaken(const std::string& task, uint64_t incarnation) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // With the last one its lease begins. True: it only claims its task.
+  bool LoseConnection(uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
   // The task's other incarnations that are connected claim it no more; true if
   // there are any.
   bool EndClaims(const std::string& task, uint64_t incarnation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropPredecessor(const std::string& task, uint64_t incarnation);
   void BeginLease(uint64_t incarnation, PeerState& peer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The sessions that end with a lease; none if that begins anew, because
+  // nobody claims the task any more.
+  std::vector<uint64_t> EndLease(uint64_t incarnation, PeerState& peer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The lease that began with the master's loss of that number.
   void LeaseExpired(uint64_t incarnation, uint64_t loss);

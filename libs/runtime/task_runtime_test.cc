@@ -86,13 +86,49 @@ TEST_F(TaskRuntimeTest, ASessionLivesOnWhenItsMasterComesLate) {
   EXPECT_EQ(runtime_->num_sessions(), 1);
 }
 
-TEST_F(TaskRuntimeTest, SessionsOfAMasterThatHasRestartedEndAtOnce) {
+TEST_F(TaskRuntimeTest, SessionsOfAMasterThatHasRestartedEndSoon) {
   runtime_->PeerConnected(kWorker, kMaster);
   ASSERT_OK(CreateSession(kMaster, 1));
-  // Only a claim, as long as the first is here.
+  // Only a claim, as long as the first is here, or may be back.
   runtime_->PeerConnected(kWorker, kMaster + 1);
   EXPECT_EQ(runtime_->num_sessions(), 1);
-  runtime_->PeerLost(kWorker, kMaster, absl::UnavailableError("it has died"));
+  Lose(kMaster);
+  ASSERT_OK(CreateSession(kMaster + 1, 2));
+  EXPECT_EQ(runtime_->num_sessions(), 2);
+  scheduler_.AdvanceBy(absl::Seconds(6));
+  EXPECT_EQ(runtime_->num_sessions(), 1);
+  // The other one is the task now.
+  runtime_->PeerConnected(kWorker, kMaster);
+  Lose(kMaster + 1);
+  EXPECT_EQ(runtime_->num_sessions(), 1);
+}
+
+TEST_F(TaskRuntimeTest, WhoClaimsATaskDoesNotGetItByACutConnection) {
+  runtime_->PeerConnected(kWorker, kMaster);
+  ASSERT_OK(CreateSession(kMaster, 1));
+  for (int i = 0; i < 3; ++i) {
+    runtime_->PeerConnected(kWorker, kMaster + 1);
+    Lose(kMaster);
+    scheduler_.AdvanceBy(absl::Seconds(1));
+    runtime_->PeerConnected(kWorker, kMaster + 2);
+    runtime_->PeerConnected(kWorker, kMaster);
+    Lose(kMaster + 1);
+    Lose(kMaster + 2);
+    scheduler_.AdvanceBy(absl::Minutes(2));
+    EXPECT_EQ(runtime_->num_sessions(), 1);
+  }
+}
+
+TEST_F(TaskRuntimeTest, WhenNobodyClaimsATaskAnyMoreItsLeaseIsWhole) {
+  runtime_->PeerConnected(kWorker, kMaster);
+  ASSERT_OK(CreateSession(kMaster, 1));
+  runtime_->PeerConnected(kWorker, kMaster + 1);
+  Lose(kMaster);
+  Lose(kMaster + 1);
+  HalfALeasePasses();
+  EXPECT_EQ(runtime_->num_sessions(), 1);
+  HalfALeasePasses();
+  HalfALeasePasses();
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
