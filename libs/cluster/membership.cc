@@ -78,6 +78,13 @@ absl::Status Membership::Heard(const std::string& task, uint64_t incarnation,
   return absl::OkStatus();
 }
 
+void Membership::HearAll(absl::Time now) {
+  for (auto& [task, member] : members_) {
+    if (member.state != State::kAlive) continue;
+    member.last_heard = std::max(member.last_heard, now);
+  }
+}
+
 bool Membership::Leave(const std::string& task, uint64_t incarnation) {
   Member* const member = FindAlive(task, incarnation);
   if (member != nullptr) member->state = State::kLeft;

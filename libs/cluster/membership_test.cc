@@ -169,6 +169,18 @@ TEST_F(MembershipTest, SilenceLosesATask) {
   EXPECT_EQ(members_.NextTick(), now_ + absl::Seconds(9));
 }
 
+TEST_F(MembershipTest, AllThatAreAliveAreGivenTimeAtOnce) {
+  ASSERT_OK(members_.Join(kPs0, 7, now_));
+  ASSERT_OK(members_.Join(kPs1, 8, now_));
+  EXPECT_TRUE(members_.Lose(kPs1, 8, now_));
+  const absl::Time later = now_ + absl::Hours(1);
+  members_.HearAll(later);
+  EXPECT_THAT(members_.Tick(later), IsEmpty());
+  EXPECT_EQ(members_.NextTick(), later + absl::Seconds(5));
+  EXPECT_EQ(StateOf(kPs1), State::kLost);
+  EXPECT_EQ(StateOf(kWorker0), State::kExpected);
+}
+
 TEST_F(MembershipTest, TimeDoesNotRunBackwards) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   ASSERT_OK(members_.Heard(kPs0, 7, now_ - absl::Seconds(3)));

@@ -1,5 +1,6 @@
-// Answers: calls that are to be answered once a lock is released: to be
-// declared before the lock is taken.
+// Answers: calls that are to be answered, and lines that are to be logged
+// before that, once a lock is released: to be declared before the lock is
+// taken.
 //
 // Used by one thread.
 #ifndef WEFT_LIBS_COORDINATOR_ANSWERS_H_
@@ -16,6 +17,7 @@ class Answers {
  public:
   Answers() = default;
   ~Answers() {
+    for (auto& line : lines_) line();
     for (auto& answer : answers_) answer();
   }
   Answers(const Answers&) = delete;
@@ -25,7 +27,12 @@ class Answers {
     answers_.push_back(std::move(answer));
   }
 
+  void AddLine(absl::AnyInvocable<void()> line) {
+    lines_.push_back(std::move(line));
+  }
+
  private:
+  std::vector<absl::AnyInvocable<void()>> lines_;
   std::vector<absl::AnyInvocable<void()>> answers_;
 };
 

@@ -33,24 +33,31 @@ Coordinator::Impl::Impl(const CoordinatorOptions& options)
       register_(options.heartbeat_interval < absl::InfiniteDuration()) {}
 
 void Coordinator::Impl::Close() {
-  Answers answers;
-  absl::MutexLock lock(&mutex_);
-  closed_ = true;
-  if (tick_ != 0) scheduler_.CancelTimer(tick_);
-  while (!calls_.empty()) {
-    Fail(calls_.begin(),
-         absl::UnavailableError(absl::StrCat("The coordinator at ",
-                                             options_.task, " has stopped.")),
-         answers);
+  {
+    Answers answers;
+    absl::MutexLock lock(&mutex_);
+    closed_ = true;
+    if (tick_ != 0) scheduler_.CancelTimer(tick_);
+    while (!calls_.empty()) {
+      Fail(calls_.begin(),
+           absl::UnavailableError(absl::StrCat("The coordinator at ",
+                                               options_.task, " has stopped.")),
+           answers);
+    }
   }
+  logging_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
 }
 
-// Under the lock, so that nobody logs once Close has returned: the logger may
-// be gone then.
-void Coordinator::Impl::Log(Severity severity, const std::string& line) {
-  if (options_.logger != nullptr && !closed_) {
+// Counted, so that nobody logs once Close has returned: the logger may be gone
+// then.
+void Coordinator::Impl::Log(Severity severity, std::string line,
+                            Answers& answers) {
+  if (options_.logger == nullptr || closed_) return;
+  logging_.Begin();
+  answers.AddLine([this, severity, line = std::move(line)] {
     options_.logger->Log(severity, line);
-  }
+    logging_.End();
+  });
 }
 
 void Coordinator::Impl::EndSession(uint64_t session) {
@@ -85,10 +92,11 @@ ClusterStatus Coordinator::Impl::GetCluster() {
 }
 
 void Coordinator::Impl::Shutdown() {
+  Answers answers;
   absl::MutexLock lock(&mutex_);
   if (stopping_since_ < absl::InfiniteFuture()) return;
   stopping_since_ = Now();
-  Log(Severity::kInfo, "All tasks of the cluster are asked to stop");
+  Log(Severity::kInfo, "All tasks of the cluster are asked to stop", answers);
 }
 
 Coordinator::Coordinator(const CoordinatorOptions& options)

@@ -92,7 +92,7 @@ void Coordinator::Impl::TimerFired(uint64_t id) {
   if (Now() >= call->second.deadline) {
     return Fail(call, call->second.TooLate(), answers);
   }
-  Log(Severity::kInfo, call->second.Describe());
+  Log(Severity::kInfo, call->second.Describe(), answers);
   ArmTimer(id, call->second);
 }
 

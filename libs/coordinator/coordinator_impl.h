@@ -21,6 +21,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
+#include "libs/base/in_flight.h"
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
 #include "libs/coordinator/answers.h"
@@ -71,15 +72,16 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   using Calls = std::map<uint64_t, WaitingCall>;
 
   absl::Time Now() const { return scheduler_.clock().Now(); }
-  void Log(Severity severity, const std::string& line)
+  // Once the lock is released: a logger may take its time.
+  void Log(Severity severity, std::string line, Answers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Who is there.
   absl::StatusOr<JoinReply> JoinLocked(const JoinRequest& request,
                                        Answers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LogRefusal(const JoinRequest& request, const absl::Status& why)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LogRefusal(const JoinRequest& request, const absl::Status& why,
+                  Answers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SettleUuid(const std::string& told)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string SettledUuid() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -93,6 +95,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   void TakeReport(const std::string& task, const protocol::TaskReport& report,
                   Answers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropTask(const std::string& task, Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RenewLeasesIfLate(absl::Time now, Answers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ArmTick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -134,6 +138,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
 
   const CoordinatorOptions options_;
   Scheduler& scheduler_;
+  InFlight logging_;  // lines that are not logged yet
 
   absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
@@ -146,6 +151,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   // The last task and incarnation that might not join.
   std::pair<std::string, uint64_t> last_refused_ ABSL_GUARDED_BY(mutex_);
   Scheduler::TimerId tick_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time tick_due_ ABSL_GUARDED_BY(mutex_);
   // Infinite future: no shutdown was asked for.
   absl::Time stopping_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   uint64_t next_call_ ABSL_GUARDED_BY(mutex_) = 1;

@@ -40,14 +40,15 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   const auto state = before == members.end() ? Membership::State::kExpected
                                              : before->second.state;
   if (absl::Status status = tasks_.Join(request, Now()); !status.ok()) {
-    LogRefusal(request, status);
+    LogRefusal(request, status, answers);
     return status;
   }
   if (state != Membership::State::kAlive) {
     const size_t count = request.devices.size();
     Log(Severity::kInfo,
         absl::StrCat(request.task, " has joined at ", request.target, " with ",
-                     count, count == 1 ? " device" : " devices"));
+                     count, count == 1 ? " device" : " devices"),
+        answers);
   }
   register_.AddTask(request.task);
   if (state == Membership::State::kLost) {
@@ -83,12 +84,14 @@ void Coordinator::Impl::SettleUuid(const std::string& told) {
 
 // A process that claims a task may ask again and again.
 void Coordinator::Impl::LogRefusal(const JoinRequest& request,
-                                   const absl::Status& why) {
+                                   const absl::Status& why, Answers& answers) {
   const auto refused = std::make_pair(request.task, request.incarnation);
   if (last_refused_ == refused) return;
   last_refused_ = refused;
-  Log(Severity::kWarning, absl::StrCat("A process may not join as ",
-                                       request.task, ": ", why.message()));
+  Log(Severity::kWarning,
+      absl::StrCat("A process may not join as ", request.task, ": ",
+                   why.message()),
+      answers);
 }
 
 void Coordinator::Impl::Heartbeat(const HeartbeatRequest& request,
@@ -142,7 +145,7 @@ void Coordinator::Impl::Leave(const std::string& task, uint64_t incarnation) {
   Answers answers;
   absl::MutexLock lock(&mutex_);
   if (!tasks_.members().Leave(task, incarnation)) return;
-  Log(Severity::kInfo, absl::StrCat(task, " has left"));
+  Log(Severity::kInfo, absl::StrCat(task, " has left"), answers);
   finished_jobs_ = tasks_.members().FinishedJobs();
   DropTask(task, answers);
 }
@@ -153,7 +156,8 @@ void Coordinator::Impl::OnTaskLost(const std::string& task,
   Answers answers;
   absl::MutexLock lock(&mutex_);
   if (!tasks_.members().Lose(task, incarnation, Now())) return;
-  Log(Severity::kWarning, absl::StrCat(task, " is lost: ", why.message()));
+  Log(Severity::kWarning, absl::StrCat(task, " is lost: ", why.message()),
+      answers);
   DropTask(task, answers);
 }
 
@@ -164,14 +168,29 @@ void Coordinator::Impl::DropTask(const std::string& task, Answers& answers) {
 }
 
 // Heartbeats only put it off, so that one timer is enough, armed anew when it
-// fires.
+// fires. It fires more often than anybody can be lost, to find out when this
+// process stood still.
 void Coordinator::Impl::ArmTick() {
   if (tick_ != 0 || closed_) return;
   const absl::Time next = tasks_.members().NextTick();
   if (next == absl::InfiniteFuture()) return;
-  tick_ = scheduler_.ScheduleAt(next, [weak = weak_from_this()] {
+  tick_due_ = std::min(next, Now() + options_.heartbeat_interval);
+  tick_ = scheduler_.ScheduleAt(tick_due_, [weak = weak_from_this()] {
     if (auto self = weak.lock()) self->Tick();
   });
+}
+
+// Who stood still itself (it was stopped, its machine slept) has heard nobody
+// meanwhile: what they said is yet to be read.
+void Coordinator::Impl::RenewLeasesIfLate(absl::Time now, Answers& answers) {
+  const absl::Duration late = now - tick_due_;
+  if (late <= options_.heartbeat_interval) return;
+  tasks_.members().HearAll(now);
+  Log(Severity::kWarning,
+      absl::StrCat("This coordinator stood still for ",
+                   absl::FormatDuration(absl::Trunc(late, absl::Seconds(1))),
+                   ": all tasks are given time to be heard of"),
+      answers);
 }
 
 void Coordinator::Impl::Tick() {
@@ -179,10 +198,12 @@ void Coordinator::Impl::Tick() {
   absl::MutexLock lock(&mutex_);
   tick_ = 0;
   if (closed_) return;
+  RenewLeasesIfLate(Now(), answers);
   for (const std::string& task : tasks_.members().Tick(Now())) {
     Log(Severity::kWarning,
         absl::StrCat(task, " is lost: nothing was heard of it for ",
-                     absl::FormatDuration(options_.heartbeat_timeout)));
+                     absl::FormatDuration(options_.heartbeat_timeout)),
+        answers);
     DropTask(task, answers);
   }
   ArmTick();

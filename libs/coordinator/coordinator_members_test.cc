@@ -159,6 +159,73 @@ TEST_F(CoordinatorTest, ATaskThatIsSilentIsLost) {
   EXPECT_OK(Join(JoinOf(kPs0, 1)));
 }
 
+TEST_F(CoordinatorTest, ACoordinatorThatStoodStillLosesNobody) {
+  const auto part = scheduler_.NewPart();
+  Start(200, absl::Seconds(1), part.get());
+  JoinAs(kPs0);
+  JoinAs(kPs1);
+  scheduler_.AdvanceBy(absl::Milliseconds(2500));
+  EXPECT_OK(Beat(kPs1));
+  part->Stop();
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  part->GoOn();
+  scheduler_.RunUntilIdle();
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
+  EXPECT_OK(Beat(kPs1));
+  scheduler_.AdvanceBy(absl::Milliseconds(4500));
+  EXPECT_OK(Beat(kPs1));
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLost) << "that was a fresh lease";
+  EXPECT_EQ(Tasks()[kPs1].state, TaskState::kAlive);
+  coordinator_.reset();
+}
+
+// Also where it is stopped for less than anybody may be silent.
+TEST_F(CoordinatorTest, ACoordinatorThatStoodStillForAMomentLosesNobody) {
+  const auto part = scheduler_.NewPart();
+  Start(200, absl::Seconds(1), part.get());
+  JoinAs(kPs0);
+  scheduler_.AdvanceBy(absl::Milliseconds(900));
+  part->Stop();
+  scheduler_.AdvanceBy(absl::Milliseconds(4150));
+  part->GoOn();
+  scheduler_.RunUntilIdle();
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
+  coordinator_.reset();
+}
+
+// A logger whose lines take as long as the coordinator's lock is held would
+// never return.
+TEST_F(CoordinatorTest, LinesAreLoggedWithoutTheLock) {
+  class AskingLogger : public Logger {
+   public:
+    explicit AskingLogger(std::unique_ptr<Coordinator>& coordinator)
+        : coordinator_(coordinator) {}
+    void Log(Severity, absl::string_view) override {
+      coordinator_->GetCluster(
+          absl::InfiniteFuture(),
+          [this](const absl::StatusOr<ClusterStatus>&) { ++lines; });
+    }
+    int lines = 0;
+
+   private:
+    std::unique_ptr<Coordinator>& coordinator_;
+  };
+  AskingLogger logger(coordinator_);
+  Start(200, absl::Seconds(1), &scheduler_, &logger);
+  JoinAs(kPs0);
+  EXPECT_FALSE(Join(JoinOf(kPs0, 2)).ok());
+  Leave(kPs0);
+  JoinAs(kPs1);
+  coordinator_->OnTaskLost(kPs1, 1, absl::UnavailableError("cut"));
+  JoinAs(kWorker0);
+  const auto waiting = BeginPlace(RequestOf(1, kWorker0, {}));
+  scheduler_.AdvanceBy(absl::Seconds(11));
+  coordinator_->Shutdown(In(absl::Seconds(1)), [](const absl::Status&) {});
+  EXPECT_EQ(logger.lines, 9);
+  coordinator_.reset();
+}
+
 TEST_F(CoordinatorTest, OfTwoClaimantsNoneGetsItByACutConnection) {
   JoinAs(kPs0, 1);
   EXPECT_FALSE(Join(JoinOf(kPs0, 2)).ok());

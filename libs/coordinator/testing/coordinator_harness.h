@@ -87,11 +87,12 @@ class CoordinatorTest : public testing::Test {
  protected:
   CoordinatorTest() { Start(100); }
 
-  void Start(uint64_t incarnation, absl::Duration interval = absl::Seconds(1)) {
+  void Start(uint64_t incarnation, absl::Duration interval = absl::Seconds(1),
+             Scheduler* scheduler = nullptr, Logger* logger = nullptr) {
     coordinator_.reset();
     incarnation_ = incarnation;
     CoordinatorOptions options;
-    options.scheduler = &scheduler_;
+    options.scheduler = scheduler == nullptr ? &scheduler_ : scheduler;
     options.random = random_.get();
     options.cluster = cluster_;
     options.task = kCoordinator;
@@ -99,7 +100,7 @@ class CoordinatorTest : public testing::Test {
     options.heartbeat_interval = interval;
     options.heartbeat_timeout =
         interval < absl::InfiniteDuration() ? 5 * interval : interval;
-    options.logger = &logger_;
+    options.logger = logger == nullptr ? &logger_ : logger;
     coordinator_ = std::make_unique<Coordinator>(options);
   }
 
