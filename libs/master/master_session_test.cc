@@ -429,6 +429,20 @@ TEST_F(TwoTasksTest, SessionsEndSideBySide) {
   EXPECT_EQ(ps_.deleted.size(), 3u);
 }
 
+// Who closes it is answered, though the tasks never are heard of again.
+TEST_F(TwoTasksTest, AnEndThatWaitsForTasksEndsWithTheMaster) {
+  ASSERT_OK(Ask().MakeCallable(session_, spec_));
+  ps_.hold = true;
+  absl::Status closed;
+  Close(&closed);
+  EXPECT_THAT(closed, StatusIs(absl::StatusCode::kUnknown, "not closed yet"));
+  const absl::Time begin = clock_.Now();
+  master_.reset();
+  EXPECT_EQ(clock_.Now(), begin);
+  EXPECT_OK(closed);
+  EXPECT_EQ(ps_.deleted.size(), 1u);
+}
+
 TEST_F(MasterSessionTest, APlacementIsAskedForOnceHoweverLongItTakes) {
   Extended extended;
   coordinator_.hold_placements = true;
