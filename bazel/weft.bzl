@@ -10,18 +10,68 @@ _INSTRUCTION_SETS = {
     "v4": "x86-64-v4",
 }
 
+# More would take a unit longer than ten seconds, and leave a core without work.
+_SOURCES_A_UNIT = 5
+
 def _precompiled(kwargs, header):
     """Adds //bazel:HEADER to what a C++ target is compiled with."""
     kwargs["deps"] = kwargs.get("deps", []) + precompiled_deps(header)
     kwargs["copts"] = precompiled_copts(header) + kwargs.get("copts", [])
 
+def _units(name, srcs):
+    """Writes sources that include _SOURCES_A_UNIT of srcs each; their labels."""
+    units = []
+    for first in range(0, len(srcs), _SOURCES_A_UNIT):
+        unit = "%s_unit_%d.cc" % (name, len(units) + 1)
+        lines = [
+            '#include "%s/%s"' % (native.package_name(), src)
+            for src in srcs[first:first + _SOURCES_A_UNIT]
+        ]
+        native.genrule(
+            name = unit[:-len(".cc")],
+            outs = [unit],
+            cmd = "printf '%s\n' " + "".join([
+                " '%s'" % line
+                for line in lines
+            ]) + " > $@",
+        )
+        units.append(unit)
+    return units
+
+def _compile_together(name, kwargs):
+    """Has the sources compiled a few at a time, as one unit.
+
+    What they include is parsed once for all of them, and what templates make
+    is generated once. So they share what they keep in anonymous namespaces.
+    """
+    if type(kwargs["srcs"]) != "list":  # It chooses by configuration.
+        return
+    sources = [src for src in kwargs["srcs"] if src.endswith(".cc")]
+    if len(sources) < 2:
+        return
+    headers = [src for src in kwargs["srcs"] if src not in sources]
+    kwargs["srcs"] = headers + select({
+        "//bazel:separate_units": sources,
+        "//conditions:default": _units(name, sources),
+    })
+    kwargs["textual_hdrs"] = kwargs.get("textual_hdrs", []) + sources
+    kwargs["copts"] = kwargs.get("copts", []) + select({
+        "//bazel:separate_units": [],
+        # g++ takes each of them for a header, where such types are mistakes.
+        "//conditions:default": ["-Wno-subobject-linkage"],
+    })
+
 def weft_library(name, **kwargs):
-    """A library: one header, one source; tools/floors says who may use it."""
+    """A library of one noun; tools/floors says who may use it.
+
+    Several sources are compiled together (--define=units=separate: one by one).
+    """
     kwargs.setdefault("visibility", ["//visibility:public"])
 
     # All of it is linked statically, so a shared object would be built for none.
     kwargs.setdefault("linkstatic", True)
     if kwargs.get("srcs"):
+        _compile_together(name, kwargs)
         _precompiled(kwargs, "precompiled_library")
     native.cc_library(name = name, **kwargs)
 

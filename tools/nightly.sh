@@ -40,7 +40,7 @@ done
 
 # A precompiled header hides an include that is missing (bazel/precompiled.bzl).
 printf '\n== each file includes what it uses\n'
-bazel build --keep_going --define=precompiled=off //... || failed=1
+bazel build --keep_going --define=precompiled=off --define=units=separate //... || failed=1
 
 # Graphs that are made up, rewritten by passes and as they are
 # (integration_tests/graph_fuzz_test.cc). One seed again:

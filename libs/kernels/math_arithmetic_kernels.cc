@@ -28,12 +28,6 @@ struct SquaredDifferenceOp {
   }
 };
 
-// y is what the op returned, dy the gradient that comes in.
-template <typename T, typename F>
-T WithReal(T y, T dy, F f) {
-  using R = math::Real<T>;
-  return static_cast<T>(f(static_cast<R>(y), static_cast<R>(dy)));
-}
 // TensorFlow conjugates in the ops of square roots and reciprocals, and outside
 // those of Tanh and Sigmoid.
 template <typename T>
@@ -42,10 +36,11 @@ T Conjugate(T x) {
   return x;
 }
 
+// y is what the op returned, dy the gradient that comes in.
 struct TanhGradOp {
   template <typename T>
   static T Apply(T y, T dy) {
-    return WithReal(y, dy, [](auto a, auto d) {
+    return math::WithReal(y, dy, [](auto a, auto d) {
       using R = decltype(a);
       return d * (R(1) - a * a);
     });
@@ -54,7 +49,7 @@ struct TanhGradOp {
 struct SigmoidGradOp {
   template <typename T>
   static T Apply(T y, T dy) {
-    return WithReal(y, dy, [](auto a, auto d) {
+    return math::WithReal(y, dy, [](auto a, auto d) {
       using R = decltype(a);
       return d * a * (R(1) - a);
     });
@@ -64,7 +59,7 @@ struct SigmoidGradOp {
 struct SqrtGradOp {
   template <typename T>
   static T Apply(T y, T dy) {
-    return WithReal(y, dy, [](auto a, auto d) {
+    return math::WithReal(y, dy, [](auto a, auto d) {
       using R = decltype(a);
       return d == R(0) ? R(0) : R(0.5f) * d / Conjugate(a);
     });
@@ -73,7 +68,7 @@ struct SqrtGradOp {
 struct RsqrtGradOp {
   template <typename T>
   static T Apply(T y, T dy) {
-    return WithReal(y, dy, [](auto a, auto d) {
+    return math::WithReal(y, dy, [](auto a, auto d) {
       using R = decltype(a);
       // In TensorFlow's order: the cube alone may be infinite.
       const R c = Conjugate(a);
@@ -84,7 +79,7 @@ struct RsqrtGradOp {
 struct ReciprocalGradOp {
   template <typename T>
   static T Apply(T y, T dy) {
-    return WithReal(y, dy, [](auto a, auto d) {
+    return math::WithReal(y, dy, [](auto a, auto d) {
       using R = decltype(a);
       return d == R(0) ? R(0) : -d * Conjugate(a * a);
     });
@@ -124,7 +119,7 @@ void RegisterRing(KernelRegistry& registry) {
 }
 
 template <typename List>
-void RegisterOrder(KernelRegistry& registry) {
+void RegisterExtremes(KernelRegistry& registry) {
   List::ForEach([&]<typename T>() {
     Register<T, math::MaximumOp>(registry, "Maximum", "Maximum");
     Register<T, math::MinimumOp>(registry, "Minimum", "Minimum");
@@ -149,8 +144,8 @@ void RegisterArithmeticKernels(KernelRegistry& registry) {
   RegisterRing<math::Floats>(registry);
   RegisterRing<math::Integers>(registry);
   RegisterRing<math::Complexes>(registry);
-  RegisterOrder<math::Floats>(registry);
-  RegisterOrder<math::Integers>(registry);
+  RegisterExtremes<math::Floats>(registry);
+  RegisterExtremes<math::Integers>(registry);
   RegisterGradients<math::Floats>(registry);
   RegisterGradients<math::Complexes>(registry);
   Register<std::string, AddOp>(registry, "Add", "");

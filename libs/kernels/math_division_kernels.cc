@@ -61,34 +61,29 @@ struct FloorModOp : IntegerDivision {
 };
 
 // The same of real (and complex) numbers, for which zero is no error.
-template <typename T, typename F>
-T WithReal(T x, T y, F f) {
-  using R = math::Real<T>;
-  return static_cast<T>(f(static_cast<R>(x), static_cast<R>(y)));
-}
-
 struct RealDivOp {
   template <typename T>
   static T Apply(T x, T y) {
-    return WithReal(x, y, [](auto a, auto b) { return a / b; });
+    return math::WithReal(x, y, [](auto a, auto b) { return a / b; });
   }
 };
 struct RealFloorDivOp {
   template <typename T>
   static T Apply(T x, T y) {
-    return WithReal(x, y, [](auto a, auto b) { return std::floor(a / b); });
+    return math::WithReal(x, y,
+                          [](auto a, auto b) { return std::floor(a / b); });
   }
 };
 struct RealTruncateModOp {
   template <typename T>
   static T Apply(T x, T y) {
-    return WithReal(x, y, [](auto a, auto b) { return std::fmod(a, b); });
+    return math::WithReal(x, y, [](auto a, auto b) { return std::fmod(a, b); });
   }
 };
 struct RealFloorModOp {
   template <typename T>
   static T Apply(T x, T y) {
-    return WithReal(x, y, [](auto a, auto b) {
+    return math::WithReal(x, y, [](auto a, auto b) {
       const auto remainder = std::fmod(a, b);
       const bool other_sign = remainder != 0 && (remainder < 0) != (b < 0);
       return other_sign ? remainder + b : remainder;
@@ -98,7 +93,7 @@ struct RealFloorModOp {
 struct DivNoNanOp {
   template <typename T>
   static T Apply(T x, T y) {
-    return WithReal(x, y, [](auto a, auto b) {
+    return math::WithReal(x, y, [](auto a, auto b) {
       using R = decltype(a);
       return b == R(0) ? R(0) : a / b;
     });
@@ -107,7 +102,7 @@ struct DivNoNanOp {
 struct XdivyOp {
   template <typename T>
   static T Apply(T x, T y) {
-    return WithReal(x, y, [](auto a, auto b) {
+    return math::WithReal(x, y, [](auto a, auto b) {
       using R = decltype(a);
       return a == R(0) ? R(0) : a / b;
     });

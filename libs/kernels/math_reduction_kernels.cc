@@ -570,7 +570,7 @@ void RegisterArithmetic(KernelRegistry& registry) {
 }
 
 template <typename List>
-void RegisterOrder(KernelRegistry& registry) {
+void RegisterExtremeReductions(KernelRegistry& registry) {
   List::ForEach([&]<typename T>() {
     constexpr DataType kType = DataTypeOf<T>::value;
     Register(registry, "Max", kType, ReducerOf<T, MaxOf<Ordered<T>>>());
@@ -584,8 +584,8 @@ void RegisterReductionKernels(KernelRegistry& registry) {
   RegisterArithmetic<math::Floats>(registry);
   RegisterArithmetic<math::Integers>(registry);
   RegisterArithmetic<math::Complexes>(registry);
-  RegisterOrder<math::Floats>(registry);
-  RegisterOrder<math::Integers>(registry);
+  RegisterExtremeReductions<math::Floats>(registry);
+  RegisterExtremeReductions<math::Integers>(registry);
   Register(registry, "All", DT_INVALID, ReducerOf<bool, AllOf>());
   Register(registry, "Any", DT_INVALID, ReducerOf<bool, AnyOf>());
   math::Floats::ForEach([&]<typename T>() {

@@ -50,6 +50,12 @@ T WithModular(T x, T y, F f) {
   }
 }
 
+// Floating-point and complex numbers. F gets two working values.
+template <typename T, typename F>
+T WithReal(T x, T y, F f) {
+  return static_cast<T>(f(static_cast<Real<T>>(x), static_cast<Real<T>>(y)));
+}
+
 struct AddOp {
   template <typename T>
   static T Apply(const T& x, const T& y) {

@@ -94,10 +94,6 @@ struct SoftsignFunction {
   }
 };
 
-template <typename T>
-constexpr bool kHasLoops =
-    std::is_same_v<T, float> || std::is_same_v<T, double>;
-
 // Elements are bytes to the kernels, so that there is one for all functions and
 // types; these loops know what they are.
 using ActivationLoop = void (*)(const void* x, void* out, int64_t n);
@@ -108,7 +104,7 @@ template <typename T, typename Function>
 void Activate(const void* features, void* activations, int64_t n) {
   const T* const x = static_cast<const T*>(features);
   T* const out = static_cast<T*>(activations);
-  if constexpr (kHasLoops<T> && std::is_same_v<Function, ReluFunction>) {
+  if constexpr (kHasNnLoops<T> && std::is_same_v<Function, ReluFunction>) {
     BestNnLoops<T>().relu(x, out, n);
   } else {
     for (int64_t i = 0; i < n; ++i) {
@@ -123,7 +119,7 @@ void ActivateGrad(const void* gradients, const void* features, void* backprops,
   const T* const g = static_cast<const T*>(gradients);
   const T* const x = static_cast<const T*>(features);
   T* const out = static_cast<T*>(backprops);
-  if constexpr (kHasLoops<T> && std::is_same_v<Function, ReluFunction>) {
+  if constexpr (kHasNnLoops<T> && std::is_same_v<Function, ReluFunction>) {
     BestNnLoops<T>().relu_grad(g, x, out, n);
   } else {
     for (int64_t i = 0; i < n; ++i) {

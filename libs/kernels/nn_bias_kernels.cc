@@ -14,10 +14,6 @@
 namespace weft {
 namespace {
 
-template <typename T>
-constexpr bool kHasLoops =
-    std::is_same_v<T, float> || std::is_same_v<T, double>;
-
 // A tensor seen as [outer, channels, inner].
 struct ChannelView {
   int64_t outer = 1;
@@ -88,7 +84,7 @@ class BiasAddKernel : public OpKernel {
   }
 
   static void Loop(const T* x, const T* bias, T* out, const ChannelView& view) {
-    if constexpr (kHasLoops<T>) {
+    if constexpr (kHasNnLoops<T>) {
       if (view.inner == 1) {
         BestNnLoops<T>().add_bias(x, bias, out, view.outer, view.channels);
         return;
@@ -125,7 +121,7 @@ class BiasAddGradKernel : public OpKernel {
       std::fill(out, out + view.channels, T(0));
       return absl::OkStatus();
     }
-    if constexpr (kHasLoops<T>) {
+    if constexpr (kHasNnLoops<T>) {
       if (view.inner == 1) {
         SumRows(x, out, view);
         return absl::OkStatus();

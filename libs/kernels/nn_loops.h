@@ -2,6 +2,8 @@
 #ifndef WEFT_LIBS_KERNELS_NN_LOOPS_H_
 #define WEFT_LIBS_KERNELS_NN_LOOPS_H_
 
+#include <type_traits>
+
 #include "libs/kernels/instruction_set.h"
 #include "libs/kernels/nn_isa.h"
 
@@ -18,7 +20,11 @@ NnLoops<T> NnLoopsFor(InstructionSet set) {
   return loops;
 }
 
-// T is float or double. Thread-safe.
+template <typename T>
+inline constexpr bool kHasNnLoops =
+    std::is_same_v<T, float> || std::is_same_v<T, double>;
+
+// REQUIRES: kHasNnLoops<T>. Thread-safe.
 template <typename T>
 const NnLoops<T>& BestNnLoops() {
   static const NnLoops<T> loops = NnLoopsFor<T>(BestInstructionSet());

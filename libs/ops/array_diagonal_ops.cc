@@ -19,8 +19,6 @@ namespace {
 using array_shapes::Concatenate;
 using array_shapes::Subshape;
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 absl::Status DiagShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(PartialShape input, c.InputWithRankAtLeast(0, 1));
   c.set_output(0, Concatenate(input, input));
@@ -45,8 +43,9 @@ absl::Status DiagPartShape(InferenceContext& c) {
 // ---- One diagonal ----
 
 int64_t Smaller(int64_t rows, int64_t columns) {
-  return rows == kUnknown || columns == kUnknown ? kUnknown
-                                                 : std::min(rows, columns);
+  return rows == PartialShape::kUnknown || columns == PartialShape::kUnknown
+             ? PartialShape::kUnknown
+             : std::min(rows, columns);
 }
 
 absl::Status MatrixDiagShape(InferenceContext& c) {
@@ -146,7 +145,8 @@ absl::Status CheckInside(const char* name, int64_t diagonal, int64_t rows,
 absl::Status CheckInside(const Band& band, const PartialShape& matrices) {
   const int64_t rows = matrices.dim(matrices.rank() - 2);
   const int64_t columns = matrices.dim(matrices.rank() - 1);
-  if (rows == kUnknown || columns == kUnknown) return absl::OkStatus();
+  if (rows == PartialShape::kUnknown || columns == PartialShape::kUnknown)
+    return absl::OkStatus();
   RETURN_IF_ERROR(CheckInside("lower_diag_index", band.low, rows, columns));
   return CheckInside("upper_diag_index", band.high, rows, columns);
 }
@@ -161,8 +161,9 @@ absl::Status MatrixDiagPartBandShape(InferenceContext& c) {
   const int64_t columns = input.dim(input.rank() - 1);
   PartialShape shape = Subshape(input, 0, input.rank() - 2);
   if (band->count() > 1) shape.AddDim(band->count());
-  shape.AddDim(rows == kUnknown || columns == kUnknown
-                   ? kUnknown
+  shape.AddDim(rows == PartialShape::kUnknown ||
+                       columns == PartialShape::kUnknown
+                   ? PartialShape::kUnknown
                    : std::min(rows + std::min<int64_t>(band->high, 0),
                               columns - std::max<int64_t>(band->low, 0)));
   c.set_output(0, std::move(shape));
@@ -204,7 +205,8 @@ absl::StatusOr<Sizes> SizesFor(const Band& band, int64_t length, Sizes given) {
 absl::Status CheckCount(const Band& band, const PartialShape& diagonal) {
   const int64_t rows =
       diagonal.rank() < 2 ? 0 : diagonal.dim(diagonal.rank() - 2);
-  if (band.count() == 1 || rows == band.count() || rows == kUnknown) {
+  if (band.count() == 1 || rows == band.count() ||
+      rows == PartialShape::kUnknown) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -220,17 +222,18 @@ absl::Status MatrixDiagBandShape(InferenceContext& c) {
   for (int i : {2, 3, 4}) RETURN_IF_ERROR(c.InputWithRank(i, 0).status());
   if (!band || !diagonal.has_rank()) return absl::OkStatus();
   RETURN_IF_ERROR(CheckCount(*band, diagonal));
-  Sizes sizes = {c.input_scalar(2).value_or(kUnknown),
-                 c.input_scalar(3).value_or(kUnknown)};
+  Sizes sizes = {c.input_scalar(2).value_or(PartialShape::kUnknown),
+                 c.input_scalar(3).value_or(PartialShape::kUnknown)};
   const int64_t length = diagonal.dim(diagonal.rank() - 1);
   // A size that is fed later may be larger than the smallest.
-  if (length != kUnknown && c.input_tensor(2) && c.input_tensor(3)) {
+  if (length != PartialShape::kUnknown && c.input_tensor(2) &&
+      c.input_tensor(3)) {
     ASSIGN_OR_RETURN(sizes, SizesFor(*band, length, sizes));
   }
   PartialShape shape =
       Subshape(diagonal, 0, diagonal.rank() - band->own_dims());
-  shape.AddDim(std::max(sizes.rows, kUnknown));
-  shape.AddDim(std::max(sizes.columns, kUnknown));
+  shape.AddDim(std::max(sizes.rows, PartialShape::kUnknown));
+  shape.AddDim(std::max(sizes.columns, PartialShape::kUnknown));
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
 }

@@ -18,8 +18,6 @@ using array_shapes::MakeIntegers;
 using array_shapes::NormalizeAxis;
 using array_shapes::Subshape;
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 // The largest known rank among inputs [begin, end); nothing when none is known.
 std::optional<int> KnownRank(const InferenceContext& c, int begin, int end) {
   for (int i = begin; i < end; ++i) {
@@ -32,7 +30,7 @@ std::optional<int> KnownRank(const InferenceContext& c, int begin, int end) {
 absl::Status AddToConcat(const PartialShape& input, int axis, bool first,
                          PartialShape& result) {
   if (!input.has_rank()) {
-    result.set_dim(axis, kUnknown);
+    result.set_dim(axis, PartialShape::kUnknown);
     return absl::OkStatus();
   }
   if (input.rank() != result.rank()) {
@@ -178,13 +176,13 @@ absl::Status SplitShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(int axis, NormalizeAxis(*value, each.rank()));
   const int64_t size = each.dim(axis);
   const int64_t count = c.num_outputs();
-  if (size != kUnknown && size % count != 0) {
+  if (size != PartialShape::kUnknown && size % count != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Number of ways to split should evenly divide the split dimension, "
         "but got split_dim ",
         axis, " (size = ", size, ") and num_split ", count));
   }
-  if (size != kUnknown) each.set_dim(axis, size / count);
+  if (size != PartialShape::kUnknown) each.set_dim(axis, size / count);
   SetAllOutputs(c, each);
   return absl::OkStatus();
 }
@@ -194,13 +192,14 @@ absl::StatusOr<Dims> PieceSizes(Dims sizes, int64_t whole) {
   int64_t sum = 0;
   int rest = -1;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == kUnknown && rest < 0) {
+    if (sizes[i] == PartialShape::kUnknown && rest < 0) {
       rest = static_cast<int>(i);
     } else {
       ASSIGN_OR_RETURN(sum, array_shapes::AddSizes(sum, sizes[i]));
     }
   }
-  if (sum == kUnknown || whole == kUnknown) return sizes;
+  if (sum == PartialShape::kUnknown || whole == PartialShape::kUnknown)
+    return sizes;
   if (rest >= 0 ? sum > whole : sum != whole) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Sum of output sizes must match the size of the original Tensor along "
@@ -223,7 +222,7 @@ absl::Status SplitVShape(InferenceContext& c) {
   }
   ASSIGN_OR_RETURN(int axis, NormalizeAxis(*value, each.rank()));
   const int64_t whole = each.dim(axis);
-  each.set_dim(axis, kUnknown);
+  each.set_dim(axis, PartialShape::kUnknown);
   SetAllOutputs(c, each);
   if (!sizes) return absl::OkStatus();
   if (sizes->size() != static_cast<size_t>(c.num_outputs())) {
@@ -252,7 +251,8 @@ absl::Status TileShape(InferenceContext& c) {
                      result.rank(), " for input 0"));
   }
   for (int i = 0; i < result.rank(); ++i) {
-    const int64_t times = multiples.has_rank() ? multiples.dim(i) : kUnknown;
+    const int64_t times =
+        multiples.has_rank() ? multiples.dim(i) : PartialShape::kUnknown;
     ASSIGN_OR_RETURN(int64_t size,
                      array_shapes::MultiplySizes(result.dim(i), times));
     result.set_dim(i, size);
@@ -267,7 +267,7 @@ absl::Status PaddedShape(InferenceContext& c, int sign) {
   RETURN_IF_ERROR(InferenceContext::MergeDims(paddings.dim(1), 2).status());
   PartialShape result = c.input(0);
   if (!result.has_rank()) {
-    if (paddings.dim(0) == kUnknown) return absl::OkStatus();
+    if (paddings.dim(0) == PartialShape::kUnknown) return absl::OkStatus();
     result = PartialShape::OfRank(static_cast<int>(paddings.dim(0)));
   }
   RETURN_IF_ERROR(
@@ -275,8 +275,8 @@ absl::Status PaddedShape(InferenceContext& c, int sign) {
   const std::optional<Dims> values = Integers(c, 1);
   for (int i = 0; i < result.rank(); ++i) {
     const int64_t size = result.dim(i);
-    if (!values || size == kUnknown) {
-      result.set_dim(i, kUnknown);
+    if (!values || size == PartialShape::kUnknown) {
+      result.set_dim(i, PartialShape::kUnknown);
       continue;
     }
     const size_t row = i;

@@ -14,14 +14,12 @@ namespace {
 
 using array_shapes::Integers;
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 absl::Status TransposeShape(InferenceContext& c) {
   PartialShape input = c.input(0);
   ASSIGN_OR_RETURN(PartialShape perm_shape, c.InputWithRank(1, 1));
   const int64_t entries = perm_shape.dim(0);
   if (!input.has_rank()) {
-    if (entries != kUnknown && entries <= kMaxRank) {
+    if (entries != PartialShape::kUnknown && entries <= kMaxRank) {
       c.set_output(0, PartialShape::OfRank(static_cast<int>(entries)));
     }
     return absl::OkStatus();

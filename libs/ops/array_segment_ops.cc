@@ -16,8 +16,6 @@ namespace {
 using array_shapes::Concatenate;
 using array_shapes::Subshape;
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 constexpr char kNumbers[] = "T: numbertype";
 constexpr char kRealNumbers[] = "T: realnumbertype";
 constexpr char kFloatingTypes[] = "T: {bfloat16, half, float, double}";
@@ -37,7 +35,7 @@ absl::Status SegmentShape(InferenceContext& c) {
     RETURN_IF_ERROR(
         InferenceContext::MergeDims(data.dim(0), ids.dim(0)).status());
   }
-  return RowsOfFirstInput(c, kUnknown);
+  return RowsOfFirstInput(c, PartialShape::kUnknown);
 }
 
 // One segment for each chosen row.
@@ -49,7 +47,7 @@ absl::Status CheckChosenRows(InferenceContext& c) {
 
 absl::Status SparseSegmentShape(InferenceContext& c) {
   RETURN_IF_ERROR(CheckChosenRows(c));
-  return RowsOfFirstInput(c, kUnknown);
+  return RowsOfFirstInput(c, PartialShape::kUnknown);
 }
 
 absl::Status SparseSegmentGradShape(InferenceContext& c) {
@@ -60,15 +58,15 @@ absl::Status SparseSegmentGradShape(InferenceContext& c) {
     return absl::InvalidArgumentError(
         "Cannot specify a negative value for dim0");
   }
-  return RowsOfFirstInput(c, rows.value_or(kUnknown));
+  return RowsOfFirstInput(c, rows.value_or(PartialShape::kUnknown));
 }
 
 // The rows that are not zero, and which those are.
 absl::Status SparseSegmentGradV2Shape(InferenceContext& c) {
   RETURN_IF_ERROR(CheckChosenRows(c));
   RETURN_IF_ERROR(c.InputWithRank(3, 0).status());
-  c.set_output(1, PartialShape::Vector(kUnknown));
-  return RowsOfFirstInput(c, kUnknown);
+  c.set_output(1, PartialShape::Vector(PartialShape::kUnknown));
+  return RowsOfFirstInput(c, PartialShape::kUnknown);
 }
 
 absl::Status UnsortedSegmentShape(InferenceContext& c) {
@@ -88,7 +86,8 @@ absl::Status UnsortedSegmentShape(InferenceContext& c) {
         "data.shape = ", data.ToString(),
         " does not start with segment_ids.shape = ", ids.ToString()));
   }
-  c.set_output(0, Concatenate(PartialShape::Vector(segments.value_or(kUnknown)),
+  c.set_output(0, Concatenate(PartialShape::Vector(
+                                  segments.value_or(PartialShape::kUnknown)),
                               Subshape(data, ids.rank())));
   return absl::OkStatus();
 }

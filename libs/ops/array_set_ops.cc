@@ -18,8 +18,6 @@ using array_shapes::Concatenate;
 using array_shapes::Integers;
 using array_shapes::Subshape;
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 // `whole` must begin with `prefix`; what follows is returned.
 absl::StatusOr<PartialShape> Rest(const PartialShape& whole,
                                   const PartialShape& prefix) {
@@ -36,7 +34,8 @@ absl::StatusOr<PartialShape> Rest(const PartialShape& whole,
 
 absl::Status DynamicPartitionShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(PartialShape rest, Rest(c.input(0), c.input(1)));
-  const PartialShape each = Concatenate(PartialShape::Vector(kUnknown), rest);
+  const PartialShape each =
+      Concatenate(PartialShape::Vector(PartialShape::kUnknown), rest);
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, each);
   return absl::OkStatus();
 }
@@ -46,7 +45,7 @@ int64_t StitchedRows(InferenceContext& c, int count) {
   int64_t rows = 0;
   for (int i = 0; i < count; ++i) {
     const std::optional<Dims> indices = Integers(c, i);
-    if (!indices) return kUnknown;
+    if (!indices) return PartialShape::kUnknown;
     for (int64_t index : *indices) rows = std::max(rows, index + 1);
   }
   return rows;
@@ -66,31 +65,34 @@ absl::Status DynamicStitchShape(InferenceContext& c) {
 
 absl::Status WhereShape(InferenceContext& c) {
   const PartialShape& input = c.input(0);
-  c.set_output(0, PartialShape::Matrix(
-                      kUnknown, input.has_rank() ? input.rank() : kUnknown));
+  c.set_output(0,
+               PartialShape::Matrix(
+                   PartialShape::kUnknown,
+                   input.has_rank() ? input.rank() : PartialShape::kUnknown));
   return absl::OkStatus();
 }
 
 absl::Status UniqueShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(PartialShape input, c.InputWithRank(0, 1));
-  c.set_output(0, PartialShape::Vector(kUnknown));
+  c.set_output(0, PartialShape::Vector(PartialShape::kUnknown));
   c.set_output(1, std::move(input));
-  if (c.num_outputs() == 3) c.set_output(2, PartialShape::Vector(kUnknown));
+  if (c.num_outputs() == 3)
+    c.set_output(2, PartialShape::Vector(PartialShape::kUnknown));
   return absl::OkStatus();
 }
 
 absl::Status UniqueV2Shape(InferenceContext& c) {
   const PartialShape& input = c.input(0);
   if (input.has_rank()) c.set_output(0, PartialShape::OfRank(input.rank()));
-  c.set_output(1, PartialShape::Vector(kUnknown));
+  c.set_output(1, PartialShape::Vector(PartialShape::kUnknown));
   return absl::OkStatus();
 }
 
 absl::Status ListDiffShape(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRank(0, 1).status());
   RETURN_IF_ERROR(c.InputWithRank(1, 1).status());
-  c.set_output(0, PartialShape::Vector(kUnknown));
-  c.set_output(1, PartialShape::Vector(kUnknown));
+  c.set_output(0, PartialShape::Vector(PartialShape::kUnknown));
+  c.set_output(1, PartialShape::Vector(PartialShape::kUnknown));
   return absl::OkStatus();
 }
 

@@ -17,10 +17,8 @@ using array_shapes::Integers;
 using array_shapes::MakeIntegers;
 using array_shapes::Subshape;
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 int64_t RankOrUnknown(const PartialShape& shape) {
-  return shape.has_rank() ? shape.rank() : kUnknown;
+  return shape.has_rank() ? shape.rank() : PartialShape::kUnknown;
 }
 
 absl::Status ShapeShape(InferenceContext& c) {
@@ -38,7 +36,7 @@ std::optional<Tensor> ShapeValue(InferenceContext& c) {
 
 std::optional<Tensor> SizeValue(InferenceContext& c) {
   const int64_t size = c.input(0).num_elements();
-  if (size == kUnknown) return std::nullopt;
+  if (size == PartialShape::kUnknown) return std::nullopt;
   if (c.output_type(0) == DT_INT32 && size > INT32_MAX) return std::nullopt;
   return MakeIntegers(c.output_type(0), {}, {size});
 }
@@ -54,7 +52,7 @@ absl::StatusOr<PartialShape> FitShape(PartialShape shape, int64_t elements) {
   int64_t known = 1;
   int unknown_index = -1;
   for (int i = 0; i < shape.rank(); ++i) {
-    if (shape.dim(i) == kUnknown) {
+    if (shape.dim(i) == PartialShape::kUnknown) {
       if (unknown_index >= 0) return shape;
       unknown_index = i;
       continue;
@@ -80,7 +78,7 @@ absl::StatusOr<PartialShape> FitShape(PartialShape shape, int64_t elements) {
 absl::Status ReshapeShape(InferenceContext& c) {
   PartialShape shape = c.input_as_shape(1);
   const int64_t elements = c.input(0).num_elements();
-  if (shape.has_rank() && elements != kUnknown) {
+  if (shape.has_rank() && elements != PartialShape::kUnknown) {
     ASSIGN_OR_RETURN(shape, FitShape(std::move(shape), elements));
   }
   c.set_output(0, std::move(shape));
@@ -109,7 +107,8 @@ std::optional<Tensor> ReshapeValue(InferenceContext& c) {
 
 absl::StatusOr<PartialShape> ExpandedShape(InferenceContext& c) {
   const PartialShape& input = c.input(0);
-  if (c.input(1).num_elements() != kUnknown && c.input(1).num_elements() != 1) {
+  if (c.input(1).num_elements() != PartialShape::kUnknown &&
+      c.input(1).num_elements() != 1) {
     return absl::InvalidArgumentError(
         "'dim' input must be a tensor with a single value");
   }
@@ -163,8 +162,9 @@ absl::StatusOr<PartialShape> SqueezedShape(InferenceContext& c) {
   for (int i = 0; i < input.rank(); ++i) {
     const int64_t size = input.dim(i);
     // An unknown size may turn out to be 1, and the rank with it.
-    if (all && size == kUnknown) return PartialShape::UnknownRank();
-    if (named[i] && size != 1 && size != kUnknown) {
+    if (all && size == PartialShape::kUnknown)
+      return PartialShape::UnknownRank();
+    if (named[i] && size != 1 && size != PartialShape::kUnknown) {
       return absl::InvalidArgumentError(
           absl::StrCat("Can not squeeze dim[", i,
                        "], expected a dimension of 1, got ", size));
@@ -201,7 +201,7 @@ absl::Status BroadcastToShape(InferenceContext& c) {
   for (int i = 0; i < input.rank(); ++i) {
     const int64_t from = input.dim(i);
     const int64_t to = shape.dim(shape.rank() - input.rank() + i);
-    if (from > 1 && to != kUnknown && from != to) {
+    if (from > 1 && to != PartialShape::kUnknown && from != to) {
       return absl::InvalidArgumentError(
           absl::StrCat("Incompatible shapes: ", input.ToString(), " vs. ",
                        shape.ToString()));

@@ -5,8 +5,6 @@
 namespace weft::array_shapes {
 namespace {
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 template <typename T>
 Dims Widen(const Tensor& tensor) {
   absl::Span<const T> values = tensor.flat<T>();
@@ -69,7 +67,8 @@ PartialShape Concatenate(const PartialShape& a, const PartialShape& b) {
 }
 
 absl::StatusOr<int64_t> AddSizes(int64_t a, int64_t b) {
-  if (a == kUnknown || b == kUnknown) return kUnknown;
+  if (a == PartialShape::kUnknown || b == PartialShape::kUnknown)
+    return PartialShape::kUnknown;
   int64_t result;
   if (__builtin_add_overflow(a, b, &result) || result < 0) {
     return absl::InvalidArgumentError(
@@ -80,7 +79,8 @@ absl::StatusOr<int64_t> AddSizes(int64_t a, int64_t b) {
 
 absl::StatusOr<int64_t> MultiplySizes(int64_t a, int64_t b) {
   if (a == 0 || b == 0) return 0;
-  if (a == kUnknown || b == kUnknown) return kUnknown;
+  if (a == PartialShape::kUnknown || b == PartialShape::kUnknown)
+    return PartialShape::kUnknown;
   int64_t result;
   if (__builtin_mul_overflow(a, b, &result) || result < 0) {
     return absl::InvalidArgumentError(

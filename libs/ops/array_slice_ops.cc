@@ -19,8 +19,6 @@ using array_shapes::Integers;
 using array_shapes::MakeIntegers;
 using array_shapes::Subshape;
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 // The size of dimension `i` of a slice.
 absl::StatusOr<int64_t> SlicedSize(int i, int64_t whole, int64_t begin,
                                    int64_t size) {
@@ -28,7 +26,7 @@ absl::StatusOr<int64_t> SlicedSize(int i, int64_t whole, int64_t begin,
     return absl::InvalidArgumentError(
         absl::StrCat("Negative begin or size in dimension ", i, " of a slice"));
   }
-  if (whole == kUnknown) return size;
+  if (whole == PartialShape::kUnknown) return size;
   if (begin > whole || (size != -1 && size > whole - begin)) {
     return absl::InvalidArgumentError(
         absl::StrCat("Expected size[", i, "] in [0, ",
@@ -44,7 +42,8 @@ absl::Status SliceShape(InferenceContext& c) {
                                         begin_shape.dim(0), size_shape.dim(0)));
   PartialShape input = c.input(0);
   if (!input.has_rank()) {
-    if (entries == kUnknown || entries > kMaxRank) return absl::OkStatus();
+    if (entries == PartialShape::kUnknown || entries > kMaxRank)
+      return absl::OkStatus();
     input = PartialShape::OfRank(static_cast<int>(entries));
   }
   RETURN_IF_ERROR(InferenceContext::MergeDims(entries, input.rank()).status());
@@ -219,7 +218,7 @@ absl::Status GatherNdShape(InferenceContext& c) {
   if (!params.has_rank() || !indices.has_rank()) return absl::OkStatus();
   const int last = indices.rank() - 1;
   const int64_t depth = indices.dim(last);
-  if (depth == kUnknown) return absl::OkStatus();
+  if (depth == PartialShape::kUnknown) return absl::OkStatus();
   if (depth > params.rank()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "indices.shape[-1] must be <= params.rank, but saw indices shape: ",

@@ -10,11 +10,11 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 int64_t SmallerSize(int64_t a, int64_t b) {
   if (a == 0 || b == 0) return 0;
-  return a == kUnknown || b == kUnknown ? kUnknown : std::min(a, b);
+  return a == PartialShape::kUnknown || b == PartialShape::kUnknown
+             ? PartialShape::kUnknown
+             : std::min(a, b);
 }
 
 // All but the last two dimensions.

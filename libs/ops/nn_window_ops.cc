@@ -13,8 +13,6 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 // Which dimensions are which.
 struct Layout {
   int rows = 1, columns = 2, channels = 3;
@@ -46,12 +44,15 @@ absl::StatusOr<int64_t> WindowsAlong(const InferenceContext& c, int dim,
                    c.GetAttr<std::string>("padding"));
   constexpr int64_t kMax = int64_t{1} << 31;
   const int64_t stride = strides[dim], dilation = dilations[dim];
-  if (stride < 1 || dilation < 1 || size == 0 || size < kUnknown ||
-      stride > kMax || dilation > kMax || size > kMax) {
+  if (stride < 1 || dilation < 1 || size == 0 ||
+      size < PartialShape::kUnknown || stride > kMax || dilation > kMax ||
+      size > kMax) {
     return absl::InvalidArgumentError(
         "strides, dilations and windows must be positive");
   }
-  if (in == kUnknown || size == kUnknown || in > kMax) return kUnknown;
+  if (in == PartialShape::kUnknown || size == PartialShape::kUnknown ||
+      in > kMax)
+    return PartialShape::kUnknown;
   if (padding == "SAME") return (in + stride - 1) / stride;
   int64_t room = in - (size - 1) * dilation - 1 + stride;
   if (padding == "EXPLICIT") {
@@ -98,7 +99,8 @@ absl::Status ConvShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const PartialShape filter, Rank4(c, 1));
   ASSIGN_OR_RETURN(const Layout layout, LayoutOf(c));
   const int64_t depth = image.dim(layout.channels);
-  if (depth != kUnknown && filter.dim(2) > 0 && depth % filter.dim(2) != 0) {
+  if (depth != PartialShape::kUnknown && filter.dim(2) > 0 &&
+      depth % filter.dim(2) != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Depth of input (", depth,
         ") is not a multiple of input depth of filter (", filter.dim(2), ")"));
@@ -134,8 +136,8 @@ absl::Status BackpropFilterShape(InferenceContext& c) {
 absl::Status ChannelPoolShape(InferenceContext& c, PartialShape image,
                               int channels, int64_t window) {
   const int64_t depth = image.dim(channels);
-  const bool divides = depth != kUnknown && depth % window == 0;
-  image.set_dim(channels, divides ? depth / window : kUnknown);
+  const bool divides = depth != PartialShape::kUnknown && depth % window == 0;
+  image.set_dim(channels, divides ? depth / window : PartialShape::kUnknown);
   c.set_output(0, std::move(image));
   return absl::OkStatus();
 }
@@ -167,9 +169,12 @@ absl::Status ImageShape(InferenceContext& c) {
 
 int64_t ChannelsOf(const InferenceContext& c, const PartialShape& x) {
   const auto format = c.GetAttr<std::string>("data_format");
-  if (!x.has_rank() || x.rank() == 0 || !format.ok()) return kUnknown;
+  if (!x.has_rank() || x.rank() == 0 || !format.ok())
+    return PartialShape::kUnknown;
   const bool is_last = format->back() == 'C';
-  return is_last ? x.dim(x.rank() - 1) : x.rank() > 1 ? x.dim(1) : kUnknown;
+  return is_last        ? x.dim(x.rank() - 1)
+         : x.rank() > 1 ? x.dim(1)
+                        : PartialShape::kUnknown;
 }
 
 absl::Status BatchNormShape(InferenceContext& c) {

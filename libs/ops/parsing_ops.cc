@@ -11,8 +11,6 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 absl::Status DecodeCsvShape(InferenceContext& c) {
   for (int i = 1; i < c.num_inputs(); ++i) {
     const PartialShape& shape = c.input(i);
@@ -41,9 +39,10 @@ class ExampleShapes {
       : c_(c), batch_(std::move(batch)) {}
 
   void SetSparse(int64_t count) {
-    const int64_t rank = batch_.has_rank() ? batch_.rank() + 1 : kUnknown;
-    const PartialShape values = PartialShape::Vector(kUnknown);
-    SetAll(count, PartialShape::Matrix(kUnknown, rank));
+    const int64_t rank =
+        batch_.has_rank() ? batch_.rank() + 1 : PartialShape::kUnknown;
+    const PartialShape values = PartialShape::Vector(PartialShape::kUnknown);
+    SetAll(count, PartialShape::Matrix(PartialShape::kUnknown, rank));
     SetAll(count, values);
     SetAll(count, PartialShape::Vector(rank));
   }
@@ -60,7 +59,7 @@ class ExampleShapes {
       const PartialShape& dense = dense_shapes[i];
       bool is_known = dense.has_rank();
       for (int d = 1; is_known && d < dense.rank(); ++d) {
-        is_known = dense.dim(d) != kUnknown;
+        is_known = dense.dim(d) != PartialShape::kUnknown;
       }
       if (!is_known) {
         return absl::InvalidArgumentError(absl::StrCat(
@@ -73,11 +72,11 @@ class ExampleShapes {
   }
 
   void SetRagged(int64_t count) {
-    SetAll(count, PartialShape::Vector(kUnknown));
-    const bool is_batch =
-        batch_.has_rank() && batch_.rank() == 1 && batch_.dim(0) != kUnknown;
-    SetAll(count,
-           PartialShape::Vector(is_batch ? batch_.dim(0) + 1 : kUnknown));
+    SetAll(count, PartialShape::Vector(PartialShape::kUnknown));
+    const bool is_batch = batch_.has_rank() && batch_.rank() == 1 &&
+                          batch_.dim(0) != PartialShape::kUnknown;
+    SetAll(count, PartialShape::Vector(is_batch ? batch_.dim(0) + 1
+                                                : PartialShape::kUnknown));
   }
 
  private:

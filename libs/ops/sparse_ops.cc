@@ -11,13 +11,13 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 int64_t RowsOf(const PartialShape& shape) {
-  return shape.has_rank() && shape.rank() > 0 ? shape.dim(0) : kUnknown;
+  return shape.has_rank() && shape.rank() > 0 ? shape.dim(0)
+                                              : PartialShape::kUnknown;
 }
 int64_t ColumnsOf(const PartialShape& shape) {
-  return shape.has_rank() && shape.rank() > 1 ? shape.dim(1) : kUnknown;
+  return shape.has_rank() && shape.rank() > 1 ? shape.dim(1)
+                                              : PartialShape::kUnknown;
 }
 
 // Inputs 0 to 2 are indices, values and shape.
@@ -33,8 +33,8 @@ absl::Status CheckSparse(InferenceContext& c) {
 }
 
 void SetSparse(InferenceContext& c, int64_t rank) {
-  c.set_output(0, PartialShape::Matrix(kUnknown, rank));
-  c.set_output(1, PartialShape::Vector(kUnknown));
+  c.set_output(0, PartialShape::Matrix(PartialShape::kUnknown, rank));
+  c.set_output(1, PartialShape::Vector(PartialShape::kUnknown));
   c.set_output(2, PartialShape::Vector(rank));
 }
 
@@ -51,8 +51,9 @@ absl::Status CrossShape(InferenceContext& c) {
 absl::Status FillEmptyRowsShape(InferenceContext& c) {
   RETURN_IF_ERROR(CheckSparse(c));
   RETURN_IF_ERROR(c.InputWithRank(3, 0).status());
-  c.set_output(0, PartialShape::Matrix(kUnknown, ColumnsOf(c.input(0))));
-  c.set_output(1, PartialShape::Vector(kUnknown));
+  c.set_output(
+      0, PartialShape::Matrix(PartialShape::kUnknown, ColumnsOf(c.input(0))));
+  c.set_output(1, PartialShape::Vector(PartialShape::kUnknown));
   const PartialShape dense = c.input_as_shape(2);
   c.set_output(2, PartialShape::Vector(RowsOf(dense)));
   c.set_output(3, PartialShape::Vector(RowsOf(c.input(0))));
@@ -135,7 +136,8 @@ absl::Status ReduceShape(InferenceContext& c) {
   }
   Dims dims;
   for (size_t d = 0; d < sizes->size(); ++d) {
-    if (!is_reduced[d]) dims.push_back(std::max((*sizes)[d], kUnknown));
+    if (!is_reduced[d])
+      dims.push_back(std::max((*sizes)[d], PartialShape::kUnknown));
     if (is_reduced[d] && keep_dims) dims.push_back(1);
   }
   c.set_output(0, PartialShape(std::move(dims)));

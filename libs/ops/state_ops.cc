@@ -72,7 +72,7 @@ absl::Status VariableShapeShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-absl::Status GatherShape(InferenceContext& c) {
+absl::Status ResourceGatherShape(InferenceContext& c) {
   RETURN_IF_ERROR(CheckDeclaredType(c, 0, "dtype"));
   ASSIGN_OR_RETURN(int64_t batch_dims, c.GetAttr<int64_t>("batch_dims"));
   const PartialShape variable = DeclaredShape(c, 0);
@@ -260,7 +260,7 @@ void AddResourceRows(OpRegistry& registry) {
                    .Attr("Tindices: {int32, int64}")
                    .Stateful()
                    .Doc("Some rows of a variable.")
-                   .Shape(GatherShape));
+                   .Shape(ResourceGatherShape));
   for (const char* op :
        {"ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterMul",
         "ResourceScatterDiv", "ResourceScatterMin", "ResourceScatterMax",

@@ -22,7 +22,7 @@ absl::Status RowsShape(InferenceContext& c, const char* name, int64_t rows) {
   return absl::OkStatus();
 }
 
-absl::Status GatherShape(InferenceContext& c) {
+absl::Status TensorArrayGatherShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const PartialShape indices, c.InputWithRank(1, 1));
   return RowsShape(c, "element_shape", indices.dim(0));
 }
@@ -74,7 +74,7 @@ void AddReads(const HandleFamily& family) {
                  .Attr("dtype: type")
                  .Attr("element_shape: shape = { unknown_rank: true }")
                  .Doc("Some elements, as the rows of a tensor.")
-                 .Shape(GatherShape));
+                 .Shape(TensorArrayGatherShape));
   family.Add(family.User("TensorArrayConcat")
                  .Input("flow_in: float")
                  .Output("value: dtype")

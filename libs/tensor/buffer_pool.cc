@@ -17,7 +17,7 @@ using internal::kNumSizeClasses;
 using internal::SizeClassOf;
 using internal::SizeOfClass;
 
-constexpr size_t kHeader = Buffer::kAlignment;
+constexpr size_t kBlockHeader = Buffer::kAlignment;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kMappedBytes = kHugePage;
 // Larger blocks are kept in one place: who fills 32 KiB is too slow to contend
@@ -70,11 +70,11 @@ void* MapHuge(size_t bytes) {
 FreeBlock* NewBlock(int size_class) {
   const size_t bytes = SizeOfClass(size_class);
   const bool mapped = bytes >= kMappedBytes;
-  void* header =
-      std::aligned_alloc(Buffer::kAlignment, kHeader + (mapped ? 0 : bytes));
+  void* header = std::aligned_alloc(Buffer::kAlignment,
+                                    kBlockHeader + (mapped ? 0 : bytes));
   if (header == nullptr) return nullptr;
   void* data = mapped ? MapHuge(MappedSize(size_class))
-                      : static_cast<char*>(header) + kHeader;
+                      : static_cast<char*>(header) + kBlockHeader;
   if (data == nullptr) {
     std::free(header);
     return nullptr;
@@ -211,8 +211,8 @@ class PoolBuffer final : public Buffer {
   BufferPool::Impl* const impl_;
   const int size_class_;
 };
-static_assert(sizeof(PoolBuffer) <= kHeader);
-static_assert(sizeof(FreeBlock) <= kHeader);
+static_assert(sizeof(PoolBuffer) <= kBlockHeader);
+static_assert(sizeof(FreeBlock) <= kBlockHeader);
 
 }  // namespace
 
