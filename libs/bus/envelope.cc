@@ -13,10 +13,6 @@ namespace {
 
 using flatbuffers::Offset;
 
-absl::Status Bad(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("Bad message: ", what));
-}
-
 Offset<flatbuffers::Vector<Offset<wire::Attachment>>> PackAttachments(
     flatbuffers::FlatBufferBuilder& builder, const Envelope& envelope) {
   if (envelope.attachments.empty()) return 0;
@@ -39,15 +35,17 @@ absl::Status UnpackAttachments(const wire::Envelope& packed,
                                Envelope* envelope) {
   const auto* attachments = packed.attachments();
   if (attachments == nullptr) return absl::OkStatus();
-  if (attachments->size() > kMaxAttachments) return Bad("too many attachments");
+  if (attachments->size() > kMaxAttachments)
+    return BadMessage("too many attachments");
   uint64_t total = 0;
   for (const wire::Attachment* attachment : *attachments) {
     const uint64_t bytes = attachment->num_bytes();
     if (bytes > std::numeric_limits<int64_t>::max() - total) {
-      return Bad("attachments larger than any memory");
+      return BadMessage("attachments larger than any memory");
     }
     total += bytes;
-    if (bytes == 0 && attachment->stream() != 0) return Bad("an empty stream");
+    if (bytes == 0 && attachment->stream() != 0)
+      return BadMessage("an empty stream");
     envelope->attachments.push_back({bytes, attachment->stream()});
   }
   return absl::OkStatus();
@@ -56,19 +54,20 @@ absl::Status UnpackAttachments(const wire::Envelope& packed,
 absl::Status CheckFields(const Envelope& envelope, bool has_error) {
   const bool one_way = envelope.kind == MessageKind::kOneWay;
   if (envelope.kind == MessageKind::kUnknown) return absl::OkStatus();
-  if (one_way != (envelope.call_id == 0)) return Bad("call_id and kind differ");
+  if (one_way != (envelope.call_id == 0))
+    return BadMessage("call_id and kind differ");
   if (has_error && envelope.kind != MessageKind::kReply) {
-    return Bad("an error in what is no reply");
+    return BadMessage("an error in what is no reply");
   }
   if (has_error && (envelope.method != 0 || !envelope.attachments.empty())) {
-    return Bad("an error with a body");
+    return BadMessage("an error with a body");
   }
   if (envelope.method == 0 && !envelope.attachments.empty()) {
-    return Bad("attachments without a body");
+    return BadMessage("attachments without a body");
   }
   if (envelope.method == 0 && (envelope.kind == MessageKind::kRequest ||
                                envelope.kind == MessageKind::kOneWay)) {
-    return Bad("no body");
+    return BadMessage("no body");
   }
   return absl::OkStatus();
 }
@@ -77,7 +76,7 @@ absl::StatusOr<Envelope> DecodeEnvelope(const Blob& frame) {
   const Blob aligned = Aligned(frame);
   const auto* packed =
       VerifiedRoot<wire::Envelope>(aligned, wire::EnvelopeIdentifier());
-  if (packed == nullptr) return Bad("the envelope is damaged");
+  if (packed == nullptr) return BadMessage("the envelope is damaged");
   Envelope envelope;
   envelope.kind = UnpackKind(packed->kind());
   envelope.method = packed->method();
@@ -91,6 +90,10 @@ absl::StatusOr<Envelope> DecodeEnvelope(const Blob& frame) {
 }
 
 }  // namespace
+
+absl::Status BadMessage(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("Bad message: ", what));
+}
 
 Blob EncodeEnvelope(const Envelope& envelope) {
   SmallBuilder builder;
@@ -106,23 +109,23 @@ Blob EncodeEnvelope(const Envelope& envelope) {
 }
 
 absl::StatusOr<ControlMessage> DecodeControlMessage(Frames frames) {
-  if (frames.empty()) return Bad("no frames");
+  if (frames.empty()) return BadMessage("no frames");
   ControlMessage message;
   ASSIGN_OR_RETURN(message.envelope, DecodeEnvelope(frames[0]));
   size_t next = 1;
   if (message.envelope.method != 0) {
-    if (frames.size() < 2) return Bad("the body is missing");
+    if (frames.size() < 2) return BadMessage("the body is missing");
     message.body = std::move(frames[next++]);
   }
   for (const AttachmentInfo& info : message.envelope.attachments) {
     if (info.stream != 0) continue;
-    if (next == frames.size()) return Bad("an attachment is missing");
+    if (next == frames.size()) return BadMessage("an attachment is missing");
     if (frames[next].size() != info.num_bytes) {
-      return Bad("an attachment of another size than declared");
+      return BadMessage("an attachment of another size than declared");
     }
     message.small.push_back(std::move(frames[next++]));
   }
-  if (next != frames.size()) return Bad("more frames than declared");
+  if (next != frames.size()) return BadMessage("more frames than declared");
   return message;
 }
 
@@ -135,7 +138,7 @@ Blob EncodeChunkHeader(const ChunkInfo& chunk) {
 absl::StatusOr<Chunk> DecodeChunk(const Frames& frames) {
   if (frames.empty() || frames.size() > 2 ||
       frames[0].size() != sizeof(wire::ChunkHeader)) {
-    return Bad("not a chunk");
+    return BadMessage("not a chunk");
   }
   wire::ChunkHeader header;
   std::memcpy(&header, frames[0].data(), sizeof(header));
@@ -143,20 +146,20 @@ absl::StatusOr<Chunk> DecodeChunk(const Frames& frames) {
   chunk.info = {header.stream(), header.offset(), header.stream_bytes()};
   chunk.alone = frames.size() == 1;
   if (chunk.info.stream == 0) {
-    if (!chunk.alone) return Bad("a chunk of stream 0");
+    if (!chunk.alone) return BadMessage("a chunk of stream 0");
     return chunk;
   }
   if (chunk.info.stream_bytes == 0 ||
       chunk.info.stream_bytes >
           static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) ||
       chunk.info.offset > chunk.info.stream_bytes) {
-    return Bad("a chunk outside of its stream");
+    return BadMessage("a chunk outside of its stream");
   }
   if (chunk.alone) return chunk;
   chunk.bytes = frames[1];
   if (chunk.bytes.size() == 0 ||
       chunk.bytes.size() > chunk.info.stream_bytes - chunk.info.offset) {
-    return Bad("a chunk larger than what is left of its stream");
+    return BadMessage("a chunk larger than what is left of its stream");
   }
   return chunk;
 }

@@ -16,6 +16,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "libs/bus/blob.h"
 #include "libs/bus/wire.h"
 
@@ -54,6 +55,9 @@ struct Envelope {
   absl::Status error;              // only of a reply
   absl::InlinedVector<AttachmentInfo, 2> attachments;
 };
+
+// INVALID_ARGUMENT: "Bad message: ", and what is wrong with it.
+absl::Status BadMessage(absl::string_view what);
 
 Blob EncodeEnvelope(const Envelope& envelope);
 

@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "libs/bus/envelope.h"
 #include "libs/bus/flat_blob_inl.h"
 #include "schemas/body_generated.h"
 
@@ -23,10 +24,6 @@ static_assert(kGoodbyeMethod == static_cast<int>(wire::Body::Goodbye));
 constexpr size_t kMaxName = 1024;
 // Windows beyond this would only overflow sums.
 constexpr uint64_t kMaxCredit = uint64_t{1} << 40;
-
-absl::Status Bad(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("Bad message: ", what));
-}
 
 constexpr absl::string_view kReplica = "/replica:0";
 
@@ -58,7 +55,7 @@ Offset<wire::Task> PackTask(flatbuffers::FlatBufferBuilder& builder,
 
 absl::Status UnpackName(const flatbuffers::String* text, std::string* name) {
   if (text == nullptr) return absl::OkStatus();
-  if (text->size() > kMaxName) return Bad("a name that is too long");
+  if (text->size() > kMaxName) return BadMessage("a name that is too long");
   *name = text->str();
   return absl::OkStatus();
 }
@@ -145,7 +142,7 @@ Blob EncodeHello(const Hello& hello) {
 absl::StatusOr<Hello> DecodeHello(const Blob& body) {
   const Blob aligned = Aligned(body);
   const auto* packed = BodyOf<wire::Hello>(aligned);
-  if (packed == nullptr) return Bad("the HELLO is damaged");
+  if (packed == nullptr) return BadMessage("the HELLO is damaged");
   Hello hello;
   hello.newest_version = packed->protocol_version();
   hello.oldest_version = packed->oldest_protocol_version();
@@ -154,9 +151,10 @@ absl::StatusOr<Hello> DecodeHello(const Blob& body) {
   RETURN_IF_ERROR(UnpackName(packed->cluster_uuid(), &hello.self.cluster_uuid));
   RETURN_IF_ERROR(UnpackTask(packed->task(), &hello.self.task));
   RETURN_IF_ERROR(UnpackTask(packed->destination(), &hello.destination));
-  if (hello.self.incarnation == 0) return Bad("a HELLO without incarnation");
+  if (hello.self.incarnation == 0)
+    return BadMessage("a HELLO without incarnation");
   if (hello.oldest_version > hello.newest_version) {
-    return Bad("a HELLO whose oldest version is newer than its newest");
+    return BadMessage("a HELLO whose oldest version is newer than its newest");
   }
   return hello;
 }
@@ -175,7 +173,7 @@ Blob EncodeHelloReply(const HelloReply& reply) {
 absl::StatusOr<HelloReply> DecodeHelloReply(const Blob& body) {
   const Blob aligned = Aligned(body);
   const auto* packed = BodyOf<wire::HelloReply>(aligned);
-  if (packed == nullptr) return Bad("the answer to HELLO is damaged");
+  if (packed == nullptr) return BadMessage("the answer to HELLO is damaged");
   HelloReply reply;
   reply.version = packed->protocol_version();
   reply.self.incarnation = packed->incarnation();
@@ -188,7 +186,7 @@ absl::StatusOr<HelloReply> DecodeHelloReply(const Blob& body) {
   if (reply.self.incarnation == 0 || reply.bulk_port == 0 ||
       reply.max_control_bytes == 0 || reply.bulk_token == 0 ||
       reply.credit_bytes == 0 || reply.credit_bytes > kMaxCredit) {
-    return Bad("an answer to HELLO that is not complete");
+    return BadMessage("an answer to HELLO that is not complete");
   }
   return reply;
 }
@@ -203,7 +201,7 @@ Blob EncodeHeartbeat(const HeartbeatBody& heartbeat) {
 absl::StatusOr<HeartbeatBody> DecodeHeartbeat(const Blob& body) {
   const Blob aligned = Aligned(body);
   const auto* packed = BodyOf<wire::Heartbeat>(aligned);
-  if (packed == nullptr) return Bad("the heartbeat is damaged");
+  if (packed == nullptr) return BadMessage("the heartbeat is damaged");
   return HeartbeatBody{packed->sequence(), packed->answers(),
                        packed->busy_us()};
 }
@@ -217,7 +215,7 @@ Blob EncodeCredit(uint64_t bytes) {
 absl::StatusOr<uint64_t> DecodeCredit(const Blob& body) {
   const Blob aligned = Aligned(body);
   const auto* packed = BodyOf<wire::Credit>(aligned);
-  if (packed == nullptr) return Bad("the credit is damaged");
+  if (packed == nullptr) return BadMessage("the credit is damaged");
   return packed->bytes();
 }
 
@@ -231,7 +229,7 @@ Blob EncodeGoodbye(const absl::Status& why) {
 absl::Status DecodeGoodbye(const Blob& body, absl::Status* why) {
   const Blob aligned = Aligned(body);
   const auto* packed = BodyOf<wire::Goodbye>(aligned);
-  if (packed == nullptr) return Bad("the goodbye is damaged");
+  if (packed == nullptr) return BadMessage("the goodbye is damaged");
   *why = packed->why() == nullptr
              ? absl::UnavailableError("The other end said goodbye")
              : UnpackError(*packed->why());

@@ -7,13 +7,7 @@
 #include "libs/base/status.h"
 
 namespace weft::bus {
-namespace {
-
-absl::Status Bad(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("Bad message: ", what));
-}
-
-}  // namespace
+namespace {}  // namespace
 
 // Bytes that land: of one attachment, or of several, one after the other.
 struct IncomingStreams::Stream {
@@ -68,10 +62,11 @@ absl::StatusOr<std::shared_ptr<IncomingStreams::Stream>>
 IncomingStreams::FindOrAdd(uint64_t id, uint64_t bytes) {
   const auto found = streams_.find(id);
   if (found != streams_.end()) {
-    if (found->second->total != bytes) return Bad("a stream of two sizes");
+    if (found->second->total != bytes)
+      return BadMessage("a stream of two sizes");
     return found->second;
   }
-  if (streams_.size() >= kMaxOpenStreams) return Bad("too many streams");
+  if (streams_.size() >= kMaxOpenStreams) return BadMessage("too many streams");
   auto stream = std::make_shared<Stream>();
   stream->id = id;
   stream->total = bytes;
@@ -131,7 +126,7 @@ absl::StatusOr<size_t> IncomingStreams::Claim(
     bytes += attachments[last].num_bytes;
   }
   ASSIGN_OR_RETURN(const std::shared_ptr<Stream> stream, FindOrAdd(id, bytes));
-  if (stream->claimed) return Bad("a stream that is named twice");
+  if (stream->claimed) return BadMessage("a stream that is named twice");
   stream->claimed = true;
   stream->message = waiting;
   stream->first = first;
@@ -214,10 +209,11 @@ std::optional<Incoming> IncomingStreams::TakeIfComplete(
 
 absl::Status IncomingStreams::Check(const Chunk& chunk,
                                     const Stream& stream) const {
-  if (stream.ended) return Bad("a chunk after the end of its stream");
-  if (chunk.info.offset != stream.landed) return Bad("a chunk out of turn");
+  if (stream.ended) return BadMessage("a chunk after the end of its stream");
+  if (chunk.info.offset != stream.landed)
+    return BadMessage("a chunk out of turn");
   if (chunk.bytes.size() > window_ - owed_credit_) {
-    return Bad("a chunk for which there was no credit");
+    return BadMessage("a chunk for which there was no credit");
   }
   return absl::OkStatus();
 }

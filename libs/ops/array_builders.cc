@@ -14,10 +14,6 @@ std::vector<Output> Outputs(const Node* node, int64_t count) {
   return outputs;
 }
 
-Output At(const Node* node, int index) {
-  return node == nullptr ? Output() : Output(node, index);
-}
-
 InputList Join(InputList list, const InputList& more) {
   list.insert(list.end(), more.begin(), more.end());
   return list;
@@ -295,21 +291,21 @@ Output Where(const Scope& scope, const Input& condition) {
 UniqueOutputs Unique(const Scope& scope, const Input& x,
                      const UniqueAttrs& attrs) {
   const Node* node = scope.AddNode("Unique", {x}, {{"out_idx", attrs.out_idx}});
-  return {At(node, 0), At(node, 1)};
+  return {OutputOf(node, 0), OutputOf(node, 1)};
 }
 
 UniqueWithCountsOutputs UniqueWithCounts(const Scope& scope, const Input& x,
                                          const UniqueAttrs& attrs) {
   const Node* node =
       scope.AddNode("UniqueWithCounts", {x}, {{"out_idx", attrs.out_idx}});
-  return {At(node, 0), At(node, 1), At(node, 2)};
+  return {OutputOf(node, 0), OutputOf(node, 1), OutputOf(node, 2)};
 }
 
 SetDiff1DOutputs SetDiff1D(const Scope& scope, const Input& x, const Input& y,
                            const UniqueAttrs& attrs) {
   const Node* node =
       scope.AddNode("ListDiff", {x, y}, {{"out_idx", attrs.out_idx}});
-  return {At(node, 0), At(node, 1)};
+  return {OutputOf(node, 0), OutputOf(node, 1)};
 }
 
 Output Diag(const Scope& scope, const Input& diagonal) {
@@ -432,7 +428,7 @@ SparseSegmentGradV2Outputs SparseSegmentSumGradV2(
   const Node* node =
       scope.AddNode("SparseSegmentSumGradV2",
                     {grad, indices, segment_ids, dense_output_dim0});
-  return {At(node, 0), At(node, 1)};
+  return {OutputOf(node, 0), OutputOf(node, 1)};
 }
 
 SparseSegmentGradV2Outputs SparseSegmentMeanGradV2(
@@ -441,7 +437,7 @@ SparseSegmentGradV2Outputs SparseSegmentMeanGradV2(
   const Node* node =
       scope.AddNode("SparseSegmentMeanGradV2",
                     {grad, indices, segment_ids, dense_output_dim0});
-  return {At(node, 0), At(node, 1)};
+  return {OutputOf(node, 0), OutputOf(node, 1)};
 }
 
 Output SparseSegmentSqrtNGrad(const Scope& scope, const Input& grad,

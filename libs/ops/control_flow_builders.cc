@@ -3,10 +3,6 @@
 namespace weft::ops {
 namespace {
 
-Output At(const Node* node, int index) {
-  return node == nullptr ? Output() : Output(node, index);
-}
-
 AttrMap Attrs(const std::string& frame_name, const EnterAttrs& attrs) {
   return {{"frame_name", frame_name},
           {"is_constant", attrs.is_constant},
@@ -17,23 +13,23 @@ AttrMap Attrs(const std::string& frame_name, const EnterAttrs& attrs) {
 
 SwitchOutputs Switch(const Scope& scope, const Input& data, const Input& pred) {
   const Node* node = scope.AddNode("Switch", {data, pred});
-  return {At(node, 0), At(node, 1)};
+  return {OutputOf(node, 0), OutputOf(node, 1)};
 }
 
 SwitchOutputs RefSwitch(const Scope& scope, const Input& ref,
                         const Input& pred) {
   const Node* node = scope.AddNode("RefSwitch", {ref, pred});
-  return {At(node, 0), At(node, 1)};
+  return {OutputOf(node, 0), OutputOf(node, 1)};
 }
 
 MergeOutputs Merge(const Scope& scope, const InputList& inputs) {
   const Node* node = scope.AddNode("Merge", inputs);
-  return {At(node, 0), At(node, 1)};
+  return {OutputOf(node, 0), OutputOf(node, 1)};
 }
 
 MergeOutputs RefMerge(const Scope& scope, const InputList& refs) {
   const Node* node = scope.AddNode("RefMerge", refs);
-  return {At(node, 0), At(node, 1)};
+  return {OutputOf(node, 0), OutputOf(node, 1)};
 }
 
 // Scope::AddNode takes no missing inputs.
@@ -49,7 +45,7 @@ MergeOutputs LoopMerge(const Scope& scope, const Output& enter) {
     scope.UpdateStatus(node.status());
     return {};
   }
-  return {At(*node, 0), At(*node, 1)};
+  return {OutputOf(*node, 0), OutputOf(*node, 1)};
 }
 
 Output Enter(const Scope& scope, const Input& data,

@@ -10,11 +10,6 @@
 namespace weft::nn {
 namespace {
 
-Output InType(const Scope& scope, const Output& x, DataType dtype) {
-  if (!x || RemoveRefType(x.dtype()) == dtype) return x;
-  return ops::Cast(scope, x, dtype);
-}
-
 bool IsShort(DataType dtype) {
   return dtype == DT_HALF || dtype == DT_BFLOAT16;
 }
@@ -34,7 +29,7 @@ MeanAndVariance Finish(const Scope& scope, Output mean, Output variance,
     mean = ops::Squeeze(scope, mean, {.axis = squeezed});
     variance = ops::Squeeze(scope, variance, {.axis = squeezed});
   }
-  return {InType(scope, mean, dtype), InType(scope, variance, dtype)};
+  return {ops::InType(scope, mean, dtype), ops::InType(scope, variance, dtype)};
 }
 
 }  // namespace
@@ -46,7 +41,7 @@ MeanAndVariance Moments(const Scope& scope, const Input& x,
   const Output given = ops::AsTensor(inner, x, DT_FLOAT, "x");
   if (!given) return {};
   const DataType dtype = RemoveRefType(given.dtype());
-  const Output y = IsShort(dtype) ? InType(inner, given, DT_FLOAT) : given;
+  const Output y = IsShort(dtype) ? ops::InType(inner, given, DT_FLOAT) : given;
   const Tensor along = AxesTensor(axes);
   const Output mean =
       ops::Mean(inner.WithName("mean"), y, along, {.keep_dims = true});
@@ -65,7 +60,7 @@ MeanAndVariance WeightedMoments(const Scope& scope, const Input& x,
   const Output given = ops::AsTensor(inner, x, DT_FLOAT, "x");
   if (!given) return {};
   const DataType dtype = RemoveRefType(given.dtype());
-  const Output y = IsShort(dtype) ? InType(inner, given, DT_FLOAT) : given;
+  const Output y = IsShort(dtype) ? ops::InType(inner, given, DT_FLOAT) : given;
   const Output weights = ops::CastTo(
       inner, frequency_weights, RemoveRefType(y.dtype()), "frequency_weights");
   const Tensor along = AxesTensor(axes);
@@ -109,8 +104,8 @@ Output BatchNormalization(const Scope& scope, const Input& x, const Input& mean,
     summand =
         ops::Sub(inner.WithName("sub"), offset, ops::Mul(mul, centre, factor));
   }
-  const Output scaled = ops::Mul(mul, given, InType(inner, factor, dtype));
-  return ops::AddV2(add, scaled, InType(inner, summand, dtype));
+  const Output scaled = ops::Mul(mul, given, ops::InType(inner, factor, dtype));
+  return ops::AddV2(add, scaled, ops::InType(inner, summand, dtype));
 }
 
 Output L2Normalize(const Scope& scope, const Input& x,

@@ -20,11 +20,6 @@ DataType PreciseType(DataType dtype) {
   return plain == DT_HALF || plain == DT_BFLOAT16 ? DT_FLOAT : plain;
 }
 
-Output InType(const Scope& scope, const Output& x, DataType dtype) {
-  if (!x || RemoveRefType(x.dtype()) == dtype) return x;
-  return ops::Cast(scope, x, dtype);
-}
-
 void Fail(const Scope& scope, const std::string& text) {
   scope.UpdateStatus(absl::InvalidArgumentError(text));
 }
@@ -63,17 +58,15 @@ Output Permuted(const Scope& scope, const Output& x,
                         Tensor::Vector(absl::Span<const int32_t>(order)));
 }
 
-Tensor Ints(std::initializer_list<int32_t> values) {
-  return Tensor::Vector(values);
-}
-
 // The sizes of all dimensions but the last.
 Output OuterShape(const Scope& scope, const Output& x) {
   const Output shape = ops::Shape(scope, x);
   if (x && x.shape().has_rank()) {
-    return ops::Slice(scope, shape, Ints({0}), Ints({x.shape().rank() - 1}));
+    return ops::Slice(scope, shape, ops::Ints({0}),
+                      ops::Ints({x.shape().rank() - 1}));
   }
-  return ops::StridedSlice(scope, shape, Ints({0}), Ints({-1}), Ints({1}));
+  return ops::StridedSlice(scope, shape, ops::Ints({0}), ops::Ints({-1}),
+                           ops::Ints({1}));
 }
 
 // All dimensions but the last joined.
@@ -83,12 +76,14 @@ Output FlattenOuter(const Scope& scope, const Output& x) {
   if (shape.has_rank() && shape.dim(shape.rank() - 1) >= 0 &&
       shape.dim(shape.rank() - 1) <= INT32_MAX) {
     const auto classes = static_cast<int32_t>(shape.dim(shape.rank() - 1));
-    return ops::Reshape(scope, x, Ints({-1, classes}));
+    return ops::Reshape(scope, x, ops::Ints({-1, classes}));
   }
-  const Output last = ops::StridedSlice(scope, ops::Shape(scope, x), Ints({-1}),
-                                        Ints({INT32_MAX}), Ints({1}));
+  const Output last =
+      ops::StridedSlice(scope, ops::Shape(scope, x), ops::Ints({-1}),
+                        ops::Ints({INT32_MAX}), ops::Ints({1}));
   return ops::Reshape(
-      scope, x, ops::Concat(scope.WithName("concat"), {Ints({-1}), last}, 0));
+      scope, x,
+      ops::Concat(scope.WithName("concat"), {ops::Ints({-1}), last}, 0));
 }
 
 bool CheckNotScalar(const Scope& scope, const Output& logits) {
@@ -110,15 +105,15 @@ Output DenseCrossEntropy(const Scope& inner, const Output& labels,
   const DataType precise = PreciseType(dtype);
   const auto order = LastAxisPermutation(inner, logits, axis);
   if (!order) return Output();
-  const Output x = Permuted(inner, InType(inner, logits, precise), *order);
-  const Output y = Permuted(inner, InType(inner, labels, precise), *order);
+  const Output x = Permuted(inner, ops::InType(inner, logits, precise), *order);
+  const Output y = Permuted(inner, ops::InType(inner, labels, precise), *order);
   const Output outer = OuterShape(inner, x);
   const Output flat_x = FlattenOuter(inner, x);
   const Output flat_y = FlattenOuter(inner, y);
   const Output loss = ops::SoftmaxCrossEntropyWithLogits(
                           inner.WithName(inner.prefix()), flat_x, flat_y)
                           .loss;
-  return InType(inner, ops::Reshape(inner, loss, outer), dtype);
+  return ops::InType(inner, ops::Reshape(inner, loss, outer), dtype);
 }
 
 }  // namespace
@@ -187,18 +182,18 @@ Output SparseSoftmaxCrossEntropyWithLogits(const Scope& scope,
                                          ? "SparseSoftmaxCrossEntropyWithLogits"
                                          : scope.own_name());
   const DataType dtype = RemoveRefType(x.dtype());
-  const Output precise = InType(inner, x, PreciseType(dtype));
+  const Output precise = ops::InType(inner, x, PreciseType(dtype));
   if (x.shape().has_rank() && x.shape().rank() == 2) {
-    return InType(
+    return ops::InType(
         inner, ops::SparseSoftmaxCrossEntropyWithLogits(named, precise, y).loss,
         dtype);
   }
   const Output shape = ops::Shape(inner, y);
   const Output flat_x = FlattenOuter(inner, precise);
-  const Output flat_y = ops::Reshape(inner, y, Ints({-1}));
+  const Output flat_y = ops::Reshape(inner, y, ops::Ints({-1}));
   const Output loss =
       ops::SparseSoftmaxCrossEntropyWithLogits(named, flat_x, flat_y).loss;
-  return InType(inner, ops::Reshape(inner, loss, shape), dtype);
+  return ops::InType(inner, ops::Reshape(inner, loss, shape), dtype);
 }
 
 namespace {

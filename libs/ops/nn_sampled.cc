@@ -11,10 +11,6 @@
 namespace weft::nn {
 namespace {
 
-Tensor Ints(std::initializer_list<int32_t> values) {
-  return Tensor::Vector(values);
-}
-
 bool CheckRank(const Scope& scope, const Output& x, int rank,
                absl::string_view name) {
   if (!scope.ok()) return false;
@@ -73,7 +69,7 @@ struct Looked {
 
 Looked LookUp(const Scope& scope, const Model& model,
               const Output& candidates) {
-  const Output flat = ops::Reshape(scope, model.labels, Ints({-1}));
+  const Output flat = ops::Reshape(scope, model.labels, ops::Ints({-1}));
   const Output ids =
       ops::Concat(scope.WithName("concat"), {flat, candidates}, 0);
   const Output rows =
@@ -82,28 +78,28 @@ Looked LookUp(const Scope& scope, const Model& model,
       ops::GatherV2(scope.WithName("embedding_lookup"), model.biases, ids, 0);
   const Output count = ops::Shape(scope, flat);
   const Output row_begin =
-      ops::Concat(scope.WithName("concat"), {count, Ints({0})}, 0);
+      ops::Concat(scope.WithName("concat"), {count, ops::Ints({0})}, 0);
   const Output row_size =
-      ops::Concat(scope.WithName("concat"), {count, Ints({-1})}, 0);
-  return {ops::Slice(scope, rows, Ints({0, 0}), row_size),
-          ops::Slice(scope, rows, row_begin, Ints({-1, -1})),
-          ops::Slice(scope, biases, Ints({0}), count),
-          ops::Slice(scope, biases, count, Ints({-1}))};
+      ops::Concat(scope.WithName("concat"), {count, ops::Ints({-1})}, 0);
+  return {ops::Slice(scope, rows, ops::Ints({0, 0}), row_size),
+          ops::Slice(scope, rows, row_begin, ops::Ints({-1, -1})),
+          ops::Slice(scope, biases, ops::Ints({0}), count),
+          ops::Slice(scope, biases, count, ops::Ints({-1}))};
 }
 
 // inputs . the row of each true class, [batch, num_true].
 Output TrueLogits(const Scope& scope, const Model& model,
                   const Looked& looked) {
   const Output dim =
-      ops::StridedSlice(scope, ops::Shape(scope, looked.true_rows), Ints({1}),
-                        Ints({2}), Ints({1}));
+      ops::StridedSlice(scope, ops::Shape(scope, looked.true_rows),
+                        ops::Ints({1}), ops::Ints({2}), ops::Ints({1}));
   const Output shape = ops::Concat(scope.WithName("concat"),
-                                   {Ints({-1, model.num_true}), dim}, 0);
+                                   {ops::Ints({-1, model.num_true}), dim}, 0);
   const Output products =
       ops::Mul(scope, ops::ExpandDims(scope, model.inputs, 1),
                ops::Reshape(scope, looked.true_rows, shape));
   const Output biases =
-      ops::Reshape(scope, looked.true_biases, Ints({-1, model.num_true}));
+      ops::Reshape(scope, looked.true_biases, ops::Ints({-1, model.num_true}));
   return ops::AddV2(scope.WithName("add"), ops::Sum(scope, products, 2),
                     biases);
 }
@@ -114,8 +110,9 @@ Output HitPenalty(const Scope& scope, const Model& model,
   const Scope hits = scope.SubScope("accidental_hits");
   const Output labels = ops::CastTo(
       hits, ops::ExpandDims(hits, model.labels, 2), DT_INT64, "labels");
-  const Output others = ops::CastTo(
-      hits, ops::Reshape(hits, candidates, Ints({1, 1, -1})), DT_INT64, "ids");
+  const Output others =
+      ops::CastTo(hits, ops::Reshape(hits, candidates, ops::Ints({1, 1, -1})),
+                  DT_INT64, "ids");
   const Output hit = ops::Any(hits, ops::Equal(hits, labels, others), 1);
   const Output lowest =
       ops::AsTensor(hits, -std::numeric_limits<float>::max(), dtype, "lowest");

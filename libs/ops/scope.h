@@ -54,6 +54,11 @@ class Output {
   int index_ = 0;
 };
 
+// Output `index` of what AddNode gave; null after an error.
+inline Output OutputOf(const Node* node, int index) {
+  return node == nullptr ? Output() : Output(node, index);
+}
+
 // A node that is run for what it does. Null after an error.
 class Operation {
  public:

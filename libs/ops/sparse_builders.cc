@@ -3,12 +3,8 @@
 namespace weft::ops {
 namespace {
 
-Output At(const Node* node, int index) {
-  return node == nullptr ? Output() : Output(node, index);
-}
-
 SparseOutputs AllOf(const Node* node) {
-  return {At(node, 0), At(node, 1), At(node, 2)};
+  return {OutputOf(node, 0), OutputOf(node, 1), OutputOf(node, 2)};
 }
 
 }  // namespace
@@ -58,7 +54,8 @@ SparseFillEmptyRowsOutputs SparseFillEmptyRows(const Scope& scope,
                                                const Input& default_value) {
   const Node* node = scope.AddNode(
       "SparseFillEmptyRows", {indices, values, dense_shape, default_value});
-  return {At(node, 0), At(node, 1), At(node, 2), At(node, 3)};
+  return {OutputOf(node, 0), OutputOf(node, 1), OutputOf(node, 2),
+          OutputOf(node, 3)};
 }
 
 SparseFillEmptyRowsGradOutputs SparseFillEmptyRowsGrad(
@@ -66,7 +63,7 @@ SparseFillEmptyRowsGradOutputs SparseFillEmptyRowsGrad(
     const Input& grad_values) {
   const Node* node = scope.AddNode("SparseFillEmptyRowsGrad",
                                    {reverse_index_map, grad_values});
-  return {At(node, 0), At(node, 1)};
+  return {OutputOf(node, 0), OutputOf(node, 1)};
 }
 
 Output SparseReduceSum(const Scope& scope, const Input& input_indices,
@@ -84,7 +81,7 @@ SparseReorderOutputs SparseReorder(const Scope& scope,
                                    const Input& input_shape) {
   const Node* node = scope.AddNode("SparseReorder",
                                    {input_indices, input_values, input_shape});
-  return {At(node, 0), At(node, 1)};
+  return {OutputOf(node, 0), OutputOf(node, 1)};
 }
 
 SparseReshapeOutputs SparseReshape(const Scope& scope,
@@ -93,7 +90,7 @@ SparseReshapeOutputs SparseReshape(const Scope& scope,
                                    const Input& new_shape) {
   const Node* node =
       scope.AddNode("SparseReshape", {input_indices, input_shape, new_shape});
-  return {At(node, 0), At(node, 1)};
+  return {OutputOf(node, 0), OutputOf(node, 1)};
 }
 
 SparseOutputs SparseSlice(const Scope& scope, const Input& indices,

@@ -1,14 +1,6 @@
 #include "libs/ops/tensor_array_ops.h"
 
 namespace weft::ops {
-namespace {
-
-Output At(const Node* node, int index) {
-  return node == nullptr ? Output() : Output(node, index);
-}
-
-}  // namespace
-
 TensorArrayOutputs TensorArray(const Scope& scope, const Input& size,
                                DataType dtype, const TensorArrayAttrs& attrs) {
   const Node* node = scope.AddNode(
@@ -19,7 +11,7 @@ TensorArrayOutputs TensorArray(const Scope& scope, const Input& size,
        {"clear_after_read", attrs.clear_after_read},
        {"identical_element_shapes", attrs.identical_element_shapes},
        {"tensor_array_name", attrs.tensor_array_name}});
-  return {At(node, 0), At(node, 1)};
+  return {OutputOf(node, 0), OutputOf(node, 1)};
 }
 
 TensorArrayOutputs TensorArrayGrad(const Scope& scope, const Input& handle,
@@ -27,7 +19,7 @@ TensorArrayOutputs TensorArrayGrad(const Scope& scope, const Input& handle,
                                    const std::string& source) {
   const Node* node = scope.AddNode("TensorArrayGradV3", {handle, flow_in},
                                    {{"source", source}});
-  return {At(node, 0), At(node, 1)};
+  return {OutputOf(node, 0), OutputOf(node, 1)};
 }
 
 Output TensorArrayRead(const Scope& scope, const Input& handle,
@@ -70,7 +62,7 @@ TensorArrayConcatOutputs TensorArrayConcat(
   const Node* node = scope.AddNode(
       "TensorArrayConcatV3", {handle, flow_in},
       {{"dtype", dtype}, {"element_shape_except0", element_shape_except0}});
-  return {At(node, 0), At(node, 1)};
+  return {OutputOf(node, 0), OutputOf(node, 1)};
 }
 
 Output TensorArraySize(const Scope& scope, const Input& handle,

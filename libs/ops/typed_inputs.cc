@@ -49,6 +49,15 @@ Output CastTo(const Scope& scope, const Input& input, DataType dtype,
   return Cast(scope, given, dtype);
 }
 
+Output InType(const Scope& scope, const Output& x, DataType dtype) {
+  if (!x || RemoveRefType(x.dtype()) == dtype) return x;
+  return Cast(scope, x, dtype);
+}
+
+Tensor Ints(std::initializer_list<int32_t> values) {
+  return Tensor::Vector(values);
+}
+
 Output AllAxes(const Scope& scope, const Output& x) {
   if (!scope.ok() || !x) return Output();
   if (!x.shape().has_rank()) {

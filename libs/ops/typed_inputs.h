@@ -8,6 +8,9 @@
 #ifndef WEFT_LIBS_OPS_TYPED_INPUTS_H_
 #define WEFT_LIBS_OPS_TYPED_INPUTS_H_
 
+#include <cstdint>
+#include <initializer_list>
+
 #include "absl/strings/string_view.h"
 #include "libs/ops/scope.h"
 
@@ -22,6 +25,12 @@ Output AsTensor(const Scope& scope, const Input& input, DataType dtype,
 // those of tf.cast: "Cast", or "Cast/x" for a number.
 Output CastTo(const Scope& scope, const Input& input, DataType dtype,
               absl::string_view what);
+
+// `x` as it is where it has this type, else cast. Null for a null `x`.
+Output InType(const Scope& scope, const Output& x, DataType dtype);
+
+// A vector of int32, as shapes and axes are given.
+Tensor Ints(std::initializer_list<int32_t> values);
 
 // All dimensions of `x`, to reduce it to a scalar.
 Output AllAxes(const Scope& scope, const Output& x);

@@ -91,7 +91,8 @@ absl::Status AddFeeds(const CallableEnds& ends, const Needed& needed,
   return absl::OkStatus();
 }
 
-bool IsControlFlow(const Node& node) {
+// Or what takes its outputs may not, in a step.
+bool MayNotRun(const Node& node) {
   static constexpr absl::string_view kOps[] = {
       "Switch", "RefSwitch", "Merge", "RefMerge", "Enter", "RefEnter"};
   return absl::c_linear_search(kOps, node.type());
@@ -104,7 +105,7 @@ std::vector<const Node*> TakersOfReference(const Graph& graph,
   std::vector<const Node*> takers;
   absl::flat_hash_set<const Node*> passing = {ref.node};
   for (const Node* node : graph.nodes()) {
-    if (IsControlFlow(*node)) return {};  // may not run in this step
+    if (MayNotRun(*node)) return {};
     for (int i = 0; i < node->num_inputs(); ++i) {
       if (IsRefType(node->input_type(i)) &&
           passing.contains(node->input(i).node)) {

@@ -7,6 +7,7 @@
 #include "libs/base/status.h"
 #include "libs/protocol/device_codec.h"
 #include "libs/protocol/inner_message_inl.h"
+#include "libs/protocol/message_reader.h"
 #include "libs/protocol/resource_codec_inl.h"
 
 namespace weft::protocol {
@@ -19,10 +20,6 @@ using flatbuffers::Offset;
 constexpr size_t kLeastDeclarationBytes = 4 * sizeof(uint32_t);
 // Its place, its own, and its name's place and length.
 constexpr size_t kLeastTaskBytes = 4 * sizeof(uint32_t);
-
-absl::Status Damaged(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("damaged message: ", what));
-}
 
 absl::StatusOr<Offset<wire::Bytes>> WriteReport(const TaskReport& report,
                                                 FlatBufferBuilder& builder,
@@ -89,7 +86,8 @@ absl::StatusOr<TaskState> ReadState(wire::TaskState state) {
     case wire::TaskState::Left:
       return TaskState::kLeft;
   }
-  return Damaged(absl::StrCat("a task is in state ", static_cast<int>(state)));
+  return DamagedMessage(
+      absl::StrCat("a task is in state ", static_cast<int>(state)));
 }
 
 // More than the text of one takes, and the rest of it.
@@ -129,7 +127,7 @@ absl::StatusOr<TaskStatus> ReadTask(const wire::TaskStatus& task,
   ASSIGN_OR_RETURN(result.resources,
                    ReadPlacedResources(task.resources(), inner));
   if (task.num_sessions() > std::numeric_limits<int>::max()) {
-    return Damaged(
+    return DamagedMessage(
         absl::StrCat("a task has ", task.num_sessions(), " sessions"));
   }
   result.num_sessions = static_cast<int>(task.num_sessions());
@@ -194,8 +192,8 @@ absl::StatusOr<JoinReply> ReadJoinReply(bus::Message message) {
   ASSIGN_OR_RETURN(reply.cluster_uuid, reader.ReadString(body.cluster_uuid()));
   reply.coordinator = body.coordinator();
   if (body.heartbeat_interval_us() <= 0) {
-    return Damaged(absl::StrCat("a heartbeat interval of ",
-                                body.heartbeat_interval_us(), " us"));
+    return DamagedMessage(absl::StrCat("a heartbeat interval of ",
+                                       body.heartbeat_interval_us(), " us"));
   }
   reply.heartbeat_interval = absl::Microseconds(body.heartbeat_interval_us());
   return reply;

@@ -36,26 +36,27 @@ bool IsMessage(const bus::Blob& frame) {
   return wire::VerifyMessageBuffer(verifier);
 }
 
-absl::Status Damaged(absl::string_view what) {
+}  // namespace
+
+absl::Status DamagedMessage(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("damaged message: ", what));
 }
-
-}  // namespace
 
 absl::StatusOr<MessageReader> MessageReader::Open(bus::Message message,
                                                   uint8_t expected) {
   const char* name = wire::EnumNameBody(static_cast<wire::Body>(expected));
   if (message.method != expected) {
-    return Damaged(
+    return DamagedMessage(
         absl::StrCat("it is of type ", message.method, " instead of ", name));
   }
   MessageReader reader;
   reader.frame_ = Aligned(std::move(message.body));
-  if (!IsMessage(reader.frame_)) return Damaged(absl::StrCat("no ", name));
+  if (!IsMessage(reader.frame_))
+    return DamagedMessage(absl::StrCat("no ", name));
   const wire::Message* root = wire::GetMessage(reader.frame_.data());
   if (static_cast<uint8_t>(root->body_type()) != expected ||
       root->body() == nullptr) {
-    return Damaged(absl::StrCat("its body is no ", name));
+    return DamagedMessage(absl::StrCat("its body is no ", name));
   }
   reader.body_ = root->body();
   reader.attachments_ = std::move(message.attachments);
@@ -91,7 +92,8 @@ absl::StatusOr<Dims> MessageReader::ReadSizes(
   Dims result;
   if (sizes == nullptr) return result;
   if (sizes->size() > kMaxRank) {
-    return Damaged(absl::StrCat("it has a shape of rank ", sizes->size()));
+    return DamagedMessage(
+        absl::StrCat("it has a shape of rank ", sizes->size()));
   }
   const size_t bytes = sizes->size() * sizeof(int64_t);
   RETURN_IF_ERROR(SpendCopied(bytes));
@@ -111,18 +113,19 @@ absl::StatusOr<bus::Blob> MessageReader::ReadBytes(const wire::Bytes* bytes) {
   const uint32_t number = bytes->attachment();
   if (number == 0) return bus::Blob();
   if (number > attachments_.size()) {
-    return Damaged(absl::StrCat("it names attachment ", number, " of ",
-                                attachments_.size()));
+    return DamagedMessage(absl::StrCat("it names attachment ", number, " of ",
+                                       attachments_.size()));
   }
   if (taken_[number - 1]) {
-    return Damaged(absl::StrCat("it names attachment ", number, " twice"));
+    return DamagedMessage(
+        absl::StrCat("it names attachment ", number, " twice"));
   }
   taken_[number - 1] = true;
   return std::move(attachments_[number - 1]);
 }
 
 absl::Status MessageReader::SpendCopied(size_t bytes) {
-  if (bytes > copied_left_) return Damaged("its parts overlap");
+  if (bytes > copied_left_) return DamagedMessage("its parts overlap");
   copied_left_ -= bytes;
   return absl::OkStatus();
 }

@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "libs/bus/blob.h"
 #include "libs/bus/transport.h"
 #include "libs/tensor/shape.h"
@@ -38,6 +39,9 @@ namespace weft::protocol {
 // What one message may make us hold that it does not bring itself: the elements
 // of tensors whose one value repeats.
 inline constexpr int64_t kMaxExpandedBytes = int64_t{2} << 30;
+
+// INVALID_ARGUMENT: "damaged message: ", and what is wrong with it.
+absl::Status DamagedMessage(absl::string_view what);
 
 class MessageReader {
  public:

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "libs/base/status.h"
 #include "libs/protocol/inner_message_inl.h"
+#include "libs/protocol/message_reader.h"
 #include "libs/protocol/resource_codec_inl.h"
 
 namespace weft::protocol {
@@ -22,10 +23,6 @@ constexpr size_t kNodeOverhead = 128;
 constexpr size_t kLeastNodeBytes = 4 * sizeof(uint32_t);
 // Its place, its own, and its vector's place and length.
 constexpr size_t kLeastListBytes = 4 * sizeof(uint32_t);
-
-absl::Status Damaged(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("damaged message: ", what));
-}
 
 absl::Status TooMany(size_t num_nodes) {
   return absl::InvalidArgumentError(
@@ -159,8 +156,8 @@ class GraphReader {
   absl::StatusOr<Names> KernelTypes(uint32_t number) {
     if (number == 0) return Names();
     if (number > lists_.size()) {
-      return Damaged(absl::StrCat("it names kernel types ", number, " of ",
-                                  lists_.size()));
+      return DamagedMessage(absl::StrCat("it names kernel types ", number,
+                                         " of ", lists_.size()));
     }
     const Names& types = lists_[number - 1];
     size_t bytes = types.size() * sizeof(std::string);
@@ -177,9 +174,9 @@ class GraphReader {
     result.inputs.reserve(node.inputs()->size());
     for (const wire::PlacementInput* input : *node.inputs()) {
       if (input->node() >= body().nodes()->size()) {
-        return Damaged(absl::StrCat("node ", result.name, " has input ",
-                                    input->node(), " of ",
-                                    body().nodes()->size()));
+        return DamagedMessage(absl::StrCat("node ", result.name, " has input ",
+                                           input->node(), " of ",
+                                           body().nodes()->size()));
       }
       result.inputs.push_back(
           {static_cast<int>(input->node()), input->shares_device()});
@@ -316,9 +313,9 @@ absl::StatusOr<PlacementReply> ReadPlaceReply(bus::Message message,
   const size_t num_reasons = reply.reasons.size();
   if (reply.devices.size() != num_nodes ||
       (num_reasons != 0 && num_reasons != num_nodes)) {
-    return Damaged(absl::StrCat("it places ", reply.devices.size(),
-                                " nodes with ", num_reasons,
-                                " reasons instead of ", num_nodes));
+    return DamagedMessage(absl::StrCat("it places ", reply.devices.size(),
+                                       " nodes with ", num_reasons,
+                                       " reasons instead of ", num_nodes));
   }
   return reply;
 }

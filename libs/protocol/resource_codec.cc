@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "libs/base/status.h"
+#include "libs/protocol/message_reader.h"
 #include "libs/protocol/resource_codec_inl.h"
 
 namespace weft::protocol {
@@ -13,14 +14,10 @@ constexpr size_t kResourceOverhead = 128 + kMaxRank * sizeof(int64_t);
 // Its place, its own, and its name's place and length.
 constexpr size_t kLeastResourceBytes = 4 * sizeof(uint32_t);
 
-absl::Status Damaged(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("damaged message: ", what));
-}
-
 absl::StatusOr<DataType> ReadType(int32_t number) {
   const auto type = static_cast<DataType>(number);
   if (type == DT_INVALID || DataTypeFromName(DataTypeName(type))) return type;
-  return Damaged(absl::StrCat("a resource has dtype ", number));
+  return DamagedMessage(absl::StrCat("a resource has dtype ", number));
 }
 
 absl::StatusOr<PartialShape> ReadShape(const wire::NamedResource& resource,
@@ -48,9 +45,10 @@ absl::StatusOr<Offset<wire::PlacedResource>> WritePlacedResource(
 absl::StatusOr<PlacedResource> ReadPlacedResource(
     const wire::PlacedResource& resource, InnerReader& reader) {
   PlacedResource result;
-  if (resource.resource() == nullptr) return Damaged("a resource has no name");
+  if (resource.resource() == nullptr)
+    return DamagedMessage("a resource has no name");
   if (resource.num_bytes() < 0) {
-    return Damaged(
+    return DamagedMessage(
         absl::StrCat("a resource holds ", resource.num_bytes(), " bytes"));
   }
   ASSIGN_OR_RETURN(result.resource, ReadResource(*resource.resource(), reader));

@@ -31,14 +31,10 @@ WorkerSession SessionOf(const T& body) {
   return {body.master_incarnation(), body.session()};
 }
 
-absl::Status Damaged(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("damaged message: ", what));
-}
-
 // A feed's or fetch's position: bounded, since vectors get that long.
 absl::StatusOr<int> ReadIndex(uint32_t index) {
   if (index >= kMaxCallableEdges) {
-    return Damaged(absl::StrCat("a feed or fetch has index ", index));
+    return DamagedMessage(absl::StrCat("a feed or fetch has index ", index));
   }
   return static_cast<int>(index);
 }
@@ -79,7 +75,7 @@ absl::StatusOr<std::vector<IndexedTensor>> ReadIndexed(
   for (const wire::IndexedTensor* tensor : *tensors) {
     ASSIGN_OR_RETURN(const int index, ReadIndex(tensor->index()));
     if (!seen.insert(index).second) {
-      return Damaged(absl::StrCat(what, " ", index, " comes twice"));
+      return DamagedMessage(absl::StrCat(what, " ", index, " comes twice"));
     }
     auto read = ReadTensor(tensor->tensor(), reader, allocator);
     if (!read.ok()) {
@@ -165,7 +161,7 @@ absl::StatusOr<Offset<wire::Push>> WritePush(const Push& push,
 
 absl::StatusOr<Push> ReadHeader(const wire::Push& push) {
   const wire::PushHeader* header = push.header();
-  if (header == nullptr) return Damaged("a push has no header");
+  if (header == nullptr) return DamagedMessage("a push has no header");
   Push result;
   result.session = SessionOf(*header);
   result.step = header->step();
@@ -282,7 +278,8 @@ absl::StatusOr<PartitionRegistration> ReadRegister(
     ASSIGN_OR_RETURN(DevicePartition read,
                      ReadPartition(*partition, ops, reader));
     if (!devices.insert(read.device).second) {
-      return Damaged(absl::StrCat("device ", read.device, " comes twice"));
+      return DamagedMessage(
+          absl::StrCat("device ", read.device, " comes twice"));
     }
     result.partitions.push_back(std::move(read));
   }
@@ -383,7 +380,7 @@ absl::StatusOr<RunPartitionAnswer> ReadRunPartitionReply(
   for (const int index : indices) {
     const auto fetch = by_index.find(index);
     if (fetch == by_index.end()) {
-      return Damaged(absl::StrCat("it does not bring fetch ", index));
+      return DamagedMessage(absl::StrCat("it does not bring fetch ", index));
     }
     answer.fetches.push_back(fetch->second);
   }
