@@ -10,7 +10,8 @@ _INSTRUCTION_SETS = {
     "v4": "x86-64-v4",
 }
 
-# More would take a unit longer than ten seconds, and leave a core without work.
+# More would take most units longer than ten seconds, and leave a core without
+# work; a library of long sources asks for less (sources_a_unit).
 _SOURCES_A_UNIT = 5
 
 def _precompiled(kwargs, header):
@@ -18,14 +19,14 @@ def _precompiled(kwargs, header):
     kwargs["deps"] = kwargs.get("deps", []) + precompiled_deps(header)
     kwargs["copts"] = precompiled_copts(header) + kwargs.get("copts", [])
 
-def _units(name, srcs):
-    """Writes sources that include _SOURCES_A_UNIT of srcs each; their labels."""
+def _units(name, srcs, most):
+    """Writes sources that include `most` of srcs each; returns their names."""
     units = []
-    for first in range(0, len(srcs), _SOURCES_A_UNIT):
+    for first in range(0, len(srcs), most):
         unit = "%s_unit_%d.cc" % (name, len(units) + 1)
         lines = [
             '#include "%s/%s"' % (native.package_name(), src)
-            for src in srcs[first:first + _SOURCES_A_UNIT]
+            for src in srcs[first:first + most]
         ]
         native.genrule(
             name = unit[:-len(".cc")],
@@ -38,7 +39,7 @@ def _units(name, srcs):
         units.append(unit)
     return units
 
-def _compile_together(name, kwargs):
+def _compile_together(name, kwargs, most):
     """Has the sources compiled a few at a time, as one unit.
 
     What they include is parsed once for all of them, and what templates make
@@ -52,7 +53,7 @@ def _compile_together(name, kwargs):
     headers = [src for src in kwargs["srcs"] if src not in sources]
     kwargs["srcs"] = headers + select({
         "//bazel:separate_units": sources,
-        "//conditions:default": _units(name, sources),
+        "//conditions:default": _units(name, sources, most),
     })
     kwargs["textual_hdrs"] = kwargs.get("textual_hdrs", []) + sources
     kwargs["copts"] = kwargs.get("copts", []) + select({
@@ -61,17 +62,18 @@ def _compile_together(name, kwargs):
         "//conditions:default": ["-Wno-subobject-linkage"],
     })
 
-def weft_library(name, **kwargs):
+def weft_library(name, sources_a_unit = _SOURCES_A_UNIT, **kwargs):
     """A library of one noun; tools/floors says who may use it.
 
-    Several sources are compiled together (--define=units=separate: one by one).
+    Its sources are compiled together, sources_a_unit at a time
+    (--define=units=separate: one by one).
     """
     kwargs.setdefault("visibility", ["//visibility:public"])
 
     # All of it is linked statically, so a shared object would be built for none.
     kwargs.setdefault("linkstatic", True)
     if kwargs.get("srcs"):
-        _compile_together(name, kwargs)
+        _compile_together(name, kwargs, sources_a_unit)
         _precompiled(kwargs, "precompiled_library")
     native.cc_library(name = name, **kwargs)
 
