@@ -87,7 +87,6 @@ TEST(ObjectCodecTest, AnyOtherNumberOfBytesIsRefused) {
   }
 }
 
-// Whatever a byte is changed to, nothing but an error or a tensor comes of it.
 // A length of 0 travels as four bytes, and is a string of 32.
 TEST(ObjectCodecTest, WhatVariantsHoldIsPaidForToo) {
   Variant variant;
@@ -107,6 +106,7 @@ TEST(ObjectCodecTest, WhatVariantsHoldIsPaidForToo) {
   EXPECT_GE(spent, 1000 * static_cast<int64_t>(sizeof(std::string)));
 }
 
+// Whatever a byte is changed to, nothing but an error or a tensor comes of it.
 TEST(ObjectCodecTest, DamagedBytesDoNoHarm) {
   for (const Tensor& tensor : Samples()) {
     ASSERT_OK_AND_ASSIGN(const std::string bytes, EncodeObjects(tensor));

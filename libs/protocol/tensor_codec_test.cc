@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
 #include "libs/protocol/landing_memory.h"
@@ -248,14 +249,31 @@ TEST(TensorCodecTest, OneTensorNamedManyTimesIsCopiedOnce) {
   EXPECT_LE(allocator.allocations, 1);
 }
 
-// A few bytes that say that they are very many strings, resources or variants.
+// A message of protobuf inside another one: its length and its bytes.
+std::string Sized(const std::string& bytes) {
+  return absl::StrCat(std::string(1, static_cast<char>(bytes.size())), bytes);
+}
+
+// A TensorProto of `count` elements and no value, which stands for as many
+// defaults. SerializeTensorProto writes each of them.
+std::string NothingRepeated(DataType dtype, int64_t count) {
+  std::string size = "\x08";
+  for (; count > 127; count >>= 7) {
+    size.push_back(static_cast<char>(count | 0x80));
+  }
+  size.push_back(static_cast<char>(count));
+  const std::string dim = absl::StrCat("\x12", Sized(size));
+  return absl::StrCat("\x08", std::string(1, static_cast<char>(dtype)), "\x12",
+                      Sized(dim));
+}
+
+// A few bytes that say that they are very many strings, resources or variants,
+// and parse as such where a TensorProto is expected, what a message once was.
 TEST(TensorCodecTest, WhatIsNotThereTakesNoMemory) {
   for (const DataType dtype : {DT_STRING, DT_RESOURCE, DT_VARIANT}) {
+    EXPECT_OK(ParseTensorProto(NothingRepeated(dtype, 1000), HeapAllocator()));
     for (const int64_t count : {30, 1000, 1 << 24, 1 << 30}) {
-      // What a message once was: a TensorProto, whose last value repeats.
-      Tensor one(dtype, TensorShape());
-      std::string bytes = SerializeTensorProto(one);
-      bytes.resize(100);
+      const std::string bytes = NothingRepeated(dtype, count);
       flatbuffers::FlatBufferBuilder builder;
       const auto data = builder.CreateVector(
           reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
