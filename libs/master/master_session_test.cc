@@ -446,7 +446,10 @@ TEST_F(TwoTasksTest, AnEndThatWaitsForTasksEndsWithTheMaster) {
 TEST_F(MasterSessionTest, APlacementIsAskedForOnceHoweverLongItTakes) {
   Extended extended;
   coordinator_.hold_placements = true;
+  const absl::Time begin = clock_.Now();
   Extend(0, Nodes("x", "y"), &extended);
+  // Nothing but the operation's own end brings it back unanswered.
+  EXPECT_EQ(coordinator_.placement_deadline - begin, MasterOptions().patience);
   coordinator_.answer = absl::DeadlineExceededError("ps:0 has not joined");
   scheduler_.AdvanceBy(absl::Seconds(16));
   EXPECT_EQ(coordinator_.placements.size(), 1u);

@@ -39,6 +39,7 @@ class RecordingCoordinator : public Coordinator {
   std::vector<Left> left;
   absl::Mutex mutex;  // of `placements`, which a test with threads looks at
   std::vector<PlacementRequest> placements;
+  absl::Time placement_deadline;  // of the last one
   std::vector<uint64_t> ended;
   std::vector<std::vector<std::string>> forgotten;  // containers, filters, ...
   std::vector<std::vector<std::string>> listed;     // filters
@@ -65,6 +66,7 @@ class RecordingCoordinator : public Coordinator {
     {
       absl::MutexLock lock(&mutex);
       placements.push_back(request);
+      placement_deadline = deadline;
     }
     Give(placement_reply, deadline, std::move(done), hold_placements);
   }
