@@ -231,7 +231,10 @@ TEST_P(TransportHeartbeatTest, WhatWaitsForAPoolIsBounded) {
   const absl::Time limit = Now() + kTestPatience;
   while (server_->logger.lines().empty() && Now() < limit) {
     ASSERT_OK(Call(NewMessage(kEcho, "")).Wait());
+    // On simulated time an echo takes none.
+    scheduler_.NewEvent()->WaitUntil(Now() + absl::Milliseconds(1));
   }
+  ASSERT_FALSE(server_->logger.lines().empty());
   stuck_.Release();
   EXPECT_TRUE(peer.end.WaitForCloses(1));
   EXPECT_TRUE(absl::StrContains(server_->logger.lines()[0], "No room"));
