@@ -109,6 +109,19 @@ TEST_P(DrainTest, ATaskRefusesNewStepsOfOtherMasters) {
   cluster_.Start("ps", 0);
 }
 
+// It waits for steps of other masters, which tell it of their end.
+TEST_P(DrainTest, ATaskHearsThatAStepWasGivenUp) {
+  std::thread stop = Stop("ps", absl::Hours(1));
+  EXPECT_THAT(UntilRefused(begun_.initializer()),
+              StatusIs(absl::StatusCode::kUnavailable, "/job:ps"));
+  ASSERT_OK(driver_->Close());
+  EXPECT_THAT(Held(), StatusIs(absl::StatusCode::kCancelled));
+  stop.join();
+  // Sessions wait a while for the task, to be forgotten there.
+  cluster_.Stop("ps", 0);
+  cluster_.Start("ps", 0);
+}
+
 TEST_P(DrainTest, WhatDoesNotEndInTimeIsUnavailable) {
   std::thread stop = Stop("worker", absl::ZeroDuration());
   EXPECT_THAT(Held(), StatusIs(absl::StatusCode::kUnavailable));

@@ -476,6 +476,16 @@ TEST_F(MasterClientTest, AClientHasNoMoreSessionsThanItMay) {
   EXPECT_OK(Ask().CreateSession({}));
 }
 
+TEST_F(MasterClientTest, AMasterThatDrainsClosesSessions) {
+  Connect();
+  endpoint_->Drain();
+  EXPECT_THAT(Ask().CreateSession({}),
+              StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+  EXPECT_OK(Ask().ReleaseCallable(session_, 9));
+  EXPECT_OK(Ask().CloseSession(session_));
+  EXPECT_THAT(master_.closed, ElementsAre(session_));
+}
+
 TEST_F(MasterClientTest, RequestsThatCanNotBeReadAreRefused) {
   Connect();
   const auto channel = processes_.client().transport->Dial(

@@ -463,6 +463,30 @@ TEST_F(WorkerClientTest, AbortIsAcknowledgedAndKeepsItsCause) {
   EXPECT_EQ(worker_.aborted[0].cause, absl::InternalError("bug"));
 }
 
+// Others have to learn that its steps are over, and whether it lives.
+TEST_F(WorkerClientTest, ATaskThatDrainsServesWhatEndsSteps) {
+  Connect();
+  endpoint_->Drain();
+  client_->GetStatus(kNever, [&](const auto& devices) {
+    results_.all.push_back(devices.status());
+  });
+  client_->DescribeWaits({11, 30}, kNever, [&](const auto& waits) {
+    results_.all.push_back(waits.status());
+  });
+  client_->Abort({11, 30}, 28, absl::InternalError("bug"), results_.done());
+  client_->DeleteSession(kSession, kNever, results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 4u);
+  for (const absl::Status& status : results_.all) EXPECT_OK(status);
+  EXPECT_EQ(worker_.aborted.size(), 1u);
+  EXPECT_EQ(worker_.deleted.size(), 1u);
+  client_->CreateSession(kSession, true, kNever, results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 5u);
+  EXPECT_THAT(results_.all[4],
+              StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+}
+
 TEST_F(WorkerClientTest, PushesArrive) {
   Connect();
   const Tensor small = SampleTensor(DT_INT32, TensorShape({2}));

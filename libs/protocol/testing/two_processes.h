@@ -72,6 +72,9 @@ class OneRoleHandler : public bus::Handler {
   explicit OneRoleHandler(Service& service) : service_(service) {}
 
   bool IsFast(uint8_t method) const override { return Service::IsFast(method); }
+  bool IsServedWhileDraining(uint8_t method) const override {
+    return Service::IsServedWhileDraining(method);
+  }
   absl::Status OnConnect(const bus::Peer& peer) override {
     if (!refuse_with.ok()) return refuse_with;
     if constexpr (requires { service_.OnConnect(peer); }) {
