@@ -78,10 +78,10 @@ absl::Status Membership::Heard(const std::string& task, uint64_t incarnation,
   return absl::OkStatus();
 }
 
-void Membership::HearAll(absl::Time now) {
+void Membership::GiveTime(absl::Duration missed, absl::Time now) {
   for (auto& [task, member] : members_) {
-    if (member.state != State::kAlive) continue;
-    member.last_heard = std::max(member.last_heard, now);
+    if (member.state != State::kAlive || member.last_heard >= now) continue;
+    member.last_heard = std::min(now, member.last_heard + missed);
   }
 }
 

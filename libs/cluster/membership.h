@@ -54,9 +54,9 @@ class Membership {
   // ABORTED unless this incarnation is alive.
   absl::Status Heard(const std::string& task, uint64_t incarnation,
                      absl::Time now);
-  // All that are alive, as if each was heard: whoever kept the time was not
-  // there to hear them.
-  void HearAll(absl::Time now);
+  // Whoever kept the time was away for `missed` until now, and heard nobody:
+  // all that are alive may be silent for as much longer.
+  void GiveTime(absl::Duration missed, absl::Time now);
   // These do nothing unless this incarnation is alive; true if it was.
   bool Leave(const std::string& task, uint64_t incarnation);
   bool Lose(const std::string& task, uint64_t incarnation, absl::Time now);

@@ -169,14 +169,16 @@ TEST_F(MembershipTest, SilenceLosesATask) {
   EXPECT_EQ(members_.NextTick(), now_ + absl::Seconds(9));
 }
 
-TEST_F(MembershipTest, AllThatAreAliveAreGivenTimeAtOnce) {
+TEST_F(MembershipTest, AllThatAreAliveAreGivenTheTimeThatWasMissed) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   ASSERT_OK(members_.Join(kPs1, 8, now_));
   EXPECT_TRUE(members_.Lose(kPs1, 8, now_));
   const absl::Time later = now_ + absl::Hours(1);
-  members_.HearAll(later);
+  members_.GiveTime(later - now_ - absl::Seconds(2), later);
   EXPECT_THAT(members_.Tick(later), IsEmpty());
-  EXPECT_EQ(members_.NextTick(), later + absl::Seconds(5));
+  EXPECT_EQ(members_.NextTick(), later + absl::Seconds(3));
+  members_.GiveTime(absl::Hours(2), later);
+  EXPECT_EQ(members_.NextTick(), later + absl::Seconds(5)) << "not more";
   EXPECT_EQ(StateOf(kPs1), State::kLost);
   EXPECT_EQ(StateOf(kWorker0), State::kExpected);
 }

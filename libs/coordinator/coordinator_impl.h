@@ -96,7 +96,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
                   Answers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropTask(const std::string& task, Answers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RenewLeasesIfLate(absl::Time now, Answers& answers)
+  void GiveTimeIfLate(absl::Time now, Answers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ArmTick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -152,6 +152,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   std::pair<std::string, uint64_t> last_refused_ ABSL_GUARDED_BY(mutex_);
   Scheduler::TimerId tick_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time tick_due_ ABSL_GUARDED_BY(mutex_);
+  bool was_late_ ABSL_GUARDED_BY(mutex_) = false;  // the last tick
   // Infinite future: no shutdown was asked for.
   absl::Time stopping_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   uint64_t next_call_ ABSL_GUARDED_BY(mutex_) = 1;

@@ -181,15 +181,19 @@ void Coordinator::Impl::ArmTick() {
 }
 
 // Who stood still itself (it was stopped, its machine slept) has heard nobody
-// meanwhile: what they said is yet to be read.
-void Coordinator::Impl::RenewLeasesIfLate(absl::Time now, Answers& answers) {
+// meanwhile: what they said is yet to be read. No more than what was missed is
+// given, or one that is late each time would never lose anybody.
+void Coordinator::Impl::GiveTimeIfLate(absl::Time now, Answers& answers) {
   const absl::Duration late = now - tick_due_;
-  if (late <= options_.heartbeat_interval) return;
-  tasks_.members().HearAll(now);
+  const bool was_late =
+      std::exchange(was_late_, late > options_.heartbeat_interval);
+  if (!was_late_) return;
+  tasks_.members().GiveTime(late, now);
+  if (was_late) return;
   Log(Severity::kWarning,
-      absl::StrCat("This coordinator stood still for ",
+      absl::StrCat("This coordinator stood still, or was busy, for ",
                    absl::FormatDuration(absl::Trunc(late, absl::Seconds(1))),
-                   ": all tasks are given time to be heard of"),
+                   ": all tasks have so much longer to be heard of"),
       answers);
 }
 
@@ -198,8 +202,9 @@ void Coordinator::Impl::Tick() {
   absl::MutexLock lock(&mutex_);
   tick_ = 0;
   if (closed_) return;
-  RenewLeasesIfLate(Now(), answers);
-  for (const std::string& task : tasks_.members().Tick(Now())) {
+  const absl::Time now = Now();
+  GiveTimeIfLate(now, answers);
+  for (const std::string& task : tasks_.members().Tick(now)) {
     Log(Severity::kWarning,
         absl::StrCat(task, " is lost: nothing was heard of it for ",
                      absl::FormatDuration(options_.heartbeat_timeout)),

@@ -175,7 +175,7 @@ TEST_F(CoordinatorTest, ACoordinatorThatStoodStillLosesNobody) {
   scheduler_.AdvanceBy(absl::Milliseconds(4500));
   EXPECT_OK(Beat(kPs1));
   scheduler_.AdvanceBy(absl::Seconds(1));
-  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLost) << "that was a fresh lease";
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLost) << "more was not missed";
   EXPECT_EQ(Tasks()[kPs1].state, TaskState::kAlive);
   coordinator_.reset();
 }
@@ -191,6 +191,23 @@ TEST_F(CoordinatorTest, ACoordinatorThatStoodStillForAMomentLosesNobody) {
   part->GoOn();
   scheduler_.RunUntilIdle();
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
+  coordinator_.reset();
+}
+
+TEST_F(CoordinatorTest, ACoordinatorThatIsAlwaysLateLosesWhoIsSilent) {
+  const auto part = scheduler_.NewPart();
+  Start(200, absl::Seconds(1), part.get());
+  JoinAs(kPs0);
+  JoinAs(kPs1);
+  for (int i = 0; i < 20; ++i) {
+    part->Stop();
+    scheduler_.AdvanceBy(absl::Milliseconds(2500));
+    part->GoOn();
+    scheduler_.RunUntilIdle();
+    EXPECT_OK(Beat(kPs1));
+  }
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLost);
+  EXPECT_EQ(Tasks()[kPs1].state, TaskState::kAlive);
   coordinator_.reset();
 }
 
