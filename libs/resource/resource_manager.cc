@@ -99,12 +99,13 @@ absl::Status ResourceManager::Erase(const Cancellation& step,
 void ResourceManager::ClearContainer(absl::string_view container) {
   Container cleared;
   absl::MutexLock lock(&mutex_);
-  private_.erase(std::string(Resolve(container)));
+  const size_t num_private = private_.erase(std::string(Resolve(container)));
   auto found = containers_.find(Resolve(container));
+  if (found == containers_.end() && num_private == 0) return;
+  generation_.fetch_add(1, std::memory_order_acq_rel);
   if (found == containers_.end()) return;
   cleared = std::move(found->second);
   containers_.erase(found);
-  generation_.fetch_add(1, std::memory_order_acq_rel);
 }
 
 void ResourceManager::ClearAll() {

@@ -105,7 +105,10 @@ TEST(ResourceManagerTest, PrivateResourcesGoWithTheirHolder) {
   EXPECT_THAT(manager.Lookup<Thing>("", name),
               StatusIs(absl::StatusCode::kNotFound));
   EXPECT_OK(manager.Lookup<Thing>("ps", other_name));
+  // Whoever keeps a pointer looks again, though nothing shared was there.
+  const uint64_t generation = manager.generation();
   manager.ClearContainer("ps");
+  EXPECT_GT(manager.generation(), generation);
   EXPECT_THAT(manager.Lookup<Thing>("", other_name),
               StatusIs(absl::StatusCode::kNotFound));
 }
