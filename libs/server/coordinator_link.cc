@@ -13,12 +13,13 @@ namespace {
 // there is a connection but no answer in time, the next one waits for twice as
 // long: each brings all that the task tells of itself.
 constexpr absl::Duration kJoinSlice = absl::Seconds(10);
-constexpr absl::Duration kMaxJoinSlice = absl::Minutes(10);
+constexpr absl::Duration kMaxJoinSlice = absl::Minutes(2);
 // Between attempts that fail at once.
 constexpr absl::Duration kBackoff = absl::Milliseconds(200);
 // How long a task that stops waits to have said so.
 constexpr absl::Duration kFarewell = absl::Seconds(1);
-// Between lines that say what a task that has not joined waits for.
+// At least so long is between lines that say what a task that has not joined
+// waits for; they come between attempts.
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
 // A heartbeat is given up after so many intervals.
 constexpr int kBeatPatience = 3;

@@ -65,10 +65,10 @@ TEST_F(CoordinatorLinkTest, ACoordinatorThatIsSlowIsNotSentReportAfterReport) {
   while (clock_.Now() - begin < absl::Hours(1)) {
     const absl::Duration next = NextAttemptFails(late);
     EXPECT_GE(next, slice);
-    EXPECT_LE(next, absl::Minutes(10));
+    EXPECT_LE(next, absl::Minutes(2));
     slice = next;
   }
-  EXPECT_LE(events_.num_reports, 13);
+  EXPECT_LE(events_.num_reports, 35);
   coordinator_.answer = absl::OkStatus();
   coordinator_.Release();
   EXPECT_TRUE(link_->joined());

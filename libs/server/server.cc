@@ -460,6 +460,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(
                      "number of GPUs; asked for ",
                      options.cpus, " and ", options.host_gpus, "."));
   }
+  if (options.heartbeat_interval <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The heartbeat interval has to be more than 0; it is ",
+                     absl::FormatDuration(options.heartbeat_interval), "."));
+  }
   auto impl = std::make_unique<Impl>(cluster, options);
   RETURN_IF_ERROR(impl->Start(address));
   return std::unique_ptr<Server>(new Server(std::move(impl)));

@@ -103,6 +103,13 @@ TEST_F(ServerTest, JoinWaitsForStop) {
   ASSERT_OK(server->Stop());  // once more does nothing
 }
 
+TEST_F(ServerTest, AHeartbeatWithoutAPauseIsRefused) {
+  EXPECT_THAT(
+      Create({{"ps", {"localhost:0"}}},
+             {.job_name = "ps", .heartbeat_interval = absl::ZeroDuration()}),
+      StatusIs(StatusCode::kInvalidArgument, "more than 0"));
+}
+
 TEST_F(ServerTest, DevicesAreCountedAndNamed) {
   EXPECT_THAT(Create({{"ps", {"localhost:0"}}}, {.job_name = "ps", .cpus = 0}),
               StatusIs(StatusCode::kInvalidArgument, "CPU"));
