@@ -50,6 +50,8 @@ def _compile_together(name, kwargs, most):
     sources = [src for src in kwargs["srcs"] if src.endswith(".cc")]
     if len(sources) < 2:
         return
+    if [src for src in sources if ":" in src]:
+        fail("%s: a unit includes files by their path, not by a label" % name)
     headers = [src for src in kwargs["srcs"] if src not in sources]
     kwargs["srcs"] = headers + select({
         "//bazel:separate_units": sources,

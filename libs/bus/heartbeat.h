@@ -4,11 +4,12 @@
 //
 // What is stuck? A thread that does not read for the whole time is. A pool may
 // have work for long: kernels of a minute on all cores are honest, and so is an
-// hour of them that wait their turn. So an answer is given by whichever pool
-// begins its closure first, compute or blocking, and says for how long one has
-// waited in the compute pool while nothing at all began there. Who asks gives
-// the other end up when no answer comes within about twice `timeout` (neither
-// pool begins anything), or when that has lasted for more than `max_busy`.
+// hour of closures that wait their turn. So an answer is given by whichever
+// pool begins its closure first, compute or blocking, and says for how long one
+// has waited in the compute pool while nothing at all began there. Who asks
+// gives the other end up when no answer comes within about twice `timeout`
+// (neither pool begins anything), or when that has lasted for more than
+// `max_busy`.
 //
 // The closure of the blocking pool is not waited for: all threads there may
 // wait for what is being closed.

@@ -252,8 +252,8 @@ struct TransportOptions {
   // The other end of a connection is asked for a sign of life (Heartbeat) and
   // given up after about twice as long without one. Infinite: it is not asked.
   absl::Duration peer_timeout = absl::InfiniteDuration();
-  // How long a closure may wait in its compute pool before the pool is taken
-  // for stuck.
+  // How long its compute pool may begin nothing, while a closure waits there,
+  // before it is taken for stuck.
   absl::Duration max_busy = absl::Minutes(10);
 };
 

@@ -98,7 +98,8 @@ class Master {
   // ABORTED for an unknown session or another version, INVALID_ARGUMENT where
   // a node can't be placed.
   // `client` here and below: ends the call early, with its cause; it may be
-  // null, and lives until `done`.
+  // null, and lives until `done` and, where that comes of its own Cancel, until
+  // that has returned.
   virtual void ExtendSession(uint64_t session, GraphExtension extension,
                              Cancellation* client,
                              Answer<ExtensionResult> done) = 0;
