@@ -166,10 +166,7 @@ TEST_F(CoordinatorTest, ACoordinatorThatStoodStillLosesNobody) {
   JoinAs(kPs1);
   scheduler_.AdvanceBy(absl::Milliseconds(2500));
   EXPECT_OK(Beat(kPs1));
-  part->Stop();
-  scheduler_.AdvanceBy(absl::Minutes(1));
-  part->GoOn();
-  scheduler_.RunUntilIdle();
+  StandStill(*part, absl::Minutes(1));
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
   EXPECT_OK(Beat(kPs1));
   scheduler_.AdvanceBy(absl::Milliseconds(4500));
@@ -186,10 +183,7 @@ TEST_F(CoordinatorTest, ACoordinatorThatStoodStillForAMomentLosesNobody) {
   Start(200, absl::Seconds(1), part.get());
   JoinAs(kPs0);
   scheduler_.AdvanceBy(absl::Milliseconds(900));
-  part->Stop();
-  scheduler_.AdvanceBy(absl::Milliseconds(4150));
-  part->GoOn();
-  scheduler_.RunUntilIdle();
+  StandStill(*part, absl::Milliseconds(4150));
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
   coordinator_.reset();
 }
@@ -200,10 +194,7 @@ TEST_F(CoordinatorTest, ACoordinatorThatIsAlwaysLateLosesWhoIsSilent) {
   JoinAs(kPs0);
   JoinAs(kPs1);
   for (int i = 0; i < 20; ++i) {
-    part->Stop();
-    scheduler_.AdvanceBy(absl::Milliseconds(2500));
-    part->GoOn();
-    scheduler_.RunUntilIdle();
+    StandStill(*part, absl::Milliseconds(2500));
     EXPECT_OK(Beat(kPs1));
   }
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLost);

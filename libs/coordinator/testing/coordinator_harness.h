@@ -129,6 +129,14 @@ class CoordinatorTest : public testing::Test {
     return reply.get();
   }
 
+  // What runs on `part` is stopped for so long, and then catches up.
+  void StandStill(SimulatedScheduler::Part& part, absl::Duration time) {
+    part.Stop();
+    scheduler_.AdvanceBy(time);
+    part.GoOn();
+    scheduler_.RunUntilIdle();
+  }
+
   void JoinAs(const std::string& task, uint64_t incarnation = 1) {
     EXPECT_OK(Join(JoinOf(task, incarnation)));
     scheduler_.RunUntilIdle();
