@@ -11,8 +11,10 @@ goes, and a build at work takes what is missing for what was never there: it
 makes it again.
 
 Bazel 4.2 does not touch an entry that it finds in the cache. So the time of
-last use is that of the last reading, which most file systems keep to a day
-(relatime), or that of writing where nobody keeps the other (noatime).
+last use is that of the last reading, or that of writing where nobody keeps the
+other (noatime). Most file systems (relatime) note a reading only if it is the
+first after a change of the file or of its times: so all times are set anew
+here, to what they are, and tell until the next trim who was used since.
 """
 
 import argparse
@@ -40,6 +42,16 @@ def entries(folder):
       yield Entry(max(stat.st_atime, stat.st_mtime), stat.st_size, path)
 
 
+def notice_next_use(found):
+  """Has the system write down when each of `found` is read next."""
+  for entry in found:
+    try:
+      stat = os.lstat(entry.path)
+      os.utime(entry.path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    except OSError:
+      continue  # gone, or not ours
+
+
 def excess(found, bound, now):
   """The entries of `found` to delete, so that about 0.9 * bound bytes stay."""
   size = sum(entry.size for entry in found)
@@ -63,6 +75,7 @@ def trim(folder, bound, now):
     except OSError:
       continue  # another did, or it is not ours: the next time, then
     deleted += entry.size
+  notice_next_use(entries(folder))
   return deleted
 
 

@@ -52,6 +52,18 @@ class TrimCacheTest(unittest.TestCase):
     trim_cache.trim(self.folder, 100, _NOW)
     self.assertEqual(self.left(), ['cas/read'])
 
+  def test_the_next_use_is_noticed_and_the_last_not_forgotten(self):
+    self.add('cas/a', 60, read=2 * _DAY, written=9 * _DAY)
+    path = os.path.join(self.folder, 'cas/a')
+    before = os.stat(path)
+    time_of_change = before.st_ctime_ns
+    while time_of_change == before.st_ctime_ns:  # the clock has its ticks
+      trim_cache.trim(self.folder, 100, _NOW)
+      time_of_change = os.stat(path).st_ctime_ns
+    after = os.stat(path)
+    self.assertEqual((after.st_atime_ns, after.st_mtime_ns),
+                     (before.st_atime_ns, before.st_mtime_ns))
+
   def test_what_a_build_at_work_may_have_just_made_stays(self):
     self.add('cas/new', 60, 60.0)
     self.add('cas/newer', 60, 30.0)
