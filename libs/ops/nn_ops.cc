@@ -118,7 +118,7 @@ absl::Status TopKInputShape(InferenceContext& c) {
   return TopKShape(c, c.input_scalar(1).value_or(PartialShape::kUnknown));
 }
 
-constexpr char kFloating[] = "T: {half, bfloat16, float, double}";
+constexpr char kFloatingT[] = "T: {half, bfloat16, float, double}";
 
 // An activation, and its gradient in terms of its input or its output.
 void AddActivation(OpRegistry& registry, const std::string& name,
@@ -144,10 +144,10 @@ void AddActivations(OpRegistry& registry) {
                 "features");
   AddActivation(registry, "Relu6", "T: realnumbertype", "T: realnumbertype",
                 "features");
-  AddActivation(registry, "Elu", kFloating, kFloating, "outputs");
-  AddActivation(registry, "Selu", kFloating, kFloating, "outputs");
-  AddActivation(registry, "Softplus", kFloating, kFloating, "features");
-  AddActivation(registry, "Softsign", kFloating, kFloating, "features");
+  AddActivation(registry, "Elu", kFloatingT, kFloatingT, "outputs");
+  AddActivation(registry, "Selu", kFloatingT, kFloatingT, "outputs");
+  AddActivation(registry, "Softplus", kFloatingT, kFloatingT, "features");
+  AddActivation(registry, "Softsign", kFloatingT, kFloatingT, "features");
   constexpr char kDefaulted[] = "T: {half, bfloat16, float, double} = DT_FLOAT";
   registry.Add(OpDefBuilder("LeakyRelu")
                    .Input("features: T")
@@ -188,13 +188,13 @@ void AddSoftmax(OpRegistry& registry) {
   registry.Add(OpDefBuilder("Softmax")
                    .Input("logits: T")
                    .Output("softmax: T")
-                   .Attr(kFloating)
+                   .Attr(kFloatingT)
                    .Doc("exp(logits) / sum(exp(logits)) of each row.")
                    .Shape(SoftmaxShape));
   registry.Add(OpDefBuilder("LogSoftmax")
                    .Input("logits: T")
                    .Output("logsoftmax: T")
-                   .Attr(kFloating)
+                   .Attr(kFloatingT)
                    .Doc("The logarithm of Softmax.")
                    .Shape(SoftmaxShape));
   registry.Add(OpDefBuilder("SoftmaxCrossEntropyWithLogits")
@@ -202,7 +202,7 @@ void AddSoftmax(OpRegistry& registry) {
                    .Input("labels: T")
                    .Output("loss: T")
                    .Output("backprop: T")
-                   .Attr(kFloating)
+                   .Attr(kFloatingT)
                    .Doc("Cross entropy of Softmax and a distribution per row.")
                    .Shape(CrossEntropyShape));
   registry.Add(OpDefBuilder("SparseSoftmaxCrossEntropyWithLogits")
@@ -210,7 +210,7 @@ void AddSoftmax(OpRegistry& registry) {
                    .Input("labels: Tlabels")
                    .Output("loss: T")
                    .Output("backprop: T")
-                   .Attr(kFloating)
+                   .Attr(kFloatingT)
                    .Attr("Tlabels: {int32, int64} = DT_INT64")
                    .Doc("Cross entropy of Softmax and one class per row.")
                    .Shape(SparseCrossEntropyShape));

@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 // How often a coordinator is looked for that will start in this process.
-constexpr absl::Duration kLookAgain = absl::Milliseconds(20);
+constexpr absl::Duration kNextLook = absl::Milliseconds(20);
 
 }  // namespace
 
@@ -104,7 +104,7 @@ void CoordinatorRoute::LookAgain(absl::Time deadline, DoneType done,
   const absl::Time now = scheduler.clock().Now();
   if (now >= deadline || IsClosed()) return done(NotHere());
   scheduler.ScheduleAt(
-      std::min(deadline, now + kLookAgain),
+      std::min(deadline, now + kNextLook),
       [self = shared_from_this(), deadline, done = std::move(done),
        call = std::move(call)]() mutable {
         self->Forward(deadline, std::move(done), std::move(call));
