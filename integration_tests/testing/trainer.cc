@@ -162,6 +162,13 @@ void Trainer::TryStep() {
   Failed(attempt, values.status());
 }
 
+// From some milliseconds to some seconds: what is late by any amount meets
+// steps that wait, that have just ended, and that come next.
+absl::Duration Trainer::Impatience() {
+  const int64_t longest = 4000 >> Chance(9);
+  return absl::Milliseconds(1 + Chance(longest));
+}
+
 absl::StatusOr<std::vector<Tensor>> Trainer::RunStep(const Attempt& attempt) {
   std::vector<Output> fetches = {program_.loss, program_.across,
                                  program_.ratio};
@@ -173,7 +180,7 @@ absl::StatusOr<std::vector<Tensor>> Trainer::RunStep(const Attempt& attempt) {
   const int divisor = attempt.is_poisoned ? 0 : 1;
   const FeedList feeds = {{program_.id, Tensor::Scalar(attempt.id)},
                           {program_.divisor, Tensor::Scalar(divisor)}};
-  absl::Duration timeout = absl::Milliseconds(300 + Chance(3000));
+  absl::Duration timeout = Impatience();
   if (attempt.is_patient) timeout = kOperationTimeout;
   if (IsCalm()) timeout = absl::Seconds(10);
   const RunOptions options = {.timeout = timeout};

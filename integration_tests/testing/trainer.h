@@ -109,6 +109,7 @@ class Trainer {
   bool Connect();
   void Begin(bool is_poisoned, Attempt* attempt);
   void TryStep();
+  absl::Duration Impatience();
   absl::StatusOr<std::vector<Tensor>> RunStep(const Attempt& attempt);
   void CheckValues(const Attempt& attempt, const std::vector<Tensor>& values);
   void Failed(const Attempt& attempt, const absl::Status& status);

@@ -19,6 +19,11 @@ absl::Status UnknownOn(const std::string& task, absl::string_view what) {
       what, " is not known on ", task, ". Possibly this task has restarted."));
 }
 
+absl::Status Deleted(uint64_t session) {
+  return MarkDerived(absl::AbortedError(
+      absl::StrCat("Session ", session, " has been deleted.")));
+}
+
 }  // namespace
 
 TaskRuntime::TaskRuntime(std::vector<std::unique_ptr<Device>> devices,
@@ -85,6 +90,9 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
   if (isolated) created->own_resources = NewResources();
   absl::MutexLock lock(&mutex_);
   if (!stopped_.ok()) return stopped_;
+  if (sessions_ended_early_.Contains(session.session)) {
+    return Deleted(session.session);
+  }
   if (!sessions_.emplace(session.session, std::move(created)).second) {
     return absl::OkStatus();
   }
@@ -99,9 +107,7 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
 
 void TaskRuntime::DeleteSession(const protocol::WorkerSession& session,
                                 absl::Time, Done done) {
-  RemoveSession(session.session,
-                MarkDerived(absl::AbortedError(absl::StrCat(
-                    "Session ", session.session, " has been deleted."))));
+  RemoveSession(session.session, Deleted(session.session));
   done(absl::OkStatus());
 }
 
@@ -111,7 +117,7 @@ void TaskRuntime::RemoveSession(uint64_t session, const absl::Status& cause) {
   {
     absl::MutexLock lock(&mutex_);
     auto it = sessions_.find(session);
-    if (it == sessions_.end()) return;
+    if (it == sessions_.end()) return sessions_ended_early_.Add(session);
     removed = std::move(it->second);
     registrations = std::move(removed->registrations);
     sessions_.erase(it);
@@ -195,6 +201,11 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
   if (!sessions_.contains(id)) {
     return UnknownOn(options_.task, absl::StrCat("Session ", id));
   }
+  if (registrations_ended_early_.Contains({id, registration.registration})) {
+    return absl::AbortedError(
+        absl::StrCat("Registration ", registration.registration, " of session ",
+                     id, " has been released."));
+  }
   const size_t before = session->registrations.size();
   if (before >= static_cast<uint64_t>(options_.max_registrations_per_session)) {
     return absl::ResourceExhaustedError(
@@ -251,7 +262,9 @@ void TaskRuntime::Deregister(const protocol::WorkerSession& session,
   auto it = sessions_.find(session.session);
   if (it == sessions_.end()) return;
   auto found = it->second->registrations.find(registration);
-  if (found == it->second->registrations.end()) return;
+  if (found == it->second->registrations.end()) {
+    return registrations_ended_early_.Add({session.session, registration});
+  }
   removed = std::move(found->second);
   it->second->registrations.erase(found);
 }

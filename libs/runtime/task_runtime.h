@@ -29,6 +29,7 @@
 #include "libs/protocol/coordinator.h"
 #include "libs/protocol/worker.h"
 #include "libs/resource/resource_manager.h"
+#include "libs/runtime/early_ends.h"
 #include "libs/runtime/registration.h"
 #include "libs/runtime/step_table.h"
 
@@ -199,6 +200,10 @@ class TaskRuntime : public protocol::Worker,
   // The registrations inside are protected by mutex_ too.
   // Ordered, so that a simulation repeats.
   absl::btree_map<uint64_t, std::shared_ptr<Session>> sessions_
+      ABSL_GUARDED_BY(mutex_);
+  EarlyEnds<uint64_t> sessions_ended_early_ ABSL_GUARDED_BY(mutex_);
+  // Session and registration.
+  EarlyEnds<std::pair<uint64_t, uint64_t>> registrations_ended_early_
       ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, PeerState> peers_ ABSL_GUARDED_BY(mutex_);
 };

@@ -25,6 +25,19 @@ class TaskRuntimeTest : public testing::Test {
                             [&](absl::Status status) { result = status; });
     return result;
   }
+  absl::Status DeleteSession(uint64_t master, uint64_t session) {
+    absl::Status result = absl::UnknownError("did not answer");
+    runtime_->DeleteSession({master, session}, absl::InfiniteFuture(),
+                            [&](absl::Status status) { result = status; });
+    return result;
+  }
+  absl::Status Register(uint64_t session, uint64_t registration) {
+    absl::Status result = absl::UnknownError("did not answer");
+    runtime_->Register(
+        {.session = {kMaster, session}, .registration = registration},
+        absl::InfiniteFuture(), [&](absl::Status status) { result = status; });
+    return result;
+  }
   void Lose(uint64_t master) {
     runtime_->PeerLost(kWorker, master, absl::UnavailableError("gone"));
   }
@@ -56,6 +69,35 @@ TEST_F(TaskRuntimeTest, SessionsOutliveALossByALease) {
   EXPECT_EQ(runtime_->num_sessions(), 1);
   HalfALeasePasses();
   EXPECT_EQ(runtime_->num_sessions(), 0);
+}
+
+// Two threads serve the requests, or they came over two connections.
+TEST_F(TaskRuntimeTest, ASessionThatWasDeletedBeforeItIsMadeIsNotMade) {
+  ASSERT_OK(DeleteSession(kOwn, 1));
+  EXPECT_THAT(CreateSession(kOwn, 1), StatusIs(absl::StatusCode::kAborted,
+                                               "Session 1 has been deleted"));
+  EXPECT_EQ(runtime_->num_sessions(), 0);
+  EXPECT_OK(CreateSession(kOwn, 2));
+}
+
+TEST_F(TaskRuntimeTest, WhatWasReleasedBeforeItIsRegisteredIsNotRegistered) {
+  ASSERT_OK(CreateSession(kMaster, 1));
+  runtime_->Deregister({kMaster, 1}, 5);
+  EXPECT_THAT(Register(1, 5),
+              StatusIs(absl::StatusCode::kAborted,
+                       "Registration 5 of session 1 has been released"));
+  EXPECT_EQ(runtime_->num_registrations(), 0);
+  EXPECT_OK(Register(1, 6));
+  EXPECT_EQ(runtime_->num_registrations(), 1);
+}
+
+TEST_F(TaskRuntimeTest, OfWhatEndedEarlyTheLatestAreRemembered) {
+  for (uint64_t id = 0; id <= EarlyEnds<uint64_t>::kMost; ++id) {
+    ASSERT_OK(DeleteSession(kOwn, id));
+    ASSERT_OK(DeleteSession(kOwn, id));  // told once more
+  }
+  EXPECT_OK(CreateSession(kOwn, 0));
+  EXPECT_THAT(CreateSession(kOwn, 1), StatusIs(absl::StatusCode::kAborted));
 }
 
 TEST_F(TaskRuntimeTest, SessionsOfItsOwnMasterStay) {
