@@ -47,7 +47,10 @@ def notice_next_use(found):
   for entry in found:
     try:
       stat = os.lstat(entry.path)
-      os.utime(entry.path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+      if stat.st_atime_ns <= stat.st_ctime_ns:
+        continue  # it was not read since
+      os.utime(entry.path, ns=(stat.st_atime_ns, stat.st_mtime_ns),
+               follow_symlinks=False)
     except OSError:
       continue  # gone, or not ours
 

@@ -53,7 +53,8 @@ class TrimCacheTest(unittest.TestCase):
     self.assertEqual(self.left(), ['cas/read'])
 
   def test_the_next_use_is_noticed_and_the_last_not_forgotten(self):
-    self.add('cas/a', 60, read=2 * _DAY, written=9 * _DAY)
+    # After the last change of its times, which is now.
+    self.add('cas/a', 60, read=-_NOW, written=9 * _DAY)
     path = os.path.join(self.folder, 'cas/a')
     before = os.stat(path)
     time_of_change = before.st_ctime_ns

@@ -32,6 +32,7 @@ ClusterFaults::ClusterFaults(TestCluster& cluster, uint64_t seed)
   // Points, of which a step has some hundreds.
   yields_.one_in = std::vector<uint64_t>{0, 1000, 100, 20}[Chance(4)];
   yields_.percent_stalled = std::vector<uint64_t>{0, 5, 25}[Chance(3)];
+  yields_.focus_one_in = std::vector<uint64_t>{0, 100, 30, 10}[Chance(4)];
   cluster_.network().set_hook(
       [this](const bus::MessageInfo& message) { return OnMessage(message); });
 }
@@ -87,6 +88,7 @@ void ClusterFaults::Rage() {
   }
   is_raging_ = false;
   yields_.percent_stalled = 0;
+  yields_.focus_one_in = 0;
   cluster_.scheduler().set_yields(yields_);
   // Whatever silence is left.
   for (const std::string& a : Names()) {

@@ -13,6 +13,9 @@
 namespace weft {
 namespace {
 
+// Of the interruptions at a mutex in focus, in a hundred.
+constexpr uint64_t kStalledInFocus = 50;
+
 // What a thread waits for when another one runs.
 class Turn {
  public:
@@ -112,7 +115,7 @@ SimulatedScheduler::SimulatedScheduler(ManualClock& clock,
 }
 
 SimulatedScheduler::~SimulatedScheduler() {
-  points_until_yield_ = 0;
+  set_yields({});
   std::map<TimerKey, Task> dropped;
   bool waiting = true;
   while (waiting) {
@@ -220,7 +223,9 @@ bool SimulatedScheduler::Wait(SimulatedEvent* event, absl::Time deadline) {
   return event->IsSet();
 }
 
-void SimulatedScheduler::BeforeLock(const void* mutex) { Point(mutex); }
+void SimulatedScheduler::BeforeLock(const void* mutex) {
+  IsInFocus(mutex) ? Interrupt(mutex, kStalledInFocus) : Point(mutex);
+}
 
 void SimulatedScheduler::WaitForUnlock(const void* mutex) {
   const Uninterrupted whole;
@@ -232,7 +237,7 @@ void SimulatedScheduler::WaitForUnlock(const void* mutex) {
 
 void SimulatedScheduler::AfterUnlock(const void* mutex) {
   LetGo(mutex);
-  Point();
+  IsInFocus(mutex) ? Interrupt(nullptr, kStalledInFocus) : Point();
 }
 
 void SimulatedScheduler::LetGo(const void* mutex) {
@@ -267,6 +272,7 @@ void SimulatedScheduler::OnSignal(const void* condition, bool all) {
 }
 
 void SimulatedScheduler::OnDestroy(const void* mutex) {
+  focus_.erase(mutex);
   for (const Waiter* waiter : waiters_) {
     const bool waits = waiter->what == Waiter::For::kMutex ||
                        waiter->what == Waiter::For::kTurn;
@@ -280,7 +286,17 @@ void SimulatedScheduler::OnDestroy(const void* mutex) {
 void SimulatedScheduler::Point(const void* mutex) {
   ++num_points_;
   if (points_until_yield_ == 0 || Uninterrupted::IsThisThread()) return;
-  if (--points_until_yield_ == 0) Interrupt(mutex);
+  if (--points_until_yield_ > 0) return;
+  DrawNextYield();
+  Interrupt(mutex, yields_.percent_stalled);
+}
+
+bool SimulatedScheduler::IsInFocus(const void* mutex) {
+  if (yields_.focus_one_in == 0 || Uninterrupted::IsThisThread()) return false;
+  const Uninterrupted whole;
+  const auto [met, is_new] = focus_.try_emplace(mutex, false);
+  if (is_new) met->second = random_->Next() % yields_.focus_one_in == 0;
+  return met->second && random_->Next() % 3 == 0;
 }
 
 void SimulatedScheduler::DrawNextYield() {
@@ -294,9 +310,9 @@ absl::Duration SimulatedScheduler::DrawStall() {
   return longest * (random_->Next() % 1024) / 1024;
 }
 
-void SimulatedScheduler::Interrupt(const void* mutex) {
+void SimulatedScheduler::Interrupt(const void* mutex,
+                                   uint64_t percent_stalled) {
   const Uninterrupted whole;
-  DrawNextYield();
   Trace(num_points_);
   Waiter waiter;
   waiter.what = Waiter::For::kTurn;
@@ -304,8 +320,7 @@ void SimulatedScheduler::Interrupt(const void* mutex) {
   waiter.deadline = absl::InfinitePast();
   const uint64_t percent = random_->Next() % 100;
   waiter.is_last = percent < yields_.percent_last;
-  if (!waiter.is_last &&
-      percent < yields_.percent_last + yields_.percent_stalled) {
+  if (!waiter.is_last && percent < yields_.percent_last + percent_stalled) {
     waiter.deadline = clock_.Now() + DrawStall();
   }
   Park(&waiter);

@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
@@ -55,6 +56,11 @@ struct SimulatedYields {
   // and so many when time has passed: at most `longest_stall`.
   uint64_t percent_stalled = 0;
   absl::Duration longest_stall = absl::Seconds(1);
+  // One mutex in so many, drawn for each when it is first met, has a third of
+  // its takings and lettings go interrupted, most of them for some time: what
+  // goes wrong between two of one lock's sections needs that often, and in one
+  // place. 0: none.
+  uint64_t focus_one_in = 0;
 };
 
 class SimulatedScheduler : public Scheduler, private LockObserver {
@@ -119,7 +125,10 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
 
   // Whoever runs may be interrupted here; it is about to take `mutex`, or null.
   void Point(const void* mutex = nullptr);
-  void Interrupt(const void* mutex);
+  // Likewise, where `mutex` is about to be taken or was let go.
+  bool IsInFocus(const void* mutex);
+  // As Point; `percent` of interruptions last until time has passed.
+  void Interrupt(const void* mutex, uint64_t percent_stalled);
   absl::Duration DrawStall();
   void DrawNextYield();
   // Wakes those that wait for it to be let go.
@@ -162,6 +171,7 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   int num_stopped_ = 0;   // parts
   SimulatedYields yields_;
   uint64_t points_until_yield_ = 0;
+  absl::flat_hash_map<const void*, bool> focus_;  // of the mutexes met
   uint64_t num_points_ = 0;
   uint64_t next_id_ = 1;
   uint64_t trace_hash_ = 0xcbf29ce484222325;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -469,9 +470,13 @@ void ServerConnection::Disconnect(const absl::Status& why, bool goodbye) {
   ConnectionId bulk = 0;
   Scheduler::TimerId timer = 0;
   bool was_up = false;
+  // An endpoint that ends disconnects who is not yet, and waits for this one,
+  // on whatever thread an answer that could not be sent brought it here.
+  std::optional<Activities::Running> running;
   {
     absl::MutexLock lock(&mutex_);
     if (state_ == State::kClosed) return;
+    running.emplace(*context_.activities);
     was_up = state_ == State::kUp;
     state_ = State::kClosed;
     disconnect_reason_ = why;

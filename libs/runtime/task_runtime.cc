@@ -90,7 +90,7 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
   if (isolated) created->own_resources = NewResources();
   absl::MutexLock lock(&mutex_);
   if (!stopped_.ok()) return stopped_;
-  if (sessions_ended_early_.Contains(session.session)) {
+  if (ended_sessions_.Contains(session.session)) {
     return Deleted(session.session);
   }
   if (!sessions_.emplace(session.session, std::move(created)).second) {
@@ -107,6 +107,10 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
 
 void TaskRuntime::DeleteSession(const protocol::WorkerSession& session,
                                 absl::Time, Done done) {
+  {
+    absl::MutexLock lock(&mutex_);
+    ended_sessions_.Add(session.session);
+  }
   RemoveSession(session.session, Deleted(session.session));
   done(absl::OkStatus());
 }
@@ -117,7 +121,7 @@ void TaskRuntime::RemoveSession(uint64_t session, const absl::Status& cause) {
   {
     absl::MutexLock lock(&mutex_);
     auto it = sessions_.find(session);
-    if (it == sessions_.end()) return sessions_ended_early_.Add(session);
+    if (it == sessions_.end()) return;
     removed = std::move(it->second);
     registrations = std::move(removed->registrations);
     sessions_.erase(it);
@@ -198,10 +202,11 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
   ASSIGN_OR_RETURN(auto compiled, Compile(registration, session));
   absl::MutexLock lock(&mutex_);
   // It may have been deleted meanwhile; a registration would keep it alive.
-  if (!sessions_.contains(id)) {
+  const auto it = sessions_.find(id);
+  if (it == sessions_.end() || it->second != session) {
     return UnknownOn(options_.task, absl::StrCat("Session ", id));
   }
-  if (registrations_ended_early_.Contains({id, registration.registration})) {
+  if (ended_registrations_.Contains({id, registration.registration})) {
     return absl::AbortedError(
         absl::StrCat("Registration ", registration.registration, " of session ",
                      id, " has been released."));
@@ -263,7 +268,7 @@ void TaskRuntime::Deregister(const protocol::WorkerSession& session,
   if (it == sessions_.end()) return;
   auto found = it->second->registrations.find(registration);
   if (found == it->second->registrations.end()) {
-    return registrations_ended_early_.Add({session.session, registration});
+    return ended_registrations_.Add({session.session, registration});
   }
   removed = std::move(found->second);
   it->second->registrations.erase(found);

@@ -29,7 +29,7 @@
 #include "libs/protocol/coordinator.h"
 #include "libs/protocol/worker.h"
 #include "libs/resource/resource_manager.h"
-#include "libs/runtime/early_ends.h"
+#include "libs/runtime/ended.h"
 #include "libs/runtime/registration.h"
 #include "libs/runtime/step_table.h"
 
@@ -201,9 +201,9 @@ class TaskRuntime : public protocol::Worker,
   // Ordered, so that a simulation repeats.
   absl::btree_map<uint64_t, std::shared_ptr<Session>> sessions_
       ABSL_GUARDED_BY(mutex_);
-  EarlyEnds<uint64_t> sessions_ended_early_ ABSL_GUARDED_BY(mutex_);
-  // Session and registration.
-  EarlyEnds<std::pair<uint64_t, uint64_t>> registrations_ended_early_
+  Ended<uint64_t> ended_sessions_ ABSL_GUARDED_BY(mutex_);
+  // Session and registration; those that were released before they were there.
+  Ended<std::pair<uint64_t, uint64_t>> ended_registrations_
       ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, PeerState> peers_ ABSL_GUARDED_BY(mutex_);
 };

@@ -80,6 +80,14 @@ TEST_F(TaskRuntimeTest, ASessionThatWasDeletedBeforeItIsMadeIsNotMade) {
   EXPECT_OK(CreateSession(kOwn, 2));
 }
 
+// Its master may have asked for it twice.
+TEST_F(TaskRuntimeTest, ASessionThatWasDeletedIsNotMadeAgain) {
+  ASSERT_OK(CreateSession(kOwn, 1));
+  ASSERT_OK(DeleteSession(kOwn, 1));
+  EXPECT_THAT(CreateSession(kOwn, 1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(runtime_->num_sessions(), 0);
+}
+
 TEST_F(TaskRuntimeTest, WhatWasReleasedBeforeItIsRegisteredIsNotRegistered) {
   ASSERT_OK(CreateSession(kMaster, 1));
   runtime_->Deregister({kMaster, 1}, 5);
@@ -91,8 +99,8 @@ TEST_F(TaskRuntimeTest, WhatWasReleasedBeforeItIsRegisteredIsNotRegistered) {
   EXPECT_EQ(runtime_->num_registrations(), 1);
 }
 
-TEST_F(TaskRuntimeTest, OfWhatEndedEarlyTheLatestAreRemembered) {
-  for (uint64_t id = 0; id <= EarlyEnds<uint64_t>::kMost; ++id) {
+TEST_F(TaskRuntimeTest, OfWhatWasDeletedTheLatestAreRemembered) {
+  for (uint64_t id = 0; id <= Ended<uint64_t>::kMost; ++id) {
     ASSERT_OK(DeleteSession(kOwn, id));
     ASSERT_OK(DeleteSession(kOwn, id));  // told once more
   }

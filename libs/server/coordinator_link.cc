@@ -175,17 +175,20 @@ void CoordinatorLink::Refused(const absl::Status& why) {
   in_flight_.End();
 }
 
-void CoordinatorLink::JoinLater() { After(kBackoff, &CoordinatorLink::Join); }
+void CoordinatorLink::JoinLater() {
+  After(State::kJoining, kBackoff, &CoordinatorLink::Join);
+}
 
 void CoordinatorLink::BeatLater(absl::Duration delay) {
   if (delay == absl::InfiniteDuration()) return;
-  After(delay, &CoordinatorLink::Beat);
+  After(State::kJoined, delay, &CoordinatorLink::Beat);
 }
 
-void CoordinatorLink::After(absl::Duration delay,
+void CoordinatorLink::After(State state, absl::Duration delay,
                             void (CoordinatorLink::*method)()) {
   absl::MutexLock lock(&mutex_);
-  if (state_ == State::kClosed) return;
+  // What another thread has made of the state meanwhile has a row of its own.
+  if (state_ != state) return;
   // One row of calls at a time.
   if (timer_ != 0) options_.scheduler->CancelTimer(timer_);
   timer_ = options_.scheduler->ScheduleAt(

@@ -84,8 +84,10 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   void Beat();
   void OnBeatAnswered(absl::StatusOr<protocol::HeartbeatReply> reply);
   void JoinLater();
-  // Runs `closure` after `delay` unless the link is closed.
-  void After(absl::Duration delay, void (CoordinatorLink::*method)());
+  // Runs `method` after `delay`, instead of what was to run later; nothing,
+  // where the link is in another state by now.
+  void After(State state, absl::Duration delay,
+             void (CoordinatorLink::*method)());
   bool IsClosed() const;
   // False once the link is closed; else events may be called until End.
   bool BeginEvents();

@@ -1,13 +1,13 @@
-// EarlyEnds: what was ended before it began. A request to make something and
-// one to end it may be served by two threads, or have come over two
-// connections, and so in another order than they were sent: what is ended first
-// is not to be made any more, because nobody would end it again.
+// Ended: what has been ended by name, so that it is not made again. A request
+// to make something and one to end it may be served by two threads, or have
+// come over two connections, and so in another order than they were sent; and
+// one that is made late would never be ended.
 //
-// Remembers the latest kMost, which are named once only.
+// Remembers the latest kMost.
 //
 // Threads: thread-compatible.
-#ifndef WEFT_LIBS_RUNTIME_EARLY_ENDS_H_
-#define WEFT_LIBS_RUNTIME_EARLY_ENDS_H_
+#ifndef WEFT_LIBS_RUNTIME_ENDED_H_
+#define WEFT_LIBS_RUNTIME_ENDED_H_
 
 #include <cstddef>
 #include <deque>
@@ -17,10 +17,11 @@ namespace weft {
 
 // Id: ordered; never used again for something else.
 template <typename Id>
-class EarlyEnds {
+class Ended {
  public:
   static constexpr size_t kMost = 1000;
 
+  // What is there already keeps its place.
   void Add(const Id& id) {
     if (!ended_.insert(id).second) return;
     in_order_.push_back(id);
@@ -37,4 +38,4 @@ class EarlyEnds {
 
 }  // namespace weft
 
-#endif  // WEFT_LIBS_RUNTIME_EARLY_ENDS_H_
+#endif  // WEFT_LIBS_RUNTIME_ENDED_H_
