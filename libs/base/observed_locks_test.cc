@@ -31,10 +31,11 @@ class Simulated {
 };
 
 // Two closures that read a number under a lock and write it under another.
-int LoseAnUpdate(uint64_t seed, uint64_t* trace) {
+int LoseAnUpdate(uint64_t seed, uint64_t* trace,
+                 const SimulatedYields& yields = {.one_in = 2}) {
   absl::Mutex mutex;
   int number = 0;
-  Simulated scheduler(seed);
+  Simulated scheduler(seed, yields);
   for (int i = 0; i < 2; ++i) {
     scheduler->Schedule(Pool::kCompute, [&] {
       int read = 0;
@@ -61,6 +62,25 @@ TEST(ObservedLocksTest, AnotherRunsBetweenTwoLocks) {
     EXPECT_EQ(first, second) << "seed " << seed;
   }
   EXPECT_THAT(numbers, ::testing::ElementsAre(1, 2));
+}
+
+// A mutex is in focus or not for as long as it lives.
+TEST(ObservedLocksTest, AMutexInFocusIsInterruptedWithoutOtherYields) {
+  const auto times_lost = [](uint64_t focus_one_in) {
+    int lost = 0;
+    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      uint64_t first = 0;
+      uint64_t second = 0;
+      const SimulatedYields yields = {.focus_one_in = focus_one_in};
+      lost += LoseAnUpdate(seed, &first, yields) == 1;
+      LoseAnUpdate(seed, &second, yields);
+      EXPECT_EQ(first, second) << "seed " << seed;
+    }
+    return lost;
+  };
+  EXPECT_EQ(times_lost(0), 0);
+  EXPECT_GT(times_lost(1), times_lost(4));
+  EXPECT_GT(times_lost(4), 0);
 }
 
 TEST(ObservedLocksTest, WhatALockGuardsIsNeverInterrupted) {

@@ -1,5 +1,6 @@
 #include "libs/server/coordinator_link.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,12 +19,15 @@ class CountedReports : public CoordinatorLinkEvents {
     ++num_reports;
     return {};
   }
-  void OnClusterKnown(const std::string&) override {}
+  void OnClusterKnown(const std::string&) override {
+    if (on_cluster_known) on_cluster_known();
+  }
   void OnRefused(const absl::Status&) override {}
   void OnStopRequested() override {}
   void OnJobFinished(const std::string&) override {}
 
   int num_reports = 0;
+  std::function<void()> on_cluster_known;
 };
 
 class CoordinatorLinkTest : public testing::Test {
@@ -80,6 +84,19 @@ TEST_F(CoordinatorLinkTest, ACoordinatorThatIsNotThereIsLookedForAllTheTime) {
     EXPECT_EQ(NextAttemptFails(absl::UnavailableError("no connection in time")),
               absl::Seconds(10));
   }
+}
+
+// The thread that was told of the first attempt's success goes on after the
+// loss; what it arms does not take the place of the next attempt.
+TEST_F(CoordinatorLinkTest, AConnectionLostBeforeTheFirstBeatIsJoinedAgain) {
+  events_.on_cluster_known = [this] { link_->OnLost(); };
+  coordinator_.Release();
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_EQ(coordinator_.joins.size(), 2);
+  coordinator_.Release();
+  EXPECT_TRUE(link_->joined());
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_EQ(coordinator_.heartbeats.size(), 1);
 }
 
 }  // namespace
