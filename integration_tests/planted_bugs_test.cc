@@ -1,7 +1,7 @@
 // The seeds of simulation_test find bugs: each of a list of planted ones
-// (integration_tests/testing/planted_bugs.h). Most are found by the first seeds;
-// what needs a value to be late, its step to be over and the next one to wait
-// takes some dozens, and any change of the code draws other schedules.
+// (integration_tests/testing/planted_bugs.h). Most are found by the first
+// seeds; what needs a value to be late, its step to be over and the next one to
+// wait takes some dozens, and any change of the code draws other schedules.
 #include "integration_tests/testing/planted_bugs.h"
 
 #include <gtest/gtest.h>
