@@ -15,10 +15,10 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "integration_tests/testing/training_simulation.h"
+#include "libs/base/testing/seeds.h"
 
 namespace weft {
 namespace {
@@ -26,15 +26,9 @@ namespace {
 constexpr uint64_t kSeeds = 50;
 constexpr uint64_t kSeedsTwice = 5;
 
-uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  uint64_t value = 0;
-  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
-}
-
 TEST(SimulationTest, EverySeedEndsRightOrWithCleanErrors) {
-  const uint64_t first = FromEnvironment("WEFT_SIMULATION_FIRST_SEED", 1);
-  const uint64_t count = FromEnvironment("WEFT_SIMULATION_SEEDS", kSeeds);
+  const uint64_t first = FirstSeed();
+  const uint64_t count = NumSeeds(kSeeds);
   int succeeded = 0;
   int failed = 0;
   const bool is_hunting = std::getenv("WEFT_SIMULATION_HUNT") != nullptr;

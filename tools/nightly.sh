@@ -65,10 +65,11 @@ bazel test --config=opt --test_timeout=3600 --test_output=errors \
 # fails is told in full by
 #   WEFT_SIMULATION_FIRST_SEED=SEED WEFT_SIMULATION_SEEDS=1, as --test_env each.
 simulation_seeds=1000
-printf '\n== simulation, %s seeds\n' "$simulation_seeds"
+printf '\n== simulations, %s seeds\n' "$simulation_seeds"
 bazel test --config=opt --test_timeout=3600 --test_output=all \
   --test_env=WEFT_SIMULATION_SEEDS="$simulation_seeds" \
-  //integration_tests:simulation_test || failed=1
+  //integration_tests:simulation_test //libs/bus:transport_schedule_test \
+  //libs/master:master_end_test || failed=1
 
 # And that it finds bugs: each of those that are planted in the code.
 printf '\n== planted bugs, up to %s seeds each\n' "$simulation_seeds"

@@ -18,7 +18,7 @@ find . -maxdepth 1 -type l -name 'bazel-*' -delete
 
 events=$(mktemp)
 trap 'rm -f "$events"' EXIT
-echo "test: building and running; the first time takes most of an hour"
+echo "test: building and running; the first time takes about 25 minutes"
 built=0
 tools/bazel_progress.py test bazel test --keep_going --build_event_json_file="$events" \
   "$@" "${targets[@]}" || built=$?

@@ -72,13 +72,14 @@ def excess(found, bound, now):
 def trim(folder, bound, now):
   """Returns how many bytes it deleted."""
   deleted = 0
-  for entry in excess(list(entries(folder)), bound, now):
+  found = list(entries(folder))
+  for entry in excess(found, bound, now):
     try:
       os.unlink(entry.path)
     except OSError:
       continue  # another did, or it is not ours: the next time, then
     deleted += entry.size
-  notice_next_use(entries(folder))
+  notice_next_use(found)
   return deleted
 
 

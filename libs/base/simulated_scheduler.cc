@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
+#include "libs/base/deadlock_detector.h"
 #include "libs/base/futex.h"
 
 namespace weft {
@@ -108,9 +108,7 @@ SimulatedScheduler::SimulatedScheduler(ManualClock& clock,
       options_(std::move(options)),
       observer_before_(LockObserver::OfThisThread()),
       random_(NewSeededRandom(options_.seed)) {
-#ifdef NDEBUG  // as in thread_scheduler.cc: an eighth of a run
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-#endif
+  TurnOffDeadlockDetectorInOptimizedBuilds();
   LockObserver::OfThisThread() = this;
 }
 
@@ -224,7 +222,7 @@ bool SimulatedScheduler::Wait(SimulatedEvent* event, absl::Time deadline) {
 }
 
 void SimulatedScheduler::BeforeLock(const void* mutex) {
-  IsInFocus(mutex) ? Interrupt(mutex, kStalledInFocus) : Point(mutex);
+  PointAt(mutex, mutex);
 }
 
 void SimulatedScheduler::WaitForUnlock(const void* mutex) {
@@ -237,7 +235,7 @@ void SimulatedScheduler::WaitForUnlock(const void* mutex) {
 
 void SimulatedScheduler::AfterUnlock(const void* mutex) {
   LetGo(mutex);
-  IsInFocus(mutex) ? Interrupt(nullptr, kStalledInFocus) : Point();
+  PointAt(mutex, nullptr);
 }
 
 void SimulatedScheduler::LetGo(const void* mutex) {
@@ -291,7 +289,12 @@ void SimulatedScheduler::Point(const void* mutex) {
   Interrupt(mutex, yields_.percent_stalled);
 }
 
-bool SimulatedScheduler::IsInFocus(const void* mutex) {
+void SimulatedScheduler::PointAt(const void* mutex, const void* about_to_take) {
+  if (!DrawFocus(mutex)) return Point(about_to_take);
+  Interrupt(about_to_take, kStalledInFocus);
+}
+
+bool SimulatedScheduler::DrawFocus(const void* mutex) {
   if (yields_.focus_one_in == 0 || Uninterrupted::IsThisThread()) return false;
   const Uninterrupted whole;
   const auto [met, is_new] = focus_.try_emplace(mutex, false);

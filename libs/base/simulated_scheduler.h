@@ -57,7 +57,7 @@ struct SimulatedYields {
   uint64_t percent_stalled = 0;
   absl::Duration longest_stall = absl::Seconds(1);
   // One mutex in so many, drawn for each when it is first met, has a third of
-  // its takings and lettings go interrupted, most of them for some time: what
+  // its takings and lettings go interrupted, half of these for some time: what
   // goes wrong between two of one lock's sections needs that often, and in one
   // place. 0: none.
   uint64_t focus_one_in = 0;
@@ -125,9 +125,11 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
 
   // Whoever runs may be interrupted here; it is about to take `mutex`, or null.
   void Point(const void* mutex = nullptr);
-  // Likewise, where `mutex` is about to be taken or was let go.
-  bool IsInFocus(const void* mutex);
-  // As Point; `percent` of interruptions last until time has passed.
+  // Likewise, beside `mutex`, which may be in focus.
+  void PointAt(const void* mutex, const void* about_to_take);
+  // Whether whoever runs is interrupted because `mutex` is in focus.
+  bool DrawFocus(const void* mutex);
+  // In a hundred of them, `percent_stalled` last until time has passed.
   void Interrupt(const void* mutex, uint64_t percent_stalled);
   absl::Duration DrawStall();
   void DrawNextYield();

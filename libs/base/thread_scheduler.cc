@@ -9,6 +9,7 @@
 #include "libs/base/blocking_pool.h"
 #include "libs/base/clock.h"
 #include "libs/base/compute_pool.h"
+#include "libs/base/deadlock_detector.h"
 #include "libs/base/event_memory.h"
 #include "libs/base/futex.h"
 #include "libs/base/pool_progress.h"
@@ -149,15 +150,6 @@ void ThreadScheduler::ParallelFor(
   }
   loop->RunClaims();
   loop->Wait();
-}
-
-// Debian's Abseil looks for lock cycles whenever a mutex is locked, under one
-// spin lock of the whole process: five times the cost of the mutex itself.
-// Builds without NDEBUG, and so the tests, keep that; a cycle aborts them.
-void TurnOffDeadlockDetectorInOptimizedBuilds() {
-#ifdef NDEBUG
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-#endif
 }
 
 }  // namespace

@@ -542,15 +542,18 @@ void MemoryNetwork::Core::StopListening(Port* port) {
   std::vector<std::shared_ptr<End>> ends;
   {
     NetworkLock lock(&mutex_);
+    // Nobody may find it while the events of those who did are waited for.
+    const auto listed =
+        std::find_if(ports_.begin(), ports_.end(),
+                     [&](const auto& p) { return p.get() == port; });
+    const std::unique_ptr<Port> stopped = std::move(*listed);
+    ports_.erase(listed);
     for (const auto& [id, end] : port->process->ends) {
       if (end->port == port) ends.push_back(end);
     }
     for (const auto& end : ends) CloseEnd(end, &dropped);
   }
   for (const auto& end : ends) WaitUntilNotRunning(end);
-  NetworkLock lock(&mutex_);
-  ports_.erase(std::find_if(ports_.begin(), ports_.end(),
-                            [&](const auto& p) { return p.get() == port; }));
 }
 
 ConnectionId MemoryNetwork::Core::Dial(Process* process, const Address& address,

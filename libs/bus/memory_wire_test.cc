@@ -96,6 +96,40 @@ TEST_P(MemoryWireTest, WithTheListenerGoItsConnections) {
   EXPECT_EQ(worker_diary_.lines, Lines({"open", "close"}));
 }
 
+// Reads its messages only when it is let.
+class SlowReader : public Diary {
+ public:
+  explicit SlowReader(Scheduler& scheduler) : go_on(scheduler.NewEvent()) {}
+  void OnMessage(ConnectionId connection, Frames frames) override {
+    go_on->Wait();
+    Diary::OnMessage(connection, std::move(frames));
+  }
+
+  const std::unique_ptr<Event> go_on;
+};
+
+TEST_P(MemoryWireTest, AListenerThatWaitsForAnEventAcceptsNobody) {
+  SlowReader reader(scheduler_);
+  listener_ = *ps_->Listen({"ps", 0}, Lane::kControl, reader);
+  const Address address = listener_->address();
+  dialed_ = worker_->Dial(address, Lane::kControl, worker_diary_);
+  Say("a");
+  scheduler_.RunUntilIdle();
+  scheduler_.Schedule(Pool::kCompute, [&] {
+    listener_.reset();
+    reader.lines.push_back("gone");
+  });
+  scheduler_.RunUntilIdle();
+  Diary late;
+  const ConnectionId second = worker_->Dial(address, Lane::kControl, late);
+  EXPECT_OK(worker_->Send(second, Text("b")));
+  // Both may go on at the same time now.
+  reader.go_on->Set();
+  scheduler_.RunUntilIdle();
+  EXPECT_EQ(late.lines, Lines({"close"}));
+  EXPECT_EQ(reader.lines, Lines({"open", "a", "gone"}));
+}
+
 TEST_P(MemoryWireTest, TheHookCutsAtAMessage) {
   for (const Fate fate : {Fate::kCutHere, Fate::kCutAfter}) {
     network_.set_hook([fate](const MessageInfo& info) {

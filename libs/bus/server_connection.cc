@@ -97,6 +97,7 @@ ServerConnection::ServerConnection(ServerContext& context, ConnectionId control,
                                    uint64_t peer_id, uint64_t bulk_token,
                                    bool is_one_too_many)
     : context_(context),
+      task_(context.self.task),
       control_(control),
       bulk_token_(bulk_token),
       is_one_too_many_(is_one_too_many),
@@ -460,7 +461,7 @@ absl::Status ServerConnection::Answer(Call& call, absl::Status error,
   const absl::Status sent = connection_.Send(std::move(outgoing));
   if (absl::IsInvalidArgument(sent)) SendError(call.id(), sent);
   if (absl::IsResourceExhausted(sent)) {
-    return Annotate(sent, context_.self.task);
+    return Annotate(sent, task_);
   }
   return absl::OkStatus();
 }

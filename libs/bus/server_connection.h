@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
@@ -98,6 +99,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   State state() const;
 
   ServerContext& context_;  // only while connected
+  const std::string task_;  // who answers; said after that as well
   const ConnectionId control_;
   const uint64_t bulk_token_;
   const bool is_one_too_many_;

@@ -10,10 +10,6 @@
 namespace weft {
 namespace {
 
-// Reports that were built before a session ended arrive long before so many
-// more have ended.
-constexpr size_t kEndedRemembered = 4096;
-
 bool IsFullName(const std::string& device) {
   const absl::StatusOr<DeviceName> name = DeviceName::Parse(device);
   return name.ok() && name->IsFull() && name->ToString() == device;
@@ -165,11 +161,7 @@ void ResourceRegister::Unlist(uint64_t id, const Session& session) {
 
 void ResourceRegister::EndSession(uint64_t session) {
   EndDeclarations(session);
-  if (!has_reports_ || !ended_.insert(session).second) return;
-  ended_order_.push_back(session);
-  if (ended_order_.size() <= kEndedRemembered) return;
-  ended_.erase(ended_order_.front());
-  ended_order_.pop_front();
+  if (has_reports_) ended_.Add(session);
 }
 
 void ResourceRegister::EndDeclarations(uint64_t session) {

@@ -36,7 +36,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -46,8 +45,8 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
+#include "libs/base/ended.h"
 #include "libs/coordinator/container_filter.h"
 #include "libs/coordinator/disagreement_cause.h"
 #include "libs/coordinator/resource_difference.h"
@@ -92,7 +91,7 @@ class ResourceRegister {
   // What is declared by nobody else now is doubted.
   void EndSession(uint64_t session);
   // Not long ago.
-  bool HasEnded(uint64_t session) const { return ended_.contains(session); }
+  bool HasEnded(uint64_t session) const { return ended_.Contains(session); }
 
   // A task is there: from now on it is asked for reports.
   void AddTask(const std::string& task);
@@ -288,8 +287,9 @@ class ResourceRegister {
   std::map<std::string, int> task_numbers_;
   std::map<std::string, Task> tasks_;  // those that are there
   // The last ones, so that a report on its way does not bring them back.
-  absl::flat_hash_set<uint64_t> ended_;
-  std::deque<uint64_t> ended_order_;
+  // Reports that were built before a session ended arrive long before so many
+  // more have ended.
+  Ended<uint64_t> ended_{4096};
 };
 
 }  // namespace weft

@@ -1,5 +1,8 @@
-// Sessions that somebody closes while their master ends, interrupted at its
-// locks: whoever comes first, the task hears of the end of each, once.
+// Sessions that somebody closes while their master, or their last step, ends,
+// interrupted at its locks: whoever comes first, the task hears of the end of
+// each, once.
+//
+// libs/base/testing/seeds.h says how to run others; tools/planted_bugs does.
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +13,7 @@
 #include "libs/base/random.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/testing/seeds.h"
 #include "libs/graph/graph_def.h"
 #include "libs/master/master.h"
 #include "libs/ops/standard_ops.h"
@@ -50,7 +54,8 @@ class EndingMaster {
     protocol::BlockingMaster ask(*master_, scheduler_);
     ASSERT_OK_AND_ASSIGN(const uint64_t session, ask.CreateSession({}));
     ASSERT_OK(ask.ExtendSession(session, {ExportGraphDef(graph), 0}));
-    ASSERT_OK(ask.MakeCallable(session, {.targets = {"nothing"}}));
+    ASSERT_OK_AND_ASSIGN(callable_,
+                         ask.MakeCallable(session, {.targets = {"nothing"}}));
     sessions_.push_back(session);
   }
 
@@ -64,6 +69,24 @@ class EndingMaster {
     scheduler_.set_yields({});
   }
 
+  // A step of the last session ends at its task while the session is closed.
+  void CloseWhileAStepEnds() {
+    worker_.hold_runs = true;
+    master_->RunCallable(sessions_.back(), callable_, {},
+                         [this](const absl::Status&) { ++num_answers_; });
+    scheduler_.RunUntilIdle();
+    ASSERT_EQ(worker_.running.size(), 1);
+    scheduler_.set_yields({.one_in = 2});
+    scheduler_.Schedule(Pool::kCompute, [this] { worker_.EndRun(); });
+    scheduler_.Schedule(Pool::kCompute, [this] {
+      master_->CloseSession(sessions_.back(),
+                            [this](const absl::Status&) { ++num_answers_; });
+    });
+    scheduler_.RunUntilIdle();
+    scheduler_.set_yields({});
+  }
+
+  int num_answers() const { return num_answers_; }
   Master& master() { return *master_; }
   const std::vector<uint64_t>& sessions() const { return sessions_; }
   const protocol::RecordingWorker& worker() const { return worker_; }
@@ -87,10 +110,12 @@ class EndingMaster {
                       return std::vector<std::string>{"CPU"};
                     }});
   std::vector<uint64_t> sessions_;
+  uint64_t callable_ = 0;  // of the last session
+  int num_answers_ = 0;
 };
 
 void ExpectTheTaskHears(const std::function<void(EndingMaster&)>& close) {
-  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (uint64_t seed = 1; seed <= NumSeeds(kSeeds); ++seed) {
     SCOPED_TRACE(seed);
     EndingMaster ending(seed);
     for (size_t i = 0; i < kSessions; ++i) {
@@ -110,7 +135,7 @@ TEST(MasterEndTest, TheTaskHearsOfSessionsThatAreClosedMeanwhile) {
                                    [&](const absl::Status&) { ++num_answers; });
     }
   });
-  EXPECT_EQ(num_answers, kSeeds * kSessions);
+  EXPECT_EQ(num_answers, NumSeeds(kSeeds) * kSessions);
 }
 
 TEST(MasterEndTest, TheTaskHearsOfSessionsThatAreResetMeanwhile) {
@@ -119,7 +144,19 @@ TEST(MasterEndTest, TheTaskHearsOfSessionsThatAreResetMeanwhile) {
     ending.master().Reset({}, {}, nullptr,
                           [&](const absl::Status&) { ++num_answers; });
   });
-  EXPECT_EQ(num_answers, kSeeds);
+  EXPECT_EQ(num_answers, NumSeeds(kSeeds));
+}
+
+TEST(MasterEndTest, ASessionIsClosedWhoeverEndsItsLastStep) {
+  for (uint64_t seed = 1; seed <= NumSeeds(kSeeds); ++seed) {
+    SCOPED_TRACE(seed);
+    EndingMaster ending(seed);
+    ASSERT_NO_FATAL_FAILURE(ending.OpenSession());
+    ASSERT_NO_FATAL_FAILURE(ending.CloseWhileAStepEnds());
+    ASSERT_EQ(ending.num_answers(), 2);
+    ASSERT_EQ(ending.worker().deleted.size(), 1);
+    ASSERT_EQ(ending.master().num_sessions(), 0);
+  }
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "libs/protocol/coordinator.h"
 #include "libs/protocol/master.h"
 #include "libs/protocol/worker.h"
@@ -45,6 +46,9 @@ struct LocalTask {
 
 class LocalTasks {
  public:
+  // How often to look again for one that will start in this process.
+  static constexpr absl::Duration kLookAgain = absl::Milliseconds(20);
+
   // ALREADY_EXISTS when the process has this task of this cluster. The task and
   // the others of its cluster are told of each other.
   absl::Status Add(const LocalTask& task);

@@ -12,6 +12,7 @@
 #ifndef WEFT_LIBS_RUNTIME_TASK_RUNTIME_H_
 #define WEFT_LIBS_RUNTIME_TASK_RUNTIME_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/ended.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
 #include "libs/device/device.h"
@@ -29,7 +31,6 @@
 #include "libs/protocol/coordinator.h"
 #include "libs/protocol/worker.h"
 #include "libs/resource/resource_manager.h"
-#include "libs/runtime/ended.h"
 #include "libs/runtime/registration.h"
 #include "libs/runtime/step_table.h"
 
@@ -61,6 +62,10 @@ struct TaskRuntimeOptions {
 class TaskRuntime : public protocol::Worker,
                     public std::enable_shared_from_this<TaskRuntime> {
  public:
+  // Of sessions that were deleted, and of registrations that were released
+  // before they were there: what comes later for one is refused.
+  static constexpr size_t kEndedRemembered = 1000;
+
   // Owned by a shared_ptr where other tasks may connect: timers of leases hold
   // on to it weakly.
   TaskRuntime(std::vector<std::unique_ptr<Device>> devices,
@@ -201,10 +206,10 @@ class TaskRuntime : public protocol::Worker,
   // Ordered, so that a simulation repeats.
   absl::btree_map<uint64_t, std::shared_ptr<Session>> sessions_
       ABSL_GUARDED_BY(mutex_);
-  Ended<uint64_t> ended_sessions_ ABSL_GUARDED_BY(mutex_);
+  Ended<uint64_t> ended_sessions_ ABSL_GUARDED_BY(mutex_){kEndedRemembered};
   // Session and registration; those that were released before they were there.
   Ended<std::pair<uint64_t, uint64_t>> ended_registrations_
-      ABSL_GUARDED_BY(mutex_);
+      ABSL_GUARDED_BY(mutex_){kEndedRemembered};
   std::map<uint64_t, PeerState> peers_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -100,7 +100,7 @@ TEST_F(TaskRuntimeTest, WhatWasReleasedBeforeItIsRegisteredIsNotRegistered) {
 }
 
 TEST_F(TaskRuntimeTest, OfWhatWasDeletedTheLatestAreRemembered) {
-  for (uint64_t id = 0; id <= Ended<uint64_t>::kMost; ++id) {
+  for (uint64_t id = 0; id <= TaskRuntime::kEndedRemembered; ++id) {
     ASSERT_OK(DeleteSession(kOwn, id));
     ASSERT_OK(DeleteSession(kOwn, id));  // told once more
   }

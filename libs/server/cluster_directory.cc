@@ -9,12 +9,6 @@
 #include "libs/bus/address.h"
 
 namespace weft {
-namespace {
-
-// How often a task is looked for that will start in this process.
-constexpr absl::Duration kLookAgain = absl::Milliseconds(20);
-
-}  // namespace
 
 // The way to one other task. Chosen anew at each call, since a task of this
 // process may start and stop at any time.
@@ -50,7 +44,7 @@ class ClusterDirectory::Route : public protocol::Worker,
     Scheduler& scheduler = options_.process->scheduler();
     const absl::Time now = scheduler.clock().Now();
     if (now >= deadline || IsClosed()) return done(NotHere());
-    scheduler.ScheduleAt(std::min(deadline, now + kLookAgain),
+    scheduler.ScheduleAt(std::min(deadline, now + LocalTasks::kLookAgain),
                          [self = shared_from_this(), deadline,
                           done = std::move(done)]() mutable {
                            self->GetStatus(deadline, std::move(done));

@@ -6,12 +6,6 @@
 #include "libs/base/clock.h"
 
 namespace weft {
-namespace {
-
-// How often a coordinator is looked for that will start in this process.
-constexpr absl::Duration kNextLook = absl::Milliseconds(20);
-
-}  // namespace
 
 std::string CoordinatorTask(const ClusterSpec& cluster) {
   auto lowest = [](const auto& job) {
@@ -104,7 +98,7 @@ void CoordinatorRoute::LookAgain(absl::Time deadline, DoneType done,
   const absl::Time now = scheduler.clock().Now();
   if (now >= deadline || IsClosed()) return done(NotHere());
   scheduler.ScheduleAt(
-      std::min(deadline, now + kNextLook),
+      std::min(deadline, now + LocalTasks::kLookAgain),
       [self = shared_from_this(), deadline, done = std::move(done),
        call = std::move(call)]() mutable {
         self->Forward(deadline, std::move(done), std::move(call));

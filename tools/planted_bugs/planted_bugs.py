@@ -5,17 +5,24 @@
 
 A bug is a patch in integration_tests/testdata/planted, with the reason above
 it. Each is applied to a scratch copy of the checkout, built there with
---config=opt, and hunted by integration_tests/simulation_test until a seed ends
-wrong, crashes or hangs. Exits non-zero if one is not found, or if a seed finds
-something where nothing is planted.
+--config=opt, and hunted until a seed ends wrong, crashes or hangs; the next is
+built meanwhile. The hunter is integration_tests/simulation_test, or what the
+patch names above its first file, a smaller simulation:
+
+  Hunted by //libs/bus:transport_schedule_test TransportScheduleTest.*
+
+Exits non-zero if one is not found, or if a seed finds something where nothing
+is planted.
 """
 
 import argparse
+import collections
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent import futures
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.dirname(os.path.dirname(_HERE)))
@@ -23,9 +30,10 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(_HERE)))
 from tools import source_tree  # pylint: disable=wrong-import-position
 
 _PATCHES = 'integration_tests/testdata/planted'
-_TARGET = '//integration_tests:simulation_test'
-_BINARY = 'bazel-bin/integration_tests/simulation_test'
-_FILTER = '--gtest_filter=SimulationTest.EverySeedEndsRightOrWithCleanErrors'
+# A test, and which of its cases.
+Hunter = collections.namedtuple('Hunter', 'target cases')
+_TRAINING = Hunter('//integration_tests:simulation_test',
+                   'SimulationTest.EverySeedEndsRightOrWithCleanErrors')
 # Without bugs; as many as find most of them.
 _CLEAN_SEEDS = 100
 _SECONDS_A_SEED = 30
@@ -48,6 +56,14 @@ def files_of(patch):
   with open(patch, encoding='utf-8') as lines:
     return [line[len('+++ b/'):].strip() for line in lines
             if line.startswith('+++ b/')]
+
+
+def hunter_of(patch):
+  with open(patch, encoding='utf-8') as lines:
+    for line in lines:
+      if line.startswith('Hunted by '):
+        return Hunter(*line.split()[2:])
+  return _TRAINING
 
 
 def apply(patch, folder, reverse=False):
@@ -73,13 +89,18 @@ def copy_tree(top, folder):
       shutil.copy2(os.path.join(top, name), folder)
 
 
-def build(folder):
-  return subprocess.run(
-      ['bazel', 'build', '--config=opt', '--noshow_progress', _TARGET],
+def build(folder, target, binary):
+  """The test, as `binary`; whether it builds."""
+  built = subprocess.run(
+      ['bazel', 'build', '--config=opt', '--noshow_progress', target],
       cwd=folder, check=False).returncode == 0
+  if built:
+    path = target.replace('//', 'bazel-bin/').replace(':', '/')
+    shutil.copy(os.path.join(folder, path), binary)
+  return built
 
 
-def hunt(folder, seeds):
+def hunt(binary, cases, seeds):
   """(found, the first line of what was found or the last seed that ran)."""
   environment = dict(os.environ,
                      WEFT_SIMULATION_HUNT='1',
@@ -89,34 +110,66 @@ def hunt(folder, seeds):
                      GLIBC_TUNABLES='glibc.malloc.tcache_count=0')
   environment.pop('WEFT_SIMULATION_FIRST_SEED', None)
   try:
-    result = subprocess.run([os.path.join(folder, _BINARY), _FILTER],
+    result = subprocess.run([binary, '--gtest_filter=' + cases],
                             env=environment, check=False,
                             timeout=_SECONDS_A_SEED * seeds,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             universal_newlines=True)
   except subprocess.TimeoutExpired:
     return True, 'it hangs'
+  finally:
+    os.remove(binary)
   told = [line for line in result.stderr.splitlines() if line]
   last = [line for line in told if line.startswith('seed ')][-1:]
   return result.returncode != 0, ' '.join(last) or 'nothing ran'
 
 
-def find(name, top, folder, seeds):
-  """Plants one bug and hunts it; takes it out again."""
+def plant(name, top, folder, binary):
+  """Builds the hunter of one bug, which is taken out again; '' or why not."""
   problem = apply(patch_of(top, name), folder)
   if problem:
-    print(f'{name}: does not apply: {problem}')
-    return False
+    return f'does not apply: {problem}'
   try:
-    if not build(folder):
-      print(f'{name}: does not build')
-      return False
-    found, where = hunt(folder, seeds)
+    target = hunter_of(patch_of(top, name)).target
+    return '' if build(folder, target, binary) else 'does not build'
   finally:
     apply(patch_of(top, name), folder, reverse=True)
+
+
+def find(name, binary, cases, seeds):
+  """Hunts what is planted in the binary; whether it was found."""
+  found, where = hunt(binary, cases, seeds)
   print(f'{name}: {"found at " + where if found else f"NOT FOUND in {seeds}"}',
         flush=True)
   return found
+
+
+def stays_clean(binary, seeds):
+  found, where = hunt(binary, _TRAINING.cases, seeds)
+  if found:
+    print(f'nothing is planted, and {where} ends wrong', flush=True)
+  return not found
+
+
+def hunt_all(bugs, top, folder, seeds):
+  """How many things are wrong."""
+  wrong = 0
+  with tempfile.TemporaryDirectory() as binaries, \
+       futures.ThreadPoolExecutor(os.cpu_count()) as hunters:
+    clean = os.path.join(binaries, 'clean')
+    if not build(folder, _TRAINING.target, clean):
+      return 1
+    hunts = [hunters.submit(stays_clean, clean, _CLEAN_SEEDS)]
+    for name in bugs:
+      binary = os.path.join(binaries, name)
+      problem = plant(name, top, folder, binary)
+      if problem:
+        print(f'{name}: {problem}', flush=True)
+        wrong += 1
+      else:
+        cases = hunter_of(patch_of(top, name)).cases
+        hunts.append(hunters.submit(find, name, binary, cases, seeds))
+    return wrong + sum(not hunted.result() for hunted in hunts)
 
 
 def main():
@@ -125,20 +178,12 @@ def main():
   parser.add_argument('names', nargs='*')
   options = parser.parse_args()
   top = source_tree.root()
-  missed = 0
   with tempfile.TemporaryDirectory() as folder:
     copy_tree(top, folder)
-    if not build(folder):
-      return 1
-    found, where = hunt(folder, _CLEAN_SEEDS)
-    if found:
-      print(f'nothing is planted, and {where} ends wrong')
-      missed += 1
-    for name in options.names or names(top):
-      missed += not find(name, top, folder, options.seeds)
+    wrong = hunt_all(options.names or names(top), top, folder, options.seeds)
     subprocess.run(['bazel', 'clean', '--expunge'], cwd=folder, check=False)
-  print(f'{missed} wrong')
-  return 1 if missed else 0
+  print(f'{wrong} wrong')
+  return 1 if wrong else 0
 
 
 if __name__ == '__main__':

@@ -44,6 +44,16 @@ class PlantedBugsTest(unittest.TestCase):
         with self.subTest(name):
           self.assertGreater(len(f.read().split('\n--- ')[0].strip()), 40)
 
+  def test_each_is_hunted_by_a_test_there_is(self):
+    for name in planted_bugs.names(self.top):
+      hunter = planted_bugs.hunter_of(planted_bugs.patch_of(self.top, name))
+      room, test = hunter.target[len('//'):].split(':')
+      with self.subTest(name):
+        self.assertTrue(hunter.cases)
+        build = self.read(self.top, os.path.join(room, 'BUILD'))
+        self.assertTrue(f'name = "{test}"' in build or
+                        test == 'room_test' and 'weft_room_test(' in build)
+
   def read(self, top, path):
     with open(os.path.join(top, path), encoding='utf-8') as file:
       return file.read()

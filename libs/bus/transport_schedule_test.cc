@@ -1,0 +1,248 @@
+// Calls over one connection that is cut, silenced and refused, interrupted at
+// the locks of the bus: whatever comes in between, every call ends, once, the
+// handler hears of the end of each connection, and nothing is left.
+//
+// libs/base/testing/seeds.h says how to run others; tools/planted_bugs does.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libs/base/clock.h"
+#include "libs/base/random.h"
+#include "libs/base/simulated_scheduler.h"
+#include "libs/base/testing/seeds.h"
+#include "libs/bus/memory_wire.h"
+#include "libs/bus/testing/transport_ends.h"
+
+namespace weft::bus {
+namespace {
+
+constexpr uint64_t kSeeds = 200;
+constexpr int kCallers = 2;
+constexpr int kCallsOfEach = 16;
+constexpr int kMostDisturbances = 5;
+constexpr char kClient[] = "client";
+constexpr char kServer[] = "server";
+// Larger than all that delays an answer once nothing is disturbed.
+constexpr absl::Duration kCalm = absl::Seconds(30);
+
+class Conversation {
+ public:
+  explicit Conversation(uint64_t seed)
+      : random_(NewSeededRandom(seed)),
+        scheduler_(clock_, {.seed = seed, .on_deadlock = {}}) {
+    TransportOptions options;
+    options.chunk_bytes = 30'000;
+    options.credit_bytes = 60'000;
+    options.inline_bytes = 1'000;
+    // While they talk.
+    options.min_redial = absl::Milliseconds(5);
+    options.max_redial = absl::Milliseconds(50);
+    // A quarter of the streams finds no room.
+    options.max_held_bytes_per_peer = 150'000;
+    if (Chance(2) == 0) options.peer_timeout = absl::Seconds(1);
+    server_ = NewTransport(
+        {server_wire_.get(), &scheduler_, ids_.get(), &server_memory_},
+        options);
+    client_ = NewTransport(
+        {client_wire_.get(), &scheduler_, ids_.get(), &client_memory_},
+        options);
+    Listen();
+    channel_ = client_->Dial(address_, {"", "", 2, 0}, "", &events_);
+  }
+
+  void Run() {
+    scheduler_.set_yields(
+        {.one_in = std::vector<uint64_t>{100, 20, 4}[Chance(3)],
+         .percent_last = 10,
+         .percent_stalled = std::vector<uint64_t>{0, 5, 25}[Chance(3)],
+         .longest_stall = absl::Milliseconds(100),
+         .focus_one_in = std::vector<uint64_t>{0, 10, 3}[Chance(3)]});
+    for (auto& answers : answers_) {
+      Start([this, &answers] { Talk(&answers); });
+    }
+    Start([this] { AnswerHeld(); });
+    Start([this] { Disturb(); });
+    while (num_running_ > 1) scheduler_.AdvanceBy(absl::Seconds(1));
+    scheduler_.AdvanceBy(kCalm);
+    CheckAnswers();
+    End();
+  }
+
+  int num_answered_well() const { return num_answered_well_; }
+  int num_connections() const {
+    return static_cast<int>(handler_.connects.size());
+  }
+
+ private:
+  // Of one call.
+  struct Asked {
+    Answer answer;
+    bool waits_for_ever = false;  // where there is no connection
+  };
+  using Answers = std::vector<Asked>;
+
+  uint64_t Chance(uint64_t one_in) { return random_->Next() % one_in; }
+  void PauseUpTo(int milliseconds) {
+    const auto pause = absl::Milliseconds(Chance(milliseconds));
+    scheduler_.NewEvent()->WaitUntil(clock_.Now() + pause);
+  }
+  void Start(std::function<void()> work) {
+    ++num_running_;
+    scheduler_.Schedule(Pool::kBlocking, [this, work = std::move(work)] {
+      work();
+      --num_running_;
+    });
+  }
+  void Listen() {
+    endpoint_ =
+        *server_->Listen(address_, {"", "/job:ps/task:0", 1, 0}, handler_);
+    address_ = endpoint_->address();
+  }
+
+  void Talk(Answers* answers) {
+    for (int i = 0; i < kCallsOfEach; ++i) {
+      Say(answers);
+      if (Chance(2) == 0) PauseUpTo(60);
+    }
+  }
+
+  void Say(Answers* answers) {
+    const std::vector<uint8_t> methods = {kEcho, kSlowEcho, kHold, kSlowNote};
+    Message message = NewMessage(methods[Chance(methods.size())], "");
+    if (Chance(3) == 0) {
+      message.attachments = {Blob::FromString(Pattern(40'000, 1))};
+    }
+    if (message.method == kSlowNote) {
+      return channel_->Send(std::move(message)).IgnoreError();
+    }
+    CallOptions options;
+    options.wait_for_connection = Chance(2) == 0;
+    if (Chance(3) == 0) {
+      options.deadline = clock_.Now() + absl::Milliseconds(Chance(100));
+    }
+    answers->push_back(
+        {Answer(scheduler_), options.wait_for_connection &&
+                                 options.deadline == absl::InfiniteFuture()});
+    const Channel::CallId call = channel_->Call(
+        std::move(message), options, answers->back().answer.callback());
+    if (Chance(6) == 0) channel_->Cancel(call);
+  }
+
+  // Also those whose connection has gone meanwhile.
+  void AnswerHeld() {
+    while (!is_over_) {
+      PauseUpTo(20);
+      for (RecordingHandler::Held& held : handler_.TakeHeld()) {
+        if (Chance(4) != 0) held.call->Reply(std::move(held.request));
+      }
+    }
+  }
+
+  void Disturb() {
+    // What goes wrong after the last one stays wrong.
+    const uint64_t num_disturbances = 1 + Chance(kMostDisturbances);
+    for (uint64_t i = 0; i < num_disturbances; ++i) {
+      PauseUpTo(200);
+      switch (Chance(4)) {
+        case 0:
+          endpoint_.reset();
+          PauseUpTo(50);
+          Listen();
+          break;
+        case 1:
+          network_.Partition(kClient, kServer);
+          PauseUpTo(3000);
+          network_.Heal(kClient, kServer);
+          break;
+        default:
+          network_.Cut(kClient, kServer);
+          break;
+      }
+    }
+    if (Chance(3) != 0) return;
+    is_gone_ = true;
+    endpoint_.reset();
+  }
+
+  void CheckAnswers() {
+    for (const Answers& answers : answers_) {
+      for (const auto& [answer, waits_for_ever] : answers) {
+        if (is_gone_ && waits_for_ever && answer.times() == 0) continue;
+        ASSERT_EQ(answer.times(), 1);
+        if (answer.Wait().ok()) ++num_answered_well_;
+      }
+    }
+  }
+
+  // The channel with calls under way, then the endpoint.
+  void End() {
+    Answers last;
+    for (int i = 0; i < 3; ++i) Say(&last);
+    if (Chance(2) == 0) scheduler_.AdvanceBy(absl::Milliseconds(Chance(3)));
+    Start([this] { channel_.reset(); });
+    if (Chance(2) == 0) scheduler_.RunUntilIdle();
+    Start([this] { endpoint_.reset(); });
+    is_over_ = true;
+    scheduler_.AdvanceBy(kCalm);
+    ASSERT_EQ(num_running_, 0);
+    answers_.push_back(std::move(last));
+    for (const Answers& answers : answers_) {
+      for (const Asked& asked : answers) ASSERT_EQ(asked.answer.times(), 1);
+    }
+    ASSERT_EQ(handler_.connects.size(), handler_.disconnects.size());
+    handler_.TakeHeld();
+    handler_.notes.clear();
+    scheduler_.AdvanceBy(kCalm);
+    answers_.clear();
+    EXPECT_EQ(server_memory_.reserved(), 0);
+    EXPECT_EQ(client_memory_.reserved(), 0);
+  }
+
+  ManualClock clock_;
+  const std::unique_ptr<Random> random_;
+  SimulatedScheduler scheduler_;
+  MemoryNetwork network_{scheduler_};
+  const std::unique_ptr<Random> ids_ = NewSeededRandom(1);
+  const std::unique_ptr<Wire> server_wire_ = NewMemoryWire(network_, kServer);
+  const std::unique_ptr<Wire> client_wire_ = NewMemoryWire(network_, kClient);
+  CountedMemory server_memory_{scheduler_}, client_memory_{scheduler_};
+  RecordingHandler handler_{scheduler_};
+  RecordingChannelEvents events_{scheduler_};
+  std::unique_ptr<Transport> server_, client_;
+  Address address_{"memory", 0};
+  std::unique_ptr<Endpoint> endpoint_;
+  std::unique_ptr<Channel> channel_;
+  std::vector<Answers> answers_{kCallers};
+  int num_running_ = 0;
+  bool is_gone_ = false;  // the server, for good
+  bool is_over_ = false;
+  int num_answered_well_ = 0;
+};
+
+TEST(TransportScheduleTest, EveryCallEndsOnceAndNothingIsLeft) {
+  const uint64_t first = FirstSeed();
+  const uint64_t count = NumSeeds(kSeeds);
+  int num_answered_well = 0;
+  int num_connections = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::fprintf(stderr, "seed %lu\n", static_cast<unsigned long>(seed));
+    Conversation conversation(seed);
+    conversation.Run();
+    num_answered_well += conversation.num_answered_well();
+    num_connections += conversation.num_connections();
+    if (HasFailure()) return;
+  }
+  // Both are there, of many seeds.
+  if (count < kSeeds) return;
+  EXPECT_GT(num_answered_well, static_cast<int>(5 * count));
+  EXPECT_GT(num_connections, static_cast<int>(2 * count));
+}
+
+}  // namespace
+}  // namespace weft::bus
