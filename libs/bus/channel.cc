@@ -198,6 +198,8 @@ void WireChannel::Flush(const Shared& connection) {
     }
     SendRequest(connection, call, waiting.options.deadline,
                 std::move(waiting.request));
+    // What was cancelled meanwhile was told of before there was a request.
+    if (!IsPending(call)) TellPeer(call);
   }
 }
 

@@ -146,7 +146,10 @@ void ClientConnection::DialBulk() {
     closed = closed_;
     bulk_ = bulk;
   }
-  if (closed) context_.parts.wire->Close(bulk);
+  if (!closed) return;
+  // This may be an event, where Close does not wait for the other lane's.
+  context_.activities->Schedule(
+      [self, bulk] { self->context_.parts.wire->Close(bulk); });
 }
 
 absl::Status ClientConnection::Send(Connection::Outgoing outgoing) {

@@ -318,6 +318,45 @@ TEST(CutTest, ACallMadeWhileOthersAreFlushedFailsWithTheConnection) {
   network.Heal("client", "server");
 }
 
+// The other end hears of it whether the request or the cancellation comes
+// first.
+TEST(CutTest, ACallThatIsCancelledWhileItIsFlushedIsNotServed) {
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock);
+  MemoryNetwork network(*scheduler);
+  const auto server_wire = NewMemoryWire(network, "server");
+  MeddlingWire wire(NewMemoryWire(network, "client"));
+  const std::unique_ptr<Random> random = NewSeededRandom(3);
+  CountedMemory memory(*scheduler);
+  RecordingHandler handler(*scheduler);
+  const auto server =
+      NewTransport({server_wire.get(), scheduler.get(), random.get(), &memory});
+  const auto client =
+      NewTransport({&wire, scheduler.get(), random.get(), &memory});
+  const auto endpoint =
+      *server->Listen({"memory", 0}, {"", "/job:ps/task:0", 1, 0}, handler);
+  std::unique_ptr<Channel> channel;
+  Channel::CallId call = 0;
+  Answer cancelled(*scheduler), last(*scheduler);
+  wire.before_close = [] {};
+  wire.before_send = [&](const Frames& frames) {
+    const auto message = DecodeControlMessage(frames);
+    if (message.ok() && message->body.view() == "held") channel->Cancel(call);
+  };
+  network.Partition("client", "server");
+  channel = client->Dial(endpoint->address(), {"", "", 3, 0}, "", nullptr);
+  const CallOptions waits = {.wait_for_connection = true};
+  call = channel->Call(NewMessage(kHold, "held"), waits, cancelled.callback());
+  channel->Call(NewMessage(kEcho, "last"), waits, last.callback());
+  network.Heal("client", "server");
+  EXPECT_OK(last.Wait());
+  EXPECT_THAT(cancelled.Wait(), StatusIs(absl::StatusCode::kCancelled));
+  for (const RecordingHandler::Held& held : handler.TakeHeld()) {
+    EXPECT_TRUE(held.call->cancellation().IsCancelled());
+  }
+  channel.reset();
+}
+
 TEST(HelloTest, AServerThatDoesNotAnswerIsGivenUpInTime) {
   TransportOptions options;
   options.hello_timeout = absl::Seconds(5);

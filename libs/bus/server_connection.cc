@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -268,17 +267,23 @@ void ServerConnection::Refuse(uint64_t call_id, const absl::Status& why) {
 }
 
 absl::StatusOr<std::shared_ptr<ServerConnection::Call>>
-ServerConnection::NewCall(const Envelope& envelope) {
+ServerConnection::NewCall(const Envelope& envelope, absl::Status* refusal) {
   const absl::Time deadline =
       DeadlineOf(envelope, context_.parts.scheduler->clock());
   absl::MutexLock lock(&mutex_);
   if (calls_.contains(envelope.call_id)) {
     return absl::InvalidArgumentError("Bad message: a call id used twice");
   }
-  if (calls_.size() >=
-      static_cast<size_t>(context_.options.max_requests_per_peer)) {
-    return nullptr;
+  if (state_ != State::kUp) {
+    // Nobody would cancel it any more.
+    *refusal = absl::UnavailableError("The connection is closed");
+  } else if (cancelled_.Contains(envelope.call_id)) {
+    *refusal = absl::CancelledError("The caller cancelled the call");
+  } else if (calls_.size() >=
+             static_cast<size_t>(context_.options.max_requests_per_peer)) {
+    *refusal = TooManyRequests();
   }
+  if (!refusal->ok()) return nullptr;
   auto call =
       std::make_shared<Call>(shared_from_this(), envelope.call_id, deadline);
   calls_.emplace(envelope.call_id, call);
@@ -321,8 +326,7 @@ absl::Status ServerConnection::OnRequest(Incoming incoming) {
   }
   std::shared_ptr<Call> call;
   if (refusal.ok()) {
-    ASSIGN_OR_RETURN(call, NewCall(incoming.envelope));
-    if (call == nullptr) refusal = TooManyRequests();
+    ASSIGN_OR_RETURN(call, NewCall(incoming.envelope, &refusal));
   }
   if (!refusal.ok()) {
     connection_.LetGo(incoming.held);
@@ -423,7 +427,11 @@ void ServerConnection::OnCancel(uint64_t call_id) {
   {
     absl::MutexLock lock(&mutex_);
     auto it = calls_.find(call_id);
-    if (it != calls_.end()) call = it->second.lock();
+    if (it != calls_.end()) {
+      call = it->second.lock();
+    } else {
+      cancelled_.Add(call_id);
+    }
   }
   if (call != nullptr) {
     call->cancellation().Cancel(
@@ -471,13 +479,9 @@ void ServerConnection::Disconnect(const absl::Status& why, bool goodbye) {
   ConnectionId bulk = 0;
   Scheduler::TimerId timer = 0;
   bool was_up = false;
-  // An endpoint that ends disconnects who is not yet, and waits for this one,
-  // on whatever thread an answer that could not be sent brought it here.
-  std::optional<Activities::Running> running;
   {
     absl::MutexLock lock(&mutex_);
     if (state_ == State::kClosed) return;
-    running.emplace(*context_.activities);
     was_up = state_ == State::kUp;
     state_ = State::kClosed;
     disconnect_reason_ = why;

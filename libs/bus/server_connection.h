@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/ended.h"
 #include "libs/bus/activities.h"
 #include "libs/bus/connection.h"
 #include "libs/bus/greeting.h"
@@ -71,6 +72,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
  private:
   class Call;
   enum class State { kNew, kUp, kRefused, kClosed };
+  static constexpr size_t kCancelledRemembered = 256;
 
   absl::Status Deliver(Incoming incoming);
   absl::Status Greet(const Incoming& incoming);
@@ -82,8 +84,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // What the request goes on to take of the peer's quota; an error, with the
   // attachments gone, when that was too much.
   absl::Status HoldRequest(Incoming& incoming);
-  // Null when the peer has too many.
-  absl::StatusOr<std::shared_ptr<Call>> NewCall(const Envelope& envelope);
+  // Null when it is not to be served; `refusal` says why.
+  absl::StatusOr<std::shared_ptr<Call>> NewCall(const Envelope& envelope,
+                                                absl::Status* refusal);
   absl::Status TooManyRequests() const;
   // In order with what was handed to the pool before.
   void Handle(std::shared_ptr<Call> call, Message request, bool fast);
@@ -113,6 +116,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of the peer, not answered yet. Ordered, so that a simulation repeats.
   absl::btree_map<uint64_t, std::weak_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
+  // The latest calls that were cancelled when they were not there: one whose
+  // last bytes come by the bulk lane is about to be.
+  Ended<uint64_t> cancelled_ ABSL_GUARDED_BY(mutex_){kCancelledRemembered};
   // Handlers of requests on the pool; one more while the handler has to be
   // told of the disconnect.
   std::atomic<int64_t> handling_{1};

@@ -23,7 +23,7 @@
 //   connection and nobody else anything.
 //
 // Threads: all methods may be called from any thread, never block and never run
-// a callback before they return (but Channel::Call on a closed channel).
+// a callback before they return.
 // Callbacks come without a lock held, one at a time for each connection and
 // lane: fast ones on the thread that reads, which they must leave within 20 us,
 // all others on the compute pool.

@@ -1,6 +1,7 @@
-// Calls over one connection that is cut, silenced and refused, interrupted at
-// the locks of the bus: whatever comes in between, every call ends, once, the
-// handler hears of the end of each connection, and nothing is left.
+// Calls over one connection that is cut, silenced or gone for good, interrupted
+// at the locks of the bus: whatever comes in between, every call ends, once;
+// the handler hears of the end of each call that it has not answered, and of
+// each connection; and nothing is left.
 //
 // libs/base/testing/seeds.h says how to run others; tools/planted_bugs does.
 #include <gtest/gtest.h>
@@ -11,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
 #include "libs/base/simulated_scheduler.h"
@@ -29,6 +32,7 @@ constexpr char kClient[] = "client";
 constexpr char kServer[] = "server";
 // Larger than all that delays an answer once nothing is disturbed.
 constexpr absl::Duration kCalm = absl::Seconds(30);
+constexpr int kSecondsOfAll = 600;
 
 class Conversation {
  public:
@@ -67,13 +71,19 @@ class Conversation {
     }
     Start([this] { AnswerHeld(); });
     Start([this] { Disturb(); });
-    while (num_running_ > 1) scheduler_.AdvanceBy(absl::Seconds(1));
+    for (int i = 0; num_running_ > 1; ++i) {
+      ASSERT_LT(i, kSecondsOfAll) << "somebody hangs";
+      scheduler_.AdvanceBy(absl::Seconds(1));
+    }
+    scheduler_.AdvanceBy(kCalm);
+    CheckCancellations();
     scheduler_.AdvanceBy(kCalm);
     CheckAnswers();
     End();
   }
 
   int num_answered_well() const { return num_answered_well_; }
+  int num_cancelled() const { return num_cancelled_; }
   int num_connections() const {
     return static_cast<int>(handler_.connects.size());
   }
@@ -113,7 +123,8 @@ class Conversation {
 
   void Say(Answers* answers) {
     const std::vector<uint8_t> methods = {kEcho, kSlowEcho, kHold, kSlowNote};
-    Message message = NewMessage(methods[Chance(methods.size())], "");
+    Message message = NewMessage(methods[Chance(methods.size())],
+                                 absl::StrCat(answer_of_.size()));
     if (Chance(3) == 0) {
       message.attachments = {Blob::FromString(Pattern(40'000, 1))};
     }
@@ -128,6 +139,7 @@ class Conversation {
     answers->push_back(
         {Answer(scheduler_), options.wait_for_connection &&
                                  options.deadline == absl::InfiniteFuture()});
+    answer_of_.push_back(answers->back().answer);
     const Channel::CallId call = channel_->Call(
         std::move(message), options, answers->back().answer.callback());
     if (Chance(6) == 0) channel_->Cancel(call);
@@ -138,7 +150,15 @@ class Conversation {
     while (!is_over_) {
       PauseUpTo(20);
       for (RecordingHandler::Held& held : handler_.TakeHeld()) {
-        if (Chance(4) != 0) held.call->Reply(std::move(held.request));
+        switch (Chance(4)) {
+          case 0:
+            break;  // without an answer
+          case 1:
+            kept_.push_back(std::move(held));
+            break;
+          default:
+            held.call->Reply(std::move(held.request));
+        }
       }
     }
   }
@@ -155,7 +175,8 @@ class Conversation {
           Listen();
           break;
         case 1:
-          network_.Partition(kClient, kServer);
+          Chance(2) == 0 ? network_.Partition(kClient, kServer)
+                         : network_.PartitionOneWay(kClient, kServer);
           PauseUpTo(3000);
           network_.Heal(kClient, kServer);
           break;
@@ -167,6 +188,21 @@ class Conversation {
     if (Chance(3) != 0) return;
     is_gone_ = true;
     endpoint_.reset();
+  }
+
+  // Whose caller has given up, or was cut off, is told.
+  void CheckCancellations() {
+    for (RecordingHandler::Held& held : kept_) {
+      int asked = 0;
+      ASSERT_TRUE(absl::SimpleAtoi(held.request.body.view(), &asked));
+      if (answer_of_[asked].times() == 0) {
+        held.call->Reply(std::move(held.request));
+      } else {
+        ASSERT_TRUE(held.call->cancellation().IsCancelled());
+        ++num_cancelled_;
+      }
+    }
+    kept_.clear();
   }
 
   void CheckAnswers() {
@@ -195,10 +231,12 @@ class Conversation {
       for (const Asked& asked : answers) ASSERT_EQ(asked.answer.times(), 1);
     }
     ASSERT_EQ(handler_.connects.size(), handler_.disconnects.size());
+    kept_.clear();
     handler_.TakeHeld();
     handler_.notes.clear();
     scheduler_.AdvanceBy(kCalm);
     answers_.clear();
+    answer_of_.clear();
     EXPECT_EQ(server_memory_.reserved(), 0);
     EXPECT_EQ(client_memory_.reserved(), 0);
   }
@@ -218,10 +256,13 @@ class Conversation {
   std::unique_ptr<Endpoint> endpoint_;
   std::unique_ptr<Channel> channel_;
   std::vector<Answers> answers_{kCallers};
+  std::vector<Answer> answer_of_;             // by what the request says
+  std::vector<RecordingHandler::Held> kept_;  // for CheckCancellations
   int num_running_ = 0;
   bool is_gone_ = false;  // the server, for good
   bool is_over_ = false;
   int num_answered_well_ = 0;
+  int num_cancelled_ = 0;
 };
 
 TEST(TransportScheduleTest, EveryCallEndsOnceAndNothingIsLeft) {
@@ -229,6 +270,7 @@ TEST(TransportScheduleTest, EveryCallEndsOnceAndNothingIsLeft) {
   const uint64_t count = NumSeeds(kSeeds);
   int num_answered_well = 0;
   int num_connections = 0;
+  int num_cancelled = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::fprintf(stderr, "seed %lu\n", static_cast<unsigned long>(seed));
@@ -236,10 +278,12 @@ TEST(TransportScheduleTest, EveryCallEndsOnceAndNothingIsLeft) {
     conversation.Run();
     num_answered_well += conversation.num_answered_well();
     num_connections += conversation.num_connections();
+    num_cancelled += conversation.num_cancelled();
     if (HasFailure()) return;
   }
-  // Both are there, of many seeds.
+  // All are there, of many seeds.
   if (count < kSeeds) return;
+  EXPECT_GT(num_cancelled, static_cast<int>(count));
   EXPECT_GT(num_answered_well, static_cast<int>(5 * count));
   EXPECT_GT(num_connections, static_cast<int>(2 * count));
 }

@@ -234,6 +234,14 @@ TEST_F(CoordinatorTest, LinesAreLoggedWithoutTheLock) {
   coordinator_.reset();
 }
 
+TEST_F(CoordinatorTest, TheLateLossOfAnOldProcessIsNotThatOfTheNewOne) {
+  JoinAs(kPs0, 1);
+  coordinator_->OnTaskLost(kPs0, 1, absl::UnavailableError("it was cut"));
+  JoinAs(kPs0, 2);
+  coordinator_->OnTaskLost(kPs0, 1, absl::UnavailableError("it was cut"));
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
+}
+
 TEST_F(CoordinatorTest, OfTwoClaimantsNoneGetsItByACutConnection) {
   JoinAs(kPs0, 1);
   EXPECT_FALSE(Join(JoinOf(kPs0, 2)).ok());

@@ -115,10 +115,11 @@ class EndingMaster {
 };
 
 void ExpectTheTaskHears(const std::function<void(EndingMaster&)>& close) {
-  for (uint64_t seed = 1; seed <= NumSeeds(kSeeds); ++seed) {
-    SCOPED_TRACE(seed);
+  for (uint64_t i = 0; i < NumSeeds(kSeeds); ++i) {
+    const uint64_t seed = FirstSeed() + i;
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
     EndingMaster ending(seed);
-    for (size_t i = 0; i < kSessions; ++i) {
+    for (size_t s = 0; s < kSessions; ++s) {
       ASSERT_NO_FATAL_FAILURE(ending.OpenSession());
     }
     ending.EndWhile(close);
@@ -148,8 +149,9 @@ TEST(MasterEndTest, TheTaskHearsOfSessionsThatAreResetMeanwhile) {
 }
 
 TEST(MasterEndTest, ASessionIsClosedWhoeverEndsItsLastStep) {
-  for (uint64_t seed = 1; seed <= NumSeeds(kSeeds); ++seed) {
-    SCOPED_TRACE(seed);
+  for (uint64_t i = 0; i < NumSeeds(kSeeds); ++i) {
+    const uint64_t seed = FirstSeed() + i;
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
     EndingMaster ending(seed);
     ASSERT_NO_FATAL_FAILURE(ending.OpenSession());
     ASSERT_NO_FATAL_FAILURE(ending.CloseWhileAStepEnds());

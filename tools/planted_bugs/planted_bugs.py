@@ -101,7 +101,7 @@ def build(folder, target, binary):
 
 
 def hunt(binary, cases, seeds):
-  """(found, the first line of what was found or the last seed that ran)."""
+  """(found, where); raises an error if no case of the test has begun."""
   environment = dict(os.environ,
                      WEFT_SIMULATION_HUNT='1',
                      WEFT_SIMULATION_SEEDS=str(seeds),
@@ -115,13 +115,21 @@ def hunt(binary, cases, seeds):
                             timeout=_SECONDS_A_SEED * seeds,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             universal_newlines=True)
-  except subprocess.TimeoutExpired:
-    return True, 'it hangs'
+  except subprocess.TimeoutExpired as hung:
+    return True, 'a hang, ' + place((hung.stdout or b'').decode(),
+                                    (hung.stderr or b'').decode())
   finally:
     os.remove(binary)
-  told = [line for line in result.stderr.splitlines() if line]
-  last = [line for line in told if line.startswith('seed ')][-1:]
-  return result.returncode != 0, ' '.join(last) or 'nothing ran'
+  if '[ RUN ' not in result.stdout:
+    raise RuntimeError(f'{binary} {cases} runs nothing: {result.stderr}')
+  return result.returncode != 0, place(result.stdout, result.stderr)
+
+
+def place(stdout, stderr):
+  """The last seed, or the first case that failed, that the test has told."""
+  seeds = [line for line in stderr.splitlines() if line.startswith('seed ')]
+  failed = [line for line in stdout.splitlines() if '[  FAILED  ]' in line]
+  return ''.join(seeds[-1:] or failed[:1] or ['no place that it tells'])
 
 
 def plant(name, top, folder, binary):
@@ -144,10 +152,11 @@ def find(name, binary, cases, seeds):
   return found
 
 
-def stays_clean(binary, seeds):
-  found, where = hunt(binary, _TRAINING.cases, seeds)
+def stays_clean(binary, hunter):
+  found, where = hunt(binary, hunter.cases, _CLEAN_SEEDS)
   if found:
-    print(f'nothing is planted, and {where} ends wrong', flush=True)
+    print(f'nothing is planted, and {hunter.target} ends wrong at {where}',
+          flush=True)
   return not found
 
 
@@ -156,10 +165,12 @@ def hunt_all(bugs, top, folder, seeds):
   wrong = 0
   with tempfile.TemporaryDirectory() as binaries, \
        futures.ThreadPoolExecutor(os.cpu_count()) as hunters:
-    clean = os.path.join(binaries, 'clean')
-    if not build(folder, _TRAINING.target, clean):
-      return 1
-    hunts = [hunters.submit(stays_clean, clean, _CLEAN_SEEDS)]
+    hunts = []
+    for hunter in {hunter_of(patch_of(top, name)) for name in bugs}:
+      clean = os.path.join(binaries, f'clean{len(hunts)}')
+      if not build(folder, hunter.target, clean):
+        return 1
+      hunts.append(hunters.submit(stays_clean, clean, hunter))
     for name in bugs:
       binary = os.path.join(binaries, name)
       problem = plant(name, top, folder, binary)

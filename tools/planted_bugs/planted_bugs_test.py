@@ -54,6 +54,22 @@ class PlantedBugsTest(unittest.TestCase):
         self.assertTrue(f'name = "{test}"' in build or
                         test == 'room_test' and 'weft_room_test(' in build)
 
+  def script(self, text):
+    handle, path = tempfile.mkstemp()
+    os.close(handle)
+    with open(path, 'w', encoding='utf-8') as file:
+      file.write('#!/bin/sh\n' + text)
+    os.chmod(path, 0o755)
+    return path
+
+  def test_a_test_that_does_not_run_finds_nothing(self):
+    with self.assertRaises(RuntimeError):
+      planted_bugs.hunt(self.script('exit 1'), 'Case', 1)
+
+  def test_what_is_found_has_a_place(self):
+    test = self.script('echo "[ RUN      ] Case"; echo "seed 7" >&2; exit 1')
+    self.assertEqual(planted_bugs.hunt(test, 'Case', 1), (True, 'seed 7'))
+
   def read(self, top, path):
     with open(os.path.join(top, path), encoding='utf-8') as file:
       return file.read()
