@@ -69,6 +69,8 @@ printf '\n== simulations, %s seeds\n' "$simulation_seeds"
 bazel test --config=opt --test_timeout=3600 --test_output=all \
   --test_env=WEFT_SIMULATION_SEEDS="$simulation_seeds" \
   //integration_tests:simulation_test //libs/bus:transport_schedule_test \
+  //libs/runtime:step_table_schedule_test \
+  //libs/rendezvous:rendezvous_schedule_test \
   //libs/master:master_end_test || failed=1
 
 # And that it finds bugs: each of those that are planted in the code.
