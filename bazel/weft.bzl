@@ -3,6 +3,9 @@
 load("//bazel:archives.bzl", "library_archives")
 load("//bazel:precompiled.bzl", "precompiled_copts", "precompiled_deps")
 
+# What a package's others may use says so; all else is its own.
+PUBLIC = ["//visibility:public"]
+
 # Instruction sets that kernels are compiled for; the tag is their namespace.
 _INSTRUCTION_SETS = {
     "v1": "x86-64",
@@ -65,13 +68,12 @@ def _compile_together(name, kwargs, most):
     })
 
 def weft_library(name, sources_a_unit = _SOURCES_A_UNIT, **kwargs):
-    """A library of one noun; tools/floors says who may use it.
+    """A library of one noun, for its own package unless it is PUBLIC.
 
-    Its sources are compiled together, sources_a_unit at a time
-    (--define=units=separate: one by one).
+    tools/floors says which rooms may use what is public. Its sources are
+    compiled together, sources_a_unit at a time (--define=units=separate: one by
+    one).
     """
-    kwargs.setdefault("visibility", ["//visibility:public"])
-
     # All of it is linked statically, so a shared object would be built for none.
     kwargs.setdefault("linkstatic", True)
     if kwargs.get("srcs"):
@@ -143,7 +145,6 @@ def weft_py_test(name, size = "small", deps = [], **kwargs):
 
 def weft_binary(name, **kwargs):
     """A program."""
-    kwargs.setdefault("visibility", ["//visibility:public"])
     _precompiled(kwargs, "precompiled_library")
     native.cc_binary(name = name, **kwargs)
 
@@ -187,7 +188,6 @@ def weft_flatbuffers(name, srcs, **kwargs):
               " --reflect-names" +
               " -o $(RULEDIR) $(SRCS)",
     )
-    kwargs.setdefault("visibility", ["//visibility:public"])
     native.cc_library(name = name, hdrs = outs, deps = ["@flatbuffers"], **kwargs)
 
 # What protoc calls by the same name in each source that it writes.
@@ -230,7 +230,6 @@ def weft_protos(name, srcs, imports = [], deps = [], **kwargs):
                   for number, src in enumerate(srcs)
               ]) + "mv $(RULEDIR)/%s.all $(location %s)" % (name, source),
     )
-    kwargs.setdefault("visibility", ["//visibility:public"])
     native.cc_library(
         name = name,
         srcs = [source],
@@ -275,11 +274,9 @@ def weft_kernels_per_instruction_set(
                 "-DEigen=Eigen_" + tag,
             ],
             linkstatic = True,
-            visibility = ["//visibility:public"],
             deps = deps,
         )
     sets = [":%s_%s" % (name, tag) for tag in _INSTRUCTION_SETS]
-    kwargs.setdefault("visibility", ["//visibility:public"])
     native.cc_library(name = name, hdrs = hdrs, deps = sets, **kwargs)
     library_archives(name = name + "_archives", libraries = sets)
     if symbols_test:
