@@ -1,5 +1,5 @@
 // Scheduler: the only place where Weft starts threads, sleeps, waits and arms
-// timers. Its twin, SimulatedScheduler, runs pools, timers and waiting clients
+// timers. Its fake, SimulatedScheduler, runs pools, timers and waiting clients
 // on one thread in an order drawn from a seed, which is what makes a whole
 // cluster testable.
 //

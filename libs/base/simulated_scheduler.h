@@ -1,7 +1,7 @@
-// SimulatedScheduler: the Scheduler's twin for tests. Pools, timers and waiting
-// clients run one at a time, in an order drawn from a seed, on a clock that
-// jumps to the next timer or deadline when nothing else is left to do. The same
-// seed and program give the same order; trace_hash() proves it.
+// SimulatedScheduler: the Scheduler's fake, for tests. Pools, timers and
+// waiting clients run one at a time, in an order drawn from a seed, on a clock
+// that jumps to the next timer or deadline when nothing else is left to do. The
+// same seed and program give the same order; trace_hash() proves it.
 //
 // The thread that made it is the first client: it runs until it waits for an
 // Event, or calls RunUntilIdle or AdvanceBy, and only then does other work run.

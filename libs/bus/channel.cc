@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/clock.h"
-#include "libs/bus/activities.h"
+#include "libs/bus/async_scope.h"
 #include "libs/bus/client_connection.h"
 
 namespace weft::bus {
@@ -41,9 +41,8 @@ class WireChannel : public Channel, public ClientConnectionOwner {
   WireChannel(const TransportParts& parts, const TransportOptions& options,
               const Address& address, const Identity& self,
               const std::string& destination, ChannelEvents* events)
-      : activities_(*parts.scheduler),
-        context_{parts,       options, address,     self,
-                 destination, this,    &activities_},
+      : scope_(*parts.scheduler),
+        context_{parts, options, address, self, destination, this, &scope_},
         events_(events) {}
 
   ~WireChannel() override;
@@ -104,7 +103,7 @@ class WireChannel : public Channel, public ClientConnectionOwner {
   // else those that came while calls were flushed and wanted this connection.
   WaitingMap TakeWaitingInVain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  Activities activities_;
+  AsyncScope scope_;
   ClientContext context_;
   ChannelEvents* const events_;
   std::atomic<CallId> next_call_{kFirstCall};
@@ -133,11 +132,11 @@ WireChannel::~WireChannel() {
     pending.swap(pending_);
     waiting.swap(waiting_);
   }
-  activities_.CancelTimer(redial);
+  scope_.CancelTimer(redial);
   if (connection != nullptr) connection->Close();
   FailAll(std::move(pending), why);
   for (auto& [id, call] : waiting) Finish(std::move(call.pending), why);
-  activities_.Wait();
+  scope_.Wait();
 }
 
 void WireChannel::Dial() {
@@ -164,7 +163,7 @@ void WireChannel::DialLater() {
   ++attempts_;
   // Between half of it and all.
   delay -= delay / 2 * (static_cast<double>(chance % 1024) / 1024);
-  redial_ = activities_.ScheduleAt(Now() + delay, [this] { Dial(); });
+  redial_ = scope_.ScheduleAt(Now() + delay, [this] { Dial(); });
 }
 
 void WireChannel::OnGreeted(const Shared& connection, const Identity& peer) {
@@ -268,16 +267,15 @@ void WireChannel::SendRequest(const Shared& connection, CallId call,
   Pending pending;
   bool was_sent = false;
   if (!Take(call, &pending, &was_sent)) return;
-  activities_.CancelTimer(pending.timer);
+  scope_.CancelTimer(pending.timer);
   CallLater(std::move(pending.callback), sent);
 }
 
 void WireChannel::Arm(CallId call, absl::Time deadline) {
-  const Scheduler::TimerId timer =
-      activities_.ScheduleAt(deadline, [this, call] {
-        End(call, absl::DeadlineExceededError(
-                      "The call's deadline passed before its answer came"));
-      });
+  const Scheduler::TimerId timer = scope_.ScheduleAt(deadline, [this, call] {
+    End(call, absl::DeadlineExceededError(
+                  "The call's deadline passed before its answer came"));
+  });
   {
     absl::MutexLock lock(&mutex_);
     auto pending = pending_.find(call);
@@ -291,7 +289,7 @@ void WireChannel::Arm(CallId call, absl::Time deadline) {
       return;
     }
   }
-  activities_.CancelTimer(timer);  // answered already
+  scope_.CancelTimer(timer);  // answered already
 }
 
 bool WireChannel::Take(CallId call, Pending* pending, bool* was_sent) {
@@ -337,7 +335,7 @@ void WireChannel::Cancel(CallId call) {
   bool was_sent = false;
   if (!Take(call, &pending, &was_sent)) return;
   if (was_sent) TellPeer(call);
-  activities_.CancelTimer(pending.timer);
+  scope_.CancelTimer(pending.timer);
   CallLater(std::move(pending.callback),
             absl::CancelledError("The call was cancelled"));
 }
@@ -375,20 +373,20 @@ void WireChannel::OnReply(Incoming reply) {
   } else if (pending.is_fast == nullptr || pending.is_fast(reply.message)) {
     Finish(std::move(pending), std::move(reply.message));
   } else {
-    activities_.Schedule([this, pending = std::move(pending),
-                          message = std::move(reply.message)]() mutable {
+    scope_.Schedule([this, pending = std::move(pending),
+                     message = std::move(reply.message)]() mutable {
       Finish(std::move(pending), std::move(message));
     });
   }
 }
 
 void WireChannel::Finish(Pending pending, absl::StatusOr<Message> result) {
-  activities_.CancelTimer(pending.timer);
+  scope_.CancelTimer(pending.timer);
   pending.callback(std::move(result));
 }
 
 void WireChannel::CallLater(Callback callback, absl::Status why) {
-  activities_.Schedule(
+  scope_.Schedule(
       [callback = std::move(callback), why = std::move(why)]() mutable {
         callback(std::move(why));
       });
@@ -431,9 +429,9 @@ void WireChannel::OnLost(const Shared& connection, const absl::Status& why) {
   }
   // On the pool, where Close may wait for the events of the other lane: what
   // follows comes after all that the connection brought.
-  activities_.Schedule([this, connection, why, pending = std::move(pending),
-                        unsent = std::move(unsent),
-                        waiting = std::move(waiting)]() mutable {
+  scope_.Schedule([this, connection, why, pending = std::move(pending),
+                   unsent = std::move(unsent),
+                   waiting = std::move(waiting)]() mutable {
     connection->Close();
     FailAll(std::move(pending),
             absl::UnavailableError(

@@ -20,7 +20,7 @@ absl::Status Unavailable(const Address& address, absl::string_view what) {
 }  // namespace
 
 ClientConnection::ClientConnection(ClientContext& context)
-    : context_(context), heartbeat_(*context.activities, Heartbeats()) {}
+    : context_(context), heartbeat_(*context.scope, Heartbeats()) {}
 
 HeartbeatOptions ClientConnection::Heartbeats() {
   HeartbeatOptions options;
@@ -39,14 +39,14 @@ HeartbeatOptions ClientConnection::Heartbeats() {
 }
 
 void ClientConnection::Start() {
-  const Activities::Running running(*context_.activities);
+  const AsyncScope::Running running(*context_.scope);
   const Shared self = shared_from_this();
   const absl::Time when =
       context_.parts.scheduler->clock().Now() + context_.options.hello_timeout;
   {
     absl::MutexLock lock(&mutex_);
     if (closed_) return;
-    timer_ = context_.activities->ScheduleAt(when, [self] {
+    timer_ = context_.scope->ScheduleAt(when, [self] {
       if (self->connection() != nullptr) return;
       self->Lose(Unavailable(self->context_.address, "does not answer"));
     });
@@ -125,7 +125,7 @@ absl::Status ClientConnection::MakeConnection(ConnectionId control,
     bulk_token_ = reply.bulk_token;
     std::swap(timer, timer_);
   }
-  context_.activities->CancelTimer(timer);
+  context_.scope->CancelTimer(timer);
   return absl::OkStatus();
 }
 
@@ -148,7 +148,7 @@ void ClientConnection::DialBulk() {
   }
   if (!closed) return;
   // This may be an event, where Close does not wait for the other lane's.
-  context_.activities->Schedule(
+  context_.scope->Schedule(
       [self, bulk] { self->context_.parts.wire->Close(bulk); });
 }
 
@@ -175,7 +175,7 @@ void ClientConnection::Close() {
     std::swap(timer, timer_);
     connection = connection_;
   }
-  context_.activities->CancelTimer(timer);
+  context_.scope->CancelTimer(timer);
   heartbeat_.Stop();
   if (control != 0) context_.parts.wire->Close(control);
   if (bulk != 0) context_.parts.wire->Close(bulk);
@@ -219,7 +219,7 @@ absl::Status ClientConnection::Worthless(const absl::Status& why) const {
 }
 
 void ClientConnection::ControlEvents::OnOpen(ConnectionId connection) {
-  const Activities::Running running(*it_.context_.activities);
+  const AsyncScope::Running running(*it_.context_.scope);
   const Shared self = it_.shared_from_this();
   {
     absl::MutexLock lock(&self->mutex_);
@@ -231,7 +231,7 @@ void ClientConnection::ControlEvents::OnOpen(ConnectionId connection) {
 
 void ClientConnection::ControlEvents::OnMessage(ConnectionId connection,
                                                 Frames frames) {
-  const Activities::Running running(*it_.context_.activities);
+  const AsyncScope::Running running(*it_.context_.scope);
   const Shared self = it_.shared_from_this();
   const std::shared_ptr<Connection> receiver = self->connection();
   if (receiver == nullptr) {
@@ -251,13 +251,13 @@ void ClientConnection::ControlEvents::OnMessage(ConnectionId connection,
 
 void ClientConnection::ControlEvents::OnClose(ConnectionId,
                                               const absl::Status& why) {
-  const Activities::Running running(*it_.context_.activities);
+  const AsyncScope::Running running(*it_.context_.scope);
   const Shared self = it_.shared_from_this();
   self->Lose(why);
 }
 
 void ClientConnection::BulkEvents::OnOpen(ConnectionId connection) {
-  const Activities::Running running(*it_.context_.activities);
+  const AsyncScope::Running running(*it_.context_.scope);
   const Shared self = it_.shared_from_this();
   uint64_t token = 0;
   {
@@ -272,7 +272,7 @@ void ClientConnection::BulkEvents::OnOpen(ConnectionId connection) {
 }
 
 void ClientConnection::BulkEvents::OnMessage(ConnectionId, Frames frames) {
-  const Activities::Running running(*it_.context_.activities);
+  const AsyncScope::Running running(*it_.context_.scope);
   const Shared self = it_.shared_from_this();
   const absl::Status status = self->connection()->ReceiveBulk(
       frames,
@@ -282,7 +282,7 @@ void ClientConnection::BulkEvents::OnMessage(ConnectionId, Frames frames) {
 
 void ClientConnection::BulkEvents::OnClose(ConnectionId,
                                            const absl::Status& why) {
-  const Activities::Running running(*it_.context_.activities);
+  const AsyncScope::Running running(*it_.context_.scope);
   const Shared self = it_.shared_from_this();
   self->Lose(why);
 }

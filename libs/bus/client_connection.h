@@ -17,7 +17,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "libs/bus/activities.h"
+#include "libs/bus/async_scope.h"
 #include "libs/bus/connection.h"
 #include "libs/bus/greeting.h"
 #include "libs/bus/heartbeat.h"
@@ -49,7 +49,7 @@ struct ClientContext {
   Identity self;
   std::string destination;
   ClientConnectionOwner* owner = nullptr;
-  Activities* activities = nullptr;
+  AsyncScope* scope = nullptr;
 };
 
 class ClientConnection : public std::enable_shared_from_this<ClientConnection> {

@@ -11,7 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
-#include "libs/bus/activities.h"
+#include "libs/bus/async_scope.h"
 #include "libs/bus/envelope.h"
 #include "libs/bus/server_connection.h"
 
@@ -22,12 +22,12 @@ class WireEndpoint : public Endpoint {
  public:
   WireEndpoint(const TransportParts& parts, const TransportOptions& options,
                const Identity& self, Handler& handler)
-      : activities_(*parts.scheduler) {
+      : scope_(*parts.scheduler) {
     context_.parts = parts;
     context_.options = options;
     context_.self = self;
     context_.handler = &handler;
-    context_.activities = &activities_;
+    context_.scope = &scope_;
     context_.forget = [this](ServerConnection& connection, ConnectionId bulk) {
       Forget(connection, bulk);
     };
@@ -43,7 +43,7 @@ class WireEndpoint : public Endpoint {
     // Those that came meanwhile.
     DisconnectAll(why);
     CancelBulkTimers();
-    activities_.Wait();
+    scope_.Wait();
   }
 
   absl::Status Listen(const Address& address) {
@@ -69,15 +69,15 @@ class WireEndpoint : public Endpoint {
    public:
     explicit ControlEvents(WireEndpoint& endpoint) : endpoint_(endpoint) {}
     void OnOpen(ConnectionId connection) override {
-      const Activities::Running running(endpoint_.activities_);
+      const AsyncScope::Running running(endpoint_.scope_);
       endpoint_.OnControlOpen(connection);
     }
     void OnMessage(ConnectionId connection, Frames frames) override {
-      const Activities::Running running(endpoint_.activities_);
+      const AsyncScope::Running running(endpoint_.scope_);
       endpoint_.OnControl(connection, std::move(frames));
     }
     void OnClose(ConnectionId connection, const absl::Status& why) override {
-      const Activities::Running running(endpoint_.activities_);
+      const AsyncScope::Running running(endpoint_.scope_);
       if (const Shared found = endpoint_.Find(connection)) {
         found->Disconnect(why);
       }
@@ -91,15 +91,15 @@ class WireEndpoint : public Endpoint {
    public:
     explicit BulkEvents(WireEndpoint& endpoint) : endpoint_(endpoint) {}
     void OnOpen(ConnectionId connection) override {
-      const Activities::Running running(endpoint_.activities_);
+      const AsyncScope::Running running(endpoint_.scope_);
       endpoint_.OnBulkOpen(connection);
     }
     void OnMessage(ConnectionId connection, Frames frames) override {
-      const Activities::Running running(endpoint_.activities_);
+      const AsyncScope::Running running(endpoint_.scope_);
       endpoint_.OnBulk(connection, frames);
     }
     void OnClose(ConnectionId connection, const absl::Status& why) override {
-      const Activities::Running running(endpoint_.activities_);
+      const AsyncScope::Running running(endpoint_.scope_);
       if (const Shared found = endpoint_.TakeBulk(connection)) {
         found->Disconnect(why);
       }
@@ -160,7 +160,7 @@ class WireEndpoint : public Endpoint {
     const absl::Time when = context_.parts.scheduler->clock().Now() +
                             context_.options.hello_timeout;
     bulk_connections_[bulk].timer =
-        activities_.ScheduleAt(when, [this, bulk] { DropIfUnowned(bulk); });
+        scope_.ScheduleAt(when, [this, bulk] { DropIfUnowned(bulk); });
   }
 
   void DropIfUnowned(ConnectionId bulk) {
@@ -204,7 +204,7 @@ class WireEndpoint : public Endpoint {
       }
       connection->second.owner = owner;
     }
-    activities_.CancelTimer(timer);
+    scope_.CancelTimer(timer);
     if (owner != nullptr && owner->AttachBulk(bulk)) return;
     {
       absl::MutexLock lock(&mutex_);
@@ -224,7 +224,7 @@ class WireEndpoint : public Endpoint {
       timer = it->second.timer;
       bulk_connections_.erase(it);
     }
-    activities_.CancelTimer(timer);
+    scope_.CancelTimer(timer);
     return owner;
   }
 
@@ -262,12 +262,12 @@ class WireEndpoint : public Endpoint {
       }
     }
     for (const Scheduler::TimerId timer : timers) {
-      activities_.CancelTimer(timer);
+      scope_.CancelTimer(timer);
     }
   }
 
   ServerContext context_;
-  Activities activities_;
+  AsyncScope scope_;
   ControlEvents control_{*this};
   BulkEvents bulk_{*this};
   Address address_;

@@ -11,35 +11,33 @@ namespace weft::bus {
 
 class Heartbeat::Gate {
  public:
-  explicit Gate(Activities& activities) : activities_(&activities) {}
+  explicit Gate(AsyncScope& scope) : scope_(&scope) {}
 
   void Close() {
     absl::MutexLock lock(&mutex_);
-    activities_ = nullptr;
+    scope_ = nullptr;
   }
   // Null once it is closed; else something runs for as long as it is held.
-  std::unique_ptr<Activities::Running> Enter() {
+  std::unique_ptr<AsyncScope::Running> Enter() {
     absl::MutexLock lock(&mutex_);
-    if (activities_ == nullptr) return nullptr;
-    return std::make_unique<Activities::Running>(*activities_);
+    if (scope_ == nullptr) return nullptr;
+    return std::make_unique<AsyncScope::Running>(*scope_);
   }
 
  private:
   absl::Mutex mutex_;
-  Activities* activities_ ABSL_GUARDED_BY(mutex_);
+  AsyncScope* scope_ ABSL_GUARDED_BY(mutex_);
 };
 
-Heartbeat::Heartbeat(Activities& activities, HeartbeatOptions options)
-    : activities_(activities),
+Heartbeat::Heartbeat(AsyncScope& scope, HeartbeatOptions options)
+    : scope_(scope),
       options_(std::move(options)),
-      progress_(PoolProgress::Of(activities.scheduler())),
-      gate_(std::make_shared<Gate>(activities)) {}
+      progress_(PoolProgress::Of(scope.scheduler())),
+      gate_(std::make_shared<Gate>(scope)) {}
 
 Heartbeat::~Heartbeat() { gate_->Close(); }
 
-absl::Time Heartbeat::Now() const {
-  return activities_.scheduler().clock().Now();
-}
+absl::Time Heartbeat::Now() const { return scope_.scheduler().clock().Now(); }
 
 void Heartbeat::Start(std::shared_ptr<void> holder) {
   if (options_.timeout == absl::InfiniteDuration()) return;
@@ -57,14 +55,14 @@ void Heartbeat::Stop() {
     stopped_ = true;
     std::swap(timer, timer_);
   }
-  activities_.CancelTimer(timer);
+  scope_.CancelTimer(timer);
 }
 
 void Heartbeat::Arm(std::shared_ptr<void> holder) {
-  timer_ = activities_.ScheduleAt(Now() + tick(),
-                                  [this, holder = std::move(holder)]() mutable {
-                                    Tick(std::move(holder));
-                                  });
+  timer_ = scope_.ScheduleAt(Now() + tick(),
+                             [this, holder = std::move(holder)]() mutable {
+                               Tick(std::move(holder));
+                             });
 }
 
 void Heartbeat::Tick(std::shared_ptr<void> holder) {
@@ -110,17 +108,16 @@ void Heartbeat::PromiseAnswer(std::shared_ptr<void> holder, uint64_t sequence) {
   if (!std::exchange(in_compute_, true)) {
     stands_since_ = Now();
     if (progress_ != nullptr) begun_ = progress_->num_begun();
-    activities_.Schedule(Pool::kCompute,
-                         [this, holder] { Answer(Pool::kCompute); });
+    scope_.Schedule(Pool::kCompute, [this, holder] { Answer(Pool::kCompute); });
   }
   if (!std::exchange(in_blocking_, true)) ScheduleBlocking(holder);
 }
 
 void Heartbeat::ScheduleBlocking(const std::shared_ptr<void>& holder) {
-  activities_.scheduler().Schedule(
+  scope_.scheduler().Schedule(
       Pool::kBlocking,
       [this, gate = gate_, weak = std::weak_ptr<void>(holder)] {
-        const std::unique_ptr<Activities::Running> running = gate->Enter();
+        const std::unique_ptr<AsyncScope::Running> running = gate->Enter();
         if (running == nullptr) return;
         const std::shared_ptr<void> alive = weak.lock();
         if (alive != nullptr) Answer(Pool::kBlocking);

@@ -33,7 +33,7 @@
 #include "absl/time/time.h"
 #include "libs/base/pool_progress.h"
 #include "libs/base/scheduler.h"
-#include "libs/bus/activities.h"
+#include "libs/bus/async_scope.h"
 #include "libs/bus/blob.h"
 #include "libs/bus/greeting.h"
 
@@ -52,8 +52,8 @@ struct HeartbeatOptions {
 
 class Heartbeat {
  public:
-  // `activities` counts its closures and outlives them.
-  Heartbeat(Activities& activities, HeartbeatOptions options);
+  // `scope` counts its closures and outlives them.
+  Heartbeat(AsyncScope& scope, HeartbeatOptions options);
   ~Heartbeat();
 
   // Begins to ask. `holder` owns this object; closures keep it alive, until
@@ -85,7 +85,7 @@ class Heartbeat {
   void Answer(Pool pool);
   absl::Status ReceiveAnswer(const HeartbeatBody& answer);
 
-  Activities& activities_;
+  AsyncScope& scope_;
   const HeartbeatOptions options_;
   absl::Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,4 +1,4 @@
-// MemoryWire: the Wire's twin for tests. Many simulated processes, each with a
+// MemoryWire: the Wire's fake, for tests. Many simulated processes, each with a
 // Wire of its own, share one MemoryNetwork, which a test can make do anything
 // a network does: delay, cut, partition, kill.
 //

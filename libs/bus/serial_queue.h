@@ -13,15 +13,15 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/scheduler.h"
-#include "libs/bus/activities.h"
+#include "libs/bus/async_scope.h"
 
 namespace weft::bus {
 
 class SerialQueue {
  public:
-  // `activities` counts its closures and outlives them. A closure keeps alive
+  // `scope` counts its closures and outlives them. A closure keeps alive
   // what holds the queue.
-  explicit SerialQueue(Activities& activities) : activities_(activities) {}
+  explicit SerialQueue(AsyncScope& scope) : scope_(scope) {}
 
   // `holder` owns this queue.
   void Push(std::shared_ptr<void> holder, Scheduler::Closure closure) {
@@ -31,8 +31,7 @@ class SerialQueue {
       if (running_) return;
       running_ = true;
     }
-    activities_.Schedule(
-        [this, holder = std::move(holder)]() mutable { Run(); });
+    scope_.Schedule([this, holder = std::move(holder)]() mutable { Run(); });
   }
 
   // Nothing runs or waits to.
@@ -58,7 +57,7 @@ class SerialQueue {
     }
   }
 
-  Activities& activities_;
+  AsyncScope& scope_;
   mutable absl::Mutex mutex_;
   std::deque<Scheduler::Closure> closures_ ABSL_GUARDED_BY(mutex_);
   bool running_ ABSL_GUARDED_BY(mutex_) = false;

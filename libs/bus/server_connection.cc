@@ -101,8 +101,8 @@ ServerConnection::ServerConnection(ServerContext& context, ConnectionId control,
       bulk_token_(bulk_token),
       is_one_too_many_(is_one_too_many),
       connection_(OptionsOf(context, control)),
-      queue_(*context.activities),
-      heartbeat_(*context.activities, Heartbeats()) {
+      queue_(*context.scope),
+      heartbeat_(*context.scope, Heartbeats()) {
   peer_.id = peer_id;
 }
 
@@ -131,7 +131,7 @@ void ServerConnection::StartTimer() {
       context_.parts.scheduler->clock().Now() + context_.options.hello_timeout;
   absl::MutexLock lock(&mutex_);
   if (state_ != State::kNew) return;
-  timer_ = context_.activities->ScheduleAt(when, [self = shared_from_this()] {
+  timer_ = context_.scope->ScheduleAt(when, [self = shared_from_this()] {
     const State state = self->state();
     if (state == State::kUp || state == State::kClosed) return;
     self->Disconnect(absl::DeadlineExceededError("It never said HELLO"));
@@ -235,7 +235,7 @@ void ServerConnection::Accept(uint64_t call_id) {
     if (!late) state_ = State::kUp;
     std::swap(timer, timer_);
   }
-  context_.activities->CancelTimer(timer);
+  context_.scope->CancelTimer(timer);
   if (late) {
     // Disconnected while the handler was told of it.
     context_.handler->OnDisconnect(peer_, disconnect_reason_);
@@ -369,9 +369,8 @@ void ServerConnection::Handle(std::shared_ptr<Call> call, Message request,
 void ServerConnection::HandleOnPool(std::shared_ptr<Call> call,
                                     Message request) {
   handling_.fetch_add(1);
-  context_.activities->Schedule([self = shared_from_this(),
-                                 call = std::move(call),
-                                 request = std::move(request)]() mutable {
+  context_.scope->Schedule([self = shared_from_this(), call = std::move(call),
+                            request = std::move(request)]() mutable {
     self->context_.handler->OnRequest(std::move(call), std::move(request));
     self->EndHandling();
   });
@@ -495,7 +494,7 @@ void ServerConnection::Disconnect(const absl::Status& why, bool goodbye) {
     (void)connection_.Send(std::move(outgoing));
   }
   connection_.Close();
-  context_.activities->CancelTimer(timer);
+  context_.scope->CancelTimer(timer);
   heartbeat_.Stop();
   context_.forget(*this, bulk);
   for (auto& [id, weak] : calls) {
@@ -505,7 +504,7 @@ void ServerConnection::Disconnect(const absl::Status& why, bool goodbye) {
   }
   // On the pool, where Close may wait for the events of the other lane: the
   // handler hears of the end after all else.
-  context_.activities->Schedule([self = shared_from_this(), bulk, was_up] {
+  context_.scope->Schedule([self = shared_from_this(), bulk, was_up] {
     self->context_.parts.wire->Close(self->control_);
     if (bulk != 0) self->context_.parts.wire->Close(bulk);
     if (!was_up) return;

@@ -22,7 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/ended.h"
-#include "libs/bus/activities.h"
+#include "libs/bus/async_scope.h"
 #include "libs/bus/connection.h"
 #include "libs/bus/greeting.h"
 #include "libs/bus/heartbeat.h"
@@ -39,7 +39,7 @@ struct ServerContext {
   TransportOptions options;
   Identity self;
   Handler* handler = nullptr;
-  Activities* activities = nullptr;
+  AsyncScope* scope = nullptr;
   uint16_t bulk_port = 0;
   std::atomic<bool> draining{false};
   // A connection is over; called once for each.

@@ -9,10 +9,9 @@
 //
 // Threads: all methods may be called from any thread, also from events, and
 // never block. Events of one connection come one after the other; those of
-// different connections may come at once. Events of the control lane come on
-// the Wire's control thread, of the bulk lane on its bulk thread, so that
-// neither waits for the other; they must return soon (control: 20 us, bulk: a
-// copy of the message).
+// different connections may come at once. Each lane of a Wire has one reader,
+// the thread that its events come on, so that neither waits for the other; they
+// must return soon (control: 20 us, bulk: a copy of the message).
 #ifndef WEFT_LIBS_BUS_WIRE_H_
 #define WEFT_LIBS_BUS_WIRE_H_
 

@@ -68,7 +68,7 @@ class ZmqWire : public Wire {
     if (carrier != nullptr) carrier->Close(connection);
   }
 
-  // A task's control thread runs other's handlers, which its callers must not.
+  // A task's reader runs handlers of others, which its callers must not.
   bool Lead(absl::FunctionRef<bool()> done) override {
     return !listens_.load(std::memory_order_relaxed) && control_.Lead(done);
   }

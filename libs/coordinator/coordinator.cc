@@ -34,7 +34,7 @@ Coordinator::Impl::Impl(const CoordinatorOptions& options)
 
 void Coordinator::Impl::Close() {
   {
-    Answers answers;
+    DeferredCallbacks callbacks;
     absl::MutexLock lock(&mutex_);
     closed_ = true;
     if (tick_ != 0) scheduler_.CancelTimer(tick_);
@@ -42,7 +42,7 @@ void Coordinator::Impl::Close() {
       Fail(calls_.begin(),
            absl::UnavailableError(absl::StrCat("The coordinator at ",
                                                options_.task, " has stopped.")),
-           answers);
+           callbacks);
     }
   }
   logging_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
@@ -51,24 +51,24 @@ void Coordinator::Impl::Close() {
 // Counted, so that nobody logs once Close has returned: the logger may be gone
 // then.
 void Coordinator::Impl::Log(Severity severity, std::string line,
-                            Answers& answers) {
+                            DeferredCallbacks& callbacks) {
   if (options_.logger == nullptr || closed_) return;
   logging_.Begin();
-  answers.AddLine([this, severity, line = std::move(line)] {
+  callbacks.AddLine([this, severity, line = std::move(line)] {
     options_.logger->Log(severity, line);
     logging_.End();
   });
 }
 
 void Coordinator::Impl::EndSession(uint64_t session) {
-  Answers answers;
+  DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
   register_.EndSession(session);
   for (const uint64_t id : CallIds()) {
     const auto call = calls_.find(id);
     const auto& request = call->second.request;
     if (request == nullptr || request->session != session) continue;
-    Fail(call, absl::AbortedError("The session has ended."), answers);
+    Fail(call, absl::AbortedError("The session has ended."), callbacks);
   }
 }
 
@@ -92,11 +92,11 @@ ClusterStatus Coordinator::Impl::GetCluster() {
 }
 
 void Coordinator::Impl::Shutdown() {
-  Answers answers;
+  DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
   if (stopping_since_ < absl::InfiniteFuture()) return;
   stopping_since_ = Now();
-  Log(Severity::kInfo, "All tasks of the cluster are asked to stop", answers);
+  Log(Severity::kInfo, "All tasks of the cluster are asked to stop", callbacks);
 }
 
 Coordinator::Coordinator(const CoordinatorOptions& options)

@@ -27,15 +27,15 @@ void Coordinator::Impl::Place(const PlacementRequest& request,
       DeviceFilters::Parse(request.device_filters);
   // The graph may be large.
   const absl::Status inputs = CheckInputs(request.graph);
-  Answers answers;
+  DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
   absl::Status status = filters.ok() ? CheckRequest(request) : filters.status();
   if (status.ok()) status = inputs;
-  if (!status.ok()) return answers.Add(call.Fail(std::move(status)));
+  if (!status.ok()) return callbacks.Add(call.Fail(std::move(status)));
   call.filters = *std::move(filters);
   call.needed = tasks_.Passing(call.filters);
   call.needed.insert(request.task);
-  Begin(std::move(call), answers);
+  Begin(std::move(call), callbacks);
 }
 
 absl::Status Coordinator::Impl::CheckRequest(const PlacementRequest& request) {
@@ -60,19 +60,19 @@ void Coordinator::Impl::ListDevices(
   call.list_done = std::move(done);
   call.deadline = deadline;
   absl::StatusOr<DeviceFilters> filters = DeviceFilters::Parse(device_filters);
-  Answers answers;
+  DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
-  if (!filters.ok()) return answers.Add(call.Fail(filters.status()));
+  if (!filters.ok()) return callbacks.Add(call.Fail(filters.status()));
   call.filters = *std::move(filters);
   call.needed = tasks_.Passing(call.filters);
-  Begin(std::move(call), answers);
+  Begin(std::move(call), callbacks);
 }
 
-void Coordinator::Impl::Begin(WaitingCall call, Answers& answers) {
+void Coordinator::Impl::Begin(WaitingCall call, DeferredCallbacks& callbacks) {
   call.missing = tasks_.Missing(call.needed);
   const uint64_t id = next_call_++;
   ArmTimer(id, calls_.emplace(id, std::move(call)).first->second);
-  Advance(id, answers);
+  Advance(id, callbacks);
 }
 
 void Coordinator::Impl::ArmTimer(uint64_t id, WaitingCall& call) {
@@ -84,15 +84,15 @@ void Coordinator::Impl::ArmTimer(uint64_t id, WaitingCall& call) {
 }
 
 void Coordinator::Impl::TimerFired(uint64_t id) {
-  Answers answers;
+  DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
   const auto call = calls_.find(id);
   if (call == calls_.end()) return;
   call->second.timer = 0;
   if (Now() >= call->second.deadline) {
-    return Fail(call, call->second.TooLate(), answers);
+    return Fail(call, call->second.TooLate(), callbacks);
   }
-  Log(Severity::kInfo, call->second.Describe(), answers);
+  Log(Severity::kInfo, call->second.Describe(), callbacks);
   ArmTimer(id, call->second);
 }
 
@@ -102,45 +102,47 @@ std::vector<uint64_t> Coordinator::Impl::CallIds() const {
   return ids;
 }
 
-void Coordinator::Impl::TaskCame(const std::string& task, Answers& answers) {
+void Coordinator::Impl::TaskCame(const std::string& task,
+                                 DeferredCallbacks& callbacks) {
   for (const uint64_t id : CallIds()) {
     WaitingCall& call = calls_.at(id);
     if (call.needed.count(task) == 0) continue;
     call.missing.erase(task);
     call.is_outdated = true;
-    Advance(id, answers);
+    Advance(id, callbacks);
   }
 }
 
-void Coordinator::Impl::TaskWent(const std::string& task, Answers& answers) {
+void Coordinator::Impl::TaskWent(const std::string& task,
+                                 DeferredCallbacks& callbacks) {
   for (const uint64_t id : CallIds()) {
     WaitingCall& call = calls_.at(id);
     if (call.needed.count(task) > 0) {
       call.missing.insert(task);
       call.is_outdated = true;
     }
-    if (call.reporting.erase(task) > 0) Advance(id, answers);
+    if (call.reporting.erase(task) > 0) Advance(id, callbacks);
   }
 }
 
 void Coordinator::Impl::TaskReported(const std::string& task,
-                                     Answers& answers) {
+                                     DeferredCallbacks& callbacks) {
   for (const uint64_t id : CallIds()) {
     WaitingCall& call = calls_.at(id);
     if (call.reporting.count(task) == 0) continue;
     if (!register_.IsSettled(task, call.since)) continue;
     call.reporting.erase(task);
-    Advance(id, answers);
+    Advance(id, callbacks);
   }
 }
 
-void Coordinator::Impl::Advance(uint64_t id, Answers& answers) {
+void Coordinator::Impl::Advance(uint64_t id, DeferredCallbacks& callbacks) {
   const auto it = calls_.find(id);
   if (it == calls_.end()) return;
   WaitingCall& call = it->second;
   if (call.state != WaitingCall::State::kWaits) return;
   if (absl::Status status = CheckMaster(call); !status.ok()) {
-    return Fail(it, std::move(status), answers);
+    return Fail(it, std::move(status), callbacks);
   }
   if (!call.missing.empty() || !call.reporting.empty()) return;
   if (call.request != nullptr) {
@@ -148,7 +150,7 @@ void Coordinator::Impl::Advance(uint64_t id, Answers& answers) {
     queue_.push_back(id);
     return Kick();
   }
-  answers.Add(
+  callbacks.Add(
       [devices = tasks_.Devices(call.needed, call.filters, ""),
        done = Remove(it).list_done]() mutable { done(std::move(devices)); });
 }
@@ -174,8 +176,8 @@ WaitingCall Coordinator::Impl::Remove(Calls::iterator it) {
 }
 
 void Coordinator::Impl::Fail(Calls::iterator call, absl::Status why,
-                             Answers& answers) {
-  answers.Add(Remove(call).Fail(std::move(why)));
+                             DeferredCallbacks& callbacks) {
+  callbacks.Add(Remove(call).Fail(std::move(why)));
 }
 
 }  // namespace weft

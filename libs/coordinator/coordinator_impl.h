@@ -24,8 +24,8 @@
 #include "libs/base/in_flight.h"
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
-#include "libs/coordinator/answers.h"
 #include "libs/coordinator/coordinator.h"
+#include "libs/coordinator/deferred_callbacks.h"
 #include "libs/coordinator/placement_work.h"
 #include "libs/coordinator/resource_register.h"
 #include "libs/coordinator/task_table.h"
@@ -73,30 +73,32 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
 
   absl::Time Now() const { return scheduler_.clock().Now(); }
   // Once the lock is released: a logger may take its time.
-  void Log(Severity severity, std::string line, Answers& answers)
+  void Log(Severity severity, std::string line, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Who is there.
   absl::StatusOr<JoinReply> JoinLocked(const JoinRequest& request,
-                                       Answers& answers)
+                                       DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LogRefusal(const JoinRequest& request, const absl::Status& why,
-                  Answers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+                  DeferredCallbacks& callbacks)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SettleUuid(const std::string& told)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string SettledUuid() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return uuid_is_settled_ ? cluster_uuid_ : "";
   }
   absl::StatusOr<HeartbeatReply> HeartbeatLocked(
-      const HeartbeatRequest& request, Answers& answers)
+      const HeartbeatRequest& request, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ShallStop(const std::string& task) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeReport(const std::string& task, const protocol::TaskReport& report,
-                  Answers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void DropTask(const std::string& task, Answers& answers)
+                  DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void GiveTimeIfLate(absl::Time now, Answers& answers)
+  void DropTask(const std::string& task, DeferredCallbacks& callbacks)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveTimeIfLate(absl::Time now, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ArmTick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -104,36 +106,38 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   // Calls that wait.
   absl::Status CheckRequest(const PlacementRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Begin(WaitingCall call, Answers& answers)
+  void Begin(WaitingCall call, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ArmTimer(uint64_t id, WaitingCall& call)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TimerFired(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<uint64_t> CallIds() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TaskCame(const std::string& task, Answers& answers)
+  void TaskCame(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TaskWent(const std::string& task, Answers& answers)
+  void TaskWent(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TaskReported(const std::string& task, Answers& answers)
+  void TaskReported(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Goes on with a call, or ends it, if there is nothing to wait for.
-  void Advance(uint64_t id, Answers& answers)
+  void Advance(uint64_t id, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   WaitingCall Remove(Calls::iterator call)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Fail(Calls::iterator call, absl::Status why, Answers& answers)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Fail(Calls::iterator call, absl::Status why,
+            DeferredCallbacks& callbacks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckMaster(const WaitingCall& call) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Placing, one graph at a time.
   void Kick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PlaceNext() ABSL_LOCKS_EXCLUDED(mutex_);
-  std::optional<PlacementWork> TakeWork(Answers& answers)
+  std::optional<PlacementWork> TakeWork(DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Placed(uint64_t id, absl::StatusOr<Placement> placement,
-              Answers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Settle(Calls::iterator it, Placement placement, Answers& answers)
+              DeferredCallbacks& callbacks)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Settle(Calls::iterator it, Placement placement,
+              DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const CoordinatorOptions options_;

@@ -27,20 +27,20 @@ bool IsUuid(const std::string& text) {
 
 void Coordinator::Impl::Join(const JoinRequest& request,
                              Answer<JoinReply> done) {
-  Answers answers;
+  DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
-  answers.Add([reply = JoinLocked(request, answers),
-               done = std::move(done)]() mutable { done(std::move(reply)); });
+  callbacks.Add([reply = JoinLocked(request, callbacks),
+                 done = std::move(done)]() mutable { done(std::move(reply)); });
 }
 
 absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
-    const JoinRequest& request, Answers& answers) {
+    const JoinRequest& request, DeferredCallbacks& callbacks) {
   const auto& members = tasks_.members().members();
   const auto before = members.find(request.task);
   const auto state = before == members.end() ? Membership::State::kExpected
                                              : before->second.state;
   if (absl::Status status = tasks_.Join(request, Now()); !status.ok()) {
-    LogRefusal(request, status, answers);
+    LogRefusal(request, status, callbacks);
     return status;
   }
   if (state != Membership::State::kAlive) {
@@ -48,21 +48,21 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
     Log(Severity::kInfo,
         absl::StrCat(request.task, " has joined at ", request.target, " with ",
                      count, count == 1 ? " device" : " devices"),
-        answers);
+        callbacks);
   }
   register_.AddTask(request.task);
   if (state == Membership::State::kLost) {
     // What others declare on its devices only they know.
     register_.WantSessions();
   }
-  TakeReport(request.task, request.report, answers);
+  TakeReport(request.task, request.report, callbacks);
   register_.Answer(request.task);
   // The report may be older than this coordinator: a session that ended since
   // was told to the one before, or to nobody.
   register_.Want(request.task);
   finished_jobs_ = tasks_.members().FinishedJobs();
   ArmTick();
-  TaskCame(request.task, answers);
+  TaskCame(request.task, callbacks);
   SettleUuid(request.cluster_uuid);
   return JoinReply{SettledUuid(), options_.incarnation,
                    options_.heartbeat_interval};
@@ -84,26 +84,27 @@ void Coordinator::Impl::SettleUuid(const std::string& told) {
 
 // A process that claims a task may ask again and again.
 void Coordinator::Impl::LogRefusal(const JoinRequest& request,
-                                   const absl::Status& why, Answers& answers) {
+                                   const absl::Status& why,
+                                   DeferredCallbacks& callbacks) {
   const auto refused = std::make_pair(request.task, request.incarnation);
   if (last_refused_ == refused) return;
   last_refused_ = refused;
   Log(Severity::kWarning,
       absl::StrCat("A process may not join as ", request.task, ": ",
                    why.message()),
-      answers);
+      callbacks);
 }
 
 void Coordinator::Impl::Heartbeat(const HeartbeatRequest& request,
                                   Answer<HeartbeatReply> done) {
-  Answers answers;
+  DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
-  answers.Add([reply = HeartbeatLocked(request, answers),
-               done = std::move(done)]() mutable { done(std::move(reply)); });
+  callbacks.Add([reply = HeartbeatLocked(request, callbacks),
+                 done = std::move(done)]() mutable { done(std::move(reply)); });
 }
 
 absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
-    const HeartbeatRequest& request, Answers& answers) {
+    const HeartbeatRequest& request, DeferredCallbacks& callbacks) {
   if (request.coordinator != options_.incarnation) {
     return absl::AbortedError(absl::StrCat("The coordinator at ", options_.task,
                                            " has started anew: ", request.task,
@@ -111,7 +112,7 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
   }
   RETURN_IF_ERROR(
       tasks_.members().Heard(request.task, request.incarnation, Now()));
-  if (request.has_report) TakeReport(request.task, request.report, answers);
+  if (request.has_report) TakeReport(request.task, request.report, callbacks);
   HeartbeatReply reply;
   reply.wants_report = register_.Answer(request.task);
   reply.stop = ShallStop(request.task);
@@ -134,37 +135,38 @@ bool Coordinator::Impl::ShallStop(const std::string& task) const {
 
 void Coordinator::Impl::TakeReport(const std::string& task,
                                    const protocol::TaskReport& report,
-                                   Answers& answers) {
+                                   DeferredCallbacks& callbacks) {
   if (register_.Report(task, report)) {
     tasks_.Find(task)->resources = report.resources;
   }
-  TaskReported(task, answers);
+  TaskReported(task, callbacks);
 }
 
 void Coordinator::Impl::Leave(const std::string& task, uint64_t incarnation) {
-  Answers answers;
+  DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
   if (!tasks_.members().Leave(task, incarnation)) return;
-  Log(Severity::kInfo, absl::StrCat(task, " has left"), answers);
+  Log(Severity::kInfo, absl::StrCat(task, " has left"), callbacks);
   finished_jobs_ = tasks_.members().FinishedJobs();
-  DropTask(task, answers);
+  DropTask(task, callbacks);
 }
 
 void Coordinator::Impl::OnTaskLost(const std::string& task,
                                    uint64_t incarnation,
                                    const absl::Status& why) {
-  Answers answers;
+  DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
   if (!tasks_.members().Lose(task, incarnation, Now())) return;
   Log(Severity::kWarning, absl::StrCat(task, " is lost: ", why.message()),
-      answers);
-  DropTask(task, answers);
+      callbacks);
+  DropTask(task, callbacks);
 }
 
-void Coordinator::Impl::DropTask(const std::string& task, Answers& answers) {
+void Coordinator::Impl::DropTask(const std::string& task,
+                                 DeferredCallbacks& callbacks) {
   register_.DropTask(task);
   tasks_.Find(task)->resources.clear();
-  TaskWent(task, answers);
+  TaskWent(task, callbacks);
 }
 
 // Heartbeats only put it off, so that one timer is enough, armed anew when it
@@ -183,7 +185,8 @@ void Coordinator::Impl::ArmTick() {
 // Who stood still itself (it was stopped, its machine slept) has heard nobody
 // meanwhile: what they said is yet to be read. No more than what was missed is
 // given, or one that is late each time would never lose anybody.
-void Coordinator::Impl::GiveTimeIfLate(absl::Time now, Answers& answers) {
+void Coordinator::Impl::GiveTimeIfLate(absl::Time now,
+                                       DeferredCallbacks& callbacks) {
   const absl::Duration late = now - tick_due_;
   const bool was_late =
       std::exchange(was_late_, late > options_.heartbeat_interval);
@@ -194,22 +197,22 @@ void Coordinator::Impl::GiveTimeIfLate(absl::Time now, Answers& answers) {
       absl::StrCat("This coordinator stood still, or was busy, for ",
                    absl::FormatDuration(absl::Trunc(late, absl::Seconds(1))),
                    ": all tasks have so much longer to be heard of"),
-      answers);
+      callbacks);
 }
 
 void Coordinator::Impl::Tick() {
-  Answers answers;
+  DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
   tick_ = 0;
   if (closed_) return;
   const absl::Time now = Now();
-  GiveTimeIfLate(now, answers);
+  GiveTimeIfLate(now, callbacks);
   for (const std::string& task : tasks_.members().Tick(now)) {
     Log(Severity::kWarning,
         absl::StrCat(task, " is lost: nothing was heard of it for ",
                      absl::FormatDuration(options_.heartbeat_timeout)),
-        answers);
-    DropTask(task, answers);
+        callbacks);
+    DropTask(task, callbacks);
   }
   ArmTick();
 }

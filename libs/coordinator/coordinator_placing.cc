@@ -19,21 +19,22 @@ void Coordinator::Impl::Kick() {
 void Coordinator::Impl::PlaceNext() {
   std::optional<PlacementWork> work;
   {
-    Answers answers;
+    DeferredCallbacks callbacks;
     absl::MutexLock lock(&mutex_);
-    work = TakeWork(answers);
+    work = TakeWork(callbacks);
     if (!work) is_placing_ = false;
   }
   if (!work) return;
   absl::StatusOr<Placement> placement = work->Place();
-  Answers answers;
+  DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
   is_placing_ = false;
-  Placed(work->call(), std::move(placement), answers);
+  Placed(work->call(), std::move(placement), callbacks);
   Kick();
 }
 
-std::optional<PlacementWork> Coordinator::Impl::TakeWork(Answers& answers) {
+std::optional<PlacementWork> Coordinator::Impl::TakeWork(
+    DeferredCallbacks& callbacks) {
   while (!queue_.empty()) {
     const auto it = calls_.find(queue_.front());
     queue_.pop_front();
@@ -41,7 +42,7 @@ std::optional<PlacementWork> Coordinator::Impl::TakeWork(Answers& answers) {
     WaitingCall& call = it->second;
     call.state = WaitingCall::State::kWaits;
     if (absl::Status status = CheckMaster(call); !status.ok()) {
-      Fail(it, std::move(status), answers);
+      Fail(it, std::move(status), callbacks);
       continue;
     }
     if (!call.missing.empty()) continue;
@@ -56,17 +57,17 @@ std::optional<PlacementWork> Coordinator::Impl::TakeWork(Answers& answers) {
 }
 
 void Coordinator::Impl::Placed(uint64_t id, absl::StatusOr<Placement> placement,
-                               Answers& answers) {
+                               DeferredCallbacks& callbacks) {
   const auto it = calls_.find(id);
   if (it == calls_.end()) return;  // too late, or its session has ended
   it->second.state = WaitingCall::State::kWaits;
-  if (it->second.is_outdated) return Advance(id, answers);
-  if (!placement.ok()) return Fail(it, placement.status(), answers);
-  Settle(it, *std::move(placement), answers);
+  if (it->second.is_outdated) return Advance(id, callbacks);
+  if (!placement.ok()) return Fail(it, placement.status(), callbacks);
+  Settle(it, *std::move(placement), callbacks);
 }
 
 void Coordinator::Impl::Settle(Calls::iterator it, Placement placement,
-                               Answers& answers) {
+                               DeferredCallbacks& callbacks) {
   WaitingCall& call = it->second;
   if (!call.request->isolated && !call.request->explain) {
     const ResourceRegister::Declarer declarer{call.request->session,
@@ -81,7 +82,7 @@ void Coordinator::Impl::Settle(Calls::iterator it, Placement placement,
       for (const ResourceDifference& difference : verdict.differences) {
         if (!difference.there_is_left()) register_.Want(difference.there_task);
       }
-      return Fail(it, ToStatus(verdict.differences, verdict.causes), answers);
+      return Fail(it, ToStatus(verdict.differences, verdict.causes), callbacks);
     }
     for (const std::string& task : verdict.doubtful_tasks) register_.Want(task);
     call.reporting = std::move(verdict.doubtful_tasks);
@@ -90,10 +91,10 @@ void Coordinator::Impl::Settle(Calls::iterator it, Placement placement,
   }
   WaitingCall placed = Remove(it);
   // The request may take long to be let go of.
-  answers.Add([reply = PlacementReply{std::move(placement.devices),
-                                      std::move(placement.reasons)},
-               request = std::move(placed.request),
-               done = std::move(placed.place_done)]() mutable {
+  callbacks.Add([reply = PlacementReply{std::move(placement.devices),
+                                        std::move(placement.reasons)},
+                 request = std::move(placed.request),
+                 done = std::move(placed.place_done)]() mutable {
     done(std::move(reply));
   });
 }

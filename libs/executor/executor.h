@@ -74,9 +74,9 @@ class Plan {
 
 // Where Start may run kernels before it returns.
 enum class RunWhere {
-  kCaller,   // any kernel on the calling thread: a client waiting for its step
-  kReactor,  // only cheap kernels with small inputs, for a short while
-  kPool,     // none: everything on the compute pool
+  kCaller,  // any kernel on the calling thread: a client waiting for its step
+  kReader,  // only cheap kernels with small inputs, for a short while
+  kPool,    // none: everything on the compute pool
 };
 
 // What kernels send may be held back until the thread that ran them has no more

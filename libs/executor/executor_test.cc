@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr RunWhere kEverywhere[] = {RunWhere::kCaller, RunWhere::kReactor,
+constexpr RunWhere kEverywhere[] = {RunWhere::kCaller, RunWhere::kReader,
                                     RunWhere::kPool};
 
 Tensor Float(float value) { return Tensor::Scalar(value); }
@@ -240,10 +240,10 @@ class LockedVariableTest : public ::testing::TestWithParam<const char*> {
   }
 
   // The step begins on a thread of its own, which has to come back.
-  void StartOnReactor(const StepArgs& args) {
+  void StartOnReader(const StepArgs& args) {
     auto returned = h_.scheduler().NewEvent();
     reader_ = std::thread([&, event = returned.get()] {
-      Start(h_.plan, args, RunWhere::kReactor, [&](absl::Status status) {
+      Start(h_.plan, args, RunWhere::kReader, [&](absl::Status status) {
         result_ = std::move(status);
         over_->Set();
       });
@@ -262,7 +262,7 @@ class LockedVariableTest : public ::testing::TestWithParam<const char*> {
   absl::Status result_;
 };
 
-TEST_P(LockedVariableTest, AReactorDoesNotWait) {
+TEST_P(LockedVariableTest, AReaderDoesNotWait) {
   const bool is_ref = h_.graph.registry()->Find(GetParam())->inputs[0].is_ref;
   const Node* node =
       AddNode(is_ref || absl::string_view(GetParam()) == "Identity");
@@ -283,8 +283,8 @@ TEST_P(LockedVariableTest, AReactorDoesNotWait) {
   const std::vector<Tensor> args = {Float(5)};
   std::vector<Tensor> retvals(1);
   ASSERT_OK(variable->Update(cancellation, h_.pool, [&](Tensor&) {
-    StartOnReactor({h_.MakeContext(cancellation, rendezvous), args,
-                    absl::MakeSpan(retvals)});
+    StartOnReader({h_.MakeContext(cancellation, rendezvous), args,
+                   absl::MakeSpan(retvals)});
     return absl::OkStatus();
   }));
   reader_.join();
@@ -387,7 +387,7 @@ TEST(ExecutorTest, WhatItsLastThreadSentIsLeftToWhoeverEndsTheStep) {
   ASSERT_OK(h.Compile());
   CountingOutbox outbox;
   EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kCaller), 0);
-  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReactor), 0);
+  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReader), 0);
 }
 
 TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongKernel) {
@@ -412,7 +412,7 @@ TEST(ExecutorTest, AnAsynchronousKernelThatIsNotCheapBeginsOnThePool) {
   const std::vector<Tensor> args = {Float(1)};
   bool over = false;
   Start(h.plan, {h.MakeContext(cancellation, rendezvous), args, {}},
-        RunWhere::kReactor, [&](const absl::Status& status) {
+        RunWhere::kReader, [&](const absl::Status& status) {
           EXPECT_OK(status);
           over = true;
         });
@@ -429,7 +429,7 @@ TEST(ExecutorTest, WhatWasSentDoesNotWaitForWhatComesLater) {
   h.Add("later", "TestAsync", {h.Arg(0)});
   ASSERT_OK(h.Compile());
   CountingOutbox outbox;
-  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReactor), 1);
+  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReader), 1);
   EXPECT_EQ(outbox.after_start, 1);
 }
 

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-constexpr RunWhere kEverywhere[] = {RunWhere::kCaller, RunWhere::kReactor,
+constexpr RunWhere kEverywhere[] = {RunWhere::kCaller, RunWhere::kReader,
                                     RunWhere::kPool};
 
 Tensor Float(float value) { return Tensor::Scalar(value); }

@@ -30,7 +30,7 @@ absl::Status ReadRefs(const PlanImpl& plan, const NodeItem& item, Slot* inputs,
   for (int i = 0; i < item.num_refs; ++i) {
     const RefInput& input = plan.ref_inputs[item.first_ref + i];
     Slot& slot = inputs[input.input];
-    // A Merge has only one of its inputs; a reactor may come here again.
+    // A Merge has only one of its inputs; a reader may come here again.
     if (!slot.is_ref()) continue;
     if (input.read) {
       RETURN_IF_ERROR(ReadRef(input, slot, when));

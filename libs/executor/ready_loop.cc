@@ -15,8 +15,8 @@ constexpr uint32_t kHandOverNanoseconds = 10'000;
 // Inputs with which a cheap kernel takes about as long.
 constexpr size_t kHandOverBytes = 64 << 10;
 
-constexpr size_t kReactorBytes = 4 << 10;
-constexpr absl::Duration kReactorBudget = absl::Microseconds(20);
+constexpr size_t kReaderBytes = 4 << 10;
+constexpr absl::Duration kReaderBudget = absl::Microseconds(20);
 constexpr int kNodesBetweenClocks = 16;
 
 thread_local ReadyLoop* current_loop = nullptr;
@@ -65,7 +65,7 @@ void EndAsync(AsyncEntry& entry, const absl::Status& status) {
   } else if (current != nullptr) {
     ContinueOnPool(state, ready);
   } else {
-    ReadyLoop loop(state, RunWhere::kReactor);
+    ReadyLoop loop(state, RunWhere::kReader);
     loop.Add(ready);
     loop.Run();
   }
@@ -110,7 +110,7 @@ void ReadyLoop::Add(const ReadyList& nodes) {
     return;
   }
   for (const Ready& node : nodes) {
-    if (where_ == RunWhere::kReactor || !IsWorthHandingOver(node)) {
+    if (where_ == RunWhere::kReader || !IsWorthHandingOver(node)) {
       ready_.push_back(node);
     } else if (!has_kept_) {
       kept_ = node;
@@ -131,20 +131,20 @@ bool ReadyLoop::IsWorthHandingOver(const Ready& ready) const {
   return cost == 0 || cost > kHandOverNanoseconds;
 }
 
-bool ReadyLoop::MayRunOnReactor(const Ready& ready) {
+bool ReadyLoop::MayRunOnReader(const Ready& ready) {
   const NodeItem& item = ItemOf(ready);
   const bool runs_kernel = !ready.is_dead && (item.kind == NodeKind::kKernel ||
                                               item.kind == NodeKind::kAsync);
   if (runs_kernel && !item.is_cheap) return false;
   // An asynchronous kernel that is cheap moves its inputs.
   if (runs_kernel && item.kind == NodeKind::kKernel &&
-      InputBytes(item, InputsOf(ready)) > kReactorBytes) {
+      InputBytes(item, InputsOf(ready)) > kReaderBytes) {
     return false;
   }
   if (--nodes_until_clock_ > 0) return true;
   nodes_until_clock_ = kNodesBetweenClocks;
   const absl::Time now = state_.context.scheduler->clock().Now();
-  if (give_up_at_ == absl::InfinitePast()) give_up_at_ = now + kReactorBudget;
+  if (give_up_at_ == absl::InfinitePast()) give_up_at_ = now + kReaderBudget;
   return now < give_up_at_;
 }
 
@@ -171,7 +171,7 @@ void ReadyLoop::Run() {
     if (state_.IsStopped()) {
       Drop();
       for_pool.clear();
-    } else if (where_ == RunWhere::kReactor && !MayRunOnReactor(ready)) {
+    } else if (where_ == RunWhere::kReader && !MayRunOnReader(ready)) {
       for_pool.push_back(ready);
     } else {
       RunNode(ready);
@@ -260,7 +260,7 @@ void ReadyLoop::End(const Ready& ready, const NodeItem& item,
 }
 
 WhenLocked ReadyLoop::WhenLockedHere() const {
-  return where_ == RunWhere::kReactor ? WhenLocked::kGiveUp : WhenLocked::kWait;
+  return where_ == RunWhere::kReader ? WhenLocked::kGiveUp : WhenLocked::kWait;
 }
 
 void ReadyLoop::RunAsync(const Ready& ready, const NodeItem& item) {

@@ -30,7 +30,7 @@ class ReadyLoop {
   void Run();
 
  private:
-  bool MayRunOnReactor(const Ready& ready);
+  bool MayRunOnReader(const Ready& ready);
   bool IsWorthHandingOver(const Ready& ready) const;
   bool MayTakeLong(const Ready& ready, const NodeItem& item) const;
   // The node that runs next; false when none is left.

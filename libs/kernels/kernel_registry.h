@@ -28,8 +28,9 @@ struct KernelDef {
   // Attr name -> types this kernel takes; attrs not named match anything.
   std::map<std::string, std::vector<DataType>> types;
   // Ends in under about a microsecond for inputs of up to 4 KiB and never
-  // blocks: may run on a reactor thread, and is never worth a hand-over. Locks
-  // of variables it takes as OpKernelContext::when_locked says.
+  // blocks: may run on a reader (a thread that reads the bus), and is never
+  // worth a hand-over. Locks of variables it takes as
+  // OpKernelContext::when_locked says.
   bool is_cheap = false;
 };
 

@@ -30,11 +30,11 @@ void SessionGraph::Extend(const OpenCalls::CallPtr& open,
                                       .extension = std::move(extension),
                                       .deadline = deadline,
                                       .done = std::move(done)});
-  extensions_.Take(deadline, open->cancellation(),
-                   [this, growth](const absl::Status& turn) {
-                     if (turn.ok()) return ExtendInTurn(growth);
-                     if (!absl::IsDeadlineExceeded(turn)) {
-                       return growth->done(turn);
+  extensions_.Lock(deadline, open->cancellation(),
+                   [this, growth](const absl::Status& locked) {
+                     if (locked.ok()) return ExtendLocked(growth);
+                     if (!absl::IsDeadlineExceeded(locked)) {
+                       return growth->done(locked);
                      }
                      growth->done(absl::DeadlineExceededError(
                          "An earlier extension of the session's graph is still "
@@ -42,7 +42,7 @@ void SessionGraph::Extend(const OpenCalls::CallPtr& open,
                    });
 }
 
-void SessionGraph::ExtendInTurn(GrowthPtr growth) {
+void SessionGraph::ExtendLocked(GrowthPtr growth) {
   absl::Status begun = growth->open->cancellation()->status();
   if (begun.ok()) begun = BeginGrowth(*growth);
   if (!begun.ok()) return Answer(*growth, std::move(begun));
@@ -52,7 +52,7 @@ void SessionGraph::ExtendInTurn(GrowthPtr growth) {
 
 void SessionGraph::Answer(Growth& growth,
                           absl::StatusOr<protocol::ExtensionResult> result) {
-  extensions_.PassOn();
+  extensions_.Unlock();
   growth.done(std::move(result));
 }
 

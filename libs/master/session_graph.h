@@ -25,10 +25,10 @@
 #include "absl/time/time.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/placement_graph.h"
+#include "libs/master/async_mutex.h"
 #include "libs/master/callable.h"
 #include "libs/master/master.h"
 #include "libs/master/open_calls.h"
-#include "libs/master/turns.h"
 #include "libs/protocol/coordinator.h"
 #include "libs/protocol/master.h"
 
@@ -60,7 +60,7 @@ class SessionGraph {
   std::vector<protocol::PlacedResource> declared() const;
 
  private:
-  // One extension on its way; `answered` or `request` when its turn has come.
+  // One extension on its way; `answered` or `request` once it has the lock.
   struct Growth {
     OpenCalls::CallPtr open;
     protocol::GraphExtension extension;
@@ -73,7 +73,7 @@ class SessionGraph {
   };
   using GrowthPtr = std::shared_ptr<Growth>;
 
-  void ExtendInTurn(GrowthPtr growth) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ExtendLocked(GrowthPtr growth) ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds the nodes, for nobody to see yet.
   absl::Status BeginGrowth(Growth& growth) ABSL_LOCKS_EXCLUDED(mutex_);
   // Of the new nodes. An _Retval of a client's would put its value anywhere.
@@ -84,7 +84,7 @@ class SessionGraph {
   absl::StatusOr<protocol::ExtensionResult> EndGrowth(
       const Growth& growth, absl::StatusOr<protocol::PlacementReply> reply)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Its turn is over.
+  // It unlocks first.
   void Answer(Growth& growth, absl::StatusOr<protocol::ExtensionResult> result);
   absl::Status SetDevices(const Growth& growth, protocol::PlacementReply reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -100,10 +100,11 @@ class SessionGraph {
   const protocol::SessionConfig& config_;
   const MasterOptions& options_;
 
-  Turns extensions_;
+  AsyncMutex extensions_;
   absl::Mutex mutex_;
   Graph graph_ ABSL_GUARDED_BY(mutex_);
-  // Of this version; those after them belong to the extension whose turn it is.
+  // Of this version; those after them belong to the extension that has the
+  // lock.
   int num_nodes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t num_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // serialised

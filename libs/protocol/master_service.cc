@@ -172,7 +172,7 @@ void MasterService::RunCallable(CallPtr call, bus::Message request) {
   run.fetches = absl::MakeSpan(running->fetches);
   run.timeout = running->request.timeout;
   run.cancellation = &running->call->cancellation();
-  run.thread = CallingThread::kReactor;
+  run.thread = CallingThread::kReader;
   const uint64_t session = running->request.session;
   const uint64_t callable = running->request.callable;
   replies_.Begin();

@@ -62,9 +62,9 @@ struct StepId {
 
 // What the thread that calls Run may be used for.
 enum class CallingThread {
-  kWaits,    // any kernel: it has nothing to do but wait for this step
-  kReactor,  // only cheap kernels, for a short while
-  kOther,    // none
+  kWaits,   // any kernel: it has nothing to do but wait for this step
+  kReader,  // only cheap kernels, for a short while
+  kOther,   // none
 };
 
 // A tensor on its way along an edge from one task to another.

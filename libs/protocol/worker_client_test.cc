@@ -297,7 +297,7 @@ TEST_F(WorkerClientTest, ARunTakesItsFeedsAndBringsItsFetches) {
   EXPECT_EQ(seen.registration, 5u);
   EXPECT_EQ(seen.step, 30u);
   EXPECT_EQ(seen.steps_over_below, 28u);
-  EXPECT_EQ(seen.thread, CallingThread::kReactor);
+  EXPECT_EQ(seen.thread, CallingThread::kReader);
   EXPECT_FALSE(seen.feeds[2].IsInitialized());  // nobody there takes it
   EXPECT_TRUE(results_.all.empty());
   worker_.EndRun();

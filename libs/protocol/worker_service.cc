@@ -38,7 +38,7 @@ PartitionStep StepOf(const std::shared_ptr<RunningPartition>& shared) {
   step.feed_indices = run.request.feed_indices;
   step.fetch_indices = run.request.fetch_indices;
   step.cancellation = std::shared_ptr<Cancellation>(shared, &run.cancellation);
-  step.thread = CallingThread::kReactor;
+  step.thread = CallingThread::kReader;
   step.with_answer = &run.with_answer;
   return step;
 }

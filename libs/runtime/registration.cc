@@ -39,8 +39,8 @@ RunWhere Where(protocol::CallingThread thread, bool is_last) {
     // A caller that waits serves the last part; the others run meanwhile.
     case protocol::CallingThread::kWaits:
       return is_last ? RunWhere::kCaller : RunWhere::kPool;
-    case protocol::CallingThread::kReactor:
-      return RunWhere::kReactor;
+    case protocol::CallingThread::kReader:
+      return RunWhere::kReader;
     case protocol::CallingThread::kOther:
       break;
   }

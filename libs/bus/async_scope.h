@@ -1,10 +1,10 @@
-// Activities: the closures, timers and events of one object, which its
+// AsyncScope: counts the closures, timers and events of one object, which its
 // destructor waits for.
 //
 // Threads: all methods may be called from any thread; Wait once, when nobody
 // begins anything new from outside.
-#ifndef WEFT_LIBS_BUS_ACTIVITIES_H_
-#define WEFT_LIBS_BUS_ACTIVITIES_H_
+#ifndef WEFT_LIBS_BUS_ASYNC_SCOPE_H_
+#define WEFT_LIBS_BUS_ASYNC_SCOPE_H_
 
 #include <atomic>
 #include <cstdint>
@@ -16,25 +16,23 @@
 
 namespace weft::bus {
 
-class Activities {
+class AsyncScope {
  public:
-  explicit Activities(Scheduler& scheduler)
+  explicit AsyncScope(Scheduler& scheduler)
       : scheduler_(scheduler), ended_(scheduler.NewEvent()) {}
-  Activities(const Activities&) = delete;
-  Activities& operator=(const Activities&) = delete;
+  AsyncScope(const AsyncScope&) = delete;
+  AsyncScope& operator=(const AsyncScope&) = delete;
 
   // While it lives, something runs.
   class Running {
    public:
-    explicit Running(Activities& activities) : activities_(activities) {
-      activities_.Begin();
-    }
-    ~Running() { activities_.End(); }
+    explicit Running(AsyncScope& scope) : scope_(scope) { scope_.Begin(); }
+    ~Running() { scope_.End(); }
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;
 
    private:
-    Activities& activities_;
+    AsyncScope& scope_;
   };
 
   // Soon; on the compute pool, or on `pool`.
@@ -94,4 +92,4 @@ class Activities {
 
 }  // namespace weft::bus
 
-#endif  // WEFT_LIBS_BUS_ACTIVITIES_H_
+#endif  // WEFT_LIBS_BUS_ASYNC_SCOPE_H_

@@ -1,10 +1,11 @@
-// Turns: one after the other, in the order in which they came. Unlike a mutex
-// it is held while others are waited for; who waits for a turn holds neither a
-// lock nor a thread.
+// AsyncMutex: lets one after the other through, in the order in which they
+// came. Unlike a mutex it may be held while others are waited for, and be
+// unlocked on another thread; who waits for it holds neither a lock nor a
+// thread.
 //
 // Threads: all methods may be called from any thread; none waits.
-#ifndef WEFT_LIBS_MASTER_TURNS_H_
-#define WEFT_LIBS_MASTER_TURNS_H_
+#ifndef WEFT_LIBS_MASTER_ASYNC_MUTEX_H_
+#define WEFT_LIBS_MASTER_ASYNC_MUTEX_H_
 
 #include <cstdint>
 #include <map>
@@ -21,18 +22,18 @@
 
 namespace weft {
 
-class Turns {
+class AsyncMutex {
  public:
   using Begin = absl::AnyInvocable<void(absl::Status)>;
 
-  explicit Turns(Scheduler& scheduler)
+  explicit AsyncMutex(Scheduler& scheduler)
       : state_(std::make_shared<State>(scheduler)) {}
 
-  // Calls `begin` with OK when it is the caller's turn, who then has to PassOn:
+  // Calls `begin` with OK when it is the caller's, who then has to Unlock it:
   // before this returns, or on the compute pool. With DEADLINE_EXCEEDED when
   // `deadline` has come first, with the cause of the cancellation when that
   // has.
-  void Take(absl::Time deadline,
+  void Lock(absl::Time deadline,
             const std::shared_ptr<Cancellation>& cancellation, Begin begin) {
     uint64_t number = 0;
     {
@@ -50,7 +51,7 @@ class Turns {
     if (token == 0) Leave(state_, number, cancellation->status());
   }
 
-  void PassOn() {
+  void Unlock() {
     Begin next;
     {
       absl::MutexLock lock(&state_->mutex);
@@ -121,4 +122,4 @@ class Turns {
 
 }  // namespace weft
 
-#endif  // WEFT_LIBS_MASTER_TURNS_H_
+#endif  // WEFT_LIBS_MASTER_ASYNC_MUTEX_H_

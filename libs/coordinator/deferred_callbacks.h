@@ -1,10 +1,10 @@
-// Answers: calls that are to be answered, and lines that are to be logged
-// before that, once a lock is released: to be declared before the lock is
-// taken.
+// DeferredCallbacks: what is to be called once a lock is released: lines that
+// are to be logged, and after those the answers of calls. To be declared before
+// the lock is taken.
 //
 // Used by one thread.
-#ifndef WEFT_LIBS_COORDINATOR_ANSWERS_H_
-#define WEFT_LIBS_COORDINATOR_ANSWERS_H_
+#ifndef WEFT_LIBS_COORDINATOR_DEFERRED_CALLBACKS_H_
+#define WEFT_LIBS_COORDINATOR_DEFERRED_CALLBACKS_H_
 
 #include <utility>
 #include <vector>
@@ -13,15 +13,15 @@
 
 namespace weft {
 
-class Answers {
+class DeferredCallbacks {
  public:
-  Answers() = default;
-  ~Answers() {
+  DeferredCallbacks() = default;
+  ~DeferredCallbacks() {
     for (auto& line : lines_) line();
     for (auto& answer : answers_) answer();
   }
-  Answers(const Answers&) = delete;
-  Answers& operator=(const Answers&) = delete;
+  DeferredCallbacks(const DeferredCallbacks&) = delete;
+  DeferredCallbacks& operator=(const DeferredCallbacks&) = delete;
 
   void Add(absl::AnyInvocable<void()> answer) {
     answers_.push_back(std::move(answer));
@@ -38,4 +38,4 @@ class Answers {
 
 }  // namespace weft
 
-#endif  // WEFT_LIBS_COORDINATOR_ANSWERS_H_
+#endif  // WEFT_LIBS_COORDINATOR_DEFERRED_CALLBACKS_H_
