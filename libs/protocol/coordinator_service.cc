@@ -18,53 +18,36 @@ CoordinatorService::~CoordinatorService() {
   replies_.WaitUntilNone(*options_.scheduler);
 }
 
-bool CoordinatorService::Handles(uint8_t method) {
-  switch (static_cast<Method>(method)) {
-    case Method::kJoinCluster:
-    case Method::kTaskHeartbeat:
-    case Method::kLeaveCluster:
-    case Method::kPlace:
-    case Method::kEndSession:
-    case Method::kForgetContainers:
-    case Method::kListClusterDevices:
-    case Method::kGetCluster:
-    case Method::kShutdownCluster:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool CoordinatorService::IsServedWhileDraining(uint8_t method) {
+const MethodRow<CoordinatorService>* CoordinatorService::FindMethod(
+    uint8_t method) {
   // Joining and placing would begin something.
-  return Handles(method) && static_cast<Method>(method) != Method::kPlace &&
-         static_cast<Method>(method) != Method::kJoinCluster;
-}
-
-void CoordinatorService::OnRequest(Call call, bus::Message request) {
-  switch (static_cast<Method>(request.method)) {
-    case Method::kJoinCluster:
-      return Join(std::move(call), std::move(request));
-    case Method::kTaskHeartbeat:
-      return Heartbeat(std::move(call), std::move(request));
-    case Method::kLeaveCluster:
-      return Leave(std::move(call), std::move(request));
-    case Method::kPlace:
-      return Place(std::move(call), std::move(request));
-    case Method::kEndSession:
-      return EndSession(std::move(call), std::move(request));
-    case Method::kForgetContainers:
-      return ForgetContainers(std::move(call), std::move(request));
-    case Method::kListClusterDevices:
-      return ListDevices(std::move(call), std::move(request));
-    case Method::kGetCluster:
-      return GetCluster(std::move(call), std::move(request));
-    case Method::kShutdownCluster:
-      return Shutdown(std::move(call), std::move(request));
-    default:
-      return call->Fail(absl::UnimplementedError(absl::StrCat(
-          "a coordinator does not answer requests of type ", request.method)));
-  }
+  static constexpr MethodRow<CoordinatorService> kRows[] = {
+      {.method = Method::kJoinCluster, .on_request = &CoordinatorService::Join},
+      {.method = Method::kTaskHeartbeat,
+       .on_request = &CoordinatorService::Heartbeat,
+       .is_served_while_draining = true},
+      {.method = Method::kLeaveCluster,
+       .on_request = &CoordinatorService::Leave,
+       .is_served_while_draining = true},
+      {.method = Method::kPlace, .on_request = &CoordinatorService::Place},
+      {.method = Method::kEndSession,
+       .on_request = &CoordinatorService::EndSession,
+       .is_served_while_draining = true},
+      {.method = Method::kForgetContainers,
+       .on_request = &CoordinatorService::ForgetContainers,
+       .is_served_while_draining = true},
+      {.method = Method::kListClusterDevices,
+       .on_request = &CoordinatorService::ListDevices,
+       .is_served_while_draining = true},
+      {.method = Method::kGetCluster,
+       .on_request = &CoordinatorService::GetCluster,
+       .is_served_while_draining = true},
+      {.method = Method::kShutdownCluster,
+       .on_request = &CoordinatorService::Shutdown,
+       .is_served_while_draining = true},
+  };
+  static constexpr MethodTable kTable(kRows);
+  return kTable.Find(method);
 }
 
 void CoordinatorService::OnConnect(const bus::Peer& peer) {

@@ -24,6 +24,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/bus/transport.h"
 #include "libs/protocol/coordinator.h"
+#include "libs/protocol/method_table.h"
 #include "libs/protocol/pending_replies.h"
 
 namespace weft::protocol {
@@ -38,28 +39,20 @@ struct CoordinatorServiceOptions {
       on_task_lost;
 };
 
-class CoordinatorService {
+class CoordinatorService : public RoleService<CoordinatorService> {
  public:
   explicit CoordinatorService(const CoordinatorServiceOptions& options);
   // Waits until all that the coordinator was asked for is answered; no more
   // comes.
   ~CoordinatorService();
 
-  // Whether messages of this method are the role's.
-  static bool Handles(uint8_t method);
-  static bool IsFast(uint8_t /*method*/) { return false; }
-  // Those that end something, or ask.
-  static bool IsServedWhileDraining(uint8_t method);
+  static constexpr char kRole[] = "a coordinator";
+  static const MethodRow<CoordinatorService>* FindMethod(uint8_t method);
 
   // Of all connections of the server; fast.
   void OnConnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnDisconnect(const bus::Peer& peer, const absl::Status& why)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // REQUIRES: Handles(request.method).
-  void OnRequest(std::shared_ptr<bus::IncomingCall> call, bus::Message request);
-  // The role has none; they are dropped.
-  void OnOneWay(const bus::Peer& /*peer*/, bus::Message /*message*/,
-                const absl::Status& /*landed*/) {}
 
  private:
   using Call = std::shared_ptr<bus::IncomingCall>;

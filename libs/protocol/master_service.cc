@@ -46,33 +46,42 @@ MasterService::~MasterService() {
   replies_.WaitUntilNone(*options_.scheduler);
 }
 
-bool MasterService::Handles(uint8_t method) {
-  switch (static_cast<Method>(method)) {
-    case Method::kCreateSession:
-    case Method::kExtendSession:
-    case Method::kCloseSession:
-    case Method::kMakeCallable:
-    case Method::kRunCallable:
-    case Method::kReleaseCallable:
-    case Method::kReset:
-    case Method::kListDevices:
-      return true;
-    default:
-      return false;
-  }
+template <void (MasterService::*kServe)(std::shared_ptr<bus::IncomingCall>,
+                                        bus::Message)>
+void MasterService::Later(CallPtr call, bus::Message request) {
+  replies_.Begin();
+  options_.scheduler->Schedule(
+      Pool::kBlocking,
+      [this, call = std::move(call), request = std::move(request)]() mutable {
+        (this->*kServe)(std::move(call), std::move(request));
+        replies_.End();
+      });
 }
 
-bool MasterService::IsFast(uint8_t method) {
-  return static_cast<Method>(method) == Method::kRunCallable;
-}
-
-bool MasterService::IsFastMessage(const bus::Message& message) {
-  return IsFast(message.method) && IsRunCallableReadSoon(message);
-}
-
-bool MasterService::IsServedWhileDraining(uint8_t method) {
-  return static_cast<Method>(method) == Method::kCloseSession ||
-         static_cast<Method>(method) == Method::kReleaseCallable;
+const MethodRow<MasterService>* MasterService::FindMethod(uint8_t method) {
+  static constexpr MethodRow<MasterService> kRows[] = {
+      {.method = Method::kCreateSession,
+       .on_request = &MasterService::CreateSession},
+      {.method = Method::kExtendSession,
+       .on_request = &MasterService::Later<&MasterService::ExtendSession>},
+      {.method = Method::kCloseSession,
+       .on_request = &MasterService::CloseSession,
+       .is_served_while_draining = true},
+      {.method = Method::kMakeCallable,
+       .on_request = &MasterService::Later<&MasterService::MakeCallable>},
+      {.method = Method::kRunCallable,
+       .on_request = &MasterService::RunCallable,
+       .is_fast = true,
+       .is_read_soon = IsRunCallableReadSoon},
+      {.method = Method::kReleaseCallable,
+       .on_request = &MasterService::ReleaseCallable,
+       .is_served_while_draining = true},
+      {.method = Method::kReset, .on_request = &MasterService::Reset},
+      {.method = Method::kListDevices,
+       .on_request = &MasterService::ListDevices},
+  };
+  static constexpr MethodTable kTable(kRows);
+  return kTable.Find(method);
 }
 
 void MasterService::OnDisconnect(const bus::Peer& peer,
@@ -83,45 +92,6 @@ void MasterService::OnDisconnect(const bus::Peer& peer,
       "The client of ", orphans, " sessions is gone: ", why.message(),
       ". Its steps are cancelled; the sessions end in ",
       absl::FormatDuration(options_.lease), " unless it comes back."));
-}
-
-void MasterService::OnRequest(std::shared_ptr<bus::IncomingCall> call,
-                              bus::Message request) {
-  switch (static_cast<Method>(request.method)) {
-    case Method::kRunCallable:
-      return RunCallable(std::move(call), std::move(request));
-    case Method::kCreateSession:
-      return CreateSession(std::move(call), std::move(request));
-    case Method::kExtendSession:
-      return ServeLater(&MasterService::ExtendSession, std::move(call),
-                        std::move(request));
-    case Method::kMakeCallable:
-      return ServeLater(&MasterService::MakeCallable, std::move(call),
-                        std::move(request));
-    case Method::kCloseSession:
-      return CloseSession(std::move(call), std::move(request));
-    case Method::kReleaseCallable:
-      return ReleaseCallable(std::move(call), std::move(request));
-    case Method::kReset:
-      return Reset(std::move(call), std::move(request));
-    case Method::kListDevices:
-      return ListDevices(std::move(call), std::move(request));
-    default:
-      return call->Fail(absl::UnimplementedError(absl::StrCat(
-          "a master does not answer requests of type ", request.method)));
-  }
-}
-
-void MasterService::ServeLater(void (MasterService::*serve)(CallPtr,
-                                                            bus::Message),
-                               CallPtr call, bus::Message request) {
-  replies_.Begin();
-  options_.scheduler->Schedule(
-      Pool::kBlocking, [this, serve, call = std::move(call),
-                        request = std::move(request)]() mutable {
-        (this->*serve)(std::move(call), std::move(request));
-        replies_.End();
-      });
 }
 
 void MasterService::OnRefused(CallPtr call, bus::Message request, size_t which,

@@ -25,6 +25,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/bus/transport.h"
 #include "libs/protocol/master.h"
+#include "libs/protocol/method_table.h"
 #include "libs/protocol/pending_replies.h"
 #include "libs/protocol/session_leases.h"
 #include "libs/tensor/buffer.h"
@@ -44,33 +45,23 @@ struct MasterServiceOptions {
   Logger* logger = nullptr;  // may be null
 };
 
-class MasterService {
+class MasterService : public RoleService<MasterService> {
  public:
   explicit MasterService(const MasterServiceOptions& options);
   // Waits until all that the master was asked for is done; no more comes.
   // Sessions that are open stay so.
   ~MasterService();
 
-  // Whether messages of this method are the role's.
-  static bool Handles(uint8_t method);
-  static bool IsFast(uint8_t method);
-  // Not where reading it takes long.
-  static bool IsFastMessage(const bus::Message& message);
-  // Those that end work, or ask about it.
-  static bool IsServedWhileDraining(uint8_t method);
+  static constexpr char kRole[] = "a master";
+  static const MethodRow<MasterService>* FindMethod(uint8_t method);
 
   // Of all connections of the server; fast.
   void OnConnect(const bus::Peer& peer) { leases_.OnConnect(peer); }
   void OnDisconnect(const bus::Peer& peer, const absl::Status& why);
+  // Names the feed that there was no room for.
   // REQUIRES: Handles(request.method).
-  void OnRequest(std::shared_ptr<bus::IncomingCall> call, bus::Message request);
-  // Names the feed that there was no room for. REQUIRES: likewise.
   void OnRefused(std::shared_ptr<bus::IncomingCall> call, bus::Message request,
                  size_t which, const absl::Status& why);
-  // The role has none; they are dropped.
-  void OnOneWay(const bus::Peer& /*peer*/, bus::Message /*message*/,
-                const absl::Status& /*landed*/) {}
-
   // Sessions whose clients are gone and whose leases run.
   int num_orphans() const { return leases_.num_orphans(); }
 
@@ -91,9 +82,10 @@ class MasterService {
   void ReleaseCallable(CallPtr call, bus::Message request);
   void Reset(CallPtr call, bus::Message request);
   void ListDevices(CallPtr call, bus::Message request);
-  // Reads and serves a request that takes its time, on the blocking pool.
-  void ServeLater(void (MasterService::*serve)(CallPtr, bus::Message),
-                  CallPtr call, bus::Message request);
+  // Serves a request that takes its time to read, on the blocking pool.
+  template <void (MasterService::*kServe)(std::shared_ptr<bus::IncomingCall>,
+                                          bus::Message)>
+  void Later(CallPtr call, bus::Message request);
   // Ends a session that its client does not know of, or has left.
   void CloseUnused(uint64_t session);
   void Expire(uint64_t session);

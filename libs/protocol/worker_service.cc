@@ -57,95 +57,41 @@ WorkerService::WorkerService(const WorkerServiceOptions& options)
 
 WorkerService::~WorkerService() { replies_.WaitUntilNone(*options_.scheduler); }
 
-bool WorkerService::Handles(uint8_t method) {
-  switch (static_cast<Method>(method)) {
-    case Method::kOpenWorkerSession:
-    case Method::kDeleteWorkerSession:
-    case Method::kRegisterPartition:
-    case Method::kDeregisterPartition:
-    case Method::kRunPartition:
-    case Method::kAbort:
-    case Method::kClearContainers:
-    case Method::kPushes:
-    case Method::kGetStatus:
-    case Method::kDescribeWaits:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool WorkerService::IsFast(uint8_t method) {
-  switch (static_cast<Method>(method)) {
-    case Method::kRunPartition:
-    case Method::kAbort:
-    case Method::kPushes:
-    case Method::kGetStatus:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool WorkerService::IsFastMessage(const bus::Message& message) {
-  switch (static_cast<Method>(message.method)) {
-    case Method::kRunPartition:
-      return IsRunPartitionReadSoon(message);
-    case Method::kPushes:
-      return ArePushesReadSoon(message);
-    default:
-      return IsFast(message.method);
-  }
-}
-
-bool WorkerService::IsServedWhileDraining(uint8_t method) {
-  switch (static_cast<Method>(method)) {
-    case Method::kAbort:
-    case Method::kGetStatus:
-    case Method::kDeleteWorkerSession:
-    case Method::kDescribeWaits:
-      return true;
-    default:
-      return false;
-  }
-}
-
-void WorkerService::OnRequest(std::shared_ptr<bus::IncomingCall> call,
-                              bus::Message request) {
-  switch (static_cast<Method>(request.method)) {
-    case Method::kGetStatus:
-      return GetStatus(std::move(call), std::move(request));
-    case Method::kOpenWorkerSession:
-      return OpenSession(std::move(call), std::move(request));
-    case Method::kDeleteWorkerSession:
-      return DeleteSession(std::move(call), std::move(request));
-    case Method::kRegisterPartition:
-      return Register(std::move(call), std::move(request));
-    case Method::kRunPartition:
-      return RunPartition(std::move(call), std::move(request));
-    case Method::kAbort:
-      return Abort(std::move(call), std::move(request));
-    case Method::kDescribeWaits:
-      return DescribeWaits(std::move(call), std::move(request));
-    case Method::kClearContainers:
-      return ClearContainers(std::move(call), std::move(request));
-    default:
-      return call->Fail(absl::UnimplementedError(absl::StrCat(
-          "a task does not answer requests of type ", request.method)));
-  }
-}
-
-void WorkerService::OnOneWay(const bus::Peer& peer, bus::Message message,
-                             const absl::Status& landed) {
-  switch (static_cast<Method>(message.method)) {
-    case Method::kPushes:
-      if (!landed.ok()) return DeliverWithout(peer, std::move(message), landed);
-      return Deliver(peer, std::move(message));
-    case Method::kDeregisterPartition:
-      return Deregister(std::move(message));
-    default:
-      return;
-  }
+const MethodRow<WorkerService>* WorkerService::FindMethod(uint8_t method) {
+  static constexpr MethodRow<WorkerService> kRows[] = {
+      {.method = Method::kGetStatus,
+       .on_request = &WorkerService::GetStatus,
+       .is_fast = true,
+       .is_served_while_draining = true},
+      {.method = Method::kOpenWorkerSession,
+       .on_request = &WorkerService::OpenSession},
+      {.method = Method::kDeleteWorkerSession,
+       .on_request = &WorkerService::DeleteSession,
+       .is_served_while_draining = true},
+      {.method = Method::kRegisterPartition,
+       .on_request = &WorkerService::Register},
+      {.method = Method::kDeregisterPartition,
+       .on_one_way = &WorkerService::Deregister},
+      {.method = Method::kRunPartition,
+       .on_request = &WorkerService::RunPartition,
+       .is_fast = true,
+       .is_read_soon = IsRunPartitionReadSoon},
+      {.method = Method::kAbort,
+       .on_request = &WorkerService::Abort,
+       .is_fast = true,
+       .is_served_while_draining = true},
+      {.method = Method::kPushes,
+       .on_one_way = &WorkerService::Deliver,
+       .is_fast = true,
+       .is_read_soon = ArePushesReadSoon},
+      {.method = Method::kDescribeWaits,
+       .on_request = &WorkerService::DescribeWaits,
+       .is_served_while_draining = true},
+      {.method = Method::kClearContainers,
+       .on_request = &WorkerService::ClearContainers},
+  };
+  static constexpr MethodTable kTable(kRows);
+  return kTable.Find(method);
 }
 
 void WorkerService::GetStatus(Call call, bus::Message request) {
@@ -233,13 +179,16 @@ void WorkerService::ClearContainers(Call call, bus::Message request) {
                                    replies_.Done(std::move(call)));
 }
 
-void WorkerService::Deregister(bus::Message message) {
+void WorkerService::Deregister(const bus::Peer& /*peer*/, bus::Message message,
+                               const absl::Status& /*landed*/) {
   const auto request = ReadDeregister(std::move(message));
   if (!request.ok()) return;
   options_.worker->Deregister(request->session, request->registration);
 }
 
-void WorkerService::Deliver(const bus::Peer& peer, bus::Message message) {
+void WorkerService::Deliver(const bus::Peer& peer, bus::Message message,
+                            const absl::Status& landed) {
+  if (!landed.ok()) return DeliverWithout(peer, std::move(message), landed);
   // Only the body: whoever gets a tensor is to be the only owner of its memory.
   bus::Message unread;
   unread.method = message.method;

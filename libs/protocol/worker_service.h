@@ -18,6 +18,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/bus/transport.h"
 #include "libs/graph/op_def.h"
+#include "libs/protocol/method_table.h"
 #include "libs/protocol/pending_replies.h"
 #include "libs/protocol/worker.h"
 #include "libs/tensor/buffer.h"
@@ -33,24 +34,14 @@ struct WorkerServiceOptions {
   Logger* logger = nullptr;               // may be null
 };
 
-class WorkerService {
+class WorkerService : public RoleService<WorkerService> {
  public:
   explicit WorkerService(const WorkerServiceOptions& options);
   // Waits until all that the worker was asked for is done; no more comes.
   ~WorkerService();
 
-  // Whether messages of this method are the role's.
-  static bool Handles(uint8_t method);
-  static bool IsFast(uint8_t method);
-  // Not where reading it takes long.
-  static bool IsFastMessage(const bus::Message& message);
-  // Those that end work, or ask about it.
-  static bool IsServedWhileDraining(uint8_t method);
-
-  // REQUIRES: Handles(request.method).
-  void OnRequest(std::shared_ptr<bus::IncomingCall> call, bus::Message request);
-  void OnOneWay(const bus::Peer& peer, bus::Message message,
-                const absl::Status& landed);
+  static constexpr char kRole[] = "a task";
+  static const MethodRow<WorkerService>* FindMethod(uint8_t method);
 
  private:
   using Call = std::shared_ptr<bus::IncomingCall>;
@@ -63,8 +54,10 @@ class WorkerService {
   void Abort(Call call, bus::Message request);
   void DescribeWaits(Call call, bus::Message request);
   void ClearContainers(Call call, bus::Message request);
-  void Deregister(bus::Message message);
-  void Deliver(const bus::Peer& peer, bus::Message message);
+  void Deregister(const bus::Peer& peer, bus::Message message,
+                  const absl::Status& landed);
+  void Deliver(const bus::Peer& peer, bus::Message message,
+               const absl::Status& landed);
   // Their tensors did not come.
   void DeliverWithout(const bus::Peer& peer, bus::Message pushes,
                       const absl::Status& landed);

@@ -19,19 +19,14 @@ TaskHandler::TaskHandler(const TaskHandlerOptions& options)
 }
 
 bool TaskHandler::IsFast(uint8_t method) const {
-  if (MasterService::Handles(method)) return MasterService::IsFast(method);
-  if (WorkerService::Handles(method)) return WorkerService::IsFast(method);
-  return CoordinatorService::IsFast(method);
+  return MasterService::IsFast(method) || WorkerService::IsFast(method) ||
+         CoordinatorService::IsFast(method);
 }
 
 bool TaskHandler::IsFastMessage(const bus::Message& message) const {
-  if (MasterService::Handles(message.method)) {
-    return MasterService::IsFastMessage(message);
-  }
-  if (WorkerService::Handles(message.method)) {
-    return WorkerService::IsFastMessage(message);
-  }
-  return CoordinatorService::IsFast(message.method);
+  return MasterService::IsFastMessage(message) ||
+         WorkerService::IsFastMessage(message) ||
+         CoordinatorService::IsFastMessage(message);
 }
 
 bool TaskHandler::IsServedWhileDraining(uint8_t method) const {

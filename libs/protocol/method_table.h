@@ -1,0 +1,109 @@
+// MethodTable: what a service does with the messages of its role, one row a
+// method: who handles it, on which thread, and whether a task that is shutting
+// down goes on to do so. RoleService answers bus::Handler's questions from it.
+//
+// Threads: a table is constant; RoleService adds no state.
+#ifndef WEFT_LIBS_PROTOCOL_METHOD_TABLE_H_
+#define WEFT_LIBS_PROTOCOL_METHOD_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "libs/bus/transport.h"
+#include "libs/protocol/method.h"
+
+namespace weft::protocol {
+
+template <typename Service>
+struct MethodRow {
+  Method method = Method::kDone;
+  // One of these two; messages of the other kind are refused, or dropped.
+  void (Service::*on_request)(std::shared_ptr<bus::IncomingCall> call,
+                              bus::Message request) = nullptr;
+  void (Service::*on_one_way)(const bus::Peer& peer, bus::Message message,
+                              const absl::Status& landed) = nullptr;
+  // Handled on the thread that reads; else on the compute pool.
+  bool is_fast = false;
+  // Of a fast one: false for a message that takes long to open. Null: none
+  // does.
+  bool (*is_read_soon)(const bus::Message& message) = nullptr;
+  // What ends work, or asks about it.
+  bool is_served_while_draining = false;
+};
+
+template <typename Service, size_t kRows>
+class MethodTable {
+ public:
+  // A method that is there twice does not compile.
+  constexpr explicit MethodTable(const MethodRow<Service> (&rows)[kRows]) {
+    for (size_t i = 0; i < kRows; ++i) {
+      uint8_t& position = position_[static_cast<uint8_t>(rows[i].method)];
+      if (position != 0) std::abort();
+      rows_[i] = rows[i];
+      position = i + 1;
+    }
+  }
+
+  // Null: it is none of the role.
+  constexpr const MethodRow<Service>* Find(uint8_t method) const {
+    const size_t position = position_[method];
+    return position == 0 ? nullptr : &rows_[position - 1];
+  }
+
+ private:
+  MethodRow<Service> rows_[kRows] = {};
+  uint8_t position_[256] = {};  // of a method's row, from 1; 0: it has none
+};
+
+// A base of Service, which has
+//   static const MethodRow<Service>* FindMethod(uint8_t method), and
+//   kRole, who does not know a method, for errors.
+template <typename Service>
+class RoleService {
+ public:
+  // Whether messages of this method are the role's.
+  static bool Handles(uint8_t method) {
+    return Service::FindMethod(method) != nullptr;
+  }
+  static bool IsFast(uint8_t method) {
+    const auto* const row = Service::FindMethod(method);
+    return row != nullptr && row->is_fast;
+  }
+  static bool IsFastMessage(const bus::Message& message) {
+    const auto* const row = Service::FindMethod(message.method);
+    if (row == nullptr || !row->is_fast) return false;
+    return row->is_read_soon == nullptr || row->is_read_soon(message);
+  }
+  static bool IsServedWhileDraining(uint8_t method) {
+    const auto* const row = Service::FindMethod(method);
+    return row != nullptr && row->is_served_while_draining;
+  }
+
+  void OnRequest(std::shared_ptr<bus::IncomingCall> call,
+                 bus::Message request) {
+    const auto* const row = Service::FindMethod(request.method);
+    if (row == nullptr || row->on_request == nullptr) {
+      return call->Fail(absl::UnimplementedError(
+          absl::StrCat(Service::kRole, " does not answer requests of type ",
+                       request.method)));
+    }
+    (static_cast<Service*>(this)->*row->on_request)(std::move(call),
+                                                    std::move(request));
+  }
+  void OnOneWay(const bus::Peer& peer, bus::Message message,
+                const absl::Status& landed) {
+    const auto* const row = Service::FindMethod(message.method);
+    if (row == nullptr || row->on_one_way == nullptr) return;
+    (static_cast<Service*>(this)->*row->on_one_way)(peer, std::move(message),
+                                                    landed);
+  }
+};
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_METHOD_TABLE_H_
