@@ -3,7 +3,6 @@
 // the left.
 #include <string>
 
-#include "absl/strings/match.h"
 #include "libs/base/status.h"
 #include "libs/gradients/array_gradients.h"
 #include "libs/ops/array_ops.h"
@@ -40,19 +39,17 @@ Output PaddingLike(const Scope& scope, const Output& like) {
   return ops::Cast(scope, Tensor::Scalar(0.0f), like.dtype());
 }
 
-// The op `name` in the version of `node`, aligned as it is.
-Output SameVersion(const Scope& scope, const Node& node, std::string name,
-                   std::initializer_list<Input> inputs) {
-  AttrMap attrs;
+// An op in the version of `node`, aligned as it is.
+Output SameVersion(const Scope& scope, const Node& node, const char* second,
+                   const char* third, std::initializer_list<Input> inputs) {
   const std::string* align = node.attr<std::string>("align");
-  if (align != nullptr) attrs["align"] = *align;
-  name += align != nullptr ? "V3" : "V2";
-  return scope.AddOutput(name, inputs, std::move(attrs));
+  if (align == nullptr) return scope.AddOutput(second, inputs);
+  return scope.AddOutput(third, inputs, {{"align", *align}});
 }
 
 Output BandOf(const Scope& scope, const Node& node, const Output& matrices,
               const Output& k) {
-  return SameVersion(scope, node, "MatrixDiagPart",
+  return SameVersion(scope, node, "MatrixDiagPartV2", "MatrixDiagPartV3",
                      {matrices, k, PaddingLike(scope, matrices)});
 }
 
@@ -75,7 +72,7 @@ absl::StatusOr<Gradients> BandDiagPartGrad(const Scope& scope, const Node& node,
   const Output input = node.input(0);
   Gradients result(node.num_inputs());
   result[0] =
-      SameVersion(scope, node, "MatrixDiag",
+      SameVersion(scope, node, "MatrixDiagV2", "MatrixDiagV3",
                   {grad, Output(node.input(1)), SizeFromEnd(scope, input, 2),
                    SizeFromEnd(scope, input, 1), PaddingLike(scope, grad)});
   return result;
@@ -86,7 +83,8 @@ absl::StatusOr<Gradients> BandSetDiagGrad(const Scope& scope, const Node& node,
   const Output& grad = grad_outputs[0].dense;
   const Output k = node.input(2);
   const Output zeros = ops::ZerosLike(scope, Output(node.input(1)));
-  return Gradients{SameVersion(scope, node, "MatrixSetDiag", {grad, zeros, k}),
+  return Gradients{SameVersion(scope, node, "MatrixSetDiagV2",
+                               "MatrixSetDiagV3", {grad, zeros, k}),
                    BandOf(scope, node, grad, k),
                    {}};
 }
@@ -128,17 +126,20 @@ absl::StatusOr<Gradients> MatrixSetDiagGrad(const Scope& scope,
 void RegisterArrayDiagonalGradients(GradientRegistry& registry) {
   registry.Register("Diag", DiagGrad);
   registry.Register("DiagPart", DiagPartGrad);
-  for (const std::string prefix : {"", "Batch"}) {
-    registry.Register(prefix + "MatrixDiag", MatrixDiagGrad);
-    registry.Register(prefix + "MatrixDiagPart", MatrixDiagPartGrad);
-    registry.Register(prefix + "MatrixSetDiag", MatrixSetDiagGrad);
-    registry.Register(prefix + "MatrixBandPart", BandPartGrad);
-  }
-  for (const std::string version : {"V2", "V3"}) {
-    registry.Register("MatrixDiag" + version, BandDiagGrad);
-    registry.Register("MatrixDiagPart" + version, BandDiagPartGrad);
-    registry.Register("MatrixSetDiag" + version, BandSetDiagGrad);
-  }
+  registry.Register("MatrixDiag", MatrixDiagGrad);
+  registry.Register("BatchMatrixDiag", MatrixDiagGrad);
+  registry.Register("MatrixDiagPart", MatrixDiagPartGrad);
+  registry.Register("BatchMatrixDiagPart", MatrixDiagPartGrad);
+  registry.Register("MatrixSetDiag", MatrixSetDiagGrad);
+  registry.Register("BatchMatrixSetDiag", MatrixSetDiagGrad);
+  registry.Register("MatrixBandPart", BandPartGrad);
+  registry.Register("BatchMatrixBandPart", BandPartGrad);
+  registry.Register("MatrixDiagV2", BandDiagGrad);
+  registry.Register("MatrixDiagV3", BandDiagGrad);
+  registry.Register("MatrixDiagPartV2", BandDiagPartGrad);
+  registry.Register("MatrixDiagPartV3", BandDiagPartGrad);
+  registry.Register("MatrixSetDiagV2", BandSetDiagGrad);
+  registry.Register("MatrixSetDiagV3", BandSetDiagGrad);
 }
 
 }  // namespace weft

@@ -1,21 +1,18 @@
 // What tables hold is data: they have no gradients.
-#include <string>
-
 #include "libs/gradients/gradient_registry.h"
 
 namespace weft {
 
 void RegisterLookupGradients(GradientRegistry& registry) {
-  // The names of ops on references to tables are without a version.
-  for (const std::string version : {"", "V2"}) {
-    for (const char* op :
-         {"HashTable", "MutableHashTable", "InitializeTable",
-          "InitializeTableFromTextFile", "LookupTableFind", "LookupTableImport",
-          "LookupTableInsert", "LookupTableExport", "LookupTableSize"}) {
-      registry.RegisterNone(op + version);
-    }
+  for (const char* op :
+       {"HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2",
+        "InitializeTable", "InitializeTableV2", "InitializeTableFromTextFile",
+        "InitializeTableFromTextFileV2", "LookupTableFind", "LookupTableFindV2",
+        "LookupTableImport", "LookupTableImportV2", "LookupTableInsert",
+        "LookupTableInsertV2", "LookupTableExport", "LookupTableExportV2",
+        "LookupTableSize", "LookupTableSizeV2", "LookupTableRemoveV2"}) {
+    registry.RegisterNone(op);
   }
-  registry.RegisterNone("LookupTableRemoveV2");
 }
 
 }  // namespace weft

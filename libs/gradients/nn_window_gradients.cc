@@ -36,58 +36,64 @@ AttrMap PoolAttrs(const Node& node) {
 
 Output In(const Node& node, int i) { return Output(node.input(i)); }
 
-// ---- Convolutions, `op` being Conv2D or DepthwiseConv2dNative ----
+// ---- Convolutions ----
 
-Result OfConv(const std::string& op, const Scope& scope, const Node& node,
+// A convolution and what gives the gradients of its input and of its filter.
+struct ConvOps {
+  const char* conv;
+  const char* input;
+  const char* filter;
+};
+
+Result OfConv(const ConvOps& ops, const Scope& scope, const Node& node,
               const Gradients& grads) {
   const Output grad = grads[0].dense;
   return Gradients{
-      scope.AddOutput(op + "BackpropInput",
+      scope.AddOutput(ops.input,
                       {ShapeOf(scope, In(node, 0)), In(node, 1), grad},
                       ConvAttrs(node)),
-      scope.AddOutput(op + "BackpropFilter",
+      scope.AddOutput(ops.filter,
                       {In(node, 0), ShapeOf(scope, In(node, 1)), grad},
                       ConvAttrs(node))};
 }
 
 // Inputs: sizes, filter, gradient of the output.
-Result OfBackpropInput(const std::string& op, const Scope& scope,
-                       const Node& node, const Gradients& grads) {
+Result OfBackpropInput(const ConvOps& ops, const Scope& scope, const Node& node,
+                       const Gradients& grads) {
   const Output grad = grads[0].dense;
   return Gradients{
       Gradient(),
-      scope.AddOutput(op + "BackpropFilter",
+      scope.AddOutput(ops.filter,
                       {grad, ShapeOf(scope, In(node, 1)), In(node, 2)},
                       ConvAttrs(node)),
-      scope.AddOutput(op, {grad, In(node, 1)}, ConvAttrs(node))};
+      scope.AddOutput(ops.conv, {grad, In(node, 1)}, ConvAttrs(node))};
 }
 
 // Inputs: input, sizes, gradient of the output.
-Result OfBackpropFilter(const std::string& op, const Scope& scope,
+Result OfBackpropFilter(const ConvOps& ops, const Scope& scope,
                         const Node& node, const Gradients& grads) {
   const Output grad = grads[0].dense;
   return Gradients{
-      scope.AddOutput(op + "BackpropInput",
+      scope.AddOutput(ops.input,
                       {ShapeOf(scope, In(node, 0)), grad, In(node, 2)},
                       ConvAttrs(node)),
-      Gradient(), scope.AddOutput(op, {In(node, 0), grad}, ConvAttrs(node))};
+      Gradient(),
+      scope.AddOutput(ops.conv, {In(node, 0), grad}, ConvAttrs(node))};
 }
 
-void RegisterConvolutions(GradientRegistry& registry, const std::string& op) {
-  registry.Register(
-      op, [op](const Scope& scope, const Node& node, const Gradients& grads) {
-        return OfConv(op, scope, node, grads);
-      });
-  registry.Register(
-      op + "BackpropInput",
-      [op](const Scope& scope, const Node& node, const Gradients& grads) {
-        return OfBackpropInput(op, scope, node, grads);
-      });
-  registry.Register(
-      op + "BackpropFilter",
-      [op](const Scope& scope, const Node& node, const Gradients& grads) {
-        return OfBackpropFilter(op, scope, node, grads);
-      });
+void RegisterConvolutions(GradientRegistry& registry, const ConvOps& ops) {
+  registry.Register(ops.conv, [ops](const Scope& scope, const Node& node,
+                                    const Gradients& grads) {
+    return OfConv(ops, scope, node, grads);
+  });
+  registry.Register(ops.input, [ops](const Scope& scope, const Node& node,
+                                     const Gradients& grads) {
+    return OfBackpropInput(ops, scope, node, grads);
+  });
+  registry.Register(ops.filter, [ops](const Scope& scope, const Node& node,
+                                      const Gradients& grads) {
+    return OfBackpropFilter(ops, scope, node, grads);
+  });
 }
 
 // ---- Pools ----
@@ -139,16 +145,17 @@ Result OfLrn(const Scope& scope, const Node& node, const Gradients& grads) {
 
 // What the forward op has kept is what its gradient needs; in inference that
 // is the mean and the variance it was given.
-Result OfBatchNorm(const std::string& version, const Scope& scope,
+Result OfBatchNorm(const char* gradient_op, const Scope& scope,
                    const Node& node, const Gradients& grads) {
   if (grads[0].IsNone()) return Gradients(5);
   const bool is_training = *node.attr<bool>("is_training");
   InputList inputs = {grads[0].dense, In(node, 0), In(node, 1),
                       is_training ? Output(&node, 3) : In(node, 3),
                       is_training ? Output(&node, 4) : In(node, 4)};
-  if (version == "V3") inputs.emplace_back(Output(&node, 5));
+  // FusedBatchNormV3 keeps one more.
+  if (node.num_outputs() > 5) inputs.emplace_back(Output(&node, 5));
   const Node* gradient =
-      scope.AddNode(absl::StrCat("FusedBatchNormGrad", version), inputs,
+      scope.AddNode(gradient_op, inputs,
                     AttrsOf(node, {"epsilon", "data_format", "is_training"}));
   if (gradient == nullptr) return Gradients(5);
   return Gradients{Output(gradient, 0), Output(gradient, 1),
@@ -161,11 +168,23 @@ Result NoSecond(const Scope&, const Node& node, const Gradients&) {
                                                ") is not supported yet"));
 }
 
+void RegisterBatchNorm(GradientRegistry& registry, const char* op,
+                       const char* gradient_op) {
+  registry.Register(op, [gradient_op](const Scope& scope, const Node& node,
+                                      const Gradients& grads) {
+    return OfBatchNorm(gradient_op, scope, node, grads);
+  });
+  registry.Register(gradient_op, NoSecond);
+}
+
 }  // namespace
 
 void RegisterNnWindowGradients(GradientRegistry& registry) {
-  RegisterConvolutions(registry, "Conv2D");
-  RegisterConvolutions(registry, "DepthwiseConv2dNative");
+  RegisterConvolutions(
+      registry, {"Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"});
+  RegisterConvolutions(
+      registry, {"DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput",
+                 "DepthwiseConv2dNativeBackpropFilter"});
   registry.Register("AvgPool", OfAvgPool);
   registry.Register("AvgPoolGrad", OfAvgPoolGrad);
   registry.Register("MaxPool", OfMaxPool);
@@ -173,14 +192,9 @@ void RegisterNnWindowGradients(GradientRegistry& registry) {
   registry.Register("MaxPoolGradGrad", OfMaxPoolGradGrad);
   registry.Register("LRN", OfLrn);
   registry.Register("LRNGrad", NoSecond);
-  for (const std::string version : {"", "V2", "V3"}) {
-    registry.Register(absl::StrCat("FusedBatchNorm", version),
-                      [version](const Scope& scope, const Node& node,
-                                const Gradients& grads) {
-                        return OfBatchNorm(version, scope, node, grads);
-                      });
-    registry.Register(absl::StrCat("FusedBatchNormGrad", version), NoSecond);
-  }
+  RegisterBatchNorm(registry, "FusedBatchNorm", "FusedBatchNormGrad");
+  RegisterBatchNorm(registry, "FusedBatchNormV2", "FusedBatchNormGradV2");
+  RegisterBatchNorm(registry, "FusedBatchNormV3", "FusedBatchNormGradV3");
 }
 
 }  // namespace weft

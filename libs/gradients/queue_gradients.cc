@@ -1,16 +1,19 @@
 // Queues have no gradient: what comes out of one is data.
-#include "absl/strings/str_cat.h"
 #include "libs/gradients/gradient_registry.h"
 
 namespace weft {
 
 void RegisterQueueGradients(GradientRegistry& registry) {
   for (const char* op :
-       {"FIFOQueue", "PaddingFIFOQueue", "RandomShuffleQueue", "PriorityQueue",
-        "QueueEnqueue", "QueueEnqueueMany", "QueueDequeue", "QueueDequeueMany",
-        "QueueDequeueUpTo", "QueueClose", "QueueSize", "QueueIsClosed"}) {
+       {"FIFOQueue",          "FIFOQueueV2",        "PaddingFIFOQueue",
+        "PaddingFIFOQueueV2", "RandomShuffleQueue", "RandomShuffleQueueV2",
+        "PriorityQueue",      "PriorityQueueV2",    "QueueEnqueue",
+        "QueueEnqueueV2",     "QueueEnqueueMany",   "QueueEnqueueManyV2",
+        "QueueDequeue",       "QueueDequeueV2",     "QueueDequeueMany",
+        "QueueDequeueManyV2", "QueueDequeueUpTo",   "QueueDequeueUpToV2",
+        "QueueClose",         "QueueCloseV2",       "QueueSize",
+        "QueueSizeV2",        "QueueIsClosed",      "QueueIsClosedV2"}) {
     registry.RegisterNone(op);
-    registry.RegisterNone(absl::StrCat(op, "V2"));
   }
 }
 

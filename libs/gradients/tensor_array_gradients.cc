@@ -27,19 +27,21 @@ std::string SourceOf(const Scope& scope) {
   return "gradients";
 }
 
-// The version of a node's op: "", "V2" or "V3".
-std::string VersionOf(const Node& node) {
-  for (const char* version : {"V2", "V3"}) {
-    if (absl::EndsWith(node.type(), version)) return version;
-  }
-  return "";
-}
+// One op on arrays in its versions, of other handles each.
+struct Versions {
+  const char* first;
+  const char* second;
+  const char* third;
+};
 
-// The op `name` on an array, in the version of `node`.
-Output SameVersion(const Scope& scope, const Node& node, absl::string_view name,
+// The op on an array in the version of `node`.
+Output SameVersion(const Scope& scope, const Node& node,
+                   const Versions& versions,
                    std::initializer_list<Input> inputs, AttrMap attrs = {}) {
-  return scope.AddOutput(absl::StrCat("TensorArray", name, VersionOf(node)),
-                         inputs, std::move(attrs));
+  const char* op = versions.first;
+  if (absl::EndsWith(node.type(), "V2")) op = versions.second;
+  if (absl::EndsWith(node.type(), "V3")) op = versions.third;
+  return scope.AddOutput(op, inputs, std::move(attrs));
 }
 
 struct ArrayAndFlow {
@@ -50,8 +52,9 @@ struct ArrayAndFlow {
 ArrayAndFlow GradientArray(const Scope& scope, const Node& node,
                            const Output& flow) {
   const Output handle =
-      SameVersion(scope, node, "Grad", {Output(node.input(0)), flow},
-                  {{"source", SourceOf(scope)}});
+      SameVersion(scope, node,
+                  {"TensorArrayGrad", "TensorArrayGradV2", "TensorArrayGradV3"},
+                  {Output(node.input(0)), flow}, {{"source", SourceOf(scope)}});
   if (!handle) return {};
   const Output ordered =
       ops::Identity(scope.WithName("gradient_flow")
@@ -69,7 +72,8 @@ absl::StatusOr<Gradients> ReadGrad(const Scope& scope, const Node& node,
                                    const Gradients& grads) {
   const auto array = GradientArray(scope, node, FlowIn(node));
   const Output flow = SameVersion(
-      scope, node, "Write",
+      scope, node,
+      {"TensorArrayWrite", "TensorArrayWriteV2", "TensorArrayWriteV3"},
       {array.handle, Output(node.input(1)), grads[0].dense, array.flow});
   return Gradients{Gradient(), Gradient(), flow};
 }
@@ -78,7 +82,8 @@ absl::StatusOr<Gradients> GatherGrad(const Scope& scope, const Node& node,
                                      const Gradients& grads) {
   const auto array = GradientArray(scope, node, FlowIn(node));
   const Output flow = SameVersion(
-      scope, node, "Scatter",
+      scope, node,
+      {"TensorArrayScatter", "TensorArrayScatterV2", "TensorArrayScatterV3"},
       {array.handle, Output(node.input(1)), grads[0].dense, array.flow});
   return Gradients{Gradient(), Gradient(), flow};
 }
@@ -87,9 +92,10 @@ absl::StatusOr<Gradients> ConcatGrad(const Scope& scope, const Node& node,
                                      const Gradients& grads) {
   if (grads[0].IsNone()) return Gradients(node.num_inputs());
   const auto array = GradientArray(scope, node, FlowIn(node));
-  const Output flow =
-      SameVersion(scope, node, "Split",
-                  {array.handle, grads[0].dense, Output(&node, 1), array.flow});
+  const Output flow = SameVersion(
+      scope, node,
+      {"TensorArraySplit", "TensorArraySplitV2", "TensorArraySplitV3"},
+      {array.handle, grads[0].dense, Output(&node, 1), array.flow});
   return Gradients{Gradient(), flow};
 }
 
@@ -99,9 +105,11 @@ absl::StatusOr<Gradients> WriteGrad(const Scope& scope, const Node& node,
                                     const Gradients& grads) {
   const auto array = GradientArray(scope, node, grads[0].dense);
   const Output value = Output(node.input(2));
-  const Output grad = SameVersion(
-      scope, node, "Read", {array.handle, Output(node.input(1)), array.flow},
-      {{"dtype", value.dtype()}});
+  const Output grad =
+      SameVersion(scope, node,
+                  {"TensorArrayRead", "TensorArrayReadV2", "TensorArrayReadV3"},
+                  {array.handle, Output(node.input(1)), array.flow},
+                  {{"dtype", value.dtype()}});
   return Gradients{Gradient(), Gradient(), grad, grads[0]};
 }
 
@@ -110,7 +118,9 @@ absl::StatusOr<Gradients> ScatterGrad(const Scope& scope, const Node& node,
   const auto array = GradientArray(scope, node, grads[0].dense);
   const Output value = Output(node.input(2));
   const Output grad = SameVersion(
-      scope, node, "Gather", {array.handle, Output(node.input(1)), array.flow},
+      scope, node,
+      {"TensorArrayGather", "TensorArrayGatherV2", "TensorArrayGatherV3"},
+      {array.handle, Output(node.input(1)), array.flow},
       {{"dtype", value.dtype()}});
   return Gradients{Gradient(), Gradient(), grad, grads[0]};
 }
@@ -120,9 +130,10 @@ absl::StatusOr<Gradients> SplitGrad(const Scope& scope, const Node& node,
                                     const Gradients& grads) {
   const auto array = GradientArray(scope, node, grads[0].dense);
   const Output value = Output(node.input(1));
-  const Output grad =
-      SameVersion(scope, node, "Concat", {array.handle, array.flow},
-                  {{"dtype", value.dtype()}});
+  const Output grad = SameVersion(
+      scope, node,
+      {"TensorArrayConcat", "TensorArrayConcatV2", "TensorArrayConcatV3"},
+      {array.handle, array.flow}, {{"dtype", value.dtype()}});
   return Gradients{Gradient(), grad, Gradient(), grads[0]};
 }
 
@@ -131,8 +142,8 @@ absl::StatusOr<Gradients> PackGrad(const Scope& scope, const Node& node,
                                    const Gradients& grads) {
   const auto array = GradientArray(scope, node, FlowIn(node));
   return Gradients{Gradient(),
-                   SameVersion(scope, node, "Unpack",
-                               {array.handle, grads[0].dense, array.flow})};
+                   scope.AddOutput("TensorArrayUnpack",
+                                   {array.handle, grads[0].dense, array.flow})};
 }
 
 // Handle, value, flow.
@@ -140,32 +151,55 @@ absl::StatusOr<Gradients> UnpackGrad(const Scope& scope, const Node& node,
                                      const Gradients& grads) {
   const auto array = GradientArray(scope, node, grads[0].dense);
   const Output grad =
-      SameVersion(scope, node, "Pack", {array.handle, array.flow},
-                  {{"dtype", Output(node.input(1)).dtype()}});
+      scope.AddOutput("TensorArrayPack", {array.handle, array.flow},
+                      {{"dtype", Output(node.input(1)).dtype()}});
   return Gradients{Gradient(), grad, grads[0]};
 }
 
 }  // namespace
 
 void RegisterTensorArrayGradients(GradientRegistry& registry) {
-  for (const std::string version : {"", "V2", "V3"}) {
-    registry.Register("TensorArrayRead" + version, ReadGrad);
-    registry.Register("TensorArrayGather" + version, GatherGrad);
-    registry.Register("TensorArrayConcat" + version, ConcatGrad);
-    registry.Register("TensorArrayWrite" + version, WriteGrad);
-    registry.Register("TensorArrayScatter" + version, ScatterGrad);
-    registry.Register("TensorArraySplit" + version, SplitGrad);
-    for (const char* op : {"TensorArray", "TensorArrayGrad", "TensorArraySize",
-                           "TensorArrayClose"}) {
-      registry.RegisterNone(op + version);
-    }
-  }
+  registry.Register("TensorArrayRead", ReadGrad);
+  registry.Register("TensorArrayReadV2", ReadGrad);
+  registry.Register("TensorArrayReadV3", ReadGrad);
+  registry.Register("TensorArrayGather", GatherGrad);
+  registry.Register("TensorArrayGatherV2", GatherGrad);
+  registry.Register("TensorArrayGatherV3", GatherGrad);
+  registry.Register("TensorArrayConcat", ConcatGrad);
+  registry.Register("TensorArrayConcatV2", ConcatGrad);
+  registry.Register("TensorArrayConcatV3", ConcatGrad);
+  registry.Register("TensorArrayWrite", WriteGrad);
+  registry.Register("TensorArrayWriteV2", WriteGrad);
+  registry.Register("TensorArrayWriteV3", WriteGrad);
+  registry.Register("TensorArrayScatter", ScatterGrad);
+  registry.Register("TensorArrayScatterV2", ScatterGrad);
+  registry.Register("TensorArrayScatterV3", ScatterGrad);
+  registry.Register("TensorArraySplit", SplitGrad);
+  registry.Register("TensorArraySplitV2", SplitGrad);
+  registry.Register("TensorArraySplitV3", SplitGrad);
   registry.Register("TensorArrayPack", PackGrad);
   registry.Register("TensorArrayUnpack", UnpackGrad);
-  for (const std::string version : {"", "V2"}) {
-    for (const char* op : {"Stack", "StackPush", "StackPop", "StackClose"}) {
-      registry.RegisterNone(op + version);
-    }
+  for (const char* op : {"TensorArray",
+                         "TensorArrayV2",
+                         "TensorArrayV3",
+                         "TensorArrayGrad",
+                         "TensorArrayGradV2",
+                         "TensorArrayGradV3",
+                         "TensorArraySize",
+                         "TensorArraySizeV2",
+                         "TensorArraySizeV3",
+                         "TensorArrayClose",
+                         "TensorArrayCloseV2",
+                         "TensorArrayCloseV3",
+                         "Stack",
+                         "StackV2",
+                         "StackPush",
+                         "StackPushV2",
+                         "StackPop",
+                         "StackPopV2",
+                         "StackClose",
+                         "StackCloseV2"}) {
+    registry.RegisterNone(op);
   }
 }
 

@@ -196,16 +196,20 @@ void RegisterAccumulatorKernels(KernelRegistry& registry) {
     def.types = types;
     registry.Register(std::move(def), factory);
   };
-  for (const std::string prefix : {"", "Resource"}) {
-    add(prefix + "ConditionalAccumulator", AccumulatorHandleKernel::Make);
-    registry.Register<ApplyGradientKernel>(prefix + "AccumulatorApplyGradient",
-                                           types);
-    add(prefix + "AccumulatorTakeGradient", MakeTakeGradient<false>);
-    registry.Register<NumAccumulatedKernel>(prefix +
-                                            "AccumulatorNumAccumulated");
-    registry.Register<SetGlobalStepKernel>(prefix + "AccumulatorSetGlobalStep");
+  for (const char* op :
+       {"ConditionalAccumulator", "ResourceConditionalAccumulator",
+        "SparseConditionalAccumulator"}) {
+    add(op, AccumulatorHandleKernel::Make);
   }
-  add("SparseConditionalAccumulator", AccumulatorHandleKernel::Make);
+  registry.Register<ApplyGradientKernel>("AccumulatorApplyGradient", types);
+  registry.Register<ApplyGradientKernel>("ResourceAccumulatorApplyGradient",
+                                         types);
+  add("AccumulatorTakeGradient", MakeTakeGradient<false>);
+  add("ResourceAccumulatorTakeGradient", MakeTakeGradient<false>);
+  registry.Register<NumAccumulatedKernel>("AccumulatorNumAccumulated");
+  registry.Register<NumAccumulatedKernel>("ResourceAccumulatorNumAccumulated");
+  registry.Register<SetGlobalStepKernel>("AccumulatorSetGlobalStep");
+  registry.Register<SetGlobalStepKernel>("ResourceAccumulatorSetGlobalStep");
   registry.Register<SparseApplyGradientKernel>("SparseAccumulatorApplyGradient",
                                                types);
   add("SparseAccumulatorTakeGradient", MakeTakeGradient<true>);

@@ -1,7 +1,7 @@
 // Kernels of diagonals: Diag, DiagPart, MatrixDiag, MatrixDiagPart,
 // MatrixBandPart, and the old names of those of matrices.
-#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array_copy.h"
 #include "libs/kernels/array_elements.h"
@@ -173,12 +173,12 @@ class MatrixBandPartKernel : public OpKernel {
 void RegisterArrayDiagonalKernels(KernelRegistry& registry) {
   registry.Register<DiagKernel>("Diag");
   registry.Register<DiagPartKernel>("DiagPart");
-  for (const char* prefix : {"", "Batch"}) {
-    const std::string op = absl::StrCat(prefix, "Matrix");
-    registry.Register<MatrixDiagKernel>(op + "Diag");
-    registry.Register<MatrixDiagPartKernel>(op + "DiagPart");
-    registry.Register<MatrixBandPartKernel>(op + "BandPart");
-  }
+  registry.Register<MatrixDiagKernel>("MatrixDiag");
+  registry.Register<MatrixDiagKernel>("BatchMatrixDiag");
+  registry.Register<MatrixDiagPartKernel>("MatrixDiagPart");
+  registry.Register<MatrixDiagPartKernel>("BatchMatrixDiagPart");
+  registry.Register<MatrixBandPartKernel>("MatrixBandPart");
+  registry.Register<MatrixBandPartKernel>("BatchMatrixBandPart");
 }
 
 }  // namespace weft

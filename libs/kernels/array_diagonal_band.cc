@@ -319,16 +319,14 @@ class MatrixSetDiagKernel : public OpKernel {
 }  // namespace
 
 void RegisterArrayDiagonalBandKernels(KernelRegistry& registry) {
-  for (const char* version : {"V2", "V3"}) {
-    registry.Register<MatrixDiagPartBandKernel>(
-        absl::StrCat("MatrixDiagPart", version));
-    registry.Register<MatrixDiagBandKernel>(
-        absl::StrCat("MatrixDiag", version));
-    registry.Register<MatrixSetDiagKernel>(
-        absl::StrCat("MatrixSetDiag", version));
+  registry.Register<MatrixDiagBandKernel>("MatrixDiagV2");
+  registry.Register<MatrixDiagBandKernel>("MatrixDiagV3");
+  registry.Register<MatrixDiagPartBandKernel>("MatrixDiagPartV2");
+  registry.Register<MatrixDiagPartBandKernel>("MatrixDiagPartV3");
+  for (const char* op : {"MatrixSetDiag", "BatchMatrixSetDiag",
+                         "MatrixSetDiagV2", "MatrixSetDiagV3"}) {
+    registry.Register<MatrixSetDiagKernel>(op);
   }
-  registry.Register<MatrixSetDiagKernel>("MatrixSetDiag");
-  registry.Register<MatrixSetDiagKernel>("BatchMatrixSetDiag");
 }
 
 }  // namespace weft

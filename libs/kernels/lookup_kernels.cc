@@ -294,33 +294,39 @@ class InitializeFromFileKernel : public OpKernel {
   std::string delimiter_;
 };
 
+// A kernel for tables of both kinds: by reference and by resource.
+template <typename Kernel>
+void RegisterBoth(KernelRegistry& registry, const char* on_reference,
+                  const char* on_resource) {
+  registry.Register<Kernel>(on_reference);
+  registry.Register<Kernel>(on_resource);
+}
+
 }  // namespace
 
 void RegisterLookupKernels(KernelRegistry& registry) {
-  // The names of ops on references to tables are without a version.
-  for (const char* version : {"", "V2"}) {
-    const auto named = [&](const char* op) {
-      return absl::StrCat(op, version);
-    };
-    for (const char* op : {"HashTable", "MutableHashTable"}) {
-      KernelDef def;
-      def.op = named(op);
-      def.types = {{"key_dtype", TableKeyTypes()},
-                   {"value_dtype", TableValueTypes()}};
-      registry.Register(std::move(def), TableHandleKernel::Make);
-    }
-    registry.Register<FindKernel>(named("LookupTableFind"));
-    registry.Register<FillKernel<&LookupTable::Insert>>(
-        named("LookupTableInsert"));
-    registry.Register<FillKernel<&LookupTable::Import>>(
-        named("LookupTableImport"));
-    registry.Register<FillKernel<&LookupTable::Initialize>>(
-        named("InitializeTable"));
-    registry.Register<SizeKernel>(named("LookupTableSize"));
-    registry.Register<ExportKernel>(named("LookupTableExport"));
-    registry.Register({.op = named("InitializeTableFromTextFile")},
-                      InitializeFromFileKernel::Make);
+  for (const char* op :
+       {"HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2"}) {
+    KernelDef def;
+    def.op = op;
+    def.types = {{"key_dtype", TableKeyTypes()},
+                 {"value_dtype", TableValueTypes()}};
+    registry.Register(std::move(def), TableHandleKernel::Make);
   }
+  RegisterBoth<FillKernel<&LookupTable::Initialize>>(
+      registry, "InitializeTable", "InitializeTableV2");
+  for (const char* op :
+       {"InitializeTableFromTextFile", "InitializeTableFromTextFileV2"}) {
+    registry.Register({.op = op}, InitializeFromFileKernel::Make);
+  }
+  RegisterBoth<FindKernel>(registry, "LookupTableFind", "LookupTableFindV2");
+  RegisterBoth<FillKernel<&LookupTable::Insert>>(registry, "LookupTableInsert",
+                                                 "LookupTableInsertV2");
+  RegisterBoth<FillKernel<&LookupTable::Import>>(registry, "LookupTableImport",
+                                                 "LookupTableImportV2");
+  RegisterBoth<SizeKernel>(registry, "LookupTableSize", "LookupTableSizeV2");
+  RegisterBoth<ExportKernel>(registry, "LookupTableExport",
+                             "LookupTableExportV2");
   registry.Register<RemoveKernel>("LookupTableRemoveV2");
 }
 

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <string>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
@@ -263,8 +262,8 @@ class LeakyReluGradKernel : public OpKernel {
   const float alpha_;
 };
 
-void RegisterLoops(KernelRegistry& registry, const std::string& name,
-                   DataType type, ActivationLoop loop,
+void RegisterLoops(KernelRegistry& registry, const char* name,
+                   const char* gradient, DataType type, ActivationLoop loop,
                    ActivationGradLoop grad_loop) {
   registry.Register({.op = name, .types = {{"T", {type}}}, .is_cheap = true},
                     [loop](const OpKernelConstruction& construction) {
@@ -272,29 +271,33 @@ void RegisterLoops(KernelRegistry& registry, const std::string& name,
                                                                 loop);
                     });
   registry.Register(
-      {.op = name + "Grad", .types = {{"T", {type}}}, .is_cheap = true},
+      {.op = gradient, .types = {{"T", {type}}}, .is_cheap = true},
       [grad_loop](const OpKernelConstruction& construction) {
         return std::make_unique<ActivationGradKernel>(construction, grad_loop);
       });
 }
 
 template <typename Function, typename... Ts>
-void RegisterActivation(KernelRegistry& registry, const std::string& name,
-                        TypeList<Ts...>) {
-  (RegisterLoops(registry, name, DataTypeOf<Ts>::value, &Activate<Ts, Function>,
-                 &ActivateGrad<Ts, Function>),
+void RegisterActivation(KernelRegistry& registry, const char* name,
+                        const char* gradient, TypeList<Ts...>) {
+  (RegisterLoops(registry, name, gradient, DataTypeOf<Ts>::value,
+                 &Activate<Ts, Function>, &ActivateGrad<Ts, Function>),
    ...);
 }
 
 }  // namespace
 
 void RegisterActivationKernels(KernelRegistry& registry) {
-  RegisterActivation<ReluFunction>(registry, "Relu", RealNumbers{});
-  RegisterActivation<Relu6Function>(registry, "Relu6", RealNumbers{});
-  RegisterActivation<EluFunction>(registry, "Elu", FloatingTypes{});
-  RegisterActivation<SeluFunction>(registry, "Selu", FloatingTypes{});
-  RegisterActivation<SoftplusFunction>(registry, "Softplus", FloatingTypes{});
-  RegisterActivation<SoftsignFunction>(registry, "Softsign", FloatingTypes{});
+  RegisterActivation<ReluFunction>(registry, "Relu", "ReluGrad", RealNumbers{});
+  RegisterActivation<Relu6Function>(registry, "Relu6", "Relu6Grad",
+                                    RealNumbers{});
+  RegisterActivation<EluFunction>(registry, "Elu", "EluGrad", FloatingTypes{});
+  RegisterActivation<SeluFunction>(registry, "Selu", "SeluGrad",
+                                   FloatingTypes{});
+  RegisterActivation<SoftplusFunction>(registry, "Softplus", "SoftplusGrad",
+                                       FloatingTypes{});
+  RegisterActivation<SoftsignFunction>(registry, "Softsign", "SoftsignGrad",
+                                       FloatingTypes{});
   for (DataType type : DataTypesOf(FloatingTypes{})) {
     registry.Register<LeakyReluKernel>("LeakyRelu", {{"T", {type}}});
     registry.Register<LeakyReluGradKernel>("LeakyReluGrad", {{"T", {type}}});

@@ -414,10 +414,10 @@ void RegisterNormalizationKernels(KernelRegistry& registry) {
   // The first version is of float only.
   Register(registry, "FusedBatchNorm", norm, {DT_FLOAT});
   Register(registry, "FusedBatchNormGrad", grad, {DT_FLOAT});
-  for (const char* version : {"V2", "V3"}) {
-    Register(registry, absl::StrCat("FusedBatchNorm", version), norm);
-    Register(registry, absl::StrCat("FusedBatchNormGrad", version), grad);
-  }
+  Register(registry, "FusedBatchNormV2", norm);
+  Register(registry, "FusedBatchNormV3", norm);
+  Register(registry, "FusedBatchNormGradV2", grad);
+  Register(registry, "FusedBatchNormGradV3", grad);
 }
 
 }  // namespace weft

@@ -345,11 +345,11 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeDequeueMany(
 }
 
 // With handles of either kind.
-void RegisterBoth(KernelRegistry& registry, const std::string& op,
-                  const KernelFactory& factory, bool is_cheap) {
-  for (const char* suffix : {"", "V2"}) {
-    registry.Register({.op = op + suffix, .is_cheap = is_cheap}, factory);
-  }
+void RegisterBoth(KernelRegistry& registry, const char* on_reference,
+                  const char* on_resource, const KernelFactory& factory,
+                  bool is_cheap) {
+  registry.Register({.op = on_reference, .is_cheap = is_cheap}, factory);
+  registry.Register({.op = on_resource, .is_cheap = is_cheap}, factory);
 }
 
 template <typename Kernel>
@@ -361,18 +361,26 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakePlain(
 }  // namespace
 
 void RegisterQueueKernels(KernelRegistry& registry) {
-  for (const char* op : {"FIFOQueue", "PaddingFIFOQueue", "RandomShuffleQueue",
-                         "PriorityQueue"}) {
-    RegisterBoth(registry, op, QueueHandleKernel::Make, true);
+  for (const char* op :
+       {"FIFOQueue", "FIFOQueueV2", "PaddingFIFOQueue", "PaddingFIFOQueueV2",
+        "RandomShuffleQueue", "RandomShuffleQueueV2", "PriorityQueue",
+        "PriorityQueueV2"}) {
+    registry.Register({.op = op, .is_cheap = true}, QueueHandleKernel::Make);
   }
-  RegisterBoth(registry, "QueueEnqueue", MakeWithTimeout<EnqueueKernel>, true);
-  RegisterBoth(registry, "QueueEnqueueMany", MakeWithTimeout<EnqueueManyKernel>,
-               false);
-  RegisterBoth(registry, "QueueDequeue", MakeWithTimeout<DequeueKernel>, true);
-  RegisterBoth(registry, "QueueDequeueMany", MakeDequeueMany<false>, false);
-  RegisterBoth(registry, "QueueDequeueUpTo", MakeDequeueMany<true>, false);
-  RegisterBoth(registry, "QueueClose", MakePlain<CloseKernel>, true);
-  RegisterBoth(registry, "QueueSize", MakePlain<QueueSizeKernel>, true);
+  RegisterBoth(registry, "QueueEnqueue", "QueueEnqueueV2",
+               MakeWithTimeout<EnqueueKernel>, true);
+  RegisterBoth(registry, "QueueEnqueueMany", "QueueEnqueueManyV2",
+               MakeWithTimeout<EnqueueManyKernel>, false);
+  RegisterBoth(registry, "QueueDequeue", "QueueDequeueV2",
+               MakeWithTimeout<DequeueKernel>, true);
+  RegisterBoth(registry, "QueueDequeueMany", "QueueDequeueManyV2",
+               MakeDequeueMany<false>, false);
+  RegisterBoth(registry, "QueueDequeueUpTo", "QueueDequeueUpToV2",
+               MakeDequeueMany<true>, false);
+  RegisterBoth(registry, "QueueClose", "QueueCloseV2", MakePlain<CloseKernel>,
+               true);
+  RegisterBoth(registry, "QueueSize", "QueueSizeV2", MakePlain<QueueSizeKernel>,
+               true);
   registry.Register<QueueIsClosedKernel>("QueueIsClosed", {}, true);
   registry.Register<QueueIsClosedKernel>("QueueIsClosedV2", {}, true);
 }

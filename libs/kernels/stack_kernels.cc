@@ -156,16 +156,14 @@ class StackCloseKernel : public OpKernel {
 
 void RegisterStackKernels(KernelRegistry& registry) {
   constexpr bool kCheap = true;
-  // The names of ops on references to stacks are without a version.
-  for (const char* version : {"", "V2"}) {
-    const auto named = [&](const char* op) {
-      return absl::StrCat(op, version);
-    };
-    registry.Register<StackKernel>(named("Stack"), {}, kCheap);
-    registry.Register<StackPushKernel>(named("StackPush"), {}, kCheap);
-    registry.Register<StackPopKernel>(named("StackPop"), {}, kCheap);
-    registry.Register<StackCloseKernel>(named("StackClose"), {}, kCheap);
-  }
+  registry.Register<StackKernel>("Stack", {}, kCheap);
+  registry.Register<StackKernel>("StackV2", {}, kCheap);
+  registry.Register<StackPushKernel>("StackPush", {}, kCheap);
+  registry.Register<StackPushKernel>("StackPushV2", {}, kCheap);
+  registry.Register<StackPopKernel>("StackPop", {}, kCheap);
+  registry.Register<StackPopKernel>("StackPopV2", {}, kCheap);
+  registry.Register<StackCloseKernel>("StackClose", {}, kCheap);
+  registry.Register<StackCloseKernel>("StackCloseV2", {}, kCheap);
 }
 
 }  // namespace weft

@@ -206,17 +206,12 @@ class ResourceGatherKernel : public OpKernel {
 };
 
 template <typename Operation, typename Types>
-void RegisterScatter(KernelRegistry& registry, const std::string& name,
-                     const std::vector<DataType>& reference_types) {
+void RegisterScatter(
+    KernelRegistry& registry, const char* on_reference, const char* on_resource,
+    const std::vector<DataType>& reference_types = DataTypesOf(Types{})) {
   using Kernel = ScatterKernel<Operation, Types>;
-  registry.Register<Kernel>("Scatter" + name, {{"T", reference_types}});
-  registry.Register<Kernel>("ResourceScatter" + name,
-                            {{"dtype", DataTypesOf(Types{})}});
-}
-
-template <typename Operation, typename Types>
-void RegisterScatter(KernelRegistry& registry, const std::string& name) {
-  RegisterScatter<Operation, Types>(registry, name, DataTypesOf(Types{}));
+  registry.Register<Kernel>(on_reference, {{"T", reference_types}});
+  registry.Register<Kernel>(on_resource, {{"dtype", DataTypesOf(Types{})}});
 }
 
 // The ops on references compare fewer types than those on resources.
@@ -226,14 +221,21 @@ using ComparedReferences =
 }  // namespace
 
 void RegisterStateRowKernels(KernelRegistry& registry) {
-  RegisterScatter<AddUpdate, Numbers>(registry, "Add");
-  RegisterScatter<SubtractUpdate, Numbers>(registry, "Sub");
-  RegisterScatter<MultiplyUpdate, Numbers>(registry, "Mul");
-  RegisterScatter<DivideUpdate, Numbers>(registry, "Div");
+  RegisterScatter<AddUpdate, Numbers>(registry, "ScatterAdd",
+                                      "ResourceScatterAdd");
+  RegisterScatter<SubtractUpdate, Numbers>(registry, "ScatterSub",
+                                           "ResourceScatterSub");
+  RegisterScatter<MultiplyUpdate, Numbers>(registry, "ScatterMul",
+                                           "ResourceScatterMul");
+  RegisterScatter<DivideUpdate, Numbers>(registry, "ScatterDiv",
+                                         "ResourceScatterDiv");
   const auto compared = DataTypesOf(ComparedReferences{});
-  RegisterScatter<MinimumUpdate, RealNumbers>(registry, "Min", compared);
-  RegisterScatter<MaximumUpdate, RealNumbers>(registry, "Max", compared);
-  RegisterScatter<ReplaceUpdate, AnyTypes>(registry, "Update");
+  RegisterScatter<MinimumUpdate, RealNumbers>(registry, "ScatterMin",
+                                              "ResourceScatterMin", compared);
+  RegisterScatter<MaximumUpdate, RealNumbers>(registry, "ScatterMax",
+                                              "ResourceScatterMax", compared);
+  RegisterScatter<ReplaceUpdate, AnyTypes>(registry, "ScatterUpdate",
+                                           "ResourceScatterUpdate");
   registry.Register<ResourceGatherKernel>("ResourceGather");
 }
 

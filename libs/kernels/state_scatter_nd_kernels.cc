@@ -1,7 +1,6 @@
 // ScatterNdUpdate, ScatterNdAdd and ScatterNdSub on variables: each row of
 // `indices` names a slice of the variable by its first dimensions.
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -148,19 +147,23 @@ class ScatterNdKernel : public OpKernel {
 };
 
 template <typename Operation, typename Types>
-void RegisterScatterNd(KernelRegistry& registry, const std::string& name) {
+void RegisterScatterNd(KernelRegistry& registry, const char* on_reference,
+                       const char* on_resource) {
   using Kernel = ScatterNdKernel<Operation, Types>;
-  for (const char* prefix : {"ScatterNd", "ResourceScatterNd"}) {
-    registry.Register<Kernel>(prefix + name, {{"T", DataTypesOf(Types{})}});
+  for (const char* op : {on_reference, on_resource}) {
+    registry.Register<Kernel>(op, {{"T", DataTypesOf(Types{})}});
   }
 }
 
 }  // namespace
 
 void RegisterStateScatterNdKernels(KernelRegistry& registry) {
-  RegisterScatterNd<AddUpdate, Numbers>(registry, "Add");
-  RegisterScatterNd<SubtractUpdate, Numbers>(registry, "Sub");
-  RegisterScatterNd<ReplaceUpdate, AnyTypes>(registry, "Update");
+  RegisterScatterNd<AddUpdate, Numbers>(registry, "ScatterNdAdd",
+                                        "ResourceScatterNdAdd");
+  RegisterScatterNd<SubtractUpdate, Numbers>(registry, "ScatterNdSub",
+                                             "ResourceScatterNdSub");
+  RegisterScatterNd<ReplaceUpdate, AnyTypes>(registry, "ScatterNdUpdate",
+                                             "ResourceScatterNdUpdate");
 }
 
 }  // namespace weft

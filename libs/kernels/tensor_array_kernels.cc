@@ -450,25 +450,42 @@ class CloseKernel : public OpKernel {
   }
 };
 
+// Of one op for the three kinds of handle.
+using OpNames = std::initializer_list<const char*>;
+
+template <typename Kernel>
+void RegisterAll(KernelRegistry& registry, OpNames ops) {
+  for (const char* op : ops) registry.Register<Kernel>(op);
+}
+
 }  // namespace
 
 void RegisterTensorArrayKernels(KernelRegistry& registry) {
-  for (const char* version : {"", "V2", "V3"}) {
-    const auto named = [&](const char* op) {
-      return absl::StrCat("TensorArray", op, version);
-    };
-    registry.Register({.op = named("")}, TensorArrayKernel::Make);
-    registry.Register<TensorArrayGradKernel>(named("Grad"));
-    registry.Register<WriteKernel>(named("Write"));
-    registry.Register<ReadKernel>(named("Read"));
-    registry.Register({.op = named("Gather")}, GatherKernel::Make);
-    registry.Register<ScatterKernel>(named("Scatter"));
-    registry.Register<ConcatKernel>(named("Concat"));
-    registry.Register<SplitKernel>(named("Split"));
-    registry.Register<SizeKernel>(named("Size"));
-    registry.Register<CloseKernel>(named("Close"));
+  for (const char* op : {"TensorArray", "TensorArrayV2", "TensorArrayV3"}) {
+    registry.Register({.op = op}, TensorArrayKernel::Make);
   }
-  registry.Register({.op = "TensorArrayPack"}, GatherKernel::Make);
+  for (const char* op : {"TensorArrayGather", "TensorArrayGatherV2",
+                         "TensorArrayGatherV3", "TensorArrayPack"}) {
+    registry.Register({.op = op}, GatherKernel::Make);
+  }
+  RegisterAll<TensorArrayGradKernel>(
+      registry, {"TensorArrayGrad", "TensorArrayGradV2", "TensorArrayGradV3"});
+  RegisterAll<WriteKernel>(registry, {"TensorArrayWrite", "TensorArrayWriteV2",
+                                      "TensorArrayWriteV3"});
+  RegisterAll<ReadKernel>(
+      registry, {"TensorArrayRead", "TensorArrayReadV2", "TensorArrayReadV3"});
+  RegisterAll<ScatterKernel>(
+      registry,
+      {"TensorArrayScatter", "TensorArrayScatterV2", "TensorArrayScatterV3"});
+  RegisterAll<ConcatKernel>(
+      registry,
+      {"TensorArrayConcat", "TensorArrayConcatV2", "TensorArrayConcatV3"});
+  RegisterAll<SplitKernel>(registry, {"TensorArraySplit", "TensorArraySplitV2",
+                                      "TensorArraySplitV3"});
+  RegisterAll<SizeKernel>(
+      registry, {"TensorArraySize", "TensorArraySizeV2", "TensorArraySizeV3"});
+  RegisterAll<CloseKernel>(registry, {"TensorArrayClose", "TensorArrayCloseV2",
+                                      "TensorArrayCloseV3"});
   registry.Register<UnpackKernel>("TensorArrayUnpack");
 }
 

@@ -284,26 +284,32 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeRuleKernel(
   return std::make_unique<RuleKernel<Rule, W>>(construction, type);
 }
 
-void RegisterRuleForType(KernelRegistry& registry, const std::string& name,
-                         bool has_sparse, DataType type,
-                         const KernelFactory& factory) {
-  const auto add = [&](const char* prefix, bool is_cheap) {
+// Of the kernels of a rule; those on sparse gradients are null where it has
+// none.
+struct OpNames {
+  const char* on_reference;
+  const char* on_resource;
+  const char* sparse_on_reference = nullptr;
+  const char* sparse_on_resource = nullptr;
+};
+
+void RegisterRuleForType(KernelRegistry& registry, const OpNames& names,
+                         DataType type, const KernelFactory& factory) {
+  const auto add = [&](const char* op, bool is_cheap) {
+    if (op == nullptr) return;
     registry.Register(
-        {.op = prefix + name, .types = {{"T", {type}}}, .is_cheap = is_cheap},
-        factory);
+        {.op = op, .types = {{"T", {type}}}, .is_cheap = is_cheap}, factory);
   };
-  add("Apply", true);
-  add("ResourceApply", true);
-  if (!has_sparse) return;
-  add("SparseApply", false);
-  add("ResourceSparseApply", false);
+  add(names.on_reference, true);
+  add(names.on_resource, true);
+  add(names.sparse_on_reference, false);
+  add(names.sparse_on_resource, false);
 }
 
 template <template <typename> class Rule>
-void RegisterRule(KernelRegistry& registry, const std::string& name,
-                  bool has_sparse = true) {
+void RegisterRule(KernelRegistry& registry, const OpNames& names) {
   const auto add = [&](DataType type, const KernelFactory& factory) {
-    RegisterRuleForType(registry, name, has_sparse, type, factory);
+    RegisterRuleForType(registry, names, type, factory);
   };
   add(DT_FLOAT, MakeRuleKernel<Rule<float>, float>);
   add(DT_DOUBLE, MakeRuleKernel<Rule<double>, double>);
@@ -314,22 +320,47 @@ void RegisterRule(KernelRegistry& registry, const std::string& name,
 }  // namespace
 
 void RegisterTrainingKernels(KernelRegistry& registry) {
-  constexpr bool kDenseOnly = false;
-  RegisterRule<GradientDescentRule>(registry, "GradientDescent", kDenseOnly);
-  RegisterRule<MomentumRule>(registry, "Momentum");
-  RegisterRule<AdagradRule>(registry, "Adagrad");
-  RegisterRule<AdagradV2Rule>(registry, "AdagradV2");
-  RegisterRule<AdamRule>(registry, "Adam", kDenseOnly);
-  RegisterRule<AdaMaxRule>(registry, "AdaMax", kDenseOnly);
-  RegisterRule<AdadeltaRule>(registry, "Adadelta");
-  RegisterRule<AdagradDARule>(registry, "AdagradDA");
-  RegisterRule<RMSPropRule>(registry, "RMSProp");
-  RegisterRule<CenteredRMSPropRule>(registry, "CenteredRMSProp");
-  RegisterRule<FtrlRule>(registry, "Ftrl");
-  RegisterRule<FtrlV2Rule>(registry, "FtrlV2");
-  RegisterRule<ProximalGradientDescentRule>(registry,
-                                            "ProximalGradientDescent");
-  RegisterRule<ProximalAdagradRule>(registry, "ProximalAdagrad");
+  RegisterRule<GradientDescentRule>(
+      registry, {"ApplyGradientDescent", "ResourceApplyGradientDescent"});
+  RegisterRule<MomentumRule>(
+      registry, {"ApplyMomentum", "ResourceApplyMomentum",
+                 "SparseApplyMomentum", "ResourceSparseApplyMomentum"});
+  RegisterRule<AdagradRule>(
+      registry, {"ApplyAdagrad", "ResourceApplyAdagrad", "SparseApplyAdagrad",
+                 "ResourceSparseApplyAdagrad"});
+  RegisterRule<AdagradV2Rule>(
+      registry, {"ApplyAdagradV2", "ResourceApplyAdagradV2",
+                 "SparseApplyAdagradV2", "ResourceSparseApplyAdagradV2"});
+  RegisterRule<AdamRule>(registry, {"ApplyAdam", "ResourceApplyAdam"});
+  RegisterRule<AdaMaxRule>(registry, {"ApplyAdaMax", "ResourceApplyAdaMax"});
+  RegisterRule<AdadeltaRule>(
+      registry, {"ApplyAdadelta", "ResourceApplyAdadelta",
+                 "SparseApplyAdadelta", "ResourceSparseApplyAdadelta"});
+  RegisterRule<AdagradDARule>(
+      registry, {"ApplyAdagradDA", "ResourceApplyAdagradDA",
+                 "SparseApplyAdagradDA", "ResourceSparseApplyAdagradDA"});
+  RegisterRule<RMSPropRule>(
+      registry, {"ApplyRMSProp", "ResourceApplyRMSProp", "SparseApplyRMSProp",
+                 "ResourceSparseApplyRMSProp"});
+  RegisterRule<CenteredRMSPropRule>(
+      registry,
+      {"ApplyCenteredRMSProp", "ResourceApplyCenteredRMSProp",
+       "SparseApplyCenteredRMSProp", "ResourceSparseApplyCenteredRMSProp"});
+  RegisterRule<FtrlRule>(registry,
+                         {"ApplyFtrl", "ResourceApplyFtrl", "SparseApplyFtrl",
+                          "ResourceSparseApplyFtrl"});
+  RegisterRule<FtrlV2Rule>(
+      registry, {"ApplyFtrlV2", "ResourceApplyFtrlV2", "SparseApplyFtrlV2",
+                 "ResourceSparseApplyFtrlV2"});
+  RegisterRule<ProximalGradientDescentRule>(
+      registry,
+      {"ApplyProximalGradientDescent", "ResourceApplyProximalGradientDescent",
+       "SparseApplyProximalGradientDescent",
+       "ResourceSparseApplyProximalGradientDescent"});
+  RegisterRule<ProximalAdagradRule>(
+      registry,
+      {"ApplyProximalAdagrad", "ResourceApplyProximalAdagrad",
+       "SparseApplyProximalAdagrad", "ResourceSparseApplyProximalAdagrad"});
 }
 
 }  // namespace weft

@@ -29,8 +29,9 @@ absl::Status SparseTakeShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-OpDefBuilder Accumulator(const HandleFamily& family, const char* name) {
-  OpDefBuilder builder = family.Maker(name);
+OpDefBuilder Accumulator(const HandleFamily& family,
+                         const HandleOpNames& names) {
+  OpDefBuilder builder = family.Maker(names);
   builder.Attr("dtype: numbertype")
       .Attr("shape: shape")
       .Attr("container: string = ''")
@@ -41,32 +42,41 @@ OpDefBuilder Accumulator(const HandleFamily& family, const char* name) {
 }
 
 void AddDense(const HandleFamily& family) {
-  family.Add(Accumulator(family, "ConditionalAccumulator"));
-  family.Add(family.User("AccumulatorApplyGradient")
+  family.Add(Accumulator(
+      family, {"ConditionalAccumulator", "ResourceConditionalAccumulator"}));
+  family.Add(family
+                 .User({"AccumulatorApplyGradient",
+                        "ResourceAccumulatorApplyGradient"})
                  .Input("local_step: int64")
                  .Input("gradient: dtype")
                  .Attr("dtype: numbertype")
                  .Doc("Adds a gradient, unless it is of an old step.")
                  .Shape(ApplyShape));
-  family.Add(family.User("AccumulatorTakeGradient")
-                 .Input("num_required: int32")
-                 .Output("average: dtype")
-                 .Attr("dtype: numbertype")
-                 .Doc("Waits for enough gradients and takes their average.")
-                 .Shape(TakeShape));
-  family.Add(family.User("AccumulatorNumAccumulated")
+  family.Add(
+      family
+          .User({"AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient"})
+          .Input("num_required: int32")
+          .Output("average: dtype")
+          .Attr("dtype: numbertype")
+          .Doc("Waits for enough gradients and takes their average.")
+          .Shape(TakeShape));
+  family.Add(family
+                 .User({"AccumulatorNumAccumulated",
+                        "ResourceAccumulatorNumAccumulated"})
                  .Output("num_accumulated: int32")
                  .Doc("How many gradients have come in this step.")
                  .Shape(shapes::Scalar));
-  family.Add(family.User("AccumulatorSetGlobalStep")
+  family.Add(family
+                 .User({"AccumulatorSetGlobalStep",
+                        "ResourceAccumulatorSetGlobalStep"})
                  .Input("new_global_step: int64")
                  .Doc("Sets the step whose gradients are taken.")
                  .Shape(ApplyShape));
 }
 
 void AddSparse(const HandleFamily& family) {
-  family.Add(Accumulator(family, "SparseConditionalAccumulator"));
-  family.Add(family.User("SparseAccumulatorApplyGradient")
+  family.Add(Accumulator(family, {"SparseConditionalAccumulator"}));
+  family.Add(family.User({"SparseAccumulatorApplyGradient"})
                  .Input("local_step: int64")
                  .Input("gradient_indices: int64")
                  .Input("gradient_values: dtype")
@@ -75,7 +85,7 @@ void AddSparse(const HandleFamily& family) {
                  .Attr("has_known_shape: bool")
                  .Doc("Adds a gradient of some rows.")
                  .Shape(ApplyShape));
-  family.Add(family.User("SparseAccumulatorTakeGradient")
+  family.Add(family.User({"SparseAccumulatorTakeGradient"})
                  .Input("num_required: int32")
                  .Output("indices: int64")
                  .Output("values: dtype")
@@ -88,9 +98,9 @@ void AddSparse(const HandleFamily& family) {
 }  // namespace
 
 void RegisterAccumulatorOps(OpRegistry& registry) {
-  const HandleFamily references(registry, HandleKind::kReference, "$0");
+  const HandleFamily references(registry, HandleKind::kReference);
   AddDense(references);
-  AddDense(HandleFamily(registry, HandleKind::kResource, "Resource$0"));
+  AddDense(HandleFamily(registry, HandleKind::kResource));
   // There are none for resources.
   AddSparse(references);
 }

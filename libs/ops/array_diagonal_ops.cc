@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
@@ -273,27 +273,39 @@ void AddDiags(OpRegistry& registry) {
                    .Shape(DiagPartShape));
 }
 
-void AddMatrixDiags(OpRegistry& registry, const std::string& prefix) {
-  const std::string old = prefix.empty() ? "" : " (old name)";
-  registry.Add(OpDefBuilder(prefix + "MatrixDiag")
-                   .Input("diagonal: T")
-                   .Output("output: T")
-                   .Attr("T: type")
-                   .Doc(absl::StrCat("Diagonal matrices", old, "."))
-                   .Shape(MatrixDiagShape));
-  registry.Add(OpDefBuilder(prefix + "MatrixDiagPart")
-                   .Input("input: T")
-                   .Output("diagonal: T")
-                   .Attr("T: type")
-                   .Doc(absl::StrCat("The diagonals of matrices", old, "."))
-                   .Shape(MatrixDiagPartShape));
-  registry.Add(OpDefBuilder(prefix + "MatrixSetDiag")
-                   .Input("input: T")
-                   .Input("diagonal: T")
-                   .Output("output: T")
-                   .Attr("T: type")
-                   .Doc(absl::StrCat("Matrices with other diagonals", old, "."))
-                   .Shape(MatrixSetDiagShape));
+// What the documentation of an op says that later ones took the place of.
+const char* OldName(absl::string_view op) {
+  return absl::StartsWith(op, "Batch") ? " (old name)" : "";
+}
+
+void AddMatrixDiags(OpRegistry& registry) {
+  for (const char* op : {"MatrixDiag", "BatchMatrixDiag"}) {
+    registry.Add(OpDefBuilder(op)
+                     .Input("diagonal: T")
+                     .Output("output: T")
+                     .Attr("T: type")
+                     .Doc(absl::StrCat("Diagonal matrices", OldName(op), "."))
+                     .Shape(MatrixDiagShape));
+  }
+  for (const char* op : {"MatrixDiagPart", "BatchMatrixDiagPart"}) {
+    registry.Add(
+        OpDefBuilder(op)
+            .Input("input: T")
+            .Output("diagonal: T")
+            .Attr("T: type")
+            .Doc(absl::StrCat("The diagonals of matrices", OldName(op), "."))
+            .Shape(MatrixDiagPartShape));
+  }
+  for (const char* op : {"MatrixSetDiag", "BatchMatrixSetDiag"}) {
+    registry.Add(OpDefBuilder(op)
+                     .Input("input: T")
+                     .Input("diagonal: T")
+                     .Output("output: T")
+                     .Attr("T: type")
+                     .Doc(absl::StrCat("Matrices with other diagonals",
+                                       OldName(op), "."))
+                     .Shape(MatrixSetDiagShape));
+  }
 }
 
 void AddBandParts(OpRegistry& registry) {
@@ -317,49 +329,63 @@ void AddBandParts(OpRegistry& registry) {
           .Shape(MatrixShape));
 }
 
-void AddBands(OpRegistry& registry, const std::string& version) {
-  const auto add = [&](OpDefBuilder& builder) {
-    if (version == "V3") {
-      builder.Attr(
-          "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
-          "'RIGHT_LEFT'");
-    }
-    registry.Add(builder.Attr("T: type"));
-  };
-  add(OpDefBuilder("MatrixDiag" + version)
-          .Input("diagonal: T")
-          .Input("k: int32")
-          .Input("num_rows: int32")
-          .Input("num_cols: int32")
-          .Input("padding_value: T")
-          .Output("output: T")
-          .Doc("Matrices with the given band of diagonals.")
-          .Shape(MatrixDiagBandShape));
-  add(OpDefBuilder("MatrixDiagPart" + version)
-          .Input("input: T")
-          .Input("k: int32")
-          .Input("padding_value: T")
-          .Output("diagonal: T")
-          .Doc("A band of diagonals of matrices.")
-          .Shape(MatrixDiagPartBandShape));
-  add(OpDefBuilder("MatrixSetDiag" + version)
-          .Input("input: T")
-          .Input("diagonal: T")
-          .Input("k: int32")
-          .Output("output: T")
-          .Doc("Matrices with another band of diagonals.")
-          .Shape(MatrixSetDiagBandShape));
+constexpr char kAlign[] =
+    "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
+    "'RIGHT_LEFT'";
+
+// The second version has no alignment.
+void AddBand(OpRegistry& registry, OpDefBuilder second, OpDefBuilder third) {
+  registry.Add(second.Attr("T: type"));
+  registry.Add(third.Attr(kAlign).Attr("T: type"));
+}
+
+OpDefBuilder MatrixDiagBand(const char* op) {
+  OpDefBuilder builder(op);
+  builder.Input("diagonal: T")
+      .Input("k: int32")
+      .Input("num_rows: int32")
+      .Input("num_cols: int32")
+      .Input("padding_value: T")
+      .Output("output: T")
+      .Doc("Matrices with the given band of diagonals.")
+      .Shape(MatrixDiagBandShape);
+  return builder;
+}
+
+OpDefBuilder MatrixDiagPartBand(const char* op) {
+  OpDefBuilder builder(op);
+  builder.Input("input: T")
+      .Input("k: int32")
+      .Input("padding_value: T")
+      .Output("diagonal: T")
+      .Doc("A band of diagonals of matrices.")
+      .Shape(MatrixDiagPartBandShape);
+  return builder;
+}
+
+OpDefBuilder MatrixSetDiagBand(const char* op) {
+  OpDefBuilder builder(op);
+  builder.Input("input: T")
+      .Input("diagonal: T")
+      .Input("k: int32")
+      .Output("output: T")
+      .Doc("Matrices with another band of diagonals.")
+      .Shape(MatrixSetDiagBandShape);
+  return builder;
 }
 
 }  // namespace
 
 void RegisterArrayDiagonalOps(OpRegistry& registry) {
   AddDiags(registry);
-  AddMatrixDiags(registry, "");
-  AddMatrixDiags(registry, "Batch");
+  AddMatrixDiags(registry);
   AddBandParts(registry);
-  AddBands(registry, "V2");
-  AddBands(registry, "V3");
+  AddBand(registry, MatrixDiagBand("MatrixDiagV2"),
+          MatrixDiagBand("MatrixDiagV3"));
+  AddBand(registry, MatrixDiagPartBand("MatrixDiagPartV2"),
+          MatrixDiagPartBand("MatrixDiagPartV3"));
+  AddBand(registry, MatrixSetDiagBand("MatrixSetDiagV2"),
+          MatrixSetDiagBand("MatrixSetDiagV3"));
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
 #include "libs/ops/array_op_groups.h"
@@ -92,9 +93,9 @@ absl::Status UnsortedSegmentShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-void AddSorted(OpRegistry& registry, const char* reduction, const char* types,
+void AddSorted(OpRegistry& registry, const char* name, const char* types,
                const char* what) {
-  registry.Add(OpDefBuilder(absl::StrCat("Segment", reduction))
+  registry.Add(OpDefBuilder(name)
                    .Input("data: T")
                    .Input("segment_ids: Tindices")
                    .Output("output: T")
@@ -105,9 +106,9 @@ void AddSorted(OpRegistry& registry, const char* reduction, const char* types,
                    .Shape(SegmentShape));
 }
 
-void AddUnsorted(OpRegistry& registry, const char* reduction, const char* types,
+void AddUnsorted(OpRegistry& registry, const char* name, const char* types,
                  const char* index_types, const char* what) {
-  registry.Add(OpDefBuilder(absl::StrCat("UnsortedSegment", reduction))
+  registry.Add(OpDefBuilder(name)
                    .Input("data: T")
                    .Input("segment_ids: Tindices")
                    .Input("num_segments: Tnumsegments")
@@ -119,9 +120,9 @@ void AddUnsorted(OpRegistry& registry, const char* reduction, const char* types,
                    .Shape(UnsortedSegmentShape));
 }
 
-void AddSparse(OpRegistry& registry, const char* reduction, const char* types,
+void AddSparse(OpRegistry& registry, const char* name, const char* types,
                const char* what) {
-  registry.Add(OpDefBuilder(absl::StrCat("SparseSegment", reduction))
+  registry.Add(OpDefBuilder(name)
                    .Input("data: T")
                    .Input("indices: Tidx")
                    .Input("segment_ids: Tsegmentids")
@@ -134,23 +135,23 @@ void AddSparse(OpRegistry& registry, const char* reduction, const char* types,
                    .Shape(SparseSegmentShape));
 }
 
-void AddSparseGradient(OpRegistry& registry, const char* reduction) {
-  registry.Add(
-      OpDefBuilder(absl::StrCat("SparseSegment", reduction, "Grad"))
-          .Input("grad: T")
-          .Input("indices: Tidx")
-          .Input("segment_ids: Tsegmentids")
-          .Input("output_dim0: int32")
-          .Output("output: T")
-          .Attr(kFloatingTypes)
-          .Attr("Tidx: {int32, int64} = DT_INT32")
-          .Attr("Tsegmentids: {int32, int64} = DT_INT32")
-          .Doc(absl::StrCat("The gradient of SparseSegment", reduction, "."))
-          .Shape(SparseSegmentGradShape));
+void AddSparseGradient(OpRegistry& registry, const char* name) {
+  registry.Add(OpDefBuilder(name)
+                   .Input("grad: T")
+                   .Input("indices: Tidx")
+                   .Input("segment_ids: Tsegmentids")
+                   .Input("output_dim0: int32")
+                   .Output("output: T")
+                   .Attr(kFloatingTypes)
+                   .Attr("Tidx: {int32, int64} = DT_INT32")
+                   .Attr("Tsegmentids: {int32, int64} = DT_INT32")
+                   .Doc(absl::StrCat("The gradient of ",
+                                     absl::StripSuffix(name, "Grad"), "."))
+                   .Shape(SparseSegmentGradShape));
 }
 
-void AddSparseGradientV2(OpRegistry& registry, const char* reduction) {
-  registry.Add(OpDefBuilder(absl::StrCat("SparseSegment", reduction, "GradV2"))
+void AddSparseGradientV2(OpRegistry& registry, const char* name) {
+  registry.Add(OpDefBuilder(name)
                    .Input("grad: T")
                    .Input("indices: Tidx")
                    .Input("segment_ids: Tsegmentids")
@@ -167,28 +168,30 @@ void AddSparseGradientV2(OpRegistry& registry, const char* reduction) {
 }  // namespace
 
 void RegisterArraySegmentOps(OpRegistry& registry) {
-  AddSorted(registry, "Sum", kNumbers, "Sums");
-  AddSorted(registry, "Mean", kNumbers, "Means");
-  AddSorted(registry, "Prod", kNumbers, "Products");
-  AddSorted(registry, "Min", kRealNumbers, "Minima");
-  AddSorted(registry, "Max", kRealNumbers, "Maxima");
+  AddSorted(registry, "SegmentSum", kNumbers, "Sums");
+  AddSorted(registry, "SegmentMean", kNumbers, "Means");
+  AddSorted(registry, "SegmentProd", kNumbers, "Products");
+  AddSorted(registry, "SegmentMin", kRealNumbers, "Minima");
+  AddSorted(registry, "SegmentMax", kRealNumbers, "Maxima");
 
   const char* const any_index = "Tindices: {int16, int32, int64}";
   const char* const index = "Tindices: {int32, int64}";
-  AddUnsorted(registry, "Sum", kNumbers, any_index, "Sums");
-  AddUnsorted(registry, "Prod", kNumbers, index, "Products");
-  AddUnsorted(registry, "Min", kRealNumbers, index, "Minima");
-  AddUnsorted(registry, "Max", kRealNumbers, index, "Maxima");
+  AddUnsorted(registry, "UnsortedSegmentSum", kNumbers, any_index, "Sums");
+  AddUnsorted(registry, "UnsortedSegmentProd", kNumbers, index, "Products");
+  AddUnsorted(registry, "UnsortedSegmentMin", kRealNumbers, index, "Minima");
+  AddUnsorted(registry, "UnsortedSegmentMax", kRealNumbers, index, "Maxima");
 
-  AddSparse(registry, "Sum", kRealNumbers, "Sums");
-  AddSparse(registry, "Mean", kFloatingTypes, "Means");
-  AddSparse(registry, "SqrtN", kFloatingTypes,
+  AddSparse(registry, "SparseSegmentSum", kRealNumbers, "Sums");
+  AddSparse(registry, "SparseSegmentMean", kFloatingTypes, "Means");
+  AddSparse(registry, "SparseSegmentSqrtN", kFloatingTypes,
             "Sums, divided by the root of their number,");
-  for (const char* reduction : {"Sum", "Mean", "SqrtN"}) {
-    AddSparseGradient(registry, reduction);
+  for (const char* name : {"SparseSegmentSumGrad", "SparseSegmentMeanGrad",
+                           "SparseSegmentSqrtNGrad"}) {
+    AddSparseGradient(registry, name);
   }
-  for (const char* reduction : {"Sum", "Mean"}) {
-    AddSparseGradientV2(registry, reduction);
+  for (const char* name :
+       {"SparseSegmentSumGradV2", "SparseSegmentMeanGradV2"}) {
+    AddSparseGradientV2(registry, name);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "libs/ops/handle_family.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/substitute.h"
 #include "libs/graph/inference_context.h"
 
 namespace weft {
@@ -31,18 +30,30 @@ absl::Status HandleShape(InferenceContext& c) {
 
 }  // namespace
 
-OpDefBuilder HandleFamily::Maker(absl::string_view name,
+const char* HandleFamily::NameOf(const HandleOpNames& names) const {
+  switch (kind_) {
+    case HandleKind::kReference:
+      return names.of_reference;
+    case HandleKind::kStrings:
+      return names.of_strings;
+    case HandleKind::kResource:
+      break;
+  }
+  return names.of_resource;
+}
+
+OpDefBuilder HandleFamily::Maker(const HandleOpNames& names,
                                  absl::string_view output) const {
-  OpDefBuilder builder(absl::Substitute(version_, name));
+  OpDefBuilder builder(NameOf(names));
   builder.Output(absl::StrCat(output, ": ", TypeOf(kind_)))
       .Stateful()
       .Shape(HandleShape);
   return builder;
 }
 
-OpDefBuilder HandleFamily::User(absl::string_view name,
+OpDefBuilder HandleFamily::User(const HandleOpNames& names,
                                 absl::string_view input) const {
-  OpDefBuilder builder(absl::Substitute(version_, name));
+  OpDefBuilder builder(NameOf(names));
   builder.Input(absl::StrCat(input, ": ", TypeOf(kind_)));
   if (is_resource()) builder.Stateful();
   return builder;

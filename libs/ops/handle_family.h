@@ -1,8 +1,8 @@
 // The ops of one kind of handle. What lives outside of tensors (a queue, a
 // table, a stack, ...) has a handle, and TensorFlow 1.x has the ops on it once
-// for each kind of handle, under names that differ by a version: FIFOQueue and
-// QueueSize take references, FIFOQueueV2 and QueueSizeV2 resources. A
-// HandleFamily adds the ops of one kind, so that what they share is said once.
+// for each kind of handle, under names of their own: QueueSize takes a
+// reference, QueueSizeV2 a resource. A HandleFamily adds the ops of one kind,
+// so that what they share is said once.
 //
 // A value; it may not outlive the registry that it adds to.
 #ifndef WEFT_LIBS_OPS_HANDLE_FAMILY_H_
@@ -21,36 +21,42 @@ enum class HandleKind {
   kResource,   // a DT_RESOURCE scalar; ops on these are stateful
 };
 
+// What an op is called for each kind of handle; null where there is none.
+struct HandleOpNames {
+  const char* of_reference = nullptr;
+  const char* of_resource = nullptr;
+  const char* of_strings = nullptr;  // arrays of tensors alone have these
+};
+
 class HandleFamily {
  public:
-  // `version` makes the name of an op of its plain name, $0: "$0V2".
-  HandleFamily(OpRegistry& registry, HandleKind kind, const char* version)
-      : registry_(registry), kind_(kind), version_(version) {}
+  HandleFamily(OpRegistry& registry, HandleKind kind)
+      : registry_(registry), kind_(kind) {}
 
-  // The two that most have: of references with plain names, and of resources
-  // with names in V2.
+  // The two that most have.
   static std::array<HandleFamily, 2> ReferencesAndResources(
       OpRegistry& registry) {
-    return {HandleFamily(registry, HandleKind::kReference, "$0"),
-            HandleFamily(registry, HandleKind::kResource, "$0V2")};
+    return {HandleFamily(registry, HandleKind::kReference),
+            HandleFamily(registry, HandleKind::kResource)};
   }
 
   bool is_resource() const { return kind_ == HandleKind::kResource; }
 
   // An op that makes a handle, its output 0. The shape function is there;
   // further outputs are scalars.
-  OpDefBuilder Maker(absl::string_view name,
+  OpDefBuilder Maker(const HandleOpNames& names,
                      absl::string_view output = "handle") const;
   // An op that takes one, its input 0.
-  OpDefBuilder User(absl::string_view name,
+  OpDefBuilder User(const HandleOpNames& names,
                     absl::string_view input = "handle") const;
 
   void Add(const OpDefBuilder& builder) const { registry_.Add(builder); }
 
  private:
+  const char* NameOf(const HandleOpNames& names) const;
+
   OpRegistry& registry_;
   const HandleKind kind_;
-  const char* const version_;
 };
 
 }  // namespace weft

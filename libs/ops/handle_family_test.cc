@@ -17,7 +17,7 @@ class HandleFamilyTest : public testing::Test {
          HandleFamily::ReferencesAndResources(*ops_)) {
       AddOps(family);
     }
-    AddOps(HandleFamily(*ops_, HandleKind::kStrings, "Named$0"));
+    AddOps(HandleFamily(*ops_, HandleKind::kStrings));
   }
 
   // Makes the node of an op; the shapes of its outputs.
@@ -34,8 +34,10 @@ class HandleFamilyTest : public testing::Test {
 
  private:
   static void AddOps(const HandleFamily& family) {
-    family.Add(family.Maker("Box").Output("size: int32").Doc("Makes a box."));
-    family.Add(family.User("BoxClose", "box")
+    family.Add(family.Maker({"Box", "BoxV2", "NamedBox"})
+                   .Output("size: int32")
+                   .Doc("Makes a box."));
+    family.Add(family.User({"BoxClose", "BoxCloseV2", "NamedBoxClose"}, "box")
                    .Doc("Closes a box.")
                    .Shape(shapes::NoOutputs));
   }

@@ -25,8 +25,8 @@ absl::Status InitializeShape(InferenceContext& c) {
 }
 
 // Makes a table.
-OpDefBuilder Table(const HandleFamily& family, const char* name) {
-  OpDefBuilder builder = family.Maker(name, "table_handle");
+OpDefBuilder Table(const HandleFamily& family, const HandleOpNames& names) {
+  OpDefBuilder builder = family.Maker(names, "table_handle");
   builder.Attr("container: string = ''")
       .Attr("shared_name: string = ''")
       .Attr("use_node_name_sharing: bool = false")
@@ -36,18 +36,20 @@ OpDefBuilder Table(const HandleFamily& family, const char* name) {
 }
 
 // Takes a table.
-OpDefBuilder Use(const HandleFamily& family, const char* name) {
-  return family.User(name, "table_handle");
+OpDefBuilder Use(const HandleFamily& family, const HandleOpNames& names) {
+  return family.User(names, "table_handle");
 }
 
 void AddTables(const HandleFamily& family) {
-  family.Add(Table(family, "HashTable").Doc("A table that is filled once."));
-  family.Add(Table(family, "MutableHashTable").Doc("A table that changes."));
+  family.Add(Table(family, {"HashTable", "HashTableV2"})
+                 .Doc("A table that is filled once."));
+  family.Add(Table(family, {"MutableHashTable", "MutableHashTableV2"})
+                 .Doc("A table that changes."));
 }
 
 // Sets entries to keys and values.
-OpDefBuilder Fill(const HandleFamily& family, const char* name) {
-  OpDefBuilder builder = Use(family, name);
+OpDefBuilder Fill(const HandleFamily& family, const HandleOpNames& names) {
+  OpDefBuilder builder = Use(family, names);
   builder.Input("keys: Tin")
       .Input("values: Tout")
       .Attr("Tin: type")
@@ -57,14 +59,15 @@ OpDefBuilder Fill(const HandleFamily& family, const char* name) {
 }
 
 void AddFills(const HandleFamily& family) {
-  family.Add(Use(family, "InitializeTable")
+  family.Add(Use(family, {"InitializeTable", "InitializeTableV2"})
                  .Input("keys: Tkey")
                  .Input("values: Tval")
                  .Attr("Tkey: type")
                  .Attr("Tval: type")
                  .Doc("Fills a table.")
                  .Shape(InitializeShape));
-  family.Add(Use(family, "InitializeTableFromTextFile")
+  family.Add(Use(family, {"InitializeTableFromTextFile",
+                          "InitializeTableFromTextFileV2"})
                  .Input("filename: string")
                  .Attr("key_index: int >= -2")
                  .Attr("value_index: int >= -2")
@@ -73,14 +76,14 @@ void AddFills(const HandleFamily& family) {
                  .Attr("offset: int = 0")
                  .Doc("Fills a table with the lines of a file.")
                  .Shape(shapes::NoOutputs));
-  family.Add(
-      Fill(family, "LookupTableImport").Doc("Replaces what a table holds."));
-  family.Add(
-      Fill(family, "LookupTableInsert").Doc("Sets the values of some keys."));
+  family.Add(Fill(family, {"LookupTableImport", "LookupTableImportV2"})
+                 .Doc("Replaces what a table holds."));
+  family.Add(Fill(family, {"LookupTableInsert", "LookupTableInsertV2"})
+                 .Doc("Sets the values of some keys."));
 }
 
 void AddReads(const HandleFamily& family) {
-  family.Add(Use(family, "LookupTableFind")
+  family.Add(Use(family, {"LookupTableFind", "LookupTableFindV2"})
                  .Input("keys: Tin")
                  .Input("default_value: Tout")
                  .Output("values: Tout")
@@ -88,21 +91,21 @@ void AddReads(const HandleFamily& family) {
                  .Attr("Tout: type")
                  .Doc("The value of each key, or the default.")
                  .Shape(FindShape));
-  family.Add(Use(family, "LookupTableExport")
+  family.Add(Use(family, {"LookupTableExport", "LookupTableExportV2"})
                  .Output("keys: Tkeys")
                  .Output("values: Tvalues")
                  .Attr("Tkeys: type")
                  .Attr("Tvalues: type")
                  .Doc("All keys and values of a table.")
                  .Shape(ExportShape));
-  family.Add(Use(family, "LookupTableSize")
+  family.Add(Use(family, {"LookupTableSize", "LookupTableSizeV2"})
                  .Output("size: int64")
                  .Doc("How many entries a table has.")
                  .Shape(shapes::Scalar));
 }
 
 void AddRemove(const HandleFamily& family) {
-  family.Add(Use(family, "LookupTableRemove")
+  family.Add(Use(family, {.of_resource = "LookupTableRemoveV2"})
                  .Input("keys: Tin")
                  .Attr("Tin: type")
                  .Doc("Forgets some keys.")

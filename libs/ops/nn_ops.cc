@@ -121,33 +121,31 @@ absl::Status TopKInputShape(InferenceContext& c) {
 constexpr char kFloatingT[] = "T: {half, bfloat16, float, double}";
 
 // An activation, and its gradient in terms of its input or its output.
-void AddActivation(OpRegistry& registry, const std::string& name,
-                   const char* types, const char* grad_types,
-                   const char* grad_input) {
+void AddActivation(OpRegistry& registry, const char* name, const char* gradient,
+                   const char* types, const char* grad_input) {
   registry.Add(OpDefBuilder(name)
                    .Input("features: T")
                    .Output("activations: T")
                    .Attr(types)
                    .Doc("An activation, element by element.")
                    .Shape(shapes::Unchanged));
-  registry.Add(OpDefBuilder(name + "Grad")
+  registry.Add(OpDefBuilder(gradient)
                    .Input("gradients: T")
                    .Input(absl::StrCat(grad_input, ": T"))
                    .Output("backprops: T")
-                   .Attr(grad_types)
+                   .Attr(types)
                    .Doc("The gradient of an activation.")
                    .Shape(SameShapes));
 }
 
 void AddActivations(OpRegistry& registry) {
-  AddActivation(registry, "Relu", "T: realnumbertype", "T: realnumbertype",
+  AddActivation(registry, "Relu", "ReluGrad", "T: realnumbertype", "features");
+  AddActivation(registry, "Relu6", "Relu6Grad", "T: realnumbertype",
                 "features");
-  AddActivation(registry, "Relu6", "T: realnumbertype", "T: realnumbertype",
-                "features");
-  AddActivation(registry, "Elu", kFloatingT, kFloatingT, "outputs");
-  AddActivation(registry, "Selu", kFloatingT, kFloatingT, "outputs");
-  AddActivation(registry, "Softplus", kFloatingT, kFloatingT, "features");
-  AddActivation(registry, "Softsign", kFloatingT, kFloatingT, "features");
+  AddActivation(registry, "Elu", "EluGrad", kFloatingT, "outputs");
+  AddActivation(registry, "Selu", "SeluGrad", kFloatingT, "outputs");
+  AddActivation(registry, "Softplus", "SoftplusGrad", kFloatingT, "features");
+  AddActivation(registry, "Softsign", "SoftsignGrad", kFloatingT, "features");
   constexpr char kDefaulted[] = "T: {half, bfloat16, float, double} = DT_FLOAT";
   registry.Add(OpDefBuilder("LeakyRelu")
                    .Input("features: T")

@@ -77,55 +77,74 @@ absl::Status DequeueUpToShape(InferenceContext& c) {
 }
 
 // Makes a queue.
-OpDefBuilder Queue(const HandleFamily& family, const char* name) {
-  OpDefBuilder builder = family.Maker(name);
+OpDefBuilder Queue(const HandleFamily& family, const HandleOpNames& names) {
+  OpDefBuilder builder = family.Maker(names);
   builder.Attr("capacity: int = -1")
       .Attr("container: string = ''")
       .Attr("shared_name: string = ''");
   return builder;
 }
 
+// Makes one whose elements leave in the order in which they came.
+OpDefBuilder FifoQueue(const HandleFamily& family, const HandleOpNames& names) {
+  OpDefBuilder builder = Queue(family, names);
+  builder.Attr("component_types: list(type) >= 1")
+      .Attr("shapes: list(shape) >= 0 = []");
+  return builder;
+}
+
 void AddQueues(const HandleFamily& family) {
-  for (const bool pads : {false, true}) {
-    family.Add(Queue(family, pads ? "PaddingFIFOQueue" : "FIFOQueue")
-                   .Attr("component_types: list(type) >= 1")
-                   .Attr("shapes: list(shape) >= 0 = []")
-                   .Doc(pads ? "A queue, first in first out, whose batches "
-                               "pad their elements."
-                             : "A queue, first in first out."));
-  }
-  family.Add(Queue(family, "RandomShuffleQueue")
+  family.Add(FifoQueue(family, {"FIFOQueue", "FIFOQueueV2"})
+                 .Doc("A queue, first in first out."));
+  family.Add(FifoQueue(family, {"PaddingFIFOQueue", "PaddingFIFOQueueV2"})
+                 .Doc("A queue, first in first out, whose batches pad their "
+                      "elements."));
+  family.Add(Queue(family, {"RandomShuffleQueue", "RandomShuffleQueueV2"})
                  .Attr("component_types: list(type) >= 1")
                  .Attr("shapes: list(shape) >= 0 = []")
                  .Attr("min_after_dequeue: int = 0")
                  .Attr("seed: int = 0")
                  .Attr("seed2: int = 0")
                  .Doc("A queue that gives its elements in random order."));
-  family.Add(Queue(family, "PriorityQueue")
+  family.Add(Queue(family, {"PriorityQueue", "PriorityQueueV2"})
                  .Attr("component_types: list(type) >= 0 = []")
                  .Attr("shapes: list(shape) >= 0")
                  .Doc("A queue that gives the smallest first component."));
 }
 
+// Puts something into a queue.
+OpDefBuilder Enqueue(const HandleFamily& family, const HandleOpNames& names) {
+  OpDefBuilder builder = family.User(names);
+  builder.Input("components: Tcomponents")
+      .Attr("Tcomponents: list(type) >= 1")
+      .Attr("timeout_ms: int = -1")
+      .Shape(shapes::NoOutputs);
+  return builder;
+}
+
+// Takes a batch from a queue.
+OpDefBuilder DequeueBatch(const HandleFamily& family,
+                          const HandleOpNames& names) {
+  OpDefBuilder builder = family.User(names);
+  builder.Input("n: int32")
+      .Output("components: component_types")
+      .Attr("component_types: list(type) >= 1")
+      .Attr("timeout_ms: int = -1");
+  return builder;
+}
+
 void AddTransfers(const HandleFamily& family) {
-  for (const bool many : {false, true}) {
-    family.Add(family.User(many ? "QueueEnqueueMany" : "QueueEnqueue")
-                   .Input("components: Tcomponents")
-                   .Attr("Tcomponents: list(type) >= 1")
-                   .Attr("timeout_ms: int = -1")
-                   .Doc(many ? "Adds the rows of the components to a queue."
-                             : "Adds one element to a queue.")
-                   .Shape(shapes::NoOutputs));
-    family.Add(family.User(many ? "QueueDequeueMany" : "QueueDequeueUpTo")
-                   .Input("n: int32")
-                   .Output("components: component_types")
-                   .Attr("component_types: list(type) >= 1")
-                   .Attr("timeout_ms: int = -1")
-                   .Doc(many ? "Takes n elements from a queue, as a batch."
-                             : "Takes n elements, or what a closed queue has.")
-                   .Shape(many ? DequeueManyShape : DequeueUpToShape));
-  }
-  family.Add(family.User("QueueDequeue")
+  family.Add(Enqueue(family, {"QueueEnqueue", "QueueEnqueueV2"})
+                 .Doc("Adds one element to a queue."));
+  family.Add(Enqueue(family, {"QueueEnqueueMany", "QueueEnqueueManyV2"})
+                 .Doc("Adds the rows of the components to a queue."));
+  family.Add(DequeueBatch(family, {"QueueDequeueMany", "QueueDequeueManyV2"})
+                 .Doc("Takes n elements from a queue, as a batch.")
+                 .Shape(DequeueManyShape));
+  family.Add(DequeueBatch(family, {"QueueDequeueUpTo", "QueueDequeueUpToV2"})
+                 .Doc("Takes n elements, or what a closed queue has.")
+                 .Shape(DequeueUpToShape));
+  family.Add(family.User({"QueueDequeue", "QueueDequeueV2"})
                  .Output("components: component_types")
                  .Attr("component_types: list(type) >= 1")
                  .Attr("timeout_ms: int = -1")
@@ -134,15 +153,15 @@ void AddTransfers(const HandleFamily& family) {
 }
 
 void AddState(const HandleFamily& family) {
-  family.Add(family.User("QueueClose")
+  family.Add(family.User({"QueueClose", "QueueCloseV2"})
                  .Attr("cancel_pending_enqueues: bool = false")
                  .Doc("Makes a queue refuse further elements.")
                  .Shape(shapes::NoOutputs));
-  family.Add(family.User("QueueSize")
+  family.Add(family.User({"QueueSize", "QueueSizeV2"})
                  .Output("size: int32")
                  .Doc("How many elements a queue holds.")
                  .Shape(shapes::Scalar));
-  family.Add(family.User("QueueIsClosed")
+  family.Add(family.User({"QueueIsClosed", "QueueIsClosedV2"})
                  .Output("is_closed: bool")
                  .Doc("Whether a queue is closed.")
                  .Shape(shapes::Scalar));

@@ -14,7 +14,7 @@ absl::Status PushShape(InferenceContext& c) {
 }
 
 void AddStack(const HandleFamily& family) {
-  OpDefBuilder stack = family.Maker("Stack");
+  OpDefBuilder stack = family.Maker({"Stack", "StackV2"});
   if (family.is_resource()) stack.Input("max_size: int32");
   family.Add(stack.Attr("elem_type: type")
                  .Attr("stack_name: string = ''")
@@ -27,19 +27,19 @@ void RegisterStackOps(OpRegistry& registry) {
   for (const HandleFamily& family :
        HandleFamily::ReferencesAndResources(registry)) {
     AddStack(family);
-    family.Add(family.User("StackPush")
+    family.Add(family.User({"StackPush", "StackPushV2"})
                    .Input("elem: T")
                    .Output("output: T")
                    .Attr("T: type")
                    .Attr("swap_memory: bool = false")
                    .Doc("Puts a tensor on a stack and passes it on.")
                    .Shape(PushShape));
-    family.Add(family.User("StackPop")
+    family.Add(family.User({"StackPop", "StackPopV2"})
                    .Output("elem: elem_type")
                    .Attr("elem_type: type")
                    .Doc("Takes the last tensor from a stack.")
                    .Shape(shapes::Unknown));
-    family.Add(family.User("StackClose")
+    family.Add(family.User({"StackClose", "StackCloseV2"})
                    .Doc("Forgets what a stack holds.")
                    .Shape(shapes::NoOutputs));
   }

@@ -278,26 +278,37 @@ void AddResourceRows(OpRegistry& registry) {
   }
 }
 
-void AddScatterNd(OpRegistry& registry, const std::string& name,
-                  const char* types, bool use_locking) {
-  for (const bool is_resource : {false, true}) {
-    OpDefBuilder builder(
-        absl::StrCat(is_resource ? "Resource" : "", "ScatterNd", name));
-    builder.Input(is_resource ? "ref: resource" : "ref: Ref(T)")
-        .Input("indices: Tindices")
-        .Input("updates: T")
-        .Attr(is_resource ? "T: type" : types)
-        .Attr("Tindices: {int32, int64}")
-        .Attr(absl::StrCat("use_locking: bool = ",
-                           is_resource || use_locking ? "true" : "false"))
-        .Attr("bad_indices_policy: string = ''")
-        .Doc("Changes slices of a variable.");
-    if (is_resource) {
-      builder.Stateful().Shape(shapes::NoOutputs);
-    } else {
-      builder.Output("output_ref: Ref(T)").Shape(shapes::Unchanged);
-    }
-    registry.Add(builder);
+// What all of them share.
+OpDefBuilder ScatterNd(const char* name, const char* variable,
+                       const char* types, bool use_locking) {
+  OpDefBuilder builder(name);
+  builder.Input(variable)
+      .Input("indices: Tindices")
+      .Input("updates: T")
+      .Attr(types)
+      .Attr("Tindices: {int32, int64}")
+      .Attr(use_locking ? "use_locking: bool = true"
+                        : "use_locking: bool = false")
+      .Attr("bad_indices_policy: string = ''")
+      .Doc("Changes slices of a variable.");
+  return builder;
+}
+
+void AddScatterNds(OpRegistry& registry) {
+  const auto add = [&](const char* name, const char* types, bool use_locking) {
+    registry.Add(ScatterNd(name, "ref: Ref(T)", types, use_locking)
+                     .Output("output_ref: Ref(T)")
+                     .Shape(shapes::Unchanged));
+  };
+  add("ScatterNdUpdate", "T: type", /*use_locking=*/true);
+  add("ScatterNdAdd", "T: numbertype", /*use_locking=*/false);
+  add("ScatterNdSub", "T: numbertype", /*use_locking=*/false);
+  for (const char* name : {"ResourceScatterNdUpdate", "ResourceScatterNdAdd",
+                           "ResourceScatterNdSub"}) {
+    registry.Add(ScatterNd(name, "ref: resource", "T: type",
+                           /*use_locking=*/true)
+                     .Stateful()
+                     .Shape(shapes::NoOutputs));
   }
 }
 
@@ -326,9 +337,7 @@ void RegisterStateOps(OpRegistry& registry) {
   AddReferenceScatters(registry);
   AddResourceVariables(registry);
   AddResourceRows(registry);
-  AddScatterNd(registry, "Update", "T: type", /*use_locking=*/true);
-  AddScatterNd(registry, "Add", "T: numbertype", /*use_locking=*/false);
-  AddScatterNd(registry, "Sub", "T: numbertype", /*use_locking=*/false);
+  AddScatterNds(registry);
   AddTemporaryVariables(registry);
 }
 

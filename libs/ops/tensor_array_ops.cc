@@ -37,7 +37,8 @@ absl::Status ConcatShape(InferenceContext& c) {
 }
 
 void AddArrays(const HandleFamily& family) {
-  OpDefBuilder array = family.Maker("TensorArray");
+  OpDefBuilder array =
+      family.Maker({"TensorArray", "TensorArrayV3", "TensorArrayV2"});
   array.Input("size: int32")
       .Attr("dtype: type")
       .Attr("element_shape: shape = { unknown_rank: true }")
@@ -45,7 +46,9 @@ void AddArrays(const HandleFamily& family) {
       .Attr("clear_after_read: bool = true")
       .Attr("tensor_array_name: string = ''")
       .Doc("An array of tensors that lives as long as the step.");
-  OpDefBuilder gradients = family.Maker("TensorArrayGrad", "grad_handle");
+  OpDefBuilder gradients = family.Maker(
+      {"TensorArrayGrad", "TensorArrayGradV3", "TensorArrayGradV2"},
+      "grad_handle");
   // The other one is found by the value of its handle.
   gradients.Input(family.is_resource() ? "handle: resource" : "handle: string")
       .Input("flow_in: float")
@@ -60,14 +63,17 @@ void AddArrays(const HandleFamily& family) {
 }
 
 void AddReads(const HandleFamily& family) {
-  family.Add(family.User("TensorArrayRead")
-                 .Input("index: int32")
-                 .Input("flow_in: float")
-                 .Output("value: dtype")
-                 .Attr("dtype: type")
-                 .Doc("One element.")
-                 .Shape(shapes::Unknown));
-  family.Add(family.User("TensorArrayGather")
+  family.Add(
+      family.User({"TensorArrayRead", "TensorArrayReadV3", "TensorArrayReadV2"})
+          .Input("index: int32")
+          .Input("flow_in: float")
+          .Output("value: dtype")
+          .Attr("dtype: type")
+          .Doc("One element.")
+          .Shape(shapes::Unknown));
+  family.Add(family
+                 .User({"TensorArrayGather", "TensorArrayGatherV3",
+                        "TensorArrayGatherV2"})
                  .Input("indices: int32")
                  .Input("flow_in: float")
                  .Output("value: dtype")
@@ -75,7 +81,9 @@ void AddReads(const HandleFamily& family) {
                  .Attr("element_shape: shape = { unknown_rank: true }")
                  .Doc("Some elements, as the rows of a tensor.")
                  .Shape(TensorArrayGatherShape));
-  family.Add(family.User("TensorArrayConcat")
+  family.Add(family
+                 .User({"TensorArrayConcat", "TensorArrayConcatV3",
+                        "TensorArrayConcatV2"})
                  .Input("flow_in: float")
                  .Output("value: dtype")
                  .Output("lengths: int64")
@@ -86,7 +94,9 @@ void AddReads(const HandleFamily& family) {
 }
 
 void AddWrites(const HandleFamily& family) {
-  family.Add(family.User("TensorArrayWrite")
+  family.Add(family
+                 .User({"TensorArrayWrite", "TensorArrayWriteV3",
+                        "TensorArrayWriteV2"})
                  .Input("index: int32")
                  .Input("value: T")
                  .Input("flow_in: float")
@@ -94,7 +104,9 @@ void AddWrites(const HandleFamily& family) {
                  .Attr("T: type")
                  .Doc("Sets one element.")
                  .Shape(shapes::Scalar));
-  family.Add(family.User("TensorArrayScatter")
+  family.Add(family
+                 .User({"TensorArrayScatter", "TensorArrayScatterV3",
+                        "TensorArrayScatterV2"})
                  .Input("indices: int32")
                  .Input("value: T")
                  .Input("flow_in: float")
@@ -102,7 +114,9 @@ void AddWrites(const HandleFamily& family) {
                  .Attr("T: type")
                  .Doc("Sets elements to the rows of a tensor.")
                  .Shape(shapes::Scalar));
-  family.Add(family.User("TensorArraySplit")
+  family.Add(family
+                 .User({"TensorArraySplit", "TensorArraySplitV3",
+                        "TensorArraySplitV2"})
                  .Input("value: T")
                  .Input("lengths: int64")
                  .Input("flow_in: float")
@@ -113,26 +127,29 @@ void AddWrites(const HandleFamily& family) {
 }
 
 void AddState(const HandleFamily& family) {
-  family.Add(family.User("TensorArraySize")
-                 .Input("flow_in: float")
-                 .Output("size: int32")
-                 .Doc("The number of elements.")
-                 .Shape(shapes::Scalar));
-  family.Add(family.User("TensorArrayClose")
+  family.Add(
+      family.User({"TensorArraySize", "TensorArraySizeV3", "TensorArraySizeV2"})
+          .Input("flow_in: float")
+          .Output("size: int32")
+          .Doc("The number of elements.")
+          .Shape(shapes::Scalar));
+  family.Add(family
+                 .User({"TensorArrayClose", "TensorArrayCloseV3",
+                        "TensorArrayCloseV2"})
                  .Doc("Forgets all elements.")
                  .Shape(shapes::NoOutputs));
 }
 
 // Of the first version only.
 void AddPacks(const HandleFamily& family) {
-  family.Add(family.User("TensorArrayPack")
+  family.Add(family.User({"TensorArrayPack"})
                  .Input("flow_in: float")
                  .Output("value: dtype")
                  .Attr("dtype: type")
                  .Attr("element_shape: shape = { unknown_rank: true }")
                  .Doc("All elements, as the rows of a tensor.")
                  .Shape(PackShape));
-  family.Add(family.User("TensorArrayUnpack")
+  family.Add(family.User({"TensorArrayUnpack"})
                  .Input("value: T")
                  .Input("flow_in: float")
                  .Output("flow_out: float")
@@ -144,9 +161,9 @@ void AddPacks(const HandleFamily& family) {
 }  // namespace
 
 void RegisterTensorArrayOps(OpRegistry& registry) {
-  const HandleFamily references(registry, HandleKind::kReference, "$0");
-  const HandleFamily strings(registry, HandleKind::kStrings, "$0V2");
-  const HandleFamily resources(registry, HandleKind::kResource, "$0V3");
+  const HandleFamily references(registry, HandleKind::kReference);
+  const HandleFamily strings(registry, HandleKind::kStrings);
+  const HandleFamily resources(registry, HandleKind::kResource);
   for (const HandleFamily& family : {references, strings, resources}) {
     AddArrays(family);
     AddReads(family);

@@ -1,9 +1,7 @@
 // Ops that train: each applies one optimizer's rule to a variable and its
-// slots, where they are. A rule makes up to four ops: ApplyX on references,
-// ResourceApplyX on handles, and SparseApplyX and ResourceSparseApplyX on the
-// rows that `indices` names.
+// slots, where they are. A rule makes up to four ops: on references and on
+// handles, with a dense gradient and with one of the rows that `indices` names.
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -16,57 +14,86 @@
 namespace weft {
 namespace {
 
+// Of the ops of a rule; null where it has none.
+struct OpNames {
+  const char* on_reference;
+  const char* on_resource;
+  const char* sparse_on_reference = nullptr;
+  const char* sparse_on_resource = nullptr;
+};
+
 struct Rule {
-  const char* name;
+  OpNames ops;
   std::vector<std::string> slots;
   // In TensorFlow's order, which differs from rule to rule. "grad" and "delta"
   // have the variable's shape; the others are scalars.
   std::vector<std::string> inputs;
   const char* attr = nullptr;  // besides T and use_locking
-  bool has_sparse = true;
 };
 
 std::vector<Rule> Rules() {
   return {
-      {"GradientDescent", {}, {"alpha", "delta"}, nullptr, false},
-      {"Momentum",
+      {{"ApplyGradientDescent", "ResourceApplyGradientDescent"},
+       {},
+       {"alpha", "delta"}},
+      {{"ApplyMomentum", "ResourceApplyMomentum", "SparseApplyMomentum",
+        "ResourceSparseApplyMomentum"},
        {"accum"},
        {"lr", "grad", "momentum"},
        "use_nesterov: bool = false"},
-      {"Adagrad", {"accum"}, {"lr", "grad"}, "update_slots: bool = true"},
-      {"AdagradV2",
+      {{"ApplyAdagrad", "ResourceApplyAdagrad", "SparseApplyAdagrad",
+        "ResourceSparseApplyAdagrad"},
+       {"accum"},
+       {"lr", "grad"},
+       "update_slots: bool = true"},
+      {{"ApplyAdagradV2", "ResourceApplyAdagradV2", "SparseApplyAdagradV2",
+        "ResourceSparseApplyAdagradV2"},
        {"accum"},
        {"lr", "epsilon", "grad"},
        "update_slots: bool = true"},
-      {"Adam",
+      {{"ApplyAdam", "ResourceApplyAdam"},
        {"m", "v"},
        {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon",
         "grad"},
-       "use_nesterov: bool = false",
-       false},
-      {"AdaMax",
+       "use_nesterov: bool = false"},
+      {{"ApplyAdaMax", "ResourceApplyAdaMax"},
        {"m", "v"},
-       {"beta1_power", "lr", "beta1", "beta2", "epsilon", "grad"},
-       nullptr,
-       false},
-      {"Adadelta", {"accum", "accum_update"}, {"lr", "rho", "epsilon", "grad"}},
-      {"AdagradDA",
+       {"beta1_power", "lr", "beta1", "beta2", "epsilon", "grad"}},
+      {{"ApplyAdadelta", "ResourceApplyAdadelta", "SparseApplyAdadelta",
+        "ResourceSparseApplyAdadelta"},
+       {"accum", "accum_update"},
+       {"lr", "rho", "epsilon", "grad"}},
+      {{"ApplyAdagradDA", "ResourceApplyAdagradDA", "SparseApplyAdagradDA",
+        "ResourceSparseApplyAdagradDA"},
        {"gradient_accumulator", "gradient_squared_accumulator"},
        {"grad", "lr", "l1", "l2", "global_step"}},
-      {"RMSProp", {"ms", "mom"}, {"lr", "rho", "momentum", "epsilon", "grad"}},
-      {"CenteredRMSProp",
+      {{"ApplyRMSProp", "ResourceApplyRMSProp", "SparseApplyRMSProp",
+        "ResourceSparseApplyRMSProp"},
+       {"ms", "mom"},
+       {"lr", "rho", "momentum", "epsilon", "grad"}},
+      {{"ApplyCenteredRMSProp", "ResourceApplyCenteredRMSProp",
+        "SparseApplyCenteredRMSProp", "ResourceSparseApplyCenteredRMSProp"},
        {"mg", "ms", "mom"},
        {"lr", "rho", "momentum", "epsilon", "grad"}},
-      {"Ftrl",
+      {{"ApplyFtrl", "ResourceApplyFtrl", "SparseApplyFtrl",
+        "ResourceSparseApplyFtrl"},
        {"accum", "linear"},
        {"grad", "lr", "l1", "l2", "lr_power"},
        "multiply_linear_by_lr: bool = false"},
-      {"FtrlV2",
+      {{"ApplyFtrlV2", "ResourceApplyFtrlV2", "SparseApplyFtrlV2",
+        "ResourceSparseApplyFtrlV2"},
        {"accum", "linear"},
        {"grad", "lr", "l1", "l2", "l2_shrinkage", "lr_power"},
        "multiply_linear_by_lr: bool = false"},
-      {"ProximalGradientDescent", {}, {"alpha", "l1", "l2", "delta"}},
-      {"ProximalAdagrad", {"accum"}, {"lr", "l1", "l2", "grad"}},
+      {{"ApplyProximalGradientDescent", "ResourceApplyProximalGradientDescent",
+        "SparseApplyProximalGradientDescent",
+        "ResourceSparseApplyProximalGradientDescent"},
+       {},
+       {"alpha", "l1", "l2", "delta"}},
+      {{"ApplyProximalAdagrad", "ResourceApplyProximalAdagrad",
+        "SparseApplyProximalAdagrad", "ResourceSparseApplyProximalAdagrad"},
+       {"accum"},
+       {"lr", "l1", "l2", "grad"}},
   };
 }
 
@@ -124,11 +151,10 @@ void AddInputs(const Rule& rule, bool is_resource, bool is_sparse,
   }
 }
 
-void AddRule(OpRegistry& registry, const Rule& rule, bool is_resource,
-             bool is_sparse) {
-  OpDefBuilder builder(absl::StrCat(is_resource ? "Resource" : "",
-                                    is_sparse ? "Sparse" : "", "Apply",
-                                    rule.name));
+void AddOp(OpRegistry& registry, const char* name, const Rule& rule,
+           bool is_resource, bool is_sparse) {
+  if (name == nullptr) return;
+  OpDefBuilder builder(name);
   AddInputs(rule, is_resource, is_sparse, builder);
   if (!is_resource) builder.Output("out: Ref(T)");
   builder.Attr("T: numbertype");
@@ -144,12 +170,13 @@ void AddRule(OpRegistry& registry, const Rule& rule, bool is_resource,
 
 void RegisterTrainingOps(OpRegistry& registry) {
   for (const Rule& rule : Rules()) {
-    for (const bool is_resource : {false, true}) {
-      AddRule(registry, rule, is_resource, /*is_sparse=*/false);
-      if (rule.has_sparse) {
-        AddRule(registry, rule, is_resource, /*is_sparse=*/true);
-      }
-    }
+    constexpr bool kResource = true;
+    constexpr bool kSparse = true;
+    const OpNames& ops = rule.ops;
+    AddOp(registry, ops.on_reference, rule, !kResource, !kSparse);
+    AddOp(registry, ops.on_resource, rule, kResource, !kSparse);
+    AddOp(registry, ops.sparse_on_reference, rule, !kResource, kSparse);
+    AddOp(registry, ops.sparse_on_resource, rule, kResource, kSparse);
   }
 }
 

@@ -12,6 +12,7 @@ from tools import source_tree
 from tools.floors import build_rules
 from tools.floors import cpp_rules
 from tools.floors import house as house_lib
+from tools.floors import op_name_rules
 
 # Folders at the top that hold no room: their folders are rooms, or no code is.
 _HALLS = ('libs', 'services')
@@ -40,6 +41,7 @@ def check(top):
     house = house_lib.read_house(readme.read())
   paths = list(source_tree.files(top))
   violations = list(_check_rooms(house, paths))
+  violations.extend(op_name_rules.check(top, paths))
   for path in paths:
     rules = (cpp_rules if source_tree.is_cpp(path) else
              build_rules if source_tree.is_build(path) else None)

@@ -141,6 +141,25 @@ class FloorsTest(unittest.TestCase):
         'auto a = "pthread_create(";\nauto b = R"x(std::async)x";\n'
         'int sleep_forever;\n')}), [])
 
+  def test_names_of_ops_that_are_put_together(self):
+    ops = {'integration_tests/testdata/tensorflow_signatures.txt':
+               '# ops\n\nop Neg\ninput x: T\n\nop NegV2\n'}
+    room = {'README.md': _README + '| 4 | `libs/ops` | | ops |\n'
+                                   '| 5 | `libs/gradients` | | what flows back |\n'
+                                   '| 9 | `integration_tests` | | tests |\n'}
+    sound = {f'libs/{place}/neg.cc': 'add("Neg");\nadd("NegV2");\n'
+             for place in ('ops', 'kernels', 'gradients')}
+    self.assertEqual(self.check({**ops, **room, **sound}), [])
+    glued = 'add("Neg" + version);\n'
+    uses = {'libs/kernels/neg_test.cc': 'run("NegV2");\n',
+            'libs/ops/neg_builders.cc': 'node("NegV2");\n'}
+    for place in ('ops', 'kernels', 'gradients'):
+      with self.subTest(place):
+        found = self.check({**ops, **room, **sound, **uses,
+                            f'libs/{place}/neg.cc': glued})
+        self.assertEqual(
+            found, [(*ops, 6, f'"NegV2" stands nowhere in libs/{place}/')])
+
   def test_a_readme_without_a_table(self):
     with self.assertRaisesRegex(ValueError, 'no table of rooms'):
       self.check({'README.md': 'nothing'})

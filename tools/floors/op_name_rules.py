@@ -1,0 +1,45 @@
+"""Ops can be searched for: whoever greps for one finds what it is made of.
+
+A name that is put together of parts ("Apply" + rule) is found by nobody. The
+ops are those of the file that a test holds against the registry.
+"""
+
+import os
+import re
+
+from tools.floors import house as house_lib
+
+_OPS = 'integration_tests/testdata/tensorflow_signatures.txt'
+_OP = re.compile(r'^op (\w+)$')
+_LITERAL = re.compile(r'"(\w+)"')
+# What each op has, and the folder where its name stands.
+_PLACES = (('definition', 'libs/ops/'), ('kernel', 'libs/kernels/'),
+           ('gradient', 'libs/gradients/'))
+# These use ops that others define.
+_USERS = ('_test.cc', '_builders.cc')
+
+
+def _literals(top, paths, folder):
+  found = set()
+  for path in paths:
+    if (path.startswith(folder) and path.endswith(('.cc', '.h')) and
+        not path.endswith(_USERS)):
+      with open(os.path.join(top, path), encoding='utf-8') as file:
+        found.update(_LITERAL.findall(file.read()))
+  return found
+
+
+def check(top, paths):
+  """Yields a violation for each op whose name does not stand in its places."""
+  if _OPS not in paths:
+    return
+  places = [(what, folder, _literals(top, paths, folder))
+            for what, folder in _PLACES]
+  with open(os.path.join(top, _OPS), encoding='utf-8') as ops:
+    for number, line in enumerate(ops, 1):
+      op = _OP.match(line)
+      for what, folder, literals in places if op else ():
+        if op.group(1) not in literals:
+          yield house_lib.Violation(
+              _OPS, number, f'"{op.group(1)}" stands nowhere in {folder}',
+              f'write the whole name of an op where its {what} is')
