@@ -11,6 +11,12 @@ namespace {
 // asked to be heard of; and for how long a claim is remembered.
 constexpr absl::Duration kGrace = absl::Seconds(5);
 
+absl::Status HasLeft(const std::string& task, uint64_t incarnation) {
+  return absl::AbortedError(absl::StrCat(
+      "This process (incarnation ", absl::Hex(incarnation), ") was ", task,
+      " and has left the cluster for good. Start the task again."));
+}
+
 }  // namespace
 
 Membership::Membership(const ClusterSpec& cluster, absl::Duration timeout)
@@ -36,6 +42,9 @@ absl::Status Membership::Join(const std::string& task, uint64_t incarnation,
     absl::Status claim = CheckClaim(task, member, now);
     if (!claim.ok()) return claim;
     member = {};
+  } else if (member.state == State::kLeft) {
+    // What it said before it left may be heard afterwards.
+    return HasLeft(task, incarnation);
   }
   member.state = State::kAlive;
   member.incarnation = incarnation;
@@ -86,9 +95,14 @@ void Membership::GiveTime(absl::Duration missed, absl::Time now) {
 }
 
 bool Membership::Leave(const std::string& task, uint64_t incarnation) {
-  Member* const member = FindAlive(task, incarnation);
-  if (member != nullptr) member->state = State::kLeft;
-  return member != nullptr;
+  const auto it = members_.find(task);
+  if (it == members_.end() || it->second.incarnation != incarnation) {
+    return false;
+  }
+  State& state = it->second.state;
+  if (state != State::kAlive && state != State::kLost) return false;
+  state = State::kLeft;
+  return true;
 }
 
 bool Membership::Lose(const std::string& task, uint64_t incarnation,

@@ -5,7 +5,8 @@
 //   expected ----> alive ---------------------> left
 //                  |  ^ Join       Join (a new incarnation) |
 //       Lose, Tick v  |  <----------------------------------+
-//                  lost
+//                  lost ----------------------> left
+//                                 Leave
 //
 // A process that claims a task while another one is it (ALREADY_EXISTS) does
 // not become it because that one's connection was cut: whoever lives joins
@@ -48,7 +49,7 @@ class Membership {
   // A task is there. Joining again changes nothing but the time.
   // INVALID_ARGUMENT: not a task of the cluster; ALREADY_EXISTS: another
   // incarnation of it is alive, since when it was last heard is said; ABORTED:
-  // it was until just now, and may come back.
+  // it was until just now, and may come back, or this one has left.
   absl::Status Join(const std::string& task, uint64_t incarnation,
                     absl::Time now);
   // ABORTED unless this incarnation is alive.
@@ -57,8 +58,10 @@ class Membership {
   // Whoever kept the time was away for `missed` until now, and heard nobody:
   // all that are alive may be silent for as much longer.
   void GiveTime(absl::Duration missed, absl::Time now);
-  // These do nothing unless this incarnation is alive; true if it was.
+  // This incarnation has left for good, perhaps while its connection was lost.
+  // False, and nothing is done, where it was not the task any more.
   bool Leave(const std::string& task, uint64_t incarnation);
+  // False, and nothing is done, unless this incarnation was alive.
   bool Lose(const std::string& task, uint64_t incarnation, absl::Time now);
   // Those that are lost now, having been silent for too long; sorted.
   std::vector<std::string> Tick(absl::Time now);

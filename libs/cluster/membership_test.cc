@@ -129,6 +129,27 @@ TEST_F(MembershipTest, TheSameIncarnationReturnsWhenOnlyItsConnectionWasLost) {
   EXPECT_EQ(StateOf(kPs0), State::kAlive);
 }
 
+// By a request that the one that it left with has overtaken.
+TEST_F(MembershipTest, WhoHasLeftIsNotBroughtBack) {
+  ASSERT_OK(members_.Join(kWorker0, 7, now_));
+  EXPECT_TRUE(members_.Leave(kWorker0, 7));
+  EXPECT_THAT(members_.Join(kWorker0, 7, now_),
+              StatusIs(absl::StatusCode::kAborted, "has left the cluster"));
+  EXPECT_EQ(StateOf(kWorker0), State::kLeft);
+  EXPECT_THAT(members_.FinishedJobs(), ElementsAre("worker"));
+  ASSERT_OK(members_.Join(kWorker0, 8, now_));
+}
+
+// Who waits for its job to finish would wait for ever else.
+TEST_F(MembershipTest, WhoIsLostMayStillLeave) {
+  ASSERT_OK(members_.Join(kWorker0, 7, now_));
+  EXPECT_TRUE(members_.Lose(kWorker0, 7, now_));
+  EXPECT_FALSE(members_.Leave(kWorker0, 8));
+  EXPECT_TRUE(members_.Leave(kWorker0, 7));
+  EXPECT_THAT(members_.FinishedJobs(), ElementsAre("worker"));
+  EXPECT_FALSE(members_.Leave(kWorker0, 7)) << "once";
+}
+
 TEST_F(MembershipTest, WhatAnOldIncarnationSaysIsNotHeard) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   EXPECT_TRUE(members_.Lose(kPs0, 7, now_));

@@ -40,7 +40,10 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   const auto state = before == members.end() ? Membership::State::kExpected
                                              : before->second.state;
   if (absl::Status status = tasks_.Join(request, Now()); !status.ok()) {
-    LogRefusal(request, status, callbacks);
+    // What one that has left said before concerns nobody.
+    const bool has_left =
+        state == Membership::State::kLeft && absl::IsAborted(status);
+    if (!has_left) LogRefusal(request, status, callbacks);
     return status;
   }
   if (state != Membership::State::kAlive) {

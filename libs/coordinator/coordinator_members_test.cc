@@ -300,6 +300,18 @@ TEST_F(CoordinatorTest, HeartbeatsTellWhichJobsHaveFinished) {
   EXPECT_THAT(reply.finished_jobs, IsEmpty());
 }
 
+TEST_F(CoordinatorTest, AJobStaysFinishedWhenALateJoinOfItIsServed) {
+  JoinAll();
+  Leave(kWorker0);
+  Leave(kWorker1);
+  EXPECT_THAT(Join(JoinOf(kWorker1, 1)),
+              StatusIs(absl::StatusCode::kAborted, "has left the cluster"));
+  coordinator_->OnTaskLost(kWorker1, 1, absl::UnavailableError("it was cut"));
+  EXPECT_EQ(Tasks()[kWorker1].state, TaskState::kLeft);
+  ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply, Beat(kPs0));
+  EXPECT_THAT(reply.finished_jobs, ElementsAre("worker"));
+}
+
 TEST_F(CoordinatorTest, AShutdownStopsTheCoordinatorLast) {
   JoinAs(kPs0);
   JoinAs(kWorker0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 
@@ -14,7 +15,8 @@ namespace {
 // long: each brings all that the task tells of itself.
 constexpr absl::Duration kJoinSlice = absl::Seconds(10);
 constexpr absl::Duration kMaxJoinSlice = absl::Minutes(2);
-// Between attempts that fail at once.
+// Between attempts that fail at once; and how long a farewell waits for a
+// connection that was lost.
 constexpr absl::Duration kBackoff = absl::Milliseconds(200);
 // How long a task that stops waits to have said so.
 constexpr absl::Duration kFarewell = absl::Seconds(1);
@@ -26,6 +28,7 @@ constexpr int kBeatPatience = 3;
 
 bool IsForGood(const absl::Status& why) {
   switch (why.code()) {
+    case absl::StatusCode::kAlreadyExists:
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kPermissionDenied:
@@ -70,6 +73,7 @@ bool CoordinatorLink::BeginEvents() {
 void CoordinatorLink::OnLost() {
   {
     absl::MutexLock lock(&mutex_);
+    is_lost_ = true;
     if (state_ != State::kJoined) return;
     state_ = State::kJoining;
   }
@@ -80,6 +84,7 @@ void CoordinatorLink::OnLost() {
 void CoordinatorLink::OnConnected() {
   {
     absl::MutexLock lock(&mutex_);
+    is_lost_ = false;
     if (state_ != State::kJoined && state_ != State::kJoining) return;
     state_ = State::kJoining;
   }
@@ -94,6 +99,7 @@ void CoordinatorLink::Join() {
     absl::MutexLock lock(&mutex_);
     if (state_ != State::kJoining || std::exchange(is_joining_, true)) return;
     in_flight_.Begin();
+    join_answered_ = options_.scheduler->NewEvent();
     request.target = target_;
     request.cluster_uuid = cluster_uuid_;
     slice = slice_;
@@ -111,9 +117,13 @@ void CoordinatorLink::OnJoinAnswered(
     absl::StatusOr<protocol::JoinReply> reply) {
   const absl::Time now = options_.scheduler->clock().Now();
   absl::Duration interval = absl::InfiniteDuration();
+  bool is_refused = false;
+  std::shared_ptr<Event> answered;
+  const auto tell = absl::MakeCleanup([&] { answered->Set(); });
   {
     absl::MutexLock lock(&mutex_);
     is_joining_ = false;
+    answered = std::move(join_answered_);
     slice_ = absl::IsDeadlineExceeded(reply.status())
                  ? std::min(2 * slice_, kMaxJoinSlice)
                  : kJoinSlice;
@@ -129,15 +139,15 @@ void CoordinatorLink::OnJoinAnswered(
         reply = absl::UnavailableError(reply.status().message());
       }
     }
+    is_refused = IsForGood(reply.status());
+    if (is_refused) state_ = State::kRefused;
   }
   if (reply.ok()) {
     NoteCluster(reply->cluster_uuid);
     return BeatLater(interval);
   }
   if (absl::IsCancelled(reply.status())) return;  // this task stops
-  if (IsForGood(reply.status()) || absl::IsAlreadyExists(reply.status())) {
-    return Refused(reply.status());
-  }
+  if (is_refused) return Refused(reply.status());
   LogWaiting(reply.status());
   JoinLater();
 }
@@ -249,10 +259,23 @@ void CoordinatorLink::OnBeatAnswered(
 }
 
 void CoordinatorLink::Leave() {
-  if (!joined()) return;
+  absl::Time deadline = options_.scheduler->clock().Now();
+  std::shared_ptr<Event> join_answered;
+  {
+    absl::MutexLock lock(&mutex_);
+    const bool joins_again = state_ == State::kJoining && coordinator_ != 0;
+    if (state_ != State::kJoined && !joins_again) return;
+    // A heartbeat that the farewell overtakes is told to join again.
+    state_ = State::kLeft;
+    if (timer_ != 0) options_.scheduler->CancelTimer(timer_);
+    timer_ = 0;
+    deadline += is_lost_ ? kBackoff : kFarewell;
+    if (!is_lost_) join_answered = join_answered_;
+  }
+  // Who is not known yet can't be said farewell to.
+  if (join_answered != nullptr) join_answered->WaitUntil(deadline);
   // Shared: an answer may come after the wait.
   std::shared_ptr<Event> told = options_.scheduler->NewEvent();
-  const absl::Time deadline = options_.scheduler->clock().Now() + kFarewell;
   options_.coordinator->Leave(options_.request.task,
                               options_.request.incarnation, deadline,
                               [told](const absl::Status&) { told->Set(); });

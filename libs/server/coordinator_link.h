@@ -1,13 +1,16 @@
 // CoordinatorLink: keeps a task a member of its cluster: joins, reports, joins
-// again when the coordinator has started anew, and leaves.
+// again when the coordinator was lost or has started anew, and leaves.
 //
-//   joining --> joined --> (coordinator lost) --> joining ...
-//      |          |
-//      v          v
-//   refused     left
+//   idle --> joining <--> joined
+//              |  |         |
+//              v  +------+  |
+//           refused      v  v
+//                        left
 //
-// Threads: all methods may be called from any thread; Leave and Close block.
-// Events come on a thread that must not wait, none after Close has returned.
+// Only who was joined before leaves while it joins again. Close ends the link
+// in any state. Threads: all methods may be called from any thread; Leave and
+// Close block. Events come on a thread that must not wait, none after Close has
+// returned.
 #ifndef WEFT_LIBS_SERVER_COORDINATOR_LINK_H_
 #define WEFT_LIBS_SERVER_COORDINATOR_LINK_H_
 
@@ -67,13 +70,15 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   // It can't be reached any more.
   void OnLost();
   bool joined() const;
-  // Tells the coordinator that the task stops; waits a moment for the answer.
+  // Tells the coordinator that a task that has joined stops, also one whose
+  // connection is being made again; waits a moment for the answer. No heartbeat
+  // and no join begins from then on.
   void Leave();
   // Nothing is sent and no event comes any more.
   void Close();
 
  private:
-  enum class State { kIdle, kJoining, kJoined, kClosed };
+  enum class State { kIdle, kJoining, kJoined, kRefused, kLeft, kClosed };
 
   void Join();
   void OnJoinAnswered(absl::StatusOr<protocol::JoinReply> reply);
@@ -98,6 +103,9 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   std::string target_ ABSL_GUARDED_BY(mutex_);
   State state_ ABSL_GUARDED_BY(mutex_) = State::kIdle;
   bool is_joining_ ABSL_GUARDED_BY(mutex_) = false;  // a Join is under way
+  // Set when that has been answered; null while there is none.
+  std::shared_ptr<Event> join_answered_ ABSL_GUARDED_BY(mutex_);
+  bool is_lost_ ABSL_GUARDED_BY(mutex_) = false;  // the connection
   bool wants_report_ ABSL_GUARDED_BY(mutex_) = false;
   bool told_to_stop_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t coordinator_ ABSL_GUARDED_BY(mutex_) = 0;  // that was joined

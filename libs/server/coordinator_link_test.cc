@@ -22,11 +22,12 @@ class CountedReports : public CoordinatorLinkEvents {
   void OnClusterKnown(const std::string&) override {
     if (on_cluster_known) on_cluster_known();
   }
-  void OnRefused(const absl::Status&) override {}
+  void OnRefused(const absl::Status&) override { ++num_refusals; }
   void OnStopRequested() override {}
   void OnJobFinished(const std::string&) override {}
 
   int num_reports = 0;
+  int num_refusals = 0;
   std::function<void()> on_cluster_known;
 };
 
@@ -97,6 +98,75 @@ TEST_F(CoordinatorLinkTest, AConnectionLostBeforeTheFirstBeatIsJoinedAgain) {
   EXPECT_TRUE(link_->joined());
   scheduler_.AdvanceBy(absl::Seconds(1));
   EXPECT_EQ(coordinator_.heartbeats.size(), 1);
+}
+
+TEST_F(CoordinatorLinkTest, WhoWasRefusedDoesNotAskAgain) {
+  coordinator_.answer = absl::FailedPreconditionError("another cluster");
+  coordinator_.Release();
+  EXPECT_EQ(events_.num_refusals, 1);
+  link_->OnConnected();
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_EQ(coordinator_.joins.size(), 1);
+  EXPECT_EQ(events_.num_refusals, 1);
+}
+
+// While the answer to its farewell takes its time.
+TEST_F(CoordinatorLinkTest, ATaskThatLeavesBeatsAndJoinsNoMore) {
+  coordinator_.Release();
+  scheduler_.AdvanceBy(absl::Milliseconds(500));
+  link_->Leave();
+  EXPECT_EQ(coordinator_.left.size(), 1);
+  EXPECT_TRUE(coordinator_.heartbeats.empty());
+  link_->OnConnected();
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_EQ(coordinator_.joins.size(), 1);
+}
+
+// Else its job would never be finished.
+TEST_F(CoordinatorLinkTest, ATaskThatLostItsCoordinatorSaysFarewell) {
+  coordinator_.Release();
+  link_->OnLost();
+  ASSERT_FALSE(link_->joined());
+  link_->Leave();
+  EXPECT_EQ(coordinator_.left.size(), 1);
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_EQ(coordinator_.joins.size(), 1);
+}
+
+// One that has started anew may serve them in either order.
+TEST_F(CoordinatorLinkTest, AFarewellWaitsForTheJoinThatIsUnderWay) {
+  coordinator_.Release();
+  link_->OnLost();
+  link_->OnConnected();
+  scheduler_.RunUntilIdle();
+  ASSERT_EQ(coordinator_.joins.size(), 2);
+  scheduler_.ScheduleAt(clock_.Now() + absl::Milliseconds(100), [this] {
+    EXPECT_TRUE(coordinator_.left.empty());
+    coordinator_.Release();
+  });
+  link_->Leave();
+  EXPECT_EQ(coordinator_.left.size(), 1);
+  EXPECT_FALSE(link_->joined());
+}
+
+TEST_F(CoordinatorLinkTest, WhoHasNeverJoinedHasNothingToLeave) {
+  const absl::Time before = clock_.Now();
+  link_->Leave();
+  EXPECT_TRUE(coordinator_.left.empty());
+  EXPECT_EQ(clock_.Now(), before) << "it waits for nothing";
+}
+
+TEST_F(CoordinatorLinkTest, ABeatThatTheFarewellOvertookIsNoReasonToJoin) {
+  coordinator_.Release();
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  ASSERT_EQ(coordinator_.heartbeats.size(), 1);
+  scheduler_.ScheduleAt(clock_.Now() + absl::Milliseconds(100), [this] {
+    coordinator_.answer = absl::AbortedError("it has to join");
+    coordinator_.Release();
+  });
+  link_->Leave();
+  EXPECT_EQ(coordinator_.left.size(), 1);
+  EXPECT_EQ(coordinator_.joins.size(), 1);
 }
 
 }  // namespace

@@ -127,7 +127,8 @@ void CoordinatorRoute::Heartbeat(const protocol::HeartbeatRequest& request,
 
 void CoordinatorRoute::Leave(const std::string& task, uint64_t incarnation,
                              absl::Time deadline, Done done) {
-  Forward(deadline, std::move(done),
+  // Where there is none in this process, nobody need be told.
+  Forward(absl::InfinitePast(), std::move(done),
           [task, incarnation, deadline](protocol::Coordinator& coordinator,
                                         Done answer) {
             coordinator.Leave(task, incarnation, deadline, std::move(answer));
