@@ -258,6 +258,18 @@ void Master::Reset(const std::vector<std::string>& containers,
   CloseAll(ClosedByClient(), [this, reset] { ClearContainers(reset); });
 }
 
+// The call lasts until the task has answered, or its request is withdrawn: who
+// ends the master ends the ways to others next.
+void Master::ClearOn(protocol::Worker& worker,
+                     const std::shared_ptr<Resetting>& reset,
+                     protocol::Worker::Done done) {
+  worker.ClearContainers(
+      reset->containers, reset->deadline, reset->open->cancellation(),
+      [reset, done = std::move(done)](const absl::Status& status) mutable {
+        done(status);
+      });
+}
+
 void Master::ClearContainers(std::shared_ptr<Resetting> reset) {
   const auto& cancellation = reset->open->cancellation();
   if (cancellation->IsCancelled()) return reset->Answer(cancellation->status());
@@ -266,8 +278,7 @@ void Master::ClearContainers(std::shared_ptr<Resetting> reset) {
     protocol::Worker& worker = *options_.directory->Find(task);
     WhenConnected(worker, reset->deadline, cancellation, group.Add(task),
                   [&worker, reset](protocol::Worker::Done done) {
-                    worker.ClearContainers(reset->containers, reset->deadline,
-                                           std::move(done));
+                    ClearOn(worker, reset, std::move(done));
                   });
   }
   group.WhenDone(reset->open,

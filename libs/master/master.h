@@ -124,6 +124,9 @@ class Master : public protocol::Master {
   // Closes all, and waits until nothing is under way.
   void End(const absl::Status& cause);
   void ClearContainers(std::shared_ptr<Resetting> reset);
+  static void ClearOn(protocol::Worker& worker,
+                      const std::shared_ptr<Resetting>& reset,
+                      protocol::Worker::Done done);
   void ForgetContainers(std::shared_ptr<Resetting> reset);
   // The oldest step of each session that has some below `number`.
   std::vector<SlowStep> FindSlow(uint64_t number) const;

@@ -545,6 +545,22 @@ TEST_F(MasterSessionTest, AResetEndsWithItsClient) {
   EXPECT_TRUE(coordinator_.forgotten.empty());
 }
 
+// A task that stands still has been asked, and may go on later.
+TEST_F(MasterSessionTest, AResetThatEndsWithItsClientIsGivenUpAtItsTasks) {
+  Cancellation client;
+  ps_.hold_clears = true;
+  absl::Status reset;
+  master_->Reset({}, {}, &client, [&](absl::Status status) { reset = status; });
+  scheduler_.RunUntilIdle();
+  ASSERT_EQ(ps_.cleared.size(), 1u);
+  const auto clearing = ps_.clearing.lock();
+  ASSERT_NE(clearing, nullptr);
+  EXPECT_FALSE(clearing->IsCancelled());
+  client.Cancel(absl::UnavailableError("the connection was lost"));
+  EXPECT_THAT(reset, StatusIs(absl::StatusCode::kUnavailable, "was lost"));
+  EXPECT_TRUE(clearing->IsCancelled());
+}
+
 // Whoever it asked may answer late; it is gone then.
 TEST_F(MasterSessionTest, AMasterThatEndsIsNotUsedByLateAnswers) {
   Extended extended;

@@ -160,9 +160,12 @@ class Worker {
   virtual void DescribeWaits(const StepId& step, absl::Time deadline,
                              WaitsDone done) = 0;
 
-  // None named: the default container of each device.
+  // None named: the default container of each device. Nothing is cleared once
+  // `deadline` has passed or `client`, never null, is cancelled.
   virtual void ClearContainers(const std::vector<std::string>& containers,
-                               absl::Time deadline, Done done) = 0;
+                               absl::Time deadline,
+                               const std::shared_ptr<Cancellation>& client,
+                               Done done) = 0;
 };
 
 // How a task finds the others of its cluster.

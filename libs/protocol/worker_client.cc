@@ -83,15 +83,17 @@ absl::Status WorkerClient::Explain(const absl::Status& status) const {
       "(is it running, and is this its address in the cluster spec?)");
 }
 
-void WorkerClient::Call(bus::Message request, absl::Time deadline, Done done) {
+bus::Channel::CallId WorkerClient::Call(bus::Message request,
+                                        absl::Time deadline, Done done) {
   bus::CallOptions options;
   options.deadline = deadline;
-  channel_->Call(std::move(request), options,
-                 [this, done = std::move(done)](
-                     absl::StatusOr<bus::Message> reply) mutable {
-                   if (!reply.ok()) return done(Explain(reply.status()));
-                   done(BadReply(options_.task, ReadDone(*std::move(reply))));
-                 });
+  return channel_->Call(
+      std::move(request), options,
+      [this,
+       done = std::move(done)](absl::StatusOr<bus::Message> reply) mutable {
+        if (!reply.ok()) return done(Explain(reply.status()));
+        done(BadReply(options_.task, ReadDone(*std::move(reply))));
+      });
 }
 
 void WorkerClient::GetStatus(absl::Time deadline, DevicesDone done) {
@@ -208,9 +210,22 @@ void WorkerClient::DescribeWaits(const StepId& step, absl::Time deadline,
                  });
 }
 
+// The task is told of the cancellation: it may not have come to it yet.
 void WorkerClient::ClearContainers(const std::vector<std::string>& containers,
-                                   absl::Time deadline, Done done) {
-  Call(WriteClearContainers(containers), deadline, std::move(done));
+                                   absl::Time deadline,
+                                   const std::shared_ptr<Cancellation>& client,
+                                   Done done) {
+  if (client->IsCancelled()) return done(client->status());
+  auto end = std::make_shared<RunEnd>(
+      client.get(), [client, done = std::move(done)](
+                        const absl::Status& status) mutable { done(status); });
+  const bus::Channel::CallId call =
+      Call(WriteClearContainers(containers), deadline,
+           [end](const absl::Status& status) {
+             if (end->Claim()) end->End(status);
+           });
+  end->Started(
+      [this, end, call](const absl::Status&) { channel_->Cancel(call); });
 }
 
 }  // namespace weft::protocol

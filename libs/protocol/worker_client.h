@@ -7,6 +7,7 @@
 // by itself.
 //
 // Threads: as Worker says; `done` and PeerEvents come on the thread that reads,
+// or on the compute pool (answers that take long to read, losses, deadlines),
 // and must return soon.
 #ifndef WEFT_LIBS_PROTOCOL_WORKER_CLIENT_H_
 #define WEFT_LIBS_PROTOCOL_WORKER_CLIENT_H_
@@ -80,7 +81,9 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
   void DescribeWaits(const StepId& step, absl::Time deadline,
                      WaitsDone done) override;
   void ClearContainers(const std::vector<std::string>& containers,
-                       absl::Time deadline, Done done) override;
+                       absl::Time deadline,
+                       const std::shared_ptr<Cancellation>& client,
+                       Done done) override;
 
  private:
   class PendingRun;
@@ -89,7 +92,8 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
   void OnDisconnected(const absl::Status& why) override;
 
   // A call that is answered by Done.
-  void Call(bus::Message request, absl::Time deadline, Done done);
+  bus::Channel::CallId Call(bus::Message request, absl::Time deadline,
+                            Done done);
   void SendAbort(const std::shared_ptr<PendingRun>& run,
                  const absl::Status& cause);
   // UNAVAILABLE says which task it was and what to look at.

@@ -221,7 +221,8 @@ TEST_F(WorkerClientTest, SessionsAndContainers) {
   Connect();
   client_->CreateSession(kSession, true, kNever, results_.done());
   client_->DeleteSession(kSession, kNever, results_.done());
-  client_->ClearContainers({"a"}, kNever, results_.done());
+  client_->ClearContainers({"a"}, kNever, std::make_shared<Cancellation>(),
+                           results_.done());
   processes_.Settle();
   ASSERT_EQ(results_.all.size(), 3u);
   for (const absl::Status& status : results_.all) EXPECT_OK(status);
@@ -232,6 +233,38 @@ TEST_F(WorkerClientTest, SessionsAndContainers) {
   ASSERT_EQ(worker_.deleted.size(), 1u);
   EXPECT_EQ(worker_.deleted[0].session, 7u);
   EXPECT_EQ(worker_.cleared, (std::vector<std::vector<std::string>>{{"a"}}));
+}
+
+TEST_F(WorkerClientTest, AResetThatWasGivenUpIsNotSent) {
+  Connect();
+  const auto client = std::make_shared<Cancellation>();
+  client->Cancel(absl::CancelledError("enough"));
+  client_->ClearContainers({"a"}, kNever, client, results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);
+  EXPECT_THAT(results_.all[0], StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_TRUE(worker_.cleared.empty());
+}
+
+// Before the task has come to it, say.
+TEST_F(WorkerClientTest, ATaskHearsThatAResetIsGivenUp) {
+  Connect();
+  worker_.hold_clears = true;
+  const auto client = std::make_shared<Cancellation>();
+  client_->ClearContainers({"a"}, kNever, client, results_.done());
+  processes_.Settle();
+  {
+    const std::shared_ptr<Cancellation> clearing = worker_.clearing.lock();
+    ASSERT_NE(clearing, nullptr);
+    EXPECT_FALSE(clearing->IsCancelled());
+    client->Cancel(absl::CancelledError("enough"));
+    processes_.Settle();
+    EXPECT_TRUE(clearing->IsCancelled());
+  }
+  ASSERT_EQ(results_.all.size(), 1u);
+  EXPECT_THAT(results_.all[0], StatusIs(absl::StatusCode::kCancelled));
+  worker_.held.front()();
+  worker_.held.clear();
 }
 
 TEST_F(WorkerClientTest, RegistersGraphsAndForgetsThem) {

@@ -175,8 +175,10 @@ void WorkerService::ClearContainers(Call call, bus::Message request) {
   const auto containers = ReadClearContainers(std::move(request));
   if (!containers.ok()) return call->Fail(containers.status());
   const absl::Time deadline = call->deadline();
-  options_.worker->ClearContainers(*containers, deadline,
-                                   replies_.Done(std::move(call)));
+  options_.worker->ClearContainers(
+      *containers, deadline,
+      std::shared_ptr<Cancellation>(call, &call->cancellation()),
+      replies_.Done(call));
 }
 
 void WorkerService::Deregister(const bus::Peer& /*peer*/, bus::Message message,

@@ -2,8 +2,8 @@
 // messages of that role into calls, and what comes of them into replies.
 //
 // A request that can't be read is answered with INVALID_ARGUMENT; pushes that
-// can't be read are logged and dropped. A run is cancelled when its caller
-// gives up or its connection is lost.
+// can't be read are logged and dropped. A run, or a reset, is cancelled when
+// its caller gives up or its connection is lost.
 //
 // Threads: OnRequest and OnOneWay as bus::Handler says: fast methods on the
 // thread that reads, all others where some work may be done.

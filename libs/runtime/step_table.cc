@@ -53,20 +53,20 @@ StepTable::Cancellations StepTable::CancelSteps(Master& master,
   return cancellations;
 }
 
-void StepTable::RemoveSession(uint64_t session, const absl::Status& cause) {
-  Cancellations cancellations;
-  {
-    absl::MutexLock lock(&mutex_);
-    auto it = sessions_.find(session);
-    if (it == sessions_.end()) return;
-    const uint64_t id = it->second.master;
-    sessions_.erase(it);
-    Master& master = masters_[id];
-    cancellations = CancelSteps(master, session, cause);
-    --master.sessions;
-    ForgetIfGone(id);
-  }
-  CancelAll(cancellations, cause);
+absl::AnyInvocable<void()> StepTable::RemoveSession(uint64_t session,
+                                                    const absl::Status& cause) {
+  absl::MutexLock lock(&mutex_);
+  auto it = sessions_.find(session);
+  if (it == sessions_.end()) return [] {};
+  const uint64_t id = it->second.master;
+  sessions_.erase(it);
+  Master& master = masters_[id];
+  Cancellations cancellations = CancelSteps(master, session, cause);
+  --master.sessions;
+  ForgetIfGone(id);
+  return [cancellations = std::move(cancellations), cause] {
+    CancelAll(cancellations, cause);
+  };
 }
 
 void StepTable::ForgetIfGone(uint64_t master) {

@@ -22,6 +22,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/cancellation.h"
@@ -51,8 +52,10 @@ class StepTable {
         task_(std::move(task)) {}
 
   void AddSession(const protocol::WorkerSession& session);
-  // Cancels its steps with `cause` and drops what waits for them.
-  void RemoveSession(uint64_t session, const absl::Status& cause);
+  // Drops what waits for its steps. What it gives cancels them with `cause`: to
+  // be called once no lock is held.
+  [[nodiscard]] absl::AnyInvocable<void()> RemoveSession(
+      uint64_t session, const absl::Status& cause);
 
   // A step begins to run here: gives its exchange, where values may wait.
   // `peers` outlives the step. The cause, when it was aborted before; ABORTED

@@ -109,7 +109,7 @@ class StepTableSchedule {
 
   void CheckNothingIsLeft() {
     EXPECT_EQ(table_.size().running, 0);
-    table_.RemoveSession(kSession.session, absl::AbortedError("closed"));
+    table_.RemoveSession(kSession.session, absl::AbortedError("closed"))();
     const StepTable::Size size = table_.size();
     EXPECT_EQ(size.waiting + size.aborted + size.ended + size.masters, 0);
     EXPECT_EQ(size.waiting_bytes, 0);

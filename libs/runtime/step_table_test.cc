@@ -286,7 +286,7 @@ TEST_F(StepTableTest, StepsAndValuesDieWithTheirSession) {
   const protocol::PartitionStep step = Step(1);
   ASSERT_OK(table_.Begin(step, &peers_));
   table_.Deliver(PushOf(2, 5));
-  table_.RemoveSession(kSession, absl::AbortedError("closed"));
+  table_.RemoveSession(kSession, absl::AbortedError("closed"))();
   EXPECT_TRUE(step.cancellation->IsCancelled());
   EXPECT_EQ(table_.size().waiting, 0);
   EXPECT_EQ(table_.size().masters, 1);

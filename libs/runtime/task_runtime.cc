@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
@@ -22,6 +23,12 @@ absl::Status UnknownOn(const std::string& task, absl::string_view what) {
 absl::Status Deleted(uint64_t session) {
   return MarkDerived(absl::AbortedError(
       absl::StrCat("Session ", session, " has been deleted.")));
+}
+
+absl::Status Released(const protocol::PartitionRegistration& registration) {
+  return MarkDerived(absl::AbortedError(
+      absl::StrCat("Registration ", registration.registration, " of session ",
+                   registration.session.session, " has been released.")));
 }
 
 }  // namespace
@@ -116,24 +123,42 @@ void TaskRuntime::DeleteSession(const protocol::WorkerSession& session,
 }
 
 void TaskRuntime::RemoveSession(uint64_t session, const absl::Status& cause) {
-  std::shared_ptr<Session> removed;  // destroyed without the lock
-  absl::btree_map<uint64_t, std::shared_ptr<Registration>> registrations;
+  RemovedSession removed;
   {
     absl::MutexLock lock(&mutex_);
     auto it = sessions_.find(session);
     if (it == sessions_.end()) return;
-    removed = std::move(it->second);
-    registrations = std::move(removed->registrations);
-    sessions_.erase(it);
+    removed = TakeOut(it, cause);
   }
-  steps_.RemoveSession(session, cause);
+  removed.cancel_steps();
 }
 
-std::shared_ptr<TaskRuntime::Session> TaskRuntime::FindSession(
-    uint64_t session) const {
-  absl::ReaderMutexLock lock(&mutex_);
-  auto it = sessions_.find(session);
-  return it == sessions_.end() ? nullptr : it->second;
+// One of the same number that is made afterwards is in both tables.
+TaskRuntime::RemovedSession TaskRuntime::TakeOut(Sessions::iterator it,
+                                                 const absl::Status& cause) {
+  RemovedSession removed;
+  removed.cancel_steps = steps_.RemoveSession(it->first, cause);
+  removed.session = std::move(it->second);
+  removed.registrations = std::move(removed.session->registrations);
+  sessions_.erase(it);
+  return removed;
+}
+
+void TaskRuntime::CancelSteps(std::vector<RemovedSession> sessions) {
+  for (RemovedSession& session : sessions) session.cancel_steps();
+}
+
+absl::StatusOr<std::shared_ptr<TaskRuntime::Session>> TaskRuntime::SessionFor(
+    const protocol::PartitionRegistration& registration) const {
+  const uint64_t id = registration.session.session;
+  const auto it = sessions_.find(id);
+  if (it == sessions_.end()) {
+    return UnknownOn(options_.task, absl::StrCat("Session ", id));
+  }
+  if (ended_registrations_.Contains({id, registration.registration})) {
+    return Released(registration);
+  }
+  return it->second;
 }
 
 int TaskRuntime::num_sessions() const {
@@ -195,21 +220,17 @@ void TaskRuntime::ConnectTo(const RemoteEdges& edges, absl::Time deadline,
 absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
     const protocol::PartitionRegistration& registration) {
   const uint64_t id = registration.session.session;
-  std::shared_ptr<Session> session = FindSession(id);
-  if (session == nullptr) {
-    return UnknownOn(options_.task, absl::StrCat("Session ", id));
+  std::shared_ptr<Session> session;
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    ASSIGN_OR_RETURN(session, SessionFor(registration));
   }
   ASSIGN_OR_RETURN(auto compiled, Compile(registration, session));
   absl::MutexLock lock(&mutex_);
   // It may have been deleted meanwhile; a registration would keep it alive.
-  const auto it = sessions_.find(id);
-  if (it == sessions_.end() || it->second != session) {
+  ASSIGN_OR_RETURN(const auto found, SessionFor(registration));
+  if (found != session) {
     return UnknownOn(options_.task, absl::StrCat("Session ", id));
-  }
-  if (ended_registrations_.Contains({id, registration.registration})) {
-    return absl::AbortedError(
-        absl::StrCat("Registration ", registration.registration, " of session ",
-                     id, " has been released."));
   }
   const size_t before = session->registrations.size();
   if (before >= static_cast<uint64_t>(options_.max_registrations_per_session)) {
@@ -339,8 +360,24 @@ void TaskRuntime::DescribeWaits(const protocol::StepId& step, absl::Time,
       absl::StrCat("Step ", step.step, " does not run on ", options_.task)));
 }
 
+// A request may have waited for long: whoever gave it up may have had others
+// make anew meanwhile what it would clear.
+absl::Status TaskRuntime::CheckWanted(absl::Time deadline,
+                                      const Cancellation& client) const {
+  RETURN_IF_ERROR(client.status());
+  if (options_.scheduler->clock().Now() < deadline) return absl::OkStatus();
+  return absl::DeadlineExceededError(
+      absl::StrCat("The reset came to ", options_.task,
+                   " after its deadline and has cleared nothing there. Reset "
+                   "again, if it is still wanted."));
+}
+
 void TaskRuntime::ClearContainers(const std::vector<std::string>& containers,
-                                  absl::Time, Done done) {
+                                  absl::Time deadline,
+                                  const std::shared_ptr<Cancellation>& client,
+                                  Done done) {
+  absl::Status wanted = CheckWanted(deadline, *client);
+  if (!wanted.ok()) return done(std::move(wanted));
   for (const auto& resources : shared_resources_) {
     if (containers.empty()) resources->ClearContainer("");
     for (const std::string& name : containers) resources->ClearContainer(name);
@@ -460,56 +497,60 @@ void TaskRuntime::AbortAt(const std::string& task, const protocol::StepId& step,
 }
 
 // Whether it is back is asked under the lock under which its sessions are
-// found: those that it makes from then on live.
+// taken out: those that it makes from then on live.
 void TaskRuntime::LeaseExpired(uint64_t incarnation, uint64_t loss) {
-  std::string task;
-  std::vector<uint64_t> sessions;
+  std::vector<RemovedSession> sessions;
   {
     absl::MutexLock lock(&mutex_);
     auto it = peers_.find(incarnation);
     if (it == peers_.end() || it->second.connections > 0) return;
     if (it->second.losses != loss) return;  // it was back meanwhile
-    task = it->second.task;
     sessions = EndLease(incarnation, it->second);
   }
-  const absl::Status cause = MarkDerived(absl::AbortedError(
-      absl::StrCat("The session's master", task.empty() ? "" : ", ", task,
-                   ", was lost and did not come back.")));
-  for (uint64_t session : sessions) RemoveSession(session, cause);
+  CancelSteps(std::move(sessions));
 }
 
-std::vector<uint64_t> TaskRuntime::EndLease(uint64_t incarnation,
-                                            PeerState& peer) {
+std::vector<TaskRuntime::RemovedSession> TaskRuntime::EndLease(
+    uint64_t incarnation, PeerState& peer) {
   const bool was_claimed = std::exchange(peer.is_claimed, false);
   if (!was_claimed || EndClaims(peer.task, incarnation)) {
-    return ForgetMaster(incarnation);
+    return ForgetMaster(
+        incarnation, absl::AbortedError(absl::StrCat(
+                         "The session's master", peer.task.empty() ? "" : ", ",
+                         peer.task, ", was lost and did not come back.")));
   }
   BeginLease(incarnation, peer);
   return {};
 }
 
 void TaskRuntime::DropMaster(uint64_t incarnation, const absl::Status& cause) {
-  std::vector<uint64_t> sessions;
+  std::vector<RemovedSession> sessions;
   {
     absl::MutexLock lock(&mutex_);
-    sessions = ForgetMaster(incarnation);
+    sessions = ForgetMaster(incarnation, cause);
   }
-  for (uint64_t session : sessions) RemoveSession(session, MarkDerived(cause));
+  CancelSteps(std::move(sessions));
 }
 
-std::vector<uint64_t> TaskRuntime::ForgetMaster(uint64_t incarnation) {
-  auto it = peers_.find(incarnation);
-  if (it != peers_.end() && it->second.connections <= 0) {
-    if (it->second.lease != 0) {
-      options_.scheduler->CancelTimer(it->second.lease);
+std::vector<TaskRuntime::RemovedSession> TaskRuntime::ForgetMaster(
+    uint64_t incarnation, const absl::Status& cause) {
+  auto peer = peers_.find(incarnation);
+  if (peer != peers_.end() && peer->second.connections <= 0) {
+    if (peer->second.lease != 0) {
+      options_.scheduler->CancelTimer(peer->second.lease);
     }
-    peers_.erase(it);
+    peers_.erase(peer);
   }
-  std::vector<uint64_t> sessions;
-  for (const auto& [id, session] : sessions_) {
-    if (session->master == incarnation) sessions.push_back(id);
+  std::vector<RemovedSession> sessions;
+  for (auto it = sessions_.begin(); it != sessions_.end();) {
+    if (it->second->master != incarnation) {
+      ++it;
+      continue;
+    }
+    const uint64_t id = it->first;
+    sessions.push_back(TakeOut(it, MarkDerived(cause)));
+    it = sessions_.upper_bound(id);  // all iterators are invalid now
   }
-  std::sort(sessions.begin(), sessions.end());  // so that a simulation repeats
   return sessions;
 }
 
@@ -519,13 +560,15 @@ void TaskRuntime::Drain(const absl::Status& cause) {
 }
 
 void TaskRuntime::Stop(const absl::Status& cause) {
-  std::vector<uint64_t> sessions;
+  std::vector<RemovedSession> sessions;
   {
     absl::MutexLock lock(&mutex_);
     stopped_ = cause;
-    for (const auto& [id, session] : sessions_) sessions.push_back(id);
+    while (!sessions_.empty()) {
+      sessions.push_back(TakeOut(sessions_.begin(), cause));
+    }
   }
-  for (uint64_t session : sessions) RemoveSession(session, cause);
+  CancelSteps(std::move(sessions));
 }
 
 }  // namespace weft

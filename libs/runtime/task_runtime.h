@@ -8,7 +8,7 @@
 // case it connects again. Resources that sessions share belong to the device.
 //
 // Threads: all methods may be called from any thread; kernels run on the
-// caller's thread or the Scheduler's pools.
+// caller's thread, as PartitionStep::thread says, or the Scheduler's pools.
 #ifndef WEFT_LIBS_RUNTIME_TASK_RUNTIME_H_
 #define WEFT_LIBS_RUNTIME_TASK_RUNTIME_H_
 
@@ -21,7 +21,9 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/cancellation.h"
 #include "libs/base/ended.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
@@ -89,7 +91,9 @@ class TaskRuntime : public protocol::Worker,
   void DescribeWaits(const protocol::StepId& step, absl::Time deadline,
                      WaitsDone done) override;
   void ClearContainers(const std::vector<std::string>& containers,
-                       absl::Time deadline, Done done) override;
+                       absl::Time deadline,
+                       const std::shared_ptr<Cancellation>& client,
+                       Done done) override;
 
   // A connection with another task, in either direction, has come up or was
   // lost. Counted: a task may have several. A loss cancels the running steps
@@ -132,6 +136,14 @@ class TaskRuntime : public protocol::Worker,
     std::vector<std::unique_ptr<ResourceManager>> own_resources;
     absl::btree_map<uint64_t, std::shared_ptr<Registration>> registrations;
   };
+  // Ordered, so that a simulation repeats.
+  using Sessions = absl::btree_map<uint64_t, std::shared_ptr<Session>>;
+  // What is in no table any more, and is destroyed without the lock.
+  struct RemovedSession {
+    std::shared_ptr<Session> session;
+    absl::btree_map<uint64_t, std::shared_ptr<Registration>> registrations;
+    absl::AnyInvocable<void()> cancel_steps;  // called without it, too
+  };
   struct PeerState {
     std::string task;
     int connections = 0;
@@ -142,8 +154,10 @@ class TaskRuntime : public protocol::Worker,
     uint64_t losses = 0;  // leases begun
   };
 
-  std::shared_ptr<Session> FindSession(uint64_t session) const
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Where the registration belongs; an error if it is not wanted any more.
+  absl::StatusOr<std::shared_ptr<Session>> SessionFor(
+      const protocol::PartitionRegistration& registration) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::shared_ptr<Registration>> FindRegistration(
       uint64_t session, uint64_t registration) const
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -153,6 +167,9 @@ class TaskRuntime : public protocol::Worker,
   absl::Status AddSession(const protocol::WorkerSession& session,
                           bool isolated);
   void RemoveSession(uint64_t session, const absl::Status& cause);
+  RemovedSession TakeOut(Sessions::iterator it, const absl::Status& cause)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void CancelSteps(std::vector<RemovedSession> sessions);
   absl::StatusOr<std::shared_ptr<Registration>> AddRegistration(
       const protocol::PartitionRegistration& registration);
   // Waits for the tasks that the edges go to, so that the first step need not.
@@ -163,13 +180,17 @@ class TaskRuntime : public protocol::Worker,
   absl::StatusOr<Registration::Part> CompilePart(
       const protocol::DevicePartition& partition, Session& session) const;
   std::vector<std::unique_ptr<ResourceManager>> NewResources() const;
+  // OK unless whoever asks has given up.
+  absl::Status CheckWanted(absl::Time deadline,
+                           const Cancellation& client) const;
   // Tells a task that was lost that a step is in vain, once it is back.
   void AbortAt(const std::string& task, const protocol::StepId& step,
                const absl::Status& cause);
   // Forgets the sessions of a master that is gone for good.
   void DropMaster(uint64_t incarnation, const absl::Status& cause);
-  // The sessions of a master, in order; forgets it unless it is connected.
-  std::vector<uint64_t> ForgetMaster(uint64_t incarnation)
+  // Takes out the sessions of a master; forgets it unless it is connected.
+  std::vector<RemovedSession> ForgetMaster(uint64_t incarnation,
+                                           const absl::Status& cause)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Those of the task's other incarnations that have connections, or none.
   std::vector<uint64_t> OthersOf(const std::string& task, uint64_t incarnation,
@@ -187,9 +208,9 @@ class TaskRuntime : public protocol::Worker,
   void DropPredecessor(const std::string& task, uint64_t incarnation);
   void BeginLease(uint64_t incarnation, PeerState& peer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The sessions that end with a lease; none if that begins anew, because
-  // nobody claims the task any more.
-  std::vector<uint64_t> EndLease(uint64_t incarnation, PeerState& peer)
+  // Takes out the sessions that end with a lease; none if that begins anew,
+  // because nobody claims the task any more.
+  std::vector<RemovedSession> EndLease(uint64_t incarnation, PeerState& peer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The lease that began with the master's loss of that number.
   void LeaseExpired(uint64_t incarnation, uint64_t loss);
@@ -203,9 +224,7 @@ class TaskRuntime : public protocol::Worker,
   // Why new sessions and steps are refused.
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);
   // The registrations inside are protected by mutex_ too.
-  // Ordered, so that a simulation repeats.
-  absl::btree_map<uint64_t, std::shared_ptr<Session>> sessions_
-      ABSL_GUARDED_BY(mutex_);
+  Sessions sessions_ ABSL_GUARDED_BY(mutex_);
   Ended<uint64_t> ended_sessions_ ABSL_GUARDED_BY(mutex_){kEndedRemembered};
   // Session and registration; those that were released before they were there.
   Ended<std::pair<uint64_t, uint64_t>> ended_registrations_

@@ -7,15 +7,25 @@
 #include "libs/base/random.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
+#include "libs/device/local_devices.h"
+#include "libs/tensor/buffer.h"
 
 namespace weft {
 namespace {
 
+constexpr char kTask[] = "/job:ps/replica:0/task:0";
 constexpr char kWorker[] = "/job:worker/replica:0/task:0";
 constexpr uint64_t kOwn = 1;
 constexpr uint64_t kMaster = 7;
 
-// A task without devices, whose peers come and go as a test says.
+class Thing : public Resource {
+ public:
+  static constexpr absl::string_view kTypeName = "Thing";
+  absl::string_view type_name() const override { return kTypeName; }
+  std::string DebugString() const override { return "a thing"; }
+};
+
+// A task with one device, whose peers come and go as a test says.
 class TaskRuntimeTest : public testing::Test {
  protected:
   absl::Status CreateSession(uint64_t master, uint64_t session) {
@@ -38,6 +48,13 @@ class TaskRuntimeTest : public testing::Test {
         absl::InfiniteFuture(), [&](absl::Status status) { result = status; });
     return result;
   }
+  absl::Status Clear(absl::Time deadline,
+                     const std::shared_ptr<Cancellation>& client) {
+    absl::Status result = absl::UnknownError("did not answer");
+    runtime_->ClearContainers({}, deadline, client,
+                              [&](absl::Status status) { result = status; });
+    return result;
+  }
   void Lose(uint64_t master) {
     runtime_->PeerLost(kWorker, master, absl::UnavailableError("gone"));
   }
@@ -48,10 +65,11 @@ class TaskRuntimeTest : public testing::Test {
   KernelRegistry kernels_;
   std::unique_ptr<Random> random_ = NewSeededRandom(1);
   std::shared_ptr<TaskRuntime> runtime_ = std::make_shared<TaskRuntime>(
-      std::vector<std::unique_ptr<Device>>(),
+      NewLocalDevices(kTask, {}, HeapAllocator(), *random_),
       TaskRuntimeOptions{.kernels = &kernels_,
                          .scheduler = &scheduler_,
                          .random = random_.get(),
+                         .task = kTask,
                          .incarnation = kOwn,
                          .master_lease = absl::Minutes(1)});
 };
@@ -99,6 +117,20 @@ TEST_F(TaskRuntimeTest, WhatWasReleasedBeforeItIsRegisteredIsNotRegistered) {
   EXPECT_EQ(runtime_->num_registrations(), 1);
 }
 
+// Compiled, this one would be refused for its device.
+TEST_F(TaskRuntimeTest, WhatWasReleasedIsNotCompiledFirst) {
+  ASSERT_OK(CreateSession(kMaster, 1));
+  runtime_->Deregister({kMaster, 1}, 5);
+  absl::Status result = absl::UnknownError("did not answer");
+  runtime_->Register({.session = {kMaster, 1},
+                      .registration = 5,
+                      .partitions = {{.device = "/job:nobody/cpu:0"}}},
+                     absl::InfiniteFuture(),
+                     [&](absl::Status status) { result = status; });
+  EXPECT_THAT(result, StatusIs(absl::StatusCode::kAborted, "been released"));
+  EXPECT_TRUE(IsDerived(result));
+}
+
 TEST_F(TaskRuntimeTest, OfWhatWasDeletedTheLatestAreRemembered) {
   for (uint64_t id = 0; id <= TaskRuntime::kEndedRemembered; ++id) {
     ASSERT_OK(DeleteSession(kOwn, id));
@@ -106,6 +138,22 @@ TEST_F(TaskRuntimeTest, OfWhatWasDeletedTheLatestAreRemembered) {
   }
   EXPECT_OK(CreateSession(kOwn, 0));
   EXPECT_THAT(CreateSession(kOwn, 1), StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST_F(TaskRuntimeTest, AResetThatWasGivenUpClearsNothing) {
+  const auto client = std::make_shared<Cancellation>();
+  ASSERT_OK(runtime_->resources(0).LookupOrCreate<Thing>(
+      *client, "", "x", [] { return std::make_shared<Thing>(); }));
+  EXPECT_THAT(Clear(clock_.Now(), client),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, kTask));
+  EXPECT_EQ(runtime_->SharedResources().size(), 1u);
+  const auto gone = std::make_shared<Cancellation>();
+  gone->Cancel(absl::UnavailableError("the connection was lost"));
+  EXPECT_THAT(Clear(absl::InfiniteFuture(), gone),
+              StatusIs(absl::StatusCode::kUnavailable, "was lost"));
+  EXPECT_EQ(runtime_->SharedResources().size(), 1u);
+  EXPECT_OK(Clear(absl::InfiniteFuture(), client));
+  EXPECT_TRUE(runtime_->SharedResources().empty());
 }
 
 TEST_F(TaskRuntimeTest, SessionsOfItsOwnMasterStay) {

@@ -105,10 +105,12 @@ class ClusterDirectory::Route : public protocol::Worker,
     worker->DescribeWaits(step, deadline, std::move(done));
   }
   void ClearContainers(const std::vector<std::string>& containers,
-                       absl::Time deadline, Done done) override {
+                       absl::Time deadline,
+                       const std::shared_ptr<Cancellation>& client,
+                       Done done) override {
     auto worker = Choose();
     if (worker == nullptr) return done(NotHere());
-    worker->ClearContainers(containers, deadline, std::move(done));
+    worker->ClearContainers(containers, deadline, client, std::move(done));
   }
 
  private:

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "libs/base/cancellation.h"
 #include "libs/protocol/worker.h"
 
 namespace weft::protocol {
@@ -56,7 +58,9 @@ class RecordingWorker : public Worker {
   // Keep GetStatus and DeleteSession, as if the task were not there, until the
   // test calls what is held.
   bool hold = false;
-  bool hold_registers = false;  // likewise
+  bool hold_registers = false;           // likewise
+  bool hold_clears = false;              // likewise
+  std::weak_ptr<Cancellation> clearing;  // of the last ClearContainers
   std::deque<absl::AnyInvocable<void()>> held;
   std::function<void()> on_created;  // may be null
   std::vector<StepId> described;
@@ -129,9 +133,13 @@ class RecordingWorker : public Worker {
     done(waits);
   }
   void ClearContainers(const std::vector<std::string>& containers,
-                       absl::Time /*deadline*/, Done done) override {
+                       absl::Time /*deadline*/,
+                       const std::shared_ptr<Cancellation>& client,
+                       Done done) override {
     cleared.push_back(containers);
-    done(answer);
+    clearing = client;
+    if (!hold_clears) return done(answer);
+    held.push_back([this, done = std::move(done)]() mutable { done(answer); });
   }
 
   // Ends the run that was held first.
