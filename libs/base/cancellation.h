@@ -31,7 +31,7 @@ class Cancellation {
   // returns. Later calls do nothing.
   void Cancel(absl::Status cause);
 
-  // Cheap: one relaxed load, so kernels may ask often.
+  // Cheap: one atomic load, so kernels may ask often.
   bool IsCancelled() const {
     return cancelled_.load(std::memory_order_acquire);
   }

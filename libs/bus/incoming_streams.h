@@ -38,10 +38,11 @@ namespace weft::bus {
 struct Incoming {
   Envelope envelope;
   Message message;
-  // Why its attachments are not; then there are none. The first that is not.
+  // Why its attachments did not land, if they did not: there are none then.
   absl::Status landed;
+  // Which of them was the first that found no room.
   size_t refused = 0;
-  // Of a request, what it goes on to take of the quota until it is answered.
+  // How many bytes of the quota a request takes until it is answered.
   uint64_t held = 0;
 };
 

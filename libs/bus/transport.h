@@ -24,9 +24,11 @@
 //
 // Threads: all methods may be called from any thread, never block and never run
 // a callback before they return.
-// Callbacks come without a lock held, one at a time for each connection and
-// lane: fast ones on the thread that reads, which they must leave within 20 us,
-// all others on the compute pool.
+// Callbacks come without a lock held: fast ones on the thread that reads, which
+// they must leave within 20 us, all others on the compute pool. They come one
+// at a time for each connection and lane, but for requests and replies that are
+// not fast, which go to the pool in their order and are handled there beside
+// each other, and for the ends of calls that failed.
 #ifndef WEFT_LIBS_BUS_TRANSPORT_H_
 #define WEFT_LIBS_BUS_TRANSPORT_H_
 

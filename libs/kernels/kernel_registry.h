@@ -52,13 +52,13 @@ class KernelRegistry {
              });
   }
 
+  struct Registration {
+    KernelDef def;
+    KernelFactory factory;  // makes the kernels of `def`
+  };
   // The kernel for a node on a device type. NOT_FOUND "No registered 'OP'
   // OpKernel for 'CPU' devices compatible with node NAME ..." with what there
   // is.
-  struct Registration {
-    KernelDef def;
-    KernelFactory factory;
-  };
   absl::StatusOr<const Registration*> Find(const Node& node,
                                            absl::string_view device_type) const;
   bool Has(absl::string_view op, absl::string_view device_type) const;

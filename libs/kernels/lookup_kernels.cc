@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
+#include "libs/base/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/kernels/kernel_registry.h"
@@ -231,7 +231,8 @@ class LineColumn {
   const DataType type_;
 };
 
-class InitializeFromFileKernel : public OpKernel {
+// Files may take their time, so they are read on the pool that may wait.
+class InitializeFromFileKernel : public AsyncOpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
       const OpKernelConstruction& construction) {
@@ -249,9 +250,18 @@ class InitializeFromFileKernel : public OpKernel {
     return absl::InvalidArgumentError(absl::StrCat(
         "delimiter should be only 1 char, not '", kernel->delimiter_, "'"));
   }
-  using OpKernel::OpKernel;
+  using AsyncOpKernel::AsyncOpKernel;
 
-  absl::Status Compute(OpKernelContext& context) override {
+  void ComputeAsync(OpKernelContext& context, Done done) override {
+    context.scheduler().Schedule(
+        Pool::kBlocking, [this, &context, done = std::move(done)]() mutable {
+          done(Initialize(context));
+        });
+  }
+
+ private:
+  absl::Status Initialize(OpKernelContext& context) const {
+    RETURN_IF_ERROR(context.cancellation().status());
     ASSIGN_OR_RETURN(auto table, FindResource<LookupTable>(context, 0));
     const Tensor& name = context.input(1);
     if (name.num_elements() != 1) {
@@ -270,7 +280,6 @@ class InitializeFromFileKernel : public OpKernel {
     return table->Initialize(context.cancellation(), key_column, value_column);
   }
 
- private:
   absl::StatusOr<std::vector<std::string>> ReadLines(
       const std::string& path) const {
     LocalFileSystem files;

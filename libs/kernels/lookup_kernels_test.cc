@@ -209,6 +209,15 @@ TEST_F(LookupKernelsTest, EqualValuesOfAKeyAreOne) {
               StatusIs(kPrecondition, "has 1 and trying to add value 0"));
 }
 
+// Its threads are for what needs a processor.
+TEST_F(LookupKernelsTest, NoComputeThreadWaitsForAFile) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto kernel,
+      harness_.Make("InitializeTableFromTextFileV2", {DT_RESOURCE, DT_STRING},
+                    {{"key_index", 0}, {"value_index", -1}}));
+  EXPECT_NE(kernel->kernel().AsAsync(), nullptr);
+}
+
 TEST_F(LookupKernelsTest, AFileIsATable) {
   const std::string path = testing::TempDir() + "/vocabulary.txt";
   std::ofstream(path) << "red\t7\ngreen\t8\nblue\tx\n";

@@ -6,21 +6,22 @@
 
 namespace weft {
 
-void RegisterAccumulatorKernels(KernelRegistry& registry);
-void RegisterLoggingKernels(KernelRegistry& registry);
-void RegisterLookupKernels(KernelRegistry& registry);
-void RegisterSparseKernels(KernelRegistry& registry);
-void RegisterStackKernels(KernelRegistry& registry);
+// All of them.
 void RegisterStandardKernels(KernelRegistry& registry);
 
-// One for each family, each in the file of its name.
+// Those of one family, each in the file of its name.
+void RegisterAccumulatorKernels(KernelRegistry& registry);
 void RegisterArrayKernels(KernelRegistry& registry);
 void RegisterControlFlowKernels(KernelRegistry& registry);
+void RegisterLoggingKernels(KernelRegistry& registry);
+void RegisterLookupKernels(KernelRegistry& registry);
 void RegisterMathKernels(KernelRegistry& registry);
 void RegisterNnKernels(KernelRegistry& registry);
 void RegisterQueueKernels(KernelRegistry& registry);
 void RegisterRandomKernels(KernelRegistry& registry);
 void RegisterSendRecvKernels(KernelRegistry& registry);
+void RegisterSparseKernels(KernelRegistry& registry);
+void RegisterStackKernels(KernelRegistry& registry);
 void RegisterStateKernels(KernelRegistry& registry);
 void RegisterStringKernels(KernelRegistry& registry);
 void RegisterTensorArrayKernels(KernelRegistry& registry);

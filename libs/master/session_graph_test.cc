@@ -1,0 +1,239 @@
+// A session's graph: its versions, what is asked of the coordinator, and what
+// is left of an extension that fails.
+#include "libs/master/session_graph.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "libs/base/clock.h"
+#include "libs/base/random.h"
+#include "libs/base/simulated_scheduler.h"
+#include "libs/base/test_matchers.h"
+#include "libs/graph/graph_def.h"
+#include "libs/ops/standard_ops.h"
+#include "libs/protocol/testing/recording_coordinator.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr char kTask[] = "/job:worker/replica:0/task:0";
+constexpr char kDevice[] = "/job:worker/replica:0/task:0/device:CPU:0";
+constexpr char kPsDevice[] = "/job:ps/replica:0/task:0/device:CPU:0";
+
+class SessionGraphTest : public ::testing::Test {
+ protected:
+  using Extended = absl::StatusOr<protocol::ExtensionResult>;
+
+  SessionGraphTest()
+      : options_{
+            .scheduler = &scheduler_,
+            .random = random_.get(),
+            .ops = StandardOps(),
+            .coordinator = &coordinator_,
+            .task = kTask,
+            .incarnation = 7,
+            .device_types =
+                [](const Node&) { return std::vector<std::string>{"CPU"}; },
+            .log_placement =
+                [this](const std::string& line) { lines_.push_back(line); }} {
+    config_.log_device_placement = true;
+  }
+
+  // The bytes of nodes that `add` adds to those that were sent before.
+  template <typename Add>
+  std::string Nodes(Add add) {
+    const int first = client_.num_nodes();
+    add(client_);
+    return ExportGraphDef(client_, first);
+  }
+  std::string Placeholder(const std::string& name) {
+    return Nodes([&](Graph& graph) {
+      EXPECT_OK(graph.AddNode(
+          {.name = name, .op = "Placeholder", .attrs = {{"dtype", DT_FLOAT}}}));
+    });
+  }
+  std::string IdentityOf(const std::string& input, const std::string& name) {
+    return Nodes([&](Graph& graph) {
+      EXPECT_OK(graph.AddNode({.name = name,
+                               .op = "Identity",
+                               .inputs = {{graph.FindNode(input), 0}}}));
+    });
+  }
+  std::string Variable(const std::string& name) {
+    return Nodes([&](Graph& graph) {
+      EXPECT_OK(graph.AddNode(
+          {.name = name,
+           .op = "VariableV2",
+           .attrs = {{"dtype", DT_FLOAT}, {"shape", PartialShape({2})}}}));
+    });
+  }
+
+  // The coordinator places what is new, and older nodes that it names, on
+  // `devices`.
+  Extended Extend(int64_t from_version, std::string nodes,
+                  std::vector<std::string> devices) {
+    coordinator_.placement_reply.devices = std::move(devices);
+    Extended result = absl::UnknownError("not answered yet");
+    Begin(from_version, std::move(nodes), &result);
+    return result;
+  }
+  void Begin(int64_t from_version, std::string nodes, Extended* result) {
+    absl::StatusOr<OpenCalls::CallPtr> open = calls_.Begin(nullptr, nullptr);
+    ASSERT_OK(open);
+    graph_->Extend(
+        *open, {std::move(nodes), from_version}, absl::InfiniteFuture(),
+        [result](Extended extended) { *result = std::move(extended); });
+    open->reset();
+    scheduler_.RunUntilIdle();
+  }
+  absl::Status Fetch(const std::string& tensor) {
+    return graph_->Prune({.fetches = {tensor}}).status();
+  }
+  void NewGraph() {
+    graph_ = std::make_unique<SessionGraph>(1, config_, options_);
+  }
+
+  ManualClock clock_;
+  SimulatedScheduler scheduler_{clock_};
+  const std::unique_ptr<Random> random_ = NewSeededRandom(1);
+  protocol::RecordingCoordinator coordinator_;
+  std::vector<std::string> lines_;
+  MasterOptions options_;
+  protocol::SessionConfig config_;
+  OpenCalls calls_;
+  Graph client_{StandardOps()};  // as the client has it
+  std::unique_ptr<SessionGraph> graph_ =
+      std::make_unique<SessionGraph>(1, config_, options_);
+};
+
+TEST_F(SessionGraphTest, EachExtensionIsPlacedAndIsAVersion) {
+  ASSERT_OK_AND_ASSIGN(auto result, Extend(0, Placeholder("x"), {kPsDevice}));
+  EXPECT_EQ(result.version, 1);
+  ASSERT_OK_AND_ASSIGN(result,
+                       Extend(1, IdentityOf("x", "y"), {kPsDevice, kDevice}));
+  EXPECT_EQ(result.version, 2);
+  ASSERT_EQ(coordinator_.placements.size(), 2);
+  const PlacementGraph& second = coordinator_.placements[1].graph;
+  ASSERT_EQ(second.nodes.size(), 2);
+  EXPECT_EQ(second.nodes[0].name, "x");
+  EXPECT_EQ(second.nodes[0].assigned_device, kPsDevice) << "it stays";
+  EXPECT_EQ(second.nodes[1].assigned_device, "");
+  EXPECT_OK(Fetch("y:0"));
+  EXPECT_THAT(lines_, ElementsAre("x: (Placeholder): " + std::string(kPsDevice),
+                                  "y: (Identity): " + std::string(kDevice)));
+}
+
+// Its client has not got the answer.
+TEST_F(SessionGraphTest, TheSameExtensionAgainIsAnsweredAgain) {
+  const std::string nodes = Placeholder("x");
+  ASSERT_OK(Extend(0, nodes, {kDevice}));
+  ASSERT_OK_AND_ASSIGN(const auto again, Extend(0, nodes, {kPsDevice}));
+  EXPECT_EQ(again.version, 1);
+  ASSERT_EQ(again.placement.size(), 1);
+  EXPECT_EQ(again.placement[0].device, kDevice);
+  EXPECT_EQ(coordinator_.placements.size(), 1);
+}
+
+TEST_F(SessionGraphTest, AnExtensionOfAnotherVersionIsAborted) {
+  ASSERT_OK(Extend(0, Placeholder("x"), {kDevice}));
+  for (const int64_t version : {-1, 0, 2}) {
+    EXPECT_THAT(
+        Extend(version, Placeholder(absl::StrCat("y", version + 1)), {kDevice}),
+        StatusIs(absl::StatusCode::kAborted, "Current version is 1"));
+  }
+  EXPECT_EQ(coordinator_.placements.size(), 1);
+}
+
+TEST_F(SessionGraphTest, NothingIsLeftOfWhatCanNotBePlaced) {
+  const std::string nodes = Placeholder("x");
+  coordinator_.answer = absl::InvalidArgumentError("no such device");
+  EXPECT_THAT(Extend(0, nodes, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "no such device"));
+  EXPECT_FALSE(Fetch("x:0").ok());
+  coordinator_.answer = absl::OkStatus();
+  ASSERT_OK_AND_ASSIGN(const auto result, Extend(0, nodes, {kDevice}));
+  EXPECT_EQ(result.version, 1) << "under the same name";
+  EXPECT_OK(Fetch("x:0"));
+}
+
+TEST_F(SessionGraphTest, AnAnswerForAnotherGraphIsRefused) {
+  const std::string nodes = Placeholder("x");
+  EXPECT_THAT(Extend(0, nodes, {kDevice, kDevice}),
+              StatusIs(absl::StatusCode::kInternal, "placed another graph"));
+  EXPECT_THAT(Extend(0, nodes, {}),
+              StatusIs(absl::StatusCode::kInternal, "placed another graph"));
+  EXPECT_FALSE(Fetch("x:0").ok());
+}
+
+TEST_F(SessionGraphTest, WhileOneIsPlacedTheVersionBeforeItIsSeen) {
+  ASSERT_OK(Extend(0, Placeholder("x"), {kDevice}));
+  coordinator_.hold = true;
+  coordinator_.placement_reply.devices = {kDevice, kDevice};
+  Extended second = absl::UnknownError("not answered yet");
+  Begin(1, IdentityOf("x", "y"), &second);
+  Extended third = absl::UnknownError("not answered yet");
+  Begin(2, IdentityOf("y", "z"), &third);
+  EXPECT_OK(Fetch("x:0"));
+  EXPECT_FALSE(Fetch("y:0").ok());
+  EXPECT_EQ(coordinator_.placements.size(), 2) << "one after the other";
+  coordinator_.Release();
+  scheduler_.RunUntilIdle();
+  ASSERT_OK(second);
+  EXPECT_OK(Fetch("y:0"));
+  EXPECT_EQ(coordinator_.placements.size(), 3);
+  coordinator_.Release();
+  scheduler_.RunUntilIdle();
+  ASSERT_OK(third);
+  EXPECT_EQ(third->version, 3);
+}
+
+TEST_F(SessionGraphTest, WhatPartitionsAreMadeWithIsRefused) {
+  const std::string nodes = Nodes([](Graph& graph) {
+    EXPECT_OK(
+        graph.AddNode({.name = "arg",
+                       .op = "_Arg",
+                       .attrs = {{"T", DT_FLOAT}, {"index", int64_t{0}}}}));
+  });
+  EXPECT_THAT(Extend(0, nodes, {kDevice}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "Node 'arg': the op _Arg is made where graphs are"));
+  EXPECT_TRUE(coordinator_.placements.empty());
+}
+
+TEST_F(SessionGraphTest, AGraphHasAsManyBytesAsItMay) {
+  const std::string nodes = Placeholder("x");
+  options_.quotas.max_graph_bytes = static_cast<int64_t>(nodes.size()) + 1;
+  NewGraph();
+  ASSERT_OK(Extend(0, nodes, {kDevice}));
+  EXPECT_THAT(Extend(1, Placeholder("y"), {kDevice}),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "max_graph_bytes_per_session"));
+}
+
+TEST_F(SessionGraphTest, WhatItsNodesShareIsDeclared) {
+  ASSERT_OK(Extend(0, Variable("v"), {kPsDevice}));
+  const std::vector<protocol::PlacedResource> declared = graph_->declared();
+  ASSERT_EQ(declared.size(), 1);
+  EXPECT_EQ(declared[0].device, kPsDevice);
+  EXPECT_EQ(declared[0].resource.name, "v");
+  EXPECT_EQ(declared[0].resource.container, "ps") << "as its job is called";
+}
+
+TEST_F(SessionGraphTest, AnIsolatedSessionSharesNothing) {
+  config_.isolate_session_state = true;
+  NewGraph();
+  ASSERT_OK(Extend(0, Variable("v"), {kPsDevice}));
+  EXPECT_THAT(graph_->declared(), IsEmpty());
+  EXPECT_TRUE(coordinator_.placements[0].isolated);
+}
+
+}  // namespace
+}  // namespace weft
