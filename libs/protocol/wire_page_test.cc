@@ -1,0 +1,71 @@
+// The bytes that docs/wire.md shows are those that travel.
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "libs/bus/envelope.h"
+#include "libs/protocol/common_messages.h"
+#include "libs/protocol/worker_messages.h"
+
+namespace weft::protocol {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Of "    0010  2a 00 ...    what that says"; empty: it is no such line.
+std::string HexOf(absl::string_view line) {
+  if (!absl::ConsumePrefix(&line, "    ")) return "";
+  for (int i = 0; i < 4; ++i) {
+    if (line.empty() || !absl::ascii_isxdigit(line[0])) return "";
+    line.remove_prefix(1);
+  }
+  if (!absl::ConsumePrefix(&line, "  ")) return "";
+  return absl::StrReplaceAll(line.substr(0, line.find("  ")), {{" ", ""}});
+}
+
+// What the page shows, as hexadecimal digits: a frame for each run of lines.
+std::vector<std::string> FramesOfPage() {
+  std::ifstream page("docs/wire.md");
+  std::vector<std::string> frames;
+  bool in_frame = false;
+  for (std::string line; std::getline(page, line);) {
+    const std::string hex = HexOf(line);
+    if (!hex.empty() && !in_frame) frames.emplace_back();
+    if (!hex.empty()) frames.back() += hex;
+    in_frame = !hex.empty();
+  }
+  return frames;
+}
+
+std::string Hex(const bus::Blob& frame) {
+  return absl::BytesToHexString(absl::string_view(
+      reinterpret_cast<const char*>(frame.data()), frame.size()));
+}
+
+TEST(WirePageTest, TheBytesOfOneCallAreThoseThatTravel) {
+  const bus::Message request =
+      WriteDeleteSession({.master = 11, .session = 42});
+  const bus::Message reply = WriteDone();
+  bus::Envelope asks;
+  asks.kind = bus::MessageKind::kRequest;
+  asks.method = request.method;
+  asks.call_id = 7;
+  asks.time_remaining_us = 5'000'000;
+  bus::Envelope answers;
+  answers.kind = bus::MessageKind::kReply;
+  answers.method = reply.method;
+  answers.call_id = 7;
+  EXPECT_THAT(FramesOfPage(),
+              ElementsAre(Hex(bus::EncodeEnvelope(asks)), Hex(request.body),
+                          Hex(bus::EncodeEnvelope(answers)), Hex(reply.body)));
+}
+
+}  // namespace
+}  // namespace weft::protocol
