@@ -185,12 +185,12 @@ std::function<void(TestCluster::Options&)> Tapping(
 
 std::vector<PlantedBug> PlantedBugs() {
   return {
-      {"AbortIsLost", Tapping<RequestIsLost<Method::kAbort>>()},
+      {"AbortIsLost", Tapping<RequestIsLost<Method::kAbort>>(), 15},
       {"DeregistrationIsLost", Tapping<DeregistrationIsLost>()},
       {"EndOfASessionIsLost",
        Tapping<RequestIsLost<Method::kDeleteWorkerSession>>()},
       {"StepsRunTwice", Tapping<StepsRunTwice>()},
-      {"OldValuesAreLetIn", Tapping<OldValuesAreLetIn>()},
+      {"OldValuesAreLetIn", Tapping<OldValuesAreLetIn>(), 45},
       {"ValuesAreLost", Tapping<ValuesAreLost>()},
       {"NoStepIsEverOver", Tapping<StepsAreOverWrongly<false>>()},
       {"StepsAreOverTooSoon", Tapping<StepsAreOverWrongly<true>>()},

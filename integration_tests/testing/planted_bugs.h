@@ -5,6 +5,7 @@
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_PLANTED_BUGS_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_PLANTED_BUGS_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ namespace weft {
 struct PlantedBug {
   std::string name;  // "AbortIsLost": for the names of tests
   std::function<void(TestCluster::Options& cluster)> plant;
+  // The one that found it last. A change of the code draws other schedules.
+  uint64_t first_seed = 1;
 };
 
 std::vector<PlantedBug> PlantedBugs();

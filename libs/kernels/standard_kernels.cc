@@ -1,5 +1,9 @@
 #include "libs/kernels/standard_kernels.h"
 
+#include <memory>
+
+#include "libs/kernels/host_gpu_kernels.h"
+
 namespace weft {
 
 void RegisterStandardKernels(KernelRegistry& registry) {
@@ -19,6 +23,16 @@ void RegisterStandardKernels(KernelRegistry& registry) {
   RegisterStringKernels(registry);
   RegisterTensorArrayKernels(registry);
   RegisterTrainingKernels(registry);
+}
+
+std::shared_ptr<const KernelRegistry> StandardKernels() {
+  static const auto& kernels = *new std::shared_ptr<const KernelRegistry>([] {
+    auto registry = std::make_shared<KernelRegistry>();
+    RegisterStandardKernels(*registry);
+    RegisterHostGpuKernels(*registry);
+    return registry;
+  }());
+  return kernels;
 }
 
 }  // namespace weft

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "libs/bus/zmq_wire.h"
-#include "libs/kernels/host_gpu_kernels.h"
 #include "libs/kernels/standard_kernels.h"
 
 namespace weft {
@@ -13,11 +12,6 @@ namespace {
 // Connections beyond those that the transport takes: to be told that they are
 // too many.
 constexpr int kSpare = 64;
-
-void RegisterKernels(KernelRegistry& kernels) {
-  RegisterStandardKernels(kernels);
-  RegisterHostGpuKernels(kernels);
-}
 
 // It is asked for a sign of life at each fourth of the time: ZeroMQ's, which is
 // one of the system and the network. The transport's Heartbeat asks for one of
@@ -46,14 +40,13 @@ Process::Process(const ProcessOptions& options)
     : options_(WithPeerTimeout(options)),
       clock_(std::make_unique<SystemClock>()),
       random_(NewSystemRandom()),
+      kernels_(StandardKernels()),
       own_scheduler_(NewThreadScheduler(
           *clock_, {.compute_threads = options.compute_threads})),
       scheduler_(own_scheduler_.get()),
       new_wire_([this](Scheduler& scheduler) {
         return NewWire(scheduler, options_);
-      }) {
-  RegisterKernels(kernels_);
-}
+      }) {}
 
 Process::Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
                  Scheduler& scheduler, WireFactory new_wire,
@@ -61,10 +54,9 @@ Process::Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
     : options_(options),
       clock_(std::move(clock)),
       random_(std::move(random)),
+      kernels_(StandardKernels()),
       scheduler_(&scheduler),
-      new_wire_(std::move(new_wire)) {
-  RegisterKernels(kernels_);
-}
+      new_wire_(std::move(new_wire)) {}
 
 Process::~Process() = default;
 

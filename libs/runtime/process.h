@@ -53,7 +53,7 @@ class Process {
   Scheduler& scheduler() { return *scheduler_; }
   const Clock& clock() const { return scheduler_->clock(); }
   BufferPool& buffers() { return buffers_; }
-  const KernelRegistry& kernels() const { return kernels_; }
+  const KernelRegistry& kernels() const { return *kernels_; }
   LocalTasks& local_tasks() { return local_tasks_; }
 
   // Made when first asked for, with its sockets and threads.
@@ -65,7 +65,7 @@ class Process {
   const std::unique_ptr<Clock> clock_;
   const std::unique_ptr<Random> random_;
   BufferPool buffers_;
-  KernelRegistry kernels_;
+  const std::shared_ptr<const KernelRegistry> kernels_;
   LocalTasks local_tasks_;
   const std::unique_ptr<Scheduler> own_scheduler_;
   Scheduler* const scheduler_;

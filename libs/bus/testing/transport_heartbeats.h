@@ -95,7 +95,7 @@ class TransportHeartbeatTest : public TransportConformanceTest {
   static TransportOptions Watchful() {
     TransportOptions options;
     options.peer_timeout = absl::Seconds(2);
-    options.max_busy = absl::Seconds(6);
+    options.max_busy = absl::Seconds(4);
     return options;
   }
   // The server's scheduler ends before what the base class has.
