@@ -6,6 +6,12 @@ load("//bazel:precompiled.bzl", "precompiled_copts", "precompiled_deps")
 # What a package's others may use says so; all else is its own.
 PUBLIC = ["//visibility:public"]
 
+def within_room():
+    """The visibility of what a room's folders share, and nobody else uses."""
+    return ["//%s:__subpackages__" % "/".join(
+        native.package_name().split("/")[:2],
+    )]
+
 # Instruction sets that kernels are compiled for; the tag is their namespace.
 _INSTRUCTION_SETS = {
     "v1": "x86-64",
@@ -118,19 +124,36 @@ def weft_test(name, size = "small", alone = False, deps = [], **kwargs):
         deps = [name + "_cases", "@gtest_main"],
     )
 
-def weft_room_test(size = "medium", **kwargs):
+def _cases_above():
+    return [
+        rule["name"]
+        for rule in native.existing_rules().values()
+        if _CASES in rule.get("tags", [])
+    ]
+
+def weft_room_cases():
+    """:room_cases, all the weft_test cases above it.
+
+    For the :room_test of the room whose folder this is.
+    """
+    native.cc_library(
+        name = "room_cases",
+        testonly = True,
+        visibility = ["//%s:__pkg__" % native.package_name().rpartition("/")[0]],
+        deps = _cases_above(),
+    )
+
+def weft_room_test(size = "medium", cases = [], **kwargs):
     """:room_test, one binary of all the weft_test cases above it.
 
     To link each file of cases by itself takes longer than to compile it.
+
+    cases: :room_cases of the room's folders.
     """
     native.cc_test(
         name = "room_test",
         size = size,
-        deps = [
-            rule["name"]
-            for rule in native.existing_rules().values()
-            if _CASES in rule.get("tags", [])
-        ] + ["@gtest_main"],
+        deps = _cases_above() + cases + ["@gtest_main"],
         **kwargs
     )
 

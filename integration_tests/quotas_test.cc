@@ -25,7 +25,7 @@
 #include "libs/bus/address.h"
 #include "libs/bus/memory_wire.h"
 #include "libs/graph/graph_def.h"
-#include "libs/ops/queue_ops.h"
+#include "libs/ops/resource/queue_ops.h"
 #include "libs/protocol/blocking_master.h"
 #include "libs/protocol/master_client.h"
 

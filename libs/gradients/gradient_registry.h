@@ -62,20 +62,18 @@ class GradientRegistry {
 // Every gradient Weft has. A constant, as StandardOps() is.
 const GradientRegistry& StandardGradients();
 
-// One for each family, each in the file of its name.
-void RegisterAccumulatorGradients(GradientRegistry& registry);
+// One for each family, in the folder of its name: FAMILY/FAMILY_gradients.cc.
 void RegisterArrayGradients(GradientRegistry& registry);
-void RegisterControlFlowGradients(GradientRegistry& registry);
-void RegisterLoggingGradients(GradientRegistry& registry);
-void RegisterLookupGradients(GradientRegistry& registry);
+void RegisterControlGradients(GradientRegistry& registry);
+void RegisterLinalgGradients(GradientRegistry& registry);
 void RegisterMathGradients(GradientRegistry& registry);
 void RegisterNnGradients(GradientRegistry& registry);
-void RegisterQueueGradients(GradientRegistry& registry);
+void RegisterParsingGradients(GradientRegistry& registry);
 void RegisterRandomGradients(GradientRegistry& registry);
+void RegisterResourceGradients(GradientRegistry& registry);
 void RegisterSparseGradients(GradientRegistry& registry);
 void RegisterStateGradients(GradientRegistry& registry);
 void RegisterStringGradients(GradientRegistry& registry);
-void RegisterTensorArrayGradients(GradientRegistry& registry);
 void RegisterTrainingGradients(GradientRegistry& registry);
 
 }  // namespace weft

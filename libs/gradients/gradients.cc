@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/gradients/aggregate.h"
-#include "libs/ops/variable.h"
+#include "libs/ops/state/variable.h"
 
 namespace weft {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "libs/base/test_matchers.h"
-#include "libs/ops/variable.h"
+#include "libs/ops/state/variable.h"
 
 namespace weft {
 namespace {

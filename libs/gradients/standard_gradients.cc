@@ -5,19 +5,17 @@ namespace weft {
 const GradientRegistry& StandardGradients() {
   static const GradientRegistry& gradients = *[] {
     auto* registry = new GradientRegistry;
-    RegisterAccumulatorGradients(*registry);
     RegisterArrayGradients(*registry);
-    RegisterControlFlowGradients(*registry);
-    RegisterLoggingGradients(*registry);
-    RegisterLookupGradients(*registry);
+    RegisterControlGradients(*registry);
+    RegisterLinalgGradients(*registry);
     RegisterMathGradients(*registry);
     RegisterNnGradients(*registry);
-    RegisterQueueGradients(*registry);
+    RegisterParsingGradients(*registry);
     RegisterRandomGradients(*registry);
+    RegisterResourceGradients(*registry);
     RegisterSparseGradients(*registry);
     RegisterStateGradients(*registry);
     RegisterStringGradients(*registry);
-    RegisterTensorArrayGradients(*registry);
     RegisterTrainingGradients(*registry);
     return registry;
   }();

@@ -2,26 +2,34 @@
 
 #include <memory>
 
+#include "libs/kernels/array/array_kernels.h"
+#include "libs/kernels/control/control_kernels.h"
 #include "libs/kernels/host_gpu_kernels.h"
+#include "libs/kernels/linalg/linalg_kernels.h"
+#include "libs/kernels/math/math_kernels.h"
+#include "libs/kernels/nn/nn_kernels.h"
+#include "libs/kernels/parsing/parsing_kernels.h"
+#include "libs/kernels/random/random_kernels.h"
+#include "libs/kernels/resource/resource_kernels.h"
+#include "libs/kernels/sparse/sparse_kernels.h"
+#include "libs/kernels/state/state_kernels.h"
+#include "libs/kernels/string/string_kernels.h"
+#include "libs/kernels/training/training_kernels.h"
 
 namespace weft {
 
 void RegisterStandardKernels(KernelRegistry& registry) {
-  RegisterAccumulatorKernels(registry);
   RegisterArrayKernels(registry);
-  RegisterControlFlowKernels(registry);
-  RegisterLoggingKernels(registry);
-  RegisterLookupKernels(registry);
+  RegisterControlKernels(registry);
+  RegisterLinalgKernels(registry);
   RegisterMathKernels(registry);
   RegisterNnKernels(registry);
-  RegisterQueueKernels(registry);
+  RegisterParsingKernels(registry);
   RegisterRandomKernels(registry);
-  RegisterSendRecvKernels(registry);
+  RegisterResourceKernels(registry);
   RegisterSparseKernels(registry);
-  RegisterStackKernels(registry);
   RegisterStateKernels(registry);
   RegisterStringKernels(registry);
-  RegisterTensorArrayKernels(registry);
   RegisterTrainingKernels(registry);
 }
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "libs/base/test_matchers.h"
-#include "libs/ops/get_variable.h"
-#include "libs/ops/math_ops.h"
-#include "libs/ops/partitioned_variable.h"
-#include "libs/ops/variable.h"
+#include "libs/ops/math/math_ops.h"
+#include "libs/ops/state/get_variable.h"
+#include "libs/ops/state/partitioned_variable.h"
+#include "libs/ops/state/variable.h"
 
 namespace weft {
 namespace {

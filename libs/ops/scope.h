@@ -146,7 +146,8 @@ inline constexpr absl::string_view kTableInitializers = "table_initializer";
 inline constexpr absl::string_view kQueueRunners = "queue_runners";
 }  // namespace collection
 
-class VariableStore;  // libs/ops/variable_scope.h: what get_variable has made
+class VariableStore;  // libs/ops/state/variable_scope.h: what get_variable has
+                      // made
 
 // What all scopes of one graph share.
 struct GraphState {

@@ -5,20 +5,17 @@ namespace weft {
 std::shared_ptr<const OpRegistry> StandardOps() {
   static const auto& ops = *new std::shared_ptr<const OpRegistry>([] {
     auto registry = std::make_shared<OpRegistry>();
-    RegisterAccumulatorOps(*registry);
     RegisterArrayOps(*registry);
-    RegisterControlFlowOps(*registry);
-    RegisterLoggingOps(*registry);
-    RegisterLookupOps(*registry);
+    RegisterControlOps(*registry);
+    RegisterLinalgOps(*registry);
     RegisterMathOps(*registry);
     RegisterNnOps(*registry);
-    RegisterQueueOps(*registry);
+    RegisterParsingOps(*registry);
     RegisterRandomOps(*registry);
-    RegisterSendRecvOps(*registry);
+    RegisterResourceOps(*registry);
     RegisterSparseOps(*registry);
     RegisterStateOps(*registry);
     RegisterStringOps(*registry);
-    RegisterTensorArrayOps(*registry);
     RegisterTrainingOps(*registry);
     return registry;
   }());

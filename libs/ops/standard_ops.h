@@ -12,21 +12,18 @@ namespace weft {
 // one: it is a constant, not state.
 std::shared_ptr<const OpRegistry> StandardOps();
 
-// One for each family, each in the file of its name.
-void RegisterAccumulatorOps(OpRegistry& registry);
+// One for each family, in the folder of its name: FAMILY/FAMILY_ops.cc.
 void RegisterArrayOps(OpRegistry& registry);
-void RegisterControlFlowOps(OpRegistry& registry);
-void RegisterLoggingOps(OpRegistry& registry);
-void RegisterLookupOps(OpRegistry& registry);
+void RegisterControlOps(OpRegistry& registry);
+void RegisterLinalgOps(OpRegistry& registry);
 void RegisterMathOps(OpRegistry& registry);
 void RegisterNnOps(OpRegistry& registry);
-void RegisterQueueOps(OpRegistry& registry);
+void RegisterParsingOps(OpRegistry& registry);
 void RegisterRandomOps(OpRegistry& registry);
-void RegisterSendRecvOps(OpRegistry& registry);
+void RegisterResourceOps(OpRegistry& registry);
 void RegisterSparseOps(OpRegistry& registry);
 void RegisterStateOps(OpRegistry& registry);
 void RegisterStringOps(OpRegistry& registry);
-void RegisterTensorArrayOps(OpRegistry& registry);
 void RegisterTrainingOps(OpRegistry& registry);
 
 }  // namespace weft

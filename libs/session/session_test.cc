@@ -9,7 +9,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
-#include "libs/ops/array_ops.h"
+#include "libs/ops/array/array_ops.h"
 #include "libs/protocol/testing/recording_master.h"
 
 namespace weft {

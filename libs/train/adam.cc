@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "libs/ops/array_ops.h"
+#include "libs/ops/array/array_ops.h"
 #include "libs/ops/group.h"
-#include "libs/ops/initializers.h"
-#include "libs/ops/math_ops.h"
-#include "libs/ops/state_ops.h"
+#include "libs/ops/math/math_ops.h"
+#include "libs/ops/state/initializers.h"
+#include "libs/ops/state/state_ops.h"
 
 namespace weft::train {
 namespace {

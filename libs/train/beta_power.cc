@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "libs/ops/array_ops.h"
-#include "libs/ops/math_ops.h"
-#include "libs/ops/state_ops.h"
+#include "libs/ops/array/array_ops.h"
+#include "libs/ops/math/math_ops.h"
+#include "libs/ops/state/state_ops.h"
 
 namespace weft::train {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "libs/ops/scope.h"
-#include "libs/ops/variable.h"
+#include "libs/ops/state/variable.h"
 
 namespace weft::train {
 

@@ -5,7 +5,7 @@
 #define WEFT_LIBS_TRAIN_GLOBAL_STEP_H_
 
 #include "libs/ops/scope.h"
-#include "libs/ops/variable.h"
+#include "libs/ops/state/variable.h"
 
 namespace weft::train {
 

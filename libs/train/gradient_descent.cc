@@ -1,8 +1,8 @@
 // GradientDescent. Names and formulas are those of tf.train.
 #include <utility>
 
-#include "libs/ops/math_ops.h"
-#include "libs/ops/state_ops.h"
+#include "libs/ops/math/math_ops.h"
+#include "libs/ops/state/state_ops.h"
 #include "libs/train/optimizer.h"
 
 namespace weft::train {

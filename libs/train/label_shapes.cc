@@ -3,10 +3,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "libs/ops/array_ops.h"
-#include "libs/ops/logging_ops.h"
-#include "libs/ops/math_ops.h"
-#include "libs/ops/typed_inputs.h"
+#include "libs/ops/array/array_ops.h"
+#include "libs/ops/control/logging_ops.h"
+#include "libs/ops/math/math_ops.h"
+#include "libs/ops/nn/typed_inputs.h"
 
 namespace weft::train {
 namespace {

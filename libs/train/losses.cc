@@ -4,11 +4,11 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "libs/ops/array_ops.h"
-#include "libs/ops/math_ops.h"
-#include "libs/ops/nn_losses.h"
-#include "libs/ops/nn_ops.h"
-#include "libs/ops/typed_inputs.h"
+#include "libs/ops/array/array_ops.h"
+#include "libs/ops/math/math_ops.h"
+#include "libs/ops/nn/nn_losses.h"
+#include "libs/ops/nn/nn_ops.h"
+#include "libs/ops/nn/typed_inputs.h"
 #include "libs/train/label_shapes.h"
 
 namespace weft::losses {

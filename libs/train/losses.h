@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "libs/ops/scope.h"
-#include "libs/ops/variable_scope.h"
+#include "libs/ops/state/variable_scope.h"
 
 namespace weft::losses {
 

@@ -1,7 +1,7 @@
 #include "libs/train/metric_variables.h"
 
-#include "libs/ops/initializers.h"
-#include "libs/ops/typed_inputs.h"
+#include "libs/ops/nn/typed_inputs.h"
+#include "libs/ops/state/initializers.h"
 #include "libs/train/label_shapes.h"
 
 namespace weft::metrics {

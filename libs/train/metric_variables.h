@@ -7,7 +7,7 @@
 #include <string>
 
 #include "libs/ops/scope.h"
-#include "libs/ops/variable.h"
+#include "libs/ops/state/variable.h"
 #include "libs/train/metrics.h"
 
 namespace weft::metrics {

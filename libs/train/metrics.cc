@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
-#include "libs/ops/array_ops.h"
-#include "libs/ops/math_ops.h"
-#include "libs/ops/typed_inputs.h"
+#include "libs/ops/array/array_ops.h"
+#include "libs/ops/math/math_ops.h"
+#include "libs/ops/nn/typed_inputs.h"
 #include "libs/train/label_shapes.h"
 #include "libs/train/metric_variables.h"
 

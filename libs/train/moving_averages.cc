@@ -3,13 +3,13 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/ops/adapt_value.h"
-#include "libs/ops/array_ops.h"
-#include "libs/ops/control_flow_ops.h"
+#include "libs/ops/array/array_ops.h"
+#include "libs/ops/control/control_flow_ops.h"
 #include "libs/ops/group.h"
-#include "libs/ops/initializers.h"
-#include "libs/ops/math_ops.h"
-#include "libs/ops/typed_inputs.h"
-#include "libs/ops/variable_scope.h"
+#include "libs/ops/math/math_ops.h"
+#include "libs/ops/nn/typed_inputs.h"
+#include "libs/ops/state/initializers.h"
+#include "libs/ops/state/variable_scope.h"
 
 namespace weft::train {
 namespace {

@@ -7,9 +7,9 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/ops/adapt_value.h"
-#include "libs/ops/array_ops.h"
+#include "libs/ops/array/array_ops.h"
 #include "libs/ops/group.h"
-#include "libs/ops/math_ops.h"
+#include "libs/ops/math/math_ops.h"
 #include "libs/train/update_order.h"
 
 namespace weft::train {

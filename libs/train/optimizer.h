@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "libs/gradients/gradients.h"
-#include "libs/ops/initializers.h"
 #include "libs/ops/scope.h"
-#include "libs/ops/variable.h"
+#include "libs/ops/state/initializers.h"
+#include "libs/ops/state/variable.h"
 #include "libs/train/global_step.h"
 
 namespace weft::train {

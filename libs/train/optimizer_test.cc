@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "libs/base/test_matchers.h"
-#include "libs/ops/array_ops.h"
-#include "libs/ops/math_ops.h"
-#include "libs/ops/state_ops.h"
+#include "libs/ops/array/array_ops.h"
+#include "libs/ops/math/math_ops.h"
+#include "libs/ops/state/state_ops.h"
 #include "libs/train/adam.h"
 #include "libs/train/slot_optimizers.h"
 

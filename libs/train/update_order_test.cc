@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "libs/base/test_matchers.h"
-#include "libs/ops/array_ops.h"
-#include "libs/ops/math_ops.h"
+#include "libs/ops/array/array_ops.h"
+#include "libs/ops/math/math_ops.h"
 #include "libs/train/optimizer.h"
 
 namespace weft::train {

@@ -3,11 +3,18 @@
 import ast
 import os
 
+from tools import source_tree
 from tools.floors.house import Violation
 
 _ATTRIBUTES = ('deps', 'implementation_deps', 'srcs', 'hdrs')
 # The top package only gives libs/api's targets short names.
 _TOP = 'libs/api'
+_LINK_CASES = ('weft_room_test', 'weft_room_cases')
+
+
+def _read(top, path):
+  with open(os.path.join(top, path), encoding='utf-8') as file:
+    return file.read()
 
 
 def _labels(text):
@@ -24,14 +31,26 @@ def _labels(text):
 
 
 def _cases_that_never_run(path, text):
-  """Yields each weft_test that no weft_room_test below it links."""
+  """Yields each weft_test that nothing below it links into a room's test."""
   calls = [(node.lineno, node.func.id) for node in ast.walk(ast.parse(text))
            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-  last = max((n for n, rule in calls if rule == 'weft_room_test'), default=0)
+  last = max((n for n, rule in calls if rule in _LINK_CASES), default=0)
   for number, rule in calls:
     if rule == 'weft_test' and number > last:
       yield Violation(path, number, 'no weft_room_test below runs these cases',
                       'end the file with weft_room_test()')
+
+
+def check_folders(top, paths):
+  """Yields each folder whose cases its room's test does not link."""
+  for path in filter(source_tree.is_build, paths):
+    folder = os.path.dirname(path)
+    if 'weft_room_cases()' not in _read(top, path):
+      continue
+    room = os.path.join(os.path.dirname(folder), 'BUILD')
+    if room not in paths or f'"//{folder}:room_cases"' not in _read(top, room):
+      yield Violation(path, 1, f'{room} does not link these cases',
+                      f'give its weft_room_test "//{folder}:room_cases"')
 
 
 def check(house, path, text):

@@ -42,6 +42,7 @@ def check(top):
   paths = list(source_tree.files(top))
   violations = list(_check_rooms(house, paths))
   violations.extend(op_name_rules.check(top, paths))
+  violations.extend(build_rules.check_folders(top, paths))
   for path in paths:
     rules = (cpp_rules if source_tree.is_cpp(path) else
              build_rules if source_tree.is_build(path) else None)

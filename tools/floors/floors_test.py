@@ -93,6 +93,13 @@ class FloorsTest(unittest.TestCase):
         self.check({'libs/fs/BUILD': 'weft_test(name = "a")\n'
                                      'weft_room_test()\n'}), [])
 
+  def test_cases_of_a_folder_that_never_run(self):
+    folder = {'libs/fs/disk/BUILD': 'weft_test(name = "a")\n'
+                                    'weft_room_cases()\n'}
+    self.assert_one(folder, 1, 'does not link these cases')
+    room = 'weft_room_test(cases = ["//libs/fs/disk:room_cases"])\n'
+    self.assertEqual(self.check({**folder, 'libs/fs/BUILD': room}), [])
+
   def test_a_room_that_is_not_in_the_table(self):
     self.assertIn('not in the table',
                   self.check({'libs/attic/attic.h': ''})[0][2])

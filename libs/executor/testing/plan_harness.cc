@@ -6,7 +6,9 @@
 
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
-#include "libs/kernels/standard_kernels.h"
+#include "libs/kernels/array/array_kernels.h"
+#include "libs/kernels/control/control_kernels.h"
+#include "libs/kernels/state/state_kernels.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft {

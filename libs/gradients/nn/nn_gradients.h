@@ -1,0 +1,14 @@
+// The parts of the nn family of gradients that have files of their own.
+#ifndef WEFT_LIBS_GRADIENTS_NN_NN_GRADIENTS_H_
+#define WEFT_LIBS_GRADIENTS_NN_NN_GRADIENTS_H_
+
+#include "libs/gradients/gradient_registry.h"
+
+namespace weft {
+
+// Convolutions, pools, normalisation.
+void RegisterNnWindowGradients(GradientRegistry& registry);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_GRADIENTS_NN_NN_GRADIENTS_H_

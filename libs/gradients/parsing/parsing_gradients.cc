@@ -1,0 +1,13 @@
+// What is parsed is data: it has no gradients.
+#include "libs/gradients/gradient_registry.h"
+
+namespace weft {
+
+void RegisterParsingGradients(GradientRegistry& registry) {
+  for (const char* op :
+       {"DecodeCSV", "ParseExample", "ParseExampleV2", "ParseSingleExample"}) {
+    registry.RegisterNone(op);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,142 @@
+// Gradients with respect to the values of sparse tensors; their indices and
+// shapes have none. The formulas are TensorFlow's
+// (tensorflow/python/ops/sparse_grad.py, sparse_ops.py).
+#include "libs/base/status.h"
+#include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/math/math_gradients.h"
+#include "libs/ops/array/array_ops.h"
+#include "libs/ops/math/math_ops.h"
+#include "libs/ops/sparse/sparse_ops.h"
+
+namespace weft {
+namespace {
+
+using Gradients = std::vector<Gradient>;
+
+Output Column(const Scope& scope, const Output& matrix, int column) {
+  const Output part = ops::Slice(scope, matrix, Tensor::Vector({0, column}),
+                                 Tensor::Vector({-1, 1}));
+  return ops::Squeeze(scope, part, {.axis = {1}});
+}
+
+Output Adjoint(const Scope& scope, const Output& matrix) {
+  return Conjugate(scope,
+                   ops::Transpose(scope, matrix, Tensor::Vector({1, 0})));
+}
+
+// Of a: for each of its values the product of a row of one and a column of the
+// other. Of b: the product with a the other way round.
+absl::StatusOr<Gradients> MatMulGrad(const Scope& scope, const Node& node,
+                                     const Gradients& grads) {
+  const Output indices = node.input(0), values = node.input(1);
+  const Output shape = node.input(2), b = node.input(3);
+  const Output grad = grads[0].dense;
+  const bool adjoint_a = *node.attr<bool>("adjoint_a");
+  const bool adjoint_b = *node.attr<bool>("adjoint_b");
+  Output b_grad = ops::SparseTensorDenseMatMul(scope, indices, values, shape,
+                                               grad, {.adjoint_a = !adjoint_a});
+  if (adjoint_b) b_grad = Adjoint(scope, b_grad);
+  const Output rows = Column(scope, indices, 0);
+  const Output columns = Column(scope, indices, 1);
+  const Output from_grad = ops::Gather(scope, grad, adjoint_a ? columns : rows);
+  const Output from_b = ops::Gather(scope, adjoint_b ? Adjoint(scope, b) : b,
+                                    adjoint_a ? rows : columns);
+  const Output product = ops::Mul(scope, from_grad, Conjugate(scope, from_b));
+  const Output a_grad = ops::Sum(scope, product, 1);
+  return Gradients{Gradient(), adjoint_a ? Conjugate(scope, a_grad) : a_grad,
+                   Gradient(), b_grad};
+}
+
+// The default value is where no other is.
+absl::StatusOr<Gradients> ToDenseGrad(const Scope& scope, const Node& node,
+                                      const Gradients& grads) {
+  const Output grad = grads[0].dense;
+  const Output indices = node.input(0);
+  const Output values = node.input(2);
+  if (!indices.shape().has_rank() || !values.shape().has_rank() ||
+      values.shape().rank() != 1 || indices.shape().rank() == 0) {
+    return absl::UnimplementedError(
+        "the gradient of SparseToDense needs indices and values of known rank, "
+        "and more than one value");
+  }
+  const Output rows = indices.shape().rank() == 1
+                          ? ops::ExpandDims(scope, indices, 1)
+                          : indices;
+  const Output values_grad = ops::GatherNd(scope, grad, rows);
+  const Output flat = ops::Reshape(scope, grad, Tensor::Vector({-1}));
+  const Output default_grad = ops::Sub(scope, ops::Sum(scope, flat, 0),
+                                       ops::Sum(scope, values_grad, 0));
+  return Gradients{Gradient(), Gradient(), values_grad, default_grad};
+}
+
+// A permutation of the values, which numbers in their place show.
+absl::StatusOr<Gradients> ReorderGrad(const Scope& scope, const Node& node,
+                                      const Gradients& grads) {
+  if (grads[1].IsNone()) return Gradients(3);
+  const Output values = node.input(1);
+  const Output numbers = ops::Range(scope, 0, ops::Size(scope, values), 1);
+  const Output moved = ops::SparseReorder(scope, Output(node.input(0)), numbers,
+                                          Output(node.input(2)))
+                           .output_values;
+  const Output back = ops::InvertPermutation(scope, moved);
+  return Gradients{Gradient(), ops::Gather(scope, grads[1].dense, back),
+                   Gradient()};
+}
+
+absl::StatusOr<Gradients> FillEmptyRowsGrad(const Scope& scope,
+                                            const Node& node,
+                                            const Gradients& grads) {
+  if (grads[1].IsNone()) return Gradients(4);
+  const auto result =
+      ops::SparseFillEmptyRowsGrad(scope, Output(&node, 3), grads[1].dense);
+  return Gradients{Gradient(), result.d_values, Gradient(),
+                   result.d_default_value};
+}
+
+absl::StatusOr<Gradients> SliceGrad(const Scope& scope, const Node& node,
+                                    const Gradients& grads) {
+  if (grads[1].IsNone()) return Gradients(5);
+  const Output grad =
+      ops::SparseSliceGrad(scope, grads[1].dense, Output(node.input(0)),
+                           Output(node.input(3)), Output(&node, 0));
+  return Gradients{Gradient(), grad, Gradient(), Gradient(), Gradient()};
+}
+
+// Each value gets the gradient of the sum that it is part of.
+absl::StatusOr<Gradients> ReduceSumGrad(const Scope& scope, const Node& node,
+                                        const Gradients& grads) {
+  const Output indices = node.input(0);
+  const Output shape = ops::Cast(scope, Output(node.input(2)), DT_INT32);
+  const Output rank = ops::Size(scope, shape);
+  const Output all = ops::Range(scope, 0, rank, 1);
+  const Output axes = ops::FloorMod(scope, Output(node.input(3)), rank);
+  const Output ones = ops::OnesLike(scope, axes);
+  // The shape with a 1 for each axis that was summed.
+  const Output kept = ops::DynamicStitch(
+      scope, {all, ops::Reshape(scope, axes, Tensor::Vector({-1}))},
+      {shape, ops::Reshape(scope, ones, Tensor::Vector({-1}))});
+  const Output grad = ops::Reshape(scope, grads[0].dense, kept);
+  const Output scale =
+      ops::Cast(scope, ops::FloorDiv(scope, shape, kept), DT_INT64);
+  const Output rows = ops::FloorDiv(scope, indices, scale);
+  return Gradients{Gradient(), ops::GatherNd(scope, grad, rows), Gradient(),
+                   Gradient()};
+}
+
+}  // namespace
+
+void RegisterSparseGradients(GradientRegistry& registry) {
+  registry.Register("SparseTensorDenseMatMul", MatMulGrad);
+  registry.Register("SparseToDense", ToDenseGrad);
+  registry.Register("SparseReorder", ReorderGrad);
+  registry.Register("SparseFillEmptyRows", FillEmptyRowsGrad);
+  registry.Register("SparseSlice", SliceGrad);
+  registry.Register("SparseReduceSum", ReduceSumGrad);
+  for (const char* op :
+       {"SparseConcat", "SparseCross", "SparseFillEmptyRowsGrad",
+        "SparseReshape", "SparseSliceGrad"}) {
+    registry.RegisterNone(op);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+// Strings have no gradients.
+#include "libs/gradients/gradient_registry.h"
+
+namespace weft {
+
+void RegisterStringGradients(GradientRegistry& registry) {
+  for (const char* op : {"AsString",
+                         "DecodeBase64",
+                         "DecodeRaw",
+                         "EncodeBase64",
+                         "ReduceJoin",
+                         "RegexFullMatch",
+                         "RegexReplace",
+                         "StaticRegexFullMatch",
+                         "StaticRegexReplace",
+                         "StringJoin",
+                         "StringLength",
+                         "StringLower",
+                         "StringUpper",
+                         "StringStrip",
+                         "StringSplit",
+                         "StringSplitV2",
+                         "StringToHashBucket",
+                         "StringToHashBucketFast",
+                         "StringToHashBucketStrong",
+                         "StringToNumber",
+                         "Substr"}) {
+    registry.RegisterNone(op);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+// The array family of kernels, each function in the file of its name
+// (NOUN_kernels.cc).
+#ifndef WEFT_LIBS_KERNELS_ARRAY_ARRAY_KERNELS_H_
+#define WEFT_LIBS_KERNELS_ARRAY_ARRAY_KERNELS_H_
+
+#include "libs/kernels/kernel_registry.h"
+
+namespace weft {
+
+// All of them.
+void RegisterArrayKernels(KernelRegistry& registry);
+
+void RegisterArrayConstantKernels(KernelRegistry& registry);
+void RegisterArrayIdentityKernels(KernelRegistry& registry);
+void RegisterArrayShapeKernels(KernelRegistry& registry);
+void RegisterArrayConcatKernels(KernelRegistry& registry);
+void RegisterArraySplitKernels(KernelRegistry& registry);
+void RegisterArrayTileKernels(KernelRegistry& registry);
+void RegisterArraySliceKernels(KernelRegistry& registry);
+void RegisterArrayGatherKernels(KernelRegistry& registry);
+void RegisterArrayScatterKernels(KernelRegistry& registry);
+void RegisterArrayTransposeKernels(KernelRegistry& registry);
+void RegisterArrayReverseKernels(KernelRegistry& registry);
+void RegisterArrayPadKernels(KernelRegistry& registry);
+void RegisterArrayPartitionKernels(KernelRegistry& registry);
+void RegisterArrayOneHotKernels(KernelRegistry& registry);
+void RegisterArrayUniqueKernels(KernelRegistry& registry);
+void RegisterArrayWhereKernels(KernelRegistry& registry);
+void RegisterArrayDiagonalKernels(KernelRegistry& registry);
+void RegisterArrayDiagonalBandKernels(KernelRegistry& registry);
+void RegisterArraySegmentKernels(KernelRegistry& registry);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_ARRAY_ARRAY_KERNELS_H_

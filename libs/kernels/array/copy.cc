@@ -1,0 +1,273 @@
+#include "libs/kernels/array/copy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "absl/strings/str_join.h"
+#include "libs/base/status.h"
+#include "libs/kernels/array/elements.h"
+
+namespace weft {
+namespace {
+
+// The same pattern with as few dimensions as possible: those of size 1 vanish,
+// neighbours that lie as one are joined.
+ElementPattern Simplify(const ElementPattern& pattern) {
+  ElementPattern result;
+  result.offset = pattern.offset;
+  for (size_t i = 0; i < pattern.dims.size(); ++i) {
+    const int64_t size = pattern.dims[i], stride = pattern.strides[i];
+    if (size == 1) continue;
+    if (!result.dims.empty() && result.strides.back() == stride * size) {
+      result.dims.back() *= size;
+      result.strides.back() = stride;
+      continue;
+    }
+    result.dims.push_back(size);
+    result.strides.push_back(stride);
+  }
+  return result;
+}
+
+// Calls `fn(place)` with the place of the first element of each innermost run,
+// in order. REQUIRES: no dimension of size 0.
+template <typename Fn>
+void ForEachRun(const ElementPattern& pattern, const Fn& fn) {
+  const int outer = static_cast<int>(pattern.dims.size()) - 1;
+  Dims index(std::max(outer, 0), 0);
+  int64_t place = pattern.offset;
+  while (true) {
+    fn(place);
+    int d = outer - 1;
+    for (; d >= 0; --d) {
+      place += pattern.strides[d];
+      if (++index[d] < pattern.dims[d]) break;
+      place -= pattern.strides[d] * pattern.dims[d];
+      index[d] = 0;
+    }
+    if (d < 0) return;
+  }
+}
+
+struct Run {
+  int64_t length = 1;
+  int64_t stride = 1;
+};
+
+Run InnermostRun(const ElementPattern& pattern) {
+  if (pattern.dims.empty()) return {};
+  return {pattern.dims.back(), pattern.strides.back()};
+}
+
+bool IsEmpty(const ElementPattern& pattern) {
+  return std::find(pattern.dims.begin(), pattern.dims.end(), 0) !=
+         pattern.dims.end();
+}
+
+// The stride as a constant lets the compiler copy whole vectors.
+template <typename E>
+void ReadRun(const E* in, const Run& run, E* out) {
+  if (run.stride == 1) {
+    std::copy_n(in, run.length, out);
+  } else if (run.stride == 0) {
+    std::fill_n(out, run.length, *in);
+  } else {
+    for (int64_t i = 0; i < run.length; ++i) out[i] = in[i * run.stride];
+  }
+}
+
+template <typename E>
+void WriteRun(const E* in, const Run& run, E* out) {
+  if (run.stride == 1) {
+    std::copy_n(in, run.length, out);
+  } else {
+    for (int64_t i = 0; i < run.length; ++i) out[i * run.stride] = in[i];
+  }
+}
+
+// A transposed matrix: out[r * cols + c] = in[r + c * col_stride].
+template <typename E>
+struct Transposition {
+  // Elements of a cache line, so that each line is read and written whole.
+  static constexpr int64_t kBlock = sizeof(E) < 16 ? 64 / sizeof(E) : 4;
+
+  int64_t rows, cols, col_stride;
+
+  void Run(const E* in, E* out) const {
+    for (int64_t r = 0; r < rows; r += kBlock) {
+      for (int64_t c = 0; c < cols; c += kBlock) {
+        const E* from = in + r + c * col_stride;
+        E* to = out + r * cols + c;
+        const bool is_whole = r + kBlock <= rows && c + kBlock <= cols;
+        if (std::is_trivially_copyable_v<E> && is_whole) {
+          const bool has_next = c + 2 * kBlock <= cols;
+          Block(from, from + (has_next ? kBlock * col_stride : 0), to);
+        } else {
+          Edge(from, std::min(kBlock, rows - r), std::min(kBlock, cols - c),
+               to);
+        }
+      }
+    }
+  }
+
+  // By way of a block that lies as one: lines a power of two apart would drive
+  // each other out of the cache. The lines of `next` are asked for meanwhile:
+  // the processor does not foresee so wide a stride.
+  void Block(const E* in, const E* next, E* out) const {
+    E block[kBlock][kBlock];
+    for (int64_t c = 0; c < kBlock; ++c) {
+      __builtin_prefetch(next + c * col_stride);
+      for (int64_t r = 0; r < kBlock; ++r) block[r][c] = in[r + c * col_stride];
+    }
+    for (int64_t r = 0; r < kBlock; ++r) {
+      std::copy_n(block[r], kBlock, out + r * cols);
+    }
+  }
+
+  void Edge(const E* in, int64_t height, int64_t width, E* out) const {
+    for (int64_t r = 0; r < height; ++r) {
+      for (int64_t c = 0; c < width; ++c) {
+        out[r * cols + c] = in[r + c * col_stride];
+      }
+    }
+  }
+};
+
+// The pattern's last two dimensions are a transposed matrix.
+template <typename E>
+void ReadTransposed(const E* in, const ElementPattern& pattern, E* out) {
+  const size_t outer = pattern.dims.size() - 2;
+  const Transposition<E> matrix{pattern.dims[outer], pattern.dims[outer + 1],
+                                pattern.strides[outer + 1]};
+  ElementPattern matrices{
+      Dims(pattern.dims.begin(), pattern.dims.begin() + outer),
+      Dims(pattern.strides.begin(), pattern.strides.begin() + outer),
+      pattern.offset};
+  matrices.dims.push_back(1);
+  matrices.strides.push_back(1);
+  ForEachRun(matrices, [&](int64_t place) {
+    matrix.Run(in + place, out);
+    out += matrix.rows * matrix.cols;
+  });
+}
+
+template <typename E>
+void ReadPattern(const E* in, const ElementPattern& pattern, E* out) {
+  const size_t rank = pattern.dims.size();
+  if (rank >= 2 && pattern.strides[rank - 2] == 1) {
+    ReadTransposed(in, pattern, out);
+    return;
+  }
+  const Run run = InnermostRun(pattern);
+  ForEachRun(pattern, [&](int64_t place) {
+    ReadRun(in + place, run, out);
+    out += run.length;
+  });
+}
+
+template <typename E>
+void WritePattern(const E* in, const ElementPattern& pattern, E* out) {
+  const Run run = InnermostRun(pattern);
+  ForEachRun(pattern, [&](int64_t place) {
+    WriteRun(in, run, out + place);
+    in += run.length;
+  });
+}
+
+}  // namespace
+
+Dims PackedStrides(absl::Span<const int64_t> dims) {
+  Dims strides(dims.size());
+  int64_t stride = 1;
+  for (size_t i = dims.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= dims[i];
+  }
+  return strides;
+}
+
+absl::Status CopyFromPattern(const Tensor& in, const ElementPattern& pattern,
+                             Tensor& out) {
+  if (IsEmpty(pattern)) return absl::OkStatus();
+  return DispatchElement(in.dtype(), [&]<typename E>(TypeTag<E>) {
+    ReadPattern(Elements<E>(in), Simplify(pattern), MutableElements<E>(out));
+    return absl::OkStatus();
+  });
+}
+
+absl::Status CopyToPattern(const Tensor& in, const ElementPattern& pattern,
+                           Tensor& out) {
+  if (IsEmpty(pattern)) return absl::OkStatus();
+  return DispatchElement(in.dtype(), [&]<typename E>(TypeTag<E>) {
+    WritePattern(Elements<E>(in), Simplify(pattern), MutableElements<E>(out));
+    return absl::OkStatus();
+  });
+}
+
+void CopyElements(const Tensor& in, int64_t in_begin, int64_t count,
+                  Tensor& out, int64_t out_begin) {
+  if (count == 0) return;
+  const size_t size = DataTypeSize(in.dtype());
+  if (size != 0) {
+    std::memcpy(static_cast<char*>(out.mutable_data()) + out_begin * size,
+                static_cast<const char*>(in.data()) + in_begin * size,
+                count * size);
+    return;
+  }
+  DispatchElement(in.dtype(), [&]<typename E>(TypeTag<E>) {
+    std::copy_n(Elements<E>(in) + in_begin, count,
+                MutableElements<E>(out) + out_begin);
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
+absl::Status FillWithZeros(Tensor& tensor) {
+  if (DataTypeSize(tensor.dtype()) != 0) {
+    if (tensor.num_elements() > 0) {
+      std::memset(tensor.mutable_data(), 0, tensor.num_bytes());
+    }
+    return absl::OkStatus();
+  }
+  return DispatchElement(tensor.dtype(), [&]<typename E>(TypeTag<E>) {
+    std::fill_n(MutableElements<E>(tensor), tensor.num_elements(), E());
+    return absl::OkStatus();
+  });
+}
+
+absl::Status FillWithValue(const Tensor& value, Tensor& tensor) {
+  return DispatchElement(tensor.dtype(), [&]<typename E>(TypeTag<E>) {
+    std::fill_n(MutableElements<E>(tensor), tensor.num_elements(),
+                *Elements<E>(value));
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<Dims> IntegersOf(const Tensor& tensor) {
+  using Integers =
+      TypeList<int32_t, int64_t, int8_t, int16_t, uint8_t, uint16_t>;
+  Dims result;
+  const absl::Status status =
+      DispatchType(Integers{}, tensor.dtype(), [&]<typename T>(TypeTag<T>) {
+        const absl::Span<const T> values = tensor.flat<T>();
+        result.assign(values.begin(), values.end());
+        return absl::OkStatus();
+      });
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected integers, but got ", DataTypeName(tensor.dtype())));
+  }
+  return result;
+}
+
+std::string CoordinatesOf(const TensorShape& shape, int64_t position) {
+  if (shape.rank() == 0) return "";
+  Dims coordinates(shape.rank());
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    coordinates[i] = position % std::max<int64_t>(shape.dim(i), 1);
+    position /= std::max<int64_t>(shape.dim(i), 1);
+  }
+  return absl::StrCat("[", absl::StrJoin(coordinates, ","), "]");
+}
+
+}  // namespace weft

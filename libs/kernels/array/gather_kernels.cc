@@ -1,0 +1,270 @@
+// Kernels that read slices by index: Gather, GatherV2, GatherNd.
+#include "absl/strings/str_join.h"
+#include "libs/base/status.h"
+#include "libs/kernels/array/array_kernels.h"
+#include "libs/kernels/array/copy.h"
+#include "libs/kernels/array/elements.h"
+
+namespace weft {
+namespace {
+
+int64_t Product(const TensorShape& shape, int begin, int end) {
+  int64_t product = 1;
+  for (int i = begin; i < end; ++i) product *= shape.dim(i);
+  return product;
+}
+
+// A gather as boxes: params are [batch, outer, rows, inner], indices
+// [batch, count], the result is [batch, outer, count, inner].
+struct GatherSizes {
+  int64_t batch = 1;
+  int64_t outer = 1;
+  int64_t rows = 1;
+  int64_t inner = 1;
+  int64_t count = 1;
+};
+
+absl::Status CheckIndices(const Dims& indices, int64_t rows,
+                          const TensorShape& shape) {
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (indices[i] < 0 || indices[i] >= rows) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("indices", CoordinatesOf(shape, static_cast<int64_t>(i)),
+                       " = ", indices[i], " is not in [0, ", rows, ")"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Asks for the first cache lines of `count` elements, which come from memory
+// while other rows are copied.
+template <typename E>
+void Prefetch(const E* row, int64_t count) {
+  constexpr int64_t kLine = 64, kMost = 512;  // bytes
+  const int64_t bytes =
+      std::min<int64_t>(count * static_cast<int64_t>(sizeof(E)), kMost);
+  const char* const first = reinterpret_cast<const char*>(row);
+  for (int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(first + i);
+}
+
+template <typename E>
+void CopyRows(const E* params, const Dims& indices, const GatherSizes& sizes,
+              E* out) {
+  constexpr int64_t kAhead = 8;  // rows
+  for (int64_t b = 0; b < sizes.batch; ++b) {
+    const int64_t* index = indices.data() + b * sizes.count;
+    for (int64_t o = 0; o < sizes.outer; ++o) {
+      for (int64_t i = 0; i < sizes.count; ++i) {
+        if (i + kAhead < sizes.count) {
+          Prefetch(params + index[i + kAhead] * sizes.inner, sizes.inner);
+        }
+        std::copy_n(params + index[i] * sizes.inner, sizes.inner, out);
+        out += sizes.inner;
+      }
+      params += sizes.rows * sizes.inner;
+    }
+  }
+}
+
+absl::Status CheckBatch(const TensorShape& params, const TensorShape& indices,
+                        int batch_dims, int axis) {
+  if (batch_dims < 0 || batch_dims > indices.rank()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Expected batch_dims in the range [", -indices.rank(),
+                     ", ", indices.rank(), "], but got ", batch_dims));
+  }
+  if (batch_dims > axis) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch_dims (", batch_dims,
+                     ") must be less than or equal to axis (", axis, ")."));
+  }
+  for (int i = 0; i < batch_dims; ++i) {
+    if (params.dim(i) != indices.dim(i)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "params.shape[", i, "]: ", params.dim(i),
+          " should be equal to indices.shape[", i, "]: ", indices.dim(i)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]
+absl::StatusOr<TensorShape> GatheredShape(const TensorShape& params,
+                                          const TensorShape& indices, int axis,
+                                          int batch_dims) {
+  Dims dims(params.dims().begin(), params.dims().begin() + axis);
+  dims.insert(dims.end(), indices.dims().begin() + batch_dims,
+              indices.dims().end());
+  dims.insert(dims.end(), params.dims().begin() + axis + 1,
+              params.dims().end());
+  return TensorShape::Create(dims);
+}
+
+absl::Status GatherAlong(OpKernelContext& context, int axis, int batch_dims) {
+  const Tensor& params = context.input(0);
+  const Tensor& indices = context.input(1);
+  const TensorShape& shape = params.shape();
+  RETURN_IF_ERROR(CheckBatch(shape, indices.shape(), batch_dims, axis));
+  ASSIGN_OR_RETURN(Dims positions, IntegersOf(indices));
+  RETURN_IF_ERROR(CheckIndices(positions, shape.dim(axis), indices.shape()));
+  ASSIGN_OR_RETURN(TensorShape result,
+                   GatheredShape(shape, indices.shape(), axis, batch_dims));
+  ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, result));
+  if (result.num_elements() == 0) return absl::OkStatus();
+  GatherSizes sizes;
+  sizes.batch = Product(shape, 0, batch_dims);
+  sizes.outer = Product(shape, batch_dims, axis);
+  sizes.rows = shape.dim(axis);
+  sizes.inner = Product(shape, axis + 1, shape.rank());
+  sizes.count = Product(indices.shape(), batch_dims, indices.rank());
+  return DispatchElement(params.dtype(), [&]<typename E>(TypeTag<E>) {
+    CopyRows(Elements<E>(params), positions, sizes,
+             MutableElements<E>(*output));
+    return absl::OkStatus();
+  });
+}
+
+// Gather and GatherV2.
+class GatherKernel : public OpKernel {
+ public:
+  explicit GatherKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {
+    const int64_t* dims = construction.node().attr<int64_t>("batch_dims");
+    if (dims != nullptr) batch_dims_ = *dims;
+  }
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const int rank = context.input(0).rank();
+    if (rank < 1) {
+      return absl::InvalidArgumentError(
+          "params must be at least 1 dimensional");
+    }
+    int64_t axis = 0;
+    if (context.num_inputs() == 3) {
+      ASSIGN_OR_RETURN(axis, ReadAxis(context.input(2), rank));
+    }
+    const int index_rank = context.input(1).rank();
+    const int64_t batch_dims =
+        batch_dims_ < 0 ? batch_dims_ + index_rank : batch_dims_;
+    if (batch_dims < 0 || batch_dims > kMaxRank) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Expected batch_dims in the range [", -index_rank, ", ",
+                       index_rank, "], but got ", batch_dims_));
+    }
+    return GatherAlong(context, static_cast<int>(axis),
+                       static_cast<int>(batch_dims));
+  }
+
+ private:
+  static absl::StatusOr<int64_t> ReadAxis(const Tensor& axis, int rank) {
+    if (axis.num_elements() != 1 || axis.rank() > 1) {
+      return absl::InvalidArgumentError("axis must be scalar");
+    }
+    ASSIGN_OR_RETURN(Dims values, IntegersOf(axis));
+    if (values[0] < -rank || values[0] >= rank) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Expected axis in the range [", -rank, ", ", rank,
+                       "), but got ", values[0]));
+    }
+    return values[0] < 0 ? values[0] + rank : values[0];
+  }
+
+  int64_t batch_dims_ = 0;
+};
+
+class GatherNdKernel : public OpKernel {
+ public:
+  explicit GatherNdKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), name_(construction.node().name()) {
+    const std::string* policy =
+        construction.node().attr<std::string>("bad_indices_policy");
+    ignores_bad_ = policy != nullptr && *policy == "IGNORE";
+  }
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& params = context.input(0);
+    const Tensor& indices = context.input(1);
+    RETURN_IF_ERROR(CheckShapes(params.shape(), indices.shape()));
+    const int depth = static_cast<int>(indices.dim(indices.rank() - 1));
+    ASSIGN_OR_RETURN(TensorShape result,
+                     ResultShape(params.shape(), indices.shape(), depth));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, result));
+    const int64_t count = Product(indices.shape(), 0, indices.rank() - 1);
+    const int64_t inner = Product(params.shape(), depth, params.rank());
+    if (ignores_bad_) RETURN_IF_ERROR(FillWithZeros(*output));
+    ASSIGN_OR_RETURN(Dims positions, IntegersOf(indices));
+    // Many empty indices of nothing: there is nothing to check or to copy.
+    if (depth == 0 && inner == 0) return absl::OkStatus();
+    for (int64_t i = 0; i < count; ++i) {
+      const auto index =
+          absl::Span<const int64_t>(positions).subspan(i * depth, depth);
+      const int64_t row = FlatPosition(params.shape(), index);
+      if (row >= 0) {
+        CopyElements(params, row * inner, inner, *output, i * inner);
+      } else if (!ignores_bad_) {
+        return BadIndex(indices.shape(), i, index, params.shape());
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::Status CheckShapes(const TensorShape& params,
+                                  const TensorShape& indices) {
+    if (params.rank() < 1) {
+      return absl::InvalidArgumentError("params must be at least a vector");
+    }
+    if (indices.rank() < 1) {
+      return absl::InvalidArgumentError("indices must be at least a vector");
+    }
+    if (indices.dim(indices.rank() - 1) > params.rank()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "index innermost dimension length must be <= params rank; saw: ",
+          indices.dim(indices.rank() - 1), " vs. ", params.rank()));
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::StatusOr<TensorShape> ResultShape(const TensorShape& params,
+                                                 const TensorShape& indices,
+                                                 int depth) {
+    Dims dims(indices.dims().begin(), indices.dims().end() - 1);
+    dims.insert(dims.end(), params.dims().begin() + depth, params.dims().end());
+    return TensorShape::Create(dims);
+  }
+
+  // -1 when the index lies outside.
+  static int64_t FlatPosition(const TensorShape& params,
+                              absl::Span<const int64_t> index) {
+    int64_t position = 0;
+    for (size_t d = 0; d < index.size(); ++d) {
+      const int64_t size = params.dim(static_cast<int>(d));
+      if (index[d] < 0 || index[d] >= size) return -1;
+      position = position * size + index[d];
+    }
+    return position;
+  }
+
+  absl::Status BadIndex(TensorShape indices, int64_t i,
+                        absl::Span<const int64_t> index,
+                        const TensorShape& params) const {
+    indices.RemoveDim(indices.rank() - 1);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "indices", CoordinatesOf(indices, i), " = [",
+        absl::StrJoin(index, ", "), "] does not index into param shape ",
+        params.ToString(), ", node name: ", name_));
+  }
+
+  const std::string name_;
+  bool ignores_bad_ = false;
+};
+
+}  // namespace
+
+void RegisterArrayGatherKernels(KernelRegistry& registry) {
+  registry.Register<GatherKernel>("Gather");
+  registry.Register<GatherKernel>("GatherV2");
+  registry.Register<GatherNdKernel>("GatherNd");
+}
+
+}  // namespace weft

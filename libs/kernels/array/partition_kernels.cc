@@ -1,0 +1,151 @@
+// Kernels that distribute rows and put them together again: DynamicPartition,
+// DynamicStitch, ParallelDynamicStitch.
+#include "libs/base/status.h"
+#include "libs/kernels/array/array_kernels.h"
+#include "libs/kernels/array/copy.h"
+
+namespace weft {
+namespace {
+
+bool StartsWith(const TensorShape& shape, const TensorShape& prefix) {
+  if (shape.rank() < prefix.rank()) return false;
+  for (int i = 0; i < prefix.rank(); ++i) {
+    if (shape.dim(i) != prefix.dim(i)) return false;
+  }
+  return true;
+}
+
+// [rows] + shape[begin:]
+absl::StatusOr<TensorShape> RowsOf(int64_t rows, const TensorShape& shape,
+                                   int begin) {
+  Dims dims{rows};
+  dims.insert(dims.end(), shape.dims().begin() + begin, shape.dims().end());
+  return TensorShape::Create(dims);
+}
+
+class DynamicPartitionKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& data = context.input(0);
+    const Tensor& partitions = context.input(1);
+    ASSIGN_OR_RETURN(std::vector<int64_t> counts, Count(context));
+    std::vector<Tensor*> outputs;
+    for (int i = 0; i < context.num_outputs(); ++i) {
+      ASSIGN_OR_RETURN(TensorShape shape,
+                       RowsOf(counts[i], data.shape(), partitions.rank()));
+      ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(i, shape));
+      outputs.push_back(output);
+    }
+    if (data.num_elements() == 0) return absl::OkStatus();
+    const int64_t row = data.num_elements() / partitions.num_elements();
+    std::vector<int64_t> next(outputs.size(), 0);
+    int64_t from = 0;
+    for (int32_t partition : partitions.flat<int32_t>()) {
+      CopyElements(data, from, row, *outputs[partition],
+                   next[partition]++ * row);
+      from += row;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // How many rows each output gets; checks everything.
+  static absl::StatusOr<std::vector<int64_t>> Count(OpKernelContext& context) {
+    const Tensor& data = context.input(0);
+    const Tensor& partitions = context.input(1);
+    if (!StartsWith(data.shape(), partitions.shape())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "data.shape must start with partitions.shape, got data.shape = ",
+          data.shape().ToString(),
+          ", partitions.shape = ", partitions.shape().ToString()));
+    }
+    std::vector<int64_t> counts(context.num_outputs(), 0);
+    const absl::Span<const int32_t> values = partitions.flat<int32_t>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (values[i] < 0 || values[i] >= context.num_outputs()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "partitions",
+            CoordinatesOf(partitions.shape(), static_cast<int64_t>(i)), " = ",
+            values[i], " is not in [0, ", context.num_outputs(), ")"));
+      }
+      ++counts[values[i]];
+    }
+    return counts;
+  }
+};
+
+// Later rows win. Rows that nobody sets are zero.
+class DynamicStitchKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    const int count = context.num_inputs() / 2;
+    ASSIGN_OR_RETURN(int64_t rows, CountRows(context, count));
+    ASSIGN_OR_RETURN(
+        TensorShape shape,
+        RowsOf(rows, context.input(count).shape(), context.input(0).rank()));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    RETURN_IF_ERROR(FillWithZeros(*output));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    const int64_t row = shape.num_elements() / rows;
+    for (int i = 0; i < count; ++i) {
+      int64_t from = 0;
+      for (int32_t index : context.input(i).flat<int32_t>()) {
+        CopyElements(context.input(count + i), from, row, *output, index * row);
+        from += row;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::StatusOr<int64_t> CountRows(OpKernelContext& context,
+                                           int count) {
+    int64_t rows = 0;
+    for (int i = 0; i < count; ++i) {
+      RETURN_IF_ERROR(CheckPair(context, count, i));
+      for (int32_t index : context.input(i).flat<int32_t>()) {
+        if (index < 0) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("indices[", i, "] is out of range: ", index));
+        }
+        rows = std::max(rows, int64_t{index} + 1);
+      }
+    }
+    return rows;
+  }
+
+  static absl::Status CheckPair(OpKernelContext& context, int count, int i) {
+    const TensorShape& indices = context.input(i).shape();
+    const TensorShape& data = context.input(count + i).shape();
+    if (!StartsWith(data, indices)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("data[", i, "].shape = ", data.ToString(),
+                       " does not start with indices[", i,
+                       "].shape = ", indices.ToString()));
+    }
+    const TensorShape& first_data = context.input(count).shape();
+    const int first_rank = context.input(0).rank();
+    if (data.dims().subspan(indices.rank()) !=
+        first_data.dims().subspan(first_rank)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Need data[0].shape[", first_rank, ":] = data[", i, "].shape[",
+          indices.rank(), ":], got data[0].shape = ", first_data.ToString(),
+          ", data[", i, "].shape = ", data.ToString(),
+          ", indices[0].shape = ", context.input(0).shape().ToString(),
+          ", indices[", i, "].shape = ", indices.ToString()));
+    }
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+void RegisterArrayPartitionKernels(KernelRegistry& registry) {
+  registry.Register<DynamicPartitionKernel>("DynamicPartition");
+  registry.Register<DynamicStitchKernel>("DynamicStitch");
+  registry.Register<DynamicStitchKernel>("ParallelDynamicStitch");
+}
+
+}  // namespace weft

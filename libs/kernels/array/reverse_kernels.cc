@@ -1,0 +1,185 @@
+// Kernels that reverse: Reverse, ReverseV2, ReverseSequence.
+#include "libs/base/status.h"
+#include "libs/kernels/array/array_kernels.h"
+#include "libs/kernels/array/copy.h"
+
+namespace weft {
+namespace {
+
+// All of a tensor, with the marked dimensions walked backward.
+ElementPattern ReversedPattern(const TensorShape& shape,
+                               const std::vector<bool>& reversed) {
+  ElementPattern pattern;
+  const Dims strides = PackedStrides(shape.dims());
+  for (int i = 0; i < shape.rank(); ++i) {
+    pattern.dims.push_back(shape.dim(i));
+    pattern.strides.push_back(reversed[i] ? -strides[i] : strides[i]);
+    if (reversed[i]) pattern.offset += (shape.dim(i) - 1) * strides[i];
+  }
+  return pattern;
+}
+
+absl::Status ReverseDims(OpKernelContext& context,
+                         const std::vector<bool>& reversed) {
+  const Tensor& input = context.input(0);
+  if (std::find(reversed.begin(), reversed.end(), true) == reversed.end()) {
+    context.SetOutput(0, context.TakeInput(0));
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, input.shape()));
+  return CopyFromPattern(input, ReversedPattern(input.shape(), reversed),
+                         *output);
+}
+
+// The dimensions are marked by bools.
+class ReverseKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& dims = context.input(1);
+    const int rank = context.input(0).rank();
+    if (dims.rank() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'dims' must be 1-dimension, not ", dims.rank()));
+    }
+    if (dims.num_elements() != rank) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'dims' must have the same number of values as 'tensor' has "
+          "dimensions. 'tensor' has ",
+          rank, " 'dims' has ", dims.num_elements(), " values"));
+    }
+    const absl::Span<const bool> marks = dims.flat<bool>();
+    return ReverseDims(context, std::vector<bool>(marks.begin(), marks.end()));
+  }
+};
+
+// The dimensions are listed.
+class ReverseV2Kernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    const int rank = context.input(0).rank();
+    if (context.input(1).rank() > 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'dims' must be 1-dimension, not ", context.input(1).rank()));
+    }
+    ASSIGN_OR_RETURN(Dims axes, IntegersOf(context.input(1)));
+    std::vector<bool> reversed(rank, false);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+      if (axis < 0 || axis >= rank) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("'axis'[", i, "] = ", axes[i],
+                         " is out of valid range [", 0, ", ", rank - 1));
+      }
+      if (reversed[axis]) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("axis ", axis, " specified more than once."));
+      }
+      reversed[axis] = true;
+    }
+    return ReverseDims(context, reversed);
+  }
+};
+
+class ReverseSequenceKernel : public OpKernel {
+ public:
+  explicit ReverseSequenceKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {
+    const int64_t* seq = construction.node().attr<int64_t>("seq_dim");
+    const int64_t* batch = construction.node().attr<int64_t>("batch_dim");
+    if (seq != nullptr) seq_dim_ = *seq;
+    if (batch != nullptr) batch_dim_ = *batch;
+  }
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    RETURN_IF_ERROR(CheckDims(input.shape(), context.input(1).shape()));
+    ASSIGN_OR_RETURN(Dims lengths, IntegersOf(context.input(1)));
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      RETURN_IF_ERROR(
+          CheckLength(input.shape(), static_cast<int64_t>(i), lengths[i]));
+    }
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, input.shape()));
+    CopyElements(input, 0, input.num_elements(), *output, 0);
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      RETURN_IF_ERROR(
+          ReverseOne(context, static_cast<int64_t>(i), lengths[i], *output));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status CheckDims(const TensorShape& input,
+                         const TensorShape& lengths) const {
+    if (batch_dim_ == seq_dim_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("batch_dim == seq_dim == ", seq_dim_));
+    }
+    if (lengths.rank() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("seq_lens must be 1-dim, not ", lengths.rank()));
+    }
+    if (seq_dim_ < 0 || seq_dim_ >= input.rank() || batch_dim_ < 0 ||
+        batch_dim_ >= input.rank()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "seq_dim and batch_dim must be in [0, input rank), but are ",
+          seq_dim_, " and ", batch_dim_, " for rank ", input.rank()));
+    }
+    const int64_t batch = input.dim(static_cast<int>(batch_dim_));
+    if (lengths.dim(0) != batch) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Length of seq_lens != input.dims(", batch_dim_, "), (",
+                       lengths.dim(0), " vs. ", batch, ")"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckLength(const TensorShape& input, int64_t i,
+                           int64_t length) const {
+    if (length < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("seq_lens(", i, ") < 0"));
+    }
+    if (length > input.dim(static_cast<int>(seq_dim_))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("seq_lens(", i, ") > input.dims(", seq_dim_, ")"));
+    }
+    return absl::OkStatus();
+  }
+
+  // Reverses the first `length` steps of sequence `batch`.
+  absl::Status ReverseOne(OpKernelContext& context, int64_t batch,
+                          int64_t length, Tensor& output) const {
+    if (length < 2 || output.num_elements() == 0) return absl::OkStatus();
+    const int seq = static_cast<int>(seq_dim_);
+    const int fixed = static_cast<int>(batch_dim_);
+    const Dims strides = PackedStrides(output.shape().dims());
+    ElementPattern to;
+    to.dims.assign(output.shape().dims().begin(), output.shape().dims().end());
+    to.dims[fixed] = 1;
+    to.dims[seq] = length;
+    to.strides = strides;
+    to.offset = batch * strides[fixed];
+    ElementPattern from = to;
+    from.strides[seq] = -strides[seq];
+    from.offset += (length - 1) * strides[seq];
+    ASSIGN_OR_RETURN(
+        Tensor reversed,
+        context.AllocateTemp(output.dtype(), TensorShape(to.dims)));
+    RETURN_IF_ERROR(CopyFromPattern(context.input(0), from, reversed));
+    return CopyToPattern(reversed, to, output);
+  }
+
+  int64_t seq_dim_ = 0;
+  int64_t batch_dim_ = 0;
+};
+
+}  // namespace
+
+void RegisterArrayReverseKernels(KernelRegistry& registry) {
+  registry.Register<ReverseKernel>("Reverse");
+  registry.Register<ReverseV2Kernel>("ReverseV2");
+  registry.Register<ReverseSequenceKernel>("ReverseSequence");
+}
+
+}  // namespace weft

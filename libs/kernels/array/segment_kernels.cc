@@ -1,0 +1,505 @@
+// Kernels that reduce the rows of each segment: Segment* (sorted ids),
+// UnsortedSegment*, and SparseSegment* (rows chosen by index) with their
+// gradients.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "libs/base/status.h"
+#include "libs/kernels/array/array_kernels.h"
+#include "libs/kernels/array/copy.h"
+#include "libs/kernels/number_types.h"
+
+namespace weft {
+namespace {
+
+enum class Reduction { kSum, kMean, kProduct, kMinimum, kMaximum };
+
+template <typename T>
+inline constexpr bool kIsOrdered = !std::is_same_v<T, std::complex<float>> &&
+                                   !std::is_same_v<T, std::complex<double>>;
+
+// What a segment of no rows holds. Complex numbers have no extrema; their ops
+// refuse them.
+template <typename T>
+T OfNothing(Reduction reduction) {
+  if constexpr (kIsOrdered<T>) {
+    if (reduction == Reduction::kMinimum) return HighestOf<T>();
+    if (reduction == Reduction::kMaximum) return LowestOf<T>();
+  }
+  return static_cast<T>(Wide<T>(reduction == Reduction::kProduct ? 1 : 0));
+}
+
+template <typename T, typename Fn>
+void CombineRows(const T* in, int64_t length, T* out, const Fn& fn) {
+  for (int64_t i = 0; i < length; ++i) out[i] = fn(out[i], in[i]);
+}
+
+// `out` becomes the reduction of both rows.
+template <typename T>
+void ReduceRow(Reduction reduction, const T* in, int64_t length, T* out) {
+  if (reduction == Reduction::kProduct) {
+    CombineRows(in, length, out,
+                [](T a, T b) { return MultiplyElements(a, b); });
+    return;
+  }
+  if constexpr (kIsOrdered<T>) {
+    // Where one of the two is NaN the later one stays, as in TensorFlow.
+    using W = Wide<T>;
+    if (reduction == Reduction::kMinimum) {
+      CombineRows(in, length, out, [](T a, T b) {
+        return static_cast<W>(a) < static_cast<W>(b) ? a : b;
+      });
+      return;
+    }
+    if (reduction == Reduction::kMaximum) {
+      CombineRows(in, length, out, [](T a, T b) {
+        return static_cast<W>(a) > static_cast<W>(b) ? a : b;
+      });
+      return;
+    }
+  }
+  CombineRows(in, length, out, [](T a, T b) { return AddElements(a, b); });
+}
+
+// [rows] + shape[begin:]
+absl::StatusOr<TensorShape> RowsOf(int64_t rows, const TensorShape& shape,
+                                   int begin) {
+  Dims dims{rows};
+  dims.insert(dims.end(), shape.dims().begin() + begin, shape.dims().end());
+  return TensorShape::Create(dims);
+}
+
+// Ids that never fall, none negative.
+absl::StatusOr<Dims> ReadSortedIds(const Tensor& ids) {
+  ASSIGN_OR_RETURN(Dims values, IntegersOf(ids));
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] < 0) {
+      return absl::InvalidArgumentError("segment ids must be >= 0");
+    }
+    if (i > 0 && values[i] < values[i - 1]) {
+      return absl::InvalidArgumentError("segment ids are not increasing");
+    }
+  }
+  return values;
+}
+
+// What a sum of `T` is divided by: in all of its values' range.
+template <typename T>
+using IntegerDivisorOf =
+    std::conditional_t<std::is_unsigned_v<T>, uint64_t, int64_t>;
+template <typename T>
+using DivisorOf =
+    std::conditional_t<std::is_integral_v<T>, IntegerDivisorOf<T>, Wide<T>>;
+
+// The divisor of a mean of `count` rows. Of integers it wraps around as their
+// sum does, so that means of numbers that are alike are right whatever the
+// count, and all are TensorFlow's; but 0, by which nothing can be divided, is
+// the count itself.
+template <typename T>
+DivisorOf<T> MeanDivisor(int64_t count) {
+  if constexpr (std::is_integral_v<T>) {
+    const auto wrapped = static_cast<T>(count);
+    if (wrapped != 0) return static_cast<DivisorOf<T>>(wrapped);
+  }
+  return static_cast<DivisorOf<T>>(count);
+}
+
+template <typename T>
+void DivideRow(DivisorOf<T> divisor, int64_t length, T* row) {
+  for (int64_t i = 0; i < length; ++i) {
+    row[i] = static_cast<T>(static_cast<DivisorOf<T>>(row[i]) / divisor);
+  }
+}
+
+// The sorted ids of input `i`, and how many segments they make.
+struct SortedSegments {
+  Dims ids;
+  int64_t count = 0;
+};
+
+absl::StatusOr<SortedSegments> ReadSortedSegments(const Tensor& tensor) {
+  SortedSegments segments;
+  ASSIGN_OR_RETURN(segments.ids, ReadSortedIds(tensor));
+  if (segments.ids.empty()) return segments;
+  if (segments.ids.back() == std::numeric_limits<int64_t>::max()) {
+    return absl::InvalidArgumentError("segment ids are too large");
+  }
+  segments.count = segments.ids.back() + 1;
+  return segments;
+}
+
+// Rows of sorted segments; `row` elements each.
+template <typename T>
+void ReduceSorted(Reduction reduction, const T* in, const Dims& ids,
+                  int64_t row, T* out) {
+  for (size_t begin = 0; begin < ids.size();) {
+    T* segment = out + ids[begin] * row;
+    std::copy_n(in + begin * row, row, segment);
+    size_t end = begin + 1;
+    for (; end < ids.size() && ids[end] == ids[begin]; ++end) {
+      ReduceRow(reduction, in + end * row, row, segment);
+    }
+    if (reduction == Reduction::kMean) {
+      DivideRow(MeanDivisor<T>(static_cast<int64_t>(end - begin)), row,
+                segment);
+    }
+    begin = end;
+  }
+}
+
+class SegmentKernel : public OpKernel {
+ public:
+  SegmentKernel(const OpKernelConstruction& construction, Reduction reduction)
+      : OpKernel(construction), reduction_(reduction) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& data = context.input(0);
+    const Tensor& ids = context.input(1);
+    if (ids.rank() != 1) {
+      return absl::InvalidArgumentError("segment_ids should be a vector.");
+    }
+    if (data.rank() < 1 || data.dim(0) != ids.num_elements()) {
+      return absl::InvalidArgumentError(
+          "segment_ids should be the same size as dimension 0 of input.");
+    }
+    ASSIGN_OR_RETURN(SortedSegments segments, ReadSortedSegments(ids));
+    ASSIGN_OR_RETURN(TensorShape shape,
+                     RowsOf(segments.count, data.shape(), 1));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    const int64_t row = data.num_elements() / data.dim(0);
+    return DispatchType(Numbers{}, data.dtype(), [&]<typename T>(TypeTag<T>) {
+      // Segments that no id names are 0, of products 1.
+      const T gap =
+          OfNothing<T>(reduction_ == Reduction::kProduct ? Reduction::kProduct
+                                                         : Reduction::kSum);
+      absl::Span<T> out = output->mutable_flat<T>();
+      std::fill(out.begin(), out.end(), gap);
+      ReduceSorted(reduction_, data.flat<T>().data(), segments.ids, row,
+                   out.data());
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  const Reduction reduction_;
+};
+
+class UnsortedSegmentKernel : public OpKernel {
+ public:
+  UnsortedSegmentKernel(const OpKernelConstruction& construction,
+                        Reduction reduction)
+      : OpKernel(construction), reduction_(reduction) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& data = context.input(0);
+    const Tensor& segment_ids = context.input(1);
+    RETURN_IF_ERROR(CheckPrefix(data.shape(), segment_ids.shape()));
+    ASSIGN_OR_RETURN(int64_t segments, ReadCount(context.input(2)));
+    ASSIGN_OR_RETURN(Dims ids, ReadIds(segment_ids, segments));
+    ASSIGN_OR_RETURN(TensorShape shape,
+                     RowsOf(segments, data.shape(), segment_ids.rank()));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    const int64_t row =
+        data.num_elements() / std::max<int64_t>(segment_ids.num_elements(), 1);
+    return DispatchType(Numbers{}, data.dtype(), [&]<typename T>(TypeTag<T>) {
+      absl::Span<T> out = output->mutable_flat<T>();
+      std::fill(out.begin(), out.end(), OfNothing<T>(reduction_));
+      const T* in = data.flat<T>().data();
+      for (int64_t id : ids) {
+        // Rows of negative ids belong to no segment.
+        if (id >= 0) ReduceRow(reduction_, in, row, out.data() + id * row);
+        in += row;
+      }
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  static absl::Status CheckPrefix(const TensorShape& data,
+                                  const TensorShape& ids) {
+    if (ids.rank() <= data.rank() &&
+        data.dims().subspan(0, ids.rank()) == ids.dims()) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "data.shape = ", data.ToString(),
+        " does not start with segment_ids.shape = ", ids.ToString()));
+  }
+
+  static absl::StatusOr<int64_t> ReadCount(const Tensor& count) {
+    if (count.rank() > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("num_segments should be a scalar, not shape ",
+                       count.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(Dims values, IntegersOf(count));
+    if (values[0] < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Input num_segments == ", values[0], " must not be negative."));
+    }
+    return values[0];
+  }
+
+  static absl::StatusOr<Dims> ReadIds(const Tensor& tensor, int64_t segments) {
+    ASSIGN_OR_RETURN(Dims ids, IntegersOf(tensor));
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] >= segments) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "segment_ids",
+            CoordinatesOf(tensor.shape(), static_cast<int64_t>(i)), " = ",
+            ids[i], " is out of range [0, ", segments, ")"));
+      }
+    }
+    return ids;
+  }
+
+  const Reduction reduction_;
+};
+
+// By what the sum of `count` rows is divided.
+enum class SparseReduction { kSum, kMean, kSqrtN };
+
+double Divisor(SparseReduction reduction, int64_t count) {
+  switch (reduction) {
+    case SparseReduction::kMean:
+      return static_cast<double>(count);
+    case SparseReduction::kSqrtN:
+      return std::sqrt(static_cast<double>(count));
+    case SparseReduction::kSum:
+      break;
+  }
+  return 1;
+}
+
+absl::Status CheckSparseShapes(const Tensor& data, const Tensor& indices,
+                               const Tensor& ids) {
+  if (data.rank() < 1) {
+    return absl::InvalidArgumentError("input must be at least rank 1");
+  }
+  if (indices.rank() != 1) {
+    return absl::InvalidArgumentError("indices should be a vector.");
+  }
+  if (ids.rank() != 1) {
+    return absl::InvalidArgumentError("segment_ids should be a vector.");
+  }
+  if (indices.num_elements() != ids.num_elements()) {
+    return absl::InvalidArgumentError(
+        "segment_ids and indices should have same size.");
+  }
+  return absl::OkStatus();
+}
+
+class SparseSegmentKernel : public OpKernel {
+ public:
+  SparseSegmentKernel(const OpKernelConstruction& construction,
+                      SparseReduction reduction)
+      : OpKernel(construction), reduction_(reduction) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& data = context.input(0);
+    RETURN_IF_ERROR(
+        CheckSparseShapes(data, context.input(1), context.input(2)));
+    ASSIGN_OR_RETURN(SortedSegments segments,
+                     ReadSortedSegments(context.input(2)));
+    ASSIGN_OR_RETURN(Dims indices, ReadIndices(context.input(1), data.dim(0)));
+    ASSIGN_OR_RETURN(TensorShape shape,
+                     RowsOf(segments.count, data.shape(), 1));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    RETURN_IF_ERROR(FillWithZeros(*output));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    return DispatchType(
+        RealNumbers{}, data.dtype(), [&]<typename T>(TypeTag<T>) {
+          SumChosenRows<T>(data, indices, segments.ids, *output);
+          return absl::OkStatus();
+        });
+  }
+
+ private:
+  static absl::StatusOr<Dims> ReadIndices(const Tensor& tensor, int64_t rows) {
+    ASSIGN_OR_RETURN(Dims indices, IntegersOf(tensor));
+    for (size_t i = 0; i < indices.size(); ++i) {
+      if (indices[i] < 0 || indices[i] >= rows) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("Bad: indices[", i, "] == ", indices[i],
+                         " out of range [0, ", rows, ")"));
+      }
+    }
+    return indices;
+  }
+
+  template <typename T>
+  void SumChosenRows(const Tensor& data, const Dims& indices, const Dims& ids,
+                     Tensor& output) const {
+    const int64_t row = data.num_elements() / data.dim(0);
+    const T* in = data.flat<T>().data();
+    T* out = output.mutable_flat<T>().data();
+    for (size_t begin = 0; begin < ids.size();) {
+      T* segment = out + ids[begin] * row;
+      size_t end = begin;
+      for (; end < ids.size() && ids[end] == ids[begin]; ++end) {
+        ReduceRow(Reduction::kSum, in + indices[end] * row, row, segment);
+      }
+      if (reduction_ != SparseReduction::kSum) {
+        const double divisor =
+            Divisor(reduction_, static_cast<int64_t>(end - begin));
+        DivideRow(static_cast<DivisorOf<T>>(divisor), row, segment);
+      }
+      begin = end;
+    }
+  }
+
+  const SparseReduction reduction_;
+};
+
+// Row ids[i] of the gradient, divided as in the forward kernel, is added to
+// row indices[i] of the output.
+class SparseSegmentGradKernel : public OpKernel {
+ public:
+  SparseSegmentGradKernel(const OpKernelConstruction& construction,
+                          SparseReduction reduction)
+      : OpKernel(construction), reduction_(reduction) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& grad = context.input(0);
+    RETURN_IF_ERROR(
+        CheckSparseShapes(grad, context.input(1), context.input(2)));
+    if (context.input(3).rank() > 0) {
+      return absl::InvalidArgumentError("output_dim0 should be a scalar.");
+    }
+    int64_t rows = context.input(3).scalar<int32_t>();
+    ASSIGN_OR_RETURN(Dims indices, IntegersOf(context.input(1)));
+    ASSIGN_OR_RETURN(Dims ids, IntegersOf(context.input(2)));
+    RETURN_IF_ERROR(CheckRange(indices, rows, "Index"));
+    RETURN_IF_ERROR(CheckRange(ids, grad.dim(0), "Segment id"));
+    if (context.num_outputs() > 1) {
+      ASSIGN_OR_RETURN(rows, KeepUsedRows(context, indices));
+    }
+    ASSIGN_OR_RETURN(TensorShape shape, RowsOf(rows, grad.shape(), 1));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    RETURN_IF_ERROR(FillWithZeros(*output));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    return DispatchType(FloatingTypes{}, grad.dtype(),
+                        [&]<typename T>(TypeTag<T>) {
+                          AddRows<T>(grad, indices, ids, *output);
+                          return absl::OkStatus();
+                        });
+  }
+
+ private:
+  static absl::Status CheckRange(const Dims& values, int64_t size,
+                                 absl::string_view what) {
+    for (int64_t value : values) {
+      if (value < 0 || value >= size) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(what, " ", value, " out of range [0, ", size, ")"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // The second version's output has only the rows that are used, and another
+  // says which these are. `indices` become those of the rows that are left,
+  // whose number is returned.
+  static absl::StatusOr<int64_t> KeepUsedRows(OpKernelContext& context,
+                                              Dims& indices) {
+    Dims used = indices;
+    std::sort(used.begin(), used.end());
+    used.erase(std::unique(used.begin(), used.end()), used.end());
+    const int64_t count = static_cast<int64_t>(used.size());
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(1, {count}));
+    RETURN_IF_ERROR(DispatchType(IndexTypes{}, output->dtype(),
+                                 [&]<typename T>(TypeTag<T>) {
+                                   auto out = output->mutable_flat<T>();
+                                   for (size_t i = 0; i < used.size(); ++i) {
+                                     out[i] = static_cast<T>(used[i]);
+                                   }
+                                   return absl::OkStatus();
+                                 }));
+    for (int64_t& index : indices) {
+      index = std::lower_bound(used.begin(), used.end(), index) - used.begin();
+    }
+    return count;
+  }
+
+  template <typename T>
+  void AddRows(const Tensor& grad, const Dims& indices, const Dims& ids,
+               Tensor& output) const {
+    std::vector<int64_t> counts(grad.dim(0), 0);
+    for (int64_t id : ids) ++counts[id];
+    const int64_t row = output.num_elements() / output.dim(0);
+    const T* in = grad.flat<T>().data();
+    T* out = output.mutable_flat<T>().data();
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const auto scale =
+          static_cast<Wide<T>>(1 / Divisor(reduction_, counts[ids[i]]));
+      CombineRows(in + ids[i] * row, row, out + indices[i] * row,
+                  [scale](T a, T b) {
+                    return static_cast<T>(static_cast<Wide<T>>(a) +
+                                          static_cast<Wide<T>>(b) * scale);
+                  });
+    }
+  }
+
+  const SparseReduction reduction_;
+};
+
+template <typename Kernel, typename Kind, typename... Ts>
+void RegisterReduction(KernelRegistry& registry, const char* op, Kind kind,
+                       TypeList<Ts...> types) {
+  registry.Register({.op = op, .types = {{"T", DataTypesOf(types)}}},
+                    [kind](const OpKernelConstruction& construction)
+                        -> absl::StatusOr<std::unique_ptr<OpKernel>> {
+                      return std::make_unique<Kernel>(construction, kind);
+                    });
+}
+
+void RegisterSparse(KernelRegistry& registry) {
+  using Kernel = SparseSegmentKernel;
+  using Grad = SparseSegmentGradKernel;
+  const FloatingTypes floats;
+  RegisterReduction<Kernel>(registry, "SparseSegmentSum", SparseReduction::kSum,
+                            RealNumbers{});
+  RegisterReduction<Kernel>(registry, "SparseSegmentMean",
+                            SparseReduction::kMean, floats);
+  RegisterReduction<Kernel>(registry, "SparseSegmentSqrtN",
+                            SparseReduction::kSqrtN, floats);
+  RegisterReduction<Grad>(registry, "SparseSegmentSumGrad",
+                          SparseReduction::kSum, floats);
+  RegisterReduction<Grad>(registry, "SparseSegmentMeanGrad",
+                          SparseReduction::kMean, floats);
+  RegisterReduction<Grad>(registry, "SparseSegmentSumGradV2",
+                          SparseReduction::kSum, floats);
+  RegisterReduction<Grad>(registry, "SparseSegmentMeanGradV2",
+                          SparseReduction::kMean, floats);
+  RegisterReduction<Grad>(registry, "SparseSegmentSqrtNGrad",
+                          SparseReduction::kSqrtN, floats);
+}
+
+}  // namespace
+
+void RegisterArraySegmentKernels(KernelRegistry& registry) {
+  using Sorted = SegmentKernel;
+  using Unsorted = UnsortedSegmentKernel;
+  const Numbers numbers;
+  const RealNumbers reals;
+  RegisterReduction<Sorted>(registry, "SegmentSum", Reduction::kSum, numbers);
+  RegisterReduction<Sorted>(registry, "SegmentMean", Reduction::kMean, numbers);
+  RegisterReduction<Sorted>(registry, "SegmentProd", Reduction::kProduct,
+                            numbers);
+  RegisterReduction<Sorted>(registry, "SegmentMin", Reduction::kMinimum, reals);
+  RegisterReduction<Sorted>(registry, "SegmentMax", Reduction::kMaximum, reals);
+  RegisterReduction<Unsorted>(registry, "UnsortedSegmentSum", Reduction::kSum,
+                              numbers);
+  RegisterReduction<Unsorted>(registry, "UnsortedSegmentProd",
+                              Reduction::kProduct, numbers);
+  RegisterReduction<Unsorted>(registry, "UnsortedSegmentMin",
+                              Reduction::kMinimum, reals);
+  RegisterReduction<Unsorted>(registry, "UnsortedSegmentMax",
+                              Reduction::kMaximum, reals);
+  RegisterSparse(registry);
+}
+
+}  // namespace weft

@@ -1,0 +1,212 @@
+// Kernels of slices: Slice, StridedSlice and its gradient.
+#include "libs/base/status.h"
+#include "libs/kernels/array/array_kernels.h"
+#include "libs/kernels/array/copy.h"
+#include "libs/ops/array/strided_slice.h"
+
+namespace weft {
+namespace {
+
+// The box of `dims` elements of a tensor of shape `whole` that begins at
+// `begin` and moves by `steps` in each dimension.
+ElementPattern BoxPattern(const TensorShape& whole, const Dims& begin,
+                          const Dims& steps, absl::Span<const int64_t> dims) {
+  ElementPattern pattern;
+  const Dims strides = PackedStrides(whole.dims());
+  pattern.dims.assign(dims.begin(), dims.end());
+  for (int i = 0; i < whole.rank(); ++i) {
+    pattern.offset += begin[i] * strides[i];
+    // The step of a single element leads nowhere, and may be any number.
+    pattern.strides.push_back(dims[i] > 1 ? steps[i] * strides[i] : 0);
+  }
+  return pattern;
+}
+
+class SliceKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    ASSIGN_OR_RETURN(Box box, ReadBox(context));
+    const TensorShape shape(box.size);
+    if (shape == input.shape()) {
+      context.SetOutput(0, context.TakeInput(0));
+      return absl::OkStatus();
+    }
+    if (OnlyRows(input.shape(), shape)) {
+      ASSIGN_OR_RETURN(Tensor rows,
+                       input.SliceRows(box.begin[0], box.begin[0] + box.size[0],
+                                       context.allocator()));
+      context.SetOutput(0, std::move(rows));
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    return CopyFromPattern(input,
+                           BoxPattern(input.shape(), box.begin,
+                                      Dims(input.rank(), 1), shape.dims()),
+                           *output);
+  }
+
+ private:
+  struct Box {
+    Dims begin;
+    Dims size;
+  };
+
+  static absl::StatusOr<Box> ReadBox(OpKernelContext& context) {
+    const Tensor& input = context.input(0);
+    const TensorShape& begin_shape = context.input(1).shape();
+    const TensorShape& size_shape = context.input(2).shape();
+    if (begin_shape.rank() > 1 || size_shape.rank() > 1 ||
+        begin_shape.num_elements() != input.rank() ||
+        size_shape.num_elements() != input.rank()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Expected begin and size arguments to be 1-D tensors of size ",
+          input.rank(), ", but got shapes ", begin_shape.ToString(), " and ",
+          size_shape.ToString(), " instead."));
+    }
+    Box box;
+    ASSIGN_OR_RETURN(box.begin, IntegersOf(context.input(1)));
+    ASSIGN_OR_RETURN(box.size, IntegersOf(context.input(2)));
+    for (int i = 0; i < input.rank(); ++i) {
+      RETURN_IF_ERROR(CheckRange(i, input.dim(i), box.begin[i], box.size[i]));
+    }
+    return box;
+  }
+
+  // Replaces a size of -1 by what is left.
+  static absl::Status CheckRange(int i, int64_t whole, int64_t begin,
+                                 int64_t& size) {
+    if (begin < 0 || begin > whole) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Expected begin[", i, "] in [0, ", whole, "], but got ", begin));
+    }
+    if (size == -1) size = whole - begin;
+    if (size < 0 || size > whole - begin) {
+      return absl::InvalidArgumentError(absl::StrCat("Expected size[", i,
+                                                     "] in [0, ", whole - begin,
+                                                     "], but got ", size));
+    }
+    return absl::OkStatus();
+  }
+
+  static bool OnlyRows(const TensorShape& whole, const TensorShape& part) {
+    for (int i = 1; i < whole.rank(); ++i) {
+      if (whole.dim(i) != part.dim(i)) return false;
+    }
+    return whole.rank() > 0;
+  }
+};
+
+absl::StatusOr<StridedSliceMasks> ReadMasks(const OpKernelConstruction& c) {
+  StridedSliceMasks masks;
+  ASSIGN_OR_RETURN(masks.begin, c.GetAttr<int64_t>("begin_mask"));
+  ASSIGN_OR_RETURN(masks.end, c.GetAttr<int64_t>("end_mask"));
+  ASSIGN_OR_RETURN(masks.ellipsis, c.GetAttr<int64_t>("ellipsis_mask"));
+  ASSIGN_OR_RETURN(masks.new_axis, c.GetAttr<int64_t>("new_axis_mask"));
+  ASSIGN_OR_RETURN(masks.shrink_axis, c.GetAttr<int64_t>("shrink_axis_mask"));
+  return masks;
+}
+
+// begin, end and strides are inputs 1, 2 and 3.
+absl::StatusOr<StridedSlicePlan> ReadPlan(OpKernelContext& context,
+                                          const StridedSliceMasks& masks,
+                                          const TensorShape& input) {
+  const TensorShape& begin = context.input(1).shape();
+  const TensorShape& end = context.input(2).shape();
+  const TensorShape& strides = context.input(3).shape();
+  if (begin.rank() != 1 || begin != end || begin != strides) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Expected begin, end, and strides to be 1D equal size tensors, but got "
+        "shapes ",
+        begin.ToString(), ", ", end.ToString(), ", and ", strides.ToString(),
+        " instead."));
+  }
+  StridedSliceSpec spec;
+  spec.masks = masks;
+  ASSIGN_OR_RETURN(spec.begin, IntegersOf(context.input(1)));
+  ASSIGN_OR_RETURN(spec.end, IntegersOf(context.input(2)));
+  ASSIGN_OR_RETURN(spec.strides, IntegersOf(context.input(3)));
+  return PlanStridedSlice(spec, input);
+}
+
+template <typename Kernel>
+absl::StatusOr<std::unique_ptr<OpKernel>> CreateWithMasks(
+    const OpKernelConstruction& construction) {
+  ASSIGN_OR_RETURN(StridedSliceMasks masks, ReadMasks(construction));
+  return std::make_unique<Kernel>(construction, masks);
+}
+
+class StridedSliceKernel : public OpKernel {
+ public:
+  StridedSliceKernel(const OpKernelConstruction& construction,
+                     const StridedSliceMasks& masks)
+      : OpKernel(construction), masks_(masks) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const TensorShape& whole = context.input(0).shape();
+    ASSIGN_OR_RETURN(StridedSlicePlan plan, ReadPlan(context, masks_, whole));
+    ASSIGN_OR_RETURN(TensorShape shape,
+                     TensorShape::Create(plan.final_shape.dims()));
+    if (plan.is_identity) {
+      ASSIGN_OR_RETURN(Tensor same,
+                       context.TakeInput(0).Reshaped(std::move(shape)));
+      context.SetOutput(0, std::move(same));
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    return CopyFromPattern(context.input(0),
+                           BoxPattern(whole, plan.begin, plan.strides,
+                                      plan.processing_shape.dims()),
+                           *output);
+  }
+
+ private:
+  const StridedSliceMasks masks_;
+};
+
+// Zeros, with dy where the slice was.
+class StridedSliceGradKernel : public OpKernel {
+ public:
+  StridedSliceGradKernel(const OpKernelConstruction& construction,
+                         const StridedSliceMasks& masks)
+      : OpKernel(construction), masks_(masks) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    if (context.input(0).rank() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shape must be 1-D, got shape.shape = ",
+                       context.input(0).shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(Dims dims, IntegersOf(context.input(0)));
+    ASSIGN_OR_RETURN(TensorShape whole, TensorShape::Create(dims));
+    ASSIGN_OR_RETURN(StridedSlicePlan plan, ReadPlan(context, masks_, whole));
+    const Tensor& dy = context.input(4);
+    if (!plan.final_shape.IsCompatibleWith(dy.shape())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shape of dy was ", dy.shape().ToString(),
+                       " instead of ", plan.final_shape.ToString()));
+    }
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, whole));
+    RETURN_IF_ERROR(FillWithZeros(*output));
+    return CopyToPattern(dy,
+                         BoxPattern(whole, plan.begin, plan.strides,
+                                    plan.processing_shape.dims()),
+                         *output);
+  }
+
+ private:
+  const StridedSliceMasks masks_;
+};
+
+}  // namespace
+
+void RegisterArraySliceKernels(KernelRegistry& registry) {
+  registry.Register<SliceKernel>("Slice", {}, true);
+  registry.Register({.op = "StridedSlice", .types = {}, .is_cheap = true},
+                    CreateWithMasks<StridedSliceKernel>);
+  registry.Register({.op = "StridedSliceGrad", .types = {}},
+                    CreateWithMasks<StridedSliceGradKernel>);
+}
+
+}  // namespace weft

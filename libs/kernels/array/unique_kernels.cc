@@ -1,0 +1,354 @@
+// Kernels that compare values of one tensor: Unique, UniqueV2,
+// UniqueWithCounts, ListDiff.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "libs/base/status.h"
+#include "libs/kernels/array/array_kernels.h"
+#include "libs/kernels/array/copy.h"
+#include "libs/kernels/number_types.h"
+
+namespace weft {
+namespace {
+
+// Values that can be told apart: these, and strings.
+using ComparableNumbers =
+    TypeList<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t,
+             uint8_t, uint16_t, uint32_t, uint64_t, bool>;
+
+// Positions as `output`'s type, int32 or int64.
+absl::Status WritePositions(const std::vector<int64_t>& positions,
+                            Tensor& output) {
+  if (output.dtype() == DT_INT64) {
+    std::copy(positions.begin(), positions.end(),
+              output.mutable_flat<int64_t>().begin());
+    return absl::OkStatus();
+  }
+  absl::Span<int32_t> out = output.mutable_flat<int32_t>();
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i] = static_cast<int32_t>(positions[i]);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Tensor*> AllocatePositions(OpKernelContext& context, int i,
+                                          int64_t size) {
+  if (context.output_type(i) == DT_INT32 &&
+      size > std::numeric_limits<int32_t>::max()) {
+    return absl::InvalidArgumentError(
+        "more than 2^31 elements need out_idx int64");
+  }
+  return context.AllocateOutput(i, {size});
+}
+
+absl::Status SetPositions(OpKernelContext& context, int i,
+                          const std::vector<int64_t>& positions) {
+  ASSIGN_OR_RETURN(
+      Tensor * output,
+      AllocatePositions(context, i, static_cast<int64_t>(positions.size())));
+  return WritePositions(positions, *output);
+}
+
+// Which slices are equal, in order of first appearance.
+struct Groups {
+  std::vector<int64_t> first;   // of each group, its first slice
+  std::vector<int64_t> of;      // for each slice, its group
+  std::vector<int64_t> counts;  // of each group
+};
+
+// A tensor as [before, count, after]; slice j is all elements (., j, .).
+struct SliceSizes {
+  int64_t before = 1;
+  int64_t count = 1;
+  int64_t after = 1;
+};
+
+// Elements are compared by keys, so that one hash table serves many types: a
+// number that fits into 64 bits, or for slices and strings their bytes. A NaN
+// equals nothing, not even itself. -0 equals 0, but not as half: TensorFlow
+// looks values up by std::hash, which is one for both zeros but of Eigen::half,
+// of which it is the bits.
+template <typename T>
+constexpr bool kZerosAreEqual = !std::is_same_v<T, half>;
+
+template <typename T>
+uint64_t KeyOf(T x) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<uint64_t>(x);
+  } else {
+    const double wide = x;
+    const bool is_any_zero = kZerosAreEqual<T> && wide == 0;
+    return std::bit_cast<uint64_t>(is_any_zero ? 0.0 : wide);
+  }
+}
+
+bool IsNaN(uint64_t key) { return std::isnan(std::bit_cast<double>(key)); }
+
+template <typename T>
+void WriteKeys(const Tensor& values, int64_t begin, int64_t n, uint64_t* keys) {
+  const T* const x = values.flat<T>().data() + begin;
+  for (int64_t i = 0; i < n; ++i) keys[i] = KeyOf(x[i]);
+}
+
+// Calls fn(key, equals_itself) for each number of `values`, in order.
+template <typename Fn>
+absl::Status ForEachKey(const Tensor& values, const Fn& fn) {
+  constexpr int64_t kBlock = 256;
+  uint64_t keys[kBlock];
+  void (*write)(const Tensor&, int64_t, int64_t, uint64_t*) = nullptr;
+  RETURN_IF_ERROR(DispatchType(ComparableNumbers{}, values.dtype(),
+                               [&]<typename T>(TypeTag<T>) {
+                                 write = &WriteKeys<T>;
+                                 return absl::OkStatus();
+                               }));
+  const bool may_be_nan = IsFloatingType(values.dtype());
+  const int64_t count = values.num_elements();
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t n = std::min(kBlock, count - begin);
+    write(values, begin, n, keys);
+    for (int64_t i = 0; i < n; ++i) fn(keys[i], !may_be_nan || !IsNaN(keys[i]));
+  }
+  return absl::OkStatus();
+}
+
+// Makes floats that are equal the same bytes. False if there is a NaN.
+template <typename T>
+bool NormalizeFloats(char* bytes, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    T x;
+    std::memcpy(&x, bytes + i * sizeof(T), sizeof(T));
+    if (std::isnan(static_cast<Wide<T>>(x))) return false;
+    if (kZerosAreEqual<T> && static_cast<Wide<T>>(x) == 0) {
+      std::memset(bytes + i * sizeof(T), 0, sizeof(T));
+    }
+  }
+  return true;
+}
+bool Normalize(DataType type, char* bytes, int64_t n) {
+  switch (type) {
+    case DT_FLOAT:
+      return NormalizeFloats<float>(bytes, n);
+    case DT_DOUBLE:
+      return NormalizeFloats<double>(bytes, n);
+    case DT_HALF:
+      return NormalizeFloats<half>(bytes, n);
+    case DT_BFLOAT16:
+      return NormalizeFloats<bfloat16>(bytes, n);
+    default:
+      return true;
+  }
+}
+
+// Adds `n` elements to the bytes of a key. False if they equal nothing.
+bool AppendToKey(const Tensor& values, int64_t begin, int64_t n,
+                 std::string& key) {
+  if (values.dtype() == DT_STRING) {
+    for (const std::string& text : values.flat<std::string>().subspan(
+             static_cast<size_t>(begin), static_cast<size_t>(n))) {
+      const size_t size = text.size();
+      key.append(reinterpret_cast<const char*>(&size), sizeof(size));
+      key.append(text);
+    }
+    return true;
+  }
+  const size_t size = DataTypeSize(values.dtype());
+  const size_t end = key.size();
+  key.append(static_cast<const char*>(values.data()) + begin * size, n * size);
+  return Normalize(values.dtype(), key.data() + end, n);
+}
+
+// Numbers to the first group or position that has them.
+using NumberTable = absl::flat_hash_map<uint64_t, int64_t>;
+using StringTable = absl::flat_hash_map<std::string, int64_t>;
+
+template <typename Table>
+void AddToGroups(const typename Table::key_type& key, bool equals_itself,
+                 Table& groups_by_key, Groups& groups) {
+  const auto next = static_cast<int64_t>(groups.first.size());
+  int64_t group = next;
+  if (equals_itself) group = groups_by_key.emplace(key, next).first->second;
+  if (group == next) {
+    groups.first.push_back(static_cast<int64_t>(groups.of.size()));
+    groups.counts.push_back(0);
+  }
+  groups.of.push_back(group);
+  ++groups.counts[group];
+}
+
+absl::StatusOr<Groups> GroupNumbers(const Tensor& values) {
+  Groups groups;
+  NumberTable table;
+  RETURN_IF_ERROR(ForEachKey(values, [&](uint64_t key, bool equals_itself) {
+    AddToGroups(key, equals_itself, table, groups);
+  }));
+  return groups;
+}
+
+Groups GroupSlices(const Tensor& values, const SliceSizes& sizes) {
+  Groups groups;
+  StringTable table;
+  const int64_t runs = values.num_elements() == 0 ? 0 : sizes.before;
+  std::string key;
+  for (int64_t j = 0; j < sizes.count; ++j) {
+    key.clear();  // and stays empty where slices have no elements
+    bool equals_itself = true;
+    for (int64_t b = 0; equals_itself && b < runs; ++b) {
+      equals_itself = AppendToKey(values, (b * sizes.count + j) * sizes.after,
+                                  sizes.after, key);
+    }
+    AddToGroups(key, equals_itself, table, groups);
+  }
+  return groups;
+}
+
+SliceSizes SlicesAlong(const TensorShape& shape, int axis) {
+  SliceSizes sizes;
+  for (int i = 0; i < axis; ++i) sizes.before *= shape.dim(i);
+  sizes.count = shape.dim(axis);
+  for (int i = axis + 1; i < shape.rank(); ++i) sizes.after *= shape.dim(i);
+  return sizes;
+}
+
+// Unique, UniqueWithCounts (three outputs) and UniqueV2 (two inputs).
+class UniqueKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    ASSIGN_OR_RETURN(int axis, ReadAxis(context));
+    const SliceSizes sizes = SlicesAlong(input.shape(), axis);
+    // Before the groups, which take as much: there may be too many slices.
+    ASSIGN_OR_RETURN(Tensor * group_of,
+                     AllocatePositions(context, 1, sizes.count));
+    ASSIGN_OR_RETURN(const Groups groups, GroupsOf(input, sizes));
+    TensorShape shape = input.shape();
+    shape.set_dim(axis, static_cast<int64_t>(groups.first.size()));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    CopyFirst(input, sizes, groups, *output);
+    RETURN_IF_ERROR(WritePositions(groups.of, *group_of));
+    if (context.num_outputs() < 3) return absl::OkStatus();
+    return SetPositions(context, 2, groups.counts);
+  }
+
+ private:
+  static absl::StatusOr<Groups> GroupsOf(const Tensor& input,
+                                         const SliceSizes& sizes) {
+    if (input.rank() == 1 && input.dtype() != DT_STRING) {
+      return GroupNumbers(input);
+    }
+    return GroupSlices(input, sizes);
+  }
+
+  static absl::StatusOr<int> ReadAxis(OpKernelContext& context) {
+    const int rank = context.input(0).rank();
+    if (context.num_inputs() == 1 || context.input(1).num_elements() == 0) {
+      if (rank == 1) return 0;
+      return absl::InvalidArgumentError("unique expects a 1D vector.");
+    }
+    const Tensor& axis = context.input(1);
+    if (axis.rank() > 1 || axis.num_elements() != 1) {
+      return absl::InvalidArgumentError(
+          "axis tensor should have less than or equal to 1 elements");
+    }
+    ASSIGN_OR_RETURN(Dims values, IntegersOf(axis));
+    const int64_t at = values[0] < 0 ? values[0] + rank : values[0];
+    if (at < 0 || at >= rank) {
+      return absl::InvalidArgumentError(absl::StrCat("axis has to be between [",
+                                                     -rank, ", ", rank,
+                                                     "), but is ", values[0]));
+    }
+    return static_cast<int>(at);
+  }
+
+  static void CopyFirst(const Tensor& input, const SliceSizes& sizes,
+                        const Groups& groups, Tensor& output) {
+    if (output.num_elements() == 0) return;
+    int64_t to = 0;
+    for (int64_t b = 0; b < sizes.before; ++b) {
+      for (int64_t first : groups.first) {
+        CopyElements(input, (b * sizes.count + first) * sizes.after,
+                     sizes.after, output, to);
+        to += sizes.after;
+      }
+    }
+  }
+};
+
+// The positions of the values of `x` that are not in `y`.
+absl::StatusOr<std::vector<int64_t>> NumbersNotIn(const Tensor& x,
+                                                  const Tensor& y) {
+  NumberTable in_y;
+  RETURN_IF_ERROR(ForEachKey(y, [&](uint64_t key, bool equals_itself) {
+    if (equals_itself) in_y.emplace(key, 0);
+  }));
+  std::vector<int64_t> positions;
+  int64_t position = 0;
+  RETURN_IF_ERROR(ForEachKey(x, [&](uint64_t key, bool) {
+    if (!in_y.contains(key)) positions.push_back(position);
+    ++position;
+  }));
+  return positions;
+}
+
+std::vector<int64_t> StringsNotIn(absl::Span<const std::string> x,
+                                  absl::Span<const std::string> y) {
+  StringTable in_y;
+  for (const std::string& text : y) in_y.emplace(text, 0);
+  std::vector<int64_t> positions;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!in_y.contains(x[i])) positions.push_back(static_cast<int64_t>(i));
+  }
+  return positions;
+}
+
+class ListDiffKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& x = context.input(0);
+    const Tensor& y = context.input(1);
+    if (x.rank() != 1) {
+      return absl::InvalidArgumentError("x should be a 1D vector.");
+    }
+    if (y.rank() != 1) {
+      return absl::InvalidArgumentError("y should be a 1D vector.");
+    }
+    ASSIGN_OR_RETURN(const std::vector<int64_t> left, PositionsNotIn(x, y));
+    const int64_t count = static_cast<int64_t>(left.size());
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, {count}));
+    for (int64_t i = 0; i < count; ++i) {
+      CopyElements(x, left[i], 1, *output, i);
+    }
+    return SetPositions(context, 1, left);
+  }
+
+ private:
+  static absl::StatusOr<std::vector<int64_t>> PositionsNotIn(const Tensor& x,
+                                                             const Tensor& y) {
+    if (x.dtype() != DT_STRING) return NumbersNotIn(x, y);
+    return StringsNotIn(x.flat<std::string>(), y.flat<std::string>());
+  }
+};
+
+}  // namespace
+
+void RegisterArrayUniqueKernels(KernelRegistry& registry) {
+  std::vector<DataType> comparable = DataTypesOf(ComparableNumbers{});
+  comparable.push_back(DT_STRING);
+  const std::map<std::string, std::vector<DataType>> types = {
+      {"T", comparable}};
+  registry.Register<UniqueKernel>("Unique", types);
+  registry.Register<UniqueKernel>("UniqueV2", types);
+  registry.Register<UniqueKernel>("UniqueWithCounts", types);
+  registry.Register<ListDiffKernel>("ListDiff", types);
+}
+
+}  // namespace weft

@@ -1,0 +1,11 @@
+#include "libs/kernels/control/control_kernels.h"
+
+namespace weft {
+
+void RegisterControlKernels(KernelRegistry& registry) {
+  RegisterControlFlowKernels(registry);
+  RegisterLoggingKernels(registry);
+  RegisterSendRecvKernels(registry);
+}
+
+}  // namespace weft

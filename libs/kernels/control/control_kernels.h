@@ -1,0 +1,21 @@
+// The control family of kernels, each function in the file of its name
+// (NOUN_kernels.cc).
+#ifndef WEFT_LIBS_KERNELS_CONTROL_CONTROL_KERNELS_H_
+#define WEFT_LIBS_KERNELS_CONTROL_CONTROL_KERNELS_H_
+
+#include "libs/kernels/kernel_registry.h"
+
+namespace weft {
+
+// All of them.
+void RegisterControlKernels(KernelRegistry& registry);
+
+// Branches and loops.
+void RegisterControlFlowKernels(KernelRegistry& registry);
+void RegisterLoggingKernels(KernelRegistry& registry);
+// The ends of edges between devices.
+void RegisterSendRecvKernels(KernelRegistry& registry);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_CONTROL_CONTROL_KERNELS_H_

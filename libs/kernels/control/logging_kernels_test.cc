@@ -1,0 +1,54 @@
+#include <string>
+
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/control/control_kernels.h"
+#include "libs/kernels/control/tensor_summary.h"
+#include "libs/kernels/testing/kernel_test_harness.h"
+
+namespace weft {
+namespace {
+
+TEST(SummarizeValuesTest, IsTensorFlows) {
+  const auto matrix = Tensor::FromValues({2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(SummarizeValues(matrix, -1), "[1 2][3 4]");
+  EXPECT_EQ(SummarizeValues(matrix, 3), "[1 2][3...]...");
+  EXPECT_EQ(SummarizeValues(Tensor::Vector<float>({4, -9.5f}), 3), "4 -9.5");
+  EXPECT_EQ(SummarizeValues(Tensor::Vector({1, 2, 3}), 2), "1 2...");
+  EXPECT_EQ(SummarizeValues(Tensor::Scalar(true), 3), "1");
+  EXPECT_EQ(SummarizeValues(Tensor::Scalar("a\nb"), 3), "a\\nb");
+  EXPECT_EQ(SummarizeValues(Tensor(DT_FLOAT, {0, 2}), 3), "");
+  EXPECT_EQ(SummarizeValues(Tensor(DT_FLOAT, {2, 0}), 3), "[][]");
+  // However many rows there are of nothing.
+  EXPECT_LT(SummarizeValues(Tensor(DT_FLOAT, {int64_t{1} << 40, 0}), 3).size(),
+            2000u);
+}
+
+TEST(LoggingKernelsTest, AssertFailsWithItsData) {
+  KernelTestHarness harness(RegisterLoggingKernels);
+  const Tensor text = Tensor::Scalar("not positive:");
+  const Tensor x = Tensor::Vector<float>({4, -9});
+  EXPECT_OK(harness.Run("Assert", {Tensor::Scalar(true), text, x}));
+  EXPECT_THAT(harness.Run("Assert", {Tensor::Scalar(false), text, x}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "assertion failed: [not positive:] [4 -9]"));
+  EXPECT_THAT(harness.Run("Assert", {Tensor(DT_BOOL, {2}), text}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "scalar"));
+}
+
+TEST(LoggingKernelsTest, PrintPrintsAndPassesOn) {
+  KernelTestHarness harness(RegisterLoggingKernels);
+  ASSERT_OK_AND_ASSIGN(auto kernel,
+                       harness.Make("Print", {DT_INT32, DT_FLOAT},
+                                    {{"message", "seen"}, {"first_n", 1}}));
+  const Tensor x = Tensor::Scalar(7);
+  const Tensor data = Tensor::Vector<float>({1, 2});
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK_AND_ASSIGN(auto outputs, kernel->Run({x, data}));
+    EXPECT_EQ(outputs[0].scalar<int32_t>(), 7);
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "seen[1 2]\n");
+}
+
+}  // namespace
+}  // namespace weft

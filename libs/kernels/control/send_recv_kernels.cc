@@ -1,0 +1,76 @@
+// Kernels of a partition's edges to others. Its ends, _Arg and _Retval, are run
+// by the executor itself; their kernels only say that there is one.
+#include <utility>
+
+#include "libs/base/status.h"
+#include "libs/kernels/control/control_kernels.h"
+
+namespace weft {
+namespace {
+
+RendezvousKey KeyOf(int64_t edge, const OpKernelContext& context) {
+  const LoopPosition position = context.loop_position();
+  return {static_cast<uint64_t>(edge), position.frame, position.iteration};
+}
+
+class Send : public OpKernel {
+ public:
+  Send(const OpKernelConstruction& construction, int64_t edge)
+      : OpKernel(construction), edge_(edge) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const bool is_dead = context.input_is_dead(0);
+    return context.rendezvous().Send(KeyOf(edge_, context),
+                                     context.TakeInput(0), is_dead);
+  }
+
+ private:
+  const int64_t edge_;
+};
+
+// Ends with the rendezvous when the step is cancelled.
+class Recv : public AsyncOpKernel {
+ public:
+  Recv(const OpKernelConstruction& construction, int64_t edge)
+      : AsyncOpKernel(construction), edge_(edge) {}
+
+  void ComputeAsync(OpKernelContext& context, Done done) override {
+    context.rendezvous().Receive(
+        KeyOf(edge_, context),
+        [&context, done = std::move(done)](absl::Status status, Tensor tensor,
+                                           bool is_dead) mutable {
+          if (status.ok() && is_dead) context.SetOutputDead(0);
+          if (status.ok() && !is_dead) context.SetOutput(0, std::move(tensor));
+          done(std::move(status));
+        });
+  }
+
+ private:
+  const int64_t edge_;
+};
+
+template <typename Kernel>
+absl::StatusOr<std::unique_ptr<OpKernel>> MakeWithEdge(
+    const OpKernelConstruction& construction) {
+  ASSIGN_OR_RETURN(int64_t edge, construction.GetAttr<int64_t>("edge"));
+  return std::make_unique<Kernel>(construction, edge);
+}
+
+class RunByExecutor : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext&) override {
+    return absl::InternalError("only the executor can run this op");
+  }
+};
+
+}  // namespace
+
+void RegisterSendRecvKernels(KernelRegistry& registry) {
+  registry.Register({.op = "_Send", .is_cheap = true}, MakeWithEdge<Send>);
+  registry.Register({.op = "_Recv", .is_cheap = true}, MakeWithEdge<Recv>);
+  registry.Register<RunByExecutor>("_Arg", {}, /*is_cheap=*/true);
+  registry.Register<RunByExecutor>("_Retval", {}, /*is_cheap=*/true);
+}
+
+}  // namespace weft

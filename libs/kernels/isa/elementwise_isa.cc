@@ -1,0 +1,339 @@
+// Plain loops that the compiler vectorises, and Eigen's vector mathematics.
+// Eigen stays in here, and no std:: template may be used: see
+// weft_kernels_per_instruction_set.
+#include "libs/kernels/isa/elementwise_isa.h"
+
+#include <string.h>
+
+#include <Eigen/Core>
+
+namespace weft::WEFT_ISA {
+namespace {
+
+// Integers wrap around, as they do in TensorFlow; unsigned arithmetic says so.
+template <typename T>
+struct Wrapping {
+  using Type = T;
+};
+template <>
+struct Wrapping<int32_t> {
+  using Type = uint32_t;
+};
+template <>
+struct Wrapping<int64_t> {
+  using Type = uint64_t;
+};
+template <typename T>
+using Wrap = typename Wrapping<T>::Type;
+
+struct Add {
+  template <typename T>
+  static T Apply(T x, T y) {
+    return static_cast<T>(static_cast<Wrap<T>>(x) + static_cast<Wrap<T>>(y));
+  }
+};
+struct Sub {
+  template <typename T>
+  static T Apply(T x, T y) {
+    return static_cast<T>(static_cast<Wrap<T>>(x) - static_cast<Wrap<T>>(y));
+  }
+};
+struct Mul {
+  template <typename T>
+  static T Apply(T x, T y) {
+    return static_cast<T>(static_cast<Wrap<T>>(x) * static_cast<Wrap<T>>(y));
+  }
+};
+struct SquaredDifference {
+  template <typename T>
+  static T Apply(T x, T y) {
+    const T d = Sub::Apply(x, y);
+    return Mul::Apply(d, d);
+  }
+};
+struct Div {
+  template <typename T>
+  static T Apply(T x, T y) {
+    return x / y;
+  }
+};
+// NaN in either operand is the result. The comparisons of floats are those that
+// raise no exception, without which the compiler makes no vectors of them.
+struct Maximum {
+  template <typename T>
+  static T Apply(T x, T y) {
+    return x > y ? x : y;
+  }
+  static float Apply(float x, float y) {
+    return (__builtin_isgreater(x, y) || x != x) ? x : y;
+  }
+  static double Apply(double x, double y) {
+    return (__builtin_isgreater(x, y) || x != x) ? x : y;
+  }
+};
+struct Minimum {
+  template <typename T>
+  static T Apply(T x, T y) {
+    return x < y ? x : y;
+  }
+  static float Apply(float x, float y) {
+    return (__builtin_isless(x, y) || x != x) ? x : y;
+  }
+  static double Apply(double x, double y) {
+    return (__builtin_isless(x, y) || x != x) ? x : y;
+  }
+};
+// y is the function's value, dy the incoming gradient.
+struct TanhGrad {
+  template <typename T>
+  static T Apply(T y, T dy) {
+    return dy * (T(1) - y * y);
+  }
+};
+struct SigmoidGrad {
+  template <typename T>
+  static T Apply(T y, T dy) {
+    return dy * y * (T(1) - y);
+  }
+};
+
+// No iteration depends on another, also when `out` is `x` or `y`; the compiler
+// can't know that.
+template <typename T, typename Op>
+bool BinaryLoopOf(const void* x_data, int64_t x_step, const void* y_data,
+                  int64_t y_step, void* out_data, int64_t n) {
+  const T* x = static_cast<const T*>(x_data);
+  const T* y = static_cast<const T*>(y_data);
+  T* out = static_cast<T*>(out_data);
+  if (x_step != 0 && y_step != 0) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = Op::Apply(x[i], y[i]);
+  } else if (x_step != 0) {
+    const T scalar = *y;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = Op::Apply(x[i], scalar);
+  } else if (y_step != 0) {
+    const T scalar = *x;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = Op::Apply(scalar, y[i]);
+  } else {
+    const T value = Op::Apply(*x, *y);
+    for (int64_t i = 0; i < n; ++i) out[i] = value;
+  }
+  return true;
+}
+
+// Exact functions: plain loops, in which the compiler finds the instruction for
+// the square root, say. Eigen has an estimate for that one, whose last bits are
+// wrong and which knows no infinity.
+struct Sqrt {
+  static float Apply(float x) { return __builtin_sqrtf(x); }
+  static double Apply(double x) { return __builtin_sqrt(x); }
+};
+struct Rsqrt {
+  template <typename T>
+  static T Apply(T x) {
+    return T(1) / Sqrt::Apply(x);
+  }
+};
+struct Square {
+  template <typename T>
+  static T Apply(T x) {
+    return x * x;
+  }
+};
+struct Neg {
+  template <typename T>
+  static T Apply(T x) {
+    return -x;
+  }
+};
+struct Reciprocal {
+  template <typename T>
+  static T Apply(T x) {
+    return T(1) / x;
+  }
+};
+
+template <typename T, typename Op>
+void ExactLoopOf(const void* x_data, void* out_data, int64_t n) {
+  const T* x = static_cast<const T*>(x_data);
+  T* out = static_cast<T*>(out_data);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = Op::Apply(x[i]);
+}
+
+float Smallest(float) { return __FLT_MIN__; }
+double Smallest(double) { return __DBL_MIN__; }
+// Where the exponential falls below the smallest normal number.
+float LeastExponent(float) { return -87.336544f; }
+double LeastExponent(double) { return -708.39641853226408; }
+float ExactExp(float x) { return __builtin_expf(x); }
+double ExactExp(double x) { return __builtin_exp(x); }
+float ExactLog(float x) { return __builtin_logf(x); }
+double ExactLog(double x) { return __builtin_log(x); }
+
+// Functions that Eigen approximates. Of a vector it computes other last bits
+// than of one number, so all is computed in whole vectors. Where it knows no
+// numbers below the smallest normal one, IsRare(x) says so and Rare(x) is
+// right.
+struct NeverRare {
+  template <typename T>
+  static bool IsRare(T) {
+    return false;
+  }
+  template <typename T>
+  static T Rare(T x) {
+    return x;
+  }
+};
+struct Exp {
+  template <typename Expression>
+  static auto Apply(const Expression& x) {
+    return x.exp();
+  }
+  template <typename T>
+  static bool IsRare(T x) {
+    return x < LeastExponent(x);
+  }
+  template <typename T>
+  static T Rare(T x) {
+    return ExactExp(x);
+  }
+};
+struct Log {
+  template <typename Expression>
+  static auto Apply(const Expression& x) {
+    return x.log();
+  }
+  template <typename T>
+  static bool IsRare(T x) {
+    return x < Smallest(x) && x > T(0);
+  }
+  template <typename T>
+  static T Rare(T x) {
+    return ExactLog(x);
+  }
+};
+// Eigen's own loses four digits of small results.
+struct Sigmoid : Exp {
+  template <typename Expression>
+  static auto Apply(const Expression& x) {
+    return ((-x).exp() + typename Expression::Scalar(1)).inverse();
+  }
+};
+struct Tanh : NeverRare {
+  template <typename Expression>
+  static auto Apply(const Expression& x) {
+    return x.tanh();
+  }
+};
+struct Sin : NeverRare {
+  template <typename Expression>
+  static auto Apply(const Expression& x) {
+    return x.sin();
+  }
+};
+struct Cos : NeverRare {
+  template <typename Expression>
+  static auto Apply(const Expression& x) {
+    return x.cos();
+  }
+};
+
+// As many elements as the widest vector has. Eigen begins and ends a range
+// whose size it does not know with single elements, one of this size never.
+template <typename T>
+inline constexpr int kBlock = 64 / static_cast<int>(sizeof(T));
+template <typename T>
+using Block = Eigen::Array<T, kBlock<T>, 1>;
+
+template <typename T, typename Op>
+void BlockOf(const T* x, T* out) {
+  const Block<T> block = Eigen::Map<const Block<T>>(x);
+  Eigen::Map<Block<T>>{out} = Op::Apply(block);
+  int rare = 0;
+  for (int i = 0; i < kBlock<T>; ++i) rare |= Op::IsRare(block[i]) ? 1 : 0;
+  if (rare == 0) return;
+  for (int i = 0; i < kBlock<T>; ++i) {
+    if (Op::IsRare(block[i])) out[i] = Op::Rare(block[i]);
+  }
+}
+
+// The last block is filled up, so that the result of an element depends neither
+// on its place nor on how the memory is aligned.
+template <typename T, typename Op>
+void UnaryLoopOf(const void* x_data, void* out_data, int64_t n) {
+  const T* x = static_cast<const T*>(x_data);
+  T* out = static_cast<T*>(out_data);
+  int64_t i = 0;
+  for (; i + kBlock<T> <= n; i += kBlock<T>) BlockOf<T, Op>(x + i, out + i);
+  if (i == n) return;
+  T rest[kBlock<T>] = {};
+  memcpy(rest, x + i, static_cast<size_t>(n - i) * sizeof(T));
+  BlockOf<T, Op>(rest, rest);
+  memcpy(out + i, rest, static_cast<size_t>(n - i) * sizeof(T));
+}
+
+template <typename T>
+BinaryLoop FindIntegerBinary(const char* op) {
+  if (strcmp(op, "Add") == 0) return &BinaryLoopOf<T, Add>;
+  if (strcmp(op, "Sub") == 0) return &BinaryLoopOf<T, Sub>;
+  if (strcmp(op, "Mul") == 0) return &BinaryLoopOf<T, Mul>;
+  if (strcmp(op, "Maximum") == 0) return &BinaryLoopOf<T, Maximum>;
+  if (strcmp(op, "Minimum") == 0) return &BinaryLoopOf<T, Minimum>;
+  return nullptr;
+}
+
+template <typename T>
+BinaryLoop FindFloatBinary(const char* op) {
+  if (strcmp(op, "Div") == 0) return &BinaryLoopOf<T, Div>;
+  if (strcmp(op, "SquaredDifference") == 0) {
+    return &BinaryLoopOf<T, SquaredDifference>;
+  }
+  if (strcmp(op, "TanhGrad") == 0) return &BinaryLoopOf<T, TanhGrad>;
+  if (strcmp(op, "SigmoidGrad") == 0) return &BinaryLoopOf<T, SigmoidGrad>;
+  return FindIntegerBinary<T>(op);
+}
+
+BinaryLoop FindBinary(const char* op, LoopType type) {
+  switch (type) {
+    case LoopType::kFloat:
+      return FindFloatBinary<float>(op);
+    case LoopType::kDouble:
+      return FindFloatBinary<double>(op);
+    case LoopType::kInt32:
+      return FindIntegerBinary<int32_t>(op);
+    case LoopType::kInt64:
+      return FindIntegerBinary<int64_t>(op);
+  }
+  return nullptr;
+}
+
+template <typename T>
+UnaryLoop FindFloatUnary(const char* op) {
+  if (strcmp(op, "Exp") == 0) return &UnaryLoopOf<T, Exp>;
+  if (strcmp(op, "Log") == 0) return &UnaryLoopOf<T, Log>;
+  if (strcmp(op, "Tanh") == 0) return &UnaryLoopOf<T, Tanh>;
+  if (strcmp(op, "Sigmoid") == 0) return &UnaryLoopOf<T, Sigmoid>;
+  if (strcmp(op, "Sqrt") == 0) return &ExactLoopOf<T, Sqrt>;
+  if (strcmp(op, "Rsqrt") == 0) return &ExactLoopOf<T, Rsqrt>;
+  if (strcmp(op, "Square") == 0) return &ExactLoopOf<T, Square>;
+  if (strcmp(op, "Neg") == 0) return &ExactLoopOf<T, Neg>;
+  if (strcmp(op, "Reciprocal") == 0) return &ExactLoopOf<T, Reciprocal>;
+  if (strcmp(op, "Sin") == 0) return &UnaryLoopOf<T, Sin>;
+  if (strcmp(op, "Cos") == 0) return &UnaryLoopOf<T, Cos>;
+  return nullptr;
+}
+
+UnaryLoop FindUnary(const char* op, LoopType type) {
+  if (type == LoopType::kFloat) return FindFloatUnary<float>(op);
+  if (type == LoopType::kDouble) return FindFloatUnary<double>(op);
+  return nullptr;
+}
+
+}  // namespace
+
+ElementwiseFunctions Elementwise() { return {&FindBinary, &FindUnary}; }
+
+}  // namespace weft::WEFT_ISA

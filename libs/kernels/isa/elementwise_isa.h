@@ -1,0 +1,41 @@
+// Element-wise loops over float, double, int32 and int64 that are worth their
+// own code for each instruction set (weft::v1, weft::v3, weft::v4).
+//
+// Threads: pure functions. `out` may be one of the inputs.
+#ifndef WEFT_LIBS_KERNELS_ISA_ELEMENTWISE_ISA_H_
+#define WEFT_LIBS_KERNELS_ISA_ELEMENTWISE_ISA_H_
+
+#include <cstdint>
+
+namespace weft {
+
+// out[i] = f(x[i * x_step], y[i * y_step]) for i in [0, n); a step is 0 or 1.
+// False when an element is outside the function's domain (integer division by
+// zero); the rest is computed all the same.
+using BinaryLoop = bool (*)(const void* x, int64_t x_step, const void* y,
+                            int64_t y_step, void* out, int64_t n);
+// out[i] = f(x[i]) for i in [0, n).
+using UnaryLoop = void (*)(const void* x, void* out, int64_t n);
+
+// Element types as the tables below name them.
+enum class LoopType { kFloat, kDouble, kInt32, kInt64 };
+
+// Null where there is no such loop: the caller then has its own.
+struct ElementwiseFunctions {
+  BinaryLoop (*find_binary)(const char* op, LoopType type);
+  UnaryLoop (*find_unary)(const char* op, LoopType type);
+};
+
+namespace v1 {
+ElementwiseFunctions Elementwise();
+}
+namespace v3 {
+ElementwiseFunctions Elementwise();
+}
+namespace v4 {
+ElementwiseFunctions Elementwise();
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_ISA_ELEMENTWISE_ISA_H_

@@ -1,0 +1,35 @@
+#include "libs/kernels/isa/instruction_set.h"
+
+namespace weft {
+namespace {
+
+// Features by name, because clang 14 does not know "x86-64-v4" here.
+bool HasV3() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+}
+
+bool HasV4() {
+  return HasV3() && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") &&
+         __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+
+}  // namespace
+
+std::vector<InstructionSet> SupportedInstructionSets() {
+  __builtin_cpu_init();
+  std::vector<InstructionSet> sets = {InstructionSet::kV1};
+  if (HasV3()) sets.push_back(InstructionSet::kV3);
+  if (HasV4()) sets.push_back(InstructionSet::kV4);
+  return sets;
+}
+
+InstructionSet BestInstructionSet() {
+  static const InstructionSet best = SupportedInstructionSets().back();
+  return best;
+}
+
+}  // namespace weft

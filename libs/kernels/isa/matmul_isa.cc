@@ -1,0 +1,242 @@
+// Products of matrices, compiled for one instruction set. Those of some size
+// are Eigen's, called as Eigen's own BLAS calls them: its expressions would
+// bring code for vectors and small matrices once for each way the operands may
+// lie, and that is most of what they take to compile.
+//
+// Eigen stays in here, and no std:: template may be used: see
+// weft_kernels_per_instruction_set.
+#include "libs/kernels/isa/matmul_isa.h"
+
+#include <string.h>
+
+#include <Eigen/Core>
+
+#include "libs/kernels/isa/vectors_isa.h"
+
+namespace weft::WEFT_ISA {
+namespace {
+
+// `kLeft` and `kRight` are the orders of op(a) and op(b).
+template <typename T, int kLeft, int kRight>
+void BlockedProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
+  using Product = Eigen::internal::general_matrix_matrix_product<
+      Eigen::Index, T, kLeft, false, T, kRight, false, Eigen::RowMajor, 1>;
+  using Blocking =
+      Eigen::internal::gemm_blocking_space<Eigen::RowMajor, T, T,
+                                           Eigen::Dynamic, Eigen::Dynamic,
+                                           Eigen::Dynamic, 1, false>;
+  for (int64_t i = 0; i < args.m; ++i) {
+    memset(c + i * args.c_stride, 0, static_cast<size_t>(args.n) * sizeof(T));
+  }
+  Blocking blocking(args.m, args.n, args.k, /*num_threads=*/1,
+                    /*l3_blocking=*/true);
+  Product::run(args.m, args.n, args.k, a, args.a_stride, b, args.b_stride, c,
+               /*resIncr=*/1, args.c_stride, T(1), blocking, nullptr);
+}
+
+// Four elements in a vector, or two if no vector has four.
+template <typename T>
+inline constexpr int kFew = kVectorSize<T> < 4 ? kVectorSize<T> : 4;
+
+// They are `step` apart.
+template <typename T>
+Vector<T, kFew<T>> LoadFew(const T* x, int64_t step) {
+  if (step == 1) return Load<Vector<T, kFew<T>>>(x);
+  Vector<T, kFew<T>> few;
+  for (int k = 0; k < kFew<T>; ++k) few[k] = x[k * step];
+  return few;
+}
+
+// Of matrices so small that to pack them takes longer.
+template <typename T>
+void SmallProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
+  const int64_t a_row = args.transpose_a ? 1 : args.a_stride;
+  const int64_t a_column = args.transpose_a ? args.a_stride : 1;
+  const int64_t b_row = args.transpose_b ? 1 : args.b_stride;
+  const int64_t b_column = args.transpose_b ? args.b_stride : 1;
+  for (int64_t i = 0; i < args.m; ++i) {
+    const T* const left = a + i * a_row;
+    T* const out = c + i * args.c_stride;
+    int64_t j = 0;
+    for (; j + kFew<T> <= args.n; j += kFew<T>) {
+      const T* const right = b + j * b_column;
+      Vector<T, kFew<T>> sum = {};
+      for (int64_t k = 0; k < args.k; ++k) {
+        sum += left[k * a_column] * LoadFew(right + k * b_row, b_column);
+      }
+      Store(sum, out + j);
+    }
+    for (; j < args.n; ++j) {
+      T sum = 0;
+      for (int64_t k = 0; k < args.k; ++k) {
+        sum += left[k * a_column] * b[k * b_row + j * b_column];
+      }
+      out[j] = sum;
+    }
+  }
+}
+
+// A matrix as it lies in memory.
+template <typename T>
+struct Rows {
+  const T* data;
+  int64_t rows, columns, stride;
+};
+
+// Adds kVectors vectors of each row, times the row's element of `x`, to those
+// of `sum`.
+template <typename V, int kVectors, typename T>
+void AddRows(const Rows<T>& matrix, const T* x, int64_t x_step, T* sum) {
+  constexpr int64_t kSize = sizeof(V) / sizeof(T);
+  V sums[kVectors];
+  for (int64_t k = 0; k < kVectors; ++k) sums[k] = Load<V>(sum + k * kSize);
+  for (int64_t i = 0; i < matrix.rows; ++i) {
+    const T by = x[i * x_step];
+    const T* const row = matrix.data + i * matrix.stride;
+    for (int64_t k = 0; k < kVectors; ++k) {
+      sums[k] += by * Load<V>(row + k * kSize);
+    }
+  }
+  for (int64_t k = 0; k < kVectors; ++k) Store(sums[k], sum + k * kSize);
+}
+
+// The same for all columns, from vectors of kSize elements down to one.
+template <int kSize, typename T>
+void AddColumns(Rows<T> matrix, const T* x, int64_t x_step, T* sum) {
+  if constexpr (kSize == 1) {
+    for (int64_t j = 0; j < matrix.columns; ++j, ++matrix.data) {
+      AddRows<T, 1>(matrix, x, x_step, sum + j);
+    }
+  } else {
+    while (matrix.columns >= kSize) {
+      AddRows<Vector<T, kSize>, 1>(matrix, x, x_step, sum);
+      matrix.data += kSize;
+      matrix.columns -= kSize;
+      sum += kSize;
+    }
+    AddColumns<kSize / 2>(matrix, x, x_step, sum);
+  }
+}
+
+// y = the sum of all rows, each times its element of `x`, which are `x_step`
+// apart.
+template <typename T>
+void SumOfRows(const Rows<T>& matrix, const T* x, int64_t x_step, T* y) {
+  // So few that the parts of them which are read next are in the cache.
+  constexpr int64_t kRows = 16;
+  constexpr int64_t kSize = kVectorSize<T>;
+  memset(y, 0, static_cast<size_t>(matrix.columns) * sizeof(T));
+  for (int64_t i = 0; i < matrix.rows; i += kRows, x += kRows * x_step) {
+    Rows<T> some = matrix;
+    some.data = matrix.data + i * matrix.stride;
+    some.rows = matrix.rows - i < kRows ? matrix.rows - i : kRows;
+    T* sum = y;
+    while (some.columns >= 4 * kSize) {
+      AddRows<Vector<T>, 4>(some, x, x_step, sum);
+      some.data += 4 * kSize;
+      some.columns -= 4 * kSize;
+      sum += 4 * kSize;
+    }
+    AddColumns<kSize>(some, x, x_step, sum);
+  }
+}
+
+// The sum of a vector's elements, by halves.
+template <typename T, int kSize>
+T SumOf(Vector<T, kSize> vector) {
+  if constexpr (kSize == 2) {
+    return vector[0] + vector[1];
+  } else {
+    Vector<T, kSize / 2> halves[2];
+    memcpy(halves, &vector, sizeof(halves));
+    return SumOf<T, kSize / 2>(halves[0] + halves[1]);
+  }
+}
+
+// The products of kRows rows and `x`, with kSums partial sums each: together as
+// many as hide how long one addition takes.
+template <int kRows, int kSums, typename T>
+void ProductsOf(const Rows<T>& matrix, int64_t first, const T* x, T* y,
+                int64_t y_step) {
+  using V = Vector<T>;
+  constexpr int64_t kSize = kVectorSize<T>;
+  const T* const row = matrix.data + first * matrix.stride;
+  V sums[kRows][kSums] = {};
+  int64_t j = 0;
+  for (; j + kSums * kSize <= matrix.columns; j += kSums * kSize) {
+    for (int64_t s = 0; s < kSums; ++s) {
+      const V by = Load<V>(x + j + s * kSize);
+      for (int64_t r = 0; r < kRows; ++r) {
+        sums[r][s] += Load<V>(row + r * matrix.stride + j + s * kSize) * by;
+      }
+    }
+  }
+  for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t s = 1; s < kSums; ++s) sums[r][0] += sums[r][s];
+    T sum = SumOf<T, kSize>(sums[r][0]);
+    for (int64_t k = j; k < matrix.columns; ++k) {
+      sum += row[r * matrix.stride + k] * x[k];
+    }
+    y[(first + r) * y_step] = sum;
+  }
+}
+
+// y = the product of each row and `x`.
+template <typename T>
+void ProductsOfRows(const Rows<T>& matrix, const T* x, T* y, int64_t y_step) {
+  int64_t i = 0;
+  for (; i + 8 <= matrix.rows; i += 8) {
+    ProductsOf<8, 1>(matrix, i, x, y, y_step);
+  }
+  for (; i < matrix.rows; ++i) ProductsOf<1, 8>(matrix, i, x, y, y_step);
+}
+
+// The product if one operand is a vector, and what must be is contiguous.
+template <typename T>
+bool VectorProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
+  if (args.m == 1) {
+    const bool is_column = args.n == 1 && args.b_stride == 1;
+    if (!args.transpose_b && !is_column) {
+      SumOfRows<T>({b, args.k, args.n, args.b_stride}, a,
+                   args.transpose_a ? args.a_stride : 1, c);
+      return true;
+    }
+    if (args.transpose_a && args.a_stride != 1) return false;
+    ProductsOfRows<T>({b, args.n, args.k, args.b_stride}, a, c, 1);
+    return true;
+  }
+  if (args.n != 1) return false;
+  if (!args.transpose_a) {
+    if (!args.transpose_b && args.b_stride != 1) return false;
+    ProductsOfRows<T>({a, args.m, args.k, args.a_stride}, b, c, args.c_stride);
+    return true;
+  }
+  if (args.c_stride != 1) return false;
+  SumOfRows<T>({a, args.k, args.m, args.a_stride}, b,
+               args.transpose_b ? 1 : args.b_stride, c);
+  return true;
+}
+
+template <typename T>
+void Product(const MatMulArgs& args, const T* a, const T* b, T* c) {
+  using Eigen::ColMajor;
+  using Eigen::RowMajor;
+  // Where Eigen draws the line, too.
+  if (args.m + args.n + args.k < 20) return SmallProduct(args, a, b, c);
+  if (VectorProduct(args, a, b, c)) return;
+  if (args.transpose_a && args.transpose_b) {
+    BlockedProduct<T, ColMajor, ColMajor>(args, a, b, c);
+  } else if (args.transpose_a) {
+    BlockedProduct<T, ColMajor, RowMajor>(args, a, b, c);
+  } else if (args.transpose_b) {
+    BlockedProduct<T, RowMajor, ColMajor>(args, a, b, c);
+  } else {
+    BlockedProduct<T, RowMajor, RowMajor>(args, a, b, c);
+  }
+}
+
+}  // namespace
+
+MatMulFunctions MatMul() { return {&Product<float>, &Product<double>}; }
+
+}  // namespace weft::WEFT_ISA

@@ -1,0 +1,39 @@
+// Matrix products on plain pointers, compiled once for each instruction set
+// (weft::v1, weft::v3, weft::v4). Called through libs/kernels/math/gemm.h only.
+//
+// Threads: pure functions.
+#ifndef WEFT_LIBS_KERNELS_ISA_MATMUL_ISA_H_
+#define WEFT_LIBS_KERNELS_ISA_MATMUL_ISA_H_
+
+#include <cstdint>
+
+namespace weft {
+
+// c[m, n] = op(a)[m, k] * op(b)[k, n]; all row-major. A stride is the distance
+// between rows as they lie in memory; a transposed `a` lies there as [k, m].
+struct MatMulArgs {
+  int64_t m, n, k;
+  bool transpose_a, transpose_b;
+  int64_t a_stride, b_stride, c_stride;
+};
+
+struct MatMulFunctions {
+  void (*float_product)(const MatMulArgs& args, const float* a, const float* b,
+                        float* c);
+  void (*double_product)(const MatMulArgs& args, const double* a,
+                         const double* b, double* c);
+};
+
+namespace v1 {
+MatMulFunctions MatMul();
+}
+namespace v3 {
+MatMulFunctions MatMul();
+}
+namespace v4 {
+MatMulFunctions MatMul();
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_ISA_MATMUL_ISA_H_

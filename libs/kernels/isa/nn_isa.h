@@ -1,0 +1,51 @@
+// Loops of the nn family over float and double that are worth their own code
+// for each instruction set (weft::v1, weft::v3, weft::v4).
+//
+// Threads: pure functions. `out` may be one of the inputs. Rows are the
+// elements that belong together: one example's classes, one pixel's channels.
+#ifndef WEFT_LIBS_KERNELS_ISA_NN_ISA_H_
+#define WEFT_LIBS_KERNELS_ISA_NN_ISA_H_
+
+#include <cstdint>
+
+namespace weft {
+
+template <typename T>
+struct NnLoops {
+  // max(x, 0); NaN and -0 stay.
+  void (*relu)(const T* x, T* out, int64_t n);
+  // gradient where x > 0, else 0.
+  void (*relu_grad)(const T* gradient, const T* x, T* out, int64_t n);
+  // out[r][c] = x[r][c] + bias[c]
+  void (*add_bias)(const T* x, const T* bias, T* out, int64_t rows,
+                   int64_t channels);
+  // out[c] += sum over r of x[r][c]
+  void (*add_rows)(const T* x, T* out, int64_t rows, int64_t channels);
+  void (*softmax)(const T* logits, T* out, int64_t rows, int64_t classes);
+  void (*log_softmax)(const T* logits, T* out, int64_t rows, int64_t classes);
+  // loss[r] of logits[r] and the distribution labels[r]; `backprop`, which may
+  // be `logits`, is its gradient.
+  void (*cross_entropy)(const T* logits, const T* labels, T* loss, T* backprop,
+                        int64_t rows, int64_t classes);
+  // The same where all of labels[r] is in one class.
+  // REQUIRES: 0 <= labels[r] < classes.
+  void (*sparse_cross_entropy)(const T* logits, const int64_t* labels, T* loss,
+                               T* backprop, int64_t rows, int64_t classes);
+};
+
+namespace v1 {
+void FillNnLoops(NnLoops<float>* loops);
+void FillNnLoops(NnLoops<double>* loops);
+}  // namespace v1
+namespace v3 {
+void FillNnLoops(NnLoops<float>* loops);
+void FillNnLoops(NnLoops<double>* loops);
+}  // namespace v3
+namespace v4 {
+void FillNnLoops(NnLoops<float>* loops);
+void FillNnLoops(NnLoops<double>* loops);
+}  // namespace v4
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_ISA_NN_ISA_H_

@@ -1,0 +1,36 @@
+// The nn loops for this processor.
+#ifndef WEFT_LIBS_KERNELS_ISA_NN_LOOPS_H_
+#define WEFT_LIBS_KERNELS_ISA_NN_LOOPS_H_
+
+#include <type_traits>
+
+#include "libs/kernels/isa/instruction_set.h"
+#include "libs/kernels/isa/nn_isa.h"
+
+namespace weft {
+
+// Those of one set, for tests that compare them. REQUIRES: the processor has
+// it.
+template <typename T>
+NnLoops<T> NnLoopsFor(InstructionSet set) {
+  using Fill = void (*)(NnLoops<T>*);
+  NnLoops<T> loops;
+  ForInstructionSet<Fill>(set, &v1::FillNnLoops, &v3::FillNnLoops,
+                          &v4::FillNnLoops)(&loops);
+  return loops;
+}
+
+template <typename T>
+inline constexpr bool kHasNnLoops =
+    std::is_same_v<T, float> || std::is_same_v<T, double>;
+
+// REQUIRES: kHasNnLoops<T>. Thread-safe.
+template <typename T>
+const NnLoops<T>& BestNnLoops() {
+  static const NnLoops<T> loops = NnLoopsFor<T>(BestInstructionSet());
+  return loops;
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_ISA_NN_LOOPS_H_

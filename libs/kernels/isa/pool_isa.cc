@@ -1,0 +1,86 @@
+// Loops over the compiler's vectors. No std:: template may be used: see
+// weft_kernels_per_instruction_set.
+#include "libs/kernels/isa/pool_isa.h"
+
+#include "libs/kernels/isa/vectors_isa.h"
+
+namespace weft::WEFT_ISA {
+namespace {
+
+float Lowest(float) { return -__FLT_MAX__; }
+double Lowest(double) { return -__DBL_MAX__; }
+
+// First(first, of the type of an element) and Combine(so far, next) of numbers
+// or of vectors. The maximum begins with the lowest number, as TensorFlow's
+// does: that passes over NaN wherever it lies, and is the result where there is
+// nothing above it.
+struct Max {
+  template <typename V, typename T>
+  static V First(V x, T number) {
+    const V lowest = V{} + Lowest(number);
+    return Combine(lowest, x);
+  }
+  template <typename V>
+  static V Combine(V sum, V x) {
+    return x > sum ? x : sum;
+  }
+  template <typename V, typename T>
+  static V Result(V sum, T) {
+    return sum;
+  }
+};
+struct Mean {
+  template <typename V, typename T>
+  static V First(V x, T) {
+    return x;
+  }
+  template <typename V>
+  static V Combine(V sum, V x) {
+    return sum + x;
+  }
+  template <typename V, typename T>
+  static V Result(V sum, T count) {
+    return sum / count;
+  }
+};
+
+// As many channels as V has elements.
+template <typename Op, typename V, typename T>
+void PoolChannels(const PoolWindow& window, const T* x, T count, T* out) {
+  V sum = Op::First(Load<V>(x), count);
+  for (int64_t column = 1; column < window.columns; ++column) {
+    sum = Op::Combine(sum, Load<V>(x + column * window.channels));
+  }
+  for (int64_t row = 1; row < window.rows; ++row) {
+    x += window.row_stride;
+    for (int64_t column = 0; column < window.columns; ++column) {
+      sum = Op::Combine(sum, Load<V>(x + column * window.channels));
+    }
+  }
+  Store(Op::Result(sum, count), out);
+}
+
+template <typename Op, typename T>
+void Pool(const PoolWindow& window, const T* x, T* out) {
+  constexpr int kSize = kVectorSize<T>;
+  const T count = static_cast<T>(window.rows * window.columns);
+  int64_t c = 0;
+  for (; c + kSize <= window.channels; c += kSize) {
+    PoolChannels<Op, Vector<T>>(window, x + c, count, out + c);
+  }
+  for (; c < window.channels; ++c) {
+    PoolChannels<Op, T>(window, x + c, count, out + c);
+  }
+}
+
+template <typename T>
+void Fill(PoolLoops<T>* loops) {
+  *loops = {&Pool<Max, T>, &Pool<Mean, T>};
+}
+
+}  // namespace
+
+void FillPoolLoops(PoolLoops<float>* loops) { Fill(loops); }
+void FillPoolLoops(PoolLoops<double>* loops) { Fill(loops); }
+
+}  // namespace weft::WEFT_ISA

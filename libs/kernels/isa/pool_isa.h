@@ -1,0 +1,44 @@
+// Loops of pools over float and double that are worth their own code for each
+// instruction set (weft::v1, weft::v3, weft::v4).
+//
+// Threads: pure functions.
+#ifndef WEFT_LIBS_KERNELS_ISA_POOL_ISA_H_
+#define WEFT_LIBS_KERNELS_ISA_POOL_ISA_H_
+
+#include <cstdint>
+
+namespace weft {
+
+// The part of a window that is inside its image: pixels of `channels` elements,
+// those of a row next to each other.
+struct PoolWindow {
+  int64_t rows, columns;  // neither is 0
+  int64_t row_stride;     // in elements
+  int64_t channels;
+};
+
+template <typename T>
+struct PoolLoops {
+  // out[c] = the largest of the window's elements of channel c, the first of
+  // equal ones; a NaN is larger than nothing but stays where it is the first.
+  void (*max)(const PoolWindow& window, const T* x, T* out);
+  // out[c] = their mean.
+  void (*mean)(const PoolWindow& window, const T* x, T* out);
+};
+
+namespace v1 {
+void FillPoolLoops(PoolLoops<float>* loops);
+void FillPoolLoops(PoolLoops<double>* loops);
+}  // namespace v1
+namespace v3 {
+void FillPoolLoops(PoolLoops<float>* loops);
+void FillPoolLoops(PoolLoops<double>* loops);
+}  // namespace v3
+namespace v4 {
+void FillPoolLoops(PoolLoops<float>* loops);
+void FillPoolLoops(PoolLoops<double>* loops);
+}  // namespace v4
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_ISA_POOL_ISA_H_

@@ -1,0 +1,30 @@
+// The loops of pools for this processor.
+#ifndef WEFT_LIBS_KERNELS_ISA_POOL_LOOPS_H_
+#define WEFT_LIBS_KERNELS_ISA_POOL_LOOPS_H_
+
+#include "libs/kernels/isa/instruction_set.h"
+#include "libs/kernels/isa/pool_isa.h"
+
+namespace weft {
+
+// Those of one set, for tests that compare them. REQUIRES: the processor has
+// it.
+template <typename T>
+PoolLoops<T> PoolLoopsFor(InstructionSet set) {
+  using Fill = void (*)(PoolLoops<T>*);
+  PoolLoops<T> loops;
+  ForInstructionSet<Fill>(set, &v1::FillPoolLoops, &v3::FillPoolLoops,
+                          &v4::FillPoolLoops)(&loops);
+  return loops;
+}
+
+// T is float or double. Thread-safe.
+template <typename T>
+const PoolLoops<T>& BestPoolLoops() {
+  static const PoolLoops<T> loops = PoolLoopsFor<T>(BestInstructionSet());
+  return loops;
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_ISA_POOL_LOOPS_H_

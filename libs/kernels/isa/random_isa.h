@@ -1,0 +1,33 @@
+// Philox 4x32-10 over many samples at once, compiled for each instruction set
+// (weft::v1, v3, v4). The numbers are those of Philox in random_philox.h.
+//
+// Threads: pure functions.
+#ifndef WEFT_LIBS_KERNELS_ISA_RANDOM_ISA_H_
+#define WEFT_LIBS_KERNELS_ISA_RANDOM_ISA_H_
+
+#include <cstdint>
+
+namespace weft {
+
+// Writes `samples` samples of four numbers: those of the counter and of the
+// ones that follow it. `counter` has four numbers, the lowest first; the upper
+// two count the overflows of the lower two. `key` has two numbers.
+using PhiloxFill = void (*)(const uint32_t* key, const uint32_t* counter,
+                            uint32_t* out, int64_t samples);
+
+namespace v1 {
+void FillPhilox(const uint32_t* key, const uint32_t* counter, uint32_t* out,
+                int64_t samples);
+}
+namespace v3 {
+void FillPhilox(const uint32_t* key, const uint32_t* counter, uint32_t* out,
+                int64_t samples);
+}
+namespace v4 {
+void FillPhilox(const uint32_t* key, const uint32_t* counter, uint32_t* out,
+                int64_t samples);
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_ISA_RANDOM_ISA_H_

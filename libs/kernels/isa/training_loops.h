@@ -1,0 +1,31 @@
+// The training loops for this processor.
+#ifndef WEFT_LIBS_KERNELS_ISA_TRAINING_LOOPS_H_
+#define WEFT_LIBS_KERNELS_ISA_TRAINING_LOOPS_H_
+
+#include "libs/kernels/isa/instruction_set.h"
+#include "libs/kernels/isa/training_isa.h"
+
+namespace weft {
+
+// Those of one set, for tests that compare them. REQUIRES: the processor has
+// it.
+template <typename T>
+TrainingLoops<T> TrainingLoopsFor(InstructionSet set) {
+  using Fill = void (*)(TrainingLoops<T>*);
+  TrainingLoops<T> loops;
+  ForInstructionSet<Fill>(set, &v1::FillTrainingLoops, &v3::FillTrainingLoops,
+                          &v4::FillTrainingLoops)(&loops);
+  return loops;
+}
+
+// T is float or double. Thread-safe.
+template <typename T>
+const TrainingLoops<T>& BestTrainingLoops() {
+  static const TrainingLoops<T> loops =
+      TrainingLoopsFor<T>(BestInstructionSet());
+  return loops;
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_ISA_TRAINING_LOOPS_H_

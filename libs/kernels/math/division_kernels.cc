@@ -1,0 +1,173 @@
+// Division and remainders. Integer division by zero is an error; the smallest
+// integer divided by -1 wraps around, where the processor would trap.
+#include <cmath>
+
+#include "libs/kernels/math/elementwise.h"
+#include "libs/kernels/math/math_kernels.h"
+#include "libs/kernels/math/math_scalar.h"
+
+namespace weft {
+namespace {
+
+template <typename T>
+bool IsMinusOne(T x) {
+  if constexpr (std::is_signed_v<T>) return x == T(-1);
+  return false;
+}
+
+struct IntegerDivision {
+  template <typename T>
+  static bool IsValid(T, T y) {
+    return y != 0;
+  }
+};
+
+struct TruncateDivOp : IntegerDivision {
+  template <typename T>
+  static T Apply(T x, T y) {
+    if (y == 0) return 0;
+    if (IsMinusOne(y)) return math::SubOp::Apply(T(0), x);
+    return static_cast<T>(x / y);
+  }
+};
+
+struct FloorDivOp : IntegerDivision {
+  template <typename T>
+  static T Apply(T x, T y) {
+    if (y == 0) return 0;
+    if (IsMinusOne(y)) return math::SubOp::Apply(T(0), x);
+    const T quotient = static_cast<T>(x / y);
+    const bool rounded_up = x % y != 0 && (x < 0) != (y < 0);
+    return static_cast<T>(rounded_up ? quotient - 1 : quotient);
+  }
+};
+
+struct TruncateModOp : IntegerDivision {
+  template <typename T>
+  static T Apply(T x, T y) {
+    if (y == 0 || IsMinusOne(y)) return 0;
+    return static_cast<T>(x % y);
+  }
+};
+
+struct FloorModOp : IntegerDivision {
+  template <typename T>
+  static T Apply(T x, T y) {
+    if (y == 0 || IsMinusOne(y)) return 0;
+    const T remainder = static_cast<T>(x % y);
+    const bool other_sign = remainder != 0 && (remainder < 0) != (y < 0);
+    return static_cast<T>(other_sign ? remainder + y : remainder);
+  }
+};
+
+// The same of real (and complex) numbers, for which zero is no error.
+struct RealDivOp {
+  template <typename T>
+  static T Apply(T x, T y) {
+    return math::WithReal(x, y, [](auto a, auto b) { return a / b; });
+  }
+};
+struct RealFloorDivOp {
+  template <typename T>
+  static T Apply(T x, T y) {
+    return math::WithReal(x, y,
+                          [](auto a, auto b) { return std::floor(a / b); });
+  }
+};
+struct RealTruncateModOp {
+  template <typename T>
+  static T Apply(T x, T y) {
+    return math::WithReal(x, y, [](auto a, auto b) { return std::fmod(a, b); });
+  }
+};
+struct RealFloorModOp {
+  template <typename T>
+  static T Apply(T x, T y) {
+    return math::WithReal(x, y, [](auto a, auto b) {
+      const auto remainder = std::fmod(a, b);
+      const bool other_sign = remainder != 0 && (remainder < 0) != (b < 0);
+      return other_sign ? remainder + b : remainder;
+    });
+  }
+};
+struct DivNoNanOp {
+  template <typename T>
+  static T Apply(T x, T y) {
+    return math::WithReal(x, y, [](auto a, auto b) {
+      using R = decltype(a);
+      return b == R(0) ? R(0) : a / b;
+    });
+  }
+};
+struct XdivyOp {
+  template <typename T>
+  static T Apply(T x, T y) {
+    return math::WithReal(x, y, [](auto a, auto b) {
+      using R = decltype(a);
+      return a == R(0) ? R(0) : a / b;
+    });
+  }
+};
+
+void Register(KernelRegistry& registry, absl::string_view op, DataType type,
+              BinaryLoop loop, LoopCost cost = LoopCost::kLight) {
+  BinaryKernelSpec spec{std::string(op)};
+  spec.in = spec.out = type;
+  spec.loop = loop;
+  spec.cost = cost;
+  RegisterBinaryKernel(registry, std::move(spec));
+}
+
+void RegisterIntegers(KernelRegistry& registry) {
+  math::Integers::ForEach([&]<typename T>() {
+    using math::CheckedLoopOf;
+    const DataType type = DataTypeOf<T>::value;
+    Register(registry, "Div", type, &CheckedLoopOf<T, TruncateDivOp>);
+    Register(registry, "TruncateDiv", type, &CheckedLoopOf<T, TruncateDivOp>);
+    Register(registry, "FloorDiv", type, &CheckedLoopOf<T, FloorDivOp>);
+    Register(registry, "FloorMod", type, &CheckedLoopOf<T, FloorModOp>);
+    if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>) {
+      Register(registry, "Mod", type, &CheckedLoopOf<T, TruncateModOp>);
+      Register(registry, "TruncateMod", type, &CheckedLoopOf<T, TruncateModOp>);
+    }
+  });
+}
+
+// What floats and complex numbers have in common.
+template <typename List>
+void RegisterFields(KernelRegistry& registry) {
+  List::ForEach([&]<typename T>() {
+    using math::BinaryLoopOf;
+    const DataType type = DataTypeOf<T>::value;
+    const BinaryLoop div =
+        BestBinaryLoop("Div", type, &BinaryLoopOf<T, T, RealDivOp>);
+    Register(registry, "Div", type, div);
+    Register(registry, "RealDiv", type, div);
+    Register(registry, "DivNoNan", type, &BinaryLoopOf<T, T, DivNoNanOp>);
+    Register(registry, "Xdivy", type, &BinaryLoopOf<T, T, XdivyOp>);
+  });
+}
+
+void RegisterFloats(KernelRegistry& registry) {
+  math::Floats::ForEach([&]<typename T>() {
+    using math::BinaryLoopOf;
+    const DataType type = DataTypeOf<T>::value;
+    const BinaryLoop remainder = &BinaryLoopOf<T, T, RealTruncateModOp>;
+    Register(registry, "FloorDiv", type, &BinaryLoopOf<T, T, RealFloorDivOp>);
+    Register(registry, "FloorMod", type, &BinaryLoopOf<T, T, RealFloorModOp>,
+             LoopCost::kHeavy);
+    Register(registry, "Mod", type, remainder, LoopCost::kHeavy);
+    Register(registry, "TruncateMod", type, remainder, LoopCost::kHeavy);
+  });
+}
+
+}  // namespace
+
+void RegisterDivisionKernels(KernelRegistry& registry) {
+  RegisterIntegers(registry);
+  RegisterFields<math::Floats>(registry);
+  RegisterFields<math::Complexes>(registry);
+  RegisterFloats(registry);
+}
+
+}  // namespace weft

@@ -1,0 +1,306 @@
+// Element-wise ops of one and two operands: values, broadcasting, domains,
+// forwarding, and a loop over all registered types.
+#include "libs/kernels/math/elementwise.h"
+
+#include <cmath>
+#include <limits>
+
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/math/math_kernels.h"
+#include "libs/kernels/testing/kernel_test_harness.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+template <typename T>
+std::vector<T> ValuesOf(const Tensor& tensor) {
+  const absl::Span<const T> values = tensor.flat<T>();
+  return std::vector<T>(values.begin(), values.end());
+}
+
+Tensor Floats(std::initializer_list<float> values) {
+  return Tensor::Vector<float>(values);
+}
+Tensor Ints(std::initializer_list<int32_t> values) {
+  return Tensor::Vector<int32_t>(values);
+}
+
+class MathElementwiseTest : public testing::Test {
+ protected:
+  std::vector<float> RunFloats(absl::string_view op,
+                               std::vector<KernelInput> inputs) {
+    absl::StatusOr<Tensor> result = harness_.RunOne(op, std::move(inputs));
+    EXPECT_OK(result);
+    return result.ok() ? ValuesOf<float>(*result) : std::vector<float>();
+  }
+  std::vector<int32_t> RunInts(absl::string_view op, Tensor x, Tensor y) {
+    absl::StatusOr<Tensor> result = harness_.RunOne(op, {x, y});
+    EXPECT_OK(result);
+    return result.ok() ? ValuesOf<int32_t>(*result) : std::vector<int32_t>();
+  }
+
+  KernelTestHarness harness_{RegisterMathKernels};
+};
+
+TEST_F(MathElementwiseTest, BroadcastsAsNumPyDoes) {
+  const Tensor column = Tensor::FromValues<float>(TensorShape({2, 1}), {1, 2});
+  const Tensor row =
+      Tensor::FromValues<float>(TensorShape({1, 1, 3}), {10, 20, 30});
+  ASSERT_OK_AND_ASSIGN(Tensor sum, harness_.RunOne("AddV2", {column, row}));
+  EXPECT_EQ(sum.shape(), TensorShape({1, 2, 3}));
+  EXPECT_THAT(ValuesOf<float>(sum), ElementsAre(11, 21, 31, 12, 22, 32));
+}
+
+TEST_F(MathElementwiseTest, BroadcastsDimensionsInTheMiddle) {
+  Tensor x(DT_INT32, TensorShape({2, 3, 2}));
+  for (int i = 0; i < 12; ++i) x.mutable_flat<int32_t>()[i] = i;
+  const Tensor y =
+      Tensor::FromValues<int32_t>(TensorShape({2, 1, 2}), {100, 200, 300, 400});
+  EXPECT_THAT(RunInts("Add", x, y), ElementsAre(100, 201, 102, 203, 104, 205,
+                                                306, 407, 308, 409, 310, 411));
+}
+
+TEST_F(MathElementwiseTest, ScalarsCombineWithAnything) {
+  EXPECT_THAT(RunFloats("Sub", {Floats({1, 2}), Tensor::Scalar(1.0f)}),
+              ElementsAre(0, 1));
+  EXPECT_THAT(RunFloats("Sub", {Tensor::Scalar(1.0f), Floats({1, 2})}),
+              ElementsAre(0, -1));
+  EXPECT_THAT(RunFloats("Mul", {Tensor::Scalar(3.0f), Tensor::Scalar(4.0f)}),
+              ElementsAre(12));
+}
+
+TEST_F(MathElementwiseTest, EmptyTensorsStayEmpty) {
+  ASSERT_OK_AND_ASSIGN(
+      Tensor sum,
+      harness_.RunOne(
+          "AddV2", {Tensor(DT_FLOAT, TensorShape({0, 3})), Floats({1, 2, 3})}));
+  EXPECT_EQ(sum.shape(), TensorShape({0, 3}));
+}
+
+TEST_F(MathElementwiseTest, RefusesShapesThatDoNotMatch) {
+  EXPECT_THAT(harness_.Run("AddV2", {Floats({1, 2}), Floats({1, 2, 3})}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "Incompatible shapes: [2] vs. [3]"));
+}
+
+TEST_F(MathElementwiseTest, WritesIntoAnOperandThatNobodyElseHolds) {
+  ASSERT_OK_AND_ASSIGN(auto kernel,
+                       harness_.Make("AddV2", {DT_FLOAT, DT_FLOAT}));
+  const Tensor kept = Floats({1, 2});
+  Tensor free = Floats({10, 20});
+  const void* memory = free.data();
+  std::vector<KernelInput> inputs;
+  inputs.emplace_back(kept);
+  inputs.emplace_back(std::move(free));
+  ASSERT_OK_AND_ASSIGN(auto outputs, kernel->Run(std::move(inputs)));
+  EXPECT_EQ(outputs[0].data(), memory);
+  EXPECT_THAT(ValuesOf<float>(outputs[0]), ElementsAre(11, 22));
+  EXPECT_THAT(ValuesOf<float>(kept), ElementsAre(1, 2));
+}
+
+TEST_F(MathElementwiseTest, LargeTensorsAreSplitWithoutLosingAnything) {
+  const int64_t n = 300'000;
+  Tensor x(DT_INT64, TensorShape({n}));
+  for (int64_t i = 0; i < n; ++i) x.mutable_flat<int64_t>()[i] = i;
+  ASSERT_OK_AND_ASSIGN(Tensor sum, harness_.RunOne("AddV2", {x, x}));
+  ASSERT_OK_AND_ASSIGN(
+      Tensor table,
+      harness_.RunOne("Mul", {*x.Reshaped({n / 3, 3}),
+                              Tensor::Vector<int64_t>({1, 2, 3})}));
+  for (int64_t i = 0; i < n; ++i) {
+    ASSERT_EQ(sum.flat<int64_t>()[i], 2 * i);
+    ASSERT_EQ(table.flat<int64_t>()[i], i * (i % 3 + 1));
+  }
+}
+
+TEST_F(MathElementwiseTest, IntegerDivisionsRoundAsTheirNamesSay) {
+  const Tensor x = Ints({7, -7, 7, -7});
+  const Tensor y = Ints({2, 2, -2, -2});
+  EXPECT_THAT(RunInts("FloorDiv", x, y), ElementsAre(3, -4, -4, 3));
+  EXPECT_THAT(RunInts("Div", x, y), ElementsAre(3, -3, -3, 3));
+  EXPECT_THAT(RunInts("TruncateDiv", x, y), ElementsAre(3, -3, -3, 3));
+  const Tensor z = Ints({3, 3, -3, -3});
+  EXPECT_THAT(RunInts("FloorMod", x, z), ElementsAre(1, 2, -2, -1));
+  EXPECT_THAT(RunInts("Mod", x, z), ElementsAre(1, -1, 1, -1));
+}
+
+TEST_F(MathElementwiseTest, IntegerDivisionByZeroIsAnError) {
+  for (const char* op :
+       {"Div", "FloorDiv", "TruncateDiv", "FloorMod", "Mod", "TruncateMod"}) {
+    EXPECT_THAT(harness_.Run(op, {Ints({1, 2}), Ints({1, 0})}),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         "Integer division by zero"))
+        << op;
+  }
+}
+
+TEST_F(MathElementwiseTest, TheSmallestIntegerWrapsInsteadOfTrapping) {
+  const int32_t lowest = std::numeric_limits<int32_t>::min();
+  EXPECT_THAT(RunInts("FloorDiv", Ints({lowest}), Ints({-1})),
+              ElementsAre(lowest));
+  EXPECT_THAT(RunInts("Mod", Ints({lowest}), Ints({-1})), ElementsAre(0));
+  EXPECT_THAT(RunInts("Sub", Ints({lowest}), Ints({1})),
+              ElementsAre(std::numeric_limits<int32_t>::max()));
+}
+
+TEST_F(MathElementwiseTest, PowersOfIntegers) {
+  EXPECT_THAT(RunInts("Pow", Ints({2, 3, -2}), Ints({5, 0, 3})),
+              ElementsAre(32, 1, -8));
+  EXPECT_THAT(harness_.Run("Pow", {Ints({2}), Ints({-1})}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "negative integer"));
+}
+
+TEST_F(MathElementwiseTest, NanWinsInMaximumAndMinimum) {
+  for (const char* op : {"Maximum", "Minimum"}) {
+    const auto values =
+        RunFloats(op, {Floats({kNan, 1, 3}), Floats({1, kNan, 3})});
+    EXPECT_TRUE(std::isnan(values[0]) && std::isnan(values[1])) << op;
+    EXPECT_EQ(values[2], 3);
+    // In vectors too.
+    Tensor x(DT_FLOAT, TensorShape({64}));
+    x.mutable_flat<float>()[5] = kNan;
+    const Tensor zeros(DT_FLOAT, TensorShape({64}));
+    EXPECT_TRUE(std::isnan(RunFloats(op, {x, zeros})[5])) << op;
+    EXPECT_TRUE(std::isnan(RunFloats(op, {zeros, x})[5])) << op;
+  }
+}
+
+TEST_F(MathElementwiseTest, StringsJoin) {
+  ASSERT_OK_AND_ASSIGN(
+      Tensor joined,
+      harness_.RunOne("Add", {Tensor::Vector<std::string>({"a", "b"}),
+                              Tensor::Scalar("-x")}));
+  EXPECT_THAT(ValuesOf<std::string>(joined), ElementsAre("a-x", "b-x"));
+}
+
+TEST_F(MathElementwiseTest, ComparisonsKnowNan) {
+  ASSERT_OK_AND_ASSIGN(
+      Tensor equal,
+      harness_.RunOne("Equal", {Floats({1, kNan}), Floats({1, kNan})}));
+  EXPECT_THAT(ValuesOf<bool>(equal), ElementsAre(true, false));
+}
+
+TEST_F(MathElementwiseTest, LenientEqualityCallsOtherShapesUnequal) {
+  ASSERT_OK_AND_ASSIGN(
+      Tensor equal, harness_.RunOne("NotEqual", {Ints({1, 2}), Ints({1, 2, 3})},
+                                    {{"incompatible_shape_error", false}}));
+  EXPECT_EQ(equal.shape(), TensorShape());
+  EXPECT_TRUE(equal.scalar<bool>());
+}
+
+TEST_F(MathElementwiseTest, SpecialValuesOfVectorMathematics) {
+  // Long enough for vectors and a rest.
+  Tensor x(DT_FLOAT, TensorShape({19}));
+  x.mutable_flat<float>()[3] = kInfinity;
+  x.mutable_flat<float>()[4] = -kInfinity;
+  x.mutable_flat<float>()[18] = kNan;
+  const auto exp = RunFloats("Exp", {x});
+  EXPECT_EQ(exp[3], kInfinity);
+  EXPECT_NEAR(exp[4], 0, 1e-37);
+  EXPECT_TRUE(std::isnan(exp[18]));
+  const auto tanh = RunFloats("Tanh", {x});
+  EXPECT_EQ(tanh[3], 1);
+  EXPECT_EQ(tanh[4], -1);
+  const auto sigmoid = RunFloats("Sigmoid", {x});
+  EXPECT_EQ(sigmoid[0], 0.5f);
+  EXPECT_EQ(sigmoid[3], 1);
+  EXPECT_NEAR(sigmoid[4], 0, 1e-37);
+}
+
+// Real functions agree with the C library, whatever loop was chosen.
+TEST_F(MathElementwiseTest, FunctionsAgreeWithTheCLibrary) {
+  struct Function {
+    const char* op;
+    double (*reference)(double);
+  };
+  const Function functions[] = {
+      {"Exp", std::exp},     {"Expm1", std::expm1}, {"Log", std::log},
+      {"Log1p", std::log1p}, {"Sqrt", std::sqrt},   {"Sin", std::sin},
+      {"Cos", std::cos},     {"Tan", std::tan},     {"Atan", std::atan},
+      {"Sinh", std::sinh},   {"Cosh", std::cosh},   {"Tanh", std::tanh},
+      {"Erf", std::erf},     {"Floor", std::floor}, {"Ceil", std::ceil},
+      {"Rint", std::rint},   {"Round", std::rint}};
+  for (const Function& function : functions) {
+    Tensor x(DT_DOUBLE, TensorShape({37}));
+    Tensor narrow(DT_FLOAT, TensorShape({37}));
+    for (int i = 0; i < 37; ++i) {
+      x.mutable_flat<double>()[i] = 0.1 + i * 0.15;
+      narrow.mutable_flat<float>()[i] = static_cast<float>(0.1 + i * 0.15);
+    }
+    ASSERT_OK_AND_ASSIGN(Tensor wide_y, harness_.RunOne(function.op, {x}));
+    ASSERT_OK_AND_ASSIGN(Tensor y, harness_.RunOne(function.op, {narrow}));
+    for (int i = 0; i < 37; ++i) {
+      const double want = function.reference(x.flat<double>()[i]);
+      const double narrow_want = function.reference(narrow.flat<float>()[i]);
+      EXPECT_NEAR(wide_y.flat<double>()[i], want, 1e-12 * (1 + std::fabs(want)))
+          << function.op << " of " << x.flat<double>()[i];
+      EXPECT_NEAR(y.flat<float>()[i], narrow_want,
+                  2e-6 * (1 + std::fabs(narrow_want)))
+          << function.op << " of " << x.flat<double>()[i];
+    }
+  }
+}
+
+// Every type that is registered for addition adds.
+TEST_F(MathElementwiseTest, EveryTypeAddsAndMultiplies) {
+  const DataType types[] = {DT_FLOAT,     DT_DOUBLE,    DT_HALF,  DT_BFLOAT16,
+                            DT_INT8,      DT_UINT8,     DT_INT16, DT_UINT16,
+                            DT_INT32,     DT_UINT32,    DT_INT64, DT_UINT64,
+                            DT_COMPLEX64, DT_COMPLEX128};
+  for (DataType type : types) {
+    ASSERT_OK_AND_ASSIGN(Tensor x, harness_.RunOne("Cast", {Floats({1, 2, 3})},
+                                                   {{"DstT", type}}));
+    ASSERT_OK_AND_ASSIGN(Tensor sum, harness_.RunOne("AddV2", {x, x}));
+    ASSERT_OK_AND_ASSIGN(Tensor product, harness_.RunOne("Mul", {sum, x}));
+    ASSERT_OK_AND_ASSIGN(
+        Tensor back, harness_.RunOne("Cast", {product}, {{"DstT", DT_FLOAT}}));
+    EXPECT_THAT(ValuesOf<float>(back), ElementsAre(2, 8, 18))
+        << DataTypeName(type);
+  }
+}
+
+TEST_F(MathElementwiseTest, CastsWhatNoIntegerHoldsToTheSmallest) {
+  ASSERT_OK_AND_ASSIGN(
+      Tensor y, harness_.RunOne("Cast", {Floats({1e20f, -1e20f, kNan, -1.9f})},
+                                {{"DstT", DT_INT32}}));
+  const int32_t lowest = std::numeric_limits<int32_t>::min();
+  EXPECT_THAT(ValuesOf<int32_t>(y), ElementsAre(lowest, lowest, lowest, -1));
+}
+
+TEST_F(MathElementwiseTest, TruncatingCastDoesNotRound) {
+  // 1 + 127/16384 lies just below a bfloat16; rounding would reach it.
+  const Tensor x = Floats({1.00775146484375f});
+  ASSERT_OK_AND_ASSIGN(Tensor rounded,
+                       harness_.RunOne("Cast", {x}, {{"DstT", DT_BFLOAT16}}));
+  ASSERT_OK_AND_ASSIGN(
+      Tensor cut, harness_.RunOne("Cast", {x},
+                                  {{"DstT", DT_BFLOAT16}, {"Truncate", true}}));
+  EXPECT_EQ(static_cast<float>(rounded.flat<bfloat16>()[0]), 1.0078125f);
+  EXPECT_EQ(static_cast<float>(cut.flat<bfloat16>()[0]), 1.0f);
+}
+
+TEST_F(MathElementwiseTest, SelectChoosesElementsOrRows) {
+  const Tensor yes =
+      Tensor::FromValues<int32_t>(TensorShape({2, 2}), {1, 2, 3, 4});
+  const Tensor no =
+      Tensor::FromValues<int32_t>(TensorShape({2, 2}), {-1, -2, -3, -4});
+  const Tensor rows = Tensor::Vector<bool>({false, true});
+  ASSERT_OK_AND_ASSIGN(Tensor chosen,
+                       harness_.RunOne("Select", {rows, yes, no}));
+  EXPECT_THAT(ValuesOf<int32_t>(chosen), ElementsAre(-1, -2, 3, 4));
+  ASSERT_OK_AND_ASSIGN(Tensor columns,
+                       harness_.RunOne("SelectV2", {rows, yes, no}));
+  EXPECT_THAT(ValuesOf<int32_t>(columns), ElementsAre(-1, 2, -3, 4));
+  EXPECT_THAT(harness_.Run("Select", {Tensor::Vector<bool>({true}),
+                                      Floats({1, 2}), Floats({3, 4})}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "must have the same size and shape"));
+}
+
+}  // namespace
+}  // namespace weft

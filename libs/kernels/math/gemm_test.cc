@@ -1,0 +1,225 @@
+// Products against a slow reference: every instruction set of this machine, a
+// BLAS if there is one, the split over threads, and the ops around them.
+#include "libs/kernels/math/gemm.h"
+
+#include <cmath>
+#include <optional>
+
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/math/math_kernels.h"
+#include "libs/kernels/testing/kernel_test_harness.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+
+template <typename T>
+std::vector<T> Numbers(int64_t count, int64_t seed) {
+  std::vector<T> numbers(count);
+  for (int64_t i = 0; i < count; ++i) {
+    numbers[i] = static_cast<T>((i * 31 + seed * 17) % 23) / 8 - 1;
+  }
+  return numbers;
+}
+
+MatMulArgs Args(int64_t m, int64_t k, int64_t n, bool transpose_a,
+                bool transpose_b) {
+  return {m,
+          n,
+          k,
+          transpose_a,
+          transpose_b,
+          transpose_a ? m : k,
+          transpose_b ? k : n,
+          n};
+}
+
+template <typename T>
+std::vector<T> Reference(const MatMulArgs& args, const std::vector<T>& a,
+                         const std::vector<T>& b) {
+  std::vector<T> c(args.m * args.n);
+  for (int64_t i = 0; i < args.m; ++i) {
+    for (int64_t j = 0; j < args.n; ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < args.k; ++k) {
+        sum += static_cast<double>(args.transpose_a ? a[k * args.m + i]
+                                                    : a[i * args.k + k]) *
+               (args.transpose_b ? b[j * args.k + k] : b[k * args.n + j]);
+      }
+      c[i * args.n + j] = static_cast<T>(sum);
+    }
+  }
+  return c;
+}
+
+std::vector<MatMulFunctions> AllFunctions() {
+  std::vector<MatMulFunctions> all = {BestMatMul()};
+  for (InstructionSet set : SupportedInstructionSets()) {
+    all.push_back(MatMulFor(set));
+  }
+  absl::StatusOr<MatMulFunctions> blas = OpenBlas("libopenblas.so.0");
+  if (blas.ok()) all.push_back(*blas);
+  return all;
+}
+
+class GemmTest : public testing::Test {
+ protected:
+  template <typename T>
+  void Check(const MatMulArgs& args, const MatMulFunctions& functions) {
+    const std::vector<T> a = Numbers<T>(args.m * args.k, 1);
+    const std::vector<T> b = Numbers<T>(args.k * args.n, 2);
+    std::vector<T> c(args.m * args.n, T(-99));
+    Gemm(harness_.scheduler(), args, a.data(), b.data(), c.data(), &functions);
+    const std::vector<T> want = Reference(args, a, b);
+    for (size_t i = 0; i < c.size(); ++i) {
+      ASSERT_NEAR(c[i], want[i], 1e-3)
+          << args.m << "x" << args.k << "x" << args.n << " " << args.transpose_a
+          << args.transpose_b << " at " << i;
+    }
+  }
+
+  KernelTestHarness harness_{RegisterMathKernels};
+};
+
+TEST_F(GemmTest, EveryImplementationAgreesWithTheReference) {
+  const int64_t sizes[][3] = {
+      {1, 1, 1},   {3, 5, 7},      {64, 128, 10}, {17, 33, 65}, {1, 300, 4},
+      {70, 2, 90}, {130, 90, 120}, {1, 7, 1},     {1, 333, 1},  {1, 5, 2051},
+      {1, 90, 75}, {75, 90, 1},    {2051, 6, 1},  {40, 1, 1},   {1, 1, 40}};
+  for (const MatMulFunctions& functions : AllFunctions()) {
+    for (const auto& [m, k, n] : sizes) {
+      for (int transposed = 0; transposed < 4; ++transposed) {
+        const MatMulArgs args =
+            Args(m, k, n, transposed & 1, (transposed & 2) != 0);
+        Check<float>(args, functions);
+        Check<double>(args, functions);
+      }
+    }
+  }
+}
+
+// A row or a column of a larger matrix, each operand and the result.
+TEST_F(GemmTest, VectorsMayLieApart) {
+  constexpr int64_t kStride = 50;
+  const std::vector<float> a = Numbers<float>(kStride * kStride, 1);
+  const std::vector<float> b = Numbers<float>(kStride * kStride, 2);
+  for (const MatMulFunctions& functions : AllFunctions()) {
+    for (int kind = 0; kind < 8; ++kind) {
+      const bool is_row = (kind & 1) != 0, transpose_a = (kind & 2) != 0,
+                 transpose_b = (kind & 4) != 0;
+      const MatMulArgs args = {.m = is_row ? 1 : 21,
+                               .n = is_row ? 21 : 1,
+                               .k = 43,
+                               .transpose_a = transpose_a,
+                               .transpose_b = transpose_b,
+                               .a_stride = kStride,
+                               .b_stride = kStride,
+                               .c_stride = kStride};
+      std::vector<float> c(kStride * kStride, -99);
+      Gemm(harness_.scheduler(), args, a.data(), b.data(), c.data(),
+           &functions);
+      for (int64_t i = 0; i < kStride * kStride; ++i) {
+        const int64_t row = i / kStride, column = i % kStride;
+        double want = row < args.m && column < args.n ? 0 : -99;
+        for (int64_t k = 0; want != -99 && k < args.k; ++k) {
+          want += a[transpose_a ? k * kStride + row : row * kStride + k] *
+                  b[transpose_b ? column * kStride + k : k * kStride + column];
+        }
+        ASSERT_NEAR(c[i], want, 1e-3) << kind << " at " << i;
+      }
+    }
+  }
+}
+
+TEST_F(GemmTest, AnEmptyInnerDimensionGivesZeros) {
+  std::vector<float> c(6, -1.0f);
+  Gemm(harness_.scheduler(), Args(2, 0, 3, false, false),
+       static_cast<const float*>(nullptr), static_cast<const float*>(nullptr),
+       c.data());
+  EXPECT_EQ(c, std::vector<float>(6, 0.0f));
+}
+
+TEST_F(GemmTest, AMissingBlasIsNotFound) {
+  // Whichever was opened first is the one of the process; a test of its own
+  // process would see NOT_FOUND here.
+  const absl::StatusOr<MatMulFunctions> blas = OpenBlas("libopenblas.so.0");
+  EXPECT_TRUE(blas.ok() || absl::IsNotFound(blas.status()));
+}
+
+TEST_F(GemmTest, MatMulOfEveryType) {
+  for (DataType type :
+       {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16, DT_INT32, DT_INT64, DT_UINT8,
+        DT_UINT16, DT_UINT32, DT_UINT64, DT_COMPLEX64, DT_COMPLEX128}) {
+    const auto cast = [&](Tensor x, DataType to) {
+      return *harness_.RunOne("Cast", {x}, {{"DstT", to}});
+    };
+    const Tensor a =
+        cast(Tensor::FromValues<float>(TensorShape({3, 2}), {1, 2, 3, 4, 5, 6}),
+             type);
+    const Tensor b =
+        cast(Tensor::FromValues<float>(TensorShape({2, 3}), {1, 0, 2, 0, 1, 1}),
+             type);
+    ASSERT_OK_AND_ASSIGN(Tensor c, harness_.RunOne("MatMul", {a, b},
+                                                   {{"transpose_a", true},
+                                                    {"transpose_b", true}}));
+    const Tensor values = cast(c, DT_FLOAT);
+    EXPECT_THAT(values.flat<float>(), ElementsAre(11, 8, 14, 10))
+        << DataTypeName(type);
+  }
+}
+
+TEST_F(GemmTest, MatMulRefusesSizesThatDoNotMatch) {
+  const Tensor a(DT_FLOAT, TensorShape({2, 3}));
+  const Tensor b(DT_FLOAT, TensorShape({2, 2}));
+  EXPECT_THAT(harness_.Run("MatMul", {a, b}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "Matrix size-incompatible: In[0]: [2,3], In[1]: [2,2]"));
+  EXPECT_THAT(harness_.Run("MatMul", {Tensor(DT_FLOAT, TensorShape({3})), b}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "ndims"));
+}
+
+TEST_F(GemmTest, BatchesBroadcast) {
+  Tensor x(DT_FLOAT, TensorShape({2, 1, 2, 3}));
+  Tensor y(DT_FLOAT, TensorShape({4, 3, 2}));
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    x.mutable_flat<float>()[i] = static_cast<float>(i);
+  }
+  for (int64_t i = 0; i < y.num_elements(); ++i) {
+    y.mutable_flat<float>()[i] = static_cast<float>(i % 5);
+  }
+  ASSERT_OK_AND_ASSIGN(Tensor z, harness_.RunOne("BatchMatMulV2", {x, y}));
+  ASSERT_EQ(z.shape(), TensorShape({2, 4, 2, 2}));
+  for (int64_t i = 0; i < 2; ++i) {
+    for (int64_t j = 0; j < 4; ++j) {
+      const std::vector<float> a(x.flat<float>().data() + i * 6,
+                                 x.flat<float>().data() + i * 6 + 6);
+      const std::vector<float> b(y.flat<float>().data() + j * 6,
+                                 y.flat<float>().data() + j * 6 + 6);
+      const auto want = Reference(Args(2, 3, 2, false, false), a, b);
+      const float* got = z.flat<float>().data() + (i * 4 + j) * 4;
+      EXPECT_EQ(std::vector<float>(got, got + 4), want) << i << " " << j;
+    }
+  }
+  EXPECT_THAT(harness_.Run("BatchMatMul", {x, y}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "ndims"));
+}
+
+// A loop over all their rows would not end.
+TEST_F(GemmTest, ManyRowsOfNothingTakeNoTime) {
+  constexpr int64_t kMany = int64_t{1} << 40;
+  for (DataType dtype : {DT_FLOAT, DT_INT32}) {
+    ASSERT_OK_AND_ASSIGN(const Tensor z,
+                         harness_.RunOne("MatMul", {Tensor(dtype, {kMany, 0}),
+                                                    Tensor(dtype, {0, 0})}));
+    EXPECT_EQ(z.shape(), TensorShape({kMany, 0}));
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor batches,
+        harness_.RunOne("BatchMatMulV2", {Tensor(dtype, {kMany, 0, 3}),
+                                          Tensor(dtype, {1, 3, 2})}));
+    EXPECT_EQ(batches.shape(), TensorShape({kMany, 0, 2}));
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,21 @@
+#include "libs/kernels/math/math_kernels.h"
+
+namespace weft {
+
+void RegisterMathKernels(KernelRegistry& registry) {
+  RegisterArgReductionKernels(registry);
+  RegisterArithmeticKernels(registry);
+  RegisterCastKernels(registry);
+  RegisterComparisonKernels(registry);
+  RegisterDivisionKernels(registry);
+  RegisterMatMulKernels(registry);
+  RegisterPowerKernels(registry);
+  RegisterReductionKernels(registry);
+  RegisterScanKernels(registry);
+  RegisterSelectKernels(registry);
+  RegisterSequenceKernels(registry);
+  RegisterShapeArithmeticKernels(registry);
+  RegisterUnaryKernels(registry);
+}
+
+}  // namespace weft

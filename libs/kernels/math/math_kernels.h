@@ -1,0 +1,29 @@
+// The math family of kernels, each function in the file of its name
+// (NOUN_kernels.cc).
+#ifndef WEFT_LIBS_KERNELS_MATH_MATH_KERNELS_H_
+#define WEFT_LIBS_KERNELS_MATH_MATH_KERNELS_H_
+
+#include "libs/kernels/kernel_registry.h"
+
+namespace weft {
+
+// All of them.
+void RegisterMathKernels(KernelRegistry& registry);
+
+void RegisterArgReductionKernels(KernelRegistry& registry);
+void RegisterArithmeticKernels(KernelRegistry& registry);
+void RegisterCastKernels(KernelRegistry& registry);
+void RegisterComparisonKernels(KernelRegistry& registry);
+void RegisterDivisionKernels(KernelRegistry& registry);
+void RegisterMatMulKernels(KernelRegistry& registry);
+void RegisterPowerKernels(KernelRegistry& registry);
+void RegisterReductionKernels(KernelRegistry& registry);
+void RegisterScanKernels(KernelRegistry& registry);
+void RegisterSelectKernels(KernelRegistry& registry);
+void RegisterSequenceKernels(KernelRegistry& registry);
+void RegisterShapeArithmeticKernels(KernelRegistry& registry);
+void RegisterUnaryKernels(KernelRegistry& registry);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_MATH_MATH_KERNELS_H_

@@ -1,0 +1,207 @@
+// MatMul, BatchMatMul, BatchMatMulV2.
+#include <algorithm>
+#include <vector>
+
+#include "libs/base/status.h"
+#include "libs/kernels/math/broadcast.h"
+#include "libs/kernels/math/gemm_of_any_type.h"
+#include "libs/kernels/math/math_kernels.h"
+#include "libs/kernels/math/math_scalar.h"
+
+namespace weft {
+namespace {
+
+// Sizes of one product from the last two dimensions of the operands; false
+// when the inner sizes differ.
+bool ProductOf(const TensorShape& a, const TensorShape& b, bool transpose_a,
+               bool transpose_b, MatMulArgs& args) {
+  const int64_t a_rows = a.dim(a.rank() - 2), a_cols = a.dim(a.rank() - 1);
+  const int64_t b_rows = b.dim(b.rank() - 2), b_cols = b.dim(b.rank() - 1);
+  args.transpose_a = transpose_a;
+  args.transpose_b = transpose_b;
+  args.m = transpose_a ? a_cols : a_rows;
+  args.k = transpose_a ? a_rows : a_cols;
+  args.n = transpose_b ? b_rows : b_cols;
+  args.a_stride = a_cols;
+  args.b_stride = b_cols;
+  args.c_stride = args.n;
+  return args.k == (transpose_b ? b_cols : b_rows);
+}
+
+absl::Status SizesIncompatible(const TensorShape& a, const TensorShape& b) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("Matrix size-incompatible: In[0]: ", a.ToString(),
+                   ", In[1]: ", b.ToString()));
+}
+
+template <typename T>
+class MatMul : public OpKernel {
+ public:
+  MatMul(const OpKernelConstruction& construction, bool transpose_a,
+         bool transpose_b)
+      : OpKernel(construction),
+        transpose_a_(transpose_a),
+        transpose_b_(transpose_b) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& a = context.input(0);
+    const Tensor& b = context.input(1);
+    if (a.rank() != b.rank()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "In[0] and In[1] has different ndims: ", a.shape().ToString(),
+          " vs. ", b.shape().ToString()));
+    }
+    if (a.rank() != 2) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("In[0] is not a matrix. Instead it has shape ",
+                       a.shape().ToString()));
+    }
+    MatMulArgs args;
+    if (!ProductOf(a.shape(), b.shape(), transpose_a_, transpose_b_, args)) {
+      return SizesIncompatible(a.shape(), b.shape());
+    }
+    ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create({args.m, args.n}));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    GemmOfAnyType(context.scheduler(), args, a.flat<T>().data(),
+                  b.flat<T>().data(), out->mutable_flat<T>().data());
+    return absl::OkStatus();
+  }
+
+ private:
+  const bool transpose_a_;
+  const bool transpose_b_;
+};
+
+template <typename T>
+class BatchMatMul : public OpKernel {
+ public:
+  BatchMatMul(const OpKernelConstruction& construction, bool adj_x, bool adj_y,
+              bool broadcasts)
+      : OpKernel(construction),
+        adj_x_(adj_x),
+        adj_y_(adj_y),
+        broadcasts_(broadcasts) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const TensorShape& x = context.input(0).shape();
+    const TensorShape& y = context.input(1).shape();
+    RETURN_IF_ERROR(CheckRanks(x, y));
+    MatMulArgs args;
+    if (!ProductOf(x, y, adj_x_, adj_y_, args)) return SizesIncompatible(x, y);
+    ASSIGN_OR_RETURN(Broadcast batches,
+                     Broadcast::Of(BatchShape(x), BatchShape(y)));
+    Dims dims(batches.shape().dims().begin(), batches.shape().dims().end());
+    dims.push_back(args.m);
+    dims.push_back(args.n);
+    ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    if (shape.num_elements() > 0) Multiply(context, batches, args, *out);
+    return absl::OkStatus();
+  }
+
+ private:
+  static TensorShape BatchShape(const TensorShape& shape) {
+    return TensorShape(shape.dims().subspan(0, shape.rank() - 2));
+  }
+
+  absl::Status CheckRanks(const TensorShape& x, const TensorShape& y) const {
+    for (const TensorShape* shape : {&x, &y}) {
+      if (shape->rank() >= 2) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "In[", shape == &x ? 0 : 1, "] ndims must be >= 2: ", shape->rank()));
+    }
+    if (broadcasts_) return absl::OkStatus();
+    if (x.rank() != y.rank()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("In[0] and In[1] has different ndims: ", x.ToString(),
+                       " vs. ", y.ToString()));
+    }
+    if (BatchShape(x) == BatchShape(y)) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "In[0] and In[1] must have compatible batch dimensions: ", x.ToString(),
+        " vs. ", y.ToString()));
+  }
+
+  void Multiply(OpKernelContext& context, const Broadcast& batches,
+                const MatMulArgs& args, Tensor& out) const {
+    const T* x = context.input(0).flat<T>().data();
+    const T* y = context.input(1).flat<T>().data();
+    T* z = out.mutable_flat<T>().data();
+    const int64_t row = batches.row_size();
+    const auto one = [&](int64_t index, int64_t x_batch, int64_t y_batch) {
+      GemmOfAnyType(context.scheduler(), args, x + x_batch * args.m * args.k,
+                    y + y_batch * args.k * args.n, z + index * args.m * args.n,
+                    /*adjoint=*/true);
+    };
+    const auto range = [&](int64_t begin, int64_t end) {
+      batches.ForEachRow(begin / row, (end + row - 1) / row,
+                         [&](int64_t r, const Broadcast::Offsets& offsets) {
+                           const int64_t first =
+                               std::max<int64_t>(0, begin - r * row);
+                           const int64_t last = std::min(row, end - r * row);
+                           for (int64_t i = first; i < last; ++i) {
+                             one(r * row + i, offsets[0] + i * batches.step(0),
+                                 offsets[1] + i * batches.step(1));
+                           }
+                         });
+    };
+    const int64_t count = batches.rows() * row;
+    const int64_t flops = std::max<int64_t>(1, 2 * args.m * args.n * args.k);
+    context.scheduler().ParallelFor(
+        count, std::max<int64_t>(1, 400'000 / flops), std::ref(range));
+  }
+
+  const bool adj_x_;
+  const bool adj_y_;
+  const bool broadcasts_;
+};
+
+template <typename T>
+void RegisterMatMul(KernelRegistry& registry) {
+  registry.Register(
+      KernelDef{"MatMul", "CPU", {{"T", {DataTypeOf<T>::value}}}},
+      [](const OpKernelConstruction& construction)
+          -> absl::StatusOr<std::unique_ptr<OpKernel>> {
+        ASSIGN_OR_RETURN(bool transpose_a,
+                         construction.GetAttr<bool>("transpose_a"));
+        ASSIGN_OR_RETURN(bool transpose_b,
+                         construction.GetAttr<bool>("transpose_b"));
+        return std::make_unique<MatMul<T>>(construction, transpose_a,
+                                           transpose_b);
+      });
+}
+
+template <typename T>
+void RegisterBatch(KernelRegistry& registry, const char* op, bool broadcasts) {
+  registry.Register(
+      KernelDef{op, "CPU", {{"T", {DataTypeOf<T>::value}}}},
+      [broadcasts](const OpKernelConstruction& construction)
+          -> absl::StatusOr<std::unique_ptr<OpKernel>> {
+        ASSIGN_OR_RETURN(bool adj_x, construction.GetAttr<bool>("adj_x"));
+        ASSIGN_OR_RETURN(bool adj_y, construction.GetAttr<bool>("adj_y"));
+        return std::make_unique<BatchMatMul<T>>(construction, adj_x, adj_y,
+                                                broadcasts);
+      });
+}
+
+}  // namespace
+
+void RegisterMatMulKernels(KernelRegistry& registry) {
+  const auto all = [&]<typename T>() {
+    RegisterMatMul<T>(registry);
+    RegisterBatch<T>(registry, "BatchMatMul", false);
+    RegisterBatch<T>(registry, "BatchMatMulV2", true);
+  };
+  math::Floats::ForEach(all);
+  math::Complexes::ForEach(all);
+  math::Types<int32_t, int64_t>::ForEach(all);
+  const auto newer = [&]<typename T>() {
+    RegisterMatMul<T>(registry);
+    RegisterBatch<T>(registry, "BatchMatMulV2", true);
+  };
+  math::Types<uint8_t, uint16_t, uint32_t, uint64_t>::ForEach(newer);
+  RegisterBatch<int16_t>(registry, "BatchMatMulV2", true);
+}
+
+}  // namespace weft

@@ -1,0 +1,215 @@
+// Select, SelectV2 and ClipByValue.
+#include <array>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "libs/base/status.h"
+#include "libs/kernels/array/elements.h"
+#include "libs/kernels/math/broadcast.h"
+#include "libs/kernels/math/math_kernels.h"
+#include "libs/kernels/math/math_scalar.h"
+#include "libs/tensor/resource_handle.h"
+#include "libs/tensor/variant.h"
+
+namespace weft {
+namespace {
+
+absl::Status SizesDiffer(const OpKernelContext& context, int first,
+                         const TensorShape& a, int second,
+                         const TensorShape& b) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Inputs to operation ", context.node_name(), " of type ",
+      context.op_name(), " must have the same size and shape.  Input ", first,
+      ": ", a.ToString(), " != input ", second, ": ", b.ToString()));
+}
+
+// Condition of the shape of the others, or a scalar, or a vector of rows.
+class Select : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& condition = context.input(0);
+    const Tensor& t = context.input(1);
+    const Tensor& e = context.input(2);
+    if (t.shape() != e.shape()) {
+      return SizesDiffer(context, 1, t.shape(), 2, e.shape());
+    }
+    if (condition.rank() == 0) {
+      context.SetOutput(0, context.TakeInput(condition.scalar<bool>() ? 1 : 2));
+      return absl::OkStatus();
+    }
+    if (condition.shape() == t.shape()) return Choose(context, 1);
+    if (condition.rank() == 1 && t.rank() > 1 && condition.dim(0) == t.dim(0)) {
+      return Choose(context, t.dim(0) == 0 ? 0 : t.num_elements() / t.dim(0));
+    }
+    return SizesDiffer(context, 0, condition.shape(), 1, t.shape());
+  }
+
+ private:
+  // Each condition chooses `row` elements.
+  absl::Status Choose(OpKernelContext& context, int64_t row) {
+    const absl::Span<const bool> condition = context.input(0).flat<bool>();
+    const Tensor& t = context.input(1);
+    const Tensor& e = context.input(2);
+    ASSIGN_OR_RETURN(Tensor * out,
+                     context.ForwardOrAllocate({1, 2}, 0, t.shape()));
+    return DispatchElement(out->dtype(), [&]<typename E>(TypeTag<E>) {
+      ChooseRows(condition, row, Elements<E>(t), Elements<E>(e),
+                 MutableElements<E>(*out));
+      return absl::OkStatus();
+    });
+  }
+
+  // `to` may be `yes` or `no`.
+  template <typename E>
+  static void ChooseRows(absl::Span<const bool> condition, int64_t row,
+                         const E* yes, const E* no, E* to) {
+    for (size_t i = 0; i < condition.size(); ++i) {
+      const E* from = (condition[i] ? yes : no) + i * row;
+      for (int64_t j = 0; j < row; ++j, ++to, ++from) {
+        if (to != from) *to = *from;
+      }
+    }
+  }
+};
+
+// All three broadcast.
+class SelectV2 : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& condition = context.input(0);
+    const Tensor& t = context.input(1);
+    const Tensor& e = context.input(2);
+    ASSIGN_OR_RETURN(Broadcast broadcast,
+                     Broadcast::Of(condition.shape(), t.shape(), e.shape()));
+    ASSIGN_OR_RETURN(Tensor * out,
+                     context.ForwardOrAllocate({1, 2}, 0, broadcast.shape()));
+    const bool* choose = condition.flat<bool>().data();
+    return DispatchElement(out->dtype(), [&]<typename E>(TypeTag<E>) {
+      const E* yes = Elements<E>(t);
+      const E* no = Elements<E>(e);
+      E* to = MutableElements<E>(*out);
+      broadcast.ForEachRow(0, broadcast.rows(),
+                           [&](int64_t row, const Broadcast::Offsets& offsets) {
+                             ChooseRow(broadcast, choose + offsets[0],
+                                       yes + offsets[1], no + offsets[2],
+                                       to + row * broadcast.row_size());
+                           });
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  // `to` may be `yes` or `no`.
+  template <typename E>
+  static void ChooseRow(const Broadcast& broadcast, const bool* choose,
+                        const E* yes, const E* no, E* to) {
+    const int64_t n = broadcast.row_size();
+    const int64_t choose_step = broadcast.step(0);
+    const int64_t yes_step = broadcast.step(1);
+    const int64_t no_step = broadcast.step(2);
+    for (int64_t i = 0; i < n; ++i) {
+      if constexpr (std::is_trivially_copyable_v<E>) {
+        const E t = yes[i * yes_step];
+        const E e = no[i * no_step];
+        to[i] = choose[i * choose_step] ? t : e;
+      } else {
+        const E& from =
+            choose[i * choose_step] ? yes[i * yes_step] : no[i * no_step];
+        if (to + i != &from) to[i] = from;
+      }
+    }
+  }
+};
+
+// Elements [0, n) of x, between bounds that are `low_step` and `high_step`
+// apart.
+using ClipLoop = void (*)(const void* x, const void* low, int64_t low_step,
+                          const void* high, int64_t high_step, void* out,
+                          int64_t n);
+
+// A bound that is NaN is none, and a value that is NaN stays so.
+template <typename T>
+T ClipOne(T x, T low, T high) {
+  const T most = high < x ? high : x;
+  return most < low ? low : most;
+}
+
+template <typename T>
+void Clip(const void* x, const void* low, int64_t low_step, const void* high,
+          int64_t high_step, void* out, int64_t n) {
+  const T* const values = static_cast<const T*>(x);
+  const T* const least = static_cast<const T*>(low);
+  const T* const most = static_cast<const T*>(high);
+  T* const to = static_cast<T*>(out);
+  for (int64_t i = 0; i < n; ++i) {
+    to[i] = ClipOne(values[i], least[i * low_step], most[i * high_step]);
+  }
+}
+
+// Bounds are scalars or of the shape of the tensor.
+class ClipByValue : public OpKernel {
+ public:
+  ClipByValue(const OpKernelConstruction& construction, ClipLoop loop)
+      : OpKernel(construction), loop_(loop) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& x = context.input(0);
+    std::array<int64_t, 2> steps{};
+    for (int i = 1; i <= 2; ++i) {
+      const Tensor& bound = context.input(i);
+      if (bound.shape() != x.shape() && bound.rank() != 0) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "clip_value_min and clip_value_max must be either of the same "
+            "shape as input, or a scalar. input shape: ",
+            x.shape().ToString(),
+            " clip_value_min shape: ", context.input(1).shape().ToString(),
+            " clip_value_max shape: ", context.input(2).shape().ToString()));
+      }
+      steps[i - 1] = bound.rank() == 0 ? 0 : 1;
+    }
+    const void* const values = x.data();
+    ASSIGN_OR_RETURN(Tensor * out,
+                     context.ForwardOrAllocate({0}, 0, x.shape()));
+    loop_(values, context.input(1).data(), steps[0], context.input(2).data(),
+          steps[1], out->mutable_data(), out->num_elements());
+    return absl::OkStatus();
+  }
+
+ private:
+  const ClipLoop loop_;
+};
+
+void RegisterClip(KernelRegistry& registry, DataType type, ClipLoop loop) {
+  registry.Register(
+      {.op = "ClipByValue", .types = {{"T", {type}}}, .is_cheap = true},
+      [loop](const OpKernelConstruction& construction) {
+        return std::make_unique<ClipByValue>(construction, loop);
+      });
+}
+
+}  // namespace
+
+void RegisterSelectKernels(KernelRegistry& registry) {
+  const auto all = [&]<typename T>() {
+    registry.Register<Select>("Select", {{"T", {DataTypeOf<T>::value}}},
+                              /*is_cheap=*/true);
+    registry.Register<SelectV2>("SelectV2", {{"T", {DataTypeOf<T>::value}}},
+                                /*is_cheap=*/true);
+  };
+  const auto clip = [&]<typename T>() {
+    RegisterClip(registry, DataTypeOf<T>::value, &Clip<T>);
+  };
+  math::Floats::ForEach(all);
+  math::Integers::ForEach(all);
+  math::Complexes::ForEach(all);
+  math::Types<bool, std::string, ResourceHandle, Variant>::ForEach(all);
+  math::Floats::ForEach(clip);
+  math::Integers::ForEach(clip);
+}
+
+}  // namespace weft

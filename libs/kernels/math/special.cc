@@ -1,0 +1,66 @@
+#include "libs/kernels/math/special.h"
+
+#include <cmath>
+#include <limits>
+
+namespace weft::math {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kPi = 3.14159265358979323846;
+
+// Bernoulli numbers B2, B4, ... B24, for the asymptotic series.
+constexpr double kBernoulli[] = {
+    1.0 / 6,       -1.0 / 30,       1.0 / 42,       -1.0 / 30,
+    5.0 / 66,      -691.0 / 2730,   7.0 / 6,        -3617.0 / 510,
+    43867.0 / 798, -174611.0 / 330, 854513.0 / 138, -236364091.0 / 2730};
+
+// Hurwitz's zeta(s, x), s > 1, x > 0, by Euler and Maclaurin: the first terms
+// one by one, the rest as an integral and its corrections.
+double HurwitzZeta(double s, double x) {
+  constexpr int kTerms = 12;
+  double sum = 0;
+  for (int i = 0; i < kTerms; ++i) sum += std::pow(x + i, -s);
+  const double a = x + kTerms;
+  sum += std::pow(a, 1 - s) / (s - 1) + 0.5 * std::pow(a, -s);
+  double factor = s * std::pow(a, -s - 1) / 2;  // s (s+1) ... / (2k)! a^-(s+..)
+  for (int k = 0; k < 12; ++k) {
+    sum += kBernoulli[k] * factor;
+    const double j = 2.0 * k + 1;
+    factor *= (s + j) * (s + j + 1) / ((j + 2) * (j + 3)) / (a * a);
+  }
+  return sum;
+}
+
+}  // namespace
+
+double LogGamma(double x) {
+  int sign = 0;
+  return lgamma_r(x, &sign);
+}
+
+double Digamma(double x) {
+  if (x <= 0 && x == std::floor(x)) return kNan;
+  if (x < 0) return Digamma(1 - x) - kPi / std::tan(kPi * x);
+  double result = 0;
+  for (; x < 10; ++x) result -= 1 / x;
+  result += std::log(x) - 0.5 / x;
+  double power = 1;
+  for (int k = 1; k <= 8; ++k) {
+    power /= x * x;
+    result -= kBernoulli[k - 1] / (2 * k) * power;
+  }
+  return result;
+}
+
+double Polygamma(double order, double x) {
+  if (!(order >= 0) || order != std::floor(order) || order > 170) return kNan;
+  if (order == 0) return Digamma(x);
+  // NOLINTNEXTLINE(bugprone-narrowing-conversions): infinity is a double
+  if (x <= 0) return x == std::floor(x) ? kInfinity : kNan;
+  const double sign = std::fmod(order, 2) == 0 ? -1 : 1;
+  return sign * std::tgamma(order + 1) * HurwitzZeta(order + 1, x);
+}
+
+}  // namespace weft::math

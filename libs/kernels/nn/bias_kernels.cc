@@ -1,0 +1,186 @@
+// BiasAdd and its gradient. Channels are the last dimension ("NHWC") or the
+// second ("NCHW").
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/isa/nn_loops.h"
+#include "libs/kernels/nn/nn_kernels.h"
+#include "libs/kernels/number_types.h"
+#include "libs/kernels/parallel_loop.h"
+
+namespace weft {
+namespace {
+
+// A tensor seen as [outer, channels, inner].
+struct ChannelView {
+  int64_t outer = 1;
+  int64_t channels = 1;
+  int64_t inner = 1;
+};
+
+// INVALID_ARGUMENT when the tensor has too few dimensions.
+absl::StatusOr<ChannelView> ViewChannels(const TensorShape& shape,
+                                         bool channels_first) {
+  if (shape.rank() < (channels_first ? 3 : 2)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Input tensor must be at least ", channels_first ? 3 : 2,
+                     "D: ", shape.ToString()));
+  }
+  const int channel = channels_first ? 1 : shape.rank() - 1;
+  ChannelView view;
+  for (int i = 0; i < channel; ++i) view.outer *= shape.dim(i);
+  view.channels = shape.dim(channel);
+  for (int i = channel + 1; i < shape.rank(); ++i) view.inner *= shape.dim(i);
+  return view;
+}
+
+bool ChannelsFirst(const OpKernelConstruction& construction) {
+  return construction.GetAttr<std::string>("data_format").value_or("NHWC") ==
+         "NCHW";
+}
+
+template <typename T>
+class BiasAddKernel : public OpKernel {
+ public:
+  explicit BiasAddKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), channels_first_(ChannelsFirst(construction)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& value = context.input(0);
+    const Tensor& bias = context.input(1);
+    ASSIGN_OR_RETURN(ChannelView view,
+                     ViewChannels(value.shape(), channels_first_));
+    RETURN_IF_ERROR(CheckBias(value.shape(), bias.shape(), view.channels));
+    const T* x = value.flat<T>().data();
+    const T* b = bias.flat<T>().data();
+    ASSIGN_OR_RETURN(Tensor * output,
+                     context.ForwardOrAllocate({0}, 0, value.shape()));
+    if (output->num_elements() == 0) return absl::OkStatus();
+    T* out = output->mutable_flat<T>().data();
+    const int64_t size = view.channels * view.inner;
+    ParallelLoop(context, view.outer, size, [&](int64_t begin, int64_t end) {
+      ChannelView part = view;
+      part.outer = end - begin;
+      Loop(x + begin * size, b, out + begin * size, part);
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status CheckBias(const TensorShape& value, const TensorShape& bias,
+                         int64_t channels) const {
+    if (bias.rank() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Biases must be 1D: ", bias.ToString()));
+    }
+    if (bias.dim(0) == channels) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Must provide as many biases as the ",
+        channels_first_ ? "channel dimension" : "last dimension",
+        " of the input tensor: ", bias.ToString(), " vs. ", value.ToString()));
+  }
+
+  static void Loop(const T* x, const T* bias, T* out, const ChannelView& view) {
+    if constexpr (kHasNnLoops<T>) {
+      if (view.inner == 1) {
+        BestNnLoops<T>().add_bias(x, bias, out, view.outer, view.channels);
+        return;
+      }
+    }
+    for (int64_t o = 0; o < view.outer; ++o) {
+      for (int64_t c = 0; c < view.channels; ++c) {
+        const int64_t at = (o * view.channels + c) * view.inner;
+        for (int64_t i = 0; i < view.inner; ++i) {
+          out[at + i] = AddElements(x[at + i], bias[c]);
+        }
+      }
+    }
+  }
+
+  const bool channels_first_;
+};
+
+template <typename T>
+class BiasAddGradKernel : public OpKernel {
+ public:
+  explicit BiasAddGradKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), channels_first_(ChannelsFirst(construction)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& gradient = context.input(0);
+    ASSIGN_OR_RETURN(ChannelView view,
+                     ViewChannels(gradient.shape(), channels_first_));
+    ASSIGN_OR_RETURN(Tensor * output,
+                     context.AllocateOutput(0, TensorShape({view.channels})));
+    const T* x = gradient.flat<T>().data();
+    T* out = output->mutable_flat<T>().data();
+    if (gradient.num_elements() == 0) {  // however many rows there are
+      std::fill(out, out + view.channels, T(0));
+      return absl::OkStatus();
+    }
+    if constexpr (kHasNnLoops<T>) {
+      if (view.inner == 1) {
+        SumRows(x, out, view);
+        return absl::OkStatus();
+      }
+    }
+    SumAll(x, out, view);
+    return absl::OkStatus();
+  }
+
+ private:
+  // Sums a few hundred rows at a time, so that an error does not grow with the
+  // number of all rows.
+  static void SumRows(const T* x, T* out, const ChannelView& view) {
+    constexpr int64_t kBlock = 256;
+    const auto& loops = BestNnLoops<T>();
+    std::fill(out, out + view.channels, T(0));
+    if (view.outer <= kBlock) {
+      loops.add_rows(x, out, view.outer, view.channels);
+      return;
+    }
+    std::vector<T> block(view.channels);
+    for (int64_t row = 0; row < view.outer; row += kBlock) {
+      std::fill(block.begin(), block.end(), T(0));
+      loops.add_rows(x + row * view.channels, block.data(),
+                     std::min(kBlock, view.outer - row), view.channels);
+      loops.add_rows(block.data(), out, 1, view.channels);
+    }
+  }
+
+  static void SumAll(const T* x, T* out, const ChannelView& view) {
+    for (int64_t c = 0; c < view.channels; ++c) {
+      Wide<T> sum{0};
+      for (int64_t o = 0; o < view.outer; ++o) {
+        const T* from = x + (o * view.channels + c) * view.inner;
+        for (int64_t i = 0; i < view.inner; ++i) {
+          sum = AddElements(sum, static_cast<Wide<T>>(from[i]));
+        }
+      }
+      out[c] = static_cast<T>(sum);
+    }
+  }
+
+  const bool channels_first_;
+};
+
+template <typename... Ts>
+void RegisterBias(KernelRegistry& registry, TypeList<Ts...>) {
+  (registry.Register<BiasAddKernel<Ts>>(
+       "BiasAdd", {{"T", {DataTypeOf<Ts>::value}}}, /*is_cheap=*/true),
+   ...);
+  (registry.Register<BiasAddGradKernel<Ts>>(
+       "BiasAddGrad", {{"T", {DataTypeOf<Ts>::value}}}, /*is_cheap=*/true),
+   ...);
+}
+
+}  // namespace
+
+void RegisterBiasKernels(KernelRegistry& registry) {
+  RegisterBias(registry, Numbers{});
+}
+
+}  // namespace weft

@@ -1,0 +1,367 @@
+// Conv2D and its gradients: the windows of all images are laid out as the rows
+// of a matrix, as many at a time as stay in the cache, and a matrix product
+// does the rest. As in TensorFlow, all but the filter's gradient take int32
+// too.
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/isa/nn_loops.h"
+#include "libs/kernels/math/gemm_of_any_type.h"
+#include "libs/kernels/math/tensor_sum.h"
+#include "libs/kernels/nn/layout.h"
+#include "libs/kernels/nn/nn_kernels.h"
+#include "libs/kernels/nn/windows.h"
+
+namespace weft {
+namespace {
+
+// A checked convolution. Where the filter is less deep than the image, the
+// channels are in groups, each with filters of its own.
+struct Convolution {
+  int64_t batch, channels, filters;
+  int64_t groups, depth;  // of a group, in channels
+  WindowDim rows, columns;
+
+  int64_t windows() const { return rows.out * columns.out; }
+  // Numbers that one window takes of one group.
+  int64_t taps() const { return rows.size * columns.size * depth; }
+  int64_t filters_of_group() const { return filters / groups; }
+  int64_t image_size() const { return rows.in * columns.in * channels; }
+  // Of all images.
+  int64_t all_windows() const { return batch * windows(); }
+  // How many to lay out at a time: as many as stay in the second-level cache of
+  // each thread, but enough for a matrix product that is worth its own copies.
+  int64_t windows_at_a_time(int64_t threads) const {
+    constexpr int64_t kNumbers = 1 << 18, kLeast = 256;
+    const int64_t most = threads * std::max(kLeast, kNumbers / (taps() + 1));
+    return std::min(all_windows(), most);
+  }
+  TensorShape output_shape() const {
+    return {batch, rows.out, columns.out, filters};
+  }
+
+  static absl::StatusOr<Convolution> Of(const WindowAttrs& attrs,
+                                        const TensorShape& image,
+                                        const TensorShape& filter) {
+    RETURN_IF_ERROR(CheckImageAndFilter(image, filter));
+    if (filter.dim(2) == 0 || image.dim(3) == 0 ||
+        image.dim(3) % filter.dim(2) != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input depth must be evenly divisible by filter depth: ",
+                       image.dim(3), " vs ", filter.dim(2)));
+    }
+    const int64_t groups = image.dim(3) / filter.dim(2);
+    if (filter.dim(3) % groups != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "output depth must be evenly divisible by number of groups: ",
+          filter.dim(3), " vs ", groups));
+    }
+    Convolution result;
+    result.groups = groups;
+    result.depth = filter.dim(2);
+    result.batch = image.dim(0);
+    result.channels = image.dim(3);
+    result.filters = filter.dim(3);
+    ASSIGN_OR_RETURN(result.rows, attrs.Dim(1, image.dim(1), filter.dim(0)));
+    ASSIGN_OR_RETURN(result.columns, attrs.Dim(2, image.dim(2), filter.dim(1)));
+    // What is laid out for one image is a valid shape too.
+    RETURN_IF_ERROR(
+        TensorShape::Create({result.rows.out, result.columns.out, filter.dim(0),
+                             filter.dim(1), image.dim(3)}));
+    RETURN_IF_ERROR(TensorShape::Create(
+        {result.batch, result.rows.out, result.columns.out, result.filters}));
+    return result;
+  }
+};
+
+// The taps [begin, end) of a window that are inside the image.
+struct TapRange {
+  int64_t begin, end;
+
+  static TapRange Of(const WindowDim& dim, int64_t window) {
+    const int64_t first = dim.At(window, 0);
+    const auto taps_before = [&](int64_t at) {
+      if (at <= first) return int64_t{0};
+      return std::min(dim.size, (at - first - 1) / dim.dilation + 1);
+    };
+    return {taps_before(0), taps_before(dim.in)};
+  }
+};
+
+// Calls `visit(offset in the matrix's row, offset in the images, count)` for
+// all numbers of a window that are inside its image, in order. Taps that lie
+// next to each other in both come as one.
+template <typename Visit>
+void ForEachPiece(const Convolution& c, int64_t window, const Visit& visit) {
+  const int64_t n = window / c.windows(), in_image = window % c.windows();
+  const int64_t y = in_image / c.columns.out, x = in_image % c.columns.out;
+  const TapRange i_range = TapRange::Of(c.rows, y);
+  const TapRange j_range = TapRange::Of(c.columns, x);
+  const bool are_joined = c.columns.dilation == 1 && c.depth == c.channels;
+  const int64_t step = are_joined ? j_range.end - j_range.begin : 1;
+  for (int64_t i = i_range.begin; i < i_range.end; ++i) {
+    const int64_t row = n * c.rows.in + c.rows.At(y, i);
+    for (int64_t j = j_range.begin; j < j_range.end; j += step) {
+      const int64_t column = c.columns.At(x, j);
+      visit((i * c.columns.size + j) * c.depth,
+            (row * c.columns.in + column) * c.channels, step * c.depth);
+    }
+  }
+}
+
+// One row for each window [begin, end) of a group, whose channels begin at
+// `images`; padding is zero.
+template <typename W>
+void LayOut(OpKernelContext& context, const Convolution& c, const W* images,
+            int64_t begin, int64_t end, W* matrix) {
+  context.scheduler().ParallelFor(
+      end - begin, std::max<int64_t>(1, 32768 / (c.taps() + 1)),
+      [&](int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; ++i) {
+          W* const row = matrix + i * c.taps();
+          int64_t done = 0;
+          ForEachPiece(c, begin + i, [&](int64_t tap, int64_t at, int64_t n) {
+            std::fill(row + done, row + tap, W(0));
+            std::copy_n(images + at, n, row + tap);
+            done = tap + n;
+          });
+          std::fill(row + done, row + c.taps(), W(0));
+        }
+      });
+}
+
+// sum[i] += x[i]
+template <typename W>
+void Add(const W* x, W* sum, int64_t n) {
+  if constexpr (std::is_floating_point_v<W>) {
+    BestNnLoops<W>().add_rows(x, sum, 1, n);
+  } else {
+    std::transform(x, x + n, sum, sum, AddElements<W>);
+  }
+}
+
+// The reverse: what windows share is added up.
+template <typename W>
+void AddBack(const Convolution& c, const W* matrix, int64_t begin, int64_t end,
+             W* images) {
+  for (int64_t window = begin; window < end; ++window, matrix += c.taps()) {
+    ForEachPiece(c, window, [&](int64_t tap, int64_t at, int64_t n) {
+      Add(matrix + tap, images + at, n);
+    });
+  }
+}
+
+template <typename W>
+class ConvolutionKernel : public OpKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    ASSIGN_OR_RETURN(WindowAttrs attrs,
+                     WindowAttrs::ReadConvolution(construction));
+    const std::string& op = construction.node().type();
+    const Which which = op == "Conv2D"                 ? Which::kForward
+                        : op == "Conv2DBackpropFilter" ? Which::kFilter
+                                                       : Which::kInput;
+    return std::make_unique<ConvolutionKernel>(construction, std::move(attrs),
+                                               which);
+  }
+
+  absl::Status Compute(OpKernelContext& context) override {
+    switch (which_) {
+      case Which::kForward:
+        return Forward(context);
+      case Which::kFilter:
+        return BackpropFilter(context);
+      case Which::kInput:
+        break;
+    }
+    return BackpropInput(context);
+  }
+
+  enum class Which { kForward, kFilter, kInput };
+  ConvolutionKernel(const OpKernelConstruction& construction, WindowAttrs attrs,
+                    Which which)
+      : OpKernel(construction), attrs_(std::move(attrs)), which_(which) {}
+
+ private:
+  // For `windows` windows of a group.
+  absl::StatusOr<Tensor> NewMatrix(OpKernelContext& context,
+                                   const Convolution& c,
+                                   int64_t windows) const {
+    return context.AllocateTemp(DataTypeOf<W>::value, {windows, c.taps()});
+  }
+
+  absl::Status Forward(OpKernelContext& context) const {
+    ASSIGN_OR_RETURN(const Convolution c,
+                     Convolution::Of(attrs_, context.input(0).shape(),
+                                     context.input(1).shape()));
+    ASSIGN_OR_RETURN(const Tensor images,
+                     WidenTo<W>(context, context.input(0)));
+    ASSIGN_OR_RETURN(const Tensor filter,
+                     WidenTo<W>(context, context.input(1)));
+    ASSIGN_OR_RETURN(Tensor output, context.AllocateTemp(DataTypeOf<W>::value,
+                                                         c.output_shape()));
+    if (output.num_elements() == 0) {
+      return NarrowTo<W>(context, 0, std::move(output));
+    }
+    const int64_t step =
+        c.windows_at_a_time(context.scheduler().num_compute_threads());
+    ASSIGN_OR_RETURN(Tensor matrix, NewMatrix(context, c, step));
+    W* const rows = matrix.mutable_flat<W>().data();
+    for (int64_t begin = 0; begin < c.all_windows(); begin += step) {
+      const int64_t end = std::min(begin + step, c.all_windows());
+      for (int64_t group = 0; group < c.groups; ++group) {
+        const int64_t first = group * c.filters_of_group();
+        LayOut(context, c, images.flat<W>().data() + group * c.depth, begin,
+               end, rows);
+        GemmOfAnyType(
+            context.scheduler(),
+            {.m = end - begin,
+             .n = c.filters_of_group(),
+             .k = c.taps(),
+             .transpose_a = false,
+             .transpose_b = false,
+             .a_stride = c.taps(),
+             .b_stride = c.filters,
+             .c_stride = c.filters},
+            rows, filter.flat<W>().data() + first,
+            output.mutable_flat<W>().data() + begin * c.filters + first);
+      }
+    }
+    return NarrowTo<W>(context, 0, std::move(output));
+  }
+
+  static absl::Status CheckGradient(const Tensor& gradient,
+                                    const Convolution& c) {
+    if (gradient.shape() == c.output_shape()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("out_backprop must have the shape of the output, ",
+                     c.output_shape().ToString(), ", but has ",
+                     gradient.shape().ToString()));
+  }
+
+  absl::Status BackpropFilter(OpKernelContext& context) const {
+    ASSIGN_OR_RETURN(const TensorShape filter_shape, ShapeOfInput(context, 1));
+    ASSIGN_OR_RETURN(
+        const Convolution c,
+        Convolution::Of(attrs_, context.input(0).shape(), filter_shape));
+    RETURN_IF_ERROR(CheckGradient(context.input(2), c));
+    ASSIGN_OR_RETURN(const Tensor images,
+                     WidenTo<W>(context, context.input(0)));
+    ASSIGN_OR_RETURN(const Tensor gradient,
+                     WidenTo<W>(context, context.input(2)));
+    ASSIGN_OR_RETURN(Tensor output,
+                     context.AllocateTemp(DataTypeOf<W>::value, filter_shape));
+    if (output.num_elements() == 0 || c.all_windows() == 0) {
+      const auto sum = output.mutable_flat<W>();
+      std::fill(sum.begin(), sum.end(), W(0));
+      return NarrowTo<W>(context, 0, std::move(output));
+    }
+    ASSIGN_OR_RETURN(Tensor part,
+                     context.AllocateTemp(DataTypeOf<W>::value, filter_shape));
+    // Not more for more threads: the sums would depend on their number.
+    const int64_t step = c.windows_at_a_time(1);
+    ASSIGN_OR_RETURN(Tensor matrix, NewMatrix(context, c, step));
+    W* const rows = matrix.mutable_flat<W>().data();
+    for (int64_t begin = 0; begin < c.all_windows(); begin += step) {
+      const int64_t end = std::min(begin + step, c.all_windows());
+      Tensor& sum = begin == 0 ? output : part;
+      for (int64_t group = 0; group < c.groups; ++group) {
+        const int64_t first = group * c.filters_of_group();
+        LayOut(context, c, images.flat<W>().data() + group * c.depth, begin,
+               end, rows);
+        GemmOfAnyType(context.scheduler(),
+                      {.m = c.taps(),
+                       .n = c.filters_of_group(),
+                       .k = end - begin,
+                       .transpose_a = true,
+                       .transpose_b = false,
+                       .a_stride = c.taps(),
+                       .b_stride = c.filters,
+                       .c_stride = c.filters},
+                      rows,
+                      gradient.flat<W>().data() + begin * c.filters + first,
+                      sum.mutable_flat<W>().data() + first);
+      }
+      if (begin > 0) {
+        RETURN_IF_ERROR(AddRange(output, 0, part, 0, part.num_elements()));
+      }
+    }
+    return NarrowTo<W>(context, 0, std::move(output));
+  }
+
+  absl::Status BackpropInput(OpKernelContext& context) const {
+    ASSIGN_OR_RETURN(const TensorShape image_shape, ShapeOfInput(context, 0));
+    ASSIGN_OR_RETURN(
+        const Convolution c,
+        Convolution::Of(attrs_, image_shape, context.input(1).shape()));
+    RETURN_IF_ERROR(CheckGradient(context.input(2), c));
+    ASSIGN_OR_RETURN(const Tensor filter,
+                     WidenTo<W>(context, context.input(1)));
+    ASSIGN_OR_RETURN(const Tensor gradient,
+                     WidenTo<W>(context, context.input(2)));
+    ASSIGN_OR_RETURN(Tensor output,
+                     context.AllocateTemp(DataTypeOf<W>::value, image_shape));
+    const auto sum = output.mutable_flat<W>();
+    std::fill(sum.begin(), sum.end(), W(0));
+    if (sum.empty() || filter.num_elements() == 0 || c.all_windows() == 0) {
+      return NarrowTo<W>(context, 0, std::move(output));
+    }
+    const int64_t step =
+        c.windows_at_a_time(context.scheduler().num_compute_threads());
+    ASSIGN_OR_RETURN(Tensor matrix, NewMatrix(context, c, step));
+    W* const rows = matrix.mutable_flat<W>().data();
+    for (int64_t begin = 0; begin < c.all_windows(); begin += step) {
+      const int64_t end = std::min(begin + step, c.all_windows());
+      for (int64_t group = 0; group < c.groups; ++group) {
+        const int64_t first = group * c.filters_of_group();
+        GemmOfAnyType(context.scheduler(),
+                      {.m = end - begin,
+                       .n = c.taps(),
+                       .k = c.filters_of_group(),
+                       .transpose_a = false,
+                       .transpose_b = true,
+                       .a_stride = c.filters,
+                       .b_stride = c.filters,
+                       .c_stride = c.taps()},
+                      gradient.flat<W>().data() + begin * c.filters + first,
+                      filter.flat<W>().data() + first, rows);
+        AddBack(c, rows, begin, end, sum.data() + group * c.depth);
+      }
+    }
+    return NarrowTo<W>(context, 0, std::move(output));
+  }
+
+  const WindowAttrs attrs_;
+  const Which which_;
+};
+
+void Register(KernelRegistry& registry, const char* op, DataType type,
+              const KernelFactory& factory) {
+  KernelDef def;
+  def.op = op;
+  def.types = {{"T", {type}}};
+  registry.Register(std::move(def),
+                    InAnyLayout(ImagesOfConvolution(op), factory));
+}
+
+}  // namespace
+
+void RegisterConvolutionKernels(KernelRegistry& registry) {
+  for (const char* op :
+       {"Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput"}) {
+    for (DataType type : {DT_FLOAT, DT_HALF, DT_BFLOAT16}) {
+      Register(registry, op, type, ConvolutionKernel<float>::Make);
+    }
+    Register(registry, op, DT_DOUBLE, ConvolutionKernel<double>::Make);
+  }
+  for (const char* op : {"Conv2D", "Conv2DBackpropInput"}) {
+    Register(registry, op, DT_INT32, ConvolutionKernel<int32_t>::Make);
+  }
+}
+
+}  // namespace weft

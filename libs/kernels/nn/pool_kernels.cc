@@ -1,0 +1,429 @@
+// MaxPool and AvgPool with their gradients. MaxPool alone has windows across
+// channels too, but not across both them and rows or columns.
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "libs/base/status.h"
+#include "libs/kernels/isa/pool_loops.h"
+#include "libs/kernels/nn/layout.h"
+#include "libs/kernels/nn/nn_kernels.h"
+#include "libs/kernels/nn/windows.h"
+#include "libs/kernels/parallel_loop.h"
+
+namespace weft {
+namespace {
+
+struct Pool {
+  int64_t batch, channels;
+  WindowDim rows, columns;
+
+  int64_t image_size() const { return rows.in * columns.in * channels; }
+  int64_t output_size() const { return rows.out * columns.out * channels; }
+  TensorShape output_shape() const {
+    return {batch, rows.out, columns.out, channels};
+  }
+
+  static absl::StatusOr<Pool> Of(const WindowAttrs& attrs,
+                                 const TensorShape& image) {
+    if (image.rank() != 4) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tensor_in must be 4-dimensional, but has shape ", image.ToString()));
+    }
+    Pool pool;
+    pool.batch = image.dim(0);
+    pool.channels = image.dim(3);
+    ASSIGN_OR_RETURN(pool.rows, attrs.Dim(1, image.dim(1), attrs.ksize(1)));
+    ASSIGN_OR_RETURN(pool.columns, attrs.Dim(2, image.dim(2), attrs.ksize(2)));
+    RETURN_IF_ERROR(TensorShape::Create(
+        {pool.batch, pool.rows.out, pool.columns.out, pool.channels}));
+    return pool;
+  }
+
+  // The part of window (y, x) that is inside the image, and the offset of its
+  // first pixel.
+  struct Inside {
+    PoolWindow window;
+    int64_t offset;
+    bool is_empty() const { return window.rows <= 0 || window.columns <= 0; }
+  };
+  Inside InsideOf(int64_t y, int64_t x) const {
+    const int64_t top = std::max<int64_t>(rows.At(y, 0), 0);
+    const int64_t bottom = std::min(rows.At(y, rows.size - 1), rows.in - 1);
+    const int64_t left = std::max<int64_t>(columns.At(x, 0), 0);
+    const int64_t right =
+        std::min(columns.At(x, columns.size - 1), columns.in - 1);
+    return {{.rows = bottom - top + 1,
+             .columns = right - left + 1,
+             .row_stride = columns.in * channels,
+             .channels = channels},
+            (top * columns.in + left) * channels};
+  }
+
+  // Calls `visit(offset)` for each place of window (y, x) that is inside the
+  // image; an offset is of `channels` numbers.
+  template <typename Visit>
+  void ForEachPlace(int64_t y, int64_t x, const Visit& visit) const {
+    const Inside inside = InsideOf(y, x);
+    for (int64_t i = 0; i < inside.window.rows; ++i) {
+      for (int64_t j = 0; j < inside.window.columns; ++j) {
+        visit(inside.offset + i * inside.window.row_stride + j * channels);
+      }
+    }
+  }
+
+  // Calls `visit(y, x, offset of the output)` for all windows of an image.
+  template <typename Visit>
+  void ForEachWindow(const Visit& visit) const {
+    for (int64_t y = 0; y < rows.out; ++y) {
+      for (int64_t x = 0; x < columns.out; ++x) {
+        visit(y, x, (y * columns.out + x) * channels);
+      }
+    }
+  }
+
+  // Where the largest of a window is, the first of equal ones; -1: nowhere.
+  template <typename T>
+  int64_t Largest(const T* image, int64_t y, int64_t x, int64_t channel) const {
+    int64_t best = -1;
+    ForEachPlace(y, x, [&](int64_t place) {
+      const int64_t at = place + channel;
+      if (best < 0 ||
+          static_cast<Wide<T>>(image[at]) > static_cast<Wide<T>>(image[best])) {
+        best = at;
+      }
+    });
+    return best;
+  }
+};
+
+// What a window has to do with channels, in TensorFlow's words.
+absl::Status CheckChannels(absl::string_view op, const WindowAttrs& attrs) {
+  if (op == "MaxPoolGrad" || op == "MaxPoolGradGrad") {
+    if (attrs.ksize(3) == 1 && attrs.stride(3) == 1) return absl::OkStatus();
+    return absl::UnimplementedError(
+        absl::StrCat("MaxPooling", absl::StripPrefix(op, "MaxPool"),
+                     " is not yet supported on the depth dimension."));
+  }
+  if (attrs.ksize(3) == 1) return absl::OkStatus();
+  if (op != "MaxPool") {
+    return absl::UnimplementedError(
+        "Non-spatial pooling is not yet supported.");
+  }
+  if (attrs.ksize(1) == 1 && attrs.ksize(2) == 1) return absl::OkStatus();
+  return absl::UnimplementedError(
+      "MaxPooling supports exactly one of pooling across depth or pooling "
+      "across width/height.");
+}
+
+class PoolKernel : public OpKernel {
+ public:
+  template <typename Kernel>
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    ASSIGN_OR_RETURN(WindowAttrs attrs, WindowAttrs::ReadPool(construction));
+    RETURN_IF_ERROR(CheckChannels(construction.node().type(), attrs));
+    auto kernel = std::make_unique<Kernel>(construction);
+    kernel->attrs_ = std::move(attrs);
+    return kernel;
+  }
+  using OpKernel::OpKernel;
+
+ protected:
+  const WindowAttrs& attrs() const { return attrs_; }
+  absl::StatusOr<Pool> PoolOf(const TensorShape& image) const {
+    return Pool::Of(attrs_, image);
+  }
+  static absl::Status CheckShape(const Tensor& tensor, const TensorShape& shape,
+                                 absl::string_view what) {
+    if (tensor.shape() == shape) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("Expected ", what, " shape to be ", shape.ToString(),
+                     ", but got ", tensor.shape().ToString()));
+  }
+  // Calls `work(n)` for every image.
+  template <typename Work>
+  static void ForEachImage(OpKernelContext& context, const Pool& pool,
+                           const Work& work) {
+    if (pool.output_size() == 0) return;  // however many images there are
+    const int64_t places = std::min(pool.rows.size, pool.rows.in) *
+                           std::min(pool.columns.size, pool.columns.in);
+    const int64_t cost = std::min<int64_t>(pool.output_size(), 1 << 20) *
+                         std::min<int64_t>(places, 1 << 20);
+    ParallelLoop(context, pool.batch, cost, [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) work(n);
+    });
+  }
+
+ private:
+  WindowAttrs attrs_;
+};
+
+template <typename T>
+class MaxPoolKernel : public PoolKernel {
+ public:
+  using PoolKernel::PoolKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    return attrs().ksize(3) == 1 ? PoolPlaces(context) : PoolChannels(context);
+  }
+
+ private:
+  absl::Status PoolPlaces(OpKernelContext& context) const {
+    const Tensor& input = context.input(0);
+    ASSIGN_OR_RETURN(const Pool pool, PoolOf(input.shape()));
+    ASSIGN_OR_RETURN(Tensor * output,
+                     context.AllocateOutput(0, pool.output_shape()));
+    const T* const images = input.flat<T>().data();
+    T* const outputs = output->mutable_flat<T>().data();
+    ForEachImage(context, pool, [&](int64_t n) {
+      const T* const image = images + n * pool.image_size();
+      T* const out = outputs + n * pool.output_size();
+      pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
+        MaxOf(pool, image, y, x, out + at);
+      });
+    });
+    return absl::OkStatus();
+  }
+
+  // Each `window` neighbouring channels become one. Rows and columns stay as
+  // they are, whatever their strides and padding say, as in TensorFlow.
+  absl::Status PoolChannels(OpKernelContext& context) const {
+    const Tensor& input = context.input(0);
+    ASSIGN_OR_RETURN(TensorShape shape, ShapeOfChannels(input));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    const int64_t window = attrs().ksize(3);
+    const T* const in = input.flat<T>().data();
+    T* const out = output->mutable_flat<T>().data();
+    ParallelLoop(context, output->num_elements(), window,
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const T* const first = in + i * window;
+                     // Not Larger: here the first is where it begins.
+                     out[i] = *std::max_element(first, first + window, IsLess);
+                   }
+                 });
+    return absl::OkStatus();
+  }
+
+  // Of the output, where windows across channels fit; texts are TensorFlow's.
+  absl::StatusOr<TensorShape> ShapeOfChannels(const Tensor& input) const {
+    RETURN_IF_ERROR(CheckImages(input, "tensor_in"));
+    const int64_t window = attrs().ksize(3);
+    if (input.dim(3) % window != 0) {
+      return absl::UnimplementedError(
+          "Depthwise max pooling requires the depth window to evenly divide "
+          "the input depth");
+    }
+    if (attrs().stride(3) != window) {
+      return absl::UnimplementedError(
+          "Depthwise max pooling requires the depth window to equal the depth "
+          "stride");
+    }
+    TensorShape shape = input.shape();
+    shape.set_dim(3, input.dim(3) / window);
+    return shape;
+  }
+
+  // `a` where `b` is NaN.
+  static bool IsLess(T a, T b) {
+    return static_cast<Wide<T>>(a) < static_cast<Wide<T>>(b);
+  }
+
+  static T Larger(T a, T b) {
+    return static_cast<Wide<T>>(a) < static_cast<Wide<T>>(b) ? b : a;
+  }
+
+  static void MaxOf(const Pool& pool, const T* image, int64_t y, int64_t x,
+                    T* out) {
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+      const Pool::Inside inside = pool.InsideOf(y, x);
+      if (!inside.is_empty()) {
+        BestPoolLoops<T>().max(inside.window, image + inside.offset, out);
+        return;
+      }
+    }
+    if (pool.InsideOf(y, x).is_empty()) {
+      std::fill(out, out + pool.channels, T(0));
+      return;
+    }
+    std::fill(out, out + pool.channels, LowestOf<T>());
+    pool.ForEachPlace(y, x, [&](int64_t place) {
+      const T* const in = image + place;
+      for (int64_t c = 0; c < pool.channels; ++c) {
+        out[c] = Larger(out[c], in[c]);
+      }
+    });
+  }
+};
+
+// The gradient goes to the largest of each window.
+template <typename T>
+class MaxPoolGradKernel : public PoolKernel {
+ public:
+  using PoolKernel::PoolKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    const Tensor& gradient = context.input(2);
+    ASSIGN_OR_RETURN(const Pool pool, PoolOf(input.shape()));
+    RETURN_IF_ERROR(
+        CheckShape(context.input(1), pool.output_shape(), "orig_output"));
+    RETURN_IF_ERROR(CheckShape(gradient, pool.output_shape(), "grad"));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, input.shape()));
+    const T* const images = input.flat<T>().data();
+    const T* const grads = gradient.flat<T>().data();
+    T* const outputs = output->mutable_flat<T>().data();
+    std::fill(outputs, outputs + output->num_elements(), T(0));
+    ForEachImage(context, pool, [&](int64_t n) {
+      const T* const image = images + n * pool.image_size();
+      const T* const grad = grads + n * pool.output_size();
+      T* const out = outputs + n * pool.image_size();
+      pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
+        for (int64_t c = 0; c < pool.channels; ++c) {
+          const int64_t best = pool.Largest(image, y, x, c);
+          if (best >= 0) out[best] = AddElements(out[best], grad[at + c]);
+        }
+      });
+    });
+    return absl::OkStatus();
+  }
+};
+
+// The gradient of MaxPoolGrad with respect to its gradients.
+template <typename T>
+class MaxPoolGradGradKernel : public PoolKernel {
+ public:
+  using PoolKernel::PoolKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    const Tensor& gradient = context.input(2);
+    ASSIGN_OR_RETURN(const Pool pool, PoolOf(input.shape()));
+    RETURN_IF_ERROR(
+        CheckShape(context.input(1), pool.output_shape(), "orig_output"));
+    RETURN_IF_ERROR(CheckShape(gradient, input.shape(), "grad"));
+    ASSIGN_OR_RETURN(Tensor * output,
+                     context.AllocateOutput(0, pool.output_shape()));
+    const T* const images = input.flat<T>().data();
+    const T* const grads = gradient.flat<T>().data();
+    T* const outputs = output->mutable_flat<T>().data();
+    ForEachImage(context, pool, [&](int64_t n) {
+      const T* const image = images + n * pool.image_size();
+      const T* const grad = grads + n * pool.image_size();
+      T* const out = outputs + n * pool.output_size();
+      pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
+        for (int64_t c = 0; c < pool.channels; ++c) {
+          const int64_t best = pool.Largest(image, y, x, c);
+          out[at + c] = best >= 0 ? grad[best] : T(0);
+        }
+      });
+    });
+    return absl::OkStatus();
+  }
+};
+
+// Padding does not count.
+template <typename W>
+class AvgPoolKernel : public PoolKernel {
+ public:
+  using PoolKernel::PoolKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(const Pool pool, PoolOf(context.input(0).shape()));
+    ASSIGN_OR_RETURN(const Tensor input, WidenTo<W>(context, context.input(0)));
+    ASSIGN_OR_RETURN(Tensor output, context.AllocateTemp(DataTypeOf<W>::value,
+                                                         pool.output_shape()));
+    const W* const images = input.flat<W>().data();
+    W* const outputs = output.mutable_flat<W>().data();
+    ForEachImage(context, pool, [&](int64_t n) {
+      const W* const image = images + n * pool.image_size();
+      W* const out = outputs + n * pool.output_size();
+      pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
+        const Pool::Inside inside = pool.InsideOf(y, x);
+        if (inside.is_empty()) {
+          std::fill_n(out + at, pool.channels, W(0));
+        } else {
+          BestPoolLoops<W>().mean(inside.window, image + inside.offset,
+                                  out + at);
+        }
+      });
+    });
+    return NarrowTo<W>(context, 0, std::move(output));
+  }
+};
+
+template <typename W>
+class AvgPoolGradKernel : public PoolKernel {
+ public:
+  using PoolKernel::PoolKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(const TensorShape shape, ShapeOfInput(context, 0));
+    ASSIGN_OR_RETURN(const Pool pool, PoolOf(shape));
+    RETURN_IF_ERROR(CheckShape(context.input(1), pool.output_shape(), "grad"));
+    ASSIGN_OR_RETURN(const Tensor gradient,
+                     WidenTo<W>(context, context.input(1)));
+    ASSIGN_OR_RETURN(Tensor output,
+                     context.AllocateTemp(DataTypeOf<W>::value, shape));
+    const W* const grads = gradient.flat<W>().data();
+    W* const outputs = output.mutable_flat<W>().data();
+    std::fill(outputs, outputs + output.num_elements(), W(0));
+    ForEachImage(context, pool, [&](int64_t n) {
+      const W* const grad = grads + n * pool.output_size();
+      W* const out = outputs + n * pool.image_size();
+      pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
+        int64_t count = 0;
+        pool.ForEachPlace(y, x, [&](int64_t) { ++count; });
+        pool.ForEachPlace(y, x, [&](int64_t place) {
+          for (int64_t c = 0; c < pool.channels; ++c) {
+            out[place + c] += grad[at + c] / static_cast<W>(count);
+          }
+        });
+      });
+    });
+    return NarrowTo<W>(context, 0, std::move(output));
+  }
+};
+
+ImageArguments ImagesOfPool(absl::string_view op) {
+  if (op == "AvgPoolGrad") return {{1}, {0}, {0}};
+  if (op == "MaxPool" || op == "AvgPool") return {{0}, {}, {0}};
+  return {{0, 1, 2}, {}, {0}};
+}
+
+template <typename Kernel>
+void Register(KernelRegistry& registry, const char* op, DataType type) {
+  KernelDef def;
+  def.op = op;
+  def.types = {{"T", {type}}};
+  registry.Register(std::move(def),
+                    InAnyLayout(ImagesOfPool(op), PoolKernel::Make<Kernel>));
+}
+
+template <typename... Ts>
+void RegisterMaxPools(KernelRegistry& registry, TypeList<Ts...>) {
+  (Register<MaxPoolKernel<Ts>>(registry, "MaxPool", DataTypeOf<Ts>::value),
+   ...);
+  (Register<MaxPoolGradKernel<Ts>>(registry, "MaxPoolGrad",
+                                   DataTypeOf<Ts>::value),
+   ...);
+  (Register<MaxPoolGradGradKernel<Ts>>(registry, "MaxPoolGradGrad",
+                                       DataTypeOf<Ts>::value),
+   ...);
+}
+
+}  // namespace
+
+void RegisterPoolKernels(KernelRegistry& registry) {
+  RegisterMaxPools(registry,
+                   TypeList<float, double, half, bfloat16, int8_t, int16_t,
+                            int32_t, int64_t, uint8_t, uint16_t>{});
+  for (DataType type : {DT_FLOAT, DT_HALF, DT_BFLOAT16}) {
+    Register<AvgPoolKernel<float>>(registry, "AvgPool", type);
+    Register<AvgPoolGradKernel<float>>(registry, "AvgPoolGrad", type);
+  }
+  Register<AvgPoolKernel<double>>(registry, "AvgPool", DT_DOUBLE);
+  Register<AvgPoolGradKernel<double>>(registry, "AvgPoolGrad", DT_DOUBLE);
+}
+
+}  // namespace weft

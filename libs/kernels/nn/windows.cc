@@ -1,0 +1,166 @@
+#include "libs/kernels/nn/windows.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/nn/layout.h"
+
+namespace weft {
+namespace {
+
+// Sizes that fit are small, so nothing below overflows.
+constexpr int64_t kMaxSize = int64_t{1} << 31;
+
+absl::Status ReadList(const OpKernelConstruction& construction,
+                      absl::string_view name, size_t size,
+                      std::vector<int64_t>& list) {
+  const auto* value = construction.node().attr<std::vector<int64_t>>(name);
+  if (value == nullptr) return absl::OkStatus();
+  if (value->size() != size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("attr ", name, " must specify ", size, " numbers, not ",
+                     value->size()));
+  }
+  list = *value;
+  return absl::OkStatus();
+}
+
+// From the order of "NCHW" to that of "NHWC", where each dimension has `size`
+// numbers.
+void MoveChannelsLast(std::vector<int64_t>& list, int64_t size) {
+  if (list.empty()) return;
+  std::rotate(list.begin() + size, list.begin() + 2 * size, list.end());
+}
+
+// Of strides, dilations and windows.
+absl::Status CheckSteps(const std::vector<int64_t>& steps,
+                        absl::string_view what) {
+  for (int64_t step : steps) {
+    if (step > 0 && step < kMaxSize) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " must be positive, not ", step));
+  }
+  return absl::OkStatus();
+}
+
+// In TensorFlow's words. `what` are strides or dilations.
+absl::Status CheckSpatial(const std::vector<int64_t>& steps,
+                          absl::string_view what) {
+  if (steps[0] == 1 && steps[3] == 1) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("Current implementation does not yet support ", what,
+                   " in the batch and depth dimensions."));
+}
+
+}  // namespace
+
+absl::StatusOr<WindowAttrs> WindowAttrs::Read(
+    const OpKernelConstruction& construction) {
+  WindowAttrs attrs;
+  ASSIGN_OR_RETURN(const bool channels_first, HasChannelsFirst(construction));
+  RETURN_IF_ERROR(ReadList(construction, "ksize", 4, attrs.ksize_));
+  RETURN_IF_ERROR(ReadList(construction, "strides", 4, attrs.strides_));
+  RETURN_IF_ERROR(ReadList(construction, "dilations", 4, attrs.dilations_));
+  if (channels_first) {
+    MoveChannelsLast(attrs.ksize_, 1);
+    MoveChannelsLast(attrs.strides_, 1);
+    MoveChannelsLast(attrs.dilations_, 1);
+  }
+  RETURN_IF_ERROR(CheckSteps(attrs.ksize_, "Sliding windows"));
+  RETURN_IF_ERROR(CheckSteps(attrs.strides_, "Strides"));
+  RETURN_IF_ERROR(CheckSteps(attrs.dilations_, "Dilations"));
+  ASSIGN_OR_RETURN(attrs.padding_,
+                   construction.GetAttr<std::string>("padding"));
+  if (attrs.padding_ != "EXPLICIT") return attrs;
+  RETURN_IF_ERROR(
+      ReadList(construction, "explicit_paddings", 8, attrs.explicit_paddings_));
+  if (channels_first) MoveChannelsLast(attrs.explicit_paddings_, 2);
+  for (int64_t pad : attrs.explicit_paddings_) {
+    if (pad >= 0 && pad < kMaxSize) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "explicit paddings must not be negative, but one is ", pad));
+  }
+  return attrs;
+}
+
+absl::StatusOr<WindowAttrs> WindowAttrs::ReadConvolution(
+    const OpKernelConstruction& construction) {
+  ASSIGN_OR_RETURN(WindowAttrs attrs, Read(construction));
+  RETURN_IF_ERROR(CheckSpatial(attrs.strides_, "strides"));
+  RETURN_IF_ERROR(CheckSpatial(attrs.dilations_, "dilations"));
+  return attrs;
+}
+
+absl::StatusOr<WindowAttrs> WindowAttrs::ReadPool(
+    const OpKernelConstruction& construction) {
+  ASSIGN_OR_RETURN(WindowAttrs attrs, Read(construction));
+  if (attrs.ksize_[0] == 1 && attrs.strides_[0] == 1) return attrs;
+  return absl::UnimplementedError(
+      "Pooling is not yet supported on the batch dimension.");
+}
+
+absl::StatusOr<WindowDim> WindowAttrs::Dim(int dim, int64_t in,
+                                           int64_t size) const {
+  if (in < 0 || in >= kMaxSize || size < 1 || size >= kMaxSize) {
+    return absl::InvalidArgumentError(absl::StrCat("an image of size ", in,
+                                                   " under windows of ", size,
+                                                   " is not possible"));
+  }
+  WindowDim result;
+  result.in = in;
+  result.size = size;
+  result.stride = strides_[dim];
+  result.dilation = dilations_[dim];
+  const int64_t reach = (size - 1) * result.dilation + 1;
+  if (padding_ == "SAME") {
+    result.out = (in + result.stride - 1) / result.stride;
+    const int64_t padding =
+        std::max<int64_t>((result.out - 1) * result.stride + reach - in, 0);
+    result.pad = padding / 2;
+    return result;
+  }
+  int64_t after = 0;
+  if (padding_ == "EXPLICIT") {
+    const size_t before = 2 * static_cast<size_t>(dim);
+    result.pad = explicit_paddings_[before];
+    after = explicit_paddings_[before + 1];
+  }
+  const int64_t room = in + result.pad + after - reach + result.stride;
+  if (room < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Computed output size would be negative: ", room / result.stride,
+        " [input_size: ", in, ", effective_filter_size: ", reach,
+        ", stride: ", result.stride, "]"));
+  }
+  result.out = room / result.stride;
+  return result;
+}
+
+absl::Status CheckImages(const Tensor& tensor, absl::string_view what) {
+  if (tensor.rank() == 4) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " must be 4-dimensional", tensor.shape().ToString()));
+}
+
+absl::Status CheckImageAndFilter(const TensorShape& image,
+                                 const TensorShape& filter) {
+  if (image.rank() == 4 && filter.rank() == 4) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("input and filter must be 4-dimensional, but have shapes ",
+                   image.ToString(), " and ", filter.ToString()));
+}
+
+absl::StatusOr<TensorShape> ShapeOfInput(const OpKernelContext& context,
+                                         int i) {
+  const Tensor& input = context.input(i);
+  if (!input.shape().IsVector() || input.num_elements() != 4) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input ", i, " must be a vector of 4 sizes, not ",
+                     input.shape().ToString()));
+  }
+  const auto sizes = input.flat<int32_t>();
+  return TensorShape::Create(Dims(sizes.begin(), sizes.end()));
+}
+
+}  // namespace weft

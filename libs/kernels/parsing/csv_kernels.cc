@@ -1,0 +1,161 @@
+// DecodeCSV: each field of a record becomes an element of the tensor of its
+// column.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/number_types.h"
+#include "libs/kernels/parsing/csv_record.h"
+#include "libs/kernels/string/string_kernels.h"
+
+namespace weft {
+namespace {
+
+using FieldTypes = TypeList<float, double, int32_t, int64_t, std::string>;
+
+bool ParseField(std::string& field, float& value) {
+  return absl::SimpleAtof(field, &value);
+}
+bool ParseField(std::string& field, double& value) {
+  return absl::SimpleAtod(field, &value);
+}
+template <typename T>
+bool ParseField(std::string& field, T& value) {
+  return absl::SimpleAtoi(field, &value);
+}
+bool ParseField(std::string& field, std::string& value) {
+  value = std::move(field);
+  return true;
+}
+
+absl::Status CheckDefaults(const OpKernelContext& context) {
+  for (int i = 1; i < context.num_inputs(); ++i) {
+    const Tensor& value = context.input(i);
+    if (value.rank() > 1) {
+      return absl::InvalidArgumentError(
+          "Each record default should be at most rank 1");
+    }
+    if (value.num_elements() > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("There should only be 1 default per field but field ",
+                       i - 1, " has ", value.num_elements()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+class DecodeCsvKernel : public OpKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    auto kernel = std::make_unique<DecodeCsvKernel>(construction);
+    ASSIGN_OR_RETURN(kernel->na_value_,
+                     construction.GetAttr<std::string>("na_value"));
+    ASSIGN_OR_RETURN(kernel->format_, ReadFormat(construction));
+    return kernel;
+  }
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    RETURN_IF_ERROR(CheckDefaults(context));
+    const size_t columns = static_cast<size_t>(context.num_outputs());
+    std::vector<Tensor*> outputs(columns);
+    for (size_t i = 0; i < columns; ++i) {
+      ASSIGN_OR_RETURN(outputs[i],
+                       context.AllocateOutput(static_cast<int>(i),
+                                              context.input(0).shape()));
+    }
+    const auto records = context.input(0).flat<std::string>();
+    for (size_t row = 0; row < records.size(); ++row) {
+      ASSIGN_OR_RETURN(std::vector<std::string> fields,
+                       SplitCsvRecord(records[row], format_));
+      if (fields.size() != columns) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("Expect ", columns, " fields but have ", fields.size(),
+                         " in record ", row));
+      }
+      for (size_t i = 0; i < columns; ++i) {
+        RETURN_IF_ERROR(SetField(context.input(static_cast<int>(i) + 1),
+                                 fields[i], row, i, *outputs[i]));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::StatusOr<CsvFormat> ReadFormat(
+      const OpKernelConstruction& construction) {
+    CsvFormat format;
+    ASSIGN_OR_RETURN(const std::string delimiter,
+                     construction.GetAttr<std::string>("field_delim"));
+    if (delimiter.size() != 1) {
+      return absl::InvalidArgumentError("field_delim should be only 1 char");
+    }
+    format.delimiter = delimiter[0];
+    ASSIGN_OR_RETURN(format.has_quotes,
+                     construction.GetAttr<bool>("use_quote_delim"));
+    ASSIGN_OR_RETURN(format.columns,
+                     construction.GetAttr<std::vector<int64_t>>("select_cols"));
+    ASSIGN_OR_RETURN(const DataTypeVector types,
+                     construction.GetAttr<DataTypeVector>("OUT_TYPE"));
+    RETURN_IF_ERROR(CheckColumns(format.columns, types.size()));
+    return format;
+  }
+
+  static absl::Status CheckColumns(const std::vector<int64_t>& columns,
+                                   size_t outputs) {
+    if (!columns.empty() && columns.size() != outputs) {
+      return absl::InvalidArgumentError("select_cols should match output size");
+    }
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (columns[i] < 0) {
+        return absl::InvalidArgumentError(
+            "select_cols should be non-negative indices");
+      }
+      if (i > 0 && columns[i] <= columns[i - 1]) {
+        return absl::InvalidArgumentError(
+            "select_cols should be strictly increasing indices");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status SetField(const Tensor& otherwise, std::string& field, size_t row,
+                        size_t column, Tensor& output) const {
+    return DispatchType(
+        FieldTypes{}, output.dtype(),
+        [&]<typename T>(TypeTag<T>) -> absl::Status {
+          T& element = output.mutable_flat<T>()[row];
+          if (field.empty() || field == na_value_) {
+            if (otherwise.num_elements() == 0) {
+              return absl::InvalidArgumentError(absl::StrCat(
+                  "Field ", column, " is required but missing in record ", row,
+                  "!"));
+            }
+            element = otherwise.flat<T>()[0];
+          } else if (!ParseField(field, element)) {
+            return absl::InvalidArgumentError(absl::StrCat(
+                "Field ", column, " in record ", row, " is not a valid ",
+                DataTypeName(output.dtype()), ": ", field));
+          }
+          return absl::OkStatus();
+        });
+  }
+
+  std::string na_value_;
+  CsvFormat format_;
+};
+
+}  // namespace
+
+void RegisterCsvKernels(KernelRegistry& registry) {
+  KernelDef def;
+  def.op = "DecodeCSV";
+  registry.Register(std::move(def), DecodeCsvKernel::Make);
+}
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+// Comma-separated values, one record: RFC 4180's quoting, as TensorFlow reads
+// it. Fields are bytes; nothing is trimmed or converted.
+//
+// Between fields line ends are skipped. Within a field that is not quoted they
+// are errors, and so are quotes; a field in quotes holds anything, each quote
+// written twice. No record at all has no fields.
+#ifndef WEFT_LIBS_KERNELS_PARSING_CSV_RECORD_H_
+#define WEFT_LIBS_KERNELS_PARSING_CSV_RECORD_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace weft {
+
+struct CsvFormat {
+  char delimiter = ',';
+  bool has_quotes = true;  // else a quote is a character like others
+  // Which fields to give, ascending; empty: all. What follows the last of them
+  // is not looked at.
+  std::vector<int64_t> columns;
+};
+
+// The fields wanted. INVALID_ARGUMENT, with TensorFlow's words, where quotes or
+// line ends are out of place; fewer fields than wanted are no error here.
+absl::StatusOr<std::vector<std::string>> SplitCsvRecord(
+    absl::string_view record, const CsvFormat& format);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_PARSING_CSV_RECORD_H_

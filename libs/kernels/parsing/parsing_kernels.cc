@@ -1,0 +1,10 @@
+#include "libs/kernels/parsing/parsing_kernels.h"
+
+namespace weft {
+
+void RegisterParsingKernels(KernelRegistry& registry) {
+  RegisterCsvKernels(registry);
+  RegisterExampleKernels(registry);
+}
+
+}  // namespace weft

@@ -1,0 +1,11 @@
+#include "libs/kernels/random/random_kernels.h"
+
+namespace weft {
+
+void RegisterRandomKernels(KernelRegistry& registry) {
+  RegisterRandomFillKernels(registry);
+  RegisterRandomChoiceKernels(registry);
+  RegisterRandomCandidateKernels(registry);
+}
+
+}  // namespace weft

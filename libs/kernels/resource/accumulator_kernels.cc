@@ -1,0 +1,218 @@
+// Accumulators of gradients, dense and sparse, with handles of either kind.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/kernel_registry.h"
+#include "libs/kernels/resource/accumulator_sums.h"
+#include "libs/kernels/resource/resource_kernels.h"
+#include "libs/kernels/resource/resource_lookup.h"
+#include "libs/resource/gradient_accumulator.h"
+
+namespace weft {
+namespace {
+
+class AccumulatorHandleKernel
+    : public ResourceHandleKernel<GradientAccumulator> {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    auto kernel = std::make_unique<AccumulatorHandleKernel>(construction);
+    RETURN_IF_ERROR(kernel->ReadName(construction));
+    GradientAccumulatorOptions& options = kernel->options_;
+    ASSIGN_OR_RETURN(options.dtype, construction.GetAttr<DataType>("dtype"));
+    ASSIGN_OR_RETURN(options.shape,
+                     construction.GetAttr<PartialShape>("shape"));
+    ASSIGN_OR_RETURN(const std::string reduction,
+                     construction.GetAttr<std::string>("reduction_type"));
+    options.takes_mean = reduction == "MEAN";
+    options.is_sparse =
+        construction.node().type() == "SparseConditionalAccumulator";
+    return kernel;
+  }
+  explicit AccumulatorHandleKernel(const OpKernelConstruction& construction)
+      : ResourceHandleKernel<GradientAccumulator>(construction) {}
+
+ private:
+  std::shared_ptr<GradientAccumulator> Create(
+      const std::string& name) override {
+    return std::make_shared<GradientAccumulator>(
+        name, options_,
+        options_.is_sparse ? NewSparseSum(options_) : NewDenseSum(options_));
+  }
+
+  absl::Status CheckShared(const GradientAccumulator& shared) const override {
+    if (shared.options() == options_) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Shared conditional accumulator '", shared.name(), "' has dtype ",
+        DataTypeName(shared.options().dtype), " and shape ",
+        shared.options().shape.ToString(), ", but requested were dtype ",
+        DataTypeName(options_.dtype), " and shape ", options_.shape.ToString(),
+        " (or another kind or reduction)"));
+  }
+
+  GradientAccumulatorOptions options_;
+};
+
+absl::StatusOr<int64_t> StepAt(const OpKernelContext& context, int i,
+                               absl::string_view name) {
+  const Tensor& step = context.input(i);
+  if (step.shape().IsScalar()) return step.scalar<int64_t>();
+  return absl::InvalidArgumentError(
+      absl::StrCat("Argument ", name, " must be scalar, but had bad shape ",
+                   step.shape().ToString()));
+}
+
+absl::Status CheckKind(const GradientAccumulator& accumulator, DataType dtype,
+                       bool is_sparse) {
+  const GradientAccumulatorOptions& options = accumulator.options();
+  if (options.dtype == dtype && options.is_sparse == is_sparse) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "conditional accumulator '", accumulator.name(), "' holds ",
+      options.is_sparse ? "sparse " : "dense ", DataTypeName(options.dtype),
+      ", not ", is_sparse ? "sparse " : "dense ", DataTypeName(dtype)));
+}
+
+class ApplyGradientKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto accumulator,
+                     FindResource<GradientAccumulator>(context, 0));
+    RETURN_IF_ERROR(CheckKind(*accumulator, context.input(2).dtype(), false));
+    ASSIGN_OR_RETURN(const int64_t step, StepAt(context, 1, "local_step"));
+    const Tensor gradient = context.TakeInput(2);
+    return accumulator->Apply(context.cancellation(), step, {gradient});
+  }
+};
+
+class SparseApplyGradientKernel : public OpKernel {
+ public:
+  explicit SparseApplyGradientKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        has_known_shape_(
+            construction.GetAttr<bool>("has_known_shape").value_or(false)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto accumulator,
+                     FindResource<GradientAccumulator>(context, 0));
+    RETURN_IF_ERROR(CheckKind(*accumulator, context.input(3).dtype(), true));
+    ASSIGN_OR_RETURN(const int64_t step, StepAt(context, 1, "local_step"));
+    std::vector<Tensor> gradient = {context.TakeInput(2), context.TakeInput(3)};
+    if (has_known_shape_) gradient.push_back(context.TakeInput(4));
+    return accumulator->Apply(context.cancellation(), step, gradient);
+  }
+
+ private:
+  const bool has_known_shape_;
+};
+
+class TakeGradientKernel : public AsyncOpKernel {
+ public:
+  TakeGradientKernel(const OpKernelConstruction& construction, bool is_sparse)
+      : AsyncOpKernel(construction), is_sparse_(is_sparse) {}
+
+  void ComputeAsync(OpKernelContext& context, Done done) override {
+    auto accumulator = FindResource<GradientAccumulator>(context, 0);
+    if (!accumulator.ok()) return done(accumulator.status());
+    const DataType dtype = context.output_type(is_sparse_ ? 1 : 0);
+    const absl::Status kind = CheckKind(**accumulator, dtype, is_sparse_);
+    if (!kind.ok()) return done(kind);
+    const auto num_required = ReadCount(context);
+    if (!num_required.ok()) return done(num_required.status());
+    (*accumulator)
+        ->Take(context.mutable_cancellation(), *num_required,
+               [&context, done = std::move(done)](auto taken) mutable {
+                 if (!taken.ok()) return done(taken.status());
+                 for (size_t i = 0; i < taken->size(); ++i) {
+                   context.SetOutput(static_cast<int>(i),
+                                     std::move((*taken)[i]));
+                 }
+                 done(absl::OkStatus());
+               });
+  }
+
+ private:
+  static absl::StatusOr<int64_t> ReadCount(const OpKernelContext& context) {
+    const Tensor& count = context.input(1);
+    if (!count.shape().IsScalar()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Argument num_required must be scalar, but had bad "
+                       "shape ",
+                       count.shape().ToString()));
+    }
+    if (count.scalar<int32_t>() > 0) return count.scalar<int32_t>();
+    return absl::InvalidArgumentError(
+        absl::StrCat("Argument num_required must be positive, but was ",
+                     count.scalar<int32_t>()));
+  }
+
+  const bool is_sparse_;
+};
+
+template <bool is_sparse>
+absl::StatusOr<std::unique_ptr<OpKernel>> MakeTakeGradient(
+    const OpKernelConstruction& construction) {
+  return std::make_unique<TakeGradientKernel>(construction, is_sparse);
+}
+
+class NumAccumulatedKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto accumulator,
+                     FindResource<GradientAccumulator>(context, 0));
+    ASSIGN_OR_RETURN(Tensor * count, context.AllocateOutput(0, {}));
+    count->mutable_scalar<int32_t>() =
+        static_cast<int32_t>(accumulator->num_accumulated());
+    return absl::OkStatus();
+  }
+};
+
+class SetGlobalStepKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto accumulator,
+                     FindResource<GradientAccumulator>(context, 0));
+    ASSIGN_OR_RETURN(const int64_t step, StepAt(context, 1, "new_global_step"));
+    return accumulator->SetGlobalStep(context.cancellation(), step);
+  }
+};
+
+}  // namespace
+
+void RegisterAccumulatorKernels(KernelRegistry& registry) {
+  const std::map<std::string, std::vector<DataType>> types = {
+      {"dtype", AccumulatedTypes()}};
+  const auto add = [&](const std::string& op, const KernelFactory& factory) {
+    KernelDef def;
+    def.op = op;
+    def.types = types;
+    registry.Register(std::move(def), factory);
+  };
+  for (const char* op :
+       {"ConditionalAccumulator", "ResourceConditionalAccumulator",
+        "SparseConditionalAccumulator"}) {
+    add(op, AccumulatorHandleKernel::Make);
+  }
+  registry.Register<ApplyGradientKernel>("AccumulatorApplyGradient", types);
+  registry.Register<ApplyGradientKernel>("ResourceAccumulatorApplyGradient",
+                                         types);
+  add("AccumulatorTakeGradient", MakeTakeGradient<false>);
+  add("ResourceAccumulatorTakeGradient", MakeTakeGradient<false>);
+  registry.Register<NumAccumulatedKernel>("AccumulatorNumAccumulated");
+  registry.Register<NumAccumulatedKernel>("ResourceAccumulatorNumAccumulated");
+  registry.Register<SetGlobalStepKernel>("AccumulatorSetGlobalStep");
+  registry.Register<SetGlobalStepKernel>("ResourceAccumulatorSetGlobalStep");
+  registry.Register<SparseApplyGradientKernel>("SparseAccumulatorApplyGradient",
+                                               types);
+  add("SparseAccumulatorTakeGradient", MakeTakeGradient<true>);
+}
+
+}  // namespace weft

@@ -1,0 +1,342 @@
+// Lookup tables: hash tables on a device.
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/status.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/kernels/kernel_registry.h"
+#include "libs/kernels/resource/resource_kernels.h"
+#include "libs/kernels/resource/resource_lookup.h"
+#include "libs/resource/lookup_table.h"
+
+namespace weft {
+namespace {
+
+class TableHandleKernel : public ResourceHandleKernel<LookupTable> {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    auto kernel = std::make_unique<TableHandleKernel>(construction);
+    RETURN_IF_ERROR(kernel->ReadName(construction));
+    ASSIGN_OR_RETURN(kernel->key_type_,
+                     construction.GetAttr<DataType>("key_dtype"));
+    ASSIGN_OR_RETURN(kernel->value_type_,
+                     construction.GetAttr<DataType>("value_dtype"));
+    kernel->is_mutable_ =
+        absl::StartsWith(construction.node().type(), "Mutable");
+    // So that Create, later, can't fail.
+    RETURN_IF_ERROR(NewLookupTable(kernel->key_type_, kernel->value_type_,
+                                   kernel->is_mutable_));
+    return kernel;
+  }
+  explicit TableHandleKernel(const OpKernelConstruction& construction)
+      : ResourceHandleKernel<LookupTable>(construction) {}
+
+ private:
+  std::shared_ptr<LookupTable> Create(const std::string&) override {
+    return *NewLookupTable(key_type_, value_type_, is_mutable_);
+  }
+
+  absl::Status CheckShared(const LookupTable& table) const override {
+    if (table.key_type() == key_type_ && table.value_type() == value_type_ &&
+        table.is_mutable() == is_mutable_) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Conflicting key/value dtypes ", DataTypeName(key_type_), "->",
+        DataTypeName(value_type_), " with ", DataTypeName(table.key_type()),
+        "-", DataTypeName(table.value_type()), " for table ", shared_name()));
+  }
+
+  DataType key_type_ = DT_INVALID, value_type_ = DT_INVALID;
+  bool is_mutable_ = false;
+};
+
+absl::Status CheckKeyType(const LookupTable& table, DataType type) {
+  if (type == table.key_type()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("Key must be type ", DataTypeName(table.key_type()),
+                   " but got ", DataTypeName(type)));
+}
+
+absl::Status CheckValueType(const LookupTable& table, DataType type) {
+  if (type == table.value_type()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("Value must be type ", DataTypeName(table.value_type()),
+                   " but got ", DataTypeName(type)));
+}
+
+// As many values as keys, both of the table's types.
+absl::Status CheckEntries(const LookupTable& table, const Tensor& keys,
+                          const Tensor& values) {
+  RETURN_IF_ERROR(CheckKeyType(table, keys.dtype()));
+  RETURN_IF_ERROR(CheckValueType(table, values.dtype()));
+  if (keys.shape() == values.shape()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("Expected shape ", keys.shape().ToString(),
+                   " for value, got ", values.shape().ToString()));
+}
+
+class FindKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto table, FindResource<LookupTable>(context, 0));
+    const Tensor& keys = context.input(1);
+    const Tensor& fallback = context.input(2);
+    RETURN_IF_ERROR(CheckKeyType(*table, keys.dtype()));
+    RETURN_IF_ERROR(CheckValueType(*table, fallback.dtype()));
+    if (fallback.num_elements() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Expected shape [] or [1] for default value, got ",
+                       fallback.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(0, keys.shape()));
+    return table->Find(keys, fallback, *values);
+  }
+};
+
+// Insert, Import and Initialize differ in the method.
+template <absl::Status (LookupTable::*kMethod)(const Cancellation&,
+                                               const Tensor&, const Tensor&)>
+class FillKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto table, FindResource<LookupTable>(context, 0));
+    RETURN_IF_ERROR(CheckEntries(*table, context.input(1), context.input(2)));
+    return ((*table).*kMethod)(context.cancellation(), context.input(1),
+                               context.input(2));
+  }
+};
+
+class RemoveKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto table, FindResource<LookupTable>(context, 0));
+    RETURN_IF_ERROR(CheckKeyType(*table, context.input(1).dtype()));
+    return table->Remove(context.cancellation(), context.input(1));
+  }
+};
+
+class SizeKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto table, FindResource<LookupTable>(context, 0));
+    context.SetOutput(0, Tensor::Scalar(table->size()));
+    return absl::OkStatus();
+  }
+};
+
+class ExportKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(auto table, FindResource<LookupTable>(context, 0));
+    RETURN_IF_ERROR(CheckKeyType(*table, context.output_type(0)));
+    RETURN_IF_ERROR(CheckValueType(*table, context.output_type(1)));
+    auto [keys, values] = table->Export();
+    context.SetOutput(0, std::move(keys));
+    context.SetOutput(1, std::move(values));
+    return absl::OkStatus();
+  }
+};
+
+// A line, its number, or one of its fields, as keys or values.
+class LineColumn {
+ public:
+  static constexpr int64_t kWholeLine = -2;
+  static constexpr int64_t kLineNumber = -1;
+
+  LineColumn(int64_t index, int64_t offset, DataType type)
+      : index_(index), offset_(offset), type_(type) {}
+
+  absl::Status Check() const {
+    if (index_ == kWholeLine && type_ != DT_STRING) {
+      return absl::InvalidArgumentError(
+          "only strings can be the whole line of a vocabulary");
+    }
+    if (index_ != kLineNumber || type_ == DT_INT64) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "only int64 can be the line number of a vocabulary");
+  }
+
+  absl::StatusOr<Tensor> Read(const std::vector<std::string>& lines,
+                              const std::string& delimiter) const {
+    Tensor column(type_, {static_cast<int64_t>(lines.size())});
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const int64_t row = static_cast<int64_t>(i);
+      if (index_ == kLineNumber) {
+        // Wraps around, as all numbers do.
+        column.mutable_flat<int64_t>()[i] = static_cast<int64_t>(
+            static_cast<uint64_t>(row) + static_cast<uint64_t>(offset_));
+        continue;
+      }
+      std::string text = lines[i];
+      if (index_ >= 0) {
+        const std::vector<std::string> fields =
+            absl::StrSplit(lines[i], delimiter);
+        if (index_ >= static_cast<int64_t>(fields.size())) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "Invalid number of columns in line ", i, " (", lines[i],
+              ") : expected at least ", index_ + 1, " got ", fields.size()));
+        }
+        text = fields[index_];
+      }
+      RETURN_IF_ERROR(Set(text, row, column));
+    }
+    return column;
+  }
+
+ private:
+  static absl::Status Set(const std::string& text, int64_t row,
+                          Tensor& column) {
+    bool is_good = true;
+    switch (column.dtype()) {
+      case DT_STRING:
+        column.mutable_flat<std::string>()[row] = text;
+        break;
+      case DT_INT64:
+        is_good = absl::SimpleAtoi(text, &column.mutable_flat<int64_t>()[row]);
+        break;
+      case DT_INT32:
+        is_good = absl::SimpleAtoi(text, &column.mutable_flat<int32_t>()[row]);
+        break;
+      case DT_FLOAT:
+        is_good = absl::SimpleAtof(text, &column.mutable_flat<float>()[row]);
+        break;
+      case DT_DOUBLE:
+        is_good = absl::SimpleAtod(text, &column.mutable_flat<double>()[row]);
+        break;
+      default:
+        is_good = false;
+    }
+    if (is_good) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("Field ", text, " in line ", row, " is not a valid ",
+                     DataTypeName(column.dtype()), "."));
+  }
+
+  const int64_t index_, offset_;
+  const DataType type_;
+};
+
+// Files may take their time, so they are read on the pool that may wait.
+class InitializeFromFileKernel : public AsyncOpKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    auto kernel = std::make_unique<InitializeFromFileKernel>(construction);
+    ASSIGN_OR_RETURN(kernel->key_index_,
+                     construction.GetAttr<int64_t>("key_index"));
+    ASSIGN_OR_RETURN(kernel->value_index_,
+                     construction.GetAttr<int64_t>("value_index"));
+    ASSIGN_OR_RETURN(kernel->vocab_size_,
+                     construction.GetAttr<int64_t>("vocab_size"));
+    ASSIGN_OR_RETURN(kernel->offset_, construction.GetAttr<int64_t>("offset"));
+    ASSIGN_OR_RETURN(kernel->delimiter_,
+                     construction.GetAttr<std::string>("delimiter"));
+    if (kernel->delimiter_.size() == 1) return kernel;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "delimiter should be only 1 char, not '", kernel->delimiter_, "'"));
+  }
+  using AsyncOpKernel::AsyncOpKernel;
+
+  void ComputeAsync(OpKernelContext& context, Done done) override {
+    context.scheduler().Schedule(
+        Pool::kBlocking, [this, &context, done = std::move(done)]() mutable {
+          done(Initialize(context));
+        });
+  }
+
+ private:
+  absl::Status Initialize(OpKernelContext& context) const {
+    RETURN_IF_ERROR(context.cancellation().status());
+    ASSIGN_OR_RETURN(auto table, FindResource<LookupTable>(context, 0));
+    const Tensor& name = context.input(1);
+    if (name.num_elements() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("filename should be a single string, but got ",
+                       name.shape().ToString()));
+    }
+    const LineColumn keys(key_index_, offset_, table->key_type());
+    const LineColumn values(value_index_, offset_, table->value_type());
+    RETURN_IF_ERROR(keys.Check());
+    RETURN_IF_ERROR(values.Check());
+    ASSIGN_OR_RETURN(const std::vector<std::string> lines,
+                     ReadLines(name.scalar<std::string>()));
+    ASSIGN_OR_RETURN(const Tensor key_column, keys.Read(lines, delimiter_));
+    ASSIGN_OR_RETURN(const Tensor value_column, values.Read(lines, delimiter_));
+    return table->Initialize(context.cancellation(), key_column, value_column);
+  }
+
+  absl::StatusOr<std::vector<std::string>> ReadLines(
+      const std::string& path) const {
+    LocalFileSystem files;
+    ASSIGN_OR_RETURN(const std::string text, files.ReadFile(path));
+    std::vector<std::string> lines = absl::StrSplit(text, '\n');
+    if (lines.back().empty()) lines.pop_back();
+    for (std::string& line : lines) {
+      if (!line.empty() && line.back() == '\r') line.pop_back();
+    }
+    if (vocab_size_ < 0) return lines;
+    if (static_cast<int64_t>(lines.size()) < vocab_size_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Invalid vocab_size in ", path, ": expected ",
+                       vocab_size_, " but got ", lines.size()));
+    }
+    lines.resize(vocab_size_);
+    return lines;
+  }
+
+  int64_t key_index_ = 0, value_index_ = 0, vocab_size_ = -1, offset_ = 0;
+  std::string delimiter_;
+};
+
+// A kernel for tables of both kinds: by reference and by resource.
+template <typename Kernel>
+void RegisterBoth(KernelRegistry& registry, const char* on_reference,
+                  const char* on_resource) {
+  registry.Register<Kernel>(on_reference);
+  registry.Register<Kernel>(on_resource);
+}
+
+}  // namespace
+
+void RegisterLookupKernels(KernelRegistry& registry) {
+  for (const char* op :
+       {"HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2"}) {
+    KernelDef def;
+    def.op = op;
+    def.types = {{"key_dtype", TableKeyTypes()},
+                 {"value_dtype", TableValueTypes()}};
+    registry.Register(std::move(def), TableHandleKernel::Make);
+  }
+  RegisterBoth<FillKernel<&LookupTable::Initialize>>(
+      registry, "InitializeTable", "InitializeTableV2");
+  for (const char* op :
+       {"InitializeTableFromTextFile", "InitializeTableFromTextFileV2"}) {
+    registry.Register({.op = op}, InitializeFromFileKernel::Make);
+  }
+  RegisterBoth<FindKernel>(registry, "LookupTableFind", "LookupTableFindV2");
+  RegisterBoth<FillKernel<&LookupTable::Insert>>(registry, "LookupTableInsert",
+                                                 "LookupTableInsertV2");
+  RegisterBoth<FillKernel<&LookupTable::Import>>(registry, "LookupTableImport",
+                                                 "LookupTableImportV2");
+  RegisterBoth<SizeKernel>(registry, "LookupTableSize", "LookupTableSizeV2");
+  RegisterBoth<ExportKernel>(registry, "LookupTableExport",
+                             "LookupTableExportV2");
+  registry.Register<RemoveKernel>("LookupTableRemoveV2");
+}
+
+}  // namespace weft

@@ -1,0 +1,125 @@
+#include "libs/kernels/resource/queue_batch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/array/copy.h"
+
+namespace weft {
+namespace {
+
+TensorShape WithoutFirst(const TensorShape& shape) {
+  return TensorShape(shape.dims().subspan(1));
+}
+
+absl::StatusOr<TensorShape> WithFirst(int64_t size, const TensorShape& shape) {
+  Dims dims = {size};
+  dims.insert(dims.end(), shape.dims().begin(), shape.dims().end());
+  return TensorShape::Create(dims);
+}
+
+// The shape that component `i` of every element has in the batch. Without
+// elements, sizes that are not fixed count as 0.
+absl::StatusOr<TensorShape> ElementShape(
+    const QueueOptions& queue, absl::Span<const QueueElement> elements, int i,
+    bool pad) {
+  if (elements.empty()) {
+    TensorShape shape;
+    if (i < static_cast<int>(queue.shapes.size())) {
+      for (int64_t size : queue.shapes[i].dims()) {
+        shape.AddDim(std::max<int64_t>(size, 0));
+      }
+    }
+    return shape;
+  }
+  TensorShape shape = elements[0][i].shape();
+  for (const QueueElement& element : elements) {
+    const TensorShape& other = element[i].shape();
+    if (other.rank() != shape.rank() || (!pad && other != shape)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "elements of shapes ", shape.ToString(), " and ", other.ToString(),
+          " can't be one batch (component ", i, ")"));
+    }
+    for (int d = 0; d < shape.rank(); ++d) {
+      shape.set_dim(d, std::max(shape.dim(d), other.dim(d)));
+    }
+  }
+  return shape;
+}
+
+absl::Status CopyInto(const Tensor& element, int64_t row,
+                      const TensorShape& row_shape, Tensor& batch) {
+  const int64_t begin = row * row_shape.num_elements();
+  if (element.shape() == row_shape) {
+    CopyElements(element, 0, element.num_elements(), batch, begin);
+    return absl::OkStatus();
+  }
+  return CopyToPattern(element,
+                       {.dims = Dims(element.shape().dims().begin(),
+                                     element.shape().dims().end()),
+                        .strides = PackedStrides(row_shape.dims()),
+                        .offset = begin},
+                       batch);
+}
+
+absl::StatusOr<Tensor> JoinComponent(const QueueOptions& queue,
+                                     absl::Span<const QueueElement> elements,
+                                     int i, bool pad, Allocator& allocator) {
+  ASSIGN_OR_RETURN(const TensorShape row,
+                   ElementShape(queue, elements, i, pad));
+  ASSIGN_OR_RETURN(const TensorShape shape,
+                   WithFirst(static_cast<int64_t>(elements.size()), row));
+  ASSIGN_OR_RETURN(Tensor batch,
+                   Tensor::Allocate(allocator, queue.types[i], shape));
+  if (pad) RETURN_IF_ERROR(FillWithZeros(batch));
+  for (size_t j = 0; j < elements.size(); ++j) {
+    RETURN_IF_ERROR(
+        CopyInto(elements[j][i], static_cast<int64_t>(j), row, batch));
+  }
+  return batch;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<QueueElement>> CutIntoElements(
+    absl::Span<const Tensor> components, Allocator& allocator) {
+  const int64_t count = components.empty() ? 0 : components[0].dim(0);
+  const bool is_empty = std::all_of(
+      components.begin(), components.end(),
+      [](const Tensor& component) { return component.num_elements() == 0; });
+  // Rows without elements cost their sender nothing, but us.
+  constexpr int64_t kMaxEmptyRows = int64_t{1} << 20;
+  if (is_empty && count > kMaxEmptyRows) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a batch of ", count, " elements without values"));
+  }
+  std::vector<QueueElement> elements(static_cast<size_t>(count));
+  for (const Tensor& component : components) {
+    const TensorShape shape = WithoutFirst(component.shape());
+    for (size_t j = 0; j < elements.size(); ++j) {
+      const int64_t row = static_cast<int64_t>(j);
+      ASSIGN_OR_RETURN(const Tensor rows,
+                       component.SliceRows(row, row + 1, allocator));
+      ASSIGN_OR_RETURN(Tensor element, rows.Reshaped(shape));
+      elements[j].push_back(std::move(element));
+    }
+  }
+  return elements;
+}
+
+absl::StatusOr<std::vector<Tensor>> JoinElements(
+    const QueueOptions& queue, absl::Span<const QueueElement> elements,
+    bool pad, Allocator& allocator) {
+  std::vector<Tensor> components;
+  for (size_t i = 0; i < queue.types.size(); ++i) {
+    ASSIGN_OR_RETURN(
+        Tensor component,
+        JoinComponent(queue, elements, static_cast<int>(i), pad, allocator));
+    components.push_back(std::move(component));
+  }
+  return components;
+}
+
+}  // namespace weft

@@ -1,0 +1,139 @@
+// Resources other than variables, from both sides: ResourceHandleKernel makes
+// one and its handle, FindResource is for the kernels that take the handle.
+//
+// A handle is a DT_RESOURCE tensor or, for old ops (FIFOQueue,
+// ConditionalAccumulator, ...), a reference to a vector of two strings,
+// container and name, or that vector itself (TensorArrayV2).
+#ifndef WEFT_LIBS_KERNELS_RESOURCE_RESOURCE_LOOKUP_H_
+#define WEFT_LIBS_KERNELS_RESOURCE_RESOURCE_LOOKUP_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/status.h"
+#include "libs/kernels/op_kernel.h"
+#include "libs/resource/resource_manager.h"
+#include "libs/tensor/resource_handle.h"
+
+namespace weft {
+
+// Input `i` as the handle of one resource on this device, of that type or of
+// any.
+absl::StatusOr<const ResourceHandle*> ResourceHandleAt(
+    const OpKernelContext& context, int i, absl::string_view type_name);
+absl::StatusOr<const ResourceHandle*> ResourceHandleAt(
+    const OpKernelContext& context, int i);
+
+// Where the resource at input `i` is, whatever kind of handle that is.
+struct ResourceAddress {
+  std::string container, name;
+};
+absl::StatusOr<ResourceAddress> ResourceAddressAt(
+    const OpKernelContext& context, int i, absl::string_view type_name);
+
+template <typename T>
+absl::StatusOr<std::shared_ptr<T>> FindResource(const OpKernelContext& context,
+                                                int i) {
+  ASSIGN_OR_RETURN(ResourceAddress address,
+                   ResourceAddressAt(context, i, T::kTypeName));
+  return context.resources().Lookup<T>(address.container, address.name);
+}
+
+// The same for resources that live as long as the step.
+template <typename T>
+absl::StatusOr<std::shared_ptr<T>> FindStepResource(
+    const OpKernelContext& context, int i) {
+  ASSIGN_OR_RETURN(ResourceAddress address,
+                   ResourceAddressAt(context, i, T::kTypeName));
+  return context.step_resources().Lookup<T>(address.container, address.name);
+}
+// Output 0 becomes the handle of one, of the kind that the op gives.
+absl::Status SetStepHandle(OpKernelContext& context, const std::string& name,
+                           absl::string_view type_name);
+
+// What is the same for all that make a handle.
+class ResourceHandleKernelBase : public OpKernel {
+ public:
+  absl::Status Compute(OpKernelContext& context) final;
+
+ protected:
+  explicit ResourceHandleKernelBase(const OpKernelConstruction& construction);
+
+  // From attrs container and shared_name, and use_node_name_sharing where the
+  // op has it.
+  absl::Status ReadName(const OpKernelConstruction& construction);
+
+  const std::string& container() const { return container_; }
+  // Empty: the resource is this kernel's alone.
+  const std::string& shared_name() const { return shared_name_; }
+  const std::string& node_name() const { return node_name_; }
+
+ private:
+  virtual absl::string_view resource_type() const = 0;
+  // The resource's name; it is made if need be, unless the step is cancelled.
+  virtual absl::StatusOr<std::string> FindOrCreate(
+      OpKernelContext& context) = 0;
+  absl::Status MakeHandle(OpKernelContext& context, const std::string& name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string node_name_;
+  std::string container_, shared_name_;
+  absl::Mutex mutex_;
+  // The handle is as good as the generation it was made in.
+  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
+  Tensor handle_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Variable> reference_ ABSL_GUARDED_BY(mutex_);
+};
+
+template <typename T>
+class ResourceHandleKernel : public ResourceHandleKernelBase {
+ protected:
+  using ResourceHandleKernelBase::ResourceHandleKernelBase;
+
+  virtual std::shared_ptr<T> Create(const std::string& name) = 0;
+  // An error unless a resource that was there before is what the node wants.
+  virtual absl::Status CheckShared(const T& resource) const = 0;
+
+ private:
+  absl::string_view resource_type() const final { return T::kTypeName; }
+
+  absl::StatusOr<std::string> FindOrCreate(OpKernelContext& context) final {
+    if (shared_name().empty()) return FindOrCreatePrivate(context);
+    ASSIGN_OR_RETURN(std::shared_ptr<T> found,
+                     context.resources().LookupOrCreate<T>(
+                         context.cancellation(), container(), shared_name(),
+                         [&]() -> absl::StatusOr<std::shared_ptr<T>> {
+                           return Create(shared_name());
+                         }));
+    RETURN_IF_ERROR(CheckShared(*found));
+    return shared_name();
+  }
+
+  // Made anew when its container was reset.
+  absl::StatusOr<std::string> FindOrCreatePrivate(OpKernelContext& context) {
+    ResourceManager& resources = context.resources();
+    const bool is_there =
+        own_ != nullptr && resources.Lookup<T>(container(), own_name_).ok();
+    if (is_there) return own_name_;
+    RETURN_IF_ERROR(context.cancellation().status());
+    own_ = resources.AddPrivate<T>(container(), node_name(),
+                                   [&](const std::string& name) {
+                                     own_name_ = name;
+                                     return Create(name);
+                                   });
+    return own_name_;
+  }
+
+  // Used under the lock of the base.
+  std::shared_ptr<T> own_;
+  std::string own_name_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_RESOURCE_RESOURCE_LOOKUP_H_

@@ -1,0 +1,230 @@
+// Dense tensors from sparse ones: SparseToDense, SparseTensorDenseMatMul,
+// SparseReduceSum.
+#include <algorithm>
+#include <complex>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/array/copy.h"
+#include "libs/kernels/number_types.h"
+#include "libs/kernels/sparse/sparse_kernels.h"
+#include "libs/kernels/sparse/sparse_tensor.h"
+
+namespace weft {
+namespace {
+
+// Integers of int32 or int64 as int64, in the shape `shape`.
+absl::StatusOr<Tensor> AsInt64(const Tensor& tensor, TensorShape shape) {
+  if (tensor.dtype() == DT_INT64) return tensor.Reshaped(std::move(shape));
+  ASSIGN_OR_RETURN(const Dims values, IntegersOf(tensor));
+  return Tensor::FromValues(shape, absl::Span<const int64_t>(values));
+}
+
+class SparseToDenseKernel : public OpKernel {
+ public:
+  explicit SparseToDenseKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        validate_indices_(
+            construction.GetAttr<bool>("validate_indices").value_or(true)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& values = context.input(2);
+    const Tensor& fallback = context.input(3);
+    ASSIGN_OR_RETURN(const Tensor indices, ReadIndices(context));
+    ASSIGN_OR_RETURN(const Tensor shape,
+                     AsInt64(context.input(1), context.input(1).shape()));
+    ASSIGN_OR_RETURN(const SparseView view,
+                     SparseView::Of(indices, nullptr, shape));
+    RETURN_IF_ERROR(CheckValues(values, fallback, view.count()));
+    RETURN_IF_ERROR(validate_indices_ ? view.CheckOrder() : view.CheckBounds());
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, view.shape()));
+    RETURN_IF_ERROR(FillWithValue(fallback, *output));
+    const bool is_scalar = values.shape().IsScalar();
+    for (int64_t i = 0; i < view.count(); ++i) {
+      CopyElements(values, is_scalar ? 0 : i, 1, *output, view.FlatPosition(i));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // A vector of indices is of a dense vector; a scalar, of one element.
+  static absl::StatusOr<Tensor> ReadIndices(const OpKernelContext& context) {
+    const Tensor& indices = context.input(0);
+    if (indices.rank() > 2) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "sparse_indices should be a scalar, vector, or matrix, got shape ",
+          indices.shape().ToString()));
+    }
+    if (context.input(1).rank() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("output_shape must be rank 1, got shape ",
+                       context.input(1).shape().ToString()));
+    }
+    const int64_t rows = indices.rank() > 0 ? indices.dim(0) : 1;
+    const int64_t columns = indices.rank() > 1 ? indices.dim(1) : 1;
+    return AsInt64(indices, {rows, columns});
+  }
+
+  static absl::Status CheckValues(const Tensor& values, const Tensor& fallback,
+                                  int64_t count) {
+    if (!fallback.shape().IsScalar()) {
+      return absl::InvalidArgumentError("default_value should be a scalar.");
+    }
+    if (values.shape().IsScalar() ||
+        (values.shape().IsVector() && values.dim(0) == count)) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "sparse_values has incorrect shape ", values.shape().ToString(),
+        ", should be [] or [", count, "]"));
+  }
+
+  const bool validate_indices_;
+};
+
+template <typename T>
+T Conjugate(T value) {
+  if constexpr (std::is_same_v<T, std::complex<float>> ||
+                std::is_same_v<T, std::complex<double>>) {
+    return std::conj(value);
+  } else {
+    return value;
+  }
+}
+
+using ProductTypes = TypeList<float, double, half, bfloat16, int32_t, int64_t,
+                              std::complex<float>, std::complex<double>>;
+
+class SparseMatMulKernel : public OpKernel {
+ public:
+  explicit SparseMatMulKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        adjoint_a_(construction.GetAttr<bool>("adjoint_a").value_or(false)),
+        adjoint_b_(construction.GetAttr<bool>("adjoint_b").value_or(false)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(const Tensor indices,
+                     AsInt64(context.input(0), context.input(0).shape()));
+    ASSIGN_OR_RETURN(
+        const SparseView a,
+        SparseView::Of(indices, &context.input(1), context.input(2)));
+    const Tensor& b = context.input(3);
+    if (a.rank() != 2 || !b.shape().IsMatrix()) {
+      return absl::InvalidArgumentError(
+          "Tensors a and b must be matrices (a_shape of 2 elements)");
+    }
+    RETURN_IF_ERROR(a.CheckBounds());
+    const int64_t rows = a.shape().dim(adjoint_a_ ? 1 : 0);
+    const int64_t inner = a.shape().dim(adjoint_a_ ? 0 : 1);
+    const int64_t columns = b.dim(adjoint_b_ ? 0 : 1);
+    if (inner != b.dim(adjoint_b_ ? 1 : 0)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Cannot multiply A and B because inner dimension does not match: ",
+          inner, " vs. ", b.dim(adjoint_b_ ? 1 : 0),
+          ".  Did you forget a transpose?  Dimensions of A: ",
+          a.shape().ToString(), ".  Dimensions of B: ", b.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(Tensor * output,
+                     context.AllocateOutput(0, {rows, columns}));
+    return DispatchType(ProductTypes{}, b.dtype(), [&]<typename T>(TypeTag<T>) {
+      Multiply<T>(a, context.input(1), b, *output);
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  template <typename T>
+  void Multiply(const SparseView& a, const Tensor& values, const Tensor& b,
+                Tensor& output) const {
+    const int64_t columns = output.dim(1);
+    auto sums = output.mutable_flat<T>();
+    std::fill(sums.begin(), sums.end(), T(0));
+    for (int64_t i = 0; i < a.count(); ++i) {
+      const T stored = values.flat<T>()[i];
+      const T value = adjoint_a_ ? Conjugate(stored) : stored;
+      T* out = sums.data() + a.index(i, adjoint_a_ ? 1 : 0) * columns;
+      const int64_t k = a.index(i, adjoint_a_ ? 0 : 1);
+      for (int64_t j = 0; j < columns; ++j) {
+        const T other = adjoint_b_ ? Conjugate(b.flat<T>()[j * b.dim(1) + k])
+                                   : b.flat<T>()[k * columns + j];
+        out[j] = AddElements(out[j], MultiplyElements(value, other));
+      }
+    }
+  }
+
+  const bool adjoint_a_, adjoint_b_;
+};
+
+class SparseReduceSumKernel : public OpKernel {
+ public:
+  explicit SparseReduceSumKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        keep_dims_(construction.GetAttr<bool>("keep_dims").value_or(false)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(
+        const SparseView input,
+        SparseView::Of(context.input(0), &context.input(1), context.input(2)));
+    RETURN_IF_ERROR(input.CheckBounds());
+    ASSIGN_OR_RETURN(const std::vector<bool> is_reduced,
+                     ReadAxes(context.input(3), input.rank()));
+    TensorShape shape;
+    for (int d = 0; d < input.rank(); ++d) {
+      if (!is_reduced[d]) shape.AddDim(input.shape().dim(d));
+      if (is_reduced[d] && keep_dims_) shape.AddDim(1);
+    }
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    RETURN_IF_ERROR(FillWithZeros(*output));
+    return DispatchType(Numbers{}, output->dtype(),
+                        [&]<typename T>(TypeTag<T>) {
+                          const auto values = context.input(1).flat<T>();
+                          auto out = output->mutable_flat<T>();
+                          for (int64_t i = 0; i < input.count(); ++i) {
+                            T& sum = out[KeptPosition(input, i, is_reduced)];
+                            sum = AddElements(sum, values[i]);
+                          }
+                          return absl::OkStatus();
+                        });
+  }
+
+ private:
+  static absl::StatusOr<std::vector<bool>> ReadAxes(const Tensor& tensor,
+                                                    int rank) {
+    ASSIGN_OR_RETURN(const Dims axes, IntegersOf(tensor));
+    std::vector<bool> is_reduced(rank, axes.empty());
+    for (int64_t axis : axes) {
+      if (axis < -rank || axis >= rank) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("Invalid reduction dimension ", axis,
+                         ", for input with ", rank, " dimensions."));
+      }
+      is_reduced[axis < 0 ? axis + rank : axis] = true;
+    }
+    return is_reduced;
+  }
+
+  static int64_t KeptPosition(const SparseView& input, int64_t i,
+                              const std::vector<bool>& is_reduced) {
+    int64_t at = 0;
+    for (int d = 0; d < input.rank(); ++d) {
+      if (!is_reduced[d]) at = at * input.shape().dim(d) + input.index(i, d);
+    }
+    return at;
+  }
+
+  const bool keep_dims_;
+};
+
+}  // namespace
+
+void RegisterSparseDenseKernels(KernelRegistry& registry) {
+  registry.Register<SparseToDenseKernel>("SparseToDense");
+  registry.Register<SparseMatMulKernel>("SparseTensorDenseMatMul",
+                                        {{"T", DataTypesOf(ProductTypes{})}});
+  registry.Register<SparseReduceSumKernel>("SparseReduceSum",
+                                           {{"T", DataTypesOf(Numbers{})}});
+}
+
+}  // namespace weft

@@ -1,0 +1,338 @@
+// Sparse tensors in another shape or order: SparseReshape, SparseReorder,
+// SparseSlice and its gradient, SparseConcat.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "libs/base/status.h"
+#include "libs/kernels/array/copy.h"
+#include "libs/kernels/number_types.h"
+#include "libs/kernels/sparse/sparse_kernels.h"
+#include "libs/kernels/sparse/sparse_tensor.h"
+
+namespace weft {
+namespace {
+
+class SparseReshapeKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(
+        const SparseView input,
+        SparseView::Of(context.input(0), nullptr, context.input(1)));
+    RETURN_IF_ERROR(input.CheckBounds());
+    ASSIGN_OR_RETURN(const TensorShape shape,
+                     NewShape(input.shape(), context.input(2)));
+    ASSIGN_OR_RETURN(Tensor * indices,
+                     context.AllocateOutput(0, {input.count(), shape.rank()}));
+    int64_t* out = indices->mutable_flat<int64_t>().data();
+    for (int64_t i = 0; i < input.count(); ++i) {
+      int64_t flat = input.FlatPosition(i);
+      for (int d = shape.rank() - 1; d >= 0; --d) {
+        out[d] = flat % shape.dim(d);
+        flat /= shape.dim(d);
+      }
+      out += shape.rank();
+    }
+    return SetVector(context, 1, shape.dims());
+  }
+
+ private:
+  // One size may be -1.
+  static absl::StatusOr<TensorShape> NewShape(const TensorShape& old,
+                                              const Tensor& wanted) {
+    if (!wanted.shape().IsVector()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Target shape should be a vector but received shape ",
+                       wanted.shape().ToString()));
+    }
+    const auto sizes = wanted.flat<int64_t>();
+    Dims dims(sizes.begin(), sizes.end());
+    const auto unknown = std::find(dims.begin(), dims.end(), -1);
+    if (unknown != dims.end()) {
+      *unknown = 1;
+      ASSIGN_OR_RETURN(const TensorShape known, TensorShape::Create(dims));
+      const int64_t rest = known.num_elements();
+      if (rest == 0 || old.num_elements() % rest != 0) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Input to reshape is a SparseTensor with ", old.num_elements(),
+            " dense values, but the requested shape requires a multiple of ",
+            rest, ". input_shape=", old.ToString()));
+      }
+      *unknown = old.num_elements() / rest;
+    }
+    ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
+    if (shape.num_elements() == old.num_elements()) return shape;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Input to reshape is a tensor with ", old.num_elements(),
+        " dense values, but the requested shape has ", shape.num_elements(),
+        ". input_shape=", old.ToString(), " output_shape=", shape.ToString()));
+  }
+};
+
+// Output `i` as rows `rows` of the indices.
+absl::Status SetIndices(OpKernelContext& context, int i,
+                        const SparseView& input,
+                        absl::Span<const int64_t> rows) {
+  ASSIGN_OR_RETURN(Tensor * output,
+                   context.AllocateOutput(
+                       i, {static_cast<int64_t>(rows.size()), input.rank()}));
+  int64_t* out = output->mutable_flat<int64_t>().data();
+  for (int64_t row : rows) {
+    const auto position = input.position(row);
+    out = std::copy(position.begin(), position.end(), out);
+  }
+  return absl::OkStatus();
+}
+
+class SparseReorderKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(
+        const SparseView input,
+        SparseView::Of(context.input(0), &context.input(1), context.input(2)));
+    std::vector<int64_t> rows(input.count());
+    std::iota(rows.begin(), rows.end(), 0);
+    std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) {
+      const auto left = input.position(a);
+      const auto right = input.position(b);
+      return std::lexicographical_compare(left.begin(), left.end(),
+                                          right.begin(), right.end());
+    });
+    RETURN_IF_ERROR(SetIndices(context, 0, input, rows));
+    return SetChosen(context, 1, context.input(1), rows);
+  }
+};
+
+absl::Status CheckVector(const Tensor& tensor, int rank,
+                         absl::string_view what) {
+  if (tensor.shape().IsVector() && tensor.dim(0) == rank) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("Input ", what, " must be a vector of ", rank,
+                   " elements, but has shape ", tensor.shape().ToString()));
+}
+
+class SparseSliceKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(
+        const SparseView input,
+        SparseView::Of(context.input(0), &context.input(1), context.input(2)));
+    RETURN_IF_ERROR(CheckVector(context.input(3), input.rank(), "start"));
+    RETURN_IF_ERROR(CheckVector(context.input(4), input.rank(), "size"));
+    const auto start = context.input(3).flat<int64_t>();
+    const auto size = context.input(4).flat<int64_t>();
+    std::vector<int64_t> shape;
+    for (int d = 0; d < input.rank(); ++d) {
+      if (start[d] < 0 || size[d] < 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("start and size must not be negative, but are ",
+                         start[d], " and ", size[d], " in dimension ", d));
+      }
+      const int64_t left =
+          std::max<int64_t>(input.shape().dim(d) - start[d], 0);
+      shape.push_back(std::min(size[d], left));
+    }
+    std::vector<int64_t> rows;
+    for (int64_t i = 0; i < input.count(); ++i) {
+      if (IsInside(input.position(i), start, shape)) rows.push_back(i);
+    }
+    RETURN_IF_ERROR(Shift(context, start, rows, input));
+    RETURN_IF_ERROR(SetChosen(context, 1, context.input(1), rows));
+    return SetVector(context, 2, shape);
+  }
+
+ private:
+  static bool IsInside(absl::Span<const int64_t> position,
+                       absl::Span<const int64_t> start,
+                       const std::vector<int64_t>& size) {
+    for (size_t d = 0; d < position.size(); ++d) {
+      if (position[d] < start[d] || position[d] - start[d] >= size[d]) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  static absl::Status Shift(OpKernelContext& context,
+                            absl::Span<const int64_t> start,
+                            const std::vector<int64_t>& rows,
+                            const SparseView& input) {
+    ASSIGN_OR_RETURN(Tensor * output,
+                     context.AllocateOutput(
+                         0, {static_cast<int64_t>(rows.size()), input.rank()}));
+    int64_t* out = output->mutable_flat<int64_t>().data();
+    for (int64_t row : rows) {
+      for (int d = 0; d < input.rank(); ++d) {
+        *out++ = input.index(row, d) - start[d];
+      }
+    }
+    return absl::OkStatus();
+  }
+};
+
+// Values that were cut off have gradient 0.
+class SparseSliceGradKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& grads = context.input(0);
+    const Tensor& indices = context.input(1);
+    const Tensor& start = context.input(2);
+    const Tensor& kept = context.input(3);
+    if (!grads.shape().IsVector() || !indices.shape().IsMatrix() ||
+        !kept.shape().IsMatrix() || kept.dim(1) != indices.dim(1) ||
+        kept.dim(0) != grads.dim(0)) {
+      return absl::InvalidArgumentError(
+          "Input backprop_val_grad must be a vector, input_indices and "
+          "output_indices matrices of one width");
+    }
+    const int rank = static_cast<int>(indices.dim(1));
+    RETURN_IF_ERROR(CheckVector(start, rank, "start"));
+    std::map<std::vector<int64_t>, int64_t> by_position;
+    for (int64_t i = 0; i < kept.dim(0); ++i) {
+      std::vector<int64_t> position;
+      for (int d = 0; d < rank; ++d) {
+        position.push_back(AddElements(kept.flat<int64_t>()[i * rank + d],
+                                       start.flat<int64_t>()[d]));
+      }
+      by_position[std::move(position)] = i;
+    }
+    ASSIGN_OR_RETURN(Tensor * output,
+                     context.AllocateOutput(0, {indices.dim(0)}));
+    RETURN_IF_ERROR(FillWithZeros(*output));
+    for (int64_t i = 0; i < indices.dim(0); ++i) {
+      const auto row = indices.flat<int64_t>().subspan(i * rank, rank);
+      const auto found =
+          by_position.find(std::vector<int64_t>(row.begin(), row.end()));
+      if (found == by_position.end()) continue;
+      CopyElements(grads, found->second, 1, *output, i);
+    }
+    return absl::OkStatus();
+  }
+};
+
+class SparseConcatKernel : public OpKernel {
+ public:
+  explicit SparseConcatKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        dim_(construction.GetAttr<int64_t>("concat_dim").value_or(0)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const int count = context.num_inputs() / 3;
+    std::vector<SparseView> parts;
+    for (int i = 0; i < count; ++i) {
+      ASSIGN_OR_RETURN(
+          const SparseView part,
+          SparseView::Of(context.input(i), &context.input(count + i),
+                         context.input(2 * count + i)));
+      RETURN_IF_ERROR(part.CheckBounds());
+      parts.push_back(part);
+    }
+    const int rank = parts[0].rank();
+    const int64_t dim = dim_ < 0 ? dim_ + rank : dim_;
+    if (dim < 0 || dim >= rank) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Concat dimension must be in range [", -rank, ", ", rank,
+                       "), got ", dim_));
+    }
+    ASSIGN_OR_RETURN(const Dims shape,
+                     CommonShape(parts, static_cast<int>(dim)));
+    RETURN_IF_ERROR(SetVector(context, 2, shape));
+    return Join(context, parts, static_cast<int>(dim));
+  }
+
+ private:
+  static absl::StatusOr<Dims> CommonShape(const std::vector<SparseView>& parts,
+                                          int dim) {
+    Dims shape(parts[0].shape().dims().begin(), parts[0].shape().dims().end());
+    for (size_t i = 1; i < parts.size(); ++i) {
+      if (parts[i].rank() != parts[0].rank()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Ranks of all input tensors must match: expected ", parts[0].rank(),
+            " but got ", parts[i].rank(), " at position ", i));
+      }
+      for (int d = 0; d < parts[0].rank(); ++d) {
+        if (d == dim) {
+          if (parts[i].shape().dim(d) >
+              std::numeric_limits<int64_t>::max() - shape[d]) {
+            return absl::InvalidArgumentError("the output is too large");
+          }
+          shape[d] += parts[i].shape().dim(d);
+        } else if (parts[i].shape().dim(d) != shape[d]) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "Input shapes must match: expected ", shape[d], " for dimension ",
+              d, " but got ", parts[i].shape().dim(d), " at position ", i));
+        }
+      }
+    }
+    RETURN_IF_ERROR(TensorShape::Create(shape));
+    return shape;
+  }
+
+  struct Element {
+    std::vector<int64_t> position;
+    int part;
+    int64_t row;
+  };
+
+  static absl::Status Join(OpKernelContext& context,
+                           const std::vector<SparseView>& parts, int dim) {
+    std::vector<Element> elements;
+    int64_t shift = 0;
+    for (size_t p = 0; p < parts.size(); ++p) {
+      for (int64_t i = 0; i < parts[p].count(); ++i) {
+        const auto position = parts[p].position(i);
+        elements.push_back(
+            {{position.begin(), position.end()}, static_cast<int>(p), i});
+        elements.back().position[dim] += shift;
+      }
+      shift += parts[p].shape().dim(dim);
+    }
+    std::stable_sort(elements.begin(), elements.end(),
+                     [](const Element& a, const Element& b) {
+                       return a.position < b.position;
+                     });
+    return SetElements(context, elements, parts[0].rank());
+  }
+
+  static absl::Status SetElements(OpKernelContext& context,
+                                  const std::vector<Element>& elements,
+                                  int rank) {
+    const int count = context.num_inputs() / 3;
+    const int64_t size = static_cast<int64_t>(elements.size());
+    ASSIGN_OR_RETURN(Tensor * indices, context.AllocateOutput(0, {size, rank}));
+    ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(1, {size}));
+    int64_t* out = indices->mutable_flat<int64_t>().data();
+    for (int64_t i = 0; i < size; ++i) {
+      const Element& element = elements[i];
+      out = std::copy(element.position.begin(), element.position.end(), out);
+      CopyElements(context.input(count + element.part), element.row, 1, *values,
+                   i);
+    }
+    return absl::OkStatus();
+  }
+
+  const int64_t dim_;
+};
+
+}  // namespace
+
+void RegisterSparseShapeKernels(KernelRegistry& registry) {
+  registry.Register<SparseReshapeKernel>("SparseReshape");
+  registry.Register<SparseReorderKernel>("SparseReorder");
+  registry.Register<SparseSliceKernel>("SparseSlice");
+  registry.Register<SparseSliceGradKernel>("SparseSliceGrad",
+                                           {{"T", DataTypesOf(Numbers{})}});
+  registry.Register<SparseConcatKernel>("SparseConcat");
+}
+
+}  // namespace weft

@@ -1,0 +1,12 @@
+#include "libs/kernels/sparse/sparse_kernels.h"
+
+namespace weft {
+
+void RegisterSparseKernels(KernelRegistry& registry) {
+  RegisterSparseCrossKernels(registry);
+  RegisterSparseDenseKernels(registry);
+  RegisterSparseRowKernels(registry);
+  RegisterSparseShapeKernels(registry);
+}
+
+}  // namespace weft

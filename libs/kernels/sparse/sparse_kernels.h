@@ -1,0 +1,25 @@
+// The sparse family of kernels, each function in the file of its name
+// (NOUN_kernels.cc).
+#ifndef WEFT_LIBS_KERNELS_SPARSE_SPARSE_KERNELS_H_
+#define WEFT_LIBS_KERNELS_SPARSE_SPARSE_KERNELS_H_
+
+#include "libs/kernels/kernel_registry.h"
+
+namespace weft {
+
+// All of them.
+void RegisterSparseKernels(KernelRegistry& registry);
+
+// Combinations of features: SparseCross.
+void RegisterSparseCrossKernels(KernelRegistry& registry);
+// What comes out dense: SparseToDense, SparseTensorDenseMatMul,
+// SparseReduceSum.
+void RegisterSparseDenseKernels(KernelRegistry& registry);
+// SparseFillEmptyRows and its gradient.
+void RegisterSparseRowKernels(KernelRegistry& registry);
+// What stays sparse: SparseReshape, SparseReorder, SparseSlice, SparseConcat.
+void RegisterSparseShapeKernels(KernelRegistry& registry);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_SPARSE_SPARSE_KERNELS_H_

@@ -1,0 +1,233 @@
+#include "libs/kernels/sparse/sparse_kernels.h"
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/testing/expect_outputs.h"
+#include "libs/kernels/testing/kernel_test_harness.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+Tensor Longs(std::initializer_list<int64_t> values) {
+  return Tensor::Vector(values);
+}
+Tensor Pairs(std::initializer_list<int64_t> values) {
+  return Tensor::FromValues({static_cast<int64_t>(values.size()) / 2, 2},
+                            values);
+}
+Tensor Floats(std::initializer_list<float> values) {
+  return Tensor::Vector(values);
+}
+
+class SparseKernelsTest : public testing::Test {
+ protected:
+  SparseKernelsTest() : harness_(RegisterSparseKernels) {}
+
+  void Expect(const char* op, std::vector<KernelInput> inputs, AttrMap attrs,
+              const std::vector<Tensor>& expected) {
+    weft::ExpectOutputs(harness_, op, std::move(inputs), std::move(attrs),
+                        expected);
+  }
+
+  KernelTestHarness harness_;
+};
+
+TEST_F(SparseKernelsTest, ToDense) {
+  Expect("SparseToDense",
+         {Pairs({0, 1, 2, 0}), Longs({3, 2}), Floats({5, 6}),
+          Tensor::Scalar(-1.0f)},
+         {}, {Tensor::FromValues<float>({3, 2}, {-1, 5, -1, -1, 6, -1})});
+  Expect("SparseToDense",
+         {Tensor::Vector({1, 3}), Tensor::Vector({5}), Tensor::Scalar("x"),
+          Tensor::Scalar("")},
+         {}, {Tensor::Vector<std::string>({"", "x", "", "x", ""})});
+  const auto run = [&](const Tensor& indices, const Tensor& shape,
+                       const Tensor& values, bool validate) {
+    return harness_.Run("SparseToDense",
+                        {indices, shape, values, Tensor::Scalar(0.0f)},
+                        {{"validate_indices", validate}});
+  };
+  EXPECT_THAT(run(Pairs({5, 0}), Longs({3, 2}), Floats({1}), false),
+              StatusIs(kInvalid,
+                       "indices[0] = [5,0] is out of bounds: need 0 <= index < "
+                       "[3,2]"));
+  EXPECT_THAT(run(Pairs({1, 0, 0, 0}), Longs({3, 2}), Floats({1, 2}), true),
+              StatusIs(kInvalid, "out of order"));
+  EXPECT_THAT(run(Pairs({1, 0, 1, 0}), Longs({3, 2}), Floats({1, 2}), true),
+              StatusIs(kInvalid, "is repeated"));
+  EXPECT_THAT(run(Pairs({1, 0}), Longs({3, -2}), Floats({1}), true),
+              StatusIs(kInvalid));
+  EXPECT_THAT(run(Pairs({1, 0}), Longs({3, 2}), Floats({1, 2}), true),
+              StatusIs(kInvalid, "sparse_values has incorrect shape"));
+}
+
+TEST_F(SparseKernelsTest, MatMul) {
+  const Tensor indices = Pairs({0, 0, 1, 2});
+  const Tensor values = Floats({2, 3});
+  const Tensor shape = Longs({2, 3});
+  const auto b = Tensor::FromValues<float>({3, 2}, {0, 1, 2, 3, 4, 5});
+  Expect("SparseTensorDenseMatMul", {indices, values, shape, b}, {},
+         {Tensor::FromValues<float>({2, 2}, {0, 2, 12, 15})});
+  const auto transposed = Tensor::FromValues<float>({2, 3}, {0, 2, 4, 1, 3, 5});
+  Expect("SparseTensorDenseMatMul", {indices, values, shape, transposed},
+         {{"adjoint_b", true}},
+         {Tensor::FromValues<float>({2, 2}, {0, 2, 12, 15})});
+  const auto c = Tensor::FromValues<float>({2, 1}, {1, 10});
+  Expect("SparseTensorDenseMatMul", {indices, values, shape, c},
+         {{"adjoint_a", true}},
+         {Tensor::FromValues<float>({3, 1}, {2, 0, 30})});
+  EXPECT_THAT(
+      harness_.Run("SparseTensorDenseMatMul", {indices, values, shape, c}),
+      StatusIs(kInvalid, "inner dimension does not match: 3 vs. 2"));
+  EXPECT_THAT(harness_.Run("SparseTensorDenseMatMul",
+                           {Pairs({0, 0, 2, 2}), values, shape, b}),
+              StatusIs(kInvalid, "out of bounds"));
+}
+
+TEST_F(SparseKernelsTest, ShapesOfSums) {
+  const auto shape = [&](ShapeInput sizes, ShapeInput axes,
+                         bool keep_dims = false) -> std::string {
+    const auto shapes = harness_.InferShapes(
+        "SparseReduceSum",
+        {{DT_INT64, PartialShape()}, {DT_FLOAT, PartialShape()}, sizes, axes},
+        {{"keep_dims", keep_dims}});
+    return shapes.ok() ? (*shapes)[0].ToString()
+                       : std::string(shapes.status().message());
+  };
+  const Tensor sizes = Longs({2, 3, 4});
+  EXPECT_EQ(shape(sizes, Tensor::Vector({1})), "[2,4]");
+  EXPECT_EQ(shape(sizes, Tensor::Scalar(1)), "[2,4]");
+  EXPECT_EQ(shape(sizes, Tensor::Vector({-1, 0})), "[3]");
+  EXPECT_EQ(shape(sizes, Tensor::Vector({-1, 0}), true), "[1,3,1]");
+  // No axes are all axes.
+  EXPECT_EQ(shape(sizes, Tensor::Vector<int>({})), "[]");
+  EXPECT_EQ(shape(sizes, Tensor::Vector<int>({}), true), "[1,1,1]");
+  EXPECT_EQ(shape(sizes, {DT_INT32, PartialShape()}), "<unknown>");
+  EXPECT_EQ(shape({DT_INT64, PartialShape({3})}, Tensor::Vector({1})),
+            "<unknown>");
+  EXPECT_EQ(shape(sizes, Tensor::Vector({5})), "<unknown>");
+  EXPECT_THAT(shape(Longs({}), Tensor::Vector({1})),
+              testing::HasSubstr("Number of dims in shape tensor must not be 0 "
+                                 "for 'test' (op: 'SparseReduceSum')"));
+}
+
+TEST_F(SparseKernelsTest, ReduceSum) {
+  const Tensor indices = Pairs({0, 0, 1, 2, 1, 0});
+  const Tensor values = Floats({2, 3, 4});
+  const Tensor shape = Longs({2, 3});
+  Expect("SparseReduceSum", {indices, values, shape, Tensor::Vector({1})}, {},
+         {Floats({2, 7})});
+  Expect("SparseReduceSum", {indices, values, shape, Tensor::Vector({-2})},
+         {{"keep_dims", true}}, {Tensor::FromValues<float>({1, 3}, {6, 0, 3})});
+  Expect("SparseReduceSum", {indices, values, shape, Tensor::Vector<int>({})},
+         {}, {Tensor::Scalar(9.0f)});
+  EXPECT_THAT(harness_.Run("SparseReduceSum",
+                           {indices, values, shape, Tensor::Vector({2})}),
+              StatusIs(kInvalid, "Invalid reduction dimension 2"));
+}
+
+TEST_F(SparseKernelsTest, ReshapeAndReorder) {
+  Expect("SparseReshape", {Pairs({0, 1, 1, 2}), Longs({2, 3}), Longs({3, -1})},
+         {}, {Pairs({0, 1, 2, 1}), Longs({3, 2})});
+  for (const Tensor& wrong :
+       {Longs({4, -1}), Longs({5}), Longs({-1, -1}), Longs({0, -1})}) {
+    EXPECT_THAT(
+        harness_.Run("SparseReshape", {Pairs({0, 1}), Longs({2, 3}), wrong}),
+        StatusIs(kInvalid));
+  }
+  Expect("SparseReorder", {Pairs({1, 0, 0, 1}), Floats({1, 2}), Longs({2, 2})},
+         {}, {Pairs({0, 1, 1, 0}), Floats({2, 1})});
+}
+
+TEST_F(SparseKernelsTest, SliceAndConcat) {
+  Expect("SparseSlice",
+         {Pairs({0, 0, 1, 2}), Floats({2, 3}), Longs({2, 3}), Longs({1, 1}),
+          Longs({1, 9})},
+         {}, {Pairs({0, 1}), Floats({3}), Longs({1, 2})});
+  Expect("SparseSliceGrad",
+         {Floats({7}), Pairs({0, 0, 1, 2}), Longs({1, 1}), Pairs({0, 1})}, {},
+         {Floats({0, 7})});
+  const Tensor a = Pairs({0, 0, 1, 1});
+  const Tensor b = Pairs({0, 1});
+  Expect("SparseConcat",
+         {a, b, Floats({1, 2}), Floats({3}), Longs({2, 2}), Longs({2, 3})},
+         {{"concat_dim", 1}, {"N", 2}},
+         {Pairs({0, 0, 0, 3, 1, 1}), Floats({1, 3, 2}), Longs({2, 5})});
+  EXPECT_THAT(harness_.Run("SparseConcat",
+                           {a, b, Floats({1, 2}), Floats({3}), Longs({2, 2}),
+                            Longs({2, 3})},
+                           {{"concat_dim", 0}, {"N", 2}}),
+              StatusIs(kInvalid, "Input shapes must match"));
+}
+
+TEST_F(SparseKernelsTest, FillEmptyRows) {
+  Expect("SparseFillEmptyRows",
+         {Pairs({2, 1, 0, 0}), Longs({6, 5}), Longs({4, 2}),
+          Tensor::Scalar(int64_t{-1})},
+         {},
+         {Pairs({0, 0, 1, 0, 2, 1, 3, 0}), Longs({5, -1, 6, -1}),
+          Tensor::Vector({false, true, false, true}), Longs({2, 0})});
+  Expect("SparseFillEmptyRowsGrad", {Longs({2, 0}), Floats({1, 2, 4, 8})}, {},
+         {Floats({4, 1}), Tensor::Scalar(10.0f)});
+  EXPECT_THAT(harness_.Run("SparseFillEmptyRowsGrad",
+                           {Longs({4}), Floats({1, 2, 4, 8})}),
+              StatusIs(kInvalid, "must be in [0, 4) but got 4"));
+  EXPECT_THAT(harness_.Run("SparseFillEmptyRows",
+                           {Pairs({4, 0}), Longs({6}), Longs({4, 2}),
+                            Tensor::Scalar(int64_t{-1})}),
+              StatusIs(kInvalid, "out of bounds"));
+}
+
+TEST_F(SparseKernelsTest, CrossesEachRowsFeatures) {
+  const Tensor indices = Pairs({0, 0, 1, 0, 1, 1});
+  const auto names = Tensor::Vector<std::string>({"a", "b", "c"});
+  const auto dense = Tensor::FromValues<std::string>({2, 1}, {"x", "y"});
+  const Tensor shape = Longs({2, 2});
+  AttrMap attrs = {{"hashed_output", true},
+                   {"num_buckets", 100},
+                   {"hash_key", int64_t{956888297470}},
+                   {"out_type", DT_INT64},
+                   {"internal_type", DT_INT64},
+                   {"sparse_types", DataTypeVector{DT_STRING}},
+                   {"dense_types", DataTypeVector{DT_STRING}},
+                   {"N", 1}};
+  // TensorFlow's numbers.
+  Expect("SparseCross", {indices, names, shape, dense}, attrs,
+         {indices, Longs({92, 5, 60}), Longs({2, 2})});
+  attrs["hashed_output"] = false;
+  attrs["out_type"] = DT_STRING;
+  attrs["internal_type"] = DT_STRING;
+  Expect("SparseCross", {indices, names, shape, dense}, attrs,
+         {indices, Tensor::Vector<std::string>({"a_X_x", "b_X_y", "c_X_y"}),
+          Longs({2, 2})});
+  EXPECT_THAT(harness_.Run("SparseCross",
+                           {indices, names, Longs({3, 2}), dense}, attrs),
+              StatusIs(kInvalid, "Expected batch size 3, got 2"));
+  AttrMap no_values = attrs;
+  no_values["sparse_types"] = DataTypeVector();
+  no_values["dense_types"] = DataTypeVector();
+  EXPECT_THAT(harness_.Run("SparseCross", {indices, shape}, no_values),
+              StatusIs(kInvalid, "Expected as many values as indices, 1, got"));
+  // Rows that have no features take neither memory nor time.
+  constexpr int64_t kMany = int64_t{1} << 40;
+  Expect("SparseCross",
+         {indices, names, Longs({kMany, 2}), Tensor(DT_STRING, {kMany, 0})},
+         attrs,
+         {Tensor(DT_INT64, {0, 2}), Tensor(DT_STRING, {0}), Longs({kMany, 0})});
+}
+
+TEST_F(SparseKernelsTest, PositionsThatOverflowAreNobodys) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  Expect("SparseSliceGrad",
+         {Floats({5}), Pairs({0, 0}), Longs({kMost, 0}), Pairs({kMost, 0})}, {},
+         {Floats({0})});
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,102 @@
+#include "libs/kernels/sparse/sparse_tensor.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "libs/base/status.h"
+#include "libs/kernels/array/copy.h"
+
+namespace weft {
+
+absl::StatusOr<SparseView> SparseView::Of(const Tensor& indices,
+                                          const Tensor* values,
+                                          const Tensor& shape) {
+  if (!indices.shape().IsMatrix()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Input indices must be a matrix but received shape ",
+                     indices.shape().ToString()));
+  }
+  if (!shape.shape().IsVector() || shape.dim(0) != indices.dim(1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Input shape must be a vector of as many sizes as indices has columns, "
+        "but the shapes are ",
+        shape.shape().ToString(), " and ", indices.shape().ToString()));
+  }
+  if (values != nullptr &&
+      (!values->shape().IsVector() || values->dim(0) != indices.dim(0))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Input values must be a vector with one value for each of the ",
+        indices.dim(0), " indices, but received shape ",
+        values->shape().ToString()));
+  }
+  SparseView view;
+  view.indices_ = indices.flat<int64_t>().data();
+  view.count_ = indices.dim(0);
+  ASSIGN_OR_RETURN(view.shape_, TensorShape::Create(shape.flat<int64_t>()));
+  return view;
+}
+
+absl::Status SparseView::CheckBounds() const {
+  for (int64_t i = 0; i < count_; ++i) {
+    for (int d = 0; d < rank(); ++d) {
+      if (index(i, d) >= 0 && index(i, d) < shape_.dim(d)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "indices[", i, "] = [", absl::StrJoin(position(i), ","),
+          "] is out of bounds: need 0 <= index < ", shape_.ToString()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SparseView::CheckOrder() const {
+  RETURN_IF_ERROR(CheckBounds());
+  for (int64_t i = 1; i < count_; ++i) {
+    const auto before = position(i - 1);
+    const auto here = position(i);
+    if (std::lexicographical_compare(before.begin(), before.end(), here.begin(),
+                                     here.end())) {
+      continue;
+    }
+    const std::string at =
+        absl::StrCat("indices[", i, "] = [", absl::StrJoin(here, ","), "]");
+    if (before == here) {
+      return absl::InvalidArgumentError(absl::StrCat(at, " is repeated"));
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(at,
+                     " is out of order. Many sparse ops require sorted "
+                     "indices.\n  Use `SparseReorder` to create a correctly "
+                     "ordered copy.\n\n"));
+  }
+  return absl::OkStatus();
+}
+
+int64_t SparseView::FlatPosition(int64_t i) const {
+  int64_t flat = 0;
+  for (int d = 0; d < rank(); ++d) flat = flat * shape_.dim(d) + index(i, d);
+  return flat;
+}
+
+absl::Status SetVector(OpKernelContext& context, int i,
+                       absl::Span<const int64_t> values) {
+  ASSIGN_OR_RETURN(
+      Tensor * output,
+      context.AllocateOutput(i, {static_cast<int64_t>(values.size())}));
+  std::copy(values.begin(), values.end(),
+            output->mutable_flat<int64_t>().begin());
+  return absl::OkStatus();
+}
+
+absl::Status SetChosen(OpKernelContext& context, int i, const Tensor& values,
+                       absl::Span<const int64_t> rows) {
+  ASSIGN_OR_RETURN(
+      Tensor * output,
+      context.AllocateOutput(i, {static_cast<int64_t>(rows.size())}));
+  for (size_t j = 0; j < rows.size(); ++j) {
+    CopyElements(values, rows[j], 1, *output, static_cast<int64_t>(j));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weft

@@ -1,0 +1,61 @@
+// Sparse tensors as kernels see them: indices [n, rank], values [n], dense
+// shape [rank].
+#ifndef WEFT_LIBS_KERNELS_SPARSE_SPARSE_TENSOR_H_
+#define WEFT_LIBS_KERNELS_SPARSE_SPARSE_TENSOR_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "libs/kernels/op_kernel.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+// A view; the tensors outlive it.
+class SparseView {
+ public:
+  // INVALID_ARGUMENT unless they are one sparse tensor whose shape is a valid
+  // one. Indices are not looked at. `values` may be null.
+  static absl::StatusOr<SparseView> Of(const Tensor& indices,
+                                       const Tensor* values,
+                                       const Tensor& shape);
+
+  // Elements that are there.
+  int64_t count() const { return count_; }
+  int rank() const { return shape_.rank(); }
+  const TensorShape& shape() const { return shape_; }
+  // Coordinate `d` of element `i`.
+  int64_t index(int64_t i, int d) const {
+    return indices_[i * shape_.rank() + d];
+  }
+  absl::Span<const int64_t> position(int64_t i) const {
+    return {indices_ + i * shape_.rank(), static_cast<size_t>(shape_.rank())};
+  }
+
+  // INVALID_ARGUMENT, naming the first that is not, unless all indices are
+  // within the shape.
+  absl::Status CheckBounds() const;
+  // The same unless they are also in order, each once.
+  absl::Status CheckOrder() const;
+  // Where element `i` is in the dense tensor, row-major. REQUIRES: bounds.
+  int64_t FlatPosition(int64_t i) const;
+
+ private:
+  const int64_t* indices_ = nullptr;
+  int64_t count_ = 0;
+  TensorShape shape_;
+};
+
+// Output `i` as the vector `values`.
+absl::Status SetVector(OpKernelContext& context, int i,
+                       absl::Span<const int64_t> values);
+
+// Output `i` as elements `rows` of `values`.
+absl::Status SetChosen(OpKernelContext& context, int i, const Tensor& values,
+                       absl::Span<const int64_t> rows);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_SPARSE_SPARSE_TENSOR_H_

@@ -1,0 +1,14 @@
+#include "libs/kernels/state/state_kernels.h"
+
+namespace weft {
+
+void RegisterStateKernels(KernelRegistry& registry) {
+  RegisterReferenceVariableKernels(registry);
+  RegisterResourceVariableKernels(registry);
+  RegisterStateUpdateKernels(registry);
+  RegisterStateRowKernels(registry);
+  RegisterStateScatterNdKernels(registry);
+  RegisterTemporaryVariableKernels(registry);
+}
+
+}  // namespace weft

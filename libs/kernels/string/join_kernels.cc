@@ -1,0 +1,146 @@
+// Strings put together: StringJoin element by element, ReduceJoin along
+// dimensions.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/array/copy.h"
+#include "libs/kernels/string/string_kernels.h"
+
+namespace weft {
+namespace {
+
+std::string SeparatorOf(const OpKernelConstruction& construction) {
+  return construction.GetAttr<std::string>("separator").value_or("");
+}
+
+class StringJoinKernel : public OpKernel {
+ public:
+  explicit StringJoinKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), separator_(SeparatorOf(construction)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(const TensorShape shape, CommonShape(context));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    auto out = output->mutable_flat<std::string>();
+    for (int input = 0; input < context.num_inputs(); ++input) {
+      const auto in = context.input(input).flat<std::string>();
+      const bool is_scalar = context.input(input).shape().IsScalar();
+      for (size_t i = 0; i < out.size(); ++i) {
+        if (input > 0) out[i] += separator_;
+        out[i] += in[is_scalar ? 0 : i];
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Scalars go with every shape.
+  static absl::StatusOr<TensorShape> CommonShape(
+      const OpKernelContext& context) {
+    TensorShape shape;
+    bool is_known = false;
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      const TensorShape& one = context.input(i).shape();
+      if (one.IsScalar()) continue;
+      if (is_known && one != shape) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("Input shapes do not match: ", shape.ToString(),
+                         " vs. ", one.ToString()));
+      }
+      shape = one;
+      is_known = true;
+    }
+    return shape;
+  }
+
+  const std::string separator_;
+};
+
+// The first axis named is the one that moves fastest.
+class ReduceJoinKernel : public OpKernel {
+ public:
+  explicit ReduceJoinKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        keep_dims_(construction.GetAttr<bool>("keep_dims").value_or(false)),
+        separator_(SeparatorOf(construction)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    ASSIGN_OR_RETURN(const std::vector<int> axes,
+                     ReadAxes(context.input(1), input.rank()));
+    std::vector<bool> is_reduced(input.rank());
+    for (int axis : axes) is_reduced[axis] = true;
+    std::vector<int> order;  // kept dimensions, then reduced ones, fastest last
+    TensorShape shape;
+    int64_t count = 1;
+    for (int d = 0; d < input.rank(); ++d) {
+      if (!is_reduced[d]) order.push_back(d);
+      if (!is_reduced[d] || keep_dims_) {
+        shape.AddDim(is_reduced[d] ? 1 : input.dim(d));
+      }
+    }
+    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+      order.push_back(*axis);
+      count *= input.dim(*axis);
+    }
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    return Join(input, order, count, *output);
+  }
+
+ private:
+  static absl::StatusOr<std::vector<int>> ReadAxes(const Tensor& tensor,
+                                                   int rank) {
+    ASSIGN_OR_RETURN(const Dims values, IntegersOf(tensor));
+    std::vector<int> axes;
+    std::vector<bool> seen(rank);
+    for (int64_t value : values) {
+      const int64_t axis = value < 0 ? value + rank : value;
+      if (axis < 0 || axis >= rank) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("Invalid reduction dimension ", value,
+                         " for input with ", rank, " dimension(s)"));
+      }
+      if (seen[axis]) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("Duplicate reduction dimension ", axis));
+      }
+      seen[axis] = true;
+      axes.push_back(static_cast<int>(axis));
+    }
+    return axes;
+  }
+
+  absl::Status Join(const Tensor& input, const std::vector<int>& order,
+                    int64_t count, Tensor& output) const {
+    const Dims strides = PackedStrides(input.shape().dims());
+    ElementPattern pattern;
+    for (int d : order) {
+      pattern.dims.push_back(input.dim(d));
+      pattern.strides.push_back(strides[d]);
+    }
+    Tensor ordered(DT_STRING, input.shape());
+    RETURN_IF_ERROR(CopyFromPattern(input, pattern, ordered));
+    const auto in = ordered.flat<std::string>();
+    auto out = output.mutable_flat<std::string>();
+    for (size_t i = 0; i < in.size(); ++i) {
+      std::string& joined = out[i / count];
+      if (i % count > 0) joined += separator_;
+      joined += in[i];
+    }
+    return absl::OkStatus();
+  }
+
+  const bool keep_dims_;
+  const std::string separator_;
+};
+
+}  // namespace
+
+void RegisterStringJoinKernels(KernelRegistry& registry) {
+  registry.Register<StringJoinKernel>("StringJoin");
+  registry.Register<ReduceJoinKernel>("ReduceJoin");
+}
+
+}  // namespace weft

@@ -1,0 +1,152 @@
+// StringSplit and StringSplitV2: the parts of each string as a sparse tensor.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "libs/base/status.h"
+#include "libs/kernels/string/string_kernels.h"
+
+namespace weft {
+namespace {
+
+using Parts = std::vector<absl::string_view>;
+
+// The parts of each row: coordinates, values, and the shape that holds them.
+absl::Status SetOutputs(OpKernelContext& context,
+                        const std::vector<Parts>& rows) {
+  int64_t total = 0;
+  int64_t longest = 0;
+  for (const Parts& parts : rows) {
+    total += static_cast<int64_t>(parts.size());
+    longest = std::max(longest, static_cast<int64_t>(parts.size()));
+  }
+  ASSIGN_OR_RETURN(Tensor * indices, context.AllocateOutput(0, {total, 2}));
+  ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(1, {total}));
+  int64_t* index = indices->mutable_flat<int64_t>().data();
+  auto value = values->mutable_flat<std::string>().begin();
+  for (size_t row = 0; row < rows.size(); ++row) {
+    for (size_t i = 0; i < rows[row].size(); ++i) {
+      *index++ = static_cast<int64_t>(row);
+      *index++ = static_cast<int64_t>(i);
+      *value++ = std::string(rows[row][i]);
+    }
+  }
+  context.SetOutput(
+      2, Tensor::Vector({static_cast<int64_t>(rows.size()), longest}));
+  return absl::OkStatus();
+}
+
+absl::Status CheckInputs(OpKernelContext& context, absl::string_view what) {
+  if (!context.input(0).shape().IsVector()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input must be a vector, got shape: ",
+                     context.input(0).shape().ToString()));
+  }
+  if (context.input(1).shape().IsScalar()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      what,
+      " must be a scalar, got shape: ", context.input(1).shape().ToString()));
+}
+
+// Every character of `delimiters` ends a part; without any, every character
+// is one. An empty text has no parts at all, not even an empty one.
+Parts SplitAtAny(absl::string_view text, absl::string_view delimiters,
+                 bool skip_empty) {
+  Parts parts;
+  if (delimiters.empty()) {
+    for (size_t i = 0; i < text.size(); ++i) parts.push_back(text.substr(i, 1));
+    return parts;
+  }
+  if (text.empty()) return parts;
+  while (true) {
+    const size_t end = std::min(text.find_first_of(delimiters), text.size());
+    if (end > 0 || !skip_empty) parts.push_back(text.substr(0, end));
+    if (end == text.size()) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+Parts SplitAtSpaces(absl::string_view text, int64_t max_splits) {
+  Parts parts;
+  text = absl::StripLeadingAsciiWhitespace(text);
+  while (!text.empty()) {
+    const auto end =
+        std::find_if(text.begin(), text.end(), absl::ascii_isspace);
+    const size_t size = static_cast<size_t>(end - text.begin());
+    parts.push_back(text.substr(0, size));
+    text = absl::StripLeadingAsciiWhitespace(text.substr(size));
+    if (max_splits > 0 && static_cast<int64_t>(parts.size()) == max_splits) {
+      parts.push_back(text);
+      return parts;
+    }
+  }
+  return parts;
+}
+
+Parts SplitAt(absl::string_view text, absl::string_view separator,
+              int64_t max_splits) {
+  if (separator.empty()) return SplitAtSpaces(text, max_splits);
+  Parts parts;
+  size_t end = text.find(separator);
+  while (end != absl::string_view::npos &&
+         (max_splits <= 0 || static_cast<int64_t>(parts.size()) < max_splits)) {
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(end + separator.size());
+    end = text.find(separator);
+  }
+  parts.push_back(text);
+  return parts;
+}
+
+class StringSplitKernel : public OpKernel {
+ public:
+  explicit StringSplitKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        skip_empty_(construction.GetAttr<bool>("skip_empty").value_or(true)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    RETURN_IF_ERROR(CheckInputs(context, "delimiter"));
+    const std::string& delimiters = context.input(1).scalar<std::string>();
+    std::vector<Parts> rows;
+    for (const std::string& text : context.input(0).flat<std::string>()) {
+      rows.push_back(SplitAtAny(text, delimiters, skip_empty_));
+    }
+    return SetOutputs(context, rows);
+  }
+
+ private:
+  const bool skip_empty_;
+};
+
+class StringSplitV2Kernel : public OpKernel {
+ public:
+  explicit StringSplitV2Kernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        max_splits_(construction.GetAttr<int64_t>("maxsplit").value_or(-1)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    RETURN_IF_ERROR(CheckInputs(context, "sep"));
+    const std::string& separator = context.input(1).scalar<std::string>();
+    std::vector<Parts> rows;
+    for (const std::string& text : context.input(0).flat<std::string>()) {
+      rows.push_back(SplitAt(text, separator, max_splits_));
+    }
+    return SetOutputs(context, rows);
+  }
+
+ private:
+  const int64_t max_splits_;
+};
+
+}  // namespace
+
+void RegisterStringSplitKernels(KernelRegistry& registry) {
+  registry.Register<StringSplitKernel>("StringSplit");
+  registry.Register<StringSplitV2Kernel>("StringSplitV2");
+}
+
+}  // namespace weft

@@ -1,0 +1,219 @@
+#include "libs/kernels/string/string_kernels.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/string/string_hash.h"
+#include "libs/kernels/testing/kernel_test_harness.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+Tensor Texts(std::initializer_list<std::string> values) {
+  return Tensor::Vector<std::string>(values);
+}
+
+class StringKernelsTest : public testing::Test {
+ protected:
+  StringKernelsTest() : harness_(RegisterStringKernels) {}
+
+  void ExpectOne(const char* op, std::vector<KernelInput> inputs, AttrMap attrs,
+                 const Tensor& expected) {
+    ASSERT_OK_AND_ASSIGN(
+        Tensor got, harness_.RunOne(op, std::move(inputs), std::move(attrs)));
+    EXPECT_TRUE(SameBits(got, expected)) << op << " " << got.ToString();
+  }
+
+  KernelTestHarness harness_;
+};
+
+// Of all lengths that FarmHash treats apart; TensorFlow 2.21's buckets.
+TEST(StringHashTest, IsTensorFlows) {
+  EXPECT_EQ(LegacyHash("TensorFlow") % 1000, 232u);
+  EXPECT_EQ(LegacyHash("") % 1000, 899u);
+  EXPECT_EQ(KeyedHash(11, 22, "hello") % 1000, 880u);
+  EXPECT_EQ(KeyedHash(11, 22, "") % 1000, 633u);
+  const std::pair<size_t, uint64_t> expected[] = {
+      {0, 377723u},   {3, 326383u},  {4, 977795u},  {7, 458787u},
+      {8, 805585u},   {16, 768402u}, {17, 334990u}, {32, 198450u},
+      {33, 831244u},  {64, 619464u}, {65, 452736u}, {128, 86621u},
+      {129, 529171u}, {300, 170264u}};
+  std::string text;
+  for (int i = 0; i < 300; ++i) text.push_back(static_cast<char>(i * 7 + 3));
+  for (const auto& [size, bucket] : expected) {
+    EXPECT_EQ(Fingerprint(text.substr(0, size)) % 1000003, bucket) << size;
+  }
+}
+
+TEST_F(StringKernelsTest, NumbersAsText) {
+  ExpectOne("AsString", {Tensor::Vector<float>({1.5f, std::nanf("")})},
+            {{"precision", 2}}, Texts({"1.50", "nan"}));
+  ExpectOne("AsString", {Tensor::Scalar(int64_t{7})},
+            {{"width", 4}, {"fill", "0"}}, Tensor::Scalar("0007"));
+  ExpectOne("AsString", {Tensor::Scalar(std::complex<float>(1, -2))},
+            {{"shortest", true}}, Tensor::Scalar("(1,-2)"));
+  ExpectOne("AsString", {Tensor::Scalar(true)}, {}, Tensor::Scalar("true"));
+  ExpectOne("AsString", {Tensor::Scalar(uint8_t{200})}, {},
+            Tensor::Scalar("200"));
+  const Tensor one = Tensor::Scalar(1);
+  for (const AttrMap& attrs :
+       std::vector<AttrMap>{{{"precision", 2}},
+                            {{"scientific", true}},
+                            {{"fill", "%s"}},
+                            {{"fill", "%"}},
+                            {{"width", int64_t{1} << 40}}}) {
+    EXPECT_THAT(harness_.Run("AsString", {one}, attrs), StatusIs(kInvalid));
+  }
+}
+
+TEST_F(StringKernelsTest, TextAsNumbers) {
+  ExpectOne("StringToNumber", {Texts({"1.5", "-2e3", " 7 "})}, {},
+            Tensor::Vector<float>({1.5f, -2000, 7}));
+  EXPECT_THAT(
+      harness_.Run("StringToNumber", {Texts({"1", "1.5"})},
+                   {{"out_type", DT_INT32}}),
+      StatusIs(kInvalid,
+               "StringToNumberOp could not correctly convert string: 1.5"));
+  EXPECT_THAT(harness_.Run("StringToNumber", {Texts({"99999999999"})},
+                           {{"out_type", DT_INT32}}),
+              StatusIs(kInvalid));
+}
+
+TEST_F(StringKernelsTest, BytesAsNumbers) {
+  using std::string_literals::operator""s;
+  ExpectOne("DecodeRaw", {Texts({"\1\0\2\0"s, "\0\1\0\0"s})},
+            {{"out_type", DT_INT16}},
+            Tensor::FromValues<int16_t>({2, 2}, {1, 2, 256, 0}));
+  ExpectOne("DecodeRaw", {Texts({"\0\1"s})},
+            {{"out_type", DT_INT16}, {"little_endian", false}},
+            Tensor::FromValues<int16_t>({1, 1}, {1}));
+  ExpectOne("DecodeRaw", {Texts({"\2\0\xff"s})}, {{"out_type", DT_BOOL}},
+            Tensor::FromValues({1, 3}, {true, false, true}));
+  ExpectOne("DecodeRaw", {Tensor(DT_STRING, {0})}, {{"out_type", DT_INT32}},
+            Tensor(DT_INT32, {0, 0}));
+  ExpectOne("DecodeRaw", {Texts({"", ""})}, {{"out_type", DT_INT32}},
+            Tensor(DT_INT32, {2, 0}));
+  EXPECT_THAT(harness_.Run("DecodeRaw", {Tensor::Scalar("abc")},
+                           {{"out_type", DT_INT32}}),
+              StatusIs(kInvalid,
+                       "Input to DecodeRaw has length 3 that is not a multiple "
+                       "of 4, the size of int32"));
+  EXPECT_THAT(
+      harness_.Run("DecodeRaw", {Texts({"a", "bc"})}, {{"out_type", DT_UINT8}}),
+      StatusIs(kInvalid, "same size"));
+}
+
+TEST_F(StringKernelsTest, Base64ComesBack) {
+  const Tensor bytes = Texts({"hello", "\xff\xfe", ""});
+  ExpectOne("EncodeBase64", {bytes}, {}, Texts({"aGVsbG8", "__4", ""}));
+  ExpectOne("EncodeBase64", {bytes}, {{"pad", true}},
+            Texts({"aGVsbG8=", "__4=", ""}));
+  ExpectOne("DecodeBase64", {Texts({"aGVsbG8", "__4=", ""})}, {}, bytes);
+  EXPECT_THAT(harness_.Run("DecodeBase64", {Texts({"a+b"})}),
+              StatusIs(kInvalid));
+}
+
+TEST_F(StringKernelsTest, Joins) {
+  ExpectOne("StringJoin", {Texts({"a", "b"}), Tensor::Scalar("c")},
+            {{"separator", "-"}}, Texts({"a-c", "b-c"}));
+  EXPECT_THAT(harness_.Run("StringJoin", {Texts({"a", "b"}), Texts({"c"})}),
+              StatusIs(kInvalid, "Input shapes do not match: [2] vs. [1]"));
+  const auto matrix =
+      Tensor::FromValues<std::string>({2, 2}, {"a", "b", "c", "d"});
+  ExpectOne("ReduceJoin", {matrix, Tensor::Vector({0, 1})},
+            {{"separator", "."}}, Tensor::Scalar("a.c.b.d"));
+  ExpectOne("ReduceJoin", {matrix, Tensor::Vector({1, 0})}, {},
+            Tensor::Scalar("abcd"));
+  ExpectOne("ReduceJoin", {matrix, Tensor::Scalar(-1)}, {{"keep_dims", true}},
+            Tensor::FromValues<std::string>({2, 1}, {"ab", "cd"}));
+  ExpectOne("ReduceJoin", {matrix, Tensor::Vector<int>({})}, {}, matrix);
+  EXPECT_THAT(harness_.Run("ReduceJoin", {matrix, Tensor::Vector({0, -2})}),
+              StatusIs(kInvalid, "Duplicate"));
+  EXPECT_THAT(harness_.Run("ReduceJoin", {matrix, Tensor::Scalar(2)}),
+              StatusIs(kInvalid, "Invalid reduction dimension 2"));
+}
+
+TEST_F(StringKernelsTest, PartsOfText) {
+  ExpectOne("StringLength", {Texts({"", "abc", "\xc3\xa9"})}, {},
+            Tensor::Vector({0, 3, 2}));
+  ExpectOne("StringLength", {Texts({"\xc3\xa9x"})}, {{"unit", "UTF8_CHAR"}},
+            Tensor::Vector({2}));
+  const Tensor texts = Texts({"hello", "world"});
+  ExpectOne("Substr", {texts, Tensor::Scalar(1), Tensor::Scalar(3)}, {},
+            Texts({"ell", "orl"}));
+  ExpectOne("Substr",
+            {Tensor::Scalar("hello"), Tensor::Vector({-2, 5}),
+             Tensor::Vector({9, 1})},
+            {}, Texts({"lo", ""}));
+  ExpectOne(
+      "Substr",
+      {Tensor::Scalar("a\xc3\xa9z"), Tensor::Scalar(1), Tensor::Scalar(2)},
+      {{"unit", "UTF8_CHAR"}}, Tensor::Scalar("\xc3\xa9z"));
+  EXPECT_THAT(
+      harness_.Run("Substr", {Tensor::Scalar("hi"), Tensor::Scalar(5),
+                              Tensor::Scalar(1)}),
+      StatusIs(kInvalid, "pos 5 out of range for string b'hi' at index 0"));
+}
+
+TEST_F(StringKernelsTest, CaseAndBlanks) {
+  ExpectOne("StringLower", {Texts({"AbC"})}, {}, Texts({"abc"}));
+  ExpectOne("StringUpper", {Texts({"AbC"})}, {}, Texts({"ABC"}));
+  ExpectOne("StringStrip", {Texts({" a b ", "\tc\n"})}, {},
+            Texts({"a b", "c"}));
+  EXPECT_THAT(harness_.Run("StringLower", {Texts({"\xc3\x89"})},
+                           {{"encoding", "utf-8"}}),
+              StatusIs(absl::StatusCode::kUnimplemented));
+}
+
+struct SplitCase {
+  const char* op;
+  std::vector<std::string> texts;
+  const char* separator;
+  AttrMap attrs;
+  std::vector<std::string> parts;
+  int64_t longest;
+};
+
+TEST_F(StringKernelsTest, Splits) {
+  const std::vector<SplitCase> cases = {
+      {"StringSplit", {"a b", " c d", ""}, " ", {}, {"a", "b", "c", "d"}, 2},
+      {"StringSplit", {"a,b;c"}, ",;", {}, {"a", "b", "c"}, 3},
+      {"StringSplit",
+       {"a,,b", ""},
+       ",",
+       {{"skip_empty", false}},
+       {"a", "", "b"},
+       3},
+      {"StringSplit",
+       {"", ",", "a,"},
+       ",",
+       {{"skip_empty", false}},
+       {"", "", "a", ""},
+       2},
+      {"StringSplit", {"", ","}, ",", {}, {}, 0},
+      {"StringSplit", {"ab"}, "", {}, {"a", "b"}, 2},
+      {"StringSplitV2", {" a b", "c"}, "", {}, {"a", "b", "c"}, 2},
+      {"StringSplitV2", {"a<>b<>c"}, "<>", {{"maxsplit", 1}}, {"a", "b<>c"}, 2},
+      {"StringSplitV2", {"<>"}, "<>", {}, {"", ""}, 2},
+  };
+  for (const SplitCase& one : cases) {
+    ASSERT_OK_AND_ASSIGN(auto outputs,
+                         harness_.Run(one.op,
+                                      {Tensor::Vector<std::string>(one.texts),
+                                       Tensor::Scalar(one.separator)},
+                                      one.attrs));
+    EXPECT_TRUE(SameBits(outputs[1], Tensor::Vector<std::string>(one.parts)))
+        << outputs[1].ToString();
+    EXPECT_TRUE(SameBits(
+        outputs[2],
+        Tensor::Vector({static_cast<int64_t>(one.texts.size()), one.longest})));
+  }
+}
+
+}  // namespace
+}  // namespace weft

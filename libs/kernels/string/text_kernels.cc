@@ -1,0 +1,192 @@
+// One string from one string: case, blanks, parts; and its length. Characters
+// are bytes, or with unit UTF8_CHAR what begins with a byte that does not
+// continue another.
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "libs/base/status.h"
+#include "libs/kernels/math/broadcast.h"
+#include "libs/kernels/number_types.h"
+#include "libs/kernels/string/string_kernels.h"
+
+namespace weft {
+namespace {
+
+bool BeginsCharacter(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
+}
+
+bool InCharacters(const OpKernelConstruction& construction) {
+  return construction.GetAttr<std::string>("unit").value_or("BYTE") ==
+         "UTF8_CHAR";
+}
+
+int64_t LengthOf(absl::string_view text, bool in_characters) {
+  return in_characters
+             ? std::count_if(text.begin(), text.end(), BeginsCharacter)
+             : static_cast<int64_t>(text.size());
+}
+
+class StringLengthKernel : public OpKernel {
+ public:
+  explicit StringLengthKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), in_characters_(InCharacters(construction)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const auto in = context.input(0).flat<std::string>();
+    ASSIGN_OR_RETURN(Tensor * output,
+                     context.AllocateOutput(0, context.input(0).shape()));
+    auto out = output->mutable_flat<int32_t>();
+    for (size_t i = 0; i < in.size(); ++i) {
+      out[i] = static_cast<int32_t>(LengthOf(in[i], in_characters_));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const bool in_characters_;
+};
+
+// `change` is applied to each string.
+template <typename Change>
+absl::Status ForEach(OpKernelContext& context, const Change& change) {
+  const auto in = context.input(0).flat<std::string>();
+  ASSIGN_OR_RETURN(Tensor * output,
+                   context.AllocateOutput(0, context.input(0).shape()));
+  auto out = output->mutable_flat<std::string>();
+  for (size_t i = 0; i < in.size(); ++i) out[i] = change(in[i]);
+  return absl::OkStatus();
+}
+
+class StringStripKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    return ForEach(context, [](const std::string& text) {
+      return std::string(absl::StripAsciiWhitespace(text));
+    });
+  }
+};
+
+// StringLower and StringUpper.
+template <bool upper>
+class StringCaseKernel : public OpKernel {
+ public:
+  explicit StringCaseKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        encoding_(construction.GetAttr<std::string>("encoding").value_or("")) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    RETURN_IF_ERROR(CheckEncoding(context.input(0)));
+    return ForEach(context, [](const std::string& text) {
+      return upper ? absl::AsciiStrToUpper(text) : absl::AsciiStrToLower(text);
+    });
+  }
+
+ private:
+  // Letters outside ASCII would need Unicode's tables.
+  absl::Status CheckEncoding(const Tensor& input) const {
+    if (encoding_.empty()) return absl::OkStatus();
+    if (encoding_ != "utf-8") {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "only utf-8 or '' (no encoding) is supported, received ", encoding_));
+    }
+    for (const std::string& text : input.flat<std::string>()) {
+      if (std::all_of(text.begin(), text.end(), absl::ascii_isascii)) continue;
+      return absl::UnimplementedError(
+          "letters outside ASCII are not supported; use encoding ''");
+    }
+    return absl::OkStatus();
+  }
+
+  const std::string encoding_;
+};
+
+// Bytes [begin, begin + length) of what is seen as `in_characters` says, or
+// nothing where `position` is outside.
+bool Cut(absl::string_view text, int64_t position, int64_t length,
+         bool in_characters, std::string& result) {
+  const int64_t size = LengthOf(text, in_characters);
+  const int64_t begin = position < 0 ? position + size : position;
+  if (begin < 0 || begin > size) return false;
+  const int64_t end =
+      length < 0 ? size : begin + std::min(length, size - begin);
+  if (!in_characters) {
+    result = std::string(text.substr(begin, end - begin));
+    return true;
+  }
+  result.clear();
+  int64_t character = -1;
+  for (char byte : text) {
+    if (BeginsCharacter(byte)) ++character;
+    if (character >= begin && character < end) result += byte;
+  }
+  return true;
+}
+
+class SubstrKernel : public OpKernel {
+ public:
+  explicit SubstrKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), in_characters_(InCharacters(construction)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    if (context.input(1).shape() != context.input(2).shape()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("pos and len should have the same shape, got: ",
+                       context.input(1).shape().ToString(), " vs. ",
+                       context.input(2).shape().ToString()));
+    }
+    return DispatchType(
+        IndexTypes{}, context.input(1).dtype(),
+        [&]<typename T>(TypeTag<T>) { return CutAll<T>(context); });
+  }
+
+ private:
+  template <typename T>
+  absl::Status CutAll(OpKernelContext& context) const {
+    const auto texts = context.input(0).flat<std::string>();
+    const auto positions = context.input(1).flat<T>();
+    const auto lengths = context.input(2).flat<T>();
+    ASSIGN_OR_RETURN(
+        const Broadcast broadcast,
+        Broadcast::Of(context.input(0).shape(), context.input(1).shape()));
+    ASSIGN_OR_RETURN(Tensor * output,
+                     context.AllocateOutput(0, broadcast.shape()));
+    auto out = output->mutable_flat<std::string>();
+    absl::Status status;
+    broadcast.ForEachRow(
+        0, broadcast.rows(),
+        [&](int64_t row, const Broadcast::Offsets& offsets) {
+          for (int64_t i = 0; i < broadcast.row_size(); ++i) {
+            const int64_t at = row * broadcast.row_size() + i;
+            const auto& text = texts[offsets[0] + i * broadcast.step(0)];
+            const int64_t part = offsets[1] + i * broadcast.step(1);
+            if (Cut(text, positions[part], lengths[part], in_characters_,
+                    out[at])) {
+              continue;
+            }
+            status.Update(absl::InvalidArgumentError(absl::StrCat(
+                "pos ", positions[part], " out of range for string b'", text,
+                "' at index ", at)));
+          }
+        });
+    return status;
+  }
+
+  const bool in_characters_;
+};
+
+}  // namespace
+
+void RegisterStringTextKernels(KernelRegistry& registry) {
+  registry.Register<StringLengthKernel>("StringLength");
+  registry.Register<StringStripKernel>("StringStrip");
+  registry.Register<StringCaseKernel<false>>("StringLower");
+  registry.Register<StringCaseKernel<true>>("StringUpper");
+  registry.Register<SubstrKernel>("Substr");
+}
+
+}  // namespace weft

@@ -1,0 +1,367 @@
+// The kernels that apply an optimizer's rule to a variable and its slots, in
+// both variable families, to all elements or to some rows. Everything happens
+// in place and in one pass, under the locks of all variables at once.
+#include "libs/kernels/training/training_kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/number_types.h"
+#include "libs/kernels/parallel_loop.h"
+#include "libs/kernels/resource/variable_lookup.h"
+#include "libs/kernels/training/training_rules.h"
+
+namespace weft {
+namespace {
+
+// Where an op has its inputs, by the names of its definition.
+struct ApplyInputs {
+  std::vector<std::string> names;
+  int gradient = -1;
+  int indices = -1;  // -1: the gradient is dense
+
+  explicit ApplyInputs(const OpDef& op) {
+    for (const ArgDef& input : op.inputs) {
+      const int i = static_cast<int>(names.size());
+      names.push_back(input.name);
+      if (input.name == "grad" || input.name == "delta") gradient = i;
+      if (input.name == "indices") indices = i;
+    }
+  }
+  int Find(absl::string_view name) const {
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (names[i] == std::string(name)) return static_cast<int>(i);
+    }
+    return -1;
+  }
+};
+
+absl::Status CheckSameShape(const std::string& name, const TensorShape& var,
+                            const TensorShape& other) {
+  if (var == other) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("var and ", name, " do not have the same shape",
+                   var.ToString(), " ", other.ToString()));
+}
+
+// `gradient` holds a row of `var` for each of `indices`.
+absl::Status CheckSparse(const TensorShape& var, const Tensor& gradient,
+                         const Tensor& indices) {
+  if (!indices.shape().IsVector()) {
+    return absl::InvalidArgumentError("indices must be one-dimensional");
+  }
+  if (var.rank() < 1) {
+    return absl::InvalidArgumentError("var must be at least 1 dimensional");
+  }
+  if (gradient.rank() != var.rank()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("var and grad do not have the same rank: ", var.ToString(),
+                     " ", gradient.shape().ToString()));
+  }
+  for (int d = 1; d < var.rank(); ++d) {
+    if (var.dim(d) == gradient.dim(d)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("var and grad must match in dimension ", d));
+  }
+  if (gradient.dim(0) != indices.dim(0)) {
+    return absl::InvalidArgumentError(
+        "grad must be the same size as indices in the first dimension.");
+  }
+  for (int64_t i = 0; i < indices.num_elements(); ++i) {
+    const int64_t index = IndexAt(indices, i);
+    if (index >= 0 && index < var.dim(0)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Index ", index, " at offset ", i, " in indices is out of range"));
+  }
+  return absl::OkStatus();
+}
+
+// Changes n elements of each of the variables, given those of the gradient;
+// all are floats or all are doubles.
+using StepLoop = absl::FunctionRef<void(void* const* variables,
+                                        const void* gradient, int64_t n)>;
+
+// No rule has more variables.
+constexpr int kMaxVariables = 4;
+
+// What is the same for all rules and types; RuleKernel adds the rule.
+class ApplyKernel : public OpKernel {
+ public:
+  absl::Status Compute(OpKernelContext& context) final {
+    std::array<std::shared_ptr<Variable>, kMaxVariables> variables;
+    std::array<Variable*, kMaxVariables> pointers;
+    for (int i = 0; i < variables_; ++i) {
+      ASSIGN_OR_RETURN(variables[i], lookups_[i].FromInput(context, i));
+      RETURN_IF_ERROR(CheckVariableType(*variables[i], type_));
+      pointers[i] = variables[i].get();
+    }
+    Scalars scalars;
+    for (const char* name : scalar_names_) {
+      scalars.push_back(&context.input(inputs_.Find(name)));
+      RETURN_IF_ERROR(CheckScalar(name, *scalars.back()));
+    }
+    RETURN_IF_ERROR(WithLoop(scalars, is_sparse(), [&](const StepLoop& loop) {
+      return Variable::UpdateAll(
+          context.cancellation(), context.allocator(),
+          absl::MakeSpan(pointers.data(), variables_),
+          [&](absl::Span<Tensor* const> values) {
+            return Apply(context, loop, values);
+          },
+          context.when_locked());
+    }));
+    ForwardReference(context);
+    return absl::OkStatus();
+  }
+
+ protected:
+  using Scalars = absl::InlinedVector<const Tensor*, 6>;
+
+  ApplyKernel(const OpKernelConstruction& construction, DataType type,
+              int variables, absl::Span<const char* const> scalar_names)
+      : OpKernel(construction),
+        inputs_(construction.node().op()),
+        type_(type),
+        variables_(variables),
+        scalar_names_(scalar_names) {}
+
+ private:
+  // Calls `apply` with the rule's loop for these scalars; the loop takes
+  // doubles if the op has them, else floats.
+  virtual absl::Status WithLoop(
+      const Scalars& scalars, bool is_sparse,
+      absl::FunctionRef<absl::Status(const StepLoop&)> apply) const = 0;
+
+  bool is_sparse() const { return inputs_.indices >= 0; }
+
+  static absl::Status CheckScalar(const char* name, const Tensor& tensor) {
+    if (tensor.shape().IsScalar()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is not a scalar: ", tensor.shape().ToString()));
+  }
+
+  absl::Status Apply(OpKernelContext& context, const StepLoop& loop,
+                     absl::Span<Tensor* const> values) const {
+    std::array<char*, kMaxVariables> v;
+    const TensorShape& shape = values[0]->shape();
+    for (int i = 0; i < variables_; ++i) {
+      RETURN_IF_ERROR(
+          CheckSameShape(inputs_.names[i], shape, values[i]->shape()));
+      v[i] = static_cast<char*>(values[i]->mutable_data());
+    }
+    const Tensor& gradient = context.input(inputs_.gradient);
+    const char* const g = static_cast<const char*>(gradient.data());
+    const auto size = static_cast<int64_t>(DataTypeSize(type_));
+    if (!is_sparse()) {
+      RETURN_IF_ERROR(CheckSameShape(inputs_.names[inputs_.gradient], shape,
+                                     gradient.shape()));
+      ParallelLoop(context, shape.num_elements(), variables_,
+                   [&](int64_t begin, int64_t end) {
+                     Loop(loop, v, begin, g + begin * size, end - begin);
+                   });
+      return absl::OkStatus();
+    }
+    const Tensor& indices = context.input(inputs_.indices);
+    RETURN_IF_ERROR(CheckSparse(shape, gradient, indices));
+    const int64_t rows = indices.num_elements();
+    const int64_t row = rows == 0 ? 0 : gradient.num_elements() / rows;
+    for (int64_t i = 0; i < rows; ++i) {
+      Loop(loop, v, IndexAt(indices, i) * row, g + i * row * size, row);
+    }
+    return absl::OkStatus();
+  }
+
+  // Elements [begin, begin + n) of the variables; `g` is their gradient.
+  void Loop(const StepLoop& loop, std::array<char*, kMaxVariables> v,
+            int64_t begin, const char* g, int64_t n) const {
+    const auto size = static_cast<int64_t>(DataTypeSize(type_));
+    std::array<void*, kMaxVariables> some;
+    for (int k = 0; k < variables_; ++k) some[k] = v[k] + begin * size;
+    if (type_ == DT_HALF) {
+      LoopWide<half>(loop, some, g, n);
+    } else if (type_ == DT_BFLOAT16) {
+      LoopWide<bfloat16>(loop, some, g, n);
+    } else {
+      loop(some.data(), g, n);
+    }
+  }
+
+  // The same for types that are computed with as floats.
+  template <typename T>
+  void LoopWide(const StepLoop& loop, const std::array<void*, kMaxVariables>& v,
+                const void* g, int64_t n) const {
+    constexpr int64_t kBlock = 256;
+    float blocks[kMaxVariables + 1][kBlock];
+    void* wide[kMaxVariables];
+    for (int k = 0; k < kMaxVariables; ++k) wide[k] = blocks[k];
+    float* const wide_g = blocks[kMaxVariables];
+    for (int64_t begin = 0; begin < n; begin += kBlock) {
+      const int64_t size = std::min(kBlock, n - begin);
+      for (int k = 0; k < variables_; ++k) {
+        Convert(static_cast<T*>(v[k]) + begin, blocks[k], size);
+      }
+      Convert(static_cast<const T*>(g) + begin, wide_g, size);
+      loop(wide, wide_g, size);
+      for (int k = 0; k < variables_; ++k) {
+        Convert(blocks[k], static_cast<T*>(v[k]) + begin, size);
+      }
+    }
+  }
+
+  template <typename From, typename To>
+  static void Convert(const From* from, To* to, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<To>(from[i]);
+  }
+
+  const ApplyInputs inputs_;
+  const DataType type_;
+  const int variables_;
+  const absl::Span<const char* const> scalar_names_;
+  std::array<VariableLookup, kMaxVariables> lookups_;
+};
+
+// A scalar input as what the rule computes with.
+template <typename W>
+W ScalarAs(const Tensor& tensor) {
+  switch (tensor.dtype()) {
+    case DT_INT64:
+      return static_cast<W>(tensor.scalar<int64_t>());
+    case DT_HALF:
+      return static_cast<W>(tensor.scalar<half>());
+    case DT_BFLOAT16:
+      return static_cast<W>(tensor.scalar<bfloat16>());
+    default:
+      return tensor.scalar<W>();
+  }
+}
+
+// `Rule` computes with W, float or double.
+template <typename Rule, typename W>
+class RuleKernel : public ApplyKernel {
+ public:
+  RuleKernel(const OpKernelConstruction& construction, DataType type)
+      : ApplyKernel(construction, type, Rule::kVariables, Rule::kScalars),
+        rule_(construction) {
+    static_assert(Rule::kVariables <= kMaxVariables);
+  }
+
+ private:
+  absl::Status WithLoop(
+      const Scalars& scalars, bool is_sparse,
+      absl::FunctionRef<absl::Status(const StepLoop&)> apply) const override {
+    std::array<W, Rule::kScalars.size()> values;
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = ScalarAs<W>(*scalars[i]);
+    }
+    Rule rule = rule_;
+    rule.Set(values);
+    if constexpr (requires { rule.Check(); }) RETURN_IF_ERROR(rule.Check());
+    if constexpr (requires { rule.CheckSparse(); }) {
+      if (is_sparse) RETURN_IF_ERROR(rule.CheckSparse());
+    }
+    return apply(
+        [&rule](void* const* variables, const void* gradient, int64_t n) {
+          W* v[Rule::kVariables];
+          for (int k = 0; k < Rule::kVariables; ++k) {
+            v[k] = static_cast<W*>(variables[k]);
+          }
+          rule.Loop(v, static_cast<const W*>(gradient), n);
+        });
+  }
+
+  const Rule rule_;
+};
+
+template <typename Rule, typename W>
+absl::StatusOr<std::unique_ptr<OpKernel>> MakeRuleKernel(
+    const OpKernelConstruction& construction) {
+  ASSIGN_OR_RETURN(const DataType type, construction.GetAttr<DataType>("T"));
+  return std::make_unique<RuleKernel<Rule, W>>(construction, type);
+}
+
+// Of the kernels of a rule; those on sparse gradients are null where it has
+// none.
+struct OpNames {
+  const char* on_reference;
+  const char* on_resource;
+  const char* sparse_on_reference = nullptr;
+  const char* sparse_on_resource = nullptr;
+};
+
+void RegisterRuleForType(KernelRegistry& registry, const OpNames& names,
+                         DataType type, const KernelFactory& factory) {
+  const auto add = [&](const char* op, bool is_cheap) {
+    if (op == nullptr) return;
+    registry.Register(
+        {.op = op, .types = {{"T", {type}}}, .is_cheap = is_cheap}, factory);
+  };
+  add(names.on_reference, true);
+  add(names.on_resource, true);
+  add(names.sparse_on_reference, false);
+  add(names.sparse_on_resource, false);
+}
+
+template <template <typename> class Rule>
+void RegisterRule(KernelRegistry& registry, const OpNames& names) {
+  const auto add = [&](DataType type, const KernelFactory& factory) {
+    RegisterRuleForType(registry, names, type, factory);
+  };
+  add(DT_FLOAT, MakeRuleKernel<Rule<float>, float>);
+  add(DT_DOUBLE, MakeRuleKernel<Rule<double>, double>);
+  add(DT_HALF, MakeRuleKernel<Rule<float>, float>);
+  add(DT_BFLOAT16, MakeRuleKernel<Rule<float>, float>);
+}
+
+}  // namespace
+
+void RegisterTrainingKernels(KernelRegistry& registry) {
+  RegisterRule<GradientDescentRule>(
+      registry, {"ApplyGradientDescent", "ResourceApplyGradientDescent"});
+  RegisterRule<MomentumRule>(
+      registry, {"ApplyMomentum", "ResourceApplyMomentum",
+                 "SparseApplyMomentum", "ResourceSparseApplyMomentum"});
+  RegisterRule<AdagradRule>(
+      registry, {"ApplyAdagrad", "ResourceApplyAdagrad", "SparseApplyAdagrad",
+                 "ResourceSparseApplyAdagrad"});
+  RegisterRule<AdagradV2Rule>(
+      registry, {"ApplyAdagradV2", "ResourceApplyAdagradV2",
+                 "SparseApplyAdagradV2", "ResourceSparseApplyAdagradV2"});
+  RegisterRule<AdamRule>(registry, {"ApplyAdam", "ResourceApplyAdam"});
+  RegisterRule<AdaMaxRule>(registry, {"ApplyAdaMax", "ResourceApplyAdaMax"});
+  RegisterRule<AdadeltaRule>(
+      registry, {"ApplyAdadelta", "ResourceApplyAdadelta",
+                 "SparseApplyAdadelta", "ResourceSparseApplyAdadelta"});
+  RegisterRule<AdagradDARule>(
+      registry, {"ApplyAdagradDA", "ResourceApplyAdagradDA",
+                 "SparseApplyAdagradDA", "ResourceSparseApplyAdagradDA"});
+  RegisterRule<RMSPropRule>(
+      registry, {"ApplyRMSProp", "ResourceApplyRMSProp", "SparseApplyRMSProp",
+                 "ResourceSparseApplyRMSProp"});
+  RegisterRule<CenteredRMSPropRule>(
+      registry,
+      {"ApplyCenteredRMSProp", "ResourceApplyCenteredRMSProp",
+       "SparseApplyCenteredRMSProp", "ResourceSparseApplyCenteredRMSProp"});
+  RegisterRule<FtrlRule>(registry,
+                         {"ApplyFtrl", "ResourceApplyFtrl", "SparseApplyFtrl",
+                          "ResourceSparseApplyFtrl"});
+  RegisterRule<FtrlV2Rule>(
+      registry, {"ApplyFtrlV2", "ResourceApplyFtrlV2", "SparseApplyFtrlV2",
+                 "ResourceSparseApplyFtrlV2"});
+  RegisterRule<ProximalGradientDescentRule>(
+      registry,
+      {"ApplyProximalGradientDescent", "ResourceApplyProximalGradientDescent",
+       "SparseApplyProximalGradientDescent",
+       "ResourceSparseApplyProximalGradientDescent"});
+  RegisterRule<ProximalAdagradRule>(
+      registry,
+      {"ApplyProximalAdagrad", "ResourceApplyProximalAdagrad",
+       "SparseApplyProximalAdagrad", "ResourceSparseApplyProximalAdagrad"});
+}
+
+}  // namespace weft

@@ -1,0 +1,336 @@
+// The rules of optimizers: how an op's attributes and scalar inputs become a
+// step of training_steps.h, and the loop that takes it.
+//
+// A rule R<T>, T float or double, has
+//   kVariables       how many variables it changes, the slots included
+//   kScalars         names of the op's inputs that are scalars
+//   R(construction)  reads its attributes
+//   Set(scalars)     takes the scalars' values, in the order of kScalars
+//   Check()          optionally, INVALID_ARGUMENT for scalars that all its ops
+//                    refuse
+//   CheckSparse()    optionally, the same for the sparse ops alone; the dense
+//                    ones compute what comes of them
+//   Loop(v, g, n)    changes n elements of v[0 .. kVariables), the variable and
+//                    its slots in the op's order, given those of the gradient
+#ifndef WEFT_LIBS_KERNELS_TRAINING_TRAINING_RULES_H_
+#define WEFT_LIBS_KERNELS_TRAINING_TRAINING_RULES_H_
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/isa/training_loops.h"
+#include "libs/kernels/isa/training_steps.h"
+#include "libs/kernels/op_kernel.h"
+
+namespace weft {
+
+// What the rules with one loop have in common.
+template <typename T, typename Step,
+          TrainingLoop<T, Step> TrainingLoops<T>::*kLoop>
+class StepRule {
+ public:
+  static constexpr int kVariables = Step::kVariables;
+
+  void Loop(T* const* v, const T* g, int64_t n) const {
+    (BestTrainingLoops<T>().*kLoop)(step_, v, g, n);
+  }
+
+ protected:
+  Step step_ = {};
+};
+
+template <typename T>
+class GradientDescentRule
+    : public StepRule<T, GradientDescentStep<T>,
+                      &TrainingLoops<T>::gradient_descent> {
+ public:
+  static constexpr std::array<const char*, 1> kScalars = {"alpha"};
+
+  explicit GradientDescentRule(const OpKernelConstruction&) {}
+  void Set(const std::array<T, 1>& scalars) {
+    this->step_ = {.alpha = scalars[0]};
+  }
+};
+
+template <typename T>
+class MomentumRule
+    : public StepRule<T, MomentumStep<T>, &TrainingLoops<T>::momentum> {
+ public:
+  static constexpr std::array<const char*, 2> kScalars = {"lr", "momentum"};
+
+  explicit MomentumRule(const OpKernelConstruction& construction)
+      : use_nesterov_(
+            construction.GetAttr<bool>("use_nesterov").value_or(false)) {}
+  void Set(const std::array<T, 2>& scalars) {
+    this->step_ = {.lr = scalars[0],
+                   .momentum = scalars[1],
+                   .use_nesterov = use_nesterov_};
+  }
+
+ private:
+  const bool use_nesterov_;
+};
+
+template <typename T>
+class AdagradRule
+    : public StepRule<T, AdagradStep<T>, &TrainingLoops<T>::adagrad> {
+ public:
+  static constexpr std::array<const char*, 1> kScalars = {"lr"};
+
+  explicit AdagradRule(const OpKernelConstruction& construction)
+      : update_slots_(
+            construction.GetAttr<bool>("update_slots").value_or(true)) {}
+  void Set(const std::array<T, 1>& scalars) {
+    this->step_ = {.lr = scalars[0], .update_slots = update_slots_};
+  }
+
+ private:
+  const bool update_slots_;
+};
+
+template <typename T>
+class AdagradV2Rule
+    : public StepRule<T, AdagradV2Step<T>, &TrainingLoops<T>::adagrad_v2> {
+ public:
+  static constexpr std::array<const char*, 2> kScalars = {"lr", "epsilon"};
+
+  explicit AdagradV2Rule(const OpKernelConstruction& construction)
+      : update_slots_(
+            construction.GetAttr<bool>("update_slots").value_or(true)) {}
+  void Set(const std::array<T, 2>& scalars) {
+    this->step_ = {
+        .lr = scalars[0], .epsilon = scalars[1], .update_slots = update_slots_};
+  }
+
+ private:
+  const bool update_slots_;
+};
+
+template <typename T>
+class AdamRule : public StepRule<T, AdamStep<T>, &TrainingLoops<T>::adam> {
+ public:
+  static constexpr std::array<const char*, 6> kScalars = {
+      "beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon"};
+
+  explicit AdamRule(const OpKernelConstruction& construction)
+      : use_nesterov_(
+            construction.GetAttr<bool>("use_nesterov").value_or(false)) {}
+  void Set(const std::array<T, 6>& scalars) {
+    const T alpha =
+        scalars[2] * std::sqrt(T(1) - scalars[1]) / (T(1) - scalars[0]);
+    this->step_ = {.alpha = alpha,
+                   .beta1 = scalars[3],
+                   .beta2 = scalars[4],
+                   .epsilon = scalars[5],
+                   .use_nesterov = use_nesterov_};
+  }
+
+ private:
+  const bool use_nesterov_;
+};
+
+template <typename T>
+class AdaMaxRule
+    : public StepRule<T, AdaMaxStep<T>, &TrainingLoops<T>::ada_max> {
+ public:
+  static constexpr std::array<const char*, 5> kScalars = {
+      "beta1_power", "lr", "beta1", "beta2", "epsilon"};
+
+  explicit AdaMaxRule(const OpKernelConstruction&) {}
+  void Set(const std::array<T, 5>& scalars) {
+    this->step_ = {.alpha = scalars[1] / (T(1) - scalars[0]),
+                   .beta1 = scalars[2],
+                   .beta2 = scalars[3],
+                   .epsilon = scalars[4]};
+  }
+};
+
+template <typename T>
+class AdadeltaRule
+    : public StepRule<T, AdadeltaStep<T>, &TrainingLoops<T>::adadelta> {
+ public:
+  static constexpr std::array<const char*, 3> kScalars = {"lr", "rho",
+                                                          "epsilon"};
+
+  explicit AdadeltaRule(const OpKernelConstruction&) {}
+  void Set(const std::array<T, 3>& scalars) {
+    this->step_ = {.lr = scalars[0], .rho = scalars[1], .epsilon = scalars[2]};
+  }
+};
+
+template <typename T>
+class RMSPropRule
+    : public StepRule<T, RMSPropStep<T>, &TrainingLoops<T>::rms_prop> {
+ public:
+  static constexpr std::array<const char*, 4> kScalars = {
+      "lr", "rho", "momentum", "epsilon"};
+
+  explicit RMSPropRule(const OpKernelConstruction&) {}
+  void Set(const std::array<T, 4>& scalars) {
+    this->step_ = {.lr = scalars[0],
+                   .rho = scalars[1],
+                   .momentum = scalars[2],
+                   .epsilon = scalars[3]};
+  }
+};
+
+template <typename T>
+class CenteredRMSPropRule
+    : public StepRule<T, CenteredRMSPropStep<T>,
+                      &TrainingLoops<T>::centered_rms_prop> {
+ public:
+  static constexpr std::array<const char*, 4> kScalars = {
+      "lr", "rho", "momentum", "epsilon"};
+
+  explicit CenteredRMSPropRule(const OpKernelConstruction&) {}
+  void Set(const std::array<T, 4>& scalars) {
+    this->step_ = {.lr = scalars[0],
+                   .rho = scalars[1],
+                   .momentum = scalars[2],
+                   .epsilon = scalars[3]};
+  }
+};
+
+// What the rules of Ftrl have in common.
+template <typename T>
+class FtrlBase {
+ public:
+  static constexpr int kVariables = 3;
+
+  void Loop(T* const* v, const T* g, int64_t n) const {
+    const T scale = multiply_linear_by_lr_ ? scalars_.lr : T(1);
+    const T rate = multiply_linear_by_lr_ ? T(1) : scalars_.lr;
+    const FtrlScalars<T> s = {rate,
+                              scale,
+                              scalars_.l1,
+                              scalars_.l2,
+                              scalars_.l2_shrinkage,
+                              scalars_.lr_power,
+                              !is_sparse_};
+    const TrainingLoops<T>& loops = BestTrainingLoops<T>();
+    if (s.lr_power == T(-0.5)) {
+      loops.ftrl_square_root({s}, v, g, n);
+    } else {
+      loops.ftrl_power({s}, v, g, n);
+    }
+  }
+
+  // NaN fails each of these.
+  absl::Status CheckSparse() const {
+    const Scalars& s = scalars_;
+    if (!(s.lr > 0 || (multiply_linear_by_lr_ && s.lr == 0))) {
+      return absl::InvalidArgumentError(
+          "lr is not a positive scalar (or zero if multiply_linear_by_lr is "
+          "set)");
+    }
+    RETURN_IF_ERROR(CheckNotNegative("l1", s.l1));
+    RETURN_IF_ERROR(CheckNotNegative("l2", s.l2));
+    RETURN_IF_ERROR(CheckNotNegative("l2 shrinkage", s.l2_shrinkage));
+    if (s.lr_power <= 0) return absl::OkStatus();
+    return absl::InvalidArgumentError("lr_power is not a non-positive scalar");
+  }
+
+ protected:
+  struct Scalars {
+    T lr = 0, l1 = 0, l2 = 0, l2_shrinkage = 0, lr_power = 0;
+  };
+  explicit FtrlBase(const OpKernelConstruction& construction)
+      : multiply_linear_by_lr_(
+            construction.GetAttr<bool>("multiply_linear_by_lr")
+                .value_or(false)),
+        is_sparse_(absl::StrContains(construction.node().type(), "Sparse")) {}
+
+  Scalars scalars_;
+
+ private:
+  static absl::Status CheckNotNegative(const char* what, T value) {
+    if (value >= 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " regularization strength is not a non-negative scalar"));
+  }
+  const bool multiply_linear_by_lr_;
+  const bool is_sparse_;
+};
+
+template <typename T>
+class FtrlRule : public FtrlBase<T> {
+ public:
+  static constexpr std::array<const char*, 4> kScalars = {"lr", "l1", "l2",
+                                                          "lr_power"};
+
+  explicit FtrlRule(const OpKernelConstruction& construction)
+      : FtrlBase<T>(construction) {}
+  void Set(const std::array<T, 4>& scalars) {
+    this->scalars_ = {scalars[0], scalars[1], scalars[2], T(0), scalars[3]};
+  }
+};
+
+template <typename T>
+class FtrlV2Rule : public FtrlBase<T> {
+ public:
+  static constexpr std::array<const char*, 5> kScalars = {
+      "lr", "l1", "l2", "l2_shrinkage", "lr_power"};
+
+  explicit FtrlV2Rule(const OpKernelConstruction& construction)
+      : FtrlBase<T>(construction) {}
+  void Set(const std::array<T, 5>& scalars) {
+    this->scalars_ = {scalars[0], scalars[1], scalars[2], scalars[3],
+                      scalars[4]};
+  }
+};
+
+template <typename T>
+class ProximalGradientDescentRule
+    : public StepRule<T, ProximalGradientDescentStep<T>,
+                      &TrainingLoops<T>::proximal_gradient_descent> {
+ public:
+  static constexpr std::array<const char*, 3> kScalars = {"alpha", "l1", "l2"};
+
+  explicit ProximalGradientDescentRule(const OpKernelConstruction&) {}
+  void Set(const std::array<T, 3>& scalars) {
+    this->step_ = {.alpha = scalars[0], .l1 = scalars[1], .l2 = scalars[2]};
+  }
+};
+
+template <typename T>
+class ProximalAdagradRule
+    : public StepRule<T, ProximalAdagradStep<T>,
+                      &TrainingLoops<T>::proximal_adagrad> {
+ public:
+  static constexpr std::array<const char*, 3> kScalars = {"lr", "l1", "l2"};
+
+  explicit ProximalAdagradRule(const OpKernelConstruction&) {}
+  absl::Status Check() const {
+    if (this->step_.lr > 0) return absl::OkStatus();
+    return absl::InvalidArgumentError("lr is not a positive scalar");
+  }
+  void Set(const std::array<T, 3>& scalars) {
+    this->step_ = {.lr = scalars[0], .l1 = scalars[1], .l2 = scalars[2]};
+  }
+};
+
+// Dual averaging: the variable follows from the sums of all gradients.
+template <typename T>
+class AdagradDARule
+    : public StepRule<T, AdagradDAStep<T>, &TrainingLoops<T>::adagrad_da> {
+ public:
+  static constexpr std::array<const char*, 4> kScalars = {"lr", "l1", "l2",
+                                                          "global_step"};
+
+  explicit AdagradDARule(const OpKernelConstruction&) {}
+  void Set(const std::array<T, 4>& scalars) {
+    this->step_ = {.lr = scalars[0],
+                   .l1 = scalars[1],
+                   .l2 = scalars[2],
+                   .global_step = scalars[3]};
+  }
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_TRAINING_TRAINING_RULES_H_

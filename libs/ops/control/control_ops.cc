@@ -1,0 +1,12 @@
+#include "libs/ops/control/op_groups.h"
+#include "libs/ops/standard_ops.h"
+
+namespace weft {
+
+void RegisterControlOps(OpRegistry& registry) {
+  RegisterControlFlowOps(registry);
+  RegisterLoggingOps(registry);
+  RegisterSendRecvOps(registry);
+}
+
+}  // namespace weft

@@ -1,0 +1,46 @@
+// Ops that Weft itself puts into a partition: its ends and its edges to other
+// partitions. Names are TensorFlow's; an edge has a number where TensorFlow
+// has a rendezvous key.
+#include "libs/graph/inference_context.h"
+#include "libs/ops/control/op_groups.h"
+
+namespace weft {
+
+void RegisterSendRecvOps(OpRegistry& registry) {
+  registry.Add(OpDefBuilder("_Arg")
+                   .Output("output: T")
+                   .Attr("T: type")
+                   .Attr("index: int >= 0")
+                   .Stateful()
+                   .Doc("A value that a step takes in.")
+                   .Shape(shapes::Unknown));
+  registry.Add(OpDefBuilder("_Retval")
+                   .Input("input: T")
+                   .Attr("T: type")
+                   .Attr("index: int >= 0")
+                   .Stateful()
+                   .Doc("A value that a step gives out.")
+                   .Shape(shapes::NoOutputs));
+  registry.Add(OpDefBuilder("_Send")
+                   .Input("tensor: T")
+                   .Attr("T: type")
+                   .Attr("edge: int")
+                   .Attr("tensor_name: string")
+                   .Attr("send_device: string")
+                   .Attr("recv_device: string")
+                   .Stateful()
+                   .Doc("Hands a tensor to another partition of the step.")
+                   .Shape(shapes::NoOutputs));
+  registry.Add(OpDefBuilder("_Recv")
+                   .Output("tensor: T")
+                   .Attr("T: type")
+                   .Attr("edge: int")
+                   .Attr("tensor_name: string")
+                   .Attr("send_device: string")
+                   .Attr("recv_device: string")
+                   .Stateful()
+                   .Doc("Takes a tensor from another partition of the step.")
+                   .Shape(shapes::Unknown));
+}
+
+}  // namespace weft

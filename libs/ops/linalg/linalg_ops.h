@@ -1,0 +1,32 @@
+// Builders of ops on matrices as a whole. A matrix is the last two dimensions
+// of a tensor, those before it are the batch.
+//
+//   auto [q, r] = ops::Qr(root, a);   // a = q r
+//
+// Errors stick to the scope (see libs/ops/scope.h); outputs are null then.
+#ifndef WEFT_LIBS_OPS_LINALG_LINALG_OPS_H_
+#define WEFT_LIBS_OPS_LINALG_LINALG_OPS_H_
+
+#include "libs/ops/scope.h"
+
+namespace weft::ops {
+
+struct QrAttrs {
+  bool full_matrices = false;  // q is square
+};
+struct QrOutputs {
+  Output q, r;
+};
+QrOutputs Qr(const Scope& scope, const Input& input, const QrAttrs& attrs = {});
+
+struct MatrixTriangularSolveAttrs {
+  bool lower = true;     // which triangle of `matrix` is read
+  bool adjoint = false;  // solves with its adjoint
+};
+Output MatrixTriangularSolve(const Scope& scope, const Input& matrix,
+                             const Input& rhs,
+                             const MatrixTriangularSolveAttrs& attrs = {});
+
+}  // namespace weft::ops
+
+#endif  // WEFT_LIBS_OPS_LINALG_LINALG_OPS_H_

@@ -1,0 +1,461 @@
+// What each math op is: signature, shape function and, where shapes are
+// computed with it, its value on constants. Signatures are TensorFlow's.
+#include "absl/strings/str_cat.h"
+#include "libs/ops/math/math_shapes.h"
+#include "libs/ops/math/math_values.h"
+#include "libs/ops/standard_ops.h"
+
+namespace weft {
+namespace {
+
+// TensorFlow's lists, less the quantized types, which no tensor of ours holds.
+constexpr char kNumber[] =
+    "{float, double, int32, uint8, int16, int8, complex64, int64, bfloat16, "
+    "uint16, complex128, half, uint32, uint64}";
+constexpr char kRealNumber[] =
+    "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, "
+    "uint32, uint64}";
+constexpr char kFloating[] = "{bfloat16, half, float, double}";
+constexpr char kArithmetic[] =
+    "{bfloat16, half, float, double, uint8, int8, uint16, int16, int32, "
+    "uint32, uint64, int64, complex64, complex128}";
+constexpr char kFloatOrComplex[] =
+    "{bfloat16, half, float, double, complex64, complex128}";
+constexpr char kSigned[] =
+    "{bfloat16, half, float, double, int8, int16, int32, int64, complex64, "
+    "complex128}";
+constexpr char kIndexType[] = "Tidx: {int32, int64} = DT_INT32";
+
+std::string TypeAttr(absl::string_view types) {
+  return absl::StrCat("T: ", types);
+}
+
+// y = f(x)
+OpDefBuilder Unary(absl::string_view name, absl::string_view types,
+                   absl::string_view doc) {
+  return OpDefBuilder(name)
+      .Input("x: T")
+      .Output("y: T")
+      .Attr(TypeAttr(types))
+      .Doc(doc)
+      .Shape(shapes::Unchanged);
+}
+
+// z = f(x, y), broadcasting
+OpDefBuilder Binary(absl::string_view name, absl::string_view types,
+                    absl::string_view doc) {
+  return OpDefBuilder(name)
+      .Input("x: T")
+      .Input("y: T")
+      .Output("z: T")
+      .Attr(TypeAttr(types))
+      .Doc(doc)
+      .Shape(shapes::BroadcastBinary);
+}
+
+// z = f'(x) * dy, written in terms of y = f(x)
+OpDefBuilder UnaryGradient(absl::string_view name) {
+  return OpDefBuilder(name)
+      .Input("y: T")
+      .Input("dy: T")
+      .Output("z: T")
+      .Attr(TypeAttr(kFloatOrComplex))
+      .Doc("The gradient of the op of that name, from its result.")
+      .Shape(math_shapes::AllSame);
+}
+
+OpDefBuilder Comparison(absl::string_view name, absl::string_view doc) {
+  return OpDefBuilder(name)
+      .Input("x: T")
+      .Input("y: T")
+      .Output("z: bool")
+      .Attr(TypeAttr(kRealNumber))
+      .Doc(doc)
+      .Shape(shapes::BroadcastBinary);
+}
+
+OpDefBuilder Equality(absl::string_view name, absl::string_view doc) {
+  return OpDefBuilder(name)
+      .Input("x: T")
+      .Input("y: T")
+      .Output("z: bool")
+      .Attr("T: type")
+      .Attr("incompatible_shape_error: bool = true")
+      .Doc(doc)
+      .Commutative()
+      .Shape(math_shapes::Equality);
+}
+
+OpDefBuilder Reduction(absl::string_view name, absl::string_view types,
+                       absl::string_view doc) {
+  return OpDefBuilder(name)
+      .Input("input: T")
+      .Input("reduction_indices: Tidx")
+      .Output("output: T")
+      .Attr("keep_dims: bool = false")
+      .Attr(TypeAttr(types))
+      .Attr(kIndexType)
+      .Doc(doc)
+      .Shape(math_shapes::Reduction);
+}
+
+OpDefBuilder LogicalReduction(absl::string_view name, absl::string_view doc) {
+  return OpDefBuilder(name)
+      .Input("input: bool")
+      .Input("reduction_indices: Tidx")
+      .Output("output: bool")
+      .Attr("keep_dims: bool = false")
+      .Attr(kIndexType)
+      .Doc(doc)
+      .Shape(math_shapes::Reduction);
+}
+
+OpDefBuilder Scan(absl::string_view name, absl::string_view doc) {
+  return OpDefBuilder(name)
+      .Input("x: T")
+      .Input("axis: Tidx")
+      .Output("out: T")
+      .Attr("exclusive: bool = false")
+      .Attr("reverse: bool = false")
+      .Attr(TypeAttr(kNumber))
+      .Attr(kIndexType)
+      .Doc(doc)
+      .Shape(math_shapes::Scan);
+}
+
+void RegisterBinaryOps(OpRegistry& registry) {
+  registry.Add(Binary("AddV2", kArithmetic, "x + y.")
+                   .Commutative()
+                   .Aggregate()
+                   .Value(math_values::Add));
+  registry.Add(
+      Binary("Add",
+             "{bfloat16, half, float, double, uint8, int8, int16, int32, "
+             "int64, complex64, complex128, string}",
+             "x + y; joins strings.")
+          .Value(math_values::Add));
+  registry.Add(Binary("Sub", kArithmetic, "x - y.").Value(math_values::Sub));
+  registry.Add(Binary("Mul", kArithmetic, "x * y.")
+                   .Commutative()
+                   .Value(math_values::Mul));
+  registry.Add(Binary("RealDiv", kArithmetic, "x / y of real numbers."));
+  registry.Add(Binary("Div", kArithmetic, "x / y; integers toward zero.")
+                   .Value(math_values::TruncateDiv));
+  registry.Add(Binary("FloorDiv", kArithmetic, "floor(x / y).")
+                   .Value(math_values::FloorDiv));
+  registry.Add(Binary("TruncateDiv", kArithmetic, "x / y toward zero.")
+                   .Value(math_values::TruncateDiv));
+  registry.Add(Binary("FloorMod",
+                      "{int8, int16, int32, int64, uint8, uint16, uint32, "
+                      "uint64, bfloat16, half, float, double}",
+                      "Remainder with the sign of y.")
+                   .Value(math_values::FloorMod));
+  registry.Add(Binary("Mod", "{int32, int64, half, bfloat16, float, double}",
+                      "Remainder with the sign of x."));
+  registry.Add(Binary("TruncateMod",
+                      "{int32, int64, bfloat16, half, float, double}",
+                      "Remainder with the sign of x."));
+  registry.Add(
+      Binary("DivNoNan", kFloatOrComplex, "x / y, and 0 where y is 0."));
+  registry.Add(Binary("Xdivy", kFloatOrComplex, "x / y, and 0 where x is 0."));
+  registry.Add(Binary("Maximum", kRealNumber, "The larger of both.")
+                   .Value(math_values::Maximum));
+  registry.Add(Binary("Minimum", kRealNumber, "The smaller of both.")
+                   .Value(math_values::Minimum));
+  registry.Add(Binary("Pow", kSigned, "x to the power of y."));
+  registry.Add(Binary("SquaredDifference",
+                      "{bfloat16, half, float, double, int32, int64, "
+                      "complex64, complex128}",
+                      "(x - y) squared.")
+                   .Commutative());
+  registry.Add(OpDefBuilder("Atan2")
+                   .Input("y: T")
+                   .Input("x: T")
+                   .Output("z: T")
+                   .Attr(TypeAttr(kFloating))
+                   .Doc("The angle of the point (x, y).")
+                   .Shape(shapes::BroadcastBinary));
+  registry.Add(OpDefBuilder("Polygamma")
+                   .Input("a: T")
+                   .Input("x: T")
+                   .Output("z: T")
+                   .Attr("T: {float, double}")
+                   .Doc("The derivative of order a of Digamma at x.")
+                   .Shape(shapes::BroadcastBinary));
+}
+
+void RegisterUnaryOps(OpRegistry& registry) {
+  registry.Add(Unary("Neg", kSigned, "-x.").Value(math_values::Neg));
+  registry.Add(
+      Unary("Abs", "{bfloat16, half, float, double, int8, int16, int32, int64}",
+            "The absolute value."));
+  registry.Add(Unary("Sign", kSigned, "-1, 0 or 1; x / |x| if complex."));
+  registry.Add(Unary("Reciprocal", kSigned, "1 / x."));
+  registry.Add(Unary("Inv", kSigned, "1 / x."));
+  registry.Add(Unary("Round", kSigned, "The nearest integer, half to even."));
+  registry.Add(Unary("Square", kArithmetic, "x * x."));
+  for (const char* name :
+       {"Exp", "Expm1", "Log", "Log1p", "Sqrt", "Rsqrt", "Sin", "Cos", "Tan",
+        "Asin", "Acos", "Atan", "Sinh", "Cosh", "Atanh", "Tanh", "Sigmoid"}) {
+    registry.Add(Unary(name, kFloatOrComplex, "The function of that name."));
+  }
+  for (const char* name :
+       {"Floor", "Ceil", "Rint", "Erf", "Lgamma", "Digamma"}) {
+    registry.Add(Unary(name, kFloating, "The function of that name."));
+  }
+  for (const char* name : {"TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad",
+                           "ReciprocalGrad", "InvGrad"}) {
+    registry.Add(UnaryGradient(name));
+  }
+  for (const char* name : {"IsNan", "IsInf", "IsFinite"}) {
+    registry.Add(OpDefBuilder(name)
+                     .Input("x: T")
+                     .Output("y: bool")
+                     .Attr(TypeAttr(kFloating))
+                     .Doc("Which elements are so.")
+                     .Shape(shapes::Unchanged));
+  }
+}
+
+void RegisterLogicalOps(OpRegistry& registry) {
+  registry.Add(Comparison("Less", "x < y."));
+  registry.Add(Comparison("LessEqual", "x <= y."));
+  registry.Add(Comparison("Greater", "x > y."));
+  registry.Add(Comparison("GreaterEqual", "x >= y."));
+  registry.Add(Equality("Equal", "x == y."));
+  registry.Add(Equality("NotEqual", "x != y."));
+  registry.Add(OpDefBuilder("ApproximateEqual")
+                   .Input("x: T")
+                   .Input("y: T")
+                   .Output("z: bool")
+                   .Attr(TypeAttr(kNumber))
+                   .Attr("tolerance: float = 1e-05")
+                   .Doc("|x - y| < tolerance.")
+                   .Commutative()
+                   .Shape(math_shapes::AllSame));
+  for (const char* name : {"LogicalAnd", "LogicalOr"}) {
+    registry.Add(OpDefBuilder(name)
+                     .Input("x: bool")
+                     .Input("y: bool")
+                     .Output("z: bool")
+                     .Doc("The operation of that name.")
+                     .Commutative()
+                     .Shape(shapes::BroadcastBinary));
+  }
+  registry.Add(OpDefBuilder("LogicalNot")
+                   .Input("x: bool")
+                   .Output("y: bool")
+                   .Doc("not x.")
+                   .Shape(shapes::Unchanged));
+}
+
+void RegisterSelectOps(OpRegistry& registry) {
+  const auto select = [](absl::string_view name, absl::string_view doc) {
+    return OpDefBuilder(name)
+        .Input("condition: bool")
+        .Input("t: T")
+        .Input("e: T")
+        .Output("output: T")
+        .Attr("T: type")
+        .Doc(doc);
+  };
+  registry.Add(select("Select",
+                      "t where condition, else e; a vector of "
+                      "conditions chooses rows.")
+                   .Shape(math_shapes::Select));
+  registry.Add(select("SelectV2", "t where condition, else e; broadcasts.")
+                   .Shape(math_shapes::SelectV2));
+  registry.Add(OpDefBuilder("Cast")
+                   .Input("x: SrcT")
+                   .Output("y: DstT")
+                   .Attr("SrcT: type")
+                   .Attr("DstT: type")
+                   .Attr("Truncate: bool = false")
+                   .Doc("The same values as another type.")
+                   .Shape(shapes::Unchanged)
+                   .Value(math_values::Cast));
+  registry.Add(OpDefBuilder("ClipByValue")
+                   .Input("t: T")
+                   .Input("clip_value_min: T")
+                   .Input("clip_value_max: T")
+                   .Output("output: T")
+                   .Attr(TypeAttr(kNumber))
+                   .Doc("t, no smaller and no larger than the bounds.")
+                   .Shape(math_shapes::ClipByValue));
+}
+
+void RegisterReductionOps(OpRegistry& registry) {
+  registry.Add(Reduction("Sum", kNumber, "Sums along the given axes.")
+                   .Value(math_values::Sum));
+  registry.Add(Reduction("Mean", kNumber, "Means along the given axes."));
+  registry.Add(Reduction("Prod", kNumber, "Products along the given axes.")
+                   .Value(math_values::Prod));
+  registry.Add(Reduction("Max", kRealNumber, "Largest along the given axes.")
+                   .Value(math_values::Max));
+  registry.Add(Reduction("Min", kRealNumber, "Smallest along the given axes."));
+  registry.Add(LogicalReduction("All", "And along the given axes."));
+  registry.Add(LogicalReduction("Any", "Or along the given axes."));
+  registry.Add(Scan("Cumsum", "Running sums along one axis."));
+  registry.Add(Scan("Cumprod", "Running products along one axis."));
+  registry.Add(OpDefBuilder("L2Loss")
+                   .Input("t: T")
+                   .Output("output: T")
+                   .Attr(TypeAttr(kFloating))
+                   .Doc("Half the sum of squares.")
+                   .Shape(shapes::Scalar));
+}
+
+void RegisterArgReductionOps(OpRegistry& registry) {
+  // TensorFlow allows more index types for ArgMax than for ArgMin.
+  const auto arg = [](absl::string_view name, absl::string_view index,
+                      absl::string_view output, absl::string_view doc) {
+    return OpDefBuilder(name)
+        .Input("input: T")
+        .Input("dimension: Tidx")
+        .Output("output: output_type")
+        .Attr(
+            "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, "
+            "uint16, half, uint32, uint64, bool}")
+        .Attr(absl::StrCat("Tidx: {", index, "} = DT_INT32"))
+        .Attr(absl::StrCat("output_type: {", output, "} = DT_INT64"))
+        .Doc(doc)
+        .Shape(math_shapes::ArgReduction);
+  };
+  registry.Add(arg("ArgMax", "int16, int32, int64",
+                   "int16, uint16, int32, int64",
+                   "The first place of the largest along one axis."));
+  registry.Add(arg("ArgMin", "int32, int64", "int32, int64",
+                   "The first place of the smallest along one axis."));
+}
+
+void RegisterMatrixOps(OpRegistry& registry) {
+  registry.Add(
+      OpDefBuilder("MatMul")
+          .Input("a: T")
+          .Input("b: T")
+          .Output("product: T")
+          .Attr("transpose_a: bool = false")
+          .Attr("transpose_b: bool = false")
+          .Attr("T: {bfloat16, half, float, double, int32, int64, uint8, "
+                "uint16, uint32, uint64, complex64, complex128}")
+          .Attr("grad_a: bool = false")
+          .Attr("grad_b: bool = false")
+          .Doc("The product of two matrices.")
+          .Shape(math_shapes::MatMul));
+  const auto batch = [](absl::string_view name, absl::string_view types,
+                        absl::string_view doc) {
+    return OpDefBuilder(name)
+        .Input("x: T")
+        .Input("y: T")
+        .Output("output: T")
+        .Attr(TypeAttr(types))
+        .Attr("adj_x: bool = false")
+        .Attr("adj_y: bool = false")
+        .Attr("grad_x: bool = false")
+        .Attr("grad_y: bool = false")
+        .Doc(doc);
+  };
+  registry.Add(batch("BatchMatMul",
+                     "{bfloat16, half, float, double, int32, int64, "
+                     "complex64, complex128}",
+                     "Products of the matrices in the last two dimensions.")
+                   .Shape(math_shapes::BatchMatMul));
+  registry.Add(batch("BatchMatMulV2",
+                     "{bfloat16, half, float, double, int16, int32, int64, "
+                     "uint8, uint16, uint32, uint64, complex64, complex128}",
+                     "The same; the other dimensions broadcast.")
+                   .Shape(math_shapes::BatchMatMulV2));
+  registry.Add(OpDefBuilder("Cross")
+                   .Input("a: T")
+                   .Input("b: T")
+                   .Output("product: T")
+                   .Attr(TypeAttr(kRealNumber))
+                   .Doc("Cross products of vectors of three.")
+                   .Shape(math_shapes::Cross));
+}
+
+void RegisterSequenceOps(OpRegistry& registry) {
+  registry.Add(
+      OpDefBuilder("AddN")
+          .Input("inputs: N * T")
+          .Output("sum: T")
+          .Attr("N: int >= 1")
+          .Attr("T: {float, double, int32, uint8, int16, int8, complex64, "
+                "int64, bfloat16, uint16, complex128, half, uint32, uint64, "
+                "variant}")
+          .Doc("The sum of all inputs.")
+          .Commutative()
+          .Aggregate()
+          .Shape(math_shapes::AllSame));
+  registry.Add(
+      OpDefBuilder("Range")
+          .Input("start: Tidx")
+          .Input("limit: Tidx")
+          .Input("delta: Tidx")
+          .Output("output: Tidx")
+          .Attr("Tidx: {bfloat16, half, float, double, int8, int16, int32, "
+                "int64, uint16, uint32, uint64} = DT_INT32")
+          .Doc("start, start + delta, ... up to but not including limit.")
+          .Shape(math_shapes::Range)
+          .Value(math_values::Range));
+  registry.Add(OpDefBuilder("LinSpace")
+                   .Input("start: T")
+                   .Input("stop: T")
+                   .Input("num: Tidx")
+                   .Output("output: T")
+                   .Attr(TypeAttr(kFloating))
+                   .Attr(kIndexType)
+                   .Doc("num numbers at equal distances.")
+                   .Shape(math_shapes::LinSpace));
+  registry.Add(OpDefBuilder("Bincount")
+                   .Input("arr: int32")
+                   .Input("size: int32")
+                   .Input("weights: T")
+                   .Output("bins: T")
+                   .Attr("T: {int32, int64, float, double}")
+                   .Doc("How often each number below size occurs.")
+                   .Shape(math_shapes::Bincount));
+  registry.Add(OpDefBuilder("Bucketize")
+                   .Input("input: T")
+                   .Output("output: int32")
+                   .Attr("T: {int32, int64, float, double}")
+                   .Attr("boundaries: list(float)")
+                   .Doc("Between which boundaries each element lies.")
+                   .Shape(shapes::Unchanged));
+}
+
+void RegisterBroadcastOps(OpRegistry& registry) {
+  registry.Add(OpDefBuilder("BroadcastArgs")
+                   .Input("s0: T")
+                   .Input("s1: T")
+                   .Output("r0: T")
+                   .Attr("T: {int32, int64} = DT_INT32")
+                   .Doc("The shape that two shapes broadcast to.")
+                   .Shape(math_shapes::BroadcastArgs)
+                   .Value(math_values::BroadcastArgs));
+  registry.Add(OpDefBuilder("BroadcastGradientArgs")
+                   .Input("s0: T")
+                   .Input("s1: T")
+                   .Output("r0: T")
+                   .Output("r1: T")
+                   .Attr("T: {int32, int64} = DT_INT32")
+                   .Doc("Along which axes gradients are summed after "
+                        "broadcasting.")
+                   .Shape(math_shapes::BroadcastGradientArgs));
+}
+
+}  // namespace
+
+void RegisterMathOps(OpRegistry& registry) {
+  RegisterBinaryOps(registry);
+  RegisterUnaryOps(registry);
+  RegisterLogicalOps(registry);
+  RegisterSelectOps(registry);
+  RegisterReductionOps(registry);
+  RegisterArgReductionOps(registry);
+  RegisterMatrixOps(registry);
+  RegisterSequenceOps(registry);
+  RegisterBroadcastOps(registry);
+}
+
+}  // namespace weft

@@ -1,0 +1,252 @@
+// Ops that take records apart: lines of comma-separated values, and examples.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/graph/inference_context.h"
+#include "libs/ops/standard_ops.h"
+
+namespace weft {
+namespace {
+
+absl::Status DecodeCsvShape(InferenceContext& c) {
+  for (int i = 1; i < c.num_inputs(); ++i) {
+    const PartialShape& shape = c.input(i);
+    if (shape.has_rank() && shape.rank() > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Shape must be at most rank 1 but is rank ",
+                       shape.rank(), " for input ", i));
+    }
+    if (shape.has_rank() && shape.rank() == 1 && shape.dim(0) > 1) {
+      return absl::InvalidArgumentError(
+          "Shape of a default must be a length-0 or length-1 vector, or a "
+          "scalar.");
+    }
+  }
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, c.input(0));
+  return absl::OkStatus();
+}
+
+// Sets the outputs of the Parse ops from the first on: sparse features (all
+// indices, all values, all shapes), dense ones, ragged ones (all values, all
+// row splits). `batch` is the shape of the input: a vector, or a scalar for one
+// example alone.
+class ExampleShapes {
+ public:
+  ExampleShapes(InferenceContext& c, PartialShape batch)
+      : c_(c), batch_(std::move(batch)) {}
+
+  void SetSparse(int64_t count) {
+    const int64_t rank =
+        batch_.has_rank() ? batch_.rank() + 1 : PartialShape::kUnknown;
+    const PartialShape values = PartialShape::Vector(PartialShape::kUnknown);
+    SetAll(count, PartialShape::Matrix(PartialShape::kUnknown, rank));
+    SetAll(count, values);
+    SetAll(count, PartialShape::Vector(rank));
+  }
+
+  // INVALID_ARGUMENT unless attr dense_shapes is `count` shapes that are known
+  // but for their first sizes.
+  absl::Status SetDense(size_t count) {
+    ASSIGN_OR_RETURN(const auto dense_shapes,
+                     c_.GetAttr<std::vector<PartialShape>>("dense_shapes"));
+    if (dense_shapes.size() != count) {
+      return absl::InvalidArgumentError("len(dense_keys) != len(dense_shapes)");
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const PartialShape& dense = dense_shapes[i];
+      bool is_known = dense.has_rank();
+      for (int d = 1; is_known && d < dense.rank(); ++d) {
+        is_known = dense.dim(d) != PartialShape::kUnknown;
+      }
+      if (!is_known) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "dense_shapes[", i, "] has unknown rank or unknown inner ",
+            "dimensions: ", dense.ToString()));
+      }
+      c_.set_output(next_++, WithBatch(dense));
+    }
+    return absl::OkStatus();
+  }
+
+  void SetRagged(int64_t count) {
+    SetAll(count, PartialShape::Vector(PartialShape::kUnknown));
+    const bool is_batch = batch_.has_rank() && batch_.rank() == 1 &&
+                          batch_.dim(0) != PartialShape::kUnknown;
+    SetAll(count, PartialShape::Vector(is_batch ? batch_.dim(0) + 1
+                                                : PartialShape::kUnknown));
+  }
+
+ private:
+  void SetAll(int64_t count, const PartialShape& shape) {
+    for (int64_t i = 0; i < count; ++i) c_.set_output(next_++, shape);
+  }
+  PartialShape WithBatch(const PartialShape& dense) const {
+    if (!batch_.has_rank()) return PartialShape::UnknownRank();
+    PartialShape shape = batch_;
+    for (const int64_t size : dense.dims()) shape.AddDim(size);
+    return shape;
+  }
+
+  InferenceContext& c_;
+  const PartialShape batch_;
+  int next_ = 0;
+};
+
+absl::StatusOr<size_t> Length(const InferenceContext& c,
+                              absl::string_view types) {
+  ASSIGN_OR_RETURN(const auto list, c.GetAttr<DataTypeVector>(types));
+  return list.size();
+}
+
+// The length of list `types`, which attr `number` gives too.
+absl::StatusOr<int64_t> SparseCount(const InferenceContext& c,
+                                    absl::string_view number) {
+  ASSIGN_OR_RETURN(const size_t types, Length(c, "sparse_types"));
+  ASSIGN_OR_RETURN(const int64_t count, c.GetAttr<int64_t>(number));
+  if (count == static_cast<int64_t>(types)) return count;
+  return absl::InvalidArgumentError("len(sparse_keys) != len(sparse_types)");
+}
+
+// A vector, also where nothing is known of it.
+absl::StatusOr<PartialShape> BatchOf(const InferenceContext& c) {
+  ASSIGN_OR_RETURN(PartialShape batch, c.InputWithRank(0, 1));
+  return batch.has_rank() ? batch : PartialShape::OfRank(1);
+}
+
+absl::Status ParseExampleShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(PartialShape batch, BatchOf(c));
+  RETURN_IF_ERROR(c.InputWithRank(1, 1).status());
+  ASSIGN_OR_RETURN(const int64_t sparse, SparseCount(c, "Nsparse"));
+  ASSIGN_OR_RETURN(const size_t dense, Length(c, "Tdense"));
+  ASSIGN_OR_RETURN(const int64_t dense_keys, c.GetAttr<int64_t>("Ndense"));
+  if (dense_keys != static_cast<int64_t>(dense)) {
+    return absl::InvalidArgumentError("len(dense_keys) != len(dense_types)");
+  }
+  ExampleShapes outputs(c, std::move(batch));
+  outputs.SetSparse(sparse);
+  return outputs.SetDense(dense);
+}
+
+absl::Status ParseExampleV2Shape(InferenceContext& c) {
+  const PartialShape& batch = c.input(0);
+  if (batch.has_rank() && batch.rank() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Shape must be at most rank 1 but is rank ", batch.rank(),
+                     " for input 0"));
+  }
+  ASSIGN_OR_RETURN(const int64_t sparse, SparseCount(c, "num_sparse"));
+  ASSIGN_OR_RETURN(const size_t dense, Length(c, "Tdense"));
+  ASSIGN_OR_RETURN(const size_t ragged, Length(c, "ragged_value_types"));
+  ASSIGN_OR_RETURN(const size_t splits, Length(c, "ragged_split_types"));
+  if (ragged != splits) {
+    return absl::InvalidArgumentError(
+        "len(ragged_keys) != len(ragged_split_types)");
+  }
+  ExampleShapes outputs(c, batch);
+  outputs.SetSparse(sparse);
+  RETURN_IF_ERROR(outputs.SetDense(dense));
+  outputs.SetRagged(static_cast<int64_t>(ragged));
+  return absl::OkStatus();
+}
+
+absl::Status ParseSingleExampleShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(0, 0).status());
+  ASSIGN_OR_RETURN(const int64_t sparse, c.GetAttr<int64_t>("num_sparse"));
+  ASSIGN_OR_RETURN(const auto sparse_keys,
+                   c.GetAttr<std::vector<std::string>>("sparse_keys"));
+  ASSIGN_OR_RETURN(const size_t types, Length(c, "sparse_types"));
+  if (static_cast<size_t>(sparse) != types || sparse_keys.size() != types) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "num_sparse (", sparse, ") must match the size of sparse_keys (",
+        sparse_keys.size(), ") and sparse_types (", types, ")"));
+  }
+  ASSIGN_OR_RETURN(const auto dense_keys,
+                   c.GetAttr<std::vector<std::string>>("dense_keys"));
+  ASSIGN_OR_RETURN(const size_t dense, Length(c, "Tdense"));
+  if (dense_keys.size() != dense) {
+    return absl::InvalidArgumentError("len(dense_keys) != len(dense_types)");
+  }
+  ExampleShapes outputs(c, PartialShape::Scalar());
+  outputs.SetSparse(sparse);
+  return outputs.SetDense(dense);
+}
+
+void AddParseExample(OpRegistry& registry) {
+  registry.Add(OpDefBuilder("ParseExample")
+                   .Input("serialized: string")
+                   .Input("names: string")
+                   .Input("sparse_keys: Nsparse * string")
+                   .Input("dense_keys: Ndense * string")
+                   .Input("dense_defaults: Tdense")
+                   .Output("sparse_indices: Nsparse * int64")
+                   .Output("sparse_values: sparse_types")
+                   .Output("sparse_shapes: Nsparse * int64")
+                   .Output("dense_values: Tdense")
+                   .Attr("Nsparse: int >= 0")
+                   .Attr("Ndense: int >= 0")
+                   .Attr("sparse_types: list({float, int64, string}) >= 0")
+                   .Attr("Tdense: list({float, int64, string}) >= 0")
+                   .Attr("dense_shapes: list(shape) >= 0")
+                   .Doc("The features of a batch of examples as tensors.")
+                   .Shape(ParseExampleShape));
+  registry.Add(
+      OpDefBuilder("ParseExampleV2")
+          .Input("serialized: string")
+          .Input("names: string")
+          .Input("sparse_keys: string")
+          .Input("dense_keys: string")
+          .Input("ragged_keys: string")
+          .Input("dense_defaults: Tdense")
+          .Output("sparse_indices: num_sparse * int64")
+          .Output("sparse_values: sparse_types")
+          .Output("sparse_shapes: num_sparse * int64")
+          .Output("dense_values: Tdense")
+          .Output("ragged_values: ragged_value_types")
+          .Output("ragged_row_splits: ragged_split_types")
+          .Attr("Tdense: list({float, int64, string}) >= 0")
+          .Attr("num_sparse: int >= 0")
+          .Attr("sparse_types: list({float, int64, string}) >= 0")
+          .Attr("ragged_value_types: list({float, int64, string}) >= 0")
+          .Attr("ragged_split_types: list({int32, int64}) >= 0")
+          .Attr("dense_shapes: list(shape) >= 0")
+          .Doc("The features of one example or a batch of them as tensors.")
+          .Shape(ParseExampleV2Shape));
+  registry.Add(OpDefBuilder("ParseSingleExample")
+                   .Input("serialized: string")
+                   .Input("dense_defaults: Tdense")
+                   .Output("sparse_indices: num_sparse * int64")
+                   .Output("sparse_values: sparse_types")
+                   .Output("sparse_shapes: num_sparse * int64")
+                   .Output("dense_values: Tdense")
+                   .Attr("num_sparse: int >= 0")
+                   .Attr("sparse_keys: list(string) >= 0")
+                   .Attr("dense_keys: list(string) >= 0")
+                   .Attr("sparse_types: list({float, int64, string}) >= 0")
+                   .Attr("Tdense: list({float, int64, string}) >= 0")
+                   .Attr("dense_shapes: list(shape) >= 0")
+                   .Doc("The features of one example as tensors.")
+                   .Shape(ParseSingleExampleShape));
+}
+
+}  // namespace
+
+void RegisterParsingOps(OpRegistry& registry) {
+  registry.Add(
+      OpDefBuilder("DecodeCSV")
+          .Input("records: string")
+          .Input("record_defaults: OUT_TYPE")
+          .Output("output: OUT_TYPE")
+          .Attr("OUT_TYPE: list({float, double, int32, int64, string}) >= 1")
+          .Attr("field_delim: string = ','")
+          .Attr("use_quote_delim: bool = true")
+          .Attr("na_value: string = ''")
+          .Attr("select_cols: list(int) = []")
+          .Doc("The fields of comma-separated values, one tensor a column.")
+          .Shape(DecodeCsvShape));
+  AddParseExample(registry);
+}
+
+}  // namespace weft

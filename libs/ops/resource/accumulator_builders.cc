@@ -1,0 +1,108 @@
+#include "libs/ops/resource/accumulator_ops.h"
+
+namespace weft::ops {
+namespace {
+
+AttrMap AttrsOf(DataType dtype, const PartialShape& shape,
+                const AccumulatorAttrs& attrs) {
+  AttrMap map = {{"dtype", dtype},
+                 {"shape", shape},
+                 {"shared_name", attrs.shared_name},
+                 {"reduction_type", attrs.reduction_type}};
+  if (!attrs.container.empty()) map["container"] = attrs.container;
+  return map;
+}
+
+}  // namespace
+
+Output ResourceConditionalAccumulator(const Scope& scope, DataType dtype,
+                                      const PartialShape& shape,
+                                      const AccumulatorAttrs& attrs) {
+  return scope.AddOutput("ResourceConditionalAccumulator", {},
+                         AttrsOf(dtype, shape, attrs));
+}
+
+Operation ResourceAccumulatorApplyGradient(const Scope& scope,
+                                           const Input& handle,
+                                           const Input& local_step,
+                                           const Input& gradient) {
+  return scope.AddNode("ResourceAccumulatorApplyGradient",
+                       {handle, local_step, gradient});
+}
+
+Output ResourceAccumulatorTakeGradient(const Scope& scope, const Input& handle,
+                                       const Input& num_required,
+                                       DataType dtype) {
+  return scope.AddOutput("ResourceAccumulatorTakeGradient",
+                         {handle, num_required}, {{"dtype", dtype}});
+}
+
+Output ResourceAccumulatorNumAccumulated(const Scope& scope,
+                                         const Input& handle) {
+  return scope.AddOutput("ResourceAccumulatorNumAccumulated", {handle});
+}
+
+Operation ResourceAccumulatorSetGlobalStep(const Scope& scope,
+                                           const Input& handle,
+                                           const Input& new_global_step) {
+  return scope.AddNode("ResourceAccumulatorSetGlobalStep",
+                       {handle, new_global_step});
+}
+
+Output ConditionalAccumulator(const Scope& scope, DataType dtype,
+                              const PartialShape& shape,
+                              const AccumulatorAttrs& attrs) {
+  return scope.AddOutput("ConditionalAccumulator", {},
+                         AttrsOf(dtype, shape, attrs));
+}
+
+Operation AccumulatorApplyGradient(const Scope& scope, const Input& handle,
+                                   const Input& local_step,
+                                   const Input& gradient) {
+  return scope.AddNode("AccumulatorApplyGradient",
+                       {handle, local_step, gradient});
+}
+
+Output AccumulatorTakeGradient(const Scope& scope, const Input& handle,
+                               const Input& num_required, DataType dtype) {
+  return scope.AddOutput("AccumulatorTakeGradient", {handle, num_required},
+                         {{"dtype", dtype}});
+}
+
+Output AccumulatorNumAccumulated(const Scope& scope, const Input& handle) {
+  return scope.AddOutput("AccumulatorNumAccumulated", {handle});
+}
+
+Operation AccumulatorSetGlobalStep(const Scope& scope, const Input& handle,
+                                   const Input& new_global_step) {
+  return scope.AddNode("AccumulatorSetGlobalStep", {handle, new_global_step});
+}
+
+Output SparseConditionalAccumulator(const Scope& scope, DataType dtype,
+                                    const PartialShape& shape,
+                                    const AccumulatorAttrs& attrs) {
+  return scope.AddOutput("SparseConditionalAccumulator", {},
+                         AttrsOf(dtype, shape, attrs));
+}
+
+Operation SparseAccumulatorApplyGradient(
+    const Scope& scope, const Input& handle, const Input& local_step,
+    const Input& gradient_indices, const Input& gradient_values,
+    const Input& gradient_shape, bool has_known_shape) {
+  return scope.AddNode(
+      "SparseAccumulatorApplyGradient",
+      {handle, local_step, gradient_indices, gradient_values, gradient_shape},
+      {{"has_known_shape", has_known_shape}});
+}
+
+SparseTakenGradient SparseAccumulatorTakeGradient(const Scope& scope,
+                                                  const Input& handle,
+                                                  const Input& num_required,
+                                                  DataType dtype) {
+  const Node* node = scope.AddNode("SparseAccumulatorTakeGradient",
+                                   {handle, num_required}, {{"dtype", dtype}});
+  if (node == nullptr) return {};
+  return {Output(node, 0), Output(node, 1), Output(node, 2)};
+}
+
+}  // namespace weft::ops

@@ -1,0 +1,70 @@
+// Builders of ops on accumulators of gradients, under TensorFlow's names.
+//
+// All add one node to `scope`; outputs are null after an error (see Scope).
+#ifndef WEFT_LIBS_OPS_RESOURCE_ACCUMULATOR_OPS_H_
+#define WEFT_LIBS_OPS_RESOURCE_ACCUMULATOR_OPS_H_
+
+#include <string>
+
+#include "libs/ops/scope.h"
+
+namespace weft::ops {
+
+struct AccumulatorAttrs {
+  std::string container;                // empty: the scope's
+  std::string shared_name;              // empty: not shared
+  std::string reduction_type = "MEAN";  // or "SUM"
+};
+
+// ---- dense; handles are resources ----
+Output ResourceConditionalAccumulator(const Scope& scope, DataType dtype,
+                                      const PartialShape& shape,
+                                      const AccumulatorAttrs& attrs = {});
+Operation ResourceAccumulatorApplyGradient(const Scope& scope,
+                                           const Input& handle,
+                                           const Input& local_step,
+                                           const Input& gradient);
+Output ResourceAccumulatorTakeGradient(const Scope& scope, const Input& handle,
+                                       const Input& num_required,
+                                       DataType dtype);
+Output ResourceAccumulatorNumAccumulated(const Scope& scope,
+                                         const Input& handle);
+Operation ResourceAccumulatorSetGlobalStep(const Scope& scope,
+                                           const Input& handle,
+                                           const Input& new_global_step);
+
+// ---- dense; handles are references ----
+Output ConditionalAccumulator(const Scope& scope, DataType dtype,
+                              const PartialShape& shape,
+                              const AccumulatorAttrs& attrs = {});
+Operation AccumulatorApplyGradient(const Scope& scope, const Input& handle,
+                                   const Input& local_step,
+                                   const Input& gradient);
+Output AccumulatorTakeGradient(const Scope& scope, const Input& handle,
+                               const Input& num_required, DataType dtype);
+// These two are for dense and sparse ones.
+Output AccumulatorNumAccumulated(const Scope& scope, const Input& handle);
+Operation AccumulatorSetGlobalStep(const Scope& scope, const Input& handle,
+                                   const Input& new_global_step);
+
+// ---- sparse: some rows of a tensor ----
+Output SparseConditionalAccumulator(const Scope& scope, DataType dtype,
+                                    const PartialShape& shape,
+                                    const AccumulatorAttrs& attrs = {});
+Operation SparseAccumulatorApplyGradient(
+    const Scope& scope, const Input& handle, const Input& local_step,
+    const Input& gradient_indices, const Input& gradient_values,
+    const Input& gradient_shape, bool has_known_shape);
+struct SparseTakenGradient {
+  Output indices;
+  Output values;
+  Output shape;
+};
+SparseTakenGradient SparseAccumulatorTakeGradient(const Scope& scope,
+                                                  const Input& handle,
+                                                  const Input& num_required,
+                                                  DataType dtype);
+
+}  // namespace weft::ops
+
+#endif  // WEFT_LIBS_OPS_RESOURCE_ACCUMULATOR_OPS_H_

@@ -1,0 +1,128 @@
+// Ops on lookup tables, with handles of both kinds: resources (HashTableV2,
+// ...) and references to two strings (HashTable, ... of old graphs).
+#include "libs/base/status.h"
+#include "libs/graph/inference_context.h"
+#include "libs/ops/resource/handle_family.h"
+#include "libs/ops/resource/op_groups.h"
+
+namespace weft {
+namespace {
+
+absl::Status FindShape(InferenceContext& c) {
+  c.set_output(0, c.input(1));
+  return absl::OkStatus();
+}
+
+absl::Status ExportShape(InferenceContext& c) {
+  c.set_output(0, PartialShape::Vector(PartialShape::kUnknown));
+  c.set_output(1, PartialShape::Vector(PartialShape::kUnknown));
+  return absl::OkStatus();
+}
+
+// As many values as keys.
+absl::Status InitializeShape(InferenceContext& c) {
+  return c.input(1).MergeWith(c.input(2)).status();
+}
+
+// Makes a table.
+OpDefBuilder Table(const HandleFamily& family, const HandleOpNames& names) {
+  OpDefBuilder builder = family.Maker(names, "table_handle");
+  builder.Attr("container: string = ''")
+      .Attr("shared_name: string = ''")
+      .Attr("use_node_name_sharing: bool = false")
+      .Attr("key_dtype: type")
+      .Attr("value_dtype: type");
+  return builder;
+}
+
+// Takes a table.
+OpDefBuilder Use(const HandleFamily& family, const HandleOpNames& names) {
+  return family.User(names, "table_handle");
+}
+
+void AddTables(const HandleFamily& family) {
+  family.Add(Table(family, {"HashTable", "HashTableV2"})
+                 .Doc("A table that is filled once."));
+  family.Add(Table(family, {"MutableHashTable", "MutableHashTableV2"})
+                 .Doc("A table that changes."));
+}
+
+// Sets entries to keys and values.
+OpDefBuilder Fill(const HandleFamily& family, const HandleOpNames& names) {
+  OpDefBuilder builder = Use(family, names);
+  builder.Input("keys: Tin")
+      .Input("values: Tout")
+      .Attr("Tin: type")
+      .Attr("Tout: type")
+      .Shape(shapes::NoOutputs);
+  return builder;
+}
+
+void AddFills(const HandleFamily& family) {
+  family.Add(Use(family, {"InitializeTable", "InitializeTableV2"})
+                 .Input("keys: Tkey")
+                 .Input("values: Tval")
+                 .Attr("Tkey: type")
+                 .Attr("Tval: type")
+                 .Doc("Fills a table.")
+                 .Shape(InitializeShape));
+  family.Add(Use(family, {"InitializeTableFromTextFile",
+                          "InitializeTableFromTextFileV2"})
+                 .Input("filename: string")
+                 .Attr("key_index: int >= -2")
+                 .Attr("value_index: int >= -2")
+                 .Attr("vocab_size: int >= -1 = -1")
+                 .Attr("delimiter: string = '\\t'")
+                 .Attr("offset: int = 0")
+                 .Doc("Fills a table with the lines of a file.")
+                 .Shape(shapes::NoOutputs));
+  family.Add(Fill(family, {"LookupTableImport", "LookupTableImportV2"})
+                 .Doc("Replaces what a table holds."));
+  family.Add(Fill(family, {"LookupTableInsert", "LookupTableInsertV2"})
+                 .Doc("Sets the values of some keys."));
+}
+
+void AddReads(const HandleFamily& family) {
+  family.Add(Use(family, {"LookupTableFind", "LookupTableFindV2"})
+                 .Input("keys: Tin")
+                 .Input("default_value: Tout")
+                 .Output("values: Tout")
+                 .Attr("Tin: type")
+                 .Attr("Tout: type")
+                 .Doc("The value of each key, or the default.")
+                 .Shape(FindShape));
+  family.Add(Use(family, {"LookupTableExport", "LookupTableExportV2"})
+                 .Output("keys: Tkeys")
+                 .Output("values: Tvalues")
+                 .Attr("Tkeys: type")
+                 .Attr("Tvalues: type")
+                 .Doc("All keys and values of a table.")
+                 .Shape(ExportShape));
+  family.Add(Use(family, {"LookupTableSize", "LookupTableSizeV2"})
+                 .Output("size: int64")
+                 .Doc("How many entries a table has.")
+                 .Shape(shapes::Scalar));
+}
+
+void AddRemove(const HandleFamily& family) {
+  family.Add(Use(family, {.of_resource = "LookupTableRemoveV2"})
+                 .Input("keys: Tin")
+                 .Attr("Tin: type")
+                 .Doc("Forgets some keys.")
+                 .Shape(shapes::NoOutputs));
+}
+
+}  // namespace
+
+void RegisterLookupOps(OpRegistry& registry) {
+  for (const HandleFamily& family :
+       HandleFamily::ReferencesAndResources(registry)) {
+    AddTables(family);
+    AddFills(family);
+    AddReads(family);
+    // There is none for references.
+    if (family.is_resource()) AddRemove(family);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,14 @@
+#include "libs/ops/resource/op_groups.h"
+#include "libs/ops/standard_ops.h"
+
+namespace weft {
+
+void RegisterResourceOps(OpRegistry& registry) {
+  RegisterAccumulatorOps(registry);
+  RegisterLookupOps(registry);
+  RegisterQueueOps(registry);
+  RegisterStackOps(registry);
+  RegisterTensorArrayOps(registry);
+}
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+// Ops on stacks that live as long as a step, with handles of both kinds:
+// resources (StackV2, ...) and references to two strings (Stack, ... of old
+// graphs).
+#include "libs/graph/inference_context.h"
+#include "libs/ops/resource/handle_family.h"
+#include "libs/ops/resource/op_groups.h"
+
+namespace weft {
+namespace {
+
+absl::Status PushShape(InferenceContext& c) {
+  c.set_output(0, c.input(1));
+  return absl::OkStatus();
+}
+
+void AddStack(const HandleFamily& family) {
+  OpDefBuilder stack = family.Maker({"Stack", "StackV2"});
+  if (family.is_resource()) stack.Input("max_size: int32");
+  family.Add(stack.Attr("elem_type: type")
+                 .Attr("stack_name: string = ''")
+                 .Doc("A stack of tensors that lives as long as the step."));
+}
+
+}  // namespace
+
+void RegisterStackOps(OpRegistry& registry) {
+  for (const HandleFamily& family :
+       HandleFamily::ReferencesAndResources(registry)) {
+    AddStack(family);
+    family.Add(family.User({"StackPush", "StackPushV2"})
+                   .Input("elem: T")
+                   .Output("output: T")
+                   .Attr("T: type")
+                   .Attr("swap_memory: bool = false")
+                   .Doc("Puts a tensor on a stack and passes it on.")
+                   .Shape(PushShape));
+    family.Add(family.User({"StackPop", "StackPopV2"})
+                   .Output("elem: elem_type")
+                   .Attr("elem_type: type")
+                   .Doc("Takes the last tensor from a stack.")
+                   .Shape(shapes::Unknown));
+    family.Add(family.User({"StackClose", "StackCloseV2"})
+                   .Doc("Forgets what a stack holds.")
+                   .Shape(shapes::NoOutputs));
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,64 @@
+// Initialisers: what a new variable holds, as a function that adds the nodes
+// that compute it. TensorFlow's, with its node names and defaults.
+//
+// Stateless values; threads as the scope's.
+#ifndef WEFT_LIBS_OPS_STATE_INITIALIZERS_H_
+#define WEFT_LIBS_OPS_STATE_INITIALIZERS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "libs/ops/scope.h"
+
+namespace weft::ops {
+
+// Which part of a partitioned variable is made.
+struct PartitionInfo {
+  TensorShape full_shape;
+  Dims offset;  // of the part, one for each dimension
+};
+
+// `partition` is null for a variable that is whole. Returns null after an
+// error, which sticks to the scope.
+using Initializer =
+    std::function<Output(const Scope& scope, const TensorShape& shape,
+                         DataType dtype, const PartitionInfo* partition)>;
+
+namespace initializers {
+
+Initializer Zeros();
+Initializer Ones();
+// A scalar fills the shape; anything else must have as many elements, or fewer,
+// the last one repeating.
+Initializer Constant(Input value);
+
+// Uniform over [minval, maxval).
+Initializer RandomUniform(double minval = -0.05, double maxval = 0.05,
+                          std::optional<int64_t> seed = std::nullopt);
+Initializer RandomNormal(double mean = 0.0, double stddev = 1.0,
+                         std::optional<int64_t> seed = std::nullopt);
+// Values more than two deviations from the mean are drawn again.
+Initializer TruncatedNormal(double mean = 0.0, double stddev = 1.0,
+                            std::optional<int64_t> seed = std::nullopt);
+
+struct VarianceScalingOptions {
+  double scale = 1.0;  // > 0
+  enum class Mode { kFanIn, kFanOut, kFanAverage } mode = Mode::kFanIn;
+  enum class Distribution {
+    kTruncatedNormal,
+    kUntruncatedNormal,
+    kUniform
+  } distribution = Distribution::kTruncatedNormal;
+  std::optional<int64_t> seed;
+};
+// Variance scale / n, where n follows from the shape.
+Initializer VarianceScaling(const VarianceScalingOptions& options = {});
+// Glorot's, also called Xavier's: scale 1, the average of both fans.
+Initializer GlorotUniform(std::optional<int64_t> seed = std::nullopt);
+Initializer GlorotNormal(std::optional<int64_t> seed = std::nullopt);
+
+}  // namespace initializers
+}  // namespace weft::ops
+
+#endif  // WEFT_LIBS_OPS_STATE_INITIALIZERS_H_

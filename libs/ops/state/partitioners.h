@@ -1,0 +1,48 @@
+// Partitioners: into how many parts a variable is cut along each dimension.
+// TensorFlow's, of python/ops/partitioned_variables.
+//
+// Stateless values.
+#ifndef WEFT_LIBS_OPS_STATE_PARTITIONERS_H_
+#define WEFT_LIBS_OPS_STATE_PARTITIONERS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "libs/tensor/data_type.h"
+#include "libs/tensor/shape.h"
+
+namespace weft::ops {
+
+// Parts along each dimension of `shape`; all but one are 1.
+using Partitioner = std::function<absl::StatusOr<std::vector<int>>(
+    const TensorShape& shape, DataType dtype)>;
+
+// `num_shards` parts, or as many as the dimension has elements.
+Partitioner FixedSizePartitioner(int num_shards, int axis = 0);
+
+struct VariableAxisSizeOptions {
+  int axis = 0;
+  int64_t bytes_per_string_element = 16;
+  std::optional<int> max_shards;
+};
+// Parts of at most `max_shard_bytes`, as far as one slice fits.
+Partitioner VariableAxisSizePartitioner(
+    int64_t max_shard_bytes, const VariableAxisSizeOptions& options = {});
+
+struct MinMaxVariableOptions {
+  int max_partitions = 1;
+  int axis = 0;
+  int64_t min_slice_size = 256 << 10;  // bytes
+  int64_t bytes_per_string_element = 16;
+};
+// As many parts as there are slices of `min_slice_size`, up to
+// `max_partitions`.
+Partitioner MinMaxVariablePartitioner(
+    const MinMaxVariableOptions& options = {});
+
+}  // namespace weft::ops
+
+#endif  // WEFT_LIBS_OPS_STATE_PARTITIONERS_H_

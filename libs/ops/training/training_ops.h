@@ -1,0 +1,277 @@
+// Builders of the ops that apply an optimizer's rule, under TensorFlow's names;
+// the optimizers of libs/train are the usual way to make them. `var` and its
+// slots are references (ApplyX) or resource handles (ResourceApplyX).
+//
+// Errors stick to the scope (see libs/ops/scope.h); outputs are null then.
+#ifndef WEFT_LIBS_OPS_TRAINING_TRAINING_OPS_H_
+#define WEFT_LIBS_OPS_TRAINING_TRAINING_OPS_H_
+
+#include "libs/ops/scope.h"
+
+namespace weft::ops {
+
+// What all of them may be given; each op reads what it knows.
+struct ApplyAttrs {
+  bool use_locking = false;
+  bool use_nesterov = false;           // Momentum, Adam
+  bool update_slots = true;            // Adagrad
+  bool multiply_linear_by_lr = false;  // Ftrl, FtrlV2
+};
+
+Output ApplyGradientDescent(const Scope& scope, const Input& var,
+                            const Input& alpha, const Input& delta,
+                            const ApplyAttrs& attrs = {});
+Operation ResourceApplyGradientDescent(const Scope& scope, const Input& var,
+                                       const Input& alpha, const Input& delta,
+                                       const ApplyAttrs& attrs = {});
+
+Output ApplyMomentum(const Scope& scope, const Input& var, const Input& accum,
+                     const Input& lr, const Input& grad, const Input& momentum,
+                     const ApplyAttrs& attrs = {});
+Operation ResourceApplyMomentum(const Scope& scope, const Input& var,
+                                const Input& accum, const Input& lr,
+                                const Input& grad, const Input& momentum,
+                                const ApplyAttrs& attrs = {});
+Output SparseApplyMomentum(const Scope& scope, const Input& var,
+                           const Input& accum, const Input& lr,
+                           const Input& grad, const Input& indices,
+                           const Input& momentum, const ApplyAttrs& attrs = {});
+Operation ResourceSparseApplyMomentum(const Scope& scope, const Input& var,
+                                      const Input& accum, const Input& lr,
+                                      const Input& grad, const Input& indices,
+                                      const Input& momentum,
+                                      const ApplyAttrs& attrs = {});
+
+Output ApplyAdagrad(const Scope& scope, const Input& var, const Input& accum,
+                    const Input& lr, const Input& grad,
+                    const ApplyAttrs& attrs = {});
+Operation ResourceApplyAdagrad(const Scope& scope, const Input& var,
+                               const Input& accum, const Input& lr,
+                               const Input& grad, const ApplyAttrs& attrs = {});
+Output SparseApplyAdagrad(const Scope& scope, const Input& var,
+                          const Input& accum, const Input& lr,
+                          const Input& grad, const Input& indices,
+                          const ApplyAttrs& attrs = {});
+Operation ResourceSparseApplyAdagrad(const Scope& scope, const Input& var,
+                                     const Input& accum, const Input& lr,
+                                     const Input& grad, const Input& indices,
+                                     const ApplyAttrs& attrs = {});
+
+Output ApplyAdagradV2(const Scope& scope, const Input& var, const Input& accum,
+                      const Input& lr, const Input& epsilon, const Input& grad,
+                      const ApplyAttrs& attrs = {});
+Operation ResourceApplyAdagradV2(const Scope& scope, const Input& var,
+                                 const Input& accum, const Input& lr,
+                                 const Input& epsilon, const Input& grad,
+                                 const ApplyAttrs& attrs = {});
+Output SparseApplyAdagradV2(const Scope& scope, const Input& var,
+                            const Input& accum, const Input& lr,
+                            const Input& epsilon, const Input& grad,
+                            const Input& indices, const ApplyAttrs& attrs = {});
+Operation ResourceSparseApplyAdagradV2(const Scope& scope, const Input& var,
+                                       const Input& accum, const Input& lr,
+                                       const Input& epsilon, const Input& grad,
+                                       const Input& indices,
+                                       const ApplyAttrs& attrs = {});
+
+Output ApplyAdam(const Scope& scope, const Input& var, const Input& m,
+                 const Input& v, const Input& beta1_power,
+                 const Input& beta2_power, const Input& lr, const Input& beta1,
+                 const Input& beta2, const Input& epsilon, const Input& grad,
+                 const ApplyAttrs& attrs = {});
+Operation ResourceApplyAdam(const Scope& scope, const Input& var,
+                            const Input& m, const Input& v,
+                            const Input& beta1_power, const Input& beta2_power,
+                            const Input& lr, const Input& beta1,
+                            const Input& beta2, const Input& epsilon,
+                            const Input& grad, const ApplyAttrs& attrs = {});
+
+Output ApplyAdaMax(const Scope& scope, const Input& var, const Input& m,
+                   const Input& v, const Input& beta1_power, const Input& lr,
+                   const Input& beta1, const Input& beta2, const Input& epsilon,
+                   const Input& grad, const ApplyAttrs& attrs = {});
+Operation ResourceApplyAdaMax(const Scope& scope, const Input& var,
+                              const Input& m, const Input& v,
+                              const Input& beta1_power, const Input& lr,
+                              const Input& beta1, const Input& beta2,
+                              const Input& epsilon, const Input& grad,
+                              const ApplyAttrs& attrs = {});
+
+Output ApplyAdadelta(const Scope& scope, const Input& var, const Input& accum,
+                     const Input& accum_update, const Input& lr,
+                     const Input& rho, const Input& epsilon, const Input& grad,
+                     const ApplyAttrs& attrs = {});
+Operation ResourceApplyAdadelta(const Scope& scope, const Input& var,
+                                const Input& accum, const Input& accum_update,
+                                const Input& lr, const Input& rho,
+                                const Input& epsilon, const Input& grad,
+                                const ApplyAttrs& attrs = {});
+Output SparseApplyAdadelta(const Scope& scope, const Input& var,
+                           const Input& accum, const Input& accum_update,
+                           const Input& lr, const Input& rho,
+                           const Input& epsilon, const Input& grad,
+                           const Input& indices, const ApplyAttrs& attrs = {});
+Operation ResourceSparseApplyAdadelta(const Scope& scope, const Input& var,
+                                      const Input& accum,
+                                      const Input& accum_update,
+                                      const Input& lr, const Input& rho,
+                                      const Input& epsilon, const Input& grad,
+                                      const Input& indices,
+                                      const ApplyAttrs& attrs = {});
+
+Output ApplyAdagradDA(const Scope& scope, const Input& var,
+                      const Input& gradient_accumulator,
+                      const Input& gradient_squared_accumulator,
+                      const Input& grad, const Input& lr, const Input& l1,
+                      const Input& l2, const Input& global_step,
+                      const ApplyAttrs& attrs = {});
+Operation ResourceApplyAdagradDA(const Scope& scope, const Input& var,
+                                 const Input& gradient_accumulator,
+                                 const Input& gradient_squared_accumulator,
+                                 const Input& grad, const Input& lr,
+                                 const Input& l1, const Input& l2,
+                                 const Input& global_step,
+                                 const ApplyAttrs& attrs = {});
+Output SparseApplyAdagradDA(const Scope& scope, const Input& var,
+                            const Input& gradient_accumulator,
+                            const Input& gradient_squared_accumulator,
+                            const Input& grad, const Input& indices,
+                            const Input& lr, const Input& l1, const Input& l2,
+                            const Input& global_step,
+                            const ApplyAttrs& attrs = {});
+Operation ResourceSparseApplyAdagradDA(
+    const Scope& scope, const Input& var, const Input& gradient_accumulator,
+    const Input& gradient_squared_accumulator, const Input& grad,
+    const Input& indices, const Input& lr, const Input& l1, const Input& l2,
+    const Input& global_step, const ApplyAttrs& attrs = {});
+
+Output ApplyRMSProp(const Scope& scope, const Input& var, const Input& ms,
+                    const Input& mom, const Input& lr, const Input& rho,
+                    const Input& momentum, const Input& epsilon,
+                    const Input& grad, const ApplyAttrs& attrs = {});
+Operation ResourceApplyRMSProp(const Scope& scope, const Input& var,
+                               const Input& ms, const Input& mom,
+                               const Input& lr, const Input& rho,
+                               const Input& momentum, const Input& epsilon,
+                               const Input& grad, const ApplyAttrs& attrs = {});
+Output SparseApplyRMSProp(const Scope& scope, const Input& var, const Input& ms,
+                          const Input& mom, const Input& lr, const Input& rho,
+                          const Input& momentum, const Input& epsilon,
+                          const Input& grad, const Input& indices,
+                          const ApplyAttrs& attrs = {});
+Operation ResourceSparseApplyRMSProp(const Scope& scope, const Input& var,
+                                     const Input& ms, const Input& mom,
+                                     const Input& lr, const Input& rho,
+                                     const Input& momentum,
+                                     const Input& epsilon, const Input& grad,
+                                     const Input& indices,
+                                     const ApplyAttrs& attrs = {});
+
+Output ApplyCenteredRMSProp(const Scope& scope, const Input& var,
+                            const Input& mg, const Input& ms, const Input& mom,
+                            const Input& lr, const Input& rho,
+                            const Input& momentum, const Input& epsilon,
+                            const Input& grad, const ApplyAttrs& attrs = {});
+Operation ResourceApplyCenteredRMSProp(const Scope& scope, const Input& var,
+                                       const Input& mg, const Input& ms,
+                                       const Input& mom, const Input& lr,
+                                       const Input& rho, const Input& momentum,
+                                       const Input& epsilon, const Input& grad,
+                                       const ApplyAttrs& attrs = {});
+Output SparseApplyCenteredRMSProp(const Scope& scope, const Input& var,
+                                  const Input& mg, const Input& ms,
+                                  const Input& mom, const Input& lr,
+                                  const Input& rho, const Input& momentum,
+                                  const Input& epsilon, const Input& grad,
+                                  const Input& indices,
+                                  const ApplyAttrs& attrs = {});
+Operation ResourceSparseApplyCenteredRMSProp(
+    const Scope& scope, const Input& var, const Input& mg, const Input& ms,
+    const Input& mom, const Input& lr, const Input& rho, const Input& momentum,
+    const Input& epsilon, const Input& grad, const Input& indices,
+    const ApplyAttrs& attrs = {});
+
+Output ApplyFtrl(const Scope& scope, const Input& var, const Input& accum,
+                 const Input& linear, const Input& grad, const Input& lr,
+                 const Input& l1, const Input& l2, const Input& lr_power,
+                 const ApplyAttrs& attrs = {});
+Operation ResourceApplyFtrl(const Scope& scope, const Input& var,
+                            const Input& accum, const Input& linear,
+                            const Input& grad, const Input& lr, const Input& l1,
+                            const Input& l2, const Input& lr_power,
+                            const ApplyAttrs& attrs = {});
+Output SparseApplyFtrl(const Scope& scope, const Input& var, const Input& accum,
+                       const Input& linear, const Input& grad,
+                       const Input& indices, const Input& lr, const Input& l1,
+                       const Input& l2, const Input& lr_power,
+                       const ApplyAttrs& attrs = {});
+Operation ResourceSparseApplyFtrl(const Scope& scope, const Input& var,
+                                  const Input& accum, const Input& linear,
+                                  const Input& grad, const Input& indices,
+                                  const Input& lr, const Input& l1,
+                                  const Input& l2, const Input& lr_power,
+                                  const ApplyAttrs& attrs = {});
+
+Output ApplyFtrlV2(const Scope& scope, const Input& var, const Input& accum,
+                   const Input& linear, const Input& grad, const Input& lr,
+                   const Input& l1, const Input& l2, const Input& l2_shrinkage,
+                   const Input& lr_power, const ApplyAttrs& attrs = {});
+Operation ResourceApplyFtrlV2(const Scope& scope, const Input& var,
+                              const Input& accum, const Input& linear,
+                              const Input& grad, const Input& lr,
+                              const Input& l1, const Input& l2,
+                              const Input& l2_shrinkage, const Input& lr_power,
+                              const ApplyAttrs& attrs = {});
+Output SparseApplyFtrlV2(const Scope& scope, const Input& var,
+                         const Input& accum, const Input& linear,
+                         const Input& grad, const Input& indices,
+                         const Input& lr, const Input& l1, const Input& l2,
+                         const Input& l2_shrinkage, const Input& lr_power,
+                         const ApplyAttrs& attrs = {});
+Operation ResourceSparseApplyFtrlV2(const Scope& scope, const Input& var,
+                                    const Input& accum, const Input& linear,
+                                    const Input& grad, const Input& indices,
+                                    const Input& lr, const Input& l1,
+                                    const Input& l2, const Input& l2_shrinkage,
+                                    const Input& lr_power,
+                                    const ApplyAttrs& attrs = {});
+
+Output ApplyProximalGradientDescent(const Scope& scope, const Input& var,
+                                    const Input& alpha, const Input& l1,
+                                    const Input& l2, const Input& delta,
+                                    const ApplyAttrs& attrs = {});
+Operation ResourceApplyProximalGradientDescent(
+    const Scope& scope, const Input& var, const Input& alpha, const Input& l1,
+    const Input& l2, const Input& delta, const ApplyAttrs& attrs = {});
+Output SparseApplyProximalGradientDescent(const Scope& scope, const Input& var,
+                                          const Input& alpha, const Input& l1,
+                                          const Input& l2, const Input& grad,
+                                          const Input& indices,
+                                          const ApplyAttrs& attrs = {});
+Operation ResourceSparseApplyProximalGradientDescent(
+    const Scope& scope, const Input& var, const Input& alpha, const Input& l1,
+    const Input& l2, const Input& grad, const Input& indices,
+    const ApplyAttrs& attrs = {});
+
+Output ApplyProximalAdagrad(const Scope& scope, const Input& var,
+                            const Input& accum, const Input& lr,
+                            const Input& l1, const Input& l2, const Input& grad,
+                            const ApplyAttrs& attrs = {});
+Operation ResourceApplyProximalAdagrad(const Scope& scope, const Input& var,
+                                       const Input& accum, const Input& lr,
+                                       const Input& l1, const Input& l2,
+                                       const Input& grad,
+                                       const ApplyAttrs& attrs = {});
+Output SparseApplyProximalAdagrad(const Scope& scope, const Input& var,
+                                  const Input& accum, const Input& lr,
+                                  const Input& l1, const Input& l2,
+                                  const Input& grad, const Input& indices,
+                                  const ApplyAttrs& attrs = {});
+Operation ResourceSparseApplyProximalAdagrad(
+    const Scope& scope, const Input& var, const Input& accum, const Input& lr,
+    const Input& l1, const Input& l2, const Input& grad, const Input& indices,
+    const ApplyAttrs& attrs = {});
+
+}  // namespace weft::ops
+
+#endif  // WEFT_LIBS_OPS_TRAINING_TRAINING_OPS_H_
