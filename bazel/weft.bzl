@@ -87,11 +87,16 @@ def weft_library(name, sources_a_unit = _SOURCES_A_UNIT, **kwargs):
         _precompiled(kwargs, "precompiled_library")
     native.cc_library(name = name, **kwargs)
 
-# Marks the libraries that weft_room_test links.
+# Marks the tests whose cases are the room's as well, and names their sources.
 _CASES = "cases_of_room"
+_SOURCE = "source="
 
 # A test that asks for anything else keeps to a process of its own.
 _MERGEABLE = ["srcs", "deps", "data"]
+
+# Most of what a file of cases takes is GoogleTest's headers and templates,
+# which are the same in the next one: three take as long as one and a half.
+_TESTS_A_UNIT = 3
 
 def weft_test(name, size = "small", alone = False, deps = [], **kwargs):
     """GoogleTest cases; all of a package's run as :room_test, at its end.
@@ -102,44 +107,106 @@ def weft_test(name, size = "small", alone = False, deps = [], **kwargs):
     room's; so is one that sets more than srcs, deps, data and a size up to
     medium. Two files that include the same cases can't share a binary.
     """
-    kwargs["deps"] = deps + ["@gtest_main"]
-    _precompiled(kwargs, "precompiled_test")
-    own = [key for key in kwargs if key not in _MERGEABLE + ["copts"]]
+    own = [key for key in kwargs if key not in _MERGEABLE]
     if alone or own or size not in ["small", "medium"]:
+        kwargs["deps"] = deps + ["@gtest_main"]
+        _precompiled(kwargs, "precompiled_test")
         native.cc_test(name = name, size = size, **kwargs)
         return
+    srcs = kwargs.pop("srcs")
     native.cc_library(
-        name = name + "_cases",
+        name = name + "_deps",
         testonly = True,
-        alwayslink = True,
-        linkstatic = True,
-        tags = [_CASES],
         visibility = ["//visibility:private"],
+        deps = deps,
         **kwargs
     )
+    kwargs = {"srcs": srcs, "deps": [name + "_deps", "@gtest_main"]}
+    _precompiled(kwargs, "precompiled_test")
     native.cc_test(
         name = name,
         size = size,
-        tags = ["manual"],
-        deps = [name + "_cases", "@gtest_main"],
+        tags = ["manual", _CASES] + [_SOURCE + src for src in srcs],
+        **kwargs
+    )
+
+# What an anonymous namespace means, with a name instead (for sed).
+_NAMED = ("s/^namespace {$$/namespace %s {} using namespace %s; " +
+          "namespace %s {/")
+
+def _unit_of_cases(name, srcs):
+    """Writes a source that holds the tests `srcs`; returns its name.
+
+    What each of them keeps in an anonymous namespace is its own all the same:
+    helpers of tests often have the same name.
+    """
+    native.genrule(
+        name = name,
+        testonly = True,
+        srcs = srcs,
+        outs = [name + ".cc"],
+        cmd = "(" + "; ".join([
+            "echo '#line 1 \"%s/%s\"'; sed '%s' $(location %s)" % (
+                native.package_name(),
+                src,
+                _NAMED % tuple(3 * [src[:-len(".cc")].replace("/", "_")]),
+                src,
+            )
+            for src in srcs
+        ]) + ") > $@",
+    )
+    return name + ".cc"
+
+def _compile_cases(name, tests):
+    """A library of the cases of weft_tests (what existing_rules says)."""
+    srcs = [
+        tag[len(_SOURCE):]
+        for test in tests
+        for tag in test["tags"]
+        if tag.startswith(_SOURCE)
+    ]
+    sources = [src for src in srcs if src.endswith(".cc")]
+    headers = [src for src in srcs if src not in sources]
+    kwargs = {
+        "srcs": headers + select({
+            "//bazel:separate_units": sources,
+            "//conditions:default": [_unit_of_cases(name + "_unit", sources)],
+        }),
+        "deps": [test["name"] + "_deps" for test in tests] + ["@gtest_main"],
+    }
+    _precompiled(kwargs, "precompiled_test")
+    native.cc_library(
+        name = name,
+        testonly = True,
+        alwayslink = True,
+        linkstatic = True,
+        visibility = ["//visibility:private"],
+        **kwargs
     )
 
 def _cases_above():
-    return [
-        rule["name"]
+    """Compiles the weft_tests above, a few at a time; returns the libraries."""
+    tests = [
+        rule
         for rule in native.existing_rules().values()
         if _CASES in rule.get("tags", [])
     ]
+    libraries = []
+    for first in range(0, len(tests), _TESTS_A_UNIT):
+        libraries.append("room_cases_%d" % (len(libraries) + 1))
+        _compile_cases(libraries[-1], tests[first:first + _TESTS_A_UNIT])
+    return libraries
 
 def weft_room_cases():
     """:room_cases, all the weft_test cases above it.
 
     For the :room_test of the room whose folder this is.
     """
+    room = native.package_name().rpartition("/")[0]
     native.cc_library(
         name = "room_cases",
         testonly = True,
-        visibility = ["//%s:__pkg__" % native.package_name().rpartition("/")[0]],
+        visibility = ["//%s:__pkg__" % room],
         deps = _cases_above(),
     )
 

@@ -11,8 +11,6 @@ namespace {
 
 using losses::Reduction;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 class LossesTest : public GraphTest {
  protected:
   Output Predictions() { return Matrix({{4, 8, 12}, {8, 1, 3}}); }

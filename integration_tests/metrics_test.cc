@@ -11,8 +11,6 @@ namespace {
 
 using metrics::Metric;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 class MetricsTest : public GraphTest {
  protected:
   Output Ints(int64_t size = 4) {

@@ -8,8 +8,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 class NnTest : public GraphTest {
  protected:
   Output X() { return Matrix({{1, -2, 3}, {.5f, 4, -1}}); }

@@ -13,8 +13,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 using MakeOptimizer = std::function<std::unique_ptr<train::Optimizer>(
     const ops::Variable& global_step)>;
 

@@ -9,8 +9,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 // ---- clipping ----
 
 class ClipTest : public GraphTest {

@@ -30,6 +30,9 @@ const absl::Status& GetStatus(const absl::StatusOr<T>& result) {
 
 }  // namespace internal
 
+// What most tests of bad input expect.
+constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
+
 // Matches a Status or StatusOr that is OK.
 MATCHER(IsOk, negation ? "is an error" : "is OK") {
   const absl::Status& status = internal::GetStatus(arg);

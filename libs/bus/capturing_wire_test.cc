@@ -16,8 +16,6 @@
 namespace weft::bus {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 // Answers each message with itself.
 class Echo : public WireEvents {
  public:

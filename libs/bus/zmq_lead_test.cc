@@ -17,7 +17,7 @@
 namespace weft::bus {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(30);
+constexpr absl::Duration kLongEnough = absl::Seconds(30);
 
 // Sends back what comes.
 class Echo : public WireEvents {
@@ -38,7 +38,7 @@ class Caller : public WireEvents {
 
   void Dial(const Address& address) {
     connection_ = wire_.Dial(address, Lane::kControl, *this);
-    ASSERT_TRUE(open_->WaitUntil(scheduler_.clock().Now() + kPatience));
+    ASSERT_TRUE(open_->WaitUntil(scheduler_.clock().Now() + kLongEnough));
   }
   // One round trip; true if this thread read the answer itself.
   bool Call() {
@@ -50,7 +50,7 @@ class Caller : public WireEvents {
     }
     EXPECT_OK(wire_.Send(connection_, {Blob::FromString("ping")}));
     const bool led = wire_.Lead([&] { return answers_.load() >= want; });
-    EXPECT_TRUE(answered->WaitUntil(scheduler_.clock().Now() + kPatience));
+    EXPECT_TRUE(answered->WaitUntil(scheduler_.clock().Now() + kLongEnough));
     absl::MutexLock lock(&mutex_);  // OnMessage has let go of the event
     return led;
   }

@@ -16,8 +16,6 @@ namespace {
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 const PartialShape kScalar = PartialShape::Scalar();
 
 NodeSpec VariableSpec(const std::string& name, const PartialShape& shape,

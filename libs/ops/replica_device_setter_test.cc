@@ -16,8 +16,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 const ClusterSpec& Cluster() {
   static const ClusterSpec* const cluster = new ClusterSpec{
       {"ps", {"ps0:2222", "ps1:2222"}}, {"worker", {"w0:2222", "w1:2222"}}};

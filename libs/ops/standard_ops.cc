@@ -2,21 +2,25 @@
 
 namespace weft {
 
+void RegisterStandardOps(OpRegistry& registry) {
+  RegisterArrayOps(registry);
+  RegisterControlOps(registry);
+  RegisterLinalgOps(registry);
+  RegisterMathOps(registry);
+  RegisterNnOps(registry);
+  RegisterParsingOps(registry);
+  RegisterRandomOps(registry);
+  RegisterResourceOps(registry);
+  RegisterSparseOps(registry);
+  RegisterStateOps(registry);
+  RegisterStringOps(registry);
+  RegisterTrainingOps(registry);
+}
+
 std::shared_ptr<const OpRegistry> StandardOps() {
   static const auto& ops = *new std::shared_ptr<const OpRegistry>([] {
     auto registry = std::make_shared<OpRegistry>();
-    RegisterArrayOps(*registry);
-    RegisterControlOps(*registry);
-    RegisterLinalgOps(*registry);
-    RegisterMathOps(*registry);
-    RegisterNnOps(*registry);
-    RegisterParsingOps(*registry);
-    RegisterRandomOps(*registry);
-    RegisterResourceOps(*registry);
-    RegisterSparseOps(*registry);
-    RegisterStateOps(*registry);
-    RegisterStringOps(*registry);
-    RegisterTrainingOps(*registry);
+    RegisterStandardOps(*registry);
     return registry;
   }());
   return ops;

@@ -12,6 +12,8 @@ namespace weft {
 // one: it is a constant, not state.
 std::shared_ptr<const OpRegistry> StandardOps();
 
+void RegisterStandardOps(OpRegistry& registry);
+
 // One for each family, in the folder of its name: FAMILY/FAMILY_ops.cc.
 void RegisterArrayOps(OpRegistry& registry);
 void RegisterControlOps(OpRegistry& registry);

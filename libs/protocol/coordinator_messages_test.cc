@@ -17,7 +17,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr char kTask[] = "/job:ps/replica:0/task:0";
 constexpr char kCpu[] = "/job:ps/replica:0/task:0/device:CPU:0";
 

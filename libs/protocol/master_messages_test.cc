@@ -17,8 +17,6 @@
 namespace weft::protocol {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 TEST(MasterMessagesTest, CreateSession) {
   SessionConfig config;
   config.allow_soft_placement = true;

@@ -17,7 +17,6 @@ namespace {
 
 using testing::IsEmpty;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr char kPs[] = "/job:ps/replica:0/task:0/device:CPU:0";
 
 // One node that was placed before, and two that use all fields.

@@ -23,7 +23,6 @@
 namespace weft::protocol {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kMethod = static_cast<uint8_t>(Method::kRunCallableReply);
 
 absl::StatusOr<bus::Message> Pack(const std::vector<Tensor>& tensors) {

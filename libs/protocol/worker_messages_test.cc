@@ -20,7 +20,6 @@
 namespace weft::protocol {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr WorkerSession kSession{11, 7};
 
 std::shared_ptr<const OpRegistry> TestOps() {

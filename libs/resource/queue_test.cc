@@ -13,7 +13,6 @@ namespace weft {
 namespace {
 
 constexpr auto kCancelled = absl::StatusCode::kCancelled;
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kOutOfRange = absl::StatusCode::kOutOfRange;
 
 QueueElement Number(int value) { return {Tensor::Scalar(value)}; }

@@ -10,7 +10,6 @@ namespace weft {
 namespace {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 TEST(TensorShapeTest, CountsElements) {
   EXPECT_EQ(TensorShape().num_elements(), 1);

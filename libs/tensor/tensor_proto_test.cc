@@ -12,7 +12,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
 
 tf::TensorProto ProtoOf(DataType dtype, const PartialShape& shape) {

@@ -14,8 +14,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 class NoMemory : public Allocator {
  public:
   BufferPtr Allocate(size_t) override { return {}; }

@@ -17,8 +17,6 @@ namespace {
 using testing::Contains;
 using testing::Not;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 std::vector<std::string> NodeNames(const Scope& scope) {
   std::vector<std::string> names;
   for (const Node* node : scope.graph().nodes()) names.push_back(node->name());

@@ -17,8 +17,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 constexpr char kGraph[] = R"pb(
   node {
     name: "x"

@@ -23,7 +23,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using Json = nlohmann::json;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kNotFound = absl::StatusCode::kNotFound;
 
 // y = w x, where w is a variable that begins as [[1, 2], [3, 4]]; and what

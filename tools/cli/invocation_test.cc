@@ -10,8 +10,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 absl::StatusOr<Invocation> Parse(const std::vector<std::string>& arguments) {
   return ParseInvocation(arguments, {.is_terminal = true});
 }

@@ -10,8 +10,6 @@
 namespace weft::tools {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 template <typename T>
 void ExpectTensor(absl::string_view text, const TensorShape& shape,
                   std::initializer_list<T> values) {

@@ -17,8 +17,7 @@ namespace {
 std::shared_ptr<const OpRegistry> TestOps() {
   auto ops = std::make_shared<OpRegistry>();
   RegisterArrayOps(*ops);
-  RegisterControlFlowOps(*ops);
-  RegisterSendRecvOps(*ops);
+  RegisterControlOps(*ops);
   RegisterStateOps(*ops);
   auto add = [&](absl::string_view name, std::vector<const char*> inputs,
                  const char* output) {

@@ -13,8 +13,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 // An error without the name of its op.
 std::string Said(const std::string& text) {
   return text.substr(0, text.find(" for 'test'"));

@@ -14,7 +14,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 using Complex = std::complex<double>;
 
 template <typename T>

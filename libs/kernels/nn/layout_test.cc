@@ -12,8 +12,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 using List = std::vector<int64_t>;
 
 Dims DimsOf(const Tensor& tensor) {

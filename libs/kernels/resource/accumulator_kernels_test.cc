@@ -11,8 +11,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 Tensor Step(int64_t step) { return Tensor::Scalar(step); }
 Tensor Ids(std::initializer_list<int64_t> ids) { return Tensor::Vector(ids); }
 

@@ -16,8 +16,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 Tensor Texts(std::initializer_list<std::string> values) {
   return Tensor::Vector<std::string>(values);
 }

@@ -10,8 +10,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 class QueueKernelsTest : public testing::Test {
  protected:
   QueueKernelsTest() : harness_(RegisterQueueKernels) {}

@@ -9,8 +9,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 class TensorArrayKernelsTest : public testing::Test {
  protected:
   TensorArrayKernelsTest()

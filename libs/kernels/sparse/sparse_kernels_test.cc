@@ -12,8 +12,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 Tensor Longs(std::initializer_list<int64_t> values) {
   return Tensor::Vector(values);
 }

@@ -14,7 +14,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
 
 class StateKernelsTest : public testing::Test {

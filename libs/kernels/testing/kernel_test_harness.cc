@@ -56,21 +56,7 @@ void RegisterTestOps(OpRegistry& registry) {
 
 std::shared_ptr<const OpRegistry> MakeOps() {
   auto registry = std::make_shared<OpRegistry>();
-  RegisterAccumulatorOps(*registry);
-  RegisterArrayOps(*registry);
-  RegisterControlFlowOps(*registry);
-  RegisterLoggingOps(*registry);
-  RegisterLookupOps(*registry);
-  RegisterMathOps(*registry);
-  RegisterNnOps(*registry);
-  RegisterQueueOps(*registry);
-  RegisterRandomOps(*registry);
-  RegisterSendRecvOps(*registry);
-  RegisterSparseOps(*registry);
-  RegisterStateOps(*registry);
-  RegisterStringOps(*registry);
-  RegisterTensorArrayOps(*registry);
-  RegisterTrainingOps(*registry);
+  RegisterStandardOps(*registry);
   RegisterTestOps(*registry);
   return registry;
 }

@@ -18,8 +18,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 // One rule, with everything an op of it takes: slots and scalars by the names
 // of the op's inputs, and what one element becomes.
 struct RuleCase {

@@ -61,7 +61,7 @@ void AddArrays(const HandleFamily& family) {
   family.Add(gradients);
 }
 
-void AddReads(const HandleFamily& family) {
+void AddArrayReads(const HandleFamily& family) {
   family.Add(
       family.User({"TensorArrayRead", "TensorArrayReadV3", "TensorArrayReadV2"})
           .Input("index: int32")
@@ -125,7 +125,7 @@ void AddWrites(const HandleFamily& family) {
                  .Shape(shapes::Scalar));
 }
 
-void AddState(const HandleFamily& family) {
+void AddArrayState(const HandleFamily& family) {
   family.Add(
       family.User({"TensorArraySize", "TensorArraySizeV3", "TensorArraySizeV2"})
           .Input("flow_in: float")
@@ -165,9 +165,9 @@ void RegisterTensorArrayOps(OpRegistry& registry) {
   const HandleFamily resources(registry, HandleKind::kResource);
   for (const HandleFamily& family : {references, strings, resources}) {
     AddArrays(family);
-    AddReads(family);
+    AddArrayReads(family);
     AddWrites(family);
-    AddState(family);
+    AddArrayState(family);
   }
   AddPacks(references);
 }

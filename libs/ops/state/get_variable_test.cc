@@ -11,8 +11,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 TEST(GetVariableTest, RefusesASecondVariableOfAName) {
   const Scope root = Scope::Root();
   GetVariable(root, "x", {2});

@@ -11,8 +11,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 std::vector<std::string> NamesAfter(const Initializer& initializer,
                                     const TensorShape& shape) {
   const Scope root = Scope::Root();

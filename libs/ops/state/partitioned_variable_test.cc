@@ -10,8 +10,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 std::vector<TensorShape> PartShapes(const PartitionedVariable& variable) {
   std::vector<TensorShape> shapes;
   for (const Variable& part : variable.parts()) {

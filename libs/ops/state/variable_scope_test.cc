@@ -12,8 +12,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 // The program of conformance case programs/variable_scope_names.
 TEST(VariableScopeTest, NamesNodesAsTensorFlowDoes) {
   const Scope root = Scope::Root();
