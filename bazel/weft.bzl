@@ -145,7 +145,8 @@ def _unit_of_cases(name, srcs):
         testonly = True,
         srcs = srcs,
         outs = [name + ".cc"],
-        cmd = "(" + "; ".join([
+        # First what they include: no header sees the names of a test.
+        cmd = "(grep -h '^#include' $(SRCS); " + "; ".join([
             "echo '#line 1 \"%s/%s\"'; sed '%s' $(location %s)" % (
                 native.package_name(),
                 src,

@@ -32,58 +32,6 @@ class ParsingKernelsTest : public testing::Test {
   KernelTestHarness harness_;
 };
 
-// ---- Regular expressions ----
-
-TEST_F(ParsingKernelsTest, RegexesReplace) {
-  const Tensor text = Texts({"ab12 cd34", ""});
-  ExpectOutputs(
-      "RegexReplace",
-      {text, Tensor::Scalar("([a-z]+)([0-9]+)"), Tensor::Scalar("\\2\\1\\\\")},
-      {}, {Texts({"12ab\\ 34cd\\", ""})});
-  const AttrMap first = {
-      {"pattern", "[0-9]|^$"}, {"rewrite", "-"}, {"replace_global", false}};
-  ExpectOutputs("StaticRegexReplace", {text}, first,
-                {Texts({"ab-2 cd34", "-"})});
-  // A group that is not there: nothing changes.
-  ExpectOutputs("StaticRegexReplace", {text},
-                {{"pattern", "[0-9]"}, {"rewrite", "\\1"}}, {text});
-}
-
-TEST_F(ParsingKernelsTest, RegexesMatchWholeStrings) {
-  const Tensor text = Texts({"a1", "a", "xa1"});
-  const Tensor matches = Tensor::Vector<bool>({true, false, false});
-  ExpectOutputs("RegexFullMatch", {text, Tensor::Scalar("a[0-9]")}, {},
-                {matches});
-  ExpectOutputs("StaticRegexFullMatch", {text}, {{"pattern", "a[0-9]"}},
-                {matches});
-}
-
-TEST_F(ParsingKernelsTest, BadPatternsAreRefused) {
-  const Tensor text = Texts({"a"});
-  EXPECT_THAT(harness_.Run("RegexFullMatch", {text, Tensor::Scalar("(")}),
-              StatusIs(kInvalid, "Invalid pattern: (, error: missing ): ("));
-  EXPECT_THAT(harness_.Run("StaticRegexReplace", {text},
-                           {{"pattern", "*"}, {"rewrite", ""}}),
-              StatusIs(kInvalid, "no argument for repetition operator"));
-  EXPECT_THAT(
-      harness_.Run("RegexReplace", {text, Texts({"a"}), Tensor::Scalar("b")}),
-      StatusIs(kInvalid, "Pattern must be scalar, but received [1]"));
-  EXPECT_THAT(
-      harness_.Run("RegexReplace", {text, Tensor::Scalar("a"), Texts({"b"})}),
-      StatusIs(kInvalid, "Rewrite must be scalar, but received [1]"));
-}
-
-// A kernel keeps the pattern of its last step.
-TEST_F(ParsingKernelsTest, APatternMayChangeFromStepToStep) {
-  ASSERT_OK_AND_ASSIGN(auto kernel,
-                       harness_.Make("RegexFullMatch", {DT_STRING, DT_STRING}));
-  for (const char* pattern : {"a", "b", "b", "a"}) {
-    ASSERT_OK_AND_ASSIGN(const auto got,
-                         kernel->Run({Texts({"a"}), Tensor::Scalar(pattern)}));
-    EXPECT_EQ(got[0].flat<bool>()[0], *pattern == 'a');
-  }
-}
-
 // ---- DecodeCSV ----
 
 TEST_F(ParsingKernelsTest, RecordsBecomeColumns) {

@@ -7,6 +7,7 @@
 
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/string/string_hash.h"
+#include "libs/kernels/testing/expect_outputs.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 
 namespace weft {
@@ -25,6 +26,12 @@ class StringKernelsTest : public testing::Test {
     ASSERT_OK_AND_ASSIGN(
         Tensor got, harness_.RunOne(op, std::move(inputs), std::move(attrs)));
     EXPECT_TRUE(SameBits(got, expected)) << op << " " << got.ToString();
+  }
+
+  void ExpectOutputs(const char* op, std::vector<KernelInput> inputs,
+                     AttrMap attrs, const std::vector<Tensor>& expected) {
+    weft::ExpectOutputs(harness_, op, std::move(inputs), std::move(attrs),
+                        expected);
   }
 
   KernelTestHarness harness_;
@@ -210,6 +217,58 @@ TEST_F(StringKernelsTest, Splits) {
     EXPECT_TRUE(SameBits(
         outputs[2],
         Tensor::Vector({static_cast<int64_t>(one.texts.size()), one.longest})));
+  }
+}
+
+// ---- Regular expressions ----
+
+TEST_F(StringKernelsTest, RegexesReplace) {
+  const Tensor text = Texts({"ab12 cd34", ""});
+  ExpectOutputs(
+      "RegexReplace",
+      {text, Tensor::Scalar("([a-z]+)([0-9]+)"), Tensor::Scalar("\\2\\1\\\\")},
+      {}, {Texts({"12ab\\ 34cd\\", ""})});
+  const AttrMap first = {
+      {"pattern", "[0-9]|^$"}, {"rewrite", "-"}, {"replace_global", false}};
+  ExpectOutputs("StaticRegexReplace", {text}, first,
+                {Texts({"ab-2 cd34", "-"})});
+  // A group that is not there: nothing changes.
+  ExpectOutputs("StaticRegexReplace", {text},
+                {{"pattern", "[0-9]"}, {"rewrite", "\\1"}}, {text});
+}
+
+TEST_F(StringKernelsTest, RegexesMatchWholeStrings) {
+  const Tensor text = Texts({"a1", "a", "xa1"});
+  const Tensor matches = Tensor::Vector<bool>({true, false, false});
+  ExpectOutputs("RegexFullMatch", {text, Tensor::Scalar("a[0-9]")}, {},
+                {matches});
+  ExpectOutputs("StaticRegexFullMatch", {text}, {{"pattern", "a[0-9]"}},
+                {matches});
+}
+
+TEST_F(StringKernelsTest, BadPatternsAreRefused) {
+  const Tensor text = Texts({"a"});
+  EXPECT_THAT(harness_.Run("RegexFullMatch", {text, Tensor::Scalar("(")}),
+              StatusIs(kInvalid, "Invalid pattern: (, error: missing ): ("));
+  EXPECT_THAT(harness_.Run("StaticRegexReplace", {text},
+                           {{"pattern", "*"}, {"rewrite", ""}}),
+              StatusIs(kInvalid, "no argument for repetition operator"));
+  EXPECT_THAT(
+      harness_.Run("RegexReplace", {text, Texts({"a"}), Tensor::Scalar("b")}),
+      StatusIs(kInvalid, "Pattern must be scalar, but received [1]"));
+  EXPECT_THAT(
+      harness_.Run("RegexReplace", {text, Tensor::Scalar("a"), Texts({"b"})}),
+      StatusIs(kInvalid, "Rewrite must be scalar, but received [1]"));
+}
+
+// A kernel keeps the pattern of its last step.
+TEST_F(StringKernelsTest, APatternMayChangeFromStepToStep) {
+  ASSERT_OK_AND_ASSIGN(auto kernel,
+                       harness_.Make("RegexFullMatch", {DT_STRING, DT_STRING}));
+  for (const char* pattern : {"a", "b", "b", "a"}) {
+    ASSERT_OK_AND_ASSIGN(const auto got,
+                         kernel->Run({Texts({"a"}), Tensor::Scalar(pattern)}));
+    EXPECT_EQ(got[0].flat<bool>()[0], *pattern == 'a');
   }
 }
 
