@@ -77,10 +77,13 @@ struct SessionOptions {
 };
 
 struct RunOptions {
+  // Infinite: the session's operation_timeout. What takes longer is ended, and
+  // DEADLINE_EXCEEDED once nothing of it changes any variable any more.
   absl::Duration timeout = absl::InfiniteDuration();
 };
 
-// Values for tensors, by what they replace.
+// Values for tensors, by what they replace. INVALID_ARGUMENT for a value of
+// another type, and for a tensor that is fed twice.
 using FeedList = std::vector<std::pair<Output, Tensor>>;
 
 class Session {

@@ -6,7 +6,18 @@
 //
 //   Operation train = train::AdaMax(0.002).Minimize(scope, loss);
 //
-// What holds for all optimizers is in optimizer.h.
+// In the update number t, counted from 1, for each element with gradient g:
+//
+//   m = beta1 * m + (1 - beta1) * g
+//   Adam:    v = beta2 * v + (1 - beta2) * g ^ 2
+//            var -= learning_rate * sqrt(1 - beta2 ^ t) / (1 - beta1 ^ t)
+//                   * m / (sqrt(v) + epsilon)
+//   AdaMax:  v = max(beta2 * v, |g|)
+//            var -= learning_rate / (1 - beta1 ^ t) * m / (v + epsilon)
+//
+// The slots m and v begin with 0. So epsilon is the one that the paper writes
+// with a hat, just before its section 2.1. What holds for all optimizers is in
+// optimizer.h.
 #ifndef WEFT_LIBS_TRAIN_ADAM_H_
 #define WEFT_LIBS_TRAIN_ADAM_H_
 
@@ -25,7 +36,8 @@ struct AdamOptions {
 };
 using AdaMaxOptions = AdamOptions;
 
-// What both share: slots "m" and "v", and the variable beta1_power.
+// What both share: slots "m" and "v", and the variable beta1_power, which holds
+// beta1 ^ t and is multiplied after all updates.
 class AdamBase : public Optimizer {
  protected:
   // With `v_is_mean` there is beta2_power, which corrects v as beta1_power
@@ -53,8 +65,9 @@ class AdamBase : public Optimizer {
   const bool v_is_mean_;
 };
 
-// A sparse gradient moves the whole variable, for all rows of a slot decay; so
-// there is no sparse op of Adam's.
+// A sparse gradient counts as 0 in the rows that it does not name: the slots of
+// all rows decay, and the whole variable moves. That takes several ops, between
+// which updates of other workers may come; so do AdaMax's sparse ones.
 class Adam : public AdamBase {
  public:
   explicit Adam(Input learning_rate = 0.001f, const AdamOptions& options = {});

@@ -17,7 +17,9 @@
 namespace weft::train {
 
 struct DecayOptions {
-  bool staircase = false;  // whole steps of decay_steps only
+  // global_step / decay_steps is rounded down: the rate falls at once, each
+  // time decay_steps have passed.
+  bool staircase = false;
 };
 
 // learning_rate * decay_rate ^ (global_step / decay_steps)
@@ -43,7 +45,11 @@ struct PolynomialDecayOptions {
   // times decay_steps as are needed.
   bool cycle = false;
 };
-// From learning_rate to end_learning_rate within decay_steps.
+// (learning_rate - end_learning_rate) * (1 - step / n) ^ power
+//     + end_learning_rate
+// where n = decay_steps and step = min(global_step, n); if it cycles,
+// n = decay_steps * max(1, ceil(global_step / decay_steps)) and
+// step = global_step.
 Output PolynomialDecay(const Scope& scope, const Input& learning_rate,
                        const Input& global_step, const Input& decay_steps,
                        const PolynomialDecayOptions& options = {});
@@ -54,17 +60,23 @@ Output PolynomialDecay(const Scope& scope, const Input& learning_rate,
 Output PiecewiseConstant(const Scope& scope, const Input& x,
                          const InputList& boundaries, const InputList& values);
 
-// Half a wave of a cosine from learning_rate to alpha * learning_rate.
+// Half a wave of a cosine from learning_rate to alpha * learning_rate:
+//   learning_rate * ((1 - alpha) * wave(x) + alpha)
+// where wave(x) = (1 + cos(pi * x)) / 2, also below, and
+// x = min(global_step, decay_steps) / decay_steps.
 Output CosineDecay(const Scope& scope, const Input& learning_rate,
                    const Input& global_step, const Input& decay_steps,
                    double alpha = 0.0);
 
 struct CosineDecayRestartsOptions {
-  double t_mul = 2.0;  // each period is so many times as long as the last
-  double m_mul = 1.0;  // and begins at so many times its rate
+  double t_mul = 2.0;  // each period is so many times as long as the last; > 0
+  double m_mul = 1.0;  // and its wave so many times as high
   double alpha = 0.0;
 };
-// The same, beginning again after `first_decay_steps`.
+// The same, beginning again after `first_decay_steps`:
+//   learning_rate * ((1 - alpha) * m_mul ^ i * wave(x) + alpha)
+// in the period i, counted from 0, of which the share x has passed.
+// INVALID_ARGUMENT for a t_mul that is not positive.
 Output CosineDecayRestarts(const Scope& scope, const Input& learning_rate,
                            const Input& global_step,
                            const Input& first_decay_steps,
@@ -75,7 +87,9 @@ struct LinearCosineDecayOptions {
   double alpha = 0.0;
   double beta = 0.001;
 };
-// A cosine under a line that falls to 0.
+// A cosine under a line that falls to 0:
+//   learning_rate * ((alpha + 1 - x) * wave(2 * num_periods * x) + beta)
+// where x is that of CosineDecay.
 Output LinearCosineDecay(const Scope& scope, const Input& learning_rate,
                          const Input& global_step, const Input& decay_steps,
                          const LinearCosineDecayOptions& options = {});

@@ -5,9 +5,14 @@
 //   Output total = losses::GetTotalLoss(scope);
 //   train::GradientDescent(0.1f).Minimize(scope, total);
 //
-// Each adds itself to collection "losses". Weights are a scalar, or of the rank
-// of the losses, with each dimension 1 or the same; weight 0 leaves an element
-// out. Errors stick to the scope; outputs are null then. Threads: as the
+// Each adds itself to collection "losses". Formulas are those of one element; y
+// is a label, p a prediction, x a logit. They are computed in floats, cross
+// entropies in the type of the logits; labels are cast. Labels and predictions
+// have one shape, unless it is said; INVALID_ARGUMENT otherwise.
+//
+// Weights are a scalar, or of the rank of the losses, with each dimension 1 or
+// the same; weight 0 leaves an element out. Divided by a sum or count of 0, a
+// loss is 0. Errors stick to the scope; outputs are null then. Threads: as the
 // scope's.
 #ifndef WEFT_LIBS_TRAIN_LOSSES_H_
 #define WEFT_LIBS_TRAIN_LOSSES_H_
@@ -40,39 +45,46 @@ struct LossOptions {
 Output ComputeWeightedLoss(const Scope& scope, const Input& losses,
                            const LossOptions& options = {});
 
-// Labels and predictions have one shape.
+// |p - y|
 Output AbsoluteDifference(const Scope& scope, const Input& labels,
                           const Input& predictions,
                           const LossOptions& options = {});
+// (p - y) ^ 2
 Output MeanSquaredError(const Scope& scope, const Input& labels,
                         const Input& predictions,
                         const LossOptions& options = {});
-// Of probabilities; `epsilon` keeps the logarithm finite.
+// -y * log(p + epsilon) - (1 - y) * log(1 - p + epsilon); p is a probability.
 Output LogLoss(const Scope& scope, const Input& labels,
                const Input& predictions, const LossOptions& options = {},
                double epsilon = 1e-7);
-// Labels are 0 or 1, logits of any size.
+// max(0, 1 - (2 * y - 1) * x); y is 0 or 1.
 Output HingeLoss(const Scope& scope, const Input& labels, const Input& logits,
                  const LossOptions& options = {});
-// Half the square of small errors; what lies beyond `delta` counts linearly.
+// e ^ 2 / 2 for an error e = |p - y| up to `delta`, and
+// delta * e - delta ^ 2 / 2 beyond.
 Output HuberLoss(const Scope& scope, const Input& labels,
                  const Input& predictions, const LossOptions& options = {},
                  double delta = 1.0);
-// 1 - the product of two unit vectors along `axis`.
+// 1 - sum(p * y) along `axis`, whose size becomes 1: the distance of vectors
+// that have length 1 already.
 Output CosineDistance(const Scope& scope, const Input& labels,
                       const Input& predictions, int axis,
                       const LossOptions& options = {});
 
-// label_smoothing: moves labels so far towards 1/2.
+// nn::SigmoidCrossEntropyWithLogits, one loss for each element.
+// label_smoothing: y becomes y * (1 - label_smoothing) + label_smoothing / 2.
 Output SigmoidCrossEntropy(const Scope& scope, const Input& multi_class_labels,
                            const Input& logits, const LossOptions& options = {},
                            double label_smoothing = 0);
-// label_smoothing: moves labels so far towards 1 / number of classes. No
-// gradient flows into labels.
+// One loss for each row of classes, the last dimension.
+// label_smoothing: y becomes
+// y * (1 - label_smoothing) + label_smoothing / number of classes, the size of
+// dimension 1. No gradient flows into labels.
 Output SoftmaxCrossEntropy(const Scope& scope, const Input& onehot_labels,
                            const Input& logits, const LossOptions& options = {},
                            double label_smoothing = 0);
-// Labels are numbers of classes.
+// Labels are numbers of classes, of logits' shape without the last dimension; a
+// last dimension of 1 in labels or weights is dropped.
 Output SparseSoftmaxCrossEntropy(const Scope& scope, const Input& labels,
                                  const Input& logits,
                                  const LossOptions& options = {});

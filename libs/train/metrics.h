@@ -36,23 +36,27 @@ struct MetricOptions {
   std::string updates_collection;
 };
 
-// The weighted mean of the elements.
+// sum(weights * values) / sum(weights), 0 of nothing; that is the mean below.
 Metric Mean(const Scope& scope, const Input& values,
             const MetricOptions& options = {});
-// How often predictions are equal to labels.
+// The mean of 1 where predictions are equal to labels, and 0 elsewhere.
 Metric Accuracy(const Scope& scope, const Input& labels,
                 const Input& predictions, const MetricOptions& options = {});
+// The mean of |predictions - labels|.
 Metric MeanAbsoluteError(const Scope& scope, const Input& labels,
                          const Input& predictions,
                          const MetricOptions& options = {});
+// The mean of (predictions - labels) ^ 2.
 Metric MeanSquaredError(const Scope& scope, const Input& labels,
                         const Input& predictions,
                         const MetricOptions& options = {});
+// Its square root.
 Metric RootMeanSquaredError(const Scope& scope, const Input& labels,
                             const Input& predictions,
                             const MetricOptions& options = {});
 
-// Labels and predictions are taken as booleans from here on.
+// Labels and predictions are taken as booleans from here on (0 is false); each
+// counts as much as its weight.
 Metric TruePositives(const Scope& scope, const Input& labels,
                      const Input& predictions,
                      const MetricOptions& options = {});
@@ -90,8 +94,10 @@ struct AucOptions {
   std::string metrics_collection;
   std::string updates_collection;
 };
-// The area under a curve, approximated at thresholds between 0 and 1.
-// Predictions beyond [0, 1] fail the step with INVALID_ARGUMENT.
+// The area under a curve, approximated at num_thresholds thresholds: 1e-7 below
+// 0, i / (num_thresholds - 1), and 1e-7 above 1. A prediction is positive where
+// it is greater than the threshold; labels are taken as booleans. Predictions
+// beyond [0, 1] fail the step with INVALID_ARGUMENT.
 Metric Auc(const Scope& scope, const Input& labels, const Input& predictions,
            const AucOptions& options = {});
 

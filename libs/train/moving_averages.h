@@ -4,8 +4,7 @@
 //
 //   train::ExponentialMovingAverage ema(0.999);
 //   Operation averages = ema.Apply(scope.WithControlDependencies({train}));
-//   Output smooth = ema.Average(w);                //
-//   "w/ExponentialMovingAverage"
+//   Output smooth = ema.Average(w);  // of "w/ExponentialMovingAverage"
 //
 // An average lies beside its variable and is of its family.
 // Errors stick to the scope; what is returned is null then. Threads: as the
@@ -28,9 +27,11 @@ inline constexpr absl::string_view kMovingAverageVariables =
     "moving_average_variables";
 
 // variable -= (1 - decay) * (variable - value); returns the new average.
-// zero_debias: the variable began at 0, and that is made up for: it holds the
-// average of the values alone. Two more variables, VARIABLE/biased and
-// VARIABLE/local_step, serve that.
+// zero_debias: the variable began at 0, and that is made up for. A variable
+// VARIABLE/biased is moved instead, VARIABLE/local_step counts the updates t,
+// and the variable is set to biased / (1 - decay ^ t), an average of the values
+// alone. INVALID_ARGUMENT where the shapes of variable and value can't be the
+// same, or that of a variable to be debiased is not known.
 Output AssignMovingAverage(const Scope& scope, const ops::Variable& variable,
                            const Input& value, const Input& decay,
                            bool zero_debias = true);

@@ -10,6 +10,13 @@
 // are variables of the same family. Rows of a sparse gradient that name the
 // same row of the variable are summed first.
 //
+// Variables are float, double, half or bfloat16; of the last two an update is
+// computed in floats. The op that applies a rule holds the locks of the
+// variable and its slots, with use_locking or without, so that no other update
+// comes between. A learning rate and the like that are C++ numbers become
+// floats, as in TensorFlow, also for variables of doubles; an output is read in
+// each step.
+//
 // Errors stick to the scope; operations are null then. An Optimizer may be used
 // for several losses of one graph, and must not outlive it. Threads: as the
 // scope's.
@@ -62,8 +69,9 @@ class Optimizer {
   std::vector<GradientAndVariable> ComputeGradients(
       const Scope& scope, const Output& loss,
       const ComputeGradientsOptions& options = {});
-  // The operation that applies them all. INVALID_ARGUMENT when every gradient
-  // is None, or a variable occurs twice.
+  // The operation that applies them all. Variables without a gradient stay as
+  // they are. INVALID_ARGUMENT when every gradient is None, a variable occurs
+  // twice, or one that needs slots has a shape that is not known.
   Operation ApplyGradients(const Scope& scope,
                            const std::vector<GradientAndVariable>& gradients,
                            const ApplyGradientsOptions& options = {});
@@ -145,7 +153,8 @@ class Optimizer {
   std::map<std::pair<const Node*, std::string>, ops::Variable> slots_;
 };
 
-// var -= learning_rate * gradient
+// var -= learning_rate * gradient. Rows that a sparse gradient names twice are
+// subtracted twice, which is the same as their sum.
 class GradientDescent : public Optimizer {
  public:
   explicit GradientDescent(Input learning_rate);

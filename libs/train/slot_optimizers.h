@@ -2,8 +2,17 @@
 // rule, dense or sparse. Classes, names, defaults and refusals are
 // those of tf.train.
 //
-//   Operation train = train::RmsProp(1e-3, {.momentum = 0.9}).Minimize(scope,
-//                                                                      loss);
+//   auto optimizer = train::RmsProp(1e-3, {.momentum = 0.9});
+//   Operation train = optimizer.Minimize(scope, loss);
+//
+// The rules are those of one element of a variable, var, and of its slots; g is
+// its gradient. Slots have the names here, which GetSlot takes, and begin with
+// 0 unless an option says otherwise. The lines of a rule are taken in order. A
+// sparse gradient changes the rows that it names and their slots, and no
+// others. l1 is short for l1_regularization_strength, l2 and l2_shrinkage
+// likewise, and
+//
+//   shrink(x, by) = sign(x) * max(|x| - by, 0)
 //
 // What holds for all optimizers is in optimizer.h.
 #ifndef WEFT_LIBS_TRAIN_SLOT_OPTIMIZERS_H_
@@ -53,7 +62,11 @@ class SlotOptimizer : public Optimizer {
 struct MomentumOptions {
   bool use_nesterov = false;
 };
-// Slot "momentum".
+//   momentum_slot = momentum * momentum_slot + g
+//   var -= learning_rate * momentum_slot, or with use_nesterov
+//   var -= learning_rate * (g + momentum * momentum_slot)
+//
+// where momentum_slot is slot "momentum".
 class Momentum : public SlotOptimizer {
  public:
   Momentum(Input learning_rate, Input momentum,
@@ -70,7 +83,8 @@ class Momentum : public SlotOptimizer {
 struct AdagradOptions {
   double initial_accumulator_value = 0.1;  // > 0
 };
-// Slot "accumulator".
+//   accumulator += g ^ 2
+//   var -= learning_rate * g / sqrt(accumulator)
 class Adagrad : public SlotOptimizer {
  public:
   explicit Adagrad(Input learning_rate, const AdagradOptions& options = {});
@@ -88,7 +102,10 @@ struct AdadeltaOptions {
   Input rho = 0.95;
   Input epsilon = 1e-8;
 };
-// Slots "accum" and "accum_update".
+//   accum = rho * accum + (1 - rho) * g ^ 2
+//   update = sqrt(accum_update + epsilon) / sqrt(accum + epsilon) * g
+//   var -= learning_rate * update
+//   accum_update = rho * accum_update + (1 - rho) * update ^ 2
 class Adadelta : public SlotOptimizer {
  public:
   explicit Adadelta(Input learning_rate = 0.001,
@@ -104,8 +121,17 @@ struct AdagradDaOptions {
   double l1_regularization_strength = 0.0;
   double l2_regularization_strength = 0.0;
 };
-// Dual averaging, for sparse linear models. Slots "gradient_accumulator" and
-// "gradient_squared_accumulator".
+// Dual averaging, for sparse linear models: the variable follows from the sums
+// of all gradients; what it was before counts through them alone. With
+// t = global_step + 1:
+//
+//   gradient_accumulator += g
+//   gradient_squared_accumulator += g ^ 2
+//   var = -learning_rate * shrink(gradient_accumulator, l1 * t) /
+//         (l2 * t * learning_rate + sqrt(gradient_squared_accumulator))
+//
+// The global step is only read here; Minimize or ApplyGradients count it, when
+// it is given to them as well. INVALID_ARGUMENT where it is null.
 class AdagradDa : public SlotOptimizer {
  public:
   AdagradDa(Input learning_rate, const ops::Variable& global_step,
@@ -129,7 +155,14 @@ struct RmsPropOptions {
   Input epsilon = 1e-10;
   bool centered = false;  // divides by the variance, not by the mean square
 };
-// Slots "rms", "momentum" and, if centered, "mg".
+//   rms = decay * rms + (1 - decay) * g ^ 2
+//   mg = decay * mg + (1 - decay) * g                if centered
+//   square = centered ? rms - mg ^ 2 : rms
+//   momentum_slot = momentum * momentum_slot +
+//                   learning_rate * g / sqrt(square + epsilon)
+//   var -= momentum_slot
+//
+// where momentum_slot is slot "momentum", and rms begins with 1.
 class RmsProp : public SlotOptimizer {
  public:
   explicit RmsProp(Input learning_rate, const RmsPropOptions& options = {});
@@ -151,7 +184,15 @@ struct FtrlOptions {
   // size of its steps; by a sparse gradient on the rows it names.
   double l2_shrinkage_regularization_strength = 0.0;
 };
-// Slots "accum" and "linear".
+//   before = accum ^ -learning_rate_power
+//   accum += g ^ 2
+//   after = accum ^ -learning_rate_power
+//   linear += g + 2 * l2_shrinkage * var
+//             - (after - before) / learning_rate * var
+//   var = -shrink(linear, l1) / (after / learning_rate + 2 * l2)
+//
+// A sparse gradient fails the step (INVALID_ARGUMENT) where the learning rate
+// is not positive.
 class Ftrl : public SlotOptimizer {
  public:
   explicit Ftrl(Input learning_rate, const FtrlOptions& options = {});
@@ -172,6 +213,8 @@ struct ProximalOptions {
   double l1_regularization_strength = 0.0;
   double l2_regularization_strength = 0.0;
 };
+//   var -= learning_rate * g
+//   var = shrink(var, learning_rate * l1) / (1 + learning_rate * l2)
 class ProximalGradientDescent : public SlotOptimizer {
  public:
   explicit ProximalGradientDescent(Input learning_rate,
@@ -187,7 +230,12 @@ struct ProximalAdagradOptions {
   double l1_regularization_strength = 0.0;
   double l2_regularization_strength = 0.0;
 };
-// Slot "accumulator".
+//   accumulator += g ^ 2
+//   rate = learning_rate / sqrt(accumulator)
+//   var -= rate * g
+//   var = shrink(var, rate * l1) / (1 + rate * l2)
+//
+// A learning rate that is not positive fails the step (INVALID_ARGUMENT).
 class ProximalAdagrad : public SlotOptimizer {
  public:
   explicit ProximalAdagrad(Input learning_rate,

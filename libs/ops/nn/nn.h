@@ -4,8 +4,7 @@
 //
 //   nn::MeanAndVariance m = nn::Moments(scope, x, {0});
 //   Output y = nn::BatchNormalization(scope, x, m.mean, m.variance, beta,
-//   gamma,
-//                                     1e-3);
+//                                     gamma, 1e-3);
 //   Output z = nn::Dropout(scope, y, 0.5);
 //
 // Errors stick to the scope; outputs are null then. Threads: as the scope's.
@@ -27,11 +26,14 @@ struct MeanAndVariance {
 struct MomentsOptions {
   bool keep_dims = false;
 };
-// Over `axes`. Values of few digits (half, bfloat16) are summed as floats.
+// Over `axes`: sum(x) / n and sum((x - mean) ^ 2) / n. Values of few digits
+// (half, bfloat16) are summed as floats.
 MeanAndVariance Moments(const Scope& scope, const Input& x,
                         const std::vector<int32_t>& axes,
                         const MomentsOptions& options = {});
-// Each value counts as often as its weight says; weights broadcast to x.
+// Each value counts as often as its weight w says: sum(w * x) / sum(w) and
+// sum(w * (x - mean) ^ 2) / sum(w), 0 where the weights are; weights broadcast
+// to x.
 MeanAndVariance WeightedMoments(const Scope& scope, const Input& x,
                                 const std::vector<int32_t>& axes,
                                 const Input& frequency_weights,

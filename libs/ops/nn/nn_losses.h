@@ -3,8 +3,10 @@
 //
 //   Output loss = nn::SoftmaxCrossEntropyWithLogits(scope, labels, logits);
 //
-// Labels come before logits, as in TensorFlow. One loss for each example or,
-// where classes do not exclude each other, for each element.
+// Labels come before logits, as in TensorFlow. One loss for each example (the
+// shape of logits without the classes) or, where classes do not exclude each
+// other, for each element. In the formulas y is a label and x a logit.
+// INVALID_ARGUMENT for other shapes.
 // Errors stick to the scope; outputs are null then. Threads: as the scope's.
 #ifndef WEFT_LIBS_OPS_NN_NN_LOSSES_H_
 #define WEFT_LIBS_OPS_NN_NN_LOSSES_H_
@@ -16,7 +18,8 @@ namespace weft::nn {
 struct SoftmaxCrossEntropyOptions {
   int axis = -1;  // that of the classes; another one needs a known rank
 };
-// Labels are distributions over the classes. No gradient flows into them.
+// -sum(y * log(softmax(x))). Labels are distributions over the classes and have
+// the shape of logits. No gradient flows into them.
 Output SoftmaxCrossEntropyWithLogits(
     const Scope& scope, const Input& labels, const Input& logits,
     const SoftmaxCrossEntropyOptions& options = {});
@@ -24,16 +27,19 @@ Output SoftmaxCrossEntropyWithLogits(
 Output SoftmaxCrossEntropyWithLogitsV2(
     const Scope& scope, const Input& labels, const Input& logits,
     const SoftmaxCrossEntropyOptions& options = {});
-// Labels are numbers of classes, int32 or int64; their rank is one less than
-// that of logits. INVALID_ARGUMENT, with TensorFlow's text, otherwise.
+// -log(softmax(x)[y]). Labels are numbers of classes, int32 or int64; their
+// rank is one less than that of logits. INVALID_ARGUMENT, with TensorFlow's
+// text, otherwise.
 Output SparseSoftmaxCrossEntropyWithLogits(const Scope& scope,
                                            const Input& labels,
                                            const Input& logits);
 
-// Each element is a class of its own, with probability sigmoid(logits).
+// Each element is a class of its own, with probability sigmoid(x):
+// -y * log(sigmoid(x)) - (1 - y) * log(1 - sigmoid(x)), for any finite x.
 Output SigmoidCrossEntropyWithLogits(const Scope& scope, const Input& labels,
                                      const Input& logits);
-// The same; being wrong about a positive label costs pos_weight times as much.
+// The same with pos_weight * y in place of the first y: being wrong about a
+// positive label costs so many times as much.
 Output WeightedCrossEntropyWithLogits(const Scope& scope, const Input& labels,
                                       const Input& logits,
                                       const Input& pos_weight);

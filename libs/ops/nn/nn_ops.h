@@ -12,12 +12,20 @@
 
 namespace weft::ops {
 
+// x is an element of `features`.
+// max(x, 0)
 Output Relu(const Scope& scope, const Input& features);
+// min(max(x, 0), 6)
 Output Relu6(const Scope& scope, const Input& features);
+// x, or exp(x) - 1 below 0.
 Output Elu(const Scope& scope, const Input& features);
+// s * x, or s * a * (exp(x) - 1) below 0; s = 1.0507..., a = 1.6732....
 Output Selu(const Scope& scope, const Input& features);
+// log(1 + exp(x))
 Output Softplus(const Scope& scope, const Input& features);
+// x / (1 + |x|)
 Output Softsign(const Scope& scope, const Input& features);
+// x, or alpha * x below 0.
 Output LeakyRelu(const Scope& scope, const Input& features, float alpha = 0.2f);
 
 // The gradient with respect to `features`, of the gradient with respect to the
@@ -63,6 +71,8 @@ Output InTopK(const Scope& scope, const Input& predictions,
 Output InTopKV2(const Scope& scope, const Input& predictions,
                 const Input& targets, const Input& k);
 
+// The k largest of the last dimension, in falling order also where `sorted` is
+// false; of equals the smaller index first. Indices are along that dimension.
 struct TopK {
   Output values;
   Output indices;

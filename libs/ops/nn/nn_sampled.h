@@ -43,7 +43,10 @@ struct SampledLossOptions {
   bool subtract_log_q = true;
 };
 
-// Noise contrastive estimation: one loss for each row of the batch.
+// Noise contrastive estimation: one loss for each row of the batch, the sum of
+// sigmoid cross entropies of the true classes, with label 1 / num_true, and of
+// the sampled ones, with label 0. Logits are inputs . weights[class] +
+// biases[class], less what the options take off.
 //   weights [classes, dim], biases [classes], labels [batch, num_true] (int64),
 //   inputs [batch, dim]. INVALID_ARGUMENT for other ranks.
 Output NceLoss(const Scope& scope, const Input& weights, const Input& biases,

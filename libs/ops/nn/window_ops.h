@@ -66,6 +66,8 @@ Output MaxPoolGradGrad(const Scope& scope, const Input& orig_input,
                        const std::string& padding,
                        const std::string& data_format = "NHWC");
 
+// output = input / (bias + alpha * sum) ^ beta, where sum adds the squares of
+// a pixel's channels from depth_radius before to depth_radius behind.
 struct LRNAttrs {
   int64_t depth_radius = 5;
   float bias = 1;
@@ -88,7 +90,12 @@ struct FusedBatchNormOutputs {
   Output batch_mean;
   Output batch_variance;
 };
-// The newest of its versions.
+// The newest of its versions: scale * (x - m) / sqrt(v + epsilon) + offset for
+// each channel. In training m and v are the batch's (v divided by the number n
+// of values), and batch_mean and batch_variance are f * m + (1 - f) * mean and
+// f * v * n / (n - 1) + (1 - f) * variance, with f = exponential_avg_factor; so
+// with f = 1 `mean` and `variance` may be empty. Without training m, v and both
+// outputs are `mean` and `variance`.
 FusedBatchNormOutputs FusedBatchNormV3(const Scope& scope, const Input& x,
                                        const Input& scale, const Input& offset,
                                        const Input& mean, const Input& variance,

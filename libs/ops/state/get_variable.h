@@ -21,7 +21,9 @@ namespace weft::ops {
 
 struct GetVariableOptions {
   DataType dtype = DT_INVALID;  // that of the scope
-  Initializer initializer;  // that of the scope, or Glorot uniform, or zeros
+  // That of the scope; where it has none, Glorot uniform for floating types,
+  // zeros for integers and bool, INVALID_ARGUMENT for others.
+  Initializer initializer;
   // A value to begin with: it has the shape, so `shape` is not given.
   std::optional<Input> initial_value;
   Regularizer regularizer;

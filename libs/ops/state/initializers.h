@@ -19,8 +19,8 @@ struct PartitionInfo {
   Dims offset;  // of the part, one for each dimension
 };
 
-// `partition` is null for a variable that is whole. Returns null after an
-// error, which sticks to the scope.
+// `partition` is null for a variable that is whole; `shape` is the part's.
+// Returns null after an error, which sticks to the scope.
 using Initializer =
     std::function<Output(const Scope& scope, const TensorShape& shape,
                          DataType dtype, const PartitionInfo* partition)>;
@@ -32,6 +32,10 @@ Initializer Ones();
 // A scalar fills the shape; anything else must have as many elements, or fewer,
 // the last one repeating.
 Initializer Constant(Input value);
+
+// Random values are INVALID_ARGUMENT for types that are not floating-point.
+// Without a seed they follow from the graph's (Scope::SetGraphSeed), if it has
+// one.
 
 // Uniform over [minval, maxval).
 Initializer RandomUniform(double minval = -0.05, double maxval = 0.05,
@@ -52,9 +56,14 @@ struct VarianceScalingOptions {
   } distribution = Distribution::kTruncatedNormal;
   std::optional<int64_t> seed;
 };
-// Variance scale / n, where n follows from the shape.
+// Variance scale / n around 0, where n is the fan in (the size of all
+// dimensions but the last), the fan out (of all but the last but one), or their
+// average. Of a vector both are its size; n is at least 1. Of a partitioned
+// variable the shape of the whole counts. A truncated normal distribution is
+// widened, so that it has this variance after it was cut.
 Initializer VarianceScaling(const VarianceScalingOptions& options = {});
-// Glorot's, also called Xavier's: scale 1, the average of both fans.
+// Glorot's, also called Xavier's: scale 1, the average of both fans. Uniform
+// over +- sqrt(6 / (fan in + fan out)).
 Initializer GlorotUniform(std::optional<int64_t> seed = std::nullopt);
 Initializer GlorotNormal(std::optional<int64_t> seed = std::nullopt);
 

@@ -16,7 +16,9 @@
 
 namespace weft::ops {
 
-// Parts along each dimension of `shape`; all but one are 1.
+// Parts along each dimension of `shape`; all but one are 1. INVALID_ARGUMENT
+// where the axis is none of the shape's, or a number of the partitioner's is
+// less than 1.
 using Partitioner = std::function<absl::StatusOr<std::vector<int>>(
     const TensorShape& shape, DataType dtype)>;
 
@@ -28,7 +30,8 @@ struct VariableAxisSizeOptions {
   int64_t bytes_per_string_element = 16;
   std::optional<int> max_shards;
 };
-// Parts of at most `max_shard_bytes`, as far as one slice fits.
+// As few parts as have at most `max_shard_bytes` each, as far as one slice
+// along the axis fits; but no more than `max_shards`.
 Partitioner VariableAxisSizePartitioner(
     int64_t max_shard_bytes, const VariableAxisSizeOptions& options = {});
 
@@ -38,8 +41,8 @@ struct MinMaxVariableOptions {
   int64_t min_slice_size = 256 << 10;  // bytes
   int64_t bytes_per_string_element = 16;
 };
-// As many parts as there are slices of `min_slice_size`, up to
-// `max_partitions`.
+// The variable's bytes / `min_slice_size` parts, rounded up; no more than
+// `max_partitions`, nor than the axis is long.
 Partitioner MinMaxVariablePartitioner(
     const MinMaxVariableOptions& options = {});
 

@@ -12,10 +12,11 @@
 
 namespace weft::ops::initializers {
 
-// Variance 2 / inputs, for layers of rectified units.
+// VarianceScaling by the fan in. Variance 2 / fan in, for layers of rectified
+// units.
 Initializer HeNormal(std::optional<int64_t> seed = std::nullopt);
 Initializer HeUniform(std::optional<int64_t> seed = std::nullopt);
-// Variance 1 / inputs.
+// Variance 1 / fan in.
 Initializer LecunNormal(std::optional<int64_t> seed = std::nullopt);
 Initializer LecunUniform(std::optional<int64_t> seed = std::nullopt);
 // Uniform over +- factor * sqrt(3 / inputs); inputs: all dimensions but the
@@ -24,7 +25,8 @@ Initializer UniformUnitScaling(double factor = 1.0,
                                std::optional<int64_t> seed = std::nullopt);
 // Orthonormal columns, or rows where there are fewer of them, times `gain`; all
 // dimensions but the last are taken as one. INVALID_ARGUMENT for less than two
-// dimensions and for types that are not floating-point.
+// dimensions and for types that are not floating-point. Of a partitioned
+// variable each part is orthogonal by itself.
 Initializer Orthogonal(double gain = 1.0,
                        std::optional<int64_t> seed = std::nullopt);
 // `gain` on the diagonal of a matrix. INVALID_ARGUMENT for other ranks.

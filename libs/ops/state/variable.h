@@ -92,7 +92,8 @@ class Variable {
   std::shared_ptr<const Nodes> nodes_;
 };
 
-// Sets the variable and returns its value afterwards.
+// Sets the variable and returns its value afterwards. A step that reads or adds
+// to one without a value is FAILED_PRECONDITION, which names it.
 Output Assign(const Scope& scope, const Variable& variable, const Input& value);
 Output AssignAdd(const Scope& scope, const Variable& variable,
                  const Input& value);

@@ -1,6 +1,12 @@
 // Builders of the ops that apply an optimizer's rule, under TensorFlow's names;
-// the optimizers of libs/train are the usual way to make them. `var` and its
-// slots are references (ApplyX) or resource handles (ResourceApplyX).
+// the optimizers of libs/train are the usual way to make them, and say what the
+// rules are. `var` and its slots are references (ApplyX, which gives `var`) or
+// resource handles (ResourceApplyX).
+//
+// `var`, its slots and a dense gradient have one shape. SparseApplyX takes a
+// row of the gradient for each of `indices`, one after the other: an index may
+// occur twice. All else are scalars; beta1_power is beta1 in the first step.
+// What does not fit fails the step with INVALID_ARGUMENT, and changes nothing.
 //
 // Errors stick to the scope (see libs/ops/scope.h); outputs are null then.
 #ifndef WEFT_LIBS_OPS_TRAINING_TRAINING_OPS_H_
@@ -12,10 +18,14 @@ namespace weft::ops {
 
 // What all of them may be given; each op reads what it knows.
 struct ApplyAttrs {
+  // Changes nothing: an update always holds the locks of var and its slots.
   bool use_locking = false;
-  bool use_nesterov = false;           // Momentum, Adam
-  bool update_slots = true;            // Adagrad
-  bool multiply_linear_by_lr = false;  // Ftrl, FtrlV2
+  // Momentum; Adam: beta1 * m + (1 - beta1) * grad takes the place of m.
+  bool use_nesterov = false;
+  // Adagrad, AdagradV2: whether accum changes.
+  bool update_slots = true;
+  // Ftrl, FtrlV2: the slot linear holds lr times what it holds otherwise.
+  bool multiply_linear_by_lr = false;
 };
 
 Output ApplyGradientDescent(const Scope& scope, const Input& var,
@@ -57,6 +67,9 @@ Operation ResourceSparseApplyAdagrad(const Scope& scope, const Input& var,
                                      const Input& grad, const Input& indices,
                                      const ApplyAttrs& attrs = {});
 
+// As Adagrad, with epsilon added to the root:
+//   accum += grad ^ 2
+//   var -= lr * grad / (sqrt(accum) + epsilon)
 Output ApplyAdagradV2(const Scope& scope, const Input& var, const Input& accum,
                       const Input& lr, const Input& epsilon, const Input& grad,
                       const ApplyAttrs& attrs = {});

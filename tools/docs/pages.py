@@ -1,0 +1,211 @@
+"""What README.md and docs/*.md name is there: files, targets, tests, code.
+
+Tables tell where something is. A table with the columns `file` and `function`
+says which file defines or declares a function; one with `file` and `name`, in
+which file a word stands. On a page with such a table of names, an indented
+block is quoted from its files, whatever its line breaks ("..." stands for what
+is left out), unless it is a command.
+"""
+
+import collections
+import itertools
+import os
+import re
+
+from tools import source_tree
+
+# Of a page, by line.
+Error = collections.namedtuple('Error', 'page line what')
+
+_QUOTED = re.compile(r'`([^`]+)`')
+_PATH = re.compile(r'[\w.-]+(?:/[\w.-]+)+/?')
+_LABEL = re.compile(r'(?<![\w:/])//([\w/.-]*)(?::([\w.-]+))?')
+_LINK = re.compile(r'\]\(([^)#]+)\)')
+_FUNCTION = re.compile(r'(?:((?:\w+::)*\w+)::)?(\w+)')
+_COMMENT = re.compile(r'//[^\n]*')
+_TEST_CASE = re.compile(r'(\w+Test)\.(\w+)')
+_TEST = re.compile(r'\bTEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)')
+_COMMANDS = ('bazel ', 'git ', 'python3 ', 'tools/')
+_INDENT = '    '
+
+
+def pages(top):
+  """The paths of the pages."""
+  folder = os.path.join(top, 'docs')
+  docs = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+  return ['README.md'] + [f'docs/{n}' for n in docs if n.endswith('.md')]
+
+
+def _read(top, path):
+  with open(os.path.join(top, path), encoding='utf-8') as file:
+    return file.read()
+
+
+def _cells(line):
+  return [cell.strip() for cell in line.strip().strip('|').split('|')]
+
+
+def _tables(page):
+  """Yields (line number, {column: cell}) of each row; '' where a cell lacks."""
+  columns = None
+  for number, line in enumerate(page.splitlines(), 1):
+    if not line.startswith('|'):
+      columns = None
+    elif columns is None:
+      columns = _cells(line)
+    elif not set(line) <= set('|-: '):
+      cells = _cells(line)
+      yield number, dict(itertools.zip_longest(columns, cells[:len(columns)],
+                                               fillvalue=''))
+
+
+def _is_defined(owner, name, source):
+  """Whether a .cc defines it at the margin, which calls never look like."""
+  full = f'{owner}::{name}' if owner else name
+  return re.search(rf'^(?:\S.*[ *&])?{full}\(', source, re.MULTILINE)
+
+
+def _is_declared(owner, name, header):
+  """Whether a .h declares it: in the body of its class, if it is a method."""
+  if not owner:
+    return re.search(rf'^(?:\S.*[ *&])?{name}\(', header, re.MULTILINE)
+  last = owner.rpartition('::')[2]
+  bodies = re.finditer(
+      rf'^( *)(?:class|struct) (?:\w+::)*{last}\b[^;{{]*{{(.*?)^\1}};', header,
+      re.MULTILINE | re.DOTALL)
+  return any(re.search(rf'\b{name}\(', body.group(2)) for body in bodies)
+
+
+def _has_function(name, path, text):
+  function = _FUNCTION.fullmatch(name)
+  is_there = _is_declared if path.endswith('.h') else _is_defined
+  return function and is_there(*function.groups(), _COMMENT.sub('', text))
+
+
+def _has_name(name, path, text):
+  if source_tree.is_cpp(path):
+    text = _COMMENT.sub('', text)
+  return re.search(rf'(?<![\w.]){re.escape(name)}(?!\w)', text)
+
+
+def _row_errors(top, row):
+  """What is wrong with a row that says where something is."""
+  what = next((c for c in ('function', 'name') if c in row), None)
+  if what is None or 'file' not in row:
+    return
+  file = _QUOTED.fullmatch(row['file'])
+  names = _QUOTED.findall(row[what])
+  if not file or (what == 'function' and len(names) != 1):
+    yield f'a row names one `file`, and what is in it in backticks: {row}'
+    return
+  path = file.group(1)
+  if not os.path.isfile(os.path.join(top, path)):
+    yield f'there is no file {path}'
+    return
+  # The cases of fuzzers are bytes, of which nothing is named.
+  text = _read(top, path) if names else ''
+  has = _has_function if what == 'function' else _has_name
+  for name in names:
+    if not has(name, path, text):
+      yield f'{path} has no {name}'
+
+
+def _is_there(top, path):
+  """Whether it exists, perhaps as a .cc; or is no path of this checkout."""
+  first = path.split('/')[0]
+  return (not os.path.isdir(os.path.join(top, first)) or
+          os.path.exists(os.path.join(top, path)) or
+          os.path.exists(os.path.join(top, path + '.cc')))
+
+
+def _has_target(top, package, name):
+  build = os.path.join(package, 'BUILD')
+  if package.endswith('...'):
+    return os.path.isdir(os.path.join(top, package[:-len('...')]))
+  if not os.path.isfile(os.path.join(top, build)):
+    return False
+  name = name or os.path.basename(package)
+  text = _read(top, build)
+  if name == 'room_test' and 'weft_room_test(' in text:
+    return True
+  return name == 'all' or re.search(rf'name = "{re.escape(name)}"', text)
+
+
+def _test_cases(top):
+  """The (suite, case) of each test of the checkout."""
+  cases = set()
+  for path in source_tree.files(top):
+    if path.endswith(('_test.cc', '_conformance.h')):
+      cases.update(_TEST.findall(_read(top, path)))
+  return cases
+
+
+def _line_errors(top, page, line, cases):
+  """What a line names that is not there."""
+  is_code = line.startswith(_INDENT)
+  for link in [] if is_code else _LINK.findall(line):
+    target = os.path.normpath(os.path.join(os.path.dirname(page), link))
+    if '://' not in link and not os.path.exists(os.path.join(top, target)):
+      yield f'the link {link} leads nowhere'
+  for quoted in [line] if is_code else _QUOTED.findall(line):
+    if not is_code and _PATH.fullmatch(quoted) and not _is_there(top, quoted):
+      yield f'there is no {quoted}'
+    case = _TEST_CASE.fullmatch(quoted)
+    if case and case.groups() not in cases:
+      yield f'there is no test {quoted}'
+    for package, name in _LABEL.findall(quoted):
+      if (package or name) and not _has_target(top, package, name):
+        yield f'there is no target //{package}{name and ":" + name}'
+
+
+def _blocks(page):
+  """Yields (line number, lines) of each indented block."""
+  block = []
+  for number, line in enumerate(page.splitlines() + [''], 1):
+    if line.startswith(_INDENT):
+      block.append(line)
+    elif block:
+      yield number - len(block), block
+      block = []
+
+
+def _quotes(block):
+  """The parts of a block between lines that are "...", in one line each."""
+  parts = [[]]
+  for line in block:
+    if line.strip() == '...':
+      parts.append([])
+    else:
+      parts[-1].extend(line.split())
+  return [' '.join(part) for part in parts]
+
+
+def _quote_errors(top, page, rows):
+  """Yields (line number, what) of each block that is quoted from no file."""
+  files = {_QUOTED.fullmatch(r['file']) for _, r in rows
+           if 'name' in r and 'file' in r}
+  paths = {file.group(1) for file in files - {None}}
+  texts = [' '.join(_read(top, path).split()) for path in sorted(paths)
+           if os.path.isfile(os.path.join(top, path)) and
+           os.path.splitext(path)[1]]
+  for number, block in _blocks(page) if paths else ():
+    if block[0].strip().startswith(_COMMANDS):
+      continue
+    for quote in _quotes(block):
+      if not any(quote in text for text in texts):
+        yield number, f'no file of the table has these lines: {quote}'
+
+
+def check(top):
+  """Returns an Error for all that is named and is not there."""
+  errors = []
+  cases = _test_cases(top)
+  for path in pages(top):
+    page = _read(top, path)
+    rows = list(_tables(page))
+    found = [(n, what) for n, row in rows for what in _row_errors(top, row)]
+    found += _quote_errors(top, page, rows)
+    for number, line in enumerate(page.splitlines(), 1):
+      found += [(number, what) for what in _line_errors(top, path, line, cases)]
+    errors += [Error(path, *each) for each in sorted(set(found))]
+  return errors
