@@ -36,7 +36,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/command_line.h"
 #include "libs/base/scheduler.h"
-#include "libs/bus/zmq_wire.h"
+#include "libs/bus/zmq/zmq_wire.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 20000, "Round trips to time for each metric.");

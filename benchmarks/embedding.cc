@@ -20,7 +20,7 @@
 #include "benchmarks/server_processes.h"
 #include "libs/api/weft.h"
 #include "libs/base/command_line.h"
-#include "libs/bus/zmq_wire.h"
+#include "libs/bus/zmq/zmq_wire.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, rows, 1'000'000, "Of the table; even.");

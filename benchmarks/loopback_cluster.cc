@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "benchmarks/report.h"
-#include "libs/bus/free_port.h"
+#include "libs/bus/zmq/free_port.h"
 
 namespace weft::benchmarks {
 

@@ -17,7 +17,7 @@
 #include "libs/api/weft.h"
 #include "libs/base/command_line.h"
 #include "libs/base/scheduler.h"
-#include "libs/bus/zmq_wire.h"
+#include "libs/bus/zmq/zmq_wire.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 5000, "Steps to time for each metric.");

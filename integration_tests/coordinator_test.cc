@@ -13,7 +13,7 @@
 #include "libs/base/logging.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
-#include "libs/bus/free_port.h"
+#include "libs/bus/zmq/free_port.h"
 
 namespace weft {
 namespace {

@@ -19,7 +19,7 @@
 #include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
-#include "libs/bus/free_port.h"
+#include "libs/bus/zmq/free_port.h"
 
 namespace weft {
 namespace {

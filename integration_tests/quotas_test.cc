@@ -23,7 +23,7 @@
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/address.h"
-#include "libs/bus/memory_wire.h"
+#include "libs/bus/memory/memory_wire.h"
 #include "libs/graph/graph_def.h"
 #include "libs/ops/resource/queue_ops.h"
 #include "libs/protocol/blocking_master.h"

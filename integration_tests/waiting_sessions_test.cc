@@ -16,7 +16,7 @@
 #include "libs/base/sync_call.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/address.h"
-#include "libs/bus/memory_wire.h"
+#include "libs/bus/memory/memory_wire.h"
 #include "libs/graph/graph_def.h"
 #include "libs/protocol/blocking_master.h"
 #include "libs/protocol/coordinator_client.h"

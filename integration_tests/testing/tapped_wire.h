@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/envelope.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 #include "libs/bus/wire.h"
 
 namespace weft {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/random.h"
 #include "libs/base/status.h"
-#include "libs/bus/free_port.h"
+#include "libs/bus/zmq/free_port.h"
 #include "libs/cluster/cluster_spec.h"
 #include "libs/cluster/device_name.h"
 

@@ -17,7 +17,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
 #include "libs/base/simulated_scheduler.h"
-#include "libs/bus/memory_wire.h"
+#include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/transport.h"
 #include "libs/bus/wire.h"
 

@@ -11,7 +11,7 @@
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/capture.h"
-#include "libs/bus/memory_wire.h"
+#include "libs/bus/memory/memory_wire.h"
 
 namespace weft::bus {
 namespace {

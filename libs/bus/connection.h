@@ -19,8 +19,8 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/bus/incoming_streams.h"
+#include "libs/bus/message.h"
 #include "libs/bus/outgoing_streams.h"
-#include "libs/bus/transport.h"
 #include "libs/bus/wire.h"
 
 namespace weft::bus {

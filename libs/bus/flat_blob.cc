@@ -1,6 +1,6 @@
 #include "absl/strings/cord.h"
 #include "libs/bus/flat_blob_inl.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 
 namespace weft::bus {
 namespace {

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "libs/bus/blob.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 
 namespace weft::bus {
 

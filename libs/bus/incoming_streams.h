@@ -30,7 +30,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/bus/envelope.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 
 namespace weft::bus {
 

@@ -36,124 +36,21 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "libs/base/cancellation.h"
 #include "libs/base/logging.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/address.h"
-#include "libs/bus/blob.h"
-#include "libs/bus/learned_uuid.h"
+#include "libs/bus/handler.h"
+#include "libs/bus/message.h"
 #include "libs/bus/wire.h"
 
 namespace weft::bus {
-
-// A request, a reply, or a one-way message.
-struct Message {
-  // What the body is: a number of wire::Body (schemas/body.fbs).
-  uint8_t method = 0;
-  // A FlatBuffer; the bus does not look inside.
-  Blob body;
-  // What the body names by position. Small ones come along, large ones stream.
-  std::vector<Blob> attachments;
-};
-
-// Errors cross with code, text, whether they are derived, and these payloads:
-// the node and the task that failed.
-inline constexpr absl::string_view kErrorNodePayload = "weft/node";
-inline constexpr absl::string_view kErrorTaskPayload = "weft/task";
-
-// Who one end of a connection is; what HELLO says.
-struct Identity {
-  std::string cluster_uuid;  // empty: any
-  std::string task;          // "/job:ps/task:0"; empty: a client
-  uint64_t incarnation = 0;  // drawn anew at each start; never 0
-  uint64_t op_fingerprint = 0;
-  // Of one's own end: where `cluster_uuid` will be found; may be null.
-  std::shared_ptr<const LearnedUuid> learned_uuid;
-};
-
-// The other end of an accepted connection.
-struct Peer {
-  uint64_t id = 0;  // of this connection; unique in its Endpoint; never 0
-  Identity identity;
-};
-
-// Memory for attachments that stream in.
-class LandingMemory {
- public:
-  virtual ~LandingMemory() = default;
-  struct Room {
-    std::shared_ptr<const void> owner;
-    char* data = nullptr;
-  };
-  // RESOURCE_EXHAUSTED when there is none. Any thread.
-  virtual absl::StatusOr<Room> Reserve(uint64_t bytes) = 0;
-};
-
-// A request on its way to an answer, at the end that gives it. Reply or Fail
-// once, on any thread; letting go of it without is INTERNAL for the caller.
-class IncomingCall {
- public:
-  virtual ~IncomingCall() = default;
-  virtual const Peer& peer() const = 0;
-  // When the caller gives up, by this process's clock.
-  virtual absl::Time deadline() const = 0;
-  // Cancelled when the caller cancels or gives up, or the connection is lost.
-  virtual Cancellation& cancellation() = 0;
-  // A reply that the other end can't take, or that finds no room among what
-  // waits for it to read (RESOURCE_EXHAUSTED), fails the call.
-  virtual void Reply(Message reply) = 0;
-  // The same, but a reply that finds no room leaves the call open and says why,
-  // so that its owner can fail it with what it knows of it.
-  virtual absl::Status TryReply(Message reply) {
-    Reply(std::move(reply));
-    return absl::OkStatus();
-  }
-  virtual void Fail(const absl::Status& error) = 0;
-};
-
-// What a task does with what comes in. See Threads above.
-class Handler {
- public:
-  virtual ~Handler() = default;
-  // Whether messages of this method are handled on the thread that reads.
-  virtual bool IsFast(uint8_t method) const = 0;
-  // The same of one that is here: false for what takes long to open.
-  virtual bool IsFastMessage(const Message& message) const {
-    return IsFast(message.method);
-  }
-  // Whether requests of this method are served until the end, though new work
-  // is refused: those that end work, or ask about it.
-  virtual bool IsServedWhileDraining(uint8_t /*method*/) const { return false; }
-  // A peer said HELLO, for this task and in a version we speak. An error
-  // refuses it. Fast.
-  virtual absl::Status OnConnect(const Peer& peer) = 0;
-  // After all its messages; its calls are cancelled already.
-  virtual void OnDisconnect(const Peer& peer, const absl::Status& why) = 0;
-  virtual void OnRequest(std::shared_ptr<IncomingCall> call,
-                         Message request) = 0;
-  // A request whose attachments found no room, and are not there; `which` of
-  // them was the first. To be failed with `why`, to which the handler may add
-  // what it knows of the attachment. Fast.
-  virtual void OnRefused(std::shared_ptr<IncomingCall> call,
-                         Message /*request*/, size_t /*which*/,
-                         const absl::Status& why) {
-    call->Fail(why);
-  }
-  // `landed` is an error when there was no room for the attachments; then there
-  // are none.
-  virtual void OnOneWay(const Peer& peer, Message message,
-                        const absl::Status& landed) = 0;
-};
 
 // Where a task answers. Destroying it closes its connections and waits for
 // callbacks that run; not to be done from one.

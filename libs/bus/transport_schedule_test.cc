@@ -18,7 +18,7 @@
 #include "libs/base/random.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/testing/seeds.h"
-#include "libs/bus/memory_wire.h"
+#include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/testing/transport_ends.h"
 
 namespace weft::bus {

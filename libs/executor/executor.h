@@ -13,7 +13,6 @@
 #define WEFT_LIBS_EXECUTOR_EXECUTOR_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,27 +20,12 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "libs/executor/stateful_kernels.h"
 #include "libs/graph/graph.h"
 #include "libs/kernels/kernel_registry.h"
 #include "libs/kernels/op_kernel.h"
 
 namespace weft {
-
-// Kernels that keep state between steps (random streams, readers, iterators):
-// they belong to a session and a node name, are shared by all plans of the
-// session, and die with it. Thread-safe.
-class StatefulKernels {
- public:
-  // The kernel kept under `name`, or the one `create` makes and which is kept.
-  absl::StatusOr<std::shared_ptr<OpKernel>> GetOrCreate(
-      const std::string& name,
-      const std::function<absl::StatusOr<std::unique_ptr<OpKernel>>()>& create);
-
- private:
-  absl::Mutex mutex_;
-  absl::flat_hash_map<std::string, std::shared_ptr<OpKernel>> kernels_
-      ABSL_GUARDED_BY(mutex_);
-};
 
 struct PlanOptions {
   const KernelRegistry* kernels = nullptr;      // never null

@@ -1,5 +1,6 @@
+#include "libs/executor/stateful_kernels.h"
+
 #include "libs/base/status.h"
-#include "libs/executor/executor.h"
 
 namespace weft {
 

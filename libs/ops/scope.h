@@ -19,7 +19,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -28,102 +27,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "libs/graph/graph.h"
+#include "libs/ops/output.h"
 
 namespace weft {
-
-// An output of a node, as the builders hand it around. Null after an error.
-class Output {
- public:
-  Output() = default;
-  Output(const Node* node, int index = 0) : node_(node), index_(index) {}
-  Output(Endpoint endpoint) : node_(endpoint.node), index_(endpoint.index) {}
-
-  const Node* node() const { return node_; }
-  int index() const { return index_; }
-  Endpoint endpoint() const { return {node_, index_}; }
-  explicit operator bool() const { return node_ != nullptr; }
-  // REQUIRES for the rest: not null.
-  std::string name() const { return TensorName(endpoint()); }
-  DataType dtype() const { return node_->output_type(index_); }
-  const PartialShape& shape() const { return node_->output_shape(index_); }
-
-  friend bool operator==(const Output&, const Output&) = default;
-
- private:
-  const Node* node_ = nullptr;
-  int index_ = 0;
-};
-
-// Output `index` of what AddNode gave; null after an error.
-inline Output OutputOf(const Node* node, int index) {
-  return node == nullptr ? Output() : Output(node, index);
-}
-
-// A node that is run for what it does. Null after an error.
-class Operation {
- public:
-  Operation() = default;
-  Operation(const Node* node) : node_(node) {}
-  Operation(const Output& output) : node_(output.node()) {}
-  const Node* node() const { return node_; }
-  explicit operator bool() const { return node_ != nullptr; }
-  const std::string& name() const { return node_->name(); }
-
- private:
-  const Node* node_ = nullptr;
-};
-
-// An argument of a builder: an output, or a value that becomes a Const. A C++
-// scalar or list takes the dtype that the op asks of it ("Add(scope, x, 1)"
-// adds a float to a float).
-class Input {
- public:
-  Input(Output output) : output_(output) {}
-  Input(Tensor value) : value_(std::move(value)) {}
-  template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
-  Input(T value) : value_(MakeScalar(value)), adapts_(true) {}
-  Input(const char* value) : value_(Tensor::Scalar(std::string(value))) {}
-  Input(std::string value) : value_(Tensor::Scalar(std::move(value))) {}
-  template <typename T>
-  Input(std::initializer_list<T> values)
-      : value_(Tensor::Vector(values)), adapts_(std::is_arithmetic_v<T>) {}
-  // Anything with `operator Output` through a member (Variable handles,
-  // layers).
-  template <
-      typename T,
-      typename = std::enable_if_t<std::is_convertible_v<const T&, Output> &&
-                                  !std::is_same_v<T, Output>>,
-      typename = void>
-  Input(const T& value) : output_(static_cast<Output>(value)) {}
-
-  const Output& output() const { return output_; }
-  // Set when it is a value.
-  const std::optional<Tensor>& value() const { return value_; }
-  // The value is a C++ scalar or list, which takes the dtype of its neighbours.
-  bool adapts() const { return adapts_; }
-
- private:
-  template <typename T>
-  static Tensor MakeScalar(T value) {
-    if constexpr (std::is_same_v<T, bool>) {
-      return Tensor::Scalar(value);
-    } else if constexpr (std::is_floating_point_v<T>) {
-      if constexpr (sizeof(T) == 4)
-        return Tensor::Scalar(static_cast<float>(value));
-      return Tensor::Scalar(static_cast<double>(value));
-    } else if constexpr (sizeof(T) <= 4) {
-      return Tensor::Scalar(static_cast<int32_t>(value));
-    } else {
-      return Tensor::Scalar(static_cast<int64_t>(value));
-    }
-  }
-
-  Output output_;
-  std::optional<Tensor> value_;
-  bool adapts_ = false;
-};
-
-using InputList = std::vector<Input>;
 
 // Called once for each node before it is added; returns its device, or an error
 // that sticks. Gets the spec, whose device is what the scopes inside have made

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/handler.h"
 #include "libs/device/device.h"
 
 namespace weft::protocol {

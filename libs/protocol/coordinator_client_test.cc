@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "libs/base/status.h"
 #include "libs/base/test_matchers.h"
-#include "libs/bus/zmq_wire.h"
+#include "libs/bus/zmq/zmq_wire.h"
 #include "libs/protocol/coordinator_messages.h"
 #include "libs/protocol/coordinator_service.h"
 #include "libs/protocol/testing/recording_coordinator.h"

@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 #include "libs/protocol/coordinator.h"
 
 namespace weft::protocol {

@@ -22,7 +22,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/scheduler.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/handler.h"
 #include "libs/protocol/coordinator.h"
 #include "libs/protocol/method_table.h"
 #include "libs/protocol/pending_replies.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "libs/bus/blob.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 #include "libs/tensor/buffer.h"
 
 namespace weft::protocol {

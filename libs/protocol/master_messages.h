@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 #include "libs/protocol/master.h"
 #include "libs/tensor/buffer.h"
 #include "libs/tensor/tensor.h"

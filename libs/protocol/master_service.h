@@ -23,7 +23,7 @@
 #include "absl/time/time.h"
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/handler.h"
 #include "libs/protocol/master.h"
 #include "libs/protocol/method_table.h"
 #include "libs/protocol/pending_replies.h"

@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "libs/bus/blob.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 #include "libs/tensor/shape.h"
 
 namespace flatbuffers {

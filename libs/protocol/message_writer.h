@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "libs/bus/blob.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 
 namespace flatbuffers {
 class FlatBufferBuilder;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 #include "libs/protocol/message_reader.h"
 #include "libs/protocol/message_writer.h"
 #include "schemas/body_generated.h"

@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/handler.h"
 #include "libs/protocol/method.h"
 
 namespace weft::protocol {

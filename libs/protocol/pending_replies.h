@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "libs/base/in_flight.h"
 #include "libs/base/scheduler.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/handler.h"
 #include "libs/protocol/common_messages.h"
 
 namespace weft::protocol {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 #include "libs/protocol/messages_inl.h"
 #include "libs/protocol/tensor_codec.h"
 

@@ -22,7 +22,7 @@
 #include "absl/time/time.h"
 #include "libs/base/in_flight.h"
 #include "libs/base/scheduler.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 
 namespace weft::protocol {
 

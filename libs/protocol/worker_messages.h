@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 #include "libs/graph/op_def.h"
 #include "libs/protocol/worker.h"
 #include "libs/tensor/buffer.h"

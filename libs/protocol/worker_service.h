@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/handler.h"
 #include "libs/graph/op_def.h"
 #include "libs/protocol/method_table.h"
 #include "libs/protocol/pending_replies.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "libs/bus/zmq_wire.h"
+#include "libs/bus/zmq/zmq_wire.h"
 #include "libs/kernels/standard_kernels.h"
 
 namespace weft {

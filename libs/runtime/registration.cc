@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
+#include "libs/runtime/running_step.h"
 
 namespace weft {
 namespace {
@@ -32,19 +33,6 @@ absl::StatusOr<protocol::Worker*> FindTask(protocol::WorkerDirectory* directory,
 
 uint64_t EdgeOf(const Node& node) {
   return static_cast<uint64_t>(*node.attr<int64_t>("edge"));
-}
-
-RunWhere Where(protocol::CallingThread thread, bool is_last) {
-  switch (thread) {
-    // A caller that waits serves the last part; the others run meanwhile.
-    case protocol::CallingThread::kWaits:
-      return is_last ? RunWhere::kCaller : RunWhere::kPool;
-    case protocol::CallingThread::kReader:
-      return RunWhere::kReader;
-    case protocol::CallingThread::kOther:
-      break;
-  }
-  return RunWhere::kPool;
 }
 
 }  // namespace
@@ -94,10 +82,10 @@ absl::StatusOr<Registration::Edges> FindEdges(
 }
 
 Registration::Registration(std::shared_ptr<void> keep_alive,
-                           std::vector<Part> parts, Ends ends, Edges edges,
-                           Scheduler* scheduler)
+                           std::vector<DevicePlan> plans, Ends ends,
+                           Edges edges, Scheduler* scheduler)
     : keep_alive_(std::move(keep_alive)),
-      parts_(std::move(parts)),
+      plans_(std::move(plans)),
       ends_(std::move(ends)),
       edges_(std::move(edges)),
       scheduler_(scheduler) {}
@@ -125,7 +113,9 @@ absl::Status Registration::Check(const protocol::PartitionStep& step) const {
 bool Registration::DescribeWaits(uint64_t step,
                                  std::vector<std::string>& waits) const {
   bool runs = false;
-  for (const Part& part : parts_) runs |= part.plan->DescribeWaits(step, waits);
+  for (const DevicePlan& device : plans_) {
+    runs |= device.plan->DescribeWaits(step, waits);
+  }
   return runs;
 }
 
@@ -140,109 +130,6 @@ std::unique_ptr<RunningStep> Registration::TakeStep() {
 void Registration::GiveBack(std::unique_ptr<RunningStep> step) {
   absl::MutexLock lock(&mutex_);
   idle_steps_.push_back(std::move(step));
-}
-
-void RunningStep::Start(std::shared_ptr<Registration> registration,
-                        const protocol::PartitionStep& request,
-                        StepTable* table, protocol::Worker* master,
-                        protocol::Worker::Done done) {
-  std::unique_ptr<RunningStep> step = registration->TakeStep();
-  step->table_ = table;
-  step->master_ = master;
-  step->with_answer_ = request.with_answer;
-  step->registration_ = std::move(registration);
-  if (absl::Status status = step->Prepare(request); !status.ok()) {
-    std::shared_ptr<Registration> owner = std::move(step->registration_);
-    owner->GiveBack(std::move(step));
-    return done(std::move(status));
-  }
-  step->done_ = std::move(done);
-  step.release()->StartParts(request);  // Finish takes it back
-}
-
-absl::Status RunningStep::Prepare(const protocol::PartitionStep& request) {
-  id_ = {request.session.master, request.step};
-  if (!step_resources_) {
-    step_resources_ = std::make_unique<ResourceManager>("step");
-  }
-  if (table_ != nullptr) {
-    ASSIGN_OR_RETURN(exchange_,
-                     table_->Begin(request, &registration_->edges().peers));
-    exchange_->BeginSending(&registration_->edges().outgoing);
-  } else if (registration_->parts().size() > 1) {
-    exchange_ = std::make_shared<StepExchange>(request.session, request.step);
-  }
-  cancellation_ = request.cancellation;
-  return absl::OkStatus();
-}
-
-void RunningStep::StartParts(const protocol::PartitionStep& request) {
-  const std::vector<Registration::Part>& parts = registration_->parts();
-  const int num_parts = static_cast<int>(parts.size());
-  // One more than there are parts, so that the step outlives this loop.
-  parts_left_.store(num_parts + 1, std::memory_order_relaxed);
-  AbortExchangeWhenCancelled();
-  for (int i = 0; i < num_parts; ++i) {
-    StepArgs args;
-    args.context = {.step_id = request.step,
-                    .cancellation = cancellation_.get(),
-                    .scheduler = registration_->scheduler(),
-                    .device = parts[i].device,
-                    .allocator = &parts[i].device->allocator(),
-                    .resources = parts[i].resources,
-                    .step_resources = step_resources_.get(),
-                    .rendezvous = exchange_.get()};
-    args.args = request.feeds;
-    args.retvals = request.fetches;
-    args.outbox = exchange_.get();
-    weft::Start(parts[i].plan, args, Where(request.thread, i == num_parts - 1),
-                [this](const absl::Status& status) {
-                  // Other parts may wait for what this one has sent.
-                  if (registration_->parts().size() > 1 && exchange_) {
-                    exchange_->Flush();
-                  }
-                  PartDone(status);
-                });
-  }
-  PartDone(absl::OkStatus());
-}
-
-void RunningStep::AbortExchangeWhenCancelled() {
-  if (exchange_ == nullptr) return;
-  cancellation_token_ = cancellation_->Register(
-      [this](const absl::Status& cause) { exchange_->Abort(cause); });
-  if (cancellation_token_ == 0) exchange_->Abort(cancellation_->status());
-}
-
-void RunningStep::PartDone(const absl::Status& status) {
-  first_error_.Add(status);
-  if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) Finish();
-}
-
-void RunningStep::SendTheRest() {
-  if (master_ != nullptr) {
-    with_answer_->pushes = exchange_->TakeHeldFor(*master_);
-  }
-  exchange_->Flush();
-}
-
-void RunningStep::Finish() {
-  if (cancellation_token_ != 0) cancellation_->Deregister(cancellation_token_);
-  cancellation_token_ = 0;
-  absl::Status status = first_error_.Take();
-  if (status.ok() && exchange_ != nullptr) SendTheRest();
-  // By a value that did not get away, for one: whoever waits for it is to know.
-  if (status.ok() && cancellation_->IsCancelled()) {
-    status = cancellation_->status();
-  }
-  if (table_ != nullptr) status = table_->End(id_, std::move(status));
-  exchange_.reset();
-  cancellation_.reset();
-  step_resources_->ClearAll();
-  protocol::Worker::Done done = std::move(done_);
-  std::shared_ptr<Registration> registration = std::move(registration_);
-  registration->GiveBack(std::unique_ptr<RunningStep>(this));
-  done(std::move(status));
 }
 
 }  // namespace weft

@@ -1,19 +1,15 @@
-// Registration: the compiled partitions of one callable on one task.
-// RunningStep: one step of it. Both internal to this room.
+// Registration: the compiled partitions of one callable on one task. Internal
+// to this room; running_step.h runs it.
 //
-// Threads: a Registration is immutable but for its idle step objects, under its
-// own lock. A RunningStep belongs to its step: whoever ends the last partition
-// ends it.
+// Threads: immutable but for its idle step objects, under its own lock.
 #ifndef WEFT_LIBS_RUNTIME_REGISTRATION_H_
 #define WEFT_LIBS_RUNTIME_REGISTRATION_H_
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "libs/base/first_error.h"
 #include "libs/base/scheduler.h"
 #include "libs/device/device.h"
 #include "libs/executor/executor.h"
@@ -28,7 +24,7 @@ class RunningStep;
 class Registration {
  public:
   // What one device runs.
-  struct Part {
+  struct DevicePlan {
     std::shared_ptr<const Plan> plan;
     Device* device = nullptr;
     ResourceManager* resources = nullptr;
@@ -50,11 +46,11 @@ class Registration {
   };
 
   // `keep_alive` is what the parts use: their session.
-  Registration(std::shared_ptr<void> keep_alive, std::vector<Part> parts,
+  Registration(std::shared_ptr<void> keep_alive, std::vector<DevicePlan> plans,
                Ends ends, Edges edges, Scheduler* scheduler);
   ~Registration();
 
-  const std::vector<Part>& parts() const { return parts_; }
+  const std::vector<DevicePlan>& plans() const { return plans_; }
   const Edges& edges() const { return edges_; }
   // INVALID_ARGUMENT unless the step brings what the partitions take, with its
   // type, and has room for what they make.
@@ -68,7 +64,7 @@ class Registration {
 
  private:
   const std::shared_ptr<void> keep_alive_;
-  const std::vector<Part> parts_;
+  const std::vector<DevicePlan> plans_;
   const Ends ends_;
   const Edges edges_;
   Scheduler* const scheduler_;
@@ -85,39 +81,6 @@ Registration::Ends FindEnds(
 absl::StatusOr<Registration::Edges> FindEdges(
     const std::vector<protocol::DevicePartition>& partitions,
     const std::string& task, protocol::WorkerDirectory* directory);
-
-// From Run to its end. Used again for later steps of the registration, so that
-// a warm step allocates nothing for it.
-class RunningStep {
- public:
-  // Ends by calling `done` and giving itself back to the registration. `table`
-  // is null for a step that no other task has a part in. `master` is the task
-  // that takes values with the answer; null when none does.
-  static void Start(std::shared_ptr<Registration> registration,
-                    const protocol::PartitionStep& request, StepTable* table,
-                    protocol::Worker* master, protocol::Worker::Done done);
-
- private:
-  absl::Status Prepare(const protocol::PartitionStep& request);
-  void StartParts(const protocol::PartitionStep& request);
-  void AbortExchangeWhenCancelled();
-  void PartDone(const absl::Status& status);
-  void SendTheRest();
-  void Finish();
-
-  std::shared_ptr<Registration> registration_;
-  protocol::StepId id_;
-  StepTable* table_ = nullptr;
-  protocol::Worker* master_ = nullptr;
-  protocol::PartitionStep::WithAnswer* with_answer_ = nullptr;
-  std::shared_ptr<Cancellation> cancellation_;
-  Cancellation::Token cancellation_token_ = 0;
-  std::shared_ptr<StepExchange> exchange_;
-  std::unique_ptr<ResourceManager> step_resources_;
-  std::atomic<int> parts_left_{0};
-  FirstError first_error_;
-  protocol::Worker::Done done_;
-};
 
 }  // namespace weft
 

@@ -11,6 +11,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/first_error.h"
 #include "libs/base/status.h"
+#include "libs/runtime/running_step.h"
 
 namespace weft {
 namespace {
@@ -247,20 +248,21 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
 absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::Compile(
     const protocol::PartitionRegistration& registration,
     std::shared_ptr<Session> session) const {
-  std::vector<Registration::Part> parts;
+  std::vector<Registration::DevicePlan> plans;
   for (const protocol::DevicePartition& partition : registration.partitions) {
-    ASSIGN_OR_RETURN(Registration::Part part, CompilePart(partition, *session));
-    parts.push_back(std::move(part));
+    ASSIGN_OR_RETURN(Registration::DevicePlan plan,
+                     CompilePartition(partition, *session));
+    plans.push_back(std::move(plan));
   }
   ASSIGN_OR_RETURN(
       Registration::Edges edges,
       FindEdges(registration.partitions, options_.task, options_.peers));
-  return std::make_shared<Registration>(std::move(session), std::move(parts),
+  return std::make_shared<Registration>(std::move(session), std::move(plans),
                                         FindEnds(registration.partitions),
                                         std::move(edges), options_.scheduler);
 }
 
-absl::StatusOr<Registration::Part> TaskRuntime::CompilePart(
+absl::StatusOr<Registration::DevicePlan> TaskRuntime::CompilePartition(
     const protocol::DevicePartition& partition, Session& session) const {
   size_t i = 0;
   while (i < devices_.size() && devices_[i]->name() != partition.device) ++i;
@@ -278,7 +280,8 @@ absl::StatusOr<Registration::Part> TaskRuntime::CompilePart(
   ResourceManager* resources = session.own_resources.empty()
                                    ? shared_resources_[i].get()
                                    : session.own_resources[i].get();
-  return Registration::Part{std::move(plan), devices_[i].get(), resources};
+  return Registration::DevicePlan{std::move(plan), devices_[i].get(),
+                                  resources};
 }
 
 void TaskRuntime::Deregister(const protocol::WorkerSession& session,

@@ -177,7 +177,7 @@ class TaskRuntime : public protocol::Worker,
   absl::StatusOr<std::shared_ptr<Registration>> Compile(
       const protocol::PartitionRegistration& registration,
       std::shared_ptr<Session> session) const;
-  absl::StatusOr<Registration::Part> CompilePart(
+  absl::StatusOr<Registration::DevicePlan> CompilePartition(
       const protocol::DevicePartition& partition, Session& session) const;
   std::vector<std::unique_ptr<ResourceManager>> NewResources() const;
   // OK unless whoever asks has given up.

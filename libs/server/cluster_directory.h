@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 #include "libs/cluster/cluster_spec.h"
 #include "libs/protocol/worker.h"
 #include "libs/protocol/worker_client.h"

@@ -12,7 +12,7 @@
 #include "libs/base/random.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
-#include "libs/bus/memory_wire.h"
+#include "libs/bus/memory/memory_wire.h"
 #include "libs/runtime/process.h"
 
 namespace weft {

@@ -16,7 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "libs/base/in_flight.h"
 #include "libs/bus/address.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 #include "libs/cluster/cluster_spec.h"
 #include "libs/protocol/coordinator.h"
 #include "libs/protocol/coordinator_client.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/base/stop_signals.h"
-#include "libs/bus/zmq_wire.h"
+#include "libs/bus/zmq/zmq_wire.h"
 
 namespace weft {
 namespace {

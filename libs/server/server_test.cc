@@ -10,8 +10,8 @@
 #include "libs/base/clock.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/address.h"
-#include "libs/bus/free_port.h"
 #include "libs/bus/transport.h"
+#include "libs/bus/zmq/free_port.h"
 
 namespace weft {
 namespace {

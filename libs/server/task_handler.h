@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "libs/bus/transport.h"
+#include "libs/bus/handler.h"
 #include "libs/protocol/coordinator_service.h"
 #include "libs/protocol/master_service.h"
 #include "libs/protocol/worker_client.h"

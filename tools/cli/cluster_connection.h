@@ -15,7 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/bus/address.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 #include "libs/protocol/coordinator_client.h"
 #include "libs/runtime/process.h"
 

@@ -12,7 +12,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
 #include "libs/base/test_matchers.h"
-#include "libs/bus/free_port.h"
+#include "libs/bus/zmq/free_port.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/graph/graph_def.h"
 #include "nlohmann/json.hpp"

@@ -49,8 +49,9 @@ _FENCED = (
         'only libs/base knows spdlog', 'include "libs/base/logging.h"'),
     _Fenced(
         # A benchmark measures it beside what libs/bus makes of it.
-        re.compile(r'zmq(_\w+)?\.h(pp)?$'), _only_in('libs/bus', 'benchmarks'),
-        'only libs/bus knows ZeroMQ', 'use libs/bus'),
+        re.compile(r'zmq(_\w+)?\.h(pp)?$'),
+        _only_in('libs/bus/zmq', 'benchmarks'),
+        'only libs/bus/zmq knows ZeroMQ', 'use libs/bus'),
     _Fenced(
         re.compile(r'cuda|cublas|curand|cudnn|nccl'),
         _only_in('libs/device/cuda', 'libs/kernels/cuda'),

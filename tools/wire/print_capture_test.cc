@@ -14,7 +14,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/bus/capture.h"
 #include "libs/bus/capturing_wire.h"
-#include "libs/bus/memory_wire.h"
+#include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/transport.h"
 #include "libs/protocol/landing_memory.h"
 #include "libs/protocol/worker_client.h"

@@ -17,7 +17,7 @@
 #include "libs/bus/envelope.h"
 #include "libs/bus/greeting.h"
 #include "libs/bus/incoming_streams.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 
 namespace weft::bus {
 

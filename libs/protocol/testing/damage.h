@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 
 namespace weft::protocol {
 

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "libs/bus/transport.h"
+#include "libs/bus/message.h"
 
 namespace weft::protocol {
 

@@ -14,7 +14,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
 #include "libs/base/simulated_scheduler.h"
-#include "libs/bus/memory_wire.h"
+#include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/transport.h"
 #include "libs/protocol/landing_memory.h"
 #include "libs/protocol/testing/counting_allocator.h"

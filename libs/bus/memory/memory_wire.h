@@ -1,0 +1,108 @@
+// MemoryWire: the Wire's fake, for tests. Many simulated processes, each with a
+// Wire of its own, share one MemoryNetwork, which a test can make do anything
+// a network does: delay, cut, partition, kill.
+//
+//   ManualClock clock;
+//   SimulatedScheduler scheduler(clock, {.seed = 7});
+//   MemoryNetwork network(scheduler);
+//   std::unique_ptr<Wire> ps = NewMemoryWire(network, "ps");
+//   std::unique_ptr<Wire> worker = NewMemoryWire(network, "worker");
+//   ... a Transport over each ...
+//   network.Kill("ps");
+//
+// Each event of a connection is a closure of the Scheduler's compute pool, so
+// under a SimulatedScheduler a seed decides how connections overtake each
+// other; the events of one end of a connection keep their order. Works over
+// real threads too. Any host may be listened at; ports are the network's.
+//
+// Threads: all methods may be called from any thread.
+#ifndef WEFT_LIBS_BUS_MEMORY_MEMORY_WIRE_H_
+#define WEFT_LIBS_BUS_MEMORY_MEMORY_WIRE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/time/time.h"
+#include "libs/base/scheduler.h"
+#include "libs/bus/wire.h"
+
+namespace weft::bus {
+
+// A message about to arrive, as the network's hook sees it.
+struct MessageInfo {
+  std::string from;  // names of wires
+  std::string to;
+  Lane lane = Lane::kControl;
+  uint64_t connection = 0;  // the network's number, the same in both directions
+  bool to_dialer = false;   // which direction
+  uint64_t sequence = 0;    // of the message, from 0 in each direction
+  const Frames* frames = nullptr;
+};
+
+enum class Fate {
+  kDeliver,
+  kCutHere,   // the connection is lost, and this message with it
+  kCutAfter,  // the message arrives, then the connection is lost
+};
+
+struct Verdict {
+  Fate fate = Fate::kDeliver;
+  // From when it was sent; later messages of the connection wait as well.
+  absl::Duration delay = absl::ZeroDuration();
+};
+
+class MemoryNetwork {
+ public:
+  // Runs before each message arrives, in order within one direction of a
+  // connection, without a lock held; over real threads, for several connections
+  // at once.
+  using Hook = absl::AnyInvocable<Verdict(const MessageInfo&)>;
+
+  // `scheduler` outlives the network, and the network its wires.
+  explicit MemoryNetwork(Scheduler& scheduler);
+  ~MemoryNetwork();
+
+  // Set it before the first message, or when nothing is under way.
+  void set_hook(Hook hook);
+
+  // The process dies: nothing reaches its wire any more, not even the end of
+  // its connections, and nothing leaves it. At their other ends they close.
+  // What was on its way is lost. The name may be used again.
+  void Kill(const std::string& name);
+  // Those of that name that died hear that their connections have ended, so
+  // that what is left of them can be taken down.
+  void Bury(const std::string& name);
+
+  // Every connection between the two is lost, at both ends; they may dial
+  // again.
+  void Cut(const std::string& a, const std::string& b);
+
+  // Silence: what is on its way between the two (also the end of a connection
+  // and the answer to a dial) waits until Heal. Whoever wants to know sooner
+  // has timers. Cut reports the loss, as heartbeats would.
+  void Partition(const std::string& a, const std::string& b);
+  // In that direction alone.
+  void PartitionOneWay(const std::string& from, const std::string& to);
+  void Heal(const std::string& a, const std::string& b);
+
+  // Those that are open and that `dialer` has dialed, of both lanes.
+  int num_connections(const std::string& dialer, const std::string& to) const;
+
+  class Core;  // of the implementation
+  const std::shared_ptr<Core>& core() const { return core_; }
+
+ private:
+  const std::shared_ptr<Core> core_;
+};
+
+// A process of this network; `name` is what MessageInfo and Kill know it by.
+// Its events are closures of `reader`, which outlives the network's closures;
+// null: of the network's scheduler.
+std::unique_ptr<Wire> NewMemoryWire(MemoryNetwork& network, std::string name,
+                                    Scheduler* reader = nullptr);
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_MEMORY_MEMORY_WIRE_H_

@@ -1,0 +1,65 @@
+// What travels on the bus: Message; between whom: Identity, Peer; and where
+// what is large is put: LandingMemory. transport.h has the contract.
+//
+// Threads: values; a Blob may be shared by threads.
+#ifndef WEFT_LIBS_BUS_MESSAGE_H_
+#define WEFT_LIBS_BUS_MESSAGE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/bus/blob.h"
+#include "libs/bus/learned_uuid.h"
+
+namespace weft::bus {
+
+// A request, a reply, or a one-way message.
+struct Message {
+  // What the body is: a number of wire::Body (schemas/body.fbs).
+  uint8_t method = 0;
+  // A FlatBuffer; the bus does not look inside.
+  Blob body;
+  // What the body names by position. Small ones come along, large ones stream.
+  std::vector<Blob> attachments;
+};
+
+// Errors cross with code, text, whether they are derived, and these payloads:
+// the node and the task that failed.
+inline constexpr absl::string_view kErrorNodePayload = "weft/node";
+inline constexpr absl::string_view kErrorTaskPayload = "weft/task";
+
+// Who one end of a connection is; what HELLO says.
+struct Identity {
+  std::string cluster_uuid;  // empty: any
+  std::string task;          // "/job:ps/task:0"; empty: a client
+  uint64_t incarnation = 0;  // drawn anew at each start; never 0
+  uint64_t op_fingerprint = 0;
+  // Of one's own end: where `cluster_uuid` will be found; may be null.
+  std::shared_ptr<const LearnedUuid> learned_uuid;
+};
+
+// The other end of an accepted connection.
+struct Peer {
+  uint64_t id = 0;  // of this connection; unique in its Endpoint; never 0
+  Identity identity;
+};
+
+// Memory for attachments that stream in.
+class LandingMemory {
+ public:
+  virtual ~LandingMemory() = default;
+  struct Room {
+    std::shared_ptr<const void> owner;
+    char* data = nullptr;
+  };
+  // RESOURCE_EXHAUSTED when there is none. Any thread.
+  virtual absl::StatusOr<Room> Reserve(uint64_t bytes) = 0;
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_MESSAGE_H_

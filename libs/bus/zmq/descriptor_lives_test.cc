@@ -1,0 +1,107 @@
+#include "libs/bus/zmq/descriptor_lives.h"
+
+#include "gtest/gtest.h"
+
+namespace weft::bus {
+namespace {
+
+using Life = DescriptorLives::Life;
+
+TEST(DescriptorLivesTest, AMessageBelongsToTheLifeOfItsDescriptor) {
+  DescriptorLives lives;
+  lives.Accept(7);
+  lives.Accept(8);
+  Life doubtful;
+  const Life seven = lives.Claim(7, doubtful);
+  ASSERT_NE(seven, nullptr);
+  EXPECT_EQ(doubtful, nullptr);
+  EXPECT_EQ(lives.Disconnect(7), seven);
+  EXPECT_TRUE(seven->over);
+  lives.Erase(seven);
+  EXPECT_FALSE(lives.empty());
+  lives.Erase(lives.Disconnect(8));
+  EXPECT_TRUE(lives.empty());
+}
+
+TEST(DescriptorLivesTest, TheEndOfOneLifeIsNotTheEndOfTheNext) {
+  DescriptorLives lives;
+  Life doubtful;
+  lives.Accept(7);
+  const Life first = lives.Claim(7, doubtful);
+  EXPECT_EQ(lives.Disconnect(7), first);
+  lives.Accept(7);
+  const Life second = lives.Claim(7, doubtful);
+  EXPECT_NE(second, first);
+  EXPECT_FALSE(second->over);
+  EXPECT_EQ(doubtful, nullptr);
+  lives.Erase(first);
+  EXPECT_EQ(lives.Disconnect(7), second);
+}
+
+TEST(DescriptorLivesTest, AMessageReadAfterTheEndOfItsLife) {
+  DescriptorLives lives;
+  Life doubtful;
+  lives.Accept(7);
+  const Life over = lives.Disconnect(7);
+  EXPECT_EQ(lives.Claim(7, doubtful), over);
+  EXPECT_EQ(doubtful, nullptr);
+}
+
+// Whose message it was cannot be told: the one that goes on is to be cut.
+TEST(DescriptorLivesTest, InDoubtTheLivingOneIsCut) {
+  DescriptorLives lives;
+  Life doubtful;
+  lives.Accept(7);
+  lives.ShakeHands();
+  const Life over = lives.Disconnect(7);
+  lives.Accept(7);
+  lives.ShakeHands();
+  EXPECT_EQ(lives.Claim(7, doubtful), over);
+  ASSERT_NE(doubtful, nullptr);
+  EXPECT_FALSE(doubtful->over);
+  EXPECT_EQ(lives.Disconnect(7), doubtful);
+}
+
+TEST(DescriptorLivesTest, WhoHasNotShakenHandsHasSaidNothing) {
+  DescriptorLives lives;
+  Life doubtful;
+  lives.Accept(7);
+  lives.ShakeHands();
+  const Life over = lives.Disconnect(7);
+  lives.Accept(7);
+  EXPECT_EQ(lives.Claim(7, doubtful), over);
+  EXPECT_EQ(doubtful, nullptr);
+}
+
+TEST(DescriptorLivesTest, WhoWasRefusedHasSaidNothing) {
+  DescriptorLives lives;
+  Life doubtful;
+  lives.Accept(7);
+  lives.Refuse();
+  EXPECT_EQ(lives.Disconnect(7), nullptr);
+  EXPECT_TRUE(lives.empty());
+  lives.Accept(7);
+  lives.ShakeHands();
+  const Life life = lives.Claim(7, doubtful);
+  EXPECT_FALSE(life->over);
+  EXPECT_EQ(doubtful, nullptr);
+  EXPECT_EQ(lives.Disconnect(7), life);
+}
+
+TEST(DescriptorLivesTest, UnknownDescriptors) {
+  DescriptorLives lives;
+  Life doubtful;
+  EXPECT_EQ(lives.Disconnect(7), nullptr);
+  EXPECT_EQ(lives.Claim(7, doubtful), nullptr);
+  EXPECT_EQ(lives.Claim(-1, doubtful), nullptr);
+  lives.Accept(7);
+  const Life only = lives.Claim(7, doubtful);
+  EXPECT_EQ(lives.Claim(7, doubtful), nullptr);  // one connection, one life
+  lives.Disconnect(7);
+  EXPECT_EQ(lives.Disconnect(7), nullptr);
+  lives.Erase(only);
+  lives.Erase(only);
+}
+
+}  // namespace
+}  // namespace weft::bus

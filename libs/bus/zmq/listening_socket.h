@@ -1,0 +1,149 @@
+// ListeningSocket: a ROUTER and the connections it has accepted.
+//
+// A connection begins with its first message, in whose descriptor the monitor's
+// news of its end is recognised (DescriptorLives), and ends when the monitor
+// says so and all its messages have been delivered. libzmq cannot close one
+// connection of a ROUTER, so a closed one's TCP connection is shut down behind
+// its back, and what still comes of it is dropped.
+//
+// Strangers. How many connections there are, how fast they come, and how many
+// of them have said nothing is bounded; who says nothing for long is cut, and
+// so is who has brought much more than was delivered, which is what libzmq
+// holds of it: the system counts what came. Names that a peer chose itself are
+// refused; those that look like libzmq's own are told apart by counting, for
+// it counts them up from one that Listen finds out.
+#ifndef WEFT_LIBS_BUS_ZMQ_LISTENING_SOCKET_H_
+#define WEFT_LIBS_BUS_ZMQ_LISTENING_SOCKET_H_
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "libs/bus/address.h"
+#include "libs/bus/zmq/descriptor_lives.h"
+#include "libs/bus/zmq/polled_socket.h"
+
+namespace weft::bus {
+
+class ListeningSocket : public PolledSocket {
+ public:
+  ListeningSocket(const LaneParts& parts, WireEvents& events)
+      : PolledSocket(parts), events_(events) {}
+
+  // The address with the port found.
+  absl::StatusOr<Address> Listen(const Address& address);
+  // Ends it and its connections, without events; then the port is free. Once.
+  void Shutdown();
+
+  absl::Status Send(ConnectionId connection, Frames frames) override;
+  void Close(ConnectionId connection) override;
+
+ private:
+  using Life = DescriptorLives::Life;
+
+  struct Accepted {
+    ConnectionId id = 0;
+    RoutingId route = 0;
+    Life life;
+    bool over = false;          // no message may be sent any more
+    std::deque<Frames> outbox;  // what libzmq had no room for
+    uint64_t outbox_bytes = 0;
+    bool reads = true;  // or it has left too much unread
+  };
+
+  bool NextDelivery(unsigned& signals, Delivery& delivery) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Next Rest() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasWork() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(ConnectionId connection) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Status Bind(const Address& address)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReadChanges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Accept(int descriptor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Refuse(const Life& life) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RefuseOldestSilent(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether one more connection may come now.
+  bool TakeAccept(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Learns which identity libzmq gives first; before anybody can connect.
+  absl::Status LearnFirstIdentity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Connects to itself, to be given the next; Receive finds out which.
+  bool AskForIdentity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the message is that of AskForIdentity.
+  bool LearnIdentity(RoutingId route, const Frames& frames)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether libzmq can have given it to the connection of `life`.
+  bool IsGiven(RoutingId route, const Life& life)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Looks after strangers, from time to time.
+  void ArmInspection() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Inspect();
+  bool IsWelcome(const Life& life, absl::Time now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CutClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Cut(const Life& life) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // False: nothing was there to receive.
+  bool Receive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The connection of a route seen for the first time; null: not to be had.
+  Accepted* Admit(RoutingId route, int descriptor)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RefuseForeign(int descriptor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Queue(Delivery::Kind kind, ConnectionId connection, Frames frames = {})
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool PopPending(Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Everything that came before a disconnect has been received.
+  void FinishLives() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status SendLocked(Accepted& accepted, Frames& frames)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status SendLater(Accepted& accepted, Frames& frames)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FlushOutboxes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Flush(Accepted& accepted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  WireEvents& events_;
+  std::string endpoint_ ABSL_GUARDED_BY(mutex_);
+  int port_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Set while it shuts down; set in turn when the port is free.
+  std::shared_ptr<Event> port_is_free_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<ConnectionId, std::unique_ptr<Accepted>> accepted_
+      ABSL_GUARDED_BY(mutex_);
+  // Also of closed connections, until their life is over.
+  absl::flat_hash_map<RoutingId, ConnectionId> routes_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<ConnectionId, RoutingId> route_of_
+      ABSL_GUARDED_BY(mutex_);
+  DescriptorLives lives_ ABSL_GUARDED_BY(mutex_);
+  // Over, but messages may still wait to be received.
+  std::vector<Life> ending_ ABSL_GUARDED_BY(mutex_);
+  int received_since_ending_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Gone for a send; the monitor will say so, too.
+  std::vector<ConnectionId> lost_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Life> to_cut_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<ConnectionId> stalled_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Delivery> pending_ ABSL_GUARDED_BY(mutex_);
+  bool more_to_receive_ ABSL_GUARDED_BY(mutex_) = false;
+  Scheduler::TimerId inspection_ ABSL_GUARDED_BY(mutex_) = 0;
+  // In the order in which they came; some have spoken since, or are over.
+  std::deque<Life> silent_ ABSL_GUARDED_BY(mutex_);
+  double accepts_left_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time last_accept_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  // The latest identity known to be given, and how many had shaken hands then
+  // at least.
+  RoutingId given_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t handshakes_when_given_ ABSL_GUARDED_BY(mutex_) = 0;
+  RoutingId first_ ABSL_GUARDED_BY(mutex_) = 0;  // given to nobody else
+  // Connected to this socket, while it is asked which identity that was given;
+  // it says what nobody else can.
+  ZmqSocket asking_ ABSL_GUARDED_BY(mutex_);
+  std::string password_ ABSL_GUARDED_BY(mutex_);
+  uint64_t handshakes_when_asked_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string own_endpoint_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_ZMQ_LISTENING_SOCKET_H_

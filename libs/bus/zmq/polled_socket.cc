@@ -1,0 +1,198 @@
+#include "libs/bus/zmq/polled_socket.h"
+
+#include <zmq.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "libs/base/status.h"
+
+namespace weft::bus {
+namespace {
+
+// Events in a row before others have their turn.
+constexpr int kControlTurn = 64;
+constexpr int kBulkTurn = 8;
+
+int Milliseconds(absl::Duration duration) {
+  return static_cast<int>(absl::ToInt64Milliseconds(duration));
+}
+
+void SetLaneOptions(const LaneParts& parts, ZmqSocket& socket) {
+  const ZmqWireOptions& options = *parts.options;
+  const bool control = parts.lane == Lane::kControl;
+  const int queue =
+      control ? options.max_queued_control : options.max_queued_bulk;
+  socket.Set64(ZMQ_AFFINITY, control ? 1 : 2);
+  socket.Set(ZMQ_SNDHWM, control ? options.max_unsent_control : queue);
+  socket.Set(ZMQ_RCVHWM, queue);
+  socket.Set64(ZMQ_MAXMSGSIZE,
+               static_cast<uint64_t>(control ? options.max_control_frame_bytes
+                                             : options.max_bulk_frame_bytes));
+  socket.Set(ZMQ_LINGER, control ? 0 : Milliseconds(options.bulk_linger));
+}
+
+void SetCommonOptions(const ZmqWireOptions& options, ZmqSocket& socket) {
+  // One socket, one connection: a lost one must not come back unseen.
+  socket.Set(ZMQ_RECONNECT_IVL, -1);
+  socket.Set(ZMQ_IMMEDIATE, 1);
+  socket.Set(ZMQ_HEARTBEAT_IVL, Milliseconds(options.heartbeat_interval));
+  socket.Set(ZMQ_HEARTBEAT_TIMEOUT, Milliseconds(options.heartbeat_timeout));
+  // What the other end is told; libzmq wraps above 65 s.
+  socket.Set(ZMQ_HEARTBEAT_TTL,
+             std::min(60000, Milliseconds(options.heartbeat_timeout) * 5 / 3));
+  socket.Set(ZMQ_HANDSHAKE_IVL, Milliseconds(options.handshake_timeout));
+  socket.Set(ZMQ_CONNECT_TIMEOUT, Milliseconds(options.connect_timeout));
+  socket.Set(ZMQ_BACKLOG, 4096);
+  socket.Set(ZMQ_TCP_KEEPALIVE, 1);
+  socket.Set(ZMQ_TCP_KEEPALIVE_IDLE, 30);
+  socket.Set(ZMQ_TCP_KEEPALIVE_INTVL, 10);
+  socket.Set(ZMQ_TCP_KEEPALIVE_CNT, 3);
+}
+
+}  // namespace
+
+absl::Status PolledSocket::OpenSocket(int type) {
+  ASSIGN_OR_RETURN(socket_, ZmqSocket::Open(*parts_.context, type));
+  SetLaneOptions(parts_, socket_);
+  SetCommonOptions(*parts_.options, socket_);
+  if (type == ZMQ_ROUTER) socket_.Set(ZMQ_ROUTER_MANDATORY, 1);
+  return monitor_.Watch(*parts_.context, socket_);
+}
+
+void PolledSocket::JoinLoop() {
+  member_ = parts_.loop->Add(shared_from_this(), socket_.Get(ZMQ_FD),
+                             monitor_.descriptor());
+}
+
+void PolledSocket::CloseSocket() {
+  if (closed_) return;
+  closed_ = true;
+  parts_.loop->Remove(member_, socket_.Get(ZMQ_FD), monitor_.descriptor());
+  monitor_.Stop(socket_);
+  socket_.Close();
+}
+
+LoopMember::Next PolledSocket::Poll(unsigned signals) {
+  polling_ = true;
+  const int turn = parts_.lane == Lane::kControl ? kControlTurn : kBulkTurn;
+  std::optional<Next> next;
+  for (int i = 0; i < turn && !next.has_value(); ++i) {
+    Delivery delivery;
+    next = BeginDelivery(i == 0, signals, delivery);
+    if (!next.has_value()) Deliver(delivery);
+  }
+  EndDelivery();
+  polling_ = false;
+  return next.value_or(Next::kMore);
+}
+
+std::optional<LoopMember::Next> PolledSocket::BeginDelivery(
+    bool first, unsigned& signals, Delivery& delivery) {
+  EndDelivery();
+  if (first) {
+    mutex_.Lock();
+  } else if (!LockUnlessVisited()) {
+    return if_turned_away_;
+  }
+  const auto instead = ChooseDelivery(signals, delivery);
+  mutex_.Unlock();
+  return instead;
+}
+
+std::optional<LoopMember::Next> PolledSocket::ChooseDelivery(
+    unsigned& signals, Delivery& delivery) {
+  if (closed_) return Next::kSleep;
+  if (!NextDelivery(signals, delivery)) return Rest();
+  if_turned_away_ = HasWork() ? Next::kMore : Next::kSleep;
+  absl::MutexLock lock(&delivery_mutex_);
+  delivering_ = delivery.connection;
+  forget_after_ = delivery.kind == Delivery::Kind::kClose;
+  return std::nullopt;
+}
+
+// A caller that an event has woken often sends at once. To wait for it here
+// would cost both a switch of threads.
+bool PolledSocket::LockUnlessVisited() {
+  if (mutex_.TryLock()) return true;
+  turned_away_.exchange(true);
+  if (!mutex_.TryLock()) return false;
+  turned_away_.store(false);
+  return true;
+}
+
+PolledSocket::Visit::Visit(PolledSocket& socket) : socket_(socket) {
+  socket.mutex_.Lock();
+}
+
+PolledSocket::Visit::~Visit() {
+  socket_.mutex_.Unlock();
+  // Without input, whatever comes later signals the descriptor.
+  const bool turned_away = socket_.turned_away_.exchange(false);
+  if (wake_ || (turned_away && !looked_)) {
+    socket_.parts_.loop->Wake(socket_.member_);
+  }
+}
+
+void PolledSocket::Visit::LookForInput() {
+  looked_ = true;
+  // The loop goes on receiving after the event that this thread is in.
+  if (socket_.parts_.loop->IsCurrentThread() && socket_.polling_) return;
+  if (socket_.socket_.HasInput()) wake_ = true;
+}
+
+void PolledSocket::Deliver(Delivery& delivery) {
+  WireEvents& events = *delivery.events;
+  switch (delivery.kind) {
+    case Delivery::Kind::kOpen:
+      return events.OnOpen(delivery.connection);
+    case Delivery::Kind::kMessage:
+      return events.OnMessage(delivery.connection, std::move(delivery.frames));
+    case Delivery::Kind::kClose:
+      return events.OnClose(delivery.connection, delivery.why);
+  }
+}
+
+void PolledSocket::EndDelivery() {
+  ConnectionId closed = 0;
+  {
+    absl::MutexLock lock(&delivery_mutex_);
+    if (delivering_ == 0) return;
+    if (forget_after_) closed = delivering_;
+    delivering_ = 0;
+    forget_after_ = false;
+    for (const auto& waiting : waiting_) waiting->Set();
+    waiting_.clear();
+  }
+  if (closed == 0) return;
+  parts_.table->Remove(closed);
+  absl::MutexLock lock(&mutex_);
+  Forget(closed);
+}
+
+PolledSocket::RunningEvent PolledSocket::FindRunningEvent(
+    ConnectionId connection) {
+  absl::MutexLock lock(&delivery_mutex_);
+  RunningEvent event;
+  event.runs =
+      delivering_ != 0 && (connection == 0 || connection == delivering_);
+  if (!event.runs) return event;
+  // Two threads that deliver events and wait for each other would do so for
+  // ever.
+  if (parts_.loop->IsCurrentThread() || parts_.other_loop->IsCurrentThread()) {
+    forget_after_ = true;
+    return event;
+  }
+  event.end = parts_.scheduler->NewEvent();
+  waiting_.push_back(event.end);
+  return event;
+}
+
+void PolledSocket::LeaveTable(ConnectionId connection,
+                              const RunningEvent& event) {
+  if (event.runs && event.end == nullptr) return;
+  if (event.end != nullptr) event.end->Wait();
+  parts_.table->Remove(connection);
+}
+
+}  // namespace weft::bus

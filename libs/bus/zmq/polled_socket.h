@@ -1,0 +1,148 @@
+// PolledSocket: what sockets that dial and sockets that listen have in common:
+// one lock, a place in the loop, and the rule that an event is delivered
+// without the lock and that a close can wait for it.
+//
+// Threads: all sends and receives of the socket happen under mutex_, on
+// whichever thread; events are delivered on the loop's thread only.
+//
+// Wake-ups. libzmq signals a socket's descriptor once for what its threads have
+// to say, and any call on the socket may take that signal in. So whoever has
+// used the socket looks whether a message waits and wakes the loop for it; the
+// loop itself receives until there is nothing more. Between two events it does
+// not wait for the lock: whoever holds it looks, or wakes the loop (Visit).
+#ifndef WEFT_LIBS_BUS_ZMQ_POLLED_SOCKET_H_
+#define WEFT_LIBS_BUS_ZMQ_POLLED_SOCKET_H_
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/scheduler.h"
+#include "libs/bus/zmq/connection_monitor.h"
+#include "libs/bus/zmq/connection_table.h"
+#include "libs/bus/zmq/zmq_loop.h"
+#include "libs/bus/zmq/zmq_socket.h"
+#include "libs/bus/zmq/zmq_wire.h"
+
+namespace weft::bus {
+
+// What the sockets of a lane share; outlives them.
+struct LaneParts {
+  const ZmqContext* context = nullptr;
+  Scheduler* scheduler = nullptr;
+  ConnectionTable* table = nullptr;
+  const ZmqWireOptions* options = nullptr;
+  ZmqLoop* loop = nullptr;
+  const ZmqLoop* other_loop = nullptr;
+  Lane lane = Lane::kControl;
+};
+
+class PolledSocket : public LoopMember,
+                     public ConnectionCarrier,
+                     public std::enable_shared_from_this<PolledSocket> {
+ public:
+  Next Poll(unsigned signals) final;
+
+ protected:
+  // One event to deliver.
+  struct Delivery {
+    enum class Kind { kOpen, kMessage, kClose };
+    Kind kind = Kind::kMessage;
+    ConnectionId connection = 0;
+    WireEvents* events = nullptr;
+    Frames frames;
+    absl::Status why;
+  };
+
+  explicit PolledSocket(const LaneParts& parts) : parts_(parts) {}
+
+  // Opens the socket with the options of its lane and watches it.
+  absl::Status OpenSocket(int type) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Once the socket can be polled.
+  void JoinLoop() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Closes socket and monitor for good. No event of it begins after that.
+  void CloseSocket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Finds the next event; called by the loop. False: none now.
+  virtual bool NextDelivery(unsigned& signals, Delivery& delivery)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+  // What to do when there is no event.
+  virtual Next Rest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+  // Whether the loop's turn is not over without another NextDelivery.
+  virtual bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+  // OnClose of the connection has returned.
+  virtual void Forget(ConnectionId connection)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+
+  // The lock, taken from outside of the loop's turn.
+  class ABSL_SCOPED_LOCKABLE Visit {
+   public:
+    explicit Visit(PolledSocket& socket)
+        ABSL_EXCLUSIVE_LOCK_FUNCTION(socket.mutex_);
+    ~Visit() ABSL_UNLOCK_FUNCTION();
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+    // The loop gets a turn afterwards.
+    void WakeLoop() { wake_ = true; }
+    // The same if a message waits. To be called after the last use.
+    void LookForInput();
+
+   private:
+    PolledSocket& socket_;
+    bool wake_ = false;
+    bool looked_ = false;
+  };
+
+  // What a close finds of an event that runs.
+  struct RunningEvent {
+    bool runs = false;
+    // To be waited for without the lock; null if this thread must not. Then
+    // the connection leaves the table when the event ends.
+    std::shared_ptr<Event> end;
+  };
+  // Of this connection; 0: of any.
+  RunningEvent FindRunningEvent(ConnectionId connection)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The last part of a close.
+  void LeaveTable(ConnectionId connection, const RunningEvent& event)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const LaneParts parts_;
+  absl::Mutex mutex_;
+  ZmqSocket socket_ ABSL_GUARDED_BY(mutex_);
+  ConnectionMonitor monitor_ ABSL_GUARDED_BY(mutex_);
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+
+ private:
+  static void Deliver(Delivery& delivery);
+  // Ends the last delivery and begins the next, or says what to do instead.
+  std::optional<Next> BeginDelivery(bool first, unsigned& signals,
+                                    Delivery& delivery)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<Next> ChooseDelivery(unsigned& signals, Delivery& delivery)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The event has returned.
+  void EndDelivery() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool LockUnlessVisited() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true, mutex_);
+
+  ZmqLoop::MemberId member_ = 0;
+  // The loop found the lock taken and went away.
+  std::atomic<bool> turned_away_{false};
+  // Of the loop's thread.
+  bool polling_ = false;
+  Next if_turned_away_ = Next::kSleep;
+
+  // Taken inside mutex_.
+  absl::Mutex delivery_mutex_;
+  ConnectionId delivering_ ABSL_GUARDED_BY(delivery_mutex_) = 0;
+  bool forget_after_ ABSL_GUARDED_BY(delivery_mutex_) = false;
+  std::vector<std::shared_ptr<Event>> waiting_ ABSL_GUARDED_BY(delivery_mutex_);
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_ZMQ_POLLED_SOCKET_H_

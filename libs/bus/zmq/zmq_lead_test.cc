@@ -1,0 +1,158 @@
+// Callers that read their answers themselves: Wire::Lead over ZeroMQ.
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "gtest/gtest.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/test_matchers.h"
+#include "libs/bus/wire.h"
+#include "libs/bus/zmq/zmq_wire.h"
+
+namespace weft::bus {
+namespace {
+
+constexpr absl::Duration kLongEnough = absl::Seconds(30);
+
+// Sends back what comes.
+class Echo : public WireEvents {
+ public:
+  void OnOpen(ConnectionId) override {}
+  void OnMessage(ConnectionId connection, Frames frames) override {
+    wire->Send(connection, std::move(frames)).IgnoreError();
+  }
+  void OnClose(ConnectionId, const absl::Status&) override {}
+  Wire* wire = nullptr;
+};
+
+// One caller: counts the answers of its connection.
+class Caller : public WireEvents {
+ public:
+  Caller(Wire& wire, Scheduler& scheduler)
+      : wire_(wire), scheduler_(scheduler), open_(scheduler.NewEvent()) {}
+
+  void Dial(const Address& address) {
+    connection_ = wire_.Dial(address, Lane::kControl, *this);
+    ASSERT_TRUE(open_->WaitUntil(scheduler_.clock().Now() + kLongEnough));
+  }
+  // One round trip; true if this thread read the answer itself.
+  bool Call() {
+    const int want = answers_.load() + 1;
+    auto answered = scheduler_.NewEvent();
+    {
+      absl::MutexLock lock(&mutex_);
+      waiting_ = answered.get();
+    }
+    EXPECT_OK(wire_.Send(connection_, {Blob::FromString("ping")}));
+    const bool led = wire_.Lead([&] { return answers_.load() >= want; });
+    EXPECT_TRUE(answered->WaitUntil(scheduler_.clock().Now() + kLongEnough));
+    absl::MutexLock lock(&mutex_);  // OnMessage has let go of the event
+    return led;
+  }
+  void Close() { wire_.Close(connection_); }
+  int answers() const { return answers_.load(); }
+
+  void OnOpen(ConnectionId) override { open_->Set(); }
+  void OnMessage(ConnectionId, Frames) override {
+    absl::MutexLock lock(&mutex_);
+    ++answers_;
+    waiting_->Set();
+  }
+  void OnClose(ConnectionId, const absl::Status&) override {}
+
+ private:
+  Wire& wire_;
+  Scheduler& scheduler_;
+  ConnectionId connection_ = 0;
+  const std::unique_ptr<Event> open_;
+  absl::Mutex mutex_;
+  Event* waiting_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::atomic<int> answers_{0};
+};
+
+class ZmqLeadTest : public ::testing::Test {
+ protected:
+  ZmqLeadTest() {
+    echo_.wire = server_.get();
+    auto listener = server_->Listen({"127.0.0.1", 0}, Lane::kControl, echo_);
+    EXPECT_OK(listener);
+    listener_ = *std::move(listener);
+  }
+
+  SystemClock clock_;
+  std::unique_ptr<Scheduler> scheduler_ =
+      NewThreadScheduler(clock_, {.compute_threads = 2});
+  std::unique_ptr<Wire> server_ = NewZmqWire(*scheduler_);
+  std::unique_ptr<Wire> client_ = NewZmqWire(*scheduler_);
+  Echo echo_;
+  std::unique_ptr<WireListener> listener_;
+};
+
+TEST_F(ZmqLeadTest, OneCallerReadsItsAnswers) {
+  Caller caller(*client_, *scheduler_);
+  caller.Dial(listener_->address());
+  int led = 0;
+  for (int i = 0; i < 1000; ++i) led += caller.Call();
+  EXPECT_EQ(caller.answers(), 1000);
+  EXPECT_EQ(led, 1000);
+  caller.Close();
+}
+
+TEST_F(ZmqLeadTest, ManyCallersAllGetTheirAnswers) {
+  std::vector<std::unique_ptr<Caller>> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.push_back(std::make_unique<Caller>(*client_, *scheduler_));
+    callers.back()->Dial(listener_->address());
+  }
+  std::vector<std::thread> threads;
+  for (auto& caller : callers) {
+    threads.emplace_back([&caller] {
+      for (int i = 0; i < 300; ++i) caller->Call();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (auto& caller : callers) {
+    EXPECT_EQ(caller->answers(), 300);
+    caller->Close();
+  }
+}
+
+TEST_F(ZmqLeadTest, TheWiresOwnThreadComesBack) {
+  Caller leader(*client_, *scheduler_);
+  leader.Dial(listener_->address());
+  for (int i = 0; i < 10; ++i) leader.Call();
+  // Nobody leads now: a new connection is opened by the wire's own thread.
+  Caller other(*client_, *scheduler_);
+  other.Dial(listener_->address());
+  other.Close();
+  leader.Close();
+}
+
+TEST_F(ZmqLeadTest, ALeaderEndsWithoutAnEventWhenWoken) {
+  Caller caller(*client_, *scheduler_);
+  caller.Dial(listener_->address());
+  std::atomic<bool> asked{false};
+  std::atomic<bool> over{false};
+  scheduler_->Schedule(Pool::kBlocking, [&] {
+    while (!asked.load()) std::this_thread::yield();
+    over.store(true);
+    client_->WakeLeader();
+  });
+  EXPECT_TRUE(client_->Lead([&] {
+    asked.store(true);
+    return over.load();
+  }));
+  caller.Close();
+}
+
+TEST_F(ZmqLeadTest, AWireThatListensIsNotLed) {
+  EXPECT_FALSE(server_->Lead([] { return false; }));
+}
+
+}  // namespace
+}  // namespace weft::bus

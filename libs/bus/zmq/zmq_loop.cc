@@ -1,0 +1,284 @@
+#include "libs/bus/zmq/zmq_loop.h"
+
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "libs/base/clock.h"
+
+namespace weft::bus {
+namespace {
+
+// Which loop this thread is. A Send must know whether it runs inside an event,
+// and a number of the kernel's would cost it a system call.
+thread_local const ZmqLoop* current_loop = nullptr;
+
+constexpr unsigned kAll = LoopMember::kMessages | LoopMember::kChanges;
+constexpr int kMaxEvents = 64;
+constexpr int kRetryMs = 1;
+// How long the loop's thread waits for the next leader.
+constexpr absl::Duration kPatience = absl::Milliseconds(2);
+// How many callers are refused after several have waited at once.
+constexpr int kRefusals = 64;
+
+// What epoll hands back: the member and which descriptor it was.
+constexpr uint64_t kKnock = 0;
+uint64_t Tag(ZmqLoop::MemberId id, unsigned signals) {
+  return id << 2 | signals;
+}
+
+absl::Status NoDescriptors() {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "The bus cannot start: ", std::generic_category().message(errno),
+      "; raise the limit of open files (ulimit -n)"));
+}
+
+void Register(int epoll, int descriptor, uint64_t tag) {
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  event.data.u64 = tag;
+  epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event);
+}
+
+}  // namespace
+
+ZmqLoop::~ZmqLoop() {
+  if (ended_ != nullptr) {
+    stopping_.store(true);
+    Knock();
+    {
+      absl::MutexLock lock(&lead_mutex_);
+      if (unpark_ != nullptr) unpark_->Set();
+    }
+    ended_->Wait();
+  }
+  if (knock_ >= 0) close(knock_);
+  if (epoll_ >= 0) close(epoll_);
+}
+
+absl::Status ZmqLoop::Start() {
+  absl::MutexLock lock(&mutex_);
+  if (started_) return absl::OkStatus();
+  if (epoll_ < 0) epoll_ = epoll_create1(EPOLL_CLOEXEC);
+  if (knock_ < 0) knock_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (epoll_ < 0 || knock_ < 0) return NoDescriptors();
+  Register(epoll_, knock_, kKnock);
+  ended_ = scheduler_.NewEvent();
+  started_ = true;
+  running_.store(true);
+  scheduler_.Schedule(Pool::kBlocking, [this] { Run(); });
+  return absl::OkStatus();
+}
+
+ZmqLoop::MemberId ZmqLoop::Add(std::shared_ptr<LoopMember> member, int messages,
+                               int changes) {
+  MemberId id;
+  {
+    absl::MutexLock lock(&mutex_);
+    id = next_id_++;
+    members_[id] = std::move(member);
+  }
+  Register(epoll_, messages, Tag(id, LoopMember::kMessages));
+  Register(epoll_, changes, Tag(id, LoopMember::kChanges));
+  Wake(id);
+  return id;
+}
+
+void ZmqLoop::Remove(MemberId id, int messages, int changes) {
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, messages, nullptr);
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, changes, nullptr);
+  absl::MutexLock lock(&mutex_);
+  members_.erase(id);
+}
+
+void ZmqLoop::Wake(MemberId id) {
+  if (IsCurrentThread()) return woken_here_.push_back(id);
+  {
+    absl::MutexLock lock(&mutex_);
+    woken_.push_back(id);
+    if (woken_.size() > 1) return;  // whoever was first has knocked
+  }
+  Knock();
+}
+
+bool ZmqLoop::IsCurrentThread() const { return current_loop == this; }
+
+void ZmqLoop::Knock() {
+  const uint64_t one = 1;
+  // Fails only if the counter is full, which wakes as well.
+  [[maybe_unused]] const ssize_t written = write(knock_, &one, sizeof(one));
+}
+
+void ZmqLoop::Run() {
+  current_loop = this;
+  std::vector<Turn> turns;
+  while (!stopping_.load()) {
+    if (lead_wanted_.load()) {
+      Park();
+    } else {
+      Round(turns);
+    }
+  }
+  more_.clear();
+  retry_.clear();
+  current_loop = nullptr;
+  ended_->Set();  // the loop may be gone now
+}
+
+void ZmqLoop::Round(std::vector<Turn>& turns) {
+  Gather(turns);
+  for (Turn& turn : turns) {
+    const auto next = turn.member->Poll(turn.signals);
+    if (next == LoopMember::Next::kMore) {
+      more_.push_back(std::move(turn));
+    } else if (next == LoopMember::Next::kRetry) {
+      retry_.push_back(std::move(turn));
+    }
+  }
+  turns.clear();
+}
+
+bool ZmqLoop::Lead(absl::FunctionRef<bool()> done) {
+  if (!BeginLead()) return false;
+  current_loop = this;
+  std::vector<Turn> turns;
+  while (!done()) Round(turns);
+  current_loop = nullptr;
+  EndLead();
+  return true;
+}
+
+bool ZmqLoop::BeginLead() {
+  if (!running_.load()) return false;
+  std::unique_ptr<Event> parked;
+  {
+    absl::MutexLock lock(&lead_mutex_);
+    if (leading_) {
+      handover_ = true;
+      return false;
+    }
+    if (refusals_left_ > 0) {
+      --refusals_left_;
+      return false;
+    }
+    leading_ = true;
+    ++leads_;
+    if (parked_) return true;
+    parked = scheduler_.NewEvent();
+    when_parked_ = parked.get();
+    lead_wanted_.store(true);
+  }
+  Knock();
+  parked->Wait();
+  // It is set under the lock, and may go once that is free.
+  absl::MutexLock lock(&lead_mutex_);
+  return true;
+}
+
+void ZmqLoop::EndLead() {
+  const bool unfinished =
+      !more_.empty() || !retry_.empty() || !woken_here_.empty();
+  absl::MutexLock lock(&lead_mutex_);
+  leading_ = false;
+  if (handover_) refusals_left_ = kRefusals;
+  if (handover_ || unfinished) {
+    come_back_ = true;
+    if (unpark_ != nullptr) unpark_->Set();
+  }
+  handover_ = false;
+}
+
+void ZmqLoop::WakeLeader() {
+  if (IsCurrentThread()) return;
+  absl::MutexLock lock(&lead_mutex_);
+  if (leading_) Knock();
+}
+
+void ZmqLoop::Park() {
+  current_loop = nullptr;
+  bool stay = true;
+  while (stay) {
+    const std::unique_ptr<Event> unpark = scheduler_.NewEvent();
+    uint64_t leads = 0;
+    {
+      absl::MutexLock lock(&lead_mutex_);
+      parked_ = true;
+      leads = leads_;
+      unpark_ = unpark.get();
+      if (when_parked_ != nullptr) when_parked_->Set();
+      when_parked_ = nullptr;
+      if (come_back_ || stopping_.load()) unpark->Set();
+    }
+    unpark->WaitUntil(scheduler_.clock().Now() + kPatience);
+    absl::MutexLock lock(&lead_mutex_);
+    unpark_ = nullptr;
+    stay = !stopping_.load() && (leading_ || (leads_ != leads && !come_back_));
+    if (stay) continue;
+    parked_ = false;
+    come_back_ = false;
+    lead_wanted_.store(false);
+  }
+  current_loop = this;
+}
+
+int ZmqLoop::Timeout() {
+  if (!more_.empty() || !woken_here_.empty()) return 0;
+  return retry_.empty() ? -1 : kRetryMs;
+}
+
+int ZmqLoop::WaitForEvents(absl::Span<epoll_event> events) {
+  const auto wait = [&](int timeout) {
+    return epoll_wait(epoll_, events.data(), static_cast<int>(events.size()),
+                      timeout);
+  };
+  const int timeout = Timeout();
+  if (timeout >= 0) return wait(timeout);
+  const Clock& clock = scheduler_.clock();
+  const absl::Time sleep_at = clock.Now() + busy_poll_;
+  while (clock.Now() < sleep_at) {
+    if (const int n = wait(0); n != 0) return n;
+    sched_yield();  // whoever has work goes first
+  }
+  return wait(timeout);
+}
+
+void ZmqLoop::Gather(std::vector<Turn>& turns) {
+  epoll_event events[kMaxEvents];
+  const int n = WaitForEvents(absl::MakeSpan(events));
+  turns.swap(more_);
+  for (Turn& turn : retry_) turns.push_back(std::move(turn));
+  retry_.clear();
+  absl::MutexLock lock(&mutex_);
+  for (int i = 0; i < n; ++i) {
+    const uint64_t tag = events[i].data.u64;
+    if (tag == kKnock) {
+      TakeWoken(turns);
+    } else {
+      AddTurn(tag >> 2, static_cast<unsigned>(tag & 3), turns);
+    }
+  }
+  for (const MemberId id : woken_here_) AddTurn(id, kAll, turns);
+  woken_here_.clear();
+}
+
+void ZmqLoop::TakeWoken(std::vector<Turn>& turns) {
+  uint64_t count;
+  [[maybe_unused]] const ssize_t got = read(knock_, &count, sizeof(count));
+  for (const MemberId id : woken_) AddTurn(id, kAll, turns);
+  woken_.clear();
+}
+
+void ZmqLoop::AddTurn(MemberId id, unsigned signals, std::vector<Turn>& turns) {
+  const auto found = members_.find(id);
+  if (found != members_.end()) turns.push_back({found->second, signals});
+}
+
+}  // namespace weft::bus

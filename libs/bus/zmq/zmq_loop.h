@@ -1,0 +1,140 @@
+// ZmqLoop: one thread that looks after the sockets of a lane. It sleeps until
+// libzmq says that one of them has something, or until it is woken.
+//
+// It goes on looking for a while before it sleeps: most messages answer one
+// that was just sent, and to wake a processor that has nothing to do costs more
+// than they take, tens of microseconds on a virtual machine. Meanwhile it
+// yields to whoever has work.
+//
+// Threads: all methods from any. The thread is a long closure on the
+// Scheduler's blocking pool; members are polled on it, one at a time, with no
+// lock of the loop held.
+#ifndef WEFT_LIBS_BUS_ZMQ_ZMQ_LOOP_H_
+#define WEFT_LIBS_BUS_ZMQ_ZMQ_LOOP_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "libs/base/scheduler.h"
+
+struct epoll_event;
+
+namespace weft::bus {
+
+class LoopMember {
+ public:
+  // What there is to look at, as bits.
+  static constexpr unsigned kMessages = 1;
+  static constexpr unsigned kChanges = 2;
+
+  enum class Next {
+    kSleep,  // until a descriptor is readable or somebody wakes it
+    kMore,   // again, after the other members had their turn
+    kRetry,  // again in about a millisecond
+  };
+
+  virtual ~LoopMember() = default;
+  virtual Next Poll(unsigned signals) = 0;
+};
+
+class ZmqLoop {
+ public:
+  using MemberId = uint64_t;  // never 0
+
+  // `busy_poll`: how long it looks before it sleeps.
+  ZmqLoop(Scheduler& scheduler, absl::Duration busy_poll)
+      : scheduler_(scheduler), busy_poll_(busy_poll) {}
+  // Ends the thread and waits for it. Not to be called on it.
+  ~ZmqLoop();
+
+  // Starts the thread unless it runs. RESOURCE_EXHAUSTED: no descriptors left.
+  absl::Status Start();
+
+  // Polls `member` when one of the descriptors is readable, and once at first.
+  // REQUIRES: started.
+  MemberId Add(std::shared_ptr<LoopMember> member, int messages, int changes);
+  // Before the descriptors are closed. A poll that runs goes on.
+  void Remove(MemberId id, int messages, int changes);
+  // Polls the member soon, with all bits set. Unknown ids are ignored.
+  void Wake(MemberId id);
+
+  // Whether this thread is the loop's, or leads it.
+  bool IsCurrentThread() const;
+
+  // Wire::Lead and Wire::WakeLeader. While a leader polls, the loop's thread is
+  // parked; it comes back when the leader says so or has not been seen for some
+  // milliseconds, so that a caller who calls again finds it parked. A leader
+  // that somebody else has waited beside is followed by the loop's thread, and
+  // the next callers are refused for a while: taking turns would cost more than
+  // it saves.
+  bool Lead(absl::FunctionRef<bool()> done) ABSL_LOCKS_EXCLUDED(lead_mutex_);
+  void WakeLeader() ABSL_LOCKS_EXCLUDED(lead_mutex_);
+
+ private:
+  struct Turn {
+    std::shared_ptr<LoopMember> member;
+    unsigned signals;
+  };
+
+  void Run();
+  // Waits for events, and polls whose turn it is. Of whoever leads.
+  void Round(std::vector<Turn>& turns);
+  bool BeginLead() ABSL_LOCKS_EXCLUDED(lead_mutex_);
+  void EndLead() ABSL_LOCKS_EXCLUDED(lead_mutex_);
+  // Leaves the polling to leaders, until none is left.
+  void Park() ABSL_LOCKS_EXCLUDED(lead_mutex_);
+  int Timeout();
+  // Like epoll_wait.
+  int WaitForEvents(absl::Span<epoll_event> events);
+  // Waits, then says whose turn it is.
+  void Gather(std::vector<Turn>& turns);
+  void TakeWoken(std::vector<Turn>& turns)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddTurn(MemberId id, unsigned signals, std::vector<Turn>& turns)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Knock();
+
+  Scheduler& scheduler_;
+  const absl::Duration busy_poll_;
+  int epoll_ = -1;
+  int knock_ = -1;  // an eventfd
+  std::atomic<bool> stopping_{false};
+  std::unique_ptr<Event> ended_;
+
+  absl::Mutex mutex_;
+  bool started_ ABSL_GUARDED_BY(mutex_) = false;
+  MemberId next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+  absl::flat_hash_map<MemberId, std::shared_ptr<LoopMember>> members_
+      ABSL_GUARDED_BY(mutex_);
+  std::vector<MemberId> woken_ ABSL_GUARDED_BY(mutex_);
+
+  // Somebody wants the loop's thread to park.
+  std::atomic<bool> lead_wanted_{false};
+  std::atomic<bool> running_{false};  // there is a thread to park
+  absl::Mutex lead_mutex_;
+  bool leading_ ABSL_GUARDED_BY(lead_mutex_) = false;
+  bool parked_ ABSL_GUARDED_BY(lead_mutex_) = false;
+  bool handover_ ABSL_GUARDED_BY(lead_mutex_) = false;  // others wait as well
+  bool come_back_ ABSL_GUARDED_BY(lead_mutex_) = false;
+  uint64_t leads_ ABSL_GUARDED_BY(lead_mutex_) = 0;
+  int refusals_left_ ABSL_GUARDED_BY(lead_mutex_) = 0;
+  Event* when_parked_ ABSL_GUARDED_BY(lead_mutex_) = nullptr;
+  Event* unpark_ ABSL_GUARDED_BY(lead_mutex_) = nullptr;
+
+  // Of the thread that polls: the loop's, or the leader's.
+  std::vector<Turn> more_;
+  std::vector<Turn> retry_;
+  std::vector<MemberId> woken_here_;
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_ZMQ_ZMQ_LOOP_H_

@@ -1,0 +1,37 @@
+#include "libs/bus/zmq/zmq_wire.h"
+
+#include <memory>
+
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
+#include "libs/bus/testing/wire_conformance.h"
+
+namespace weft::bus {
+namespace {
+
+ZmqWireOptions LargeFrames() {
+  ZmqWireOptions options;
+  options.max_bulk_frame_bytes = (64 << 20) + 1024;
+  return options;
+}
+
+class ZmqHarness : public WireHarness {
+ public:
+  Scheduler& scheduler() override { return *scheduler_; }
+  Wire& server() override { return *server_; }
+  Wire& client() override { return *client_; }
+  Address host() override { return {"127.0.0.1", 0}; }
+
+ private:
+  SystemClock clock_;
+  std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
+  std::unique_ptr<Wire> server_ = NewZmqWire(*scheduler_, LargeFrames());
+  std::unique_ptr<Wire> client_ = NewZmqWire(*scheduler_, LargeFrames());
+};
+
+INSTANTIATE_TEST_SUITE_P(Zmq, WireConformanceTest, testing::Values([] {
+                           return std::make_unique<ZmqHarness>();
+                         }));
+
+}  // namespace
+}  // namespace weft::bus

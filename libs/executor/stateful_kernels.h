@@ -1,0 +1,36 @@
+// StatefulKernels: kernels that keep state between steps (random streams,
+// readers, iterators). They belong to a session and a node name, are shared by
+// all plans of the session, and die with it.
+//
+// Threads: thread-safe.
+#ifndef WEFT_LIBS_EXECUTOR_STATEFUL_KERNELS_H_
+#define WEFT_LIBS_EXECUTOR_STATEFUL_KERNELS_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/kernels/op_kernel.h"
+
+namespace weft {
+
+class StatefulKernels {
+ public:
+  // The kernel kept under `name`, or the one `create` makes and which is kept.
+  absl::StatusOr<std::shared_ptr<OpKernel>> GetOrCreate(
+      const std::string& name,
+      const std::function<absl::StatusOr<std::unique_ptr<OpKernel>>()>& create);
+
+ private:
+  absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, std::shared_ptr<OpKernel>> kernels_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_EXECUTOR_STATEFUL_KERNELS_H_

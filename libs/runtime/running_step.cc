@@ -1,0 +1,128 @@
+#include "libs/runtime/running_step.h"
+
+#include <utility>
+
+#include "libs/base/status.h"
+
+namespace weft {
+namespace {
+
+RunWhere Where(protocol::CallingThread thread, bool is_last) {
+  switch (thread) {
+    // A caller that waits runs the last plan; the others run meanwhile.
+    case protocol::CallingThread::kWaits:
+      return is_last ? RunWhere::kCaller : RunWhere::kPool;
+    case protocol::CallingThread::kReader:
+      return RunWhere::kReader;
+    case protocol::CallingThread::kOther:
+      break;
+  }
+  return RunWhere::kPool;
+}
+
+}  // namespace
+
+void RunningStep::Start(std::shared_ptr<Registration> registration,
+                        const protocol::PartitionStep& request,
+                        StepTable* table, protocol::Worker* master,
+                        protocol::Worker::Done done) {
+  std::unique_ptr<RunningStep> step = registration->TakeStep();
+  step->table_ = table;
+  step->master_ = master;
+  step->with_answer_ = request.with_answer;
+  step->registration_ = std::move(registration);
+  if (absl::Status status = step->Prepare(request); !status.ok()) {
+    std::shared_ptr<Registration> owner = std::move(step->registration_);
+    owner->GiveBack(std::move(step));
+    return done(std::move(status));
+  }
+  step->done_ = std::move(done);
+  step.release()->StartPlans(request);  // Finish takes it back
+}
+
+absl::Status RunningStep::Prepare(const protocol::PartitionStep& request) {
+  id_ = {request.session.master, request.step};
+  if (!step_resources_) {
+    step_resources_ = std::make_unique<ResourceManager>("step");
+  }
+  if (table_ != nullptr) {
+    ASSIGN_OR_RETURN(exchange_,
+                     table_->Begin(request, &registration_->edges().peers));
+    exchange_->BeginSending(&registration_->edges().outgoing);
+  } else if (registration_->plans().size() > 1) {
+    exchange_ = std::make_shared<StepExchange>(request.session, request.step);
+  }
+  cancellation_ = request.cancellation;
+  return absl::OkStatus();
+}
+
+void RunningStep::StartPlans(const protocol::PartitionStep& request) {
+  const std::vector<Registration::DevicePlan>& plans = registration_->plans();
+  const int num_plans = static_cast<int>(plans.size());
+  // One more than there are plans, so that the step outlives this loop.
+  plans_left_.store(num_plans + 1, std::memory_order_relaxed);
+  AbortExchangeWhenCancelled();
+  for (int i = 0; i < num_plans; ++i) {
+    StepArgs args;
+    args.context = {.step_id = request.step,
+                    .cancellation = cancellation_.get(),
+                    .scheduler = registration_->scheduler(),
+                    .device = plans[i].device,
+                    .allocator = &plans[i].device->allocator(),
+                    .resources = plans[i].resources,
+                    .step_resources = step_resources_.get(),
+                    .rendezvous = exchange_.get()};
+    args.args = request.feeds;
+    args.retvals = request.fetches;
+    args.outbox = exchange_.get();
+    weft::Start(plans[i].plan, args, Where(request.thread, i == num_plans - 1),
+                [this](const absl::Status& status) {
+                  // Other plans may wait for what this one has sent.
+                  if (registration_->plans().size() > 1 && exchange_) {
+                    exchange_->Flush();
+                  }
+                  PlanDone(status);
+                });
+  }
+  PlanDone(absl::OkStatus());
+}
+
+void RunningStep::AbortExchangeWhenCancelled() {
+  if (exchange_ == nullptr) return;
+  cancellation_token_ = cancellation_->Register(
+      [this](const absl::Status& cause) { exchange_->Abort(cause); });
+  if (cancellation_token_ == 0) exchange_->Abort(cancellation_->status());
+}
+
+void RunningStep::PlanDone(const absl::Status& status) {
+  first_error_.Add(status);
+  if (plans_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) Finish();
+}
+
+void RunningStep::SendTheRest() {
+  if (master_ != nullptr) {
+    with_answer_->pushes = exchange_->TakeHeldFor(*master_);
+  }
+  exchange_->Flush();
+}
+
+void RunningStep::Finish() {
+  if (cancellation_token_ != 0) cancellation_->Deregister(cancellation_token_);
+  cancellation_token_ = 0;
+  absl::Status status = first_error_.Take();
+  if (status.ok() && exchange_ != nullptr) SendTheRest();
+  // By a value that did not get away, for one: whoever waits for it is to know.
+  if (status.ok() && cancellation_->IsCancelled()) {
+    status = cancellation_->status();
+  }
+  if (table_ != nullptr) status = table_->End(id_, std::move(status));
+  exchange_.reset();
+  cancellation_.reset();
+  step_resources_->ClearAll();
+  protocol::Worker::Done done = std::move(done_);
+  std::shared_ptr<Registration> registration = std::move(registration_);
+  registration->GiveBack(std::unique_ptr<RunningStep>(this));
+  done(std::move(status));
+}
+
+}  // namespace weft

@@ -1,0 +1,56 @@
+// RunningStep: one step of a registration, from Run to its end. Internal to
+// this room.
+//
+// Threads: it belongs to its step: whoever ends the last partition ends it.
+#ifndef WEFT_LIBS_RUNTIME_RUNNING_STEP_H_
+#define WEFT_LIBS_RUNTIME_RUNNING_STEP_H_
+
+#include <atomic>
+#include <memory>
+
+#include "libs/base/cancellation.h"
+#include "libs/base/first_error.h"
+#include "libs/protocol/worker.h"
+#include "libs/resource/resource_manager.h"
+#include "libs/runtime/registration.h"
+#include "libs/runtime/step_exchange.h"
+#include "libs/runtime/step_table.h"
+
+namespace weft {
+
+// Used again for later steps of the registration, so that a warm step allocates
+// nothing for it.
+class RunningStep {
+ public:
+  // Ends by calling `done` and giving itself back to the registration. `table`
+  // is null for a step that no other task has a part in. `master` is the task
+  // that takes values with the answer; null when none does.
+  static void Start(std::shared_ptr<Registration> registration,
+                    const protocol::PartitionStep& request, StepTable* table,
+                    protocol::Worker* master, protocol::Worker::Done done);
+
+ private:
+  absl::Status Prepare(const protocol::PartitionStep& request);
+  void StartPlans(const protocol::PartitionStep& request);
+  void AbortExchangeWhenCancelled();
+  void PlanDone(const absl::Status& status);
+  void SendTheRest();
+  void Finish();
+
+  std::shared_ptr<Registration> registration_;
+  protocol::StepId id_;
+  StepTable* table_ = nullptr;
+  protocol::Worker* master_ = nullptr;
+  protocol::PartitionStep::WithAnswer* with_answer_ = nullptr;
+  std::shared_ptr<Cancellation> cancellation_;
+  Cancellation::Token cancellation_token_ = 0;
+  std::shared_ptr<StepExchange> exchange_;
+  std::unique_ptr<ResourceManager> step_resources_;
+  std::atomic<int> plans_left_{0};
+  FirstError first_error_;
+  protocol::Worker::Done done_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RUNTIME_RUNNING_STEP_H_
