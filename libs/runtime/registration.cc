@@ -180,7 +180,7 @@ void RunningStep::StartParts(const protocol::PartitionStep& request) {
   const std::vector<Registration::Part>& parts = registration_->parts();
   const int num_parts = static_cast<int>(parts.size());
   // One more than there are parts, so that the step outlives this loop.
-  parts_left_.store(num_parts + 1, std::memory_order_relaxed);
+  join_.Begin(num_parts + 1);
   AbortExchangeWhenCancelled();
   for (int i = 0; i < num_parts; ++i) {
     StepArgs args;
@@ -215,8 +215,7 @@ void RunningStep::AbortExchangeWhenCancelled() {
 }
 
 void RunningStep::PartDone(const absl::Status& status) {
-  first_error_.Add(status);
-  if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) Finish();
+  if (join_.EndPart(status)) Finish();
 }
 
 void RunningStep::SendTheRest() {
@@ -229,7 +228,7 @@ void RunningStep::SendTheRest() {
 void RunningStep::Finish() {
   if (cancellation_token_ != 0) cancellation_->Deregister(cancellation_token_);
   cancellation_token_ = 0;
-  absl::Status status = first_error_.Take();
+  absl::Status status = join_.TakeError();
   if (status.ok() && exchange_ != nullptr) SendTheRest();
   // By a value that did not get away, for one: whoever waits for it is to know.
   if (status.ok() && cancellation_->IsCancelled()) {

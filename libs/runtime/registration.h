@@ -7,13 +7,12 @@
 #ifndef WEFT_LIBS_RUNTIME_REGISTRATION_H_
 #define WEFT_LIBS_RUNTIME_REGISTRATION_H_
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "libs/base/first_error.h"
+#include "libs/base/join.h"
 #include "libs/base/scheduler.h"
 #include "libs/device/device.h"
 #include "libs/executor/executor.h"
@@ -114,8 +113,7 @@ class RunningStep {
   Cancellation::Token cancellation_token_ = 0;
   std::shared_ptr<StepExchange> exchange_;
   std::unique_ptr<ResourceManager> step_resources_;
-  std::atomic<int> parts_left_{0};
-  FirstError first_error_;
+  Join join_;  // of its parts
   protocol::Worker::Done done_;
 };
 
