@@ -151,18 +151,16 @@ class Server::Impl : private PeerObserver,
     ASSIGN_OR_RETURN(const std::string text,
                      cluster_.TaskAddress(*name.job, *name.task));
     ASSIGN_OR_RETURN(const bus::Address address, bus::Address::Parse(text));
-    route_ = std::make_shared<CoordinatorRoute>(CoordinatorRouteOptions{
-        .process = &process_,
-        .cluster = cluster_,
-        .self = Self(),
-        .task = coordinator_task_,
-        .address = address,
-        .on_connected = [this] { link_->OnConnected(); },
-        .on_lost = [this] { link_->OnLost(); }});
-    if (coordinator_task_ == task_) {
-      MakeCoordinator();
-      route_->set_hosted(hosted_);
-    }
+    if (coordinator_task_ == task_) MakeCoordinator();
+    route_ = CoordinatorRoute::Create(
+        {.process = &process_,
+         .cluster = cluster_,
+         .self = Self(),
+         .task = coordinator_task_,
+         .address = address,
+         .hosted = hosted_,
+         .on_connected = [this] { link_->OnConnected(); },
+         .on_lost = [this] { link_->OnLost(); }});
     return absl::OkStatus();
   }
 
