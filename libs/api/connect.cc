@@ -1,7 +1,6 @@
-// Session::Connect: how a target is reached. "" composes a task of its own in
-// this process: devices, runtime, master and coordinator. "zmq://host:port" is
-// a server: of this Process by a call, of any other over the bus.
-#include <cstdio>
+// Session::Connect: how a target is reached. "" makes a Task of its own in this
+// process, and a coordinator for it. "zmq://host:port" is a server: of this
+// Process by a call, of any other over the bus.
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,14 +12,10 @@
 #include "libs/bus/address.h"
 #include "libs/cluster/cluster_spec.h"
 #include "libs/coordinator/coordinator.h"
-#include "libs/device/local_devices.h"
-#include "libs/master/master.h"
-#include "libs/ops/standard_ops.h"
 #include "libs/protocol/blocking_master.h"
 #include "libs/protocol/master_client.h"
-#include "libs/runtime/node_evaluator.h"
 #include "libs/runtime/process.h"
-#include "libs/runtime/task_runtime.h"
+#include "libs/server/task.h"
 #include "libs/session/session.h"
 
 namespace weft {
@@ -31,7 +26,7 @@ constexpr char kLocalTask[] = "/job:localhost/replica:0/task:0";
 
 // A task that lives as long as the session that made it, and whose containers
 // nobody else sees. It is a cluster of its own.
-class InProcessTask : private protocol::WorkerDirectory {
+class InProcessTask {
  public:
   explicit InProcessTask(const SessionOptions& options)
       : own_process_(options.process ? nullptr : std::make_unique<Process>()),
@@ -45,44 +40,31 @@ class InProcessTask : private protocol::WorkerDirectory {
                       .incarnation = incarnation_,
                       .heartbeat_interval = absl::InfiniteDuration(),
                       .heartbeat_timeout = absl::InfiniteDuration()}),
-        runtime_(NewDevices(options), {.kernels = &process_.kernels(),
-                                       .scheduler = &process_.scheduler(),
-                                       .random = &process_.random(),
-                                       .default_container = "localhost",
-                                       .task = kLocalTask,
-                                       .incarnation = incarnation_}),
-        master_({.scheduler = &process_.scheduler(),
-                 .random = &process_.random(),
-                 .ops = StandardOps(),
-                 .directory = this,
-                 .coordinator = &coordinator_,
-                 .task = kLocalTask,
-                 .incarnation = incarnation_,
-                 .device_types =
-                     [this](const Node& node) {
-                       return process_.kernels().DeviceTypesFor(node);
-                     },
-                 .evaluate =
-                     [this](const Node& node, absl::Span<const Tensor> inputs) {
-                       return EvaluateNode(process_, node, inputs);
-                     },
-                 .unknown_tensor_code = absl::StatusCode::kInvalidArgument,
-                 .log_placement =
-                     [](const std::string& line) {
-                       std::printf("%s\n", line.c_str());
-                       std::fflush(stdout);
-                     },
-                 .log_waits_after = options.log_waits_after,
-                 .logger = logger_.get()}) {
+        task_({.process = &process_,
+               .task = kLocalTask,
+               .incarnation = incarnation_,
+               .devices = {.cpus = CountOf("CPU", 1, options),
+                           .host_gpus = CountOf("GPU", 0, options)},
+               .coordinator = &coordinator_,
+               .logger = logger_.get(),
+               .runtime = {.default_container = "localhost"},
+               .master = {
+                   .unknown_tensor_code = absl::StatusCode::kInvalidArgument,
+                   .log_waits_after = options.log_waits_after}}) {
     Join();
   }
 
-  Master& master() { return master_; }
+  Master& master() { return *task_.master(); }
   Scheduler& scheduler() { return process_.scheduler(); }
 
  private:
   static ClusterSpec Cluster() {
     return ClusterSpec{{"localhost", {"localhost:0"}}};
+  }
+  static int CountOf(const char* type, int otherwise,
+                     const SessionOptions& options) {
+    auto it = options.device_count.find(type);
+    return it == options.device_count.end() ? otherwise : it->second;
   }
 
   // Its coordinator answers at once.
@@ -90,34 +72,17 @@ class InProcessTask : private protocol::WorkerDirectory {
     coordinator_.Join({.task = kLocalTask,
                        .incarnation = incarnation_,
                        .cluster = Cluster().ToString(),
-                       .devices = runtime_.Devices()},
+                       .devices = task_.runtime()->Devices()},
                       absl::InfiniteFuture(),
                       [](const absl::StatusOr<protocol::JoinReply>&) {});
   }
-
-  std::vector<std::unique_ptr<Device>> NewDevices(
-      const SessionOptions& options) {
-    auto count = [&](const char* type, int otherwise) {
-      auto it = options.device_count.find(type);
-      return it == options.device_count.end() ? otherwise : it->second;
-    };
-    return NewLocalDevices(
-        kLocalTask, {.cpus = count("CPU", 1), .host_gpus = count("GPU", 0)},
-        process_.buffers(), process_.random());
-  }
-
-  protocol::Worker* Find(const std::string& task) override {
-    return task == kLocalTask ? &runtime_ : nullptr;
-  }
-  std::vector<std::string> Tasks() const override { return {kLocalTask}; }
 
   const std::unique_ptr<Process> own_process_;
   Process& process_;
   const uint64_t incarnation_;
   const std::unique_ptr<Logger> logger_;
   Coordinator coordinator_;
-  TaskRuntime runtime_;
-  Master master_;
+  Task task_;
 };
 
 // The client end of a server in another process, as long as somebody uses it.

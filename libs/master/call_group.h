@@ -19,7 +19,7 @@
 #include "absl/time/time.h"
 #include "libs/base/cancellation.h"
 #include "libs/base/clock.h"
-#include "libs/base/first_error.h"
+#include "libs/base/join.h"
 #include "libs/base/logging.h"
 #include "libs/base/or_cancelled.h"
 #include "libs/base/scheduler.h"
@@ -38,14 +38,13 @@ class CallGroup {
 
   // The `done` of one more call, to the task `whom`; to be called exactly once.
   Done Add(const std::string& whom) {
+    state_->join.AddPart();
     {
       absl::MutexLock lock(&state_->mutex);
-      ++state_->pending;
       state_->waited_for.push_back(whom);
     }
     return [state = state_, whom](const absl::Status& status) {
-      state->first_error.Add(status);
-      state->Finish(whom);
+      state->Finish(whom, status);
     };
   }
 
@@ -77,7 +76,7 @@ class CallGroup {
           said->End();
           done(status);
         });
-    state_->Finish("");
+    state_->Finish("", absl::OkStatus());
   }
 
   // The same, but waits no longer than until `when`, and tells who is not done
@@ -99,20 +98,23 @@ class CallGroup {
               const auto state = weak.lock();
               done(state ? state->Left() : std::vector<std::string>());
             }));
-    state_->Finish("");
+    state_->Finish("", absl::OkStatus());
   }
 
  private:
   struct State {
-    void Finish(const std::string& whom) {
-      Done last;
+    State() { join.Begin(1); }  // the group's own
+
+    void Finish(const std::string& whom, const absl::Status& status) {
+      join.AddError(status);
       {
         absl::MutexLock lock(&mutex);
         const auto it = std::find(waited_for.begin(), waited_for.end(), whom);
         if (it != waited_for.end()) waited_for.erase(it);
-        if (--pending == 0) last = std::move(all_done);
       }
-      if (last) last(first_error.Take());
+      if (!join.EndPart()) return;
+      Done last = std::move(all_done);
+      last(join.TakeError());
     }
     // The tasks whose calls are not done.
     std::vector<std::string> Left() {
@@ -120,12 +122,11 @@ class CallGroup {
       return waited_for;
     }
 
+    Join join;
     absl::Mutex mutex;
-    int pending ABSL_GUARDED_BY(mutex) = 1;  // one is the group's own
     std::vector<std::string> waited_for ABSL_GUARDED_BY(mutex);
-    // Set while the group's own is pending, and taken by the last.
+    // Set while the group's own part is left, and taken by the last.
     Done all_done;
-    FirstError first_error;
   };
 
   Scheduler& scheduler_;

@@ -1,11 +1,11 @@
 #include "libs/master/master.h"
 
-#include <atomic>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
+#include "libs/base/join.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_filters.h"
 #include "libs/cluster/device_name.h"
@@ -78,20 +78,13 @@ void Master::CloseAll(const absl::Status& cause,
     absl::MutexLock lock(&mutex_);
     sessions.swap(sessions_);
   }
-  struct Join {
-    std::atomic<size_t> left;
-    absl::AnyInvocable<void()> done;
-  };
-  auto join = std::make_shared<Join>();
-  join->left = sessions.size() + 1;
-  join->done = std::move(done);
-  const auto one_less = [join] {
-    if (join->left.fetch_sub(1) == 1) join->done();
-  };
+  const auto finish = JoinCalls(
+      static_cast<int>(sessions.size()) + 1,
+      [done = std::move(done)](const absl::Status&) mutable { done(); });
   for (const auto& [id, session] : sessions) {
-    session->Close(cause, *farewell, one_less);
+    session->Close(cause, *farewell, [finish] { finish(absl::OkStatus()); });
   }
-  one_less();
+  finish(absl::OkStatus());
 }
 
 void Master::End(const absl::Status& cause) {

@@ -43,7 +43,7 @@ void MasterSession::Step::Run(const protocol::CallableRun& run,
   done_ = std::move(done);
   const int num_parts = static_cast<int>(callable_->parts.size());
   // One more than there are parts, so that the step outlives this loop.
-  parts_left_.store(num_parts + 1, std::memory_order_relaxed);
+  join_.Begin(num_parts + 1);
   caller_gone_.Begin(run.cancellation, cancellation_);
   const uint64_t over_below = session_->steps_.over_below();
   for (int i = 0; i < num_parts; ++i) {
@@ -98,12 +98,12 @@ SlowStep MasterSession::Step::Describe(
 
 void MasterSession::Step::PartDone(absl::Status status) {
   if (!status.ok()) {
-    first_error_.Add(status);
+    join_.AddError(status);
     cancellation_->Cancel(MarkDerived(std::move(status)));
   }
-  if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (!join_.EndPart()) return;
   caller_gone_.End();
-  absl::Status result = first_error_.Take();
+  absl::Status result = join_.TakeError();
   // Where every part only tells of the abort, the abort's cause is the reason.
   if (IsDerived(result)) {
     const absl::Status cause = cancellation_->status();

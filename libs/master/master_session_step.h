@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "libs/base/cancellation.h"
 #include "libs/base/cancellation_link.h"
-#include "libs/base/first_error.h"
+#include "libs/base/join.h"
 #include "libs/base/scheduler.h"
 #include "libs/master/callable.h"
 #include "libs/master/master_session.h"
@@ -74,10 +74,9 @@ class MasterSession::Step {
   std::shared_ptr<Cancellation> cancellation_;
   Scheduler::TimerId timer_ = 0;
   CancellationLink caller_gone_;
-  std::atomic<int> parts_left_{0};
+  Join join_;                                      // of its parts
   std::unique_ptr<std::atomic<bool>[]> answered_;  // by part
   size_t room_for_parts_ = 0;
-  FirstError first_error_;
   protocol::Master::Done done_;
 };
 

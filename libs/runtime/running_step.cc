@@ -60,7 +60,7 @@ void RunningStep::StartPlans(const protocol::PartitionStep& request) {
   const std::vector<Registration::DevicePlan>& plans = registration_->plans();
   const int num_plans = static_cast<int>(plans.size());
   // One more than there are plans, so that the step outlives this loop.
-  plans_left_.store(num_plans + 1, std::memory_order_relaxed);
+  join_.Begin(num_plans + 1);
   AbortExchangeWhenCancelled();
   for (int i = 0; i < num_plans; ++i) {
     StepArgs args;
@@ -95,8 +95,7 @@ void RunningStep::AbortExchangeWhenCancelled() {
 }
 
 void RunningStep::PlanDone(const absl::Status& status) {
-  first_error_.Add(status);
-  if (plans_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) Finish();
+  if (join_.EndPart(status)) Finish();
 }
 
 void RunningStep::SendTheRest() {
@@ -109,7 +108,7 @@ void RunningStep::SendTheRest() {
 void RunningStep::Finish() {
   if (cancellation_token_ != 0) cancellation_->Deregister(cancellation_token_);
   cancellation_token_ = 0;
-  absl::Status status = first_error_.Take();
+  absl::Status status = join_.TakeError();
   if (status.ok() && exchange_ != nullptr) SendTheRest();
   // By a value that did not get away, for one: whoever waits for it is to know.
   if (status.ok() && cancellation_->IsCancelled()) {

@@ -5,11 +5,10 @@
 #ifndef WEFT_LIBS_RUNTIME_RUNNING_STEP_H_
 #define WEFT_LIBS_RUNTIME_RUNNING_STEP_H_
 
-#include <atomic>
 #include <memory>
 
 #include "libs/base/cancellation.h"
-#include "libs/base/first_error.h"
+#include "libs/base/join.h"
 #include "libs/protocol/worker.h"
 #include "libs/resource/resource_manager.h"
 #include "libs/runtime/registration.h"
@@ -46,8 +45,7 @@ class RunningStep {
   Cancellation::Token cancellation_token_ = 0;
   std::shared_ptr<StepExchange> exchange_;
   std::unique_ptr<ResourceManager> step_resources_;
-  std::atomic<int> plans_left_{0};
-  FirstError first_error_;
+  Join join_;  // of its plans
   protocol::Worker::Done done_;
 };
 

@@ -1,7 +1,6 @@
 #include "libs/runtime/task_runtime.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <utility>
 
@@ -9,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
-#include "libs/base/first_error.h"
+#include "libs/base/join.h"
 #include "libs/base/status.h"
 #include "libs/runtime/running_step.h"
 
@@ -196,18 +195,8 @@ void TaskRuntime::ConnectTo(const RemoteEdges& edges, absl::Time deadline,
       receivers.push_back(worker);
     }
   }
-  struct Join {
-    std::atomic<size_t> left;
-    FirstError first_error;
-    Done done;
-  };
-  auto join = std::make_shared<Join>();
-  join->left = receivers.size() + 1;
-  join->done = std::move(done);
-  auto finish = [join](const absl::Status& status) {
-    join->first_error.Add(status);
-    if (--join->left == 0) join->done(join->first_error.Take());
-  };
+  const auto finish =
+      JoinCalls(static_cast<int>(receivers.size()) + 1, std::move(done));
   for (protocol::Worker* worker : receivers) {
     worker->GetStatus(
         deadline,

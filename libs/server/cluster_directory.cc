@@ -11,7 +11,8 @@
 namespace weft {
 
 // The way to one other task. Chosen anew at each call, since a task of this
-// process may start and stop at any time.
+// process may start and stop at any time. A method of the role whose `done`
+// tells that nobody was there is one call of Forward here.
 class ClusterDirectory::Route : public protocol::Worker,
                                 public std::enable_shared_from_this<Route> {
  public:
@@ -52,21 +53,16 @@ class ClusterDirectory::Route : public protocol::Worker,
   }
   void CreateSession(const protocol::WorkerSession& session, bool isolated,
                      absl::Time deadline, Done done) override {
-    auto worker = Choose();
-    if (worker == nullptr) return done(NotHere());
-    worker->CreateSession(session, isolated, deadline, std::move(done));
+    Forward(&Worker::CreateSession, std::move(done), session, isolated,
+            deadline);
   }
   void DeleteSession(const protocol::WorkerSession& session,
                      absl::Time deadline, Done done) override {
-    auto worker = Choose();
-    if (worker == nullptr) return done(NotHere());
-    worker->DeleteSession(session, deadline, std::move(done));
+    Forward(&Worker::DeleteSession, std::move(done), session, deadline);
   }
   void Register(const protocol::PartitionRegistration& registration,
                 absl::Time deadline, Done done) override {
-    auto worker = Choose();
-    if (worker == nullptr) return done(NotHere());
-    worker->Register(registration, deadline, std::move(done));
+    Forward(&Worker::Register, std::move(done), registration, deadline);
   }
   void Deregister(const protocol::WorkerSession& session,
                   uint64_t registration) override {
@@ -74,9 +70,7 @@ class ClusterDirectory::Route : public protocol::Worker,
     if (worker != nullptr) worker->Deregister(session, registration);
   }
   void Run(const protocol::PartitionStep& step, Done done) override {
-    auto worker = Choose();
-    if (worker == nullptr) return done(NotHere());
-    worker->Run(step, std::move(done));
+    Forward(&Worker::Run, std::move(done), step);
   }
   void Deliver(std::vector<protocol::Push> pushes) override {
     if (auto local = FindLocal()) {
@@ -94,26 +88,30 @@ class ClusterDirectory::Route : public protocol::Worker,
   }
   void Abort(const protocol::StepId& step, uint64_t steps_over_below,
              const absl::Status& cause, Done done) override {
-    auto worker = Choose();
-    if (worker == nullptr) return done(NotHere());
-    worker->Abort(step, steps_over_below, cause, std::move(done));
+    Forward(&Worker::Abort, std::move(done), step, steps_over_below, cause);
   }
   void DescribeWaits(const protocol::StepId& step, absl::Time deadline,
                      WaitsDone done) override {
-    auto worker = Choose();
-    if (worker == nullptr) return done(NotHere());
-    worker->DescribeWaits(step, deadline, std::move(done));
+    Forward(&Worker::DescribeWaits, std::move(done), step, deadline);
   }
   void ClearContainers(const std::vector<std::string>& containers,
                        absl::Time deadline,
                        const std::shared_ptr<Cancellation>& client,
                        Done done) override {
-    auto worker = Choose();
-    if (worker == nullptr) return done(NotHere());
-    worker->ClearContainers(containers, deadline, client, std::move(done));
+    Forward(&Worker::ClearContainers, std::move(done), containers, deadline,
+            client);
   }
 
  private:
+  // Calls `method` with `args` and `done`; `done` with NotHere where there is
+  // nobody to call.
+  template <typename Method, typename DoneType, typename... Args>
+  void Forward(Method method, DoneType done, const Args&... args) {
+    auto worker = Choose();
+    if (worker == nullptr) return done(NotHere());
+    (worker.get()->*method)(args..., std::move(done));
+  }
+
   std::shared_ptr<protocol::Worker> FindLocal() {
     return options_.process->local_tasks().FindWorker(cluster_, task_);
   }

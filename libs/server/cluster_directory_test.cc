@@ -1,8 +1,10 @@
-// How a task's ways to the others end while they are used.
+// A task's ways to the others, and to the coordinator: who is found, and how
+// they end while they are used.
 #include "libs/server/cluster_directory.h"
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +15,9 @@
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/memory/memory_wire.h"
+#include "libs/protocol/testing/recording_coordinator.h"
 #include "libs/runtime/process.h"
+#include "libs/server/coordinator_route.h"
 
 namespace weft {
 namespace {
@@ -34,7 +38,22 @@ class Events : public protocol::PeerEvents {
   std::function<void()> on_push_failed = [] {};
 };
 
-class ClusterDirectoryTest : public ::testing::Test {
+class RouteTest : public ::testing::Test {
+ protected:
+  // Lets others run for a second.
+  void Pause() {
+    scheduler_.NewEvent()->WaitUntil(clock_.Now() + absl::Seconds(1));
+  }
+
+  ManualClock clock_;
+  SimulatedScheduler scheduler_{clock_};
+  bus::MemoryNetwork network_{scheduler_};
+  Process process_{nullptr, NewSeededRandom(1), scheduler_, [this](Scheduler&) {
+                     return bus::NewMemoryWire(network_, "worker");
+                   }};
+};
+
+class ClusterDirectoryTest : public RouteTest {
  protected:
   void SetUp() override {
     auto created =
@@ -47,17 +66,6 @@ class ClusterDirectoryTest : public ::testing::Test {
     directory_ = *std::move(created);
   }
 
-  // Lets others run for a second.
-  void Pause() {
-    scheduler_.NewEvent()->WaitUntil(clock_.Now() + absl::Seconds(1));
-  }
-
-  ManualClock clock_;
-  SimulatedScheduler scheduler_{clock_};
-  bus::MemoryNetwork network_{scheduler_};
-  Process process_{nullptr, NewSeededRandom(1), scheduler_, [this](Scheduler&) {
-                     return bus::NewMemoryWire(network_, "worker");
-                   }};
   Events events_;
   std::unique_ptr<ClusterDirectory> directory_;
 };
@@ -90,6 +98,137 @@ TEST_F(ClusterDirectoryTest, CallsAfterItsEndAreRefused) {
         status = answer.status();
       });
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, "has stopped"));
+}
+
+// Runs `on_get_cluster` while that call is on its way out.
+class BusyCoordinator : public protocol::RecordingCoordinator {
+ public:
+  void GetCluster(absl::Time deadline,
+                  Answer<protocol::ClusterStatus> done) override {
+    on_get_cluster();
+    RecordingCoordinator::GetCluster(deadline, std::move(done));
+  }
+
+  std::function<void()> on_get_cluster = [] {};
+};
+
+// The worker's way to a coordinator that the ps plays, in this process or
+// nowhere.
+class CoordinatorRouteTest : public RouteTest {
+ protected:
+  std::shared_ptr<CoordinatorRoute> NewRoute(
+      std::shared_ptr<protocol::Coordinator> hosted = nullptr) {
+    return CoordinatorRoute::Create({.process = &process_,
+                                     .cluster = cluster_,
+                                     .self = {.task = kWorker},
+                                     .task = kPs,
+                                     .address = {.host = "localhost"},
+                                     .hosted = std::move(hosted)});
+  }
+  void StartCoordinator() {
+    ASSERT_OK(process_.local_tasks().Add({.cluster = cluster_.ToString(),
+                                          .task = kPs,
+                                          .coordinator = coordinator_}));
+  }
+  absl::Time In(absl::Duration time) { return clock_.Now() + time; }
+  // Keeps what a call is answered with.
+  protocol::Coordinator::Done Keep() {
+    return [this](absl::Status status) { status_ = std::move(status); };
+  }
+  template <typename T>
+  protocol::Coordinator::Answer<T> KeepStatus() {
+    return
+        [this](const absl::StatusOr<T>& answer) { status_ = answer.status(); };
+  }
+
+  const ClusterSpec cluster_{{"ps", {"localhost:0"}},
+                             {"worker", {"localhost:0"}}};
+  const std::shared_ptr<BusyCoordinator> coordinator_ =
+      std::make_shared<BusyCoordinator>();
+  std::optional<absl::Status> status_;
+};
+
+TEST_F(CoordinatorRouteTest, CallsArriveWithTheirArguments) {
+  const auto route = NewRoute(coordinator_);
+  const absl::Time deadline = In(absl::Seconds(9));
+  route->Join({.task = kWorker, .incarnation = 7}, deadline,
+              KeepStatus<protocol::JoinReply>());
+  ASSERT_EQ(coordinator_->joins.size(), 1u);
+  EXPECT_EQ(coordinator_->joins[0].task, kWorker);
+  EXPECT_EQ(coordinator_->last_deadline, deadline);
+  route->ForgetContainers({"container"}, {"/job:ps"}, deadline, Keep());
+  EXPECT_EQ(coordinator_->forgotten, (std::vector<std::vector<std::string>>{
+                                         {"container"}, {"/job:ps"}}));
+  route->Leave(kWorker, 7, deadline, Keep());
+  ASSERT_EQ(coordinator_->left.size(), 1u);
+  EXPECT_EQ(coordinator_->left[0].incarnation, 7u);
+  EXPECT_EQ(coordinator_->last_deadline, deadline);
+  coordinator_->answer = absl::InternalError("of the coordinator");
+  route->EndSession(3, deadline, Keep());
+  EXPECT_EQ(coordinator_->ended, std::vector<uint64_t>{3});
+  EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kInternal, "coordinator"));
+}
+
+TEST_F(CoordinatorRouteTest, ACallWaitsForACoordinatorThatStartsInTheProcess) {
+  const auto route = NewRoute();
+  route->ListDevices({"/job:worker"}, In(absl::Minutes(1)),
+                     KeepStatus<std::vector<DeviceAttributes>>());
+  scheduler_.AdvanceBy(absl::Seconds(30));
+  EXPECT_FALSE(status_.has_value());
+  StartCoordinator();
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  ASSERT_TRUE(status_.has_value());
+  EXPECT_OK(*status_);
+  EXPECT_EQ(coordinator_->listed,
+            (std::vector<std::vector<std::string>>{{"/job:worker"}}));
+}
+
+TEST_F(CoordinatorRouteTest, ACallThatFindsNoneByItsDeadlineSaysSo) {
+  const auto route = NewRoute();
+  route->EndSession(3, In(absl::Seconds(1)), Keep());
+  scheduler_.AdvanceBy(absl::Milliseconds(999));
+  EXPECT_FALSE(status_.has_value());
+  scheduler_.AdvanceBy(absl::Milliseconds(1));
+  ASSERT_TRUE(status_.has_value());
+  EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kUnavailable, kPs));
+}
+
+// Else a program whose tasks stop one after the other would end late.
+TEST_F(CoordinatorRouteTest, AFarewellToNobodyWaitsForNobody) {
+  const auto route = NewRoute();
+  route->Leave(kWorker, 7, In(absl::Seconds(1)), Keep());
+  ASSERT_TRUE(status_.has_value());
+  EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(CoordinatorRouteTest, ItsEndCancelsCallsThatWait) {
+  const auto route = NewRoute();
+  route->Shutdown(In(absl::Minutes(1)), Keep());
+  route->Close();
+  StartCoordinator();
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  ASSERT_TRUE(status_.has_value());
+  EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kCancelled, "has stopped"));
+  EXPECT_EQ(coordinator_->num_shutdowns, 0);
+}
+
+TEST_F(CoordinatorRouteTest, CloseWaitsForCallsOnTheirWayOut) {
+  const auto route = NewRoute(coordinator_);
+  bool is_closed = false;
+  bool was_closed_meanwhile = false;
+  coordinator_->on_get_cluster = [&] {
+    scheduler_.Schedule(Pool::kBlocking, [&] {
+      route->Close();
+      is_closed = true;
+    });
+    Pause();
+    was_closed_meanwhile = is_closed;
+  };
+  route->GetCluster(In(absl::Minutes(1)),
+                    KeepStatus<protocol::ClusterStatus>());
+  EXPECT_FALSE(was_closed_meanwhile);
+  Pause();
+  EXPECT_TRUE(is_closed);
 }
 
 }  // namespace

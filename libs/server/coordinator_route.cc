@@ -2,8 +2,14 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "libs/base/clock.h"
+#include "libs/base/in_flight.h"
+#include "libs/protocol/coordinator_client.h"
 
 namespace weft {
 
@@ -19,10 +25,105 @@ std::string CoordinatorTask(const ClusterSpec& cluster) {
   return "";
 }
 
-CoordinatorRoute::CoordinatorRoute(const CoordinatorRouteOptions& options)
-    : options_(options), cluster_(options.cluster.ToString()) {}
+namespace {
 
-void CoordinatorRoute::Close() {
+// Chosen anew at each call. A method of the role is one call of Forward here.
+class ForwardingRoute final
+    : public CoordinatorRoute,
+      public std::enable_shared_from_this<ForwardingRoute>,
+      private protocol::CoordinatorEvents {
+ public:
+  using Role = protocol::Coordinator;
+
+  explicit ForwardingRoute(const CoordinatorRouteOptions& options)
+      : options_(options), cluster_(options.cluster.ToString()) {}
+
+  void Close() override;
+
+  void Join(const protocol::JoinRequest& request, absl::Time deadline,
+            Answer<protocol::JoinReply> done) override {
+    Forward(&Role::Join, deadline, std::move(done), request);
+  }
+  void Heartbeat(const protocol::HeartbeatRequest& request, absl::Time deadline,
+                 Answer<protocol::HeartbeatReply> done) override {
+    Forward(&Role::Heartbeat, deadline, std::move(done), request);
+  }
+  void Leave(const std::string& task, uint64_t incarnation, absl::Time deadline,
+             Done done) override {
+    // Where there is none in this process, nobody need be told.
+    Look(absl::InfinitePast(), std::move(done),
+         [task, incarnation, deadline](Role& coordinator, Done answer) {
+           coordinator.Leave(task, incarnation, deadline, std::move(answer));
+         });
+  }
+  void Place(const protocol::PlacementRequest& request, absl::Time deadline,
+             Answer<protocol::PlacementReply> done) override {
+    Forward(&Role::Place, deadline, std::move(done), request);
+  }
+  void EndSession(uint64_t session, absl::Time deadline, Done done) override {
+    Forward(&Role::EndSession, deadline, std::move(done), session);
+  }
+  void ForgetContainers(const std::vector<std::string>& containers,
+                        const std::vector<std::string>& device_filters,
+                        absl::Time deadline, Done done) override {
+    Forward(&Role::ForgetContainers, deadline, std::move(done), containers,
+            device_filters);
+  }
+  void ListDevices(const std::vector<std::string>& device_filters,
+                   absl::Time deadline,
+                   Answer<std::vector<DeviceAttributes>> done) override {
+    Forward(&Role::ListDevices, deadline, std::move(done), device_filters);
+  }
+  void GetCluster(absl::Time deadline,
+                  Answer<protocol::ClusterStatus> done) override {
+    Forward(&Role::GetCluster, deadline, std::move(done));
+  }
+  void Shutdown(absl::Time deadline, Done done) override {
+    Forward(&Role::Shutdown, deadline, std::move(done));
+  }
+
+ private:
+  void OnCoordinatorConnected(const bus::Identity&) override {
+    if (options_.on_connected) options_.on_connected();
+  }
+  void OnCoordinatorLost(const absl::Status&) override {
+    if (options_.on_lost) options_.on_lost();
+  }
+
+  // Calls `method` with `args`, `deadline` and `done`, as Look says. The call
+  // owns its arguments, since it may have to wait.
+  template <typename Method, typename DoneType, typename... Args>
+  void Forward(Method method, absl::Time deadline, DoneType done,
+               const Args&... args) {
+    Look(deadline, std::move(done),
+         [method, deadline, args...](Role& coordinator, DoneType answer) {
+           (coordinator.*method)(args..., deadline, std::move(answer));
+         });
+  }
+
+  // Has `call` called with the coordinator and `done`, as soon as there is one
+  // in this process or it can be dialed; `done` with UNAVAILABLE when there is
+  // none by `deadline`.
+  template <typename DoneType, typename CallType>
+  void Look(absl::Time deadline, DoneType done, CallType call);
+  // Look again in a moment, or NotHere where the deadline has come.
+  template <typename DoneType, typename CallType>
+  void LookAgain(absl::Time deadline, DoneType done, CallType call);
+
+  std::shared_ptr<Role> Choose();
+  std::shared_ptr<Role> Remote();
+  absl::Status NotHere();
+  bool IsClosed();
+
+  const CoordinatorRouteOptions options_;
+  const std::string cluster_;
+  InFlight in_flight_;  // calls on their way out
+  absl::Mutex mutex_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<protocol::CoordinatorClient> client_ ABSL_GUARDED_BY(mutex_);
+};
+
+void ForwardingRoute::Close() {
   {
     absl::MutexLock lock(&mutex_);
     closed_ = true;
@@ -36,12 +137,12 @@ void CoordinatorRoute::Close() {
   client = std::move(client_);
 }
 
-bool CoordinatorRoute::IsClosed() {
+bool ForwardingRoute::IsClosed() {
   absl::MutexLock lock(&mutex_);
   return closed_;
 }
 
-std::shared_ptr<protocol::Coordinator> CoordinatorRoute::Remote() {
+std::shared_ptr<protocol::Coordinator> ForwardingRoute::Remote() {
   if (options_.address.port == 0) return nullptr;
   absl::MutexLock lock(&mutex_);
   if (closed_) return nullptr;
@@ -58,16 +159,16 @@ std::shared_ptr<protocol::Coordinator> CoordinatorRoute::Remote() {
   return client_;
 }
 
-std::shared_ptr<protocol::Coordinator> CoordinatorRoute::Choose() {
+std::shared_ptr<protocol::Coordinator> ForwardingRoute::Choose() {
   if (IsClosed()) return nullptr;
-  if (hosted_ != nullptr) return hosted_;
+  if (options_.hosted != nullptr) return options_.hosted;
   if (auto local = options_.process->local_tasks().FindCoordinator(cluster_)) {
     return local;
   }
   return Remote();
 }
 
-absl::Status CoordinatorRoute::NotHere() {
+absl::Status ForwardingRoute::NotHere() {
   if (IsClosed()) {
     return absl::CancelledError(
         absl::StrCat("The server of ", options_.self.task, " has stopped."));
@@ -78,8 +179,8 @@ absl::Status CoordinatorRoute::NotHere() {
       "from another."));
 }
 
-template <typename DoneType, typename Call>
-void CoordinatorRoute::Forward(absl::Time deadline, DoneType done, Call call) {
+template <typename DoneType, typename CallType>
+void ForwardingRoute::Look(absl::Time deadline, DoneType done, CallType call) {
   in_flight_.Begin();
   auto coordinator = Choose();
   if (coordinator == nullptr) {
@@ -91,9 +192,9 @@ void CoordinatorRoute::Forward(absl::Time deadline, DoneType done, Call call) {
   in_flight_.End();
 }
 
-template <typename DoneType, typename Call>
-void CoordinatorRoute::LookAgain(absl::Time deadline, DoneType done,
-                                 Call call) {
+template <typename DoneType, typename CallType>
+void ForwardingRoute::LookAgain(absl::Time deadline, DoneType done,
+                                CallType call) {
   Scheduler& scheduler = options_.process->scheduler();
   const absl::Time now = scheduler.clock().Now();
   if (now >= deadline || IsClosed()) return done(NotHere());
@@ -101,95 +202,15 @@ void CoordinatorRoute::LookAgain(absl::Time deadline, DoneType done,
       std::min(deadline, now + LocalTasks::kLookAgain),
       [self = shared_from_this(), deadline, done = std::move(done),
        call = std::move(call)]() mutable {
-        self->Forward(deadline, std::move(done), std::move(call));
+        self->Look(deadline, std::move(done), std::move(call));
       });
 }
 
-void CoordinatorRoute::Join(const protocol::JoinRequest& request,
-                            absl::Time deadline,
-                            Answer<protocol::JoinReply> done) {
-  Forward(deadline, std::move(done),
-          [request, deadline](protocol::Coordinator& coordinator,
-                              Answer<protocol::JoinReply> answer) {
-            coordinator.Join(request, deadline, std::move(answer));
-          });
-}
+}  // namespace
 
-void CoordinatorRoute::Heartbeat(const protocol::HeartbeatRequest& request,
-                                 absl::Time deadline,
-                                 Answer<protocol::HeartbeatReply> done) {
-  Forward(deadline, std::move(done),
-          [request, deadline](protocol::Coordinator& coordinator,
-                              Answer<protocol::HeartbeatReply> answer) {
-            coordinator.Heartbeat(request, deadline, std::move(answer));
-          });
-}
-
-void CoordinatorRoute::Leave(const std::string& task, uint64_t incarnation,
-                             absl::Time deadline, Done done) {
-  // Where there is none in this process, nobody need be told.
-  Forward(absl::InfinitePast(), std::move(done),
-          [task, incarnation, deadline](protocol::Coordinator& coordinator,
-                                        Done answer) {
-            coordinator.Leave(task, incarnation, deadline, std::move(answer));
-          });
-}
-
-void CoordinatorRoute::Place(const protocol::PlacementRequest& request,
-                             absl::Time deadline,
-                             Answer<protocol::PlacementReply> done) {
-  Forward(deadline, std::move(done),
-          [request, deadline](protocol::Coordinator& coordinator,
-                              Answer<protocol::PlacementReply> answer) {
-            coordinator.Place(request, deadline, std::move(answer));
-          });
-}
-
-void CoordinatorRoute::EndSession(uint64_t session, absl::Time deadline,
-                                  Done done) {
-  Forward(deadline, std::move(done),
-          [session, deadline](protocol::Coordinator& coordinator, Done answer) {
-            coordinator.EndSession(session, deadline, std::move(answer));
-          });
-}
-
-void CoordinatorRoute::ForgetContainers(
-    const std::vector<std::string>& containers,
-    const std::vector<std::string>& device_filters, absl::Time deadline,
-    Done done) {
-  Forward(deadline, std::move(done),
-          [containers, device_filters, deadline](
-              protocol::Coordinator& coordinator, Done answer) {
-            coordinator.ForgetContainers(containers, device_filters, deadline,
-                                         std::move(answer));
-          });
-}
-
-void CoordinatorRoute::ListDevices(
-    const std::vector<std::string>& device_filters, absl::Time deadline,
-    Answer<std::vector<DeviceAttributes>> done) {
-  Forward(
-      deadline, std::move(done),
-      [device_filters, deadline](protocol::Coordinator& coordinator,
-                                 Answer<std::vector<DeviceAttributes>> answer) {
-        coordinator.ListDevices(device_filters, deadline, std::move(answer));
-      });
-}
-
-void CoordinatorRoute::GetCluster(absl::Time deadline,
-                                  Answer<protocol::ClusterStatus> done) {
-  Forward(deadline, std::move(done),
-          [deadline](protocol::Coordinator& coordinator,
-                     Answer<protocol::ClusterStatus> answer) {
-            coordinator.GetCluster(deadline, std::move(answer));
-          });
-}
-
-void CoordinatorRoute::Shutdown(absl::Time deadline, Done done) {
-  Forward(deadline, std::move(done),
-          [deadline](protocol::Coordinator& coordinator, Done answer) {
-            coordinator.Shutdown(deadline, std::move(answer));
-          });
+std::shared_ptr<CoordinatorRoute> CoordinatorRoute::Create(
+    const CoordinatorRouteOptions& options) {
+  return std::make_shared<ForwardingRoute>(options);
 }
 
 }  // namespace weft

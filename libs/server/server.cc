@@ -1,7 +1,6 @@
 #include "libs/server/server.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 #include <vector>
 
@@ -15,25 +14,16 @@
 #include "libs/bus/learned_uuid.h"
 #include "libs/cluster/device_name.h"
 #include "libs/coordinator/coordinator.h"
-#include "libs/device/local_devices.h"
-#include "libs/master/master.h"
 #include "libs/ops/standard_ops.h"
-#include "libs/runtime/node_evaluator.h"
 #include "libs/server/cluster_directory.h"
 #include "libs/server/coordinator_link.h"
 #include "libs/server/coordinator_route.h"
 #include "libs/server/spec_checks.h"
+#include "libs/server/task.h"
 #include "libs/server/task_handler.h"
 
 namespace weft {
 namespace {
-
-// As TensorFlow: where the program's output goes, and to the log.
-void LogPlacement(Logger& logger, const std::string& line) {
-  std::printf("%s\n", line.c_str());
-  std::fflush(stdout);
-  logger.Info(line);
-}
 
 std::unique_ptr<Process> NewProcess(const ServerOptions& options,
                                     Logger& logger) {
@@ -89,8 +79,8 @@ class Server::Impl : private PeerObserver,
   }
 
   const std::string& target() const { return target_; }
-  TaskRuntime& runtime() { return *runtime_; }
-  int num_sessions() const { return master_->num_sessions(); }
+  TaskRuntime& runtime() { return *engine_->runtime(); }
+  int num_sessions() const { return engine_->master()->num_sessions(); }
   bool joined() const { return link_->joined(); }
 
   absl::Status Join() {
@@ -104,7 +94,7 @@ class Server::Impl : private PeerObserver,
       absl::MutexLock lock(&mutex_);
       if (std::exchange(stopping_, true)) return;
     }
-    if (runtime_ != nullptr) Drain(drain);
+    if (engine_ != nullptr) Drain(drain);
     if (link_ != nullptr) {
       // A coordinator has nobody to say goodbye to.
       if (hosted_ == nullptr) link_->Leave();
@@ -133,8 +123,8 @@ class Server::Impl : private PeerObserver,
             .task = task_,
             .target = target_,
             .incarnation = incarnation_,
-            .master = master_,
-            .worker = runtime_,
+            .master = engine_ ? engine_->master() : nullptr,
+            .worker = engine_ ? engine_->runtime() : nullptr,
             .coordinator = hosted_,
             .observer = this};
   }
@@ -151,18 +141,16 @@ class Server::Impl : private PeerObserver,
     ASSIGN_OR_RETURN(const std::string text,
                      cluster_.TaskAddress(*name.job, *name.task));
     ASSIGN_OR_RETURN(const bus::Address address, bus::Address::Parse(text));
-    route_ = std::make_shared<CoordinatorRoute>(CoordinatorRouteOptions{
-        .process = &process_,
-        .cluster = cluster_,
-        .self = Self(),
-        .task = coordinator_task_,
-        .address = address,
-        .on_connected = [this] { link_->OnConnected(); },
-        .on_lost = [this] { link_->OnLost(); }});
-    if (coordinator_task_ == task_) {
-      MakeCoordinator();
-      route_->set_hosted(hosted_);
-    }
+    if (coordinator_task_ == task_) MakeCoordinator();
+    route_ = CoordinatorRoute::Create(
+        {.process = &process_,
+         .cluster = cluster_,
+         .self = Self(),
+         .task = coordinator_task_,
+         .address = address,
+         .hosted = hosted_,
+         .on_connected = [this] { link_->OnConnected(); },
+         .on_lost = [this] { link_->OnLost(); }});
     return absl::OkStatus();
   }
 
@@ -183,56 +171,32 @@ class Server::Impl : private PeerObserver,
                                                            .cluster = cluster_,
                                                            .self = Self(),
                                                            .events = this}));
-    MakeRuntime();
-    MakeMaster();
-    directory_->set_own(runtime_.get());
+    engine_ = std::make_unique<Task>(EngineOptions());
+    directory_->set_own(engine_->runtime().get());
     return absl::OkStatus();
   }
 
-  void MakeRuntime() {
-    runtime_ = std::make_shared<TaskRuntime>(
-        NewLocalDevices(
-            task_, {.cpus = options_.cpus, .host_gpus = options_.host_gpus},
-            process_.buffers(), process_.random()),
-        TaskRuntimeOptions{.kernels = &process_.kernels(),
-                           .scheduler = &process_.scheduler(),
-                           .random = &process_.random(),
-                           .default_container = options_.job_name,
-                           .task = task_,
-                           .incarnation = incarnation_,
-                           .peers = directory_.get(),
-                           .max_unclaimed_bytes_per_session =
-                               options_.quotas.max_unclaimed_bytes_per_session,
-                           .max_registrations_per_session =
-                               options_.quotas.max_callables_per_session,
-                           .master_lease = options_.lease});
-  }
-
-  void MakeMaster() {
-    master_ = std::make_shared<Master>(MasterOptions{
-        .scheduler = &process_.scheduler(),
-        .random = &process_.random(),
-        .ops = StandardOps(),
-        .directory = directory_.get(),
-        .coordinator = route_.get(),
-        .task = task_,
-        .incarnation = incarnation_,
-        .device_types =
-            [this](const Node& node) {
-              return process_.kernels().DeviceTypesFor(node);
-            },
-        .evaluate =
-            [this](const Node& node, absl::Span<const Tensor> inputs) {
-              return EvaluateNode(process_, node, inputs);
-            },
-        .unknown_tensor_code = absl::StatusCode::kNotFound,
-        .log_placement =
-            [this](const std::string& line) { LogPlacement(logger_, line); },
-        .patience = options_.patience,
-        .log_waits_after = options_.log_waits_after,
-        .quotas = options_.quotas.OfSessions(),
-        .max_sessions = options_.quotas.max_sessions,
-        .logger = &logger_});
+  TaskOptions EngineOptions() {
+    const Quotas& quotas = options_.quotas;
+    return {.process = &process_,
+            .task = task_,
+            .incarnation = incarnation_,
+            .devices = {.cpus = options_.cpus, .host_gpus = options_.host_gpus},
+            .directory = directory_.get(),
+            .coordinator = route_.get(),
+            .logger = &logger_,
+            .logs_placement = true,
+            .runtime = {.default_container = options_.job_name,
+                        .max_unclaimed_bytes_per_session =
+                            quotas.max_unclaimed_bytes_per_session,
+                        .max_registrations_per_session =
+                            quotas.max_callables_per_session,
+                        .master_lease = options_.lease},
+            .master = {.unknown_tensor_code = absl::StatusCode::kNotFound,
+                       .patience = options_.patience,
+                       .log_waits_after = options_.log_waits_after,
+                       .quotas = quotas.OfSessions(),
+                       .max_sessions = quotas.max_sessions}};
   }
 
   TaskHandlerOptions HandlerOptions() {
@@ -253,14 +217,14 @@ class Server::Impl : private PeerObserver,
         .peers = this};
     if (!has_devices_) return options;
     options.master = {
-        .master = master_.get(),
+        .master = engine_->master().get(),
         .scheduler = &process_.scheduler(),
         .allocator = &process_.buffers(),
         .task = task_,
         .lease = options_.lease,
         .max_sessions_per_client = options_.quotas.max_sessions_per_client,
         .logger = &logger_};
-    options.worker = {.worker = runtime_.get(),
+    options.worker = {.worker = engine_->runtime().get(),
                       .scheduler = &process_.scheduler(),
                       .allocator = &process_.buffers(),
                       .ops = StandardOps(),
@@ -274,7 +238,7 @@ class Server::Impl : private PeerObserver,
         .incarnation = incarnation_,
         .cluster = cluster_.ToString(),
         .op_fingerprint = StandardOps()->Fingerprint()};
-    if (runtime_ != nullptr) request.devices = runtime_->Devices();
+    if (engine_ != nullptr) request.devices = engine_->runtime()->Devices();
     link_ = std::make_shared<CoordinatorLink>(
         CoordinatorLinkOptions{.scheduler = &process_.scheduler(),
                                .coordinator = route_.get(),
@@ -287,17 +251,17 @@ class Server::Impl : private PeerObserver,
   void Drain(absl::Duration drain) {
     Scheduler& scheduler = process_.scheduler();
     const absl::Time deadline = scheduler.clock().Now() + drain;
-    runtime_->Drain(absl::UnavailableError(
+    engine_->runtime()->Drain(absl::UnavailableError(
         absl::StrCat("The server of ", task_, " is shutting down.")));
     if (endpoint_ != nullptr) {  // it has started
       endpoint_->Drain();
       logger_.Info(absl::StrCat("Stopping: steps that run may go on for ",
                                 absl::FormatDuration(drain)));
     }
-    master_->Drain(deadline);
-    runtime_->WaitForSteps(deadline);
-    runtime_->Stop(Stopped());
-    runtime_->WaitForSteps(absl::InfiniteFuture());
+    engine_->master()->Drain(deadline);
+    engine_->runtime()->WaitForSteps(deadline);
+    engine_->runtime()->Stop(Stopped());
+    engine_->runtime()->WaitForSteps(absl::InfiniteFuture());
   }
 
   // Stops the server from a thread that must not wait. A coordinator stays for
@@ -352,12 +316,16 @@ class Server::Impl : private PeerObserver,
 
   // PeerObserver: tasks of this process.
   void PeerConnected(const std::string& task, uint64_t incarnation) override {
-    if (runtime_ != nullptr) runtime_->PeerConnected(task, incarnation);
+    if (engine_ != nullptr) {
+      engine_->runtime()->PeerConnected(task, incarnation);
+    }
     if (task == coordinator_task_) link_->OnConnected();
   }
   void PeerLost(const std::string& task, uint64_t incarnation,
                 const absl::Status& why) override {
-    if (runtime_ != nullptr) runtime_->PeerLost(task, incarnation, why);
+    if (engine_ != nullptr) {
+      engine_->runtime()->PeerLost(task, incarnation, why);
+    }
     if (task == coordinator_task_) link_->OnLost();
     LoseMember(task, incarnation, why);
   }
@@ -368,14 +336,14 @@ class Server::Impl : private PeerObserver,
       absl::MutexLock lock(&mutex_);
       told_lost_.erase(peer.task);
     }
-    if (runtime_ != nullptr) {
-      runtime_->PeerConnected(peer.task, peer.incarnation);
+    if (engine_ != nullptr) {
+      engine_->runtime()->PeerConnected(peer.task, peer.incarnation);
     }
   }
   void OnPeerLost(const std::string& task, uint64_t incarnation,
                   const absl::Status& why) override {
-    const bool needed =
-        runtime_ != nullptr && runtime_->PeerLost(task, incarnation, why);
+    const bool needed = engine_ != nullptr &&
+                        engine_->runtime()->PeerLost(task, incarnation, why);
     logger_.Log(
         SeverityOfLoss(task, incarnation, needed),
         absl::StrCat("The connection with ", task, " was lost",
@@ -384,17 +352,17 @@ class Server::Impl : private PeerObserver,
   }
   void OnPushFailed(const protocol::Push& push,
                     const absl::Status& why) override {
-    runtime_->PushFailed(push, why);
+    engine_->runtime()->PushFailed(push, why);
   }
   void OnPushes(std::vector<protocol::Push> pushes) override {
-    if (runtime_ != nullptr) runtime_->Deliver(std::move(pushes));
+    if (engine_ != nullptr) engine_->runtime()->Deliver(std::move(pushes));
   }
 
   // CoordinatorLinkEvents.
   protocol::TaskReport Report() override {
     if (!has_devices_) return {};
-    return {.resources = runtime_->SharedResources(),
-            .sessions = master_->Declared()};
+    return {.resources = engine_->runtime()->SharedResources(),
+            .sessions = engine_->master()->Declared()};
   }
   void OnClusterKnown(const std::string& uuid) override {
     cluster_uuid_->Set(uuid);
@@ -432,8 +400,7 @@ class Server::Impl : private PeerObserver,
   std::shared_ptr<CoordinatorLink> link_;
   // Null without devices.
   std::unique_ptr<ClusterDirectory> directory_;
-  std::shared_ptr<TaskRuntime> runtime_;
-  std::shared_ptr<Master> master_;
+  std::unique_ptr<Task> engine_;
   std::unique_ptr<TaskHandler> handler_;
   std::unique_ptr<bus::Endpoint> endpoint_;
   const std::unique_ptr<Event> stopped_;

@@ -8,10 +8,13 @@
 #include "absl/synchronization/mutex.h"
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
+#include "libs/base/sync_call.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/address.h"
 #include "libs/bus/transport.h"
 #include "libs/bus/zmq/free_port.h"
+#include "libs/protocol/testing/recording_coordinator.h"
+#include "libs/server/task.h"
 
 namespace weft {
 namespace {
@@ -126,6 +129,27 @@ TEST_F(ServerTest, DevicesAreCountedAndNamed) {
                        "/job:ps/replica:0/task:0/device:CPU:0",
                        "/job:ps/replica:0/task:0/device:CPU:1",
                        "/job:ps/replica:0/task:0/device:GPU:0"}));
+}
+
+// As that of a session in the program: it knows no other task, and serves both
+// roles to itself.
+TEST_F(ServerTest, ATaskNeedsNoServerAndNoOtherTask) {
+  protocol::RecordingCoordinator coordinator;
+  Task task({.process = &process_,
+             .task = "/job:localhost/replica:0/task:0",
+             .incarnation = 7,
+             .devices = {.cpus = 1, .host_gpus = 1},
+             .coordinator = &coordinator,
+             .logger = &logger_,
+             .runtime = {.default_container = "localhost"}});
+  const auto devices = task.runtime()->Devices();
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_EQ(devices[1].name, "/job:localhost/replica:0/task:0/device:GPU:0");
+  SyncCall<> reset(process_.scheduler());
+  task.master()->Reset({"container"}, {}, nullptr, reset.Done());
+  EXPECT_OK(reset.Wait());
+  EXPECT_EQ(coordinator.forgotten.front(),
+            std::vector<std::string>{"container"});
 }
 
 // Says HELLO to a server, as whoever it likes, and hears the answer.

@@ -1,0 +1,92 @@
+#include "libs/base/join.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "gtest/gtest.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/status.h"
+#include "libs/base/sync_call.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft {
+namespace {
+
+using ::absl::StatusCode;
+
+TEST(JoinTest, TellsThePartThatEndsLast) {
+  Join join;
+  join.Begin(2);
+  join.AddPart();
+  EXPECT_FALSE(join.EndPart());
+  EXPECT_FALSE(join.EndPart());
+  EXPECT_TRUE(join.EndPart());
+  EXPECT_OK(join.TakeError());
+}
+
+TEST(JoinTest, ReportsTheFirstErrorOfItsParts) {
+  Join join;
+  join.Begin(3);
+  EXPECT_FALSE(join.EndPart());
+  EXPECT_FALSE(join.EndPart(absl::AbortedError("first")));
+  EXPECT_TRUE(join.EndPart(absl::InternalError("second")));
+  EXPECT_THAT(join.TakeError(), StatusIs(StatusCode::kAborted, "first"));
+}
+
+// A part that was told to end tells of that; the user is to hear why.
+TEST(JoinTest, AnErrorThatFollowsFromAnotherIsNotReportedBeforeThat) {
+  const absl::Status derived = MarkDerived(absl::AbortedError("told to end"));
+  Join join;
+  join.Begin(3);
+  EXPECT_FALSE(join.EndPart(derived));
+  EXPECT_FALSE(join.EndPart(absl::InternalError("the cause")));
+  EXPECT_TRUE(join.EndPart(derived));
+  EXPECT_THAT(join.TakeError(), StatusIs(StatusCode::kInternal, "the cause"));
+}
+
+TEST(JoinTest, MayBeUsedAgainAndHasForgottenItsError) {
+  Join join;
+  join.Begin(1);
+  join.AddError(absl::AbortedError("of the first step"));
+  EXPECT_TRUE(join.EndPart());
+  EXPECT_THAT(join.TakeError(), StatusIs(StatusCode::kAborted));
+  join.Begin(2);
+  EXPECT_FALSE(join.EndPart());
+  EXPECT_TRUE(join.EndPart());
+  EXPECT_OK(join.TakeError());
+}
+
+TEST(JoinCallsTest, CallsDoneOnceWithTheErrorOfManyThreads) {
+  constexpr int kCalls = 1000;
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 4});
+  SyncCall<absl::Status> all(*scheduler);
+  const auto finish = JoinCalls(kCalls, all.Done());
+  for (int i = 0; i < kCalls; ++i) {
+    scheduler->Schedule(Pool::kCompute, [finish, i] {
+      finish(i == kCalls / 2 ? absl::DataLossError("one of them")
+                             : absl::OkStatus());
+    });
+  }
+  EXPECT_THAT(all.Wait(), StatusIs(StatusCode::kDataLoss, "one of them"));
+}
+
+// What `done` holds lives no longer than the callbacks.
+TEST(JoinCallsTest, LetsGoOfDoneWithTheLastCallback) {
+  bool is_gone = false;
+  std::optional<absl::Status> result;
+  {
+    const auto finish = JoinCalls(
+        1, [&result, gone = absl::MakeCleanup([&is_gone] { is_gone = true; })](
+               absl::Status status) { result = std::move(status); });
+    finish(absl::OkStatus());
+    ASSERT_TRUE(result.has_value());
+    EXPECT_OK(*result);
+  }
+  EXPECT_TRUE(is_gone);
+}
+
+}  // namespace
+}  // namespace weft

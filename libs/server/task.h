@@ -1,0 +1,71 @@
+// Task: what each task with devices is made of, wherever it lives: its devices,
+// the TaskRuntime that runs graphs on them, and the Master of the sessions that
+// connect to it. A Server puts it into a cluster; an in-process session has one
+// of its own (libs/api).
+//
+// Threads: none of its own; what its parts say.
+#ifndef WEFT_LIBS_SERVER_TASK_H_
+#define WEFT_LIBS_SERVER_TASK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libs/base/logging.h"
+#include "libs/device/local_devices.h"
+#include "libs/master/master.h"
+#include "libs/protocol/coordinator.h"
+#include "libs/protocol/worker.h"
+#include "libs/runtime/process.h"
+#include "libs/runtime/task_runtime.h"
+
+namespace weft {
+
+// All that is pointed to outlives the task.
+struct TaskOptions {
+  Process* process = nullptr;  // never null
+  std::string task;            // canonical, "/job:ps/replica:0/task:0"
+  // Drawn anew each time the task starts; never 0.
+  uint64_t incarnation = 0;
+  LocalDeviceOptions devices;
+  // The tasks of its cluster, this one among them. Null: there is no other.
+  protocol::WorkerDirectory* directory = nullptr;
+  protocol::Coordinator* coordinator = nullptr;  // never null
+  Logger* logger = nullptr;                      // never null
+  // Placement that a session asks for is printed, as TensorFlow does; true: and
+  // logged.
+  bool logs_placement = false;
+  // What else its two halves are to know. Their fields for what is said above,
+  // for the kernels and ops of the process, its scheduler and its randomness
+  // are filled in by the task.
+  TaskRuntimeOptions runtime;
+  MasterOptions master;
+};
+
+class Task : private protocol::WorkerDirectory {
+ public:
+  explicit Task(TaskOptions options);
+
+  // Never null. Who shares them may hold them for longer than the task lives if
+  // they were told to refuse all work before its end (Master::Drain,
+  // TaskRuntime::Stop): what the options point to may be gone.
+  const std::shared_ptr<TaskRuntime>& runtime() const { return runtime_; }
+  const std::shared_ptr<Master>& master() const { return master_; }
+
+ private:
+  std::shared_ptr<TaskRuntime> NewRuntime() const;
+  std::shared_ptr<Master> NewMaster();
+
+  // Of a task that is the only one.
+  protocol::Worker* Find(const std::string& task) override;
+  std::vector<std::string> Tasks() const override;
+
+  const TaskOptions options_;
+  const std::shared_ptr<TaskRuntime> runtime_;
+  const std::shared_ptr<Master> master_;  // ends first: it drives the runtime
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_SERVER_TASK_H_
