@@ -32,25 +32,32 @@ TEST_F(CoordinatorTest, EachCallIsAnsweredOnceWhateverHappensMeanwhile) {
   options.logger = &logger_;
   auto coordinator = std::make_unique<Coordinator>(options);
   std::atomic<int> asked = 0, answered = 0;
-  const auto count = [&](const auto&) { ++answered; };
+  // The callback of one more call.
+  const auto count = [&] {
+    ++asked;
+    return [&answered,
+            told = std::make_shared<std::atomic<bool>>(false)](const auto&) {
+      EXPECT_FALSE(told->exchange(true)) << "answered twice";
+      ++answered;
+    };
+  };
   const auto soon = [&] { return clock.Now() + absl::Seconds(30); };
   std::vector<std::thread> threads;
   for (const char* task : {kPs0, kPs1, kWorker0, kWorker1}) {
     threads.emplace_back([&, task] {
       for (uint64_t i = 1; i <= kRounds; ++i) {
-        asked += 5;
-        coordinator->Join(JoinOf(task, i), soon(), count);
+        coordinator->Join(JoinOf(task, i), soon(), count());
         PlacementRequest request =
             RequestOf(i, task, {NodeOf(Var("w"), "/job:ps/task:0")});
         request.incarnation = i;
-        coordinator->Place(request, soon(), count);
+        coordinator->Place(request, soon(), count());
         HeartbeatRequest beat;
         beat.task = task;
         beat.incarnation = beat.coordinator = i;
-        coordinator->Heartbeat(beat, soon(), count);
-        coordinator->ListDevices({}, soon(), count);
-        if (i % 2 == 0) coordinator->EndSession(i, soon(), [](const auto&) {});
-        coordinator->GetCluster(soon(), count);
+        coordinator->Heartbeat(beat, soon(), count());
+        coordinator->ListDevices({}, soon(), count());
+        if (i % 2 == 0) coordinator->EndSession(i, soon(), count());
+        coordinator->GetCluster(soon(), count());
         coordinator->OnTaskLost(task, i, absl::UnavailableError("cut"));
       }
     });

@@ -364,7 +364,7 @@ class TwoTasksTest : public MasterSessionTest {
 };
 
 TEST_F(TwoTasksTest, NoTaskIsToldOfASessionThatHasEndedMeanwhile) {
-  absl::Status closed;
+  absl::Status closed = absl::UnknownError("not closed yet");
   ps_.on_created = [&] {
     master_->CloseSession(session_,
                           [&](const absl::Status& status) { closed = status; });

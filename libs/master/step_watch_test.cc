@@ -125,15 +125,20 @@ TEST_F(StepWatchTest, NothingTicksWhereNoStepRuns) {
 TEST_F(StepWatchTest, MayBeTurnedOffAndStopped) {
   watch_ = Watch(absl::InfiniteDuration(), &logger_);
   Begin();
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_EQ(finds_, 0);
   watch_ = Watch(absl::Seconds(5), nullptr);
   Begin();
   scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_EQ(finds_, 0);
   watch_ = Watch(absl::Seconds(5), &logger_);
   Begin();
+  scheduler_.AdvanceBy(absl::Seconds(6));
+  EXPECT_EQ(finds_, 1) << "this one is on";
   watch_->Stop();
   Begin();
   scheduler_.AdvanceBy(absl::Minutes(1));
-  EXPECT_EQ(finds_, 0);
+  EXPECT_EQ(finds_, 1);
 }
 
 }  // namespace

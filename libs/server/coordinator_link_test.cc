@@ -120,6 +120,7 @@ TEST_F(CoordinatorLinkTest, ATaskThatLeavesBeatsAndJoinsNoMore) {
   link_->OnConnected();
   scheduler_.AdvanceBy(absl::Minutes(1));
   EXPECT_EQ(coordinator_.joins.size(), 1);
+  EXPECT_TRUE(coordinator_.heartbeats.empty());
 }
 
 // Else its job would never be finished.

@@ -8,11 +8,13 @@
 #include "absl/synchronization/mutex.h"
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
+#include "libs/base/random.h"
+#include "libs/base/simulated_scheduler.h"
 #include "libs/base/sync_call.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/address.h"
+#include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/transport.h"
-#include "libs/bus/zmq/free_port.h"
 #include "libs/protocol/testing/recording_coordinator.h"
 #include "libs/server/task.h"
 
@@ -90,20 +92,6 @@ TEST_F(ServerTest, OneTaskHasOneServerInAProcess) {
               StatusIs(StatusCode::kAlreadyExists, "/job:ps"));
   ASSERT_OK(first->Stop());
   ASSERT_OK(Create(cluster, {.job_name = "ps"}));
-}
-
-TEST_F(ServerTest, JoinWaitsForStop) {
-  ASSERT_OK_AND_ASSIGN(auto server,
-                       Create({{"ps", {"localhost:0"}}}, {.job_name = "ps"}));
-  const auto joined = process_.scheduler().NewEvent();
-  process_.scheduler().Schedule(Pool::kBlocking, [&] {
-    EXPECT_TRUE(server->Join().ok());
-    joined->Set();
-  });
-  EXPECT_FALSE(joined->IsSet());
-  ASSERT_OK(server->Stop());
-  joined->Wait();
-  ASSERT_OK(server->Stop());  // once more does nothing
 }
 
 TEST_F(ServerTest, AHeartbeatWithoutAPauseIsRefused) {
@@ -187,47 +175,70 @@ class Greeting : public bus::ChannelEvents {
       absl::DeadlineExceededError("nothing was heard");
 };
 
-// A ps, which plays the coordinator, and a worker, over sockets.
-class ClusterUuidTest : public ServerTest {
+// A ps, which plays the coordinator, and a worker, each in a process of its
+// own, on simulated threads and time.
+class SimulatedServersTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const char* job : {"ps", "worker"}) {
-      ASSERT_OK_AND_ASSIGN(const uint16_t port, bus::FreePort());
-      ASSERT_OK(cluster_.AddTask(job, 0, absl::StrCat("localhost:", port)));
-    }
     Start(ps_, "ps", ps_process_);
     Start(worker_, "worker", worker_process_);
+    // Enough to join, and for a heartbeat.
+    scheduler_.AdvanceBy(absl::Minutes(1));
+  }
+
+  std::unique_ptr<Process> NewProcess(const std::string& name) {
+    return std::make_unique<Process>(nullptr, NewSeededRandom(++num_processes_),
+                                     scheduler_, [this, name](Scheduler&) {
+                                       return bus::NewMemoryWire(network_,
+                                                                 name);
+                                     });
   }
 
   void Start(std::unique_ptr<Server>& server, const std::string& job,
-             Process& process) {
-    ASSERT_OK_AND_ASSIGN(
-        server,
-        Server::Create(cluster_, {.job_name = job,
-                                  .process = &process,
-                                  .heartbeat_interval = absl::Milliseconds(20),
-                                  .heartbeat_timeout = absl::Minutes(1),
-                                  .logger = &logger_}));
+             std::unique_ptr<Process>& process) {
+    process = NewProcess(job);
+    ASSERT_OK_AND_ASSIGN(server,
+                         Server::Create(cluster_, {.job_name = job,
+                                                   .process = process.get(),
+                                                   .logger = &logger_}));
   }
 
-  // What a server says of its cluster, as soon as it knows.
+  // What a server says of its cluster.
   std::string UuidOf(const Server& server) {
-    const absl::Time limit = process_.clock().Now() + absl::Minutes(1);
-    while (process_.clock().Now() < limit) {
-      const auto peer =
-          Greeting::Exchange(process_, server, {.incarnation = 5});
-      if (peer.ok() && !peer->cluster_uuid.empty()) return peer->cluster_uuid;
-    }
-    return "";
+    const auto peer =
+        Greeting::Exchange(*client_process_, server, {.incarnation = 5});
+    EXPECT_OK(peer);
+    return peer.ok() ? peer->cluster_uuid : "";
   }
 
-  ClusterSpec cluster_;
-  Process ps_process_{{.compute_threads = 1}};
-  Process worker_process_{{.compute_threads = 1}};
+  ManualClock clock_;
+  SimulatedScheduler scheduler_{clock_};
+  bus::MemoryNetwork network_{scheduler_};
+  RecordingLogger logger_;
+  const ClusterSpec cluster_{{"ps", {"localhost:1000"}},
+                             {"worker", {"localhost:1001"}}};
+  uint64_t num_processes_ = 0;
+  std::unique_ptr<Process> client_process_ = NewProcess("client");
+  std::unique_ptr<Process> ps_process_, worker_process_;
   std::unique_ptr<Server> ps_, worker_;
 };
 
-TEST_F(ClusterUuidTest, ATaskOfAnotherClusterIsRefusedNamingBoth) {
+TEST_F(SimulatedServersTest, JoinWaitsForStop) {
+  bool joined = false;
+  scheduler_.Schedule(Pool::kBlocking, [&] {
+    EXPECT_OK(worker_->Join());
+    joined = true;
+  });
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_FALSE(joined);
+  ASSERT_OK(worker_->Stop());
+  scheduler_.RunUntilIdle();
+  EXPECT_TRUE(joined);
+  ASSERT_OK(worker_->Stop());  // once more does nothing
+  EXPECT_OK(worker_->Join()) << "it has stopped already";
+}
+
+TEST_F(SimulatedServersTest, ATaskOfAnotherClusterIsRefusedNamingBoth) {
   const std::string uuid = UuidOf(*worker_);
   EXPECT_EQ(uuid.size(), 32u);
   EXPECT_EQ(UuidOf(*ps_), uuid);
@@ -235,20 +246,22 @@ TEST_F(ClusterUuidTest, ATaskOfAnotherClusterIsRefusedNamingBoth) {
                       .task = "/job:ps/replica:0/task:0",
                       .incarnation = 5};
   EXPECT_THAT(
-      Greeting::Exchange(process_, *worker_, other),
+      Greeting::Exchange(*client_process_, *worker_, other),
       StatusIs(StatusCode::kFailedPrecondition,
                absl::StrCat("/job:worker/replica:0/task:0 belongs to another "
                             "cluster than /job:ps/replica:0/task:0: ",
                             uuid, " is not c0ffee")));
   other.cluster_uuid = uuid;
-  EXPECT_OK(Greeting::Exchange(process_, *worker_, other));
+  EXPECT_OK(Greeting::Exchange(*client_process_, *worker_, other));
 }
 
-TEST_F(ClusterUuidTest, ANewCoordinatorLearnsItFromTheTasks) {
+TEST_F(SimulatedServersTest, ANewCoordinatorLearnsItFromTheTasks) {
   const std::string uuid = UuidOf(*worker_);
   ASSERT_EQ(UuidOf(*ps_), uuid);
   ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
+  ps_.reset();
   Start(ps_, "ps", ps_process_);
+  scheduler_.AdvanceBy(absl::Minutes(1));
   EXPECT_EQ(UuidOf(*ps_), uuid);
   EXPECT_EQ(UuidOf(*worker_), uuid);
 }

@@ -1,19 +1,41 @@
-// A session of several threads, whose master takes its time.
+// What a session asks of its master and what it says without asking: which
+// tensors, which nodes, how often; threads that share it, whose master takes
+// its time; and its end. What masters answer is tested where they are.
 #include "libs/session/session.h"
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/ops/array/array_ops.h"
+#include "libs/protocol/graph_options.h"
 #include "libs/protocol/testing/recording_master.h"
 
 namespace weft {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr auto kClosed = absl::StatusCode::kFailedPrecondition;
+
+Tensor Number(float value) { return Tensor::Scalar(value); }
+
+std::vector<float> Values(const std::vector<Tensor>& tensors) {
+  std::vector<float> values;
+  for (const Tensor& tensor : tensors) values.push_back(tensor.scalar<float>());
+  return values;
+}
 
 class SessionTest : public ::testing::Test {
  protected:
@@ -25,8 +47,9 @@ class SessionTest : public ::testing::Test {
     EXPECT_OK(Run(x_, y_));
   }
   void TearDown() override {
-    master_.hold = false;
+    master_.hold = master_.hold_runs = false;
     while (master_.num_held() > 0) Release();
+    while (!master_.running.empty()) EndRun();
     session_.reset();
   }
 
@@ -43,6 +66,15 @@ class SessionTest : public ::testing::Test {
   void Release() {
     master_.Release();
     scheduler_.RunUntilIdle();
+  }
+  void EndRun() {
+    master_.EndRun();
+    scheduler_.RunUntilIdle();
+  }
+  std::unique_ptr<Session::Callable> MakeCallable() {
+    auto callable = session_->MakeCallable({x_}, {y_});
+    EXPECT_OK(callable);
+    return callable.ok() ? *std::move(callable) : nullptr;
   }
 
   ManualClock clock_;
@@ -119,6 +151,316 @@ TEST_F(SessionTest, CloseDoesNotWaitForAnExtension) {
   Release();
   ASSERT_TRUE(closed.has_value());
   EXPECT_OK(*closed);
+}
+
+// ---- what is asked of the master ----
+
+TEST_F(SessionTest, AMasterHearsWhatTheOptionsSay) {
+  SessionOptions options;
+  options.allow_soft_placement = true;
+  options.log_device_placement = true;
+  options.isolate_session_state = true;
+  options.operation_timeout = absl::Seconds(7);
+  options.device_filters = {"/job:ps"};
+  options.graph_options = NoRewrites();
+  ASSERT_OK(Session::Create({std::shared_ptr<void>(), &master_}, scheduler_,
+                            root_, options));
+  const protocol::SessionConfig& config = master_.created.back();
+  EXPECT_TRUE(config.allow_soft_placement);
+  EXPECT_TRUE(config.log_device_placement);
+  EXPECT_TRUE(config.isolate_session_state);
+  EXPECT_EQ(config.operation_timeout, absl::Seconds(7));
+  EXPECT_THAT(config.device_filters, ElementsAre("/job:ps"));
+  EXPECT_EQ(config.graph_options, NoRewrites());
+}
+
+TEST_F(SessionTest, AMasterThatRefusesMakesNoSession) {
+  master_.answer = absl::ResourceExhaustedError("300 sessions are open");
+  EXPECT_THAT(Session::Create({std::shared_ptr<void>(), &master_}, scheduler_,
+                              root_, {}),
+              StatusIs(absl::StatusCode::kResourceExhausted, "300 sessions"));
+  master_.answer = absl::OkStatus();
+}
+
+TEST_F(SessionTest, ValuesComeInTheOrderOfTheFetches) {
+  const Output a = ops::Placeholder(root_.WithName("a"), DT_FLOAT);
+  const Output b = ops::Identity(root_.WithName("b"), a);
+  // The master gives each fetch the value of the feed in its place.
+  ASSERT_OK_AND_ASSIGN(const auto values,
+                       session_->Run({{a, Number(1)}, {x_, Number(2)}},
+                                     std::vector<Output>{y_, b}, {b, y_}));
+  EXPECT_EQ(Values(values), (std::vector<float>{1, 2}));
+  const protocol::CallableSpec& spec = master_.made.back();
+  EXPECT_THAT(spec.feeds, ElementsAre("a:0", "x:0"));
+  EXPECT_THAT(spec.fetches, ElementsAre("y:0", "b:0"));
+  EXPECT_THAT(spec.targets, ElementsAre("b", "y"));
+}
+
+TEST_F(SessionTest, AFetchMayBeNamedTwice) {
+  const Output a = ops::Placeholder(root_.WithName("a"), DT_FLOAT);
+  ASSERT_OK_AND_ASSIGN(const auto values,
+                       session_->Run({{x_, Number(1)}, {a, Number(2)}},
+                                     std::vector<Output>{y_, y_}));
+  EXPECT_EQ(values.size(), 2u);
+  EXPECT_THAT(master_.made.back().fetches, ElementsAre("y:0", "y:0"));
+}
+
+TEST_F(SessionTest, AnOperationIsRunForWhatItDoes) {
+  EXPECT_OK(session_->Run({{x_, Number(1)}}, Operation(y_)));
+  const protocol::CallableSpec& spec = master_.made.back();
+  EXPECT_THAT(spec.feeds, ElementsAre("x:0"));
+  EXPECT_THAT(spec.fetches, IsEmpty());
+  EXPECT_THAT(spec.targets, ElementsAre("y"));
+}
+
+TEST_F(SessionTest, TheSameRunIsMadeReadyOnce) {
+  ASSERT_EQ(master_.made.size(), 1u);
+  EXPECT_OK(Run(x_, y_));
+  EXPECT_OK(session_->RunNamed({{"x:0", Number(1)}}, {"y:0"}, {}));
+  EXPECT_EQ(master_.made.size(), 1u);
+  // A fetch is no target, nor a target a fetch.
+  EXPECT_OK(session_->RunNamed({{"x:0", Number(1)}}, {}, {"y:0"}));
+  EXPECT_EQ(master_.made.size(), 2u);
+  EXPECT_EQ(master_.num_runs, 4);
+}
+
+TEST_F(SessionTest, ARunThatCouldNotBeMadeReadyIsTriedAgain) {
+  const auto run = [&] {
+    return session_->RunNamed({{"x:0", Number(1)}}, {"ghost:0"}, {}).status();
+  };
+  master_.answer = absl::InvalidArgumentError("there is no node 'ghost'");
+  EXPECT_THAT(run(), StatusIs(kInvalid, "'ghost'"));
+  EXPECT_EQ(master_.num_runs, 1) << "that of SetUp";
+  master_.answer = absl::OkStatus();
+  EXPECT_OK(run());
+  EXPECT_THAT(master_.made.back().fetches, ElementsAre("ghost:0"));
+}
+
+TEST_F(SessionTest, NullsAreRefusedWithoutTheMaster) {
+  EXPECT_THAT(Run(Output(), y_), StatusIs(kInvalid, "A feed of this run"));
+  EXPECT_THAT(Run(x_, Output()), StatusIs(kInvalid, "A fetch of this run"));
+  EXPECT_THAT(session_->Run(Operation()),
+              StatusIs(kInvalid, "A target of this run"));
+  EXPECT_THAT(session_->MakeCallable({x_}, {Output()}),
+              StatusIs(kInvalid, "A fetch of this run"));
+  EXPECT_EQ(master_.made.size(), 1u);
+  EXPECT_EQ(master_.num_runs, 1);
+  EXPECT_OK(Run(x_, y_));
+}
+
+TEST_F(SessionTest, ARunLastsAsLongAsItMay) {
+  EXPECT_EQ(master_.last_timeout, absl::InfiniteDuration());
+  EXPECT_OK(
+      session_->Run({{x_, Number(1)}}, y_, {.timeout = absl::Seconds(3)}));
+  EXPECT_EQ(master_.last_timeout, absl::Seconds(3));
+  const auto callable = MakeCallable();
+  EXPECT_OK(callable->Run({Number(1)}, {.timeout = absl::Seconds(4)}));
+  EXPECT_EQ(master_.last_timeout, absl::Seconds(4));
+}
+
+TEST_F(SessionTest, TheErrorOfAStepIsTheMasters) {
+  master_.answer = absl::DeadlineExceededError("node 'y' waits for 'x'");
+  EXPECT_THAT(Run(x_, y_),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, "node 'y'"));
+  const auto asynchronous = [&](Session::Callable& callable) {
+    std::optional<absl::Status> ended;
+    callable.RunAsync({Number(1)},
+                      [&](const auto& values) { ended = values.status(); });
+    scheduler_.RunUntilIdle();
+    return ended.value_or(absl::UnknownError("not called"));
+  };
+  master_.answer = absl::OkStatus();
+  const auto callable = MakeCallable();
+  master_.answer = absl::InternalError("node 'y' is broken");
+  EXPECT_THAT(callable->Run({Number(1)}),
+              StatusIs(absl::StatusCode::kInternal, "node 'y'"));
+  EXPECT_THAT(asynchronous(*callable),
+              StatusIs(absl::StatusCode::kInternal, "node 'y'"));
+  master_.answer = absl::OkStatus();
+  EXPECT_OK(Run(x_, y_)) << "it stays usable";
+}
+
+// ---- graphs that grow ----
+
+TEST_F(SessionTest, OnlyWhatIsNewIsSent) {
+  EXPECT_OK(session_->Extend());
+  ASSERT_EQ(master_.extensions.size(), 1u) << "there was nothing to send";
+  EXPECT_EQ(master_.extensions[0].from_version, 0);
+  EXPECT_THAT(master_.extensions[0].graph_def, HasSubstr("Placeholder"));
+  ops::Identity(root_.WithName("added_later"), x_);
+  EXPECT_OK(Run(x_, y_));
+  ASSERT_EQ(master_.extensions.size(), 2u) << "before the run";
+  EXPECT_EQ(master_.extensions[1].from_version, 1);
+  EXPECT_THAT(master_.extensions[1].graph_def,
+              AllOf(HasSubstr("added_later"), Not(HasSubstr("Placeholder"))));
+}
+
+TEST_F(SessionTest, PlacementsOfAllExtensionsAreKept) {
+  EXPECT_THAT(session_->Placement(), IsEmpty());
+  for (const char* name : {"first", "second"}) {
+    master_.placement = {{name, "Identity", "/device:CPU:0"}};
+    ops::Identity(root_.WithName(name), x_);
+    ASSERT_OK(session_->Extend());
+  }
+  std::vector<std::string> names;
+  for (const auto& node : session_->Placement()) names.push_back(node.name);
+  EXPECT_THAT(names, ElementsAre("first", "second"));
+}
+
+TEST_F(SessionTest, NothingIsRunOfAGraphThatIsBroken) {
+  root_.UpdateStatus(absl::InvalidArgumentError("node 'bad' is bad"));
+  EXPECT_THAT(Run(x_, y_), StatusIs(kInvalid, "'bad'"));
+  EXPECT_THAT(session_->RunNamed({{"x:0", Number(1)}}, {"y:0"}, {}),
+              StatusIs(kInvalid, "'bad'"));
+  EXPECT_THAT(session_->MakeCallable({x_}, {y_}), StatusIs(kInvalid, "'bad'"));
+  EXPECT_THAT(session_->Extend(), StatusIs(kInvalid, "'bad'"));
+  EXPECT_THAT(Session::Create({std::shared_ptr<void>(), &master_}, scheduler_,
+                              root_, {}),
+              StatusIs(kInvalid, "'bad'"));
+  EXPECT_EQ(master_.num_runs, 1);
+  EXPECT_EQ(master_.created.size(), 1u);
+}
+
+// ---- callables ----
+
+TEST_F(SessionTest, ACallableIsItsOwnUntilItIsDestroyed) {
+  auto callable = MakeCallable();
+  EXPECT_EQ(master_.made.size(), 2u) << "it is not that of a run";
+  ASSERT_OK_AND_ASSIGN(const auto values, callable->Run({Number(5)}));
+  EXPECT_EQ(Values(values), std::vector<float>{5});
+  std::vector<Tensor> places(1);
+  EXPECT_OK(callable->RunInto({Number(6)}, absl::MakeSpan(places)));
+  EXPECT_EQ(Values(places), std::vector<float>{6});
+  EXPECT_THAT(master_.released, IsEmpty());
+  callable.reset();
+  EXPECT_THAT(master_.released, ElementsAre(2u));
+  EXPECT_OK(Run(x_, y_)) << "a run keeps its own";
+}
+
+TEST_F(SessionTest, ACallableSendsNothingThatIsAddedLater) {
+  const auto callable = MakeCallable();
+  ops::Identity(root_.WithName("later"), x_);
+  EXPECT_OK(callable->Run({Number(1)}));
+  EXPECT_EQ(master_.extensions.size(), 1u);
+  const auto another = MakeCallable();
+  EXPECT_EQ(master_.extensions.size(), 2u);
+}
+
+TEST_F(SessionTest, AnAsynchronousRunHoldsNoThreadAndIsToldOnOneThatMayBlock) {
+  const auto callable = MakeCallable();
+  master_.hold_runs = true;
+  std::vector<float> values;
+  callable->RunAsync({Number(3)}, [&](const auto& fetches) {
+    ASSERT_OK(fetches);
+    values = Values(*fetches);
+  });
+  ASSERT_EQ(master_.running.size(), 1u);
+  EXPECT_EQ(master_.running[0].run.thread, protocol::CallingThread::kOther);
+  master_.EndRun();
+  EXPECT_THAT(values, IsEmpty()) << "not on the thread that ends the step";
+  scheduler_.RunUntilIdle();
+  EXPECT_THAT(values, ElementsAre(3));
+}
+
+TEST_F(SessionTest, ItsEndWaitsForAsynchronousRuns) {
+  auto callable = MakeCallable();
+  master_.hold_runs = true;
+  bool is_told = false;
+  callable->RunAsync({Number(1)}, [&](const auto& values) {
+    EXPECT_THAT(values, StatusIs(absl::StatusCode::kCancelled));
+    is_told = true;
+  });
+  callable.reset();
+  // As a master ends a step whose session is closed, but later.
+  const absl::Time then = clock_.Now() + absl::Seconds(1);
+  scheduler_.ScheduleAt(then, [&] {
+    EXPECT_THAT(master_.closed, ElementsAre(1u));
+    master_.answer = absl::CancelledError("Session::Close()");
+    master_.EndRun();
+  });
+  session_.reset();
+  EXPECT_TRUE(is_told);
+  EXPECT_EQ(clock_.Now(), then);
+}
+
+// ---- the end ----
+
+TEST_F(SessionTest, AClosedSessionAsksNothingMore) {
+  ASSERT_OK(session_->Close());
+  EXPECT_THAT(Run(x_, y_), StatusIs(kClosed, "has been closed"));
+  EXPECT_THAT(session_->MakeCallable({x_}, {y_}),
+              StatusIs(kClosed, "has been closed"));
+  ops::Identity(root_.WithName("later"), x_);
+  EXPECT_THAT(session_->Extend(), StatusIs(kClosed, "has been closed"));
+  EXPECT_EQ(master_.num_runs, 1);
+  EXPECT_EQ(master_.made.size(), 1u);
+  EXPECT_EQ(master_.extensions.size(), 1u);
+}
+
+TEST_F(SessionTest, ItIsClosedOnce) {
+  master_.answer = absl::UnavailableError("the connection was lost");
+  EXPECT_THAT(session_->Close(),
+              StatusIs(absl::StatusCode::kUnavailable, "was lost"));
+  EXPECT_OK(session_->Close()) << "what was lost is gone";
+  session_.reset();
+  EXPECT_THAT(master_.closed, ElementsAre(1u));
+}
+
+TEST_F(SessionTest, WhoForgetsToCloseItClosesIt) {
+  session_.reset();
+  EXPECT_THAT(master_.closed, ElementsAre(1u));
+  EXPECT_TRUE(master_.open.empty());
+}
+
+// ---- several threads ----
+
+TEST_F(SessionTest, StepsOfSeveralThreadsRunAtOnce) {
+  std::optional<absl::Status> first, second;
+  master_.hold_runs = true;
+  RunElsewhere(x_, y_, &first);
+  RunElsewhere(x_, y_, &second);
+  EXPECT_EQ(master_.running.size(), 2u);
+  EXPECT_FALSE(first.has_value() || second.has_value());
+  EndRun();
+  EXPECT_NE(first.has_value(), second.has_value());
+  EndRun();
+  ASSERT_TRUE(first.has_value() && second.has_value());
+  EXPECT_OK(*first);
+  EXPECT_OK(*second);
+}
+
+TEST_F(SessionTest, ThreadsThatMakeTheSameRunReadyBothRun) {
+  const Output z = ops::Identity(root_.WithName("z"), x_);
+  ASSERT_OK(session_->Extend());
+  std::optional<absl::Status> first, second;
+  master_.hold = true;
+  RunElsewhere(x_, z, &first);
+  RunElsewhere(x_, z, &second);
+  ASSERT_EQ(master_.num_held(), 2u) << "neither waits for the other";
+  master_.hold = false;
+  Release();
+  Release();
+  ASSERT_TRUE(first.has_value() && second.has_value());
+  EXPECT_OK(*first);
+  EXPECT_OK(*second);
+  const size_t num_made = master_.made.size();
+  EXPECT_OK(Run(x_, z));
+  EXPECT_EQ(master_.made.size(), num_made);
+}
+
+TEST_F(SessionTest, CloseDoesNotWaitForAStep) {
+  std::optional<absl::Status> running;
+  master_.hold_runs = true;
+  RunElsewhere(x_, y_, &running);
+  ASSERT_EQ(master_.running.size(), 1u);
+  EXPECT_OK(session_->Close());
+  EXPECT_THAT(master_.closed, ElementsAre(1u));
+  EXPECT_FALSE(running.has_value());
+  // The master ends the step with its session.
+  master_.answer = absl::CancelledError("Session::Close()");
+  EndRun();
+  ASSERT_TRUE(running.has_value());
+  EXPECT_THAT(*running, StatusIs(absl::StatusCode::kCancelled));
 }
 
 }  // namespace

@@ -3,29 +3,20 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
 #include "libs/ops/standard_ops.h"
 #include "libs/runtime/process.h"
-#include "tools/conformance/case.h"
 #include "tools/conformance/case_runner.h"
+#include "tools/conformance/testing/recorded_cases.h"
 #include "tools/conformance/weft_session_factory.h"
 
 namespace weft::conformance {
 namespace {
 
-constexpr char kCases[] = "integration_tests/testdata/conformance";
-
-std::vector<std::string> Directories() {
-  LocalFileSystem fs;
-  return FindCases(fs, kCases).value_or(std::vector<std::string>());
-}
-
-// "ops_Abs" of ".../ops/Abs".
 std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
-  return absl::StrReplaceAll(info.param.substr(sizeof(kCases)), {{"/", "_"}});
+  return TestNameOfCase(info.param);
 }
 
 class ConformanceTest : public ::testing::TestWithParam<std::string> {
@@ -44,7 +35,7 @@ TEST_P(ConformanceTest, Passes) {
   const auto ops = StandardOps();
   CaseRunner runner({.fs = &fs,
                      .scratch_root = JoinPath(::testing::TempDir(),
-                                              TestName({GetParam(), 0})),
+                                              TestNameOfCase(GetParam())),
                      .factory = &factory,
                      .scheduler = &process_->scheduler(),
                      .ops = ops.get(),
@@ -53,11 +44,12 @@ TEST_P(ConformanceTest, Passes) {
   EXPECT_EQ(outcome.result, Outcome::Result::kPassed) << outcome.reason;
 }
 
-// Without it, data that is not found would be no test and so no failure.
-TEST(ConformanceCasesTest, AreThere) { EXPECT_GE(Directories().size(), 471u); }
+TEST(ConformanceCasesTest, AreAllThere) {
+  EXPECT_EQ(CountCases(RecordedCases()), ExpectedCases());
+}
 
 INSTANTIATE_TEST_SUITE_P(Cases, ConformanceTest,
-                         ::testing::ValuesIn(Directories()), TestName);
+                         ::testing::ValuesIn(RecordedCases()), TestName);
 
 }  // namespace
 }  // namespace weft::conformance

@@ -6,31 +6,22 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
 #include "libs/ops/standard_ops.h"
 #include "libs/protocol/graph_options.h"
 #include "libs/runtime/process.h"
-#include "tools/conformance/case.h"
 #include "tools/conformance/case_runner.h"
+#include "tools/conformance/testing/recorded_cases.h"
 #include "tools/conformance/testing/recording_factory.h"
 #include "tools/conformance/weft_session_factory.h"
 
 namespace weft::conformance {
 namespace {
 
-constexpr char kCases[] = "integration_tests/testdata/conformance";
-
-std::vector<std::string> Directories() {
-  LocalFileSystem fs;
-  return FindCases(fs, kCases).value_or(std::vector<std::string>());
-}
-
-// "ops_Abs" of ".../ops/Abs".
 std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
-  return absl::StrReplaceAll(info.param.substr(sizeof(kCases)), {{"/", "_"}});
+  return TestNameOfCase(info.param);
 }
 
 class PassesTest : public ::testing::TestWithParam<std::string> {
@@ -47,7 +38,7 @@ class PassesTest : public ::testing::TestWithParam<std::string> {
         {.fs = &fs_,
          .scratch_root = JoinPath(
              ::testing::TempDir(),
-             absl::StrCat(TestName({GetParam(), 0}), "_", num_replays_++)),
+             absl::StrCat(TestNameOfCase(GetParam()), "_", num_replays_++)),
          .factory = &factory,
          .scheduler = &process_->scheduler(),
          .ops = ops.get(),
@@ -82,11 +73,12 @@ TEST_P(PassesTest, ChangeNothing) {
   }
 }
 
-// Without it, data that is not found would be no test and so no failure.
-TEST(PassesCasesTest, AreThere) { EXPECT_GE(Directories().size(), 411u); }
+TEST(PassesCasesTest, AreAllThere) {
+  EXPECT_EQ(CountCases(RecordedCases()), ExpectedCases());
+}
 
-INSTANTIATE_TEST_SUITE_P(Cases, PassesTest, ::testing::ValuesIn(Directories()),
-                         TestName);
+INSTANTIATE_TEST_SUITE_P(Cases, PassesTest,
+                         ::testing::ValuesIn(RecordedCases()), TestName);
 
 }  // namespace
 }  // namespace weft::conformance

@@ -1,0 +1,59 @@
+// The cases that lie in integration_tests/testdata/conformance, for the tests
+// that replay each of them.
+//
+// Functions without state.
+#ifndef WEFT_TOOLS_CONFORMANCE_TESTING_RECORDED_CASES_H_
+#define WEFT_TOOLS_CONFORMANCE_TESTING_RECORDED_CASES_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "libs/fs/local_file_system.h"
+#include "tools/conformance/case.h"
+
+namespace weft::conformance {
+
+// Number of cases by group.
+using CaseCounts = std::map<std::string, int>;
+
+// What there is: whoever records cases, or takes some away, says so here. Data
+// that is not found would be no test, and so no failure.
+inline CaseCounts ExpectedCases() {
+  return {{"control_flow", 5}, {"gradients", 109}, {"ops", 269},
+          {"optimizers", 29},  {"programs", 13},   {"queues", 3},
+          {"sessions", 15},    {"state", 12},      {"training", 16}};
+}
+
+inline constexpr char kRecordedCases[] =
+    "integration_tests/testdata/conformance";
+
+// Directories, in order; none where the data can't be read.
+inline std::vector<std::string> RecordedCases() {
+  LocalFileSystem fs;
+  return FindCases(fs, kRecordedCases).value_or(std::vector<std::string>());
+}
+
+// "ops/Abs" of ".../ops/Abs".
+inline std::string NameOfCase(const std::string& directory) {
+  return directory.substr(sizeof(kRecordedCases));
+}
+
+// "ops_Abs": what the test of it is called.
+inline std::string TestNameOfCase(const std::string& directory) {
+  return absl::StrReplaceAll(NameOfCase(directory), {{"/", "_"}});
+}
+
+inline CaseCounts CountCases(const std::vector<std::string>& directories) {
+  CaseCounts counts;
+  for (const std::string& directory : directories) {
+    const std::string name = NameOfCase(directory);
+    ++counts[name.substr(0, name.find('/'))];
+  }
+  return counts;
+}
+
+}  // namespace weft::conformance
+
+#endif  // WEFT_TOOLS_CONFORMANCE_TESTING_RECORDED_CASES_H_
