@@ -46,10 +46,10 @@ struct StepCost {
   int64_t buffers = 0;
 };
 
-std::string KindOf(const wire::Envelope& envelope) {
-  if (envelope.kind() == wire::Kind::Cancel) return "Cancel";
+std::string KindOf(const schemas::Envelope& envelope) {
+  if (envelope.kind() == schemas::Kind::Cancel) return "Cancel";
   if (envelope.method() == 0) return "Error";
-  return wire::EnumNameBody(static_cast<wire::Body>(envelope.method()));
+  return schemas::EnumNameBody(static_cast<schemas::Body>(envelope.method()));
 }
 
 // Wires are named as tasks: "/job:ps/replica:0/task:0".
@@ -77,10 +77,11 @@ class CountedMessagesTest : public ::testing::Test {
     }
     // [Envelope] [Body] [each small attachment]
     const bus::Frames& frames = *message.frames;
-    const std::string kind = KindOf(*wire::GetEnvelope(frames[0].data()));
+    const std::string kind = KindOf(*schemas::GetEnvelope(frames[0].data()));
     ++cost_.messages[kind];
     if (kind == "Pushes") {
-      const auto* body = flatbuffers::GetRoot<wire::Message>(frames[1].data());
+      const auto* body =
+          flatbuffers::GetRoot<schemas::Message>(frames[1].data());
       cost_.pushes[RouteOf(message)].push_back(
           static_cast<int>(body->body_as_Pushes()->pushes()->size()));
     }

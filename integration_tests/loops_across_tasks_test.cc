@@ -123,8 +123,8 @@ Values While(const std::vector<Scope>& scopes, const Values& begin,
   const Values next = body(inside);
   for (size_t i = 0; i < begin.size(); ++i) {
     const Output back = ops::NextIteration(scopes[i], next[i]);
-    scopes[i].UpdateStatus(
-        scopes[i].graph().SetBackEdge(merges[i].node(), 1, back.endpoint()));
+    scopes[i].UpdateStatus(scopes[i].graph().SetBackEdge(merges[i].node(), 1,
+                                                         back.output_tensor()));
   }
   return exits;
 }
@@ -426,7 +426,7 @@ TEST_P(LoopsAcrossTasksTest, ALoopThatCannotBeCutIsRefused) {
   const auto [done, next] = ops::Switch(on(0), merge, goes_on);
   Output back = ops::NextIteration(on(0), ops::Add(on(0), next, 1.0f));
   ASSERT_OK(
-      program_.root.graph().SetBackEdge(merge.node(), 1, back.endpoint()));
+      program_.root.graph().SetBackEdge(merge.node(), 1, back.output_tensor()));
   Output exit = ops::Exit(on(0), done);
   EXPECT_THAT(
       session().Run({{program_.limit, Tensor::Scalar(1.0f)}}, exit).status(),

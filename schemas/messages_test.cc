@@ -12,7 +12,7 @@
 #include "schemas/testing/body_of_the_future_generated.h"
 #include "schemas/testing/envelope_of_the_future_generated.h"
 
-namespace weft::wire {
+namespace weft::schemas {
 namespace {
 
 constexpr int kMaxDepth = 16;
@@ -324,4 +324,4 @@ TEST(MessagesTest, AnEarlierBodyLeavesFieldsOut) {
 }
 
 }  // namespace
-}  // namespace weft::wire
+}  // namespace weft::schemas

@@ -13,32 +13,32 @@ namespace {
 
 using flatbuffers::Offset;
 
-Offset<flatbuffers::Vector<Offset<wire::Attachment>>> PackAttachments(
+Offset<flatbuffers::Vector<Offset<schemas::Attachment>>> PackAttachments(
     flatbuffers::FlatBufferBuilder& builder, const Envelope& envelope) {
   if (envelope.attachments.empty()) return 0;
-  absl::InlinedVector<Offset<wire::Attachment>, 8> attachments;
+  absl::InlinedVector<Offset<schemas::Attachment>, 8> attachments;
   for (const AttachmentInfo& info : envelope.attachments) {
     attachments.push_back(
-        wire::CreateAttachment(builder, info.num_bytes, info.stream));
+        schemas::CreateAttachment(builder, info.num_bytes, info.stream));
   }
   return builder.CreateVector(attachments.data(), attachments.size());
 }
 
-MessageKind UnpackKind(wire::Kind kind) {
+MessageKind UnpackKind(schemas::Kind kind) {
   const auto number = static_cast<uint8_t>(kind);
   return number < static_cast<uint8_t>(MessageKind::kUnknown)
              ? static_cast<MessageKind>(number)
              : MessageKind::kUnknown;
 }
 
-absl::Status UnpackAttachments(const wire::Envelope& packed,
+absl::Status UnpackAttachments(const schemas::Envelope& packed,
                                Envelope* envelope) {
   const auto* attachments = packed.attachments();
   if (attachments == nullptr) return absl::OkStatus();
   if (attachments->size() > kMaxAttachments)
     return BadMessage("too many attachments");
   uint64_t total = 0;
-  for (const wire::Attachment* attachment : *attachments) {
+  for (const schemas::Attachment* attachment : *attachments) {
     const uint64_t bytes = attachment->num_bytes();
     if (bytes > std::numeric_limits<int64_t>::max() - total) {
       return BadMessage("attachments larger than any memory");
@@ -75,7 +75,7 @@ absl::Status CheckFields(const Envelope& envelope, bool has_error) {
 absl::StatusOr<Envelope> DecodeEnvelope(const Blob& frame) {
   const Blob aligned = Aligned(frame);
   const auto* packed =
-      VerifiedRoot<wire::Envelope>(aligned, wire::EnvelopeIdentifier());
+      VerifiedRoot<schemas::Envelope>(aligned, schemas::EnvelopeIdentifier());
   if (packed == nullptr) return BadMessage("the envelope is damaged");
   Envelope envelope;
   envelope.kind = UnpackKind(packed->kind());
@@ -98,13 +98,13 @@ absl::Status BadMessage(absl::string_view what) {
 Blob EncodeEnvelope(const Envelope& envelope) {
   SmallBuilder builder;
   const auto attachments = PackAttachments(*builder, envelope);
-  Offset<wire::Error> error;
+  Offset<schemas::Error> error;
   if (!envelope.error.ok()) error = PackError(*builder, envelope.error);
-  wire::FinishEnvelopeBuffer(
+  schemas::FinishEnvelopeBuffer(
       *builder,
-      wire::CreateEnvelope(*builder, static_cast<wire::Kind>(envelope.kind),
-                           envelope.method, envelope.call_id,
-                           envelope.time_remaining_us, error, attachments));
+      schemas::CreateEnvelope(
+          *builder, static_cast<schemas::Kind>(envelope.kind), envelope.method,
+          envelope.call_id, envelope.time_remaining_us, error, attachments));
   return builder.ToBlob();
 }
 
@@ -130,17 +130,17 @@ absl::StatusOr<ControlMessage> DecodeControlMessage(Frames frames) {
 }
 
 Blob EncodeChunkHeader(const ChunkInfo& chunk) {
-  const auto header = std::make_shared<wire::ChunkHeader>(
+  const auto header = std::make_shared<schemas::ChunkHeader>(
       chunk.stream, chunk.offset, chunk.stream_bytes);
-  return Blob(header, header.get(), sizeof(wire::ChunkHeader));
+  return Blob(header, header.get(), sizeof(schemas::ChunkHeader));
 }
 
 absl::StatusOr<Chunk> DecodeChunk(const Frames& frames) {
   if (frames.empty() || frames.size() > 2 ||
-      frames[0].size() != sizeof(wire::ChunkHeader)) {
+      frames[0].size() != sizeof(schemas::ChunkHeader)) {
     return BadMessage("not a chunk");
   }
-  wire::ChunkHeader header;
+  schemas::ChunkHeader header;
   std::memcpy(&header, frames[0].data(), sizeof(header));
   Chunk chunk;
   chunk.info = {header.stream(), header.offset(), header.stream_bytes()};

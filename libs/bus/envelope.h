@@ -22,7 +22,7 @@
 
 namespace weft::bus {
 
-// The numbers of wire::Kind. There may be more in a later version.
+// The numbers of schemas::Kind. There may be more in a later version.
 enum class MessageKind : uint8_t {
   kRequest = 0,
   kReply = 1,

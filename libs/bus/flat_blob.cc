@@ -30,17 +30,17 @@ void UnpackPayload(const String* text, absl::string_view name,
 
 }  // namespace
 
-Offset<wire::Error> PackError(flatbuffers::FlatBufferBuilder& builder,
-                              const absl::Status& status) {
+Offset<schemas::Error> PackError(flatbuffers::FlatBufferBuilder& builder,
+                                 const absl::Status& status) {
   const absl::string_view message = status.message().substr(0, kMaxErrorText);
   const auto text = builder.CreateString(message.data(), message.size());
   const auto node = PackPayload(builder, status, kErrorNodePayload);
   const auto task = PackPayload(builder, status, kErrorTaskPayload);
-  return wire::CreateError(builder, static_cast<int>(status.code()), text,
-                           IsDerived(status), node, task);
+  return schemas::CreateError(builder, static_cast<int>(status.code()), text,
+                              IsDerived(status), node, task);
 }
 
-absl::Status UnpackError(const wire::Error& error) {
+absl::Status UnpackError(const schemas::Error& error) {
   const int code = error.code();
   const bool known =
       code > static_cast<int>(absl::StatusCode::kOk) &&

@@ -92,10 +92,10 @@ const Root* VerifiedRoot(const Blob& aligned, const char* identifier) {
   return flatbuffers::GetRoot<Root>(bytes);
 }
 
-flatbuffers::Offset<wire::Error> PackError(
+flatbuffers::Offset<schemas::Error> PackError(
     flatbuffers::FlatBufferBuilder& builder, const absl::Status& status);
 // An error in any case: a code that is none becomes UNKNOWN.
-absl::Status UnpackError(const wire::Error& error);
+absl::Status UnpackError(const schemas::Error& error);
 
 }  // namespace weft::bus
 

@@ -14,11 +14,11 @@ namespace {
 
 using flatbuffers::Offset;
 
-static_assert(kHelloMethod == static_cast<int>(wire::Body::Hello));
-static_assert(kHelloReplyMethod == static_cast<int>(wire::Body::HelloReply));
-static_assert(kHeartbeatMethod == static_cast<int>(wire::Body::Heartbeat));
-static_assert(kCreditMethod == static_cast<int>(wire::Body::Credit));
-static_assert(kGoodbyeMethod == static_cast<int>(wire::Body::Goodbye));
+static_assert(kHelloMethod == static_cast<int>(schemas::Body::Hello));
+static_assert(kHelloReplyMethod == static_cast<int>(schemas::Body::HelloReply));
+static_assert(kHeartbeatMethod == static_cast<int>(schemas::Body::Heartbeat));
+static_assert(kCreditMethod == static_cast<int>(schemas::Body::Credit));
+static_assert(kGoodbyeMethod == static_cast<int>(schemas::Body::Goodbye));
 
 // Names longer than this are nobody's.
 constexpr size_t kMaxName = 1024;
@@ -33,8 +33,8 @@ std::string NameOf(absl::string_view job, int index) {
 
 // "/job:ps/replica:0/task:0" is its job and index; any other name is a job with
 // the index -1.
-Offset<wire::Task> PackTask(flatbuffers::FlatBufferBuilder& builder,
-                            absl::string_view name) {
+Offset<schemas::Task> PackTask(flatbuffers::FlatBufferBuilder& builder,
+                               absl::string_view name) {
   if (name.empty()) return 0;
   absl::string_view job = name;
   int index = -1;
@@ -49,8 +49,8 @@ Offset<wire::Task> PackTask(flatbuffers::FlatBufferBuilder& builder,
     job = name;
     index = -1;
   }
-  return wire::CreateTask(builder, builder.CreateString(job.data(), job.size()),
-                          index);
+  return schemas::CreateTask(
+      builder, builder.CreateString(job.data(), job.size()), index);
 }
 
 absl::Status UnpackName(const flatbuffers::String* text, std::string* name) {
@@ -60,7 +60,7 @@ absl::Status UnpackName(const flatbuffers::String* text, std::string* name) {
   return absl::OkStatus();
 }
 
-absl::Status UnpackTask(const wire::Task* task, std::string* name) {
+absl::Status UnpackTask(const schemas::Task* task, std::string* name) {
   if (task == nullptr) return absl::OkStatus();
   RETURN_IF_ERROR(UnpackName(task->job(), name));
   if (task->index() >= 0) {
@@ -75,9 +75,9 @@ Offset<flatbuffers::String> PackName(flatbuffers::FlatBufferBuilder& builder,
   return builder.CreateString(name);
 }
 
-Blob FinishBody(SmallBuilder& builder, wire::Body type, Offset<void> body) {
-  wire::FinishMessageBuffer(*builder,
-                            wire::CreateMessage(*builder, type, body));
+Blob FinishBody(SmallBuilder& builder, schemas::Body type, Offset<void> body) {
+  schemas::FinishMessageBuffer(*builder,
+                               schemas::CreateMessage(*builder, type, body));
   return builder.ToBlob();
 }
 
@@ -85,7 +85,7 @@ Blob FinishBody(SmallBuilder& builder, wire::Body type, Offset<void> body) {
 template <typename Table>
 const Table* BodyOf(const Blob& aligned) {
   const auto* message =
-      VerifiedRoot<wire::Message>(aligned, wire::MessageIdentifier());
+      VerifiedRoot<schemas::Message>(aligned, schemas::MessageIdentifier());
   return message == nullptr ? nullptr : message->body_as<Table>();
 }
 
@@ -133,15 +133,15 @@ Blob EncodeHello(const Hello& hello) {
   const auto uuid = PackName(*builder, ClusterOf(hello.self));
   const auto task = PackTask(*builder, hello.self.task);
   const auto destination = PackTask(*builder, hello.destination);
-  const auto body = wire::CreateHello(
+  const auto body = schemas::CreateHello(
       *builder, hello.newest_version, hello.oldest_version, uuid, task,
       destination, hello.self.incarnation, hello.self.op_fingerprint);
-  return FinishBody(builder, wire::Body::Hello, body.Union());
+  return FinishBody(builder, schemas::Body::Hello, body.Union());
 }
 
 absl::StatusOr<Hello> DecodeHello(const Blob& body) {
   const Blob aligned = Aligned(body);
-  const auto* packed = BodyOf<wire::Hello>(aligned);
+  const auto* packed = BodyOf<schemas::Hello>(aligned);
   if (packed == nullptr) return BadMessage("the HELLO is damaged");
   Hello hello;
   hello.newest_version = packed->protocol_version();
@@ -163,16 +163,16 @@ Blob EncodeHelloReply(const HelloReply& reply) {
   SmallBuilder builder;
   const auto uuid = PackName(*builder, ClusterOf(reply.self));
   const auto task = PackTask(*builder, reply.self.task);
-  const auto body = wire::CreateHelloReply(
+  const auto body = schemas::CreateHelloReply(
       *builder, reply.version, uuid, task, reply.self.incarnation,
       reply.bulk_port, reply.max_control_bytes, reply.credit_bytes,
       reply.bulk_token);
-  return FinishBody(builder, wire::Body::HelloReply, body.Union());
+  return FinishBody(builder, schemas::Body::HelloReply, body.Union());
 }
 
 absl::StatusOr<HelloReply> DecodeHelloReply(const Blob& body) {
   const Blob aligned = Aligned(body);
-  const auto* packed = BodyOf<wire::HelloReply>(aligned);
+  const auto* packed = BodyOf<schemas::HelloReply>(aligned);
   if (packed == nullptr) return BadMessage("the answer to HELLO is damaged");
   HelloReply reply;
   reply.version = packed->protocol_version();
@@ -193,14 +193,14 @@ absl::StatusOr<HelloReply> DecodeHelloReply(const Blob& body) {
 
 Blob EncodeHeartbeat(const HeartbeatBody& heartbeat) {
   SmallBuilder builder;
-  const auto body = wire::CreateHeartbeat(*builder, heartbeat.sequence,
-                                          heartbeat.answers, heartbeat.busy_us);
-  return FinishBody(builder, wire::Body::Heartbeat, body.Union());
+  const auto body = schemas::CreateHeartbeat(
+      *builder, heartbeat.sequence, heartbeat.answers, heartbeat.busy_us);
+  return FinishBody(builder, schemas::Body::Heartbeat, body.Union());
 }
 
 absl::StatusOr<HeartbeatBody> DecodeHeartbeat(const Blob& body) {
   const Blob aligned = Aligned(body);
-  const auto* packed = BodyOf<wire::Heartbeat>(aligned);
+  const auto* packed = BodyOf<schemas::Heartbeat>(aligned);
   if (packed == nullptr) return BadMessage("the heartbeat is damaged");
   return HeartbeatBody{packed->sequence(), packed->answers(),
                        packed->busy_us()};
@@ -208,13 +208,13 @@ absl::StatusOr<HeartbeatBody> DecodeHeartbeat(const Blob& body) {
 
 Blob EncodeCredit(uint64_t bytes) {
   SmallBuilder builder;
-  const auto body = wire::CreateCredit(*builder, bytes);
-  return FinishBody(builder, wire::Body::Credit, body.Union());
+  const auto body = schemas::CreateCredit(*builder, bytes);
+  return FinishBody(builder, schemas::Body::Credit, body.Union());
 }
 
 absl::StatusOr<uint64_t> DecodeCredit(const Blob& body) {
   const Blob aligned = Aligned(body);
-  const auto* packed = BodyOf<wire::Credit>(aligned);
+  const auto* packed = BodyOf<schemas::Credit>(aligned);
   if (packed == nullptr) return BadMessage("the credit is damaged");
   return packed->bytes();
 }
@@ -222,13 +222,13 @@ absl::StatusOr<uint64_t> DecodeCredit(const Blob& body) {
 Blob EncodeGoodbye(const absl::Status& why) {
   SmallBuilder builder;
   const auto error = PackError(*builder, why);
-  const auto body = wire::CreateGoodbye(*builder, error);
-  return FinishBody(builder, wire::Body::Goodbye, body.Union());
+  const auto body = schemas::CreateGoodbye(*builder, error);
+  return FinishBody(builder, schemas::Body::Goodbye, body.Union());
 }
 
 absl::Status DecodeGoodbye(const Blob& body, absl::Status* why) {
   const Blob aligned = Aligned(body);
-  const auto* packed = BodyOf<wire::Goodbye>(aligned);
+  const auto* packed = BodyOf<schemas::Goodbye>(aligned);
   if (packed == nullptr) return BadMessage("the goodbye is damaged");
   *why = packed->why() == nullptr
              ? absl::UnavailableError("The other end said goodbye")

@@ -22,7 +22,7 @@ namespace weft::bus {
 inline constexpr uint32_t kNewestVersion = 2;
 inline constexpr uint32_t kOldestVersion = 2;
 
-// Their numbers in wire::Body.
+// Their numbers in schemas::Body.
 inline constexpr uint8_t kHelloMethod = 1;
 inline constexpr uint8_t kHelloReplyMethod = 2;
 inline constexpr uint8_t kHeartbeatMethod = 3;

@@ -19,7 +19,7 @@ namespace weft::bus {
 
 // A request, a reply, or a one-way message.
 struct Message {
-  // What the body is: a number of wire::Body (schemas/body.fbs).
+  // What the body is: a number of schemas::Body (schemas/body.fbs).
   uint8_t method = 0;
   // A FlatBuffer; the bus does not look inside.
   Blob body;

@@ -45,8 +45,8 @@ void Report(benchmark::State& state, const char* goal, int64_t items) {
 // x + 1 + 1 + ...: the kernel adds two scalars in place.
 void BM_AddChain(benchmark::State& state) {
   PlanHarness h;
-  Endpoint x = h.Arg(0);
-  Endpoint one = h.Const("one", Tensor::Scalar(1.0f));
+  OutputTensor x = h.Arg(0);
+  OutputTensor one = h.Const("one", Tensor::Scalar(1.0f));
   for (int i = 0; i < state.range(0); ++i) {
     x = {h.Add(absl::StrCat("add", i), "TestAdd", {x, one}), 0};
   }
@@ -61,7 +61,7 @@ BENCHMARK(BM_AddChain)->Arg(1000);
 // edges and allocates its output.
 void BM_AddPairs(benchmark::State& state) {
   PlanHarness h;
-  Endpoint x = h.Arg(0);
+  OutputTensor x = h.Arg(0);
   for (int i = 0; i < state.range(0); ++i) {
     x = {h.Add(absl::StrCat("add", i), "TestAdd", {x, x}), 0};
   }
@@ -88,8 +88,8 @@ void BM_AddChainBehindSwitch(benchmark::State& state) {
   PlanHarness h;
   const Node* choose = h.Add("choose", "Switch",
                              {h.Arg(0), h.Const("yes", Tensor::Scalar(true))});
-  Endpoint x = {choose, 1};
-  Endpoint one = h.Const("one", Tensor::Scalar(1.0f));
+  OutputTensor x = {choose, 1};
+  OutputTensor one = h.Const("one", Tensor::Scalar(1.0f));
   for (int i = 0; i < state.range(0); ++i) {
     x = {h.Add(absl::StrCat("add", i), "TestAdd", {x, one}), 0};
   }

@@ -17,8 +17,8 @@ constexpr RunWhere kEverywhere[] = {RunWhere::kCaller, RunWhere::kReader,
 Tensor Float(float value) { return Tensor::Scalar(value); }
 
 // x + 1 + 1 + ... (n times).
-Endpoint Chain(PlanHarness& h, Endpoint x, int n) {
-  Endpoint one = h.Const("one", Float(1));
+OutputTensor Chain(PlanHarness& h, OutputTensor x, int n) {
+  OutputTensor one = h.Const("one", Float(1));
   for (int i = 0; i < n; ++i) {
     x = {h.Add(absl::StrCat("add", i), "TestAdd", {x, one}), 0};
   }
@@ -41,10 +41,10 @@ TEST(ExecutorTest, RunsAChainEverywhere) {
 
 TEST(ExecutorTest, RunsDiamonds) {
   PlanHarness h;
-  Endpoint x = h.Arg(0);
+  OutputTensor x = h.Arg(0);
   for (int i = 0; i < 20; ++i) {
-    Endpoint a = {h.Add(absl::StrCat("a", i), "Identity", {x}), 0};
-    Endpoint b = {h.Add(absl::StrCat("b", i), "TestWork", {x}), 0};
+    OutputTensor a = {h.Add(absl::StrCat("a", i), "Identity", {x}), 0};
+    OutputTensor b = {h.Add(absl::StrCat("b", i), "TestWork", {x}), 0};
     x = {h.Add(absl::StrCat("c", i), "TestAdd", {a, b}), 0};
   }
   h.Retval(0, x);
@@ -56,10 +56,11 @@ TEST(ExecutorTest, RunsDiamonds) {
 
 TEST(ExecutorTest, OneOutputOfManyConsumersIsNotWrittenInPlace) {
   PlanHarness h;
-  Endpoint x = h.Arg(0);
-  Endpoint y = {h.Add("y", "TestAdd", {x, h.Const("one", Float(1))}), 0};
+  OutputTensor x = h.Arg(0);
+  OutputTensor y = {h.Add("y", "TestAdd", {x, h.Const("one", Float(1))}), 0};
   for (int i = 0; i < 10; ++i) {
-    Endpoint c = h.Const(absl::StrCat("c", i), Float(static_cast<float>(i)));
+    OutputTensor c =
+        h.Const(absl::StrCat("c", i), Float(static_cast<float>(i)));
     h.Retval(i, {h.Add(absl::StrCat("z", i), "TestAdd", {y, c}), 0});
   }
   ASSERT_OK_AND_ASSIGN(auto results, h.Run({Float(1)}));
@@ -68,7 +69,7 @@ TEST(ExecutorTest, OneOutputOfManyConsumersIsNotWrittenInPlace) {
 
 TEST(ExecutorTest, ArgumentsAndConstantsStayAsTheyAre) {
   PlanHarness h;
-  Endpoint one = h.Const("one", Float(1));
+  OutputTensor one = h.Const("one", Float(1));
   h.Retval(0, {h.Add("sum", "TestAdd", {h.Arg(0), one}), 0});
   h.Retval(1, one);
   h.Retval(2, {h.Add("taken", "TestWork", {one}), 0});
@@ -85,10 +86,10 @@ TEST(ExecutorTest, ArgumentsAndConstantsStayAsTheyAre) {
 // A value whose consumers have run is no longer held by the executor.
 TEST(ExecutorTest, ValuesMoveAlongAChain) {
   PlanHarness h;
-  Endpoint one = h.Const("one", Float(1));
-  Endpoint first = {h.Add("first", "TestAdd", {h.Arg(0), one}), 0};
-  Endpoint same = {h.Add("same", "Identity", {first}), 0};
-  Endpoint second = {h.Add("second", "TestAdd", {same, one}), 0};
+  OutputTensor one = h.Const("one", Float(1));
+  OutputTensor first = {h.Add("first", "TestAdd", {h.Arg(0), one}), 0};
+  OutputTensor same = {h.Add("same", "Identity", {first}), 0};
+  OutputTensor second = {h.Add("second", "TestAdd", {same, one}), 0};
   h.Retval(0, second);
   ASSERT_OK_AND_ASSIGN(auto warm, h.Run({Float(1)}));
   warm.clear();
@@ -125,9 +126,9 @@ TEST(ExecutorTest, ErrorNamesNodeAndOp) {
 
 TEST(ExecutorTest, AFailedStepLeavesNothingToTheNext) {
   PlanHarness h;
-  Endpoint x = h.Arg(0);
-  Endpoint y = {h.Add("async", "TestAsync", {x}), 0};
-  Endpoint sum = {h.Add("sum", "TestAdd", {Chain(h, x, 5), y}), 0};
+  OutputTensor x = h.Arg(0);
+  OutputTensor y = {h.Add("async", "TestAsync", {x}), 0};
+  OutputTensor sum = {h.Add("sum", "TestAdd", {Chain(h, x, 5), y}), 0};
   h.Retval(0, sum);
   h.gate.Open();
   ASSERT_OK(h.Compile());
@@ -151,11 +152,11 @@ TEST(ExecutorTest, WrongNumberOfEndsIsRefused) {
 
 TEST(ExecutorTest, AsynchronousKernelsHoldNoThread) {
   PlanHarness h;
-  Endpoint x = h.Arg(0);
-  Endpoint sum = x;
+  OutputTensor x = h.Arg(0);
+  OutputTensor sum = x;
   constexpr int kKernels = 50;
   for (int i = 0; i < kKernels; ++i) {
-    Endpoint y = {h.Add(absl::StrCat("async", i), "TestAsync", {x}), 0};
+    OutputTensor y = {h.Add(absl::StrCat("async", i), "TestAsync", {x}), 0};
     sum = {h.Add(absl::StrCat("sum", i), "TestAdd", {sum, y}), 0};
   }
   h.Retval(0, sum);
@@ -230,7 +231,7 @@ class LockedVariableTest : public ::testing::TestWithParam<const char*> {
     const AttrMap declared = {{"dtype", DT_FLOAT},
                               {"shape", PartialShape(TensorShape())},
                               {"shared_name", std::string("v")}};
-    std::vector<Endpoint> inputs = {
+    std::vector<OutputTensor> inputs = {
         {h_.Add("v", is_ref ? "VariableV2" : "VarHandleOp", {}, declared), 0}};
     const OpDef& op = *h_.graph.registry()->Find(GetParam());
     if (op.inputs.size() > 1) inputs.push_back(h_.Arg(0));
@@ -302,7 +303,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ExecutorTest, AnErrorReleasesWhatWaits) {
   PlanHarness h;
-  Endpoint waits = {h.Add("waits", "TestAsync", {h.Arg(0)}), 0};
+  OutputTensor waits = {h.Add("waits", "TestAsync", {h.Arg(0)}), 0};
   h.Retval(0, waits);
   h.Retval(1, {h.Add("fails", "TestFail"), 0});
   for (RunWhere where : kEverywhere) {
@@ -403,7 +404,7 @@ TEST(ExecutorTest, AnAsynchronousKernelThatIsNotCheapBeginsOnThePool) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   PlanHarness h(&scheduler);
-  const Endpoint x = h.Arg(0);
+  const OutputTensor x = h.Arg(0);
   h.Add("cheap", "TestAsync", {x});
   h.Add("long", "TestLongAsync", {x});
   ASSERT_OK(h.Compile());
@@ -440,7 +441,7 @@ TEST(ExecutorTest, AReceivedDeadTensorKillsItsConsumers) {
                         {"tensor_name", "x:0"},
                         {"send_device", "a"},
                         {"recv_device", "b"}};
-  Endpoint received = {h.Add("recv", "_Recv", {}, edge), 0};
+  OutputTensor received = {h.Add("recv", "_Recv", {}, edge), 0};
   h.Add("work", "TestWork", {received});
   h.Add("fails", "TestFail", {}, {}, {received.node});
   for (RunWhere where : kEverywhere) {
@@ -484,7 +485,7 @@ struct ReadThenChanged {
   const Node* v;
   const Node* read;
   const Node* change;
-  Endpoint zero;
+  OutputTensor zero;
 };
 
 // TensorFlow's SyncReplicasOptimizer relies on it.
@@ -493,7 +494,7 @@ TEST(ExecutorTest, AConsumerAfterAChangeSeesItThroughAnIdentity) {
   const ReadThenChanged s(h);
   const Node* chained = h.Add("chained", "Identity", {{s.read, 0}});
   auto sum = [&](const char* name, const Node* x,
-                 std::vector<const Node*> after) -> Endpoint {
+                 std::vector<const Node*> after) -> OutputTensor {
     return {h.Add(name, "TestAdd", {{x, 0}, s.zero}, {}, std::move(after)), 0};
   };
   h.Retval(0, {s.read, 0});
@@ -561,7 +562,7 @@ TEST(ExecutorTest, AnUninitializedVariableIsNamed) {
 TEST(ExecutorTest, OnlyTheTakenBranchRuns) {
   PlanHarness h;
   const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
-  Endpoint on_true = {h.Add("work", "TestWork", {{choose, 1}}), 0};
+  OutputTensor on_true = {h.Add("work", "TestWork", {{choose, 1}}), 0};
   const Node* on_false = h.Add("pass", "Identity", {{choose, 0}});
   const Node* fail = h.Add("fail", "TestFail", {}, {}, {on_false});
   const Node* merge = h.Add("merge", "Merge", {{fail, 0}, on_true});
@@ -594,7 +595,7 @@ TEST(ExecutorTest, ADeadMergeStaysDeadAndATriggerRevives) {
   const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
   const Node* merge = h.Add("merge", "Merge", {{choose, 0}, {choose, 0}});
   const Node* trigger = h.Add("trigger", "ControlTrigger", {}, {}, {merge});
-  Endpoint late = h.Const("late", Float(9), {trigger});
+  OutputTensor late = h.Const("late", Float(9), {trigger});
   h.Retval(0, late);
   h.Add("work", "TestWork", {{merge, 0}});
   ASSERT_OK_AND_ASSIGN(float result,
@@ -616,13 +617,13 @@ TEST(ExecutorTest, MergeTakesAConstant) {
 
 TEST(ExecutorTest, ManyThreadsRunOnePlan) {
   PlanHarness h;
-  Endpoint x = h.Arg(0);
+  OutputTensor x = h.Arg(0);
   h.gate.Open();
   for (int i = 0; i < 10; ++i) {
-    Endpoint a = {h.Add(absl::StrCat("a", i), "TestWork", {x}), 0};
-    Endpoint b = {h.Add(absl::StrCat("b", i), "TestAsync", {x}), 0};
-    Endpoint c = {h.Add(absl::StrCat("c", i), "TestWork", {x}), 0};
-    Endpoint ab = {h.Add(absl::StrCat("ab", i), "TestAdd", {a, b}), 0};
+    OutputTensor a = {h.Add(absl::StrCat("a", i), "TestWork", {x}), 0};
+    OutputTensor b = {h.Add(absl::StrCat("b", i), "TestAsync", {x}), 0};
+    OutputTensor c = {h.Add(absl::StrCat("c", i), "TestWork", {x}), 0};
+    OutputTensor ab = {h.Add(absl::StrCat("ab", i), "TestAdd", {a, b}), 0};
     x = {h.Add(absl::StrCat("abc", i), "TestAdd", {ab, c}), 0};
   }
   h.Retval(0, x);
@@ -645,10 +646,10 @@ TEST(ExecutorTest, ManyThreadsRunOnePlan) {
 // Steps fail, are cancelled and end well beside each other.
 TEST(ExecutorTest, ManyThreadsCancelledAtRandom) {
   PlanHarness h;
-  Endpoint x = h.Arg(0);
+  OutputTensor x = h.Arg(0);
   for (int i = 0; i < 20; ++i) {
-    Endpoint a = {h.Add(absl::StrCat("a", i), "TestWork", {x}), 0};
-    Endpoint b = {h.Add(absl::StrCat("b", i), "TestWork", {x}), 0};
+    OutputTensor a = {h.Add(absl::StrCat("a", i), "TestWork", {x}), 0};
+    OutputTensor b = {h.Add(absl::StrCat("b", i), "TestWork", {x}), 0};
     x = {h.Add(absl::StrCat("ab", i), "TestAdd", {a, b}), 0};
   }
   h.Retval(0, x);
@@ -679,9 +680,9 @@ TEST(ExecutorTest, RunsOnASimulatedScheduler) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock, {.seed = 7});
   PlanHarness h(&scheduler);
-  Endpoint x = h.Arg(0);
-  Endpoint a = {h.Add("a", "TestWork", {x}), 0};
-  Endpoint b = {h.Add("b", "TestWork", {x}), 0};
+  OutputTensor x = h.Arg(0);
+  OutputTensor a = {h.Add("a", "TestWork", {x}), 0};
+  OutputTensor b = {h.Add("b", "TestWork", {x}), 0};
   h.Retval(0, {h.Add("ab", "TestAdd", {a, b}), 0});
   for (RunWhere where : kEverywhere) {
     ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(1)}, where));

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-bool MakesReference(const Endpoint& output) {
+bool MakesReference(const OutputTensor& output) {
   return output.node != nullptr &&
          IsRefType(output.node->output_type(output.index));
 }
@@ -58,7 +58,7 @@ class LateReadFinder {
   void Look(const Node& node) {
     const int id = node.id();
     for (int i = 0; i < node.num_inputs(); ++i) {
-      const Endpoint& input = node.input(i);
+      const OutputTensor& input = node.input(i);
       if (input.node == nullptr || input.node->id() > id) continue;
       const int from = input.node->id();
       if (MakesReference(input)) {
@@ -69,7 +69,7 @@ class LateReadFinder {
     }
     if (variable_of_[id] < 0) variable_of_[id] = id;
     if (HandsOnValue(node) && node.input(0).node != nullptr) {
-      const Endpoint& input = node.input(0);
+      const OutputTensor& input = node.input(0);
       read_of_[id] = MakesReference(input) ? input : read_of_[input.node->id()];
     }
   }
@@ -106,8 +106,9 @@ class LateReadFinder {
       return input != nullptr && input->id() >= writer &&
              input->id() < node.id() && is_after_[input->id() - writer];
     };
-    return std::any_of(node.inputs().begin(), node.inputs().end(),
-                       [&](const Endpoint& e) { return is_after(e.node); }) ||
+    return std::any_of(
+               node.inputs().begin(), node.inputs().end(),
+               [&](const OutputTensor& e) { return is_after(e.node); }) ||
            std::any_of(node.control_inputs().begin(),
                        node.control_inputs().end(), is_after);
   }
@@ -116,7 +117,8 @@ class LateReadFinder {
   // By node id: the node that made the reference which this one hands on, else
   // itself.
   std::vector<int> variable_of_;
-  std::vector<Endpoint> read_of_;  // by node id: the reference it is a value of
+  std::vector<OutputTensor>
+      read_of_;  // by node id: the reference it is a value of
   // By variable; ordered, so that the result depends on the graph alone.
   std::map<int, std::vector<int>> writers_;
   std::map<int, std::vector<Read>> reads_;

@@ -27,7 +27,7 @@ namespace weft {
 
 // By node id and number of input: the reference that is read instead. Such a
 // node still waits for the node that its input came from.
-using LateReads = absl::flat_hash_map<std::pair<int, int>, Endpoint>;
+using LateReads = absl::flat_hash_map<std::pair<int, int>, OutputTensor>;
 
 LateReads FindLateReads(const Graph& graph);
 

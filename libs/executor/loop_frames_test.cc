@@ -15,21 +15,21 @@ constexpr RunWhere kEverywhere[] = {RunWhere::kCaller, RunWhere::kReader,
 Tensor Float(float value) { return Tensor::Scalar(value); }
 
 struct Loop {
-  Endpoint in;    // of the body, live while the loop goes on
-  Endpoint exit;  // the value at the end
+  OutputTensor in;    // of the body, live while the loop goes on
+  OutputTensor exit;  // the value at the end
 };
 
 // for (v = begin; v < limit; v = body(v)); `body` gets v and a limit again.
 template <typename Body>
-Loop While(PlanHarness& h, const std::string& name, Endpoint begin,
-           Endpoint limit, int parallel_iterations, Body body) {
+Loop While(PlanHarness& h, const std::string& name, OutputTensor begin,
+           OutputTensor limit, int parallel_iterations, Body body) {
   AttrMap attrs = {{"frame_name", name},
                    {"parallel_iterations", parallel_iterations}};
   AttrMap constant_attrs = attrs;
   constant_attrs["is_constant"] = true;
   const Node* enter = h.Add(name + "/enter", "Enter", {begin}, attrs);
-  Endpoint bound = {h.Add(name + "/limit", "Enter", {limit}, constant_attrs),
-                    0};
+  OutputTensor bound = {
+      h.Add(name + "/limit", "Enter", {limit}, constant_attrs), 0};
   const Node* merge = h.Add(name + "/merge", "Merge", {{enter, 0}, {}},
                             {{"T", DT_FLOAT}, {"N", 2}});
   const Node* less = h.Add(name + "/less", "TestLess", {{merge, 0}, bound});
@@ -37,7 +37,7 @@ Loop While(PlanHarness& h, const std::string& name, Endpoint begin,
   const Node* choose =
       h.Add(name + "/switch", "Switch", {{merge, 0}, {cond, 0}});
   const Node* exit = h.Add(name + "/exit", "Exit", {{choose, 0}});
-  Endpoint next_value = body(Endpoint{choose, 1}, bound);
+  OutputTensor next_value = body(OutputTensor{choose, 1}, bound);
   const Node* next = h.Add(name + "/next", "NextIteration", {next_value});
   EXPECT_OK(h.graph.SetBackEdge(merge, 1, {next, 0}));
   return {{choose, 1}, {exit, 0}};
@@ -48,7 +48,7 @@ TEST(LoopFramesTest, CountsInALoop) {
     PlanHarness h;
     Loop loop = While(
         h, "w", h.Const("zero", Float(0)), h.Arg(0), parallel,
-        [&](Endpoint v, Endpoint) -> Endpoint {
+        [&](OutputTensor v, OutputTensor) -> OutputTensor {
           return {h.Add("inc", "TestAdd", {v, h.Const("one", Float(1))}), 0};
         });
     h.Retval(0, loop.exit);
@@ -68,13 +68,14 @@ TEST(LoopFramesTest, AVariableIsReadAgainAfterAChangeInTheBody) {
   PlanHarness h;
   const Node* v = h.Add("v", "VariableV2", {},
                         {{"dtype", DT_FLOAT}, {"shape", TensorShape()}});
-  Endpoint zero = h.Const("zero", Float(0));
+  OutputTensor zero = h.Const("zero", Float(0));
   const Node* init = h.Add("init", "Assign", {{v, 0}, zero});
   const Node* ref = h.Add(
       "ref", "RefEnter", {{init, 0}},
       {{"frame_name", "w"}, {"parallel_iterations", 1}, {"is_constant", true}});
   Loop loop = While(
-      h, "w", {init, 0}, h.Arg(0), 1, [&](Endpoint in, Endpoint) -> Endpoint {
+      h, "w", {init, 0}, h.Arg(0), 1,
+      [&](OutputTensor in, OutputTensor) -> OutputTensor {
         const Node* pivot = h.Add("pivot", "Identity", {in});
         const Node* read = h.Add("read", "Identity", {{ref, 0}}, {}, {pivot});
         const Node* count =
@@ -98,7 +99,7 @@ TEST(LoopFramesTest, IterationsRunSideBySide) {
   PlanHarness h;
   Loop loop = While(
       h, "w", h.Const("zero", Float(0)), h.Arg(0), 4,
-      [&](Endpoint v, Endpoint) -> Endpoint {
+      [&](OutputTensor v, OutputTensor) -> OutputTensor {
         h.Add("side1", "TestWork", {v});
         h.Add("side2", "TestWork", {v});
         return {h.Add("inc", "TestAdd", {v, h.Const("one", Float(1))}), 0};
@@ -116,11 +117,12 @@ TEST(LoopFramesTest, IterationsRunSideBySide) {
 PlanHarness& NestedLoops(PlanHarness& h) {
   Loop loop = While(
       h, "outer", h.Const("zero", Float(0)), h.Arg(0), 3,
-      [&](Endpoint v, Endpoint) -> Endpoint {
-        Endpoint three = {
+      [&](OutputTensor v, OutputTensor) -> OutputTensor {
+        OutputTensor three = {
             h.Add("three", "TestAdd", {v, h.Const("c3", Float(3))}), 0};
         Loop inner = While(
-            h, "inner", v, three, 2, [&](Endpoint w, Endpoint) -> Endpoint {
+            h, "inner", v, three, 2,
+            [&](OutputTensor w, OutputTensor) -> OutputTensor {
               h.Add("work", "TestWork", {w});
               return {h.Add("inc", "TestAdd", {w, h.Const("one", Float(1))}),
                       0};
@@ -164,7 +166,7 @@ TEST(LoopFramesTest, ALoopOnADeadBranchIsDead) {
   PlanHarness h;
   const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
   Loop loop = While(h, "w", {choose, 1}, {choose, 1}, 2,
-                    [&](Endpoint v, Endpoint) -> Endpoint {
+                    [&](OutputTensor v, OutputTensor) -> OutputTensor {
                       return {h.Add("work", "TestWork", {v}), 0};
                     });
   const Node* merge = h.Add("merge", "Merge", {{choose, 0}, loop.exit});
@@ -186,8 +188,8 @@ TEST(LoopFramesTest, AsynchronousKernelsInLoops) {
   h.gate.Open();
   Loop loop = While(
       h, "w", h.Const("zero", Float(0)), h.Arg(0), 3,
-      [&](Endpoint v, Endpoint) -> Endpoint {
-        Endpoint waited = {h.Add("async", "TestAsync", {v}), 0};
+      [&](OutputTensor v, OutputTensor) -> OutputTensor {
+        OutputTensor waited = {h.Add("async", "TestAsync", {v}), 0};
         return {h.Add("inc", "TestAdd", {waited, h.Const("one", Float(1))}), 0};
       });
   h.Retval(0, loop.exit);
@@ -201,9 +203,9 @@ TEST(LoopFramesTest, AnErrorInALoopEndsTheStepAndTheNextIsWell) {
   PlanHarness h;
   Loop loop = While(
       h, "w", h.Const("zero", Float(0)), h.Arg(0), 3,
-      [&](Endpoint v, Endpoint) -> Endpoint {
+      [&](OutputTensor v, OutputTensor) -> OutputTensor {
         // Fails once v is no longer below 5.
-        Endpoint five = h.Const("five", Float(5));
+        OutputTensor five = h.Const("five", Float(5));
         const Node* below = h.Add("below", "TestLess", {v, five});
         const Node* choose = h.Add("choose", "Switch", {v, {below, 0}});
         const Node* bad = h.Add("bad", "Identity", {{choose, 0}});
@@ -253,7 +255,7 @@ TEST(LoopFramesTest, SendsInLoopsSayFrameAndIteration) {
   PlanHarness h;
   Loop loop = While(
       h, "w", h.Const("zero", Float(0)), h.Arg(0), 3,
-      [&](Endpoint v, Endpoint) -> Endpoint {
+      [&](OutputTensor v, OutputTensor) -> OutputTensor {
         h.Add("send", "_Send", {v},
               {{"edge", 4},
                {"tensor_name", "v:0"},
@@ -277,7 +279,7 @@ TEST(LoopFramesTest, SendsInLoopsSayFrameAndIteration) {
 
 TEST(FrameAnalysisTest, InputsFromDifferentFramesAreRefused) {
   PlanHarness h;
-  Endpoint x = h.Arg(0);
+  OutputTensor x = h.Arg(0);
   const Node* enter = h.Add("enter", "Enter", {x}, {{"frame_name", "w"}});
   h.Add("mixed", "TestAdd", {{enter, 0}, x});
   EXPECT_THAT(h.Compile(), StatusIs(absl::StatusCode::kInvalidArgument,

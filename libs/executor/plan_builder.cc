@@ -34,7 +34,7 @@ std::vector<bool> FindConstants(const Graph& graph) {
   }
   for (const Node* node : graph.nodes()) {
     if (!IsMerge(*node)) continue;
-    for (const Endpoint& input : node->inputs()) {
+    for (const OutputTensor& input : node->inputs()) {
       if (input.node != nullptr) is_const[input.node->id()] = false;
     }
   }
@@ -52,7 +52,7 @@ LoopRole RoleOf(const Node& node) {
 
 // The node that makes the handle: of a loop, that outside it. A graph may come
 // from anywhere, so the way there is bounded.
-const Node& MakerOf(const Endpoint& handle) {
+const Node& MakerOf(const OutputTensor& handle) {
   const Node* node = handle.node;
   for (int i = 0; i < 100 && IsForwarding(*node); ++i) {
     if (node->num_inputs() == 0 || node->input(0).node == nullptr) break;
@@ -129,7 +129,7 @@ class PlanBuilder {
 
   absl::Status CheckInputs() const {
     for (const Node* node : graph_.nodes()) {
-      for (const Endpoint& input : node->inputs()) {
+      for (const OutputTensor& input : node->inputs()) {
         if (input.node != nullptr) continue;
         return absl::InvalidArgumentError(
             absl::StrCat("node ", node->name(), " (", node->type(),
@@ -149,7 +149,7 @@ class PlanBuilder {
   }
 
   // What input `i` of the node takes its value from.
-  const Endpoint& SourceOf(const Node& node, int i) const {
+  const OutputTensor& SourceOf(const Node& node, int i) const {
     const auto late = late_reads_.find({node.id(), i});
     return late == late_reads_.end() ? node.input(i) : late->second;
   }
@@ -213,7 +213,7 @@ class PlanBuilder {
     item.first_const = static_cast<int>(frame.const_inputs.size());
     item.first_ref = static_cast<int>(plan_->ref_inputs.size());
     for (int i = 0; i < node.num_inputs(); ++i) {
-      const Endpoint& input = SourceOf(node, i);
+      const OutputTensor& input = SourceOf(node, i);
       if (is_const_[input.node->id()]) {
         frame.const_inputs.push_back(
             {item.first_input + i, *input.node->attr<Tensor>("value")});
@@ -229,7 +229,7 @@ class PlanBuilder {
   void AddRefInput(const Node& node, int i) {
     const bool read = !IsRefType(node.input_type(i));
     if (!read && node.op().allows_uninitialized_input) return;
-    const Endpoint& input = SourceOf(node, i);
+    const OutputTensor& input = SourceOf(node, i);
     std::string name =
         input.index == 0 ? input.node->name() : TensorName(input);
     plan_->ref_inputs.push_back({i, read, std::move(name)});
@@ -335,7 +335,7 @@ class PlanBuilder {
     edge.counter = item.counter;
     edge.to_merge = item.is_merge;
     for (int i = 0; i < node.num_inputs(); ++i) {
-      const Endpoint& input = SourceOf(node, i);
+      const OutputTensor& input = SourceOf(node, i);
       if (is_const_[input.node->id()]) continue;
       edge.slot = item.first_input + i;
       edge.output = input.index;

@@ -58,7 +58,7 @@ class Walk {
       }
     }
     std::vector<Gradient> result;
-    for (const Output& x : xs_) result.push_back(Sum(x.endpoint()));
+    for (const Output& x : xs_) result.push_back(Sum(x.output_tensor()));
     RETURN_IF_ERROR(scope_.status());
     return result;
   }
@@ -100,7 +100,7 @@ class Walk {
         ASSIGN_OR_RETURN(grad, OnesLike(scope, y, name));
       }
       RETURN_IF_ERROR(scope_.status());
-      grads_[y.endpoint()].push_back(grad);
+      grads_[y.output_tensor()].push_back(grad);
     }
     return absl::OkStatus();
   }
@@ -166,7 +166,7 @@ class Walk {
     for (const Output& x : xs_) reached_[x.node()->id()] = true;
     for (int id = 0; id < end; ++id) {
       const Node& node = *scope_.graph().node(id);
-      for (const Endpoint& input : node.inputs()) {
+      for (const OutputTensor& input : node.inputs()) {
         if (input.node != nullptr && input.node->id() < id &&
             IsReached(input)) {
           reached_[id] = true;
@@ -175,7 +175,7 @@ class Walk {
     }
   }
 
-  bool IsReached(const Endpoint& output) const {
+  bool IsReached(const OutputTensor& output) const {
     return output.node->id() < static_cast<int>(reached_.size()) &&
            reached_[output.node->id()] &&
            IsTrainable(output.node->output_type(output.index));
@@ -187,14 +187,14 @@ class Walk {
     for (const Output& y : ys_) wanted_[y.node()->id()] = true;
     for (int id = end - 1; id >= 0; --id) {
       if (!wanted_[id]) continue;
-      for (const Endpoint& input : scope_.graph().node(id)->inputs()) {
+      for (const OutputTensor& input : scope_.graph().node(id)->inputs()) {
         if (input.node != nullptr) wanted_[input.node->id()] = true;
       }
     }
   }
 
   // The gradient of an output; remembered, for an x that flows on.
-  Gradient Sum(const Endpoint& output) {
+  Gradient Sum(const OutputTensor& output) {
     auto it = grads_.find(output);
     if (it == grads_.end()) return Gradient();
     if (it->second.size() > 1) {
@@ -212,7 +212,7 @@ class Walk {
   absl::Status Visit(const Node& node) {
     const bool flows_on =
         std::any_of(node.inputs().begin(), node.inputs().end(),
-                    [this](const Endpoint& input) {
+                    [this](const OutputTensor& input) {
                       return input.node != nullptr && IsReached(input);
                     });
     if (!flows_on || IsStopped(node)) return absl::OkStatus();
@@ -255,7 +255,7 @@ class Walk {
           " do not match num inputs ", node.num_inputs()));
     }
     for (int i = 0; i < node.num_inputs(); ++i) {
-      const Endpoint& input = node.input(i);
+      const OutputTensor& input = node.input(i);
       if (inputs[i].IsNone() || !IsReached(input)) continue;
       RETURN_IF_ERROR(CheckFits(node, i, inputs[i]));
       grads_[input].push_back(inputs[i]);
@@ -265,7 +265,7 @@ class Walk {
 
   static absl::Status CheckFits(const Node& node, int i,
                                 const Gradient& gradient) {
-    const Endpoint& input = node.input(i);
+    const OutputTensor& input = node.input(i);
     const DataType dtype = RemoveRefType(input.node->output_type(input.index));
     // A resource says nothing of the tensor it holds.
     if (dtype == DT_RESOURCE || dtype == DT_VARIANT) return absl::OkStatus();
@@ -296,7 +296,7 @@ class Walk {
   std::vector<bool> reached_;  // by node id
   std::vector<bool> wanted_;   // by node id
   // What is known so far of each output's gradient, to be summed.
-  absl::flat_hash_map<Endpoint, std::vector<Gradient>> grads_;
+  absl::flat_hash_map<OutputTensor, std::vector<Gradient>> grads_;
 };
 
 }  // namespace

@@ -57,7 +57,7 @@ bool ConstantEvaluator::Enter() {
   return true;
 }
 
-std::optional<Tensor> ConstantEvaluator::Value(const Endpoint& output) {
+std::optional<Tensor> ConstantEvaluator::Value(const OutputTensor& output) {
   if (output.node == nullptr) return std::nullopt;
   if (output.node->type() == "Const") {
     const Tensor* value = output.node->attr<Tensor>("value");
@@ -69,7 +69,7 @@ std::optional<Tensor> ConstantEvaluator::Value(const Endpoint& output) {
   return Evaluate(output);
 }
 
-std::optional<Tensor> ConstantEvaluator::Evaluate(const Endpoint& output) {
+std::optional<Tensor> ConstantEvaluator::Evaluate(const OutputTensor& output) {
   const Node& node = *output.node;
   if (output.index != 0 || node.num_outputs() != 1 ||
       node.output_shape(0).num_elements() > kMaxElements) {
@@ -88,7 +88,7 @@ std::optional<Tensor> ConstantEvaluator::Evaluate(const Endpoint& output) {
 }
 
 std::optional<PartialShape> ConstantEvaluator::ValueAsShape(
-    const Endpoint& output) {
+    const OutputTensor& output) {
   if (output.node == nullptr || !Enter()) return std::nullopt;
   absl::Cleanup leave = [this] { Leave(); };
   if (std::optional<Tensor> value = Value(output)) {
@@ -104,11 +104,12 @@ std::optional<PartialShape> ConstantEvaluator::ValueAsShape(
   return ShapeOf(output);
 }
 
-std::optional<PartialShape> ConstantEvaluator::ShapeOf(const Endpoint& output) {
+std::optional<PartialShape> ConstantEvaluator::ShapeOf(
+    const OutputTensor& output) {
   const Node& node = *output.node;
   std::optional<PartialShape> result;
   if (node.type() == "Shape" || node.type() == "ShapeN") {
-    const Endpoint& input = node.input(output.index);
+    const OutputTensor& input = node.input(output.index);
     if (input.node != nullptr) result = input.node->output_shape(input.index);
   } else if (node.type() == "Pack") {
     result = PackAsShape(node);
@@ -133,7 +134,7 @@ std::optional<PartialShape> ConstantEvaluator::ShapeOf(const Endpoint& output) {
 
 std::optional<PartialShape> ConstantEvaluator::PackAsShape(const Node& node) {
   PartialShape result = PartialShape::Scalar();
-  for (const Endpoint& input : node.inputs()) {
+  for (const OutputTensor& input : node.inputs()) {
     const PartialShape& shape = input.node->output_shape(input.index);
     if (shape.has_rank() && shape.rank() != 0) return std::nullopt;
     const int64_t size = Scalar(input).value_or(PartialShape::kUnknown);
@@ -205,7 +206,7 @@ std::optional<PartialShape> ConstantEvaluator::SliceAsShape(const Node& node) {
   return result;
 }
 
-std::optional<int64_t> ConstantEvaluator::Scalar(const Endpoint& output) {
+std::optional<int64_t> ConstantEvaluator::Scalar(const OutputTensor& output) {
   if (output.node == nullptr || !Enter()) return std::nullopt;
   absl::Cleanup leave = [this] { Leave(); };
   if (std::optional<Tensor> value = Value(output)) {

@@ -20,17 +20,17 @@ class ConstantEvaluator {
   ConstantEvaluator& operator=(const ConstantEvaluator&) = delete;
 
   // See Graph::ConstantValue and its neighbours. A null node has no value.
-  std::optional<Tensor> Value(const Endpoint& output);
-  std::optional<PartialShape> ValueAsShape(const Endpoint& output);
-  std::optional<int64_t> Scalar(const Endpoint& output);
+  std::optional<Tensor> Value(const OutputTensor& output);
+  std::optional<PartialShape> ValueAsShape(const OutputTensor& output);
+  std::optional<int64_t> Scalar(const OutputTensor& output);
 
  private:
   // Counts one node; false when the question has cost too much.
   bool Enter();
   void Leave() { --depth_; }
 
-  std::optional<Tensor> Evaluate(const Endpoint& output);
-  std::optional<PartialShape> ShapeOf(const Endpoint& output);
+  std::optional<Tensor> Evaluate(const OutputTensor& output);
+  std::optional<PartialShape> ShapeOf(const OutputTensor& output);
   std::optional<PartialShape> PackAsShape(const Node& node);
   std::optional<PartialShape> ConcatAsShape(const Node& node);
   std::optional<PartialShape> StridedSliceAsShape(const Node& node);

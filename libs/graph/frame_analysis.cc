@@ -34,7 +34,7 @@ class Analyzer {
   }
 
   absl::Status Place(const Node& node) {
-    for (const Endpoint& input : node.inputs()) {
+    for (const OutputTensor& input : node.inputs()) {
       if (Counts(input.node) && input.node->id() < node.id()) {
         result_.runs_in[node.id()] = result_.outputs_to[input.node->id()];
         return absl::OkStatus();
@@ -98,7 +98,7 @@ class Analyzer {
   }
 
   absl::Status CheckInputs(const Node& node) const {
-    for (const Endpoint& input : node.inputs()) {
+    for (const OutputTensor& input : node.inputs()) {
       RETURN_IF_ERROR(CheckInput(node, input.node));
     }
     for (const Node* input : node.control_inputs()) {

@@ -37,15 +37,15 @@ bool IsMerge(const OpDef& op) {
   return op.name == "Merge" || op.name == "RefMerge";
 }
 
-absl::Status CheckEndpoint(const Graph& graph, const Endpoint& endpoint) {
-  const Node* node = endpoint.node;
+absl::Status CheckOutputTensor(const Graph& graph, const OutputTensor& output) {
+  const Node* node = output.node;
   if (node->id() >= graph.num_nodes() || graph.node(node->id()) != node) {
     return absl::InvalidArgumentError(
         absl::StrCat("input '", node->name(), "' is of another graph"));
   }
-  if (endpoint.index < 0 || endpoint.index >= node->num_outputs()) {
+  if (output.index < 0 || output.index >= node->num_outputs()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("input '", TensorName(endpoint), "': node '", node->name(),
+        absl::StrCat("input '", TensorName(output), "': node '", node->name(),
                      "' has ", node->num_outputs(), " outputs"));
   }
   return absl::OkStatus();
@@ -55,7 +55,7 @@ absl::Status CheckEdges(const Graph& graph, const OpDef& op,
                         const NodeSpec& spec) {
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     if (spec.inputs[i].node != nullptr) {
-      RETURN_IF_ERROR(CheckEndpoint(graph, spec.inputs[i]));
+      RETURN_IF_ERROR(CheckOutputTensor(graph, spec.inputs[i]));
     } else if (!IsMerge(op)) {
       return absl::InvalidArgumentError(
           absl::StrCat("input ", i, " is missing"));
@@ -113,9 +113,9 @@ std::vector<const Node*> Unique(const std::vector<const Node*>& nodes) {
 
 }  // namespace
 
-std::string TensorName(const Endpoint& endpoint) {
-  if (endpoint.node == nullptr) return "<none>";
-  return absl::StrCat(endpoint.node->name(), ":", endpoint.index);
+std::string TensorName(const OutputTensor& output) {
+  if (output.node == nullptr) return "<none>";
+  return absl::StrCat(output.node->name(), ":", output.index);
 }
 
 std::pair<int, int> Node::InputRange(int arg) const {
@@ -175,14 +175,15 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
   return result;
 }
 
-absl::Status Graph::SetBackEdge(const Node* node, int index, Endpoint from) {
+absl::Status Graph::SetBackEdge(const Node* node, int index,
+                                OutputTensor from) {
   if (node == nullptr || from.node == nullptr) {
     return absl::InvalidArgumentError("a back edge needs both of its nodes");
   }
   const std::string prefix = absl::StrCat("Back edge of node '", node->name(),
                                           "' (op: '", node->type(), "')");
-  RETURN_IF_ERROR(Annotate(CheckEndpoint(*this, {node, 0}), prefix));
-  RETURN_IF_ERROR(Annotate(CheckEndpoint(*this, from), prefix));
+  RETURN_IF_ERROR(Annotate(CheckOutputTensor(*this, {node, 0}), prefix));
+  RETURN_IF_ERROR(Annotate(CheckOutputTensor(*this, from), prefix));
   if (!IsMerge(node->op()) || index < 0 || index >= node->num_inputs()) {
     return absl::InvalidArgumentError(
         absl::StrCat(prefix, ": only an input of a Merge can be one"));
@@ -212,8 +213,8 @@ void Graph::TruncateTo(int num_nodes) {
     const Node* dropped = nodes_.back().get();
     for (auto& node : nodes_) {
       if (!IsMerge(*node->op_)) continue;
-      for (Endpoint& input : node->inputs_) {
-        if (input.node == dropped) input = Endpoint();
+      for (OutputTensor& input : node->inputs_) {
+        if (input.node == dropped) input = OutputTensor();
       }
     }
     nodes_.pop_back();
@@ -233,7 +234,7 @@ const Node* Graph::FindNode(absl::string_view name) const {
   return it == by_name_.end() ? nullptr : it->second;
 }
 
-absl::StatusOr<Endpoint> Graph::FindEndpoint(
+absl::StatusOr<OutputTensor> Graph::FindOutputTensor(
     absl::string_view tensor_name) const {
   absl::string_view name = tensor_name;
   int index = 0;
@@ -255,19 +256,19 @@ absl::StatusOr<Endpoint> Graph::FindEndpoint(
         "Tensor '", tensor_name, "': node '", name, "' (op: '", node->type(),
         "') has only ", node->num_outputs(), " outputs"));
   }
-  return Endpoint{node, index};
+  return OutputTensor{node, index};
 }
 
-std::optional<Tensor> Graph::ConstantValue(const Endpoint& output) const {
+std::optional<Tensor> Graph::ConstantValue(const OutputTensor& output) const {
   return ConstantEvaluator().Value(output);
 }
 
 std::optional<PartialShape> Graph::ConstantValueAsShape(
-    const Endpoint& output) const {
+    const OutputTensor& output) const {
   return ConstantEvaluator().ValueAsShape(output);
 }
 
-std::optional<int64_t> Graph::ConstantScalar(const Endpoint& output) const {
+std::optional<int64_t> Graph::ConstantScalar(const OutputTensor& output) const {
   return ConstantEvaluator().Scalar(output);
 }
 

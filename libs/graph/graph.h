@@ -27,12 +27,12 @@ namespace weft {
 class Node;
 
 // Output `index` of `node`: where an edge begins.
-struct Endpoint {
+struct OutputTensor {
   const Node* node = nullptr;
   int index = 0;
-  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+  friend bool operator==(const OutputTensor&, const OutputTensor&) = default;
   template <typename H>
-  friend H AbslHashValue(H h, const Endpoint& e) {
+  friend H AbslHashValue(H h, const OutputTensor& e) {
     return H::combine(std::move(h), e.node, e.index);
   }
 };
@@ -44,7 +44,7 @@ struct NodeSpec {
   std::string op;
   // In the order of the op's inputs, lists flattened. An input whose node is
   // null is a back edge that SetBackEdge will set (Merge only).
-  std::vector<Endpoint> inputs;
+  std::vector<OutputTensor> inputs;
   std::vector<const Node*> control_inputs;
   AttrMap attrs;
   std::string device;  // requested; may be partial or empty
@@ -68,8 +68,8 @@ class Node {
   const std::string& assigned_device() const { return assigned_device_; }
 
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
-  const Endpoint& input(int i) const { return inputs_[i]; }
-  absl::Span<const Endpoint> inputs() const { return inputs_; }
+  const OutputTensor& input(int i) const { return inputs_[i]; }
+  absl::Span<const OutputTensor> inputs() const { return inputs_; }
   absl::Span<const Node* const> control_inputs() const {
     return control_inputs_;
   }
@@ -95,7 +95,7 @@ class Node {
   std::shared_ptr<const AttrMap> attrs_;
   std::string requested_device_;
   std::string assigned_device_;
-  std::vector<Endpoint> inputs_;
+  std::vector<OutputTensor> inputs_;
   std::vector<const Node*> control_inputs_;
   DataTypeVector input_types_;
   DataTypeVector output_types_;
@@ -118,7 +118,7 @@ class Graph {
 
   // Closes a loop: input `index` of `node`, a Merge added without it, comes
   // from `from`, a NextIteration.
-  absl::Status SetBackEdge(const Node* node, int index, Endpoint from);
+  absl::Status SetBackEdge(const Node* node, int index, OutputTensor from);
 
   // Drops the newest nodes until `num_nodes` are left: undoes a failed import.
   // Pointers to dropped nodes are dead; a back edge from one is open again.
@@ -135,16 +135,17 @@ class Graph {
   const Node* FindNode(absl::string_view name) const;  // null when absent
 
   // "name:index" or "name" (index 0). NOT_FOUND, INVALID_ARGUMENT.
-  absl::StatusOr<Endpoint> FindEndpoint(absl::string_view tensor_name) const;
+  absl::StatusOr<OutputTensor> FindOutputTensor(
+      absl::string_view tensor_name) const;
 
   // The constant value of an output where it follows from constants, for shape
   // functions and for the gradients that look at shapes.
-  std::optional<Tensor> ConstantValue(const Endpoint& output) const;
+  std::optional<Tensor> ConstantValue(const OutputTensor& output) const;
   // The same for a vector of sizes, some of which may be unknown.
   std::optional<PartialShape> ConstantValueAsShape(
-      const Endpoint& output) const;
+      const OutputTensor& output) const;
   // The same for one integer, which may be an element of a known shape.
-  std::optional<int64_t> ConstantScalar(const Endpoint& output) const;
+  std::optional<int64_t> ConstantScalar(const OutputTensor& output) const;
 
   // TensorFlow's versions of the graph this was imported from; 0 when built
   // here. Kept so that an export says the same.
@@ -160,7 +161,7 @@ class Graph {
 };
 
 // "x:0"
-std::string TensorName(const Endpoint& endpoint);
+std::string TensorName(const OutputTensor& output);
 
 }  // namespace weft
 

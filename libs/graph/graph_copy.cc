@@ -12,11 +12,11 @@ const Node* GraphCopier::Find(const Node* node) const {
   return it == copies_.end() ? nullptr : it->second;
 }
 
-Endpoint GraphCopier::Lookup(const Endpoint& endpoint) const {
-  auto it = replaced_outputs_.find(endpoint);
+OutputTensor GraphCopier::Lookup(const OutputTensor& output) const {
+  auto it = replaced_outputs_.find(output);
   if (it != replaced_outputs_.end()) return it->second;
-  const Node* copy = Find(endpoint.node);
-  return copy == nullptr ? Endpoint{} : Endpoint{copy, endpoint.index};
+  const Node* copy = Find(output.node);
+  return copy == nullptr ? OutputTensor{} : OutputTensor{copy, output.index};
 }
 
 absl::StatusOr<const Node*> GraphCopier::Copy(const Node& node) {
@@ -24,10 +24,10 @@ absl::StatusOr<const Node*> GraphCopier::Copy(const Node& node) {
                 .op = node.type(),
                 .attrs = node.attrs(),
                 .device = node.requested_device()};
-  std::vector<std::pair<int, Endpoint>> pending;
+  std::vector<std::pair<int, OutputTensor>> pending;
   for (int i = 0; i < node.num_inputs(); ++i) {
-    const Endpoint from = node.input(i);
-    const Endpoint to = Lookup(from);
+    const OutputTensor from = node.input(i);
+    const OutputTensor to = Lookup(from);
     if (to.node == nullptr && from.node->id() <= node.id()) {
       return absl::InternalError(absl::StrCat("copying node ", node.name(),
                                               ": its input ", TensorName(from),
@@ -53,7 +53,7 @@ absl::StatusOr<const Node*> GraphCopier::Copy(const Node& node) {
 
 absl::Status GraphCopier::Finish() {
   for (const BackEdge& edge : back_edges_) {
-    const Endpoint from = Lookup(edge.producer);
+    const OutputTensor from = Lookup(edge.producer);
     if (from.node == nullptr) {
       return absl::InternalError(
           absl::StrCat("copying node ", edge.consumer->name(), ": its input ",

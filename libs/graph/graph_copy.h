@@ -19,7 +19,7 @@ class GraphCopier {
 
   // Consumers of `from` (of the old graph), copied from now on, take `to` (of
   // the new one).
-  void Replace(const Endpoint& from, const Endpoint& to) {
+  void Replace(const OutputTensor& from, const OutputTensor& to) {
     replaced_outputs_[from] = to;
   }
   // Nodes that run after `from` now run after `to`.
@@ -34,11 +34,11 @@ class GraphCopier {
 
   // Null when the node was not copied.
   const Node* Find(const Node* node) const;
-  bool Has(const Endpoint& endpoint) const {
-    return Lookup(endpoint).node != nullptr;
+  bool Has(const OutputTensor& output) const {
+    return Lookup(output).node != nullptr;
   }
   // The copy of an output, or what replaces it; null node when neither.
-  Endpoint Lookup(const Endpoint& endpoint) const;
+  OutputTensor Lookup(const OutputTensor& output) const;
 
   // Closes the loops.
   absl::Status Finish();
@@ -47,12 +47,12 @@ class GraphCopier {
   struct BackEdge {
     const Node* consumer;  // in the new graph
     int input;
-    Endpoint producer;  // in the old graph
+    OutputTensor producer;  // in the old graph
   };
 
   Graph& target_;
   absl::flat_hash_map<const Node*, const Node*> copies_;
-  absl::flat_hash_map<Endpoint, Endpoint> replaced_outputs_;
+  absl::flat_hash_map<OutputTensor, OutputTensor> replaced_outputs_;
   absl::flat_hash_map<const Node*, const Node*> replaced_controls_;
   std::vector<BackEdge> back_edges_;
 };

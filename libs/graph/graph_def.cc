@@ -22,7 +22,7 @@ tf::NodeDef NodeToProto(const Node& node, bool assigned_devices) {
   def.set_op(node.type());
   const bool assigned = assigned_devices && !node.assigned_device().empty();
   def.set_device(assigned ? node.assigned_device() : node.requested_device());
-  for (const Endpoint& input : node.inputs()) {
+  for (const OutputTensor& input : node.inputs()) {
     if (input.node == nullptr) continue;  // a loop that is not closed yet
     *def.add_input() =
         input.index == 0 ? input.node->name() : TensorName(input);

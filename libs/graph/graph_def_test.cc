@@ -134,7 +134,7 @@ TEST_F(GraphDefTest, LoopsAreClosed) {
   ASSERT_OK(ImportGraphDef(ReadFile("while_loop_across_tasks.pb"), graph_));
   int back_edges = 0;
   for (const Node* node : graph_.nodes()) {
-    for (const Endpoint& input : node->inputs()) {
+    for (const OutputTensor& input : node->inputs()) {
       ASSERT_NE(input.node, nullptr) << node->name();
       if (input.node->id() < node->id()) continue;
       ++back_edges;

@@ -335,7 +335,7 @@ absl::Status GraphImporter::AddAll() {
   for (const BackEdge& edge : back_edges_) {
     RETURN_IF_ERROR(
         graph_.SetBackEdge(added_[edge.consumer], edge.input,
-                           Endpoint{NodeOf(edge.from), edge.from.output}));
+                           OutputTensor{NodeOf(edge.from), edge.from.output}));
   }
   return absl::OkStatus();
 }
@@ -353,9 +353,9 @@ absl::Status GraphImporter::AddOne(int index) {
     } else if (input.is_back_edge) {
       back_edges_.push_back(
           {index, static_cast<int>(spec.inputs.size()), input});
-      spec.inputs.push_back(Endpoint());
+      spec.inputs.push_back(OutputTensor());
     } else {
-      spec.inputs.push_back(Endpoint{NodeOf(input), input.output});
+      spec.inputs.push_back(OutputTensor{NodeOf(input), input.output});
     }
   }
   ASSIGN_OR_RETURN(added_[index], graph_.AddNode(std::move(spec)));

@@ -170,8 +170,8 @@ class GraphTest : public testing::Test {
                 .op = "Const",
                 .attrs = {{"dtype", value.dtype()}, {"value", value}}});
   }
-  const Node* Op(const char* name, const char* op, std::vector<Endpoint> inputs,
-                 AttrMap attrs = {}) {
+  const Node* Op(const char* name, const char* op,
+                 std::vector<OutputTensor> inputs, AttrMap attrs = {}) {
     return Add({.name = name,
                 .op = op,
                 .inputs = std::move(inputs),
@@ -357,14 +357,14 @@ TEST_F(GraphTest, TruncatesToWhatWasThere) {
 
 TEST_F(GraphTest, FindsEndpoints) {
   const Node* x = In("scope/x", {});
-  ASSERT_OK_AND_ASSIGN(Endpoint plain, graph_.FindEndpoint("scope/x"));
-  EXPECT_EQ(plain, (Endpoint{x, 0}));
-  EXPECT_THAT(graph_.FindEndpoint("scope/x:0"), IsOk());
-  EXPECT_THAT(graph_.FindEndpoint("y:0"),
+  ASSERT_OK_AND_ASSIGN(OutputTensor plain, graph_.FindOutputTensor("scope/x"));
+  EXPECT_EQ(plain, (OutputTensor{x, 0}));
+  EXPECT_THAT(graph_.FindOutputTensor("scope/x:0"), IsOk());
+  EXPECT_THAT(graph_.FindOutputTensor("y:0"),
               StatusIs(absl::StatusCode::kNotFound, "y:0"));
   for (const char* name : {"scope/x:1", "scope/x:", "scope/x:-1", "scope/x:a",
                            "scope/x:99999999999"}) {
-    EXPECT_THAT(graph_.FindEndpoint(name),
+    EXPECT_THAT(graph_.FindOutputTensor(name),
                 StatusIs(absl::StatusCode::kInvalidArgument))
         << name;
   }

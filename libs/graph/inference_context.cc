@@ -8,7 +8,7 @@
 namespace weft {
 
 InferenceContext::InferenceContext(const OpDef& op, const AttrMap& attrs,
-                                   absl::Span<const Endpoint> inputs,
+                                   absl::Span<const OutputTensor> inputs,
                                    absl::Span<const DataType> input_types,
                                    absl::Span<const DataType> output_types,
                                    ConstantEvaluator* evaluator)
@@ -33,7 +33,7 @@ ConstantEvaluator& InferenceContext::evaluator() {
 
 const PartialShape& InferenceContext::input(int i) const {
   static const auto& unknown = *new PartialShape;
-  const Endpoint& from = inputs_[i];
+  const OutputTensor& from = inputs_[i];
   return from.node == nullptr ? unknown : from.node->output_shape(from.index);
 }
 

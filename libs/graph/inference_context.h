@@ -21,7 +21,7 @@ class InferenceContext {
  public:
   // `inputs` may hold null nodes (back edges): their shapes are unknown.
   InferenceContext(const OpDef& op, const AttrMap& attrs,
-                   absl::Span<const Endpoint> inputs,
+                   absl::Span<const OutputTensor> inputs,
                    absl::Span<const DataType> input_types,
                    absl::Span<const DataType> output_types,
                    ConstantEvaluator* evaluator = nullptr);
@@ -35,7 +35,7 @@ class InferenceContext {
   const PartialShape& input(int i) const;
   // Where the input comes from: a resource's shape is known to the node that
   // made its handle. The node is null for a back edge.
-  const Endpoint& input_endpoint(int i) const { return inputs_[i]; }
+  const OutputTensor& input_source(int i) const { return inputs_[i]; }
 
   // The value of an input where it is known while the graph is built.
   const std::optional<Tensor>& input_tensor(int i);
@@ -80,7 +80,7 @@ class InferenceContext {
 
   const OpDef& op_;
   const AttrMap& attrs_;
-  absl::Span<const Endpoint> inputs_;
+  absl::Span<const OutputTensor> inputs_;
   absl::Span<const DataType> input_types_;
   absl::Span<const DataType> output_types_;
   std::vector<PartialShape> output_shapes_;

@@ -159,14 +159,14 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  void InferTypes(const ArgDef& arg, absl::Span<const Endpoint> inputs) {
+  void InferTypes(const ArgDef& arg, absl::Span<const OutputTensor> inputs) {
     if (!arg.type_list_attr.empty()) {
       if (attrs().contains(arg.type_list_attr)) return;
       std::vector<DataType> types;
-      for (const Endpoint& input : inputs) types.push_back(BaseType(input));
+      for (const OutputTensor& input : inputs) types.push_back(BaseType(input));
       attrs()[arg.type_list_attr] = std::move(types);
     } else if (!arg.type_attr.empty() && !attrs().contains(arg.type_attr)) {
-      for (const Endpoint& input : inputs) {
+      for (const OutputTensor& input : inputs) {
         if (input.node == nullptr) continue;
         attrs()[arg.type_attr] = BaseType(input);
         return;
@@ -174,7 +174,7 @@ class Resolver {
     }
   }
 
-  static DataType BaseType(const Endpoint& input) {
+  static DataType BaseType(const OutputTensor& input) {
     if (input.node == nullptr) return DT_INVALID;
     return RemoveRefType(input.node->output_type(input.index));
   }
@@ -319,7 +319,7 @@ class Resolver {
                      " inputs specified; ", SummarizeOp(op_));
     }
     for (size_t i = 0; i < expected.size(); ++i) {
-      const Endpoint& input = spec_.inputs[i];
+      const OutputTensor& input = spec_.inputs[i];
       if (input.node == nullptr) continue;
       const DataType given = input.node->output_type(input.index);
       // The value of a reference may be read where a value is asked for.

@@ -178,7 +178,7 @@ class Describer {
       if (node != nullptr && node->id() < first_id_) ids.push_back(node->id());
     };
     for (const Node* node : NewNodes()) {
-      for (const Endpoint& input : node->inputs()) add(input.node);
+      for (const OutputTensor& input : node->inputs()) add(input.node);
       for (const std::string& name : ColocatedNames(*node)) {
         add(graph_.FindNode(name));
       }

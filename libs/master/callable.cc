@@ -19,8 +19,8 @@ struct GraphVersion {
   const Graph& graph;
   int num_nodes = 0;
 
-  absl::StatusOr<Endpoint> FindEndpoint(const std::string& name) const {
-    ASSIGN_OR_RETURN(const Endpoint found, graph.FindEndpoint(name));
+  absl::StatusOr<OutputTensor> FindOutputTensor(const std::string& name) const {
+    ASSIGN_OR_RETURN(const OutputTensor found, graph.FindOutputTensor(name));
     if (found.node->id() < num_nodes) return found;
     return absl::NotFoundError(
         absl::StrCat("node '", found.node->name(), "' is still being placed"));
@@ -31,10 +31,10 @@ struct GraphVersion {
   }
 };
 
-absl::StatusOr<Endpoint> FindTensor(const GraphVersion& graph,
-                                    const std::string& name,
-                                    absl::StatusCode unknown_code) {
-  absl::StatusOr<Endpoint> found = graph.FindEndpoint(name);
+absl::StatusOr<OutputTensor> FindTensor(const GraphVersion& graph,
+                                        const std::string& name,
+                                        absl::StatusCode unknown_code) {
+  absl::StatusOr<OutputTensor> found = graph.FindOutputTensor(name);
   if (found.ok()) return found;
   return absl::Status(
       unknown_code,
@@ -48,17 +48,17 @@ absl::StatusOr<CallableEnds> ResolveNames(const GraphVersion& graph,
                                           const protocol::CallableSpec& spec,
                                           absl::StatusCode unknown_code) {
   CallableEnds ends;
-  absl::flat_hash_set<Endpoint> fed;
+  absl::flat_hash_set<OutputTensor> fed;
   for (const std::string& name : spec.feeds) {
-    ASSIGN_OR_RETURN(Endpoint feed, FindTensor(graph, name, unknown_code));
+    ASSIGN_OR_RETURN(OutputTensor feed, FindTensor(graph, name, unknown_code));
     if (!fed.insert(feed).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat("Endpoint \"", name, "\" fed more than once."));
+          absl::StrCat("OutputTensor \"", name, "\" fed more than once."));
     }
     ends.feeds.push_back(feed);
   }
   for (const std::string& name : spec.fetches) {
-    ASSIGN_OR_RETURN(Endpoint fetch, FindTensor(graph, name, unknown_code));
+    ASSIGN_OR_RETURN(OutputTensor fetch, FindTensor(graph, name, unknown_code));
     if (fed.contains(fetch)) {
       return absl::InvalidArgumentError(
           absl::StrCat(name, " is both fed and fetched."));
@@ -157,7 +157,7 @@ absl::StatusOr<PrunedCallable> PruneCallable(
   ASSIGN_OR_RETURN(CallableEnds ends,
                    ResolveNames({graph, num_nodes}, spec, unknown_tensor_code));
   PrunedCallable pruned{.spec = spec};
-  for (const Endpoint& feed : ends.feeds) {
+  for (const OutputTensor& feed : ends.feeds) {
     pruned.feed_types.push_back(
         RemoveRefType(feed.node->output_type(feed.index)));
   }

@@ -85,7 +85,7 @@ SlowStep MasterSession::Step::Describe(
     const protocol::WorkerSession& session) const {
   SlowStep slow{
       .session = session.session,
-      .step = {session.master, id_},
+      .step = {session.master_incarnation, id_},
       .what = absl::StrCat("fetches ", List(callable_->spec.fetches),
                            ", targets ", List(callable_->spec.targets))};
   for (size_t i = 0; i < callable_->parts.size(); ++i) {

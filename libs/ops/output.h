@@ -21,14 +21,14 @@ class Output {
  public:
   Output() = default;
   Output(const Node* node, int index = 0) : node_(node), index_(index) {}
-  Output(Endpoint endpoint) : node_(endpoint.node), index_(endpoint.index) {}
+  Output(OutputTensor output) : node_(output.node), index_(output.index) {}
 
   const Node* node() const { return node_; }
   int index() const { return index_; }
-  Endpoint endpoint() const { return {node_, index_}; }
+  OutputTensor output_tensor() const { return {node_, index_}; }
   explicit operator bool() const { return node_ != nullptr; }
   // REQUIRES for the rest: not null.
-  std::string name() const { return TensorName(endpoint()); }
+  std::string name() const { return TensorName(output_tensor()); }
   DataType dtype() const { return node_->output_type(index_); }
   const PartialShape& shape() const { return node_->output_shape(index_); }
 

@@ -267,7 +267,7 @@ absl::Status Scope::Decorate(const OpDef& op, NodeSpec& spec) const {
   for (const Node* node : control_dependencies_) {
     const bool is_input =
         std::any_of(spec.inputs.begin(), spec.inputs.end(),
-                    [&](const Endpoint& e) { return e.node == node; });
+                    [&](const OutputTensor& e) { return e.node == node; });
     if (!is_input) spec.control_inputs.push_back(node);
   }
   if (!container_.empty() && op.is_stateful &&
@@ -323,15 +323,15 @@ const Node* Scope::AddNode(absl::string_view op, const InputList& inputs,
   spec.name = UniqueName(op);
   const OpDef* def = graph().registry()->Find(op);
   if (def == nullptr) return Add(std::move(spec));  // which says so
-  absl::StatusOr<std::vector<Endpoint>> endpoints =
+  absl::StatusOr<std::vector<OutputTensor>> outputs =
       ConvertInputs(*def, spec.name, inputs, attrs);
-  if (!endpoints.ok()) {
+  if (!outputs.ok()) {
     UpdateStatus(
-        Annotate(endpoints.status(),
+        Annotate(outputs.status(),
                  absl::StrCat("Node '", spec.name, "' (op: '", op, "')")));
     return nullptr;
   }
-  spec.inputs = *std::move(endpoints);
+  spec.inputs = *std::move(outputs);
   spec.attrs = std::move(attrs);
   return Add(std::move(spec));
 }
@@ -427,7 +427,7 @@ absl::StatusOr<Tensor> ValueOf(const OpDef& op, const PlacedInput& placed,
 
 }  // namespace
 
-absl::StatusOr<std::vector<Endpoint>> Scope::ConvertInputs(
+absl::StatusOr<std::vector<OutputTensor>> Scope::ConvertInputs(
     const OpDef& op, absl::string_view node_name, const InputList& inputs,
     const AttrMap& attrs) const {
   ASSIGN_OR_RETURN(const std::vector<int> lengths,
@@ -438,10 +438,10 @@ absl::StatusOr<std::vector<Endpoint>> Scope::ConvertInputs(
         absl::StrCat("takes ", placed.size(), " inputs, but ", inputs.size(),
                      " are given: ", SummarizeOp(op)));
   }
-  std::vector<Endpoint> endpoints;
+  std::vector<OutputTensor> outputs;
   for (const PlacedInput& one : placed) {
     if (!one.input->value()) {
-      endpoints.push_back(one.input->output().endpoint());
+      outputs.push_back(one.input->output().output_tensor());
       continue;
     }
     ASSIGN_OR_RETURN(Tensor value, ValueOf(op, one, attrs, placed));
@@ -449,9 +449,9 @@ absl::StatusOr<std::vector<Endpoint>> Scope::ConvertInputs(
         PlainUniqueName(absl::StrCat(node_name, "/", one.name));
     const Node* node = AddConst(name, std::move(value));
     if (node == nullptr) return state_->status;
-    endpoints.push_back({node, 0});
+    outputs.push_back({node, 0});
   }
-  return endpoints;
+  return outputs;
 }
 
 Scope Scope::WithVariableScope(

@@ -167,7 +167,7 @@ class Scope {
   const Node* AddConst(absl::string_view name, Tensor value) const;
   absl::StatusOr<std::string> DeviceOf(const NodeSpec& spec) const;
   absl::Status Decorate(const OpDef& op, NodeSpec& spec) const;
-  absl::StatusOr<std::vector<Endpoint>> ConvertInputs(
+  absl::StatusOr<std::vector<OutputTensor>> ConvertInputs(
       const OpDef& op, absl::string_view node_name, const InputList& inputs,
       const AttrMap& attrs) const;
 

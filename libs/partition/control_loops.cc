@@ -109,7 +109,7 @@ class NodeAdder {
       : part_(part), device_(device), frame_(frame) {}
 
   absl::StatusOr<const Node*> Add(const std::string& op,
-                                  std::vector<Endpoint> inputs,
+                                  std::vector<OutputTensor> inputs,
                                   AttrMap attrs = {}) {
     ASSIGN_OR_RETURN(
         Node * node,
@@ -156,7 +156,7 @@ absl::StatusOr<const Node*> BeginControlLoop(const LoopStructure& loops,
 }
 
 absl::Status EndControlLoop(int frame, const Node* merge,
-                            const Endpoint& condition, Graph& part) {
+                            const OutputTensor& condition, Graph& part) {
   NodeAdder nodes(part, merge->assigned_device(), frame);
   ASSIGN_OR_RETURN(const Node* choose,
                    nodes.Add("Switch", {{merge, 0}, condition}));

@@ -52,7 +52,7 @@ absl::StatusOr<const Node*> BeginControlLoop(const LoopStructure& loops,
                                              Graph& part);
 // Adds the rest; `condition` is the LoopCond's value in `part`.
 absl::Status EndControlLoop(int frame, const Node* merge,
-                            const Endpoint& condition, Graph& part);
+                            const OutputTensor& condition, Graph& part);
 
 }  // namespace weft
 

@@ -25,7 +25,7 @@ int SilenceOfMergeInputs(const Node& merge, const LoopStructure& loops) {
   const int frame = loops.InputFrame(merge);
   int enclosing = kNone;
   bool all_in_frame = true;
-  for (const Endpoint& input : merge.inputs()) {
+  for (const OutputTensor& input : merge.inputs()) {
     // The back edge of a loop comes from a later node.
     const bool seen = input.node->id() < merge.id();
     const int silent = seen ? loops.silent_in[input.node->id()] : kNone;
@@ -41,7 +41,7 @@ int SilenceOfInputs(const Node& node, const LoopStructure& loops) {
   if (IsMerge(node)) {
     silent = SilenceOfMergeInputs(node, loops);
   } else {
-    for (const Endpoint& input : node.inputs()) {
+    for (const OutputTensor& input : node.inputs()) {
       silent = Outermost(silent, loops.silent_in[input.node->id()]);
     }
   }

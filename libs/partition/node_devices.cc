@@ -64,7 +64,7 @@ void NodeDevices::Fetch(const Node& consumer) {
   const bool in_loop = loops_.InputFrame(consumer) != 0;
   const absl::Span<const std::string> span = Of(consumer);
   const std::vector<std::string> wanted(span.begin(), span.end());
-  for (const Endpoint& input : consumer.inputs()) {
+  for (const OutputTensor& input : consumer.inputs()) {
     if (!IsCopied(*input.node)) continue;
     if (loops_.is_constant[input.node->id()] && !in_loop) {
       // Sent from where it was placed.
@@ -91,7 +91,7 @@ void NodeDevices::AddDevices(const Node& node,
 void ForEachCrossing(const Node& consumer, const std::string& device,
                      const LoopStructure& loops, const NodeDevices& devices,
                      absl::FunctionRef<void(const Crossing&)> visit) {
-  for (const Endpoint& input : consumer.inputs()) {
+  for (const OutputTensor& input : consumer.inputs()) {
     if (devices.Has(*input.node, device)) continue;
     visit({input, false, &consumer, device});
   }

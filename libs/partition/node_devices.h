@@ -52,7 +52,7 @@ class NodeDevices {
 // An edge between devices: `source` does not run on `device`, one of
 // `consumer`'s. Edges that order nothing are none: a constant's control edges.
 struct Crossing {
-  Endpoint source;
+  OutputTensor source;
   bool is_control = false;  // then source.index is 0
   const Node* consumer = nullptr;
   const std::string& device;

@@ -69,7 +69,7 @@ class Partitioner {
   absl::Status EndLoops(const ControlLoops& control_loops) {
     for (const auto& [frame, device] : control_loops) {
       Part& part = PartFor(device);
-      const Endpoint condition{loops_.conditions[frame].front(), 0};
+      const OutputTensor condition{loops_.conditions[frame].front(), 0};
       if (!part.copier->Has(condition)) {
         RETURN_IF_ERROR(JoinData(condition, device, part));
       }
@@ -102,7 +102,7 @@ class Partitioner {
     return JoinData(edge.source, edge.device, part);
   }
 
-  absl::Status JoinData(const Endpoint& source, const std::string& device,
+  absl::Status JoinData(const OutputTensor& source, const std::string& device,
                         Part& part) {
     Part& sender = PartFor(devices_.Home(*source.node));
     ASSIGN_OR_RETURN(
@@ -134,8 +134,8 @@ class Partitioner {
   }
 
   // Adds _Send and _Recv; `named` is what the edge is called in errors.
-  absl::StatusOr<const Node*> AddPair(Part& sender, const Endpoint& value,
-                                      const Endpoint& named,
+  absl::StatusOr<const Node*> AddPair(Part& sender, const OutputTensor& value,
+                                      const OutputTensor& named,
                                       const std::string& device,
                                       Part& receiver) {
     const int64_t edge = next_edge_++;

@@ -143,7 +143,7 @@ class Simplifier {
   void Simplify(const Node& node) {
     if (!rewrite_.IsPure(node) || rewrite_.IsGone(node)) return;
     if (node.num_outputs() != 1 || rewrite_.ConstantValue({&node, 0})) return;
-    const Endpoint same = WhatItGives(node);
+    const OutputTensor same = WhatItGives(node);
     if (same.node != nullptr && rewrite_.MayBypass(node, same)) {
       rewrite_.Bypass(node, same);
     } else if (node.type() == "Reshape") {
@@ -154,7 +154,7 @@ class Simplifier {
  private:
   // A value that the node's output always equals; a null node where there is
   // none.
-  Endpoint WhatItGives(const Node& node) const {
+  OutputTensor WhatItGives(const Node& node) const {
     const std::string& op = node.type();
     for (const NeutralElement& element : kNeutralElements) {
       if (op == element.op) return WithoutNeutral(node, element);
@@ -171,8 +171,8 @@ class Simplifier {
     return rewrite_.FreeConstantValue(rewrite_.Input(node, i));
   }
 
-  Endpoint WithoutNeutral(const Node& node,
-                          const NeutralElement& element) const {
+  OutputTensor WithoutNeutral(const Node& node,
+                              const NeutralElement& element) const {
     if (element.integers_only && !IsIntegerType(node.output_type(0))) return {};
     if (IsScalar(Constant(node, 1), element.neutral)) {
       return rewrite_.Input(node, 0);
@@ -194,20 +194,20 @@ class Simplifier {
     return inner;
   }
 
-  Endpoint Undone(const Node& node) const {
+  OutputTensor Undone(const Node& node) const {
     const Node* inner = Inner(node);
-    return inner == nullptr ? Endpoint() : rewrite_.Input(*inner, 0);
+    return inner == nullptr ? OutputTensor() : rewrite_.Input(*inner, 0);
   }
 
-  Endpoint OfSameType(const Node& node) const {
+  OutputTensor OfSameType(const Node& node) const {
     return node.input_type(0) == node.output_type(0) ? rewrite_.Input(node, 0)
-                                                     : Endpoint();
+                                                     : OutputTensor();
   }
 
-  Endpoint Transposed(const Node& node) const {
+  OutputTensor Transposed(const Node& node) const {
     const std::optional<Axes> axes = Integers(Constant(node, 1));
     if (!axes) return {};
-    const Endpoint input = rewrite_.Input(node, 0);
+    const OutputTensor input = rewrite_.Input(node, 0);
     if (LeavesAll(*axes, input)) return input;
     const Node* inner = Inner(node);
     if (inner == nullptr) return {};
@@ -215,26 +215,26 @@ class Simplifier {
     if (!inner_axes) return {};
     // An order that another one turns into 0, 1, 2, ... is a permutation.
     const std::optional<Axes> both = Compose(*inner_axes, *axes);
-    const Endpoint source = rewrite_.Input(*inner, 0);
-    return both && LeavesAll(*both, source) ? source : Endpoint();
+    const OutputTensor source = rewrite_.Input(*inner, 0);
+    return both && LeavesAll(*both, source) ? source : OutputTensor();
   }
 
-  bool LeavesAll(const Axes& axes, const Endpoint& of) const {
+  bool LeavesAll(const Axes& axes, const OutputTensor& of) const {
     const std::optional<int> rank = shapes_.RankOf(of);
     return rank && static_cast<size_t>(*rank) == axes.size() &&
            axes == InOrder(axes.size());
   }
 
-  Endpoint Reshaped(const Node& node) const {
+  OutputTensor Reshaped(const Node& node) const {
     const std::optional<Axes> sizes = Integers(Constant(node, 1));
     if (!sizes) return {};
-    const Endpoint input = rewrite_.Input(node, 0);
+    const OutputTensor input = rewrite_.Input(node, 0);
     const std::optional<TensorShape> shape = shapes_.ShapeOf(input);
     if (!shape || !CanBe(*sizes, *shape)) return {};
     const bool same = absl::c_equal(
         *sizes, shape->dims(),
         [](int64_t size, int64_t dim) { return size == dim || size == -1; });
-    return same ? input : Endpoint();
+    return same ? input : OutputTensor();
   }
 
   // Takes what the Reshape before it takes, if that one can't fail.
@@ -242,7 +242,7 @@ class Simplifier {
     const Node* inner = Inner(node);
     if (inner == nullptr || rewrite_.ConstantValue({inner, 0})) return;
     if (!NeedsOnlyNumberOfElements(node)) return;
-    const Endpoint source = rewrite_.Input(*inner, 0);
+    const OutputTensor source = rewrite_.Input(*inner, 0);
     if (!CannotFail(*inner, source) || !rewrite_.MayBeTaken(source)) return;
     if (source.node->assigned_device() != inner->assigned_device()) return;
     rewrite_.SetInput(node, 0, source);
@@ -256,7 +256,7 @@ class Simplifier {
                       absl::c_linear_search(*sizes, -1));
   }
 
-  bool CannotFail(const Node& reshape, const Endpoint& source) const {
+  bool CannotFail(const Node& reshape, const OutputTensor& source) const {
     const std::optional<Axes> sizes = Integers(Constant(reshape, 1));
     if (!sizes) return false;
     if (*sizes == Axes{-1}) return true;

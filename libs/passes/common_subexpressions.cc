@@ -41,7 +41,7 @@ bool SameAttrs(const AttrMap& a, const AttrMap& b) {
 struct Expression {
   const Node* node = nullptr;
   const Tensor* constant = nullptr;  // its only output, where that is constant
-  std::vector<Endpoint> inputs;      // none of a constant
+  std::vector<OutputTensor> inputs;  // none of a constant
   std::vector<const Node*> controls;
 
   size_t Hash() const {

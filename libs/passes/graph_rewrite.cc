@@ -12,7 +12,7 @@ namespace {
 
 bool ReadsVariable(const Node& node, const std::vector<bool>& reads_variable) {
   if (!IsIdentity(node)) return false;
-  const Endpoint& input = node.input(0);
+  const OutputTensor& input = node.input(0);
   if (input.node == nullptr || input.node->id() > node.id()) return false;
   return IsRefType(input.node->output_type(input.index)) ||
          reads_variable[input.node->id()];
@@ -29,7 +29,7 @@ GraphRewrite::GraphRewrite(const Graph& graph)
       reads_variable_(graph.num_nodes(), false) {
   for (const Node* node : graph.nodes()) {
     const bool pins = IsControlFlow(*node) || NamesItsInputs(*node);
-    for (const Endpoint& input : node->inputs()) {
+    for (const OutputTensor& input : node->inputs()) {
       if (input.node == nullptr) continue;
       Uses& uses = uses_[input.node->id()];
       uses.any = true;
@@ -49,7 +49,7 @@ GraphRewrite::GraphRewrite(const Graph& graph)
   }
 }
 
-Endpoint GraphRewrite::Resolve(Endpoint output) const {
+OutputTensor GraphRewrite::Resolve(OutputTensor output) const {
   for (auto it = outputs_.find(output); it != outputs_.end();
        it = outputs_.find(output)) {
     output = it->second;
@@ -57,7 +57,7 @@ Endpoint GraphRewrite::Resolve(Endpoint output) const {
   return output;
 }
 
-Endpoint GraphRewrite::Input(const Node& node, int i) const {
+OutputTensor GraphRewrite::Input(const Node& node, int i) const {
   auto it = inputs_.find({&node, i});
   return Resolve(it == inputs_.end() ? node.input(i) : it->second);
 }
@@ -86,8 +86,8 @@ std::vector<const Node*> GraphRewrite::ControlInputs(const Node& node) const {
   return result;
 }
 
-const Tensor* GraphRewrite::ConstantValue(const Endpoint& output) const {
-  const Endpoint from = Resolve(output);
+const Tensor* GraphRewrite::ConstantValue(const OutputTensor& output) const {
+  const OutputTensor from = Resolve(output);
   if (from.node == nullptr) return nullptr;
   auto it = folded_.find(from.node);
   if (it != folded_.end()) return &it->second.values[from.index];
@@ -95,19 +95,20 @@ const Tensor* GraphRewrite::ConstantValue(const Endpoint& output) const {
                                       : nullptr;
 }
 
-const Tensor* GraphRewrite::FreeConstantValue(const Endpoint& output) const {
-  const Endpoint from = Resolve(output);
+const Tensor* GraphRewrite::FreeConstantValue(
+    const OutputTensor& output) const {
+  const OutputTensor from = Resolve(output);
   const bool is_free = from.node != nullptr && free_[from.node->id()];
   return is_free ? ConstantValue(from) : nullptr;
 }
 
-bool GraphRewrite::MayBeTaken(const Endpoint& output) const {
+bool GraphRewrite::MayBeTaken(const OutputTensor& output) const {
   // One output of a Switch is dead while the Switch itself is not.
   return output.node != nullptr && !IsControlFlow(*output.node) &&
          !reads_variable_[output.node->id()];
 }
 
-bool GraphRewrite::MayBypass(const Node& node, const Endpoint& to) const {
+bool GraphRewrite::MayBypass(const Node& node, const OutputTensor& to) const {
   const Node* from = to.node;
   if (IsEnd(node) || IsPinned(node) || IsGone(node)) return false;
   if (node.num_outputs() != 1 || !ControlInputs(node).empty()) return false;
@@ -124,7 +125,7 @@ void GraphRewrite::MoveUses(const Node& from, const Node& to) {
   gone_[from.id()] = true;
 }
 
-void GraphRewrite::Bypass(const Node& node, const Endpoint& to) {
+void GraphRewrite::Bypass(const Node& node, const OutputTensor& to) {
   outputs_[{&node, 0}] = to;
   controls_[&node] = to.node;
   MoveUses(node, *to.node);
@@ -158,7 +159,7 @@ void GraphRewrite::Fold(const Node& node, std::vector<Tensor> outputs) {
   folded_[&node] = std::move(constants);
 }
 
-void GraphRewrite::SetInput(const Node& node, int i, const Endpoint& to) {
+void GraphRewrite::SetInput(const Node& node, int i, const OutputTensor& to) {
   inputs_[{&node, i}] = to;
   uses_[to.node->id()].any = true;
 }
@@ -188,7 +189,7 @@ class GraphRewrite::Builder {
   struct BackEdge {
     const Node* consumer;  // in the new graph
     int input;
-    Endpoint producer;  // in the old graph
+    OutputTensor producer;  // in the old graph
   };
 
   const Constants* Folded(const Node& node) const {
@@ -229,10 +230,10 @@ class GraphRewrite::Builder {
                   .device = node.requested_device()};
     std::vector<BackEdge> pending;
     for (int i = 0; i < node.num_inputs(); ++i) {
-      const Endpoint from = rewrite_.Input(node, i);
+      const OutputTensor from = rewrite_.Input(node, i);
       auto to = outputs_.find(from);
       if (to == outputs_.end()) pending.push_back({nullptr, i, from});
-      spec.inputs.push_back(to == outputs_.end() ? Endpoint() : to->second);
+      spec.inputs.push_back(to == outputs_.end() ? OutputTensor() : to->second);
     }
     spec.control_inputs = NewControls(node);
     ASSIGN_OR_RETURN(const Node* copy, Place(std::move(spec), node));
@@ -286,7 +287,7 @@ class GraphRewrite::Builder {
   std::vector<const Node*> stack_;
   std::unique_ptr<Graph> new_;
   // From the old graph to the new one.
-  absl::flat_hash_map<Endpoint, Endpoint> outputs_;
+  absl::flat_hash_map<OutputTensor, OutputTensor> outputs_;
   absl::flat_hash_map<const Node*, const Node*> controls_;
   std::vector<BackEdge> back_edges_;
 };

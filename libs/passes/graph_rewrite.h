@@ -34,29 +34,29 @@ class GraphRewrite {
   // meaning lies in its edges, or an error text that would name it.
   bool IsPinned(const Node& node) const { return uses_[node.id()].pinned; }
   // Where the value of an output comes from now.
-  Endpoint Resolve(Endpoint output) const;
+  OutputTensor Resolve(OutputTensor output) const;
   // What the node's input is now.
-  Endpoint Input(const Node& node, int i) const;
+  OutputTensor Input(const Node& node, int i) const;
   // What the node waits for besides its inputs, in order of id. Constants that
   // wait for nothing are there from the start, and left out.
   std::vector<const Node*> ControlInputs(const Node& node) const;
 
   // The value of an output that is constant, of old or by now; else null.
-  const Tensor* ConstantValue(const Endpoint& output) const;
+  const Tensor* ConstantValue(const OutputTensor& output) const;
   // The same for one that waits for nothing.
-  const Tensor* FreeConstantValue(const Endpoint& output) const;
+  const Tensor* FreeConstantValue(const OutputTensor& output) const;
 
   // Whether a node on the same device may take the output which did not so far.
-  bool MayBeTaken(const Endpoint& output) const;
+  bool MayBeTaken(const OutputTensor& output) const;
   // Whether consumers of the node's only output may take `to` instead: nobody
   // can tell the difference, if `to` has the same value whenever the node has
   // one.
-  bool MayBypass(const Node& node, const Endpoint& to) const;
+  bool MayBypass(const Node& node, const OutputTensor& to) const;
 
   // Notes.
 
   // REQUIRES: MayBypass.
-  void Bypass(const Node& node, const Endpoint& to);
+  void Bypass(const Node& node, const OutputTensor& to);
   // Consumers of `node` take the same outputs of `other`, an older node.
   void Merge(const Node& node, const Node& other);
   // Who waits for the node, which has no outputs, waits for its only control
@@ -64,7 +64,7 @@ class GraphRewrite {
   void RemoveControl(const Node& node);
   // The node becomes a constant for each of its outputs.
   void Fold(const Node& node, std::vector<Tensor> outputs);
-  void SetInput(const Node& node, int i, const Endpoint& to);
+  void SetInput(const Node& node, int i, const OutputTensor& to);
 
   // The new graph, without what is no longer needed: of the nodes that nobody
   // consumes any more only the old ends and those that are not pure are kept.
@@ -94,10 +94,10 @@ class GraphRewrite {
   // By node id: the value of a reference, handed on. Its consumers may read the
   // variable itself (libs/executor/late_reads.h).
   std::vector<bool> reads_variable_;
-  absl::flat_hash_map<Endpoint, Endpoint> outputs_;
+  absl::flat_hash_map<OutputTensor, OutputTensor> outputs_;
   absl::flat_hash_map<const Node*, const Node*> controls_;  // null: nothing
   absl::flat_hash_map<const Node*, Constants> folded_;
-  absl::flat_hash_map<std::pair<const Node*, int>, Endpoint> inputs_;
+  absl::flat_hash_map<std::pair<const Node*, int>, OutputTensor> inputs_;
 };
 
 }  // namespace weft

@@ -23,7 +23,7 @@ void RemoveIdentities(GraphRewrite& rewrite) {
     if (MayRemoveControl(rewrite, *node)) {
       rewrite.RemoveControl(*node);
     } else if (IsIdentity(*node) && rewrite.IsPure(*node)) {
-      const Endpoint input = rewrite.Input(*node, 0);
+      const OutputTensor input = rewrite.Input(*node, 0);
       if (rewrite.MayBypass(*node, input)) rewrite.Bypass(*node, input);
     }
   }

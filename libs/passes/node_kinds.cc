@@ -63,7 +63,7 @@ bool IsPure(const Node& node) {
   if (HasHandle(node.op().inputs) || HasHandle(node.op().outputs)) return false;
   if (absl::c_any_of(node.input_types(), IsHandle)) return false;
   if (absl::c_any_of(node.output_types(), IsHandle)) return false;
-  return absl::c_none_of(node.inputs(), [](const Endpoint& input) {
+  return absl::c_none_of(node.inputs(), [](const OutputTensor& input) {
     return input.node == nullptr ||
            IsHandle(input.node->output_type(input.index));
   });

@@ -27,20 +27,21 @@ ProvenShapes::ProvenShapes(const GraphRewrite& rewrite)
     sure_[node->id()] =
         node->type() == "_Arg" ||
         (rewrite.IsPure(*node) &&
-         absl::c_all_of(node->inputs(), [&](const Endpoint& input) {
+         absl::c_all_of(node->inputs(), [&](const OutputTensor& input) {
            return sure_[input.node->id()];
          }));
   }
 }
 
-std::optional<TensorShape> ProvenShapes::ShapeOf(const Endpoint& output) const {
+std::optional<TensorShape> ProvenShapes::ShapeOf(
+    const OutputTensor& output) const {
   const Node& node = *output.node;
   const PartialShape& shape = node.output_shape(output.index);
   if (!sure_[node.id()] || !shape.IsFullyDefined()) return std::nullopt;
   return shape.ToShape();
 }
 
-std::optional<int> ProvenShapes::RankOf(const Endpoint& output) const {
+std::optional<int> ProvenShapes::RankOf(const OutputTensor& output) const {
   const Node& node = *output.node;
   if (FixedRank(node.type()) >= 0) return FixedRank(node.type());
   if (GivesRank(node.type())) {

@@ -20,8 +20,8 @@ class ProvenShapes {
   explicit ProvenShapes(const GraphRewrite& rewrite);
 
   // Whole shapes only.
-  std::optional<TensorShape> ShapeOf(const Endpoint& output) const;
-  std::optional<int> RankOf(const Endpoint& output) const;
+  std::optional<TensorShape> ShapeOf(const OutputTensor& output) const;
+  std::optional<int> RankOf(const OutputTensor& output) const;
 
  private:
   const GraphRewrite& rewrite_;

@@ -22,12 +22,12 @@ class Needed {
   Needed(const Graph& graph, const CallableEnds& ends)
       : fed_(ends.feeds.begin(), ends.feeds.end()),
         needed_(graph.num_nodes(), false) {
-    for (const Endpoint& fetch : ends.fetches) Want(fetch);
+    for (const OutputTensor& fetch : ends.fetches) Want(fetch);
     for (const Node* target : ends.targets) WantControl(target);
     while (!stack_.empty()) {
       const Node* node = stack_.back();
       stack_.pop_back();
-      for (const Endpoint& input : node->inputs()) Want(input);
+      for (const OutputTensor& input : node->inputs()) Want(input);
       for (const Node* control : node->control_inputs()) WantControl(control);
     }
   }
@@ -36,12 +36,12 @@ class Needed {
 
   // A fed placeholder never runs, not even for its control edges.
   bool IsFedPlaceholder(const Node* node) const {
-    return IsPlaceholder(*node) && fed_.contains(Endpoint{node, 0});
+    return IsPlaceholder(*node) && fed_.contains(OutputTensor{node, 0});
   }
 
  private:
-  void Want(const Endpoint& endpoint) {
-    if (!fed_.contains(endpoint)) Add(endpoint.node);
+  void Want(const OutputTensor& output) {
+    if (!fed_.contains(output)) Add(output.node);
   }
   void WantControl(const Node* node) {
     if (!IsFedPlaceholder(node)) Add(node);
@@ -52,14 +52,14 @@ class Needed {
     stack_.push_back(node);
   }
 
-  const absl::flat_hash_set<Endpoint> fed_;
+  const absl::flat_hash_set<OutputTensor> fed_;
   std::vector<bool> needed_;
   std::vector<const Node*> stack_;
 };
 
 absl::StatusOr<Node*> AddEnd(Graph& graph, absl::string_view op, int index,
-                             const Endpoint& of, DataType type,
-                             std::vector<Endpoint> inputs,
+                             const OutputTensor& of, DataType type,
+                             std::vector<OutputTensor> inputs,
                              std::vector<const Node*> controls) {
   ASSIGN_OR_RETURN(
       Node * node,
@@ -73,14 +73,14 @@ absl::StatusOr<Node*> AddEnd(Graph& graph, absl::string_view op, int index,
   return node;
 }
 
-DataType ValueType(const Endpoint& endpoint) {
-  return RemoveRefType(endpoint.node->output_type(endpoint.index));
+DataType ValueType(const OutputTensor& output) {
+  return RemoveRefType(output.node->output_type(output.index));
 }
 
 absl::Status AddFeeds(const CallableEnds& ends, const Needed& needed,
                       Graph& pruned, GraphCopier& copier) {
   for (size_t i = 0; i < ends.feeds.size(); ++i) {
-    const Endpoint& feed = ends.feeds[i];
+    const OutputTensor& feed = ends.feeds[i];
     ASSIGN_OR_RETURN(Node * arg, AddEnd(pruned, "_Arg", static_cast<int>(i),
                                         feed, ValueType(feed), {}, {}));
     copier.Replace(feed, {arg, 0});
@@ -101,7 +101,7 @@ bool MayNotRun(const Node& node) {
 // The nodes that take the reference `ref`, or one that was passed on to them:
 // those that may change the variable behind it.
 std::vector<const Node*> TakersOfReference(const Graph& graph,
-                                           const Endpoint& ref) {
+                                           const OutputTensor& ref) {
   std::vector<const Node*> takers;
   absl::flat_hash_set<const Node*> passing = {ref.node};
   for (const Node* node : graph.nodes()) {
@@ -121,8 +121,8 @@ std::vector<const Node*> TakersOfReference(const Graph& graph,
 absl::Status AddFetches(const CallableEnds& ends, Graph& pruned,
                         const GraphCopier& copier) {
   for (size_t i = 0; i < ends.fetches.size(); ++i) {
-    const Endpoint& fetch = ends.fetches[i];
-    const Endpoint from = copier.Lookup(fetch);
+    const OutputTensor& fetch = ends.fetches[i];
+    const OutputTensor from = copier.Lookup(fetch);
     // A fetched reference becomes a value when all that may change the variable
     // in this step has run. TensorFlow's fetch aliases the variable's memory,
     // and so sees the same.
@@ -154,7 +154,7 @@ absl::Status CheckFetchesAreOutsideLoops(const CallableEnds& ends,
   for (const Node* node : pruned.nodes()) {
     const int frame = analysis->runs_in[node->id()];
     if (node->type() != "_Retval" || frame == 0) continue;
-    const Endpoint& fetch = ends.fetches[*node->attr<int64_t>("index")];
+    const OutputTensor& fetch = ends.fetches[*node->attr<int64_t>("index")];
     return absl::InvalidArgumentError(absl::StrCat(
         "Tensor ", fetch.node->name(), ":", fetch.index,
         " can't be fetched: it is inside the loop '",

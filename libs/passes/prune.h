@@ -11,8 +11,8 @@
 namespace weft {
 
 struct CallableEnds {
-  std::vector<Endpoint> feeds;    // none twice
-  std::vector<Endpoint> fetches;  // may repeat; none of them fed
+  std::vector<OutputTensor> feeds;    // none twice
+  std::vector<OutputTensor> fetches;  // may repeat; none of them fed
   std::vector<const Node*> targets;
 };
 

@@ -27,7 +27,7 @@ bool AnyIsWanted(const PassOptions& options) {
 bool LoopsFit(const Graph& graph) {
   std::vector<bool> is_everywhere(graph.num_nodes(), false);
   for (const Node* node : graph.nodes()) {
-    for (const Endpoint& input : node->inputs()) {
+    for (const OutputTensor& input : node->inputs()) {
       if (input.node == nullptr) return false;
     }
     is_everywhere[node->id()] =

@@ -18,27 +18,27 @@ using flatbuffers::FlatBufferBuilder;
 
 // The numbers are the schema's.
 static_assert(static_cast<int>(Method::kDone) ==
-              static_cast<int>(wire::Body::Done));
+              static_cast<int>(schemas::Body::Done));
 static_assert(static_cast<int>(Method::kCreateSession) ==
-              static_cast<int>(wire::Body::CreateSession));
+              static_cast<int>(schemas::Body::CreateSession));
 static_assert(static_cast<int>(Method::kRunCallable) ==
-              static_cast<int>(wire::Body::RunCallable));
+              static_cast<int>(schemas::Body::RunCallable));
 static_assert(static_cast<int>(Method::kListDevicesReply) ==
-              static_cast<int>(wire::Body::ListDevicesReply));
+              static_cast<int>(schemas::Body::ListDevicesReply));
 static_assert(static_cast<int>(Method::kOpenWorkerSession) ==
-              static_cast<int>(wire::Body::OpenWorkerSession));
+              static_cast<int>(schemas::Body::OpenWorkerSession));
 static_assert(static_cast<int>(Method::kPushes) ==
-              static_cast<int>(wire::Body::Pushes));
+              static_cast<int>(schemas::Body::Pushes));
 static_assert(static_cast<int>(Method::kGetStatus) ==
-              static_cast<int>(wire::Body::GetStatus));
+              static_cast<int>(schemas::Body::GetStatus));
 static_assert(static_cast<int>(Method::kJoinCluster) ==
-              static_cast<int>(wire::Body::JoinCluster));
+              static_cast<int>(schemas::Body::JoinCluster));
 static_assert(static_cast<int>(Method::kPlace) ==
-              static_cast<int>(wire::Body::Place));
+              static_cast<int>(schemas::Body::Place));
 static_assert(static_cast<int>(Method::kShutdownCluster) ==
-              static_cast<int>(wire::Body::ShutdownCluster));
+              static_cast<int>(schemas::Body::ShutdownCluster));
 static_assert(static_cast<int>(Method::kDescribeWaitsReply) ==
-              static_cast<int>(wire::Body::DescribeWaitsReply));
+              static_cast<int>(schemas::Body::DescribeWaitsReply));
 
 }  // namespace
 
@@ -58,24 +58,24 @@ void Answer(bus::IncomingCall& call, absl::StatusOr<bus::Message> reply) {
 
 bus::Message WriteDone() {
   FlatBufferBuilder builder(64);
-  return Finish(wire::CreateDone(builder), builder);
+  return Finish(schemas::CreateDone(builder), builder);
 }
 
 absl::Status ReadDone(bus::Message message) {
-  return Open<wire::Done>(std::move(message)).status();
+  return Open<schemas::Done>(std::move(message)).status();
 }
 
 bus::Message WriteDevices(absl::Span<const DeviceAttributes> devices) {
   FlatBufferBuilder builder;
   const auto written = WriteDeviceList(devices, builder);
-  return Finish(wire::CreateListDevicesReply(builder, written), builder);
+  return Finish(schemas::CreateListDevicesReply(builder, written), builder);
 }
 
 absl::StatusOr<std::vector<DeviceAttributes>> ReadDevices(
     bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::ListDevicesReply>(std::move(message)));
-  return ReadDeviceList(reader.body<wire::ListDevicesReply>().devices(),
+                   Open<schemas::ListDevicesReply>(std::move(message)));
+  return ReadDeviceList(reader.body<schemas::ListDevicesReply>().devices(),
                         reader);
 }
 

@@ -21,38 +21,38 @@ constexpr size_t kLeastDeclarationBytes = 4 * sizeof(uint32_t);
 // Its place, its own, and its name's place and length.
 constexpr size_t kLeastTaskBytes = 4 * sizeof(uint32_t);
 
-absl::StatusOr<Offset<wire::Bytes>> WriteReport(const TaskReport& report,
-                                                FlatBufferBuilder& builder,
-                                                Attachments& attachments) {
+absl::StatusOr<Offset<schemas::Bytes>> WriteReport(const TaskReport& report,
+                                                   FlatBufferBuilder& builder,
+                                                   Attachments& attachments) {
   InnerWriter inner;
   ASSIGN_OR_RETURN(const auto resources,
                    WritePlacedResources(report.resources, inner));
-  std::vector<Offset<wire::DeclaredResources>> sessions;
+  std::vector<Offset<schemas::DeclaredResources>> sessions;
   sessions.reserve(report.sessions.size());
   for (const DeclaredResources& session : report.sessions) {
     ASSIGN_OR_RETURN(const auto declared,
                      WritePlacedResources(session.resources, inner));
-    sessions.push_back(wire::CreateDeclaredResources(
+    sessions.push_back(schemas::CreateDeclaredResources(
         inner.builder(), session.session, declared));
   }
   const auto session_vector = inner.builder().CreateVector(sessions);
   ASSIGN_OR_RETURN(const auto strings, inner.WriteStrings());
-  const auto body = wire::CreateTaskReport(inner.builder(), strings, resources,
-                                           session_vector);
+  const auto body = schemas::CreateTaskReport(inner.builder(), strings,
+                                              resources, session_vector);
   return inner.Finish(body, builder, attachments);
 }
 
-absl::StatusOr<TaskReport> ReadReport(const wire::Bytes* bytes,
+absl::StatusOr<TaskReport> ReadReport(const schemas::Bytes* bytes,
                                       MessageReader& reader) {
   TaskReport report;
   if (bytes == nullptr) return report;
   ASSIGN_OR_RETURN(InnerReader inner,
-                   InnerReader::Open<wire::TaskReport>(bytes, reader));
-  const auto& body = inner.body<wire::TaskReport>();
+                   InnerReader::Open<schemas::TaskReport>(bytes, reader));
+  const auto& body = inner.body<schemas::TaskReport>();
   ASSIGN_OR_RETURN(report.resources,
                    ReadPlacedResources(body.resources(), inner));
   if (body.sessions() == nullptr) return report;
-  for (const wire::DeclaredResources* session : *body.sessions()) {
+  for (const schemas::DeclaredResources* session : *body.sessions()) {
     RETURN_IF_ERROR(inner.reader().SpendCopied(kLeastDeclarationBytes));
     ASSIGN_OR_RETURN(auto declared,
                      ReadPlacedResources(session->resources(), inner));
@@ -61,29 +61,29 @@ absl::StatusOr<TaskReport> ReadReport(const wire::Bytes* bytes,
   return report;
 }
 
-wire::TaskState ToWire(TaskState state) {
+schemas::TaskState ToWire(TaskState state) {
   switch (state) {
     case TaskState::kExpected:
-      return wire::TaskState::Expected;
+      return schemas::TaskState::Expected;
     case TaskState::kAlive:
-      return wire::TaskState::Alive;
+      return schemas::TaskState::Alive;
     case TaskState::kLost:
-      return wire::TaskState::Lost;
+      return schemas::TaskState::Lost;
     case TaskState::kLeft:
-      return wire::TaskState::Left;
+      return schemas::TaskState::Left;
   }
-  return wire::TaskState::Expected;
+  return schemas::TaskState::Expected;
 }
 
-absl::StatusOr<TaskState> ReadState(wire::TaskState state) {
+absl::StatusOr<TaskState> ReadState(schemas::TaskState state) {
   switch (state) {
-    case wire::TaskState::Expected:
+    case schemas::TaskState::Expected:
       return TaskState::kExpected;
-    case wire::TaskState::Alive:
+    case schemas::TaskState::Alive:
       return TaskState::kAlive;
-    case wire::TaskState::Lost:
+    case schemas::TaskState::Lost:
       return TaskState::kLost;
-    case wire::TaskState::Left:
+    case schemas::TaskState::Left:
       return TaskState::kLeft;
   }
   return DamagedMessage(
@@ -100,8 +100,8 @@ size_t SizeOf(const TaskStatus& task) {
   return bytes;
 }
 
-absl::StatusOr<Offset<wire::TaskStatus>> WriteTask(const TaskStatus& task,
-                                                   InnerWriter& inner) {
+absl::StatusOr<Offset<schemas::TaskStatus>> WriteTask(const TaskStatus& task,
+                                                      InnerWriter& inner) {
   RETURN_IF_ERROR(inner.CheckRoom(SizeOf(task)));
   FlatBufferBuilder& builder = inner.builder();
   const auto name = builder.CreateString(task.task);
@@ -109,12 +109,12 @@ absl::StatusOr<Offset<wire::TaskStatus>> WriteTask(const TaskStatus& task,
   const auto devices = WriteDeviceList(task.devices, builder);
   ASSIGN_OR_RETURN(const auto resources,
                    WritePlacedResources(task.resources, inner));
-  return wire::CreateTaskStatus(builder, name, ToWire(task.state),
-                                task.incarnation, target, devices, resources,
-                                static_cast<uint32_t>(task.num_sessions));
+  return schemas::CreateTaskStatus(builder, name, ToWire(task.state),
+                                   task.incarnation, target, devices, resources,
+                                   static_cast<uint32_t>(task.num_sessions));
 }
 
-absl::StatusOr<TaskStatus> ReadTask(const wire::TaskStatus& task,
+absl::StatusOr<TaskStatus> ReadTask(const schemas::TaskStatus& task,
                                     InnerReader& inner) {
   MessageReader& reader = inner.reader();
   RETURN_IF_ERROR(reader.SpendCopied(kLeastTaskBytes));
@@ -152,16 +152,16 @@ absl::StatusOr<bus::Message> WriteJoin(const JoinRequest& request) {
   const auto target = builder.CreateString(request.target);
   const auto devices = WriteDeviceList(request.devices, builder);
   const auto uuid = WriteUuid(request.cluster_uuid, builder);
-  return Finish(wire::CreateJoinCluster(builder, task, request.incarnation,
-                                        cluster, target, request.op_fingerprint,
-                                        devices, report, uuid),
+  return Finish(schemas::CreateJoinCluster(
+                    builder, task, request.incarnation, cluster, target,
+                    request.op_fingerprint, devices, report, uuid),
                 builder, std::move(attachments));
 }
 
 absl::StatusOr<JoinRequest> ReadJoin(bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::JoinCluster>(std::move(message)));
-  const auto& body = reader.body<wire::JoinCluster>();
+                   Open<schemas::JoinCluster>(std::move(message)));
+  const auto& body = reader.body<schemas::JoinCluster>();
   JoinRequest request;
   ASSIGN_OR_RETURN(request.task, reader.ReadString(body.task()));
   request.incarnation = body.incarnation();
@@ -178,7 +178,7 @@ absl::StatusOr<JoinRequest> ReadJoin(bus::Message message) {
 bus::Message WriteJoinReply(const JoinReply& reply) {
   FlatBufferBuilder builder(256);
   const auto uuid = builder.CreateString(reply.cluster_uuid);
-  return Finish(wire::CreateJoinClusterReply(
+  return Finish(schemas::CreateJoinClusterReply(
                     builder, uuid, reply.coordinator,
                     absl::ToInt64Microseconds(reply.heartbeat_interval)),
                 builder);
@@ -186,8 +186,8 @@ bus::Message WriteJoinReply(const JoinReply& reply) {
 
 absl::StatusOr<JoinReply> ReadJoinReply(bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::JoinClusterReply>(std::move(message)));
-  const auto& body = reader.body<wire::JoinClusterReply>();
+                   Open<schemas::JoinClusterReply>(std::move(message)));
+  const auto& body = reader.body<schemas::JoinClusterReply>();
   JoinReply reply;
   ASSIGN_OR_RETURN(reply.cluster_uuid, reader.ReadString(body.cluster_uuid()));
   reply.coordinator = body.coordinator();
@@ -202,20 +202,20 @@ absl::StatusOr<JoinReply> ReadJoinReply(bus::Message message) {
 absl::StatusOr<bus::Message> WriteHeartbeat(const HeartbeatRequest& request) {
   FlatBufferBuilder builder(256);
   Attachments attachments;
-  Offset<wire::Bytes> report = 0;
+  Offset<schemas::Bytes> report = 0;
   if (request.has_report) {
     ASSIGN_OR_RETURN(report, WriteReport(request.report, builder, attachments));
   }
   const auto task = builder.CreateString(request.task);
-  return Finish(wire::CreateTaskHeartbeat(builder, task, request.incarnation,
-                                          request.coordinator, report),
+  return Finish(schemas::CreateTaskHeartbeat(builder, task, request.incarnation,
+                                             request.coordinator, report),
                 builder, std::move(attachments));
 }
 
 absl::StatusOr<HeartbeatRequest> ReadHeartbeat(bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::TaskHeartbeat>(std::move(message)));
-  const auto& body = reader.body<wire::TaskHeartbeat>();
+                   Open<schemas::TaskHeartbeat>(std::move(message)));
+  const auto& body = reader.body<schemas::TaskHeartbeat>();
   HeartbeatRequest request;
   ASSIGN_OR_RETURN(request.task, reader.ReadString(body.task()));
   request.incarnation = body.incarnation();
@@ -232,15 +232,15 @@ bus::Message WriteHeartbeatReply(const HeartbeatReply& reply) {
     jobs = builder.CreateVectorOfStrings(reply.finished_jobs);
   }
   const auto uuid = WriteUuid(reply.cluster_uuid, builder);
-  return Finish(wire::CreateTaskHeartbeatReply(builder, reply.wants_report,
-                                               reply.stop, jobs, uuid),
+  return Finish(schemas::CreateTaskHeartbeatReply(builder, reply.wants_report,
+                                                  reply.stop, jobs, uuid),
                 builder);
 }
 
 absl::StatusOr<HeartbeatReply> ReadHeartbeatReply(bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::TaskHeartbeatReply>(std::move(message)));
-  const auto& body = reader.body<wire::TaskHeartbeatReply>();
+                   Open<schemas::TaskHeartbeatReply>(std::move(message)));
+  const auto& body = reader.body<schemas::TaskHeartbeatReply>();
   HeartbeatReply reply;
   reply.wants_report = body.wants_report();
   reply.stop = body.stop();
@@ -253,13 +253,14 @@ absl::StatusOr<HeartbeatReply> ReadHeartbeatReply(bus::Message message) {
 bus::Message WriteLeave(const std::string& task, uint64_t incarnation) {
   FlatBufferBuilder builder(128);
   const auto name = builder.CreateString(task);
-  return Finish(wire::CreateLeaveCluster(builder, name, incarnation), builder);
+  return Finish(schemas::CreateLeaveCluster(builder, name, incarnation),
+                builder);
 }
 
 absl::StatusOr<LeaveRequest> ReadLeave(bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::LeaveCluster>(std::move(message)));
-  const auto& body = reader.body<wire::LeaveCluster>();
+                   Open<schemas::LeaveCluster>(std::move(message)));
+  const auto& body = reader.body<schemas::LeaveCluster>();
   LeaveRequest request;
   ASSIGN_OR_RETURN(request.task, reader.ReadString(body.task()));
   request.incarnation = body.incarnation();
@@ -268,13 +269,13 @@ absl::StatusOr<LeaveRequest> ReadLeave(bus::Message message) {
 
 bus::Message WriteEndSession(uint64_t session) {
   FlatBufferBuilder builder(128);
-  return Finish(wire::CreateEndSession(builder, session), builder);
+  return Finish(schemas::CreateEndSession(builder, session), builder);
 }
 
 absl::StatusOr<uint64_t> ReadEndSession(bus::Message message) {
   ASSIGN_OR_RETURN(const MessageReader reader,
-                   Open<wire::EndSession>(std::move(message)));
-  return reader.body<wire::EndSession>().session();
+                   Open<schemas::EndSession>(std::move(message)));
+  return reader.body<schemas::EndSession>().session();
 }
 
 bus::Message WriteForgetContainers(
@@ -283,14 +284,15 @@ bus::Message WriteForgetContainers(
   FlatBufferBuilder builder(256);
   const auto names = builder.CreateVectorOfStrings(containers);
   const auto filters = builder.CreateVectorOfStrings(device_filters);
-  return Finish(wire::CreateForgetContainers(builder, names, filters), builder);
+  return Finish(schemas::CreateForgetContainers(builder, names, filters),
+                builder);
 }
 
 absl::StatusOr<ForgetContainersRequest> ReadForgetContainers(
     bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::ForgetContainers>(std::move(message)));
-  const auto& body = reader.body<wire::ForgetContainers>();
+                   Open<schemas::ForgetContainers>(std::move(message)));
+  const auto& body = reader.body<schemas::ForgetContainers>();
   ForgetContainersRequest request;
   ASSIGN_OR_RETURN(request.containers, reader.ReadStrings(body.containers()));
   ASSIGN_OR_RETURN(request.device_filters,
@@ -303,7 +305,7 @@ bus::Message WriteListClusterDevices(
     absl::Duration answer_time) {
   FlatBufferBuilder builder(256);
   const auto filters = builder.CreateVectorOfStrings(device_filters);
-  return Finish(wire::CreateListClusterDevices(
+  return Finish(schemas::CreateListClusterDevices(
                     builder, filters, absl::ToInt64Microseconds(answer_time)),
                 builder);
 }
@@ -311,8 +313,8 @@ bus::Message WriteListClusterDevices(
 absl::StatusOr<ListClusterDevicesCall> ReadListClusterDevices(
     bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::ListClusterDevices>(std::move(message)));
-  const auto& body = reader.body<wire::ListClusterDevices>();
+                   Open<schemas::ListClusterDevices>(std::move(message)));
+  const auto& body = reader.body<schemas::ListClusterDevices>();
   ListClusterDevicesCall call;
   ASSIGN_OR_RETURN(call.device_filters,
                    reader.ReadStrings(body.device_filters()));
@@ -323,16 +325,16 @@ absl::StatusOr<ListClusterDevicesCall> ReadListClusterDevices(
 
 bus::Message WriteGetCluster() {
   FlatBufferBuilder builder(64);
-  return Finish(wire::CreateGetCluster(builder), builder);
+  return Finish(schemas::CreateGetCluster(builder), builder);
 }
 
 absl::Status ReadGetCluster(bus::Message message) {
-  return Open<wire::GetCluster>(std::move(message)).status();
+  return Open<schemas::GetCluster>(std::move(message)).status();
 }
 
 absl::StatusOr<bus::Message> WriteClusterStatus(const ClusterStatus& status) {
   InnerWriter inner;
-  std::vector<Offset<wire::TaskStatus>> tasks;
+  std::vector<Offset<schemas::TaskStatus>> tasks;
   tasks.reserve(status.tasks.size());
   for (const TaskStatus& task : status.tasks) {
     ASSIGN_OR_RETURN(const auto written, WriteTask(task, inner));
@@ -342,29 +344,30 @@ absl::StatusOr<bus::Message> WriteClusterStatus(const ClusterStatus& status) {
   const auto uuid = inner.builder().CreateString(status.cluster_uuid);
   const auto coordinator = inner.builder().CreateString(status.coordinator);
   ASSIGN_OR_RETURN(const auto strings, inner.WriteStrings());
-  const auto body = wire::CreateClusterStatus(inner.builder(), strings, uuid,
-                                              coordinator, task_vector);
+  const auto body = schemas::CreateClusterStatus(inner.builder(), strings, uuid,
+                                                 coordinator, task_vector);
   FlatBufferBuilder builder;
   Attachments attachments;
   const auto bytes = inner.Finish(body, builder, attachments);
-  return Finish(wire::CreateGetClusterReply(builder, bytes), builder,
+  return Finish(schemas::CreateGetClusterReply(builder, bytes), builder,
                 std::move(attachments));
 }
 
 absl::StatusOr<ClusterStatus> ReadClusterStatus(bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::GetClusterReply>(std::move(message)));
-  ASSIGN_OR_RETURN(InnerReader inner,
-                   InnerReader::Open<wire::ClusterStatus>(
-                       reader.body<wire::GetClusterReply>().status(), reader));
-  const auto& body = inner.body<wire::ClusterStatus>();
+                   Open<schemas::GetClusterReply>(std::move(message)));
+  ASSIGN_OR_RETURN(
+      InnerReader inner,
+      InnerReader::Open<schemas::ClusterStatus>(
+          reader.body<schemas::GetClusterReply>().status(), reader));
+  const auto& body = inner.body<schemas::ClusterStatus>();
   ClusterStatus status;
   ASSIGN_OR_RETURN(status.cluster_uuid,
                    inner.reader().ReadString(body.cluster_uuid()));
   ASSIGN_OR_RETURN(status.coordinator,
                    inner.reader().ReadString(body.coordinator()));
   if (body.tasks() == nullptr) return status;
-  for (const wire::TaskStatus* task : *body.tasks()) {
+  for (const schemas::TaskStatus* task : *body.tasks()) {
     ASSIGN_OR_RETURN(TaskStatus read, ReadTask(*task, inner));
     status.tasks.push_back(std::move(read));
   }
@@ -373,11 +376,11 @@ absl::StatusOr<ClusterStatus> ReadClusterStatus(bus::Message message) {
 
 bus::Message WriteShutdown() {
   FlatBufferBuilder builder(64);
-  return Finish(wire::CreateShutdownCluster(builder), builder);
+  return Finish(schemas::CreateShutdownCluster(builder), builder);
 }
 
 absl::Status ReadShutdown(bus::Message message) {
-  return Open<wire::ShutdownCluster>(std::move(message)).status();
+  return Open<schemas::ShutdownCluster>(std::move(message)).status();
 }
 
 }  // namespace weft::protocol

@@ -14,16 +14,16 @@ using flatbuffers::Offset;
 // Three strings, even if empty.
 constexpr size_t kLeastDeviceBytes = sizeof(uint32_t) * 3 * 2;
 
-Offset<wire::Device> WriteDevice(const DeviceAttributes& device,
-                                 FlatBufferBuilder& builder) {
+Offset<schemas::Device> WriteDevice(const DeviceAttributes& device,
+                                    FlatBufferBuilder& builder) {
   const auto name = builder.CreateString(device.name);
   const auto type = builder.CreateString(device.device_type);
   const auto description = builder.CreateString(device.physical_description);
-  return wire::CreateDevice(builder, name, type, device.memory_limit,
-                            device.incarnation, description);
+  return schemas::CreateDevice(builder, name, type, device.memory_limit,
+                               device.incarnation, description);
 }
 
-absl::StatusOr<DeviceAttributes> ReadDevice(const wire::Device& device,
+absl::StatusOr<DeviceAttributes> ReadDevice(const schemas::Device& device,
                                             MessageReader& reader) {
   DeviceAttributes result;
   ASSIGN_OR_RETURN(result.name, reader.ReadString(device.name()));
@@ -39,7 +39,7 @@ absl::StatusOr<DeviceAttributes> ReadDevice(const wire::Device& device,
 
 Offset<WireDevices> WriteDeviceList(absl::Span<const DeviceAttributes> devices,
                                     FlatBufferBuilder& builder) {
-  std::vector<Offset<wire::Device>> written;
+  std::vector<Offset<schemas::Device>> written;
   written.reserve(devices.size());
   for (const DeviceAttributes& device : devices) {
     written.push_back(WriteDevice(device, builder));
@@ -51,7 +51,7 @@ absl::StatusOr<std::vector<DeviceAttributes>> ReadDeviceList(
     const WireDevices* devices, MessageReader& reader) {
   std::vector<DeviceAttributes> result;
   if (devices == nullptr) return result;
-  for (const wire::Device* device : *devices) {
+  for (const schemas::Device* device : *devices) {
     RETURN_IF_ERROR(reader.SpendCopied(kLeastDeviceBytes));
     ASSIGN_OR_RETURN(DeviceAttributes read, ReadDevice(*device, reader));
     result.push_back(std::move(read));

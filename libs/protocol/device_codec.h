@@ -1,4 +1,4 @@
-// Devices in messages: DeviceAttributes to and from wire::Device
+// Devices in messages: DeviceAttributes to and from schemas::Device
 // (schemas/peer.fbs).
 //
 // FlatBuffers itself stays in .cc files. Threads: functions without state.
@@ -14,13 +14,13 @@
 #include "libs/protocol/message_reader.h"
 #include "libs/protocol/message_writer.h"
 
-namespace weft::wire {
+namespace weft::schemas {
 struct Device;
-}  // namespace weft::wire
+}  // namespace weft::schemas
 
 namespace weft::protocol {
 
-using WireDevices = flatbuffers::Vector<flatbuffers::Offset<wire::Device>>;
+using WireDevices = flatbuffers::Vector<flatbuffers::Offset<schemas::Device>>;
 
 flatbuffers::Offset<WireDevices> WriteDeviceList(
     absl::Span<const DeviceAttributes> devices,

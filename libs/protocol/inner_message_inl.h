@@ -79,9 +79,9 @@ class InnerWriter {
 
   // Ends the message, and puts it into another one.
   template <typename T>
-  flatbuffers::Offset<wire::Bytes> Finish(flatbuffers::Offset<T> body,
-                                          flatbuffers::FlatBufferBuilder& outer,
-                                          Attachments& attachments) {
+  flatbuffers::Offset<schemas::Bytes> Finish(
+      flatbuffers::Offset<T> body, flatbuffers::FlatBufferBuilder& outer,
+      Attachments& attachments) {
     return WriteBytes(protocol::Finish(body, builder_).body, outer,
                       attachments);
   }
@@ -100,10 +100,10 @@ class InnerReader {
  public:
   // A message whose body is a T, out of the Bytes of `outer`.
   template <typename T>
-  static absl::StatusOr<InnerReader> Open(const wire::Bytes* bytes,
+  static absl::StatusOr<InnerReader> Open(const schemas::Bytes* bytes,
                                           MessageReader& outer) {
     bus::Message message;
-    message.method = static_cast<uint8_t>(wire::BodyTraits<T>::enum_value);
+    message.method = static_cast<uint8_t>(schemas::BodyTraits<T>::enum_value);
     ASSIGN_OR_RETURN(message.body, outer.ReadBytes(bytes));
     if (message.body.size() > kMaxInnerBytes) {
       return absl::InvalidArgumentError(absl::StrCat(

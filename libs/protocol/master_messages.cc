@@ -20,7 +20,7 @@ namespace {
 
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
-using Tensors = flatbuffers::Vector<Offset<wire::Tensor>>;
+using Tensors = flatbuffers::Vector<Offset<schemas::Tensor>>;
 
 // Three strings, even if empty.
 constexpr size_t kLeastPlacementBytes = sizeof(uint32_t) * 3 * 2;
@@ -48,7 +48,7 @@ absl::StatusOr<Offset<Tensors>> WriteTensors(absl::Span<const Tensor> tensors,
                                              Attachments& attachments) {
   if (tensors.empty()) return Offset<Tensors>(0);
   if (tensors.size() > kMaxCallableEdges) return TooMany(what, tensors.size());
-  absl::InlinedVector<Offset<wire::Tensor>, 8> written;
+  absl::InlinedVector<Offset<schemas::Tensor>, 8> written;
   for (const Tensor& tensor : tensors) {
     auto offset = WriteTensor(tensor, builder, attachments);
     if (!offset.ok()) {
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<Tensor>> ReadTensors(const Tensors* tensors,
   if (tensors->size() > kMaxCallableEdges)
     return TooMany(what, tensors->size());
   result.reserve(tensors->size());
-  for (const wire::Tensor* tensor : *tensors) {
+  for (const schemas::Tensor* tensor : *tensors) {
     auto read = ReadTensor(tensor, reader, allocator);
     if (!read.ok()) {
       return Annotate(read.status(), absl::StrCat(what, " ", result.size()));
@@ -78,16 +78,16 @@ absl::StatusOr<std::vector<Tensor>> ReadTensors(const Tensors* tensors,
   return result;
 }
 
-Offset<wire::NodePlacement> WritePlacement(const NodePlacement& placement,
-                                           FlatBufferBuilder& builder) {
+Offset<schemas::NodePlacement> WritePlacement(const NodePlacement& placement,
+                                              FlatBufferBuilder& builder) {
   const auto name = builder.CreateString(placement.name);
   const auto op = builder.CreateString(placement.op);
   const auto device = builder.CreateString(placement.device);
-  return wire::CreateNodePlacement(builder, name, op, device);
+  return schemas::CreateNodePlacement(builder, name, op, device);
 }
 
 absl::StatusOr<NodePlacement> ReadPlacement(
-    const wire::NodePlacement& placement, MessageReader& reader) {
+    const schemas::NodePlacement& placement, MessageReader& reader) {
   NodePlacement result;
   ASSIGN_OR_RETURN(result.name, reader.ReadString(placement.name()));
   ASSIGN_OR_RETURN(result.op, reader.ReadString(placement.op()));
@@ -102,10 +102,10 @@ bus::Message WriteCreateSession(const SessionConfig& config) {
   Attachments attachments;
   const auto filters = builder.CreateVectorOfStrings(config.device_filters);
   const std::string options = GraphOptionsToConfig(config.graph_options);
-  const auto rest = options.empty() ? Offset<wire::Bytes>(0)
+  const auto rest = options.empty() ? Offset<schemas::Bytes>(0)
                                     : WriteBytes(bus::Blob::FromString(options),
                                                  builder, attachments);
-  return Finish(wire::CreateCreateSession(
+  return Finish(schemas::CreateCreateSession(
                     builder, config.allow_soft_placement,
                     config.log_device_placement, config.isolate_session_state,
                     ToMicroseconds(config.operation_timeout), filters, rest),
@@ -114,8 +114,8 @@ bus::Message WriteCreateSession(const SessionConfig& config) {
 
 absl::StatusOr<SessionConfig> ReadCreateSession(bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::CreateSession>(std::move(message)));
-  const auto& body = reader.body<wire::CreateSession>();
+                   Open<schemas::CreateSession>(std::move(message)));
+  const auto& body = reader.body<schemas::CreateSession>();
   SessionConfig config;
   config.allow_soft_placement = body.allow_soft_placement();
   config.log_device_placement = body.log_device_placement();
@@ -131,15 +131,15 @@ absl::StatusOr<SessionConfig> ReadCreateSession(bus::Message message) {
 
 bus::Message WriteCreateSessionReply(const CreatedSession& created) {
   FlatBufferBuilder builder(128);
-  return Finish(wire::CreateCreateSessionReply(builder, created.session,
-                                               ToMicroseconds(created.lease)),
+  return Finish(schemas::CreateCreateSessionReply(
+                    builder, created.session, ToMicroseconds(created.lease)),
                 builder);
 }
 
 absl::StatusOr<CreatedSession> ReadCreateSessionReply(bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::CreateSessionReply>(std::move(message)));
-  const auto& body = reader.body<wire::CreateSessionReply>();
+                   Open<schemas::CreateSessionReply>(std::move(message)));
+  const auto& body = reader.body<schemas::CreateSessionReply>();
   return CreatedSession{body.session(), FromMicroseconds(body.lease_us())};
 }
 
@@ -149,15 +149,15 @@ bus::Message WriteExtendSession(uint64_t session,
   Attachments attachments;
   const auto graph = WriteBytes(bus::Blob::FromString(extension.graph_def),
                                 builder, attachments);
-  return Finish(wire::CreateExtendSession(builder, session,
-                                          extension.from_version, graph),
+  return Finish(schemas::CreateExtendSession(builder, session,
+                                             extension.from_version, graph),
                 builder, std::move(attachments));
 }
 
 absl::StatusOr<ExtendSessionRequest> ReadExtendSession(bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::ExtendSession>(std::move(message)));
-  const auto& body = reader.body<wire::ExtendSession>();
+                   Open<schemas::ExtendSession>(std::move(message)));
+  const auto& body = reader.body<schemas::ExtendSession>();
   ASSIGN_OR_RETURN(const bus::Blob graph, reader.ReadBytes(body.graph_def()));
   ExtendSessionRequest request;
   request.session = body.session();
@@ -168,25 +168,25 @@ absl::StatusOr<ExtendSessionRequest> ReadExtendSession(bus::Message message) {
 
 bus::Message WriteExtendSessionReply(const ExtensionResult& result) {
   FlatBufferBuilder builder;
-  std::vector<Offset<wire::NodePlacement>> written;
+  std::vector<Offset<schemas::NodePlacement>> written;
   written.reserve(result.placement.size());
   for (const NodePlacement& placement : result.placement) {
     written.push_back(WritePlacement(placement, builder));
   }
   const auto placements = builder.CreateVector(written);
   return Finish(
-      wire::CreateExtendSessionReply(builder, result.version, placements),
+      schemas::CreateExtendSessionReply(builder, result.version, placements),
       builder);
 }
 
 absl::StatusOr<ExtensionResult> ReadExtendSessionReply(bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::ExtendSessionReply>(std::move(message)));
-  const auto& body = reader.body<wire::ExtendSessionReply>();
+                   Open<schemas::ExtendSessionReply>(std::move(message)));
+  const auto& body = reader.body<schemas::ExtendSessionReply>();
   ExtensionResult result;
   result.version = body.version();
   if (body.placement() == nullptr) return result;
-  for (const wire::NodePlacement* placement : *body.placement()) {
+  for (const schemas::NodePlacement* placement : *body.placement()) {
     RETURN_IF_ERROR(reader.SpendCopied(kLeastPlacementBytes));
     ASSIGN_OR_RETURN(NodePlacement read, ReadPlacement(*placement, reader));
     result.placement.push_back(std::move(read));
@@ -196,13 +196,13 @@ absl::StatusOr<ExtensionResult> ReadExtendSessionReply(bus::Message message) {
 
 bus::Message WriteCloseSession(uint64_t session) {
   FlatBufferBuilder builder(128);
-  return Finish(wire::CreateCloseSession(builder, session), builder);
+  return Finish(schemas::CreateCloseSession(builder, session), builder);
 }
 
 absl::StatusOr<uint64_t> ReadCloseSession(bus::Message message) {
   ASSIGN_OR_RETURN(const MessageReader reader,
-                   Open<wire::CloseSession>(std::move(message)));
-  return reader.body<wire::CloseSession>().session();
+                   Open<schemas::CloseSession>(std::move(message)));
+  return reader.body<schemas::CloseSession>().session();
 }
 
 bus::Message WriteMakeCallable(uint64_t session, const CallableSpec& spec) {
@@ -211,14 +211,14 @@ bus::Message WriteMakeCallable(uint64_t session, const CallableSpec& spec) {
   const auto fetches = builder.CreateVectorOfStrings(spec.fetches);
   const auto targets = builder.CreateVectorOfStrings(spec.targets);
   return Finish(
-      wire::CreateMakeCallable(builder, session, feeds, fetches, targets),
+      schemas::CreateMakeCallable(builder, session, feeds, fetches, targets),
       builder);
 }
 
 absl::StatusOr<MakeCallableRequest> ReadMakeCallable(bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::MakeCallable>(std::move(message)));
-  const auto& body = reader.body<wire::MakeCallable>();
+                   Open<schemas::MakeCallable>(std::move(message)));
+  const auto& body = reader.body<schemas::MakeCallable>();
   MakeCallableRequest request;
   request.session = body.session();
   CallableSpec& spec = request.spec;
@@ -236,13 +236,13 @@ absl::StatusOr<MakeCallableRequest> ReadMakeCallable(bus::Message message) {
 
 bus::Message WriteMakeCallableReply(uint64_t callable) {
   FlatBufferBuilder builder(128);
-  return Finish(wire::CreateMakeCallableReply(builder, callable), builder);
+  return Finish(schemas::CreateMakeCallableReply(builder, callable), builder);
 }
 
 absl::StatusOr<uint64_t> ReadMakeCallableReply(bus::Message message) {
   ASSIGN_OR_RETURN(const MessageReader reader,
-                   Open<wire::MakeCallableReply>(std::move(message)));
-  return reader.body<wire::MakeCallableReply>().callable();
+                   Open<schemas::MakeCallableReply>(std::move(message)));
+  return reader.body<schemas::MakeCallableReply>().callable();
 }
 
 absl::StatusOr<bus::Message> WriteRunCallable(uint64_t session,
@@ -257,16 +257,16 @@ absl::StatusOr<bus::Message> WriteRunCallable(uint64_t session,
                    WriteTensors(run.feeds, "feed", builder, attachments));
   const auto num_fetches = static_cast<uint32_t>(run.fetches.size());
   return Finish(
-      wire::CreateRunCallable(builder, session, callable, feeds, 0, num_fetches,
-                              ToMicroseconds(run.timeout)),
+      schemas::CreateRunCallable(builder, session, callable, feeds, 0,
+                                 num_fetches, ToMicroseconds(run.timeout)),
       builder, std::move(attachments));
 }
 
 absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
                                                    Allocator& allocator) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::RunCallable>(std::move(message)));
-  const auto& body = reader.body<wire::RunCallable>();
+                   Open<schemas::RunCallable>(std::move(message)));
+  const auto& body = reader.body<schemas::RunCallable>();
   if (body.num_fetches() > kMaxCallableEdges) {
     return TooMany("fetches", body.num_fetches());
   }
@@ -281,31 +281,31 @@ absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
 }
 
 bool IsRunCallableReadSoon(const bus::Message& message) {
-  return IsReadSoon<wire::RunCallable>(
+  return IsReadSoon<schemas::RunCallable>(
       message, [](const auto& body) { return SlowBytesOf(body.feeds()); });
 }
 
 bool IsRunCallableReplyReadSoon(const bus::Message& message) {
-  return IsReadSoon<wire::RunCallableReply>(
+  return IsReadSoon<schemas::RunCallableReply>(
       message, [](const auto& body) { return SlowBytesOf(body.fetches()); });
 }
 
 absl::StatusOr<CallableId> ReadRunCallableIds(bus::Message message) {
   ASSIGN_OR_RETURN(const MessageReader reader,
-                   Open<wire::RunCallable>(std::move(message)));
-  const auto& body = reader.body<wire::RunCallable>();
+                   Open<schemas::RunCallable>(std::move(message)));
+  const auto& body = reader.body<schemas::RunCallable>();
   return CallableId{body.session(), body.callable()};
 }
 
 absl::StatusOr<RefusedFeed> ReadRefusedFeed(bus::Message message,
                                             size_t attachment) {
   ASSIGN_OR_RETURN(const MessageReader reader,
-                   Open<wire::RunCallable>(std::move(message)));
-  const auto& body = reader.body<wire::RunCallable>();
+                   Open<schemas::RunCallable>(std::move(message)));
+  const auto& body = reader.body<schemas::RunCallable>();
   RefusedFeed refused{body.session(), body.callable(), 0};
   if (body.feeds() == nullptr) return absl::NotFoundError("it has no feeds");
-  for (const wire::Tensor* feed : *body.feeds()) {
-    const wire::Bytes* data = feed->data();
+  for (const schemas::Tensor* feed : *body.feeds()) {
+    const schemas::Bytes* data = feed->data();
     // They count from 1.
     if (data != nullptr && data->attachment() == attachment + 1) return refused;
     ++refused.feed;
@@ -319,7 +319,7 @@ absl::StatusOr<bus::Message> WriteRunCallableReply(
   Attachments attachments;
   ASSIGN_OR_RETURN(const auto written,
                    WriteTensors(fetches, "fetch", builder, attachments));
-  return Finish(wire::CreateRunCallableReply(builder, written), builder,
+  return Finish(schemas::CreateRunCallableReply(builder, written), builder,
                 std::move(attachments));
 }
 
@@ -327,8 +327,8 @@ absl::StatusOr<std::vector<Tensor>> ReadRunCallableReply(bus::Message message,
                                                          size_t num_fetches,
                                                          Allocator& allocator) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::RunCallableReply>(std::move(message)));
-  const auto& body = reader.body<wire::RunCallableReply>();
+                   Open<schemas::RunCallableReply>(std::move(message)));
+  const auto& body = reader.body<schemas::RunCallableReply>();
   ASSIGN_OR_RETURN(std::vector<Tensor> fetches,
                    ReadTensors(body.fetches(), "fetch", reader, allocator));
   if (fetches.size() != num_fetches) {
@@ -341,14 +341,14 @@ absl::StatusOr<std::vector<Tensor>> ReadRunCallableReply(bus::Message message,
 
 bus::Message WriteReleaseCallable(uint64_t session, uint64_t callable) {
   FlatBufferBuilder builder(128);
-  return Finish(wire::CreateReleaseCallable(builder, session, callable),
+  return Finish(schemas::CreateReleaseCallable(builder, session, callable),
                 builder);
 }
 
 absl::StatusOr<CallableId> ReadReleaseCallable(bus::Message message) {
   ASSIGN_OR_RETURN(const MessageReader reader,
-                   Open<wire::ReleaseCallable>(std::move(message)));
-  const auto& body = reader.body<wire::ReleaseCallable>();
+                   Open<schemas::ReleaseCallable>(std::move(message)));
+  const auto& body = reader.body<schemas::ReleaseCallable>();
   return CallableId{body.session(), body.callable()};
 }
 
@@ -357,12 +357,13 @@ bus::Message WriteReset(const std::vector<std::string>& containers,
   FlatBufferBuilder builder(256);
   const auto names = builder.CreateVectorOfStrings(containers);
   const auto filters = builder.CreateVectorOfStrings(device_filters);
-  return Finish(wire::CreateReset(builder, names, filters), builder);
+  return Finish(schemas::CreateReset(builder, names, filters), builder);
 }
 
 absl::StatusOr<ResetRequest> ReadReset(bus::Message message) {
-  ASSIGN_OR_RETURN(MessageReader reader, Open<wire::Reset>(std::move(message)));
-  const auto& body = reader.body<wire::Reset>();
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<schemas::Reset>(std::move(message)));
+  const auto& body = reader.body<schemas::Reset>();
   ResetRequest request;
   ASSIGN_OR_RETURN(request.containers, reader.ReadStrings(body.containers()));
   ASSIGN_OR_RETURN(request.device_filters,
@@ -372,11 +373,11 @@ absl::StatusOr<ResetRequest> ReadReset(bus::Message message) {
 
 bus::Message WriteListDevices() {
   FlatBufferBuilder builder(64);
-  return Finish(wire::CreateListDevices(builder), builder);
+  return Finish(schemas::CreateListDevices(builder), builder);
 }
 
 absl::Status ReadListDevices(bus::Message message) {
-  return Open<wire::ListDevices>(std::move(message)).status();
+  return Open<schemas::ListDevices>(std::move(message)).status();
 }
 
 }  // namespace weft::protocol

@@ -33,7 +33,7 @@ bool IsMessage(const bus::Blob& frame) {
       frame.size() / 8, std::numeric_limits<flatbuffers::uoffset_t>::max()));
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(frame.data()),
                                  frame.size(), kMaxDepth, max_tables);
-  return wire::VerifyMessageBuffer(verifier);
+  return schemas::VerifyMessageBuffer(verifier);
 }
 
 }  // namespace
@@ -44,7 +44,8 @@ absl::Status DamagedMessage(absl::string_view what) {
 
 absl::StatusOr<MessageReader> MessageReader::Open(bus::Message message,
                                                   uint8_t expected) {
-  const char* name = wire::EnumNameBody(static_cast<wire::Body>(expected));
+  const char* name =
+      schemas::EnumNameBody(static_cast<schemas::Body>(expected));
   if (message.method != expected) {
     return DamagedMessage(
         absl::StrCat("it is of type ", message.method, " instead of ", name));
@@ -53,7 +54,7 @@ absl::StatusOr<MessageReader> MessageReader::Open(bus::Message message,
   reader.frame_ = Aligned(std::move(message.body));
   if (!IsMessage(reader.frame_))
     return DamagedMessage(absl::StrCat("no ", name));
-  const wire::Message* root = wire::GetMessage(reader.frame_.data());
+  const schemas::Message* root = schemas::GetMessage(reader.frame_.data());
   if (static_cast<uint8_t>(root->body_type()) != expected ||
       root->body() == nullptr) {
     return DamagedMessage(absl::StrCat("its body is no ", name));
@@ -103,7 +104,8 @@ absl::StatusOr<Dims> MessageReader::ReadSizes(
   return result;
 }
 
-absl::StatusOr<bus::Blob> MessageReader::ReadBytes(const wire::Bytes* bytes) {
+absl::StatusOr<bus::Blob> MessageReader::ReadBytes(
+    const schemas::Bytes* bytes) {
   if (bytes == nullptr) return bus::Blob();
   if (bytes->bytes() != nullptr) {
     RETURN_IF_ERROR(SpendCopied(bytes->bytes()->size()));

@@ -30,9 +30,9 @@ template <typename T>
 class Vector;
 }  // namespace flatbuffers
 
-namespace weft::wire {
+namespace weft::schemas {
 struct Bytes;
-}  // namespace weft::wire
+}  // namespace weft::schemas
 
 namespace weft::protocol {
 
@@ -45,11 +45,11 @@ absl::Status DamagedMessage(absl::string_view what);
 
 class MessageReader {
  public:
-  // `expected`: the number in wire::Body that the message must be.
+  // `expected`: the number in schemas::Body that the message must be.
   static absl::StatusOr<MessageReader> Open(bus::Message message,
                                             uint8_t expected);
 
-  // The table: a wire::RunCallable where that was expected. Lives as long as
+  // The table: a schemas::RunCallable where that was expected. Lives as long as
   // the reader, wherever it is moved.
   template <typename T>
   const T& body() const {
@@ -64,7 +64,7 @@ class MessageReader {
   // The sizes of a shape; no more than kMaxRank.
   absl::StatusOr<Dims> ReadSizes(const flatbuffers::Vector<int64_t>* sizes);
   // Views the body or an attachment, and keeps it alive.
-  absl::StatusOr<bus::Blob> ReadBytes(const wire::Bytes* bytes);
+  absl::StatusOr<bus::Blob> ReadBytes(const schemas::Bytes* bytes);
 
   // Before `bytes` of the body are copied: fails once more was copied than the
   // body has, which takes parts that are named twice.

@@ -7,25 +7,27 @@
 
 namespace weft::protocol {
 
-flatbuffers::Offset<wire::Bytes> WriteBytes(
+flatbuffers::Offset<schemas::Bytes> WriteBytes(
     bus::Blob bytes, flatbuffers::FlatBufferBuilder& builder,
     Attachments& attachments) {
   const bool fits = builder.GetSize() <= kMaxBodyOfBytes;
   if (bytes.size() == 0 || (fits && bytes.size() <= kMaxBytesInBody)) {
     const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
-    return wire::CreateBytes(builder, builder.CreateVector(data, bytes.size()));
+    return schemas::CreateBytes(builder,
+                                builder.CreateVector(data, bytes.size()));
   }
   attachments.push_back(std::move(bytes));
-  return wire::CreateBytes(builder, 0,
-                           static_cast<uint32_t>(attachments.size()));
+  return schemas::CreateBytes(builder, 0,
+                              static_cast<uint32_t>(attachments.size()));
 }
 
 bus::Message FinishMessage(uint8_t method, uint32_t body,
                            flatbuffers::FlatBufferBuilder& builder,
                            Attachments attachments) {
-  wire::FinishMessageBuffer(
-      builder, wire::CreateMessage(builder, static_cast<wire::Body>(method),
-                                   flatbuffers::Offset<void>(body)));
+  schemas::FinishMessageBuffer(
+      builder,
+      schemas::CreateMessage(builder, static_cast<schemas::Body>(method),
+                             flatbuffers::Offset<void>(body)));
   auto owner = std::make_shared<flatbuffers::DetachedBuffer>(builder.Release());
   const uint8_t* data = owner->data();
   const size_t size = owner->size();

@@ -19,9 +19,9 @@ template <typename T>
 struct Offset;
 }  // namespace flatbuffers
 
-namespace weft::wire {
+namespace weft::schemas {
 struct Bytes;
-}  // namespace weft::wire
+}  // namespace weft::schemas
 
 namespace weft::protocol {
 
@@ -37,12 +37,12 @@ inline constexpr size_t kMaxBytesInBody = 1024;
 inline constexpr size_t kMaxBodyOfBytes = 4 << 20;
 
 // Writes the bytes into the body, or adds them to the attachments.
-flatbuffers::Offset<wire::Bytes> WriteBytes(
+flatbuffers::Offset<schemas::Bytes> WriteBytes(
     bus::Blob bytes, flatbuffers::FlatBufferBuilder& builder,
     Attachments& attachments);
 
 // Ends the message: `body` is where the builder wrote the table of type
-// `method`, a number of wire::Body.
+// `method`, a number of schemas::Body.
 bus::Message FinishMessage(uint8_t method, uint32_t body,
                            flatbuffers::FlatBufferBuilder& builder,
                            Attachments attachments = {});

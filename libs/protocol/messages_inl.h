@@ -18,7 +18,7 @@ template <typename T>
 bus::Message Finish(flatbuffers::Offset<T> body,
                     flatbuffers::FlatBufferBuilder& builder,
                     Attachments attachments = {}) {
-  return FinishMessage(static_cast<uint8_t>(wire::BodyTraits<T>::enum_value),
+  return FinishMessage(static_cast<uint8_t>(schemas::BodyTraits<T>::enum_value),
                        body.o, builder, std::move(attachments));
 }
 
@@ -26,7 +26,7 @@ template <typename T>
 absl::StatusOr<MessageReader> Open(bus::Message message) {
   return MessageReader::Open(
       std::move(message),
-      static_cast<uint8_t>(wire::BodyTraits<T>::enum_value));
+      static_cast<uint8_t>(schemas::BodyTraits<T>::enum_value));
 }
 
 }  // namespace weft::protocol

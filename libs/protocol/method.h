@@ -1,4 +1,4 @@
-// Method: what a message of the roles asks for; the numbers of wire::Body
+// Method: what a message of the roles asks for; the numbers of schemas::Body
 // (schemas/body.fbs), for headers and for whoever hands messages out.
 #ifndef WEFT_LIBS_PROTOCOL_METHOD_H_
 #define WEFT_LIBS_PROTOCOL_METHOD_H_

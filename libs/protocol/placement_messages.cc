@@ -32,10 +32,10 @@ absl::Status TooMany(size_t num_nodes) {
 
 class GraphWriter {
  public:
-  absl::StatusOr<Offset<wire::Bytes>> Write(const PlacementGraph& graph,
-                                            FlatBufferBuilder& outer,
-                                            Attachments& attachments) {
-    std::vector<Offset<wire::PlacementNode>> nodes;
+  absl::StatusOr<Offset<schemas::Bytes>> Write(const PlacementGraph& graph,
+                                               FlatBufferBuilder& outer,
+                                               Attachments& attachments) {
+    std::vector<Offset<schemas::PlacementNode>> nodes;
     nodes.reserve(graph.nodes.size());
     for (const PlacementNode& node : graph.nodes) {
       ASSIGN_OR_RETURN(const auto written, WriteNode(node));
@@ -45,7 +45,7 @@ class GraphWriter {
     const auto types = builder().CreateVector(lists_);
     ASSIGN_OR_RETURN(const auto strings, inner_.WriteStrings());
     const auto body =
-        wire::CreatePlacementGraph(builder(), strings, types, node_vector);
+        schemas::CreatePlacementGraph(builder(), strings, types, node_vector);
     return inner_.Finish(body, outer, attachments);
   }
 
@@ -68,15 +68,16 @@ class GraphWriter {
     const auto [it, is_new] = list_numbers_.try_emplace(
         types, static_cast<uint32_t>(lists_.size() + 1));
     if (is_new) {
-      lists_.push_back(wire::CreateDeviceTypes(builder(), WriteNames(types)));
+      lists_.push_back(
+          schemas::CreateDeviceTypes(builder(), WriteNames(types)));
     }
     return it->second;
   }
 
-  Offset<flatbuffers::Vector<const wire::PlacementInput*>> WriteInputs(
+  Offset<flatbuffers::Vector<const schemas::PlacementInput*>> WriteInputs(
       const PlacementNode& node) {
     if (node.inputs.empty()) return 0;
-    std::vector<wire::PlacementInput> inputs;
+    std::vector<schemas::PlacementInput> inputs;
     inputs.reserve(node.inputs.size());
     for (const PlacementNode::Input& input : node.inputs) {
       inputs.emplace_back(static_cast<uint32_t>(input.node),
@@ -85,13 +86,14 @@ class GraphWriter {
     return builder().CreateVectorOfStructs(inputs);
   }
 
-  absl::StatusOr<Offset<wire::PlacementNode>> WriteNode(
+  absl::StatusOr<Offset<schemas::PlacementNode>> WriteNode(
       const PlacementNode& node) {
     const size_t num_parts = node.inputs.size() + node.colocate_with.size() +
                              2 * node.kernel_types.size();
-    RETURN_IF_ERROR(inner_.CheckRoom(node.name.size() + kNodeOverhead +
-                                     num_parts * sizeof(wire::PlacementInput)));
-    Offset<wire::NamedResource> resource = 0;
+    RETURN_IF_ERROR(
+        inner_.CheckRoom(node.name.size() + kNodeOverhead +
+                         num_parts * sizeof(schemas::PlacementInput)));
+    Offset<schemas::NamedResource> resource = 0;
     if (node.resource) {
       ASSIGN_OR_RETURN(resource, WriteResource(*node.resource, inner_));
     }
@@ -99,25 +101,25 @@ class GraphWriter {
     const auto inputs = WriteInputs(node);
     const auto colocate_with = WriteNames(node.colocate_with);
     const uint32_t types = KernelTypes(node.kernel_types);
-    return wire::CreatePlacementNode(builder(), name, inner_.Number(node.op),
-                                     inner_.Number(node.assigned_device),
-                                     inner_.Number(node.requested_device),
-                                     types, inputs, colocate_with,
-                                     node.is_generator, node.is_metadata,
-                                     inner_.Number(node.attrs), resource);
+    return schemas::CreatePlacementNode(builder(), name, inner_.Number(node.op),
+                                        inner_.Number(node.assigned_device),
+                                        inner_.Number(node.requested_device),
+                                        types, inputs, colocate_with,
+                                        node.is_generator, node.is_metadata,
+                                        inner_.Number(node.attrs), resource);
   }
 
   InnerWriter inner_;
   absl::flat_hash_map<Names, uint32_t> list_numbers_;
-  std::vector<Offset<wire::DeviceTypes>> lists_;
+  std::vector<Offset<schemas::DeviceTypes>> lists_;
 };
 
 class GraphReader {
  public:
-  static absl::StatusOr<PlacementGraph> Read(const wire::Bytes* bytes,
+  static absl::StatusOr<PlacementGraph> Read(const schemas::Bytes* bytes,
                                              MessageReader& outer) {
     ASSIGN_OR_RETURN(InnerReader inner,
-                     InnerReader::Open<wire::PlacementGraph>(bytes, outer));
+                     InnerReader::Open<schemas::PlacementGraph>(bytes, outer));
     GraphReader reader(std::move(inner));
     RETURN_IF_ERROR(reader.ReadKernelTypes());
     return reader.ReadNodes();
@@ -126,8 +128,8 @@ class GraphReader {
  private:
   explicit GraphReader(InnerReader inner) : inner_(std::move(inner)) {}
 
-  const wire::PlacementGraph& body() const {
-    return inner_.body<wire::PlacementGraph>();
+  const schemas::PlacementGraph& body() const {
+    return inner_.body<schemas::PlacementGraph>();
   }
 
   absl::StatusOr<Names> ReadNames(const Numbers* numbers) {
@@ -145,7 +147,7 @@ class GraphReader {
 
   absl::Status ReadKernelTypes() {
     if (body().kernel_types() == nullptr) return absl::OkStatus();
-    for (const wire::DeviceTypes* list : *body().kernel_types()) {
+    for (const schemas::DeviceTypes* list : *body().kernel_types()) {
       RETURN_IF_ERROR(inner_.reader().SpendCopied(kLeastListBytes));
       ASSIGN_OR_RETURN(Names types, ReadNames(list->types()));
       lists_.push_back(std::move(types));
@@ -166,13 +168,13 @@ class GraphReader {
     return types;
   }
 
-  absl::Status ReadInputs(const wire::PlacementNode& node,
+  absl::Status ReadInputs(const schemas::PlacementNode& node,
                           PlacementNode& result) {
     if (node.inputs() == nullptr) return absl::OkStatus();
-    RETURN_IF_ERROR(inner_.reader().SpendCopied(node.inputs()->size() *
-                                                sizeof(wire::PlacementInput)));
+    RETURN_IF_ERROR(inner_.reader().SpendCopied(
+        node.inputs()->size() * sizeof(schemas::PlacementInput)));
     result.inputs.reserve(node.inputs()->size());
-    for (const wire::PlacementInput* input : *node.inputs()) {
+    for (const schemas::PlacementInput* input : *node.inputs()) {
       if (input->node() >= body().nodes()->size()) {
         return DamagedMessage(absl::StrCat("node ", result.name, " has input ",
                                            input->node(), " of ",
@@ -184,7 +186,7 @@ class GraphReader {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<PlacementNode> ReadNode(const wire::PlacementNode& node) {
+  absl::StatusOr<PlacementNode> ReadNode(const schemas::PlacementNode& node) {
     PlacementNode result;
     ASSIGN_OR_RETURN(result.name, inner_.reader().ReadString(node.name()));
     ASSIGN_OR_RETURN(result.op, inner_.Text(node.op()));
@@ -212,7 +214,7 @@ class GraphReader {
     RETURN_IF_ERROR(
         inner_.reader().SpendCopied(nodes->size() * kLeastNodeBytes));
     graph.nodes.reserve(nodes->size());
-    for (const wire::PlacementNode* node : *nodes) {
+    for (const schemas::PlacementNode* node : *nodes) {
       ASSIGN_OR_RETURN(PlacementNode read, ReadNode(*node));
       graph.nodes.push_back(std::move(read));
     }
@@ -259,7 +261,7 @@ absl::StatusOr<bus::Message> WritePlace(const PlacementRequest& request,
                    GraphWriter().Write(request.graph, builder, attachments));
   const auto task = builder.CreateString(request.task);
   const auto filters = builder.CreateVectorOfStrings(request.device_filters);
-  return Finish(wire::CreatePlace(
+  return Finish(schemas::CreatePlace(
                     builder, request.session, task, request.incarnation, graph,
                     request.allow_soft_placement, request.isolated, filters,
                     request.explain, absl::ToInt64Microseconds(answer_time)),
@@ -267,8 +269,9 @@ absl::StatusOr<bus::Message> WritePlace(const PlacementRequest& request,
 }
 
 absl::StatusOr<PlaceCall> ReadPlace(bus::Message message) {
-  ASSIGN_OR_RETURN(MessageReader reader, Open<wire::Place>(std::move(message)));
-  const auto& body = reader.body<wire::Place>();
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<schemas::Place>(std::move(message)));
+  const auto& body = reader.body<schemas::Place>();
   PlaceCall call;
   PlacementRequest& request = call.request;
   request.session = body.session();
@@ -291,22 +294,22 @@ absl::StatusOr<bus::Message> WritePlaceReply(const PlacementReply& reply) {
   ASSIGN_OR_RETURN(const auto reasons, WriteTexts(reply.reasons, inner));
   ASSIGN_OR_RETURN(const auto strings, inner.WriteStrings());
   const auto placement =
-      wire::CreatePlacement(inner.builder(), strings, devices, reasons);
+      schemas::CreatePlacement(inner.builder(), strings, devices, reasons);
   FlatBufferBuilder builder;
   Attachments attachments;
   const auto bytes = inner.Finish(placement, builder, attachments);
-  return Finish(wire::CreatePlaceReply(builder, bytes), builder,
+  return Finish(schemas::CreatePlaceReply(builder, bytes), builder,
                 std::move(attachments));
 }
 
 absl::StatusOr<PlacementReply> ReadPlaceReply(bus::Message message,
                                               size_t num_nodes) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::PlaceReply>(std::move(message)));
+                   Open<schemas::PlaceReply>(std::move(message)));
   ASSIGN_OR_RETURN(InnerReader inner,
-                   InnerReader::Open<wire::Placement>(
-                       reader.body<wire::PlaceReply>().placement(), reader));
-  const auto& body = inner.body<wire::Placement>();
+                   InnerReader::Open<schemas::Placement>(
+                       reader.body<schemas::PlaceReply>().placement(), reader));
+  const auto& body = inner.body<schemas::Placement>();
   PlacementReply reply;
   ASSIGN_OR_RETURN(reply.devices, ReadTexts(body.devices(), inner));
   ASSIGN_OR_RETURN(reply.reasons, ReadTexts(body.reasons(), inner));

@@ -11,11 +11,11 @@
 
 namespace weft::protocol {
 
-inline const wire::Tensor* TensorOf(const wire::Tensor* tensor) {
+inline const schemas::Tensor* TensorOf(const schemas::Tensor* tensor) {
   return tensor;
 }
 template <typename Holder>
-const wire::Tensor* TensorOf(const Holder* holder) {
+const schemas::Tensor* TensorOf(const Holder* holder) {
   return holder->tensor();
 }
 

@@ -20,7 +20,7 @@ absl::StatusOr<DataType> ReadType(int32_t number) {
   return DamagedMessage(absl::StrCat("a resource has dtype ", number));
 }
 
-absl::StatusOr<PartialShape> ReadShape(const wire::NamedResource& resource,
+absl::StatusOr<PartialShape> ReadShape(const schemas::NamedResource& resource,
                                        MessageReader& reader) {
   if (!resource.has_rank()) return PartialShape::UnknownRank();
   ASSIGN_OR_RETURN(const Dims dims, reader.ReadSizes(resource.shape()));
@@ -29,7 +29,7 @@ absl::StatusOr<PartialShape> ReadShape(const wire::NamedResource& resource,
   return shape;
 }
 
-absl::StatusOr<Offset<wire::PlacedResource>> WritePlacedResource(
+absl::StatusOr<Offset<schemas::PlacedResource>> WritePlacedResource(
     const PlacedResource& resource, InnerWriter& writer) {
   RETURN_IF_ERROR(writer.CheckRoom(resource.description.size()));
   ASSIGN_OR_RETURN(const auto named, WriteResource(resource.resource, writer));
@@ -37,13 +37,13 @@ absl::StatusOr<Offset<wire::PlacedResource>> WritePlacedResource(
   if (!resource.description.empty()) {
     description = writer.builder().CreateString(resource.description);
   }
-  return wire::CreatePlacedResource(writer.builder(), named,
-                                    writer.Number(resource.device),
-                                    resource.num_bytes, description);
+  return schemas::CreatePlacedResource(writer.builder(), named,
+                                       writer.Number(resource.device),
+                                       resource.num_bytes, description);
 }
 
 absl::StatusOr<PlacedResource> ReadPlacedResource(
-    const wire::PlacedResource& resource, InnerReader& reader) {
+    const schemas::PlacedResource& resource, InnerReader& reader) {
   PlacedResource result;
   if (resource.resource() == nullptr)
     return DamagedMessage("a resource has no name");
@@ -61,7 +61,7 @@ absl::StatusOr<PlacedResource> ReadPlacedResource(
 
 }  // namespace
 
-absl::StatusOr<Offset<wire::NamedResource>> WriteResource(
+absl::StatusOr<Offset<schemas::NamedResource>> WriteResource(
     const NamedResource& resource, InnerWriter& writer) {
   RETURN_IF_ERROR(writer.CheckRoom(resource.name.size() + kResourceOverhead));
   const auto name = writer.builder().CreateString(resource.name);
@@ -70,14 +70,14 @@ absl::StatusOr<Offset<wire::NamedResource>> WriteResource(
     const auto dims = resource.shape.dims();
     shape = writer.builder().CreateVector(dims.data(), dims.size());
   }
-  return wire::CreateNamedResource(
+  return schemas::CreateNamedResource(
       writer.builder(), writer.Number(resource.container), name,
       writer.Number(resource.kind), static_cast<int32_t>(resource.dtype),
       resource.shape.has_rank(), shape, writer.Number(resource.definition));
 }
 
-absl::StatusOr<NamedResource> ReadResource(const wire::NamedResource& resource,
-                                           InnerReader& reader) {
+absl::StatusOr<NamedResource> ReadResource(
+    const schemas::NamedResource& resource, InnerReader& reader) {
   RETURN_IF_ERROR(reader.reader().SpendCopied(kLeastResourceBytes));
   NamedResource result;
   ASSIGN_OR_RETURN(result.container, reader.Text(resource.container()));
@@ -91,7 +91,7 @@ absl::StatusOr<NamedResource> ReadResource(const wire::NamedResource& resource,
 
 absl::StatusOr<Offset<WirePlacedResources>> WritePlacedResources(
     const std::vector<PlacedResource>& resources, InnerWriter& writer) {
-  std::vector<Offset<wire::PlacedResource>> written;
+  std::vector<Offset<schemas::PlacedResource>> written;
   written.reserve(resources.size());
   for (const PlacedResource& resource : resources) {
     ASSIGN_OR_RETURN(const auto offset, WritePlacedResource(resource, writer));
@@ -104,7 +104,7 @@ absl::StatusOr<std::vector<PlacedResource>> ReadPlacedResources(
     const WirePlacedResources* resources, InnerReader& reader) {
   std::vector<PlacedResource> result;
   if (resources == nullptr) return result;
-  for (const wire::PlacedResource* resource : *resources) {
+  for (const schemas::PlacedResource* resource : *resources) {
     ASSIGN_OR_RETURN(PlacedResource read,
                      ReadPlacedResource(*resource, reader));
     result.push_back(std::move(read));

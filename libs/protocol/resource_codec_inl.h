@@ -16,12 +16,12 @@
 namespace weft::protocol {
 
 using WirePlacedResources =
-    flatbuffers::Vector<flatbuffers::Offset<wire::PlacedResource>>;
+    flatbuffers::Vector<flatbuffers::Offset<schemas::PlacedResource>>;
 
-absl::StatusOr<flatbuffers::Offset<wire::NamedResource>> WriteResource(
+absl::StatusOr<flatbuffers::Offset<schemas::NamedResource>> WriteResource(
     const NamedResource& resource, InnerWriter& writer);
-absl::StatusOr<NamedResource> ReadResource(const wire::NamedResource& resource,
-                                           InnerReader& reader);
+absl::StatusOr<NamedResource> ReadResource(
+    const schemas::NamedResource& resource, InnerReader& reader);
 
 absl::StatusOr<flatbuffers::Offset<WirePlacedResources>> WritePlacedResources(
     const std::vector<PlacedResource>& resources, InnerWriter& writer);

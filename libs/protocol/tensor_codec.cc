@@ -33,11 +33,11 @@ absl::StatusOr<bus::Blob> BytesOf(const Tensor& tensor) {
 }
 
 // The same as WriteBytes, for small memory that needs no owner.
-flatbuffers::Offset<wire::Bytes> WriteSmall(
+flatbuffers::Offset<schemas::Bytes> WriteSmall(
     const Tensor& tensor, flatbuffers::FlatBufferBuilder& builder) {
   const auto* data = static_cast<const uint8_t*>(tensor.data());
-  return wire::CreateBytes(builder,
-                           builder.CreateVector(data, tensor.num_bytes()));
+  return schemas::CreateBytes(builder,
+                              builder.CreateVector(data, tensor.num_bytes()));
 }
 
 absl::Status Damaged(DataType dtype, const TensorShape& shape,
@@ -47,7 +47,7 @@ absl::Status Damaged(DataType dtype, const TensorShape& shape,
                    " tensor of shape ", shape.ToString(), " ", what));
 }
 
-absl::StatusOr<TensorShape> ReadShape(const wire::Tensor& tensor,
+absl::StatusOr<TensorShape> ReadShape(const schemas::Tensor& tensor,
                                       MessageReader& reader) {
   ASSIGN_OR_RETURN(const Dims dims, reader.ReadSizes(tensor.shape()));
   return TensorShape::Create(dims);
@@ -91,14 +91,14 @@ absl::StatusOr<Tensor> ReadObjects(DataType dtype, const TensorShape& shape,
 
 }  // namespace
 
-absl::StatusOr<flatbuffers::Offset<wire::Tensor>> WriteTensor(
+absl::StatusOr<flatbuffers::Offset<schemas::Tensor>> WriteTensor(
     const Tensor& tensor, flatbuffers::FlatBufferBuilder& builder,
     Attachments& attachments) {
   if (!tensor.IsInitialized()) {
     return absl::InvalidArgumentError("a tensor without a value can't be sent");
   }
   uint64_t num_bytes = tensor.num_bytes();
-  flatbuffers::Offset<wire::Bytes> data = 0;
+  flatbuffers::Offset<schemas::Bytes> data = 0;
   if (DataTypeSize(tensor.dtype()) != 0 && num_bytes <= kMaxBytesInBody &&
       builder.GetSize() <= kMaxBodyOfBytes) {
     if (num_bytes > 0) data = WriteSmall(tensor, builder);
@@ -112,11 +112,11 @@ absl::StatusOr<flatbuffers::Offset<wire::Tensor>> WriteTensor(
     const auto dims = tensor.shape().dims();
     shape = builder.CreateVector(dims.data(), dims.size());
   }
-  return wire::CreateTensor(builder, static_cast<int32_t>(tensor.dtype()),
-                            shape, num_bytes, data);
+  return schemas::CreateTensor(builder, static_cast<int32_t>(tensor.dtype()),
+                               shape, num_bytes, data);
 }
 
-uint64_t SlowBytes(const wire::Tensor* tensor) {
+uint64_t SlowBytes(const schemas::Tensor* tensor) {
   if (tensor == nullptr) return 0;
   const auto dtype = static_cast<DataType>(tensor->dtype());
   const bool is_slow = DataTypeSize(dtype) == 0 || dtype == DT_BOOL;
@@ -140,7 +140,7 @@ bool IsSlowToOpen(const bus::Message& message) {
   return copied > kBytesReadSoon;
 }
 
-absl::StatusOr<Tensor> ReadTensor(const wire::Tensor* tensor,
+absl::StatusOr<Tensor> ReadTensor(const schemas::Tensor* tensor,
                                   MessageReader& reader, Allocator& allocator) {
   if (tensor == nullptr) {
     return absl::InvalidArgumentError("damaged message: a tensor is missing");

@@ -28,14 +28,14 @@ constexpr auto kMethod = static_cast<uint8_t>(Method::kRunCallableReply);
 absl::StatusOr<bus::Message> Pack(const std::vector<Tensor>& tensors) {
   flatbuffers::FlatBufferBuilder builder;
   Attachments attachments;
-  std::vector<flatbuffers::Offset<wire::Tensor>> written;
+  std::vector<flatbuffers::Offset<schemas::Tensor>> written;
   for (const Tensor& tensor : tensors) {
     ASSIGN_OR_RETURN(const auto offset,
                      WriteTensor(tensor, builder, attachments));
     written.push_back(offset);
   }
   const auto body =
-      wire::CreateRunCallableReply(builder, builder.CreateVector(written));
+      schemas::CreateRunCallableReply(builder, builder.CreateVector(written));
   return FinishMessage(kMethod, body.o, builder, std::move(attachments));
 }
 
@@ -44,9 +44,9 @@ absl::StatusOr<std::vector<Tensor>> Unpack(bus::Message message,
   ASSIGN_OR_RETURN(MessageReader reader,
                    MessageReader::Open(std::move(message), kMethod));
   std::vector<Tensor> result;
-  const auto* tensors = reader.body<wire::RunCallableReply>().fetches();
+  const auto* tensors = reader.body<schemas::RunCallableReply>().fetches();
   if (tensors == nullptr) return result;
-  for (const wire::Tensor* tensor : *tensors) {
+  for (const schemas::Tensor* tensor : *tensors) {
     ASSIGN_OR_RETURN(Tensor read, ReadTensor(tensor, reader, allocator));
     result.push_back(std::move(read));
   }
@@ -175,19 +175,19 @@ struct Claim {
 bus::Message PackClaims(const std::vector<Claim>& claims,
                         Attachments attachments = {}) {
   flatbuffers::FlatBufferBuilder builder;
-  std::vector<flatbuffers::Offset<wire::Tensor>> written;
+  std::vector<flatbuffers::Offset<schemas::Tensor>> written;
   for (const Claim& claim : claims) {
     const auto bytes = claim.bytes_in_body == 0
                            ? flatbuffers::Offset<flatbuffers::Vector<uint8_t>>()
                            : builder.CreateVector(
                                  std::vector<uint8_t>(claim.bytes_in_body, 2));
-    const auto data = wire::CreateBytes(builder, bytes, claim.attachment);
+    const auto data = schemas::CreateBytes(builder, bytes, claim.attachment);
     const auto shape = builder.CreateVector(claim.shape);
-    written.push_back(
-        wire::CreateTensor(builder, claim.dtype, shape, claim.num_bytes, data));
+    written.push_back(schemas::CreateTensor(builder, claim.dtype, shape,
+                                            claim.num_bytes, data));
   }
   const auto body =
-      wire::CreateRunCallableReply(builder, builder.CreateVector(written));
+      schemas::CreateRunCallableReply(builder, builder.CreateVector(written));
   return FinishMessage(kMethod, body.o, builder, std::move(attachments));
 }
 
@@ -236,12 +236,12 @@ TEST(TensorCodecTest, AnAttachmentIsGivenOutOnce) {
 TEST(TensorCodecTest, OneTensorNamedManyTimesIsCopiedOnce) {
   flatbuffers::FlatBufferBuilder builder;
   const auto bytes = builder.CreateVector(std::vector<uint8_t>(1 << 16, 1));
-  const auto data = wire::CreateBytes(builder, bytes);
+  const auto data = schemas::CreateBytes(builder, bytes);
   const auto shape = builder.CreateVector(std::vector<int64_t>{1 << 16});
   const auto tensor =
-      wire::CreateTensor(builder, DT_UINT8, shape, 1 << 16, data);
+      schemas::CreateTensor(builder, DT_UINT8, shape, 1 << 16, data);
   const auto all = builder.CreateVector(std::vector(1000, tensor));
-  const auto body = wire::CreateRunCallableReply(builder, all);
+  const auto body = schemas::CreateRunCallableReply(builder, all);
   CountingAllocator allocator;
   EXPECT_THAT(Unpack(FinishMessage(kMethod, body.o, builder), allocator),
               StatusIs(kInvalid, "overlap"));
@@ -278,9 +278,9 @@ TEST(TensorCodecTest, WhatIsNotThereTakesNoMemory) {
           reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
       const auto shape = builder.CreateVector(std::vector<int64_t>{count});
       const auto tensor =
-          wire::CreateTensor(builder, dtype, shape, bytes.size(),
-                             wire::CreateBytes(builder, data));
-      const auto body = wire::CreateRunCallableReply(
+          schemas::CreateTensor(builder, dtype, shape, bytes.size(),
+                                schemas::CreateBytes(builder, data));
+      const auto body = schemas::CreateRunCallableReply(
           builder, builder.CreateVector(std::vector{tensor}));
       CountingAllocator allocator;
       const auto read =

@@ -32,7 +32,7 @@ namespace weft::protocol {
 
 // A session as its tasks know it.
 struct WorkerSession {
-  uint64_t master = 0;  // the incarnation of its master
+  uint64_t master_incarnation = 0;
   uint64_t session = 0;
 };
 
@@ -51,12 +51,12 @@ struct PartitionRegistration {
 
 // Which step; ids count up per master.
 struct StepId {
-  uint64_t master = 0;
+  uint64_t master_incarnation = 0;
   uint64_t step = 0;
   friend bool operator==(const StepId&, const StepId&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const StepId& id) {
-    return H::combine(std::move(h), id.master, id.step);
+    return H::combine(std::move(h), id.master_incarnation, id.step);
   }
 };
 

@@ -14,7 +14,7 @@ namespace weft::protocol {
 class WorkerClient::PendingRun {
  public:
   PendingRun(const PartitionStep& step, Done done)
-      : id_{step.session.master, step.step},
+      : id_{step.session.master_incarnation, step.step},
         steps_over_below_(step.steps_over_below),
         fetches_(step.fetches),
         fetch_indices_(step.fetch_indices.begin(), step.fetch_indices.end()),
@@ -184,7 +184,7 @@ void WorkerClient::Deliver(std::vector<Push> pushes) {
   if (status.ok() || options_.events == nullptr) return;
   absl::flat_hash_set<StepId> told;
   for (const Push& push : pushes) {
-    const StepId step{push.session.master, push.step};
+    const StepId step{push.session.master_incarnation, push.step};
     if (!told.insert(step).second) continue;
     options_.events->OnPushFailed(push, Explain(status));
   }

@@ -40,7 +40,8 @@ class RecordingPeerEvents : public PeerEvents {
     for (Push& push : pushes) with_answers.push_back(std::move(push));
   }
   void OnPushFailed(const Push& push, const absl::Status& why) override {
-    failed_pushes.push_back({{push.session.master, push.step}, why});
+    failed_pushes.push_back(
+        {{push.session.master_incarnation, push.step}, why});
   }
   struct Lost {
     std::string task;
@@ -227,7 +228,7 @@ TEST_F(WorkerClientTest, SessionsAndContainers) {
   ASSERT_EQ(results_.all.size(), 3u);
   for (const absl::Status& status : results_.all) EXPECT_OK(status);
   ASSERT_EQ(worker_.created.size(), 1u);
-  EXPECT_EQ(worker_.created[0].session.master, 11u);
+  EXPECT_EQ(worker_.created[0].session.master_incarnation, 11u);
   EXPECT_EQ(worker_.created[0].session.session, 7u);
   EXPECT_TRUE(worker_.created[0].isolated);
   ASSERT_EQ(worker_.deleted.size(), 1u);
@@ -326,7 +327,7 @@ TEST_F(WorkerClientTest, ARunTakesItsFeedsAndBringsItsFetches) {
   processes_.Settle();
   ASSERT_EQ(worker_.running.size(), 1u);
   const PartitionStep& seen = worker_.running[0].step;
-  EXPECT_EQ(seen.session.master, 11u);
+  EXPECT_EQ(seen.session.master_incarnation, 11u);
   EXPECT_EQ(seen.registration, 5u);
   EXPECT_EQ(seen.step, 30u);
   EXPECT_EQ(seen.steps_over_below, 28u);
@@ -570,7 +571,7 @@ TEST_F(WorkerClientTest, APushThatFindsNoMemorySaysSoOfItsEdge) {
   client_->Deliver({Push{kSession, 30, 3, 0, 0, false, large}});
   processes_.Settle();
   ASSERT_EQ(worker_.pushes.size(), 1u);
-  EXPECT_EQ(worker_.pushes[0].session.master, 11u);
+  EXPECT_EQ(worker_.pushes[0].session.master_incarnation, 11u);
   EXPECT_EQ(worker_.pushes[0].step, 30u);
   EXPECT_EQ(worker_.pushes[0].edge, 3u);
   EXPECT_FALSE(worker_.pushes[0].tensor.IsInitialized());

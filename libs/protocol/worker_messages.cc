@@ -23,8 +23,8 @@ namespace {
 
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
-using IndexedTensors = flatbuffers::Vector<Offset<wire::IndexedTensor>>;
-using PushVector = flatbuffers::Vector<Offset<wire::Push>>;
+using IndexedTensors = flatbuffers::Vector<Offset<schemas::IndexedTensor>>;
+using PushVector = flatbuffers::Vector<Offset<schemas::Push>>;
 
 template <typename T>
 WorkerSession SessionOf(const T& body) {
@@ -45,7 +45,7 @@ absl::StatusOr<Offset<IndexedTensors>> WriteIndexed(
     absl::string_view what, FlatBufferBuilder& builder,
     Attachments& attachments) {
   if (indices.empty()) return Offset<IndexedTensors>(0);
-  absl::InlinedVector<Offset<wire::IndexedTensor>, 8> written;
+  absl::InlinedVector<Offset<schemas::IndexedTensor>, 8> written;
   for (const int index : indices) {
     if (index < 0 || static_cast<size_t>(index) >= tensors.size()) {
       return absl::InternalError(
@@ -55,7 +55,7 @@ absl::StatusOr<Offset<IndexedTensors>> WriteIndexed(
     if (!tensor.ok()) {
       return Annotate(tensor.status(), absl::StrCat(what, " ", index));
     }
-    written.push_back(wire::CreateIndexedTensor(
+    written.push_back(schemas::CreateIndexedTensor(
         builder, static_cast<uint32_t>(index), *tensor));
   }
   return builder.CreateVector(written.data(), written.size());
@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<IndexedTensor>> ReadIndexed(
   std::vector<IndexedTensor> result;
   if (tensors == nullptr) return result;
   absl::flat_hash_set<int> seen;
-  for (const wire::IndexedTensor* tensor : *tensors) {
+  for (const schemas::IndexedTensor* tensor : *tensors) {
     ASSIGN_OR_RETURN(const int index, ReadIndex(tensor->index()));
     if (!seen.insert(index).second) {
       return DamagedMessage(absl::StrCat(what, " ", index, " comes twice"));
@@ -86,16 +86,16 @@ absl::StatusOr<std::vector<IndexedTensor>> ReadIndexed(
   return result;
 }
 
-Offset<wire::Error> WriteError(const absl::Status& status,
-                               FlatBufferBuilder& builder) {
+Offset<schemas::Error> WriteError(const absl::Status& status,
+                                  FlatBufferBuilder& builder) {
   const auto text =
       builder.CreateString(status.message().data(), status.message().size());
-  return wire::CreateError(builder, static_cast<int32_t>(status.code()), text,
-                           IsDerived(status));
+  return schemas::CreateError(builder, static_cast<int32_t>(status.code()),
+                              text, IsDerived(status));
 }
 
 // Never OK: what is no known error is UNKNOWN, none at all is CANCELLED.
-absl::StatusOr<absl::Status> ReadError(const wire::Error* error,
+absl::StatusOr<absl::Status> ReadError(const schemas::Error* error,
                                        MessageReader& reader) {
   if (error == nullptr) return absl::CancelledError("the step was cancelled");
   ASSIGN_OR_RETURN(const std::string text, reader.ReadString(error->text()));
@@ -108,7 +108,7 @@ absl::StatusOr<absl::Status> ReadError(const wire::Error* error,
   return error->derived() ? MarkDerived(status) : status;
 }
 
-absl::StatusOr<Offset<wire::DevicePartition>> WritePartition(
+absl::StatusOr<Offset<schemas::DevicePartition>> WritePartition(
     const DevicePartition& partition, FlatBufferBuilder& builder,
     Attachments& attachments) {
   std::string serialized =
@@ -122,11 +122,11 @@ absl::StatusOr<Offset<wire::DevicePartition>> WritePartition(
   const auto device = builder.CreateString(partition.device);
   const auto graph = WriteBytes(bus::Blob::FromString(std::move(serialized)),
                                 builder, attachments);
-  return wire::CreateDevicePartition(builder, device, graph);
+  return schemas::CreateDevicePartition(builder, device, graph);
 }
 
 absl::StatusOr<DevicePartition> ReadPartition(
-    const wire::DevicePartition& partition,
+    const schemas::DevicePartition& partition,
     const std::shared_ptr<const OpRegistry>& ops, MessageReader& reader) {
   DevicePartition result;
   ASSIGN_OR_RETURN(result.device, reader.ReadString(partition.device()));
@@ -141,26 +141,27 @@ absl::StatusOr<DevicePartition> ReadPartition(
   return result;
 }
 
-wire::PushHeader HeaderOf(const Push& push) {
+schemas::PushHeader HeaderOf(const Push& push) {
   const uint32_t flags =
-      push.is_dead ? static_cast<uint32_t>(wire::PushFlag::Dead) : 0;
-  return wire::PushHeader(push.session.master, push.session.session, push.step,
-                          push.edge, push.frame, push.iteration, flags, 0);
+      push.is_dead ? static_cast<uint32_t>(schemas::PushFlag::Dead) : 0;
+  return schemas::PushHeader(push.session.master_incarnation,
+                             push.session.session, push.step, push.edge,
+                             push.frame, push.iteration, flags, 0);
 }
 
-absl::StatusOr<Offset<wire::Push>> WritePush(const Push& push,
-                                             FlatBufferBuilder& builder,
-                                             Attachments& attachments) {
-  Offset<wire::Tensor> tensor = 0;
+absl::StatusOr<Offset<schemas::Push>> WritePush(const Push& push,
+                                                FlatBufferBuilder& builder,
+                                                Attachments& attachments) {
+  Offset<schemas::Tensor> tensor = 0;
   if (!push.is_dead) {
     ASSIGN_OR_RETURN(tensor, WriteTensor(push.tensor, builder, attachments));
   }
-  const wire::PushHeader header = HeaderOf(push);
-  return wire::CreatePush(builder, &header, tensor);
+  const schemas::PushHeader header = HeaderOf(push);
+  return schemas::CreatePush(builder, &header, tensor);
 }
 
-absl::StatusOr<Push> ReadHeader(const wire::Push& push) {
-  const wire::PushHeader* header = push.header();
+absl::StatusOr<Push> ReadHeader(const schemas::Push& push) {
+  const schemas::PushHeader* header = push.header();
   if (header == nullptr) return DamagedMessage("a push has no header");
   Push result;
   result.session = SessionOf(*header);
@@ -169,11 +170,11 @@ absl::StatusOr<Push> ReadHeader(const wire::Push& push) {
   result.frame = header->frame();
   result.iteration = header->iteration();
   result.is_dead =
-      (header->flags() & static_cast<uint32_t>(wire::PushFlag::Dead)) != 0;
+      (header->flags() & static_cast<uint32_t>(schemas::PushFlag::Dead)) != 0;
   return result;
 }
 
-absl::StatusOr<Push> ReadPush(const wire::Push& push, MessageReader& reader,
+absl::StatusOr<Push> ReadPush(const schemas::Push& push, MessageReader& reader,
                               Allocator& allocator) {
   ASSIGN_OR_RETURN(Push result, ReadHeader(push));
   if (result.is_dead) return result;
@@ -184,7 +185,7 @@ absl::StatusOr<Push> ReadPush(const wire::Push& push, MessageReader& reader,
 absl::StatusOr<Offset<PushVector>> WritePushVector(
     absl::Span<const Push> pushes, FlatBufferBuilder& builder,
     Attachments& attachments) {
-  absl::InlinedVector<Offset<wire::Push>, 8> written;
+  absl::InlinedVector<Offset<schemas::Push>, 8> written;
   for (const Push& push : pushes) {
     auto offset = WritePush(push, builder, attachments);
     if (!offset.ok()) {
@@ -200,8 +201,8 @@ absl::StatusOr<std::vector<Push>> ReadPushVector(const PushVector* pushes,
                                                  Allocator& allocator) {
   std::vector<Push> result;
   if (pushes == nullptr) return result;
-  for (const wire::Push* push : *pushes) {
-    RETURN_IF_ERROR(reader.SpendCopied(sizeof(wire::PushHeader)));
+  for (const schemas::Push* push : *pushes) {
+    RETURN_IF_ERROR(reader.SpendCopied(sizeof(schemas::PushHeader)));
     ASSIGN_OR_RETURN(Push read, ReadPush(*push, reader, allocator));
     result.push_back(std::move(read));
   }
@@ -212,45 +213,46 @@ absl::StatusOr<std::vector<Push>> ReadPushVector(const PushVector* pushes,
 
 bus::Message WriteGetStatus() {
   FlatBufferBuilder builder(64);
-  return Finish(wire::CreateGetStatus(builder), builder);
+  return Finish(schemas::CreateGetStatus(builder), builder);
 }
 
 absl::Status ReadGetStatus(bus::Message message) {
-  return Open<wire::GetStatus>(std::move(message)).status();
+  return Open<schemas::GetStatus>(std::move(message)).status();
 }
 
 bus::Message WriteOpenSession(const WorkerSession& session, bool isolated) {
   FlatBufferBuilder builder(128);
-  return Finish(wire::CreateOpenWorkerSession(builder, session.master,
-                                              session.session, isolated),
-                builder);
+  return Finish(
+      schemas::CreateOpenWorkerSession(builder, session.master_incarnation,
+                                       session.session, isolated),
+      builder);
 }
 
 absl::StatusOr<OpenSessionRequest> ReadOpenSession(bus::Message message) {
   ASSIGN_OR_RETURN(const MessageReader reader,
-                   Open<wire::OpenWorkerSession>(std::move(message)));
-  const auto& body = reader.body<wire::OpenWorkerSession>();
+                   Open<schemas::OpenWorkerSession>(std::move(message)));
+  const auto& body = reader.body<schemas::OpenWorkerSession>();
   return OpenSessionRequest{SessionOf(body), body.isolated()};
 }
 
 bus::Message WriteDeleteSession(const WorkerSession& session) {
   FlatBufferBuilder builder(128);
-  return Finish(
-      wire::CreateDeleteWorkerSession(builder, session.master, session.session),
-      builder);
+  return Finish(schemas::CreateDeleteWorkerSession(
+                    builder, session.master_incarnation, session.session),
+                builder);
 }
 
 absl::StatusOr<WorkerSession> ReadDeleteSession(bus::Message message) {
   ASSIGN_OR_RETURN(const MessageReader reader,
-                   Open<wire::DeleteWorkerSession>(std::move(message)));
-  return SessionOf(reader.body<wire::DeleteWorkerSession>());
+                   Open<schemas::DeleteWorkerSession>(std::move(message)));
+  return SessionOf(reader.body<schemas::DeleteWorkerSession>());
 }
 
 absl::StatusOr<bus::Message> WriteRegister(
     const PartitionRegistration& registration) {
   FlatBufferBuilder builder;
   Attachments attachments;
-  std::vector<Offset<wire::DevicePartition>> written;
+  std::vector<Offset<schemas::DevicePartition>> written;
   for (const DevicePartition& partition : registration.partitions) {
     ASSIGN_OR_RETURN(const auto offset,
                      WritePartition(partition, builder, attachments));
@@ -258,23 +260,23 @@ absl::StatusOr<bus::Message> WriteRegister(
   }
   const auto partitions = builder.CreateVector(written);
   const WorkerSession& session = registration.session;
-  return Finish(
-      wire::CreateRegisterPartition(builder, session.master, session.session,
-                                    registration.registration, partitions),
-      builder, std::move(attachments));
+  return Finish(schemas::CreateRegisterPartition(
+                    builder, session.master_incarnation, session.session,
+                    registration.registration, partitions),
+                builder, std::move(attachments));
 }
 
 absl::StatusOr<PartitionRegistration> ReadRegister(
     bus::Message message, const std::shared_ptr<const OpRegistry>& ops) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::RegisterPartition>(std::move(message)));
-  const auto& body = reader.body<wire::RegisterPartition>();
+                   Open<schemas::RegisterPartition>(std::move(message)));
+  const auto& body = reader.body<schemas::RegisterPartition>();
   PartitionRegistration result;
   result.session = SessionOf(body);
   result.registration = body.registration();
   if (body.partitions() == nullptr) return result;
   absl::flat_hash_set<std::string> devices;
-  for (const wire::DevicePartition* partition : *body.partitions()) {
+  for (const schemas::DevicePartition* partition : *body.partitions()) {
     ASSIGN_OR_RETURN(DevicePartition read,
                      ReadPartition(*partition, ops, reader));
     if (!devices.insert(read.device).second) {
@@ -289,15 +291,16 @@ absl::StatusOr<PartitionRegistration> ReadRegister(
 bus::Message WriteDeregister(const WorkerSession& session,
                              uint64_t registration) {
   FlatBufferBuilder builder(128);
-  return Finish(wire::CreateDeregisterPartition(builder, session.master,
-                                                session.session, registration),
-                builder);
+  return Finish(
+      schemas::CreateDeregisterPartition(builder, session.master_incarnation,
+                                         session.session, registration),
+      builder);
 }
 
 absl::StatusOr<DeregisterRequest> ReadDeregister(bus::Message message) {
   ASSIGN_OR_RETURN(const MessageReader reader,
-                   Open<wire::DeregisterPartition>(std::move(message)));
-  const auto& body = reader.body<wire::DeregisterPartition>();
+                   Open<schemas::DeregisterPartition>(std::move(message)));
+  const auto& body = reader.body<schemas::DeregisterPartition>();
   return DeregisterRequest{SessionOf(body), body.registration()};
 }
 
@@ -313,18 +316,18 @@ absl::StatusOr<bus::Message> WriteRunPartition(const PartitionStep& step) {
                                                     step.fetch_indices.end());
     fetch_indices = builder.CreateVector(indices.data(), indices.size());
   }
-  return Finish(
-      wire::CreateRunPartition(
-          builder, step.session.master, step.session.session, step.registration,
-          step.step, step.steps_over_below, feeds, fetch_indices),
-      builder, std::move(attachments));
+  return Finish(schemas::CreateRunPartition(
+                    builder, step.session.master_incarnation,
+                    step.session.session, step.registration, step.step,
+                    step.steps_over_below, feeds, fetch_indices),
+                builder, std::move(attachments));
 }
 
 absl::StatusOr<RunPartitionRequest> ReadRunPartition(bus::Message message,
                                                      Allocator& allocator) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::RunPartition>(std::move(message)));
-  const auto& body = reader.body<wire::RunPartition>();
+                   Open<schemas::RunPartition>(std::move(message)));
+  const auto& body = reader.body<schemas::RunPartition>();
   RunPartitionRequest result;
   result.session = SessionOf(body);
   result.registration = body.registration();
@@ -361,15 +364,15 @@ absl::StatusOr<bus::Message> WriteRunPartitionReply(
                      WritePushVector(pushes, builder, attachments));
   }
   return Finish(
-      wire::CreateRunPartitionReply(builder, written, 0, written_pushes),
+      schemas::CreateRunPartitionReply(builder, written, 0, written_pushes),
       builder, std::move(attachments));
 }
 
 absl::StatusOr<RunPartitionAnswer> ReadRunPartitionReply(
     bus::Message message, absl::Span<const int> indices, Allocator& allocator) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::RunPartitionReply>(std::move(message)));
-  const auto& body = reader.body<wire::RunPartitionReply>();
+                   Open<schemas::RunPartitionReply>(std::move(message)));
+  const auto& body = reader.body<schemas::RunPartitionReply>();
   ASSIGN_OR_RETURN(auto fetches,
                    ReadIndexed(body.fetches(), "fetch", reader, allocator));
   absl::flat_hash_map<int, Tensor> by_index;
@@ -390,18 +393,18 @@ absl::StatusOr<RunPartitionAnswer> ReadRunPartitionReply(
 }
 
 bool IsRunPartitionReadSoon(const bus::Message& message) {
-  return IsReadSoon<wire::RunPartition>(
+  return IsReadSoon<schemas::RunPartition>(
       message, [](const auto& body) { return SlowBytesOf(body.feeds()); });
 }
 
 bool IsRunPartitionReplyReadSoon(const bus::Message& message) {
-  return IsReadSoon<wire::RunPartitionReply>(message, [](const auto& body) {
+  return IsReadSoon<schemas::RunPartitionReply>(message, [](const auto& body) {
     return SlowBytesOf(body.fetches()) + SlowBytesOf(body.pushes());
   });
 }
 
 bool ArePushesReadSoon(const bus::Message& message) {
-  return IsReadSoon<wire::Pushes>(
+  return IsReadSoon<schemas::Pushes>(
       message, [](const auto& body) { return SlowBytesOf(body.pushes()); });
 }
 
@@ -409,14 +412,15 @@ bus::Message WriteAbort(const StepId& step, uint64_t steps_over_below,
                         const absl::Status& cause) {
   FlatBufferBuilder builder(256);
   const auto error = WriteError(cause, builder);
-  return Finish(wire::CreateAbort(builder, step.master, step.step,
-                                  steps_over_below, error),
+  return Finish(schemas::CreateAbort(builder, step.master_incarnation,
+                                     step.step, steps_over_below, error),
                 builder);
 }
 
 absl::StatusOr<AbortRequest> ReadAbort(bus::Message message) {
-  ASSIGN_OR_RETURN(MessageReader reader, Open<wire::Abort>(std::move(message)));
-  const auto& body = reader.body<wire::Abort>();
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<schemas::Abort>(std::move(message)));
+  const auto& body = reader.body<schemas::Abort>();
   AbortRequest result;
   result.step = {body.master_incarnation(), body.step()};
   result.steps_over_below = body.steps_over_below();
@@ -426,14 +430,15 @@ absl::StatusOr<AbortRequest> ReadAbort(bus::Message message) {
 
 bus::Message WriteDescribeWaits(const StepId& step) {
   FlatBufferBuilder builder(128);
-  return Finish(wire::CreateDescribeWaits(builder, step.master, step.step),
-                builder);
+  return Finish(
+      schemas::CreateDescribeWaits(builder, step.master_incarnation, step.step),
+      builder);
 }
 
 absl::StatusOr<StepId> ReadDescribeWaits(bus::Message message) {
   ASSIGN_OR_RETURN(const MessageReader reader,
-                   Open<wire::DescribeWaits>(std::move(message)));
-  const auto& body = reader.body<wire::DescribeWaits>();
+                   Open<schemas::DescribeWaits>(std::move(message)));
+  const auto& body = reader.body<schemas::DescribeWaits>();
   return StepId{body.master_incarnation(), body.step()};
 }
 
@@ -442,26 +447,27 @@ bus::Message WriteWaits(absl::Span<const std::string> waits) {
   waits = waits.subspan(0, Worker::kMaxWaits);
   const auto texts = builder.CreateVectorOfStrings(
       std::vector<std::string>(waits.begin(), waits.end()));
-  return Finish(wire::CreateDescribeWaitsReply(builder, texts), builder);
+  return Finish(schemas::CreateDescribeWaitsReply(builder, texts), builder);
 }
 
 absl::StatusOr<std::vector<std::string>> ReadWaits(bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::DescribeWaitsReply>(std::move(message)));
-  return reader.ReadStrings(reader.body<wire::DescribeWaitsReply>().waits());
+                   Open<schemas::DescribeWaitsReply>(std::move(message)));
+  return reader.ReadStrings(reader.body<schemas::DescribeWaitsReply>().waits());
 }
 
 bus::Message WriteClearContainers(const std::vector<std::string>& containers) {
   FlatBufferBuilder builder(256);
   const auto names = builder.CreateVectorOfStrings(containers);
-  return Finish(wire::CreateClearContainers(builder, names), builder);
+  return Finish(schemas::CreateClearContainers(builder, names), builder);
 }
 
 absl::StatusOr<std::vector<std::string>> ReadClearContainers(
     bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::ClearContainers>(std::move(message)));
-  return reader.ReadStrings(reader.body<wire::ClearContainers>().containers());
+                   Open<schemas::ClearContainers>(std::move(message)));
+  return reader.ReadStrings(
+      reader.body<schemas::ClearContainers>().containers());
 }
 
 absl::StatusOr<bus::Message> WritePushes(absl::Span<const Push> pushes) {
@@ -469,26 +475,26 @@ absl::StatusOr<bus::Message> WritePushes(absl::Span<const Push> pushes) {
   Attachments attachments;
   ASSIGN_OR_RETURN(const auto vector,
                    WritePushVector(pushes, builder, attachments));
-  return Finish(wire::CreatePushes(builder, vector), builder,
+  return Finish(schemas::CreatePushes(builder, vector), builder,
                 std::move(attachments));
 }
 
 absl::StatusOr<std::vector<Push>> ReadPushes(bus::Message message,
                                              Allocator& allocator) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::Pushes>(std::move(message)));
-  return ReadPushVector(reader.body<wire::Pushes>().pushes(), reader,
+                   Open<schemas::Pushes>(std::move(message)));
+  return ReadPushVector(reader.body<schemas::Pushes>().pushes(), reader,
                         allocator);
 }
 
 absl::StatusOr<std::vector<Push>> ReadPushHeaders(bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
-                   Open<wire::Pushes>(std::move(message)));
+                   Open<schemas::Pushes>(std::move(message)));
   std::vector<Push> result;
-  const auto* pushes = reader.body<wire::Pushes>().pushes();
+  const auto* pushes = reader.body<schemas::Pushes>().pushes();
   if (pushes == nullptr) return result;
-  for (const wire::Push* push : *pushes) {
-    RETURN_IF_ERROR(reader.SpendCopied(sizeof(wire::PushHeader)));
+  for (const schemas::Push* push : *pushes) {
+    RETURN_IF_ERROR(reader.SpendCopied(sizeof(schemas::PushHeader)));
     auto header = ReadHeader(*push);
     if (header.ok()) result.push_back(*std::move(header));
   }

@@ -55,12 +55,12 @@ TEST(WorkerMessagesTest, Sessions) {
   EXPECT_OK(ReadGetStatus(WriteGetStatus()));
   ASSERT_OK_AND_ASSIGN(const OpenSessionRequest open,
                        ReadOpenSession(WriteOpenSession(kSession, true)));
-  EXPECT_EQ(open.session.master, 11u);
+  EXPECT_EQ(open.session.master_incarnation, 11u);
   EXPECT_EQ(open.session.session, 7u);
   EXPECT_TRUE(open.isolated);
   ASSERT_OK_AND_ASSIGN(const WorkerSession deleted,
                        ReadDeleteSession(WriteDeleteSession(kSession)));
-  EXPECT_EQ(deleted.master, 11u);
+  EXPECT_EQ(deleted.master_incarnation, 11u);
   EXPECT_EQ(deleted.session, 7u);
 }
 
@@ -84,7 +84,7 @@ TEST(WorkerMessagesTest, Registrations) {
   EXPECT_EQ(read.partitions[1].device, "/job:ps/replica:0/task:0/device:GPU:0");
   ASSERT_OK_AND_ASSIGN(const DeregisterRequest deregister,
                        ReadDeregister(WriteDeregister(kSession, 5)));
-  EXPECT_EQ(deregister.session.master, 11u);
+  EXPECT_EQ(deregister.session.master_incarnation, 11u);
   EXPECT_EQ(deregister.registration, 5u);
 }
 
@@ -129,7 +129,7 @@ TEST(WorkerMessagesTest, RunPartitionCarriesOnlyTheFeedsThatAreNamed) {
       WriteRunPartition(SampleStep(feeds, feed_indices, fetch_indices)));
   ASSERT_OK_AND_ASSIGN(const RunPartitionRequest read,
                        ReadRunPartition(std::move(message), HeapAllocator()));
-  EXPECT_EQ(read.session.master, 11u);
+  EXPECT_EQ(read.session.master_incarnation, 11u);
   EXPECT_EQ(read.registration, 5u);
   EXPECT_EQ(read.step, 30u);
   EXPECT_EQ(read.steps_over_below, 28u);
@@ -188,20 +188,20 @@ TEST(WorkerMessagesTest, RunPartitionReplyBringsValuesOfEdges) {
 bus::Message RunPartitionOf(const std::vector<uint32_t>& feed_indices,
                             const std::vector<uint32_t>& fetch_indices) {
   flatbuffers::FlatBufferBuilder builder;
-  std::vector<flatbuffers::Offset<wire::IndexedTensor>> feeds;
+  std::vector<flatbuffers::Offset<schemas::IndexedTensor>> feeds;
   for (const uint32_t index : feed_indices) {
     const auto bytes = builder.CreateVector(std::vector<uint8_t>(4));
-    const auto data = wire::CreateBytes(builder, bytes);
-    const auto tensor = wire::CreateTensor(builder, DT_FLOAT, 0, 4, data);
-    feeds.push_back(wire::CreateIndexedTensor(builder, index, tensor));
+    const auto data = schemas::CreateBytes(builder, bytes);
+    const auto tensor = schemas::CreateTensor(builder, DT_FLOAT, 0, 4, data);
+    feeds.push_back(schemas::CreateIndexedTensor(builder, index, tensor));
   }
   const auto all = builder.CreateVector(feeds);
   const auto fetches = builder.CreateVector(fetch_indices);
   const auto run =
-      wire::CreateRunPartition(builder, 1, 2, 3, 4, 5, all, fetches);
-  wire::FinishMessageBuffer(
-      builder,
-      wire::CreateMessage(builder, wire::Body::RunPartition, run.Union()));
+      schemas::CreateRunPartition(builder, 1, 2, 3, 4, 5, all, fetches);
+  schemas::FinishMessageBuffer(
+      builder, schemas::CreateMessage(builder, schemas::Body::RunPartition,
+                                      run.Union()));
   bus::Message message;
   message.method = static_cast<uint8_t>(Method::kRunPartition);
   message.body = bus::Blob::FromString(
@@ -284,7 +284,8 @@ TEST(WorkerMessagesTest, PushesTravelTogether) {
                        ReadPushes(message, HeapAllocator()));
   ASSERT_EQ(read.size(), pushes.size());
   for (size_t i = 0; i < pushes.size(); ++i) {
-    EXPECT_EQ(read[i].session.master, pushes[i].session.master);
+    EXPECT_EQ(read[i].session.master_incarnation,
+              pushes[i].session.master_incarnation);
     EXPECT_EQ(read[i].session.session, pushes[i].session.session);
     EXPECT_EQ(read[i].step, pushes[i].step);
     EXPECT_EQ(read[i].edge, pushes[i].edge);
@@ -306,7 +307,7 @@ TEST(WorkerMessagesTest, PushesWithoutTheirTensorsStillNameTheirEdges) {
   ASSERT_EQ(headers.size(), 3u);
   EXPECT_EQ(headers[0].edge, 1u);
   EXPECT_TRUE(headers[1].is_dead);
-  EXPECT_EQ(headers[2].session.master, 11u);
+  EXPECT_EQ(headers[2].session.master_incarnation, 11u);
   EXPECT_EQ(headers[2].step, 31u);
   EXPECT_EQ(headers[2].edge, 3u);
   EXPECT_FALSE(headers[2].tensor.IsInitialized());

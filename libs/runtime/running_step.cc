@@ -41,7 +41,7 @@ void RunningStep::Start(std::shared_ptr<Registration> registration,
 }
 
 absl::Status RunningStep::Prepare(const protocol::PartitionStep& request) {
-  id_ = {request.session.master, request.step};
+  id_ = {request.session.master_incarnation, request.step};
   if (!step_resources_) {
     step_resources_ = std::make_unique<ResourceManager>("step");
   }

@@ -33,7 +33,7 @@ class StepExchangeTest : public testing::Test {
   CountingWorker ps_;
   CountingWorker worker_;
   const RemoteEdges edges_ = {{1, &ps_}, {2, &ps_}, {3, &worker_}};
-  StepExchange exchange_{{.master = 11, .session = 7}, /*step=*/30};
+  StepExchange exchange_{{.master_incarnation = 11, .session = 7}, /*step=*/30};
 };
 
 TEST_F(StepExchangeTest, SmallValuesForOneTaskTravelTogether) {

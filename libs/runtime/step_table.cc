@@ -24,9 +24,9 @@ void StepTable::AddSession(const protocol::WorkerSession& session) {
   absl::MutexLock lock(&mutex_);
   Session& added = sessions_[session.session];
   if (added.unclaimed != nullptr) return;
-  added.master = session.master;
+  added.master_incarnation = session.master_incarnation;
   added.unclaimed = std::make_shared<UnclaimedBytes>(max_unclaimed_bytes_);
-  ++masters_[session.master].sessions;
+  ++masters_[session.master_incarnation].sessions;
 }
 
 std::shared_ptr<Cancellation> StepTable::MarkCancelled(
@@ -58,7 +58,7 @@ absl::AnyInvocable<void()> StepTable::RemoveSession(uint64_t session,
   absl::MutexLock lock(&mutex_);
   auto it = sessions_.find(session);
   if (it == sessions_.end()) return [] {};
-  const uint64_t id = it->second.master;
+  const uint64_t id = it->second.master_incarnation;
   sessions_.erase(it);
   Master& master = masters_[id];
   Cancellations cancellations = CancelSteps(master, session, cause);
@@ -69,8 +69,8 @@ absl::AnyInvocable<void()> StepTable::RemoveSession(uint64_t session,
   };
 }
 
-void StepTable::ForgetIfGone(uint64_t master) {
-  auto it = masters_.find(master);
+void StepTable::ForgetIfGone(uint64_t master_incarnation) {
+  auto it = masters_.find(master_incarnation);
   if (it == masters_.end() || it->second.sessions > 0) return;
   it->second.aborted.clear();
   it->second.aborted_before.Clear();
@@ -91,7 +91,8 @@ absl::Status StepTable::NameEdge(uint64_t edge, const StepPeers* peers,
 absl::Status StepTable::CheckSession(
     const protocol::WorkerSession& session) const {
   auto found = sessions_.find(session.session);
-  if (found != sessions_.end() && found->second.master == session.master) {
+  if (found != sessions_.end() &&
+      found->second.master_incarnation == session.master_incarnation) {
     return absl::OkStatus();
   }
   return absl::AbortedError(
@@ -125,7 +126,7 @@ void StepTable::Remember(Master& master, uint64_t step, Aborted aborted) {
 
 StepTable::Entry& StepTable::FindOrAdd(const protocol::WorkerSession& session,
                                        uint64_t step) {
-  Entry& entry = masters_[session.master].steps[step];
+  Entry& entry = masters_[session.master_incarnation].steps[step];
   if (entry.exchange == nullptr) {
     entry.exchange = std::make_shared<StepExchange>(
         session, step, sessions_[session.session].unclaimed);
@@ -135,7 +136,7 @@ StepTable::Entry& StepTable::FindOrAdd(const protocol::WorkerSession& session,
 }
 
 StepTable::Entry* StepTable::Find(const protocol::StepId& step) {
-  auto master = masters_.find(step.master);
+  auto master = masters_.find(step.master_incarnation);
   if (master == masters_.end()) return nullptr;
   auto found = master->second.steps.find(step.step);
   return found == master->second.steps.end() ? nullptr : &found->second;
@@ -161,7 +162,7 @@ absl::StatusOr<std::shared_ptr<StepExchange>> StepTable::Begin(
     const protocol::PartitionStep& step, const StepPeers* peers) {
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckSession(step.session));
-  Master& master = masters_[step.session.master];
+  Master& master = masters_[step.session.master_incarnation];
   ForgetOver(master, step.steps_over_below);
   RETURN_IF_ERROR(CheckStep(master, step.step, peers));
   RETURN_IF_ERROR(CheckConnected(peers->senders));
@@ -187,13 +188,13 @@ absl::Status StepTable::Forget(const protocol::StepId& step,
                                absl::Status status) {
   Entry entry;  // destroyed after the lock is released
   absl::MutexLock lock(&mutex_);
-  Master& master = masters_[step.master];
+  Master& master = masters_[step.master_incarnation];
   auto it = master.steps.find(step.step);
   entry = std::move(it->second);
   master.steps.erase(it);
   if (status.ok()) status = entry.cancelled;
   if (!sessions_.contains(entry.session)) {
-    ForgetIfGone(step.master);
+    ForgetIfGone(step.master_incarnation);
   } else if (!status.ok()) {
     // Values of a failed step may still be on their way.
     Remember(master, step.step, {MarkDerived(status)});
@@ -206,7 +207,7 @@ absl::Status StepTable::Forget(const protocol::StepId& step,
 std::shared_ptr<StepExchange> StepTable::Admit(const protocol::Push& push) {
   absl::MutexLock lock(&mutex_);
   if (!CheckSession(push.session).ok()) return nullptr;
-  const Master& master = masters_[push.session.master];
+  const Master& master = masters_[push.session.master_incarnation];
   if (!CheckStep(master, push.step, nullptr).ok()) return nullptr;
   return FindOrAdd(push.session, push.step).exchange;
 }
@@ -225,7 +226,7 @@ bool StepTable::Refuse(const protocol::StepId& step, uint64_t edge,
       running = MarkCancelled(*entry, named);
     } else {
       dropped = std::move(entry->exchange);
-      Master& master = masters_[step.master];
+      Master& master = masters_[step.master_incarnation];
       master.steps.erase(step.step);
       Remember(master, step.step, {cause, edge});
     }
@@ -236,14 +237,14 @@ bool StepTable::Refuse(const protocol::StepId& step, uint64_t edge,
 
 void StepTable::PushFailed(const protocol::Push& push,
                            const absl::Status& why) {
-  const protocol::StepId id{push.session.master, push.step};
+  const protocol::StepId id{push.session.master_incarnation, push.step};
   if (!Refuse(id, push.edge, why)) Abort(id, 0, why);
 }
 
 void StepTable::Deliver(protocol::Push push) {
   std::shared_ptr<StepExchange> exchange = Admit(push);
   if (exchange == nullptr) return;
-  const protocol::StepId id{push.session.master, push.step};
+  const protocol::StepId id{push.session.master_incarnation, push.step};
   const uint64_t edge = push.edge;
   if (!push.landed.ok()) {
     Refuse(id, edge, push.landed);
@@ -261,7 +262,7 @@ void StepTable::Abort(const protocol::StepId& step, uint64_t steps_over_below,
   std::shared_ptr<StepExchange> dropped;  // without the lock
   {
     absl::MutexLock lock(&mutex_);
-    auto found = masters_.find(step.master);
+    auto found = masters_.find(step.master_incarnation);
     if (found == masters_.end() || found->second.sessions == 0) return;
     Master& master = found->second;
     ForgetOver(master, steps_over_below);
@@ -319,11 +320,12 @@ StepTable::Loss StepTable::PeerLost(const std::string& task,
   return loss;
 }
 
-bool StepTable::CancelStepsOf(uint64_t master, const absl::Status& cause) {
+bool StepTable::CancelStepsOf(uint64_t master_incarnation,
+                              const absl::Status& cause) {
   Cancellations cancellations;
   {
     absl::MutexLock lock(&mutex_);
-    auto found = masters_.find(master);
+    auto found = masters_.find(master_incarnation);
     if (found == masters_.end()) return false;
     cancellations = CancelSteps(found->second, /*session=*/0, cause);
   }

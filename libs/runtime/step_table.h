@@ -87,7 +87,7 @@ class StepTable {
   // One was lost: cancels the running steps that have an edge to `task`.
   Loss PeerLost(const std::string& task, const absl::Status& cause);
   // Cancels the steps of a master. True if there were any.
-  bool CancelStepsOf(uint64_t master, const absl::Status& cause);
+  bool CancelStepsOf(uint64_t master_incarnation, const absl::Status& cause);
 
   // Waits until no step runs here; false when `deadline` came first.
   bool WaitUntilNone(Scheduler& scheduler, absl::Time deadline) {
@@ -131,7 +131,7 @@ class StepTable {
     SentSteps ended;  // well
   };
   struct Session {
-    uint64_t master = 0;
+    uint64_t master_incarnation = 0;
     std::shared_ptr<UnclaimedBytes> unclaimed;
   };
   using Cancellations = std::vector<std::shared_ptr<Cancellation>>;
@@ -160,7 +160,8 @@ class StepTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Forget(const protocol::StepId& step, absl::Status status)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void ForgetIfGone(uint64_t master) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetIfGone(uint64_t master_incarnation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckConnected(const PeerTasks& senders) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetOver(Master& master, uint64_t steps_over_below)

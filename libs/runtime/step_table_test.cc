@@ -275,7 +275,7 @@ TEST_F(StepTableTest, EachStepIsLookedAtOnceWhenItIsOver) {
 TEST_F(StepTableTest, AMasterSpeaksForItsOwnSessionsOnly) {
   for (uint64_t master = 100; master < 200; ++master) {
     protocol::Push push = PushOf(1, 5, /*floats=*/10'000);
-    push.session.master = master;
+    push.session.master_incarnation = master;
     table_.Deliver(std::move(push));
   }
   EXPECT_LE(table_.size().masters, 1);

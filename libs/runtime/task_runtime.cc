@@ -93,7 +93,7 @@ void TaskRuntime::CreateSession(const protocol::WorkerSession& session,
 absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
                                      bool isolated) {
   auto created = std::make_shared<Session>();
-  created->master = session.master;
+  created->master_incarnation = session.master_incarnation;
   if (isolated) created->own_resources = NewResources();
   absl::MutexLock lock(&mutex_);
   if (!stopped_.ok()) return stopped_;
@@ -105,9 +105,9 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
   }
   steps_.AddSession(session);
   // Of a master that is lost, or was never here: nobody else would end it.
-  const bool is_own = session.master == options_.incarnation;
-  if (!is_own && !peers_.contains(session.master)) {
-    BeginLease(session.master, peers_[session.master]);
+  const bool is_own = session.master_incarnation == options_.incarnation;
+  if (!is_own && !peers_.contains(session.master_incarnation)) {
+    BeginLease(session.master_incarnation, peers_[session.master_incarnation]);
   }
   return absl::OkStatus();
 }
@@ -306,8 +306,9 @@ void TaskRuntime::Run(const protocol::PartitionStep& step, Done done) {
   if (absl::Status status = (*registration)->Check(step); !status.ok()) {
     return done(std::move(status));
   }
-  const bool is_shared = step.session.master != options_.incarnation ||
-                         !(*registration)->edges().peers.all.empty();
+  const bool is_shared =
+      step.session.master_incarnation != options_.incarnation ||
+      !(*registration)->edges().peers.all.empty();
   protocol::Worker* master = nullptr;
   const bool sends = !(*registration)->edges().outgoing.empty();
   if (sends && step.with_answer != nullptr) {
@@ -328,11 +329,11 @@ void TaskRuntime::Abort(const protocol::StepId& step, uint64_t steps_over_below,
 }
 
 std::vector<std::shared_ptr<Registration>> TaskRuntime::RegistrationsOf(
-    uint64_t master) const {
+    uint64_t master_incarnation) const {
   std::vector<std::shared_ptr<Registration>> result;
   absl::ReaderMutexLock lock(&mutex_);
   for (const auto& [id, session] : sessions_) {
-    if (session->master != master) continue;
+    if (session->master_incarnation != master_incarnation) continue;
     for (const auto& [registration, compiled] : session->registrations) {
       result.push_back(compiled);
     }
@@ -343,7 +344,7 @@ std::vector<std::shared_ptr<Registration>> TaskRuntime::RegistrationsOf(
 void TaskRuntime::DescribeWaits(const protocol::StepId& step, absl::Time,
                                 WaitsDone done) {
   std::vector<std::string> waits;
-  for (const auto& registration : RegistrationsOf(step.master)) {
+  for (const auto& registration : RegistrationsOf(step.master_incarnation)) {
     if (!registration->DescribeWaits(step.step, waits)) continue;
     if (waits.size() > kMaxWaits) waits.resize(kMaxWaits);
     return done(std::move(waits));
@@ -535,7 +536,7 @@ std::vector<TaskRuntime::RemovedSession> TaskRuntime::ForgetMaster(
   }
   std::vector<RemovedSession> sessions;
   for (auto it = sessions_.begin(); it != sessions_.end();) {
-    if (it->second->master != incarnation) {
+    if (it->second->master_incarnation != incarnation) {
       ++it;
       continue;
     }

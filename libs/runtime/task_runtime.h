@@ -130,7 +130,7 @@ class TaskRuntime : public protocol::Worker,
 
  private:
   struct Session {
-    uint64_t master = 0;
+    uint64_t master_incarnation = 0;
     StatefulKernels stateful_kernels;
     // One for each device, when isolated.
     std::vector<std::unique_ptr<ResourceManager>> own_resources;
@@ -163,7 +163,7 @@ class TaskRuntime : public protocol::Worker,
       ABSL_LOCKS_EXCLUDED(mutex_);
   // All of the sessions of one master.
   std::vector<std::shared_ptr<Registration>> RegistrationsOf(
-      uint64_t master) const ABSL_LOCKS_EXCLUDED(mutex_);
+      uint64_t master_incarnation) const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status AddSession(const protocol::WorkerSession& session,
                           bool isolated);
   void RemoveSession(uint64_t session, const absl::Status& cause);

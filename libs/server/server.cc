@@ -79,8 +79,8 @@ class Server::Impl : private PeerObserver,
   }
 
   const std::string& target() const { return target_; }
-  TaskRuntime& runtime() { return *engine_->runtime(); }
-  int num_sessions() const { return engine_->master()->num_sessions(); }
+  TaskRuntime& runtime() { return *local_task_->runtime(); }
+  int num_sessions() const { return local_task_->master()->num_sessions(); }
   bool joined() const { return link_->joined(); }
 
   absl::Status Join() {
@@ -94,7 +94,7 @@ class Server::Impl : private PeerObserver,
       absl::MutexLock lock(&mutex_);
       if (std::exchange(stopping_, true)) return;
     }
-    if (engine_ != nullptr) Drain(drain);
+    if (local_task_ != nullptr) Drain(drain);
     if (link_ != nullptr) {
       // A coordinator has nobody to say goodbye to.
       if (hosted_ == nullptr) link_->Leave();
@@ -123,8 +123,8 @@ class Server::Impl : private PeerObserver,
             .task = task_,
             .target = target_,
             .incarnation = incarnation_,
-            .master = engine_ ? engine_->master() : nullptr,
-            .worker = engine_ ? engine_->runtime() : nullptr,
+            .master = local_task_ ? local_task_->master() : nullptr,
+            .worker = local_task_ ? local_task_->runtime() : nullptr,
             .coordinator = hosted_,
             .observer = this};
   }
@@ -171,12 +171,12 @@ class Server::Impl : private PeerObserver,
                                                            .cluster = cluster_,
                                                            .self = Self(),
                                                            .events = this}));
-    engine_ = std::make_unique<Task>(EngineOptions());
-    directory_->set_own(engine_->runtime().get());
+    local_task_ = std::make_unique<Task>(LocalTaskOptions());
+    directory_->set_own(local_task_->runtime().get());
     return absl::OkStatus();
   }
 
-  TaskOptions EngineOptions() {
+  TaskOptions LocalTaskOptions() {
     const Quotas& quotas = options_.quotas;
     return {.process = &process_,
             .task = task_,
@@ -217,14 +217,14 @@ class Server::Impl : private PeerObserver,
         .peers = this};
     if (!has_devices_) return options;
     options.master = {
-        .master = engine_->master().get(),
+        .master = local_task_->master().get(),
         .scheduler = &process_.scheduler(),
         .allocator = &process_.buffers(),
         .task = task_,
         .lease = options_.lease,
         .max_sessions_per_client = options_.quotas.max_sessions_per_client,
         .logger = &logger_};
-    options.worker = {.worker = engine_->runtime().get(),
+    options.worker = {.worker = local_task_->runtime().get(),
                       .scheduler = &process_.scheduler(),
                       .allocator = &process_.buffers(),
                       .ops = StandardOps(),
@@ -238,7 +238,8 @@ class Server::Impl : private PeerObserver,
         .incarnation = incarnation_,
         .cluster = cluster_.ToString(),
         .op_fingerprint = StandardOps()->Fingerprint()};
-    if (engine_ != nullptr) request.devices = engine_->runtime()->Devices();
+    if (local_task_ != nullptr)
+      request.devices = local_task_->runtime()->Devices();
     link_ = std::make_shared<CoordinatorLink>(
         CoordinatorLinkOptions{.scheduler = &process_.scheduler(),
                                .coordinator = route_.get(),
@@ -251,17 +252,17 @@ class Server::Impl : private PeerObserver,
   void Drain(absl::Duration drain) {
     Scheduler& scheduler = process_.scheduler();
     const absl::Time deadline = scheduler.clock().Now() + drain;
-    engine_->runtime()->Drain(absl::UnavailableError(
+    local_task_->runtime()->Drain(absl::UnavailableError(
         absl::StrCat("The server of ", task_, " is shutting down.")));
     if (endpoint_ != nullptr) {  // it has started
       endpoint_->Drain();
       logger_.Info(absl::StrCat("Stopping: steps that run may go on for ",
                                 absl::FormatDuration(drain)));
     }
-    engine_->master()->Drain(deadline);
-    engine_->runtime()->WaitForSteps(deadline);
-    engine_->runtime()->Stop(Stopped());
-    engine_->runtime()->WaitForSteps(absl::InfiniteFuture());
+    local_task_->master()->Drain(deadline);
+    local_task_->runtime()->WaitForSteps(deadline);
+    local_task_->runtime()->Stop(Stopped());
+    local_task_->runtime()->WaitForSteps(absl::InfiniteFuture());
   }
 
   // Stops the server from a thread that must not wait. A coordinator stays for
@@ -316,15 +317,15 @@ class Server::Impl : private PeerObserver,
 
   // PeerObserver: tasks of this process.
   void PeerConnected(const std::string& task, uint64_t incarnation) override {
-    if (engine_ != nullptr) {
-      engine_->runtime()->PeerConnected(task, incarnation);
+    if (local_task_ != nullptr) {
+      local_task_->runtime()->PeerConnected(task, incarnation);
     }
     if (task == coordinator_task_) link_->OnConnected();
   }
   void PeerLost(const std::string& task, uint64_t incarnation,
                 const absl::Status& why) override {
-    if (engine_ != nullptr) {
-      engine_->runtime()->PeerLost(task, incarnation, why);
+    if (local_task_ != nullptr) {
+      local_task_->runtime()->PeerLost(task, incarnation, why);
     }
     if (task == coordinator_task_) link_->OnLost();
     LoseMember(task, incarnation, why);
@@ -336,14 +337,15 @@ class Server::Impl : private PeerObserver,
       absl::MutexLock lock(&mutex_);
       told_lost_.erase(peer.task);
     }
-    if (engine_ != nullptr) {
-      engine_->runtime()->PeerConnected(peer.task, peer.incarnation);
+    if (local_task_ != nullptr) {
+      local_task_->runtime()->PeerConnected(peer.task, peer.incarnation);
     }
   }
   void OnPeerLost(const std::string& task, uint64_t incarnation,
                   const absl::Status& why) override {
-    const bool needed = engine_ != nullptr &&
-                        engine_->runtime()->PeerLost(task, incarnation, why);
+    const bool needed =
+        local_task_ != nullptr &&
+        local_task_->runtime()->PeerLost(task, incarnation, why);
     logger_.Log(
         SeverityOfLoss(task, incarnation, needed),
         absl::StrCat("The connection with ", task, " was lost",
@@ -352,17 +354,18 @@ class Server::Impl : private PeerObserver,
   }
   void OnPushFailed(const protocol::Push& push,
                     const absl::Status& why) override {
-    engine_->runtime()->PushFailed(push, why);
+    local_task_->runtime()->PushFailed(push, why);
   }
   void OnPushes(std::vector<protocol::Push> pushes) override {
-    if (engine_ != nullptr) engine_->runtime()->Deliver(std::move(pushes));
+    if (local_task_ != nullptr)
+      local_task_->runtime()->Deliver(std::move(pushes));
   }
 
   // CoordinatorLinkEvents.
   protocol::TaskReport Report() override {
     if (!has_devices_) return {};
-    return {.resources = engine_->runtime()->SharedResources(),
-            .sessions = engine_->master()->Declared()};
+    return {.resources = local_task_->runtime()->SharedResources(),
+            .sessions = local_task_->master()->Declared()};
   }
   void OnClusterKnown(const std::string& uuid) override {
     cluster_uuid_->Set(uuid);
@@ -400,7 +403,7 @@ class Server::Impl : private PeerObserver,
   std::shared_ptr<CoordinatorLink> link_;
   // Null without devices.
   std::unique_ptr<ClusterDirectory> directory_;
-  std::unique_ptr<Task> engine_;
+  std::unique_ptr<Task> local_task_;
   std::unique_ptr<TaskHandler> handler_;
   std::unique_ptr<bus::Endpoint> endpoint_;
   const std::unique_ptr<Event> stopped_;

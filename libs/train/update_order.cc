@@ -31,7 +31,7 @@ UpdateOrder::UpdateOrder(const Graph& graph,
       readers_.clear();
       return;
     }
-    for (const Endpoint& input : node.inputs()) {
+    for (const OutputTensor& input : node.inputs()) {
       const Node* read = input.node;
       if (read == nullptr || read->num_inputs() == 0 || !ReadsWhole(*read)) {
         continue;
@@ -59,7 +59,7 @@ std::vector<bool> UpdateOrder::NeededFor(
   while (!pending.empty()) {
     const Node* node = pending.back();
     pending.pop_back();
-    for (const Endpoint& input : node->inputs()) visit(input.node);
+    for (const OutputTensor& input : node->inputs()) visit(input.node);
     for (const Node* input : node->control_inputs()) visit(input);
   }
   return needed;

@@ -29,7 +29,7 @@ struct Step {
 absl::StatusOr<std::pair<std::string, Tensor>> FeedOf(const Graph& graph,
                                                       const std::string& name,
                                                       const std::string& text) {
-  ASSIGN_OR_RETURN(const Endpoint fed, graph.FindEndpoint(name));
+  ASSIGN_OR_RETURN(const OutputTensor fed, graph.FindOutputTensor(name));
   ASSIGN_OR_RETURN(
       Tensor value,
       TensorFromJson(text, RemoveRefType(fed.node->output_type(fed.index))));
@@ -49,7 +49,7 @@ absl::Status AddFetch(const Graph& graph, const std::string& name, Step& step) {
     step.targets.push_back(name);
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const Endpoint fetch, graph.FindEndpoint(name));
+  ASSIGN_OR_RETURN(const OutputTensor fetch, graph.FindOutputTensor(name));
   step.fetches.push_back(TensorName(fetch));
   return absl::OkStatus();
 }

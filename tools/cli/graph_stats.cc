@@ -88,7 +88,7 @@ absl::StatusOr<std::unique_ptr<Graph>> PruneTo(
       ends.targets.push_back(node);
       continue;
     }
-    ASSIGN_OR_RETURN(const Endpoint fetch, graph->FindEndpoint(name));
+    ASSIGN_OR_RETURN(const OutputTensor fetch, graph->FindOutputTensor(name));
     ends.fetches.push_back(fetch);
   }
   return Prune(*graph, ends);

@@ -17,8 +17,9 @@ absl::StatusOr<std::vector<Output>> FindOutputs(
     const Scope& scope, const std::vector<std::string>& names) {
   std::vector<Output> outputs;
   for (const std::string& name : names) {
-    ASSIGN_OR_RETURN(const Endpoint endpoint, scope.graph().FindEndpoint(name));
-    outputs.emplace_back(endpoint);
+    ASSIGN_OR_RETURN(const OutputTensor output,
+                     scope.graph().FindOutputTensor(name));
+    outputs.emplace_back(output);
   }
   return outputs;
 }

@@ -100,7 +100,8 @@ class Printer : public flatbuffers::IterationVisitor {
 };
 
 std::string BodyName(uint8_t method) {
-  const std::string name = wire::EnumNameBody(static_cast<wire::Body>(method));
+  const std::string name =
+      schemas::EnumNameBody(static_cast<schemas::Body>(method));
   return name.empty() ? absl::StrCat("body ", method) : name;
 }
 
@@ -118,20 +119,20 @@ flatbuffers::Verifier VerifierOf(const CapturedFrame& frame) {
 }
 
 // Null where the frame is no Envelope.
-const wire::Envelope* EnvelopeOf(const CapturedFrame& frame) {
+const schemas::Envelope* EnvelopeOf(const CapturedFrame& frame) {
   flatbuffers::Verifier verifier = VerifierOf(frame);
-  if (!wire::VerifyEnvelopeBuffer(verifier)) return nullptr;
-  return wire::GetEnvelope(frame.bytes.data());
+  if (!schemas::VerifyEnvelopeBuffer(verifier)) return nullptr;
+  return schemas::GetEnvelope(frame.bytes.data());
 }
 
 // "Request RunPartition", which defaults hide, and all that the fields say.
-std::string PrintEnvelope(const wire::Envelope& envelope,
+std::string PrintEnvelope(const schemas::Envelope& envelope,
                           const CapturedFrame& frame) {
-  const std::string kind = wire::EnumNameKind(envelope.kind());
+  const std::string kind = schemas::EnumNameKind(envelope.kind());
   Printer printer;
   flatbuffers::IterateFlatBuffer(
       reinterpret_cast<const uint8_t*>(frame.bytes.data()),
-      wire::EnvelopeTypeTable(), &printer);
+      schemas::EnvelopeTypeTable(), &printer);
   return absl::StrCat(kind.empty() ? "unknown kind" : kind,
                       envelope.method() != 0 ? " " : "",
                       envelope.method() != 0 ? BodyName(envelope.method()) : "",
@@ -141,21 +142,22 @@ std::string PrintEnvelope(const wire::Envelope& envelope,
 std::string PrintBody(uint8_t method, const CapturedFrame& frame) {
   const std::string name = BodyName(method);
   flatbuffers::Verifier verifier = VerifierOf(frame);
-  if (!wire::VerifyMessageBuffer(verifier)) return Unreadable(name, frame);
-  const wire::Message* message = wire::GetMessage(frame.bytes.data());
-  if (message->body_type() == wire::Body::NONE || message->body() == nullptr) {
+  if (!schemas::VerifyMessageBuffer(verifier)) return Unreadable(name, frame);
+  const schemas::Message* message = schemas::GetMessage(frame.bytes.data());
+  if (message->body_type() == schemas::Body::NONE ||
+      message->body() == nullptr) {
     return absl::StrCat(name, ": a message without a body");
   }
   Printer printer;
   flatbuffers::IterateFlatBuffer(
       reinterpret_cast<const uint8_t*>(frame.bytes.data()),
-      wire::MessageTypeTable(), &printer);
+      schemas::MessageTypeTable(), &printer);
   return absl::StrCat("Message ", printer.Take());
 }
 
 std::string PrintControl(const CapturedMessage& message) {
   if (message.frames.empty()) return "  no frames\n";
-  const wire::Envelope* envelope = EnvelopeOf(message.frames[0]);
+  const schemas::Envelope* envelope = EnvelopeOf(message.frames[0]);
   if (envelope == nullptr) {
     return absl::StrCat("  ", Unreadable("Envelope", message.frames[0]), "\n");
   }
@@ -176,10 +178,10 @@ std::string PrintControl(const CapturedMessage& message) {
 
 std::string PrintBulk(const CapturedMessage& message) {
   if (message.frames.empty() ||
-      message.frames[0].bytes.size() != sizeof(wire::ChunkHeader)) {
+      message.frames[0].bytes.size() != sizeof(schemas::ChunkHeader)) {
     return "  no ChunkHeader\n";
   }
-  wire::ChunkHeader header;
+  schemas::ChunkHeader header;
   std::memcpy(&header, message.frames[0].bytes.data(), sizeof(header));
   std::string text = absl::StrCat(
       "  ChunkHeader {stream: ", header.stream(), ", offset: ", header.offset(),

@@ -191,7 +191,7 @@ void PlanHarness::RegisterTestKernels() {
 }
 
 const Node* PlanHarness::Add(const std::string& name, const std::string& op,
-                             std::vector<Endpoint> inputs, AttrMap attrs,
+                             std::vector<OutputTensor> inputs, AttrMap attrs,
                              std::vector<const Node*> control_inputs) {
   absl::StatusOr<Node*> node =
       graph.AddNode({.name = name,
@@ -203,21 +203,21 @@ const Node* PlanHarness::Add(const std::string& name, const std::string& op,
   return *node;
 }
 
-Endpoint PlanHarness::Arg(int index, DataType type) {
+OutputTensor PlanHarness::Arg(int index, DataType type) {
   return {Add(absl::StrCat("arg", index), "_Arg", {},
               {{"T", type}, {"index", index}}),
           0};
 }
 
-Endpoint PlanHarness::Const(const std::string& name, Tensor value,
-                            std::vector<const Node*> control_inputs) {
+OutputTensor PlanHarness::Const(const std::string& name, Tensor value,
+                                std::vector<const Node*> control_inputs) {
   const DataType type = value.dtype();
   return {Add(name, "Const", {}, {{"dtype", type}, {"value", std::move(value)}},
               std::move(control_inputs)),
           0};
 }
 
-const Node* PlanHarness::Retval(int index, Endpoint value) {
+const Node* PlanHarness::Retval(int index, OutputTensor value) {
   const DataType type = RemoveRefType(value.node->output_type(value.index));
   return Add(absl::StrCat("retval", index), "_Retval", {value},
              {{"T", type}, {"index", index}});

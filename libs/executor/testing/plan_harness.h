@@ -55,12 +55,12 @@ class PlanHarness {
 
   // Adds a node; a mistake fails the test at once.
   const Node* Add(const std::string& name, const std::string& op,
-                  std::vector<Endpoint> inputs = {}, AttrMap attrs = {},
+                  std::vector<OutputTensor> inputs = {}, AttrMap attrs = {},
                   std::vector<const Node*> control_inputs = {});
-  Endpoint Arg(int index, DataType type = DT_FLOAT);
-  Endpoint Const(const std::string& name, Tensor value,
-                 std::vector<const Node*> control_inputs = {});
-  const Node* Retval(int index, Endpoint value);
+  OutputTensor Arg(int index, DataType type = DT_FLOAT);
+  OutputTensor Const(const std::string& name, Tensor value,
+                     std::vector<const Node*> control_inputs = {});
+  const Node* Retval(int index, OutputTensor value);
 
   absl::Status Compile();
 

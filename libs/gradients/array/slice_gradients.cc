@@ -159,7 +159,7 @@ absl::StatusOr<Gradients> GatherV2Grad(const Scope& scope, const Node& node,
   const Output& grad = grad_outputs[0].dense;
   int64_t batch_dims = IntAttr(node, "batch_dims");
   const std::optional<Tensor> known =
-      scope.graph().ConstantValue(axis.endpoint());
+      scope.graph().ConstantValue(axis.output_tensor());
   const bool first_axis =
       known && (known->dtype() == DT_INT32 ? known->flat<int32_t>()[0] == 0
                                            : known->flat<int64_t>()[0] == 0);

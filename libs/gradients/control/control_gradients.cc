@@ -56,7 +56,7 @@ absl::StatusOr<Gradients> MergeGrad(const Scope& scope, const Node& node,
                                     const Gradients& grads) {
   const int id = node.id();
   if (std::any_of(node.inputs().begin(), node.inputs().end(),
-                  [id](const Endpoint& input) {
+                  [id](const OutputTensor& input) {
                     return input.node == nullptr || input.node->id() > id;
                   })) {
     return NoLoops(node);

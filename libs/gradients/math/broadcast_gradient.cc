@@ -54,7 +54,7 @@ std::optional<std::vector<int32_t>> KnownAxes(const Scope& scope,
                                               const Output& axes) {
   if (!input.shape().has_rank()) return std::nullopt;
   const std::optional<Tensor> value =
-      scope.graph().ConstantValue(axes.endpoint());
+      scope.graph().ConstantValue(axes.output_tensor());
   if (!value) return std::nullopt;
   std::vector<bool> reduced(input.shape().rank());
   for (int64_t i = 0; i < value->num_elements(); ++i) {

@@ -24,7 +24,7 @@ class ArrayOpsTest : public testing::Test {
     EXPECT_OK(root_.status());
     if (!output) return {-999};
     const std::optional<Tensor> value =
-        root_.graph().ConstantValue(output.endpoint());
+        root_.graph().ConstantValue(output.output_tensor());
     if (!value) return {-998};
     std::vector<int64_t> result;
     for (int64_t i = 0; i < value->num_elements(); ++i) {

@@ -38,7 +38,7 @@ MergeOutputs LoopMerge(const Scope& scope, const Output& enter) {
   absl::StatusOr<Node*> node =
       scope.graph().AddNode({.name = scope.UniqueName("Merge"),
                              .op = "Merge",
-                             .inputs = {enter.endpoint(), Endpoint()},
+                             .inputs = {enter.output_tensor(), OutputTensor()},
                              .attrs = {{"T", enter.dtype()}},
                              .device = scope.device()});
   if (!node.ok()) {

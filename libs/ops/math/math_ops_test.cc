@@ -22,7 +22,7 @@ class MathOpsTest : public testing::Test {
                   : std::string(root_.status().message());
   }
   std::optional<Tensor> ValueOf(const Output& output) {
-    return root_.graph().ConstantValue(output.endpoint());
+    return root_.graph().ConstantValue(output.output_tensor());
   }
   std::vector<int32_t> IntsOf(const Output& output) {
     const std::optional<Tensor> value = ValueOf(output);

@@ -15,7 +15,7 @@ absl::Status ApplyShape(InferenceContext& c) {
 // The average has the shape that its accumulator was declared with.
 absl::Status TakeShape(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRank(1, 0).status());
-  const Node* maker = c.input_endpoint(0).node;
+  const Node* maker = c.input_source(0).node;
   if (maker == nullptr || c.num_outputs() != 1) return absl::OkStatus();
   const auto* shape = maker->attr<PartialShape>("shape");
   if (shape != nullptr) c.set_output(0, *shape);

@@ -14,7 +14,7 @@ namespace {
 
 // The node that made the handle at input 0, where it can be seen.
 const Node* QueueOf(const InferenceContext& c) {
-  Endpoint at = c.input_endpoint(0);
+  OutputTensor at = c.input_source(0);
   while (at.node != nullptr &&
          (at.node->type() == "Identity" || at.node->type() == "Enter" ||
           at.node->type() == "Switch" || at.node->type() == "RefEnter" ||

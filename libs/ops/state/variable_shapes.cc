@@ -14,7 +14,7 @@ bool PassesHandle(absl::string_view op) {
 
 // The VarHandleOp a handle comes from; null where it can't be seen.
 const Node* HandleMaker(const InferenceContext& c, int i) {
-  Endpoint at = c.input_endpoint(i);
+  OutputTensor at = c.input_source(i);
   while (at.node != nullptr && PassesHandle(at.node->type())) {
     at = at.node->input(0);
   }

@@ -140,7 +140,7 @@ TEST(VariableTest, ReadsAndChanges) {
     const Variable x(root, {1.0, 2.0},
                      {.dtype = DT_FLOAT, .use_resource = resource});
     const Output sum = root.AddOutput("Add", {x, 1});
-    EXPECT_EQ(sum.node()->input(0), x.value().endpoint());
+    EXPECT_EQ(sum.node()->input(0), x.value().output_tensor());
     for (const Output& changed :
          {Assign(root, x, {3.0, 4.0}), AssignAdd(root, x, {1, 1}),
           AssignSub(root, x, sum)}) {
