@@ -410,7 +410,7 @@ TEST_P(OptimizerTest, TheGradientOfTheLossMayBeGiven) {
   ASSERT_OK(root_.status());
   int readers = 0;
   for (const Node* node : root_.graph().nodes()) {
-    for (const Endpoint& input : node->inputs()) {
+    for (const OutputTensor& input : node->inputs()) {
       readers += input.node == weight.node();
     }
   }

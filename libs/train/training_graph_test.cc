@@ -43,7 +43,8 @@ std::set<const Node*> NeededFor(const Output& output) {
     const Node* node = pending.back();
     pending.pop_back();
     if (!needed.insert(node).second) continue;
-    for (const Endpoint& input : node->inputs()) pending.push_back(input.node);
+    for (const OutputTensor& input : node->inputs())
+      pending.push_back(input.node);
     for (const Node* input : node->control_inputs()) pending.push_back(input);
   }
   return needed;
@@ -55,7 +56,7 @@ std::vector<const Node*> ReadersOf(const Scope& scope, const Output& output,
   std::vector<const Node*> readers;
   for (const Node* node : scope.graph().nodes()) {
     if (!absl::StartsWith(node->name(), prefix)) continue;
-    for (const Endpoint& input : node->inputs()) {
+    for (const OutputTensor& input : node->inputs()) {
       if (input.node != output.node()) continue;
       readers.push_back(node);
       break;
