@@ -223,7 +223,7 @@ TEST(MessagesTest, TheNumbersOfBodiesAreForEver) {
   EXPECT_EQ(static_cast<int>(Body::CreateSession), 6);
   EXPECT_EQ(static_cast<int>(Body::RunCallable), 13);
   EXPECT_EQ(static_cast<int>(Body::ListDevicesReply), 18);
-  EXPECT_EQ(static_cast<int>(Body::OpenWorkerSession), 19);
+  EXPECT_EQ(static_cast<int>(Body::CreateWorkerSession), 19);
   EXPECT_EQ(static_cast<int>(Body::RunPartition), 23);
   EXPECT_EQ(static_cast<int>(Body::Abort), 25);
   EXPECT_EQ(static_cast<int>(Body::Pushes), 27);

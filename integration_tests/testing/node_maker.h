@@ -3,7 +3,7 @@
 // there, new constants, values to be fed, or new variables and handles.
 //
 // A node with an attribute "_value" stands for a feed: its output 0 is fed with
-// that tensor (graph_fuzz_target.h).
+// that tensor (graph_fuzz_targets.h).
 //
 // For .cc files that hold protobuf messages. Not synchronised.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_NODE_MAKER_H_

@@ -60,6 +60,7 @@ class Join {
 
 // What is to be called with a status `calls` times, itself or copies of it,
 // from any thread: the last time calls `done` with the error to report.
+// REQUIRES: calls > 0.
 inline auto JoinCalls(int calls, absl::AnyInvocable<void(absl::Status)> done) {
   struct State {
     Join join;

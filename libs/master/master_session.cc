@@ -45,7 +45,7 @@ class Farewell : public std::enable_shared_from_this<Farewell> {
         done_(std::move(done)) {}
 
   void Tell() {
-    worker_.DeleteSession(
+    worker_.DeleteWorkerSession(
         session_, deadline_,
         OrCancelled<absl::Status>(
             call_->cancellation(),
@@ -223,12 +223,12 @@ void MasterSession::OpenOnTask(const MakingPtr& making,
                                const Callable::Part& part,
                                protocol::Worker::Done done) {
   const absl::Time deadline = CallDeadline();
-  WhenConnected(*part.worker, deadline, making->open->cancellation(),
-                std::move(done),
-                [this, making, &part, deadline](protocol::Worker::Done opened) {
-                  part.worker->CreateSession(id_, config_.isolate_session_state,
-                                             deadline, std::move(opened));
-                });
+  WhenConnected(
+      *part.worker, deadline, making->open->cancellation(), std::move(done),
+      [this, making, &part, deadline](protocol::Worker::Done opened) {
+        part.worker->CreateWorkerSession(id_, config_.isolate_session_state,
+                                         deadline, std::move(opened));
+      });
 }
 
 void MasterSession::NoteOpened(const Callable& callable) {

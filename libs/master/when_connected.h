@@ -26,7 +26,7 @@ inline void WhenConnected(
     protocol::Worker::Done done,
     absl::AnyInvocable<void(protocol::Worker::Done done)> call) {
   using Devices = absl::StatusOr<std::vector<DeviceAttributes>>;
-  worker.GetStatus(
+  worker.GetStatusWhenConnected(
       deadline,
       OrCancelled<Devices>(cancellation,
                            [done = std::move(done), call = std::move(call)](

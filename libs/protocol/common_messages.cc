@@ -25,8 +25,8 @@ static_assert(static_cast<int>(Method::kRunCallable) ==
               static_cast<int>(schemas::Body::RunCallable));
 static_assert(static_cast<int>(Method::kListDevicesReply) ==
               static_cast<int>(schemas::Body::ListDevicesReply));
-static_assert(static_cast<int>(Method::kOpenWorkerSession) ==
-              static_cast<int>(schemas::Body::OpenWorkerSession));
+static_assert(static_cast<int>(Method::kCreateWorkerSession) ==
+              static_cast<int>(schemas::Body::CreateWorkerSession));
 static_assert(static_cast<int>(Method::kPushes) ==
               static_cast<int>(schemas::Body::Pushes));
 static_assert(static_cast<int>(Method::kGetStatus) ==

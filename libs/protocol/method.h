@@ -24,7 +24,7 @@ enum class Method : uint8_t {
   kListDevices = 17,
   kListDevicesReply = 18,
   // Of a Worker.
-  kOpenWorkerSession = 19,
+  kCreateWorkerSession = 19,
   kDeleteWorkerSession = 20,
   kRegisterPartition = 21,
   kDeregisterPartition = 22,

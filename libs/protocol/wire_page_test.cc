@@ -51,7 +51,7 @@ std::string Hex(const bus::Blob& frame) {
 
 TEST(WirePageTest, TheBytesOfOneCallAreThoseThatTravel) {
   const bus::Message request =
-      WriteDeleteSession({.master_incarnation = 11, .session = 42});
+      WriteDeleteWorkerSession({.master_incarnation = 11, .session = 42});
   const bus::Message reply = WriteDone();
   bus::Envelope asks;
   asks.kind = bus::MessageKind::kRequest;

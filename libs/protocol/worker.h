@@ -119,16 +119,17 @@ class Worker {
 
   // Its devices. Waits for the task to be there and to answer, over as many
   // connections as it takes, until `deadline`.
-  virtual void GetStatus(absl::Time deadline, DevicesDone done) = 0;
+  virtual void GetStatusWhenConnected(absl::Time deadline,
+                                      DevicesDone done) = 0;
 
   // `isolated`: the session gets resource containers of its own. Doing it again
   // changes nothing.
-  virtual void CreateSession(const WorkerSession& session, bool isolated,
-                             absl::Time deadline, Done done) = 0;
+  virtual void CreateWorkerSession(const WorkerSession& session, bool isolated,
+                                   absl::Time deadline, Done done) = 0;
   // Ends the session's steps and forgets its registrations, stateful kernels
   // and, if isolated, its variables. OK when unknown.
-  virtual void DeleteSession(const WorkerSession& session, absl::Time deadline,
-                             Done done) = 0;
+  virtual void DeleteWorkerSession(const WorkerSession& session,
+                                   absl::Time deadline, Done done) = 0;
 
   // Compiles the partitions. Idempotent. ABORTED for an unknown session, which
   // the task has lost by restarting.

@@ -96,7 +96,8 @@ bus::Channel::CallId WorkerClient::Call(bus::Message request,
       });
 }
 
-void WorkerClient::GetStatus(absl::Time deadline, DevicesDone done) {
+void WorkerClient::GetStatusWhenConnected(absl::Time deadline,
+                                          DevicesDone done) {
   bus::CallOptions options;
   options.deadline = deadline;
   options.wait_for_connection = true;
@@ -108,7 +109,8 @@ void WorkerClient::GetStatus(absl::Time deadline, DevicesDone done) {
                    // itself refuses it would refuse again.
                    const bool lost = absl::IsUnavailable(reply.status()) &&
                                      !channel_->peer().has_value();
-                   if (lost) return GetStatus(deadline, std::move(done));
+                   if (lost)
+                     return GetStatusWhenConnected(deadline, std::move(done));
                    if (!reply.ok()) return done(Explain(reply.status()));
                    auto devices = ReadDevices(*std::move(reply));
                    if (devices.ok()) return done(std::move(devices));
@@ -116,14 +118,15 @@ void WorkerClient::GetStatus(absl::Time deadline, DevicesDone done) {
                  });
 }
 
-void WorkerClient::CreateSession(const WorkerSession& session, bool isolated,
-                                 absl::Time deadline, Done done) {
-  Call(WriteOpenSession(session, isolated), deadline, std::move(done));
+void WorkerClient::CreateWorkerSession(const WorkerSession& session,
+                                       bool isolated, absl::Time deadline,
+                                       Done done) {
+  Call(WriteCreateWorkerSession(session, isolated), deadline, std::move(done));
 }
 
-void WorkerClient::DeleteSession(const WorkerSession& session,
-                                 absl::Time deadline, Done done) {
-  Call(WriteDeleteSession(session), deadline, std::move(done));
+void WorkerClient::DeleteWorkerSession(const WorkerSession& session,
+                                       absl::Time deadline, Done done) {
+  Call(WriteDeleteWorkerSession(session), deadline, std::move(done));
 }
 
 void WorkerClient::Register(const PartitionRegistration& registration,

@@ -2,9 +2,9 @@
 // call is one message; a run's cancellation is an Abort, so that its `done`
 // means that nothing of the step can change a resource there any more.
 //
-// All calls but GetStatus fail with UNAVAILABLE at once while there is no
-// connection, and when it is lost before their answer; the channel dials again
-// by itself.
+// All calls but GetStatusWhenConnected fail with UNAVAILABLE at once while
+// there is no connection, and when it is lost before their answer; the channel
+// dials again by itself.
 //
 // Threads: as Worker says; `done` and PeerEvents come on the thread that reads,
 // or on the compute pool (answers that take long to read, losses, deadlines),
@@ -66,11 +66,11 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
 
   const std::string& task() const { return options_.task; }
 
-  void GetStatus(absl::Time deadline, DevicesDone done) override;
-  void CreateSession(const WorkerSession& session, bool isolated,
-                     absl::Time deadline, Done done) override;
-  void DeleteSession(const WorkerSession& session, absl::Time deadline,
-                     Done done) override;
+  void GetStatusWhenConnected(absl::Time deadline, DevicesDone done) override;
+  void CreateWorkerSession(const WorkerSession& session, bool isolated,
+                           absl::Time deadline, Done done) override;
+  void DeleteWorkerSession(const WorkerSession& session, absl::Time deadline,
+                           Done done) override;
   void Register(const PartitionRegistration& registration, absl::Time deadline,
                 Done done) override;
   void Deregister(const WorkerSession& session, uint64_t registration) override;

@@ -137,11 +137,12 @@ class WorkerClientTest : public testing::Test {
   std::unique_ptr<WorkerClient> client_;
 };
 
-TEST_F(WorkerClientTest, GetStatusWaitsForTheTask) {
+TEST_F(WorkerClientTest, StatusWaitsForTheTask) {
   worker_.devices = {{"/job:ps/replica:0/task:0/device:CPU:0", "CPU", 1, 2}};
   Dial();
   std::vector<absl::StatusOr<std::vector<DeviceAttributes>>> answers;
-  client_->GetStatus(kNever, [&](auto devices) { answers.push_back(devices); });
+  client_->GetStatusWhenConnected(
+      kNever, [&](auto devices) { answers.push_back(devices); });
   processes_.scheduler().AdvanceBy(absl::Minutes(1));
   EXPECT_TRUE(answers.empty());
   Listen();
@@ -154,11 +155,10 @@ TEST_F(WorkerClientTest, GetStatusWaitsForTheTask) {
   EXPECT_TRUE(events_.lost.empty());
 }
 
-TEST_F(WorkerClientTest,
-       GetStatusOutlivesAConnectionThatIsLostBeforeItsAnswer) {
+TEST_F(WorkerClientTest, StatusOutlivesAConnectionThatIsLostBeforeItsAnswer) {
   Connect();
   std::vector<absl::Status> answers;
-  client_->GetStatus(kNever, [&](const auto& devices) {
+  client_->GetStatusWhenConnected(kNever, [&](const auto& devices) {
     answers.push_back(devices.status());
   });
   processes_.network().Cut("client", "server");
@@ -171,11 +171,11 @@ TEST_F(WorkerClientTest,
 }
 
 // It would say the same again, as often as it is asked.
-TEST_F(WorkerClientTest, GetStatusThatTheTaskRefusesIsNotAskedAgain) {
+TEST_F(WorkerClientTest, StatusThatTheTaskRefusesIsNotAskedAgain) {
   Connect();
   worker_.answer = absl::UnavailableError("it is shutting down");
   std::vector<absl::Status> answers;
-  client_->GetStatus(kNever, [&](const auto& devices) {
+  client_->GetStatusWhenConnected(kNever, [&](const auto& devices) {
     answers.push_back(devices.status());
   });
   processes_.Settle();
@@ -184,13 +184,13 @@ TEST_F(WorkerClientTest, GetStatusThatTheTaskRefusesIsNotAskedAgain) {
               StatusIs(absl::StatusCode::kUnavailable, "it is shutting down"));
 }
 
-TEST_F(WorkerClientTest, GetStatusWaitsNoLongerThanItsDeadline) {
+TEST_F(WorkerClientTest, StatusWaitsNoLongerThanItsDeadline) {
   Dial();
   std::vector<absl::Status> answers;
   const absl::Time now = processes_.scheduler().clock().Now();
-  client_->GetStatus(now + absl::Seconds(5), [&](const auto& devices) {
-    answers.push_back(devices.status());
-  });
+  client_->GetStatusWhenConnected(
+      now + absl::Seconds(5),
+      [&](const auto& devices) { answers.push_back(devices.status()); });
   processes_.scheduler().AdvanceBy(absl::Seconds(4));
   EXPECT_TRUE(answers.empty());
   processes_.scheduler().AdvanceBy(absl::Seconds(2));
@@ -220,8 +220,8 @@ TEST_F(WorkerClientTest, ATaskSaysWhatAStepWaitsFor) {
 
 TEST_F(WorkerClientTest, SessionsAndContainers) {
   Connect();
-  client_->CreateSession(kSession, true, kNever, results_.done());
-  client_->DeleteSession(kSession, kNever, results_.done());
+  client_->CreateWorkerSession(kSession, true, kNever, results_.done());
+  client_->DeleteWorkerSession(kSession, kNever, results_.done());
   client_->ClearContainers({"a"}, kNever, std::make_shared<Cancellation>(),
                            results_.done());
   processes_.Settle();
@@ -295,7 +295,7 @@ TEST_F(WorkerClientTest, RegistersGraphsAndForgetsThem) {
 TEST_F(WorkerClientTest, ErrorsKeepCodeTextAndWhetherTheyAreDerived) {
   Connect();
   worker_.answer = absl::FailedPreconditionError("x is not initialised");
-  client_->CreateSession(kSession, true, kNever, results_.done());
+  client_->CreateWorkerSession(kSession, true, kNever, results_.done());
   TestStep step(0);
   client_->Run(step.step(30), results_.done());
   processes_.Settle();
@@ -472,7 +472,7 @@ TEST_F(WorkerClientTest, WithoutAConnectionCallsFailAtOnceAndNameTheTask) {
   Dial();
   TestStep step(0);
   client_->Run(step.step(30), results_.done());
-  client_->CreateSession(kSession, false, kNever, results_.done());
+  client_->CreateWorkerSession(kSession, false, kNever, results_.done());
   client_->Abort({11, 30}, 0, absl::CancelledError("x"), results_.done());
   processes_.Settle();
   ASSERT_EQ(results_.all.size(), 3u);
@@ -501,20 +501,20 @@ TEST_F(WorkerClientTest, AbortIsAcknowledgedAndKeepsItsCause) {
 TEST_F(WorkerClientTest, ATaskThatDrainsServesWhatEndsSteps) {
   Connect();
   endpoint_->Drain();
-  client_->GetStatus(kNever, [&](const auto& devices) {
+  client_->GetStatusWhenConnected(kNever, [&](const auto& devices) {
     results_.all.push_back(devices.status());
   });
   client_->DescribeWaits({11, 30}, kNever, [&](const auto& waits) {
     results_.all.push_back(waits.status());
   });
   client_->Abort({11, 30}, 28, absl::InternalError("bug"), results_.done());
-  client_->DeleteSession(kSession, kNever, results_.done());
+  client_->DeleteWorkerSession(kSession, kNever, results_.done());
   processes_.Settle();
   ASSERT_EQ(results_.all.size(), 4u);
   for (const absl::Status& status : results_.all) EXPECT_OK(status);
   EXPECT_EQ(worker_.aborted.size(), 1u);
   EXPECT_EQ(worker_.deleted.size(), 1u);
-  client_->CreateSession(kSession, true, kNever, results_.done());
+  client_->CreateWorkerSession(kSession, true, kNever, results_.done());
   processes_.Settle();
   ASSERT_EQ(results_.all.size(), 5u);
   EXPECT_THAT(results_.all[4],
@@ -644,7 +644,7 @@ TEST_F(WorkerClientTest, RequestsThatCanNotBeReadAreRefused) {
   push.method = static_cast<uint8_t>(Method::kPushes);
   push.body = bus::Blob::FromString("nor is this one");
   EXPECT_OK(channel->Send(std::move(push)));
-  client_->CreateSession(kSession, true, kNever, results_.done());
+  client_->CreateWorkerSession(kSession, true, kNever, results_.done());
   processes_.Settle();
   ASSERT_EQ(results_.all.size(), 1u);  // others go on
   EXPECT_OK(results_.all[0]);
@@ -676,7 +676,7 @@ TEST_F(WorkerClientTest, AnswersThatCanNotBeReadAreTheServersFault) {
   processes_.Settle();
   TestStep step(0);
   client_->Run(step.step(30), results_.done());
-  client_->CreateSession(kSession, true, kNever, results_.done());
+  client_->CreateWorkerSession(kSession, true, kNever, results_.done());
   processes_.Settle();
   ASSERT_EQ(results_.all.size(), 2u);
   for (const absl::Status& status : results_.all) {

@@ -220,29 +220,31 @@ absl::Status ReadGetStatus(bus::Message message) {
   return Open<schemas::GetStatus>(std::move(message)).status();
 }
 
-bus::Message WriteOpenSession(const WorkerSession& session, bool isolated) {
+bus::Message WriteCreateWorkerSession(const WorkerSession& session,
+                                      bool isolated) {
   FlatBufferBuilder builder(128);
   return Finish(
-      schemas::CreateOpenWorkerSession(builder, session.master_incarnation,
-                                       session.session, isolated),
+      schemas::CreateCreateWorkerSession(builder, session.master_incarnation,
+                                         session.session, isolated),
       builder);
 }
 
-absl::StatusOr<OpenSessionRequest> ReadOpenSession(bus::Message message) {
+absl::StatusOr<CreateWorkerSessionRequest> ReadCreateWorkerSession(
+    bus::Message message) {
   ASSIGN_OR_RETURN(const MessageReader reader,
-                   Open<schemas::OpenWorkerSession>(std::move(message)));
-  const auto& body = reader.body<schemas::OpenWorkerSession>();
-  return OpenSessionRequest{SessionOf(body), body.isolated()};
+                   Open<schemas::CreateWorkerSession>(std::move(message)));
+  const auto& body = reader.body<schemas::CreateWorkerSession>();
+  return CreateWorkerSessionRequest{SessionOf(body), body.isolated()};
 }
 
-bus::Message WriteDeleteSession(const WorkerSession& session) {
+bus::Message WriteDeleteWorkerSession(const WorkerSession& session) {
   FlatBufferBuilder builder(128);
   return Finish(schemas::CreateDeleteWorkerSession(
                     builder, session.master_incarnation, session.session),
                 builder);
 }
 
-absl::StatusOr<WorkerSession> ReadDeleteSession(bus::Message message) {
+absl::StatusOr<WorkerSession> ReadDeleteWorkerSession(bus::Message message) {
   ASSIGN_OR_RETURN(const MessageReader reader,
                    Open<schemas::DeleteWorkerSession>(std::move(message)));
   return SessionOf(reader.body<schemas::DeleteWorkerSession>());

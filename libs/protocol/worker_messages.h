@@ -27,15 +27,17 @@ namespace weft::protocol {
 bus::Message WriteGetStatus();
 absl::Status ReadGetStatus(bus::Message message);
 
-struct OpenSessionRequest {
+struct CreateWorkerSessionRequest {
   WorkerSession session;
   bool isolated = false;
 };
-bus::Message WriteOpenSession(const WorkerSession& session, bool isolated);
-absl::StatusOr<OpenSessionRequest> ReadOpenSession(bus::Message message);
+bus::Message WriteCreateWorkerSession(const WorkerSession& session,
+                                      bool isolated);
+absl::StatusOr<CreateWorkerSessionRequest> ReadCreateWorkerSession(
+    bus::Message message);
 
-bus::Message WriteDeleteSession(const WorkerSession& session);
-absl::StatusOr<WorkerSession> ReadDeleteSession(bus::Message message);
+bus::Message WriteDeleteWorkerSession(const WorkerSession& session);
+absl::StatusOr<WorkerSession> ReadDeleteWorkerSession(bus::Message message);
 
 // RESOURCE_EXHAUSTED for a graph larger than 2 GiB.
 absl::StatusOr<bus::Message> WriteRegister(

@@ -53,13 +53,15 @@ PartitionRegistration SampleRegistration(
 
 TEST(WorkerMessagesTest, Sessions) {
   EXPECT_OK(ReadGetStatus(WriteGetStatus()));
-  ASSERT_OK_AND_ASSIGN(const OpenSessionRequest open,
-                       ReadOpenSession(WriteOpenSession(kSession, true)));
+  ASSERT_OK_AND_ASSIGN(
+      const CreateWorkerSessionRequest open,
+      ReadCreateWorkerSession(WriteCreateWorkerSession(kSession, true)));
   EXPECT_EQ(open.session.master_incarnation, 11u);
   EXPECT_EQ(open.session.session, 7u);
   EXPECT_TRUE(open.isolated);
-  ASSERT_OK_AND_ASSIGN(const WorkerSession deleted,
-                       ReadDeleteSession(WriteDeleteSession(kSession)));
+  ASSERT_OK_AND_ASSIGN(
+      const WorkerSession deleted,
+      ReadDeleteWorkerSession(WriteDeleteWorkerSession(kSession)));
   EXPECT_EQ(deleted.master_incarnation, 11u);
   EXPECT_EQ(deleted.session, 7u);
 }

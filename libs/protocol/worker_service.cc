@@ -63,10 +63,10 @@ const MethodRow<WorkerService>* WorkerService::FindMethod(uint8_t method) {
        .on_request = &WorkerService::GetStatus,
        .is_fast = true,
        .is_served_while_draining = true},
-      {.method = Method::kOpenWorkerSession,
-       .on_request = &WorkerService::OpenSession},
+      {.method = Method::kCreateWorkerSession,
+       .on_request = &WorkerService::CreateWorkerSession},
       {.method = Method::kDeleteWorkerSession,
-       .on_request = &WorkerService::DeleteSession,
+       .on_request = &WorkerService::DeleteWorkerSession,
        .is_served_while_draining = true},
       {.method = Method::kRegisterPartition,
        .on_request = &WorkerService::Register},
@@ -98,7 +98,7 @@ void WorkerService::GetStatus(Call call, bus::Message request) {
   const absl::Status read = ReadGetStatus(std::move(request));
   if (!read.ok()) return call->Fail(read);
   const absl::Time deadline = call->deadline();
-  options_.worker->GetStatus(
+  options_.worker->GetStatusWhenConnected(
       deadline,
       replies_.With<std::vector<DeviceAttributes>>(
           std::move(call), [](const std::vector<DeviceAttributes>& devices) {
@@ -106,20 +106,20 @@ void WorkerService::GetStatus(Call call, bus::Message request) {
           }));
 }
 
-void WorkerService::OpenSession(Call call, bus::Message request) {
-  const auto open = ReadOpenSession(std::move(request));
+void WorkerService::CreateWorkerSession(Call call, bus::Message request) {
+  const auto open = ReadCreateWorkerSession(std::move(request));
   if (!open.ok()) return call->Fail(open.status());
   const absl::Time deadline = call->deadline();
-  options_.worker->CreateSession(open->session, open->isolated, deadline,
-                                 replies_.Done(std::move(call)));
+  options_.worker->CreateWorkerSession(open->session, open->isolated, deadline,
+                                       replies_.Done(std::move(call)));
 }
 
-void WorkerService::DeleteSession(Call call, bus::Message request) {
-  const auto session = ReadDeleteSession(std::move(request));
+void WorkerService::DeleteWorkerSession(Call call, bus::Message request) {
+  const auto session = ReadDeleteWorkerSession(std::move(request));
   if (!session.ok()) return call->Fail(session.status());
   const absl::Time deadline = call->deadline();
-  options_.worker->DeleteSession(*session, deadline,
-                                 replies_.Done(std::move(call)));
+  options_.worker->DeleteWorkerSession(*session, deadline,
+                                       replies_.Done(std::move(call)));
 }
 
 void WorkerService::Register(Call call, bus::Message request) {

@@ -47,8 +47,8 @@ class WorkerService : public RoleService<WorkerService> {
   using Call = std::shared_ptr<bus::IncomingCall>;
 
   void GetStatus(Call call, bus::Message request);
-  void OpenSession(Call call, bus::Message request);
-  void DeleteSession(Call call, bus::Message request);
+  void CreateWorkerSession(Call call, bus::Message request);
+  void DeleteWorkerSession(Call call, bus::Message request);
   void Register(Call call, bus::Message request);
   void RunPartition(Call call, bus::Message request);
   void Abort(Call call, bus::Message request);

@@ -83,10 +83,12 @@ std::vector<DeviceAttributes> TaskRuntime::Devices() const {
   return result;
 }
 
-void TaskRuntime::GetStatus(absl::Time, DevicesDone done) { done(Devices()); }
+void TaskRuntime::GetStatusWhenConnected(absl::Time, DevicesDone done) {
+  done(Devices());
+}
 
-void TaskRuntime::CreateSession(const protocol::WorkerSession& session,
-                                bool isolated, absl::Time, Done done) {
+void TaskRuntime::CreateWorkerSession(const protocol::WorkerSession& session,
+                                      bool isolated, absl::Time, Done done) {
   done(AddSession(session, isolated));
 }
 
@@ -112,8 +114,8 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
   return absl::OkStatus();
 }
 
-void TaskRuntime::DeleteSession(const protocol::WorkerSession& session,
-                                absl::Time, Done done) {
+void TaskRuntime::DeleteWorkerSession(const protocol::WorkerSession& session,
+                                      absl::Time, Done done) {
   {
     absl::MutexLock lock(&mutex_);
     ended_sessions_.Add(session.session);
@@ -198,7 +200,7 @@ void TaskRuntime::ConnectTo(const RemoteEdges& edges, absl::Time deadline,
   const auto finish =
       JoinCalls(static_cast<int>(receivers.size()) + 1, std::move(done));
   for (protocol::Worker* worker : receivers) {
-    worker->GetStatus(
+    worker->GetStatusWhenConnected(
         deadline,
         [finish](const absl::StatusOr<std::vector<DeviceAttributes>>& status) {
           finish(status.status());
@@ -480,7 +482,7 @@ void TaskRuntime::AbortAt(const std::string& task, const protocol::StepId& step,
   const absl::Time deadline =
       options_.scheduler->clock().Now() + options_.master_lease;
   // As soon as there is a connection again.
-  worker->GetStatus(
+  worker->GetStatusWhenConnected(
       deadline,
       [worker, step,
        cause](const absl::StatusOr<std::vector<DeviceAttributes>>& status) {

@@ -75,11 +75,12 @@ class TaskRuntime : public protocol::Worker,
   // REQUIRES: no step is running.
   ~TaskRuntime() override;
 
-  void GetStatus(absl::Time deadline, DevicesDone done) override;
-  void CreateSession(const protocol::WorkerSession& session, bool isolated,
-                     absl::Time deadline, Done done) override;
-  void DeleteSession(const protocol::WorkerSession& session,
-                     absl::Time deadline, Done done) override;
+  void GetStatusWhenConnected(absl::Time deadline, DevicesDone done) override;
+  void CreateWorkerSession(const protocol::WorkerSession& session,
+                           bool isolated, absl::Time deadline,
+                           Done done) override;
+  void DeleteWorkerSession(const protocol::WorkerSession& session,
+                           absl::Time deadline, Done done) override;
   void Register(const protocol::PartitionRegistration& registration,
                 absl::Time deadline, Done done) override;
   void Deregister(const protocol::WorkerSession& session,

@@ -48,7 +48,7 @@ class TaskRuntimeSchedule {
  private:
   void MakeSessions() {
     for (int id = 1; id <= kSessions; ++id) {
-      runtime_->CreateSession(
+      runtime_->CreateWorkerSession(
           {kMaster, static_cast<uint64_t>(id)}, /*isolated=*/false,
           absl::InfiniteFuture(),
           [](const absl::Status& made) { EXPECT_OK(made); });

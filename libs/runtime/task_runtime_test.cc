@@ -28,17 +28,18 @@ class Thing : public Resource {
 // A task with one device, whose peers come and go as a test says.
 class TaskRuntimeTest : public testing::Test {
  protected:
-  absl::Status CreateSession(uint64_t master, uint64_t session) {
+  absl::Status CreateWorkerSession(uint64_t master, uint64_t session) {
     absl::Status result = absl::UnknownError("did not answer");
-    runtime_->CreateSession({master, session}, /*isolated=*/true,
-                            absl::InfiniteFuture(),
-                            [&](absl::Status status) { result = status; });
+    runtime_->CreateWorkerSession(
+        {master, session}, /*isolated=*/true, absl::InfiniteFuture(),
+        [&](absl::Status status) { result = status; });
     return result;
   }
-  absl::Status DeleteSession(uint64_t master, uint64_t session) {
+  absl::Status DeleteWorkerSession(uint64_t master, uint64_t session) {
     absl::Status result = absl::UnknownError("did not answer");
-    runtime_->DeleteSession({master, session}, absl::InfiniteFuture(),
-                            [&](absl::Status status) { result = status; });
+    runtime_->DeleteWorkerSession(
+        {master, session}, absl::InfiniteFuture(),
+        [&](absl::Status status) { result = status; });
     return result;
   }
   absl::Status Register(uint64_t session, uint64_t registration) {
@@ -76,7 +77,7 @@ class TaskRuntimeTest : public testing::Test {
 
 TEST_F(TaskRuntimeTest, SessionsOutliveALossByALease) {
   runtime_->PeerConnected(kWorker, kMaster);
-  ASSERT_OK(CreateSession(kMaster, 1));
+  ASSERT_OK(CreateWorkerSession(kMaster, 1));
   Lose(kMaster);
   HalfALeasePasses();
   EXPECT_EQ(runtime_->num_sessions(), 1);
@@ -91,23 +92,25 @@ TEST_F(TaskRuntimeTest, SessionsOutliveALossByALease) {
 
 // Two threads serve the requests, or they came over two connections.
 TEST_F(TaskRuntimeTest, ASessionThatWasDeletedBeforeItIsMadeIsNotMade) {
-  ASSERT_OK(DeleteSession(kOwn, 1));
-  EXPECT_THAT(CreateSession(kOwn, 1), StatusIs(absl::StatusCode::kAborted,
-                                               "Session 1 has been deleted"));
+  ASSERT_OK(DeleteWorkerSession(kOwn, 1));
+  EXPECT_THAT(
+      CreateWorkerSession(kOwn, 1),
+      StatusIs(absl::StatusCode::kAborted, "Session 1 has been deleted"));
   EXPECT_EQ(runtime_->num_sessions(), 0);
-  EXPECT_OK(CreateSession(kOwn, 2));
+  EXPECT_OK(CreateWorkerSession(kOwn, 2));
 }
 
 // Its master may have asked for it twice.
 TEST_F(TaskRuntimeTest, ASessionThatWasDeletedIsNotMadeAgain) {
-  ASSERT_OK(CreateSession(kOwn, 1));
-  ASSERT_OK(DeleteSession(kOwn, 1));
-  EXPECT_THAT(CreateSession(kOwn, 1), StatusIs(absl::StatusCode::kAborted));
+  ASSERT_OK(CreateWorkerSession(kOwn, 1));
+  ASSERT_OK(DeleteWorkerSession(kOwn, 1));
+  EXPECT_THAT(CreateWorkerSession(kOwn, 1),
+              StatusIs(absl::StatusCode::kAborted));
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
 TEST_F(TaskRuntimeTest, WhatWasReleasedBeforeItIsRegisteredIsNotRegistered) {
-  ASSERT_OK(CreateSession(kMaster, 1));
+  ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->Deregister({kMaster, 1}, 5);
   EXPECT_THAT(Register(1, 5),
               StatusIs(absl::StatusCode::kAborted,
@@ -119,7 +122,7 @@ TEST_F(TaskRuntimeTest, WhatWasReleasedBeforeItIsRegisteredIsNotRegistered) {
 
 // Compiled, this one would be refused for its device.
 TEST_F(TaskRuntimeTest, WhatWasReleasedIsNotCompiledFirst) {
-  ASSERT_OK(CreateSession(kMaster, 1));
+  ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->Deregister({kMaster, 1}, 5);
   absl::Status result = absl::UnknownError("did not answer");
   runtime_->Register({.session = {kMaster, 1},
@@ -133,11 +136,12 @@ TEST_F(TaskRuntimeTest, WhatWasReleasedIsNotCompiledFirst) {
 
 TEST_F(TaskRuntimeTest, OfWhatWasDeletedTheLatestAreRemembered) {
   for (uint64_t id = 0; id <= TaskRuntime::kEndedRemembered; ++id) {
-    ASSERT_OK(DeleteSession(kOwn, id));
-    ASSERT_OK(DeleteSession(kOwn, id));  // told once more
+    ASSERT_OK(DeleteWorkerSession(kOwn, id));
+    ASSERT_OK(DeleteWorkerSession(kOwn, id));  // told once more
   }
-  EXPECT_OK(CreateSession(kOwn, 0));
-  EXPECT_THAT(CreateSession(kOwn, 1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_OK(CreateWorkerSession(kOwn, 0));
+  EXPECT_THAT(CreateWorkerSession(kOwn, 1),
+              StatusIs(absl::StatusCode::kAborted));
 }
 
 TEST_F(TaskRuntimeTest, AResetThatWasGivenUpClearsNothing) {
@@ -157,7 +161,7 @@ TEST_F(TaskRuntimeTest, AResetThatWasGivenUpClearsNothing) {
 }
 
 TEST_F(TaskRuntimeTest, SessionsOfItsOwnMasterStay) {
-  ASSERT_OK(CreateSession(kOwn, 1));
+  ASSERT_OK(CreateWorkerSession(kOwn, 1));
   scheduler_.AdvanceBy(absl::Hours(10));
   EXPECT_EQ(runtime_->num_sessions(), 1);
 }
@@ -168,8 +172,8 @@ TEST_F(TaskRuntimeTest, ASessionOfAMasterThatIsNotHereEndsByItself) {
   Lose(kMaster);
   HalfALeasePasses();
   HalfALeasePasses();
-  ASSERT_OK(CreateSession(kMaster, 1));
-  ASSERT_OK(CreateSession(kMaster, 2));
+  ASSERT_OK(CreateWorkerSession(kMaster, 1));
+  ASSERT_OK(CreateWorkerSession(kMaster, 2));
   HalfALeasePasses();
   EXPECT_EQ(runtime_->num_sessions(), 2);
   HalfALeasePasses();
@@ -178,7 +182,7 @@ TEST_F(TaskRuntimeTest, ASessionOfAMasterThatIsNotHereEndsByItself) {
 }
 
 TEST_F(TaskRuntimeTest, ASessionLivesOnWhenItsMasterComesLate) {
-  ASSERT_OK(CreateSession(kMaster, 1));
+  ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->PeerConnected(kWorker, kMaster);
   scheduler_.AdvanceBy(absl::Hours(1));
   EXPECT_EQ(runtime_->num_sessions(), 1);
@@ -186,12 +190,12 @@ TEST_F(TaskRuntimeTest, ASessionLivesOnWhenItsMasterComesLate) {
 
 TEST_F(TaskRuntimeTest, SessionsOfAMasterThatHasRestartedEndSoon) {
   runtime_->PeerConnected(kWorker, kMaster);
-  ASSERT_OK(CreateSession(kMaster, 1));
+  ASSERT_OK(CreateWorkerSession(kMaster, 1));
   // Only a claim, as long as the first is here, or may be back.
   runtime_->PeerConnected(kWorker, kMaster + 1);
   EXPECT_EQ(runtime_->num_sessions(), 1);
   Lose(kMaster);
-  ASSERT_OK(CreateSession(kMaster + 1, 2));
+  ASSERT_OK(CreateWorkerSession(kMaster + 1, 2));
   EXPECT_EQ(runtime_->num_sessions(), 2);
   scheduler_.AdvanceBy(absl::Seconds(6));
   EXPECT_EQ(runtime_->num_sessions(), 1);
@@ -203,7 +207,7 @@ TEST_F(TaskRuntimeTest, SessionsOfAMasterThatHasRestartedEndSoon) {
 
 TEST_F(TaskRuntimeTest, WhoClaimsATaskDoesNotGetItByACutConnection) {
   runtime_->PeerConnected(kWorker, kMaster);
-  ASSERT_OK(CreateSession(kMaster, 1));
+  ASSERT_OK(CreateWorkerSession(kMaster, 1));
   for (int i = 0; i < 3; ++i) {
     runtime_->PeerConnected(kWorker, kMaster + 1);
     Lose(kMaster);
@@ -219,7 +223,7 @@ TEST_F(TaskRuntimeTest, WhoClaimsATaskDoesNotGetItByACutConnection) {
 
 TEST_F(TaskRuntimeTest, WhenNobodyClaimsATaskAnyMoreItsLeaseIsWhole) {
   runtime_->PeerConnected(kWorker, kMaster);
-  ASSERT_OK(CreateSession(kMaster, 1));
+  ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->PeerConnected(kWorker, kMaster + 1);
   Lose(kMaster);
   Lose(kMaster + 1);
@@ -232,7 +236,7 @@ TEST_F(TaskRuntimeTest, WhenNobodyClaimsATaskAnyMoreItsLeaseIsWhole) {
 
 TEST_F(TaskRuntimeTest, SessionsOfAMasterThatComesBackAsAnotherEndAtOnce) {
   runtime_->PeerConnected(kWorker, kMaster);
-  ASSERT_OK(CreateSession(kMaster, 1));
+  ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->PeerLost(kWorker, kMaster, absl::UnavailableError("it has died"));
   EXPECT_EQ(runtime_->num_sessions(), 1);  // it may come back as itself
   runtime_->PeerConnected(kWorker, kMaster + 1);

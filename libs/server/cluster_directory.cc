@@ -39,26 +39,29 @@ class ClusterDirectory::Route : public protocol::Worker,
     if (client != nullptr) unused_->Wait();
   }
 
-  void GetStatus(absl::Time deadline, DevicesDone done) override {
+  void GetStatusWhenConnected(absl::Time deadline, DevicesDone done) override {
     auto worker = Choose();
-    if (worker != nullptr) return worker->GetStatus(deadline, std::move(done));
+    if (worker != nullptr)
+      return worker->GetStatusWhenConnected(deadline, std::move(done));
     Scheduler& scheduler = options_.process->scheduler();
     const absl::Time now = scheduler.clock().Now();
     if (now >= deadline || IsClosed()) return done(NotHere());
     scheduler.ScheduleAt(std::min(deadline, now + LocalTasks::kLookAgain),
                          [self = shared_from_this(), deadline,
                           done = std::move(done)]() mutable {
-                           self->GetStatus(deadline, std::move(done));
+                           self->GetStatusWhenConnected(deadline,
+                                                        std::move(done));
                          });
   }
-  void CreateSession(const protocol::WorkerSession& session, bool isolated,
-                     absl::Time deadline, Done done) override {
-    Forward(&Worker::CreateSession, std::move(done), session, isolated,
+  void CreateWorkerSession(const protocol::WorkerSession& session,
+                           bool isolated, absl::Time deadline,
+                           Done done) override {
+    Forward(&Worker::CreateWorkerSession, std::move(done), session, isolated,
             deadline);
   }
-  void DeleteSession(const protocol::WorkerSession& session,
-                     absl::Time deadline, Done done) override {
-    Forward(&Worker::DeleteSession, std::move(done), session, deadline);
+  void DeleteWorkerSession(const protocol::WorkerSession& session,
+                           absl::Time deadline, Done done) override {
+    Forward(&Worker::DeleteWorkerSession, std::move(done), session, deadline);
   }
   void Register(const protocol::PartitionRegistration& registration,
                 absl::Time deadline, Done done) override {

@@ -92,7 +92,7 @@ TEST_F(ClusterDirectoryTest, CloseWaitsForCallsOnTheirWayOut) {
 TEST_F(ClusterDirectoryTest, CallsAfterItsEndAreRefused) {
   directory_->Close();
   absl::Status status;
-  directory_->Find(kPs)->GetStatus(
+  directory_->Find(kPs)->GetStatusWhenConnected(
       absl::InfiniteFuture(),
       [&](const absl::StatusOr<std::vector<DeviceAttributes>>& answer) {
         status = answer.status();

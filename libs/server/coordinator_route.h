@@ -38,7 +38,8 @@ struct CoordinatorRouteOptions {
 };
 
 // Held by shared_ptr: calls that wait hold on to it. A call that finds no
-// coordinator by its deadline is UNAVAILABLE.
+// coordinator by its deadline is UNAVAILABLE; Leave, which waits for none, is
+// so at once.
 class CoordinatorRoute : public protocol::Coordinator {
  public:
   static std::shared_ptr<CoordinatorRoute> Create(

@@ -108,7 +108,7 @@ TEST_F(ServerTest, DevicesAreCountedAndNamed) {
                        Create({{"ps", {"localhost:0"}}},
                               {.job_name = "ps", .cpus = 2, .host_gpus = 1}));
   std::vector<std::string> names;
-  server->runtime().GetStatus(
+  server->runtime().GetStatusWhenConnected(
       absl::InfiniteFuture(),
       [&](const absl::StatusOr<std::vector<DeviceAttributes>>& devices) {
         for (const auto& device : *devices) names.push_back(device.name);
@@ -136,6 +136,7 @@ TEST_F(ServerTest, ATaskNeedsNoServerAndNoOtherTask) {
   SyncCall<> reset(process_.scheduler());
   task.master()->Reset({"container"}, {}, nullptr, reset.Done());
   EXPECT_OK(reset.Wait());
+  ASSERT_EQ(coordinator.forgotten.size(), 1u);
   EXPECT_EQ(coordinator.forgotten.front(),
             std::vector<std::string>{"container"});
 }

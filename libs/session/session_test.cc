@@ -346,7 +346,7 @@ TEST_F(SessionTest, ACallableSendsNothingThatIsAddedLater) {
   EXPECT_EQ(master_.extensions.size(), 2u);
 }
 
-TEST_F(SessionTest, AnAsynchronousRunHoldsNoThreadAndIsToldOnOneThatMayBlock) {
+TEST_F(SessionTest, AnAsynchronousRunHoldsNoThreadAndIsToldOnAnother) {
   const auto callable = MakeCallable();
   master_.hold_runs = true;
   std::vector<float> values;

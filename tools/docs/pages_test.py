@@ -144,6 +144,12 @@ class PagesTest(unittest.TestCase):
       self.assertIn('\n| hop | function | file | thread |\n|---|---|---|---|\n| ',
                     page.read())
 
+  def test_the_guides_have_tables_of_names(self):
+    for guide in ('an_op', 'an_rpc', 'a_file_system'):
+      with open(os.path.join(source_tree.root(), f'docs/adding_{guide}.md'),
+                encoding='utf-8') as page:
+        self.assertIn('\n| part | name | file |', page.read())
+
 
 if __name__ == '__main__':
   xml_unittest.main()

@@ -41,8 +41,24 @@ def _cases_that_never_run(path, text):
                       'end the file with weft_room_test()')
 
 
+def _cases_in_no_build_file(top, paths):
+  """Yields each file of cases that no BUILD file lists: nobody runs it."""
+  for path in paths:
+    if not path.endswith('_test.cc'):
+      continue
+    folder = os.path.dirname(path)
+    while folder and f'{folder}/BUILD' not in paths:
+      folder = os.path.dirname(folder)
+    build = os.path.join(folder, 'BUILD')
+    listed = f'"{os.path.relpath(path, folder or ".")}"'
+    if build not in paths or listed not in _read(top, build):
+      yield Violation(path, 1, 'no BUILD file lists these cases',
+                      f'give them a weft_test in {build}')
+
+
 def check_folders(top, paths):
-  """Yields each folder whose cases its room's test does not link."""
+  """Yields cases that no BUILD file lists, or no room's test links."""
+  yield from _cases_in_no_build_file(top, paths)
   for path in filter(source_tree.is_build, paths):
     folder = os.path.dirname(path)
     if 'weft_room_cases()' not in _read(top, path):

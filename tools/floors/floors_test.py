@@ -100,6 +100,15 @@ class FloorsTest(unittest.TestCase):
     room = 'weft_room_test(cases = ["//libs/fs/disk:room_cases"])\n'
     self.assertEqual(self.check({**folder, 'libs/fs/BUILD': room}), [])
 
+  def test_cases_that_no_build_file_lists(self):
+    self.assert_one({'libs/fs/a_test.cc': ''}, 1, 'no BUILD file lists')
+    build = 'weft_test(name = "a", srcs = ["%s"])\nweft_room_test()\n'
+    for name in ('a_test.cc', 'disk/a_test.cc'):
+      self.assertEqual(self.check({f'libs/fs/{name}': '',
+                                   'libs/fs/BUILD': build % name}), [])
+    self.assertIn('no BUILD file lists', self.check(
+        {'libs/fs/b_test.cc': '', 'libs/fs/BUILD': build % 'a_test.cc'})[0][2])
+
   def test_a_room_that_is_not_in_the_table(self):
     self.assertIn('not in the table',
                   self.check({'libs/attic/attic.h': ''})[0][2])
@@ -159,6 +168,8 @@ class FloorsTest(unittest.TestCase):
     self.assertEqual(self.check({**ops, **room, **sound}), [])
     glued = 'add("Neg" + version);\n'
     uses = {'libs/kernels/neg_test.cc': 'run("NegV2");\n',
+            'libs/kernels/BUILD': 'weft_test(srcs = ["neg_test.cc"])\n'
+                                  'weft_room_test()\n',
             'libs/ops/neg_builders.cc': 'node("NegV2");\n'}
     for place in ('ops', 'kernels', 'gradients'):
       with self.subTest(place):

@@ -5,8 +5,8 @@
 // Send hands the message to libzmq on the calling thread, under the lock of
 // its socket.
 //
-// Trust: whoever reaches the port may connect. README.md says what a hostile
-// peer can and cannot do.
+// Trust: whoever reaches the port may connect. libs/bus/README.md says what a
+// hostile peer can and cannot do.
 #ifndef WEFT_LIBS_BUS_ZMQ_ZMQ_WIRE_H_
 #define WEFT_LIBS_BUS_ZMQ_ZMQ_WIRE_H_
 

@@ -1,5 +1,5 @@
 // Philox 4x32-10 over many samples at once, compiled for each instruction set
-// (weft::v1, v3, v4). The numbers are those of Philox in random_philox.h.
+// (weft::v1, v3, v4). The numbers are those of Philox in random/philox.h.
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_ISA_RANDOM_ISA_H_

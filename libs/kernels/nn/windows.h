@@ -1,7 +1,7 @@
 // Windows that slide over images: the geometry that convolutions and pools have
 // in common, and their operands as float or double.
 //
-// Images are [batch, rows, columns, channels] ("NHWC"); see nn_layout.h.
+// Images are [batch, rows, columns, channels] ("NHWC"); see layout.h.
 #ifndef WEFT_LIBS_KERNELS_NN_WINDOWS_H_
 #define WEFT_LIBS_KERNELS_NN_WINDOWS_H_
 

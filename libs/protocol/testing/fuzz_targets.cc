@@ -191,12 +191,13 @@ void CheckCallableMessage(const FuzzCase& c) {
 void CheckPartitionMessage(const FuzzCase& c) {
   const bus::Message& message = c.message;
   switch (static_cast<Method>(message.method)) {
-    case Method::kOpenWorkerSession:
-      return Check(message, ReadOpenSession, [](const OpenSessionRequest& r) {
-        return WriteOpenSession(r.session, r.isolated);
-      });
+    case Method::kCreateWorkerSession:
+      return Check(message, ReadCreateWorkerSession,
+                   [](const CreateWorkerSessionRequest& r) {
+                     return WriteCreateWorkerSession(r.session, r.isolated);
+                   });
     case Method::kDeleteWorkerSession:
-      return Check(message, ReadDeleteSession, WriteDeleteSession);
+      return Check(message, ReadDeleteWorkerSession, WriteDeleteWorkerSession);
     case Method::kRegisterPartition: {
       // A device's name may be bytes that no GraphDef can hold: then what is
       // written can't be read. Workers refuse devices they do not have.

@@ -24,7 +24,7 @@ class RecordingWorker : public Worker {
  public:
   // What each call is answered with.
   absl::Status answer;
-  // So many calls of DeleteSession lose their connection.
+  // So many calls of DeleteWorkerSession lose their connection.
   int num_losses = 0;
   std::vector<DeviceAttributes> devices;
   std::vector<std::string> waits;
@@ -55,8 +55,8 @@ class RecordingWorker : public Worker {
   };
   std::vector<Running> running;  // held
   int num_runs = 0;
-  // Keep GetStatus and DeleteSession, as if the task were not there, until the
-  // test calls what is held.
+  // Keep GetStatusWhenConnected and DeleteWorkerSession, as if the task were
+  // not there, until the test calls what is held.
   bool hold = false;
   bool hold_registers = false;           // likewise
   bool hold_clears = false;              // likewise
@@ -65,7 +65,8 @@ class RecordingWorker : public Worker {
   std::function<void()> on_created;  // may be null
   std::vector<StepId> described;
 
-  void GetStatus(absl::Time /*deadline*/, DevicesDone done) override {
+  void GetStatusWhenConnected(absl::Time /*deadline*/,
+                              DevicesDone done) override {
     if (hold) {
       held.push_back(
           [this, done = std::move(done)]() mutable { done(devices); });
@@ -74,14 +75,14 @@ class RecordingWorker : public Worker {
     if (!answer.ok()) return done(answer);
     done(devices);
   }
-  void CreateSession(const WorkerSession& session, bool isolated,
-                     absl::Time /*deadline*/, Done done) override {
+  void CreateWorkerSession(const WorkerSession& session, bool isolated,
+                           absl::Time /*deadline*/, Done done) override {
     created.push_back({session, isolated});
     if (on_created) on_created();
     done(answer);
   }
-  void DeleteSession(const WorkerSession& session, absl::Time /*deadline*/,
-                     Done done) override {
+  void DeleteWorkerSession(const WorkerSession& session,
+                           absl::Time /*deadline*/, Done done) override {
     deleted.push_back(session);
     if (hold) {
       held.push_back(
