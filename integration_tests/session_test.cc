@@ -109,9 +109,9 @@ TEST_F(SessionTest, FeedingTwiceOrAlsoFetchingIsRefused) {
   Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
   Output y = ops::Neg(root_, x);
   const Tensor one = Tensor::Scalar(1.0f);
-  EXPECT_THAT(
-      session().Run({{x, one}, {x, one}}, y),
-      StatusIs(absl::StatusCode::kInvalidArgument, "fed more than once"));
+  EXPECT_THAT(session().Run({{x, one}, {x, one}}, y),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "Endpoint \"x:0\" fed more than once."));
   EXPECT_THAT(
       session().Run({{x, one}}, x),
       StatusIs(absl::StatusCode::kInvalidArgument, "both fed and fetched"));

@@ -1,6 +1,6 @@
 // Scheduler: the only place where Weft starts threads, sleeps, waits and arms
 // timers. Its fake, SimulatedScheduler, runs pools, timers and waiting clients
-// on one thread in an order drawn from a seed, which is what makes a whole
+// one at a time in an order drawn from a seed, which is what makes a whole
 // cluster testable.
 //
 // Threads: every method may be called from any thread. Closures run without

@@ -7,8 +7,9 @@
 // dials again. What was sent arrives whole, once and in order, or the
 // connection closes.
 //
-// Threads: all methods may be called from any thread, also from events, and
-// never block. Events of one connection come one after the other; those of
+// Threads: all methods may be called from any thread, also from events, and do
+// not block, but for Close, which waits for an event that is running, and Lead,
+// which reads. Events of one connection come one after the other; those of
 // different connections may come at once. Each lane of a Wire has one reader,
 // the thread that its events come on, so that neither waits for the other; they
 // must return soon (control: 20 us, bulk: a copy of the message).

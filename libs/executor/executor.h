@@ -1,4 +1,4 @@
-// Executor: runs one partition of one step.
+// Plan and Start: how one partition of one step runs.
 //
 // A Plan is a partition compiled flat: nodes in arrays, pending counts, slots.
 // It is made once for a registered partition and shared by all its steps. The

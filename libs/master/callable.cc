@@ -53,7 +53,7 @@ absl::StatusOr<CallableEnds> ResolveNames(const GraphVersion& graph,
     ASSIGN_OR_RETURN(OutputTensor feed, FindTensor(graph, name, unknown_code));
     if (!fed.insert(feed).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat("OutputTensor \"", name, "\" fed more than once."));
+          absl::StrCat("Endpoint \"", name, "\" fed more than once."));
     }
     ends.feeds.push_back(feed);
   }

@@ -1,4 +1,4 @@
-// AskCoordinator: a call to the coordinator that lasts until its deadline: one
+// CoordinatorCall: a call to the coordinator that lasts until its deadline: one
 // that finds no coordinator is made again. Says now and then what it waits for.
 // No thread waits.
 #ifndef WEFT_LIBS_MASTER_COORDINATOR_CALL_H_

@@ -4,8 +4,8 @@
 // partitioned and registered once; a run then only carries feeds and fetches.
 //
 // Threads: all methods may be called from any thread; what waits holds none. No
-// lock is held with another, but for SessionGraph::declared_mutex_ after
-// SessionGraph::mutex_; and none during a worker's call or a caller's `done`.
+// lock is held during a worker's call or a caller's `done`; README.md says
+// which are taken one after another.
 #ifndef WEFT_LIBS_MASTER_MASTER_H_
 #define WEFT_LIBS_MASTER_MASTER_H_
 

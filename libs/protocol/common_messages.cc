@@ -16,29 +16,50 @@ namespace {
 
 using flatbuffers::FlatBufferBuilder;
 
-// The numbers are the schema's.
-static_assert(static_cast<int>(Method::kDone) ==
-              static_cast<int>(schemas::Body::Done));
-static_assert(static_cast<int>(Method::kCreateSession) ==
-              static_cast<int>(schemas::Body::CreateSession));
-static_assert(static_cast<int>(Method::kRunCallable) ==
-              static_cast<int>(schemas::Body::RunCallable));
-static_assert(static_cast<int>(Method::kListDevicesReply) ==
-              static_cast<int>(schemas::Body::ListDevicesReply));
-static_assert(static_cast<int>(Method::kCreateWorkerSession) ==
-              static_cast<int>(schemas::Body::CreateWorkerSession));
-static_assert(static_cast<int>(Method::kPushes) ==
-              static_cast<int>(schemas::Body::Pushes));
-static_assert(static_cast<int>(Method::kGetStatus) ==
-              static_cast<int>(schemas::Body::GetStatus));
-static_assert(static_cast<int>(Method::kJoinCluster) ==
-              static_cast<int>(schemas::Body::JoinCluster));
-static_assert(static_cast<int>(Method::kPlace) ==
-              static_cast<int>(schemas::Body::Place));
-static_assert(static_cast<int>(Method::kShutdownCluster) ==
-              static_cast<int>(schemas::Body::ShutdownCluster));
-static_assert(static_cast<int>(Method::kDescribeWaitsReply) ==
-              static_cast<int>(schemas::Body::DescribeWaitsReply));
+// The numbers are the schema's, every one.
+#define WEFT_IS_THE_SCHEMAS(METHOD)                    \
+  static_assert(static_cast<int>(Method::k##METHOD) == \
+                static_cast<int>(schemas::Body::METHOD))
+WEFT_IS_THE_SCHEMAS(Done);
+WEFT_IS_THE_SCHEMAS(CreateSession);
+WEFT_IS_THE_SCHEMAS(CreateSessionReply);
+WEFT_IS_THE_SCHEMAS(ExtendSession);
+WEFT_IS_THE_SCHEMAS(ExtendSessionReply);
+WEFT_IS_THE_SCHEMAS(CloseSession);
+WEFT_IS_THE_SCHEMAS(MakeCallable);
+WEFT_IS_THE_SCHEMAS(MakeCallableReply);
+WEFT_IS_THE_SCHEMAS(RunCallable);
+WEFT_IS_THE_SCHEMAS(RunCallableReply);
+WEFT_IS_THE_SCHEMAS(ReleaseCallable);
+WEFT_IS_THE_SCHEMAS(Reset);
+WEFT_IS_THE_SCHEMAS(ListDevices);
+WEFT_IS_THE_SCHEMAS(ListDevicesReply);
+WEFT_IS_THE_SCHEMAS(CreateWorkerSession);
+WEFT_IS_THE_SCHEMAS(DeleteWorkerSession);
+WEFT_IS_THE_SCHEMAS(RegisterPartition);
+WEFT_IS_THE_SCHEMAS(DeregisterPartition);
+WEFT_IS_THE_SCHEMAS(RunPartition);
+WEFT_IS_THE_SCHEMAS(RunPartitionReply);
+WEFT_IS_THE_SCHEMAS(Abort);
+WEFT_IS_THE_SCHEMAS(ClearContainers);
+WEFT_IS_THE_SCHEMAS(Pushes);
+WEFT_IS_THE_SCHEMAS(GetStatus);
+WEFT_IS_THE_SCHEMAS(JoinCluster);
+WEFT_IS_THE_SCHEMAS(JoinClusterReply);
+WEFT_IS_THE_SCHEMAS(TaskHeartbeat);
+WEFT_IS_THE_SCHEMAS(TaskHeartbeatReply);
+WEFT_IS_THE_SCHEMAS(LeaveCluster);
+WEFT_IS_THE_SCHEMAS(Place);
+WEFT_IS_THE_SCHEMAS(PlaceReply);
+WEFT_IS_THE_SCHEMAS(EndSession);
+WEFT_IS_THE_SCHEMAS(ForgetContainers);
+WEFT_IS_THE_SCHEMAS(ListClusterDevices);
+WEFT_IS_THE_SCHEMAS(GetCluster);
+WEFT_IS_THE_SCHEMAS(GetClusterReply);
+WEFT_IS_THE_SCHEMAS(ShutdownCluster);
+WEFT_IS_THE_SCHEMAS(DescribeWaits);
+WEFT_IS_THE_SCHEMAS(DescribeWaitsReply);
+#undef WEFT_IS_THE_SCHEMAS
 
 }  // namespace
 

@@ -1,9 +1,9 @@
 // LocalTasks: the tasks of one process, so that its sessions and tasks reach
 // them by a call instead of a message.
 //
-// Threads: all methods may be called from any thread. Observers are called
-// without the lock; after Remove has returned, the removed one is not called
-// any more.
+// Threads: all methods may be called from any thread. Observers are called one
+// after the other, and may look tasks up, but not add or remove one; after
+// Remove has returned, the removed one is not called any more.
 #ifndef WEFT_LIBS_RUNTIME_LOCAL_TASKS_H_
 #define WEFT_LIBS_RUNTIME_LOCAL_TASKS_H_
 

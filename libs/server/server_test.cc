@@ -136,7 +136,7 @@ TEST_F(ServerTest, ATaskNeedsNoServerAndNoOtherTask) {
   SyncCall<> reset(process_.scheduler());
   task.master()->Reset({"container"}, {}, nullptr, reset.Done());
   EXPECT_OK(reset.Wait());
-  ASSERT_EQ(coordinator.forgotten.size(), 1u);
+  ASSERT_FALSE(coordinator.forgotten.empty());
   EXPECT_EQ(coordinator.forgotten.front(),
             std::vector<std::string>{"container"});
 }

@@ -20,6 +20,7 @@ std::shared_ptr<TaskRuntime> Task::NewRuntime() const {
   runtime.kernels = &process.kernels();
   runtime.scheduler = &process.scheduler();
   runtime.random = &process.random();
+  runtime.file_system = &process.file_system();
   runtime.task = options_.task;
   runtime.incarnation = options_.incarnation;
   runtime.peers = options_.directory;

@@ -22,6 +22,7 @@ namespace {
 
 using testing::Contains;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
 using testing::Not;
 using testing::UnorderedElementsAre;
 

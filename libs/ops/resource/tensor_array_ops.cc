@@ -30,7 +30,7 @@ absl::Status PackShape(InferenceContext& c) {
   return RowsShape(c, "element_shape", PartialShape::kUnknown);
 }
 
-absl::Status ConcatShape(InferenceContext& c) {
+absl::Status ArrayConcatShape(InferenceContext& c) {
   c.set_output(1, PartialShape::Vector(PartialShape::kUnknown));
   return RowsShape(c, "element_shape_except0", PartialShape::kUnknown);
 }
@@ -89,7 +89,7 @@ void AddArrayReads(const HandleFamily& family) {
                  .Attr("dtype: type")
                  .Attr("element_shape_except0: shape = { unknown_rank: true }")
                  .Doc("All elements, joined along the first dimension.")
-                 .Shape(ConcatShape));
+                 .Shape(ArrayConcatShape));
 }
 
 void AddWrites(const HandleFamily& family) {

@@ -38,7 +38,7 @@ void SetSparse(InferenceContext& c, int64_t rank) {
   c.set_output(2, PartialShape::Vector(rank));
 }
 
-absl::Status ConcatShape(InferenceContext& c) {
+absl::Status SparseConcatShape(InferenceContext& c) {
   SetSparse(c, ColumnsOf(c.input(0)));
   return absl::OkStatus();
 }
@@ -158,7 +158,7 @@ void RegisterSparseOps(OpRegistry& registry) {
                    .Attr("N: int >= 2")
                    .Attr("T: type")
                    .Doc("Joins sparse tensors along one dimension.")
-                   .Shape(ConcatShape));
+                   .Shape(SparseConcatShape));
   registry.Add(OpDefBuilder("SparseCross")
                    .Input("indices: N * int64")
                    .Input("values: sparse_types")
