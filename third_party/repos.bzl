@@ -185,9 +185,21 @@ def system_repos():
         lib_deps = ["@gtest"],
     )
     _system_library(
+        name = "isal",
+        apt = "libisal-dev",
+        paths = ["isa-l/crc.h"],
+        linkopts = ["-lisal"],
+    )
+    _system_library(
         name = "json",
         apt = "nlohmann-json3-dev",
         paths = ["nlohmann"],
+    )
+    _system_library(
+        name = "leveldb",
+        apt = "libleveldb-dev",
+        paths = ["leveldb"],
+        linkopts = ["-lleveldb"],
     )
     _system_library(
         name = "protobuf",

@@ -20,6 +20,7 @@ fuzzers=(
   libs/protocol:master_message libs/protocol:worker_message
   libs/protocol:coordinator_message
   libs/tensor:tensor_proto
+  libs/checkpoint:checkpoint_index libs/checkpoint:checkpoint_entry
   libs/cluster:cluster_spec libs/cluster:device_name
   integration_tests/testing:graph_def integration_tests/testing:graph_text
 )
@@ -70,6 +71,7 @@ bazel test --config=opt --test_timeout=3600 --test_output=all \
   --test_env=WEFT_SIMULATION_SEEDS="$simulation_seeds" \
   //integration_tests:simulation_test //libs/bus:transport_schedule_test \
   //libs/runtime:step_table_schedule_test \
+  //libs/runtime:task_runtime_schedule_test \
   //libs/rendezvous:rendezvous_schedule_test \
   //libs/master:master_end_test || failed=1
 

@@ -15,7 +15,7 @@ REQUIRED=(
   libabsl-dev libspdlog-dev libeigen3-dev zlib1g-dev nlohmann-json3-dev
   libprotobuf-dev protobuf-compiler
   libflatbuffers-dev flatbuffers-compiler
-  libzmq3-dev cppzmq-dev libleveldb-dev libre2-dev
+  libzmq3-dev cppzmq-dev libleveldb-dev libisal-dev libre2-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   # What tests and examples read, and what checks the format.
   dataset-fashion-mnist clang-format-14

@@ -48,6 +48,7 @@
 #include "libs/train/metrics.h"
 #include "libs/train/moving_averages.h"
 #include "libs/train/optimizer.h"
+#include "libs/train/saver.h"
 #include "libs/train/slot_optimizers.h"
 
 #endif  // WEFT_LIBS_API_WEFT_H_

@@ -41,6 +41,7 @@ absl::Status FileSystem::CreateDirectories(absl::string_view path) {
     RETURN_IF_ERROR(CreateDirectories(parent));
   }
   absl::Status created = CreateDirectory(clean);
+  if (created.ok()) return SyncDirectory(parent.empty() ? "." : parent);
   if (!absl::IsAlreadyExists(created)) return created;
   // Somebody else may have made it meanwhile; a file in its place is an error.
   ASSIGN_OR_RETURN(const bool now_directory, IsDirectory(clean));

@@ -81,7 +81,8 @@ class FileSystem {
 
   // Made of the above, the same everywhere:
 
-  // The directory and all above it; OK when it exists.
+  // The directory and all above it, which survive a power failure; OK when it
+  // exists.
   absl::Status CreateDirectories(absl::string_view path);
   // The directory and all below it.
   absl::Status DeleteRecursively(absl::string_view path);

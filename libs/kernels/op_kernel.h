@@ -34,6 +34,7 @@
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
 #include "libs/device/device.h"
+#include "libs/fs/file_system.h"
 #include "libs/graph/graph.h"
 #include "libs/kernels/slot.h"
 #include "libs/rendezvous/rendezvous.h"
@@ -81,6 +82,8 @@ struct StepContext {
   // What lives as long as the step: TensorArrays, stacks.
   ResourceManager* step_resources = nullptr;
   Rendezvous* rendezvous = nullptr;
+  // Null only where no kernel reaches files: those that evaluate constants.
+  FileSystem* file_system = nullptr;
 };
 
 // Which run of a loop's body; 0 and 0 outside loops. The same in all tasks.
@@ -160,6 +163,8 @@ class OpKernelContext {
   ResourceManager& resources() const { return *step_.resources; }
   ResourceManager& step_resources() const { return *step_.step_resources; }
   Rendezvous& rendezvous() const { return *step_.rendezvous; }
+  // The task's files. Its calls block: for kernels on Pool::kBlocking.
+  FileSystem& file_system() const { return *step_.file_system; }
   uint64_t step_id() const { return step_.step_id; }
   LoopPosition loop_position() const { return loop_position_; }
   // How a kernel that is cheap takes a variable's lock: on a thread that must

@@ -5,6 +5,7 @@
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/control/control_kernels.h"
 #include "libs/kernels/host_gpu_kernels.h"
+#include "libs/kernels/io/io_kernels.h"
 #include "libs/kernels/linalg/linalg_kernels.h"
 #include "libs/kernels/math/math_kernels.h"
 #include "libs/kernels/nn/nn_kernels.h"
@@ -21,6 +22,7 @@ namespace weft {
 void RegisterStandardKernels(KernelRegistry& registry) {
   RegisterArrayKernels(registry);
   RegisterControlKernels(registry);
+  RegisterIoKernels(registry);
   RegisterLinalgKernels(registry);
   RegisterMathKernels(registry);
   RegisterNnKernels(registry);

@@ -34,12 +34,18 @@ ProcessOptions WithPeerTimeout(ProcessOptions options) {
   return options;
 }
 
+FileSystem* FileSystemOf(const ProcessOptions& options,
+                         LocalFileSystem& machines) {
+  return options.file_system != nullptr ? options.file_system : &machines;
+}
+
 }  // namespace
 
 Process::Process(const ProcessOptions& options)
     : options_(WithPeerTimeout(options)),
       clock_(std::make_unique<SystemClock>()),
       random_(NewSystemRandom()),
+      file_system_(FileSystemOf(options, local_file_system_)),
       kernels_(StandardKernels()),
       own_scheduler_(NewThreadScheduler(
           *clock_, {.compute_threads = options.compute_threads})),
@@ -54,6 +60,7 @@ Process::Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
     : options_(options),
       clock_(std::move(clock)),
       random_(std::move(random)),
+      file_system_(FileSystemOf(options, local_file_system_)),
       kernels_(StandardKernels()),
       scheduler_(&scheduler),
       new_wire_(std::move(new_wire)) {}

@@ -15,6 +15,8 @@
 #include "libs/base/scheduler.h"
 #include "libs/bus/transport.h"
 #include "libs/bus/wire.h"
+#include "libs/fs/file_system.h"
+#include "libs/fs/local_file_system.h"
 #include "libs/kernels/kernel_registry.h"
 #include "libs/protocol/landing_memory.h"
 #include "libs/runtime/local_tasks.h"
@@ -32,6 +34,9 @@ struct ProcessOptions {
   absl::Duration peer_timeout = absl::Seconds(8);
   // Gets what other processes do wrong; outlives the process. May be null.
   Logger* logger = nullptr;
+  // Where kernels read and write files; outlives the process. Null: on the
+  // machine.
+  FileSystem* file_system = nullptr;
 };
 
 // Outlives everything that was made with it. Thread-safe.
@@ -52,6 +57,7 @@ class Process {
   Random& random() { return *random_; }
   Scheduler& scheduler() { return *scheduler_; }
   const Clock& clock() const { return scheduler_->clock(); }
+  FileSystem& file_system() { return *file_system_; }
   BufferPool& buffers() { return buffers_; }
   const KernelRegistry& kernels() const { return *kernels_; }
   LocalTasks& local_tasks() { return local_tasks_; }
@@ -64,6 +70,8 @@ class Process {
   // Destroyed last to first: threads end before what they use.
   const std::unique_ptr<Clock> clock_;
   const std::unique_ptr<Random> random_;
+  LocalFileSystem local_file_system_;
+  FileSystem* const file_system_;
   BufferPool buffers_;
   const std::shared_ptr<const KernelRegistry> kernels_;
   LocalTasks local_tasks_;

@@ -83,12 +83,14 @@ absl::StatusOr<Registration::Edges> FindEdges(
 
 Registration::Registration(std::shared_ptr<void> keep_alive,
                            std::vector<DevicePlan> plans, Ends ends,
-                           Edges edges, Scheduler* scheduler)
+                           Edges edges, Scheduler* scheduler,
+                           FileSystem* file_system)
     : keep_alive_(std::move(keep_alive)),
       plans_(std::move(plans)),
       ends_(std::move(ends)),
       edges_(std::move(edges)),
-      scheduler_(scheduler) {}
+      scheduler_(scheduler),
+      file_system_(file_system) {}
 
 Registration::~Registration() = default;
 

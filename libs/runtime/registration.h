@@ -13,6 +13,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/device/device.h"
 #include "libs/executor/executor.h"
+#include "libs/fs/file_system.h"
 #include "libs/protocol/worker.h"
 #include "libs/resource/resource_manager.h"
 #include "libs/runtime/step_table.h"
@@ -47,7 +48,8 @@ class Registration {
 
   // `keep_alive` is what the parts use: their session.
   Registration(std::shared_ptr<void> keep_alive, std::vector<DevicePlan> plans,
-               Ends ends, Edges edges, Scheduler* scheduler);
+               Ends ends, Edges edges, Scheduler* scheduler,
+               FileSystem* file_system);
   ~Registration();
 
   const std::vector<DevicePlan>& plans() const { return plans_; }
@@ -56,6 +58,7 @@ class Registration {
   // type, and has room for what they make.
   absl::Status Check(const protocol::PartitionStep& step) const;
   Scheduler* scheduler() const { return scheduler_; }
+  FileSystem* file_system() const { return file_system_; }
   // As Plan::DescribeWaits, of all its parts.
   bool DescribeWaits(uint64_t step, std::vector<std::string>& waits) const;
 
@@ -68,6 +71,7 @@ class Registration {
   const Ends ends_;
   const Edges edges_;
   Scheduler* const scheduler_;
+  FileSystem* const file_system_;
   absl::Mutex mutex_;
   std::vector<std::unique_ptr<RunningStep>> idle_steps_ ABSL_GUARDED_BY(mutex_);
 };

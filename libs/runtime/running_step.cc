@@ -71,7 +71,8 @@ void RunningStep::StartPlans(const protocol::PartitionStep& request) {
                     .allocator = &plans[i].device->allocator(),
                     .resources = plans[i].resources,
                     .step_resources = step_resources_.get(),
-                    .rendezvous = exchange_.get()};
+                    .rendezvous = exchange_.get(),
+                    .file_system = registration_->file_system()};
     args.args = request.feeds;
     args.retvals = request.fetches;
     args.outbox = exchange_.get();

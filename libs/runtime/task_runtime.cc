@@ -248,9 +248,9 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::Compile(
   ASSIGN_OR_RETURN(
       Registration::Edges edges,
       FindEdges(registration.partitions, options_.task, options_.peers));
-  return std::make_shared<Registration>(std::move(session), std::move(plans),
-                                        FindEnds(registration.partitions),
-                                        std::move(edges), options_.scheduler);
+  return std::make_shared<Registration>(
+      std::move(session), std::move(plans), FindEnds(registration.partitions),
+      std::move(edges), options_.scheduler, options_.file_system);
 }
 
 absl::StatusOr<Registration::DevicePlan> TaskRuntime::CompilePartition(

@@ -29,6 +29,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/device/device.h"
 #include "libs/executor/executor.h"
+#include "libs/fs/file_system.h"
 #include "libs/kernels/kernel_registry.h"
 #include "libs/protocol/coordinator.h"
 #include "libs/protocol/worker.h"
@@ -42,6 +43,7 @@ struct TaskRuntimeOptions {
   const KernelRegistry* kernels = nullptr;  // never null
   Scheduler* scheduler = nullptr;           // never null
   Random* random = nullptr;                 // never null
+  FileSystem* file_system = nullptr;        // never null
   // The name of the container that an empty container means: the task's job.
   std::string default_container;
   // Canonical name, "/job:ps/replica:0/task:0".

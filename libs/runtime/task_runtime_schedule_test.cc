@@ -13,6 +13,7 @@
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/base/testing/seeds.h"
+#include "libs/fs/memory_file_system.h"
 #include "libs/runtime/task_runtime.h"
 
 namespace weft {
@@ -71,13 +72,15 @@ class TaskRuntimeSchedule {
   SimulatedScheduler scheduler_;
   KernelRegistry kernels_;
   const std::unique_ptr<Random> random_ = NewSeededRandom(1);
-  const std::shared_ptr<TaskRuntime> runtime_ =
-      std::make_shared<TaskRuntime>(std::vector<std::unique_ptr<Device>>(),
-                                    TaskRuntimeOptions{.kernels = &kernels_,
-                                                       .scheduler = &scheduler_,
-                                                       .random = random_.get(),
-                                                       .incarnation = 1,
-                                                       .master_lease = kLease});
+  MemoryFileSystem file_system_;
+  const std::shared_ptr<TaskRuntime> runtime_ = std::make_shared<TaskRuntime>(
+      std::vector<std::unique_ptr<Device>>(),
+      TaskRuntimeOptions{.kernels = &kernels_,
+                         .scheduler = &scheduler_,
+                         .random = random_.get(),
+                         .file_system = &file_system_,
+                         .incarnation = 1,
+                         .master_lease = kLease});
 };
 
 TEST(TaskRuntimeScheduleTest, SessionsThatAreMadeWhileTheirLeaseEndsLive) {

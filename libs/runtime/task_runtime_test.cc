@@ -8,6 +8,7 @@
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/device/local_devices.h"
+#include "libs/fs/memory_file_system.h"
 #include "libs/tensor/buffer.h"
 
 namespace weft {
@@ -65,11 +66,13 @@ class TaskRuntimeTest : public testing::Test {
   SimulatedScheduler scheduler_{clock_};
   KernelRegistry kernels_;
   std::unique_ptr<Random> random_ = NewSeededRandom(1);
+  MemoryFileSystem file_system_;
   std::shared_ptr<TaskRuntime> runtime_ = std::make_shared<TaskRuntime>(
       NewLocalDevices(kTask, {}, HeapAllocator(), *random_),
       TaskRuntimeOptions{.kernels = &kernels_,
                          .scheduler = &scheduler_,
                          .random = random_.get(),
+                         .file_system = &file_system_,
                          .task = kTask,
                          .incarnation = kOwn,
                          .master_lease = absl::Minutes(1)});

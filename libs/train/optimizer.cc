@@ -256,8 +256,16 @@ void Optimizer::MakeSlot(const Scope& scope, const ops::Variable& variable,
       scope.ReenterScope("")
           .WithName(absl::StrCat(variable.name(), "/", node_name))
           .ColocateWith(variable.handle());
-  slots_[{variable.handle().node(), slot}] =
-      ops::Variable(beside, initializer, variable.shape().ToShape(), options);
+  const ops::Variable made(beside, initializer, variable.shape().ToShape(),
+                           options);
+  slots_[{variable.handle().node(), slot}] = made;
+  // Slots beside the parts of a variable are the parts of one slot.
+  auto& slices = VariableStore::Of(scope).slices;
+  const auto part = slices.find(variable.handle().node());
+  if (!made || part == slices.end()) return;
+  ops::SaveSliceInfo slice = part->second;
+  absl::StrAppend(&slice.full_name, "/", node_name);
+  slices[made.handle().node()] = std::move(slice);
 }
 
 Output Optimizer::Slot(const ops::Variable& variable,

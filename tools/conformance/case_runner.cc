@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/fs/path.h"
+#include "tools/conformance/checkpoint_check.h"
 #include "tools/conformance/gradient_check.h"
 #include "tools/conformance/graph_ops.h"
 #include "tools/conformance/step_player.h"
@@ -78,7 +79,9 @@ absl::StatusOr<std::vector<std::string>> CaseRunner::FindMissing(
     }
   }
   std::vector<std::string> result(missing.begin(), missing.end());
-  if (!test_case.kind.empty() && test_case.kind != "gradient") {
+  const bool known = test_case.kind.empty() || test_case.kind == "gradient" ||
+                     test_case.kind == "checkpoint";
+  if (!known) {
     result.push_back(absl::StrCat("kind ", test_case.kind));
   }
   std::set<std::string> actions;
@@ -111,6 +114,9 @@ absl::Status CaseRunner::Replay(const Case& test_case) {
     ASSIGN_OR_RETURN(auto cluster,
                      parts_.factory->StartCluster(test_case.cluster));
     RETURN_IF_ERROR(PlaySteps(test_case, tensors, *cluster));
+  }
+  if (test_case.kind == "checkpoint") {
+    return CheckCheckpoint(test_case, *parts_.fs);
   }
   if (test_case.kind != "gradient") return absl::OkStatus();
   ASSIGN_OR_RETURN(

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/status.h"
-#include "libs/fs/local_file_system.h"
+#include "libs/fs/file_system.h"
 #include "libs/kernels/kernel_registry.h"
 #include "libs/kernels/resource/resource_kernels.h"
 #include "libs/kernels/resource/resource_lookup.h"
@@ -273,16 +273,16 @@ class InitializeFromFileKernel : public AsyncOpKernel {
     const LineColumn values(value_index_, offset_, table->value_type());
     RETURN_IF_ERROR(keys.Check());
     RETURN_IF_ERROR(values.Check());
-    ASSIGN_OR_RETURN(const std::vector<std::string> lines,
-                     ReadLines(name.scalar<std::string>()));
+    ASSIGN_OR_RETURN(
+        const std::vector<std::string> lines,
+        ReadLines(context.file_system(), name.scalar<std::string>()));
     ASSIGN_OR_RETURN(const Tensor key_column, keys.Read(lines, delimiter_));
     ASSIGN_OR_RETURN(const Tensor value_column, values.Read(lines, delimiter_));
     return table->Initialize(context.cancellation(), key_column, value_column);
   }
 
   absl::StatusOr<std::vector<std::string>> ReadLines(
-      const std::string& path) const {
-    LocalFileSystem files;
+      FileSystem& files, const std::string& path) const {
     ASSIGN_OR_RETURN(const std::string text, files.ReadFile(path));
     std::vector<std::string> lines = absl::StrSplit(text, '\n');
     if (lines.back().empty()) lines.pop_back();

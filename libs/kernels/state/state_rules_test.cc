@@ -20,6 +20,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
+#include "libs/fs/local_file_system.h"
 #include "libs/kernels/standard_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 #include "libs/ops/standard_ops.h"
@@ -42,6 +43,7 @@ const std::map<std::string, std::string>& Excused() {
       {"VariableShape", kReads},
       {"IsVariableInitialized", kReads},
       {"ResourceGather", kReads},
+      {"RestoreV2", kReads},
       {"DisableCopyOnRead", "does nothing"},
       {"VarHandleOp", "makes a handle; the variable comes with its value"},
       {"QueueSize", kReads},
@@ -95,8 +97,13 @@ bool MayChangeState(const OpDef& op) {
 class State {
  public:
   State() : harness_(RegisterStandardKernels) {}
+  ~State() { (void)files_.DeleteRecursively(folder_); }
 
   KernelTestHarness& harness() { return harness_; }
+  // A file of that name.
+  Tensor Path(absl::string_view name) const {
+    return Tensor::Scalar<std::string>(absl::StrCat(folder_, "/", name));
+  }
 
   // All that outlives a step here, as a text.
   std::string Describe() {
@@ -108,6 +115,10 @@ class State {
     for (const auto& variable : variables()) {
       absl::StrAppend(&text, variable->name(), " version ", variable->version(),
                       "\n");
+    }
+    for (const std::string& file :
+         files_.ListDirectory(folder_).value_or(std::vector<std::string>())) {
+      absl::StrAppend(&text, "file ", file, "\n");
     }
     return text;
   }
@@ -156,6 +167,9 @@ class State {
   }
 
  private:
+  LocalFileSystem files_;
+  const std::string folder_ =
+      absl::StrCat(testing::TempDir(), "/state_rules_test");
   KernelTestHarness harness_;
   std::vector<std::shared_ptr<Variable>> references_;
   std::vector<std::unique_ptr<KernelTestHarness::Kernel>> kernels_;
@@ -166,6 +180,22 @@ struct Call {
   AttrMap attrs;
 };
 using Prepare = std::function<Call(State&, const OpDef&)>;
+
+// One number, under a name of its own.
+Call Save(const State& state, const std::string& file) {
+  return {{state.Path(file), Tensor::Vector<std::string>({"x"}),
+           Tensor::Vector<std::string>({""}), Tensor::Scalar(1.0f)},
+          {}};
+}
+
+Call SaveOne(State& state, const OpDef&) { return Save(state, "saved"); }
+
+Call MergeOne(State& state, const OpDef&) {
+  const Call shard = Save(state, "shard");
+  EXPECT_OK(state.harness().Run("SaveV2", shard.inputs));
+  const std::string prefix = state.Path("shard").scalar<std::string>();
+  return {{Tensor::Vector<std::string>({prefix}), state.Path("merged")}, {}};
+}
 
 Tensor Two() { return Tensor::Vector<float>({1, 2}); }
 Tensor One() { return Tensor::Vector<float>({4}); }
@@ -341,6 +371,8 @@ std::vector<std::pair<std::string, Prepare>> Cases() {
       {"SparseAccumulatorTakeGradient", TakeGradient},
       {"AccumulatorSetGlobalStep", SetGlobalStep},
       {"ResourceAccumulatorSetGlobalStep", SetGlobalStep},
+      {"SaveV2", SaveOne},
+      {"MergeV2Checkpoints", MergeOne},
       {"Assign", ChangeVariables},
       {"Scatter", ChangeVariables},
       {"ResourceScatter", ChangeVariables},

@@ -111,6 +111,7 @@ KernelTestHarness::KernelTestHarness(
   step_.resources = &resources_;
   step_.step_resources = &step_resources_;
   step_.rendezvous = &rendezvous_;
+  step_.file_system = &file_system_;
 }
 
 KernelTestHarness::~KernelTestHarness() = default;

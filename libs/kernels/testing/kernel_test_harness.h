@@ -26,6 +26,7 @@
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
 #include "libs/device/device.h"
+#include "libs/fs/local_file_system.h"
 #include "libs/graph/graph.h"
 #include "libs/kernels/kernel_registry.h"
 #include "libs/rendezvous/rendezvous.h"
@@ -118,6 +119,7 @@ class KernelTestHarness {
   ResourceManager resources_{"localhost"};
   ResourceManager step_resources_{"step"};
   LocalRendezvous rendezvous_;
+  LocalFileSystem file_system_;
   StepContext step_;
   WhenLocked when_locked_ = WhenLocked::kWait;
 };

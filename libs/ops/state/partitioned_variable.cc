@@ -133,6 +133,8 @@ absl::StatusOr<std::vector<Variable>> MakeParts(const Scope& scope,
     }
     const PartitionInfo info = {shape, cut.offsets[i]};
     ASSIGN_OR_RETURN(Variable variable, FindOrCreate(scope, part, &info));
+    VariableStore::Of(scope).slices[variable.handle().node()] = {
+        request.name, shape, cut.offsets[i]};
     parts.push_back(std::move(variable));
   }
   return parts;

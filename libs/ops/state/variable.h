@@ -116,6 +116,13 @@ Operation VariablesInitializer(const Scope& scope,
 Operation GlobalVariablesInitializer(const Scope& scope);
 Operation LocalVariablesInitializer(const Scope& scope);
 
+// Which part of a tensor a variable is: what checkpoints hold it as.
+struct SaveSliceInfo {
+  std::string full_name;
+  TensorShape full_shape;
+  Dims offset;
+};
+
 }  // namespace weft::ops
 
 namespace weft {
@@ -127,6 +134,8 @@ class VariableStore {
   static VariableStore& Of(const Scope& scope);
 
   absl::flat_hash_map<const Node*, ops::Variable> by_node;
+  // Of variables that are parts of one, and their slots, by their nodes.
+  absl::flat_hash_map<const Node*, ops::SaveSliceInfo> slices;
   // get_variable's, by full name; a partitioned one as its parts, in order.
   struct Shared {
     std::vector<ops::Variable> parts;

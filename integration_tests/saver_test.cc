@@ -1,0 +1,390 @@
+// The Saver: variables of both families, whole and in parts, saved by real
+// sessions and restored by others; which checkpoints stay; sharded over the
+// tasks of a cluster. Restores what TensorFlow 2.21 saved.
+#include "libs/train/saver.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "integration_tests/testing/test_cluster.h"
+#include "libs/api/weft.h"
+#include "libs/base/clock.h"
+#include "libs/base/test_matchers.h"
+#include "libs/checkpoint/bundle_reader.h"
+#include "libs/checkpoint/checkpoint_state.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/fs/memory_file_system.h"
+#include "libs/runtime/process.h"
+
+namespace weft {
+namespace {
+
+using train::Saver;
+using train::SaverOptions;
+using Paths = std::vector<std::string>;
+
+Tensor Floats(const TensorShape& shape, float first) {
+  Tensor tensor(DT_FLOAT, shape);
+  for (float& value : tensor.mutable_flat<float>()) value = first++;
+  return tensor;
+}
+
+// Sessions of one process whose files are in memory.
+class SaverTest : public testing::Test {
+ protected:
+  static ProcessOptions InMemory(FileSystem& files) {
+    ProcessOptions options;
+    options.file_system = &files;
+    return options;
+  }
+  SaverTest() : process_(InMemory(files_)) {}
+
+  // A session of its own: its variables have no values yet.
+  std::unique_ptr<Session> Connect(const Scope& scope) {
+    auto session = Session::Connect("", scope, {.process = &process_});
+    EXPECT_OK(session);
+    return session.ok() ? *std::move(session) : nullptr;
+  }
+  SaverOptions Options() {
+    SaverOptions options;
+    options.file_system = &files_;
+    options.clock = &clock_;
+    return options;
+  }
+  // Builds, initialises and saves.
+  void SaveAs(const std::string& path, const Scope& scope) {
+    Saver saver(scope, Options());
+    const Operation init = ops::GlobalVariablesInitializer(scope);
+    const auto session = Connect(scope);
+    ASSERT_NE(session, nullptr);
+    ASSERT_OK(session->Run(init));
+    ASSERT_OK_AND_ASSIGN(const std::string saved, saver.Save(*session, path));
+    EXPECT_EQ(saved, path);
+  }
+  absl::StatusOr<Tensor> Stored(const std::string& path,
+                                const std::string& name) {
+    ASSIGN_OR_RETURN(const auto reader,
+                     checkpoint::BundleReader::Open(files_, path));
+    return reader->Read(name, HeapAllocator());
+  }
+  Paths Files() { return files_.ListDirectory("/job").value_or(Paths()); }
+
+  MemoryFileSystem files_;
+  ManualClock clock_;
+  Process process_;
+};
+
+class SaverFamilyTest : public SaverTest,
+                        public testing::WithParamInterface<bool> {};
+
+TEST_P(SaverFamilyTest, WhatIsSavedIsRestored) {
+  const Scope root = Scope::Root();
+  const ops::VariableOptions family = {.use_resource = GetParam()};
+  const ops::Variable w(root.WithName("w"), Floats({2, 3}, 1), family);
+  const ops::Variable s(root.WithName("s"),
+                        Tensor::Vector<std::string>({"a", "b"}), family);
+  Saver saver(root, Options());
+  const Output twice = ops::Assign(root, w, ops::Add(root, w, w));
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->Run(init));
+  ASSERT_OK_AND_ASSIGN(
+      const std::string path,
+      saver.Save(*session, "/job/model.ckpt", {.global_step = 7}));
+  EXPECT_EQ(path, "/job/model.ckpt-7");
+  ASSERT_OK(session->Run(twice));
+  ASSERT_OK(saver.Restore(*session, path));
+  ASSERT_OK_AND_ASSIGN(const Tensor restored, session->Run(w));
+  EXPECT_TRUE(SameBits(restored, Floats({2, 3}, 1)));
+  ASSERT_OK_AND_ASSIGN(const Tensor stored, Stored(path, "s"));
+  EXPECT_TRUE(SameBits(stored, Tensor::Vector<std::string>({"a", "b"})));
+  // A new session, which has initialised nothing.
+  const auto other = Connect(root);
+  ASSERT_OK(saver.Restore(*other, path));
+  ASSERT_OK_AND_ASSIGN(const Tensor again, other->Run(w));
+  EXPECT_TRUE(SameBits(again, Floats({2, 3}, 1)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, SaverFamilyTest, testing::Bool(),
+                         [](const testing::TestParamInfo<bool>& family) {
+                           return family.param ? "Resource" : "Reference";
+                         });
+
+TEST_F(SaverTest, NodesHaveTensorFlowsNames) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1),
+                        {.use_resource = false});
+  const Saver saver(root, Options());
+  ASSERT_OK(root.status());
+  EXPECT_EQ(saver.filename_tensor().name(), "save/Const:0");
+  EXPECT_EQ(saver.save_tensor().name(), "save/control_dependency:0");
+  EXPECT_EQ(saver.restore_op().name(), "save/restore_all");
+  for (const char* name :
+       {"save/filename", "save/SaveV2", "save/SaveV2/tensor_names",
+        "save/SaveV2/shape_and_slices", "save/RestoreV2", "save/Assign"}) {
+    EXPECT_NE(root.graph().FindNode(name), nullptr) << name;
+  }
+}
+
+// A variable in parts is one tensor to a checkpoint, and so are its slots.
+TEST_F(SaverTest, AnotherPartitionIsRestored) {
+  const auto build = [](const Scope& root, int parts) {
+    ops::GetVariableOptions options;
+    if (parts > 0) options.partitioner = ops::FixedSizePartitioner(parts);
+    options.initializer = ops::initializers::RandomUniform();
+    const auto x = ops::GetPartitionedVariable(root, "x", {10, 2}, options);
+    Output loss = ops::Const(root, 0.0f);
+    for (const ops::Variable& part : x.parts()) {
+      loss = ops::Add(root, loss,
+                      ops::Sum(root, ops::Mul(root, part, part), {0, 1}));
+    }
+    train::Momentum(0.1f, 0.9f).Minimize(root, loss);
+    return x;
+  };
+  const Scope three = Scope::Root();
+  build(three, 3);
+  ASSERT_NO_FATAL_FAILURE(SaveAs("/job/three", three));
+  ASSERT_OK_AND_ASSIGN(const Tensor x, Stored("/job/three", "x"));
+  EXPECT_EQ(x.shape(), TensorShape({10, 2}));
+  ASSERT_OK_AND_ASSIGN(const Tensor slot, Stored("/job/three", "x/Momentum"));
+  EXPECT_TRUE(SameBits(slot, Tensor(DT_FLOAT, {10, 2})));
+  for (const int parts : {0, 1, 2, 5, 10}) {
+    const Scope root = Scope::Root();
+    const auto variable = build(root, parts);
+    Saver saver(root, Options());
+    const Output all = variable.AsTensor(root);
+    const auto session = Connect(root);
+    ASSERT_NE(session, nullptr);
+    ASSERT_OK(saver.Restore(*session, "/job/three")) << parts;
+    ASSERT_OK_AND_ASSIGN(const Tensor restored, session->Run(all));
+    EXPECT_TRUE(SameBits(restored, x)) << parts;
+  }
+}
+
+TEST_F(SaverTest, NamesInCheckpointsCanBeChosen) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  const ops::Variable v(root.WithName("v"), Floats({2}, 5));
+  ASSERT_NO_FATAL_FAILURE(SaveAs("/job/all", root));
+  SaverOptions crossed = Options();
+  crossed.var_list = {{"v", w}};
+  Saver saver(root, crossed);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_OK(session->Run(init));
+  ASSERT_OK(saver.Restore(*session, "/job/all"));
+  ASSERT_OK_AND_ASSIGN(const Tensor restored, session->Run(w));
+  EXPECT_TRUE(SameBits(restored, Floats({2}, 5)));
+}
+
+TEST_F(SaverTest, WhatIsNotThereIsNamed) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  ASSERT_NO_FATAL_FAILURE(SaveAs("/job/w", root));
+  const ops::Variable v(root.WithName("v"), Floats({2}, 1));
+  Saver saver(root, Options());
+  const auto session = Connect(root);
+  EXPECT_THAT(
+      saver.Restore(*session, "/job/w"),
+      StatusIs(absl::StatusCode::kNotFound, "Key v not found in checkpoint"));
+  EXPECT_THAT(saver.Restore(*session, "/job/none"),
+              StatusIs(absl::StatusCode::kNotFound, "/job/none"));
+  // Nothing was initialised, so nothing can be saved, and nothing is.
+  EXPECT_THAT(saver.Save(*session, "/job/v"),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(Files(), (Paths{"checkpoint", "w.data-00000-of-00001", "w.index"}));
+}
+
+TEST_F(SaverTest, AnotherShapeIsRefused) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  ASSERT_NO_FATAL_FAILURE(SaveAs("/job/w", root));
+  const Scope other = Scope::Root();
+  const ops::Variable longer(other.WithName("w"), Floats({3}, 1));
+  Saver saver(other, Options());
+  const auto session = Connect(other);
+  EXPECT_THAT(
+      saver.Restore(*session, "/job/w"),
+      StatusIs(kInvalid,
+               "tensor_name = w; shape in shape_and_slice spec [3] does "
+               "not match the shape stored in checkpoint: [2]"));
+}
+
+TEST_F(SaverTest, WhatCanNotBeSavedIsNamed) {
+  const Scope empty = Scope::Root();
+  Saver none(empty, Options());
+  EXPECT_THAT(empty.status(), StatusIs(kInvalid, "No variables to save"));
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  const ops::Variable v(root.WithName("v"), Floats({2}, 1));
+  SaverOptions twice = Options();
+  twice.var_list = {{"x", w}, {"x", v}};
+  Saver saver(root, twice);
+  EXPECT_THAT(root.status(),
+              StatusIs(kInvalid, "At least two variables have the same name"));
+}
+
+TEST_F(SaverTest, PathsAreChecked) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  Saver saver(root, Options());
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_OK(session->Run(init));
+  EXPECT_THAT(saver.Save(*session, "/job/checkpoint"),
+              StatusIs(kInvalid, "'latest_filename' collides"));
+  EXPECT_THAT(saver.Save(*session, "/job/m", {.latest_filename = "a/b"}),
+              StatusIs(kInvalid, "must not contain path components"));
+  EXPECT_THAT(saver.Save(*session, "/job/"),
+              StatusIs(kInvalid, "has to end with a name"));
+}
+
+// As TensorFlow's Saver(max_to_keep=3) does (cases max_to_keep and
+// max_to_keep_one of its recorded histories).
+TEST_F(SaverTest, TheLatestAreKept) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options = Options();
+  options.max_to_keep = 3;
+  Saver saver(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_OK(session->Run(init));
+  for (const int64_t step : {1, 2, 3, 5, 3, 8}) {
+    ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = step}));
+  }
+  EXPECT_EQ(saver.LastCheckpoints(),
+            (Paths{"/job/m-5", "/job/m-3", "/job/m-8"}));
+  ASSERT_OK_AND_ASSIGN(const auto state,
+                       checkpoint::ReadCheckpointState(files_, "/job"));
+  EXPECT_EQ(state.model_checkpoint_path, "/job/m-8");
+  EXPECT_EQ(state.all_model_checkpoint_paths, saver.LastCheckpoints());
+  ASSERT_OK_AND_ASSIGN(const auto latest,
+                       checkpoint::LatestCheckpoint(files_, "/job"));
+  EXPECT_EQ(latest, "/job/m-8");
+  EXPECT_EQ(Files(), (Paths{"checkpoint", "m-3.data-00000-of-00001",
+                            "m-3.index", "m-5.data-00000-of-00001", "m-5.index",
+                            "m-8.data-00000-of-00001", "m-8.index"}));
+}
+
+TEST_F(SaverTest, OneEachSoOftenIsKeptForGood) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options = Options();
+  options.max_to_keep = 1;
+  options.keep_checkpoint_every = absl::Hours(1);
+  Saver saver(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_OK(session->Run(init));
+  // One each 25 minutes: the first after an hour stays, and so does the first
+  // after two.
+  for (int64_t i = 0; i < 8; ++i) {
+    clock_.Advance(absl::Minutes(25));
+    ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = i}));
+  }
+  for (int64_t i = 0; i < 8; ++i) {
+    const bool stays = i == 2 || i == 4 || i == 7;
+    EXPECT_EQ(files_.FileExists(absl::StrCat("/job/m-", i, ".index")).ok(),
+              stays)
+        << i;
+  }
+}
+
+TEST_F(SaverTest, AnotherProcessGoesOnKeepingCount) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options = Options();
+  options.max_to_keep = 2;
+  Saver first(root, options);
+  Saver second(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_OK(session->Run(init));
+  ASSERT_OK(first.Save(*session, "/job/m", {.global_step = 1}));
+  ASSERT_OK(first.Save(*session, "/job/m", {.global_step = 2}));
+  ASSERT_OK(
+      second.RecoverLastCheckpoints({"/job/gone", "/job/m-1", "/job/m-2"}));
+  ASSERT_OK(second.Save(*session, "/job/m", {.global_step = 3}));
+  EXPECT_EQ(second.LastCheckpoints(), (Paths{"/job/m-2", "/job/m-3"}));
+  EXPECT_FALSE(files_.FileExists("/job/m-1.index").ok());
+}
+
+TEST_F(SaverTest, CountingNobodyDeletesNothing) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options = Options();
+  options.max_to_keep = 0;
+  Saver saver(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_OK(session->Run(init));
+  for (const int64_t step : {1, 2, 3}) {
+    ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = step}));
+  }
+  EXPECT_EQ(Files().size(), 7u);
+  EXPECT_EQ(saver.LastCheckpoints(), Paths());
+}
+
+// Each task of the cluster writes its own variables.
+TEST(ShardedSaverTest, EachTaskWritesItsVariables) {
+  TestCluster cluster({.jobs = {{"ps", 2}, {"worker", 1}}});
+  LocalFileSystem files;
+  const std::string folder =
+      absl::StrCat(testing::TempDir(), "/sharded_saver_test");
+  (void)files.DeleteRecursively(folder);
+  const Scope root = Scope::Root();
+  const Scope ps0 = root.WithDevice("/job:ps/task:0");
+  const Scope ps1 = root.WithDevice("/job:ps/task:1");
+  const ops::Variable a(ps0.WithName("a"), Floats({2, 3}, 1));
+  const ops::Variable b(ps1.WithName("b"), Floats({4}, 10));
+  const Output cleared =
+      ops::Assign(ps1, b, ops::Sub(ps1, b, ops::Const(ps1, Floats({4}, 10))));
+  SaverOptions options;
+  options.sharded = true;
+  Saver saver(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  auto session = Session::Connect(cluster.target("worker", 0), root,
+                                  cluster.session_options());
+  ASSERT_OK(session);
+  ASSERT_OK((*session)->Run(init));
+  ASSERT_OK_AND_ASSIGN(const std::string path,
+                       saver.Save(**session, absl::StrCat(folder, "/m")));
+  ASSERT_OK_AND_ASSIGN(const auto names, files.ListDirectory(folder));
+  EXPECT_EQ(names, (Paths{"checkpoint", "m.data-00000-of-00002",
+                          "m.data-00001-of-00002", "m.index"}));
+  ASSERT_OK_AND_ASSIGN(const auto reader,
+                       checkpoint::BundleReader::Open(files, path));
+  ASSERT_OK_AND_ASSIGN(const auto entry, reader->Find("b"));
+  EXPECT_EQ(entry.shard, 1);
+  ASSERT_OK((*session)->Run(cleared));
+  ASSERT_OK(saver.Restore(**session, path));
+  ASSERT_OK_AND_ASSIGN(const Tensor restored, (*session)->Run(b));
+  EXPECT_TRUE(SameBits(restored, Floats({4}, 10)));
+  (void)files.DeleteRecursively(folder);
+}
+
+TEST(TensorFlowCheckpointTest, IsRestored) {
+  LocalFileSystem files;
+  const std::string golden =
+      "integration_tests/testdata/conformance/checkpoints/sharded/model.ckpt";
+  const Scope root = Scope::Root();
+  const ops::Variable w1(root.WithName("w1"), Tensor(DT_FLOAT, {4, 3}));
+  const ops::Variable b1(root.WithName("b1"), Tensor(DT_FLOAT, {3}));
+  Saver saver(root);
+  const auto session = Session::Connect("", root);
+  ASSERT_OK(session);
+  ASSERT_OK(saver.Restore(**session, golden));
+  ASSERT_OK_AND_ASSIGN(const Tensor weights, (*session)->Run(w1));
+  EXPECT_EQ(weights.flat<float>()[0], -0.41675785183906555f);
+  ASSERT_OK_AND_ASSIGN(const Tensor bias, (*session)->Run(b1));
+  EXPECT_EQ(bias.flat<float>()[2], 0.5390583276748657f);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,177 @@
+#include "libs/checkpoint/bundle_entry.h"
+
+#include <algorithm>
+#include <bit>
+#include <climits>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "libs/base/status.h"
+#include "libs/tensor/tensor_proto_convert.h"
+#include "schemas/tf/tensor_bundle.pb.h"
+
+namespace weft::checkpoint {
+namespace {
+
+using Extent = TensorSlice::Extent;
+
+static_assert(std::endian::native == std::endian::little);
+
+// TensorFlow's number for the format that it has written since 1.0.
+constexpr int kVersion = 1;
+
+// Protobuf takes the length as an int.
+template <typename Proto>
+bool ParseProto(absl::string_view bytes, Proto& proto) {
+  return bytes.size() <= size_t{INT_MAX} &&
+         proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
+absl::Status DataLoss(absl::string_view key, absl::string_view what) {
+  return absl::DataLossError(
+      absl::StrCat("entry '", absl::CHexEscape(key), "': ", what));
+}
+
+absl::StatusOr<TensorShape> ReadShape(const tf::TensorShapeProto& proto) {
+  ASSIGN_OR_RETURN(const PartialShape shape, ShapeFromProto(proto));
+  if (!shape.IsFullyDefined()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a size of ", shape.ToString(), " is unknown"));
+  }
+  return shape.ToShape();
+}
+
+absl::StatusOr<TensorSlice> ReadSlice(const tf::TensorSliceProto& proto) {
+  std::vector<Extent> extents;
+  extents.reserve(proto.extent_size());
+  for (const auto& extent : proto.extent()) {
+    const bool full = extent.has_length_case() ==
+                      tf::TensorSliceProto::Extent::HAS_LENGTH_NOT_SET;
+    extents.push_back({.start = full ? 0 : extent.start(),
+                       .length = full ? Extent::kFull : extent.length()});
+  }
+  return TensorSlice::Create(std::move(extents));
+}
+
+void WriteSlice(const TensorSlice& slice, tf::TensorSliceProto* proto) {
+  for (const Extent& extent : slice.extents()) {
+    auto* to = proto->add_extent();
+    if (extent.IsFull()) continue;
+    to->set_start(extent.start);
+    to->set_length(extent.length);
+  }
+}
+
+absl::StatusOr<BundleEntry> ReadEntry(const tf::BundleEntryProto& proto) {
+  BundleEntry entry;
+  entry.dtype = static_cast<DataType>(proto.dtype());
+  ASSIGN_OR_RETURN(entry.shape, ReadShape(proto.shape()));
+  if (proto.shard_id() < 0 || proto.offset() < 0 || proto.size() < 0 ||
+      proto.offset() > INT64_MAX - proto.size()) {
+    return absl::InvalidArgumentError("a place that can't be");
+  }
+  entry.shard = proto.shard_id();
+  entry.offset = proto.offset();
+  entry.size = proto.size();
+  entry.masked_crc32c = proto.crc32c();
+  for (const tf::TensorSliceProto& slice : proto.slices()) {
+    ASSIGN_OR_RETURN(TensorSlice read, ReadSlice(slice));
+    RETURN_IF_ERROR(read.SliceShape(entry.shape).status());
+    entry.slices.push_back(std::move(read));
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::string IndexFilename(absl::string_view prefix) {
+  return absl::StrCat(prefix, ".index");
+}
+
+std::string DataFilename(absl::string_view prefix, int shard, int num_shards) {
+  return absl::StrFormat("%s.data-%05d-of-%05d", prefix, shard, num_shards);
+}
+
+std::string SerializeBundleHeader(const BundleHeader& header) {
+  tf::BundleHeaderProto proto;
+  proto.set_num_shards(header.num_shards);
+  proto.set_endianness(header.big_endian ? tf::BundleHeaderProto::BIG
+                                         : tf::BundleHeaderProto::LITTLE);
+  proto.mutable_version()->set_producer(header.producer);
+  proto.mutable_version()->set_min_consumer(header.min_consumer);
+  for (const int bad : header.bad_consumers) {
+    proto.mutable_version()->add_bad_consumers(bad);
+  }
+  return proto.SerializeAsString();
+}
+
+absl::StatusOr<BundleHeader> ParseBundleHeader(absl::string_view bytes) {
+  tf::BundleHeaderProto proto;
+  if (!ParseProto(bytes, proto)) {
+    return absl::DataLossError("unable to parse header");
+  }
+  BundleHeader header;
+  header.num_shards = proto.num_shards();
+  header.big_endian = proto.endianness() == tf::BundleHeaderProto::BIG;
+  header.producer = proto.version().producer();
+  header.min_consumer = proto.version().min_consumer();
+  header.bad_consumers.assign(proto.version().bad_consumers().begin(),
+                              proto.version().bad_consumers().end());
+  if (header.num_shards < 0) {
+    return absl::DataLossError(
+        absl::StrCat("a checkpoint of ", header.num_shards, " data files"));
+  }
+  return header;
+}
+
+absl::Status CheckReadable(const BundleHeader& header) {
+  if (header.min_consumer > kVersion) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Checkpoint min consumer version ", header.min_consumer,
+                     " above current version ", kVersion,
+                     ": a newer version of Weft is needed to read it"));
+  }
+  const auto& bad = header.bad_consumers;
+  if (std::find(bad.begin(), bad.end(), kVersion) != bad.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Checkpoint disallows consumer version ", kVersion,
+                     ": its writer knows of a bug in reading it"));
+  }
+  if (header.big_endian) {
+    return absl::UnimplementedError(
+        "the checkpoint was written on a machine whose numbers have their "
+        "largest byte first, and this one's have the least: let TensorFlow on "
+        "such a machine convert it");
+  }
+  return absl::OkStatus();
+}
+
+std::string SerializeBundleEntry(const BundleEntry& entry) {
+  tf::BundleEntryProto proto;
+  proto.set_dtype(static_cast<tf::DataType>(entry.dtype));
+  ShapeToProto(entry.shape, proto.mutable_shape());
+  proto.set_shard_id(entry.shard);
+  proto.set_offset(entry.offset);
+  proto.set_size(entry.size);
+  proto.set_crc32c(entry.masked_crc32c);
+  for (const TensorSlice& slice : entry.slices) {
+    WriteSlice(slice, proto.add_slices());
+  }
+  return proto.SerializeAsString();
+}
+
+absl::StatusOr<BundleEntry> ParseBundleEntry(absl::string_view key,
+                                             absl::string_view bytes) {
+  tf::BundleEntryProto proto;
+  if (!ParseProto(bytes, proto)) {
+    return DataLoss(key, "its bytes are no BundleEntryProto");
+  }
+  absl::StatusOr<BundleEntry> entry = ReadEntry(proto);
+  if (!entry.ok()) return DataLoss(key, entry.status().message());
+  return entry;
+}
+
+}  // namespace weft::checkpoint

@@ -1,0 +1,69 @@
+// What the index of a checkpoint says: a header under the empty key, and an
+// entry for each tensor and each slice; and how its files are called.
+//
+// Values, not synchronised. Serialized forms are TensorFlow's protos
+// (schemas/tf/tensor_bundle.proto), byte for byte; they may come from anywhere.
+#ifndef WEFT_LIBS_CHECKPOINT_BUNDLE_ENTRY_H_
+#define WEFT_LIBS_CHECKPOINT_BUNDLE_ENTRY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/checkpoint/tensor_slice.h"
+#include "libs/tensor/data_type.h"
+#include "libs/tensor/shape.h"
+
+namespace weft::checkpoint {
+
+// The header's key; no tensor may have it.
+inline constexpr absl::string_view kHeaderKey = "";
+
+// "PREFIX.index" and "PREFIX.data-00000-of-00002".
+std::string IndexFilename(absl::string_view prefix);
+std::string DataFilename(absl::string_view prefix, int shard, int num_shards);
+
+struct BundleHeader {
+  int num_shards = 1;  // data files
+  bool big_endian = false;
+  // Versions of the format: the writer's, the oldest that can read it, and
+  // those that can't.
+  int producer = 1;
+  int min_consumer = 0;
+  std::vector<int> bad_consumers;
+  friend bool operator==(const BundleHeader&, const BundleHeader&) = default;
+};
+
+std::string SerializeBundleHeader(const BundleHeader& header);
+// DATA_LOSS where `bytes` are no header.
+absl::StatusOr<BundleHeader> ParseBundleHeader(absl::string_view bytes);
+// INVALID_ARGUMENT if this version of Weft can't read the data, or
+// UNIMPLEMENTED if its byte order is not this machine's.
+absl::Status CheckReadable(const BundleHeader& header);
+
+struct BundleEntry {
+  DataType dtype = DT_INVALID;  // any number that the file has
+  TensorShape shape;
+  // Where the bytes are: which data file, from where on, how many.
+  int shard = 0;
+  int64_t offset = 0;
+  int64_t size = 0;
+  uint32_t masked_crc32c = 0;
+  // Not empty: the tensor lies in these slices, which have entries of their
+  // own, and what is between `shape` and here says nothing.
+  std::vector<TensorSlice> slices;
+  friend bool operator==(const BundleEntry&, const BundleEntry&) = default;
+};
+
+std::string SerializeBundleEntry(const BundleEntry& entry);
+// DATA_LOSS, naming `key`, where `bytes` are no entry or say what can't be: an
+// invalid shape or slice, a negative place.
+absl::StatusOr<BundleEntry> ParseBundleEntry(absl::string_view key,
+                                             absl::string_view bytes);
+
+}  // namespace weft::checkpoint
+
+#endif  // WEFT_LIBS_CHECKPOINT_BUNDLE_ENTRY_H_

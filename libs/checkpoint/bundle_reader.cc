@@ -1,0 +1,388 @@
+#include "libs/checkpoint/bundle_reader.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/crc32c.h"
+#include "libs/base/status.h"
+
+namespace weft::checkpoint {
+namespace {
+
+using Run = SharedRuns::Run;
+
+// Bytes that are read at once, of entries that are not read where they are
+// wanted.
+constexpr uint64_t kReadAtOnce = uint64_t{8} << 20;
+
+// Reads all of it: a file that became shorter since it was opened is cut off.
+absl::Status ReadAll(const RandomAccessFile& file, uint64_t offset,
+                     uint64_t size, char* to) {
+  ASSIGN_OR_RETURN(const size_t read, file.Read(offset, size, to));
+  if (read < size) {
+    return absl::OutOfRangeError("Read less bytes than requested");
+  }
+  return absl::OkStatus();
+}
+
+// Any byte but 0 is true in a file, but a bool is 0 or 1.
+void MakeBools(Tensor& tensor) {
+  auto* const bytes = static_cast<uint8_t*>(tensor.mutable_data());
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    bytes[i] = bytes[i] != 0 ? 1 : 0;
+  }
+}
+
+// Takes the bytes of an entry in pieces, in order, and copies what of them is
+// wanted.
+class PieceCopier {
+ public:
+  // `to` holds the box `wanted`, elements of `element_size` bytes.
+  PieceCopier(const Box& stored, const Box& wanted, size_t element_size,
+              char* to)
+      : runs_(stored, wanted),
+        run_(runs_.Next()),
+        element_size_(element_size),
+        to_(to) {}
+
+  // The entry's bytes from `begin` on.
+  void Add(uint64_t begin, absl::string_view piece) {
+    const uint64_t end = begin + piece.size();
+    for (; run_.has_value(); run_ = runs_.Next()) {
+      const uint64_t from = static_cast<uint64_t>(run_->from) * element_size_;
+      const uint64_t size = static_cast<uint64_t>(run_->length) * element_size_;
+      if (from >= end) return;
+      const uint64_t copy_begin = std::max(from, begin);
+      const uint64_t copy_end = std::min(from + size, end);
+      std::memcpy(to_ + static_cast<uint64_t>(run_->to) * element_size_ +
+                      (copy_begin - from),
+                  piece.data() + (copy_begin - begin), copy_end - copy_begin);
+      if (from + size > end) return;  // the rest of the run is in the next one
+    }
+  }
+
+ private:
+  SharedRuns runs_;
+  std::optional<Run> run_;
+  const uint64_t element_size_;
+  char* const to_;
+};
+
+// Takes a varint off the front of `bytes`.
+std::optional<uint64_t> TakeLength(absl::string_view* bytes) {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 64 && !bytes->empty(); shift += 7) {
+    const auto byte = static_cast<uint8_t>((*bytes)[0]);
+    bytes->remove_prefix(1);
+    if (shift == 63 && byte > 1) return std::nullopt;
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return value;
+  }
+  return std::nullopt;
+}
+
+// The strings of an entry, as views of its bytes, and their checksum.
+struct Strings {
+  std::vector<absl::string_view> values;
+  uint32_t crc = 0;
+};
+
+// BundleWriter::AppendStrings says what the bytes are.
+absl::StatusOr<Strings> ParseStrings(absl::string_view bytes, int64_t count) {
+  std::vector<uint64_t> lengths(count);
+  Strings strings;
+  for (uint64_t& length : lengths) {
+    const std::optional<uint64_t> taken = TakeLength(&bytes);
+    if (!taken.has_value()) return absl::DataLossError("bad string length");
+    length = *taken;
+    const bool small = length <= UINT32_MAX;
+    strings.crc = ExtendCrc32c(strings.crc,
+                               {reinterpret_cast<const char*>(&length),
+                                small ? sizeof(uint32_t) : sizeof(uint64_t)});
+  }
+  uint32_t masked = 0;
+  if (bytes.size() < sizeof(masked)) {
+    return absl::DataLossError("the checksum of the lengths is cut off");
+  }
+  std::memcpy(&masked, bytes.data(), sizeof(masked));
+  if (UnmaskCrc32c(masked) != strings.crc) {
+    return absl::DataLossError(
+        absl::StrCat("The length checksum does not match: expected ",
+                     UnmaskCrc32c(masked), " but actual is ", strings.crc));
+  }
+  strings.crc = ExtendCrc32c(strings.crc, bytes);
+  bytes.remove_prefix(sizeof(masked));
+  for (const uint64_t length : lengths) {
+    if (length > bytes.size()) {
+      return absl::DataLossError("strings are longer than their entry");
+    }
+    strings.values.push_back(bytes.substr(0, length));
+    bytes.remove_prefix(length);
+  }
+  if (!bytes.empty()) {
+    return absl::DataLossError("strings are shorter than their entry");
+  }
+  return strings;
+}
+
+}  // namespace
+
+BundleReader::BundleReader(FileSystem& file_system, absl::string_view prefix)
+    : file_system_(file_system), prefix_(prefix) {}
+
+BundleReader::~BundleReader() = default;
+
+absl::StatusOr<std::unique_ptr<BundleReader>> BundleReader::Open(
+    FileSystem& file_system, absl::string_view prefix) {
+  std::unique_ptr<BundleReader> reader(new BundleReader(file_system, prefix));
+  const std::string path = IndexFilename(prefix);
+  ASSIGN_OR_RETURN(const uint64_t size, file_system.GetFileSize(path));
+  ASSIGN_OR_RETURN(auto file, file_system.NewRandomAccessFile(path));
+  ASSIGN_OR_RETURN(reader->index_, Table::Open(std::move(file), size, path));
+  RETURN_IF_ERROR(reader->ReadHeader());
+  return reader;
+}
+
+absl::Status BundleReader::ReadHeader() {
+  const auto bytes = index_->Find(kHeaderKey);
+  absl::Status status = bytes.status();
+  if (status.ok() && !bytes->has_value()) {
+    status = absl::DataLossError("it has no header");
+  }
+  if (status.ok()) {
+    auto header = ParseBundleHeader(**bytes);
+    status = header.status();
+    if (status.ok()) header_ = *std::move(header);
+  }
+  if (absl::IsDataLoss(status)) {
+    return absl::DataLossError(absl::StrCat(
+        "Unable to read file (", index_->path(),
+        "). Perhaps the file is corrupt or was produced by a newer version of "
+        "TensorFlow with format changes (failed to seek to header entry): ",
+        status.message()));
+  }
+  RETURN_IF_ERROR(status);
+  return Annotate(CheckReadable(header_), prefix_);
+}
+
+absl::StatusOr<BundleEntry> BundleReader::Find(absl::string_view key) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> bytes, index_->Find(key));
+  if (!bytes.has_value() || key == kHeaderKey) {
+    return absl::NotFoundError(absl::StrCat(
+        "Key ", absl::CHexEscape(key), " not found in checkpoint ", prefix_));
+  }
+  absl::StatusOr<BundleEntry> entry = ParseBundleEntry(key, *bytes);
+  if (!entry.ok()) return Annotate(entry.status(), index_->path());
+  return entry;
+}
+
+absl::Status BundleReader::ForEach(
+    absl::FunctionRef<absl::Status(absl::string_view key,
+                                   const BundleEntry& entry)>
+        visit) {
+  return index_->ForEach(
+      [&](absl::string_view key, absl::string_view value) -> absl::Status {
+        if (key == kHeaderKey) return absl::OkStatus();
+        const auto entry = ParseBundleEntry(key, value);
+        if (!entry.ok()) return Annotate(entry.status(), index_->path());
+        return visit(key, *entry);
+      });
+}
+
+absl::StatusOr<Tensor> BundleReader::Read(absl::string_view name,
+                                          Allocator& allocator) {
+  ASSIGN_OR_RETURN(const BundleEntry entry, Find(name));
+  const TensorSlice all(entry.shape.rank());
+  return ReadBox(name, entry, BoxOf(all, entry.shape), entry.shape, allocator);
+}
+
+absl::StatusOr<Tensor> BundleReader::ReadSlice(absl::string_view name,
+                                               const TensorSlice& slice,
+                                               Allocator& allocator) {
+  ASSIGN_OR_RETURN(const BundleEntry entry, Find(name));
+  const absl::StatusOr<TensorShape> shape = slice.SliceShape(entry.shape);
+  if (!shape.ok()) {
+    return Append(shape.status(), absl::StrCat("(tensor_name = ", name, ")"));
+  }
+  return ReadBox(name, entry, BoxOf(slice, entry.shape), *shape, allocator);
+}
+
+absl::StatusOr<Tensor> BundleReader::ReadBox(absl::string_view name,
+                                             const BundleEntry& entry,
+                                             const Box& wanted,
+                                             const TensorShape& shape,
+                                             Allocator& allocator) {
+  if (entry.dtype != DT_STRING && DataTypeSize(entry.dtype) == 0) {
+    return absl::UnimplementedError(
+        absl::StrCat("Restoring data type ", DataTypeName(entry.dtype),
+                     " not yet supported (tensor_name = ", name, ")"));
+  }
+  ASSIGN_OR_RETURN(const std::vector<Stored> stored,
+                   FindStored(name, entry, wanted));
+  // Before memory is reserved, each file is seen to hold what it should.
+  for (const Stored& part : stored) RETURN_IF_ERROR(FileOf(part).status());
+  ASSIGN_OR_RETURN(Tensor result,
+                   Tensor::Allocate(allocator, entry.dtype, shape));
+  for (const Stored& part : stored) {
+    RETURN_IF_ERROR(CopyStored(part, wanted, result));
+  }
+  return result;
+}
+
+absl::StatusOr<std::vector<BundleReader::Stored>> BundleReader::FindStored(
+    absl::string_view name, const BundleEntry& entry, const Box& wanted) {
+  if (entry.slices.empty()) {
+    const TensorSlice all(entry.shape.rank());
+    return std::vector<Stored>{
+        {std::string(name), entry, BoxOf(all, entry.shape)}};
+  }
+  std::vector<Stored> stored;
+  std::vector<Box> boxes;
+  for (const TensorSlice& slice : entry.slices) {
+    const Box box = BoxOf(slice, entry.shape);
+    if (!Intersection(box, wanted).has_value()) continue;
+    boxes.push_back(box);
+    std::string key = EncodeTensorNameSlice(name, slice);
+    ASSIGN_OR_RETURN(BundleEntry part, Find(key));
+    const auto shape = slice.SliceShape(entry.shape);
+    if (part.dtype != entry.dtype || !shape.ok() || !(part.shape == *shape) ||
+        !part.slices.empty()) {
+      return absl::DataLossError(
+          absl::StrCat(index_->path(), ": the slice ", slice.ToString(), " of ",
+                       name, " has another type or shape than the whole"));
+    }
+    stored.push_back({std::move(key), std::move(part), box});
+  }
+  if (AnyOverlap(boxes)) {
+    return absl::DataLossError(
+        absl::StrCat(index_->path(), ": Overlapping slices of ", name));
+  }
+  int64_t covered = 0;
+  for (const Box& box : boxes) {
+    covered += Intersection(box, wanted)->num_elements();
+  }
+  if (covered != wanted.num_elements()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Does not have sufficient slices for partitioned tensor ",
+                     name, " to restore: those in ", prefix_, " hold ", covered,
+                     " of ", wanted.num_elements(), " elements"));
+  }
+  return stored;
+}
+
+absl::StatusOr<const BundleReader::DataFile*> BundleReader::FileOf(
+    const Stored& stored) {
+  const BundleEntry& entry = stored.entry;
+  const auto damaged = [&](absl::string_view what) {
+    return absl::DataLossError(absl::StrCat(
+        index_->path(), ": Invalid size in bundle entry: key ",
+        absl::CHexEscape(stored.key), "; stored size ", entry.size, what));
+  };
+  const auto elements = static_cast<uint64_t>(entry.shape.num_elements());
+  const auto size = static_cast<uint64_t>(entry.size);
+  const uint64_t element_size = DataTypeSize(entry.dtype);
+  if (element_size == 0) {
+    // A length takes a byte or more.
+    if (size < sizeof(uint32_t) || size - sizeof(uint32_t) < elements) {
+      return damaged(absl::StrCat("; expected size is at least ", elements,
+                                  " + ", sizeof(uint32_t)));
+    }
+  } else if (size % element_size != 0 || size / element_size != elements) {
+    return damaged(
+        absl::StrCat("; expected size ", elements, " x ", element_size));
+  }
+  const std::string path =
+      DataFilename(prefix_, entry.shard, header_.num_shards);
+  auto it = data_.find(entry.shard);
+  if (it == data_.end()) {
+    DataFile opened;
+    ASSIGN_OR_RETURN(opened.size, file_system_.GetFileSize(path));
+    ASSIGN_OR_RETURN(opened.file, file_system_.NewRandomAccessFile(path));
+    it = data_.emplace(entry.shard, std::move(opened)).first;
+  }
+  const auto offset = static_cast<uint64_t>(entry.offset);
+  if (offset > it->second.size || size > it->second.size - offset) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "Read less bytes than requested: ", path, " has ", it->second.size,
+        " bytes, and ", absl::CHexEscape(stored.key), " should end at byte ",
+        offset + size));
+  }
+  return &it->second;
+}
+
+absl::Status BundleReader::CopyStored(const Stored& stored, const Box& wanted,
+                                      Tensor& to) {
+  ASSIGN_OR_RETURN(const DataFile* file, FileOf(stored));
+  const absl::Status status = to.dtype() == DT_STRING
+                                  ? CopyStrings(*file, stored, wanted, to)
+                                  : CopyNumbers(*file, stored, wanted, to);
+  if (status.ok() && to.dtype() == DT_BOOL) MakeBools(to);
+  return Annotate(status, absl::StrCat(DataFilename(prefix_, stored.entry.shard,
+                                                    header_.num_shards),
+                                       ", ", absl::CHexEscape(stored.key)));
+}
+
+absl::Status BundleReader::CopyNumbers(const DataFile& file,
+                                       const Stored& stored, const Box& wanted,
+                                       Tensor& to) {
+  const auto offset = static_cast<uint64_t>(stored.entry.offset);
+  const auto size = static_cast<uint64_t>(stored.entry.size);
+  char* const bytes = static_cast<char*>(to.mutable_data());
+  if (stored.box == wanted) {
+    uint32_t crc = 0;
+    for (uint64_t begin = 0; begin < size; begin += kReadAtOnce) {
+      const uint64_t length = std::min(kReadAtOnce, size - begin);
+      RETURN_IF_ERROR(
+          ReadAll(*file.file, offset + begin, length, bytes + begin));
+      crc = ExtendCrc32c(crc, {bytes + begin, length});
+    }
+    return CheckSum(stored, crc);
+  }
+  PieceCopier copier(stored.box, wanted, DataTypeSize(to.dtype()), bytes);
+  std::string piece(std::min(kReadAtOnce, size), '\0');
+  uint32_t crc = 0;
+  for (uint64_t begin = 0; begin < size; begin += kReadAtOnce) {
+    const uint64_t length = std::min(kReadAtOnce, size - begin);
+    RETURN_IF_ERROR(ReadAll(*file.file, offset + begin, length, piece.data()));
+    const absl::string_view read(piece.data(), length);
+    crc = ExtendCrc32c(crc, read);
+    copier.Add(begin, read);
+  }
+  return CheckSum(stored, crc);
+}
+
+absl::Status BundleReader::CopyStrings(const DataFile& file,
+                                       const Stored& stored, const Box& wanted,
+                                       Tensor& to) {
+  std::string bytes(stored.entry.size, '\0');
+  RETURN_IF_ERROR(
+      ReadAll(*file.file, stored.entry.offset, bytes.size(), bytes.data()));
+  ASSIGN_OR_RETURN(const Strings strings,
+                   ParseStrings(bytes, stored.entry.shape.num_elements()));
+  RETURN_IF_ERROR(CheckSum(stored, strings.crc));
+  const absl::Span<std::string> values = to.mutable_flat<std::string>();
+  SharedRuns runs(stored.box, wanted);
+  while (const std::optional<Run> run = runs.Next()) {
+    for (int64_t i = 0; i < run->length; ++i) {
+      values[run->to + i] = std::string(strings.values[run->from + i]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BundleReader::CheckSum(const Stored& stored, uint32_t crc) const {
+  const uint32_t expected = UnmaskCrc32c(stored.entry.masked_crc32c);
+  if (crc == expected) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("TensorBundle at ", prefix_, " shard ", stored.entry.shard,
+                   " (", stored.entry.size, " bytes from byte ",
+                   stored.entry.offset, "): Checksum does not match: stored ",
+                   expected, " vs. calculated on the restored bytes ", crc));
+}
+
+}  // namespace weft::checkpoint

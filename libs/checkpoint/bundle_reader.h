@@ -1,0 +1,105 @@
+// BundleReader: reads tensors, and slices of them, from a checkpoint that
+// BundleWriter, MergeBundles or TensorFlow wrote; a slice may be read from a
+// tensor that was saved whole, or in other slices.
+//
+// Everything is checked before it is used, since a file may be anybody's: an
+// entry reserves no memory that its data file does not fill. Errors:
+//   NOT_FOUND         no index, no data file, no such tensor
+//   DATA_LOSS         damage; the text names file, place and tensor
+//   OUT_OF_RANGE      a data file ends before its tensor does
+//   INVALID_ARGUMENT  what is asked for is not in there: another shape, a slice
+//                     that the stored ones do not cover
+//   UNIMPLEMENTED     a type that Weft does not hold, a foreign byte order
+// or what the file system said.
+//
+// Threads: used by one at a time. All calls block.
+#ifndef WEFT_LIBS_CHECKPOINT_BUNDLE_READER_H_
+#define WEFT_LIBS_CHECKPOINT_BUNDLE_READER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/checkpoint/bundle_entry.h"
+#include "libs/checkpoint/slice_copy.h"
+#include "libs/checkpoint/table.h"
+#include "libs/checkpoint/tensor_slice.h"
+#include "libs/fs/file_system.h"
+#include "libs/tensor/buffer.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft::checkpoint {
+
+class BundleReader {
+ public:
+  // Reads PREFIX.index's header. `file_system` outlives the reader.
+  static absl::StatusOr<std::unique_ptr<BundleReader>> Open(
+      FileSystem& file_system, absl::string_view prefix);
+  ~BundleReader();
+
+  const BundleHeader& header() const { return header_; }
+
+  // What the index says of a tensor, or of a slice's key.
+  absl::StatusOr<BundleEntry> Find(absl::string_view key);
+  // Calls `visit`, which may use the reader, with all entries in the order of
+  // their keys, those of slices first; ends with its first error.
+  absl::Status ForEach(absl::FunctionRef<absl::Status(absl::string_view key,
+                                                      const BundleEntry& entry)>
+                           visit);
+
+  // The whole tensor, put together if it was saved in slices.
+  absl::StatusOr<Tensor> Read(absl::string_view name, Allocator& allocator);
+  absl::StatusOr<Tensor> ReadSlice(absl::string_view name,
+                                   const TensorSlice& slice,
+                                   Allocator& allocator);
+
+ private:
+  struct DataFile {
+    std::unique_ptr<RandomAccessFile> file;
+    uint64_t size = 0;
+  };
+  // One stored entry, and which part of the tensor it is.
+  struct Stored {
+    std::string key;
+    BundleEntry entry;
+    Box box;
+  };
+
+  BundleReader(FileSystem& file_system, absl::string_view prefix);
+
+  absl::Status ReadHeader();
+  absl::StatusOr<Tensor> ReadBox(absl::string_view name,
+                                 const BundleEntry& entry, const Box& wanted,
+                                 const TensorShape& shape,
+                                 Allocator& allocator);
+  // The slices of the tensor that share something with `wanted`, which they
+  // cover, each element once.
+  absl::StatusOr<std::vector<Stored>> FindStored(absl::string_view name,
+                                                 const BundleEntry& entry,
+                                                 const Box& wanted);
+  // The file of the entry's data, which holds all of it.
+  absl::StatusOr<const DataFile*> FileOf(const Stored& stored);
+  // Checks all of the stored bytes, and copies to `to`, which is `wanted`, what
+  // they share.
+  absl::Status CopyStored(const Stored& stored, const Box& wanted, Tensor& to);
+  absl::Status CopyNumbers(const DataFile& file, const Stored& stored,
+                           const Box& wanted, Tensor& to);
+  absl::Status CopyStrings(const DataFile& file, const Stored& stored,
+                           const Box& wanted, Tensor& to);
+  absl::Status CheckSum(const Stored& stored, uint32_t crc) const;
+
+  FileSystem& file_system_;
+  const std::string prefix_;
+  std::unique_ptr<Table> index_;
+  BundleHeader header_;
+  std::map<int, DataFile> data_;  // those opened so far, by shard
+};
+
+}  // namespace weft::checkpoint
+
+#endif  // WEFT_LIBS_CHECKPOINT_BUNDLE_READER_H_

@@ -1,0 +1,571 @@
+// BundleWriter, BundleReader and MergeBundles: against files that TensorFlow
+// 2.21 wrote (kept in integration_tests), against each other, and on disks that
+// fail.
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/test_matchers.h"
+#include "libs/checkpoint/bundle_reader.h"
+#include "libs/checkpoint/bundle_writer.h"
+#include "libs/checkpoint/merge_bundles.h"
+#include "libs/fs/failing_file_system.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/fs/memory_file_system.h"
+
+namespace weft::checkpoint {
+namespace {
+
+constexpr char kTestdata[] =
+    "integration_tests/testdata/conformance/checkpoints/";
+constexpr char kPrefix[] = "/job/model.ckpt";
+
+class BundleTest : public ::testing::Test {
+ protected:
+  BundleTest() : random_(NewSeededRandom(1)) {}
+
+  std::unique_ptr<BundleWriter> NewWriter(absl::string_view prefix = kPrefix) {
+    auto writer = BundleWriter::Create(fs_, prefix, *random_);
+    EXPECT_OK(writer);
+    return writer.ok() ? *std::move(writer) : nullptr;
+  }
+  absl::StatusOr<Tensor> Read(absl::string_view name,
+                              absl::string_view prefix = kPrefix) {
+    ASSIGN_OR_RETURN(const auto reader, BundleReader::Open(fs_, prefix));
+    return reader->Read(name, HeapAllocator());
+  }
+  absl::StatusOr<Tensor> ReadSlice(absl::string_view name,
+                                   absl::string_view slice) {
+    ASSIGN_OR_RETURN(const auto reader, BundleReader::Open(fs_, kPrefix));
+    ASSIGN_OR_RETURN(const TensorSlice parsed, TensorSlice::Parse(slice));
+    return reader->ReadSlice(name, parsed, HeapAllocator());
+  }
+  // Rows of a matrix [rows, columns] that counts up, from `begin` on.
+  static Tensor Rows(int64_t begin, int64_t end, int64_t columns) {
+    Tensor tensor(DT_INT32, {end - begin, columns});
+    int32_t next = static_cast<int32_t>(begin * columns);
+    for (int32_t& value : tensor.mutable_flat<int32_t>()) value = next++;
+    return tensor;
+  }
+  static TensorSlice Slice(absl::string_view text) {
+    auto slice = TensorSlice::Parse(text);
+    EXPECT_OK(slice);
+    return *slice;
+  }
+
+  MemoryFileSystem fs_;
+  std::unique_ptr<Random> random_;
+};
+
+// What a checkpoint holds besides slices of tensors, and these.
+struct Contents {
+  struct Part {
+    std::string key;
+    BundleEntry entry;
+  };
+  std::vector<Part> parts;  // with data, in the order of it
+};
+
+absl::StatusOr<Contents> ContentsOf(BundleReader& reader) {
+  Contents contents;
+  RETURN_IF_ERROR(reader.ForEach(
+      [&](absl::string_view key, const BundleEntry& entry) -> absl::Status {
+        if (entry.slices.empty()) {
+          contents.parts.push_back({std::string(key), entry});
+        }
+        return absl::OkStatus();
+      }));
+  std::stable_sort(contents.parts.begin(), contents.parts.end(),
+                   [](const auto& a, const auto& b) {
+                     return std::pair(a.entry.offset, a.entry.size) <
+                            std::pair(b.entry.offset, b.entry.size);
+                   });
+  return contents;
+}
+
+// Reads all that a checkpoint's shard holds, and writes it again.
+absl::Status Copy(FileSystem& from, const std::string& from_prefix, int shard,
+                  FileSystem& to, const std::string& to_prefix,
+                  Random& random) {
+  ASSIGN_OR_RETURN(const auto reader, BundleReader::Open(from, from_prefix));
+  ASSIGN_OR_RETURN(const Contents contents, ContentsOf(*reader));
+  ASSIGN_OR_RETURN(const auto writer,
+                   BundleWriter::Create(to, to_prefix, random));
+  for (const auto& [key, entry] : contents.parts) {
+    if (entry.shard != shard) continue;
+    ASSIGN_OR_RETURN(const Tensor tensor, reader->Read(key, HeapAllocator()));
+    if (key[0] != '\0') {
+      RETURN_IF_ERROR(writer->Add(key, tensor));
+      continue;
+    }
+    ASSIGN_OR_RETURN(const TensorNameSlice slice, DecodeTensorNameSlice(key));
+    ASSIGN_OR_RETURN(const BundleEntry whole, reader->Find(slice.name));
+    RETURN_IF_ERROR(
+        writer->AddSlice(slice.name, whole.shape, slice.slice, tensor));
+  }
+  return writer->Finish();
+}
+
+class TensorFlowFilesTest : public BundleTest {
+ protected:
+  void ExpectSameFile(const std::string& golden, const std::string& written) {
+    ASSERT_OK_AND_ASSIGN(const std::string expected,
+                         local_.ReadFile(kTestdata + golden));
+    ASSERT_OK_AND_ASSIGN(const std::string got, fs_.ReadFile(written));
+    EXPECT_EQ(got, expected) << golden;
+  }
+
+  LocalFileSystem local_;
+};
+
+TEST_F(TensorFlowFilesTest, AreReadAndWrittenTheSame) {
+  for (const std::string name : {"many_dtypes", "many_blocks", "partitioned"}) {
+    ASSERT_OK(Copy(local_, kTestdata + name + "/model.ckpt", 0, fs_, kPrefix,
+                   *random_))
+        << name;
+    for (const std::string end : {".index", ".data-00000-of-00001"}) {
+      ExpectSameFile(name + "/model.ckpt" + end, kPrefix + end);
+    }
+  }
+}
+
+TEST_F(TensorFlowFilesTest, ShardsAreMergedTheSame) {
+  const std::string golden = absl::StrCat(kTestdata, "sharded/model.ckpt");
+  const std::vector<std::string> shards = {"/job/_temp_1/part-00000-of-00002",
+                                           "/job/_temp_1/part-00001-of-00002"};
+  for (int shard = 0; shard < 2; ++shard) {
+    ASSERT_OK(Copy(local_, golden, shard, fs_, shards[shard], *random_));
+  }
+  ASSERT_OK(MergeBundles(fs_, shards, kPrefix, *random_));
+  for (const std::string end :
+       {".index", ".data-00000-of-00002", ".data-00001-of-00002"}) {
+    ExpectSameFile("sharded/model.ckpt" + end, kPrefix + end);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto left, fs_.ListDirectory("/job/_temp_1"));
+  EXPECT_EQ(left, std::vector<std::string>());
+}
+
+TEST_F(TensorFlowFilesTest, ManyTypesAreListed) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto reader,
+      BundleReader::Open(local_,
+                         absl::StrCat(kTestdata, "many_dtypes/model.ckpt")));
+  EXPECT_EQ(reader->header().num_shards, 1);
+  EXPECT_EQ(reader->header().producer, 1);
+  ASSERT_OK_AND_ASSIGN(const Contents contents, ContentsOf(*reader));
+  EXPECT_EQ(contents.parts.size(), 17u);
+  ASSERT_OK_AND_ASSIGN(const BundleEntry entry, reader->Find("string"));
+  EXPECT_EQ(entry.dtype, DT_STRING);
+  EXPECT_EQ(entry.shape, TensorShape({2, 2}));
+  EXPECT_EQ(entry.offset, 254);
+  EXPECT_EQ(entry.size, 272);
+  EXPECT_EQ(entry.masked_crc32c, 1207316935u);
+  ASSERT_OK_AND_ASSIGN(const Tensor integers,
+                       reader->Read("int16", HeapAllocator()));
+  EXPECT_TRUE(SameBits(integers, Tensor::Vector<int16_t>({-8, 8, 4})));
+  ASSERT_OK_AND_ASSIGN(const Tensor string,
+                       reader->Read("scalar_string", HeapAllocator()));
+  EXPECT_TRUE(SameBits(string, Tensor::Scalar("alone")));
+}
+
+// With the codes that TensorFlow gives, and its words.
+TEST_F(TensorFlowFilesTest, DamageIsRefused) {
+  const auto read = [&](const std::string& name) -> absl::Status {
+    ASSIGN_OR_RETURN(
+        const auto reader,
+        BundleReader::Open(local_, absl::StrCat(kTestdata, "corrupt/", name)));
+    ASSIGN_OR_RETURN(const Contents contents, ContentsOf(*reader));
+    EXPECT_EQ(contents.parts.size(), 2u);
+    for (const auto& part : contents.parts) {
+      RETURN_IF_ERROR(reader->Read(part.key, HeapAllocator()).status());
+    }
+    return absl::OkStatus();
+  };
+  EXPECT_OK(read("intact"));
+  constexpr auto kLoss = absl::StatusCode::kDataLoss;
+  EXPECT_THAT(read("float_bit"), StatusIs(kLoss, "Checksum does not match"));
+  EXPECT_THAT(read("string_bit"), StatusIs(kLoss, "Checksum does not match"));
+  EXPECT_THAT(read("string_length"),
+              StatusIs(kLoss, "The length checksum does not match"));
+  EXPECT_THAT(read("data_short"), StatusIs(absl::StatusCode::kOutOfRange,
+                                           "Read less bytes than requested"));
+  EXPECT_THAT(read("index_short"), StatusIs(kLoss, "bad magic number"));
+  EXPECT_THAT(read("index_bit"), StatusIs(kLoss, "block checksum mismatch"));
+  EXPECT_THAT(read("index_magic"), StatusIs(kLoss, "bad magic number"));
+  EXPECT_THAT(read("index_empty"), StatusIs(kLoss, "too short"));
+  EXPECT_THAT(read("no_data"), StatusIs(absl::StatusCode::kNotFound,
+                                        "no_data.data-00000-of-00001"));
+  EXPECT_THAT(read("no_index"),
+              StatusIs(absl::StatusCode::kNotFound, "no_index.index"));
+}
+
+TEST_F(TensorFlowFilesTest, SlicesAreReadAsOthers) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto reader,
+      BundleReader::Open(local_,
+                         absl::StrCat(kTestdata, "partitioned/model.ckpt")));
+  ASSERT_OK_AND_ASSIGN(const BundleEntry entry, reader->Find("x"));
+  EXPECT_EQ(entry.slices.size(), 3u);
+  ASSERT_OK_AND_ASSIGN(const Tensor whole, reader->Read("x", HeapAllocator()));
+  ASSERT_EQ(whole.shape(), TensorShape({10, 2}));
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor across,
+      reader->ReadSlice("x", Slice("2,6:1,1"), HeapAllocator()));
+  ASSERT_EQ(across.shape(), TensorShape({6, 1}));
+  for (int row = 0; row < 6; ++row) {
+    EXPECT_EQ(across.flat<float>()[row],
+              whole.flat<float>()[2 * (row + 2) + 1]);
+  }
+}
+
+TEST_F(BundleTest, TensorsOfAllTypesComeBack) {
+  std::vector<Tensor> tensors = {
+      Tensor::Vector<float>({1.5f, -0.0f}),
+      Tensor::Scalar<double>(2.5),
+      Tensor::Vector<std::complex<double>>({{1, 2}, {3, 4}}),
+      Tensor::Vector<bool>({true, false, true}),
+      Tensor::Vector<uint64_t>({~uint64_t{0}}),
+      Tensor::Vector<uint32_t>({1, 2, 3}),
+      Tensor(DT_HALF, {0, 7}),
+      Tensor(DT_STRING, {0}),
+      Tensor::Vector<std::string>({"", std::string(127, 'a'),
+                                   std::string(128, 'b'), std::string(256, 'c'),
+                                   std::string(70000, 'd'),
+                                   std::string("\0\xff", 2)})};
+  const auto writer = NewWriter();
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    ASSERT_OK(writer->Add(absl::StrCat("t", i), tensors[i]));
+  }
+  ASSERT_OK(writer->Finish());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    ASSERT_OK_AND_ASSIGN(const Tensor read, Read(absl::StrCat("t", i)));
+    EXPECT_TRUE(SameBits(read, tensors[i])) << i;
+  }
+}
+
+// Larger than what is read at once, whole and as an odd part of it.
+TEST_F(BundleTest, LargeTensorsComeBack) {
+  const Tensor large = Rows(0, 1000003, 3);
+  const auto writer = NewWriter();
+  ASSERT_OK(writer->Add("large", large));
+  ASSERT_OK(writer->Finish());
+  ASSERT_OK_AND_ASSIGN(const Tensor read, Read("large"));
+  EXPECT_TRUE(SameBits(read, large));
+  ASSERT_OK_AND_ASSIGN(const Tensor part, ReadSlice("large", "7,999990:1,1"));
+  ASSERT_EQ(part.shape(), TensorShape({999990, 1}));
+  for (int64_t row = 0; row < 999990; ++row) {
+    ASSERT_EQ(part.flat<int32_t>()[row], 3 * (row + 7) + 1);
+  }
+}
+
+// Saved whole, in rows, in columns and in a chequerboard; read as any part.
+TEST_F(BundleTest, AnyPartitionIsReadAsAnyOther) {
+  const TensorShape shape({5, 4});
+  const Tensor whole = Rows(0, 5, 4);
+  const std::vector<std::vector<std::string>> partitions = {
+      {"-:-"},
+      {"0,5:0,4"},
+      {"0,2:-", "2,3:-"},
+      {"3,2:0,4", "0,1:0,4", "1,2:0,4"},
+      {"-:0,1", "-:1,3"},
+      {"0,2:0,2", "0,2:2,2", "2,3:0,2", "2,3:2,2"}};
+  for (const auto& saved : partitions) {
+    auto writer = NewWriter("/parts");
+    auto all = NewWriter();
+    ASSERT_OK(all->Add("x", whole));
+    ASSERT_OK(all->Finish());
+    for (const std::string& slice : saved) {
+      ASSERT_OK_AND_ASSIGN(const Tensor part, ReadSlice("x", slice));
+      ASSERT_OK(writer->AddSlice("x", shape, Slice(slice), part));
+    }
+    ASSERT_OK(writer->Finish());
+    ASSERT_OK_AND_ASSIGN(const auto reader, BundleReader::Open(fs_, "/parts"));
+    ASSERT_OK_AND_ASSIGN(const Tensor read, reader->Read("x", HeapAllocator()));
+    EXPECT_TRUE(SameBits(read, whole)) << saved[0];
+    for (const auto& wanted : partitions) {
+      for (const std::string& slice : wanted) {
+        ASSERT_OK_AND_ASSIGN(const Tensor expected, ReadSlice("x", slice));
+        ASSERT_OK_AND_ASSIGN(
+            const Tensor got,
+            reader->ReadSlice("x", Slice(slice), HeapAllocator()));
+        EXPECT_TRUE(SameBits(got, expected)) << saved[0] << " as " << slice;
+      }
+    }
+  }
+}
+
+TEST_F(BundleTest, StringsArePartitionedToo) {
+  const auto writer = NewWriter();
+  ASSERT_OK(writer->AddSlice("s", TensorShape({3}), Slice("2,1"),
+                             Tensor::Vector<std::string>({"c"})));
+  ASSERT_OK(writer->AddSlice("s", TensorShape({3}), Slice("0,2"),
+                             Tensor::Vector<std::string>({"a", "b"})));
+  ASSERT_OK(writer->Finish());
+  ASSERT_OK_AND_ASSIGN(const Tensor read, ReadSlice("s", "1,2"));
+  EXPECT_TRUE(SameBits(read, Tensor::Vector<std::string>({"b", "c"})));
+}
+
+TEST_F(BundleTest, WhatIsNotThereIsNamed) {
+  const auto writer = NewWriter();
+  ASSERT_OK(writer->AddSlice("x", TensorShape({5, 4}), Slice("0,2:-"),
+                             Rows(0, 2, 4)));
+  ASSERT_OK(writer->AddSlice("x", TensorShape({5, 4}), Slice("3,2:-"),
+                             Rows(3, 5, 4)));
+  ASSERT_OK(writer->Finish());
+  EXPECT_OK(ReadSlice("x", "0,2:1,2"));
+  EXPECT_THAT(Read("x"), StatusIs(kInvalid, "Does not have sufficient slices"));
+  EXPECT_THAT(ReadSlice("x", "1,2:-"), StatusIs(kInvalid, "hold 4 of 8"));
+  EXPECT_THAT(ReadSlice("x", "4,2:-"),
+              StatusIs(kInvalid, "Extent in dimension 0 out of bounds"));
+  EXPECT_THAT(Read("y"), StatusIs(absl::StatusCode::kNotFound,
+                                  "Key y not found in checkpoint"));
+  EXPECT_THAT(Read(""), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(BundleTest, WhatCanNotBeAddedIsNamed) {
+  const auto writer = NewWriter();
+  const TensorShape shape({5, 4});
+  ASSERT_OK(writer->Add("a", Tensor::Scalar<float>(1)));
+  EXPECT_THAT(writer->Add("a", Tensor::Scalar<float>(2)),
+              StatusIs(kInvalid, "Adding duplicate key: a"));
+  EXPECT_THAT(writer->Add("", Tensor::Scalar<float>(2)),
+              StatusIs(kInvalid, "empty name"));
+  EXPECT_THAT(writer->Add("r", Tensor(DT_RESOURCE, {})),
+              StatusIs(absl::StatusCode::kUnimplemented, "tensor_name = r"));
+  EXPECT_THAT(writer->AddSlice("x", shape, Slice("0,2:-"), Rows(0, 3, 4)),
+              StatusIs(kInvalid, "does not match the shape of the tensor"));
+  EXPECT_THAT(writer->AddSlice("x", shape, Slice("4,2:-"), Rows(0, 2, 4)),
+              StatusIs(kInvalid, "out of bounds"));
+  EXPECT_THAT(writer->AddSlice("a", shape, Slice("0,2:-"), Rows(0, 2, 4)),
+              StatusIs(kInvalid, "which was added as"));
+  ASSERT_OK(writer->AddSlice("x", shape, Slice("0,2:-"), Rows(0, 2, 4)));
+  EXPECT_THAT(writer->AddSlice("x", shape, Slice("0,2:-"), Rows(0, 2, 4)),
+              StatusIs(kInvalid, "Adding duplicate key"));
+  EXPECT_THAT(
+      writer->AddSlice("x", TensorShape({6, 4}), Slice("2,3:-"), Rows(2, 5, 4)),
+      StatusIs(kInvalid, "which was added as"));
+  EXPECT_THAT(
+      writer->AddSlice("x", shape, Slice("2,3:-"), Tensor(DT_FLOAT, {3, 4})),
+      StatusIs(kInvalid, "which was added as"));
+  ASSERT_OK(writer->AddSlice("x", shape, Slice("2,3:-"), Rows(2, 5, 4)));
+  // None of these left a trace.
+  ASSERT_OK(writer->Finish());
+  EXPECT_THAT(writer->Add("b", Tensor::Scalar<float>(2)),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "finished"));
+  ASSERT_OK_AND_ASSIGN(const Tensor x, Read("x"));
+  EXPECT_TRUE(SameBits(x, Rows(0, 5, 4)));
+  EXPECT_THAT(BundleWriter::Create(fs_, "/job/", *random_),
+              StatusIs(kInvalid, "has to end with a name"));
+}
+
+// Overlapping slices would leave others out.
+TEST_F(BundleTest, OverlappingSlicesAreRefused) {
+  const auto writer = NewWriter();
+  for (const char* slice : {"0,2:-", "1,2:-"}) {
+    const TensorSlice parsed = Slice(slice);
+    ASSERT_OK(
+        writer->AddSlice("x", TensorShape({4, 1}), parsed, Rows(0, 2, 1)));
+  }
+  ASSERT_OK(writer->Finish());
+  EXPECT_THAT(Read("x"),
+              StatusIs(absl::StatusCode::kDataLoss, "Overlapping slices of x"));
+}
+
+// Everything that a checkpoint holds, by key.
+absl::StatusOr<std::map<std::string, Tensor>> ReadEverything(FileSystem& fs) {
+  ASSIGN_OR_RETURN(const auto reader, BundleReader::Open(fs, kPrefix));
+  std::map<std::string, Tensor> all;
+  RETURN_IF_ERROR(reader->ForEach([&](absl::string_view key,
+                                      const BundleEntry&) -> absl::Status {
+    ASSIGN_OR_RETURN(all[std::string(key)], reader->Read(key, HeapAllocator()));
+    return absl::OkStatus();
+  }));
+  return all;
+}
+
+// No bit turned in either file changes a value that is read.
+TEST_F(BundleTest, EachBitIsCheckedOrDoesNotMatter) {
+  const auto writer = NewWriter();
+  ASSERT_OK(writer->Add("n", Tensor::Vector<int16_t>({1, -2, 300})));
+  ASSERT_OK(writer->Add("s", Tensor::Vector<std::string>({"ab", "", "c"})));
+  ASSERT_OK(writer->AddSlice("x", TensorShape({4, 1}), Slice("0,2:-"),
+                             Rows(0, 2, 1)));
+  ASSERT_OK(writer->AddSlice("x", TensorShape({4, 1}), Slice("2,2:-"),
+                             Rows(2, 4, 1)));
+  ASSERT_OK(writer->Finish());
+  ASSERT_OK_AND_ASSIGN(const auto expected, ReadEverything(fs_));
+  ASSERT_EQ(expected.size(), 5u);
+  int refused = 0;
+  for (const std::string& path :
+       {DataFilename(kPrefix, 0, 1), IndexFilename(kPrefix)}) {
+    ASSERT_OK_AND_ASSIGN(std::string bytes, fs_.ReadFile(path));
+    for (size_t i = 0; i < 8 * bytes.size(); ++i) {
+      const auto turn = [&] {
+        bytes[i / 8] = static_cast<char>(bytes[i / 8] ^ (1 << (i % 8)));
+      };
+      turn();
+      ASSERT_OK(fs_.WriteFileAtomically(path, bytes));
+      const auto read = ReadEverything(fs_);
+      turn();
+      if (!read.ok()) {
+        ++refused;
+        continue;
+      }
+      ASSERT_EQ(read->size(), expected.size()) << path << " bit " << i;
+      for (const auto& [key, tensor] : *read) {
+        ASSERT_TRUE(SameBits(tensor, expected.at(key))) << path << " bit " << i;
+      }
+    }
+    ASSERT_OK(fs_.WriteFileAtomically(path, bytes));
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+TEST_F(BundleTest, WithoutFinishNothingIsLeft) {
+  {
+    const auto writer = NewWriter();
+    ASSERT_OK(writer->Add("a", Tensor::Scalar<float>(1)));
+    ASSERT_OK_AND_ASSIGN(const auto names, fs_.ListDirectory("/job"));
+    ASSERT_EQ(names.size(), 1u);
+    EXPECT_TRUE(absl::StrContains(names[0], ".tempstate"));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto names, fs_.ListDirectory("/job"));
+  EXPECT_EQ(names, std::vector<std::string>());
+}
+
+// Whichever operation of the file system is the last one, a reader finds the
+// whole checkpoint or none, and OK means that it is there.
+TEST_F(BundleTest, ACheckpointIsWholeOrNotThere) {
+  for (int64_t n = 0;; ++n) {
+    MemoryFileSystem disk;
+    FailingFileSystem failing(disk);
+    failing.FailAllFrom(n, absl::UnavailableError("gone"));
+    absl::Status status;
+    {
+      auto writer = BundleWriter::Create(failing, kPrefix, *random_);
+      status = writer.status();
+      if (status.ok()) status = (*writer)->Add("a", Rows(0, 3, 4));
+      if (status.ok()) status = (*writer)->Finish();
+    }
+    const auto reader = BundleReader::Open(disk, kPrefix);
+    if (reader.ok()) {
+      ASSERT_OK_AND_ASSIGN(const Tensor a,
+                           (*reader)->Read("a", HeapAllocator()));
+      EXPECT_TRUE(SameBits(a, Rows(0, 3, 4)));
+    } else {
+      EXPECT_EQ(reader.status().code(), absl::StatusCode::kNotFound);
+    }
+    if (status.ok()) {
+      ASSERT_OK(reader.status());
+      ASSERT_GT(n, 5);
+      return;
+    }
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  }
+}
+
+TEST_F(BundleTest, AFullDiskIsReportedAndSweptUp) {
+  FailingFileSystem failing(fs_);
+  failing.LimitSpace(1000);
+  ASSERT_OK_AND_ASSIGN(auto writer,
+                       BundleWriter::Create(failing, kPrefix, *random_));
+  EXPECT_THAT(writer->Add("a", Rows(0, 1000, 4)),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(writer->Add("b", Rows(0, 1, 4)),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(writer->Finish(), StatusIs(absl::StatusCode::kResourceExhausted));
+  writer.reset();
+  ASSERT_OK_AND_ASSIGN(const auto names, fs_.ListDirectory("/job"));
+  EXPECT_EQ(names, std::vector<std::string>());
+}
+
+class MergeTest : public BundleTest {
+ protected:
+  // A shard with rows of "x" [6, 2], and a tensor of its own.
+  void WriteShard(const std::string& prefix, const std::string& slice,
+                  int64_t begin, int64_t end) {
+    const auto writer = NewWriter(prefix);
+    ASSERT_OK(writer->AddSlice("x", TensorShape({6, 2}), Slice(slice),
+                               Rows(begin, end, 2)));
+    ASSERT_OK(writer->Add(absl::StrCat("own", begin),
+                          Tensor::Scalar<int64_t>(begin)));
+    ASSERT_OK(writer->Finish());
+  }
+};
+
+TEST_F(MergeTest, PutsSlicesTogether) {
+  ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "4,2:-", 4, 6));
+  ASSERT_NO_FATAL_FAILURE(WriteShard("/t/b", "0,4:-", 0, 4));
+  ASSERT_OK(MergeBundles(fs_, {"/t/a", "/t/b"}, kPrefix, *random_));
+  ASSERT_OK_AND_ASSIGN(const Tensor x, Read("x"));
+  EXPECT_TRUE(SameBits(x, Rows(0, 6, 2)));
+  ASSERT_OK_AND_ASSIGN(const Tensor own, Read("own4"));
+  EXPECT_TRUE(SameBits(own, Tensor::Scalar<int64_t>(4)));
+  ASSERT_OK_AND_ASSIGN(const auto left, fs_.ListDirectory("/t"));
+  EXPECT_EQ(left, std::vector<std::string>());
+}
+
+TEST_F(MergeTest, OfOneIntoItself) {
+  ASSERT_NO_FATAL_FAILURE(WriteShard(kPrefix, "0,6:-", 0, 6));
+  ASSERT_OK(MergeBundles(fs_, {kPrefix}, kPrefix, *random_));
+  ASSERT_OK_AND_ASSIGN(const Tensor x, Read("x"));
+  EXPECT_TRUE(SameBits(x, Rows(0, 6, 2)));
+}
+
+TEST_F(MergeTest, RefusesWhatIsThereTwiceAndLeavesAll) {
+  ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "0,4:-", 0, 4));
+  const auto writer = NewWriter("/t/b");
+  ASSERT_OK(writer->Add("own0", Tensor::Scalar<int64_t>(0)));
+  ASSERT_OK(writer->Finish());
+  const auto other = NewWriter("/t/c");
+  ASSERT_OK(
+      other->AddSlice("x", TensorShape({7, 2}), Slice("4,2:-"), Rows(4, 6, 2)));
+  ASSERT_OK(other->Finish());
+  EXPECT_THAT(MergeBundles(fs_, {"/t/a", "/t/b"}, kPrefix, *random_),
+              StatusIs(kInvalid, "Duplicate tensor keyed by own0"));
+  EXPECT_THAT(MergeBundles(fs_, {"/t/a", "/t/a"}, kPrefix, *random_),
+              StatusIs(kInvalid, "Duplicate tensor keyed by"));
+  EXPECT_THAT(MergeBundles(fs_, {"/t/a", "/t/c"}, kPrefix, *random_),
+              StatusIs(kInvalid, "The parts of x"));
+  EXPECT_THAT(MergeBundles(fs_, {"/t/a", "/t/none"}, kPrefix, *random_),
+              StatusIs(absl::StatusCode::kNotFound, "/t/none.index"));
+  EXPECT_THAT(MergeBundles(fs_, {}, kPrefix, *random_),
+              StatusIs(kInvalid, "no checkpoints"));
+  EXPECT_OK(Read("own0", "/t/a"));
+  EXPECT_THAT(Read("x"), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(MergeTest, IsWholeOrNotThere) {
+  for (int64_t n = 0;; ++n) {
+    ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "4,2:-", 4, 6));
+    ASSERT_NO_FATAL_FAILURE(WriteShard("/t/b", "0,4:-", 0, 4));
+    FailingFileSystem failing(fs_);
+    failing.FailAllFrom(n, absl::UnavailableError("gone"));
+    const absl::Status status =
+        MergeBundles(failing, {"/t/a", "/t/b"}, kPrefix, *random_);
+    const auto x = Read("x");
+    if (x.ok()) {
+      EXPECT_TRUE(SameBits(*x, Rows(0, 6, 2)));
+    } else {
+      EXPECT_EQ(x.status().code(), absl::StatusCode::kNotFound);
+    }
+    if (status.ok()) {
+      ASSERT_OK(x);
+      ASSERT_GT(n, 5);
+      return;
+    }
+    if (x.ok()) {
+      ASSERT_OK(fs_.DeleteFile(IndexFilename(kPrefix)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::checkpoint

@@ -1,0 +1,218 @@
+#include "libs/checkpoint/bundle_writer.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/crc32c.h"
+#include "libs/base/status.h"
+#include "libs/checkpoint/table.h"
+#include "libs/fs/path.h"
+
+namespace weft::checkpoint {
+namespace {
+
+// Bytes are summed and written in pieces that the processor's cache still holds
+// the second time.
+constexpr size_t kWrittenAtOnce = size_t{1} << 20;
+
+// TensorFlow's, and so are those of leftovers that it makes.
+std::string TemporaryName(const std::string& path, uint64_t number) {
+  return absl::StrCat(path, ".tempstate", number);
+}
+
+void AppendVarint(uint64_t value, std::string* bytes) {
+  for (; value >= 0x80; value >>= 7) {
+    bytes->push_back(static_cast<char>(value | 0x80));
+  }
+  bytes->push_back(static_cast<char>(value));
+}
+
+absl::string_view BytesOf(const uint32_t& number) {
+  return {reinterpret_cast<const char*>(&number), sizeof(number)};
+}
+
+// The lengths count as numbers of four bytes in the checksum, of eight where
+// four do not hold them, whatever they take as varints.
+uint32_t ExtendByLength(uint32_t crc, uint64_t length) {
+  const bool small = length <= UINT32_MAX;
+  return ExtendCrc32c(crc, {reinterpret_cast<const char*>(&length),
+                            small ? sizeof(uint32_t) : sizeof(uint64_t)});
+}
+
+}  // namespace
+
+absl::Status WriteIndex(FileSystem& file_system, const std::string& path,
+                        const BundleHeader& header,
+                        const BundleEntries& entries) {
+  ASSIGN_OR_RETURN(auto file, file_system.NewWritableFile(path));
+  TableBuilder builder(*file);
+  RETURN_IF_ERROR(builder.Add(kHeaderKey, SerializeBundleHeader(header)));
+  for (const auto& [key, entry] : entries) {
+    RETURN_IF_ERROR(builder.Add(key, SerializeBundleEntry(entry)));
+  }
+  RETURN_IF_ERROR(builder.Finish());
+  RETURN_IF_ERROR(file->Sync());
+  return file->Close();
+}
+
+BundleWriter::BundleWriter(FileSystem& file_system, absl::string_view prefix,
+                           uint64_t number)
+    : file_system_(file_system),
+      prefix_(prefix),
+      temporary_data_(TemporaryName(DataFilename(prefix, 0, 1), number)),
+      temporary_index_(TemporaryName(IndexFilename(prefix), number)) {}
+
+absl::StatusOr<std::unique_ptr<BundleWriter>> BundleWriter::Create(
+    FileSystem& file_system, absl::string_view prefix, Random& random) {
+  if (Basename(prefix).empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the prefix of a checkpoint has to end with a name, but it is '",
+        prefix, "'"));
+  }
+  std::unique_ptr<BundleWriter> writer(
+      new BundleWriter(file_system, prefix, random.Next()));
+  if (const absl::string_view folder = Dirname(prefix); !folder.empty()) {
+    RETURN_IF_ERROR(file_system.CreateDirectories(folder));
+  }
+  ASSIGN_OR_RETURN(writer->data_,
+                   file_system.NewWritableFile(writer->temporary_data_));
+  return writer;
+}
+
+BundleWriter::~BundleWriter() {
+  if (finished_) return;
+  // Nobody could be told: what can't be deleted is swept at the next save.
+  if (data_ != nullptr) (void)data_->Close();
+  (void)file_system_.DeleteFile(temporary_data_);
+  (void)file_system_.DeleteFile(temporary_index_);
+}
+
+absl::Status BundleWriter::Add(absl::string_view name, const Tensor& tensor) {
+  RETURN_IF_ERROR(status_);
+  return AddEntry(name, tensor);
+}
+
+absl::Status BundleWriter::AddSlice(absl::string_view name,
+                                    const TensorShape& shape,
+                                    const TensorSlice& slice,
+                                    const Tensor& tensor) {
+  RETURN_IF_ERROR(status_);
+  ASSIGN_OR_RETURN(const TensorShape slice_shape, slice.SliceShape(shape));
+  if (!(slice_shape == tensor.shape())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Slice in shape_and_slice specification does not match the shape of "
+        "the tensor to  save: ",
+        slice.ToString(), ", tensor: ", tensor.shape().ToString(),
+        " (tensor_name = ", name, ")"));
+  }
+  if (slice_shape == shape) return AddEntry(name, tensor);
+
+  const auto whole = entries_.find(std::string(name));
+  if (whole != entries_.end() &&
+      (whole->second.slices.empty() || whole->second.dtype != tensor.dtype() ||
+       !(whole->second.shape == shape))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Adding a slice of ", name, " as ", DataTypeName(tensor.dtype()),
+        shape.ToString(), ", which was added as ",
+        DataTypeName(whole->second.dtype), whole->second.shape.ToString(),
+        whole->second.slices.empty() ? " and whole" : ""));
+  }
+  RETURN_IF_ERROR(AddEntry(EncodeTensorNameSlice(name, slice), tensor));
+  BundleEntry& entry = entries_[std::string(name)];
+  entry.dtype = tensor.dtype();
+  entry.shape = shape;
+  entry.slices.push_back(slice);
+  return absl::OkStatus();
+}
+
+absl::Status BundleWriter::AddEntry(absl::string_view key,
+                                    const Tensor& tensor) {
+  if (key == kHeaderKey) {
+    return absl::InvalidArgumentError("a tensor to save has an empty name");
+  }
+  if (entries_.contains(std::string(key))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Adding duplicate key: ", key));
+  }
+  if (tensor.dtype() != DT_STRING && DataTypeSize(tensor.dtype()) == 0) {
+    return absl::UnimplementedError(
+        absl::StrCat("Saving data type ", DataTypeName(tensor.dtype()),
+                     " not yet supported (tensor_name = ", key, ")"));
+  }
+  BundleEntry entry;
+  entry.dtype = tensor.dtype();
+  entry.shape = tensor.shape();
+  entry.offset = data_size_;
+  const absl::StatusOr<uint32_t> crc = AppendTensor(tensor);
+  if (!crc.ok()) return status_ = crc.status();
+  entry.size = data_size_ - entry.offset;
+  entry.masked_crc32c = MaskCrc32c(*crc);
+  entries_.emplace(key, std::move(entry));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint32_t> BundleWriter::AppendTensor(const Tensor& tensor) {
+  if (tensor.dtype() == DT_STRING) return AppendStrings(tensor);
+  return AppendBytes(
+      0, {static_cast<const char*>(tensor.data()), tensor.num_bytes()});
+}
+
+// The lengths as varints, their checksum, the strings. The checksum of the
+// entry is over the lengths, as they count, and all that follows.
+absl::StatusOr<uint32_t> BundleWriter::AppendStrings(const Tensor& tensor) {
+  std::string lengths;
+  uint32_t crc = 0;
+  for (const std::string& value : tensor.flat<std::string>()) {
+    AppendVarint(value.size(), &lengths);
+    crc = ExtendByLength(crc, value.size());
+  }
+  RETURN_IF_ERROR(AppendBytes(0, lengths).status());
+  const uint32_t masked = MaskCrc32c(crc);
+  ASSIGN_OR_RETURN(crc, AppendBytes(crc, BytesOf(masked)));
+  for (const std::string& value : tensor.flat<std::string>()) {
+    ASSIGN_OR_RETURN(crc, AppendBytes(crc, value));
+  }
+  return crc;
+}
+
+absl::StatusOr<uint32_t> BundleWriter::AppendBytes(uint32_t crc,
+                                                   absl::string_view bytes) {
+  data_size_ += static_cast<int64_t>(bytes.size());
+  while (!bytes.empty()) {
+    const absl::string_view piece = bytes.substr(0, kWrittenAtOnce);
+    crc = ExtendCrc32c(crc, piece);
+    RETURN_IF_ERROR(data_->Append(piece));
+    bytes.remove_prefix(piece.size());
+  }
+  return crc;
+}
+
+absl::Status BundleWriter::Finish() {
+  RETURN_IF_ERROR(status_);
+  status_ = Commit();
+  if (!status_.ok()) return status_;
+  finished_ = true;
+  status_ = absl::FailedPreconditionError(
+      absl::StrCat("the checkpoint ", prefix_, " is finished"));
+  return absl::OkStatus();
+}
+
+absl::Status BundleWriter::Commit() {
+  RETURN_IF_ERROR(data_->Sync());
+  RETURN_IF_ERROR(data_->Close());
+  RETURN_IF_ERROR(
+      WriteIndex(file_system_, temporary_index_, BundleHeader(), entries_));
+  const absl::string_view parent = Dirname(prefix_);
+  const absl::string_view folder = parent.empty() ? "." : parent;
+  RETURN_IF_ERROR(
+      file_system_.RenameFile(temporary_data_, DataFilename(prefix_, 0, 1)));
+  // The name of the data has to last before that of the index does.
+  RETURN_IF_ERROR(file_system_.SyncDirectory(folder));
+  RETURN_IF_ERROR(
+      file_system_.RenameFile(temporary_index_, IndexFilename(prefix_)));
+  return file_system_.SyncDirectory(folder);
+}
+
+}  // namespace weft::checkpoint

@@ -1,0 +1,90 @@
+// BundleWriter: writes tensors and slices of tensors to one checkpoint of one
+// data file: PREFIX.index and PREFIX.data-00000-of-00001. MergeBundles makes
+// one checkpoint of several.
+//
+// Format: tensorflow/core/util/tensor_bundle; docs/checkpoint_format.md shows
+// the bytes, which are TensorFlow's. Data lies in the order of the Adds.
+//
+// Both files are written under other names in the same folder, synced, and
+// renamed by Finish, the index last. So a checkpoint is there whole or not at
+// all, unless its name was used before: the data of the old one is replaced a
+// moment before its index is.
+//
+// Threads: used by one at a time. All calls but the constructor block.
+#ifndef WEFT_LIBS_CHECKPOINT_BUNDLE_WRITER_H_
+#define WEFT_LIBS_CHECKPOINT_BUNDLE_WRITER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/base/random.h"
+#include "libs/checkpoint/bundle_entry.h"
+#include "libs/checkpoint/tensor_slice.h"
+#include "libs/fs/file_system.h"
+#include "libs/tensor/shape.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft::checkpoint {
+
+// In the order of an index.
+using BundleEntries = std::map<std::string, BundleEntry>;
+
+class BundleWriter {
+ public:
+  // Makes the folder if need be, and the data file under a name of its own.
+  // `file_system` outlives the writer.
+  static absl::StatusOr<std::unique_ptr<BundleWriter>> Create(
+      FileSystem& file_system, absl::string_view prefix, Random& random);
+  // Without Finish, what was written is deleted.
+  ~BundleWriter();
+
+  // INVALID_ARGUMENT for a name that is empty or used already; UNIMPLEMENTED
+  // for resources and variants. After what a file system said nothing else can
+  // be added.
+  absl::Status Add(absl::string_view name, const Tensor& tensor);
+  // `tensor` is `slice` of the tensor `name`, whose shape is `shape`.
+  // INVALID_ARGUMENT if it has another shape than that, or type and shape of
+  // the whole differ from those of its other slices.
+  absl::Status AddSlice(absl::string_view name, const TensorShape& shape,
+                        const TensorSlice& slice, const Tensor& tensor);
+
+  // What was added is durable and visible. Nothing may be added afterwards.
+  absl::Status Finish();
+
+ private:
+  BundleWriter(FileSystem& file_system, absl::string_view prefix,
+               uint64_t number);
+
+  absl::Status AddEntry(absl::string_view key, const Tensor& tensor);
+  // Appends the bytes of the tensor; returns their checksum.
+  absl::StatusOr<uint32_t> AppendTensor(const Tensor& tensor);
+  absl::StatusOr<uint32_t> AppendStrings(const Tensor& tensor);
+  // Appends `bytes`; returns the checksum of those before, of which it is
+  // `crc`, and these.
+  absl::StatusOr<uint32_t> AppendBytes(uint32_t crc, absl::string_view bytes);
+  absl::Status Commit();
+
+  FileSystem& file_system_;
+  const std::string prefix_;
+  const std::string temporary_data_;
+  const std::string temporary_index_;
+  std::unique_ptr<WritableFile> data_;
+  int64_t data_size_ = 0;
+  BundleEntries entries_;
+  absl::Status status_;  // why nothing can be added any more
+  bool finished_ = false;
+};
+
+// Writes an index to `path`, whole and durable when it returns OK.
+absl::Status WriteIndex(FileSystem& file_system, const std::string& path,
+                        const BundleHeader& header,
+                        const BundleEntries& entries);
+
+}  // namespace weft::checkpoint
+
+#endif  // WEFT_LIBS_CHECKPOINT_BUNDLE_WRITER_H_

@@ -1,0 +1,114 @@
+#include "libs/checkpoint/checkpoint_state.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "google/protobuf/text_format.h"
+#include "libs/base/status.h"
+#include "libs/base/text_proto.h"
+#include "libs/checkpoint/bundle_entry.h"
+#include "libs/fs/path.h"
+#include "schemas/tf/checkpoint_state.pb.h"
+
+namespace weft::checkpoint {
+namespace {
+
+// `path` as it is called in `folder`, if it lies below.
+std::string InFolder(absl::string_view folder, const std::string& path) {
+  absl::string_view name = path;
+  if (absl::ConsumePrefix(&name, absl::StrCat(folder, "/"))) {
+    return std::string(name);
+  }
+  return path;
+}
+
+CheckpointState FromProto(const tf::CheckpointState& proto,
+                          absl::string_view folder) {
+  CheckpointState state;
+  state.model_checkpoint_path = JoinPath(folder, proto.model_checkpoint_path());
+  for (const std::string& path : proto.all_model_checkpoint_paths()) {
+    state.all_model_checkpoint_paths.push_back(JoinPath(folder, path));
+  }
+  state.all_model_checkpoint_timestamps.assign(
+      proto.all_model_checkpoint_timestamps().begin(),
+      proto.all_model_checkpoint_timestamps().end());
+  state.last_preserved_timestamp = proto.last_preserved_timestamp();
+  return state;
+}
+
+tf::CheckpointState ToProto(const CheckpointState& state) {
+  tf::CheckpointState proto;
+  proto.set_model_checkpoint_path(state.model_checkpoint_path);
+  for (const std::string& path : state.all_model_checkpoint_paths) {
+    proto.add_all_model_checkpoint_paths(path);
+  }
+  for (const double time : state.all_model_checkpoint_timestamps) {
+    proto.add_all_model_checkpoint_timestamps(time);
+  }
+  proto.set_last_preserved_timestamp(state.last_preserved_timestamp);
+  return proto;
+}
+
+}  // namespace
+
+absl::StatusOr<CheckpointState> ReadCheckpointState(
+    FileSystem& file_system, absl::string_view folder,
+    absl::string_view filename) {
+  const std::string path = JoinPath(folder, filename);
+  ASSIGN_OR_RETURN(const std::string text, file_system.ReadFile(path));
+  tf::CheckpointState proto;
+  // A newer TensorFlow may say more.
+  absl::Status status =
+      ParseTextProto(text, proto, {.allow_unknown_fields = true});
+  if (status.ok() && proto.model_checkpoint_path().empty()) {
+    status = absl::InvalidArgumentError(
+        "Invalid checkpoint state: model_checkpoint_path is missing");
+  }
+  if (!status.ok()) return Annotate(status, path);
+  return FromProto(proto, folder);
+}
+
+absl::Status WriteCheckpointState(FileSystem& file_system,
+                                  absl::string_view folder,
+                                  CheckpointState state, bool relative,
+                                  absl::string_view filename) {
+  if (state.all_model_checkpoint_paths.empty() ||
+      state.all_model_checkpoint_paths.back() != state.model_checkpoint_path) {
+    state.all_model_checkpoint_paths.push_back(state.model_checkpoint_path);
+  }
+  const std::vector<double>& times = state.all_model_checkpoint_timestamps;
+  if (!times.empty() &&
+      times.size() != state.all_model_checkpoint_paths.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(times.size(), " timestamps of ",
+                     state.all_model_checkpoint_paths.size(), " checkpoints"));
+  }
+  if (relative || !absl::StartsWith(folder, "/")) {
+    for (std::string& path : state.all_model_checkpoint_paths) {
+      path = InFolder(folder, path);
+    }
+    state.model_checkpoint_path = InFolder(folder, state.model_checkpoint_path);
+  }
+  std::string text;
+  if (!google::protobuf::TextFormat::PrintToString(ToProto(state), &text)) {
+    return absl::InternalError("a checkpoint state could not be written");
+  }
+  return file_system.WriteFileAtomically(JoinPath(folder, filename), text);
+}
+
+absl::StatusOr<std::optional<std::string>> LatestCheckpoint(
+    FileSystem& file_system, absl::string_view folder,
+    absl::string_view filename) {
+  const auto state = ReadCheckpointState(file_system, folder, filename);
+  if (absl::IsNotFound(state.status())) return std::nullopt;
+  RETURN_IF_ERROR(state.status());
+  const absl::Status found =
+      file_system.FileExists(IndexFilename(state->model_checkpoint_path));
+  if (absl::IsNotFound(found)) return std::nullopt;
+  RETURN_IF_ERROR(found);
+  return state->model_checkpoint_path;
+}
+
+}  // namespace weft::checkpoint

@@ -1,0 +1,60 @@
+// CheckpointState: which checkpoints a folder holds, as the text file
+// `checkpoint` in it says (TensorFlow's checkpoint_management). The file is
+// written last, so what it names is whole.
+//
+// Format: text of schemas/tf/checkpoint_state.proto. A path in it that is not
+// absolute begins at the folder.
+//
+// Threads: functions without state; a folder has one writer at a time. All
+// block.
+#ifndef WEFT_LIBS_CHECKPOINT_CHECKPOINT_STATE_H_
+#define WEFT_LIBS_CHECKPOINT_CHECKPOINT_STATE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/fs/file_system.h"
+
+namespace weft::checkpoint {
+
+inline constexpr absl::string_view kStateFilename = "checkpoint";
+
+struct CheckpointState {
+  // The prefix of the newest; and of all that are kept, oldest first.
+  std::string model_checkpoint_path;
+  std::vector<std::string> all_model_checkpoint_paths;
+  // When each was saved, in seconds since 1970; or none.
+  std::vector<double> all_model_checkpoint_timestamps;
+  // When the last one was saved that is kept for good; 0: none was.
+  double last_preserved_timestamp = 0;
+};
+
+// With paths that begin where `folder` does. NOT_FOUND without the file;
+// INVALID_ARGUMENT, naming file and line, where it is no such text or names no
+// checkpoint.
+absl::StatusOr<CheckpointState> ReadCheckpointState(
+    FileSystem& file_system, absl::string_view folder,
+    absl::string_view filename = kStateFilename);
+
+// Readers find the old file or the whole of the new. `paths` are as they are
+// given to a Saver: where the folder is not absolute, or `relative` is asked
+// for, those below it are written as they are called in it. The newest is added
+// to all where it is not the last of them.
+absl::Status WriteCheckpointState(FileSystem& file_system,
+                                  absl::string_view folder,
+                                  CheckpointState state, bool relative = false,
+                                  absl::string_view filename = kStateFilename);
+
+// The prefix of the newest checkpoint whose index is there; none without a
+// state file, or where that names one that is gone.
+absl::StatusOr<std::optional<std::string>> LatestCheckpoint(
+    FileSystem& file_system, absl::string_view folder,
+    absl::string_view filename = kStateFilename);
+
+}  // namespace weft::checkpoint
+
+#endif  // WEFT_LIBS_CHECKPOINT_CHECKPOINT_STATE_H_

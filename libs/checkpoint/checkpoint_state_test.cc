@@ -1,0 +1,115 @@
+#include "libs/checkpoint/checkpoint_state.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libs/base/test_matchers.h"
+#include "libs/fs/memory_file_system.h"
+
+namespace weft::checkpoint {
+namespace {
+
+using Paths = std::vector<std::string>;
+
+class CheckpointStateTest : public ::testing::Test {
+ protected:
+  CheckpointStateTest() {
+    EXPECT_OK(fs_.CreateDirectories("/job"));
+    EXPECT_OK(fs_.CreateDirectories("job"));
+  }
+  std::string TextIn(const std::string& folder) {
+    return fs_.ReadFile(folder + "/checkpoint").value_or("none");
+  }
+
+  MemoryFileSystem fs_;
+};
+
+TEST_F(CheckpointStateTest, IsTensorFlowsText) {
+  ASSERT_OK(WriteCheckpointState(
+      fs_, "/job",
+      {"/job/model.ckpt-2", {"/job/model.ckpt-1", "/job/model.ckpt-2"}}));
+  EXPECT_EQ(TextIn("/job"),
+            "model_checkpoint_path: \"/job/model.ckpt-2\"\n"
+            "all_model_checkpoint_paths: \"/job/model.ckpt-1\"\n"
+            "all_model_checkpoint_paths: \"/job/model.ckpt-2\"\n");
+}
+
+TEST_F(CheckpointStateTest, IsReadAsItWasWritten) {
+  ASSERT_OK(WriteCheckpointState(
+      fs_, "/job",
+      {"/job/b \"2\"", {"/job/a", "/job/b \"2\""}, {1.5, 2.5}, 1}));
+  ASSERT_OK_AND_ASSIGN(const CheckpointState state,
+                       ReadCheckpointState(fs_, "/job"));
+  EXPECT_EQ(state.model_checkpoint_path, "/job/b \"2\"");
+  EXPECT_EQ(state.all_model_checkpoint_paths,
+            (Paths{"/job/a", "/job/b \"2\""}));
+  EXPECT_EQ(state.all_model_checkpoint_timestamps,
+            (std::vector<double>{1.5, 2.5}));
+  EXPECT_EQ(state.last_preserved_timestamp, 1);
+}
+
+TEST_F(CheckpointStateTest, TheNewestIsAmongAll) {
+  ASSERT_OK(WriteCheckpointState(fs_, "/job", {"/job/b", {"/job/a"}}));
+  ASSERT_OK_AND_ASSIGN(const CheckpointState state,
+                       ReadCheckpointState(fs_, "/job"));
+  EXPECT_EQ(state.all_model_checkpoint_paths, (Paths{"/job/a", "/job/b"}));
+}
+
+// So that the folder may be moved.
+TEST_F(CheckpointStateTest, PathsInRelativeFoldersAreRelative) {
+  const CheckpointState state = {"job/b", {"job/a", "/elsewhere/c", "job/b"}};
+  ASSERT_OK(WriteCheckpointState(fs_, "job", state));
+  EXPECT_EQ(TextIn("job"),
+            "model_checkpoint_path: \"b\"\n"
+            "all_model_checkpoint_paths: \"a\"\n"
+            "all_model_checkpoint_paths: \"/elsewhere/c\"\n"
+            "all_model_checkpoint_paths: \"b\"\n");
+  ASSERT_OK_AND_ASSIGN(const CheckpointState read,
+                       ReadCheckpointState(fs_, "job"));
+  EXPECT_EQ(read.all_model_checkpoint_paths, state.all_model_checkpoint_paths);
+  ASSERT_OK(WriteCheckpointState(fs_, "/job", {"/job/b", {"/job/a"}},
+                                 /*relative=*/true));
+  EXPECT_EQ(TextIn("/job"),
+            "model_checkpoint_path: \"b\"\n"
+            "all_model_checkpoint_paths: \"a\"\n"
+            "all_model_checkpoint_paths: \"b\"\n");
+}
+
+TEST_F(CheckpointStateTest, RefusesWhatIsNoState) {
+  EXPECT_THAT(ReadCheckpointState(fs_, "/job"),
+              StatusIs(absl::StatusCode::kNotFound, "/job/checkpoint"));
+  ASSERT_OK(fs_.WriteFileAtomically("/job/checkpoint", "model: {"));
+  EXPECT_THAT(ReadCheckpointState(fs_, "/job"),
+              StatusIs(kInvalid, "/job/checkpoint: line 1"));
+  ASSERT_OK(fs_.WriteFileAtomically("/job/checkpoint",
+                                    "all_model_checkpoint_paths: \"a\""));
+  EXPECT_THAT(ReadCheckpointState(fs_, "/job"),
+              StatusIs(kInvalid, "model_checkpoint_path is missing"));
+  EXPECT_THAT(LatestCheckpoint(fs_, "/job"),
+              StatusIs(kInvalid, "model_checkpoint_path is missing"));
+  EXPECT_THAT(WriteCheckpointState(fs_, "/job", {"a", {"a"}, {1, 2}}),
+              StatusIs(kInvalid, "2 timestamps of 1 checkpoints"));
+}
+
+TEST_F(CheckpointStateTest, ANewerTensorFlowMaySayMore) {
+  ASSERT_OK(fs_.WriteFileAtomically(
+      "/job/checkpoint", "model_checkpoint_path: \"a\"\nfuture: 1\n"));
+  EXPECT_OK(ReadCheckpointState(fs_, "/job"));
+}
+
+TEST_F(CheckpointStateTest, TheLatestIsOneThatIsThere) {
+  const auto latest = [&] {
+    const auto found = LatestCheckpoint(fs_, "/job");
+    EXPECT_OK(found);
+    return found.value_or(std::nullopt);
+  };
+  EXPECT_EQ(latest(), std::nullopt);
+  ASSERT_OK(WriteCheckpointState(fs_, "/job", {"/job/a", {}}));
+  EXPECT_EQ(latest(), std::nullopt);
+  ASSERT_OK(fs_.WriteFileAtomically("/job/a.index", ""));
+  EXPECT_EQ(latest(), "/job/a");
+}
+
+}  // namespace
+}  // namespace weft::checkpoint

@@ -1,0 +1,23 @@
+// Replays the corpora of the fuzzers: what they found once stays found.
+#include "libs/base/testing/fuzz_corpus.h"
+
+#include "gtest/gtest.h"
+#include "libs/checkpoint/testing/fuzz_targets.h"
+
+namespace weft::checkpoint {
+namespace {
+
+TEST(FuzzCorpusTest, CheckpointIndexes) {
+  EXPECT_GE(ReplayFuzzCorpus("libs/checkpoint/testdata/fuzz/checkpoint_index",
+                             FuzzCheckpointIndex),
+            5);
+}
+
+TEST(FuzzCorpusTest, CheckpointEntries) {
+  EXPECT_GE(ReplayFuzzCorpus("libs/checkpoint/testdata/fuzz/checkpoint_entry",
+                             FuzzCheckpointEntry),
+            8);
+}
+
+}  // namespace
+}  // namespace weft::checkpoint

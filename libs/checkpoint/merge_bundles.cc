@@ -1,0 +1,143 @@
+#include "libs/checkpoint/merge_bundles.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/checkpoint/bundle_entry.h"
+#include "libs/checkpoint/bundle_reader.h"
+#include "libs/checkpoint/bundle_writer.h"
+#include "libs/fs/path.h"
+
+namespace weft::checkpoint {
+namespace {
+
+class Merge {
+ public:
+  // Takes in the entries of one checkpoint.
+  absl::Status Add(absl::string_view prefix, BundleReader& reader) {
+    RETURN_IF_ERROR(AddHeader(prefix, reader.header()));
+    return reader.ForEach(
+        [&](absl::string_view key, const BundleEntry& entry) -> absl::Status {
+          return AddEntry(prefix, reader.header().num_shards, key, entry);
+        });
+  }
+
+  // Of all together.
+  BundleHeader header() const {
+    BundleHeader header = *header_;
+    header.num_shards = static_cast<int>(data_files_.size());
+    return header;
+  }
+  const BundleEntries& entries() const { return entries_; }
+  // Today's names of the data files, in the order of their new numbers.
+  const std::vector<std::string>& data_files() const { return data_files_; }
+
+ private:
+  absl::Status AddHeader(absl::string_view prefix, const BundleHeader& header) {
+    if (!header_.has_value()) {
+      header_ = header;
+      return absl::OkStatus();
+    }
+    BundleHeader same = header;
+    same.num_shards = header_->num_shards;
+    if (!(same == *header_)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Merging bundles with different format versions or endianness: ",
+          prefix, " differs from those before"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddEntry(absl::string_view prefix, int num_shards,
+                        absl::string_view key, BundleEntry entry) {
+    const auto [it, is_new] = entries_.try_emplace(std::string(key), entry);
+    if (!is_new) return AddSlices(prefix, entry, *it);
+    const std::string file = DataFilename(prefix, entry.shard, num_shards);
+    const auto [number, is_new_file] =
+        numbers_.try_emplace(file, static_cast<int>(data_files_.size()));
+    if (is_new_file) data_files_.push_back(file);
+    it->second.shard = number->second;
+    return absl::OkStatus();
+  }
+
+  // Only the parts of one tensor may be in several checkpoints.
+  absl::Status AddSlices(absl::string_view prefix, const BundleEntry& entry,
+                         BundleEntries::value_type& known) {
+    auto& [key, whole] = known;
+    if (whole.slices.empty() || entry.slices.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Duplicate tensor keyed by ", absl::CHexEscape(key),
+                       " encountered, when merging prefix: ", prefix));
+    }
+    if (whole.dtype != entry.dtype || !(whole.shape == entry.shape)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "The parts of ", key, " are of type ", DataTypeName(whole.dtype),
+          " and shape ", whole.shape.ToString(), ", but in ", prefix, " ",
+          DataTypeName(entry.dtype), " and ", entry.shape.ToString()));
+    }
+    whole.slices.insert(whole.slices.end(), entry.slices.begin(),
+                        entry.slices.end());
+    return absl::OkStatus();
+  }
+
+  std::optional<BundleHeader> header_;
+  BundleEntries entries_;
+  std::vector<std::string> data_files_;
+  std::map<std::string, int> numbers_;
+};
+
+// The index is there last, under a name of its own until then.
+absl::Status Write(FileSystem& file_system, const Merge& merge,
+                   absl::string_view prefix, uint64_t number) {
+  const std::string folder(Dirname(prefix).empty() ? "." : Dirname(prefix));
+  RETURN_IF_ERROR(file_system.CreateDirectories(folder));
+  const std::string index = IndexFilename(prefix);
+  const std::string temporary = absl::StrCat(index, ".tempstate", number);
+  absl::Cleanup swept = [&] { (void)file_system.DeleteFile(temporary); };
+  RETURN_IF_ERROR(
+      WriteIndex(file_system, temporary, merge.header(), merge.entries()));
+  const std::vector<std::string>& files = merge.data_files();
+  for (size_t i = 0; i < files.size(); ++i) {
+    RETURN_IF_ERROR(file_system.RenameFile(
+        files[i],
+        DataFilename(prefix, static_cast<int>(i), merge.header().num_shards)));
+  }
+  RETURN_IF_ERROR(file_system.SyncDirectory(folder));
+  RETURN_IF_ERROR(file_system.RenameFile(temporary, index));
+  std::move(swept).Cancel();
+  return file_system.SyncDirectory(folder);
+}
+
+}  // namespace
+
+absl::Status MergeBundles(FileSystem& file_system,
+                          absl::Span<const std::string> prefixes,
+                          absl::string_view merged_prefix, Random& random) {
+  if (prefixes.empty()) {
+    return absl::InvalidArgumentError("no checkpoints to merge");
+  }
+  Merge merge;
+  for (const std::string& prefix : prefixes) {
+    ASSIGN_OR_RETURN(const auto reader,
+                     BundleReader::Open(file_system, prefix));
+    RETURN_IF_ERROR(merge.Add(prefix, *reader));
+  }
+  RETURN_IF_ERROR(Write(file_system, merge, merged_prefix, random.Next()));
+  // Those that stay do no harm, and nobody could be told.
+  for (const std::string& prefix : prefixes) {
+    if (prefix == merged_prefix) continue;
+    (void)file_system.DeleteFile(IndexFilename(prefix));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weft::checkpoint

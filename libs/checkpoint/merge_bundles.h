@@ -1,0 +1,30 @@
+// MergeBundles: makes one checkpoint of several, as MergeV2Checkpoints does
+// with the shards of a save.
+//
+// Data files are renamed, not read: in the order in which the indexes name
+// them, they become PREFIX.data-00000-of-N and on. Then one index is written,
+// and the others are deleted.
+#ifndef WEFT_LIBS_CHECKPOINT_MERGE_BUNDLES_H_
+#define WEFT_LIBS_CHECKPOINT_MERGE_BUNDLES_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "libs/base/random.h"
+#include "libs/fs/file_system.h"
+
+namespace weft::checkpoint {
+
+// OK: the checkpoint `merged_prefix` is durable and whole, and `prefixes` are
+// none any more. INVALID_ARGUMENT, with all files as they were, if two of them
+// hold the same tensor or slice, or parts of one tensor that differ in type or
+// shape, or differ in version or byte order. Blocks.
+absl::Status MergeBundles(FileSystem& file_system,
+                          absl::Span<const std::string> prefixes,
+                          absl::string_view merged_prefix, Random& random);
+
+}  // namespace weft::checkpoint
+
+#endif  // WEFT_LIBS_CHECKPOINT_MERGE_BUNDLES_H_

@@ -1,0 +1,139 @@
+#include "libs/checkpoint/slice_copy.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "libs/base/test_matchers.h"
+
+namespace weft::checkpoint {
+namespace {
+
+Box MakeBox(Dims starts, Dims sizes) { return {starts, sizes}; }
+
+// All boxes inside a tensor of that shape.
+std::vector<Box> AllBoxes(const std::vector<int64_t>& shape) {
+  std::vector<Box> boxes = {Box()};
+  for (const int64_t size : shape) {
+    std::vector<Box> longer;
+    for (const Box& box : boxes) {
+      for (int64_t start = 0; start < size; ++start) {
+        for (int64_t length = 1; start + length <= size; ++length) {
+          Box next = box;
+          next.starts.push_back(start);
+          next.sizes.push_back(length);
+          longer.push_back(next);
+        }
+      }
+    }
+    boxes = longer;
+  }
+  return boxes;
+}
+
+// What the elements of a box are called in the tensor that it is of.
+std::vector<int64_t> NamesIn(const Box& box,
+                             const std::vector<int64_t>& shape) {
+  std::vector<int64_t> names = {0};
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    std::vector<int64_t> longer;
+    for (const int64_t name : names) {
+      for (int64_t i = 0; i < box.sizes[dim]; ++i) {
+        longer.push_back(name * shape[dim] + box.starts[dim] + i);
+      }
+    }
+    names = longer;
+  }
+  return names;
+}
+
+int64_t Count(const std::vector<int64_t>& names,
+              const std::vector<int64_t>& others) {
+  int64_t count = 0;
+  for (const int64_t name : names) {
+    for (const int64_t other : others) count += name == other ? 1 : 0;
+  }
+  return count;
+}
+
+// Every pair of boxes of a small tensor: each element that both have is copied
+// once, to its place, and in the order in which it is read.
+TEST(SharedRunsTest, CopyWhatTwoBoxesShare) {
+  const std::vector<int64_t> shape = {3, 2, 3};
+  const std::vector<Box> boxes = AllBoxes(shape);
+  ASSERT_EQ(boxes.size(), 6u * 3u * 6u);
+  for (const Box& from : boxes) {
+    const std::vector<int64_t> source = NamesIn(from, shape);
+    for (const Box& to : boxes) {
+      const std::vector<int64_t> target = NamesIn(to, shape);
+      SharedRuns runs(from, to);
+      int64_t copied = 0;
+      int64_t read_up_to = 0;
+      while (const auto run = runs.Next()) {
+        ASSERT_GE(run->from, read_up_to);
+        read_up_to = run->from + run->length;
+        for (int64_t i = 0; i < run->length; ++i, ++copied) {
+          ASSERT_EQ(target[run->to + i], source[run->from + i]);
+        }
+      }
+      ASSERT_EQ(copied, Count(source, target));
+    }
+  }
+}
+
+TEST(SharedRunsTest, RunsAreAsLongAsTheyCanBe) {
+  // Whole rows of both lie together.
+  SharedRuns rows(MakeBox({2, 0}, {4, 5}), MakeBox({3, 0}, {7, 5}));
+  const auto run = rows.Next();
+  ASSERT_TRUE(run.has_value());
+  EXPECT_EQ(run->from, 5);
+  EXPECT_EQ(run->to, 0);
+  EXPECT_EQ(run->length, 15);
+  EXPECT_FALSE(rows.Next().has_value());
+}
+
+TEST(SharedRunsTest, AScalarIsOneRun) {
+  SharedRuns runs{Box(), Box()};
+  const auto run = runs.Next();
+  ASSERT_TRUE(run.has_value());
+  EXPECT_EQ(run->length, 1);
+  EXPECT_FALSE(runs.Next().has_value());
+}
+
+TEST(SharedRunsTest, NothingIsShared) {
+  SharedRuns apart(MakeBox({0}, {2}), MakeBox({2}, {2}));
+  EXPECT_FALSE(apart.Next().has_value());
+  SharedRuns empty(MakeBox({0, 0}, {0, 4}), MakeBox({0, 0}, {0, 4}));
+  EXPECT_FALSE(empty.Next().has_value());
+}
+
+TEST(BoxTest, IsASliceWithNumbers) {
+  ASSERT_OK_AND_ASSIGN(const TensorSlice slice, TensorSlice::Parse("3,2:-"));
+  const Box box = BoxOf(slice, TensorShape({5, 4}));
+  EXPECT_EQ(box, MakeBox({3, 0}, {2, 4}));
+  EXPECT_EQ(box.num_elements(), 8);
+}
+
+// Every three boxes of a small tensor, by the names of their elements.
+TEST(BoxTest, AnyOverlap) {
+  const std::vector<int64_t> shape = {2, 3};
+  const std::vector<Box> boxes = AllBoxes(shape);
+  EXPECT_FALSE(AnyOverlap({}));
+  for (const Box& a : boxes) {
+    EXPECT_FALSE(AnyOverlap({a}));
+    for (const Box& b : boxes) {
+      for (const Box& c : boxes) {
+        const auto names_a = NamesIn(a, shape);
+        const auto names_b = NamesIn(b, shape);
+        const auto names_c = NamesIn(c, shape);
+        const int64_t shared = Count(names_a, names_b) +
+                               Count(names_b, names_c) +
+                               Count(names_a, names_c);
+        ASSERT_EQ(AnyOverlap({a, b, c}), shared > 0);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::checkpoint

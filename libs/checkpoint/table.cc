@@ -1,0 +1,365 @@
+#include "libs/checkpoint/table.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "leveldb/env.h"
+#include "leveldb/options.h"
+#include "leveldb/table_builder.h"
+#include "libs/base/crc32c.h"
+#include "libs/base/status.h"
+
+namespace weft::checkpoint {
+namespace {
+
+constexpr size_t kFooterSize = 48;
+constexpr size_t kHandlesSize = 40;  // of the footer, with padding
+constexpr uint64_t kMagic = 0xdb4775248b80fb57;
+constexpr size_t kTrailerSize = 5;  // the type, the checksum
+constexpr size_t kBlockSize = size_t{256} << 10;
+
+// Numbers in the file have their least byte first, as on the machines that Weft
+// runs on.
+static_assert(std::endian::native == std::endian::little);
+template <typename T>
+T Load(const char* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(value));
+  return value;
+}
+
+// Takes a varint off the front of `bytes`: nothing if it is cut off, or longer
+// than `bits` allow.
+std::optional<uint64_t> TakeVarint(absl::string_view* bytes, int bits) {
+  uint64_t value = 0;
+  for (int shift = 0; shift < bits && !bytes->empty(); shift += 7) {
+    const auto byte = static_cast<uint8_t>((*bytes)[0]);
+    bytes->remove_prefix(1);
+    const uint64_t part = byte & 0x7f;
+    if (shift + 7 > bits && part >> (bits - shift) != 0) return std::nullopt;
+    value |= part << shift;
+    if (byte < 0x80) return value;
+  }
+  return std::nullopt;
+}
+
+leveldb::Slice ToSlice(absl::string_view bytes) {
+  return {bytes.data(), bytes.size()};
+}
+
+}  // namespace
+
+// Hands on to our file what the library writes, and keeps its own errors, which
+// say more than the library's.
+class TableBuilder::File : public leveldb::WritableFile {
+ public:
+  explicit File(weft::WritableFile& file) : file_(file) {}
+
+  leveldb::Status Append(const leveldb::Slice& data) override {
+    return Keep(file_.Append({data.data(), data.size()}));
+  }
+  // The library flushes after each block; what is here is buffered already.
+  leveldb::Status Flush() override { return leveldb::Status::OK(); }
+  leveldb::Status Sync() override { return Keep(file_.Sync()); }
+  leveldb::Status Close() override { return Keep(file_.Close()); }
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  leveldb::Status Keep(const absl::Status& status) {
+    if (status.ok()) return leveldb::Status::OK();
+    status_.Update(status);
+    return leveldb::Status::IOError("see File::status");
+  }
+
+  weft::WritableFile& file_;
+  absl::Status status_;
+};
+
+struct TableBuilder::Impl {
+  explicit Impl(WritableFile& to) : file(to), builder(Options(), &file) {}
+
+  static leveldb::Options Options() {
+    leveldb::Options options;
+    options.compression = leveldb::kNoCompression;
+    options.block_size = kBlockSize;
+    return options;
+  }
+  absl::Status status() const {
+    RETURN_IF_ERROR(file.status());
+    if (builder.status().ok()) return absl::OkStatus();
+    return absl::InternalError(builder.status().ToString());
+  }
+
+  File file;
+  leveldb::TableBuilder builder;
+  std::optional<std::string> last_key;
+  bool finished = false;
+};
+
+TableBuilder::TableBuilder(WritableFile& file)
+    : impl_(std::make_unique<Impl>(file)) {}
+
+TableBuilder::~TableBuilder() {
+  // The library wants to be told.
+  if (!impl_->finished) impl_->builder.Abandon();
+}
+
+absl::Status TableBuilder::Add(absl::string_view key, absl::string_view value) {
+  if (impl_->last_key.has_value() && key <= *impl_->last_key) {
+    return absl::InternalError("keys of a table have to ascend");
+  }
+  impl_->last_key = std::string(key);
+  impl_->builder.Add(ToSlice(key), ToSlice(value));
+  return impl_->status();
+}
+
+absl::Status TableBuilder::Finish() {
+  impl_->finished = true;
+  (void)impl_->builder.Finish();  // its error is in status()
+  return impl_->status();
+}
+
+// The entries of one block: [shared][unshared][size of value] as varints, what
+// of the key the last one does not share, the value. Then where every 16th
+// entry begins, which shares nothing, and how many of these there are.
+class Table::Block {
+ public:
+  // Of the block's bytes at `offset` in `table`.
+  static absl::StatusOr<std::unique_ptr<Block>> Create(std::string bytes,
+                                                       const Table& table,
+                                                       uint64_t offset) {
+    auto block = std::make_unique<Block>();
+    block->bytes_ = std::move(bytes);
+    block->table_ = &table;
+    block->offset_ = offset;
+    const size_t size = block->bytes_.size();
+    if (size < 4) return table.Damaged(offset, "a block without an end");
+    const uint32_t restarts = Load<uint32_t>(block->bytes_.data() + size - 4);
+    if (restarts > (size - 4) / 4) {
+      return table.Damaged(offset, "a block with more restarts than bytes");
+    }
+    block->num_restarts_ = restarts;
+    block->entries_size_ = size - 4 - size_t{restarts} * 4;
+    return block;
+  }
+
+  size_t num_restarts() const { return num_restarts_; }
+  // Where that entry begins; anywhere, if the file says so.
+  size_t restart(size_t i) const {
+    return Load<uint32_t>(bytes_.data() + entries_size_ + 4 * i);
+  }
+  // All entries from there on; empty behind the last one.
+  absl::string_view entries(size_t begin) const {
+    return absl::string_view(bytes_.data(), entries_size_)
+        .substr(std::min(begin, entries_size_));
+  }
+  absl::Status Damaged(absl::string_view rest, absl::string_view what) const {
+    return table_->Damaged(offset_ + entries_size_ - rest.size(), what);
+  }
+
+ private:
+  std::string bytes_;
+  const Table* table_ = nullptr;
+  uint64_t offset_ = 0;
+  size_t num_restarts_ = 0;
+  size_t entries_size_ = 0;
+};
+
+// Goes over the entries of a block, from one of its restarts on. Memory and
+// time are those of the block's bytes, whatever these say.
+class Table::Cursor {
+ public:
+  Cursor(const Block& block, size_t begin)
+      : block_(block), rest_(block.entries(begin)) {}
+
+  // To the next entry; false behind the last one.
+  absl::StatusOr<bool> Next() {
+    if (rest_.empty()) return false;
+    const auto shared = TakeVarint(&rest_, 32);
+    const auto unshared = TakeVarint(&rest_, 32);
+    const auto value_size = TakeVarint(&rest_, 32);
+    if (!shared || !unshared || !value_size || *shared > key_.size() ||
+        *unshared + *value_size > rest_.size()) {
+      return block_.Damaged(rest_, "bad entry in block");
+    }
+    const absl::string_view ending = rest_.substr(0, *unshared);
+    if (!first_ && ending <= absl::string_view(key_).substr(*shared)) {
+      return block_.Damaged(rest_, "keys of a block do not ascend");
+    }
+    first_ = false;
+    key_.resize(*shared);
+    absl::StrAppend(&key_, ending);
+    value_ = rest_.substr(*unshared, *value_size);
+    rest_.remove_prefix(*unshared + *value_size);
+    return true;
+  }
+
+  // To the first entry from here on whose key is not below `key`.
+  absl::StatusOr<bool> Seek(absl::string_view key) {
+    while (true) {
+      ASSIGN_OR_RETURN(const bool found, Next());
+      if (!found || key_ >= key) return found;
+    }
+  }
+
+  // To that entry of `block`, wherever it is.
+  static absl::StatusOr<Cursor> SeekIn(const Block& block,
+                                       absl::string_view key) {
+    // The last restart whose key is below it, if any.
+    size_t low = 0;
+    size_t high = block.num_restarts();
+    while (low + 1 < high) {
+      const size_t middle = low + (high - low) / 2;
+      Cursor at(block, block.restart(middle));
+      ASSIGN_OR_RETURN(const bool found, at.Next());
+      if (!found) return block.Damaged("", "a restart behind the block's end");
+      (at.key() < key ? low : high) = middle;
+    }
+    Cursor cursor(block, block.num_restarts() == 0 ? 0 : block.restart(low));
+    ASSIGN_OR_RETURN(cursor.found_, cursor.Seek(key));
+    return cursor;
+  }
+
+  bool found() const { return found_; }
+  const std::string& key() const { return key_; }
+  absl::string_view value() const { return value_; }
+
+ private:
+  const Block& block_;
+  absl::string_view rest_;
+  bool first_ = true;
+  bool found_ = false;
+  std::string key_;
+  absl::string_view value_;
+};
+
+Table::Table(std::unique_ptr<RandomAccessFile> file, uint64_t size,
+             std::string path)
+    : file_(std::move(file)), size_(size), path_(std::move(path)) {}
+
+Table::~Table() = default;
+
+absl::StatusOr<std::unique_ptr<Table>> Table::Open(
+    std::unique_ptr<RandomAccessFile> file, uint64_t size, std::string path) {
+  std::unique_ptr<Table> table(
+      new Table(std::move(file), size, std::move(path)));
+  RETURN_IF_ERROR(table->ReadFooter());
+  return table;
+}
+
+absl::Status Table::Damaged(uint64_t offset, absl::string_view what) const {
+  return absl::DataLossError(
+      absl::StrCat(what, " (", path_, ", byte ", offset, ")"));
+}
+
+absl::Status Table::ReadFooter() {
+  if (size_ < kFooterSize) {
+    return Damaged(size_, "file is too short to be an sstable");
+  }
+  const uint64_t footer_offset = size_ - kFooterSize;
+  ASSIGN_OR_RETURN(const std::string footer,
+                   ReadBytes(footer_offset, kFooterSize));
+  if (Load<uint64_t>(footer.data() + kHandlesSize) != kMagic) {
+    return Damaged(footer_offset + kHandlesSize,
+                   "not an sstable (bad magic number)");
+  }
+  absl::string_view handles(footer.data(), kHandlesSize);
+  // First that of the block of filters, which TensorFlow's tables have not.
+  RETURN_IF_ERROR(TakeHandle(&handles, footer_offset).status());
+  ASSIGN_OR_RETURN(const Handle index, TakeHandle(&handles, footer_offset));
+  ASSIGN_OR_RETURN(index_, ReadBlock(index));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Table::Handle> Table::TakeHandle(absl::string_view* bytes,
+                                                uint64_t end) const {
+  const auto offset = TakeVarint(bytes, 64);
+  const auto size = TakeVarint(bytes, 64);
+  if (!offset || !size || end < kTrailerSize || *offset > end - kTrailerSize ||
+      *size > end - kTrailerSize - *offset) {
+    return Damaged(end, "bad block handle");
+  }
+  return Handle{.offset = *offset, .size = *size};
+}
+
+absl::StatusOr<std::string> Table::ReadBytes(uint64_t offset,
+                                             uint64_t size) const {
+  std::string bytes(size, '\0');
+  ASSIGN_OR_RETURN(const size_t read, file_->Read(offset, size, bytes.data()));
+  if (read < size) return Damaged(offset + read, "truncated block read");
+  return bytes;
+}
+
+absl::StatusOr<std::unique_ptr<Table::Block>> Table::ReadBlock(
+    const Handle& handle) const {
+  ASSIGN_OR_RETURN(std::string bytes,
+                   ReadBytes(handle.offset, handle.size + kTrailerSize));
+  const absl::string_view checked(bytes.data(), handle.size + 1);
+  const uint32_t stored = Load<uint32_t>(bytes.data() + handle.size + 1);
+  if (UnmaskCrc32c(stored) != Crc32c(checked)) {
+    return Damaged(handle.offset, "block checksum mismatch");
+  }
+  if (const char type = checked.back(); type != 0) {
+    return absl::UnimplementedError(absl::StrCat(
+        path_, ": the block at byte ", handle.offset, " is compressed (type ",
+        static_cast<int>(type), "), which checkpoints of TensorFlow are not"));
+  }
+  bytes.resize(handle.size);
+  return Block::Create(std::move(bytes), *this, handle.offset);
+}
+
+absl::StatusOr<const Table::Block*> Table::DataBlock(absl::string_view handle) {
+  ASSIGN_OR_RETURN(const Handle at, TakeHandle(&handle, size_ - kFooterSize));
+  if (data_ == nullptr || !(at == data_handle_)) {
+    data_.reset();
+    ASSIGN_OR_RETURN(data_, ReadBlock(at));
+    data_handle_ = at;
+  }
+  return data_.get();
+}
+
+// The index has one entry a block: a key that is not below any of its own and
+// below all of the next one, and its handle.
+absl::StatusOr<std::optional<std::string>> Table::Find(absl::string_view key) {
+  ASSIGN_OR_RETURN(const Cursor in_index, Cursor::SeekIn(*index_, key));
+  if (!in_index.found()) return std::nullopt;
+  ASSIGN_OR_RETURN(const Block* block, DataBlock(in_index.value()));
+  ASSIGN_OR_RETURN(const Cursor entry, Cursor::SeekIn(*block, key));
+  if (!entry.found() || entry.key() != key) return std::nullopt;
+  return std::string(entry.value());
+}
+
+absl::Status Table::ForEach(absl::FunctionRef<absl::Status(
+                                absl::string_view key, absl::string_view value)>
+                                visit) {
+  std::optional<std::string> last;
+  Cursor blocks(*index_, 0);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool one_more, blocks.Next());
+    if (!one_more) return absl::OkStatus();
+    absl::string_view value = blocks.value();
+    ASSIGN_OR_RETURN(const Handle handle,
+                     TakeHandle(&value, size_ - kFooterSize));
+    // Not the block that is kept, which changes if `visit` looks something up.
+    ASSIGN_OR_RETURN(const std::unique_ptr<Block> block, ReadBlock(handle));
+    Cursor entries(*block, 0);
+    while (true) {
+      ASSIGN_OR_RETURN(const bool entry, entries.Next());
+      if (!entry) break;
+      if ((last.has_value() && entries.key() <= *last) ||
+          entries.key() > blocks.key()) {
+        return Damaged(handle.offset, "a key that its block should not have");
+      }
+      RETURN_IF_ERROR(visit(entries.key(), entries.value()));
+    }
+    last = blocks.key();
+  }
+}
+
+}  // namespace weft::checkpoint

@@ -1,0 +1,261 @@
+#include "libs/checkpoint/table.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/crc32c.h"
+#include "libs/base/test_matchers.h"
+#include "libs/checkpoint/testing/crafted_table.h"
+#include "libs/fs/failing_file_system.h"
+#include "libs/fs/memory_file_system.h"
+
+namespace weft::checkpoint {
+namespace {
+
+constexpr char kPath[] = "table";
+
+using Entries = std::map<std::string, std::string>;
+
+// Entries that fill several blocks, some of them with one entry.
+Entries ManyEntries() {
+  Entries entries = {{"", "header"}, {"zz", ""}};
+  for (int i = 0; i < 3000; ++i) {
+    entries[absl::StrCat("layer_", i % 7, "/weights_", i)] =
+        std::string(i % 400, static_cast<char>('a' + i % 26));
+  }
+  entries["layer_3/large"] = std::string(600000, 'x');
+  return entries;
+}
+
+class TableTest : public ::testing::Test {
+ protected:
+  void Build(const Entries& entries) {
+    ASSERT_OK_AND_ASSIGN(auto file, fs_.NewWritableFile(kPath));
+    TableBuilder builder(*file);
+    for (const auto& [key, value] : entries) ASSERT_OK(builder.Add(key, value));
+    ASSERT_OK(builder.Finish());
+    ASSERT_OK(file->Close());
+  }
+  absl::StatusOr<std::unique_ptr<Table>> Open() {
+    ASSIGN_OR_RETURN(const uint64_t size, fs_.GetFileSize(kPath));
+    ASSIGN_OR_RETURN(auto file, fs_.NewRandomAccessFile(kPath));
+    return Table::Open(std::move(file), size, kPath);
+  }
+  absl::StatusOr<std::unique_ptr<Table>> Open(const std::string& bytes) {
+    RETURN_IF_ERROR(fs_.WriteFileAtomically(kPath, bytes));
+    return Open();
+  }
+  // Everything that the table of these bytes holds.
+  absl::StatusOr<Entries> ReadAll(const std::string& bytes) {
+    ASSIGN_OR_RETURN(const auto table, Open(bytes));
+    return ReadAll(*table);
+  }
+  static absl::StatusOr<Entries> ReadAll(Table& table) {
+    Entries entries;
+    RETURN_IF_ERROR(table.ForEach(
+        [&](absl::string_view key, absl::string_view value) -> absl::Status {
+          entries.emplace(key, value);
+          return absl::OkStatus();
+        }));
+    return entries;
+  }
+
+  MemoryFileSystem fs_;
+};
+
+TEST_F(TableTest, HoldsWhatWasAdded) {
+  const Entries entries = ManyEntries();
+  ASSERT_NO_FATAL_FAILURE(Build(entries));
+  ASSERT_OK_AND_ASSIGN(const auto table, Open());
+  ASSERT_OK_AND_ASSIGN(const Entries read, ReadAll(*table));
+  EXPECT_EQ(read, entries);
+  for (const auto& [key, value] : entries) {
+    ASSERT_OK_AND_ASSIGN(const auto found, table->Find(key));
+    EXPECT_EQ(found, value) << key;
+    ASSERT_OK_AND_ASSIGN(const auto missing, table->Find(key + "!"));
+    EXPECT_EQ(missing, std::nullopt);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto behind, table->Find("zzz"));
+  EXPECT_EQ(behind, std::nullopt);
+}
+
+TEST_F(TableTest, MayBeEmpty) {
+  ASSERT_NO_FATAL_FAILURE(Build({}));
+  ASSERT_OK_AND_ASSIGN(const auto table, Open());
+  ASSERT_OK_AND_ASSIGN(const Entries read, ReadAll(*table));
+  EXPECT_EQ(read, Entries());
+  ASSERT_OK_AND_ASSIGN(const auto missing, table->Find(""));
+  EXPECT_EQ(missing, std::nullopt);
+}
+
+TEST_F(TableTest, VisitorsMayLookThingsUp) {
+  const Entries entries = ManyEntries();
+  ASSERT_NO_FATAL_FAILURE(Build(entries));
+  ASSERT_OK_AND_ASSIGN(const auto table, Open());
+  int visited = 0;
+  EXPECT_OK(table->ForEach(
+      [&](absl::string_view key, absl::string_view value) -> absl::Status {
+        ++visited;
+        RETURN_IF_ERROR(table->Find("zz").status());
+        EXPECT_EQ(entries.at(std::string(key)), value);
+        return absl::OkStatus();
+      }));
+  EXPECT_EQ(visited, entries.size());
+}
+
+TEST_F(TableTest, EndsWithTheFirstErrorOfAVisitor) {
+  ASSERT_NO_FATAL_FAILURE(Build({{"a", "1"}, {"b", "2"}}));
+  ASSERT_OK_AND_ASSIGN(const auto table, Open());
+  int visited = 0;
+  EXPECT_THAT(table->ForEach([&](absl::string_view, absl::string_view) {
+    ++visited;
+    return absl::AbortedError("enough");
+  }),
+              StatusIs(absl::StatusCode::kAborted, "enough"));
+  EXPECT_EQ(visited, 1);
+}
+
+TEST_F(TableTest, KeysHaveToAscend) {
+  ASSERT_OK_AND_ASSIGN(auto file, fs_.NewWritableFile(kPath));
+  TableBuilder builder(*file);
+  ASSERT_OK(builder.Add("b", ""));
+  EXPECT_THAT(builder.Add("b", ""),
+              StatusIs(absl::StatusCode::kInternal, "ascend"));
+  EXPECT_THAT(builder.Add("a", ""),
+              StatusIs(absl::StatusCode::kInternal, "ascend"));
+}
+
+TEST_F(TableTest, ReportsWhatTheFileSays) {
+  FailingFileSystem failing(fs_);
+  ASSERT_OK_AND_ASSIGN(auto file, failing.NewWritableFile(kPath));
+  failing.LimitSpace(100);
+  TableBuilder builder(*file);
+  absl::Status status;
+  for (const auto& [key, value] : ManyEntries()) {
+    status.Update(builder.Add(key, value));
+  }
+  status.Update(builder.Finish());
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(TableTest, NamesTheFileAndThePlaceOfDamage) {
+  ASSERT_NO_FATAL_FAILURE(Build({{"a", "1"}}));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, fs_.ReadFile(kPath));
+  EXPECT_THAT(Open(""), StatusIs(absl::StatusCode::kDataLoss,
+                                 "file is too short to be an sstable (table"));
+  EXPECT_THAT(Open(bytes.substr(0, bytes.size() - 1)),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       "not an sstable (bad magic number) (table, byte"));
+  std::string turned = bytes;
+  turned[0] = static_cast<char>(turned[0] ^ 1);
+  EXPECT_THAT(ReadAll(turned),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       "block checksum mismatch (table, byte 0)"));
+}
+
+// No bit turned anywhere changes what is read.
+TEST_F(TableTest, EachBitIsCheckedOrDoesNotMatter) {
+  const Entries entries = {
+      {"", "header"}, {"ab", "1"}, {"abc", ""}, {"b", "2"}};
+  ASSERT_NO_FATAL_FAILURE(Build(entries));
+  ASSERT_OK_AND_ASSIGN(std::string bytes, fs_.ReadFile(kPath));
+  int refused = 0;
+  for (char& byte : bytes) {
+    for (int bit = 0; bit < 8; ++bit) {
+      byte = static_cast<char>(byte ^ (1 << bit));
+      const auto read = ReadAll(bytes);
+      if (read.ok()) {
+        EXPECT_EQ(*read, entries);
+      } else {
+        ++refused;
+      }
+      byte = static_cast<char>(byte ^ (1 << bit));
+    }
+  }
+  // All but the footer's padding and the (empty) list of filters.
+  EXPECT_GT(refused, 8 * (static_cast<int>(bytes.size()) - 60));
+}
+
+// Blocks with right checksums that somebody made up.
+
+TEST_F(TableTest, RefusesCompressedBlocks) {
+  EXPECT_THAT(ReadAll(CraftTable(CraftBlock({"aaaa"}, {0}), /*type=*/1)),
+              StatusIs(absl::StatusCode::kUnimplemented, "compressed"));
+}
+
+TEST_F(TableTest, ReadsACraftedBlock) {
+  ASSERT_OK_AND_ASSIGN(
+      const Entries read,
+      ReadAll(CraftTable(CraftBlock(
+          {CraftEntry(0, "ab", "1"), CraftEntry(1, "c", "2")}, {0}))));
+  EXPECT_EQ(read, (Entries{{"ab", "1"}, {"ac", "2"}}));
+}
+
+TEST_F(TableTest, RefusesLengthsBeyondTheBlock) {
+  // The sum of these two overflows 32 bits.
+  const std::string overflow("\0\xff\xff\xff\xff\x0f\x02key", 10);
+  const std::string too_long("\0\x05\x05key", 6);
+  const std::string never_ends("\0\xff\xff\xff\xff\xff\xff\xff\x01", 9);
+  for (const std::string& entry : {overflow, too_long, never_ends}) {
+    EXPECT_THAT(ReadAll(CraftTable(CraftBlock({entry}, {0}))),
+                StatusIs(absl::StatusCode::kDataLoss, "bad entry in block"));
+  }
+}
+
+TEST_F(TableTest, RefusesKeysThatShareMoreThanThereIs) {
+  EXPECT_THAT(ReadAll(CraftTable(CraftBlock({CraftEntry(1, "a", "")}, {0}))),
+              StatusIs(absl::StatusCode::kDataLoss, "bad entry in block"));
+}
+
+TEST_F(TableTest, RefusesKeysThatDoNotAscend) {
+  EXPECT_THAT(ReadAll(CraftTable(CraftBlock(
+                  {CraftEntry(0, "b", ""), CraftEntry(0, "a", "")}, {0}))),
+              StatusIs(absl::StatusCode::kDataLoss, "do not ascend"));
+  EXPECT_THAT(ReadAll(CraftTable(CraftBlock(
+                  {CraftEntry(0, "b", ""), CraftEntry(1, "", "")}, {0}))),
+              StatusIs(absl::StatusCode::kDataLoss, "do not ascend"));
+}
+
+TEST_F(TableTest, RefusesAKeyBehindThatOfItsBlock) {
+  EXPECT_THAT(
+      ReadAll(CraftTable(CraftBlock({CraftEntry(0, "zzz", "")}, {0}))),
+      StatusIs(absl::StatusCode::kDataLoss, "its block should not have"));
+}
+
+TEST_F(TableTest, RefusesMoreRestartsThanBytes) {
+  for (const uint32_t restarts : {3u, 0x40000000u, 0xffffffffu}) {
+    std::string block = CraftBlock({CraftEntry(0, "a", "")}, {0});
+    block.resize(block.size() - 4);
+    for (int i = 0; i < 4; ++i) {
+      block.push_back(static_cast<char>(restarts >> (8 * i)));
+    }
+    const auto read = ReadAll(CraftTable(block));
+    EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss) << restarts;
+  }
+}
+
+TEST_F(TableTest, RestartsBehindTheBlockAreAnError) {
+  const std::string block = CraftBlock(
+      {CraftEntry(0, "a", ""), CraftEntry(0, "b", "")}, {0, 4000000000u});
+  ASSERT_OK_AND_ASSIGN(const auto table, Open(CraftTable(block)));
+  EXPECT_THAT(table->Find("b"),
+              StatusIs(absl::StatusCode::kDataLoss, "restart"));
+}
+
+TEST_F(TableTest, RefusesHandlesBeyondTheFile) {
+  for (const uint64_t size :
+       {uint64_t{1} << 20, uint64_t{1} << 62, ~uint64_t{0}, ~uint64_t{0} - 4}) {
+    EXPECT_THAT(ReadAll(CraftTableWithHandle(0, size)),
+                StatusIs(absl::StatusCode::kDataLoss, "bad block handle"));
+    EXPECT_THAT(ReadAll(CraftTableWithHandle(size, 0)),
+                StatusIs(absl::StatusCode::kDataLoss, "bad block handle"));
+  }
+}
+
+}  // namespace
+}  // namespace weft::checkpoint

@@ -1,0 +1,69 @@
+// What the fuzzers of checkpoints and the replay of their corpora run.
+#ifndef WEFT_LIBS_CHECKPOINT_TESTING_FUZZ_TARGETS_H_
+#define WEFT_LIBS_CHECKPOINT_TESTING_FUZZ_TARGETS_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "libs/base/status.h"
+#include "libs/base/testing/fuzz_corpus.h"
+#include "libs/checkpoint/bundle_entry.h"
+#include "libs/checkpoint/bundle_reader.h"
+#include "libs/checkpoint/table.h"
+#include "libs/checkpoint/testing/crafted_table.h"
+#include "libs/fs/memory_file_system.h"
+#include "libs/tensor/testing/small_allocator.h"
+
+namespace weft::checkpoint {
+
+// Reads all of a table's file, in order and by its keys.
+inline void ReadTableForFuzz(const std::string& bytes) {
+  MemoryFileSystem fs;
+  RequireForFuzz(fs.WriteFileAtomically("table", bytes).ok());
+  auto file = fs.NewRandomAccessFile("table");
+  RequireForFuzz(file.ok());
+  const auto table = Table::Open(*std::move(file), bytes.size(), "table");
+  if (!table.ok()) return;
+  (void)(*table)->ForEach(
+      [&](absl::string_view key, absl::string_view) -> absl::Status {
+        (void)DecodeTensorNameSlice(key);
+        return (*table)->Find(key).status();
+      });
+  for (const char* key : {"", "a", "\xff"}) (void)(*table)->Find(key);
+}
+
+// As a whole file, and as the only block of one whose checksums are right.
+inline void FuzzCheckpointIndex(absl::string_view bytes) {
+  ReadTableForFuzz(std::string(bytes));
+  ReadTableForFuzz(CraftTable(bytes));
+}
+
+// As the entry of a tensor "x" in a checkpoint with some data. What was
+// understood is written again, and understood the same.
+inline void FuzzCheckpointEntry(absl::string_view bytes) {
+  const auto entry = ParseBundleEntry("x", bytes);
+  if (entry.ok()) {
+    const auto again = ParseBundleEntry("x", SerializeBundleEntry(*entry));
+    RequireForFuzz(again.ok() && *again == *entry);
+  }
+  MemoryFileSystem fs;
+  const std::string block = CraftBlock(
+      {CraftEntry(0, "", SerializeBundleHeader({})), CraftEntry(0, "x", bytes)},
+      {0});
+  RequireForFuzz(fs.WriteFileAtomically("c.index", CraftTable(block)).ok());
+  const std::string data("\x01\x02\x03\x04\x05\x06\x07\x08", 8);
+  RequireForFuzz(
+      fs.WriteFileAtomically("c.data-00000-of-00001", data + data + data).ok());
+  const auto reader = BundleReader::Open(fs, "c");
+  RequireForFuzz(reader.ok());
+  constexpr size_t kMemory = size_t{1} << 20;
+  SmallAllocator small(kMemory, kMemory);
+  (void)(*reader)->Read("x", small);
+  const auto half = TensorSlice::Parse("0,1:-");
+  (void)(*reader)->ReadSlice("x", *half, small);
+}
+
+}  // namespace weft::checkpoint
+
+#endif  // WEFT_LIBS_CHECKPOINT_TESTING_FUZZ_TARGETS_H_

@@ -1,0 +1,16 @@
+// Kernels of the ops that read and write files.
+//
+// They reach files through OpKernelContext::file_system, on the pool for what
+// blocks. A cancelled step ends between two tensors, and leaves no checkpoint.
+#ifndef WEFT_LIBS_KERNELS_IO_IO_KERNELS_H_
+#define WEFT_LIBS_KERNELS_IO_IO_KERNELS_H_
+
+#include "libs/kernels/kernel_registry.h"
+
+namespace weft {
+
+void RegisterIoKernels(KernelRegistry& registry);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_IO_IO_KERNELS_H_

@@ -1,0 +1,179 @@
+#include "libs/kernels/io/io_kernels.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/test_matchers.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/kernels/testing/expect_outputs.h"
+#include "libs/kernels/testing/kernel_test_harness.h"
+
+namespace weft {
+namespace {
+
+Tensor Texts(std::initializer_list<std::string> values) {
+  return Tensor::Vector<std::string>(values);
+}
+
+AttrMap DTypes(DataTypeVector types) { return {{"dtypes", std::move(types)}}; }
+
+class IoKernelsTest : public testing::Test {
+ protected:
+  IoKernelsTest() : harness_(RegisterIoKernels) {}
+  ~IoKernelsTest() override { (void)files_.DeleteRecursively(folder_); }
+
+  std::string Path(absl::string_view name) const {
+    return absl::StrCat(folder_, "/", name);
+  }
+  Tensor Prefix(absl::string_view name) const {
+    return Tensor::Scalar<std::string>(Path(name));
+  }
+  // Saves a vector "v" of five numbers, and rows 1 and 2 of a matrix "m".
+  absl::Status Save(absl::string_view name) {
+    return harness_
+        .Run("SaveV2", {Prefix(name), Texts({"v", "m"}),
+                        Texts({"", "4 2 1,2:-"}), v_, m_})
+        .status();
+  }
+  absl::StatusOr<Tensor> Restore(absl::string_view prefix,
+                                 const std::string& name,
+                                 const std::string& slice, DataType dtype) {
+    return harness_.RunOne("RestoreV2",
+                           {Prefix(prefix), Texts({name}), Texts({slice})},
+                           DTypes({dtype}));
+  }
+
+  const std::string folder_ = absl::StrCat(
+      testing::TempDir(), "/io_kernels_test/",
+      testing::UnitTest::GetInstance()->current_test_info()->name());
+  const Tensor v_ = Tensor::Vector<int32_t>({1, 2, 3, 4, 5});
+  const Tensor m_ = Tensor::FromValues<float>({2, 2}, {1, 2, 3, 4});
+  LocalFileSystem files_;
+  KernelTestHarness harness_;
+};
+
+TEST_F(IoKernelsTest, WhatIsSavedIsRestored) {
+  ASSERT_OK(Save("a"));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> restored,
+                       harness_.Run("RestoreV2",
+                                    {Prefix("a"), Texts({"v", "m", "v"}),
+                                     Texts({"", "4 2 2,1:0,2", "5 1,3"})},
+                                    DTypes({DT_INT32, DT_FLOAT, DT_INT32})));
+  ASSERT_EQ(restored.size(), 3u);
+  EXPECT_TRUE(SameBits(restored[0], v_));
+  EXPECT_TRUE(SameBits(restored[1], Tensor::FromValues<float>({1, 2}, {3, 4})));
+  EXPECT_TRUE(SameBits(restored[2], Tensor::Vector<int32_t>({2, 3, 4})));
+}
+
+TEST_F(IoKernelsTest, RestoreNamesWhatIsWrong) {
+  ASSERT_OK(Save("a"));
+  EXPECT_THAT(
+      Restore("a", "w", "", DT_INT32),
+      StatusIs(absl::StatusCode::kNotFound, "Key w not found in checkpoint"));
+  EXPECT_THAT(Restore("a", "v", "", DT_FLOAT),
+              StatusIs(kInvalid,
+                       "tensor_name = v; expected dtype float does not equal "
+                       "original dtype int32"));
+  EXPECT_THAT(
+      Restore("a", "v", "6 1,3", DT_INT32),
+      StatusIs(kInvalid,
+               "tensor_name = v; shape in shape_and_slice spec [6] does "
+               "not match the shape stored in checkpoint: [5]"));
+  EXPECT_THAT(Restore("a", "v", "5 4,3", DT_INT32),
+              StatusIs(kInvalid, "Extent in dimension 0 out of bounds"));
+  EXPECT_THAT(Restore("a", "m", "", DT_FLOAT),
+              StatusIs(kInvalid, "Does not have sufficient slices"));
+  EXPECT_THAT(Restore("nowhere", "v", "", DT_INT32),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "Failed to find any matching files for"));
+}
+
+TEST_F(IoKernelsTest, SaveNamesWhatIsWrong) {
+  const auto save = [&](Tensor prefix, Tensor names, Tensor slices) {
+    return harness_.Run(
+        "SaveV2", {std::move(prefix), std::move(names), std::move(slices), v_});
+  };
+  EXPECT_THAT(save(Texts({"a", "b"}), Texts({"v"}), Texts({""})),
+              StatusIs(kInvalid, "prefix should have a single element"));
+  EXPECT_THAT(save(Prefix("a"), Tensor::Scalar("v"), Texts({""})),
+              StatusIs(kInvalid, "should be an 1-D tensors"));
+  EXPECT_THAT(save(Prefix("a"), Texts({"v"}), Texts({"", ""})),
+              StatusIs(kInvalid, "different number of elements: 1 vs. 2"));
+  EXPECT_THAT(save(Prefix("a"), Texts({"v", "w"}), Texts({"", ""})),
+              StatusIs(kInvalid, "Got 2 tensor names but 1 tensors."));
+  EXPECT_THAT(save(Prefix("a"), Texts({"v"}), Texts({"6 1,3"})),
+              StatusIs(kInvalid, "does not match the shape of the tensor"));
+  EXPECT_THAT(save(Prefix("a"), Texts({"v"}), Texts({"5"})),
+              StatusIs(kInvalid, "Need least two elements"));
+  // What was refused left nothing behind.
+  const auto left = files_.ListDirectory(folder_);
+  if (left.ok()) {
+    EXPECT_EQ(*left, std::vector<std::string>());
+  }
+}
+
+TEST_F(IoKernelsTest, ACancelledSaveLeavesNothing) {
+  harness_.cancellation().Cancel(absl::CancelledError("enough"));
+  EXPECT_THAT(Save("a"), StatusIs(absl::StatusCode::kCancelled, "enough"));
+  EXPECT_THAT(files_.FileExists(Path("a.index")),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(IoKernelsTest, ShardsAreMerged) {
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor name,
+      harness_.RunOne("ShardedFilename",
+                      {Prefix("temp/part"), Tensor::Scalar<int32_t>(0),
+                       Tensor::Scalar<int32_t>(1)}));
+  EXPECT_EQ(name.scalar<std::string>(), Path("temp/part-00000-of-00001"));
+  ASSERT_OK(Save("temp/part-00000-of-00001"));
+  ASSERT_OK(harness_.Run("MergeV2Checkpoints",
+                         {Texts({name.scalar<std::string>()}), Prefix("a")}));
+  ASSERT_OK_AND_ASSIGN(const Tensor v, Restore("a", "v", "", DT_INT32));
+  EXPECT_TRUE(SameBits(v, v_));
+  // The folder of the shards goes with the last of them.
+  EXPECT_THAT(files_.FileExists(Path("temp")),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(IoKernelsTest, MissingShardsAreAllowedIfSaidSo) {
+  ASSERT_OK(Save("temp/there"));
+  const Tensor prefixes = Texts({Path("temp/missing"), Path("temp/there")});
+  EXPECT_THAT(harness_.Run("MergeV2Checkpoints", {prefixes, Prefix("a")}),
+              StatusIs(absl::StatusCode::kNotFound, "missing.index"));
+  ASSERT_OK(harness_.Run(
+      "MergeV2Checkpoints", {prefixes, Prefix("a")},
+      {{"allow_missing_files", true}, {"delete_old_dirs", false}}));
+  EXPECT_OK(Restore("a", "v", "", DT_INT32));
+  EXPECT_OK(files_.FileExists(Path("temp")));
+}
+
+TEST_F(IoKernelsTest, Shapes) {
+  const ShapeInput prefix(DT_STRING, PartialShape::Scalar());
+  const ShapeInput names(DT_STRING, PartialShape::Vector(2));
+  ASSERT_OK_AND_ASSIGN(
+      const auto restored,
+      harness_.InferShapes("RestoreV2",
+                           {prefix, names, Texts({"", "4 2 1,2:-"})},
+                           DTypes({DT_INT32, DT_FLOAT})));
+  ASSERT_EQ(restored.size(), 2u);
+  EXPECT_FALSE(restored[0].has_rank());
+  EXPECT_EQ(restored[1], PartialShape({2, 2}));
+  EXPECT_THAT(harness_.InferShapes("RestoreV2", {prefix, names, names},
+                                   DTypes({DT_INT32})),
+              StatusIs(kInvalid, "Got 2 tensor names but 1 tensors."));
+  EXPECT_THAT(harness_.InferShapes("RestoreV2", {names, names, names},
+                                   DTypes({DT_INT32, DT_FLOAT})),
+              StatusIs(kInvalid, "Shape must be rank 0"));
+  EXPECT_THAT(
+      harness_.InferShapes("RestoreV2", {prefix, names, Texts({"", "4 4,1"})},
+                           DTypes({DT_INT32, DT_FLOAT})),
+      StatusIs(kInvalid, "out of bounds"));
+}
+
+}  // namespace
+}  // namespace weft

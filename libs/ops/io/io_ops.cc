@@ -1,0 +1,99 @@
+// Ops that read and write files: those of a Saver's graph.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/checkpoint/tensor_slice.h"
+#include "libs/graph/inference_context.h"
+#include "libs/ops/standard_ops.h"
+
+namespace weft {
+namespace {
+
+// A prefix, and vectors of as many names as slices.
+absl::StatusOr<int64_t> CheckNames(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(0, 0));
+  ASSIGN_OR_RETURN(const PartialShape names, c.InputWithRank(1, 1));
+  ASSIGN_OR_RETURN(const PartialShape slices, c.InputWithRank(2, 1));
+  return InferenceContext::MergeDims(names.dim(0), slices.dim(0));
+}
+
+absl::Status CheckCount(int64_t names, int tensors) {
+  if (names == PartialShape::kUnknown || names == tensors) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("Got ", names, " tensor names but ", tensors, " tensors."));
+}
+
+absl::Status SaveV2Shape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const int64_t names, CheckNames(c));
+  return CheckCount(names, c.num_inputs() - 3);
+}
+
+// What is saved whole may have any shape; of a slice the text says it.
+absl::Status RestoreV2Shape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const int64_t names, CheckNames(c));
+  RETURN_IF_ERROR(CheckCount(names, c.num_outputs()));
+  const std::optional<Tensor>& slices = c.input_tensor(2);
+  if (!slices.has_value()) return absl::OkStatus();
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    const std::string& text = slices->flat<std::string>()[i];
+    if (text.empty()) continue;
+    ASSIGN_OR_RETURN(const auto parsed, checkpoint::ParseShapeAndSlice(text));
+    c.set_output(i, parsed.slice_shape);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MergeV2CheckpointsShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(0, 1));
+  return c.InputWithRank(1, 0).status();
+}
+
+absl::Status ShardedFilenameShape(InferenceContext& c) {
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    RETURN_IF_ERROR(c.InputWithRank(i, 0));
+  }
+  return shapes::Scalar(c);
+}
+
+}  // namespace
+
+void RegisterIoOps(OpRegistry& registry) {
+  registry.Add(OpDefBuilder("SaveV2")
+                   .Input("prefix: string")
+                   .Input("tensor_names: string")
+                   .Input("shape_and_slices: string")
+                   .Input("tensors: dtypes")
+                   .Attr("dtypes: list(type) >= 1")
+                   .Stateful()
+                   .Doc("Writes tensors to a V2 checkpoint of one data file.")
+                   .Shape(SaveV2Shape));
+  registry.Add(OpDefBuilder("RestoreV2")
+                   .Input("prefix: string")
+                   .Input("tensor_names: string")
+                   .Input("shape_and_slices: string")
+                   .Output("tensors: dtypes")
+                   .Attr("dtypes: list(type) >= 1")
+                   .Stateful()
+                   .Doc("Reads tensors, or slices of them, from a checkpoint.")
+                   .Shape(RestoreV2Shape));
+  registry.Add(OpDefBuilder("MergeV2Checkpoints")
+                   .Input("checkpoint_prefixes: string")
+                   .Input("destination_prefix: string")
+                   .Attr("delete_old_dirs: bool = true")
+                   .Attr("allow_missing_files: bool = false")
+                   .Stateful()
+                   .Doc("Makes one checkpoint of the shards of a save.")
+                   .Shape(MergeV2CheckpointsShape));
+  registry.Add(OpDefBuilder("ShardedFilename")
+                   .Input("basename: string")
+                   .Input("shard: int32")
+                   .Input("num_shards: int32")
+                   .Output("filename: string")
+                   .Doc("The name of one of the shards of a save.")
+                   .Shape(ShardedFilenameShape));
+}
+
+}  // namespace weft

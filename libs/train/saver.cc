@@ -1,0 +1,353 @@
+#include "libs/train/saver.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "libs/base/status.h"
+#include "libs/checkpoint/bundle_entry.h"
+#include "libs/checkpoint/checkpoint_state.h"
+#include "libs/cluster/device_name.h"
+#include "libs/fs/path.h"
+#include "libs/ops/array/array_ops.h"
+#include "libs/ops/group.h"
+#include "libs/ops/string/string_ops.h"
+
+namespace weft::train {
+namespace {
+
+using ops::Variable;
+
+// One tensor of a checkpoint, or one slice of it, and the variable it is of.
+struct Saveable {
+  std::string name;
+  std::string shape_and_slice;  // empty: the whole
+  Variable variable;
+};
+
+// "10 4 0,5:0,4": part of the tensor that `slice` says, where `part` has that
+// shape.
+std::string ShapeAndSlice(const ops::SaveSliceInfo& slice,
+                          const TensorShape& part) {
+  std::vector<std::string> extents;
+  for (int i = 0; i < part.rank(); ++i) {
+    extents.push_back(absl::StrCat(slice.offset[i], ",", part.dim(i)));
+  }
+  return absl::StrCat(absl::StrJoin(slice.full_shape.dims(), " "), " ",
+                      absl::StrJoin(extents, ":"));
+}
+
+// Sorted by name; the parts of one tensor as they come.
+absl::StatusOr<std::vector<Saveable>> FindSaveables(
+    const Scope& scope, const SaverOptions& options) {
+  const auto& slices = VariableStore::Of(scope).slices;
+  auto list = options.var_list;
+  if (list.empty()) {
+    for (const char* collection : {"variables", "saveable_objects"}) {
+      for (const Variable& variable : ops::GetVariables(scope, collection)) {
+        list.emplace_back("", variable);
+      }
+    }
+  }
+  if (list.empty()) return absl::InvalidArgumentError("No variables to save");
+  std::vector<Saveable> saveables;
+  for (const auto& [name, variable] : list) {
+    if (!variable) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a variable to save is null: '", name, "'"));
+    }
+    Saveable saveable = {name.empty() ? variable.name() : name, "", variable};
+    const auto slice = slices.find(variable.handle().node());
+    if (slice != slices.end()) {
+      if (name.empty()) saveable.name = slice->second.full_name;
+      saveable.shape_and_slice =
+          ShapeAndSlice(slice->second, variable.shape().ToShape());
+    }
+    saveables.push_back(std::move(saveable));
+  }
+  std::stable_sort(
+      saveables.begin(), saveables.end(),
+      [](const auto& a, const auto& b) { return a.name < b.name; });
+  for (size_t i = 1; i < saveables.size(); ++i) {
+    const Saveable& a = saveables[i - 1];
+    const Saveable& b = saveables[i];
+    if (a.name == b.name &&
+        (a.shape_and_slice == b.shape_and_slice || a.shape_and_slice.empty())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("At least two variables have the same name: ", a.name));
+    }
+  }
+  return saveables;
+}
+
+// The CPU of the variable's task; empty where that is left open.
+absl::StatusOr<std::string> TaskCpu(const Variable& variable) {
+  ASSIGN_OR_RETURN(
+      DeviceName device,
+      DeviceName::Parse(variable.handle().node()->requested_device()));
+  if (!device.job.has_value() && !device.task.has_value()) return "";
+  device = {device.job, device.replica, device.task, "CPU", 0};
+  return device.ToString();
+}
+
+// By device, those that say none first.
+absl::StatusOr<std::map<std::string, std::vector<Saveable>>> ByTask(
+    const std::vector<Saveable>& saveables) {
+  std::map<std::string, std::vector<Saveable>> tasks;
+  for (const Saveable& saveable : saveables) {
+    ASSIGN_OR_RETURN(const std::string device, TaskCpu(saveable.variable));
+    tasks[device].push_back(saveable);
+  }
+  return tasks;
+}
+
+Tensor Names(const std::vector<Saveable>& saveables) {
+  std::vector<std::string> names;
+  for (const Saveable& saveable : saveables) names.push_back(saveable.name);
+  return Tensor::Vector<std::string>(names);
+}
+
+Tensor Slices(const std::vector<Saveable>& saveables) {
+  std::vector<std::string> slices;
+  for (const Saveable& saveable : saveables) {
+    slices.push_back(saveable.shape_and_slice);
+  }
+  return Tensor::Vector<std::string>(slices);
+}
+
+// The same for reading, where a whole variable says its shape as well: what is
+// stored under its name with another one is refused before anything is set.
+Tensor SlicesToRead(const std::vector<Saveable>& saveables) {
+  Tensor slices = Slices(saveables);
+  for (size_t i = 0; i < saveables.size(); ++i) {
+    std::string& text = slices.mutable_flat<std::string>()[i];
+    const PartialShape& shape = saveables[i].variable.shape();
+    if (!text.empty() || !shape.IsFullyDefined() || shape.rank() == 0) continue;
+    const std::vector<std::string> all(shape.rank(), "-");
+    text = absl::StrCat(absl::StrJoin(shape.dims(), " "), " ",
+                        absl::StrJoin(all, ":"));
+  }
+  return slices;
+}
+
+// The prefix, once all is written.
+Output AddSave(const Scope& scope, const Output& prefix,
+               const std::vector<Saveable>& saveables) {
+  InputList inputs = {prefix, Names(saveables), Slices(saveables)};
+  for (const Saveable& saveable : saveables) {
+    const Variable& variable = saveable.variable;
+    inputs.push_back(variable.is_resource()
+                         ? variable.Read(scope.SubScope("Read").ColocateWith(
+                               variable.handle()))
+                         : variable.handle());
+  }
+  const Operation save = scope.AddNode("SaveV2", inputs);
+  return ops::Identity(
+      scope.WithControlDependencies({save}).ColocateWith(prefix).WithName(
+          "control_dependency"),
+      prefix);
+}
+
+// Each task its own; the last one makes one checkpoint of them all.
+Output AddShardedSave(
+    const Scope& scope, const Output& prefix,
+    const std::map<std::string, std::vector<Saveable>>& tasks) {
+  // Files of a save that is not finished stand in a folder of their own, which
+  // a second save to the same prefix would share: a Saver runs one at a time.
+  const Output temporary =
+      ops::StringJoin(scope.WithDevice("/cpu:0"), {prefix, "_temp/part"});
+  const Output num_shards =
+      scope.ToOutput(static_cast<int32_t>(tasks.size()), "num_shards");
+  InputList shards;
+  std::vector<Operation> saved;
+  int32_t number = 0;
+  for (const auto& [device, saveables] : tasks) {
+    const Scope at = scope.WithDevice(device);
+    const Output shard =
+        at.AddOutput("ShardedFilename", {temporary, number++, num_shards});
+    const Output done = AddSave(at, shard, saveables);
+    shards.emplace_back(shard);
+    saved.emplace_back(done);
+  }
+  const Scope last =
+      scope.WithDevice(tasks.rbegin()->first).WithControlDependencies(saved);
+  const Scope merging =
+      last.ReenterScope(absl::StrCat(last.prefix(), "MergeV2Checkpoints"));
+  const Output prefixes =
+      ops::Stack(merging.WithName("checkpoint_prefixes"), shards);
+  const Operation merge = last.AddNode("MergeV2Checkpoints", {prefixes, prefix},
+                                       {{"delete_old_dirs", true}});
+  return ops::Identity(
+      last.WithControlDependencies({merge}).WithName("Identity"), prefix);
+}
+
+// Reads on the task that holds the variables.
+std::vector<Operation> AddRestore(const Scope& scope, const Output& prefix,
+                                  const std::vector<Saveable>& saveables) {
+  DataTypeVector dtypes;
+  for (const Saveable& saveable : saveables) {
+    dtypes.push_back(saveable.variable.dtype());
+  }
+  const Node* restored = scope.AddNode(
+      "RestoreV2", {prefix, Names(saveables), SlicesToRead(saveables)},
+      {{"dtypes", dtypes}});
+  std::vector<Operation> assigned;
+  for (size_t i = 0; i < saveables.size(); ++i) {
+    const Variable& variable = saveables[i].variable;
+    assigned.emplace_back(
+        scope.ColocateWith(variable.handle())
+            .AddNode(variable.is_resource() ? "AssignVariableOp" : "Assign",
+                     {variable.handle(), OutputOf(restored, i)},
+                     {{"validate_shape", variable.shape().has_rank()}}));
+  }
+  return assigned;
+}
+
+}  // namespace
+
+Saver::Saver(const Scope& scope, SaverOptions options)
+    : options_(std::move(options)) {
+  if (!scope.ok()) return;
+  const Scope save = scope.SubScope(options_.name);
+  const auto build = [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const auto saveables, FindSaveables(scope, options_));
+    ASSIGN_OR_RETURN(const auto tasks, ByTask(saveables));
+    const PartialShape scalar = PartialShape::Scalar();
+    const Output name =
+        ops::PlaceholderWithDefault(save.WithName("filename"), "model", scalar);
+    filename_ =
+        ops::PlaceholderWithDefault(save.WithName("Const"), name, scalar);
+    save_ = options_.sharded ? AddShardedSave(save, filename_, tasks)
+                             : AddSave(save, filename_, saveables);
+    std::vector<Operation> restored;
+    for (const auto& [device, of_task] : tasks) {
+      const Scope at = save.WithDevice(device);
+      const auto assigned = AddRestore(at, filename_, of_task);
+      if (!options_.sharded) {
+        restored.insert(restored.end(), assigned.begin(), assigned.end());
+      } else {
+        restored.push_back(ops::Group(at, assigned, "restore_shard"));
+      }
+    }
+    restore_ = ops::Group(save, restored, "restore_all");
+    return absl::OkStatus();
+  };
+  save.UpdateStatus(build());
+  if (options_.keep_checkpoint_every < absl::InfiniteDuration()) {
+    next_to_keep_for_good_ = Now() + options_.keep_checkpoint_every;
+  }
+}
+
+FileSystem& Saver::files() {
+  return options_.file_system != nullptr ? *options_.file_system : local_files_;
+}
+
+absl::Time Saver::Now() const {
+  return options_.clock != nullptr ? options_.clock->Now()
+                                   : system_clock_.Now();
+}
+
+absl::StatusOr<std::string> Saver::Save(Session& session,
+                                        const std::string& save_path,
+                                        const SaveOptions& options) {
+  if (absl::StrContains(options.latest_filename, '/')) {
+    return absl::InvalidArgumentError(
+        "'latest_filename' must not contain path components");
+  }
+  std::string path = save_path;
+  if (options.global_step.has_value()) {
+    absl::StrAppend(&path, "-", *options.global_step);
+  } else if (Basename(save_path) == options.latest_filename) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'latest_filename' collides with 'save_path': '",
+                     options.latest_filename, "' and '", save_path, "'"));
+  }
+  const Tensor prefix = Tensor::Scalar<std::string>(path);
+  RETURN_IF_ERROR(session.Run({{filename_, prefix}}, save_).status());
+  const std::vector<Kept> old = CountIn(path);
+  if (options.write_state) {
+    RETURN_IF_ERROR(WriteState(path, options.latest_filename));
+  }
+  for (const Kept& kept : old) Delete(kept.path);
+  return path;
+}
+
+absl::Status Saver::Restore(Session& session, const std::string& save_path) {
+  const Tensor prefix = Tensor::Scalar<std::string>(save_path);
+  return session.Run({{filename_, prefix}}, restore_);
+}
+
+std::vector<std::string> Saver::LastCheckpoints() const {
+  std::vector<std::string> paths;
+  for (const Kept& kept : kept_) paths.push_back(kept.path);
+  return paths;
+}
+
+absl::Status Saver::RecoverLastCheckpoints(
+    const std::vector<std::string>& paths) {
+  std::deque<Kept> found;
+  for (const std::string& path : paths) {
+    const absl::Status there =
+        files().FileExists(checkpoint::IndexFilename(path));
+    if (absl::IsNotFound(there)) continue;
+    RETURN_IF_ERROR(there);
+    found.push_back({path, Now()});
+  }
+  kept_ = std::move(found);
+  return absl::OkStatus();
+}
+
+// One that is saved again is the newest.
+std::vector<Saver::Kept> Saver::CountIn(const std::string& path) {
+  std::vector<Kept> old;
+  if (options_.max_to_keep <= 0) return old;
+  std::erase_if(kept_, [&](const Kept& kept) { return kept.path == path; });
+  kept_.push_back({path, Now()});
+  while (kept_.size() > static_cast<size_t>(options_.max_to_keep)) {
+    const Kept oldest = kept_.front();
+    kept_.pop_front();
+    if (oldest.time > next_to_keep_for_good_) {
+      next_to_keep_for_good_ += options_.keep_checkpoint_every;
+    } else {
+      old.push_back(oldest);
+    }
+  }
+  return old;
+}
+
+absl::Status Saver::WriteState(const std::string& path,
+                               const std::string& latest_filename) {
+  checkpoint::CheckpointState state;
+  state.model_checkpoint_path = path;
+  for (const Kept& kept : kept_) {
+    state.all_model_checkpoint_paths.push_back(kept.path);
+    state.all_model_checkpoint_timestamps.push_back(
+        absl::ToUnixMicros(kept.time) / 1e6);
+  }
+  return checkpoint::WriteCheckpointState(files(), Dirname(path),
+                                          std::move(state), /*relative=*/false,
+                                          latest_filename);
+}
+
+// Its index first: without that nobody takes the rest for a checkpoint.
+void Saver::Delete(const std::string& path) {
+  (void)files().DeleteFile(checkpoint::IndexFilename(path));
+  (void)files().DeleteFile(absl::StrCat(path, ".meta"));
+  const absl::string_view folder = Dirname(path);
+  const auto names = files().ListDirectory(folder.empty() ? "." : folder);
+  if (!names.ok()) return;
+  const std::string data = absl::StrCat(Basename(path), ".data-");
+  for (const std::string& name : *names) {
+    if (absl::StartsWith(name, data)) {
+      (void)files().DeleteFile(JoinPath(folder, name));
+    }
+  }
+}
+
+}  // namespace weft::train

@@ -1,0 +1,122 @@
+// Saver: adds to a graph the nodes that write its variables to checkpoints and
+// read them back, runs them, and keeps a folder's checkpoints in order;
+// TensorFlow's tf.train.Saver, by its names of nodes.
+//
+//   train::Saver saver(root);                             // all variables
+//   session.Run(init);
+//   saver.Save(session, "/job/model.ckpt", {.global_step = 100});
+//   saver.Restore(session, "/job/model.ckpt-100");
+//
+// Parts of a partitioned variable, and slots beside these, are saved as slices
+// of one tensor, so that another partition, or none, can be restored.
+//
+// Variables are written by the task that runs SaveV2 and read by the tasks that
+// hold them, each on its own files: processes that share no disk cannot use one
+// Saver between them. Sharded, each task writes its own variables, all at once,
+// and the last one of them joins what they wrote, so it has to see the others'
+// files.
+//
+// Threads: made as the scope's; Save and Restore, which block, from one thread
+// at a time, while others run the session. Errors of building stick to the
+// scope.
+#ifndef WEFT_LIBS_TRAIN_SAVER_H_
+#define WEFT_LIBS_TRAIN_SAVER_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "libs/base/clock.h"
+#include "libs/fs/file_system.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/ops/scope.h"
+#include "libs/ops/state/variable.h"
+#include "libs/session/session.h"
+
+namespace weft::train {
+
+struct SaverOptions {
+  // Names in checkpoints, and what they are of. A part of a partitioned
+  // variable goes by the name of the whole. Empty: the variables of the
+  // collections "variables" and "saveable_objects", by their own names.
+  std::vector<std::pair<std::string, ops::Variable>> var_list;
+  bool sharded = false;
+  // How many checkpoints stay; 0: all do, and nobody keeps count.
+  int max_to_keep = 5;
+  // One each so often is kept for good.
+  absl::Duration keep_checkpoint_every = absl::Hours(10000);
+  // Of the scope of the nodes.
+  std::string name = "save";
+  // Where the checkpoints lie, for what this process does with them; outlives
+  // the saver. Null: on the machine.
+  FileSystem* file_system = nullptr;
+  // Outlives the saver. Null: the machine's.
+  const Clock* clock = nullptr;
+};
+
+struct SaveOptions {
+  // Appended to the path, "-100".
+  std::optional<int64_t> global_step;
+  // Of the file that says which checkpoints there are.
+  std::string latest_filename = "checkpoint";
+  bool write_state = true;
+};
+
+class Saver {
+ public:
+  // INVALID_ARGUMENT sticks to the scope where there is nothing to save, two
+  // variables have one name, or a variable's shape is needed and unknown.
+  explicit Saver(const Scope& scope, SaverOptions options = {});
+
+  // Saves what the variables hold; the prefix of the checkpoint, which is
+  // durable then. Checkpoints beyond those that are kept are deleted; what
+  // can't be is left.
+  absl::StatusOr<std::string> Save(Session& session,
+                                   const std::string& save_path,
+                                   const SaveOptions& options = {});
+  // Sets the variables to what is in the checkpoint of that prefix.
+  absl::Status Restore(Session& session, const std::string& save_path);
+
+  // Prefixes of those that are kept and may be deleted, oldest first.
+  std::vector<std::string> LastCheckpoints() const;
+  // Goes on with those of a process that is gone: those whose index is there.
+  absl::Status RecoverLastCheckpoints(const std::vector<std::string>& paths);
+
+  // Feed: the prefix. Fetch: the prefix, once it is saved. Target: restores.
+  Output filename_tensor() const { return filename_; }
+  Output save_tensor() const { return save_; }
+  Operation restore_op() const { return restore_; }
+
+ private:
+  struct Kept {
+    std::string path;
+    absl::Time time;
+  };
+
+  FileSystem& files();
+  absl::Time Now() const;
+  // Counts a checkpoint in; those that are to go.
+  std::vector<Kept> CountIn(const std::string& path);
+  absl::Status WriteState(const std::string& path,
+                          const std::string& latest_filename);
+  void Delete(const std::string& path);
+
+  const SaverOptions options_;
+  LocalFileSystem local_files_;
+  SystemClock system_clock_;
+  Output filename_;
+  Output save_;
+  Operation restore_;
+  std::deque<Kept> kept_;
+  absl::Time next_to_keep_for_good_ = absl::InfiniteFuture();
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_SAVER_H_
