@@ -283,11 +283,12 @@ TEST_P(LockedVariableTest, AReaderDoesNotWait) {
   ASSERT_OK(variable->Assign(cancellation, Float(1)));
   const std::vector<Tensor> args = {Float(5)};
   std::vector<Tensor> retvals(1);
-  ASSERT_OK(variable->Update(cancellation, h_.pool, [&](Tensor&) {
-    StartOnReader({h_.MakeContext(cancellation, rendezvous), args,
-                   absl::MakeSpan(retvals)});
-    return absl::OkStatus();
-  }));
+  ASSERT_OK(
+      variable->Update(cancellation, h_.pool, [&](const Tensor&, Tensor&) {
+        StartOnReader({h_.MakeContext(cancellation, rendezvous), args,
+                       absl::MakeSpan(retvals)});
+        return absl::OkStatus();
+      }));
   reader_.join();
   over_->Wait();
   EXPECT_OK(result_);

@@ -23,16 +23,44 @@ ChunkSnapshot::ChunkSnapshot(std::shared_ptr<Variable> variable,
       dtype_(value.dtype()),
       shape_(value.shape()),
       num_bytes_(static_cast<int64_t>(value.num_bytes())),
-      chunks_((num_bytes_ + kChunkBytes - 1) / kChunkBytes) {}
+      chunks_((num_bytes_ + kChunkBytes - 1) / kChunkBytes),
+      unread_(static_cast<int64_t>(chunks_.size())) {}
 
 absl::StatusOr<std::unique_ptr<ChunkSnapshot>> ChunkSnapshot::Take(
     std::shared_ptr<Variable> variable, Allocator& allocator) {
+  ASSIGN_OR_RETURN(auto all, TakeAll({std::move(variable)}, allocator));
+  return std::move(all[0]);
+}
+
+// Which locks are held is only known at run time.
+absl::StatusOr<std::vector<std::unique_ptr<ChunkSnapshot>>>
+ChunkSnapshot::TakeAll(absl::Span<const std::shared_ptr<Variable>> variables,
+                       Allocator& allocator) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  std::vector<Variable*> locked;
+  for (const auto& variable : variables) locked.push_back(variable.get());
+  std::vector<std::unique_ptr<ChunkSnapshot>> snapshots;
+  RETURN_IF_ERROR(Variable::LockAllToWrite(locked, WhenLocked::kWait));
+  absl::Status status;
+  for (Variable* variable : locked) {
+    if (!variable->value_.IsInitialized()) {
+      status.Update(variable->Uninitialized());
+    }
+  }
+  for (size_t i = 0; i < variables.size() && status.ok(); ++i) {
+    snapshots.push_back(TakeLocked(variables[i], allocator));
+  }
+  Variable::UnlockAll(locked);
+  if (!status.ok()) return status;
+  return snapshots;
+}
+
+std::unique_ptr<ChunkSnapshot> ChunkSnapshot::TakeLocked(
+    std::shared_ptr<Variable> variable,
+    Allocator& allocator) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   Variable& v = *variable;
-  absl::MutexLock lock(&v.mutex_);
-  if (!v.value_.IsInitialized()) return v.Uninitialized();
   std::unique_ptr<ChunkSnapshot> snapshot(
       new ChunkSnapshot(std::move(variable), allocator, v.value_));
-  if (snapshot->num_bytes_ < kMinBytes || DataTypeSize(v.dtype_) == 0) {
+  if (snapshot->num_chunks() <= 1 || DataTypeSize(v.dtype_) == 0) {
     snapshot->TakeOver(v.value_);
   } else {
     v.snapshots_.push_back(snapshot.get());
@@ -84,6 +112,7 @@ absl::Status ChunkSnapshot::Claim(int64_t chunk, const Tensor& live,
     begin = BytesOf(is_held ? held_ : live) + chunk * kChunkBytes;
   }
   claimed.state = State::kRead;
+  if (unread_.fetch_sub(1, std::memory_order_acq_rel) == 1) held_ = Tensor();
   bytes = {begin, static_cast<size_t>(ChunkSize(chunk))};
   return absl::OkStatus();
 }
@@ -128,7 +157,7 @@ absl::Status ChunkSnapshot::Preserve(const Tensor& value, int64_t begin,
 
 void ChunkSnapshot::TakeOver(const Tensor& value) {
   absl::MutexLock lock(&mutex_);
-  held_ = value;
+  if (!IsRead()) held_ = value;
 }
 
 }  // namespace weft

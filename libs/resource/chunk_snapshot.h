@@ -3,16 +3,18 @@
 // stopping writers.
 //
 // The value is cut into chunks of 1 MiB. A chunk is read from the variable
-// itself; a writer that comes before the reader copies the chunks it is going
-// to change aside first, and only those not read yet. When the whole value is
-// replaced, the snapshot takes the old one over. Values below 8 MiB, and values
-// that are no plain bytes, are held whole from the start.
+// itself. A writer of rows that comes before the reader copies the chunks that
+// it is going to change aside first, and only those not read yet. A writer of
+// all elements writes a new value, and the snapshot takes the old one over.
+// Values of one chunk, and values that are no plain bytes, are held whole from
+// the start.
 //
 // Threads: the reader is one thread at a time; writers of the variable are
 // others. Lock order: the variable, then the snapshot.
 #ifndef WEFT_LIBS_RESOURCE_CHUNK_SNAPSHOT_H_
 #define WEFT_LIBS_RESOURCE_CHUNK_SNAPSHOT_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -29,12 +31,17 @@ namespace weft {
 class ChunkSnapshot {
  public:
   static constexpr int64_t kChunkBytes = int64_t{1} << 20;
-  static constexpr int64_t kMinBytes = 8 * kChunkBytes;
 
   // The variable's value now. FAILED_PRECONDITION when it has none. Writers
   // copy aside into memory of `allocator`.
   static absl::StatusOr<std::unique_ptr<ChunkSnapshot>> Take(
       std::shared_ptr<Variable> variable, Allocator& allocator);
+  // The values of several variables at one moment, in the order given: no
+  // update of several of them lies between. All or none. INVALID_ARGUMENT when
+  // one is given twice.
+  static absl::StatusOr<std::vector<std::unique_ptr<ChunkSnapshot>>> TakeAll(
+      absl::Span<const std::shared_ptr<Variable>> variables,
+      Allocator& allocator);
   ~ChunkSnapshot();
   ChunkSnapshot(const ChunkSnapshot&) = delete;
   ChunkSnapshot& operator=(const ChunkSnapshot&) = delete;
@@ -44,18 +51,21 @@ class ChunkSnapshot {
   int64_t num_bytes() const { return num_bytes_; }
   int64_t num_chunks() const { return static_cast<int64_t>(chunks_.size()); }
 
-  // Calls `read` with the bytes of a chunk and lets go of them: each chunk can
-  // be read once, else FAILED_PRECONDITION. `read` may run under the
-  // variable's shared lock: it copies, and waits for nothing.
+  // Calls `read` with the bytes of a chunk and lets go of them, of all memory
+  // with the last one: each chunk can be read once, else FAILED_PRECONDITION.
+  // `read` may run under the variable's shared lock: it copies, and waits for
+  // nothing.
   absl::Status ReadChunk(int64_t chunk,
                          absl::FunctionRef<void(absl::Span<const char>)> read);
 
   // The value when it is held whole, which serves what is no plain bytes.
-  // Uninitialised otherwise.
+  // Uninitialised otherwise, and after the last chunk was read.
   Tensor whole() const;
 
   // Bytes that writers had to copy aside for this snapshot.
   int64_t bytes_copied_aside() const;
+  // Whether every chunk has been read; writers need not mind it then.
+  bool IsRead() const { return unread_.load(std::memory_order_acquire) == 0; }
 
  private:
   friend class Variable;
@@ -68,6 +78,10 @@ class ChunkSnapshot {
 
   ChunkSnapshot(std::shared_ptr<Variable> variable, Allocator& allocator,
                 const Tensor& value);
+
+  // Of one of which the lock is held to write, and which has a value.
+  static std::unique_ptr<ChunkSnapshot> TakeLocked(
+      std::shared_ptr<Variable> variable, Allocator& allocator);
 
   int64_t ChunkSize(int64_t chunk) const;
   // Marks the chunk read; `bytes` is where it lies, in `live` unless elsewhere,
@@ -89,6 +103,7 @@ class ChunkSnapshot {
   const int64_t num_bytes_;
   mutable absl::Mutex mutex_;
   std::vector<Chunk> chunks_;  // its size is constant
+  std::atomic<int64_t> unread_;
   Tensor held_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_copied_aside_ ABSL_GUARDED_BY(mutex_) = 0;
 };

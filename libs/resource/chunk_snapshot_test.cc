@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -35,6 +36,18 @@ class ChunkSnapshotTest : public ::testing::Test {
           for (int64_t row : rows) AddToRow(value, row);
           return absl::OkStatus();
         });
+  }
+
+  absl::Status AddToAll() {
+    return variable_->Update(step_, HeapAllocator(), AddOneToAll);
+  }
+
+  static absl::Status AddOneToAll(const Tensor& from, Tensor& to) {
+    const auto before = from.flat<int32_t>();
+    std::transform(before.begin(), before.end(),
+                   to.mutable_flat<int32_t>().begin(),
+                   [](int32_t x) { return x + 1; });
+    return absl::OkStatus();
   }
 
   static void AddToRow(Tensor& value, int64_t row) {
@@ -83,19 +96,51 @@ TEST_F(ChunkSnapshotTest, ARowsUpdateCopiesItsChunkOnce) {
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*snapshot, i, 0);
 }
 
-TEST_F(ChunkSnapshotTest, ChunksAlreadyReadAreNotCopied) {
+// A writer of all elements leaves the old value to the snapshot, and copies
+// nothing of it.
+TEST_F(ChunkSnapshotTest, AWriterOfAllElementsWritesANewValue) {
+  auto snapshot = Take();
+  ExpectChunk(*snapshot, 3, 0);
+  ASSERT_OK(AddToRows({0}));
+  ASSERT_OK(AddToAll());
+  ASSERT_OK(AddToAll());
+  EXPECT_EQ(snapshot->bytes_copied_aside(), ChunkSnapshot::kChunkBytes);
+  EXPECT_EQ(variable_->bytes_copied_on_write(), 0u);
+  for (int64_t i = 0; i < 10; ++i) {
+    if (i != 3) ExpectChunk(*snapshot, i, 0);
+  }
+  EXPECT_EQ(variable_->Read()->flat<int32_t>()[0], 3);
+  EXPECT_EQ(variable_->Read()->flat<int32_t>()[kRowElements], 2);
+}
+
+TEST_F(ChunkSnapshotTest, ChunksAlreadyReadAreNotKept) {
   auto snapshot = Take();
   for (int64_t i = 0; i < 9; ++i) ExpectChunk(*snapshot, i, 0);
-  ASSERT_OK(variable_->Update(step_, HeapAllocator(), [](Tensor& value) {
-    for (int64_t row = 0; row < kRows; ++row) AddToRow(value, row);
-    return absl::OkStatus();
-  }));
+  ASSERT_OK(AddToRows({0, 4, 35, 36}));
   EXPECT_EQ(snapshot->bytes_copied_aside(), ChunkSnapshot::kChunkBytes);
   ExpectChunk(*snapshot, 9, 0);
   EXPECT_THAT(snapshot->ReadChunk(9, [](absl::Span<const char>) {}),
               StatusIs(absl::StatusCode::kFailedPrecondition, "read twice"));
   EXPECT_THAT(snapshot->ReadChunk(10, [](absl::Span<const char>) {}),
               StatusIs(absl::StatusCode::kOutOfRange));
+}
+
+// With its last chunk a snapshot lets go of all memory, and is in nobody's way.
+TEST_F(ChunkSnapshotTest, OnceReadItHoldsNothing) {
+  auto in_place = Take();
+  auto held = Take();
+  for (int64_t i = 0; i < 10; ++i) ExpectChunk(*in_place, i, 0);
+  EXPECT_TRUE(in_place->IsRead());
+  ASSERT_OK_AND_ASSIGN(Tensor old, variable_->Read());
+  ASSERT_OK(AddToAll());
+  for (int64_t i = 0; i < 9; ++i) ExpectChunk(*held, i, 0);
+  EXPECT_FALSE(old.buffer()->RefCountIsOne());
+  ExpectChunk(*held, 9, 0);
+  EXPECT_TRUE(held->IsRead());
+  EXPECT_TRUE(old.buffer()->RefCountIsOne());
+  const void* const memory = variable_->Read()->data();
+  ASSERT_OK(AddToAll());
+  EXPECT_EQ(variable_->Read()->data(), memory);
 }
 
 TEST_F(ChunkSnapshotTest, AReplacedValueIsTakenOver) {
@@ -134,6 +179,84 @@ TEST_F(ChunkSnapshotTest, SmallValuesAreHeldWhole) {
   ASSERT_OK_AND_ASSIGN(auto snapshot,
                        ChunkSnapshot::Take(small, HeapAllocator()));
   EXPECT_EQ(snapshot->whole().flat<std::string>()[1], "b");
+}
+
+// One chunk is one change's unit: no more is copied than a chunk has.
+TEST_F(ChunkSnapshotTest, WhatIsNoLargerThanAChunkIsHeldWhole) {
+  for (const int64_t more : {0, 1}) {
+    const int64_t elements = ChunkSnapshot::kChunkBytes + more;
+    auto bytes =
+        std::make_shared<Variable>("b", DT_UINT8, PartialShape({elements}));
+    ASSERT_OK(bytes->Assign(step_, Tensor(DT_UINT8, {elements})));
+    ASSERT_OK_AND_ASSIGN(auto snapshot,
+                         ChunkSnapshot::Take(bytes, HeapAllocator()));
+    EXPECT_EQ(snapshot->num_chunks(), 1 + more);
+    EXPECT_EQ(snapshot->whole().IsInitialized(), more == 0);
+  }
+}
+
+TEST_F(ChunkSnapshotTest, OfSeveralTakesAllOrNone) {
+  auto slot = std::make_shared<Variable>("slot", DT_INT32,
+                                         PartialShape({kRows, kRowElements}));
+  const std::shared_ptr<Variable> both[] = {variable_, slot};
+  EXPECT_THAT(ChunkSnapshot::TakeAll(both, HeapAllocator()),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "uninitialized value slot"));
+  const std::shared_ptr<Variable> twice[] = {variable_, variable_};
+  EXPECT_THAT(ChunkSnapshot::TakeAll(twice, HeapAllocator()),
+              StatusIs(absl::StatusCode::kInvalidArgument, "twice"));
+  ASSERT_OK(AddToRows({0}));  // nobody reads, and no lock is held
+  EXPECT_EQ(variable_->bytes_copied_on_write(), 0u);
+}
+
+// A variable and its slot change together, by elements and by rows; whatever
+// the snapshots show, it is one moment of both.
+TEST_F(ChunkSnapshotTest, OfSeveralIsOneMoment) {
+  auto slot = std::make_shared<Variable>("slot", DT_INT32,
+                                         PartialShape({kRows, kRowElements}));
+  ASSERT_OK(slot->Assign(step_, *variable_->Read()->DeepCopy(HeapAllocator())));
+  Variable* const pair[] = {variable_.get(), slot.get()};
+  std::atomic<bool> stop{false};
+  std::thread dense([&] {
+    while (!stop) {
+      EXPECT_OK(
+          Variable::UpdateAll(step_, HeapAllocator(), pair,
+                              [](absl::Span<const Variable::FromTo> values) {
+                                for (const auto& [from, to] : values) {
+                                  EXPECT_OK(AddOneToAll(*from, *to));
+                                }
+                                return absl::OkStatus();
+                              }));
+    }
+  });
+  std::thread sparse([&] {
+    for (int64_t row = 0; !stop; row = (row + 7) % kRows) {
+      EXPECT_OK(Variable::UpdateAllRows(
+          step_, HeapAllocator(), pair,
+          [&](Variable::RowVisitor visit) { visit(row); },
+          [&](absl::Span<Tensor* const> values) {
+            for (Tensor* value : values) AddToRow(*value, row);
+            return absl::OkStatus();
+          }));
+    }
+  });
+  const std::shared_ptr<Variable> both[] = {variable_, slot};
+  for (int round = 0; round < 4; ++round) {
+    ASSERT_OK_AND_ASSIGN(auto snapshots,
+                         ChunkSnapshot::TakeAll(both, HeapAllocator()));
+    std::vector<std::string> read(2);
+    for (int64_t i = 0; i < 10; ++i) {
+      for (int k : {0, 1}) {
+        ASSERT_OK(snapshots[k]->ReadChunk(i, [&](absl::Span<const char> bytes) {
+          read[k].assign(bytes.data(), bytes.size());
+        }));
+      }
+      EXPECT_TRUE(read[0] == read[1]) << "chunk " << i;
+    }
+  }
+  stop = true;
+  dense.join();
+  sparse.join();
 }
 
 // Writers add to rows while a reader takes snapshot after snapshot; rows of a

@@ -104,8 +104,7 @@ absl::Status Variable::Assign(const Cancellation& step, Tensor* value,
   if (!LockToWrite(when)) return GivenUp();
   const absl::Status status = step.status();
   if (status.ok()) {
-    GiveToSnapshots();
-    std::swap(value_, *value);
+    Replace(*value);
     is_initialized_.store(true, std::memory_order_release);
     ++version_;
   }
@@ -113,27 +112,36 @@ absl::Status Variable::Assign(const Cancellation& step, Tensor* value,
   return status;
 }
 
+bool Variable::IsHeld() const {
+  if (!value_.RefCountIsOne()) return true;
+  return std::any_of(
+      snapshots_.begin(), snapshots_.end(),
+      [](const ChunkSnapshot* snapshot) { return !snapshot->IsRead(); });
+}
+
+absl::StatusOr<Tensor> Variable::AllocateIfHeld(Allocator& allocator) const {
+  if (!value_.IsInitialized()) return Uninitialized();
+  if (!IsHeld()) return Tensor();
+  return Tensor::Allocate(allocator, value_.dtype(), value_.shape());
+}
+
+void Variable::Replace(Tensor& next) {
+  GiveToSnapshots();
+  std::swap(value_, next);
+}
+
 absl::Status Variable::MakeWritable(Allocator& allocator) {
   if (!value_.IsInitialized()) return Uninitialized();
   if (value_.RefCountIsOne()) return absl::OkStatus();
   ASSIGN_OR_RETURN(Tensor copy, value_.DeepCopy(allocator));
   bytes_copied_ += copy.num_bytes();
-  GiveToSnapshots();
-  value_ = std::move(copy);
+  Replace(copy);
   return absl::OkStatus();
 }
 
 void Variable::GiveToSnapshots() {
   for (ChunkSnapshot* snapshot : snapshots_) snapshot->TakeOver(value_);
   snapshots_.clear();
-}
-
-absl::Status Variable::PreserveAll() {
-  const int64_t end = static_cast<int64_t>(value_.num_bytes());
-  for (ChunkSnapshot* snapshot : snapshots_) {
-    RETURN_IF_ERROR(snapshot->Preserve(value_, 0, end));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status Variable::PreserveRows(
@@ -153,23 +161,34 @@ absl::Status Variable::PreserveRows(
   return status;
 }
 
+absl::Status Variable::PrepareRows(
+    Allocator& allocator, absl::FunctionRef<void(RowVisitor)> for_each_row) {
+  RETURN_IF_ERROR(MakeWritable(allocator));
+  return PreserveRows(for_each_row);
+}
+
 absl::Status Variable::Update(
     const Cancellation& step, Allocator& allocator,
-    absl::FunctionRef<absl::Status(Tensor& value)> update, WhenLocked when) {
+    absl::FunctionRef<absl::Status(const Tensor& from, Tensor& to)> update,
+    WhenLocked when) {
   if (!LockToWrite(when)) return GivenUp();
-  absl::Status status = UpdateLocked(step, allocator, update);
+  Tensor other;
+  absl::Status status = UpdateLocked(step, allocator, update, other);
   mutex_.Unlock();
   return status;
 }
 
 absl::Status Variable::UpdateLocked(
     const Cancellation& step, Allocator& allocator,
-    absl::FunctionRef<absl::Status(Tensor& value)> update) {
+    absl::FunctionRef<absl::Status(const Tensor& from, Tensor& to)> update,
+    Tensor& other) {
   RETURN_IF_ERROR(step.status());
-  RETURN_IF_ERROR(MakeWritable(allocator));
-  RETURN_IF_ERROR(PreserveAll());
+  ASSIGN_OR_RETURN(other, AllocateIfHeld(allocator));
   ++version_;
-  return update(value_);
+  if (!other.IsInitialized()) return update(value_, value_);
+  RETURN_IF_ERROR(update(value_, other));
+  Replace(other);
+  return absl::OkStatus();
 }
 
 absl::Status Variable::UpdateRows(
@@ -177,44 +196,81 @@ absl::Status Variable::UpdateRows(
     absl::FunctionRef<void(RowVisitor)> for_each_row,
     absl::FunctionRef<absl::Status(Tensor& value)> update) {
   absl::MutexLock lock(&mutex_);
-  if (step.IsCancelled()) return step.status();
-  RETURN_IF_ERROR(MakeWritable(allocator));
-  RETURN_IF_ERROR(PreserveRows(for_each_row));
+  RETURN_IF_ERROR(step.status());
+  RETURN_IF_ERROR(PrepareRows(allocator, for_each_row));
   ++version_;
   return update(value_);
 }
 
 // Which locks are held is only known at run time.
-absl::Status Variable::UpdateAll(
-    const Cancellation& step, Allocator& allocator,
-    absl::Span<Variable* const> variables,
-    absl::FunctionRef<absl::Status(absl::Span<Tensor* const> values)> update,
-    WhenLocked when) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+absl::Status Variable::LockAllToWrite(absl::Span<Variable* const> variables,
+                                      WhenLocked when)
+    ABSL_NO_THREAD_SAFETY_ANALYSIS {
   absl::InlinedVector<Variable*, 4> ordered(variables.begin(), variables.end());
   std::sort(ordered.begin(), ordered.end(), std::less<Variable*>());
   if (std::adjacent_find(ordered.begin(), ordered.end()) != ordered.end()) {
-    return absl::InvalidArgumentError(
-        "one variable was given twice to an update of several");
+    return absl::InvalidArgumentError("one variable was given twice");
   }
-  for (auto it = ordered.begin(); it != ordered.end(); ++it) {
-    if ((*it)->LockToWrite(when)) continue;
-    for (auto locked = ordered.begin(); locked != it; ++locked) {
-      (*locked)->mutex_.Unlock();
-    }
-    return (*it)->GivenUp();
+  for (size_t i = 0; i < ordered.size(); ++i) {
+    if (ordered[i]->LockToWrite(when)) continue;
+    UnlockAll(absl::MakeSpan(ordered).first(i));
+    return ordered[i]->GivenUp();
   }
+  return absl::OkStatus();
+}
+
+void Variable::UnlockAll(absl::Span<Variable* const> variables)
+    ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  for (Variable* variable : variables) variable->mutex_.Unlock();
+}
+
+absl::Status Variable::UpdateAll(
+    const Cancellation& step, Allocator& allocator,
+    absl::Span<Variable* const> variables,
+    absl::FunctionRef<absl::Status(absl::Span<const FromTo> values)> update,
+    WhenLocked when) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  const size_t size = variables.size();
+  absl::InlinedVector<Tensor, 4> others(size);  // freed without the locks
+  absl::InlinedVector<FromTo, 4> values(size);
+  RETURN_IF_ERROR(LockAllToWrite(variables, when));
   absl::Status status = step.status();
+  for (size_t i = 0; i < size && status.ok(); ++i) {
+    absl::StatusOr<Tensor> other = variables[i]->AllocateIfHeld(allocator);
+    status = other.status();
+    if (!status.ok()) break;
+    others[i] = *std::move(other);
+    Tensor& value = variables[i]->value_;
+    values[i] = {&value, others[i].IsInitialized() ? &others[i] : &value};
+  }
+  if (status.ok()) {
+    for (Variable* variable : variables) ++variable->version_;
+    status = update(values);
+  }
+  for (size_t i = 0; i < size && status.ok(); ++i) {
+    if (others[i].IsInitialized()) variables[i]->Replace(others[i]);
+  }
+  UnlockAll(variables);
+  return status;
+}
+
+absl::Status Variable::UpdateAllRows(
+    const Cancellation& step, Allocator& allocator,
+    absl::Span<Variable* const> variables,
+    absl::FunctionRef<void(RowVisitor)> for_each_row,
+    absl::FunctionRef<absl::Status(absl::Span<Tensor* const> values)> update,
+    WhenLocked when) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   absl::InlinedVector<Tensor*, 4> values;
+  RETURN_IF_ERROR(LockAllToWrite(variables, when));
+  absl::Status status = step.status();
   for (Variable* variable : variables) {
-    if (status.ok()) status = variable->MakeWritable(allocator);
-    if (status.ok()) status = variable->PreserveAll();
+    if (status.ok()) status = variable->PrepareRows(allocator, for_each_row);
     values.push_back(&variable->value_);
   }
   if (status.ok()) {
-    for (Variable* variable : ordered) ++variable->version_;
+    for (Variable* variable : variables) ++variable->version_;
     status = update(absl::MakeConstSpan(values));
   }
-  for (Variable* variable : ordered) variable->mutex_.Unlock();
+  UnlockAll(variables);
   return status;
 }
 

@@ -2,12 +2,14 @@
 // name.
 //
 // A reader of the whole value takes a reference to it, so a read is one moment
-// of the variable and is never torn. A writer changes the value in place when
-// nobody else holds it, and a private copy otherwise. A reader of a part reads
-// under the shared lock and takes no reference, so that it forces no copy.
-// Every writer asks, under the lock, whether its step has been aborted:
-// nothing of an aborted step lands later. A reader that takes long takes a
-// ChunkSnapshot (chunk_snapshot.h) instead, which forces no copy of the whole.
+// of the variable and is never torn. A writer of all elements writes in place
+// when nobody else holds the value, and into new memory otherwise, which leaves
+// the old to who holds it. A writer of some rows does so in place too, and in a
+// private copy otherwise. A reader of a part reads under the shared lock and
+// takes no reference, so that it forces no copy. A reader that takes long takes
+// a ChunkSnapshot (chunk_snapshot.h), of which a writer of rows copies no more
+// than the chunks that they lie in. Every writer asks, under the lock, whether
+// its step has been aborted: nothing of an aborted step lands later.
 //
 // Threads: all methods may be called from any thread. Locks of several
 // variables are taken in order of address (UpdateAll).
@@ -63,7 +65,7 @@ class Variable : public Resource {
   }
   // Grows by one with each change, so equal versions mean equal values.
   uint64_t version() const;
-  // Bytes that writers had to copy because a reader still held the value.
+  // Bytes that writers of rows had to copy because a reader held the value.
   uint64_t bytes_copied_on_write() const;
 
   // The whole value. FAILED_PRECONDITION "Attempting to use uninitialized
@@ -83,27 +85,42 @@ class Variable : public Resource {
   // after an error the new one.
   absl::Status Assign(const Cancellation& step, Tensor* value, WhenLocked when);
 
-  // Calls `update` with the value, alone and writable, under the lock. An error
-  // leaves what `update` did; so updates check their arguments first.
-  absl::Status Update(const Cancellation& step, Allocator& allocator,
-                      absl::FunctionRef<absl::Status(Tensor& value)> update,
-                      WhenLocked when = WhenLocked::kWait);
+  // Calls `update` under the lock: it writes all of `to`, which has the type
+  // and shape of `from`, the value. They are one tensor where nobody else holds
+  // the value, and share no memory otherwise: an update that reads an element
+  // before it writes that one is right for both. After an error the value is as
+  // `update` left it in the first case, unchanged in the second; so updates
+  // check their arguments first.
+  absl::Status Update(
+      const Cancellation& step, Allocator& allocator,
+      absl::FunctionRef<absl::Status(const Tensor& from, Tensor& to)> update,
+      WhenLocked when = WhenLocked::kWait);
 
-  // The same for an update that changes only some rows (of the first
-  // dimension): `for_each_row` calls what it is given for each of them, valid
-  // or not. It is asked only while somebody reads a snapshot, who then loses
-  // those rows' chunks alone.
+  // For an update that changes only some rows (of the first dimension), in
+  // place: `for_each_row` calls what it is given for each of them, valid or
+  // not. It is asked only while somebody reads a snapshot, who then loses those
+  // rows' chunks alone.
   using RowVisitor = absl::FunctionRef<void(int64_t row)>;
   absl::Status UpdateRows(
       const Cancellation& step, Allocator& allocator,
       absl::FunctionRef<void(RowVisitor)> for_each_row,
       absl::FunctionRef<absl::Status(Tensor& value)> update);
 
-  // The same as Update for several variables at once, values in the order
-  // given. One variable must not appear twice.
+  // The same as Update and UpdateRows for several variables at once, values in
+  // the order given. One variable must not appear twice.
+  struct FromTo {
+    const Tensor* from;
+    Tensor* to;
+  };
   static absl::Status UpdateAll(
       const Cancellation& step, Allocator& allocator,
       absl::Span<Variable* const> variables,
+      absl::FunctionRef<absl::Status(absl::Span<const FromTo> values)> update,
+      WhenLocked when = WhenLocked::kWait);
+  static absl::Status UpdateAllRows(
+      const Cancellation& step, Allocator& allocator,
+      absl::Span<Variable* const> variables,
+      absl::FunctionRef<void(RowVisitor)> for_each_row,
       absl::FunctionRef<absl::Status(absl::Span<Tensor* const> values)> update,
       WhenLocked when = WhenLocked::kWait);
 
@@ -117,17 +134,33 @@ class Variable : public Resource {
       ABSL_SHARED_TRYLOCK_FUNCTION(true, mutex_);
   bool LockToWrite(WhenLocked when) const
       ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true, mutex_);
+  // Locks them in order of address, or none: kGiveUp, or one appears twice.
+  static absl::Status LockAllToWrite(absl::Span<Variable* const> variables,
+                                     WhenLocked when);
+  static void UnlockAll(absl::Span<Variable* const> variables);
+
+  // Whether somebody needs the memory of `value_` as it is.
+  bool IsHeld() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Memory for a new value where this one is held; else no tensor.
+  absl::StatusOr<Tensor> AllocateIfHeld(Allocator& allocator) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What Update does; leaves in `other` what is freed without the lock.
   absl::Status UpdateLocked(
       const Cancellation& step, Allocator& allocator,
-      absl::FunctionRef<absl::Status(Tensor& value)> update)
+      absl::FunctionRef<absl::Status(const Tensor& from, Tensor& to)> update,
+      Tensor& other) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `value_` has become `next`, which gets the old one.
+  void Replace(Tensor& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes `value_` the only reference to its memory, and keeps those rows for
+  // snapshots.
+  absl::Status PrepareRows(Allocator& allocator,
+                           absl::FunctionRef<void(RowVisitor)> for_each_row)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes `value_` the only reference to its memory.
   absl::Status MakeWritable(Allocator& allocator)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Nobody will write `value_` any more.
   void GiveToSnapshots() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Before all, or the rows, of `value_` change.
-  absl::Status PreserveAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Before the rows of `value_` change.
   absl::Status PreserveRows(absl::FunctionRef<void(RowVisitor)> for_each_row)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

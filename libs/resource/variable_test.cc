@@ -10,13 +10,34 @@
 namespace weft {
 namespace {
 
+template <typename T>
+absl::Status AddOneTo(const Tensor& from, Tensor& to) {
+  const absl::Span<const T> before = from.flat<T>();
+  const absl::Span<T> after = to.mutable_flat<T>();
+  for (size_t i = 0; i < before.size(); ++i) after[i] = before[i] + 1;
+  return absl::OkStatus();
+}
+
 class VariableTest : public ::testing::Test {
  protected:
   absl::Status AddOne() {
-    return variable_.Update(step_, HeapAllocator(), [](Tensor& value) {
-      for (float& element : value.mutable_flat<float>()) element += 1;
+    return variable_.Update(step_, HeapAllocator(), AddOneTo<float>);
+  }
+  absl::Status AddOneToRow(int64_t row) {
+    return variable_.UpdateRows(
+        step_, HeapAllocator(), [&](Variable::RowVisitor visit) { visit(row); },
+        [&](Tensor& value) {
+          value.mutable_flat<float>()[row] += 1;
+          return absl::OkStatus();
+        });
+  }
+  static const void* MemoryOf(const Variable& variable) {
+    const void* memory = nullptr;
+    EXPECT_OK(variable.ReadPart([&](const Tensor& value) {
+      memory = value.data();
       return absl::OkStatus();
-    });
+    }));
+    return memory;
   }
 
   Cancellation step_;
@@ -49,17 +70,82 @@ TEST_F(VariableTest, AnotherTypeIsRefused) {
 
 TEST_F(VariableTest, WritesInPlaceUnlessAReaderHoldsTheValue) {
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
+  const void* const first = MemoryOf(variable_);
   ASSERT_OK(AddOne());
-  EXPECT_EQ(variable_.bytes_copied_on_write(), 0u);
+  EXPECT_EQ(MemoryOf(variable_), first);
   ASSERT_OK_AND_ASSIGN(Tensor held, variable_.Read());
   ASSERT_OK(AddOne());
-  EXPECT_EQ(variable_.bytes_copied_on_write(), 12u);
+  const void* const second = MemoryOf(variable_);
+  EXPECT_NE(second, first);
   EXPECT_EQ(held.flat<float>()[0], 2);
   ASSERT_OK(AddOne());
-  EXPECT_EQ(variable_.bytes_copied_on_write(), 12u);
+  EXPECT_EQ(MemoryOf(variable_), second);
+  EXPECT_EQ(variable_.bytes_copied_on_write(), 0u);
   ASSERT_OK_AND_ASSIGN(Tensor now, variable_.Read());
   EXPECT_EQ(now.flat<float>()[0], 4);
   EXPECT_EQ(variable_.version(), 4u);
+}
+
+TEST_F(VariableTest, AWriterOfRowsCopiesWhatAReaderHolds) {
+  ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
+  ASSERT_OK(AddOneToRow(1));
+  EXPECT_EQ(variable_.bytes_copied_on_write(), 0u);
+  ASSERT_OK_AND_ASSIGN(Tensor held, variable_.Read());
+  ASSERT_OK(AddOneToRow(1));
+  ASSERT_OK(AddOneToRow(1));
+  EXPECT_EQ(variable_.bytes_copied_on_write(), 12u);
+  EXPECT_EQ(held.flat<float>()[1], 3);
+  EXPECT_EQ(variable_.Read()->flat<float>()[1], 5);
+}
+
+// What a writer had begun elsewhere is dropped; the value is what it was.
+TEST_F(VariableTest, AnErrorLeavesAValueThatIsHeld) {
+  Variable other("w", DT_FLOAT, {1});
+  ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
+  ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
+  ASSERT_OK_AND_ASSIGN(Tensor held, variable_.Read());
+  ASSERT_OK_AND_ASSIGN(Tensor other_held, other.Read());
+  const auto fail = [](const Tensor& from, Tensor& to) {
+    AddOneTo<float>(from, to).IgnoreError();
+    return absl::OutOfRangeError("too far");
+  };
+  const auto out_of_range = StatusIs(absl::StatusCode::kOutOfRange, "too far");
+  EXPECT_THAT(variable_.Update(step_, HeapAllocator(), fail), out_of_range);
+  Variable* const both[] = {&variable_, &other};
+  EXPECT_THAT(Variable::UpdateAll(
+                  step_, HeapAllocator(), both,
+                  [&](absl::Span<const Variable::FromTo> values) {
+                    EXPECT_OK(AddOneTo<float>(*values[0].from, *values[0].to));
+                    return fail(*values[1].from, *values[1].to);
+                  }),
+              out_of_range);
+  EXPECT_EQ(variable_.Read()->flat<float>()[0], 1);
+  EXPECT_EQ(other.Read()->flat<float>()[0], 7);
+}
+
+// Of several, those are written elsewhere that somebody holds, and only those.
+TEST_F(VariableTest, UpdateAllWritesElsewhereWhatIsHeld) {
+  Variable other("w", DT_FLOAT, {1});
+  ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
+  ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
+  ASSERT_OK_AND_ASSIGN(Tensor held, other.Read());
+  const void* const memory = MemoryOf(variable_);
+  Variable* const both[] = {&variable_, &other};
+  ASSERT_OK(Variable::UpdateAll(
+      step_, HeapAllocator(), both,
+      [&](absl::Span<const Variable::FromTo> values) {
+        EXPECT_EQ(values[0].from, values[0].to);
+        EXPECT_NE(values[1].from->data(), values[1].to->data());
+        EXPECT_EQ(values[1].to->shape(), TensorShape({1}));
+        for (const auto& [from, to] : values) {
+          EXPECT_OK(AddOneTo<float>(*from, *to));
+        }
+        return absl::OkStatus();
+      }));
+  EXPECT_EQ(MemoryOf(variable_), memory);
+  EXPECT_EQ(variable_.Read()->flat<float>()[2], 4);
+  EXPECT_EQ(other.Read()->flat<float>()[0], 8);
+  EXPECT_EQ(held.flat<float>()[0], 7);
 }
 
 TEST_F(VariableTest, ReadersOfAPartForceNoCopy) {
@@ -82,11 +168,16 @@ TEST_F(VariableTest, NothingOfAnAbortedStepLands) {
               aborted);
   EXPECT_THAT(AddOne(), aborted);
   Variable* all[] = {&variable_};
-  EXPECT_THAT(Variable::UpdateAll(step_, HeapAllocator(), all,
-                                  [](absl::Span<Tensor* const>) {
-                                    ADD_FAILURE();
-                                    return absl::OkStatus();
-                                  }),
+  const auto must_not_run = [](auto&&) {
+    ADD_FAILURE();
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Variable::UpdateAll(step_, HeapAllocator(), all, must_not_run),
+              aborted);
+  EXPECT_THAT(AddOneToRow(1), aborted);
+  EXPECT_THAT(Variable::UpdateAllRows(
+                  step_, HeapAllocator(), all, [](Variable::RowVisitor) {},
+                  must_not_run),
               aborted);
   ASSERT_OK_AND_ASSIGN(Tensor value, variable_.Read());
   EXPECT_EQ(value.flat<float>()[0], 1);
@@ -99,7 +190,7 @@ TEST_F(VariableTest, WhoGivesUpDoesNotWaitAndChangesNothing) {
   Variable other("w", DT_FLOAT, {1});
   ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
-  const auto must_not_run = [](auto&&) {
+  const auto must_not_run = [](auto&&...) {
     ADD_FAILURE() << "without the lock";
     return absl::OkStatus();
   };
@@ -119,13 +210,17 @@ TEST_F(VariableTest, WhoGivesUpDoesNotWaitAndChangesNothing) {
           step_, HeapAllocator(), both, must_not_run, kGiveUp);
       EXPECT_TRUE(IsGivenUp(status));
       EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, "v"));
+      EXPECT_TRUE(IsGivenUp(Variable::UpdateAllRows(
+          step_, HeapAllocator(), both, [](Variable::RowVisitor) {},
+          must_not_run, kGiveUp)));
     }
     EXPECT_OK(other.Read(kGiveUp));  // is not locked any more
   };
-  ASSERT_OK(variable_.Update(step_, HeapAllocator(), [&](Tensor&) {
-    std::thread(try_all).join();
-    return absl::OkStatus();
-  }));
+  ASSERT_OK(
+      variable_.Update(step_, HeapAllocator(), [&](const Tensor&, Tensor&) {
+        std::thread(try_all).join();
+        return absl::OkStatus();
+      }));
   EXPECT_EQ(variable_.version(), 2u);
   ASSERT_OK_AND_ASSIGN(Tensor value, variable_.Read(kGiveUp));
   EXPECT_EQ(value.flat<float>()[0], 1);
@@ -140,16 +235,28 @@ TEST_F(VariableTest, UpdateAllGivesValuesInTheOrderAsked) {
     std::vector<Variable*> all = {&variable_, &other};
     if (swapped) std::swap(all[0], all[1]);
     ASSERT_OK(Variable::UpdateAll(
-        step_, HeapAllocator(), all, [&](absl::Span<Tensor* const> values) {
+        step_, HeapAllocator(), all,
+        [&](absl::Span<const Variable::FromTo> values) {
+          EXPECT_EQ(values[0].from->num_elements(), swapped ? 1 : 3);
+          return absl::OkStatus();
+        }));
+    ASSERT_OK(Variable::UpdateAllRows(
+        step_, HeapAllocator(), all, [](Variable::RowVisitor) {},
+        [&](absl::Span<Tensor* const> values) {
           EXPECT_EQ(values[0]->num_elements(), swapped ? 1 : 3);
           return absl::OkStatus();
         }));
   }
   Variable* twice[] = {&variable_, &variable_};
-  EXPECT_THAT(Variable::UpdateAll(
-                  step_, HeapAllocator(), twice,
-                  [](absl::Span<Tensor* const>) { return absl::OkStatus(); }),
-              StatusIs(absl::StatusCode::kInvalidArgument, "twice"));
+  const auto nothing = [](auto&&) { return absl::OkStatus(); };
+  const auto given_twice =
+      StatusIs(absl::StatusCode::kInvalidArgument, "twice");
+  EXPECT_THAT(Variable::UpdateAll(step_, HeapAllocator(), twice, nothing),
+              given_twice);
+  EXPECT_THAT(
+      Variable::UpdateAllRows(
+          step_, HeapAllocator(), twice, [](Variable::RowVisitor) {}, nothing),
+      given_twice);
 }
 
 // Every element of a value that was read is the same, however many write.
@@ -170,10 +277,7 @@ TEST(VariableStressTest, ReadsAreNeverTorn) {
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&] {
       for (int round = 0; round < kRounds; ++round) {
-        EXPECT_OK(variable.Update(step, HeapAllocator(), [](Tensor& value) {
-          for (int32_t& element : value.mutable_flat<int32_t>()) ++element;
-          return absl::OkStatus();
-        }));
+        EXPECT_OK(variable.Update(step, HeapAllocator(), AddOneTo<int32_t>));
       }
     });
     threads.emplace_back([&] {
@@ -211,12 +315,13 @@ TEST(VariableStressTest, UpdatesOfSeveralDoNotDeadlock) {
   for (const auto& order : orders) {
     threads.emplace_back([&] {
       for (int round = 0; round < 500; ++round) {
-        EXPECT_OK(Variable::UpdateAll(step, HeapAllocator(), order,
-                                      [](absl::Span<Tensor* const> values) {
-                                        for (Tensor* value : values)
-                                          ++value->mutable_scalar<int32_t>();
-                                        return absl::OkStatus();
-                                      }));
+        EXPECT_OK(
+            Variable::UpdateAll(step, HeapAllocator(), order,
+                                [](absl::Span<const Variable::FromTo> values) {
+                                  for (const auto& [from, to] : values)
+                                    EXPECT_OK(AddOneTo<int32_t>(*from, *to));
+                                  return absl::OkStatus();
+                                }));
       }
     });
   }

@@ -112,8 +112,14 @@ class ScatterNdKernel : public OpKernel {
     const int64_t depth = rank == 0 ? 0 : indices.dim(rank - 1);
     // An index without dimensions means all of the variable.
     if (depth == 0) {
-      return variable.Update(context.cancellation(), context.allocator(),
-                             apply);
+      return variable.Update(
+          context.cancellation(), context.allocator(),
+          [&](const Tensor& from, Tensor& to) -> absl::Status {
+            if (&from != &to) {
+              ASSIGN_OR_RETURN(to, from.DeepCopy(context.allocator()));
+            }
+            return apply(to);
+          });
     }
     return variable.UpdateRows(
         context.cancellation(), context.allocator(),

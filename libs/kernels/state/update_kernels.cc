@@ -24,7 +24,7 @@ class AssignUpdateKernel : public OpKernel {
     RETURN_IF_ERROR(CheckVariableType(*variable, value.dtype()));
     RETURN_IF_ERROR(variable->Update(
         context.cancellation(), context.allocator(),
-        [&](Tensor& current) { return Apply(current, value); },
+        [&](const Tensor& from, Tensor& to) { return Apply(from, value, to); },
         context.when_locked()));
     ForwardReference(context);
     return absl::OkStatus();
@@ -40,15 +40,17 @@ class AssignUpdateKernel : public OpKernel {
                      ", shapes must be equal."));
   }
 
-  static absl::Status Apply(Tensor& current, const Tensor& value) {
+  static absl::Status Apply(const Tensor& current, const Tensor& value,
+                            Tensor& next) {
     RETURN_IF_ERROR(CheckShape(current.shape(), value.shape()));
     return DispatchType(Numbers{}, current.dtype(),
                         [&]<typename T>(TypeTag<T>) {
-                          T* to = current.mutable_flat<T>().data();
-                          const T* from = value.flat<T>().data();
+                          const T* from = current.flat<T>().data();
+                          const T* change = value.flat<T>().data();
+                          T* to = next.mutable_flat<T>().data();
                           const int64_t size = value.num_elements();
                           for (int64_t i = 0; i < size; ++i) {
-                            to[i] = Operation::Apply(to[i], from[i]);
+                            to[i] = Operation::Apply(from[i], change[i]);
                           }
                           return absl::OkStatus();
                         });
@@ -70,26 +72,28 @@ class CountUpToKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * before, context.AllocateOutput(0, {}));
     return variable->Update(
         context.cancellation(), context.allocator(),
-        [&](Tensor& value) {
+        [&](const Tensor& value, Tensor& next) {
           if (!value.shape().IsScalar()) {
             return absl::InvalidArgumentError(absl::StrCat(
                 "input is not a scalar: ", value.shape().ToString()));
           }
-          return DispatchType(
-              IndexTypes{}, value.dtype(),
-              [&]<typename T>(TypeTag<T>) { return Count<T>(value, *before); });
+          return DispatchType(IndexTypes{}, value.dtype(),
+                              [&]<typename T>(TypeTag<T>) {
+                                return Count<T>(value, *before, next);
+                              });
         },
         context.when_locked());
   }
 
  private:
   template <typename T>
-  absl::Status Count(Tensor& value, Tensor& before) {
-    T& count = value.mutable_scalar<T>();
+  absl::Status Count(const Tensor& value, Tensor& before, Tensor& next) {
+    const T count = value.scalar<T>();
     if (count >= limit_) {
       return absl::OutOfRangeError(absl::StrCat("Reached limit of ", limit_));
     }
-    before.mutable_scalar<T>() = count++;
+    before.mutable_scalar<T>() = count;
+    next.mutable_scalar<T>() = count + 1;
     return absl::OkStatus();
   }
 

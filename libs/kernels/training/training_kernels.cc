@@ -1,10 +1,13 @@
 // The kernels that apply an optimizer's rule to a variable and its slots, in
 // both variable families, to all elements or to some rows. Everything happens
-// in place and in one pass, under the locks of all variables at once.
+// in one pass, under the locks of all variables at once, and in place but where
+// somebody holds the value of a variable: all elements are written elsewhere
+// then.
 #include "libs/kernels/training/training_kernels.h"
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -107,14 +110,10 @@ class ApplyKernel : public OpKernel {
       scalars.push_back(&context.input(inputs_.Find(name)));
       RETURN_IF_ERROR(CheckScalar(name, *scalars.back()));
     }
+    const auto all = absl::MakeSpan(pointers.data(), variables_);
     RETURN_IF_ERROR(WithLoop(scalars, is_sparse(), [&](const StepLoop& loop) {
-      return Variable::UpdateAll(
-          context.cancellation(), context.allocator(),
-          absl::MakeSpan(pointers.data(), variables_),
-          [&](absl::Span<Tensor* const> values) {
-            return Apply(context, loop, values);
-          },
-          context.when_locked());
+      return is_sparse() ? UpdateRows(context, all, loop)
+                         : UpdateElements(context, all, loop);
     }));
     ForwardReference(context);
     return absl::OkStatus();
@@ -146,29 +145,95 @@ class ApplyKernel : public OpKernel {
         absl::StrCat(name, " is not a scalar: ", tensor.shape().ToString()));
   }
 
-  absl::Status Apply(OpKernelContext& context, const StepLoop& loop,
-                     absl::Span<Tensor* const> values) const {
-    std::array<char*, kMaxVariables> v;
+  absl::Status UpdateElements(OpKernelContext& context,
+                              absl::Span<Variable* const> variables,
+                              const StepLoop& loop) const {
+    return Variable::UpdateAll(
+        context.cancellation(), context.allocator(), variables,
+        [&](absl::Span<const Variable::FromTo> values) {
+          return ApplyToElements(context, loop, values);
+        },
+        context.when_locked());
+  }
+
+  absl::Status UpdateRows(OpKernelContext& context,
+                          absl::Span<Variable* const> variables,
+                          const StepLoop& loop) const {
+    const Tensor& indices = context.input(inputs_.indices);
+    return Variable::UpdateAllRows(
+        context.cancellation(), context.allocator(), variables,
+        [&](Variable::RowVisitor visit) {
+          for (int64_t i = 0; i < indices.num_elements(); ++i) {
+            visit(IndexAt(indices, i));
+          }
+        },
+        [&](absl::Span<Tensor* const> values) {
+          return ApplyToRows(context.input(inputs_.gradient), indices, loop,
+                             values);
+        },
+        context.when_locked());
+  }
+
+  // The memory of the variables, which have one shape.
+  using Memory = std::array<char*, kMaxVariables>;
+
+  absl::Status ApplyToElements(
+      OpKernelContext& context, const StepLoop& loop,
+      absl::Span<const Variable::FromTo> values) const {
+    Memory to;
+    std::array<const char*, kMaxVariables> from;
+    const TensorShape& shape = values[0].from->shape();
+    for (int i = 0; i < variables_; ++i) {
+      RETURN_IF_ERROR(
+          CheckSameShape(inputs_.names[i], shape, values[i].from->shape()));
+      from[i] = static_cast<const char*>(values[i].from->data());
+      to[i] = static_cast<char*>(values[i].to->mutable_data());
+    }
+    const Tensor& gradient = context.input(inputs_.gradient);
+    RETURN_IF_ERROR(CheckSameShape(inputs_.names[inputs_.gradient], shape,
+                                   gradient.shape()));
+    const char* const g = static_cast<const char*>(gradient.data());
+    ParallelLoop(context, shape.num_elements(), variables_,
+                 [&](int64_t begin, int64_t end) {
+                   CopyAndLoop(loop, from, to, g, begin, end);
+                 });
+    return absl::OkStatus();
+  }
+
+  // Copies what lies elsewhere, as much at once as stays in the cache, and
+  // changes the copy.
+  void CopyAndLoop(const StepLoop& loop,
+                   const std::array<const char*, kMaxVariables>& from,
+                   const Memory& to, const char* gradient, int64_t begin,
+                   int64_t end) const {
+    constexpr int64_t kBlock = 4096;
+    const auto size = static_cast<int64_t>(DataTypeSize(type_));
+    const bool is_in_place =
+        std::equal(to.begin(), to.begin() + variables_, from.begin());
+    const int64_t step = is_in_place ? end - begin : kBlock;
+    for (; begin < end; begin += step) {
+      const int64_t n = std::min(step, end - begin);
+      for (int k = 0; k < variables_; ++k) {
+        if (to[k] == from[k]) continue;
+        std::memcpy(to[k] + begin * size, from[k] + begin * size, n * size);
+      }
+      Loop(loop, to, begin, gradient + begin * size, n);
+    }
+  }
+
+  absl::Status ApplyToRows(const Tensor& gradient, const Tensor& indices,
+                           const StepLoop& loop,
+                           absl::Span<Tensor* const> values) const {
+    Memory v;
     const TensorShape& shape = values[0]->shape();
     for (int i = 0; i < variables_; ++i) {
       RETURN_IF_ERROR(
           CheckSameShape(inputs_.names[i], shape, values[i]->shape()));
       v[i] = static_cast<char*>(values[i]->mutable_data());
     }
-    const Tensor& gradient = context.input(inputs_.gradient);
+    RETURN_IF_ERROR(CheckSparse(shape, gradient, indices));
     const char* const g = static_cast<const char*>(gradient.data());
     const auto size = static_cast<int64_t>(DataTypeSize(type_));
-    if (!is_sparse()) {
-      RETURN_IF_ERROR(CheckSameShape(inputs_.names[inputs_.gradient], shape,
-                                     gradient.shape()));
-      ParallelLoop(context, shape.num_elements(), variables_,
-                   [&](int64_t begin, int64_t end) {
-                     Loop(loop, v, begin, g + begin * size, end - begin);
-                   });
-      return absl::OkStatus();
-    }
-    const Tensor& indices = context.input(inputs_.indices);
-    RETURN_IF_ERROR(CheckSparse(shape, gradient, indices));
     const int64_t rows = indices.num_elements();
     const int64_t row = rows == 0 ? 0 : gradient.num_elements() / rows;
     for (int64_t i = 0; i < rows; ++i) {
@@ -178,8 +243,8 @@ class ApplyKernel : public OpKernel {
   }
 
   // Elements [begin, begin + n) of the variables; `g` is their gradient.
-  void Loop(const StepLoop& loop, std::array<char*, kMaxVariables> v,
-            int64_t begin, const char* g, int64_t n) const {
+  void Loop(const StepLoop& loop, const Memory& v, int64_t begin, const char* g,
+            int64_t n) const {
     const auto size = static_cast<int64_t>(DataTypeSize(type_));
     std::array<void*, kMaxVariables> some;
     for (int k = 0; k < variables_; ++k) some[k] = v[k] + begin * size;

@@ -13,6 +13,7 @@
 #include "libs/kernels/isa/training_loops.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
+#include "libs/resource/chunk_snapshot.h"
 #include "libs/tensor/resource_handle.h"
 
 namespace weft {
@@ -352,6 +353,67 @@ TEST_F(TrainingKernelsTest, UpdatesHappenInPlace) {
   ASSERT_OK_AND_ASSIGN(Tensor after, v.variable->Read());
   EXPECT_EQ(after.data(), memory);
   EXPECT_TRUE(SameBits(after, Floats({2}, {0, 1})));
+}
+
+// Whoever holds a value keeps it as it was, and the new one has the bits that
+// it would have in place; of any size, and whichever of the variables are held.
+TEST_F(TrainingKernelsTest, AValueThatIsHeldIsWrittenElsewhere) {
+  const auto numbers = [](int64_t size, float scale) {
+    Tensor result(DT_FLOAT, {size});
+    for (int64_t i = 0; i < size; ++i) {
+      result.mutable_flat<float>()[i] = scale * static_cast<float>(i % 1001);
+    }
+    return result;
+  };
+  for (const int64_t size : {0, 1, 4095, 4096, 4097, 100003}) {
+    std::vector<std::vector<Tensor>> results;
+    for (const int held : {0b00, 0b01, 0b10, 0b11}) {
+      std::vector<KernelInput> inputs;
+      std::vector<Tensor> holders;
+      for (const int k : {0, 1}) {
+        inputs.push_back(
+            MakeVariable(k == 0 ? "v" : "accum", numbers(size, 0.25f), true));
+        if (held & (1 << k)) holders.push_back(*variables_.back()->Read());
+      }
+      const std::vector<std::shared_ptr<Variable>> both(variables_.end() - 2,
+                                                        variables_.end());
+      inputs.push_back(Tensor::Scalar(0.5f));
+      inputs.push_back(numbers(size, -0.125f));
+      inputs.push_back(Tensor::Scalar(0.75f));
+      ASSERT_OK(harness_.Run("ResourceApplyMomentum", inputs));
+      for (const Tensor& holder : holders) {
+        EXPECT_TRUE(SameBits(holder, numbers(size, 0.25f)));
+      }
+      results.push_back({*both[0]->Read(), *both[1]->Read()});
+      EXPECT_EQ(both[0]->bytes_copied_on_write(), 0u);
+      EXPECT_TRUE(SameBits(results.back()[0], results[0][0]));
+      EXPECT_TRUE(SameBits(results.back()[1], results[0][1]));
+    }
+  }
+}
+
+// A sparse update costs who reads snapshots of a table and its slot those rows'
+// chunks.
+TEST_F(TrainingKernelsTest, SparseUpdatesLeaveSnapshotsTheirOtherChunks) {
+  constexpr int64_t kRow = ChunkSnapshot::kChunkBytes / sizeof(float);
+  std::vector<KernelInput> inputs;
+  for (const char* name : {"v", "accum"}) {
+    inputs.push_back(
+        MakeVariable(name, Tensor(DT_FLOAT, TensorShape({5, kRow})), true));
+  }
+  ASSERT_OK_AND_ASSIGN(auto snapshots,
+                       ChunkSnapshot::TakeAll(variables_, HeapAllocator()));
+  inputs.push_back(Tensor::Scalar(0.5f));
+  inputs.push_back(Tensor(DT_FLOAT, TensorShape({3, kRow})));
+  inputs.push_back(Tensor::Vector({4, 1, 4}));
+  inputs.push_back(Tensor::Scalar(0.75f));
+  ASSERT_OK(harness_.Run("ResourceSparseApplyMomentum", inputs));
+  for (const auto& snapshot : snapshots) {
+    EXPECT_EQ(snapshot->bytes_copied_aside(), 2 * ChunkSnapshot::kChunkBytes);
+  }
+  for (const auto& variable : variables_) {
+    EXPECT_EQ(variable->bytes_copied_on_write(), 0u);
+  }
 }
 
 // More of them than are turned into floats and back at a time.
