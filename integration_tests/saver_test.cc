@@ -3,9 +3,11 @@
 // tasks of a cluster. Restores what TensorFlow 2.21 saved.
 #include "libs/train/saver.h"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -114,6 +116,50 @@ INSTANTIATE_TEST_SUITE_P(Families, SaverFamilyTest, testing::Bool(),
                          [](const testing::TestParamInfo<bool>& family) {
                            return family.param ? "Resource" : "Reference";
                          });
+
+// While a variable and its slot are trained, by a thread that never stops, each
+// checkpoint shows one moment of both: with a momentum of 1 and gradients of
+// -1, after n steps the slot is -n and the variable n (n + 1) / 2, everywhere.
+TEST_P(SaverFamilyTest, AVariableAndItsSlotAreOfOneMoment) {
+  constexpr int64_t kSize = 700000;  // three chunks
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Tensor(DT_FLOAT, {kSize}),
+                        {.use_resource = GetParam()});
+  const Output loss =
+      ops::Neg(root, ops::Sum(root, w, Tensor::Vector<int32_t>({0})));
+  const Operation train = train::Momentum(1.0f, 1.0f).Minimize(root, loss);
+  Saver saver(root, Options());
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->Run(init));
+  std::atomic<bool> stop{false};
+  std::thread trains([&] {
+    while (!stop) EXPECT_OK(session->Run(train));
+  });
+  for (int64_t i = 0; i < 10; ++i) {
+    auto path = saver.Save(*session, "/job/model.ckpt", {.global_step = i});
+    if (!path.ok()) {
+      ADD_FAILURE() << path.status();
+      break;
+    }
+    const Tensor value = Stored(*path, "w").value_or(Tensor());
+    const Tensor slot = Stored(*path, "w/Momentum").value_or(Tensor());
+    if (value.num_elements() != kSize || slot.num_elements() != kSize) {
+      ADD_FAILURE() << "not all is stored";
+      break;
+    }
+    const float n = -slot.flat<float>()[0];
+    int64_t torn = 0;
+    for (int64_t k = 0; k < kSize; ++k) {
+      torn += slot.flat<float>()[k] != -n;
+      torn += value.flat<float>()[k] != n * (n + 1) / 2;
+    }
+    EXPECT_EQ(torn, 0) << "after " << n << " steps";
+  }
+  stop = true;
+  trains.join();
+}
 
 TEST_F(SaverTest, NodesHaveTensorFlowsNames) {
   const Scope root = Scope::Root();

@@ -90,45 +90,70 @@ BundleWriter::~BundleWriter() {
 }
 
 absl::Status BundleWriter::Add(absl::string_view name, const Tensor& tensor) {
-  RETURN_IF_ERROR(status_);
-  return AddEntry(name, tensor);
+  const auto append = [&] { return AppendTensor(tensor); };
+  return AddEntry(name, {tensor.dtype(), tensor.shape(), append});
+}
+
+absl::Status BundleWriter::Add(absl::string_view name,
+                               const PiecewiseTensor& tensor) {
+  const auto append = [&] { return AppendPieces(tensor); };
+  return AddEntry(name, {tensor.dtype, tensor.shape, append});
 }
 
 absl::Status BundleWriter::AddSlice(absl::string_view name,
                                     const TensorShape& shape,
                                     const TensorSlice& slice,
                                     const Tensor& tensor) {
+  const auto append = [&] { return AppendTensor(tensor); };
+  return AddSourceSlice(name, shape, slice,
+                        {tensor.dtype(), tensor.shape(), append});
+}
+
+absl::Status BundleWriter::AddSlice(absl::string_view name,
+                                    const TensorShape& shape,
+                                    const TensorSlice& slice,
+                                    const PiecewiseTensor& tensor) {
+  const auto append = [&] { return AppendPieces(tensor); };
+  return AddSourceSlice(name, shape, slice,
+                        {tensor.dtype, tensor.shape, append});
+}
+
+absl::Status BundleWriter::AddSourceSlice(absl::string_view name,
+                                          const TensorShape& shape,
+                                          const TensorSlice& slice,
+                                          const Source& source) {
   RETURN_IF_ERROR(status_);
   ASSIGN_OR_RETURN(const TensorShape slice_shape, slice.SliceShape(shape));
-  if (!(slice_shape == tensor.shape())) {
+  if (!(slice_shape == source.shape)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Slice in shape_and_slice specification does not match the shape of "
         "the tensor to  save: ",
-        slice.ToString(), ", tensor: ", tensor.shape().ToString(),
+        slice.ToString(), ", tensor: ", source.shape.ToString(),
         " (tensor_name = ", name, ")"));
   }
-  if (slice_shape == shape) return AddEntry(name, tensor);
+  if (slice_shape == shape) return AddEntry(name, source);
 
   const auto whole = entries_.find(std::string(name));
   if (whole != entries_.end() &&
-      (whole->second.slices.empty() || whole->second.dtype != tensor.dtype() ||
+      (whole->second.slices.empty() || whole->second.dtype != source.dtype ||
        !(whole->second.shape == shape))) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "Adding a slice of ", name, " as ", DataTypeName(tensor.dtype()),
+        "Adding a slice of ", name, " as ", DataTypeName(source.dtype),
         shape.ToString(), ", which was added as ",
         DataTypeName(whole->second.dtype), whole->second.shape.ToString(),
         whole->second.slices.empty() ? " and whole" : ""));
   }
-  RETURN_IF_ERROR(AddEntry(EncodeTensorNameSlice(name, slice), tensor));
+  RETURN_IF_ERROR(AddEntry(EncodeTensorNameSlice(name, slice), source));
   BundleEntry& entry = entries_[std::string(name)];
-  entry.dtype = tensor.dtype();
+  entry.dtype = source.dtype;
   entry.shape = shape;
   entry.slices.push_back(slice);
   return absl::OkStatus();
 }
 
 absl::Status BundleWriter::AddEntry(absl::string_view key,
-                                    const Tensor& tensor) {
+                                    const Source& source) {
+  RETURN_IF_ERROR(status_);
   if (key == kHeaderKey) {
     return absl::InvalidArgumentError("a tensor to save has an empty name");
   }
@@ -136,21 +161,43 @@ absl::Status BundleWriter::AddEntry(absl::string_view key,
     return absl::InvalidArgumentError(
         absl::StrCat("Adding duplicate key: ", key));
   }
-  if (tensor.dtype() != DT_STRING && DataTypeSize(tensor.dtype()) == 0) {
+  if (source.dtype != DT_STRING && DataTypeSize(source.dtype) == 0) {
     return absl::UnimplementedError(
-        absl::StrCat("Saving data type ", DataTypeName(tensor.dtype()),
+        absl::StrCat("Saving data type ", DataTypeName(source.dtype),
                      " not yet supported (tensor_name = ", key, ")"));
   }
   BundleEntry entry;
-  entry.dtype = tensor.dtype();
-  entry.shape = tensor.shape();
+  entry.dtype = source.dtype;
+  entry.shape = source.shape;
   entry.offset = data_size_;
-  const absl::StatusOr<uint32_t> crc = AppendTensor(tensor);
+  const absl::StatusOr<uint32_t> crc = source.append();
   if (!crc.ok()) return status_ = crc.status();
   entry.size = data_size_ - entry.offset;
   entry.masked_crc32c = MaskCrc32c(*crc);
   entries_.emplace(key, std::move(entry));
   return absl::OkStatus();
+}
+
+absl::StatusOr<uint32_t> BundleWriter::AppendPieces(
+    const PiecewiseTensor& tensor) {
+  const auto size = static_cast<int64_t>(DataTypeSize(tensor.dtype));
+  if (size == 0) {
+    return absl::InternalError(absl::StrCat(
+        "a tensor of ", DataTypeName(tensor.dtype), " came in pieces"));
+  }
+  const int64_t begin = data_size_;
+  uint32_t crc = 0;
+  RETURN_IF_ERROR(tensor.read([&](absl::string_view piece) -> absl::Status {
+    ASSIGN_OR_RETURN(crc, AppendBytes(crc, piece));
+    return absl::OkStatus();
+  }));
+  const int64_t written = data_size_ - begin;
+  if (written % size == 0 && written / size == tensor.shape.num_elements()) {
+    return crc;
+  }
+  return absl::InternalError(
+      absl::StrCat("a tensor of ", tensor.shape.num_elements(), " ",
+                   DataTypeName(tensor.dtype), " came as ", written, " bytes"));
 }
 
 absl::StatusOr<uint32_t> BundleWriter::AppendTensor(const Tensor& tensor) {

@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -30,6 +31,16 @@
 #include "libs/tensor/tensor.h"
 
 namespace weft::checkpoint {
+
+// A tensor of numbers whose bytes are not there at once: `read` hands them, in
+// order and in pieces of any size, to what it is given, and ends with the first
+// error that it gets.
+struct PiecewiseTensor {
+  using Append = absl::FunctionRef<absl::Status(absl::string_view piece)>;
+  DataType dtype;
+  TensorShape shape;
+  absl::FunctionRef<absl::Status(Append append)> read;
+};
 
 // In the order of an index.
 using BundleEntries = std::map<std::string, BundleEntry>;
@@ -52,6 +63,11 @@ class BundleWriter {
   // the whole differ from those of its other slices.
   absl::Status AddSlice(absl::string_view name, const TensorShape& shape,
                         const TensorSlice& slice, const Tensor& tensor);
+  // The same; INTERNAL if the pieces are not as many bytes as the tensor has.
+  absl::Status Add(absl::string_view name, const PiecewiseTensor& tensor);
+  absl::Status AddSlice(absl::string_view name, const TensorShape& shape,
+                        const TensorSlice& slice,
+                        const PiecewiseTensor& tensor);
 
   // What was added is durable and visible. Nothing may be added afterwards.
   absl::Status Finish();
@@ -60,9 +76,18 @@ class BundleWriter {
   BundleWriter(FileSystem& file_system, absl::string_view prefix,
                uint64_t number);
 
-  absl::Status AddEntry(absl::string_view key, const Tensor& tensor);
-  // Appends the bytes of the tensor; returns their checksum.
+  // A tensor that is to be added; `append` appends its bytes to the data and
+  // returns their checksum.
+  struct Source {
+    DataType dtype;
+    const TensorShape& shape;
+    absl::FunctionRef<absl::StatusOr<uint32_t>()> append;
+  };
+  absl::Status AddSourceSlice(absl::string_view name, const TensorShape& shape,
+                              const TensorSlice& slice, const Source& source);
+  absl::Status AddEntry(absl::string_view key, const Source& source);
   absl::StatusOr<uint32_t> AppendTensor(const Tensor& tensor);
+  absl::StatusOr<uint32_t> AppendPieces(const PiecewiseTensor& tensor);
   absl::StatusOr<uint32_t> AppendStrings(const Tensor& tensor);
   // Appends `bytes`; returns the checksum of those before, of which it is
   // `crc`, and these.

@@ -57,7 +57,15 @@ OutputTensor GraphRewrite::Resolve(OutputTensor output) const {
   return output;
 }
 
+int GraphRewrite::NumInputs(const Node& node) const {
+  auto it = replaced_.find(&node);
+  return it == replaced_.end() ? node.num_inputs()
+                               : static_cast<int>(it->second.inputs.size());
+}
+
 OutputTensor GraphRewrite::Input(const Node& node, int i) const {
+  auto replaced = replaced_.find(&node);
+  if (replaced != replaced_.end()) return Resolve(replaced->second.inputs[i]);
   auto it = inputs_.find({&node, i});
   return Resolve(it == inputs_.end() ? node.input(i) : it->second);
 }
@@ -74,12 +82,16 @@ const Node* GraphRewrite::ResolveControl(const Node* node) const {
 std::vector<const Node*> GraphRewrite::ControlInputs(const Node& node) const {
   std::vector<const Node*> result;
   auto it = folded_.find(&node);
-  const absl::Span<const Node* const> controls =
-      it == folded_.end() ? node.control_inputs() : it->second.controls;
-  for (const Node* control : controls) {
-    control = ResolveControl(control);
-    if (control != nullptr && !free_[control->id()]) result.push_back(control);
-  }
+  const auto add = [&](absl::Span<const Node* const> controls) {
+    for (const Node* control : controls) {
+      control = ResolveControl(control);
+      if (control == nullptr || free_[control->id()]) continue;
+      result.push_back(control);
+    }
+  };
+  add(it == folded_.end() ? node.control_inputs() : it->second.controls);
+  auto replaced = replaced_.find(&node);
+  if (replaced != replaced_.end()) add(replaced->second.more_controls);
   absl::c_sort(result,
                [](const Node* a, const Node* b) { return a->id() < b->id(); });
   result.erase(std::unique(result.begin(), result.end()), result.end());
@@ -164,6 +176,18 @@ void GraphRewrite::SetInput(const Node& node, int i, const OutputTensor& to) {
   uses_[to.node->id()].any = true;
 }
 
+void GraphRewrite::Replace(const Node& node, Replacement replacement) {
+  for (const OutputTensor& input : replacement.inputs) {
+    uses_[input.node->id()].any = true;
+  }
+  for (const Node* control : replacement.more_controls) {
+    uses_[control->id()].any = true;
+  }
+  replaced_[&node] = std::move(replacement);
+}
+
+void GraphRewrite::Remove(const Node& node) { gone_[node.id()] = true; }
+
 // Makes the new graph.
 class GraphRewrite::Builder {
  public:
@@ -207,7 +231,7 @@ class GraphRewrite::Builder {
       stack_.pop_back();
       for (const Node* input : rewrite_.ControlInputs(*node)) Want(input);
       if (Folded(*node) != nullptr) continue;
-      for (int i = 0; i < node->num_inputs(); ++i) {
+      for (int i = 0; i < rewrite_.NumInputs(*node); ++i) {
         Want(rewrite_.Input(*node, i).node);
       }
     }
@@ -228,8 +252,13 @@ class GraphRewrite::Builder {
                   .op = node.type(),
                   .attrs = node.attrs(),
                   .device = node.requested_device()};
+    auto replaced = rewrite_.replaced_.find(&node);
+    if (replaced != rewrite_.replaced_.end()) {
+      spec.op = replaced->second.op;
+      spec.attrs = replaced->second.attrs;
+    }
     std::vector<BackEdge> pending;
-    for (int i = 0; i < node.num_inputs(); ++i) {
+    for (int i = 0; i < rewrite_.NumInputs(node); ++i) {
       const OutputTensor from = rewrite_.Input(node, i);
       auto to = outputs_.find(from);
       if (to == outputs_.end()) pending.push_back({nullptr, i, from});

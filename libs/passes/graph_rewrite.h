@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,8 @@ class GraphRewrite {
   bool IsPinned(const Node& node) const { return uses_[node.id()].pinned; }
   // Where the value of an output comes from now.
   OutputTensor Resolve(OutputTensor output) const;
-  // What the node's input is now.
+  // What the node's inputs are now.
+  int NumInputs(const Node& node) const;
   OutputTensor Input(const Node& node, int i) const;
   // What the node waits for besides its inputs, in order of id. Constants that
   // wait for nothing are there from the start, and left out.
@@ -65,6 +67,18 @@ class GraphRewrite {
   // The node becomes a constant for each of its outputs.
   void Fold(const Node& node, std::vector<Tensor> outputs);
   void SetInput(const Node& node, int i, const OutputTensor& to);
+  // The node becomes one of another op, with the same outputs, on its device
+  // and by its name, and waits for `more_controls` as well. REQUIRES: no other
+  // note about it, now or later.
+  struct Replacement {
+    std::string op;
+    std::vector<OutputTensor> inputs;
+    std::vector<const Node*> more_controls;
+    AttrMap attrs;
+  };
+  void Replace(const Node& node, Replacement replacement);
+  // The node will not be there. REQUIRES: nobody takes or waits for it now.
+  void Remove(const Node& node);
 
   // The new graph, without what is no longer needed: of the nodes that nobody
   // consumes any more only the old ends and those that are not pure are kept.
@@ -97,6 +111,7 @@ class GraphRewrite {
   absl::flat_hash_map<OutputTensor, OutputTensor> outputs_;
   absl::flat_hash_map<const Node*, const Node*> controls_;  // null: nothing
   absl::flat_hash_map<const Node*, Constants> folded_;
+  absl::flat_hash_map<const Node*, Replacement> replaced_;
   absl::flat_hash_map<std::pair<const Node*, int>, OutputTensor> inputs_;
 };
 

@@ -8,6 +8,7 @@
 #include "libs/passes/common_subexpressions.h"
 #include "libs/passes/graph_rewrite.h"
 #include "libs/passes/identity_removal.h"
+#include "libs/passes/variable_saving.h"
 
 namespace weft {
 namespace {
@@ -20,7 +21,8 @@ bool IsWanted(RewriterConfig::Toggle toggle, const GraphOptions& options) {
 
 bool AnyIsWanted(const PassOptions& options) {
   return options.remove_identities || options.fold_constants ||
-         options.simplify_arithmetic || options.merge_common_subexpressions;
+         options.simplify_arithmetic || options.merge_common_subexpressions ||
+         options.save_from_snapshots;
 }
 
 // Loops whose parts do not fit together must stay so, to be refused.
@@ -71,6 +73,7 @@ std::unique_ptr<Graph> RunPasses(std::unique_ptr<Graph> pruned,
   }
   if (options.simplify_arithmetic) SimplifyArithmetic(rewrite);
   if (options.merge_common_subexpressions) MergeCommonSubexpressions(rewrite);
+  if (options.save_from_snapshots) SaveFromSnapshots(rewrite);
   absl::StatusOr<std::unique_ptr<Graph>> rewritten = rewrite.Build();
   return rewritten.ok() ? *std::move(rewritten) : std::move(pruned);
 }

@@ -17,6 +17,8 @@ struct PassOptions {
   bool fold_constants = true;
   bool simplify_arithmetic = true;
   bool merge_common_subexpressions = true;
+  // No optimization: always on.
+  bool save_from_snapshots = true;
   int64_t max_folded_constant_bytes = int64_t{100} * 1024;
 
   friend bool operator==(const PassOptions&, const PassOptions&) = default;

@@ -259,10 +259,13 @@ void Optimizer::MakeSlot(const Scope& scope, const ops::Variable& variable,
   const ops::Variable made(beside, initializer, variable.shape().ToShape(),
                            options);
   slots_[{variable.handle().node(), slot}] = made;
+  if (!made) return;
+  VariableStore& store = VariableStore::Of(scope);
+  store.primaries[made.handle().node()] = variable.handle().node();
   // Slots beside the parts of a variable are the parts of one slot.
-  auto& slices = VariableStore::Of(scope).slices;
+  auto& slices = store.slices;
   const auto part = slices.find(variable.handle().node());
-  if (!made || part == slices.end()) return;
+  if (part == slices.end()) return;
   ops::SaveSliceInfo slice = part->second;
   absl::StrAppend(&slice.full_name, "/", node_name);
   slices[made.handle().node()] = std::move(slice);

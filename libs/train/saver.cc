@@ -136,6 +136,24 @@ Tensor SlicesToRead(const std::vector<Saveable>& saveables) {
   return slices;
 }
 
+// For each variable a number that it shares with its slots, and with no other:
+// these are of one moment in a checkpoint.
+std::vector<int64_t> SnapshotGroups(const Scope& scope,
+                                    const std::vector<Saveable>& saveables) {
+  const auto& primaries = VariableStore::Of(scope).primaries;
+  absl::flat_hash_map<const Node*, int64_t> numbers;
+  std::vector<int64_t> groups;
+  for (const Saveable& saveable : saveables) {
+    const Node* node = saveable.variable.handle().node();
+    const auto primary = primaries.find(node);
+    if (primary != primaries.end()) node = primary->second;
+    groups.push_back(
+        numbers.try_emplace(node, static_cast<int64_t>(numbers.size()))
+            .first->second);
+  }
+  return groups;
+}
+
 // The prefix, once all is written.
 Output AddSave(const Scope& scope, const Output& prefix,
                const std::vector<Saveable>& saveables) {
@@ -147,7 +165,9 @@ Output AddSave(const Scope& scope, const Output& prefix,
                                variable.handle()))
                          : variable.handle());
   }
-  const Operation save = scope.AddNode("SaveV2", inputs);
+  const Operation save =
+      scope.AddNode("SaveV2", inputs,
+                    {{"_snapshot_groups", SnapshotGroups(scope, saveables)}});
   return ops::Identity(
       scope.WithControlDependencies({save}).ColocateWith(prefix).WithName(
           "control_dependency"),

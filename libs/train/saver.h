@@ -10,6 +10,11 @@
 // Parts of a partitioned variable, and slots beside these, are saved as slices
 // of one tensor, so that another partition, or none, can be restored.
 //
+// A save disturbs training little: each task takes snapshots of the variables
+// that it holds and writes from these (libs/passes/variable_saving.h), a
+// variable and its slots at one moment. What it gets from other tasks it holds
+// as a fetch does.
+//
 // Variables are written by the task that runs SaveV2 and read by the tasks that
 // hold them, each on its own files: processes that share no disk cannot use one
 // Saver between them. Sharded, each task writes its own variables, all at once,

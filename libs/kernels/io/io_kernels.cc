@@ -1,12 +1,15 @@
 #include "libs/kernels/io/io_kernels.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "libs/base/status.h"
@@ -16,6 +19,8 @@
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/fs/path.h"
 #include "libs/kernels/op_kernel.h"
+#include "libs/kernels/resource/variable_lookup.h"
+#include "libs/resource/chunk_snapshot.h"
 
 namespace weft {
 namespace {
@@ -24,6 +29,7 @@ using checkpoint::BundleEntry;
 using checkpoint::BundleReader;
 using checkpoint::BundleWriter;
 using checkpoint::ParseShapeAndSlice;
+using checkpoint::PiecewiseTensor;
 using checkpoint::ShapeAndSlice;
 
 // A kernel that blocks: it runs where it may.
@@ -87,38 +93,209 @@ absl::StatusOr<Request> ReadRequest(OpKernelContext& context, int num_tensors) {
   return request;
 }
 
-class SaveV2Kernel : public FileKernel {
+// `T` is a Tensor or a PiecewiseTensor; `text` its shape_and_slice.
+template <typename T>
+absl::Status AddToBundle(BundleWriter& writer, const std::string& name,
+                         const std::string& text, const T& tensor) {
+  if (text.empty()) return writer.Add(name, tensor);
+  ASSIGN_OR_RETURN(const ShapeAndSlice parsed, ParseShapeAndSlice(text));
+  return writer.AddSlice(name, parsed.shape, parsed.slice, tensor);
+}
+
+// SaveV2 and _SaveVariables: what they differ in is where values come from.
+class SaveKernel : public FileKernel {
  public:
-  explicit SaveV2Kernel(const OpKernelConstruction& construction)
+  explicit SaveKernel(const OpKernelConstruction& construction)
       : FileKernel(construction), random_(construction.random()) {}
 
- private:
+ protected:
   static constexpr int kFirstTensor = 3;
 
-  absl::Status Run(OpKernelContext& context) const override {
-    const int num_tensors = context.num_inputs() - kFirstTensor;
-    ASSIGN_OR_RETURN(const Request request, ReadRequest(context, num_tensors));
+  // Adds the tensor of the i-th name, as `text` says.
+  using AddTensor = absl::FunctionRef<absl::Status(BundleWriter& writer, int i,
+                                                   const std::string& name,
+                                                   const std::string& text)>;
+
+  absl::Status Save(OpKernelContext& context, const Request& request,
+                    AddTensor add) const {
     RETURN_IF_ERROR(context.cancellation().status());
     ASSIGN_OR_RETURN(
         const std::unique_ptr<BundleWriter> writer,
         BundleWriter::Create(context.file_system(), request.prefix, random_));
-    for (int i = 0; i < num_tensors; ++i) {
+    for (size_t i = 0; i < request.names.size(); ++i) {
       RETURN_IF_ERROR(context.cancellation().status());
-      RETURN_IF_ERROR(Add(*writer, request.names[i], request.slices[i],
-                          context.input(kFirstTensor + i)));
+      RETURN_IF_ERROR(add(*writer, static_cast<int>(i), request.names[i],
+                          request.slices[i]));
     }
     RETURN_IF_ERROR(context.cancellation().status());
     return writer->Finish();
   }
 
-  static absl::Status Add(BundleWriter& writer, const std::string& name,
-                          const std::string& text, const Tensor& tensor) {
-    if (text.empty()) return writer.Add(name, tensor);
-    ASSIGN_OR_RETURN(const ShapeAndSlice parsed, ParseShapeAndSlice(text));
-    return writer.AddSlice(name, parsed.shape, parsed.slice, tensor);
+ private:
+  Random& random_;
+};
+
+class SaveV2Kernel : public SaveKernel {
+ public:
+  using SaveKernel::SaveKernel;
+
+ private:
+  absl::Status Run(OpKernelContext& context) const override {
+    ASSIGN_OR_RETURN(const Request request,
+                     ReadRequest(context, context.num_inputs() - kFirstTensor));
+    return Save(context, request,
+                [&](BundleWriter& writer, int i, const std::string& name,
+                    const std::string& text) {
+                  return AddToBundle(writer, name, text,
+                                     context.input(kFirstTensor + i));
+                });
+  }
+};
+
+// Takes snapshots of the variables first, those of a group at one moment, and
+// writes from them. Every value is one moment of its variable, nobody waits for
+// the files, and of what is updated meanwhile no more is copied than
+// ChunkSnapshot says.
+class SaveVariablesKernel : public SaveKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    auto kernel = std::make_unique<SaveVariablesKernel>(construction);
+    ASSIGN_OR_RETURN(const auto values,
+                     construction.GetAttr<DataTypeVector>("dtypes"));
+    ASSIGN_OR_RETURN(const auto references,
+                     construction.GetAttr<DataTypeVector>("reference_dtypes"));
+    ASSIGN_OR_RETURN(kernel->handle_dtypes_,
+                     construction.GetAttr<DataTypeVector>("handle_dtypes"));
+    ASSIGN_OR_RETURN(kernel->order_,
+                     construction.GetAttr<std::vector<int64_t>>("order"));
+    ASSIGN_OR_RETURN(
+        kernel->groups_,
+        construction.GetAttr<std::vector<int64_t>>("snapshot_groups"));
+    kernel->num_values_ = values.size();
+    kernel->num_references_ = references.size();
+    RETURN_IF_ERROR(
+        kernel->CheckAttrs(construction.node().num_inputs() - kFirstTensor));
+    return kernel;
+  }
+  using SaveKernel::SaveKernel;
+
+ private:
+  using Snapshots = std::vector<std::unique_ptr<ChunkSnapshot>>;
+
+  // The graph of a client may have such a node too.
+  absl::Status CheckAttrs(int num_inputs) const {
+    const auto size = static_cast<size_t>(num_inputs);
+    std::vector<int64_t> sorted = order_;
+    std::sort(sorted.begin(), sorted.end());
+    bool fits = sorted.size() == size && groups_.size() == size &&
+                num_values_ + num_references_ + handle_dtypes_.size() == size;
+    for (size_t i = 0; i < size && fits; ++i) {
+      fits = sorted[i] == static_cast<int64_t>(i);
+    }
+    if (fits) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "_SaveVariables needs an order of all its tensors, a group for each, "
+        "and a type for each handle");
   }
 
-  Random& random_;
+  absl::Status Run(OpKernelContext& context) const override {
+    ASSIGN_OR_RETURN(const Request request,
+                     ReadRequest(context, context.num_inputs() - kFirstTensor));
+    RETURN_IF_ERROR(context.cancellation().status());
+    ASSIGN_OR_RETURN(Snapshots snapshots, TakeSnapshots(context));
+    std::string piece;
+    return Save(context, request,
+                [&](BundleWriter& writer, int i, const std::string& name,
+                    const std::string& text) -> absl::Status {
+                  if (snapshots[i] == nullptr) {
+                    return AddToBundle(writer, name, text,
+                                       context.input(InputOf(i)));
+                  }
+                  const auto snapshot = std::move(snapshots[i]);
+                  return Write(context, writer, name, text, *snapshot, piece);
+                });
+  }
+
+  // Of the i-th name.
+  int InputOf(int i) const {
+    return kFirstTensor + static_cast<int>(order_[i]);
+  }
+
+  // By position of the names; null where there is a value.
+  absl::StatusOr<Snapshots> TakeSnapshots(OpKernelContext& context) const {
+    const int size = static_cast<int>(order_.size());
+    std::vector<std::shared_ptr<Variable>> variables(size);
+    std::map<int64_t, std::vector<int>> groups;
+    for (int i = 0; i < size; ++i) {
+      if (order_[i] < static_cast<int64_t>(num_values_)) continue;
+      ASSIGN_OR_RETURN(variables[i], FindVariable(context, i));
+      std::vector<int>& group = groups[groups_[i]];
+      const bool is_there = std::any_of(group.begin(), group.end(), [&](int k) {
+        return variables[k] == variables[i];
+      });
+      // One that is saved under two names is a group of its own.
+      (is_there ? groups[-1 - i] : group).push_back(i);
+    }
+    Snapshots snapshots(size);
+    for (const auto& [id, group] : groups) {
+      std::vector<std::shared_ptr<Variable>> together;
+      for (const int i : group) together.push_back(variables[i]);
+      ASSIGN_OR_RETURN(Snapshots taken,
+                       ChunkSnapshot::TakeAll(together, context.allocator()));
+      for (size_t k = 0; k < group.size(); ++k) {
+        snapshots[group[k]] = std::move(taken[k]);
+      }
+    }
+    return snapshots;
+  }
+
+  absl::StatusOr<std::shared_ptr<Variable>> FindVariable(
+      OpKernelContext& context, int i) const {
+    const int input = InputOf(i);
+    if (context.input_is_ref(input)) return context.input_variable(input);
+    ASSIGN_OR_RETURN(const ResourceHandle* handle,
+                     VariableHandle(context, input));
+    auto variable = VariableLookup().FromInput(context, input);
+    if (!variable.ok()) {
+      return CouldNotFindVariable(*handle, variable.status());
+    }
+    RETURN_IF_ERROR(CheckVariableType(
+        **variable, handle_dtypes_[order_[i] - num_values_ - num_references_]));
+    return variable;
+  }
+
+  // `piece` is room for a chunk, which is copied so that no lock is held while
+  // files are waited for.
+  static absl::Status Write(const OpKernelContext& context,
+                            BundleWriter& writer, const std::string& name,
+                            const std::string& text, ChunkSnapshot& snapshot,
+                            std::string& piece) {
+    if (const Tensor whole = snapshot.whole(); whole.IsInitialized()) {
+      return AddToBundle(writer, name, text, whole);
+    }
+    const auto read = [&](PiecewiseTensor::Append append) -> absl::Status {
+      for (int64_t chunk = 0; chunk < snapshot.num_chunks(); ++chunk) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        RETURN_IF_ERROR(
+            snapshot.ReadChunk(chunk, [&](absl::Span<const char> bytes) {
+              piece.assign(bytes.data(), bytes.size());
+            }));
+        RETURN_IF_ERROR(append(piece));
+      }
+      return absl::OkStatus();
+    };
+    return AddToBundle(
+        writer, name, text,
+        PiecewiseTensor{snapshot.dtype(), snapshot.shape(), read});
+  }
+
+  // Which of values, references and handles, in this order, each name is of.
+  std::vector<int64_t> order_;
+  std::vector<int64_t> groups_;
+  size_t num_values_ = 0;
+  size_t num_references_ = 0;
+  DataTypeVector handle_dtypes_;
 };
 
 class RestoreV2Kernel : public FileKernel {
@@ -267,6 +444,7 @@ class ShardedFilenameKernel : public OpKernel {
 
 void RegisterIoKernels(KernelRegistry& registry) {
   registry.Register<SaveV2Kernel>("SaveV2");
+  registry.Register({.op = "_SaveVariables"}, SaveVariablesKernel::Make);
   registry.Register<RestoreV2Kernel>("RestoreV2");
   registry.Register<MergeV2CheckpointsKernel>("MergeV2Checkpoints");
   registry.Register<ShardedFilenameKernel>("ShardedFilename", {},

@@ -1,16 +1,22 @@
 #include "libs/kernels/io/io_kernels.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
+#include "libs/fs/failing_file_system.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/kernels/testing/expect_outputs.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
+#include "libs/resource/chunk_snapshot.h"
+#include "libs/tensor/resource_handle.h"
 
 namespace weft {
 namespace {
@@ -121,6 +127,177 @@ TEST_F(IoKernelsTest, ACancelledSaveLeavesNothing) {
   EXPECT_THAT(Save("a"), StatusIs(absl::StatusCode::kCancelled, "enough"));
   EXPECT_THAT(files_.FileExists(Path("a.index")),
               StatusIs(absl::StatusCode::kNotFound));
+}
+
+// Of "slot", which is the first half of a tensor.
+constexpr char kSlot[] = "6 262147 0,3:-";
+
+// Saves as a step of _SaveVariables: a value, a reference and two handles, in
+// an order of their own; `groups` are by name.
+class SaveVariablesTest : public IoKernelsTest {
+ protected:
+  SaveVariablesTest() {
+    slot_ = Variable("slot");
+    table_ = Variable("table");
+    reference_ = std::make_shared<weft::Variable>("reference", DT_FLOAT,
+                                                  PartialShape({kRows, kRow}));
+    for (const auto& variable : All()) Fill(*variable, 1);
+  }
+
+  // Behind a handle of that name.
+  std::shared_ptr<weft::Variable> Variable(const std::string& name) {
+    auto variable = std::make_shared<weft::Variable>(
+        name, DT_FLOAT, PartialShape({kRows, kRow}));
+    EXPECT_OK(harness_.resources().LookupOrCreate<weft::Variable>(
+        harness_.cancellation(), "", name,
+        [&]() -> absl::StatusOr<std::shared_ptr<weft::Variable>> {
+          return variable;
+        }));
+    return variable;
+  }
+  std::vector<std::shared_ptr<weft::Variable>> All() const {
+    return {slot_, table_, reference_};
+  }
+  static Tensor Handle(const std::string& name) {
+    ResourceHandle handle;
+    handle.container = "localhost";
+    handle.name = name;
+    handle.type_name = "Var";
+    return Tensor::Scalar(handle);
+  }
+  static Tensor Full(float value) {
+    Tensor full(DT_FLOAT, {kRows, kRow});
+    auto elements = full.mutable_flat<float>();
+    std::fill(elements.begin(), elements.end(), value);
+    return full;
+  }
+  void Fill(weft::Variable& variable, float value) {
+    EXPECT_OK(variable.Assign(harness_.cancellation(), Full(value)));
+  }
+
+  static AttrMap Attrs(std::vector<int64_t> order,
+                       std::vector<int64_t> groups = {0, 0, 0, 0}) {
+    return {{"dtypes", DataTypeVector({DT_INT32})},
+            {"reference_dtypes", DataTypeVector({DT_FLOAT})},
+            {"N", int64_t{2}},
+            {"handle_dtypes", DataTypeVector({DT_FLOAT, DT_FLOAT})},
+            {"order", std::move(order)},
+            {"snapshot_groups", std::move(groups)}};
+  }
+  absl::Status SaveAll(absl::string_view name, AttrMap attrs) {
+    return harness_
+        .Run("_SaveVariables",
+             {Prefix(name), Texts({"reference", "slot", "table", "v"}),
+              Texts({"", kSlot, "", ""}), v_, reference_, Handle("table"),
+              Handle("slot")},
+             std::move(attrs))
+        .status();
+  }
+
+  static constexpr int64_t kRows = 3;
+  static constexpr int64_t kRow =
+      ChunkSnapshot::kChunkBytes / sizeof(float) + 3;
+  std::shared_ptr<weft::Variable> slot_, table_, reference_;
+};
+
+TEST_F(SaveVariablesTest, WritesTheBytesOfSaveV2) {
+  ASSERT_OK(SaveAll("a", Attrs({1, 3, 2, 0})));
+  ASSERT_OK(harness_.Run(
+      "SaveV2", {Prefix("b"), Texts({"reference", "slot", "table", "v"}),
+                 Texts({"", kSlot, "", ""}), Full(1), Full(1), Full(1), v_}));
+  for (const char* file : {".index", ".data-00000-of-00001"}) {
+    ASSERT_OK_AND_ASSIGN(const std::string a,
+                         files_.ReadFile(absl::StrCat(Path("a"), file)));
+    ASSERT_OK_AND_ASSIGN(const std::string b,
+                         files_.ReadFile(absl::StrCat(Path("b"), file)));
+    EXPECT_TRUE(a == b) << file;
+  }
+}
+
+// Calls something when the first file is opened: variables are chosen then.
+class TellingFileSystem : public FailingFileSystem {
+ public:
+  using FailingFileSystem::FailingFileSystem;
+  absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
+      absl::string_view path) override {
+    if (tell) std::exchange(tell, nullptr)();
+    return FailingFileSystem::NewWritableFile(path);
+  }
+  std::function<void()> tell;
+};
+
+// Updates that come while files are written wait for nobody, land, and are not
+// in the checkpoint; what is copied for it are the chunks of rows.
+TEST_F(SaveVariablesTest, HoldsNobody) {
+  TellingFileSystem telling(files_);
+  harness_.set_file_system(telling);
+  const Cancellation other_step;
+  telling.tell = [&] {
+    Fill(*reference_, 2);
+    EXPECT_OK(slot_->Update(other_step, HeapAllocator(),
+                            [](const Tensor& from, Tensor& to) {
+                              const auto before = from.flat<float>();
+                              std::transform(before.begin(), before.end(),
+                                             to.mutable_flat<float>().begin(),
+                                             [](float x) { return x + 1; });
+                              return absl::OkStatus();
+                            }));
+    EXPECT_OK(table_->UpdateRows(
+        other_step, HeapAllocator(),
+        [](Variable::RowVisitor visit) { visit(2); },
+        [](Tensor& value) {
+          value.mutable_flat<float>()[2 * kRow] = 2;
+          return absl::OkStatus();
+        }));
+  };
+  ASSERT_OK(SaveAll("a", Attrs({1, 3, 2, 0})));
+  EXPECT_EQ(telling.tell, nullptr);
+  for (const auto& variable : All()) {
+    EXPECT_EQ(variable->Read()->flat<float>()[2 * kRow], 2);
+    EXPECT_EQ(variable->bytes_copied_on_write(), 0u);
+    const std::string slice = variable == slot_ ? kSlot : "";
+    ASSERT_OK_AND_ASSIGN(const Tensor saved,
+                         Restore("a", variable->name(), slice, DT_FLOAT));
+    EXPECT_TRUE(SameBits(saved, Full(1))) << variable->name();
+  }
+}
+
+TEST_F(SaveVariablesTest, NamesWhatIsWrong) {
+  EXPECT_THAT(SaveAll("a", Attrs({1, 3, 2, 2})),
+              StatusIs(kInvalid, "needs an order of all its tensors"));
+  EXPECT_THAT(SaveAll("a", Attrs({1, 3, 2, 0}, {0})),
+              StatusIs(kInvalid, "group"));
+  AttrMap others = Attrs({1, 3, 2, 0});
+  others["handle_dtypes"] = DataTypeVector({DT_FLOAT, DT_INT32});
+  EXPECT_THAT(SaveAll("a", others),
+              StatusIs(kInvalid, "Expected int32 got float (variable slot)"));
+  EXPECT_OK(harness_.resources().Delete<weft::Variable>(harness_.cancellation(),
+                                                        "", "table"));
+  EXPECT_THAT(SaveAll("a", Attrs({1, 3, 2, 0})),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "Could not find variable table"));
+  Variable("table");
+  EXPECT_THAT(SaveAll("a", Attrs({1, 3, 2, 0})),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "Attempting to use uninitialized value table"));
+  EXPECT_FALSE(files_.FileExists(Path("a.index")).ok());
+}
+
+// A variable under two names is saved under both.
+TEST_F(SaveVariablesTest, OneVariableMayHaveTwoNames) {
+  AttrMap attrs = Attrs({0, 1}, {0, 0});
+  attrs["dtypes"] = DataTypeVector();
+  attrs["reference_dtypes"] = DataTypeVector({DT_FLOAT, DT_FLOAT});
+  attrs["N"] = int64_t{0};
+  attrs["handle_dtypes"] = DataTypeVector();
+  ASSERT_OK(harness_.Run(
+      "_SaveVariables",
+      {Prefix("a"), Texts({"x", "y"}), Texts({"", ""}), reference_, reference_},
+      attrs));
+  for (const char* name : {"x", "y"}) {
+    ASSERT_OK_AND_ASSIGN(const Tensor saved, Restore("a", name, "", DT_FLOAT));
+    EXPECT_TRUE(SameBits(saved, Full(1)));
+  }
 }
 
 TEST_F(IoKernelsTest, ShardsAreMerged) {

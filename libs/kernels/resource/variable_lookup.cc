@@ -91,6 +91,16 @@ absl::StatusOr<const ResourceHandle*> VariableHandle(
   return ResourceHandleAt(context, i, Variable::kTypeName);
 }
 
+absl::Status CouldNotFindVariable(const ResourceHandle& handle,
+                                  const absl::Status& cause) {
+  if (!absl::IsNotFound(cause)) return cause;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "Could not find variable ", handle.name,
+      ". This could mean that the variable has been deleted. In TF1, it can "
+      "also mean the variable is uninitialized. Debug info: container=",
+      handle.container, ", status error message=", cause.message()));
+}
+
 absl::Status CheckVariableType(const Variable& variable, DataType wanted) {
   if (variable.dtype() == wanted) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(

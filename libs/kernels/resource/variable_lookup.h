@@ -68,6 +68,11 @@ class VariableLookup {
 absl::StatusOr<const ResourceHandle*> VariableHandle(
     const OpKernelContext& context, int i);
 
+// What an op that needs the variable says where a look-up failed so: in
+// TensorFlow's words where there is none.
+absl::Status CouldNotFindVariable(const ResourceHandle& handle,
+                                  const absl::Status& cause);
+
 // INVALID_ARGUMENT, in TensorFlow's words, unless the variable holds `wanted`.
 absl::Status CheckVariableType(const Variable& variable, DataType wanted);
 

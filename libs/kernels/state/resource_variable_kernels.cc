@@ -57,17 +57,6 @@ class VarHandleKernel : public OpKernel {
   Tensor output_ ABSL_GUARDED_BY(mutex_);
 };
 
-// TensorFlow's text for a variable that is missing when it is read.
-absl::Status CouldNotFind(const ResourceHandle& handle,
-                          const absl::Status& cause) {
-  if (!absl::IsNotFound(cause)) return cause;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "Could not find variable ", handle.name,
-      ". This could mean that the variable has been deleted. In TF1, it can "
-      "also mean the variable is uninitialized. Debug info: container=",
-      handle.container, ", status error message=", cause.message()));
-}
-
 class ReadVariableKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -75,7 +64,7 @@ class ReadVariableKernel : public OpKernel {
     ASSIGN_OR_RETURN(const ResourceHandle* handle, VariableHandle(context, 0));
     auto variable =
         lookup_.Find(context.resources(), handle->container, handle->name);
-    if (!variable.ok()) return CouldNotFind(*handle, variable.status());
+    if (!variable.ok()) return CouldNotFindVariable(*handle, variable.status());
     RETURN_IF_ERROR(CheckVariableType(**variable, context.output_type(0)));
     ASSIGN_OR_RETURN(Tensor value, (*variable)->Read(context.when_locked()));
     context.SetOutput(0, std::move(value));
@@ -156,7 +145,7 @@ class VariableShapeKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const ResourceHandle* handle, VariableHandle(context, 0));
     auto variable = lookup_.FromInput(context, 0);
-    if (!variable.ok()) return CouldNotFind(*handle, variable.status());
+    if (!variable.ok()) return CouldNotFindVariable(*handle, variable.status());
     TensorShape shape;
     RETURN_IF_ERROR((*variable)->ReadPart(
         [&](const Tensor& value) {

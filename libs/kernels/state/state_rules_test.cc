@@ -190,6 +190,18 @@ Call Save(const State& state, const std::string& file) {
 
 Call SaveOne(State& state, const OpDef&) { return Save(state, "saved"); }
 
+Call SaveVariables(State& state, const OpDef&) {
+  Call call = Save(state, "saved");
+  call.inputs.back() = state.Reference("x", Tensor::Scalar(1.0f));
+  call.attrs = {{"dtypes", DataTypeVector()},
+                {"reference_dtypes", DataTypeVector({DT_FLOAT})},
+                {"N", int64_t{0}},
+                {"handle_dtypes", DataTypeVector()},
+                {"order", std::vector<int64_t>({0})},
+                {"snapshot_groups", std::vector<int64_t>({0})}};
+  return call;
+}
+
 Call MergeOne(State& state, const OpDef&) {
   const Call shard = Save(state, "shard");
   EXPECT_OK(state.harness().Run("SaveV2", shard.inputs));
@@ -372,6 +384,7 @@ std::vector<std::pair<std::string, Prepare>> Cases() {
       {"AccumulatorSetGlobalStep", SetGlobalStep},
       {"ResourceAccumulatorSetGlobalStep", SetGlobalStep},
       {"SaveV2", SaveOne},
+      {"_SaveVariables", SaveVariables},
       {"MergeV2Checkpoints", MergeOne},
       {"Assign", ChangeVariables},
       {"Scatter", ChangeVariables},

@@ -101,6 +101,9 @@ class KernelTestHarness {
   Cancellation& cancellation() { return *cancellation_; }
   // What is run from now on is of another step, which nobody has cancelled.
   void NewStep();
+  // What kernels reach files through from now on; it outlives the harness. The
+  // machine's until then.
+  void set_file_system(FileSystem& files) { step_.file_system = &files; }
   // What kernels do from now on where a variable is locked.
   void set_when_locked(WhenLocked when) { when_locked_ = when; }
 

@@ -70,6 +70,24 @@ void RegisterIoOps(OpRegistry& registry) {
                    .Stateful()
                    .Doc("Writes tensors to a V2 checkpoint of one data file.")
                    .Shape(SaveV2Shape));
+  registry.Add(
+      OpDefBuilder("_SaveVariables")
+          .Input("prefix: string")
+          .Input("tensor_names: string")
+          .Input("shape_and_slices: string")
+          .Input("tensors: dtypes")
+          .Input("references: Ref(reference_dtypes)")
+          .Input("handles: N * resource")
+          .Attr("dtypes: list(type) >= 0")
+          .Attr("reference_dtypes: list(type) >= 0")
+          .Attr("N: int >= 0")
+          .Attr("handle_dtypes: list(type) >= 0")
+          .Attr("order: list(int)")
+          .Attr("snapshot_groups: list(int)")
+          .Stateful()
+          .Doc("SaveV2 of values and variables; of variables it holds no lock "
+               "and no value while it writes. Made by the runtime alone.")
+          .Shape(SaveV2Shape));
   registry.Add(OpDefBuilder("RestoreV2")
                    .Input("prefix: string")
                    .Input("tensor_names: string")

@@ -136,6 +136,8 @@ class VariableStore {
   absl::flat_hash_map<const Node*, ops::Variable> by_node;
   // Of variables that are parts of one, and their slots, by their nodes.
   absl::flat_hash_map<const Node*, ops::SaveSliceInfo> slices;
+  // Of slots: the variable that each is beside, and changes with.
+  absl::flat_hash_map<const Node*, const Node*> primaries;
   // get_variable's, by full name; a partitioned one as its parts, in order.
   struct Shared {
     std::vector<ops::Variable> parts;

@@ -1,0 +1,162 @@
+#include "libs/passes/variable_saving.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "libs/passes/node_kinds.h"
+
+namespace weft {
+namespace {
+
+constexpr int kFirstSavedTensor = 3;
+
+// By node id: how many edges and control edges begin at the node now.
+std::vector<int> CountUses(const GraphRewrite& rewrite) {
+  std::vector<int> uses(rewrite.graph().num_nodes(), 0);
+  for (const Node* node : rewrite.graph().nodes()) {
+    if (rewrite.IsGone(*node)) continue;
+    for (int i = 0; i < rewrite.NumInputs(*node); ++i) {
+      const OutputTensor input = rewrite.Input(*node, i);
+      if (input.node != nullptr) ++uses[input.node->id()];
+    }
+    for (const Node* control : rewrite.ControlInputs(*node)) {
+      ++uses[control->id()];
+    }
+  }
+  return uses;
+}
+
+bool HasReferenceOn(const Node& node, const OutputTensor& output) {
+  return IsRefType(output.node->output_type(output.index)) &&
+         output.node->assigned_device() == node.assigned_device();
+}
+
+class SaveReplacement {
+ public:
+  SaveReplacement(const GraphRewrite& rewrite, const std::vector<int>& uses,
+                  const Node& save)
+      : rewrite_(rewrite), uses_(uses), save_(save) {
+    for (int i = kFirstSavedTensor; i < save.num_inputs(); ++i) {
+      Add(rewrite.Input(save, i));
+    }
+  }
+
+  bool HasVariables() const {
+    return !references_.empty() || !handles_.empty();
+  }
+
+  void Note(GraphRewrite& rewrite) && {
+    GraphRewrite::Replacement replacement;
+    replacement.op = "_SaveVariables";
+    for (int i = 0; i < kFirstSavedTensor; ++i) {
+      replacement.inputs.push_back(rewrite.Input(save_, i));
+    }
+    for (const auto* sources : {&values_, &references_, &handles_}) {
+      absl::c_copy(*sources, std::back_inserter(replacement.inputs));
+    }
+    replacement.more_controls = std::move(controls_);
+    replacement.attrs = Attrs();
+    rewrite.Replace(save_, std::move(replacement));
+    for (const Node* read : reads_) rewrite.Remove(*read);
+  }
+
+ private:
+  using Sources = std::vector<OutputTensor>;
+
+  // Where a tensor comes from: `index` of one of the lists.
+  struct Source {
+    const Sources* list;
+    size_t index;
+  };
+
+  void Add(const OutputTensor& from) {
+    if (HasReferenceOn(save_, from)) {
+      Add(references_, from);
+    } else if (IsReadForUs(from)) {
+      const Node& read = *from.node;
+      handle_dtypes_.push_back(read.output_type(0));
+      reads_.push_back(&read);
+      absl::c_copy(rewrite_.ControlInputs(read), std::back_inserter(controls_));
+      Add(handles_, rewrite_.Input(read, 0));
+    } else {
+      Add(values_, from);
+    }
+  }
+  void Add(Sources& list, const OutputTensor& from) {
+    sources_.push_back({&list, list.size()});
+    list.push_back(from);
+  }
+
+  bool IsReadForUs(const OutputTensor& from) const {
+    const Node& read = *from.node;
+    if (read.type() != "ReadVariableOp" || uses_[read.id()] != 1) return false;
+    if (read.assigned_device() != save_.assigned_device()) return false;
+    const OutputTensor handle = rewrite_.Input(read, 0);
+    return handle.node != nullptr && !IsControlFlow(*handle.node) &&
+           handle.node->assigned_device() == save_.assigned_device();
+  }
+
+  AttrMap Attrs() const {
+    std::vector<int64_t> order;
+    for (const Source& source : sources_) {
+      size_t before = 0;
+      if (source.list != &values_) before += values_.size();
+      if (source.list == &handles_) before += references_.size();
+      order.push_back(static_cast<int64_t>(before + source.index));
+    }
+    const auto types = [](const Sources& sources) {
+      DataTypeVector result;
+      for (const OutputTensor& source : sources) {
+        result.push_back(RemoveRefType(source.node->output_type(source.index)));
+      }
+      return result;
+    };
+    return {{"dtypes", types(values_)},
+            {"reference_dtypes", types(references_)},
+            {"N", static_cast<int64_t>(handles_.size())},
+            {"handle_dtypes", handle_dtypes_},
+            {"order", order},
+            {"snapshot_groups", Groups()}};
+  }
+
+  std::vector<int64_t> Groups() const {
+    const auto* groups = save_.attr<std::vector<int64_t>>("_snapshot_groups");
+    if (groups != nullptr && groups->size() == sources_.size()) return *groups;
+    std::vector<int64_t> alone;
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      alone.push_back(static_cast<int64_t>(i));
+    }
+    return alone;
+  }
+
+  const GraphRewrite& rewrite_;
+  const std::vector<int>& uses_;
+  const Node& save_;
+  Sources values_;
+  Sources references_;
+  Sources handles_;
+  DataTypeVector handle_dtypes_;
+  std::vector<Source> sources_;  // by position among what is saved
+  std::vector<const Node*> reads_;
+  std::vector<const Node*> controls_;
+};
+
+}  // namespace
+
+void SaveFromSnapshots(GraphRewrite& rewrite) {
+  const auto is_save = [](const Node* node) {
+    return node->type() == "SaveV2";
+  };
+  if (absl::c_none_of(rewrite.graph().nodes(), is_save)) return;
+  const std::vector<int> uses = CountUses(rewrite);
+  for (const Node* node : rewrite.graph().nodes()) {
+    if (!is_save(node)) continue;
+    SaveReplacement replacement(rewrite, uses, *node);
+    if (replacement.HasVariables()) std::move(replacement).Note(rewrite);
+  }
+}
+
+}  // namespace weft

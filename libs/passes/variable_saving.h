@@ -1,0 +1,22 @@
+// SaveFromSnapshots: a SaveV2 that reads variables of its own device, for
+// nobody else, becomes a _SaveVariables that takes the variables themselves, so
+// that they need not be held while files are written.
+#ifndef WEFT_LIBS_PASSES_VARIABLE_SAVING_H_
+#define WEFT_LIBS_PASSES_VARIABLE_SAVING_H_
+
+#include "libs/passes/graph_rewrite.h"
+
+namespace weft {
+
+// What each file holds stays the same, and so does what the SaveV2 waits for,
+// its reads included: these happen where it begins, which is not before they
+// could have. A read that somebody else takes or waits for stays, and so does
+// one on another device or beside control flow. The attr
+// `_snapshot_groups: list(int)` of a SaveV2 says, for each tensor, which of
+// them are to be of one moment: those with one number; without it each is
+// alone.
+void SaveFromSnapshots(GraphRewrite& rewrite);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_PASSES_VARIABLE_SAVING_H_

@@ -1,0 +1,131 @@
+#include "libs/passes/variable_saving.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libs/passes/identity_removal.h"
+#include "libs/passes/testing/small_graph.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Numbers = std::vector<int64_t>;
+
+Rewritten AfterSaving(const SmallGraph& g) {
+  GraphRewrite rewrite(g.graph());
+  RemoveIdentities(rewrite);
+  SaveFromSnapshots(rewrite);
+  return Rewritten(rewrite);
+}
+
+const Node* AddReference(SmallGraph& g, const std::string& name,
+                         const std::string& device = "") {
+  return g.Add("VariableV2", name, {},
+               {{"dtype", DT_FLOAT}, {"shape", PartialShape({2})}}, {}, device);
+}
+
+const Node* AddHandle(SmallGraph& g, const std::string& name,
+                      const std::string& device = "") {
+  return g.Add("VarHandleOp", name, {},
+               {{"dtype", DT_INT32}, {"shape", PartialShape({2})}}, {}, device);
+}
+
+const Node* AddRead(SmallGraph& g, const std::string& name, const Node* handle,
+                    const Nodes& controls = {},
+                    const std::string& device = "") {
+  return g.Add("ReadVariableOp", name, {handle}, {{"dtype", DT_INT32}},
+               controls, device);
+}
+
+// Saves the nodes' first outputs.
+const Node* AddSaveOf(SmallGraph& g, const Nodes& values, AttrMap attrs = {}) {
+  std::vector<std::string> names, slices;
+  for (const Node* value : values) {
+    names.push_back(value->name());
+    slices.push_back("");
+  }
+  Nodes inputs = {g.Const("prefix", Tensor::Scalar<std::string>("p")),
+                  g.Const("names", Tensor::Vector<std::string>(names)),
+                  g.Const("slices", Tensor::Vector<std::string>(slices))};
+  inputs.insert(inputs.end(), values.begin(), values.end());
+  return g.Add("SaveV2", "save", inputs, std::move(attrs));
+}
+
+Numbers ListOf(const Rewritten& result, const std::string& attr) {
+  const auto* list = result.Find("save")->attr<Numbers>(attr);
+  return list == nullptr ? Numbers({-1}) : *list;
+}
+
+TEST(VariableSavingTest, VariablesComeThemselves) {
+  SmallGraph g;
+  const Node* v = AddReference(g, "v");
+  const Node* h = AddHandle(g, "h");
+  const Node* before = g.Effect("before");
+  const Node* read = AddRead(g, "read", h, {before});
+  const Node* copy = g.Add("Identity", "copy", {read});
+  AddSaveOf(g, {copy, g.Arg("x"), v}, {{"_snapshot_groups", Numbers{7, 8, 7}}});
+  const Rewritten result = AfterSaving(g);
+  ASSERT_TRUE(result.Has("save"));
+  EXPECT_EQ(result.Find("save")->type(), "_SaveVariables");
+  EXPECT_EQ(result.Find("save")->assigned_device(), kCpu);
+  EXPECT_EQ(result.Input("save", 0), "prefix:0");
+  EXPECT_EQ(result.Input("save", 3), "x:0");
+  EXPECT_EQ(result.Input("save", 4), "v:0");
+  EXPECT_EQ(result.Input("save", 5), "h:0");
+  EXPECT_THAT(ListOf(result, "order"), ElementsAre(2, 0, 1));
+  EXPECT_THAT(ListOf(result, "snapshot_groups"), ElementsAre(7, 8, 7));
+  EXPECT_THAT(result.Controls("save"), ElementsAre("before"));
+  EXPECT_FALSE(result.Has("read"));
+  EXPECT_FALSE(result.Has("copy"));
+}
+
+TEST(VariableSavingTest, WithoutGroupsEachIsAlone) {
+  SmallGraph g;
+  AddSaveOf(g, {AddReference(g, "v"), AddReference(g, "w")});
+  EXPECT_THAT(ListOf(AfterSaving(g), "snapshot_groups"), ElementsAre(0, 1));
+}
+
+TEST(VariableSavingTest, AReadOfSomebodyElseStays) {
+  for (const bool is_fetched : {false, true}) {
+    SmallGraph g;
+    const Node* h = AddHandle(g, "h");
+    const Node* read = AddRead(g, "read", h);
+    AddSaveOf(g, {read});
+    if (is_fetched) {
+      g.Fetch(read);
+    } else {
+      g.Effect("after", {read});
+    }
+    const Rewritten result = AfterSaving(g);
+    EXPECT_EQ(result.Find("save")->type(), "SaveV2");
+    EXPECT_EQ(result.Input("save", 3), "read:0");
+  }
+}
+
+TEST(VariableSavingTest, WhatLiesElsewhereComesAsAValue) {
+  SmallGraph g;
+  const Node* h = AddHandle(g, "h", kOtherCpu);
+  const Node* read = AddRead(g, "read", h, {}, kOtherCpu);
+  const Node* v = AddReference(g, "v", kOtherCpu);
+  AddSaveOf(g, {read, g.Add("Identity", "value", {v}, {}, {}, kOtherCpu)});
+  const Rewritten result = AfterSaving(g);
+  EXPECT_EQ(result.Find("save")->type(), "SaveV2");
+  EXPECT_EQ(result.Input("save", 3), "read:0");
+}
+
+TEST(VariableSavingTest, AGraphThatSavesNothingIsLeftAlone) {
+  SmallGraph g;
+  const Node* h = AddHandle(g, "h");
+  g.Fetch(AddRead(g, "read", h));
+  const Rewritten result = AfterSaving(g);
+  EXPECT_EQ(result.Fetched(), "read:0");
+  EXPECT_THAT(result.Controls("read"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace weft
