@@ -59,6 +59,10 @@ WORKLOADS = (
     Workload(_OTHER + 'startup', 'startup.py', 'cluster_start'),
     # TensorFlow's side goes back to a checkpoint, which is other work.
     Workload(_OTHER + 'recovery', '', 'recovery'),
+    Workload(_OTHER + 'checkpoint', 'checkpoint.py', 'checkpoint'),
+    # Its steps write what is saved.
+    Workload(_OTHER + 'checkpoint_training', '',
+             'checkpoint --stepping=training'),
     Workload(_OTHER + 'footprint', 'footprint.py', 'footprint'),
     Workload('ops', './ops.py', 'ops'),
 )
@@ -108,6 +112,11 @@ GOALS = (
     Goal(_OTHER + 'startup', 'launch_to_first_step', AT_MOST, 0.5, 's', None),
     Goal(_OTHER + 'recovery', 'kill_to_error', AT_MOST, 1, 's', None),
     Goal(_OTHER + 'recovery', 'stop_to_error', AT_MOST, 3, 's', None),
+    Goal(_OTHER + 'checkpoint', 'restore', AT_LEAST, 1, '', TF),
+    Goal(_OTHER + 'checkpoint', 'rate_ratio', AT_LEAST, 0.9, 'during/outside',
+         None),
+    Goal(_OTHER + 'checkpoint_training', 'rate_ratio', AT_LEAST, 0.9,
+         'during/outside', None),
     # 20 MB.
     Goal(_OTHER + 'footprint', 'idle_rss', AT_MOST, 19.07, 'MiB', None),
     Goal(_OTHER + 'footprint', 'stripped_size', AT_MOST, 19.07, 'MiB', None),

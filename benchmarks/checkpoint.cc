@@ -1,0 +1,288 @@
+// checkpoint: a sharded Saver over two ps that hold half a gigabyte each: save
+// and restore while nothing else happens, and what saves do to the steps of
+// another session, which come through worker:1 all the time:
+//
+//   --stepping=other      cross_task_step's, which write nothing that is saved
+//   --stepping=training   Momentum on one of the saved variables (100 MB), and
+//                         4,096 rows added into another
+//
+// A save has ended when its checkpoint is durable. What is written goes below
+// --dir.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
+#include "benchmarks/report.h"
+#include "benchmarks/server_processes.h"
+#include "libs/api/weft.h"
+#include "libs/base/clock.h"
+#include "libs/base/command_line.h"
+#include "libs/base/scheduler.h"
+#include "libs/fs/local_file_system.h"
+
+ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
+ABSL_FLAG(int, pieces, 5, "Variables of 100 MB on each ps.");
+ABSL_FLAG(int, repeats, 3, "Saves and restores of each kind.");
+ABSL_FLAG(std::string, stepping, "other", "other or training");
+ABSL_FLAG(std::string, dir, "/tmp", "Where the checkpoints go.");
+
+namespace weft::benchmarks {
+namespace {
+
+constexpr int32_t kRows = 390'625;
+constexpr int32_t kRow = 64;  // 25,000,000 floats, 100 MB
+constexpr int32_t kScattered = 4096;
+
+double Now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+struct Span {
+  double begin = 0;
+  double end = 0;
+  double seconds() const { return end - begin; }
+};
+
+template <typename Work>
+Span Time(const Work& work) {
+  const double begin = Now();
+  work();
+  return {begin, Now()};
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// What is saved, and what changes it.
+struct Model {
+  std::vector<ops::Variable> variables;
+  Operation init;
+  Output probe;       // an element of each
+  Operation clobber;  // sets all to 0
+};
+
+Scope OnPs(const Scope& root, int task) {
+  return root.WithDevice(absl::StrCat("/job:ps/task:", task, "/cpu:0"));
+}
+
+Model BuildModel(const Scope& root) {
+  Model model;
+  std::vector<Operation> cleared;
+  InputList elements;
+  for (int ps = 0; ps < 2; ++ps) {
+    const Scope at = OnPs(root, ps);
+    for (int i = 0; i < absl::GetFlag(FLAGS_pieces); ++i) {
+      const ops::Variable v(at.WithName(absl::StrCat("v", ps, "_", i)),
+                            ops::initializers::RandomUniform(),
+                            TensorShape({kRows, kRow}), {.dtype = DT_FLOAT});
+      model.variables.push_back(v);
+      cleared.emplace_back(ops::AssignSub(at, v, v));
+      elements.emplace_back(ops::Slice(at, v,
+                                       ops::Const(at, {kRows - 1, kRow - 1}),
+                                       ops::Const(at, {1, 1})));
+    }
+  }
+  model.probe = ops::Stack(root, elements);
+  model.clobber = ops::Group(root, cleared);
+  return model;
+}
+
+// One step of the session that goes on while others save.
+Output BuildOtherStep(const Scope& root, std::vector<Operation>& init) {
+  const ops::Variable a(OnPs(root, 0).WithName("a"), 1.0f);
+  init.push_back(a.initializer());
+  const Output b =
+      ops::Add(root.WithDevice("/job:worker/task:0/cpu:0"), a, 2.0f);
+  return ops::Add(root.WithDevice("/job:worker/task:1/cpu:0"), a, b);
+}
+
+Operation BuildTrainingStep(const Scope& root, const Model& model) {
+  const Scope first = OnPs(root, 0);
+  const Output loss =
+      ops::Sum(first, model.variables.front(), ops::Const(first, {0, 1}));
+  const Operation momentum =
+      train::Momentum(1e-6f, 0.9f)
+          .Minimize(first, loss, {.var_list = {model.variables.front()}});
+  const Scope second = OnPs(root, 1);
+  const Output rows =
+      ops::RandomUniformInt(second, ops::Const(second, {kScattered}), 0, kRows);
+  const Output updates =
+      ops::Fill(second, ops::Const(second, {kScattered, kRow}),
+                ops::Const(second, 1e-6f));
+  const Operation scattered = ops::ResourceScatterAdd(
+      second, model.variables.back().handle(), rows, updates);
+  return ops::Group(root, {momentum, scattered});
+}
+
+void AddSteps(Report& report, const std::vector<Span>& steps,
+              const std::vector<Span>& saves) {
+  std::vector<double> during, outside;
+  for (const Span& step : steps) {
+    const bool overlaps =
+        std::any_of(saves.begin(), saves.end(), [&](const Span& save) {
+          return step.end > save.begin && step.begin < save.end;
+        });
+    (overlaps ? during : outside).push_back(step.seconds());
+  }
+  double saving = 0;
+  for (const Span& save : saves) saving += save.seconds();
+  const double all = steps.back().end - steps.front().begin;
+  const double rate_during = static_cast<double>(during.size()) / saving;
+  const double rate_outside =
+      static_cast<double>(outside.size()) / (all - saving);
+  const auto longest = [](const std::vector<double>& seconds) {
+    return seconds.empty()
+               ? 0.0
+               : *std::max_element(seconds.begin(), seconds.end()) * 1e3;
+  };
+  report.Value("longest_outside_save", longest(outside), "ms");
+  report.Value("longest_during_save", longest(during), "ms");
+  report.Value("rate_outside_save", rate_outside, "steps/s");
+  report.Value("rate_during_save", rate_during, "steps/s");
+  report.Value("rate_ratio", rate_during / rate_outside, "during/outside");
+}
+
+class Benchmark {
+ public:
+  Benchmark()
+      : folder_(absl::StrCat(absl::GetFlag(FLAGS_dir),
+                             "/weft_checkpoint_benchmark_", getpid())) {}
+  ~Benchmark() { (void)files_.DeleteRecursively(folder_); }
+
+  void Run(const ServerProcesses& servers, Report& report) {
+    const bool is_training = absl::GetFlag(FLAGS_stepping) == "training";
+    Scope root = Scope::Root();
+    model_ = BuildModel(root);
+    std::vector<Operation> init;
+    std::vector<Operation> targets;
+    std::vector<Output> fetches;
+    if (is_training) {
+      targets = {BuildTrainingStep(root, model_)};
+    } else {
+      fetches = {BuildOtherStep(root, init)};
+    }
+    train::SaverOptions options;
+    options.sharded = true;
+    options.max_to_keep = 1;
+    saver_.emplace(root, std::move(options));
+    init.push_back(ops::GlobalVariablesInitializer(root));
+    auto session = Session::Connect(servers.Target("worker", 0), root);
+    Check(session.status());
+    session_ = *std::move(session);
+    for (const Operation& operation : init) Check(session_->Run(operation));
+
+    const double gigabytes =
+        static_cast<double>(model_.variables.size()) * kRows * kRow * 4 / 1e9;
+    SaveAndRestore(gigabytes, report);
+    auto other = Session::Connect(servers.Target("worker", 1), root);
+    Check(other.status());
+    auto step = (*other)->MakeCallable({}, fetches, targets);
+    Check(step.status());
+    SaveWhileStepping(**step, report);
+  }
+
+ private:
+  Span Save() {
+    sync();
+    return Time([&] {
+      auto path =
+          saver_->Save(*session_, folder_ + "/m", {.global_step = number_++});
+      Check(path.status());
+      path_ = *std::move(path);
+    });
+  }
+
+  void SaveAndRestore(double gigabytes, Report& report) {
+    auto before = session_->Run(model_.probe);
+    Check(before.status());
+    std::vector<double> saves, restores;
+    for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
+      saves.push_back(Save().seconds());
+      Check(session_->Run(model_.clobber));
+      restores.push_back(
+          Time([&] { Check(saver_->Restore(*session_, path_)); }).seconds());
+      auto after = session_->Run(model_.probe);
+      Check(after.status());
+      if (!SameBytes(*before, *after)) {
+        Check(absl::InternalError("what was restored is not what was saved"));
+      }
+    }
+    report.Value("save", Median(saves), "s");
+    report.Value("save_rate", gigabytes / Median(saves), "GB/s");
+    report.Value("restore", Median(restores), "s");
+    report.Value("restore_rate", gigabytes / Median(restores), "GB/s");
+  }
+
+  static bool SameBytes(const Tensor& a, const Tensor& b) {
+    const auto x = a.flat<float>(), y = b.flat<float>();
+    return std::equal(x.begin(), x.end(), y.begin(), y.end());
+  }
+
+  void SaveWhileStepping(Session::Callable& step, Report& report) {
+    for (int i = 0; i < 20; ++i) Check(step.Run().status());
+    std::vector<Span> steps, saves;
+    std::atomic<bool> stop{false};
+    const auto done = scheduler_->NewEvent();
+    scheduler_->Schedule(Pool::kBlocking, [&] {
+      while (!stop) steps.push_back(Time([&] { Check(step.Run().status()); }));
+      done->Set();
+    });
+    sleep(3);
+    for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
+      saves.push_back(Save());
+      sleep(2);
+    }
+    stop = true;
+    done->Wait();
+    std::vector<double> seconds;
+    for (const Span& save : saves) seconds.push_back(save.seconds());
+    report.Value("save_while_stepping", Median(seconds), "s");
+    AddSteps(report, steps, saves);
+  }
+
+  const std::string folder_;
+  LocalFileSystem files_;
+  SystemClock clock_;
+  const std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
+  Model model_;
+  std::optional<train::Saver> saver_;
+  std::unique_ptr<Session> session_;
+  std::string path_;
+  int64_t number_ = 0;
+};
+
+void Main() {
+  const std::string stepping = absl::GetFlag(FLAGS_stepping);
+  if (stepping != "other" && stepping != "training") {
+    Check(absl::InvalidArgumentError("--stepping is other or training"));
+  }
+  ServerProcesses servers({{"ps", 2}, {"worker", 2}});
+  Report report("checkpoint");
+  report.Param("pieces", absl::GetFlag(FLAGS_pieces));
+  report.Param("repeats", absl::GetFlag(FLAGS_repeats));
+  report.Param("stepping", stepping);
+  Benchmark().Run(servers, report);
+  report.Finish(absl::GetFlag(FLAGS_json));
+}
+
+}  // namespace
+}  // namespace weft::benchmarks
+
+int main(int argc, char** argv) {
+  weft::ParseFlags(argc, argv,
+                   "Saves and restores 2 x 500 MB, alone and beside steps.");
+  weft::benchmarks::Main();
+}
