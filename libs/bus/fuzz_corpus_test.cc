@@ -1,8 +1,7 @@
 // Replays the corpus of the fuzzers: what they found once stays found.
 #include "libs/base/testing/fuzz_corpus.h"
 
-#include <string>
-
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/bus/testing/fuzz_targets.h"
 
@@ -12,15 +11,15 @@ namespace {
 constexpr char kCorpus[] = "libs/bus/testdata/fuzz/";
 
 TEST(FuzzCorpusTest, ControlMessages) {
-  EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "control_message",
+  EXPECT_GE(ReplayFuzzCorpus(absl::StrCat(kCorpus, "control_message"),
                              FuzzControlMessage),
             5);
 }
 TEST(FuzzCorpusTest, Chunks) {
-  EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "chunks", FuzzChunks), 4);
+  EXPECT_GE(ReplayFuzzCorpus(absl::StrCat(kCorpus, "chunks"), FuzzChunks), 4);
 }
 TEST(FuzzCorpusTest, Greetings) {
-  EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "greeting", FuzzGreeting),
+  EXPECT_GE(ReplayFuzzCorpus(absl::StrCat(kCorpus, "greeting"), FuzzGreeting),
             4);
 }
 

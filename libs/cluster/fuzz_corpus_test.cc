@@ -1,8 +1,7 @@
 // Replays the corpora of the fuzzers: what they found once stays found.
 #include "libs/base/testing/fuzz_corpus.h"
 
-#include <string>
-
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/cluster/testing/fuzz_targets.h"
 
@@ -13,13 +12,13 @@ constexpr char kCorpus[] = "libs/cluster/testdata/fuzz/";
 
 TEST(FuzzCorpusTest, ClusterSpecs) {
   EXPECT_GE(
-      ReplayFuzzCorpus(std::string(kCorpus) + "cluster_spec", FuzzClusterSpec),
+      ReplayFuzzCorpus(absl::StrCat(kCorpus, "cluster_spec"), FuzzClusterSpec),
       10);
 }
 
 TEST(FuzzCorpusTest, DeviceNames) {
   EXPECT_GE(
-      ReplayFuzzCorpus(std::string(kCorpus) + "device_name", FuzzDeviceName),
+      ReplayFuzzCorpus(absl::StrCat(kCorpus, "device_name"), FuzzDeviceName),
       10);
 }
 

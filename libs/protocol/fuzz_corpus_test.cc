@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/protocol/testing/fuzz_targets.h"
 
@@ -12,19 +13,19 @@ namespace {
 constexpr char kCorpus[] = "libs/protocol/testdata/fuzz/";
 
 TEST(FuzzCorpusTest, MasterMessages) {
-  EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "master_message",
+  EXPECT_GE(ReplayFuzzCorpus(absl::StrCat(kCorpus, "master_message"),
                              FuzzMasterMessage),
             10);
 }
 
 TEST(FuzzCorpusTest, WorkerMessages) {
-  EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "worker_message",
+  EXPECT_GE(ReplayFuzzCorpus(absl::StrCat(kCorpus, "worker_message"),
                              FuzzWorkerMessage),
             10);
 }
 
 TEST(FuzzCorpusTest, CoordinatorMessages) {
-  EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "coordinator_message",
+  EXPECT_GE(ReplayFuzzCorpus(absl::StrCat(kCorpus, "coordinator_message"),
                              FuzzCoordinatorMessage),
             10);
 }
