@@ -32,7 +32,8 @@ struct ImportMetaGraphOptions {
 };
 
 // The saver that the graph was exported with; where it was without, one of all
-// variables; null where there is none of either.
+// variables, which is built, and whose errors stick to the scope; null where
+// there is none of either.
 //
 // What is in collections is added to the scope's: variables, values and
 // operations. Collections that are not understood are kept for the next export;

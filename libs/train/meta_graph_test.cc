@@ -181,6 +181,25 @@ TEST_F(MetaGraphTest, GraphsThatAreNoneAreRefused) {
   ExpectRefused(StatusIs(kInvalid, "holds no graph"));
 }
 
+// Two messages in a row are one, whose nodes are there twice; a collection that
+// is there twice is the last of them, as protobuf has it.
+TEST_F(MetaGraphTest, WhatIsThereTwiceIsRefusedOrTheLast) {
+  const std::string bytes = MetaGraph(message_).Serialize();
+  ASSERT_OK_AND_ASSIGN(const MetaGraph twice, MetaGraph::Parse(bytes + bytes));
+  const Scope root = Scope::Root();
+  EXPECT_THAT(ImportMetaGraph(root, twice).status(),
+              StatusIs(kInvalid, "is not unique"));
+  EXPECT_EQ(root.graph().num_nodes(), 0);
+  tf::MetaGraphDef more;
+  (*more.mutable_collection_def())["losses"].mutable_node_list()->add_value(
+      "w/read:0");
+  ASSERT_OK_AND_ASSIGN(const MetaGraph last,
+                       MetaGraph::Parse(bytes + more.SerializeAsString()));
+  ASSERT_OK(ImportMetaGraph(root, last).status());
+  ASSERT_EQ(root.GetCollection("losses").size(), 1u);
+  EXPECT_EQ(root.GetCollection("losses")[0].name(), "w/read:0");
+}
+
 TEST_F(MetaGraphTest, KindsOfCollectionsDoNotMix) {
   Collection("mine").mutable_int64_list()->add_value(1);
   const MetaGraph numbers(message_);
