@@ -2,9 +2,9 @@
 // collections and its saver; TensorFlow's MetaGraphDef, which a Saver writes
 // beside each checkpoint as PREFIX.meta.
 //
-//   ASSIGN_OR_RETURN(auto meta, ReadMetaGraph(files,
-//   "/job/model.ckpt-7.meta")); ASSIGN_OR_RETURN(auto saver,
-//   ImportMetaGraph(root, meta)); saver->Restore(session, "/job/model.ckpt-7");
+//   auto meta = ReadMetaGraph(files, "/job/model.ckpt-7.meta");
+//   auto saver = ImportMetaGraph(root, *meta);
+//   (*saver)->Restore(session, "/job/model.ckpt-7");
 //
 // In collections of variables (collection::kGlobalVariables and its like) are
 // VariableDefs, in others names of values ("x:0") and operations ("train").
