@@ -231,6 +231,11 @@ class Benchmark {
     return std::equal(x.begin(), x.end(), y.begin(), y.end());
   }
 
+  // Steps go on meanwhile; nobody sets the event.
+  void Pause(absl::Duration time) {
+    scheduler_->NewEvent()->WaitUntil(clock_.Now() + time);
+  }
+
   void SaveWhileStepping(Session::Callable& step, Report& report) {
     for (int i = 0; i < 20; ++i) Check(step.Run().status());
     std::vector<Span> steps, saves;
@@ -240,10 +245,10 @@ class Benchmark {
       while (!stop) steps.push_back(Time([&] { Check(step.Run().status()); }));
       done->Set();
     });
-    sleep(3);
+    Pause(absl::Seconds(3));
     for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
       saves.push_back(Save());
-      sleep(2);
+      Pause(absl::Seconds(2));
     }
     stop = true;
     done->Wait();

@@ -227,6 +227,37 @@ class ExamplesTest(unittest.TestCase):
         self.assertRegex(out, r'\ntest accuracy 1\.0000\n$')
         self.assertNotIn('accuracy', self.ends_well(other))
 
+  def test_saver_loop_saves_and_goes_on(self):
+    with tempfile.TemporaryDirectory() as folder:
+      def run(steps, *flags):
+        return self.succeeds('saver_loop', f'--dir={folder}',
+                             f'--steps={steps}', '--save_every=10', *flags)
+      out = run(25)
+      self.assertEqual(re.findall(r'saved \S+/model-(\d+)', out),
+                       ['10', '20', '25'])
+      self.assertNotIn('restored', out)
+      with Cluster(ps=3, worker=1) as cluster:
+        cluster.start_services()
+        out = run(42, '--target=' + cluster.target('worker'))
+        self.assertIn(f'restored {folder}/model-25\n', out)
+        self.assertEqual(re.findall(r'saved \S+/model-(\d+)', out),
+                         ['30', '40', '42'])
+      self.assertEqual(
+          sorted(name for name in os.listdir(folder) if '.data-' in name
+                 and name.startswith('model-42')),
+          [f'model-42.data-0000{i}-of-00003' for i in range(3)])
+
+  def test_recovery_goes_on_from_the_newest_checkpoint(self):
+    with tempfile.TemporaryDirectory() as folder:
+      out = self.succeeds('recovery', f'--dir={folder}', '--steps=60',
+                          '--save_every=10', '--kill_at=35')
+      lost = out.index('killed ps:1 after step 35\n')
+      self.assertLess(lost, out.index('started ps:1 again\n'))
+      self.assertEqual(out.count('restored '), 1)
+      self.assertIn(f'restored {folder}/model-30\n', out[lost:])
+      self.assertEqual(re.findall(r'saved \S+/model-(\d+)', out),
+                       ['10', '20', '30', '40', '50', '60'])
+
   def test_what_is_wrong_is_said(self):
     self.assertIn('usage', self.refused(2, 'simple_client'))
     self.assertIn('usage', self.refused(2, 'simple_client', '', 'int'))
@@ -235,6 +266,10 @@ class ExamplesTest(unittest.TestCase):
     self.assertIn('--workers',
                   self.refused(1, 'in_graph_replication', '--workers=0'))
     self.assertIn('TF_CONFIG', self.refused(1, 'between_graph'))
+    self.assertIn('--dir', self.refused(1, 'saver_loop'))
+    self.assertIn('--save_every',
+                  self.refused(1, 'saver_loop', '--dir=/x', '--save_every=0'))
+    self.assertIn('--dir', self.refused(1, 'recovery'))
     cluster = '--cluster={"ps": ["localhost:1"], "worker": ["localhost:2"]}'
     self.assertIn('Task 7 was not defined',
                   self.refused(1, 'between_graph', cluster, '--task_index=7'))
@@ -251,7 +286,9 @@ class ExamplesTest(unittest.TestCase):
   def test_help_lists_flags(self):
     for name, flag in (('between_graph', '--cluster'),
                        ('fashion_mnist', '--epochs'),
-                       ('in_graph_replication', '--target')):
+                       ('in_graph_replication', '--target'),
+                       ('saver_loop', '--save_every'),
+                       ('recovery', '--kill_at')):
       # Abseil's exit code.
       self.assertIn(flag, _run(name, '--help').stdout)
 

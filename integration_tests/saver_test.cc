@@ -243,7 +243,8 @@ TEST_F(SaverTest, WhatIsNotThereIsNamed) {
   // Nothing was initialised, so nothing can be saved, and nothing is.
   EXPECT_THAT(saver.Save(*session, "/job/v"),
               StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_EQ(Files(), (Paths{"checkpoint", "w.data-00000-of-00001", "w.index"}));
+  EXPECT_EQ(Files(), (Paths{"checkpoint", "w.data-00000-of-00001", "w.index",
+                            "w.meta"}));
 }
 
 TEST_F(SaverTest, AnotherShapeIsRefused) {
@@ -314,8 +315,9 @@ TEST_F(SaverTest, TheLatestAreKept) {
                        checkpoint::LatestCheckpoint(files_, "/job"));
   EXPECT_EQ(latest, "/job/m-8");
   EXPECT_EQ(Files(), (Paths{"checkpoint", "m-3.data-00000-of-00001",
-                            "m-3.index", "m-5.data-00000-of-00001", "m-5.index",
-                            "m-8.data-00000-of-00001", "m-8.index"}));
+                            "m-3.index", "m-3.meta", "m-5.data-00000-of-00001",
+                            "m-5.index", "m-5.meta", "m-8.data-00000-of-00001",
+                            "m-8.index", "m-8.meta"}));
 }
 
 TEST_F(SaverTest, OneEachSoOftenIsKeptForGood) {
@@ -361,6 +363,24 @@ TEST_F(SaverTest, AnotherProcessGoesOnKeepingCount) {
   EXPECT_FALSE(files_.FileExists("/job/m-1.index").ok());
 }
 
+// A graph that can't be written leaves no state that names the checkpoint.
+TEST_F(SaverTest, TheGraphIsWrittenUnlessItIsNotWanted) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  Saver saver(root, Options());
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_OK(session->Run(init));
+  ASSERT_OK(saver.Save(*session, "/job/a", {.write_meta_graph = false}));
+  EXPECT_FALSE(files_.FileExists("/job/a.meta").ok());
+  ASSERT_OK(files_.CreateDirectory("/job/b.meta"));
+  EXPECT_THAT(saver.Save(*session, "/job/b"),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "/job/b.meta"));
+  ASSERT_OK_AND_ASSIGN(const auto latest,
+                       checkpoint::LatestCheckpoint(files_, "/job"));
+  EXPECT_EQ(latest, "/job/a");
+}
+
 TEST_F(SaverTest, CountingNobodyDeletesNothing) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -373,7 +393,7 @@ TEST_F(SaverTest, CountingNobodyDeletesNothing) {
   for (const int64_t step : {1, 2, 3}) {
     ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = step}));
   }
-  EXPECT_EQ(Files().size(), 7u);
+  EXPECT_EQ(Files().size(), 10u);
   EXPECT_EQ(saver.LastCheckpoints(), Paths());
 }
 
@@ -403,7 +423,7 @@ TEST(ShardedSaverTest, EachTaskWritesItsVariables) {
                        saver.Save(**session, absl::StrCat(folder, "/m")));
   ASSERT_OK_AND_ASSIGN(const auto names, files.ListDirectory(folder));
   EXPECT_EQ(names, (Paths{"checkpoint", "m.data-00000-of-00002",
-                          "m.data-00001-of-00002", "m.index"}));
+                          "m.data-00001-of-00002", "m.index", "m.meta"}));
   ASSERT_OK_AND_ASSIGN(const auto reader,
                        checkpoint::BundleReader::Open(files, path));
   ASSERT_OK_AND_ASSIGN(const auto entry, reader->Find("b"));

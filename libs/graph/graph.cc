@@ -206,17 +206,19 @@ absl::Status Graph::SetBackEdge(const Node* node, int index,
 }
 
 void Graph::TruncateTo(int num_nodes) {
+  if (num_nodes >= static_cast<int>(nodes_.size())) return;
+  // Only a back edge points from a newer node to an older one.
+  for (int id = 0; id < num_nodes; ++id) {
+    if (!IsMerge(*nodes_[id]->op_)) continue;
+    for (OutputTensor& input : nodes_[id]->inputs_) {
+      if (input.node != nullptr && input.node->id() >= num_nodes) {
+        input = OutputTensor();
+      }
+    }
+  }
   while (static_cast<int>(nodes_.size()) > num_nodes) {
     by_name_.erase(nodes_.back()->name_);
     view_.pop_back();
-    // Only a back edge points from a newer node to an older one.
-    const Node* dropped = nodes_.back().get();
-    for (auto& node : nodes_) {
-      if (!IsMerge(*node->op_)) continue;
-      for (OutputTensor& input : node->inputs_) {
-        if (input.node == dropped) input = OutputTensor();
-      }
-    }
     nodes_.pop_back();
   }
 }

@@ -9,6 +9,7 @@
 #include "libs/base/text_proto.h"
 #include "libs/graph/attr_value_proto.h"
 #include "libs/graph/graph_importer.h"
+#include "libs/graph/graph_proto.h"
 #include "schemas/tf/graph.pb.h"
 
 namespace weft {
@@ -36,18 +37,21 @@ tf::NodeDef NodeToProto(const Node& node, bool assigned_devices) {
   return def;
 }
 
-tf::GraphDef GraphToProto(const Graph& graph, int first_id,
-                          bool assigned_devices) {
-  tf::GraphDef def;
-  for (int id = first_id; id < graph.num_nodes(); ++id) {
-    *def.add_node() = NodeToProto(*graph.node(id), assigned_devices);
-  }
-  def.mutable_versions()->set_producer(
-      graph.producer() == 0 ? kGraphDefVersion : graph.producer());
-  return def;
+}  // namespace
+
+absl::Status ImportGraphProto(const tf::GraphDef& def, Graph& graph,
+                              const ImportOptions& options) {
+  return GraphImporter(def, options, graph).Run();
 }
 
-}  // namespace
+void ExportGraphProto(const Graph& graph, int first_id, bool assigned_devices,
+                      tf::GraphDef* def) {
+  for (int id = first_id; id < graph.num_nodes(); ++id) {
+    *def->add_node() = NodeToProto(*graph.node(id), assigned_devices);
+  }
+  def->mutable_versions()->set_producer(
+      graph.producer() == 0 ? kGraphDefVersion : graph.producer());
+}
 
 absl::Status ImportGraphDef(absl::string_view serialized, Graph& graph,
                             const ImportOptions& options) {
@@ -57,7 +61,7 @@ absl::Status ImportGraphDef(absl::string_view serialized, Graph& graph,
                           static_cast<int>(serialized.size()))) {
     return absl::InvalidArgumentError("The bytes are not a GraphDef");
   }
-  return GraphImporter(def, options, graph).Run();
+  return ImportGraphProto(def, graph, options);
 }
 
 absl::Status ImportGraphDefText(absl::string_view text, Graph& graph,
@@ -72,12 +76,13 @@ absl::Status ImportGraphDefText(absl::string_view text, Graph& graph,
     return absl::InvalidArgumentError(
         absl::StrCat("The text is not a GraphDef: ", parsed.message()));
   }
-  return GraphImporter(def, options, graph).Run();
+  return ImportGraphProto(def, graph, options);
 }
 
 std::string ExportGraphDef(const Graph& graph, int first_id,
                            bool assigned_devices) {
-  const tf::GraphDef def = GraphToProto(graph, first_id, assigned_devices);
+  tf::GraphDef def;
+  ExportGraphProto(graph, first_id, assigned_devices, &def);
   std::string bytes;
   if (def.ByteSizeLong() > kMaxBytes) return bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
@@ -90,9 +95,10 @@ std::string ExportGraphDef(const Graph& graph, int first_id,
 
 std::string ExportGraphDefText(const Graph& graph, int first_id,
                                bool assigned_devices) {
+  tf::GraphDef def;
+  ExportGraphProto(graph, first_id, assigned_devices, &def);
   std::string text;
-  google::protobuf::TextFormat::PrintToString(
-      GraphToProto(graph, first_id, assigned_devices), &text);
+  google::protobuf::TextFormat::PrintToString(def, &text);
   return text;
 }
 

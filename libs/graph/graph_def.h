@@ -3,6 +3,7 @@
 #ifndef WEFT_LIBS_GRAPH_GRAPH_DEF_H_
 #define WEFT_LIBS_GRAPH_GRAPH_DEF_H_
 
+#include <map>
 #include <string>
 
 #include "absl/status/status.h"
@@ -18,6 +19,9 @@ inline constexpr int kGraphDefVersion = 2474;
 struct ImportOptions {
   // Put before every imported name, with a "/".
   std::string prefix;
+  // What inputs get instead of a tensor of the GraphDef, "x:0" or "x". Each
+  // name has to be one of an input or a node there.
+  std::map<std::string, OutputTensor> input_map;
 };
 
 // Adds the nodes of a serialised GraphDef. Inputs may name nodes that are

@@ -210,6 +210,37 @@ TEST_F(GraphDefTest, PrefixesNamesInputsAndColocation) {
             (std::vector<std::string>{"loc:@in/y", "loc:@outer", "other"}));
 }
 
+TEST_F(GraphDefTest, InputsAreMapped) {
+  ASSERT_OK(Import(Placeholder("outer")));
+  const OutputTensor outer = {graph_.FindNode("outer"), 0};
+  const std::string text = Placeholder("x") + Identity("y", "x:0") +
+                           Identity("z", "x") + Identity("w", "unbound");
+  ImportOptions options;
+  options.prefix = "in";
+  options.input_map = {{"x", outer}, {"unbound:0", outer}};
+  ASSERT_OK(ImportGraphDefText(text, graph_, options));
+  for (const char* name : {"in/y", "in/z", "in/w"}) {
+    EXPECT_EQ(graph_.FindNode(name)->input(0), outer) << name;
+  }
+  EXPECT_NE(graph_.FindNode("in/x"), nullptr);
+  // What nobody could take is a mistake; what nobody takes is none.
+  options.prefix = "again";
+  options.input_map = {{"y", outer}};
+  EXPECT_OK(ImportGraphDefText(Identity("y", "outer"), graph_, options));
+  const std::string before = ExportGraphDef(graph_);
+  options.prefix = "never";
+  for (const char* wrong : {"x:-1", "x:one", ""}) {
+    options.input_map = {{wrong, outer}};
+    EXPECT_THAT(ImportGraphDefText(Placeholder("x"), graph_, options),
+                StatusIs(kInvalid, "is no tensor's name"))
+        << wrong;
+  }
+  options.input_map = {{"none", outer}};
+  EXPECT_THAT(ImportGraphDefText(Placeholder("x"), graph_, options),
+              StatusIs(kInvalid, "not found in graph_def: none:0"));
+  EXPECT_EQ(ExportGraphDef(graph_), before);
+}
+
 TEST_F(GraphDefTest, EverythingUnknownIsListedAtOnce) {
   const absl::Status status = Import(absl::StrCat(
       "node { name: 'a' op: 'Foo' } node { name: 'b' op: 'Foo' }",

@@ -119,7 +119,9 @@ absl::Status GraphImporter::Run() {
   RETURN_IF_ERROR(CheckFunctions());
   RETURN_IF_ERROR(CheckKnown());
   RETURN_IF_ERROR(CheckConstants());
+  RETURN_IF_ERROR(IndexInputMap());
   RETURN_IF_ERROR(ResolveInputs());
+  RETURN_IF_ERROR(CheckInputMap());
   RETURN_IF_ERROR(Order());
   const int num_nodes = graph_.num_nodes();
   if (absl::Status status = AddAll(); !status.ok()) {
@@ -227,6 +229,38 @@ absl::Status GraphImporter::CheckConstants() const {
   return absl::OkStatus();
 }
 
+absl::Status GraphImporter::IndexInputMap() {
+  for (const auto& [name, by] : options_.input_map) {
+    absl::string_view node = name;
+    int output = 0;
+    const size_t colon = name.rfind(':');
+    if (colon != std::string::npos) {
+      node = node.substr(0, colon);
+      if (!absl::SimpleAtoi(name.substr(colon + 1), &output) || output < 0) {
+        node = "";
+      }
+    }
+    if (node.empty() || by.node == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input_map: '", name, "' is no tensor's name, or maps to none"));
+    }
+    replacements_[{std::string(node), output}] = {by};
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GraphImporter::CheckInputMap() const {
+  std::vector<std::string> unknown;
+  for (const auto& [name, replacement] : replacements_) {
+    if (replacement.is_used || index_of_.contains(name.first)) continue;
+    unknown.push_back(absl::StrCat(name.first, ":", name.second));
+  }
+  if (unknown.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("Attempted to map inputs that were not found in graph_def: ",
+                   absl::StrJoin(unknown, ", ")));
+}
+
 absl::Status GraphImporter::ResolveInputs() {
   inputs_.resize(def_.node_size());
   for (int i = 0; i < def_.node_size(); ++i) {
@@ -246,7 +280,7 @@ absl::Status GraphImporter::ResolveInputs() {
 }
 
 absl::StatusOr<GraphImporter::Input> GraphImporter::Resolve(
-    const tf::NodeDef& consumer, absl::string_view text) const {
+    const tf::NodeDef& consumer, absl::string_view text) {
   Input input;
   absl::string_view name = text;
   input.is_control = absl::ConsumePrefix(&name, "^");
@@ -258,6 +292,15 @@ absl::StatusOr<GraphImporter::Input> GraphImporter::Resolve(
       return Refuse(consumer, absl::StrCat("Malformed input '", text, "'"));
     }
     name = name.substr(0, colon);
+  }
+  if (!replacements_.empty() && !input.is_control) {
+    const auto mapped = replacements_.find({std::string(name), input.output});
+    if (mapped != replacements_.end()) {
+      mapped->second.is_used = true;
+      input.existing = mapped->second.by.node;
+      input.output = mapped->second.by.index;
+      return input;
+    }
   }
   const auto it = index_of_.find(name);
   if (it != index_of_.end()) {

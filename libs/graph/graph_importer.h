@@ -3,7 +3,9 @@
 #ifndef WEFT_LIBS_GRAPH_GRAPH_IMPORTER_H_
 #define WEFT_LIBS_GRAPH_GRAPH_IMPORTER_H_
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -49,9 +51,11 @@ class GraphImporter {
   absl::Status CheckFunctions() const;
   absl::Status CheckKnown() const;
   absl::Status CheckConstants() const;
+  absl::Status IndexInputMap();
+  absl::Status CheckInputMap() const;
   absl::Status ResolveInputs();
   absl::StatusOr<Input> Resolve(const tf::NodeDef& consumer,
-                                absl::string_view text) const;
+                                absl::string_view text);
   absl::Status Order();
   absl::Status CycleError(const std::vector<int>& waiting) const;
   absl::Status AddAll();
@@ -64,7 +68,14 @@ class GraphImporter {
   const tf::GraphDef& def_;
   const ImportOptions& options_;
   Graph& graph_;
+  struct Replacement {
+    OutputTensor by;
+    bool is_used = false;
+  };
+
   absl::flat_hash_map<absl::string_view, int> index_of_;
+  // Of the input map, by node and output.
+  std::map<std::pair<std::string, int>, Replacement> replacements_;
   std::vector<std::vector<Input>> inputs_;  // by node of the GraphDef
   std::vector<int> order_;                  // producers first
   std::vector<const Node*> added_;          // by node of the GraphDef

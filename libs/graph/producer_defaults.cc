@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "schemas/tf/graph.pb.h"
 #include "schemas/tf/op_def.pb.h"
@@ -14,23 +15,30 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-bool IsDefault(const tf::OpDef& op, const std::string& name,
-               const tf::AttrValue& value) {
+// Of one op, by the attr's name.
+using Defaults = absl::flat_hash_map<absl::string_view, const tf::AttrValue*>;
+
+Defaults DefaultsOf(const tf::OpDef& op) {
+  Defaults defaults;
   for (const auto& attr : op.attr()) {
-    if (attr.name() != name) continue;
-    return attr.has_default_value() &&
-           MessageDifferencer::Equals(attr.default_value(), value);
+    if (attr.has_default_value()) {
+      defaults.emplace(attr.name(), &attr.default_value());
+    }
   }
-  return false;
+  return defaults;
 }
 
-void DropFrom(tf::NodeDef& node, const OpDef& known, const tf::OpDef& op) {
+void DropFrom(tf::NodeDef& node, const OpDef& known, const Defaults& defaults) {
   std::vector<std::string> dropped;
   for (const auto& [name, value] : node.attr()) {
     if (absl::StartsWith(name, "_") || known.FindAttr(name) != nullptr) {
       continue;
     }
-    if (IsDefault(op, name, value)) dropped.push_back(name);
+    const auto it = defaults.find(name);
+    if (it != defaults.end() &&
+        MessageDifferencer::Equals(*it->second, value)) {
+      dropped.push_back(name);
+    }
   }
   for (const std::string& name : dropped) node.mutable_attr()->erase(name);
 }
@@ -39,13 +47,13 @@ void DropFrom(tf::NodeDef& node, const OpDef& known, const tf::OpDef& op) {
 
 void DropNewDefaults(const tf::OpList& producer, const OpRegistry& registry,
                      tf::GraphDef& graph) {
-  absl::flat_hash_map<std::string, const tf::OpDef*> ops;
-  for (const tf::OpDef& op : producer.op()) ops[op.name()] = &op;
+  absl::flat_hash_map<absl::string_view, Defaults> ops;
+  for (const tf::OpDef& op : producer.op()) ops[op.name()] = DefaultsOf(op);
   for (tf::NodeDef& node : *graph.mutable_node()) {
     const OpDef* known = registry.Find(node.op());
     const auto op = ops.find(node.op());
     if (known == nullptr || op == ops.end()) continue;
-    DropFrom(node, *known, *op->second);
+    DropFrom(node, *known, op->second);
   }
 }
 

@@ -210,12 +210,38 @@ std::pair<int64_t, int64_t> Scope::GetSeeds(
 
 void Scope::AddToCollection(absl::string_view collection, Output item) const {
   if (!item) return;
-  state_->collections[std::string(collection)].push_back(item);
+  state_->collections[std::string(collection)].emplace_back(item);
+}
+
+void Scope::AddToCollection(absl::string_view collection,
+                            Operation item) const {
+  if (!item) return;  // an error, which sticks
+  state_->collections[std::string(collection)].emplace_back(item);
 }
 
 std::vector<Output> Scope::GetCollection(absl::string_view collection) const {
-  auto it = state_->collections.find(collection);
-  return it == state_->collections.end() ? std::vector<Output>() : it->second;
+  std::vector<Output> values;
+  const auto it = state_->collections.find(collection);
+  if (it == state_->collections.end()) return values;
+  for (const CollectionItem& item : it->second) {
+    if (const Output* value = std::get_if<Output>(&item)) {
+      values.push_back(*value);
+    }
+  }
+  return values;
+}
+
+std::vector<Operation> Scope::GetOperations(
+    absl::string_view collection) const {
+  std::vector<Operation> operations;
+  const auto it = state_->collections.find(collection);
+  if (it == state_->collections.end()) return operations;
+  for (const CollectionItem& item : it->second) {
+    const Output* value = std::get_if<Output>(&item);
+    operations.push_back(value != nullptr ? Operation(*value)
+                                          : std::get<Operation>(item));
+  }
+  return operations;
 }
 
 // TensorFlow's Graph.unique_name, which counts without regard to case.

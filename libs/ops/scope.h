@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -42,18 +43,27 @@ namespace collection {
 inline constexpr absl::string_view kGlobalVariables = "variables";
 inline constexpr absl::string_view kLocalVariables = "local_variables";
 inline constexpr absl::string_view kTrainableVariables = "trainable_variables";
+inline constexpr absl::string_view kModelVariables = "model_variables";
 inline constexpr absl::string_view kLosses = "losses";
 inline constexpr absl::string_view kRegularizationLosses =
     "regularization_losses";
 inline constexpr absl::string_view kSummaries = "summaries";
 inline constexpr absl::string_view kUpdateOps = "update_ops";
+inline constexpr absl::string_view kTrainOp = "train_op";
 inline constexpr absl::string_view kGlobalStep = "global_step";
 inline constexpr absl::string_view kTableInitializers = "table_initializer";
 inline constexpr absl::string_view kQueueRunners = "queue_runners";
+inline constexpr absl::string_view kSavers = "savers";
+inline constexpr absl::string_view kCondContext = "cond_context";
+inline constexpr absl::string_view kWhileContext = "while_context";
 }  // namespace collection
 
 class VariableStore;  // libs/ops/state/variable_scope.h: what get_variable has
                       // made
+
+// What a collection holds: a value, or an operation that is run for what it
+// does.
+using CollectionItem = std::variant<Output, Operation>;
 
 // What all scopes of one graph share.
 struct GraphState {
@@ -63,7 +73,10 @@ struct GraphState {
   Graph graph;
   absl::Status status;                     // the first error of building
   std::map<std::string, int> name_counts;  // lower case -> how often asked for
-  std::map<std::string, std::vector<Output>, std::less<>> collections;
+  std::map<std::string, std::vector<CollectionItem>, std::less<>> collections;
+  // What a MetaGraphDef brought of collections and nobody here understands, to
+  // go out again: serialised CollectionDefs, by the collection's name.
+  std::map<std::string, std::string, std::less<>> foreign_collections;
   std::optional<int64_t> seed;  // the graph's seed
   std::shared_ptr<VariableStore> variables;
 };
@@ -120,7 +133,11 @@ class Scope {
   std::pair<int64_t, int64_t> GetSeeds(std::optional<int64_t> op_seed) const;
 
   void AddToCollection(absl::string_view collection, Output item) const;
+  void AddToCollection(absl::string_view collection, Operation item) const;
+  // Its values, without its operations.
   std::vector<Output> GetCollection(absl::string_view collection) const;
+  // All of it, to be run: of a value, the operation that makes it.
+  std::vector<Operation> GetOperations(absl::string_view collection) const;
 
   // A name no node has, as TensorFlow makes it: prefix + own name or `op`,
   // then "_1", "_2", ... when taken.

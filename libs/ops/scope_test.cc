@@ -255,5 +255,20 @@ TEST(ScopeTest, Collects) {
   EXPECT_TRUE(root.GetCollection("others").empty());
 }
 
+TEST(ScopeTest, CollectsOperations) {
+  const Scope root = Scope::Root();
+  const Output x = Placeholder(root);
+  const Operation nothing = root.AddNode("NoOp", {});
+  root.AddToCollection("things", nothing);
+  root.AddToCollection("things", x);
+  root.AddToCollection("things", Operation());
+  EXPECT_THAT(root.GetCollection("things"), ElementsAre(x));
+  const std::vector<Operation> all = root.GetOperations("things");
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].node(), nothing.node());
+  EXPECT_EQ(all[1].node(), x.node());
+  EXPECT_TRUE(root.GetOperations("others").empty());
+}
+
 }  // namespace
 }  // namespace weft

@@ -152,7 +152,9 @@ Operation Optimizer::ApplyGradients(
     updates.push_back(AddUpdate(named, items[i], readers[i]));
   }
   if (!scope.ok()) return Operation();
-  return AddFinish(named, updates, options.global_step);
+  const Operation last = AddFinish(named, updates, options.global_step);
+  scope.AddToCollection(collection::kTrainOp, last);
+  return last;
 }
 
 Operation Optimizer::AddUpdate(const Scope& scope,

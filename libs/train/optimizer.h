@@ -69,7 +69,8 @@ class Optimizer {
   std::vector<GradientAndVariable> ComputeGradients(
       const Scope& scope, const Output& loss,
       const ComputeGradientsOptions& options = {});
-  // The operation that applies them all. Variables without a gradient stay as
+  // The operation that applies them all, which is in the collection "train_op"
+  // afterwards. Variables without a gradient stay as
   // they are. INVALID_ARGUMENT when every gradient is None, a variable occurs
   // twice, or one that needs slots has a shape that is not known.
   Operation ApplyGradients(const Scope& scope,

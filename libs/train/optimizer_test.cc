@@ -114,6 +114,11 @@ TEST_P(OptimizerTest, TheGlobalStepIsCountedLast) {
   const auto before = train.node()->control_inputs();
   ASSERT_EQ(before.size(), 1u);
   EXPECT_EQ(before[0]->name(), "GradientDescent/update");
+  // Programs that get the graph find it.
+  const std::vector<Operation> kept = root_.GetOperations(collection::kTrainOp);
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].node(), train.node());
+  EXPECT_THAT(root_.GetCollection(collection::kTrainOp), IsEmpty());
 }
 
 TEST_P(OptimizerTest, TheOperationCanBeNamed) {

@@ -1,7 +1,9 @@
 #include "libs/train/saver.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <memory>
 
@@ -229,10 +231,73 @@ std::vector<Operation> AddRestore(const Scope& scope, const Output& prefix,
   return assigned;
 }
 
+absl::StatusOr<Output> FindString(const Graph& graph, const std::string& name) {
+  const auto tensor = graph.FindOutputTensor(name);
+  if (!tensor.ok() || Output(*tensor).dtype() != DT_STRING) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the saver's tensor '", name, "' is not in the graph, or no string"));
+  }
+  return Output(*tensor);
+}
+
+absl::Status CheckCounts(const SaverDef& def) {
+  const float hours = def.keep_checkpoint_every_n_hours;
+  if (std::isfinite(hours) && hours >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a saver's keep_checkpoint_every_n_hours is not negative and not ",
+      hours));
+}
+
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<Saver>> Saver::FromSaverDef(
+    const Scope& scope, const SaverDef& def, SaverOptions options) {
+  RETURN_IF_ERROR(scope.status());
+  RETURN_IF_ERROR(CheckCounts(def));
+  const Graph& graph = scope.graph();
+  Nodes nodes;
+  ASSIGN_OR_RETURN(nodes.filename, FindString(graph, def.filename_tensor_name));
+  ASSIGN_OR_RETURN(nodes.save, FindString(graph, def.save_tensor_name));
+  nodes.restore = graph.FindNode(def.restore_op_name);
+  if (!nodes.restore) {
+    return absl::InvalidArgumentError(absl::StrCat("the saver's operation '",
+                                                   def.restore_op_name,
+                                                   "' is not in the graph"));
+  }
+  options.sharded = def.sharded;
+  options.max_to_keep = def.max_to_keep;
+  options.keep_checkpoint_every =
+      absl::Hours(def.keep_checkpoint_every_n_hours);
+  return std::unique_ptr<Saver>(new Saver(scope, std::move(options), nodes));
+}
+
+SaverDef Saver::def() const {
+  SaverDef def;
+  def.filename_tensor_name = filename_.name();
+  def.save_tensor_name = save_.name();
+  def.restore_op_name = restore_.name();
+  def.max_to_keep = options_.max_to_keep;
+  def.sharded = options_.sharded;
+  // Never is a number, too, to those who read it.
+  def.keep_checkpoint_every_n_hours = static_cast<float>(
+      std::min(absl::ToDoubleHours(options_.keep_checkpoint_every),
+               double{std::numeric_limits<float>::max()}));
+  return def;
+}
+
+Saver::Saver(const Scope& scope, SaverOptions options, const Nodes& nodes)
+    : scope_(scope),
+      options_(std::move(options)),
+      filename_(nodes.filename),
+      save_(nodes.save),
+      restore_(nodes.restore) {
+  if (options_.keep_checkpoint_every < absl::InfiniteDuration()) {
+    next_to_keep_for_good_ = Now() + options_.keep_checkpoint_every;
+  }
+}
+
 Saver::Saver(const Scope& scope, SaverOptions options)
-    : options_(std::move(options)) {
+    : Saver(scope, std::move(options), Nodes()) {
   if (!scope.ok()) return;
   const Scope save = scope.SubScope(options_.name);
   const auto build = [&]() -> absl::Status {
@@ -259,9 +324,6 @@ Saver::Saver(const Scope& scope, SaverOptions options)
     return absl::OkStatus();
   };
   save.UpdateStatus(build());
-  if (options_.keep_checkpoint_every < absl::InfiniteDuration()) {
-    next_to_keep_for_good_ = Now() + options_.keep_checkpoint_every;
-  }
 }
 
 FileSystem& Saver::files() {
@@ -290,6 +352,8 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
   }
   const Tensor prefix = Tensor::Scalar<std::string>(path);
   RETURN_IF_ERROR(session.Run({{filename_, prefix}}, save_).status());
+  // Before the state, which names what is whole.
+  if (options.write_meta_graph) RETURN_IF_ERROR(WriteGraph(path));
   const std::vector<Kept> old = CountIn(path);
   if (options.write_state) {
     RETURN_IF_ERROR(WriteState(path, options.latest_filename));
@@ -341,6 +405,12 @@ std::vector<Saver::Kept> Saver::CountIn(const std::string& path) {
   return old;
 }
 
+absl::Status Saver::WriteGraph(const std::string& path) {
+  ASSIGN_OR_RETURN(const MetaGraph graph,
+                   ExportMetaGraph(scope_, {.saver_def = def()}));
+  return WriteMetaGraph(files(), MetaGraphFilename(path), graph);
+}
+
 absl::Status Saver::WriteState(const std::string& path,
                                const std::string& latest_filename) {
   checkpoint::CheckpointState state;
@@ -358,7 +428,7 @@ absl::Status Saver::WriteState(const std::string& path,
 // Its index first: without that nobody takes the rest for a checkpoint.
 void Saver::Delete(const std::string& path) {
   (void)files().DeleteFile(checkpoint::IndexFilename(path));
-  (void)files().DeleteFile(absl::StrCat(path, ".meta"));
+  (void)files().DeleteFile(MetaGraphFilename(path));
   const absl::string_view folder = Dirname(path);
   const auto names = files().ListDirectory(folder.empty() ? "." : folder);
   if (!names.ok()) return;

@@ -15,6 +15,9 @@
 // variable and its slots at one moment. What it gets from other tasks it holds
 // as a fetch does.
 //
+// Beside each checkpoint lies the graph that it is of, PREFIX.meta
+// (meta_graph.h), so that another program can go on with it.
+//
 // Variables are written by the task that runs SaveV2 and read by the tasks that
 // hold them, each on its own files: processes that share no disk cannot use one
 // Saver between them. Sharded, each task writes its own variables, all at once,
@@ -22,13 +25,14 @@
 // files.
 //
 // Threads: made as the scope's; Save and Restore, which block, from one thread
-// at a time, while others run the session. Errors of building stick to the
-// scope.
+// at a time, while others run the session and none adds to the graph. Errors of
+// building stick to the scope.
 #ifndef WEFT_LIBS_TRAIN_SAVER_H_
 #define WEFT_LIBS_TRAIN_SAVER_H_
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -43,6 +47,7 @@
 #include "libs/ops/scope.h"
 #include "libs/ops/state/variable.h"
 #include "libs/session/session.h"
+#include "libs/train/meta_graph.h"
 
 namespace weft::train {
 
@@ -71,6 +76,9 @@ struct SaveOptions {
   // Of the file that says which checkpoints there are.
   std::string latest_filename = "checkpoint";
   bool write_state = true;
+  // The graph, as MetaGraphFilename(path), written where the state is: by this
+  // process, to SaverOptions::file_system.
+  bool write_meta_graph = true;
 };
 
 class Saver {
@@ -78,6 +86,14 @@ class Saver {
   // INVALID_ARGUMENT sticks to the scope where there is nothing to save, two
   // variables have one name, or a variable's shape is needed and unknown.
   explicit Saver(const Scope& scope, SaverOptions options = {});
+  // One whose nodes are in the graph already, in a graph that was imported. Of
+  // `options` counts what is not in `def`: file_system and clock.
+  // INVALID_ARGUMENT for a name of `def` that the graph has not, or that is
+  // another kind of node.
+  static absl::StatusOr<std::unique_ptr<Saver>> FromSaverDef(
+      const Scope& scope, const SaverDef& def, SaverOptions options = {});
+  // How it would be made again. REQUIRES: building it did not fail.
+  SaverDef def() const;
 
   // Saves what the variables hold; the prefix of the checkpoint, which is
   // durable then. Checkpoints beyond those that are kept are deleted; what
@@ -104,14 +120,23 @@ class Saver {
     absl::Time time;
   };
 
+  struct Nodes {
+    Output filename;
+    Output save;
+    Operation restore;
+  };
+  Saver(const Scope& scope, SaverOptions options, const Nodes& nodes);
+
   FileSystem& files();
   absl::Time Now() const;
+  absl::Status WriteGraph(const std::string& path);
   // Counts a checkpoint in; those that are to go.
   std::vector<Kept> CountIn(const std::string& path);
   absl::Status WriteState(const std::string& path,
                           const std::string& latest_filename);
   void Delete(const std::string& path);
 
+  const Scope scope_;
   const SaverOptions options_;
   LocalFileSystem local_files_;
   SystemClock system_clock_;

@@ -185,6 +185,14 @@ GradientSpec ParseGradient(const Json& json) {
   return spec;
 }
 
+SaveSpec ParseSave(const Json& json) {
+  using Strings = std::vector<std::string>;
+  return {json.at("global_step").get<int64_t>(),
+          json.at("files").get<Strings>(),
+          json.at("checkpoint_lines").get<Strings>(),
+          json.at("all_model_checkpoint_paths").get<Strings>()};
+}
+
 absl::StatusOr<Case> ParseCase(const Json& json) {
   Case result;
   result.kind = json.value("kind", "");
@@ -206,6 +214,12 @@ absl::StatusOr<Case> ParseCase(const Json& json) {
     for (const Json& gradient : json["gradients"]) {
       result.gradients.push_back(ParseGradient(gradient));
     }
+  }
+  if (json.contains("history")) {
+    for (const Json& save : json["history"]) {
+      result.history.push_back(ParseSave(save));
+    }
+    result.max_to_keep = json.at("max_to_keep").get<int>();
   }
   return result;
 }

@@ -5,6 +5,7 @@
 #ifndef WEFT_TOOLS_CONFORMANCE_CASE_H_
 #define WEFT_TOOLS_CONFORMANCE_CASE_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -74,6 +75,15 @@ struct GradientSpec {
   std::vector<std::optional<std::string>> expect;  // nothing: no gradient
 };
 
+// One entry of `history`: what a save with this step leaves.
+struct SaveSpec {
+  int64_t global_step = 0;
+  std::vector<std::string> files;  // sorted
+  // Of the file `checkpoint`, without timestamps; "@tmp" is the directory.
+  std::vector<std::string> checkpoint_lines;
+  std::vector<std::string> all_model_checkpoint_paths;  // within the directory
+};
+
 struct Case {
   std::string directory;
   std::string name;                    // "ops/Abs"
@@ -82,6 +92,8 @@ struct Case {
   std::map<std::string, SessionSpec> sessions;
   std::vector<Step> steps;
   std::vector<GradientSpec> gradients;
+  std::vector<SaveSpec> history;
+  int max_to_keep = 0;
   Tolerance tolerance;
 
   // Files of GraphDefs, each once.

@@ -9,14 +9,22 @@
 #include "tools/conformance/checkpoint_check.h"
 #include "tools/conformance/gradient_check.h"
 #include "tools/conformance/graph_ops.h"
+#include "tools/conformance/saver_check.h"
 #include "tools/conformance/step_player.h"
 #include "tools/conformance/tensor_pack.h"
 
 namespace weft::conformance {
 namespace {
 
+std::string StepLabel(size_t index, const Step& step) {
+  return step.name.empty() ? absl::StrCat("step ", index)
+                           : absl::StrCat("step ", index, " (", step.name, ")");
+}
+
+}  // namespace
+
 // Deleted, with what is in it, at the end of the scope.
-class ScratchDirectory {
+class CaseRunner::ScratchDirectory {
  public:
   static absl::StatusOr<std::unique_ptr<ScratchDirectory>> Create(
       FileSystem& fs, std::string path) {
@@ -33,12 +41,11 @@ class ScratchDirectory {
   const std::string path_;
 };
 
-std::string StepLabel(size_t index, const Step& step) {
-  return step.name.empty() ? absl::StrCat("step ", index)
-                           : absl::StrCat("step ", index, " (", step.name, ")");
+absl::StatusOr<std::unique_ptr<CaseRunner::ScratchDirectory>>
+CaseRunner::NewScratchDirectory() {
+  return ScratchDirectory::Create(
+      *parts_.fs, JoinPath(parts_.scratch_root, absl::StrCat(num_scratch_++)));
 }
-
-}  // namespace
 
 Outcome CaseRunner::Run(absl::string_view directory) {
   Outcome outcome;
@@ -80,7 +87,8 @@ absl::StatusOr<std::vector<std::string>> CaseRunner::FindMissing(
   }
   std::vector<std::string> result(missing.begin(), missing.end());
   const bool known = test_case.kind.empty() || test_case.kind == "gradient" ||
-                     test_case.kind == "checkpoint";
+                     test_case.kind == "checkpoint" ||
+                     test_case.kind == "saver";
   if (!known) {
     result.push_back(absl::StrCat("kind ", test_case.kind));
   }
@@ -118,6 +126,10 @@ absl::Status CaseRunner::Replay(const Case& test_case) {
   if (test_case.kind == "checkpoint") {
     return CheckCheckpoint(test_case, *parts_.fs);
   }
+  if (test_case.kind == "saver") {
+    ASSIGN_OR_RETURN(const auto scratch, NewScratchDirectory());
+    return CheckSaver(test_case, scratch->path(), *parts_.fs, *parts_.factory);
+  }
   if (test_case.kind != "gradient") return absl::OkStatus();
   ASSIGN_OR_RETURN(
       const std::string graph_def,
@@ -128,10 +140,7 @@ absl::Status CaseRunner::Replay(const Case& test_case) {
 absl::Status CaseRunner::PlaySteps(const Case& test_case,
                                    const TensorPack& tensors,
                                    SessionFactory& factory) {
-  ASSIGN_OR_RETURN(auto scratch,
-                   ScratchDirectory::Create(
-                       *parts_.fs, JoinPath(parts_.scratch_root,
-                                            absl::StrCat(num_scratch_++))));
+  ASSIGN_OR_RETURN(const auto scratch, NewScratchDirectory());
   StepPlayer player(test_case, tensors, *parts_.fs, scratch->path(), factory,
                     *parts_.scheduler);
   for (size_t i = 0; i < test_case.steps.size(); ++i) {

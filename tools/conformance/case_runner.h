@@ -42,6 +42,8 @@ class CaseRunner {
   Outcome Run(absl::string_view directory);
 
  private:
+  class ScratchDirectory;
+  absl::StatusOr<std::unique_ptr<ScratchDirectory>> NewScratchDirectory();
   // What Weft lacks for the case, for people; empty: nothing.
   absl::StatusOr<std::vector<std::string>> FindMissing(const Case& test_case);
   absl::Status Replay(const Case& test_case);

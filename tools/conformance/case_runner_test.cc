@@ -40,6 +40,9 @@ class CaseRunnerTest : public ::testing::Test, public SessionFactory {
                                                             bool) override {
     return std::make_unique<IdleSession>();
   }
+  absl::StatusOr<std::unique_ptr<Session>> Connect(const Scope&) override {
+    return absl::UnimplementedError("no case here has a saver");
+  }
   absl::Status Reset(const std::string&,
                      const std::vector<std::string>&) override {
     return absl::OkStatus();
@@ -97,11 +100,11 @@ TEST_F(CaseRunnerTest, FailureNamesTheStep) {
 TEST_F(CaseRunnerTest, SkipNamesWhatIsMissing) {
   Write("graph.pb", GraphOf("Surprise"));
   const Outcome outcome = Run(R"({
-      "kind": "saver", "cluster": {"ps": 1},
+      "kind": "events", "cluster": {"ps": 1},
       "sessions": {"main": {"graph": "graph.pb"}},
       "steps": [{"action": "dance"}]})");
   EXPECT_EQ(outcome.result, Result::kSkipped);
-  EXPECT_EQ(outcome.reason, "op Surprise, kind saver, action dance");
+  EXPECT_EQ(outcome.reason, "op Surprise, kind events, action dance");
 }
 
 TEST_F(CaseRunnerTest, OpWithoutAnyKernelIsMissing) {

@@ -77,8 +77,19 @@ TEST(PassesCasesTest, AreAllThere) {
   EXPECT_EQ(CountCases(RecordedCases()), ExpectedCases());
 }
 
+// What a saver leaves on disk is nothing that passes could change.
+std::vector<std::string> CasesThatRunGraphs() {
+  LocalFileSystem fs;
+  std::vector<std::string> cases = RecordedCases();
+  std::erase_if(cases, [&](const std::string& directory) {
+    const auto test_case = LoadCase(fs, directory);
+    return test_case.ok() && test_case->kind == "saver";
+  });
+  return cases;
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, PassesTest,
-                         ::testing::ValuesIn(RecordedCases()), TestName);
+                         ::testing::ValuesIn(CasesThatRunGraphs()), TestName);
 
 }  // namespace
 }  // namespace weft::conformance

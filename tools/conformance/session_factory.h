@@ -12,6 +12,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "libs/ops/scope.h"
+#include "libs/session/session.h"
 #include "libs/tensor/tensor.h"
 #include "tools/conformance/case.h"
 
@@ -48,6 +50,9 @@ class SessionFactory {
   virtual absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(
       const SessionSpec& spec, absl::string_view graph_def,
       bool keep_placement) = 0;
+  // For what runs a session by itself: on a graph of the runner's own.
+  virtual absl::StatusOr<std::unique_ptr<Session>> Connect(
+      const Scope& scope) = 0;
   // Clears containers at a task of the cluster ("/job:ps/task:0").
   virtual absl::Status Reset(const std::string& task,
                              const std::vector<std::string>& containers) = 0;

@@ -58,6 +58,9 @@ class StepPlayerTest : public ::testing::Test, public SessionFactory {
     if (!script_.open.ok()) return script_.open;
     return std::make_unique<FakeSession>(script_);
   }
+  absl::StatusOr<std::unique_ptr<Session>> Connect(const Scope&) override {
+    return absl::UnimplementedError("no case here has a saver");
+  }
   absl::Status Reset(const std::string&,
                      const std::vector<std::string>&) override {
     return absl::OkStatus();

@@ -103,6 +103,12 @@ class Cluster : public SessionFactory {
                 OptionsOf(spec, keep_placement, graph_options_, client_));
   }
 
+  absl::StatusOr<std::unique_ptr<Session>> Connect(
+      const Scope& scope) override {
+    return Session::Connect(/*target=*/"", scope,
+                            OptionsOf({}, false, graph_options_, client_));
+  }
+
   absl::Status Reset(const std::string& task,
                      const std::vector<std::string>& containers) override {
     ASSIGN_OR_RETURN(const std::string target, TargetOf(task));
@@ -139,6 +145,14 @@ absl::StatusOr<std::unique_ptr<ReplaySession>> WeftSessionFactory::NewSession(
       OptionsOf(spec, keep_placement, graph_options_, process_);
   options.isolate_session_state = !target_.empty();
   return Open(target_, graph_def, options);
+}
+
+absl::StatusOr<std::unique_ptr<Session>> WeftSessionFactory::Connect(
+    const Scope& scope) {
+  SessionOptions options =
+      OptionsOf({}, /*keep_placement=*/false, graph_options_, process_);
+  options.isolate_session_state = !target_.empty();
+  return Session::Connect(target_, scope, options);
 }
 
 absl::Status WeftSessionFactory::Reset(

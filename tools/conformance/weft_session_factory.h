@@ -27,6 +27,7 @@ class WeftSessionFactory : public SessionFactory {
   absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(
       const SessionSpec& spec, absl::string_view graph_def,
       bool keep_placement) override;
+  absl::StatusOr<std::unique_ptr<Session>> Connect(const Scope& scope) override;
   absl::Status Reset(const std::string& task,
                      const std::vector<std::string>& containers) override;
   absl::StatusOr<std::unique_ptr<SessionFactory>> StartCluster(

@@ -162,6 +162,32 @@ Variable::Variable(const Scope& scope, const Initializer& initializer,
   Register(scope, *this, options);
 }
 
+absl::StatusOr<Variable> Variable::FromNodes(const Imported& imported) {
+  const Output& handle = imported.handle;
+  Nodes nodes = {handle, imported.initial_value, imported.initializer,
+                 imported.value};
+  nodes.trainable = imported.trainable;
+  nodes.is_resource = handle.dtype() == DT_RESOURCE;
+  if (nodes.is_resource) {
+    const DataType* dtype = handle.node()->attr<DataType>("dtype");
+    const PartialShape* shape = handle.node()->attr<PartialShape>("shape");
+    if (dtype != nullptr) nodes.dtype = *dtype;
+    if (shape != nullptr) nodes.shape = *shape;
+  } else if (IsRefType(handle.dtype())) {
+    nodes.dtype = RemoveRefType(handle.dtype());
+    nodes.shape = handle.shape();
+  }
+  if (nodes.dtype == DT_INVALID ||
+      RemoveRefType(imported.value.dtype()) != nodes.dtype) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", handle.name(), "' (op: '", handle.node()->type(), "'), read as '",
+        imported.value.name(), "', is no variable"));
+  }
+  Variable variable;
+  variable.nodes_ = std::make_shared<const Nodes>(std::move(nodes));
+  return variable;
+}
+
 Output Variable::Read(const Scope& scope) const {
   if (!nodes_) return Output();
   if (!nodes_->is_resource) {

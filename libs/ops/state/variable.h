@@ -49,6 +49,17 @@ class Variable {
            const TensorShape& shape, const VariableOptions& options,
            const PartitionInfo* partition = nullptr);
 
+  // A variable whose nodes are there already, in a graph that was imported.
+  // INVALID_ARGUMENT, naming the node, where they are not those of a variable.
+  struct Imported {
+    Output handle;
+    Operation initializer;
+    Output value;
+    Output initial_value;  // may be null
+    bool trainable = false;
+  };
+  static absl::StatusOr<Variable> FromNodes(const Imported& imported);
+
   explicit operator bool() const { return nodes_ != nullptr; }
   // REQUIRES for the rest: not null, except where said.
   const std::string& name() const { return nodes_->handle.node()->name(); }
@@ -63,6 +74,7 @@ class Variable {
   Operation initializer() const {
     return nodes_ ? nodes_->initializer : Operation();
   }
+  // Null where an imported graph does not tell.
   Output initial_value() const { return nodes_->initial_value; }
   // The value, read by the variable's own node; null when the variable is.
   Output value() const { return nodes_ ? nodes_->value : Output(); }
@@ -138,6 +150,9 @@ class VariableStore {
   absl::flat_hash_map<const Node*, ops::SaveSliceInfo> slices;
   // Of slots: the variable that each is beside, and changes with.
   absl::flat_hash_map<const Node*, const Node*> primaries;
+  // Of imported variables, their serialised VariableDefs: those say more than
+  // is understood here.
+  absl::flat_hash_map<const Node*, std::string> imported_defs;
   // get_variable's, by full name; a partitioned one as its parts, in order.
   struct Shared {
     std::vector<ops::Variable> parts;

@@ -48,6 +48,10 @@ class RecordedCluster : public SessionFactory {
       bool keep_placement) override {
     return factory_.NewSession(spec, graph_def, keep_placement);
   }
+  absl::StatusOr<std::unique_ptr<Session>> Connect(
+      const Scope& scope) override {
+    return factory_.Connect(scope);
+  }
   absl::Status Reset(const std::string& task,
                      const std::vector<std::string>& containers) override {
     return factory_.Reset(task, containers);

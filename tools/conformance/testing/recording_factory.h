@@ -44,6 +44,10 @@ class RecordingFactory : public SessionFactory {
   absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(
       const SessionSpec& spec, absl::string_view graph_def,
       bool keep_placement) override;
+  absl::StatusOr<std::unique_ptr<Session>> Connect(
+      const Scope& scope) override {
+    return factory_.Connect(scope);
+  }
   absl::Status Reset(const std::string& task,
                      const std::vector<std::string>& containers) override {
     return factory_.Reset(task, containers);

@@ -1,0 +1,56 @@
+// Saving as one trains: every --save_every steps, the parts of a checkpoint
+// written by three parameter servers side by side. A second start goes on from
+// the newest checkpoint.
+//
+//   saver_loop --dir=/tmp/model       # with a cluster of its own, in this
+//   process saver_loop --dir=/tmp/model --target=zmq://localhost:2223
+//
+// With a target: a task of a cluster with three tasks of job ps, which see the
+// same directory as this program.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/flags/flag.h"
+#include "examples/in_process_cluster.h"
+#include "examples/saved_training.h"
+#include "libs/api/weft.h"
+#include "libs/base/command_line.h"
+
+ABSL_FLAG(std::string, dir, "", "Where the checkpoints go");
+ABSL_FLAG(std::string, target, "",
+          "A task of a cluster, zmq://HOST:PORT; empty: one in this process");
+ABSL_FLAG(int64_t, steps, 5000, "The global step at which to end");
+ABSL_FLAG(int64_t, save_every, 1000, "Steps from one checkpoint to the next");
+
+namespace weft::examples {
+namespace {
+
+absl::Status Main() {
+  const std::string dir = absl::GetFlag(FLAGS_dir);
+  if (dir.empty()) return absl::InvalidArgumentError("--dir is missing");
+  if (absl::GetFlag(FLAGS_save_every) < 1) {
+    return absl::InvalidArgumentError("--save_every is at least 1");
+  }
+  std::string target = absl::GetFlag(FLAGS_target);
+  std::unique_ptr<InProcessCluster> cluster;
+  if (target.empty()) {
+    ASSIGN_OR_RETURN(cluster,
+                     InProcessCluster::Start({{"ps", 3}, {"worker", 1}}));
+    target = cluster->target();
+  }
+  return SavedTraining({.folder = dir,
+                        .steps = absl::GetFlag(FLAGS_steps),
+                        .save_every = absl::GetFlag(FLAGS_save_every)})
+      .Train(target);
+}
+
+}  // namespace
+}  // namespace weft::examples
+
+int main(int argc, char** argv) {
+  weft::ParseFlags(argc, argv, "Saves a model every so many steps.");
+  const absl::Status status = weft::examples::Main();
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}

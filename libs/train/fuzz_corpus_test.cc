@@ -1,0 +1,20 @@
+// Replays the corpus of the fuzzer: what it found once stays found.
+#include "libs/base/testing/fuzz_corpus.h"
+
+#include "gtest/gtest.h"
+#include "libs/train/testing/fuzz_targets.h"
+
+namespace weft::train {
+namespace {
+
+// Bits that are turned in a graph's bytes are the fuzzer's.
+constexpr size_t kNotDamaged = 0;
+
+TEST(FuzzCorpusTest, MetaGraphs) {
+  EXPECT_GE(ReplayFuzzCorpus("libs/train/testdata/fuzz/meta_graph",
+                             FuzzMetaGraph, kNotDamaged),
+            5);
+}
+
+}  // namespace
+}  // namespace weft::train

@@ -1,0 +1,114 @@
+#include "libs/train/meta_graph.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "libs/base/status.h"
+#include "libs/base/text_proto.h"
+#include "schemas/tf/meta_graph.pb.h"
+
+namespace weft::train {
+namespace {
+
+constexpr size_t kMaxMetaGraphBytes = std::numeric_limits<int>::max();
+
+absl::Status CheckMetaGraphSize(size_t size) {
+  if (size <= kMaxMetaGraphBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a MetaGraphDef is no larger than 2 GiB, and not ", size,
+                   " bytes large"));
+}
+
+}  // namespace
+
+MetaGraph::MetaGraph() : MetaGraph(tf::MetaGraphDef()) {}
+
+MetaGraph::MetaGraph(tf::MetaGraphDef message)
+    : message_(std::make_shared<const tf::MetaGraphDef>(std::move(message))) {}
+
+absl::StatusOr<MetaGraph> MetaGraph::Parse(absl::string_view content) {
+  RETURN_IF_ERROR(CheckMetaGraphSize(content.size()));
+  tf::MetaGraphDef message;
+  if (message.ParseFromArray(content.data(),
+                             static_cast<int>(content.size()))) {
+    return MetaGraph(std::move(message));
+  }
+  const absl::Status as_text =
+      ParseTextProto(content, message, {.allow_unknown_fields = true});
+  if (as_text.ok()) return MetaGraph(std::move(message));
+  return absl::InvalidArgumentError(
+      absl::StrCat("neither the bytes of a MetaGraphDef, or cut short, nor its "
+                   "text: ",
+                   as_text.message()));
+}
+
+std::string MetaGraph::Serialize() const {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream out(&stream);
+  out.SetSerializationDeterministic(true);  // maps in order of their keys
+  message_->SerializeToCodedStream(&out);
+  out.Trim();
+  return bytes;
+}
+
+absl::StatusOr<std::optional<SaverDef>> MetaGraph::saver_def() const {
+  if (!message_->has_saver_def()) return std::optional<SaverDef>();
+  const tf::SaverDef& def = message_->saver_def();
+  if (def.version() != tf::SaverDef::V2) {
+    return absl::UnimplementedError(
+        absl::StrCat("the MetaGraphDef's saver writes checkpoints of version ",
+                     static_cast<int>(def.version()),
+                     ", which is not supported: save with "
+                     "tf.train.Saver(write_version=tf.train.SaverDef.V2)"));
+  }
+  if (def.filename_tensor_name().empty() || def.save_tensor_name().empty() ||
+      def.restore_op_name().empty()) {
+    return absl::InvalidArgumentError(
+        "saver_def must specify the filename_tensor_name, the "
+        "save_tensor_name and the restore_op_name");
+  }
+  return std::optional<SaverDef>({def.filename_tensor_name(),
+                                  def.save_tensor_name(), def.restore_op_name(),
+                                  def.max_to_keep(), def.sharded(),
+                                  def.keep_checkpoint_every_n_hours()});
+}
+
+std::vector<std::string> MetaGraph::CollectionNames() const {
+  std::vector<std::string> names;
+  for (const auto& [name, def] : message_->collection_def()) {
+    names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> MetaGraph::tags() const {
+  const auto& tags = message_->meta_info_def().tags();
+  return {tags.begin(), tags.end()};
+}
+
+std::string MetaGraphFilename(absl::string_view checkpoint) {
+  return absl::StrCat(checkpoint, ".meta");
+}
+
+absl::StatusOr<MetaGraph> ReadMetaGraph(FileSystem& files,
+                                        absl::string_view path) {
+  ASSIGN_OR_RETURN(const uint64_t size, files.GetFileSize(path));
+  RETURN_IF_ERROR(Annotate(CheckMetaGraphSize(size), path));
+  ASSIGN_OR_RETURN(const std::string content, files.ReadFile(path));
+  absl::StatusOr<MetaGraph> meta_graph = MetaGraph::Parse(content);
+  if (!meta_graph.ok()) return Annotate(meta_graph.status(), path);
+  return meta_graph;
+}
+
+absl::Status WriteMetaGraph(FileSystem& files, absl::string_view path,
+                            const MetaGraph& meta_graph) {
+  return files.WriteFileAtomically(path, meta_graph.Serialize());
+}
+
+}  // namespace weft::train
