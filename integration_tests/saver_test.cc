@@ -161,6 +161,38 @@ TEST_P(SaverFamilyTest, AVariableAndItsSlotAreOfOneMoment) {
   trains.join();
 }
 
+// What a crash has left of a save is swept by the next one; nothing else is.
+TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
+  ASSERT_OK(files_.CreateDirectories("/job/model.ckpt-7_temp"));
+  ASSERT_OK(files_.CreateDirectories("/job/model.ckpt_temp"));
+  ASSERT_OK(files_.CreateDirectories("/job/model.ckpt-7_temp2"));
+  ASSERT_OK(files_.CreateDirectories("/job/model.ckpt-x_temp"));
+  const Paths swept = {"model.ckpt.index.tempstate12",
+                       "model.ckpt-8.data-00000-of-00001.tempstate3",
+                       "model.ckpt-7_temp/part-00000-of-00002.index"};
+  const Paths stay = {
+      "model.ckpt-x.index.tempstate1",      "model.ckpt2.index.tempstate1",
+      "model.ckpt.index.tempstate",         "model.ckpt-8.data-00000-of-00001",
+      "model.ckpt-8.data-0-of-.tempstate3", "other_temp"};
+  for (const Paths* names : {&swept, &stay}) {
+    for (const std::string& name : *names) {
+      ASSERT_OK(files_.WriteFileAtomically("/job/" + name, "bytes"));
+    }
+  }
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaveAs("/job/model.ckpt", root);
+  for (const std::string& name : swept) {
+    EXPECT_FALSE(files_.FileExists("/job/" + name).ok()) << name;
+  }
+  for (const std::string& name : stay) {
+    EXPECT_OK(files_.FileExists("/job/" + name)) << name;
+  }
+  EXPECT_FALSE(files_.FileExists("/job/model.ckpt_temp").ok());
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-7_temp2"));
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-x_temp"));
+}
+
 TEST_F(SaverTest, NodesHaveTensorFlowsNames) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1),

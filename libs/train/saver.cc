@@ -8,10 +8,12 @@
 #include <memory>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/checkpoint/checkpoint_state.h"
@@ -176,6 +178,36 @@ Output AddSave(const Scope& scope, const Output& prefix,
       prefix);
 }
 
+// Where the shards of a save lie until they are one checkpoint: beside it.
+constexpr absl::string_view kShardFolder = "_temp";
+
+bool ConsumeDigits(absl::string_view* text) {
+  size_t digits = 0;
+  while (digits < text->size() && absl::ascii_isdigit((*text)[digits])) {
+    ++digits;
+  }
+  text->remove_prefix(digits);
+  return digits > 0;
+}
+
+// Whether `name` is that of a file or folder of a save to `base`, or to one of
+// its steps, that has not ended: "model-100.index.tempstate7",
+// "model-100_temp".
+bool IsLeftover(absl::string_view name, absl::string_view base) {
+  if (base.empty() || !absl::ConsumePrefix(&name, base)) return false;
+  absl::string_view rest = name;
+  if (absl::ConsumePrefix(&rest, "-") && ConsumeDigits(&rest)) name = rest;
+  if (name == kShardFolder) return true;
+  if (!absl::ConsumePrefix(&name, ".index")) {
+    if (!absl::ConsumePrefix(&name, ".data-") || !ConsumeDigits(&name) ||
+        !absl::ConsumePrefix(&name, "-of-") || !ConsumeDigits(&name)) {
+      return false;
+    }
+  }
+  return absl::ConsumePrefix(&name, ".tempstate") && ConsumeDigits(&name) &&
+         name.empty();
+}
+
 // Each task its own; the last one makes one checkpoint of them all.
 Output AddShardedSave(
     const Scope& scope, const Output& prefix,
@@ -183,7 +215,8 @@ Output AddShardedSave(
   // Files of a save that is not finished stand in a folder of their own, which
   // a second save to the same prefix would share: a Saver runs one at a time.
   const Output temporary =
-      ops::StringJoin(scope.WithDevice("/cpu:0"), {prefix, "_temp/part"});
+      ops::StringJoin(scope.WithDevice("/cpu:0"),
+                      {prefix, absl::StrCat(kShardFolder, "/part")});
   const Output num_shards =
       scope.ToOutput(static_cast<int32_t>(tasks.size()), "num_shards");
   InputList shards;
@@ -350,6 +383,7 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
         absl::StrCat("'latest_filename' collides with 'save_path': '",
                      options.latest_filename, "' and '", save_path, "'"));
   }
+  if (!std::exchange(has_swept_, true)) SweepLeftovers(save_path);
   const Tensor prefix = Tensor::Scalar<std::string>(path);
   RETURN_IF_ERROR(session.Run({{filename_, prefix}}, save_).status());
   // Before the state, which names what is whole.
@@ -360,6 +394,20 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
   }
   for (const Kept& kept : old) Delete(kept.path);
   return path;
+}
+
+// Nothing that is finished has such a name. What can't be deleted harms nobody.
+void Saver::SweepLeftovers(const std::string& save_path) {
+  const std::string folder(Dirname(save_path).empty() ? "."
+                                                      : Dirname(save_path));
+  const auto names = files().ListDirectory(folder);
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    if (!IsLeftover(name, Basename(save_path))) continue;
+    const std::string path = JoinPath(folder, name);
+    (void)(absl::EndsWith(name, kShardFolder) ? files().DeleteRecursively(path)
+                                              : files().DeleteFile(path));
+  }
 }
 
 absl::Status Saver::Restore(Session& session, const std::string& save_path) {

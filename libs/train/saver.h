@@ -97,7 +97,9 @@ class Saver {
 
   // Saves what the variables hold; the prefix of the checkpoint, which is
   // durable then. Checkpoints beyond those that are kept are deleted; what
-  // can't be is left.
+  // can't be is left. The first save deletes what earlier ones of the same
+  // name, cut off by a crash, have left beside it: nobody else may be saving
+  // under that name at the time.
   absl::StatusOr<std::string> Save(Session& session,
                                    const std::string& save_path,
                                    const SaveOptions& options = {});
@@ -130,6 +132,7 @@ class Saver {
   FileSystem& files();
   absl::Time Now() const;
   absl::Status WriteGraph(const std::string& path);
+  void SweepLeftovers(const std::string& save_path);
   // Counts a checkpoint in; those that are to go.
   std::vector<Kept> CountIn(const std::string& path);
   absl::Status WriteState(const std::string& path,
@@ -144,6 +147,7 @@ class Saver {
   Output save_;
   Operation restore_;
   std::deque<Kept> kept_;
+  bool has_swept_ = false;
   absl::Time next_to_keep_for_good_ = absl::InfiniteFuture();
 };
 
