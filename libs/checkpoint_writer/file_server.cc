@@ -139,6 +139,7 @@ class FileServer::Client : public std::enable_shared_from_this<Client> {
   absl::StatusOr<OpenFile> Find(uint64_t file) ABSL_LOCKS_EXCLUDED(mutex_);
   OpenFile Forget(uint64_t file) ABSL_LOCKS_EXCLUDED(mutex_);
   void Close(OpenFile open, const absl::Status& why);
+  void CloseReaderSoon(std::shared_ptr<Reader> reader, Files::Done done);
   absl::Status Gone() const {
     return absl::UnavailableError(
         absl::StrCat(server_.options_.task,
@@ -264,12 +265,16 @@ void FileServer::Client::Operate(FileRequest request, absl::Time deadline,
   }
   auto open = Find(request.file);
   if (!open.ok()) return done(open.status());
-  if (action == FileAction::kAbandon ||
-      (action == FileAction::kClose && open->read != nullptr)) {
-    *open = {};  // the end of a reader is not for this thread
-    Close(Forget(request.file),
+  if (action == FileAction::kAbandon || action == FileAction::kClose) {
+    if (open->read != nullptr) {
+      *open = {};  // the end of a reader is not for this thread
+      return CloseReaderSoon(Forget(request.file).read, std::move(done));
+    }
+    if (action == FileAction::kAbandon) {
+      open->written->Abandon(
           absl::CancelledError("whoever wrote the file has given it up"));
-    return done(FileAnswer());
+      return done(FileAnswer());
+    }
   }
   const bool reads = action == FileAction::kRead;
   if (reads != (open->read != nullptr)) {
@@ -365,10 +370,19 @@ FileServer::Client::OpenFile FileServer::Client::Forget(uint64_t file) {
 
 void FileServer::Client::Close(OpenFile open, const absl::Status& why) {
   if (open.written != nullptr) open.written->Abandon(why);
-  if (open.read == nullptr) return;
-  // The last one to hold it closes it, where that may block.
+  if (open.read != nullptr) {
+    CloseReaderSoon(std::move(open.read), [](const auto&) {});
+  }
+}
+
+// The last one to hold it closes it, where that may block.
+void FileServer::Client::CloseReaderSoon(std::shared_ptr<Reader> reader,
+                                         Files::Done done) {
   server_.queue_.Push(
-      number_, [read = std::move(open.read)]() mutable { read.reset(); });
+      number_, [reader = std::move(reader), done = std::move(done)]() mutable {
+        reader.reset();
+        done(FileAnswer());
+      });
 }
 
 void FileServer::Client::Leave() {

@@ -151,8 +151,8 @@ TEST_F(RemoteFileSystemTest, SmallReadsAreReadAhead) {
 
 // The numbers are those of files.h: 16 MiB there, 17 MiB here.
 TEST_F(RemoteFileSystemTest, ASlowDiskBoundsMemoryAtBothEnds) {
-  GatedFileSystem disk(files_.scheduler());
-  disk.Shut("slow");
+  GatedFileSystem disk;
+  disk.Shut(files_.scheduler(), "slow");
   files_.StartWriter(disk);
   auto remote = files_.NewFileSystem();
   const std::string bytes = Bytes(64 * kMaxFilePiece);
@@ -187,8 +187,8 @@ TEST_F(RemoteFileSystemTest, ASlowDiskBoundsMemoryAtBothEnds) {
 }
 
 TEST_F(RemoteFileSystemTest, ADiskThatIsStuckEndsAtTheDeadline) {
-  GatedFileSystem disk(files_.scheduler());
-  disk.Shut("stuck");
+  GatedFileSystem disk;
+  disk.Shut(files_.scheduler(), "stuck");
   files_.StartWriter(disk);
   RemoteFileSystem remote({.files = files_.NewClient(),
                            .scheduler = &files_.scheduler(),
@@ -289,8 +289,8 @@ TEST_F(RemoteFileSystemTest, CutsAnywhereHangNothing) {
 }
 
 TEST_F(RemoteFileSystemTest, AWriterThatIsKilledIsSaidSoonAndComesBack) {
-  GatedFileSystem disk(files_.scheduler());
-  disk.Shut("a");
+  GatedFileSystem disk;
+  disk.Shut(files_.scheduler(), "a");
   files_.StartWriter(disk);
   auto remote = files_.NewFileSystem();
   const absl::Time before = files_.scheduler().clock().Now();

@@ -20,13 +20,10 @@ namespace weft {
 
 class GatedFileSystem : public MemoryFileSystem {
  public:
-  // `scheduler` outlives it.
-  explicit GatedFileSystem(Scheduler& scheduler) : scheduler_(scheduler) {}
-
-  // Appends to files of that name wait.
-  void Shut(absl::string_view name) {
+  // Appends to files whose path has `name` in it wait, by `scheduler`.
+  void Shut(Scheduler& scheduler, absl::string_view name) {
     absl::MutexLock lock(&mutex_);
-    gate_ = scheduler_.NewEvent();
+    gate_ = scheduler.NewEvent();
     gated_ = std::string(name);
   }
   void Open() {
@@ -78,7 +75,6 @@ class GatedFileSystem : public MemoryFileSystem {
     --num_waiting_;
   }
 
-  Scheduler& scheduler_;
   mutable absl::Mutex mutex_;
   std::shared_ptr<Event> gate_ ABSL_GUARDED_BY(mutex_);  // null: open
   std::string gated_ ABSL_GUARDED_BY(mutex_);
