@@ -194,7 +194,7 @@ TEST_F(FileClientTest, NobodyIsWaitedForForLong) {
   EXPECT_THAT(answers_, IsEmpty());
   Pass(absl::Milliseconds(1));
   ASSERT_THAT(answers_, ElementsAre(StatusIs(kGone, "zmq://server:7000")));
-  EXPECT_THAT(answers_[0], StatusIs(kGone, "is it running"));
+  EXPECT_THAT(answers_[0], StatusIs(kGone, "is the checkpoint writer running"));
   // From then on it is said at once, until there is a connection again.
   Ask(FileAction::kStat);
   processes_.Settle();

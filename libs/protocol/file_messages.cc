@@ -63,6 +63,13 @@ absl::StatusOr<bus::Blob> ReadPiece(const schemas::Bytes* bytes,
   return bus::Blob::FromString(std::string(piece.view()));
 }
 
+// What the message says that it brings is what has come.
+absl::Status CheckSize(uint64_t said, const bus::Blob& piece) {
+  if (said == piece.size()) return absl::OkStatus();
+  return DamagedMessage(absl::StrCat("a piece of ", piece.size(),
+                                     " bytes, which should have ", said));
+}
+
 absl::StatusOr<FileAction> ReadAction(schemas::FileAction action) {
   if (action < schemas::FileAction::MIN || action > schemas::FileAction::MAX) {
     return absl::UnimplementedError(absl::StrCat(
@@ -81,11 +88,13 @@ bus::Message WriteFileOperation(const FileRequest& request) {
   const auto path = WritePath(request.path, builder);
   const auto to = WritePath(request.to, builder);
   const auto bytes = WritePiece(request.bytes, builder, attachments);
-  return Finish(
-      schemas::CreateFileOperation(
-          builder, static_cast<schemas::FileAction>(request.action), path, to,
-          request.file, request.offset, request.size, bytes),
-      builder, std::move(attachments));
+  const auto size = request.action == FileAction::kAppend
+                        ? static_cast<uint32_t>(request.bytes.size())
+                        : request.size;
+  return Finish(schemas::CreateFileOperation(
+                    builder, static_cast<schemas::FileAction>(request.action),
+                    path, to, request.file, request.offset, size, bytes),
+                builder, std::move(attachments));
 }
 
 absl::StatusOr<FileRequest> ReadFileOperation(bus::Message message) {
@@ -98,12 +107,16 @@ absl::StatusOr<FileRequest> ReadFileOperation(bus::Message message) {
   ASSIGN_OR_RETURN(request.to, ReadPath(body.to(), reader));
   request.file = body.file();
   request.offset = body.offset();
+  ASSIGN_OR_RETURN(request.bytes, ReadPiece(body.bytes(), reader));
+  if (request.action == FileAction::kAppend) {
+    RETURN_IF_ERROR(CheckSize(body.size(), request.bytes));
+    return request;
+  }
   if (body.size() > kMaxFilePiece) {
     return DamagedMessage(absl::StrCat("a read of ", body.size(), " bytes, of ",
                                        kMaxFilePiece, " that it may ask for"));
   }
   request.size = body.size();
-  ASSIGN_OR_RETURN(request.bytes, ReadPiece(body.bytes(), reader));
   return request;
 }
 
@@ -115,10 +128,11 @@ bus::Message WriteFileAnswer(const FileAnswer& answer) {
     names = builder.CreateVectorOfStrings(answer.names);
   }
   const auto bytes = WritePiece(answer.bytes, builder, attachments);
-  return Finish(
-      schemas::CreateFileOperationReply(builder, answer.file, answer.size,
-                                        answer.is_directory, names, bytes),
-      builder, std::move(attachments));
+  return Finish(schemas::CreateFileOperationReply(
+                    builder, answer.file,
+                    answer.bytes.size() > 0 ? answer.bytes.size() : answer.size,
+                    answer.is_directory, names, bytes),
+                builder, std::move(attachments));
 }
 
 absl::StatusOr<FileAnswer> ReadFileAnswer(bus::Message message) {
@@ -127,10 +141,14 @@ absl::StatusOr<FileAnswer> ReadFileAnswer(bus::Message message) {
   const auto& body = reader.body<schemas::FileOperationReply>();
   FileAnswer answer;
   answer.file = body.file();
-  answer.size = body.size();
   answer.is_directory = body.is_directory();
   ASSIGN_OR_RETURN(answer.names, reader.ReadStrings(body.names()));
   ASSIGN_OR_RETURN(answer.bytes, ReadPiece(body.bytes(), reader));
+  if (body.bytes() != nullptr) {
+    RETURN_IF_ERROR(CheckSize(body.size(), answer.bytes));
+  } else {
+    answer.size = body.size();
+  }
   return answer;
 }
 

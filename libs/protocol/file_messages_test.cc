@@ -22,7 +22,6 @@ FileRequest SampleRequest(size_t num_bytes) {
   request.to = "/ckpt/other";
   request.file = 0x8000000000000007;
   request.offset = 3 << 20;
-  request.size = 1000;
   request.bytes = bus::Blob::FromString(std::string(num_bytes, 'b'));
   return request;
 }
@@ -37,9 +36,15 @@ TEST(FileMessagesTest, Requests) {
     EXPECT_EQ(read.to, request.to);
     EXPECT_EQ(read.file, request.file);
     EXPECT_EQ(read.offset, request.offset);
-    EXPECT_EQ(read.size, request.size);
     EXPECT_EQ(read.bytes.view(), request.bytes.view());
   }
+  FileRequest some;
+  some.action = FileAction::kRead;
+  some.size = 1000;
+  ASSERT_OK_AND_ASSIGN(const FileRequest read,
+                       ReadFileOperation(WriteFileOperation(some)));
+  EXPECT_EQ(read.action, FileAction::kRead);
+  EXPECT_EQ(read.size, 1000u);
 }
 
 TEST(FileMessagesTest, Answers) {
@@ -48,14 +53,17 @@ TEST(FileMessagesTest, Answers) {
   answer.size = uint64_t{1} << 40;
   answer.is_directory = true;
   answer.names = {"a", "", "model.index"};
-  answer.bytes = bus::Blob::FromString(std::string(5000, 'b'));
   ASSERT_OK_AND_ASSIGN(const FileAnswer read,
                        ReadFileAnswer(WriteFileAnswer(answer)));
   EXPECT_EQ(read.file, answer.file);
   EXPECT_EQ(read.size, answer.size);
   EXPECT_TRUE(read.is_directory);
   EXPECT_EQ(read.names, answer.names);
-  EXPECT_EQ(read.bytes.view(), answer.bytes.view());
+  FileAnswer bytes;
+  bytes.bytes = bus::Blob::FromString(std::string(5000, 'b'));
+  ASSERT_OK_AND_ASSIGN(const FileAnswer piece,
+                       ReadFileAnswer(WriteFileAnswer(bytes)));
+  EXPECT_EQ(piece.bytes.view(), bytes.bytes.view());
   EXPECT_TRUE(IsFileAnswerReadSoon(WriteFileAnswer(answer)));
   answer.names.assign(10000, "model.index");
   EXPECT_FALSE(IsFileAnswerReadSoon(WriteFileAnswer(answer)));
@@ -72,7 +80,8 @@ TEST(FileMessagesTest, WhatIsTooLargeIsRefused) {
   EXPECT_THAT(
       ReadFileOperation(WriteFileOperation(SampleRequest(kMaxFilePiece + 1))),
       StatusIs(kInvalid, "a piece of 1048577 bytes"));
-  FileRequest size = SampleRequest(0);
+  FileRequest size;
+  size.action = FileAction::kRead;
   size.size = kMaxFilePiece + 1;
   EXPECT_THAT(ReadFileOperation(WriteFileOperation(size)),
               StatusIs(kInvalid, "a read of 1048577 bytes"));
