@@ -61,6 +61,7 @@ class ProcessesTest(unittest.TestCase):
           stdout=subprocess.PIPE, text=True, timeout=_DEADLINE_S, check=False)
       for flag in ('--cluster', '--task_index', '--max_held_bytes_per_peer'):
         self.assertIn(f'{flag} (', ended.stdout)
+      self.assertIn('--root (Of a checkpoint writer', ended.stdout)
       self.assertNotIn('--flagfile', ended.stdout)  # one of Abseil's own
 
   def test_an_argument_that_is_no_flag_is_refused(self):
@@ -111,6 +112,12 @@ class ProcessesTest(unittest.TestCase):
     self.assertIn('FAILED_PRECONDITION', lost.stderr)  # the weights are gone
     anew = self.run_example('two_tasks', self.target('worker'), 'init')
     self.assertEqual(anew.returncode, 0, anew.stderr)
+
+  def test_a_checkpoint_writer_needs_a_directory(self):
+    cluster = ('--cluster={"checkpoint_writer": ["localhost:0"], '
+               '"worker": ["localhost:0"]}')
+    self.assertIn('/nowhere, is no directory: ',
+                  self.refused('checkpoint_writer', cluster, '--root=/nowhere'))
 
   def test_what_a_server_can_not_do_is_said(self):
     cluster = f'--cluster={self.cluster}'

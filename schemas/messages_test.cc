@@ -234,6 +234,7 @@ TEST(MessagesTest, TheNumbersOfBodiesAreForEver) {
   EXPECT_EQ(static_cast<int>(Body::TaskReport), 43);
   EXPECT_EQ(static_cast<int>(Body::ClusterStatus), 46);
   EXPECT_EQ(static_cast<int>(Body::DescribeWaitsReply), 48);
+  EXPECT_EQ(static_cast<int>(Body::FileOperationReply), 50);
 }
 
 // An envelope of a later version: more fields, a new kind, a new method.

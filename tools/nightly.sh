@@ -18,7 +18,7 @@ failed=0
 fuzzers=(
   libs/bus:control_message libs/bus:chunks libs/bus:greeting
   libs/protocol:master_message libs/protocol:worker_message
-  libs/protocol:coordinator_message
+  libs/protocol:coordinator_message libs/protocol:file_message
   libs/tensor:tensor_proto
   libs/checkpoint:checkpoint_index libs/checkpoint:checkpoint_entry
   libs/cluster:cluster_spec libs/cluster:device_name

@@ -104,7 +104,8 @@ void TestCluster::StopAll() {
 
 std::unique_ptr<Process> TestCluster::NewProcess(const std::string& name) {
   if (options_.kind != ClusterKind::kSimulated) {
-    return std::make_unique<Process>(ProcessOptions{.compute_threads = 2});
+    return std::make_unique<Process>(
+        ProcessOptions{.compute_threads = 2, .file_system = DiskOf(name)});
   }
   return NewSimulatedProcess(name, *NewPart(), *NewPart());
 }
@@ -124,7 +125,8 @@ std::unique_ptr<Process> TestCluster::NewSimulatedProcess(
         if (!options_.wrap_wire) return wire;
         return options_.wrap_wire(name, reader, std::move(wire));
       },
-      ProcessOptions{.transport = options_.transport});
+      ProcessOptions{.transport = options_.transport,
+                     .file_system = DiskOf(name)});
 }
 
 // Another one for each process of a name: it draws the task's incarnation.

@@ -20,6 +20,7 @@
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/transport.h"
 #include "libs/bus/wire.h"
+#include "libs/fs/file_system.h"
 
 namespace weft {
 
@@ -45,6 +46,9 @@ class TestCluster {
     Logger* logger = nullptr;         // of the servers; null: nothing is logged
     bus::TransportOptions transport;  // of kSimulated: of all processes
     Quotas quotas;
+    // What a process of that name ("client", or the task's) has for a disk,
+    // which outlives the cluster. Null: the machine's.
+    std::function<FileSystem*(const std::string& name)> file_system;
     // Of kSimulated: puts a wire of the test's in front of a process's own one.
     // May be null.
     std::function<std::unique_ptr<bus::Wire>(
@@ -100,6 +104,9 @@ class TestCluster {
   };
   using Parts = std::vector<std::unique_ptr<SimulatedScheduler::Part>>;
 
+  FileSystem* DiskOf(const std::string& name) const {
+    return options_.file_system ? options_.file_system(name) : nullptr;
+  }
   absl::Status StartAll();
   void StopAll();
   absl::Status StartTask(const std::string& job, int index);

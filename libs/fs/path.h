@@ -1,4 +1,5 @@
-// Paths as strings, without asking any file system.
+// Paths as strings, without asking any file system. One that begins with
+// "scheme://host" names a file elsewhere; that stands for its root.
 #ifndef WEFT_LIBS_FS_PATH_H_
 #define WEFT_LIBS_FS_PATH_H_
 
@@ -8,10 +9,14 @@
 
 namespace weft {
 
+// "zmq://host:port" of "zmq://host:port/a"; empty where there is no scheme.
+absl::string_view SchemeAndHost(absl::string_view path);
+
 // "a/b"; an absolute `name` stands alone, an empty part is left out.
 std::string JoinPath(absl::string_view directory, absl::string_view name);
 
-// Everything before the last name: "a/b" for "a/b/c", "/" for "/a", "" for "a".
+// Everything before the last name: "a/b" for "a/b/c", "/" for "/a", "" for "a",
+// "zmq://host" for "zmq://host/a", whose own is "".
 absl::string_view Dirname(absl::string_view path);
 
 // The last name: "c" for "a/b/c", "" for "a/b/".

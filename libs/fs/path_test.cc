@@ -31,6 +31,23 @@ TEST(PathTest, Clean) {
   EXPECT_EQ(CleanPath("/"), "/");
 }
 
+TEST(PathTest, FilesElsewhere) {
+  EXPECT_EQ(SchemeAndHost("zmq://host:1/a/b"), "zmq://host:1");
+  EXPECT_EQ(SchemeAndHost("zmq://host:1"), "zmq://host:1");
+  EXPECT_EQ(SchemeAndHost("/a/zmq://host:1"), "");
+  EXPECT_EQ(SchemeAndHost("a/b"), "");
+  EXPECT_EQ(SchemeAndHost("://a"), "");
+  EXPECT_EQ(CleanPath("zmq://host:1//a/./b/"), "zmq://host:1/a/b");
+  EXPECT_EQ(CleanPath("zmq://host:1/"), "zmq://host:1");
+  EXPECT_EQ(Dirname("zmq://host:1/a/b"), "zmq://host:1/a");
+  EXPECT_EQ(Dirname("zmq://host:1/a"), "zmq://host:1");
+  EXPECT_EQ(Dirname("zmq://host:1"), "");
+  EXPECT_EQ(Basename("zmq://host:1/a"), "a");
+  EXPECT_EQ(Basename("zmq://host:1"), "");
+  EXPECT_EQ(JoinPath("zmq://host:1", "a"), "zmq://host:1/a");
+  EXPECT_EQ(JoinPath("zmq://host:1/a", "zmq://host:2/b"), "zmq://host:2/b");
+}
+
 TEST(PathTest, Patterns) {
   EXPECT_TRUE(MatchesPattern("model.ckpt-10", "model.ckpt-*"));
   EXPECT_FALSE(MatchesPattern("a/b", "*"));

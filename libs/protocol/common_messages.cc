@@ -59,6 +59,8 @@ WEFT_IS_THE_SCHEMAS(GetClusterReply);
 WEFT_IS_THE_SCHEMAS(ShutdownCluster);
 WEFT_IS_THE_SCHEMAS(DescribeWaits);
 WEFT_IS_THE_SCHEMAS(DescribeWaitsReply);
+WEFT_IS_THE_SCHEMAS(FileOperation);
+WEFT_IS_THE_SCHEMAS(FileOperationReply);
 #undef WEFT_IS_THE_SCHEMAS
 
 }  // namespace

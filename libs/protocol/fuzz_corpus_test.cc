@@ -30,6 +30,12 @@ TEST(FuzzCorpusTest, CoordinatorMessages) {
             10);
 }
 
+TEST(FuzzCorpusTest, FileMessages) {
+  EXPECT_GE(
+      ReplayFuzzCorpus(std::string(kCorpus) + "file_message", FuzzFileMessage),
+      10);
+}
+
 // The corpora hold what real senders write: a case is what it was made from.
 TEST(FuzzCorpusTest, CasesAreMessages) {
   FuzzCase written;

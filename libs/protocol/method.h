@@ -51,6 +51,9 @@ enum class Method : uint8_t {
   // Of a Worker.
   kDescribeWaits = 47,
   kDescribeWaitsReply = 48,
+  // Of Files.
+  kFileOperation = 49,
+  kFileOperationReply = 50,
 };
 
 // Callables have no more feeds and no more fetches than this.

@@ -73,6 +73,15 @@ std::shared_ptr<protocol::Master> LocalTasks::FindMaster(
   return nullptr;
 }
 
+std::shared_ptr<FileSystem> LocalTasks::FindFiles(
+    const std::string& target) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  for (const LocalTask& known : tasks_) {
+    if (known.target == target) return known.files;
+  }
+  return nullptr;
+}
+
 std::shared_ptr<protocol::Coordinator> LocalTasks::FindCoordinator(
     const std::string& cluster) const {
   absl::ReaderMutexLock lock(&mutex_);

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "libs/fs/file_system.h"
 #include "libs/protocol/coordinator.h"
 #include "libs/protocol/master.h"
 #include "libs/protocol/worker.h"
@@ -40,6 +41,8 @@ struct LocalTask {
   std::shared_ptr<protocol::Worker> worker;
   // Null unless the task plays the coordinator.
   std::shared_ptr<protocol::Coordinator> coordinator;
+  // Where a checkpoint writer keeps files; null for other tasks.
+  std::shared_ptr<FileSystem> files;
   // Told of the others of its cluster. Outlives its membership.
   PeerObserver* observer = nullptr;
 };
@@ -59,6 +62,7 @@ class LocalTasks {
   std::shared_ptr<protocol::Worker> FindWorker(const std::string& cluster,
                                                const std::string& task) const;
   std::shared_ptr<protocol::Master> FindMaster(const std::string& target) const;
+  std::shared_ptr<FileSystem> FindFiles(const std::string& target) const;
   std::shared_ptr<protocol::Coordinator> FindCoordinator(
       const std::string& cluster) const;
 

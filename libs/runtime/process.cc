@@ -34,25 +34,20 @@ ProcessOptions WithPeerTimeout(ProcessOptions options) {
   return options;
 }
 
-FileSystem* FileSystemOf(const ProcessOptions& options,
-                         LocalFileSystem& machines) {
-  return options.file_system != nullptr ? options.file_system : &machines;
-}
-
 }  // namespace
 
 Process::Process(const ProcessOptions& options)
     : options_(WithPeerTimeout(options)),
       clock_(std::make_unique<SystemClock>()),
       random_(NewSystemRandom()),
-      file_system_(FileSystemOf(options, local_file_system_)),
       kernels_(StandardKernels()),
       own_scheduler_(NewThreadScheduler(
           *clock_, {.compute_threads = options.compute_threads})),
       scheduler_(own_scheduler_.get()),
       new_wire_([this](Scheduler& scheduler) {
         return NewWire(scheduler, options_);
-      }) {}
+      }),
+      files_(FilesOptions()) {}
 
 Process::Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
                  Scheduler& scheduler, WireFactory new_wire,
@@ -60,12 +55,25 @@ Process::Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
     : options_(options),
       clock_(std::move(clock)),
       random_(std::move(random)),
-      file_system_(FileSystemOf(options, local_file_system_)),
       kernels_(StandardKernels()),
       scheduler_(&scheduler),
-      new_wire_(std::move(new_wire)) {}
+      new_wire_(std::move(new_wire)),
+      files_(FilesOptions()) {}
 
 Process::~Process() = default;
+
+ZmqFileSystemOptions Process::FilesOptions() {
+  ZmqFileSystemOptions options;
+  options.scheduler = scheduler_;
+  options.random = random_.get();
+  if (new_wire_ != nullptr) {
+    options.transport = [this]() -> bus::Transport& { return transport(); };
+  }
+  options.local_tasks = &local_tasks_;
+  options.others = options_.file_system != nullptr ? options_.file_system
+                                                   : &local_file_system_;
+  return options;
+}
 
 bus::Transport& Process::transport() {
   absl::MutexLock lock(&mutex_);

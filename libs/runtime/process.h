@@ -20,6 +20,7 @@
 #include "libs/kernels/kernel_registry.h"
 #include "libs/protocol/landing_memory.h"
 #include "libs/runtime/local_tasks.h"
+#include "libs/runtime/zmq_file_system.h"
 #include "libs/tensor/buffer.h"
 
 namespace weft {
@@ -34,8 +35,8 @@ struct ProcessOptions {
   absl::Duration peer_timeout = absl::Seconds(8);
   // Gets what other processes do wrong; outlives the process. May be null.
   Logger* logger = nullptr;
-  // Where kernels read and write files; outlives the process. Null: on the
-  // machine.
+  // Where kernels read and write files, but for those of checkpoint writers
+  // (zmq_file_system.h); outlives the process. Null: on the machine.
   FileSystem* file_system = nullptr;
 };
 
@@ -57,7 +58,8 @@ class Process {
   Random& random() { return *random_; }
   Scheduler& scheduler() { return *scheduler_; }
   const Clock& clock() const { return scheduler_->clock(); }
-  FileSystem& file_system() { return *file_system_; }
+  // Paths "zmq://HOST:PORT/PATH" are files of the checkpoint writer there.
+  FileSystem& file_system() { return files_; }
   BufferPool& buffers() { return buffers_; }
   const KernelRegistry& kernels() const { return *kernels_; }
   LocalTasks& local_tasks() { return local_tasks_; }
@@ -66,12 +68,13 @@ class Process {
   bus::Transport& transport() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  ZmqFileSystemOptions FilesOptions();
+
   const ProcessOptions options_;
   // Destroyed last to first: threads end before what they use.
   const std::unique_ptr<Clock> clock_;
   const std::unique_ptr<Random> random_;
   LocalFileSystem local_file_system_;
-  FileSystem* const file_system_;
   BufferPool buffers_;
   const std::shared_ptr<const KernelRegistry> kernels_;
   LocalTasks local_tasks_;
@@ -82,6 +85,7 @@ class Process {
   absl::Mutex mutex_;
   std::unique_ptr<bus::Wire> wire_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<bus::Transport> transport_ ABSL_GUARDED_BY(mutex_);
+  ZmqFileSystem files_;  // its connections end before the transport
 };
 
 }  // namespace weft

@@ -31,6 +31,11 @@ ABSL_FLAG(int64_t, max_sessions_per_client,
           "Sessions that one client may have open at the task");
 ABSL_FLAG(int64_t, max_sessions, weft::Quotas().max_sessions,
           "Sessions that may be open at the task");
+ABSL_FLAG(int, max_open_files_per_client,
+          weft::Quotas().max_open_files_per_client,
+          "Files that one client may have open at a checkpoint writer");
+ABSL_FLAG(int, max_open_files, weft::Quotas().max_open_files,
+          "Files that may be open at a checkpoint writer");
 
 namespace weft {
 
@@ -50,7 +55,10 @@ Quotas QuotasFromFlags() {
       .max_callables_per_session =
           absl::GetFlag(FLAGS_max_callables_per_session),
       .max_sessions_per_client = absl::GetFlag(FLAGS_max_sessions_per_client),
-      .max_sessions = absl::GetFlag(FLAGS_max_sessions)};
+      .max_sessions = absl::GetFlag(FLAGS_max_sessions),
+      .max_open_files_per_client =
+          absl::GetFlag(FLAGS_max_open_files_per_client),
+      .max_open_files = absl::GetFlag(FLAGS_max_open_files)};
 }
 
 }  // namespace weft

@@ -26,6 +26,9 @@ struct Quotas {
   // Of one client, and of all together.
   int64_t max_sessions_per_client = 16384;
   int64_t max_sessions = 65536;
+  // Of one client of a checkpoint writer, and of all together.
+  int max_open_files_per_client = 128;
+  int max_open_files = 512;
 
   bus::TransportOptions OfPeers() const {
     bus::TransportOptions options;

@@ -12,6 +12,8 @@
 #include "libs/base/status.h"
 #include "libs/bus/address.h"
 #include "libs/bus/learned_uuid.h"
+#include "libs/checkpoint_writer/file_server.h"
+#include "libs/checkpoint_writer/rooted_file_system.h"
 #include "libs/cluster/device_name.h"
 #include "libs/coordinator/coordinator.h"
 #include "libs/ops/standard_ops.h"
@@ -32,6 +34,20 @@ std::unique_ptr<Process> NewProcess(const ServerOptions& options,
       ProcessOptions{.transport = options.quotas.OfPeers(),
                      .peer_timeout = options.peer_timeout,
                      .logger = &logger});
+}
+
+constexpr char kWriterJob[] = "checkpoint_writer";
+
+// "/job:checkpoint_writer/replica:0/task:0, ..."; empty: there is none.
+std::string Writers(const ClusterSpec& cluster) {
+  std::vector<std::string> writers;
+  const auto job = cluster.jobs().find(kWriterJob);
+  if (job == cluster.jobs().end()) return "";
+  for (const auto& [index, address] : job->second) {
+    writers.push_back(
+        absl::StrCat(TaskName(kWriterJob, index), " at zmq://", address));
+  }
+  return absl::StrJoin(writers, ", ");
 }
 
 }  // namespace
@@ -67,6 +83,7 @@ class Server::Impl : private PeerObserver,
   absl::Status Start(const bus::Address& address) {
     RETURN_IF_ERROR(MakeRoute());
     if (has_devices_) RETURN_IF_ERROR(MakeEngine());
+    if (options_.job_name == kWriterJob) RETURN_IF_ERROR(MakeFileServer());
     MakeLink();
     handler_ = std::make_unique<TaskHandler>(HandlerOptions());
     ASSIGN_OR_RETURN(endpoint_,
@@ -95,6 +112,7 @@ class Server::Impl : private PeerObserver,
       if (std::exchange(stopping_, true)) return;
     }
     if (local_task_ != nullptr) Drain(drain);
+    if (file_server_ != nullptr) DrainFiles(drain);
     if (link_ != nullptr) {
       // A coordinator has nobody to say goodbye to.
       if (hosted_ == nullptr) link_->Leave();
@@ -107,6 +125,7 @@ class Server::Impl : private PeerObserver,
     if (directory_ != nullptr) directory_->Close();
     hosted_.reset();
     handler_.reset();
+    file_server_.reset();
     if (!target_.empty()) logger_.Info("Stopped");
     stopped_->Set();
   }
@@ -126,6 +145,7 @@ class Server::Impl : private PeerObserver,
             .master = local_task_ ? local_task_->master() : nullptr,
             .worker = local_task_ ? local_task_->runtime() : nullptr,
             .coordinator = hosted_,
+            .files = files_,
             .observer = this};
   }
 
@@ -176,6 +196,32 @@ class Server::Impl : private PeerObserver,
     return absl::OkStatus();
   }
 
+  absl::Status MakeFileServer() {
+    if (IsZmqPath(options_.root)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("The root of ", task_, ", ", options_.root,
+                       ", is at a checkpoint writer: it has to be a directory "
+                       "of its own."));
+    }
+    const auto found = process_.file_system().IsDirectory(options_.root);
+    if (!found.ok() || !*found) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "The root of ", task_, ", ", options_.root, ", is no directory",
+          found.ok() ? "" : ": ", found.status().message(),
+          ". Make it, or give another one with --root."));
+    }
+    files_ = std::make_shared<RootedFileSystem>(process_.file_system(),
+                                                options_.root);
+    file_server_ = std::make_unique<FileServer>(FileServerOptions{
+        .file_system = files_.get(),
+        .scheduler = &process_.scheduler(),
+        .random = &process_.random(),
+        .task = task_,
+        .max_open_files_per_client = options_.quotas.max_open_files_per_client,
+        .max_open_files = options_.quotas.max_open_files});
+    return absl::OkStatus();
+  }
+
   TaskOptions LocalTaskOptions() {
     const Quotas& quotas = options_.quotas;
     return {.process = &process_,
@@ -214,7 +260,13 @@ class Server::Impl : private PeerObserver,
             " owns no devices and serves no sessions. Connect to one "
             "of: ",
             absl::StrJoin(TasksWithDevices(cluster_), ", ")),
+        .files_refusal = FilesRefusal(),
         .peers = this};
+    if (file_server_ != nullptr) {
+      options.files = {
+          .new_client = [this] { return file_server_->NewClient(); },
+          .scheduler = &process_.scheduler()};
+    }
     if (!has_devices_) return options;
     options.master = {
         .master = local_task_->master().get(),
@@ -230,6 +282,15 @@ class Server::Impl : private PeerObserver,
                       .ops = StandardOps(),
                       .logger = &logger_};
     return options;
+  }
+
+  std::string FilesRefusal() const {
+    const std::string writers = Writers(cluster_);
+    return absl::StrCat(task_, " keeps no files for others. ",
+                        writers.empty()
+                            ? absl::StrCat("A task of job ", kWriterJob,
+                                           " does; this cluster has none.")
+                            : absl::StrCat("Ask one of: ", writers));
   }
 
   void MakeLink() {
@@ -263,6 +324,18 @@ class Server::Impl : private PeerObserver,
     local_task_->runtime()->WaitForSteps(deadline);
     local_task_->runtime()->Stop(Stopped());
     local_task_->runtime()->WaitForSteps(absl::InfiniteFuture());
+  }
+
+  // What is open for writing may be finished.
+  void DrainFiles(absl::Duration drain) {
+    file_server_->Drain();
+    if (endpoint_ != nullptr) {
+      endpoint_->Drain();
+      logger_.Info(absl::StrCat("Stopping: open files may be written for ",
+                                absl::FormatDuration(drain)));
+    }
+    (void)file_server_->WaitUntilUnused(process_.scheduler().clock().Now() +
+                                        drain);
   }
 
   // Stops the server from a thread that must not wait. A coordinator stays for
@@ -404,6 +477,9 @@ class Server::Impl : private PeerObserver,
   // Null without devices.
   std::unique_ptr<ClusterDirectory> directory_;
   std::unique_ptr<Task> local_task_;
+  // Null but at a checkpoint writer.
+  std::shared_ptr<FileSystem> files_;
+  std::unique_ptr<FileServer> file_server_;
   std::unique_ptr<TaskHandler> handler_;
   std::unique_ptr<bus::Endpoint> endpoint_;
   const std::unique_ptr<Event> stopped_;

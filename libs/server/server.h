@@ -4,7 +4,8 @@
 //
 // One task of the cluster plays the coordinator as well: that of job
 // "coordinator", or else the lowest task of the first job. Tasks of the jobs
-// "coordinator" and "checkpoint_writer" have no devices and serve no sessions.
+// "coordinator" and "checkpoint_writer" have no devices and serve no sessions;
+// those of the latter keep files for whoever asks (docs/checkpoint_writer.md).
 //
 //   ASSIGN_OR_RETURN(auto server, weft::Server::Create(
 //       cluster, {.job_name = "ps", .task_index = 0}));
@@ -38,6 +39,9 @@ struct ServerOptions {
   // variables. So a server that listens elsewhere than on loopback refuses to
   // start unless this is set.
   bool insecure = false;
+  // Of a task of job "checkpoint_writer": the directory, in the file system of
+  // its Process, below which it keeps files.
+  std::string root = ".";
   int cpus = 1;
   // GPU devices of host memory, for trying placement.
   int host_gpus = 0;
@@ -77,7 +81,8 @@ class Server {
  public:
   // Listens and is ready when it returns; waits for no other task.
   // INVALID_ARGUMENT: the task is not in the spec, or an address is none;
-  // ALREADY_EXISTS: the port is taken; FAILED_PRECONDITION: see `insecure`.
+  // ALREADY_EXISTS: the port is taken; FAILED_PRECONDITION: see `insecure`, or
+  // `root` is no directory.
   static absl::StatusOr<std::unique_ptr<Server>> Create(
       const ClusterSpec& cluster, const ServerOptions& options);
 

@@ -7,44 +7,51 @@
 namespace weft {
 
 using protocol::CoordinatorService;
+using protocol::FileService;
 using protocol::MasterService;
 using protocol::WorkerService;
 
 TaskHandler::TaskHandler(const TaskHandlerOptions& options)
     : refusal_(options.refusal),
+      files_refusal_(options.files_refusal),
       peers_(*options.peers),
       coordinator_(options.coordinator) {
   if (options.master) master_.emplace(*options.master);
   if (options.worker) worker_.emplace(*options.worker);
+  if (options.files) files_.emplace(*options.files);
 }
 
 bool TaskHandler::IsFast(uint8_t method) const {
   return MasterService::IsFast(method) || WorkerService::IsFast(method) ||
-         CoordinatorService::IsFast(method);
+         CoordinatorService::IsFast(method) || FileService::IsFast(method);
 }
 
 bool TaskHandler::IsFastMessage(const bus::Message& message) const {
   return MasterService::IsFastMessage(message) ||
          WorkerService::IsFastMessage(message) ||
-         CoordinatorService::IsFastMessage(message);
+         CoordinatorService::IsFastMessage(message) ||
+         FileService::IsFastMessage(message);
 }
 
 bool TaskHandler::IsServedWhileDraining(uint8_t method) const {
   return MasterService::IsServedWhileDraining(method) ||
          WorkerService::IsServedWhileDraining(method) ||
-         CoordinatorService::IsServedWhileDraining(method);
+         CoordinatorService::IsServedWhileDraining(method) ||
+         FileService::IsServedWhileDraining(method);
 }
 
 absl::Status TaskHandler::OnConnect(const bus::Peer& peer) {
   if (!peer.identity.task.empty()) peers_.OnPeerConnected(peer.identity);
   if (master_) master_->OnConnect(peer);
   coordinator_.OnConnect(peer);
+  if (files_) files_->OnConnect(peer);
   return absl::OkStatus();
 }
 
 void TaskHandler::OnDisconnect(const bus::Peer& peer, const absl::Status& why) {
   if (master_) master_->OnDisconnect(peer, why);
   coordinator_.OnDisconnect(peer, why);
+  if (files_) files_->OnDisconnect(peer);
   if (!peer.identity.task.empty()) {
     peers_.OnPeerLost(peer.identity.task, peer.identity.incarnation, why);
   }
@@ -58,6 +65,8 @@ void TaskHandler::OnRequest(std::shared_ptr<bus::IncomingCall> call,
     worker_->OnRequest(std::move(call), std::move(request));
   } else if (CoordinatorService::Handles(request.method)) {
     coordinator_.OnRequest(std::move(call), std::move(request));
+  } else if (files_ && FileService::Handles(request.method)) {
+    files_->OnRequest(std::move(call), std::move(request));
   } else {
     Refuse(*call, request.method);
   }
@@ -76,6 +85,9 @@ void TaskHandler::OnRefused(std::shared_ptr<bus::IncomingCall> call,
 void TaskHandler::Refuse(bus::IncomingCall& call, uint8_t method) const {
   if (MasterService::Handles(method) || WorkerService::Handles(method)) {
     return call.Fail(absl::FailedPreconditionError(refusal_));
+  }
+  if (FileService::Handles(method)) {
+    return call.Fail(absl::FailedPreconditionError(files_refusal_));
   }
   call.Fail(absl::UnimplementedError(
       absl::StrCat("This task does not know requests of number ", method,

@@ -12,6 +12,7 @@
 
 #include "libs/bus/handler.h"
 #include "libs/protocol/coordinator_service.h"
+#include "libs/protocol/file_service.h"
 #include "libs/protocol/master_service.h"
 #include "libs/protocol/worker_client.h"
 #include "libs/protocol/worker_service.h"
@@ -23,8 +24,12 @@ struct TaskHandlerOptions {
   std::optional<protocol::MasterServiceOptions> master;
   std::optional<protocol::WorkerServiceOptions> worker;
   protocol::CoordinatorServiceOptions coordinator;
+  // Of a checkpoint writer.
+  std::optional<protocol::FileServiceOptions> files;
   // For a task without devices: why it serves no sessions, and which tasks do.
   std::string refusal;
+  // For all but a checkpoint writer: why it keeps no files, and who does.
+  std::string files_refusal;
   // Told of the tasks that connect; outlives the handler.
   protocol::PeerEvents* peers = nullptr;
 };
@@ -49,10 +54,12 @@ class TaskHandler : public bus::Handler {
   void Refuse(bus::IncomingCall& call, uint8_t method) const;
 
   const std::string refusal_;
+  const std::string files_refusal_;
   protocol::PeerEvents& peers_;
   std::optional<protocol::MasterService> master_;
   std::optional<protocol::WorkerService> worker_;
   protocol::CoordinatorService coordinator_;
+  std::optional<protocol::FileService> files_;
 };
 
 }  // namespace weft

@@ -18,7 +18,10 @@ ABSL_FLAG(std::string, bind, "",
           "or host:port");
 ABSL_FLAG(bool, insecure, false,
           "Listen beyond this machine although anyone who reaches the port may "
-          "run graphs and read variables");
+          "run graphs and read variables, or use files below --root");
+ABSL_FLAG(std::string, root, ".",
+          "Of a checkpoint writer: the directory below which it keeps files; "
+          "zmq://HOST:PORT/ckpt/model is ckpt/model there");
 ABSL_FLAG(int, cpus, 1, "CPU devices");
 ABSL_FLAG(int, host_gpus, 0, "GPU devices made of host memory, for trials");
 ABSL_FLAG(absl::Duration, drain, absl::Seconds(10),
@@ -47,6 +50,7 @@ ServerOptions OptionsFromFlags(const std::string& default_job) {
           .task_index = absl::GetFlag(FLAGS_task_index),
           .bind = absl::GetFlag(FLAGS_bind),
           .insecure = absl::GetFlag(FLAGS_insecure),
+          .root = absl::GetFlag(FLAGS_root),
           .cpus = absl::GetFlag(FLAGS_cpus),
           .host_gpus = absl::GetFlag(FLAGS_host_gpus),
           .heartbeat_interval = absl::GetFlag(FLAGS_heartbeat_interval),

@@ -1,5 +1,5 @@
-// The program of the checkpoint writer: a member of the cluster without
-// devices.
+// The program of a checkpoint writer: a task without devices that keeps files
+// for its cluster, below --root.
 //
 //   bazel run //services/checkpoint_writer -- --task_index=0
 //       --cluster='{"checkpoint_writer": ["localhost:2222"], "worker":

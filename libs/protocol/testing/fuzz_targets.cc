@@ -11,6 +11,7 @@
 #include "libs/graph/inference_context.h"
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/coordinator_messages.h"
+#include "libs/protocol/file_messages.h"
 #include "libs/protocol/master_messages.h"
 #include "libs/protocol/method.h"
 #include "libs/protocol/placement_messages.h"
@@ -322,6 +323,19 @@ void CheckPlacementMessage(const FuzzCase& c) {
   }
 }
 
+void CheckFileMessage(const FuzzCase& c) {
+  const bus::Message& message = c.message;
+  switch (static_cast<Method>(message.method)) {
+    case Method::kFileOperation:
+      return Check(message, ReadFileOperation, WriteFileOperation);
+    case Method::kFileOperationReply:
+      (void)IsFileAnswerReadSoon(message);
+      return Check(message, ReadFileAnswer, WriteFileAnswer);
+    default:
+      return CheckEmpty(message);
+  }
+}
+
 }  // namespace
 
 void FuzzMasterMessage(absl::string_view bytes) {
@@ -334,6 +348,10 @@ void FuzzWorkerMessage(absl::string_view bytes) {
 
 void FuzzCoordinatorMessage(absl::string_view bytes) {
   CheckPlacementMessage(FuzzCaseOf(bytes));
+}
+
+void FuzzFileMessage(absl::string_view bytes) {
+  CheckFileMessage(FuzzCaseOf(bytes));
 }
 
 FuzzCase FuzzCaseOf(absl::string_view bytes) {

@@ -22,6 +22,7 @@ namespace weft::protocol {
 void FuzzMasterMessage(absl::string_view bytes);
 void FuzzWorkerMessage(absl::string_view bytes);
 void FuzzCoordinatorMessage(absl::string_view bytes);
+void FuzzFileMessage(absl::string_view bytes);
 
 struct FuzzCase {
   bus::Message message;

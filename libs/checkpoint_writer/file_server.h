@@ -1,0 +1,76 @@
+// FileServer: keeps files for a cluster: plays the role Files for each of its
+// clients, on a FileSystem (a RootedFileSystem below the writer's root). What a
+// checkpoint is, it does not know: whoever writes one commits it by syncing and
+// renaming, as on its own disk.
+//
+// Bounded: files that are open, of one client and of all; pieces that wait for
+// the disk, 16 MiB of each open file (OrderedFile); and how much is done at
+// once. Clients take turns. What a client has open is closed when its Files
+// ends.
+//
+// Threads: all methods may be called from any thread; only WaitUntilUnused and
+// the destructor block. Files are used on the Scheduler's blocking pool.
+#ifndef WEFT_LIBS_CHECKPOINT_WRITER_FILE_SERVER_H_
+#define WEFT_LIBS_CHECKPOINT_WRITER_FILE_SERVER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "libs/base/in_flight.h"
+#include "libs/base/random.h"
+#include "libs/base/scheduler.h"
+#include "libs/checkpoint_writer/turn_queue.h"
+#include "libs/fs/file_system.h"
+#include "libs/protocol/files.h"
+
+namespace weft {
+
+struct FileServerOptions {
+  FileSystem* file_system = nullptr;  // outlives the server, as do these
+  Scheduler* scheduler = nullptr;
+  Random* random = nullptr;
+  // Which task it is, for errors.
+  std::string task;
+  int max_open_files_per_client = 128;
+  int max_open_files = 512;
+  // Operations on files at once.
+  int max_running = 16;
+};
+
+class FileServer {
+ public:
+  explicit FileServer(const FileServerOptions& options);
+  // Waits for what is done to files at the moment. No client is left.
+  ~FileServer();
+
+  std::shared_ptr<protocol::Files> NewClient();
+
+  // Opens no further files for writing; what is open may be finished.
+  void Drain() { draining_.store(true); }
+  // Whether, at `deadline`, no file is open for writing.
+  bool WaitUntilUnused(absl::Time deadline) {
+    return written_.WaitUntilNone(*options_.scheduler, deadline);
+  }
+
+  int num_open_files() const { return num_open_.load(); }
+
+ private:
+  class Client;
+  class ClientFiles;
+  class Slot;
+
+  const FileServerOptions options_;
+  std::atomic<bool> draining_{false};
+  std::atomic<int> num_open_{0};
+  std::atomic<uint64_t> num_clients_{0};  // ever
+  InFlight written_;                      // files that are open for writing
+  TurnQueue queue_;  // last: what runs there uses the others
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_CHECKPOINT_WRITER_FILE_SERVER_H_

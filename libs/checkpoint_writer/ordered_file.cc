@@ -1,0 +1,210 @@
+#include "libs/checkpoint_writer/ordered_file.h"
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
+#include "libs/base/status.h"
+
+namespace weft {
+namespace {
+
+using protocol::FileAction;
+using protocol::FileAnswer;
+using protocol::FileRequest;
+using protocol::kMaxFilePiece;
+using protocol::kMaxFilePieces;
+
+constexpr uint64_t kMaxAhead = uint64_t{kMaxFilePiece} * kMaxFilePieces;
+
+absl::Status IsClosed(absl::string_view path) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("write ", path, ": it has been closed"));
+}
+
+void Answer(protocol::Files::Done done, const absl::Status& status) {
+  if (!status.ok()) return done(status);
+  done(FileAnswer());
+}
+
+}  // namespace
+
+absl::Status OrderedFile::CheckLocked(const FileRequest& request) const {
+  if (closed_ || to_be_closed_) return IsClosed(options_.path);
+  RETURN_IF_ERROR(error_);
+  const uint64_t size = request.bytes.size();
+  if (size > kMaxFilePiece || request.offset < next_ ||
+      request.offset - next_ > kMaxAhead - size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options_.path, ": a piece of ", size, " bytes at byte ", request.offset,
+        ", when ", next_, " bytes are written and ", kMaxAhead,
+        " may be on their way"));
+  }
+  if (waiting_.size() + (has_begun_ ? 1 : 0) >= kMaxFilePieces) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(options_.path, ": ", kMaxFilePieces,
+                     " pieces are on their way, and no more may be"));
+  }
+  return absl::OkStatus();
+}
+
+void OrderedFile::Operate(FileRequest request, absl::Time deadline,
+                          std::shared_ptr<Cancellation> cancellation,
+                          protocol::Files::Done done) {
+  Position position;
+  absl::Status refused;
+  const bool closes = request.action == FileAction::kClose;
+  {
+    absl::MutexLock lock(&mutex_);
+    refused = CheckLocked(request);
+    if (refused.ok()) {
+      position = {request.offset, arrived_++};
+      waiting_[position] = {std::move(request), deadline, cancellation,
+                            std::move(done)};
+    }
+  }
+  if (!refused.ok()) {
+    if (closes) Abandon(refused);
+    return done(refused);
+  }
+  if (cancellation != nullptr) {
+    // It is of this call alone, so nobody has to take the callback back.
+    const auto give_up = [weak = weak_from_this(),
+                          position](const absl::Status& cause) {
+      if (const auto file = weak.lock()) file->GiveUp(position, cause);
+    };
+    if (cancellation->Register(give_up) == 0) give_up(cancellation->status());
+  }
+  RunSoonIfNeeded();
+}
+
+void OrderedFile::GiveUp(const Position& position, const absl::Status& cause) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!waiting_.contains(position)) return;
+  }
+  Fail(Annotate(cause, absl::StrCat(options_.path, ": the piece at byte ",
+                                    position.first, " was given up")));
+}
+
+void OrderedFile::Fail(const absl::Status& why) {
+  Pieces failed;
+  absl::Status error;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (error_.ok()) error_ = why;
+    error = error_;
+    failed.swap(waiting_);
+    for (const auto& [position, piece] : failed) {
+      if (piece.request.action == FileAction::kClose) to_be_closed_ = true;
+    }
+  }
+  RunSoonIfNeeded();
+  for (auto& [position, piece] : failed) piece.done(error);
+}
+
+void OrderedFile::Abandon(const absl::Status& why) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return;
+    to_be_closed_ = true;
+  }
+  Fail(why);
+  RunSoonIfNeeded();
+}
+
+bool OrderedFile::ShouldRunLocked() const {
+  if (running_ || closed_) return false;
+  if (to_be_closed_) return true;
+  return !waiting_.empty() && waiting_.begin()->first.first <= next_;
+}
+
+void OrderedFile::RunSoonIfNeeded() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!ShouldRunLocked()) return;
+    running_ = true;
+  }
+  options_.run([self = shared_from_this()] { self->Run(); });
+}
+
+// One piece a turn, so that other files have theirs. Its memory and its place
+// are free before its caller hears of it.
+void OrderedFile::Run() {
+  Piece piece;
+  absl::Status status;
+  const bool is_due = TakeDue(&piece);
+  if (is_due) {
+    status = Do(piece);
+    Ended(piece, status);
+    piece.request.bytes = {};
+  }
+  if (EndOfTurn()) {
+    options_.file.reset();
+    if (options_.on_closed) options_.on_closed();
+  }
+  if (is_due) Answer(std::move(piece.done), status);
+  RunSoonIfNeeded();
+}
+
+bool OrderedFile::EndOfTurn() {
+  absl::MutexLock lock(&mutex_);
+  has_begun_ = false;
+  running_ = false;
+  if (!to_be_closed_) return false;
+  closed_ = true;
+  return true;
+}
+
+bool OrderedFile::TakeDue(Piece* piece) {
+  absl::MutexLock lock(&mutex_);
+  if (waiting_.empty() || waiting_.begin()->first.first > next_) return false;
+  *piece = std::move(waiting_.begin()->second);
+  waiting_.erase(waiting_.begin());
+  has_begun_ = true;
+  return true;
+}
+
+absl::Status OrderedFile::Do(const Piece& piece) {
+  const FileRequest& request = piece.request;
+  {
+    absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(error_);
+    if (request.offset != next_) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options_.path, ": the piece at byte ", request.offset,
+          " overlaps the one before it, which ends at byte ", next_));
+    }
+  }
+  if (piece.cancellation != nullptr && piece.cancellation->IsCancelled()) {
+    return piece.cancellation->status();
+  }
+  if (options_.clock->Now() > piece.deadline) {
+    return absl::DeadlineExceededError(
+        absl::StrCat(options_.path, ": the piece at byte ", request.offset,
+                     " had to wait for too long for those before it"));
+  }
+  switch (request.action) {
+    case FileAction::kAppend:
+      return options_.file->Append(request.bytes.view());
+    case FileAction::kFlush:
+      return options_.file->Flush();
+    case FileAction::kSync:
+      return options_.file->Sync();
+    default:
+      return options_.file->Close();
+  }
+}
+
+void OrderedFile::Ended(const Piece& piece, const absl::Status& status) {
+  {
+    absl::MutexLock lock(&mutex_);
+    next_ += status.ok() ? piece.request.bytes.size() : 0;
+    if (piece.request.action == FileAction::kClose) to_be_closed_ = true;
+  }
+  if (!status.ok()) {
+    Fail(status);
+  } else if (piece.request.action == FileAction::kClose) {
+    Fail(IsClosed(options_.path));
+  }
+}
+
+}  // namespace weft

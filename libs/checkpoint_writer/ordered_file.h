@@ -1,0 +1,98 @@
+// OrderedFile: a file that one client writes, whose pieces may come in any
+// order and are written in that of their offsets, one at a time: Append, Flush,
+// Sync and Close (libs/protocol/files.h). What waits is bounded: pieces by
+// their number, and none is further ahead than what they could hold.
+//
+// The first error stays: whatever waits and all that comes fail with it.
+//
+// Threads: all methods may be called from any thread and do not block; the file
+// is used on threads of the TurnQueue, also at its end. Held by shared_ptr.
+#ifndef WEFT_LIBS_CHECKPOINT_WRITER_ORDERED_FILE_H_
+#define WEFT_LIBS_CHECKPOINT_WRITER_ORDERED_FILE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/cancellation.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
+#include "libs/fs/file_system.h"
+#include "libs/protocol/files.h"
+
+namespace weft {
+
+class OrderedFile : public std::enable_shared_from_this<OrderedFile> {
+ public:
+  struct Options {
+    std::unique_ptr<WritableFile> file;
+    std::string path;  // as its client calls it, for errors
+    const Clock* clock = nullptr;
+    // Has a closure run soon, where it may block.
+    std::function<void(Scheduler::Closure)> run;
+    // Called when the file has been closed or given up, without a lock held.
+    std::function<void()> on_closed;
+  };
+  explicit OrderedFile(Options options) : options_(std::move(options)) {}
+
+  // As Files::Operate; `request` is an Append, Flush, Sync or Close.
+  void Operate(protocol::FileRequest request, absl::Time deadline,
+               std::shared_ptr<Cancellation> cancellation,
+               protocol::Files::Done done) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What waits fails with `why`; the file is closed once what is written at the
+  // moment has been.
+  void Abandon(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Piece {
+    protocol::FileRequest request;
+    absl::Time deadline;
+    std::shared_ptr<Cancellation> cancellation;
+    protocol::Files::Done done;
+  };
+  // By offset, then in order of arrival.
+  using Position = std::pair<uint64_t, uint64_t>;
+  using Pieces = absl::btree_map<Position, Piece>;
+
+  absl::Status CheckLocked(const protocol::FileRequest& request) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether there is something to do for a thread that may block, which nobody
+  // does yet.
+  bool ShouldRunLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RunSoonIfNeeded() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool TakeDue(Piece* piece) ABSL_LOCKS_EXCLUDED(mutex_);
+  // True when the file is to be closed now.
+  bool EndOfTurn() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Do(const Piece& piece);
+  void Ended(const Piece& piece, const absl::Status& status)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The piece is given up by its caller; does nothing once it has begun.
+  void GiveUp(const Position& position, const absl::Status& cause)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Keeps the first error, and fails what waits.
+  void Fail(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  Options options_;  // its file is used by whoever runs
+  absl::Mutex mutex_;
+  Pieces waiting_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;     // bytes that were written
+  uint64_t arrived_ ABSL_GUARDED_BY(mutex_) = 0;  // pieces, ever
+  absl::Status error_ ABSL_GUARDED_BY(mutex_);
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;    // Run, or it is to
+  bool has_begun_ ABSL_GUARDED_BY(mutex_) = false;  // a piece, which goes on
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool to_be_closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_CHECKPOINT_WRITER_ORDERED_FILE_H_

@@ -1,0 +1,368 @@
+// A checkpoint writer's files as seen from elsewhere: what every FileSystem
+// owes its users, over a simulated network and over sockets; order, bounds, and
+// what a program sees when the disk, the connection or the writer fails.
+#include "libs/protocol/remote_file_system.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/test_matchers.h"
+#include "libs/checkpoint_writer/testing/gated_file_system.h"
+#include "libs/checkpoint_writer/testing/remote_files.h"
+#include "libs/fs/failing_file_system.h"
+#include "libs/fs/memory_file_system.h"
+#include "libs/fs/testing/file_system_conformance.h"
+
+namespace weft {
+namespace {
+
+using protocol::kMaxFilePiece;
+using protocol::kMaxFilePieces;
+using protocol::kMaxWrittenBytes;
+using protocol::RemoteFileSystem;
+using protocol::RemoteFileSystemOptions;
+
+constexpr absl::StatusCode kGone = absl::StatusCode::kUnavailable;
+
+// A RemoteFileSystem that owns the writer at its other end.
+struct SimulatedEnd {
+  SimulatedEnd() {
+    EXPECT_OK(disk.CreateDirectories("/root/t"));
+    files.StartWriter(disk, {.root = "/root"});
+  }
+  RemoteFileSystemOptions Options() {
+    return {.files = files.NewClient(),
+            .scheduler = &files.scheduler(),
+            .name = "zmq://server:7000"};
+  }
+  MemoryFileSystem disk;
+  SimulatedFiles files;
+};
+
+struct SocketEnd {
+  SocketEnd() { EXPECT_OK(disk.CreateDirectories("/t")); }
+  RemoteFileSystemOptions Options() { return files.ClientOptions(); }
+  MemoryFileSystem disk;
+  SocketFiles files{disk};
+};
+
+template <typename End>
+class OwningRemoteFileSystem : private End, public RemoteFileSystem {
+ public:
+  OwningRemoteFileSystem() : RemoteFileSystem(End::Options()) {}
+};
+
+template <typename End>
+FileSystemHarness Harness() {
+  return {std::make_unique<OwningRemoteFileSystem<End>>(), "/t"};
+}
+
+INSTANTIATE_TEST_SUITE_P(RemoteSimulated, FileSystemConformanceTest,
+                         testing::Values(Harness<SimulatedEnd>));
+INSTANTIATE_TEST_SUITE_P(RemoteSockets, FileSystemConformanceTest,
+                         testing::Values(Harness<SocketEnd>));
+
+std::string Bytes(size_t size) {
+  std::string bytes(size, '\0');
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i % 251);
+  return bytes;
+}
+
+class RemoteFileSystemTest : public testing::Test {
+ protected:
+  // Runs `work` beside the test, as a kernel would.
+  void Begin(Scheduler::Closure work) {
+    files_.scheduler().Schedule(Pool::kBlocking, std::move(work));
+  }
+  static absl::Status Write(FileSystem& files, const std::string& path,
+                            const std::string& bytes) {
+    ASSIGN_OR_RETURN(auto file, files.NewWritableFile(path));
+    RETURN_IF_ERROR(file->Append(bytes));
+    RETURN_IF_ERROR(file->Sync());
+    return file->Close();
+  }
+  int64_t WaitingBytes() {
+    return files_.writers_memory().stats().bytes_in_use;
+  }
+
+  MemoryFileSystem disk_;
+  SimulatedFiles files_;
+};
+
+// A small piece overtakes large ones, which stream beside it.
+TEST_F(RemoteFileSystemTest, PiecesAreWrittenInOrderHoweverTheyArrive) {
+  const std::string bytes = Bytes(5 * kMaxFilePiece + 1000);
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    MemoryFileSystem disk;
+    SimulatedFiles files(seed);
+    files.StartWriter(disk);
+    auto remote = files.NewFileSystem();
+    ASSERT_OK_AND_ASSIGN(auto a, remote->NewWritableFile("/a"));
+    ASSERT_OK_AND_ASSIGN(auto b, remote->NewWritableFile("/b"));
+    for (size_t at = 0; at < bytes.size(); at += 300001) {
+      ASSERT_OK(a->Append(bytes.substr(at, 300001)));
+      ASSERT_OK(b->Append(bytes.substr(at, 300001)));
+    }
+    ASSERT_OK(a->Close());
+    ASSERT_OK(b->Close());
+    EXPECT_EQ(disk.ReadFile("/a").value(), bytes) << seed;
+    EXPECT_EQ(disk.ReadFile("/b").value(), bytes) << seed;
+  }
+}
+
+TEST_F(RemoteFileSystemTest, LargeFilesAreReadWhole) {
+  const std::string bytes = Bytes(40 * kMaxFilePiece + 17);
+  ASSERT_OK(disk_.WriteFileAtomically("/a", bytes));
+  files_.StartWriter(disk_);
+  auto remote = files_.NewFileSystem();
+  EXPECT_EQ(remote->ReadFile("/a").value(), bytes);
+  ASSERT_OK_AND_ASSIGN(const auto file, remote->NewRandomAccessFile("/a"));
+  // Small reads, in order and not.
+  for (const uint64_t offset : {uint64_t{0}, uint64_t{100}, uint64_t{262000},
+                                uint64_t{5}, bytes.size() - 10}) {
+    std::string buffer(1000, '?');
+    ASSERT_OK_AND_ASSIGN(const size_t read,
+                         file->Read(offset, buffer.size(), buffer.data()));
+    EXPECT_EQ(buffer.substr(0, read), bytes.substr(offset, 1000));
+  }
+}
+
+// Many small reads in order are few messages.
+TEST_F(RemoteFileSystemTest, SmallReadsAreReadAhead) {
+  ASSERT_OK(disk_.WriteFileAtomically("/a", Bytes(1000000)));
+  files_.StartWriter(disk_);
+  auto remote = files_.NewFileSystem();
+  ASSERT_OK_AND_ASSIGN(const auto file, remote->NewRandomAccessFile("/a"));
+  int messages = 0;
+  files_.network().set_hook([&](const bus::MessageInfo& info) {
+    messages += info.to == "server" && info.lane == bus::Lane::kControl;
+    return bus::Verdict();
+  });
+  char buffer[1000];
+  for (uint64_t at = 0; at < 1000000; at += 1000) {
+    ASSERT_OK(file->Read(at, 1000, buffer));
+  }
+  EXPECT_LT(messages, 20);
+}
+
+// The numbers are those of files.h: 16 MiB there, 17 MiB here.
+TEST_F(RemoteFileSystemTest, ASlowDiskBoundsMemoryAtBothEnds) {
+  GatedFileSystem disk;
+  disk.Shut(files_.scheduler(), "slow");
+  files_.StartWriter(disk);
+  auto remote = files_.NewFileSystem();
+  const std::string bytes = Bytes(64 * kMaxFilePiece);
+  size_t accepted = 0;
+  absl::Status written = absl::UnknownError("not yet");
+  Begin([&] {
+    written = [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(auto file, remote->NewWritableFile("/slow"));
+      for (size_t at = 0; at < bytes.size(); at += 65536) {
+        RETURN_IF_ERROR(file->Append(bytes.substr(at, 65536)));
+        accepted = at + 65536;
+      }
+      return file->Close();
+    }();
+  });
+  files_.Settle();
+  files_.Pass(absl::Minutes(5));  // no disk is given up so soon
+  EXPECT_EQ(disk.num_waiting(), 1);
+  EXPECT_LE(accepted, kMaxWrittenBytes);
+  EXPECT_GT(accepted, kMaxFilePieces * kMaxFilePiece);
+  EXPECT_LE(WaitingBytes(), int64_t{kMaxFilePieces} * int64_t{kMaxFilePiece});
+  EXPECT_GT(WaitingBytes(), 0);
+  // A file beside it goes on, though the same client writes it.
+  ASSERT_OK(Write(*remote, "/fast", bytes));
+  EXPECT_EQ(written.code(), absl::StatusCode::kUnknown);
+  disk.Open();
+  files_.Settle();
+  ASSERT_OK(written);
+  EXPECT_EQ(disk.ReadFile("/slow").value(), bytes);
+  EXPECT_EQ(disk.ReadFile("/fast").value(), bytes);
+  EXPECT_EQ(WaitingBytes(), 0);
+}
+
+TEST_F(RemoteFileSystemTest, ADiskThatIsStuckEndsAtTheDeadline) {
+  GatedFileSystem disk;
+  disk.Shut(files_.scheduler(), "stuck");
+  files_.StartWriter(disk);
+  RemoteFileSystem remote({.files = files_.NewClient(),
+                           .scheduler = &files_.scheduler(),
+                           .name = "zmq://server:7000",
+                           .operation_timeout = absl::Minutes(2)});
+  EXPECT_THAT(
+      Write(remote, "/stuck", Bytes(10)),
+      StatusIs(absl::StatusCode::kDeadlineExceeded, "zmq://server:7000/stuck"));
+  disk.Open();
+  files_.Settle();
+  EXPECT_OK(Write(remote, "/other", Bytes(10)));
+  EXPECT_EQ(files_.writer().server().num_open_files(), 0);
+}
+
+TEST_F(RemoteFileSystemTest, AFullDiskIsSaidAndTheNextFileIsWritten) {
+  FailingFileSystem disk(disk_);
+  files_.StartWriter(disk);
+  auto remote = files_.NewFileSystem();
+  disk.LimitSpace(3 * kMaxFilePiece);
+  const absl::Status status = Write(*remote, "/a", Bytes(40 * kMaxFilePiece));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               "No space left on device"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               "zmq://server:7000/a"));
+  files_.Settle();
+  EXPECT_EQ(files_.writer().server().num_open_files(), 0);
+  disk.Heal();
+  ASSERT_OK(Write(*remote, "/a", Bytes(10)));
+  EXPECT_EQ(disk_.ReadFile("/a").value(), Bytes(10));
+}
+
+// At each operation of a small save, in turn.
+TEST_F(RemoteFileSystemTest, EveryFailureOfTheDiskIsSaid) {
+  FailingFileSystem disk(disk_);
+  files_.StartWriter(disk);
+  auto remote = files_.NewFileSystem();
+  const auto save = [&] {
+    return remote->WriteFileAtomically("/a", Bytes(3 * kMaxFilePiece));
+  };
+  ASSERT_OK(save());
+  const int64_t before = disk.num_operations();
+  ASSERT_OK(save());
+  const int64_t operations = disk.num_operations() - before;
+  EXPECT_GT(operations, 5);
+  for (int64_t i = 0; i < operations; ++i) {
+    disk.FailOperation(i, absl::InternalError("write: Input/output error"));
+    const absl::Status failed = save();
+    disk.Heal();
+    // The last one of a file that has been synced may be its end alone.
+    EXPECT_THAT(failed,
+                StatusIs(absl::StatusCode::kInternal, "Input/output error"))
+        << i;
+    ASSERT_OK(save());
+  }
+}
+
+TEST_F(RemoteFileSystemTest, AConnectionThatIsCutEndsWhatWasOpen) {
+  files_.StartWriter(disk_);
+  auto remote = files_.NewFileSystem();
+  ASSERT_OK_AND_ASSIGN(auto file, remote->NewWritableFile("/a"));
+  ASSERT_OK_AND_ASSIGN(auto read, remote->NewRandomAccessFile("/a"));
+  ASSERT_OK(file->Append(Bytes(3 * kMaxFilePiece)));
+  files_.network().Cut("client", "server");
+  files_.Settle();
+  EXPECT_THAT(file->Sync(), StatusIs(kGone, "zmq://server:7000"));
+  EXPECT_EQ(files_.writer().server().num_open_files(), 0);
+  // What was open is not open over the next connection.
+  files_.Pass(absl::Seconds(10));
+  char buffer[10];
+  EXPECT_THAT(read->Read(0, 10, buffer),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "is not open"));
+  EXPECT_FALSE(file->Close().ok());
+  EXPECT_OK(Write(*remote, "/a", Bytes(10)));
+}
+
+// In the middle of an Append, at each of the first messages.
+TEST_F(RemoteFileSystemTest, CutsAnywhereHangNothing) {
+  for (uint64_t cut = 1; cut < 30; ++cut) {
+    MemoryFileSystem disk;
+    SimulatedFiles files(cut);
+    files.StartWriter(disk);
+    auto remote = files.NewFileSystem();
+    uint64_t messages = 0;
+    files.network().set_hook([&](const bus::MessageInfo&) {
+      bus::Verdict verdict;
+      if (++messages == cut + 8) verdict.fate = bus::Fate::kCutHere;
+      return verdict;
+    });
+    (void)Write(*remote, "/a", Bytes(6 * kMaxFilePiece));
+    // Small and redone, as a save is.
+    absl::Status again = Write(*remote, "/a", Bytes(10));
+    if (!again.ok()) again = Write(*remote, "/a", Bytes(10));
+    EXPECT_OK(again) << cut;
+    EXPECT_EQ(disk.ReadFile("/a").value(), Bytes(10)) << cut;
+    files.Settle();
+    EXPECT_EQ(files.writer().server().num_open_files(), 0) << cut;
+  }
+}
+
+TEST_F(RemoteFileSystemTest, AWriterThatIsKilledIsSaidSoonAndComesBack) {
+  GatedFileSystem disk;
+  disk.Shut(files_.scheduler(), "a");
+  files_.StartWriter(disk);
+  auto remote = files_.NewFileSystem();
+  const absl::Time before = files_.scheduler().clock().Now();
+  absl::Status written;
+  bool ended = false;
+  Begin([&] {
+    written = Write(*remote, "/a", Bytes(40 * kMaxFilePiece));
+    ended = true;
+  });
+  files_.Settle();
+  EXPECT_FALSE(ended);
+  disk.Open();  // whoever is killed leaves nothing that waits
+  files_.KillWriter();
+  files_.Settle();
+  ASSERT_TRUE(ended);
+  EXPECT_THAT(written, StatusIs(kGone, "zmq://server:7000/a"));
+  EXPECT_LE(files_.scheduler().clock().Now() - before, absl::Seconds(10));
+  // Nobody is there: said once the time for a connection is over, then at once.
+  EXPECT_THAT(remote->DeleteFile("/a"), StatusIs(kGone, "is it"));
+  const absl::Time later = files_.scheduler().clock().Now();
+  EXPECT_THAT(remote->DeleteFile("/a"), StatusIs(kGone, "zmq://server:7000"));
+  EXPECT_EQ(files_.scheduler().clock().Now(), later);
+  files_.StartWriter(disk, {.incarnation = 23});
+  files_.Pass(absl::Seconds(5));
+  EXPECT_OK(Write(*remote, "/b", Bytes(10)));
+}
+
+TEST_F(RemoteFileSystemTest, AWriterThatStartsLaterIsWaitedFor) {
+  auto remote = files_.NewFileSystem();
+  absl::Status written = absl::UnknownError("not yet");
+  Begin([&] { written = Write(*remote, "/a", Bytes(10)); });
+  files_.Pass(absl::Seconds(3));
+  files_.StartWriter(disk_);
+  files_.Pass(absl::Seconds(5));
+  EXPECT_OK(written);
+}
+
+// A file that was open at the writer before has no part in what the next one
+// keeps under the same name.
+TEST_F(RemoteFileSystemTest, FilesOfAWriterBeforeAreNotThoseOfTheNext) {
+  files_.StartWriter(disk_);
+  auto remote = files_.NewFileSystem();
+  ASSERT_OK_AND_ASSIGN(auto old_file, remote->NewWritableFile("/a"));
+  files_.StopWriter();
+  files_.Settle();
+  files_.StartWriter(disk_, {.incarnation = 23});
+  files_.Pass(absl::Seconds(5));
+  ASSERT_OK_AND_ASSIGN(auto new_file, remote->NewWritableFile("/a"));
+  EXPECT_OK(old_file->Append("old"));  // gathered
+  EXPECT_FALSE(old_file->Close().ok());
+  ASSERT_OK(new_file->Append("new"));
+  ASSERT_OK(new_file->Close());
+  EXPECT_EQ(disk_.ReadFile("/a").value(), "new");
+}
+
+TEST_F(RemoteFileSystemTest, AWriterThatDrainsLetsWhatIsOpenBeFinished) {
+  files_.StartWriter(disk_);
+  auto remote = files_.NewFileSystem();
+  ASSERT_OK_AND_ASSIGN(auto file, remote->NewWritableFile("/a"));
+  ASSERT_OK(file->Append(Bytes(2 * kMaxFilePiece)));
+  FileServer& server = files_.writer().server();
+  server.Drain();
+  files_.writer().endpoint().Drain();
+  EXPECT_THAT(remote->NewWritableFile("/b"),
+              StatusIs(kGone, "is shutting down"));
+  const absl::Time now = files_.scheduler().clock().Now();
+  EXPECT_FALSE(server.WaitUntilUnused(now));
+  ASSERT_OK(file->Append("end"));
+  ASSERT_OK(file->Close());
+  EXPECT_TRUE(server.WaitUntilUnused(now));
+  EXPECT_EQ(disk_.ReadFile("/a").value(), Bytes(2 * kMaxFilePiece) + "end");
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,59 @@
+// RootedFileSystem: the part of a FileSystem below one directory, as if there
+// were nothing else: "/ckpt/model" and "ckpt/model" are ROOT/ckpt/model.
+//
+// No path leads out: one with a part ".." is INVALID_ARGUMENT, and so is one
+// with a zero byte. Symbolic links below the root are followed, wherever they
+// lead: only who owns the machine can have made them, for a FileSystem makes
+// none. The root itself is neither deleted nor renamed (PERMISSION_DENIED).
+//
+// Errors are those of the other file system, with the paths that it knows.
+// Threads: as FileSystem says.
+#ifndef WEFT_LIBS_CHECKPOINT_WRITER_ROOTED_FILE_SYSTEM_H_
+#define WEFT_LIBS_CHECKPOINT_WRITER_ROOTED_FILE_SYSTEM_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libs/fs/file_system.h"
+
+namespace weft {
+
+class RootedFileSystem : public FileSystem {
+ public:
+  // `base` outlives it and its files. `root` is a directory of it.
+  RootedFileSystem(FileSystem& base, std::string root)
+      : base_(base), root_(std::move(root)) {}
+
+  // What `path` is called in the other file system.
+  absl::StatusOr<std::string> PathOf(absl::string_view path) const;
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
+      absl::string_view path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> NewAppendableFile(
+      absl::string_view path) override;
+  absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
+      absl::string_view path) override;
+  absl::Status FileExists(absl::string_view path) override;
+  absl::StatusOr<bool> IsDirectory(absl::string_view path) override;
+  absl::StatusOr<uint64_t> GetFileSize(absl::string_view path) override;
+  absl::StatusOr<std::vector<std::string>> ListDirectory(
+      absl::string_view path) override;
+  absl::Status CreateDirectory(absl::string_view path) override;
+  absl::Status DeleteFile(absl::string_view path) override;
+  absl::Status DeleteDirectory(absl::string_view path) override;
+  absl::Status RenameFile(absl::string_view from,
+                          absl::string_view to) override;
+  absl::Status SyncDirectory(absl::string_view path) override;
+
+ private:
+  // The same of what is not the root itself.
+  absl::StatusOr<std::string> PathBelow(absl::string_view path) const;
+
+  FileSystem& base_;
+  const std::string root_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_CHECKPOINT_WRITER_ROOTED_FILE_SYSTEM_H_

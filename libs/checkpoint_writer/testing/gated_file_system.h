@@ -1,0 +1,86 @@
+// GatedFileSystem: a disk that is slow, for tests: what is appended to its
+// files waits at a gate until that is opened. Everything else is another
+// FileSystem's.
+//
+// Threads: safe; who waits does so through the Scheduler.
+#ifndef WEFT_LIBS_CHECKPOINT_WRITER_TESTING_GATED_FILE_SYSTEM_H_
+#define WEFT_LIBS_CHECKPOINT_WRITER_TESTING_GATED_FILE_SYSTEM_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "libs/base/scheduler.h"
+#include "libs/fs/memory_file_system.h"
+
+namespace weft {
+
+class GatedFileSystem : public MemoryFileSystem {
+ public:
+  // Appends to files whose path has `name` in it wait, by `scheduler`.
+  void Shut(Scheduler& scheduler, absl::string_view name) {
+    absl::MutexLock lock(&mutex_);
+    gate_ = scheduler.NewEvent();
+    gated_ = std::string(name);
+  }
+  void Open() {
+    absl::MutexLock lock(&mutex_);
+    if (gate_ != nullptr) gate_->Set();
+  }
+  int num_waiting() const {
+    absl::MutexLock lock(&mutex_);
+    return num_waiting_;
+  }
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
+      absl::string_view path) override {
+    auto file = MemoryFileSystem::NewWritableFile(path);
+    if (!file.ok()) return file;
+    return std::make_unique<File>(*this, std::string(path), *std::move(file));
+  }
+
+ private:
+  class File : public WritableFile {
+   public:
+    File(GatedFileSystem& files, std::string path,
+         std::unique_ptr<WritableFile> file)
+        : files_(files), path_(std::move(path)), file_(std::move(file)) {}
+    absl::Status Append(absl::string_view data) override {
+      files_.Pass(path_);
+      return file_->Append(data);
+    }
+    absl::Status Flush() override { return file_->Flush(); }
+    absl::Status Sync() override { return file_->Sync(); }
+    absl::Status Close() override { return file_->Close(); }
+
+   private:
+    GatedFileSystem& files_;
+    const std::string path_;
+    const std::unique_ptr<WritableFile> file_;
+  };
+
+  void Pass(const std::string& path) {
+    std::shared_ptr<Event> gate;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (gate_ == nullptr || path.find(gated_) == std::string::npos) return;
+      gate = gate_;
+      ++num_waiting_;
+    }
+    gate->Wait();
+    absl::MutexLock lock(&mutex_);
+    --num_waiting_;
+  }
+
+  mutable absl::Mutex mutex_;
+  std::shared_ptr<Event> gate_ ABSL_GUARDED_BY(mutex_);  // null: open
+  std::string gated_ ABSL_GUARDED_BY(mutex_);
+  int num_waiting_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_CHECKPOINT_WRITER_TESTING_GATED_FILE_SYSTEM_H_

@@ -1,0 +1,73 @@
+// FileClient: the Files of another task, reached over the bus.
+//
+// What names a path waits for a connection, until there has been none for
+// `connect_timeout`; after that it fails at once with UNAVAILABLE until there
+// is one again, and so does always what is done to an open file. When a
+// connection is lost, what was sent and is not answered fails with UNAVAILABLE,
+// which does not say whether it was done; the channel dials again.
+//
+// Threads: as Files says; `done` comes on the thread that reads, or on the
+// compute pool where the answer takes long to read, the connection was lost or
+// the deadline has come.
+#ifndef WEFT_LIBS_PROTOCOL_FILE_CLIENT_H_
+#define WEFT_LIBS_PROTOCOL_FILE_CLIENT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/scheduler.h"
+#include "libs/bus/address.h"
+#include "libs/bus/transport.h"
+#include "libs/protocol/files.h"
+
+namespace weft::protocol {
+
+struct FileClientOptions {
+  bus::Address address;
+  bus::Identity self;
+  // Which has to be there, "/job:checkpoint_writer/replica:0/task:0"; empty:
+  // any.
+  std::string task;
+  Scheduler* scheduler = nullptr;  // outlives the client
+  // For how long calls wait for a connection, counted from when it was lost, or
+  // from the start.
+  absl::Duration connect_timeout = absl::Seconds(10);
+};
+
+class FileClient : public Files, private bus::ChannelEvents {
+ public:
+  // `transport` outlives the client.
+  FileClient(bus::Transport& transport, const FileClientOptions& options);
+  // Fails what is pending with CANCELLED and waits for each `done`; so it is
+  // not to be called from one. No other call is running.
+  ~FileClient() override;
+
+  void Operate(FileRequest request, absl::Time deadline,
+               std::shared_ptr<Cancellation> cancellation, Done done) override;
+
+ private:
+  void OnConnected(const bus::Identity& peer) override;
+  void OnDisconnected(const absl::Status& why) override;
+
+  bus::CallOptions OptionsOf(FileAction action, absl::Time deadline)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // What says who did not answer and what to look at.
+  absl::Status Explain(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const FileClientOptions options_;
+  const std::string who_;  // "zmq://host:port"
+  absl::Mutex mutex_;
+  bool connected_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time disconnected_since_ ABSL_GUARDED_BY(mutex_);
+  // Of the attempts since; OK before the first has failed.
+  absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);
+  // Last: its end ends all callbacks. Set once, before any call.
+  std::unique_ptr<bus::Channel> channel_;
+};
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_FILE_CLIENT_H_

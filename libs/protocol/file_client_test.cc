@@ -1,0 +1,282 @@
+// Files as used from another process: FileClient and FileService over a
+// simulated network.
+#include "libs/protocol/file_client.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/protocol/file_service.h"
+#include "libs/protocol/method.h"
+#include "libs/protocol/testing/two_processes.h"
+
+namespace weft::protocol {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr char kWriter[] = "/job:checkpoint_writer/replica:0/task:0";
+constexpr absl::Time kNever = absl::InfiniteFuture();
+constexpr absl::StatusCode kGone = absl::StatusCode::kUnavailable;
+
+// What clients ask for, and which of them are there; answers at once, or when
+// the test says so.
+struct Recorder {
+  std::vector<FileRequest> requests;
+  std::vector<std::shared_ptr<Cancellation>> cancellations;
+  std::vector<absl::Time> deadlines;
+  std::vector<Files::Done> held;
+  bool hold = false;
+  int num_clients = 0;  // now
+  absl::StatusOr<FileAnswer> answer = FileAnswer();
+};
+
+class RecordingFiles : public Files {
+ public:
+  explicit RecordingFiles(Recorder& recorder) : recorder_(recorder) {
+    ++recorder_.num_clients;
+  }
+  ~RecordingFiles() override { --recorder_.num_clients; }
+
+  void Operate(FileRequest request, absl::Time deadline,
+               std::shared_ptr<Cancellation> cancellation, Done done) override {
+    recorder_.requests.push_back(std::move(request));
+    recorder_.deadlines.push_back(deadline);
+    recorder_.cancellations.push_back(std::move(cancellation));
+    if (recorder_.hold) {
+      recorder_.held.push_back(std::move(done));
+    } else {
+      done(recorder_.answer);
+    }
+  }
+
+ private:
+  Recorder& recorder_;
+};
+
+class FileClientTest : public testing::Test {
+ protected:
+  FileClientTest()
+      : service_(
+            {.new_client =
+                 [this] { return std::make_shared<RecordingFiles>(recorder_); },
+             .scheduler = &processes_.scheduler()}),
+        handler_(service_) {}
+  ~FileClientTest() override { Release(); }
+
+  void Listen() {
+    auto endpoint = processes_.server().transport->Listen(
+        processes_.address(), {.task = kWriter, .incarnation = 22}, handler_);
+    ASSERT_OK(endpoint);
+    endpoint_ = *std::move(endpoint);
+  }
+  std::unique_ptr<FileClient> Dial(uint64_t incarnation = 11) {
+    return std::make_unique<FileClient>(
+        *processes_.client().transport,
+        FileClientOptions{.address = processes_.address(),
+                          .self = {.incarnation = incarnation},
+                          .task = kWriter,
+                          .scheduler = &processes_.scheduler()});
+  }
+  void Connect() {
+    Listen();
+    client_ = Dial();
+    processes_.Settle();
+  }
+  void Ask(FileAction action, absl::Time deadline = kNever,
+           std::shared_ptr<Cancellation> cancellation = nullptr) {
+    FileRequest request;
+    request.action = action;
+    request.path = "/a";
+    request.bytes = bus::Blob::FromString(std::string(100000, 'b'));
+    client_->Operate(std::move(request), deadline, std::move(cancellation),
+                     [this](absl::StatusOr<FileAnswer> answer) {
+                       answers_.push_back(std::move(answer));
+                     });
+  }
+  void Release() {
+    for (Files::Done& done : recorder_.held) done(recorder_.answer);
+    recorder_.held.clear();
+  }
+  absl::Time Now() { return processes_.scheduler().clock().Now(); }
+  void Pass(absl::Duration time) { processes_.scheduler().AdvanceBy(time); }
+
+  TwoProcesses processes_;
+  Recorder recorder_;
+  FileService service_;
+  OneRoleHandler<FileService> handler_;
+  std::unique_ptr<bus::Endpoint> endpoint_;
+  std::vector<absl::StatusOr<FileAnswer>> answers_;
+  std::unique_ptr<FileClient> client_;
+};
+
+TEST_F(FileClientTest, ARequestIsAnswered) {
+  Connect();
+  recorder_.answer->names = {"a", "b"};
+  recorder_.answer->bytes = bus::Blob::FromString(std::string(200000, 'r'));
+  Ask(FileAction::kListDirectory, Now() + absl::Minutes(1));
+  processes_.Settle();
+  ASSERT_THAT(answers_, SizeIs(1));
+  ASSERT_OK(answers_[0]);
+  EXPECT_THAT(answers_[0]->names, ElementsAre("a", "b"));
+  EXPECT_EQ(answers_[0]->bytes.view(), std::string(200000, 'r'));
+  ASSERT_THAT(recorder_.requests, SizeIs(1));
+  EXPECT_EQ(recorder_.requests[0].path, "/a");
+  EXPECT_EQ(recorder_.requests[0].bytes.size(), 100000u);
+  EXPECT_EQ(recorder_.deadlines[0], Now() + absl::Minutes(1));
+}
+
+TEST_F(FileClientTest, ErrorsKeepCodeAndText) {
+  Connect();
+  recorder_.answer = absl::ResourceExhaustedError("write /a: disk full");
+  Ask(FileAction::kAppend);
+  processes_.Settle();
+  ASSERT_THAT(answers_, SizeIs(1));
+  EXPECT_EQ(answers_[0].status(), recorder_.answer.status());
+}
+
+TEST_F(FileClientTest, EachConnectionIsAClient) {
+  Connect();
+  EXPECT_EQ(recorder_.num_clients, 0);  // it has asked for nothing
+  Ask(FileAction::kStat);
+  Ask(FileAction::kStat);
+  processes_.Settle();
+  EXPECT_EQ(recorder_.num_clients, 1);
+  auto first = std::move(client_);
+  client_ = Dial(12);
+  Ask(FileAction::kStat);
+  processes_.Settle();
+  EXPECT_EQ(recorder_.num_clients, 2);
+  first.reset();
+  processes_.Settle();
+  EXPECT_EQ(recorder_.num_clients, 1);
+  processes_.network().Cut("client", "server");
+  processes_.Settle();
+  EXPECT_EQ(recorder_.num_clients, 0);
+}
+
+TEST_F(FileClientTest, ALostConnectionEndsWhatIsPending) {
+  Connect();
+  recorder_.hold = true;
+  Ask(FileAction::kAppend);
+  Ask(FileAction::kStat);
+  processes_.Settle();
+  EXPECT_THAT(answers_, IsEmpty());
+  processes_.network().Cut("client", "server");
+  processes_.Settle();
+  EXPECT_THAT(answers_, ElementsAre(StatusIs(kGone, "zmq://server:7000"),
+                                    StatusIs(kGone, "zmq://server:7000")));
+  EXPECT_TRUE(recorder_.cancellations[0]->IsCancelled());
+}
+
+TEST_F(FileClientTest, WhatNamesAPathWaitsForAConnection) {
+  client_ = Dial();
+  Ask(FileAction::kStat);
+  Ask(FileAction::kAppend);  // of what is open there: nothing is
+  processes_.Settle();
+  EXPECT_THAT(answers_, ElementsAre(StatusIs(kGone, "zmq://server:7000")));
+  Pass(absl::Seconds(2));
+  Listen();
+  Pass(absl::Seconds(5));
+  ASSERT_THAT(answers_, SizeIs(2));
+  EXPECT_OK(answers_[1]);
+}
+
+TEST_F(FileClientTest, NobodyIsWaitedForForLong) {
+  client_ = Dial();
+  Ask(FileAction::kStat);
+  Pass(absl::Seconds(10) - absl::Milliseconds(1));
+  EXPECT_THAT(answers_, IsEmpty());
+  Pass(absl::Milliseconds(1));
+  ASSERT_THAT(answers_, ElementsAre(StatusIs(kGone, "zmq://server:7000")));
+  EXPECT_THAT(answers_[0], StatusIs(kGone, "is the checkpoint writer running"));
+  // From then on it is said at once, until there is a connection again.
+  Ask(FileAction::kStat);
+  processes_.Settle();
+  EXPECT_THAT(answers_, SizeIs(2));
+  Listen();
+  Pass(absl::Seconds(5));
+  Ask(FileAction::kStat);
+  processes_.Settle();
+  ASSERT_THAT(answers_, SizeIs(3));
+  EXPECT_OK(answers_[2]);
+}
+
+TEST_F(FileClientTest, ADeadlineEndsACall) {
+  Connect();
+  recorder_.hold = true;
+  Ask(FileAction::kSync, Now() + absl::Minutes(10));
+  Pass(absl::Minutes(10) - absl::Milliseconds(1));
+  EXPECT_THAT(answers_, IsEmpty());
+  Pass(absl::Seconds(1));
+  ASSERT_THAT(answers_, SizeIs(1));
+  EXPECT_THAT(answers_[0], StatusIs(absl::StatusCode::kDeadlineExceeded,
+                                    "zmq://server:7000"));
+  EXPECT_TRUE(recorder_.cancellations[0]->IsCancelled());
+}
+
+TEST_F(FileClientTest, ACancellationReachesTheOtherEnd) {
+  Connect();
+  recorder_.hold = true;
+  auto cancellation = std::make_shared<Cancellation>();
+  Ask(FileAction::kSync, kNever, cancellation);
+  processes_.Settle();
+  cancellation->Cancel(absl::CancelledError("not wanted"));
+  processes_.Settle();
+  ASSERT_THAT(answers_, SizeIs(1));
+  EXPECT_THAT(answers_[0], StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_TRUE(recorder_.cancellations[0]->IsCancelled());
+  // One that is cancelled already is not sent.
+  Ask(FileAction::kSync, kNever, cancellation);
+  ASSERT_THAT(answers_, SizeIs(2));
+  EXPECT_THAT(answers_[1],
+              StatusIs(absl::StatusCode::kCancelled, "not wanted"));
+  processes_.Settle();
+  EXPECT_THAT(recorder_.requests, SizeIs(1));
+}
+
+TEST_F(FileClientTest, ItsEndEndsWhatIsPending) {
+  Connect();
+  recorder_.hold = true;
+  Ask(FileAction::kSync);
+  processes_.Settle();
+  client_.reset();
+  EXPECT_THAT(answers_, ElementsAre(StatusIs(absl::StatusCode::kCancelled)));
+}
+
+TEST_F(FileClientTest, ATaskThatDrainsGoesOnKeepingFiles) {
+  Connect();
+  endpoint_->Drain();
+  Ask(FileAction::kAppend);
+  processes_.Settle();
+  ASSERT_THAT(answers_, SizeIs(1));
+  EXPECT_OK(answers_[0]);
+}
+
+TEST_F(FileClientTest, RequestsThatCanNotBeReadAreRefused) {
+  Connect();
+  const auto channel = processes_.client().transport->Dial(
+      processes_.address(), {.incarnation = 44}, "", nullptr);
+  processes_.Settle();
+  std::vector<absl::Status> answers;
+  bus::Message message;
+  message.method = static_cast<uint8_t>(Method::kFileOperation);
+  message.body = bus::Blob::FromString("not a FlatBuffer at all, is it?");
+  channel->Call(std::move(message), {},
+                [&](const auto& reply) { answers.push_back(reply.status()); });
+  processes_.Settle();
+  EXPECT_THAT(answers, ElementsAre(StatusIs(kInvalid)));
+  EXPECT_EQ(recorder_.num_clients, 0);
+  Ask(FileAction::kStat);  // others go on
+  processes_.Settle();
+  ASSERT_THAT(answers_, SizeIs(1));
+  EXPECT_OK(answers_[0]);
+}
+
+}  // namespace
+}  // namespace weft::protocol

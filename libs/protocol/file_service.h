@@ -1,0 +1,63 @@
+// FileService: lets tasks and clients reach files over the bus: turns incoming
+// messages of the role Files into calls, and what comes of them into replies.
+// Each connection is a client of its own; what it has open ends with it.
+//
+// Threads: OnRequest as bus::Handler says; the role's method is fast.
+#ifndef WEFT_LIBS_PROTOCOL_FILE_SERVICE_H_
+#define WEFT_LIBS_PROTOCOL_FILE_SERVICE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/scheduler.h"
+#include "libs/bus/handler.h"
+#include "libs/protocol/files.h"
+#include "libs/protocol/method_table.h"
+#include "libs/protocol/pending_replies.h"
+
+namespace weft::protocol {
+
+struct FileServiceOptions {
+  // The files of one more client. Neither it nor the end of what it makes
+  // blocks.
+  std::function<std::shared_ptr<Files>()> new_client;
+  Scheduler* scheduler = nullptr;  // outlives the service
+};
+
+class FileService : public RoleService<FileService> {
+ public:
+  explicit FileService(const FileServiceOptions& options);
+  // Lets go of all clients and waits until what they asked for is answered; no
+  // more comes.
+  ~FileService();
+
+  static constexpr char kRole[] = "a task that keeps files";
+  static const MethodRow<FileService>* FindMethod(uint8_t method);
+
+  // Of all connections of the server; fast.
+  void OnConnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnDisconnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  using Call = std::shared_ptr<bus::IncomingCall>;
+
+  void Operate(Call call, bus::Message request);
+  // Null when the connection is gone.
+  std::shared_ptr<Files> ClientOf(const bus::Peer& peer)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const FileServiceOptions options_;
+  PendingReplies replies_;
+  absl::Mutex mutex_;
+  // By connection; null before its first request.
+  absl::flat_hash_map<uint64_t, std::shared_ptr<Files>> clients_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_FILE_SERVICE_H_

@@ -1,0 +1,387 @@
+#include "libs/protocol/remote_file_system.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/clock.h"
+#include "libs/base/status.h"
+#include "libs/base/sync_call.h"
+#include "libs/fs/posix_error.h"
+
+namespace weft::protocol {
+
+class RemoteFileSystem::Caller {
+ public:
+  explicit Caller(RemoteFileSystemOptions options)
+      : options_(std::move(options)) {}
+
+  Scheduler& scheduler() const { return *options_.scheduler; }
+  std::string NameOf(absl::string_view path) const {
+    return absl::StrCat(options_.name, path);
+  }
+
+  void Start(FileRequest request, Files::Done done) const {
+    options_.files->Operate(
+        std::move(request),
+        scheduler().clock().Now() + options_.operation_timeout, nullptr,
+        std::move(done));
+  }
+  absl::StatusOr<FileAnswer> Wait(FileRequest request) const {
+    SyncCall<absl::StatusOr<FileAnswer>> call(scheduler());
+    Start(std::move(request), call.Done());
+    return call.Wait();
+  }
+
+ private:
+  const RemoteFileSystemOptions options_;
+};
+
+namespace {
+
+using CallerPtr = std::shared_ptr<const RemoteFileSystem::Caller>;
+
+// How many pieces of a file are on their way, and what became of those that
+// were. Held by the callbacks as well, which may outlive the file.
+class SentPieces {
+ public:
+  explicit SentPieces(Scheduler& scheduler) : scheduler_(scheduler) {}
+
+  void Begin() {
+    absl::MutexLock lock(&mutex_);
+    ++sent_;
+  }
+  void End(const absl::Status& status) {
+    absl::MutexLock lock(&mutex_);
+    --sent_;
+    if (first_error_.ok()) first_error_ = status;
+    if (waiting_ != nullptr && sent_ <= most_) waiting_->Set();
+  }
+  // Waits until no more than `most` are on their way: for as long as the
+  // deadline of one.
+  absl::Status WaitUntil(int most) {
+    const std::unique_ptr<Event> event = scheduler_.NewEvent();
+    {
+      absl::MutexLock lock(&mutex_);
+      if (sent_ <= most) return first_error_;
+      waiting_ = event.get();
+      most_ = most;
+    }
+    event->Wait();
+    // End sets the event under the lock: it has let go of it after this.
+    absl::MutexLock lock(&mutex_);
+    waiting_ = nullptr;
+    return first_error_;
+  }
+  absl::Status first_error() const {
+    absl::MutexLock lock(&mutex_);
+    return first_error_;
+  }
+
+ private:
+  Scheduler& scheduler_;
+  mutable absl::Mutex mutex_;
+  int sent_ ABSL_GUARDED_BY(mutex_) = 0;
+  int most_ ABSL_GUARDED_BY(mutex_) = 0;  // that are waited for
+  Event* waiting_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
+};
+
+class RemoteWritableFile : public WritableFile {
+ public:
+  RemoteWritableFile(CallerPtr caller, uint64_t file, absl::string_view path)
+      : caller_(std::move(caller)),
+        file_(file),
+        path_(path),
+        pieces_(std::make_shared<SentPieces>(caller_->scheduler())) {}
+  ~RemoteWritableFile() override { Close().IgnoreError(); }
+
+  absl::Status Append(absl::string_view data) override {
+    if (closed_) return PosixError(EBADF, "write", caller_->NameOf(path_));
+    while (!data.empty()) {
+      const absl::string_view part =
+          data.substr(0, kMaxFilePiece - piece_.size());
+      if (piece_.empty() && part.size() == kMaxFilePiece) {
+        RETURN_IF_ERROR(Send(std::string(part)));
+      } else {
+        piece_.append(part.data(), part.size());
+        if (piece_.size() == kMaxFilePiece) RETURN_IF_ERROR(SendGathered());
+      }
+      data.remove_prefix(part.size());
+    }
+    return Explained(pieces_->first_error());
+  }
+
+  absl::Status Flush() override { return InOrder(FileAction::kFlush); }
+  absl::Status Sync() override { return InOrder(FileAction::kSync); }
+
+  absl::Status Close() override {
+    if (closed_) return absl::OkStatus();
+    const absl::Status status = InOrder(FileAction::kClose);
+    closed_ = true;
+    // Nobody could be told; it ends with the connection at the latest.
+    if (!status.ok()) caller_->Start(Of(FileAction::kAbandon), [](auto) {});
+    return status;
+  }
+
+ private:
+  FileRequest Of(FileAction action) const {
+    FileRequest request;
+    request.action = action;
+    request.file = file_;
+    request.offset = sent_bytes_;
+    return request;
+  }
+
+  absl::Status Explained(const absl::Status& status) const {
+    return Annotate(status, caller_->NameOf(path_));
+  }
+
+  absl::Status Send(std::string piece) {
+    RETURN_IF_ERROR(Explained(pieces_->WaitUntil(kMaxFilePieces - 1)));
+    FileRequest request = Of(FileAction::kAppend);
+    sent_bytes_ += piece.size();
+    request.bytes = bus::Blob::FromString(std::move(piece));
+    pieces_->Begin();
+    caller_->Start(std::move(request),
+                   [pieces = pieces_](const absl::StatusOr<FileAnswer>& done) {
+                     pieces->End(done.status());
+                   });
+    return absl::OkStatus();
+  }
+  absl::Status SendGathered() {
+    if (piece_.empty()) return absl::OkStatus();
+    return Send(std::exchange(piece_, {}));
+  }
+
+  // Once all pieces are written. One place among them has to be free.
+  absl::Status InOrder(FileAction action) {
+    if (closed_) return PosixError(EBADF, "write", caller_->NameOf(path_));
+    RETURN_IF_ERROR(SendGathered());
+    RETURN_IF_ERROR(Explained(pieces_->WaitUntil(kMaxFilePieces - 1)));
+    const absl::Status done = caller_->Wait(Of(action)).status();
+    if (done.ok()) return done;
+    const absl::Status first = pieces_->first_error();
+    return Explained(first.ok() ? done : first);
+  }
+
+  const CallerPtr caller_;
+  const uint64_t file_;
+  const std::string path_;
+  const std::shared_ptr<SentPieces> pieces_;
+  std::string piece_;  // that is gathered
+  uint64_t sent_bytes_ = 0;
+  bool closed_ = false;
+};
+
+class RemoteRandomAccessFile : public RandomAccessFile {
+ public:
+  RemoteRandomAccessFile(CallerPtr caller, uint64_t file,
+                         absl::string_view path)
+      : caller_(std::move(caller)), file_(file), path_(path) {}
+  ~RemoteRandomAccessFile() override {
+    FileRequest request;
+    request.action = FileAction::kAbandon;
+    request.file = file_;
+    caller_->Start(std::move(request), [](auto) {});
+  }
+
+  absl::StatusOr<size_t> Read(uint64_t offset, size_t size,
+                              char* buffer) const override {
+    if (size == 0) return 0;
+    if (size >= kReadAheadBytes) return ReadPieces(offset, size, buffer);
+    bus::Blob ahead;
+    uint64_t from = 0;
+    {
+      absl::MutexLock lock(&mutex_);
+      ahead = ahead_;
+      from = ahead_from_;
+    }
+    const bool is_there = offset >= from && offset - from <= ahead.size() &&
+                          size <= ahead.size() - (offset - from);
+    if (!is_there) {
+      ASSIGN_OR_RETURN(ahead, ReadAhead(offset));
+      from = offset;
+    }
+    const size_t read = std::min<size_t>(size, ahead.size() - (offset - from));
+    std::memcpy(buffer, ahead.data() + (offset - from), read);
+    return read;
+  }
+
+ private:
+  using Piece = SyncCall<absl::StatusOr<FileAnswer>>;
+
+  FileRequest PieceAt(uint64_t offset, size_t size) const {
+    FileRequest request;
+    request.action = FileAction::kRead;
+    request.file = file_;
+    request.offset = offset;
+    request.size = static_cast<uint32_t>(size);
+    return request;
+  }
+
+  absl::Status Explained(const absl::Status& status) const {
+    return Annotate(status, caller_->NameOf(path_));
+  }
+
+  // What the other end reads, if that is no more than was asked for.
+  absl::StatusOr<bus::Blob> Checked(absl::StatusOr<FileAnswer> answer,
+                                    size_t size) const {
+    if (!answer.ok()) return Explained(answer.status());
+    if (answer->bytes.size() > size) {
+      return Explained(absl::InternalError(
+          absl::StrCat("its task read ", answer->bytes.size(), " bytes of ",
+                       size, " that were asked for")));
+    }
+    return std::move(answer->bytes);
+  }
+
+  absl::StatusOr<bus::Blob> ReadAhead(uint64_t offset) const {
+    ASSIGN_OR_RETURN(bus::Blob ahead,
+                     Checked(caller_->Wait(PieceAt(offset, kReadAheadBytes)),
+                             kReadAheadBytes));
+    absl::MutexLock lock(&mutex_);
+    ahead_ = ahead;
+    ahead_from_ = offset;
+    return ahead;
+  }
+
+  // Some pieces on their way at once, all of which are waited for.
+  absl::StatusOr<size_t> ReadPieces(uint64_t offset, size_t size,
+                                    char* buffer) const {
+    struct Asked {
+      std::unique_ptr<Piece> piece;
+      size_t begin = 0;
+      size_t size = 0;
+    };
+    std::deque<Asked> asked;
+    size_t begin = 0;  // of what is not asked for yet
+    size_t read = 0;
+    absl::Status status;
+    bool at_end = false;
+    const auto goes_on = [&] { return status.ok() && !at_end && begin < size; };
+    while (goes_on() || !asked.empty()) {
+      while (goes_on() && asked.size() < kMaxFilePieces) {
+        const size_t next = std::min(kMaxFilePiece, size - begin);
+        asked.push_back(
+            {std::make_unique<Piece>(caller_->scheduler()), begin, next});
+        caller_->Start(PieceAt(offset + begin, next),
+                       asked.back().piece->Done());
+        begin += next;
+      }
+      const Asked& first = asked.front();
+      const auto bytes = Checked(first.piece->Wait(), first.size);
+      if (status.ok() && !at_end) {
+        status = bytes.status();
+        if (status.ok()) {
+          std::memcpy(buffer + first.begin, bytes->data(), bytes->size());
+          read += bytes->size();
+          at_end = bytes->size() < first.size;
+        }
+      }
+      asked.pop_front();
+    }
+    RETURN_IF_ERROR(status);
+    return read;
+  }
+
+  const CallerPtr caller_;
+  const uint64_t file_;
+  const std::string path_;
+  mutable absl::Mutex mutex_;
+  mutable bus::Blob ahead_ ABSL_GUARDED_BY(mutex_);
+  mutable uint64_t ahead_from_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace
+
+RemoteFileSystem::RemoteFileSystem(RemoteFileSystemOptions options)
+    : caller_(std::make_shared<const Caller>(std::move(options))) {}
+
+absl::StatusOr<FileAnswer> RemoteFileSystem::Call(FileAction action,
+                                                  absl::string_view path,
+                                                  absl::string_view to) {
+  for (const absl::string_view name : {path, to}) {
+    if (name.size() > kMaxFilePath) {
+      return PosixError(ENAMETOOLONG, "use", caller_->NameOf(name));
+    }
+  }
+  FileRequest request;
+  request.action = action;
+  request.path = std::string(path);
+  request.to = std::string(to);
+  auto answer = caller_->Wait(std::move(request));
+  if (answer.ok()) return answer;
+  return Annotate(answer.status(), caller_->NameOf(path));
+}
+
+absl::StatusOr<std::unique_ptr<WritableFile>> RemoteFileSystem::OpenForWriting(
+    FileAction action, absl::string_view path) {
+  ASSIGN_OR_RETURN(const FileAnswer opened, Call(action, path));
+  return std::make_unique<RemoteWritableFile>(caller_, opened.file, path);
+}
+
+absl::StatusOr<std::unique_ptr<WritableFile>> RemoteFileSystem::NewWritableFile(
+    absl::string_view path) {
+  return OpenForWriting(FileAction::kOpenToWrite, path);
+}
+
+absl::StatusOr<std::unique_ptr<WritableFile>>
+RemoteFileSystem::NewAppendableFile(absl::string_view path) {
+  return OpenForWriting(FileAction::kOpenToAppend, path);
+}
+
+absl::StatusOr<std::unique_ptr<RandomAccessFile>>
+RemoteFileSystem::NewRandomAccessFile(absl::string_view path) {
+  ASSIGN_OR_RETURN(const FileAnswer opened,
+                   Call(FileAction::kOpenToRead, path));
+  return std::make_unique<RemoteRandomAccessFile>(caller_, opened.file, path);
+}
+
+absl::Status RemoteFileSystem::FileExists(absl::string_view path) {
+  return Call(FileAction::kStat, path).status();
+}
+
+absl::StatusOr<bool> RemoteFileSystem::IsDirectory(absl::string_view path) {
+  ASSIGN_OR_RETURN(const FileAnswer found, Call(FileAction::kStat, path));
+  return found.is_directory;
+}
+
+absl::StatusOr<uint64_t> RemoteFileSystem::GetFileSize(absl::string_view path) {
+  ASSIGN_OR_RETURN(const FileAnswer found, Call(FileAction::kStat, path));
+  if (!found.is_directory) return found.size;
+  return PosixError(EISDIR, "size of", caller_->NameOf(path));
+}
+
+absl::StatusOr<std::vector<std::string>> RemoteFileSystem::ListDirectory(
+    absl::string_view path) {
+  ASSIGN_OR_RETURN(FileAnswer listed, Call(FileAction::kListDirectory, path));
+  return std::move(listed.names);
+}
+
+absl::Status RemoteFileSystem::CreateDirectory(absl::string_view path) {
+  return Call(FileAction::kCreateDirectory, path).status();
+}
+
+absl::Status RemoteFileSystem::DeleteFile(absl::string_view path) {
+  return Call(FileAction::kDeleteFile, path).status();
+}
+
+absl::Status RemoteFileSystem::DeleteDirectory(absl::string_view path) {
+  return Call(FileAction::kDeleteDirectory, path).status();
+}
+
+absl::Status RemoteFileSystem::RenameFile(absl::string_view from,
+                                          absl::string_view to) {
+  return Call(FileAction::kRename, from, to).status();
+}
+
+absl::Status RemoteFileSystem::SyncDirectory(absl::string_view path) {
+  return Call(FileAction::kSyncDirectory, path).status();
+}
+
+}  // namespace weft::protocol

@@ -1,0 +1,106 @@
+// ZmqFileSystem: the files of checkpoint writers, by their address:
+// "zmq://HOST:PORT/ckpt/model" is ckpt/model below the root of the writer that
+// listens there. All other paths are those of another file system.
+//
+// A writer of this process is reached by a call. The way to others is a
+// connection each, made when it is first needed and kept; when there are
+// max_connections, one that no open file uses makes room.
+//
+// Errors are those of RemoteFileSystem; besides INVALID_ARGUMENT for an address
+// that is none, and for a file that is to be renamed from one writer to
+// another.
+//
+// Threads: as FileSystem says.
+#ifndef WEFT_LIBS_RUNTIME_ZMQ_FILE_SYSTEM_H_
+#define WEFT_LIBS_RUNTIME_ZMQ_FILE_SYSTEM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/random.h"
+#include "libs/base/scheduler.h"
+#include "libs/bus/address.h"
+#include "libs/bus/transport.h"
+#include "libs/fs/file_system.h"
+#include "libs/protocol/remote_file_system.h"
+#include "libs/runtime/local_tasks.h"
+
+namespace weft {
+
+// Whether the path names a file of a checkpoint writer.
+bool IsZmqPath(absl::string_view path);
+
+struct ZmqFileSystemOptions {
+  Scheduler* scheduler = nullptr;  // outlives the file system, as do these
+  Random* random = nullptr;
+  // Called when a connection is first needed; null where none can be made.
+  std::function<bus::Transport&()> transport;
+  const LocalTasks* local_tasks = nullptr;
+  FileSystem* others = nullptr;  // of paths without the scheme
+  size_t max_connections = 64;
+  absl::Duration operation_timeout = absl::Minutes(10);
+};
+
+// Outlives the files that it opened.
+class ZmqFileSystem : public FileSystem {
+ public:
+  explicit ZmqFileSystem(ZmqFileSystemOptions options);
+
+  // The files of the writer at an address; its paths begin with "/".
+  absl::StatusOr<std::shared_ptr<FileSystem>> At(const bus::Address& writer)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
+      absl::string_view path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> NewAppendableFile(
+      absl::string_view path) override;
+  absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
+      absl::string_view path) override;
+  absl::Status FileExists(absl::string_view path) override;
+  absl::StatusOr<bool> IsDirectory(absl::string_view path) override;
+  absl::StatusOr<uint64_t> GetFileSize(absl::string_view path) override;
+  absl::StatusOr<std::vector<std::string>> ListDirectory(
+      absl::string_view path) override;
+  absl::Status CreateDirectory(absl::string_view path) override;
+  absl::Status DeleteFile(absl::string_view path) override;
+  absl::Status DeleteDirectory(absl::string_view path) override;
+  absl::Status RenameFile(absl::string_view from,
+                          absl::string_view to) override;
+  absl::Status SyncDirectory(absl::string_view path) override;
+
+ private:
+  // Whose file it is, and what that calls it.
+  struct Place {
+    FileSystem* files = nullptr;
+    std::shared_ptr<FileSystem> writer;  // keeps `files`, where it is one
+    std::string path;
+  };
+  struct Connection {
+    std::shared_ptr<protocol::RemoteFileSystem> files;
+    uint64_t last_use = 0;
+  };
+
+  absl::StatusOr<Place> Find(absl::string_view path);
+  // One that nobody uses, the least recently used first; null: all are used.
+  std::shared_ptr<FileSystem> TakeUnused()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<protocol::RemoteFileSystem> Connect(
+      const bus::Address& writer);
+
+  const ZmqFileSystemOptions options_;
+  absl::Mutex mutex_;
+  uint64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;
+  // By target.
+  std::map<std::string, Connection> connections_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RUNTIME_ZMQ_FILE_SYSTEM_H_
