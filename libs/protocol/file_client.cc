@@ -1,6 +1,7 @@
 #include "libs/protocol/file_client.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -14,29 +15,46 @@
 namespace weft::protocol {
 namespace {
 
-// One call: its answer, and who may end it.
-struct PendingOperation {
-  PendingOperation(std::shared_ptr<Cancellation> the_cancellation,
-                   Files::Done done)
-      : cancellation(std::move(the_cancellation)),
+// What the task at the other end refuses at once, whatever it is: an answer
+// shows that there is one.
+FileRequest Nothing() {
+  FileRequest request;
+  request.action = FileAction::kAbandon;
+  return request;
+}
+
+}  // namespace
+
+// One operation under way: its answer, and who may end it.
+struct FileClient::Pending {
+  Pending(FileRequest the_request, absl::Time the_deadline,
+          std::shared_ptr<Cancellation> the_cancellation, Done done)
+      : request(std::move(the_request)),
+        deadline(the_deadline),
+        cancellation(std::move(the_cancellation)),
         end(cancellation.get(),
             [this, done = std::move(done)](const absl::Status& status) mutable {
               if (!status.ok()) return done(status);
               done(std::move(answer));
             }) {}
 
+  bool IsCancelled() const {
+    return cancellation != nullptr && cancellation->IsCancelled();
+  }
   void EndWith(absl::StatusOr<FileAnswer> result) {
     if (!end.Claim()) return;
     if (result.ok()) answer = *std::move(result);
     end.End(result.status());
   }
 
+  FileRequest request;
+  const absl::Time deadline;
   const std::shared_ptr<Cancellation> cancellation;
+  // The last one that it made.
+  std::atomic<bus::Channel::CallId> call{0};
   FileAnswer answer;
   RunEnd end;
 };
-
-}  // namespace
 
 FileClient::FileClient(bus::Transport& transport,
                        const FileClientOptions& options)
@@ -63,18 +81,10 @@ void FileClient::OnDisconnected(const absl::Status& why) {
   last_failure_ = why;
 }
 
-bus::CallOptions FileClient::OptionsOf(FileAction action, absl::Time deadline) {
-  bus::CallOptions options;
-  options.deadline = deadline;
-  options.is_fast = IsFileAnswerReadSoon;
-  if (IsOfOpenFile(action)) return options;
+absl::Time FileClient::LastWait(FileAction action) {
   absl::MutexLock lock(&mutex_);
-  if (connected_) return options;
-  const absl::Time last = disconnected_since_ + options_.connect_timeout;
-  if (options_.scheduler->clock().Now() >= last) return options;
-  options.wait_for_connection = true;
-  options.deadline = std::min(deadline, last);
-  return options;
+  if (connected_ || IsOfOpenFile(action)) return absl::InfinitePast();
+  return disconnected_since_ + options_.connect_timeout;
 }
 
 // A refusal fails calls before the channel tells of it.
@@ -88,18 +98,14 @@ absl::Status FileClient::Explain(const absl::Status& status) {
   }
   if (!connected && bus::IsRefusal(status)) return Annotate(status, who_);
   absl::Status explained = status;
-  if (absl::IsDeadlineExceeded(status)) {
-    explained = connected ? absl::DeadlineExceededError(
-                                "no answer in time: its disk "
-                                "may be stuck")
-                          : absl::UnavailableError(absl::StrCat(
-                                "no connection in time",
-                                failure.ok() ? "" : ": ", failure.message()));
-    explained = Annotate(explained, who_);
+  if (!connected && absl::IsDeadlineExceeded(status)) {
+    explained = absl::UnavailableError(absl::StrCat(
+        "no connection in time", failure.ok() ? "" : ": ", failure.message()));
   }
-  if (!absl::IsUnavailable(status) && !absl::IsUnavailable(explained)) {
-    return explained;
+  if (absl::IsDeadlineExceeded(explained)) {
+    return Append(Annotate(explained, who_), "(its disk may be stuck)");
   }
+  if (!absl::IsUnavailable(explained)) return explained;
   if (!absl::StrContains(explained.message(), who_)) {
     explained = Annotate(explained, who_);
   }
@@ -117,11 +123,44 @@ void FileClient::Operate(FileRequest request, absl::Time deadline,
   if (cancellation != nullptr && cancellation->IsCancelled()) {
     return done(cancellation->status());
   }
-  const bus::CallOptions options = OptionsOf(request.action, deadline);
-  auto pending = std::make_shared<PendingOperation>(std::move(cancellation),
-                                                    std::move(done));
+  const absl::Time last_wait = LastWait(request.action);
+  auto pending = std::make_shared<Pending>(
+      std::move(request), deadline, std::move(cancellation), std::move(done));
+  if (options_.scheduler->clock().Now() < last_wait) {
+    SendWhenConnected(pending, std::min(deadline, last_wait));
+  } else {
+    Send(pending);
+  }
+  pending->end.Started([this, pending](const absl::Status&) {
+    channel_->Cancel(pending->call.load());
+  });
+}
+
+// The operation itself has all of its time once there is a connection.
+void FileClient::SendWhenConnected(const std::shared_ptr<Pending>& pending,
+                                   absl::Time deadline) {
+  bus::CallOptions options;
+  options.deadline = deadline;
+  options.wait_for_connection = true;
+  const bus::Channel::CallId call = channel_->Call(
+      WriteFileOperation(Nothing()), options,
+      [this, pending](const absl::StatusOr<bus::Message>& reply) {
+        const bool answered =
+            channel_->peer().has_value() && !absl::IsCancelled(reply.status());
+        if (answered) return Send(pending);
+        pending->EndWith(Explain(reply.status()));
+      });
+  // Unless it has been answered already, and the next one made.
+  bus::Channel::CallId none = 0;
+  pending->call.compare_exchange_strong(none, call);
+}
+
+void FileClient::Send(const std::shared_ptr<Pending>& pending) {
+  bus::CallOptions options;
+  options.deadline = pending->deadline;
+  options.is_fast = IsFileAnswerReadSoon;
   const bus::Channel::CallId call =
-      channel_->Call(WriteFileOperation(request), options,
+      channel_->Call(WriteFileOperation(pending->request), options,
                      [this, pending](absl::StatusOr<bus::Message> reply) {
                        if (!reply.ok())
                          return pending->EndWith(Explain(reply.status()));
@@ -130,8 +169,10 @@ void FileClient::Operate(FileRequest request, absl::Time deadline,
                          return pending->EndWith(std::move(answer));
                        pending->EndWith(BadReply(who_, answer.status()));
                      });
-  pending->end.Started(
-      [this, pending, call](const absl::Status&) { channel_->Cancel(call); });
+  pending->request.bytes = {};
+  pending->call = call;
+  // Who cancelled may have found the call before this one.
+  if (pending->IsCancelled()) channel_->Cancel(call);
 }
 
 }  // namespace weft::protocol

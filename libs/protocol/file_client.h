@@ -49,11 +49,17 @@ class FileClient : public Files, private bus::ChannelEvents {
                std::shared_ptr<Cancellation> cancellation, Done done) override;
 
  private:
+  struct Pending;
+
   void OnConnected(const bus::Identity& peer) override;
   void OnDisconnected(const absl::Status& why) override;
 
-  bus::CallOptions OptionsOf(FileAction action, absl::Time deadline)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Until when what is asked for now waits for a connection; long ago if there
+  // is one, or none is waited for.
+  absl::Time LastWait(FileAction action) ABSL_LOCKS_EXCLUDED(mutex_);
+  void SendWhenConnected(const std::shared_ptr<Pending>& pending,
+                         absl::Time deadline);
+  void Send(const std::shared_ptr<Pending>& pending);
   // What says who did not answer and what to look at.
   absl::Status Explain(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 

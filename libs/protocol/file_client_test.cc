@@ -45,6 +45,9 @@ class RecordingFiles : public Files {
 
   void Operate(FileRequest request, absl::Time deadline,
                std::shared_ptr<Cancellation> cancellation, Done done) override {
+    if (request.action == FileAction::kAbandon) {
+      return done(absl::FailedPreconditionError("no such file is open"));
+    }
     recorder_.requests.push_back(std::move(request));
     recorder_.deadlines.push_back(deadline);
     recorder_.cancellations.push_back(std::move(cancellation));
@@ -205,6 +208,36 @@ TEST_F(FileClientTest, NobodyIsWaitedForForLong) {
   processes_.Settle();
   ASSERT_THAT(answers_, SizeIs(3));
   EXPECT_OK(answers_[2]);
+}
+
+TEST_F(FileClientTest, AnOperationHasItsTimeOnceThereIsAConnection) {
+  client_ = Dial();
+  recorder_.hold = true;
+  auto cancellation = std::make_shared<Cancellation>();
+  Ask(FileAction::kSyncDirectory);
+  Ask(FileAction::kSyncDirectory, kNever, cancellation);
+  Pass(absl::Seconds(5));
+  Listen();
+  Pass(absl::Minutes(5));
+  EXPECT_THAT(answers_, IsEmpty());
+  ASSERT_THAT(recorder_.requests, SizeIs(2));
+  cancellation->Cancel(absl::CancelledError("not wanted"));
+  processes_.Settle();
+  EXPECT_THAT(answers_, ElementsAre(StatusIs(absl::StatusCode::kCancelled)));
+  Release();
+  processes_.Settle();
+  ASSERT_THAT(answers_, SizeIs(2));
+  EXPECT_OK(answers_[1]);
+}
+
+TEST_F(FileClientTest, WhatWaitsForAConnectionCanBeCancelled) {
+  client_ = Dial();
+  auto cancellation = std::make_shared<Cancellation>();
+  Ask(FileAction::kStat, kNever, cancellation);
+  processes_.Settle();
+  cancellation->Cancel(absl::CancelledError("not wanted"));
+  processes_.Settle();
+  EXPECT_THAT(answers_, ElementsAre(StatusIs(absl::StatusCode::kCancelled)));
 }
 
 TEST_F(FileClientTest, ADeadlineEndsACall) {
