@@ -142,9 +142,10 @@ TEST_P(CheckpointWriterTest, AShardedSaveLandsAtTheWriterAndComesBack) {
   // In one process all share a disk; elsewhere it is the writer's alone.
   FileSystem& disk =
       GetParam() == ClusterKind::kOneProcess ? *disks.Of("client") : writers;
-  EXPECT_EQ(disk.ListDirectory("ckpt").value(),
-            (Paths{"checkpoint", "model-1.data-00000-of-00002",
-                   "model-1.data-00001-of-00002", "model-1.index"}));
+  EXPECT_EQ(
+      disk.ListDirectory("ckpt").value(),
+      (Paths{"checkpoint", "model-1.data-00000-of-00002",
+             "model-1.data-00001-of-00002", "model-1.index", "model-1.meta"}));
   if (GetParam() != ClusterKind::kOneProcess) {
     EXPECT_TRUE(disks.OthersAreEmpty());
   }
@@ -170,8 +171,9 @@ TEST_P(CheckpointWriterTest, OldCheckpointsAreDeletedAtTheWriter) {
                        program.files().ListDirectory(program.folder()));
   EXPECT_EQ(names, (Paths{"checkpoint", "model-2.data-00000-of-00002",
                           "model-2.data-00001-of-00002", "model-2.index",
-                          "model-3.data-00000-of-00002",
-                          "model-3.data-00001-of-00002", "model-3.index"}));
+                          "model-2.meta", "model-3.data-00000-of-00002",
+                          "model-3.data-00001-of-00002", "model-3.index",
+                          "model-3.meta"}));
   EXPECT_EQ(program.Latest().value(),
             absl::StrCat(program.folder(), "/model-3"));
   ASSERT_OK_AND_ASSIGN(
