@@ -91,7 +91,7 @@ absl::StatusOr<ZmqFileSystem::Place> ZmqFileSystem::Find(
   ASSIGN_OR_RETURN(place.writer, At(*address));
   place.files = place.writer.get();
   place.path = std::string(path.substr(target.size()));
-  if (place.path.empty()) place.path = "/";
+  if (place.path.empty()) place.path.push_back('/');
   return place;
 }
 
