@@ -13,7 +13,7 @@ SavedTraining::SavedTraining(SavedTrainingOptions options)
     : options_(std::move(options)) {
   const Scope scope =
       root_.WithDeviceFunction(ReplicaDeviceSetter({.ps_tasks = 3}));
-  global_step_ = train::GetOrCreateGlobalStep(scope);
+  const ops::Variable global_step = train::GetOrCreateGlobalStep(scope);
   const ops::Variable weights_1 =
       ops::GetVariable(scope, "weights_1", {784, 100});
   const ops::Variable biases_1 = ops::GetVariable(scope, "biases_1", {100});
@@ -22,8 +22,10 @@ SavedTraining::SavedTraining(SavedTrainingOptions options)
   const Output y = ops::Add(scope, ops::MatMul(scope, x, weights_1), biases_1);
   loss_ = ops::Mean(scope, ops::Square(scope, ops::Sub(scope, y, 1.0f)),
                     ops::Const(scope, {0, 1}));
-  train_ = train::GradientDescent(1e-2f).Minimize(
-      scope, loss_, {.global_step = global_step_});
+  train_ = train::GradientDescent(1e-2f).Minimize(scope, loss_,
+                                                  {.global_step = global_step});
+  // Read once it has been counted up, so that each step sees its own number.
+  step_ = global_step.Read(scope.WithControlDependencies({train_}));
   init_ = ops::GlobalVariablesInitializer(scope);
   train::SaverOptions sharded;
   sharded.sharded = true;
@@ -36,7 +38,7 @@ absl::Status SavedTraining::Train(const std::string& target) {
   int64_t step = 0;
   while (step < options_.steps) {
     ASSIGN_OR_RETURN(const auto values,
-                     session->Run({}, {global_step_, loss_}, {train_}));
+                     session->Run({}, {step_, loss_}, {train_}));
     step = values[0].scalar<int64_t>();
     if (step % options_.save_every == 0 || step == options_.steps) {
       RETURN_IF_ERROR(Save(*session, step, values[1].scalar<float>()));

@@ -40,7 +40,7 @@ class SavedTraining {
   const SavedTrainingOptions options_;
   LocalFileSystem files_;
   Scope root_ = Scope::Root();
-  ops::Variable global_step_;
+  Output step_;  // after the step
   Output loss_;
   Operation train_;
   Operation init_;
