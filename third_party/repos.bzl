@@ -160,6 +160,13 @@ def system_repos():
         linkopts = ["-lbenchmark", "-lpthread"],
     )
     _system_library(
+        name = "curl",
+        apt = "libcurl4-openssl-dev",
+        paths = ["x86_64-linux-gnu/curl"],
+        incs = ["x86_64-linux-gnu"],
+        linkopts = ["-lcurl"],
+    )
+    _system_library(
         name = "eigen",
         apt = "libeigen3-dev",
         paths = ["eigen3"],
@@ -202,6 +209,13 @@ def system_repos():
         linkopts = ["-lleveldb"],
     )
     _system_library(
+        name = "openssl",
+        apt = "libssl-dev",
+        paths = ["openssl", "x86_64-linux-gnu/openssl"],
+        incs = ["x86_64-linux-gnu"],
+        linkopts = ["-lcrypto"],
+    )
+    _system_library(
         name = "protobuf",
         apt = "libprotobuf-dev",
         paths = ["google"],
@@ -215,6 +229,12 @@ def system_repos():
                 "#if 0",
             ],
         },
+    )
+    _system_library(
+        name = "pugixml",
+        apt = "libpugixml-dev",
+        paths = ["pugixml.hpp", "pugiconfig.hpp"],
+        linkopts = ["-lpugixml"],
     )
     _system_library(
         name = "re2",

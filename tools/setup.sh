@@ -16,6 +16,7 @@ REQUIRED=(
   libprotobuf-dev protobuf-compiler
   libflatbuffers-dev flatbuffers-compiler
   libzmq3-dev cppzmq-dev libleveldb-dev libisal-dev libre2-dev
+  libcurl4-openssl-dev libssl-dev libpugixml-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   # What tests and examples read, and what checks the format.
   dataset-fashion-mnist clang-format-14

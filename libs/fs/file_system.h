@@ -79,6 +79,12 @@ class FileSystem {
   // What was created, renamed and deleted in the directory survives.
   virtual absl::Status SyncDirectory(absl::string_view path) = 0;
 
+  // Readers see the old contents or all of the new, also after a power failure:
+  // a temporary file beside it, synced, renamed, unless the storage has a better
+  // way. One writer per path at a time.
+  virtual absl::Status WriteFileAtomically(absl::string_view path,
+                                           absl::string_view contents);
+
   // Made of the above, the same everywhere:
 
   // The directory and all above it, which survive a power failure; OK when it
@@ -87,10 +93,6 @@ class FileSystem {
   // The directory and all below it.
   absl::Status DeleteRecursively(absl::string_view path);
   absl::StatusOr<std::string> ReadFile(absl::string_view path);
-  // Readers see the old contents or all of the new, also after a power failure:
-  // a temporary file beside it, synced, renamed. One writer per path at a time.
-  absl::Status WriteFileAtomically(absl::string_view path,
-                                   absl::string_view contents);
   // Paths that match, sorted. '*' and '?' stay within a name, '[a-c]' and
   // '[!a]' are classes, '\' quotes. No match is an empty list.
   absl::StatusOr<std::vector<std::string>> GetMatchingPaths(

@@ -1,0 +1,194 @@
+#include "libs/object_store/aws_credentials.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "libs/base/clock.h"
+#include "libs/base/status.h"
+#include "nlohmann/json.hpp"
+
+namespace weft {
+namespace {
+
+constexpr absl::Duration kRenewBefore = absl::Minutes(5);
+constexpr absl::Duration kMetadataTimeout = absl::Seconds(5);
+constexpr char kMetadataService[] = "http://169.254.169.254";
+
+std::string FirstOf(const Environment& environment,
+                    std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    std::string value = environment(name);
+    if (!value.empty()) return value;
+  }
+  return "";
+}
+
+std::string ProfileName(const Environment& environment) {
+  const std::string name = FirstOf(environment, {"AWS_PROFILE"});
+  return name.empty() ? "default" : name;
+}
+
+// The profile in one of AWS's two files; empty where there is none.
+absl::StatusOr<std::map<std::string, std::string>> ReadProfile(
+    const Environment& environment, FileSystem& files, const char* variable,
+    absl::string_view default_name) {
+  std::string path = environment(variable);
+  if (path.empty()) {
+    const std::string home = environment("HOME");
+    if (home.empty()) return std::map<std::string, std::string>();
+    path = absl::StrCat(home, "/.aws/", default_name);
+  }
+  const auto text = files.ReadFile(path);
+  if (absl::IsNotFound(text.status())) {
+    return std::map<std::string, std::string>();
+  }
+  RETURN_IF_ERROR(text.status());
+  return ParseProfiles(*text)[ProfileName(environment)];
+}
+
+absl::StatusOr<AwsKeys> ParseMetadataKeys(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto value = [&json](const char* name) -> std::string {
+    if (!json.is_object() || !json.contains(name)) return "";
+    return json[name].is_string() ? json[name].get<std::string>() : "";
+  };
+  AwsKeys keys{value("AccessKeyId"), value("SecretAccessKey"), value("Token")};
+  std::string error;
+  const bool is_whole = !keys.access_key_id.empty() &&
+                        !keys.secret_access_key.empty() &&
+                        absl::ParseTime(absl::RFC3339_full, value("Expiration"),
+                                        &keys.expiration, &error);
+  if (is_whole) return keys;
+  return absl::InternalError(
+      "the metadata service of this machine gave no keys of its role");
+}
+
+}  // namespace
+
+Profiles ParseProfiles(absl::string_view text) {
+  Profiles profiles;
+  std::string section;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    if (line.empty() || line[0] == '#' || line[0] == ';') continue;
+    if (line.front() == '[' && line.back() == ']') {
+      line = absl::StripAsciiWhitespace(line.substr(1, line.size() - 2));
+      absl::ConsumePrefix(&line, "profile ");
+      section = std::string(absl::StripAsciiWhitespace(line));
+      continue;
+    }
+    const std::pair<absl::string_view, absl::string_view> setting =
+        absl::StrSplit(line, absl::MaxSplits('=', 1));
+    profiles[section][std::string(absl::StripAsciiWhitespace(setting.first))] =
+        std::string(absl::StripAsciiWhitespace(setting.second));
+  }
+  return profiles;
+}
+
+AwsCredentials::AwsCredentials(AwsCredentialsOptions options)
+    : options_(std::move(options)) {}
+
+absl::StatusOr<AwsKeys> AwsCredentials::Get() {
+  const absl::Time now = options_.scheduler->clock().Now();
+  {
+    absl::MutexLock lock(&mutex_);
+    if (found_ && now < keys_.expiration - kRenewBefore) return keys_;
+  }
+  // Several threads may look at once; each finds the same.
+  ASSIGN_OR_RETURN(AwsKeys keys, Find());
+  absl::MutexLock lock(&mutex_);
+  found_ = true;
+  keys_ = keys;
+  return keys;
+}
+
+absl::StatusOr<AwsKeys> AwsCredentials::Find() {
+  const Environment& environment = options_.environment;
+  AwsKeys keys{environment("AWS_ACCESS_KEY_ID"),
+               environment("AWS_SECRET_ACCESS_KEY"),
+               environment("AWS_SESSION_TOKEN")};
+  if (!keys.access_key_id.empty() && !keys.secret_access_key.empty()) {
+    return keys;
+  }
+  if (!keys.access_key_id.empty() || !keys.secret_access_key.empty()) {
+    return absl::FailedPreconditionError(
+        "of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY only one is set; set "
+        "both or none");
+  }
+  ASSIGN_OR_RETURN(keys, FromProfile());
+  if (!keys.access_key_id.empty()) return keys;
+  const bool asks_metadata =
+      options_.use_instance_metadata &&
+      !absl::EqualsIgnoreCase(environment("AWS_EC2_METADATA_DISABLED"), "true");
+  if (asks_metadata) return FromInstanceMetadata();
+  return AwsKeys();
+}
+
+absl::StatusOr<AwsKeys> AwsCredentials::FromProfile() {
+  const std::vector<std::pair<const char*, absl::string_view>> places = {
+      {"AWS_SHARED_CREDENTIALS_FILE", "credentials"},
+      {"AWS_CONFIG_FILE", "config"}};
+  for (const auto& [variable, name] : places) {
+    ASSIGN_OR_RETURN(
+        auto profile,
+        ReadProfile(options_.environment, *options_.files, variable, name));
+    if (profile.count("aws_access_key_id") == 0) continue;
+    return AwsKeys{profile["aws_access_key_id"],
+                   profile["aws_secret_access_key"],
+                   profile["aws_session_token"]};
+  }
+  if (options_.environment("AWS_PROFILE").empty()) return AwsKeys();
+  return absl::NotFoundError(absl::StrCat(
+      "AWS_PROFILE is ", ProfileName(options_.environment),
+      ", but neither ~/.aws/credentials nor ~/.aws/config has its keys"));
+}
+
+absl::StatusOr<std::string> AwsCredentials::AskMetadata(
+    const std::string& method, const std::string& path,
+    const std::string& token) {
+  HttpRequest request;
+  request.method = method;
+  request.url = absl::StrCat(kMetadataService, path);
+  if (token.empty()) {
+    request.headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}};
+  } else {
+    request.headers = {{"X-aws-ec2-metadata-token", token}};
+  }
+  request.max_response_bytes = 1 << 16;
+  request.deadline = options_.scheduler->clock().Now() + kMetadataTimeout;
+  ASSIGN_OR_RETURN(
+      HttpResponse response,
+      Send(*options_.http, *options_.scheduler, std::move(request)));
+  if (response.ok()) return std::move(response.body);
+  return absl::NotFoundError(absl::StrCat("the metadata service answers ",
+                                          response.code, " to ", path));
+}
+
+absl::StatusOr<AwsKeys> AwsCredentials::FromInstanceMetadata() {
+  const std::string path = "/latest/meta-data/iam/security-credentials/";
+  ASSIGN_OR_RETURN(const std::string token,
+                   AskMetadata("PUT", "/latest/api/token", ""));
+  ASSIGN_OR_RETURN(const std::string role, AskMetadata("GET", path, token));
+  ASSIGN_OR_RETURN(
+      const std::string keys,
+      AskMetadata("GET", absl::StrCat(path, absl::StripAsciiWhitespace(role)),
+                  token));
+  return ParseMetadataKeys(keys);
+}
+
+std::string AwsRegion(const Environment& environment, FileSystem& files) {
+  const std::string region =
+      FirstOf(environment, {"AWS_REGION", "AWS_DEFAULT_REGION"});
+  if (!region.empty()) return region;
+  auto profile = ReadProfile(environment, files, "AWS_CONFIG_FILE", "config");
+  if (profile.ok() && !(*profile)["region"].empty()) {
+    return (*profile)["region"];
+  }
+  return "us-east-1";
+}
+
+}  // namespace weft

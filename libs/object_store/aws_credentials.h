@@ -1,0 +1,80 @@
+// AwsCredentials: with whose key requests to S3 are signed, found as AWS's own
+// programs find it:
+//   1. AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN;
+//   2. profile AWS_PROFILE ("default") of AWS_SHARED_CREDENTIALS_FILE
+//      (~/.aws/credentials), else of AWS_CONFIG_FILE (~/.aws/config);
+//   3. by option, what the machine's role is given by the metadata service of
+//      EC2 (IMDSv2), unless AWS_EC2_METADATA_DISABLED is "true";
+//   4. none: requests are not signed, as public buckets take them.
+// Source:
+// https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
+#ifndef WEFT_LIBS_OBJECT_STORE_AWS_CREDENTIALS_H_
+#define WEFT_LIBS_OBJECT_STORE_AWS_CREDENTIALS_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/scheduler.h"
+#include "libs/fs/file_system.h"
+#include "libs/object_store/http_client.h"
+
+namespace weft {
+
+// A variable of the environment; empty where it is not set.
+using Environment = std::function<std::string(const char* name)>;
+
+// Sections of an INI file by name, without "profile " before it.
+using Profiles = std::map<std::string, std::map<std::string, std::string>>;
+Profiles ParseProfiles(absl::string_view text);
+
+struct AwsKeys {
+  std::string access_key_id;  // empty: requests are not signed
+  std::string secret_access_key;
+  std::string session_token;
+  absl::Time expiration = absl::InfiniteFuture();
+};
+
+struct AwsCredentialsOptions {
+  Environment environment;
+  FileSystem* files = nullptr;  // of this machine; outlives, as the others do
+  HttpClient* http = nullptr;   // for the metadata service
+  Scheduler* scheduler = nullptr;
+  bool use_instance_metadata = false;
+};
+
+// Thread-safe.
+class AwsCredentials {
+ public:
+  explicit AwsCredentials(AwsCredentialsOptions options);
+
+  // Blocks when files are read or the metadata service is asked: once, and
+  // again five minutes before keys expire.
+  absl::StatusOr<AwsKeys> Get() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  absl::StatusOr<AwsKeys> Find();
+  absl::StatusOr<AwsKeys> FromProfile();
+  absl::StatusOr<AwsKeys> FromInstanceMetadata();
+  absl::StatusOr<std::string> AskMetadata(const std::string& method,
+                                          const std::string& path,
+                                          const std::string& token);
+
+  const AwsCredentialsOptions options_;
+  absl::Mutex mutex_;
+  bool found_ ABSL_GUARDED_BY(mutex_) = false;
+  AwsKeys keys_ ABSL_GUARDED_BY(mutex_);
+};
+
+// AWS_REGION, AWS_DEFAULT_REGION, the profile's; else us-east-1.
+std::string AwsRegion(const Environment& environment, FileSystem& files);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_OBJECT_STORE_AWS_CREDENTIALS_H_

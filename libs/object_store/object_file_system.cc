@@ -1,0 +1,254 @@
+#include "libs/object_store/object_file_system.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "libs/base/status.h"
+#include "libs/base/sync_call.h"
+#include "libs/fs/path.h"
+#include "libs/fs/posix_error.h"
+#include "libs/object_store/object_files.h"
+
+namespace weft {
+namespace {
+
+constexpr int kKeysAPage = 1000;
+
+absl::StatusOr<ObjectName> ParseName(absl::string_view path) {
+  const absl::string_view host = SchemeAndHost(path);
+  const size_t begin = host.find("://");
+  ObjectName name;
+  if (begin != absl::string_view::npos) {
+    name.bucket = std::string(host.substr(begin + 3));
+  }
+  if (name.bucket.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": no bucket is named; write s3://BUCKET/PATH"));
+  }
+  const std::string clean = CleanPath(path.substr(host.size()));
+  for (const absl::string_view part : absl::StrSplit(clean, '/')) {
+    if (part != "..") continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": \"..\" leads nowhere in an object store"));
+  }
+  if (clean != "." && clean != "/") {
+    name.key = std::string(absl::StripPrefix(clean, "/"));
+  }
+  return name;
+}
+
+bool IsBucket(const ObjectName& name) { return name.key.empty(); }
+
+ObjectName ParentOf(const ObjectName& name) {
+  return {name.bucket, std::string(Dirname(name.key))};
+}
+
+// What the names of objects in a directory begin with.
+std::string PrefixOf(const ObjectName& directory) {
+  return IsBucket(directory) ? std::string() : absl::StrCat(directory.key, "/");
+}
+
+ObjectName MarkerOf(const ObjectName& directory) {
+  return {directory.bucket, PrefixOf(directory)};
+}
+
+// Adds the names of what a page of a directory's list holds.
+void AddNames(const ObjectList& list, absl::string_view prefix,
+              std::vector<std::string>* names) {
+  for (const std::vector<std::string>* found : {&list.keys, &list.prefixes}) {
+    for (absl::string_view name : *found) {
+      absl::ConsumePrefix(&name, prefix);
+      absl::ConsumeSuffix(&name, "/");
+      if (!name.empty()) names->emplace_back(name);
+    }
+  }
+}
+
+}  // namespace
+
+ObjectFileSystem::ObjectFileSystem(ObjectStore& store, Scheduler& scheduler,
+                                   ObjectFileOptions options)
+    : store_(store), scheduler_(scheduler), options_(std::move(options)) {}
+
+absl::StatusOr<bool> ObjectFileSystem::HasAnythingBelow(
+    const ObjectName& directory) {
+  ASSIGN_OR_RETURN(const ObjectList list,
+                   store_.List(directory.bucket, PrefixOf(directory), 1, ""));
+  return !list.keys.empty() || !list.prefixes.empty();
+}
+
+absl::Status ObjectFileSystem::CheckDirectory(const ObjectName& name,
+                                              absl::string_view action,
+                                              absl::string_view path) {
+  ASSIGN_OR_RETURN(const bool is_directory, HasAnythingBelow(name));
+  if (is_directory || IsBucket(name)) return absl::OkStatus();
+  const absl::Status found = store_.Stat(name).status();
+  if (found.ok()) return PosixError(ENOTDIR, action, path);
+  return absl::IsNotFound(found) ? PosixError(ENOENT, action, path) : found;
+}
+
+absl::StatusOr<ObjectInfo> ObjectFileSystem::StatFile(const ObjectName& name,
+                                                      absl::string_view action,
+                                                      absl::string_view path) {
+  if (IsBucket(name)) return PosixError(EISDIR, action, path);
+  auto info = store_.Stat(name);
+  if (!absl::IsNotFound(info.status())) return info;
+  ASSIGN_OR_RETURN(const bool is_directory, HasAnythingBelow(name));
+  return PosixError(is_directory ? EISDIR : ENOENT, action, path);
+}
+
+absl::StatusOr<ObjectName> ObjectFileSystem::ToBeWritten(
+    absl::string_view path) {
+  ASSIGN_OR_RETURN(ObjectName name, ParseName(path));
+  if (IsBucket(name)) return PosixError(EISDIR, "open", path);
+  RETURN_IF_ERROR(CheckDirectory(ParentOf(name), "open", path));
+  ASSIGN_OR_RETURN(const bool is_directory, HasAnythingBelow(name));
+  if (is_directory) return PosixError(EISDIR, "open", path);
+  return name;
+}
+
+absl::StatusOr<std::unique_ptr<WritableFile>> ObjectFileSystem::NewWritableFile(
+    absl::string_view path) {
+  ASSIGN_OR_RETURN(ObjectName name, ToBeWritten(path));
+  return std::make_unique<ObjectWritableFile>(store_, scheduler_, options_,
+                                              std::move(name),
+                                              std::string(path), ObjectStart());
+}
+
+absl::StatusOr<std::unique_ptr<WritableFile>>
+ObjectFileSystem::NewAppendableFile(absl::string_view path) {
+  ASSIGN_OR_RETURN(ObjectName name, ToBeWritten(path));
+  ObjectStart start;
+  const auto info = store_.Stat(name);
+  if (info.ok()) {
+    start.is_there = true;
+    if (info->size >= options_.part_bytes) {
+      start.copied_bytes = info->size;
+    } else {
+      ASSIGN_OR_RETURN(start.tail, ReadFile(path));
+    }
+  } else if (!absl::IsNotFound(info.status())) {
+    return info.status();
+  }
+  return std::make_unique<ObjectWritableFile>(
+      store_, scheduler_, options_, std::move(name), std::string(path),
+      std::move(start));
+}
+
+absl::StatusOr<std::unique_ptr<RandomAccessFile>>
+ObjectFileSystem::NewRandomAccessFile(absl::string_view path) {
+  if (path.empty()) return PosixError(ENOENT, "open", path);
+  ASSIGN_OR_RETURN(ObjectName name, ParseName(path));
+  if (IsBucket(name)) return PosixError(EISDIR, "open", path);
+  SyncCall<absl::StatusOr<ObjectPiece>> call(scheduler_);
+  store_.Read(name, "", 0, kReadAheadBytes, call.Done());
+  auto piece = call.Wait();
+  if (absl::IsNotFound(piece.status())) {
+    return StatFile(name, "open", path).status();
+  }
+  RETURN_IF_ERROR(piece.status());
+  return std::make_unique<ObjectRandomAccessFile>(
+      store_, scheduler_, options_, std::move(name), *std::move(piece));
+}
+
+absl::Status ObjectFileSystem::FileExists(absl::string_view path) {
+  return IsDirectory(path).status();
+}
+
+absl::StatusOr<bool> ObjectFileSystem::IsDirectory(absl::string_view path) {
+  ASSIGN_OR_RETURN(const ObjectName name, ParseName(path));
+  const absl::Status status = CheckDirectory(name, "stat", path);
+  if (absl::IsFailedPrecondition(status)) return false;
+  RETURN_IF_ERROR(status);
+  return true;
+}
+
+absl::StatusOr<uint64_t> ObjectFileSystem::GetFileSize(absl::string_view path) {
+  ASSIGN_OR_RETURN(const ObjectName name, ParseName(path));
+  ASSIGN_OR_RETURN(const ObjectInfo info, StatFile(name, "size of", path));
+  return info.size;
+}
+
+absl::StatusOr<std::vector<std::string>> ObjectFileSystem::ListDirectory(
+    absl::string_view path) {
+  ASSIGN_OR_RETURN(const ObjectName name, ParseName(path));
+  RETURN_IF_ERROR(CheckDirectory(name, "list", path));
+  const std::string prefix = PrefixOf(name);
+  std::vector<std::string> names;
+  std::string from;
+  do {
+    ASSIGN_OR_RETURN(const ObjectList list,
+                     store_.List(name.bucket, prefix, kKeysAPage, from));
+    AddNames(list, prefix, &names);
+    if (list.next == from) break;  // of a service that does not go on
+    from = list.next;
+  } while (!from.empty());
+  // An object and objects below it may have the same name.
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+absl::Status ObjectFileSystem::CreateDirectory(absl::string_view path) {
+  ASSIGN_OR_RETURN(const ObjectName name, ParseName(path));
+  const absl::Status found = CheckDirectory(name, "mkdir", path);
+  if (found.ok() || absl::IsFailedPrecondition(found)) {
+    return PosixError(EEXIST, "mkdir", path);
+  }
+  if (!absl::IsNotFound(found)) return found;
+  RETURN_IF_ERROR(CheckDirectory(ParentOf(name), "mkdir", path));
+  return store_.Put(MarkerOf(name), "");
+}
+
+absl::Status ObjectFileSystem::DeleteFile(absl::string_view path) {
+  ASSIGN_OR_RETURN(const ObjectName name, ParseName(path));
+  RETURN_IF_ERROR(StatFile(name, "delete", path).status());
+  return store_.Delete(name);
+}
+
+absl::Status ObjectFileSystem::DeleteDirectory(absl::string_view path) {
+  ASSIGN_OR_RETURN(const ObjectName name, ParseName(path));
+  RETURN_IF_ERROR(CheckDirectory(name, "rmdir", path));
+  if (IsBucket(name)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("rmdir ", path, ": buckets are not deleted from here"));
+  }
+  const ObjectName marker = MarkerOf(name);
+  ASSIGN_OR_RETURN(const ObjectList list,
+                   store_.List(name.bucket, marker.key, 2, ""));
+  const bool is_empty = list.prefixes.empty() && list.keys.size() == 1 &&
+                        list.keys.front() == marker.key;
+  return is_empty ? store_.Delete(marker)
+                  : PosixError(ENOTEMPTY, "rmdir", path);
+}
+
+absl::Status ObjectFileSystem::RenameFile(absl::string_view from,
+                                          absl::string_view to) {
+  const std::string both = absl::StrCat(from, " to ", to);
+  ASSIGN_OR_RETURN(const ObjectName old_name, ParseName(from));
+  RETURN_IF_ERROR(StatFile(old_name, "rename", both).status());
+  ASSIGN_OR_RETURN(const ObjectName new_name, ToBeWritten(to));
+  if (old_name.bucket == new_name.bucket && old_name.key == new_name.key) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(store_.Copy(old_name, new_name));
+  return store_.Delete(old_name);
+}
+
+absl::Status ObjectFileSystem::SyncDirectory(absl::string_view path) {
+  ASSIGN_OR_RETURN(const ObjectName name, ParseName(path));
+  return CheckDirectory(name, "sync", path);
+}
+
+absl::Status ObjectFileSystem::WriteFileAtomically(absl::string_view path,
+                                                   absl::string_view contents) {
+  ASSIGN_OR_RETURN(const ObjectName name, ToBeWritten(path));
+  return store_.Put(name, std::string(contents));
+}
+
+}  // namespace weft

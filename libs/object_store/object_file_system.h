@@ -1,0 +1,97 @@
+// ObjectFileSystem: files of an ObjectStore: "s3://bucket/ckpt/model.index" is
+// the object "ckpt/model.index" of a bucket.
+//
+// What differs from a disk:
+//   - A directory is an empty object "ckpt/", or any object below it; the
+//     latter kind is gone with the last object. A bucket is one that nobody can
+//     make here.
+//   - A file that is written is there for others after Flush, Sync or Close,
+//     then all of it, and durable. It travels in parts of 8 MiB, which grow
+//     with the file (to 5 TB), some at once; so one file takes
+//     max_written_bytes() of memory. To go on after Flush costs a copy of the
+//     object by the service.
+//   - RenameFile is a copy by the service and a deletion: not atomic, though
+//   `to`
+//     is either the old object or the new one, whole. WriteFileAtomically is
+//     one request, and atomic.
+//   - A file that is read keeps to the version that was opened: when it is
+//     deleted or replaced, Read fails with NOT_FOUND or FAILED_PRECONDITION,
+//     but for what the first request brought (kReadAheadBytes).
+//   - ".." is refused: there are no links it could lead through.
+//
+// Errors are those of ObjectStore, and of FileSystem where nothing is, or of
+// another kind. Threads: as FileSystem says.
+#ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_FILE_SYSTEM_H_
+#define WEFT_LIBS_OBJECT_STORE_OBJECT_FILE_SYSTEM_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libs/base/scheduler.h"
+#include "libs/fs/file_system.h"
+#include "libs/object_store/object_store.h"
+
+namespace weft {
+
+struct ObjectFileOptions {
+  size_t part_bytes = size_t{8} << 20;  // at least the store's min_part_bytes
+  int parts_at_once = 4;
+};
+
+class ObjectFileSystem : public FileSystem {
+ public:
+  static constexpr size_t kReadAheadBytes = size_t{256} << 10;
+
+  // These outlive the file system and its files.
+  ObjectFileSystem(ObjectStore& store, Scheduler& scheduler,
+                   ObjectFileOptions options = {});
+
+  // While a file has fewer than 1,000 parts; then twice that, and so on.
+  size_t max_written_bytes() const {
+    return options_.part_bytes *
+           (static_cast<size_t>(options_.parts_at_once) + 1);
+  }
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
+      absl::string_view path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> NewAppendableFile(
+      absl::string_view path) override;
+  absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
+      absl::string_view path) override;
+  absl::Status FileExists(absl::string_view path) override;
+  absl::StatusOr<bool> IsDirectory(absl::string_view path) override;
+  absl::StatusOr<uint64_t> GetFileSize(absl::string_view path) override;
+  absl::StatusOr<std::vector<std::string>> ListDirectory(
+      absl::string_view path) override;
+  absl::Status CreateDirectory(absl::string_view path) override;
+  absl::Status DeleteFile(absl::string_view path) override;
+  absl::Status DeleteDirectory(absl::string_view path) override;
+  absl::Status RenameFile(absl::string_view from,
+                          absl::string_view to) override;
+  absl::Status SyncDirectory(absl::string_view path) override;
+  absl::Status WriteFileAtomically(absl::string_view path,
+                                   absl::string_view contents) override;
+
+ private:
+  // Whether an object's name begins with that of the directory.
+  absl::StatusOr<bool> HasAnythingBelow(const ObjectName& directory);
+  // OK for a directory; NOT_FOUND, or FAILED_PRECONDITION for a file.
+  absl::Status CheckDirectory(const ObjectName& name, absl::string_view action,
+                              absl::string_view path);
+  // The object; FAILED_PRECONDITION when it is a directory.
+  absl::StatusOr<ObjectInfo> StatFile(const ObjectName& name,
+                                      absl::string_view action,
+                                      absl::string_view path);
+  // The name of a file that may be written there.
+  absl::StatusOr<ObjectName> ToBeWritten(absl::string_view path);
+
+  ObjectStore& store_;
+  Scheduler& scheduler_;
+  const ObjectFileOptions options_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_OBJECT_STORE_OBJECT_FILE_SYSTEM_H_

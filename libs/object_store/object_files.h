@@ -1,0 +1,117 @@
+// Open files of an ObjectFileSystem.
+#ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_FILES_H_
+#define WEFT_LIBS_OBJECT_STORE_OBJECT_FILES_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/scheduler.h"
+#include "libs/fs/file_system.h"
+#include "libs/object_store/object_file_system.h"
+#include "libs/object_store/object_store.h"
+
+namespace weft {
+
+// The parts of an upload that are on their way, and those that have arrived.
+// Held by callbacks too.
+class SentParts {
+ public:
+  explicit SentParts(Scheduler& scheduler) : scheduler_(scheduler) {}
+
+  void Begin() ABSL_LOCKS_EXCLUDED(mutex_);
+  void End(absl::StatusOr<UploadedPart> part) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits until no more than `most` are on their way; tells the first error.
+  absl::Status WaitUntil(int most) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Sorted by number. REQUIRES: none is on its way.
+  std::vector<UploadedPart> Take() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  Scheduler& scheduler_;
+  absl::Mutex mutex_;
+  int sent_ ABSL_GUARDED_BY(mutex_) = 0;
+  int most_ ABSL_GUARDED_BY(mutex_) = 0;  // that are waited for
+  Event* waiting_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
+  std::vector<UploadedPart> arrived_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What the object holds already, for a file that goes on at its end.
+struct ObjectStart {
+  uint64_t copied_bytes = 0;  // which the service is to copy; first
+  std::string tail;           // what follows; of all, when nothing is copied
+  bool is_there = false;      // the object is just that
+};
+
+class ObjectWritableFile : public WritableFile {
+ public:
+  ObjectWritableFile(ObjectStore& store, Scheduler& scheduler,
+                     const ObjectFileOptions& options, ObjectName name,
+                     std::string path, ObjectStart start);
+  ~ObjectWritableFile() override;
+
+  absl::Status Append(absl::string_view data) override;
+  absl::Status Flush() override;
+  absl::Status Sync() override { return Flush(); }
+  absl::Status Close() override;
+
+ private:
+  size_t PartBytes() const;
+  absl::Status CheckOpen() const;
+  absl::Status AppendPiece(absl::string_view* data);
+  absl::Status BeginUpload();
+  absl::Status SendPart(std::string bytes);
+  absl::Status Publish();
+  absl::Status CompleteUpload();
+  // Remembers the first error; after it the file takes nothing more.
+  absl::Status Failed(absl::Status status);
+
+  ObjectStore& store_;
+  const ObjectFileOptions options_;
+  const ObjectName name_;
+  const std::string path_;
+  const std::shared_ptr<SentParts> parts_;
+  std::unique_ptr<ObjectUpload> upload_;  // null: none is under way
+  int next_part_ = 1;                     // of it
+  // What the object begins with, and a new upload has to copy: all that was
+  // sent in whole parts before the last Flush.
+  uint64_t copied_bytes_ = 0;
+  uint64_t sent_bytes_ = 0;  // in whole parts of this upload
+  std::string tail_;         // not sent in a whole part
+  bool is_published_ = false;
+  bool closed_ = false;
+  absl::Status error_;
+};
+
+class ObjectRandomAccessFile : public RandomAccessFile {
+ public:
+  // `first`: what lies at the beginning.
+  ObjectRandomAccessFile(ObjectStore& store, Scheduler& scheduler,
+                         const ObjectFileOptions& options, ObjectName name,
+                         ObjectPiece first);
+
+  absl::StatusOr<size_t> Read(uint64_t offset, size_t size,
+                              char* buffer) const override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  absl::StatusOr<size_t> ReadAhead(uint64_t offset, size_t size,
+                                   char* buffer) const;
+  absl::StatusOr<size_t> ReadPieces(uint64_t offset, size_t size,
+                                    char* buffer) const;
+
+  ObjectStore& store_;
+  Scheduler& scheduler_;
+  const ObjectFileOptions options_;
+  const ObjectName name_;
+  const ObjectInfo object_;
+  mutable absl::Mutex mutex_;
+  mutable std::shared_ptr<const std::string> ahead_ ABSL_GUARDED_BY(mutex_);
+  mutable uint64_t ahead_from_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_OBJECT_STORE_OBJECT_FILES_H_

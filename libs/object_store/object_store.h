@@ -1,0 +1,108 @@
+// ObjectStore: what Weft asks of storage that keeps whole objects by name, and
+// neither directories nor files that grow: S3 (s3_object_store.h), Google Cloud
+// Storage (gcs_object_store.h). object_file_system.h makes files of them.
+//
+// An object appears, and is replaced, at once and whole, and whoever asks
+// afterwards finds it: both services promise this.
+//
+// Errors name the object as a URL and say what the service said: NOT_FOUND
+// (also of a bucket), PERMISSION_DENIED, FAILED_PRECONDITION (another version;
+// the wrong region), UNAVAILABLE and DEADLINE_EXCEEDED after retries, else
+// INTERNAL. Threads: any; calls without a callback block.
+#ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_STORE_H_
+#define WEFT_LIBS_OBJECT_STORE_OBJECT_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+struct ObjectName {
+  std::string bucket;
+  std::string key;  // "ckpt/model.index", never empty
+};
+
+struct ObjectInfo {
+  uint64_t size = 0;
+  // Differs between the objects that a name had: an ETag, a generation.
+  std::string version;
+};
+
+// Some bytes of an object: fewer than asked for at its end.
+struct ObjectPiece {
+  ObjectInfo object;
+  std::string bytes;
+};
+
+struct ObjectList {
+  std::vector<std::string> keys;      // whole ones
+  std::vector<std::string> prefixes;  // up to and with the next "/"
+  std::string next;                   // where to go on; empty at the end
+};
+
+// An object that is sent in parts.
+struct ObjectUpload {
+  ObjectName name;
+  std::string id;
+};
+
+struct UploadedPart {
+  int number = 0;  // from 1
+  uint64_t size = 0;
+  std::string tag;
+};
+
+class ObjectStore {
+ public:
+  using PieceDone = absl::AnyInvocable<void(absl::StatusOr<ObjectPiece>)>;
+  using PartDone = absl::AnyInvocable<void(absl::StatusOr<UploadedPart>)>;
+
+  virtual ~ObjectStore() = default;
+
+  virtual absl::StatusOr<ObjectInfo> Stat(const ObjectName& name) = 0;
+  // Of that version, unless it is empty. `done` must not block.
+  virtual void Read(const ObjectName& name, const std::string& version,
+                    uint64_t offset, size_t size, PieceDone done) = 0;
+  virtual absl::Status Put(const ObjectName& name, std::string bytes) = 0;
+  // By the service; also between buckets. Large ones take minutes.
+  virtual absl::Status Copy(const ObjectName& from, const ObjectName& to) = 0;
+  // OK when there is none.
+  virtual absl::Status Delete(const ObjectName& name) = 0;
+  // Keys that begin with `prefix`, in order of bytes, those that go on after
+  // the next "/" as one prefix each. At most `max` of both, of up to 1,000.
+  virtual absl::StatusOr<ObjectList> List(const std::string& bucket,
+                                          const std::string& prefix, int max,
+                                          const std::string& from) = 0;
+
+  // The object appears with Complete. All parts but the last have at least
+  // min_part_bytes(); there are at most max_parts().
+  virtual absl::StatusOr<ObjectUpload> BeginUpload(const ObjectName& name) = 0;
+  virtual void UploadPart(const ObjectUpload& upload, int number,
+                          std::string bytes, PartDone done) = 0;
+  // Bytes of an object that is there, by the service.
+  virtual absl::StatusOr<UploadedPart> CopyPart(const ObjectUpload& upload,
+                                                int number,
+                                                const ObjectName& from,
+                                                uint64_t offset,
+                                                uint64_t size) = 0;
+  virtual absl::Status CompleteUpload(
+      const ObjectUpload& upload, const std::vector<UploadedPart>& parts) = 0;
+  // Frees what was sent. An upload that nobody ends is paid for until the
+  // bucket's lifecycle rule does.
+  virtual absl::Status AbortUpload(const ObjectUpload& upload) = 0;
+
+  virtual uint64_t min_part_bytes() const = 0;
+  virtual uint64_t max_copied_part_bytes() const = 0;
+  virtual int max_parts() const = 0;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_OBJECT_STORE_OBJECT_STORE_H_

@@ -1,0 +1,45 @@
+// RetryingHttpClient: asks another HttpClient again when a server did not
+// answer (UNAVAILABLE), or answered that it can't now: 408, 429, 500, 502, 503,
+// 504, and 400 with the code RequestTimeout, which S3 gives for a body that
+// came too slowly.
+//
+// Between attempts it waits for a random time of up to 100 ms, doubled each
+// time up to 10 s ("full jitter"), without a thread, and no longer than to the
+// request's deadline. After the last attempt the caller gets what that got.
+#ifndef WEFT_LIBS_OBJECT_STORE_RETRYING_HTTP_CLIENT_H_
+#define WEFT_LIBS_OBJECT_STORE_RETRYING_HTTP_CLIENT_H_
+
+#include "absl/time/time.h"
+#include "libs/base/random.h"
+#include "libs/base/scheduler.h"
+#include "libs/object_store/http_client.h"
+
+namespace weft {
+
+struct RetryOptions {
+  int max_attempts = 8;
+  absl::Duration first_delay = absl::Milliseconds(100);
+  absl::Duration max_delay = absl::Seconds(10);
+};
+
+// All requests have ended before it is destroyed.
+class RetryingHttpClient : public HttpClient {
+ public:
+  // These outlive the client.
+  RetryingHttpClient(HttpClient& http, Scheduler& scheduler, Random& random,
+                     RetryOptions options = {});
+
+  void Start(HttpRequest request, Done done) override;
+
+ private:
+  class Call;
+
+  HttpClient& http_;
+  Scheduler& scheduler_;
+  Random& random_;
+  const RetryOptions options_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_OBJECT_STORE_RETRYING_HTTP_CLIENT_H_

@@ -1,0 +1,424 @@
+#include "libs/object_store/s3_object_store.h"
+
+#include <algorithm>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "libs/base/clock.h"
+#include "libs/base/status.h"
+#include "libs/base/sync_call.h"
+#include "libs/object_store/aws_signature.h"
+#include "pugixml.hpp"
+
+namespace weft {
+namespace {
+
+// XML that a server sent; a text that is none has no root.
+pugi::xml_document ParseXml(absl::string_view text) {
+  pugi::xml_document document;
+  document.load_buffer(text.data(), text.size());
+  return document;
+}
+
+std::string NameFor(absl::string_view scheme, const ObjectName& name) {
+  return absl::StrCat(scheme, "://", name.bucket, name.key.empty() ? "" : "/",
+                      name.key);
+}
+
+absl::StatusCode CodeOfHttp(int code) {
+  switch (code) {
+    case 401:
+    case 403:
+      return absl::StatusCode::kPermissionDenied;
+    case 404:
+      return absl::StatusCode::kNotFound;
+    case 301:
+    case 307:
+    case 409:
+    case 412:
+      return absl::StatusCode::kFailedPrecondition;
+    case 408:
+    case 429:
+    case 500:
+    case 502:
+    case 503:
+    case 504:
+      return absl::StatusCode::kUnavailable;
+    case 507:
+      return absl::StatusCode::kResourceExhausted;
+    default:
+      return absl::StatusCode::kInternal;
+  }
+}
+
+// What the user can do about it; empty where the service's words are enough.
+std::string Remedy(const HttpResponse& response, absl::string_view code,
+                   absl::string_view region) {
+  if (!region.empty()) {
+    return absl::StrCat("; the bucket lies in ", region, ": set AWS_REGION");
+  }
+  if (code == "NoSuchBucket") return "; make the bucket first";
+  if (response.code == 403 || response.code == 401) {
+    return "; look at AWS_ACCESS_KEY_ID and what that key may do";
+  }
+  return "";
+}
+
+// The error that a response is.
+absl::Status ErrorOf(const HttpResponse& response) {
+  const pugi::xml_document document = ParseXml(response.body);
+  const pugi::xml_node error = document.child("Error");
+  const std::string code = error.child_value("Code");
+  std::string region(response.header("x-amz-bucket-region"));
+  if (region.empty()) region = error.child_value("Region");
+  const bool is_elsewhere = response.code == 301 || response.code == 307 ||
+                            code == "AuthorizationHeaderMalformed";
+  if (!is_elsewhere) region.clear();
+  const absl::StatusCode status = is_elsewhere
+                                      ? absl::StatusCode::kFailedPrecondition
+                                      : CodeOfHttp(response.code);
+  return absl::Status(
+      status,
+      absl::StrCat("the service answers ", response.code,
+                   code.empty() ? "" : " ", code, code.empty() ? "" : ": ",
+                   error.child_value("Message"),
+                   Remedy(response, code, region)));
+}
+
+// Some operations begin their answer before they know how they end.
+absl::Status FailureInSuccess(const HttpResponse& response) {
+  const pugi::xml_document document = ParseXml(response.body);
+  if (document.child("Error").empty()) return absl::OkStatus();
+  return ErrorOf(response);
+}
+
+// The object's size: of "bytes 0-9/100", else what the answer holds.
+uint64_t SizeOfWhole(const HttpResponse& response) {
+  const absl::string_view range = response.header("content-range");
+  const size_t slash = range.rfind('/');
+  uint64_t size = 0;
+  const bool has_size = slash != absl::string_view::npos &&
+                        absl::SimpleAtoi(range.substr(slash + 1), &size);
+  return has_size ? size : response.body.size();
+}
+
+// A range that begins at or after the end: 416, with the size.
+bool IsPastEnd(const HttpResponse& response) { return response.code == 416; }
+
+absl::StatusOr<ObjectPiece> ToPiece(HttpResponse response, uint64_t offset,
+                                    size_t size) {
+  ObjectPiece piece;
+  piece.object.size = SizeOfWhole(response);
+  piece.object.version = std::string(response.header("etag"));
+  if (IsPastEnd(response)) {
+    // The whole answer is about the range; an empty object has no other.
+    if (response.header("content-range").empty()) piece.object.size = 0;
+    return piece;
+  }
+  piece.bytes = std::move(response.body);
+  if (response.code != 206) {  // all of it, by a server without ranges
+    piece.bytes = offset < piece.bytes.size() ? piece.bytes.substr(offset, size)
+                                              : std::string();
+  }
+  if (piece.bytes.size() <= size) return piece;
+  return absl::InternalError(absl::StrCat("the service sent ",
+                                          piece.bytes.size(), " bytes of ",
+                                          size, " that were asked for"));
+}
+
+std::string PartsXml(const std::vector<UploadedPart>& parts) {
+  pugi::xml_document document;
+  pugi::xml_node root = document.append_child("CompleteMultipartUpload");
+  for (const UploadedPart& part : parts) {
+    pugi::xml_node node = root.append_child("Part");
+    node.append_child("PartNumber").text().set(part.number);
+    node.append_child("ETag").text().set(part.tag.c_str());
+  }
+  std::ostringstream text;
+  document.save(text, "", pugi::format_raw);
+  return text.str();
+}
+
+ObjectList ToList(const pugi::xml_node& result) {
+  ObjectList list;
+  for (const pugi::xml_node& object : result.children("Contents")) {
+    list.keys.push_back(PercentDecode(object.child_value("Key")));
+  }
+  for (const pugi::xml_node& prefix : result.children("CommonPrefixes")) {
+    list.prefixes.push_back(PercentDecode(prefix.child_value("Prefix")));
+  }
+  if (absl::string_view(result.child_value("IsTruncated")) == "true") {
+    list.next = result.child_value("NextContinuationToken");
+  }
+  return list;
+}
+
+std::string RangeOf(uint64_t offset, uint64_t size) {
+  return absl::StrCat("bytes=", offset, "-", offset + size - 1);
+}
+
+}  // namespace
+
+S3ObjectStore::S3ObjectStore(S3Options options)
+    : options_(std::move(options)) {}
+
+std::string S3ObjectStore::UrlOf(const Operation& operation) const {
+  const std::string& bucket = operation.name.bucket;
+  std::string url;
+  if (!options_.endpoint.empty()) {
+    url = absl::StrCat(absl::StripSuffix(options_.endpoint, "/"), "/", bucket);
+  } else if (absl::StrContains(bucket, ".")) {
+    url =
+        absl::StrCat("https://s3.", options_.region, ".amazonaws.com/", bucket);
+  } else {
+    url = absl::StrCat("https://", bucket, ".s3.", options_.region,
+                       ".amazonaws.com");
+  }
+  absl::StrAppend(&url, "/",
+                  PercentEncode(operation.name.key, /*keep_slashes=*/true));
+  char separator = '?';
+  for (const auto& [name, value] : operation.query) {
+    url.push_back(separator);
+    absl::StrAppend(&url, PercentEncode(name), "=", PercentEncode(value));
+    separator = '&';
+  }
+  return url;
+}
+
+absl::StatusOr<HttpRequest> S3ObjectStore::ToRequest(
+    const Operation& operation) const {
+  ASSIGN_OR_RETURN(const AwsKeys keys, options_.credentials->Get());
+  HttpRequest request;
+  request.method = operation.method;
+  request.url = UrlOf(operation);
+  request.headers.assign(operation.headers.begin(), operation.headers.end());
+  request.body = operation.body;
+  request.max_response_bytes = operation.max_response_bytes;
+  request.deadline =
+      options_.scheduler->clock().Now() + options_.operation_timeout;
+  if (operation.body != nullptr) {
+    request.headers.emplace_back("Content-Type", "application/octet-stream");
+  }
+  if (keys.access_key_id.empty()) return request;
+  SignRequest(keys, options_.region, options_.scheduler->clock().Now(),
+              &request);
+  return request;
+}
+
+void S3ObjectStore::Start(Operation operation, HttpClient::Done done) const {
+  std::string name = NameFor(options_.scheme, operation.name);
+  auto request = ToRequest(operation);
+  if (!request.ok()) return done(Annotate(request.status(), name));
+  options_.http->Start(
+      *std::move(request), [name = std::move(name), done = std::move(done)](
+                               absl::StatusOr<HttpResponse> response) mutable {
+        if (response.ok() && !response->ok() && !IsPastEnd(*response)) {
+          response = ErrorOf(*response);
+        }
+        if (!response.ok()) response = Annotate(response.status(), name);
+        done(std::move(response));
+      });
+}
+
+absl::StatusOr<HttpResponse> S3ObjectStore::Run(Operation operation) const {
+  SyncCall<absl::StatusOr<HttpResponse>> call(*options_.scheduler);
+  Start(std::move(operation), call.Done());
+  return call.Wait();
+}
+
+absl::StatusOr<ObjectInfo> S3ObjectStore::Stat(const ObjectName& name) {
+  ASSIGN_OR_RETURN(const HttpResponse response,
+                   Run({.method = "HEAD", .name = name}));
+  ObjectInfo info;
+  info.version = std::string(response.header("etag"));
+  if (absl::SimpleAtoi(response.header("content-length"), &info.size)) {
+    return info;
+  }
+  return absl::InternalError(absl::StrCat(NameFor(options_.scheme, name),
+                                          ": the service gives no size"));
+}
+
+void S3ObjectStore::Read(const ObjectName& name, const std::string& version,
+                         uint64_t offset, size_t size, PieceDone done) {
+  Operation operation{.name = name};
+  operation.headers = {{"Range", RangeOf(offset, size)}};
+  if (!version.empty()) operation.headers["If-Match"] = version;
+  // With room for an error's text.
+  operation.max_response_bytes = size + (size_t{64} << 10);
+  Start(std::move(operation),
+        [offset, size, url = NameFor(options_.scheme, name),
+         done = std::move(done)](absl::StatusOr<HttpResponse> answer) mutable {
+          if (!answer.ok()) return done(answer.status());
+          auto piece = ToPiece(*std::move(answer), offset, size);
+          if (!piece.ok()) return done(Annotate(piece.status(), url));
+          done(std::move(piece));
+        });
+}
+
+absl::Status S3ObjectStore::Put(const ObjectName& name, std::string bytes) {
+  Operation operation{.method = "PUT", .name = name};
+  operation.body = std::make_shared<const std::string>(std::move(bytes));
+  return Run(std::move(operation)).status();
+}
+
+absl::Status S3ObjectStore::Copy(const ObjectName& from, const ObjectName& to) {
+  ASSIGN_OR_RETURN(const ObjectInfo info, Stat(from));
+  if (info.size > options_.max_copied_bytes) {
+    return CopyInParts(from, to, info.size);
+  }
+  Operation operation{.method = "PUT", .name = to};
+  operation.headers = {
+      {"x-amz-copy-source",
+       PercentEncode(absl::StrCat("/", from.bucket, "/", from.key), true)}};
+  operation.body = std::make_shared<const std::string>();
+  ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
+  return Annotate(FailureInSuccess(response), NameFor(options_.scheme, to));
+}
+
+absl::StatusOr<std::vector<UploadedPart>> S3ObjectStore::CopyParts(
+    const ObjectUpload& upload, const ObjectName& from, uint64_t size) {
+  std::vector<UploadedPart> parts;
+  for (uint64_t offset = 0; offset < size;) {
+    const uint64_t next = std::min(options_.max_copied_bytes, size - offset);
+    const int number = static_cast<int>(parts.size()) + 1;
+    ASSIGN_OR_RETURN(parts.emplace_back(),
+                     CopyPart(upload, number, from, offset, next));
+    offset += next;
+  }
+  return parts;
+}
+
+absl::Status S3ObjectStore::CopyInParts(const ObjectName& from,
+                                        const ObjectName& to, uint64_t size) {
+  ASSIGN_OR_RETURN(const ObjectUpload upload, BeginUpload(to));
+  const auto parts = CopyParts(upload, from, size);
+  const absl::Status status =
+      parts.ok() ? CompleteUpload(upload, *parts) : parts.status();
+  if (!status.ok()) AbortUpload(upload).IgnoreError();  // the first one counts
+  return status;
+}
+
+absl::Status S3ObjectStore::Delete(const ObjectName& name) {
+  const absl::Status status = Run({.method = "DELETE", .name = name}).status();
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
+absl::StatusOr<ObjectList> S3ObjectStore::List(const std::string& bucket,
+                                               const std::string& prefix,
+                                               int max,
+                                               const std::string& from) {
+  Operation operation{.name = {.bucket = bucket, .key = ""}};
+  operation.query = {{"delimiter", "/"},
+                     {"encoding-type", "url"},
+                     {"list-type", "2"},
+                     {"max-keys", absl::StrCat(max)},
+                     {"prefix", prefix}};
+  if (!from.empty()) operation.query["continuation-token"] = from;
+  ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
+  const pugi::xml_document document = ParseXml(response.body);
+  const pugi::xml_node result = document.child("ListBucketResult");
+  if (!result.empty()) return ToList(result);
+  return absl::InternalError(
+      absl::StrCat(options_.scheme, "://", bucket,
+                   ": the service answers with no list; is it S3?"));
+}
+
+absl::StatusOr<ObjectUpload> S3ObjectStore::BeginUpload(
+    const ObjectName& name) {
+  Operation operation{.method = "POST", .name = name};
+  operation.query = {{"uploads", ""}};
+  operation.body = std::make_shared<const std::string>();
+  ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
+  const pugi::xml_document document = ParseXml(response.body);
+  ObjectUpload upload;
+  upload.name = name;
+  upload.id =
+      document.child("InitiateMultipartUploadResult").child_value("UploadId");
+  if (!upload.id.empty()) return upload;
+  return absl::InternalError(absl::StrCat(NameFor(options_.scheme, name),
+                                          ": the service begins no upload"));
+}
+
+void S3ObjectStore::UploadPart(const ObjectUpload& upload, int number,
+                               std::string bytes, PartDone done) {
+  UploadedPart part{.number = number, .size = bytes.size(), .tag = ""};
+  Operation operation{.method = "PUT", .name = upload.name};
+  operation.query = {{"partNumber", absl::StrCat(number)},
+                     {"uploadId", upload.id}};
+  operation.body = std::make_shared<const std::string>(std::move(bytes));
+  Start(std::move(operation),
+        [part = std::move(part), done = std::move(done)](
+            absl::StatusOr<HttpResponse> response) mutable {
+          if (!response.ok()) return done(response.status());
+          part.tag = std::string(response->header("etag"));
+          done(std::move(part));
+        });
+}
+
+absl::StatusOr<UploadedPart> S3ObjectStore::CopyPart(const ObjectUpload& upload,
+                                                     int number,
+                                                     const ObjectName& from,
+                                                     uint64_t offset,
+                                                     uint64_t size) {
+  Operation operation{.method = "PUT", .name = upload.name};
+  operation.query = {{"partNumber", absl::StrCat(number)},
+                     {"uploadId", upload.id}};
+  operation.headers = {
+      {"x-amz-copy-source",
+       PercentEncode(absl::StrCat("/", from.bucket, "/", from.key), true)},
+      {"x-amz-copy-source-range", RangeOf(offset, size)}};
+  operation.body = std::make_shared<const std::string>();
+  ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
+  RETURN_IF_ERROR(Annotate(FailureInSuccess(response),
+                           NameFor(options_.scheme, upload.name)));
+  const pugi::xml_document document = ParseXml(response.body);
+  return UploadedPart{
+      .number = number,
+      .size = size,
+      .tag = document.child("CopyPartResult").child_value("ETag")};
+}
+
+bool S3ObjectStore::IsCompleted(const ObjectUpload& upload,
+                                const std::vector<UploadedPart>& parts) {
+  const auto info = Stat(upload.name);
+  if (!info.ok()) return false;
+  std::string digests;
+  for (const UploadedPart& part : parts) {
+    digests += absl::HexStringToBytes(absl::StripSuffix(
+        absl::StripPrefix(absl::string_view(part.tag), "\""), "\""));
+  }
+  return info->version == absl::StrCat("\"",
+                                       absl::BytesToHexString(Md5(digests)),
+                                       "-", parts.size(), "\"");
+}
+
+absl::Status S3ObjectStore::CompleteUpload(
+    const ObjectUpload& upload, const std::vector<UploadedPart>& parts) {
+  Operation operation{.method = "POST", .name = upload.name};
+  operation.query = {{"uploadId", upload.id}};
+  operation.body = std::make_shared<const std::string>(PartsXml(parts));
+  const auto response = Run(std::move(operation));
+  if (response.ok()) {
+    return Annotate(FailureInSuccess(*response),
+                    NameFor(options_.scheme, upload.name));
+  }
+  // An attempt whose answer was lost may have done it: the upload is gone then.
+  const bool is_done =
+      absl::IsNotFound(response.status()) && IsCompleted(upload, parts);
+  return is_done ? absl::OkStatus() : response.status();
+}
+
+absl::Status S3ObjectStore::AbortUpload(const ObjectUpload& upload) {
+  Operation operation{.method = "DELETE", .name = upload.name};
+  operation.query = {{"uploadId", upload.id}};
+  return Run(std::move(operation)).status();
+}
+
+}  // namespace weft

@@ -1,0 +1,96 @@
+// S3ObjectStore: an ObjectStore that speaks Amazon S3's REST interface, which
+// Google Cloud Storage (with HMAC keys), MinIO, Ceph and others speak too.
+//
+// Requests are signed by libcurl (AWS Signature Version 4), the hash of the
+// body among what is signed. A bucket's name is part of the host, as AWS wants
+// it, unless an endpoint is given or the name has dots, which certificates do
+// not cover. Source:
+// https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations.html
+#ifndef WEFT_LIBS_OBJECT_STORE_S3_OBJECT_STORE_H_
+#define WEFT_LIBS_OBJECT_STORE_S3_OBJECT_STORE_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "libs/base/scheduler.h"
+#include "libs/object_store/aws_credentials.h"
+#include "libs/object_store/http_client.h"
+#include "libs/object_store/object_store.h"
+
+namespace weft {
+
+struct S3Options {
+  HttpClient* http = nullptr;  // which retries; outlives, as the others do
+  Scheduler* scheduler = nullptr;
+  AwsCredentials* credentials = nullptr;
+  std::string region = "us-east-1";
+  // "http://localhost:9000"; empty: AWS's of the region.
+  std::string endpoint;
+  std::string scheme = "s3";  // of names in errors
+  // Of each operation, with its retries.
+  absl::Duration operation_timeout = absl::Minutes(10);
+  uint64_t max_copied_bytes = uint64_t{5} << 30;  // at once
+};
+
+class S3ObjectStore : public ObjectStore {
+ public:
+  explicit S3ObjectStore(S3Options options);
+
+  absl::StatusOr<ObjectInfo> Stat(const ObjectName& name) override;
+  void Read(const ObjectName& name, const std::string& version, uint64_t offset,
+            size_t size, PieceDone done) override;
+  absl::Status Put(const ObjectName& name, std::string bytes) override;
+  absl::Status Copy(const ObjectName& from, const ObjectName& to) override;
+  absl::Status Delete(const ObjectName& name) override;
+  absl::StatusOr<ObjectList> List(const std::string& bucket,
+                                  const std::string& prefix, int max,
+                                  const std::string& from) override;
+  absl::StatusOr<ObjectUpload> BeginUpload(const ObjectName& name) override;
+  void UploadPart(const ObjectUpload& upload, int number, std::string bytes,
+                  PartDone done) override;
+  absl::StatusOr<UploadedPart> CopyPart(const ObjectUpload& upload, int number,
+                                        const ObjectName& from, uint64_t offset,
+                                        uint64_t size) override;
+  absl::Status CompleteUpload(const ObjectUpload& upload,
+                              const std::vector<UploadedPart>& parts) override;
+  absl::Status AbortUpload(const ObjectUpload& upload) override;
+
+  uint64_t min_part_bytes() const override { return uint64_t{5} << 20; }
+  uint64_t max_copied_part_bytes() const override {
+    return options_.max_copied_bytes;
+  }
+  int max_parts() const override { return 10'000; }
+
+ private:
+  // What differs between requests.
+  struct Operation {
+    std::string method = "GET";
+    ObjectName name;                           // the key may be empty: a bucket
+    std::map<std::string, std::string> query;  // in order, as it is signed
+    std::map<std::string, std::string> headers;
+    std::shared_ptr<const std::string> body;
+    size_t max_response_bytes = size_t{8} << 20;
+  };
+
+  std::string UrlOf(const Operation& operation) const;
+  absl::StatusOr<HttpRequest> ToRequest(const Operation& operation) const;
+  // The response is a success, else `done` gets an error that says what of.
+  void Start(Operation operation, HttpClient::Done done) const;
+  absl::StatusOr<HttpResponse> Run(Operation operation) const;
+  absl::Status CopyInParts(const ObjectName& from, const ObjectName& to,
+                           uint64_t size);
+  absl::StatusOr<std::vector<UploadedPart>> CopyParts(
+      const ObjectUpload& upload, const ObjectName& from, uint64_t size);
+  // Whether the object is what these parts make, sent once before.
+  bool IsCompleted(const ObjectUpload& upload,
+                   const std::vector<UploadedPart>& parts);
+
+  const S3Options options_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_OBJECT_STORE_S3_OBJECT_STORE_H_

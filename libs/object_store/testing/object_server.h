@@ -1,0 +1,31 @@
+// ObjectServer: a real object store in a process of its own (object_server.py),
+// for as long as the object lives.
+#ifndef WEFT_LIBS_OBJECT_STORE_TESTING_OBJECT_SERVER_H_
+#define WEFT_LIBS_OBJECT_STORE_TESTING_OBJECT_SERVER_H_
+
+#include <memory>
+#include <string>
+
+namespace weft {
+
+class ObjectServer {
+ public:
+  // Null where Python lacks what it needs: WEFT_TEST_PYTHON names one that has
+  // it (tools/setup.sh --tests), which tools/test.sh says.
+  static std::unique_ptr<ObjectServer> Start(const std::string& kind);
+  ~ObjectServer();
+
+  const std::string& url() const { return url_; }
+
+ private:
+  ObjectServer(int process, int input, std::string url)
+      : process_(process), input_(input), url_(std::move(url)) {}
+
+  const int process_;
+  const int input_;  // its end is the server's
+  const std::string url_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_OBJECT_STORE_TESTING_OBJECT_SERVER_H_
