@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-constexpr absl::Duration kRenewBefore = absl::Minutes(5);
+constexpr absl::Duration kRenewKeysBefore = absl::Minutes(5);
 constexpr absl::Duration kMetadataTimeout = absl::Seconds(5);
 constexpr char kMetadataService[] = "http://169.254.169.254";
 
@@ -96,7 +96,7 @@ absl::StatusOr<AwsKeys> AwsCredentials::Get() {
   const absl::Time now = options_.scheduler->clock().Now();
   {
     absl::MutexLock lock(&mutex_);
-    if (found_ && now < keys_.expiration - kRenewBefore) return keys_;
+    if (found_ && now < keys_.expiration - kRenewKeysBefore) return keys_;
   }
   // Several threads may look at once; each finds the same.
   ASSIGN_OR_RETURN(AwsKeys keys, Find());

@@ -127,10 +127,9 @@ ObjectFileSystem::NewAppendableFile(absl::string_view path) {
   const auto info = store_.Stat(name);
   if (info.ok()) {
     start.is_there = true;
-    if (info->size >= options_.part_bytes) {
-      start.copied_bytes = info->size;
-    } else {
-      ASSIGN_OR_RETURN(start.tail, ReadFile(path));
+    start.is_copied = info->size >= options_.part_bytes;
+    if (!start.is_copied) {
+      ASSIGN_OR_RETURN(start.bytes, ReadFile(path));
     }
   } else if (!absl::IsNotFound(info.status())) {
     return info.status();

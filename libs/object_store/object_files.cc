@@ -69,8 +69,8 @@ ObjectWritableFile::ObjectWritableFile(ObjectStore& store, Scheduler& scheduler,
       name_(std::move(name)),
       path_(std::move(path)),
       parts_(std::make_shared<SentParts>(scheduler)),
-      copied_bytes_(start.copied_bytes),
-      tail_(std::move(start.tail)),
+      is_copied_(start.is_copied),
+      tail_(std::move(start.bytes)),
       is_published_(start.is_there) {}
 
 ObjectWritableFile::~ObjectWritableFile() {
@@ -106,37 +106,28 @@ absl::Status ObjectWritableFile::Append(absl::string_view data) {
 
 absl::Status ObjectWritableFile::AppendPiece(absl::string_view* data) {
   const size_t part_bytes = PartBytes();
-  // A tail that was flushed when parts were longer is sent as it is.
-  const size_t room = part_bytes - std::min(part_bytes, tail_.size());
-  const absl::string_view piece = data->substr(0, room);
+  const absl::string_view piece = data->substr(0, part_bytes - tail_.size());
   tail_.append(piece.data(), piece.size());
   data->remove_prefix(piece.size());
-  if (tail_.size() < part_bytes) return absl::OkStatus();
-  if (upload_ == nullptr) RETURN_IF_ERROR(BeginUpload());
-  sent_bytes_ += tail_.size();
-  return SendPart(std::exchange(tail_, {}));
+  return tail_.size() < part_bytes ? absl::OkStatus() : SendTail();
 }
 
 absl::Status ObjectWritableFile::BeginUpload() {
   ASSIGN_OR_RETURN(ObjectUpload upload, store_.BeginUpload(name_));
   upload_ = std::make_unique<ObjectUpload>(std::move(upload));
   next_part_ = 1;
-  sent_bytes_ = copied_bytes_;
-  // Of the same size, lest the last one is too small.
-  const uint64_t most = store_.max_copied_part_bytes();
-  const uint64_t parts = (copied_bytes_ + most - 1) / most;
-  for (uint64_t offset = 0; offset < copied_bytes_;) {
-    const uint64_t size =
-        std::min((copied_bytes_ + parts - 1) / parts, copied_bytes_ - offset);
+  if (!is_copied_) return absl::OkStatus();
+  ASSIGN_OR_RETURN(auto parts, store_.CopyParts(*upload_, name_));
+  for (UploadedPart& part : parts) {
+    ++next_part_;
     parts_->Begin();
-    parts_->End(store_.CopyPart(*upload_, next_part_++, name_, offset, size));
-    RETURN_IF_ERROR(parts_->WaitUntil(0));
-    offset += size;
+    parts_->End(std::move(part));
   }
   return absl::OkStatus();
 }
 
-absl::Status ObjectWritableFile::SendPart(std::string bytes) {
+absl::Status ObjectWritableFile::SendTail() {
+  if (upload_ == nullptr) RETURN_IF_ERROR(BeginUpload());
   RETURN_IF_ERROR(parts_->WaitUntil(options_.parts_at_once - 1));
   if (next_part_ > store_.max_parts()) {
     return absl::ResourceExhaustedError(
@@ -145,7 +136,7 @@ absl::Status ObjectWritableFile::SendPart(std::string bytes) {
   }
   parts_->Begin();
   store_.UploadPart(
-      *upload_, next_part_++, std::move(bytes),
+      *upload_, next_part_++, std::exchange(tail_, {}),
       [parts = parts_](auto part) { parts->End(std::move(part)); });
   return absl::OkStatus();
 }
@@ -160,12 +151,9 @@ absl::Status ObjectWritableFile::Flush() {
 }
 
 absl::Status ObjectWritableFile::Publish() {
-  if (upload_ == nullptr && copied_bytes_ == 0) {
-    return store_.Put(name_, tail_);
-  }
-  if (upload_ == nullptr) RETURN_IF_ERROR(BeginUpload());
-  // The last part may be short; it stays here too, to become longer.
-  if (!tail_.empty()) RETURN_IF_ERROR(SendPart(tail_));
+  // A short one stays here too, to become longer.
+  if (upload_ == nullptr && !is_copied_) return store_.Put(name_, tail_);
+  if (!tail_.empty()) RETURN_IF_ERROR(SendTail());
   return CompleteUpload();
 }
 
@@ -173,7 +161,7 @@ absl::Status ObjectWritableFile::CompleteUpload() {
   RETURN_IF_ERROR(parts_->WaitUntil(0));
   RETURN_IF_ERROR(store_.CompleteUpload(*upload_, parts_->Take()));
   upload_ = nullptr;
-  copied_bytes_ = sent_bytes_;
+  is_copied_ = true;
   return absl::OkStatus();
 }
 

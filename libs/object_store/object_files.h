@@ -38,11 +38,11 @@ class SentParts {
   std::vector<UploadedPart> arrived_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What the object holds already, for a file that goes on at its end.
+// The object that a file goes on at the end of.
 struct ObjectStart {
-  uint64_t copied_bytes = 0;  // which the service is to copy; first
-  std::string tail;           // what follows; of all, when nothing is copied
-  bool is_there = false;      // the object is just that
+  bool is_there = false;
+  bool is_copied = false;  // by the service, as the first parts
+  std::string bytes;       // all of them, when it is not
 };
 
 class ObjectWritableFile : public WritableFile {
@@ -62,7 +62,7 @@ class ObjectWritableFile : public WritableFile {
   absl::Status CheckOpen() const;
   absl::Status AppendPiece(absl::string_view* data);
   absl::Status BeginUpload();
-  absl::Status SendPart(std::string bytes);
+  absl::Status SendTail();
   absl::Status Publish();
   absl::Status CompleteUpload();
   // Remembers the first error; after it the file takes nothing more.
@@ -75,11 +75,9 @@ class ObjectWritableFile : public WritableFile {
   const std::shared_ptr<SentParts> parts_;
   std::unique_ptr<ObjectUpload> upload_;  // null: none is under way
   int next_part_ = 1;                     // of it
-  // What the object begins with, and a new upload has to copy: all that was
-  // sent in whole parts before the last Flush.
-  uint64_t copied_bytes_ = 0;
-  uint64_t sent_bytes_ = 0;  // in whole parts of this upload
-  std::string tail_;         // not sent in a whole part
+  // An upload begins with what the object holds.
+  bool is_copied_ = false;
+  std::string tail_;  // what follows the parts
   bool is_published_ = false;
   bool closed_ = false;
   absl::Status error_;

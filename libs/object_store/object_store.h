@@ -81,17 +81,15 @@ class ObjectStore {
                                           const std::string& prefix, int max,
                                           const std::string& from) = 0;
 
-  // The object appears with Complete. All parts but the last have at least
-  // min_part_bytes(); there are at most max_parts().
+  // The object appears with CompleteUpload. All parts but the last have at
+  // least min_part_bytes(); there are at most max_parts().
   virtual absl::StatusOr<ObjectUpload> BeginUpload(const ObjectName& name) = 0;
+  // The first parts are what `from` holds, which has at least min_part_bytes():
+  // by the service. It stays as it is until the upload ends.
+  virtual absl::StatusOr<std::vector<UploadedPart>> CopyParts(
+      const ObjectUpload& upload, const ObjectName& from) = 0;
   virtual void UploadPart(const ObjectUpload& upload, int number,
                           std::string bytes, PartDone done) = 0;
-  // Bytes of an object that is there, by the service.
-  virtual absl::StatusOr<UploadedPart> CopyPart(const ObjectUpload& upload,
-                                                int number,
-                                                const ObjectName& from,
-                                                uint64_t offset,
-                                                uint64_t size) = 0;
   virtual absl::Status CompleteUpload(
       const ObjectUpload& upload, const std::vector<UploadedPart>& parts) = 0;
   // Frees what was sent. An upload that nobody ends is paid for until the
@@ -99,7 +97,6 @@ class ObjectStore {
   virtual absl::Status AbortUpload(const ObjectUpload& upload) = 0;
 
   virtual uint64_t min_part_bytes() const = 0;
-  virtual uint64_t max_copied_part_bytes() const = 0;
   virtual int max_parts() const = 0;
 };
 

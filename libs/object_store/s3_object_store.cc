@@ -15,6 +15,7 @@
 #include "libs/base/status.h"
 #include "libs/base/sync_call.h"
 #include "libs/object_store/aws_signature.h"
+#include "libs/object_store/object_answers.h"
 #include "pugixml.hpp"
 
 namespace weft {
@@ -30,32 +31,6 @@ pugi::xml_document ParseXml(absl::string_view text) {
 std::string NameFor(absl::string_view scheme, const ObjectName& name) {
   return absl::StrCat(scheme, "://", name.bucket, name.key.empty() ? "" : "/",
                       name.key);
-}
-
-absl::StatusCode CodeOfHttp(int code) {
-  switch (code) {
-    case 401:
-    case 403:
-      return absl::StatusCode::kPermissionDenied;
-    case 404:
-      return absl::StatusCode::kNotFound;
-    case 301:
-    case 307:
-    case 409:
-    case 412:
-      return absl::StatusCode::kFailedPrecondition;
-    case 408:
-    case 429:
-    case 500:
-    case 502:
-    case 503:
-    case 504:
-      return absl::StatusCode::kUnavailable;
-    case 507:
-      return absl::StatusCode::kResourceExhausted;
-    default:
-      return absl::StatusCode::kInternal;
-  }
 }
 
 // What the user can do about it; empty where the service's words are enough.
@@ -99,40 +74,6 @@ absl::Status FailureInSuccess(const HttpResponse& response) {
   return ErrorOf(response);
 }
 
-// The object's size: of "bytes 0-9/100", else what the answer holds.
-uint64_t SizeOfWhole(const HttpResponse& response) {
-  const absl::string_view range = response.header("content-range");
-  const size_t slash = range.rfind('/');
-  uint64_t size = 0;
-  const bool has_size = slash != absl::string_view::npos &&
-                        absl::SimpleAtoi(range.substr(slash + 1), &size);
-  return has_size ? size : response.body.size();
-}
-
-// A range that begins at or after the end: 416, with the size.
-bool IsPastEnd(const HttpResponse& response) { return response.code == 416; }
-
-absl::StatusOr<ObjectPiece> ToPiece(HttpResponse response, uint64_t offset,
-                                    size_t size) {
-  ObjectPiece piece;
-  piece.object.size = SizeOfWhole(response);
-  piece.object.version = std::string(response.header("etag"));
-  if (IsPastEnd(response)) {
-    // The whole answer is about the range; an empty object has no other.
-    if (response.header("content-range").empty()) piece.object.size = 0;
-    return piece;
-  }
-  piece.bytes = std::move(response.body);
-  if (response.code != 206) {  // all of it, by a server without ranges
-    piece.bytes = offset < piece.bytes.size() ? piece.bytes.substr(offset, size)
-                                              : std::string();
-  }
-  if (piece.bytes.size() <= size) return piece;
-  return absl::InternalError(absl::StrCat("the service sent ",
-                                          piece.bytes.size(), " bytes of ",
-                                          size, " that were asked for"));
-}
-
 std::string PartsXml(const std::vector<UploadedPart>& parts) {
   pugi::xml_document document;
   pugi::xml_node root = document.append_child("CompleteMultipartUpload");
@@ -158,10 +99,6 @@ ObjectList ToList(const pugi::xml_node& result) {
     list.next = result.child_value("NextContinuationToken");
   }
   return list;
-}
-
-std::string RangeOf(uint64_t offset, uint64_t size) {
-  return absl::StrCat("bytes=", offset, "-", offset + size - 1);
 }
 
 }  // namespace
@@ -248,7 +185,7 @@ absl::StatusOr<ObjectInfo> S3ObjectStore::Stat(const ObjectName& name) {
 void S3ObjectStore::Read(const ObjectName& name, const std::string& version,
                          uint64_t offset, size_t size, PieceDone done) {
   Operation operation{.name = name};
-  operation.headers = {{"Range", RangeOf(offset, size)}};
+  operation.headers = {{"Range", RangeHeader(offset, size)}};
   if (!version.empty()) operation.headers["If-Match"] = version;
   // With room for an error's text.
   operation.max_response_bytes = size + (size_t{64} << 10);
@@ -256,8 +193,10 @@ void S3ObjectStore::Read(const ObjectName& name, const std::string& version,
         [offset, size, url = NameFor(options_.scheme, name),
          done = std::move(done)](absl::StatusOr<HttpResponse> answer) mutable {
           if (!answer.ok()) return done(answer.status());
+          const std::string etag(answer->header("etag"));
           auto piece = ToPiece(*std::move(answer), offset, size);
           if (!piece.ok()) return done(Annotate(piece.status(), url));
+          piece->object.version = etag;
           done(std::move(piece));
         });
 }
@@ -271,7 +210,7 @@ absl::Status S3ObjectStore::Put(const ObjectName& name, std::string bytes) {
 absl::Status S3ObjectStore::Copy(const ObjectName& from, const ObjectName& to) {
   ASSIGN_OR_RETURN(const ObjectInfo info, Stat(from));
   if (info.size > options_.max_copied_bytes) {
-    return CopyInParts(from, to, info.size);
+    return CopyInParts(from, to);
   }
   Operation operation{.method = "PUT", .name = to};
   operation.headers = {
@@ -283,22 +222,28 @@ absl::Status S3ObjectStore::Copy(const ObjectName& from, const ObjectName& to) {
 }
 
 absl::StatusOr<std::vector<UploadedPart>> S3ObjectStore::CopyParts(
-    const ObjectUpload& upload, const ObjectName& from, uint64_t size) {
+    const ObjectUpload& upload, const ObjectName& from) {
+  ASSIGN_OR_RETURN(const ObjectInfo info, Stat(from));
+  // Of the same size, lest the last one is too small.
+  const uint64_t most = options_.max_copied_bytes;
+  const uint64_t count = (info.size + most - 1) / most;
   std::vector<UploadedPart> parts;
-  for (uint64_t offset = 0; offset < size;) {
-    const uint64_t next = std::min(options_.max_copied_bytes, size - offset);
+  for (uint64_t offset = 0; offset < info.size;) {
+    const uint64_t size =
+        std::min((info.size + count - 1) / count, info.size - offset);
     const int number = static_cast<int>(parts.size()) + 1;
-    ASSIGN_OR_RETURN(parts.emplace_back(),
-                     CopyPart(upload, number, from, offset, next));
-    offset += next;
+    ASSIGN_OR_RETURN(UploadedPart part,
+                     CopyPart(upload, number, from, offset, size));
+    parts.push_back(std::move(part));
+    offset += size;
   }
   return parts;
 }
 
 absl::Status S3ObjectStore::CopyInParts(const ObjectName& from,
-                                        const ObjectName& to, uint64_t size) {
+                                        const ObjectName& to) {
   ASSIGN_OR_RETURN(const ObjectUpload upload, BeginUpload(to));
-  const auto parts = CopyParts(upload, from, size);
+  const auto parts = CopyParts(upload, from);
   const absl::Status status =
       parts.ok() ? CompleteUpload(upload, *parts) : parts.status();
   if (!status.ok()) AbortUpload(upload).IgnoreError();  // the first one counts
@@ -373,7 +318,7 @@ absl::StatusOr<UploadedPart> S3ObjectStore::CopyPart(const ObjectUpload& upload,
   operation.headers = {
       {"x-amz-copy-source",
        PercentEncode(absl::StrCat("/", from.bucket, "/", from.key), true)},
-      {"x-amz-copy-source-range", RangeOf(offset, size)}};
+      {"x-amz-copy-source-range", RangeHeader(offset, size)}};
   operation.body = std::make_shared<const std::string>();
   ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
   RETURN_IF_ERROR(Annotate(FailureInSuccess(response),

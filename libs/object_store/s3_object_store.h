@@ -49,19 +49,15 @@ class S3ObjectStore : public ObjectStore {
                                   const std::string& prefix, int max,
                                   const std::string& from) override;
   absl::StatusOr<ObjectUpload> BeginUpload(const ObjectName& name) override;
+  absl::StatusOr<std::vector<UploadedPart>> CopyParts(
+      const ObjectUpload& upload, const ObjectName& from) override;
   void UploadPart(const ObjectUpload& upload, int number, std::string bytes,
                   PartDone done) override;
-  absl::StatusOr<UploadedPart> CopyPart(const ObjectUpload& upload, int number,
-                                        const ObjectName& from, uint64_t offset,
-                                        uint64_t size) override;
   absl::Status CompleteUpload(const ObjectUpload& upload,
                               const std::vector<UploadedPart>& parts) override;
   absl::Status AbortUpload(const ObjectUpload& upload) override;
 
   uint64_t min_part_bytes() const override { return uint64_t{5} << 20; }
-  uint64_t max_copied_part_bytes() const override {
-    return options_.max_copied_bytes;
-  }
   int max_parts() const override { return 10'000; }
 
  private:
@@ -80,10 +76,10 @@ class S3ObjectStore : public ObjectStore {
   // The response is a success, else `done` gets an error that says what of.
   void Start(Operation operation, HttpClient::Done done) const;
   absl::StatusOr<HttpResponse> Run(Operation operation) const;
-  absl::Status CopyInParts(const ObjectName& from, const ObjectName& to,
-                           uint64_t size);
-  absl::StatusOr<std::vector<UploadedPart>> CopyParts(
-      const ObjectUpload& upload, const ObjectName& from, uint64_t size);
+  absl::Status CopyInParts(const ObjectName& from, const ObjectName& to);
+  absl::StatusOr<UploadedPart> CopyPart(const ObjectUpload& upload, int number,
+                                        const ObjectName& from, uint64_t offset,
+                                        uint64_t size);
   // Whether the object is what these parts make, sent once before.
   bool IsCompleted(const ObjectUpload& upload,
                    const std::vector<UploadedPart>& parts);

@@ -42,7 +42,7 @@ class S3Parts {
                 .credentials = &credentials_,
                 .endpoint = endpoint,
                 .operation_timeout = operation_timeout,
-                .max_copied_bytes = uint64_t{6} << 20}) {}
+                .max_copied_bytes = uint64_t{12} << 20}) {}
 
   ObjectStore& store() { return store_; }
   HttpClient& http() { return http_; }
@@ -195,7 +195,7 @@ TEST_F(S3Test, AFileGoesOnAfterFlushByACopyOfTheService) {
 }
 
 TEST_F(S3Test, LargeObjectsAreRenamedInParts) {
-  const std::string bytes = Bytes(size_t{13} << 20);  // copied by 6 MiB
+  const std::string bytes = Bytes(size_t{13} << 20);  // copied in two parts
   ASSERT_OK(files_->WriteFileAtomically(Path("old"), bytes));
   ASSERT_OK(files_->RenameFile(Path("old"), Path("new")));
   EXPECT_TRUE(files_->ReadFile(Path("new")).value() == bytes);

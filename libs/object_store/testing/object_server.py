@@ -1,9 +1,8 @@
-"""A real object store for tests: moto's S3.
+"""A real object store for tests: moto's S3, or an emulator of Google's.
 
-  object_server.py s3
+  object_server.py s3|gcs
 
-Prints the server's URL once it answers, and ends with its standard input. It
-has a bucket "bucket".
+Prints the server's URL once it answers, and ends with its standard input.
 
 moto takes any signature; so each signed request is signed here once more by
 botocore, and is refused with SignatureDoesNotMatch when that differs or the
@@ -13,17 +12,33 @@ POST /weft-faults with a JSON list has the next requests fail; each element has
 `method` and `path` (what it contains; both optional), `times`, and `status` (of
 the answer), or `half` (of the answer is sent, then the connection is cut), or
 `done` (it is done, then the connection is cut), or `stall` (no answer comes).
+
+Google's emulator takes any token; here it wants the one that POST /token grants
+to whoever is signed rightly by the key of the service account that GET
+/weft-account tells. It has a bucket "bucket".
 """
 
+import base64
+import functools
 import hashlib
+from http import server as http_server
 import json
 import re
 import sys
 import threading
+import time
+from urllib import parse
 
 from botocore import auth
 from botocore import awsrequest
 from botocore import credentials
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import padding
+from cryptography.hazmat.primitives.asymmetric import rsa
+from gcp_storage_emulator import server as gcs_server
+from gcp_storage_emulator import storage as gcs_storage
+from gcp_storage_emulator.handlers import buckets as gcs_buckets
 from moto.server import create_backend_app
 from werkzeug import serving
 
@@ -184,12 +199,121 @@ class QuietHandler(serving.WSGIRequestHandler):
       self.close_connection = True
 
 
-def main():
-  store = CheckedStore(create_backend_app('s3'))
-  server = serving.make_server('127.0.0.1', 0, store, threaded=True,
-                               request_handler=QuietHandler, passthrough_errors=True)
+class GcsRequest(gcs_server.Request):
+  """With the body that is empty, which the emulator takes for none."""
+
+  @property
+  def data(self):
+    data = super().data
+    return b'' if data is None else data
+
+
+_SCOPE = 'https://www.googleapis.com/auth/devstorage.read_write'
+
+
+def _decoded(part):
+  return base64.urlsafe_b64decode(part + '=' * (-len(part) % 4))
+
+
+class ServiceAccount:
+  """An account with a key of its own, and what it is granted."""
+  email = 'weft@test.iam.gserviceaccount.com'
+  token = 'weft-token'
+
+  def __init__(self):
+    self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+  def description(self, url):
+    pem = self._key.private_bytes(serialization.Encoding.PEM,
+                                  serialization.PrivateFormat.PKCS8,
+                                  serialization.NoEncryption())
+    return {'type': 'service_account', 'client_email': self.email,
+            'private_key': pem.decode(), 'token_uri': url + '/token'}
+
+  def grants(self, form, url):
+    """Raises an exception unless the form asks as RFC 7523 says."""
+    fields = dict(parse.parse_qsl(form, strict_parsing=True))
+    assert fields['grant_type'] == 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+    header, claims, signature = fields['assertion'].split('.')
+    self._key.public_key().verify(
+        _decoded(signature), (header + '.' + claims).encode(),
+        padding.PKCS1v15(), hashes.SHA256())
+    assert json.loads(_decoded(header))['alg'] == 'RS256'
+    claims = json.loads(_decoded(claims))
+    assert claims['iss'] == self.email and claims['scope'] == _SCOPE, claims
+    assert claims['aud'] == url + '/token', claims
+    assert claims['iat'] <= time.time() + 60 < claims['exp'], claims
+
+
+class GcsHandler(gcs_server.RequestHandler):
+  """The emulator behind an account's token."""
+  account = ServiceAccount()
+  lock = threading.Lock()
+
+  def _answer(self, status, value):
+    text = json.dumps(value).encode()
+    self.send_response(status)
+    self.send_header('Content-Type', 'application/json')
+    self.send_header('Content-Length', str(len(text)))
+    self.end_headers()
+    self.wfile.write(text)
+
+  def _is_allowed(self):
+    return self.headers['Authorization'] == 'Bearer ' + self.account.token
+
+  def _checked(self, handle):
+    if not self._is_allowed():
+      self.rfile.read(int(self.headers['Content-Length'] or 0))
+      self._answer(401, {'error': {'code': 401, 'message': 'Invalid token'}})
+      return
+    with self.lock:
+      handle()
+
+  def do_GET(self):  # pylint: disable=invalid-name
+    if self.path == '/weft-account':
+      self._answer(200, self.account.description(self.server.url))
+    else:
+      self._checked(super().do_GET)
+
+  def do_POST(self):  # pylint: disable=invalid-name
+    if self.path != '/token':
+      self._checked(super().do_POST)
+      return
+    form = self.rfile.read(int(self.headers['Content-Length'])).decode()
+    try:
+      self.account.grants(form, self.server.url)
+    except Exception as error:  # pylint: disable=broad-except
+      self._answer(400, {'error': 'invalid_grant', 'why': repr(error)})
+      return
+    self._answer(200, {'access_token': self.account.token, 'expires_in': 3600})
+
+  def do_DELETE(self):  # pylint: disable=invalid-name
+    self._checked(super().do_DELETE)
+
+
+def start_s3():
+  """The server's URL."""
+  server = serving.make_server(
+      '127.0.0.1', 0, CheckedStore(create_backend_app('s3')), threaded=True,
+      request_handler=QuietHandler, passthrough_errors=True)
   threading.Thread(target=server.serve_forever, daemon=True).start()
-  print('http://127.0.0.1:%d' % server.server_port, flush=True)
+  return 'http://127.0.0.1:%d' % server.server_port
+
+
+def start_gcs():
+  """The server's URL."""
+  gcs_server.Request = GcsRequest  # what its router makes of a request
+  store = gcs_storage.Storage(use_memory_fs=True)
+  gcs_buckets.create_bucket('bucket', store)
+  server = http_server.ThreadingHTTPServer(
+      ('127.0.0.1', 0), functools.partial(GcsHandler, store))
+  server.url = 'http://127.0.0.1:%d' % server.server_port
+  threading.Thread(target=server.serve_forever, daemon=True).start()
+  return server.url
+
+
+def main():
+  print({'s3': start_s3, 'gcs': start_gcs}[sys.argv[1]](), flush=True)
   sys.stdin.read()
 
 

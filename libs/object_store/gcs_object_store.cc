@@ -1,0 +1,332 @@
+#include "libs/object_store/gcs_object_store.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "libs/base/clock.h"
+#include "libs/base/status.h"
+#include "libs/base/sync_call.h"
+#include "libs/object_store/object_answers.h"
+#include "nlohmann/json.hpp"
+
+namespace weft {
+namespace {
+
+using GcsJson = nlohmann::json;
+
+constexpr size_t kMaxComposed = 32;
+constexpr size_t kDeletionsAtOnce = 16;
+
+std::string GcsUrl(const ObjectName& name) {
+  return absl::StrCat("gs://", name.bucket, name.key.empty() ? "" : "/",
+                      name.key);
+}
+
+std::string BucketPath(const std::string& bucket) {
+  return absl::StrCat("/storage/v1/b/", PercentEncode(bucket), "/o");
+}
+std::string ObjectPath(const ObjectName& name) {
+  return absl::StrCat(BucketPath(name.bucket), "/", PercentEncode(name.key));
+}
+
+std::string PartsFolder(const std::string& upload_id) {
+  return absl::StrCat(".weft-uploads/", upload_id, "/");
+}
+
+// A text that is no JSON object has no members.
+GcsJson ParseObject(const std::string& text) {
+  GcsJson json = GcsJson::parse(text, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() ? json : GcsJson::object();
+}
+std::string TextOf(const GcsJson& json, const char* name) {
+  const auto it = json.find(name);
+  if (it == json.end() || !it->is_string()) return "";
+  return it->get<std::string>();
+}
+
+absl::Status GcsError(const HttpResponse& response) {
+  const GcsJson json = ParseObject(response.body);
+  std::string message;
+  if (const auto error = json.find("error");
+      error != json.end() && error->is_object()) {
+    message = TextOf(*error, "message");
+  }
+  std::string remedy;
+  if (response.code == 401 || response.code == 403) {
+    remedy =
+        "; look at GOOGLE_APPLICATION_CREDENTIALS and what that account "
+        "may do";
+  }
+  return absl::Status(
+      CodeOfHttp(response.code),
+      absl::StrCat("the service answers ", response.code,
+                   message.empty() ? "" : ": ", message, remedy));
+}
+
+absl::StatusOr<ObjectInfo> ToGcsInfo(const HttpResponse& response,
+                                     const std::string& url) {
+  const GcsJson json = ParseObject(response.body);
+  ObjectInfo info;
+  info.version = TextOf(json, "generation");
+  // The service gives a text, as of all 64-bit numbers; emulators may not.
+  const auto size = json.find("size");
+  if (size != json.end() && size->is_number_unsigned()) {
+    info.size = size->get<uint64_t>();
+    return info;
+  }
+  if (absl::SimpleAtoi(TextOf(json, "size"), &info.size)) return info;
+  return absl::InternalError(absl::StrCat(url, ": the service gives no size"));
+}
+
+ObjectList ToGcsList(const HttpResponse& response) {
+  const GcsJson json = ParseObject(response.body);
+  ObjectList list;
+  for (const GcsJson& item : json.value("items", GcsJson::array())) {
+    if (item.is_object()) list.keys.push_back(TextOf(item, "name"));
+  }
+  for (const GcsJson& prefix : json.value("prefixes", GcsJson::array())) {
+    if (prefix.is_string()) list.prefixes.push_back(prefix);
+  }
+  list.next = TextOf(json, "nextPageToken");
+  return list;
+}
+
+}  // namespace
+
+GcsObjectStore::GcsObjectStore(GcsOptions options)
+    : options_(std::move(options)) {}
+
+absl::StatusOr<HttpRequest> GcsObjectStore::ToRequest(
+    const Operation& operation) const {
+  ASSIGN_OR_RETURN(const std::string token, options_.credentials->Token());
+  HttpRequest request;
+  request.method = operation.method;
+  request.url = absl::StrCat(options_.endpoint, operation.path);
+  request.headers = operation.headers;
+  request.body = operation.body;
+  request.max_response_bytes = operation.max_response_bytes;
+  request.deadline =
+      options_.scheduler->clock().Now() + options_.operation_timeout;
+  if (operation.body != nullptr) {
+    request.headers.emplace_back("Content-Type", operation.body_type);
+  }
+  if (!token.empty()) {
+    request.headers.emplace_back("Authorization",
+                                 absl::StrCat("Bearer ", token));
+  }
+  return request;
+}
+
+void GcsObjectStore::Start(Operation operation, HttpClient::Done done) const {
+  auto request = ToRequest(operation);
+  if (!request.ok()) return done(Annotate(request.status(), operation.url));
+  options_.http->Start(
+      *std::move(request),
+      [url = std::move(operation.url),
+       done = std::move(done)](absl::StatusOr<HttpResponse> response) mutable {
+        if (response.ok() && !response->ok() && !IsPastEnd(*response)) {
+          response = GcsError(*response);
+        }
+        if (!response.ok()) response = Annotate(response.status(), url);
+        done(std::move(response));
+      });
+}
+
+absl::StatusOr<HttpResponse> GcsObjectStore::Run(Operation operation) const {
+  SyncCall<absl::StatusOr<HttpResponse>> call(*options_.scheduler);
+  Start(std::move(operation), call.Done());
+  return call.Wait();
+}
+
+absl::StatusOr<ObjectInfo> GcsObjectStore::Stat(const ObjectName& name) {
+  ASSIGN_OR_RETURN(const HttpResponse response,
+                   Run({.path = ObjectPath(name), .url = GcsUrl(name)}));
+  return ToGcsInfo(response, GcsUrl(name));
+}
+
+void GcsObjectStore::Read(const ObjectName& name, const std::string& version,
+                          uint64_t offset, size_t size, PieceDone done) {
+  Operation operation{.path = absl::StrCat(ObjectPath(name), "?alt=media"),
+                      .url = GcsUrl(name)};
+  if (!version.empty()) {
+    absl::StrAppend(&operation.path, "&generation=", PercentEncode(version));
+  }
+  operation.headers = {{"Range", RangeHeader(offset, size)}};
+  // With room for an error's text.
+  operation.max_response_bytes = size + (size_t{64} << 10);
+  Start(std::move(operation),
+        [offset, size, url = GcsUrl(name),
+         done = std::move(done)](absl::StatusOr<HttpResponse> answer) mutable {
+          if (!answer.ok()) return done(answer.status());
+          const std::string generation(answer->header("x-goog-generation"));
+          auto piece = ToPiece(*std::move(answer), offset, size);
+          if (!piece.ok()) return done(Annotate(piece.status(), url));
+          piece->object.version = generation;
+          done(std::move(piece));
+        });
+}
+
+GcsObjectStore::Operation GcsObjectStore::InsertionOf(const ObjectName& name,
+                                                      std::string bytes) const {
+  Operation operation{.method = "POST", .url = GcsUrl(name)};
+  operation.path =
+      absl::StrCat("/upload", BucketPath(name.bucket),
+                   "?uploadType=media&name=", PercentEncode(name.key));
+  operation.body = std::make_shared<const std::string>(std::move(bytes));
+  return operation;
+}
+
+absl::Status GcsObjectStore::Put(const ObjectName& name, std::string bytes) {
+  return Run(InsertionOf(name, std::move(bytes))).status();
+}
+
+absl::Status GcsObjectStore::Copy(const ObjectName& from,
+                                  const ObjectName& to) {
+  std::string token;
+  // A large copy goes on where the last call left it.
+  while (true) {
+    Operation operation{.method = "POST", .url = GcsUrl(to)};
+    operation.path =
+        absl::StrCat(ObjectPath(from), "/rewriteTo/b/",
+                     PercentEncode(to.bucket), "/o/", PercentEncode(to.key));
+    if (!token.empty()) {
+      absl::StrAppend(&operation.path, "?rewriteToken=", PercentEncode(token));
+    }
+    operation.body = std::make_shared<const std::string>();
+    ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
+    const GcsJson json = ParseObject(response.body);
+    token = TextOf(json, "rewriteToken");
+    if (json.value("done", false)) return absl::OkStatus();
+    if (token.empty()) {
+      return absl::InternalError(absl::StrCat(
+          GcsUrl(to), ": the service neither copies nor says how to go on"));
+    }
+  }
+}
+
+absl::Status GcsObjectStore::Delete(const ObjectName& name) {
+  const absl::Status status =
+      Run({.method = "DELETE", .path = ObjectPath(name), .url = GcsUrl(name)})
+          .status();
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
+absl::StatusOr<ObjectList> GcsObjectStore::List(const std::string& bucket,
+                                                const std::string& prefix,
+                                                int max,
+                                                const std::string& from) {
+  Operation operation{.url = absl::StrCat("gs://", bucket, "/", prefix)};
+  operation.path =
+      absl::StrCat(BucketPath(bucket), "?delimiter=%2F&maxResults=", max,
+                   "&prefix=", PercentEncode(prefix));
+  if (!from.empty()) {
+    absl::StrAppend(&operation.path, "&pageToken=", PercentEncode(from));
+  }
+  ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
+  return ToGcsList(response);
+}
+
+absl::StatusOr<ObjectUpload> GcsObjectStore::BeginUpload(
+    const ObjectName& name) {
+  return ObjectUpload{name,
+                      absl::StrFormat("%016x", options_.random->NextId())};
+}
+
+absl::StatusOr<std::vector<UploadedPart>> GcsObjectStore::CopyParts(
+    const ObjectUpload& upload, const ObjectName& from) {
+  if (from.bucket != upload.name.bucket) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        GcsUrl(from), ": only objects of one bucket are composed"));
+  }
+  // It is composed from where it is.
+  return std::vector<UploadedPart>{{.number = 1, .size = 0, .tag = from.key}};
+}
+
+void GcsObjectStore::UploadPart(const ObjectUpload& upload, int number,
+                                std::string bytes, PartDone done) {
+  UploadedPart part{.number = number, .size = bytes.size(), .tag = ""};
+  part.tag = absl::StrCat(PartsFolder(upload.id), number);
+  Start(InsertionOf({upload.name.bucket, part.tag}, std::move(bytes)),
+        [part, done = std::move(done)](
+            const absl::StatusOr<HttpResponse>& response) mutable {
+          if (!response.ok()) return done(response.status());
+          done(std::move(part));
+        });
+}
+
+absl::Status GcsObjectStore::Compose(const std::vector<std::string>& keys,
+                                     const ObjectName& to) const {
+  GcsJson sources = GcsJson::array();
+  for (const std::string& key : keys) sources.push_back({{"name", key}});
+  const GcsJson request = {
+      {"sourceObjects", sources},
+      {"destination", {{"contentType", "application/octet-stream"}}}};
+  Operation operation{.method = "POST", .url = GcsUrl(to)};
+  operation.path = absl::StrCat(ObjectPath(to), "/compose");
+  operation.body = std::make_shared<const std::string>(request.dump());
+  operation.body_type = "application/json";
+  return Run(std::move(operation)).status();
+}
+
+absl::StatusOr<std::vector<std::string>> GcsObjectStore::ComposeLevel(
+    const ObjectUpload& upload, int level,
+    const std::vector<std::string>& keys) const {
+  std::vector<std::string> composed;
+  for (size_t begin = 0; begin < keys.size(); begin += kMaxComposed) {
+    const size_t end = std::min(begin + kMaxComposed, keys.size());
+    composed.push_back(absl::StrCat(PartsFolder(upload.id), "level", level, "-",
+                                    composed.size()));
+    RETURN_IF_ERROR(Compose({keys.begin() + static_cast<ptrdiff_t>(begin),
+                             keys.begin() + static_cast<ptrdiff_t>(end)},
+                            {upload.name.bucket, composed.back()}));
+  }
+  return composed;
+}
+
+absl::Status GcsObjectStore::CompleteUpload(
+    const ObjectUpload& upload, const std::vector<UploadedPart>& parts) {
+  std::vector<std::string> keys;
+  for (const UploadedPart& part : parts) keys.push_back(part.tag);
+  for (int level = 1; keys.size() > kMaxComposed; ++level) {
+    ASSIGN_OR_RETURN(keys, ComposeLevel(upload, level, keys));
+  }
+  RETURN_IF_ERROR(Compose(keys, upload.name));
+  // It is whole; what is left of the parts costs space, and nothing else.
+  AbortUpload(upload).IgnoreError();
+  return absl::OkStatus();
+}
+
+absl::Status GcsObjectStore::AbortUpload(const ObjectUpload& upload) {
+  const std::string& bucket = upload.name.bucket;
+  std::vector<std::string> keys;
+  std::string from;
+  do {
+    ASSIGN_OR_RETURN(const ObjectList list,
+                     List(bucket, PartsFolder(upload.id), 1000, from));
+    keys.insert(keys.end(), list.keys.begin(), list.keys.end());
+    from = list.next;
+  } while (!from.empty());
+  absl::Status status;
+  std::deque<SyncCall<absl::StatusOr<HttpResponse>>> calls;
+  const auto wait_for_one = [&] {
+    const absl::Status ended = calls.front().Wait().status();
+    if (status.ok() && !absl::IsNotFound(ended)) status = ended;
+    calls.pop_front();
+  };
+  for (const std::string& key : keys) {
+    if (calls.size() == kDeletionsAtOnce) wait_for_one();
+    const ObjectName name{bucket, key};
+    Start({.method = "DELETE", .path = ObjectPath(name), .url = GcsUrl(name)},
+          calls.emplace_back(*options_.scheduler).Done());
+  }
+  while (!calls.empty()) wait_for_one();
+  return status;
+}
+
+}  // namespace weft

@@ -1,0 +1,88 @@
+// GcsObjectStore: an ObjectStore that speaks the JSON interface of Google Cloud
+// Storage.
+//
+// The parts of an upload are objects below ".weft-uploads/ID/" in the same
+// bucket, which are composed into the whole, 32 at a time, and deleted then. A
+// bucket whose lifecycle rule deletes old objects with that prefix keeps
+// nothing of programs that were killed. Source:
+// https://cloud.google.com/storage/docs/json_api/v1
+#ifndef WEFT_LIBS_OBJECT_STORE_GCS_OBJECT_STORE_H_
+#define WEFT_LIBS_OBJECT_STORE_GCS_OBJECT_STORE_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "libs/base/random.h"
+#include "libs/base/scheduler.h"
+#include "libs/object_store/google_credentials.h"
+#include "libs/object_store/http_client.h"
+#include "libs/object_store/object_store.h"
+
+namespace weft {
+
+struct GcsOptions {
+  HttpClient* http = nullptr;  // which retries; outlives, as the others do
+  Scheduler* scheduler = nullptr;
+  Random* random = nullptr;
+  GoogleCredentials* credentials = nullptr;
+  std::string endpoint = "https://storage.googleapis.com";
+  // Of each operation, with its retries.
+  absl::Duration operation_timeout = absl::Minutes(10);
+};
+
+class GcsObjectStore : public ObjectStore {
+ public:
+  explicit GcsObjectStore(GcsOptions options);
+
+  absl::StatusOr<ObjectInfo> Stat(const ObjectName& name) override;
+  void Read(const ObjectName& name, const std::string& version, uint64_t offset,
+            size_t size, PieceDone done) override;
+  absl::Status Put(const ObjectName& name, std::string bytes) override;
+  absl::Status Copy(const ObjectName& from, const ObjectName& to) override;
+  absl::Status Delete(const ObjectName& name) override;
+  absl::StatusOr<ObjectList> List(const std::string& bucket,
+                                  const std::string& prefix, int max,
+                                  const std::string& from) override;
+  absl::StatusOr<ObjectUpload> BeginUpload(const ObjectName& name) override;
+  absl::StatusOr<std::vector<UploadedPart>> CopyParts(
+      const ObjectUpload& upload, const ObjectName& from) override;
+  void UploadPart(const ObjectUpload& upload, int number, std::string bytes,
+                  PartDone done) override;
+  absl::Status CompleteUpload(const ObjectUpload& upload,
+                              const std::vector<UploadedPart>& parts) override;
+  absl::Status AbortUpload(const ObjectUpload& upload) override;
+
+  uint64_t min_part_bytes() const override { return 1; }
+  int max_parts() const override { return 32 * 32 * 32; }
+
+ private:
+  struct Operation {
+    std::string method = "GET";
+    std::string path;  // after the endpoint, with its query
+    std::vector<std::pair<std::string, std::string>> headers;
+    std::shared_ptr<const std::string> body;
+    std::string body_type = "application/octet-stream";
+    size_t max_response_bytes = size_t{8} << 20;
+    std::string url;  // "gs://bucket/key", for errors
+  };
+
+  absl::StatusOr<HttpRequest> ToRequest(const Operation& operation) const;
+  void Start(Operation operation, HttpClient::Done done) const;
+  absl::StatusOr<HttpResponse> Run(Operation operation) const;
+  Operation InsertionOf(const ObjectName& name, std::string bytes) const;
+  // Makes one object of up to 32 of the same bucket.
+  absl::Status Compose(const std::vector<std::string>& keys,
+                       const ObjectName& to) const;
+  // One object for each 32, in the folder of the upload.
+  absl::StatusOr<std::vector<std::string>> ComposeLevel(
+      const ObjectUpload& upload, int level,
+      const std::vector<std::string>& keys) const;
+
+  const GcsOptions options_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_OBJECT_STORE_GCS_OBJECT_STORE_H_

@@ -1,0 +1,63 @@
+// GoogleCredentials: the token that requests to Google Cloud Storage carry,
+// found as Google's own programs find it:
+//   1. GOOGLE_APPLICATION_CREDENTIALS, a file of a service account (whose key
+//      signs a JWT, RS256) or of a user (a refresh token); else
+//      ~/.config/gcloud/application_default_credentials.json;
+//   2. by option, what the machine's account is given by its metadata service;
+//   3. none, as public buckets and emulators take it.
+// Source:
+// https://cloud.google.com/docs/authentication/application-default-credentials
+// and RFC 7523.
+#ifndef WEFT_LIBS_OBJECT_STORE_GOOGLE_CREDENTIALS_H_
+#define WEFT_LIBS_OBJECT_STORE_GOOGLE_CREDENTIALS_H_
+
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/scheduler.h"
+#include "libs/fs/file_system.h"
+#include "libs/object_store/aws_credentials.h"
+#include "libs/object_store/http_client.h"
+
+namespace weft {
+
+struct GoogleCredentialsOptions {
+  Environment environment;
+  FileSystem* files = nullptr;  // of this machine; outlives, as the others do
+  HttpClient* http = nullptr;
+  Scheduler* scheduler = nullptr;
+  bool use_instance_metadata = false;
+};
+
+// Thread-safe.
+class GoogleCredentials {
+ public:
+  explicit GoogleCredentials(GoogleCredentialsOptions options);
+
+  // Empty: requests carry none. Blocks when a service is asked for one: first,
+  // and again five minutes before it expires.
+  absl::StatusOr<std::string> Token() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Granted {
+    std::string token;
+    absl::Time expiration = absl::InfiniteFuture();
+  };
+
+  absl::StatusOr<Granted> Find() const;
+  absl::StatusOr<Granted> FromFile(const std::string& path,
+                                   const std::string& text) const;
+  absl::StatusOr<Granted> Ask(HttpRequest request) const;
+
+  const GoogleCredentialsOptions options_;
+  absl::Mutex mutex_;
+  bool found_ ABSL_GUARDED_BY(mutex_) = false;
+  Granted granted_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_OBJECT_STORE_GOOGLE_CREDENTIALS_H_
