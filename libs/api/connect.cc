@@ -56,6 +56,7 @@ class InProcessTask {
 
   Master& master() { return *task_.master(); }
   Scheduler& scheduler() { return process_.scheduler(); }
+  FileSystem& files() { return process_.file_system(); }
 
  private:
   static ClusterSpec Cluster() {
@@ -104,6 +105,7 @@ class RemoteMaster {
 
   protocol::MasterClient& client() { return client_; }
   Scheduler& scheduler() { return process_.scheduler(); }
+  FileSystem& files() { return process_.file_system(); }
 
  private:
   const std::unique_ptr<Process> own_process_;
@@ -111,10 +113,12 @@ class RemoteMaster {
   protocol::MasterClient client_;
 };
 
-// A master that somebody else made, and what runs wait with.
+// A master that somebody else made, what runs wait with, and this process's
+// files.
 struct Reached {
   std::shared_ptr<protocol::Master> master;
   Scheduler* scheduler = nullptr;
+  FileSystem* files = nullptr;
 };
 
 absl::StatusOr<Reached> ReachInProcess(const SessionOptions& options) {
@@ -126,7 +130,7 @@ absl::StatusOr<Reached> ReachInProcess(const SessionOptions& options) {
   }
   auto task = std::make_shared<InProcessTask>(options);
   // The session's hold on its master is what keeps the task alive.
-  return Reached{{task, &task->master()}, &task->scheduler()};
+  return Reached{{task, &task->master()}, &task->scheduler(), &task->files()};
 }
 
 absl::StatusOr<Reached> ReachServer(const std::string& target,
@@ -140,11 +144,15 @@ absl::StatusOr<Reached> ReachServer(const std::string& target,
   ASSIGN_OR_RETURN(const bus::Address address, bus::Address::Parse(target));
   if (options.process != nullptr) {
     auto local = options.process->local_tasks().FindMaster(address.ToTarget());
-    if (local) return Reached{local, &options.process->scheduler()};
+    if (local) {
+      return Reached{local, &options.process->scheduler(),
+                     &options.process->file_system()};
+    }
   }
   auto remote = std::make_shared<RemoteMaster>(address, options);
   RETURN_IF_ERROR(remote->client().WaitForConnection());
-  return Reached{{remote, &remote->client()}, &remote->scheduler()};
+  return Reached{
+      {remote, &remote->client()}, &remote->scheduler(), &remote->files()};
 }
 
 absl::StatusOr<Reached> Reach(const std::string& target,
@@ -160,7 +168,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Connect(
     const SessionOptions& options) {
   RETURN_IF_ERROR(scope.status());
   ASSIGN_OR_RETURN(Reached reached, Reach(target, options));
-  return Create(std::move(reached.master), *reached.scheduler, scope, options);
+  return Create(std::move(reached.master), *reached.scheduler, scope, options,
+                reached.files);
 }
 
 absl::Status Session::Reset(const std::string& target,

@@ -1,14 +1,22 @@
 // FileSystem: the only way Weft reaches files. Implementations: the machine's
-// (local_file_system.h), one in memory (memory_file_system.h) and a decorator
-// that fails on request (failing_file_system.h).
+// (local_file_system.h), one in memory (memory_file_system.h), a decorator that
+// fails on request (failing_file_system.h), one that chooses among several by
+// the path (routed_file_system.h); in other rooms those of checkpoint writers
+// (RemoteFileSystem, RootedFileSystem, ZmqFileSystem) and of object stores
+// (ObjectFileSystem, ObjectStores).
 //
-// Paths are '/'-separated bytes; repeated and trailing slashes do not matter.
+// Paths are '/'-separated bytes, which "scheme://host" may precede; repeated
+// and trailing slashes after that do not matter.
+//
 // Threads: a FileSystem may be used from any thread; a file object by one
 // thread at a time, except RandomAccessFile, whose Read may run concurrently.
+// All calls may block: not for the compute pool.
+//
 // Errors name the path and what the system said: NOT_FOUND, ALREADY_EXISTS,
 // PERMISSION_DENIED, RESOURCE_EXHAUSTED (disk full), FAILED_PRECONDITION (a
-// directory where a file belongs, or not empty), else INTERNAL.
-// All calls may block: not for the compute pool.
+// directory where a file belongs, or not empty), UNAVAILABLE and
+// DEADLINE_EXCEEDED (of files elsewhere, which is gone or silent), else
+// INTERNAL.
 #ifndef WEFT_LIBS_FS_FILE_SYSTEM_H_
 #define WEFT_LIBS_FS_FILE_SYSTEM_H_
 
@@ -80,8 +88,8 @@ class FileSystem {
   virtual absl::Status SyncDirectory(absl::string_view path) = 0;
 
   // Readers see the old contents or all of the new, also after a power failure:
-  // a temporary file beside it, synced, renamed, unless the storage has a better
-  // way. One writer per path at a time.
+  // a temporary file beside it, synced, renamed, unless the storage has a
+  // better way. One writer per path at a time.
   virtual absl::Status WriteFileAtomically(absl::string_view path,
                                            absl::string_view contents);
 

@@ -54,7 +54,7 @@ struct PlacementNode {
   std::vector<std::string> colocate_with;  // names, from attr _class
   // Makes one value and takes none, so it may live wherever that is used.
   bool is_generator = false;
-  // Looks only at the shape of its first input.
+  // Looks only at shapes of its inputs; it goes with the first.
   bool is_metadata = false;
   // For the error that there is no kernel: "T=DT_FLOAT, ..."; else empty.
   std::string attrs;

@@ -18,15 +18,6 @@ constexpr absl::Duration kRenewKeysBefore = absl::Minutes(5);
 constexpr absl::Duration kMetadataTimeout = absl::Seconds(5);
 constexpr char kMetadataService[] = "http://169.254.169.254";
 
-std::string FirstOf(const Environment& environment,
-                    std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    std::string value = environment(name);
-    if (!value.empty()) return value;
-  }
-  return "";
-}
-
 std::string ProfileName(const Environment& environment) {
   const std::string name = FirstOf(environment, {"AWS_PROFILE"});
   return name.empty() ? "default" : name;

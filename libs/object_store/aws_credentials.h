@@ -11,7 +11,6 @@
 #ifndef WEFT_LIBS_OBJECT_STORE_AWS_CREDENTIALS_H_
 #define WEFT_LIBS_OBJECT_STORE_AWS_CREDENTIALS_H_
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,12 +22,10 @@
 #include "absl/time/time.h"
 #include "libs/base/scheduler.h"
 #include "libs/fs/file_system.h"
+#include "libs/object_store/environment.h"
 #include "libs/object_store/http_client.h"
 
 namespace weft {
-
-// A variable of the environment; empty where it is not set.
-using Environment = std::function<std::string(const char* name)>;
 
 // Sections of an INI file by name, without "profile " before it.
 using Profiles = std::map<std::string, std::map<std::string, std::string>>;

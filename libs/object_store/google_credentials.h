@@ -19,7 +19,7 @@
 #include "absl/time/time.h"
 #include "libs/base/scheduler.h"
 #include "libs/fs/file_system.h"
-#include "libs/object_store/aws_credentials.h"
+#include "libs/object_store/environment.h"
 #include "libs/object_store/http_client.h"
 
 namespace weft {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <pugixml.hpp>
 #include <sstream>
 #include <utility>
 
@@ -16,7 +17,6 @@
 #include "libs/base/sync_call.h"
 #include "libs/object_store/aws_signature.h"
 #include "libs/object_store/object_answers.h"
-#include "pugixml.hpp"
 
 namespace weft {
 namespace {

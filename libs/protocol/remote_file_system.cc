@@ -208,7 +208,8 @@ class RemoteRandomAccessFile : public RandomAccessFile {
       from = offset;
     }
     const size_t read = std::min<size_t>(size, ahead.size() - (offset - from));
-    std::memcpy(buffer, ahead.data() + (offset - from), read);
+    // At the end of the file there may be no bytes at all to point to.
+    if (read > 0) std::memcpy(buffer, ahead.data() + (offset - from), read);
     return read;
   }
 
@@ -278,7 +279,9 @@ class RemoteRandomAccessFile : public RandomAccessFile {
       if (status.ok() && !at_end) {
         status = bytes.status();
         if (status.ok()) {
-          std::memcpy(buffer + first.begin, bytes->data(), bytes->size());
+          if (bytes->size() > 0) {
+            std::memcpy(buffer + first.begin, bytes->data(), bytes->size());
+          }
           read += bytes->size();
           at_end = bytes->size() < first.size;
         }

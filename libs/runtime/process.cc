@@ -47,6 +47,7 @@ Process::Process(const ProcessOptions& options)
       new_wire_([this](Scheduler& scheduler) {
         return NewWire(scheduler, options_);
       }),
+      object_stores_(StoresOptions()),
       files_(FilesOptions()) {}
 
 Process::Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
@@ -58,9 +59,19 @@ Process::Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
       kernels_(StandardKernels()),
       scheduler_(&scheduler),
       new_wire_(std::move(new_wire)),
+      object_stores_(StoresOptions()),
       files_(FilesOptions()) {}
 
 Process::~Process() = default;
+
+ObjectStoresOptions Process::StoresOptions() {
+  ObjectStoresOptions options;
+  options.scheduler = scheduler_;
+  options.random = random_.get();
+  options.others = &local_file_system_;
+  options.use_instance_metadata = options_.use_instance_metadata;
+  return options;
+}
 
 ZmqFileSystemOptions Process::FilesOptions() {
   ZmqFileSystemOptions options;
@@ -70,8 +81,8 @@ ZmqFileSystemOptions Process::FilesOptions() {
     options.transport = [this]() -> bus::Transport& { return transport(); };
   }
   options.local_tasks = &local_tasks_;
-  options.others = options_.file_system != nullptr ? options_.file_system
-                                                   : &local_file_system_;
+  options.others =
+      options_.file_system != nullptr ? options_.file_system : &object_stores_;
   return options;
 }
 

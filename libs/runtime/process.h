@@ -18,6 +18,7 @@
 #include "libs/fs/file_system.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/kernels/kernel_registry.h"
+#include "libs/object_store/object_stores.h"
 #include "libs/protocol/landing_memory.h"
 #include "libs/runtime/local_tasks.h"
 #include "libs/runtime/zmq_file_system.h"
@@ -36,8 +37,11 @@ struct ProcessOptions {
   // Gets what other processes do wrong; outlives the process. May be null.
   Logger* logger = nullptr;
   // Where kernels read and write files, but for those of checkpoint writers
-  // (zmq_file_system.h); outlives the process. Null: on the machine.
+  // (zmq_file_system.h); outlives the process. Null: on the machine, and in
+  // object stores (libs/object_store/object_stores.h).
   FileSystem* file_system = nullptr;
+  // Whether a machine of a cloud is asked whose it is, for object stores.
+  bool use_instance_metadata = false;
 };
 
 // Outlives everything that was made with it. Thread-safe.
@@ -58,7 +62,8 @@ class Process {
   Random& random() { return *random_; }
   Scheduler& scheduler() { return *scheduler_; }
   const Clock& clock() const { return scheduler_->clock(); }
-  // Paths "zmq://HOST:PORT/PATH" are files of the checkpoint writer there.
+  // Paths "zmq://HOST:PORT/PATH" are files of the checkpoint writer there,
+  // "s3://BUCKET/PATH" and "gs://BUCKET/PATH" those of object stores.
   FileSystem& file_system() { return files_; }
   BufferPool& buffers() { return buffers_; }
   const KernelRegistry& kernels() const { return *kernels_; }
@@ -68,6 +73,7 @@ class Process {
   bus::Transport& transport() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  ObjectStoresOptions StoresOptions();
   ZmqFileSystemOptions FilesOptions();
 
   const ProcessOptions options_;
@@ -85,6 +91,7 @@ class Process {
   absl::Mutex mutex_;
   std::unique_ptr<bus::Wire> wire_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<bus::Transport> transport_ ABSL_GUARDED_BY(mutex_);
+  ObjectStores object_stores_;
   ZmqFileSystem files_;  // its connections end before the transport
 };
 

@@ -21,7 +21,7 @@ namespace weft {
 // nothing for it.
 class RunningStep {
  public:
-  // Ends by calling `done` and giving itself back to the registration. `table`
+  // Ends by giving itself back to the registration and calling `done`. `table`
   // is null for a step that no other task has a part in. `master` is the task
   // that takes values with the answer; null when none does.
   static void Start(std::shared_ptr<Registration> registration,

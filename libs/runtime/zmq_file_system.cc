@@ -88,82 +88,11 @@ absl::StatusOr<ZmqFileSystem::Place> ZmqFileSystem::Find(
   const auto address = bus::Address::Parse(target);
   if (!address.ok()) return Annotate(address.status(), path);
   Place place;
-  ASSIGN_OR_RETURN(place.writer, At(*address));
-  place.files = place.writer.get();
+  ASSIGN_OR_RETURN(place.holder, At(*address));
+  place.files = place.holder.get();
   place.path = std::string(path.substr(target.size()));
   if (place.path.empty()) place.path.push_back('/');
   return place;
-}
-
-absl::StatusOr<std::unique_ptr<WritableFile>> ZmqFileSystem::NewWritableFile(
-    absl::string_view path) {
-  ASSIGN_OR_RETURN(const Place place, Find(path));
-  return place.files->NewWritableFile(place.path);
-}
-
-absl::StatusOr<std::unique_ptr<WritableFile>> ZmqFileSystem::NewAppendableFile(
-    absl::string_view path) {
-  ASSIGN_OR_RETURN(const Place place, Find(path));
-  return place.files->NewAppendableFile(place.path);
-}
-
-absl::StatusOr<std::unique_ptr<RandomAccessFile>>
-ZmqFileSystem::NewRandomAccessFile(absl::string_view path) {
-  ASSIGN_OR_RETURN(const Place place, Find(path));
-  return place.files->NewRandomAccessFile(place.path);
-}
-
-absl::Status ZmqFileSystem::FileExists(absl::string_view path) {
-  ASSIGN_OR_RETURN(const Place place, Find(path));
-  return place.files->FileExists(place.path);
-}
-
-absl::StatusOr<bool> ZmqFileSystem::IsDirectory(absl::string_view path) {
-  ASSIGN_OR_RETURN(const Place place, Find(path));
-  return place.files->IsDirectory(place.path);
-}
-
-absl::StatusOr<uint64_t> ZmqFileSystem::GetFileSize(absl::string_view path) {
-  ASSIGN_OR_RETURN(const Place place, Find(path));
-  return place.files->GetFileSize(place.path);
-}
-
-absl::StatusOr<std::vector<std::string>> ZmqFileSystem::ListDirectory(
-    absl::string_view path) {
-  ASSIGN_OR_RETURN(const Place place, Find(path));
-  return place.files->ListDirectory(place.path);
-}
-
-absl::Status ZmqFileSystem::CreateDirectory(absl::string_view path) {
-  ASSIGN_OR_RETURN(const Place place, Find(path));
-  return place.files->CreateDirectory(place.path);
-}
-
-absl::Status ZmqFileSystem::DeleteFile(absl::string_view path) {
-  ASSIGN_OR_RETURN(const Place place, Find(path));
-  return place.files->DeleteFile(place.path);
-}
-
-absl::Status ZmqFileSystem::DeleteDirectory(absl::string_view path) {
-  ASSIGN_OR_RETURN(const Place place, Find(path));
-  return place.files->DeleteDirectory(place.path);
-}
-
-absl::Status ZmqFileSystem::RenameFile(absl::string_view from,
-                                       absl::string_view to) {
-  ASSIGN_OR_RETURN(const Place old_place, Find(from));
-  ASSIGN_OR_RETURN(const Place new_place, Find(to));
-  if (old_place.files == new_place.files) {
-    return old_place.files->RenameFile(old_place.path, new_place.path);
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("rename ", from, ": ", to,
-                   " is elsewhere; a file keeps to the disk that it is on"));
-}
-
-absl::Status ZmqFileSystem::SyncDirectory(absl::string_view path) {
-  ASSIGN_OR_RETURN(const Place place, Find(path));
-  return place.files->SyncDirectory(place.path);
 }
 
 }  // namespace weft

@@ -29,6 +29,7 @@
 #include "libs/bus/address.h"
 #include "libs/bus/transport.h"
 #include "libs/fs/file_system.h"
+#include "libs/fs/routed_file_system.h"
 #include "libs/protocol/remote_file_system.h"
 #include "libs/runtime/local_tasks.h"
 
@@ -49,7 +50,7 @@ struct ZmqFileSystemOptions {
 };
 
 // Outlives the files that it opened.
-class ZmqFileSystem : public FileSystem {
+class ZmqFileSystem : public RoutedFileSystem {
  public:
   explicit ZmqFileSystem(ZmqFileSystemOptions options);
 
@@ -57,37 +58,13 @@ class ZmqFileSystem : public FileSystem {
   absl::StatusOr<std::shared_ptr<FileSystem>> At(const bus::Address& writer)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
-      absl::string_view path) override;
-  absl::StatusOr<std::unique_ptr<WritableFile>> NewAppendableFile(
-      absl::string_view path) override;
-  absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
-      absl::string_view path) override;
-  absl::Status FileExists(absl::string_view path) override;
-  absl::StatusOr<bool> IsDirectory(absl::string_view path) override;
-  absl::StatusOr<uint64_t> GetFileSize(absl::string_view path) override;
-  absl::StatusOr<std::vector<std::string>> ListDirectory(
-      absl::string_view path) override;
-  absl::Status CreateDirectory(absl::string_view path) override;
-  absl::Status DeleteFile(absl::string_view path) override;
-  absl::Status DeleteDirectory(absl::string_view path) override;
-  absl::Status RenameFile(absl::string_view from,
-                          absl::string_view to) override;
-  absl::Status SyncDirectory(absl::string_view path) override;
-
  private:
-  // Whose file it is, and what that calls it.
-  struct Place {
-    FileSystem* files = nullptr;
-    std::shared_ptr<FileSystem> writer;  // keeps `files`, where it is one
-    std::string path;
-  };
   struct Connection {
     std::shared_ptr<protocol::RemoteFileSystem> files;
     uint64_t last_use = 0;
   };
 
-  absl::StatusOr<Place> Find(absl::string_view path);
+  absl::StatusOr<Place> Find(absl::string_view path) override;
   // One that nobody uses, the least recently used first; null: all are used.
   std::shared_ptr<FileSystem> TakeUnused()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

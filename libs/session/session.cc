@@ -49,7 +49,7 @@ absl::StatusOr<protocol::CallableSpec> Spec(
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
-    const Scope& scope, const SessionOptions& options) {
+    const Scope& scope, const SessionOptions& options, FileSystem* files) {
   RETURN_IF_ERROR(scope.status());
   ASSIGN_OR_RETURN(
       const uint64_t id,
@@ -61,16 +61,18 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
                .operation_timeout = options.operation_timeout,
                .device_filters = options.device_filters,
                .graph_options = options.graph_options}));
-  return std::unique_ptr<Session>(
-      new Session(std::move(master), scheduler, scope.shared_state(), id));
+  return std::unique_ptr<Session>(new Session(std::move(master), scheduler,
+                                              scope.shared_state(), id, files));
 }
 
 Session::Session(std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
-                 std::shared_ptr<GraphState> state, uint64_t id)
+                 std::shared_ptr<GraphState> state, uint64_t id,
+                 FileSystem* files)
     : master_(std::move(master)),
       scheduler_(scheduler),
       state_(std::move(state)),
-      id_(id) {}
+      id_(id),
+      files_(files) {}
 
 Session::~Session() {
   Close().IgnoreError();

@@ -34,6 +34,7 @@
 #include "absl/types/span.h"
 #include "libs/base/in_flight.h"
 #include "libs/base/scheduler.h"
+#include "libs/fs/file_system.h"
 #include "libs/ops/scope.h"
 #include "libs/protocol/blocking_master.h"
 #include "libs/protocol/graph_options.h"
@@ -106,9 +107,11 @@ class Session {
                             const SessionOptions& options = {});
 
   // On a master that the caller has; `scheduler` is what runs wait with.
+  // `files` (see file_system) live as long as the master.
   static absl::StatusOr<std::unique_ptr<Session>> Create(
       std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
-      const Scope& scope, const SessionOptions& options);
+      const Scope& scope, const SessionOptions& options,
+      FileSystem* files = nullptr);
 
   // Closes, if that was not done, and waits for the `done` of asynchronous
   // runs; so it is not to be called from one.
@@ -163,9 +166,14 @@ class Session {
 
   Scheduler& scheduler() const { return scheduler_; }
 
+  // Files as kernels of this process reach them: the machine's, those of
+  // checkpoint writers ("zmq://") and of object stores ("s3://", "gs://"). As
+  // long as the session; null for one that Create was given no files for.
+  FileSystem* file_system() const { return files_; }
+
  private:
   Session(std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
-          std::shared_ptr<GraphState> state, uint64_t id);
+          std::shared_ptr<GraphState> state, uint64_t id, FileSystem* files);
 
   struct AsyncRun;
   // What is added to the graph, on its way to the master.
@@ -205,6 +213,7 @@ class Session {
   Scheduler& scheduler_;
   const std::shared_ptr<GraphState> state_;
   const uint64_t id_;
+  FileSystem* const files_;
 
   InFlight async_runs_;
 

@@ -281,6 +281,35 @@ absl::Status CheckCounts(const SaverDef& def) {
       hours));
 }
 
+// Nothing that is finished has such a name. What can't be deleted harms nobody.
+void SweepLeftovers(FileSystem& files, const std::string& save_path) {
+  const std::string folder(Dirname(save_path).empty() ? "."
+                                                      : Dirname(save_path));
+  const auto names = files.ListDirectory(folder);
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    if (!IsLeftover(name, Basename(save_path))) continue;
+    const std::string path = JoinPath(folder, name);
+    (void)(absl::EndsWith(name, kShardFolder) ? files.DeleteRecursively(path)
+                                              : files.DeleteFile(path));
+  }
+}
+
+// Its index first: without that nobody takes the rest for a checkpoint.
+void DeleteCheckpoint(FileSystem& files, const std::string& path) {
+  (void)files.DeleteFile(checkpoint::IndexFilename(path));
+  (void)files.DeleteFile(MetaGraphFilename(path));
+  const absl::string_view folder = Dirname(path);
+  const auto names = files.ListDirectory(folder.empty() ? "." : folder);
+  if (!names.ok()) return;
+  const std::string data = absl::StrCat(Basename(path), ".data-");
+  for (const std::string& name : *names) {
+    if (absl::StartsWith(name, data)) {
+      (void)files.DeleteFile(JoinPath(folder, name));
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Saver>> Saver::FromSaverDef(
@@ -359,8 +388,10 @@ Saver::Saver(const Scope& scope, SaverOptions options)
   save.UpdateStatus(build());
 }
 
-FileSystem& Saver::files() {
-  return options_.file_system != nullptr ? *options_.file_system : local_files_;
+FileSystem& Saver::FilesOf(const Session& session) {
+  if (options_.file_system != nullptr) return *options_.file_system;
+  FileSystem* const files = session.file_system();
+  return files != nullptr ? *files : local_files_;
 }
 
 absl::Time Saver::Now() const {
@@ -383,31 +414,18 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
         absl::StrCat("'latest_filename' collides with 'save_path': '",
                      options.latest_filename, "' and '", save_path, "'"));
   }
-  if (!std::exchange(has_swept_, true)) SweepLeftovers(save_path);
+  FileSystem& files = FilesOf(session);
+  if (!std::exchange(has_swept_, true)) SweepLeftovers(files, save_path);
   const Tensor prefix = Tensor::Scalar<std::string>(path);
   RETURN_IF_ERROR(session.Run({{filename_, prefix}}, save_).status());
   // Before the state, which names what is whole.
-  if (options.write_meta_graph) RETURN_IF_ERROR(WriteGraph(path));
+  if (options.write_meta_graph) RETURN_IF_ERROR(WriteGraph(files, path));
   const std::vector<Kept> old = CountIn(path);
   if (options.write_state) {
-    RETURN_IF_ERROR(WriteState(path, options.latest_filename));
+    RETURN_IF_ERROR(WriteState(files, path, options.latest_filename));
   }
-  for (const Kept& kept : old) Delete(kept.path);
+  for (const Kept& kept : old) DeleteCheckpoint(files, kept.path);
   return path;
-}
-
-// Nothing that is finished has such a name. What can't be deleted harms nobody.
-void Saver::SweepLeftovers(const std::string& save_path) {
-  const std::string folder(Dirname(save_path).empty() ? "."
-                                                      : Dirname(save_path));
-  const auto names = files().ListDirectory(folder);
-  if (!names.ok()) return;
-  for (const std::string& name : *names) {
-    if (!IsLeftover(name, Basename(save_path))) continue;
-    const std::string path = JoinPath(folder, name);
-    (void)(absl::EndsWith(name, kShardFolder) ? files().DeleteRecursively(path)
-                                              : files().DeleteFile(path));
-  }
 }
 
 absl::Status Saver::Restore(Session& session, const std::string& save_path) {
@@ -422,11 +440,12 @@ std::vector<std::string> Saver::LastCheckpoints() const {
 }
 
 absl::Status Saver::RecoverLastCheckpoints(
-    const std::vector<std::string>& paths) {
+    const Session& session, const std::vector<std::string>& paths) {
+  FileSystem& files = FilesOf(session);
   std::deque<Kept> found;
   for (const std::string& path : paths) {
     const absl::Status there =
-        files().FileExists(checkpoint::IndexFilename(path));
+        files.FileExists(checkpoint::IndexFilename(path));
     if (absl::IsNotFound(there)) continue;
     RETURN_IF_ERROR(there);
     found.push_back({path, Now()});
@@ -453,13 +472,13 @@ std::vector<Saver::Kept> Saver::CountIn(const std::string& path) {
   return old;
 }
 
-absl::Status Saver::WriteGraph(const std::string& path) {
+absl::Status Saver::WriteGraph(FileSystem& files, const std::string& path) {
   ASSIGN_OR_RETURN(const MetaGraph graph,
                    ExportMetaGraph(scope_, {.saver_def = def()}));
-  return WriteMetaGraph(files(), MetaGraphFilename(path), graph);
+  return WriteMetaGraph(files, MetaGraphFilename(path), graph);
 }
 
-absl::Status Saver::WriteState(const std::string& path,
+absl::Status Saver::WriteState(FileSystem& files, const std::string& path,
                                const std::string& latest_filename) {
   checkpoint::CheckpointState state;
   state.model_checkpoint_path = path;
@@ -468,24 +487,9 @@ absl::Status Saver::WriteState(const std::string& path,
     state.all_model_checkpoint_timestamps.push_back(
         absl::ToUnixMicros(kept.time) / 1e6);
   }
-  return checkpoint::WriteCheckpointState(files(), Dirname(path),
+  return checkpoint::WriteCheckpointState(files, Dirname(path),
                                           std::move(state), /*relative=*/false,
                                           latest_filename);
-}
-
-// Its index first: without that nobody takes the rest for a checkpoint.
-void Saver::Delete(const std::string& path) {
-  (void)files().DeleteFile(checkpoint::IndexFilename(path));
-  (void)files().DeleteFile(MetaGraphFilename(path));
-  const absl::string_view folder = Dirname(path);
-  const auto names = files().ListDirectory(folder.empty() ? "." : folder);
-  if (!names.ok()) return;
-  const std::string data = absl::StrCat(Basename(path), ".data-");
-  for (const std::string& name : *names) {
-    if (absl::StartsWith(name, data)) {
-      (void)files().DeleteFile(JoinPath(folder, name));
-    }
-  }
 }
 
 }  // namespace weft::train

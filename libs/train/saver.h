@@ -19,10 +19,10 @@
 // (meta_graph.h), so that another program can go on with it.
 //
 // Variables are written by the task that runs SaveV2 and read by the tasks that
-// hold them, each on its own files: processes that share no disk cannot use one
-// Saver between them. Sharded, each task writes its own variables, all at once,
-// and the last one of them joins what they wrote, so it has to see the others'
-// files.
+// hold them. Sharded, each task writes its own variables, all at once, and the
+// last one of them joins what they wrote, so it has to see the others' files:
+// processes that share no disk save to a checkpoint writer
+// ("zmq://host:port/model") or to an object store ("s3://bucket/model").
 //
 // Threads: made as the scope's; Save and Restore, which block, from one thread
 // at a time, while others run the session and none adds to the graph. Errors of
@@ -64,7 +64,8 @@ struct SaverOptions {
   // Of the scope of the nodes.
   std::string name = "save";
   // Where the checkpoints lie, for what this process does with them; outlives
-  // the saver. Null: on the machine.
+  // the saver. Null: where the session's process has its files
+  // (Session::file_system).
   FileSystem* file_system = nullptr;
   // Outlives the saver. Null: the machine's.
   const Clock* clock = nullptr;
@@ -109,7 +110,8 @@ class Saver {
   // Prefixes of those that are kept and may be deleted, oldest first.
   std::vector<std::string> LastCheckpoints() const;
   // Goes on with those of a process that is gone: those whose index is there.
-  absl::Status RecoverLastCheckpoints(const std::vector<std::string>& paths);
+  absl::Status RecoverLastCheckpoints(const Session& session,
+                                      const std::vector<std::string>& paths);
 
   // Feed: the prefix. Fetch: the prefix, once it is saved. Target: restores.
   Output filename_tensor() const { return filename_; }
@@ -129,15 +131,13 @@ class Saver {
   };
   Saver(const Scope& scope, SaverOptions options, const Nodes& nodes);
 
-  FileSystem& files();
+  FileSystem& FilesOf(const Session& session);
   absl::Time Now() const;
-  absl::Status WriteGraph(const std::string& path);
-  void SweepLeftovers(const std::string& save_path);
+  absl::Status WriteGraph(FileSystem& files, const std::string& path);
   // Counts a checkpoint in; those that are to go.
   std::vector<Kept> CountIn(const std::string& path);
-  absl::Status WriteState(const std::string& path,
+  absl::Status WriteState(FileSystem& files, const std::string& path,
                           const std::string& latest_filename);
-  void Delete(const std::string& path);
 
   const Scope scope_;
   const SaverOptions options_;

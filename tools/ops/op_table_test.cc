@@ -1,5 +1,6 @@
-// Adding an op is one definition, one kernel and one gradient. This test loops
-// over the rows that the tool prints and complains until all three are there.
+// Of what docs/adding_an_op.md asks for, the definition, the kernel and the
+// gradient: this test loops over the rows that the tool prints and complains
+// until all three are there.
 #include "tools/ops/op_table.h"
 
 #include <algorithm>

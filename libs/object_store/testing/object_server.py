@@ -2,7 +2,8 @@
 
   object_server.py s3|gcs
 
-Prints the server's URL once it answers, and ends with its standard input.
+Prints the server's URL once it answers, and ends with its standard input. It
+has a bucket "bucket".
 
 moto takes any signature; so each signed request is signed here once more by
 botocore, and is refused with SignatureDoesNotMatch when that differs or the
@@ -15,7 +16,7 @@ the answer), or `half` (of the answer is sent, then the connection is cut), or
 
 Google's emulator takes any token; here it wants the one that POST /token grants
 to whoever is signed rightly by the key of the service account that GET
-/weft-account tells. It has a bucket "bucket".
+/weft-account tells.
 """
 
 import base64
@@ -293,8 +294,10 @@ class GcsHandler(gcs_server.RequestHandler):
 
 def start_s3():
   """The server's URL."""
+  store = create_backend_app('s3')
+  store.test_client().put('/bucket')
   server = serving.make_server(
-      '127.0.0.1', 0, CheckedStore(create_backend_app('s3')), threaded=True,
+      '127.0.0.1', 0, CheckedStore(store), threaded=True,
       request_handler=QuietHandler, passthrough_errors=True)
   threading.Thread(target=server.serve_forever, daemon=True).start()
   return 'http://127.0.0.1:%d' % server.server_port

@@ -1,0 +1,34 @@
+// Environment: the variables that a program was started with, behind a seam.
+#ifndef WEFT_LIBS_OBJECT_STORE_ENVIRONMENT_H_
+#define WEFT_LIBS_OBJECT_STORE_ENVIRONMENT_H_
+
+#include <cstdlib>
+#include <functional>
+#include <initializer_list>
+#include <string>
+
+namespace weft {
+
+// The value of a variable; empty where it is not set.
+using Environment = std::function<std::string(const char* name)>;
+
+inline Environment SystemEnvironment() {
+  return [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+}
+
+// The first of the variables that is set.
+inline std::string FirstOf(const Environment& environment,
+                           std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    std::string value = environment(name);
+    if (!value.empty()) return value;
+  }
+  return "";
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_OBJECT_STORE_ENVIRONMENT_H_

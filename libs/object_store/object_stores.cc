@@ -1,0 +1,170 @@
+#include "libs/object_store/object_stores.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "libs/object_store/aws_credentials.h"
+#include "libs/object_store/curl_http_client.h"
+#include "libs/object_store/gcs_object_store.h"
+#include "libs/object_store/google_credentials.h"
+#include "libs/object_store/object_file_system.h"
+#include "libs/object_store/retrying_http_client.h"
+#include "libs/object_store/s3_object_store.h"
+
+namespace weft {
+namespace {
+
+bool IsS3Path(absl::string_view path) {
+  return absl::StartsWith(path, "s3://");
+}
+bool IsGooglePath(absl::string_view path) {
+  return absl::StartsWith(path, "gs://");
+}
+
+constexpr char kGoogleEndpoint[] = "https://storage.googleapis.com";
+
+std::string WithScheme(const std::string& host) {
+  return absl::StrContains(host, "://") ? host : absl::StrCat("http://", host);
+}
+
+std::string GoogleEndpoint(const Environment& environment) {
+  const std::string told =
+      FirstOf(environment, {"GS_ENDPOINT_URL", "STORAGE_EMULATOR_HOST"});
+  return told.empty() ? kGoogleEndpoint : WithScheme(told);
+}
+
+// Keys for HMAC under the names that aws_credentials.h looks for.
+Environment GoogleKeysAsAws(const Environment& environment) {
+  return [environment](const char* name) -> std::string {
+    if (absl::string_view(name) == "AWS_ACCESS_KEY_ID") {
+      return environment("GS_ACCESS_KEY_ID");
+    }
+    if (absl::string_view(name) == "AWS_SECRET_ACCESS_KEY") {
+      return environment("GS_SECRET_ACCESS_KEY");
+    }
+    return "";
+  };
+}
+
+}  // namespace
+
+bool IsObjectStorePath(absl::string_view path) {
+  return IsS3Path(path) || IsGooglePath(path);
+}
+
+// The way to all services.
+class ObjectStores::Connections {
+ public:
+  explicit Connections(const ObjectStoresOptions& options)
+      : curl_({.scheduler = options.scheduler,
+               .ca_bundle = FirstOf(options.environment,
+                                    {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE"})}),
+        retrying_(curl_, *options.scheduler, *options.random) {}
+
+  HttpClient& retrying() { return retrying_; }
+
+ private:
+  CurlHttpClient curl_;
+  RetryingHttpClient retrying_;
+};
+
+// A file system with what it stands on.
+class ObjectStores::S3 : public RoutedFileSystem {
+ public:
+  S3(const ObjectStoresOptions& options, HttpClient& http,
+     Environment environment, S3Options store)
+      : credentials_({.environment = std::move(environment),
+                      .files = options.others,
+                      .http = &http,
+                      .scheduler = options.scheduler,
+                      .use_instance_metadata = options.use_instance_metadata}),
+        store_(WithParts(std::move(store), options, http)),
+        files_(store_, *options.scheduler) {}
+
+ private:
+  S3Options WithParts(S3Options store, const ObjectStoresOptions& options,
+                      HttpClient& http) {
+    store.http = &http;
+    store.scheduler = options.scheduler;
+    store.credentials = &credentials_;
+    store.operation_timeout = options.operation_timeout;
+    return store;
+  }
+  absl::StatusOr<Place> Find(absl::string_view path) override {
+    return Place{&files_, nullptr, std::string(path)};
+  }
+
+  AwsCredentials credentials_;
+  S3ObjectStore store_;
+  ObjectFileSystem files_;
+};
+
+// Likewise.
+class ObjectStores::Gcs : public RoutedFileSystem {
+ public:
+  Gcs(const ObjectStoresOptions& options, HttpClient& http)
+      : credentials_({.environment = options.environment,
+                      .files = options.others,
+                      .http = &http,
+                      .scheduler = options.scheduler,
+                      .use_instance_metadata = options.use_instance_metadata}),
+        store_({.http = &http,
+                .scheduler = options.scheduler,
+                .random = options.random,
+                .credentials = &credentials_,
+                .endpoint = GoogleEndpoint(options.environment),
+                .operation_timeout = options.operation_timeout}),
+        files_(store_, *options.scheduler) {}
+
+ private:
+  absl::StatusOr<Place> Find(absl::string_view path) override {
+    return Place{&files_, nullptr, std::string(path)};
+  }
+
+  GoogleCredentials credentials_;
+  GcsObjectStore store_;
+  ObjectFileSystem files_;
+};
+
+ObjectStores::ObjectStores(ObjectStoresOptions options)
+    : options_(std::move(options)) {}
+
+ObjectStores::~ObjectStores() = default;
+
+std::unique_ptr<FileSystem> ObjectStores::NewGoogleFiles() {
+  const Environment& environment = options_.environment;
+  if (environment("GS_ACCESS_KEY_ID").empty()) {
+    return std::make_unique<Gcs>(options_, connections_->retrying());
+  }
+  return std::make_unique<S3>(options_, connections_->retrying(),
+                              GoogleKeysAsAws(environment),
+                              S3Options{.region = "auto",
+                                        .endpoint = GoogleEndpoint(environment),
+                                        .scheme = "gs"});
+}
+
+absl::StatusOr<ObjectStores::Place> ObjectStores::Find(absl::string_view path) {
+  if (!IsObjectStorePath(path)) {
+    return Place{options_.others, nullptr, std::string(path)};
+  }
+  absl::MutexLock lock(&mutex_);
+  if (connections_ == nullptr) {
+    connections_ = std::make_unique<Connections>(options_);
+  }
+  if (IsGooglePath(path)) {
+    if (google_ == nullptr) google_ = NewGoogleFiles();
+    return Place{google_.get(), nullptr, std::string(path)};
+  }
+  const Environment& environment = options_.environment;
+  if (s3_ == nullptr) {
+    s3_ = std::make_unique<S3>(
+        options_, connections_->retrying(), environment,
+        S3Options{.region = AwsRegion(environment, *options_.others),
+                  .endpoint = FirstOf(environment, {"AWS_ENDPOINT_URL_S3",
+                                                    "AWS_ENDPOINT_URL"})});
+  }
+  return Place{s3_.get(), nullptr, std::string(path)};
+}
+
+}  // namespace weft

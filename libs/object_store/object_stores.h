@@ -1,0 +1,74 @@
+// ObjectStores: files of object stores by their names, "s3://bucket/ckpt/model"
+// and "gs://bucket/ckpt/model"; all other paths are those of another file
+// system. object_file_system.h says what is different there.
+//
+// Which service, and as whom, the environment says, by the names that others
+// use:
+//   s3://  aws_credentials.h; AWS_REGION, AWS_DEFAULT_REGION;
+//          AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL for another service than AWS;
+//   gs://  google_credentials.h; or, with keys for HMAC in GS_ACCESS_KEY_ID and
+//          GS_SECRET_ACCESS_KEY, the interface that is like S3's;
+//          STORAGE_EMULATOR_HOST, GS_ENDPOINT_URL for other services;
+//   both   AWS_CA_BUNDLE, CURL_CA_BUNDLE: a file of certificates to trust.
+// It is read when a path of the kind is first used.
+//
+// Threads: as FileSystem says.
+#ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_STORES_H_
+#define WEFT_LIBS_OBJECT_STORE_OBJECT_STORES_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/random.h"
+#include "libs/base/scheduler.h"
+#include "libs/fs/file_system.h"
+#include "libs/fs/routed_file_system.h"
+#include "libs/object_store/environment.h"
+
+namespace weft {
+
+// Whether the path names a file of an object store.
+bool IsObjectStorePath(absl::string_view path);
+
+struct ObjectStoresOptions {
+  Scheduler* scheduler = nullptr;  // outlives the file system, as do these
+  Random* random = nullptr;
+  FileSystem* others = nullptr;  // also the place of files with credentials
+  Environment environment = SystemEnvironment();
+  // Whether a machine of a cloud is asked whose it is, where nothing else says
+  // who asks.
+  bool use_instance_metadata = false;
+  // Of each request with its retries.
+  absl::Duration operation_timeout = absl::Minutes(10);
+};
+
+// Outlives the files that it opened.
+class ObjectStores : public RoutedFileSystem {
+ public:
+  explicit ObjectStores(ObjectStoresOptions options);
+  ~ObjectStores() override;
+
+ private:
+  class Connections;
+  class S3;
+  class Gcs;
+
+  absl::StatusOr<Place> Find(absl::string_view path) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::unique_ptr<FileSystem> NewGoogleFiles()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const ObjectStoresOptions options_;
+  absl::Mutex mutex_;
+  // Made when they are first needed; the last two use the first.
+  std::unique_ptr<Connections> connections_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<FileSystem> s3_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<FileSystem> google_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_OBJECT_STORE_OBJECT_STORES_H_
