@@ -15,9 +15,11 @@
 #include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
 #include "libs/base/clock.h"
+#include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
 #include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/checkpoint_state.h"
+#include "libs/fs/failing_file_system.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/runtime/process.h"
@@ -393,6 +395,46 @@ TEST_F(SaverTest, AnotherProcessGoesOnKeepingCount) {
   ASSERT_OK(second.Save(*session, "/job/m", {.global_step = 3}));
   EXPECT_EQ(second.LastCheckpoints(), (Paths{"/job/m-2", "/job/m-3"}));
   EXPECT_FALSE(files_.FileExists("/job/m-1.index").ok());
+}
+
+// Save number two, cut off by a power failure at each of its operations: what
+// the state names afterwards is whole, and the first checkpoint or the second.
+TEST(SaverPowerTest, APowerFailureLeavesTheOldCheckpointOrTheNewOne) {
+  SaverOptions options;
+  options.max_to_keep = 1;  // the old one is deleted by the same save
+  options.sharded = true;
+  bool is_cut_off = true;
+  int old_ones = 0;
+  int new_ones = 0;
+  for (int64_t n = 0; is_cut_off; ++n) {
+    const Scope root = Scope::Root();
+    const ops::Variable w(root.WithName("w"), Floats({3}, 1));
+    MemoryFileSystem disk({.tracks_syncs = true});
+    FailingFileSystem files(disk);
+    Process process({.compute_threads = 1, .file_system = &files});
+    Saver saver(root, options);
+    const Operation init = ops::GlobalVariablesInitializer(root);
+    ASSERT_OK_AND_ASSIGN(const auto session,
+                         Session::Connect("", root, {.process = &process}));
+    ASSERT_OK(session->Run(init));
+    ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = 1}));
+    const int64_t before = files.num_operations();
+    files.FailAllFrom(n, absl::InternalError("no power"));
+    (void)saver.Save(*session, "/job/m", {.global_step = 2});
+    is_cut_off = files.num_operations() - before > n;
+    disk.LosePower(*NewSeededRandom(static_cast<uint64_t>(n)));
+    ASSERT_OK_AND_ASSIGN(const auto newest,
+                         checkpoint::LatestCheckpoint(disk, "/job"));
+    ASSERT_TRUE(newest.has_value()) << "operation " << n;
+    ASSERT_OK_AND_ASSIGN(const auto reader,
+                         checkpoint::BundleReader::Open(disk, *newest));
+    ASSERT_OK_AND_ASSIGN(const Tensor stored,
+                         reader->Read("w", HeapAllocator()));
+    EXPECT_TRUE(SameBits(stored, Floats({3}, 1))) << "operation " << n;
+    ++(*newest == "/job/m-1" ? old_ones : new_ones);
+  }
+  EXPECT_GT(old_ones, 10);
+  EXPECT_GT(new_ones, 0);
 }
 
 // A graph that can't be written leaves no state that names the checkpoint.

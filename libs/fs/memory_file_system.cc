@@ -2,14 +2,24 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "libs/base/status.h"
 #include "libs/fs/path.h"
 #include "libs/fs/posix_error.h"
 
 namespace weft {
+namespace {
+
+std::string DirectoryOf(absl::string_view clean_path) {
+  const absl::string_view directory = Dirname(clean_path);
+  return directory.empty() ? "." : std::string(directory);
+}
+
+}  // namespace
 
 class MemoryFileSystem::File : public WritableFile {
  public:
@@ -23,7 +33,13 @@ class MemoryFileSystem::File : public WritableFile {
     return absl::OkStatus();
   }
   absl::Status Flush() override { return absl::OkStatus(); }
-  absl::Status Sync() override { return absl::OkStatus(); }
+  absl::Status Sync() override {
+    if (contents_ == nullptr) return PosixError(EBADF, "fsync", path_);
+    absl::MutexLock lock(&contents_->mutex);
+    contents_->synced = contents_->bytes.size();
+    contents_->emptied.reset();
+    return absl::OkStatus();
+  }
   absl::Status Close() override {
     contents_ = nullptr;
     return absl::OkStatus();
@@ -33,6 +49,29 @@ class MemoryFileSystem::File : public WritableFile {
   const std::string path_;
   Entry contents_;
 };
+
+// One that was emptied before it was synced again is what it was until then.
+void MemoryFileSystem::Empty(Contents& contents) {
+  absl::MutexLock lock(&contents.mutex);
+  if (options_.tracks_syncs && !contents.emptied.has_value()) {
+    contents.emptied = contents.bytes.substr(0, contents.synced);
+  }
+  contents.bytes.clear();
+  contents.synced = 0;
+}
+
+// The bytes that survive: of before it was emptied, or some from the first on.
+void MemoryFileSystem::LoseUnsynced(Contents& contents, Random& random) {
+  absl::MutexLock lock(&contents.mutex);
+  if (contents.emptied.has_value() && random.Next() % 2 == 0) {
+    contents.bytes = *std::move(contents.emptied);
+  } else {
+    const size_t unsynced = contents.bytes.size() - contents.synced;
+    contents.bytes.resize(contents.synced + random.Next() % (unsynced + 1));
+  }
+  contents.emptied.reset();
+  contents.synced = contents.bytes.size();
+}
 
 class MemoryFileSystem::Reader : public RandomAccessFile {
  public:
@@ -50,9 +89,26 @@ class MemoryFileSystem::Reader : public RandomAccessFile {
   const Entry contents_;
 };
 
-MemoryFileSystem::MemoryFileSystem() {
+MemoryFileSystem::MemoryFileSystem(MemoryFileSystemOptions options)
+    : options_(options) {
   entries_["/"] = nullptr;
   entries_["."] = nullptr;
+  synced_entries_ = entries_;
+}
+
+void MemoryFileSystem::Apply(const Change& change, Entries& entries) {
+  for (const auto& [path, entry] : change) {
+    if (entry.has_value()) {
+      entries[path] = *entry;
+    } else {
+      entries.erase(path);
+    }
+  }
+}
+
+void MemoryFileSystem::Make(Change change) {
+  Apply(change, entries_);
+  if (options_.tracks_syncs) unsynced_.push_back(std::move(change));
 }
 
 const MemoryFileSystem::Entry* MemoryFileSystem::Find(
@@ -85,13 +141,14 @@ absl::StatusOr<std::unique_ptr<WritableFile>> MemoryFileSystem::OpenForWriting(
     absl::string_view path, bool truncate) {
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckParent("open", path));
-  auto [it, created] =
-      entries_.try_emplace(CleanPath(path), std::make_shared<Contents>());
-  if (it->second == nullptr) return PosixError(EISDIR, "open", path);
-  if (truncate) {
-    absl::MutexLock contents_lock(&it->second->mutex);
-    it->second->bytes.clear();
+  const std::string clean = CleanPath(path);
+  auto it = entries_.find(clean);
+  if (it == entries_.end()) {
+    Make({{clean, std::make_shared<Contents>()}});
+    it = entries_.find(clean);
   }
+  if (it->second == nullptr) return PosixError(EISDIR, "open", path);
+  if (truncate) Empty(*it->second);
   return std::make_unique<File>(path, it->second);
 }
 
@@ -157,16 +214,18 @@ absl::StatusOr<std::vector<std::string>> MemoryFileSystem::ListDirectory(
 absl::Status MemoryFileSystem::CreateDirectory(absl::string_view path) {
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckParent("create directory", path));
-  if (!entries_.emplace(CleanPath(path), nullptr).second) {
+  const std::string clean = CleanPath(path);
+  if (entries_.contains(clean)) {
     return PosixError(EEXIST, "create directory", path);
   }
+  Make({{clean, Entry()}});
   return absl::OkStatus();
 }
 
 absl::Status MemoryFileSystem::DeleteFile(absl::string_view path) {
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(FindFile("delete", path).status());
-  entries_.erase(CleanPath(path));
+  Make({{CleanPath(path), std::nullopt}});
   return absl::OkStatus();
 }
 
@@ -180,7 +239,7 @@ absl::Status MemoryFileSystem::DeleteDirectory(absl::string_view path) {
   if (*entry != nullptr) return PosixError(ENOTDIR, kAction, path);
   if (clean == "/" || clean == ".") return PosixError(EPERM, kAction, path);
   if (!NamesIn(clean).empty()) return PosixError(ENOTEMPTY, kAction, path);
-  entries_.erase(clean);
+  Make({{clean, std::nullopt}});
   return absl::OkStatus();
 }
 
@@ -193,15 +252,57 @@ absl::Status MemoryFileSystem::RenameFile(absl::string_view from,
   if (target != nullptr && *target == nullptr) {
     return PosixError(EISDIR, "rename", to);
   }
-  entries_.erase(CleanPath(from));
-  entries_[CleanPath(to)] = std::move(contents);
+  Make({{CleanPath(from), std::nullopt}, {CleanPath(to), std::move(contents)}});
   return absl::OkStatus();
 }
 
 absl::Status MemoryFileSystem::SyncDirectory(absl::string_view path) {
   ASSIGN_OR_RETURN(const bool is_directory, IsDirectory(path));
   if (!is_directory) return PosixError(ENOTDIR, "fsync", path);
+  const std::string directory = CleanPath(path);
+  absl::MutexLock lock(&mutex_);
+  // Backwards: what a synced change stands on is synced with it.
+  std::set<std::string> needed;
+  std::vector<bool> is_synced(unsynced_.size());
+  for (size_t i = unsynced_.size(); i-- > 0;) {
+    is_synced[i] = absl::c_any_of(unsynced_[i], [&](const auto& entry) {
+      return DirectoryOf(entry.first) == directory ||
+             needed.count(entry.first) > 0;
+    });
+    if (!is_synced[i]) continue;
+    for (const auto& [name, entry] : unsynced_[i]) needed.insert(name);
+  }
+  std::vector<Change> left;
+  for (size_t i = 0; i < unsynced_.size(); ++i) {
+    if (is_synced[i]) {
+      Apply(unsynced_[i], synced_entries_);
+    } else {
+      left.push_back(std::move(unsynced_[i]));
+    }
+  }
+  unsynced_ = std::move(left);
   return absl::OkStatus();
+}
+
+void MemoryFileSystem::LosePower(Random& random) {
+  absl::MutexLock lock(&mutex_);
+  std::set<std::string> lost;
+  for (const Change& change : std::exchange(unsynced_, {})) {
+    const bool stands = absl::c_all_of(change, [&](const auto& entry) {
+      return lost.count(entry.first) == 0 &&
+             (!entry.second.has_value() ||
+              synced_entries_.contains(DirectoryOf(entry.first)));
+    });
+    if (stands && random.Next() % 2 == 0) {
+      Apply(change, synced_entries_);
+    } else {
+      for (const auto& [name, entry] : change) lost.insert(name);
+    }
+  }
+  entries_ = synced_entries_;
+  for (const auto& [path, contents] : entries_) {
+    if (contents != nullptr) LoseUnsynced(*contents, random);
+  }
 }
 
 }  // namespace weft
