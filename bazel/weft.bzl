@@ -110,8 +110,7 @@ def _what_cases_use_impl(ctx):
     ]
 
 # The deps and data of some cases under one name. Who depends on it may include
-# the headers of all deps, as if it named them itself; behind a cc_library
-# clang's layering_check would refuse them.
+# the headers of all deps, as if it named them itself.
 _what_cases_use = rule(
     implementation = _what_cases_use_impl,
     attrs = {

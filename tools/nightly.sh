@@ -74,6 +74,7 @@ bazel test --config=opt --test_timeout=3600 --test_output=all \
   //libs/runtime:step_table_schedule_test \
   //libs/runtime:task_runtime_schedule_test \
   //libs/rendezvous:rendezvous_schedule_test \
+  //libs/resource:variable_schedule_test \
   //libs/checkpoint_writer:file_server_schedule_test \
   //libs/master:master_end_test || failed=1
 

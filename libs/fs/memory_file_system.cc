@@ -79,10 +79,10 @@ class MemoryFileSystem::Reader : public RandomAccessFile {
 
   absl::StatusOr<size_t> Read(uint64_t offset, size_t size,
                               char* buffer) const override {
-    absl::MutexLock lock(&contents_->mutex);
-    const std::string& bytes = contents_->bytes;
-    if (offset >= bytes.size()) return 0;
-    return bytes.copy(buffer, size, offset);
+    Contents& contents = *contents_;
+    absl::MutexLock lock(&contents.mutex);
+    if (offset >= contents.bytes.size()) return 0;
+    return contents.bytes.copy(buffer, size, offset);
   }
 
  private:
@@ -288,11 +288,13 @@ void MemoryFileSystem::LosePower(Random& random) {
   absl::MutexLock lock(&mutex_);
   std::set<std::string> lost;
   for (const Change& change : std::exchange(unsynced_, {})) {
-    const bool stands = absl::c_all_of(change, [&](const auto& entry) {
-      return lost.count(entry.first) == 0 &&
-             (!entry.second.has_value() ||
-              synced_entries_.contains(DirectoryOf(entry.first)));
-    });
+    bool stands = true;
+    for (const auto& [name, entry] : change) {
+      const bool is_lost =
+          lost.count(name) > 0 ||
+          (entry.has_value() && !synced_entries_.contains(DirectoryOf(name)));
+      stands = stands && !is_lost;
+    }
     if (stands && random.Next() % 2 == 0) {
       Apply(change, synced_entries_);
     } else {

@@ -152,6 +152,7 @@ absl::Status Variable::PreserveRows(
       static_cast<int64_t>(value_.num_bytes()) / std::max<int64_t>(rows, 1);
   absl::Status status;
   for_each_row([&](int64_t row) {
+    mutex_.AssertHeld();  // called before for_each_row returns
     if (row < 0 || row >= rows) return;
     for (ChunkSnapshot* snapshot : snapshots_) {
       status.Update(

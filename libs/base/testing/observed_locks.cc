@@ -74,7 +74,8 @@ bool REAL(_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE)(
     CondVar*, Mutex*, Duration);
 // True when the time ran out, as Abseil says it.
 bool WRAP(_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE)(
-    CondVar* condition, Mutex* mutex, Duration timeout) {
+    CondVar* condition, Mutex* mutex,
+    Duration timeout) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   LockObserver* observer = LockObserver::OfThisThread();
   if (observer == nullptr) {
     return REAL(

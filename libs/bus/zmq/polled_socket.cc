@@ -135,6 +135,7 @@ PolledSocket::Visit::~Visit() {
 }
 
 void PolledSocket::Visit::LookForInput() {
+  socket_.mutex_.AssertHeld();  // for as long as the visit lives
   looked_ = true;
   // The loop goes on receiving after the event that this thread is in.
   if (socket_.parts_.loop->IsCurrentThread() && socket_.polling_) return;
