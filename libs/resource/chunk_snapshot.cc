@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 
@@ -39,7 +40,7 @@ ChunkSnapshot::TakeAll(absl::Span<const std::shared_ptr<Variable>> variables,
   std::vector<Variable*> locked;
   for (const auto& variable : variables) locked.push_back(variable.get());
   std::vector<std::unique_ptr<ChunkSnapshot>> snapshots;
-  RETURN_IF_ERROR(Variable::LockAllToWrite(locked, WhenLocked::kWait));
+  RETURN_IF_ERROR(Variable::LockAllToWriteFirst(locked));
   absl::Status status;
   for (Variable* variable : locked) {
     if (!variable->value_.IsInitialized()) {
@@ -117,12 +118,27 @@ absl::Status ChunkSnapshot::Claim(int64_t chunk, const Tensor& live,
   return absl::OkStatus();
 }
 
+bool ChunkSnapshot::IsInPlace(int64_t chunk) const {
+  absl::MutexLock lock(&mutex_);
+  return !held_.IsInitialized() && chunk >= 0 && chunk < num_chunks() &&
+         chunks_[chunk].state == State::kInPlace;
+}
+
 absl::Status ChunkSnapshot::ReadChunk(
     int64_t chunk, absl::FunctionRef<void(absl::Span<const char>)> read) {
   BufferPtr keep;
   absl::Span<const char> bytes;
+  // What is not in place will not be again: nobody has to be locked out.
+  if (!IsInPlace(chunk)) {
+    RETURN_IF_ERROR(Claim(chunk, Tensor(), keep, bytes));
+    read(bytes);
+    return absl::OkStatus();
+  }
   {
-    absl::ReaderMutexLock lock(&variable_->mutex_);
+    variable_->LockToReadFirst();
+    const absl::Cleanup unlock = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      variable_->mutex_.ReaderUnlock();
+    };
     RETURN_IF_ERROR(Claim(chunk, variable_->value_, keep, bytes));
     if (!keep) {
       read(bytes);

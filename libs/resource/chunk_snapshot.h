@@ -84,6 +84,8 @@ class ChunkSnapshot {
       std::shared_ptr<Variable> variable, Allocator& allocator);
 
   int64_t ChunkSize(int64_t chunk) const;
+  // Whether the chunk lies in the variable's own memory.
+  bool IsInPlace(int64_t chunk) const;
   // Marks the chunk read; `bytes` is where it lies, in `live` unless elsewhere,
   // and `keep` what keeps it there.
   absl::Status Claim(int64_t chunk, const Tensor& live, BufferPtr& keep,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,19 @@ namespace weft {
 namespace {
 
 constexpr char kGivenUp[] = "weft/given_up";
+
+using VariablesInOrder = absl::InlinedVector<Variable*, 4>;
+
+// In the order of their addresses, in which all lock them.
+absl::StatusOr<VariablesInOrder> InOrder(
+    absl::Span<Variable* const> variables) {
+  VariablesInOrder ordered(variables.begin(), variables.end());
+  std::sort(ordered.begin(), ordered.end(), std::less<Variable*>());
+  if (std::adjacent_find(ordered.begin(), ordered.end()) != ordered.end()) {
+    return absl::InvalidArgumentError("one variable was given twice");
+  }
+  return ordered;
+}
 
 }  // namespace
 
@@ -73,8 +87,25 @@ bool Variable::LockToRead(WhenLocked when) const
 bool Variable::LockToWrite(WhenLocked when) const
     ABSL_NO_THREAD_SAFETY_ANALYSIS {
   if (when == WhenLocked::kGiveUp) return mutex_.TryLock();
+  if (num_first_.load(std::memory_order_relaxed) > 0) {
+    absl::MutexLock lets_them_go(&first_);
+  }
   mutex_.Lock();
   return true;
+}
+
+void Variable::LockToReadFirst() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  num_first_.fetch_add(1, std::memory_order_relaxed);
+  absl::MutexLock goes_first(&first_);
+  mutex_.ReaderLock();
+  num_first_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Variable::LockToWriteFirst() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  num_first_.fetch_add(1, std::memory_order_relaxed);
+  absl::MutexLock goes_first(&first_);
+  mutex_.Lock();
+  num_first_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 absl::StatusOr<Tensor> Variable::Read(WhenLocked when) const {
@@ -196,7 +227,10 @@ absl::Status Variable::UpdateRows(
     const Cancellation& step, Allocator& allocator,
     absl::FunctionRef<void(RowVisitor)> for_each_row,
     absl::FunctionRef<absl::Status(Tensor& value)> update) {
-  absl::MutexLock lock(&mutex_);
+  if (!LockToWrite(WhenLocked::kWait)) return GivenUp();
+  const absl::Cleanup unlock = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    mutex_.Unlock();
+  };
   RETURN_IF_ERROR(step.status());
   RETURN_IF_ERROR(PrepareRows(allocator, for_each_row));
   ++version_;
@@ -207,16 +241,19 @@ absl::Status Variable::UpdateRows(
 absl::Status Variable::LockAllToWrite(absl::Span<Variable* const> variables,
                                       WhenLocked when)
     ABSL_NO_THREAD_SAFETY_ANALYSIS {
-  absl::InlinedVector<Variable*, 4> ordered(variables.begin(), variables.end());
-  std::sort(ordered.begin(), ordered.end(), std::less<Variable*>());
-  if (std::adjacent_find(ordered.begin(), ordered.end()) != ordered.end()) {
-    return absl::InvalidArgumentError("one variable was given twice");
-  }
+  ASSIGN_OR_RETURN(const VariablesInOrder ordered, InOrder(variables));
   for (size_t i = 0; i < ordered.size(); ++i) {
     if (ordered[i]->LockToWrite(when)) continue;
     UnlockAll(absl::MakeSpan(ordered).first(i));
     return ordered[i]->GivenUp();
   }
+  return absl::OkStatus();
+}
+
+absl::Status Variable::LockAllToWriteFirst(
+    absl::Span<Variable* const> variables) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  ASSIGN_OR_RETURN(const VariablesInOrder ordered, InOrder(variables));
+  for (const Variable* variable : ordered) variable->LockToWriteFirst();
   return absl::OkStatus();
 }
 

@@ -134,9 +134,16 @@ class Variable : public Resource {
       ABSL_SHARED_TRYLOCK_FUNCTION(true, mutex_);
   bool LockToWrite(WhenLocked when) const
       ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true, mutex_);
+  // For snapshots: of all who lock to write, only those that wait already come
+  // before. A mutex is not fair: two threads that update a variable all the
+  // time would keep a third from it for seconds.
+  void LockToReadFirst() const ABSL_SHARED_LOCK_FUNCTION(mutex_);
+  void LockToWriteFirst() const ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex_);
   // Locks them in order of address, or none: kGiveUp, or one appears twice.
   static absl::Status LockAllToWrite(absl::Span<Variable* const> variables,
                                      WhenLocked when);
+  static absl::Status LockAllToWriteFirst(
+      absl::Span<Variable* const> variables);
   static void UnlockAll(absl::Span<Variable* const> variables);
 
   // Whether somebody needs the memory of `value_` as it is.
@@ -168,7 +175,11 @@ class Variable : public Resource {
   const DataType dtype_;
   const PartialShape declared_shape_;
   std::atomic<bool> is_initialized_{false};  // set with the first value
-  mutable absl::Mutex mutex_;
+  // Held by who goes first, until it has the mutex; others who are to write
+  // wait for that as long as somebody is about to.
+  mutable absl::Mutex first_;
+  mutable std::atomic<int> num_first_{0};
+  mutable absl::Mutex mutex_ ABSL_ACQUIRED_AFTER(first_);
   Tensor value_ ABSL_GUARDED_BY(mutex_);
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t bytes_copied_ ABSL_GUARDED_BY(mutex_) = 0;
