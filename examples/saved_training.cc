@@ -49,9 +49,9 @@ absl::Status SavedTraining::Train(const std::string& target) {
 }
 
 absl::Status SavedTraining::RestoreOrInitialize(Session& session) {
-  ASSIGN_OR_RETURN(const auto newest,
-                   checkpoint::LatestCheckpoint(*session.file_system(),
-                                                options_.folder));
+  ASSIGN_OR_RETURN(
+      const auto newest,
+      checkpoint::LatestCheckpoint(*session.file_system(), options_.folder));
   if (!newest.has_value()) return session.Run(init_);
   RETURN_IF_ERROR(saver_->Restore(session, *newest));
   std::printf("restored %s\n", newest->c_str());
