@@ -34,6 +34,8 @@ ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, pieces, 5, "Variables of 100 MB on each ps.");
 ABSL_FLAG(int, repeats, 3, "Saves and restores of each kind.");
 ABSL_FLAG(std::string, stepping, "other", "other or training");
+ABSL_FLAG(int64_t, max_bytes_per_second, 250'000'000,
+          "Of each ps, while it saves beside steps; 0: no bound.");
 ABSL_FLAG(std::string, dir, "/tmp", "Where the checkpoints go.");
 
 namespace weft::benchmarks {
@@ -177,7 +179,9 @@ class Benchmark {
     train::SaverOptions options;
     options.sharded = true;
     options.max_to_keep = 1;
-    saver_.emplace(root, std::move(options));
+    saver_.emplace(root, options);
+    options.max_bytes_per_second = absl::GetFlag(FLAGS_max_bytes_per_second);
+    gentle_saver_.emplace(root, std::move(options));
     init.push_back(ops::GlobalVariablesInitializer(root));
     auto session = Session::Connect(servers.Target("worker", 0), root);
     Check(session.status());
@@ -195,11 +199,11 @@ class Benchmark {
   }
 
  private:
-  Span Save() {
+  Span Save(train::Saver& saver) {
     sync();
     return Time([&] {
       auto path =
-          saver_->Save(*session_, folder_ + "/m", {.global_step = number_++});
+          saver.Save(*session_, folder_ + "/m", {.global_step = number_++});
       Check(path.status());
       path_ = *std::move(path);
     });
@@ -210,7 +214,7 @@ class Benchmark {
     Check(before.status());
     std::vector<double> saves, restores;
     for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
-      saves.push_back(Save().seconds());
+      saves.push_back(Save(*saver_).seconds());
       Check(session_->Run(model_.clobber));
       restores.push_back(
           Time([&] { Check(saver_->Restore(*session_, path_)); }).seconds());
@@ -247,7 +251,7 @@ class Benchmark {
     });
     Pause(absl::Seconds(3));
     for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
-      saves.push_back(Save());
+      saves.push_back(Save(*gentle_saver_));
       Pause(absl::Seconds(2));
     }
     stop = true;
@@ -264,6 +268,7 @@ class Benchmark {
   const std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
   Model model_;
   std::optional<train::Saver> saver_;
+  std::optional<train::Saver> gentle_saver_;  // beside steps
   std::unique_ptr<Session> session_;
   std::string path_;
   int64_t number_ = 0;

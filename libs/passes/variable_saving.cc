@@ -119,7 +119,13 @@ class SaveReplacement {
             {"N", static_cast<int64_t>(handles_.size())},
             {"handle_dtypes", handle_dtypes_},
             {"order", order},
-            {"snapshot_groups", Groups()}};
+            {"snapshot_groups", Groups()},
+            {"max_bytes_per_second", MaxBytesPerSecond()}};
+  }
+
+  int64_t MaxBytesPerSecond() const {
+    const auto* rate = save_.attr<int64_t>("_max_bytes_per_second");
+    return rate != nullptr ? *rate : 0;
   }
 
   std::vector<int64_t> Groups() const {

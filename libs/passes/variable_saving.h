@@ -12,7 +12,8 @@ namespace weft {
 // its reads included: these happen where it begins, which is not before they
 // could have. A read that somebody else takes or waits for stays, and so does
 // one on another device or beside control flow. The attr
-// `_snapshot_groups: list(int)` of a SaveV2 says, for each tensor, which of
+// `_max_bytes_per_second: int` of a SaveV2 goes with it.
+// `_snapshot_groups: list(int)` says, for each tensor, which of
 // them are to be of one moment: those with one number; without it each is
 // alone.
 void SaveFromSnapshots(GraphRewrite& rewrite);

@@ -160,7 +160,8 @@ std::vector<int64_t> SnapshotGroups(const Scope& scope,
 
 // The prefix, once all is written.
 Output AddSave(const Scope& scope, const Output& prefix,
-               const std::vector<Saveable>& saveables) {
+               const std::vector<Saveable>& saveables,
+               int64_t max_bytes_per_second) {
   InputList inputs = {prefix, Names(saveables), Slices(saveables)};
   for (const Saveable& saveable : saveables) {
     const Variable& variable = saveable.variable;
@@ -169,9 +170,11 @@ Output AddSave(const Scope& scope, const Output& prefix,
                                variable.handle()))
                          : variable.handle());
   }
-  const Operation save =
-      scope.AddNode("SaveV2", inputs,
-                    {{"_snapshot_groups", SnapshotGroups(scope, saveables)}});
+  AttrMap attrs = {{"_snapshot_groups", SnapshotGroups(scope, saveables)}};
+  if (max_bytes_per_second > 0) {
+    attrs["_max_bytes_per_second"] = max_bytes_per_second;
+  }
+  const Operation save = scope.AddNode("SaveV2", inputs, std::move(attrs));
   return ops::Identity(
       scope.WithControlDependencies({save}).ColocateWith(prefix).WithName(
           "control_dependency"),
@@ -209,9 +212,9 @@ bool IsLeftover(absl::string_view name, absl::string_view base) {
 }
 
 // Each task its own; the last one makes one checkpoint of them all.
-Output AddShardedSave(
-    const Scope& scope, const Output& prefix,
-    const std::map<std::string, std::vector<Saveable>>& tasks) {
+Output AddShardedSave(const Scope& scope, const Output& prefix,
+                      const std::map<std::string, std::vector<Saveable>>& tasks,
+                      int64_t max_bytes_per_second) {
   // Files of a save that is not finished stand in a folder of their own, which
   // a second save to the same prefix would share: a Saver runs one at a time.
   const Output temporary =
@@ -226,7 +229,7 @@ Output AddShardedSave(
     const Scope at = scope.WithDevice(device);
     const Output shard =
         at.AddOutput("ShardedFilename", {temporary, number++, num_shards});
-    const Output done = AddSave(at, shard, saveables);
+    const Output done = AddSave(at, shard, saveables, max_bytes_per_second);
     shards.emplace_back(shard);
     saved.emplace_back(done);
   }
@@ -370,8 +373,9 @@ Saver::Saver(const Scope& scope, SaverOptions options)
         ops::PlaceholderWithDefault(save.WithName("filename"), "model", scalar);
     filename_ =
         ops::PlaceholderWithDefault(save.WithName("Const"), name, scalar);
-    save_ = options_.sharded ? AddShardedSave(save, filename_, tasks)
-                             : AddSave(save, filename_, saveables);
+    const int64_t rate = options_.max_bytes_per_second;
+    save_ = options_.sharded ? AddShardedSave(save, filename_, tasks, rate)
+                             : AddSave(save, filename_, saveables, rate);
     std::vector<Operation> restored;
     for (const auto& [device, of_task] : tasks) {
       const Scope at = save.WithDevice(device);

@@ -61,6 +61,9 @@ struct SaverOptions {
   int max_to_keep = 5;
   // One each so often is kept for good.
   absl::Duration keep_checkpoint_every = absl::Hours(10000);
+  // No task writes more, so that training goes on beside it; 0: as much as it
+  // can.
+  int64_t max_bytes_per_second = 0;
   // Of the scope of the nodes.
   std::string name = "save";
   // Where the checkpoints lie, for what this process does with them; outlives

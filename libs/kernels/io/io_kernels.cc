@@ -17,6 +17,7 @@
 #include "libs/checkpoint/bundle_writer.h"
 #include "libs/checkpoint/merge_bundles.h"
 #include "libs/checkpoint/tensor_slice.h"
+#include "libs/fs/paced_file_system.h"
 #include "libs/fs/path.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/kernels/resource/variable_lookup.h"
@@ -106,7 +107,9 @@ absl::Status AddToBundle(BundleWriter& writer, const std::string& name,
 class SaveKernel : public FileKernel {
  public:
   explicit SaveKernel(const OpKernelConstruction& construction)
-      : FileKernel(construction), random_(construction.random()) {}
+      : FileKernel(construction),
+        random_(construction.random()),
+        max_bytes_per_second_(MaxBytesPerSecond(construction.node())) {}
 
  protected:
   static constexpr int kFirstTensor = 3;
@@ -119,9 +122,12 @@ class SaveKernel : public FileKernel {
   absl::Status Save(OpKernelContext& context, const Request& request,
                     AddTensor add) const {
     RETURN_IF_ERROR(context.cancellation().status());
-    ASSIGN_OR_RETURN(
-        const std::unique_ptr<BundleWriter> writer,
-        BundleWriter::Create(context.file_system(), request.prefix, random_));
+    PacedFileSystem files(context.file_system(),
+                          {.max_bytes_per_second = max_bytes_per_second_,
+                           .scheduler = &context.scheduler(),
+                           .cancellation = &context.cancellation()});
+    ASSIGN_OR_RETURN(const std::unique_ptr<BundleWriter> writer,
+                     BundleWriter::Create(files, request.prefix, random_));
     for (size_t i = 0; i < request.names.size(); ++i) {
       RETURN_IF_ERROR(context.cancellation().status());
       RETURN_IF_ERROR(add(*writer, static_cast<int>(i), request.names[i],
@@ -132,7 +138,16 @@ class SaveKernel : public FileKernel {
   }
 
  private:
+  // SaveV2 has no such attr of TensorFlow's; the Saver adds it by this name.
+  static int64_t MaxBytesPerSecond(const Node& node) {
+    for (const char* name : {"max_bytes_per_second", "_max_bytes_per_second"}) {
+      if (const auto* rate = node.attr<int64_t>(name)) return *rate;
+    }
+    return 0;
+  }
+
   Random& random_;
+  const int64_t max_bytes_per_second_;
 };
 
 class SaveV2Kernel : public SaveKernel {

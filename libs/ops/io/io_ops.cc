@@ -84,6 +84,7 @@ void RegisterIoOps(OpRegistry& registry) {
           .Attr("handle_dtypes: list(type) >= 0")
           .Attr("order: list(int)")
           .Attr("snapshot_groups: list(int)")
+          .Attr("max_bytes_per_second: int = 0")
           .Stateful()
           .Doc("SaveV2 of values and variables; of variables it holds no lock "
                "and no value while it writes. Made by the runtime alone.")

@@ -1,0 +1,63 @@
+// PacedFileSystem: another FileSystem whose files are written no faster than so
+// many bytes a second, all of them together, so that what is written in the
+// background leaves others the processor, the disk and the network.
+//
+// Appends wait for their turn through the Scheduler, and end with the cause of
+// a cancellation. Threads: as FileSystem says; each waits for itself.
+#ifndef WEFT_LIBS_FS_PACED_FILE_SYSTEM_H_
+#define WEFT_LIBS_FS_PACED_FILE_SYSTEM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/cancellation.h"
+#include "libs/base/scheduler.h"
+#include "libs/fs/file_system.h"
+#include "libs/fs/routed_file_system.h"
+
+namespace weft {
+
+struct PacedOptions {
+  int64_t max_bytes_per_second = 0;            // 0: as fast as it goes
+  Scheduler* scheduler = nullptr;              // outlives the file system
+  const Cancellation* cancellation = nullptr;  // likewise; may be null
+};
+
+// Outlives the files that it opened.
+class PacedFileSystem : public RoutedFileSystem {
+ public:
+  // `base` outlives it.
+  PacedFileSystem(FileSystem& base, PacedOptions options);
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
+      absl::string_view path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> NewAppendableFile(
+      absl::string_view path) override;
+
+ private:
+  class File;
+
+  absl::StatusOr<Place> Find(absl::string_view path) override {
+    return Place{&base_, nullptr, std::string(path)};
+  }
+  absl::StatusOr<std::unique_ptr<WritableFile>> Paced(
+      absl::StatusOr<std::unique_ptr<WritableFile>> file);
+  // Waits until so many bytes more may be written.
+  absl::Status Wait(size_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // When they may.
+  absl::Time TakeTurn(size_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  FileSystem& base_;
+  const PacedOptions options_;
+  absl::Mutex mutex_;
+  // When all that has taken a turn is written, at the pace.
+  absl::Time due_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_FS_PACED_FILE_SYSTEM_H_
