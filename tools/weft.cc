@@ -18,6 +18,7 @@
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
 #include "libs/runtime/process.h"
+#include "tools/cli/checkpoint_commands.h"
 #include "tools/cli/cluster_commands.h"
 #include "tools/cli/graph_commands.h"
 #include "tools/cli/invocation.h"
@@ -59,6 +60,17 @@ absl::StatusOr<std::string> Wire(const std::string& path) {
   return text;
 }
 
+absl::StatusOr<std::string> RunOnFiles(Process& process,
+                                       Invocation invocation) {
+  // Of show, the second is a tensor.
+  const size_t paths = invocation.checkpoint_verb == "show" ? 1 : 2;
+  for (size_t i = 0; i < invocation.arguments.size() && i < paths; ++i) {
+    invocation.arguments[i] = FromWhereTheUserStands(invocation.arguments[i]);
+  }
+  return RunCheckpointCommand(process.file_system(), process.random(),
+                              invocation);
+}
+
 absl::StatusOr<std::string> Run(const Invocation& invocation) {
   if (invocation.command == "help") return Usage();
   if (invocation.command == "wire") {
@@ -69,6 +81,8 @@ absl::StatusOr<std::string> Run(const Invocation& invocation) {
   if (IsClusterCommand(invocation.command)) {
     return RunClusterCommand(process, invocation, WhomToAsk());
   }
+  if (invocation.command == "checkpoint")
+    return RunOnFiles(process, invocation);
   LocalFileSystem files;
   return RunGraphCommand(process, files,
                          FromWhereTheUserStands(invocation.arguments[0]),

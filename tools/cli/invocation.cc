@@ -1,10 +1,12 @@
 #include "tools/cli/invocation.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -33,6 +35,14 @@ constexpr char kUsage[] =
   weft graph stats FILE [TENSOR...]
                                   its nodes by op and device, before and after
                                   the passes of a session
+  weft checkpoint ls PATH         the checkpoints of a directory, or the tensors
+                                  of one, by its prefix
+  weft checkpoint show PATH TENSOR
+                                  a tensor's values, and what they are like
+  weft checkpoint verify PATH     reads all of it and checks every checksum
+  weft checkpoint diff PATH PATH  what differs, tensor by tensor
+  weft checkpoint convert PATH NEW
+                                  the same in other parts or by other names
   weft wire FILE                  captured messages (docs/wire_capture.md)
 
 Of a cluster:
@@ -56,6 +66,15 @@ graph run:
   --target=zmq://host:port  else in this process, whatever WEFT_TARGET says
   --timeout=5s              of each step; else none
 
+Of a checkpoint (a directory stands for its newest; zmq://, s3:// and gs:// too):
+  --slice=SPEC              show: a part, START,LENGTH:... with - for all
+  --limit=100               show: so many elements
+  --atol=0, --rtol=0        diff: elements may differ by atol + rtol * |b|
+  --parts=NAME=AXIS:COUNT   convert: cut a tensor as a partitioner would; may be
+                            given several times, as --rename
+  --merge                   convert: no tensor stays in slices
+  --rename=OLD=NEW          convert: a tensor's name
+
 Of a graph:
   --explain=NODE, --explain=all  the same as `graph explain`
   --devices=NAME,...             instead of a cluster's: full names
@@ -66,7 +85,7 @@ struct Flag {
   absl::string_view name;
   bool takes_value = false;
   absl::string_view commands;  // that have it, with blanks around
-  // Of graph: the verb that has it; empty: all.
+  // Of graph and checkpoint: the verb that has it; empty: all.
   absl::string_view verb;
   // INVALID_ARGUMENT where the value is none.
   absl::Status (*set)(const std::string& value, Invocation& invocation);
@@ -74,8 +93,11 @@ struct Flag {
 
 constexpr absl::string_view kOfClusters =
     " status devices variables containers reset shutdown graph ";
+constexpr absl::string_view kOfOutput =
+    " status devices variables containers reset shutdown graph checkpoint ";
 constexpr absl::string_view kCommands =
-    " status devices variables containers reset shutdown graph wire help ";
+    " status devices variables containers reset shutdown graph checkpoint "
+    "wire help ";
 
 void AppendList(const std::string& value, std::vector<std::string>& list) {
   for (const auto& part : absl::StrSplit(value, ',', absl::SkipEmpty())) {
@@ -93,6 +115,15 @@ absl::Status SetTimeout(const std::string& value, Invocation& invocation) {
   invocation.timeout = timeout;
   invocation.timeout_given = true;
   return absl::OkStatus();
+}
+
+absl::Status SetTolerance(absl::string_view flag, const std::string& value,
+                          double& tolerance) {
+  if (absl::SimpleAtod(value, &tolerance) && tolerance >= 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, "=", value, " is no tolerance; write 1e-6"));
 }
 
 // No name of a tensor has a "=".
@@ -115,12 +146,12 @@ const Flag kFlags[] = {
        return absl::OkStatus();
      }},
     {"timeout", true, kOfClusters, "", SetTimeout},
-    {"json", false, kOfClusters, "",
+    {"json", false, kOfOutput, "",
      [](const std::string&, Invocation& invocation) {
        invocation.format = Format::kJson;
        return absl::OkStatus();
      }},
-    {"table", false, kOfClusters, "",
+    {"table", false, kOfOutput, "",
      [](const std::string&, Invocation& invocation) {
        invocation.format = Format::kTable;
        return absl::OkStatus();
@@ -163,6 +194,43 @@ const Flag kFlags[] = {
     {"op", true, " graph ", "show",
      [](const std::string& value, Invocation& invocation) {
        AppendList(value, invocation.ops);
+       return absl::OkStatus();
+     }},
+    {"slice", true, " checkpoint ", "show",
+     [](const std::string& value, Invocation& invocation) {
+       invocation.slice = value;
+       return absl::OkStatus();
+     }},
+    {"limit", true, " checkpoint ", "show",
+     [](const std::string& value, Invocation& invocation) {
+       if (absl::SimpleAtoi(value, &invocation.limit) &&
+           invocation.limit >= 0) {
+         return absl::OkStatus();
+       }
+       return absl::InvalidArgumentError(
+           absl::StrCat("--limit=", value, " is no number of elements"));
+     }},
+    {"atol", true, " checkpoint ", "diff",
+     [](const std::string& value, Invocation& invocation) {
+       return SetTolerance("--atol", value, invocation.atol);
+     }},
+    {"rtol", true, " checkpoint ", "diff",
+     [](const std::string& value, Invocation& invocation) {
+       return SetTolerance("--rtol", value, invocation.rtol);
+     }},
+    {"merge", false, " checkpoint ", "convert",
+     [](const std::string&, Invocation& invocation) {
+       invocation.merge = true;
+       return absl::OkStatus();
+     }},
+    {"parts", true, " checkpoint ", "convert",
+     [](const std::string& value, Invocation& invocation) {
+       invocation.parts.push_back(value);
+       return absl::OkStatus();
+     }},
+    {"rename", true, " checkpoint ", "convert",
+     [](const std::string& value, Invocation& invocation) {
+       invocation.renames.push_back(value);
        return absl::OkStatus();
      }},
     {"feed", true, " graph ", "run", AddFeed},
@@ -286,6 +354,17 @@ absl::Status SetGraphVerb(absl::string_view verb,
   return absl::OkStatus();
 }
 
+absl::Status CheckFlagsOfVerb(absl::string_view command, absl::string_view verb,
+                              const std::vector<const Flag*>& used) {
+  for (const Flag* flag : used) {
+    if (flag->verb.empty() || flag->verb == verb) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "`weft ", command, " ", verb, "` has no flag --", flag->name,
+        "; `weft ", command, " ", flag->verb, "` has"));
+  }
+  return absl::OkStatus();
+}
+
 // `graph VERB FILE [NAME...]`; `graph FILE` shows it. What the names mean is
 // the verb's; `graph FILE --explain=NODE` explains, too.
 absl::Status TakeGraphVerb(Invocation& invocation,
@@ -303,13 +382,31 @@ absl::Status TakeGraphVerb(Invocation& invocation,
     }
     arguments.erase(arguments.begin());
   }
-  for (const Flag* flag : used) {
-    if (flag->verb.empty() || flag->verb == verb) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("`weft graph ", verb, "` has no flag --", flag->name,
-                     "; `weft graph ", flag->verb, "` has"));
-  }
+  RETURN_IF_ERROR(CheckFlagsOfVerb("graph", verb, used));
   return SetGraphVerb(verb, names, invocation);
+}
+
+// `checkpoint VERB PATH ...`.
+absl::Status TakeCheckpointVerb(Invocation& invocation,
+                                const std::vector<const Flag*>& used) {
+  const std::map<std::string, size_t> verbs = {
+      {"ls", 1}, {"show", 2}, {"verify", 1}, {"diff", 2}, {"convert", 2}};
+  auto& arguments = invocation.arguments;
+  const auto verb = arguments.empty() ? verbs.end() : verbs.find(arguments[0]);
+  if (verb == verbs.end()) {
+    return absl::InvalidArgumentError(
+        "`weft checkpoint` does ls, show, verify, diff or convert: `weft "
+        "checkpoint ls PATH`");
+  }
+  invocation.checkpoint_verb = verb->first;
+  arguments.erase(arguments.begin());
+  if (arguments.size() != verb->second) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("`weft checkpoint ", verb->first, "` needs ",
+                     verb->second == 1 ? "one argument" : "two arguments",
+                     "; there are ", arguments.size()));
+  }
+  return CheckFlagsOfVerb("checkpoint", verb->first, used);
 }
 
 absl::Status CheckArguments(const Invocation& invocation) {
@@ -325,7 +422,9 @@ absl::Status CheckArguments(const Invocation& invocation) {
     return absl::InvalidArgumentError(
         "reset: either --all or names of containers");
   }
-  if (count == 0 || command == "help") return absl::OkStatus();
+  if (count == 0 || command == "help" || command == "checkpoint") {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "`weft ", command, "` takes no \"", invocation.arguments[0], "\""));
 }
@@ -354,6 +453,9 @@ absl::StatusOr<Invocation> ParseInvocation(
   RETURN_IF_ERROR(TakeRest(words, invocation, used));
   if (invocation.command == "graph") {
     RETURN_IF_ERROR(TakeGraphVerb(invocation, used));
+  }
+  if (invocation.command == "checkpoint") {
+    RETURN_IF_ERROR(TakeCheckpointVerb(invocation, used));
   }
   RETURN_IF_ERROR(CheckArguments(invocation));
   return invocation;

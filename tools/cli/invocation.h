@@ -5,6 +5,7 @@
 #ifndef WEFT_TOOLS_CLI_INVOCATION_H_
 #define WEFT_TOOLS_CLI_INVOCATION_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,16 @@ struct Invocation {
   std::vector<std::pair<std::string, std::string>> feeds;
   std::vector<std::string> fetches;
   std::vector<std::string> inits;
+  // checkpoint: ls, show, verify, diff or convert. Its paths are `arguments`,
+  // and of show the tensor's name.
+  std::string checkpoint_verb;
+  std::string slice;    // show: "0,5:-"; empty: all
+  int64_t limit = 100;  // show: so many elements
+  double atol = 0;      // diff
+  double rtol = 0;
+  bool merge = false;                // convert: no tensor stays in slices
+  std::vector<std::string> parts;    // convert: "NAME=AXIS:COUNT"
+  std::vector<std::string> renames;  // convert: "OLD=NEW"
 };
 
 // What a call means if it does not say otherwise.

@@ -1,0 +1,237 @@
+// Checkpoints as people see them: lists, values, checksums, differences, other
+// parts.
+#include "tools/cli/checkpoint_commands.h"
+
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "libs/base/random.h"
+#include "libs/base/test_matchers.h"
+#include "libs/checkpoint/bundle_reader.h"
+#include "libs/checkpoint/bundle_writer.h"
+#include "libs/checkpoint/checkpoint_state.h"
+#include "libs/checkpoint/tensor_slice.h"
+#include "libs/fs/memory_file_system.h"
+#include "libs/tensor/tensor.h"
+#include "nlohmann/json.hpp"
+
+namespace weft::tools {
+namespace {
+
+using checkpoint::BundleWriter;
+using checkpoint::TensorSlice;
+using testing::HasSubstr;
+using testing::Not;
+using Json = nlohmann::json;
+
+Tensor Count(const TensorShape& shape, float first = 0) {
+  Tensor tensor(DT_FLOAT, shape);
+  for (float& x : tensor.mutable_flat<float>()) x = first++;
+  return tensor;
+}
+
+class CheckpointCommandsTest : public testing::Test {
+ protected:
+  absl::StatusOr<std::string> Run(const std::vector<std::string>& words,
+                                  bool is_terminal = true) {
+    std::vector<std::string> all = {"checkpoint"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto invocation = ParseInvocation(all, {.is_terminal = is_terminal});
+    if (!invocation.ok()) return invocation.status();
+    return RunCheckpointCommand(files_, *random_, *invocation);
+  }
+  std::string Text(const std::vector<std::string>& words) {
+    const auto text = Run(words);
+    EXPECT_OK(text);
+    return text.value_or("");
+  }
+  Json JsonOf(const std::vector<std::string>& words) {
+    const auto text = Run(words, /*is_terminal=*/false);
+    EXPECT_OK(text);
+    return Json::parse(text.value_or("{}"));
+  }
+
+  // w [5, 2] in two slices, b [3], s of strings.
+  void Save(const std::string& prefix, float first = 0) {
+    ASSERT_OK_AND_ASSIGN(const auto writer,
+                         BundleWriter::Create(files_, prefix, *random_));
+    ASSERT_OK(writer->Add("b", Count({3}, first)));
+    ASSERT_OK(writer->Add("s", Tensor::Vector<std::string>({"x\n", "y"})));
+    ASSERT_OK(writer->AddSlice(
+        "net/w", {5, 2}, TensorSlice::Parse("0,3:-").value(), Count({3, 2})));
+    ASSERT_OK(writer->AddSlice("net/w", {5, 2},
+                               TensorSlice::Parse("3,2:-").value(),
+                               Count({2, 2}, 6)));
+    ASSERT_OK(writer->Finish());
+  }
+  Tensor Read(const std::string& prefix, const std::string& name) {
+    auto reader = checkpoint::BundleReader::Open(files_, prefix);
+    EXPECT_OK(reader);
+    auto tensor = (*reader)->Read(name, HeapAllocator());
+    EXPECT_OK(tensor);
+    return tensor.value_or(Tensor());
+  }
+
+  MemoryFileSystem files_;
+  const std::unique_ptr<Random> random_ = NewSeededRandom(1);
+};
+
+TEST_F(CheckpointCommandsTest, ListsTheTensorsOfACheckpoint) {
+  Save("/job/m-1");
+  const std::string text = Text({"ls", "/job/m-1"});
+  EXPECT_THAT(text,
+              HasSubstr("net/w   float   [5,2]   40 B  0     0,3:- 3,2:-"));
+  EXPECT_THAT(text, HasSubstr("3 tensors, "));
+  EXPECT_THAT(text, HasSubstr(" in 1 data file\n"));
+  const Json json = JsonOf({"ls", "/job/m-1"});
+  EXPECT_EQ(json["tensors"].size(), 3u);
+  EXPECT_EQ(json["tensors"][0]["name"], "b");
+  EXPECT_EQ(json["tensors"][0]["bytes"], 12);
+}
+
+TEST_F(CheckpointCommandsTest, ListsTheCheckpointsOfADirectory) {
+  Save("/job/m-1");
+  Save("/job/m-2");
+  checkpoint::CheckpointState state;
+  state.model_checkpoint_path = "/job/m-2";
+  state.all_model_checkpoint_paths = {"/job/m-0", "/job/m-1", "/job/m-2"};
+  ASSERT_OK(checkpoint::WriteCheckpointState(files_, "/job", state));
+  const Json json = JsonOf({"ls", "/job"});
+  ASSERT_EQ(json.size(), 3u);
+  EXPECT_EQ(json[0]["error"], "gone");
+  EXPECT_EQ(json[1]["tensors"], 3);
+  EXPECT_EQ(json[2]["newest"], true);
+  EXPECT_THAT(Text({"ls", "/job"}), HasSubstr("newest"));
+  // Elsewhere it stands for the newest.
+  EXPECT_THAT(Text({"verify", "/job"}), HasSubstr("/job/m-2: 3 tensors"));
+}
+
+TEST_F(CheckpointCommandsTest, ShowsValuesAndWhatTheyAreLike) {
+  Save("/m");
+  EXPECT_THAT(Text({"show", "/m", "net/w"}),
+              HasSubstr("[[0.0,1.0],[2.0,3.0],[4.0,5.0],[6.0,7.0],[8.0,9.0]]"));
+  EXPECT_THAT(Text({"show", "/m", "net/w", "--slice=1,1:-"}),
+              HasSubstr("[[2.0,3.0]]"));
+  EXPECT_THAT(Text({"show", "/m", "net/w", "--limit=2"}),
+              HasSubstr("[0.0,1.0]\nand 8 more"));
+  const Json json = JsonOf({"show", "/m", "net/w"});
+  EXPECT_EQ(json["statistics"]["count"], 10);
+  EXPECT_EQ(json["statistics"]["min"], 0);
+  EXPECT_EQ(json["statistics"]["max"], 9);
+  EXPECT_EQ(json["statistics"]["mean"], 4.5);
+  EXPECT_NEAR(json["statistics"]["standard_deviation"], 2.8722813, 1e-6);
+  EXPECT_EQ(json["statistics"]["zeros"], 1);
+  EXPECT_THAT(Text({"show", "/m", "s"}), HasSubstr(R"(["x\n","y"])"));
+}
+
+TEST_F(CheckpointCommandsTest, CountsWhatIsNoFiniteNumber) {
+  const float inf = std::numeric_limits<float>::infinity();
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       BundleWriter::Create(files_, "/m", *random_));
+  ASSERT_OK(writer->Add(
+      "x", Tensor::Vector<float>({inf, -inf, -0.0f, 2.0f, std::nanf("")})));
+  ASSERT_OK(writer->Add("none", Tensor(DT_FLOAT, TensorShape({0, 3}))));
+  ASSERT_OK(writer->Finish());
+  const Json of = JsonOf({"show", "/m", "x"})["statistics"];
+  EXPECT_EQ(of["nans"], 1);
+  EXPECT_EQ(of["infinities"], 2);
+  EXPECT_EQ(of["zeros"], 1);
+  EXPECT_EQ(of["max"], 2);
+  EXPECT_EQ(of["mean"], 1);
+  EXPECT_EQ(JsonOf({"show", "/m", "none"})["statistics"]["count"], 0);
+}
+
+TEST_F(CheckpointCommandsTest, VerifyNamesEachTensorThatIsDamaged) {
+  Save("/m");
+  EXPECT_THAT(Text({"verify", "/m"}), HasSubstr("all checksums right"));
+  const std::string data = checkpoint::DataFilename("/m", 0, 1);
+  ASSERT_OK_AND_ASSIGN(std::string bytes, files_.ReadFile(data));
+  bytes[0] ^= 1;  // of b
+  ASSERT_OK(files_.WriteFileAtomically(data, bytes));
+  const auto result = Run({"verify", "/m"});
+  EXPECT_THAT(result, StatusIs(absl::StatusCode::kDataLoss, "1 of 3 tensors"));
+  EXPECT_THAT(result, StatusIs(absl::StatusCode::kDataLoss, "\nb: "));
+}
+
+TEST_F(CheckpointCommandsTest, DiffTellsWhatDiffersAndHowMuch) {
+  Save("/a");
+  Save("/b");
+  EXPECT_THAT(Text({"diff", "/a", "/b"}), HasSubstr("no difference"));
+  Save("/c", 0.5f);
+  const auto differs = Run({"diff", "/a", "/c"});
+  EXPECT_THAT(differs,
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "b: 3 of 3 elements, the first at 0, by 0.5 at most"));
+  EXPECT_THAT(Text({"diff", "/a", "/c", "--atol=0.6"}),
+              HasSubstr("no difference"));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       BundleWriter::Create(files_, "/d", *random_));
+  ASSERT_OK(writer->Add("b", Count({4})));
+  ASSERT_OK(writer->Add("new", Count({1})));
+  ASSERT_OK(writer->Finish());
+  const auto others = Run({"diff", "/a", "/d"});
+  for (const char* line : {"b: float [3] and float [4]", "- net/w", "+ new"}) {
+    EXPECT_THAT(others, StatusIs(absl::StatusCode::kFailedPrecondition, line));
+  }
+}
+
+TEST_F(CheckpointCommandsTest, ConvertCutsMergesAndRenames) {
+  Save("/a");
+  EXPECT_THAT(
+      Text({"convert", "/a", "/cut", "--parts=net/w=0:3", "--rename=b=bias"}),
+      HasSubstr("3 tensors written to /cut"));
+  EXPECT_THAT(Text({"ls", "/cut"}), HasSubstr("0,2:- 2,2:- 4,1:-"));
+  EXPECT_TRUE(SameBits(Read("/cut", "net/w"), Count({5, 2})));
+  EXPECT_TRUE(SameBits(Read("/cut", "bias"), Count({3})));
+  Text({"convert", "/cut", "/whole", "--merge", "--rename=bias=b"});
+  EXPECT_THAT(Text({"ls", "/whole"}), Not(HasSubstr("0,2")));
+  EXPECT_THAT(Text({"diff", "/a", "/whole"}), HasSubstr("no difference"));
+  Text({"convert", "/a", "/same"});
+  EXPECT_THAT(Text({"ls", "/same"}), HasSubstr("0,3:- 3,2:-"));
+}
+
+TEST_F(CheckpointCommandsTest, ConvertOverwritesNothing) {
+  Save("/a");
+  Save("/b", 1);
+  EXPECT_THAT(Run({"convert", "/a", "/b"}),
+              StatusIs(absl::StatusCode::kAlreadyExists, "/b.index"));
+  EXPECT_TRUE(SameBits(Read("/b", "b"), Count({3}, 1)));
+  // Two tensors of one name.
+  EXPECT_FALSE(Run({"convert", "/a", "/c", "--rename=b=s"}).ok());
+  EXPECT_FALSE(files_.FileExists("/c.index").ok());
+}
+
+TEST_F(CheckpointCommandsTest, SaysWhatIsWrongWithACall) {
+  Save("/m");
+  const auto invalid = [this](const std::vector<std::string>& words,
+                              const std::string& text) {
+    EXPECT_THAT(Run(words), StatusIs(absl::StatusCode::kInvalidArgument, text));
+  };
+  invalid({"ls", "/m.index"}, "its prefix is /m");
+  invalid({"ls", "/m.data-00000-of-00001"}, "its prefix is /m");
+  invalid({"show", "/m"}, "needs two arguments; there are 1");
+  invalid({"lsx", "/m"}, "ls, show, verify, diff or convert");
+  invalid({"ls", "/m", "--limit=3"}, "`weft checkpoint show` has");
+  invalid({"show", "/m", "b", "--limit=x"}, "--limit=x");
+  invalid({"show", "/m", "net/w", "--slice=9,1:-"}, "");
+  invalid({"diff", "/m", "/m", "--atol=-1"}, "--atol=-1");
+  invalid({"convert", "/m", "/n", "--parts=net/w"}, "NAME=AXIS:COUNT");
+  invalid({"convert", "/m", "/n", "--parts=net/w=2:1"}, "[5,2]");
+  invalid({"convert", "/m", "/n", "--parts=net/w=0:6"}, "[5,2]");
+  invalid({"convert", "/m", "/n", "--rename=b"}, "OLD=NEW");
+  EXPECT_THAT(Run({"show", "/m", "w"}),
+              StatusIs(absl::StatusCode::kNotFound, "it has net/w"));
+  EXPECT_THAT(Run({"ls", "/none"}),
+              StatusIs(absl::StatusCode::kNotFound, "/none"));
+  ASSERT_OK(files_.CreateDirectory("/empty"));
+  EXPECT_THAT(Run({"verify", "/empty"}),
+              StatusIs(absl::StatusCode::kNotFound, "/empty"));
+}
+
+}  // namespace
+}  // namespace weft::tools
