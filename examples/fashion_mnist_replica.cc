@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +22,7 @@ struct Replica {
   ops::Variable global_step;
   ops::Variable num_finished;  // trainers that are done
   Operation finish;
+  std::shared_ptr<train::Saver> saver;  // the chief's; null: nothing is saved
 };
 
 Replica BuildReplica(const ReplicaOptions& options) {
@@ -38,6 +40,11 @@ Replica BuildReplica(const ReplicaOptions& options) {
       ops::Variable(scope.WithName("num_finished"), Tensor::Scalar(int64_t{0}),
                     {.trainable = false});
   replica.finish = ops::AssignAdd(scope, replica.num_finished, 1);
+  if (task.IsChief() && !options.checkpoints.empty()) {
+    train::SaverOptions saver;
+    saver.sharded = true;
+    replica.saver = std::make_shared<train::Saver>(scope, std::move(saver));
+  }
   return replica;
 }
 
@@ -47,6 +54,30 @@ BatchOptions BatchOptionsOf(const ReplicaOptions& options) {
           .seed = options.seed + static_cast<uint64_t>(index),
           .part = index,
           .parts = options.task.num_trainers()};
+}
+
+// Saves when `step` is in another multiple of save_every than `last`, and says
+// where the first time.
+absl::Status SaveFrom(Session& session, const Replica& replica,
+                      const ReplicaOptions& options, int64_t step,
+                      int64_t& last) {
+  if (replica.saver == nullptr) return absl::OkStatus();
+  const bool is_due = step / options.save_every > last / options.save_every;
+  if (!is_due && step < options.steps) return absl::OkStatus();
+  ASSIGN_OR_RETURN(
+      const std::string path,
+      replica.saver->Save(session, absl::StrCat(options.checkpoints, "/model"),
+                          {.global_step = step}));
+  if (last == 0 || step >= options.steps) {
+    std::printf("\nsaved %s%s\n", path.c_str(),
+                last == 0 ? absl::StrCat(", and so on every ",
+                                         options.save_every, " steps")
+                                .c_str()
+                          : "");
+    std::fflush(stdout);
+  }
+  last = step;
+  return absl::OkStatus();
 }
 
 absl::Status TrainSteps(Process& process, Session& session,
@@ -59,13 +90,15 @@ absl::Status TrainSteps(Process& process, Session& session,
       session.MakeCallable({model.images, model.labels},
                            {model.loss, replica.global_step}, {model.train}));
   Progress progress(process.clock(), stdout, options.steps, options.batch_size);
-  int64_t own_steps = 0, common_step = 0;
+  int64_t own_steps = 0, common_step = 0, last_saved = 0;
   while (common_step < options.steps) {
     const ImageSet batch = batches.Next();
     ASSIGN_OR_RETURN(std::vector<Tensor> result,
                      step->Run({batch.images, batch.labels}));
     common_step = result[1].scalar<int64_t>();
     progress.CommonStep(++own_steps, common_step, result[0].scalar<float>());
+    RETURN_IF_ERROR(
+        SaveFrom(session, replica, options, common_step, last_saved));
   }
   progress.Finish();
   std::printf(
@@ -95,6 +128,12 @@ absl::Status WaitForOthers(Session& session, const Replica& replica,
 }
 
 }  // namespace
+
+std::string DefaultCheckpoints(const ClusterSpec& cluster) {
+  const auto writer = cluster.TaskAddress("checkpoint_writer", 0);
+  if (!writer.ok()) return "";
+  return absl::StrCat("zmq://", *writer, "/fashion_mnist");
+}
 
 absl::Status CheckReplica(const ReplicaOptions& options,
                           const ImageSet& training) {

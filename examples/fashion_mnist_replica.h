@@ -5,6 +5,7 @@
 #define WEFT_EXAMPLES_FASHION_MNIST_REPLICA_H_
 
 #include <cstdint>
+#include <string>
 
 #include "examples/fashion_mnist_data.h"
 #include "examples/fashion_mnist_model.h"
@@ -18,7 +19,14 @@ struct ReplicaOptions {
   int batch_size = 64;
   int64_t steps = 1;  // of all replicas together
   uint64_t seed = 1;  // of the order of images
+  // A directory: the chief saves there every save_every common steps. Empty: it
+  // does not.
+  std::string checkpoints;
+  int64_t save_every = 200;
 };
+
+// That of the cluster's checkpoint writer; empty where there is none.
+std::string DefaultCheckpoints(const ClusterSpec& cluster);
 
 // INVALID_ARGUMENT for a cluster without ps tasks, or a batch that is larger
 // than the task's part of the images.

@@ -218,6 +218,7 @@ class ExamplesTest(unittest.TestCase):
       alone = self.succeeds('fashion_mnist', *flags)
       self.assertRegex(alone, r'\ntest accuracy 1\.0000\n$')
       with Cluster(ps=2, worker=2) as cluster:
+        flags += (f'--checkpoints={folder}/saved', '--save_every=100')
         for index in range(2):
           cluster.start_example_by_environment('fashion_mnist', 'ps', index)
         other, chief = [
@@ -225,9 +226,12 @@ class ExamplesTest(unittest.TestCase):
                                                  index, *flags)
             for index in (1, 0)]
         out = self.ends_well(chief)
-        self.assertRegex(out, r'^common step \d+/480  loss ')
+        self.assertRegex(out, r'(^|\n)common step \d+/480  loss ')
         self.assertRegex(out, r'\ntest accuracy 1\.0000\n$')
         self.assertNotIn('accuracy', self.ends_well(other))
+        self.assertIn(f'saved {folder}/saved/model-', out)
+        with open(f'{folder}/saved/checkpoint', encoding='utf-8') as state:
+          self.assertRegex(state.read(), r'model-48\d"')
 
   def test_saver_loop_saves_and_goes_on(self):
     with tempfile.TemporaryDirectory() as folder:

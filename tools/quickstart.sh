@@ -17,9 +17,9 @@ heading "Building Weft's services and examples (seconds when nothing changed)"
 find . -maxdepth 1 -type l -name 'bazel-*' -delete
 examples=(hello simple_client fashion_mnist)
 services=(coordinator ps worker checkpoint_writer)
-echo "services: ${services[*]}; examples: ${examples[*]}"
+echo "services: ${services[*]}; examples: ${examples[*]}; the command weft"
 tools/bazel_progress.py quickstart bazel build --config=opt \
-  "${examples[@]/#///examples:}" "${services[@]/#///services/}"
+  "${examples[@]/#///examples:}" "${services[@]/#///services/}" //tools:weft
 python3 tools/trim_cache.py || true
 programs=$(bazel info --config=opt bazel-bin 2>/dev/null)
 
@@ -33,15 +33,26 @@ heading "fashion_mnist: trains a classifier (784-128-10) on 60,000 pictures"
 echo "a coordinator, 2 parameter servers, a checkpoint writer and 2 workers,"
 echo "each a process of its own; Ctrl-C stops them all"
 echo "ready to train after $((SECONDS - started)) s"
+# What an earlier start left is another training's.
+checkpoints="${WEFT_QUICKSTART_DIR:-$HOME/.cache/weft-quickstart}"
+rm -rf "$checkpoints/fashion_mnist"
+mkdir -p "$checkpoints"
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 # setpriv: the cluster stops with this script, even if that is killed.
 setpriv --pdeathsig TERM tools/local_cluster \
   --services_dir="$programs/services" --log_dir="$logs" \
   --coordinator --ps=2 --checkpoint_writers=1 --workers=2 \
+  --checkpoint_root="$checkpoints" \
   -- "$programs/examples/fashion_mnist"
 echo
 grep '^test accuracy' "$logs/worker_0.log" | tail -n 1
+
+heading "What the checkpoint writer keeps, and the newest of it"
+"$programs/tools/weft" checkpoint ls --table "$checkpoints/fashion_mnist"
+newest=$("$programs/tools/weft" checkpoint verify --json \
+  "$checkpoints/fashion_mnist" | sed -n 's/.*"prefix": "\(.*\)".*/\1/p')
+"$programs/tools/weft" checkpoint ls --table "$newest"
 
 heading "What to try next"
 cat <<NEXT
@@ -50,6 +61,8 @@ a cluster of your own:    tools/local_cluster --ps=2 --workers=2 --client -- \\
                           runs a program on it; without "-- PROGRAM..." it
                           prints the targets of its tasks, and stays
 a look at it:             bazel run //tools:weft -- status --target=zmq://...
+a variable of the model:  bazel run //tools:weft -- checkpoint show \\
+                            $checkpoints/fashion_mnist TENSOR
 a program of your own:    begin with examples/simple_client.cc or, for training
                           on several workers, examples/between_graph.cc
 how it works:             README.md, from "Processes" on

@@ -97,7 +97,8 @@ class ClusterRun:
     for task in self._served():
       self._start(self._services, task.name, [
           self._binaries[task.job],
-          *self._plan.service_arguments(task, self._options.gpus)], {})
+          *self._plan.service_arguments(task, self._options.gpus,
+                                        self._options.checkpoint_root)], {})
     self._supervisor.wait_until(
         lambda: self._dead(self._services) or self._late(self._services) == [],
         self._options.ready_timeout)

@@ -65,6 +65,8 @@ def _parser():
       help='a coordinator of its own; without it a task is that too')
   add('--checkpoint_writers', type=_count, default=0, metavar='N',
       help='checkpoint writers (default 0)')
+  add('--checkpoint_root', metavar='DIR',
+      help='where checkpoint writers keep files (default: this directory)')
   add('--gpus', type=_count, default=0, metavar='N',
       help='GPU devices of host memory in each ps and worker service')
   add('--client', action='store_true',
@@ -98,6 +100,8 @@ def parse(arguments):
 
 def _check(parser, options):
   program = options.program
+  if options.checkpoint_root and not os.path.isdir(options.checkpoint_root):
+    parser.error(f'--checkpoint_root: {options.checkpoint_root} is no directory')
   if not options.ps + options.workers:
     parser.error('there must be a ps or a worker')
   if options.client and not program:

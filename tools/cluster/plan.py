@@ -60,12 +60,14 @@ class Plan:
     """Where a client connects to: worker 0, or ps 0 without workers."""
     return (self.of('worker') or self.of('ps'))[0].target
 
-  def service_arguments(self, task, gpus):
+  def service_arguments(self, task, gpus, checkpoint_root=None):
     arguments = [f'--cluster={self.spec_text}',
                  f'--job_name={task.job}', f'--task_index={task.index}',
                  f'--peer_timeout={_PEER_TIMEOUT}']
     if gpus and task.job in _WITH_DEVICES:
       arguments.append(f'--host_gpus={gpus}')
+    if checkpoint_root and task.job == 'checkpoint_writer':
+      arguments.append(f'--root={checkpoint_root}')
     return arguments
 
   def task_environment(self, task):

@@ -34,6 +34,13 @@ class PlanTest(unittest.TestCase):
     self.assertEqual([has('ps'), has('worker'), has('coordinator')],
                      [True, True, False])
 
+  def test_only_checkpoint_writers_are_told_their_root(self):
+    plan = Plan([('ps', 1), ('checkpoint_writer', 1)], [1, 2])
+    def has(job):
+      return '--root=/ckpt' in plan.service_arguments(
+          plan.of(job)[0], gpus=0, checkpoint_root='/ckpt')
+    self.assertEqual([has('ps'), has('checkpoint_writer')], [False, True])
+
   def test_a_program_finds_its_task_in_its_environment(self):
     plan = _plan()
     found = plan.task_environment(plan.of('worker')[0])
