@@ -82,14 +82,22 @@ absl::StatusOr<bool> ObjectFileSystem::HasAnythingBelow(
   return !list.keys.empty() || !list.prefixes.empty();
 }
 
+absl::StatusOr<ObjectFileSystem::Kind> ObjectFileSystem::KindOf(
+    const ObjectName& name) {
+  ASSIGN_OR_RETURN(const bool is_directory, HasAnythingBelow(name));
+  if (is_directory || IsBucket(name)) return Kind::kDirectory;
+  const absl::Status found = store_.Stat(name).status();
+  if (absl::IsNotFound(found)) return Kind::kNothing;
+  RETURN_IF_ERROR(found);
+  return Kind::kFile;
+}
+
 absl::Status ObjectFileSystem::CheckDirectory(const ObjectName& name,
                                               absl::string_view action,
                                               absl::string_view path) {
-  ASSIGN_OR_RETURN(const bool is_directory, HasAnythingBelow(name));
-  if (is_directory || IsBucket(name)) return absl::OkStatus();
-  const absl::Status found = store_.Stat(name).status();
-  if (found.ok()) return PosixError(ENOTDIR, action, path);
-  return absl::IsNotFound(found) ? PosixError(ENOENT, action, path) : found;
+  ASSIGN_OR_RETURN(const Kind kind, KindOf(name));
+  if (kind == Kind::kDirectory) return absl::OkStatus();
+  return PosixError(kind == Kind::kFile ? ENOTDIR : ENOENT, action, path);
 }
 
 absl::StatusOr<ObjectInfo> ObjectFileSystem::StatFile(const ObjectName& name,
@@ -161,10 +169,9 @@ absl::Status ObjectFileSystem::FileExists(absl::string_view path) {
 
 absl::StatusOr<bool> ObjectFileSystem::IsDirectory(absl::string_view path) {
   ASSIGN_OR_RETURN(const ObjectName name, ParseName(path));
-  const absl::Status status = CheckDirectory(name, "stat", path);
-  if (absl::IsFailedPrecondition(status)) return false;
-  RETURN_IF_ERROR(status);
-  return true;
+  ASSIGN_OR_RETURN(const Kind kind, KindOf(name));
+  if (kind == Kind::kNothing) return PosixError(ENOENT, "stat", path);
+  return kind == Kind::kDirectory;
 }
 
 absl::StatusOr<uint64_t> ObjectFileSystem::GetFileSize(absl::string_view path) {
@@ -195,11 +202,8 @@ absl::StatusOr<std::vector<std::string>> ObjectFileSystem::ListDirectory(
 
 absl::Status ObjectFileSystem::CreateDirectory(absl::string_view path) {
   ASSIGN_OR_RETURN(const ObjectName name, ParseName(path));
-  const absl::Status found = CheckDirectory(name, "mkdir", path);
-  if (found.ok() || absl::IsFailedPrecondition(found)) {
-    return PosixError(EEXIST, "mkdir", path);
-  }
-  if (!absl::IsNotFound(found)) return found;
+  ASSIGN_OR_RETURN(const Kind kind, KindOf(name));
+  if (kind != Kind::kNothing) return PosixError(EEXIST, "mkdir", path);
   RETURN_IF_ERROR(CheckDirectory(ParentOf(name), "mkdir", path));
   return store_.Put(MarkerOf(name), "");
 }

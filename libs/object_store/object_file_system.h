@@ -77,6 +77,8 @@ class ObjectFileSystem : public FileSystem {
  private:
   // Whether an object's name begins with that of the directory.
   absl::StatusOr<bool> HasAnythingBelow(const ObjectName& directory);
+  enum class Kind { kNothing, kFile, kDirectory };
+  absl::StatusOr<Kind> KindOf(const ObjectName& name);
   // OK for a directory; NOT_FOUND, or FAILED_PRECONDITION for a file.
   absl::Status CheckDirectory(const ObjectName& name, absl::string_view action,
                               absl::string_view path);

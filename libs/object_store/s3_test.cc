@@ -344,6 +344,20 @@ TEST_F(S3Test, AFileThatFailsLeavesNothing) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
+// Its code is one of files, too, which it must not be taken for.
+TEST_F(S3Test, ABucketOfAnotherRegionIsNoFile) {
+  for (const bool is_made : {false, true}) {
+    SetFaults(
+        R"([{"times": 100, "status": 301, "code": "PermanentRedirect"}])");
+    const absl::Status status = is_made
+                                    ? files_->CreateDirectory(Path("d"))
+                                    : files_->IsDirectory(Path("d")).status();
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                 "PermanentRedirect"));
+    SetFaults("[]");
+  }
+}
+
 TEST_F(S3Test, AServerThatIsNotThereIsUnavailable) {
   S3FileSystem files(std::make_unique<S3Parts>("http://127.0.0.1:1"));
   EXPECT_THAT(files.ReadFile("s3://bucket/f"),
