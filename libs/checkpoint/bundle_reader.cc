@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/numeric/int128.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/crc32c.h"
@@ -19,16 +22,6 @@ using Run = SharedRuns::Run;
 // Bytes that are read at once, of entries that are not read where they are
 // wanted.
 constexpr uint64_t kReadAtOnce = uint64_t{8} << 20;
-
-// Reads all of it: a file that became shorter since it was opened is cut off.
-absl::Status ReadAll(const RandomAccessFile& file, uint64_t offset,
-                     uint64_t size, char* to) {
-  ASSIGN_OR_RETURN(const size_t read, file.Read(offset, size, to));
-  if (read < size) {
-    return absl::OutOfRangeError("Read less bytes than requested");
-  }
-  return absl::OkStatus();
-}
 
 // Any byte but 0 is true in a file, but a bool is 0 or 1.
 void MakeBools(Tensor& tensor) {
@@ -86,23 +79,25 @@ std::optional<uint64_t> TakeLength(absl::string_view* bytes) {
   return std::nullopt;
 }
 
-// The strings of an entry, as views of its bytes, and their checksum.
+// The bytes of an entry of strings; BundleWriter::AppendStrings says what they
+// are.
 struct Strings {
-  std::vector<absl::string_view> values;
+  absl::string_view lengths;  // varints, which have been looked at
+  absl::string_view characters;
   uint32_t crc = 0;
 };
 
-// BundleWriter::AppendStrings says what the bytes are.
 absl::StatusOr<Strings> ParseStrings(absl::string_view bytes, int64_t count) {
-  std::vector<uint64_t> lengths(count);
   Strings strings;
-  for (uint64_t& length : lengths) {
-    const std::optional<uint64_t> taken = TakeLength(&bytes);
-    if (!taken.has_value()) return absl::DataLossError("bad string length");
-    length = *taken;
-    const bool small = length <= UINT32_MAX;
+  strings.lengths = bytes;
+  absl::uint128 characters = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const std::optional<uint64_t> length = TakeLength(&bytes);
+    if (!length.has_value()) return absl::DataLossError("bad string length");
+    characters += *length;
+    const bool small = *length <= UINT32_MAX;
     strings.crc = ExtendCrc32c(strings.crc,
-                               {reinterpret_cast<const char*>(&length),
+                               {reinterpret_cast<const char*>(&*length),
                                 small ? sizeof(uint32_t) : sizeof(uint64_t)});
   }
   uint32_t masked = 0;
@@ -116,30 +111,29 @@ absl::StatusOr<Strings> ParseStrings(absl::string_view bytes, int64_t count) {
                      UnmaskCrc32c(masked), " but actual is ", strings.crc));
   }
   strings.crc = ExtendCrc32c(strings.crc, bytes);
-  bytes.remove_prefix(sizeof(masked));
-  for (const uint64_t length : lengths) {
-    if (length > bytes.size()) {
-      return absl::DataLossError("strings are longer than their entry");
-    }
-    strings.values.push_back(bytes.substr(0, length));
-    bytes.remove_prefix(length);
-  }
-  if (!bytes.empty()) {
-    return absl::DataLossError("strings are shorter than their entry");
+  strings.characters = bytes.substr(sizeof(masked));
+  if (characters != strings.characters.size()) {
+    return absl::DataLossError(absl::StrCat(
+        "strings are ",
+        characters > strings.characters.size() ? "longer" : "shorter",
+        " than their entry"));
   }
   return strings;
 }
 
 }  // namespace
 
-BundleReader::BundleReader(FileSystem& file_system, absl::string_view prefix)
-    : file_system_(file_system), prefix_(prefix) {}
+BundleReader::BundleReader(FileSystem& file_system, absl::string_view prefix,
+                           const Cancellation* cancellation)
+    : file_system_(file_system), prefix_(prefix), cancellation_(cancellation) {}
 
 BundleReader::~BundleReader() = default;
 
 absl::StatusOr<std::unique_ptr<BundleReader>> BundleReader::Open(
-    FileSystem& file_system, absl::string_view prefix) {
-  std::unique_ptr<BundleReader> reader(new BundleReader(file_system, prefix));
+    FileSystem& file_system, absl::string_view prefix,
+    const Cancellation* cancellation) {
+  std::unique_ptr<BundleReader> reader(
+      new BundleReader(file_system, prefix, cancellation));
   const std::string path = IndexFilename(prefix);
   ASSIGN_OR_RETURN(const uint64_t size, file_system.GetFileSize(path));
   ASSIGN_OR_RETURN(auto file, file_system.NewRandomAccessFile(path));
@@ -229,8 +223,9 @@ absl::StatusOr<Tensor> BundleReader::ReadBox(absl::string_view name,
   ASSIGN_OR_RETURN(Tensor result,
                    Tensor::Allocate(allocator, entry.dtype, shape));
   for (const Stored& part : stored) {
-    RETURN_IF_ERROR(CopyStored(part, wanted, result));
+    RETURN_IF_ERROR(CopyStored(part, wanted, allocator, result));
   }
+  if (entry.dtype == DT_BOOL) MakeBools(result);
   return result;
 }
 
@@ -246,6 +241,7 @@ absl::StatusOr<std::vector<BundleReader::Stored>> BundleReader::FindStored(
   for (const TensorSlice& slice : entry.slices) {
     const Box box = BoxOf(slice, entry.shape);
     if (!Intersection(box, wanted).has_value()) continue;
+    if (cancellation_ != nullptr) RETURN_IF_ERROR(cancellation_->status());
     boxes.push_back(box);
     std::string key = EncodeTensorNameSlice(name, slice);
     ASSIGN_OR_RETURN(BundleEntry part, Find(key));
@@ -272,7 +268,46 @@ absl::StatusOr<std::vector<BundleReader::Stored>> BundleReader::FindStored(
                      name, " to restore: those in ", prefix_, " hold ", covered,
                      " of ", wanted.num_elements(), " elements"));
   }
+  RETURN_IF_ERROR(CheckPlaces(name, stored));
   return stored;
+}
+
+absl::Status BundleReader::CheckPlaces(
+    absl::string_view name, const std::vector<Stored>& stored) const {
+  std::vector<const BundleEntry*> places;
+  for (const Stored& part : stored) {
+    if (part.entry.size > 0) places.push_back(&part.entry);
+  }
+  std::sort(places.begin(), places.end(), [](const auto* a, const auto* b) {
+    return std::tie(a->shard, a->offset) < std::tie(b->shard, b->offset);
+  });
+  for (size_t i = 1; i < places.size(); ++i) {
+    const BundleEntry& before = *places[i - 1];
+    if (before.shard != places[i]->shard ||
+        before.offset + before.size <= places[i]->offset) {
+      continue;
+    }
+    return absl::DataLossError(
+        absl::StrCat(index_->path(), ": two slices of ", name,
+                     " lie in the same bytes of data file ", before.shard,
+                     ", from byte ", places[i]->offset));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BundleReader::ReadAll(const RandomAccessFile& file,
+                                   uint64_t offset, uint64_t size,
+                                   char* to) const {
+  for (uint64_t begin = 0; begin < size; begin += kReadAtOnce) {
+    if (cancellation_ != nullptr) RETURN_IF_ERROR(cancellation_->status());
+    const uint64_t length = std::min(kReadAtOnce, size - begin);
+    ASSIGN_OR_RETURN(const size_t read,
+                     file.Read(offset + begin, length, to + begin));
+    if (read < length) {
+      return absl::OutOfRangeError("Read less bytes than requested");
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<const BundleReader::DataFile*> BundleReader::FileOf(
@@ -316,12 +351,12 @@ absl::StatusOr<const BundleReader::DataFile*> BundleReader::FileOf(
 }
 
 absl::Status BundleReader::CopyStored(const Stored& stored, const Box& wanted,
-                                      Tensor& to) {
+                                      Allocator& allocator, Tensor& to) {
   ASSIGN_OR_RETURN(const DataFile* file, FileOf(stored));
-  const absl::Status status = to.dtype() == DT_STRING
-                                  ? CopyStrings(*file, stored, wanted, to)
-                                  : CopyNumbers(*file, stored, wanted, to);
-  if (status.ok() && to.dtype() == DT_BOOL) MakeBools(to);
+  const absl::Status status =
+      to.dtype() == DT_STRING
+          ? CopyStrings(*file, stored, wanted, allocator, to)
+          : CopyNumbers(*file, stored, wanted, to);
   return Annotate(status, absl::StrCat(DataFilename(prefix_, stored.entry.shard,
                                                     header_.num_shards),
                                        ", ", absl::CHexEscape(stored.key)));
@@ -358,18 +393,30 @@ absl::Status BundleReader::CopyNumbers(const DataFile& file,
 
 absl::Status BundleReader::CopyStrings(const DataFile& file,
                                        const Stored& stored, const Box& wanted,
-                                       Tensor& to) {
-  std::string bytes(stored.entry.size, '\0');
-  RETURN_IF_ERROR(
-      ReadAll(*file.file, stored.entry.offset, bytes.size(), bytes.data()));
-  ASSIGN_OR_RETURN(const Strings strings,
-                   ParseStrings(bytes, stored.entry.shape.num_elements()));
+                                       Allocator& allocator, Tensor& to) {
+  const auto size = static_cast<size_t>(stored.entry.size);
+  const BufferPtr buffer = allocator.Allocate(size);
+  if (!buffer) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for ", size, " bytes of strings"));
+  }
+  char* const bytes = static_cast<char*>(buffer->data());
+  RETURN_IF_ERROR(ReadAll(*file.file, stored.entry.offset, size, bytes));
+  ASSIGN_OR_RETURN(
+      Strings strings,
+      ParseStrings({bytes, size}, stored.entry.shape.num_elements()));
   RETURN_IF_ERROR(CheckSum(stored, strings.crc));
   const absl::Span<std::string> values = to.mutable_flat<std::string>();
   SharedRuns runs(stored.box, wanted);
+  int64_t position = 0;
   while (const std::optional<Run> run = runs.Next()) {
-    for (int64_t i = 0; i < run->length; ++i) {
-      values[run->to + i] = std::string(strings.values[run->from + i]);
+    for (; position < run->from + run->length; ++position) {
+      const uint64_t length = *TakeLength(&strings.lengths);
+      if (position >= run->from) {
+        values[run->to + position - run->from] =
+            std::string(strings.characters.substr(0, length));
+      }
+      strings.characters.remove_prefix(length);
     }
   }
   return absl::OkStatus();

@@ -10,7 +10,8 @@
 //   INVALID_ARGUMENT  what is asked for is not in there: another shape, a slice
 //                     that the stored ones do not cover
 //   UNIMPLEMENTED     a type that Weft does not hold, a foreign byte order
-// or what the file system said.
+//   RESOURCE_EXHAUSTED  no memory for a tensor, or for the bytes of its strings
+// or what the file system said, or the cause of a cancellation.
 //
 // Threads: used by one at a time. All calls block.
 #ifndef WEFT_LIBS_CHECKPOINT_BUNDLE_READER_H_
@@ -20,11 +21,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "libs/base/cancellation.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/checkpoint/slice_copy.h"
 #include "libs/checkpoint/table.h"
@@ -37,9 +40,11 @@ namespace weft::checkpoint {
 
 class BundleReader {
  public:
-  // Reads PREFIX.index's header. `file_system` outlives the reader.
+  // Reads PREFIX.index's header. `file_system` outlives the reader, and so does
+  // `cancellation`, which may be null and ends a reading between two pieces.
   static absl::StatusOr<std::unique_ptr<BundleReader>> Open(
-      FileSystem& file_system, absl::string_view prefix);
+      FileSystem& file_system, absl::string_view prefix,
+      const Cancellation* cancellation = nullptr);
   ~BundleReader();
 
   const BundleHeader& header() const { return header_; }
@@ -70,7 +75,8 @@ class BundleReader {
     Box box;
   };
 
-  BundleReader(FileSystem& file_system, absl::string_view prefix);
+  BundleReader(FileSystem& file_system, absl::string_view prefix,
+               const Cancellation* cancellation);
 
   absl::Status ReadHeader();
   absl::StatusOr<Tensor> ReadBox(absl::string_view name,
@@ -82,19 +88,27 @@ class BundleReader {
   absl::StatusOr<std::vector<Stored>> FindStored(absl::string_view name,
                                                  const BundleEntry& entry,
                                                  const Box& wanted);
+  // No two of them may lie in the same bytes: a small file reserves little.
+  absl::Status CheckPlaces(absl::string_view name,
+                           const std::vector<Stored>& stored) const;
   // The file of the entry's data, which holds all of it.
   absl::StatusOr<const DataFile*> FileOf(const Stored& stored);
   // Checks all of the stored bytes, and copies to `to`, which is `wanted`, what
   // they share.
-  absl::Status CopyStored(const Stored& stored, const Box& wanted, Tensor& to);
+  absl::Status CopyStored(const Stored& stored, const Box& wanted,
+                          Allocator& allocator, Tensor& to);
   absl::Status CopyNumbers(const DataFile& file, const Stored& stored,
                            const Box& wanted, Tensor& to);
   absl::Status CopyStrings(const DataFile& file, const Stored& stored,
-                           const Box& wanted, Tensor& to);
+                           const Box& wanted, Allocator& allocator, Tensor& to);
+  // Reads all of it: a file that became shorter since it was opened is cut off.
+  absl::Status ReadAll(const RandomAccessFile& file, uint64_t offset,
+                       uint64_t size, char* to) const;
   absl::Status CheckSum(const Stored& stored, uint32_t crc) const;
 
   FileSystem& file_system_;
   const std::string prefix_;
+  const Cancellation* const cancellation_;  // may be null
   std::unique_ptr<Table> index_;
   BundleHeader header_;
   std::map<int, DataFile> data_;  // those opened so far, by shard

@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/cancellation.h"
 #include "libs/base/test_matchers.h"
 #include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/bundle_writer.h"
@@ -337,6 +338,11 @@ TEST_F(BundleTest, WhatCanNotBeAddedIsNamed) {
               StatusIs(kInvalid, "Adding duplicate key: a"));
   EXPECT_THAT(writer->Add("", Tensor::Scalar<float>(2)),
               StatusIs(kInvalid, "empty name"));
+  EXPECT_THAT(writer->AddSlice("", shape, Slice("0,2:-"), Rows(0, 2, 4)),
+              StatusIs(kInvalid, "empty name"));
+  EXPECT_THAT(writer->Add(std::string(65537, 'n'), Tensor::Scalar<float>(2)),
+              StatusIs(kInvalid, "takes 65537 bytes in the index"));
+  ASSERT_OK(writer->Add(std::string(65536, 'n'), Tensor::Scalar<float>(2)));
   EXPECT_THAT(writer->Add("r", Tensor(DT_RESOURCE, {})),
               StatusIs(absl::StatusCode::kUnimplemented, "tensor_name = r"));
   EXPECT_THAT(writer->AddSlice("x", shape, Slice("0,2:-"), Rows(0, 3, 4)),
@@ -376,6 +382,80 @@ TEST_F(BundleTest, OverlappingSlicesAreRefused) {
   ASSERT_OK(writer->Finish());
   EXPECT_THAT(Read("x"),
               StatusIs(absl::StatusCode::kDataLoss, "Overlapping slices of x"));
+}
+
+// A file of a few bytes would else reserve any number of times as many.
+TEST_F(BundleTest, SlicesInTheSameBytesAreRefused) {
+  const auto writer = NewWriter();
+  ASSERT_OK(writer->AddSlice("x", TensorShape({4, 1}), Slice("0,2:-"),
+                             Rows(0, 2, 1)));
+  ASSERT_OK(writer->AddSlice("x", TensorShape({4, 1}), Slice("2,2:-"),
+                             Rows(2, 4, 1)));
+  ASSERT_OK(writer->Finish());
+  BundleEntries entries;
+  ASSERT_OK_AND_ASSIGN(const auto reader, BundleReader::Open(fs_, kPrefix));
+  ASSERT_OK(reader->ForEach(
+      [&](absl::string_view key, const BundleEntry& entry) -> absl::Status {
+        entries.emplace(key, entry);
+        return absl::OkStatus();
+      }));
+  for (auto& [key, entry] : entries) {
+    if (entry.offset == 8) entry.offset = 4;
+  }
+  ASSERT_OK(WriteIndex(fs_, IndexFilename(kPrefix), reader->header(), entries));
+  EXPECT_THAT(Read("x"), StatusIs(absl::StatusCode::kDataLoss,
+                                  "two slices of x lie in the same bytes"));
+  EXPECT_OK(ReadSlice("x", "0,2:-"));
+}
+
+// Has so many bytes left.
+class SmallAllocator : public Allocator {
+ public:
+  explicit SmallAllocator(size_t left) : left_(left) {}
+  BufferPtr Allocate(size_t bytes) override {
+    if (bytes > left_) return BufferPtr();
+    left_ -= bytes;
+    return HeapAllocator().Allocate(bytes);
+  }
+
+ private:
+  size_t left_;
+};
+
+TEST_F(BundleTest, TooLittleMemoryIsReported) {
+  const auto writer = NewWriter();
+  ASSERT_OK(writer->Add(
+      "s", Tensor::Vector<std::string>({std::string(100000, 's')})));
+  ASSERT_OK(writer->Finish());
+  ASSERT_OK_AND_ASSIGN(const auto reader, BundleReader::Open(fs_, kPrefix));
+  SmallAllocator little(1000);
+  EXPECT_THAT(reader->Read("s", little),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "no memory for 100007 bytes of strings"));
+  SmallAllocator enough(101000);
+  EXPECT_OK(reader->Read("s", enough));
+}
+
+// A step that is cancelled reads no further piece, of no large tensor and of
+// none in slices.
+TEST_F(BundleTest, ACancellationEndsReading) {
+  const auto writer = NewWriter();
+  ASSERT_OK(writer->Add("large", Rows(0, 1000003, 3)));
+  ASSERT_OK(writer->AddSlice("x", TensorShape({2, 1}), Slice("0,1:-"),
+                             Rows(0, 1, 1)));
+  ASSERT_OK(writer->AddSlice("x", TensorShape({2, 1}), Slice("1,1:-"),
+                             Rows(1, 2, 1)));
+  ASSERT_OK(writer->Finish());
+  Cancellation step;
+  ASSERT_OK_AND_ASSIGN(const auto reader,
+                       BundleReader::Open(fs_, kPrefix, &step));
+  EXPECT_OK(reader->Read("large", HeapAllocator()));
+  step.Cancel(absl::AbortedError("enough"));
+  for (const char* name : {"large", "x"}) {
+    EXPECT_THAT(reader->Read(name, HeapAllocator()),
+                StatusIs(absl::StatusCode::kAborted, "enough"))
+        << name;
+  }
 }
 
 // Everything that a checkpoint holds, by key.
@@ -515,6 +595,21 @@ TEST_F(MergeTest, PutsSlicesTogether) {
 TEST_F(MergeTest, OfOneIntoItself) {
   ASSERT_NO_FATAL_FAILURE(WriteShard(kPrefix, "0,6:-", 0, 6));
   ASSERT_OK(MergeBundles(fs_, {kPrefix}, kPrefix, *random_));
+  ASSERT_OK_AND_ASSIGN(const Tensor x, Read("x"));
+  EXPECT_TRUE(SameBits(x, Rows(0, 6, 2)));
+}
+
+// The order of its keys is not that of its data files.
+TEST_F(MergeTest, OfTwoDataFilesIntoItself) {
+  ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "4,2:-", 4, 6));
+  ASSERT_NO_FATAL_FAILURE(WriteShard("/t/b", "0,4:-", 0, 4));
+  ASSERT_OK(MergeBundles(fs_, {"/t/a", "/t/b"}, kPrefix, *random_));
+  ASSERT_OK(MergeBundles(fs_, {kPrefix}, kPrefix, *random_));
+  ASSERT_OK(MergeBundles(fs_, {kPrefix}, "/job/./model.ckpt", *random_));
+  // Together with an empty one it would be renamed over itself.
+  ASSERT_OK(NewWriter("/t/empty")->Finish());
+  EXPECT_THAT(MergeBundles(fs_, {kPrefix, "/t/empty"}, kPrefix, *random_),
+              StatusIs(kInvalid, "which is to be merged too"));
   ASSERT_OK_AND_ASSIGN(const Tensor x, Read("x"));
   EXPECT_TRUE(SameBits(x, Rows(0, 6, 2)));
 }

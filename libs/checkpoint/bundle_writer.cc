@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/crc32c.h"
 #include "libs/base/status.h"
@@ -123,6 +124,9 @@ absl::Status BundleWriter::AddSourceSlice(absl::string_view name,
                                           const TensorSlice& slice,
                                           const Source& source) {
   RETURN_IF_ERROR(status_);
+  if (name == kHeaderKey) {
+    return absl::InvalidArgumentError("a tensor to save has an empty name");
+  }
   ASSIGN_OR_RETURN(const TensorShape slice_shape, slice.SliceShape(shape));
   if (!(slice_shape == source.shape)) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -156,6 +160,12 @@ absl::Status BundleWriter::AddEntry(absl::string_view key,
   RETURN_IF_ERROR(status_);
   if (key == kHeaderKey) {
     return absl::InvalidArgumentError("a tensor to save has an empty name");
+  }
+  if (key.size() > kMaxKeySize) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the name of a tensor to save, which begins with ",
+        absl::CHexEscape(key.substr(0, 80)), ", takes ", key.size(),
+        " bytes in the index; ", kMaxKeySize, " are allowed"));
   }
   if (entries_.contains(std::string(key))) {
     return absl::InvalidArgumentError(

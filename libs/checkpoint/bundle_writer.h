@@ -54,9 +54,9 @@ class BundleWriter {
   // Without Finish, what was written is deleted.
   ~BundleWriter();
 
-  // INVALID_ARGUMENT for a name that is empty or used already; UNIMPLEMENTED
-  // for resources and variants. After what a file system said nothing else can
-  // be added.
+  // INVALID_ARGUMENT for a name that is empty, longer than kMaxKeySize
+  // (table.h) or used already; UNIMPLEMENTED for resources and variants. After
+  // what a file system said nothing else can be added.
   absl::Status Add(absl::string_view name, const Tensor& tensor);
   // `tensor` is `slice` of the tensor `name`, whose shape is `shape`.
   // INVALID_ARGUMENT if it has another shape than that, or type and shape of

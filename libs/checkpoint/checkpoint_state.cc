@@ -1,10 +1,15 @@
 #include "libs/checkpoint/checkpoint_state.h"
 
+#include <cstddef>
 #include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 #include "google/protobuf/text_format.h"
 #include "libs/base/status.h"
 #include "libs/base/text_proto.h"
@@ -15,13 +20,34 @@
 namespace weft::checkpoint {
 namespace {
 
-// `path` as it is called in `folder`, if it lies below.
+bool IsAbsolute(absl::string_view path) {
+  return absl::StartsWith(path, "/") || !SchemeAndHost(path).empty();
+}
+
+// `path` as it is called in `folder`: "m-1", "../other/m-1". As it is where it
+// has no name there: with another root, or where ".." may lead elsewhere or, on
+// an object store, nowhere.
 std::string InFolder(absl::string_view folder, const std::string& path) {
-  absl::string_view name = path;
-  if (absl::ConsumePrefix(&name, absl::StrCat(folder, "/"))) {
-    return std::string(name);
+  if (IsAbsolute(folder) != IsAbsolute(path) ||
+      SchemeAndHost(folder) != SchemeAndHost(path)) {
+    return path;
   }
-  return path;
+  const std::string clean_folder = CleanPath(folder.empty() ? "." : folder);
+  const std::string clean_path = CleanPath(path);
+  std::vector<absl::string_view> from;
+  if (clean_folder != ".") from = absl::StrSplit(clean_folder, '/');
+  std::vector<absl::string_view> to = absl::StrSplit(clean_path, '/');
+  size_t same = 0;
+  while (same < from.size() && same + 1 < to.size() && from[same] == to[same]) {
+    ++same;
+  }
+  std::vector<absl::string_view> names(from.size() - same, "..");
+  if ((!names.empty() && !SchemeAndHost(folder).empty()) ||
+      absl::c_linear_search(absl::MakeSpan(from).subspan(same), "..")) {
+    return path;
+  }
+  names.insert(names.end(), to.begin() + same, to.end());
+  return absl::StrJoin(names, "/");
 }
 
 CheckpointState FromProto(const tf::CheckpointState& proto,

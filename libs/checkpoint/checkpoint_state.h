@@ -41,8 +41,9 @@ absl::StatusOr<CheckpointState> ReadCheckpointState(
     absl::string_view filename = kStateFilename);
 
 // Readers find the old file or the whole of the new. `paths` are as they are
-// given to a Saver: where the folder is not absolute, or `relative` is asked
-// for, those below it are written as they are called in it. The newest is added
+// given to a Saver: where the folder does not begin with "/", or `relative` is
+// asked for, those that have a name in it are written by that name, with "../"
+// where they lie beside it. The newest is added
 // to all where it is not the last of them.
 absl::Status WriteCheckpointState(FileSystem& file_system,
                                   absl::string_view folder,

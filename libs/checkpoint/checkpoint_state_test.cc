@@ -76,6 +76,31 @@ TEST_F(CheckpointStateTest, PathsInRelativeFoldersAreRelative) {
             "all_model_checkpoint_paths: \"b\"\n");
 }
 
+// However folder and path are spelt, the state leads back to the checkpoint.
+TEST_F(CheckpointStateTest, PathsAreComparedByTheirNames) {
+  struct Case {
+    const char* folder;
+    const char* path;
+    const char* written;
+  };
+  for (const Case& c :
+       {Case{"./job", "job/a", "a"}, Case{"job", "./job//a", "a"},
+        Case{"job/", "job/a", "a"}, Case{"job", "jobs/a", "../jobs/a"},
+        Case{"x/job", "x/y/a", "../y/a"}, Case{".", "job/a", "job/a"},
+        Case{"job", "a", "../a"}, Case{"../x", "a", "a"},
+        Case{"job", "/job/a", "/job/a"},
+        Case{"s3://b/job", "s3://b/job/a", "a"},
+        Case{"s3://b/job", "s3://b/other/a", "s3://b/other/a"},
+        Case{"s3://b/job", "s3://c/job/a", "s3://c/job/a"}}) {
+    ASSERT_OK(fs_.CreateDirectories(c.folder));
+    ASSERT_OK(WriteCheckpointState(fs_, c.folder, {c.path, {}}));
+    EXPECT_TRUE(absl::StrContains(
+        TextIn(c.folder),
+        absl::StrCat("model_checkpoint_path: \"", c.written, "\"\n")))
+        << c.folder << " " << c.path << TextIn(c.folder);
+  }
+}
+
 TEST_F(CheckpointStateTest, RefusesWhatIsNoState) {
   EXPECT_THAT(ReadCheckpointState(fs_, "/job"),
               StatusIs(absl::StatusCode::kNotFound, "/job/checkpoint"));

@@ -95,9 +95,32 @@ class Merge {
   std::map<std::string, int> numbers_;
 };
 
+// A file that is renamed must not take the place of one that still waits for
+// its turn, as where a checkpoint is merged into itself together with others.
+absl::Status CheckNames(const std::vector<std::string>& from,
+                        const std::vector<std::string>& to) {
+  std::map<std::string, size_t> positions;
+  for (size_t i = 0; i < from.size(); ++i) positions[CleanPath(from[i])] = i;
+  for (size_t i = 0; i < to.size(); ++i) {
+    const auto taken = positions.find(CleanPath(to[i]));
+    if (taken == positions.end() || taken->second == i) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("Merging would write ", from[i], " over ", to[i],
+                     ", which is to be merged too: merge into another name"));
+  }
+  return absl::OkStatus();
+}
+
 // The index is there last, under a name of its own until then.
 absl::Status Write(FileSystem& file_system, const Merge& merge,
                    absl::string_view prefix, uint64_t number) {
+  const std::vector<std::string>& files = merge.data_files();
+  std::vector<std::string> names;
+  for (size_t i = 0; i < files.size(); ++i) {
+    names.push_back(
+        DataFilename(prefix, static_cast<int>(i), merge.header().num_shards));
+  }
+  RETURN_IF_ERROR(CheckNames(files, names));
   const std::string folder(Dirname(prefix).empty() ? "." : Dirname(prefix));
   RETURN_IF_ERROR(file_system.CreateDirectories(folder));
   const std::string index = IndexFilename(prefix);
@@ -105,11 +128,8 @@ absl::Status Write(FileSystem& file_system, const Merge& merge,
   absl::Cleanup swept = [&] { (void)file_system.DeleteFile(temporary); };
   RETURN_IF_ERROR(
       WriteIndex(file_system, temporary, merge.header(), merge.entries()));
-  const std::vector<std::string>& files = merge.data_files();
   for (size_t i = 0; i < files.size(); ++i) {
-    RETURN_IF_ERROR(file_system.RenameFile(
-        files[i],
-        DataFilename(prefix, static_cast<int>(i), merge.header().num_shards)));
+    RETURN_IF_ERROR(file_system.RenameFile(files[i], names[i]));
   }
   RETURN_IF_ERROR(file_system.SyncDirectory(folder));
   RETURN_IF_ERROR(file_system.RenameFile(temporary, index));
@@ -131,10 +151,15 @@ absl::Status MergeBundles(FileSystem& file_system,
                      BundleReader::Open(file_system, prefix));
     RETURN_IF_ERROR(merge.Add(prefix, *reader));
   }
+  // One that is merged into itself is that already.
+  const std::string merged = CleanPath(merged_prefix);
+  if (prefixes.size() == 1 && CleanPath(prefixes[0]) == merged) {
+    return absl::OkStatus();
+  }
   RETURN_IF_ERROR(Write(file_system, merge, merged_prefix, random.Next()));
   // Those that stay do no harm, and nobody could be told.
   for (const std::string& prefix : prefixes) {
-    if (prefix == merged_prefix) continue;
+    if (CleanPath(prefix) == merged) continue;
     (void)file_system.DeleteFile(IndexFilename(prefix));
   }
   return absl::OkStatus();

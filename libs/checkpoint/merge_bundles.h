@@ -20,7 +20,8 @@ namespace weft::checkpoint {
 // OK: the checkpoint `merged_prefix` is durable and whole, and `prefixes` are
 // none any more. INVALID_ARGUMENT, with all files as they were, if two of them
 // hold the same tensor or slice, or parts of one tensor that differ in type or
-// shape, or differ in version or byte order. Blocks.
+// shape, or differ in version or byte order, or if the data of one would have
+// to take the name of another's. Blocks.
 absl::Status MergeBundles(FileSystem& file_system,
                           absl::Span<const std::string> prefixes,
                           absl::string_view merged_prefix, Random& random);

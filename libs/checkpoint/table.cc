@@ -22,6 +22,9 @@ constexpr size_t kHandlesSize = 40;  // of the footer, with padding
 constexpr uint64_t kMagic = 0xdb4775248b80fb57;
 constexpr size_t kTrailerSize = 5;  // the type, the checksum
 constexpr size_t kBlockSize = size_t{256} << 10;
+// A block ends after the entry that fills it, and no entry comes near to this:
+// a file that is long and empty reserves no more.
+constexpr uint64_t kMaxBlockSize = uint64_t{1} << 30;
 
 // Numbers in the file have their least byte first, as on the machines that Weft
 // runs on.
@@ -114,6 +117,10 @@ absl::Status TableBuilder::Add(absl::string_view key, absl::string_view value) {
   if (impl_->last_key.has_value() && key <= *impl_->last_key) {
     return absl::InternalError("keys of a table have to ascend");
   }
+  if (key.size() > kMaxKeySize) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a key of ", key.size(), " bytes; ", kMaxKeySize, " are allowed"));
+  }
   impl_->last_key = std::string(key);
   impl_->builder.Add(ToSlice(key), ToSlice(value));
   return impl_->status();
@@ -191,6 +198,11 @@ class Table::Cursor {
     const absl::string_view ending = rest_.substr(0, *unshared);
     if (!first_ && ending <= absl::string_view(key_).substr(*shared)) {
       return block_.Damaged(rest_, "keys of a block do not ascend");
+    }
+    // Keys that share their beginnings would else take more memory than the
+    // square of the file's size.
+    if (*shared + *unshared > kMaxKeySize) {
+      return block_.Damaged(rest_, "a key that is too long");
     }
     first_ = false;
     key_.resize(*shared);
@@ -284,6 +296,9 @@ absl::StatusOr<Table::Handle> Table::TakeHandle(absl::string_view* bytes,
   if (!offset || !size || end < kTrailerSize || *offset > end - kTrailerSize ||
       *size > end - kTrailerSize - *offset) {
     return Damaged(end, "bad block handle");
+  }
+  if (*size > kMaxBlockSize) {
+    return Damaged(*offset, absl::StrCat("a block of ", *size, " bytes"));
   }
   return Handle{.offset = *offset, .size = *size};
 }

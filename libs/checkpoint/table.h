@@ -12,6 +12,7 @@
 #ifndef WEFT_LIBS_CHECKPOINT_TABLE_H_
 #define WEFT_LIBS_CHECKPOINT_TABLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,6 +26,9 @@
 
 namespace weft::checkpoint {
 
+// Bytes that a key may have, here; the format knows no bound.
+inline constexpr size_t kMaxKeySize = size_t{64} << 10;
+
 // Writes one table. Used by one thread at a time.
 class TableBuilder {
  public:
@@ -32,7 +36,8 @@ class TableBuilder {
   explicit TableBuilder(WritableFile& file);
   ~TableBuilder();
 
-  // INTERNAL unless `key` comes after those before; else what the file said.
+  // INTERNAL unless `key` comes after those before; INVALID_ARGUMENT if it is
+  // longer than kMaxKeySize; else what the file said.
   absl::Status Add(absl::string_view key, absl::string_view value);
   // Writes what is left and the end of the table. The file is neither synced
   // nor closed. Nothing may be added afterwards.

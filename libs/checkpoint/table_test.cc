@@ -68,6 +68,60 @@ class TableTest : public ::testing::Test {
   MemoryFileSystem fs_;
 };
 
+// A file with nothing between its beginning and its end, as a disk holds it in
+// a few blocks.
+class SparseFile : public RandomAccessFile {
+ public:
+  SparseFile(std::string begin, std::string end, uint64_t size)
+      : begin_(std::move(begin)), end_(std::move(end)), size_(size) {}
+
+  absl::StatusOr<size_t> Read(uint64_t offset, size_t size,
+                              char* to) const override {
+    for (size_t i = 0; i < size; ++i) to[i] = At(offset + i);
+    return size;
+  }
+
+ private:
+  char At(uint64_t offset) const {
+    if (offset < begin_.size()) return begin_[offset];
+    if (offset >= size_ - end_.size()) {
+      return end_[offset - (size_ - end_.size())];
+    }
+    return 0;
+  }
+
+  const std::string begin_;
+  const std::string end_;
+  const uint64_t size_;
+};
+
+TEST_F(TableTest, ALongEmptyFileReservesLittle) {
+  constexpr uint64_t kSize = uint64_t{8} << 40;
+  const std::string table = CraftTableWithHandle(0, kSize / 2);
+  auto file = std::make_unique<SparseFile>(
+      table, table.substr(table.size() - 48), kSize);
+  ASSERT_OK_AND_ASSIGN(const auto opened,
+                       Table::Open(std::move(file), kSize, kPath));
+  EXPECT_THAT(opened->Find("a"), StatusIs(absl::StatusCode::kDataLoss,
+                                          "a block of 4398046511104"));
+  EXPECT_THAT(ReadAll(*opened), StatusIs(absl::StatusCode::kDataLoss,
+                                         "a block of 4398046511104"));
+}
+
+// Keys that share what came before would take the square of the file.
+TEST_F(TableTest, KeysAreBounded) {
+  const std::string half(40000, 'a');
+  EXPECT_THAT(
+      ReadAll(CraftTable(CraftBlock(
+          {CraftEntry(0, half, ""), CraftEntry(40000, half, "")}, {0}))),
+      StatusIs(absl::StatusCode::kDataLoss, "a key that is too long"));
+  ASSERT_OK_AND_ASSIGN(auto file, fs_.NewWritableFile(kPath));
+  TableBuilder builder(*file);
+  EXPECT_OK(builder.Add(std::string(kMaxKeySize, 'a'), ""));
+  EXPECT_THAT(builder.Add(std::string(kMaxKeySize + 1, 'b'), ""),
+              StatusIs(absl::StatusCode::kInvalidArgument, "65537 bytes"));
+}
+
 TEST_F(TableTest, HoldsWhatWasAdded) {
   const Entries entries = ManyEntries();
   ASSERT_NO_FATAL_FAILURE(Build(entries));

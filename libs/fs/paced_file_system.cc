@@ -54,12 +54,14 @@ absl::Time PacedFileSystem::TakeTurn(size_t bytes) {
 }
 
 absl::Status PacedFileSystem::Wait(size_t bytes) {
-  if (options_.max_bytes_per_second <= 0) return absl::OkStatus();
-  const absl::Time turn = TakeTurn(bytes);
+  const absl::Time turn = options_.max_bytes_per_second > 0
+                              ? TakeTurn(bytes)
+                              : absl::InfinitePast();
   while (true) {
     if (options_.cancellation != nullptr) {
       RETURN_IF_ERROR(options_.cancellation->status());
     }
+    if (turn == absl::InfinitePast()) return absl::OkStatus();
     const absl::Time now = options_.scheduler->clock().Now();
     if (now >= turn) return absl::OkStatus();
     options_.scheduler->NewEvent()->WaitUntil(std::min(turn, now + kLookAgain));

@@ -3,7 +3,8 @@
 // background leaves others the processor, the disk and the network.
 //
 // Appends wait for their turn through the Scheduler, and end with the cause of
-// a cancellation. Threads: as FileSystem says; each waits for itself.
+// a cancellation, whatever the pace. Threads: as FileSystem says; each waits
+// for itself.
 #ifndef WEFT_LIBS_FS_PACED_FILE_SYSTEM_H_
 #define WEFT_LIBS_FS_PACED_FILE_SYSTEM_H_
 

@@ -106,5 +106,16 @@ TEST_F(PacedFileSystemTest, ACancellationEndsTheWait) {
   EXPECT_LE(took, absl::Seconds(11));
 }
 
+TEST_F(PacedFileSystemTest, WithoutAPaceACancellationEndsAppendsToo) {
+  Cancellation step;
+  PacedFileSystem files(
+      parts_.base, {.scheduler = &parts_.scheduler, .cancellation = &step});
+  auto file = files.NewWritableFile("/a").value();
+  EXPECT_OK(file->Append("x"));
+  step.Cancel(absl::AbortedError("enough"));
+  EXPECT_THAT(file->Append("y"),
+              StatusIs(absl::StatusCode::kAborted, "enough"));
+}
+
 }  // namespace
 }  // namespace weft

@@ -321,7 +321,8 @@ class RestoreV2Kernel : public FileKernel {
   absl::Status Run(OpKernelContext& context) const override {
     ASSIGN_OR_RETURN(const Request request,
                      ReadRequest(context, context.num_outputs()));
-    auto reader = BundleReader::Open(context.file_system(), request.prefix);
+    auto reader = BundleReader::Open(context.file_system(), request.prefix,
+                                     &context.cancellation());
     if (absl::IsNotFound(reader.status())) {
       return absl::NotFoundError(absl::StrCat(
           "Unsuccessful TensorSliceReader constructor: Failed to find any "

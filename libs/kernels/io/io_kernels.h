@@ -1,7 +1,8 @@
 // Kernels of the ops that read and write files.
 //
 // They reach files through OpKernelContext::file_system, on the pool for what
-// blocks. A cancelled step ends between two tensors, and leaves no checkpoint.
+// blocks. A cancelled step ends between two pieces of a tensor, of a few MiB,
+// and leaves no checkpoint.
 #ifndef WEFT_LIBS_KERNELS_IO_IO_KERNELS_H_
 #define WEFT_LIBS_KERNELS_IO_IO_KERNELS_H_
 
