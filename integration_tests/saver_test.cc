@@ -91,6 +91,10 @@ TEST_P(SaverFamilyTest, WhatIsSavedIsRestored) {
   const ops::Variable w(root.WithName("w"), Floats({2, 3}, 1), family);
   const ops::Variable s(root.WithName("s"),
                         Tensor::Vector<std::string>({"a", "b"}), family);
+  const ops::Variable none(root.WithName("none"), Tensor(DT_STRING, {0, 3}),
+                           family);
+  const ops::Variable empty(root.WithName("empty"), Tensor(DT_FLOAT, {2, 0}),
+                            family);
   Saver saver(root, Options());
   const Output twice = ops::Assign(root, w, ops::Add(root, w, w));
   const Operation init = ops::GlobalVariablesInitializer(root);
@@ -107,6 +111,10 @@ TEST_P(SaverFamilyTest, WhatIsSavedIsRestored) {
   EXPECT_TRUE(SameBits(restored, Floats({2, 3}, 1)));
   ASSERT_OK_AND_ASSIGN(const Tensor stored, Stored(path, "s"));
   EXPECT_TRUE(SameBits(stored, Tensor::Vector<std::string>({"a", "b"})));
+  ASSERT_OK_AND_ASSIGN(const Tensor no_strings, Stored(path, "none"));
+  EXPECT_TRUE(SameBits(no_strings, Tensor(DT_STRING, {0, 3})));
+  ASSERT_OK_AND_ASSIGN(const Tensor no_floats, Stored(path, "empty"));
+  EXPECT_TRUE(SameBits(no_floats, Tensor(DT_FLOAT, {2, 0})));
   // A new session, which has initialised nothing.
   const auto other = Connect(root);
   ASSERT_OK(saver.Restore(*other, path));
@@ -171,11 +179,21 @@ TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
   ASSERT_OK(files_.CreateDirectories("/job/model.ckpt-x_temp"));
   const Paths swept = {"model.ckpt.index.tempstate12",
                        "model.ckpt-8.data-00000-of-00001.tempstate3",
+                       "model.ckpt-8.data-00000-of-00001",
+                       "model.ckpt-8.meta",
+                       "model.ckpt-9.meta.tmp",
                        "model.ckpt-7_temp/part-00000-of-00002.index"};
-  const Paths stay = {
-      "model.ckpt-x.index.tempstate1",      "model.ckpt2.index.tempstate1",
-      "model.ckpt.index.tempstate",         "model.ckpt-8.data-00000-of-00001",
-      "model.ckpt-8.data-0-of-.tempstate3", "other_temp"};
+  const Paths stay = {"model.ckpt-x.index.tempstate1",
+                      "model.ckpt2.index.tempstate1",
+                      "model.ckpt.index.tempstate",
+                      "model.ckpt-9.data-00000-of-00001",
+                      "model.ckpt-9.meta",
+                      "model.ckpt-9.index",
+                      "model.ckpt-10.data",
+                      "model.ckpt-10.data-00000-of-00001.old",
+                      "model.ckpt2.meta",
+                      "model.ckpt-8.data-0-of-.tempstate3",
+                      "other_temp"};
   for (const Paths* names : {&swept, &stay}) {
     for (const std::string& name : *names) {
       ASSERT_OK(files_.WriteFileAtomically("/job/" + name, "bytes"));
@@ -307,6 +325,18 @@ TEST_F(SaverTest, WhatCanNotBeSavedIsNamed) {
   twice.var_list = {{"x", w}, {"x", v}};
   Saver saver(root, twice);
   EXPECT_THAT(root.status(),
+              StatusIs(kInvalid, "At least two variables have the same name"));
+  // Two savers' parts of one name, which do not lie side by side.
+  const Scope parts = Scope::Root();
+  const auto whole = ops::GetPartitionedVariable(
+      parts, "p", {4}, {.partitioner = ops::FixedSizePartitioner(2)});
+  SaverOptions mixed = Options();
+  for (const ops::Variable& part : whole.parts()) {
+    mixed.var_list.emplace_back("x", part);
+  }
+  mixed.var_list.emplace_back("x", whole.parts()[0]);
+  Saver thrice(parts, mixed);
+  EXPECT_THAT(parts.status(),
               StatusIs(kInvalid, "At least two variables have the same name"));
 }
 
@@ -469,6 +499,71 @@ TEST_F(SaverTest, CountingNobodyDeletesNothing) {
   }
   EXPECT_EQ(Files().size(), 10u);
   EXPECT_EQ(saver.LastCheckpoints(), Paths());
+  // Another that goes on with them counts as little.
+  Saver second(root, options);
+  ASSERT_OK(second.RecoverLastCheckpoints(*session, {"/job/m-1", "/job/m-2"}));
+  ASSERT_OK(second.Save(*session, "/job/m", {.global_step = 4}));
+  EXPECT_EQ(Files().size(), 13u);
+}
+
+// Checkpoints are counted, and old ones deleted, although what comes after a
+// commit fails for a while: none is left behind for good.
+TEST_F(SaverTest, WhatFailsAfterTheCommitLeaksNothing) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options = Options();
+  options.max_to_keep = 2;
+  Saver saver(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_OK(session->Run(init));
+  const auto save = [&](int64_t step) {
+    return saver.Save(*session, "/job/m", {.global_step = step}).status();
+  };
+  ASSERT_OK(save(1));
+  ASSERT_OK(files_.CreateDirectory("/job/m-2.meta"));
+  ASSERT_OK(files_.CreateDirectory("/job/m-3.meta"));
+  EXPECT_FALSE(save(2).ok());
+  EXPECT_FALSE(save(3).ok());
+  // The state names it, so it is still there.
+  ASSERT_OK_AND_ASSIGN(const auto latest,
+                       checkpoint::LatestCheckpoint(files_, "/job"));
+  EXPECT_EQ(latest, "/job/m-1");
+  ASSERT_OK(save(4));
+  EXPECT_EQ(saver.LastCheckpoints(), (Paths{"/job/m-3", "/job/m-4"}));
+  EXPECT_FALSE(files_.FileExists("/job/m-1.index").ok());
+  EXPECT_FALSE(files_.FileExists("/job/m-2.index").ok());
+  EXPECT_FALSE(files_.FileExists("/job/m-2.data-00000-of-00001").ok());
+  EXPECT_OK(files_.FileExists("/job/m-3.index"));
+}
+
+// A sharded save that fails in the middle leaves shards, which the next one
+// deletes before it begins.
+TEST(SaverSweepTest, AFailedSavesShardsAreSweptByTheNextOne) {
+  MemoryFileSystem disk;
+  FailingFileSystem files(disk);
+  Process process({.compute_threads = 1, .file_system = &files});
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({3}, 1));
+  SaverOptions options;
+  options.sharded = true;
+  Saver saver(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       Session::Connect("", root, {.process = &process}));
+  ASSERT_OK(session->Run(init));
+  ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = 1}));
+  int left = 0;
+  for (int64_t n = 0; n < 30; ++n) {
+    files.FailAllFrom(n, absl::InternalError("no disk"));
+    const auto failed = saver.Save(*session, "/job/m", {.global_step = 2});
+    files.Heal();
+    if (failed.ok()) break;
+    if (disk.FileExists("/job/m-2_temp").ok()) ++left;
+    ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = 3}));
+    EXPECT_FALSE(disk.FileExists("/job/m-2_temp").ok()) << "operation " << n;
+  }
+  EXPECT_GT(left, 0);
 }
 
 // Each task of the cluster writes its own variables.

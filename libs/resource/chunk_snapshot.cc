@@ -62,7 +62,8 @@ std::unique_ptr<ChunkSnapshot> ChunkSnapshot::TakeLocked(
   std::unique_ptr<ChunkSnapshot> snapshot(
       new ChunkSnapshot(std::move(variable), allocator, v.value_));
   if (snapshot->num_chunks() <= 1 || DataTypeSize(v.dtype_) == 0) {
-    snapshot->TakeOver(v.value_);
+    absl::MutexLock lock(&snapshot->mutex_);
+    snapshot->held_ = v.value_;
   } else {
     v.snapshots_.push_back(snapshot.get());
   }

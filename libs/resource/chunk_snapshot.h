@@ -58,8 +58,9 @@ class ChunkSnapshot {
   absl::Status ReadChunk(int64_t chunk,
                          absl::FunctionRef<void(absl::Span<const char>)> read);
 
-  // The value when it is held whole, which serves what is no plain bytes.
-  // Uninitialised otherwise, and after the last chunk was read.
+  // The value when it is held whole, which serves what is no plain bytes, and
+  // what has no elements and so no chunk. Uninitialised otherwise, and after
+  // the last chunk was read.
   Tensor whole() const;
 
   // Bytes that writers had to copy aside for this snapshot.

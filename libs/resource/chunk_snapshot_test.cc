@@ -287,5 +287,18 @@ TEST_F(ChunkSnapshotTest, SnapshotsAreNeverTorn) {
   for (std::thread& writer : writers) writer.join();
 }
 
+// Nothing to read, and still a value with a type and a shape.
+TEST_F(ChunkSnapshotTest, AValueWithoutElementsIsHeldWhole) {
+  for (const DataType dtype : {DT_STRING, DT_FLOAT}) {
+    const auto empty =
+        std::make_shared<Variable>("empty", dtype, PartialShape({3, 0}));
+    ASSERT_OK(empty->Assign(step_, Tensor(dtype, {3, 0})));
+    const auto snapshot = *ChunkSnapshot::Take(empty, HeapAllocator());
+    EXPECT_TRUE(snapshot->IsRead());
+    EXPECT_EQ(snapshot->num_chunks(), 0);
+    EXPECT_TRUE(SameBits(snapshot->whole(), Tensor(dtype, {3, 0})));
+  }
+}
+
 }  // namespace
 }  // namespace weft

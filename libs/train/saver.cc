@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -47,6 +48,20 @@ std::string ShapeAndSlice(const ops::SaveSliceInfo& slice,
                       absl::StrJoin(extents, ":"));
 }
 
+// Only parts of one tensor share a name. `saveables` are sorted by that.
+absl::Status CheckNames(const std::vector<Saveable>& saveables) {
+  absl::flat_hash_set<absl::string_view> slices;
+  for (size_t i = 0; i < saveables.size(); ++i) {
+    const Saveable& saveable = saveables[i];
+    if (i == 0 || saveable.name != saveables[i - 1].name) slices.clear();
+    const bool is_first = slices.insert(saveable.shape_and_slice).second;
+    if (is_first && (slices.size() == 1 || !slices.contains(""))) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "At least two variables have the same name: ", saveable.name));
+  }
+  return absl::OkStatus();
+}
+
 // Sorted by name; the parts of one tensor as they come.
 absl::StatusOr<std::vector<Saveable>> FindSaveables(
     const Scope& scope, const SaverOptions& options) {
@@ -78,15 +93,7 @@ absl::StatusOr<std::vector<Saveable>> FindSaveables(
   std::stable_sort(
       saveables.begin(), saveables.end(),
       [](const auto& a, const auto& b) { return a.name < b.name; });
-  for (size_t i = 1; i < saveables.size(); ++i) {
-    const Saveable& a = saveables[i - 1];
-    const Saveable& b = saveables[i];
-    if (a.name == b.name &&
-        (a.shape_and_slice == b.shape_and_slice || a.shape_and_slice.empty())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("At least two variables have the same name: ", a.name));
-    }
-  }
+  RETURN_IF_ERROR(CheckNames(saveables));
   return saveables;
 }
 
@@ -126,7 +133,8 @@ Tensor Slices(const std::vector<Saveable>& saveables) {
 }
 
 // The same for reading, where a whole variable says its shape as well: what is
-// stored under its name with another one is refused before anything is set.
+// stored under its name with another one is refused before the task's variables
+// are set. That of a scalar can't be said so, and is refused by its assignment.
 Tensor SlicesToRead(const std::vector<Saveable>& saveables) {
   Tensor slices = Slices(saveables);
   for (size_t i = 0; i < saveables.size(); ++i) {
@@ -193,22 +201,31 @@ bool ConsumeDigits(absl::string_view* text) {
   return digits > 0;
 }
 
+bool ConsumeDataEnding(absl::string_view* text) {
+  return absl::ConsumePrefix(text, ".data-") && ConsumeDigits(text) &&
+         absl::ConsumePrefix(text, "-of-") && ConsumeDigits(text);
+}
+
 // Whether `name` is that of a file or folder of a save to `base`, or to one of
 // its steps, that has not ended: "model-100.index.tempstate7",
-// "model-100_temp".
-bool IsLeftover(absl::string_view name, absl::string_view base) {
-  if (base.empty() || !absl::ConsumePrefix(&name, base)) return false;
-  absl::string_view rest = name;
-  if (absl::ConsumePrefix(&rest, "-") && ConsumeDigits(&rest)) name = rest;
-  if (name == kShardFolder) return true;
-  if (!absl::ConsumePrefix(&name, ".index")) {
-    if (!absl::ConsumePrefix(&name, ".data-") || !ConsumeDigits(&name) ||
-        !absl::ConsumePrefix(&name, "-of-") || !ConsumeDigits(&name)) {
-      return false;
-    }
+// "model-100_temp", or data or graph without an index among `names`.
+bool IsLeftover(absl::string_view name, absl::string_view base,
+                const absl::flat_hash_set<std::string>& names) {
+  absl::string_view ending = name;
+  if (base.empty() || !absl::ConsumePrefix(&ending, base)) return false;
+  absl::string_view rest = ending;
+  if (absl::ConsumePrefix(&rest, "-") && ConsumeDigits(&rest)) ending = rest;
+  if (ending == kShardFolder || ending == ".meta.tmp") return true;
+  const absl::string_view prefix = name.substr(0, name.size() - ending.size());
+  const bool is_index = absl::ConsumePrefix(&ending, ".index");
+  if (!is_index && !ConsumeDataEnding(&ending) && ending != ".meta") {
+    return false;
   }
-  return absl::ConsumePrefix(&name, ".tempstate") && ConsumeDigits(&name) &&
-         name.empty();
+  if (absl::ConsumePrefix(&ending, ".tempstate")) {
+    return ConsumeDigits(&ending) && ending.empty();
+  }
+  return !is_index && (ending.empty() || ending == ".meta") &&
+         !names.contains(checkpoint::IndexFilename(prefix));
 }
 
 // Each task its own; the last one makes one checkpoint of them all.
@@ -284,14 +301,15 @@ absl::Status CheckCounts(const SaverDef& def) {
       hours));
 }
 
-// Nothing that is finished has such a name. What can't be deleted harms nobody.
+// No checkpoint has a file of such a name. What can't be deleted harms nobody.
 void SweepLeftovers(FileSystem& files, const std::string& save_path) {
   const std::string folder(Dirname(save_path).empty() ? "."
                                                       : Dirname(save_path));
   const auto names = files.ListDirectory(folder);
   if (!names.ok()) return;
+  const absl::flat_hash_set<std::string> all(names->begin(), names->end());
   for (const std::string& name : *names) {
-    if (!IsLeftover(name, Basename(save_path))) continue;
+    if (!IsLeftover(name, Basename(save_path), all)) continue;
     const std::string path = JoinPath(folder, name);
     (void)(absl::EndsWith(name, kShardFolder) ? files.DeleteRecursively(path)
                                               : files.DeleteFile(path));
@@ -421,14 +439,21 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
   FileSystem& files = FilesOf(session);
   if (!std::exchange(has_swept_, true)) SweepLeftovers(files, save_path);
   const Tensor prefix = Tensor::Scalar<std::string>(path);
-  RETURN_IF_ERROR(session.Run({{filename_, prefix}}, save_).status());
+  const absl::Status saved = session.Run({{filename_, prefix}}, save_).status();
+  if (!saved.ok()) {
+    // What it leaves goes before the next one begins.
+    has_swept_ = false;
+    return saved;
+  }
+  // It is there, whatever else fails.
+  CountIn(path);
   // Before the state, which names what is whole.
   if (options.write_meta_graph) RETURN_IF_ERROR(WriteGraph(files, path));
-  const std::vector<Kept> old = CountIn(path);
   if (options.write_state) {
     RETURN_IF_ERROR(WriteState(files, path, options.latest_filename));
   }
-  for (const Kept& kept : old) DeleteCheckpoint(files, kept.path);
+  for (const std::string& old : to_delete_) DeleteCheckpoint(files, old);
+  to_delete_.clear();
   return path;
 }
 
@@ -445,6 +470,7 @@ std::vector<std::string> Saver::LastCheckpoints() const {
 
 absl::Status Saver::RecoverLastCheckpoints(
     const Session& session, const std::vector<std::string>& paths) {
+  if (options_.max_to_keep <= 0) return absl::OkStatus();
   FileSystem& files = FilesOf(session);
   std::deque<Kept> found;
   for (const std::string& path : paths) {
@@ -459,10 +485,10 @@ absl::Status Saver::RecoverLastCheckpoints(
 }
 
 // One that is saved again is the newest.
-std::vector<Saver::Kept> Saver::CountIn(const std::string& path) {
-  std::vector<Kept> old;
-  if (options_.max_to_keep <= 0) return old;
+void Saver::CountIn(const std::string& path) {
+  if (options_.max_to_keep <= 0) return;
   std::erase_if(kept_, [&](const Kept& kept) { return kept.path == path; });
+  std::erase(to_delete_, path);
   kept_.push_back({path, Now()});
   while (kept_.size() > static_cast<size_t>(options_.max_to_keep)) {
     const Kept oldest = kept_.front();
@@ -470,10 +496,9 @@ std::vector<Saver::Kept> Saver::CountIn(const std::string& path) {
     if (oldest.time > next_to_keep_for_good_) {
       next_to_keep_for_good_ += options_.keep_checkpoint_every;
     } else {
-      old.push_back(oldest);
+      to_delete_.push_back(oldest.path);
     }
   }
-  return old;
 }
 
 absl::Status Saver::WriteGraph(FileSystem& files, const std::string& path) {

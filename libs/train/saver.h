@@ -100,10 +100,11 @@ class Saver {
   SaverDef def() const;
 
   // Saves what the variables hold; the prefix of the checkpoint, which is
-  // durable then. Checkpoints beyond those that are kept are deleted; what
-  // can't be is left. The first save deletes what earlier ones of the same
-  // name, cut off by a crash, have left beside it: nobody else may be saving
-  // under that name at the time.
+  // durable then. Checkpoints beyond those that are kept are deleted once the
+  // state no longer names them; what can't be is left. The first save, and one
+  // that follows a failure, deletes what earlier ones of the same name have
+  // left: files that are not finished, and data and graphs without an index.
+  // Nobody else may be saving under that name at the time.
   absl::StatusOr<std::string> Save(Session& session,
                                    const std::string& save_path,
                                    const SaveOptions& options = {});
@@ -137,8 +138,8 @@ class Saver {
   FileSystem& FilesOf(const Session& session);
   absl::Time Now() const;
   absl::Status WriteGraph(FileSystem& files, const std::string& path);
-  // Counts a checkpoint in; those that are to go.
-  std::vector<Kept> CountIn(const std::string& path);
+  // Counts a checkpoint in, and others out.
+  void CountIn(const std::string& path);
   absl::Status WriteState(FileSystem& files, const std::string& path,
                           const std::string& latest_filename);
 
@@ -150,6 +151,7 @@ class Saver {
   Output save_;
   Operation restore_;
   std::deque<Kept> kept_;
+  std::vector<std::string> to_delete_;  // still there, and counted out
   bool has_swept_ = false;
   absl::Time next_to_keep_for_good_ = absl::InfiniteFuture();
 };
