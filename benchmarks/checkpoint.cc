@@ -34,6 +34,8 @@ ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, pieces, 5, "Variables of 100 MB on each ps.");
 ABSL_FLAG(int, repeats, 3, "Saves and restores of each kind.");
 ABSL_FLAG(std::string, stepping, "other", "other or training");
+ABSL_FLAG(bool, between_steps, false,
+          "Saves beside steps are between them (SaveConsistency::kStep).");
 ABSL_FLAG(int64_t, max_bytes_per_second, 250'000'000,
           "Of each ps, while it saves beside steps; 0: no bound.");
 ABSL_FLAG(std::string, dir, "/tmp", "Where the checkpoints go.");
@@ -181,6 +183,9 @@ class Benchmark {
     options.max_to_keep = 1;
     saver_.emplace(root, options);
     options.max_bytes_per_second = absl::GetFlag(FLAGS_max_bytes_per_second);
+    if (absl::GetFlag(FLAGS_between_steps)) {
+      options.consistency = train::SaveConsistency::kStep;
+    }
     gentle_saver_.emplace(root, std::move(options));
     init.push_back(ops::GlobalVariablesInitializer(root));
     auto session = Session::Connect(servers.Target("worker", 0), root);
@@ -282,6 +287,7 @@ void Main() {
   ServerProcesses servers({{"ps", 2}, {"worker", 2}});
   Report report("checkpoint");
   report.Param("pieces", absl::GetFlag(FLAGS_pieces));
+  report.Param("between_steps", absl::GetFlag(FLAGS_between_steps));
   report.Param("repeats", absl::GetFlag(FLAGS_repeats));
   report.Param("stepping", stepping);
   Benchmark().Run(servers, report);

@@ -235,6 +235,7 @@ TEST(MessagesTest, TheNumbersOfBodiesAreForEver) {
   EXPECT_EQ(static_cast<int>(Body::ClusterStatus), 46);
   EXPECT_EQ(static_cast<int>(Body::DescribeWaitsReply), 48);
   EXPECT_EQ(static_cast<int>(Body::FileOperationReply), 50);
+  EXPECT_EQ(static_cast<int>(Body::HoldStepsReply), 52);
 }
 
 // An envelope of a later version: more fields, a new kind, a new method.

@@ -1,5 +1,6 @@
 #include "libs/master/callable.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -103,6 +104,18 @@ void AddIndices(const Graph& graph, absl::string_view op,
   }
 }
 
+// The longest that a node of the graph asks for; nothing if none marks.
+std::optional<absl::Duration> FindMaxHold(const Graph& graph) {
+  std::optional<absl::Duration> max_hold;
+  for (const Node* node : graph.nodes()) {
+    if (node->type() != "_MarkVariables") continue;
+    const absl::Duration asked =
+        absl::Microseconds(*node->attr<int64_t>("max_hold_micros"));
+    max_hold = std::max(max_hold.value_or(absl::ZeroDuration()), asked);
+  }
+  return max_hold;
+}
+
 absl::StatusOr<std::string> TaskOfDevice(const std::string& device) {
   ASSIGN_OR_RETURN(const DeviceName name, DeviceName::Parse(device));
   return name.TaskOnly().ToString();
@@ -187,8 +200,10 @@ absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
   auto callable = std::make_shared<Callable>();
   callable->spec = std::move(pruned.spec);
   callable->feed_types = std::move(pruned.feed_types);
-  ASSIGN_OR_RETURN(auto by_device, Partition(RunPasses(std::move(pruned.graph),
-                                                       passes, evaluate)));
+  std::unique_ptr<Graph> graph =
+      RunPasses(std::move(pruned.graph), passes, evaluate);
+  callable->max_hold = FindMaxHold(*graph);
+  ASSIGN_OR_RETURN(auto by_device, Partition(std::move(graph)));
   RETURN_IF_ERROR(
       GroupByTask(std::move(by_device), directory, own_task, *callable));
   return callable;

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "libs/graph/graph.h"
 #include "libs/passes/run_passes.h"
@@ -33,6 +35,9 @@ struct Callable {
   uint64_t id = 0;
   protocol::CallableSpec spec;
   std::vector<DataType> feed_types;
+  // Of one that marks variables: how long it waits for the steps that write
+  // these (WriterHold).
+  std::optional<absl::Duration> max_hold;
   // The master's own task, if it has a part, is the last.
   std::vector<Part> parts;
 

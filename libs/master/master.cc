@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/join.h"
+#include "libs/base/or_cancelled.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_filters.h"
 #include "libs/cluster/device_name.h"
@@ -181,6 +182,144 @@ void Master::RunCallable(uint64_t session, uint64_t callable,
     return done(std::move(status));
   }
   (*found)->RunCallable(callable, run, std::move(done));
+}
+
+std::vector<
+    std::pair<std::shared_ptr<MasterSession>, absl::btree_set<uint64_t>>>
+Master::FindHeld(const protocol::StepHold& hold) const {
+  std::map<uint64_t, absl::btree_set<uint64_t>> callables;
+  for (const protocol::VariableWriter& writer : hold.writers) {
+    // What one before this one had is gone.
+    if (writer.session.master_incarnation != options_.incarnation) continue;
+    callables[writer.session.session].insert(writer.registration);
+  }
+  std::vector<
+      std::pair<std::shared_ptr<MasterSession>, absl::btree_set<uint64_t>>>
+      held;
+  for (auto& [session, registrations] : callables) {
+    auto found = Find(session);
+    if (found.ok()) {
+      held.emplace_back(*std::move(found), std::move(registrations));
+    }
+  }
+  return held;
+}
+
+void Master::HoldSteps(const protocol::StepHold& hold, Done done) {
+  if (hold.action == protocol::StepHold::Action::kReleaseSteps) {
+    return done(ReleaseSteps(hold.holder));
+  }
+  auto held = FindHeld(hold);
+  Holding holding{.limit = std::make_shared<Cancellation>()};
+  for (const auto& [session, callables] : held) {
+    holding.sessions.push_back(session);
+  }
+  auto limit = holding.limit;
+  absl::Status added = AddHolding(hold, std::move(holding));
+  if (!added.ok()) return done(std::move(added));
+  const auto finish =
+      JoinCalls(static_cast<int>(held.size()) + 1,
+                OrCancelled<absl::Status>(limit, std::move(done)));
+  for (const auto& [session, callables] : held) {
+    session->HoldCallables(hold.holder, callables,
+                           [finish] { finish(absl::OkStatus()); });
+  }
+  // One that has ended meanwhile did not find them.
+  if (!Holds(hold.holder)) {
+    for (const auto& [session, callables] : held) {
+      session->ReleaseHold(hold.holder);
+    }
+  }
+  finish(absl::OkStatus());
+}
+
+bool Master::Holds(const protocol::StepId& holder) const {
+  absl::MutexLock lock(&holds_mutex_);
+  return holds_.contains({holder.master_incarnation, holder.step});
+}
+
+absl::Status Master::AddHolding(const protocol::StepHold& hold,
+                                Holding holding) {
+  const absl::Time now = options_.scheduler->clock().Now();
+  absl::MutexLock lock(&holds_mutex_);
+  if (holds_.size() >= kMaxHolds) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        options_.task, " holds off steps for ", kMaxHolds, " others already"));
+  }
+  const auto [it, is_new] = holds_.try_emplace(
+      {hold.holder.master_incarnation, hold.holder.step}, std::move(holding));
+  if (!is_new) {
+    return absl::AlreadyExistsError(absl::StrCat(options_.task,
+                                                 " holds off steps for step ",
+                                                 hold.holder.step, " already"));
+  }
+  it->second.wait = options_.scheduler->ScheduleAt(
+      now + hold.max_wait, [self = weak_from_this(), holder = hold.holder,
+                            limit = it->second.limit] {
+        const auto master = self.lock();
+        if (master != nullptr) limit->Cancel(master->StillRunning(holder));
+      });
+  it->second.lease = options_.scheduler->ScheduleAt(
+      now + hold.lease, [self = weak_from_this(), holder = hold.holder] {
+        const auto master = self.lock();
+        if (master != nullptr) (void)master->ReleaseSteps(holder);
+      });
+  return absl::OkStatus();
+}
+
+absl::Status Master::StillRunning(const protocol::StepId& holder) const {
+  std::vector<std::shared_ptr<MasterSession>> sessions;
+  {
+    absl::MutexLock lock(&holds_mutex_);
+    const auto it = holds_.find({holder.master_incarnation, holder.step});
+    if (it != holds_.end()) sessions = it->second.sessions;
+  }
+  std::string which = "a step";
+  for (const auto& session : sessions) {
+    const auto step = session->FindWaitedFor(holder);
+    if (!step) continue;
+    which = absl::StrCat("step ", step->step.step, " of session ",
+                         step->session, " (", step->what, ")");
+    break;
+  }
+  return absl::DeadlineExceededError(absl::StrCat(
+      "On ", options_.task, ", ", which,
+      " writes the variables and did not end in time. Raise max_hold, or give "
+      "such steps a timeout."));
+}
+
+absl::Status Master::ReleaseSteps(const protocol::StepId& holder) {
+  Holding released;
+  {
+    absl::MutexLock lock(&holds_mutex_);
+    const auto it = holds_.find({holder.master_incarnation, holder.step});
+    if (it == holds_.end()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(options_.task, " does not hold off steps for step ",
+                       holder.step, " any more"));
+    }
+    released = std::move(it->second);
+    holds_.erase(it);
+  }
+  options_.scheduler->CancelTimer(released.lease);
+  options_.scheduler->CancelTimer(released.wait);
+  released.limit->Cancel(
+      absl::FailedPreconditionError("The hold was ended while it began."));
+  for (const auto& session : released.sessions) session->ReleaseHold(holder);
+  return absl::OkStatus();
+}
+
+void Master::EndHolds(uint64_t master_incarnation) {
+  std::vector<protocol::StepId> holders;
+  {
+    absl::MutexLock lock(&holds_mutex_);
+    for (const auto& [key, holding] : holds_) {
+      if (key.first == master_incarnation) {
+        holders.push_back({key.first, key.second});
+      }
+    }
+  }
+  for (const protocol::StepId& holder : holders) (void)ReleaseSteps(holder);
 }
 
 absl::Status Master::CheckSession(uint64_t session) {

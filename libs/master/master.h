@@ -10,14 +10,17 @@
 #define WEFT_LIBS_MASTER_MASTER_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/logging.h"
 #include "libs/base/random.h"
@@ -71,8 +74,15 @@ struct MasterOptions {
   Logger* logger = nullptr;  // may be null
 };
 
-class Master : public protocol::Master {
+class Master : public protocol::Master,
+               public protocol::StepHolds,
+               public std::enable_shared_from_this<Master> {
  public:
+  // Steps of others for which its own may be held off at once.
+  static constexpr size_t kMaxHolds = 1000;
+
+  // Owned by a shared_ptr where steps may be held off: timers of holds hold on
+  // to it weakly.
   explicit Master(MasterOptions options);
   // Closes what is open, and waits for the calls that are under way.
   ~Master() override;
@@ -97,6 +107,9 @@ class Master : public protocol::Master {
   void ListDevices(Cancellation* client,
                    Answer<std::vector<DeviceAttributes>> done) override;
 
+  void HoldSteps(const protocol::StepHold& hold, Done done) override;
+  void EndHolds(uint64_t master_incarnation) override;
+
   // What its sessions have declared to share, for a coordinator that has
   // started anew.
   std::vector<protocol::DeclaredResources> Declared() const;
@@ -111,6 +124,14 @@ class Master : public protocol::Master {
 
  private:
   struct Resetting;
+  // Steps of its sessions that are held off for a step of some master.
+  struct Holding {
+    std::vector<std::shared_ptr<MasterSession>> sessions;
+    Scheduler::TimerId lease = 0;
+    Scheduler::TimerId wait = 0;
+    // Ends the wait for those that run.
+    std::shared_ptr<Cancellation> limit;
+  };
 
   // ABORTED when unknown, which makes a monitored session rebuild itself.
   absl::StatusOr<std::shared_ptr<MasterSession>> Find(uint64_t session) const;
@@ -128,6 +149,15 @@ class Master : public protocol::Master {
                       const std::shared_ptr<Resetting>& reset,
                       protocol::Worker::Done done);
   void ForgetContainers(std::shared_ptr<Resetting> reset);
+  // The sessions of the writers that are this master's, with the callables.
+  std::vector<
+      std::pair<std::shared_ptr<MasterSession>, absl::btree_set<uint64_t>>>
+  FindHeld(const protocol::StepHold& hold) const;
+  bool Holds(const protocol::StepId& holder) const;
+  absl::Status AddHolding(const protocol::StepHold& hold, Holding holding);
+  absl::Status ReleaseSteps(const protocol::StepId& holder);
+  // Why the holder waits in vain.
+  absl::Status StillRunning(const protocol::StepId& holder) const;
   // The oldest step of each session that has some below `number`.
   std::vector<SlowStep> FindSlow(uint64_t number) const;
   absl::Status CheckNotDraining() const;
@@ -143,6 +173,10 @@ class Master : public protocol::Master {
   // Ordered, so that a simulation repeats.
   absl::btree_map<uint64_t, std::shared_ptr<MasterSession>> sessions_
       ABSL_GUARDED_BY(mutex_);
+  mutable absl::Mutex holds_mutex_;
+  // By incarnation and step of the holder.
+  absl::btree_map<std::pair<uint64_t, uint64_t>, Holding> holds_
+      ABSL_GUARDED_BY(holds_mutex_);
 };
 
 }  // namespace weft

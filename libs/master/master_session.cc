@@ -14,6 +14,7 @@
 #include "libs/master/call_group.h"
 #include "libs/master/master_session_step.h"
 #include "libs/master/when_connected.h"
+#include "libs/master/writer_hold.h"
 
 namespace weft {
 namespace {
@@ -148,9 +149,10 @@ void MasterSession::Extend(
 absl::StatusOr<std::shared_ptr<Callable>> MasterSession::Compile(
     const protocol::CallableSpec& spec) {
   ASSIGN_OR_RETURN(PrunedCallable pruned, graph_.Prune(spec));
-  return CompileCallable(std::move(pruned),
-                         PassOptionsFor(config_.graph_options),
-                         options_.evaluate, *options_.directory, options_.task);
+  PassOptions passes = PassOptionsFor(config_.graph_options);
+  passes.mark_scope = absl::StrCat(id_.session);
+  return CompileCallable(std::move(pruned), passes, options_.evaluate,
+                         *options_.directory, options_.task);
 }
 
 struct MasterSession::Making {
@@ -337,7 +339,111 @@ void MasterSession::RunCallable(uint64_t callable,
       std::min(run.timeout, config_.operation_timeout);
   step->ArmTimer(Deadline(timeout), timeout);
   watch_.StepBegan();
-  step.release()->Run(run, std::move(done));  // ends in EndStep
+  // They end in EndStep.
+  if (step->callable().max_hold.has_value()) {
+    return RunWithoutWriters(step.release(), run, std::move(done));
+  }
+  RunStep(step.release(), run, std::move(done));
+}
+
+void MasterSession::RunStep(Step* step, const protocol::CallableRun& run,
+                            protocol::Master::Done done) {
+  if (step->is_held()) {
+    absl::MutexLock lock(&mutex_);
+    step->is_held() = !closed_ && !gate_.IsOpenFor(step->callable().id);
+    if (step->is_held()) {
+      // The calling thread does not come back to it.
+      protocol::CallableRun later = run;
+      later.thread = protocol::CallingThread::kOther;
+      return gate_.Wait(step->callable().id, &step->is_held(),
+                        [step, later, done = std::move(done)]() mutable {
+                          step->Run(later, std::move(done));
+                        });
+    }
+  }
+  step->Run(run, std::move(done));
+}
+
+void MasterSession::RunWithoutWriters(Step* step,
+                                      const protocol::CallableRun& run,
+                                      protocol::Master::Done done) {
+  const Callable& callable = step->callable();
+  const auto fail = [this, step](protocol::Master::Done failed,
+                                 const absl::Status& status) {
+    EndStep(std::unique_ptr<Step>(step), absl::OkStatus());
+    failed(status);
+  };
+  const auto open = calls_.Begin(shared_from_this(), run.cancellation);
+  if (!open.ok()) return fail(std::move(done), open.status());
+  std::vector<WriterHoldOptions::Part> parts;
+  for (const Callable::Part& part : callable.parts) {
+    parts.push_back({part.task, part.worker});
+  }
+  const auto hold = std::make_shared<WriterHold>(
+      WriterHoldOptions{.scheduler = options_.scheduler,
+                        .directory = options_.directory,
+                        .logger = options_.logger,
+                        .log_waits_after = options_.log_waits_after,
+                        .call = *open,
+                        .session = id_,
+                        .registration = callable.id,
+                        .step = step->id(),
+                        .parts = std::move(parts),
+                        .max_wait = *callable.max_hold});
+  // The calling thread does not come back to it.
+  protocol::CallableRun later = run;
+  later.thread = protocol::CallingThread::kOther;
+  hold->Begin([step, later, hold, fail,
+               done = std::move(done)](const absl::Status& begun) mutable {
+    hold->LetGoOfClient();
+    if (!begun.ok()) {
+      hold->Abandon();
+      return fail(std::move(done), begun);
+    }
+    step->Run(
+        later, [hold, done = std::move(done)](const absl::Status& ran) mutable {
+          hold->End(
+              [ran, done = std::move(done)](const absl::Status& held) mutable {
+                done(ran.ok() ? held : ran);
+              });
+        });
+  });
+}
+
+void MasterSession::HoldCallables(const protocol::StepId& holder,
+                                  const absl::btree_set<uint64_t>& callables,
+                                  absl::AnyInvocable<void()> quiet) {
+  StepGate::Callbacks ready;
+  {
+    absl::MutexLock lock(&mutex_);
+    absl::btree_set<uint64_t> running;
+    for (Step* step : running_) {
+      if (!step->is_held() && callables.contains(step->callable().id)) {
+        running.insert(step->id());
+      }
+    }
+    ready = gate_.Add(holder, callables, std::move(running), std::move(quiet));
+  }
+  for (auto& call : ready) call();
+}
+
+void MasterSession::ReleaseHold(const protocol::StepId& holder) {
+  StepGate::Callbacks ready;
+  {
+    absl::MutexLock lock(&mutex_);
+    ready = gate_.Remove(holder);
+  }
+  for (auto& call : ready) call();
+}
+
+std::optional<SlowStep> MasterSession::FindWaitedFor(
+    const protocol::StepId& holder) const {
+  absl::MutexLock lock(&mutex_);
+  const uint64_t id = gate_.FindWaitedFor(holder);
+  for (const Step* step : running_) {
+    if (step->id() == id) return step->Describe(id_);
+  }
+  return std::nullopt;
 }
 
 absl::Status MasterSession::TakeFeeds(absl::Span<const Tensor> feeds,
@@ -370,6 +476,7 @@ std::unique_ptr<MasterSession::Step> MasterSession::BeginStep(
     idle_steps_.pop_back();
   }
   step->Prepare(shared_from_this(), it->second, steps_.Begin());
+  step->is_held() = !gate_.IsIdle() && !gate_.IsOpenFor(callable);
   running_.insert(step.get());
   return step;
 }
@@ -380,14 +487,17 @@ void MasterSession::EndStep(std::unique_ptr<Step> step, absl::Status status) {
   fed_.GiveBack(step->TakeFedBytes());
   std::shared_ptr<const Callable> callable;  // let go of without the lock
   bool is_last = false;
+  StepGate::Callbacks quiet;
   {
     absl::MutexLock lock(&mutex_);
     running_.erase(step.get());
+    if (!gate_.IsIdle()) quiet = gate_.StepEnded(step->id());
     callable = step->ReleaseCallable();
     idle_steps_.push_back(std::move(step));
     is_last = closed_ && running_.empty();
   }
   if (done) done(std::move(status));
+  for (auto& call : quiet) call();
   if (is_last) PartClosed();
 }
 
@@ -411,13 +521,16 @@ void MasterSession::Close(const absl::Status& cause,
                           absl::AnyInvocable<void()> done) {
   // By their numbers, so that a simulation repeats.
   std::map<uint64_t, std::shared_ptr<Cancellation>> running;
+  StepGate::Callbacks held;
   {
     absl::MutexLock lock(&mutex_);
     closed_ = true;
     closing_ = {std::move(farewell), std::move(done)};
     for (Step* step : running_) running[step->id()] = step->cancellation();
+    held = gate_.TakeWaiting();
   }
   for (const auto& [id, cancellation] : running) cancellation->Cancel(cause);
+  for (auto& begin : held) begin();  // only to end at once
   calls_.Close(cause, [self = shared_from_this()] { self->PartClosed(); });
   if (running.empty()) PartClosed();
 }

@@ -24,6 +24,7 @@
 #include "libs/master/session_graph.h"
 #include "libs/master/session_quotas.h"
 #include "libs/master/step_counter.h"
+#include "libs/master/step_gate.h"
 #include "libs/master/step_watch.h"
 #include "libs/protocol/coordinator.h"
 #include "libs/protocol/master.h"
@@ -57,6 +58,15 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   std::vector<protocol::PlacedResource> declared() const {
     return graph_.declared();
   }
+
+  // Begins no step of the callables until ReleaseHold; `quiet` is called when
+  // none of them runs, or at the end of the hold.
+  void HoldCallables(const protocol::StepId& holder,
+                     const absl::btree_set<uint64_t>& callables,
+                     absl::AnyInvocable<void()> quiet);
+  void ReleaseHold(const protocol::StepId& holder);
+  // A step that the holder waits for.
+  std::optional<SlowStep> FindWaitedFor(const protocol::StepId& holder) const;
 
   // Its oldest step, if that is below `number`.
   std::optional<SlowStep> FindSlow(uint64_t number) const;
@@ -106,6 +116,12 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   // session is closed.
   std::unique_ptr<Step> BeginStep(uint64_t callable, absl::Status* status);
   absl::Status TakeFeeds(absl::Span<const Tensor> feeds, Step& step);
+  // Runs it, or leaves it to the gate to do so.
+  void RunStep(Step* step, const protocol::CallableRun& run,
+               protocol::Master::Done done);
+  // Runs it while no step runs that writes what it marks (WriterHold).
+  void RunWithoutWriters(Step* step, const protocol::CallableRun& run,
+                         protocol::Master::Done done);
   void EndStep(std::unique_ptr<Step> step, absl::Status status);
   absl::Time Deadline(absl::Duration timeout) const;
 
@@ -130,6 +146,7 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
       ABSL_GUARDED_BY(mutex_);
   int64_t num_reserved_ ABSL_GUARDED_BY(mutex_) = 0;  // callables yet to come
   absl::flat_hash_set<Step*> running_ ABSL_GUARDED_BY(mutex_);
+  StepGate gate_ ABSL_GUARDED_BY(mutex_);
   // Steps that ended, to be used again.
   std::vector<std::unique_ptr<Step>> idle_steps_ ABSL_GUARDED_BY(mutex_);
   int parts_to_close_ ABSL_GUARDED_BY(mutex_) = 2;  // see PartClosed

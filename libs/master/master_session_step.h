@@ -46,6 +46,9 @@ class MasterSession::Step {
   }
   const Callable& callable() const { return *callable_; }
   uint64_t id() const { return id_; }
+  // Whether it may not begin yet (StepGate); under the session's lock, but for
+  // the thread that has just begun it.
+  bool& is_held() { return is_held_; }
   // What its feeds take of the session's quota.
   void set_fed_bytes(int64_t bytes) { fed_bytes_ = bytes; }
   int64_t TakeFedBytes() { return std::exchange(fed_bytes_, 0); }
@@ -71,6 +74,7 @@ class MasterSession::Step {
   std::shared_ptr<const Callable> callable_;
   uint64_t id_ = 0;
   int64_t fed_bytes_ = 0;
+  bool is_held_ = false;
   std::shared_ptr<Cancellation> cancellation_;
   Scheduler::TimerId timer_ = 0;
   CancellationLink caller_gone_;

@@ -79,8 +79,8 @@ class MasterSessionTest : public ::testing::Test {
     release();
   }
 
-  std::unique_ptr<Master> NewMaster() {
-    return std::make_unique<Master>(MasterOptions{
+  std::shared_ptr<Master> NewMaster() {
+    return std::make_shared<Master>(MasterOptions{
         .scheduler = &scheduler_,
         .random = random_.get(),
         .ops = StandardOps(),
@@ -155,7 +155,7 @@ class MasterSessionTest : public ::testing::Test {
   RecordingLogger logger_;
   TwoTasks directory_{worker_, ps_};
   absl::Duration log_waits_after_ = MasterOptions().log_waits_after;
-  std::unique_ptr<Master> master_ = NewMaster();
+  std::shared_ptr<Master> master_ = NewMaster();
   uint64_t session_ = 0;
   std::vector<const Extended*> order_;  // in which extensions were answered
 };
@@ -572,6 +572,145 @@ TEST_F(MasterSessionTest, AMasterThatEndsIsNotUsedByLateAnswers) {
   master_.reset();
   EXPECT_THAT(extended, StatusIs(absl::StatusCode::kCancelled));
   scheduler_.AdvanceBy(absl::Minutes(1));
+}
+
+// Steps of a callable that a step of some other master holds off.
+class HeldStepsTest : public MasterSessionTest {
+ protected:
+  using Action = protocol::StepHold::Action;
+
+  void SetUp() override {
+    MasterSessionTest::SetUp();
+    Extended extended;
+    Extend(0, Nodes("x", "y"), &extended);
+    ASSERT_OK(extended);
+    ASSERT_OK_AND_ASSIGN(
+        callable_,
+        Ask().MakeCallable(session_, {.feeds = {"x:0"}, .fetches = {"y:0"}}));
+  }
+  void TearDown() override {
+    while (!worker_.running.empty()) worker_.EndRun();
+    scheduler_.AdvanceBy(absl::Minutes(1));
+    MasterSessionTest::TearDown();
+  }
+
+  absl::Status Hold(Action action, uint64_t incarnation = 7) {
+    absl::Status result = absl::UnknownError("not answered yet");
+    master_->HoldSteps(
+        {.action = action,
+         .holder = {99, 1},
+         .writers = {{kTask, {incarnation, session_}, callable_},
+                     {kTask, {7, session_ + 1}, 5}},
+         .max_wait = absl::Seconds(2),
+         .lease = absl::Seconds(10)},
+        [this](absl::Status status) { held_ = std::move(status); });
+    return std::exchange(held_, absl::UnknownError("not answered yet"));
+  }
+  // Its answer comes as ended_.
+  void Begin(Cancellation* client = nullptr) {
+    ended_ = absl::UnknownError("the step has not ended");
+    master_->RunCallable(
+        session_, callable_,
+        {.feeds = feeds_,
+         .fetches = absl::MakeSpan(fetches_),
+         .cancellation = client},
+        [this](absl::Status status) { ended_ = std::move(status); });
+    scheduler_.RunUntilIdle();
+  }
+
+  uint64_t callable_ = 0;
+  const std::vector<Tensor> feeds_ = {Tensor::Scalar(2.0f)};
+  std::vector<Tensor> fetches_{1};
+  absl::Status held_ = absl::UnknownError("not answered yet");
+  absl::Status ended_;
+};
+
+TEST_F(HeldStepsTest, TheyBeginWhenTheHoldEnds) {
+  ASSERT_OK(Hold(Action::kHoldSteps));
+  EXPECT_THAT(Hold(Action::kHoldSteps),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+  Begin();
+  EXPECT_EQ(worker_.num_runs, 0);
+  ASSERT_OK(Hold(Action::kReleaseSteps));
+  EXPECT_OK(ended_);
+  EXPECT_EQ(fetches_[0].scalar<float>(), 2);
+  EXPECT_THAT(Hold(Action::kReleaseSteps),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "does not hold off steps for step 1 any more"));
+}
+
+TEST_F(HeldStepsTest, TheyBeginWhenTheLeaseEnds) {
+  ASSERT_OK(Hold(Action::kHoldSteps));
+  Begin();
+  scheduler_.AdvanceBy(absl::Seconds(9));
+  EXPECT_EQ(worker_.num_runs, 0);
+  scheduler_.AdvanceBy(absl::Seconds(2));
+  EXPECT_OK(ended_);
+  EXPECT_THAT(Hold(Action::kReleaseSteps),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(HeldStepsTest, TheyBeginWhenTheHoldersMasterIsLost) {
+  ASSERT_OK(Hold(Action::kHoldSteps));
+  Begin();
+  master_->EndHolds(98);
+  EXPECT_EQ(worker_.num_runs, 0);
+  master_->EndHolds(99);
+  EXPECT_OK(ended_);
+}
+
+TEST_F(HeldStepsTest, TheEndOfOneThatRunsIsWaitedFor) {
+  worker_.hold_runs = true;
+  Begin();
+  EXPECT_THAT(Hold(Action::kHoldSteps), StatusIs(absl::StatusCode::kUnknown));
+  worker_.EndRun();
+  EXPECT_OK(ended_);
+  EXPECT_OK(held_);
+}
+
+TEST_F(HeldStepsTest, OneThatDoesNotEndIsNamed) {
+  worker_.hold_runs = true;
+  Begin();
+  EXPECT_FALSE(Hold(Action::kHoldSteps).ok());
+  scheduler_.AdvanceBy(absl::Seconds(3));
+  EXPECT_THAT(held_, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                              "(fetches [y:0], targets []) writes"));
+  EXPECT_OK(Hold(Action::kReleaseSteps));
+}
+
+// What another incarnation of the master had is gone.
+TEST_F(HeldStepsTest, StepsOfAnotherIncarnationDoNotMatter) {
+  ASSERT_OK(Hold(Action::kHoldSteps, 6));
+  Begin();
+  EXPECT_OK(ended_);
+}
+
+// However long it is held off, its session's end ends it.
+TEST_F(HeldStepsTest, OneThatIsHeldOffEndsWithItsSession) {
+  worker_.hold_runs = true;
+  ASSERT_OK(Hold(Action::kHoldSteps));
+  Begin();
+  absl::Status closed;
+  Close(&closed);
+  ASSERT_EQ(worker_.running.size(), 1u);
+  EXPECT_TRUE(worker_.running[0].step.cancellation->IsCancelled());
+  worker_.answer = absl::CancelledError("closed");
+  worker_.EndRun();
+  worker_.answer = absl::OkStatus();
+  scheduler_.RunUntilIdle();
+  EXPECT_THAT(ended_, StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_OK(closed);
+}
+
+// One whose feeds do not fit is told at once.
+TEST_F(HeldStepsTest, OneThatIsRefusedIsNotHeldOff) {
+  ASSERT_OK(Hold(Action::kHoldSteps));
+  ended_ = absl::UnknownError("the step has not ended");
+  master_->RunCallable(session_, callable_, {}, [this](absl::Status status) {
+    ended_ = std::move(status);
+  });
+  EXPECT_THAT(ended_, StatusIs(absl::StatusCode::kInvalidArgument));
+  ASSERT_OK(Hold(Action::kReleaseSteps));
 }
 
 }  // namespace

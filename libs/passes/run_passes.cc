@@ -73,7 +73,8 @@ std::unique_ptr<Graph> RunPasses(std::unique_ptr<Graph> pruned,
   }
   if (options.simplify_arithmetic) SimplifyArithmetic(rewrite);
   if (options.merge_common_subexpressions) MergeCommonSubexpressions(rewrite);
-  if (options.save_from_snapshots) SaveFromSnapshots(rewrite);
+  if (options.save_from_snapshots)
+    SaveFromSnapshots(rewrite, options.mark_scope);
   absl::StatusOr<std::unique_ptr<Graph>> rewritten = rewrite.Build();
   return rewritten.ok() ? *std::move(rewritten) : std::move(pruned);
 }

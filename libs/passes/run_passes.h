@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "libs/graph/graph.h"
 #include "libs/passes/constant_folding.h"
@@ -19,6 +20,8 @@ struct PassOptions {
   bool merge_common_subexpressions = true;
   // No optimization: always on.
   bool save_from_snapshots = true;
+  // What sets the session's marks apart from those of others.
+  std::string mark_scope;
   int64_t max_folded_constant_bytes = int64_t{100} * 1024;
 
   friend bool operator==(const PassOptions&, const PassOptions&) = default;

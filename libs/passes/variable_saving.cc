@@ -1,11 +1,15 @@
 #include "libs/passes/variable_saving.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "libs/passes/node_kinds.h"
 
 namespace weft {
@@ -34,12 +38,19 @@ bool HasReferenceOn(const Node& node, const OutputTensor& output) {
          output.node->assigned_device() == node.assigned_device();
 }
 
+std::string TextAttr(const Node& node, absl::string_view name) {
+  const auto* text = node.attr<std::string>(name);
+  return text == nullptr ? std::string() : *text;
+}
+
+// Of a save, or of what marks the variables for one.
 class SaveReplacement {
  public:
+  // The tensors are the node's inputs from `first` on.
   SaveReplacement(const GraphRewrite& rewrite, const std::vector<int>& uses,
-                  const Node& save)
-      : rewrite_(rewrite), uses_(uses), save_(save) {
-    for (int i = kFirstSavedTensor; i < save.num_inputs(); ++i) {
+                  const Node& save, int first)
+      : rewrite_(rewrite), uses_(uses), save_(save), first_(first) {
+    for (int i = first; i < save.num_inputs(); ++i) {
       Add(rewrite.Input(save, i));
     }
   }
@@ -48,10 +59,11 @@ class SaveReplacement {
     return !references_.empty() || !handles_.empty();
   }
 
-  void Note(GraphRewrite& rewrite) && {
+  // `attrs` are those that only `op` has.
+  void Note(GraphRewrite& rewrite, const std::string& op, AttrMap attrs) && {
     GraphRewrite::Replacement replacement;
-    replacement.op = "_SaveVariables";
-    for (int i = 0; i < kFirstSavedTensor; ++i) {
+    replacement.op = op;
+    for (int i = 0; i < first_; ++i) {
       replacement.inputs.push_back(rewrite.Input(save_, i));
     }
     for (const auto* sources : {&values_, &references_, &handles_}) {
@@ -59,6 +71,7 @@ class SaveReplacement {
     }
     replacement.more_controls = std::move(controls_);
     replacement.attrs = Attrs();
+    replacement.attrs.insert(attrs.begin(), attrs.end());
     rewrite.Replace(save_, std::move(replacement));
     for (const Node* read : reads_) rewrite.Remove(*read);
   }
@@ -119,13 +132,7 @@ class SaveReplacement {
             {"N", static_cast<int64_t>(handles_.size())},
             {"handle_dtypes", handle_dtypes_},
             {"order", order},
-            {"snapshot_groups", Groups()},
-            {"max_bytes_per_second", MaxBytesPerSecond()}};
-  }
-
-  int64_t MaxBytesPerSecond() const {
-    const auto* rate = save_.attr<int64_t>("_max_bytes_per_second");
-    return rate != nullptr ? *rate : 0;
+            {"snapshot_groups", Groups()}};
   }
 
   std::vector<int64_t> Groups() const {
@@ -141,6 +148,7 @@ class SaveReplacement {
   const GraphRewrite& rewrite_;
   const std::vector<int>& uses_;
   const Node& save_;
+  const int first_;
   Sources values_;
   Sources references_;
   Sources handles_;
@@ -150,18 +158,58 @@ class SaveReplacement {
   std::vector<const Node*> controls_;
 };
 
+int64_t NumberAttr(const Node& node, absl::string_view name) {
+  const auto* number = node.attr<int64_t>(name);
+  return number == nullptr ? 0 : *number;
+}
+
+bool IsSave(const Node* node) { return node->type() == "SaveV2"; }
+bool IsMark(const Node* node) {
+  return node->type() == "IdentityN" && !TextAttr(*node, "_marks").empty();
+}
+
+// Whether a node takes one of its tensors; those that wait for it do not count.
+bool IsTaken(const GraphRewrite& rewrite, const Node& node) {
+  for (const Node* other : rewrite.graph().nodes()) {
+    if (rewrite.IsGone(*other)) continue;
+    for (int i = 0; i < rewrite.NumInputs(*other); ++i) {
+      if (rewrite.Input(*other, i).node == &node) return true;
+    }
+  }
+  return false;
+}
+
+// "_7_save/mark": none that a client may give.
+std::string MarkName(const std::string& scope, const std::string& mark) {
+  return mark.empty() ? mark : absl::StrCat("_", scope, "_", mark);
+}
+
 }  // namespace
 
-void SaveFromSnapshots(GraphRewrite& rewrite) {
-  const auto is_save = [](const Node* node) {
-    return node->type() == "SaveV2";
+void SaveFromSnapshots(GraphRewrite& rewrite, const std::string& scope) {
+  const auto is_either = [](const Node* node) {
+    return IsSave(node) || IsMark(node);
   };
-  if (absl::c_none_of(rewrite.graph().nodes(), is_save)) return;
+  if (absl::c_none_of(rewrite.graph().nodes(), is_either)) return;
   const std::vector<int> uses = CountUses(rewrite);
   for (const Node* node : rewrite.graph().nodes()) {
-    if (!is_save(node)) continue;
-    SaveReplacement replacement(rewrite, uses, *node);
-    if (replacement.HasVariables()) std::move(replacement).Note(rewrite);
+    if (IsSave(node)) {
+      const std::string mark = MarkName(scope, TextAttr(*node, "_saves_mark"));
+      SaveReplacement replacement(rewrite, uses, *node, kFirstSavedTensor);
+      if (!replacement.HasVariables() && mark.empty()) continue;
+      std::move(replacement)
+          .Note(rewrite, "_SaveVariables",
+                {{"mark", mark},
+                 {"max_bytes_per_second",
+                  NumberAttr(*node, "_max_bytes_per_second")}});
+    } else if (IsMark(node) && !IsTaken(rewrite, *node)) {
+      SaveReplacement(rewrite, uses, *node, 0)
+          .Note(
+              rewrite, "_MarkVariables",
+              {{"mark", MarkName(scope, TextAttr(*node, "_marks"))},
+               {"max_hold_micros",
+                std::max(NumberAttr(*node, "_max_hold_micros"), int64_t{0})}});
+    }
   }
 }
 

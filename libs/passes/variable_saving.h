@@ -4,6 +4,8 @@
 #ifndef WEFT_LIBS_PASSES_VARIABLE_SAVING_H_
 #define WEFT_LIBS_PASSES_VARIABLE_SAVING_H_
 
+#include <string>
+
 #include "libs/passes/graph_rewrite.h"
 
 namespace weft {
@@ -16,7 +18,12 @@ namespace weft {
 // `_snapshot_groups: list(int)` says, for each tensor, which of
 // them are to be of one moment: those with one number; without it each is
 // alone.
-void SaveFromSnapshots(GraphRewrite& rewrite);
+//
+// An IdentityN that nobody takes, with an attr `_marks: string`, becomes a
+// _MarkVariables of its tensors, and a SaveV2 with `_saves_mark` and the same
+// text saves what that has marked, in a step before, instead of its own.
+// `scope` sets the marks of one session apart from those of others.
+void SaveFromSnapshots(GraphRewrite& rewrite, const std::string& scope = "");
 
 }  // namespace weft
 

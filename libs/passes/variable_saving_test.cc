@@ -118,6 +118,50 @@ TEST(VariableSavingTest, WhatLiesElsewhereComesAsAValue) {
   EXPECT_EQ(result.Input("save", 3), "read:0");
 }
 
+// In a step of its own, or waited for; and by a name that is the session's.
+TEST(VariableSavingTest, VariablesAreMarkedForASave) {
+  for (const bool is_waited_for : {false, true}) {
+    SmallGraph g;
+    const Node* v = AddReference(g, "v");
+    const Node* read = AddRead(g, "read", AddHandle(g, "h"));
+    const Node* mark = g.Add("IdentityN", "mark", {read, v, g.Arg("x")},
+                             {{"_marks", std::string("save/0")},
+                              {"_max_hold_micros", int64_t{2000000}},
+                              {"_snapshot_groups", Numbers{1, 1, 2}}});
+    if (is_waited_for) g.Effect("after", {mark});
+    GraphRewrite rewrite(g.graph());
+    SaveFromSnapshots(rewrite, "77");
+    const Rewritten result(rewrite);
+    ASSERT_TRUE(result.Has("mark"));
+    const Node* made = result.Find("mark");
+    EXPECT_EQ(made->type(), "_MarkVariables");
+    EXPECT_EQ(*made->attr<std::string>("mark"), "_77_save/0");
+    EXPECT_EQ(*made->attr<int64_t>("max_hold_micros"), 2000000);
+    EXPECT_EQ(result.Input("mark", 0), "x:0");
+    EXPECT_EQ(result.Input("mark", 1), "v:0");
+    EXPECT_EQ(result.Input("mark", 2), "h:0");
+    EXPECT_FALSE(result.Has("read"));
+  }
+}
+
+// Whoever takes its tensors gets them; the save then finds no mark.
+TEST(VariableSavingTest, WhatIsTakenMarksNothing) {
+  SmallGraph g;
+  const Node* v = AddReference(g, "v");
+  g.Fetch(g.Add("IdentityN", "mark", {v}, {{"_marks", std::string("m")}}));
+  EXPECT_EQ(AfterSaving(g).Find("mark")->type(), "IdentityN");
+}
+
+TEST(VariableSavingTest, ASaveOfAMarkTakesIt) {
+  SmallGraph g;
+  AddSaveOf(g, {g.Arg("x")}, {{"_saves_mark", std::string("save/0")}});
+  GraphRewrite rewrite(g.graph());
+  SaveFromSnapshots(rewrite, "77");
+  const Rewritten result(rewrite);
+  EXPECT_EQ(result.Find("save")->type(), "_SaveVariables");
+  EXPECT_EQ(*result.Find("save")->attr<std::string>("mark"), "_77_save/0");
+}
+
 TEST(VariableSavingTest, AGraphThatSavesNothingIsLeftAlone) {
   SmallGraph g;
   const Node* h = AddHandle(g, "h");

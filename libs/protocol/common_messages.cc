@@ -61,6 +61,8 @@ WEFT_IS_THE_SCHEMAS(DescribeWaits);
 WEFT_IS_THE_SCHEMAS(DescribeWaitsReply);
 WEFT_IS_THE_SCHEMAS(FileOperation);
 WEFT_IS_THE_SCHEMAS(FileOperationReply);
+WEFT_IS_THE_SCHEMAS(HoldSteps);
+WEFT_IS_THE_SCHEMAS(HoldStepsReply);
 #undef WEFT_IS_THE_SCHEMAS
 
 }  // namespace

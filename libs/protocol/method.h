@@ -54,6 +54,9 @@ enum class Method : uint8_t {
   // Of Files.
   kFileOperation = 49,
   kFileOperationReply = 50,
+  // Of a Worker.
+  kHoldSteps = 51,
+  kHoldStepsReply = 52,
 };
 
 // Callables have no more feeds and no more fetches than this.

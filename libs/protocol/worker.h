@@ -107,6 +107,46 @@ struct PartitionStep {
   WithAnswer* with_answer = nullptr;
 };
 
+// A registration that writes a variable, and the task whose master has it.
+struct VariableWriter {
+  std::string task;  // canonical name
+  WorkerSession session;
+  uint64_t registration = 0;
+  friend bool operator==(const VariableWriter& a, const VariableWriter& b) {
+    return a.task == b.task && a.registration == b.registration &&
+           a.session.session == b.session.session &&
+           a.session.master_incarnation == b.session.master_incarnation;
+  }
+};
+
+// Steps that write variables are kept away from another one, the holder, which
+// is to see none of them half done: a save of all variables of a cluster.
+//
+// First the holder's master has each task that it runs on hold the variables
+// that it touches there, and say who writes them (kHoldVariables): a graph
+// registered from then on that writes one, too, is not answered, and so not
+// run. Then it has the master of each writer begin no more steps of these and
+// wait for those that run (kHoldSteps). When the holder is done, both are told
+// (kReleaseSteps, kReleaseVariables), and say whether they held all the time:
+// a hold ends by itself after its lease, and with its holder's master.
+struct StepHold {
+  enum class Action : uint8_t {
+    kHoldVariables = 0,
+    kReleaseVariables = 1,
+    kHoldSteps = 2,
+    kReleaseSteps = 3,
+  };
+  Action action = Action::kHoldVariables;
+  StepId holder;
+  // Of kHoldVariables: what the holder runs on the task.
+  uint64_t session = 0;
+  uint64_t registration = 0;
+  // Of kHoldSteps: those of the task's master.
+  std::vector<VariableWriter> writers;
+  absl::Duration max_wait;  // of kHoldSteps
+  absl::Duration lease;     // of kHoldVariables and kHoldSteps
+};
+
 class Worker {
  public:
   using Done = absl::AnyInvocable<void(absl::Status)>;
@@ -114,6 +154,8 @@ class Worker {
       absl::AnyInvocable<void(absl::StatusOr<std::vector<DeviceAttributes>>)>;
   using WaitsDone =
       absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>)>;
+  using HoldDone =
+      absl::AnyInvocable<void(absl::StatusOr<std::vector<VariableWriter>>)>;
 
   virtual ~Worker() = default;
 
@@ -161,12 +203,34 @@ class Worker {
   virtual void DescribeWaits(const StepId& step, absl::Time deadline,
                              WaitsDone done) = 0;
 
+  // See StepHold. Of kHoldVariables: the registrations that write one of the
+  // variables, at most kMaxWriters, but for those of masters that are not
+  // connected, whose steps have ended. Of kHoldSteps: done when no step of the
+  // writers runs; DEADLINE_EXCEEDED, naming one, when some still do after
+  // `max_wait`; writers that there are no more do not matter. Of the other two:
+  // FAILED_PRECONDITION when it has not held all the time.
+  static constexpr size_t kMaxWriters = 65536;
+  static constexpr absl::Duration kMaxLease = absl::Minutes(10);
+  virtual void HoldSteps(const StepHold& hold, absl::Time deadline,
+                         HoldDone done) = 0;
+
   // None named: the default container of each device. Nothing is cleared once
   // `deadline` has passed or `client`, never null, is cancelled.
   virtual void ClearContainers(const std::vector<std::string>& containers,
                                absl::Time deadline,
                                const std::shared_ptr<Cancellation>& client,
                                Done done) = 0;
+};
+
+// The master of a Worker's task, to which that hands on what concerns its
+// steps.
+class StepHolds {
+ public:
+  virtual ~StepHolds() = default;
+  // kHoldSteps and kReleaseSteps; see Worker::HoldSteps.
+  virtual void HoldSteps(const StepHold& hold, Worker::Done done) = 0;
+  // Those of a master that is lost end.
+  virtual void EndHolds(uint64_t master_incarnation) = 0;
 };
 
 // How a task finds the others of its cluster.

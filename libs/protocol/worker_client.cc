@@ -213,6 +213,20 @@ void WorkerClient::DescribeWaits(const StepId& step, absl::Time deadline,
                  });
 }
 
+void WorkerClient::HoldSteps(const StepHold& hold, absl::Time deadline,
+                             HoldDone done) {
+  bus::CallOptions options;
+  options.deadline = deadline;
+  channel_->Call(WriteHoldSteps(hold), options,
+                 [this, done = std::move(done)](
+                     absl::StatusOr<bus::Message> reply) mutable {
+                   if (!reply.ok()) return done(Explain(reply.status()));
+                   auto writers = ReadWriters(*std::move(reply));
+                   if (writers.ok()) return done(std::move(writers));
+                   done(BadReply(options_.task, writers.status()));
+                 });
+}
+
 // The task is told of the cancellation: it may not have come to it yet.
 void WorkerClient::ClearContainers(const std::vector<std::string>& containers,
                                    absl::Time deadline,

@@ -80,6 +80,8 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
              const absl::Status& cause, Done done) override;
   void DescribeWaits(const StepId& step, absl::Time deadline,
                      WaitsDone done) override;
+  void HoldSteps(const StepHold& hold, absl::Time deadline,
+                 HoldDone done) override;
   void ClearContainers(const std::vector<std::string>& containers,
                        absl::Time deadline,
                        const std::shared_ptr<Cancellation>& client,

@@ -218,6 +218,29 @@ TEST_F(WorkerClientTest, ATaskSaysWhatAStepWaitsFor) {
   EXPECT_EQ(worker_.described[0], (StepId{11, 30}));
 }
 
+TEST_F(WorkerClientTest, ATaskSaysWhoseStepsWriteVariables) {
+  Connect();
+  worker_.writers = {{"/job:worker/replica:0/task:1", {12, 8}, 4}};
+  std::vector<absl::StatusOr<std::vector<VariableWriter>>> answers;
+  const auto ask = [&](StepHold::Action action) {
+    client_->HoldSteps(
+        {.action = action, .holder = {11, 30}, .lease = absl::Seconds(1)},
+        kNever, [&](auto writers) { answers.push_back(std::move(writers)); });
+    processes_.Settle();
+  };
+  ask(StepHold::Action::kHoldVariables);
+  worker_.answer = absl::FailedPreconditionError("not any more");
+  ask(StepHold::Action::kReleaseVariables);
+  ASSERT_EQ(answers.size(), 2u);
+  ASSERT_OK(answers[0]);
+  EXPECT_EQ(*answers[0], worker_.writers);
+  EXPECT_THAT(answers[1],
+              StatusIs(absl::StatusCode::kFailedPrecondition, "not any more"));
+  ASSERT_EQ(worker_.step_holds.size(), 2u);
+  EXPECT_EQ(worker_.step_holds[0].holder, (StepId{11, 30}));
+  EXPECT_EQ(worker_.step_holds[1].action, StepHold::Action::kReleaseVariables);
+}
+
 TEST_F(WorkerClientTest, SessionsAndContainers) {
   Connect();
   client_->CreateWorkerSession(kSession, true, kNever, results_.done());
@@ -507,17 +530,20 @@ TEST_F(WorkerClientTest, ATaskThatDrainsServesWhatEndsSteps) {
   client_->DescribeWaits({11, 30}, kNever, [&](const auto& waits) {
     results_.all.push_back(waits.status());
   });
+  client_->HoldSteps(
+      {.action = StepHold::Action::kReleaseSteps}, kNever,
+      [&](const auto& writers) { results_.all.push_back(writers.status()); });
   client_->Abort({11, 30}, 28, absl::InternalError("bug"), results_.done());
   client_->DeleteWorkerSession(kSession, kNever, results_.done());
   processes_.Settle();
-  ASSERT_EQ(results_.all.size(), 4u);
+  ASSERT_EQ(results_.all.size(), 5u);
   for (const absl::Status& status : results_.all) EXPECT_OK(status);
   EXPECT_EQ(worker_.aborted.size(), 1u);
   EXPECT_EQ(worker_.deleted.size(), 1u);
   client_->CreateWorkerSession(kSession, true, kNever, results_.done());
   processes_.Settle();
-  ASSERT_EQ(results_.all.size(), 5u);
-  EXPECT_THAT(results_.all[4],
+  ASSERT_EQ(results_.all.size(), 6u);
+  EXPECT_THAT(results_.all[5],
               StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
 }
 

@@ -25,6 +25,7 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 using IndexedTensors = flatbuffers::Vector<Offset<schemas::IndexedTensor>>;
 using PushVector = flatbuffers::Vector<Offset<schemas::Push>>;
+using WriterVector = flatbuffers::Vector<Offset<schemas::VariableWriter>>;
 
 template <typename T>
 WorkerSession SessionOf(const T& body) {
@@ -207,6 +208,48 @@ absl::StatusOr<std::vector<Push>> ReadPushVector(const PushVector* pushes,
     result.push_back(std::move(read));
   }
   return result;
+}
+
+Offset<WriterVector> WriteWriterVector(absl::Span<const VariableWriter> writers,
+                                       FlatBufferBuilder& builder) {
+  std::vector<Offset<schemas::VariableWriter>> written;
+  for (const VariableWriter& writer : writers.subspan(0, Worker::kMaxWriters)) {
+    const auto task = builder.CreateSharedString(writer.task);
+    written.push_back(schemas::CreateVariableWriter(
+        builder, task, writer.session.master_incarnation,
+        writer.session.session, writer.registration));
+  }
+  return builder.CreateVector(written);
+}
+
+absl::StatusOr<std::vector<VariableWriter>> ReadWriterVector(
+    const WriterVector* vector, MessageReader& reader) {
+  std::vector<VariableWriter> writers;
+  if (vector == nullptr) return writers;
+  if (vector->size() > Worker::kMaxWriters) {
+    return DamagedMessage(
+        absl::StrCat("more than ", Worker::kMaxWriters, " writers"));
+  }
+  for (const schemas::VariableWriter* writer : *vector) {
+    RETURN_IF_ERROR(reader.SpendCopied(sizeof(VariableWriter)));
+    ASSIGN_OR_RETURN(std::string task, reader.ReadString(writer->task()));
+    writers.push_back(
+        {.task = std::move(task),
+         .session = {writer->master_incarnation(), writer->session()},
+         .registration = writer->registration()});
+  }
+  return writers;
+}
+
+uint64_t MicrosOf(absl::Duration duration) {
+  duration = std::clamp(duration, absl::ZeroDuration(), Worker::kMaxLease);
+  return static_cast<uint64_t>(absl::ToInt64Microseconds(duration));
+}
+
+absl::Duration FromMicros(uint64_t micros) {
+  const auto kMost =
+      static_cast<uint64_t>(absl::ToInt64Microseconds(Worker::kMaxLease));
+  return absl::Microseconds(std::min(micros, kMost));
 }
 
 }  // namespace
@@ -456,6 +499,49 @@ absl::StatusOr<std::vector<std::string>> ReadWaits(bus::Message message) {
   ASSIGN_OR_RETURN(MessageReader reader,
                    Open<schemas::DescribeWaitsReply>(std::move(message)));
   return reader.ReadStrings(reader.body<schemas::DescribeWaitsReply>().waits());
+}
+
+bus::Message WriteHoldSteps(const StepHold& hold) {
+  FlatBufferBuilder builder(256);
+  const auto writers = WriteWriterVector(hold.writers, builder);
+  return Finish(
+      schemas::CreateHoldSteps(
+          builder, hold.holder.master_incarnation, hold.holder.step,
+          static_cast<uint8_t>(hold.action), hold.session, hold.registration,
+          writers, MicrosOf(hold.max_wait), MicrosOf(hold.lease)),
+      builder);
+}
+
+absl::StatusOr<StepHold> ReadHoldSteps(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<schemas::HoldSteps>(std::move(message)));
+  const auto& body = reader.body<schemas::HoldSteps>();
+  if (body.action() > static_cast<uint8_t>(StepHold::Action::kReleaseSteps)) {
+    return DamagedMessage(
+        absl::StrCat("a hold of unknown action ", body.action()));
+  }
+  StepHold hold;
+  hold.action = static_cast<StepHold::Action>(body.action());
+  hold.holder = {body.master_incarnation(), body.step()};
+  hold.session = body.session();
+  hold.registration = body.registration();
+  ASSIGN_OR_RETURN(hold.writers, ReadWriterVector(body.writers(), reader));
+  hold.max_wait = FromMicros(body.max_wait_micros());
+  hold.lease = FromMicros(body.lease_micros());
+  return hold;
+}
+
+bus::Message WriteWriters(absl::Span<const VariableWriter> writers) {
+  FlatBufferBuilder builder(512);
+  const auto vector = WriteWriterVector(writers, builder);
+  return Finish(schemas::CreateHoldStepsReply(builder, vector), builder);
+}
+
+absl::StatusOr<std::vector<VariableWriter>> ReadWriters(bus::Message message) {
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<schemas::HoldStepsReply>(std::move(message)));
+  return ReadWriterVector(reader.body<schemas::HoldStepsReply>().writers(),
+                          reader);
 }
 
 bus::Message WriteClearContainers(const std::vector<std::string>& containers) {

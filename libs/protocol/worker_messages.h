@@ -95,6 +95,13 @@ absl::StatusOr<StepId> ReadDescribeWaits(bus::Message message);
 bus::Message WriteWaits(absl::Span<const std::string> waits);
 absl::StatusOr<std::vector<std::string>> ReadWaits(bus::Message message);
 
+bus::Message WriteHoldSteps(const StepHold& hold);
+// A lease or wait longer than Worker::kMaxLease counts as that.
+absl::StatusOr<StepHold> ReadHoldSteps(bus::Message message);
+// No more than Worker::kMaxWriters.
+bus::Message WriteWriters(absl::Span<const VariableWriter> writers);
+absl::StatusOr<std::vector<VariableWriter>> ReadWriters(bus::Message message);
+
 bus::Message WriteClearContainers(const std::vector<std::string>& containers);
 absl::StatusOr<std::vector<std::string>> ReadClearContainers(
     bus::Message message);

@@ -237,6 +237,46 @@ TEST(WorkerMessagesTest, WhatAStepWaitsFor) {
   EXPECT_TRUE(none.empty());
 }
 
+StepHold SampleHold() {
+  return {.action = StepHold::Action::kHoldSteps,
+          .holder = {11, 30},
+          .session = 7,
+          .registration = 3,
+          .writers = {{"/job:worker/replica:0/task:1", {12, 8}, 4},
+                      {"/job:worker/replica:0/task:1", {12, 9}, 5}},
+          .max_wait = absl::Seconds(2),
+          .lease = absl::Seconds(14)};
+}
+
+TEST(WorkerMessagesTest, AStepHold) {
+  const StepHold hold = SampleHold();
+  ASSERT_OK_AND_ASSIGN(const StepHold read,
+                       ReadHoldSteps(WriteHoldSteps(hold)));
+  EXPECT_EQ(read.action, hold.action);
+  EXPECT_EQ(read.holder, hold.holder);
+  EXPECT_EQ(read.session, 7u);
+  EXPECT_EQ(read.registration, 3u);
+  EXPECT_EQ(read.writers, hold.writers);
+  EXPECT_EQ(read.max_wait, absl::Seconds(2));
+  EXPECT_EQ(read.lease, absl::Seconds(14));
+  ASSERT_OK_AND_ASSIGN(const auto writers,
+                       ReadWriters(WriteWriters(hold.writers)));
+  EXPECT_EQ(writers, hold.writers);
+  ASSERT_OK_AND_ASSIGN(const auto none, ReadWriters(WriteWriters({})));
+  EXPECT_TRUE(none.empty());
+}
+
+// Nobody is held off for longer than that, whatever a message says.
+TEST(WorkerMessagesTest, LeasesAndWaitsAreBounded) {
+  StepHold hold = SampleHold();
+  hold.max_wait = -absl::Seconds(1);
+  hold.lease = absl::InfiniteDuration();
+  ASSERT_OK_AND_ASSIGN(const StepHold read,
+                       ReadHoldSteps(WriteHoldSteps(hold)));
+  EXPECT_EQ(read.max_wait, absl::ZeroDuration());
+  EXPECT_EQ(read.lease, Worker::kMaxLease);
+}
+
 TEST(WorkerMessagesTest, AbortKeepsItsCause) {
   const absl::Status cause =
       MarkDerived(absl::OutOfRangeError("step 3: the queue is closed"));
@@ -353,6 +393,14 @@ TEST(WorkerMessagesTest, DamageIsRefusedOrHarmless) {
               });
   ReadDamaged(WriteClearContainers({"a"}), [](bus::Message message) {
     return ReadClearContainers(std::move(message)).ok();
+  });
+  ReadDamaged(WriteHoldSteps(SampleHold()), [](bus::Message message) {
+    const auto read = ReadHoldSteps(std::move(message));
+    EXPECT_TRUE(!read.ok() || read->lease <= Worker::kMaxLease);
+    return read.ok();
+  });
+  ReadDamaged(WriteWriters(SampleHold().writers), [](bus::Message message) {
+    return ReadWriters(std::move(message)).ok();
   });
   ReadDamaged(WriteDescribeWaits({11, 30}), [](bus::Message message) {
     return ReadDescribeWaits(std::move(message)).ok();

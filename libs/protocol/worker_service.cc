@@ -87,6 +87,10 @@ const MethodRow<WorkerService>* WorkerService::FindMethod(uint8_t method) {
       {.method = Method::kDescribeWaits,
        .on_request = &WorkerService::DescribeWaits,
        .is_served_while_draining = true},
+      // Also what releases.
+      {.method = Method::kHoldSteps,
+       .on_request = &WorkerService::HoldSteps,
+       .is_served_while_draining = true},
       {.method = Method::kClearContainers,
        .on_request = &WorkerService::ClearContainers},
   };
@@ -168,6 +172,18 @@ void WorkerService::DescribeWaits(Call call, bus::Message request) {
       replies_.With<std::vector<std::string>>(
           std::move(call), [](const std::vector<std::string>& waits) {
             return WriteWaits(waits);
+          }));
+}
+
+void WorkerService::HoldSteps(Call call, bus::Message request) {
+  const auto hold = ReadHoldSteps(std::move(request));
+  if (!hold.ok()) return call->Fail(hold.status());
+  const absl::Time deadline = call->deadline();
+  options_.worker->HoldSteps(
+      *hold, deadline,
+      replies_.With<std::vector<VariableWriter>>(
+          std::move(call), [](const std::vector<VariableWriter>& writers) {
+            return WriteWriters(writers);
           }));
 }
 

@@ -53,6 +53,7 @@ class WorkerService : public RoleService<WorkerService> {
   void RunPartition(Call call, bus::Message request);
   void Abort(Call call, bus::Message request);
   void DescribeWaits(Call call, bus::Message request);
+  void HoldSteps(Call call, bus::Message request);
   void ClearContainers(Call call, bus::Message request);
   void Deregister(const bus::Peer& peer, bus::Message message,
                   const absl::Status& landed);

@@ -56,6 +56,12 @@ class ResourceManager {
       absl::string_view container, absl::string_view node,
       absl::FunctionRef<std::shared_ptr<T>(const std::string& name)> create);
 
+  // The same under a name that the caller gives, which begins with "_": one
+  // that is there is found no more.
+  template <typename T>
+  void AddPrivateAs(absl::string_view container, absl::string_view name,
+                    const std::shared_ptr<T>& resource);
+
   // NOT_FOUND when absent. A step that is cancelled deletes nothing: its cause.
   template <typename T>
   absl::Status Delete(const Cancellation& step, absl::string_view container,
@@ -148,6 +154,14 @@ std::shared_ptr<T> ResourceManager::AddPrivate(
   std::shared_ptr<T> made = create(name);
   KeepPrivate(container, {std::string(T::kTypeName), name}, made);
   return made;
+}
+
+template <typename T>
+void ResourceManager::AddPrivateAs(absl::string_view container,
+                                   absl::string_view name,
+                                   const std::shared_ptr<T>& resource) {
+  KeepPrivate(container, {std::string(T::kTypeName), std::string(name)},
+              resource);
 }
 
 template <typename T>

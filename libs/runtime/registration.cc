@@ -83,12 +83,13 @@ absl::StatusOr<Registration::Edges> FindEdges(
 
 Registration::Registration(std::shared_ptr<void> keep_alive,
                            std::vector<DevicePlan> plans, Ends ends,
-                           Edges edges, Scheduler* scheduler,
-                           FileSystem* file_system)
+                           Edges edges, VariableUses variables,
+                           Scheduler* scheduler, FileSystem* file_system)
     : keep_alive_(std::move(keep_alive)),
       plans_(std::move(plans)),
       ends_(std::move(ends)),
       edges_(std::move(edges)),
+      variables_(std::move(variables)),
       scheduler_(scheduler),
       file_system_(file_system) {}
 

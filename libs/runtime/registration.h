@@ -17,6 +17,7 @@
 #include "libs/protocol/worker.h"
 #include "libs/resource/resource_manager.h"
 #include "libs/runtime/step_table.h"
+#include "libs/runtime/variable_uses.h"
 
 namespace weft {
 
@@ -48,12 +49,13 @@ class Registration {
 
   // `keep_alive` is what the parts use: their session.
   Registration(std::shared_ptr<void> keep_alive, std::vector<DevicePlan> plans,
-               Ends ends, Edges edges, Scheduler* scheduler,
-               FileSystem* file_system);
+               Ends ends, Edges edges, VariableUses variables,
+               Scheduler* scheduler, FileSystem* file_system);
   ~Registration();
 
   const std::vector<DevicePlan>& plans() const { return plans_; }
   const Edges& edges() const { return edges_; }
+  const VariableUses& variables() const { return variables_; }
   // INVALID_ARGUMENT unless the step brings what the partitions take, with its
   // type, and has room for what they make.
   absl::Status Check(const protocol::PartitionStep& step) const;
@@ -70,6 +72,7 @@ class Registration {
   const std::vector<DevicePlan> plans_;
   const Ends ends_;
   const Edges edges_;
+  const VariableUses variables_;
   Scheduler* const scheduler_;
   FileSystem* const file_system_;
   absl::Mutex mutex_;

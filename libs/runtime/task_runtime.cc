@@ -182,7 +182,11 @@ void TaskRuntime::Register(const protocol::PartitionRegistration& registration,
   absl::StatusOr<std::shared_ptr<Registration>> added =
       AddRegistration(registration);
   if (!added.ok()) return done(added.status());
-  ConnectTo((*added)->edges().outgoing, deadline, std::move(done));
+  // No step of it begins before that is answered.
+  AfterHolds((*added)->variables(), [this, registration = *added, deadline,
+                                     done = std::move(done)]() mutable {
+    ConnectTo(registration->edges().outgoing, deadline, std::move(done));
+  });
 }
 
 void TaskRuntime::ConnectTo(const RemoteEdges& edges, absl::Time deadline,
@@ -240,9 +244,11 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::Compile(
     const protocol::PartitionRegistration& registration,
     std::shared_ptr<Session> session) const {
   std::vector<Registration::DevicePlan> plans;
+  VariableUses variables;
   for (const protocol::DevicePartition& partition : registration.partitions) {
     ASSIGN_OR_RETURN(Registration::DevicePlan plan,
                      CompilePartition(partition, *session));
+    variables.Add(FindVariableUses(*partition.graph, *plan.resources));
     plans.push_back(std::move(plan));
   }
   ASSIGN_OR_RETURN(
@@ -250,7 +256,8 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::Compile(
       FindEdges(registration.partitions, options_.task, options_.peers));
   return std::make_shared<Registration>(
       std::move(session), std::move(plans), FindEnds(registration.partitions),
-      std::move(edges), options_.scheduler, options_.file_system);
+      std::move(edges), std::move(variables), options_.scheduler,
+      options_.file_system);
 }
 
 absl::StatusOr<Registration::DevicePlan> TaskRuntime::CompilePartition(
@@ -287,6 +294,12 @@ void TaskRuntime::Deregister(const protocol::WorkerSession& session,
   }
   removed = std::move(found->second);
   it->second->registrations.erase(found);
+  auto& released = it->second->released;
+  std::erase_if(released,
+                [](const auto& entry) { return entry.second.expired(); });
+  if (!removed->variables().touched.empty()) {
+    released.emplace_back(registration, removed);
+  }
 }
 
 absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::FindRegistration(
@@ -355,6 +368,154 @@ void TaskRuntime::DescribeWaits(const protocol::StepId& step, absl::Time,
       absl::StrCat("Step ", step.step, " does not run on ", options_.task)));
 }
 
+void TaskRuntime::SetMaster(std::weak_ptr<protocol::StepHolds> master) {
+  absl::MutexLock lock(&mutex_);
+  master_ = std::move(master);
+}
+
+void TaskRuntime::HoldSteps(const protocol::StepHold& hold, absl::Time,
+                            HoldDone done) {
+  using Action = protocol::StepHold::Action;
+  if (hold.action == Action::kHoldVariables) return done(HoldVariables(hold));
+  auto answer = [done = std::move(done)](const absl::Status& status) mutable {
+    if (!status.ok()) return done(status);
+    done(std::vector<protocol::VariableWriter>());
+  };
+  if (hold.action == Action::kReleaseVariables) {
+    return answer(ReleaseVariables(hold.holder));
+  }
+  std::shared_ptr<protocol::StepHolds> master;
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    master = master_.lock();
+  }
+  // One that has ended runs no steps.
+  if (master == nullptr) return answer(absl::OkStatus());
+  master->HoldSteps(hold, std::move(answer));
+}
+
+absl::StatusOr<std::vector<protocol::VariableWriter>>
+TaskRuntime::HoldVariables(const protocol::StepHold& hold) {
+  ASSIGN_OR_RETURN(const auto registration,
+                   FindRegistration(hold.session, hold.registration));
+  VariableHolds::Hold held;
+  held.variables = registration->variables().touched;
+  absl::MutexLock lock(&mutex_);
+  if (holds_.size() >= kMaxHolds) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        options_.task, " holds variables for ", kMaxHolds, " steps"));
+  }
+  std::vector<protocol::VariableWriter> writers = FindWriters(held);
+  if (writers.size() > kMaxWriters) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(options_.task, " has ", writers.size(),
+                     " graphs that write the variables, and can name ",
+                     kMaxWriters, ". Release callables."));
+  }
+  held.lease = options_.scheduler->ScheduleAt(
+      options_.scheduler->clock().Now() + hold.lease,
+      [self = weak_from_this(), holder = hold.holder] {
+        if (auto runtime = self.lock()) {
+          (void)runtime->ReleaseVariables(holder);  // nobody asks
+        }
+      });
+  const Scheduler::TimerId lease = held.lease;
+  if (holds_.Add(hold.holder, std::move(held))) return writers;
+  options_.scheduler->CancelTimer(lease);
+  return absl::AlreadyExistsError(absl::StrCat(options_.task,
+                                               " holds variables for step ",
+                                               hold.holder.step, " already"));
+}
+
+std::vector<protocol::VariableWriter> TaskRuntime::FindWriters(
+    VariableHolds::Hold& hold) const {
+  std::vector<protocol::VariableWriter> writers;
+  for (const auto& [id, session] : sessions_) {
+    const uint64_t incarnation = session->master_incarnation;
+    const std::string task = TaskOf(incarnation);
+    const auto note = [&, session_id = id](uint64_t number,
+                                           const Registration& registration) {
+      if (!registration.variables().MayWrite(hold.variables)) return;
+      if (task.empty()) {
+        hold.absent.insert(incarnation);
+      } else {
+        writers.push_back({task, {incarnation, session_id}, number});
+      }
+    };
+    for (const auto& [number, entry] : session->registrations) {
+      note(number, *entry);
+    }
+    for (const auto& [number, entry] : session->released) {
+      if (const auto running = entry.lock()) note(number, *running);
+    }
+  }
+  return writers;
+}
+
+std::string TaskRuntime::TaskOf(uint64_t master_incarnation) const {
+  if (master_incarnation == options_.incarnation) return options_.task;
+  const auto it = peers_.find(master_incarnation);
+  if (it == peers_.end() || it->second.connections == 0) return "";
+  return it->second.task;
+}
+
+absl::Status TaskRuntime::ReleaseVariables(const protocol::StepId& holder) {
+  VariableHolds::Hold released;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (holds_.Find(holder) == nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(options_.task, " does not hold variables for step ",
+                       holder.step, " any more"));
+    }
+    released = holds_.Take(holder);
+  }
+  End(std::move(released));
+  return absl::OkStatus();
+}
+
+void TaskRuntime::EndHoldsOf(uint64_t master_incarnation) {
+  std::vector<VariableHolds::Hold> ended;
+  std::shared_ptr<protocol::StepHolds> master;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto peer = peers_.find(master_incarnation);
+    if (peer != peers_.end() && peer->second.connections > 0) return;
+    ended = holds_.TakeOf(master_incarnation);
+    master = master_.lock();
+  }
+  for (VariableHolds::Hold& hold : ended) End(std::move(hold));
+  if (master != nullptr) master->EndHolds(master_incarnation);
+}
+
+void TaskRuntime::EndHoldsWithout(uint64_t master_incarnation) {
+  std::vector<VariableHolds::Hold> ended;
+  {
+    absl::MutexLock lock(&mutex_);
+    ended = holds_.TakeWithout(master_incarnation);
+  }
+  for (VariableHolds::Hold& hold : ended) End(std::move(hold));
+}
+
+void TaskRuntime::End(VariableHolds::Hold hold) {
+  options_.scheduler->CancelTimer(hold.lease);
+  for (auto& then : hold.waiting) then();
+}
+
+void TaskRuntime::AfterHolds(const VariableUses& uses,
+                             absl::AnyInvocable<void()> then) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (VariableHolds::Hold* const hold = holds_.FindFor(uses)) {
+      hold->waiting.push_back([this, uses, then = std::move(then)]() mutable {
+        AfterHolds(uses, std::move(then));
+      });
+      return;
+    }
+  }
+  then();
+}
+
 // A request may have waited for long: whoever gave it up may have had others
 // make anew meanwhile what it would clear.
 absl::Status TaskRuntime::CheckWanted(absl::Time deadline,
@@ -415,6 +576,7 @@ void TaskRuntime::PeerConnected(const std::string& task, uint64_t incarnation) {
     predecessors = OthersOf(task, incarnation, /*connected=*/false);
     steps_.PeerConnected(task);
   }
+  EndHoldsWithout(incarnation);
   for (uint64_t other : predecessors) DropPredecessor(task, other);
 }
 
@@ -430,6 +592,7 @@ bool TaskRuntime::PeerLost(const std::string& task, uint64_t incarnation,
       absl::StrCat("The connection between ", options_.task, " and ", task,
                    " was lost: ", why.message()));
   const bool is_claimant = LoseConnection(incarnation);
+  EndHoldsOf(incarnation);
   StepTable::Loss lost;
   if (!is_claimant) lost = steps_.PeerLost(task, cause);
   const bool driven = steps_.CancelStepsOf(incarnation, MarkDerived(cause));
@@ -556,14 +719,17 @@ void TaskRuntime::Drain(const absl::Status& cause) {
 
 void TaskRuntime::Stop(const absl::Status& cause) {
   std::vector<RemovedSession> sessions;
+  std::vector<VariableHolds::Hold> holds;
   {
     absl::MutexLock lock(&mutex_);
     stopped_ = cause;
     while (!sessions_.empty()) {
       sessions.push_back(TakeOut(sessions_.begin(), cause));
     }
+    holds = holds_.TakeAll();
   }
   CancelSteps(std::move(sessions));
+  for (VariableHolds::Hold& hold : holds) End(std::move(hold));
 }
 
 }  // namespace weft

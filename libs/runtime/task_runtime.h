@@ -36,6 +36,8 @@
 #include "libs/resource/resource_manager.h"
 #include "libs/runtime/registration.h"
 #include "libs/runtime/step_table.h"
+#include "libs/runtime/variable_holds.h"
+#include "libs/runtime/variable_uses.h"
 
 namespace weft {
 
@@ -69,6 +71,8 @@ class TaskRuntime : public protocol::Worker,
   // Of sessions that were deleted, and of registrations that were released
   // before they were there: what comes later for one is refused.
   static constexpr size_t kEndedRemembered = 1000;
+  // Steps for which variables may be held at once.
+  static constexpr size_t kMaxHolds = 1000;
 
   // Owned by a shared_ptr where other tasks may connect: timers of leases hold
   // on to it weakly.
@@ -93,10 +97,16 @@ class TaskRuntime : public protocol::Worker,
              const absl::Status& cause, Done done) override;
   void DescribeWaits(const protocol::StepId& step, absl::Time deadline,
                      WaitsDone done) override;
+  void HoldSteps(const protocol::StepHold& hold, absl::Time deadline,
+                 HoldDone done) override;
   void ClearContainers(const std::vector<std::string>& containers,
                        absl::Time deadline,
                        const std::shared_ptr<Cancellation>& client,
                        Done done) override;
+
+  // Who holds the steps of this task's own master; once, before others may
+  // connect. Without, there is none that could run.
+  void SetMaster(std::weak_ptr<protocol::StepHolds> master);
 
   // A connection with another task, in either direction, has come up or was
   // lost. Counted: a task may have several. A loss cancels the running steps
@@ -138,6 +148,8 @@ class TaskRuntime : public protocol::Worker,
     // One for each device, when isolated.
     std::vector<std::unique_ptr<ResourceManager>> own_resources;
     absl::btree_map<uint64_t, std::shared_ptr<Registration>> registrations;
+    // Of those that were released, some whose steps may still run.
+    std::vector<std::pair<uint64_t, std::weak_ptr<Registration>>> released;
   };
   // Ordered, so that a simulation repeats.
   using Sessions = absl::btree_map<uint64_t, std::shared_ptr<Session>>;
@@ -175,6 +187,24 @@ class TaskRuntime : public protocol::Worker,
   static void CancelSteps(std::vector<RemovedSession> sessions);
   absl::StatusOr<std::shared_ptr<Registration>> AddRegistration(
       const protocol::PartitionRegistration& registration);
+  // Adds it to those that one has to wait for, or calls it.
+  void AfterHolds(const VariableUses& uses, absl::AnyInvocable<void()> then)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::vector<protocol::VariableWriter>> HoldVariables(
+      const protocol::StepHold& hold) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status ReleaseVariables(const protocol::StepId& holder)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of `hold`, and its absent masters.
+  std::vector<protocol::VariableWriter> FindWriters(
+      VariableHolds::Hold& hold) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // The task of a connected master; empty while it is not.
+  std::string TaskOf(uint64_t master_incarnation) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Those of a master that is not connected any more, and of one that had been
+  // absent when they began.
+  void EndHoldsOf(uint64_t master_incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndHoldsWithout(uint64_t master_incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
+  void End(VariableHolds::Hold hold);
   // Waits for the tasks that the edges go to, so that the first step need not.
   void ConnectTo(const RemoteEdges& edges, absl::Time deadline, Done done);
   absl::StatusOr<std::shared_ptr<Registration>> Compile(
@@ -233,6 +263,8 @@ class TaskRuntime : public protocol::Worker,
   Ended<std::pair<uint64_t, uint64_t>> ended_registrations_
       ABSL_GUARDED_BY(mutex_){kEndedRemembered};
   std::map<uint64_t, PeerState> peers_ ABSL_GUARDED_BY(mutex_);
+  VariableHolds holds_ ABSL_GUARDED_BY(mutex_);
+  std::weak_ptr<protocol::StepHolds> master_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

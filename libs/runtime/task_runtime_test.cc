@@ -1,7 +1,12 @@
 #include "libs/runtime/task_runtime.h"
 
+#include <map>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
@@ -9,6 +14,9 @@
 #include "libs/base/test_matchers.h"
 #include "libs/device/local_devices.h"
 #include "libs/fs/memory_file_system.h"
+#include "libs/graph/graph.h"
+#include "libs/kernels/standard_kernels.h"
+#include "libs/ops/standard_ops.h"
 #include "libs/tensor/buffer.h"
 
 namespace weft {
@@ -32,7 +40,7 @@ class TaskRuntimeTest : public testing::Test {
   absl::Status CreateWorkerSession(uint64_t master, uint64_t session) {
     absl::Status result = absl::UnknownError("did not answer");
     runtime_->CreateWorkerSession(
-        {master, session}, /*isolated=*/true, absl::InfiniteFuture(),
+        {master, session}, isolated_, absl::InfiniteFuture(),
         [&](absl::Status status) { result = status; });
     return result;
   }
@@ -62,6 +70,7 @@ class TaskRuntimeTest : public testing::Test {
   }
   void HalfALeasePasses() { scheduler_.AdvanceBy(absl::Seconds(31)); }
 
+  bool isolated_ = true;
   ManualClock clock_;
   SimulatedScheduler scheduler_{clock_};
   KernelRegistry kernels_;
@@ -244,6 +253,175 @@ TEST_F(TaskRuntimeTest, SessionsOfAMasterThatComesBackAsAnotherEndAtOnce) {
   EXPECT_EQ(runtime_->num_sessions(), 1);  // it may come back as itself
   runtime_->PeerConnected(kWorker, kMaster + 1);
   EXPECT_EQ(runtime_->num_sessions(), 0);
+}
+
+// A task whose sessions' graphs touch a variable "v".
+class StepHoldTest : public TaskRuntimeTest, public protocol::StepHolds {
+ protected:
+  using Action = protocol::StepHold::Action;
+  using Writers = std::vector<protocol::VariableWriter>;
+
+  StepHoldTest() {
+    RegisterStandardKernels(kernels_);
+    isolated_ = false;
+    runtime_->PeerConnected(kWorker, kMaster);
+    EXPECT_OK(CreateWorkerSession(kMaster, 1));
+    EXPECT_OK(RegisterGraph(1, "ReadVariableOp"));
+  }
+
+  // Of session 1; `op` is what becomes of the variable's handle.
+  std::vector<protocol::DevicePartition> PartitionWith(const std::string& op) {
+    const std::string device = absl::StrCat(kTask, "/device:CPU:0");
+    auto graph = std::make_shared<Graph>(StandardOps());
+    auto handle = graph->AddNode(
+        {.name = "v",
+         .op = "VarHandleOp",
+         .attrs = {{"dtype", DT_FLOAT}, {"shape", PartialShape({})}}});
+    EXPECT_OK(handle);
+    NodeSpec user = {.name = "user",
+                     .op = op,
+                     .inputs = {{*handle, 0}},
+                     .attrs = {{"dtype", DT_FLOAT}}};
+    if (op != "ReadVariableOp") {
+      auto value = graph->AddNode(
+          {.name = "value",
+           .op = "Const",
+           .attrs = {{"dtype", DT_FLOAT}, {"value", Tensor::Scalar(1.0f)}}});
+      EXPECT_OK(value);
+      user.inputs.push_back({*value, 0});
+    }
+    EXPECT_OK(graph->AddNode(user));
+    for (int id = 0; id < graph->num_nodes(); ++id) {
+      graph->set_assigned_device(graph->node(id), device);
+    }
+    return {{.device = device, .graph = std::move(graph)}};
+  }
+  absl::Status RegisterGraph(uint64_t registration, const std::string& op) {
+    absl::Status result = absl::UnknownError("did not answer");
+    // The answer may come later.
+    runtime_->Register({.session = {kMaster, 1},
+                        .registration = registration,
+                        .partitions = PartitionWith(op)},
+                       absl::InfiniteFuture(),
+                       [this, registration](absl::Status status) {
+                         registered_[registration] = std::move(status);
+                       });
+    const auto it = registered_.find(registration);
+    return it == registered_.end() ? result : it->second;
+  }
+  absl::StatusOr<Writers> Hold(Action action, uint64_t step = 30) {
+    absl::StatusOr<Writers> result = absl::UnknownError("did not answer");
+    runtime_->HoldSteps({.action = action,
+                         .holder = {kMaster, step},
+                         .session = 1,
+                         .registration = 1,
+                         .max_wait = absl::Seconds(2),
+                         .lease = absl::Seconds(10)},
+                        absl::InfiniteFuture(),
+                        [&](auto writers) { result = std::move(writers); });
+    return result;
+  }
+
+  void HoldSteps(const protocol::StepHold& hold,
+                 protocol::Worker::Done done) override {
+    handed_on_.push_back(hold.action);
+    done(absl::OkStatus());
+  }
+  void EndHolds(uint64_t master_incarnation) override {
+    ended_.push_back(master_incarnation);
+  }
+
+  std::map<uint64_t, absl::Status> registered_;
+  std::vector<Action> handed_on_;
+  std::vector<uint64_t> ended_;
+};
+
+TEST_F(StepHoldTest, WritersAreNamed) {
+  ASSERT_OK(RegisterGraph(2, "AssignVariableOp"));
+  ASSERT_OK(RegisterGraph(3, "ReadVariableOp"));
+  ASSERT_OK_AND_ASSIGN(const Writers writers, Hold(Action::kHoldVariables));
+  EXPECT_EQ(writers, (Writers{{kWorker, {kMaster, 1}, 2}}));
+  EXPECT_THAT(Hold(Action::kHoldVariables),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_OK(Hold(Action::kReleaseVariables));
+  EXPECT_THAT(Hold(Action::kReleaseVariables),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "does not hold variables for step 30 any more"));
+}
+
+TEST_F(StepHoldTest, AWriterThatComesMeanwhileWaits) {
+  ASSERT_OK(Hold(Action::kHoldVariables));
+  EXPECT_OK(RegisterGraph(2, "ReadVariableOp"));
+  EXPECT_THAT(RegisterGraph(3, "AssignAddVariableOp"),
+              StatusIs(absl::StatusCode::kUnknown));
+  // Another hold names it, and it waits for that one, too.
+  ASSERT_OK_AND_ASSIGN(const Writers writers, Hold(Action::kHoldVariables, 31));
+  EXPECT_EQ(writers.size(), 1u);
+  ASSERT_OK(Hold(Action::kReleaseVariables));
+  EXPECT_FALSE(registered_.contains(3));
+  ASSERT_OK(Hold(Action::kReleaseVariables, 31));
+  EXPECT_OK(registered_.at(3));
+}
+
+TEST_F(StepHoldTest, AHoldEndsWithItsLease) {
+  ASSERT_OK(Hold(Action::kHoldVariables));
+  EXPECT_FALSE(RegisterGraph(3, "AssignVariableOp").ok());
+  scheduler_.AdvanceBy(absl::Seconds(11));
+  EXPECT_OK(registered_.at(3));
+  EXPECT_THAT(Hold(Action::kReleaseVariables),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(StepHoldTest, AHoldEndsWithItsMaster) {
+  // It has two connections.
+  runtime_->PeerConnected(kWorker, kMaster);
+  ASSERT_OK(Hold(Action::kHoldVariables));
+  const std::shared_ptr<protocol::StepHolds> master(
+      this, [](protocol::StepHolds*) {});
+  runtime_->SetMaster(master);
+  Lose(kMaster);
+  EXPECT_FALSE(RegisterGraph(3, "AssignVariableOp").ok());
+  Lose(kMaster);
+  EXPECT_OK(registered_.at(3));
+  EXPECT_EQ(ended_, std::vector<uint64_t>{kMaster});
+}
+
+// One that is not connected runs no steps here; once it is back, it may.
+TEST_F(StepHoldTest, AWriterThatComesBackEndsTheHold) {
+  runtime_->PeerConnected("/job:worker/replica:0/task:1", kMaster + 1);
+  ASSERT_OK(CreateWorkerSession(kMaster + 1, 2));
+  absl::Status registered = absl::UnknownError("did not answer");
+  runtime_->Register({.session = {kMaster + 1, 2},
+                      .registration = 9,
+                      .partitions = PartitionWith("AssignVariableOp")},
+                     absl::InfiniteFuture(),
+                     [&](absl::Status status) { registered = status; });
+  ASSERT_OK(registered);
+  runtime_->PeerLost("/job:worker/replica:0/task:1", kMaster + 1,
+                     absl::UnavailableError("cut"));
+  ASSERT_OK_AND_ASSIGN(const Writers writers, Hold(Action::kHoldVariables));
+  EXPECT_TRUE(writers.empty());
+  runtime_->PeerConnected("/job:worker/replica:0/task:1", kMaster + 1);
+  EXPECT_THAT(Hold(Action::kReleaseVariables),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(StepHoldTest, ATaskThatStopsLetsWritersGo) {
+  ASSERT_OK(Hold(Action::kHoldVariables));
+  EXPECT_FALSE(RegisterGraph(3, "AssignVariableOp").ok());
+  runtime_->Stop(absl::UnavailableError("shutting down"));
+  EXPECT_TRUE(registered_.contains(3));
+}
+
+TEST_F(StepHoldTest, WhatConcernsStepsIsHandedOnToTheMaster) {
+  EXPECT_OK(Hold(Action::kHoldSteps));  // there is none, and so no step
+  const std::shared_ptr<protocol::StepHolds> master(
+      this, [](protocol::StepHolds*) {});
+  runtime_->SetMaster(master);
+  EXPECT_OK(Hold(Action::kHoldSteps));
+  EXPECT_OK(Hold(Action::kReleaseSteps));
+  EXPECT_EQ(handed_on_,
+            (std::vector{Action::kHoldSteps, Action::kReleaseSteps}));
 }
 
 }  // namespace

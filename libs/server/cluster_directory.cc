@@ -97,6 +97,10 @@ class ClusterDirectory::Route : public protocol::Worker,
                      WaitsDone done) override {
     Forward(&Worker::DescribeWaits, std::move(done), step, deadline);
   }
+  void HoldSteps(const protocol::StepHold& hold, absl::Time deadline,
+                 HoldDone done) override {
+    Forward(&Worker::HoldSteps, std::move(done), hold, deadline);
+  }
   void ClearContainers(const std::vector<std::string>& containers,
                        absl::Time deadline,
                        const std::shared_ptr<Cancellation>& client,

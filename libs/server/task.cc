@@ -12,7 +12,9 @@ namespace weft {
 Task::Task(TaskOptions options)
     : options_(std::move(options)),
       runtime_(NewRuntime()),
-      master_(NewMaster()) {}
+      master_(NewMaster()) {
+  runtime_->SetMaster(master_);
+}
 
 std::shared_ptr<TaskRuntime> Task::NewRuntime() const {
   Process& process = *options_.process;

@@ -29,6 +29,11 @@ namespace {
 
 using ops::Variable;
 
+// Of the node that marks all that a save with SaveConsistency::kStep saves.
+constexpr char kMarkName[] = "mark_all";
+// What a task takes as a max_hold.
+constexpr absl::Duration kLongestHold = absl::Minutes(4);
+
 // One tensor of a checkpoint, or one slice of it, and the variable it is of.
 struct Saveable {
   std::string name;
@@ -166,28 +171,79 @@ std::vector<int64_t> SnapshotGroups(const Scope& scope,
   return groups;
 }
 
-// The prefix, once all is written.
-Output AddSave(const Scope& scope, const Output& prefix,
-               const std::vector<Saveable>& saveables,
-               int64_t max_bytes_per_second) {
-  InputList inputs = {prefix, Names(saveables), Slices(saveables)};
+// The values of the variables, as they are saved.
+InputList ReadAll(const Scope& scope, const std::vector<Saveable>& saveables) {
+  InputList values;
   for (const Saveable& saveable : saveables) {
     const Variable& variable = saveable.variable;
-    inputs.push_back(variable.is_resource()
+    values.push_back(variable.is_resource()
                          ? variable.Read(scope.SubScope("Read").ColocateWith(
                                variable.handle()))
                          : variable.handle());
   }
-  AttrMap attrs = {{"_snapshot_groups", SnapshotGroups(scope, saveables)}};
-  if (max_bytes_per_second > 0) {
-    attrs["_max_bytes_per_second"] = max_bytes_per_second;
-  }
-  const Operation save = scope.AddNode("SaveV2", inputs, std::move(attrs));
-  return ops::Identity(
-      scope.WithControlDependencies({save}).ColocateWith(prefix).WithName(
-          "control_dependency"),
-      prefix);
+  return values;
 }
+
+// Adds what saves, and what marks the variables before that.
+class SaveBuilder {
+ public:
+  SaveBuilder(const Scope& scope, const SaverOptions& options)
+      : scope_(scope), options_(options) {}
+
+  // Of what lies on one device: the prefix, once all is written.
+  Output AddSave(const Scope& scope, const Output& prefix,
+                 const std::vector<Saveable>& saveables) {
+    const auto groups = SnapshotGroups(scope, saveables);
+    AttrMap attrs = {{"_snapshot_groups", groups}};
+    if (options_.max_bytes_per_second > 0) {
+      attrs["_max_bytes_per_second"] = options_.max_bytes_per_second;
+    }
+    if (options_.consistency == SaveConsistency::kStep) {
+      attrs["_saves_mark"] = AddMark(scope, saveables, groups);
+    }
+    InputList inputs = {prefix, Names(saveables), Slices(saveables)};
+    for (const Input& value : ReadAll(scope, saveables)) {
+      inputs.push_back(value);
+    }
+    const Operation save = scope.AddNode("SaveV2", inputs, std::move(attrs));
+    return ops::Identity(
+        scope.WithControlDependencies({save}).ColocateWith(prefix).WithName(
+            "control_dependency"),
+        prefix);
+  }
+
+  // Each task its own; the last one makes one checkpoint of them all.
+  Output AddShardedSave(
+      const Output& prefix,
+      const std::map<std::string, std::vector<Saveable>>& tasks);
+
+  // Marks all that is saved; null where nothing is marked.
+  Operation AddMarks() {
+    if (marks_.empty()) return Operation();
+    return ops::Group(scope_, marks_, kMarkName);
+  }
+
+ private:
+  // What the device's SaveV2 finds its mark by. TensorFlow takes the node for
+  // what it is, an IdentityN (libs/passes/variable_saving.h).
+  std::string AddMark(const Scope& scope,
+                      const std::vector<Saveable>& saveables,
+                      const std::vector<int64_t>& groups) {
+    std::string mark = absl::StrCat(scope_.prefix(), marks_.size());
+    marks_.emplace_back(scope.AddNode(
+        "IdentityN", ReadAll(scope, saveables),
+        {{"_marks", mark},
+         {"_snapshot_groups", groups},
+         {"_max_hold_micros",
+          absl::ToInt64Microseconds(std::clamp(
+              options_.max_hold, absl::ZeroDuration(), kLongestHold))}}));
+    return mark;
+  }
+
+  const Scope scope_;
+  const SaverOptions& options_;
+  std::vector<Operation> marks_;
+};
 
 // Where the shards of a save lie until they are one checkpoint: beside it.
 constexpr absl::string_view kShardFolder = "_temp";
@@ -228,10 +284,10 @@ bool IsLeftover(absl::string_view name, absl::string_view base,
          !names.contains(checkpoint::IndexFilename(prefix));
 }
 
-// Each task its own; the last one makes one checkpoint of them all.
-Output AddShardedSave(const Scope& scope, const Output& prefix,
-                      const std::map<std::string, std::vector<Saveable>>& tasks,
-                      int64_t max_bytes_per_second) {
+Output SaveBuilder::AddShardedSave(
+    const Output& prefix,
+    const std::map<std::string, std::vector<Saveable>>& tasks) {
+  const Scope& scope = scope_;
   // Files of a save that is not finished stand in a folder of their own, which
   // a second save to the same prefix would share: a Saver runs one at a time.
   const Output temporary =
@@ -246,7 +302,7 @@ Output AddShardedSave(const Scope& scope, const Output& prefix,
     const Scope at = scope.WithDevice(device);
     const Output shard =
         at.AddOutput("ShardedFilename", {temporary, number++, num_shards});
-    const Output done = AddSave(at, shard, saveables, max_bytes_per_second);
+    const Output done = AddSave(at, shard, saveables);
     shards.emplace_back(shard);
     saved.emplace_back(done);
   }
@@ -291,6 +347,12 @@ absl::StatusOr<Output> FindString(const Graph& graph, const std::string& name) {
         "the saver's tensor '", name, "' is not in the graph, or no string"));
   }
   return Output(*tensor);
+}
+
+// What marks for the saver, beside what it restores; null where there is none.
+Operation FindMarks(const Graph& graph, const Node& restore) {
+  const absl::string_view scope = Dirname(restore.name());
+  return Operation(graph.FindNode(JoinPath(scope, kMarkName)));
 }
 
 absl::Status CheckCounts(const SaverDef& def) {
@@ -347,6 +409,7 @@ absl::StatusOr<std::unique_ptr<Saver>> Saver::FromSaverDef(
                                                    def.restore_op_name,
                                                    "' is not in the graph"));
   }
+  nodes.mark = FindMarks(graph, *nodes.restore.node());
   options.sharded = def.sharded;
   options.max_to_keep = def.max_to_keep;
   options.keep_checkpoint_every =
@@ -373,7 +436,8 @@ Saver::Saver(const Scope& scope, SaverOptions options, const Nodes& nodes)
       options_(std::move(options)),
       filename_(nodes.filename),
       save_(nodes.save),
-      restore_(nodes.restore) {
+      restore_(nodes.restore),
+      mark_(nodes.mark) {
   if (options_.keep_checkpoint_every < absl::InfiniteDuration()) {
     next_to_keep_for_good_ = Now() + options_.keep_checkpoint_every;
   }
@@ -391,9 +455,10 @@ Saver::Saver(const Scope& scope, SaverOptions options)
         ops::PlaceholderWithDefault(save.WithName("filename"), "model", scalar);
     filename_ =
         ops::PlaceholderWithDefault(save.WithName("Const"), name, scalar);
-    const int64_t rate = options_.max_bytes_per_second;
-    save_ = options_.sharded ? AddShardedSave(save, filename_, tasks, rate)
-                             : AddSave(save, filename_, saveables, rate);
+    SaveBuilder saves(save, options_);
+    save_ = options_.sharded ? saves.AddShardedSave(filename_, tasks)
+                             : saves.AddSave(save, filename_, saveables);
+    mark_ = saves.AddMarks();
     std::vector<Operation> restored;
     for (const auto& [device, of_task] : tasks) {
       const Scope at = save.WithDevice(device);
@@ -439,6 +504,7 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
   FileSystem& files = FilesOf(session);
   if (!std::exchange(has_swept_, true)) SweepLeftovers(files, save_path);
   const Tensor prefix = Tensor::Scalar<std::string>(path);
+  if (mark_) RETURN_IF_ERROR(session.Run(mark_));
   const absl::Status saved = session.Run({{filename_, prefix}}, save_).status();
   if (!saved.ok()) {
     // What it leaves goes before the next one begins.

@@ -13,7 +13,8 @@
 // A save disturbs training little: each task takes snapshots of the variables
 // that it holds and writes from these (libs/passes/variable_saving.h), a
 // variable and its slots at one moment. What it gets from other tasks it holds
-// as a fetch does.
+// as a fetch does. Variables that do not belong together so may be some steps
+// apart, unless SaveConsistency::kStep is asked for.
 //
 // Beside each checkpoint lies the graph that it is of, PREFIX.meta
 // (meta_graph.h), so that another program can go on with it.
@@ -51,6 +52,17 @@
 
 namespace weft::train {
 
+enum class SaveConsistency {
+  // A variable and its slots are of one moment; TensorFlow promises less.
+  kVariable,
+  // No step is half in a checkpoint, whoever runs it, on however many tasks:
+  // steps that write saved variables do not begin, and those that run end,
+  // before the variables are marked. Then all go on, and what is marked is
+  // written. Other steps (of queue runners, of those who put gradients into
+  // accumulators, of evaluations) are not waited for.
+  kStep,
+};
+
 struct SaverOptions {
   // Names in checkpoints, and what they are of. A part of a partitioned
   // variable goes by the name of the whole. Empty: the variables of the
@@ -64,6 +76,10 @@ struct SaverOptions {
   // No task writes more, so that training goes on beside it; 0: as much as it
   // can.
   int64_t max_bytes_per_second = 0;
+  SaveConsistency consistency = SaveConsistency::kVariable;
+  // Of kStep: how long steps that run may take to end; else the save fails with
+  // DEADLINE_EXCEEDED, naming one.
+  absl::Duration max_hold = absl::Seconds(2);
   // Of the scope of the nodes.
   std::string name = "save";
   // Where the checkpoints lie, for what this process does with them; outlives
@@ -132,6 +148,7 @@ class Saver {
     Output filename;
     Output save;
     Operation restore;
+    Operation mark;  // null: it marks nothing before it saves
   };
   Saver(const Scope& scope, SaverOptions options, const Nodes& nodes);
 
@@ -150,6 +167,7 @@ class Saver {
   Output filename_;
   Output save_;
   Operation restore_;
+  Operation mark_;  // null but for kStep
   std::deque<Kept> kept_;
   std::vector<std::string> to_delete_;  // still there, and counted out
   bool has_swept_ = false;

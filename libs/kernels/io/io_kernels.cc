@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/bundle_writer.h"
@@ -22,6 +24,7 @@
 #include "libs/kernels/op_kernel.h"
 #include "libs/kernels/resource/variable_lookup.h"
 #include "libs/resource/chunk_snapshot.h"
+#include "libs/resource/resource.h"
 
 namespace weft {
 namespace {
@@ -167,40 +170,100 @@ class SaveV2Kernel : public SaveKernel {
   }
 };
 
-// Takes snapshots of the variables first, those of a group at one moment, and
-// writes from them. Every value is one moment of its variable, nobody waits for
-// the files, and of what is updated meanwhile no more is copied than
-// ChunkSnapshot says.
-class SaveVariablesKernel : public SaveKernel {
+// What is saved of one tensor: its value or, of a variable, a snapshot.
+struct Saved {
+  Tensor value;
+  std::unique_ptr<ChunkSnapshot> snapshot;  // null: there is a value
+};
+
+// What a _MarkVariables keeps for the _SaveVariables that comes after it.
+class VariableMark : public Resource {
  public:
-  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
-      const OpKernelConstruction& construction) {
-    auto kernel = std::make_unique<SaveVariablesKernel>(construction);
+  static constexpr absl::string_view kTypeName = "VariableMark";
+
+  absl::string_view type_name() const override { return kTypeName; }
+  std::string DebugString() const override { return "VariableMark"; }
+
+  // What was kept before is let go of.
+  void Set(std::vector<Saved> saved) {
+    std::vector<Saved> before;  // destroyed without the lock
+    absl::MutexLock lock(&mutex_);
+    before = std::exchange(saved_, std::move(saved));
+    is_set_ = true;
+  }
+  // Once for each Set.
+  std::optional<std::vector<Saved>> Take() {
+    absl::MutexLock lock(&mutex_);
+    if (!std::exchange(is_set_, false)) return std::nullopt;
+    return std::exchange(saved_, {});
+  }
+
+ private:
+  absl::Mutex mutex_;
+  bool is_set_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<Saved> saved_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The inputs of _SaveVariables and _MarkVariables: values, references and
+// handles, from input `first` on, and which of them each name is of.
+class SavedInputs {
+ public:
+  // INVALID_ARGUMENT where the attrs do not fit: a client's graph may have such
+  // nodes, too.
+  absl::Status Read(const OpKernelConstruction& construction, int first) {
+    first_ = first;
     ASSIGN_OR_RETURN(const auto values,
                      construction.GetAttr<DataTypeVector>("dtypes"));
     ASSIGN_OR_RETURN(const auto references,
                      construction.GetAttr<DataTypeVector>("reference_dtypes"));
-    ASSIGN_OR_RETURN(kernel->handle_dtypes_,
+    ASSIGN_OR_RETURN(handle_dtypes_,
                      construction.GetAttr<DataTypeVector>("handle_dtypes"));
-    ASSIGN_OR_RETURN(kernel->order_,
+    ASSIGN_OR_RETURN(order_,
                      construction.GetAttr<std::vector<int64_t>>("order"));
     ASSIGN_OR_RETURN(
-        kernel->groups_,
-        construction.GetAttr<std::vector<int64_t>>("snapshot_groups"));
-    kernel->num_values_ = values.size();
-    kernel->num_references_ = references.size();
-    RETURN_IF_ERROR(
-        kernel->CheckAttrs(construction.node().num_inputs() - kFirstTensor));
-    return kernel;
+        groups_, construction.GetAttr<std::vector<int64_t>>("snapshot_groups"));
+    num_values_ = values.size();
+    num_references_ = references.size();
+    return Check(construction.node());
   }
-  using SaveKernel::SaveKernel;
+
+  // By position of the names. Takes snapshots of the variables, those of a
+  // group at one moment. Every value is one moment of its variable, nobody
+  // waits for the files, and of what is updated meanwhile no more is copied
+  // than ChunkSnapshot says.
+  absl::StatusOr<std::vector<Saved>> Take(OpKernelContext& context) const {
+    const int size = static_cast<int>(order_.size());
+    std::vector<Saved> saved(size);
+    std::vector<std::shared_ptr<Variable>> variables(size);
+    std::map<int64_t, std::vector<int>> groups;
+    for (int i = 0; i < size; ++i) {
+      if (order_[i] < static_cast<int64_t>(num_values_)) {
+        saved[i].value = context.input(InputOf(i));
+        continue;
+      }
+      ASSIGN_OR_RETURN(variables[i], FindVariable(context, i));
+      std::vector<int>& group = groups[groups_[i]];
+      const bool is_there = std::any_of(group.begin(), group.end(), [&](int k) {
+        return variables[k] == variables[i];
+      });
+      // One that is saved under two names is a group of its own.
+      (is_there ? groups[-1 - i] : group).push_back(i);
+    }
+    for (const auto& [id, group] : groups) {
+      std::vector<std::shared_ptr<Variable>> together;
+      for (const int i : group) together.push_back(variables[i]);
+      ASSIGN_OR_RETURN(auto taken,
+                       ChunkSnapshot::TakeAll(together, context.allocator()));
+      for (size_t k = 0; k < group.size(); ++k) {
+        saved[group[k]].snapshot = std::move(taken[k]);
+      }
+    }
+    return saved;
+  }
 
  private:
-  using Snapshots = std::vector<std::unique_ptr<ChunkSnapshot>>;
-
-  // The graph of a client may have such a node too.
-  absl::Status CheckAttrs(int num_inputs) const {
-    const auto size = static_cast<size_t>(num_inputs);
+  absl::Status Check(const Node& node) const {
+    const auto size = static_cast<size_t>(node.num_inputs() - first_);
     std::vector<int64_t> sorted = order_;
     std::sort(sorted.begin(), sorted.end());
     bool fits = sorted.size() == size && groups_.size() == size &&
@@ -210,60 +273,13 @@ class SaveVariablesKernel : public SaveKernel {
     }
     if (fits) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "_SaveVariables needs an order of all its tensors, a group for each, "
-        "and a type for each handle");
-  }
-
-  absl::Status Run(OpKernelContext& context) const override {
-    ASSIGN_OR_RETURN(const Request request,
-                     ReadRequest(context, context.num_inputs() - kFirstTensor));
-    RETURN_IF_ERROR(context.cancellation().status());
-    ASSIGN_OR_RETURN(Snapshots snapshots, TakeSnapshots(context));
-    std::string piece;
-    return Save(context, request,
-                [&](BundleWriter& writer, int i, const std::string& name,
-                    const std::string& text) -> absl::Status {
-                  if (snapshots[i] == nullptr) {
-                    return AddToBundle(writer, name, text,
-                                       context.input(InputOf(i)));
-                  }
-                  const auto snapshot = std::move(snapshots[i]);
-                  return Write(context, writer, name, text, *snapshot, piece);
-                });
+        absl::StrCat(node.type(),
+                     " needs an order of all its tensors, a group for each, "
+                     "and a type for each handle"));
   }
 
   // Of the i-th name.
-  int InputOf(int i) const {
-    return kFirstTensor + static_cast<int>(order_[i]);
-  }
-
-  // By position of the names; null where there is a value.
-  absl::StatusOr<Snapshots> TakeSnapshots(OpKernelContext& context) const {
-    const int size = static_cast<int>(order_.size());
-    std::vector<std::shared_ptr<Variable>> variables(size);
-    std::map<int64_t, std::vector<int>> groups;
-    for (int i = 0; i < size; ++i) {
-      if (order_[i] < static_cast<int64_t>(num_values_)) continue;
-      ASSIGN_OR_RETURN(variables[i], FindVariable(context, i));
-      std::vector<int>& group = groups[groups_[i]];
-      const bool is_there = std::any_of(group.begin(), group.end(), [&](int k) {
-        return variables[k] == variables[i];
-      });
-      // One that is saved under two names is a group of its own.
-      (is_there ? groups[-1 - i] : group).push_back(i);
-    }
-    Snapshots snapshots(size);
-    for (const auto& [id, group] : groups) {
-      std::vector<std::shared_ptr<Variable>> together;
-      for (const int i : group) together.push_back(variables[i]);
-      ASSIGN_OR_RETURN(Snapshots taken,
-                       ChunkSnapshot::TakeAll(together, context.allocator()));
-      for (size_t k = 0; k < group.size(); ++k) {
-        snapshots[group[k]] = std::move(taken[k]);
-      }
-    }
-    return snapshots;
-  }
+  int InputOf(int i) const { return first_ + static_cast<int>(order_[i]); }
 
   absl::StatusOr<std::shared_ptr<Variable>> FindVariable(
       OpKernelContext& context, int i) const {
@@ -278,6 +294,61 @@ class SaveVariablesKernel : public SaveKernel {
     RETURN_IF_ERROR(CheckVariableType(
         **variable, handle_dtypes_[order_[i] - num_values_ - num_references_]));
     return variable;
+  }
+
+  int first_ = 0;
+  std::vector<int64_t> order_;
+  std::vector<int64_t> groups_;
+  size_t num_values_ = 0;
+  size_t num_references_ = 0;
+  DataTypeVector handle_dtypes_;
+};
+
+// Writes what was marked or, without a mark, snapshots that it takes itself.
+class SaveVariablesKernel : public SaveKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    auto kernel = std::make_unique<SaveVariablesKernel>(construction);
+    RETURN_IF_ERROR(kernel->inputs_.Read(construction, kFirstTensor));
+    kernel->mark_ = construction.GetAttr<std::string>("mark").value_or("");
+    return kernel;
+  }
+  using SaveKernel::SaveKernel;
+
+ private:
+  absl::Status Run(OpKernelContext& context) const override {
+    ASSIGN_OR_RETURN(const Request request,
+                     ReadRequest(context, context.num_inputs() - kFirstTensor));
+    RETURN_IF_ERROR(context.cancellation().status());
+    ASSIGN_OR_RETURN(
+        std::vector<Saved> all,
+        mark_.empty() ? inputs_.Take(context) : TakeMarked(context, request));
+    std::string piece;
+    return Save(context, request,
+                [&](BundleWriter& writer, int i, const std::string& name,
+                    const std::string& text) -> absl::Status {
+                  const Saved saved = std::move(all[i]);
+                  if (saved.snapshot == nullptr) {
+                    return AddToBundle(writer, name, text, saved.value);
+                  }
+                  return Write(context, writer, name, text, *saved.snapshot,
+                               piece);
+                });
+  }
+
+  absl::StatusOr<std::vector<Saved>> TakeMarked(const OpKernelContext& context,
+                                                const Request& request) const {
+    const auto mark = context.resources().Lookup<VariableMark>("", mark_);
+    std::optional<std::vector<Saved>> saved;
+    if (mark.ok()) saved = (*mark)->Take();
+    if (!saved.has_value() || saved->size() != request.names.size()) {
+      return absl::FailedPreconditionError(
+          "The variables are not marked, or a save that failed has used the "
+          "mark up, or the task has restarted since. What is saved between "
+          "steps is marked anew for each save, as Saver::Save does.");
+    }
+    return *std::move(saved);
   }
 
   // `piece` is room for a chunk, which is copied so that no lock is held while
@@ -305,12 +376,34 @@ class SaveVariablesKernel : public SaveKernel {
         PiecewiseTensor{snapshot.dtype(), snapshot.shape(), read});
   }
 
-  // Which of values, references and handles, in this order, each name is of.
-  std::vector<int64_t> order_;
-  std::vector<int64_t> groups_;
-  size_t num_values_ = 0;
-  size_t num_references_ = 0;
-  DataTypeVector handle_dtypes_;
+  SavedInputs inputs_;
+  std::string mark_;
+};
+
+// The mark is the kernel's: it goes with the session at the latest.
+class MarkVariablesKernel : public OpKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    auto kernel = std::make_unique<MarkVariablesKernel>(construction);
+    RETURN_IF_ERROR(kernel->inputs_.Read(construction, /*first=*/0));
+    ASSIGN_OR_RETURN(kernel->name_, construction.GetAttr<std::string>("mark"));
+    return kernel;
+  }
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(std::vector<Saved> saved, inputs_.Take(context));
+    RETURN_IF_ERROR(context.cancellation().status());
+    mark_->Set(std::move(saved));
+    context.resources().AddPrivateAs<VariableMark>("", name_, mark_);
+    return absl::OkStatus();
+  }
+
+ private:
+  SavedInputs inputs_;
+  std::string name_;
+  const std::shared_ptr<VariableMark> mark_ = std::make_shared<VariableMark>();
 };
 
 class RestoreV2Kernel : public FileKernel {
@@ -461,6 +554,7 @@ class ShardedFilenameKernel : public OpKernel {
 void RegisterIoKernels(KernelRegistry& registry) {
   registry.Register<SaveV2Kernel>("SaveV2");
   registry.Register({.op = "_SaveVariables"}, SaveVariablesKernel::Make);
+  registry.Register({.op = "_MarkVariables"}, MarkVariablesKernel::Make);
   registry.Register<RestoreV2Kernel>("RestoreV2");
   registry.Register<MergeV2CheckpointsKernel>("MergeV2Checkpoints");
   registry.Register<ShardedFilenameKernel>("ShardedFilename", {},

@@ -44,6 +44,7 @@ const std::map<std::string, std::string>& Excused() {
       {"IsVariableInitialized", kReads},
       {"ResourceGather", kReads},
       {"RestoreV2", kReads},
+      {"_MarkVariables", "only a save that its success leads to sees the mark"},
       {"DisableCopyOnRead", "does nothing"},
       {"VarHandleOp", "makes a handle; the variable comes with its value"},
       {"QueueSize", kReads},

@@ -46,6 +46,8 @@ absl::Status RestoreV2Shape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+absl::Status MarkVariablesShape(InferenceContext&) { return absl::OkStatus(); }
+
 absl::Status MergeV2CheckpointsShape(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRank(0, 1));
   return c.InputWithRank(1, 0).status();
@@ -85,10 +87,30 @@ void RegisterIoOps(OpRegistry& registry) {
           .Attr("order: list(int)")
           .Attr("snapshot_groups: list(int)")
           .Attr("max_bytes_per_second: int = 0")
+          .Attr("mark: string = ''")
           .Stateful()
           .Doc("SaveV2 of values and variables; of variables it holds no lock "
-               "and no value while it writes. Made by the runtime alone.")
+               "and no value while it writes; what a _MarkVariables marked, if "
+               "that is named. Made by the runtime alone.")
           .Shape(SaveV2Shape));
+  registry.Add(
+      OpDefBuilder("_MarkVariables")
+          .Input("tensors: dtypes")
+          .Input("references: Ref(reference_dtypes)")
+          .Input("handles: N * resource")
+          .Attr("dtypes: list(type) >= 0")
+          .Attr("reference_dtypes: list(type) >= 0")
+          .Attr("N: int >= 0")
+          .Attr("handle_dtypes: list(type) >= 0")
+          .Attr("order: list(int)")
+          .Attr("snapshot_groups: list(int)")
+          .Attr("mark: string")
+          .Attr("max_hold_micros: int >= 0")
+          .Stateful()
+          .Doc("Keeps values, and snapshots of variables, for the "
+               "_SaveVariables of that mark; runs while no step runs that "
+               "writes them. Made by the runtime alone.")
+          .Shape(MarkVariablesShape));
   registry.Add(OpDefBuilder("RestoreV2")
                    .Input("prefix: string")
                    .Input("tensor_names: string")

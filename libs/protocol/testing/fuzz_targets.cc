@@ -219,6 +219,13 @@ void CheckPartitionMessage(const FuzzCase& c) {
                    [](const std::vector<std::string>& waits) {
                      return WriteWaits(waits);
                    });
+    case Method::kHoldSteps:
+      return Check(message, ReadHoldSteps, WriteHoldSteps);
+    case Method::kHoldStepsReply:
+      return Check(message, ReadWriters,
+                   [](const std::vector<VariableWriter>& writers) {
+                     return WriteWriters(writers);
+                   });
     default:
       return CheckEmpty(message);
   }

@@ -64,6 +64,8 @@ class RecordingWorker : public Worker {
   std::deque<absl::AnyInvocable<void()>> held;
   std::function<void()> on_created;  // may be null
   std::vector<StepId> described;
+  std::vector<StepHold> step_holds;
+  std::vector<VariableWriter> writers;  // the answer
 
   void GetStatusWhenConnected(absl::Time /*deadline*/,
                               DevicesDone done) override {
@@ -132,6 +134,12 @@ class RecordingWorker : public Worker {
     if (!answer.ok()) return done(answer);
     described.push_back(step);
     done(waits);
+  }
+  void HoldSteps(const StepHold& request, absl::Time /*deadline*/,
+                 HoldDone done) override {
+    step_holds.push_back(request);
+    if (!answer.ok()) return done(answer);
+    done(writers);
   }
   void ClearContainers(const std::vector<std::string>& containers,
                        absl::Time /*deadline*/,

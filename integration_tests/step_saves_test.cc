@@ -1,0 +1,303 @@
+// Saves between steps (SaveConsistency::kStep): whatever workers do meanwhile,
+// no step is half in a checkpoint; and what can't be held off fails the save,
+// and nothing else.
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "integration_tests/testing/test_cluster.h"
+#include "libs/api/weft.h"
+#include "libs/base/test_matchers.h"
+#include "libs/checkpoint/bundle_reader.h"
+#include "libs/fs/memory_file_system.h"
+#include "libs/runtime/process.h"
+
+namespace weft {
+namespace {
+
+using train::SaveConsistency;
+using train::Saver;
+using train::SaverOptions;
+
+// Two counters on two tasks, which each step of a worker counts up.
+struct Counters {
+  explicit Counters(bool use_resource) {
+    const ops::VariableOptions family = {.use_resource = use_resource};
+    const Scope ps0 = root.WithDevice("/job:ps/task:0");
+    const Scope ps1 = root.WithDevice("/job:ps/task:1");
+    a = ops::Variable(ps0.WithName("a"), Tensor::Scalar<int64_t>(0), family);
+    b = ops::Variable(ps1.WithName("b"), Tensor::Scalar<int64_t>(0), family);
+    const Output one = ops::Const(root, Tensor::Scalar<int64_t>(1));
+    count = ops::Group(
+        root, {ops::AssignAdd(ps0, a, one), ops::AssignAdd(ps1, b, one)});
+    init = ops::GlobalVariablesInitializer(root);
+  }
+  Scope root = Scope::Root();
+  ops::Variable a, b;
+  Operation count, init;
+};
+
+SaverOptions Between(bool sharded) {
+  SaverOptions options;
+  options.sharded = sharded;
+  options.consistency = SaveConsistency::kStep;
+  options.max_hold = absl::Seconds(30);
+  return options;
+}
+
+class StepSavesTest : public testing::TestWithParam<std::tuple<bool, bool>> {
+ protected:
+  TestCluster::Options OnOneDisk(ClusterKind kind) {
+    return {.kind = kind,
+            .jobs = {{"ps", 2}, {"worker", 2}},
+            .file_system = [this](const std::string&) { return &files_; }};
+  }
+  std::unique_ptr<Session> Connect(TestCluster& cluster, int worker,
+                                   const Scope& root) {
+    auto session = Session::Connect(cluster.target("worker", worker), root,
+                                    cluster.session_options());
+    EXPECT_OK(session);
+    return session.ok() ? *std::move(session) : nullptr;
+  }
+  int64_t Stored(const std::string& path, const std::string& name) {
+    auto reader = checkpoint::BundleReader::Open(files_, path);
+    EXPECT_OK(reader);
+    if (!reader.ok()) return -1;
+    auto value = (*reader)->Read(name, HeapAllocator());
+    EXPECT_OK(value);
+    return value.ok() ? value->scalar<int64_t>() : -1;
+  }
+
+  MemoryFileSystem files_;
+};
+
+// Both counters are equal in each checkpoint, and nobody stands still for long.
+TEST_P(StepSavesTest, NoStepIsHalfInACheckpoint) {
+  const auto [use_resource, sharded] = GetParam();
+  Counters graph(use_resource);
+  SaverOptions options = Between(sharded);
+  options.file_system = &files_;
+  Saver saver(graph.root, options);
+  TestCluster cluster(OnOneDisk(ClusterKind::kSockets));
+  const auto chief = Connect(cluster, 0, graph.root);
+  const auto other = Connect(cluster, 1, graph.root);
+  ASSERT_OK(chief->Run(graph.init));
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> workers;
+  for (Session* session : {chief.get(), other.get()}) {
+    workers.emplace_back([&, session] {
+      while (!stop) ASSERT_OK(session->Run(graph.count));
+    });
+  }
+  int64_t last = 0;
+  for (int64_t n = 0; n < 50; ++n) {
+    ASSERT_OK_AND_ASSIGN(const std::string path,
+                         saver.Save(*chief, "/job/m", {.global_step = n}));
+    const int64_t a = Stored(path, "a");
+    EXPECT_EQ(Stored(path, "b"), a) << "save " << n;
+    EXPECT_GE(a, last);
+    last = a;
+  }
+  stop = true;
+  for (std::thread& worker : workers) worker.join();
+  EXPECT_GT(last, 0);
+}
+
+// The graph of a worker that reads a counter, and waits at a full queue.
+struct Waiting {
+  explicit Waiting(const Counters& counters) : root(counters.root) {
+    const Scope ps0 = root.WithDevice("/job:ps/task:0");
+    queue = ops::FIFOQueue(ps0.WithName("q"), {DT_INT64},
+                           {.capacity = 1, .shared_name = "q"});
+    one = ops::QueueEnqueue(root, queue,
+                            {ops::Const(root, Tensor::Scalar<int64_t>(1))});
+    taken = ops::QueueDequeue(root, queue, {DT_INT64})[0];
+    // One of these writes a counter before it waits, and one only reads it.
+    const Output counted = ops::AssignAdd(
+        ps0, counters.a, ops::Const(root, Tensor::Scalar<int64_t>(1)));
+    writes = ops::QueueEnqueue(
+        root.WithControlDependencies({Operation(counted)}), queue,
+        {ops::Const(root, Tensor::Scalar<int64_t>(2))});
+    reads = ops::QueueEnqueue(root, queue, {ops::Identity(root, counters.a)});
+  }
+  Scope root;
+  Output queue, taken;
+  Operation one, writes, reads;
+};
+
+TEST_P(StepSavesTest, AStepThatDoesNotEndFailsTheSaveAndNothingElse) {
+  const auto [use_resource, sharded] = GetParam();
+  Counters graph(use_resource);
+  const Waiting waiting(graph);
+  SaverOptions options = Between(sharded);
+  options.file_system = &files_;
+  options.max_hold = absl::Milliseconds(50);
+  Saver saver(graph.root, options);
+  TestCluster cluster(OnOneDisk(ClusterKind::kSockets));
+  const auto chief = Connect(cluster, 0, graph.root);
+  const auto other = Connect(cluster, 1, graph.root);
+  ASSERT_OK(chief->Run(graph.init));
+  ASSERT_OK(chief->Run(waiting.one));
+  // It has begun when the counter says so.
+  std::thread stuck([&] { EXPECT_OK(other->Run(waiting.writes)); });
+  int64_t counted = 0;
+  while (counted == 0) {
+    ASSERT_OK_AND_ASSIGN(const Tensor a, chief->Run(graph.a));
+    counted = a.scalar<int64_t>();
+  }
+  const auto failed = saver.Save(*chief, "/job/m", {.global_step = 1});
+  EXPECT_THAT(failed, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                               "On /job:worker/replica:0/task:1, step"));
+  EXPECT_THAT(failed, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                               "writes the variables and did not end in time"));
+  EXPECT_FALSE(files_.FileExists("/job/m-1.index").ok());
+  // All go on, those that write as well, and so does the one that waited.
+  ASSERT_OK(chief->Run(graph.count));
+  ASSERT_OK(chief->Run(waiting.taken).status());
+  stuck.join();
+  ASSERT_OK_AND_ASSIGN(const std::string path,
+                       saver.Save(*chief, "/job/m", {.global_step = 2}));
+  EXPECT_EQ(Stored(path, "a"), 2);
+  EXPECT_EQ(Stored(path, "b"), 1);
+}
+
+// A queue runner writes no variable, and so nobody waits for it.
+TEST_P(StepSavesTest, AStepThatWritesNothingIsNotWaitedFor) {
+  const auto [use_resource, sharded] = GetParam();
+  Counters graph(use_resource);
+  const Waiting waiting(graph);
+  SaverOptions options = Between(sharded);
+  options.file_system = &files_;
+  Saver saver(graph.root, options);
+  TestCluster cluster(OnOneDisk(ClusterKind::kSockets));
+  const auto chief = Connect(cluster, 0, graph.root);
+  const auto other = Connect(cluster, 1, graph.root);
+  ASSERT_OK(chief->Run(graph.init));
+  ASSERT_OK(chief->Run(waiting.one));
+  std::thread runner([&] { EXPECT_OK(other->Run(waiting.reads)); });
+  for (int64_t n = 0; n < 3; ++n) {
+    ASSERT_OK(chief->Run(graph.count));
+    ASSERT_OK_AND_ASSIGN(const std::string path,
+                         saver.Save(*chief, "/job/m", {.global_step = n}));
+    EXPECT_EQ(Stored(path, "a"), n + 1);
+  }
+  ASSERT_OK(chief->Run(waiting.taken).status());
+  ASSERT_OK(chief->Run(waiting.taken).status());
+  runner.join();
+}
+
+// The gradients of two workers are summed up, and one step, which waits for
+// them most of the time, counts by these and lets the workers go on: it ends,
+// because who makes gradients is not held off.
+TEST_P(StepSavesTest, SynchronousTrainingGoesOn) {
+  const auto [use_resource, sharded] = GetParam();
+  Counters graph(use_resource);
+  const Scope& root = graph.root;
+  const Scope ps0 = root.WithDevice("/job:ps/task:0");
+  const Scope ps1 = root.WithDevice("/job:ps/task:1");
+  const Output sums = ops::ConditionalAccumulator(
+      ps0.WithName("sums"), DT_FLOAT, PartialShape::Scalar(),
+      {.shared_name = "sums"});
+  const Output tokens = ops::FIFOQueue(
+      ps0.WithName("tokens"), {DT_INT64},
+      {.shapes = {PartialShape::Scalar()}, .shared_name = "tokens"});
+  const Output never_stale =
+      ops::Const(root, Tensor::Scalar<int64_t>(int64_t{1} << 40));
+  const Operation push =
+      ops::AccumulatorApplyGradient(root, sums, never_stale, 1.0f);
+  const Output token = ops::QueueDequeue(root.WithControlDependencies({push}),
+                                         tokens, {DT_INT64})[0];
+  const Output taken = ops::Cast(
+      root,
+      ops::AccumulatorTakeGradient(
+          root, sums, ops::Const(root, Tensor::Scalar<int32_t>(2)), DT_FLOAT),
+      DT_INT64);
+  const Operation counted =
+      ops::Group(root, {ops::AssignAdd(ps0, graph.a, taken),
+                        ops::AssignAdd(ps1, graph.b, taken)});
+  const Operation sync = ops::QueueEnqueueMany(
+      root.WithControlDependencies({counted}), tokens,
+      {ops::Const(root, Tensor::Vector<int64_t>({0, 0}))});
+  SaverOptions options = Between(sharded);
+  options.file_system = &files_;
+  Saver saver(root, options);
+  ASSERT_OK(root.status());
+  TestCluster cluster(OnOneDisk(ClusterKind::kSockets));
+  const auto chief = Connect(cluster, 0, root);
+  const auto other = Connect(cluster, 1, root);
+  ASSERT_OK(chief->Run(graph.init));
+  std::atomic<bool> stop{false};
+  // Each goes on until the end closes what it waits for.
+  const auto loop = [&stop](Session& session, const auto& what) {
+    while (true) {
+      const absl::Status status = [&] {
+        if constexpr (std::is_same_v<std::decay_t<decltype(what)>, Output>) {
+          return session.Run(what).status();
+        } else {
+          return session.Run(what);
+        }
+      }();
+      if (status.ok()) continue;
+      EXPECT_TRUE(stop) << status;
+      return;
+    }
+  };
+  std::vector<std::thread> threads;
+  threads.emplace_back([&] { loop(*chief, token); });
+  threads.emplace_back([&] { loop(*chief, sync); });
+  threads.emplace_back([&] { loop(*other, token); });
+  const auto saves = Connect(cluster, 0, root);
+  for (int64_t n = 0; n < 20; ++n) {
+    ASSERT_OK_AND_ASSIGN(const std::string path,
+                         saver.Save(*saves, "/job/m", {.global_step = n}));
+    EXPECT_EQ(Stored(path, "a"), Stored(path, "b")) << "save " << n;
+  }
+  stop = true;
+  EXPECT_OK(chief->Close());
+  EXPECT_OK(other->Close());
+  for (std::thread& thread : threads) thread.join();
+}
+
+// A graph that was exported has the marks, too.
+TEST_P(StepSavesTest, AnImportedSaverMarksAsWell) {
+  const auto [use_resource, sharded] = GetParam();
+  Counters graph(use_resource);
+  SaverOptions options = Between(sharded);
+  options.file_system = &files_;
+  const Saver exported(graph.root, options);
+  ASSERT_OK_AND_ASSIGN(
+      const train::MetaGraph meta,
+      train::ExportMetaGraph(graph.root, {.saver_def = exported.def()}));
+  const Scope root = Scope::Root();
+  ASSERT_OK_AND_ASSIGN(
+      const auto saver,
+      train::ImportMetaGraph(root, meta, {.file_system = &files_}));
+  TestCluster cluster(OnOneDisk(ClusterKind::kOneProcess));
+  const auto session = Connect(cluster, 0, root);
+  ASSERT_OK(session->Run(Operation(root.graph().FindNode(graph.init.name()))));
+  ASSERT_OK_AND_ASSIGN(const std::string path, saver->Save(*session, "/job/m"));
+  EXPECT_EQ(Stored(path, "a"), 0);
+  // Each mark is saved once; a save without one would not be between steps.
+  EXPECT_THAT(session->Run({{saver->filename_tensor(),
+                             Tensor::Scalar<std::string>("/job/n")}},
+                           saver->save_tensor()),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "The variables are not marked"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Families, StepSavesTest, testing::Combine(testing::Bool(), testing::Bool()),
+    [](const testing::TestParamInfo<std::tuple<bool, bool>>& families) {
+      return absl::StrCat(
+          std::get<0>(families.param) ? "Resource" : "Reference",
+          std::get<1>(families.param) ? "Sharded" : "");
+    });
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,149 @@
+// StepGate: which callables of a session begin no steps for now, because a step
+// of some master holds them off (protocol::StepHold); which steps it waits for,
+// and which wait for its end.
+//
+// Threads: thread-compatible; under the session's lock. What is returned is
+// called without it.
+#ifndef WEFT_LIBS_MASTER_STEP_GATE_H_
+#define WEFT_LIBS_MASTER_STEP_GATE_H_
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/btree_set.h"
+#include "absl/functional/any_invocable.h"
+#include "libs/protocol/worker.h"
+
+namespace weft {
+
+class StepGate {
+ public:
+  using Callback = absl::AnyInvocable<void()>;
+  using Callbacks = std::vector<Callback>;
+
+  // Nobody is held off, or waits: there is nothing to tell it of steps.
+  bool IsIdle() const { return holds_.empty() && waiting_.empty(); }
+  bool IsOpenFor(uint64_t callable) const {
+    return absl::c_none_of(holds_, [&](const auto& entry) {
+      return entry.second.callables.contains(callable);
+    });
+  }
+
+  // Holds off the callables until Remove. `quiet` is returned by the call that
+  // ends the last of the steps `running`, or by this one. One of a holder that
+  // has one already is added to it.
+  [[nodiscard]] Callbacks Add(const protocol::StepId& holder,
+                              const absl::btree_set<uint64_t>& callables,
+                              absl::btree_set<uint64_t> running,
+                              Callback quiet) {
+    Hold& hold = holds_[KeyOf(holder)];
+    hold.callables.insert(callables.begin(), callables.end());
+    hold.waits.push_back({std::move(running), std::move(quiet)});
+    return TakeQuiet();
+  }
+
+  // A step of a callable that is held off: `begin` is returned when it is not
+  // any more, and `is_held` cleared before.
+  void Wait(uint64_t callable, bool* is_held, Callback begin) {
+    waiting_.push_back({callable, is_held, std::move(begin)});
+  }
+  // All that wait, held off or not.
+  [[nodiscard]] Callbacks TakeWaiting() {
+    return TakeSteps([](uint64_t) { return true; });
+  }
+
+  [[nodiscard]] Callbacks StepEnded(uint64_t step) {
+    for (auto& [holder, hold] : holds_) {
+      for (Quiet& wait : hold.waits) wait.steps.erase(step);
+    }
+    return TakeQuiet();
+  }
+
+  // Some step that the holder still waits for; 0: none.
+  uint64_t FindWaitedFor(const protocol::StepId& holder) const {
+    const auto it = holds_.find(KeyOf(holder));
+    if (it == holds_.end()) return 0;
+    for (const Quiet& wait : it->second.waits) {
+      if (!wait.steps.empty()) return *wait.steps.begin();
+    }
+    return 0;
+  }
+
+  // What is still to be called: those who waited to begin, and `quiet` of those
+  // that were not. Nothing happens when unknown.
+  [[nodiscard]] Callbacks Remove(const protocol::StepId& holder) {
+    Callbacks result;
+    const auto it = holds_.find(KeyOf(holder));
+    if (it == holds_.end()) return result;
+    for (Quiet& wait : it->second.waits) {
+      result.push_back(std::move(wait.quiet));
+    }
+    holds_.erase(it);
+    for (Callback& begin :
+         TakeSteps([this](uint64_t callable) { return IsOpenFor(callable); })) {
+      result.push_back(std::move(begin));
+    }
+    return result;
+  }
+
+ private:
+  using Key = std::pair<uint64_t, uint64_t>;  // master's incarnation, step
+  // To be called when the steps have ended.
+  struct Quiet {
+    absl::btree_set<uint64_t> steps;
+    Callback quiet;
+  };
+  struct Hold {
+    absl::btree_set<uint64_t> callables;
+    std::vector<Quiet> waits;
+  };
+  struct HeldStep {
+    uint64_t callable = 0;
+    bool* is_held = nullptr;
+    Callback begin;
+  };
+
+  static Key KeyOf(const protocol::StepId& holder) {
+    return {holder.master_incarnation, holder.step};
+  }
+  Callbacks TakeQuiet() {
+    Callbacks quiet;
+    for (auto& [holder, hold] : holds_) {
+      for (auto it = hold.waits.begin(); it != hold.waits.end();) {
+        if (it->steps.empty()) {
+          quiet.push_back(std::move(it->quiet));
+          it = hold.waits.erase(it);
+        } else {
+          ++it;
+        }
+      }
+    }
+    return quiet;
+  }
+
+  template <typename Predicate>
+  Callbacks TakeSteps(Predicate may_begin) {
+    Callbacks begins;
+    std::vector<HeldStep> still;
+    for (HeldStep& step : waiting_) {
+      if (may_begin(step.callable)) {
+        *step.is_held = false;
+        begins.push_back(std::move(step.begin));
+      } else {
+        still.push_back(std::move(step));
+      }
+    }
+    waiting_ = std::move(still);
+    return begins;
+  }
+
+  std::map<Key, Hold> holds_;
+  std::vector<HeldStep> waiting_;  // in their order
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_MASTER_STEP_GATE_H_

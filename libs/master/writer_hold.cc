@@ -1,0 +1,148 @@
+#include "libs/master/writer_hold.h"
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
+#include "libs/base/status.h"
+#include "libs/master/when_connected.h"
+
+namespace weft {
+namespace {
+
+// What a task takes to answer that is there, with room to spare.
+constexpr absl::Duration kHoldAnswerTime = absl::Seconds(5);
+
+}  // namespace
+
+WriterHold::WriterHold(WriterHoldOptions options)
+    : options_(std::move(options)) {}
+
+protocol::StepHold WriterHold::Request(Action action) const {
+  return {.action = action,
+          .holder = {options_.session.master_incarnation, options_.step},
+          .session = options_.session.session,
+          .registration = options_.registration,
+          .max_wait = options_.max_wait,
+          .lease = 2 * (options_.max_wait + kHoldAnswerTime)};
+}
+
+absl::Time WriterHold::Deadline() const {
+  return options_.scheduler->clock().Now() + options_.max_wait +
+         kHoldAnswerTime;
+}
+
+CallGroup::Log WriterHold::Log(const std::string& what) const {
+  return {.what = absl::StrCat(what, " for step ", options_.step,
+                               " of session ", options_.session.session),
+          .interval = options_.log_waits_after,
+          .logger = options_.logger};
+}
+
+void WriterHold::NoteWriters(const Writers& writers) {
+  absl::MutexLock lock(&mutex_);
+  for (const protocol::VariableWriter& writer : writers) {
+    writers_[writer.task].push_back(writer);
+  }
+}
+
+std::map<std::string, WriterHold::Writers> WriterHold::writers() const {
+  absl::MutexLock lock(&mutex_);
+  return writers_;
+}
+
+void WriterHold::Begin(Done begun) {
+  CallGroup group(*options_.scheduler);
+  for (const WriterHoldOptions::Part& part : options_.parts) {
+    part.worker->HoldSteps(
+        Request(Action::kHoldVariables), Deadline(),
+        [self = shared_from_this(), done = group.Add(part.task)](
+            const absl::StatusOr<Writers>& writers) mutable {
+          if (writers.ok()) self->NoteWriters(*writers);
+          done(writers.status());
+        });
+  }
+  group.WhenDone(options_.call, Log("hold variables"),
+                 [self = shared_from_this(),
+                  begun = std::move(begun)](const absl::Status& held) mutable {
+                   if (!held.ok()) return begun(held);
+                   self->HoldMasters(std::move(begun));
+                 });
+}
+
+void WriterHold::HoldMasters(Done begun) {
+  CallGroup group(*options_.scheduler);
+  for (auto& [task, writers] : writers()) {
+    CallGroup::Done done = group.Add(task);
+    protocol::Worker* const worker = options_.directory->Find(task);
+    if (worker == nullptr) {
+      done(absl::FailedPreconditionError(absl::StrCat(
+          task,
+          " runs steps that write the variables, and is no task of this "
+          "cluster: they can't be held off. Check the cluster spec.")));
+      continue;
+    }
+    HoldMaster(*worker, writers, std::move(done));
+  }
+  group.WhenDone(options_.call, Log("hold the steps that write variables"),
+                 std::move(begun));
+}
+
+// Workers that never pushed anything to each other have no connection yet.
+void WriterHold::HoldMaster(protocol::Worker& worker, const Writers& writers,
+                            Done done) {
+  WhenConnected(
+      worker, options_.scheduler->clock().Now() + kHoldAnswerTime,
+      options_.call->cancellation(), std::move(done),
+      [self = shared_from_this(), &worker,
+       writers](protocol::Worker::Done held) {
+        protocol::StepHold request = self->Request(Action::kHoldSteps);
+        request.writers = writers;
+        worker.HoldSteps(request, self->Deadline(),
+                         [held = std::move(held)](
+                             const absl::StatusOr<Writers>& answer) mutable {
+                           held(answer.status());
+                         });
+      });
+}
+
+void WriterHold::Release(CallGroup& group) {
+  const auto tell = [&](const std::string& task, protocol::Worker& worker,
+                        Action action) {
+    worker.HoldSteps(Request(action), Deadline(),
+                     [done = group.Add(task)](
+                         const absl::StatusOr<Writers>& released) mutable {
+                       done(released.status());
+                     });
+  };
+  // Steps first: who is told later that it may go on has to wait no longer.
+  for (const auto& [task, writers] : writers()) {
+    protocol::Worker* const worker = options_.directory->Find(task);
+    if (worker != nullptr) tell(task, *worker, Action::kReleaseSteps);
+  }
+  for (const WriterHoldOptions::Part& part : options_.parts) {
+    tell(part.task, *part.worker, Action::kReleaseVariables);
+  }
+}
+
+// One that overtakes its hold, which is under way still, finds nothing to end:
+// that then ends with its lease.
+void WriterHold::Abandon() {
+  CallGroup group(*options_.scheduler);
+  Release(group);
+  group.WhenDone(options_.call, {}, [](const absl::Status&) {});
+}
+
+void WriterHold::End(Done ended) {
+  CallGroup group(*options_.scheduler);
+  Release(group);
+  group.WhenDone(
+      options_.call, Log("release variables"),
+      [self = shared_from_this(),
+       ended = std::move(ended)](const absl::Status& held) mutable {
+        ended(Annotate(held, "The step may have seen others half done"));
+      });
+}
+
+}  // namespace weft

@@ -1,0 +1,87 @@
+// WriterHold: keeps the steps that write a step's variables away from it, in
+// all sessions of all masters of the cluster: none of them is half done while
+// it runs. protocol::StepHold says how the tasks do it.
+//
+// Every wait has a deadline, and ends with the call that it is for. What can't
+// be told that it is over finds out by its lease.
+//
+// Threads: none waits; Begin, then Abandon or End, once each; callbacks come on
+// any thread.
+#ifndef WEFT_LIBS_MASTER_WRITER_HOLD_H_
+#define WEFT_LIBS_MASTER_WRITER_HOLD_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/logging.h"
+#include "libs/base/scheduler.h"
+#include "libs/master/call_group.h"
+#include "libs/master/open_calls.h"
+#include "libs/protocol/worker.h"
+
+namespace weft {
+
+struct WriterHoldOptions {
+  // All outlive the call.
+  Scheduler* scheduler = nullptr;
+  protocol::WorkerDirectory* directory = nullptr;
+  Logger* logger = nullptr;  // may be null
+  absl::Duration log_waits_after = absl::InfiniteDuration();
+  OpenCalls::CallPtr call;
+  // The step, and what it runs on the tasks that have a part.
+  protocol::WorkerSession session;
+  uint64_t registration = 0;
+  uint64_t step = 0;
+  struct Part {
+    std::string task;
+    protocol::Worker* worker = nullptr;
+  };
+  std::vector<Part> parts;
+  // How long steps that run may take to end.
+  absl::Duration max_wait;
+};
+
+class WriterHold : public std::enable_shared_from_this<WriterHold> {
+ public:
+  using Done = absl::AnyInvocable<void(absl::Status)>;
+
+  explicit WriterHold(WriterHoldOptions options);
+
+  // OK: no step that writes runs, and none begins. Else the cause:
+  // DEADLINE_EXCEEDED names a step that has not ended.
+  void Begin(Done begun);
+  // The client's cancellation is not looked at any more.
+  void LetGoOfClient() { options_.call->LetGoOfClient(); }
+  // After Begin failed: tells all whom it may have reached.
+  void Abandon();
+  // After it did not. OK: it has held all the time.
+  void End(Done ended);
+
+ private:
+  using Action = protocol::StepHold::Action;
+  using Writers = std::vector<protocol::VariableWriter>;
+
+  protocol::StepHold Request(Action action) const;
+  absl::Time Deadline() const;
+  CallGroup::Log Log(const std::string& what) const;
+  void NoteWriters(const Writers& writers) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::map<std::string, Writers> writers() const ABSL_LOCKS_EXCLUDED(mutex_);
+  void HoldMasters(Done begun);
+  void HoldMaster(protocol::Worker& worker, const Writers& writers, Done done);
+  void Release(CallGroup& group);
+
+  const WriterHoldOptions options_;
+  mutable absl::Mutex mutex_;
+  std::map<std::string, Writers> writers_ ABSL_GUARDED_BY(mutex_);  // by task
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_MASTER_WRITER_HOLD_H_

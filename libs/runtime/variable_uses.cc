@@ -1,0 +1,173 @@
+#include "libs/runtime/variable_uses.h"
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+
+namespace weft {
+namespace {
+
+constexpr absl::string_view kVariableOps[] = {"VarHandleOp", "VariableV2",
+                                              "Variable"};
+
+// They take a handle or a reference, and leave the variable as it is.
+constexpr absl::string_view kReadingOps[] = {
+    "Enter",
+    "Exit",
+    "Identity",
+    "IdentityN",
+    "IsVariableInitialized",
+    "Merge",
+    "NextIteration",
+    "ReadVariableOp",
+    "RefEnter",
+    "RefExit",
+    "RefIdentity",
+    "RefMerge",
+    "RefNextIteration",
+    "RefSelect",
+    "RefSwitch",
+    "ResourceGather",
+    "ResourceGatherNd",
+    "Switch",
+    "VarIsInitializedOp",
+    "VariableShape",
+    "_MarkVariables",
+    "_SaveVariables",
+};
+
+constexpr absl::string_view kWritingWords[] = {"Apply", "Assign", "Scatter"};
+
+// Where handles come in from other devices and from clients.
+constexpr absl::string_view kEntryOps[] = {
+    "Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "_Arg", "_Recv"};
+
+template <typename Names>
+bool IsOneOf(const Names& names, const Node& node) {
+  return absl::c_linear_search(names, absl::string_view(node.type()));
+}
+
+bool IsHandle(DataType type) { return IsRefType(type) || type == DT_RESOURCE; }
+
+// Who only wants the value of a reference takes none.
+bool TakesHandle(const Node& node, int i) {
+  return IsHandle(node.input_types()[i]);
+}
+
+// Accumulators are no variables, whatever is applied to them.
+bool WritesByName(const Node& node) {
+  if (absl::StrContains(node.type(), "Accumulator")) return false;
+  return absl::c_any_of(kWritingWords, [&](absl::string_view word) {
+    return absl::StrContains(node.type(), word);
+  });
+}
+
+std::string TextAttr(const Node& node, absl::string_view name) {
+  const auto* text = node.attr<std::string>(name);
+  return text == nullptr ? std::string() : *text;
+}
+
+class UsesFinder {
+ public:
+  UsesFinder(const Graph& graph, const ResourceManager& resources)
+      : graph_(graph), resources_(resources), carried_(graph.num_nodes()) {}
+
+  VariableUses Find() {
+    for (const Node* node : graph_.nodes()) {
+      if (IsOneOf(kVariableOps, *node)) {
+        carried_[node->id()].insert(KeyOf(*node));
+      } else if (IsOneOf(kEntryOps, *node) &&
+                 absl::c_any_of(node->output_types(), IsHandle)) {
+        carried_[node->id()].insert(VariableKey());
+      }
+    }
+    // A handle that goes around a loop comes to nodes that were there before.
+    while (CarryOn()) {
+    }
+    for (const Node* node : graph_.nodes()) Note(*node);
+    return std::move(uses_);
+  }
+
+ private:
+  using Variables = absl::btree_set<VariableKey>;
+
+  VariableKey KeyOf(const Node& node) const {
+    VariableKey key = {&resources_, TextAttr(node, "container"),
+                       TextAttr(node, "shared_name")};
+    if (key.container.empty()) key.container = resources_.default_container();
+    if (key.name.empty()) key.name = node.name();
+    return key;
+  }
+
+  // Those whose handle or reference the node takes.
+  Variables Taken(const Node& node) const {
+    Variables taken;
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      const OutputTensor& input = node.inputs()[i];
+      if (input.node == nullptr || !TakesHandle(node, i)) continue;
+      const Variables& from = carried_[input.node->id()];
+      taken.insert(from.begin(), from.end());
+    }
+    return taken;
+  }
+
+  // True if a node that passes handles on has got more.
+  bool CarryOn() {
+    bool more = false;
+    for (const Node* node : graph_.nodes()) {
+      if (IsOneOf(kVariableOps, *node)) continue;
+      if (!absl::c_any_of(node->output_types(), IsHandle)) continue;
+      Variables& carried = carried_[node->id()];
+      const size_t before = carried.size();
+      const Variables taken = Taken(*node);
+      carried.insert(taken.begin(), taken.end());
+      more = more || carried.size() > before;
+    }
+    return more;
+  }
+
+  void Note(const Node& node) {
+    if (IsOneOf(kVariableOps, node)) uses_.touched.insert(KeyOf(node));
+    if (IsOneOf(kReadingOps, node)) return;
+    for (const VariableKey& key : Taken(node)) {
+      if (key.resources != nullptr) {
+        uses_.written.insert(key);
+      } else if (WritesByName(node)) {
+        uses_.writes_unknown = true;
+      }
+    }
+  }
+
+  const Graph& graph_;
+  const ResourceManager& resources_;
+  // By node id; one of no device stands for any.
+  std::vector<Variables> carried_;
+  VariableUses uses_;
+};
+
+}  // namespace
+
+void VariableUses::Add(const VariableUses& other) {
+  touched.insert(other.touched.begin(), other.touched.end());
+  written.insert(other.written.begin(), other.written.end());
+  writes_unknown = writes_unknown || other.writes_unknown;
+}
+
+bool VariableUses::MayWrite(
+    const absl::btree_set<VariableKey>& variables) const {
+  if (variables.empty()) return false;
+  if (writes_unknown) return true;
+  return absl::c_any_of(
+      written, [&](const VariableKey& key) { return variables.contains(key); });
+}
+
+VariableUses FindVariableUses(const Graph& graph,
+                              const ResourceManager& resources) {
+  return UsesFinder(graph, resources).Find();
+}
+
+}  // namespace weft

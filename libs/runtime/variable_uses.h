@@ -1,0 +1,46 @@
+// Which variables the nodes of a partition touch, and which of these they may
+// write: found once, when it is registered, so that a save can be kept apart
+// from the steps that write what it saves.
+//
+// Follows handles and references from the nodes that make them, by name. An op
+// that takes one and is not known to read only counts as writing; so does one
+// that assigns, applies or scatters to a variable which comes from elsewhere (a
+// feed, another device): it may be any.
+//
+// Threads: functions without state.
+#ifndef WEFT_LIBS_RUNTIME_VARIABLE_USES_H_
+#define WEFT_LIBS_RUNTIME_VARIABLE_USES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_set.h"
+#include "libs/graph/graph.h"
+#include "libs/resource/resource_manager.h"
+
+namespace weft {
+
+// A variable that may not be there yet.
+struct VariableKey {
+  const ResourceManager* resources = nullptr;
+  std::string container;  // never empty
+  std::string name;
+  friend auto operator<=>(const VariableKey&, const VariableKey&) = default;
+};
+
+struct VariableUses {
+  absl::btree_set<VariableKey> touched;
+  absl::btree_set<VariableKey> written;  // of those touched
+  bool writes_unknown = false;
+
+  void Add(const VariableUses& other);
+  bool MayWrite(const absl::btree_set<VariableKey>& variables) const;
+};
+
+// Of a graph whose nodes find their variables in `resources`.
+VariableUses FindVariableUses(const Graph& graph,
+                              const ResourceManager& resources);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RUNTIME_VARIABLE_USES_H_

@@ -1,0 +1,122 @@
+#include "libs/runtime/variable_uses.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/ops/standard_ops.h"
+
+namespace weft {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class VariableUsesTest : public testing::Test {
+ protected:
+  const Node* Add(const std::string& op, const std::string& name,
+                  const std::vector<const Node*>& inputs, AttrMap attrs = {}) {
+    std::vector<OutputTensor> outputs;
+    for (const Node* input : inputs) outputs.push_back({input, 0});
+    auto node = graph_.AddNode({.name = name,
+                                .op = op,
+                                .inputs = std::move(outputs),
+                                .attrs = std::move(attrs)});
+    EXPECT_OK(node);
+    return node.ok() ? *node : nullptr;
+  }
+  const Node* Handle(const std::string& name, AttrMap attrs = {}) {
+    attrs["dtype"] = DT_FLOAT;
+    attrs["shape"] = PartialShape({2});
+    return Add("VarHandleOp", name, {}, std::move(attrs));
+  }
+  const Node* Reference(const std::string& name) {
+    return Add("VariableV2", name, {},
+               {{"dtype", DT_FLOAT}, {"shape", PartialShape({2})}});
+  }
+  const Node* Value() {
+    return Add("Const", absl::StrCat("value", ++num_values_), {},
+               {{"dtype", DT_FLOAT}, {"value", Tensor(DT_FLOAT, {2})}});
+  }
+  VariableUses Find() { return FindVariableUses(graph_, resources_); }
+  static Names NamesOf(const absl::btree_set<VariableKey>& variables) {
+    Names names;
+    for (const VariableKey& key : variables) {
+      names.push_back(absl::StrCat(key.container, "/", key.name));
+    }
+    return names;
+  }
+
+  Graph graph_{StandardOps()};
+  ResourceManager resources_{"ps"};
+  int num_values_ = 0;
+};
+
+TEST_F(VariableUsesTest, WhoOnlyReadsDoesNotWrite) {
+  Add("ReadVariableOp", "r", {Handle("h")}, {{"dtype", DT_FLOAT}});
+  const Node* v = Reference("v");
+  Add("Identity", "i", {v});
+  Add("Add", "sum", {v, Value()});
+  const VariableUses uses = Find();
+  EXPECT_EQ(NamesOf(uses.touched), (Names{"ps/h", "ps/v"}));
+  EXPECT_TRUE(uses.written.empty());
+  EXPECT_FALSE(uses.writes_unknown);
+}
+
+TEST_F(VariableUsesTest, WhoAssignsWrites) {
+  Add("AssignAddVariableOp", "a",
+      {Handle("h", {{"container", std::string("c")},
+                    {"shared_name", std::string("s")}}),
+       Value()},
+      {{"dtype", DT_FLOAT}});
+  Add("AssignAdd", "b", {Reference("v"), Value()});
+  Reference("other");
+  const VariableUses uses = Find();
+  EXPECT_EQ(NamesOf(uses.written), (Names{"c/s", "ps/v"}));
+  EXPECT_EQ(uses.touched.size(), 3u);
+  EXPECT_TRUE(uses.MayWrite(uses.written));
+  EXPECT_FALSE(uses.MayWrite({}));
+  EXPECT_FALSE(uses.MayWrite({{&resources_, "ps", "other"}}));
+  const ResourceManager elsewhere("ps");
+  EXPECT_FALSE(uses.MayWrite({{&elsewhere, "ps", "v"}}));
+}
+
+// References and handles are passed on before they are written to.
+TEST_F(VariableUsesTest, TheWayIsFollowed) {
+  const Node* assign = Add("Assign", "first", {Reference("v"), Value()});
+  Add("AssignSub", "second", {assign, Value()});
+  const Node* same = Add("Identity", "same", {Handle("h")});
+  Add("AssignVariableOp", "third", {same, Value()}, {{"dtype", DT_FLOAT}});
+  EXPECT_EQ(NamesOf(Find().written), (Names{"ps/h", "ps/v"}));
+}
+
+// A handle of some other device's, or of a client's, may be of any variable.
+TEST_F(VariableUsesTest, WhatComesFromElsewhereMayBeAny) {
+  const Node* fed = Add("Placeholder", "fed", {}, {{"dtype", DT_RESOURCE}});
+  Add("ReadVariableOp", "r", {fed}, {{"dtype", DT_FLOAT}});
+  EXPECT_FALSE(Find().writes_unknown);
+  Add("AssignVariableOp", "a", {fed, Value()}, {{"dtype", DT_FLOAT}});
+  EXPECT_TRUE(Find().writes_unknown);
+  EXPECT_TRUE(Find().MayWrite({{&resources_, "ps", "v"}}));
+}
+
+// Queues and accumulators are not saved.
+TEST_F(VariableUsesTest, OtherResourcesAreNoVariables) {
+  const Node* queue = Add("FIFOQueueV2", "q", {},
+                          {{"component_types", DataTypeVector{DT_FLOAT}}});
+  Add("QueueEnqueueV2", "e", {queue, Value()});
+  const Node* sums = Add("ResourceConditionalAccumulator", "c", {},
+                         {{"dtype", DT_FLOAT}, {"shape", PartialShape({2})}});
+  const Node* step =
+      Add("Const", "step", {},
+          {{"dtype", DT_INT64}, {"value", Tensor::Scalar<int64_t>(1)}});
+  Add("ResourceAccumulatorApplyGradient", "g", {sums, step, Value()});
+  const VariableUses uses = Find();
+  EXPECT_TRUE(uses.touched.empty());
+  EXPECT_TRUE(uses.written.empty());
+  EXPECT_FALSE(uses.writes_unknown);
+}
+
+}  // namespace
+}  // namespace weft
