@@ -214,7 +214,7 @@ Offset<WriterVector> WriteWriterVector(absl::Span<const VariableWriter> writers,
                                        FlatBufferBuilder& builder) {
   std::vector<Offset<schemas::VariableWriter>> written;
   for (const VariableWriter& writer : writers.subspan(0, Worker::kMaxWriters)) {
-    const auto task = builder.CreateSharedString(writer.task);
+    const auto task = builder.CreateString(writer.task);
     written.push_back(schemas::CreateVariableWriter(
         builder, task, writer.session.master_incarnation,
         writer.session.session, writer.registration));
@@ -231,7 +231,7 @@ absl::StatusOr<std::vector<VariableWriter>> ReadWriterVector(
         absl::StrCat("more than ", Worker::kMaxWriters, " writers"));
   }
   for (const schemas::VariableWriter* writer : *vector) {
-    RETURN_IF_ERROR(reader.SpendCopied(sizeof(VariableWriter)));
+    RETURN_IF_ERROR(reader.SpendCopied(3 * sizeof(uint64_t)));
     ASSIGN_OR_RETURN(std::string task, reader.ReadString(writer->task()));
     writers.push_back(
         {.task = std::move(task),

@@ -266,6 +266,12 @@ TEST(WorkerMessagesTest, AStepHold) {
   EXPECT_TRUE(none.empty());
 }
 
+TEST(WorkerMessagesTest, ManyWritersOfOneTask) {
+  const std::vector<VariableWriter> many(1000, SampleHold().writers[0]);
+  ASSERT_OK_AND_ASSIGN(const auto read, ReadWriters(WriteWriters(many)));
+  EXPECT_EQ(read, many);
+}
+
 // Nobody is held off for longer than that, whatever a message says.
 TEST(WorkerMessagesTest, LeasesAndWaitsAreBounded) {
   StepHold hold = SampleHold();
