@@ -1,5 +1,8 @@
 #include "libs/fs/file_system.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +11,10 @@
 
 namespace weft {
 namespace {
+
+// Of a file that became longer than it was, and of any.
+constexpr uint64_t kReadOnAtOnce = uint64_t{64} << 10;
+constexpr uint64_t kMostReadAtOnce = uint64_t{64} << 20;
 
 bool HasWildcard(absl::string_view text) {
   return text.find_first_of("*?[\\") != absl::string_view::npos;
@@ -56,7 +63,10 @@ absl::Status FileSystem::DeleteRecursively(absl::string_view path) {
   for (const std::string& name : names) {
     RETURN_IF_ERROR(DeleteRecursively(JoinPath(path, name)));
   }
-  return DeleteDirectory(path);
+  // In an object store some directories are gone with what was in them.
+  absl::Status emptied = DeleteDirectory(path);
+  return absl::IsNotFound(emptied) && !names.empty() ? absl::OkStatus()
+                                                     : emptied;
 }
 
 absl::StatusOr<std::string> FileSystem::ReadFile(absl::string_view path) {
@@ -64,15 +74,18 @@ absl::StatusOr<std::string> FileSystem::ReadFile(absl::string_view path) {
   ASSIGN_OR_RETURN(const uint64_t expected_size, GetFileSize(path));
   std::string contents;
   size_t filled = 0;
-  // One byte more than expected, so that a file that grew is read to its end.
-  size_t room = expected_size + 1;
   while (true) {
+    // One byte more than expected, so that a file that grew is read to its end;
+    // and never much more than was there so far, whatever is expected.
+    const uint64_t expected =
+        expected_size >= filled ? expected_size - filled + 1 : kReadOnAtOnce;
+    const auto room =
+        static_cast<size_t>(std::min<uint64_t>(expected, kMostReadAtOnce));
     contents.resize(filled + room);
     ASSIGN_OR_RETURN(const size_t read,
                      file->Read(filled, room, contents.data() + filled));
     filled += read;
     if (read < room) break;
-    room = size_t{1} << 16;
   }
   contents.resize(filled);
   return contents;

@@ -15,6 +15,8 @@ namespace weft {
 namespace {
 
 constexpr absl::Duration kRenewKeysBefore = absl::Minutes(5);
+// A file with keys for a session is written anew by whoever renews these.
+constexpr absl::Duration kLookAtFileAgain = absl::Minutes(5);
 constexpr absl::Duration kMetadataTimeout = absl::Seconds(5);
 constexpr char kMetadataService[] = "http://169.254.169.254";
 
@@ -87,14 +89,21 @@ absl::StatusOr<AwsKeys> AwsCredentials::Get() {
   const absl::Time now = options_.scheduler->clock().Now();
   {
     absl::MutexLock lock(&mutex_);
-    if (found_ && now < keys_.expiration - kRenewKeysBefore) return keys_;
+    if (found_ && now < look_again_) return keys_;
   }
   // Several threads may look at once; each finds the same.
-  ASSIGN_OR_RETURN(AwsKeys keys, Find());
+  auto keys = Find();
   absl::MutexLock lock(&mutex_);
+  if (!keys.ok()) {
+    // As long as the old ones are good.
+    if (found_ && now < keys_.expiration) return keys_;
+    return keys.status();
+  }
   found_ = true;
-  keys_ = keys;
-  return keys;
+  keys_ = *std::move(keys);
+  look_again_ = keys_.may_change ? now + kLookAtFileAgain
+                                 : keys_.expiration - kRenewKeysBefore;
+  return keys_;
 }
 
 absl::StatusOr<AwsKeys> AwsCredentials::Find() {
@@ -128,9 +137,10 @@ absl::StatusOr<AwsKeys> AwsCredentials::FromProfile() {
         auto profile,
         ReadProfile(options_.environment, *options_.files, variable, name));
     if (profile.count("aws_access_key_id") == 0) continue;
-    return AwsKeys{profile["aws_access_key_id"],
-                   profile["aws_secret_access_key"],
-                   profile["aws_session_token"]};
+    AwsKeys keys{profile["aws_access_key_id"], profile["aws_secret_access_key"],
+                 profile["aws_session_token"]};
+    keys.may_change = !keys.session_token.empty();
+    return keys;
   }
   if (options_.environment("AWS_PROFILE").empty()) return AwsKeys();
   return absl::NotFoundError(absl::StrCat(

@@ -36,6 +36,8 @@ struct AwsKeys {
   std::string secret_access_key;
   std::string session_token;
   absl::Time expiration = absl::InfiniteFuture();
+  // They are of a session, which ends at a time that nobody has told.
+  bool may_change = false;
 };
 
 struct AwsCredentialsOptions {
@@ -51,8 +53,9 @@ class AwsCredentials {
  public:
   explicit AwsCredentials(AwsCredentialsOptions options);
 
-  // Blocks when files are read or the metadata service is asked: once, and
-  // again five minutes before keys expire.
+  // Blocks when files are read or the metadata service is asked: once, again
+  // from five minutes before keys expire, and every five minutes where a file
+  // has a session's. An error then is none while the old ones are good.
   absl::StatusOr<AwsKeys> Get() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -67,6 +70,7 @@ class AwsCredentials {
   absl::Mutex mutex_;
   bool found_ ABSL_GUARDED_BY(mutex_) = false;
   AwsKeys keys_ ABSL_GUARDED_BY(mutex_);
+  absl::Time look_again_ ABSL_GUARDED_BY(mutex_);
 };
 
 // AWS_REGION, AWS_DEFAULT_REGION, the profile's; else us-east-1.

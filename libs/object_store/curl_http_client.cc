@@ -112,9 +112,13 @@ class CurlHttpClient::Transfer {
     curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS,
                      Milliseconds(options.connect_timeout));
-    curl_easy_setopt(easy_, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(easy_, CURLOPT_LOW_SPEED_TIME,
-                     std::max(1L, Milliseconds(options.stall_timeout) / 1000));
+    if (!request_.may_be_silent) {
+      curl_easy_setopt(
+          easy_, CURLOPT_LOW_SPEED_TIME,
+          std::max(1L, Milliseconds(options.stall_timeout) / 1000));
+      curl_easy_setopt(easy_, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    }
+    curl_easy_setopt(easy_, CURLOPT_TCP_KEEPALIVE, 1L);
     if (left < absl::Hours(24)) {
       curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, Milliseconds(left));
     }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -22,6 +22,8 @@ using GcsJson = nlohmann::json;
 
 constexpr size_t kMaxComposed = 32;
 constexpr size_t kDeletionsAtOnce = 16;
+// Of a copy, of which each goes on where the last one ended.
+constexpr int kMostCallsInVain = 10;
 
 std::string GcsUrl(const ObjectName& name) {
   return absl::StrCat("gs://", name.bucket, name.key.empty() ? "" : "/",
@@ -84,6 +86,20 @@ absl::StatusOr<ObjectInfo> ToGcsInfo(const HttpResponse& response,
   return absl::InternalError(absl::StrCat(url, ": the service gives no size"));
 }
 
+bool IsTrue(const GcsJson& json, const char* name) {
+  const auto it = json.find(name);
+  return it != json.end() && it->is_boolean() && it->get<bool>();
+}
+
+// A number of 64 bits comes as a text; emulators may send one.
+uint64_t NumberOf(const GcsJson& json, const char* name) {
+  const auto it = json.find(name);
+  if (it == json.end()) return 0;
+  if (it->is_number_unsigned()) return it->get<uint64_t>();
+  uint64_t number = 0;
+  return absl::SimpleAtoi(TextOf(json, name), &number) ? number : 0;
+}
+
 ObjectList ToGcsList(const HttpResponse& response) {
   const GcsJson json = ParseObject(response.body);
   ObjectList list;
@@ -113,6 +129,7 @@ absl::StatusOr<HttpRequest> GcsObjectStore::ToRequest(
   request.max_response_bytes = operation.max_response_bytes;
   request.deadline =
       options_.scheduler->clock().Now() + options_.operation_timeout;
+  request.may_be_silent = operation.may_be_silent;
   if (operation.body != nullptr) {
     request.headers.emplace_back("Content-Type", operation.body_type);
   }
@@ -128,9 +145,10 @@ void GcsObjectStore::Start(Operation operation, HttpClient::Done done) const {
   if (!request.ok()) return done(Annotate(request.status(), operation.url));
   options_.http->Start(
       *std::move(request),
-      [url = std::move(operation.url),
+      [url = std::move(operation.url), has_range = operation.has_range,
        done = std::move(done)](absl::StatusOr<HttpResponse> response) mutable {
-        if (response.ok() && !response->ok() && !IsPastEnd(*response)) {
+        if (response.ok() && !response->ok() &&
+            !(has_range && IsPastEnd(*response))) {
           response = GcsError(*response);
         }
         if (!response.ok()) response = Annotate(response.status(), url);
@@ -158,6 +176,7 @@ void GcsObjectStore::Read(const ObjectName& name, const std::string& version,
     absl::StrAppend(&operation.path, "&generation=", PercentEncode(version));
   }
   operation.headers = {{"Range", RangeHeader(offset, size)}};
+  operation.has_range = true;
   // With room for an error's text.
   operation.max_response_bytes = size + (size_t{64} << 10);
   Start(std::move(operation),
@@ -189,8 +208,10 @@ absl::Status GcsObjectStore::Put(const ObjectName& name, std::string bytes) {
 absl::Status GcsObjectStore::Copy(const ObjectName& from,
                                   const ObjectName& to) {
   std::string token;
-  // A large copy goes on where the last call left it.
-  while (true) {
+  uint64_t copied = 0;
+  // A large copy goes on where the last call left it, as long as it goes on.
+  for (int calls_in_vain = 0; calls_in_vain < kMostCallsInVain;
+       ++calls_in_vain) {
     Operation operation{.method = "POST", .url = GcsUrl(to)};
     operation.path =
         absl::StrCat(ObjectPath(from), "/rewriteTo/b/",
@@ -199,15 +220,17 @@ absl::Status GcsObjectStore::Copy(const ObjectName& from,
       absl::StrAppend(&operation.path, "?rewriteToken=", PercentEncode(token));
     }
     operation.body = std::make_shared<const std::string>();
+    operation.may_be_silent = true;
     ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
     const GcsJson json = ParseObject(response.body);
     token = TextOf(json, "rewriteToken");
-    if (json.value("done", false)) return absl::OkStatus();
-    if (token.empty()) {
-      return absl::InternalError(absl::StrCat(
-          GcsUrl(to), ": the service neither copies nor says how to go on"));
-    }
+    if (IsTrue(json, "done")) return absl::OkStatus();
+    if (token.empty()) break;
+    const uint64_t now = NumberOf(json, "totalBytesRewritten");
+    if (now > std::exchange(copied, now)) calls_in_vain = 0;
   }
+  return absl::InternalError(absl::StrCat(
+      GcsUrl(to), ": the service neither copies nor says how to go on"));
 }
 
 absl::Status GcsObjectStore::Delete(const ObjectName& name) {
@@ -269,7 +292,10 @@ absl::Status GcsObjectStore::Compose(const std::vector<std::string>& keys,
       {"destination", {{"contentType", "application/octet-stream"}}}};
   Operation operation{.method = "POST", .url = GcsUrl(to)};
   operation.path = absl::StrCat(ObjectPath(to), "/compose");
-  operation.body = std::make_shared<const std::string>(request.dump());
+  // A name that is no UTF-8 becomes one that is not there.
+  operation.body = std::make_shared<const std::string>(
+      request.dump(-1, ' ', false, GcsJson::error_handler_t::replace));
+  operation.may_be_silent = true;
   operation.body_type = "application/json";
   return Run(std::move(operation)).status();
 }
@@ -293,8 +319,12 @@ absl::Status GcsObjectStore::CompleteUpload(
     const ObjectUpload& upload, const std::vector<UploadedPart>& parts) {
   std::vector<std::string> keys;
   for (const UploadedPart& part : parts) keys.push_back(part.tag);
-  for (int level = 1; keys.size() > kMaxComposed; ++level) {
-    ASSIGN_OR_RETURN(keys, ComposeLevel(upload, level, keys));
+  // What is composed to its own name only from parts may be asked for twice:
+  // with itself among these it would have them twice then.
+  int level = 1;
+  const bool has_itself = absl::c_linear_search(keys, upload.name.key);
+  while (keys.size() > kMaxComposed || (has_itself && level == 1)) {
+    ASSIGN_OR_RETURN(keys, ComposeLevel(upload, level++, keys));
   }
   RETURN_IF_ERROR(Compose(keys, upload.name));
   // It is whole; what is left of the parts costs space, and nothing else.
@@ -305,13 +335,11 @@ absl::Status GcsObjectStore::CompleteUpload(
 absl::Status GcsObjectStore::AbortUpload(const ObjectUpload& upload) {
   const std::string& bucket = upload.name.bucket;
   std::vector<std::string> keys;
-  std::string from;
-  do {
-    ASSIGN_OR_RETURN(const ObjectList list,
-                     List(bucket, PartsFolder(upload.id), 1000, from));
-    keys.insert(keys.end(), list.keys.begin(), list.keys.end());
-    from = list.next;
-  } while (!from.empty());
+  RETURN_IF_ERROR(ForEachPage(
+      *this, bucket, PartsFolder(upload.id), 1000, [&](const ObjectList& list) {
+        keys.insert(keys.end(), list.keys.begin(), list.keys.end());
+        return true;
+      }));
   absl::Status status;
   std::deque<SyncCall<absl::StatusOr<HttpResponse>>> calls;
   const auto wait_for_one = [&] {

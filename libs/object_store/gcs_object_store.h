@@ -66,6 +66,8 @@ class GcsObjectStore : public ObjectStore {
     std::string body_type = "application/octet-stream";
     size_t max_response_bytes = size_t{8} << 20;
     std::string url;  // "gs://bucket/key", for errors
+    bool has_range = false;
+    bool may_be_silent = false;  // HttpRequest
   };
 
   absl::StatusOr<HttpRequest> ToRequest(const Operation& operation) const;

@@ -122,10 +122,15 @@ absl::StatusOr<std::string> GoogleCredentials::Token() {
     }
   }
   // Several threads may ask at once; each token is good.
-  ASSIGN_OR_RETURN(Granted granted, Find());
+  auto granted = Find();
   absl::MutexLock lock(&mutex_);
+  if (!granted.ok()) {
+    // As long as the old one is good.
+    if (found_ && now < granted_.expiration) return granted_.token;
+    return granted.status();
+  }
   found_ = true;
-  granted_ = std::move(granted);
+  granted_ = *std::move(granted);
   return granted_.token;
 }
 

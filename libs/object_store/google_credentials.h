@@ -38,7 +38,8 @@ class GoogleCredentials {
   explicit GoogleCredentials(GoogleCredentialsOptions options);
 
   // Empty: requests carry none. Blocks when a service is asked for one: first,
-  // and again five minutes before it expires.
+  // and again from five minutes before it expires; an error then is none while
+  // the old one is good.
   absl::StatusOr<std::string> Token() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

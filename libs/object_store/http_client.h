@@ -29,6 +29,9 @@ struct HttpRequest {
   // A longer answer is an error.
   size_t max_response_bytes = size_t{8} << 20;
   absl::Time deadline = absl::InfiniteFuture();
+  // The server may take long before it says anything: a copy that it makes
+  // itself. Only the deadline ends it then, not a minute without a byte.
+  bool may_be_silent = false;
 };
 
 struct HttpResponse {

@@ -1,21 +1,57 @@
 #include "libs/object_store/object_answers.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 
 namespace weft {
 namespace {
 
-// The object's size: of "bytes 0-9/100", else what the answer holds.
-uint64_t SizeOfWhole(const HttpResponse& response) {
-  const absl::string_view range = response.header("content-range");
-  const size_t slash = range.rfind('/');
+// "bytes 0-9/100": where it begins, and the size of the whole.
+struct ContentRange {
+  uint64_t begin = 0;
+  uint64_t whole = 0;
+};
+
+std::optional<ContentRange> ParseContentRange(absl::string_view text) {
+  ContentRange range;
+  const size_t dash = text.find('-');
+  const size_t slash = text.rfind('/');
+  if (!absl::ConsumePrefix(&text, "bytes ") ||
+      dash == absl::string_view::npos || slash == absl::string_view::npos ||
+      slash < dash) {
+    return std::nullopt;
+  }
+  constexpr size_t kUnit = 6;  // "bytes "
+  if (dash < kUnit ||
+      !absl::SimpleAtoi(text.substr(0, dash - kUnit), &range.begin) ||
+      !absl::SimpleAtoi(text.substr(slash + 1 - kUnit), &range.whole)) {
+    return std::nullopt;
+  }
+  return range;
+}
+
+// "bytes */100" of an answer that nothing is there.
+std::optional<uint64_t> SizeOfWhole(absl::string_view content_range) {
+  const size_t slash = content_range.rfind('/');
   uint64_t size = 0;
-  const bool has_size = slash != absl::string_view::npos &&
-                        absl::SimpleAtoi(range.substr(slash + 1), &size);
-  return has_size ? size : response.body.size();
+  const bool has_size =
+      slash != absl::string_view::npos &&
+      absl::SimpleAtoi(content_range.substr(slash + 1), &size);
+  return has_size ? std::optional(size) : std::nullopt;
+}
+
+// All of the object, by a server without ranges.
+ObjectPiece PieceOfWhole(std::string whole, uint64_t offset, size_t size) {
+  ObjectPiece piece;
+  piece.object.size = whole.size();
+  if (offset < whole.size()) piece.bytes = whole.substr(offset, size);
+  return piece;
 }
 
 }  // namespace
@@ -52,22 +88,34 @@ std::string RangeHeader(uint64_t offset, uint64_t size) {
 
 absl::StatusOr<ObjectPiece> ToPiece(HttpResponse response, uint64_t offset,
                                     size_t size) {
+  const absl::string_view text = response.header("content-range");
+  const auto whole = SizeOfWhole(text);
+  // Some answer so about an empty object, others with a range of nothing.
+  if (IsPastEnd(response) ||
+      (response.body.empty() && whole.has_value() && *whole <= offset)) {
+    ObjectPiece nothing;
+    nothing.object.size = whole.value_or(0);
+    return nothing;
+  }
+  if (response.code != 206) {
+    return PieceOfWhole(std::move(response.body), offset, size);
+  }
+  const auto range = ParseContentRange(text);
+  if (!range.has_value() || range->begin != offset || range->whole <= offset) {
+    return absl::InternalError(absl::StrCat("the service was asked for ", size,
+                                            " bytes from byte ", offset,
+                                            ", and answers with '", text, "'"));
+  }
+  const uint64_t expected = std::min<uint64_t>(size, range->whole - offset);
+  if (response.body.size() != expected) {
+    return absl::InternalError(absl::StrCat(
+        "the service sent ", response.body.size(), " bytes of ", expected,
+        " that were asked for, from byte ", offset, " of ", range->whole));
+  }
   ObjectPiece piece;
-  piece.object.size = SizeOfWhole(response);
-  if (IsPastEnd(response)) {
-    // The whole answer is about the range; an empty object has no other.
-    if (response.header("content-range").empty()) piece.object.size = 0;
-    return piece;
-  }
+  piece.object.size = range->whole;
   piece.bytes = std::move(response.body);
-  if (response.code != 206) {  // all of it, by a server without ranges
-    piece.bytes = offset < piece.bytes.size() ? piece.bytes.substr(offset, size)
-                                              : std::string();
-  }
-  if (piece.bytes.size() <= size) return piece;
-  return absl::InternalError(absl::StrCat("the service sent ",
-                                          piece.bytes.size(), " bytes of ",
-                                          size, " that were asked for"));
+  return piece;
 }
 
 }  // namespace weft

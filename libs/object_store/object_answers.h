@@ -24,7 +24,8 @@ inline bool IsPastEnd(const HttpResponse& response) {
   return response.code == 416;
 }
 
-// What a request with a Range brought. The version is left empty.
+// What a request with a Range brought, all of it that the object has. The
+// version is left empty.
 absl::StatusOr<ObjectPiece> ToPiece(HttpResponse response, uint64_t offset,
                                     size_t size);
 

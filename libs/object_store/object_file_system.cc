@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -19,6 +21,13 @@ namespace {
 
 constexpr int kKeysAPage = 1000;
 
+bool IsBucketName(absl::string_view bucket) {
+  return absl::c_all_of(bucket, [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' ||
+           c == '-' || c == '_';
+  });
+}
+
 absl::StatusOr<ObjectName> ParseName(absl::string_view path) {
   const absl::string_view host = SchemeAndHost(path);
   const size_t begin = host.find("://");
@@ -29,6 +38,11 @@ absl::StatusOr<ObjectName> ParseName(absl::string_view path) {
   if (name.bucket.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": no bucket is named; write s3://BUCKET/PATH"));
+  }
+  // It becomes a part of a host's name, or of a URL.
+  if (!IsBucketName(name.bucket)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": a bucket's name has letters, digits, '.', '-' and '_'"));
   }
   const std::string clean = CleanPath(path.substr(host.size()));
   for (const absl::string_view part : absl::StrSplit(clean, '/')) {
@@ -57,14 +71,17 @@ ObjectName MarkerOf(const ObjectName& directory) {
   return {directory.bucket, PrefixOf(directory)};
 }
 
-// Adds the names of what a page of a directory's list holds.
+// Adds the names of what a page of a directory's list holds. What is no name in
+// it (the bucket's owners may have made "d/../x", or "d/./x") can't be reached
+// as a file, and whoever deletes what is listed must not be led elsewhere.
 void AddNames(const ObjectList& list, absl::string_view prefix,
               std::vector<std::string>* names) {
   for (const std::vector<std::string>* found : {&list.keys, &list.prefixes}) {
     for (absl::string_view name : *found) {
-      absl::ConsumePrefix(&name, prefix);
+      if (!absl::ConsumePrefix(&name, prefix)) continue;
       absl::ConsumeSuffix(&name, "/");
-      if (!name.empty()) names->emplace_back(name);
+      if (name.empty() || name == "." || name == "..") continue;
+      if (!absl::StrContains(name, '/')) names->emplace_back(name);
     }
   }
 }
@@ -77,9 +94,15 @@ ObjectFileSystem::ObjectFileSystem(ObjectStore& store, Scheduler& scheduler,
 
 absl::StatusOr<bool> ObjectFileSystem::HasAnythingBelow(
     const ObjectName& directory) {
-  ASSIGN_OR_RETURN(const ObjectList list,
-                   store_.List(directory.bucket, PrefixOf(directory), 1, ""));
-  return !list.keys.empty() || !list.prefixes.empty();
+  bool found = false;
+  // A page may be empty although there are more.
+  RETURN_IF_ERROR(ForEachPage(store_, directory.bucket, PrefixOf(directory), 1,
+                              [&](const ObjectList& list) {
+                                found = !list.keys.empty() ||
+                                        !list.prefixes.empty();
+                                return !found;
+                              }));
+  return found;
 }
 
 absl::StatusOr<ObjectFileSystem::Kind> ObjectFileSystem::KindOf(
@@ -186,14 +209,11 @@ absl::StatusOr<std::vector<std::string>> ObjectFileSystem::ListDirectory(
   RETURN_IF_ERROR(CheckDirectory(name, "list", path));
   const std::string prefix = PrefixOf(name);
   std::vector<std::string> names;
-  std::string from;
-  do {
-    ASSIGN_OR_RETURN(const ObjectList list,
-                     store_.List(name.bucket, prefix, kKeysAPage, from));
-    AddNames(list, prefix, &names);
-    if (list.next == from) break;  // of a service that does not go on
-    from = list.next;
-  } while (!from.empty());
+  RETURN_IF_ERROR(ForEachPage(store_, name.bucket, prefix, kKeysAPage,
+                              [&](const ObjectList& list) {
+                                AddNames(list, prefix, &names);
+                                return true;
+                              }));
   // An object and objects below it may have the same name.
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
@@ -222,10 +242,15 @@ absl::Status ObjectFileSystem::DeleteDirectory(absl::string_view path) {
         absl::StrCat("rmdir ", path, ": buckets are not deleted from here"));
   }
   const ObjectName marker = MarkerOf(name);
-  ASSIGN_OR_RETURN(const ObjectList list,
-                   store_.List(name.bucket, marker.key, 2, ""));
-  const bool is_empty = list.prefixes.empty() && list.keys.size() == 1 &&
-                        list.keys.front() == marker.key;
+  bool is_empty = true;
+  RETURN_IF_ERROR(ForEachPage(
+      store_, name.bucket, marker.key, 2, [&](const ObjectList& list) {
+        is_empty = list.prefixes.empty() &&
+                   absl::c_all_of(list.keys, [&](const std::string& key) {
+                     return key == marker.key;
+                   });
+        return is_empty;
+      }));
   return is_empty ? store_.Delete(marker)
                   : PosixError(ENOTEMPTY, "rmdir", path);
 }

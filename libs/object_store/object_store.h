@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -99,6 +100,12 @@ class ObjectStore {
   virtual uint64_t min_part_bytes() const = 0;
   virtual int max_parts() const = 0;
 };
+
+// Calls `visit` with each page of a list, as long as it returns true. INTERNAL
+// for a service that sends a page again: it would have no end.
+absl::Status ForEachPage(ObjectStore& store, const std::string& bucket,
+                         const std::string& prefix, int keys_a_page,
+                         absl::FunctionRef<bool(const ObjectList& page)> visit);
 
 }  // namespace weft
 

@@ -24,14 +24,24 @@ bool IsGooglePath(absl::string_view path) {
 
 constexpr char kGoogleEndpoint[] = "https://storage.googleapis.com";
 
-std::string WithScheme(const std::string& host) {
-  return absl::StrContains(host, "://") ? host : absl::StrCat("http://", host);
+std::string WithScheme(const std::string& host, absl::string_view scheme) {
+  return absl::StrContains(host, "://") ? host
+                                        : absl::StrCat(scheme, "://", host);
 }
 
 std::string GoogleEndpoint(const Environment& environment) {
-  const std::string told =
-      FirstOf(environment, {"GS_ENDPOINT_URL", "STORAGE_EMULATOR_HOST"});
-  return told.empty() ? kGoogleEndpoint : WithScheme(told);
+  const std::string told = environment("GS_ENDPOINT_URL");
+  if (!told.empty()) return WithScheme(told, "https");
+  const std::string emulator = environment("STORAGE_EMULATOR_HOST");
+  return emulator.empty() ? kGoogleEndpoint : WithScheme(emulator, "http");
+}
+
+// Emulators know nobody: they get no token that Google would take.
+Environment GoogleAccounts(const Environment& environment) {
+  const bool asks_emulator = environment("GS_ENDPOINT_URL").empty() &&
+                             !environment("STORAGE_EMULATOR_HOST").empty();
+  if (!asks_emulator) return environment;
+  return [](const char*) { return std::string(); };
 }
 
 // Keys for HMAC under the names that aws_credentials.h looks for.
@@ -104,7 +114,7 @@ class ObjectStores::S3 : public RoutedFileSystem {
 class ObjectStores::Gcs : public RoutedFileSystem {
  public:
   Gcs(const ObjectStoresOptions& options, HttpClient& http)
-      : credentials_({.environment = options.environment,
+      : credentials_({.environment = GoogleAccounts(options.environment),
                       .files = options.others,
                       .http = &http,
                       .scheduler = options.scheduler,

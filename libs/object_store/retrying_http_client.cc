@@ -22,6 +22,14 @@ bool MayPass(const absl::StatusOr<HttpResponse>& result) {
       return true;
     case 400:
       return absl::StrContains(result->body, "<Code>RequestTimeout</Code>");
+    case 200:
+      // S3 may begin to answer before it knows how a copy, or the end of an
+      // upload, ends.
+      return absl::StrContains(result->body, "<Error>") &&
+             (absl::StrContains(result->body, "<Code>InternalError</Code>") ||
+              absl::StrContains(result->body, "<Code>SlowDown</Code>") ||
+              absl::StrContains(result->body,
+                                "<Code>ServiceUnavailable</Code>"));
     default:
       return false;
   }

@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
@@ -67,11 +67,22 @@ absl::Status ErrorOf(const HttpResponse& response) {
                    Remedy(response, code, region)));
 }
 
-// Some operations begin their answer before they know how they end.
-absl::Status FailureInSuccess(const HttpResponse& response) {
+// Some operations begin their answer before they know how they end: they have
+// succeeded when it says so, in an element of that name.
+absl::Status CheckSucceeded(const HttpResponse& response, const char* element) {
   const pugi::xml_document document = ParseXml(response.body);
-  if (document.child("Error").empty()) return absl::OkStatus();
-  return ErrorOf(response);
+  if (!document.child(element).empty()) return absl::OkStatus();
+  if (!document.child("Error").empty()) return ErrorOf(response);
+  return absl::InternalError(
+      absl::StrCat("the service answers ", response.code, " and no ", element,
+                   "; the answer was cut off, or it is not S3"));
+}
+
+// A name as it is in a list, where the service says how it has encoded names.
+std::string NameInList(const char* text, bool is_encoded) {
+  if (!is_encoded) return text;
+  // As in forms: a space is a plus, and a plus is %2B.
+  return PercentDecode(absl::StrReplaceAll(text, {{"+", " "}}));
 }
 
 std::string PartsXml(const std::vector<UploadedPart>& parts) {
@@ -87,18 +98,25 @@ std::string PartsXml(const std::vector<UploadedPart>& parts) {
   return text.str();
 }
 
-ObjectList ToList(const pugi::xml_node& result) {
+absl::StatusOr<ObjectList> ToList(const pugi::xml_node& result) {
+  const bool is_encoded =
+      absl::string_view(result.child_value("EncodingType")) == "url";
   ObjectList list;
   for (const pugi::xml_node& object : result.children("Contents")) {
-    list.keys.push_back(PercentDecode(object.child_value("Key")));
+    list.keys.push_back(NameInList(object.child_value("Key"), is_encoded));
   }
   for (const pugi::xml_node& prefix : result.children("CommonPrefixes")) {
-    list.prefixes.push_back(PercentDecode(prefix.child_value("Prefix")));
+    list.prefixes.push_back(
+        NameInList(prefix.child_value("Prefix"), is_encoded));
   }
-  if (absl::string_view(result.child_value("IsTruncated")) == "true") {
-    list.next = result.child_value("NextContinuationToken");
+  if (absl::string_view(result.child_value("IsTruncated")) != "true") {
+    return list;
   }
-  return list;
+  list.next = result.child_value("NextContinuationToken");
+  if (!list.next.empty()) return list;
+  return absl::InternalError(
+      "the service gives a part of a list, and does not say how to go on; does "
+      "it know ListObjectsV2?");
 }
 
 }  // namespace
@@ -140,6 +158,7 @@ absl::StatusOr<HttpRequest> S3ObjectStore::ToRequest(
   request.max_response_bytes = operation.max_response_bytes;
   request.deadline =
       options_.scheduler->clock().Now() + options_.operation_timeout;
+  request.may_be_silent = operation.may_be_silent;
   if (operation.body != nullptr) {
     request.headers.emplace_back("Content-Type", "application/octet-stream");
   }
@@ -153,15 +172,18 @@ void S3ObjectStore::Start(Operation operation, HttpClient::Done done) const {
   std::string name = NameFor(options_.scheme, operation.name);
   auto request = ToRequest(operation);
   if (!request.ok()) return done(Annotate(request.status(), name));
-  options_.http->Start(
-      *std::move(request), [name = std::move(name), done = std::move(done)](
-                               absl::StatusOr<HttpResponse> response) mutable {
-        if (response.ok() && !response->ok() && !IsPastEnd(*response)) {
-          response = ErrorOf(*response);
-        }
-        if (!response.ok()) response = Annotate(response.status(), name);
-        done(std::move(response));
-      });
+  options_.http->Start(*std::move(request),
+                       [name = std::move(name), done = std::move(done),
+                        has_range = operation.headers.contains("Range")](
+                           absl::StatusOr<HttpResponse> response) mutable {
+                         if (response.ok() && !response->ok() &&
+                             !(has_range && IsPastEnd(*response))) {
+                           response = ErrorOf(*response);
+                         }
+                         if (!response.ok())
+                           response = Annotate(response.status(), name);
+                         done(std::move(response));
+                       });
 }
 
 absl::StatusOr<HttpResponse> S3ObjectStore::Run(Operation operation) const {
@@ -217,8 +239,10 @@ absl::Status S3ObjectStore::Copy(const ObjectName& from, const ObjectName& to) {
       {"x-amz-copy-source",
        PercentEncode(absl::StrCat("/", from.bucket, "/", from.key), true)}};
   operation.body = std::make_shared<const std::string>();
+  operation.may_be_silent = true;
   ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
-  return Annotate(FailureInSuccess(response), NameFor(options_.scheme, to));
+  return Annotate(CheckSucceeded(response, "CopyObjectResult"),
+                  NameFor(options_.scheme, to));
 }
 
 absl::StatusOr<std::vector<UploadedPart>> S3ObjectStore::CopyParts(
@@ -269,7 +293,12 @@ absl::StatusOr<ObjectList> S3ObjectStore::List(const std::string& bucket,
   ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
   const pugi::xml_document document = ParseXml(response.body);
   const pugi::xml_node result = document.child("ListBucketResult");
-  if (!result.empty()) return ToList(result);
+  if (!result.empty()) {
+    auto list = ToList(result);
+    if (list.ok()) return list;
+    return Annotate(list.status(),
+                    absl::StrCat(options_.scheme, "://", bucket, "/", prefix));
+  }
   return absl::InternalError(
       absl::StrCat(options_.scheme, "://", bucket,
                    ": the service answers with no list; is it S3?"));
@@ -320,8 +349,9 @@ absl::StatusOr<UploadedPart> S3ObjectStore::CopyPart(const ObjectUpload& upload,
        PercentEncode(absl::StrCat("/", from.bucket, "/", from.key), true)},
       {"x-amz-copy-source-range", RangeHeader(offset, size)}};
   operation.body = std::make_shared<const std::string>();
+  operation.may_be_silent = true;
   ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
-  RETURN_IF_ERROR(Annotate(FailureInSuccess(response),
+  RETURN_IF_ERROR(Annotate(CheckSucceeded(response, "CopyPartResult"),
                            NameFor(options_.scheme, upload.name)));
   const pugi::xml_document document = ParseXml(response.body);
   return UploadedPart{
@@ -349,9 +379,10 @@ absl::Status S3ObjectStore::CompleteUpload(
   Operation operation{.method = "POST", .name = upload.name};
   operation.query = {{"uploadId", upload.id}};
   operation.body = std::make_shared<const std::string>(PartsXml(parts));
+  operation.may_be_silent = true;
   const auto response = Run(std::move(operation));
   if (response.ok()) {
-    return Annotate(FailureInSuccess(*response),
+    return Annotate(CheckSucceeded(*response, "CompleteMultipartUploadResult"),
                     NameFor(options_.scheme, upload.name));
   }
   // An attempt whose answer was lost may have done it: the upload is gone then.

@@ -1,8 +1,8 @@
 // S3ObjectStore: an ObjectStore that speaks Amazon S3's REST interface, which
 // Google Cloud Storage (with HMAC keys), MinIO, Ceph and others speak too.
 //
-// Requests are signed by libcurl (AWS Signature Version 4), the hash of the
-// body among what is signed. A bucket's name is part of the host, as AWS wants
+// Requests are signed (aws_signature.h), the hash of the body among what is
+// signed. A bucket's name is part of the host, as AWS wants
 // it, unless an endpoint is given or the name has dots, which certificates do
 // not cover. Source:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations.html
@@ -69,6 +69,7 @@ class S3ObjectStore : public ObjectStore {
     std::map<std::string, std::string> headers;
     std::shared_ptr<const std::string> body;
     size_t max_response_bytes = size_t{8} << 20;
+    bool may_be_silent = false;  // HttpRequest
   };
 
   std::string UrlOf(const Operation& operation) const;

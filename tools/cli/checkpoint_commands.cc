@@ -51,6 +51,11 @@ struct Checkpoint {
   StoredTensors tensors;
 };
 
+// An index may say anything; as much as fits.
+int64_t AddBytes(int64_t a, int64_t b) {
+  return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
 bool IsSliceKey(absl::string_view key) {
   return !key.empty() && key.front() == '\0';
 }
@@ -67,7 +72,7 @@ absl::StatusOr<StoredTensors> ReadIndex(BundleReader& reader) {
         }
         Stored& stored = tensors[name];
         if (entry.slices.empty()) {
-          stored.bytes += entry.size;
+          stored.bytes = AddBytes(stored.bytes, entry.size);
           stored.shards.insert(entry.shard);
         }
         if (IsSliceKey(key)) return absl::OkStatus();
@@ -159,7 +164,7 @@ std::string TensorsView(const Checkpoint& checkpoint, Format format) {
   Json json = {{"prefix", checkpoint.prefix}, {"tensors", Json::array()}};
   int64_t bytes = 0;
   for (const auto& [name, stored] : checkpoint.tensors) {
-    bytes += stored.bytes;
+    bytes = AddBytes(bytes, stored.bytes);
     const std::string shards = absl::StrJoin(stored.shards, ",");
     table.AddRow({name, DataTypeName(stored.dtype), ShapeText(stored.shape),
                   BytesText(stored.bytes), shards, SlicesText(stored)});
@@ -210,7 +215,7 @@ absl::StatusOr<std::string> FolderView(FileSystem& files,
     if (checkpoint.ok()) {
       int64_t bytes = 0;
       for (const auto& [name, stored] : checkpoint->tensors) {
-        bytes += stored.bytes;
+        bytes = AddBytes(bytes, stored.bytes);
       }
       tensors = absl::StrCat(checkpoint->tensors.size());
       bytes_text = BytesText(bytes);
@@ -326,7 +331,7 @@ absl::StatusOr<std::string> Verify(FileSystem& files,
   std::vector<std::string> bad;
   int64_t bytes = 0;
   for (const auto& [name, stored] : checkpoint.tensors) {
-    bytes += stored.bytes;
+    bytes = AddBytes(bytes, stored.bytes);
     const absl::Status status = ReadAll(checkpoint, name, stored);
     if (status.ok()) continue;
     bad.push_back(

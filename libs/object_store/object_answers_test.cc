@@ -1,0 +1,398 @@
+// What becomes of answers that services give seldom, or should never give. A
+// script answers in their place.
+#include "libs/object_store/object_answers.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "gtest/gtest.h"
+#include "libs/base/clock.h"
+#include "libs/base/random.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/simulated_scheduler.h"
+#include "libs/base/test_matchers.h"
+#include "libs/fs/memory_file_system.h"
+#include "libs/object_store/aws_credentials.h"
+#include "libs/object_store/gcs_object_store.h"
+#include "libs/object_store/google_credentials.h"
+#include "libs/object_store/object_file_system.h"
+#include "libs/object_store/object_stores.h"
+#include "libs/object_store/retrying_http_client.h"
+#include "libs/object_store/s3_object_store.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kInternalError = absl::StatusCode::kInternal;
+
+// Answers at once, and keeps what it was asked for.
+class ScriptedHttp : public HttpClient {
+ public:
+  using Script =
+      std::function<absl::StatusOr<HttpResponse>(const HttpRequest& request)>;
+
+  void Start(HttpRequest request, Done done) override {
+    absl::StatusOr<HttpResponse> answer;
+    {
+      absl::MutexLock lock(&mutex_);
+      requests_.push_back(request);
+      answer = script_(request);
+    }
+    done(std::move(answer));
+  }
+  void set_script(Script script) { script_ = std::move(script); }
+  const std::vector<HttpRequest>& requests() const { return requests_; }
+  int Count(absl::string_view method, absl::string_view part_of_url) const {
+    int count = 0;
+    for (const HttpRequest& request : requests_) {
+      if (request.method == method &&
+          absl::StrContains(request.url, part_of_url)) {
+        ++count;
+      }
+    }
+    return count;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  Script script_ = [](const HttpRequest&) { return HttpResponse{.code = 404}; };
+  std::vector<HttpRequest> requests_;
+};
+
+HttpResponse Xml(const std::string& body) {
+  return {.code = 200, .headers = {}, .body = body};
+}
+
+class ObjectAnswersTest : public testing::Test {
+ protected:
+  SystemClock clock_;
+  const std::unique_ptr<Scheduler> scheduler_ =
+      NewThreadScheduler(clock_, {.compute_threads = 1});
+  const std::unique_ptr<Random> random_ = NewSeededRandom(1);
+  MemoryFileSystem home_;
+  ScriptedHttp http_;
+  RetryingHttpClient retrying_{
+      http_,
+      *scheduler_,
+      *random_,
+      {.max_attempts = 3, .first_delay = absl::ZeroDuration()}};
+  AwsCredentials aws_{{.environment = [](const char*) { return ""; },
+                       .files = &home_,
+                       .http = &http_,
+                       .scheduler = scheduler_.get()}};
+  GoogleCredentials google_{{.environment = [](const char*) { return ""; },
+                             .files = &home_,
+                             .http = &http_,
+                             .scheduler = scheduler_.get()}};
+  S3ObjectStore s3_{{.http = &retrying_,
+                     .scheduler = scheduler_.get(),
+                     .credentials = &aws_,
+                     .endpoint = "http://s3"}};
+  GcsObjectStore gcs_{{.http = &retrying_,
+                       .scheduler = scheduler_.get(),
+                       .random = random_.get(),
+                       .credentials = &google_,
+                       .endpoint = "http://gcs"}};
+  ObjectFileSystem files_{s3_, *scheduler_, {.part_bytes = size_t{5} << 20}};
+};
+
+TEST_F(ObjectAnswersTest, NamesInListsAreDecodedAsTheServiceSays) {
+  const std::string keys =
+      "<Contents><Key>d/a+b</Key></Contents>"
+      "<Contents><Key>d/a%2Bb</Key></Contents>"
+      "<CommonPrefixes><Prefix>d/x+y/</Prefix></CommonPrefixes>";
+  for (const bool is_encoded : {true, false}) {
+    http_.set_script([&](const HttpRequest&) {
+      return Xml(
+          absl::StrCat("<ListBucketResult>",
+                       is_encoded ? "<EncodingType>url</EncodingType>" : "",
+                       keys, "</ListBucketResult>"));
+    });
+    ASSERT_OK_AND_ASSIGN(const ObjectList list,
+                         s3_.List("bucket", "d/", 1000, ""));
+    using Names = std::vector<std::string>;
+    EXPECT_EQ(list.keys, is_encoded ? (Names{"d/a b", "d/a+b"})
+                                    : (Names{"d/a+b", "d/a%2Bb"}));
+    EXPECT_EQ(list.prefixes, Names{is_encoded ? "d/x y/" : "d/x+y/"});
+  }
+}
+
+// Whoever deletes what a list names must not be led out of the directory.
+TEST_F(ObjectAnswersTest, WhatIsNoNameInTheDirectoryIsNotListed) {
+  http_.set_script([&](const HttpRequest&) {
+    return Xml(
+        "<ListBucketResult><Contents><Key>d/</Key></Contents>"
+        "<Contents><Key>/etc/x</Key></Contents>"
+        "<Contents><Key>d/good</Key></Contents>"
+        "<Contents><Key>d/a/b</Key></Contents>"
+        "<CommonPrefixes><Prefix>d/./</Prefix></CommonPrefixes>"
+        "<CommonPrefixes><Prefix>d/../</Prefix></CommonPrefixes>"
+        "<CommonPrefixes><Prefix>gs://other/</Prefix></CommonPrefixes>"
+        "<CommonPrefixes><Prefix>d/folder/</Prefix></CommonPrefixes>"
+        "</ListBucketResult>");
+  });
+  ASSERT_OK_AND_ASSIGN(const auto names, files_.ListDirectory("s3://b/d"));
+  EXPECT_EQ(names, (std::vector<std::string>{"folder", "good"}));
+}
+
+TEST_F(ObjectAnswersTest, AListThatDoesNotEndIsRefused) {
+  const auto page = [](const std::string& next) {
+    return Xml(absl::StrCat("<ListBucketResult><Contents><Key>d/x</Key>",
+                            "</Contents><IsTruncated>true</IsTruncated>",
+                            next.empty() ? "" : "<NextContinuationToken>", next,
+                            next.empty() ? "" : "</NextContinuationToken>",
+                            "</ListBucketResult>"));
+  };
+  // From A to B to A.
+  http_.set_script([&](const HttpRequest& request) {
+    return page(absl::StrContains(request.url, "token=A") ? "B" : "A");
+  });
+  EXPECT_THAT(files_.ListDirectory("s3://b/d"),
+              StatusIs(kInternalError, "a page that it had already"));
+  // One of the first version of the interface.
+  http_.set_script([&](const HttpRequest&) { return page(""); });
+  EXPECT_THAT(files_.ListDirectory("s3://b/d"),
+              StatusIs(kInternalError, "does not say how to go on"));
+}
+
+// The service may send a page with nothing on it before others.
+TEST_F(ObjectAnswersTest, AnEmptyPageIsNotTheEnd) {
+  http_.set_script([&](const HttpRequest& request) {
+    if (!absl::StrContains(request.url, "token=A")) {
+      return Xml(
+          "<ListBucketResult><IsTruncated>true</IsTruncated>"
+          "<NextContinuationToken>A</NextContinuationToken>"
+          "</ListBucketResult>");
+    }
+    return Xml(
+        "<ListBucketResult><Contents><Key>d/x</Key></Contents>"
+        "</ListBucketResult>");
+  });
+  ASSERT_OK_AND_ASSIGN(const bool is_directory, files_.IsDirectory("s3://b/d"));
+  EXPECT_TRUE(is_directory);
+  EXPECT_THAT(files_.DeleteDirectory("s3://b/d"),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+// A copy has been made when the service says so, not when it begins to answer.
+TEST_F(ObjectAnswersTest, NothingIsDeletedUnlessItWasCopied) {
+  for (const std::string body : {"", "\n\n", "<html/>", "<Error/>"}) {
+    http_.set_script([&](const HttpRequest& request) -> HttpResponse {
+      if (request.method == "HEAD") {
+        const bool is_old = absl::EndsWith(request.url, "/old");
+        return {.code = is_old ? 200 : 404,
+                .headers = {{"content-length", "5"}, {"etag", "e"}},
+                .body = ""};
+      }
+      if (request.method == "GET") return Xml("<ListBucketResult/>");
+      return {.code = 200, .headers = {}, .body = body};
+    });
+    EXPECT_FALSE(s3_.Copy({"b", "old"}, {"b", "new"}).ok()) << body;
+    EXPECT_FALSE(files_.RenameFile("s3://b/old", "s3://b/new").ok()) << body;
+    EXPECT_FALSE(s3_.CompleteUpload({{"b", "new"}, "id"}, {{1, 5, "tag"}}).ok())
+        << body;
+  }
+  EXPECT_EQ(http_.Count("DELETE", ""), 0);
+}
+
+TEST_F(ObjectAnswersTest, AnErrorThatPassesInASuccessIsAskedAgain) {
+  int asked = 0;
+  http_.set_script([&](const HttpRequest&) {
+    return Xml(++asked == 1 ? "<Error><Code>SlowDown</Code></Error>"
+                            : "<CompleteMultipartUploadResult><ETag>e</ETag>"
+                              "</CompleteMultipartUploadResult>");
+  });
+  EXPECT_OK(s3_.CompleteUpload({{"b", "new"}, "id"}, {{1, 5, "tag"}}));
+  EXPECT_EQ(asked, 2);
+}
+
+TEST_F(ObjectAnswersTest, ARangeThatWasNotAskedForIsAFailure) {
+  http_.set_script(
+      [](const HttpRequest&) { return HttpResponse{.code = 416}; });
+  EXPECT_THAT(s3_.Put({"b", "k"}, "bytes"), StatusIs(kInternalError, "416"));
+  EXPECT_THAT(s3_.Delete({"b", "k"}), StatusIs(kInternalError, "416"));
+  EXPECT_THAT(gcs_.Put({"b", "k"}, "bytes"), StatusIs(kInternalError, "416"));
+}
+
+TEST_F(ObjectAnswersTest, APieceIsWhatWasAskedFor) {
+  const auto piece = [](const std::string& range, const std::string& body) {
+    HttpResponse response{.code = 206, .headers = {}, .body = body};
+    if (!range.empty()) response.headers["content-range"] = range;
+    return ToPiece(response, 100, 10);
+  };
+  ASSERT_OK_AND_ASSIGN(const ObjectPiece whole,
+                       piece("bytes 100-109/1000", "0123456789"));
+  EXPECT_EQ(whole.object.size, 1000u);
+  EXPECT_EQ(whole.bytes, "0123456789");
+  ASSERT_OK_AND_ASSIGN(const ObjectPiece last,
+                       piece("bytes 100-102/103", "012"));
+  EXPECT_EQ(last.object.size, 103u);
+  // Of an emulator.
+  ASSERT_OK_AND_ASSIGN(const ObjectPiece empty, piece("bytes 0--1/0", ""));
+  EXPECT_EQ(empty.object.size, 0u);
+  EXPECT_THAT(piece("", ""), StatusIs(kInternalError));
+  for (const char* range :
+       {"", "bytes 100-109/*", "bytes 99-108/1000", "bytes 0-9/1000", "100-109",
+        "bytes 100-109", "bytes -/", "bytes x-y/z", "bytes 100-109/50"}) {
+    EXPECT_THAT(piece(range, "0123456789"), StatusIs(kInternalError)) << range;
+  }
+  EXPECT_THAT(piece("bytes 100-109/1000", "012"),
+              StatusIs(kInternalError, "3 bytes of 10"));
+  EXPECT_THAT(piece("bytes 100-109/1000", "0123456789a"),
+              StatusIs(kInternalError, "11 bytes of 10"));
+}
+
+TEST_F(ObjectAnswersTest, ASizeIsNotBelieved) {
+  http_.set_script([](const HttpRequest& request) -> HttpResponse {
+    if (request.method == "HEAD") {
+      return {.code = 200,
+              .headers = {{"content-length", "4611686018427387904"}},
+              .body = ""};
+    }
+    return {.code = 200, .headers = {}, .body = "short"};
+  });
+  ASSERT_OK_AND_ASSIGN(const std::string read, files_.ReadFile("s3://b/k"));
+  EXPECT_EQ(read, "short");
+}
+
+TEST_F(ObjectAnswersTest, ABucketsNameIsNoHost) {
+  for (const char* path : {"s3://localhost:8443#/k", "s3://[::1]#/k",
+                           "s3://b?x=/k", "s3://a@b/k"}) {
+    EXPECT_THAT(files_.ReadFile(path),
+                StatusIs(absl::StatusCode::kInvalidArgument, "bucket's name"))
+        << path;
+  }
+  EXPECT_TRUE(http_.requests().empty());
+}
+
+// An attempt whose answer is lost may have been made.
+TEST_F(ObjectAnswersTest, WhatIsAppendedIsThereOnce) {
+  std::map<std::string, std::string> objects = {{"k", "old"}};
+  std::set<std::string> lost;
+  http_.set_script(
+      [&](const HttpRequest& request) -> absl::StatusOr<HttpResponse> {
+        if (!absl::EndsWith(request.url, "/compose")) {
+          return HttpResponse{.code = 200, .headers = {}, .body = "{}"};
+        }
+        std::string composed;
+        for (const char* key : {"k", "part"}) {
+          if (absl::StrContains(*request.body,
+                                absl::StrCat("\"name\":\"", key, "\""))) {
+            composed += objects[key];
+          }
+        }
+        if (absl::StrContains(*request.body, "level1-0")) {
+          composed = objects["level"];
+        }
+        const bool is_last = absl::StrContains(request.url, "/o/k/compose");
+        objects[is_last ? "k" : "level"] = composed;
+        if (lost.insert(request.url).second) {
+          return absl::UnavailableError("cut off");
+        }
+        return HttpResponse{.code = 200, .headers = {}, .body = "{}"};
+      });
+  objects["part"] = "+new";
+  EXPECT_OK(
+      gcs_.CompleteUpload({{"b", "k"}, "id"}, {{1, 3, "k"}, {2, 4, "part"}}));
+  EXPECT_EQ(objects["k"], "old+new");
+}
+
+TEST_F(ObjectAnswersTest, ACopyThatDoesNotGoOnEnds) {
+  for (const char* body :
+       {R"({"done":false,"rewriteToken":"x","totalBytesRewritten":"5"})",
+        R"({"done":"true","rewriteToken":"x"})", R"({"done":true})"}) {
+    http_.set_script([&](const HttpRequest&) {
+      return HttpResponse{.code = 200, .headers = {}, .body = body};
+    });
+    const absl::Status copied = gcs_.Copy({"b", "x"}, {"b", "y"});
+    if (absl::StrContains(body, ":true")) {
+      EXPECT_OK(copied);
+    } else {
+      EXPECT_THAT(copied, StatusIs(kInternalError, "neither copies")) << body;
+    }
+  }
+}
+
+TEST_F(ObjectAnswersTest, ANameThatIsNoUtf8EndsNothing) {
+  http_.set_script([&](const HttpRequest&) {
+    return HttpResponse{.code = 404, .headers = {}, .body = "{}"};
+  });
+  EXPECT_THAT(gcs_.CompleteUpload({{"b", "\xff"}, "id"}, {{1, 3, "\xff"}}),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+// Keys that are still good are used while those who renew them are away.
+TEST(CredentialsTest, GoodKeysOutliveAFailureToRenewThem) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock);
+  MemoryFileSystem home;
+  ScriptedHttp http;
+  bool is_away = false;
+  const absl::Time end = clock.Now() + absl::Hours(1);
+  http.set_script([&](const HttpRequest& request)
+                      -> absl::StatusOr<HttpResponse> {
+    if (is_away) return absl::UnavailableError("away");
+    if (absl::EndsWith(request.url, "/role")) {
+      return HttpResponse{
+          .code = 200,
+          .headers = {},
+          .body = absl::StrCat(
+              R"({"AccessKeyId":"a","SecretAccessKey":"s","Token":"t",)",
+              R"("Expiration":")",
+              absl::FormatTime(absl::RFC3339_full, end, absl::UTCTimeZone()),
+              R"("})")};
+    }
+    return HttpResponse{.code = 200, .headers = {}, .body = "role"};
+  });
+  AwsCredentials credentials({.environment = [](const char*) { return ""; },
+                              .files = &home,
+                              .http = &http,
+                              .scheduler = &scheduler,
+                              .use_instance_metadata = true});
+  ASSERT_OK(credentials.Get());
+  is_away = true;
+  clock.Advance(absl::Minutes(56));
+  ASSERT_OK_AND_ASSIGN(const AwsKeys keys, credentials.Get());
+  EXPECT_EQ(keys.access_key_id, "a");
+  clock.Advance(absl::Minutes(5));
+  EXPECT_THAT(credentials.Get(), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+// A file with a session's keys is written anew by others.
+TEST(CredentialsTest, KeysOfASessionAreLookedForAgain) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock);
+  MemoryFileSystem home;
+  ScriptedHttp http;
+  const auto write = [&](const std::string& key) {
+    ASSERT_OK(home.CreateDirectories("/home/.aws"));
+    ASSERT_OK(home.WriteFileAtomically(
+        "/home/.aws/credentials",
+        absl::StrCat("[default]\naws_access_key_id = ", key,
+                     "\naws_secret_access_key = s\naws_session_token = t\n")));
+  };
+  AwsCredentials credentials(
+      {.environment = [](const char* name) -> std::string {
+         return absl::string_view(name) == "HOME" ? "/home" : "";
+       },
+       .files = &home,
+       .http = &http,
+       .scheduler = &scheduler});
+  write("first");
+  EXPECT_EQ(credentials.Get()->access_key_id, "first");
+  write("second");
+  EXPECT_EQ(credentials.Get()->access_key_id, "first");
+  clock.Advance(absl::Minutes(6));
+  EXPECT_EQ(credentials.Get()->access_key_id, "second");
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,28 @@
+#include "libs/object_store/object_store.h"
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+
+namespace weft {
+
+absl::Status ForEachPage(
+    ObjectStore& store, const std::string& bucket, const std::string& prefix,
+    int keys_a_page, absl::FunctionRef<bool(const ObjectList& page)> visit) {
+  absl::flat_hash_set<std::string> begun;
+  std::string from;
+  do {
+    ASSIGN_OR_RETURN(const ObjectList page,
+                     store.List(bucket, prefix, keys_a_page, from));
+    if (!visit(page)) return absl::OkStatus();
+    from = page.next;
+    if (!from.empty() && !begun.insert(from).second) {
+      return absl::InternalError(
+          absl::StrCat("the list of ", prefix, " in ", bucket,
+                       " goes on with a page that it had already"));
+    }
+  } while (!from.empty());
+  return absl::OkStatus();
+}
+
+}  // namespace weft
