@@ -53,6 +53,9 @@ const std::map<std::string, Difference>& IntendedDifferences() {
 // no graph goes out with one.
 const std::map<std::string, std::string>& OwnOps() {
   static const auto& ops = *new std::map<std::string, std::string>{
+      {"_MarkVariables",
+       "what the IdentityN becomes that a saver of SaveConsistency::kStep "
+       "reads its variables by (libs/passes/variable_saving.h)"},
       {"_SaveVariables",
        "what a SaveV2 becomes that reads variables of its own device "
        "(libs/passes/variable_saving.h)"}};
