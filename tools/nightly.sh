@@ -78,6 +78,13 @@ bazel test --config=opt --test_timeout=3600 --test_output=all \
   //libs/checkpoint_writer:file_server_schedule_test \
   //libs/master:master_end_test || failed=1
 
+# Processes killed while a training saves (integration_tests/kill_saves_test.py).
+# The same kills again: WEFT_KILLS_SEED=SEED.
+printf '\n== a training that saves, 500 kills\n'
+bazel test --config=opt --test_timeout=3600 --test_output=errors \
+  --test_env=WEFT_KILLS=500 --test_env=WEFT_KILLS_SEED="$RANDOM" \
+  //integration_tests:kill_saves_test || failed=1
+
 # And that it finds bugs: each of those that are planted in the code.
 printf '\n== planted bugs, up to %s seeds each\n' "$simulation_seeds"
 tools/planted_bugs/planted_bugs.py --seeds="$simulation_seeds" || failed=1

@@ -1,0 +1,201 @@
+"""Processes that are killed while a training saves every few steps.
+
+Three ps, a worker, a coordinator, a checkpoint writer and the program that
+trains (examples/saver_loop) are killed with -9 one after the other, each at a
+moment that a seeded generator draws, which is any moment of a step, of a save,
+of its commit or of a sweep. After each the newest visible checkpoint has every
+sum right and is no older than the last one that the program was told of; what
+was killed is started again, and the training goes on from that checkpoint.
+
+WEFT_KILLS says how many (tools/nightly.sh: 500), WEFT_KILLS_SEED which.
+"""
+
+import json
+import os
+import queue
+import random
+import re
+import subprocess
+import tempfile
+import threading
+import unittest
+
+from integration_tests.testing import programs
+from tools import xml_unittest
+
+_DEADLINE_S = 120
+_SERVERS = {'coordinator': 1, 'ps': 3, 'worker': 1, 'checkpoint_writer': 1}
+
+
+class Program:
+  """A process; its lines are read as they come."""
+
+  def __init__(self, command, stream):
+    self.popen = subprocess.Popen(command, text=True,
+                                  **{stream: subprocess.PIPE})
+    self.lines = queue.Queue()
+    self._stream = getattr(self.popen, stream)
+    self._reader = threading.Thread(target=self._read)
+    self._reader.start()
+
+  def _read(self):
+    for line in self._stream:
+      self.lines.put(line)
+    self.lines.put(None)
+
+  def kill(self):
+    self.popen.kill()
+    self.popen.wait()
+    self._reader.join()
+    self._stream.close()
+
+
+class KillSavesTest(unittest.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.root = self.enterContext(tempfile.TemporaryDirectory())
+    ports = iter(programs.free_ports(sum(_SERVERS.values())))
+    self.cluster = {job: [f'localhost:{next(ports)}' for _ in range(count)]
+                    for job, count in _SERVERS.items()}
+    self.servers = {}
+    self.client = None
+    self.told = 0  # the step of the last checkpoint that the program reported
+    for job, count in _SERVERS.items():
+      for task in range(count):
+        self.start(job, task)
+
+  def tearDown(self):
+    super().tearDown()
+    for program in [*self.servers.values(), self.client]:
+      if program:
+        program.kill()
+
+  def start(self, job, task):
+    flags = [f'--cluster={json.dumps(self.cluster)}', f'--task_index={task}']
+    if job == 'checkpoint_writer':
+      flags.append(f'--root={self.root}')
+    server = Program([programs.binary(f'services/{job}/{job}'), *flags],
+                     'stderr')
+    self.servers[job, task] = server
+    seen = []
+    while True:
+      line = server.lines.get(timeout=_DEADLINE_S)
+      seen.append(line)
+      self.assertIsNotNone(line, f'{job} {task} ended: {seen}')
+      if 'Started server with target' in line:
+        return
+
+  def train(self, steps):
+    """Begins, or goes on with, a training up to that step."""
+    writer = self.cluster['checkpoint_writer'][0]
+    self.client = Program(
+        [programs.binary('examples/saver_loop'), f'--dir=zmq://{writer}/job',
+         f'--target=zmq://{self.cluster["worker"][0]}', f'--steps={steps}',
+         '--save_every=2'], 'stdout')
+
+  def hear(self, line):
+    """What the program says; true if it was told of a checkpoint."""
+    if line is None:
+      return False
+    restored = re.match(r'restored .*/model-(\d+)$', line.strip())
+    if restored:
+      self.assertGreaterEqual(int(restored[1]), self.told, line)
+    saved = re.search(r'saved .*/model-(\d+)$', line.strip())
+    if saved:
+      self.told = int(saved[1])
+    return bool(saved)
+
+  def train_until_saved(self):
+    """A program whose cluster was hurt ends; the next goes on."""
+    while True:
+      line = self.client.lines.get(timeout=_DEADLINE_S)
+      if line is None:
+        self.client.kill()
+        self.train(steps=1 << 40)
+      elif self.hear(line):
+        return
+
+  def hear_all(self):
+    """What it said so far; that it ended is left for train_until_saved."""
+    while not self.client.lines.empty():
+      line = self.client.lines.get()
+      if line is None:
+        self.client.lines.put(None)
+        return
+      self.hear(line)
+
+  def newest(self):
+    with open(os.path.join(self.root, 'job', 'checkpoint'),
+              encoding='utf-8') as state:
+      return os.path.basename(
+          re.match(r'model_checkpoint_path: "(.*)"\n', state.read())[1])
+
+  def check_newest(self):
+    """The newest visible checkpoint is whole; its step."""
+    while True:
+      name = self.newest()
+      verified = subprocess.run(
+          [programs.binary('tools/weft'), 'checkpoint', 'verify',
+           os.path.join(self.root, 'job', name)],
+          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+          timeout=_DEADLINE_S, check=False)
+      # Five saves later it is gone.
+      if verified.returncode == 0 or name == self.newest():
+        break
+    self.assertEqual(verified.returncode, 0, verified.stdout)
+    step = int(name.removeprefix('model-'))
+    self.assertGreaterEqual(step, self.told)
+    return step
+
+  def kill_and_start_again(self, victim):
+    if victim == 'client':
+      self.client.kill()
+      self.hear_all()
+      self.check_newest()
+      self.train(steps=1 << 40)
+      return
+    self.servers[victim].kill()
+    # What it was told by then; more may come from others.
+    self.hear_all()
+    self.check_newest()
+    self.start(*victim)
+
+  def test_the_newest_checkpoint_survives_whoever_dies(self):
+    kills = int(os.environ.get('WEFT_KILLS', '8'))
+    seed = int(os.environ.get('WEFT_KILLS_SEED', '1'))
+    print(f'{kills} kills, seed {seed}', flush=True)
+    rng = random.Random(seed)
+    victims = ['client', *self.servers]
+    self.train(steps=1 << 40)
+    for number in range(kills):
+      self.train_until_saved()
+      victim = rng.choice(victims)
+      # Up to some saves later; it ends before, if something is wrong.
+      try:
+        self.client.popen.wait(timeout=rng.uniform(0, 0.1))
+      except subprocess.TimeoutExpired:
+        pass
+      with self.subTest(kill=number, seed=seed, victim=victim):
+        self.kill_and_start_again(victim)
+    self.train_until_saved()
+    self.client.kill()
+    self.hear_all()
+    # And it comes to its end.
+    last = self.check_newest() + 20
+    while True:
+      self.train(steps=last)
+      while True:
+        line = self.client.lines.get(timeout=_DEADLINE_S)
+        if line is None:
+          break
+        self.hear(line)
+      if self.client.popen.wait(timeout=_DEADLINE_S) == 0:
+        break
+      self.client.kill()
+    self.assertEqual(self.told, last)
+    self.assertEqual(self.check_newest(), last)
+
+
+if __name__ == '__main__':
+  xml_unittest.main()
