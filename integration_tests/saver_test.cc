@@ -189,6 +189,7 @@ TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
                       "model.ckpt-9.data-00000-of-00001",
                       "model.ckpt-9.meta",
                       "model.ckpt-9.index",
+                      "model.ckpt_of_mine.meta",
                       "model.ckpt-10.data",
                       "model.ckpt-10.data-00000-of-00001.old",
                       "model.ckpt2.meta",
@@ -211,6 +212,58 @@ TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
   EXPECT_FALSE(files_.FileExists("/job/model.ckpt_temp").ok());
   EXPECT_OK(files_.FileExists("/job/model.ckpt-7_temp2"));
   EXPECT_OK(files_.FileExists("/job/model.ckpt-x_temp"));
+}
+
+// TensorFlow's programs export their graph by that name.
+TEST_F(SaverTest, AGraphThatAUserExportedStays) {
+  ASSERT_OK(files_.CreateDirectories("/job"));
+  ASSERT_OK(files_.WriteFileAtomically("/job/model.meta", "mine"));
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  Saver saver(root, Options());
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_OK(session->Run(init));
+  ASSERT_OK(saver.Save(*session, "/job/model", {.global_step = 1}));
+  ASSERT_OK(saver.Save(*session, "/job/model", {.global_step = 2}));
+  EXPECT_OK(files_.FileExists("/job/model.meta"));
+}
+
+// Whatever fails of what the saver does to files, but one save later nothing is
+// left of it.
+TEST_F(SaverTest, WhatCantBeDeletedGoesLater) {
+  FailingFileSystem failing(files_);
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options = Options();
+  options.file_system = &failing;
+  options.max_to_keep = 1;
+  Saver saver(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_OK(session->Run(init));
+  ASSERT_OK(files_.CreateDirectories("/job"));
+  int64_t step = 0;
+  const auto save = [&] {
+    return saver.Save(*session, "/job/m", {.global_step = ++step}).status();
+  };
+  ASSERT_OK(save());
+  const int64_t before = failing.num_operations();
+  ASSERT_OK(save());
+  const int64_t operations = failing.num_operations() - before;
+  ASSERT_GT(operations, 5);
+  for (int64_t n = 0; n < operations; ++n) {
+    failing.FailOperation(n, absl::UnavailableError("not now"));
+    (void)save();
+    failing.Heal();
+    ASSERT_OK(save()) << n;
+    const std::string newest = absl::StrCat("m-", step);
+    EXPECT_THAT(files_.ListDirectory("/job").value(),
+                testing::UnorderedElementsAre("checkpoint", newest + ".index",
+                                              newest + ".meta",
+                                              newest + ".data-00000-of-00001"))
+        << n;
+  }
 }
 
 TEST_F(SaverTest, NodesHaveTensorFlowsNames) {

@@ -31,6 +31,8 @@ using ops::Variable;
 
 // Of the node that marks all that a save with SaveConsistency::kStep saves.
 constexpr char kMarkName[] = "mark_all";
+// Checkpoints that could not be deleted, and are tried again.
+constexpr size_t kMaxToDelete = 20;
 // What a task takes as a max_hold.
 constexpr absl::Duration kLongestHold = absl::Minutes(4);
 
@@ -230,7 +232,8 @@ class SaveBuilder {
                       const std::vector<Saveable>& saveables,
                       const std::vector<int64_t>& groups) {
     std::string mark = absl::StrCat(scope_.prefix(), marks_.size());
-    marks_.emplace_back(scope.AddNode(
+    // Where its SaveV2 will be, which only a CPU has.
+    marks_.emplace_back(scope.WithDevice("/cpu:0").AddNode(
         "IdentityN", ReadAll(scope, saveables),
         {{"_marks", mark},
          {"_snapshot_groups", groups},
@@ -264,23 +267,24 @@ bool ConsumeDataEnding(absl::string_view* text) {
 
 // Whether `name` is that of a file or folder of a save to `base`, or to one of
 // its steps, that has not ended: "model-100.index.tempstate7",
-// "model-100_temp", or data or graph without an index among `names`.
+// "model-100_temp", or data or graph without an index among `names`; but a
+// graph "model.meta" may be a user's own.
 bool IsLeftover(absl::string_view name, absl::string_view base,
                 const absl::flat_hash_set<std::string>& names) {
   absl::string_view ending = name;
   if (base.empty() || !absl::ConsumePrefix(&ending, base)) return false;
   absl::string_view rest = ending;
-  if (absl::ConsumePrefix(&rest, "-") && ConsumeDigits(&rest)) ending = rest;
+  const bool has_step = absl::ConsumePrefix(&rest, "-") && ConsumeDigits(&rest);
+  if (has_step) ending = rest;
   if (ending == kShardFolder || ending == ".meta.tmp") return true;
   const absl::string_view prefix = name.substr(0, name.size() - ending.size());
   const bool is_index = absl::ConsumePrefix(&ending, ".index");
-  if (!is_index && !ConsumeDataEnding(&ending) && ending != ".meta") {
-    return false;
-  }
+  const bool is_graph = has_step && ending == ".meta";
+  if (!is_index && !is_graph && !ConsumeDataEnding(&ending)) return false;
   if (absl::ConsumePrefix(&ending, ".tempstate")) {
     return ConsumeDigits(&ending) && ending.empty();
   }
-  return !is_index && (ending.empty() || ending == ".meta") &&
+  return !is_index && (ending.empty() || is_graph) &&
          !names.contains(checkpoint::IndexFilename(prefix));
 }
 
@@ -378,19 +382,23 @@ void SweepLeftovers(FileSystem& files, const std::string& save_path) {
   }
 }
 
-// Its index first: without that nobody takes the rest for a checkpoint.
-void DeleteCheckpoint(FileSystem& files, const std::string& path) {
-  (void)files.DeleteFile(checkpoint::IndexFilename(path));
+// Its index first: without that nobody takes the rest for a checkpoint, and the
+// next save sweeps it. Whether the index is gone.
+bool DeleteCheckpoint(FileSystem& files, const std::string& path) {
+  const absl::Status deleted =
+      files.DeleteFile(checkpoint::IndexFilename(path));
+  if (!deleted.ok() && !absl::IsNotFound(deleted)) return false;
   (void)files.DeleteFile(MetaGraphFilename(path));
   const absl::string_view folder = Dirname(path);
   const auto names = files.ListDirectory(folder.empty() ? "." : folder);
-  if (!names.ok()) return;
+  if (!names.ok()) return true;
   const std::string data = absl::StrCat(Basename(path), ".data-");
   for (const std::string& name : *names) {
     if (absl::StartsWith(name, data)) {
       (void)files.DeleteFile(JoinPath(folder, name));
     }
   }
+  return true;
 }
 
 }  // namespace
@@ -502,15 +510,11 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
                      options.latest_filename, "' and '", save_path, "'"));
   }
   FileSystem& files = FilesOf(session);
-  if (!std::exchange(has_swept_, true)) SweepLeftovers(files, save_path);
+  // Each time: a save that failed here may end there later than the next.
+  SweepLeftovers(files, save_path);
   const Tensor prefix = Tensor::Scalar<std::string>(path);
   if (mark_) RETURN_IF_ERROR(session.Run(mark_));
-  const absl::Status saved = session.Run({{filename_, prefix}}, save_).status();
-  if (!saved.ok()) {
-    // What it leaves goes before the next one begins.
-    has_swept_ = false;
-    return saved;
-  }
+  RETURN_IF_ERROR(session.Run({{filename_, prefix}}, save_).status());
   // It is there, whatever else fails.
   CountIn(path);
   // Before the state, which names what is whole.
@@ -518,9 +522,17 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
   if (options.write_state) {
     RETURN_IF_ERROR(WriteState(files, path, options.latest_filename));
   }
-  for (const std::string& old : to_delete_) DeleteCheckpoint(files, old);
-  to_delete_.clear();
+  DeleteOld(files);
   return path;
+}
+
+// What can't be deleted is tried again with the next ones, but for the oldest.
+void Saver::DeleteOld(FileSystem& files) {
+  std::erase_if(to_delete_, [&](const std::string& path) {
+    return DeleteCheckpoint(files, path);
+  });
+  if (to_delete_.size() <= kMaxToDelete) return;
+  to_delete_.erase(to_delete_.begin(), to_delete_.end() - kMaxToDelete);
 }
 
 absl::Status Saver::Restore(Session& session, const std::string& save_path) {

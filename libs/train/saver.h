@@ -59,7 +59,11 @@ enum class SaveConsistency {
   // steps that write saved variables do not begin, and those that run end,
   // before the variables are marked. Then all go on, and what is marked is
   // written. Other steps (of queue runners, of those who put gradients into
-  // accumulators, of evaluations) are not waited for.
+  // accumulators, of evaluations) are not waited for; one that takes gradients
+  // out and applies them is, so none of these may be to come from the thread
+  // that saves. Where variables lie on several tasks, save `sharded`: else
+  // their
+  // values are sent while steps are held off.
   kStep,
 };
 
@@ -117,10 +121,10 @@ class Saver {
 
   // Saves what the variables hold; the prefix of the checkpoint, which is
   // durable then. Checkpoints beyond those that are kept are deleted once the
-  // state no longer names them; what can't be is left. The first save, and one
-  // that follows a failure, deletes what earlier ones of the same name have
-  // left: files that are not finished, and data and graphs without an index.
-  // Nobody else may be saving under that name at the time.
+  // state no longer names them; where that fails it is tried again after the
+  // next save. First it deletes what earlier ones of the same name have left:
+  // files that are not finished, and data, and graphs of a step, without an
+  // index. Nobody else may be saving under that name at the time.
   absl::StatusOr<std::string> Save(Session& session,
                                    const std::string& save_path,
                                    const SaveOptions& options = {});
@@ -155,6 +159,7 @@ class Saver {
   FileSystem& FilesOf(const Session& session);
   absl::Time Now() const;
   absl::Status WriteGraph(FileSystem& files, const std::string& path);
+  void DeleteOld(FileSystem& files);
   // Counts a checkpoint in, and others out.
   void CountIn(const std::string& path);
   absl::Status WriteState(FileSystem& files, const std::string& path,
@@ -170,7 +175,6 @@ class Saver {
   Operation mark_;  // null but for kStep
   std::deque<Kept> kept_;
   std::vector<std::string> to_delete_;  // still there, and counted out
-  bool has_swept_ = false;
   absl::Time next_to_keep_for_good_ = absl::InfiniteFuture();
 };
 
