@@ -264,6 +264,65 @@ TEST_P(StepSavesTest, SynchronousTrainingGoesOn) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// What says no device may be on a GPU, which marks and saves nothing.
+TEST_P(StepSavesTest, TasksWithGpusSaveAsWell) {
+  const auto [use_resource, sharded] = GetParam();
+  const Scope root = Scope::Root();
+  const ops::Variable a(root.WithName("a"), Tensor::Scalar<int64_t>(3),
+                        {.use_resource = use_resource});
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  SaverOptions options = Between(sharded);
+  options.file_system = &files_;
+  Saver saver(root, options);
+  TestCluster::Options cluster_options = OnOneDisk(ClusterKind::kOneProcess);
+  cluster_options.host_gpus = 1;
+  TestCluster cluster(cluster_options);
+  const auto session = Connect(cluster, 0, root);
+  ASSERT_OK(session->Run(init));
+  ASSERT_OK_AND_ASSIGN(const std::string path, saver.Save(*session, "/job/m"));
+  EXPECT_EQ(Stored(path, "a"), 3);
+}
+
+// A step that waits for gradients has not written yet, but may at any moment:
+// who saves from a thread whose gradient it waits for is told.
+TEST_P(StepSavesTest, AStepThatWaitsForTheSaversGradientIsNamed) {
+  const auto [use_resource, sharded] = GetParam();
+  Counters graph(use_resource);
+  const Scope ps0 = graph.root.WithDevice("/job:ps/task:0");
+  const Output sums = ops::ConditionalAccumulator(
+      ps0.WithName("sums"), DT_FLOAT, PartialShape::Scalar(),
+      {.shared_name = "sums"});
+  const Operation push = ops::AccumulatorApplyGradient(
+      graph.root, sums,
+      ops::Const(graph.root, Tensor::Scalar<int64_t>(int64_t{1} << 40)), 1.0f);
+  const Output taken = ops::Cast(
+      graph.root,
+      ops::AccumulatorTakeGradient(
+          graph.root, sums, ops::Const(graph.root, Tensor::Scalar<int32_t>(1)),
+          DT_FLOAT),
+      DT_INT64);
+  const Operation counted =
+      ops::Group(graph.root, {ops::AssignAdd(ps0, graph.a, taken)}, "counted");
+  SaverOptions options = Between(sharded);
+  options.file_system = &files_;
+  options.max_hold = absl::Milliseconds(50);
+  Saver saver(graph.root, options);
+  TestCluster cluster(OnOneDisk(ClusterKind::kSockets));
+  const auto chief = Connect(cluster, 0, graph.root);
+  ASSERT_OK(chief->Run(graph.init));
+  std::thread sync([&] { EXPECT_OK(chief->Run(counted)); });
+  absl::Status saved;
+  // It fails as soon as the step has begun.
+  for (int64_t n = 0; saved.ok(); ++n) {
+    saved = saver.Save(*chief, "/job/m", {.global_step = n}).status();
+  }
+  EXPECT_THAT(saved, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                              "(fetches [], targets [counted])"));
+  ASSERT_OK(chief->Run(push));
+  sync.join();
+  EXPECT_OK(saver.Save(*chief, "/job/m", {.global_step = 1}));
+}
+
 // A graph that was exported has the marks, too.
 TEST_P(StepSavesTest, AnImportedSaverMarksAsWell) {
   const auto [use_resource, sharded] = GetParam();

@@ -78,6 +78,7 @@ void Master::CloseAll(const absl::Status& cause,
   {
     absl::MutexLock lock(&mutex_);
     sessions.swap(sessions_);
+    for (const auto& [id, session] : sessions) NoteClosing(id, session);
   }
   const auto finish = JoinCalls(
       static_cast<int>(sessions.size()) + 1,
@@ -184,23 +185,35 @@ void Master::RunCallable(uint64_t session, uint64_t callable,
   (*found)->RunCallable(callable, run, std::move(done));
 }
 
-std::vector<
-    std::pair<std::shared_ptr<MasterSession>, absl::btree_set<uint64_t>>>
-Master::FindHeld(const protocol::StepHold& hold) const {
+void Master::NoteClosing(uint64_t id,
+                         const std::shared_ptr<MasterSession>& session) {
+  absl::erase_if(closing_,
+                 [](const auto& entry) { return entry.second.expired(); });
+  closing_[id] = session;
+}
+
+absl::StatusOr<Master::Held> Master::FindHeld(
+    const protocol::StepHold& hold) const {
   std::map<uint64_t, absl::btree_set<uint64_t>> callables;
   for (const protocol::VariableWriter& writer : hold.writers) {
-    // What one before this one had is gone.
-    if (writer.session.master_incarnation != options_.incarnation) continue;
+    if (writer.session.master_incarnation != options_.incarnation) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "Another process that is ", options_.task,
+          ", too, or was, runs steps that write the variables. Save again once "
+          "it is gone."));
+    }
     callables[writer.session.session].insert(writer.registration);
   }
-  std::vector<
-      std::pair<std::shared_ptr<MasterSession>, absl::btree_set<uint64_t>>>
-      held;
-  for (auto& [session, registrations] : callables) {
-    auto found = Find(session);
-    if (found.ok()) {
-      held.emplace_back(*std::move(found), std::move(registrations));
-    }
+  Held held;
+  absl::ReaderMutexLock lock(&mutex_);
+  for (auto& [id, registrations] : callables) {
+    const auto open = sessions_.find(id);
+    const auto closing = closing_.find(id);
+    std::shared_ptr<MasterSession> session;
+    if (open != sessions_.end()) session = open->second;
+    if (closing != closing_.end()) session = closing->second.lock();
+    if (session == nullptr) continue;
+    held.emplace_back(std::move(session), std::move(registrations));
   }
   return held;
 }
@@ -209,7 +222,9 @@ void Master::HoldSteps(const protocol::StepHold& hold, Done done) {
   if (hold.action == protocol::StepHold::Action::kReleaseSteps) {
     return done(ReleaseSteps(hold.holder));
   }
-  auto held = FindHeld(hold);
+  auto found = FindHeld(hold);
+  if (!found.ok()) return done(found.status());
+  const Held held = *std::move(found);
   Holding holding{.limit = std::make_shared<Cancellation>()};
   for (const auto& [session, callables] : held) {
     holding.sessions.push_back(session);
@@ -242,6 +257,11 @@ absl::Status Master::AddHolding(const protocol::StepHold& hold,
                                 Holding holding) {
   const absl::Time now = options_.scheduler->clock().Now();
   absl::MutexLock lock(&holds_mutex_);
+  if (ended_holds_.Contains(hold.holder)) {
+    return absl::CancelledError(absl::StrCat(
+        "Step ", hold.holder.step,
+        " had ended before it came to hold off steps on ", options_.task));
+  }
   if (holds_.size() >= kMaxHolds) {
     return absl::ResourceExhaustedError(absl::StrCat(
         options_.task, " holds off steps for ", kMaxHolds, " others already"));
@@ -294,6 +314,7 @@ absl::Status Master::ReleaseSteps(const protocol::StepId& holder) {
     absl::MutexLock lock(&holds_mutex_);
     const auto it = holds_.find({holder.master_incarnation, holder.step});
     if (it == holds_.end()) {
+      ended_holds_.Add(holder);
       return absl::FailedPreconditionError(
           absl::StrCat(options_.task, " does not hold off steps for step ",
                        holder.step, " any more"));
@@ -352,6 +373,7 @@ void Master::CloseSession(uint64_t session, Done done) {
   if (farewell.ok()) {
     absl::MutexLock lock(&mutex_);
     is_mine = sessions_.erase(session) > 0;
+    NoteClosing(session, *found);
   }
   if (!is_mine) return done(absl::OkStatus());  // who took it out closes it
   (*found)->Close(

@@ -22,6 +22,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/ended.h"
 #include "libs/base/logging.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
@@ -149,10 +150,14 @@ class Master : public protocol::Master,
                       const std::shared_ptr<Resetting>& reset,
                       protocol::Worker::Done done);
   void ForgetContainers(std::shared_ptr<Resetting> reset);
-  // The sessions of the writers that are this master's, with the callables.
-  std::vector<
-      std::pair<std::shared_ptr<MasterSession>, absl::btree_set<uint64_t>>>
-  FindHeld(const protocol::StepHold& hold) const;
+  // The sessions of the writers, with the callables; also those that are being
+  // closed, while their steps run. FAILED_PRECONDITION where one is of another
+  // process of this task.
+  using Held = std::vector<
+      std::pair<std::shared_ptr<MasterSession>, absl::btree_set<uint64_t>>>;
+  absl::StatusOr<Held> FindHeld(const protocol::StepHold& hold) const;
+  void NoteClosing(uint64_t id, const std::shared_ptr<MasterSession>& session)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Holds(const protocol::StepId& holder) const;
   absl::Status AddHolding(const protocol::StepHold& hold, Holding holding);
   absl::Status ReleaseSteps(const protocol::StepId& holder);
@@ -173,10 +178,15 @@ class Master : public protocol::Master,
   // Ordered, so that a simulation repeats.
   absl::btree_map<uint64_t, std::shared_ptr<MasterSession>> sessions_
       ABSL_GUARDED_BY(mutex_);
+  // Taken out of these, and kept by their steps.
+  absl::btree_map<uint64_t, std::weak_ptr<MasterSession>> closing_
+      ABSL_GUARDED_BY(mutex_);
   mutable absl::Mutex holds_mutex_;
   // By incarnation and step of the holder.
   absl::btree_map<std::pair<uint64_t, uint64_t>, Holding> holds_
       ABSL_GUARDED_BY(holds_mutex_);
+  // Those that were released before they came.
+  Ended<protocol::StepId> ended_holds_ ABSL_GUARDED_BY(holds_mutex_){kMaxHolds};
 };
 
 }  // namespace weft

@@ -338,6 +338,7 @@ void MasterSession::RunCallable(uint64_t callable,
   const absl::Duration timeout =
       std::min(run.timeout, config_.operation_timeout);
   step->ArmTimer(Deadline(timeout), timeout);
+  step->Heed(run.cancellation);
   watch_.StepBegan();
   // They end in EndStep.
   if (step->callable().max_hold.has_value()) {
@@ -348,20 +349,43 @@ void MasterSession::RunCallable(uint64_t callable,
 
 void MasterSession::RunStep(Step* step, const protocol::CallableRun& run,
                             protocol::Master::Done done) {
-  if (step->is_held()) {
+  if (!step->is_held() || !HoldBack(step, run, done)) {
+    step->Run(run, std::move(done));
+  }
+}
+
+bool MasterSession::HoldBack(Step* step, const protocol::CallableRun& run,
+                             protocol::Master::Done& done) {
+  const uint64_t id = step->id();
+  const std::shared_ptr<Cancellation> cancellation = step->cancellation();
+  {
     absl::MutexLock lock(&mutex_);
     step->is_held() = !closed_ && !gate_.IsOpenFor(step->callable().id);
-    if (step->is_held()) {
-      // The calling thread does not come back to it.
-      protocol::CallableRun later = run;
-      later.thread = protocol::CallingThread::kOther;
-      return gate_.Wait(step->callable().id, &step->is_held(),
-                        [step, later, done = std::move(done)]() mutable {
-                          step->Run(later, std::move(done));
-                        });
-    }
+    if (!step->is_held()) return false;
+    step->NoteHeld();
+    // The calling thread does not come back to it.
+    protocol::CallableRun later = run;
+    later.thread = protocol::CallingThread::kOther;
+    gate_.Wait(step->callable().id, id, &step->is_held(),
+               [step, later, done = std::move(done)]() mutable {
+                 step->Run(later, std::move(done));
+               });
   }
-  step->Run(run, std::move(done));
+  // By now it may have begun, and ended.
+  const auto let_go = [weak = weak_from_this(), id](const absl::Status&) {
+    if (const auto session = weak.lock()) session->LetGoOfHeld(id);
+  };
+  if (cancellation->Register(let_go) == 0) let_go(cancellation->status());
+  return true;
+}
+
+void MasterSession::LetGoOfHeld(uint64_t step) {
+  StepGate::Callbacks ready;
+  {
+    absl::MutexLock lock(&mutex_);
+    ready = gate_.TakeWaiting(step);
+  }
+  for (auto& begin : ready) begin();  // only to end at once
 }
 
 void MasterSession::RunWithoutWriters(Step* step,
@@ -373,7 +397,8 @@ void MasterSession::RunWithoutWriters(Step* step,
     EndStep(std::unique_ptr<Step>(step), absl::OkStatus());
     failed(status);
   };
-  const auto open = calls_.Begin(shared_from_this(), run.cancellation);
+  const auto open =
+      calls_.Begin(shared_from_this(), step->cancellation().get());
   if (!open.ok()) return fail(std::move(done), open.status());
   std::vector<WriterHoldOptions::Part> parts;
   for (const Callable::Part& part : callable.parts) {
@@ -393,13 +418,14 @@ void MasterSession::RunWithoutWriters(Step* step,
   // The calling thread does not come back to it.
   protocol::CallableRun later = run;
   later.thread = protocol::CallingThread::kOther;
-  hold->Begin([step, later, hold, fail,
+  hold->Begin([this, step, later, hold, fail,
                done = std::move(done)](const absl::Status& begun) mutable {
     hold->LetGoOfClient();
     if (!begun.ok()) {
       hold->Abandon();
       return fail(std::move(done), begun);
     }
+    LimitHold(*step);
     step->Run(
         later, [hold, done = std::move(done)](const absl::Status& ran) mutable {
           hold->End(
@@ -408,6 +434,18 @@ void MasterSession::RunWithoutWriters(Step* step,
               });
         });
   });
+}
+
+// While what it marks is on its way, all who write stand still.
+void MasterSession::LimitHold(Step& step) const {
+  const absl::Duration most = *step.callable().max_hold;
+  step.ArmHoldTimer(
+      options_.scheduler->clock().Now() + most,
+      absl::DeadlineExceededError(absl::StrCat(
+          "The variables were not marked within max_hold (",
+          absl::FormatDuration(most),
+          "). Raise it, or save sharded: then each task marks its own, and "
+          "none has to send them.")));
 }
 
 void MasterSession::HoldCallables(const protocol::StepId& holder,

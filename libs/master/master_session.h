@@ -120,6 +120,12 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   void RunStep(Step* step, const protocol::CallableRun& run,
                protocol::Master::Done done);
   // Runs it while no step runs that writes what it marks (WriterHold).
+  // Whether it waits, with `done`, for the end of a hold; or it may begin.
+  bool HoldBack(Step* step, const protocol::CallableRun& run,
+                protocol::Master::Done& done) ABSL_LOCKS_EXCLUDED(mutex_);
+  // One that was cancelled, if it waits.
+  void LetGoOfHeld(uint64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
+  void LimitHold(Step& step) const;
   void RunWithoutWriters(Step* step, const protocol::CallableRun& run,
                          protocol::Master::Done done);
   void EndStep(std::unique_ptr<Step> step, absl::Status status);

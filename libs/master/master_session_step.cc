@@ -38,13 +38,19 @@ void MasterSession::Step::ArmTimer(absl::Time deadline,
       });
 }
 
+void MasterSession::Step::ArmHoldTimer(absl::Time deadline,
+                                       const absl::Status& why) {
+  hold_timer_ = session_->options_.scheduler->ScheduleAt(
+      deadline,
+      [cancellation = cancellation_, why] { cancellation->Cancel(why); });
+}
+
 void MasterSession::Step::Run(const protocol::CallableRun& run,
                               protocol::Master::Done done) {
   done_ = std::move(done);
   const int num_parts = static_cast<int>(callable_->parts.size());
   // One more than there are parts, so that the step outlives this loop.
   join_.Begin(num_parts + 1);
-  caller_gone_.Begin(run.cancellation, cancellation_);
   const uint64_t over_below = session_->steps_.over_below();
   for (int i = 0; i < num_parts; ++i) {
     const Callable::Part& part = callable_->parts[i];
@@ -114,8 +120,11 @@ void MasterSession::Step::PartDone(absl::Status status) {
 }
 
 protocol::Master::Done MasterSession::Step::Release(Scheduler& scheduler) {
-  if (timer_ != 0) scheduler.CancelTimer(timer_);
-  timer_ = 0;
+  caller_gone_.End();
+  for (Scheduler::TimerId* timer : {&timer_, &hold_timer_}) {
+    if (*timer != 0) scheduler.CancelTimer(*timer);
+    *timer = 0;
+  }
   session_.reset();
   return std::move(done_);
 }

@@ -28,9 +28,10 @@ class MasterSession::Step {
     session_ = std::move(session);
     callable_ = std::move(callable);
     id_ = id;
-    // A cancelled one is spent; one that a late timer still holds is not ours.
+    // A cancelled one is spent; one that a late timer still holds, or that a
+    // wait was registered with, is not ours.
     if (!cancellation_ || cancellation_->IsCancelled() ||
-        cancellation_.use_count() > 1) {
+        cancellation_.use_count() > 1 || std::exchange(was_held_, false)) {
       cancellation_ = std::make_shared<Cancellation>();
     }
     const size_t num_parts = callable_->parts.size();
@@ -49,11 +50,17 @@ class MasterSession::Step {
   // Whether it may not begin yet (StepGate); under the session's lock, but for
   // the thread that has just begun it.
   bool& is_held() { return is_held_; }
+  void NoteHeld() { was_held_ = true; }
+  // Its caller's cancellation, which may be null, is its own from here on,
+  // until its end.
+  void Heed(Cancellation* caller) { caller_gone_.Begin(caller, cancellation_); }
   // What its feeds take of the session's quota.
   void set_fed_bytes(int64_t bytes) { fed_bytes_ = bytes; }
   int64_t TakeFedBytes() { return std::exchange(fed_bytes_, 0); }
 
   void ArmTimer(absl::Time deadline, absl::Duration timeout);
+  // Another bound, with its own words.
+  void ArmHoldTimer(absl::Time deadline, const absl::Status& why);
   void Run(const protocol::CallableRun& run, protocol::Master::Done done);
 
   // While the session's lock is held, which keeps it running.
@@ -75,8 +82,10 @@ class MasterSession::Step {
   uint64_t id_ = 0;
   int64_t fed_bytes_ = 0;
   bool is_held_ = false;
+  bool was_held_ = false;
   std::shared_ptr<Cancellation> cancellation_;
   Scheduler::TimerId timer_ = 0;
+  Scheduler::TimerId hold_timer_ = 0;
   CancellationLink caller_gone_;
   Join join_;                                      // of its parts
   std::unique_ptr<std::atomic<bool>[]> answered_;  // by part

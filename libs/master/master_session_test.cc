@@ -678,9 +678,60 @@ TEST_F(HeldStepsTest, OneThatDoesNotEndIsNamed) {
   EXPECT_OK(Hold(Action::kReleaseSteps));
 }
 
-// What another incarnation of the master had is gone.
-TEST_F(HeldStepsTest, StepsOfAnotherIncarnationDoNotMatter) {
-  ASSERT_OK(Hold(Action::kHoldSteps, 6));
+// What another process runs that was, or is, the same task can't be held off.
+TEST_F(HeldStepsTest, StepsOfAnotherIncarnationAreRefused) {
+  EXPECT_THAT(Hold(Action::kHoldSteps, 6),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       absl::StrCat("Another process that is ", kTask)));
+  Begin();
+  EXPECT_OK(ended_);
+}
+
+// It waits for nobody's save.
+TEST_F(HeldStepsTest, OneThatIsHeldOffEndsWithItsCaller) {
+  worker_.hold_runs = true;
+  worker_.answer = absl::CancelledError("given up");
+  ASSERT_OK(Hold(Action::kHoldSteps));
+  Cancellation client;
+  Begin(&client);
+  ASSERT_TRUE(worker_.running.empty());
+  client.Cancel(absl::CancelledError("given up"));
+  ASSERT_EQ(worker_.running.size(), 1u);
+  EXPECT_TRUE(worker_.running[0].step.cancellation->IsCancelled());
+  worker_.EndRun();
+  EXPECT_THAT(ended_, StatusIs(absl::StatusCode::kCancelled));
+  // The next one waits, and begins, as if nothing had been.
+  worker_.answer = absl::OkStatus();
+  Begin();
+  EXPECT_TRUE(worker_.running.empty());
+  ASSERT_OK(Hold(Action::kReleaseSteps));
+  ASSERT_EQ(worker_.running.size(), 1u);
+  EXPECT_FALSE(worker_.running[0].step.cancellation->IsCancelled());
+  worker_.EndRun();
+  EXPECT_OK(ended_);
+}
+
+// Its steps are cancelled, and write until they have heard of it.
+TEST_F(HeldStepsTest, StepsOfASessionThatIsClosedAreWaitedFor) {
+  worker_.hold_runs = true;
+  Begin();
+  absl::Status closed;
+  Close(&closed);
+  EXPECT_THAT(Hold(Action::kHoldSteps), StatusIs(absl::StatusCode::kUnknown));
+  ASSERT_EQ(worker_.running.size(), 1u);
+  worker_.answer = absl::CancelledError("closed");
+  worker_.EndRun();
+  worker_.answer = absl::OkStatus();
+  scheduler_.RunUntilIdle();
+  EXPECT_OK(held_);
+  EXPECT_OK(closed);
+}
+
+TEST_F(HeldStepsTest, AHoldThatIsOvertakenByItsEndIsRefused) {
+  EXPECT_THAT(Hold(Action::kReleaseSteps),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(Hold(Action::kHoldSteps),
+              StatusIs(absl::StatusCode::kCancelled, "had ended before"));
   Begin();
   EXPECT_OK(ended_);
 }

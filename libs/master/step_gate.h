@@ -47,12 +47,17 @@ class StepGate {
 
   // A step of a callable that is held off: `begin` is returned when it is not
   // any more, and `is_held` cleared before.
-  void Wait(uint64_t callable, bool* is_held, Callback begin) {
-    waiting_.push_back({callable, is_held, std::move(begin)});
+  void Wait(uint64_t callable, uint64_t step, bool* is_held, Callback begin) {
+    waiting_.push_back({callable, step, is_held, std::move(begin)});
   }
   // All that wait, held off or not.
   [[nodiscard]] Callbacks TakeWaiting() {
-    return TakeSteps([](uint64_t) { return true; });
+    return TakeSteps([](const HeldStep&) { return true; });
+  }
+  // One step, if it waits.
+  [[nodiscard]] Callbacks TakeWaiting(uint64_t step) {
+    return TakeSteps(
+        [step](const HeldStep& waiting) { return waiting.step == step; });
   }
 
   [[nodiscard]] Callbacks StepEnded(uint64_t step) {
@@ -82,8 +87,9 @@ class StepGate {
       result.push_back(std::move(wait.quiet));
     }
     holds_.erase(it);
-    for (Callback& begin :
-         TakeSteps([this](uint64_t callable) { return IsOpenFor(callable); })) {
+    for (Callback& begin : TakeSteps([this](const HeldStep& waiting) {
+           return IsOpenFor(waiting.callable);
+         })) {
       result.push_back(std::move(begin));
     }
     return result;
@@ -102,6 +108,7 @@ class StepGate {
   };
   struct HeldStep {
     uint64_t callable = 0;
+    uint64_t step = 0;
     bool* is_held = nullptr;
     Callback begin;
   };
@@ -129,7 +136,7 @@ class StepGate {
     Callbacks begins;
     std::vector<HeldStep> still;
     for (HeldStep& step : waiting_) {
-      if (may_begin(step.callable)) {
+      if (may_begin(step)) {
         *step.is_held = false;
         begins.push_back(std::move(step.begin));
       } else {

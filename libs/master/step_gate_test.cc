@@ -53,9 +53,9 @@ TEST_F(StepGateTest, StepsThatWaitBeginWhenTheLastHoldEnds) {
   bool is_held[3] = {true, true, true};
   Call(gate_.Add(kSave, {3}, {}, Say("quiet")));
   Call(gate_.Add(kOtherSave, {3, 4}, {}, Say("quiet")));
-  gate_.Wait(3, &is_held[0], Say("first"));
-  gate_.Wait(4, &is_held[1], Say("second"));
-  gate_.Wait(3, &is_held[2], Say("third"));
+  gate_.Wait(3, 21, &is_held[0], Say("first"));
+  gate_.Wait(4, 22, &is_held[1], Say("second"));
+  gate_.Wait(3, 23, &is_held[2], Say("third"));
   Said();
   Call(gate_.Remove(kSave));
   EXPECT_TRUE(Said().empty());
@@ -80,10 +80,22 @@ TEST_F(StepGateTest, AnEndBeforeItIsQuietIsTold) {
 TEST_F(StepGateTest, AllThatWaitCanBeTaken) {
   bool is_held = true;
   Call(gate_.Add(kSave, {3}, {10}, Say("quiet")));
-  gate_.Wait(3, &is_held, Say("begun"));
+  gate_.Wait(3, 21, &is_held, Say("begun"));
   Call(gate_.TakeWaiting());
   EXPECT_EQ(Said(), std::vector<std::string>{"begun"});
   EXPECT_FALSE(gate_.IsOpenFor(3));
+}
+
+TEST_F(StepGateTest, OneThatWaitsCanBeTaken) {
+  bool is_held[2] = {true, true};
+  Call(gate_.Add(kSave, {3}, {10}, Say("quiet")));
+  gate_.Wait(3, 21, &is_held[0], Say("first"));
+  gate_.Wait(3, 22, &is_held[1], Say("second"));
+  Call(gate_.TakeWaiting(22));
+  EXPECT_EQ(Said(), std::vector<std::string>{"second"});
+  EXPECT_TRUE(is_held[0] && !is_held[1]);
+  Call(gate_.TakeWaiting(22));
+  EXPECT_TRUE(Said().empty());
 }
 
 }  // namespace

@@ -40,28 +40,33 @@ CallGroup::Log WriterHold::Log(const std::string& what) const {
           .logger = options_.logger};
 }
 
-void WriterHold::NoteWriters(const Writers& writers) {
+void WriterHold::Named::Add(const Writers& writers) {
   absl::MutexLock lock(&mutex_);
   for (const protocol::VariableWriter& writer : writers) {
-    writers_[writer.task].push_back(writer);
+    const Key key = {writer.session.master_incarnation, writer.session.session,
+                     writer.registration};
+    writers_[writer.task].try_emplace(key, writer);
   }
 }
 
-std::map<std::string, WriterHold::Writers> WriterHold::writers() const {
+std::map<std::string, WriterHold::Writers> WriterHold::Named::ByTask() const {
+  std::map<std::string, Writers> result;
   absl::MutexLock lock(&mutex_);
-  return writers_;
+  for (const auto& [task, writers] : writers_) {
+    for (const auto& [key, writer] : writers) result[task].push_back(writer);
+  }
+  return result;
 }
 
 void WriterHold::Begin(Done begun) {
   CallGroup group(*options_.scheduler);
   for (const WriterHoldOptions::Part& part : options_.parts) {
-    part.worker->HoldSteps(
-        Request(Action::kHoldVariables), Deadline(),
-        [self = shared_from_this(), done = group.Add(part.task)](
-            const absl::StatusOr<Writers>& writers) mutable {
-          if (writers.ok()) self->NoteWriters(*writers);
-          done(writers.status());
-        });
+    part.worker->HoldSteps(Request(Action::kHoldVariables), Deadline(),
+                           [named = named_, done = group.Add(part.task)](
+                               const absl::StatusOr<Writers>& writers) mutable {
+                             if (writers.ok()) named->Add(*writers);
+                             done(writers.status());
+                           });
   }
   group.WhenDone(options_.call, Log("hold variables"),
                  [self = shared_from_this(),
@@ -73,7 +78,7 @@ void WriterHold::Begin(Done begun) {
 
 void WriterHold::HoldMasters(Done begun) {
   CallGroup group(*options_.scheduler);
-  for (auto& [task, writers] : writers()) {
+  for (auto& [task, writers] : named_->ByTask()) {
     CallGroup::Done done = group.Add(task);
     protocol::Worker* const worker = options_.directory->Find(task);
     if (worker == nullptr) {
@@ -81,6 +86,13 @@ void WriterHold::HoldMasters(Done begun) {
           task,
           " runs steps that write the variables, and is no task of this "
           "cluster: they can't be held off. Check the cluster spec.")));
+      continue;
+    }
+    if (writers.size() > protocol::Worker::kMaxWriters) {
+      done(absl::ResourceExhaustedError(absl::StrCat(
+          task, " has ", writers.size(), " callables that write the variables,",
+          " and ", protocol::Worker::kMaxWriters,
+          " can be held off. Release some.")));
       continue;
     }
     HoldMaster(*worker, writers, std::move(done));
@@ -117,7 +129,7 @@ void WriterHold::Release(CallGroup& group) {
                      });
   };
   // Steps first: who is told later that it may go on has to wait no longer.
-  for (const auto& [task, writers] : writers()) {
+  for (const auto& [task, writers] : named_->ByTask()) {
     protocol::Worker* const worker = options_.directory->Find(task);
     if (worker != nullptr) tell(task, *worker, Action::kReleaseSteps);
   }
@@ -126,8 +138,7 @@ void WriterHold::Release(CallGroup& group) {
   }
 }
 
-// One that overtakes its hold, which is under way still, finds nothing to end:
-// that then ends with its lease.
+// One that overtakes its hold, which is under way still, has that refused.
 void WriterHold::Abandon() {
   CallGroup group(*options_.scheduler);
   Release(group);

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -71,15 +72,27 @@ class WriterHold : public std::enable_shared_from_this<WriterHold> {
   protocol::StepHold Request(Action action) const;
   absl::Time Deadline() const;
   CallGroup::Log Log(const std::string& what) const;
-  void NoteWriters(const Writers& writers) ABSL_LOCKS_EXCLUDED(mutex_);
-  std::map<std::string, Writers> writers() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those that the tasks named, by task, each once. Apart, so that a task that
+  // never answers keeps nothing else.
+  class Named {
+   public:
+    void Add(const Writers& writers) ABSL_LOCKS_EXCLUDED(mutex_);
+    std::map<std::string, Writers> ByTask() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+   private:
+    // Incarnation and number of the session, and registration.
+    using Key = std::tuple<uint64_t, uint64_t, uint64_t>;
+    mutable absl::Mutex mutex_;
+    std::map<std::string, std::map<Key, protocol::VariableWriter>> writers_
+        ABSL_GUARDED_BY(mutex_);
+  };
+
   void HoldMasters(Done begun);
   void HoldMaster(protocol::Worker& worker, const Writers& writers, Done done);
   void Release(CallGroup& group);
 
   const WriterHoldOptions options_;
-  mutable absl::Mutex mutex_;
-  std::map<std::string, Writers> writers_ ABSL_GUARDED_BY(mutex_);  // by task
+  const std::shared_ptr<Named> named_ = std::make_shared<Named>();
 };
 
 }  // namespace weft

@@ -80,6 +80,38 @@ TEST_F(WriterHoldTest, TheMastersOfWritersHoldThemOff) {
             (std::vector{Action::kHoldSteps, Action::kReleaseSteps}));
 }
 
+// A callable that writes on many tasks is named by each of them.
+TEST_F(WriterHoldTest, AWriterIsHeldOffOnce) {
+  ps_.writers = {{kWorker, {12, 8}, 4}, {kWorker, {12, 8}, 4}};
+  ASSERT_OK(Begin(*NewHold()));
+  ASSERT_EQ(worker_.step_holds.size(), 1u);
+  EXPECT_EQ(worker_.step_holds[0].writers,
+            (std::vector<protocol::VariableWriter>{{kWorker, {12, 8}, 4}}));
+}
+
+TEST_F(WriterHoldTest, MoreWritersThanAMessageTellsAreRefused) {
+  ps_.writers.clear();
+  for (uint64_t i = 0; i <= protocol::Worker::kMaxWriters; ++i) {
+    ps_.writers.push_back({kWorker, {12, 8}, i});
+  }
+  EXPECT_THAT(Begin(*NewHold()),
+              StatusIs(absl::StatusCode::kResourceExhausted, kWorker));
+  EXPECT_TRUE(worker_.step_holds.empty());
+}
+
+// Who waits for the end of all calls does not wait for it.
+TEST_F(WriterHoldTest, ATaskThatNeverAnswersKeepsNoCall) {
+  ps_.hold_step_holds = true;
+  auto hold = NewHold();
+  absl::Status begun = absl::UnknownError("not answered yet");
+  hold->Begin([&](absl::Status status) { begun = std::move(status); });
+  bool closed = false;
+  calls_.Close(absl::CancelledError("closed"), [&] { closed = true; });
+  EXPECT_THAT(begun, StatusIs(absl::StatusCode::kCancelled));
+  hold.reset();
+  EXPECT_TRUE(closed);
+}
+
 TEST_F(WriterHoldTest, WhereItHasNotHeldTheStepFails) {
   const auto hold = NewHold();
   ASSERT_OK(Begin(*hold));

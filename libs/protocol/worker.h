@@ -205,7 +205,8 @@ class Worker {
 
   // See StepHold. Of kHoldVariables: the registrations that write one of the
   // variables, at most kMaxWriters, but for those of masters that are not
-  // connected, whose steps have ended. Of kHoldSteps: done when no step of the
+  // connected, whose steps are being ended; INVALID_ARGUMENT where the holder
+  // itself writes one. Of kHoldSteps: done when no step of the
   // writers runs; DEADLINE_EXCEEDED, naming one, when some still do after
   // `max_wait`; writers that there are no more do not matter. Of the other two:
   // FAILED_PRECONDITION when it has not held all the time.

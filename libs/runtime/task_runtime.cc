@@ -297,7 +297,8 @@ void TaskRuntime::Deregister(const protocol::WorkerSession& session,
   auto& released = it->second->released;
   std::erase_if(released,
                 [](const auto& entry) { return entry.second.expired(); });
-  if (!removed->variables().touched.empty()) {
+  const VariableUses& uses = removed->variables();
+  if (!uses.written.empty() || uses.writes_unknown) {
     released.emplace_back(registration, removed);
   }
 }
@@ -394,13 +395,27 @@ void TaskRuntime::HoldSteps(const protocol::StepHold& hold, absl::Time,
   master->HoldSteps(hold, std::move(answer));
 }
 
+absl::Status TaskRuntime::EndedBefore(const protocol::StepId& holder) const {
+  return absl::CancelledError(absl::StrCat("Step ", holder.step,
+                                           " had ended before it came to hold "
+                                           "variables on ",
+                                           options_.task));
+}
+
 absl::StatusOr<std::vector<protocol::VariableWriter>>
 TaskRuntime::HoldVariables(const protocol::StepHold& hold) {
   ASSIGN_OR_RETURN(const auto registration,
                    FindRegistration(hold.session, hold.registration));
   VariableHolds::Hold held;
   held.variables = registration->variables().touched;
+  if (registration->variables().MayWrite(held.variables)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A step that marks variables on ", options_.task,
+                     " for a save also writes some of them: it would wait for "
+                     "itself. Run the save alone."));
+  }
   absl::MutexLock lock(&mutex_);
+  if (ended_holds_.Contains(hold.holder)) return EndedBefore(hold.holder);
   if (holds_.size() >= kMaxHolds) {
     return absl::ResourceExhaustedError(absl::StrCat(
         options_.task, " holds variables for ", kMaxHolds, " steps"));
@@ -464,6 +479,7 @@ absl::Status TaskRuntime::ReleaseVariables(const protocol::StepId& holder) {
   {
     absl::MutexLock lock(&mutex_);
     if (holds_.Find(holder) == nullptr) {
+      ended_holds_.Add(holder);
       return absl::FailedPreconditionError(
           absl::StrCat(options_.task, " does not hold variables for step ",
                        holder.step, " any more"));
@@ -572,9 +588,10 @@ void TaskRuntime::PeerConnected(const std::string& task, uint64_t incarnation) {
     }
     if (peer.lease != 0) options_.scheduler->CancelTimer(peer.lease);
     peer.lease = 0;
-    if (peer.claims) return;
-    predecessors = OthersOf(task, incarnation, /*connected=*/false);
-    steps_.PeerConnected(task);
+    if (!peer.claims) {
+      predecessors = OthersOf(task, incarnation, /*connected=*/false);
+      steps_.PeerConnected(task);
+    }
   }
   EndHoldsWithout(incarnation);
   for (uint64_t other : predecessors) DropPredecessor(task, other);

@@ -190,6 +190,7 @@ class TaskRuntime : public protocol::Worker,
   // Adds it to those that one has to wait for, or calls it.
   void AfterHolds(const VariableUses& uses, absl::AnyInvocable<void()> then)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status EndedBefore(const protocol::StepId& holder) const;
   absl::StatusOr<std::vector<protocol::VariableWriter>> HoldVariables(
       const protocol::StepHold& hold) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status ReleaseVariables(const protocol::StepId& holder)
@@ -264,6 +265,9 @@ class TaskRuntime : public protocol::Worker,
       ABSL_GUARDED_BY(mutex_){kEndedRemembered};
   std::map<uint64_t, PeerState> peers_ ABSL_GUARDED_BY(mutex_);
   VariableHolds holds_ ABSL_GUARDED_BY(mutex_);
+  // Of steps; those that were released before they came.
+  Ended<protocol::StepId> ended_holds_ ABSL_GUARDED_BY(mutex_){
+      kEndedRemembered};
   std::weak_ptr<protocol::StepHolds> master_ ABSL_GUARDED_BY(mutex_);
 };
 

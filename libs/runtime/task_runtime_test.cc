@@ -309,12 +309,13 @@ class StepHoldTest : public TaskRuntimeTest, public protocol::StepHolds {
     const auto it = registered_.find(registration);
     return it == registered_.end() ? result : it->second;
   }
-  absl::StatusOr<Writers> Hold(Action action, uint64_t step = 30) {
+  absl::StatusOr<Writers> Hold(Action action, uint64_t step = 30,
+                               uint64_t registration = 1) {
     absl::StatusOr<Writers> result = absl::UnknownError("did not answer");
     runtime_->HoldSteps({.action = action,
                          .holder = {kMaster, step},
                          .session = 1,
-                         .registration = 1,
+                         .registration = registration,
                          .max_wait = absl::Seconds(2),
                          .lease = absl::Seconds(10)},
                         absl::InfiniteFuture(),
@@ -404,6 +405,22 @@ TEST_F(StepHoldTest, AWriterThatComesBackEndsTheHold) {
   runtime_->PeerConnected("/job:worker/replica:0/task:1", kMaster + 1);
   EXPECT_THAT(Hold(Action::kReleaseVariables),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+// It would wait for itself.
+TEST_F(StepHoldTest, AStepThatWritesWhatItMarksIsRefused) {
+  ASSERT_OK(RegisterGraph(2, "AssignVariableOp"));
+  EXPECT_THAT(
+      Hold(Action::kHoldVariables, 30, /*registration=*/2),
+      StatusIs(absl::StatusCode::kInvalidArgument, "also writes some of them"));
+}
+
+TEST_F(StepHoldTest, AHoldThatIsOvertakenByItsEndIsRefused) {
+  EXPECT_THAT(Hold(Action::kReleaseVariables),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(Hold(Action::kHoldVariables),
+              StatusIs(absl::StatusCode::kCancelled, "had ended before"));
+  EXPECT_OK(RegisterGraph(2, "AssignVariableOp"));
 }
 
 TEST_F(StepHoldTest, ATaskThatStopsLetsWritersGo) {

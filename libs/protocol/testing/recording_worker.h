@@ -58,7 +58,8 @@ class RecordingWorker : public Worker {
   // Keep GetStatusWhenConnected and DeleteWorkerSession, as if the task were
   // not there, until the test calls what is held.
   bool hold = false;
-  bool hold_registers = false;           // likewise
+  bool hold_registers = false;  // likewise
+  bool hold_step_holds = false;
   bool hold_clears = false;              // likewise
   std::weak_ptr<Cancellation> clearing;  // of the last ClearContainers
   std::deque<absl::AnyInvocable<void()>> held;
@@ -139,7 +140,8 @@ class RecordingWorker : public Worker {
                  HoldDone done) override {
     step_holds.push_back(request);
     if (!answer.ok()) return done(answer);
-    done(writers);
+    if (!hold_step_holds) return done(writers);
+    held.push_back([this, done = std::move(done)]() mutable { done(writers); });
   }
   void ClearContainers(const std::vector<std::string>& containers,
                        absl::Time /*deadline*/,
