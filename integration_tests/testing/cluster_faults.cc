@@ -47,9 +47,9 @@ void ClusterFaults::Log(const std::string& what) {
 }
 
 void ClusterFaults::TellLoss(const std::string& wire) {
-  for (Trainer* trainer : trainers_) {
-    const bool is_its_worker = wire == trainer->worker();
-    if (wire == trainer->name() || is_its_worker) trainer->OnConnectionLost();
+  for (DisturbedClient* client : clients_) {
+    const bool is_its_worker = wire == client->worker();
+    if (wire == client->name() || is_its_worker) client->OnConnectionLost();
   }
 }
 
@@ -60,9 +60,9 @@ bus::Verdict ClusterFaults::OnMessage(const bus::MessageInfo& message) {
   if (Chance(10000) < late_messages_) verdict.delay = UpTo(kLateMilliseconds);
   if (Chance(10000) < cut_messages_) {
     verdict.fate = Chance(2) == 0 ? bus::Fate::kCutHere : bus::Fate::kCutAfter;
-    for (Trainer* trainer : trainers_) {
-      if (message.from == trainer->name() || message.to == trainer->name()) {
-        trainer->OnConnectionLost();
+    for (DisturbedClient* client : clients_) {
+      if (message.from == client->name() || message.to == client->name()) {
+        client->OnConnectionLost();
       }
     }
   }
@@ -72,7 +72,8 @@ bus::Verdict ClusterFaults::OnMessage(const bus::MessageInfo& message) {
 std::vector<std::string> ClusterFaults::Names() const {
   std::vector<std::string> names;
   for (const auto& [job, index] : tasks_) names.push_back(TaskName(job, index));
-  for (const Trainer* trainer : trainers_) names.push_back(trainer->name());
+  for (const DisturbedClient* client : clients_)
+    names.push_back(client->name());
   return names;
 }
 
@@ -98,6 +99,9 @@ void ClusterFaults::Rage() {
 }
 
 void ClusterFaults::DoSomething() {
+  if (!own_faults_.empty() && Chance(2) == 0) {
+    return own_faults_[Chance(own_faults_.size())]();
+  }
   const Task& task = tasks_[Chance(tasks_.size())];
   switch (Chance(11)) {
     case 0:
@@ -107,7 +111,7 @@ void ClusterFaults::DoSomething() {
     case 3:
       return StopTask(task);
     case 4:
-      return KillClient(*trainers_[Chance(trainers_.size())]);
+      return KillClient(*clients_[Chance(clients_.size())]);
     case 5:
     case 6:
       return Silence();
@@ -126,6 +130,7 @@ void ClusterFaults::CrashTask(const Task& task) {
   ++lives_[name];
   TellLoss(name);
   cluster_.Crash(task.first, task.second);
+  if (on_crash_) on_crash_(name);
   StartAgain(task);
 }
 
@@ -151,25 +156,25 @@ void ClusterFaults::HoldTask(const Task& task) {
                    : which == 1 ? "the reader"
                                 : "all",
                    " of ", TaskName(task.first, task.second), " stand still"));
-  for (Trainer* trainer : trainers_) trainer->OnStuck(true);
+  for (DisturbedClient* client : clients_) client->OnStuck(true);
   if (which != 1) pools.Stop();
   if (which != 0) reader.Stop();
   Advance(UpTo(9000));
   pools.GoOn();
   reader.GoOn();
-  for (Trainer* trainer : trainers_) trainer->OnStuck(false);
+  for (DisturbedClient* client : clients_) client->OnStuck(false);
   Log("go on");
 }
 
 // Clears what nobody has, and ends all sessions of a master, among them those
 // that begin meanwhile.
 void ClusterFaults::ResetMaster() {
-  const Trainer& trainer = *trainers_[Chance(trainers_.size())];
-  Log(absl::StrCat("reset of ", trainer.worker()));
+  const DisturbedClient& client = *clients_[Chance(clients_.size())];
+  Log(absl::StrCat("reset of ", client.worker()));
   Process* const process =
       resetting_.emplace_back(cluster_.NewProcess("resetter")).get();
   cluster_.scheduler().Schedule(
-      Pool::kBlocking, [target = trainer.target(), process] {
+      Pool::kBlocking, [target = client.target(), process] {
         (void)Session::Reset(target, {"stranger"},
                              {.operation_timeout = absl::Seconds(20),
                               .connect_timeout = absl::Seconds(5),
@@ -185,28 +190,28 @@ void ClusterFaults::StartAgain(const Task& task) {
   cluster_.Start(task.first, task.second);
 }
 
-void ClusterFaults::KillClient(Trainer& trainer) {
-  Log(absl::StrCat("death of ", trainer.name()));
-  trainer.OnConnectionLost();
-  trainer.Die();
+void ClusterFaults::KillClient(DisturbedClient& client) {
+  Log(absl::StrCat("death of ", client.name()));
+  client.OnConnectionLost();
+  client.Die();
   for (const std::string& other : Names()) {
-    if (other == trainer.name()) continue;
-    cluster_.network().Partition(trainer.name(), other);
-    cluster_.network().Cut(trainer.name(), other);
+    if (other == client.name()) continue;
+    cluster_.network().Partition(client.name(), other);
+    cluster_.network().Cut(client.name(), other);
   }
-  for (int i = 0; i < kBurialSeconds && !trainer.reborn(); ++i) {
+  for (int i = 0; i < kBurialSeconds && !client.reborn(); ++i) {
     Advance(absl::Seconds(1));
   }
   for (const std::string& other : Names()) {
-    cluster_.network().Heal(trainer.name(), other);
+    cluster_.network().Heal(client.name(), other);
   }
 }
 
 void ClusterFaults::Cut(const std::string& a, const std::string& b) {
   Log(absl::StrCat("cut between ", a, " and ", b));
-  for (Trainer* trainer : trainers_) {
-    if (a == trainer->name() || b == trainer->name()) {
-      trainer->OnConnectionLost();
+  for (DisturbedClient* client : clients_) {
+    if (a == client->name() || b == client->name()) {
+      client->OnConnectionLost();
     }
   }
   cluster_.network().Cut(a, b);

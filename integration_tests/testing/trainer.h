@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "integration_tests/testing/cluster_faults.h"
 #include "integration_tests/testing/test_cluster.h"
 #include "integration_tests/testing/training_program.h"
 #include "libs/api/weft.h"
@@ -45,26 +46,22 @@ struct TrainerOptions {
   std::function<int(const std::string& task)> life_of;
 };
 
-class Trainer {
+class Trainer : public DisturbedClient {
  public:
   explicit Trainer(const TrainerOptions& options);
-  ~Trainer();
+  ~Trainer() override;
 
-  const std::string& name() const { return name_; }  // of its wire
-  // The task that it connects to.
-  std::string worker() const { return TaskName("worker", options_.index); }
-  const std::string& target() const { return target_; }
+  const std::string& name() const override { return name_; }
+  std::string worker() const override {
+    return TaskName("worker", options_.index);
+  }
+  const std::string& target() const override { return target_; }
+  void OnConnectionLost() override { ++losses_; }
+  void OnStuck(bool is_stuck) override;
+  void Die() override { is_dying_ = true; }
+  bool reborn() const override { return !is_dying_; }
+
   void Start();
-
-  // A connection of its process was cut.
-  void OnConnectionLost() { ++losses_; }
-  // A task stands still, or goes on again. One that is taken for dead meanwhile
-  // does afterwards what it was asked before.
-  void OnStuck(bool is_stuck);
-  // The client's process ends and another one takes its place; the caller has
-  // cut it off. `reborn` tells when it may be heard again.
-  void Die() { is_dying_ = true; }
-  bool reborn() const { return !is_dying_; }
 
   // Nothing is disturbed any more. The trainer goes on until it has shown that
   // steps succeed, then it rests; so it does after having made callables and

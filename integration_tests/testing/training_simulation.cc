@@ -65,7 +65,7 @@ class TrainingSimulation {
                          .life_of = [this](const std::string& task) {
                            return faults_.life_of(task);
                          }}));
-      faults_.AddTrainer(*trainers_.back());
+      faults_.AddClient(*trainers_.back());
     }
   }
 

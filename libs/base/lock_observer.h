@@ -8,6 +8,7 @@
 #ifndef WEFT_LIBS_BASE_LOCK_OBSERVER_H_
 #define WEFT_LIBS_BASE_LOCK_OBSERVER_H_
 
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
 namespace weft {
@@ -59,6 +60,20 @@ class Uninterrupted {
     static thread_local int depth = 0;
     return depth;
   }
+};
+
+// Holds a mutex, and goes on until it lets go: for a disk or a network that all
+// that is simulated share, among them processes that are killed anywhere.
+class ABSL_SCOPED_LOCKABLE UninterruptedLock {
+ public:
+  explicit UninterruptedLock(absl::Mutex* mutex)
+      ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex)
+      : lock_(mutex) {}
+  ~UninterruptedLock() ABSL_UNLOCK_FUNCTION() = default;
+
+ private:
+  const Uninterrupted whole_;  // first: the lock is let go in it
+  const absl::MutexLock lock_;
 };
 
 }  // namespace weft

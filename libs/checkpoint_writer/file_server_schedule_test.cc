@@ -4,6 +4,7 @@
 //
 // libs/base/testing/seeds.h says how to run other seeds.
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "libs/base/random.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/sync_call.h"
+#include "libs/base/test_matchers.h"
 #include "libs/base/testing/seeds.h"
 #include "libs/checkpoint_writer/file_server.h"
 #include "libs/fs/memory_file_system.h"
@@ -31,6 +33,7 @@ using protocol::Files;
 constexpr uint64_t kSeeds = 300;
 constexpr int kClients = 3;
 constexpr int kPieces = 8;
+constexpr size_t kStreamed = 3 * protocol::kMaxFilePieces;
 
 class FileServerSchedule {
  public:
@@ -51,6 +54,7 @@ class FileServerSchedule {
     for (int i = 0; i < kClients; ++i) {
       Start([this, i] { Use(server_->NewClient(), absl::StrCat("/", i)); });
     }
+    Start([this] { Stream(server_->NewClient(), "/streamed"); });
     scheduler_.RunUntilIdle();
     scheduler_.set_yields({});
     scheduler_.RunUntilIdle();
@@ -128,6 +132,38 @@ class FileServerSchedule {
     if (!closed.ok()) return;
     ++num_whole_;
     EXPECT_EQ(disk_.ReadFile(path).value_or("none"), "abcdefgh");
+  }
+
+  // Keeps as many pieces on their way as may be, and none is refused: whose
+  // answer has come has left its place.
+  void Stream(std::shared_ptr<Files> client, const std::string& path) {
+    FileRequest open;
+    open.action = FileAction::kOpenToWrite;
+    open.path = path;
+    const auto opened = Wait(client, open);
+    ASSERT_TRUE(opened.ok());
+    std::deque<SyncCall<absl::StatusOr<FileAnswer>>> sent;
+    std::string all;
+    while (all.size() < kStreamed) {
+      if (sent.size() == protocol::kMaxFilePieces) {
+        const absl::Status first = sent.front().Wait().status();
+        sent.pop_front();
+        // What comes behind a piece that was refused waits for it.
+        if (!first.ok()) {
+          client.reset();
+          for (auto& piece : sent) piece.Wait().status().IgnoreError();
+        }
+        ASSERT_OK(first);
+      }
+      FileRequest piece = Of(FileAction::kAppend, opened->file, all.size());
+      all.push_back(static_cast<char>('a' + all.size() % 26));
+      piece.bytes = bus::Blob::FromString(all.substr(all.size() - 1));
+      client->Operate(std::move(piece), absl::InfiniteFuture(), nullptr,
+                      sent.emplace_back(scheduler_).Done());
+    }
+    for (auto& piece : sent) EXPECT_OK(piece.Wait());
+    EXPECT_OK(Wait(client, Of(FileAction::kClose, opened->file, kStreamed)));
+    EXPECT_EQ(disk_.ReadFile(path).value_or("none"), all);
   }
 
   ManualClock clock_;

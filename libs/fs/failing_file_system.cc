@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "libs/base/lock_observer.h"
 #include "libs/base/status.h"
 #include "libs/fs/posix_error.h"
 
@@ -58,43 +59,43 @@ class FailingFileSystem::Reader : public RandomAccessFile {
 };
 
 void FailingFileSystem::FailOperation(int64_t n, absl::Status status) {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   first_failure_ = last_failure_ = num_operations_ + n;
   failure_ = std::move(status);
 }
 
 void FailingFileSystem::FailAllFrom(int64_t n, absl::Status status) {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   first_failure_ = num_operations_ + n;
   last_failure_ = INT64_MAX;
   failure_ = std::move(status);
 }
 
 void FailingFileSystem::LimitSpace(uint64_t bytes) {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   space_ = bytes;
 }
 
 void FailingFileSystem::Heal() {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   first_failure_ = last_failure_ = INT64_MAX;
   space_ = UINT64_MAX;
 }
 
 int64_t FailingFileSystem::num_operations() const {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   return num_operations_;
 }
 
 absl::Status FailingFileSystem::Begin() {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   const int64_t operation = num_operations_++;
   const bool fails = operation >= first_failure_ && operation <= last_failure_;
   return fails ? failure_ : absl::OkStatus();
 }
 
 uint64_t FailingFileSystem::TakeSpace(uint64_t bytes) {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   if (space_ == UINT64_MAX) return bytes;
   const uint64_t taken = std::min(bytes, space_);
   space_ -= taken;

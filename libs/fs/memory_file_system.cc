@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
+#include "libs/base/lock_observer.h"
 #include "libs/base/status.h"
 #include "libs/fs/path.h"
 #include "libs/fs/posix_error.h"
@@ -28,14 +29,14 @@ class MemoryFileSystem::File : public WritableFile {
 
   absl::Status Append(absl::string_view data) override {
     if (contents_ == nullptr) return PosixError(EBADF, "write", path_);
-    absl::MutexLock lock(&contents_->mutex);
+    UninterruptedLock lock(&contents_->mutex);
     contents_->bytes.append(data.data(), data.size());
     return absl::OkStatus();
   }
   absl::Status Flush() override { return absl::OkStatus(); }
   absl::Status Sync() override {
     if (contents_ == nullptr) return PosixError(EBADF, "fsync", path_);
-    absl::MutexLock lock(&contents_->mutex);
+    UninterruptedLock lock(&contents_->mutex);
     contents_->synced = contents_->bytes.size();
     contents_->emptied.reset();
     return absl::OkStatus();
@@ -52,7 +53,7 @@ class MemoryFileSystem::File : public WritableFile {
 
 // One that was emptied before it was synced again is what it was until then.
 void MemoryFileSystem::Empty(Contents& contents) {
-  absl::MutexLock lock(&contents.mutex);
+  UninterruptedLock lock(&contents.mutex);
   if (options_.tracks_syncs && !contents.emptied.has_value()) {
     contents.emptied = contents.bytes.substr(0, contents.synced);
   }
@@ -62,7 +63,7 @@ void MemoryFileSystem::Empty(Contents& contents) {
 
 // The bytes that survive: of before it was emptied, or some from the first on.
 void MemoryFileSystem::LoseUnsynced(Contents& contents, Random& random) {
-  absl::MutexLock lock(&contents.mutex);
+  UninterruptedLock lock(&contents.mutex);
   if (contents.emptied.has_value() && random.Next() % 2 == 0) {
     contents.bytes = *std::move(contents.emptied);
   } else {
@@ -80,7 +81,7 @@ class MemoryFileSystem::Reader : public RandomAccessFile {
   absl::StatusOr<size_t> Read(uint64_t offset, size_t size,
                               char* buffer) const override {
     Contents& contents = *contents_;
-    absl::MutexLock lock(&contents.mutex);
+    UninterruptedLock lock(&contents.mutex);
     if (offset >= contents.bytes.size()) return 0;
     return contents.bytes.copy(buffer, size, offset);
   }
@@ -139,7 +140,7 @@ absl::StatusOr<MemoryFileSystem::Entry> MemoryFileSystem::FindFile(
 
 absl::StatusOr<std::unique_ptr<WritableFile>> MemoryFileSystem::OpenForWriting(
     absl::string_view path, bool truncate) {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   RETURN_IF_ERROR(CheckParent("open", path));
   const std::string clean = CleanPath(path);
   auto it = entries_.find(clean);
@@ -164,7 +165,7 @@ MemoryFileSystem::NewAppendableFile(absl::string_view path) {
 
 absl::StatusOr<std::unique_ptr<RandomAccessFile>>
 MemoryFileSystem::NewRandomAccessFile(absl::string_view path) {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   ASSIGN_OR_RETURN(Entry contents, FindFile("open", path));
   return std::make_unique<Reader>(std::move(contents));
 }
@@ -174,16 +175,16 @@ absl::Status MemoryFileSystem::FileExists(absl::string_view path) {
 }
 
 absl::StatusOr<bool> MemoryFileSystem::IsDirectory(absl::string_view path) {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   const Entry* entry = Find(path);
   if (path.empty() || entry == nullptr) return PosixError(ENOENT, "stat", path);
   return *entry == nullptr;
 }
 
 absl::StatusOr<uint64_t> MemoryFileSystem::GetFileSize(absl::string_view path) {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   ASSIGN_OR_RETURN(const Entry contents, FindFile("size of", path));
-  absl::MutexLock contents_lock(&contents->mutex);
+  UninterruptedLock contents_lock(&contents->mutex);
   return contents->bytes.size();
 }
 
@@ -202,7 +203,7 @@ std::vector<std::string> MemoryFileSystem::NamesIn(
 
 absl::StatusOr<std::vector<std::string>> MemoryFileSystem::ListDirectory(
     absl::string_view path) {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   const Entry* entry = Find(path);
   if (path.empty() || entry == nullptr) return PosixError(ENOENT, "list", path);
   if (*entry != nullptr) return PosixError(ENOTDIR, "list", path);
@@ -212,7 +213,7 @@ absl::StatusOr<std::vector<std::string>> MemoryFileSystem::ListDirectory(
 }
 
 absl::Status MemoryFileSystem::CreateDirectory(absl::string_view path) {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   RETURN_IF_ERROR(CheckParent("create directory", path));
   const std::string clean = CleanPath(path);
   if (entries_.contains(clean)) {
@@ -223,7 +224,7 @@ absl::Status MemoryFileSystem::CreateDirectory(absl::string_view path) {
 }
 
 absl::Status MemoryFileSystem::DeleteFile(absl::string_view path) {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   RETURN_IF_ERROR(FindFile("delete", path).status());
   Make({{CleanPath(path), std::nullopt}});
   return absl::OkStatus();
@@ -231,7 +232,7 @@ absl::Status MemoryFileSystem::DeleteFile(absl::string_view path) {
 
 absl::Status MemoryFileSystem::DeleteDirectory(absl::string_view path) {
   constexpr absl::string_view kAction = "delete directory";
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   const std::string clean = CleanPath(path);
   const Entry* entry = Find(path);
   if (path.empty() || entry == nullptr)
@@ -245,7 +246,7 @@ absl::Status MemoryFileSystem::DeleteDirectory(absl::string_view path) {
 
 absl::Status MemoryFileSystem::RenameFile(absl::string_view from,
                                           absl::string_view to) {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   ASSIGN_OR_RETURN(Entry contents, FindFile("rename", from));
   RETURN_IF_ERROR(CheckParent("rename", to));
   const Entry* target = Find(to);
@@ -260,7 +261,7 @@ absl::Status MemoryFileSystem::SyncDirectory(absl::string_view path) {
   ASSIGN_OR_RETURN(const bool is_directory, IsDirectory(path));
   if (!is_directory) return PosixError(ENOTDIR, "fsync", path);
   const std::string directory = CleanPath(path);
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   // Backwards: what a synced change stands on is synced with it.
   std::set<std::string> needed;
   std::vector<bool> is_synced(unsynced_.size());
@@ -285,7 +286,7 @@ absl::Status MemoryFileSystem::SyncDirectory(absl::string_view path) {
 }
 
 void MemoryFileSystem::LosePower(Random& random) {
-  absl::MutexLock lock(&mutex_);
+  UninterruptedLock lock(&mutex_);
   std::set<std::string> lost;
   for (const Change& change : std::exchange(unsynced_, {})) {
     bool stands = true;

@@ -1,0 +1,181 @@
+// SavingClient: one of two clients that train the same variables, on two
+// parameter servers, in a simulation of saves. The first, the chief, begins the
+// training or restores it, saves every few steps, and restores whenever a step
+// of either failed; the other only takes steps. What must not be is a
+// violation:
+//
+// - a checkpoint, or a restored variable, in which an update is half there, or
+//   that of a variable without that of its slot; under SaveConsistency::kStep a
+//   step that is half there;
+// - a checkpoint that a Save has returned, and that is not the newest later,
+// nor
+//   is a newer one;
+// - an error that does not tell what to do; one of a save, or a step, though
+//   nothing was disturbed for long; a save that does not end.
+//
+// A step that failed may have done its half, and one whose master is lost may
+// do so later, with or without saves. From then on, until the chief has
+// restored what such a step can no longer reach, checkpoints are inexact: steps
+// may be half in them.
+//
+// Threads: as Trainer's.
+#ifndef WEFT_INTEGRATION_TESTS_TESTING_SAVING_CLIENT_H_
+#define WEFT_INTEGRATION_TESTS_TESTING_SAVING_CLIENT_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "integration_tests/testing/cluster_faults.h"
+#include "integration_tests/testing/test_cluster.h"
+#include "libs/api/weft.h"
+#include "libs/base/random.h"
+#include "libs/fs/file_system.h"
+
+namespace weft {
+
+inline constexpr int kNumSavingServers = 2;  // tasks of job "ps"
+inline constexpr int kNumSavingClients = 2;  // and tasks of job "worker"
+inline constexpr int kNumKept = 2;           // checkpoints
+
+// Element by element: w -= m += 1, on each server, then the global step += 1.
+struct SavedProgram {
+  SavedProgram(const std::string& writer, train::SaverOptions options);
+
+  const std::string folder;  // of the checkpoints, at the writer
+  Scope root = Scope::Root();
+  ops::Variable global_step;
+  ops::Variable weights[kNumSavingServers];
+  ops::Variable slots[kNumSavingServers];
+  Operation train, init;
+  std::optional<train::Saver> saver;
+};
+
+// What the variables hold, in a checkpoint or in the cluster.
+struct SavedValues {
+  Tensor weights[kNumSavingServers];
+  Tensor slots[kNumSavingServers];
+  Tensor global_step;
+};
+// What is wrong with them; empty: nothing. `steps`: no step may be half there.
+std::string WhatIsTorn(const SavedValues& values, bool steps);
+// Reads all of a checkpoint, and checks its sums.
+absl::StatusOr<SavedValues> ReadSaved(FileSystem& disk,
+                                      const std::string& prefix);
+
+// What both clients know, and whoever looks at the disk.
+struct SaveBook {
+  // Checkpoints have numbers, in the order in which they were begun.
+  int64_t last_begun = 0;
+  int64_t last_told = 0;  // a Save has returned it
+  std::map<int64_t, bool> is_exact;
+  // A step failed: nobody takes any until the chief has restored.
+  bool may_train = false;
+  int num_training = 0;  // steps of the other that run
+  // Meanwhile the other takes some one after the other: time hardly passes.
+  bool is_saving = false;
+  bool is_exact_now = false;
+  // Until then what failed may still land.
+  absl::Time doubtful_until = absl::InfinitePast();
+
+  // Of a prefix "model-7".
+  static int64_t NumberOf(const std::string& prefix);
+};
+
+struct SavingClientOptions {
+  TestCluster* cluster = nullptr;  // outlives the client; so do the others
+  SaveBook* book = nullptr;
+  int index = 0;  // of the client, and of its worker; 0 is the chief
+  uint64_t seed = 1;
+  train::SaveConsistency consistency = train::SaveConsistency::kVariable;
+};
+
+class SavingClient : public DisturbedClient {
+ public:
+  explicit SavingClient(const SavingClientOptions& options);
+  ~SavingClient() override;
+
+  const std::string& name() const override { return name_; }
+  std::string worker() const override {
+    return TaskName("worker", options_.index);
+  }
+  const std::string& target() const override { return target_; }
+  void OnConnectionLost() override { ++losses_; }
+  void OnStuck(bool is_stuck) override;
+  void Die() override { is_dying_ = true; }
+  bool reborn() const override { return !is_dying_; }
+
+  void Start();
+  // Nothing is disturbed any more. The chief goes on until it has shown that
+  // saves succeed, and so the other; then they rest.
+  void CalmDown();
+  // It need not succeed any more.
+  void GiveUp() { gives_up_ = true; }
+  enum class Rest { kNone, kSaved, kEnded };
+  Rest rest() const { return rest_; }
+  void GoOn() { go_on_->Set(); }
+
+  const std::vector<std::string>& violations() const { return violations_; }
+  int num_saves() const { return num_saves_; }
+  int num_failed_saves() const { return num_failed_saves_; }
+
+ private:
+  bool is_chief() const { return options_.index == 0; }
+  SaveBook& book() { return *options_.book; }
+
+  void Run();
+  void TakeTurn();
+  void BeReborn();
+  bool Connect();
+  // One step; whether it succeeded.
+  bool TakeStep();
+  void StepFailed(const absl::Status& status, int losses);
+  void TrainBesideTheChief();
+  // The chief's.
+  void TrainAndSave();
+  bool RestoreOrInitialize();
+  bool Restore(const std::string& newest);
+  bool Initialize();
+  // In the cluster; none where asking failed.
+  std::optional<std::string> LookForTorn();
+  void Save();
+  void SaveFailed(const absl::Status& status);
+
+  void CheckError(const absl::Status& status, const std::string& what);
+  void GiveUpSessionIfLost(const absl::Status& status);
+  void RestAs(Rest rest);
+  void PauseFor(absl::Duration duration);
+  void Pause();
+  bool IsCalm() const;
+  absl::Time Now() const { return cluster_.scheduler().clock().Now(); }
+  uint64_t Chance(uint64_t bound) { return random_->Next() % bound; }
+  void Violate(const std::string& what);
+
+  const SavingClientOptions options_;
+  TestCluster& cluster_;
+  const std::string name_;
+  const std::string target_;
+  const std::string writer_;  // its target
+  const std::unique_ptr<Random> random_;
+  std::unique_ptr<Process> process_;
+  std::unique_ptr<SavedProgram> program_;
+  std::unique_ptr<Session> session_;
+  int losses_ = 0;
+  bool is_dying_ = false;
+  bool is_anyone_stuck_ = false;
+  absl::Time calm_since_ = absl::InfiniteFuture();
+  int calm_successes_ = 0;
+  bool gives_up_ = false;
+  Rest rest_ = Rest::kNone;
+  std::unique_ptr<Event> go_on_;
+  int num_saves_ = 0;
+  int num_failed_saves_ = 0;
+  std::vector<std::string> violations_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_INTEGRATION_TESTS_TESTING_SAVING_CLIENT_H_
