@@ -19,6 +19,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/checkpoint_state.h"
+#include "libs/checkpoint_writer/testing/gated_file_system.h"
 #include "libs/fs/failing_file_system.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/memory_file_system.h"
@@ -263,6 +264,48 @@ TEST_F(SaverTest, WhatCantBeDeletedGoesLater) {
                                               newest + ".meta",
                                               newest + ".data-00000-of-00001"))
         << n;
+  }
+}
+
+// By option a second save waits for the first, or is refused.
+TEST_F(SaverTest, OneSaveRunsAtATime) {
+  GatedFileSystem gated;
+  Process process(InMemory(gated));
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options = Options();
+  options.file_system = &gated;
+  Saver waits(root, options);
+  options.max_wait = absl::ZeroDuration();
+  Saver refuses(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       Session::Connect("", root, {.process = &process}));
+  ASSERT_OK(session->Run(init));
+  for (Saver* saver : {&waits, &refuses}) {
+    gated.Shut(process.scheduler(), "m-1");
+    std::thread first([&] {
+      EXPECT_OK(saver->Save(*session, "/job/m", {.global_step = 1}));
+    });
+    while (gated.num_waiting() == 0) std::this_thread::yield();
+    std::atomic<bool> has_ended{false};
+    absl::Status second;
+    std::thread other([&] {
+      second = saver->Save(*session, "/job/m", {.global_step = 2}).status();
+      has_ended = true;
+    });
+    if (saver == &refuses) other.join();
+    EXPECT_EQ(has_ended, saver == &refuses);
+    gated.Open();
+    first.join();
+    if (saver == &waits) other.join();
+    if (saver == &waits) {
+      EXPECT_OK(second);
+      EXPECT_OK(gated.FileExists("/job/m-2.index"));
+    } else {
+      EXPECT_THAT(second, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                   "is saving already"));
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
@@ -15,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/checkpoint/checkpoint_state.h"
@@ -509,6 +511,39 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
         absl::StrCat("'latest_filename' collides with 'save_path': '",
                      options.latest_filename, "' and '", save_path, "'"));
   }
+  RETURN_IF_ERROR(TakeTurn());
+  const absl::Cleanup given = [this] { GiveTurn(); };
+  return SaveAlone(session, save_path, path, options);
+}
+
+absl::Status Saver::TakeTurn() {
+  const absl::Time deadline = absl::Now() + options_.max_wait;
+  absl::MutexLock lock(&mutex_);
+  bool is_late = options_.max_wait <= absl::ZeroDuration();
+  while (is_saving_ && !is_late) {
+    is_late = turn_given_.WaitWithDeadline(&mutex_, deadline);
+  }
+  if (is_saving_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("The saver '", options_.name,
+                     "' is saving already, and has not ended within ",
+                     absl::FormatDuration(options_.max_wait),
+                     ". Save again later, or raise SaverOptions::max_wait."));
+  }
+  is_saving_ = true;
+  return absl::OkStatus();
+}
+
+void Saver::GiveTurn() {
+  absl::MutexLock lock(&mutex_);
+  is_saving_ = false;
+  turn_given_.Signal();
+}
+
+absl::StatusOr<std::string> Saver::SaveAlone(Session& session,
+                                             const std::string& save_path,
+                                             const std::string& path,
+                                             const SaveOptions& options) {
   FileSystem& files = FilesOf(session);
   // Each time: a save that failed here may end there later than the next.
   SweepLeftovers(files, save_path);

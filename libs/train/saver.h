@@ -25,8 +25,9 @@
 // processes that share no disk save to a checkpoint writer
 // ("zmq://host:port/model") or to an object store ("s3://bucket/model").
 //
-// Threads: made as the scope's; Save and Restore, which block, from one thread
-// at a time, while others run the session and none adds to the graph. Errors of
+// Threads: made as the scope's. Save and Restore, which block, from any thread,
+// while others run the session and none adds to the graph; one save runs at a
+// time. LastCheckpoints and RecoverLastCheckpoints while none runs. Errors of
 // building stick to the scope.
 #ifndef WEFT_LIBS_TRAIN_SAVER_H_
 #define WEFT_LIBS_TRAIN_SAVER_H_
@@ -41,6 +42,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
 #include "libs/fs/file_system.h"
@@ -84,6 +86,9 @@ struct SaverOptions {
   // Of kStep: how long steps that run may take to end; else the save fails with
   // DEADLINE_EXCEEDED, naming one.
   absl::Duration max_hold = absl::Seconds(2);
+  // How long a save waits for another one of this saver that runs, before it is
+  // refused with FAILED_PRECONDITION; 0: at once.
+  absl::Duration max_wait = absl::Minutes(10);
   // Of the scope of the nodes.
   std::string name = "save";
   // Where the checkpoints lie, for what this process does with them; outlives
@@ -156,6 +161,12 @@ class Saver {
   };
   Saver(const Scope& scope, SaverOptions options, const Nodes& nodes);
 
+  absl::StatusOr<std::string> SaveAlone(Session& session,
+                                        const std::string& save_path,
+                                        const std::string& path,
+                                        const SaveOptions& options);
+  absl::Status TakeTurn() ABSL_LOCKS_EXCLUDED(mutex_);
+  void GiveTurn() ABSL_LOCKS_EXCLUDED(mutex_);
   FileSystem& FilesOf(const Session& session);
   absl::Time Now() const;
   absl::Status WriteGraph(FileSystem& files, const std::string& path);
@@ -173,6 +184,10 @@ class Saver {
   Output save_;
   Operation restore_;
   Operation mark_;  // null but for kStep
+  absl::Mutex mutex_;
+  absl::CondVar turn_given_;
+  bool is_saving_ ABSL_GUARDED_BY(mutex_) = false;
+  // What follows belongs to whoever saves.
   std::deque<Kept> kept_;
   std::vector<std::string> to_delete_;  // still there, and counted out
   absl::Time next_to_keep_for_good_ = absl::InfiniteFuture();

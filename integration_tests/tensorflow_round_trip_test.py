@@ -1,0 +1,113 @@
+"""Checkpoints from Weft to TensorFlow and back.
+
+Weft's program saves, TensorFlow reads every value, restores its own variables
+from that and saves them with its Saver, and Weft's program goes on from there.
+
+Runs where TF_PYTHON names a Python with TensorFlow in it.
+"""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+from integration_tests.testing import programs
+from tools import xml_unittest
+
+# Values of a checkpoint, as JSON: what TensorFlow reads.
+_READ = """
+import json, sys
+import tensorflow as tf
+reader = tf.train.load_checkpoint(sys.argv[1])
+print(json.dumps({name: reader.get_tensor(name).tolist()
+                  for name in reader.get_variable_to_shape_map()}))
+"""
+
+# Variables of all its names, restored from one checkpoint and saved to another,
+# in as many shards as are asked for.
+_RESAVE = """
+import sys
+import tensorflow as tf
+tf1 = tf.compat.v1
+tf1.disable_eager_execution()
+old, new, step, shards = sys.argv[1:]
+reader = tf.train.load_checkpoint(old)
+server_names = [f'/job:ps/task:{i}/cpu:0' for i in range(int(shards))]
+cluster = tf1.train.ClusterSpec(
+    {'ps': [f'localhost:{port}' for port in map(int, sys.stdin.read().split())]})
+servers = [tf1.train.Server(cluster, job_name='ps', task_index=i)
+           for i in range(int(shards))]
+for i, (name, shape) in enumerate(
+    sorted(reader.get_variable_to_shape_map().items())):
+  with tf1.device(server_names[i % len(server_names)]):
+    tf1.get_variable(name, shape, reader.get_variable_to_dtype_map()[name])
+saver = tf1.train.Saver(sharded=True)
+with tf1.Session(servers[0].target) as session:
+  saver.restore(session, old)
+  saver.save(session, new, global_step=int(step), write_meta_graph=False)
+"""
+
+
+@unittest.skipUnless(os.environ.get('TF_PYTHON'),
+                     'TF_PYTHON names no Python with TensorFlow')
+class TensorFlowRoundTripTest(unittest.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    self.folder = self.enterContext(tempfile.TemporaryDirectory())
+
+  def run_program(self, command, **kwargs):
+    run = subprocess.run(command, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True, timeout=300,
+                         check=False, **kwargs)
+    self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+    return run.stdout
+
+  def weft(self, *arguments):
+    return self.run_program(
+        [programs.binary('tools/weft'), 'checkpoint', *arguments])
+
+  def train(self, folder, steps):
+    return self.run_program(
+        [programs.binary('examples/saver_loop'), f'--dir={folder}',
+         f'--steps={steps}', '--save_every=10'])
+
+  def tensorflow(self, script, *arguments, text=None):
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith('PYTHON')}
+    environment['TF_CPP_MIN_LOG_LEVEL'] = '3'
+    return self.run_program(
+        [os.environ['TF_PYTHON'], '-c', script, *arguments],
+        env=environment, input=text)
+
+  def values(self, prefix):
+    return json.loads(self.tensorflow(_READ, prefix).splitlines()[-1])
+
+  def test_weft_to_tensorflow_to_weft(self):
+    self.train(f'{self.folder}/ours', steps=20)
+    ours = f'{self.folder}/ours/model-20'
+    self.assertEqual(self.values(ours)['global_step'], 20)
+    ports = programs.free_ports(2)
+    theirs = f'{self.folder}/theirs/model'
+    os.mkdir(os.path.dirname(theirs))
+    self.tensorflow(_RESAVE, ours, theirs, '20', '2',
+                    text=' '.join(map(str, ports)))
+    # The same values, of the same types; verified by their sums.
+    self.weft('verify', f'{theirs}-20')
+    self.weft('diff', ours, f'{theirs}-20')
+    out = self.train(os.path.dirname(theirs), steps=30)
+    self.assertIn(f'restored {theirs}-20\n', out)
+    self.assertEqual(re.findall(r'saved \S+/model-(\d+)', out), ['30'])
+
+  def test_tensors_in_parts(self):
+    self.train(f'{self.folder}/ours', steps=10)
+    ours = f'{self.folder}/ours/model-10'
+    parts = f'{self.folder}/parts'
+    self.weft('convert', '--parts=weights_1=0:5', ours, parts)
+    self.assertEqual(self.values(parts), self.values(ours))
+
+
+if __name__ == '__main__':
+  xml_unittest.main()
