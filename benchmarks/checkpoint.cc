@@ -14,6 +14,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@
 
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
+#include "benchmarks/child_process.h"
 #include "benchmarks/report.h"
 #include "benchmarks/server_processes.h"
 #include "libs/api/weft.h"
@@ -64,6 +66,30 @@ Span Time(const Work& work) {
   work();
   return {begin, Now()};
 }
+
+// By how much the largest of some processes grows at most, from what it takes
+// when this begins: bytes, by the system's book.
+class Growth {
+ public:
+  explicit Growth(const std::vector<pid_t>& pids) : pids_(pids) {
+    for (const pid_t pid : pids_) {
+      std::ofstream(absl::StrCat("/proc/", pid, "/clear_refs")) << "5\n";
+      before_.push_back(ProcValue(pid, "status", "VmRSS:"));
+    }
+  }
+  double Mebibytes() const {
+    double most = 0;
+    for (size_t i = 0; i < pids_.size(); ++i) {
+      most =
+          std::max(most, ProcValue(pids_[i], "status", "VmHWM:") - before_[i]);
+    }
+    return most / 1024;
+  }
+
+ private:
+  const std::vector<pid_t> pids_;
+  std::vector<double> before_;
+};
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -195,6 +221,7 @@ class Benchmark {
 
     const double gigabytes =
         static_cast<double>(model_.variables.size()) * kRows * kRow * 4 / 1e9;
+    ps_ = servers.pids("ps");
     SaveAndRestore(gigabytes, report);
     auto other = Session::Connect(servers.Target("worker", 1), root);
     Check(other.status());
@@ -218,8 +245,11 @@ class Benchmark {
     auto before = session_->Run(model_.probe);
     Check(before.status());
     std::vector<double> saves, restores;
+    double growth = 0;
     for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
+      const Growth growing(ps_);
       saves.push_back(Save(*saver_).seconds());
+      growth = std::max(growth, growing.Mebibytes());
       Check(session_->Run(model_.clobber));
       restores.push_back(
           Time([&] { Check(saver_->Restore(*session_, path_)); }).seconds());
@@ -229,6 +259,7 @@ class Benchmark {
         Check(absl::InternalError("what was restored is not what was saved"));
       }
     }
+    report.Value("ps_growth_save", growth, "MiB");
     report.Value("save", Median(saves), "s");
     report.Value("save_rate", gigabytes / Median(saves), "GB/s");
     report.Value("restore", Median(restores), "s");
@@ -255,14 +286,18 @@ class Benchmark {
       done->Set();
     });
     Pause(absl::Seconds(3));
+    double growth = 0;
     for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
+      const Growth growing(ps_);
       saves.push_back(Save(*gentle_saver_));
+      growth = std::max(growth, growing.Mebibytes());
       Pause(absl::Seconds(2));
     }
     stop = true;
     done->Wait();
     std::vector<double> seconds;
     for (const Span& save : saves) seconds.push_back(save.seconds());
+    report.Value("ps_growth_while_stepping", growth, "MiB");
     report.Value("save_while_stepping", Median(seconds), "s");
     AddSteps(report, steps, saves);
   }
@@ -275,6 +310,7 @@ class Benchmark {
   std::optional<train::Saver> saver_;
   std::optional<train::Saver> gentle_saver_;  // beside steps
   std::unique_ptr<Session> session_;
+  std::vector<pid_t> ps_;
   std::string path_;
   int64_t number_ = 0;
 };

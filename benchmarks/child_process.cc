@@ -9,9 +9,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "benchmarks/report.h"
 
 namespace weft::benchmarks {
@@ -120,6 +123,16 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command)
 ChildProcess::~ChildProcess() {
   ::kill(pid_, SIGTERM);
   ::waitpid(pid_, nullptr, 0);
+}
+
+double ProcValue(pid_t pid, const std::string& file, const std::string& key) {
+  std::ifstream in(absl::StrCat("/proc/", pid, "/", file));
+  for (std::string word; in >> word;) {
+    double value = 0;
+    if (word == key && in >> value) return value;
+  }
+  Check(absl::NotFoundError(absl::StrCat(key, " of process ", pid)));
+  return 0;
 }
 
 }  // namespace weft::benchmarks

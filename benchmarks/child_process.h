@@ -61,6 +61,9 @@ class ChildProcess {
   Lines lines_;
 };
 
+// The number after `key` in a file of /proc/PID: KiB, for memory.
+double ProcValue(pid_t pid, const std::string& file, const std::string& key);
+
 }  // namespace weft::benchmarks
 
 #endif  // WEFT_BENCHMARKS_CHILD_PROCESS_H_

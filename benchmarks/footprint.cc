@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <system_error>
@@ -13,6 +12,7 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "benchmarks/child_process.h"
 #include "benchmarks/report.h"
 #include "benchmarks/service_processes.h"
 #include "libs/base/clock.h"
@@ -36,17 +36,6 @@ double StrippedSize(const std::string& job) {
     Check(absl::NotFoundError(ServiceProgram(job) + ".stripped"));
   }
   return static_cast<double>(size) / (1 << 20);
-}
-
-// The number after `key` in a file of /proc/PID: KiB, for memory.
-double ProcValue(pid_t pid, const std::string& file, const std::string& key) {
-  std::ifstream in(absl::StrCat("/proc/", pid, "/", file));
-  for (std::string word; in >> word;) {
-    double value = 0;
-    if (word == key && in >> value) return value;
-  }
-  Check(absl::NotFoundError(absl::StrCat(key, " of process ", pid)));
-  return 0;
 }
 
 struct Idle {

@@ -28,6 +28,7 @@ ServerProcesses::ServerProcesses(const std::map<std::string, int>& jobs)
       processes_.emplace_back([this, job = job, index = index](Lines&) {
         Serve(spec_, job, index);
       });
+      pids_[job].push_back(processes_.back().pid());
     }
   }
 }

@@ -3,9 +3,12 @@
 #ifndef WEFT_BENCHMARKS_SERVER_PROCESSES_H_
 #define WEFT_BENCHMARKS_SERVER_PROCESSES_H_
 
+#include <sys/types.h>
+
 #include <deque>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "benchmarks/child_process.h"
 #include "libs/cluster/cluster_spec.h"
@@ -23,10 +26,14 @@ class ServerProcesses {
   const ClusterSpec& spec() const { return spec_; }
   // "zmq://localhost:PORT". The task may not be listening yet.
   std::string Target(const std::string& job, int index) const;
+  const std::vector<pid_t>& pids(const std::string& job) const {
+    return pids_.at(job);
+  }
 
  private:
   const ClusterSpec spec_;
   std::deque<ChildProcess> processes_;
+  std::map<std::string, std::vector<pid_t>> pids_;  // by job
 };
 
 }  // namespace weft::benchmarks
