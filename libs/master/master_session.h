@@ -119,15 +119,15 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   // Runs it, or leaves it to the gate to do so.
   void RunStep(Step* step, const protocol::CallableRun& run,
                protocol::Master::Done done);
-  // Runs it while no step runs that writes what it marks (WriterHold).
   // Whether it waits, with `done`, for the end of a hold; or it may begin.
   bool HoldBack(Step* step, const protocol::CallableRun& run,
                 protocol::Master::Done& done) ABSL_LOCKS_EXCLUDED(mutex_);
   // One that was cancelled, if it waits.
   void LetGoOfHeld(uint64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
-  void LimitHold(Step& step) const;
+  // Runs it while no step runs that writes what it marks (WriterHold).
   void RunWithoutWriters(Step* step, const protocol::CallableRun& run,
                          protocol::Master::Done done);
+  void LimitHold(Step& step) const;
   void EndStep(std::unique_ptr<Step> step, absl::Status status);
   absl::Time Deadline(absl::Duration timeout) const;
 
