@@ -43,6 +43,7 @@
 #include "libs/tensor/tensor.h"
 #include "libs/train/adam.h"
 #include "libs/train/clip_ops.h"
+#include "libs/train/coordinator.h"
 #include "libs/train/import_meta_graph.h"
 #include "libs/train/learning_rate_decay.h"
 #include "libs/train/losses.h"

@@ -16,7 +16,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/checkpoint/checkpoint_state.h"
@@ -511,33 +510,37 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
         absl::StrCat("'latest_filename' collides with 'save_path': '",
                      options.latest_filename, "' and '", save_path, "'"));
   }
-  RETURN_IF_ERROR(TakeTurn());
+  RETURN_IF_ERROR(TakeTurn(session.scheduler()));
   const absl::Cleanup given = [this] { GiveTurn(); };
   return SaveAlone(session, save_path, path, options);
 }
 
-absl::Status Saver::TakeTurn() {
-  const absl::Time deadline = absl::Now() + options_.max_wait;
-  absl::MutexLock lock(&mutex_);
-  bool is_late = options_.max_wait <= absl::ZeroDuration();
-  while (is_saving_ && !is_late) {
-    is_late = turn_given_.WaitWithDeadline(&mutex_, deadline);
+absl::Status Saver::TakeTurn(Scheduler& scheduler) {
+  const absl::Time deadline = scheduler.clock().Now() + options_.max_wait;
+  for (bool is_late = false;;) {
+    const std::unique_ptr<Event> turn = scheduler.NewEvent();
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!std::exchange(is_saving_, true)) return absl::OkStatus();
+      if (is_late) break;
+      waiting_.push_back(turn.get());
+    }
+    is_late = !turn->WaitUntil(deadline);
+    absl::MutexLock lock(&mutex_);
+    std::erase(waiting_, turn.get());
   }
-  if (is_saving_) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("The saver '", options_.name,
-                     "' is saving already, and has not ended within ",
-                     absl::FormatDuration(options_.max_wait),
-                     ". Save again later, or raise SaverOptions::max_wait."));
-  }
-  is_saving_ = true;
-  return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("The saver '", options_.name,
+                   "' is saving already, and has not ended within ",
+                   absl::FormatDuration(options_.max_wait),
+                   ". Save again later, or raise SaverOptions::max_wait."));
 }
 
+// Under the lock: a waiter takes it before it goes on.
 void Saver::GiveTurn() {
   absl::MutexLock lock(&mutex_);
   is_saving_ = false;
-  turn_given_.Signal();
+  for (Event* waiter : waiting_) waiter->Set();
 }
 
 absl::StatusOr<std::string> Saver::SaveAlone(Session& session,

@@ -45,6 +45,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
 #include "libs/fs/file_system.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/ops/scope.h"
@@ -165,7 +166,7 @@ class Saver {
                                         const std::string& save_path,
                                         const std::string& path,
                                         const SaveOptions& options);
-  absl::Status TakeTurn() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status TakeTurn(Scheduler& scheduler) ABSL_LOCKS_EXCLUDED(mutex_);
   void GiveTurn() ABSL_LOCKS_EXCLUDED(mutex_);
   FileSystem& FilesOf(const Session& session);
   absl::Time Now() const;
@@ -185,8 +186,9 @@ class Saver {
   Operation restore_;
   Operation mark_;  // null but for kStep
   absl::Mutex mutex_;
-  absl::CondVar turn_given_;
   bool is_saving_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<Event*> waiting_
+      ABSL_GUARDED_BY(mutex_);  // for the end of a save
   // What follows belongs to whoever saves.
   std::deque<Kept> kept_;
   std::vector<std::string> to_delete_;  // still there, and counted out

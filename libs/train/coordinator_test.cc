@@ -1,0 +1,156 @@
+#include "libs/train/coordinator.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "libs/base/clock.h"
+#include "libs/base/simulated_scheduler.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft::train {
+namespace {
+
+constexpr absl::StatusCode kDeadlineExceeded =
+    absl::StatusCode::kDeadlineExceeded;
+
+TEST(CoordinatorTest, ThreadsEndTogether) {
+  Coordinator coordinator;
+  int ended = 0;
+  absl::Mutex mutex;
+  for (const char* name : {"a", "b", "c"}) {
+    coordinator.Start(name, [&]() -> absl::Status {
+      coordinator.WaitForStop();
+      absl::MutexLock lock(&mutex);
+      ++ended;
+      return absl::OkStatus();
+    });
+  }
+  EXPECT_FALSE(coordinator.ShouldStop());
+  coordinator.RequestStop();
+  EXPECT_TRUE(coordinator.ShouldStop());
+  ASSERT_OK(coordinator.Join());
+  EXPECT_EQ(ended, 3);
+}
+
+// As many as there are: each waits for the last.
+TEST(CoordinatorTest, ThreadsNeverWaitForOneAnother) {
+  constexpr int kMany = 200;
+  Coordinator coordinator;
+  std::atomic<int> started{0};
+  for (int i = 0; i < kMany; ++i) {
+    coordinator.Start("one of many", [&]() -> absl::Status {
+      if (++started == kMany) coordinator.RequestStop();
+      coordinator.WaitForStop();
+      return absl::OkStatus();
+    });
+  }
+  EXPECT_OK(coordinator.Join());
+}
+
+TEST(CoordinatorTest, AllHaveEndedWithoutAStop) {
+  Coordinator coordinator;
+  EXPECT_OK(coordinator.Join());
+  coordinator.Start("short", [] { return absl::OkStatus(); });
+  EXPECT_OK(coordinator.Join());
+  EXPECT_FALSE(coordinator.ShouldStop());
+}
+
+TEST(CoordinatorTest, TheFirstErrorWins) {
+  Coordinator coordinator;
+  coordinator.Start("waits", [&]() -> absl::Status {
+    coordinator.WaitForStop();
+    return absl::InternalError("because of the first");
+  });
+  coordinator.Start("fails", [] { return absl::DataLossError("first"); });
+  EXPECT_THAT(coordinator.Join(),
+              StatusIs(absl::StatusCode::kDataLoss, "first"));
+  coordinator.RequestStop(absl::InternalError("later"));
+  EXPECT_THAT(coordinator.Join(), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+// What fails after a stop that was wanted is a consequence.
+TEST(CoordinatorTest, ErrorsAfterAStopDoNotCount) {
+  Coordinator coordinator;
+  coordinator.RequestStop();
+  coordinator.Start("late", [] { return absl::CancelledError("closed"); });
+  EXPECT_OK(coordinator.Join());
+}
+
+TEST(CoordinatorTest, TheEndOfTheInputIsNoError) {
+  Coordinator coordinator;
+  coordinator.Start("reader", [] { return absl::OutOfRangeError("no more"); });
+  EXPECT_OK(coordinator.Join());
+  EXPECT_TRUE(coordinator.ShouldStop());
+
+  Coordinator strict({.clean_stop_codes = {}});
+  strict.Start("reader", [] { return absl::OutOfRangeError("no more"); });
+  EXPECT_THAT(strict.Join(), StatusIs(absl::StatusCode::kOutOfRange));
+}
+
+TEST(CoordinatorTest, ItGoesOnAfterAStopWasCleared) {
+  Coordinator coordinator;
+  coordinator.RequestStop(absl::InternalError("once"));
+  EXPECT_FALSE(coordinator.Join().ok());
+  coordinator.ClearStop();
+  EXPECT_FALSE(coordinator.ShouldStop());
+  coordinator.Start("again", [] { return absl::OkStatus(); });
+  EXPECT_OK(coordinator.Join());
+}
+
+// On simulated time.
+class CoordinatorTimeTest : public testing::Test {
+ protected:
+  CoordinatorTimeTest() : coordinator_({.scheduler = &scheduler_}) {}
+  ~CoordinatorTimeTest() override { release_->Set(); }
+
+  // One that does not look at ShouldStop.
+  void StartStubborn(const std::string& name) {
+    coordinator_.Start(name, [this] {
+      release_->Wait();
+      return absl::OkStatus();
+    });
+  }
+
+  ManualClock clock_;
+  SimulatedScheduler scheduler_{clock_};
+  std::unique_ptr<Event> release_ = scheduler_.NewEvent();
+  Coordinator coordinator_;
+};
+
+TEST_F(CoordinatorTimeTest, ThoseThatDoNotEndAreNamed) {
+  StartStubborn("stubborn");
+  StartStubborn("deaf");
+  coordinator_.Start("good", [] { return absl::OkStatus(); });
+  coordinator_.RequestStop();
+  const absl::Time before = clock_.Now();
+  EXPECT_THAT(coordinator_.Join({.stop_grace_period = absl::Seconds(5)}),
+              StatusIs(kDeadlineExceeded,
+                       "stopped with threads still running: stubborn, deaf."));
+  EXPECT_EQ(clock_.Now() - before, absl::Seconds(5));
+  EXPECT_OK(coordinator_.Join({.stop_grace_period = absl::ZeroDuration(),
+                               .ignore_live_threads = true}));
+  release_->Set();
+  EXPECT_OK(coordinator_.Join());
+}
+
+TEST_F(CoordinatorTimeTest, TheErrorComesBeforeThoseThatDoNotEnd) {
+  StartStubborn("stubborn");
+  coordinator_.RequestStop(absl::DataLossError("why"));
+  EXPECT_THAT(coordinator_.Join({.stop_grace_period = absl::Seconds(5)}),
+              StatusIs(absl::StatusCode::kDataLoss, "why"));
+}
+
+TEST_F(CoordinatorTimeTest, AStopIsWaitedForUntilATime) {
+  EXPECT_FALSE(coordinator_.WaitForStop(absl::Seconds(3)));
+  EXPECT_FALSE(coordinator_.WaitForStop(absl::ZeroDuration()));
+  scheduler_.ScheduleAt(clock_.Now() + absl::Seconds(2),
+                        [this] { coordinator_.RequestStop(); });
+  const absl::Time before = clock_.Now();
+  EXPECT_TRUE(coordinator_.WaitForStop(absl::Seconds(3)));
+  EXPECT_EQ(clock_.Now() - before, absl::Seconds(2));
+}
+
+}  // namespace
+}  // namespace weft::train
