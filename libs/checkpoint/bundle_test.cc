@@ -592,6 +592,40 @@ TEST_F(MergeTest, PutsSlicesTogether) {
   EXPECT_EQ(left, std::vector<std::string>());
 }
 
+TEST_F(MergeTest, APrefixWithoutANameIsRefused) {
+  ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "0,6:-", 0, 6));
+  for (const char* prefix : {"/t/", "/", ""}) {
+    EXPECT_THAT(MergeBundles(fs_, {"/t/a"}, prefix, *random_),
+                StatusIs(kInvalid, "has to end with a name"));
+  }
+}
+
+// Before the first file has another name.
+TEST_F(MergeTest, FilesOfAnotherMachineAreRefused) {
+  ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "0,6:-", 0, 6));
+  ASSERT_OK_AND_ASSIGN(const auto before, fs_.ListDirectory("/t"));
+  EXPECT_THAT(MergeBundles(fs_, {"/t/a"}, "zmq://writer:1/t/b", *random_),
+              StatusIs(kInvalid, "which is somewhere else"));
+  EXPECT_EQ(fs_.ListDirectory("/t").value(), before);
+}
+
+TEST_F(MergeTest, ACancelledOneMakesNoCheckpoint) {
+  ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "0,6:-", 0, 6));
+  Cancellation cancellation;
+  cancellation.Cancel(absl::CancelledError("the step has ended"));
+  EXPECT_THAT(MergeBundles(fs_, {"/t/a"}, kPrefix, *random_, &cancellation),
+              StatusIs(absl::StatusCode::kCancelled, "the step has ended"));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       BundleWriter::Create(fs_, kPrefix, *random_));
+  ASSERT_OK(writer->Add("x", Rows(0, 6, 2)));
+  EXPECT_THAT(writer->Finish(&cancellation),
+              StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_FALSE(fs_.FileExists(IndexFilename(kPrefix)).ok());
+  // What was to be merged is whole.
+  ASSERT_OK(MergeBundles(fs_, {"/t/a"}, kPrefix, *random_));
+  EXPECT_OK(Read("x").status());
+}
+
 TEST_F(MergeTest, OfOneIntoItself) {
   ASSERT_NO_FATAL_FAILURE(WriteShard(kPrefix, "0,6:-", 0, 6));
   ASSERT_OK(MergeBundles(fs_, {kPrefix}, kPrefix, *random_));

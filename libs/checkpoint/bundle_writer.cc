@@ -65,13 +65,16 @@ BundleWriter::BundleWriter(FileSystem& file_system, absl::string_view prefix,
       temporary_data_(TemporaryName(DataFilename(prefix, 0, 1), number)),
       temporary_index_(TemporaryName(IndexFilename(prefix), number)) {}
 
+absl::Status CheckPrefix(absl::string_view prefix) {
+  if (!Basename(prefix).empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the prefix of a checkpoint has to end with a name, but it is '", prefix,
+      "'"));
+}
+
 absl::StatusOr<std::unique_ptr<BundleWriter>> BundleWriter::Create(
     FileSystem& file_system, absl::string_view prefix, Random& random) {
-  if (Basename(prefix).empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the prefix of a checkpoint has to end with a name, but it is '",
-        prefix, "'"));
-  }
+  RETURN_IF_ERROR(CheckPrefix(prefix));
   std::unique_ptr<BundleWriter> writer(
       new BundleWriter(file_system, prefix, random.Next()));
   if (const absl::string_view folder = Dirname(prefix); !folder.empty()) {
@@ -84,8 +87,10 @@ absl::StatusOr<std::unique_ptr<BundleWriter>> BundleWriter::Create(
 
 BundleWriter::~BundleWriter() {
   if (finished_) return;
-  // Nobody could be told: what can't be deleted is swept at the next save.
   if (data_ != nullptr) (void)data_->Close();
+  // What stays is swept at the next save: a disk that did not answer is not
+  // waited for twice more, and of another failure nobody could be told.
+  if (absl::IsDeadlineExceeded(status_)) return;
   (void)file_system_.DeleteFile(temporary_data_);
   (void)file_system_.DeleteFile(temporary_index_);
 }
@@ -246,9 +251,9 @@ absl::StatusOr<uint32_t> BundleWriter::AppendBytes(uint32_t crc,
   return crc;
 }
 
-absl::Status BundleWriter::Finish() {
+absl::Status BundleWriter::Finish(const Cancellation* cancellation) {
   RETURN_IF_ERROR(status_);
-  status_ = Commit();
+  status_ = Commit(cancellation);
   if (!status_.ok()) return status_;
   finished_ = true;
   status_ = absl::FailedPreconditionError(
@@ -256,11 +261,12 @@ absl::Status BundleWriter::Finish() {
   return absl::OkStatus();
 }
 
-absl::Status BundleWriter::Commit() {
+absl::Status BundleWriter::Commit(const Cancellation* cancellation) {
   RETURN_IF_ERROR(data_->Sync());
   RETURN_IF_ERROR(data_->Close());
   RETURN_IF_ERROR(
       WriteIndex(file_system_, temporary_index_, BundleHeader(), entries_));
+  if (cancellation != nullptr) RETURN_IF_ERROR(cancellation->status());
   const absl::string_view parent = Dirname(prefix_);
   const absl::string_view folder = parent.empty() ? "." : parent;
   RETURN_IF_ERROR(

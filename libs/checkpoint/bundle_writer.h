@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "libs/base/cancellation.h"
 #include "libs/base/random.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/checkpoint/tensor_slice.h"
@@ -44,6 +45,9 @@ struct PiecewiseTensor {
 
 // In the order of an index.
 using BundleEntries = std::map<std::string, BundleEntry>;
+
+// INVALID_ARGUMENT for a prefix that names no checkpoint.
+absl::Status CheckPrefix(absl::string_view prefix);
 
 class BundleWriter {
  public:
@@ -70,7 +74,8 @@ class BundleWriter {
                         const PiecewiseTensor& tensor);
 
   // What was added is durable and visible. Nothing may be added afterwards.
-  absl::Status Finish();
+  // One that is cancelled before the checkpoint is there leaves none.
+  absl::Status Finish(const Cancellation* cancellation = nullptr);
 
  private:
   BundleWriter(FileSystem& file_system, absl::string_view prefix,
@@ -92,7 +97,7 @@ class BundleWriter {
   // Appends `bytes`; returns the checksum of those before, of which it is
   // `crc`, and these.
   absl::StatusOr<uint32_t> AppendBytes(uint32_t crc, absl::string_view bytes);
-  absl::Status Commit();
+  absl::Status Commit(const Cancellation* cancellation);
 
   FileSystem& file_system_;
   const std::string prefix_;

@@ -95,10 +95,22 @@ class Merge {
   std::map<std::string, int> numbers_;
 };
 
+absl::Status StatusOf(const Cancellation* cancellation) {
+  return cancellation == nullptr ? absl::OkStatus() : cancellation->status();
+}
+
+// All are refused before the first is renamed: those of another machine, too.
+//
 // A file that is renamed must not take the place of one that still waits for
 // its turn, as where a checkpoint is merged into itself together with others.
 absl::Status CheckNames(const std::vector<std::string>& from,
                         const std::vector<std::string>& to) {
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (SchemeAndHost(from[i]) == SchemeAndHost(to[i])) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("Merging would rename ", from[i], " to ", to[i],
+                     ", which is somewhere else"));
+  }
   std::map<std::string, size_t> positions;
   for (size_t i = 0; i < from.size(); ++i) positions[CleanPath(from[i])] = i;
   for (size_t i = 0; i < to.size(); ++i) {
@@ -113,7 +125,8 @@ absl::Status CheckNames(const std::vector<std::string>& from,
 
 // The index is there last, under a name of its own until then.
 absl::Status Write(FileSystem& file_system, const Merge& merge,
-                   absl::string_view prefix, uint64_t number) {
+                   absl::string_view prefix, uint64_t number,
+                   const Cancellation* cancellation) {
   const std::vector<std::string>& files = merge.data_files();
   std::vector<std::string> names;
   for (size_t i = 0; i < files.size(); ++i) {
@@ -128,10 +141,12 @@ absl::Status Write(FileSystem& file_system, const Merge& merge,
   absl::Cleanup swept = [&] { (void)file_system.DeleteFile(temporary); };
   RETURN_IF_ERROR(
       WriteIndex(file_system, temporary, merge.header(), merge.entries()));
+  RETURN_IF_ERROR(StatusOf(cancellation));
   for (size_t i = 0; i < files.size(); ++i) {
     RETURN_IF_ERROR(file_system.RenameFile(files[i], names[i]));
   }
   RETURN_IF_ERROR(file_system.SyncDirectory(folder));
+  RETURN_IF_ERROR(StatusOf(cancellation));
   RETURN_IF_ERROR(file_system.RenameFile(temporary, index));
   std::move(swept).Cancel();
   return file_system.SyncDirectory(folder);
@@ -141,10 +156,12 @@ absl::Status Write(FileSystem& file_system, const Merge& merge,
 
 absl::Status MergeBundles(FileSystem& file_system,
                           absl::Span<const std::string> prefixes,
-                          absl::string_view merged_prefix, Random& random) {
+                          absl::string_view merged_prefix, Random& random,
+                          const Cancellation* cancellation) {
   if (prefixes.empty()) {
     return absl::InvalidArgumentError("no checkpoints to merge");
   }
+  RETURN_IF_ERROR(CheckPrefix(merged_prefix));
   Merge merge;
   for (const std::string& prefix : prefixes) {
     ASSIGN_OR_RETURN(const auto reader,
@@ -156,7 +173,8 @@ absl::Status MergeBundles(FileSystem& file_system,
   if (prefixes.size() == 1 && CleanPath(prefixes[0]) == merged) {
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(Write(file_system, merge, merged_prefix, random.Next()));
+  RETURN_IF_ERROR(
+      Write(file_system, merge, merged_prefix, random.Next(), cancellation));
   // Those that stay do no harm, and nobody could be told.
   for (const std::string& prefix : prefixes) {
     if (CleanPath(prefix) == merged) continue;

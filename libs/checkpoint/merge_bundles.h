@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "libs/base/cancellation.h"
 #include "libs/base/random.h"
 #include "libs/fs/file_system.h"
 
@@ -21,10 +22,12 @@ namespace weft::checkpoint {
 // none any more. INVALID_ARGUMENT, with all files as they were, if two of them
 // hold the same tensor or slice, or parts of one tensor that differ in type or
 // shape, or differ in version or byte order, or if the data of one would have
-// to take the name of another's. Blocks.
+// to take the name of another's, or lie somewhere else. One that is cancelled
+// before the checkpoint is there makes none. Blocks.
 absl::Status MergeBundles(FileSystem& file_system,
                           absl::Span<const std::string> prefixes,
-                          absl::string_view merged_prefix, Random& random);
+                          absl::string_view merged_prefix, Random& random,
+                          const Cancellation* cancellation = nullptr);
 
 }  // namespace weft::checkpoint
 

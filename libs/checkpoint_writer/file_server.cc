@@ -296,11 +296,17 @@ void FileServer::Client::OpenSoon(FileRequest request, absl::Time deadline,
                                   Files::Done done) {
   auto slot = TakeSlot(request.action);
   if (!slot.ok()) return done(slot.status());
-  DoSoon(
-      deadline, std::move(cancellation), std::move(done),
-      [this, request = std::move(request), slot = *std::move(slot)]() mutable {
-        return Open(request, std::move(slot));
-      });
+  const auto caller = cancellation;
+  DoSoon(deadline, std::move(cancellation), std::move(done),
+         [this, request = std::move(request), slot = *std::move(slot), deadline,
+          caller]() mutable -> absl::StatusOr<FileAnswer> {
+           ASSIGN_OR_RETURN(FileAnswer opened, Open(request, std::move(slot)));
+           // Whoever gave up meanwhile never hears its number.
+           absl::Status wanted = StillWanted(deadline, caller.get());
+           if (wanted.ok()) return opened;
+           Close(Forget(opened.file), wanted);
+           return wanted;
+         });
 }
 
 // What is open is called by a number that was drawn, so that nobody takes it

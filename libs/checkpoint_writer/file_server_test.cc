@@ -313,6 +313,26 @@ TEST_F(FileServerTest, WhatIsGivenUpIsNotBegun) {
   EXPECT_FALSE(disk_.FileExists("/e").ok());
 }
 
+// Nobody else could close it.
+TEST_F(FileServerTest, WhatIsGivenUpWhileItIsOpenedIsClosed) {
+  const auto client = server_.NewClient();
+  auto cancellation = std::make_shared<Cancellation>();
+  disk_.on_open = [&] {
+    cancellation->Cancel(absl::CancelledError("not wanted"));
+  };
+  Begin(*client, NameRequest(FileAction::kOpenToWrite, "/a"),
+        absl::InfiniteFuture(), cancellation);
+  Settle();
+  EXPECT_THAT(answers_, ElementsAre(StatusIs(absl::StatusCode::kCancelled)));
+  disk_.on_open = [&] { clock_.Advance(absl::Minutes(11)); };
+  Begin(*client, NameRequest(FileAction::kOpenToWrite, "/b"),
+        clock_.Now() + absl::Minutes(10));
+  Settle();
+  EXPECT_THAT(answers_.back(), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_EQ(server_.num_open_files(), 0);
+  EXPECT_TRUE(server_.WaitUntilUnused(clock_.Now()));
+}
+
 // Sixteen files of one client are stuck; another client's are written after
 // them, but its turn comes as soon as one of them is done.
 TEST_F(FileServerTest, ClientsTakeTurns) {

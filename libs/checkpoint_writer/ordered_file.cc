@@ -63,6 +63,7 @@ void OrderedFile::Operate(FileRequest request, absl::Time deadline,
   }
   if (!refused.ok()) {
     if (closes) Abandon(refused);
+    request.bytes = {};
     return done(refused);
   }
   if (cancellation != nullptr) {
@@ -98,7 +99,10 @@ void OrderedFile::Fail(const absl::Status& why) {
     }
   }
   RunSoonIfNeeded();
-  for (auto& [position, piece] : failed) piece.done(error);
+  for (auto& [position, piece] : failed) {
+    piece.request.bytes = {};
+    piece.done(error);
+  }
 }
 
 void OrderedFile::Abandon(const absl::Status& why) {

@@ -43,6 +43,11 @@ absl::Status FileSystem::CreateDirectories(absl::string_view path) {
   const std::string clean = CleanPath(path);
   auto is_directory = IsDirectory(clean);
   if (is_directory.ok() && *is_directory) return absl::OkStatus();
+  // Where that can't be told (too long a path, a disk that does not answer) it
+  // is not asked of each folder above as well.
+  if (!is_directory.ok() && !absl::IsNotFound(is_directory.status())) {
+    return is_directory.status();
+  }
   const absl::string_view parent = Dirname(clean);
   if (!parent.empty() && parent != clean) {
     RETURN_IF_ERROR(CreateDirectories(parent));
@@ -78,9 +83,9 @@ absl::StatusOr<std::string> FileSystem::ReadFile(absl::string_view path) {
     // One byte more than expected, so that a file that grew is read to its end;
     // and never much more than was there so far, whatever is expected.
     const uint64_t expected =
-        expected_size >= filled ? expected_size - filled + 1 : kReadOnAtOnce;
-    const auto room =
-        static_cast<size_t>(std::min<uint64_t>(expected, kMostReadAtOnce));
+        expected_size >= filled ? expected_size - filled : kReadOnAtOnce;
+    const auto room = static_cast<size_t>(
+        std::min<uint64_t>(expected, kMostReadAtOnce - 1) + 1);
     contents.resize(filled + room);
     ASSIGN_OR_RETURN(const size_t read,
                      file->Read(filled, room, contents.data() + filled));

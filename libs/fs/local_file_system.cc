@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "libs/base/status.h"
 #include "libs/fs/posix_error.h"
 
@@ -34,13 +36,21 @@ class Descriptor {
   int fd_;
 };
 
+// The system would take it for what stands before a zero byte.
+absl::Status CheckPath(absl::string_view action, absl::string_view path) {
+  if (!absl::StrContains(path, '\0')) return absl::OkStatus();
+  return PosixError(EINVAL, action, absl::CHexEscape(path));
+}
+
 absl::StatusOr<Descriptor> Open(absl::string_view path, int flags) {
+  RETURN_IF_ERROR(CheckPath("open", path));
   const int fd = ::open(std::string(path).c_str(), flags | O_CLOEXEC, 0666);
   if (fd < 0) return PosixError(errno, "open", path);
   return Descriptor(fd);
 }
 
 absl::StatusOr<struct stat> Stat(absl::string_view path) {
+  RETURN_IF_ERROR(CheckPath("stat", path));
   struct stat result;
   if (::stat(std::string(path).c_str(), &result) != 0) {
     return PosixError(errno, "stat", path);
@@ -171,6 +181,7 @@ absl::StatusOr<uint64_t> LocalFileSystem::GetFileSize(absl::string_view path) {
 
 absl::StatusOr<std::vector<std::string>> LocalFileSystem::ListDirectory(
     absl::string_view path) {
+  RETURN_IF_ERROR(CheckPath("list", path));
   DIR* directory = ::opendir(std::string(path).c_str());
   if (directory == nullptr) return PosixError(errno, "list", path);
   std::vector<std::string> names;
@@ -189,22 +200,27 @@ absl::StatusOr<std::vector<std::string>> LocalFileSystem::ListDirectory(
 }
 
 absl::Status LocalFileSystem::CreateDirectory(absl::string_view path) {
+  RETURN_IF_ERROR(CheckPath("create directory", path));
   if (::mkdir(std::string(path).c_str(), 0777) == 0) return absl::OkStatus();
   return PosixError(errno, "create directory", path);
 }
 
 absl::Status LocalFileSystem::DeleteFile(absl::string_view path) {
+  RETURN_IF_ERROR(CheckPath("delete", path));
   if (::unlink(std::string(path).c_str()) == 0) return absl::OkStatus();
   return PosixError(errno, "delete", path);
 }
 
 absl::Status LocalFileSystem::DeleteDirectory(absl::string_view path) {
+  RETURN_IF_ERROR(CheckPath("delete directory", path));
   if (::rmdir(std::string(path).c_str()) == 0) return absl::OkStatus();
   return PosixError(errno, "delete directory", path);
 }
 
 absl::Status LocalFileSystem::RenameFile(absl::string_view from,
                                          absl::string_view to) {
+  RETURN_IF_ERROR(CheckPath("rename", from));
+  RETURN_IF_ERROR(CheckPath("rename", to));
   if (std::rename(std::string(from).c_str(), std::string(to).c_str()) == 0) {
     return absl::OkStatus();
   }

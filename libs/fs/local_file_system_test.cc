@@ -12,6 +12,37 @@ FileSystemHarness NewHarness() {
   return {std::make_unique<LocalFileSystem>(), mkdtemp(directory.data())};
 }
 
+// The system would stop at the zero byte, and touch another file.
+TEST(LocalFileSystemTest, PathsWithZeroBytesAreRefused) {
+  const FileSystemHarness harness = NewHarness();
+  FileSystem& files = *harness.file_system;
+  const std::string mine = harness.directory + "/mine";
+  ASSERT_OK(files.WriteFileAtomically(mine, "kept"));
+  const std::string path = mine + std::string("\0.index", 7);
+  const auto refused = StatusIs(absl::StatusCode::kInvalidArgument, "x00");
+  EXPECT_THAT(files.NewWritableFile(path), refused);
+  EXPECT_THAT(files.NewAppendableFile(path), refused);
+  EXPECT_THAT(files.NewRandomAccessFile(path), refused);
+  EXPECT_THAT(files.IsDirectory(path), refused);
+  EXPECT_THAT(files.GetFileSize(path), refused);
+  EXPECT_THAT(files.ListDirectory(path), refused);
+  EXPECT_THAT(files.CreateDirectory(path), refused);
+  EXPECT_THAT(files.DeleteFile(path), refused);
+  EXPECT_THAT(files.DeleteDirectory(path), refused);
+  EXPECT_THAT(files.RenameFile(path, mine), refused);
+  EXPECT_THAT(files.RenameFile(mine, path), refused);
+  EXPECT_THAT(files.SyncDirectory(path), refused);
+  EXPECT_EQ(files.ReadFile(mine).value_or(""), "kept");
+}
+
+TEST(LocalFileSystemTest, APathTooLongIsToldOnce) {
+  const FileSystemHarness harness = NewHarness();
+  std::string path = harness.directory;
+  for (int i = 0; i < 100'000; ++i) path += "/a";
+  EXPECT_FALSE(harness.file_system->CreateDirectories(path).ok());
+  EXPECT_TRUE(harness.file_system->ListDirectory(harness.directory)->empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Local, FileSystemConformanceTest,
                          ::testing::Values(NewHarness));
 

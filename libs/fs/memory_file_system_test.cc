@@ -94,5 +94,24 @@ TEST(LosePowerTest, AFileThatIsWrittenAnewWithoutASyncMayBeAnything) {
   EXPECT_EQ(WhatIsThere(work, look), (std::set<std::string>{"", "old", "x"}));
 }
 
+// As another machine may tell it.
+class WrongSizes : public MemoryFileSystem {
+ public:
+  absl::StatusOr<uint64_t> GetFileSize(absl::string_view) override {
+    return size;
+  }
+  uint64_t size = 0;
+};
+
+TEST(FileSystemTest, WhateverSizeIsToldAFileIsReadToItsEnd) {
+  WrongSizes files;
+  ASSERT_OK(files.WriteFileAtomically("f", "four"));
+  for (const uint64_t size :
+       {uint64_t{0}, uint64_t{3}, uint64_t{5}, UINT64_MAX - 1, UINT64_MAX}) {
+    files.size = size;
+    EXPECT_EQ(files.ReadFile("f").value_or("none"), "four") << size;
+  }
+}
+
 }  // namespace
 }  // namespace weft

@@ -2,9 +2,9 @@
 // many bytes a second, all of them together, so that what is written in the
 // background leaves others the processor, the disk and the network.
 //
-// Appends wait for their turn through the Scheduler, and end with the cause of
-// a cancellation, whatever the pace. Threads: as FileSystem says; each waits
-// for itself.
+// Appends wait for their turn through the Scheduler, and begin no more once
+// they are cancelled, whatever the pace. Threads: as FileSystem says; each
+// waits for itself.
 #ifndef WEFT_LIBS_FS_PACED_FILE_SYSTEM_H_
 #define WEFT_LIBS_FS_PACED_FILE_SYSTEM_H_
 

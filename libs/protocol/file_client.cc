@@ -103,7 +103,8 @@ absl::Status FileClient::Explain(const absl::Status& status) {
         "no connection in time", failure.ok() ? "" : ": ", failure.message()));
   }
   if (absl::IsDeadlineExceeded(explained)) {
-    return Append(Annotate(explained, who_), "(its disk may be stuck)");
+    return Append(Annotate(explained, who_),
+                  "(its disk may be stuck, or busy with other files)");
   }
   if (!absl::IsUnavailable(explained)) return explained;
   if (!absl::StrContains(explained.message(), who_)) {
@@ -136,7 +137,7 @@ void FileClient::Operate(FileRequest request, absl::Time deadline,
   });
 }
 
-// The operation itself has all of its time once there is a connection.
+// What is left of its time when there is a connection is the operation's.
 void FileClient::SendWhenConnected(const std::shared_ptr<Pending>& pending,
                                    absl::Time deadline) {
   bus::CallOptions options;

@@ -11,6 +11,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/protocol/file_service.h"
 #include "libs/protocol/method.h"
+#include "libs/protocol/remote_file_system.h"
 #include "libs/protocol/testing/two_processes.h"
 
 namespace weft::protocol {
@@ -96,7 +97,9 @@ class FileClientTest : public testing::Test {
     FileRequest request;
     request.action = action;
     request.path = "/a";
-    request.bytes = bus::Blob::FromString(std::string(100000, 'b'));
+    if (action == FileAction::kAppend) {
+      request.bytes = bus::Blob::FromString(std::string(100000, 'b'));
+    }
     client_->Operate(std::move(request), deadline, std::move(cancellation),
                      [this](absl::StatusOr<FileAnswer> answer) {
                        answers_.push_back(std::move(answer));
@@ -122,7 +125,7 @@ TEST_F(FileClientTest, ARequestIsAnswered) {
   Connect();
   recorder_.answer->names = {"a", "b"};
   recorder_.answer->bytes = bus::Blob::FromString(std::string(200000, 'r'));
-  Ask(FileAction::kListDirectory, Now() + absl::Minutes(1));
+  Ask(FileAction::kAppend, Now() + absl::Minutes(1));
   processes_.Settle();
   ASSERT_THAT(answers_, SizeIs(1));
   ASSERT_OK(answers_[0]);
@@ -309,6 +312,28 @@ TEST_F(FileClientTest, RequestsThatCanNotBeReadAreRefused) {
   processes_.Settle();
   ASSERT_THAT(answers_, SizeIs(1));
   EXPECT_OK(answers_[0]);
+}
+
+// Joined to its directory such a name would be a file somewhere else, on
+// another disk even.
+TEST_F(FileClientTest, ListedNamesThatAreNoneAreRefused) {
+  RemoteFileSystem files({.files = std::make_shared<RecordingFiles>(recorder_),
+                          .scheduler = &processes_.scheduler(),
+                          .name = "zmq://writer:1"});
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string(".."),
+        std::string("/home"), std::string("a/b"), std::string("s3://b/k"),
+        std::string("a\0b", 3)}) {
+    FileAnswer answer;
+    answer.names = {"good", name};
+    recorder_.answer = answer;
+    EXPECT_THAT(files.ListDirectory("/d"),
+                StatusIs(absl::StatusCode::kInternal, "which is no name"));
+  }
+  FileAnswer answer;
+  answer.names = {"...", "a b", "~"};
+  recorder_.answer = answer;
+  EXPECT_OK(files.ListDirectory("/d"));
 }
 
 }  // namespace

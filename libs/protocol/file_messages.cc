@@ -112,6 +112,9 @@ absl::StatusOr<FileRequest> ReadFileOperation(bus::Message message) {
     RETURN_IF_ERROR(CheckSize(body.size(), request.bytes));
     return request;
   }
+  if (request.bytes.size() > 0) {
+    return DamagedMessage("bytes for what writes none");
+  }
   if (body.size() > kMaxFilePiece) {
     return DamagedMessage(absl::StrCat("a read of ", body.size(), " bytes, of ",
                                        kMaxFilePiece, " that it may ask for"));
@@ -146,6 +149,8 @@ absl::StatusOr<FileAnswer> ReadFileAnswer(bus::Message message) {
   ASSIGN_OR_RETURN(answer.bytes, ReadPiece(body.bytes(), reader));
   if (body.bytes() != nullptr) {
     RETURN_IF_ERROR(CheckSize(body.size(), answer.bytes));
+  } else if (body.size() > INT64_MAX) {
+    return DamagedMessage(absl::StrCat("a file of ", body.size(), " bytes"));
   } else {
     answer.size = body.size();
   }

@@ -89,6 +89,26 @@ TEST(FileMessagesTest, WhatIsTooLargeIsRefused) {
   EXPECT_THAT(ReadFileOperation(WriteFileOperation(size)), StatusIs(kInvalid));
 }
 
+// They would count as written, and are not.
+TEST(FileMessagesTest, BytesForWhatWritesNoneAreRefused) {
+  FileRequest request = SampleRequest(10);
+  for (const FileAction action :
+       {FileAction::kSync, FileAction::kFlush, FileAction::kClose,
+        FileAction::kRead, FileAction::kStat}) {
+    request.action = action;
+    EXPECT_THAT(ReadFileOperation(WriteFileOperation(request)),
+                StatusIs(kInvalid, "bytes for what writes none"));
+  }
+}
+
+TEST(FileMessagesTest, SizesThatNoFileHasAreRefused) {
+  FileAnswer answer;
+  answer.size = INT64_MAX;
+  EXPECT_OK(ReadFileAnswer(WriteFileAnswer(answer)));
+  answer.size = UINT64_MAX;
+  EXPECT_THAT(ReadFileAnswer(WriteFileAnswer(answer)), StatusIs(kInvalid));
+}
+
 TEST(FileMessagesTest, ActionsOfALaterVersionAreUnimplemented) {
   for (const int action : {-1, 16, 100, 127}) {
     flatbuffers::FlatBufferBuilder builder;

@@ -6,6 +6,8 @@
 #include <deque>
 #include <utility>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/clock.h"
@@ -42,6 +44,12 @@ class RemoteFileSystem::Caller {
 };
 
 namespace {
+
+// Joined to its directory it is a file in there, and nowhere else.
+bool IsNameInDirectory(absl::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         !absl::StrContains(name, '/') && !absl::StrContains(name, '\0');
+}
 
 using CallerPtr = std::shared_ptr<const RemoteFileSystem::Caller>;
 
@@ -363,6 +371,12 @@ absl::StatusOr<uint64_t> RemoteFileSystem::GetFileSize(absl::string_view path) {
 absl::StatusOr<std::vector<std::string>> RemoteFileSystem::ListDirectory(
     absl::string_view path) {
   ASSIGN_OR_RETURN(FileAnswer listed, Call(FileAction::kListDirectory, path));
+  for (const std::string& name : listed.names) {
+    if (IsNameInDirectory(name)) continue;
+    return absl::InternalError(
+        absl::StrCat(caller_->NameOf(path), ": its task lists '",
+                     absl::CHexEscape(name), "', which is no name"));
+  }
   return std::move(listed.names);
 }
 

@@ -30,6 +30,8 @@ class GatedFileSystem : public MemoryFileSystem {
     absl::MutexLock lock(&mutex_);
     if (gate_ != nullptr) gate_->Set();
   }
+  // Called before a file is opened to be written; may be null.
+  std::function<void()> on_open;
   int num_waiting() const {
     absl::MutexLock lock(&mutex_);
     return num_waiting_;
@@ -37,6 +39,7 @@ class GatedFileSystem : public MemoryFileSystem {
 
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
       absl::string_view path) override {
+    if (on_open) on_open();
     auto file = MemoryFileSystem::NewWritableFile(path);
     if (!file.ok()) return file;
     return std::make_unique<File>(*this, std::string(path), *std::move(file));

@@ -137,7 +137,7 @@ class SaveKernel : public FileKernel {
                           request.slices[i]));
     }
     RETURN_IF_ERROR(context.cancellation().status());
-    return writer->Finish();
+    return writer->Finish(&context.cancellation());
   }
 
  private:
@@ -491,7 +491,8 @@ class MergeV2CheckpointsKernel : public FileKernel {
                      Present(context.file_system(), input.flat<std::string>()));
     RETURN_IF_ERROR(context.cancellation().status());
     RETURN_IF_ERROR(checkpoint::MergeBundles(context.file_system(), prefixes,
-                                             merged, random_));
+                                             merged, random_,
+                                             &context.cancellation()));
     if (delete_old_dirs_) {
       DeleteOldDirs(context.file_system(), prefixes, merged);
     }
