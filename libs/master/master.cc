@@ -197,7 +197,7 @@ absl::StatusOr<Master::Held> Master::FindHeld(
   std::map<uint64_t, absl::btree_set<uint64_t>> callables;
   for (const protocol::VariableWriter& writer : hold.writers) {
     if (writer.session.master_incarnation != options_.incarnation) {
-      return absl::FailedPreconditionError(absl::StrCat(
+      return absl::AbortedError(absl::StrCat(
           "Another process that is ", options_.task,
           ", too, or was, runs steps that write the variables. Save again once "
           "it is gone."));

@@ -151,8 +151,8 @@ class Master : public protocol::Master,
                       protocol::Worker::Done done);
   void ForgetContainers(std::shared_ptr<Resetting> reset);
   // The sessions of the writers, with the callables; also those that are being
-  // closed, while their steps run. FAILED_PRECONDITION where one is of another
-  // process of this task.
+  // closed, while their steps run. ABORTED where one is of another process of
+  // this task, which is gone soon, or two claim to be it.
   using Held = std::vector<
       std::pair<std::shared_ptr<MasterSession>, absl::btree_set<uint64_t>>>;
   absl::StatusOr<Held> FindHeld(const protocol::StepHold& hold) const;

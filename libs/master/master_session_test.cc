@@ -681,7 +681,7 @@ TEST_F(HeldStepsTest, OneThatDoesNotEndIsNamed) {
 // What another process runs that was, or is, the same task can't be held off.
 TEST_F(HeldStepsTest, StepsOfAnotherIncarnationAreRefused) {
   EXPECT_THAT(Hold(Action::kHoldSteps, 6),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
+              StatusIs(absl::StatusCode::kAborted,
                        absl::StrCat("Another process that is ", kTask)));
   Begin();
   EXPECT_OK(ended_);
