@@ -575,6 +575,54 @@ TEST_F(MasterSessionTest, AMasterThatEndsIsNotUsedByLateAnswers) {
 }
 
 // Steps of a callable that a step of some other master holds off.
+// What a Saver of SaveConsistency::kStep adds (libs/passes/variable_saving.h).
+std::string MarkNodes() {
+  Graph graph(StandardOps());
+  auto v = graph.AddNode(
+      {.name = "v",
+       .op = "VarHandleOp",
+       .attrs = {{"dtype", DT_FLOAT}, {"shape", PartialShape({})}}});
+  EXPECT_OK(v);
+  auto read = graph.AddNode({.name = "read",
+                             .op = "ReadVariableOp",
+                             .inputs = {{*v, 0}},
+                             .attrs = {{"dtype", DT_FLOAT}}});
+  EXPECT_OK(read);
+  EXPECT_OK(graph.AddNode({.name = "mark",
+                           .op = "IdentityN",
+                           .inputs = {{*read, 0}},
+                           .attrs = {{"_marks", std::string("0")},
+                                     {"_max_hold_micros", int64_t{2000000}}}}));
+  return ExportGraphDef(graph);
+}
+
+// All who write stand still meanwhile.
+TEST_F(MasterSessionTest, MarkingVariablesHasABound) {
+  coordinator_.placement_reply.devices = {kDevice, kDevice, kDevice};
+  Extended extended;
+  Extend(0, MarkNodes(), &extended);
+  ASSERT_OK(extended);
+  ASSERT_OK_AND_ASSIGN(const uint64_t callable,
+                       Ask().MakeCallable(session_, {.targets = {"mark"}}));
+  worker_.hold_runs = true;
+  absl::Status ended = absl::UnknownError("the step has not ended");
+  master_->RunCallable(session_, callable, {},
+                       [&](absl::Status status) { ended = std::move(status); });
+  scheduler_.RunUntilIdle();
+  ASSERT_EQ(worker_.running.size(), 1u);
+  const std::shared_ptr<Cancellation> step =
+      worker_.running[0].step.cancellation;
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_FALSE(step->IsCancelled());
+  scheduler_.AdvanceBy(absl::Seconds(2));
+  EXPECT_TRUE(step->IsCancelled());
+  worker_.answer = MarkDerived(absl::CancelledError("aborted"));
+  worker_.EndRun();
+  worker_.answer = absl::OkStatus();
+  EXPECT_THAT(ended, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                              "not marked within max_hold (2s)"));
+}
+
 class HeldStepsTest : public MasterSessionTest {
  protected:
   using Action = protocol::StepHold::Action;
