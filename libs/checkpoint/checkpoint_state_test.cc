@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
 

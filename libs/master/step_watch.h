@@ -76,7 +76,7 @@ class StepWatch : public std::enable_shared_from_this<StepWatch> {
   void BeginTicking();
   void Tick();
   // Below which number steps are slow now, and are to be said so; 0: none.
-  uint64_t SlowBelow(absl::Time now);
+  uint64_t SlowBelow(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Report(SlowStep slow);
 
   const StepWatchOptions options_;
