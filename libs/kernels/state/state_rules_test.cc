@@ -203,6 +203,10 @@ Call SaveVariables(State& state, const OpDef&) {
   return call;
 }
 
+Call WriteOne(State& state, const OpDef&) {
+  return {{state.Path("written"), Tensor::Scalar<std::string>("text")}, {}};
+}
+
 Call MergeOne(State& state, const OpDef&) {
   const Call shard = Save(state, "shard");
   EXPECT_OK(state.harness().Run("SaveV2", shard.inputs));
@@ -387,6 +391,7 @@ std::vector<std::pair<std::string, Prepare>> Cases() {
       {"SaveV2", SaveOne},
       {"_SaveVariables", SaveVariables},
       {"MergeV2Checkpoints", MergeOne},
+      {"WriteFile", WriteOne},
       {"Assign", ChangeVariables},
       {"Scatter", ChangeVariables},
       {"ResourceScatter", ChangeVariables},

@@ -23,8 +23,8 @@ using CaseCounts = std::map<std::string, int>;
 inline CaseCounts ExpectedCases() {
   return {{"checkpoints", 7}, {"control_flow", 5}, {"gradients", 109},
           {"ops", 269},       {"optimizers", 29},  {"programs", 13},
-          {"queues", 3},      {"sessions", 15},    {"state", 12},
-          {"training", 16}};
+          {"queues", 3},      {"records", 1},      {"sessions", 15},
+          {"state", 12},      {"training", 16}};
 }
 
 inline constexpr char kRecordedCases[] =
