@@ -28,7 +28,7 @@ REQUIRED=(
   libprotobuf-dev protobuf-compiler
   libflatbuffers-dev flatbuffers-compiler
   libzmq3-dev cppzmq-dev libleveldb-dev libisal-dev libre2-dev
-  libcurl4-openssl-dev libssl-dev libpugixml-dev
+  libcurl4-openssl-dev libssl-dev libpugixml-dev libpng-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   # What tests and examples read, and what checks the format.
   dataset-fashion-mnist clang-format-14
