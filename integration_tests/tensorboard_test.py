@@ -40,14 +40,14 @@ class TensorBoard:
     self._process.wait()
     self._log.close()
 
-  def get(self, path, **query):
+  def get(self, path, query=''):
     """The answer's bytes; OSError where there is none, or an error."""
-    url = self._url + path + '?' + urllib.parse.urlencode(query)
+    url = f'{self._url}data/{path}?{query}'
     with _NO_PROXY.open(url, timeout=30) as answer:
       return answer.read()
 
   def data(self, path, **query):
-    return json.loads(self.get('data/' + path, **query))
+    return json.loads(self.get(path, urllib.parse.urlencode(query)))
 
   def wait_for(self, condition):
     """Asks again until it is true, as long as TensorBoard lives."""
@@ -80,10 +80,15 @@ class TensorBoardTest(unittest.TestCase):
                    timeout=120)
     cls.board = TensorBoard(python, logdir)
     cls.addClassCleanup(cls.board.stop)
-    # The note is in the last of what each step has; all of a file is read
-    # before any of it is shown.
-    cls.board.wait_for(
-        lambda: 'run' in cls.board.data('plugin/text/tags'))
+    cls.board.wait_for(cls._all_is_read)
+
+  @classmethod
+  def _all_is_read(cls):
+    # What it reads it shows at once, and the note is the last of each step.
+    if 'run' not in cls.board.data('plugin/text/tags'):
+      return False
+    texts = cls.board.data('plugin/text/text', run='run', tag='note')
+    return bool(texts) and texts[-1]['step'] == _STEPS - 1
 
   def test_scalars(self):
     tags = self.board.data('plugin/scalars/tags')
@@ -116,8 +121,7 @@ class TensorBoardTest(unittest.TestCase):
     images = self.board.data('plugin/images/images', run='run',
                              tag='weights/image', sample=0)
     self.assertEqual(_STEPS - 1, images[-1]['step'])
-    png = self.board.get('data/plugin/images/individualImage?' +
-                         images[-1]['query'] + '&')
+    png = self.board.get('plugin/images/individualImage', images[-1]['query'])
     self.assertEqual(b'\x89PNG\r\n\x1a\n', png[:8])
     self.assertEqual((3, 1), (int.from_bytes(png[16:20], 'big'),
                               int.from_bytes(png[20:24], 'big')))
@@ -138,7 +142,7 @@ class TensorBoardTest(unittest.TestCase):
   def test_graph(self):
     info = self.board.data('plugin/graphs/info')
     self.assertTrue(info['run']['run_graph'])
-    graph = self.board.get('data/plugin/graphs/graph', run='run').decode()
+    graph = self.board.get('plugin/graphs/graph', 'run=run').decode()
     for name in 'w', 'ScalarSummary', 'GradientDescent', 'MergeSummary':
       self.assertIn(f'name: "{name}"', graph)
 

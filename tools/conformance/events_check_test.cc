@@ -42,7 +42,7 @@ TEST_F(EventsCheckTest, EachDifferenceIsFound) {
        {std::pair<std::string, std::string>{"brain.Event:2", "brain.Event:3"},
         {"-2.6720033", "-2.6720035"},
         {"1.5827523469924927", "1.582752346992493"},
-        {"\"bytes\": 1593", "\"bytes\": 1594"},
+        {"\"bytes\": 1593", "\"bytes\": 1596"},
         {"iVBORw0KGgo", "iVBORw0KGgp"},
         {"c29tZSAqdGV4dCo=", "c29tZSAqdGV4dCp="},
         {"\"text\"", "\"test\""},
