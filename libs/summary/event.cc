@@ -36,6 +36,22 @@ absl::Status Parse(absl::string_view bytes, absl::string_view what,
   return absl::OkStatus();
 }
 
+// Of tensors a message may say by one value what fills all memory there is.
+class BoundedAllocator : public Allocator {
+ public:
+  // For what the message has as elements itself: the shortest is an empty
+  // string's.
+  explicit BoundedAllocator(size_t message_bytes)
+      : most_((size_t{64} << 20) + sizeof(std::string) * message_bytes) {}
+
+  BufferPtr Allocate(size_t bytes) override {
+    return bytes <= most_ ? HeapAllocator().Allocate(bytes) : BufferPtr();
+  }
+
+ private:
+  const size_t most_;
+};
+
 // ---- Values ----
 
 void ToProto(const HistogramValue& value, tf::HistogramProto* proto) {
@@ -139,7 +155,8 @@ void ToProto(const SummaryValue& value, tf::Summary::Value* proto) {
       value.value);
 }
 
-absl::StatusOr<SummaryValue> FromProto(const tf::Summary::Value& proto) {
+absl::StatusOr<SummaryValue> FromProto(const tf::Summary::Value& proto,
+                                       Allocator& allocator) {
   SummaryValue value;
   value.tag = proto.tag();
   value.node_name = proto.node_name();
@@ -149,7 +166,7 @@ absl::StatusOr<SummaryValue> FromProto(const tf::Summary::Value& proto) {
   if (proto.has_image()) value.value = FromProto(proto.image());
   if (proto.has_audio()) value.value = FromProto(proto.audio());
   if (proto.has_tensor()) {
-    auto tensor = TensorFromProto(proto.tensor(), HeapAllocator());
+    auto tensor = TensorFromProto(proto.tensor(), allocator);
     if (!tensor.ok()) {
       return Annotate(tensor.status(), absl::StrCat("tag ", value.tag));
     }
@@ -164,10 +181,11 @@ void ToProto(const Summary& summary, tf::Summary* proto) {
   }
 }
 
-absl::StatusOr<Summary> FromProto(const tf::Summary& proto) {
+absl::StatusOr<Summary> FromProto(const tf::Summary& proto,
+                                  Allocator& allocator) {
   Summary summary;
   for (const auto& value : proto.value()) {
-    ASSIGN_OR_RETURN(summary.value.emplace_back(), FromProto(value));
+    ASSIGN_OR_RETURN(summary.value.emplace_back(), FromProto(value, allocator));
   }
   return summary;
 }
@@ -186,7 +204,8 @@ SessionLog FromProto(const tf::SessionLog& proto) {
           .msg = proto.msg()};
 }
 
-absl::Status SetWhat(const tf::Event& proto, Event& event) {
+absl::Status SetWhat(const tf::Event& proto, Allocator& allocator,
+                     Event& event) {
   using What = tf::Event;
   switch (proto.what_case()) {
     case What::kFileVersion:
@@ -207,7 +226,7 @@ absl::Status SetWhat(const tf::Event& proto, Event& event) {
                             proto.tagged_run_metadata().run_metadata()};
       break;
     case What::kSummary: {
-      ASSIGN_OR_RETURN(event.what, FromProto(proto.summary()));
+      ASSIGN_OR_RETURN(event.what, FromProto(proto.summary(), allocator));
       break;
     }
     case What::kLogMessage:
@@ -228,7 +247,8 @@ std::string SerializeSummary(const Summary& summary) {
 absl::StatusOr<Summary> ParseSummary(absl::string_view bytes) {
   tf::Summary proto;
   RETURN_IF_ERROR(Parse(bytes, "Summary", proto));
-  return FromProto(proto);
+  BoundedAllocator allocator(bytes.size());
+  return FromProto(proto, allocator);
 }
 
 std::string SerializeSummaryMetadata(const SummaryMetadata& metadata) {
@@ -276,7 +296,8 @@ absl::StatusOr<Event> ParseEvent(absl::string_view bytes) {
   event.wall_time = proto.wall_time();
   event.step = proto.step();
   event.source_writer = proto.source_metadata().writer();
-  RETURN_IF_ERROR(SetWhat(proto, event));
+  BoundedAllocator allocator(bytes.size());
+  RETURN_IF_ERROR(SetWhat(proto, allocator, event));
   return event;
 }
 

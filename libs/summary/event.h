@@ -78,7 +78,9 @@ struct Summary {
 
 // Empty for one that is larger than a message can be (2 GiB).
 std::string SerializeSummary(const Summary& summary);
-// INVALID_ARGUMENT where the bytes are no Summary, or one of its tensors none.
+// INVALID_ARGUMENT where the bytes are no Summary, or one of its tensors none;
+// RESOURCE_EXHAUSTED where a tensor would take much more than the bytes do: one
+// value may stand for up to 64 MiB of equal ones.
 absl::StatusOr<Summary> ParseSummary(absl::string_view bytes);
 
 std::string SerializeSummaryMetadata(const SummaryMetadata& metadata);
@@ -141,7 +143,7 @@ struct Event {
 
 // Empty for one that is larger than a message can be (2 GiB).
 std::string SerializeEvent(const Event& event);
-// INVALID_ARGUMENT where the bytes are no Event, or one of its tensors none.
+// INVALID_ARGUMENT where the bytes are no Event; and as ParseSummary.
 absl::StatusOr<Event> ParseEvent(absl::string_view bytes);
 
 }  // namespace weft::summary

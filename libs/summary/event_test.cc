@@ -12,6 +12,7 @@
 #include "libs/fs/memory_file_system.h"
 #include "libs/summary/events_writer.h"
 #include "libs/summary/histogram.h"
+#include "schemas/tf/summary.pb.h"
 
 namespace weft::summary {
 namespace {
@@ -100,6 +101,19 @@ TEST(EventTest, BytesThatAreNoneAreRefused) {
   const std::string value = "\x0a\x01t\x42\x0c" + tensor;
   const std::string summary = "\x0a" + std::string(1, '\x11') + value;
   EXPECT_THAT(ParseSummary(summary), StatusIs(kInvalid, "tag t"));
+}
+
+TEST(EventTest, AFewBytesTakeNoGigabytes) {
+  tf::Summary proto;
+  tf::TensorProto& tensor = *proto.add_value()->mutable_tensor();
+  tensor.set_dtype(tf::DT_FLOAT);
+  tensor.add_float_val(1);  // stands for all elements
+  auto& size = *tensor.mutable_tensor_shape()->add_dim();
+  size.set_size(1 << 20);
+  EXPECT_OK(ParseSummary(proto.SerializeAsString()));
+  size.set_size(1 << 28);
+  EXPECT_THAT(ParseSummary(proto.SerializeAsString()),
+              StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 TEST(EventTest, AnEmptyOneIsOne) {

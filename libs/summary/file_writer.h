@@ -49,7 +49,9 @@ struct FileWriterOptions {
   int max_queue = 10;
   // The longest that an event waits until readers see it.
   absl::Duration flush_secs = absl::Seconds(120);
-  // After the name of each file.
+  // After the name of each file. To be given, each its own, where several
+  // programs of one machine write into one directory and may begin in the same
+  // second.
   std::string filename_suffix;
   // A file that has grown to this is followed by another one. 0: never.
   uint64_t max_file_bytes = 0;
