@@ -109,6 +109,17 @@ class ExamplesTest(unittest.TestCase):
   def test_cluster(self):
     self.assertEqual(self.succeeds('cluster'), '4.0\n')
 
+  # tensorboard_test shows what is in it.
+  def test_summaries_leaves_an_event_file(self):
+    with tempfile.TemporaryDirectory() as folder:
+      logdir = os.path.join(folder, 'new', 'logs')
+      self.assertEqual(self.succeeds('summaries', logdir),
+                       f'tensorboard --logdir={logdir}\n')
+      (name,) = os.listdir(logdir)
+      self.assertRegex(name, r'^events\.out\.tfevents\.\d{10}\.')
+      refusal = self.refused(1, 'summaries', os.path.join(logdir, name))
+      self.assertIn(name, refusal)
+
   def test_simple_client_finds_its_variable_from_another_machine(self):
     with Cluster(ps=1, worker=1) as cluster:
       cluster.start_services()
@@ -283,6 +294,7 @@ class ExamplesTest(unittest.TestCase):
     self.assertIn('usage', self.refused(2, 'simple_client'))
     self.assertIn('usage', self.refused(2, 'simple_client', '', 'int'))
     self.assertIn('usage', self.refused(2, 'containers', '--halp'))
+    self.assertIn('usage', self.refused(2, 'summaries'))
     self.assertIn('zmq://', self.refused(1, 'containers', 'grpc://a:1'))
     self.assertIn('--workers',
                   self.refused(1, 'in_graph_replication', '--workers=0'))

@@ -22,6 +22,7 @@ fuzzers=(
   libs/tensor:tensor_proto
   libs/checkpoint:checkpoint_index libs/checkpoint:checkpoint_entry
   libs/cluster:cluster_spec libs/cluster:device_name
+  libs/summary:records libs/summary:event
   libs/train:meta_graph
   integration_tests/testing:graph_def integration_tests/testing:graph_text
 )
