@@ -58,7 +58,11 @@ const std::map<std::string, std::string>& OwnOps() {
        "reads its variables by (libs/passes/variable_saving.h)"},
       {"_SaveVariables",
        "what a SaveV2 becomes that reads variables of its own device "
-       "(libs/passes/variable_saving.h)"}};
+       "(libs/passes/variable_saving.h)"},
+      {"WaitForVariable",
+       "what workers wait for the chief with, who ask again and again in "
+       "TensorFlow (libs/train/report_uninitialized.h)"},
+      {"WaitForRefVariable", "the same, by reference"}};
   return ops;
 }
 
