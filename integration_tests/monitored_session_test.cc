@@ -421,7 +421,6 @@ TEST_F(MonitoredSessionTest, SavesAtTheBeginningInBetweenAndAtTheEnd) {
   saver.checkpoint_dir = "/job";
   saver.save_steps = 3;
   saver.scaffold = scaffold;
-  saver.save_asynchronously = false;
   saver.logger = &logger_;
   saver.listeners = {std::make_shared<RecordingListener>(lines)};
   auto options = Options({std::make_shared<train::CheckpointSaverHook>(saver),
@@ -441,6 +440,21 @@ TEST_F(MonitoredSessionTest, SavesAtTheBeginningInBetweenAndAtTheEnd) {
       testing::Contains("I Saving checkpoints for 3 into /job/model.ckpt."));
 }
 
+// Beside the runs: which of them are saved in between, threads decide.
+TEST_F(MonitoredSessionTest, SavesBesideTheRuns) {
+  auto options = Options({train::StopAtStep(40)});
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 10;
+  options.save_asynchronously = true;
+  ASSERT_OK(Train(std::move(options)));
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-0.index"));
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-40.index"));
+  auto again = Options({train::StopAtStep(41)});
+  again.checkpoint_dir = "/job";
+  ASSERT_OK_AND_ASSIGN(const int64_t last, Train(std::move(again)));
+  EXPECT_EQ(last, 41);
+}
+
 TEST_F(MonitoredSessionTest, AListenerMayStopTraining) {
   Lines lines;
   auto listener = std::make_shared<RecordingListener>(lines);
@@ -450,7 +464,6 @@ TEST_F(MonitoredSessionTest, AListenerMayStopTraining) {
   saver.checkpoint_dir = "/job";
   saver.save_steps = 2;
   saver.scaffold = scaffold;
-  saver.save_asynchronously = false;
   saver.logger = &logger_;
   saver.listeners = {listener};
   auto options = Options({std::make_shared<train::CheckpointSaverHook>(saver)});

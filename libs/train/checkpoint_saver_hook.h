@@ -2,10 +2,13 @@
 // name. A checkpoint is saved when a session begins, whenever the timer says
 // so, and when training ends, if the step has changed since.
 //
-// A save is no part of a step: it runs on a thread of the coordinator, from
-// snapshots, while steps go on; where it takes longer than the timer, the next
-// one is left out. Its error ends training as one of a step does. Those at the
-// beginning and at the end are waited for.
+// A save is made between two runs of this session, as TensorFlow does, so that
+// all variables that it alone trains are of one step. It may also be made
+// beside the runs, on a thread of the coordinator: no run waits, and variables
+// may be some steps apart unless the saver has SaveConsistency::kStep. Where
+// such a save takes longer than the timer, the next one comes when it has
+// ended. Its error ends training as one of a run does. Those at the beginning
+// and at the end are waited for.
 #ifndef WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_
 #define WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_
 
@@ -51,8 +54,7 @@ struct CheckpointSaverOptions {
   std::shared_ptr<Scaffold> scaffold;
   std::string checkpoint_basename = "model.ckpt";
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners;
-  // False: each save is part of the run after which it is due.
-  bool save_asynchronously = true;
+  bool save_asynchronously = false;  // see above
   const Clock* clock =
       nullptr;               // of the timer; outlives it; null: the machine's
   Logger* logger = nullptr;  // outlives it; null: lines on stderr

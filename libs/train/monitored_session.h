@@ -52,7 +52,9 @@ struct RecoveryOptions {
   // Waits between attempts grow from the first to the last, with jitter.
   absl::Duration initial_backoff = absl::Milliseconds(50);
   absl::Duration max_backoff = absl::Seconds(1);
-  // For so long it tries without any success; then the error comes out.
+  // For so long it tries without any success; then the error comes out. The
+  // last attempt may take longer, by what the cluster waits for missing tasks
+  // (ServerOptions::patience).
   absl::Duration max_recovery = absl::Hours(2);
 };
 

@@ -34,6 +34,7 @@ HookList ChiefHooks(const Options& options,
     if (secs.value_or(0) > 0) saver.save_secs = absl::Seconds(*secs);
     if (steps.value_or(0) > 0) saver.save_steps = steps;
     saver.scaffold = scaffold;
+    saver.save_asynchronously = options.save_asynchronously;
     saver.clock = clock;
     saver.logger = options.logger;
     if (saver.save_secs.has_value() || saver.save_steps.has_value()) {

@@ -40,6 +40,7 @@ struct MonitoredTrainingSessionOptions {
   double max_wait_secs = 7200;
 
   // What TensorFlow has not:
+  bool save_asynchronously = false;  // see checkpoint_saver_hook.h
   RecoveryOptions recovery;
   // True: training is to end, as if a hook had asked for it. So a program saves
   // and leaves when it gets SIGTERM:

@@ -53,7 +53,15 @@ SessionManager::SessionManager(const Scope& scope,
 
 absl::StatusOr<std::unique_ptr<Session>> SessionManager::Connect(
     const std::string& target, const SessionOptions& config) const {
-  return options_.session_factory(target, scope_, config);
+  ASSIGN_OR_RETURN(auto session,
+                   options_.session_factory(target, scope_, config));
+  const absl::Status status = session->Extend();
+  // Tasks are missing for longer than the cluster is patient.
+  if (absl::IsDeadlineExceeded(status)) {
+    return absl::UnavailableError(status.message());
+  }
+  RETURN_IF_ERROR(status);
+  return session;
 }
 
 absl::StatusOr<bool> SessionManager::Restore(

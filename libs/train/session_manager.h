@@ -103,6 +103,8 @@ class SessionManager {
     bool is_ready = true;
     std::string message;  // why not
   };
+  // One whose graph is placed; UNAVAILABLE where tasks that it needs are not
+  // there.
   absl::StatusOr<std::unique_ptr<Session>> Connect(
       const std::string& target, const SessionOptions& config) const;
   // Whether there was a checkpoint to restore.
