@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
+#include "libs/base/clock.h"
 #include "libs/base/logging.h"
+#include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
 
@@ -32,19 +33,17 @@ class NotifyingLogger : public Logger {
   explicit NotifyingLogger(std::string text) : text_(std::move(text)) {}
   void Log(Severity severity, absl::string_view message) override {
     lines_.Log(severity, message);
-    absl::MutexLock lock(&mutex_);
-    if (absl::StrContains(message, text_) && !seen_.HasBeenNotified()) {
-      seen_.Notify();
-    }
+    if (absl::StrContains(message, text_)) seen_->Set();
   }
-  void Wait() { seen_.WaitForNotification(); }
+  void Wait() { seen_->Wait(); }
   std::vector<std::string> lines() const { return lines_.lines(); }
 
  private:
   const std::string text_;
   RecordingLogger lines_;
-  absl::Mutex mutex_;
-  absl::Notification seen_;
+  const SystemClock clock_;
+  const std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
+  const std::unique_ptr<Event> seen_ = scheduler_->NewEvent();
 };
 
 // The model of one task: a weight and a bias on two parameter servers, which
