@@ -75,6 +75,7 @@ void RegisterResourceGradients(GradientRegistry& registry);
 void RegisterSparseGradients(GradientRegistry& registry);
 void RegisterStateGradients(GradientRegistry& registry);
 void RegisterStringGradients(GradientRegistry& registry);
+void RegisterSummaryGradients(GradientRegistry& registry);
 void RegisterTrainingGradients(GradientRegistry& registry);
 
 }  // namespace weft
