@@ -54,6 +54,7 @@ struct Model {
         root.WithDeviceFunction(ReplicaDeviceSetter({.ps_tasks = 2}));
     step = train::GetOrCreateGlobalStep(scope);
     weight = ops::Variable(scope.WithName("weight"), 0.0f);
+    ops::Variable(scope.WithName("bias"), 0.0f, {.use_resource = false});
     if (!extra.empty()) ops::Variable(scope.WithName(extra), 0.0f);
     const Operation add = ops::AssignAdd(scope, weight, 1.0f);
     train = ops::AssignAdd(scope.WithControlDependencies({add}), step, 1);
@@ -221,7 +222,7 @@ TEST_P(MonitoredWorkerTest, WaitsForTheChief) {
   Model chiefs, workers;
   NotifyingLogger waits(
       "Waiting for model to be ready. Variables not initialized: "
-      "global_step, weight");
+      "global_step, weight, bias");
   absl::StatusOr<int64_t> step;
   std::thread worker = StartWorker(workers, waits, step);
   waits.Wait();

@@ -19,6 +19,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/runtime/process.h"
+#include "libs/summary/events_writer.h"
 
 namespace weft {
 namespace {
@@ -59,6 +60,9 @@ class RecordingHook : public train::SessionRunHook {
     return Record("after_run");
   }
   absl::Status End(Session&) override { return Record("end"); }
+  void BeforeSessionGoes() override {
+    EXPECT_OK(Record("before_session_goes"));
+  }
 
   SessionRunArgs args;  // what it adds to each run
   bool stops = false;
@@ -153,7 +157,10 @@ TEST_F(MonitoredSessionTest, HooksAreCalledInTensorFlowsOrder) {
                           "chief after_run", "a after_run", "b after_run"));
   lines.clear();
   ASSERT_OK(session->Close());
-  EXPECT_THAT(lines, ElementsAre("chief end", "a end", "b end"));
+  EXPECT_THAT(
+      lines,
+      ElementsAre("chief end", "a end", "b end", "chief before_session_goes",
+                  "a before_session_goes", "b before_session_goes"));
 }
 
 TEST_F(MonitoredSessionTest, HooksFetchAndFeedInTheSameRun) {
@@ -215,7 +222,8 @@ TEST_F(MonitoredSessionTest, AnErrorEndsTrainingWithoutEndOfHooks) {
     const absl::Status status = session->Run(x).status();
     EXPECT_THAT(status, StatusIs(kInvalidArgument));
     EXPECT_EQ(session->Close(status), status);
-    EXPECT_THAT(lines, ElementsAre("hook before_run"));
+    EXPECT_THAT(lines,
+                ElementsAre("hook before_run", "hook before_session_goes"));
   }
   {
     // The same by its destructor.
@@ -223,7 +231,8 @@ TEST_F(MonitoredSessionTest, AnErrorEndsTrainingWithoutEndOfHooks) {
     lines.clear();
     EXPECT_FALSE(session->Run(x).ok());
   }
-  EXPECT_THAT(lines, ElementsAre("hook before_run"));
+  EXPECT_THAT(lines,
+              ElementsAre("hook before_run", "hook before_session_goes"));
   {
     const auto session = Start(Options({hook}));
     lines.clear();
@@ -383,7 +392,7 @@ TEST_F(MonitoredSessionTest, TheEndOfTheInputIsNoError) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kOutOfRange));
   EXPECT_TRUE(session->ShouldStop());
   EXPECT_OK(session->Close(status));
-  EXPECT_EQ(lines.back(), "hook end");
+  EXPECT_THAT(lines, testing::Contains("hook end"));
   ASSERT_EQ(final_ops->final_ops_values().size(), 1u);
   EXPECT_EQ(final_ops->final_ops_values()[0].scalar<int64_t>(), 1 + 2 + 3);
 }
@@ -519,6 +528,65 @@ TEST_F(MonitoredSessionTest, ADirectoryOfAnotherModelNamesTheVariable) {
 TEST_F(MonitoredSessionTest, WithoutADirectoryNothingIsSaved) {
   ASSERT_OK(Train(Options({train::StopAtStep(3)})));
   EXPECT_FALSE(files_.FileExists("/job").ok());
+}
+
+// ---- Event files ----
+
+// "graph", "start", "loss 3 at 1", "model.ckpt at 0": what a directory shows.
+Lines EventsIn(FileSystem& files, const std::string& folder) {
+  Lines lines;
+  for (const std::string& name :
+       files.ListDirectory(folder).value_or(Lines())) {
+    if (!absl::StrContains(name, ".tfevents.")) continue;
+    auto reader =
+        summary::EventsReader::Open(files, absl::StrCat(folder, "/", name));
+    EXPECT_OK(reader);
+    while (true) {
+      const auto event = (*reader)->Next();
+      if (!event.ok()) break;
+      if (event->As<summary::GraphDefBytes>() != nullptr) {
+        lines.push_back("graph");
+      }
+      if (const auto* log = event->As<summary::SessionLog>()) {
+        lines.push_back(
+            absl::StrCat(log->status == summary::SessionLog::Status::kStart
+                             ? "start"
+                             : log->checkpoint_path,
+                         " at ", event->step));
+      }
+      if (const auto* values = event->As<summary::Summary>()) {
+        for (const summary::SummaryValue& value : values->value) {
+          lines.push_back(absl::StrCat(value.tag, " at ", event->step));
+        }
+      }
+    }
+  }
+  return lines;
+}
+
+TEST_F(MonitoredSessionTest, WritesSummariesTheGraphAndCheckpoints) {
+  ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
+  auto options = Options({train::StopAtStep(5)});
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 4;
+  options.save_summaries_steps = 2;
+  options.log_step_count_steps = 3;
+  ASSERT_OK(Train(std::move(options)));
+  EXPECT_THAT(EventsIn(files_, "/job"),
+              testing::UnorderedElementsAre(
+                  "graph", "/job/model.ckpt at 0", "start at 1", "loss at 1",
+                  "loss at 3", "/job/model.ckpt at 4", "global_step/sec at 4",
+                  "loss at 5", "/job/model.ckpt at 5"));
+}
+
+TEST_F(MonitoredSessionTest, SummariesMayGoElsewhere) {
+  ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
+  auto options = Options({train::StopAtStep(2)});
+  options.summary_dir = "/logs";
+  options.save_summaries_steps = 1;
+  ASSERT_OK(Train(std::move(options)));
+  EXPECT_THAT(EventsIn(files_, "/logs"),
+              ElementsAre("start at 1", "loss at 1", "loss at 2"));
 }
 
 // ---- Scaffold ----

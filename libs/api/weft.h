@@ -24,6 +24,7 @@
 #include "libs/ops/replica_device_setter.h"
 #include "libs/ops/resource/accumulator_ops.h"
 #include "libs/ops/resource/lookup_ops.h"
+#include "libs/ops/resource/queue.h"
 #include "libs/ops/resource/queue_ops.h"
 #include "libs/ops/resource/tensor_array_ops.h"
 #include "libs/ops/scope.h"
@@ -62,6 +63,8 @@
 #include "libs/train/saver.h"
 #include "libs/train/scaffold.h"
 #include "libs/train/session_run_hook.h"
+#include "libs/train/session_summary_writer.h"
 #include "libs/train/slot_optimizers.h"
+#include "libs/train/summary_saver_hook.h"
 
 #endif  // WEFT_LIBS_API_WEFT_H_

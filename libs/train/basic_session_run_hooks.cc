@@ -134,7 +134,9 @@ SecondOrStepTimer CounterTimer(const StepCounterOptions& options) {
 }  // namespace
 
 StepCounterHook::StepCounterHook(StepCounterOptions options)
-    : timer_(CounterTimer(options)), logger_(options.logger) {}
+    : writer_(options.writer),
+      timer_(CounterTimer(options)),
+      logger_(options.logger) {}
 
 absl::Status StepCounterHook::Begin(const Scope& scope) {
   RETURN_IF_ERROR(timer_.Check());
@@ -156,16 +158,26 @@ absl::Status StepCounterHook::AfterRun(SessionRunContext& context,
   if (!elapsed.has_value() || elapsed->time <= absl::ZeroDuration()) {
     return absl::OkStatus();
   }
-  return LogAndRecord(absl::StrCat(global_step_.name(), "/sec"),
-                      static_cast<double>(elapsed->steps) /
-                          absl::ToDoubleSeconds(elapsed->time),
-                      step);
+  LogAndRecord(static_cast<double>(elapsed->steps) /
+                   absl::ToDoubleSeconds(elapsed->time),
+               step);
+  return absl::OkStatus();
 }
 
-absl::Status StepCounterHook::LogAndRecord(const std::string& tag,
-                                           double steps_per_second, int64_t) {
+void StepCounterHook::LogAndRecord(double steps_per_second, int64_t step) {
+  const std::string tag = absl::StrCat(global_step_.name(), "/sec");
   logger_->Info(absl::StrFormat("%s: %g", tag, steps_per_second));
-  return absl::OkStatus();
+  if (writer_ == nullptr) return;
+  writer_->AddScalar(tag, static_cast<float>(steps_per_second), step);
+}
+
+absl::Status StepCounterHook::AfterCreateSession(Session& session,
+                                                 Coordinator&) {
+  return writer_ == nullptr ? absl::OkStatus() : writer_->Open(session);
+}
+
+void StepCounterHook::BeforeSessionGoes() {
+  if (writer_ != nullptr) writer_->Close();
 }
 
 void StepCounterHook::WarnIfStuck(int64_t step) {

@@ -1,7 +1,7 @@
 // The hooks that most trainings need, under TensorFlow's names and with its
 // texts: StopAtStepHook, StepCounterHook, LoggingTensorHook, NanTensorHook,
-// FeedFnHook, GlobalStepWaiterHook, FinalOpsHook. (CheckpointSaverHook is in
-// checkpoint_saver_hook.h.)
+// FeedFnHook, GlobalStepWaiterHook, FinalOpsHook. (CheckpointSaverHook and
+// SummarySaverHook are in headers of their own.)
 //
 // A hook belongs to one MonitoredSession. Threads: as the session's. What is
 // wrong with its options, its Begin says: INVALID_ARGUMENT.
@@ -23,6 +23,7 @@
 #include "libs/train/defaults.h"
 #include "libs/train/second_or_step_timer.h"
 #include "libs/train/session_run_hook.h"
+#include "libs/train/session_summary_writer.h"
 
 namespace weft::train {
 
@@ -73,28 +74,28 @@ struct StepCounterOptions {
   // One of the two; neither: every 100 steps.
   std::optional<int64_t> every_n_steps;
   std::optional<absl::Duration> every_n_secs;
+  std::shared_ptr<SessionSummaryWriter> writer;  // may be null
   const Clock* clock = nullptr;  // outlives it; null: the machine's
   Logger* logger = nullptr;      // outlives it; null: lines on stderr
 };
 
-// Logs "global_step/sec: 12.5".
+// Logs "global_step/sec: 12.5", and writes it as a scalar of that tag.
 class StepCounterHook : public SessionRunHook {
  public:
   explicit StepCounterHook(StepCounterOptions options = {});
   absl::Status Begin(const Scope& scope) override;
+  absl::Status AfterCreateSession(Session& session,
+                                  Coordinator& coordinator) override;
   absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
   absl::Status AfterRun(SessionRunContext& context,
                         const SessionRunValues& values) override;
-
- protected:
-  // Steps per second up to `global_step`; `tag` is "global_step/sec".
-  virtual absl::Status LogAndRecord(const std::string& tag,
-                                    double steps_per_second,
-                                    int64_t global_step);
+  void BeforeSessionGoes() override;
 
  private:
+  void LogAndRecord(double steps_per_second, int64_t step);
   void WarnIfStuck(int64_t step);
 
+  const std::shared_ptr<SessionSummaryWriter> writer_;
   SecondOrStepTimer timer_;
   const DefaultLogger logger_;
   GlobalStepReader global_step_;

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/graph/graph_def.h"
 
 namespace weft::train {
 namespace {
@@ -52,6 +53,7 @@ absl::Status CheckpointSaverHook::Begin(const Scope& scope) {
         "Exactly one of saver and scaffold must be provided.");
   }
   RETURN_IF_ERROR(timer_.Check());
+  scope_ = scope;
   RETURN_IF_ERROR(global_step_.Find(scope, "CheckpointSaverHook"));
   for (const auto& listener : options_.listeners) {
     RETURN_IF_ERROR(listener->Begin());
@@ -63,6 +65,10 @@ absl::Status CheckpointSaverHook::Begin(const Scope& scope) {
 absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
                                                      Coordinator& coordinator) {
   coordinator_ = &coordinator;
+  if (options_.writer != nullptr) {
+    RETURN_IF_ERROR(options_.writer->Open(session));
+    options_.writer->AddGraphOnce(ExportGraphDef(scope_->graph()));
+  }
   running_ = nullptr;  // that of a session before has ended with it
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
   const bool is_saved = saved_step_.load() == step;
@@ -127,6 +133,10 @@ absl::Status CheckpointSaverHook::End(Session& session) {
   return absl::OkStatus();
 }
 
+void CheckpointSaverHook::BeforeSessionGoes() {
+  if (options_.writer != nullptr) options_.writer->Close();
+}
+
 absl::Status CheckpointSaverHook::Save(Session& session, int64_t step) {
   Saver* const saver = options_.saver != nullptr
                            ? options_.saver.get()
@@ -143,6 +153,12 @@ absl::Status CheckpointSaverHook::Save(Session& session, int64_t step) {
   RETURN_IF_ERROR(
       saver->Save(session, save_path_, {.global_step = step}).status());
   saved_step_.store(step);
+  if (options_.writer != nullptr) {
+    options_.writer->AddSessionLog(
+        {.status = summary::SessionLog::Status::kCheckpoint,
+         .checkpoint_path = save_path_},
+        step);
+  }
   for (const auto& listener : options_.listeners) {
     ASSIGN_OR_RETURN(const bool stop, listener->AfterSave(session, step));
     if (!stop) continue;

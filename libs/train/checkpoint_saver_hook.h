@@ -29,6 +29,7 @@
 #include "libs/train/scaffold.h"
 #include "libs/train/second_or_step_timer.h"
 #include "libs/train/session_run_hook.h"
+#include "libs/train/session_summary_writer.h"
 
 namespace weft::train {
 
@@ -55,6 +56,8 @@ struct CheckpointSaverOptions {
   std::string checkpoint_basename = "model.ckpt";
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners;
   bool save_asynchronously = false;  // see above
+  // Gets the graph, and an event for each checkpoint; may be null.
+  std::shared_ptr<SessionSummaryWriter> writer;
   const Clock* clock =
       nullptr;               // of the timer; outlives it; null: the machine's
   Logger* logger = nullptr;  // outlives it; null: lines on stderr
@@ -71,6 +74,7 @@ class CheckpointSaverHook : public SessionRunHook {
   absl::Status AfterRun(SessionRunContext& context,
                         const SessionRunValues& values) override;
   absl::Status End(Session& session) override;
+  void BeforeSessionGoes() override;
 
  private:
   absl::Status Save(Session& session, int64_t step);
@@ -82,6 +86,7 @@ class CheckpointSaverHook : public SessionRunHook {
   SecondOrStepTimer timer_;
   const DefaultLogger logger_;
   GlobalStepReader global_step_;
+  std::optional<Scope> scope_;
   Coordinator* coordinator_ = nullptr;  // of the session that is there
   // A save that runs beside steps, or has ended and was not looked at.
   struct Running;

@@ -26,7 +26,7 @@ absl::Status AddFeeds(const FeedList& feeds, FeedList& all) {
   return absl::OkStatus();
 }
 
-// The longest that somebody gave.
+// TensorFlow's rule: the longest timeout that somebody gave.
 void AddOptions(const RunOptions& options, RunOptions& all) {
   if (options.timeout == absl::InfiniteDuration()) return;
   all.timeout = all.timeout == absl::InfiniteDuration()
@@ -40,7 +40,14 @@ HookedSession::HookedSession(std::unique_ptr<Session> session,
                              const HookList& hooks, Scheduler* scheduler)
     : session_(std::move(session)),
       hooks_(hooks),
-      coordinator_({.clean_stop_codes = {}, .scheduler = scheduler}) {}
+      coordinator_(std::make_unique<Coordinator>(CoordinatorOptions{
+          .clean_stop_codes = {}, .scheduler = scheduler})) {}
+
+HookedSession::~HookedSession() {
+  session_->Close().IgnoreError();  // if that was not done
+  coordinator_ = nullptr;
+  for (const auto& hook : hooks_) hook->BeforeSessionGoes();
+}
 
 absl::StatusOr<HookedSession::Asked> HookedSession::AskHooks(
     SessionRunContext& context) {
@@ -89,11 +96,11 @@ absl::StatusOr<std::vector<Tensor>> HookedSession::Run(
     return absl::FailedPreconditionError(
         "Run called even after should_stop requested.");
   }
-  RETURN_IF_ERROR(coordinator_.requested_error());
+  RETURN_IF_ERROR(coordinator_->requested_error());
   auto results = RunOnce(args);
   // A thread that lost the session tells why, where the run only tells that
   // what the thread was to bring has not come.
-  const absl::Status cause = coordinator_.requested_error();
+  const absl::Status cause = coordinator_->requested_error();
   if (!results.ok() && !IsSessionLost(results.status()) &&
       IsSessionLost(cause)) {
     return cause;
@@ -103,10 +110,10 @@ absl::StatusOr<std::vector<Tensor>> HookedSession::Run(
 
 absl::Status HookedSession::JoinThreads(absl::Duration stop_grace_period,
                                         Logger& logger) {
-  coordinator_.RequestStop();
+  coordinator_->RequestStop();
   const absl::Status status =
-      coordinator_.Join({.stop_grace_period = stop_grace_period});
-  const absl::Status error = coordinator_.requested_error();
+      coordinator_->Join({.stop_grace_period = stop_grace_period});
+  const absl::Status error = coordinator_->requested_error();
   if (!status.ok() && error.ok()) logger.Warning(status.message());
   return error;
 }
@@ -123,7 +130,7 @@ absl::Status HookedSession::Close(absl::Duration stop_grace_period,
 }
 
 void HookedSession::Abandon(absl::Duration stop_grace_period, Logger& logger) {
-  coordinator_.RequestStop();
+  coordinator_->RequestStop();
   session_->Close().IgnoreError();  // it is lost
   JoinThreads(stop_grace_period, logger).IgnoreError();
 }

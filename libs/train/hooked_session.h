@@ -24,9 +24,11 @@ class HookedSession {
   // `hooks` outlive it. `scheduler` is of the coordinator; null: its own.
   HookedSession(std::unique_ptr<Session> session, const HookList& hooks,
                 Scheduler* scheduler);
+  // Waits for threads of the coordinator that are not to end with it.
+  ~HookedSession();
 
   Session& session() { return *session_; }
-  Coordinator& coordinator() { return coordinator_; }
+  Coordinator& coordinator() { return *coordinator_; }
 
   // BeforeRun of all hooks, one run for all, AfterRun of all hooks; what `args`
   // fetches. Errors: the first of those, or of the coordinator's threads, where
@@ -34,7 +36,7 @@ class HookedSession {
   absl::StatusOr<std::vector<Tensor>> Run(const SessionRunArgs& args);
 
   // A hook has asked for it, or a thread of the coordinator.
-  bool ShouldStop() const { return should_stop_ || coordinator_.ShouldStop(); }
+  bool ShouldStop() const { return should_stop_ || coordinator_->ShouldStop(); }
   void RequestStop() { should_stop_ = true; }
 
   // Threads end, then the session does; the first error of a thread.
@@ -57,8 +59,8 @@ class HookedSession {
   const std::unique_ptr<Session> session_;
   const HookList& hooks_;
   bool should_stop_ = false;
-  // Last: its end waits for threads, which use the session.
-  Coordinator coordinator_;
+  // Its end waits for threads, which use the session and hooks.
+  std::unique_ptr<Coordinator> coordinator_;
 };
 
 }  // namespace weft::train

@@ -5,6 +5,8 @@
 #include "absl/time/time.h"
 #include "libs/train/basic_session_run_hooks.h"
 #include "libs/train/checkpoint_saver_hook.h"
+#include "libs/train/session_summary_writer.h"
+#include "libs/train/summary_saver_hook.h"
 
 namespace weft::train {
 namespace {
@@ -12,35 +14,103 @@ namespace {
 using Options = MonitoredTrainingSessionOptions;
 
 constexpr double kDefaultSaveSecs = 600;
+constexpr int64_t kDefaultSummarySteps = 100;
+
+// When a hook acts; neither: never.
+struct Every {
+  std::optional<absl::Duration> secs;
+  std::optional<int64_t> steps;
+  explicit operator bool() const {
+    return secs.has_value() || steps.has_value();
+  }
+};
+
+Every MakeEvery(std::optional<double> secs, std::optional<int64_t> steps) {
+  Every every;
+  if (secs.value_or(0) > 0) every.secs = absl::Seconds(*secs);
+  if (steps.value_or(0) > 0) every.steps = steps;
+  return every;
+}
+
+// The hooks that a chief has without asking.
+class DefaultHooks {
+ public:
+  DefaultHooks(const Options& options, std::shared_ptr<Scaffold> scaffold)
+      : options_(options),
+        scaffold_(std::move(scaffold)),
+        clock_(options.scheduler != nullptr ? &options.scheduler->clock()
+                                            : nullptr) {
+    const std::string& summary_dir = options.summary_dir.empty()
+                                         ? options.checkpoint_dir
+                                         : options.summary_dir;
+    if (summary_dir.empty()) return;
+    writer_ =
+        std::make_shared<SessionSummaryWriter>(summary_dir, options.logger);
+  }
+
+  void AddTo(HookList& hooks) const {
+    if (writer_ == nullptr) return;
+    AddStepCounter(hooks);
+    AddSummarySaver(hooks);
+    if (!options_.checkpoint_dir.empty()) AddCheckpointSaver(hooks);
+  }
+
+ private:
+  void AddStepCounter(HookList& hooks) const {
+    if (options_.log_step_count_steps <= 0) return;
+    hooks.push_back(std::make_shared<StepCounterHook>(
+        StepCounterOptions{.every_n_steps = options_.log_step_count_steps,
+                           .writer = writer_,
+                           .clock = clock_,
+                           .logger = options_.logger}));
+  }
+
+  void AddSummarySaver(HookList& hooks) const {
+    const bool is_default = !options_.save_summaries_secs.has_value() &&
+                            !options_.save_summaries_steps.has_value();
+    const Every every = is_default ? Every{.steps = kDefaultSummarySteps}
+                                   : MakeEvery(options_.save_summaries_secs,
+                                               options_.save_summaries_steps);
+    if (!every) return;
+    SummarySaverOptions saver;
+    saver.save_secs = every.secs;
+    saver.save_steps = every.steps;
+    saver.writer = writer_;
+    saver.scaffold = scaffold_;
+    saver.clock = clock_;
+    hooks.push_back(std::make_shared<SummarySaverHook>(std::move(saver)));
+  }
+
+  void AddCheckpointSaver(HookList& hooks) const {
+    const bool is_default = !options_.save_checkpoint_secs.has_value() &&
+                            !options_.save_checkpoint_steps.has_value();
+    const Every every = is_default ? MakeEvery(kDefaultSaveSecs, std::nullopt)
+                                   : MakeEvery(options_.save_checkpoint_secs,
+                                               options_.save_checkpoint_steps);
+    if (!every) return;
+    CheckpointSaverOptions saver;
+    saver.checkpoint_dir = options_.checkpoint_dir;
+    saver.save_secs = every.secs;
+    saver.save_steps = every.steps;
+    saver.scaffold = scaffold_;
+    saver.save_asynchronously = options_.save_asynchronously;
+    saver.writer = writer_;
+    saver.clock = clock_;
+    saver.logger = options_.logger;
+    hooks.push_back(std::make_shared<CheckpointSaverHook>(std::move(saver)));
+  }
+
+  const Options& options_;
+  const std::shared_ptr<Scaffold> scaffold_;
+  const Clock* const clock_;
+  std::shared_ptr<SessionSummaryWriter> writer_;  // null: there is no directory
+};
 
 // The chief's own hooks, then the default ones, then those of all.
 HookList ChiefHooks(const Options& options,
                     const std::shared_ptr<Scaffold>& scaffold) {
   HookList hooks = options.chief_only_hooks;
-  if (!options.checkpoint_dir.empty()) {
-    const Clock* const clock =
-        options.scheduler != nullptr ? &options.scheduler->clock() : nullptr;
-    if (options.log_step_count_steps > 0) {
-      hooks.push_back(std::make_shared<StepCounterHook>(
-          StepCounterOptions{.every_n_steps = options.log_step_count_steps,
-                             .clock = clock,
-                             .logger = options.logger}));
-    }
-    std::optional<double> secs = options.save_checkpoint_secs;
-    const std::optional<int64_t> steps = options.save_checkpoint_steps;
-    if (!secs.has_value() && !steps.has_value()) secs = kDefaultSaveSecs;
-    CheckpointSaverOptions saver;
-    saver.checkpoint_dir = options.checkpoint_dir;
-    if (secs.value_or(0) > 0) saver.save_secs = absl::Seconds(*secs);
-    if (steps.value_or(0) > 0) saver.save_steps = steps;
-    saver.scaffold = scaffold;
-    saver.save_asynchronously = options.save_asynchronously;
-    saver.clock = clock;
-    saver.logger = options.logger;
-    if (saver.save_secs.has_value() || saver.save_steps.has_value()) {
-      hooks.push_back(std::make_shared<CheckpointSaverHook>(std::move(saver)));
-    }
-  }
+  DefaultHooks(options, scaffold).AddTo(hooks);
   hooks.insert(hooks.end(), options.hooks.begin(), options.hooks.end());
   return hooks;
 }

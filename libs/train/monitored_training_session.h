@@ -32,8 +32,13 @@ struct MonitoredTrainingSessionOptions {
   // A checkpoint each so many seconds, or steps; 0: none. Neither: 600 seconds.
   std::optional<double> save_checkpoint_secs;
   std::optional<int64_t> save_checkpoint_steps;
+  // Summaries each so many seconds, or steps; 0: none. Neither: 100 steps.
+  std::optional<double> save_summaries_secs;
+  std::optional<int64_t> save_summaries_steps;
   SessionOptions config;
   double stop_grace_period_secs = 120;
+  // Where event files go; empty: to checkpoint_dir.
+  std::string summary_dir;
   // How often the chief that has a directory logs global_step/sec; 0: never.
   int64_t log_step_count_steps = 100;
   // How long others wait for the chief.

@@ -7,6 +7,7 @@
 #include "libs/base/status.h"
 #include "libs/ops/group.h"
 #include "libs/ops/state/variable.h"
+#include "libs/ops/summary/summary_ops.h"
 #include "libs/train/report_uninitialized.h"
 
 namespace weft::train {
@@ -84,7 +85,7 @@ absl::Status Scaffold::FindOrMake(const Scope& scope) {
   RETURN_IF_ERROR(GetOrMake(scope, "local_init_op", options_.local_init_op,
                             [&] { return LocalInit(scope); }));
   RETURN_IF_ERROR(GetOrMake(scope, "summary_op", options_.summary_op,
-                            [] { return Output(); }));
+                            [&] { return ops::MergeAllSummaries(scope); }));
   if (options_.saver != nullptr || variables.empty()) return absl::OkStatus();
   SaverOptions sharded;
   sharded.sharded = true;

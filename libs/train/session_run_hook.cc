@@ -19,4 +19,6 @@ absl::Status SessionRunHook::AfterRun(SessionRunContext&,
 
 absl::Status SessionRunHook::End(Session&) { return absl::OkStatus(); }
 
+void SessionRunHook::BeforeSessionGoes() {}
+
 }  // namespace weft::train

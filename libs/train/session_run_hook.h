@@ -1,6 +1,6 @@
 // SessionRunHook: what is to happen around each run of a MonitoredSession,
 // TensorFlow's tf.train.SessionRunHook. A hook of one's own is a class that
-// overrides what it needs of five methods:
+// overrides what it needs of six methods:
 //
 //   class LogLoss : public train::SessionRunHook {
 //     absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext&) override {
@@ -23,6 +23,7 @@
 //   BeforeRun           before each run, also before one that is tried again
 //   AfterRun            after each run that succeeded
 //   End                 once, when training ends without an error
+//   BeforeSessionGoes   for each session, lost or closed
 //
 // Threads: one after the other, on the threads that call the MonitoredSession.
 // An error of a hook is that of the call it was made in; UNAVAILABLE and
@@ -96,6 +97,9 @@ class SessionRunHook {
   virtual absl::Status AfterRun(SessionRunContext& context,
                                 const SessionRunValues& values);
   virtual absl::Status End(Session& session);
+  // Threads of the coordinator have ended, and the session is closed: what was
+  // made of its scheduler or its files has to go now.
+  virtual void BeforeSessionGoes();
 };
 
 // Shared, so that a program can ask a hook afterwards what it has seen.
