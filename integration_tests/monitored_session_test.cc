@@ -238,8 +238,8 @@ TEST_F(MonitoredSessionTest, AnErrorEndsTrainingWithoutEndOfHooks) {
     lines.clear();
     EXPECT_OK(session->Run(count_));
   }
-  EXPECT_THAT(lines,
-              ElementsAre("hook before_run", "hook after_run", "hook end"));
+  EXPECT_THAT(lines, ElementsAre("hook before_run", "hook after_run",
+                                 "hook end", "hook before_session_goes"));
 }
 
 class FailingHook : public train::SessionRunHook {
@@ -643,20 +643,21 @@ class QueueRunnerTest : public MonitoredSessionTest {
     const ops::Variable next(root_.WithName("next"),
                              Tensor::Scalar(int64_t{0}));
     queue_ =
-        ops::FIFOQueue(root_.WithName("queue"), {DT_INT64},
-                       {.shapes = {PartialShape::Scalar()}, .capacity = 2});
+        ops::Queue::Fifo(root_.WithName("queue"), {DT_INT64},
+                         {.shapes = {PartialShape::Scalar()}, .capacity = 2});
     const Output value =
         ops::ResourceCountUpTo(root_, next.handle(), limit, DT_INT64);
     train::QueueRunner runner;
     runner.queue = queue_;
-    runner.enqueue_ops = {ops::QueueEnqueue(root_, queue_, {value})};
-    runner.close_op = ops::QueueClose(root_, queue_);
-    runner.cancel_op = ops::QueueClose(root_, queue_, true);
+    runner.enqueue_ops = {queue_.Enqueue(root_, {value})};
+    runner.close_op = queue_.Close(root_);
+    runner.cancel_op = queue_.Close(root_, /*cancel_pending_enqueues=*/true);
     train::AddQueueRunner(root_, runner);
     ASSERT_OK(root_.status());
-    dequeue_ = ops::QueueDequeue(root_, queue_, {DT_INT64})[0];
+    dequeue_ = queue_.Dequeue(root_)[0];
   }
-  Output queue_, dequeue_;
+  ops::Queue queue_;
+  Output dequeue_;
 };
 
 TEST_F(QueueRunnerTest, FillsUntilTheInputEnds) {
@@ -697,9 +698,9 @@ TEST_F(QueueRunnerTest, TravelsInAMetaGraph) {
   ASSERT_EQ(runners.size(), 1u);
   EXPECT_EQ(runners[0].queue.name(), "queue:0");
   ASSERT_EQ(runners[0].enqueue_ops.size(), 1u);
-  EXPECT_EQ(runners[0].enqueue_ops[0].name(), "QueueEnqueueV2");
-  EXPECT_EQ(runners[0].close_op.name(), "QueueCloseV2");
-  EXPECT_EQ(runners[0].cancel_op.name(), "QueueCloseV2_1");
+  EXPECT_EQ(runners[0].enqueue_ops[0].name(), "queue_enqueue");
+  EXPECT_EQ(runners[0].close_op.name(), "queue_Close");
+  EXPECT_EQ(runners[0].cancel_op.name(), "queue_Close_1");
   EXPECT_THAT(runners[0].queue_closed_exception_types,
               ElementsAre(absl::StatusCode::kOutOfRange));
 }
