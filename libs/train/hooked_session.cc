@@ -98,11 +98,11 @@ absl::StatusOr<std::vector<Tensor>> HookedSession::Run(
   }
   RETURN_IF_ERROR(coordinator_->requested_error());
   auto results = RunOnce(args);
-  // A thread that lost the session tells why, where the run only tells that
-  // what the thread was to bring has not come.
+  // A thread that failed tells why, where the run only tells that what the
+  // thread was to bring has not come.
   const absl::Status cause = coordinator_->requested_error();
-  if (!results.ok() && !IsSessionLost(results.status()) &&
-      IsSessionLost(cause)) {
+  if (!results.ok() && !IsSessionLost(results.status()) && !cause.ok() &&
+      (IsSessionLost(cause) || absl::IsCancelled(results.status()))) {
     return cause;
   }
   return results;
