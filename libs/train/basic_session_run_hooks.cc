@@ -107,7 +107,7 @@ absl::StatusOr<SessionRunArgs> StopAtStepHook::BeforeRun(SessionRunContext&) {
 absl::Status StopAtStepHook::AfterRun(SessionRunContext& context,
                                       const SessionRunValues& values) {
   const int64_t seen = GlobalStepReader::ValueOf(values.results[0]);
-  if (seen < *last_step_ && *last_step_ - seen > 1) {
+  if (seen<*last_step_&& * last_step_ - seen> 1) {
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(context.session()));
