@@ -240,9 +240,17 @@ class ExamplesTest(unittest.TestCase):
         self.assertRegex(out, r'(^|\n)common step \d+/480  loss ')
         self.assertRegex(out, r'\ntest accuracy 1\.0000\n$')
         self.assertNotIn('accuracy', self.ends_well(other))
-        self.assertIn(f'saved {folder}/saved/model-', out)
+        self.assertIn(f'saved to {folder}/saved: another start goes on', out)
         with open(f'{folder}/saved/checkpoint', encoding='utf-8') as state:
-          self.assertRegex(state.read(), r'model-48\d"')
+          self.assertRegex(state.read(), r'model\.ckpt-48\d"')
+      # Other processes, with the same directory.
+      with Cluster(ps=2, worker=1) as cluster:
+        for index in range(2):
+          cluster.start_example_by_environment('fashion_mnist', 'ps', index)
+        chief = cluster.start_example_by_environment('fashion_mnist', 'worker',
+                                                     0, *flags)
+        self.assertRegex(self.ends_well(chief),
+                         r'\n4[78]\d of the 96\d steps in ')
 
   def test_saver_loop_saves_and_goes_on(self):
     with tempfile.TemporaryDirectory() as folder:
@@ -281,14 +289,17 @@ class ExamplesTest(unittest.TestCase):
 
   def test_recovery_goes_on_from_the_newest_checkpoint(self):
     with tempfile.TemporaryDirectory() as folder:
-      out = self.succeeds('recovery', f'--dir={folder}', '--steps=60',
-                          '--save_every=10', '--kill_at=35')
-      lost = out.index('killed ps:1 after step 35\n')
-      self.assertLess(lost, out.index('started ps:1 again\n'))
-      self.assertEqual(out.count('restored '), 1)
-      self.assertIn(f'restored {folder}/model-30\n', out[lost:])
-      self.assertEqual(re.findall(r'saved \S+/model-(\d+)', out),
-                       ['10', '20', '30', '40', '50', '60'])
+      ended = _run('recovery', f'--dir={folder}', '--steps=60',
+                   '--save_every=10', '--kill_at=35')
+      self.assertEqual(ended.returncode, 0, ended.stderr)
+      self.assertRegex(ended.stdout, r'^killed ps:1 after step 35\n'
+                       r'started ps:1 again\n'
+                       r'on at step 31 after \d+\.\d\d s\n$')
+      self.assertEqual(re.findall(r'Restoring parameters from (\S+)',
+                                  ended.stderr), [f'{folder}/model.ckpt-30'])
+      self.assertEqual(re.findall(r'Saving checkpoints for (\d+) into',
+                                  ended.stderr),
+                       ['0', '10', '20', '30', '40', '50', '60'])
 
   def test_what_is_wrong_is_said(self):
     self.assertIn('usage', self.refused(2, 'simple_client'))

@@ -63,6 +63,8 @@ constexpr const char* kWithoutGradient[] = {
     "VarHandleOp",
     "VarIsInitializedOp",
     "VariableShape",
+    "WaitForVariable",
+    "WaitForRefVariable",
     "AssignVariableOp",
     "AssignAddVariableOp",
     "AssignSubVariableOp",

@@ -43,6 +43,8 @@ const std::map<std::string, std::string>& Excused() {
       {"VariableShape", kReads},
       {"IsVariableInitialized", kReads},
       {"ResourceGather", kReads},
+      {"WaitForVariable", kReads},
+      {"WaitForRefVariable", kReads},
       {"RestoreV2", kReads},
       {"_MarkVariables", "only a save that its success leads to sees the mark"},
       {"DisableCopyOnRead", "does nothing"},
