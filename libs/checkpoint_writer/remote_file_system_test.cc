@@ -250,6 +250,31 @@ TEST_F(RemoteFileSystemTest, TheFirstErrorOfAFileStays) {
   EXPECT_EQ(files_.writer().server().num_open_files(), 0);
 }
 
+TEST_F(RemoteFileSystemTest, AFileThatIsAbandonedIsNotWaitedFor) {
+  GatedFileSystem disk;
+  disk.Shut(files_.scheduler(), "slow");
+  files_.StartWriter(disk);
+  auto remote = files_.NewFileSystem();
+  ASSERT_OK_AND_ASSIGN(auto file, remote->NewWritableFile("/slow"));
+  // As many pieces as may be on their way, and one that is gathered.
+  ASSERT_OK(file->Append(Bytes(kMaxFilePieces * kMaxFilePiece + 10)));
+  files_.Settle();
+  const absl::Time before = files_.scheduler().clock().Now();
+  file->Abandon();
+  EXPECT_THAT(
+      file->Append("more"),
+      StatusIs(absl::StatusCode::kFailedPrecondition, "Bad file descriptor"));
+  file.reset();
+  EXPECT_EQ(files_.scheduler().clock().Now(), before);
+  files_.Settle();
+  EXPECT_EQ(WaitingBytes(), int64_t{kMaxFilePiece});  // that has begun
+  disk.Open();
+  files_.Settle();
+  EXPECT_EQ(WaitingBytes(), 0);
+  EXPECT_EQ(files_.writer().server().num_open_files(), 0);
+  EXPECT_EQ(disk.ReadFile("/slow").value(), Bytes(kMaxFilePiece));
+}
+
 TEST_F(RemoteFileSystemTest, AFullDiskIsSaidAndTheNextFileIsWritten) {
   FailingFileSystem disk(disk_);
   files_.StartWriter(disk);

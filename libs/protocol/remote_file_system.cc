@@ -135,6 +135,12 @@ class RemoteWritableFile : public WritableFile {
     return status;
   }
 
+  void Abandon() override {
+    if (closed_) return;
+    GiveUp();
+    closed_ = true;
+  }
+
  private:
   FileRequest Of(FileAction action) const {
     FileRequest request;
