@@ -405,12 +405,13 @@ class LookUpOnTwoPsTest : public CountedMessagesTest {
 TEST_F(LookUpOnTwoPsTest, ALookUpTakesItsRowsOnce) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const StepCost cost = CostOfIds({rows}, {});
-  EXPECT_EQ(cost.messages, (Messages{{"RunPartition", 2},
-                                     {"RunPartitionReply", 2},
-                                     // The ids come with the call or after it.
-                                     {"Pushes", cost.messages.at("Pushes")}}));
+  // The ids of each ps; their rows come with the answers.
+  EXPECT_EQ(cost.pushes,
+            (Pushes{{"worker:0 to ps:0", {1}}, {"worker:0 to ps:1", {1}}}));
+  EXPECT_EQ(
+      cost.messages,
+      (Messages{{"RunPartition", 2}, {"RunPartitionReply", 2}, {"Pushes", 2}}));
   EXPECT_EQ(cost.chunks, 0);
-  // Rows of 2 KiB for a ps are attachments or in the body.
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 4 * kRow + 3000);
 }
 
@@ -419,6 +420,11 @@ TEST_F(LookUpOnTwoPsTest, AnUpdateSendsItsRowsOnce) {
   const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
   const Operation update = train::Adagrad(0.1f).Minimize(scope_, loss);
   const StepCost cost = CostOfIds({}, {update});
+  // Ids there, rows back, their gradients there.
+  EXPECT_EQ(cost.pushes, (Pushes{{"ps:0 to worker:0", {1}},
+                                 {"ps:1 to worker:0", {1}},
+                                 {"worker:0 to ps:0", {1, 1}},
+                                 {"worker:0 to ps:1", {1, 1}}}));
   EXPECT_EQ(cost.chunks, 0);
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 2 * 4 * kRow + 4000);
 }

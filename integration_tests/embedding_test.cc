@@ -401,11 +401,13 @@ TEST_F(EmbeddingTest, WhatIsNoLookupIsRefused) {
   });
   expect("ids must be int32 or int64",
          [&] { nn::EmbeddingLookup(root_, Table("mod", 4, 2), Vector({1})); });
-  expect("params[1] is float [1,3], which does not fit params[0], float [1,2]", [&] {
-    nn::EmbeddingLookup(
-        root_, std::vector<Output>{Matrix({{1, 2}}), Matrix({{1, 2, 3}})},
-        ids());
-  });
+  expect("params[1] is float [1,3], which does not fit params[0], float [1,2]",
+         [&] {
+           nn::EmbeddingLookup(
+               root_,
+               std::vector<Output>{Matrix({{1, 2}}), Matrix({{1, 2, 3}})},
+               ids());
+         });
   expect("is a scalar",
          [&] { nn::EmbeddingLookup(root_, ops::Const(root_, 1.0f), ids()); });
   expect("needs a row in each part, but there are 1 rows in 2 parts", [&] {
@@ -428,6 +430,49 @@ TEST_F(EmbeddingTest, WhatIsNoLookupIsRefused) {
   });
   expect("sparse ids need indices, values and a shape",
          [&] { nn::SafeEmbeddingLookupSparse(root_, Table("mod", 4, 2), {}); });
+}
+
+// A table that the machine has no memory for is refused before any is taken,
+// and the session goes on.
+class LargeTableTest : public EmbeddingTest {
+ protected:
+  static constexpr int64_t kBound = int64_t{1} << 30;
+
+  LargeTableTest() { options_.process = &bounded_; }
+
+  Process bounded_{
+      {.compute_threads = 2, .memory_bound = [] { return kBound; }}};
+};
+
+TEST_F(LargeTableTest, IsRefused) {
+  using ops::initializers::Zeros;
+  for (const auto& [name, initializer] :
+       {std::pair{"uniform", ops::initializers::RandomUniform()},
+        {"normal", ops::initializers::TruncatedNormal()},
+        {"zeros", Zeros()},
+        {"constant", ops::initializers::Constant(.5f)}}) {
+    const auto table = ops::GetPartitionedVariable(
+        root_, name, TensorShape({1'000'000'000, 20}),
+        {.initializer = initializer,
+         .partitioner = ops::FixedSizePartitioner(3)});
+    ASSERT_OK(root_.status());
+    const absl::Status status = session().Run(table.parts()[0].initializer());
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                                 "26666666720 bytes"));
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                                 absl::StrCat(name, "/part_0/Initializer")));
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         "on /job:localhost/replica:0/task:0/device:CPU:0"));
+  }
+  EXPECT_LT(bounded_.buffers().stats().peak_bytes_in_use, 1 << 20);
+  const auto small = ops::GetPartitionedVariable(
+      root_, "small", TensorShape({1'000'000, 20}),
+      {.initializer = ops::initializers::RandomUniform(),
+       .partitioner = ops::FixedSizePartitioner(3)});
+  const Output rows = nn::EmbeddingLookup(root_, small, {999'999, 0}, {"div"});
+  for (const auto& part : small.parts()) RunOperation(part.initializer());
+  EXPECT_EQ(Run(rows).size(), 40u);
 }
 
 // Classes and their biases in parts, cut by either strategy: the losses and
