@@ -1,6 +1,6 @@
 // A matrix factorisation of MovieLens: users and films are rows of one large
 // table in three parts, each on a parameter server of its own; a rating is the
-// product of two rows.
+// product of two rows, but for their first elements.
 //
 //   movielens_embedding --data_dir=ml-100k      # u.data of MovieLens 100K
 //   movielens_embedding --data_dir=ml-100k --rows=10000000
@@ -42,7 +42,7 @@ ABSL_FLAG(int, dim, 20, "Elements of a row");
 ABSL_FLAG(int, batch_size, 1000, "Ratings of a step");
 ABSL_FLAG(int, epochs, 20, "Times that each rating is trained on");
 ABSL_FLAG(double, learning_rate, 0.15, "Of Adagrad");
-ABSL_FLAG(double, l2, 0.05, "Weight of the squares of the rows of a batch");
+ABSL_FLAG(double, l2, 0.1, "Weight of the squares of the rows of a batch");
 
 namespace weft::examples {
 namespace {
@@ -112,7 +112,23 @@ struct Model {
   Operation train;
 };
 
-// The mean, and the product of two rows.
+// The first element of a row is how far the ratings of a user or film lie from
+// the mean, the others are multiplied: [batch].
+Output Predict(const Scope& scope, const Output& users, const Output& films,
+               float mean) {
+  const auto first = [&](const Output& rows) {
+    return ops::Reshape(scope, ops::Slice(scope, rows, {0, 0}, {-1, 1}), {-1});
+  };
+  const auto others = [&](const Output& rows) {
+    return ops::Slice(scope, rows, {0, 1}, {-1, -1});
+  };
+  const Output product =
+      ops::Sum(scope, ops::Mul(scope, others(users), others(films)), {1});
+  const Output base =
+      ops::Add(scope, ops::Add(scope, first(users), first(films)), mean);
+  return ops::Add(scope, base, product);
+}
+
 Model BuildModel(const Scope& scope, float mean) {
   const auto dim = static_cast<int64_t>(absl::GetFlag(FLAGS_dim));
   const auto table = ops::GetPartitionedVariable(
@@ -126,19 +142,19 @@ Model BuildModel(const Scope& scope, float mean) {
   const nn::EmbeddingLookupOptions div = {.partition_strategy = "div"};
   const Output of_users = nn::EmbeddingLookup(scope, table, model.users, div);
   const Output of_films = nn::EmbeddingLookup(scope, table, model.films, div);
-  const Output predicted = ops::Add(
-      scope, ops::Sum(scope, ops::Mul(scope, of_users, of_films), {1}), mean);
-  model.mean_square_error = ops::Mean(
-      scope, ops::Square(scope, ops::Sub(scope, predicted, model.ratings)),
-      {0});
+  const Output errors = ops::Square(
+      scope,
+      ops::Sub(scope, Predict(scope, of_users, of_films, mean), model.ratings));
+  model.mean_square_error = ops::Mean(scope, errors, {0});
   const Output squares = ops::Add(scope, ops::Square(scope, of_users),
                                   ops::Square(scope, of_films));
-  const Output penalty =
-      ops::Mul(scope, ops::Mean(scope, ops::Sum(scope, squares, {1}), {0}),
-               static_cast<float>(absl::GetFlag(FLAGS_l2)));
+  const Output penalty = ops::Mul(scope, ops::Sum(scope, squares, {0, 1}),
+                                  static_cast<float>(absl::GetFlag(FLAGS_l2)));
+  // Sums: a row learns of its own ratings, however many others there are.
+  const Output loss = ops::Add(scope, ops::Sum(scope, errors, {0}), penalty);
   model.train =
       train::Adagrad(static_cast<float>(absl::GetFlag(FLAGS_learning_rate)))
-          .Minimize(scope, ops::Add(scope, model.mean_square_error, penalty));
+          .Minimize(scope, loss);
   return model;
 }
 
@@ -216,10 +232,10 @@ absl::Status CheckFlags() {
     return absl::InvalidArgumentError(
         "--rows must be at least 3, one for each part");
   }
-  if (absl::GetFlag(FLAGS_dim) < 1 || absl::GetFlag(FLAGS_batch_size) < 1 ||
+  if (absl::GetFlag(FLAGS_dim) < 2 || absl::GetFlag(FLAGS_batch_size) < 1 ||
       absl::GetFlag(FLAGS_epochs) < 1) {
     return absl::InvalidArgumentError(
-        "--dim, --batch_size and --epochs must be at least 1");
+        "--dim must be at least 2, --batch_size and --epochs 1");
   }
   if (!absl::GetFlag(FLAGS_data_dir).empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
