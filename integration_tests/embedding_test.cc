@@ -439,6 +439,7 @@ class LargeTableTest : public EmbeddingTest {
   static constexpr int64_t kBound = int64_t{1} << 30;
 
   LargeTableTest() { options_.process = &bounded_; }
+  ~LargeTableTest() override { session_ = nullptr; }  // before its process
 
   Process bounded_{
       {.compute_threads = 2, .memory_bound = [] { return kBound; }}};
