@@ -11,8 +11,9 @@ bool PassesReference(const Node& node) {
   return IsRefType(node.output_type(0));
 }
 
-// Of a constant: whether a copy of it in each step costs more than one for good
-// on each device. Strings are of any length.
+// Of a constant: whether one on each device for good is better than to send it
+// in each step.
+// Strings are of any length.
 bool IsSmallConstant(const Node& node) {
   constexpr size_t kMaxBytes = 1024;
   const Tensor* value = node.attr<Tensor>("value");
