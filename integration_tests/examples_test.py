@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import random
 import re
 import struct
 import subprocess
@@ -91,8 +92,9 @@ def _write_images(folder, prefix, count):
 def _write_ratings(folder):
   """As MovieLens: whether user and film are both of odd ids decides, or even."""
   with open(f'{folder}/u.data', 'w', encoding='utf-8') as out:
-    for i in range(3000):
-      user, film = i * 7 % 40 + 1, i * 11 % 30 + i // 1200 + 1
+    draw = random.Random(1)
+    for _ in range(3000):
+      user, film = draw.randint(1, 40), draw.randint(1, 30)
       rating = 5 if user % 2 == film % 2 else 1
       out.write(f'{user}\t{film}\t{rating}\t881250949\n')
 

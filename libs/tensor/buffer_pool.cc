@@ -243,8 +243,8 @@ int64_t BufferPool::Impl::Sum(std::atomic<int64_t> Shard::*number) const {
   return sum;
 }
 
-// Blocks count from the moment they are promised; for the system their pages are
-// free until they are written.
+// Blocks count from the moment they are promised; for the system their pages
+// are free until they are written.
 bool BufferPool::Impl::Reserve(int64_t bytes) {
   const int64_t reserved = reserved_.fetch_add(bytes) + bytes;
   const auto needed = [&] { return Sum(&Shard::bytes_in_use) + reserved; };
