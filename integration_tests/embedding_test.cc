@@ -12,7 +12,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr int kDim = 3;
 
 float Element(int64_t id, int column) {
