@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import random
 import re
 import struct
 import subprocess
@@ -86,6 +87,16 @@ def _write_images(folder, prefix, count):
   _idx(f'{folder}/{prefix}-images-idx3-ubyte.gz', pixels, count, 28, 28)
   _idx(f'{folder}/{prefix}-labels-idx1-ubyte.gz',
        [i % 10 for i in range(count)], count)
+
+
+def _write_ratings(folder):
+  """As MovieLens: whether user and film are both of odd ids decides, or even."""
+  with open(f'{folder}/u.data', 'w', encoding='utf-8') as out:
+    draw = random.Random(1)
+    for _ in range(3000):
+      user, film = draw.randint(1, 40), draw.randint(1, 30)
+      rating = 5 if user % 2 == film % 2 else 1
+      out.write(f'{user}\t{film}\t{rating}\t881250949\n')
 
 
 class ExamplesTest(unittest.TestCase):
@@ -256,6 +267,33 @@ class ExamplesTest(unittest.TestCase):
         self.assertRegex(self.ends_well(chief),
                          r'\n4[78]\d of the 96\d steps in ')
 
+  def test_movielens_embedding_learns_alone_and_on_a_cluster(self):
+    rows = os.environ.get('WEFT_EMBEDDING_ROWS', '100000')
+    with tempfile.TemporaryDirectory() as folder:
+      _write_ratings(folder)
+      flags = (f'--data_dir={folder}', f'--rows={rows}', '--batch_size=200',
+               '--l2=0.001', '--epochs=15')
+      def learns(*more):
+        errors = re.findall(r'test RMSE (\d+\.\d+)',
+                            self.succeeds('movielens_embedding', *flags, *more))
+        self.assertEqual(len(errors), 15)
+        # Of the mean: 2.
+        self.assertLess(float(errors[-1]), 0.5)
+        self.assertLess(float(errors[-1]), float(errors[0]))
+      learns()
+      with Cluster(ps=3, worker=1) as cluster:
+        cluster.start_services()
+        learns('--target=' + cluster.target('worker'))
+
+  def test_a_table_that_is_too_large_is_refused(self):
+    with tempfile.TemporaryDirectory() as folder:
+      _write_ratings(folder)
+      error = self.refused(1, 'movielens_embedding', f'--data_dir={folder}',
+                           '--rows=100000000000')
+      self.assertIn('RESOURCE_EXHAUSTED', error)
+      self.assertRegex(error, r'26666666666\d\d bytes')
+      self.assertRegex(error, r' on /job:ps/replica:0/task:[012]/device:CPU:0')
+
   def test_saver_loop_saves_and_goes_on(self):
     with tempfile.TemporaryDirectory() as folder:
       def run(steps, *flags):
@@ -321,6 +359,9 @@ class ExamplesTest(unittest.TestCase):
     cluster = '--cluster={"ps": ["localhost:1"], "worker": ["localhost:2"]}'
     self.assertIn('Task 7 was not defined',
                   self.refused(1, 'between_graph', cluster, '--task_index=7'))
+    self.assertIn('grouplens.org', self.refused(1, 'movielens_embedding'))
+    self.assertIn('/nowhere/u.data',
+                  self.refused(1, 'movielens_embedding', '--data_dir=/nowhere'))
     self.assertIn('dataset-fashion-mnist',
                   self.refused(1, 'fashion_mnist', '--data_dir=/nowhere'))
 
@@ -336,6 +377,7 @@ class ExamplesTest(unittest.TestCase):
                        ('fashion_mnist', '--epochs'),
                        ('in_graph_replication', '--target'),
                        ('saver_loop', '--save_every'),
+                       ('movielens_embedding', '--rows'),
                        ('recovery', '--kill_at')):
       # Abseil's exit code.
       self.assertIn(flag, _run(name, '--help').stdout)

@@ -1,14 +1,58 @@
 """The services and examples as real processes: they find each other, stop
 cleanly, and say what is wrong when something is."""
 
+from http import server as http_server
+import json
+import os
 import signal
 import subprocess
+import threading
 import unittest
 
 from integration_tests.testing import programs
 from tools import xml_unittest
 
 _DEADLINE_S = 60
+
+
+class Cloud(http_server.ThreadingHTTPServer):
+  """The proxy of a machine in a cloud: its metadata service gives the keys of
+  the machine's role, and its object store has nothing."""
+
+  def __init__(self):
+    super().__init__(('127.0.0.1', 0), _CloudHandler)
+    self.asked = []  # the URL and headers of each request
+    threading.Thread(target=self.serve_forever, daemon=True).start()
+
+  def environment(self):
+    """Of a process on that machine, which has no keys of its own."""
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith('AWS_') and 'proxy' not in name.lower()}
+    return {**kept, 'HOME': '/nowhere',
+            'http_proxy': 'http://127.0.0.1:%d' % self.server_port,
+            'AWS_ENDPOINT_URL_S3': 'http://store.test'}
+
+
+class _CloudHandler(http_server.BaseHTTPRequestHandler):
+  """Answers as the services do that a request's URL names."""
+  _ROLE = 'http://169.254.169.254/latest/meta-data/iam/security-credentials/'
+
+  def _answer(self):
+    self.server.asked.append((self.path, dict(self.headers)))
+    keys = {'AccessKeyId': 'role-key', 'SecretAccessKey': 'role-secret',
+            'Token': 'role-token', 'Expiration': '2999-01-01T00:00:00Z'}
+    body = {'http://169.254.169.254/latest/api/token': 'token',
+            self._ROLE: 'role', self._ROLE + 'role': json.dumps(keys),
+           }.get(self.path)
+    self.send_response(404 if body is None else 200)
+    self.send_header('Content-Length', str(len(body or '')))
+    self.end_headers()
+    self.wfile.write((body or '').encode())
+
+  do_GET = do_PUT = do_HEAD = _answer  # pylint: disable=invalid-name
+
+  def log_message(self, *unused_args):  # pylint: disable=arguments-differ
+    pass
 
 
 class ProcessesTest(unittest.TestCase):
@@ -46,10 +90,10 @@ class ProcessesTest(unittest.TestCase):
   def target(self, job):
     return f'zmq://localhost:{self.ports[job]}'
 
-  def refused(self, job, *flags):
+  def refused(self, job, *flags, env=None):
     """What a service says that can't start."""
     ended = subprocess.run([programs.binary(f'services/{job}/{job}'), *flags],
-                           stderr=subprocess.PIPE, text=True,
+                           stderr=subprocess.PIPE, text=True, env=env,
                            timeout=_DEADLINE_S, check=False)
     self.assertEqual(ended.returncode, 1, ended.stderr)
     return ended.stderr
@@ -118,6 +162,25 @@ class ProcessesTest(unittest.TestCase):
                '"worker": ["localhost:0"]}')
     self.assertIn('/nowhere, is no directory: ',
                   self.refused('checkpoint_writer', cluster, '--root=/nowhere'))
+
+  def test_object_stores_are_asked_by_the_machines_role_when_told_to(self):
+    cluster = ('--cluster={"checkpoint_writer": ["localhost:0"], '
+               '"worker": ["localhost:0"]}')
+    root = '--root=s3://bucket/saves'
+    for flags in ([], ['--use_instance_metadata']):
+      with Cloud() as cloud:
+        said = self.refused('checkpoint_writer', cluster, root, *flags,
+                            env=cloud.environment())
+        cloud.shutdown()
+      self.assertIn('s3://bucket/saves, is no directory', said)
+      signed = [headers.get('Authorization', '') for url, headers in cloud.asked
+                if url.startswith('http://store.test')]
+      asked = any(url.startswith('http://169.') for url, _ in cloud.asked)
+      self.assertEqual(asked, bool(flags), cloud.asked)
+      if flags:
+        self.assertTrue(signed)
+        for authorization in signed:
+          self.assertIn('Credential=role-key/', authorization)
 
   def test_what_a_server_can_not_do_is_said(self):
     cluster = f'--cluster={self.cluster}'

@@ -761,7 +761,7 @@ TEST(ShardedSaverTest, EachTaskWritesItsVariables) {
   ASSERT_OK_AND_ASSIGN(const auto reader,
                        checkpoint::BundleReader::Open(files, path));
   ASSERT_OK_AND_ASSIGN(const auto entry, reader->Find("b"));
-  EXPECT_EQ(entry.shard, 1);
+  EXPECT_EQ(entry->shard, 1);
   ASSERT_OK((*session)->Run(cleared));
   ASSERT_OK(saver.Restore(**session, path));
   ASSERT_OK_AND_ASSIGN(const Tensor restored, (*session)->Run(b));

@@ -53,10 +53,22 @@ bazel test --config=asan --config=ubsan --test_timeout=7200 \
   --test_output=errors --test_env=WEFT_GRAPH_SEEDS=20000 \
   //integration_tests:graph_fuzz_test || failed=1
 
+# A table of 10,000,000 rows on three ps (examples/movielens_embedding.cc).
+printf '\n== an embedding of 10,000,000 rows\n'
+bazel test --config=opt --test_timeout=3600 --test_output=errors \
+  --test_env=WEFT_EMBEDDING_ROWS=10000000 \
+  //integration_tests:examples_test || failed=1
+
 # Sessions that nobody closes (integration_tests/quotas_test.cc).
 printf '\n== abandoned sessions, 10000\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_ABANDONED_SESSIONS=10000 //integration_tests:quotas_test || failed=1
+
+# Saves between steps (integration_tests/step_saves_test.cc).
+printf '\n== checkpoints under load, 1000 of each family\n'
+bazel test --config=opt --test_timeout=3600 --test_output=errors \
+  --test_env=WEFT_STEP_SAVES=1000 \
+  //integration_tests:step_saves_test || failed=1
 
 # Right programs that must not be refused (integration_tests/good_starts_test.cc).
 # One seed again: WEFT_GOOD_STARTS_FIRST=SEED WEFT_GOOD_STARTS=1.

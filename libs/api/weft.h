@@ -14,6 +14,7 @@
 #include "libs/ops/linalg/linalg_ops.h"
 #include "libs/ops/load_balancing.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/ops/nn/embedding_ops.h"
 #include "libs/ops/nn/nn.h"
 #include "libs/ops/nn/nn_losses.h"
 #include "libs/ops/nn/nn_ops.h"

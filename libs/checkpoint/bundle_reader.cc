@@ -164,7 +164,7 @@ absl::Status BundleReader::ReadHeader() {
   return Annotate(CheckReadable(header_), prefix_);
 }
 
-absl::StatusOr<BundleEntry> BundleReader::Find(absl::string_view key) {
+absl::StatusOr<BundleEntry> BundleReader::Parse(absl::string_view key) {
   ASSIGN_OR_RETURN(const std::optional<std::string> bytes, index_->Find(key));
   if (!bytes.has_value() || key == kHeaderKey) {
     return absl::NotFoundError(absl::StrCat(
@@ -172,7 +172,28 @@ absl::StatusOr<BundleEntry> BundleReader::Find(absl::string_view key) {
   }
   absl::StatusOr<BundleEntry> entry = ParseBundleEntry(key, *bytes);
   if (!entry.ok()) return Annotate(entry.status(), index_->path());
+  slices_parsed_ += static_cast<int64_t>(entry->slices.size());
   return entry;
+}
+
+absl::StatusOr<std::shared_ptr<const BundleEntry>> BundleReader::Find(
+    absl::string_view key) {
+  ASSIGN_OR_RETURN(const auto whole, FindWhole(key));
+  return whole->entry;
+}
+
+absl::StatusOr<std::shared_ptr<const BundleReader::Whole>>
+BundleReader::FindWhole(absl::string_view name) {
+  if (last_ != nullptr && last_->name == name) return last_;
+  ASSIGN_OR_RETURN(BundleEntry entry, Parse(name));
+  std::vector<Box> boxes;
+  for (const TensorSlice& slice : entry.slices) {
+    boxes.push_back(BoxOf(slice, entry.shape));
+  }
+  last_ = std::make_shared<const Whole>(Whole{
+      std::string(name), std::make_shared<const BundleEntry>(std::move(entry)),
+      BoxesInOrder(std::move(boxes))});
+  return last_;
 }
 
 absl::Status BundleReader::ForEach(
@@ -190,61 +211,61 @@ absl::Status BundleReader::ForEach(
 
 absl::StatusOr<Tensor> BundleReader::Read(absl::string_view name,
                                           Allocator& allocator) {
-  ASSIGN_OR_RETURN(const BundleEntry entry, Find(name));
-  const TensorSlice all(entry.shape.rank());
-  return ReadBox(name, entry, BoxOf(all, entry.shape), entry.shape, allocator);
+  ASSIGN_OR_RETURN(const auto whole, FindWhole(name));
+  const TensorShape& shape = whole->entry->shape;
+  return ReadBox(*whole, BoxOf(TensorSlice(shape.rank()), shape), shape,
+                 allocator);
 }
 
 absl::StatusOr<Tensor> BundleReader::ReadSlice(absl::string_view name,
                                                const TensorSlice& slice,
                                                Allocator& allocator) {
-  ASSIGN_OR_RETURN(const BundleEntry entry, Find(name));
-  const absl::StatusOr<TensorShape> shape = slice.SliceShape(entry.shape);
+  ASSIGN_OR_RETURN(const auto whole, FindWhole(name));
+  const TensorShape& all = whole->entry->shape;
+  const absl::StatusOr<TensorShape> shape = slice.SliceShape(all);
   if (!shape.ok()) {
     return Append(shape.status(), absl::StrCat("(tensor_name = ", name, ")"));
   }
-  return ReadBox(name, entry, BoxOf(slice, entry.shape), *shape, allocator);
+  return ReadBox(*whole, BoxOf(slice, all), *shape, allocator);
 }
 
-absl::StatusOr<Tensor> BundleReader::ReadBox(absl::string_view name,
-                                             const BundleEntry& entry,
+absl::StatusOr<Tensor> BundleReader::ReadBox(const Whole& whole,
                                              const Box& wanted,
                                              const TensorShape& shape,
                                              Allocator& allocator) {
-  if (entry.dtype != DT_STRING && DataTypeSize(entry.dtype) == 0) {
+  const DataType dtype = whole.entry->dtype;
+  if (dtype != DT_STRING && DataTypeSize(dtype) == 0) {
     return absl::UnimplementedError(
-        absl::StrCat("Restoring data type ", DataTypeName(entry.dtype),
-                     " not yet supported (tensor_name = ", name, ")"));
+        absl::StrCat("Restoring data type ", DataTypeName(dtype),
+                     " not yet supported (tensor_name = ", whole.name, ")"));
   }
-  ASSIGN_OR_RETURN(const std::vector<Stored> stored,
-                   FindStored(name, entry, wanted));
+  ASSIGN_OR_RETURN(const std::vector<Stored> stored, FindStored(whole, wanted));
   // Before memory is reserved, each file is seen to hold what it should.
   for (const Stored& part : stored) RETURN_IF_ERROR(FileOf(part).status());
-  ASSIGN_OR_RETURN(Tensor result,
-                   Tensor::Allocate(allocator, entry.dtype, shape));
+  ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(allocator, dtype, shape));
   for (const Stored& part : stored) {
     RETURN_IF_ERROR(CopyStored(part, wanted, allocator, result));
   }
-  if (entry.dtype == DT_BOOL) MakeBools(result);
+  if (dtype == DT_BOOL) MakeBools(result);
   return result;
 }
 
 absl::StatusOr<std::vector<BundleReader::Stored>> BundleReader::FindStored(
-    absl::string_view name, const BundleEntry& entry, const Box& wanted) {
+    const Whole& whole, const Box& wanted) {
+  const std::string& name = whole.name;
+  const BundleEntry& entry = *whole.entry;
   if (entry.slices.empty()) {
     const TensorSlice all(entry.shape.rank());
-    return std::vector<Stored>{
-        {std::string(name), entry, BoxOf(all, entry.shape)}};
+    return std::vector<Stored>{{name, entry, BoxOf(all, entry.shape)}};
   }
   std::vector<Stored> stored;
   std::vector<Box> boxes;
-  for (const TensorSlice& slice : entry.slices) {
-    const Box box = BoxOf(slice, entry.shape);
-    if (!Intersection(box, wanted).has_value()) continue;
+  for (const size_t i : whole.boxes.Sharing(wanted, &boxes_compared_)) {
     if (cancellation_ != nullptr) RETURN_IF_ERROR(cancellation_->status());
-    boxes.push_back(box);
+    const TensorSlice& slice = entry.slices[i];
+    boxes.push_back(whole.boxes[i]);
     std::string key = EncodeTensorNameSlice(name, slice);
-    ASSIGN_OR_RETURN(BundleEntry part, Find(key));
+    ASSIGN_OR_RETURN(BundleEntry part, Parse(key));
     const auto shape = slice.SliceShape(entry.shape);
     if (part.dtype != entry.dtype || !shape.ok() || !(part.shape == *shape) ||
         !part.slices.empty()) {
@@ -252,7 +273,7 @@ absl::StatusOr<std::vector<BundleReader::Stored>> BundleReader::FindStored(
           absl::StrCat(index_->path(), ": the slice ", slice.ToString(), " of ",
                        name, " has another type or shape than the whole"));
     }
-    stored.push_back({std::move(key), std::move(part), box});
+    stored.push_back({std::move(key), std::move(part), boxes.back()});
   }
   if (AnyOverlap(boxes)) {
     return absl::DataLossError(

@@ -49,13 +49,21 @@ class BundleReader {
 
   const BundleHeader& header() const { return header_; }
 
-  // What the index says of a tensor, or of a slice's key.
-  absl::StatusOr<BundleEntry> Find(absl::string_view key);
+  // What the index says of a tensor, or of a slice's key. It stays as it is
+  // with whoever holds it; that of the last name is kept, too, since one tensor
+  // may be asked for in thousands of slices.
+  absl::StatusOr<std::shared_ptr<const BundleEntry>> Find(
+      absl::string_view key);
   // Calls `visit`, which may use the reader, with all entries in the order of
   // their keys, those of slices first; ends with its first error.
   absl::Status ForEach(absl::FunctionRef<absl::Status(absl::string_view key,
                                                       const BundleEntry& entry)>
                            visit);
+
+  // Work so far, which tests count: slices that entries named, and slices that
+  // were compared with one that was wanted.
+  int64_t slices_parsed() const { return slices_parsed_; }
+  int64_t boxes_compared() const { return boxes_compared_; }
 
   // The whole tensor, put together if it was saved in slices.
   absl::StatusOr<Tensor> Read(absl::string_view name, Allocator& allocator);
@@ -68,6 +76,12 @@ class BundleReader {
     std::unique_ptr<RandomAccessFile> file;
     uint64_t size = 0;
   };
+  // A tensor and its slices, in the order in which they begin.
+  struct Whole {
+    std::string name;
+    std::shared_ptr<const BundleEntry> entry;
+    BoxesInOrder boxes;  // of entry->slices
+  };
   // One stored entry, and which part of the tensor it is.
   struct Stored {
     std::string key;
@@ -79,14 +93,16 @@ class BundleReader {
                const Cancellation* cancellation);
 
   absl::Status ReadHeader();
-  absl::StatusOr<Tensor> ReadBox(absl::string_view name,
-                                 const BundleEntry& entry, const Box& wanted,
+  absl::StatusOr<BundleEntry> Parse(absl::string_view key);
+  // Of the last name that was asked for, whose last one is kept.
+  absl::StatusOr<std::shared_ptr<const Whole>> FindWhole(
+      absl::string_view name);
+  absl::StatusOr<Tensor> ReadBox(const Whole& whole, const Box& wanted,
                                  const TensorShape& shape,
                                  Allocator& allocator);
   // The slices of the tensor that share something with `wanted`, which they
   // cover, each element once.
-  absl::StatusOr<std::vector<Stored>> FindStored(absl::string_view name,
-                                                 const BundleEntry& entry,
+  absl::StatusOr<std::vector<Stored>> FindStored(const Whole& whole,
                                                  const Box& wanted);
   // No two of them may lie in the same bytes: a small file reserves little.
   absl::Status CheckPlaces(absl::string_view name,
@@ -112,6 +128,9 @@ class BundleReader {
   std::unique_ptr<Table> index_;
   BundleHeader header_;
   std::map<int, DataFile> data_;  // those opened so far, by shard
+  std::shared_ptr<const Whole> last_;
+  int64_t slices_parsed_ = 0;
+  int64_t boxes_compared_ = 0;
 };
 
 }  // namespace weft::checkpoint

@@ -109,9 +109,9 @@ absl::Status Copy(FileSystem& from, const std::string& from_prefix, int shard,
       continue;
     }
     ASSIGN_OR_RETURN(const TensorNameSlice slice, DecodeTensorNameSlice(key));
-    ASSIGN_OR_RETURN(const BundleEntry whole, reader->Find(slice.name));
+    ASSIGN_OR_RETURN(const auto whole, reader->Find(slice.name));
     RETURN_IF_ERROR(
-        writer->AddSlice(slice.name, whole.shape, slice.slice, tensor));
+        writer->AddSlice(slice.name, whole->shape, slice.slice, tensor));
   }
   return writer->Finish();
 }
@@ -165,12 +165,12 @@ TEST_F(TensorFlowFilesTest, ManyTypesAreListed) {
   EXPECT_EQ(reader->header().producer, 1);
   ASSERT_OK_AND_ASSIGN(const Contents contents, ContentsOf(*reader));
   EXPECT_EQ(contents.parts.size(), 17u);
-  ASSERT_OK_AND_ASSIGN(const BundleEntry entry, reader->Find("string"));
-  EXPECT_EQ(entry.dtype, DT_STRING);
-  EXPECT_EQ(entry.shape, TensorShape({2, 2}));
-  EXPECT_EQ(entry.offset, 254);
-  EXPECT_EQ(entry.size, 272);
-  EXPECT_EQ(entry.masked_crc32c, 1207316935u);
+  ASSERT_OK_AND_ASSIGN(const auto entry, reader->Find("string"));
+  EXPECT_EQ(entry->dtype, DT_STRING);
+  EXPECT_EQ(entry->shape, TensorShape({2, 2}));
+  EXPECT_EQ(entry->offset, 254);
+  EXPECT_EQ(entry->size, 272);
+  EXPECT_EQ(entry->masked_crc32c, 1207316935u);
   ASSERT_OK_AND_ASSIGN(const Tensor integers,
                        reader->Read("int16", HeapAllocator()));
   EXPECT_TRUE(SameBits(integers, Tensor::Vector<int16_t>({-8, 8, 4})));
@@ -215,8 +215,8 @@ TEST_F(TensorFlowFilesTest, SlicesAreReadAsOthers) {
       const auto reader,
       BundleReader::Open(local_,
                          absl::StrCat(kTestdata, "partitioned/model.ckpt")));
-  ASSERT_OK_AND_ASSIGN(const BundleEntry entry, reader->Find("x"));
-  EXPECT_EQ(entry.slices.size(), 3u);
+  ASSERT_OK_AND_ASSIGN(const auto entry, reader->Find("x"));
+  EXPECT_EQ(entry->slices.size(), 3u);
   ASSERT_OK_AND_ASSIGN(const Tensor whole, reader->Read("x", HeapAllocator()));
   ASSERT_EQ(whole.shape(), TensorShape({10, 2}));
   ASSERT_OK_AND_ASSIGN(
@@ -603,6 +603,56 @@ TEST_F(BundleTest, AFullDiskIsReportedAndSweptUp) {
   writer.reset();
   ASSERT_OK_AND_ASSIGN(const auto names, fs_.ListDirectory("/job"));
   EXPECT_EQ(names, std::vector<std::string>());
+}
+
+// As RestoreV2 asks: for what an entry says, and for one part, for each in
+// turn. Work is that of the parts, not of their square.
+TEST_F(BundleTest, TenThousandPartsAreReadOneByOne) {
+  constexpr int64_t kParts = 10000;
+  constexpr int64_t kColumns = 3;
+  const TensorShape shape({kParts, kColumns});
+  const auto writer = NewWriter();
+  for (int64_t i = 0; i < kParts; ++i) {
+    ASSERT_OK(writer->AddSlice("x", shape, Slice(absl::StrCat(i, ",1:-")),
+                               Rows(i, i + 1, kColumns)));
+  }
+  ASSERT_OK(writer->Finish());
+  ASSERT_OK_AND_ASSIGN(const auto reader, BundleReader::Open(fs_, kPrefix));
+  for (int64_t i = 0; i < kParts; ++i) {
+    ASSERT_OK_AND_ASSIGN(const auto entry, reader->Find("x"));
+    ASSERT_EQ(entry->slices.size(), static_cast<size_t>(kParts));
+  }
+  for (int64_t i = 0; i < kParts; ++i) {
+    ASSERT_OK_AND_ASSIGN(const Tensor part,
+                         reader->ReadSlice("x", Slice(absl::StrCat(i, ",1:-")),
+                                           HeapAllocator()));
+    ASSERT_TRUE(SameBits(part, Rows(i, i + 1, kColumns))) << i;
+  }
+  EXPECT_EQ(reader->slices_parsed(), kParts);
+  EXPECT_LE(reader->boxes_compared(), 2 * kParts);
+  // In other parts, and whole.
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor some,
+      reader->ReadSlice("x", Slice("5000,2500:-"), HeapAllocator()));
+  EXPECT_TRUE(SameBits(some, Rows(5000, 7500, kColumns)));
+  ASSERT_OK_AND_ASSIGN(const Tensor all, reader->Read("x", HeapAllocator()));
+  EXPECT_TRUE(SameBits(all, Rows(0, kParts, kColumns)));
+  EXPECT_EQ(reader->slices_parsed(), kParts);
+  EXPECT_LE(reader->boxes_compared(), 4 * kParts);
+}
+
+// What was found stays as it was with its holder.
+TEST_F(BundleTest, EntriesOutliveThoseThatAreFoundLater) {
+  const auto writer = NewWriter();
+  ASSERT_OK(writer->Add("a", Rows(0, 1, 2)));
+  ASSERT_OK(writer->Add("b", Rows(0, 3, 2)));
+  ASSERT_OK(writer->Finish());
+  ASSERT_OK_AND_ASSIGN(const auto reader, BundleReader::Open(fs_, kPrefix));
+  ASSERT_OK_AND_ASSIGN(const auto a, reader->Find("a"));
+  ASSERT_OK_AND_ASSIGN(const auto b, reader->Find("b"));
+  EXPECT_THAT(reader->Find("c"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_EQ(a->shape, TensorShape({1, 2}));
+  EXPECT_EQ(b->shape, TensorShape({3, 2}));
 }
 
 class MergeTest : public BundleTest {

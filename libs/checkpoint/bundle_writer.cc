@@ -124,7 +124,8 @@ absl::StatusOr<std::unique_ptr<BundleWriter>> BundleWriter::Create(
 
 BundleWriter::~BundleWriter() {
   if (finished_) return;
-  if (data_ != nullptr) (void)data_->Close();
+  if (data_ != nullptr) data_->Abandon();
+  data_.reset();
   // What stays is swept at the next save: a disk that did not answer is not
   // waited for twice more, and of another failure nobody could be told.
   if (absl::IsDeadlineExceeded(status_)) return;

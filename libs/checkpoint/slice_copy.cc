@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <utility>
 
 namespace weft::checkpoint {
 namespace {
@@ -72,6 +73,39 @@ bool AnyOverlap(absl::Span<const Box> boxes) {
     }
   }
   return false;
+}
+
+BoxesInOrder::BoxesInOrder(std::vector<Box> boxes) : boxes_(std::move(boxes)) {
+  order_.resize(boxes_.size());
+  std::iota(order_.begin(), order_.end(), size_t{0});
+  if (boxes_.empty()) return;
+  cut_ = CutDimension(boxes_);
+  if (!cut_.has_value()) return;
+  std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
+    return boxes_[a].starts[*cut_] < boxes_[b].starts[*cut_];
+  });
+  for (const Box& box : boxes_) longest_ = std::max(longest_, box.sizes[*cut_]);
+}
+
+std::vector<size_t> BoxesInOrder::Sharing(const Box& wanted,
+                                          int64_t* compared) const {
+  auto it = order_.begin();
+  if (cut_.has_value()) {
+    // Those before end before it begins.
+    const int64_t begin = wanted.starts[*cut_];
+    it = std::upper_bound(it, order_.end(), begin, [&](int64_t from, size_t i) {
+      return from - longest_ < boxes_[i].starts[*cut_];
+    });
+  }
+  std::vector<size_t> sharing;
+  for (; it != order_.end(); ++it) {
+    const Box& box = boxes_[*it];
+    if (cut_.has_value() && box.starts[*cut_] >= End(wanted, *cut_)) break;
+    ++*compared;
+    if (Intersection(box, wanted).has_value()) sharing.push_back(*it);
+  }
+  std::sort(sharing.begin(), sharing.end());
+  return sharing;
 }
 
 SharedRuns::SharedRuns(const Box& from, const Box& to) : from_(from), to_(to) {

@@ -5,6 +5,7 @@
 #ifndef WEFT_LIBS_CHECKPOINT_SLICE_COPY_H_
 #define WEFT_LIBS_CHECKPOINT_SLICE_COPY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -28,6 +29,27 @@ Box BoxOf(const TensorSlice& slice, const TensorShape& shape);
 std::optional<Box> Intersection(const Box& a, const Box& b);
 // Whether any two of them have an element in common.
 bool AnyOverlap(absl::Span<const Box> boxes);
+
+// The slices of one tensor, to be looked up by what they share: of a tensor
+// that was cut along one dimension only the neighbours of what is wanted are
+// looked at.
+class BoxesInOrder {
+ public:
+  // REQUIRES: equal rank.
+  explicit BoxesInOrder(std::vector<Box> boxes);
+
+  const Box& operator[](size_t i) const { return boxes_[i]; }
+  // Those that share an element with `wanted`, which has their rank: their
+  // places in the vector, ascending. Adds to `compared` how many were looked
+  // at.
+  std::vector<size_t> Sharing(const Box& wanted, int64_t* compared) const;
+
+ private:
+  std::vector<Box> boxes_;
+  std::optional<int> cut_;     // none: none begins elsewhere than the others
+  std::vector<size_t> order_;  // by where they begin along the cut
+  int64_t longest_ = 0;        // of them, along the cut
+};
 
 // The elements that `from` and `to` share, in runs that lie together in both,
 // in the order of their positions in `from`.

@@ -135,5 +135,41 @@ TEST(BoxTest, AnyOverlap) {
   }
 }
 
+// Of every two boxes of a small tensor, for every one that is wanted.
+TEST(BoxesInOrderTest, FindsThoseThatShareAnElement) {
+  const std::vector<int64_t> shape = {2, 3};
+  const std::vector<Box> all = AllBoxes(shape);
+  for (const Box& a : all) {
+    for (const Box& b : all) {
+      const BoxesInOrder boxes({a, b});
+      for (const Box& wanted : all) {
+        std::vector<size_t> sharing;
+        if (Intersection(a, wanted).has_value()) sharing.push_back(0);
+        if (Intersection(b, wanted).has_value()) sharing.push_back(1);
+        int64_t compared = 0;
+        ASSERT_EQ(boxes.Sharing(wanted, &compared), sharing);
+        ASSERT_GE(compared, static_cast<int64_t>(sharing.size()));
+      }
+    }
+  }
+  int64_t compared = 0;
+  EXPECT_TRUE(BoxesInOrder({}).Sharing(MakeBox({0}, {1}), &compared).empty());
+  const BoxesInOrder scalar({Box()});
+  EXPECT_EQ(scalar.Sharing(Box(), &compared), std::vector<size_t>{0});
+}
+
+// Parts of unequal lengths along the second dimension, in no order.
+TEST(BoxesInOrderTest, LooksAtNeighboursOnly) {
+  std::vector<Box> boxes;
+  for (const int64_t begin : {60, 0, 30, 90, 10, 50, 20, 40, 80, 70}) {
+    boxes.push_back(MakeBox({0, begin}, {4, 10}));
+  }
+  const BoxesInOrder ordered(std::move(boxes));
+  int64_t compared = 0;
+  EXPECT_EQ(ordered.Sharing(MakeBox({1, 35}, {2, 10}), &compared),
+            (std::vector<size_t>{2, 7}));
+  EXPECT_LE(compared, 3);
+}
+
 }  // namespace
 }  // namespace weft::checkpoint

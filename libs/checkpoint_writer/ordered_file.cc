@@ -142,6 +142,7 @@ void OrderedFile::Run() {
     piece.request.bytes = {};
   }
   if (EndOfTurn()) {
+    options_.file->Abandon();  // unless it was closed
     options_.file.reset();
     if (options_.on_closed) options_.on_closed();
   }

@@ -47,8 +47,8 @@ class OrderedFile : public std::enable_shared_from_this<OrderedFile> {
                std::shared_ptr<Cancellation> cancellation,
                protocol::Files::Done done) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What waits fails with `why`; the file is closed once what is written at the
-  // moment has been.
+  // What waits fails with `why`; the file is abandoned once what is written at
+  // the moment has been.
   void Abandon(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

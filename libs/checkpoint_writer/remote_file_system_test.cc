@@ -10,12 +10,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
+#include "libs/checkpoint/bundle_writer.h"
 #include "libs/checkpoint_writer/testing/gated_file_system.h"
 #include "libs/checkpoint_writer/testing/remote_files.h"
 #include "libs/fs/failing_file_system.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/fs/testing/file_system_conformance.h"
+#include "libs/tensor/tensor.h"
 
 namespace weft {
 namespace {
@@ -201,6 +204,75 @@ TEST_F(RemoteFileSystemTest, ADiskThatIsStuckEndsAtTheDeadline) {
   files_.Settle();
   EXPECT_OK(Write(remote, "/other", Bytes(10)));
   EXPECT_EQ(files_.writer().server().num_open_files(), 0);
+}
+
+// Whoever was told once is not kept for a second time by what must follow.
+TEST_F(RemoteFileSystemTest, ADiskThatIsStuckIsWaitedForOnce) {
+  for (const std::string stuck : {".data", ".index"}) {
+    GatedFileSystem disk;
+    SimulatedFiles files;
+    disk.Shut(files.scheduler(), stuck);
+    files.StartWriter(disk);
+    RemoteFileSystem remote({.files = files.NewClient(),
+                             .scheduler = &files.scheduler(),
+                             .name = "zmq://server:7000",
+                             .operation_timeout = absl::Minutes(2)});
+    const absl::Time before = files.scheduler().clock().Now();
+    const auto random = NewSeededRandom(1);
+    ASSERT_OK_AND_ASSIGN(
+        auto writer, checkpoint::BundleWriter::Create(remote, "/m", *random));
+    ASSERT_OK(writer->Add("a", Tensor::Scalar<int32_t>(1)));
+    EXPECT_THAT(writer->Finish(),
+                StatusIs(absl::StatusCode::kDeadlineExceeded, stuck));
+    writer.reset();
+    EXPECT_LT(files.scheduler().clock().Now() - before, absl::Minutes(3));
+    disk.Open();
+    files.Settle();
+    EXPECT_EQ(files.writer().server().num_open_files(), 0) << stuck;
+  }
+}
+
+// After a Sync that failed nobody knows what the disk has.
+TEST_F(RemoteFileSystemTest, TheFirstErrorOfAFileStays) {
+  FailingFileSystem disk(disk_);
+  files_.StartWriter(disk);
+  auto remote = files_.NewFileSystem();
+  ASSERT_OK_AND_ASSIGN(auto file, remote->NewWritableFile("/a"));
+  disk.FailOperation(0, absl::InternalError("flush: Input/output error"));
+  const auto is_said =
+      StatusIs(absl::StatusCode::kInternal, "flush: Input/output error");
+  EXPECT_THAT(file->Flush(), is_said);
+  disk.Heal();
+  EXPECT_THAT(file->Append("more"), is_said);
+  EXPECT_THAT(file->Sync(), is_said);
+  EXPECT_THAT(file->Close(), is_said);
+  files_.Settle();
+  EXPECT_EQ(files_.writer().server().num_open_files(), 0);
+}
+
+TEST_F(RemoteFileSystemTest, AFileThatIsAbandonedIsNotWaitedFor) {
+  GatedFileSystem disk;
+  disk.Shut(files_.scheduler(), "slow");
+  files_.StartWriter(disk);
+  auto remote = files_.NewFileSystem();
+  ASSERT_OK_AND_ASSIGN(auto file, remote->NewWritableFile("/slow"));
+  // As many pieces as may be on their way, and one that is gathered.
+  ASSERT_OK(file->Append(Bytes(kMaxFilePieces * kMaxFilePiece + 10)));
+  files_.Settle();
+  const absl::Time before = files_.scheduler().clock().Now();
+  file->Abandon();
+  EXPECT_THAT(
+      file->Append("more"),
+      StatusIs(absl::StatusCode::kFailedPrecondition, "Bad file descriptor"));
+  file.reset();
+  EXPECT_EQ(files_.scheduler().clock().Now(), before);
+  files_.Settle();
+  EXPECT_EQ(WaitingBytes(), int64_t{kMaxFilePiece});  // that has begun
+  disk.Open();
+  files_.Settle();
+  EXPECT_EQ(WaitingBytes(), 0);
+  EXPECT_EQ(files_.writer().server().num_open_files(), 0);
+  EXPECT_EQ(disk.ReadFile("/slow").value(), Bytes(kMaxFilePiece));
 }
 
 TEST_F(RemoteFileSystemTest, AFullDiskIsSaidAndTheNextFileIsWritten) {

@@ -35,6 +35,8 @@ class FailingFileSystem::File : public WritableFile {
     RETURN_IF_ERROR(owner_->Begin());
     return base_->Close();
   }
+  // Of what cannot fail there is no operation to fail.
+  void Abandon() override { base_->Abandon(); }
 
  private:
   FailingFileSystem* const owner_;

@@ -43,6 +43,11 @@ class WritableFile {
   virtual absl::Status Sync() = 0;
   // Flushes. Afterwards only destruction is allowed. OK when closed already.
   virtual absl::Status Close() = 0;
+  // Instead of Close, by whoever deletes the file next: what it holds is not
+  // wanted any more, so what was not handed on yet need not be, and neither
+  // this nor destruction has to wait for it. Afterwards only destruction is
+  // allowed. Nothing happens when closed already.
+  virtual void Abandon() {}
 };
 
 class RandomAccessFile {

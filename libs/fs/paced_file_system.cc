@@ -33,6 +33,7 @@ class PacedFileSystem::File : public WritableFile {
   absl::Status Flush() override { return base_->Flush(); }
   absl::Status Sync() override { return base_->Sync(); }
   absl::Status Close() override { return base_->Close(); }
+  void Abandon() override { base_->Abandon(); }
 
  private:
   PacedFileSystem& files_;

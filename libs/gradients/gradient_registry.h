@@ -24,6 +24,7 @@ struct Gradient {
   Output values;  // these three are set when sparse
   Output indices;
   Output dense_shape;
+  bool is_distinct = false;  // sparse, and known to name no row twice
 
   Gradient() = default;
   Gradient(Output output) : dense(output) {}  // NOLINT: the usual case

@@ -104,6 +104,9 @@ void AddIndices(const Graph& graph, absl::string_view op,
   }
 }
 
+// Less would be over before a task could say that no step runs.
+constexpr absl::Duration kLeastHold = absl::Milliseconds(10);
+
 // The longest that a node of the graph asks for; nothing if none marks.
 std::optional<absl::Duration> FindMaxHold(const Graph& graph) {
   std::optional<absl::Duration> max_hold;
@@ -111,7 +114,7 @@ std::optional<absl::Duration> FindMaxHold(const Graph& graph) {
     if (node->type() != "_MarkVariables") continue;
     const absl::Duration asked =
         absl::Microseconds(*node->attr<int64_t>("max_hold_micros"));
-    max_hold = std::max(max_hold.value_or(absl::ZeroDuration()), asked);
+    max_hold = std::max(max_hold.value_or(kLeastHold), asked);
   }
   return max_hold;
 }

@@ -25,6 +25,10 @@ namespace {
 constexpr absl::Duration kFarewell = absl::Seconds(2);
 constexpr absl::Duration kForgetting = absl::Minutes(10);
 
+// A mark that is quick takes milliseconds. Whoever wants nobody to stand still
+// for long, and says so by a max_hold of nothing, wants a checkpoint.
+constexpr absl::Duration kLeastMarking = absl::Seconds(1);
+
 // Between attempts to tell a task: none before the second, then this, doubled
 // with each.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
@@ -310,6 +314,35 @@ void MasterSession::ReleaseCallable(uint64_t callable) {
     released = std::move(it->second);
     callables_.erase(it);
   }
+  if (!KeepWhileHeld(released)) Deregister(*released);
+}
+
+bool MasterSession::KeepWhileHeld(
+    const std::shared_ptr<const Callable>& callable) {
+  absl::MutexLock lock(&mutex_);
+  for (Step* step : running_) {
+    if (step->was_to_wait() && step->callable().id == callable->id) {
+      released_[callable->id] = callable;
+      return true;
+    }
+  }
+  return false;
+}
+
+void MasterSession::DeregisterReleased(Step& step) {
+  std::shared_ptr<const Callable> released;
+  {
+    absl::MutexLock lock(&mutex_);
+    step.set_was_to_wait(false);
+    const auto it = released_.find(step.callable().id);
+    // With the session the tasks forget all that it has there.
+    if (it == released_.end() || closed_) return;
+    for (Step* other : running_) {
+      if (other->was_to_wait() && other->callable().id == it->first) return;
+    }
+    released = std::move(it->second);
+    released_.erase(it);
+  }
   Deregister(*released);
 }
 
@@ -438,13 +471,14 @@ void MasterSession::RunWithoutWriters(Step* step,
 
 // While what it marks is on its way, all who write stand still.
 void MasterSession::LimitHold(Step& step) const {
-  const absl::Duration most = *step.callable().max_hold;
+  const absl::Duration most =
+      std::max(*step.callable().max_hold, kLeastMarking);
   step.ArmHoldTimer(
       options_.scheduler->clock().Now() + most,
       absl::DeadlineExceededError(absl::StrCat(
-          "The variables were not marked within max_hold (",
-          absl::FormatDuration(most),
-          "). Raise it, or save sharded: then each task marks its own, and "
+          "The variables were not marked within ", absl::FormatDuration(most),
+          ". Raise max_hold, or save sharded: then each task marks its own, "
+          "and "
           "none has to send them.")));
 }
 
@@ -515,11 +549,13 @@ std::unique_ptr<MasterSession::Step> MasterSession::BeginStep(
   }
   step->Prepare(shared_from_this(), it->second, steps_.Begin());
   step->is_held() = !gate_.IsIdle() && !gate_.IsOpenFor(callable);
+  step->set_was_to_wait(step->is_held());
   running_.insert(step.get());
   return step;
 }
 
 void MasterSession::EndStep(std::unique_ptr<Step> step, absl::Status status) {
+  if (step->was_to_wait()) DeregisterReleased(*step);
   protocol::Master::Done done = step->Release(*options_.scheduler);
   steps_.End(step->id());
   fed_.GiveBack(step->TakeFedBytes());
@@ -576,12 +612,14 @@ void MasterSession::Close(const absl::Status& cause,
 void MasterSession::PartClosed() {
   Closing closing;
   absl::flat_hash_map<uint64_t, std::shared_ptr<const Callable>> callables;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<const Callable>> released;
   std::vector<std::unique_ptr<Step>> steps;
   {
     absl::MutexLock lock(&mutex_);
     if (--parts_to_close_ > 0) return;
     closing = std::move(closing_);
     callables.swap(callables_);
+    released.swap(released_);
     steps.swap(idle_steps_);
   }
   ForgetOnTasks(std::move(closing));

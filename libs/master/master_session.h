@@ -105,6 +105,12 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   absl::Status Keep(const MakingPtr& making);
   void Answer(Making& making, absl::StatusOr<uint64_t> result);
   void Deregister(const Callable& callable);
+  // A callable that was released while a step of it was held off is one of its
+  // tasks' until that step has ended. True: it is kept.
+  bool KeepWhileHeld(const std::shared_ptr<const Callable>& callable)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of a step that ends, and keeps the session until it has.
+  void DeregisterReleased(Step& step) ABSL_LOCKS_EXCLUDED(mutex_);
   // When a call to other tasks that begins now is given up.
   absl::Time CallDeadline() const;
   // One of the two things that the end waits for is over: calls, and runs.
@@ -149,6 +155,9 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   absl::btree_set<std::string> open_on_ ABSL_GUARDED_BY(mutex_);
   absl::btree_set<std::string> told_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, std::shared_ptr<const Callable>> callables_
+      ABSL_GUARDED_BY(mutex_);
+  // Of those that were released, the ones that KeepWhileHeld keeps.
+  absl::flat_hash_map<uint64_t, std::shared_ptr<const Callable>> released_
       ABSL_GUARDED_BY(mutex_);
   int64_t num_reserved_ ABSL_GUARDED_BY(mutex_) = 0;  // callables yet to come
   absl::flat_hash_set<Step*> running_ ABSL_GUARDED_BY(mutex_);

@@ -50,6 +50,10 @@ class MasterSession::Step {
   // Whether it may not begin yet (StepGate); under the session's lock, but for
   // the thread that has just begun it.
   bool& is_held() { return is_held_; }
+  // Whether it could not begin when it came; until its end. Written under the
+  // session's lock.
+  bool was_to_wait() const { return was_to_wait_; }
+  void set_was_to_wait(bool was_to_wait) { was_to_wait_ = was_to_wait; }
   void NoteHeld() { was_held_ = true; }
   // Its caller's cancellation, which may be null, is its own from here on,
   // until its end.
@@ -83,6 +87,7 @@ class MasterSession::Step {
   int64_t fed_bytes_ = 0;
   bool is_held_ = false;
   bool was_held_ = false;
+  bool was_to_wait_ = false;
   std::shared_ptr<Cancellation> cancellation_;
   Scheduler::TimerId timer_ = 0;
   Scheduler::TimerId hold_timer_ = 0;

@@ -576,7 +576,7 @@ TEST_F(MasterSessionTest, AMasterThatEndsIsNotUsedByLateAnswers) {
 
 // Steps of a callable that a step of some other master holds off.
 // What a Saver of SaveConsistency::kStep adds (libs/passes/variable_saving.h).
-std::string MarkNodes() {
+std::string MarkNodes(int64_t max_hold_micros = 2000000) {
   Graph graph(StandardOps());
   auto v = graph.AddNode(
       {.name = "v",
@@ -592,7 +592,7 @@ std::string MarkNodes() {
                            .op = "IdentityN",
                            .inputs = {{*read, 0}},
                            .attrs = {{"_marks", std::string("0")},
-                                     {"_max_hold_micros", int64_t{2000000}}}}));
+                                     {"_max_hold_micros", max_hold_micros}}}));
   return ExportGraphDef(graph);
 }
 
@@ -620,7 +620,28 @@ TEST_F(MasterSessionTest, MarkingVariablesHasABound) {
   worker_.EndRun();
   worker_.answer = absl::OkStatus();
   EXPECT_THAT(ended, StatusIs(absl::StatusCode::kDeadlineExceeded,
-                              "not marked within max_hold (2s)"));
+                              "not marked within 2s. Raise max_hold"));
+}
+
+// Whoever lets nobody wait for steps that run still wants a checkpoint.
+TEST_F(MasterSessionTest, WithoutTimeToHoldThereIsTimeToMark) {
+  coordinator_.placement_reply.devices = {kDevice, kDevice, kDevice};
+  Extended extended;
+  Extend(0, MarkNodes(/*max_hold_micros=*/0), &extended);
+  ASSERT_OK(extended);
+  ASSERT_OK_AND_ASSIGN(const uint64_t callable,
+                       Ask().MakeCallable(session_, {.targets = {"mark"}}));
+  worker_.hold_runs = true;
+  absl::Status ended = absl::UnknownError("the step has not ended");
+  master_->RunCallable(session_, callable, {},
+                       [&](absl::Status status) { ended = std::move(status); });
+  scheduler_.RunUntilIdle();
+  ASSERT_EQ(worker_.running.size(), 1u);
+  scheduler_.AdvanceBy(absl::Milliseconds(500));
+  EXPECT_FALSE(worker_.running[0].step.cancellation->IsCancelled());
+  worker_.EndRun();
+  scheduler_.RunUntilIdle();
+  EXPECT_OK(ended);
 }
 
 class HeldStepsTest : public MasterSessionTest {
@@ -799,6 +820,44 @@ TEST_F(HeldStepsTest, OneThatIsHeldOffEndsWithItsSession) {
   scheduler_.RunUntilIdle();
   EXPECT_THAT(ended_, StatusIs(absl::StatusCode::kCancelled));
   EXPECT_OK(closed);
+}
+
+// Its tasks would know nothing of what it is to run.
+TEST_F(HeldStepsTest, ACallableThatIsReleasedMeanwhileIsKeptForThem) {
+  ASSERT_OK(Hold(Action::kHoldSteps));
+  Begin();
+  master_->ReleaseCallable(session_, callable_, [](const absl::Status& status) {
+    EXPECT_OK(status);
+  });
+  scheduler_.RunUntilIdle();
+  EXPECT_THAT(worker_.deregistered, testing::IsEmpty());
+  ASSERT_OK(Hold(Action::kReleaseSteps));
+  EXPECT_OK(ended_);
+  EXPECT_EQ(worker_.deregistered, std::vector<uint64_t>{callable_});
+}
+
+// With several, until the last has ended, whatever its end.
+TEST_F(HeldStepsTest, ACallableThatIsReleasedIsKeptUntilTheLastHasEnded) {
+  worker_.hold_runs = true;
+  worker_.answer = absl::CancelledError("given up");
+  ASSERT_OK(Hold(Action::kHoldSteps));
+  Cancellation client;
+  Begin(&client);
+  Begin();
+  master_->ReleaseCallable(session_, callable_, [](const absl::Status& status) {
+    EXPECT_OK(status);
+  });
+  client.Cancel(absl::CancelledError("given up"));
+  ASSERT_EQ(worker_.running.size(), 1u);
+  worker_.EndRun();
+  EXPECT_THAT(worker_.deregistered, testing::IsEmpty());
+  worker_.answer = absl::OkStatus();
+  ASSERT_OK(Hold(Action::kReleaseSteps));
+  ASSERT_EQ(worker_.running.size(), 1u);
+  EXPECT_THAT(worker_.deregistered, testing::IsEmpty());
+  worker_.EndRun();
+  EXPECT_OK(ended_);
+  EXPECT_EQ(worker_.deregistered, std::vector<uint64_t>{callable_});
 }
 
 // One whose feeds do not fit is told at once.

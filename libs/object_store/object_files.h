@@ -56,6 +56,8 @@ class ObjectWritableFile : public WritableFile {
   absl::Status Flush() override;
   absl::Status Sync() override { return Flush(); }
   absl::Status Close() override;
+  // The object stays as it is, and parts that are on their way are freed.
+  void Abandon() override { closed_ = true; }
 
  private:
   size_t PartBytes() const;

@@ -344,6 +344,37 @@ TEST_F(S3Test, AFileThatFailsLeavesNothing) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
+// A save that was cancelled: nothing more is sent for it. An abandoned upload
+// of parts is ended, a short object is not made.
+TEST_F(S3Test, AFileThatIsAbandonedIsNotMade) {
+  ASSERT_OK(files_->WriteFileAtomically(Path("old"), "old"));
+  for (const size_t size : {size_t{10}, (size_t{11} << 20) + 10}) {
+    for (const char* name : {"new", "old"}) {
+      ASSERT_OK_AND_ASSIGN(auto file, files_->NewWritableFile(Path(name)));
+      ASSERT_OK(file->Append(Bytes(size)));
+      // Neither the rest nor the end of the upload would get through.
+      SetFaults(R"([{"method": "POST", "times": 100, "status": 403},
+                    {"method": "PUT", "path": "partNumber=3", "times": 100,
+                     "status": 403}])");
+      file->Abandon();
+      EXPECT_FALSE(file->Append("more").ok());
+      EXPECT_OK(file->Close());
+      file = nullptr;
+      SetFaults("[]");
+    }
+    EXPECT_THAT(files_->FileExists(Path("new")),
+                StatusIs(absl::StatusCode::kNotFound));
+    EXPECT_EQ(files_->ReadFile(Path("old")).value(), "old");
+  }
+  // The service keeps no parts.
+  HttpRequest request;
+  request.url = absl::StrCat(Server()->url(), "/", bucket_, "?uploads");
+  ASSERT_OK_AND_ASSIGN(
+      const HttpResponse uploads,
+      Send(files_->parts().http(), files_->parts().scheduler(), request));
+  EXPECT_EQ(uploads.body.find("<UploadId>"), std::string::npos) << uploads.body;
+}
+
 // Its code is one of files, too, which it must not be taken for.
 TEST_F(S3Test, ABucketOfAnotherRegionIsNoFile) {
   for (const bool is_made : {false, true}) {

@@ -109,7 +109,7 @@ class RemoteWritableFile : public WritableFile {
   ~RemoteWritableFile() override { Close().IgnoreError(); }
 
   absl::Status Append(absl::string_view data) override {
-    if (closed_) return PosixError(EBADF, "write", caller_->NameOf(path_));
+    RETURN_IF_ERROR(CheckUsable());
     while (!data.empty()) {
       const absl::string_view part =
           data.substr(0, kMaxFilePiece - piece_.size());
@@ -130,10 +130,15 @@ class RemoteWritableFile : public WritableFile {
   absl::Status Close() override {
     if (closed_) return absl::OkStatus();
     const absl::Status status = InOrder(FileAction::kClose);
+    if (!status.ok()) GiveUp();
     closed_ = true;
-    // Nobody could be told; it ends with the connection at the latest.
-    if (!status.ok()) caller_->Start(Of(FileAction::kAbandon), [](auto) {});
     return status;
+  }
+
+  void Abandon() override {
+    if (closed_) return;
+    GiveUp();
+    closed_ = true;
   }
 
  private:
@@ -147,6 +152,19 @@ class RemoteWritableFile : public WritableFile {
 
   absl::Status Explained(const absl::Status& status) const {
     return Annotate(status, caller_->NameOf(path_));
+  }
+
+  // The first error stays. A disk that is stuck is waited for once.
+  absl::Status CheckUsable() const {
+    if (closed_) return PosixError(EBADF, "write", caller_->NameOf(path_));
+    RETURN_IF_ERROR(Explained(pieces_->first_error()));
+    return Explained(error_);
+  }
+
+  // Nobody is told whether the other end has heard of it: there the file ends
+  // with the connection at the latest.
+  void GiveUp() {
+    caller_->Start(Of(FileAction::kAbandon), [](auto) {});
   }
 
   absl::Status Send(std::string piece) {
@@ -168,13 +186,11 @@ class RemoteWritableFile : public WritableFile {
 
   // Once all pieces are written. One place among them has to be free.
   absl::Status InOrder(FileAction action) {
-    if (closed_) return PosixError(EBADF, "write", caller_->NameOf(path_));
+    RETURN_IF_ERROR(CheckUsable());
     RETURN_IF_ERROR(SendGathered());
     RETURN_IF_ERROR(Explained(pieces_->WaitUntil(kMaxFilePieces - 1)));
-    const absl::Status done = caller_->Wait(Of(action)).status();
-    if (done.ok()) return done;
-    const absl::Status first = pieces_->first_error();
-    return Explained(first.ok() ? done : first);
+    error_ = caller_->Wait(Of(action)).status();
+    return CheckUsable();
   }
 
   const CallerPtr caller_;
@@ -183,6 +199,7 @@ class RemoteWritableFile : public WritableFile {
   const std::shared_ptr<SentPieces> pieces_;
   std::string piece_;  // that is gathered
   uint64_t sent_bytes_ = 0;
+  absl::Status error_;  // of Flush, Sync or Close
   bool closed_ = false;
 };
 

@@ -71,10 +71,11 @@ std::unique_ptr<ChunkSnapshot> ChunkSnapshot::TakeLocked(
 }
 
 ChunkSnapshot::~ChunkSnapshot() {
-  absl::MutexLock lock(&variable_->mutex_);
+  variable_->LockToWriteFirst();
   auto& snapshots = variable_->snapshots_;
   snapshots.erase(std::remove(snapshots.begin(), snapshots.end(), this),
                   snapshots.end());
+  variable_->mutex_.Unlock();
 }
 
 int64_t ChunkSnapshot::ChunkSize(int64_t chunk) const {

@@ -287,6 +287,34 @@ TEST_F(ChunkSnapshotTest, SnapshotsAreNeverTorn) {
   for (std::thread& writer : writers) writer.join();
 }
 
+// A mutex is not fair: between two threads that take it all the time a third
+// that came as one of many would wait for as long as they go on. Counted in
+// most rounds: in some a thread is not run for a while.
+TEST_F(ChunkSnapshotTest, ItsEndGoesBeforeWritersThatComeLater) {
+  std::atomic<bool> done{false};
+  std::atomic<int> updates{0};
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 2; ++i) {
+    writers.emplace_back([&] {
+      for (; !done; ++updates) EXPECT_OK(AddToRows({0}));
+    });
+  }
+  std::vector<int> waited_for;
+  for (int round = 0; round < 101; ++round) {
+    auto snapshot = Take();
+    const int running = updates;
+    while (updates < running + 3) std::this_thread::yield();
+    const int before = updates;
+    snapshot.reset();
+    waited_for.push_back(updates - before);
+  }
+  done = true;
+  for (std::thread& writer : writers) writer.join();
+  std::sort(waited_for.begin(), waited_for.end());
+  // Of each writer one that waited before, and one that was about to.
+  EXPECT_LE(waited_for[75], 4);
+}
+
 // Nothing to read, and still a value with a type and a shape.
 TEST_F(ChunkSnapshotTest, AValueWithoutElementsIsHeldWhole) {
   for (const DataType dtype : {DT_STRING, DT_FLOAT}) {

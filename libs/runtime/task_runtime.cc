@@ -406,27 +406,35 @@ absl::StatusOr<std::vector<protocol::VariableWriter>>
 TaskRuntime::HoldVariables(const protocol::StepHold& hold) {
   ASSIGN_OR_RETURN(const auto registration,
                    FindRegistration(hold.session, hold.registration));
-  VariableHolds::Hold held;
-  held.variables = registration->variables().touched;
-  if (registration->variables().MayWrite(held.variables)) {
+  const absl::btree_set<VariableKey>& variables =
+      registration->variables().touched;
+  if (registration->variables().MayWrite(variables)) {
     return absl::InvalidArgumentError(
         absl::StrCat("A step that marks variables on ", options_.task,
                      " for a save also writes some of them: it would wait for "
                      "itself. Run the save alone."));
   }
+  RETURN_IF_ERROR(AddHold(hold, variables));
+  // What is registered from here on waits for its end.
+  Writers writers = FindWriters(variables);
+  VariableHolds::Hold refused;
+  const absl::Status kept = NoteWriters(hold.holder, writers, refused);
+  if (kept.ok()) return std::move(writers.named);
+  End(std::move(refused));
+  return kept;
+}
+
+absl::Status TaskRuntime::AddHold(
+    const protocol::StepHold& hold,
+    const absl::btree_set<VariableKey>& variables) {
   absl::MutexLock lock(&mutex_);
   if (ended_holds_.Contains(hold.holder)) return EndedBefore(hold.holder);
   if (holds_.size() >= kMaxHolds) {
     return absl::ResourceExhaustedError(absl::StrCat(
         options_.task, " holds variables for ", kMaxHolds, " steps"));
   }
-  std::vector<protocol::VariableWriter> writers = FindWriters(held);
-  if (writers.size() > kMaxWriters) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(options_.task, " has ", writers.size(),
-                     " graphs that write the variables, and can name ",
-                     kMaxWriters, ". Release callables."));
-  }
+  VariableHolds::Hold held;
+  held.variables = variables;
   held.lease = options_.scheduler->ScheduleAt(
       options_.scheduler->clock().Now() + hold.lease,
       [self = weak_from_this(), holder = hold.holder] {
@@ -435,33 +443,68 @@ TaskRuntime::HoldVariables(const protocol::StepHold& hold) {
         }
       });
   const Scheduler::TimerId lease = held.lease;
-  if (holds_.Add(hold.holder, std::move(held))) return writers;
+  if (holds_.Add(hold.holder, std::move(held))) return absl::OkStatus();
   options_.scheduler->CancelTimer(lease);
   return absl::AlreadyExistsError(absl::StrCat(options_.task,
                                                " holds variables for step ",
                                                hold.holder.step, " already"));
 }
 
-std::vector<protocol::VariableWriter> TaskRuntime::FindWriters(
-    VariableHolds::Hold& hold) const {
-  std::vector<protocol::VariableWriter> writers;
+absl::Status TaskRuntime::NoteWriters(const protocol::StepId& holder,
+                                      const Writers& writers,
+                                      VariableHolds::Hold& refused) {
+  absl::MutexLock lock(&mutex_);
+  VariableHolds::Hold* const held = holds_.Find(holder);
+  if (held == nullptr) return EndedBefore(holder);
+  if (writers.named.size() > kMaxWriters) {
+    refused = holds_.Take(holder);
+    return absl::ResourceExhaustedError(
+        absl::StrCat(options_.task, " has ", writers.named.size(),
+                     " graphs that write the variables, and can name ",
+                     kMaxWriters, ". Release callables."));
+  }
+  for (const uint64_t incarnation : writers.absent) {
+    if (const std::string task = TaskOf(incarnation); !task.empty()) {
+      refused = holds_.Take(holder);
+      return absl::AbortedError(absl::StrCat(
+          task, ", whose steps write the variables, has connected to ",
+          options_.task, " while others were held off. Save again."));
+    }
+  }
+  held->absent = writers.absent;
+  return absl::OkStatus();
+}
+
+std::vector<TaskRuntime::SessionGraphs> TaskRuntime::AllGraphs() const {
+  std::vector<SessionGraphs> all;
+  absl::ReaderMutexLock lock(&mutex_);
   for (const auto& [id, session] : sessions_) {
     const uint64_t incarnation = session->master_incarnation;
-    const std::string task = TaskOf(incarnation);
-    const auto note = [&, session_id = id](uint64_t number,
-                                           const Registration& registration) {
-      if (!registration.variables().MayWrite(hold.variables)) return;
-      if (task.empty()) {
-        hold.absent.insert(incarnation);
-      } else {
-        writers.push_back({task, {incarnation, session_id}, number});
-      }
-    };
-    for (const auto& [number, entry] : session->registrations) {
-      note(number, *entry);
-    }
+    SessionGraphs& graphs = all.emplace_back(
+        SessionGraphs{TaskOf(incarnation), {incarnation, id}, {}});
+    graphs.registrations.assign(session->registrations.begin(),
+                                session->registrations.end());
     for (const auto& [number, entry] : session->released) {
-      if (const auto running = entry.lock()) note(number, *running);
+      if (auto running = entry.lock()) {
+        graphs.registrations.emplace_back(number, std::move(running));
+      }
+    }
+  }
+  return all;
+}
+
+// Steps begin meanwhile: there may be tens of thousands to look at.
+TaskRuntime::Writers TaskRuntime::FindWriters(
+    const absl::btree_set<VariableKey>& variables) const {
+  Writers writers;
+  for (const SessionGraphs& graphs : AllGraphs()) {
+    for (const auto& [number, registration] : graphs.registrations) {
+      if (!registration->variables().MayWrite(variables)) continue;
+      if (graphs.task.empty()) {
+        writers.absent.insert(graphs.session.master_incarnation);
+        break;
+      }
+      writers.named.push_back({graphs.task, graphs.session, number});
     }
   }
   return writers;

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/cancellation.h"
@@ -159,6 +160,20 @@ class TaskRuntime : public protocol::Worker,
     absl::btree_map<uint64_t, std::shared_ptr<Registration>> registrations;
     absl::AnyInvocable<void()> cancel_steps;  // called without it, too
   };
+  // What a session has registered, and what of that runs though it was
+  // released.
+  struct SessionGraphs {
+    std::string task;  // of its master; empty while that is not connected
+    protocol::WorkerSession session;
+    std::vector<std::pair<uint64_t, std::shared_ptr<Registration>>>
+        registrations;
+  };
+  // Who writes some variables: graphs of masters that are connected, and the
+  // other masters.
+  struct Writers {
+    std::vector<protocol::VariableWriter> named;
+    absl::btree_set<uint64_t> absent;
+  };
   struct PeerState {
     std::string task;
     int connections = 0;
@@ -195,9 +210,19 @@ class TaskRuntime : public protocol::Worker,
       const protocol::StepHold& hold) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status ReleaseVariables(const protocol::StepId& holder)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of `hold`, and its absent masters.
-  std::vector<protocol::VariableWriter> FindWriters(
-      VariableHolds::Hold& hold) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Without those that it has to do with yet.
+  absl::Status AddHold(const protocol::StepHold& hold,
+                       const absl::btree_set<VariableKey>& variables)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of a hold that was added before them. An error takes it out, to be ended:
+  // ABORTED if a master is not absent any more, which steps were not waited
+  // for.
+  absl::Status NoteWriters(const protocol::StepId& holder,
+                           const Writers& writers, VariableHolds::Hold& refused)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<SessionGraphs> AllGraphs() const ABSL_LOCKS_EXCLUDED(mutex_);
+  Writers FindWriters(const absl::btree_set<VariableKey>& variables) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // The task of a connected master; empty while it is not.
   std::string TaskOf(uint64_t master_incarnation) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);

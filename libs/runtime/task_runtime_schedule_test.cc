@@ -1,20 +1,29 @@
-// Sessions that their master makes again while its lease ends, interrupted at
-// the locks of a TaskRuntime: what it was told that it has, it has, in both
-// tables.
+// What comes together at a TaskRuntime, interrupted at its locks. Sessions that
+// their master makes again while its lease ends: what it was told that it has,
+// it has, in both tables. Variables that are held while graphs that write them
+// are registered and a master comes back: none of those begins a step that the
+// holder has not heard of.
 //
 // libs/base/testing/seeds.h says how to run others.
+#include <functional>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/base/testing/seeds.h"
+#include "libs/device/local_devices.h"
 #include "libs/fs/memory_file_system.h"
+#include "libs/kernels/standard_kernels.h"
 #include "libs/runtime/task_runtime.h"
+#include "libs/runtime/testing/partition_with_variable.h"
+#include "libs/tensor/buffer.h"
 
 namespace weft {
 namespace {
@@ -91,6 +100,127 @@ TEST(TaskRuntimeScheduleTest, SessionsThatAreMadeWhileTheirLeaseEndsLive) {
     schedule.Run();
     ASSERT_FALSE(testing::Test::HasFailure());
   }
+}
+
+constexpr char kTask[] = "/job:ps/replica:0/task:0";
+constexpr char kOtherWorker[] = "/job:worker/replica:0/task:1";
+constexpr uint64_t kOther = 8;    // its incarnation, and its session
+constexpr uint64_t kWriters = 4;  // that are registered meanwhile
+constexpr uint64_t kOthersGraph = 100;
+
+class HoldSchedule {
+ public:
+  explicit HoldSchedule(uint64_t seed)
+      : random_(NewSeededRandom(seed)), scheduler_(clock_, {.seed = seed}) {
+    RegisterStandardKernels(kernels_);
+    runtime_ = std::make_shared<TaskRuntime>(
+        NewLocalDevices(kTask, {}, HeapAllocator(), *random_),
+        TaskRuntimeOptions{.kernels = &kernels_,
+                           .scheduler = &scheduler_,
+                           .random = random_.get(),
+                           .file_system = &file_system_,
+                           .task = kTask,
+                           .incarnation = 1});
+    Connect(kWorker, kMaster);
+    Register(kMaster, 0, "ReadVariableOp");
+    Connect(kOtherWorker, kOther);
+    Register(kOther, kOthersGraph, "AssignVariableOp");
+    runtime_->PeerLost(kOtherWorker, kOther, absl::UnavailableError("cut"));
+    may_run_.erase(kOthersGraph);
+  }
+
+  void Run() {
+    scheduler_.set_yields({.one_in = 2, .focus_one_in = 2});
+    for (uint64_t i = 1; i <= kWriters; ++i) {
+      Start([this, i] { Register(kMaster, i, "AssignVariableOp"); });
+    }
+    Start([this] {
+      runtime_->PeerConnected(kOtherWorker, kOther);
+      may_run_.insert(kOthersGraph);
+    });
+    Start([this] { Hold(); });
+    scheduler_.AdvanceBy(absl::Seconds(5));
+    scheduler_.set_yields({});
+    EXPECT_EQ(may_run_.size(), kWriters + 1 + 1) << "nobody waits any more";
+  }
+  bool has_held() const { return has_held_; }
+
+ private:
+  using Action = protocol::StepHold::Action;
+  using Writers = std::vector<protocol::VariableWriter>;
+
+  void Start(std::function<void()> work) {
+    scheduler_.Schedule(Pool::kBlocking, [this, work = std::move(work)] {
+      const auto pause = absl::Milliseconds(random_->Next() % 3);
+      scheduler_.NewEvent()->WaitUntil(clock_.Now() + pause);
+      work();
+    });
+  }
+  void Connect(const char* task, uint64_t master) {
+    runtime_->PeerConnected(task, master);
+    runtime_->CreateWorkerSession(
+        {master, master}, /*isolated=*/false, absl::InfiniteFuture(),
+        [](const absl::Status& made) { EXPECT_OK(made); });
+  }
+  void Register(uint64_t master, uint64_t registration, const char* op) {
+    runtime_->Register({.session = {master, master},
+                        .registration = registration,
+                        .partitions = PartitionWithVariable(kTask, op)},
+                       absl::InfiniteFuture(),
+                       [this, registration](const absl::Status& registered) {
+                         EXPECT_OK(registered);
+                         may_run_.insert(registration);
+                       });
+  }
+  absl::StatusOr<Writers> Tell(Action action) {
+    absl::StatusOr<Writers> result = absl::UnknownError("did not answer");
+    runtime_->HoldSteps({.action = action,
+                         .holder = {kMaster, 30},
+                         .session = kMaster,
+                         .registration = 0,
+                         .max_wait = absl::Seconds(2),
+                         .lease = absl::Minutes(1)},
+                        absl::InfiniteFuture(),
+                        [&](auto answer) { result = std::move(answer); });
+    return result;
+  }
+
+  // Whoever may begin steps by its end was named, or has ended it.
+  void Hold() {
+    const absl::StatusOr<Writers> named = Tell(Action::kHoldVariables);
+    scheduler_.NewEvent()->WaitUntil(clock_.Now() + absl::Milliseconds(1));
+    std::set<uint64_t> unnamed = may_run_;
+    unnamed.erase(0);  // it reads
+    if (!Tell(Action::kReleaseVariables).ok() || !named.ok()) return;
+    for (const protocol::VariableWriter& writer : *named) {
+      unnamed.erase(writer.registration);
+    }
+    EXPECT_THAT(unnamed, testing::IsEmpty());
+    has_held_ = true;
+  }
+
+  ManualClock clock_;
+  const std::unique_ptr<Random> random_;
+  SimulatedScheduler scheduler_;
+  KernelRegistry kernels_;
+  MemoryFileSystem file_system_;
+  std::shared_ptr<TaskRuntime> runtime_;
+  std::set<uint64_t> may_run_ = {};  // registrations that begin steps
+  bool has_held_ = false;
+};
+
+TEST(TaskRuntimeScheduleTest, WhoWritesWhatIsHeldIsNamedOrWaits) {
+  const uint64_t count = NumSeeds(kSeeds);
+  uint64_t num_held = 0;
+  for (uint64_t seed = FirstSeed(); seed < FirstSeed() + count; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    HoldSchedule schedule(seed);
+    schedule.Run();
+    ASSERT_FALSE(testing::Test::HasFailure());
+    num_held += schedule.has_held();
+  }
+  if (count < kSeeds) return;
+  EXPECT_GT(num_held, count / 4);
 }
 
 }  // namespace

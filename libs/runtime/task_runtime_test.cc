@@ -14,9 +14,8 @@
 #include "libs/base/test_matchers.h"
 #include "libs/device/local_devices.h"
 #include "libs/fs/memory_file_system.h"
-#include "libs/graph/graph.h"
 #include "libs/kernels/standard_kernels.h"
-#include "libs/ops/standard_ops.h"
+#include "libs/runtime/testing/partition_with_variable.h"
 #include "libs/tensor/buffer.h"
 
 namespace weft {
@@ -269,39 +268,12 @@ class StepHoldTest : public TaskRuntimeTest, public protocol::StepHolds {
     EXPECT_OK(RegisterGraph(1, "ReadVariableOp"));
   }
 
-  // Of session 1; `op` is what becomes of the variable's handle.
-  std::vector<protocol::DevicePartition> PartitionWith(const std::string& op) {
-    const std::string device = absl::StrCat(kTask, "/device:CPU:0");
-    auto graph = std::make_shared<Graph>(StandardOps());
-    auto handle = graph->AddNode(
-        {.name = "v",
-         .op = "VarHandleOp",
-         .attrs = {{"dtype", DT_FLOAT}, {"shape", PartialShape({})}}});
-    EXPECT_OK(handle);
-    NodeSpec user = {.name = "user",
-                     .op = op,
-                     .inputs = {{*handle, 0}},
-                     .attrs = {{"dtype", DT_FLOAT}}};
-    if (op != "ReadVariableOp") {
-      auto value = graph->AddNode(
-          {.name = "value",
-           .op = "Const",
-           .attrs = {{"dtype", DT_FLOAT}, {"value", Tensor::Scalar(1.0f)}}});
-      EXPECT_OK(value);
-      user.inputs.push_back({*value, 0});
-    }
-    EXPECT_OK(graph->AddNode(user));
-    for (int id = 0; id < graph->num_nodes(); ++id) {
-      graph->set_assigned_device(graph->node(id), device);
-    }
-    return {{.device = device, .graph = std::move(graph)}};
-  }
   absl::Status RegisterGraph(uint64_t registration, const std::string& op) {
     absl::Status result = absl::UnknownError("did not answer");
     // The answer may come later.
     runtime_->Register({.session = {kMaster, 1},
                         .registration = registration,
-                        .partitions = PartitionWith(op)},
+                        .partitions = PartitionWithVariable(kTask, op)},
                        absl::InfiniteFuture(),
                        [this, registration](absl::Status status) {
                          registered_[registration] = std::move(status);
@@ -392,11 +364,12 @@ TEST_F(StepHoldTest, AWriterThatComesBackEndsTheHold) {
   runtime_->PeerConnected("/job:worker/replica:0/task:1", kMaster + 1);
   ASSERT_OK(CreateWorkerSession(kMaster + 1, 2));
   absl::Status registered = absl::UnknownError("did not answer");
-  runtime_->Register({.session = {kMaster + 1, 2},
-                      .registration = 9,
-                      .partitions = PartitionWith("AssignVariableOp")},
-                     absl::InfiniteFuture(),
-                     [&](absl::Status status) { registered = status; });
+  runtime_->Register(
+      {.session = {kMaster + 1, 2},
+       .registration = 9,
+       .partitions = PartitionWithVariable(kTask, "AssignVariableOp")},
+      absl::InfiniteFuture(),
+      [&](absl::Status status) { registered = status; });
   ASSERT_OK(registered);
   runtime_->PeerLost("/job:worker/replica:0/task:1", kMaster + 1,
                      absl::UnavailableError("cut"));

@@ -33,7 +33,8 @@ std::unique_ptr<Process> NewProcess(const ServerOptions& options,
   return std::make_unique<Process>(
       ProcessOptions{.transport = options.quotas.OfPeers(),
                      .peer_timeout = options.peer_timeout,
-                     .logger = &logger});
+                     .logger = &logger,
+                     .use_instance_metadata = options.use_instance_metadata});
 }
 
 constexpr char kWriterJob[] = "checkpoint_writer";

@@ -61,6 +61,9 @@ struct ServerOptions {
   // A task or client that has shown no sign of life for so long is taken for
   // dead (ProcessOptions): steps that need it fail. Of a Process of its own.
   absl::Duration peer_timeout = absl::Seconds(8);
+  // Whether object stores are asked as what the cloud's machine is, where
+  // nothing else says who asks (ProcessOptions). Of a Process of its own.
+  bool use_instance_metadata = false;
   // Stop once all tasks of this job have started and have stopped again,
   // cleanly: "worker" lets parameter servers end with the training. Empty: no.
   std::string stop_after_job;

@@ -38,6 +38,9 @@ ABSL_FLAG(absl::Duration, heartbeat_timeout, absl::Seconds(5),
 ABSL_FLAG(absl::Duration, peer_timeout, absl::Seconds(8),
           "A task or client without a sign of life for so long is taken for "
           "dead");
+ABSL_FLAG(bool, use_instance_metadata, false,
+          "Ask s3:// and gs:// by the role of the cloud's machine that this "
+          "runs on, where neither environment nor files say who asks");
 ABSL_FLAG(absl::Duration, log_waits_after, absl::Seconds(5),
           "Steps that take longer are logged with what they wait for");
 
@@ -56,6 +59,7 @@ ServerOptions OptionsFromFlags(const std::string& default_job) {
           .heartbeat_interval = absl::GetFlag(FLAGS_heartbeat_interval),
           .heartbeat_timeout = absl::GetFlag(FLAGS_heartbeat_timeout),
           .peer_timeout = absl::GetFlag(FLAGS_peer_timeout),
+          .use_instance_metadata = absl::GetFlag(FLAGS_use_instance_metadata),
           .stop_after_job = absl::GetFlag(FLAGS_stop_after_job),
           .drain = absl::GetFlag(FLAGS_drain),
           .log_waits_after = absl::GetFlag(FLAGS_log_waits_after),

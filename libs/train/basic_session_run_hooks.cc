@@ -106,7 +106,8 @@ absl::StatusOr<SessionRunArgs> StopAtStepHook::BeforeRun(SessionRunContext&) {
 // count too: close to the end it is read again.
 absl::Status StopAtStepHook::AfterRun(SessionRunContext& context,
                                       const SessionRunValues& values) {
-  if (GlobalStepReader::ValueOf(values.results[0]) < *last_step_ - 1) {
+  const int64_t seen = GlobalStepReader::ValueOf(values.results[0]);
+  if (seen<*last_step_&& * last_step_ - seen> 1) {
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(context.session()));

@@ -58,6 +58,7 @@ class GatedFileSystem : public MemoryFileSystem {
     absl::Status Flush() override { return file_->Flush(); }
     absl::Status Sync() override { return file_->Sync(); }
     absl::Status Close() override { return file_->Close(); }
+    void Abandon() override { file_->Abandon(); }
 
    private:
     GatedFileSystem& files_;

@@ -432,7 +432,8 @@ class RestoreV2Kernel : public FileKernel {
 
   static absl::Status Check(BundleReader& reader, const std::string& name,
                             const std::string& text, DataType expected) {
-    ASSIGN_OR_RETURN(const BundleEntry entry, reader.Find(name));
+    ASSIGN_OR_RETURN(const auto found, reader.Find(name));
+    const BundleEntry& entry = *found;
     if (entry.dtype != expected) {
       return absl::InvalidArgumentError(absl::StrCat(
           "tensor_name = ", name, "; expected dtype ", DataTypeName(expected),

@@ -1,0 +1,51 @@
+// Graphs for a TaskRuntime that touch a variable "v" of floats, for tests.
+#ifndef WEFT_LIBS_RUNTIME_TESTING_PARTITION_WITH_VARIABLE_H_
+#define WEFT_LIBS_RUNTIME_TESTING_PARTITION_WITH_VARIABLE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/graph/graph.h"
+#include "libs/ops/standard_ops.h"
+#include "libs/protocol/worker.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+// Of the first CPU of `task`. `op` takes the variable's handle and, unless it
+// is a ReadVariableOp, a float.
+inline std::vector<protocol::DevicePartition> PartitionWithVariable(
+    const std::string& task, const std::string& op) {
+  const std::string device = absl::StrCat(task, "/device:CPU:0");
+  auto graph = std::make_shared<Graph>(StandardOps());
+  auto handle = graph->AddNode(
+      {.name = "v",
+       .op = "VarHandleOp",
+       .attrs = {{"dtype", DT_FLOAT}, {"shape", PartialShape({})}}});
+  EXPECT_OK(handle);
+  NodeSpec user = {.name = "user",
+                   .op = op,
+                   .inputs = {{*handle, 0}},
+                   .attrs = {{"dtype", DT_FLOAT}}};
+  if (op != "ReadVariableOp") {
+    auto value = graph->AddNode(
+        {.name = "value",
+         .op = "Const",
+         .attrs = {{"dtype", DT_FLOAT}, {"value", Tensor::Scalar(1.0f)}}});
+    EXPECT_OK(value);
+    user.inputs.push_back({*value, 0});
+  }
+  EXPECT_OK(graph->AddNode(user));
+  for (int id = 0; id < graph->num_nodes(); ++id) {
+    graph->set_assigned_device(graph->node(id), device);
+  }
+  return {{.device = device, .graph = std::move(graph)}};
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RUNTIME_TESTING_PARTITION_WITH_VARIABLE_H_
