@@ -1,6 +1,7 @@
 // Synchronous replicas on clusters: the nodes that TensorFlow makes, training
 // against one big batch, backups, replicas and chiefs that are lost.
 #include <algorithm>
+#include <barrier>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -45,7 +47,8 @@ class NotifyingLogger : public Logger {
   void Log(Severity, absl::string_view message) override {
     if (absl::StrContains(message, text_)) seen_->Set();
   }
-  void Wait() { seen_->Wait(); }
+  // False when it has not come within a minute.
+  bool Wait() { return seen_->WaitUntil(clock_.Now() + absl::Minutes(1)); }
 
  private:
   const std::string text_;
@@ -54,27 +57,41 @@ class NotifyingLogger : public Logger {
   const std::unique_ptr<Event> seen_ = scheduler_->NewEvent();
 };
 
-// A linear model with a table, a variable of either family, whose rows are
-// looked up by ids.
+struct NetOptions {
+  DataType dtype = DT_DOUBLE;
+  bool use_resource = true;  // of the dense variable
+  int table_parts = 1;
+};
+
+// A linear model with a table, whose rows are looked up by ids.
 struct Net {
-  Net(const Scope& scope, DataType dtype, bool use_resource) {
-    x = ops::Placeholder(scope.WithName("x"), dtype, {.shape = {-1, kInputs}});
+  Net(const Scope& scope, const NetOptions& net) {
+    x = ops::Placeholder(scope.WithName("x"), net.dtype,
+                         {.shape = {-1, kInputs}});
     ids = ops::Placeholder(scope.WithName("ids"), DT_INT32, {.shape = {-1}});
     ops::VariableOptions options;
-    options.dtype = dtype;
-    options.use_resource = use_resource;
+    options.dtype = net.dtype;
+    options.use_resource = net.use_resource;
     w = ops::Variable(scope.WithName("w"), ops::initializers::Zeros(),
                       TensorShape({kInputs, 1}), options);
-    options.use_resource = false;
-    table = ops::Variable(scope.WithName("table"), ops::initializers::Ones(),
-                          TensorShape({kTable, 1}), options);
+    ops::GetVariableOptions table_options = {
+        .dtype = net.dtype,
+        .initializer = ops::initializers::Ones(),
+        .use_resource = false};
+    if (net.table_parts > 1) {
+      table_options.partitioner = ops::FixedSizePartitioner(net.table_parts);
+    }
+    const ops::PartitionedVariable parts = ops::GetPartitionedVariable(
+        scope, "table", TensorShape({kTable, 1}), table_options);
+    table = parts.AsTensor(scope);
     step = train::GetOrCreateGlobalStep(scope);
-    const Output sum = ops::Add(scope, ops::MatMul(scope, x, w),
-                                ops::Gather(scope, table, ids));
+    const Output sum = ops::Add(
+        scope, ops::MatMul(scope, x, w),
+        nn::EmbeddingLookup(scope, parts, ids, {.partition_strategy = "div"}));
     loss = ops::Mean(scope, ops::Square(scope, sum), {0, 1});
   }
-  Output x, ids, loss;
-  ops::Variable w, table, step;
+  Output x, ids, loss, table;
+  ops::Variable w, step;
 };
 
 // What a replica trains on in a step: random rows, and all rows of the table in
@@ -110,12 +127,12 @@ FeedList Feeds(const Net& net, const Batch& batch) {
 // The model of one replica.
 struct Replica {
   Replica(int worker, const SyncReplicasOptions& options,
-          DataType dtype = DT_DOUBLE, bool use_resource = true)
+          const NetOptions& net_options = {})
       : index(worker),
         device(absl::StrCat("/job:worker/task:", worker)),
         scope(root.WithDeviceFunction(
             ReplicaDeviceSetter({.ps_tasks = 2, .worker_device = device}))),
-        net(scope, dtype, use_resource),
+        net(scope, net_options),
         optimizer(0.1f),
         sync(optimizer, options) {
     train = sync.Minimize(scope, net.loss, {.global_step = net.step});
@@ -158,11 +175,19 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
     options.logger = &logger_;
     return options;
   }
+  void RestartAll() {
+    for (const auto& [job, num_tasks] : ClusterOptions().jobs) {
+      for (int task = 0; task < num_tasks; ++task) {
+        cluster_.Stop(job, task);
+        cluster_.Start(job, task);
+      }
+    }
+  }
   // Runs of its own batches, and what the variables are afterwards.
-  absl::StatusOr<Values> Train(Replica& replica, int num_runs) {
+  absl::StatusOr<Values> Train(Replica& replica, int num_runs, int num_tokens) {
     ASSIGN_OR_RETURN(
         const auto session,
-        MonitoredTrainingSession(replica.root, Options(replica, 0)));
+        MonitoredTrainingSession(replica.root, Options(replica, num_tokens)));
     for (int step = 0; step < num_runs; ++step) {
       RETURN_IF_ERROR(session->Run(
           Feeds(replica.net, BatchOf(replica.index, step)), replica.train));
@@ -177,17 +202,25 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
                        {replica.net.w, replica.net.table, replica.net.step});
   }
   // All replicas, each on a thread; what the chief's session sees at the end.
-  Values TrainTogether(int num_replicas, int num_runs, DataType dtype,
-                       bool use_resource, bool in_order) {
+  // Those without numbers wait for each other after each run, or one of them
+  // might give two gradients to an update and another one none.
+  struct Together {
+    int num_replicas = 2;
+    int num_runs = 10;
+    bool in_order = false;
+    int num_tokens = 0;
+  };
+  Values TrainTogether(const Together& together, const NetOptions& net = {}) {
     std::vector<std::thread> threads;
+    std::barrier all_have_run(together.num_replicas);
     Values result;
-    for (int i = 0; i < num_replicas; ++i) {
+    for (int i = 0; i < together.num_replicas; ++i) {
       threads.emplace_back([&, i] {
         SyncReplicasOptions options;
-        options.replicas_to_aggregate = num_replicas;
-        if (in_order) options.replica_index = i;
-        Replica replica(i, options, dtype, use_resource);
-        auto values = Train(replica, num_runs);
+        options.replicas_to_aggregate = together.num_replicas;
+        if (together.in_order) options.replica_index = i;
+        Replica replica(i, options, net);
+        auto values = Train(replica, together.num_runs, together.num_tokens);
         EXPECT_OK(values);
         if (i == 0 && values.ok()) result = *std::move(values);
       });
@@ -224,9 +257,9 @@ INSTANTIATE_TEST_SUITE_P(Clusters, SyncReplicasTest,
                          });
 
 // What one program does with all batches in one.
-Values TrainAlone(int num_replicas, int num_runs, DataType dtype) {
+Values TrainAlone(int num_replicas, int num_runs) {
   const Scope root = Scope::Root();
-  const Net net(root, dtype, true);
+  const Net net(root, {});
   train::GradientDescent optimizer(0.1f);
   const Operation train =
       optimizer.Minimize(root, net.loss, {.global_step = net.step});
@@ -268,27 +301,29 @@ void ExpectNear(const Values& values, const Values& expected) {
 // ---- Training ----
 
 TEST_P(SyncReplicasTest, ReplicasTrainAsOneBigBatchDoes) {
-  ExpectNear(TrainTogether(3, 10, DT_DOUBLE, true, false),
-             TrainAlone(3, 10, DT_DOUBLE));
+  ExpectNear(TrainTogether({.num_replicas = 3}), TrainAlone(3, 10));
 }
 
 TEST_P(SyncReplicasTest, SoDoVariablesByReferenceAndNumberedReplicas) {
-  ExpectNear(TrainTogether(2, 10, DT_DOUBLE, false, true),
-             TrainAlone(2, 10, DT_DOUBLE));
+  ExpectNear(TrainTogether({.in_order = true}, {.use_resource = false}),
+             TrainAlone(2, 10));
 }
 
-// In floats, whose sums depend on the order.
+TEST_P(SyncReplicasTest, SoDoPartsOfATable) {
+  ExpectNear(TrainTogether({}, {.table_parts = 2}), TrainAlone(2, 10));
+}
+
+// In floats, whose sums depend on the order. Each replica's second gradient,
+// which an initial token lets it make, is dropped.
 TEST_P(SyncReplicasTest, NumberedReplicasTrainToTheSameBits) {
-  const Values once = TrainTogether(3, 20, DT_FLOAT, true, true);
+  const Together together = {
+      .num_replicas = 3, .num_runs = 21, .in_order = true, .num_tokens = -1};
+  const Values once = TrainTogether(together, {.dtype = DT_FLOAT});
   ASSERT_EQ(once.variables.size(), 3u);
+  EXPECT_TRUE(SameBits(once.variables[2], Tensor::Scalar(int64_t{20})));
   for (int i = 0; i < 2; ++i) {
-    for (const char* container : {"ps", "worker"}) {
-      for (int task = 0; task < (container[0] == 'p' ? 2 : 3); ++task) {
-        cluster_.Stop(container, task);
-        cluster_.Start(container, task);
-      }
-    }
-    const Values again = TrainTogether(3, 20, DT_FLOAT, true, true);
+    RestartAll();
+    const Values again = TrainTogether(together, {.dtype = DT_FLOAT});
     ASSERT_EQ(again.variables.size(), 3u);
     for (int v = 0; v < 3; ++v) {
       EXPECT_TRUE(SameBits(once.variables[v], again.variables[v])) << v;
@@ -353,24 +388,79 @@ TEST_P(SyncReplicasTest, AKilledBackupCostsNoStep) {
   cluster_.Start("worker", 2);
 }
 
-TEST_P(SyncReplicasTest, WithoutBackupsTheChiefSaysWhatItWaitsFor) {
-  const SyncReplicasOptions options = {.replicas_to_aggregate = 2};
+TEST_P(SyncReplicasTest, WithoutBackupsTheRestWaitsAndSaysSo) {
+  const SyncReplicasOptions options = {.replicas_to_aggregate = 3};
+  NotifyingLogger chief("for gradients of replicas: 3 are needed");
+  NotifyingLogger other(
+      "for a token of the next step from queue 'sync_token_q'. The next update "
+      "waits for gradients of replicas: 3 are needed of each variable, and "
+      "have not come of w (2), table (2). Are all replicas running?");
+  std::vector<std::thread> threads;
+  std::vector<absl::StatusOr<int64_t>> steps(3, absl::UnknownError("none"));
+  const auto train = [&](int i, NotifyingLogger* logger) {
+    Replica replica(i, options);
+    auto with = Options(replica);
+    with.hooks = {replica.sync.MakeSessionRunHook(
+        i == 0, {.log_waits_after = absl::Milliseconds(20), .logger = logger})};
+    steps[i] = TrainUntil(replica, 20, with);
+  };
+  threads.emplace_back(train, 0, &chief);
+  threads.emplace_back(train, 1, &other);
+  {
+    Replica doomed(2, options);
+    auto with = Options(doomed);
+    with.recovery.should_recover = false;
+    auto session = MonitoredTrainingSession(doomed.root, with);
+    EXPECT_OK(session);
+    for (int run = 0; session.ok() && run < 5; ++run) {
+      EXPECT_OK(
+          (*session)->Run(Feeds(doomed.net, BatchOf(2, run)), doomed.train));
+    }
+    cluster_.Stop("worker", 2);
+  }
+  EXPECT_TRUE(chief.Wait());
+  EXPECT_TRUE(other.Wait());
+  cluster_.Start("worker", 2);
+  threads.emplace_back(train, 2, &other);
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& step : steps) {
+    ASSERT_OK(step);
+    EXPECT_EQ(*step, 20);
+  }
+}
+
+TEST_P(SyncReplicasTest, AReplicaSaysThatTheChiefIsMissing) {
+  const SyncReplicasOptions options = {.replicas_to_aggregate = 1,
+                                       .total_num_replicas = 2};
+  NotifyingLogger logger("but the chief has made no update of them");
   Replica chief(0, options);
-  Replica other(1, options);
-  NotifyingLogger logger("are needed of each variable, and have not come of");
-  auto chief_options = Options(chief);
-  chief_options.hooks = {chief.sync.MakeSessionRunHook(
-      true, {.num_tokens = 0,
-             .log_waits_after = absl::Milliseconds(20),
-             .logger = &logger})};
-  absl::StatusOr<int64_t> step = absl::UnknownError("none");
-  std::thread thread([&] { step = TrainUntil(chief, 5, chief_options); });
-  logger.Wait();
-  const auto others_step = TrainUntil(other, 5, Options(other));
+  auto first = Options(chief);
+  first.recovery.should_recover = false;
+  std::thread thread;
+  absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
+  {
+    auto session = MonitoredTrainingSession(chief.root, first);
+    EXPECT_OK(session);
+    thread = std::thread([&] {
+      Replica other(1, options);
+      auto with = Options(other);
+      with.hooks = {other.sync.MakeSessionRunHook(
+          false,
+          {.log_waits_after = absl::Milliseconds(20), .logger = &logger})};
+      others_step = TrainUntil(other, 20, with);
+    });
+    if (session.ok()) {
+      EXPECT_OK((*session)->Run(Feeds(chief.net, BatchOf(0, 0)), chief.train));
+    }
+    cluster_.Stop("worker", 0);
+  }
+  EXPECT_TRUE(logger.Wait());
+  cluster_.Start("worker", 0);
+  Replica next(0, options);
+  const auto step = TrainUntil(next, 20, Options(next));
   thread.join();
   ASSERT_OK(step);
   ASSERT_OK(others_step);
-  EXPECT_EQ(*step, 5);
 }
 
 TEST_P(SyncReplicasTest, GoesOnWithAnotherChief) {
@@ -464,12 +554,27 @@ bool IsOfSync(const Node& node) {
 }
 
 std::string InputName(const OutputTensor& input) {
-  return absl::StartsWith(input.node->name(), "gradients/")
+  // TensorFlow's gradient reshapes the ids, Weft's takes them as they are.
+  return absl::StartsWith(input.node->name(), "gradients/") ||
+                 input.node->name() == "ids"
              ? "a gradient"
              : absl::StrCat(input.node->name(), ":", input.index);
 }
 
-// Name, op and inputs.
+// Of those that no input of the node has: TensorFlow leaves the others away.
+std::set<std::string> Controls(const Node& node) {
+  std::set<std::string> names;
+  for (const Node* control : node.control_inputs())
+    names.insert(control->name());
+  for (const auto& input : node.inputs()) {
+    for (const Node* control : input.node->control_inputs()) {
+      names.erase(control->name());
+    }
+  }
+  return names;
+}
+
+// Name, op, inputs, control inputs.
 std::set<std::string> Describe(const Graph& graph) {
   std::set<std::string> lines;
   for (const auto& node : graph.nodes()) {
@@ -480,11 +585,9 @@ std::set<std::string> Describe(const Graph& graph) {
     for (const auto& input : node->inputs()) {
       absl::StrAppend(&line, " ", InputName(input));
     }
-    std::set<std::string> controls;
-    for (const Node* control : node->control_inputs()) {
-      controls.insert(absl::StrCat(" ^", control->name()));
+    for (const std::string& control : Controls(*node)) {
+      absl::StrAppend(&line, " ^", control);
     }
-    for (const std::string& control : controls) absl::StrAppend(&line, control);
     lines.insert(std::move(line));
   }
   return lines;
@@ -543,15 +646,18 @@ TEST(SyncReplicasGraphTest, RefusesWhatCannotBe) {
               StatusIs(kInvalid, "must be positive"));
   EXPECT_THAT(StatusOf({.replicas_to_aggregate = 2, .replica_index = 2}),
               StatusIs(kInvalid, "one of 2 replicas, from 0, but is 2"));
-  EXPECT_THAT(StatusOf({.replicas_to_aggregate = 3,
-                        .total_num_replicas = 2,
-                        .replica_index = 0}),
-              StatusIs(kInvalid, "3 of 2 replicas can't be aggregated"));
+  for (const int total : {2, 4}) {
+    EXPECT_THAT(StatusOf({.replicas_to_aggregate = 3,
+                          .total_num_replicas = total,
+                          .replica_index = 0}),
+                StatusIs(kInvalid, absl::StrCat("so 3 of ", total,
+                                                " replicas can't be")));
+  }
 }
 
 TEST(SyncReplicasGraphTest, RefusesToBeUsedOutOfOrder) {
   const Scope root = Scope::Root();
-  const Net net(root, DT_DOUBLE, true);
+  const Net net(root, {});
   train::GradientDescent optimizer(0.1f);
   const SyncReplicasOptions options = {.replicas_to_aggregate = 2,
                                        .total_num_replicas = 1};
@@ -584,7 +690,7 @@ TEST(SyncReplicasGraphTest, RefusesToBeUsedOutOfOrder) {
                        "Too few tokens to finish the first step: 0 (given) vs "
                        "1 (needed)"));
   const Scope no_step = new_scope();
-  const Net other(no_step, DT_DOUBLE, true);
+  const Net other(no_step, {});
   SyncReplicasOptimizer(optimizer, options).Minimize(no_step, other.loss, {});
   EXPECT_THAT(no_step.status(), StatusIs(kInvalid, "Global step is required"));
 }

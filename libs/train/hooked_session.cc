@@ -99,10 +99,13 @@ absl::StatusOr<std::vector<Tensor>> HookedSession::Run(
   RETURN_IF_ERROR(coordinator_->requested_error());
   auto results = RunOnce(args);
   // A thread that failed tells why, where the run only tells that what the
-  // thread was to bring has not come.
+  // thread was to bring has not come, or that the session was closed.
   const absl::Status cause = coordinator_->requested_error();
-  if (!results.ok() && !IsSessionLost(results.status()) && !cause.ok() &&
-      (IsSessionLost(cause) || absl::IsCancelled(results.status()))) {
+  if (results.ok() || cause.ok() || IsSessionLost(results.status())) {
+    return results;
+  }
+  if (IsSessionLost(cause) || absl::IsCancelled(results.status()) ||
+      absl::IsFailedPrecondition(results.status())) {
     return cause;
   }
   return results;

@@ -64,12 +64,12 @@ absl::Status SyncReplicasOptimizer::CheckOptions(
         absl::StrCat("replica_index must be one of ", total,
                      " replicas, from 0, but is ", *options_.replica_index));
   }
-  if (aggregated <= total) return absl::OkStatus();
+  if (aggregated == total) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "with replica_index each replica gives one gradient to an update, so ",
       aggregated, " of ", total,
       " replicas can't be aggregated: leave replica_index away, or aggregate "
-      "fewer"));
+      "all"));
 }
 
 Operation SyncReplicasOptimizer::Minimize(const Scope& scope,
@@ -107,12 +107,10 @@ Operation SyncReplicasOptimizer::ApplyGradients(
   const Scope there = nodes_->BesideGlobalStep(scope);
   const Operation updated =
       optimizer_.ApplyGradients(there, averages, {nodes_->global_step});
-  nodes_->tokens = ops::Queue::Fifo(
-      there.WithName("sync_token_q"), {nodes_->global_step.dtype()},
-      {.shapes = {PartialShape::Scalar()}, .shared_name = "sync_token_q"});
+  MakeTokenQueues(there);
   if (!scope.ok()) return Operation();
   const std::vector<Output> token =
-      nodes_->tokens.Dequeue(there.WithControlDependencies(applied));
+      nodes_->own_tokens().Dequeue(there.WithControlDependencies(applied));
   if (!scope.ok()) return Operation();
   const Output train = ops::Assign(there, nodes_->local_step, token[0]);
   AddSync(there, updated);
@@ -140,6 +138,23 @@ void SyncReplicasOptimizer::MakeLocalStep(const Scope& scope) {
   if (assigned) nodes_->local_step_init_op = Operation(assigned);
   nodes_->ready_for_local_init_op = ReportUninitializedVariables(
       scope.WithName(""), ops::GlobalVariables(scope));
+}
+
+// With one queue for all, a replica may get two tokens of a step and another
+// one none. Then the first gives two gradients to the next update, which is as
+// good; but of numbered replicas that update waits for the other one, so each
+// has a queue of its own.
+void SyncReplicasOptimizer::MakeTokenQueues(const Scope& there) {
+  const auto add = [&](const std::string& name) {
+    nodes_->tokens.push_back(ops::Queue::Fifo(
+        there.WithName(name), {nodes_->global_step.dtype()},
+        {.shapes = {PartialShape::Scalar()}, .shared_name = name}));
+  };
+  if (!options_.replica_index) return add("sync_token_q");
+  nodes_->own_queue = *options_.replica_index;
+  for (int i = 0; i < nodes_->total_num_replicas; ++i) {
+    add(absl::StrCat("sync_token_q_of_replica_", i));
+  }
 }
 
 Gradient SyncReplicasOptimizer::Accumulate(const Scope& named,
@@ -238,7 +253,7 @@ QueueRunner SyncReplicasOptimizer::GetChiefQueueRunner(
     const Scope& scope) const {
   QueueRunner runner;
   if (!IsApplied(scope, "GetChiefQueueRunner()")) return runner;
-  runner.queue = nodes_->tokens.handle();
+  runner.queue = nodes_->own_tokens().handle();
   runner.enqueue_ops = {nodes_->sync_op};
   return runner;
 }

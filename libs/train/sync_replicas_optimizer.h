@@ -66,12 +66,11 @@ struct SyncReplicasOptions {
   // What TensorFlow has not: the number of this replica among all of them, from
   // 0. Gradients are then added up in the order of these numbers, and of a
   // replica the first one of each global step counts, so that one that was
-  // computed again adds nothing twice. Two runs in which no replica is a backup
-  // and none of them fails are equal to the bit if there are no initial tokens,
-  // for who gets these is chance: MakeSessionRunHook(..., {.num_tokens = 0}).
-  // The cost: accumulators hold all gradients of an update instead of their
-  // sum, and add them up when the last one has come. All replicas say it, or
-  // none. REQUIRES: no fewer replicas than gradients.
+  // computed again adds nothing twice. Two runs in which nothing fails are then
+  // equal to the bit. Each replica has a queue of tokens of its own, and there
+  // are no backups: all replicas are aggregated. The cost: accumulators hold
+  // all gradients of an update instead of their sum, and add them up when the
+  // last one has come. All replicas say it, or none.
   std::optional<int> replica_index;
 };
 
@@ -130,6 +129,7 @@ class SyncReplicasOptimizer {
   absl::Status CheckOptions(const std::vector<GradientAndVariable>& gradients,
                             const ops::Variable& global_step) const;
   void MakeLocalStep(const Scope& scope);
+  void MakeTokenQueues(const Scope& there);
   // The average of `item`, which has a gradient; `applied` gets what adds that.
   Gradient Accumulate(const Scope& named, const GradientAndVariable& item,
                       std::vector<Operation>& applied);
