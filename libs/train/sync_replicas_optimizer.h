@@ -17,6 +17,12 @@
 // a gradient of an older step is dropped. So with more replicas than are
 // aggregated the slowest ones are not waited for: they are backups.
 //
+// Without backups a replica that is lost with a token in hand is missed: the
+// rest waits until it is back, and logs for what (see sync_replicas_hook.h).
+// One that was lost while it waited is not: others take its token, and give a
+// second gradient. Of numbered replicas (SyncReplicasOptions::replica_index)
+// each is missed.
+//
 // The first steps: initial tokens carry the step that training begins with, so
 // as many gradients as there are such tokens are computed twice for one update,
 // and are dropped (or, where they come early enough, make up for a replica
