@@ -189,8 +189,7 @@ class RemoteWritableFile : public WritableFile {
     RETURN_IF_ERROR(CheckUsable());
     RETURN_IF_ERROR(SendGathered());
     RETURN_IF_ERROR(Explained(pieces_->WaitUntil(kMaxFilePieces - 1)));
-    error_ = caller_->Wait(Of(action)).status();
-    return CheckUsable();
+    return Explained(caller_->Wait(Of(action)).status());
   }
 
   const CallerPtr caller_;
