@@ -72,30 +72,6 @@ Ids MakeIds(int rows, int batch) {
   return ids;
 }
 
-// The rows of `ids`, in their order; each part gathers its own.
-Output LookUp(const Scope& scope, const ops::PartitionedVariable& table,
-              const Output& ids, bool mod) {
-  const int64_t rows = table.shape().dim(0);
-  const int64_t divisor = mod ? kParts : rows / kParts;
-  const Output quotient = ops::FloorDiv(scope, ids, divisor);
-  const Output remainder = ops::FloorMod(scope, ids, divisor);
-  const Output part = ops::Cast(scope, mod ? remainder : quotient, DT_INT32);
-  const Output row = mod ? quotient : remainder;
-  const Output place =
-      ops::Range(scope, 0, static_cast<int32_t>(ids.shape().dim(0)), 1);
-  const auto rows_of = ops::DynamicPartition(scope, row, part, kParts);
-  const auto places_of = ops::DynamicPartition(scope, place, part, kParts);
-  InputList found;
-  for (int i = 0; i < kParts; ++i) {
-    const ops::Variable& variable = table.parts()[i];
-    found.push_back(
-        ops::ResourceGather(scope.ColocateWith(Operation(variable.handle())),
-                            variable.handle(), rows_of[i], DT_FLOAT));
-  }
-  return ops::ParallelDynamicStitch(
-      scope, InputList(places_of.begin(), places_of.end()), found);
-}
-
 struct Model {
   Output ids, loss;
   Operation train;  // null: there is no update
@@ -111,7 +87,8 @@ Model BuildModel(const Scope& scope, const std::string& update, bool mod) {
   Check(scope.status());
   Model model;
   model.ids = ops::Placeholder(scope, DT_INT64, {.shape = {batch}});
-  const Output rows = LookUp(scope, table, model.ids, mod);
+  const Output rows =
+      nn::EmbeddingLookup(scope, table, model.ids, {mod ? "mod" : "div"});
   model.loss =
       ops::Mul(scope, ops::Sum(scope, ops::Square(scope, rows), {0, 1}),
                0.5f / static_cast<float>(batch));

@@ -15,10 +15,10 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
-#include "examples/initialize_or_wait.h"
 #include "libs/api/weft.h"
 #include "libs/base/command_line.h"
 
@@ -76,23 +76,28 @@ absl::Status Work(const TfConfig& task, const Server& server) {
   Scope root = Scope::Root();
   const Model model = BuildModel(root.WithDeviceFunction(
       ReplicaDeviceSetter({.worker_device = device, .cluster = task.cluster})));
-  // This worker needs no other one, so it does not wait for them either.
-  ASSIGN_OR_RETURN(auto session,
-                   Session::Connect(server.target(), root,
-                                    {.device_filters = {"/job:ps", device}}));
-  RETURN_IF_ERROR(InitializeOrWait(*session, root, task.IsChief()));
-  int64_t mine = 0, all = 0;
-  while (all < absl::GetFlag(FLAGS_steps)) {
-    ASSIGN_OR_RETURN(auto step,
-                     session->Run({}, {model.global_step}, {model.train}));
-    all = step[0].scalar<int64_t>();
-    ++mine;
+  auto line = std::make_shared<train::FinalOpsHook>(train::SessionRunArgs{
+      .fetches = {model.slope, model.offset, model.global_step}});
+  // The chief initialises the variables, the others wait for it. This worker
+  // needs no other one, so it does not wait for them to be up.
+  ASSIGN_OR_RETURN(
+      auto session,
+      train::MonitoredTrainingSession(
+          root, {.master = server.target(),
+                 .is_chief = task.IsChief(),
+                 .hooks = {train::StopAtStep(absl::GetFlag(FLAGS_steps)), line},
+                 .config = {.device_filters = {"/job:ps", device}}}));
+  int64_t mine = 0;
+  for (; !session->ShouldStop(); ++mine) {
+    RETURN_IF_ERROR(session->Run(model.train));
   }
-  ASSIGN_OR_RETURN(auto line, session->Run({}, {model.slope, model.offset}));
+  RETURN_IF_ERROR(session->Close());
+  const std::vector<Tensor>& values = line->final_ops_values();
   std::printf("y = %.2f x %+.2f after %lld steps, %lld of them here\n",
-              line[0].scalar<float>(), line[1].scalar<float>(),
-              static_cast<long long>(all), static_cast<long long>(mine));
-  return session->Close();
+              values[0].scalar<float>(), values[1].scalar<float>(),
+              static_cast<long long>(values[2].scalar<int64_t>()),
+              static_cast<long long>(mine));
+  return absl::OkStatus();
 }
 
 absl::Status Main() {

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "examples/fashion_mnist_batches.h"
-#include "examples/initialize_or_wait.h"
 #include "examples/progress.h"
 
 namespace weft::examples {
@@ -20,9 +19,6 @@ struct Replica {
   std::string device;  // the worker's task
   Model model;
   ops::Variable global_step;
-  ops::Variable num_finished;  // trainers that are done
-  Operation finish;
-  std::shared_ptr<train::Saver> saver;  // the chief's; null: nothing is saved
 };
 
 Replica BuildReplica(const ReplicaOptions& options) {
@@ -36,17 +32,41 @@ Replica BuildReplica(const ReplicaOptions& options) {
   model.global_step = train::GetOrCreateGlobalStep(scope);
   replica.global_step = model.global_step;
   replica.model = BuildModel(scope, model);
-  replica.num_finished =
-      ops::Variable(scope.WithName("num_finished"), Tensor::Scalar(int64_t{0}),
-                    {.trainable = false});
-  replica.finish = ops::AssignAdd(scope, replica.num_finished, 1);
-  if (task.IsChief() && !options.checkpoints.empty()) {
-    train::SaverOptions saver;
-    saver.sharded = true;
-    replica.saver = std::make_shared<train::Saver>(scope, std::move(saver));
-  }
   return replica;
 }
+
+// Ends training at the next multiple of `steps` after the step that it begins
+// with: the same one for all replicas, whenever they come.
+class StopAtMultiple : public train::SessionRunHook {
+ public:
+  StopAtMultiple(ops::Variable global_step, int64_t steps)
+      : global_step_(std::move(global_step)), steps_(steps) {}
+
+  absl::Status AfterCreateSession(Session& session,
+                                  train::Coordinator&) override {
+    if (last_step_ > 0) return absl::OkStatus();  // in place of a lost one
+    ASSIGN_OR_RETURN(const Tensor step, session.Run(global_step_));
+    last_step_ = (step.scalar<int64_t>() / steps_ + 1) * steps_;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<train::SessionRunArgs> BeforeRun(
+      train::SessionRunContext&) override {
+    return train::SessionRunArgs{.fetches = {global_step_}};
+  }
+  absl::Status AfterRun(train::SessionRunContext& context,
+                        const train::SessionRunValues& values) override {
+    if (values.results[0].scalar<int64_t>() >= last_step_) {
+      context.RequestStop();
+    }
+    return absl::OkStatus();
+  }
+  int64_t last_step() const { return last_step_; }
+
+ private:
+  const ops::Variable global_step_;
+  const int64_t steps_;
+  int64_t last_step_ = 0;
+};
 
 BatchOptions BatchOptionsOf(const ReplicaOptions& options) {
   const int index = options.task.trainer_index();
@@ -56,49 +76,22 @@ BatchOptions BatchOptionsOf(const ReplicaOptions& options) {
           .parts = options.task.num_trainers()};
 }
 
-// Saves when `step` is in another multiple of save_every than `last`, and says
-// where the first time.
-absl::Status SaveFrom(Session& session, const Replica& replica,
-                      const ReplicaOptions& options, int64_t step,
-                      int64_t& last) {
-  if (replica.saver == nullptr) return absl::OkStatus();
-  const bool is_due = step / options.save_every > last / options.save_every;
-  if (!is_due && step < options.steps) return absl::OkStatus();
-  ASSIGN_OR_RETURN(
-      const std::string path,
-      replica.saver->Save(session, absl::StrCat(options.checkpoints, "/model"),
-                          {.global_step = step}));
-  if (last == 0 || step >= options.steps) {
-    std::printf("\nsaved %s%s\n", path.c_str(),
-                last == 0 ? absl::StrCat(", and so on every ",
-                                         options.save_every, " steps")
-                                .c_str()
-                          : "");
-    std::fflush(stdout);
-  }
-  last = step;
-  return absl::OkStatus();
-}
-
-absl::Status TrainSteps(Process& process, Session& session,
+absl::Status TrainSteps(Process& process, train::MonitoredSession& session,
                         const Replica& replica, const ReplicaOptions& options,
-                        const ImageSet& training) {
+                        int64_t last_step, const ImageSet& training) {
   Batches batches(training, BatchOptionsOf(options));
   const Model& model = replica.model;
-  ASSIGN_OR_RETURN(
-      auto step,
-      session.MakeCallable({model.images, model.labels},
-                           {model.loss, replica.global_step}, {model.train}));
-  Progress progress(process.clock(), stdout, options.steps, options.batch_size);
-  int64_t own_steps = 0, common_step = 0, last_saved = 0;
-  while (common_step < options.steps) {
+  Progress progress(process.clock(), stdout, last_step, options.batch_size);
+  int64_t own_steps = 0, common_step = 0;
+  while (!session.ShouldStop()) {
     const ImageSet batch = batches.Next();
-    ASSIGN_OR_RETURN(std::vector<Tensor> result,
-                     step->Run({batch.images, batch.labels}));
+    ASSIGN_OR_RETURN(
+        const std::vector<Tensor> result,
+        session.Run(
+            {{model.images, batch.images}, {model.labels, batch.labels}},
+            {model.loss, replica.global_step}, {model.train}));
     common_step = result[1].scalar<int64_t>();
     progress.CommonStep(++own_steps, common_step, result[0].scalar<float>());
-    RETURN_IF_ERROR(
-        SaveFrom(session, replica, options, common_step, last_saved));
   }
   progress.Finish();
   std::printf(
@@ -109,21 +102,6 @@ absl::Status TrainSteps(Process& process, Session& session,
       progress.StepsPerSecond(own_steps),
       progress.StepsPerSecond(own_steps) * options.batch_size);
   std::fflush(stdout);
-  return absl::OkStatus();
-}
-
-// So that the chief has the last word. A trainer that died is not waited for
-// longer than a minute.
-absl::Status WaitForOthers(Session& session, const Replica& replica,
-                           int num_others) {
-  const absl::Status status = Poll(
-      session, absl::Milliseconds(20), absl::Minutes(1),
-      [&]() -> absl::StatusOr<bool> {
-        ASSIGN_OR_RETURN(Tensor finished, session.Run(replica.num_finished));
-        return finished.scalar<int64_t>() >= num_others;
-      });
-  if (!absl::IsDeadlineExceeded(status)) return status;
-  std::fprintf(stderr, "Not all workers have finished; going on.\n");
   return absl::OkStatus();
 }
 
@@ -155,24 +133,33 @@ absl::StatusOr<float> TrainAsReplica(Process& process, const Server& server,
                                      const ImageSet& training,
                                      const ImageSet& test) {
   const Replica replica = BuildReplica(options);
+  const auto stop =
+      std::make_shared<StopAtMultiple>(replica.global_step, options.steps);
+  const bool is_chief = options.task.IsChief();
   // Replicas need the ps tasks and no other worker, so they wait for none.
   ASSIGN_OR_RETURN(
       auto session,
-      Session::Connect(server.target(), replica.root,
-                       {.device_filters = {"/job:ps", replica.device},
-                        .process = &process}));
-  const bool is_chief = options.task.IsChief();
-  RETURN_IF_ERROR(InitializeOrWait(*session, replica.root, is_chief));
-  RETURN_IF_ERROR(TrainSteps(process, *session, replica, options, training));
+      train::MonitoredTrainingSession(
+          replica.root,
+          {.master = server.target(),
+           .is_chief = is_chief,
+           .checkpoint_dir = options.checkpoints,
+           .hooks = {stop},
+           .save_checkpoint_steps = options.save_every,
+           .config = {.device_filters = {"/job:ps", replica.device},
+                      .process = &process}}));
+  RETURN_IF_ERROR(TrainSteps(process, *session, replica, options,
+                             stop->last_step(), training));
   float accuracy = 0;
   if (is_chief) {
-    RETURN_IF_ERROR(
-        WaitForOthers(*session, replica, options.task.num_trainers() - 1));
-    ASSIGN_OR_RETURN(accuracy, Accuracy(*session, replica.model, test));
-  } else {
-    RETURN_IF_ERROR(session->Run(replica.finish));
+    ASSIGN_OR_RETURN(accuracy,
+                     Accuracy(*session->raw_session(), replica.model, test));
   }
   RETURN_IF_ERROR(session->Close());
+  if (is_chief && !options.checkpoints.empty()) {
+    std::printf("saved to %s: another start goes on from there\n",
+                options.checkpoints.c_str());
+  }
   return accuracy;
 }
 

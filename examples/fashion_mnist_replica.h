@@ -17,10 +17,12 @@ struct ReplicaOptions {
   TfConfig task;
   ModelOptions model;
   int batch_size = 64;
-  int64_t steps = 1;  // of all replicas together
+  // Of all replicas together; a training that was saved goes on to the next
+  // multiple.
+  int64_t steps = 1;
   uint64_t seed = 1;  // of the order of images
-  // A directory: the chief saves there every save_every common steps. Empty: it
-  // does not.
+  // A directory: the chief saves there every save_every common steps, and goes
+  // on from what is there. Empty: it does not.
   std::string checkpoints;
   int64_t save_every = 200;
 };
@@ -33,9 +35,8 @@ std::string DefaultCheckpoints(const ClusterSpec& cluster);
 absl::Status CheckReplica(const ReplicaOptions& options,
                           const ImageSet& training);
 
-// Trains until the common step reaches options.steps. The chief waits for the
-// others and returns the accuracy on `test`; they return 0 when the chief is
-// told. Shows progress on stdout.
+// Trains until the common step reaches options.steps. The chief returns the
+// accuracy on `test`, the others 0. Shows progress on stdout.
 // REQUIRES: CheckReplica is OK; `server` is the task's, of `process`.
 absl::StatusOr<float> TrainAsReplica(Process& process, const Server& server,
                                      const ReplicaOptions& options,

@@ -5,9 +5,10 @@
 //
 //   recovery --dir=/tmp/model
 //
-// A lost task shows as UNAVAILABLE or ABORTED; a new session then finds the
-// variables of the new process without values, and the checkpoint gives them
-// theirs. (With --job_name the program is one of its parameter servers.)
+// The loop that trains says nothing of it: a MonitoredTrainingSession makes a
+// new session when it loses one, and restores. A second start goes on from
+// where the first has ended. (With --job_name the program is one of its
+// parameter servers.)
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
@@ -16,18 +17,16 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <memory>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
-#include "examples/saved_training.h"
+#include "absl/time/time.h"
 #include "libs/api/weft.h"
 #include "libs/base/clock.h"
 #include "libs/base/command_line.h"
-#include "libs/base/scheduler.h"
 #include "libs/bus/zmq/free_port.h"
 
 ABSL_FLAG(std::string, dir, "", "Where the checkpoints go");
@@ -99,23 +98,43 @@ absl::StatusOr<ClusterSpec> FreeCluster() {
   return cluster;
 }
 
-bool IsLoss(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsAborted(status);
+struct Model {
+  Scope root = Scope::Root();
+  Output step;  // after the training step that reads it
+  Operation train;
+};
+
+// 784 weights and a bias for each of 100 outputs, which are to be 1; on all
+// three parameter servers.
+Model BuildModel() {
+  Model model;
+  const Scope scope = model.root.WithDeviceFunction(
+      ReplicaDeviceSetter({.ps_tasks = kParameterServers}));
+  const ops::Variable global_step = train::GetOrCreateGlobalStep(scope);
+  const ops::Variable weights = ops::GetVariable(scope, "weights", {784, 100});
+  const ops::Variable biases = ops::GetVariable(scope, "biases", {100});
+  const Output x =
+      ops::RandomUniform(scope, ops::Const(scope, {16, 784}), DT_FLOAT);
+  const Output y = ops::Add(scope, ops::MatMul(scope, x, weights), biases);
+  const Output loss =
+      ops::Mean(scope, ops::Square(scope, ops::Sub(scope, y, 1.0f)),
+                ops::Const(scope, {0, 1}));
+  model.train = train::GradientDescent(1e-2f).Minimize(
+      scope, loss, {.global_step = global_step});
+  model.step = global_step.Read(scope.WithControlDependencies({model.train}));
+  return model;
 }
 
-// Tries again while the process that was started is not there yet.
-absl::Status TrainUntilThere(SavedTraining& training,
-                             const std::string& target) {
-  const SystemClock clock;
-  const std::unique_ptr<Scheduler> scheduler = NewThreadScheduler(clock);
-  const absl::Time deadline = clock.Now() + absl::Minutes(1);
-  while (true) {
-    const absl::Status status = training.Train(target);
-    const absl::Time now = clock.Now();
-    if (!IsLoss(status) || now > deadline) return status;
-    // Nobody sets it: this is a sleep.
-    scheduler->NewEvent()->WaitUntil(now + absl::Milliseconds(100));
-  }
+// kill -9, and a new process in its place, which knows nothing.
+absl::Status ReplaceVictim(const ClusterSpec& cluster, ParameterServer& victim,
+                           int64_t step) {
+  victim.Kill();
+  std::printf("killed ps:%d after step %lld\n", kVictim,
+              static_cast<long long>(step));
+  RETURN_IF_ERROR(victim.Start(cluster, kVictim));
+  std::printf("started ps:%d again\n", kVictim);
+  std::fflush(stdout);
+  return absl::OkStatus();
 }
 
 absl::Status TrainThroughALoss() {
@@ -126,28 +145,32 @@ absl::Status TrainThroughALoss() {
   }
   ASSIGN_OR_RETURN(auto worker,
                    Server::Create(cluster, {.job_name = "worker"}));
-  bool is_killed = false;
-  SavedTraining training({.folder = absl::GetFlag(FLAGS_dir),
-                          .steps = absl::GetFlag(FLAGS_steps),
-                          .save_every = absl::GetFlag(FLAGS_save_every),
-                          .after_step = [&](int64_t step) {
-                            if (is_killed ||
-                                step < absl::GetFlag(FLAGS_kill_at))
-                              return;
-                            is_killed = true;
-                            servers[kVictim].Kill();
-                            std::printf("killed ps:%d after step %lld\n",
-                                        kVictim, static_cast<long long>(step));
-                          }});
-  absl::Status status = training.Train(worker->target());
-  if (is_killed && IsLoss(status)) {
-    std::printf("%s\n", std::string(status.message()).c_str());
-    RETURN_IF_ERROR(servers[kVictim].Start(cluster, kVictim));
-    std::printf("started ps:%d again\n", kVictim);
-    std::fflush(stdout);
-    status = TrainUntilThere(training, worker->target());
+  const Model model = BuildModel();
+  ASSIGN_OR_RETURN(
+      auto session,
+      train::MonitoredTrainingSession(
+          model.root,
+          {.master = worker->target(),
+           .checkpoint_dir = absl::GetFlag(FLAGS_dir),
+           .hooks = {train::StopAtStep(absl::GetFlag(FLAGS_steps))},
+           .save_checkpoint_steps = absl::GetFlag(FLAGS_save_every)}));
+  const SystemClock clock;
+  std::optional<absl::Time> killed_at;
+  for (bool is_on = false; !session->ShouldStop();) {
+    ASSIGN_OR_RETURN(const Tensor value, session->Run(model.step));
+    const auto step = value.scalar<int64_t>();
+    if (killed_at.has_value() && !is_on) {
+      is_on = true;
+      std::printf("on at step %lld after %.2f s\n",
+                  static_cast<long long>(step),
+                  absl::ToDoubleSeconds(clock.Now() - *killed_at));
+    }
+    if (step == absl::GetFlag(FLAGS_kill_at) && !killed_at.has_value()) {
+      killed_at = clock.Now();
+      RETURN_IF_ERROR(ReplaceVictim(cluster, servers[kVictim], step));
+    }
   }
-  RETURN_IF_ERROR(status);
+  RETURN_IF_ERROR(session->Close());
   return worker->Stop();
 }
 

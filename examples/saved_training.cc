@@ -43,7 +43,6 @@ absl::Status SavedTraining::Train(const std::string& target) {
     if (step % options_.save_every == 0 || step == options_.steps) {
       RETURN_IF_ERROR(Save(*session, step, values[1].scalar<float>()));
     }
-    if (options_.after_step) options_.after_step(step);
   }
   return session->Close();
 }

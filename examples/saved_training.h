@@ -6,7 +6,6 @@
 #define WEFT_EXAMPLES_SAVED_TRAINING_H_
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -20,8 +19,6 @@ struct SavedTrainingOptions {
   int64_t steps = 5000;
   // Steps from one checkpoint to the next.
   int64_t save_every = 1000;
-  // Called after each step, with its number.
-  std::function<void(int64_t step)> after_step;
 };
 
 class SavedTraining {
@@ -29,7 +26,6 @@ class SavedTraining {
   explicit SavedTraining(SavedTrainingOptions options);
 
   // One session, from the newest checkpoint on if there is one, to the end.
-  // ABORTED or UNAVAILABLE: a task was lost; to be called again.
   absl::Status Train(const std::string& target);
 
  private:

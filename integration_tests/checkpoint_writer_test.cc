@@ -74,8 +74,11 @@ TestCluster::Options OptionsFor(ClusterKind kind, Disks& disks) {
 class Program {
  public:
   explicit Program(TestCluster& cluster, int max_to_keep = 5)
+      : Program(cluster, absl::StrCat(cluster.target(kWriter, 0), "/ckpt"),
+                max_to_keep) {}
+  Program(TestCluster& cluster, const std::string& folder, int max_to_keep)
       : cluster_(cluster),
-        folder_(absl::StrCat(cluster.target(kWriter, 0), "/ckpt")),
+        folder_(folder),
         a_(ps(0).WithName("a"), Floats({1000, 700}, 1)),
         b_(ps(1).WithName("b"), Floats({4}, 10)),
         train_(ops::AssignAdd(ps(1), b_, ops::Const(ps(1), Floats({4}, 1)))),
@@ -183,6 +186,39 @@ TEST_P(CheckpointWriterTest, OldCheckpointsAreDeletedAtTheWriter) {
             program.saver().LastCheckpoints());
   EXPECT_THAT(program.Restore(absl::StrCat(program.folder(), "/model-1")),
               StatusIs(absl::StatusCode::kNotFound, "model-1"));
+}
+
+// Each keeps its own shards, with what else there is at the first; together
+// they are one folder.
+TEST(SeveralCheckpointWritersTest, ShareASave) {
+  MemoryFileSystem first;
+  Disks disks(first);
+  TestCluster::Options options = OptionsFor(ClusterKind::kSimulated, disks);
+  options.jobs = {{"ps", 2}, {"worker", 1}, {kWriter, 2}};
+  TestCluster cluster(options);
+  const std::string one = cluster.target(kWriter, 1);
+  const std::string both =
+      absl::StrCat(cluster.target(kWriter, 0), ",", one.substr(6));
+  Program program(cluster, absl::StrCat(both, "/ckpt"), /*max_to_keep=*/1);
+  ASSERT_OK(program.Save(1));
+  ASSERT_OK(program.Train());
+  const Tensor saved = program.B();
+  ASSERT_OK_AND_ASSIGN(const std::string path, program.Save(2));
+  EXPECT_EQ(first.ListDirectory("ckpt").value(),
+            (Paths{"checkpoint", "model-2.data-00000-of-00002", "model-2.index",
+                   "model-2.meta"}));
+  FileSystem& second = *disks.Of("/job:checkpoint_writer/replica:0/task:1");
+  EXPECT_EQ(second.ListDirectory("ckpt").value(),
+            (Paths{"model-2.data-00001-of-00002"}));
+  ASSERT_OK(program.Train());
+  ASSERT_OK(program.Restore(path));
+  EXPECT_TRUE(SameBits(program.B(), saved));
+  EXPECT_TRUE(SameBits(program.A(), Floats({1000, 700}, 1)));
+  EXPECT_EQ(program.Latest().value(), path);
+  // Without the second one nothing is lost, but its shard is not at hand.
+  cluster.Crash(kWriter, 1);
+  EXPECT_THAT(program.Restore(path),
+              StatusIs(absl::StatusCode::kUnavailable, one));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, CheckpointWriterTest,

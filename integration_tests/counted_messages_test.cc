@@ -347,7 +347,7 @@ TEST_F(MlpOnTwoPsTest, AStepReadsEachVariableAndSendsEachGradientOnce) {
                                // To both ps, and their answers.
                                {"RunPartition", 2},
                                {"RunPartitionReply", 2},
-                               {"Pushes", 10},  // see below
+                               {"Pushes", 8},  // see below
                            }));
   EXPECT_EQ(cost.pushes,
             (Pushes{
@@ -355,11 +355,11 @@ TEST_F(MlpOnTwoPsTest, AStepReadsEachVariableAndSendsEachGradientOnce) {
                 {"ps:0 to worker:0", {2, 1}},
                 // w0 and w1; that they have been updated comes with the answer.
                 {"ps:1 to worker:0", {1, 1}},
-                // The learning rate, the gradients of b0 and b1, and that all
-                // has been updated, so that the global step is counted.
-                {"worker:0 to ps:0", {1, 2, 1}},
-                // The learning rate, and the gradients of w0 and w1.
-                {"worker:0 to ps:1", {1, 1, 1}},
+                // The gradients of b0 and b1, and that all has been updated, so
+                // that the global step is counted. The learning rate is there.
+                {"worker:0 to ps:0", {2, 1}},
+                // The gradients of w0 and w1.
+                {"worker:0 to ps:1", {1, 1}},
             }));
   EXPECT_LE(cost.control_bytes, 5000);
   // w1 and its gradient; the biases and the global step are smaller.
@@ -368,7 +368,94 @@ TEST_F(MlpOnTwoPsTest, AStepReadsEachVariableAndSendsEachGradientOnce) {
   EXPECT_EQ(cost.chunks, 2);
   EXPECT_EQ(cost.chunk_bytes, 2 * kW0);
   ExpectCopied(2 * (kW0 + kW1), cost);
-  EXPECT_EQ(cost.buffers, 24);
+  EXPECT_EQ(cost.buffers, 22);
+}
+
+// A table in two parts, one on each ps, and a replica that looks up four of its
+// rows, two of them twice.
+class LookUpOnTwoPsTest : public CountedMessagesTest {
+ protected:
+  static constexpr int kRows = 6000, kDim = 128;
+  static constexpr int64_t kRow = 4 * kDim;  // bytes
+
+  LookUpOnTwoPsTest() : CountedMessagesTest({{"ps", 2}, {"worker", 1}}) {
+    table_ = ops::GetPartitionedVariable(
+        scope_, "table", TensorShape({kRows, kDim}),
+        {.initializer = ops::initializers::RandomUniform(-1, 1),
+         .partitioner = ops::FixedSizePartitioner(2)});
+    ids_ = ops::Placeholder(scope_, DT_INT64, {.shape = {6}});
+  }
+
+  StepCost CostOfIds(const std::vector<Output>& fetches,
+                     const std::vector<Operation>& targets) {
+    EXPECT_OK(root_.status());
+    Connect("worker", 0, &cluster_.process("worker", 0));
+    EXPECT_OK(session_->Run(ops::GlobalVariablesInitializer(root_)));
+    return CostOf(fetches, targets,
+                  {{ids_, Tensor::Vector<int64_t>({2, 4001, 4, 2, 5, 4001})}});
+  }
+
+  const Scope scope_ = root_.WithDeviceFunction(ReplicaDeviceSetter(
+      {.worker_device = "/job:worker/task:0", .cluster = cluster_.spec()}));
+  ops::PartitionedVariable table_;
+  Output ids_;
+};
+
+// What crosses is what was asked for, in one message each way and ps.
+TEST_F(LookUpOnTwoPsTest, ALookUpTakesItsRowsOnce) {
+  const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
+  const StepCost cost = CostOfIds({rows}, {});
+  // The ids of each ps; their rows come with the answers.
+  EXPECT_EQ(cost.pushes,
+            (Pushes{{"worker:0 to ps:0", {1}}, {"worker:0 to ps:1", {1}}}));
+  EXPECT_EQ(
+      cost.messages,
+      (Messages{{"RunPartition", 2}, {"RunPartitionReply", 2}, {"Pushes", 2}}));
+  EXPECT_EQ(cost.chunks, 0);
+  EXPECT_LE(cost.control_bytes + cost.small_bytes, 4 * kRow + 3000);
+}
+
+TEST_F(LookUpOnTwoPsTest, AnUpdateSendsItsRowsOnce) {
+  const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
+  const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
+  const Operation update = train::Adagrad(0.1f).Minimize(scope_, loss);
+  const StepCost cost = CostOfIds({}, {update});
+  // Ids there, rows back, their gradients there.
+  EXPECT_EQ(cost.pushes, (Pushes{{"ps:0 to worker:0", {1}},
+                                 {"ps:1 to worker:0", {1}},
+                                 {"worker:0 to ps:0", {1, 1}},
+                                 {"worker:0 to ps:1", {1, 1}}}));
+  EXPECT_EQ(cost.chunks, 0);
+  EXPECT_LE(cost.control_bytes + cost.small_bytes, 2 * 4 * kRow + 4000);
+}
+
+// Of 6,000 classes, the five that a step looks at.
+TEST_F(LookUpOnTwoPsTest, ASampledLossTakesTheRowsOfItsClasses) {
+  const auto biases = ops::GetPartitionedVariable(
+      scope_, "biases", TensorShape({kRows}),
+      {.initializer = ops::initializers::Zeros(),
+       .partitioner = ops::FixedSizePartitioner(2)});
+  const nn::SampledValues sampled = {
+      ops::Const(scope_, Tensor::Vector<int64_t>({2, 17})),
+      ops::Fill(scope_, {6, 1}, .5f), ops::Fill(scope_, {2}, .5f)};
+  const Output loss =
+      ops::Sum(scope_,
+               nn::SampledSoftmaxLoss(
+                   scope_, table_, biases, ops::Reshape(scope_, ids_, {6, 1}),
+                   ops::Fill(scope_, {6, kDim}, .1f), sampled),
+               {0});
+  const Operation update = train::GradientDescent(0.1f).Minimize(scope_, loss);
+  const StepCost cost = CostOfIds({}, {update});
+  EXPECT_EQ(cost.chunks, 0);
+  EXPECT_LE(cost.control_bytes + cost.small_bytes, 2 * 5 * (kRow + 4) + 6000);
+}
+
+// By a gather of a variable that lies elsewhere.
+TEST_F(LookUpOnTwoPsTest, AGatherTakesItsRowsOnly) {
+  const Output rows = ops::Gather(scope_, table_.parts()[0], {1, 5});
+  const StepCost cost = CostOfIds({ops::Neg(scope_, rows)}, {});
+  EXPECT_EQ(cost.chunks, 0);
+  EXPECT_LE(cost.control_bytes + cost.small_bytes, 2 * kRow + 2000);
 }
 
 }  // namespace

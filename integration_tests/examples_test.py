@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import random
 import re
 import struct
 import subprocess
@@ -88,6 +89,16 @@ def _write_images(folder, prefix, count):
        [i % 10 for i in range(count)], count)
 
 
+def _write_ratings(folder):
+  """As MovieLens: whether user and film are both of odd ids decides, or even."""
+  with open(f'{folder}/u.data', 'w', encoding='utf-8') as out:
+    draw = random.Random(1)
+    for _ in range(3000):
+      user, film = draw.randint(1, 40), draw.randint(1, 30)
+      rating = 5 if user % 2 == film % 2 else 1
+      out.write(f'{user}\t{film}\t{rating}\t881250949\n')
+
+
 class ExamplesTest(unittest.TestCase):
 
   def succeeds(self, name, *arguments):
@@ -108,6 +119,17 @@ class ExamplesTest(unittest.TestCase):
 
   def test_cluster(self):
     self.assertEqual(self.succeeds('cluster'), '4.0\n')
+
+  # tensorboard_test shows what is in it.
+  def test_summaries_leaves_an_event_file(self):
+    with tempfile.TemporaryDirectory() as folder:
+      logdir = os.path.join(folder, 'new', 'logs')
+      self.assertEqual(self.succeeds('summaries', logdir),
+                       f'tensorboard --logdir={logdir}\n')
+      (name,) = os.listdir(logdir)
+      self.assertRegex(name, r'^events\.out\.tfevents\.\d{10}\.')
+      refusal = self.refused(1, 'summaries', os.path.join(logdir, name))
+      self.assertIn(name, refusal)
 
   def test_simple_client_finds_its_variable_from_another_machine(self):
     with Cluster(ps=1, worker=1) as cluster:
@@ -229,9 +251,44 @@ class ExamplesTest(unittest.TestCase):
         self.assertRegex(out, r'(^|\n)common step \d+/480  loss ')
         self.assertRegex(out, r'\ntest accuracy 1\.0000\n$')
         self.assertNotIn('accuracy', self.ends_well(other))
-        self.assertIn(f'saved {folder}/saved/model-', out)
+        self.assertIn(f'saved to {folder}/saved: another start goes on', out)
         with open(f'{folder}/saved/checkpoint', encoding='utf-8') as state:
-          self.assertRegex(state.read(), r'model-48\d"')
+          self.assertRegex(state.read(), r'model\.ckpt-48\d"')
+      # Other processes, with the same directory.
+      with Cluster(ps=2, worker=1) as cluster:
+        for index in range(2):
+          cluster.start_example_by_environment('fashion_mnist', 'ps', index)
+        chief = cluster.start_example_by_environment('fashion_mnist', 'worker',
+                                                     0, *flags)
+        self.assertRegex(self.ends_well(chief),
+                         r'\n4[78]\d of the 96\d steps in ')
+
+  def test_movielens_embedding_learns_alone_and_on_a_cluster(self):
+    rows = os.environ.get('WEFT_EMBEDDING_ROWS', '100000')
+    with tempfile.TemporaryDirectory() as folder:
+      _write_ratings(folder)
+      flags = (f'--data_dir={folder}', f'--rows={rows}', '--batch_size=200',
+               '--l2=0.001', '--epochs=15')
+      def learns(*more):
+        errors = re.findall(r'test RMSE (\d+\.\d+)',
+                            self.succeeds('movielens_embedding', *flags, *more))
+        self.assertEqual(len(errors), 15)
+        # Of the mean: 2.
+        self.assertLess(float(errors[-1]), 0.5)
+        self.assertLess(float(errors[-1]), float(errors[0]))
+      learns()
+      with Cluster(ps=3, worker=1) as cluster:
+        cluster.start_services()
+        learns('--target=' + cluster.target('worker'))
+
+  def test_a_table_that_is_too_large_is_refused(self):
+    with tempfile.TemporaryDirectory() as folder:
+      _write_ratings(folder)
+      error = self.refused(1, 'movielens_embedding', f'--data_dir={folder}',
+                           '--rows=100000000000')
+      self.assertIn('RESOURCE_EXHAUSTED', error)
+      self.assertRegex(error, r'26666666666\d\d bytes')
+      self.assertRegex(error, r' on /job:ps/replica:0/task:[012]/device:CPU:0')
 
   def test_saver_loop_saves_and_goes_on(self):
     with tempfile.TemporaryDirectory() as folder:
@@ -270,19 +327,23 @@ class ExamplesTest(unittest.TestCase):
 
   def test_recovery_goes_on_from_the_newest_checkpoint(self):
     with tempfile.TemporaryDirectory() as folder:
-      out = self.succeeds('recovery', f'--dir={folder}', '--steps=60',
-                          '--save_every=10', '--kill_at=35')
-      lost = out.index('killed ps:1 after step 35\n')
-      self.assertLess(lost, out.index('started ps:1 again\n'))
-      self.assertEqual(out.count('restored '), 1)
-      self.assertIn(f'restored {folder}/model-30\n', out[lost:])
-      self.assertEqual(re.findall(r'saved \S+/model-(\d+)', out),
-                       ['10', '20', '30', '40', '50', '60'])
+      ended = _run('recovery', f'--dir={folder}', '--steps=60',
+                   '--save_every=10', '--kill_at=35')
+      self.assertEqual(ended.returncode, 0, ended.stderr)
+      self.assertRegex(ended.stdout, r'^killed ps:1 after step 35\n'
+                       r'started ps:1 again\n'
+                       r'on at step 31 after \d+\.\d\d s\n$')
+      self.assertEqual(re.findall(r'Restoring parameters from (\S+)',
+                                  ended.stderr), [f'{folder}/model.ckpt-30'])
+      self.assertEqual(re.findall(r'Saving checkpoints for (\d+) into',
+                                  ended.stderr),
+                       ['0', '10', '20', '30', '40', '50', '60'])
 
   def test_what_is_wrong_is_said(self):
     self.assertIn('usage', self.refused(2, 'simple_client'))
     self.assertIn('usage', self.refused(2, 'simple_client', '', 'int'))
     self.assertIn('usage', self.refused(2, 'containers', '--halp'))
+    self.assertIn('usage', self.refused(2, 'summaries'))
     self.assertIn('zmq://', self.refused(1, 'containers', 'grpc://a:1'))
     self.assertIn('--workers',
                   self.refused(1, 'in_graph_replication', '--workers=0'))
@@ -294,6 +355,9 @@ class ExamplesTest(unittest.TestCase):
     cluster = '--cluster={"ps": ["localhost:1"], "worker": ["localhost:2"]}'
     self.assertIn('Task 7 was not defined',
                   self.refused(1, 'between_graph', cluster, '--task_index=7'))
+    self.assertIn('grouplens.org', self.refused(1, 'movielens_embedding'))
+    self.assertIn('/nowhere/u.data',
+                  self.refused(1, 'movielens_embedding', '--data_dir=/nowhere'))
     self.assertIn('dataset-fashion-mnist',
                   self.refused(1, 'fashion_mnist', '--data_dir=/nowhere'))
 
@@ -309,6 +373,7 @@ class ExamplesTest(unittest.TestCase):
                        ('fashion_mnist', '--epochs'),
                        ('in_graph_replication', '--target'),
                        ('saver_loop', '--save_every'),
+                       ('movielens_embedding', '--rows'),
                        ('recovery', '--kill_at')):
       # Abseil's exit code.
       self.assertIn(flag, _run(name, '--help').stdout)

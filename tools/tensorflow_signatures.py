@@ -62,6 +62,10 @@ def one(kind, value):
     return str(value)
   if kind == 'f':
     return '%.9g' % value
+  if kind == 'tensor':
+    return '{ dtype: %s tensor_shape: %s %s }' % (
+        'DT_' + type_name(value.dtype).upper(), shape(value.tensor_shape),
+        ' '.join('int_val: %d' % v for v in value.int_val))
   raise ValueError('a default of kind %s has no notation' % kind)
 
 

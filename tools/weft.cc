@@ -20,6 +20,7 @@
 #include "libs/runtime/process.h"
 #include "tools/cli/checkpoint_commands.h"
 #include "tools/cli/cluster_commands.h"
+#include "tools/cli/events_command.h"
 #include "tools/cli/graph_commands.h"
 #include "tools/cli/invocation.h"
 #include "tools/wire/print_capture.h"
@@ -80,6 +81,11 @@ absl::StatusOr<std::string> Run(const Invocation& invocation) {
   Process process({.compute_threads = 2});
   if (IsClusterCommand(invocation.command)) {
     return RunClusterCommand(process, invocation, WhomToAsk());
+  }
+  if (invocation.command == "events") {
+    return RunEventsCommand(process.file_system(),
+                            FromWhereTheUserStands(invocation.arguments[0]),
+                            invocation.format);
   }
   if (invocation.command == "checkpoint")
     return RunOnFiles(process, invocation);

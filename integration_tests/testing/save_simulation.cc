@@ -205,13 +205,14 @@ class SaveSimulation {
   }
 
   // Each file is the state, or of a checkpoint that is kept, or was committed
-  // and never told of.
+  // and never told of; or the marker, which remembers failed saves for a while.
   void CheckFolder() {
     const auto names = disk_.files().ListDirectory(kFolder);
     if (!names.ok()) return Violate(names.status().ToString());
     const std::set<std::string> all(names->begin(), names->end());
     for (const std::string& name : all) {
       if (name == checkpoint::kStateFilename) continue;
+      if (absl::EndsWith(name, ".saving")) continue;
       const std::string prefix = name.substr(0, name.find('.'));
       const bool is_temporary = absl::StrContains(name, "temp");
       if (!is_temporary && all.count(prefix + ".index") > 0) continue;

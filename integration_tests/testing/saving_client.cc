@@ -194,7 +194,8 @@ void SavingClient::BeReborn() {
   program_ = std::make_unique<SavedProgram>(
       writer_, train::SaverOptions{.consistency = options_.consistency,
                                    .file_system = &process_->file_system(),
-                                   .clock = &cluster_.scheduler().clock()});
+                                   .clock = &cluster_.scheduler().clock(),
+                                   .random = &process_->random()});
   is_dying_ = false;
 }
 

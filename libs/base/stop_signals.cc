@@ -18,6 +18,13 @@ void StopSignals::Wait() {
   pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
 }
 
+bool StopSignals::HasCome() const {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, SIGINT) == 1 ||
+         sigismember(&pending, SIGTERM) == 1;
+}
+
 void StopSignals::Raise() {
   if (!is_over_.load()) kill(getpid(), SIGTERM);
 }

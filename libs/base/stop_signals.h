@@ -14,6 +14,9 @@ class StopSignals {
   StopSignals();
   // Returns when the first has come. Another one then ends the process at once.
   void Wait();
+  // Whether one has come that no Wait has taken: for those who look between
+  // two things that they do.
+  bool HasCome() const;
   // Has Wait return as if a signal had come. Any thread; nothing happens once
   // Wait has returned.
   void Raise();

@@ -7,9 +7,13 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "libs/base/status.h"
+#include "libs/fs/path.h"
 #include "libs/tensor/tensor_proto_convert.h"
 #include "schemas/tf/tensor_bundle.pb.h"
 
@@ -85,6 +89,21 @@ absl::StatusOr<BundleEntry> ReadEntry(const tf::BundleEntryProto& proto) {
   return entry;
 }
 
+// Takes "I-of-N" off the end of `text`; I, unless there is no such end.
+std::optional<uint32_t> ConsumeShard(absl::string_view* text) {
+  const size_t of = text->rfind("-of-");
+  if (of == absl::string_view::npos) return std::nullopt;
+  const size_t before = text->find_last_not_of("0123456789", of - 1);
+  const size_t begin = before == absl::string_view::npos ? 0 : before + 1;
+  uint32_t shard = 0, num_shards = 0;
+  if (of == 0 || !absl::SimpleAtoi(text->substr(begin, of - begin), &shard) ||
+      !absl::SimpleAtoi(text->substr(of + 4), &num_shards)) {
+    return std::nullopt;
+  }
+  *text = text->substr(0, begin);
+  return shard;
+}
+
 }  // namespace
 
 std::string IndexFilename(absl::string_view prefix) {
@@ -93,6 +112,19 @@ std::string IndexFilename(absl::string_view prefix) {
 
 std::string DataFilename(absl::string_view prefix, int shard, int num_shards) {
   return absl::StrFormat("%s.data-%05d-of-%05d", prefix, shard, num_shards);
+}
+
+std::optional<uint32_t> ShardOfDataFile(absl::string_view path) {
+  absl::string_view name = path.substr(0, path.rfind(".tempstate"));
+  const auto shard_of_bundle = ConsumeShard(&name);
+  if (!shard_of_bundle || !absl::ConsumeSuffix(&name, ".data-")) {
+    return std::nullopt;
+  }
+  // A shard that is a checkpoint as yet; Savers make it of ShardedFilename.
+  const auto shard_of_save = ConsumeShard(&name);
+  const bool is_part = shard_of_save && Basename(name) == "part-" &&
+                       absl::StrContains(Basename(Dirname(name)), "_temp");
+  return is_part ? shard_of_save : shard_of_bundle;
 }
 
 std::string SerializeBundleHeader(const BundleHeader& header) {

@@ -7,6 +7,7 @@
 #define WEFT_LIBS_CHECKPOINT_BUNDLE_ENTRY_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ inline constexpr absl::string_view kHeaderKey = "";
 // "PREFIX.index" and "PREFIX.data-00000-of-00002".
 std::string IndexFilename(absl::string_view prefix);
 std::string DataFilename(absl::string_view prefix, int shard, int num_shards);
+// Which shard of a save a data file holds, so that all names that it has in its
+// life say the same: 1 for "model.data-00001-of-00002" and for what becomes
+// that, "model_temp/part-00001-of-00002.data-00000-of-00001", also while it is
+// written (".tempstate7" at its end). None for other files.
+std::optional<uint32_t> ShardOfDataFile(absl::string_view path);
 
 struct BundleHeader {
   int num_shards = 1;  // data files

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -128,11 +130,12 @@ class TensorFlowFilesTest : public BundleTest {
 
 TEST_F(TensorFlowFilesTest, AreReadAndWrittenTheSame) {
   for (const std::string name : {"many_dtypes", "many_blocks", "partitioned"}) {
-    ASSERT_OK(Copy(local_, kTestdata + name + "/model.ckpt", 0, fs_, kPrefix,
-                   *random_))
+    const std::string copy = kPrefix + name;
+    ASSERT_OK(
+        Copy(local_, kTestdata + name + "/model.ckpt", 0, fs_, copy, *random_))
         << name;
     for (const std::string end : {".index", ".data-00000-of-00001"}) {
-      ExpectSameFile(name + "/model.ckpt" + end, kPrefix + end);
+      ExpectSameFile(name + "/model.ckpt" + end, copy + end);
     }
   }
 }
@@ -551,6 +554,42 @@ TEST_F(BundleTest, ACheckpointIsWholeOrNotThere) {
   }
 }
 
+Tensor ReadA(FileSystem& disk) {
+  const auto reader = BundleReader::Open(disk, kPrefix);
+  EXPECT_OK(reader);
+  if (!reader.ok()) return Tensor();
+  return (*reader)->Read("a", HeapAllocator()).value_or(Tensor());
+}
+
+// Under a name that is used already, too: the old checkpoint or the new one.
+TEST_F(BundleTest, ACheckpointIsReplacedAtOneMoment) {
+  const Tensor old_a = Rows(0, 3, 4), new_a = Rows(7, 10, 4);
+  const auto write = [&](FileSystem& files, const Tensor& a) {
+    auto writer = BundleWriter::Create(files, kPrefix, *random_);
+    absl::Status status = writer.status();
+    if (status.ok()) status = (*writer)->Add("a", a);
+    if (status.ok()) status = (*writer)->Finish();
+    return status;
+  };
+  std::set<bool> seen;  // whether it was the new one
+  for (int64_t n = 0;; ++n) {
+    MemoryFileSystem disk({.tracks_syncs = true});
+    ASSERT_OK(write(disk, old_a));
+    FailingFileSystem failing(disk);
+    failing.FailAllFrom(n, absl::UnavailableError("gone"));
+    const absl::Status status = write(failing, new_a);
+    disk.LosePower(*NewSeededRandom(static_cast<uint64_t>(n)));
+    const Tensor a = ReadA(disk);
+    seen.insert(SameBits(a, new_a));
+    EXPECT_TRUE(SameBits(a, old_a) || SameBits(a, new_a)) << n;
+    // And once more, over whatever that left.
+    ASSERT_OK(write(disk, new_a));
+    EXPECT_TRUE(SameBits(ReadA(disk), new_a)) << n;
+    if (status.ok()) break;
+  }
+  EXPECT_EQ(seen, (std::set<bool>{false, true}));
+}
+
 TEST_F(BundleTest, AFullDiskIsReportedAndSweptUp) {
   FailingFileSystem failing(fs_);
   failing.LimitSpace(1000);
@@ -642,6 +681,41 @@ TEST_F(MergeTest, PutsSlicesTogether) {
   EXPECT_EQ(left, std::vector<std::string>());
 }
 
+// The shards of a second save take the place of the first one's checkpoint.
+TEST_F(MergeTest, AnotherCheckpointIsReplacedAtOneMoment) {
+  std::set<int64_t> seen;
+  bool is_cut_off = true;
+  for (int64_t n = 0; is_cut_off; ++n) {
+    MemoryFileSystem disk({.tracks_syncs = true});
+    const auto shard = [&](const std::string& prefix, const char* name,
+                           int64_t value) {
+      ASSERT_OK_AND_ASSIGN(auto writer,
+                           BundleWriter::Create(disk, prefix, *random_));
+      ASSERT_OK(writer->Add(name, Tensor::Scalar<int64_t>(value)));
+      ASSERT_OK(writer->Finish());
+    };
+    const auto value = [&](absl::string_view name) -> absl::StatusOr<int64_t> {
+      ASSIGN_OR_RETURN(const auto reader, BundleReader::Open(disk, kPrefix));
+      ASSIGN_OR_RETURN(const Tensor read, reader->Read(name, HeapAllocator()));
+      return read.scalar<int64_t>();
+    };
+    for (const int64_t save : {1, 2}) {
+      ASSERT_NO_FATAL_FAILURE(shard("/t/a", "a", save));
+      ASSERT_NO_FATAL_FAILURE(shard("/t/b", "b", save));
+      FailingFileSystem failing(disk);
+      if (save == 2) failing.FailAllFrom(n, absl::InternalError("no power"));
+      is_cut_off =
+          !MergeBundles(failing, {"/t/a", "/t/b"}, kPrefix, *random_).ok();
+    }
+    disk.LosePower(*NewSeededRandom(static_cast<uint64_t>(n)));
+    ASSERT_OK_AND_ASSIGN(const int64_t a, value("a"));
+    ASSERT_OK_AND_ASSIGN(const int64_t b, value("b"));
+    EXPECT_EQ(a, b) << n;
+    seen.insert(a);
+  }
+  EXPECT_EQ(seen, (std::set<int64_t>{1, 2}));
+}
+
 TEST_F(MergeTest, APrefixWithoutANameIsRefused) {
   ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "0,6:-", 0, 6));
   for (const char* prefix : {"/t/", "/", ""}) {
@@ -690,10 +764,9 @@ TEST_F(MergeTest, OfTwoDataFilesIntoItself) {
   ASSERT_OK(MergeBundles(fs_, {"/t/a", "/t/b"}, kPrefix, *random_));
   ASSERT_OK(MergeBundles(fs_, {kPrefix}, kPrefix, *random_));
   ASSERT_OK(MergeBundles(fs_, {kPrefix}, "/job/./model.ckpt", *random_));
-  // Together with an empty one it would be renamed over itself.
+  // Together with an empty one no file is renamed over another.
   ASSERT_OK(NewWriter("/t/empty")->Finish());
-  EXPECT_THAT(MergeBundles(fs_, {kPrefix, "/t/empty"}, kPrefix, *random_),
-              StatusIs(kInvalid, "which is to be merged too"));
+  ASSERT_OK(MergeBundles(fs_, {kPrefix, "/t/empty"}, kPrefix, *random_));
   ASSERT_OK_AND_ASSIGN(const Tensor x, Read("x"));
   EXPECT_TRUE(SameBits(x, Rows(0, 6, 2)));
 }
@@ -743,6 +816,29 @@ TEST_F(MergeTest, IsWholeOrNotThere) {
     if (x.ok()) {
       ASSERT_OK(fs_.DeleteFile(IndexFilename(kPrefix)));
     }
+  }
+}
+
+TEST(ShardOfDataFileTest, IsTheSameThroughAFilesLife) {
+  for (const char* name :
+       {"/d/m_temp/part-00007-of-00012.data-00000-of-00001.tempstate99",
+        "/d/m_temp/part-00007-of-00012.data-00000-of-00001",
+        "/d/m.data-00007-of-00012", "m-5.data-00007-of-00012.tempstate1",
+        "12.data-00007-of-00012", ".data-00007-of-00012"}) {
+    EXPECT_EQ(ShardOfDataFile(name), 7u) << name;
+  }
+  // Names that a user chose, of checkpoints of one file.
+  for (const char* name :
+       {"/d/fold-3-of-5_temp/part-00000-of-00001.data-00000-of-00001",
+        "/d/fold-3-of-5.data-00000-of-00001", "part-3-of-5.data-00000-of-00001",
+        "/d/part-3-of-5.data-00000-of-00002.tempstate5"}) {
+    EXPECT_EQ(ShardOfDataFile(name), 0u) << name;
+  }
+  for (const char* name :
+       {"", "m", "m.index", "-of-", "m.data-", "1-of-2", "m.data-1-of-",
+        "m.data--of-2", "m.data-4294967296-of-4294967297", "m-00007-of-00012",
+        "m-00007-of-00012.index", "m.data-00001-of-00002.index"}) {
+    EXPECT_EQ(ShardOfDataFile(name), std::nullopt) << name;
   }
 }
 

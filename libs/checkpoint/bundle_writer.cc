@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "libs/base/crc32c.h"
 #include "libs/base/status.h"
+#include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/table.h"
 #include "libs/fs/path.h"
 
@@ -70,6 +73,40 @@ absl::Status CheckPrefix(absl::string_view prefix) {
   return absl::InvalidArgumentError(absl::StrCat(
       "the prefix of a checkpoint has to end with a name, but it is '", prefix,
       "'"));
+}
+
+absl::StatusOr<DataFileCount> ChooseDataFileCount(FileSystem& file_system,
+                                                  absl::string_view prefix,
+                                                  int num_files) {
+  const auto old = BundleReader::Open(file_system, prefix);
+  if (old.ok()) {
+    const int taken = (*old)->header().num_shards;
+    return DataFileCount{taken == num_files ? num_files + 1 : num_files, true};
+  }
+  // One that can't be read is no loss.
+  switch (old.status().code()) {
+    case absl::StatusCode::kNotFound:
+      return DataFileCount{num_files, false};
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kOutOfRange:
+      return DataFileCount{num_files, true};
+    default:
+      return old.status();
+  }
+}
+
+void DeleteReplacedData(FileSystem& file_system, absl::string_view prefix,
+                        const DataFileCount& files) {
+  if (!files.replaces) return;
+  const absl::string_view folder = Dirname(prefix);
+  const auto names = file_system.ListDirectory(folder.empty() ? "." : folder);
+  if (!names.ok()) return;
+  const std::string data = absl::StrCat(Basename(prefix), ".data-");
+  const std::string own = absl::StrFormat("-of-%05d", files.count);
+  for (const std::string& name : *names) {
+    if (!absl::StartsWith(name, data) || absl::EndsWith(name, own)) continue;
+    (void)file_system.DeleteFile(JoinPath(folder, name));
+  }
 }
 
 absl::StatusOr<std::unique_ptr<BundleWriter>> BundleWriter::Create(
@@ -265,13 +302,21 @@ absl::Status BundleWriter::Finish(const Cancellation* cancellation) {
 absl::Status BundleWriter::Commit(const Cancellation* cancellation) {
   RETURN_IF_ERROR(data_->Sync());
   RETURN_IF_ERROR(data_->Close());
-  RETURN_IF_ERROR(
-      WriteIndex(file_system_, temporary_index_, BundleHeader(), entries_));
+  ASSIGN_OR_RETURN(const DataFileCount files,
+                   ChooseDataFileCount(file_system_, prefix_, /*num_files=*/1));
+  RETURN_IF_ERROR(WriteIndex(file_system_, temporary_index_,
+                             {.num_shards = files.count}, entries_));
   if (cancellation != nullptr) RETURN_IF_ERROR(cancellation->status());
+  RETURN_IF_ERROR(Rename(files));
+  DeleteReplacedData(file_system_, prefix_, files);
+  return absl::OkStatus();
+}
+
+absl::Status BundleWriter::Rename(const DataFileCount& files) {
   const absl::string_view parent = Dirname(prefix_);
   const absl::string_view folder = parent.empty() ? "." : parent;
-  RETURN_IF_ERROR(
-      file_system_.RenameFile(temporary_data_, DataFilename(prefix_, 0, 1)));
+  RETURN_IF_ERROR(file_system_.RenameFile(
+      temporary_data_, DataFilename(prefix_, 0, files.count)));
   // The name of the data has to last before that of the index does.
   RETURN_IF_ERROR(file_system_.SyncDirectory(folder));
   RETURN_IF_ERROR(

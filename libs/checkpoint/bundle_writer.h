@@ -7,8 +7,8 @@
 //
 // Both files are written under other names in the same folder, synced, and
 // renamed by Finish, the index last. So a checkpoint is there whole or not at
-// all, unless its name was used before: the data of the old one is replaced a
-// moment before its index is.
+// all. Where the prefix has one already, that one is there until the new index
+// takes the place of its own (ChooseDataFileCount).
 //
 // Threads: used by one at a time. All calls but the constructor block.
 #ifndef WEFT_LIBS_CHECKPOINT_BUNDLE_WRITER_H_
@@ -48,6 +48,24 @@ using BundleEntries = std::map<std::string, BundleEntry>;
 
 // INVALID_ARGUMENT for a prefix that names no checkpoint.
 absl::Status CheckPrefix(absl::string_view prefix);
+
+// "-of-00002" in the names of a checkpoint's data files.
+struct DataFileCount {
+  int count = 1;
+  bool replaces = false;  // a checkpoint of the same prefix
+};
+
+// For `num_files` data files that are to become `prefix`: as many, or one more
+// where a checkpoint that is there says as many itself. So the data of both has
+// other names, and the old one stays whole until it is replaced. Readers, also
+// TensorFlow's, open only those files that entries name.
+absl::StatusOr<DataFileCount> ChooseDataFileCount(FileSystem& file_system,
+                                                  absl::string_view prefix,
+                                                  int num_files);
+// Data of the checkpoint that `files` has replaced, and of others that were
+// broken off before they did. What can't be deleted does no harm.
+void DeleteReplacedData(FileSystem& file_system, absl::string_view prefix,
+                        const DataFileCount& files);
 
 class BundleWriter {
  public:
@@ -98,6 +116,8 @@ class BundleWriter {
   // `crc`, and these.
   absl::StatusOr<uint32_t> AppendBytes(uint32_t crc, absl::string_view bytes);
   absl::Status Commit(const Cancellation* cancellation);
+  // Makes the files the checkpoint, once all is in them.
+  absl::Status Rename(const DataFileCount& files);
 
   FileSystem& file_system_;
   const std::string prefix_;

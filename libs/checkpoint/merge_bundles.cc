@@ -99,10 +99,7 @@ absl::Status StatusOf(const Cancellation* cancellation) {
   return cancellation == nullptr ? absl::OkStatus() : cancellation->status();
 }
 
-// All are refused before the first is renamed: those of another machine, too.
-//
-// A file that is renamed must not take the place of one that still waits for
-// its turn, as where a checkpoint is merged into itself together with others.
+// All are refused before the first is renamed.
 absl::Status CheckNames(const std::vector<std::string>& from,
                         const std::vector<std::string>& to) {
   for (size_t i = 0; i < from.size(); ++i) {
@@ -110,15 +107,6 @@ absl::Status CheckNames(const std::vector<std::string>& from,
     return absl::InvalidArgumentError(
         absl::StrCat("Merging would rename ", from[i], " to ", to[i],
                      ", which is somewhere else"));
-  }
-  std::map<std::string, size_t> positions;
-  for (size_t i = 0; i < from.size(); ++i) positions[CleanPath(from[i])] = i;
-  for (size_t i = 0; i < to.size(); ++i) {
-    const auto taken = positions.find(CleanPath(to[i]));
-    if (taken == positions.end() || taken->second == i) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("Merging would write ", from[i], " over ", to[i],
-                     ", which is to be merged too: merge into another name"));
   }
   return absl::OkStatus();
 }
@@ -128,10 +116,13 @@ absl::Status Write(FileSystem& file_system, const Merge& merge,
                    absl::string_view prefix, uint64_t number,
                    const Cancellation* cancellation) {
   const std::vector<std::string>& files = merge.data_files();
+  BundleHeader header = merge.header();
+  ASSIGN_OR_RETURN(const DataFileCount count,
+                   ChooseDataFileCount(file_system, prefix, header.num_shards));
+  header.num_shards = count.count;
   std::vector<std::string> names;
   for (size_t i = 0; i < files.size(); ++i) {
-    names.push_back(
-        DataFilename(prefix, static_cast<int>(i), merge.header().num_shards));
+    names.push_back(DataFilename(prefix, static_cast<int>(i), count.count));
   }
   RETURN_IF_ERROR(CheckNames(files, names));
   const std::string folder(Dirname(prefix).empty() ? "." : Dirname(prefix));
@@ -139,8 +130,7 @@ absl::Status Write(FileSystem& file_system, const Merge& merge,
   const std::string index = IndexFilename(prefix);
   const std::string temporary = absl::StrCat(index, ".tempstate", number);
   absl::Cleanup swept = [&] { (void)file_system.DeleteFile(temporary); };
-  RETURN_IF_ERROR(
-      WriteIndex(file_system, temporary, merge.header(), merge.entries()));
+  RETURN_IF_ERROR(WriteIndex(file_system, temporary, header, merge.entries()));
   RETURN_IF_ERROR(StatusOf(cancellation));
   for (size_t i = 0; i < files.size(); ++i) {
     RETURN_IF_ERROR(file_system.RenameFile(files[i], names[i]));
@@ -149,7 +139,9 @@ absl::Status Write(FileSystem& file_system, const Merge& merge,
   RETURN_IF_ERROR(StatusOf(cancellation));
   RETURN_IF_ERROR(file_system.RenameFile(temporary, index));
   std::move(swept).Cancel();
-  return file_system.SyncDirectory(folder);
+  RETURN_IF_ERROR(file_system.SyncDirectory(folder));
+  DeleteReplacedData(file_system, prefix, count);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -164,8 +156,9 @@ absl::Status MergeBundles(FileSystem& file_system,
   RETURN_IF_ERROR(CheckPrefix(merged_prefix));
   Merge merge;
   for (const std::string& prefix : prefixes) {
+    RETURN_IF_ERROR(StatusOf(cancellation));
     ASSIGN_OR_RETURN(const auto reader,
-                     BundleReader::Open(file_system, prefix));
+                     BundleReader::Open(file_system, prefix, cancellation));
     RETURN_IF_ERROR(merge.Add(prefix, *reader));
   }
   // One that is merged into itself is that already.

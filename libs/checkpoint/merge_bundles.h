@@ -3,7 +3,9 @@
 //
 // Data files are renamed, not read: in the order in which the indexes name
 // them, they become PREFIX.data-00000-of-N and on. Then one index is written,
-// and the others are deleted.
+// and the others are deleted. A checkpoint that PREFIX is already stays whole
+// until that index takes the place of its own (ChooseDataFileCount), unless it
+// is one of those that are merged.
 #ifndef WEFT_LIBS_CHECKPOINT_MERGE_BUNDLES_H_
 #define WEFT_LIBS_CHECKPOINT_MERGE_BUNDLES_H_
 
@@ -21,9 +23,8 @@ namespace weft::checkpoint {
 // OK: the checkpoint `merged_prefix` is durable and whole, and `prefixes` are
 // none any more. INVALID_ARGUMENT, with all files as they were, if two of them
 // hold the same tensor or slice, or parts of one tensor that differ in type or
-// shape, or differ in version or byte order, or if the data of one would have
-// to take the name of another's, or lie somewhere else. One that is cancelled
-// before the checkpoint is there makes none. Blocks.
+// shape, or differ in version or byte order, or lie on another machine. One
+// that is cancelled before the checkpoint is there makes none. Blocks.
 absl::Status MergeBundles(FileSystem& file_system,
                           absl::Span<const std::string> prefixes,
                           absl::string_view merged_prefix, Random& random,

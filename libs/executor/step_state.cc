@@ -74,9 +74,13 @@ void StepState::Begin(std::shared_ptr<const PlanImpl> keep_plan,
 void StepState::Fail(const NodeItem& item, const absl::Status& status) {
   NoteDropped();
   if (context.cancellation->IsCancelled()) return;
-  const absl::Status error = Append(
-      status,
-      absl::StrCat("[[node ", item.view.name, " (", item.view.op, ")]]"));
+  // Who has no memory matters as much as what it is for.
+  const std::string where = absl::IsResourceExhausted(status)
+                                ? absl::StrCat(" on ", context.device->name())
+                                : "";
+  const absl::Status error =
+      Append(status, absl::StrCat("[[node ", item.view.name, " (", item.view.op,
+                                  ")", where, "]]"));
   {
     absl::MutexLock lock(&mutex_);
     if (!error_.ok()) return;

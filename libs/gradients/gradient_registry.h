@@ -24,6 +24,7 @@ struct Gradient {
   Output values;  // these three are set when sparse
   Output indices;
   Output dense_shape;
+  bool is_distinct = false;  // sparse, and known to name no row twice
 
   Gradient() = default;
   Gradient(Output output) : dense(output) {}  // NOLINT: the usual case
@@ -75,6 +76,7 @@ void RegisterResourceGradients(GradientRegistry& registry);
 void RegisterSparseGradients(GradientRegistry& registry);
 void RegisterStateGradients(GradientRegistry& registry);
 void RegisterStringGradients(GradientRegistry& registry);
+void RegisterSummaryGradients(GradientRegistry& registry);
 void RegisterTrainingGradients(GradientRegistry& registry);
 
 }  // namespace weft

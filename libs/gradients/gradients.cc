@@ -26,9 +26,8 @@ std::string Describe(const Node& node) {
 // For a variable's own read node, the variable: everything that reads it
 // counts, by whichever node.
 Output VariableOrSelf(const Scope& scope, const Output& x) {
-  if (x.node()->num_inputs() != 1) return x;
-  const ops::Variable variable = ops::FindVariable(scope, x.node()->input(0));
-  return variable && variable.value() == x ? variable.handle() : x;
+  const ops::Variable variable = ops::FindVariableRead(scope, x);
+  return variable ? variable.handle() : x;
 }
 
 // One call of AddGradients. Ids are an order in which inputs come first, so

@@ -17,6 +17,7 @@ const GradientRegistry& StandardGradients() {
     RegisterSparseGradients(*registry);
     RegisterStateGradients(*registry);
     RegisterStringGradients(*registry);
+    RegisterSummaryGradients(*registry);
     RegisterTrainingGradients(*registry);
     return registry;
   }();

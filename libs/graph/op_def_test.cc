@@ -38,6 +38,9 @@ TEST(OpDefTest, ParsesDefaults) {
       {"shape: shape = {}", "shape", "[]"},
       {"shape: shape = { unknown_rank: true }", "shape", "<unknown>"},
       {"shape: shape = { dim { size: 2 } dim { size: -1 } }", "shape", "[2,?]"},
+      {"t: tensor = { dtype: DT_UINT8 tensor_shape: { dim { size: 2 } } "
+       "int_val: 255 int_val: 0 }",
+       "tensor", "Tensor<type: uint8 shape: [2] values: 255 0>"},
       {"l: list(int) = [1, 2]", "list(int)", "[1, 2]"},
       {"l: list(int) = []", "list(int)", "[]"},
       {"l: list(type) >= 0", "list(type)", nullptr},
@@ -72,10 +75,28 @@ TEST(OpDefTest, ParsesLimits) {
 
 TEST(OpDefTest, RefusesBadAttrs) {
   for (const char* spec :
-       {"", "T", "T:", "T: nothing", "T: type = DT_NOTHING", "N: int = x",
-        "N: int >= = 2", "N: int = 1 2", "s: string = 'x", "b: bool = 1",
-        "m: {'a', float}", "m: {float", "l: list(int", "l: list(int) = [1",
-        "shape: shape = [1]", "v: tensor = 1"}) {
+       {"",
+        "T",
+        "T:",
+        "T: nothing",
+        "T: type = DT_NOTHING",
+        "N: int = x",
+        "N: int >= = 2",
+        "N: int = 1 2",
+        "s: string = 'x",
+        "b: bool = 1",
+        "m: {'a', float}",
+        "m: {float",
+        "l: list(int",
+        "l: list(int) = [1",
+        "shape: shape = [1]",
+        "v: tensor = 1",
+        "v: tensor = { dtype: DT_FLOAT tensor_shape: {} int_val: 1 }",
+        "v: tensor = { dtype: DT_UINT8 tensor_shape: {} int_val: 256 }",
+        "v: tensor = { dtype: DT_UINT8 tensor_shape: {} int_val: -1 }",
+        "v: tensor = { dtype: DT_UINT8 tensor_shape: {} }",
+        "v: tensor = { dtype: DT_UINT8 tensor_shape: { unknown_rank: true } }",
+        "v: tensor = { dtype: DT_UINT8 tensor_shape: {} int_val: 1"}) {
     EXPECT_THAT(BuildAttr(spec), StatusIs(absl::StatusCode::kInvalidArgument))
         << spec;
   }

@@ -146,6 +146,28 @@ absl::StatusOr<PartialShape> ParseShape(Cursor& in) {
   return PartialShape::Create(dims);
 }
 
+// "{ dtype: DT_UINT8 tensor_shape: { dim { size: 2 } } int_val: 1 int_val: 2
+// }", of integers that protobuf's text has as int_val.
+absl::StatusOr<Tensor> ParseTensor(Cursor& in) {
+  if (!in.Eat("{") || !in.Eat("dtype:")) return in.Error("expected a tensor");
+  ASSIGN_OR_RETURN(const DataType type, ParseType(in));
+  if (type != DT_UINT8) return in.Error("expected DT_UINT8");
+  if (!in.Eat("tensor_shape:")) return in.Error("expected 'tensor_shape:'");
+  ASSIGN_OR_RETURN(const PartialShape shape, ParseShape(in));
+  std::vector<uint8_t> values;
+  while (in.Eat("int_val:")) {
+    ASSIGN_OR_RETURN(const int64_t value, ParseInt(in));
+    values.push_back(static_cast<uint8_t>(value));
+    if (value != values.back()) return in.Error("expected a uint8");
+  }
+  if (!in.Eat("}")) return in.Error("expected '}'");
+  if (!shape.IsFullyDefined() ||
+      shape.ToShape().num_elements() != static_cast<int64_t>(values.size())) {
+    return in.Error("expected as many values as the shape has");
+  }
+  return Tensor::FromValues<uint8_t>(shape.ToShape(), values);
+}
+
 // "[a, b]", each element parsed by `parse`.
 template <typename T, typename Parse>
 absl::StatusOr<AttrValue> ParseList(Cursor& in, Parse parse) {
@@ -179,6 +201,7 @@ absl::StatusOr<AttrValue> ParseDefault(Cursor& in, absl::string_view type) {
   if (type == "type") return ParseOneOrList<DataType>(in, list, ParseType);
   if (type == "shape")
     return ParseOneOrList<PartialShape>(in, list, ParseShape);
+  if (type == "tensor" && !list) return ParseTensor(in);
   return in.Error(absl::StrCat("no defaults for attrs of type ", type));
 }
 

@@ -4,7 +4,8 @@
 //   argument   "x: T"  "values: N * T"  "ref: Ref(T)"  "axis: int32"
 //   attribute  "T: {float, double} = DT_FLOAT"  "N: int >= 2"
 //              "mode: {'a', 'b'} = 'a'"  "shape: shape = { unknown_rank: true
-//              }"
+//              }"  "color: tensor = { dtype: DT_UINT8 tensor_shape: { dim {
+//              size: 1 } } int_val: 7 }"
 //
 // Stateless, hence thread-safe. Errors are INVALID_ARGUMENT and quote the
 // specification.

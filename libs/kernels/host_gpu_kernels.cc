@@ -34,6 +34,9 @@ absl::flat_hash_map<std::string, Constraints> ConstraintsByOp() {
       if (!attr.empty()) constraints[attr] = types;
     }
   }
+  // It lies where the variable does; TensorFlow has no such ops.
+  result["WaitForVariable"];
+  result["WaitForRefVariable"];
   return result;
 }
 

@@ -125,6 +125,10 @@ class OpKernelContext {
   const std::shared_ptr<Variable>& input_variable(int i) const {
     return inputs_[i].variable;
   }
+  // Moves it out, for a kernel that is not to keep it alive.
+  std::shared_ptr<Variable> TakeInputVariable(int i) {
+    return std::move(inputs_[i].variable);
+  }
   bool input_is_ref(int i) const { return inputs_[i].is_ref(); }
   bool input_is_dead(int i) const { return inputs_[i].is_dead; }
   // Moves the input out: the kernel then holds the executor's reference, and

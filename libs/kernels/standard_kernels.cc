@@ -15,6 +15,7 @@
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/state/state_kernels.h"
 #include "libs/kernels/string/string_kernels.h"
+#include "libs/kernels/summary/summary_kernels.h"
 #include "libs/kernels/training/training_kernels.h"
 
 namespace weft {
@@ -32,6 +33,7 @@ void RegisterStandardKernels(KernelRegistry& registry) {
   RegisterSparseKernels(registry);
   RegisterStateKernels(registry);
   RegisterStringKernels(registry);
+  RegisterSummaryKernels(registry);
   RegisterTrainingKernels(registry);
 }
 

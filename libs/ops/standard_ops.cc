@@ -15,6 +15,7 @@ void RegisterStandardOps(OpRegistry& registry) {
   RegisterSparseOps(registry);
   RegisterStateOps(registry);
   RegisterStringOps(registry);
+  RegisterSummaryOps(registry);
   RegisterTrainingOps(registry);
 }
 

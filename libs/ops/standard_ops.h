@@ -27,6 +27,7 @@ void RegisterResourceOps(OpRegistry& registry);
 void RegisterSparseOps(OpRegistry& registry);
 void RegisterStateOps(OpRegistry& registry);
 void RegisterStringOps(OpRegistry& registry);
+void RegisterSummaryOps(OpRegistry& registry);
 void RegisterTrainingOps(OpRegistry& registry);
 
 }  // namespace weft

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/string_view.h"
+
 namespace weft {
 namespace {
 
@@ -9,12 +11,29 @@ bool PassesReference(const Node& node) {
   return IsRefType(node.output_type(0));
 }
 
+// Of a constant: whether one on each device for good is better than to send it
+// in each step.
+// Strings are of any length.
+bool IsSmallConstant(const Node& node) {
+  constexpr size_t kMaxBytes = 1024;
+  const Tensor* value = node.attr<Tensor>("value");
+  return value != nullptr && DataTypeSize(value->dtype()) > 0 &&
+         value->num_elements() * DataTypeSize(value->dtype()) <= kMaxBytes;
+}
+
+// "/device:CPU" of a full name: a constant's kernel for another type of device
+// may be missing there.
+absl::string_view TypeOf(absl::string_view device) {
+  const size_t begin = device.rfind("/device:");
+  if (begin == absl::string_view::npos) return device;
+  return device.substr(begin, device.rfind(':') - begin);
+}
+
 }  // namespace
 
 NodeDevices::NodeDevices(const Graph& graph, const LoopStructure& loops)
     : graph_(graph), loops_(loops) {
-  if (!loops.has_loops()) return;
-  MoveExits();
+  if (loops.has_loops()) MoveExits();
   CopyToConsumers();
 }
 
@@ -67,8 +86,7 @@ void NodeDevices::Fetch(const Node& consumer) {
   for (const OutputTensor& input : consumer.inputs()) {
     if (!IsCopied(*input.node)) continue;
     if (loops_.is_constant[input.node->id()] && !in_loop) {
-      // Sent from where it was placed.
-      AddDevices(*input.node, {input.node->assigned_device()});
+      FetchConstant(*input.node, wanted);
     } else {
       AddDevices(*input.node, wanted);
     }
@@ -77,6 +95,17 @@ void NodeDevices::Fetch(const Node& consumer) {
     if (IsCopied(*control) && !loops_.is_constant[control->id()]) {
       AddDevices(*control, wanted);
     }
+  }
+}
+
+void NodeDevices::FetchConstant(const Node& constant,
+                                const std::vector<std::string>& wanted) {
+  const std::string& placed = constant.assigned_device();
+  const bool is_small = IsSmallConstant(constant);
+  for (const std::string& device : wanted) {
+    const bool is_copied = is_small && TypeOf(device) == TypeOf(placed);
+    // Else it is sent from where it was placed.
+    AddDevices(constant, {is_copied ? device : placed});
   }
 }
 

@@ -6,7 +6,8 @@
 //    Enter then crosses once instead of in each iteration.
 //  - An Exit runs where its input is, so that its value crosses once.
 //  - A constant that is used in a loop is copied to where it is used; sent, it
-//    would come but once.
+//    would come but once. So is a small one outside of loops, such as a
+//    learning rate: it would be sent in each step.
 //
 // Those that hand on a reference stay: the placer has put them where their
 // variable is. Internal to this room. Immutable; `graph` and `loops` outlive
@@ -41,6 +42,9 @@ class NodeDevices {
   void CopyToConsumers();
   // Takes `consumer`'s inputs to its devices.
   void Fetch(const Node& consumer);
+  // Outside of loops.
+  void FetchConstant(const Node& constant,
+                     const std::vector<std::string>& wanted);
   void AddDevices(const Node& node, absl::Span<const std::string> devices);
 
   const Graph& graph_;

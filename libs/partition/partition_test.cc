@@ -23,11 +23,15 @@ class PartitionTest : public ::testing::Test {
     graph_.set_assigned_device(*node, device);
     return *node;
   }
-  const Node* Const(const std::string& device, const std::string& name) {
+  const Node* Const(const std::string& device, const std::string& name,
+                    const Tensor& value = Tensor::Scalar(1.0f)) {
     return Add(device, {.name = name,
                         .op = "Const",
-                        .attrs = {{"dtype", DT_FLOAT},
-                                  {"value", Tensor::Scalar(1.0f)}}});
+                        .attrs = {{"dtype", value.dtype()}, {"value", value}}});
+  }
+  // A constant that is worth being sent.
+  const Node* Large(const std::string& device, const std::string& name) {
+    return Const(device, name, Tensor(DT_FLOAT, {257}));
   }
   const Node* Identity(const std::string& device, const std::string& name,
                        const Node* input) {
@@ -102,7 +106,7 @@ class LoopPartitionTest : public PartitionTest {
     return exit;
   }
   const Node* Loop(const Devices& on) {
-    return Loop("w", on, Const(kA, "begin"), Const(kA, "bound"),
+    return Loop("w", on, Const(kA, "begin"), Large(kA, "bound"),
                 [&](const Node* in) { return Identity(on.body, "body", in); });
   }
 
@@ -150,7 +154,7 @@ TEST_F(PartitionTest, OneDeviceNeedsNoEdges) {
 }
 
 TEST_F(PartitionTest, AnOutputIsSentOnceToEachDevice) {
-  const Node* x = Const(kA, "x");
+  const Node* x = Large(kA, "x");
   Identity(kB, "y", x);
   Identity(kB, "z", x);
   auto parts = PartitionGraph(graph_);
@@ -163,8 +167,8 @@ TEST_F(PartitionTest, AnOutputIsSentOnceToEachDevice) {
 }
 
 TEST_F(PartitionTest, BothEndsOfAnEdgeHaveOneNumber) {
-  Identity(kB, "y", Const(kA, "x"));
-  Identity(kA, "z", Const(kB, "w"));
+  Identity(kB, "y", Large(kA, "x"));
+  Identity(kA, "z", Large(kB, "w"));
   auto parts = PartitionGraph(graph_);
   ASSERT_OK(parts);
   auto edges = [](const Graph& graph, const std::string& op) {
@@ -177,6 +181,40 @@ TEST_F(PartitionTest, BothEndsOfAnEdgeHaveOneNumber) {
   EXPECT_EQ(edges(*parts->at(kA), "_Send"), edges(*parts->at(kB), "_Recv"));
   EXPECT_EQ(edges(*parts->at(kB), "_Send"), edges(*parts->at(kA), "_Recv"));
   EXPECT_NE(edges(*parts->at(kA), "_Send"), edges(*parts->at(kB), "_Send"));
+}
+
+TEST_F(PartitionTest, ASmallConstantIsWhereItIsUsed) {
+  const Node* rate = Const(kA, "rate");
+  Identity(kB, "y", rate);
+  Identity(kC, "z", rate);
+  NoOp(kA, "after", {rate});  // nothing to wait for
+  auto parts = PartitionGraph(graph_);
+  ASSERT_OK(parts);
+  EXPECT_EQ(parts->at(kA)->num_nodes(), 1);
+  for (const char* device : {kB, kC}) {
+    EXPECT_EQ(parts->at(device)->num_nodes(), 2) << device;
+    const Node* copy = parts->at(device)->FindNode("rate");
+    ASSERT_NE(copy, nullptr) << device;
+    EXPECT_EQ(copy->assigned_device(), device);
+  }
+}
+
+TEST_F(PartitionTest, OtherConstantsAreSent) {
+  const std::string gpu = "/job:b/replica:0/task:0/device:GPU:0";
+  Identity(gpu, "y", Const(kA, "x"));
+  Identity(kB, "z", Const(kA, "text", Tensor::Scalar(std::string("x"))));
+  Identity(kB, "u", Large(kA, "v"));
+  const Node* first = NoOp(kA, "first", {});
+  const Node* late = Add(
+      kA, {.name = "late",
+           .op = "Const",
+           .control_inputs = {first},
+           .attrs = {{"dtype", DT_FLOAT}, {"value", Tensor::Scalar(1.0f)}}});
+  Identity(kB, "w", late);
+  auto parts = PartitionGraph(graph_);
+  ASSERT_OK(parts);
+  EXPECT_EQ(Count(*parts->at(kA), "_Send"), 4);
+  EXPECT_EQ(Count(*parts->at(kA), "Const"), 4);
 }
 
 TEST_F(PartitionTest, AControlEdgeSendsAnEmptyTensor) {

@@ -67,6 +67,49 @@ void ResourceManager::KeepPrivate(absl::string_view container, Key key,
   kept.sweep_at = std::max<size_t>(16, 2 * kept.resources.size());
 }
 
+void ResourceManager::WhenCreated(Cancellation& step,
+                                  absl::string_view container,
+                                  absl::string_view type,
+                                  absl::string_view name, Waiters::Done done) {
+  std::shared_ptr<Waiters> waiters;
+  {
+    absl::MutexLock lock(&mutex_);
+    waiters = WaitersFor(container, Key(type, name));
+  }
+  waiters->Add(step, std::move(done));
+  {
+    absl::MutexLock lock(&mutex_);
+    const bool is_there = Find(container, type, name) != nullptr;
+    // Whoever created it since has told those who waited then.
+    if (!is_there && WaitersFor(container, Key(type, name)) == waiters) return;
+  }
+  waiters->TellAll(absl::OkStatus());
+}
+
+std::shared_ptr<Waiters> ResourceManager::WaitersFor(
+    absl::string_view container, const Key& key) {
+  auto& all = awaited_.waiters;
+  if (all.size() >= awaited_.sweep_at) {
+    std::erase_if(all, [](const auto& entry) {
+      return entry.second.use_count() == 1 && entry.second->empty();
+    });
+    awaited_.sweep_at = std::max<size_t>(16, 2 * all.size());
+  }
+  auto& waiters = all[{std::string(Resolve(container)), key}];
+  if (waiters == nullptr) waiters = std::make_shared<Waiters>();
+  return waiters;
+}
+
+std::shared_ptr<Waiters> ResourceManager::TakeWaiters(
+    absl::string_view container, const Key& key) {
+  const auto found =
+      awaited_.waiters.find({std::string(Resolve(container)), key});
+  if (found == awaited_.waiters.end()) return nullptr;
+  std::shared_ptr<Waiters> taken = std::move(found->second);
+  awaited_.waiters.erase(found);
+  return taken;
+}
+
 absl::Status ResourceManager::NotFound(absl::string_view container,
                                        absl::string_view type,
                                        absl::string_view name) const {

@@ -21,6 +21,7 @@
 #include "absl/synchronization/mutex.h"
 #include "libs/base/cancellation.h"
 #include "libs/resource/resource.h"
+#include "libs/resource/waiters.h"
 
 namespace weft {
 
@@ -47,6 +48,15 @@ class ResourceManager {
       const Cancellation& step, absl::string_view container,
       absl::string_view name,
       absl::FunctionRef<absl::StatusOr<std::shared_ptr<T>>()> create);
+
+  // Calls `done` once there is one of that name, at once where there is; or
+  // with the cause when `step`, which lives until then, is cancelled. It may be
+  // gone again by then.
+  template <typename T>
+  void WhenCreated(Cancellation& step, absl::string_view container,
+                   absl::string_view name, Waiters::Done done) {
+    WhenCreated(step, container, T::kTypeName, name, std::move(done));
+  }
 
   // For a resource of one kernel alone: makes it with `create`, which gets a
   // name that no other has, "_7_NODE" as TensorFlow's private names are, and
@@ -94,6 +104,30 @@ class ResourceManager {
     size_t sweep_at = 16;
   };
 
+  // Those who wait for a resource that is not there.
+  struct Awaited {
+    std::map<std::pair<std::string, Key>, std::shared_ptr<Waiters>> waiters;
+    // With as many, those whom nobody waits for are forgotten.
+    size_t sweep_at = 16;
+  };
+  // Tells, at its end, those who wait for what was created meanwhile.
+  class TellAtEnd {
+   public:
+    ~TellAtEnd() {
+      if (waiters != nullptr) waiters->TellAll(absl::OkStatus());
+    }
+    std::shared_ptr<Waiters> waiters;
+  };
+
+  void WhenCreated(Cancellation& step, absl::string_view container,
+                   absl::string_view type, absl::string_view name,
+                   Waiters::Done done);
+  std::shared_ptr<Waiters> WaitersFor(absl::string_view container,
+                                      const Key& key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<Waiters> TakeWaiters(absl::string_view container,
+                                       const Key& key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::string_view Resolve(absl::string_view container) const {
     return container.empty() ? absl::string_view(default_container_)
                              : container;
@@ -116,6 +150,7 @@ class ResourceManager {
   // Forgotten with their container, and some time after their last holder.
   std::map<std::string, PrivateContainer, std::less<>> private_
       ABSL_GUARDED_BY(mutex_);
+  Awaited awaited_ ABSL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> generation_{1};
   std::atomic<uint64_t> private_names_{0};
 };
@@ -134,14 +169,16 @@ absl::StatusOr<std::shared_ptr<T>> ResourceManager::LookupOrCreate(
     const Cancellation& step, absl::string_view container,
     absl::string_view name,
     absl::FunctionRef<absl::StatusOr<std::shared_ptr<T>>()> create) {
+  TellAtEnd tell;  // without the lock
   absl::MutexLock lock(&mutex_);
   std::shared_ptr<Resource> found = Find(container, T::kTypeName, name);
   if (found != nullptr) return std::static_pointer_cast<T>(found);
   if (step.IsCancelled()) return step.status();
   absl::StatusOr<std::shared_ptr<T>> made = create();
   if (!made.ok()) return made;
-  containers_[std::string(Resolve(container))]
-             [{std::string(T::kTypeName), std::string(name)}] = *made;
+  const Key key(T::kTypeName, name);
+  containers_[std::string(Resolve(container))][key] = *made;
+  tell.waiters = TakeWaiters(container, key);
   return made;
 }
 

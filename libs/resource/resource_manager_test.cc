@@ -181,5 +181,44 @@ TEST(ResourceManagerTest, ResourcesAreDescribedWithoutTheLock) {
   EXPECT_EQ(entries[0].description, "asked");
 }
 
+TEST(ResourceManagerTest, TellsWhoWaitsForAResource) {
+  ResourceManager manager("worker");
+  Cancellation waits, cancelled;
+  std::vector<absl::Status> told;
+  const auto record = [&](const absl::Status& status) {
+    told.push_back(status);
+  };
+  manager.WhenCreated<Thing>(waits, "", "x", record);
+  manager.WhenCreated<Thing>(cancelled, "worker", "x", record);
+  // Neither another name, nor another container, nor another type.
+  ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "y", MakeThing));
+  ASSERT_OK(manager.LookupOrCreate<Thing>(step, "box", "x", MakeThing));
+  ASSERT_OK(manager.LookupOrCreate<Other>(
+      step, "", "x", []() -> absl::StatusOr<std::shared_ptr<Other>> {
+        return std::make_shared<Other>();
+      }));
+  EXPECT_TRUE(told.empty());
+  cancelled.Cancel(absl::CancelledError("enough"));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_TRUE(absl::IsCancelled(told[0]));
+  ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "x", MakeThing));
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_OK(told[1]);
+  manager.WhenCreated<Thing>(waits, "", "x", record);  // it is there
+  EXPECT_EQ(told.size(), 3u);
+}
+
+// Those who wait look for what was created, without the lock.
+TEST(ResourceManagerTest, WhoIsToldMayComeBack) {
+  ResourceManager manager("worker");
+  Cancellation waits;
+  bool found = false;
+  manager.WhenCreated<Thing>(waits, "", "x", [&](const absl::Status&) {
+    found = manager.Lookup<Thing>("", "x").ok();
+  });
+  ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "x", MakeThing));
+  EXPECT_TRUE(found);
+}
+
 }  // namespace
 }  // namespace weft

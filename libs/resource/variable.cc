@@ -40,6 +40,16 @@ Variable::Variable(std::string name, DataType dtype, PartialShape shape)
       dtype_(dtype),
       declared_shape_(std::move(shape)) {}
 
+Variable::~Variable() {
+  waiters_.TellAll(absl::AbortedError(absl::StrCat(
+      "variable ", name_, " was deleted while its value was waited for")));
+}
+
+void Variable::WhenInitialized(Cancellation& step, Waiters::Done done) {
+  waiters_.Add(step, std::move(done));
+  if (IsInitialized()) waiters_.TellAll(absl::OkStatus());
+}
+
 std::string Variable::DebugString() const {
   absl::ReaderMutexLock lock(&mutex_);
   return absl::StrCat(
@@ -134,12 +144,14 @@ absl::Status Variable::Assign(const Cancellation& step, Tensor* value,
   }
   if (!LockToWrite(when)) return GivenUp();
   const absl::Status status = step.status();
+  const bool is_first = status.ok() && !IsInitialized();
   if (status.ok()) {
     Replace(*value);
     is_initialized_.store(true, std::memory_order_release);
     ++version_;
   }
   mutex_.Unlock();
+  if (is_first) waiters_.TellAll(status);
   return status;
 }
 

@@ -29,6 +29,7 @@
 #include "absl/types/span.h"
 #include "libs/base/cancellation.h"
 #include "libs/resource/resource.h"
+#include "libs/resource/waiters.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft {
@@ -50,6 +51,8 @@ class Variable : public Resource {
 
   // `name` is for error texts. `shape` is what was declared.
   Variable(std::string name, DataType dtype, PartialShape shape);
+  // Whoever waits for a value is told: ABORTED.
+  ~Variable() override;
 
   absl::string_view type_name() const override { return kTypeName; }
   std::string DebugString() const override;
@@ -63,6 +66,10 @@ class Variable : public Resource {
   bool IsInitialized() const {
     return is_initialized_.load(std::memory_order_acquire);
   }
+  // Calls `done` once it is initialised, at once where it is; or with the cause
+  // when `step`, which lives until then, is cancelled; or ABORTED when the
+  // variable goes. Holds no reference to the variable meanwhile.
+  void WhenInitialized(Cancellation& step, Waiters::Done done);
   // Grows by one with each change, so equal versions mean equal values.
   uint64_t version() const;
   // Bytes that writers of rows had to copy because a reader held the value.
@@ -185,6 +192,7 @@ class Variable : public Resource {
   uint64_t bytes_copied_ ABSL_GUARDED_BY(mutex_) = 0;
   // Those that still read chunks from `value_`. They keep the variable alive.
   std::vector<ChunkSnapshot*> snapshots_ ABSL_GUARDED_BY(mutex_);
+  Waiters waiters_;  // for the first value
 };
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -328,6 +329,88 @@ TEST(VariableStressTest, UpdatesOfSeveralDoNotDeadlock) {
   for (std::thread& thread : threads) thread.join();
   for (Variable* v : {&a, &b, &c})
     EXPECT_EQ(v->Read()->scalar<int32_t>(), 2000);
+}
+
+// What each of several waits came to, in order.
+class VariableWaitTest : public ::testing::Test {
+ protected:
+  Waiters::Done Record(int number) {
+    return [this, number](const absl::Status& status) {
+      told_.emplace_back(number, status.code());
+    };
+  }
+  using Told = std::vector<std::pair<int, absl::StatusCode>>;
+
+  Told told_;
+  Cancellation step_;
+};
+
+TEST_F(VariableWaitTest, TheFirstValueEndsAllWaits) {
+  Variable variable("v", DT_FLOAT, PartialShape());
+  variable.WhenInitialized(step_, Record(1));
+  variable.WhenInitialized(step_, Record(2));
+  EXPECT_EQ(told_, Told());
+  ASSERT_OK(variable.Assign(step_, Tensor::Scalar(1.0f)));
+  const Told both = {{1, absl::StatusCode::kOk}, {2, absl::StatusCode::kOk}};
+  EXPECT_EQ(told_, both);
+  ASSERT_OK(variable.Assign(step_, Tensor::Scalar(2.0f)));
+  EXPECT_EQ(told_, both);
+  variable.WhenInitialized(step_, Record(3));
+  EXPECT_EQ(told_.size(), 3u);
+  EXPECT_EQ(told_.back(), Told::value_type(3, absl::StatusCode::kOk));
+}
+
+TEST_F(VariableWaitTest, ACancelledStepEndsItsWaitAlone) {
+  Variable variable("v", DT_FLOAT, PartialShape());
+  Cancellation cancelled;
+  variable.WhenInitialized(cancelled, Record(1));
+  variable.WhenInitialized(step_, Record(2));
+  cancelled.Cancel(absl::CancelledError("enough"));
+  EXPECT_EQ(told_, (Told{{1, absl::StatusCode::kCancelled}}));
+  // One that is cancelled already.
+  variable.WhenInitialized(cancelled, Record(3));
+  EXPECT_EQ(told_.size(), 2u);
+  ASSERT_OK(variable.Assign(step_, Tensor::Scalar(1.0f)));
+  EXPECT_EQ(told_, (Told{{1, absl::StatusCode::kCancelled},
+                         {3, absl::StatusCode::kCancelled},
+                         {2, absl::StatusCode::kOk}}));
+}
+
+// An assignment that does not land is no value.
+TEST_F(VariableWaitTest, AnAbortedAssignmentEndsNoWait) {
+  Variable variable("v", DT_FLOAT, PartialShape());
+  variable.WhenInitialized(step_, Record(1));
+  Cancellation aborted;
+  aborted.Cancel(absl::AbortedError("gone"));
+  EXPECT_FALSE(variable.Assign(aborted, Tensor::Scalar(1.0f)).ok());
+  EXPECT_EQ(told_, Told());
+}
+
+TEST_F(VariableWaitTest, AVariableThatGoesSaysSo) {
+  {
+    Variable variable("v", DT_FLOAT, PartialShape());
+    variable.WhenInitialized(step_, Record(1));
+  }
+  EXPECT_EQ(told_, (Told{{1, absl::StatusCode::kAborted}}));
+  step_.Cancel(absl::CancelledError("later"));  // nothing is left of it
+  EXPECT_EQ(told_.size(), 1u);
+}
+
+// Threads that wait, and one that assigns: nobody is forgotten.
+TEST_F(VariableWaitTest, NoWaitIsMissed) {
+  for (int round = 0; round < 200; ++round) {
+    Variable variable("v", DT_FLOAT, PartialShape());
+    std::atomic<int> told{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i) {
+      threads.emplace_back([&] {
+        variable.WhenInitialized(step_, [&](const absl::Status&) { ++told; });
+      });
+    }
+    ASSERT_OK(variable.Assign(step_, Tensor::Scalar(1.0f)));
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(told.load(), 2);
+  }
 }
 
 }  // namespace

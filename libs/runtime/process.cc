@@ -5,6 +5,7 @@
 
 #include "libs/bus/zmq/zmq_wire.h"
 #include "libs/kernels/standard_kernels.h"
+#include "libs/runtime/memory_bound.h"
 
 namespace weft {
 namespace {
@@ -63,6 +64,12 @@ Process::Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
       files_(FilesOptions()) {}
 
 Process::~Process() = default;
+
+BufferPool::Options Process::PoolOptions() {
+  // A buffer may outlive the process; it takes no memory then.
+  if (options_.memory_bound) return {.memory_bound = options_.memory_bound};
+  return {.memory_bound = [this] { return MemoryBound(local_file_system_); }};
+}
 
 ObjectStoresOptions Process::StoresOptions() {
   ObjectStoresOptions options;

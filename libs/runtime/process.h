@@ -40,6 +40,10 @@ struct ProcessOptions {
   // (zmq_file_system.h); outlives the process. Null: on the machine, and in
   // object stores (libs/object_store/object_stores.h).
   FileSystem* file_system = nullptr;
+  // How many bytes of tensors the process may hold: a tensor of 64 MiB and more
+  // that would exceed it is RESOURCE_EXHAUSTED before it is made. Null:
+  // MemoryBound (memory_bound.h), what the machine has.
+  std::function<int64_t()> memory_bound;
   // Whether a machine of a cloud is asked whose it is, for object stores.
   bool use_instance_metadata = false;
 };
@@ -74,6 +78,7 @@ class Process {
 
  private:
   ObjectStoresOptions StoresOptions();
+  BufferPool::Options PoolOptions();
   ZmqFileSystemOptions FilesOptions();
 
   const ProcessOptions options_;
@@ -81,7 +86,7 @@ class Process {
   const std::unique_ptr<Clock> clock_;
   const std::unique_ptr<Random> random_;
   LocalFileSystem local_file_system_;
-  BufferPool buffers_;
+  BufferPool buffers_{PoolOptions()};
   const std::shared_ptr<const KernelRegistry> kernels_;
   LocalTasks local_tasks_;
   const std::unique_ptr<Scheduler> own_scheduler_;

@@ -36,6 +36,8 @@ constexpr absl::string_view kReadingOps[] = {
     "Switch",
     "VarIsInitializedOp",
     "VariableShape",
+    "WaitForRefVariable",
+    "WaitForVariable",
     "_MarkVariables",
     "_SaveVariables",
 };

@@ -4,15 +4,27 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "libs/base/status.h"
+#include "libs/checkpoint/bundle_entry.h"
 #include "libs/fs/path.h"
 #include "libs/protocol/file_client.h"
 #include "libs/protocol/remote_file_system.h"
 
 namespace weft {
+namespace {
+
+constexpr absl::string_view kScheme = "zmq://";
+
+// "a:1" and "b:2" of "zmq://a:1,b:2/ckpt"; never none.
+std::vector<absl::string_view> WritersOf(absl::string_view zmq_path) {
+  return absl::StrSplit(SchemeAndHost(zmq_path).substr(kScheme.size()), ',');
+}
+
+}  // namespace
 
 bool IsZmqPath(absl::string_view path) {
-  return absl::StartsWith(path, "zmq://");
+  return absl::StartsWith(path, kScheme);
 }
 
 ZmqFileSystem::ZmqFileSystem(ZmqFileSystemOptions options)
@@ -79,20 +91,41 @@ absl::StatusOr<std::shared_ptr<FileSystem>> ZmqFileSystem::At(
   return it->second.files;
 }
 
+absl::StatusOr<ZmqFileSystem::Place> ZmqFileSystem::PlaceAt(
+    absl::string_view writer, absl::string_view path) {
+  const auto address = bus::Address::Parse(absl::StrCat(kScheme, writer));
+  if (!address.ok()) return Annotate(address.status(), path);
+  Place place;
+  // Of one writer alone its own errors name the path.
+  if (WritersOf(path).size() > 1) place.name = std::string(path);
+  ASSIGN_OR_RETURN(place.holder, At(*address));
+  place.files = place.holder.get();
+  place.path = std::string(path.substr(SchemeAndHost(path).size()));
+  if (place.path.empty()) place.path.push_back('/');
+  return place;
+}
+
 absl::StatusOr<ZmqFileSystem::Place> ZmqFileSystem::Find(
     absl::string_view path) {
   if (!IsZmqPath(path)) {
-    return Place{options_.others, nullptr, std::string(path)};
+    return Place{options_.others, nullptr, std::string(path), ""};
   }
-  const absl::string_view target = SchemeAndHost(path);
-  const auto address = bus::Address::Parse(target);
-  if (!address.ok()) return Annotate(address.status(), path);
-  Place place;
-  ASSIGN_OR_RETURN(place.holder, At(*address));
-  place.files = place.holder.get();
-  place.path = std::string(path.substr(target.size()));
-  if (place.path.empty()) place.path.push_back('/');
-  return place;
+  const auto writers = WritersOf(path);
+  const uint32_t shard = checkpoint::ShardOfDataFile(path).value_or(0);
+  return PlaceAt(writers[shard % writers.size()], path);
+}
+
+absl::StatusOr<std::vector<ZmqFileSystem::Place>> ZmqFileSystem::FindAll(
+    absl::string_view path) {
+  std::vector<Place> places;
+  if (!IsZmqPath(path)) {
+    places.push_back({options_.others, nullptr, std::string(path), ""});
+    return places;
+  }
+  for (const absl::string_view writer : WritersOf(path)) {
+    ASSIGN_OR_RETURN(places.emplace_back(), PlaceAt(writer, path));
+  }
+  return places;
 }
 
 }  // namespace weft

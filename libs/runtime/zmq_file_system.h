@@ -2,6 +2,11 @@
 // "zmq://HOST:PORT/ckpt/model" is ckpt/model below the root of the writer that
 // listens there. All other paths are those of another file system.
 //
+// "zmq://HOST:PORT,HOST:PORT/ckpt/model" is kept by several writers, who share
+// the shards of each checkpoint: shard i lies with writer i, counted around,
+// and everything else with the first. Their roots may be one disk or one each;
+// the path is the same for who reads.
+//
 // A writer of this process is reached by a call. The way to others is a
 // connection each, made when it is first needed and kept; when there are
 // max_connections, one that no open file uses makes room.
@@ -64,7 +69,11 @@ class ZmqFileSystem : public RoutedFileSystem {
     uint64_t last_use = 0;
   };
 
+  // With one of the writers that `path` names.
+  absl::StatusOr<Place> PlaceAt(absl::string_view writer,
+                                absl::string_view path);
   absl::StatusOr<Place> Find(absl::string_view path) override;
+  absl::StatusOr<std::vector<Place>> FindAll(absl::string_view path) override;
   // One that nobody uses, the least recently used first; null: all are used.
   std::shared_ptr<FileSystem> TakeUnused()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -89,6 +89,7 @@ class WritersWorld {
 // What a program has at hand: a process whose file system knows writers.
 class ProcessFiles : private WritersWorld, public FileSystem {
  public:
+  using WritersWorld::WritersWorld;
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
       absl::string_view path) override {
     return files().NewWritableFile(path);
@@ -132,11 +133,24 @@ class ProcessFiles : private WritersWorld, public FileSystem {
   }
 };
 
+FileSystemHarness HarnessOf(int num_writers, const std::string& directory) {
+  return {std::make_unique<ProcessFiles>(num_writers), directory};
+}
+
 INSTANTIATE_TEST_SUITE_P(ZmqPaths, FileSystemConformanceTest,
                          testing::Values([] {
-                           return FileSystemHarness{
-                               std::make_unique<ProcessFiles>(),
-                               "zmq://localhost:1000/t"};
+                           return HarnessOf(1, "zmq://localhost:1000/t");
+                         }));
+INSTANTIATE_TEST_SUITE_P(SeveralWriters, FileSystemConformanceTest,
+                         testing::Values([] {
+                           return HarnessOf(
+                               2, "zmq://localhost:1000,localhost:1001/t");
+                         }));
+// As writers do whose roots are one disk.
+INSTANTIATE_TEST_SUITE_P(WritersOfOneDisk, FileSystemConformanceTest,
+                         testing::Values([] {
+                           return HarnessOf(
+                               1, "zmq://localhost:1000,localhost:1000/t");
                          }));
 
 TEST(CheckpointWriterTaskTest, OtherPathsAreOnesOwn) {
@@ -153,8 +167,63 @@ TEST(CheckpointWriterTaskTest, OtherPathsAreOnesOwn) {
 TEST(CheckpointWriterTaskTest, AddressesAreChecked) {
   WritersWorld world;
   for (const char* path :
-       {"zmq://", "zmq:///a", "zmq://nowhere/a", "zmq://localhost:99999/a"}) {
+       {"zmq://", "zmq:///a", "zmq://nowhere/a", "zmq://localhost:99999/a",
+        "zmq://,localhost:1000/a"}) {
     EXPECT_THAT(world.files().FileExists(path), StatusIs(kInvalid, path));
+  }
+  EXPECT_THAT(world.files().ListDirectory("zmq://localhost:1000,/t"),
+              StatusIs(kInvalid, "zmq://localhost:1000,/t"));
+}
+
+constexpr char kBoth[] = "zmq://localhost:1000,localhost:1001";
+
+TEST(CheckpointWriterTaskTest, WritersShareTheShards) {
+  WritersWorld world(2);
+  const std::string t = absl::StrCat(kBoth, "/t");
+  const std::string shard =
+      absl::StrCat(t, "/m_temp/part-00001-of-00003.data-00000-of-00001");
+  ASSERT_OK(world.files().CreateDirectories(absl::StrCat(t, "/m_temp")));
+  ASSERT_OK(world.files().WriteFileAtomically(shard, "one"));
+  const std::string data = absl::StrCat(t, "/m.data-00001-of-00003");
+  ASSERT_OK(world.files().RenameFile(shard, data));
+  for (const char* name :
+       {"m.index", "m.data-00000-of-00003", "m.data-00002-of-00003"}) {
+    ASSERT_OK(
+        world.files().WriteFileAtomically(absl::StrCat(t, "/", name), name));
+  }
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(world.writer(0).disk->ListDirectory("t").value(),
+            (Names{"m.data-00000-of-00003", "m.data-00002-of-00003", "m.index",
+                   "m_temp"}));
+  EXPECT_EQ(world.writer(1).disk->ListDirectory("t").value(),
+            (Names{"m.data-00001-of-00003", "m_temp"}));
+  EXPECT_EQ(world.files().ListDirectory(t).value(),
+            (Names{"m.data-00000-of-00003", "m.data-00001-of-00003",
+                   "m.data-00002-of-00003", "m.index", "m_temp"}));
+  EXPECT_EQ(world.files().ReadFile(data).value(), "one");
+  EXPECT_THAT(
+      world.files().RenameFile(data, absl::StrCat(t, "/m.data-00002-of-00003")),
+      StatusIs(kInvalid, "is elsewhere"));
+}
+
+// As after the loss of a writer's disk, or of power while folders are made.
+TEST(CheckpointWriterTaskTest, AFolderThatSomeWritersLackIsMadeAndDeleted) {
+  const std::string folder = absl::StrCat(kBoth, "/t/f");
+  for (const int has_it : {0, 1}) {
+    WritersWorld world(2);
+    FileSystem& disk = *world.writer(has_it).disk;
+    ASSERT_OK(disk.CreateDirectories("t/f"));
+    ASSERT_OK(disk.WriteFileAtomically("t/f/a", "left"));
+    EXPECT_EQ(world.files().ListDirectory(folder).value(),
+              std::vector<std::string>{"a"});
+    ASSERT_OK(world.files().CreateDirectories(folder));
+    EXPECT_OK(world.writer(1 - has_it).disk->FileExists("t/f"));
+    ASSERT_OK(world.writer(1 - has_it).disk->DeleteDirectory("t/f"));
+    ASSERT_OK(disk.DeleteFile("t/f/a"));
+    ASSERT_OK(world.files().DeleteRecursively(folder));
+    EXPECT_THAT(disk.FileExists("t/f"), StatusIs(absl::StatusCode::kNotFound));
+    EXPECT_THAT(world.files().ListDirectory(folder),
+                StatusIs(absl::StatusCode::kNotFound));
   }
 }
 

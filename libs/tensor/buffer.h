@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 namespace weft {
@@ -82,7 +83,7 @@ class BufferPtr {
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  // Uninitialised memory; null when there is none. 0 bytes is allowed.
+  // Uninitialised memory; null when there is not so much. 0 bytes is allowed.
   virtual BufferPtr Allocate(size_t bytes) = 0;
 };
 
@@ -106,6 +107,11 @@ class BufferPool : public Allocator {
   struct Options {
     // What is given back beyond this goes to the system.
     size_t max_bytes_kept = size_t{1} << 30;
+    // Bytes that the pool may hold in all, asked before a block of 64 MiB and
+    // more is taken from the system, which would give memory that it does not
+    // have and end the process when it is written. May be called by any thread.
+    // Null: no bound.
+    std::function<int64_t()> memory_bound;
   };
   BufferPool();
   explicit BufferPool(const Options& options);

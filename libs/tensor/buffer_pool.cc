@@ -23,6 +23,8 @@ constexpr size_t kMappedBytes = kHugePage;
 // Larger blocks are kept in one place: who fills 32 KiB is too slow to contend
 // for its lock.
 constexpr size_t kLargestSharded = size_t{32} << 10;
+// Blocks from here on are asked of the memory bound.
+constexpr size_t kBoundedBytes = size_t{64} << 20;
 
 // Held for a few instructions; nobody sleeps or calls out holding it.
 class SpinLock {
@@ -152,9 +154,11 @@ class BufferPool::Impl {
  public:
   explicit Impl(const Options& options)
       : central_limit_(Clamp(options.max_bytes_kept / 8 * 7)),
-        shard_limit_(Clamp(options.max_bytes_kept / 8 / kShards)) {}
+        shard_limit_(Clamp(options.max_bytes_kept / 8 / kShards)),
+        memory_bound_(options.memory_bound) {}
 
   BufferPtr Allocate(size_t bytes);
+  BufferPtr Take(size_t bytes);
   void GiveBack(FreeBlock* block, size_t bytes);
   BufferPoolStats Stats();
   void Close();
@@ -175,6 +179,8 @@ class BufferPool::Impl {
     return SizeOfClass(size_class) > kLargestSharded ? kCentral
                                                      : ShardOfThisThread();
   }
+  bool Reserve(int64_t bytes);
+  int64_t Sum(std::atomic<int64_t> Shard::*number) const;
   void Count(Shard& home, size_t bytes);
   FreeBlock* TakeElsewhere(int home, int size_class);
   FreeBlock* NewFromSystem(int size_class);
@@ -186,6 +192,10 @@ class BufferPool::Impl {
 
   const int64_t central_limit_;
   const int64_t shard_limit_;
+  const std::function<int64_t()> memory_bound_;
+  // Of large allocations that are under way: within the bound, and not counted
+  // as in use yet.
+  std::atomic<int64_t> reserved_{0};
   std::atomic<int64_t> peak_{0};
   std::atomic<int64_t> remaining_{0};  // live buffers, once closed
   Shard shards_[kShards + 1];
@@ -218,6 +228,35 @@ static_assert(sizeof(FreeBlock) <= kBlockHeader);
 
 BufferPtr BufferPool::Impl::Allocate(size_t bytes) {
   if (bytes > internal::kMaxBufferBytes) return {};
+  if (bytes < kBoundedBytes || !memory_bound_) return Take(bytes);
+  if (!Reserve(static_cast<int64_t>(bytes))) return {};
+  BufferPtr result = Take(bytes);
+  reserved_.fetch_sub(static_cast<int64_t>(bytes));
+  return result;
+}
+
+int64_t BufferPool::Impl::Sum(std::atomic<int64_t> Shard::*number) const {
+  int64_t sum = 0;
+  for (const Shard& shard : shards_) {
+    sum += (shard.*number).load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+// Blocks count from the moment they are promised; for the system their pages
+// are free until they are written.
+bool BufferPool::Impl::Reserve(int64_t bytes) {
+  const int64_t reserved = reserved_.fetch_add(bytes) + bytes;
+  const auto needed = [&] { return Sum(&Shard::bytes_in_use) + reserved; };
+  const int64_t bound = memory_bound_();
+  if (needed() + Sum(&Shard::bytes_kept) <= bound) return true;
+  ReleaseKept();
+  if (needed() <= bound) return true;
+  reserved_.fetch_sub(bytes);
+  return false;
+}
+
+BufferPtr BufferPool::Impl::Take(size_t bytes) {
   const int size_class = SizeClassOf(bytes);
   const int home = HomeOf(size_class);
   Shard& shard = shards_[home];
@@ -300,10 +339,7 @@ void BufferPool::Impl::GiveBack(FreeBlock* block, size_t bytes) {
 }
 
 void BufferPool::Impl::UpdatePeak() {
-  int64_t in_use = 0;
-  for (const Shard& shard : shards_) {
-    in_use += shard.bytes_in_use.load(std::memory_order_relaxed);
-  }
+  const int64_t in_use = Sum(&Shard::bytes_in_use);
   int64_t peak = peak_.load(std::memory_order_relaxed);
   while (in_use > peak && !peak_.compare_exchange_weak(
                               peak, in_use, std::memory_order_relaxed)) {

@@ -162,5 +162,25 @@ TEST(BufferPoolTest, ThreadsShare) {
   run([&](int t) { made[t].clear(); });
 }
 
+// Large blocks count from when they are promised, and while they wait.
+TEST(BufferPoolBoundTest, HoldsWhatIsAllowed) {
+  constexpr size_t kLarge = size_t{64} << 20;
+  int64_t bound = 3 * kLarge;
+  BufferPool pool({.memory_bound = [&] { return bound; }});
+  EXPECT_FALSE(pool.Allocate(4 * kLarge));
+  EXPECT_EQ(pool.stats().system_allocations, 0);
+  BufferPtr first = pool.Allocate(2 * kLarge);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(pool.Allocate(2 * kLarge));
+  EXPECT_TRUE(pool.Allocate(kLarge));
+  EXPECT_TRUE(pool.Allocate(kLarge - 1));  // not asked about
+  first = {};
+  // What was given back makes room.
+  EXPECT_TRUE(pool.Allocate(3 * kLarge));
+  bound = 0;
+  EXPECT_FALSE(pool.Allocate(kLarge));
+  EXPECT_TRUE(pool.Allocate(1));
+}
+
 }  // namespace
 }  // namespace weft

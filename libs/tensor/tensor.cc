@@ -214,7 +214,8 @@ absl::StatusOr<Tensor> Tensor::Allocate(Allocator& allocator, DataType dtype,
   if (!memory) {
     return absl::ResourceExhaustedError(
         absl::StrCat("OOM when allocating tensor with shape", shape.ToString(),
-                     " and type ", DataTypeName(dtype)));
+                     " and type ", DataTypeName(dtype), ": ", bytes,
+                     " bytes are more than there is memory for"));
   }
   Tensor result;
   result.dtype_ = dtype;

@@ -83,6 +83,11 @@ bool Coordinator::ShouldStop() const {
   return should_stop_;
 }
 
+absl::Status Coordinator::requested_error() const {
+  absl::MutexLock lock(&mutex_);
+  return why_;
+}
+
 void Coordinator::ClearStop() {
   absl::MutexLock lock(&mutex_);
   should_stop_ = false;

@@ -68,6 +68,8 @@ class Coordinator {
   void RequestStop(absl::Status why = absl::OkStatus())
       ABSL_LOCKS_EXCLUDED(mutex_);
   bool ShouldStop() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // What Join would return of it; OK without a stop, and for one without error.
+  absl::Status requested_error() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether that was asked for within `timeout`.
   bool WaitForStop(absl::Duration timeout = absl::InfiniteDuration())
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -68,6 +68,7 @@ Gradient SumRepeatedRows(const Scope& scope, const Gradient& gradient) {
   result.values =
       ops::UnsortedSegmentSum(scope, gradient.values, unique.idx, count);
   result.dense_shape = gradient.dense_shape;
+  result.is_distinct = true;
   return result;
 }
 
@@ -199,6 +200,7 @@ void Optimizer::CreateSlots(const Scope&, const std::vector<ops::Variable>&) {}
 Operation Optimizer::ApplySparse(const Scope& scope,
                                  const ops::Variable& variable,
                                  const Gradient& gradient) {
+  if (gradient.is_distinct) return ApplySparseUnique(scope, variable, gradient);
   const Gradient unique = SumRepeatedRows(scope, gradient);
   if (!scope.ok()) return Operation();
   return ApplySparseUnique(scope, variable, unique);

@@ -7,15 +7,14 @@
 #include <map>
 #include <memory>
 
+#include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/checkpoint/checkpoint_state.h"
@@ -23,6 +22,7 @@
 #include "libs/fs/path.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/group.h"
+#include "libs/ops/math/math_ops.h"
 #include "libs/ops/string/string_ops.h"
 
 namespace weft::train {
@@ -202,7 +202,7 @@ class SaveBuilder {
       attrs["_max_bytes_per_second"] = options_.max_bytes_per_second;
     }
     if (options_.consistency == SaveConsistency::kStep) {
-      attrs["_saves_mark"] = AddMark(scope, saveables, groups);
+      attrs["_saves_mark"] = AddMark(scope, prefix, saveables, groups);
     }
     InputList inputs = {prefix, Names(saveables), Slices(saveables)};
     for (const Input& value : ReadAll(scope, saveables)) {
@@ -217,7 +217,7 @@ class SaveBuilder {
 
   // Each task its own; the last one makes one checkpoint of them all.
   Output AddShardedSave(
-      const Output& prefix,
+      const Output& prefix, const Output& shard_folder,
       const std::map<std::string, std::vector<Saveable>>& tasks);
 
   // Marks all that is saved; null where nothing is marked.
@@ -227,15 +227,19 @@ class SaveBuilder {
   }
 
  private:
-  // What the device's SaveV2 finds its mark by. TensorFlow takes the node for
-  // what it is, an IdentityN (libs/passes/variable_saving.h).
-  std::string AddMark(const Scope& scope,
+  // What the device's SaveV2 finds its mark by; and it takes only one that was
+  // made for the same prefix, the last tensor that is marked. TensorFlow takes
+  // the node for what it is, an IdentityN (libs/passes/variable_saving.h).
+  std::string AddMark(const Scope& scope, const Output& prefix,
                       const std::vector<Saveable>& saveables,
-                      const std::vector<int64_t>& groups) {
+                      std::vector<int64_t> groups) {
     std::string mark = absl::StrCat(scope_.prefix(), marks_.size());
+    InputList marked = ReadAll(scope, saveables);
+    marked.push_back(prefix);
+    groups.push_back(static_cast<int64_t>(groups.size()));
     // Where its SaveV2 will be, which only a CPU has.
     marks_.emplace_back(scope.WithDevice("/cpu:0").AddNode(
-        "IdentityN", ReadAll(scope, saveables),
+        "IdentityN", marked,
         {{"_marks", mark},
          {"_snapshot_groups", groups},
          {"_max_hold_micros",
@@ -249,55 +253,22 @@ class SaveBuilder {
   std::vector<Operation> marks_;
 };
 
-// Where the shards of a save lie until they are one checkpoint: beside it.
-constexpr absl::string_view kShardFolder = "_temp";
-
-bool ConsumeDigits(absl::string_view* text) {
-  size_t digits = 0;
-  while (digits < text->size() && absl::ascii_isdigit((*text)[digits])) {
-    ++digits;
-  }
-  text->remove_prefix(digits);
-  return digits > 0;
-}
-
-bool ConsumeDataEnding(absl::string_view* text) {
-  return absl::ConsumePrefix(text, ".data-") && ConsumeDigits(text) &&
-         absl::ConsumePrefix(text, "-of-") && ConsumeDigits(text);
-}
-
-// Whether `name` is that of a file or folder of a save to `base`, or to one of
-// its steps, that has not ended: "model-100.index.tempstate7",
-// "model-100_temp", or data or graph without an index among `names`; but a
-// graph "model.meta" may be a user's own.
-bool IsLeftover(absl::string_view name, absl::string_view base,
-                const absl::flat_hash_set<std::string>& names) {
-  absl::string_view ending = name;
-  if (base.empty() || !absl::ConsumePrefix(&ending, base)) return false;
-  absl::string_view rest = ending;
-  const bool has_step = absl::ConsumePrefix(&rest, "-") && ConsumeDigits(&rest);
-  if (has_step) ending = rest;
-  if (ending == kShardFolder || ending == ".meta.tmp") return true;
-  const absl::string_view prefix = name.substr(0, name.size() - ending.size());
-  const bool is_index = absl::ConsumePrefix(&ending, ".index");
-  const bool is_graph = has_step && ending == ".meta";
-  if (!is_index && !is_graph && !ConsumeDataEnding(&ending)) return false;
-  if (absl::ConsumePrefix(&ending, ".tempstate")) {
-    return ConsumeDigits(&ending) && ending.empty();
-  }
-  return !is_index && (ending.empty() || is_graph) &&
-         !names.contains(checkpoint::IndexFilename(prefix));
-}
+// After ShardFolderSuffix, or alone where TensorFlow runs the graph.
+constexpr char kShardName[] = "/part";
+// Of the nodes that TensorFlow's Savers have not; the last one is followed by a
+// number.
+constexpr char kShardFolderName[] = "shard_folder";
+constexpr char kMarkerName[] = "marker";
+constexpr char kMarkerContentsName[] = "marker_contents";
+constexpr char kSeesMarkerName[] = "sees_marker";
 
 Output SaveBuilder::AddShardedSave(
-    const Output& prefix,
+    const Output& prefix, const Output& shard_folder,
     const std::map<std::string, std::vector<Saveable>>& tasks) {
   const Scope& scope = scope_;
-  // Files of a save that is not finished stand in a folder of their own, which
-  // a second save to the same prefix would share: a Saver runs one at a time.
-  const Output temporary =
-      ops::StringJoin(scope.WithDevice("/cpu:0"),
-                      {prefix, absl::StrCat(kShardFolder, "/part")});
+  // Files of a save that is not finished stand in a folder of their own.
+  const Output temporary = ops::StringJoin(scope.WithDevice("/cpu:0"),
+                                           {prefix, shard_folder, kShardName});
   const Output num_shards =
       scope.ToOutput(static_cast<int32_t>(tasks.size()), "num_shards");
   InputList shards;
@@ -321,6 +292,20 @@ Output SaveBuilder::AddShardedSave(
                                        {{"delete_old_dirs", true}});
   return ops::Identity(
       last.WithControlDependencies({merge}).WithName("Identity"), prefix);
+}
+
+// For each task whether it reads, from a file of that name, what it should.
+std::vector<Output> AddMarkerReads(
+    const Scope& scope, const Output& path, const Output& contents,
+    const std::map<std::string, std::vector<Saveable>>& tasks) {
+  std::vector<Output> sees;
+  for (const auto& [device, saveables] : tasks) {
+    const Scope at = scope.WithDevice(device);
+    sees.push_back(
+        ops::Equal(at.WithName(absl::StrCat(kSeesMarkerName, "_", sees.size())),
+                   at.AddOutput("ReadFile", {path}), contents));
+  }
+  return sees;
 }
 
 // Reads on the task that holds the variables.
@@ -354,12 +339,6 @@ absl::StatusOr<Output> FindString(const Graph& graph, const std::string& name) {
   return Output(*tensor);
 }
 
-// What marks for the saver, beside what it restores; null where there is none.
-Operation FindMarks(const Graph& graph, const Node& restore) {
-  const absl::string_view scope = Dirname(restore.name());
-  return Operation(graph.FindNode(JoinPath(scope, kMarkName)));
-}
-
 absl::Status CheckCounts(const SaverDef& def) {
   const float hours = def.keep_checkpoint_every_n_hours;
   if (std::isfinite(hours) && hours >= 0) return absl::OkStatus();
@@ -368,41 +347,50 @@ absl::Status CheckCounts(const SaverDef& def) {
       hours));
 }
 
-// No checkpoint has a file of such a name. What can't be deleted harms nobody.
-void SweepLeftovers(FileSystem& files, const std::string& save_path) {
-  const std::string folder(Dirname(save_path).empty() ? "."
-                                                      : Dirname(save_path));
-  const auto names = files.ListDirectory(folder);
-  if (!names.ok()) return;
-  const absl::flat_hash_set<std::string> all(names->begin(), names->end());
-  for (const std::string& name : *names) {
-    if (!IsLeftover(name, Basename(save_path), all)) continue;
-    const std::string path = JoinPath(folder, name);
-    (void)(absl::EndsWith(name, kShardFolder) ? files.DeleteRecursively(path)
-                                              : files.DeleteFile(path));
-  }
+// Whether the file is gone.
+bool Delete(FileSystem& files, const std::string& path) {
+  const absl::Status deleted = files.DeleteFile(path);
+  return deleted.ok() || absl::IsNotFound(deleted);
 }
 
-// Its index first: without that nobody takes the rest for a checkpoint, and the
-// next save sweeps it. Whether the index is gone.
+// Its index first: without that nobody takes the rest for a checkpoint. Whether
+// all is gone.
 bool DeleteCheckpoint(FileSystem& files, const std::string& path) {
-  const absl::Status deleted =
-      files.DeleteFile(checkpoint::IndexFilename(path));
-  if (!deleted.ok() && !absl::IsNotFound(deleted)) return false;
-  (void)files.DeleteFile(MetaGraphFilename(path));
+  if (!Delete(files, checkpoint::IndexFilename(path))) return false;
+  bool is_gone = Delete(files, MetaGraphFilename(path));
   const absl::string_view folder = Dirname(path);
   const auto names = files.ListDirectory(folder.empty() ? "." : folder);
-  if (!names.ok()) return true;
+  if (!names.ok()) return false;
   const std::string data = absl::StrCat(Basename(path), ".data-");
   for (const std::string& name : *names) {
-    if (absl::StartsWith(name, data)) {
-      (void)files.DeleteFile(JoinPath(folder, name));
-    }
+    if (!absl::StartsWith(name, data)) continue;
+    is_gone = Delete(files, JoinPath(folder, name)) && is_gone;
   }
-  return true;
+  return is_gone;
 }
 
 }  // namespace
+
+// They lie beside what restores.
+void Saver::FindOwnNodes(const Graph& graph, Nodes& nodes) {
+  const absl::string_view scope = Dirname(nodes.restore.name());
+  const auto find = [&](absl::string_view name) {
+    return graph.FindNode(JoinPath(scope, name));
+  };
+  const auto find_output = [&](absl::string_view name) {
+    const Node* node = find(name);
+    return node == nullptr ? Output() : OutputOf(node, 0);
+  };
+  nodes.mark = Operation(find(kMarkName));
+  nodes.shard_folder = find_output(kShardFolderName);
+  nodes.marker = find_output(kMarkerName);
+  nodes.marker_contents = find_output(kMarkerContentsName);
+  if (!nodes.marker || !nodes.marker_contents) return;
+  while (const Output sees = find_output(
+             absl::StrCat(kSeesMarkerName, "_", nodes.sees_marker.size()))) {
+    nodes.sees_marker.push_back(sees);
+  }
+}
 
 absl::StatusOr<std::unique_ptr<Saver>> Saver::FromSaverDef(
     const Scope& scope, const SaverDef& def, SaverOptions options) {
@@ -418,7 +406,7 @@ absl::StatusOr<std::unique_ptr<Saver>> Saver::FromSaverDef(
                                                    def.restore_op_name,
                                                    "' is not in the graph"));
   }
-  nodes.mark = FindMarks(graph, *nodes.restore.node());
+  FindOwnNodes(graph, nodes);
   options.sharded = def.sharded;
   options.max_to_keep = def.max_to_keep;
   options.keep_checkpoint_every =
@@ -428,9 +416,9 @@ absl::StatusOr<std::unique_ptr<Saver>> Saver::FromSaverDef(
 
 SaverDef Saver::def() const {
   SaverDef def;
-  def.filename_tensor_name = filename_.name();
-  def.save_tensor_name = save_.name();
-  def.restore_op_name = restore_.name();
+  def.filename_tensor_name = nodes_.filename.name();
+  def.save_tensor_name = nodes_.save.name();
+  def.restore_op_name = nodes_.restore.name();
   def.max_to_keep = options_.max_to_keep;
   def.sharded = options_.sharded;
   // Never is a number, too, to those who read it.
@@ -443,10 +431,9 @@ SaverDef Saver::def() const {
 Saver::Saver(const Scope& scope, SaverOptions options, const Nodes& nodes)
     : scope_(scope),
       options_(std::move(options)),
-      filename_(nodes.filename),
-      save_(nodes.save),
-      restore_(nodes.restore),
-      mark_(nodes.mark) {
+      nodes_(nodes),
+      own_random_(options_.random == nullptr ? NewSystemRandom() : nullptr),
+      random_(own_random_ != nullptr ? *own_random_ : *options_.random) {
   if (options_.keep_checkpoint_every < absl::InfiniteDuration()) {
     next_to_keep_for_good_ = Now() + options_.keep_checkpoint_every;
   }
@@ -462,23 +449,33 @@ Saver::Saver(const Scope& scope, SaverOptions options)
     const PartialShape scalar = PartialShape::Scalar();
     const Output name =
         ops::PlaceholderWithDefault(save.WithName("filename"), "model", scalar);
-    filename_ =
+    nodes_.filename =
         ops::PlaceholderWithDefault(save.WithName("Const"), name, scalar);
+    const auto text = [&](const char* of, const char* preset) {
+      return ops::PlaceholderWithDefault(save.WithName(of), preset, scalar);
+    };
+    nodes_.marker = text(kMarkerName, "");
+    nodes_.marker_contents = text(kMarkerContentsName, "");
+    nodes_.sees_marker =
+        AddMarkerReads(save, nodes_.marker, nodes_.marker_contents, tasks);
     SaveBuilder saves(save, options_);
-    save_ = options_.sharded ? saves.AddShardedSave(filename_, tasks)
-                             : saves.AddSave(save, filename_, saveables);
-    mark_ = saves.AddMarks();
+    nodes_.shard_folder = text(kShardFolderName, "_temp");
+    nodes_.save =
+        options_.sharded
+            ? saves.AddShardedSave(nodes_.filename, nodes_.shard_folder, tasks)
+            : saves.AddSave(save, nodes_.filename, saveables);
+    nodes_.mark = saves.AddMarks();
     std::vector<Operation> restored;
     for (const auto& [device, of_task] : tasks) {
       const Scope at = save.WithDevice(device);
-      const auto assigned = AddRestore(at, filename_, of_task);
+      const auto assigned = AddRestore(at, nodes_.filename, of_task);
       if (!options_.sharded) {
         restored.insert(restored.end(), assigned.begin(), assigned.end());
       } else {
         restored.push_back(ops::Group(at, assigned, "restore_shard"));
       }
     }
-    restore_ = ops::Group(save, restored, "restore_all");
+    nodes_.restore = ops::Group(save, restored, "restore_all");
     return absl::OkStatus();
   };
   save.UpdateStatus(build());
@@ -512,7 +509,8 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
   }
   RETURN_IF_ERROR(TakeTurn(session.scheduler()));
   const absl::Cleanup given = [this] { GiveTurn(); };
-  return SaveAlone(session, save_path, path, options);
+  RETURN_IF_ERROR(SaveAlone(session, save_path, path, options));
+  return path;
 }
 
 absl::Status Saver::TakeTurn(Scheduler& scheduler) {
@@ -543,25 +541,76 @@ void Saver::GiveTurn() {
   for (Event* waiter : waiting_) waiter->Set();
 }
 
-absl::StatusOr<std::string> Saver::SaveAlone(Session& session,
-                                             const std::string& save_path,
-                                             const std::string& path,
-                                             const SaveOptions& options) {
+FeedList Saver::Feeds(const std::string& path, uint64_t number) const {
+  FeedList feeds = {{nodes_.filename, Tensor::Scalar<std::string>(path)}};
+  if (nodes_.shard_folder) {
+    feeds.emplace_back(nodes_.shard_folder,
+                       Tensor::Scalar<std::string>(ShardFolderSuffix(number)));
+  }
+  return feeds;
+}
+
+absl::Status Saver::CheckThatTasksSee(Session& session,
+                                      const UnfinishedSaves::Marker& marker) {
+  const FeedList feeds = {
+      {nodes_.marker, Tensor::Scalar<std::string>(marker.path)},
+      {nodes_.marker_contents, Tensor::Scalar<std::string>(marker.contents)}};
+  const auto is_true = [](const Tensor& seen) { return seen.scalar<bool>(); };
+  const auto all = session.Run(feeds, nodes_.sees_marker);
+  if (all.ok() && absl::c_all_of(*all, is_true)) return absl::OkStatus();
+  std::vector<std::string> blind;
+  for (const Output& sees : nodes_.sees_marker) {
+    const auto seen = session.Run(feeds, sees);
+    if (seen.ok() && is_true(*seen)) continue;
+    if (!seen.ok() && !absl::IsNotFound(seen.status())) return seen.status();
+    blind.push_back(sees.node()->requested_device());
+  }
+  if (blind.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "The tasks [", absl::StrJoin(blind, ", "), "] do not find ", marker.path,
+      ", which this program has just written: they do not share its disk, so "
+      "nothing was saved. Save to a checkpoint writer (zmq://HOST:PORT/PATH), "
+      "to an object store, or to a folder that all of them see by that path."));
+}
+
+absl::Status Saver::Write(Session& session, const std::string& path,
+                          uint64_t number) {
+  const FeedList feeds = Feeds(path, number);
+  if (nodes_.mark) RETURN_IF_ERROR(session.Run(feeds, nodes_.mark));
+  return session.Run(feeds, nodes_.save).status();
+}
+
+absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
+                              const std::string& path,
+                              const SaveOptions& options) {
+  const uint64_t number = random_.Next();
+  // Who writes nothing here need not see what the tasks write.
+  if (!options.write_state && !options.write_meta_graph) {
+    return Write(session, path, number);
+  }
   FileSystem& files = FilesOf(session);
-  // Each time: a save that failed here may end there later than the next.
-  SweepLeftovers(files, save_path);
-  const Tensor prefix = Tensor::Scalar<std::string>(path);
-  if (mark_) RETURN_IF_ERROR(session.Run(mark_));
-  RETURN_IF_ERROR(session.Run({{filename_, prefix}}, save_).status());
+  ASSIGN_OR_RETURN(
+      const UnfinishedSaves::Marker marker,
+      unfinished_.Begin(files, save_path, path, OldOnes(), number, Now()));
+  if (!nodes_.sees_marker.empty() && SchemeAndHost(path).empty()) {
+    RETURN_IF_ERROR(CheckThatTasksSee(session, marker));
+  }
+  RETURN_IF_ERROR(Write(session, path, number));
+  const absl::Status told = CountAndTell(files, path, options);
+  unfinished_.End(files, marker, path, to_delete_, Now());
+  return told;
+}
+
+absl::Status Saver::CountAndTell(FileSystem& files, const std::string& path,
+                                 const SaveOptions& options) {
   // It is there, whatever else fails.
-  CountIn(path);
+  if (options.write_state) CountIn(path);
   // Before the state, which names what is whole.
   if (options.write_meta_graph) RETURN_IF_ERROR(WriteGraph(files, path));
-  if (options.write_state) {
-    RETURN_IF_ERROR(WriteState(files, path, options.latest_filename));
-  }
+  if (!options.write_state) return absl::OkStatus();
+  RETURN_IF_ERROR(WriteState(files, path, options.latest_filename));
   DeleteOld(files);
-  return path;
+  return absl::OkStatus();
 }
 
 // What can't be deleted is tried again with the next ones, but for the oldest.
@@ -573,9 +622,19 @@ void Saver::DeleteOld(FileSystem& files) {
   to_delete_.erase(to_delete_.begin(), to_delete_.end() - kMaxToDelete);
 }
 
+std::vector<std::string> Saver::OldOnes() const {
+  std::vector<std::string> old_ones = to_delete_;
+  const auto max = static_cast<size_t>(std::max(options_.max_to_keep, 0));
+  for (size_t i = 0; max > 0 && i < kept_.size() && kept_.size() - i >= max;
+       ++i) {
+    old_ones.push_back(kept_[i].path);
+  }
+  return old_ones;
+}
+
 absl::Status Saver::Restore(Session& session, const std::string& save_path) {
   const Tensor prefix = Tensor::Scalar<std::string>(save_path);
-  return session.Run({{filename_, prefix}}, restore_);
+  return session.Run({{nodes_.filename, prefix}}, nodes_.restore);
 }
 
 std::vector<std::string> Saver::LastCheckpoints() const {

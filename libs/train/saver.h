@@ -45,6 +45,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
+#include "libs/base/random.h"
 #include "libs/base/scheduler.h"
 #include "libs/fs/file_system.h"
 #include "libs/fs/local_file_system.h"
@@ -52,6 +53,7 @@
 #include "libs/ops/state/variable.h"
 #include "libs/session/session.h"
 #include "libs/train/meta_graph.h"
+#include "libs/train/unfinished_saves.h"
 
 namespace weft::train {
 
@@ -96,8 +98,9 @@ struct SaverOptions {
   // the saver. Null: where the session's process has its files
   // (Session::file_system).
   FileSystem* file_system = nullptr;
-  // Outlives the saver. Null: the machine's.
+  // Both outlive the saver. Null: the machine's.
   const Clock* clock = nullptr;
+  Random* random = nullptr;
 };
 
 struct SaveOptions {
@@ -105,6 +108,8 @@ struct SaveOptions {
   std::optional<int64_t> global_step;
   // Of the file that says which checkpoints there are.
   std::string latest_filename = "checkpoint";
+  // Without it the checkpoint is not counted either: none is deleted for it,
+  // and nobody deletes it.
   bool write_state = true;
   // The graph, as MetaGraphFilename(path), written where the state is: by this
   // process, to SaverOptions::file_system.
@@ -128,9 +133,14 @@ class Saver {
   // Saves what the variables hold; the prefix of the checkpoint, which is
   // durable then. Checkpoints beyond those that are kept are deleted once the
   // state no longer names them; where that fails it is tried again after the
-  // next save. First it deletes what earlier ones of the same name have left:
-  // files that are not finished, and data, and graphs of a step, without an
-  // index. Nobody else may be saving under that name at the time.
+  // next save. First it deletes what earlier ones of the same name, which it
+  // knows by the file SAVE_PATH.saving, have left (unfinished_saves.h). Nobody
+  // else may be saving under that name at the time.
+  //
+  // FAILED_PRECONDITION, before anything is written, where a task does not see
+  // the files of this process: they share no disk. The path is then one of a
+  // checkpoint writer or an object store; or neither state nor graph are to be
+  // written here, so that this process touches no file, and checks none.
   absl::StatusOr<std::string> Save(Session& session,
                                    const std::string& save_path,
                                    const SaveOptions& options = {});
@@ -144,9 +154,9 @@ class Saver {
                                       const std::vector<std::string>& paths);
 
   // Feed: the prefix. Fetch: the prefix, once it is saved. Target: restores.
-  Output filename_tensor() const { return filename_; }
-  Output save_tensor() const { return save_; }
-  Operation restore_op() const { return restore_; }
+  Output filename_tensor() const { return nodes_.filename; }
+  Output save_tensor() const { return nodes_.save; }
+  Operation restore_op() const { return nodes_.restore; }
 
  private:
   struct Kept {
@@ -159,19 +169,34 @@ class Saver {
     Output save;
     Operation restore;
     Operation mark;  // null: it marks nothing before it saves
+    // What a save is told besides; null in graphs of TensorFlow, as is `sees`.
+    Output shard_folder, marker, marker_contents;
+    std::vector<Output> sees_marker;  // by task
   };
   Saver(const Scope& scope, SaverOptions options, const Nodes& nodes);
 
-  absl::StatusOr<std::string> SaveAlone(Session& session,
-                                        const std::string& save_path,
-                                        const std::string& path,
-                                        const SaveOptions& options);
+  static void FindOwnNodes(const Graph& graph, Nodes& nodes);
+  // What a save at `path` is fed.
+  FeedList Feeds(const std::string& path, uint64_t number) const;
+  absl::Status SaveAlone(Session& session, const std::string& save_path,
+                         const std::string& path, const SaveOptions& options);
+  // Writes the checkpoint.
+  absl::Status Write(Session& session, const std::string& path,
+                     uint64_t number);
+  // What comes after: the graph, the state, the end of old ones.
+  absl::Status CountAndTell(FileSystem& files, const std::string& path,
+                            const SaveOptions& options);
+  // FAILED_PRECONDITION, naming tasks that do not see the program's files.
+  absl::Status CheckThatTasksSee(Session& session,
+                                 const UnfinishedSaves::Marker& marker);
   absl::Status TakeTurn(Scheduler& scheduler) ABSL_LOCKS_EXCLUDED(mutex_);
   void GiveTurn() ABSL_LOCKS_EXCLUDED(mutex_);
   FileSystem& FilesOf(const Session& session);
   absl::Time Now() const;
   absl::Status WriteGraph(FileSystem& files, const std::string& path);
   void DeleteOld(FileSystem& files);
+  // Those that the next save may delete.
+  std::vector<std::string> OldOnes() const;
   // Counts a checkpoint in, and others out.
   void CountIn(const std::string& path);
   absl::Status WriteState(FileSystem& files, const std::string& path,
@@ -181,15 +206,16 @@ class Saver {
   const SaverOptions options_;
   LocalFileSystem local_files_;
   SystemClock system_clock_;
-  Output filename_;
-  Output save_;
-  Operation restore_;
-  Operation mark_;  // null but for kStep
+  Nodes nodes_;
   absl::Mutex mutex_;
   bool is_saving_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Event*> waiting_
       ABSL_GUARDED_BY(mutex_);  // for the end of a save
   // What follows belongs to whoever saves.
+  const std::unique_ptr<Random>
+      own_random_;  // null where the options bring one
+  Random& random_;
+  UnfinishedSaves unfinished_;
   std::deque<Kept> kept_;
   std::vector<std::string> to_delete_;  // still there, and counted out
   absl::Time next_to_keep_for_good_ = absl::InfiniteFuture();

@@ -43,6 +43,7 @@ constexpr char kUsage[] =
   weft checkpoint diff PATH PATH  what differs, tensor by tensor
   weft checkpoint convert PATH NEW
                                   the same in other parts or by other names
+  weft events FILE                what an event file shows TensorBoard
   weft wire FILE                  captured messages (docs/wire_capture.md)
 
 Of a cluster:
@@ -94,10 +95,11 @@ struct Flag {
 constexpr absl::string_view kOfClusters =
     " status devices variables containers reset shutdown graph ";
 constexpr absl::string_view kOfOutput =
-    " status devices variables containers reset shutdown graph checkpoint ";
+    " status devices variables containers reset shutdown graph checkpoint "
+    "events ";
 constexpr absl::string_view kCommands =
     " status devices variables containers reset shutdown graph checkpoint "
-    "wire help ";
+    "events wire help ";
 
 void AppendList(const std::string& value, std::vector<std::string>& list) {
   for (const auto& part : absl::StrSplit(value, ',', absl::SkipEmpty())) {
@@ -412,7 +414,7 @@ absl::Status TakeCheckpointVerb(Invocation& invocation,
 absl::Status CheckArguments(const Invocation& invocation) {
   const std::string& command = invocation.command;
   const size_t count = invocation.arguments.size();
-  if (command == "graph" || command == "wire") {
+  if (command == "graph" || command == "events" || command == "wire") {
     if (count == 1) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat("`weft ", command, "` needs one file; there are ", count));

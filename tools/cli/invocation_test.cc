@@ -116,7 +116,7 @@ TEST(InvocationTest, HelpIsFoundEverywhere) {
     EXPECT_EQ(call.command, "help");
   }
   for (const char* command : {"status", "devices", "variables", "containers",
-                              "reset", "shutdown", "graph", "wire"}) {
+                              "reset", "shutdown", "graph", "events", "wire"}) {
     EXPECT_THAT(Usage(), HasSubstr(std::string("weft ") + command));
   }
 }
@@ -149,6 +149,7 @@ TEST(InvocationTest, MistakesAreNamed) {
   EXPECT_THAT(Parse({"graph", "run", "a", "y", "--op=Add"}),
               StatusIs(kInvalid, "`weft graph show` has"));
   EXPECT_THAT(Parse({"wire", "a", "b"}), StatusIs(kInvalid, "one file"));
+  EXPECT_THAT(Parse({"events"}), StatusIs(kInvalid, "one file"));
   EXPECT_THAT(Parse({"reset", "a", "--all"}), StatusIs(kInvalid, "either"));
 }
 

@@ -1,5 +1,7 @@
 #include "tools/conformance/case_runner.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +9,7 @@
 #include "libs/base/status.h"
 #include "libs/fs/path.h"
 #include "tools/conformance/checkpoint_check.h"
+#include "tools/conformance/events_check.h"
 #include "tools/conformance/gradient_check.h"
 #include "tools/conformance/graph_ops.h"
 #include "tools/conformance/saver_check.h"
@@ -86,10 +89,10 @@ absl::StatusOr<std::vector<std::string>> CaseRunner::FindMissing(
     }
   }
   std::vector<std::string> result(missing.begin(), missing.end());
-  const bool known = test_case.kind.empty() || test_case.kind == "gradient" ||
-                     test_case.kind == "checkpoint" ||
-                     test_case.kind == "saver";
-  if (!known) {
+  static constexpr absl::string_view kKinds[] = {
+      "", "checkpoint", "events", "gradient", "records", "saver"};
+  if (std::find(std::begin(kKinds), std::end(kKinds), test_case.kind) ==
+      std::end(kKinds)) {
     result.push_back(absl::StrCat("kind ", test_case.kind));
   }
   std::set<std::string> actions;
@@ -126,6 +129,8 @@ absl::Status CaseRunner::Replay(const Case& test_case) {
   if (test_case.kind == "checkpoint") {
     return CheckCheckpoint(test_case, *parts_.fs);
   }
+  if (test_case.kind == "events") return CheckEvents(test_case, *parts_.fs);
+  if (test_case.kind == "records") return CheckRecords(test_case, *parts_.fs);
   if (test_case.kind == "saver") {
     ASSIGN_OR_RETURN(const auto scratch, NewScratchDirectory());
     return CheckSaver(test_case, scratch->path(), *parts_.fs, *parts_.factory);

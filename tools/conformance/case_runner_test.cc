@@ -100,11 +100,11 @@ TEST_F(CaseRunnerTest, FailureNamesTheStep) {
 TEST_F(CaseRunnerTest, SkipNamesWhatIsMissing) {
   Write("graph.pb", GraphOf("Surprise"));
   const Outcome outcome = Run(R"({
-      "kind": "events", "cluster": {"ps": 1},
+      "kind": "estimator", "cluster": {"ps": 1},
       "sessions": {"main": {"graph": "graph.pb"}},
       "steps": [{"action": "dance"}]})");
   EXPECT_EQ(outcome.result, Result::kSkipped);
-  EXPECT_EQ(outcome.reason, "op Surprise, kind events, action dance");
+  EXPECT_EQ(outcome.reason, "op Surprise, kind estimator, action dance");
 }
 
 TEST_F(CaseRunnerTest, OpWithoutAnyKernelIsMissing) {

@@ -25,7 +25,9 @@ struct Interval {
 
 struct Comparison {
   enum class Mode {
-    kClose,     // |got - want| <= absolute + relative * |want|, NaN equals NaN
+    // |got - want| <= absolute + relative * |want|, NaN equals NaN; strings are
+    // equal but for zero bytes at the end of `got`, which no record has.
+    kClose,
     kExact,     // equal to the bit
     kMultiset,  // the same rows in any order
     kMoments,   // no values: dtype, shape and moments

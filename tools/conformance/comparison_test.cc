@@ -98,6 +98,13 @@ TEST(ComparisonTest, MultisetIsOfRows) {
   EXPECT_TRUE(Agree(rows({1, 2, 3, 4}), rows({3, 4, 1, 2}), Mode::kMultiset));
   EXPECT_FALSE(Agree(rows({1, 2, 3, 4}), rows({2, 1, 3, 4}), Mode::kMultiset));
   EXPECT_FALSE(Agree(rows({1, 2, 1, 2}), rows({1, 2, 3, 4}), Mode::kMultiset));
+  const Tensor zeros = Tensor::Vector<std::string>({std::string("a\0\0", 3)});
+  const Tensor record = Tensor::Vector<std::string>({"a"});
+  EXPECT_TRUE(Agree(zeros, record, Mode::kClose));
+  EXPECT_FALSE(Agree(record, zeros, Mode::kClose));
+  EXPECT_FALSE(Agree(zeros, record, Mode::kExact));
+  EXPECT_FALSE(Agree(Tensor::Vector<std::string>({std::string("a\0b", 3)}),
+                     record, Mode::kClose));
   EXPECT_TRUE(Agree(Tensor::Vector<std::string>({"a", "bc"}),
                     Tensor::Vector<std::string>({"bc", "a"}), Mode::kMultiset));
   EXPECT_FALSE(

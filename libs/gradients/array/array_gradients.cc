@@ -5,6 +5,7 @@
 #include "libs/base/status.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/ops/state/variable.h"
 
 namespace weft {
 namespace {
@@ -113,6 +114,27 @@ Output SizesOf(const Scope& scope, const Output& x, DataType type) {
     }
   }
   return ops::Const(scope, sizes);
+}
+
+Gradient GatheredRows(const Scope& scope, const Node& gather,
+                      const Output& grad, const Output& sizes) {
+  Gradient result;
+  result.dense_shape = sizes;
+  result.values = grad;
+  result.indices = Output(gather.input(1));
+  const bool* distinct = gather.attr<bool>(ops::kDistinctIndices);
+  result.is_distinct = distinct != nullptr && *distinct;
+  const PartialShape& indices = result.indices.shape();
+  // One row for each index already.
+  if (indices.has_rank() && indices.rank() == 1) return result;
+  const Output row =
+      ops::StridedSlice(scope, sizes, {1}, {0}, {1}, {.end_mask = 1});
+  const Output count = ops::ExpandDims(
+      scope, ops::Size(scope, result.indices, {.out_type = sizes.dtype()}), 0);
+  result.values =
+      ops::Reshape(scope, grad, ops::Concat(scope, {count, row}, 0));
+  result.indices = ops::Reshape(scope, result.indices, {-1});
+  return result;
 }
 
 int64_t IntAttr(const Node& node, absl::string_view name) {

@@ -17,6 +17,12 @@ Output DenseOrZeros(const Scope& scope, const Node& node,
 // so that a step neither computes them nor keeps `x` for them.
 Output SizesOf(const Scope& scope, const Output& x, DataType type = DT_INT32);
 
+// Of a node that gathers rows of a tensor of shape `sizes` at its input 1: the
+// gradient of these rows, as large as what was read, not as large as what it
+// was read from.
+Gradient GatheredRows(const Scope& scope, const Node& gather,
+                      const Output& grad, const Output& sizes);
+
 // An int attr of the node; 0 when it has none such.
 int64_t IntAttr(const Node& node, absl::string_view name);
 

@@ -56,25 +56,10 @@ absl::StatusOr<Gradients> StridedSliceGradGrad(const Scope& scope,
   return result;
 }
 
-// The rows that were read, at their indices: as large as what was read, not as
-// large as what it was read from.
-Gradient GatheredRows(const Scope& scope, const Output& params,
-                      const Output& indices, const Output& grad) {
-  Gradient result;
-  result.dense_shape = SizesOf(scope, params);
-  const Output row = ops::StridedSlice(scope, result.dense_shape, {1}, {0}, {1},
-                                       {.end_mask = 1});
-  const Output count = ops::ExpandDims(scope, ops::Size(scope, indices), 0);
-  result.values =
-      ops::Reshape(scope, grad, ops::Concat(scope, {count, row}, 0));
-  result.indices = ops::Reshape(scope, indices, {-1});
-  return result;
-}
-
 absl::StatusOr<Gradients> GatherGrad(const Scope& scope, const Node& node,
                                      const Gradients& grad_outputs) {
-  return Gradients{GatheredRows(scope, Output(node.input(0)),
-                                Output(node.input(1)), grad_outputs[0].dense),
+  return Gradients{GatheredRows(scope, node, grad_outputs[0].dense,
+                                SizesOf(scope, Output(node.input(0)))),
                    {}};
 }
 
@@ -164,7 +149,8 @@ absl::StatusOr<Gradients> GatherV2Grad(const Scope& scope, const Node& node,
       known && (known->dtype() == DT_INT32 ? known->flat<int32_t>()[0] == 0
                                            : known->flat<int64_t>()[0] == 0);
   if (first_axis && batch_dims == 0) {
-    return Gradients{GatheredRows(scope, params, indices, grad), {}, {}};
+    return Gradients{
+        GatheredRows(scope, node, grad, SizesOf(scope, params)), {}, {}};
   }
   if (batch_dims < 0) {
     if (!indices.shape().has_rank()) {

@@ -4,8 +4,9 @@
 namespace weft {
 
 void RegisterIoGradients(GradientRegistry& registry) {
-  for (const char* op : {"SaveV2", "_SaveVariables", "RestoreV2",
-                         "MergeV2Checkpoints", "ShardedFilename"}) {
+  for (const char* op :
+       {"SaveV2", "_SaveVariables", "RestoreV2", "MergeV2Checkpoints",
+        "ShardedFilename", "ReadFile", "WriteFile", "MatchingFiles"}) {
     registry.RegisterNone(op);
   }
 }

@@ -1,7 +1,12 @@
 // Gradients of reads of variables. The gradient with respect to a variable is
 // that of its reference or handle.
+#include <cstdint>
+#include <limits>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/gradients/array/array_gradients.h"
 #include "libs/gradients/gradient_registry.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/state/state_ops.h"
@@ -16,6 +21,23 @@ absl::StatusOr<Gradients> PassOn(const Scope&, const Node&,
   return Gradients{grads[0]};
 }
 
+// A Const where the shape is declared: nothing has to come from the variable's
+// device then.
+Output SizesOfVariable(const Scope& scope, const Output& handle) {
+  const PartialShape* declared = handle.node()->attr<PartialShape>("shape");
+  if (declared == nullptr || !declared->IsFullyDefined()) {
+    return ops::VariableShape(scope.ColocateWith(handle), handle);
+  }
+  std::vector<int32_t> sizes;
+  for (const int64_t size : declared->dims()) {
+    if (size > std::numeric_limits<int32_t>::max()) {
+      return ops::VariableShape(scope.ColocateWith(handle), handle, DT_INT64);
+    }
+    sizes.push_back(static_cast<int32_t>(size));
+  }
+  return ops::Const(scope, Tensor::Vector(absl::Span<const int32_t>(sizes)));
+}
+
 // The gradient of rows is rows: no tensor of the variable's size is made.
 absl::StatusOr<Gradients> OfResourceGather(const Scope& scope, const Node& node,
                                            const Gradients& grads) {
@@ -25,18 +47,9 @@ absl::StatusOr<Gradients> OfResourceGather(const Scope& scope, const Node& node,
                      " (ResourceGather) with batch_dims is not supported; "
                      "gather from the value read instead"));
   }
-  const Output handle = node.input(0);
-  const Output indices = node.input(1);
-  const Output shape = ops::VariableShape(scope, handle);
-  const Output count = ops::ExpandDims(scope, ops::Size(scope, indices), 0);
-  const Output row =
-      ops::Slice(scope, shape, Tensor::Vector({1}), Tensor::Vector({-1}));
-  Gradient gradient;
-  gradient.values =
-      ops::Reshape(scope, grads[0].dense, ops::Concat(scope, {count, row}, 0));
-  gradient.indices = ops::Reshape(scope, indices, count);
-  gradient.dense_shape = shape;
-  return Gradients{gradient, Gradient()};
+  const Output sizes = SizesOfVariable(scope, Output(node.input(0)));
+  return Gradients{GatheredRows(scope, node, grads[0].dense, sizes),
+                   Gradient()};
 }
 
 // They make a variable, change it, or tell something else than its value.
@@ -63,6 +76,8 @@ constexpr const char* kWithoutGradient[] = {
     "VarHandleOp",
     "VarIsInitializedOp",
     "VariableShape",
+    "WaitForVariable",
+    "WaitForRefVariable",
     "AssignVariableOp",
     "AssignAddVariableOp",
     "AssignSubVariableOp",

@@ -1,5 +1,10 @@
 // Kernels that distribute rows and put them together again: DynamicPartition,
 // DynamicStitch, ParallelDynamicStitch.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
@@ -39,17 +44,45 @@ class DynamicPartitionKernel : public OpKernel {
     }
     if (data.num_elements() == 0) return absl::OkStatus();
     const int64_t row = data.num_elements() / partitions.num_elements();
-    std::vector<int64_t> next(outputs.size(), 0);
-    int64_t from = 0;
-    for (int32_t partition : partitions.flat<int32_t>()) {
-      CopyElements(data, from, row, *outputs[partition],
-                   next[partition]++ * row);
-      from += row;
+    const size_t row_bytes = DataTypeSize(data.dtype()) * row;
+    if (row_bytes == sizeof(uint32_t)) {
+      DivideWords<uint32_t>(data, partitions, outputs);
+    } else if (row_bytes == sizeof(uint64_t)) {
+      DivideWords<uint64_t>(data, partitions, outputs);
+    } else {
+      DivideRows(data, partitions, row, outputs);
     }
     return absl::OkStatus();
   }
 
  private:
+  // Rows as large as a number, such as ids.
+  template <typename Word>
+  static void DivideWords(const Tensor& data, const Tensor& partitions,
+                          const std::vector<Tensor*>& outputs) {
+    std::vector<char*> next;
+    for (Tensor* output : outputs) {
+      next.push_back(static_cast<char*>(output->mutable_data()));
+    }
+    const char* from = static_cast<const char*>(data.data());
+    for (const int32_t partition : partitions.flat<int32_t>()) {
+      std::memcpy(next[partition], from, sizeof(Word));
+      next[partition] += sizeof(Word);
+      from += sizeof(Word);
+    }
+  }
+
+  static void DivideRows(const Tensor& data, const Tensor& partitions,
+                         int64_t row, const std::vector<Tensor*>& outputs) {
+    std::vector<int64_t> next(outputs.size(), 0);
+    int64_t from = 0;
+    for (const int32_t partition : partitions.flat<int32_t>()) {
+      CopyElements(data, from, row, *outputs[partition],
+                   next[partition]++ * row);
+      from += row;
+    }
+  }
+
   // How many rows each output gets; checks everything.
   static absl::StatusOr<std::vector<int64_t>> Count(OpKernelContext& context) {
     const Tensor& data = context.input(0);
@@ -86,7 +119,9 @@ class DynamicStitchKernel : public OpKernel {
         TensorShape shape,
         RowsOf(rows, context.input(count).shape(), context.input(0).rank()));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    RETURN_IF_ERROR(FillWithZeros(*output));
+    if (!EachIsSet(context, count, rows)) {
+      RETURN_IF_ERROR(FillWithZeros(*output));
+    }
     if (shape.num_elements() == 0) return absl::OkStatus();
     const int64_t row = shape.num_elements() / rows;
     for (int i = 0; i < count; ++i) {
@@ -100,6 +135,23 @@ class DynamicStitchKernel : public OpKernel {
   }
 
  private:
+  // Whether there is data for each row, as where ids were divided and come
+  // together again: nothing need be written twice then.
+  static bool EachIsSet(OpKernelContext& context, int count, int64_t rows) {
+    int64_t given = 0;
+    for (int i = 0; i < count; ++i) given += context.input(i).num_elements();
+    if (given < rows) return false;
+    std::vector<bool> is_set(rows, false);
+    int64_t missing = rows;
+    for (int i = 0; i < count; ++i) {
+      for (const int32_t index : context.input(i).flat<int32_t>()) {
+        missing -= is_set[index] ? 0 : 1;
+        is_set[index] = true;
+      }
+    }
+    return missing == 0;
+  }
+
   static absl::StatusOr<int64_t> CountRows(OpKernelContext& context,
                                            int count) {
     int64_t rows = 0;

@@ -186,6 +186,11 @@ void AddToGroups(const typename Table::key_type& key, bool equals_itself,
 absl::StatusOr<Groups> GroupNumbers(const Tensor& values) {
   Groups groups;
   NumberTable table;
+  // Growing a table means hashing all again. A few values may be many times
+  // there, so not without a bound.
+  constexpr int64_t kMaxReserved = 1 << 16;
+  table.reserve(std::min(values.num_elements(), kMaxReserved));
+  groups.of.reserve(values.num_elements());
   RETURN_IF_ERROR(ForEachKey(values, [&](uint64_t key, bool equals_itself) {
     AddToGroups(key, equals_itself, table, groups);
   }));

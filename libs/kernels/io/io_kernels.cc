@@ -21,6 +21,7 @@
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/fs/paced_file_system.h"
 #include "libs/fs/path.h"
+#include "libs/kernels/io/file_kernel.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/kernels/resource/variable_lookup.h"
 #include "libs/resource/chunk_snapshot.h"
@@ -35,22 +36,6 @@ using checkpoint::BundleWriter;
 using checkpoint::ParseShapeAndSlice;
 using checkpoint::PiecewiseTensor;
 using checkpoint::ShapeAndSlice;
-
-// A kernel that blocks: it runs where it may.
-class FileKernel : public AsyncOpKernel {
- public:
-  using AsyncOpKernel::AsyncOpKernel;
-
-  void ComputeAsync(OpKernelContext& context, Done done) final {
-    context.scheduler().Schedule(
-        Pool::kBlocking, [this, &context, done = std::move(done)]() mutable {
-          done(Run(context));
-        });
-  }
-
- private:
-  virtual absl::Status Run(OpKernelContext& context) const = 0;
-};
 
 absl::StatusOr<std::string> StringInput(OpKernelContext& context, int i,
                                         absl::string_view name) {
@@ -184,23 +169,29 @@ class VariableMark : public Resource {
   absl::string_view type_name() const override { return kTypeName; }
   std::string DebugString() const override { return "VariableMark"; }
 
-  // What was kept before is let go of.
+  // The last of `saved` is the prefix that it is for. What was kept before is
+  // let go of.
   void Set(std::vector<Saved> saved) {
     std::vector<Saved> before;  // destroyed without the lock
     absl::MutexLock lock(&mutex_);
     before = std::exchange(saved_, std::move(saved));
-    is_set_ = true;
   }
-  // Once for each Set.
-  std::optional<std::vector<Saved>> Take() {
+  // Once for each Set; nothing that was set for another prefix, by another
+  // Saver.
+  std::optional<std::vector<Saved>> Take(const std::string& prefix) {
     absl::MutexLock lock(&mutex_);
-    if (!std::exchange(is_set_, false)) return std::nullopt;
+    if (saved_.empty()) return std::nullopt;
+    const Tensor& owner = saved_.back().value;
+    if (owner.dtype() != DT_STRING || owner.num_elements() != 1 ||
+        owner.flat<std::string>()[0] != prefix) {
+      return std::nullopt;
+    }
+    saved_.pop_back();
     return std::exchange(saved_, {});
   }
 
  private:
   absl::Mutex mutex_;
-  bool is_set_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Saved> saved_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -341,11 +332,12 @@ class SaveVariablesKernel : public SaveKernel {
                                                 const Request& request) const {
     const auto mark = context.resources().Lookup<VariableMark>("", mark_);
     std::optional<std::vector<Saved>> saved;
-    if (mark.ok()) saved = (*mark)->Take();
+    if (mark.ok()) saved = (*mark)->Take(request.prefix);
     if (!saved.has_value() || saved->size() != request.names.size()) {
       return absl::FailedPreconditionError(
-          "The variables are not marked, or a save that failed has used the "
-          "mark up, or the task has restarted since. What is saved between "
+          "The variables are not marked, or for another save, or a save that "
+          "failed has used the mark up, or the task has restarted since. What "
+          "is saved between "
           "steps is marked anew for each save, as Saver::Save does.");
     }
     return *std::move(saved);
@@ -561,6 +553,7 @@ void RegisterIoKernels(KernelRegistry& registry) {
   registry.Register<MergeV2CheckpointsKernel>("MergeV2Checkpoints");
   registry.Register<ShardedFilenameKernel>("ShardedFilename", {},
                                            /*is_cheap=*/true);
+  RegisterWholeFileKernels(registry);
 }
 
 }  // namespace weft

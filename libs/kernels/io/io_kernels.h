@@ -12,6 +12,10 @@ namespace weft {
 
 void RegisterIoKernels(KernelRegistry& registry);
 
+// Those of ReadFile, WriteFile and MatchingFiles, which RegisterIoKernels
+// registers too.
+void RegisterWholeFileKernels(KernelRegistry& registry);
+
 }  // namespace weft
 
 #endif  // WEFT_LIBS_KERNELS_IO_IO_KERNELS_H_

@@ -172,6 +172,10 @@ class ResourceGatherKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    if (batch_dims_ == 0 && DataTypeSize(value.dtype()) > 0) {
+      GatherRows(value, indices, row * DataTypeSize(value.dtype()), *output);
+      return absl::OkStatus();
+    }
     const int64_t per_batch =
         batches == 0 ? 0 : indices.num_elements() / batches;
     for (int64_t i = 0; i < indices.num_elements(); ++i) {
@@ -179,6 +183,23 @@ class ResourceGatherKernel : public OpKernel {
       CopyElements(value, from * row, row, *output, i * row);
     }
     return absl::OkStatus();
+  }
+
+  // Rows of `bytes` each. They lie anywhere in a table that no cache holds, so
+  // the next ones are asked for while one is copied.
+  static void GatherRows(const Tensor& value, const Tensor& indices,
+                         int64_t bytes, Tensor& output) {
+    if (output.num_elements() == 0) return;
+    constexpr int64_t kAhead = 8;
+    const char* const from = static_cast<const char*>(value.data());
+    char* to = static_cast<char*>(output.mutable_data());
+    const int64_t count = indices.num_elements();
+    for (int64_t i = 0; i < count; ++i, to += bytes) {
+      if (i + kAhead < count) {
+        __builtin_prefetch(from + IndexAt(indices, i + kAhead) * bytes);
+      }
+      std::memcpy(to, from + IndexAt(indices, i) * bytes, bytes);
+    }
   }
 
   absl::Status CheckBatch(const TensorShape& value,

@@ -43,6 +43,8 @@ const std::map<std::string, std::string>& Excused() {
       {"VariableShape", kReads},
       {"IsVariableInitialized", kReads},
       {"ResourceGather", kReads},
+      {"WaitForVariable", kReads},
+      {"WaitForRefVariable", kReads},
       {"RestoreV2", kReads},
       {"_MarkVariables", "only a save that its success leads to sees the mark"},
       {"DisableCopyOnRead", "does nothing"},
@@ -201,6 +203,10 @@ Call SaveVariables(State& state, const OpDef&) {
                 {"order", std::vector<int64_t>({0})},
                 {"snapshot_groups", std::vector<int64_t>({0})}};
   return call;
+}
+
+Call WriteOne(State& state, const OpDef&) {
+  return {{state.Path("written"), Tensor::Scalar<std::string>("text")}, {}};
 }
 
 Call MergeOne(State& state, const OpDef&) {
@@ -387,6 +393,7 @@ std::vector<std::pair<std::string, Prepare>> Cases() {
       {"SaveV2", SaveOne},
       {"_SaveVariables", SaveVariables},
       {"MergeV2Checkpoints", MergeOne},
+      {"WriteFile", WriteOne},
       {"Assign", ChangeVariables},
       {"Scatter", ChangeVariables},
       {"ResourceScatter", ChangeVariables},

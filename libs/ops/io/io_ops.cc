@@ -1,4 +1,4 @@
-// Ops that read and write files: those of a Saver's graph.
+// Ops that read and write files: those of a Saver's graph, and of whole files.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -51,6 +51,27 @@ absl::Status MarkVariablesShape(InferenceContext&) { return absl::OkStatus(); }
 absl::Status MergeV2CheckpointsShape(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRank(0, 1));
   return c.InputWithRank(1, 0).status();
+}
+
+absl::Status ReadFileShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(0, 0).status());
+  return shapes::Scalar(c);
+}
+
+absl::Status WriteFileShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(0, 0).status());
+  return c.InputWithRank(1, 0).status();
+}
+
+absl::Status MatchingFilesShape(InferenceContext& c) {
+  const PartialShape& pattern = c.input(0);
+  if (pattern.has_rank() && pattern.rank() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a scalar or a vector of patterns is wanted, not ",
+                     pattern.ToString()));
+  }
+  c.set_output(0, PartialShape({PartialShape::kUnknown}));
+  return absl::OkStatus();
 }
 
 absl::Status ShardedFilenameShape(InferenceContext& c) {
@@ -128,6 +149,24 @@ void RegisterIoOps(OpRegistry& registry) {
                    .Stateful()
                    .Doc("Makes one checkpoint of the shards of a save.")
                    .Shape(MergeV2CheckpointsShape));
+  registry.Add(OpDefBuilder("ReadFile")
+                   .Input("filename: string")
+                   .Output("contents: string")
+                   .Doc("What a file contains.")
+                   .Shape(ReadFileShape));
+  registry.Add(OpDefBuilder("WriteFile")
+                   .Input("filename: string")
+                   .Input("contents: string")
+                   .Stateful()
+                   .Doc("Makes a file of a text, or replaces one; folders "
+                        "that are missing are made.")
+                   .Shape(WriteFileShape));
+  registry.Add(OpDefBuilder("MatchingFiles")
+                   .Input("pattern: string")
+                   .Output("filenames: string")
+                   .Doc("Paths that match one of some patterns, sorted; '*', "
+                        "'?' and '[a-z]' stand for parts of a name.")
+                   .Shape(MatchingFilesShape));
   registry.Add(OpDefBuilder("ShardedFilename")
                    .Input("basename: string")
                    .Input("shard: int32")

@@ -3,13 +3,33 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/ops/nn/embedding_ops.h"
 #include "libs/ops/nn/nn_losses.h"
 #include "libs/ops/nn/typed_inputs.h"
 
 namespace weft::nn {
 namespace {
+
+absl::Status RankError(absl::string_view name, int rank,
+                       const PartialShape& shape) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " must have rank ", rank, ", but is of shape ", shape.ToString()));
+}
+
+bool CheckTable(const Scope& scope, const EmbeddingParams& table, int rank,
+                absl::string_view name) {
+  if (!scope.ok()) return false;
+  scope.UpdateStatus(Annotate(table.Check(), name));
+  if (!scope.ok()) return false;
+  const PartialShape shape = table.shape();
+  if (shape.has_rank() && shape.rank() != rank) {
+    scope.UpdateStatus(RankError(name, rank, shape));
+  }
+  return scope.ok();
+}
 
 bool CheckRank(const Scope& scope, const Output& x, int rank,
                absl::string_view name) {
@@ -20,16 +40,14 @@ bool CheckRank(const Scope& scope, const Output& x, int rank,
     return false;
   }
   if (!x.shape().has_rank() || x.shape().rank() == rank) return true;
-  scope.UpdateStatus(absl::InvalidArgumentError(
-      absl::StrCat(name, " must have rank ", rank, ", but '", x.name(),
-                   "' is of shape ", x.shape().ToString())));
+  scope.UpdateStatus(RankError(name, rank, x.shape()));
   return false;
 }
 
 // One loss's arguments as tensors.
 struct Model {
-  Output weights;
-  Output biases;
+  const EmbeddingParams& weights;
+  const EmbeddingParams& biases;
   Output labels;
   Output inputs;
   SampledValues sampled;
@@ -42,8 +60,8 @@ bool CheckModel(const Scope& scope, const Model& model) {
         absl::StrCat("num_true must be at least 1, not ", model.num_true)));
     return false;
   }
-  return CheckRank(scope, model.weights, 2, "weights") &&
-         CheckRank(scope, model.biases, 1, "biases") &&
+  return CheckTable(scope, model.weights, 2, "weights") &&
+         CheckTable(scope, model.biases, 1, "biases") &&
          CheckRank(scope, model.labels, 2, "labels") &&
          CheckRank(scope, model.inputs, 2, "inputs") &&
          CheckRank(scope, model.sampled.sampled_candidates, 1,
@@ -59,7 +77,7 @@ struct LogitsAndLabels {
   Output labels;
 };
 
-// The rows of weights and biases that this step looks at, in one gather each.
+// The rows of weights and biases that this step looks at, in one lookup each.
 struct Looked {
   Output true_rows;  // [batch * num_true, dim]
   Output sampled_rows;
@@ -67,15 +85,14 @@ struct Looked {
   Output sampled_biases;
 };
 
-Looked LookUp(const Scope& scope, const Model& model,
-              const Output& candidates) {
+Looked LookUp(const Scope& scope, const Model& model, const Output& candidates,
+              const std::string& strategy) {
   const Output flat = ops::Reshape(scope, model.labels, ops::Ints({-1}));
   const Output ids =
       ops::Concat(scope.WithName("concat"), {flat, candidates}, 0);
-  const Output rows =
-      ops::GatherV2(scope.WithName("embedding_lookup"), model.weights, ids, 0);
-  const Output biases =
-      ops::GatherV2(scope.WithName("embedding_lookup"), model.biases, ids, 0);
+  const EmbeddingLookupOptions how = {.partition_strategy = strategy};
+  const Output rows = EmbeddingLookup(scope, model.weights, ids, how);
+  const Output biases = EmbeddingLookup(scope, model.biases, ids, how);
   const Output count = ops::Shape(scope, flat);
   const Output row_begin =
       ops::Concat(scope.WithName("concat"), {count, ops::Ints({0})}, 0);
@@ -130,7 +147,8 @@ LogitsAndLabels ComputeLogits(const Scope& scope, const Model& model,
       ops::StopGradient(scope, model.sampled.sampled_expected_count);
   const Output ids = ops::CastTo(scope, candidates,
                                  RemoveRefType(model.labels.dtype()), "ids");
-  const Looked looked = LookUp(scope, model, ids);
+  const Looked looked = LookUp(scope, model, ids, options.partition_strategy);
+  if (!scope.ok()) return {};
   const Scope add = scope.WithName("add"), sub = scope.WithName("sub");
   Output yes = TrueLogits(scope, model, looked);
   Output no = ops::AddV2(add,
@@ -155,12 +173,12 @@ LogitsAndLabels ComputeLogits(const Scope& scope, const Model& model,
           ops::Concat(concat, {share, ops::ZerosLike(scope, no)}, 1)};
 }
 
-LogitsAndLabels Compute(const Scope& inner, const Input& weights,
-                        const Input& biases, const Input& labels,
+LogitsAndLabels Compute(const Scope& inner, const EmbeddingParams& weights,
+                        const EmbeddingParams& biases, const Input& labels,
                         const Input& inputs, const SampledValues& sampled,
                         int num_true, const SampledLossOptions& options) {
-  const Model model = {ops::AsTensor(inner, weights, DT_FLOAT, "weights"),
-                       ops::AsTensor(inner, biases, DT_FLOAT, "biases"),
+  const Model model = {weights,
+                       biases,
                        ops::AsTensor(inner, labels, DT_INT64, "labels"),
                        ops::AsTensor(inner, inputs, DT_FLOAT, "inputs"),
                        sampled,
@@ -186,9 +204,9 @@ SampledValues LogUniformCandidateSampler(
   return {Output(node, 0), Output(node, 1), Output(node, 2)};
 }
 
-Output NceLoss(const Scope& scope, const Input& weights, const Input& biases,
-               const Input& labels, const Input& inputs,
-               const SampledValues& sampled, int num_true,
+Output NceLoss(const Scope& scope, const EmbeddingParams& weights,
+               const EmbeddingParams& biases, const Input& labels,
+               const Input& inputs, const SampledValues& sampled, int num_true,
                const SampledLossOptions& options) {
   const LogitsAndLabels all =
       Compute(scope.CompositeScope("nce_loss"), weights, biases, labels, inputs,
@@ -200,8 +218,8 @@ Output NceLoss(const Scope& scope, const Input& weights, const Input& biases,
   return ops::Sum(outside, losses, 1);
 }
 
-Output SampledSoftmaxLoss(const Scope& scope, const Input& weights,
-                          const Input& biases, const Input& labels,
+Output SampledSoftmaxLoss(const Scope& scope, const EmbeddingParams& weights,
+                          const EmbeddingParams& biases, const Input& labels,
                           const Input& inputs, const SampledValues& sampled,
                           int num_true, const SampledLossOptions& options) {
   const LogitsAndLabels all =

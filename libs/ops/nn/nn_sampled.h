@@ -12,7 +12,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "libs/ops/nn/embedding_params.h"
 #include "libs/ops/scope.h"
 
 namespace weft::nn {
@@ -41,6 +43,8 @@ struct SampledLossOptions {
   bool remove_accidental_hits = false;
   // Whether the logarithm of how often a class is expected is taken off.
   bool subtract_log_q = true;
+  // How weights and biases in several parts are cut; see embedding_ops.h.
+  std::string partition_strategy = "mod";
 };
 
 // Noise contrastive estimation: one loss for each row of the batch, the sum of
@@ -49,15 +53,18 @@ struct SampledLossOptions {
 // biases[class], less what the options take off.
 //   weights [classes, dim], biases [classes], labels [batch, num_true] (int64),
 //   inputs [batch, dim]. INVALID_ARGUMENT for other ranks.
-Output NceLoss(const Scope& scope, const Input& weights, const Input& biases,
-               const Input& labels, const Input& inputs,
-               const SampledValues& sampled, int num_true = 1,
-               const SampledLossOptions& options = {});
+// Weights and biases are tables as EmbeddingLookup takes them, in one part or
+// several. Of variables only the rows of these classes leave their task, and
+// only they have a gradient.
+Output NceLoss(const Scope& scope, const EmbeddingParams& weights,
+               const EmbeddingParams& biases, const Input& labels,
+               const Input& inputs, const SampledValues& sampled,
+               int num_true = 1, const SampledLossOptions& options = {});
 
 // The softmax cross entropy over the true and the sampled classes. For training
 // only: it is less than that over all classes.
-Output SampledSoftmaxLoss(const Scope& scope, const Input& weights,
-                          const Input& biases, const Input& labels,
+Output SampledSoftmaxLoss(const Scope& scope, const EmbeddingParams& weights,
+                          const EmbeddingParams& biases, const Input& labels,
                           const Input& inputs, const SampledValues& sampled,
                           int num_true = 1,
                           const SampledLossOptions& options = {

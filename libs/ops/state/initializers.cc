@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -16,6 +17,16 @@ namespace {
 
 // Larger tensors are filled when they are needed, not stored in the graph.
 constexpr int64_t kMaxConstElements = 1000;
+// tf.constant_initializer makes a Const of any size, of which TensorFlow stores
+// the repeated element only once. Here one of up to so many bytes.
+constexpr int64_t kMaxRepeatedBytes = 1 << 20;
+// No Const can be larger in a GraphDef.
+constexpr int64_t kMaxConstBytes = std::numeric_limits<int32_t>::max();
+
+bool IsLargerThan(int64_t bytes, const TensorShape& shape, DataType dtype) {
+  const auto size = std::max<int64_t>(1, DataTypeSize(dtype));
+  return shape.num_elements() > bytes / size;
+}
 
 Tensor ShapeTensor(const TensorShape& shape) {
   Dims dims(shape.dims().begin(), shape.dims().end());
@@ -65,6 +76,9 @@ Output FillWithNumber(const Scope& scope, absl::string_view name, double number,
     return FillWith(scope, name, Tensor::Scalar(number != 0), shape);
   }
   if (dtype == DT_STRING && number == 0) {
+    if (shape.num_elements() >= kMaxConstElements) {
+      return FillWith(scope, name, Tensor::Scalar(std::string()), shape);
+    }
     return scope.WithName(name).ToOutput(Tensor(DT_STRING, shape));
   }
   std::optional<Tensor> value = ScalarOf(scope, number, dtype);
@@ -79,6 +93,11 @@ absl::StatusOr<Tensor> Spread(const Tensor& values, const TensorShape& shape) {
     return absl::InvalidArgumentError(
         absl::StrCat("Too many elements provided. Needed at most ", wanted,
                      ", but received ", given));
+  }
+  if (IsLargerThan(kMaxConstBytes, shape, values.dtype())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Constant: ", given, " values can't be repeated to fill ",
+                     shape.ToString(), ": a constant holds up to 2 GiB"));
   }
   if (DataTypeSize(values.dtype()) == 0) {
     if (values.dtype() != DT_STRING) {
@@ -102,8 +121,8 @@ absl::StatusOr<Tensor> Spread(const Tensor& values, const TensorShape& shape) {
   return result;
 }
 
-absl::StatusOr<Tensor> ConstantValue(const Input& value,
-                                     const TensorShape& shape, DataType dtype) {
+absl::StatusOr<Output> ConstantOf(const Scope& scope, const Input& value,
+                                  const TensorShape& shape, DataType dtype) {
   if (!value.value()) {
     return absl::InvalidArgumentError("Constant needs a value, not an output");
   }
@@ -111,7 +130,13 @@ absl::StatusOr<Tensor> ConstantValue(const Input& value,
   if (tensor.dtype() != dtype) {
     ASSIGN_OR_RETURN(tensor, AdaptValue(tensor, dtype));
   }
-  return Spread(tensor, shape);
+  if (tensor.num_elements() == 1 &&
+      IsLargerThan(kMaxRepeatedBytes, shape, dtype)) {
+    ASSIGN_OR_RETURN(tensor, tensor.Reshaped(TensorShape()));
+    return FillWith(scope, "Const", tensor, shape);
+  }
+  ASSIGN_OR_RETURN(tensor, Spread(tensor, shape));
+  return scope.ToOutput(std::move(tensor));
 }
 
 struct RandomOp {
@@ -205,9 +230,9 @@ Initializer Constant(Input value) {
   return
       [value = std::move(value)](const Scope& scope, const TensorShape& shape,
                                  DataType dtype, const PartitionInfo*) {
-        absl::StatusOr<Tensor> tensor = ConstantValue(value, shape, dtype);
-        if (tensor.ok()) return scope.ToOutput(*std::move(tensor));
-        scope.UpdateStatus(tensor.status());
+        absl::StatusOr<Output> result = ConstantOf(scope, value, shape, dtype);
+        if (result.ok()) return *result;
+        scope.UpdateStatus(result.status());
         return Output();
       };
 }

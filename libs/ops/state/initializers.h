@@ -30,7 +30,8 @@ namespace initializers {
 Initializer Zeros();
 Initializer Ones();
 // A scalar fills the shape; anything else must have as many elements, or fewer,
-// the last one repeating.
+// the last one repeating. A single one that fills more than 1 MiB is a Fill
+// instead of a Const: the graph does not hold it.
 Initializer Constant(Input value);
 
 // Random values are INVALID_ARGUMENT for types that are not floating-point.

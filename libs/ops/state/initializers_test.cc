@@ -29,6 +29,9 @@ TEST(InitializersTest, NameNodesAsTensorFlowDoes) {
   EXPECT_THAT(NamesAfter(Zeros(), {1000}),
               ElementsAre("zeros/shape_as_tensor", "zeros/Const", "zeros"));
   EXPECT_THAT(NamesAfter(Constant(1), {3}), ElementsAre("Const"));
+  EXPECT_THAT(NamesAfter(Constant(1), {1 << 18}), ElementsAre("Const"));
+  EXPECT_THAT(NamesAfter(Constant(1), {1'000'000'000, 20}),
+              ElementsAre("Const/shape_as_tensor", "Const/Const", "Const"));
   EXPECT_THAT(NamesAfter(GlorotUniform(), {3, 4}),
               ElementsAre("random_uniform/shape", "random_uniform/min",
                           "random_uniform/max", "random_uniform/RandomUniform",

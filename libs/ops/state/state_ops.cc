@@ -116,6 +116,13 @@ void AddReferenceVariables(OpRegistry& registry) {
                    .AllowsUninitializedInput()
                    .Doc("Whether a value was ever assigned.")
                    .Shape(shapes::Scalar));
+  registry.Add(OpDefBuilder("WaitForRefVariable")
+                   .Input("ref: Ref(dtype)")
+                   .Attr("dtype: type")
+                   .Stateful()
+                   .AllowsUninitializedInput()
+                   .Doc("Done once the variable has a value.")
+                   .Shape(shapes::NoOutputs));
   registry.Add(OpDefBuilder("Assign")
                    .Input("ref: Ref(T)")
                    .Input("value: T")
@@ -221,6 +228,11 @@ void AddResourceVariables(OpRegistry& registry) {
                    .Stateful()
                    .Doc("Whether the variable exists and has a value.")
                    .Shape(shapes::Scalar));
+  registry.Add(OpDefBuilder("WaitForVariable")
+                   .Input("resource: resource")
+                   .Stateful()
+                   .Doc("Done once the variable has a value.")
+                   .Shape(shapes::NoOutputs));
   registry.Add(OpDefBuilder("VariableShape")
                    .Input("input: resource")
                    .Output("output: out_type")

@@ -197,6 +197,21 @@ Output Variable::Read(const Scope& scope) const {
                          {{"dtype", nodes_->dtype}});
 }
 
+Output Variable::SparseRead(const Scope& scope, const Input& indices,
+                            const SparseReadOptions& options) const {
+  if (!nodes_) return Output();
+  AttrMap attrs;
+  if (options.distinct_indices) attrs[std::string(kDistinctIndices)] = true;
+  const Scope beside = scope.ColocateWith(nodes_->handle);
+  if (!nodes_->is_resource) {
+    return beside.AddOutput("GatherV2", {nodes_->value, indices, 0},
+                            std::move(attrs));
+  }
+  attrs["dtype"] = nodes_->dtype;
+  return beside.AddOutput("ResourceGather", {nodes_->handle, indices},
+                          std::move(attrs));
+}
+
 Output Variable::IsInitialized(const Scope& scope) const {
   if (!nodes_) return Output();
   return scope.AddOutput(
@@ -249,10 +264,34 @@ Output AssignSub(const Scope& scope, const Variable& variable,
   return Change(scope, variable, value, "AssignSub", "AssignSubVariableOp");
 }
 
+Output Gather(const Scope& scope, const Variable& params,
+              const Input& indices) {
+  return params.SparseRead(scope, indices);
+}
+
+Output GatherV2(const Scope& scope, const Variable& params,
+                const Input& indices, const Input& axis) {
+  if (!params) return Output();
+  const bool by_rows = axis.value() && axis.value()->num_elements() == 1 &&
+                       ((axis.value()->dtype() == DT_INT32 &&
+                         axis.value()->flat<int32_t>()[0] == 0) ||
+                        (axis.value()->dtype() == DT_INT64 &&
+                         axis.value()->flat<int64_t>()[0] == 0));
+  if (by_rows) return params.SparseRead(scope, indices);
+  return scope.ColocateWith(params.handle())
+      .AddOutput("GatherV2", {params.value(), indices, axis});
+}
+
 Variable FindVariable(const Scope& scope, const Output& handle) {
   const auto& by_node = VariableStore::Of(scope).by_node;
   auto it = by_node.find(handle.node());
   return it == by_node.end() ? Variable() : it->second;
+}
+
+Variable FindVariableRead(const Scope& scope, const Output& value) {
+  if (!value || value.node()->num_inputs() != 1) return Variable();
+  const Variable variable = FindVariable(scope, value.node()->input(0));
+  return variable && variable.value() == value ? variable : Variable();
 }
 
 std::vector<Variable> GetVariables(const Scope& scope,

@@ -37,6 +37,13 @@ struct VariableOptions {
   bool validate_shape = true;
 };
 
+struct SparseReadOptions {
+  // The caller knows that no index occurs twice. An optimizer need not look for
+  // rows to be summed then; it is told by attr kDistinctIndices.
+  bool distinct_indices = false;
+};
+inline constexpr absl::string_view kDistinctIndices = "_distinct_indices";
+
 class Variable {
  public:
   Variable() = default;
@@ -81,6 +88,11 @@ class Variable {
   operator Output() const { return value(); }  // NOLINT: reading it is meant
   // The value, read by a new node: after the control dependencies of `scope`.
   Output Read(const Scope& scope) const;
+  // The rows `indices` of the value, [indices..., shape[1:]...]: gathered where
+  // the variable is, so that no more than these cross to another task. Named by
+  // the scope, "ResourceGather" or "GatherV2" otherwise.
+  Output SparseRead(const Scope& scope, const Input& indices,
+                    const SparseReadOptions& options = {}) const;
   // A bool: whether it has been initialised.
   Output IsInitialized(const Scope& scope) const;
 
@@ -112,8 +124,17 @@ Output AssignAdd(const Scope& scope, const Variable& variable,
 Output AssignSub(const Scope& scope, const Variable& variable,
                  const Input& value);
 
+// As of a tensor (libs/ops/array/array_ops.h), but beside the variable: see
+// SparseRead. By reference and along other axes than 0 the value is gathered
+// from, which costs no copy there.
+Output Gather(const Scope& scope, const Variable& params, const Input& indices);
+Output GatherV2(const Scope& scope, const Variable& params,
+                const Input& indices, const Input& axis);
+
 // The variable that `handle` is the handle of; null when there is none.
 Variable FindVariable(const Scope& scope, const Output& handle);
+// The variable whose own node reads `value`; null when there is none.
+Variable FindVariableRead(const Scope& scope, const Output& value);
 // The variables of a collection, in order of creation.
 std::vector<Variable> GetVariables(const Scope& scope,
                                    absl::string_view collection);

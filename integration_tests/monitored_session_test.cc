@@ -1,0 +1,735 @@
+// MonitoredSession and its hooks in sessions of this process: the order of
+// calls, what hooks add to a run, how training ends, what is saved and
+// restored.
+#include "libs/train/monitored_session.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "libs/api/weft.h"
+#include "libs/base/clock.h"
+#include "libs/base/logging.h"
+#include "libs/base/test_matchers.h"
+#include "libs/fs/memory_file_system.h"
+#include "libs/runtime/process.h"
+#include "libs/summary/events_writer.h"
+
+namespace weft {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using train::HookList;
+using train::MonitoredSession;
+using train::MonitoredTrainingSession;
+using train::MonitoredTrainingSessionOptions;
+using train::SessionRunArgs;
+using train::SessionRunContext;
+using train::SessionRunValues;
+using Lines = std::vector<std::string>;
+
+constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
+constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
+
+// Writes down when it is called, and what it gets.
+class RecordingHook : public train::SessionRunHook {
+ public:
+  RecordingHook(std::string name, Lines& lines)
+      : name_(std::move(name)), lines_(lines) {}
+
+  absl::Status Begin(const Scope&) override { return Record("begin"); }
+  absl::Status AfterCreateSession(Session&, train::Coordinator&) override {
+    return Record("after_create_session");
+  }
+  absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext&) override {
+    RETURN_IF_ERROR(Record("before_run"));
+    return args;
+  }
+  absl::Status AfterRun(SessionRunContext& context,
+                        const SessionRunValues& values) override {
+    results.assign(values.results.begin(), values.results.end());
+    timeout = values.options.timeout;
+    if (stops) context.RequestStop();
+    return Record("after_run");
+  }
+  absl::Status End(Session&) override { return Record("end"); }
+  void BeforeSessionGoes() override {
+    EXPECT_OK(Record("before_session_goes"));
+  }
+
+  SessionRunArgs args;  // what it adds to each run
+  bool stops = false;
+  std::vector<Tensor> results;
+  absl::Duration timeout;
+
+ private:
+  absl::Status Record(absl::string_view what) {
+    lines_.push_back(absl::StrCat(name_, " ", what));
+    return absl::OkStatus();
+  }
+
+  const std::string name_;
+  Lines& lines_;
+};
+
+class MonitoredSessionTest : public testing::Test {
+ protected:
+  static ProcessOptions InMemory(FileSystem& files) {
+    ProcessOptions options;
+    options.file_system = &files;
+    return options;
+  }
+  MonitoredSessionTest() : process_(InMemory(files_)) {
+    step_ = train::GetOrCreateGlobalStep(root_);
+    count_ = ops::AssignAdd(root_, step_, 1);
+  }
+
+  MonitoredTrainingSessionOptions Options(HookList hooks = {}) {
+    MonitoredTrainingSessionOptions options;
+    options.hooks = std::move(hooks);
+    options.config.process = &process_;
+    options.logger = &logger_;
+    return options;
+  }
+  std::unique_ptr<MonitoredSession> Start(
+      MonitoredTrainingSessionOptions options) {
+    auto session = MonitoredTrainingSession(root_, std::move(options));
+    EXPECT_OK(session);
+    return session.ok() ? *std::move(session) : nullptr;
+  }
+  // How far it comes, and what Close says of it.
+  absl::StatusOr<int64_t> Train(MonitoredTrainingSessionOptions options) {
+    ASSIGN_OR_RETURN(const auto session,
+                     MonitoredTrainingSession(root_, std::move(options)));
+    int64_t step = -1;
+    absl::Status status;
+    while (status.ok() && !session->ShouldStop()) {
+      status = session->Run(count_);
+      if (!status.ok()) break;
+      ASSIGN_OR_RETURN(const Tensor value, session->raw_session()->Run(step_));
+      step = value.scalar<int64_t>();
+    }
+    RETURN_IF_ERROR(session->Close(status));
+    return step;
+  }
+
+  MemoryFileSystem files_;
+  RecordingLogger logger_;
+  Process process_;
+  Scope root_ = Scope::Root();
+  ops::Variable step_;
+  Operation count_;
+};
+
+// ---- Hooks in general ----
+
+// As facts of TensorFlow's monitored_session.py say.
+TEST_F(MonitoredSessionTest, HooksAreCalledInTensorFlowsOrder) {
+  Lines lines;
+  auto a = std::make_shared<RecordingHook>("a", lines);
+  auto b = std::make_shared<RecordingHook>("b", lines);
+  train::ScaffoldOptions scaffold;
+  scaffold.init_fn = [&](Session&) {
+    lines.push_back("init");
+    return absl::OkStatus();
+  };
+  auto options = Options({a, b});
+  options.scaffold = std::make_shared<train::Scaffold>(scaffold);
+  auto chief = std::make_shared<RecordingHook>("chief", lines);
+  options.chief_only_hooks = {chief};
+  const auto session = Start(std::move(options));
+  ASSERT_NE(session, nullptr);
+  EXPECT_THAT(
+      lines, ElementsAre("chief begin", "a begin", "b begin", "init",
+                         "chief after_create_session", "a after_create_session",
+                         "b after_create_session"));
+  lines.clear();
+  ASSERT_OK(session->Run(count_));
+  EXPECT_THAT(lines,
+              ElementsAre("chief before_run", "a before_run", "b before_run",
+                          "chief after_run", "a after_run", "b after_run"));
+  lines.clear();
+  ASSERT_OK(session->Close());
+  EXPECT_THAT(
+      lines,
+      ElementsAre("chief end", "a end", "b end", "chief before_session_goes",
+                  "a before_session_goes", "b before_session_goes"));
+}
+
+TEST_F(MonitoredSessionTest, HooksFetchAndFeedInTheSameRun) {
+  Lines lines;
+  const Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
+  const Output y = ops::Mul(root_.WithName("y"), x, 2.0f);
+  auto feeds = std::make_shared<RecordingHook>("feeds", lines);
+  feeds->args.feeds = {{x, Tensor::Scalar(3.0f)}};
+  feeds->args.options.timeout = absl::Seconds(7);
+  auto fetches = std::make_shared<RecordingHook>("fetches", lines);
+  fetches->args.fetches = {y, ops::Identity(root_, x)};
+  fetches->args.targets = {count_};
+  fetches->args.options.timeout = absl::Seconds(5);
+  const auto session = Start(Options({feeds, fetches}));
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK_AND_ASSIGN(const Tensor value, session->Run(y));
+  EXPECT_EQ(value.scalar<float>(), 6.0f);
+  EXPECT_TRUE(feeds->results.empty());
+  ASSERT_EQ(fetches->results.size(), 2u);
+  EXPECT_EQ(fetches->results[0].scalar<float>(), 6.0f);
+  EXPECT_EQ(fetches->results[1].scalar<float>(), 3.0f);
+  EXPECT_EQ(feeds->timeout, absl::Seconds(7)) << "the longest";
+  ASSERT_OK_AND_ASSIGN(const Tensor step, session->raw_session()->Run(step_));
+  EXPECT_EQ(step.scalar<int64_t>(), 1) << "the target of a hook ran, once";
+  EXPECT_THAT(session->Run({{x, Tensor::Scalar(1.0f)}}, y),
+              StatusIs(kInvalidArgument, "Conflict: x:0"));
+}
+
+TEST_F(MonitoredSessionTest, AStopOfAHookEndsTheLoop) {
+  Lines lines;
+  auto hook = std::make_shared<RecordingHook>("hook", lines);
+  const auto session = Start(Options({hook}));
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->Run(count_));
+  EXPECT_FALSE(session->ShouldStop());
+  hook->stops = true;
+  ASSERT_OK(session->Run(count_));
+  EXPECT_TRUE(session->ShouldStop());
+  EXPECT_THAT(session->Run(count_),
+              StatusIs(kFailedPrecondition,
+                       "Run called even after should_stop requested."));
+  ASSERT_OK(session->Close());
+  EXPECT_TRUE(session->ShouldStop());
+  EXPECT_THAT(
+      session->Run(count_),
+      StatusIs(kFailedPrecondition, "Attempted to use a closed session."));
+  EXPECT_THAT(session->Close(),
+              StatusIs(kFailedPrecondition, "Session is already closed."));
+}
+
+TEST_F(MonitoredSessionTest, AnErrorEndsTrainingWithoutEndOfHooks) {
+  Lines lines;
+  auto hook = std::make_shared<RecordingHook>("hook", lines);
+  const Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
+  {
+    const auto session = Start(Options({hook}));
+    ASSERT_NE(session, nullptr);
+    lines.clear();
+    const absl::Status status = session->Run(x).status();
+    EXPECT_THAT(status, StatusIs(kInvalidArgument));
+    EXPECT_EQ(session->Close(status), status);
+    EXPECT_THAT(lines,
+                ElementsAre("hook before_run", "hook before_session_goes"));
+  }
+  {
+    // The same by its destructor.
+    const auto session = Start(Options({hook}));
+    lines.clear();
+    EXPECT_FALSE(session->Run(x).ok());
+  }
+  EXPECT_THAT(lines,
+              ElementsAre("hook before_run", "hook before_session_goes"));
+  {
+    const auto session = Start(Options({hook}));
+    lines.clear();
+    EXPECT_OK(session->Run(count_));
+  }
+  EXPECT_THAT(lines, ElementsAre("hook before_run", "hook after_run",
+                                 "hook end", "hook before_session_goes"));
+}
+
+class FailingHook : public train::SessionRunHook {
+ public:
+  absl::Status Begin(const Scope&) override { return in_begin; }
+  absl::Status End(Session&) override { return in_end; }
+  absl::Status in_begin, in_end;
+};
+
+TEST_F(MonitoredSessionTest, ErrorsOfHooksComeOut) {
+  auto hook = std::make_shared<FailingHook>();
+  hook->in_begin = absl::InternalError("begin");
+  EXPECT_THAT(MonitoredTrainingSession(root_, Options({hook})),
+              StatusIs(absl::StatusCode::kInternal, "begin"));
+  hook->in_begin = absl::OkStatus();
+  hook->in_end = absl::InternalError("end");
+  const auto session = Start(Options({hook}));
+  ASSERT_NE(session, nullptr);
+  EXPECT_THAT(session->Close(), StatusIs(absl::StatusCode::kInternal, "end"));
+}
+
+TEST_F(MonitoredSessionTest, StepFunctionsRunWithAndWithoutHooks) {
+  Lines lines;
+  auto hook = std::make_shared<RecordingHook>("hook", lines);
+  const auto session = Start(Options({hook}));
+  ASSERT_NE(session, nullptr);
+  lines.clear();
+  ASSERT_OK(session->RunStepFn(
+      [&](MonitoredSession::StepContext& context) -> absl::Status {
+        RETURN_IF_ERROR(context.session().Run(count_));
+        EXPECT_TRUE(lines.empty());
+        ASSIGN_OR_RETURN(const auto values,
+                         context.RunWithHooks({.fetches = {step_}}));
+        EXPECT_EQ(values[0].scalar<int64_t>(), 1);
+        context.RequestStop();
+        return absl::OkStatus();
+      }));
+  EXPECT_EQ(lines.size(), 2u);
+  EXPECT_TRUE(session->ShouldStop());
+}
+
+TEST_F(MonitoredSessionTest, WhoeverIsAskedToStopSavesAndLeaves) {
+  bool terminate = false;  // what a signal would set
+  auto options = Options();
+  options.checkpoint_dir = "/job";
+  options.stop_requested = [&] { return terminate; };
+  const auto session = Start(std::move(options));
+  ASSERT_NE(session, nullptr);
+  for (int i = 0; i < 3; ++i) ASSERT_OK(session->Run(count_));
+  EXPECT_FALSE(session->ShouldStop());
+  terminate = true;
+  EXPECT_TRUE(session->ShouldStop());
+  ASSERT_OK(session->Close());
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-3.index"));
+}
+
+// ---- The hooks that there are ----
+
+TEST_F(MonitoredSessionTest, StopAtStepStopsThere) {
+  ASSERT_OK_AND_ASSIGN(const int64_t last,
+                       Train(Options({train::StopAtStep(7)})));
+  EXPECT_EQ(last, 7);
+  // Steps count from where training begins.
+  auto options = Options({std::make_shared<train::StopAtStepHook>(
+      train::StopAtStepOptions{.num_steps = 4})});
+  train::ScaffoldOptions scaffold;
+  const Output begin = ops::Assign(root_, step_, Tensor::Scalar(int64_t{10}));
+  scaffold.init_op = begin;
+  options.scaffold = std::make_shared<train::Scaffold>(scaffold);
+  ASSERT_OK_AND_ASSIGN(const int64_t after, Train(std::move(options)));
+  EXPECT_EQ(after, 14);
+}
+
+TEST_F(MonitoredSessionTest, StopAtStepNeedsOneEnd) {
+  EXPECT_THAT(MonitoredTrainingSession(
+                  root_, Options({std::make_shared<train::StopAtStepHook>(
+                             train::StopAtStepOptions{})})),
+              StatusIs(kInvalidArgument));
+  const Scope other = Scope::Root();
+  ops::Variable(other.WithName("x"), 1.0f);
+  EXPECT_THAT(MonitoredTrainingSession(other, Options({train::StopAtStep(1)})),
+              StatusIs(kFailedPrecondition,
+                       "Global step should be created to use StopAtStepHook."));
+}
+
+TEST_F(MonitoredSessionTest, LogsTensorsAndSpeed) {
+  ManualClock clock;
+  RecordingLogger log;
+  train::LoggingTensorOptions tensors;
+  tensors.tensors = {{"step", step_.value()},
+                     {"half", ops::Const(root_, {0.5f, 2.0f})}};
+  tensors.every_n_iter = 2;
+  tensors.clock = &clock;
+  tensors.logger = &log;
+  const Operation nothing = ops::NoOp(root_);
+  const auto session = Start(Options(
+      {std::make_shared<train::LoggingTensorHook>(tensors),
+       std::make_shared<train::StepCounterHook>(train::StepCounterOptions{
+           .every_n_steps = 2, .clock = &clock, .logger = &log})}));
+  ASSERT_NE(session, nullptr);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_OK(session->Run(nothing));
+    ASSERT_OK(session->raw_session()->Run(count_));
+    clock.Advance(absl::Milliseconds(250));
+  }
+  EXPECT_THAT(log.lines(), ElementsAre("I step = 0, half = [0.5 2]",
+                                       "I step = 2, half = [0.5 2] (0.500 sec)",
+                                       "I global_step/sec: 4",
+                                       "I step = 4, half = [0.5 2] (0.500 sec)",
+                                       "I global_step/sec: 4"));
+}
+
+TEST_F(MonitoredSessionTest, ALossThatIsNoNumberEndsTraining) {
+  const Output x = ops::Placeholder(root_, DT_FLOAT);
+  const Output loss = ops::Identity(root_.WithName("loss"), x);
+  const Tensor nan = Tensor::Scalar(std::numeric_limits<float>::quiet_NaN());
+  const Tensor infinite =
+      Tensor::Scalar(std::numeric_limits<float>::infinity());
+  const auto session =
+      Start(Options({std::make_shared<train::NanTensorHook>(loss)}));
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->Run({{x, infinite}}, count_));
+  EXPECT_THAT(session->Run({{x, nan}}, count_),
+              StatusIs(kInvalidArgument, "NaN loss during training."));
+  RecordingLogger log;
+  const auto patient = Start(Options({std::make_shared<train::NanTensorHook>(
+      loss, /*fail_on_nan_loss=*/false, &log)}));
+  ASSERT_OK(patient->Run({{x, nan}}, count_));
+  EXPECT_TRUE(patient->ShouldStop());
+  EXPECT_THAT(log.lines(), ElementsAre("W Model diverged with loss = NaN."));
+}
+
+TEST_F(MonitoredSessionTest, TheEndOfTheInputIsNoError) {
+  Lines lines;
+  auto hook = std::make_shared<RecordingHook>("hook", lines);
+  const Output x = ops::Placeholder(root_.WithName("x"), DT_INT64);
+  const Operation add = ops::AssignAdd(root_, step_, x);
+  int64_t fed = 0;
+  auto feed =
+      std::make_shared<train::FeedFnHook>([&]() -> absl::StatusOr<FeedList> {
+        if (fed == 3) return absl::OutOfRangeError("no more");
+        return FeedList{{x, Tensor::Scalar(++fed)}};
+      });
+  auto final_ops =
+      std::make_shared<train::FinalOpsHook>(SessionRunArgs{.fetches = {step_}});
+  const auto session = Start(Options({feed, hook, final_ops}));
+  ASSERT_NE(session, nullptr);
+  absl::Status status;
+  while (status.ok() && !session->ShouldStop()) status = session->Run(add);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_TRUE(session->ShouldStop());
+  EXPECT_OK(session->Close(status));
+  EXPECT_THAT(lines, testing::Contains("hook end"));
+  ASSERT_EQ(final_ops->final_ops_values().size(), 1u);
+  EXPECT_EQ(final_ops->final_ops_values()[0].scalar<int64_t>(), 1 + 2 + 3);
+}
+
+// ---- Checkpoints ----
+
+class RecordingListener : public train::CheckpointSaverListener {
+ public:
+  explicit RecordingListener(Lines& lines) : lines_(lines) {}
+  absl::Status Begin() override { return Record("begin"); }
+  absl::Status BeforeSave(Session&, int64_t step) override {
+    return Record(absl::StrCat("before_save ", step));
+  }
+  absl::StatusOr<bool> AfterSave(Session&, int64_t step) override {
+    RETURN_IF_ERROR(Record(absl::StrCat("after_save ", step)));
+    return step == stop_at;
+  }
+  absl::Status End(Session&, int64_t step) override {
+    return Record(absl::StrCat("end ", step));
+  }
+  int64_t stop_at = -1;
+
+ private:
+  absl::Status Record(std::string line) {
+    lines_.push_back(std::move(line));
+    return absl::OkStatus();
+  }
+  Lines& lines_;
+};
+
+TEST_F(MonitoredSessionTest, SavesAtTheBeginningInBetweenAndAtTheEnd) {
+  Lines lines;
+  auto scaffold = std::make_shared<train::Scaffold>();
+  train::CheckpointSaverOptions saver;
+  saver.checkpoint_dir = "/job";
+  saver.save_steps = 3;
+  saver.scaffold = scaffold;
+  saver.logger = &logger_;
+  saver.listeners = {std::make_shared<RecordingListener>(lines)};
+  auto options = Options({std::make_shared<train::CheckpointSaverHook>(saver),
+                          train::StopAtStep(7)});
+  options.scaffold = scaffold;
+  ASSERT_OK(Train(std::move(options)));
+  EXPECT_THAT(lines, ElementsAre("begin", "before_save 0", "after_save 0",
+                                 "before_save 3", "after_save 3",
+                                 "before_save 6", "after_save 6",
+                                 "before_save 7", "after_save 7", "end 7"));
+  for (const int step : {0, 3, 6, 7}) {
+    EXPECT_OK(
+        files_.FileExists(absl::StrCat("/job/model.ckpt-", step, ".index")));
+  }
+  EXPECT_THAT(
+      logger_.lines(),
+      testing::Contains("I Saving checkpoints for 3 into /job/model.ckpt."));
+}
+
+// Beside the runs: which of them are saved in between, threads decide.
+TEST_F(MonitoredSessionTest, SavesBesideTheRuns) {
+  auto options = Options({train::StopAtStep(40)});
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 10;
+  options.save_asynchronously = true;
+  ASSERT_OK(Train(std::move(options)));
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-0.index"));
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-40.index"));
+  auto again = Options({train::StopAtStep(41)});
+  again.checkpoint_dir = "/job";
+  ASSERT_OK_AND_ASSIGN(const int64_t last, Train(std::move(again)));
+  EXPECT_EQ(last, 41);
+}
+
+TEST_F(MonitoredSessionTest, AListenerMayStopTraining) {
+  Lines lines;
+  auto listener = std::make_shared<RecordingListener>(lines);
+  listener->stop_at = 4;
+  auto scaffold = std::make_shared<train::Scaffold>();
+  train::CheckpointSaverOptions saver;
+  saver.checkpoint_dir = "/job";
+  saver.save_steps = 2;
+  saver.scaffold = scaffold;
+  saver.logger = &logger_;
+  saver.listeners = {listener};
+  auto options = Options({std::make_shared<train::CheckpointSaverHook>(saver)});
+  options.scaffold = scaffold;
+  ASSERT_OK_AND_ASSIGN(const int64_t last, Train(std::move(options)));
+  EXPECT_EQ(last, 4);
+}
+
+TEST_F(MonitoredSessionTest, ASecondStartGoesOn) {
+  const auto run_to = [&](int64_t step) {
+    auto options = Options({train::StopAtStep(step)});
+    options.checkpoint_dir = "/job";
+    options.save_checkpoint_steps = 2;
+    return Train(std::move(options));
+  };
+  ASSERT_OK_AND_ASSIGN(const int64_t to_5, run_to(5));
+  EXPECT_EQ(to_5, 5);
+  ASSERT_OK_AND_ASSIGN(const int64_t to_9, run_to(9));
+  EXPECT_EQ(to_9, 9);
+  EXPECT_THAT(
+      logger_.lines(),
+      testing::Contains("I Restoring parameters from /job/model.ckpt-5"));
+  // Each start counts those of the ones before: five are kept.
+  for (int64_t step = 10; step < 15; ++step) ASSERT_OK(run_to(step));
+  ASSERT_OK_AND_ASSIGN(const Lines files, files_.ListDirectory("/job"));
+  EXPECT_THAT(files, testing::Contains("model.ckpt-14.index"));
+  EXPECT_EQ(std::count_if(files.begin(), files.end(),
+                          [](const std::string& file) {
+                            return absl::EndsWith(file, ".index");
+                          }),
+            5);
+}
+
+// What a chief with another graph hears.
+TEST_F(MonitoredSessionTest, ADirectoryOfAnotherModelNamesTheVariable) {
+  auto options = Options({train::StopAtStep(1)});
+  options.checkpoint_dir = "/job";
+  ASSERT_OK(Train(std::move(options)));
+  const Scope other = Scope::Root();
+  train::GetOrCreateGlobalStep(other);
+  ops::Variable(other.WithName("layer/weights"), Tensor(DT_FLOAT, {2, 3}));
+  auto again = Options();
+  again.checkpoint_dir = "/job";
+  const absl::Status status =
+      MonitoredTrainingSession(other, std::move(again)).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(
+      std::string(status.message()),
+      testing::AllOf(HasSubstr("layer/weights"), HasSubstr("/job/model.ckpt-1"),
+                     HasSubstr("of another model")));
+}
+
+TEST_F(MonitoredSessionTest, WithoutADirectoryNothingIsSaved) {
+  ASSERT_OK(Train(Options({train::StopAtStep(3)})));
+  EXPECT_FALSE(files_.FileExists("/job").ok());
+}
+
+// ---- Event files ----
+
+// "graph", "start", "loss 3 at 1", "model.ckpt at 0": what a directory shows.
+Lines EventsIn(FileSystem& files, const std::string& folder) {
+  Lines lines;
+  for (const std::string& name :
+       files.ListDirectory(folder).value_or(Lines())) {
+    if (!absl::StrContains(name, ".tfevents.")) continue;
+    auto reader =
+        summary::EventsReader::Open(files, absl::StrCat(folder, "/", name));
+    EXPECT_OK(reader);
+    while (true) {
+      const auto event = (*reader)->Next();
+      if (!event.ok()) break;
+      if (event->As<summary::GraphDefBytes>() != nullptr) {
+        lines.push_back("graph");
+      }
+      if (const auto* log = event->As<summary::SessionLog>()) {
+        lines.push_back(
+            absl::StrCat(log->status == summary::SessionLog::Status::kStart
+                             ? "start"
+                             : log->checkpoint_path,
+                         " at ", event->step));
+      }
+      if (const auto* values = event->As<summary::Summary>()) {
+        for (const summary::SummaryValue& value : values->value) {
+          lines.push_back(absl::StrCat(value.tag, " at ", event->step));
+        }
+      }
+    }
+  }
+  return lines;
+}
+
+TEST_F(MonitoredSessionTest, WritesSummariesTheGraphAndCheckpoints) {
+  ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
+  auto options = Options({train::StopAtStep(5)});
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 4;
+  options.save_summaries_steps = 2;
+  options.log_step_count_steps = 3;
+  ASSERT_OK(Train(std::move(options)));
+  EXPECT_THAT(EventsIn(files_, "/job"),
+              testing::UnorderedElementsAre(
+                  "graph", "/job/model.ckpt at 0", "start at 1", "loss at 1",
+                  "loss at 3", "/job/model.ckpt at 4", "global_step/sec at 4",
+                  "loss at 5", "/job/model.ckpt at 5"));
+}
+
+TEST_F(MonitoredSessionTest, SummariesMayGoElsewhere) {
+  ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
+  auto options = Options({train::StopAtStep(2)});
+  options.summary_dir = "/logs";
+  options.save_summaries_steps = 1;
+  ASSERT_OK(Train(std::move(options)));
+  EXPECT_THAT(EventsIn(files_, "/logs"),
+              ElementsAre("start at 1", "loss at 1", "loss at 2"));
+}
+
+// ---- Scaffold ----
+
+TEST_F(MonitoredSessionTest, WhatIsNotInitializedIsNamed) {
+  ops::Variable(root_.WithName("forgotten"), 1.0f);
+  train::ScaffoldOptions scaffold;
+  scaffold.init_op = step_.initializer();
+  auto options = Options();
+  options.scaffold = std::make_shared<train::Scaffold>(scaffold);
+  const absl::Status status =
+      MonitoredTrainingSession(root_, std::move(options)).status();
+  EXPECT_THAT(status, StatusIs(kFailedPrecondition));
+  EXPECT_THAT(
+      std::string(status.message()),
+      testing::AllOf(HasSubstr("Init operations did not make model ready"),
+                     HasSubstr("Variables not initialized: forgotten")));
+}
+
+TEST_F(MonitoredSessionTest, ReportsUninitializedVariablesByTensorFlowsNames) {
+  const ops::Variable x(root_.WithName("x"), 1.0f);
+  const ops::Variable local(
+      root_.WithName("y"), 1.0f,
+      {.collections = {std::string(collection::kLocalVariables)},
+       .use_resource = false});
+  const Output report = train::ReportUninitializedVariables(root_);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report.name(),
+            "report_uninitialized_variables/boolean_mask/GatherV2:0");
+  ASSERT_OK_AND_ASSIGN(auto session, Session::Connect("", root_));
+  ASSERT_OK_AND_ASSIGN(const Tensor all, session->Run(report));
+  EXPECT_THAT(all.flat<std::string>(), ElementsAre("global_step", "x", "y"));
+  ASSERT_OK(session->Run(x.initializer()));
+  ASSERT_OK_AND_ASSIGN(const Tensor rest, session->Run(report));
+  EXPECT_THAT(rest.flat<std::string>(), ElementsAre("global_step", "y"));
+}
+
+TEST_F(MonitoredSessionTest, LocalVariablesAreInitializedToo) {
+  const ops::Variable local(
+      root_.WithName("local"), 7.0f,
+      {.collections = {std::string(collection::kLocalVariables)}});
+  const auto session = Start(Options());
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK_AND_ASSIGN(const Tensor value, session->Run(local));
+  EXPECT_EQ(value.scalar<float>(), 7.0f);
+}
+
+// ---- Queue runners and threads ----
+
+class QueueRunnerTest : public MonitoredSessionTest {
+ protected:
+  // Counts up to `limit` in a queue of two places.
+  void AddCounter(int64_t limit) {
+    const ops::Variable next(root_.WithName("next"),
+                             Tensor::Scalar(int64_t{0}));
+    queue_ =
+        ops::Queue::Fifo(root_.WithName("queue"), {DT_INT64},
+                         {.shapes = {PartialShape::Scalar()}, .capacity = 2});
+    const Output value =
+        ops::ResourceCountUpTo(root_, next.handle(), limit, DT_INT64);
+    train::QueueRunner runner;
+    runner.queue = queue_;
+    runner.enqueue_ops = {queue_.Enqueue(root_, {value})};
+    runner.close_op = queue_.Close(root_);
+    runner.cancel_op = queue_.Close(root_, /*cancel_pending_enqueues=*/true);
+    train::AddQueueRunner(root_, runner);
+    ASSERT_OK(root_.status());
+    dequeue_ = queue_.Dequeue(root_)[0];
+  }
+  ops::Queue queue_;
+  Output dequeue_;
+};
+
+TEST_F(QueueRunnerTest, FillsUntilTheInputEnds) {
+  AddCounter(5);
+  const auto session = Start(Options());
+  ASSERT_NE(session, nullptr);
+  std::vector<int64_t> taken;
+  absl::Status status;
+  while (!session->ShouldStop()) {
+    const auto value = session->Run(dequeue_);
+    status = value.status();
+    if (!status.ok()) break;
+    taken.push_back(value->scalar<int64_t>());
+  }
+  EXPECT_THAT(taken, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_OK(session->Close(status));
+}
+
+// The runner waits for room in the queue when training ends.
+TEST_F(QueueRunnerTest, IsCancelledWhenTrainingEnds) {
+  AddCounter(1000);
+  const auto session = Start(Options());
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK_AND_ASSIGN(const Tensor first, session->Run(dequeue_));
+  EXPECT_EQ(first.scalar<int64_t>(), 0);
+  EXPECT_OK(session->Close());
+}
+
+TEST_F(QueueRunnerTest, TravelsInAMetaGraph) {
+  AddCounter(3);
+  ASSERT_OK_AND_ASSIGN(const train::MetaGraph meta,
+                       train::ExportMetaGraph(root_));
+  const Scope other = Scope::Root();
+  train::ImportMetaGraphOptions import;
+  ASSERT_OK(train::ImportMetaGraph(other, meta, import));
+  ASSERT_OK_AND_ASSIGN(const auto runners, train::QueueRunners(other));
+  ASSERT_EQ(runners.size(), 1u);
+  EXPECT_EQ(runners[0].queue.name(), "queue:0");
+  ASSERT_EQ(runners[0].enqueue_ops.size(), 1u);
+  EXPECT_EQ(runners[0].enqueue_ops[0].name(), "queue_enqueue");
+  EXPECT_EQ(runners[0].close_op.name(), "queue_Close");
+  EXPECT_EQ(runners[0].cancel_op.name(), "queue_Close_1");
+  EXPECT_THAT(runners[0].queue_closed_exception_types,
+              ElementsAre(absl::StatusCode::kOutOfRange));
+}
+
+TEST_F(QueueRunnerTest, AnErrorOfItsThreadComesOut) {
+  const Output queue = ops::FIFOQueue(root_.WithName("queue"), {DT_FLOAT},
+                                      {.shapes = {PartialShape::Scalar()}});
+  const ops::Variable never(root_.WithName("never"), 1.0f,
+                            {.collections = {"mine"}});
+  train::QueueRunner runner;
+  runner.queue = queue;
+  runner.enqueue_ops = {ops::QueueEnqueue(root_, queue, {never.value()})};
+  train::AddQueueRunner(root_, runner);
+  const auto session = Start(Options());
+  ASSERT_NE(session, nullptr);
+  absl::Status status;
+  while (status.ok()) status = session->Run(count_);
+  EXPECT_THAT(status, StatusIs(kFailedPrecondition, "never"));
+  EXPECT_TRUE(session->ShouldStop());
+  EXPECT_THAT(session->Close(), StatusIs(kFailedPrecondition, "never"));
+}
+
+TEST_F(QueueRunnerTest, NeedsSomethingToRun) {
+  const Output queue = ops::FIFOQueue(root_, {DT_FLOAT});
+  train::QueueRunner runner;
+  runner.queue = queue;
+  train::AddQueueRunner(root_, runner);
+  EXPECT_THAT(root_.status(), StatusIs(kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,151 @@
+"""What a program of ours shows, as the real TensorBoard has it over HTTP.
+
+Runs where tools/setup.sh --tests has fetched TensorBoard.
+"""
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.parse
+import urllib.request
+
+from integration_tests.testing import programs
+from tools import xml_unittest
+
+_STEPS = 20
+_START_SECONDS = 120  # TensorBoard imports much
+
+_NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class TensorBoard:
+  """A TensorBoard of its own, on a free port of this machine."""
+
+  def __init__(self, python, logdir):
+    self._log = tempfile.TemporaryFile()
+    (port,) = programs.free_ports(1)
+    self._url = f'http://127.0.0.1:{port}/'
+    # Its own reader, not the second process that it may have beside it.
+    self._process = subprocess.Popen(
+        [python, '-B', '-m', 'tensorboard.main', '--logdir', logdir, '--host',
+         '127.0.0.1', '--port', str(port), '--load_fast=false',
+         '--reload_interval=1'],
+        stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)
+
+  def stop(self):
+    self._process.terminate()
+    self._process.wait()
+    self._log.close()
+
+  def get(self, path, query=''):
+    """The answer's bytes; OSError where there is none, or an error."""
+    url = f'{self._url}data/{path}?{query}'
+    with _NO_PROXY.open(url, timeout=30) as answer:
+      return answer.read()
+
+  def data(self, path, **query):
+    return json.loads(self.get(path, urllib.parse.urlencode(query)))
+
+  def wait_for(self, condition):
+    """Asks again until it is true, as long as TensorBoard lives."""
+    deadline = time.monotonic() + _START_SECONDS
+    while True:
+      try:
+        if condition():
+          return
+      except OSError:
+        pass
+      if self._process.poll() is not None or time.monotonic() > deadline:
+        self._log.seek(0)
+        raise AssertionError('TensorBoard does not show it: ' +
+                             self._log.read().decode(errors='replace'))
+      time.sleep(0.2)
+
+
+class TensorBoardTest(unittest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    python = os.environ.get('WEFT_TEST_PYTHON')
+    if not python:
+      # tools/test.sh says so: there is no excuse where it has set them up.
+      assert 'WEFT_TEST_TOOLS_REQUIRED' not in os.environ
+      raise unittest.SkipTest('needs tools/setup.sh --tests')
+    logdir = cls.enterClassContext(tempfile.TemporaryDirectory())
+    run = os.path.join(logdir, 'run')
+    subprocess.run([programs.binary('examples/summaries'), run], check=True,
+                   timeout=120)
+    cls.board = TensorBoard(python, logdir)
+    cls.addClassCleanup(cls.board.stop)
+    cls.board.wait_for(cls._all_is_read)
+
+  @classmethod
+  def _all_is_read(cls):
+    # What it reads it shows at once, and the note is the last of each step.
+    if 'run' not in cls.board.data('plugin/text/tags'):
+      return False
+    texts = cls.board.data('plugin/text/text', run='run', tag='note')
+    return bool(texts) and texts[-1]['step'] == _STEPS - 1
+
+  def test_scalars(self):
+    tags = self.board.data('plugin/scalars/tags')
+    self.assertEqual(['loss'], list(tags['run']))
+    values = self.board.data('plugin/scalars/scalars', run='run', tag='loss')
+    self.assertEqual(list(range(_STEPS)), [step for _, step, _ in values])
+    # Each step takes a fifth of what is left to each weight.
+    for _, step, value in values:
+      self.assertAlmostEqual(14 * 0.64**step, value, delta=1e-4)
+    times = [wall_time for wall_time, _, _ in values]
+    self.assertEqual(sorted(times), times)
+    self.assertLess(abs(times[-1] - time.time()), 3600)
+
+  def test_histograms(self):
+    self.assertEqual(['weights/spread'],
+                     list(self.board.data('plugin/histograms/tags')['run']))
+    histograms = self.board.data('plugin/histograms/histograms', run='run',
+                                 tag='weights/spread')
+    self.assertEqual(list(range(_STEPS)), [step for _, step, _ in histograms])
+    # Buckets as TensorBoard divides them again: (left, right, count).
+    for _, _, buckets in histograms:
+      self.assertAlmostEqual(3, sum(count for _, _, count in buckets))
+    _, _, last = histograms[-1]
+    self.assertAlmostEqual(-2, last[0][0], delta=0.3)
+    self.assertAlmostEqual(3, last[-1][1], delta=0.3)
+
+  def test_images(self):
+    self.assertEqual(['weights/image'],
+                     list(self.board.data('plugin/images/tags')['run']))
+    images = self.board.data('plugin/images/images', run='run',
+                             tag='weights/image', sample=0)
+    self.assertEqual(_STEPS - 1, images[-1]['step'])
+    png = self.board.get('plugin/images/individualImage', images[-1]['query'])
+    self.assertEqual(b'\x89PNG\r\n\x1a\n', png[:8])
+    self.assertEqual((3, 1), (int.from_bytes(png[16:20], 'big'),
+                              int.from_bytes(png[20:24], 'big')))
+
+  def test_audio(self):
+    self.assertEqual(
+        ['error/audio/0'],
+        list(self.board.data('plugin/audio/tags')['run']))
+    sounds = self.board.data('plugin/audio/audio', run='run',
+                             tag='error/audio/0', sample=0)
+    self.assertEqual('audio/wav', sounds[-1]['contentType'])
+
+  def test_text(self):
+    self.assertEqual(['note'], self.board.data('plugin/text/tags')['run'])
+    texts = self.board.data('plugin/text/text', run='run', tag='note')
+    self.assertIn('<em>three</em> weights', texts[-1]['text'])
+
+  def test_graph(self):
+    info = self.board.data('plugin/graphs/info')
+    self.assertTrue(info['run']['run_graph'])
+    graph = self.board.get('plugin/graphs/graph', 'run=run').decode()
+    for name in 'w', 'ScalarSummary', 'GradientDescent', 'MergeSummary':
+      self.assertIn(f'name: "{name}"', graph)
+
+
+if __name__ == '__main__':
+  xml_unittest.main()

@@ -1,0 +1,14 @@
+// What is shown has no gradient.
+#include "libs/gradients/gradient_registry.h"
+
+namespace weft {
+
+void RegisterSummaryGradients(GradientRegistry& registry) {
+  for (const char* op :
+       {"AudioSummary", "AudioSummaryV2", "HistogramSummary", "ImageSummary",
+        "MergeSummary", "ScalarSummary", "TensorSummary", "TensorSummaryV2"}) {
+    registry.RegisterNone(op);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,56 @@
+// What the kernels of summaries share: their tag, and their output.
+#ifndef WEFT_LIBS_KERNELS_SUMMARY_SUMMARY_OUTPUT_H_
+#define WEFT_LIBS_KERNELS_SUMMARY_SUMMARY_OUTPUT_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "libs/base/status.h"
+#include "libs/kernels/op_kernel.h"
+#include "libs/summary/event.h"
+
+namespace weft {
+
+// The string of input `i`, a scalar; `name` is how TensorFlow's error calls it:
+// "tags must be scalar".
+inline absl::StatusOr<std::string> ScalarText(const OpKernelContext& context,
+                                              int i, absl::string_view name) {
+  const Tensor& input = context.input(i);
+  if (input.rank() == 0) return input.flat<std::string>()[0];
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " must be scalar, but its shape is ", input.shape().ToString()));
+}
+
+// Output 0: the bytes of a Summary.
+inline absl::Status SetSummary(OpKernelContext& context, std::string bytes) {
+  ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, TensorShape()));
+  output->mutable_flat<std::string>()[0] = std::move(bytes);
+  return absl::OkStatus();
+}
+
+inline absl::Status SetSummary(OpKernelContext& context,
+                               const summary::Summary& summary) {
+  std::string bytes = summary::SerializeSummary(summary);
+  if (bytes.empty() && !summary.value.empty()) {
+    return absl::InvalidArgumentError(
+        "the summary would have more than 2 GiB, which no message can");
+  }
+  return SetSummary(context, std::move(bytes));
+}
+
+// "TAG/image/3" of TAG and "image"; without the number where at most one is
+// asked for.
+inline std::string NumberedTag(absl::string_view tag, absl::string_view kind,
+                               int64_t most, int64_t number) {
+  std::string result = absl::StrCat(tag, "/", kind);
+  if (most > 1) absl::StrAppend(&result, "/", number);
+  return result;
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_SUMMARY_SUMMARY_OUTPUT_H_

@@ -1,0 +1,29 @@
+// What the lookups of embedding_ops.h have in common. Internal to this room.
+//
+// Threads: as the scope's.
+#ifndef WEFT_LIBS_OPS_NN_EMBEDDING_ROWS_H_
+#define WEFT_LIBS_OPS_NN_EMBEDDING_ROWS_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "libs/ops/nn/embedding_params.h"
+#include "libs/ops/scope.h"
+
+namespace weft::nn {
+
+// INVALID_ARGUMENT for a table, ids or a strategy that no lookup can have.
+// REQUIRES: `ids` is not null.
+absl::Status CheckLookup(const EmbeddingParams& params, const Output& ids,
+                         const std::string& strategy);
+
+// The rows of `ids`, a vector none of which occurs twice. REQUIRES: CheckLookup
+// was OK.
+Output LookUpDistinct(const Scope& scope, const EmbeddingParams& params,
+                      const Output& ids, const std::string& strategy,
+                      const std::optional<float>& max_norm);
+
+}  // namespace weft::nn
+
+#endif  // WEFT_LIBS_OPS_NN_EMBEDDING_ROWS_H_

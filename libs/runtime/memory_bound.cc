@@ -1,0 +1,141 @@
+#include "libs/runtime/memory_bound.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
+
+// Files of the kernel say that they are empty, so they are read until they end.
+std::string ReadOrEmpty(FileSystem& files, const std::string& path) {
+  constexpr size_t kMaxBytes = 64 << 10;
+  auto file = files.NewRandomAccessFile(path);
+  if (!file.ok()) return "";
+  std::string text(kMaxBytes, '\0');
+  const absl::StatusOr<size_t> size =
+      (*file)->Read(0, text.size(), text.data());
+  text.resize(size.value_or(0));
+  return text;
+}
+
+// The number in a line "KEY NUMBER" or "KEY: NUMBER kB", as it stands.
+std::optional<int64_t> NumberOf(absl::string_view text, absl::string_view key) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::ConsumePrefix(&line, key)) continue;
+    if (!absl::ConsumePrefix(&line, " ") && !absl::ConsumePrefix(&line, ":")) {
+      continue;
+    }
+    const std::vector<absl::string_view> words =
+        absl::StrSplit(line, ' ', absl::SkipEmpty());
+    int64_t number = 0;
+    if (!words.empty() && absl::SimpleAtoi(words[0], &number)) return number;
+  }
+  return std::nullopt;
+}
+
+// A file of one number; none where it says "max".
+std::optional<int64_t> OnlyNumber(FileSystem& files, const std::string& path) {
+  int64_t number = 0;
+  if (absl::SimpleAtoi(ReadOrEmpty(files, path), &number)) return number;
+  return std::nullopt;
+}
+
+int64_t AvailableInSystem(FileSystem& files) {
+  const auto kilobytes =
+      NumberOf(ReadOrEmpty(files, "/proc/meminfo"), "MemAvailable");
+  if (!kilobytes || *kilobytes > kUnknown / 1024) return kUnknown;
+  return *kilobytes * 1024;
+}
+
+int64_t Resident(FileSystem& files) {
+  const std::string text = ReadOrEmpty(files, "/proc/self/statm");
+  const std::vector<absl::string_view> pages =
+      absl::StrSplit(text, ' ', absl::SkipEmpty());
+  int64_t resident = 0;
+  if (pages.size() < 2 || !absl::SimpleAtoi(pages[1], &resident)) return 0;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+// What the files of a version of control groups are called.
+struct GroupFiles {
+  const char* root;
+  const char* limit;
+  const char* usage;
+  const char* pages_of_files;
+};
+constexpr GroupFiles kVersion2 = {"/sys/fs/cgroup", "memory.max",
+                                  "memory.current", "inactive_file"};
+constexpr GroupFiles kVersion1 = {
+    "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+    "total_inactive_file"};
+
+int64_t AvailableInGroup(FileSystem& files, const GroupFiles& names,
+                         const std::string& directory) {
+  const auto limit = OnlyNumber(files, absl::StrCat(directory, names.limit));
+  const auto usage = OnlyNumber(files, absl::StrCat(directory, names.usage));
+  if (!limit || !usage) return kUnknown;
+  const int64_t reclaimable =
+      NumberOf(ReadOrEmpty(files, absl::StrCat(directory, "memory.stat")),
+               names.pages_of_files)
+          .value_or(0);
+  return std::max<int64_t>(0,
+                           *limit - std::max<int64_t>(0, *usage - reclaimable));
+}
+
+// Of the group `path` ("/a/b") and those around it. In a container the path may
+// be one of the machine outside; the root's files are the container's then.
+int64_t AvailableInGroups(FileSystem& files, const GroupFiles& names,
+                          absl::string_view path) {
+  int64_t available = kUnknown;
+  std::string directory = absl::StrCat(names.root, "/");
+  available = AvailableInGroup(files, names, directory);
+  for (const absl::string_view part :
+       absl::StrSplit(path, '/', absl::SkipEmpty())) {
+    absl::StrAppend(&directory, part, "/");
+    available = std::min(available, AvailableInGroup(files, names, directory));
+  }
+  return available;
+}
+
+// Lines "ID:CONTROLLERS:PATH"; "0::PATH" is version 2.
+int64_t AvailableInGroups(FileSystem& files) {
+  int64_t available = kUnknown;
+  const std::string text = ReadOrEmpty(files, "/proc/self/cgroup");
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::vector<absl::string_view> parts =
+        absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3) continue;
+    const std::vector<absl::string_view> controllers =
+        absl::StrSplit(parts[1], ',');
+    const bool is_version_1 = std::find(controllers.begin(), controllers.end(),
+                                        "memory") != controllers.end();
+    if (!is_version_1 && !parts[1].empty()) continue;
+    available = std::min(
+        available, AvailableInGroups(
+                       files, is_version_1 ? kVersion1 : kVersion2, parts[2]));
+  }
+  return available;
+}
+
+}  // namespace
+
+int64_t MemoryBound(FileSystem& files) {
+  const int64_t available =
+      std::min(AvailableInSystem(files), AvailableInGroups(files));
+  const int64_t resident = Resident(files);
+  return available > kUnknown - resident ? kUnknown : available + resident;
+}
+
+}  // namespace weft

@@ -1,0 +1,24 @@
+// MemoryBound: how much memory this process can hold, as the system says now.
+//
+// Linux: /proc/meminfo (MemAvailable), /proc/self/statm, and the limits of the
+// control group of the process and of those around it: memory.max,
+// memory.current and memory.stat of version 2, memory.limit_in_bytes,
+// memory.usage_in_bytes and memory.stat of version 1 (the kernel's
+// admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst).
+#ifndef WEFT_LIBS_RUNTIME_MEMORY_BOUND_H_
+#define WEFT_LIBS_RUNTIME_MEMORY_BOUND_H_
+
+#include <cstdint>
+
+#include "libs/fs/file_system.h"
+
+namespace weft {
+
+// Bytes: what it holds now, and what it could get without swapping, pages of
+// files counted as free. INT64_MAX where the system does not tell. Other
+// processes may take of the same memory at any time. Thread-safe.
+int64_t MemoryBound(FileSystem& files);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RUNTIME_MEMORY_BOUND_H_

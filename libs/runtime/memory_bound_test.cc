@@ -1,0 +1,83 @@
+#include "libs/runtime/memory_bound.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <limits>
+#include <string>
+
+#include "libs/base/test_matchers.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/fs/memory_file_system.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
+
+class MemoryBoundTest : public ::testing::Test {
+ protected:
+  void File(const std::string& path, const std::string& text) {
+    const std::string directory = path.substr(0, path.rfind('/'));
+    for (size_t i = 1; i != std::string::npos;) {
+      i = directory.find('/', i + 1);
+      files_.CreateDirectory(directory.substr(0, i)).IgnoreError();
+    }
+    ASSERT_OK(files_.WriteFileAtomically(path, text));
+  }
+  void System() {
+    File("/proc/meminfo",
+         "MemTotal:       2000 kB\nMemAvailable:    1000 kB\nBuffers: 7 kB\n");
+    File("/proc/self/statm", "900 10 5 1 0 20 0\n");
+  }
+
+  const int64_t resident_ = 10 * sysconf(_SC_PAGESIZE);
+  MemoryFileSystem files_;
+};
+
+TEST_F(MemoryBoundTest, IsWhatThereIsAndWhatIsHeld) {
+  EXPECT_EQ(MemoryBound(files_), kUnknown);
+  System();
+  EXPECT_EQ(MemoryBound(files_), 1000 * 1024 + resident_);
+}
+
+TEST_F(MemoryBoundTest, AGroupAroundItMayHaveLess) {
+  System();
+  File("/proc/self/cgroup", "0::/a/b\n");
+  File("/sys/fs/cgroup/a/memory.max", "5000\n");
+  File("/sys/fs/cgroup/a/memory.current", "3000\n");
+  File("/sys/fs/cgroup/a/memory.stat",
+       "anon 2000\nactive_file 400\ninactive_file 600\n");
+  File("/sys/fs/cgroup/a/b/memory.max", "max\n");
+  File("/sys/fs/cgroup/a/b/memory.current", "1\n");
+  EXPECT_EQ(MemoryBound(files_), 2600 + resident_);
+  File("/sys/fs/cgroup/a/b/memory.max", "0\n");
+  EXPECT_EQ(MemoryBound(files_), resident_);
+}
+
+TEST_F(MemoryBoundTest, OldGroupsAreHeeded) {
+  System();
+  File("/proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/a\n0::/\n");
+  File("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");
+  File("/sys/fs/cgroup/memory/memory.usage_in_bytes", "123");
+  File("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "7000\n");
+  File("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "1000\n");
+  EXPECT_EQ(MemoryBound(files_), 6000 + resident_);
+}
+
+TEST_F(MemoryBoundTest, WhatIsNoNumberIsUnknown) {
+  File("/proc/meminfo", "MemAvailable: much\n");
+  File("/proc/self/statm", "");
+  File("/proc/self/cgroup", "nonsense\n0::\n");
+  EXPECT_EQ(MemoryBound(files_), kUnknown);
+}
+
+TEST_F(MemoryBoundTest, ThisMachineTells) {
+  LocalFileSystem files;
+  const int64_t bound = MemoryBound(files);
+  EXPECT_GT(bound, 1 << 20);
+  EXPECT_LT(bound, kUnknown);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,151 @@
+// Event: a record of an event file, and Summary, what one step has to show in
+// TensorBoard; as values, to and from TensorFlow's bytes
+// (schemas/tf/event.proto and summary.proto). Protobuf stays out of this
+// header.
+//
+// Threads: values and functions without state.
+#ifndef WEFT_LIBS_SUMMARY_EVENT_H_
+#define WEFT_LIBS_SUMMARY_EVENT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft::summary {
+
+// bucket[i] counts the values below bucket_limit[i] that are in none before.
+struct HistogramValue {
+  double min = 0;
+  double max = 0;
+  double num = 0;
+  double sum = 0;
+  double sum_squares = 0;
+  std::vector<double> bucket_limit;
+  std::vector<double> bucket;
+
+  bool operator==(const HistogramValue&) const = default;
+};
+
+struct ImageValue {
+  int32_t height = 0;
+  int32_t width = 0;
+  int32_t colorspace = 0;  // 1 gray, 3 RGB, 4 RGBA
+  std::string encoded;     // a PNG file
+
+  bool operator==(const ImageValue&) const = default;
+};
+
+struct AudioValue {
+  float sample_rate = 0;  // Hz
+  int64_t num_channels = 0;
+  int64_t length_frames = 0;
+  std::string encoded;       // a file of the type
+  std::string content_type;  // "audio/wav"
+
+  bool operator==(const AudioValue&) const = default;
+};
+
+// How TensorBoard is to show a value.
+struct SummaryMetadata {
+  std::string plugin_name;  // "text", "scalars", ...
+  std::string plugin_content;
+  std::string display_name;
+  std::string description;  // Markdown
+  int data_class = 0;       // TensorFlow's enum DataClass
+
+  bool operator==(const SummaryMetadata&) const = default;
+};
+
+struct SummaryValue {
+  std::string tag;
+  std::string node_name;
+  // A float is a scalar. Nothing: what TensorFlow has and this has not.
+  std::variant<std::monostate, float, HistogramValue, ImageValue, AudioValue,
+               Tensor>
+      value;
+  std::optional<SummaryMetadata> metadata;
+};
+
+struct Summary {
+  std::vector<SummaryValue> value;
+};
+
+// Empty for one that is larger than a message can be (2 GiB).
+std::string SerializeSummary(const Summary& summary);
+// INVALID_ARGUMENT where the bytes are no Summary, or one of its tensors none;
+// RESOURCE_EXHAUSTED where a tensor would take much more than the bytes do: one
+// value may stand for up to 64 MiB of equal ones.
+absl::StatusOr<Summary> ParseSummary(absl::string_view bytes);
+
+std::string SerializeSummaryMetadata(const SummaryMetadata& metadata);
+// INVALID_ARGUMENT where the bytes are no SummaryMetadata.
+absl::StatusOr<SummaryMetadata> ParseSummaryMetadata(absl::string_view bytes);
+
+// A session began, ended or saved.
+struct SessionLog {
+  enum class Status {
+    kUnspecified = 0,
+    kStart = 1,
+    kStop = 2,
+    kCheckpoint = 3
+  };
+  Status status = Status::kUnspecified;
+  std::string checkpoint_path;
+  std::string msg;
+
+  bool operator==(const SessionLog&) const = default;
+};
+
+// A serialized RunMetadata of a step, under a name.
+struct TaggedRunMetadata {
+  std::string tag;
+  std::string run_metadata;
+
+  bool operator==(const TaggedRunMetadata&) const = default;
+};
+
+// What a file begins with: "brain.Event:2".
+struct FileVersion {
+  std::string version;
+  bool operator==(const FileVersion&) const = default;
+};
+// A serialized GraphDef.
+struct GraphDefBytes {
+  std::string bytes;
+  bool operator==(const GraphDefBytes&) const = default;
+};
+// A serialized MetaGraphDef.
+struct MetaGraphDefBytes {
+  std::string bytes;
+  bool operator==(const MetaGraphDefBytes&) const = default;
+};
+
+struct Event {
+  double wall_time = 0;  // seconds since 1970
+  int64_t step = 0;
+  std::variant<std::monostate, FileVersion, GraphDefBytes, Summary, SessionLog,
+               TaggedRunMetadata, MetaGraphDefBytes>
+      what;
+  std::string source_writer;  // who wrote the file; of its first event
+
+  // Of type T, or null: event.As<Summary>().
+  template <typename T>
+  const T* As() const {
+    return std::get_if<T>(&what);
+  }
+};
+
+// Empty for one that is larger than a message can be (2 GiB).
+std::string SerializeEvent(const Event& event);
+// INVALID_ARGUMENT where the bytes are no Event; and as ParseSummary.
+absl::StatusOr<Event> ParseEvent(absl::string_view bytes);
+
+}  // namespace weft::summary
+
+#endif  // WEFT_LIBS_SUMMARY_EVENT_H_

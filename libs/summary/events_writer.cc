@@ -1,0 +1,72 @@
+#include "libs/summary/events_writer.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "libs/base/status.h"
+#include "libs/fs/path.h"
+
+namespace weft::summary {
+namespace {
+
+constexpr char kWriter[] = "weft.summary.events_writer";
+constexpr int kMostNames = 100;
+
+// The first name from `name` on that no file has.
+absl::StatusOr<EventsFileName> FreeName(FileSystem& file_system,
+                                        EventsFileName name) {
+  for (int i = 0; i < kMostNames; ++i, ++name.seconds) {
+    const absl::Status exists = file_system.FileExists(name.Path());
+    if (absl::IsNotFound(exists)) return name;
+    RETURN_IF_ERROR(exists);
+  }
+  return absl::AlreadyExistsError(absl::StrCat(
+      name.Path(), " and the ", kMostNames, " names before it are taken: give ",
+      "this writer a filename_suffix of its own"));
+}
+
+std::string FirstEvent(absl::Time now) {
+  Event event;
+  // TensorFlow's first event has the second of the file's name; the exact time
+  // says more.
+  event.wall_time = absl::ToDoubleSeconds(now - absl::UnixEpoch());
+  event.what = FileVersion{std::string(kFileVersion)};
+  event.source_writer = kWriter;
+  return SerializeEvent(event);
+}
+
+}  // namespace
+
+std::string EventsFileName::Path() const {
+  return JoinPath(logdir, absl::StrFormat("events.out.tfevents.%010d.%s%s",
+                                          seconds, hostname, suffix));
+}
+
+absl::StatusOr<std::unique_ptr<EventsWriter>> EventsWriter::Create(
+    FileSystem& file_system, EventsFileName name, absl::Time now) {
+  ASSIGN_OR_RETURN(EventsFileName free_name,
+                   FreeName(file_system, std::move(name)));
+  ASSIGN_OR_RETURN(auto file, file_system.NewWritableFile(free_name.Path()));
+  auto writer = std::unique_ptr<EventsWriter>(
+      new EventsWriter(std::move(free_name), std::move(file)));
+  RETURN_IF_ERROR(writer->Write(FirstEvent(now)));
+  RETURN_IF_ERROR(writer->Flush());
+  return writer;
+}
+
+absl::StatusOr<std::unique_ptr<EventsReader>> EventsReader::Open(
+    FileSystem& file_system, absl::string_view path) {
+  ASSIGN_OR_RETURN(auto file, file_system.NewRandomAccessFile(path));
+  return std::unique_ptr<EventsReader>(new EventsReader(path, std::move(file)));
+}
+
+absl::StatusOr<Event> EventsReader::Next() {
+  const uint64_t offset = records_.offset();
+  absl::Status status = records_.ReadRecord(record_);
+  if (!status.ok()) return Annotate(status, path_);
+  absl::StatusOr<Event> event = ParseEvent(record_);
+  if (event.ok()) return event;
+  return absl::DataLossError(absl::StrCat(path_, ": the record at ", offset,
+                                          ": ", event.status().message()));
+}
+
+}  // namespace weft::summary

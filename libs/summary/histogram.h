@@ -1,0 +1,36 @@
+// Histogram: how often which values occur, in TensorFlow's buckets
+// (tensorflow/core/lib/histogram/histogram.h), which TensorBoard draws.
+//
+// The buckets' upper limits are 0, and 1e-12 * 1.1^k below 1e20 and the largest
+// double, with either sign: a value is in the first one whose limit is above
+// it.
+//
+// Threads: thread-compatible.
+#ifndef WEFT_LIBS_SUMMARY_HISTOGRAM_H_
+#define WEFT_LIBS_SUMMARY_HISTOGRAM_H_
+
+#include <vector>
+
+#include "libs/summary/event.h"
+
+namespace weft::summary {
+
+class Histogram {
+ public:
+  Histogram();
+
+  // REQUIRES: the value is finite.
+  void Add(double value);
+
+  // Runs of empty buckets are one bucket.
+  HistogramValue ToValue() const;
+
+ private:
+  const std::vector<double>& limits_;
+  std::vector<double> counts_;  // one for each limit
+  HistogramValue totals_;       // without buckets
+};
+
+}  // namespace weft::summary
+
+#endif  // WEFT_LIBS_SUMMARY_HISTOGRAM_H_

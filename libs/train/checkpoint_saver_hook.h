@@ -1,0 +1,100 @@
+// CheckpointSaverHook: saves as training goes on; TensorFlow's hook of that
+// name. A checkpoint is saved when a session begins, whenever the timer says
+// so, and when training ends, if the step has changed since.
+//
+// A save is made between two runs of this session, as TensorFlow does, so that
+// all variables that it alone trains are of one step. It may also be made
+// beside the runs, on a thread of the coordinator: no run waits, and variables
+// may be some steps apart unless the saver has SaveConsistency::kStep. Where
+// such a save takes longer than the timer, the next one comes when it has
+// ended. Its error ends training as one of a run does. Those at the beginning
+// and at the end are waited for.
+#ifndef WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_
+#define WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "libs/base/clock.h"
+#include "libs/base/logging.h"
+#include "libs/train/basic_session_run_hooks.h"
+#include "libs/train/defaults.h"
+#include "libs/train/saver.h"
+#include "libs/train/scaffold.h"
+#include "libs/train/second_or_step_timer.h"
+#include "libs/train/session_run_hook.h"
+#include "libs/train/session_summary_writer.h"
+
+namespace weft::train {
+
+// What is to happen around each checkpoint. Begin and End on the thread of the
+// MonitoredSession; the others on whichever saves, one save at a time.
+class CheckpointSaverListener {
+ public:
+  virtual ~CheckpointSaverListener() = default;
+  virtual absl::Status Begin();
+  virtual absl::Status BeforeSave(Session& session, int64_t global_step);
+  // True: training is to stop.
+  virtual absl::StatusOr<bool> AfterSave(Session& session, int64_t global_step);
+  virtual absl::Status End(Session& session, int64_t global_step);
+};
+
+struct CheckpointSaverOptions {
+  std::string checkpoint_dir;
+  // Exactly one of the two.
+  std::optional<absl::Duration> save_secs;
+  std::optional<int64_t> save_steps;
+  // Of exactly one of the two; the scaffold's is there once that is finalized.
+  std::shared_ptr<Saver> saver;
+  std::shared_ptr<Scaffold> scaffold;
+  std::string checkpoint_basename = "model.ckpt";
+  std::vector<std::shared_ptr<CheckpointSaverListener>> listeners;
+  bool save_asynchronously = false;  // see above
+  // Gets the graph, and an event for each checkpoint; may be null.
+  std::shared_ptr<SessionSummaryWriter> writer;
+  const Clock* clock =
+      nullptr;               // of the timer; outlives it; null: the machine's
+  Logger* logger = nullptr;  // outlives it; null: lines on stderr
+};
+
+class CheckpointSaverHook : public SessionRunHook {
+ public:
+  explicit CheckpointSaverHook(CheckpointSaverOptions options);
+
+  absl::Status Begin(const Scope& scope) override;
+  absl::Status AfterCreateSession(Session& session,
+                                  Coordinator& coordinator) override;
+  absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
+  absl::Status AfterRun(SessionRunContext& context,
+                        const SessionRunValues& values) override;
+  absl::Status End(Session& session) override;
+  void BeforeSessionGoes() override;
+
+ private:
+  absl::Status Save(Session& session, int64_t step);
+  void SaveBesideSteps(Session& session, int64_t step);
+  absl::Status WaitForSave();
+
+  const CheckpointSaverOptions options_;
+  const std::string save_path_;
+  SecondOrStepTimer timer_;
+  const DefaultLogger logger_;
+  GlobalStepReader global_step_;
+  std::optional<Scope> scope_;
+  Coordinator* coordinator_ = nullptr;  // of the session that is there
+  // A save that runs beside steps, or has ended and was not looked at.
+  struct Running;
+  std::shared_ptr<Running> running_;
+  std::atomic<int64_t> saved_step_{-1};      // the last one
+  std::atomic<bool> stop_requested_{false};  // by a listener
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_

@@ -1,0 +1,138 @@
+#include "libs/train/hooked_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/train/session_manager.h"
+
+namespace weft::train {
+namespace {
+
+absl::Status AddFeeds(const FeedList& feeds, FeedList& all) {
+  for (const auto& [tensor, value] : feeds) {
+    const bool is_fed = absl::c_any_of(
+        all, [&](const auto& other) { return other.first == tensor; });
+    if (is_fed) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Same tensor is fed by a SessionRunHook and by another one, or by "
+          "the user. Conflict: ",
+          tensor ? tensor.name() : "a null output"));
+    }
+  }
+  all.insert(all.end(), feeds.begin(), feeds.end());
+  return absl::OkStatus();
+}
+
+// TensorFlow's rule: the longest timeout that somebody gave.
+void AddOptions(const RunOptions& options, RunOptions& all) {
+  if (options.timeout == absl::InfiniteDuration()) return;
+  all.timeout = all.timeout == absl::InfiniteDuration()
+                    ? options.timeout
+                    : std::max(all.timeout, options.timeout);
+}
+
+}  // namespace
+
+HookedSession::HookedSession(std::unique_ptr<Session> session,
+                             const HookList& hooks, Scheduler* scheduler)
+    : session_(std::move(session)),
+      hooks_(hooks),
+      coordinator_(std::make_unique<Coordinator>(CoordinatorOptions{
+          .clean_stop_codes = {}, .scheduler = scheduler})) {}
+
+HookedSession::~HookedSession() {
+  session_->Close().IgnoreError();  // if that was not done
+  coordinator_ = nullptr;
+  for (const auto& hook : hooks_) hook->BeforeSessionGoes();
+}
+
+absl::StatusOr<HookedSession::Asked> HookedSession::AskHooks(
+    SessionRunContext& context) {
+  Asked asked{context.original_args(), {}};
+  asked.num_fetches.push_back(asked.all.fetches.size());
+  for (const auto& hook : hooks_) {
+    ASSIGN_OR_RETURN(const SessionRunArgs args, hook->BeforeRun(context));
+    RETURN_IF_ERROR(AddFeeds(args.feeds, asked.all.feeds));
+    absl::c_copy(args.fetches, std::back_inserter(asked.all.fetches));
+    absl::c_copy(args.targets, std::back_inserter(asked.all.targets));
+    AddOptions(args.options, asked.all.options);
+    asked.num_fetches.push_back(args.fetches.size());
+  }
+  return asked;
+}
+
+absl::Status HookedSession::TellHooks(SessionRunContext& context,
+                                      const Asked& asked,
+                                      absl::Span<const Tensor> results) {
+  size_t begin = asked.num_fetches[0];
+  for (size_t i = 0; i < hooks_.size(); ++i) {
+    const size_t count = asked.num_fetches[i + 1];
+    RETURN_IF_ERROR(hooks_[i]->AfterRun(
+        context, {results.subspan(begin, count), asked.all.options}));
+    begin += count;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Tensor>> HookedSession::RunOnce(
+    const SessionRunArgs& args) {
+  SessionRunContext context(args, *session_);
+  ASSIGN_OR_RETURN(const Asked asked, AskHooks(context));
+  ASSIGN_OR_RETURN(std::vector<Tensor> results,
+                   session_->Run(asked.all.feeds, asked.all.fetches,
+                                 asked.all.targets, asked.all.options));
+  RETURN_IF_ERROR(TellHooks(context, asked, results));
+  should_stop_ = should_stop_ || context.stop_requested();
+  results.resize(args.fetches.size());
+  return results;
+}
+
+absl::StatusOr<std::vector<Tensor>> HookedSession::Run(
+    const SessionRunArgs& args) {
+  if (should_stop_) {
+    return absl::FailedPreconditionError(
+        "Run called even after should_stop requested.");
+  }
+  RETURN_IF_ERROR(coordinator_->requested_error());
+  auto results = RunOnce(args);
+  // A thread that lost the session tells why, where the run only tells that
+  // what the thread was to bring has not come.
+  const absl::Status cause = coordinator_->requested_error();
+  if (!results.ok() && !IsSessionLost(results.status()) &&
+      IsSessionLost(cause)) {
+    return cause;
+  }
+  return results;
+}
+
+absl::Status HookedSession::JoinThreads(absl::Duration stop_grace_period,
+                                        Logger& logger) {
+  coordinator_->RequestStop();
+  const absl::Status status =
+      coordinator_->Join({.stop_grace_period = stop_grace_period});
+  const absl::Status error = coordinator_->requested_error();
+  if (!status.ok() && error.ok()) logger.Warning(status.message());
+  return error;
+}
+
+absl::Status HookedSession::Close(absl::Duration stop_grace_period,
+                                  Logger& logger) {
+  const absl::Status status = JoinThreads(stop_grace_period, logger);
+  const absl::Status closed = session_->Close();
+  if (!closed.ok()) {
+    logger.Info(absl::StrCat("The session was gone when it was closed: ",
+                             closed.message()));
+  }
+  return status;
+}
+
+void HookedSession::Abandon(absl::Duration stop_grace_period, Logger& logger) {
+  coordinator_->RequestStop();
+  session_->Close().IgnoreError();  // it is lost
+  JoinThreads(stop_grace_period, logger).IgnoreError();
+}
+
+}  // namespace weft::train

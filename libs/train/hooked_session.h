@@ -1,0 +1,68 @@
+// HookedSession: one session of a MonitoredSession with its coordinator and
+// queue runners: runs with hooks around them, until it is lost or closed.
+// What TensorFlow calls _CoordinatedSession(_HookedSession(session)).
+//
+// Threads: one at a time.
+#ifndef WEFT_LIBS_TRAIN_HOOKED_SESSION_H_
+#define WEFT_LIBS_TRAIN_HOOKED_SESSION_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "libs/base/logging.h"
+#include "libs/session/session.h"
+#include "libs/train/coordinator.h"
+#include "libs/train/session_run_hook.h"
+
+namespace weft::train {
+
+class HookedSession {
+ public:
+  // `hooks` outlive it. `scheduler` is of the coordinator; null: its own.
+  HookedSession(std::unique_ptr<Session> session, const HookList& hooks,
+                Scheduler* scheduler);
+  // Waits for threads of the coordinator that are not to end with it.
+  ~HookedSession();
+
+  Session& session() { return *session_; }
+  Coordinator& coordinator() { return *coordinator_; }
+
+  // BeforeRun of all hooks, one run for all, AfterRun of all hooks; what `args`
+  // fetches. Errors: the first of those, or of the coordinator's threads, where
+  // that tells the cause.
+  absl::StatusOr<std::vector<Tensor>> Run(const SessionRunArgs& args);
+
+  // A hook has asked for it, or a thread of the coordinator.
+  bool ShouldStop() const { return should_stop_ || coordinator_->ShouldStop(); }
+  void RequestStop() { should_stop_ = true; }
+
+  // Threads end, then the session does; the first error of a thread.
+  absl::Status Close(absl::Duration stop_grace_period, Logger& logger);
+  // The same for a session that was lost: it ends first, for threads may wait
+  // for runs that will never end. Their errors are its.
+  void Abandon(absl::Duration stop_grace_period, Logger& logger);
+
+ private:
+  struct Asked {
+    SessionRunArgs all;
+    std::vector<size_t> num_fetches;  // of the caller, then of each hook
+  };
+  absl::StatusOr<Asked> AskHooks(SessionRunContext& context);
+  absl::Status TellHooks(SessionRunContext& context, const Asked& asked,
+                         absl::Span<const Tensor> results);
+  absl::StatusOr<std::vector<Tensor>> RunOnce(const SessionRunArgs& args);
+  absl::Status JoinThreads(absl::Duration stop_grace_period, Logger& logger);
+
+  const std::unique_ptr<Session> session_;
+  const HookList& hooks_;
+  bool should_stop_ = false;
+  // Its end waits for threads, which use the session and hooks.
+  std::unique_ptr<Coordinator> coordinator_;
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_HOOKED_SESSION_H_

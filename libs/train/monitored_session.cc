@@ -1,0 +1,256 @@
+#include "libs/train/monitored_session.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/train/hooked_session.h"
+#include "libs/train/queue_runner.h"
+
+namespace weft::train {
+namespace {
+
+// A number between a half and one.
+double Jitter(Random& random) {
+  constexpr int kBits = 53;
+  const auto part = static_cast<double>(random.Next() >> (64 - kBits));
+  return 0.5 + part / static_cast<double>(uint64_t{1} << (kBits + 1));
+}
+
+}  // namespace
+
+MonitoredSession::MonitoredSession(const Scope& scope,
+                                   std::unique_ptr<SessionCreator> creator,
+                                   MonitoredSessionOptions options)
+    : scope_(scope),
+      creator_(std::move(creator)),
+      options_(std::move(options)),
+      logger_(options_.logger),
+      scheduler_(options_.scheduler),
+      own_random_(options_.random == nullptr ? NewSystemRandom() : nullptr),
+      random_(own_random_ != nullptr ? *own_random_ : *options_.random),
+      backoff_(options_.recovery.initial_backoff) {}
+
+absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredSession::Create(
+    const Scope& scope, std::unique_ptr<SessionCreator> creator,
+    MonitoredSessionOptions options) {
+  std::unique_ptr<MonitoredSession> session(
+      new MonitoredSession(scope, std::move(creator), std::move(options)));
+  absl::Status status = session->Begin(scope);
+  if (status.ok()) status = session->EnsureSession();
+  if (status.ok()) return session;
+  session->is_closed_ = true;  // there is nothing to end
+  return status;
+}
+
+MonitoredSession::~MonitoredSession() {
+  if (is_closed_) return;
+  const absl::Status status = Close(last_run_);
+  if (status.ok() || status == last_run_) return;
+  logger_->Error(absl::StrCat(
+      "The monitored session was closed with an error: ", status.ToString()));
+}
+
+absl::Status MonitoredSession::Begin(const Scope& scope) {
+  for (const auto& hook : options_.hooks) {
+    RETURN_IF_ERROR(hook->Begin(scope.ReenterScope("")));
+    RETURN_IF_ERROR(scope.status());
+  }
+  RETURN_IF_ERROR(creator_->FinalizeGraph(scope));
+  logger_->Info("Graph was finalized.");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<HookedSession>> MonitoredSession::NewSession() {
+  ASSIGN_OR_RETURN(auto session, creator_->CreateSession());
+  auto live = std::make_unique<HookedSession>(
+      std::move(session), options_.hooks, options_.scheduler);
+  const auto begin = [&] {
+    RETURN_IF_ERROR(
+        StartQueueRunners(scope_, live->session(), live->coordinator()));
+    for (const auto& hook : options_.hooks) {
+      RETURN_IF_ERROR(
+          hook->AfterCreateSession(live->session(), live->coordinator()));
+    }
+    return absl::OkStatus();
+  };
+  const absl::Status status = begin();
+  if (status.ok()) return live;
+  live->Abandon(options_.stop_grace_period, *logger_);
+  return status;
+}
+
+absl::Status MonitoredSession::EnsureSession() {
+  while (live_ == nullptr) {
+    auto made = NewSession();
+    if (made.ok()) {
+      live_ = *std::move(made);
+      return absl::OkStatus();
+    }
+    if (!options_.recovery.should_recover || !IsSessionLost(made.status())) {
+      return made.status();
+    }
+    logger_->Warning(absl::StrCat(
+        "An error was raised while a session was being created. This may be "
+        "due to a preemption of a connected worker or parameter server. A new "
+        "session will be created. Error: ",
+        made.status().ToString()));
+    RETURN_IF_ERROR(BackOff(made.status()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MonitoredSession::WithSession(
+    absl::FunctionRef<absl::Status(HookedSession& live)> use) {
+  if (is_closed_) {
+    return absl::FailedPreconditionError("Attempted to use a closed session.");
+  }
+  while (true) {
+    RETURN_IF_ERROR(EnsureSession());
+    absl::Status status = use(*live_);
+    if (status.ok()) {
+      first_loss_.reset();
+      backoff_ = options_.recovery.initial_backoff;
+    }
+    if (!options_.recovery.should_recover || !IsSessionLost(status)) {
+      return status;
+    }
+    DropSession(status);
+    RETURN_IF_ERROR(BackOff(status));
+  }
+}
+
+void MonitoredSession::DropSession(const absl::Status& why) {
+  logger_->Warning(absl::StrCat(
+      "An error was raised. This may be due to a preemption in a connected "
+      "worker or parameter server. The current session will be closed and a "
+      "new session will be created. Error: ",
+      why.ToString()));
+  live_->Abandon(options_.stop_grace_period, *logger_);
+  live_ = nullptr;
+}
+
+absl::Status MonitoredSession::BackOff(const absl::Status& why) {
+  const absl::Time now = scheduler_.Now();
+  if (!first_loss_.has_value()) first_loss_ = now;
+  if (now - *first_loss_ >= options_.recovery.max_recovery) {
+    return absl::Status(
+        why.code(),
+        absl::StrCat("No run has succeeded for ",
+                     absl::FormatDuration(options_.recovery.max_recovery),
+                     ", so it is given up: ", why.message()));
+  }
+  if (IsStopRequested()) return why;
+  scheduler_.Sleep(backoff_ * Jitter(random_));
+  backoff_ = std::min(2 * backoff_, options_.recovery.max_backoff);
+  return absl::OkStatus();
+}
+
+bool MonitoredSession::IsStopRequested() const {
+  return is_stop_requested_.load() ||
+         (options_.stop_requested && options_.stop_requested());
+}
+
+bool MonitoredSession::ShouldStop() {
+  if (is_closed_ || input_has_ended_ || IsStopRequested()) return true;
+  if (live_ == nullptr) return !last_run_.ok();
+  const absl::Status error = live_->coordinator().requested_error();
+  if (!options_.recovery.should_recover || !IsSessionLost(error)) {
+    return live_->ShouldStop();
+  }
+  DropSession(error);
+  return false;
+}
+
+absl::StatusOr<std::vector<Tensor>> MonitoredSession::Run(
+    const FeedList& feeds, const std::vector<Output>& fetches,
+    const std::vector<Operation>& targets, const RunOptions& options) {
+  const SessionRunArgs args{fetches, targets, feeds, options};
+  std::vector<Tensor> results;
+  last_run_ = WithSession([&](HookedSession& live) {
+    ASSIGN_OR_RETURN(results, live.Run(args));
+    return absl::OkStatus();
+  });
+  input_has_ended_ = input_has_ended_ || absl::IsOutOfRange(last_run_);
+  RETURN_IF_ERROR(last_run_);
+  return results;
+}
+
+absl::StatusOr<Tensor> MonitoredSession::Run(const FeedList& feeds,
+                                             const Output& fetch,
+                                             const RunOptions& options) {
+  ASSIGN_OR_RETURN(std::vector<Tensor> results,
+                   Run(feeds, std::vector<Output>{fetch}, {}, options));
+  return std::move(results[0]);
+}
+
+absl::Status MonitoredSession::Run(const FeedList& feeds,
+                                   const Operation& target,
+                                   const RunOptions& options) {
+  return Run(feeds, std::vector<Output>(), {target}, options).status();
+}
+
+Session& MonitoredSession::StepContext::session() const {
+  return live_.session();
+}
+
+absl::StatusOr<std::vector<Tensor>> MonitoredSession::StepContext::RunWithHooks(
+    const SessionRunArgs& args) {
+  return live_.Run(args);
+}
+
+void MonitoredSession::StepContext::RequestStop() { live_.RequestStop(); }
+
+absl::Status MonitoredSession::RunStepFn(
+    absl::FunctionRef<absl::Status(StepContext& context)> step_fn) {
+  last_run_ = WithSession([&](HookedSession& live) {
+    StepContext context(live);
+    return step_fn(context);
+  });
+  input_has_ended_ = input_has_ended_ || absl::IsOutOfRange(last_run_);
+  return last_run_;
+}
+
+absl::Status MonitoredSession::EndHooks() {
+  for (const auto& hook : options_.hooks) {
+    RETURN_IF_ERROR(hook->End(live_->session()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MonitoredSession::Close(absl::Status status) {
+  if (is_closed_) {
+    return absl::FailedPreconditionError("Session is already closed.");
+  }
+  if (absl::IsOutOfRange(status)) status = absl::OkStatus();
+  if (status.ok()) status = EnsureSession();
+  if (status.ok()) status = EndHooks();
+  is_closed_ = true;
+  if (live_ == nullptr) return status;
+  if (IsSessionLost(status)) {
+    live_->Abandon(options_.stop_grace_period, *logger_);
+    live_ = nullptr;
+    return status;
+  }
+  const absl::Status ended = live_->Close(options_.stop_grace_period, *logger_);
+  live_ = nullptr;
+  if (status.ok() && !absl::IsOutOfRange(ended)) return ended;
+  return status;
+}
+
+Session* MonitoredSession::raw_session() {
+  return live_ == nullptr ? nullptr : &live_->session();
+}
+
+absl::StatusOr<std::unique_ptr<MonitoredSession>> SingularMonitoredSession(
+    const Scope& scope, SessionCreatorOptions creator,
+    MonitoredSessionOptions options) {
+  options.recovery.should_recover = false;
+  return MonitoredSession::Create(
+      scope, std::make_unique<ChiefSessionCreator>(std::move(creator)),
+      std::move(options));
+}
+
+}  // namespace weft::train

@@ -1,0 +1,180 @@
+// MonitoredSession: a session for training that runs without its author: it
+// initialises or restores, calls hooks around each run, and goes on by itself
+// when a task of the cluster was lost; TensorFlow's tf.train.MonitoredSession.
+//
+//   ASSIGN_OR_RETURN(auto session, train::MonitoredTrainingSession(root, {
+//       .master = server->target(), .is_chief = task_index == 0,
+//       .checkpoint_dir = dir, .hooks = {train::StopAtStep(2000)}}));
+//   while (!session->ShouldStop()) RETURN_IF_ERROR(session->Run(train));
+//   return session->Close();
+//
+// When it is made: Begin of all hooks, the graph gets its last nodes, a session
+// with initialised or restored variables, queue runners, AfterCreateSession of
+// all hooks. No node may be added to the graph from then on.
+//
+// A run that fails with UNAVAILABLE or ABORTED is made again in a new session,
+// whose variables are those of the last checkpoint (or as new, without one;
+// other workers wait for the chief, and find them as they are). The caller does
+// not see it, and a run that was counted already may be made twice, as with
+// TensorFlow. Between attempts it waits, up to max_backoff; it gives up when no
+// run has succeeded for max_recovery.
+//
+// An error of a thread of the coordinator (queue runners, hooks' own) makes
+// ShouldStop true, and comes out of the next Run and of Close.
+//
+// Threads: one at a time, but for RequestStop. All block.
+#ifndef WEFT_LIBS_TRAIN_MONITORED_SESSION_H_
+#define WEFT_LIBS_TRAIN_MONITORED_SESSION_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "libs/base/random.h"
+#include "libs/base/scheduler.h"
+#include "libs/ops/scope.h"
+#include "libs/session/session.h"
+#include "libs/train/defaults.h"
+#include "libs/train/session_creator.h"
+#include "libs/train/session_run_hook.h"
+
+namespace weft::train {
+
+struct RecoveryOptions {
+  // False: UNAVAILABLE and ABORTED come out of Run as other errors do.
+  bool should_recover = true;
+  // Waits between attempts grow from the first to the last, with jitter.
+  absl::Duration initial_backoff = absl::Milliseconds(50);
+  absl::Duration max_backoff = absl::Seconds(1);
+  // For so long it tries without any success; then the error comes out. The
+  // last attempt may take longer, by what the cluster waits for missing tasks
+  // (ServerOptions::patience).
+  absl::Duration max_recovery = absl::Hours(2);
+};
+
+struct MonitoredSessionOptions {
+  HookList hooks;
+  // How long threads of the coordinator may take to end.
+  absl::Duration stop_grace_period = absl::Minutes(2);
+  RecoveryOptions recovery;
+  // True: training is to end as if a hook had asked for it; looked at between
+  // runs, and while it waits for a session. May be null.
+  std::function<bool()> stop_requested;
+  // To wait with, and for threads of coordinators, which then are as many as
+  // its blocking pool has. Outlives the session. Null: of their own.
+  Scheduler* scheduler = nullptr;
+  Random* random = nullptr;  // outlives it; null: the system's
+  Logger* logger = nullptr;  // outlives it; null: lines on stderr
+};
+
+// One session and what belongs to it, until it is lost or closed.
+class HookedSession;
+
+class MonitoredSession {
+ public:
+  static absl::StatusOr<std::unique_ptr<MonitoredSession>> Create(
+      const Scope& scope, std::unique_ptr<SessionCreator> creator,
+      MonitoredSessionOptions options);
+  // Closes, if that was not done, with what the last run came to; errors are
+  // logged.
+  ~MonitoredSession();
+
+  // Whether a hook or RequestStop has asked to stop, a thread of the
+  // coordinator failed, or the input has ended. Goes on with a new session
+  // where that showed that this one was lost.
+  bool ShouldStop();
+  // Any thread: the run that is under way is the last one.
+  void RequestStop() { is_stop_requested_.store(true); }
+
+  // As Session's. FAILED_PRECONDITION after a stop that a hook has asked for,
+  // or after Close. OUT_OF_RANGE is the end of the input: ShouldStop is true
+  // then, and Close reports no error.
+  absl::StatusOr<Tensor> Run(const Output& fetch) { return Run({}, fetch); }
+  absl::StatusOr<Tensor> Run(const FeedList& feeds, const Output& fetch,
+                             const RunOptions& options = {});
+  absl::Status Run(const Operation& target) { return Run({}, target); }
+  absl::Status Run(const FeedList& feeds, const Operation& target,
+                   const RunOptions& options = {});
+  absl::StatusOr<std::vector<Tensor>> Run(
+      const FeedList& feeds, const std::vector<Output>& fetches,
+      const std::vector<Operation>& targets = {},
+      const RunOptions& options = {});
+
+  // What RunStepFn gives to its function.
+  class StepContext {
+   public:
+    // What runs in it passes no hooks.
+    Session& session() const;
+    // As MonitoredSession::Run, within the attempt.
+    absl::StatusOr<std::vector<Tensor>> RunWithHooks(
+        const SessionRunArgs& args);
+    // ShouldStop is true afterwards.
+    void RequestStop();
+
+   private:
+    friend class MonitoredSession;
+    explicit StepContext(HookedSession& live) : live_(live) {}
+    HookedSession& live_;
+  };
+  // Several runs that belong together: where one is lost, all are made again.
+  absl::Status RunStepFn(
+      absl::FunctionRef<absl::Status(StepContext& context)> step_fn);
+
+  // End of all hooks, unless `status` is an error that ended training (other
+  // than OUT_OF_RANGE); then threads of the coordinator end, and the session.
+  // Returns `status`, or else the first error on the way. FAILED_PRECONDITION
+  // when it is closed already.
+  absl::Status Close(absl::Status status = absl::OkStatus());
+
+  // The session underneath; null after Close, and while it is lost.
+  Session* raw_session();
+
+ private:
+  MonitoredSession(const Scope& scope, std::unique_ptr<SessionCreator> creator,
+                   MonitoredSessionOptions options);
+
+  absl::Status Begin(const Scope& scope);
+  absl::StatusOr<std::unique_ptr<HookedSession>> NewSession();
+  // Has a session in live_, however often it takes.
+  absl::Status EnsureSession();
+  // Calls `use` until it does not lose the session.
+  absl::Status WithSession(
+      absl::FunctionRef<absl::Status(HookedSession& live)> use);
+  // Waits before the next attempt; `why` where there is none.
+  absl::Status BackOff(const absl::Status& why);
+  void DropSession(const absl::Status& why);
+  bool IsStopRequested() const;
+  absl::Status EndHooks();
+
+  const Scope scope_;
+  const std::unique_ptr<SessionCreator> creator_;
+  const MonitoredSessionOptions options_;
+  const DefaultLogger logger_;
+  const DefaultScheduler scheduler_;
+  const std::unique_ptr<Random> own_random_;
+  Random& random_;
+  std::atomic<bool> is_stop_requested_{false};
+  std::unique_ptr<HookedSession> live_;  // null: lost or closed
+  bool is_closed_ = false;
+  bool input_has_ended_ = false;
+  absl::Status last_run_;
+  // Of attempts since the last run that succeeded.
+  std::optional<absl::Time> first_loss_;
+  absl::Duration backoff_;
+};
+
+// A monitored session that does not recover; TensorFlow's
+// SingularMonitoredSession. The chief's, in this process or at `master`.
+absl::StatusOr<std::unique_ptr<MonitoredSession>> SingularMonitoredSession(
+    const Scope& scope, SessionCreatorOptions creator = {},
+    MonitoredSessionOptions options = {});
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_MONITORED_SESSION_H_

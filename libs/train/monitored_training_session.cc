@@ -1,0 +1,160 @@
+#include "libs/train/monitored_training_session.h"
+
+#include <utility>
+
+#include "absl/time/time.h"
+#include "libs/train/basic_session_run_hooks.h"
+#include "libs/train/checkpoint_saver_hook.h"
+#include "libs/train/session_summary_writer.h"
+#include "libs/train/summary_saver_hook.h"
+
+namespace weft::train {
+namespace {
+
+using Options = MonitoredTrainingSessionOptions;
+
+constexpr double kDefaultSaveSecs = 600;
+constexpr int64_t kDefaultSummarySteps = 100;
+
+// When a hook acts; neither: never.
+struct Every {
+  std::optional<absl::Duration> secs;
+  std::optional<int64_t> steps;
+  explicit operator bool() const {
+    return secs.has_value() || steps.has_value();
+  }
+};
+
+Every MakeEvery(std::optional<double> secs, std::optional<int64_t> steps) {
+  Every every;
+  if (secs.value_or(0) > 0) every.secs = absl::Seconds(*secs);
+  if (steps.value_or(0) > 0) every.steps = steps;
+  return every;
+}
+
+// The hooks that a chief has without asking.
+class DefaultHooks {
+ public:
+  DefaultHooks(const Options& options, std::shared_ptr<Scaffold> scaffold)
+      : options_(options),
+        scaffold_(std::move(scaffold)),
+        clock_(options.scheduler != nullptr ? &options.scheduler->clock()
+                                            : nullptr) {
+    const std::string& summary_dir = options.summary_dir.empty()
+                                         ? options.checkpoint_dir
+                                         : options.summary_dir;
+    if (summary_dir.empty()) return;
+    writer_ =
+        std::make_shared<SessionSummaryWriter>(summary_dir, options.logger);
+  }
+
+  void AddTo(HookList& hooks) const {
+    if (writer_ == nullptr) return;
+    AddStepCounter(hooks);
+    AddSummarySaver(hooks);
+    if (!options_.checkpoint_dir.empty()) AddCheckpointSaver(hooks);
+  }
+
+ private:
+  void AddStepCounter(HookList& hooks) const {
+    if (options_.log_step_count_steps <= 0) return;
+    hooks.push_back(std::make_shared<StepCounterHook>(
+        StepCounterOptions{.every_n_steps = options_.log_step_count_steps,
+                           .writer = writer_,
+                           .clock = clock_,
+                           .logger = options_.logger}));
+  }
+
+  void AddSummarySaver(HookList& hooks) const {
+    const bool is_default = !options_.save_summaries_secs.has_value() &&
+                            !options_.save_summaries_steps.has_value();
+    const Every every = is_default ? Every{.steps = kDefaultSummarySteps}
+                                   : MakeEvery(options_.save_summaries_secs,
+                                               options_.save_summaries_steps);
+    if (!every) return;
+    SummarySaverOptions saver;
+    saver.save_secs = every.secs;
+    saver.save_steps = every.steps;
+    saver.writer = writer_;
+    saver.scaffold = scaffold_;
+    saver.clock = clock_;
+    hooks.push_back(std::make_shared<SummarySaverHook>(std::move(saver)));
+  }
+
+  void AddCheckpointSaver(HookList& hooks) const {
+    const bool is_default = !options_.save_checkpoint_secs.has_value() &&
+                            !options_.save_checkpoint_steps.has_value();
+    const Every every = is_default ? MakeEvery(kDefaultSaveSecs, std::nullopt)
+                                   : MakeEvery(options_.save_checkpoint_secs,
+                                               options_.save_checkpoint_steps);
+    if (!every) return;
+    CheckpointSaverOptions saver;
+    saver.checkpoint_dir = options_.checkpoint_dir;
+    saver.save_secs = every.secs;
+    saver.save_steps = every.steps;
+    saver.scaffold = scaffold_;
+    saver.save_asynchronously = options_.save_asynchronously;
+    saver.writer = writer_;
+    saver.clock = clock_;
+    saver.logger = options_.logger;
+    hooks.push_back(std::make_shared<CheckpointSaverHook>(std::move(saver)));
+  }
+
+  const Options& options_;
+  const std::shared_ptr<Scaffold> scaffold_;
+  const Clock* const clock_;
+  std::shared_ptr<SessionSummaryWriter> writer_;  // null: there is no directory
+};
+
+// The chief's own hooks, then the default ones, then those of all.
+HookList ChiefHooks(const Options& options,
+                    const std::shared_ptr<Scaffold>& scaffold) {
+  HookList hooks = options.chief_only_hooks;
+  DefaultHooks(options, scaffold).AddTo(hooks);
+  hooks.insert(hooks.end(), options.hooks.begin(), options.hooks.end());
+  return hooks;
+}
+
+SessionCreatorOptions CreatorOptions(
+    const Options& options, const std::shared_ptr<Scaffold>& scaffold) {
+  SessionCreatorOptions creator;
+  creator.scaffold = scaffold;
+  creator.master = options.master;
+  creator.config = options.config;
+  creator.checkpoint_dir = options.checkpoint_dir;
+  creator.max_wait = absl::Seconds(options.max_wait_secs);
+  creator.session_factory = options.session_factory;
+  creator.stop_requested = options.stop_requested;
+  creator.scheduler = options.scheduler;
+  creator.logger = options.logger;
+  return creator;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredTrainingSession(
+    const Scope& scope, MonitoredTrainingSessionOptions options) {
+  const std::shared_ptr<Scaffold> scaffold = options.scaffold != nullptr
+                                                 ? options.scaffold
+                                                 : std::make_shared<Scaffold>();
+  MonitoredSessionOptions session;
+  session.hooks =
+      options.is_chief ? ChiefHooks(options, scaffold) : options.hooks;
+  session.stop_grace_period = absl::Seconds(options.stop_grace_period_secs);
+  session.recovery = options.recovery;
+  session.stop_requested = options.stop_requested;
+  session.scheduler = options.scheduler;
+  session.random = options.random;
+  session.logger = options.logger;
+  SessionCreatorOptions creator = CreatorOptions(options, scaffold);
+  if (options.is_chief) {
+    return MonitoredSession::Create(
+        scope, std::make_unique<ChiefSessionCreator>(std::move(creator)),
+        std::move(session));
+  }
+  return MonitoredSession::Create(
+      scope, std::make_unique<WorkerSessionCreator>(std::move(creator)),
+      std::move(session));
+}
+
+}  // namespace weft::train

@@ -1,0 +1,96 @@
+#include "libs/train/scaffold.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/ops/group.h"
+#include "libs/ops/state/variable.h"
+#include "libs/ops/summary/summary_ops.h"
+#include "libs/train/report_uninitialized.h"
+
+namespace weft::train {
+namespace {
+
+// The one item of a collection; null where it is empty.
+template <typename Item>
+absl::StatusOr<Item> OnlyItem(const std::vector<Item>& items,
+                              absl::string_view collection) {
+  if (items.empty()) return Item();
+  if (items.size() == 1) return items[0];
+  return absl::InvalidArgumentError(absl::StrCat(
+      "More than one item in the collection \"", collection,
+      "\". Please indicate which one to use by passing it to the Scaffold: "
+      "ScaffoldOptions::",
+      collection));
+}
+
+std::vector<Output> Items(const Scope& scope, absl::string_view collection,
+                          const Output&) {
+  return scope.GetCollection(collection);
+}
+
+std::vector<Operation> Items(const Scope& scope, absl::string_view collection,
+                             const Operation&) {
+  return scope.GetOperations(collection);
+}
+
+// What was given, else what the collection holds, else what `make` makes, which
+// goes into the collection.
+template <typename Item, typename Make>
+absl::Status GetOrMake(const Scope& scope, absl::string_view collection,
+                       Item& item, Make make) {
+  if (item) return absl::OkStatus();
+  ASSIGN_OR_RETURN(item, OnlyItem(Items(scope, collection, item), collection));
+  if (item) return absl::OkStatus();
+  item = make();
+  scope.AddToCollection(collection, item);
+  return absl::OkStatus();
+}
+
+Operation LocalInit(const Scope& scope) {
+  std::vector<Operation> all =
+      scope.GetOperations(collection::kTableInitializers);
+  all.insert(all.begin(), ops::LocalVariablesInitializer(scope));
+  return ops::Group(scope, all);
+}
+
+}  // namespace
+
+Scaffold::Scaffold(ScaffoldOptions options) : options_(std::move(options)) {}
+
+absl::Status Scaffold::Finalize(const Scope& scope) {
+  if (is_finalized_) return absl::OkStatus();
+  RETURN_IF_ERROR(scope.status());
+  RETURN_IF_ERROR(FindOrMake(scope.ReenterScope("")));
+  RETURN_IF_ERROR(scope.status());
+  is_finalized_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Scaffold::FindOrMake(const Scope& scope) {
+  const std::vector<ops::Variable> variables = ops::GlobalVariables(scope);
+  RETURN_IF_ERROR(GetOrMake(scope, "init_op", options_.init_op, [&] {
+    return ops::Group(scope, {ops::GlobalVariablesInitializer(scope)});
+  }));
+  RETURN_IF_ERROR(GetOrMake(scope, "ready_op", options_.ready_op, [&] {
+    return ReportUninitializedVariables(scope);
+  }));
+  RETURN_IF_ERROR(GetOrMake(
+      scope, "ready_for_local_init_op", options_.ready_for_local_init_op, [&] {
+        waits_for_variables_ = true;
+        return ReportUninitializedVariables(scope, variables);
+      }));
+  RETURN_IF_ERROR(GetOrMake(scope, "local_init_op", options_.local_init_op,
+                            [&] { return LocalInit(scope); }));
+  RETURN_IF_ERROR(GetOrMake(scope, "summary_op", options_.summary_op,
+                            [&] { return ops::MergeAllSummaries(scope); }));
+  if (options_.saver != nullptr || variables.empty()) return absl::OkStatus();
+  SaverOptions sharded;
+  sharded.sharded = true;
+  options_.saver = std::make_shared<Saver>(scope, std::move(sharded));
+  return absl::OkStatus();
+}
+
+}  // namespace weft::train

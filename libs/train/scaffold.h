@@ -1,0 +1,79 @@
+// Scaffold: the operations with which a training begins, TensorFlow's
+// tf.train.Scaffold. What a program does not give is found in the collections
+// of TensorFlow's names ("init_op", "ready_op", ...), or made when the scaffold
+// is finalized:
+//
+//   init_op                  initialises all global variables
+//   ready_op                 names of global and local variables without value
+//   ready_for_local_init_op  names of global variables without value
+//   local_init_op            initialises local variables and tables
+//   saver                    of all global variables, sharded; none where there
+//                            are none
+//
+// Threads: as the scope's; what is finalized does not change any more.
+#ifndef WEFT_LIBS_TRAIN_SCAFFOLD_H_
+#define WEFT_LIBS_TRAIN_SCAFFOLD_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "libs/ops/scope.h"
+#include "libs/session/session.h"
+#include "libs/train/saver.h"
+
+namespace weft::train {
+
+struct ScaffoldOptions {
+  // Null: see above.
+  Operation init_op;
+  FeedList init_feeds;  // of init_op
+  // Called after init_op: what else gives variables their first values.
+  std::function<absl::Status(Session&)> init_fn;
+  // Each a vector of strings: what is still missing.
+  Output ready_op;
+  Output ready_for_local_init_op;
+  Operation local_init_op;
+  Output summary_op;
+  std::shared_ptr<Saver> saver;
+};
+
+class Scaffold {
+ public:
+  explicit Scaffold(ScaffoldOptions options = {});
+
+  // Adds what is lacking to the graph; the first call does. INVALID_ARGUMENT
+  // where a collection holds several; the scope's error.
+  absl::Status Finalize(const Scope& scope);
+  bool is_finalized() const { return is_finalized_; }
+
+  const Operation& init_op() const { return options_.init_op; }
+  const FeedList& init_feeds() const { return options_.init_feeds; }
+  const std::function<absl::Status(Session&)>& init_fn() const {
+    return options_.init_fn;
+  }
+  const Output& ready_op() const { return options_.ready_op; }
+  const Output& ready_for_local_init_op() const {
+    return options_.ready_for_local_init_op;
+  }
+  const Operation& local_init_op() const { return options_.local_init_op; }
+  // Null where the graph has no summaries.
+  const Output& summary_op() const { return options_.summary_op; }
+  const std::shared_ptr<Saver>& saver() const { return options_.saver; }
+  // Whether local initialisation needs that all global variables have values,
+  // and nothing else: false where the program has its own
+  // ready_for_local_init_op, which alone knows what is needed.
+  bool waits_for_variables() const { return waits_for_variables_; }
+
+ private:
+  absl::Status FindOrMake(const Scope& scope);
+
+  ScaffoldOptions options_;
+  bool waits_for_variables_ = false;
+  bool is_finalized_ = false;
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_SCAFFOLD_H_

@@ -1,0 +1,56 @@
+// SecondOrStepTimer: when a hook is to act again: after so many seconds, or so
+// many steps; TensorFlow's timer of that name.
+//
+// Threads: one at a time.
+#ifndef WEFT_LIBS_TRAIN_SECOND_OR_STEP_TIMER_H_
+#define WEFT_LIBS_TRAIN_SECOND_OR_STEP_TIMER_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "libs/base/clock.h"
+
+namespace weft::train {
+
+class SecondOrStepTimer {
+ public:
+  // Exactly one of the two: see Check. `clock` outlives it; null: the
+  // machine's.
+  SecondOrStepTimer(std::optional<absl::Duration> every_secs,
+                    std::optional<int64_t> every_steps, const Clock* clock);
+
+  // INVALID_ARGUMENT unless there is one of the two, and more than 0.
+  absl::Status Check() const;
+
+  void Reset();
+  // True the first time; never twice for the same step.
+  bool ShouldTriggerForStep(int64_t step) const;
+
+  struct Elapsed {
+    absl::Duration time;
+    int64_t steps = 0;
+  };
+  // Since the last time; none at the first.
+  std::optional<Elapsed> UpdateLastTriggeredStep(int64_t step);
+  const std::optional<int64_t>& last_triggered_step() const {
+    return last_step_;
+  }
+
+ private:
+  absl::Time Now() const {
+    return clock_ != nullptr ? clock_->Now() : system_clock_.Now();
+  }
+
+  const std::optional<absl::Duration> every_secs_;
+  const std::optional<int64_t> every_steps_;
+  const Clock* const clock_;
+  SystemClock system_clock_;
+  std::optional<int64_t> last_step_;
+  absl::Time last_time_;
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_SECOND_OR_STEP_TIMER_H_

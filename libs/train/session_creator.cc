@@ -1,0 +1,74 @@
+#include "libs/train/session_creator.h"
+
+#include <utility>
+
+#include "libs/base/status.h"
+#include "libs/ops/state/variable.h"
+#include "libs/train/report_uninitialized.h"
+
+namespace weft::train {
+namespace {
+
+std::shared_ptr<Scaffold> GivenOrNew(const SessionCreatorOptions& options) {
+  return options.scaffold != nullptr ? options.scaffold
+                                     : std::make_shared<Scaffold>();
+}
+
+SessionManagerOptions ManagerOptions(const SessionCreatorOptions& options,
+                                     const Scaffold& scaffold) {
+  SessionManagerOptions manager;
+  manager.local_init_op = scaffold.local_init_op();
+  manager.ready_op = scaffold.ready_op();
+  manager.ready_for_local_init_op = scaffold.ready_for_local_init_op();
+  manager.session_factory = options.session_factory;
+  manager.log_interval = options.log_interval;
+  manager.stop_requested = options.stop_requested;
+  manager.scheduler = options.scheduler;
+  manager.logger = options.logger;
+  return manager;
+}
+
+}  // namespace
+
+ChiefSessionCreator::ChiefSessionCreator(SessionCreatorOptions options)
+    : options_(std::move(options)), scaffold_(GivenOrNew(options_)) {}
+
+absl::Status ChiefSessionCreator::FinalizeGraph(const Scope& scope) {
+  RETURN_IF_ERROR(scaffold_->Finalize(scope));
+  manager_.emplace(scope, ManagerOptions(options_, *scaffold_));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Session>> ChiefSessionCreator::CreateSession() {
+  return manager_->PrepareSession(
+      options_.master, options_.config,
+      {.saver = scaffold_->saver().get(),
+       .directory = options_.checkpoint_dir,
+       .filename_with_path = options_.checkpoint_filename_with_path},
+      {.init_op = scaffold_->init_op(),
+       .init_feeds = scaffold_->init_feeds(),
+       .init_fn = scaffold_->init_fn()});
+}
+
+WorkerSessionCreator::WorkerSessionCreator(SessionCreatorOptions options)
+    : options_(std::move(options)), scaffold_(GivenOrNew(options_)) {}
+
+// The wait is an op of ours, so it is in no graph that a chief exports.
+absl::Status WorkerSessionCreator::FinalizeGraph(const Scope& scope) {
+  RETURN_IF_ERROR(scaffold_->Finalize(scope));
+  SessionManagerOptions manager = ManagerOptions(options_, *scaffold_);
+  if (scaffold_->waits_for_variables()) {
+    manager.wait_op =
+        WaitForVariables(scope.ReenterScope(""), ops::GlobalVariables(scope));
+    RETURN_IF_ERROR(scope.status());
+  }
+  manager_.emplace(scope, std::move(manager));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Session>> WorkerSessionCreator::CreateSession() {
+  return manager_->WaitForSession(options_.master, options_.config,
+                                  options_.max_wait);
+}
+
+}  // namespace weft::train

@@ -1,0 +1,77 @@
+// SessionCreator: makes the sessions of a MonitoredSession, the first one and
+// those that take the place of lost ones. ChiefSessionCreator initialises or
+// restores; WorkerSessionCreator waits until the chief has.
+//
+// Threads: one at a time. CreateSession blocks.
+#ifndef WEFT_LIBS_TRAIN_SESSION_CREATOR_H_
+#define WEFT_LIBS_TRAIN_SESSION_CREATOR_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "libs/ops/scope.h"
+#include "libs/session/session.h"
+#include "libs/train/scaffold.h"
+#include "libs/train/session_manager.h"
+
+namespace weft::train {
+
+class SessionCreator {
+ public:
+  virtual ~SessionCreator() = default;
+
+  // Adds to the graph what sessions need, for the last time; called once,
+  // before the first session.
+  virtual absl::Status FinalizeGraph(const Scope& scope) = 0;
+  virtual absl::StatusOr<std::unique_ptr<Session>> CreateSession() = 0;
+};
+
+struct SessionCreatorOptions {
+  std::shared_ptr<Scaffold> scaffold;  // null: one of its own
+  std::string master;                  // the target; "": in this process
+  SessionOptions config;
+  // Of ChiefSessionCreator: the newest checkpoint of the directory, or the one
+  // that has this path, is restored.
+  std::string checkpoint_dir;
+  std::string checkpoint_filename_with_path;
+  // Of WorkerSessionCreator: TensorFlow's default.
+  absl::Duration max_wait = absl::Minutes(30);
+  SessionFactory session_factory = Session::Connect;
+  absl::Duration log_interval = absl::Seconds(30);  // of waits
+  std::function<bool()> stop_requested;             // ends waits; may be null
+  Scheduler* scheduler = nullptr;  // to wait with; null: one of its own
+  Logger* logger = nullptr;        // null: lines on stderr
+};
+
+class ChiefSessionCreator : public SessionCreator {
+ public:
+  explicit ChiefSessionCreator(SessionCreatorOptions options);
+  absl::Status FinalizeGraph(const Scope& scope) override;
+  absl::StatusOr<std::unique_ptr<Session>> CreateSession() override;
+
+ private:
+  const SessionCreatorOptions options_;
+  const std::shared_ptr<Scaffold> scaffold_;
+  std::optional<SessionManager> manager_;
+};
+
+class WorkerSessionCreator : public SessionCreator {
+ public:
+  explicit WorkerSessionCreator(SessionCreatorOptions options);
+  absl::Status FinalizeGraph(const Scope& scope) override;
+  absl::StatusOr<std::unique_ptr<Session>> CreateSession() override;
+
+ private:
+  const SessionCreatorOptions options_;
+  const std::shared_ptr<Scaffold> scaffold_;
+  std::optional<SessionManager> manager_;
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_SESSION_CREATOR_H_

@@ -1,0 +1,258 @@
+#include "libs/train/session_manager.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "libs/base/status.h"
+#include "libs/checkpoint/checkpoint_state.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/ops/state/variable.h"
+
+namespace weft::train {
+namespace {
+
+std::string NameOr(const Operation& operation) {
+  return operation ? operation.name() : "none";
+}
+
+std::string NotInitialized(const Tensor& names) {
+  return absl::StrCat("Variables not initialized: ",
+                      absl::StrJoin(names.flat<std::string>(), ", "));
+}
+
+// TensorFlow's advice, in our words.
+absl::Status CouldNotRestore(const std::string& path,
+                             const absl::Status& status) {
+  if (IsSessionLost(status)) return status;
+  return absl::Status(
+      status.code(),
+      absl::StrCat("Restoring from checkpoint ", path,
+                   " failed. It is of another model where the graph has "
+                   "variables of other names or shapes: take another "
+                   "directory, or the graph that it was saved from. ",
+                   status.message()));
+}
+
+}  // namespace
+
+bool IsSessionLost(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsAborted(status);
+}
+
+SessionManager::SessionManager(const Scope& scope,
+                               SessionManagerOptions options)
+    : scope_(scope),
+      options_(std::move(options)),
+      logger_(options_.logger),
+      scheduler_(options_.scheduler) {}
+
+absl::StatusOr<std::unique_ptr<Session>> SessionManager::Connect(
+    const std::string& target, const SessionOptions& config) const {
+  ASSIGN_OR_RETURN(auto session,
+                   options_.session_factory(target, scope_, config));
+  const absl::Status status = session->Extend();
+  // Tasks are missing for longer than the cluster is patient.
+  if (absl::IsDeadlineExceeded(status)) {
+    return absl::UnavailableError(status.message());
+  }
+  RETURN_IF_ERROR(status);
+  return session;
+}
+
+absl::StatusOr<bool> SessionManager::Restore(
+    Session& session, const Checkpoint& checkpoint) const {
+  if (checkpoint.saver == nullptr) return false;
+  if (!checkpoint.filename_with_path.empty()) {
+    RETURN_IF_ERROR(
+        RestoreFrom(session, *checkpoint.saver, checkpoint.filename_with_path));
+    return true;
+  }
+  if (checkpoint.directory.empty()) return false;
+  LocalFileSystem local;
+  FileSystem* const files = session.file_system();
+  const auto state = checkpoint::ReadCheckpointState(
+      files != nullptr ? *files : local, checkpoint.directory);
+  if (absl::IsNotFound(state.status())) return false;
+  RETURN_IF_ERROR(state.status());
+  RETURN_IF_ERROR(
+      RestoreFrom(session, *checkpoint.saver, state->model_checkpoint_path));
+  RETURN_IF_ERROR(checkpoint.saver->RecoverLastCheckpoints(
+      session, state->all_model_checkpoint_paths));
+  return true;
+}
+
+absl::Status SessionManager::RestoreFrom(Session& session, Saver& saver,
+                                         const std::string& path) const {
+  logger_->Info(absl::StrCat("Restoring parameters from ", path));
+  const absl::Status status = saver.Restore(session, path);
+  return status.ok() ? status : CouldNotRestore(path, status);
+}
+
+absl::StatusOr<SessionManager::Readiness> SessionManager::Ask(
+    Session& session, const Output& op) const {
+  if (!op) return Readiness();
+  absl::StatusOr<Tensor> missing = session.Run(op);
+  if (absl::IsFailedPrecondition(missing.status()) &&
+      absl::StrContains(missing.status().message(), "uninitialized")) {
+    return Readiness{false, std::string(missing.status().message())};
+  }
+  RETURN_IF_ERROR(missing.status());
+  if (missing->num_elements() == 0) return Readiness();
+  if (missing->dtype() != DT_STRING) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "What tells whether the model is ready, ", op.name(),
+        ", is a vector of names of what is missing, so of type string and not ",
+        DataTypeName(missing->dtype())));
+  }
+  return Readiness{false, NotInitialized(*missing)};
+}
+
+absl::StatusOr<SessionManager::Readiness> SessionManager::MakeReady(
+    Session& session) const {
+  ASSIGN_OR_RETURN(Readiness readiness,
+                   Ask(session, options_.ready_for_local_init_op));
+  if (!readiness.is_ready) {
+    readiness.message = absl::StrCat(
+        "Ready_for_local_init_op: ", readiness.message, ", ready: None");
+    return readiness;
+  }
+  if (options_.local_init_op) {
+    logger_->Info("Running local_init_op.");
+    RETURN_IF_ERROR(session.Run(options_.local_init_op));
+    logger_->Info("Done running local_init_op.");
+  }
+  ASSIGN_OR_RETURN(readiness, Ask(session, options_.ready_op));
+  if (!readiness.is_ready) {
+    readiness.message = absl::StrCat("Ready_for_local_init_op: None, ready: ",
+                                     readiness.message);
+  }
+  return readiness;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> SessionManager::PrepareSession(
+    const std::string& target, const SessionOptions& config,
+    const Checkpoint& checkpoint, const Initialization& initialization) {
+  ASSIGN_OR_RETURN(auto session, Connect(target, config));
+  ASSIGN_OR_RETURN(const bool is_restored, Restore(*session, checkpoint));
+  if (!is_restored) {
+    if (initialization.init_op) {
+      RETURN_IF_ERROR(
+          session->Run(initialization.init_feeds, initialization.init_op));
+    }
+    if (initialization.init_fn) {
+      RETURN_IF_ERROR(initialization.init_fn(*session));
+    }
+  }
+  ASSIGN_OR_RETURN(const Readiness readiness, MakeReady(*session));
+  if (readiness.is_ready) return session;
+  return absl::FailedPreconditionError(
+      absl::StrCat("Init operations did not make model ready. Init op: ",
+                   NameOr(initialization.init_op),
+                   ", init fn: ", initialization.init_fn ? "given" : "none",
+                   ", local_init_op: ", NameOr(options_.local_init_op),
+                   ", error: ", readiness.message));
+}
+
+absl::StatusOr<SessionManager::Recovered> SessionManager::RecoverSession(
+    const std::string& target, const SessionOptions& config,
+    const Checkpoint& checkpoint) {
+  ASSIGN_OR_RETURN(auto session, Connect(target, config));
+  ASSIGN_OR_RETURN(const bool is_restored, Restore(*session, checkpoint));
+  ASSIGN_OR_RETURN(const Readiness readiness, MakeReady(*session));
+  if (is_restored && !readiness.is_ready) {
+    logger_->Info(absl::StrCat("Restoring did not make model ready: ",
+                               readiness.message));
+  }
+  return Recovered{std::move(session), readiness.is_ready};
+}
+
+absl::StatusOr<std::unique_ptr<Session>> SessionManager::WaitForSession(
+    const std::string& target, const SessionOptions& config,
+    absl::Duration max_wait) {
+  const absl::Time deadline = scheduler_.Now() + max_wait;
+  while (true) {
+    Readiness readiness;
+    auto session = TryToWait(target, config, deadline, readiness);
+    if (session.ok() && *session != nullptr) return session;
+    if (!session.ok()) {
+      if (!IsSessionLost(session.status())) return session.status();
+      readiness.message = std::string(session.status().message());
+    }
+    if (IsStopRequested()) return absl::CancelledError("asked to stop");
+    if (scheduler_.Now() >= deadline) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "Session was not ready after waiting ",
+          absl::ToInt64Seconds(max_wait), " secs. ", readiness.message,
+          ". The chief makes it ready: is it running, with the same graph?"));
+    }
+    logger_->Info(
+        absl::StrCat("Waiting for model to be ready.  ", readiness.message));
+    scheduler_.Sleep(options_.recovery_wait);
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Session>> SessionManager::TryToWait(
+    const std::string& target, const SessionOptions& config,
+    absl::Time deadline, Readiness& readiness) const {
+  ASSIGN_OR_RETURN(auto session, Connect(target, config));
+  const absl::Status there = AwaitVariables(*session, deadline);
+  // Too late: what is missing is asked once more, for the error.
+  if (!there.ok() && !absl::IsDeadlineExceeded(there)) return there;
+  ASSIGN_OR_RETURN(readiness, MakeReady(*session));
+  if (readiness.is_ready) return session;
+  return std::unique_ptr<Session>();
+}
+
+// The run itself goes on while others ask what is missing.
+absl::Status SessionManager::AwaitVariables(Session& session,
+                                            absl::Time deadline) const {
+  if (!options_.wait_op) return absl::OkStatus();
+  ASSIGN_OR_RETURN(auto wait, session.MakeCallable({}, {}, {options_.wait_op}));
+  Scheduler& scheduler = session.scheduler();
+  const std::unique_ptr<Event> done = scheduler.NewEvent();
+  absl::Status result;
+  RunOptions options;
+  options.timeout =
+      std::max(absl::ZeroDuration(), deadline - scheduler.clock().Now());
+  wait->RunAsync(
+      {},
+      [&](const absl::StatusOr<std::vector<Tensor>>& values) {
+        result = values.status();
+        done->Set();
+      },
+      options);
+  absl::Time next_line = scheduler.clock().Now();
+  while (!done->WaitUntil(scheduler.clock().Now() + options_.recovery_wait)) {
+    if (IsStopRequested()) {
+      session.Close().IgnoreError();  // which ends the run
+      done->Wait();
+      return absl::CancelledError("asked to stop");
+    }
+    if (scheduler.clock().Now() < next_line) continue;
+    LogMissing(session);
+    next_line = scheduler.clock().Now() + options_.log_interval;
+  }
+  return result;
+}
+
+void SessionManager::LogMissing(Session& session) const {
+  const auto missing = session.Run(options_.ready_for_local_init_op);
+  if (!missing.ok() || missing->num_elements() == 0) return;
+  const size_t num_missing = static_cast<size_t>(missing->num_elements());
+  // The chief gives all of its variables values in one step.
+  const bool is_foreign = num_missing < ops::GlobalVariables(scope_).size();
+  logger_->Log(
+      is_foreign ? Severity::kWarning : Severity::kInfo,
+      absl::StrCat("Waiting for model to be ready. ", NotInitialized(*missing),
+                   is_foreign ? ". All other variables have values: unless "
+                                "the chief is just giving them, its graph has "
+                                "no variables of these names"
+                              : ""));
+}
+
+}  // namespace weft::train

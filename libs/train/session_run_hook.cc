@@ -1,0 +1,24 @@
+#include "libs/train/session_run_hook.h"
+
+namespace weft::train {
+
+absl::Status SessionRunHook::Begin(const Scope&) { return absl::OkStatus(); }
+
+absl::Status SessionRunHook::AfterCreateSession(Session&, Coordinator&) {
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SessionRunArgs> SessionRunHook::BeforeRun(SessionRunContext&) {
+  return SessionRunArgs();
+}
+
+absl::Status SessionRunHook::AfterRun(SessionRunContext&,
+                                      const SessionRunValues&) {
+  return absl::OkStatus();
+}
+
+absl::Status SessionRunHook::End(Session&) { return absl::OkStatus(); }
+
+void SessionRunHook::BeforeSessionGoes() {}
+
+}  // namespace weft::train

@@ -1,0 +1,110 @@
+// SessionRunHook: what is to happen around each run of a MonitoredSession,
+// TensorFlow's tf.train.SessionRunHook. A hook of one's own is a class that
+// overrides what it needs of six methods:
+//
+//   class LogLoss : public train::SessionRunHook {
+//     absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext&) override {
+//       return SessionRunArgs{.fetches = {loss_}};
+//     }
+//     absl::Status AfterRun(SessionRunContext& context,
+//                           const SessionRunValues& values) override {
+//       if (values.results[0].scalar<float>() < 0.1f) context.RequestStop();
+//       return absl::OkStatus();
+//     }
+//     ...
+//   };
+//
+// Order of calls, each for all hooks in the order of the list:
+//
+//   Begin               once; the last moment to add nodes to the graph
+//   AfterCreateSession  once for each session: after variables are initialised
+//                       or restored and queue runners started, also when a lost
+//                       session was replaced
+//   BeforeRun           before each run, also before one that is tried again
+//   AfterRun            after each run that succeeded
+//   End                 once, when training ends without an error
+//   BeforeSessionGoes   for each session, lost or closed
+//
+// Threads: one after the other, on the threads that call the MonitoredSession.
+// An error of a hook is that of the call it was made in; UNAVAILABLE and
+// ABORTED, so of a run that it made in the session, count as a lost session.
+#ifndef WEFT_LIBS_TRAIN_SESSION_RUN_HOOK_H_
+#define WEFT_LIBS_TRAIN_SESSION_RUN_HOOK_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "libs/ops/scope.h"
+#include "libs/session/session.h"
+#include "libs/tensor/tensor.h"
+#include "libs/train/coordinator.h"
+
+namespace weft::train {
+
+// What is run: by the caller of Run, or beside it for a hook.
+struct SessionRunArgs {
+  std::vector<Output> fetches;
+  std::vector<Operation> targets;
+  // INVALID_ARGUMENT for a tensor that others feed too.
+  FeedList feeds;
+  // Of several the longest timeout that somebody gave counts.
+  RunOptions options;
+};
+
+class SessionRunContext {
+ public:
+  // Both outlive it.
+  SessionRunContext(const SessionRunArgs& original_args, Session& session)
+      : original_args_(original_args), session_(session) {}
+
+  // What the caller of Run asked for, without what hooks add.
+  const SessionRunArgs& original_args() const { return original_args_; }
+  // The session underneath: what runs in it passes no hooks.
+  Session& session() const { return session_; }
+  // This run is the last one: ShouldStop() is true after it.
+  void RequestStop() { stop_requested_ = true; }
+  bool stop_requested() const { return stop_requested_; }
+
+ private:
+  const SessionRunArgs& original_args_;
+  Session& session_;
+  bool stop_requested_ = false;
+};
+
+// What a run gave to one hook.
+struct SessionRunValues {
+  // Values of the fetches that its BeforeRun asked for, in their order.
+  absl::Span<const Tensor> results;
+  // With which the run was made.
+  RunOptions options;
+};
+
+class SessionRunHook {
+ public:
+  virtual ~SessionRunHook() = default;
+
+  // `scope` is the root of the graph.
+  virtual absl::Status Begin(const Scope& scope);
+  // `coordinator` is this session's: threads that it starts are asked to stop
+  // with it, and may use the session until they have ended. Their first error
+  // is that of the next run.
+  virtual absl::Status AfterCreateSession(Session& session,
+                                          Coordinator& coordinator);
+  virtual absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context);
+  virtual absl::Status AfterRun(SessionRunContext& context,
+                                const SessionRunValues& values);
+  virtual absl::Status End(Session& session);
+  // Threads of the coordinator have ended, and the session is closed: what was
+  // made of its scheduler or its files has to go now.
+  virtual void BeforeSessionGoes();
+};
+
+// Shared, so that a program can ask a hook afterwards what it has seen.
+using HookList = std::vector<std::shared_ptr<SessionRunHook>>;
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_SESSION_RUN_HOOK_H_

@@ -1,0 +1,66 @@
+// SessionSummaryWriter: what the hooks of a training write event files with:
+// one FileWriter for all that write into one directory, as long as a session
+// lasts. The next session begins another file, which TensorBoard shows with the
+// first.
+//
+// Events that cannot be written are lost, and a line of the log says so:
+// training goes on without them.
+//
+// Threads: all methods from any thread, Open and Close one at a time; these two
+// and Flush block.
+#ifndef WEFT_LIBS_TRAIN_SESSION_SUMMARY_WRITER_H_
+#define WEFT_LIBS_TRAIN_SESSION_SUMMARY_WRITER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/session/session.h"
+#include "libs/summary/event.h"
+#include "libs/summary/file_writer.h"
+#include "libs/train/defaults.h"
+
+namespace weft::train {
+
+class SessionSummaryWriter {
+ public:
+  // `logger` outlives it; null: lines on stderr.
+  explicit SessionSummaryWriter(std::string logdir, Logger* logger = nullptr);
+
+  // With the session's files and scheduler; nothing when it is open. The error
+  // of files.
+  absl::Status Open(const Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
+  // To be called before the session goes; nothing when it is closed.
+  void Close() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Nothing is added while it is closed.
+  void AddScalar(const std::string& tag, float value, int64_t step);
+  // The bytes of a Summary, as a summary op gives them.
+  void AddSummary(absl::string_view summary, int64_t step)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void AddSessionLog(const summary::SessionLog& log, int64_t step)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The bytes of a GraphDef; once, however many sessions there are.
+  void AddGraphOnce(absl::string_view graph_def) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Flush() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  std::shared_ptr<summary::FileWriter> writer() ABSL_LOCKS_EXCLUDED(mutex_);
+  void LogUnlessOk(const absl::Status& status);
+
+  const std::string logdir_;
+  const DefaultLogger logger_;
+  LocalFileSystem local_files_;
+  absl::Mutex mutex_;
+  std::shared_ptr<summary::FileWriter> writer_ ABSL_GUARDED_BY(mutex_);
+  bool has_graph_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_SESSION_SUMMARY_WRITER_H_

@@ -1,0 +1,71 @@
+// UnfinishedSaves: what a Saver knows of saves that have begun and not ended,
+// so that what a crash leaves of one is deleted later, and nothing else.
+//
+// A file beside the checkpoints, "SAVE_PATH.saving", names the save that is
+// under way, those before it that failed, and old checkpoints that it deletes.
+// It is written before a save begins and deleted when it has ended; whoever
+// saves next under that path, this process or another, deletes what these have
+// left: temporary files, a folder of shards, and data and graph of a prefix
+// that has no index.
+//
+// Since the program writes that file and each task can be asked for it, it also
+// tells whether they see the same disk.
+//
+// Threads: used by one at a time. All calls block.
+#ifndef WEFT_LIBS_TRAIN_UNFINISHED_SAVES_H_
+#define WEFT_LIBS_TRAIN_UNFINISHED_SAVES_H_
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "libs/fs/file_system.h"
+
+namespace weft::train {
+
+// "_temp_" and 16 hexadecimal digits: where the shards of a save lie until they
+// are one checkpoint, after its prefix. TensorFlow's names begin alike.
+std::string ShardFolderSuffix(uint64_t number);
+
+class UnfinishedSaves {
+ public:
+  // What a file contains that says who saves.
+  struct Marker {
+    std::string path;
+    std::string contents;
+  };
+
+  // Sweeps what earlier saves to `save_path` have left, which may have been
+  // another process's, and says that one to `prefix` is under way, which may
+  // delete `old_ones`. `number` is its own: no two markers are the same.
+  absl::StatusOr<Marker> Begin(FileSystem& files, const std::string& save_path,
+                               const std::string& prefix,
+                               const std::vector<std::string>& old_ones,
+                               uint64_t number, absl::Time now);
+  // That the save of that marker is over, and `not_deleted` of the old ones are
+  // left to later saves. What it has left itself, its folder of shards maybe,
+  // is swept, too. Durable before the marker goes.
+  void End(FileSystem& files, const Marker& marker, const std::string& prefix,
+           const std::vector<std::string>& not_deleted, absl::Time now);
+
+ private:
+  // A save that has failed, or not ended. A task may go on with one for a
+  // while, so each save sweeps it until then.
+  struct Failed {
+    std::string prefix;
+    absl::Time until;
+  };
+
+  void Add(const std::string& prefix, absl::Time now);
+  void Remove(const std::string& prefix);
+
+  std::string save_path_;      // of the last save
+  std::deque<Failed> failed_;  // to that path, oldest first
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_UNFINISHED_SAVES_H_

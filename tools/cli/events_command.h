@@ -1,0 +1,21 @@
+// The command `weft events`: what is in an event file.
+#ifndef WEFT_TOOLS_CLI_EVENTS_COMMAND_H_
+#define WEFT_TOOLS_CLI_EVENTS_COMMAND_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "libs/fs/file_system.h"
+#include "tools/cli/invocation.h"
+
+namespace weft::tools {
+
+// A line for each value of a summary and for each other event, or JSON; and
+// where the file is damaged, why it ends there. Errors are those of opening it.
+absl::StatusOr<std::string> RunEventsCommand(FileSystem& files,
+                                             const std::string& path,
+                                             Format format);
+
+}  // namespace weft::tools
+
+#endif  // WEFT_TOOLS_CLI_EVENTS_COMMAND_H_
