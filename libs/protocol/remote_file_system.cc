@@ -189,7 +189,8 @@ class RemoteWritableFile : public WritableFile {
     RETURN_IF_ERROR(CheckUsable());
     RETURN_IF_ERROR(SendGathered());
     RETURN_IF_ERROR(Explained(pieces_->WaitUntil(kMaxFilePieces - 1)));
-    return Explained(caller_->Wait(Of(action)).status());
+    error_ = caller_->Wait(Of(action)).status();
+    return CheckUsable();
   }
 
   const CallerPtr caller_;
