@@ -417,26 +417,46 @@ class RestoreV2Kernel : public FileKernel {
 
  private:
   absl::Status Run(OpKernelContext& context) const override {
+    constexpr int kMaxReplaced = 3;
     ASSIGN_OR_RETURN(const Request request,
                      ReadRequest(context, context.num_outputs()));
-    auto reader = BundleReader::Open(context.file_system(), request.prefix,
-                                     &context.cancellation());
-    if (absl::IsNotFound(reader.status())) {
-      return absl::NotFoundError(absl::StrCat(
-          "Unsuccessful TensorSliceReader constructor: Failed to find any "
-          "matching files for ",
-          request.prefix, ": ", reader.status().message()));
+    for (int tries = 0;; ++tries) {
+      ASSIGN_OR_RETURN(const auto reader, Open(context, request.prefix));
+      const absl::Status status = ReadAll(context, request, *reader);
+      const bool may_be_replaced =
+          absl::IsNotFound(status) || absl::IsDataLoss(status);
+      if (!may_be_replaced || tries == kMaxReplaced) return status;
+      // Another save to that prefix deletes the data of the one it replaces,
+      // whose files are another number.
+      ASSIGN_OR_RETURN(const auto newer, Open(context, request.prefix));
+      if (newer->header().num_shards == reader->header().num_shards) {
+        return status;
+      }
     }
-    RETURN_IF_ERROR(reader.status());
+  }
+
+  static absl::StatusOr<std::unique_ptr<BundleReader>> Open(
+      const OpKernelContext& context, const std::string& prefix) {
+    auto reader = BundleReader::Open(context.file_system(), prefix,
+                                     &context.cancellation());
+    if (!absl::IsNotFound(reader.status())) return reader;
+    return absl::NotFoundError(absl::StrCat(
+        "Unsuccessful TensorSliceReader constructor: Failed to find any "
+        "matching files for ",
+        prefix, ": ", reader.status().message()));
+  }
+
+  static absl::Status ReadAll(OpKernelContext& context, const Request& request,
+                              BundleReader& reader) {
     // All are looked at before the first is read.
     for (int i = 0; i < context.num_outputs(); ++i) {
-      RETURN_IF_ERROR(Check(**reader, request.names[i], request.slices[i],
+      RETURN_IF_ERROR(Check(reader, request.names[i], request.slices[i],
                             context.output_type(i)));
     }
     for (int i = 0; i < context.num_outputs(); ++i) {
       RETURN_IF_ERROR(context.cancellation().status());
       ASSIGN_OR_RETURN(Tensor tensor,
-                       Read(**reader, request.names[i], request.slices[i],
+                       Read(reader, request.names[i], request.slices[i],
                             context.allocator()));
       context.SetOutput(i, std::move(tensor));
     }
