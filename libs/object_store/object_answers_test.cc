@@ -21,6 +21,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/object_store/aws_credentials.h"
+#include "libs/object_store/curl_http_client.h"
 #include "libs/object_store/gcs_object_store.h"
 #include "libs/object_store/google_credentials.h"
 #include "libs/object_store/object_file_system.h"
@@ -327,6 +328,27 @@ TEST_F(ObjectAnswersTest, ANameThatIsNoUtf8EndsNothing) {
   });
   EXPECT_THAT(gcs_.CompleteUpload({{"b", "\xff"}, "id"}, {{1, 3, "\xff"}}),
               StatusIs(absl::StatusCode::kNotFound));
+}
+
+// All threads that may block may wait for answers before the first has come.
+TEST(CurlHttpClientTest, NeedsNoThreadThatMayBlock) {
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
+  const auto release = scheduler->NewEvent();
+  scheduler->Schedule(Pool::kBlocking, [&] { release->Wait(); });
+  CurlHttpClient http({.scheduler = scheduler.get()});
+  const auto answered = scheduler->NewEvent();
+  absl::Status status;
+  HttpRequest request;
+  request.url = "http://127.0.0.1:1/";  // where nobody listens
+  http.Start(std::move(request), [&](const auto& answer) {
+    status = answer.status();
+    answered->Set();
+  });
+  EXPECT_TRUE(answered->WaitUntil(clock.Now() + absl::Seconds(30)));
+  release->Set();
+  answered->Wait();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable));
 }
 
 // Keys that are still good are used while those who renew them are away.
