@@ -232,6 +232,23 @@ TEST_F(RemoteFileSystemTest, ADiskThatIsStuckIsWaitedForOnce) {
   }
 }
 
+TEST_F(RemoteFileSystemTest, ASaveThatIsCancelledIsNotKeptByAStuckDisk) {
+  GatedFileSystem disk;
+  files_.StartWriter(disk);
+  auto remote = files_.NewFileSystem();
+  const auto random = NewSeededRandom(1);
+  ASSERT_OK_AND_ASSIGN(
+      auto writer, checkpoint::BundleWriter::Create(*remote, "/m", *random));
+  ASSERT_OK(writer->Add("a", Tensor::Scalar<int32_t>(1)));
+  disk.Shut(files_.scheduler(), "/m");
+  const absl::Time before = files_.scheduler().clock().Now();
+  writer.reset();
+  EXPECT_LE(files_.scheduler().clock().Now() - before, kLeftoverTimeout);
+  disk.Open();
+  files_.Settle();
+  EXPECT_EQ(disk.ListDirectory("/").value(), std::vector<std::string>());
+}
+
 // After a Sync that failed nobody knows what the disk has.
 TEST_F(RemoteFileSystemTest, TheFirstErrorOfAFileStays) {
   FailingFileSystem disk(disk_);

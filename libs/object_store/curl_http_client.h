@@ -50,6 +50,7 @@ class CurlHttpClient : public HttpClient {
   // False when the client ends.
   bool BeginWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
   void EndFinished();
+  void EndGivenUp();
 
   const CurlOptions options_;
   const std::unique_ptr<Multi>

@@ -2,6 +2,12 @@
 // script answers in their place.
 #include "libs/object_store/object_answers.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,6 +31,7 @@
 #include "libs/object_store/gcs_object_store.h"
 #include "libs/object_store/google_credentials.h"
 #include "libs/object_store/object_file_system.h"
+#include "libs/object_store/object_files.h"
 #include "libs/object_store/object_stores.h"
 #include "libs/object_store/retrying_http_client.h"
 #include "libs/object_store/s3_object_store.h"
@@ -351,6 +358,49 @@ TEST(CurlHttpClientTest, NeedsNoThreadThatMayBlock) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable));
 }
 
+// A server that takes connections and says nothing.
+class SilentServer {
+ public:
+  SilentServer() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* any = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(socket_, any, size), 0);
+    EXPECT_EQ(::listen(socket_, 8), 0);
+    EXPECT_EQ(::getsockname(socket_, any, &size), 0);
+    port_ = ntohs(address.sin_port);
+  }
+  ~SilentServer() { ::close(socket_); }
+  std::string url() const { return absl::StrCat("http://127.0.0.1:", port_); }
+
+ private:
+  const int socket_;
+  int port_ = 0;
+};
+
+TEST(CurlHttpClientTest, WhatIsGivenUpEndsSoon) {
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
+  const SilentServer server;
+  const auto given_up = std::make_shared<std::atomic<bool>>(false);
+  const auto ended = scheduler->NewEvent();
+  absl::Status status;
+  CurlHttpClient http(
+      {.scheduler = scheduler.get(), .stall_timeout = absl::Hours(1)});
+  HttpRequest request;
+  request.url = server.url();
+  request.given_up = given_up;
+  http.Start(std::move(request), [&](const auto& answer) {
+    status = answer.status();
+    ended->Set();
+  });
+  given_up->store(true);
+  ASSERT_TRUE(ended->WaitUntil(clock.Now() + absl::Seconds(30)));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, "given up"));
+}
+
 // Keys that are still good are used while those who renew them are away.
 TEST(CredentialsTest, GoodKeysOutliveAFailureToRenewThem) {
   ManualClock clock;
@@ -414,6 +464,73 @@ TEST(CredentialsTest, KeysOfASessionAreLookedForAgain) {
   EXPECT_EQ(credentials.Get()->access_key_id, "first");
   clock.Advance(absl::Minutes(6));
   EXPECT_EQ(credentials.Get()->access_key_id, "second");
+}
+
+// A service that is silent after its first answers: an attempt ends with what
+// a client says of a black hole, at its deadline, or once it is given up.
+class SilentHttp : public HttpClient {
+ public:
+  explicit SilentHttp(Scheduler& scheduler) : scheduler_(scheduler) {}
+
+  void Start(HttpRequest request, Done done) override {
+    if (absl::EndsWith(request.url, "?uploads=")) {
+      return done(
+          Xml("<InitiateMultipartUploadResult><UploadId>id</UploadId>"
+              "</InitiateMultipartUploadResult>"));
+    }
+    const absl::Time stalled = Now() + absl::Minutes(1);
+    Poll(std::move(request), stalled, std::move(done));
+  }
+
+ private:
+  absl::Time Now() const { return scheduler_.clock().Now(); }
+  void Poll(HttpRequest request, absl::Time stalled, Done done) {
+    if (request.given_up != nullptr && request.given_up->load()) {
+      return done(absl::CancelledError("it was given up"));
+    }
+    if (Now() >= request.deadline) {
+      return done(absl::DeadlineExceededError("late"));
+    }
+    if (Now() >= stalled) return done(absl::UnavailableError("no answer"));
+    scheduler_.ScheduleAt(Now() + absl::Seconds(1),
+                          [this, request = std::move(request), stalled,
+                           done = std::move(done)]() mutable {
+                            Poll(std::move(request), stalled, std::move(done));
+                          });
+  }
+
+  Scheduler& scheduler_;
+};
+
+TEST(SilentStoreTest, WhoGivesAFileUpIsNotKept) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock);
+  const auto random = NewSeededRandom(1);
+  MemoryFileSystem home;
+  SilentHttp silent(scheduler);
+  RetryingHttpClient http(silent, scheduler, *random);
+  AwsCredentials aws({.environment = [](const char*) { return ""; },
+                      .files = &home,
+                      .http = &http,
+                      .scheduler = &scheduler});
+  S3ObjectStore store({.http = &http,
+                       .scheduler = &scheduler,
+                       .credentials = &aws,
+                       .endpoint = "http://s3"});
+  const size_t part = size_t{5} << 20;
+  ObjectFileSystem files(store, scheduler, {.part_bytes = part});
+  auto written = std::make_unique<ObjectWritableFile>(
+      store, scheduler, ObjectFileOptions{.part_bytes = part},
+      ObjectName{"b", "k"}, "s3://b/k", ObjectStart());
+  ASSERT_OK(written->Append(std::string(2 * part, 'x')));
+  const absl::Time before = clock.Now();
+  written->Abandon();
+  written.reset();
+  // Its parts, and then the end of the upload.
+  EXPECT_LE(clock.Now() - before, 2 * kLeftoverTimeout);
+  const absl::Time later = clock.Now();
+  EXPECT_FALSE(files.DeleteLeftover("s3://b/k").ok());
+  EXPECT_LE(clock.Now() - later, kLeftoverTimeout);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // GatedFileSystem: a disk that is slow, for tests: what is appended to its
-// files waits at a gate until that is opened. Everything else is another
-// FileSystem's.
+// files waits at a gate until that is opened, and so does deleting them.
+// Everything else is another FileSystem's.
 //
 // Threads: safe; who waits does so through the Scheduler.
 #ifndef WEFT_LIBS_CHECKPOINT_WRITER_TESTING_GATED_FILE_SYSTEM_H_
@@ -20,7 +20,8 @@ namespace weft {
 
 class GatedFileSystem : public MemoryFileSystem {
  public:
-  // Appends to files whose path has `name` in it wait, by `scheduler`.
+  // Appends to files whose path has `name` in it, and deletions of these, wait,
+  // by `scheduler`.
   void Shut(Scheduler& scheduler, absl::string_view name) {
     absl::MutexLock lock(&mutex_);
     gate_ = scheduler.NewEvent();
@@ -43,6 +44,10 @@ class GatedFileSystem : public MemoryFileSystem {
     auto file = MemoryFileSystem::NewWritableFile(path);
     if (!file.ok()) return file;
     return std::make_unique<File>(*this, std::string(path), *std::move(file));
+  }
+  absl::Status DeleteFile(absl::string_view path) override {
+    Pass(std::string(path));
+    return MemoryFileSystem::DeleteFile(path);
   }
 
  private:
