@@ -438,32 +438,62 @@ TEST(CredentialsTest, GoodKeysOutliveAFailureToRenewThem) {
   EXPECT_THAT(credentials.Get(), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// A file with a session's keys is written anew by others.
-TEST(CredentialsTest, KeysOfASessionAreLookedForAgain) {
+// A file with keys is written late, or anew, by others.
+TEST(CredentialsTest, KeysOfAFileAreLookedForAgain) {
+  for (const char* session : {"", "aws_session_token = t\n"}) {
+    ManualClock clock;
+    SimulatedScheduler scheduler(clock);
+    MemoryFileSystem home;
+    ScriptedHttp http;
+    const auto write = [&](const std::string& key) {
+      ASSERT_OK(home.CreateDirectories("/home/.aws"));
+      ASSERT_OK(home.WriteFileAtomically(
+          "/home/.aws/credentials",
+          absl::StrCat("[default]\naws_access_key_id = ", key,
+                       "\naws_secret_access_key = s\n", session)));
+    };
+    AwsCredentials credentials(
+        {.environment = [](const char* name) -> std::string {
+           return absl::string_view(name) == "HOME" ? "/home" : "";
+         },
+         .files = &home,
+         .http = &http,
+         .scheduler = &scheduler});
+    EXPECT_EQ(credentials.Get()->access_key_id, "");
+    write("first");
+    EXPECT_EQ(credentials.Get()->access_key_id, "");
+    clock.Advance(absl::Minutes(6));
+    EXPECT_EQ(credentials.Get()->access_key_id, "first");
+    write("second");
+    EXPECT_EQ(credentials.Get()->access_key_id, "first");
+    clock.Advance(absl::Minutes(6));
+    EXPECT_EQ(credentials.Get()->access_key_id, "second");
+  }
+}
+
+TEST(CredentialsTest, GooglesFileIsLookedForAgain) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   MemoryFileSystem home;
   ScriptedHttp http;
-  const auto write = [&](const std::string& key) {
-    ASSERT_OK(home.CreateDirectories("/home/.aws"));
-    ASSERT_OK(home.WriteFileAtomically(
-        "/home/.aws/credentials",
-        absl::StrCat("[default]\naws_access_key_id = ", key,
-                     "\naws_secret_access_key = s\naws_session_token = t\n")));
-  };
-  AwsCredentials credentials(
+  http.set_script([](const HttpRequest&) {
+    return HttpResponse{
+        .code = 200, .headers = {}, .body = R"({"access_token":"granted"})"};
+  });
+  GoogleCredentials credentials(
       {.environment = [](const char* name) -> std::string {
          return absl::string_view(name) == "HOME" ? "/home" : "";
        },
        .files = &home,
        .http = &http,
        .scheduler = &scheduler});
-  write("first");
-  EXPECT_EQ(credentials.Get()->access_key_id, "first");
-  write("second");
-  EXPECT_EQ(credentials.Get()->access_key_id, "first");
+  EXPECT_EQ(credentials.Token().value(), "");
+  ASSERT_OK(home.CreateDirectories("/home/.config/gcloud"));
+  ASSERT_OK(home.WriteFileAtomically(
+      "/home/.config/gcloud/application_default_credentials.json",
+      R"({"type":"authorized_user"})"));
   clock.Advance(absl::Minutes(6));
-  EXPECT_EQ(credentials.Get()->access_key_id, "second");
+  EXPECT_EQ(credentials.Token().value(), "granted");
 }
 
 // A service that is silent after its first answers: an attempt ends with what
