@@ -27,6 +27,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/object_store/aws_credentials.h"
+#include "libs/object_store/aws_signature.h"
 #include "libs/object_store/curl_http_client.h"
 #include "libs/object_store/gcs_object_store.h"
 #include "libs/object_store/google_credentials.h"
@@ -494,6 +495,22 @@ TEST(CredentialsTest, GooglesFileIsLookedForAgain) {
       R"({"type":"authorized_user"})"));
   clock.Advance(absl::Minutes(6));
   EXPECT_EQ(credentials.Token().value(), "granted");
+}
+
+// As libcurl names it in "Host", and so do AWS's own programs.
+TEST(SignRequestTest, TheSchemesOwnPortIsNotSigned) {
+  const auto signed_as = [](const std::string& url) {
+    HttpRequest request;
+    request.url = url;
+    SignRequest({"key", "secret", ""}, "us-east-1", absl::UnixEpoch(),
+                &request);
+    return request.headers.back().second;
+  };
+  EXPECT_EQ(signed_as("https://h:443/b/k"), signed_as("https://h/b/k"));
+  EXPECT_EQ(signed_as("http://[::1]:80/b"), signed_as("http://[::1]/b"));
+  EXPECT_NE(signed_as("http://h:443/b"), signed_as("http://h/b"));
+  EXPECT_NE(signed_as("https://h:80/b"), signed_as("https://h/b"));
+  EXPECT_NE(signed_as("https://h:8443/b"), signed_as("https://h/b"));
 }
 
 // A service that is silent after its first answers: an attempt ends with what
