@@ -513,6 +513,53 @@ TEST(SignRequestTest, TheSchemesOwnPortIsNotSigned) {
   EXPECT_NE(signed_as("https://h:8443/b"), signed_as("https://h/b"));
 }
 
+// A home whose files are not read until a gate opens: of a mount that is dead.
+class HungHome : public MemoryFileSystem {
+ public:
+  explicit HungHome(Scheduler& scheduler)
+      : asked(scheduler.NewEvent()), gate(scheduler.NewEvent()) {}
+
+  absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
+      absl::string_view path) override {
+    asked->Set();
+    gate->Wait();
+    return MemoryFileSystem::NewRandomAccessFile(path);
+  }
+
+  const std::unique_ptr<Event> asked;
+  const std::unique_ptr<Event> gate;
+};
+
+TEST(HungHomeTest, AHomeThatHangsIsInNobodysWay) {
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
+  const auto random = NewSeededRandom(1);
+  HungHome home(*scheduler);
+  ObjectStores files({.scheduler = scheduler.get(),
+                      .random = random.get(),
+                      .others = &home,
+                      .environment = [](const char* name) -> std::string {
+                        return absl::string_view(name) == "HOME" ? "/home" : "";
+                      }});
+  // No name of a file, so that nobody is asked for it.
+  const auto read = [&](const std::string& path, Event& done) {
+    scheduler->Schedule(Pool::kBlocking, [&files, path, &done] {
+      EXPECT_THAT(files.ReadFile(path),
+                  StatusIs(absl::StatusCode::kInvalidArgument));
+      done.Set();
+    });
+  };
+  const auto read_s3 = scheduler->NewEvent();
+  const auto read_gs = scheduler->NewEvent();
+  read("s3://bucket/../x", *read_s3);
+  home.asked->Wait();
+  read("gs://bucket/../x", *read_gs);
+  EXPECT_TRUE(read_gs->WaitUntil(clock.Now() + absl::Seconds(30)));
+  home.gate->Set();
+  read_s3->Wait();
+  read_gs->Wait();
+}
+
 // A service that is silent after its first answers: an attempt ends with what
 // a client says of a black hole, at its deadline, or once it is given up.
 class SilentHttp : public HttpClient {
