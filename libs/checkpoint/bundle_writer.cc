@@ -34,6 +34,11 @@ void AppendVarint(uint64_t value, std::string* bytes) {
   bytes->push_back(static_cast<char>(value));
 }
 
+// Of a disk that is stuck, or a service that is gone.
+bool IsSilence(const absl::Status& status) {
+  return absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status);
+}
+
 absl::string_view BytesOf(const uint32_t& number) {
   return {reinterpret_cast<const char*>(&number), sizeof(number)};
 }
@@ -129,11 +134,11 @@ BundleWriter::~BundleWriter() {
   if (finished_) return;
   if (data_ != nullptr) data_->Abandon();
   data_.reset();
-  // What stays is swept at the next save: a disk that did not answer is not
-  // waited for twice more, and of another failure nobody could be told.
-  if (absl::IsDeadlineExceeded(status_)) return;
-  (void)file_system_.DeleteFile(temporary_data_);
-  (void)file_system_.DeleteFile(temporary_index_);
+  // What stays is swept at the next save: who is silent is not asked again, and
+  // of another failure nobody could be told.
+  const absl::Status deleted = file_system_.DeleteLeftover(temporary_data_);
+  if (!has_index_ || IsSilence(deleted)) return;
+  (void)file_system_.DeleteLeftover(temporary_index_);
 }
 
 absl::Status BundleWriter::Add(absl::string_view name, const Tensor& tensor) {
@@ -307,6 +312,7 @@ absl::Status BundleWriter::Commit(const Cancellation* cancellation) {
   RETURN_IF_ERROR(data_->Close());
   ASSIGN_OR_RETURN(const DataFileCount files,
                    ChooseDataFileCount(file_system_, prefix_, /*num_files=*/1));
+  has_index_ = true;
   RETURN_IF_ERROR(WriteIndex(file_system_, temporary_index_,
                              {.num_shards = files.count}, entries_));
   if (cancellation != nullptr) RETURN_IF_ERROR(cancellation->status());

@@ -29,8 +29,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace weft {
+
+// For how long DeleteLeftover waits for files that are elsewhere.
+inline constexpr absl::Duration kLeftoverTimeout = absl::Seconds(10);
 
 class WritableFile {
  public:
@@ -97,6 +101,13 @@ class FileSystem {
   // better way. One writer per path at a time.
   virtual absl::Status WriteFileAtomically(absl::string_view path,
                                            absl::string_view contents);
+
+  // DeleteFile of what harms nobody if it stays, by whoever may have waited in
+  // vain before: files elsewhere, which may be silent, are waited for no longer
+  // than kLeftoverTimeout, and then may be deleted later.
+  virtual absl::Status DeleteLeftover(absl::string_view path) {
+    return DeleteFile(path);
+  }
 
   // Made of the above, the same everywhere:
 

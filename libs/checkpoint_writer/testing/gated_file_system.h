@@ -1,6 +1,6 @@
 // GatedFileSystem: a disk that is slow, for tests: what is appended to its
-// files, or their Sync, waits at a gate until that is opened. Everything else
-// is another FileSystem's.
+// files, and deleting them, or their Sync, waits at a gate until that is
+// opened. Everything else is another FileSystem's.
 //
 // Threads: safe; who waits does so through the Scheduler.
 #ifndef WEFT_LIBS_CHECKPOINT_WRITER_TESTING_GATED_FILE_SYSTEM_H_
@@ -20,6 +20,7 @@ namespace weft {
 
 class GatedFileSystem : public MemoryFileSystem {
  public:
+  // Appends, and deletions.
   enum class What { kAppend, kSync };
   // That of files whose path has `name` in it waits, by `scheduler`.
   void Shut(Scheduler& scheduler, absl::string_view name,
@@ -46,6 +47,10 @@ class GatedFileSystem : public MemoryFileSystem {
     auto file = MemoryFileSystem::NewWritableFile(path);
     if (!file.ok()) return file;
     return std::make_unique<File>(*this, std::string(path), *std::move(file));
+  }
+  absl::Status DeleteFile(absl::string_view path) override {
+    Pass(What::kAppend, std::string(path));
+    return MemoryFileSystem::DeleteFile(path);
   }
 
  private:
