@@ -297,7 +297,9 @@ std::string MonitoredClient::WhatIsWrong(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kAborted:
-      return "training does not go on by itself";
+      return HasText(status, "lost when training had ended")
+                 ? ""
+                 : "training does not go on by itself";
     case absl::StatusCode::kResourceExhausted:
       return HasText(status, "No space left") ? "" : "not a clean error";
     case absl::StatusCode::kDeadlineExceeded:
