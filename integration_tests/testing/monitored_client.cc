@@ -99,6 +99,7 @@ class MonitoredClient::Hook : public train::SessionRunHook {
   absl::Status AfterCreateSession(Session& session,
                                   train::Coordinator&) override {
     ++client_.num_sessions_;
+    client_.seen_step_ = -1;
     const int64_t told = client_.book().last_told;
     ASSIGN_OR_RETURN(const int64_t step, Read(session));
     if (client_.is_chief() && step < told) {
@@ -111,6 +112,9 @@ class MonitoredClient::Hook : public train::SessionRunHook {
 
   absl::StatusOr<train::SessionRunArgs> BeforeRun(
       train::SessionRunContext&) override {
+    if (client_.seen_step_ >= client_.book().steps.last_step()) {
+      client_.Violate("a session takes a step after the last one");
+    }
     client_.book().steps.Begin(client_.options_.index, client_.Now());
     return train::SessionRunArgs();
   }
@@ -210,7 +214,10 @@ void MonitoredClient::RunProgram() {
   const absl::Status status =
       (*session)->Close(is_dying_ ? absl::CancelledError("killed") : trained);
   if (!status.ok()) return ProgramFailed(status);
-  if (seen_step_ >= book().steps.last_step()) TrainingEnded();
+  if (seen_step_ >= book().steps.last_step()) return TrainingEnded();
+  if (IsToLeave()) return;
+  Violate(absl::StrCat("training has ended at step ", seen_step_,
+                       ", for no reason"));
 }
 
 train::MonitoredTrainingSessionOptions MonitoredClient::SessionOptions() {
