@@ -2,6 +2,7 @@
 // goes on when a parameter server has started again, with checkpoints and
 // without.
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -267,6 +268,48 @@ TEST_P(MonitoredWorkerTest, HearsWhichVariableTheChiefHasNot) {
               HasSubstr("Variables not initialized: only_here"));
   EXPECT_THAT(tells.lines(), testing::Contains(HasSubstr(
                                  "its graph has no variables of these names")));
+}
+
+TEST_P(MonitoredWorkerTest, EndsWhenTheChiefTrainsWithoutItsVariable) {
+  Model chiefs;
+  Model workers("only_here");
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(chiefs.root, Options(0, logger_)));
+  std::atomic<bool> has_heard = false;
+  std::thread chief([&] {
+    while (!has_heard) ASSERT_OK(session->Run(chiefs.train));
+  });
+  NullLogger quiet;
+  const absl::Status status =
+      MonitoredTrainingSession(workers.root, Options(1, quiet)).status();
+  has_heard = true;
+  chief.join();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
+                               "Variables not initialized: only_here."));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("the chief's graph has no variables of these names"));
+}
+
+// A reset of the master is somebody else's doing: training goes on.
+TEST_P(MonitoredRecoveryTest, GoesOnAfterAReset) {
+  Model model;
+  auto options = Options(0, logger_);
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 5;
+  options.hooks = {train::StopAtStep(12)};
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(model.root, options));
+  while (!session->ShouldStop()) {
+    ASSERT_OK_AND_ASSIGN(const auto values, session->Run({}, model.both));
+    steps_.push_back(values[0].scalar<int64_t>());
+    if (steps_.size() != 7) continue;
+    ASSERT_OK(Session::Reset(cluster_.target("worker", 0), {"stranger"},
+                             cluster_.session_options()));
+  }
+  ASSERT_OK(session->Close());
+  EXPECT_EQ(steps_.back(), 12);
+  EXPECT_EQ(steps_.size(), 12u + 2u) << "from the checkpoint of step 5 again";
 }
 
 }  // namespace

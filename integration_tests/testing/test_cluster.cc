@@ -241,4 +241,20 @@ SessionOptions TestCluster::session_options() {
           .process = client_.get()};
 }
 
+std::string WhatIsLeft(TestCluster& cluster, const std::string& job,
+                       int index) {
+  const auto runtime = cluster.runtime(job, index);
+  const StepTable::Size steps = runtime->steps();
+  if (runtime->num_sessions() + runtime->num_registrations() + steps.masters +
+          steps.running + steps.waiting + steps.aborted ==
+      0) {
+    return "";
+  }
+  return absl::StrCat(TaskName(job, index), " still has ",
+                      runtime->num_sessions(), " sessions, ",
+                      runtime->num_registrations(), " registrations, ",
+                      steps.masters, " masters, ", steps.running,
+                      " steps that run and ", steps.waiting, " that wait");
+}
+
 }  // namespace weft

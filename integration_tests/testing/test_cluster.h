@@ -133,6 +133,10 @@ class TestCluster {
   std::vector<std::pair<std::string, std::shared_ptr<Member>>> dead_;
 };
 
+// What a task still holds of sessions and their steps, though nobody has any
+// more: "/job:ps/replica:0/task:0 still has 1 sessions, ..."; empty: nothing.
+std::string WhatIsLeft(TestCluster& cluster, const std::string& job, int index);
+
 }  // namespace weft
 
 #endif  // WEFT_INTEGRATION_TESTS_TESTING_TEST_CLUSTER_H_

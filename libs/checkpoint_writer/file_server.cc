@@ -359,7 +359,8 @@ absl::StatusOr<FileServer::Client::OpenFile> FileServer::Client::Find(
   absl::MutexLock lock(&mutex_);
   const auto it = files_.find(file);
   if (it != files_.end()) return it->second;
-  return absl::FailedPreconditionError(absl::StrCat(
+  // As an unknown session: whoever had it open begins again.
+  return absl::AbortedError(absl::StrCat(
       server_.options_.task, ": file ", file,
       " is not open for this client: it was closed, or opened over a "
       "connection that is lost, or at a writer that has stopped"));

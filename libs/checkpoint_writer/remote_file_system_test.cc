@@ -331,7 +331,7 @@ TEST_F(RemoteFileSystemTest, AConnectionThatIsCutEndsWhatWasOpen) {
   files_.Pass(absl::Seconds(10));
   char buffer[10];
   EXPECT_THAT(read->Read(0, 10, buffer),
-              StatusIs(absl::StatusCode::kFailedPrecondition, "is not open"));
+              StatusIs(absl::StatusCode::kAborted, "is not open"));
   EXPECT_FALSE(file->Close().ok());
   EXPECT_OK(Write(*remote, "/a", Bytes(10)));
 }

@@ -70,14 +70,9 @@ absl::Status GlobalStepReader::Find(const Scope& scope,
   return absl::OkStatus();
 }
 
-int64_t GlobalStepReader::ValueOf(const Tensor& value) {
-  return value.dtype() == DT_INT32 ? value.scalar<int32_t>()
-                                   : value.scalar<int64_t>();
-}
-
 absl::StatusOr<int64_t> GlobalStepReader::Read(Session& session) const {
   ASSIGN_OR_RETURN(const Tensor value, session.Run(output_));
-  return ValueOf(value);
+  return GlobalStepValue(value);
 }
 
 // ---- StopAtStepHook ----
@@ -106,7 +101,7 @@ absl::StatusOr<SessionRunArgs> StopAtStepHook::BeforeRun(SessionRunContext&) {
 // count too: close to the end it is read again.
 absl::Status StopAtStepHook::AfterRun(SessionRunContext& context,
                                       const SessionRunValues& values) {
-  const int64_t seen = GlobalStepReader::ValueOf(values.results[0]);
+  const int64_t seen = GlobalStepValue(values.results[0]);
   if (seen<*last_step_&& * last_step_ - seen> 1) {
     return absl::OkStatus();
   }
@@ -150,7 +145,7 @@ absl::StatusOr<SessionRunArgs> StepCounterHook::BeforeRun(SessionRunContext&) {
 
 absl::Status StepCounterHook::AfterRun(SessionRunContext& context,
                                        const SessionRunValues& values) {
-  const int64_t stale = GlobalStepReader::ValueOf(values.results[0]);
+  const int64_t stale = GlobalStepValue(values.results[0]);
   WarnIfStuck(stale);
   if (!timer_.ShouldTriggerForStep(stale + 1)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(context.session()));

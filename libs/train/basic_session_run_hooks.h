@@ -36,7 +36,6 @@ class GlobalStepReader {
   const Output& output() const { return output_; }
   const std::string& name() const { return name_; }
   absl::StatusOr<int64_t> Read(Session& session) const;
-  static int64_t ValueOf(const Tensor& value);
 
  private:
   Output output_;

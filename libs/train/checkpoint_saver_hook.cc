@@ -6,14 +6,15 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/graph_def.h"
+#include "libs/train/global_step.h"
+#include "libs/train/meta_graph.h"
 
 namespace weft::train {
 namespace {
 
-std::string SavePath(const CheckpointSaverOptions& options) {
-  const bool ends = absl::EndsWith(options.checkpoint_dir, "/");
-  return absl::StrCat(options.checkpoint_dir, ends ? "" : "/",
-                      options.checkpoint_basename);
+std::string PathIn(const std::string& directory, absl::string_view name) {
+  return absl::StrCat(directory, absl::EndsWith(directory, "/") ? "" : "/",
+                      name);
 }
 
 }  // namespace
@@ -39,7 +40,7 @@ struct CheckpointSaverHook::Running {
 
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverOptions options)
     : options_(std::move(options)),
-      save_path_(SavePath(options_)),
+      save_path_(PathIn(options_.checkpoint_dir, options_.checkpoint_basename)),
       timer_(options_.save_secs, options_.save_steps, options_.clock),
       logger_(options_.logger) {}
 
@@ -67,13 +68,29 @@ absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
   coordinator_ = &coordinator;
   if (options_.writer != nullptr) {
     RETURN_IF_ERROR(options_.writer->Open(session));
-    options_.writer->AddGraphOnce(ExportGraphDef(scope_->graph()));
   }
+  RETURN_IF_ERROR(WriteGraph(session));
   running_ = nullptr;  // that of a session before has ended with it
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
   const bool is_saved = saved_step_.load() == step;
   timer_.UpdateLastTriggeredStep(step);
   return is_saved ? absl::OkStatus() : Save(session, step);
+}
+
+absl::Status CheckpointSaverHook::WriteGraph(Session& session) {
+  FileSystem* const files =
+      session.file_system() != nullptr ? session.file_system() : &local_files_;
+  RETURN_IF_ERROR(files->CreateDirectories(options_.checkpoint_dir));
+  RETURN_IF_ERROR(
+      files->WriteFileAtomically(PathIn(options_.checkpoint_dir, "graph.pbtxt"),
+                                 ExportGraphDefText(scope_->graph())));
+  if (options_.writer == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const Saver* const saver, FindSaver());
+  ASSIGN_OR_RETURN(const MetaGraph meta_graph,
+                   ExportMetaGraph(*scope_, {.saver_def = saver->def()}));
+  options_.writer->AddGraphOnce(ExportGraphDef(scope_->graph()),
+                                meta_graph.Serialize());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<SessionRunArgs> CheckpointSaverHook::BeforeRun(
@@ -84,7 +101,7 @@ absl::StatusOr<SessionRunArgs> CheckpointSaverHook::BeforeRun(
 absl::Status CheckpointSaverHook::AfterRun(SessionRunContext& context,
                                            const SessionRunValues& values) {
   if (stop_requested_.load()) context.RequestStop();
-  const int64_t stale = GlobalStepReader::ValueOf(values.results[0]);
+  const int64_t stale = GlobalStepValue(values.results[0]);
   const bool is_saving = running_ != nullptr && !running_->done->IsSet();
   if (is_saving || !timer_.ShouldTriggerForStep(stale + 1)) {
     return absl::OkStatus();
@@ -115,16 +132,18 @@ void CheckpointSaverHook::SaveBesideSteps(Session& session, int64_t step) {
                       });
 }
 
+// Its error is told once: whoever asks again saves again.
 absl::Status CheckpointSaverHook::WaitForSave() {
   if (running_ == nullptr) return absl::OkStatus();
-  running_->done->Wait();
-  return running_->status;
+  const std::shared_ptr<Running> ended = std::exchange(running_, nullptr);
+  ended->done->Wait();
+  return ended->status;
 }
 
 absl::Status CheckpointSaverHook::End(Session& session) {
   RETURN_IF_ERROR(WaitForSave());
   ASSIGN_OR_RETURN(const int64_t last_step, global_step_.Read(session));
-  if (timer_.last_triggered_step() != last_step) {
+  if (saved_step_.load() != last_step) {
     RETURN_IF_ERROR(Save(session, last_step));
   }
   for (const auto& listener : options_.listeners) {
@@ -137,14 +156,17 @@ void CheckpointSaverHook::BeforeSessionGoes() {
   if (options_.writer != nullptr) options_.writer->Close();
 }
 
-absl::Status CheckpointSaverHook::Save(Session& session, int64_t step) {
+absl::StatusOr<Saver*> CheckpointSaverHook::FindSaver() const {
   Saver* const saver = options_.saver != nullptr
                            ? options_.saver.get()
                            : options_.scaffold->saver().get();
-  if (saver == nullptr) {
-    return absl::FailedPreconditionError(
-        "There is nothing to save: the graph has no variables.");
-  }
+  if (saver != nullptr) return saver;
+  return absl::FailedPreconditionError(
+      "There is nothing to save: the graph has no variables.");
+}
+
+absl::Status CheckpointSaverHook::Save(Session& session, int64_t step) {
+  ASSIGN_OR_RETURN(Saver* const saver, FindSaver());
   for (const auto& listener : options_.listeners) {
     RETURN_IF_ERROR(listener->BeforeSave(session, step));
   }

@@ -1,6 +1,7 @@
 // CheckpointSaverHook: saves as training goes on; TensorFlow's hook of that
 // name. A checkpoint is saved when a session begins, whenever the timer says
-// so, and when training ends, if the step has changed since.
+// so, and when training ends, if the step has changed since. Beside them lies
+// the graph as text, graph.pbtxt, written when a session begins.
 //
 // A save is made between two runs of this session, as TensorFlow does, so that
 // all variables that it alone trains are of one step. It may also be made
@@ -23,6 +24,7 @@
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
+#include "libs/fs/local_file_system.h"
 #include "libs/train/basic_session_run_hooks.h"
 #include "libs/train/defaults.h"
 #include "libs/train/saver.h"
@@ -56,7 +58,8 @@ struct CheckpointSaverOptions {
   std::string checkpoint_basename = "model.ckpt";
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners;
   bool save_asynchronously = false;  // see above
-  // Gets the graph, and an event for each checkpoint; may be null.
+  // Gets the graph, also with what belongs to it (MetaGraphDef), and an event
+  // for each checkpoint; may be null.
   std::shared_ptr<SessionSummaryWriter> writer;
   const Clock* clock =
       nullptr;               // of the timer; outlives it; null: the machine's
@@ -77,6 +80,8 @@ class CheckpointSaverHook : public SessionRunHook {
   void BeforeSessionGoes() override;
 
  private:
+  absl::StatusOr<Saver*> FindSaver() const;
+  absl::Status WriteGraph(Session& session);
   absl::Status Save(Session& session, int64_t step);
   void SaveBesideSteps(Session& session, int64_t step);
   absl::Status WaitForSave();
@@ -85,6 +90,7 @@ class CheckpointSaverHook : public SessionRunHook {
   const std::string save_path_;
   SecondOrStepTimer timer_;
   const DefaultLogger logger_;
+  LocalFileSystem local_files_;
   GlobalStepReader global_step_;
   std::optional<Scope> scope_;
   Coordinator* coordinator_ = nullptr;  // of the session that is there

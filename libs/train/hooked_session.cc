@@ -36,18 +36,14 @@ void AddOptions(const RunOptions& options, RunOptions& all) {
 
 }  // namespace
 
-HookedSession::HookedSession(std::unique_ptr<Session> session,
-                             const HookList& hooks, Scheduler* scheduler)
+HookedSession::HookedSession(std::unique_ptr<Session> session, HookList hooks,
+                             Scheduler* scheduler)
     : session_(std::move(session)),
-      hooks_(hooks),
+      hooks_(std::move(hooks)),
       coordinator_(std::make_unique<Coordinator>(CoordinatorOptions{
           .clean_stop_codes = {}, .scheduler = scheduler})) {}
 
-HookedSession::~HookedSession() {
-  session_->Close().IgnoreError();  // if that was not done
-  coordinator_ = nullptr;
-  for (const auto& hook : hooks_) hook->BeforeSessionGoes();
-}
+HookedSession::~HookedSession() = default;
 
 absl::StatusOr<HookedSession::Asked> HookedSession::AskHooks(
     SessionRunContext& context) {
@@ -111,11 +107,20 @@ absl::StatusOr<std::vector<Tensor>> HookedSession::Run(
 absl::Status HookedSession::JoinThreads(absl::Duration stop_grace_period,
                                         Logger& logger) {
   coordinator_->RequestStop();
-  const absl::Status status =
-      coordinator_->Join({.stop_grace_period = stop_grace_period});
-  const absl::Status error = coordinator_->requested_error();
-  if (!status.ok() && error.ok()) logger.Warning(status.message());
-  return error;
+  coordinator_->Join({.stop_grace_period = stop_grace_period}).IgnoreError();
+  const std::string running = coordinator_->RunningThreads();
+  if (!running.empty()) {
+    logger.Error(absl::StrCat(
+        "Coordinator stopped with threads still running: ", running,
+        ". They were asked to stop ", absl::FormatDuration(stop_grace_period),
+        " ago and are not waited for any longer. They have to look at "
+        "ShouldStop; what they use stays until they end."));
+  }
+  return coordinator_->requested_error();
+}
+
+void HookedSession::TellThatItGoes() {
+  for (const auto& hook : hooks_) hook->BeforeSessionGoes();
 }
 
 absl::Status HookedSession::Close(absl::Duration stop_grace_period,
@@ -126,6 +131,7 @@ absl::Status HookedSession::Close(absl::Duration stop_grace_period,
     logger.Info(absl::StrCat("The session was gone when it was closed: ",
                              closed.message()));
   }
+  TellThatItGoes();
   return status;
 }
 
@@ -133,6 +139,7 @@ void HookedSession::Abandon(absl::Duration stop_grace_period, Logger& logger) {
   coordinator_->RequestStop();
   session_->Close().IgnoreError();  // it is lost
   JoinThreads(stop_grace_period, logger).IgnoreError();
+  TellThatItGoes();
 }
 
 }  // namespace weft::train

@@ -46,11 +46,20 @@ absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredSession::Create(
 }
 
 MonitoredSession::~MonitoredSession() {
-  if (is_closed_) return;
-  const absl::Status status = Close(last_run_);
-  if (status.ok() || status == last_run_) return;
-  logger_->Error(absl::StrCat(
-      "The monitored session was closed with an error: ", status.ToString()));
+  const absl::Status status = is_closed_ ? last_run_ : Close(last_run_);
+  if (!status.ok() && status != last_run_) {
+    logger_->Error(absl::StrCat(
+        "The monitored session was closed with an error: ", status.ToString()));
+  }
+  LetGo(nullptr);
+  // What a thread uses that never ends is never freed.
+  for (auto& session : left_behind_) static_cast<void>(session.release());
+}
+
+void MonitoredSession::LetGo(std::unique_ptr<HookedSession> session) {
+  if (session != nullptr) left_behind_.push_back(std::move(session));
+  std::erase_if(left_behind_,
+                [](const auto& one) { return !one->has_threads(); });
 }
 
 absl::Status MonitoredSession::Begin(const Scope& scope) {
@@ -79,6 +88,7 @@ absl::StatusOr<std::unique_ptr<HookedSession>> MonitoredSession::NewSession() {
   const absl::Status status = begin();
   if (status.ok()) return live;
   live->Abandon(options_.stop_grace_period, *logger_);
+  LetGo(std::move(live));
   return status;
 }
 
@@ -129,7 +139,7 @@ void MonitoredSession::DropSession(const absl::Status& why) {
       "new session will be created. Error: ",
       why.ToString()));
   live_->Abandon(options_.stop_grace_period, *logger_);
-  live_ = nullptr;
+  LetGo(std::exchange(live_, nullptr));
 }
 
 absl::Status MonitoredSession::BackOff(const absl::Status& why) {
@@ -214,10 +224,27 @@ absl::Status MonitoredSession::RunStepFn(
 }
 
 absl::Status MonitoredSession::EndHooks() {
-  for (const auto& hook : options_.hooks) {
-    RETURN_IF_ERROR(hook->End(live_->session()));
-  }
+  for (const auto& hook : options_.hooks) RETURN_IF_ERROR(EndHook(*hook));
   return absl::OkStatus();
+}
+
+// A new session would begin at the last checkpoint, before the end.
+absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
+  while (true) {
+    const absl::Status status = hook.End(live_->session());
+    if (!options_.recovery.should_recover || !absl::IsUnavailable(status)) {
+      if (!IsSessionLost(status)) return status;
+      return absl::Status(
+          status.code(),
+          absl::StrCat("The session was lost when training had ended, and with "
+                       "it what was not saved: start the program again, and it "
+                       "goes on from the last checkpoint. ",
+                       status.message()));
+    }
+    logger_->Warning(absl::StrCat(
+        "The end of training failed, and is tried again: ", status.ToString()));
+    RETURN_IF_ERROR(BackOff(status));
+  }
 }
 
 absl::Status MonitoredSession::Close(absl::Status status) {
@@ -231,13 +258,17 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   if (live_ == nullptr) return status;
   if (IsSessionLost(status)) {
     live_->Abandon(options_.stop_grace_period, *logger_);
-    live_ = nullptr;
+    LetGo(std::exchange(live_, nullptr));
     return status;
   }
   const absl::Status ended = live_->Close(options_.stop_grace_period, *logger_);
-  live_ = nullptr;
-  if (status.ok() && !absl::IsOutOfRange(ended)) return ended;
-  return status;
+  LetGo(std::exchange(live_, nullptr));
+  if (!status.ok() || absl::IsOutOfRange(ended)) return status;
+  if (!options_.recovery.should_recover || !IsSessionLost(ended)) return ended;
+  // What a thread has lost is of no matter any more: all hooks have ended.
+  logger_->Warning(
+      absl::StrCat("A thread failed while training ended: ", ended.ToString()));
+  return absl::OkStatus();
 }
 
 Session* MonitoredSession::raw_session() {

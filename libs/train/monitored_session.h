@@ -19,6 +19,11 @@
 // TensorFlow. Between attempts it waits, up to max_backoff; it gives up when no
 // run has succeeded for max_recovery.
 //
+// So with what hooks do at the end, as long as the session is there: a save
+// that a checkpoint writer has lost is made again. Where the session is lost by
+// then, so are the steps since the last checkpoint: Close returns the error,
+// and the program goes on from there when it is started again.
+//
 // An error of a thread of the coordinator (queue runners, hooks' own) makes
 // ShouldStop true, and comes out of the next Run and of Close.
 //
@@ -60,7 +65,9 @@ struct RecoveryOptions {
 
 struct MonitoredSessionOptions {
   HookList hooks;
-  // How long threads of the coordinator may take to end.
+  // How long threads of the coordinator may take to end. Those that take longer
+  // are named in the log, and keep what they use: their session, closed, and
+  // the hooks.
   absl::Duration stop_grace_period = absl::Minutes(2);
   RecoveryOptions recovery;
   // True: training is to end as if a hook had asked for it; looked at between
@@ -149,8 +156,11 @@ class MonitoredSession {
   // Waits before the next attempt; `why` where there is none.
   absl::Status BackOff(const absl::Status& why);
   void DropSession(const absl::Status& why);
+  // Of a session that was closed or abandoned.
+  void LetGo(std::unique_ptr<HookedSession> session);
   bool IsStopRequested() const;
   absl::Status EndHooks();
+  absl::Status EndHook(SessionRunHook& hook);
 
   const Scope scope_;
   const std::unique_ptr<SessionCreator> creator_;
@@ -161,6 +171,8 @@ class MonitoredSession {
   Random& random_;
   std::atomic<bool> is_stop_requested_{false};
   std::unique_ptr<HookedSession> live_;  // null: lost or closed
+  // What threads still use that have not ended when they were to.
+  std::vector<std::unique_ptr<HookedSession>> left_behind_;
   bool is_closed_ = false;
   bool input_has_ended_ = false;
   absl::Status last_run_;

@@ -4,6 +4,7 @@
 
 #include "libs/base/status.h"
 #include "libs/ops/state/variable.h"
+#include "libs/train/global_step.h"
 #include "libs/train/report_uninitialized.h"
 
 namespace weft::train {
@@ -58,6 +59,7 @@ absl::Status WorkerSessionCreator::FinalizeGraph(const Scope& scope) {
   RETURN_IF_ERROR(scaffold_->Finalize(scope));
   SessionManagerOptions manager = ManagerOptions(options_, *scaffold_);
   if (scaffold_->waits_for_variables()) {
+    manager.global_step = GetGlobalStep(scope);
     manager.wait_op =
         WaitForVariables(scope.ReenterScope(""), ops::GlobalVariables(scope));
     RETURN_IF_ERROR(scope.status());

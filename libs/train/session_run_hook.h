@@ -97,8 +97,9 @@ class SessionRunHook {
   virtual absl::Status AfterRun(SessionRunContext& context,
                                 const SessionRunValues& values);
   virtual absl::Status End(Session& session);
-  // Threads of the coordinator have ended, and the session is closed: what was
-  // made of its scheduler or its files has to go now.
+  // Threads of the coordinator have ended, but for those that ignore that they
+  // are to stop, and the session is closed: what was made of its scheduler or
+  // its files has to go now.
   virtual void BeforeSessionGoes();
 };
 

@@ -66,7 +66,8 @@ void SessionSummaryWriter::AddSessionLog(const summary::SessionLog& log,
   if (open != nullptr) LogUnlessOk(open->AddSessionLog(log, step));
 }
 
-void SessionSummaryWriter::AddGraphOnce(absl::string_view graph_def) {
+void SessionSummaryWriter::AddGraphOnce(absl::string_view graph_def,
+                                        absl::string_view meta_graph) {
   std::shared_ptr<summary::FileWriter> open;
   {
     absl::MutexLock lock(&mutex_);
@@ -74,6 +75,7 @@ void SessionSummaryWriter::AddGraphOnce(absl::string_view graph_def) {
     open = writer_;
   }
   LogUnlessOk(open->AddGraph(graph_def));
+  LogUnlessOk(open->AddMetaGraph(meta_graph));
 }
 
 void SessionSummaryWriter::Flush() {

@@ -45,8 +45,10 @@ class SessionSummaryWriter {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void AddSessionLog(const summary::SessionLog& log, int64_t step)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The bytes of a GraphDef; once, however many sessions there are.
-  void AddGraphOnce(absl::string_view graph_def) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The bytes of a GraphDef and of its MetaGraphDef; once, however many
+  // sessions there are.
+  void AddGraphOnce(absl::string_view graph_def, absl::string_view meta_graph)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void Flush() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
