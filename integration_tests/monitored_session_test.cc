@@ -352,6 +352,51 @@ TEST_F(MonitoredSessionTest, StopAtStepStopsThere) {
   EXPECT_EQ(after, 14);
 }
 
+TEST_F(MonitoredSessionTest, StopAtStepNeverPassesTheLastNumber) {
+  const auto session = Start(
+      Options({std::make_shared<train::StopAtStepHook>(train::StopAtStepOptions{
+          .num_steps = std::numeric_limits<int64_t>::max()})}));
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->Run(count_));
+  EXPECT_FALSE(session->ShouldStop());
+  train::StopAtStepHook again(
+      {.num_steps = std::numeric_limits<int64_t>::max()});
+  ASSERT_OK(again.Begin(root_));
+  train::Coordinator coordinator;
+  ASSERT_OK(again.AfterCreateSession(*session->raw_session(), coordinator));
+  const SessionRunArgs args;
+  SessionRunContext context(args, *session->raw_session());
+  const std::vector<Tensor> seen = {Tensor::Scalar(int64_t{1})};
+  ASSERT_OK(again.AfterRun(context, {seen, {}}));
+  EXPECT_FALSE(context.stop_requested());
+}
+
+TEST_F(MonitoredSessionTest, TheGraphIsFinal) {
+  const auto session = Start(Options());
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->Run(count_));
+  const Output late = ops::Const(root_.WithName("late"), 1.0f);
+  EXPECT_THAT(session->Run(late),
+              StatusIs(kFailedPrecondition,
+                       "Graph is finalized and cannot be modified: node late"));
+  EXPECT_THAT(session->RunStepFn([](MonitoredSession::StepContext&) {
+    return absl::OkStatus();
+  }),
+              StatusIs(kFailedPrecondition, "node late"));
+  EXPECT_OK(session->Close());
+}
+
+TEST_F(MonitoredSessionTest, ASecondScaffoldOfAGraphWaitsLikeTheFirst) {
+  train::Scaffold first, second;
+  ASSERT_OK(first.Finalize(root_));
+  ASSERT_OK(second.Finalize(root_));
+  EXPECT_TRUE(first.waits_for_variables());
+  EXPECT_TRUE(second.waits_for_variables());
+  train::Scaffold own({.ready_for_local_init_op = first.ready_op()});
+  ASSERT_OK(own.Finalize(root_));
+  EXPECT_FALSE(own.waits_for_variables());
+}
+
 TEST_F(MonitoredSessionTest, StopAtStepNeedsOneEnd) {
   EXPECT_THAT(MonitoredTrainingSession(
                   root_, Options({std::make_shared<train::StopAtStepHook>(
@@ -1020,6 +1065,53 @@ TEST_F(QueueRunnerTest, AnErrorOfItsThreadComesOut) {
   EXPECT_THAT(status, StatusIs(kFailedPrecondition, "never"));
   EXPECT_TRUE(session->ShouldStop());
   EXPECT_THAT(session->Close(), StatusIs(kFailedPrecondition, "never"));
+}
+
+TEST_F(QueueRunnerTest, ClosesWithoutBeingTold) {
+  const ops::Variable next(root_.WithName("next"), Tensor::Scalar(int64_t{0}));
+  queue_ =
+      ops::Queue::Fifo(root_.WithName("queue"), {DT_INT64},
+                       {.shapes = {PartialShape::Scalar()}, .capacity = 2});
+  const Output value =
+      ops::ResourceCountUpTo(root_, next.handle(), 3, DT_INT64);
+  train::AddQueueRunner(
+      root_,
+      {.queue = queue_, .enqueue_ops = {queue_.Enqueue(root_, {value})}});
+  ASSERT_OK(root_.status());
+  dequeue_ = queue_.Dequeue(root_)[0];
+  ASSERT_OK_AND_ASSIGN(const auto runners, train::QueueRunners(root_));
+  ASSERT_EQ(runners.size(), 1u);
+  EXPECT_EQ(runners[0].close_op.name(), "queue_Close");
+  EXPECT_EQ(runners[0].cancel_op.name(), "queue_Close_1");
+  auto options = Options();
+  options.config.operation_timeout = absl::Minutes(1);  // instead of for ever
+  const auto session = Start(std::move(options));
+  ASSERT_NE(session, nullptr);
+  absl::Status status;
+  int num_taken = 0;
+  for (; status.ok(); ++num_taken) status = session->Run(dequeue_).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_EQ(num_taken, 3 + 1);
+  EXPECT_OK(session->Close(status));
+}
+
+TEST_F(QueueRunnerTest, ALostSessionLeavesTheQueueOpen) {
+  AddCounter(1000);
+  ASSERT_OK_AND_ASSIGN(const auto runners, train::QueueRunners(root_));
+  const Output is_closed = queue_.IsClosed(root_);
+  const Operation init = ops::GlobalVariablesInitializer(root_);
+  SessionOptions config;
+  config.process = &process_;
+  ASSERT_OK_AND_ASSIGN(const auto session, Session::Connect("", root_, config));
+  ASSERT_OK(session->Run(init));
+  train::Coordinator coordinator;
+  train::QueueRunner only_cancels = runners[0];
+  only_cancels.enqueue_ops.clear();
+  coordinator.RequestStop(absl::UnavailableError("a server is gone"));
+  train::StartQueueRunner(only_cancels, *session, coordinator);
+  EXPECT_FALSE(coordinator.Join().ok());
+  ASSERT_OK_AND_ASSIGN(const Tensor closed, session->Run(is_closed));
+  EXPECT_FALSE(closed.scalar<bool>());
 }
 
 TEST_F(QueueRunnerTest, NeedsSomethingToRun) {

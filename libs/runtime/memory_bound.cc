@@ -131,11 +131,11 @@ int64_t AvailableInGroups(FileSystem& files) {
 
 }  // namespace
 
-int64_t MemoryBound(FileSystem& files) {
+int64_t MemoryBound(FileSystem& files, int64_t pool_bytes) {
   const int64_t available =
       std::min(AvailableInSystem(files), AvailableInGroups(files));
-  const int64_t resident = Resident(files);
-  return available > kUnknown - resident ? kUnknown : available + resident;
+  const int64_t held = std::min(Resident(files), pool_bytes);
+  return available > kUnknown - held ? kUnknown : available + held;
 }
 
 }  // namespace weft

@@ -68,7 +68,10 @@ Process::~Process() = default;
 BufferPool::Options Process::PoolOptions() {
   // A buffer may outlive the process; it takes no memory then.
   if (options_.memory_bound) return {.memory_bound = options_.memory_bound};
-  return {.memory_bound = [this] { return MemoryBound(local_file_system_); }};
+  return {.memory_bound = [this] {
+    const BufferPoolStats pool = buffers_.stats();
+    return MemoryBound(local_file_system_, pool.bytes_in_use + pool.bytes_kept);
+  }};
 }
 
 ObjectStoresOptions Process::StoresOptions() {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/algorithm/container.h"
+#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -89,7 +91,10 @@ absl::Status StopAtStepHook::AfterCreateSession(Session& session,
                                                 Coordinator&) {
   if (last_step_.has_value()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
-  last_step_ = step + *options_.num_steps;
+  last_step_ = absl::int128(step) + *options_.num_steps >
+                       std::numeric_limits<int64_t>::max()
+                   ? std::numeric_limits<int64_t>::max()
+                   : step + *options_.num_steps;
   return absl::OkStatus();
 }
 
@@ -168,8 +173,13 @@ void StepCounterHook::LogAndRecord(double steps_per_second, int64_t step) {
 }
 
 absl::Status StepCounterHook::AfterCreateSession(Session& session,
-                                                 Coordinator&) {
-  return writer_ == nullptr ? absl::OkStatus() : writer_->Open(session);
+                                                 Coordinator& coordinator) {
+  // A rate counts what one session has trained: the next one may begin further
+  // back.
+  timer_.Reset();
+  last_step_.reset();
+  return writer_ == nullptr ? absl::OkStatus()
+                            : writer_->Open(session, coordinator);
 }
 
 void StepCounterHook::BeforeSessionGoes() {

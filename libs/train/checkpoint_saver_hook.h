@@ -8,8 +8,13 @@
 // beside the runs, on a thread of the coordinator: no run waits, and variables
 // may be some steps apart unless the saver has SaveConsistency::kStep. Where
 // such a save takes longer than the timer, the next one comes when it has
-// ended. Its error ends training as one of a run does. Those at the beginning
-// and at the end are waited for.
+// ended. Those at the beginning and at the end are waited for.
+//
+// A save that fails is logged and made again, after waits of 1 s to 1 min,
+// while training goes on; the error ends training when none has succeeded for
+// max_failing. That of the first session ends it at once, and the last one is
+// tried 6 times within half a minute. No error of a save counts as a lost
+// session: only those of the runs around it do.
 #ifndef WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_
 #define WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_
 
@@ -61,9 +66,9 @@ struct CheckpointSaverOptions {
   // Gets the graph, also with what belongs to it (MetaGraphDef), and an event
   // for each checkpoint; may be null.
   std::shared_ptr<SessionSummaryWriter> writer;
-  const Clock* clock =
-      nullptr;               // of the timer; outlives it; null: the machine's
-  Logger* logger = nullptr;  // outlives it; null: lines on stderr
+  absl::Duration max_failing = absl::Hours(1);  // see above
+  const Clock* clock = nullptr;  // outlives it; null: the machine's
+  Logger* logger = nullptr;      // outlives it; null: lines on stderr
 };
 
 class CheckpointSaverHook : public SessionRunHook {
@@ -82,12 +87,27 @@ class CheckpointSaverHook : public SessionRunHook {
  private:
   absl::StatusOr<Saver*> FindSaver() const;
   absl::Status WriteGraph(Session& session);
-  absl::Status Save(Session& session, int64_t step);
+  // What became of a save, and what listeners said.
+  struct Outcome {
+    absl::Status saved;
+    absl::Status listeners;
+  };
+  Outcome Save(Session& session, int64_t step);
+  absl::Status SaveFiles(Session& session, int64_t step);
+  absl::Status TellSaved(Session& session, int64_t step);
   void SaveBesideSteps(Session& session, int64_t step);
+  bool IsDue(int64_t step) const;
+  // The error that ends training, if one does.
+  absl::Status Heed(const Outcome& outcome, int64_t step);
+  // Of listeners: what was not saved is saved again.
   absl::Status WaitForSave();
+  // Unless it is saved already; the step.
+  absl::StatusOr<int64_t> SaveLast(Session& session);
 
   const CheckpointSaverOptions options_;
   const std::string save_path_;
+  SystemClock system_clock_;
+  const Clock& clock_;
   SecondOrStepTimer timer_;
   const DefaultLogger logger_;
   LocalFileSystem local_files_;
@@ -97,6 +117,14 @@ class CheckpointSaverHook : public SessionRunHook {
   // A save that runs beside steps, or has ended and was not looked at.
   struct Running;
   std::shared_ptr<Running> running_;
+  // Since a save has failed, until one succeeds.
+  struct Failing {
+    absl::Time since;
+    absl::Time next_try;
+    absl::Duration wait;  // after that
+  };
+  std::optional<Failing> failing_;
+  bool has_begun_ = false;                   // the first session has saved
   std::atomic<int64_t> saved_step_{-1};      // the last one
   std::atomic<bool> stop_requested_{false};  // by a listener
 };

@@ -67,7 +67,9 @@ absl::Status MonitoredSession::Begin(const Scope& scope) {
     RETURN_IF_ERROR(hook->Begin(scope.ReenterScope("")));
     RETURN_IF_ERROR(scope.status());
   }
+  creator_->set_stop_requested([this] { return IsStopRequested(); });
   RETURN_IF_ERROR(creator_->FinalizeGraph(scope));
+  num_nodes_ = scope_.graph().num_nodes();
   logger_->Info("Graph was finalized.");
   return absl::OkStatus();
 }
@@ -117,6 +119,7 @@ absl::Status MonitoredSession::WithSession(
   if (is_closed_) {
     return absl::FailedPreconditionError("Attempted to use a closed session.");
   }
+  RETURN_IF_ERROR(CheckThatGraphIsFinal());
   while (true) {
     RETURN_IF_ERROR(EnsureSession());
     absl::Status status = use(*live_);
@@ -132,7 +135,17 @@ absl::Status MonitoredSession::WithSession(
   }
 }
 
+absl::Status MonitoredSession::CheckThatGraphIsFinal() const {
+  if (scope_.graph().num_nodes() <= num_nodes_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "Graph is finalized and cannot be modified: node ",
+      scope_.graph().node(num_nodes_)->name(),
+      " was added after the MonitoredSession was made. Make all nodes before, "
+      "and none for each step."));
+}
+
 void MonitoredSession::DropSession(const absl::Status& why) {
+  loss_ = why;
   logger_->Warning(absl::StrCat(
       "An error was raised. This may be due to a preemption in a connected "
       "worker or parameter server. The current session will be closed and a "
@@ -247,12 +260,19 @@ absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
   }
 }
 
+// What was asked to stop waits for no new session: it would begin at the last
+// checkpoint, with nothing to end.
+absl::Status MonitoredSession::SessionToEnd() {
+  if (live_ == nullptr && IsStopRequested() && !loss_.ok()) return loss_;
+  return EnsureSession();
+}
+
 absl::Status MonitoredSession::Close(absl::Status status) {
   if (is_closed_) {
     return absl::FailedPreconditionError("Session is already closed.");
   }
   if (absl::IsOutOfRange(status)) status = absl::OkStatus();
-  if (status.ok()) status = EnsureSession();
+  if (status.ok()) status = SessionToEnd();
   if (status.ok()) status = EndHooks();
   is_closed_ = true;
   if (live_ == nullptr) return status;

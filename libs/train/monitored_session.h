@@ -10,7 +10,8 @@
 //
 // When it is made: Begin of all hooks, the graph gets its last nodes, a session
 // with initialised or restored variables, queue runners, AfterCreateSession of
-// all hooks. No node may be added to the graph from then on.
+// all hooks. No node may be added to the graph from then on: runs are
+// FAILED_PRECONDITION.
 //
 // A run that fails with UNAVAILABLE or ABORTED is made again in a new session,
 // whose variables are those of the last checkpoint (or as new, without one;
@@ -96,7 +97,8 @@ class MonitoredSession {
   // coordinator failed, or the input has ended. Goes on with a new session
   // where that showed that this one was lost.
   bool ShouldStop();
-  // Any thread: the run that is under way is the last one.
+  // Any thread: the run that is under way is the last one. Ends a wait for a
+  // new session, upon which the run returns the error.
   void RequestStop() { is_stop_requested_.store(true); }
 
   // As Session's. FAILED_PRECONDITION after a stop that a hook has asked for,
@@ -155,10 +157,14 @@ class MonitoredSession {
       absl::FunctionRef<absl::Status(HookedSession& live)> use);
   // Waits before the next attempt; `why` where there is none.
   absl::Status BackOff(const absl::Status& why);
+  // FAILED_PRECONDITION where nodes were added since Begin: each run would ship
+  // them, and a save beside the runs reads the graph.
+  absl::Status CheckThatGraphIsFinal() const;
   void DropSession(const absl::Status& why);
   // Of a session that was closed or abandoned.
   void LetGo(std::unique_ptr<HookedSession> session);
   bool IsStopRequested() const;
+  absl::Status SessionToEnd();
   absl::Status EndHooks();
   absl::Status EndHook(SessionRunHook& hook);
 
@@ -176,6 +182,8 @@ class MonitoredSession {
   bool is_closed_ = false;
   bool input_has_ended_ = false;
   absl::Status last_run_;
+  absl::Status loss_;  // of the last session that was lost
+  int num_nodes_ = 0;  // of the final graph
   // Of attempts since the last run that succeeded.
   std::optional<absl::Time> first_loss_;
   absl::Duration backoff_;

@@ -58,6 +58,10 @@ WorkerSessionCreator::WorkerSessionCreator(SessionCreatorOptions options)
 absl::Status WorkerSessionCreator::FinalizeGraph(const Scope& scope) {
   RETURN_IF_ERROR(scaffold_->Finalize(scope));
   SessionManagerOptions manager = ManagerOptions(options_, *scaffold_);
+  manager.stop_requested = [this] {
+    return IsStopRequested() ||
+           (options_.stop_requested && options_.stop_requested());
+  };
   if (scaffold_->waits_for_variables()) {
     manager.global_step = GetGlobalStep(scope);
     manager.wait_op =

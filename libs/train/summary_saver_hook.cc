@@ -25,10 +25,10 @@ absl::Status SummarySaverHook::Begin(const Scope& scope) {
 }
 
 absl::Status SummarySaverHook::AfterCreateSession(Session& session,
-                                                  Coordinator&) {
+                                                  Coordinator& coordinator) {
   next_step_.reset();
   timer_.Reset();
-  return options_.writer->Open(session);
+  return options_.writer->Open(session, coordinator);
 }
 
 absl::StatusOr<SessionRunArgs> SummarySaverHook::BeforeRun(SessionRunContext&) {
