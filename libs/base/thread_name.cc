@@ -8,4 +8,10 @@ void SetThreadName(const std::string& name) {
   pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
 }
 
+std::string ThisThreadName() {
+  char name[16] = "";  // what Linux keeps, and its end
+  pthread_getname_np(pthread_self(), name, sizeof(name));
+  return name;
+}
+
 }  // namespace weft

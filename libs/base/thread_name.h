@@ -8,6 +8,7 @@ namespace weft {
 
 // Of the calling thread; Linux keeps the first 15 bytes.
 void SetThreadName(const std::string& name);
+std::string ThisThreadName();
 
 }  // namespace weft
 
