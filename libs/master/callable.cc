@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
+#include "libs/graph/graph_def.h"
 #include "libs/partition/partition.h"
 #include "libs/passes/prune.h"
 
@@ -210,6 +211,25 @@ absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
   RETURN_IF_ERROR(
       GroupByTask(std::move(by_device), directory, own_task, *callable));
   return callable;
+}
+
+absl::StatusOr<std::vector<std::string>> ExportPartitions(
+    const Callable& callable) {
+  std::map<std::string, std::string> by_device;
+  for (const Callable::Part& part : callable.parts) {
+    for (const protocol::DevicePartition& partition : part.partitions) {
+      std::string& graph = by_device[partition.device];
+      graph = ExportGraphDef(*partition.graph, 0, /*assigned_devices=*/true);
+      if (!graph.empty() || partition.graph->num_nodes() == 0) continue;
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the part of the graph for ", partition.device,
+                       " takes more than 2 GiB, and can't be told; run without "
+                       "output_partition_graphs"));
+    }
+  }
+  std::vector<std::string> graphs;
+  for (auto& [device, graph] : by_device) graphs.push_back(std::move(graph));
+  return graphs;
 }
 
 }  // namespace weft

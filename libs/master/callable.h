@@ -71,6 +71,11 @@ absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
     const NodeEvaluator& evaluate, protocol::WorkerDirectory& directory,
     const std::string& own_task);
 
+// The serialised GraphDef of each device's part, in the order of their names.
+// RESOURCE_EXHAUSTED for one of more than 2 GiB. REQUIRES: they are there yet.
+absl::StatusOr<std::vector<std::string>> ExportPartitions(
+    const Callable& callable);
+
 }  // namespace weft
 
 #endif  // WEFT_LIBS_MASTER_CALLABLE_H_

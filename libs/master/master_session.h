@@ -121,6 +121,9 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   // Null, with the reason in `status`, when there is no such callable or the
   // session is closed.
   std::unique_ptr<Step> BeginStep(uint64_t callable, absl::Status* status);
+  // The partition graphs, where the run wants them.
+  absl::Status TellGraphs(const protocol::CallableSpec& spec,
+                          const protocol::CallableRun& run);
   absl::Status TakeFeeds(absl::Span<const Tensor> feeds, Step& step);
   // Runs it, or leaves it to the gate to do so.
   void RunStep(Step* step, const protocol::CallableRun& run,

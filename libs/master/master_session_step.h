@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -78,8 +79,11 @@ class MasterSession::Step {
   }
 
  private:
+  void RunPart(int part, const protocol::CallableRun& run, uint64_t over_below);
   void PartAnswered(int part, absl::Status status);
   void PartDone(absl::Status status);
+  // What the parts told, by this task's clock, for whoever runs the step.
+  void EndTrace(bool is_wanted);
 
   std::shared_ptr<MasterSession> session_;
   std::shared_ptr<const Callable> callable_;
@@ -95,6 +99,14 @@ class MasterSession::Step {
   Join join_;                                      // of its parts
   std::unique_ptr<std::atomic<bool>[]> answered_;  // by part
   size_t room_for_parts_ = 0;
+  // Of a step that is traced, by part; else empty.
+  struct TracedPart {
+    protocol::PartitionTrace trace;
+    absl::Time asked;
+    absl::Time answered;
+  };
+  std::vector<TracedPart> traced_;
+  RunMetadata* metadata_ = nullptr;
   protocol::Master::Done done_;
 };
 

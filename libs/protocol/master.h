@@ -4,9 +4,9 @@
 // Threads: every method may be called from any thread, and none waits: what
 // waits for other tasks, at most for the session's operation timeout, holds no
 // thread. Each `done` is called exactly once, perhaps before the call returns,
-// on any thread: it must return soon and must not wait. ExtendSession and
-// MakeCallable read and compile graphs on the caller's thread, which takes its
-// time.
+// on any thread: it must return soon and must not wait. ExtendSession,
+// MakeCallable and a run that wants partition graphs read and compile graphs on
+// the caller's thread, which takes its time.
 #ifndef WEFT_LIBS_PROTOCOL_MASTER_H_
 #define WEFT_LIBS_PROTOCOL_MASTER_H_
 
@@ -24,6 +24,7 @@
 #include "libs/protocol/graph_options.h"
 #include "libs/protocol/worker.h"
 #include "libs/tensor/tensor.h"
+#include "libs/trace/step_stats.h"
 
 namespace weft::protocol {
 
@@ -78,6 +79,10 @@ struct CallableRun {
   Cancellation* cancellation = nullptr;
   // What an in-process master may use the calling thread for.
   CallingThread thread = CallingThread::kOther;
+  // What is wanted is put into `metadata`, which is complete when the run ends
+  // well. Null: nothing is wanted.
+  MetadataWanted wanted;
+  RunMetadata* metadata = nullptr;
 };
 
 class Master {

@@ -256,8 +256,13 @@ absl::StatusOr<bus::Message> WriteRunCallable(uint64_t session,
   ASSIGN_OR_RETURN(const auto feeds,
                    WriteTensors(run.feeds, "feed", builder, attachments));
   const auto num_fetches = static_cast<uint32_t>(run.fetches.size());
+  Offset<schemas::Bytes> options = 0;
+  if (run.metadata != nullptr && run.wanted.any()) {
+    options = WriteBytes(bus::Blob::FromString(SerializeRunOptions(run.wanted)),
+                         builder, attachments);
+  }
   return Finish(
-      schemas::CreateRunCallable(builder, session, callable, feeds, 0,
+      schemas::CreateRunCallable(builder, session, callable, feeds, options,
                                  num_fetches, ToMicroseconds(run.timeout)),
       builder, std::move(attachments));
 }
@@ -275,6 +280,10 @@ absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
   request.callable = body.callable();
   request.num_fetches = body.num_fetches();
   request.timeout = FromMicroseconds(body.timeout_us());
+  if (body.options() != nullptr) {
+    ASSIGN_OR_RETURN(const bus::Blob options, reader.ReadBytes(body.options()));
+    ASSIGN_OR_RETURN(request.wanted, ParseRunOptions(options.view()));
+  }
   ASSIGN_OR_RETURN(request.feeds,
                    ReadTensors(body.feeds(), "feed", reader, allocator));
   return request;
@@ -314,18 +323,24 @@ absl::StatusOr<RefusedFeed> ReadRefusedFeed(bus::Message message,
 }
 
 absl::StatusOr<bus::Message> WriteRunCallableReply(
-    absl::Span<const Tensor> fetches) {
+    absl::Span<const Tensor> fetches, const RunMetadata* metadata) {
   FlatBufferBuilder builder(512);
   Attachments attachments;
   ASSIGN_OR_RETURN(const auto written,
                    WriteTensors(fetches, "fetch", builder, attachments));
-  return Finish(schemas::CreateRunCallableReply(builder, written), builder,
-                std::move(attachments));
+  Offset<schemas::Bytes> told = 0;
+  if (metadata != nullptr) {
+    ASSIGN_OR_RETURN(std::string bytes, Serialize(*metadata));
+    told = WriteBytes(bus::Blob::FromString(std::move(bytes)), builder,
+                      attachments);
+  }
+  return Finish(schemas::CreateRunCallableReply(builder, written, told),
+                builder, std::move(attachments));
 }
 
-absl::StatusOr<std::vector<Tensor>> ReadRunCallableReply(bus::Message message,
-                                                         size_t num_fetches,
-                                                         Allocator& allocator) {
+absl::StatusOr<RunCallableAnswer> ReadRunCallableReply(bus::Message message,
+                                                       size_t num_fetches,
+                                                       Allocator& allocator) {
   ASSIGN_OR_RETURN(MessageReader reader,
                    Open<schemas::RunCallableReply>(std::move(message)));
   const auto& body = reader.body<schemas::RunCallableReply>();
@@ -336,7 +351,12 @@ absl::StatusOr<std::vector<Tensor>> ReadRunCallableReply(bus::Message message,
         absl::StrCat("damaged message: it brings ", fetches.size(),
                      " fetches instead of ", num_fetches));
   }
-  return fetches;
+  RunCallableAnswer answer{.fetches = std::move(fetches)};
+  if (body.metadata() != nullptr) {
+    ASSIGN_OR_RETURN(const bus::Blob told, reader.ReadBytes(body.metadata()));
+    ASSIGN_OR_RETURN(answer.metadata, ParseRunMetadata(told.view()));
+  }
+  return answer;
 }
 
 bus::Message WriteReleaseCallable(uint64_t session, uint64_t callable) {

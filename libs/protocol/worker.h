@@ -27,6 +27,7 @@
 #include "libs/device/device.h"
 #include "libs/graph/graph.h"
 #include "libs/tensor/tensor.h"
+#include "libs/trace/step_stats.h"
 
 namespace weft::protocol {
 
@@ -80,6 +81,13 @@ struct Push {
   absl::Status landed;
 };
 
+// What a task tells of a step that is traced, by its own clock.
+struct PartitionTrace {
+  StepStats stats;
+  absl::Time begun;  // after it was asked to run it
+  absl::Time ended;  // before its answer left
+};
+
 // One step of a registration. What the pointers and spans view lives until the
 // step is done.
 struct PartitionStep {
@@ -105,6 +113,8 @@ struct PartitionStep {
     std::vector<Push> pushes;
   };
   WithAnswer* with_answer = nullptr;
+  // Filled when the step ends well; null: the step is not traced.
+  PartitionTrace* trace = nullptr;
 };
 
 // A registration that writes a variable, and the task whose master has it.

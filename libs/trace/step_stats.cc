@@ -156,6 +156,12 @@ void StepStats::Shift(int64_t nanos) {
   }
 }
 
+void StepStats::Add(StepStats others) {
+  for (DeviceStepStats& device : others.dev_stats) {
+    dev_stats.push_back(std::move(device));
+  }
+}
+
 absl::StatusOr<std::string> Serialize(const StepStats& stats) {
   tf::StepStats proto;
   ToProto(stats, &proto);

@@ -68,6 +68,8 @@ struct StepStats {
 
   // By another clock, which says `nanos` more.
   void Shift(int64_t nanos);
+  // Those of further devices.
+  void Add(StepStats others);
 };
 
 struct RunMetadata {
