@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/thread_name.h"
 
@@ -15,6 +16,15 @@ size_t BytesOf(const NodeExecStats& stats) {
     bytes += sizeof(output) + output.dims.size() * sizeof(int64_t);
   }
   return bytes;
+}
+
+// A program's own thread may be called anything, and the name may be cut within
+// a character; protobuf's readers refuse text that is no UTF-8.
+std::string PlainText(std::string name) {
+  for (char& c : name) {
+    if (!absl::ascii_isprint(static_cast<unsigned char>(c))) c = '?';
+  }
+  return name;
 }
 
 }  // namespace
@@ -52,7 +62,7 @@ void DeviceTrace::Add(NodeExecStats stats) {
 uint32_t DeviceTrace::ThisThread() {
   const auto [it, is_new] = threads_.emplace(
       std::this_thread::get_id(), static_cast<uint32_t>(threads_.size() + 1));
-  if (is_new) stats_.thread_names[it->second] = ThisThreadName();
+  if (is_new) stats_.thread_names[it->second] = PlainText(ThisThreadName());
   return it->second;
 }
 

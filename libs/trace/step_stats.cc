@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "google/protobuf/message.h"
 #include "schemas/tf/config.pb.h"
 #include "schemas/tf/step_stats.pb.h"
 
@@ -125,12 +128,22 @@ absl::Status Parse(absl::string_view bytes, absl::string_view what,
       absl::StrCat("the ", bytes.size(), " bytes are no ", what));
 }
 
-template <typename Message>
-absl::StatusOr<std::string> Write(const Message& message,
+// Maps in the order of their keys, so that equal messages give equal bytes.
+std::string ToBytes(const google::protobuf::Message& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream out(&stream);
+  out.SetSerializationDeterministic(true);
+  message.SerializeToCodedStream(&out);
+  out.Trim();
+  return bytes;
+}
+
+absl::StatusOr<std::string> Write(const google::protobuf::Message& message,
                                   absl::string_view what) {
   const size_t bytes = message.ByteSizeLong();
   if (bytes > kMostBytes) return TooLarge(what, bytes);
-  return message.SerializeAsString();
+  return ToBytes(message);
 }
 
 // A field of a message that is bytes already. One message after the other is
@@ -195,7 +208,7 @@ absl::StatusOr<RunMetadata> ParseRunMetadata(absl::string_view bytes) {
   if (!parsed.ok()) return parsed;
   RunMetadata metadata{.step_stats = FromProto(proto.step_stats())};
   for (const tf::GraphDef& graph : proto.partition_graphs()) {
-    metadata.partition_graphs.push_back(graph.SerializeAsString());
+    metadata.partition_graphs.push_back(ToBytes(graph));
   }
   return metadata;
 }
@@ -205,7 +218,7 @@ std::string SerializeRunOptions(const MetadataWanted& wanted) {
   proto.set_trace_level(
       static_cast<tf::RunOptions::TraceLevel>(wanted.trace_level));
   proto.set_output_partition_graphs(wanted.output_partition_graphs);
-  return proto.SerializeAsString();
+  return ToBytes(proto);
 }
 
 absl::StatusOr<MetadataWanted> ParseRunOptions(absl::string_view bytes) {

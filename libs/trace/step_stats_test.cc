@@ -1,9 +1,11 @@
 #include "libs/trace/step_stats.h"
 
 #include <limits>
+#include <thread>
 
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/thread_name.h"
 #include "libs/trace/clock_offset.h"
 #include "libs/trace/device_trace.h"
 #include "schemas/tf/config.pb.h"
@@ -92,6 +94,17 @@ TEST(StepStatsTest, ShiftMovesStartsAndNothingElse) {
   stats.Shift(1'000);
   EXPECT_EQ(stats, Sample().step_stats);
   stats.Shift(std::numeric_limits<int64_t>::max());  // overflows, harmlessly
+}
+
+TEST(DeviceTraceTest, AThreadOfAnyNameIsText) {
+  std::string name;
+  std::thread([&name] {
+    SetThreadName("\xd1\x82\xd1 \x80\xd0");
+    DeviceTrace trace("cpu");
+    trace.AddOnThread({.node_name = "a"});
+    name = trace.Take().thread_names.at(1);
+  }).join();
+  EXPECT_EQ(name, "??? ??");
 }
 
 TEST(DeviceTraceTest, NamesThreadsAndCutsWhatIsTooLong) {
