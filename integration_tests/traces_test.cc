@@ -165,8 +165,8 @@ TEST_P(TracesTest, MetadataSurvivesItsBytes) {
 
 INSTANTIATE_TEST_SUITE_P(AllKinds, TracesTest,
                          ::testing::ValuesIn(kAllClusterKinds),
-                         [](const auto& info) {
-                           return ClusterKindName(info.param);
+                         [](const auto& kind) {
+                           return ClusterKindName(kind.param);
                          });
 
 }  // namespace

@@ -13,15 +13,19 @@ constexpr absl::Duration kMaxWait = absl::Seconds(30);
 
 }  // namespace
 
-SessionSummaryWriter::SessionSummaryWriter(std::string logdir, Logger* logger)
-    : logdir_(std::move(logdir)), logger_(logger) {}
+SessionSummaryWriter::SessionSummaryWriter(std::string logdir, Logger* logger,
+                                           std::string filename_suffix)
+    : logdir_(std::move(logdir)),
+      filename_suffix_(std::move(filename_suffix)),
+      logger_(logger) {}
 
 absl::Status SessionSummaryWriter::Open(const Session& session) {
   if (writer() != nullptr) return absl::OkStatus();
   FileSystem* const files = session.file_system();
   ASSIGN_OR_RETURN(auto writer, summary::FileWriter::Create(
                                     files != nullptr ? *files : local_files_,
-                                    session.scheduler(), logdir_));
+                                    session.scheduler(), logdir_,
+                                    {.filename_suffix = filename_suffix_}));
   absl::MutexLock lock(&mutex_);
   writer_ = std::move(writer);
   return absl::OkStatus();
@@ -64,6 +68,14 @@ void SessionSummaryWriter::AddSessionLog(const summary::SessionLog& log,
                                          int64_t step) {
   const auto open = writer();
   if (open != nullptr) LogUnlessOk(open->AddSessionLog(log, step));
+}
+
+void SessionSummaryWriter::AddRunMetadata(absl::string_view run_metadata,
+                                          absl::string_view tag, int64_t step) {
+  const auto open = writer();
+  if (open != nullptr) {
+    LogUnlessOk(open->AddRunMetadata(run_metadata, tag, step));
+  }
 }
 
 void SessionSummaryWriter::AddGraphOnce(absl::string_view graph_def) {
