@@ -10,6 +10,7 @@
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
 #include "libs/graph/graph_def.h"
+#include "libs/master/partial_run.h"
 #include "libs/partition/partition.h"
 #include "libs/passes/prune.h"
 
@@ -81,6 +82,21 @@ absl::StatusOr<CallableEnds> ResolveNames(const GraphVersion& graph,
         absl::StrCat("Some target nodes not found in the graph:", unknown));
   }
   return ends;
+}
+
+absl::Status CheckPartialRun(const CallableEnds& ends) {
+  if (ends.fetches.empty() && ends.targets.empty()) {
+    return absl::InvalidArgumentError(
+        "Specify at least one target to fetch or execute.");
+  }
+  absl::flat_hash_set<OutputTensor> fetched;
+  for (const OutputTensor& fetch : ends.fetches) {
+    if (fetched.insert(fetch).second) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("Endpoint \"", fetch.node->name(), ":", fetch.index,
+                     "\" fetched more than once."));
+  }
+  return absl::OkStatus();
 }
 
 // Most callables use one device, and then their graph is the partition.
@@ -170,9 +186,13 @@ absl::Status Callable::CheckFeeds(absl::Span<const Tensor> feeds) const {
 
 absl::StatusOr<PrunedCallable> PruneCallable(
     const Graph& graph, int num_nodes, const protocol::CallableSpec& spec,
-    absl::StatusCode unknown_tensor_code) {
+    absl::StatusCode unknown_tensor_code, const std::string& own_task) {
   ASSIGN_OR_RETURN(CallableEnds ends,
                    ResolveNames({graph, num_nodes}, spec, unknown_tensor_code));
+  if (spec.is_partial) {
+    RETURN_IF_ERROR(CheckPartialRun(ends));
+    ends.client_device = absl::StrCat(own_task, "/device:CPU:0");
+  }
   PrunedCallable pruned{.spec = spec};
   for (const OutputTensor& feed : ends.feeds) {
     pruned.feed_types.push_back(
@@ -207,6 +227,10 @@ absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
   std::unique_ptr<Graph> graph =
       RunPasses(std::move(pruned.graph), passes, evaluate);
   callable->max_hold = FindMaxHold(*graph);
+  if (callable->spec.is_partial) {
+    callable->partial = std::make_shared<PartialRun>(
+        callable->feed_types, callable->spec.fetches.size());
+  }
   ASSIGN_OR_RETURN(auto by_device, Partition(std::move(graph)));
   RETURN_IF_ERROR(
       GroupByTask(std::move(by_device), directory, own_task, *callable));

@@ -82,6 +82,7 @@ void MasterSession::Step::RunPart(int part, const protocol::CallableRun& run,
        .fetch_indices = to.fetches,
        .cancellation = cancellation_,
        .thread = is_last ? run.thread : protocol::CallingThread::kOther,
+       .client = to.task == session_->options_.task ? client_ : nullptr,
        .trace = trace},
       [this, part](absl::Status status) {
         PartAnswered(part, std::move(status));
@@ -162,6 +163,7 @@ protocol::Master::Done MasterSession::Step::Release(Scheduler& scheduler) {
     *timer = 0;
   }
   session_.reset();
+  client_.reset();
   return std::move(done_);
 }
 

@@ -59,6 +59,10 @@ class MasterSession::Step {
   // Its caller's cancellation, which may be null, is its own from here on,
   // until its end.
   void Heed(Cancellation* caller) { caller_gone_.Begin(caller, cancellation_); }
+  // Of a partial run: where it meets its client.
+  void set_client(std::shared_ptr<Rendezvous> client) {
+    client_ = std::move(client);
+  }
   // What its feeds take of the session's quota.
   void set_fed_bytes(int64_t bytes) { fed_bytes_ = bytes; }
   int64_t TakeFedBytes() { return std::exchange(fed_bytes_, 0); }
@@ -107,6 +111,7 @@ class MasterSession::Step {
   };
   std::vector<TracedPart> traced_;
   RunMetadata* metadata_ = nullptr;
+  std::shared_ptr<Rendezvous> client_;
   protocol::Master::Done done_;
 };
 

@@ -68,12 +68,20 @@ struct CallableSpec {
   std::vector<std::string> feeds;
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
+  // Of a partial run: its one step begins when the callable is made, and runs
+  // as far as the feeds allow that RunCallable brings bit by bit. It ends with
+  // the callable, too.
+  bool is_partial = false;
 };
 
 // One run of a callable. What the spans view lives until the run is done.
 struct CallableRun {
   absl::Span<const Tensor> feeds;  // in the order of the spec
   absl::Span<Tensor> fetches;      // filled in the order of the spec
+  // Of a partial run: which of the spec's these are. It is done when the
+  // fetches are there, the last one when the step has ended.
+  absl::Span<const int> feed_indices;
+  absl::Span<const int> fetch_indices;
   absl::Duration timeout = absl::InfiniteDuration();
   // Ends the run early; lives until the run is done. May be null.
   Cancellation* cancellation = nullptr;

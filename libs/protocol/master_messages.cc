@@ -78,6 +78,30 @@ absl::StatusOr<std::vector<Tensor>> ReadTensors(const Tensors* tensors,
   return result;
 }
 
+using Indices = flatbuffers::Vector<uint32_t>;
+
+Offset<Indices> WriteIndices(absl::Span<const int> indices,
+                             FlatBufferBuilder& builder) {
+  if (indices.empty()) return Offset<Indices>(0);
+  const absl::InlinedVector<uint32_t, 16> written(indices.begin(),
+                                                  indices.end());
+  return builder.CreateVector(written.data(), written.size());
+}
+
+absl::StatusOr<std::vector<int>> ReadIndices(const Indices* indices,
+                                             MessageReader& reader) {
+  std::vector<int> read;
+  if (indices == nullptr) return read;
+  RETURN_IF_ERROR(reader.SpendCopied(indices->size() * sizeof(uint32_t)));
+  for (const uint32_t index : *indices) {
+    if (index >= kMaxCallableEdges) {
+      return DamagedMessage(absl::StrCat("a feed or fetch has index ", index));
+    }
+    read.push_back(static_cast<int>(index));
+  }
+  return read;
+}
+
 Offset<schemas::NodePlacement> WritePlacement(const NodePlacement& placement,
                                               FlatBufferBuilder& builder) {
   const auto name = builder.CreateString(placement.name);
@@ -210,9 +234,9 @@ bus::Message WriteMakeCallable(uint64_t session, const CallableSpec& spec) {
   const auto feeds = builder.CreateVectorOfStrings(spec.feeds);
   const auto fetches = builder.CreateVectorOfStrings(spec.fetches);
   const auto targets = builder.CreateVectorOfStrings(spec.targets);
-  return Finish(
-      schemas::CreateMakeCallable(builder, session, feeds, fetches, targets),
-      builder);
+  return Finish(schemas::CreateMakeCallable(builder, session, feeds, fetches,
+                                            targets, spec.is_partial),
+                builder);
 }
 
 absl::StatusOr<MakeCallableRequest> ReadMakeCallable(bus::Message message) {
@@ -225,6 +249,7 @@ absl::StatusOr<MakeCallableRequest> ReadMakeCallable(bus::Message message) {
   ASSIGN_OR_RETURN(spec.feeds, reader.ReadStrings(body.feeds()));
   ASSIGN_OR_RETURN(spec.fetches, reader.ReadStrings(body.fetches()));
   ASSIGN_OR_RETURN(spec.targets, reader.ReadStrings(body.targets()));
+  spec.is_partial = body.is_partial();
   if (spec.feeds.size() > kMaxCallableEdges) {
     return TooMany("feeds", spec.feeds.size());
   }
@@ -261,10 +286,12 @@ absl::StatusOr<bus::Message> WriteRunCallable(uint64_t session,
     options = WriteBytes(bus::Blob::FromString(SerializeRunOptions(run.wanted)),
                          builder, attachments);
   }
-  return Finish(
-      schemas::CreateRunCallable(builder, session, callable, feeds, options,
-                                 num_fetches, ToMicroseconds(run.timeout)),
-      builder, std::move(attachments));
+  const auto feed_indices = WriteIndices(run.feed_indices, builder);
+  const auto fetch_indices = WriteIndices(run.fetch_indices, builder);
+  return Finish(schemas::CreateRunCallable(
+                    builder, session, callable, feeds, options, num_fetches,
+                    ToMicroseconds(run.timeout), feed_indices, fetch_indices),
+                builder, std::move(attachments));
 }
 
 absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
@@ -280,6 +307,10 @@ absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
   request.callable = body.callable();
   request.num_fetches = body.num_fetches();
   request.timeout = FromMicroseconds(body.timeout_us());
+  ASSIGN_OR_RETURN(request.feed_indices,
+                   ReadIndices(body.feed_indices(), reader));
+  ASSIGN_OR_RETURN(request.fetch_indices,
+                   ReadIndices(body.fetch_indices(), reader));
   if (body.options() != nullptr) {
     ASSIGN_OR_RETURN(const bus::Blob options, reader.ReadBytes(body.options()));
     ASSIGN_OR_RETURN(request.wanted, ParseRunOptions(options.view()));
@@ -316,8 +347,16 @@ absl::StatusOr<RefusedFeed> ReadRefusedFeed(bus::Message message,
   for (const schemas::Tensor* feed : *body.feeds()) {
     const schemas::Bytes* data = feed->data();
     // They count from 1.
-    if (data != nullptr && data->attachment() == attachment + 1) return refused;
-    ++refused.feed;
+    if (data == nullptr || data->attachment() != attachment + 1) {
+      ++refused.feed;
+      continue;
+    }
+    if (body.feed_indices() != nullptr &&
+        refused.feed < body.feed_indices()->size()) {
+      refused.feed =
+          body.feed_indices()->Get(static_cast<uint32_t>(refused.feed));
+    }
+    return refused;
   }
   return absl::NotFoundError("none of the feeds");
 }

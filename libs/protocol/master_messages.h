@@ -64,6 +64,9 @@ struct RunCallableRequest {
   uint64_t callable = 0;
   std::vector<Tensor> feeds;
   size_t num_fetches = 0;
+  // Of a partial run; else empty.
+  std::vector<int> feed_indices;
+  std::vector<int> fetch_indices;
   absl::Duration timeout = absl::InfiniteDuration();
   MetadataWanted wanted;
 };

@@ -14,12 +14,15 @@
 namespace weft::protocol {
 namespace {
 
+// `indices`: which fetches of a partial run these are; empty: all.
 std::string NameOfLargest(absl::Span<const Tensor> tensors,
+                          absl::Span<const int> indices,
                           const CallableSpec& spec) {
   size_t largest = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].TotalBytes() > tensors[largest].TotalBytes()) largest = i;
   }
+  if (largest < indices.size()) largest = static_cast<size_t>(indices[largest]);
   return largest < spec.fetches.size() ? spec.fetches[largest] : "";
 }
 
@@ -121,7 +124,9 @@ void MasterService::ReplyWithFetches(Run& run, const absl::Status& status) {
       options_.master->FindSpec(run.request.session, run.request.callable);
   if (spec == nullptr) return run.call->Fail(sent);
   run.call->Fail(Annotate(
-      sent, absl::StrCat("fetch ", NameOfLargest(run.fetches, *spec))));
+      sent,
+      absl::StrCat("fetch ", NameOfLargest(run.fetches,
+                                           run.request.fetch_indices, *spec))));
 }
 
 absl::Status MasterService::CheckSession(const bus::Message& request) const {
@@ -142,6 +147,8 @@ void MasterService::RunCallable(CallPtr call, bus::Message request) {
   CallableRun run;
   run.feeds = running->request.feeds;
   run.fetches = absl::MakeSpan(running->fetches);
+  run.feed_indices = running->request.feed_indices;
+  run.fetch_indices = running->request.fetch_indices;
   run.timeout = running->request.timeout;
   run.cancellation = &running->call->cancellation();
   run.thread = CallingThread::kReader;

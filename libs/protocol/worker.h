@@ -26,6 +26,7 @@
 #include "libs/base/cancellation.h"
 #include "libs/device/device.h"
 #include "libs/graph/graph.h"
+#include "libs/rendezvous/rendezvous.h"
 #include "libs/tensor/tensor.h"
 #include "libs/trace/step_stats.h"
 
@@ -113,6 +114,9 @@ struct PartitionStep {
     std::vector<Push> pushes;
   };
   WithAnswer* with_answer = nullptr;
+  // Where a partial run meets its client, for the task of the master: edges
+  // from kFirstClientEdge on (libs/passes/prune.h). Null for any other.
+  std::shared_ptr<Rendezvous> client;
   // Filled when the step ends well; null: the step is not traced.
   PartitionTrace* trace = nullptr;
 };

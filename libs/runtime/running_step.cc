@@ -72,9 +72,11 @@ absl::Status RunningStep::Prepare(const protocol::PartitionStep& request) {
     ASSIGN_OR_RETURN(exchange_,
                      table_->Begin(request, &registration_->edges().peers));
     exchange_->BeginSending(&registration_->edges().outgoing);
-  } else if (registration_->plans().size() > 1) {
+  } else if (registration_->plans().size() > 1 || request.client != nullptr) {
     exchange_ = std::make_shared<StepExchange>(request.session, request.step);
   }
+  client_ = request.client;
+  if (client_ != nullptr) exchange_->BeginWithClient(client_);
   cancellation_ = request.cancellation;
   return absl::OkStatus();
 }
@@ -114,9 +116,12 @@ void RunningStep::StartPlans(const protocol::PartitionStep& request) {
 
 void RunningStep::AbortExchangeWhenCancelled() {
   if (exchange_ == nullptr) return;
-  cancellation_token_ = cancellation_->Register(
-      [this](const absl::Status& cause) { exchange_->Abort(cause); });
-  if (cancellation_token_ == 0) exchange_->Abort(cancellation_->status());
+  const auto abort = [this](const absl::Status& cause) {
+    if (client_ != nullptr) client_->Abort(cause);
+    exchange_->Abort(cause);
+  };
+  cancellation_token_ = cancellation_->Register(abort);
+  if (cancellation_token_ == 0) abort(cancellation_->status());
 }
 
 void RunningStep::PlanDone(const absl::Status& status) {
@@ -141,6 +146,7 @@ void RunningStep::Finish() {
   }
   if (table_ != nullptr) status = table_->End(id_, std::move(status));
   exchange_.reset();
+  client_.reset();
   cancellation_.reset();
   step_resources_->ClearAll();
   EndTrace(/*is_wanted=*/status.ok());

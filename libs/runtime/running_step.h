@@ -48,6 +48,7 @@ class RunningStep {
   std::shared_ptr<Cancellation> cancellation_;
   Cancellation::Token cancellation_token_ = 0;
   std::shared_ptr<StepExchange> exchange_;
+  std::shared_ptr<Rendezvous> client_;  // null but for a partial run
   std::unique_ptr<ResourceManager> step_resources_;
   protocol::PartitionTrace* trace_ = nullptr;  // null: it is not traced
   std::vector<std::unique_ptr<DeviceTrace>> device_traces_;  // by plan

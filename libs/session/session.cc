@@ -26,7 +26,18 @@ absl::Status CheckNotNull(bool is_null, absl::string_view what) {
                    "it failed, or nothing was assigned to it."));
 }
 
-absl::StatusOr<protocol::CallableSpec> Spec(
+// `told` is the room for what the options ask for, and lives until the run is
+// done.
+void AskFor(const RunOptions& options, const RunMetadata* metadata,
+            RunMetadata& told, protocol::CallableRun& run) {
+  run.wanted = {.trace_level = options.trace_level,
+                .output_partition_graphs = options.output_partition_graphs};
+  if (metadata != nullptr && run.wanted.any()) run.metadata = &told;
+}
+
+}  // namespace
+
+absl::StatusOr<protocol::CallableSpec> Session::SpecOf(
     const std::vector<Output>& feeds, const std::vector<Output>& fetches,
     const std::vector<Operation>& targets) {
   protocol::CallableSpec spec;
@@ -44,17 +55,6 @@ absl::StatusOr<protocol::CallableSpec> Spec(
   }
   return spec;
 }
-
-// `told` is the room for what the options ask for, and lives until the run is
-// done.
-void AskFor(const RunOptions& options, const RunMetadata* metadata,
-            RunMetadata& told, protocol::CallableRun& run) {
-  run.wanted = {.trace_level = options.trace_level,
-                .output_partition_graphs = options.output_partition_graphs};
-  if (metadata != nullptr && run.wanted.any()) run.metadata = &told;
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
@@ -260,7 +260,7 @@ absl::StatusOr<std::vector<Tensor>> Session::Run(
     values.push_back(value);
   }
   ASSIGN_OR_RETURN(const protocol::CallableSpec spec,
-                   Spec(fed, fetches, targets));
+                   SpecOf(fed, fetches, targets));
   return RunSpec(spec, values, options, metadata);
 }
 
@@ -298,7 +298,7 @@ absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
     const std::vector<Operation>& targets) {
   RETURN_IF_ERROR(state_->status);
   ASSIGN_OR_RETURN(const protocol::CallableSpec spec,
-                   Spec(feeds, fetches, targets));
+                   SpecOf(feeds, fetches, targets));
   return MakeCallable(spec);
 }
 

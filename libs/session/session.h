@@ -150,6 +150,26 @@ class Session {
       const std::vector<std::string>& targets, const RunOptions& options = {},
       RunMetadata* metadata = nullptr);
 
+  // A partial run: one step whose feeds come bit by bit, and whose fetches are
+  // taken as far as these allow. First all that it will feed, fetch and run is
+  // said; each node runs once, as soon as it can. It ends when all was fed and
+  // fetched, with an error of its own, or with the session; until then it takes
+  // memory on the cluster.
+  //
+  //   ASSIGN_OR_RETURN(auto run, session->PartialRunSetup({a, b}, {r1, r2}));
+  //   ASSIGN_OR_RETURN(auto first, session->PartialRun(run, {{a, one}}, {r1}));
+  //   ASSIGN_OR_RETURN(auto rest, session->PartialRun(run, {{b, first[0]}},
+  //                                                   {r2}));
+  //
+  // INVALID_ARGUMENT, which leaves the run as it was, for a feed or fetch that
+  // was not said, has had its turn, or needs a feed that has not come.
+  absl::StatusOr<std::string> PartialRunSetup(
+      const std::vector<Output>& feeds, const std::vector<Output>& fetches,
+      const std::vector<Operation>& targets = {});
+  absl::StatusOr<std::vector<Tensor>> PartialRun(
+      const std::string& handle, const FeedList& feeds,
+      const std::vector<Output>& fetches = {});
+
   // One (feeds, fetches, targets) made ready: runs of it carry values only.
   class Callable;
   absl::StatusOr<std::unique_ptr<Callable>> MakeCallable(
@@ -185,7 +205,28 @@ class Session {
   Session(std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
           std::shared_ptr<GraphState> state, uint64_t id, FileSystem* files);
 
+  // Names; INVALID_ARGUMENT for what is null.
+  static absl::StatusOr<protocol::CallableSpec> SpecOf(
+      const std::vector<Output>& feeds, const std::vector<Output>& fetches,
+      const std::vector<Operation>& targets);
+
   struct AsyncRun;
+  // A partial run as its client sees it.
+  struct OpenPartialRun {
+    uint64_t callable = 0;
+    std::vector<Output> feeds;
+    std::vector<Output> fetches;
+    std::vector<bool> fed;
+    std::vector<bool> fetched;
+    bool is_done() const;
+  };
+  // What one call of it brings and takes, by position.
+  struct PartialCall {
+    uint64_t callable = 0;
+    std::vector<int> feeds;
+    std::vector<int> fetches;
+    bool is_last = false;
+  };
   // What is added to the graph, on its way to the master.
   struct Growth {
     int num_nodes = 0;  // of the graph, then
@@ -207,6 +248,13 @@ class Session {
   absl::StatusOr<std::vector<Tensor>> RunSpec(
       const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
       const RunOptions& options, RunMetadata* metadata);
+  // Notes that they have their turn.
+  absl::StatusOr<PartialCall> TakeTurns(const std::string& handle,
+                                        const FeedList& feeds,
+                                        const std::vector<Output>& fetches)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // It has ended.
+  void ForgetPartialRun(const std::string& handle) ABSL_LOCKS_EXCLUDED(mutex_);
   void RunCallableAsync(uint64_t callable, std::vector<Tensor> feeds,
                         size_t num_fetches, const RunOptions& options,
                         RunMetadata* metadata, RunDone done);
@@ -234,6 +282,8 @@ class Session {
   int nodes_sent_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<protocol::NodePlacement> placement_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, OpenPartialRun> partial_runs_
+      ABSL_GUARDED_BY(mutex_);
   // Callables of Run, by their spec in one string.
   absl::flat_hash_map<std::string, uint64_t> callables_ ABSL_GUARDED_BY(mutex_);
 };

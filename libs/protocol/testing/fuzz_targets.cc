@@ -102,6 +102,8 @@ absl::StatusOr<bus::Message> WriteAgain(const RunCallableRequest& request) {
   run.fetches = absl::MakeSpan(fetches);
   run.timeout = request.timeout;
   run.wanted = request.wanted;
+  run.feed_indices = request.feed_indices;
+  run.fetch_indices = request.fetch_indices;
   RunMetadata metadata;
   if (request.wanted.any()) run.metadata = &metadata;
   return WriteRunCallable(request.session, request.callable, run);
