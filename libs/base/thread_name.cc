@@ -1,6 +1,7 @@
 #include "libs/base/thread_name.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 namespace weft {
 
@@ -13,5 +14,7 @@ std::string ThisThreadName() {
   pthread_getname_np(pthread_self(), name, sizeof(name));
   return name;
 }
+
+int64_t ThisThreadId() { return gettid(); }
 
 }  // namespace weft

@@ -158,6 +158,31 @@ TEST(MasterMessagesTest, MetadataTravelsWhereItIsWanted) {
   EXPECT_EQ(read.metadata, metadata);
 }
 
+TEST(MasterMessagesTest, PartialRuns) {
+  const CallableSpec spec{
+      .feeds = {"a:0"}, .fetches = {"b:0"}, .is_partial = true};
+  ASSERT_OK_AND_ASSIGN(const MakeCallableRequest made,
+                       ReadMakeCallable(WriteMakeCallable(7, spec)));
+  EXPECT_TRUE(made.spec.is_partial);
+  const std::vector<Tensor> feeds = {Tensor::Scalar(1.0f)};
+  std::vector<Tensor> fetches(2);
+  CallableRun run{.feeds = feeds, .fetches = absl::MakeSpan(fetches)};
+  const std::vector<int> feed_indices = {3};
+  const std::vector<int> fetch_indices = {9, 0};
+  run.feed_indices = feed_indices;
+  run.fetch_indices = fetch_indices;
+  ASSERT_OK_AND_ASSIGN(const bus::Message message, WriteRunCallable(7, 9, run));
+  ASSERT_OK_AND_ASSIGN(const RunCallableRequest read,
+                       ReadRunCallable(message, HeapAllocator()));
+  EXPECT_EQ(read.feed_indices, feed_indices);
+  EXPECT_EQ(read.fetch_indices, fetch_indices);
+  const std::vector<int> far = {static_cast<int>(kMaxCallableEdges)};
+  run.feed_indices = far;
+  ASSERT_OK_AND_ASSIGN(const bus::Message bad, WriteRunCallable(7, 9, run));
+  EXPECT_THAT(ReadRunCallable(bad, HeapAllocator()),
+              StatusIs(kInvalid, "has index 65536"));
+}
+
 TEST(MasterMessagesTest, TheRest) {
   ASSERT_OK_AND_ASSIGN(const uint64_t closed,
                        ReadCloseSession(WriteCloseSession(7)));

@@ -61,7 +61,7 @@ void DeviceTrace::Add(NodeExecStats stats) {
 
 uint32_t DeviceTrace::ThisThread() {
   const auto [it, is_new] = threads_.emplace(
-      std::this_thread::get_id(), static_cast<uint32_t>(threads_.size() + 1));
+      ThisThreadId(), static_cast<uint32_t>(threads_.size() + 1));
   if (is_new) stats_.thread_names[it->second] = PlainText(ThisThreadName());
   return it->second;
 }

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -40,7 +39,7 @@ class DeviceTrace {
   size_t bytes_left_ ABSL_GUARDED_BY(mutex_);
   DeviceStepStats stats_ ABSL_GUARDED_BY(mutex_);
   // Numbered from 1 as they come.
-  std::map<std::thread::id, uint32_t> threads_ ABSL_GUARDED_BY(mutex_);
+  std::map<int64_t, uint32_t> threads_ ABSL_GUARDED_BY(mutex_);
   size_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t last_start_ ABSL_GUARDED_BY(mutex_) = 0;
 };
