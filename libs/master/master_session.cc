@@ -429,10 +429,10 @@ void MasterSession::GoOnWith(const Callable& partial,
   const auto taken =
       fed_.Take(run.feeds, options_.quotas.max_fed_bytes, named, options_.task);
   if (!taken.ok()) return done(taken.status());
-  const absl::Time deadline =
-      Deadline(std::min(run.timeout, config_.operation_timeout));
-  absl::Status refused =
-      partial.partial->Run(run, *taken, deadline, *options_.scheduler, done);
+  protocol::CallableRun limited = run;
+  limited.timeout = std::min(run.timeout, config_.operation_timeout);
+  absl::Status refused = partial.partial->Run(
+      limited, *taken, Deadline(limited.timeout), *options_.scheduler, done);
   if (refused.ok()) return;
   fed_.GiveBack(*taken);
   done(std::move(refused));

@@ -58,7 +58,8 @@ class StepExchange : public Rendezvous, public Outbox {
   absl::Status Send(const RendezvousKey& key, Tensor tensor,
                     bool is_dead) override;
   void Receive(const RendezvousKey& key, Receiver receiver) override;
-  // What waits for the client of a partial run waits on.
+  // Not of what waits for the client of a partial run: who aborts the step ends
+  // that.
   void Abort(absl::Status cause) override { local_.Abort(std::move(cause)); }
 
   // Outbox.
