@@ -67,6 +67,13 @@ Lines EventsIn(FileSystem& files, const std::string& folder) {
                              : log->checkpoint_path,
                          " at ", event->step));
       }
+      if (const auto* run = event->As<summary::TaggedRunMetadata>()) {
+        const auto metadata = ParseRunMetadata(run->run_metadata);
+        EXPECT_OK(metadata);
+        lines.push_back(absl::StrCat(run->tag, " at ", event->step, ": ",
+                                     metadata->step_stats.dev_stats.size(),
+                                     " devices"));
+      }
       if (const auto* values = event->As<summary::Summary>()) {
         for (const summary::SummaryValue& value : values->value) {
           lines.push_back(absl::StrCat(value.tag, " at ", event->step));
@@ -95,6 +102,7 @@ class RecordingHook : public train::SessionRunHook {
                         const SessionRunValues& values) override {
     results.assign(values.results.begin(), values.results.end());
     timeout = values.options.timeout;
+    metadata = values.run_metadata;
     if (stops) context.RequestStop();
     return Record("after_run");
   }
@@ -107,6 +115,7 @@ class RecordingHook : public train::SessionRunHook {
   bool stops = false;
   std::vector<Tensor> results;
   absl::Duration timeout;
+  RunMetadata metadata;
 
  private:
   absl::Status Record(absl::string_view what) {
@@ -931,6 +940,65 @@ TEST_F(MonitoredSessionTest, AThreadThatDoesNotStopIsNamedAndNotWaitedFor) {
   // What it uses is there as long as it runs.
   hook->LetGo();
   EXPECT_THAT(hook->last_run, StatusIs(kFailedPrecondition, "closed"));
+}
+
+// ---- Traces ----
+
+TEST_F(MonitoredSessionTest, AProfilerTracesARunNowAndThen) {
+  RecordingLogger log;
+  auto profiler = std::make_shared<train::ProfilerHook>(train::ProfilerOptions{
+      .save_steps = 2, .output_dir = "/job/profile", .logger = &log});
+  ASSERT_OK(Train(Options({train::StopAtStep(5), profiler})));
+  EXPECT_THAT(EventsIn(files_, "/job/profile"),
+              ElementsAre("step_2 at 2: 1 devices", "step_4 at 4: 1 devices"));
+  ASSERT_OK_AND_ASSIGN(const std::string timeline,
+                       files_.ReadFile("/job/profile/timeline-4.json"));
+  EXPECT_THAT(timeline, HasSubstr("AssignAdd"));
+  EXPECT_THAT(
+      log.lines(),
+      ElementsAre(
+          "I Saving timeline for 2 into '/job/profile/timeline-2.json'.",
+          "I Saving timeline for 4 into '/job/profile/timeline-4.json'."));
+}
+
+TEST_F(MonitoredSessionTest, WhatAProfilerCanNotWriteIsLostWithALine) {
+  ASSERT_OK(
+      files_.CreateDirectories("/job/profile/timeline-2.json/in the way"));
+  RecordingLogger log;
+  auto profiler = std::make_shared<train::ProfilerHook>(train::ProfilerOptions{
+      .save_steps = 2, .output_dir = "/job/profile", .logger = &log});
+  ASSERT_OK(Train(Options({train::StopAtStep(2), profiler})));
+  EXPECT_THAT(log.lines(), testing::Contains(testing::StartsWith(
+                               "W The trace of step 2 was not written: ")));
+}
+
+TEST_F(MonitoredSessionTest, AProfilersOptionsAreChecked) {
+  for (const train::ProfilerOptions& bad :
+       {train::ProfilerOptions{.save_steps = 2},
+        train::ProfilerOptions{.output_dir = "/job"},
+        train::ProfilerOptions{.save_steps = 2,
+        .save_secs = absl::Seconds(2),
+        .output_dir = "/job"}}) {
+    EXPECT_THAT(
+        MonitoredTrainingSession(
+            root_, Options({std::make_shared<train::ProfilerHook>(bad)})),
+        StatusIs(kInvalidArgument));
+  }
+}
+
+// What the caller and hooks ask for counts together, and all are told.
+TEST_F(MonitoredSessionTest, ARunTellsWhatAnyoneAsksFor) {
+  Lines lines;
+  auto hook = std::make_shared<RecordingHook>("hook", lines);
+  hook->args.options.trace_level = TraceLevel::kFullTrace;
+  const auto session = Start(Options({hook}));
+  ASSERT_NE(session, nullptr);
+  RunMetadata metadata;
+  ASSERT_OK(
+      session->Run({}, count_, {.output_partition_graphs = true}, &metadata));
+  EXPECT_EQ(metadata.partition_graphs.size(), 1u);
+  EXPECT_EQ(metadata.step_stats.dev_stats.size(), 1u);
+  EXPECT_EQ(hook->metadata, metadata);
 }
 
 // ---- Scaffold ----

@@ -23,6 +23,7 @@
 #include "tools/cli/events_command.h"
 #include "tools/cli/graph_commands.h"
 #include "tools/cli/invocation.h"
+#include "tools/cli/trace_command.h"
 #include "tools/wire/print_capture.h"
 
 namespace weft::tools {
@@ -86,6 +87,11 @@ absl::StatusOr<std::string> Run(const Invocation& invocation) {
     return RunEventsCommand(process.file_system(),
                             FromWhereTheUserStands(invocation.arguments[0]),
                             invocation.format);
+  }
+  if (invocation.command == "trace") {
+    return RunTraceCommand(process.file_system(),
+                           FromWhereTheUserStands(invocation.arguments[0]),
+                           invocation.tag);
   }
   if (invocation.command == "checkpoint")
     return RunOnFiles(process, invocation);

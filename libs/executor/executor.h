@@ -24,6 +24,7 @@
 #include "libs/graph/graph.h"
 #include "libs/kernels/kernel_registry.h"
 #include "libs/kernels/op_kernel.h"
+#include "libs/trace/device_trace.h"
 
 namespace weft {
 
@@ -83,6 +84,9 @@ struct StepArgs {
   absl::Span<const Tensor> args;  // by index of _Arg; at least num_args()
   absl::Span<Tensor> retvals;     // by index of _Retval; likewise
   Outbox* outbox = nullptr;       // null when nothing is held back
+  // Takes down each run of a node that ends well; null: nothing does. Nothing
+  // is added once `done` is called.
+  DeviceTrace* trace = nullptr;
 };
 
 // Runs the plan. `done` is called exactly once, on whichever thread ends the

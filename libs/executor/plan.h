@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/executor/executor.h"
 
@@ -134,6 +135,9 @@ class PlanImpl : public Plan {
   std::vector<FrameInfo> frames;
   std::vector<int32_t> roots;  // nodes that wait for nothing
   std::vector<int32_t> retval_indices;
+  // By _Send and _Recv node: the tensor and the other end, for traces: "x:0
+  // @/job:ps/replica:0/task:0/device:CPU:0".
+  absl::flat_hash_map<int32_t, std::string> transfers;
   int max_outputs = 0;
   bool may_be_dead = false;  // a value may be dead somewhere
 

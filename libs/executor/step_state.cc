@@ -62,6 +62,10 @@ void StepState::Begin(std::shared_ptr<const PlanImpl> keep_plan,
   args = step_args.args;
   retvals = step_args.retvals;
   outbox = step_args.outbox;
+  if (step_args.trace != nullptr) {
+    trace = std::make_unique<NodeTrace>(plan, *step_args.trace,
+                                        context.scheduler->clock());
+  }
   done_ = std::move(step_done);
   root.ResetCounters();
   incomplete_.store(false, std::memory_order_relaxed);
@@ -107,6 +111,7 @@ absl::Status StepState::Result() const {
 
 void StepState::Finish() {
   absl::Status result = Result();
+  trace.reset();
   if (incomplete_.load(std::memory_order_relaxed)) {
     root.ResetSlots();
     loops.Clear();

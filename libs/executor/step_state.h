@@ -20,6 +20,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/executor/loop_frames.h"
+#include "libs/executor/node_trace.h"
 #include "libs/executor/plan.h"
 
 namespace weft {
@@ -43,6 +44,7 @@ struct AsyncEntry {
   std::unique_ptr<Slot[]> outputs;
   // Between its begin and its end; for whoever asks what the step waits for.
   std::atomic<bool> waits{false};
+  absl::Time begin;  // in a step that is traced
 };
 
 // The slots and counters of one run of a frame's nodes.
@@ -109,6 +111,7 @@ class StepState {
   absl::Span<const Tensor> args;
   absl::Span<Tensor> retvals;
   Outbox* outbox = nullptr;
+  std::unique_ptr<NodeTrace> trace;  // null unless the step is traced
   Iteration root;
   LoopFrames loops;
   absl::Mutex merge_mutex;  // counters of Merge nodes

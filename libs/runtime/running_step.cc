@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "libs/base/clock.h"
 #include "libs/base/status.h"
 
 namespace weft {
@@ -31,13 +32,35 @@ void RunningStep::Start(std::shared_ptr<Registration> registration,
   step->master_ = master;
   step->with_answer_ = request.with_answer;
   step->registration_ = std::move(registration);
+  step->BeginTrace(request.trace);
   if (absl::Status status = step->Prepare(request); !status.ok()) {
+    step->EndTrace(/*is_wanted=*/false);
     std::shared_ptr<Registration> owner = std::move(step->registration_);
     owner->GiveBack(std::move(step));
     return done(std::move(status));
   }
   step->done_ = std::move(done);
   step.release()->StartPlans(request);  // Finish takes it back
+}
+
+void RunningStep::BeginTrace(protocol::PartitionTrace* trace) {
+  trace_ = trace;
+  if (trace_ == nullptr) return;
+  trace_->begun = registration_->scheduler()->clock().Now();
+  for (const Registration::DevicePlan& plan : registration_->plans()) {
+    device_traces_.push_back(
+        std::make_unique<DeviceTrace>(plan.device->name()));
+  }
+}
+
+void RunningStep::EndTrace(bool is_wanted) {
+  if (trace_ == nullptr) return;
+  for (const auto& device : device_traces_) {
+    if (is_wanted) trace_->stats.dev_stats.push_back(device->Take());
+  }
+  device_traces_.clear();
+  trace_->ended = registration_->scheduler()->clock().Now();
+  trace_ = nullptr;
 }
 
 absl::Status RunningStep::Prepare(const protocol::PartitionStep& request) {
@@ -49,9 +72,11 @@ absl::Status RunningStep::Prepare(const protocol::PartitionStep& request) {
     ASSIGN_OR_RETURN(exchange_,
                      table_->Begin(request, &registration_->edges().peers));
     exchange_->BeginSending(&registration_->edges().outgoing);
-  } else if (registration_->plans().size() > 1) {
+  } else if (registration_->plans().size() > 1 || request.client != nullptr) {
     exchange_ = std::make_shared<StepExchange>(request.session, request.step);
   }
+  client_ = request.client;
+  if (client_ != nullptr) exchange_->BeginWithClient(client_);
   cancellation_ = request.cancellation;
   return absl::OkStatus();
 }
@@ -76,6 +101,7 @@ void RunningStep::StartPlans(const protocol::PartitionStep& request) {
     args.args = request.feeds;
     args.retvals = request.fetches;
     args.outbox = exchange_.get();
+    if (trace_ != nullptr) args.trace = device_traces_[i].get();
     weft::Start(plans[i].plan, args, Where(request.thread, i == num_plans - 1),
                 [this](const absl::Status& status) {
                   // Other plans may wait for what this one has sent.
@@ -90,9 +116,12 @@ void RunningStep::StartPlans(const protocol::PartitionStep& request) {
 
 void RunningStep::AbortExchangeWhenCancelled() {
   if (exchange_ == nullptr) return;
-  cancellation_token_ = cancellation_->Register(
-      [this](const absl::Status& cause) { exchange_->Abort(cause); });
-  if (cancellation_token_ == 0) exchange_->Abort(cancellation_->status());
+  const auto abort = [this](const absl::Status& cause) {
+    if (client_ != nullptr) client_->Abort(cause);
+    exchange_->Abort(cause);
+  };
+  cancellation_token_ = cancellation_->Register(abort);
+  if (cancellation_token_ == 0) abort(cancellation_->status());
 }
 
 void RunningStep::PlanDone(const absl::Status& status) {
@@ -117,8 +146,10 @@ void RunningStep::Finish() {
   }
   if (table_ != nullptr) status = table_->End(id_, std::move(status));
   exchange_.reset();
+  client_.reset();
   cancellation_.reset();
   step_resources_->ClearAll();
+  EndTrace(/*is_wanted=*/status.ok());
   protocol::Worker::Done done = std::move(done_);
   std::shared_ptr<Registration> registration = std::move(registration_);
   registration->GiveBack(std::unique_ptr<RunningStep>(this));

@@ -6,6 +6,7 @@
 #define WEFT_LIBS_RUNTIME_RUNNING_STEP_H_
 
 #include <memory>
+#include <vector>
 
 #include "libs/base/cancellation.h"
 #include "libs/base/join.h"
@@ -14,6 +15,7 @@
 #include "libs/runtime/registration.h"
 #include "libs/runtime/step_exchange.h"
 #include "libs/runtime/step_table.h"
+#include "libs/trace/device_trace.h"
 
 namespace weft {
 
@@ -31,6 +33,8 @@ class RunningStep {
  private:
   absl::Status Prepare(const protocol::PartitionStep& request);
   void StartPlans(const protocol::PartitionStep& request);
+  void BeginTrace(protocol::PartitionTrace* trace);
+  void EndTrace(bool is_wanted);
   void AbortExchangeWhenCancelled();
   void PlanDone(const absl::Status& status);
   void SendTheRest();
@@ -44,8 +48,11 @@ class RunningStep {
   std::shared_ptr<Cancellation> cancellation_;
   Cancellation::Token cancellation_token_ = 0;
   std::shared_ptr<StepExchange> exchange_;
+  std::shared_ptr<Rendezvous> client_;  // null but for a partial run
   std::unique_ptr<ResourceManager> step_resources_;
-  Join join_;  // of its plans
+  protocol::PartitionTrace* trace_ = nullptr;  // null: it is not traced
+  std::vector<std::unique_ptr<DeviceTrace>> device_traces_;  // by plan
+  Join join_;                                                // of its plans
   protocol::Worker::Done done_;
 };
 

@@ -33,8 +33,10 @@ class HookedSession {
 
   // BeforeRun of all hooks, one run for all, AfterRun of all hooks; what `args`
   // fetches. Errors: the first of those, or of the coordinator's threads, where
-  // that tells the cause.
-  absl::StatusOr<std::vector<Tensor>> Run(const SessionRunArgs& args);
+  // that tells the cause. `metadata`: what `args` and hooks ask to be told; may
+  // be null.
+  absl::StatusOr<std::vector<Tensor>> Run(const SessionRunArgs& args,
+                                          RunMetadata* metadata = nullptr);
 
   // A hook has asked for it, or a thread of the coordinator.
   bool ShouldStop() const { return should_stop_ || coordinator_->ShouldStop(); }
@@ -56,8 +58,10 @@ class HookedSession {
   };
   absl::StatusOr<Asked> AskHooks(SessionRunContext& context);
   absl::Status TellHooks(SessionRunContext& context, const Asked& asked,
-                         absl::Span<const Tensor> results);
-  absl::StatusOr<std::vector<Tensor>> RunOnce(const SessionRunArgs& args);
+                         absl::Span<const Tensor> results,
+                         const RunMetadata& metadata);
+  absl::StatusOr<std::vector<Tensor>> RunOnce(const SessionRunArgs& args,
+                                              RunMetadata* metadata);
   absl::Status JoinThreads(absl::Duration stop_grace_period, Logger& logger);
   void TellThatItGoes();
 

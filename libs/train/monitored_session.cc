@@ -189,11 +189,12 @@ bool MonitoredSession::ShouldStop() {
 
 absl::StatusOr<std::vector<Tensor>> MonitoredSession::Run(
     const FeedList& feeds, const std::vector<Output>& fetches,
-    const std::vector<Operation>& targets, const RunOptions& options) {
+    const std::vector<Operation>& targets, const RunOptions& options,
+    RunMetadata* metadata) {
   const SessionRunArgs args{fetches, targets, feeds, options};
   std::vector<Tensor> results;
   last_run_ = WithSession([&](HookedSession& live) {
-    ASSIGN_OR_RETURN(results, live.Run(args));
+    ASSIGN_OR_RETURN(results, live.Run(args, metadata));
     return absl::OkStatus();
   });
   input_has_ended_ = input_has_ended_ || absl::IsOutOfRange(last_run_);
@@ -203,16 +204,20 @@ absl::StatusOr<std::vector<Tensor>> MonitoredSession::Run(
 
 absl::StatusOr<Tensor> MonitoredSession::Run(const FeedList& feeds,
                                              const Output& fetch,
-                                             const RunOptions& options) {
-  ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                   Run(feeds, std::vector<Output>{fetch}, {}, options));
+                                             const RunOptions& options,
+                                             RunMetadata* metadata) {
+  ASSIGN_OR_RETURN(
+      std::vector<Tensor> results,
+      Run(feeds, std::vector<Output>{fetch}, {}, options, metadata));
   return std::move(results[0]);
 }
 
 absl::Status MonitoredSession::Run(const FeedList& feeds,
                                    const Operation& target,
-                                   const RunOptions& options) {
-  return Run(feeds, std::vector<Output>(), {target}, options).status();
+                                   const RunOptions& options,
+                                   RunMetadata* metadata) {
+  return Run(feeds, std::vector<Output>(), {target}, options, metadata)
+      .status();
 }
 
 Session& MonitoredSession::StepContext::session() const {
@@ -220,8 +225,8 @@ Session& MonitoredSession::StepContext::session() const {
 }
 
 absl::StatusOr<std::vector<Tensor>> MonitoredSession::StepContext::RunWithHooks(
-    const SessionRunArgs& args) {
-  return live_.Run(args);
+    const SessionRunArgs& args, RunMetadata* metadata) {
+  return live_.Run(args, metadata);
 }
 
 void MonitoredSession::StepContext::RequestStop() { live_.RequestStop(); }

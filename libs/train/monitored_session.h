@@ -106,14 +106,16 @@ class MonitoredSession {
   // then, and Close reports no error.
   absl::StatusOr<Tensor> Run(const Output& fetch) { return Run({}, fetch); }
   absl::StatusOr<Tensor> Run(const FeedList& feeds, const Output& fetch,
-                             const RunOptions& options = {});
+                             const RunOptions& options = {},
+                             RunMetadata* metadata = nullptr);
   absl::Status Run(const Operation& target) { return Run({}, target); }
   absl::Status Run(const FeedList& feeds, const Operation& target,
-                   const RunOptions& options = {});
+                   const RunOptions& options = {},
+                   RunMetadata* metadata = nullptr);
   absl::StatusOr<std::vector<Tensor>> Run(
       const FeedList& feeds, const std::vector<Output>& fetches,
       const std::vector<Operation>& targets = {},
-      const RunOptions& options = {});
+      const RunOptions& options = {}, RunMetadata* metadata = nullptr);
 
   // What RunStepFn gives to its function.
   class StepContext {
@@ -122,7 +124,7 @@ class MonitoredSession {
     Session& session() const;
     // As MonitoredSession::Run, within the attempt.
     absl::StatusOr<std::vector<Tensor>> RunWithHooks(
-        const SessionRunArgs& args);
+        const SessionRunArgs& args, RunMetadata* metadata = nullptr);
     // ShouldStop is true afterwards.
     void RequestStop();
 

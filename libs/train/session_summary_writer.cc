@@ -45,8 +45,11 @@ class SessionSummaryWriter::Call {
   const std::shared_ptr<OpenWriter> open_;
 };
 
-SessionSummaryWriter::SessionSummaryWriter(std::string logdir, Logger* logger)
-    : logdir_(std::move(logdir)), logger_(logger) {}
+SessionSummaryWriter::SessionSummaryWriter(std::string logdir, Logger* logger,
+                                           std::string filename_suffix)
+    : logdir_(std::move(logdir)),
+      filename_suffix_(std::move(filename_suffix)),
+      logger_(logger) {}
 
 absl::Status SessionSummaryWriter::Open(const Session& session,
                                         Coordinator& coordinator) {
@@ -55,6 +58,7 @@ absl::Status SessionSummaryWriter::Open(const Session& session,
     absl::MutexLock lock(&mutex_);
     if (open_ != nullptr) return absl::OkStatus();
     options.begin_at_once = !has_been_open_;
+    options.filename_suffix = filename_suffix_;
   }
   FileSystem* const files = session.file_system();
   ASSIGN_OR_RETURN(auto writer, summary::FileWriter::Create(
@@ -116,6 +120,12 @@ void SessionSummaryWriter::AddSessionLog(const summary::SessionLog& log,
                                          int64_t step) {
   const Call open = BeginCall();
   if (open) LogUnlessOk(open->AddSessionLog(log, step));
+}
+
+void SessionSummaryWriter::AddRunMetadata(absl::string_view run_metadata,
+                                          absl::string_view tag, int64_t step) {
+  const Call open = BeginCall();
+  if (open) LogUnlessOk(open->AddRunMetadata(run_metadata, tag, step));
 }
 
 void SessionSummaryWriter::AddGraphOnce(absl::string_view graph_def,

@@ -34,8 +34,10 @@ namespace weft::train {
 
 class SessionSummaryWriter {
  public:
-  // `logger` outlives it; null: lines on stderr.
-  explicit SessionSummaryWriter(std::string logdir, Logger* logger = nullptr);
+  // `logger` outlives it; null: lines on stderr. `filename_suffix`: for a
+  // second one that writes into the directory (FileWriterOptions).
+  explicit SessionSummaryWriter(std::string logdir, Logger* logger = nullptr,
+                                std::string filename_suffix = "");
 
   // With the session's files and scheduler, which stay as long as threads of
   // the coordinator run; nothing when it is open. The error of files, unless it
@@ -53,6 +55,9 @@ class SessionSummaryWriter {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void AddSessionLog(const summary::SessionLog& log, int64_t step)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // The bytes of a RunMetadata, under a tag that has none yet.
+  void AddRunMetadata(absl::string_view run_metadata, absl::string_view tag,
+                      int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
   // The bytes of a GraphDef and of its MetaGraphDef; once, however many
   // sessions there are.
   void AddGraphOnce(absl::string_view graph_def, absl::string_view meta_graph)
@@ -67,6 +72,7 @@ class SessionSummaryWriter {
   void LogUnlessOk(const absl::Status& status);
 
   const std::string logdir_;
+  const std::string filename_suffix_;
   const DefaultLogger logger_;
   LocalFileSystem local_files_;
   absl::Mutex mutex_;

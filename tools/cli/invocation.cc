@@ -44,6 +44,10 @@ constexpr char kUsage[] =
   weft checkpoint convert PATH NEW
                                   the same in other parts or by other names
   weft events FILE                what an event file shows TensorBoard
+  weft trace FILE                 what ran when in a step, as JSON for
+                                  chrome://tracing and ui.perfetto.dev: of a
+                                  serialised RunMetadata, or of an event file
+                                  that a ProfilerHook wrote
   weft wire FILE                  captured messages (docs/wire_capture.md)
 
 Of a cluster:
@@ -76,6 +80,9 @@ Of a checkpoint (a directory stands for its newest; zmq://, s3:// and gs:// too)
   --merge                   convert: no tensor stays in slices
   --rename=OLD=NEW          convert: a tensor's name
 
+Of a trace:
+  --tag=step_100            of an event file: this run, else the last
+
 Of a graph:
   --explain=NODE, --explain=all  the same as `graph explain`
   --devices=NAME,...             instead of a cluster's: full names
@@ -99,7 +106,7 @@ constexpr absl::string_view kOfOutput =
     "events ";
 constexpr absl::string_view kCommands =
     " status devices variables containers reset shutdown graph checkpoint "
-    "events wire help ";
+    "events trace wire help ";
 
 void AppendList(const std::string& value, std::vector<std::string>& list) {
   for (const auto& part : absl::StrSplit(value, ',', absl::SkipEmpty())) {
@@ -211,6 +218,11 @@ const Flag kFlags[] = {
        }
        return absl::InvalidArgumentError(
            absl::StrCat("--limit=", value, " is no number of elements"));
+     }},
+    {"tag", true, " trace ", "",
+     [](const std::string& value, Invocation& invocation) {
+       invocation.tag = value;
+       return absl::OkStatus();
      }},
     {"atol", true, " checkpoint ", "diff",
      [](const std::string& value, Invocation& invocation) {
@@ -414,7 +426,8 @@ absl::Status TakeCheckpointVerb(Invocation& invocation,
 absl::Status CheckArguments(const Invocation& invocation) {
   const std::string& command = invocation.command;
   const size_t count = invocation.arguments.size();
-  if (command == "graph" || command == "events" || command == "wire") {
+  if (command == "graph" || command == "events" || command == "trace" ||
+      command == "wire") {
     if (count == 1) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat("`weft ", command, "` needs one file; there are ", count));

@@ -55,6 +55,7 @@ struct Invocation {
   bool merge = false;                // convert: no tensor stays in slices
   std::vector<std::string> parts;    // convert: "NAME=AXIS:COUNT"
   std::vector<std::string> renames;  // convert: "OLD=NEW"
+  std::string tag;                   // trace: of an event file; empty: the last
 };
 
 // What a call means if it does not say otherwise.
