@@ -15,7 +15,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "libs/api/weft.h"
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
@@ -923,22 +922,25 @@ class StubbornHook : public train::SessionRunHook {
   absl::Status AfterCreateSession(Session& session,
                                   train::Coordinator& coordinator) override {
     let_go_ = session.scheduler().NewEvent();
+    has_ended_ = session.scheduler().NewEvent();
     coordinator.Start("stubborn", [this, &session, &coordinator] {
       let_go_->Wait();
       EXPECT_TRUE(coordinator.ShouldStop());
       last_run = session.Run({}, std::vector<Output>()).status();
-      has_ended.Notify();
+      has_ended_->Set();
       return absl::OkStatus();
     });
     return absl::OkStatus();
   }
-  void LetGo() { let_go_->Set(); }
+  void LetGo() {
+    let_go_->Set();
+    has_ended_->Wait();
+  }
 
-  absl::Notification has_ended;
   absl::Status last_run;
 
  private:
-  std::unique_ptr<Event> let_go_;
+  std::unique_ptr<Event> let_go_, has_ended_;
 };
 
 TEST_F(MonitoredSessionTest, AThreadThatDoesNotStopIsNamedAndNotWaitedFor) {
@@ -956,7 +958,6 @@ TEST_F(MonitoredSessionTest, AThreadThatDoesNotStopIsNamedAndNotWaitedFor) {
                   HasSubstr("10ms ago"))));
   // What it uses is there as long as it runs.
   hook->LetGo();
-  hook->has_ended.WaitForNotification();
   EXPECT_THAT(hook->last_run, StatusIs(kFailedPrecondition, "closed"));
 }
 

@@ -140,7 +140,11 @@ class MonitoredClient::Listener : public train::CheckpointSaverListener {
   explicit Listener(MonitoredClient& client) : client_(client) {}
 
   absl::StatusOr<bool> AfterSave(Session&, int64_t step) override {
-    client_.book().last_told = step;
+    int64_t& told = client_.book().last_told;
+    if (step < told) {
+      client_.Violate(absl::StrCat("saved step ", step, " after ", told));
+    }
+    told = step;
     return false;
   }
 
@@ -223,9 +227,14 @@ train::MonitoredTrainingSessionOptions MonitoredClient::SessionOptions() {
   options.is_chief = is_chief();
   options.checkpoint_dir = folder_;
   options.scaffold = program_->scaffold;
-  options.hooks = {std::make_shared<Hook>(*this),
-                   train::StopAtStep(book().steps.last_step())};
-  if (is_chief()) options.chief_only_hooks = {CheckpointSaver()};
+  // Before a hook that saves what a session begins with.
+  const auto hook = std::make_shared<Hook>(*this);
+  options.hooks = {train::StopAtStep(book().steps.last_step())};
+  if (is_chief()) {
+    options.chief_only_hooks = {hook, CheckpointSaver()};
+  } else {
+    options.hooks.insert(options.hooks.begin(), hook);
+  }
   options.save_checkpoint_steps = 0;  // by the hook that it brings
   options.save_summaries_steps = 10;
   options.log_step_count_steps = 10;

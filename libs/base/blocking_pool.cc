@@ -37,11 +37,10 @@ void BlockingPool::Schedule(Scheduler::Closure closure) {
 
 void BlockingPool::StartThread() {
   ++num_idle_;
-  threads_.emplace_back(
-      [this, name = absl::StrCat(name_, "/b", threads_.size())] {
-        SetThreadName(name);
-        Run();
-      });
+  threads_.emplace_back([this, name = absl::StrCat(name_, threads_.size())] {
+    SetThreadName(name);
+    Run();
+  });
 }
 
 void BlockingPool::Run() {

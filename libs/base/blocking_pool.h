@@ -20,7 +20,8 @@ namespace weft {
 
 class BlockingPool {
  public:
-  // Counts every closure in `count`, which outlives the pool.
+  // Counts every closure in `count`, which outlives the pool. `name` begins the
+  // names of its threads, which are numbered.
   BlockingPool(int max_threads, absl::string_view name, WorkCount& count);
   ~BlockingPool();
 

@@ -54,6 +54,25 @@ TEST(ThreadSchedulerTest, BlockingPoolGrowsToItsBoundAndThenQueues) {
   EXPECT_EQ(most, 3);
 }
 
+// Whoever holds a thread of the blocking pool may wait for one of these.
+TEST(ThreadSchedulerTest, OwnThreadsWaitForNoOther) {
+  constexpr int kThreads = 3;
+  SystemClock clock;
+  auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
+  auto release = scheduler->NewEvent();
+  auto all_running = scheduler->NewEvent();
+  scheduler->Schedule(Pool::kBlocking, [&] { release->Wait(); });
+  std::atomic<int> running{0};
+  for (int i = 0; i < kThreads; ++i) {
+    scheduler->Schedule(Pool::kOwnThread, [&] {
+      if (++running == kThreads) all_running->Set();
+      release->Wait();
+    });
+  }
+  EXPECT_TRUE(all_running->WaitUntil(clock.Now() + absl::Seconds(30)));
+  release->Set();
+}
+
 TEST(ThreadSchedulerTest, CountsWhatComputeThreadsHaveBegun) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});

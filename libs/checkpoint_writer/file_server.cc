@@ -359,8 +359,8 @@ absl::StatusOr<FileServer::Client::OpenFile> FileServer::Client::Find(
   absl::MutexLock lock(&mutex_);
   const auto it = files_.find(file);
   if (it != files_.end()) return it->second;
-  // As an unknown session: whoever had it open begins again.
-  return absl::AbortedError(absl::StrCat(
+  // Its user has lost a connection, and has to hear that, not that he erred.
+  return absl::UnavailableError(absl::StrCat(
       server_.options_.task, ": file ", file,
       " is not open for this client: it was closed, or opened over a "
       "connection that is lost, or at a writer that has stopped"));

@@ -37,7 +37,7 @@ struct FileServerOptions {
   std::string task;
   int max_open_files_per_client = 128;
   int max_open_files = 512;
-  // Operations on files at once.
+  // Operations on files at once, half of them for one client.
   int max_running = 16;
 };
 
