@@ -445,6 +445,34 @@ TEST_F(MonitoredSessionTest, LogsTensorsAndSpeed) {
                                        "I global_step/sec: 4"));
 }
 
+// What a new session restores may be further back.
+TEST_F(MonitoredSessionTest, SpeedIsThatOfOneSession) {
+  ManualClock clock;
+  RecordingLogger log;
+  auto hook =
+      std::make_shared<train::StepCounterHook>(train::StepCounterOptions{
+          .every_n_steps = 2, .clock = &clock, .logger = &log});
+  const Operation back = step_.initializer();
+  const auto session = Start(Options({hook}));
+  ASSERT_NE(session, nullptr);
+  const auto run = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      ASSERT_OK(session->Run(count_));
+      clock.Advance(absl::Milliseconds(500));
+    }
+  };
+  run(9);
+  const size_t num_lines = log.lines().size();
+  ASSERT_OK(session->raw_session()->Run(back));
+  train::Coordinator coordinator;
+  ASSERT_OK(hook->AfterCreateSession(*session->raw_session(), coordinator));
+  run(4);
+  ASSERT_GT(log.lines().size(), num_lines);
+  for (const std::string& line : log.lines()) {
+    EXPECT_EQ(line, "I global_step/sec: 2");
+  }
+}
+
 TEST_F(MonitoredSessionTest, ALossThatIsNoNumberEndsTraining) {
   const Output x = ops::Placeholder(root_, DT_FLOAT);
   const Output loss = ops::Identity(root_.WithName("loss"), x);
@@ -607,6 +635,7 @@ TEST_F(MonitoredSessionTest, SavesByTheClock) {
 }
 
 TEST_F(MonitoredSessionTest, LogsAndCountsByTheClock) {
+  const Operation nothing = ops::NoOp(root_);
   ManualClock clock;
   RecordingLogger log;
   train::LoggingTensorOptions tensors;
@@ -621,7 +650,6 @@ TEST_F(MonitoredSessionTest, LogsAndCountsByTheClock) {
                                              .clock = &clock,
                                              .logger = &log})}));
   ASSERT_NE(session, nullptr);
-  const Operation nothing = ops::NoOp(root_);
   for (int i = 0; i < 7; ++i) {
     ASSERT_OK(session->Run(nothing));
     ASSERT_OK(session->raw_session()->Run(count_));
