@@ -7,11 +7,14 @@
 
 #include <memory>
 
+#include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "libs/base/cancellation.h"
 #include "libs/base/join.h"
 #include "libs/protocol/worker.h"
 #include "libs/resource/resource_manager.h"
 #include "libs/runtime/registration.h"
+#include "libs/runtime/runtime_metrics.h"
 #include "libs/runtime/step_exchange.h"
 #include "libs/runtime/step_table.h"
 
@@ -35,6 +38,8 @@ class RunningStep {
   void PlanDone(const absl::Status& status);
   void SendTheRest();
   void Finish();
+  void NoteBegan();
+  void NoteEnded(const absl::Status& status);
 
   std::shared_ptr<Registration> registration_;
   protocol::StepId id_;
@@ -47,6 +52,8 @@ class RunningStep {
   std::unique_ptr<ResourceManager> step_resources_;
   Join join_;  // of its plans
   protocol::Worker::Done done_;
+  RuntimeMetrics* metrics_ = nullptr;
+  absl::Time began_;  // where there are metrics
 };
 
 }  // namespace weft
