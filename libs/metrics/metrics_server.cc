@@ -190,7 +190,12 @@ class MetricsServer::Impl {
 
   void Drive() {
     while (!ending_.load()) {
-      MHD_run(daemon_);
+      // Where there were as many connections as there may be, the library does
+      // not look for others before it runs again.
+      do {
+        has_closed_ = false;
+        MHD_run(daemon_);
+      } while (has_closed_);
       CutLateConnections();
       Wait();
     }
@@ -243,6 +248,7 @@ class MetricsServer::Impl {
       server.began_[connection] = server.options_.scheduler->clock().Now();
     } else {
       server.began_.erase(connection);
+      server.has_closed_ = true;
     }
   }
 
@@ -284,6 +290,7 @@ class MetricsServer::Impl {
   bool is_started_ = false;
   std::atomic<bool> ending_{false};
   std::map<MHD_Connection*, absl::Time> began_;
+  bool has_closed_ = false;  // a connection, since MHD_run
 };
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(

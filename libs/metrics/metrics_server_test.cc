@@ -135,7 +135,7 @@ TEST_F(MetricsServerTest, OtherRequestsAreRefused) {
 }
 
 TEST_F(MetricsServerTest, WhatIsNoRequestEndsItsConnectionOnly) {
-  Start();
+  Start({.max_time = absl::Milliseconds(500)});
   for (const std::string& request :
        {std::string("\r\n\r\n \r\n\r\n"), std::string("GET\r\n\r\n"),
         std::string(100, '\0') + "\r\n\r\n",
@@ -182,7 +182,7 @@ TEST_F(MetricsServerTest, WhoGoesOnSlowlyIsCutAsWell) {
 }
 
 TEST_F(MetricsServerTest, MoreThanItTakesWait) {
-  Start({.max_connections = 2, .max_time = absl::Milliseconds(200)});
+  Start({.max_connections = 2, .max_time = absl::Milliseconds(100)});
   Client first(server_->port());
   Client second(server_->port());
   // Its turn comes when the others have been cut.

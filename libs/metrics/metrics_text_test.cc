@@ -30,14 +30,14 @@ TEST(MetricsTextTest, IsWhatPrometheusReads) {
 }
 
 TEST(MetricsTextTest, LabelsMayHoldAnything) {
-  MetricsText text({{"job", "a \"b\"\\\nc"}});
+  MetricsText text(MetricsText::Labels{{"job", "a \"b\"\\\nc"}});
   text.AddGauge("x", "X.", std::numeric_limits<double>::infinity());
   EXPECT_THAT(text.ToString(),
               HasSubstr("x{job=\"a \\\"b\\\"\\\\\\nc\"} +Inf"));
 }
 
 TEST(MetricsTextTest, WithoutAMetricThereIsNoText) {
-  EXPECT_EQ(MetricsText({{"job", "ps"}}).ToString(), "");
+  EXPECT_EQ(MetricsText(MetricsText::Labels{{"job", "ps"}}).ToString(), "");
 }
 
 TEST(MetricsTextTest, HistogramsCountWhatLiesBelow) {
@@ -49,7 +49,7 @@ TEST(MetricsTextTest, HistogramsCountWhatLiesBelow) {
   const Histogram::Contents contents = histogram.contents();
   EXPECT_EQ(contents.count, 4u);
   EXPECT_DOUBLE_EQ(contents.sum, 2.35);
-  MetricsText text({});
+  MetricsText text(MetricsText::Labels{});
   text.AddHistogram("h_seconds", "H.", histogram, {{"a", "b"}});
   EXPECT_EQ(text.ToString(),
             "# HELP h_seconds H.\n"
@@ -62,7 +62,7 @@ TEST(MetricsTextTest, HistogramsCountWhatLiesBelow) {
 }
 
 TEST(MetricsTextTest, OfAnEmptyHistogramAllIsZero) {
-  MetricsText text({});
+  MetricsText text(MetricsText::Labels{});
   const Histogram histogram(SecondsOfSteps());
   text.AddHistogram("h", "H.", histogram);
   EXPECT_THAT(text.ToString(), HasSubstr("h_bucket{le=\"100\"} 0\n"));
