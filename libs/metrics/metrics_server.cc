@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -190,6 +191,8 @@ class MetricsServer::Impl {
 
   void Drive() {
     while (!ending_.load()) {
+      const bool had_none = began_.empty();
+      has_opened_ = false;
       // Where there were as many connections as there may be, the library does
       // not look for others before it runs again.
       do {
@@ -197,6 +200,7 @@ class MetricsServer::Impl {
         MHD_run(daemon_);
       } while (has_closed_);
       CutLateConnections();
+      if (is_called_ && had_none && !has_opened_) WaitForDescriptors();
       Wait();
     }
     ended_->Set();
@@ -206,6 +210,14 @@ class MetricsServer::Impl {
   void Wait() {
     pollfd waits[] = {{epoll_, POLLIN, 0}, {wake_, POLLIN, 0}};
     poll(waits, 2, Milliseconds());
+    is_called_ = waits[0].revents != 0;
+  }
+
+  // Somebody calls who can't be let in: the process has no descriptor left.
+  // The library would try without a pause.
+  void WaitForDescriptors() const {
+    pollfd wait{wake_, POLLIN, 0};
+    poll(&wait, 1, /*milliseconds=*/100);
   }
 
   // -1: for ever.
@@ -246,6 +258,7 @@ class MetricsServer::Impl {
     auto& server = *static_cast<Impl*>(self);
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
       server.began_[connection] = server.options_.scheduler->clock().Now();
+      server.has_opened_ = true;
     } else {
       server.began_.erase(connection);
       server.has_closed_ = true;
@@ -290,7 +303,9 @@ class MetricsServer::Impl {
   bool is_started_ = false;
   std::atomic<bool> ending_{false};
   std::map<MHD_Connection*, absl::Time> began_;
-  bool has_closed_ = false;  // a connection, since MHD_run
+  bool is_called_ = false;   // a socket wants something
+  bool has_opened_ = false;  // a connection, since then
+  bool has_closed_ = false;
 };
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(

@@ -95,8 +95,8 @@ class Server::Impl : private PeerObserver,
     target_ = endpoint_->address().ToTarget();
     RETURN_IF_ERROR(process_.local_tasks().Add(AsLocalTask()));
     logger_.Info(absl::StrCat("Started server with target: ", target_));
-    link_->Start(target_);
     StartMetrics();
+    link_->Start(target_);  // from here on it may stop by itself
     return absl::OkStatus();
   }
 
@@ -161,7 +161,7 @@ class Server::Impl : private PeerObserver,
         absl::StrCat("The server of ", task_, " was stopped."));
   }
 
-  // Before anybody hears of this task, that may be a port which is taken.
+  // Before anybody hears of this task: the port may be taken.
   absl::Status ListenForMetrics(const std::string& host) {
     if (!options_.metrics_port.has_value()) return absl::OkStatus();
     ASSIGN_OR_RETURN(metrics_server_,

@@ -41,8 +41,8 @@ struct ServerOptions {
   // start unless this is set.
   bool insecure = false;
   // Where Prometheus is answered, on the host that the task listens at
-  // (docs/metrics.md); 0: any port that is free. None: nowhere, and nothing is
-  // measured. Whoever reaches it may read. Not under a simulated scheduler.
+  // (docs/metrics.md); 0: any port that is free. None: nowhere, and no step is
+  // timed. Whoever reaches it may read. Not under a simulated scheduler.
   std::optional<int> metrics_port;
   // Of a task of job "checkpoint_writer": the directory, in the file system of
   // its Process, below which it keeps files.

@@ -145,7 +145,7 @@ TEST_F(TopTest, ATaskThatIsAwayIsNamedAndMayComeBack) {
   http_.Tell(url, Metrics(7, 7, 7));
   ASSERT_OK(Run({"a:1", "b:2"}, /*most=*/3));
   EXPECT_THAT(views_[0], HasSubstr("\nhttp://b:2/metrics: \"<html>\" is no"));
-  EXPECT_THAT(views_[1], HasSubstr("ps:1        -        -"));
+  EXPECT_THAT(views_[1], HasSubstr("\nps:1        -         -      - "));
   // Once more, and nobody answers.
   EXPECT_THAT(views_[2], HasSubstr("http://a:1/metrics: nobody is there\n"
                                    "http://b:2/metrics: nobody is there\n"));
