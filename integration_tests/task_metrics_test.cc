@@ -18,16 +18,13 @@
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
+#include "libs/metrics/metrics_samples.h"
 #include "libs/object_store/curl_http_client.h"
-#include "tools/cli/metrics_samples.h"
-#include "tools/cli/top_command.h"
 
 namespace weft {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
-using tools::MetricsSamples;
 
 constexpr char kWriter[] = "checkpoint_writer";
 
@@ -62,8 +59,8 @@ class TaskMetricsTest : public ::testing::Test {
   }
   // Asks until it is so; for what another thread is about to do. The test's own
   // limit ends it.
-  void Await(const std::string& job, const std::string& name, double value,
-             const MetricsSamples::Labels& labels = {}) {
+  void AskUntil(const std::string& job, const std::string& name, double value,
+                const MetricsSamples::Labels& labels = {}) {
     while (Value(job, name, labels) != value) {
     }
   }
@@ -120,7 +117,7 @@ TEST_F(TaskMetricsTest, StepsVariablesAndMessagesAreCounted) {
   EXPECT_EQ(after.Sum("weft_joined"), 1);
   EXPECT_GE(*after.Sum("weft_tensor_bytes"), 400);
   EXPECT_EQ(after.Sum("weft_cluster_tasks", {{"state", "lost"}}), 0);
-  Await("ps", "weft_cluster_tasks", 3, {{"state", "alive"}});
+  AskUntil("ps", "weft_cluster_tasks", 3, {{"state", "alive"}});
 }
 
 TEST_F(TaskMetricsTest, WhatWaitsAndWhatIsQueuedIsSeen) {
@@ -135,8 +132,8 @@ TEST_F(TaskMetricsTest, WhatWaitsAndWhatIsQueuedIsSeen) {
     EXPECT_OK(result);
     ended->Set();
   });
-  Await("ps", "weft_waiting_nodes", 1, {{"op", "QueueDequeueV2"}});
-  Await("worker", "weft_waiting_nodes", 1, {{"op", "_Recv"}});
+  AskUntil("ps", "weft_waiting_nodes", 1, {{"op", "QueueDequeueV2"}});
+  AskUntil("worker", "weft_waiting_nodes", 1, {{"op", "_Recv"}});
   EXPECT_EQ(Value("ps", "weft_running_steps"), 1);
   EXPECT_EQ(Value("worker", "weft_session_running_steps"), 1);
   EXPECT_EQ(Value("ps", "weft_queues"), 1);
@@ -213,18 +210,6 @@ TEST_F(TaskMetricsTest, ThePageListsWhatThereIs) {
     listed.erase("weft_memory_bound_bytes");
   }
   EXPECT_EQ(listed, told);
-}
-
-TEST_F(TaskMetricsTest, TopShowsTheCluster) {
-  tools::Top top({cluster_.server("ps", 0).metrics_url(),
-                  cluster_.server(kWriter, 0).metrics_url()},
-                 absl::Minutes(1), scheduler_, http_);
-  ASSERT_OK(top.Look());
-  ASSERT_OK(top.Look());
-  const std::string view = top.View(tools::Format::kTable);
-  EXPECT_THAT(view, StartsWith("TASK"));
-  EXPECT_THAT(view, HasSubstr("\nps:0 "));
-  EXPECT_THAT(view, HasSubstr("\ncheckpoint_writer:0 "));
 }
 
 TEST_F(TaskMetricsTest, MayBeAskedWhileItStops) {

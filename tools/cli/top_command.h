@@ -15,9 +15,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "libs/base/scheduler.h"
+#include "libs/metrics/metrics_samples.h"
 #include "libs/object_store/http_client.h"
 #include "tools/cli/invocation.h"
-#include "tools/cli/metrics_samples.h"
 
 namespace weft::tools {
 

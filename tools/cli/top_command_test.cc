@@ -2,7 +2,6 @@
 #include "tools/cli/top_command.h"
 
 #include <deque>
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -22,38 +21,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-TEST(MetricsSamplesTest, LinesAreRead) {
-  ASSERT_OK_AND_ASSIGN(
-      const auto samples,
-      MetricsSamples::Parse("# HELP a A.\n# TYPE a counter\n\n"
-                            "a 1\n"
-                            "a{x=\"1\",y=\"2\"} 2.5 1700000000000\n"
-                            "a{y=\"2\",} 3e2\r\n"
-                            "b{z=\"q\\\"\\\\\\n}\"}\t+Inf\n"
-                            "c{} NaN\n"
-                            "d -7"));
-  EXPECT_EQ(samples.Sum("a"), 303.5);
-  EXPECT_EQ(samples.Sum("a", {{"y", "2"}}), 302.5);
-  EXPECT_EQ(samples.Sum("a", {{"y", "2"}, {"x", "1"}}), 2.5);
-  EXPECT_EQ(samples.Sum("a", {{"y", "3"}}), std::nullopt);
-  EXPECT_EQ(samples.Sum("b"), std::numeric_limits<double>::infinity());
-  EXPECT_EQ(samples.Sum("d"), -7);
-  EXPECT_EQ(samples.Sum("e"), std::nullopt);
-  EXPECT_EQ(samples.FirstLabel("z"), "q\"\\\n}");
-  EXPECT_EQ(samples.FirstLabel("w"), "");
-}
-
-TEST(MetricsSamplesTest, WhatIsNoLineIsNamed) {
-  for (const char* line : {"a", "a b", "{x=\"1\"} 1", "a{x=\"1} 1", "a{x=1} 1",
-                           "a{x=\"1\" 1", "a{x=\"1\"y=\"2\"} 1", "a{=\"1\"} 1",
-                           "a 1 2 3", "a{x=\"1\\", "<html>", "a{"}) {
-    EXPECT_THAT(
-        MetricsSamples::Parse(absl::StrCat("ok 1\n", line)).status(),
-        StatusIs(absl::StatusCode::kInvalidArgument, "is no line of metrics"))
-        << line;
-  }
-}
 
 // Answers each URL with what was given for it, one after the other.
 class ToldHttp : public HttpClient {

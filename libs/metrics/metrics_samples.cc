@@ -1,17 +1,17 @@
-#include "tools/cli/metrics_samples.h"
+#include "libs/metrics/metrics_samples.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
-#include "tools/cli/table.h"
 
-namespace weft::tools {
+namespace weft {
 namespace {
 
 bool IsNameCharacter(char c) {
@@ -61,7 +61,7 @@ bool TakeLabels(absl::string_view& rest, MetricsSamples::Labels& labels) {
 
 absl::Status NoSample(absl::string_view line) {
   return absl::InvalidArgumentError(absl::StrCat(
-      "\"", Printable(line.substr(0, 80)), "\" is no line of metrics"));
+      "\"", absl::CHexEscape(line.substr(0, 80)), "\" is no line of metrics"));
 }
 
 }  // namespace
@@ -116,4 +116,4 @@ std::string MetricsSamples::FirstLabel(const std::string& label) const {
   return "";
 }
 
-}  // namespace weft::tools
+}  // namespace weft

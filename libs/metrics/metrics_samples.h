@@ -1,8 +1,8 @@
 // MetricsSamples: what a process told Prometheus, read again.
 //
 // A value, not synchronised.
-#ifndef WEFT_TOOLS_CLI_METRICS_SAMPLES_H_
-#define WEFT_TOOLS_CLI_METRICS_SAMPLES_H_
+#ifndef WEFT_LIBS_METRICS_METRICS_SAMPLES_H_
+#define WEFT_LIBS_METRICS_METRICS_SAMPLES_H_
 
 #include <map>
 #include <optional>
@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace weft::tools {
+namespace weft {
 
 class MetricsSamples {
  public:
@@ -40,6 +40,6 @@ class MetricsSamples {
   std::vector<Sample> samples_;
 };
 
-}  // namespace weft::tools
+}  // namespace weft
 
-#endif  // WEFT_TOOLS_CLI_METRICS_SAMPLES_H_
+#endif  // WEFT_LIBS_METRICS_METRICS_SAMPLES_H_
