@@ -32,8 +32,8 @@ class MetricsText {
   ~MetricsText();
 
   // A metric may be added several times, with other `labels` of its own; its
-  // help is that of the first time. REQUIRES: one name is of one kind, and
-  // label values are UTF-8.
+  // help is that of the first time. REQUIRES: one name is of one kind, help is
+  // one line, and label values are UTF-8.
   void AddCounter(absl::string_view name, absl::string_view help, double value,
                   const Labels& labels = {});
   void AddGauge(absl::string_view name, absl::string_view help, double value,
