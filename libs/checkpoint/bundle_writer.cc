@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "libs/base/crc32c.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_reader.h"
@@ -101,10 +102,12 @@ void DeleteReplacedData(FileSystem& file_system, absl::string_view prefix,
   const absl::string_view folder = Dirname(prefix);
   const auto names = file_system.ListDirectory(folder.empty() ? "." : folder);
   if (!names.ok()) return;
-  const std::string data = absl::StrCat(Basename(prefix), ".data-");
   const std::string own = absl::StrFormat("-of-%05d", files.count);
   for (const std::string& name : *names) {
-    if (!absl::StartsWith(name, data) || absl::EndsWith(name, own)) continue;
+    absl::string_view ending = name;
+    if (!absl::ConsumePrefix(&ending, Basename(prefix))) continue;
+    ConsumeTemporaryEnding(&ending);
+    if (!IsDataEnding(ending) || absl::EndsWith(name, own)) continue;
     (void)file_system.DeleteFile(JoinPath(folder, name));
   }
 }

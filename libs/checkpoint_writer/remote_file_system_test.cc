@@ -208,10 +208,14 @@ TEST_F(RemoteFileSystemTest, ADiskThatIsStuckEndsAtTheDeadline) {
 
 // Whoever was told once is not kept for a second time by what must follow.
 TEST_F(RemoteFileSystemTest, ADiskThatIsStuckIsWaitedForOnce) {
-  for (const std::string stuck : {".data", ".index"}) {
+  using What = GatedFileSystem::What;
+  using Stuck = std::pair<std::string, What>;
+  for (const auto& [stuck, what] :
+       {Stuck(".data", What::kAppend), Stuck(".data", What::kSync),
+        Stuck(".index", What::kAppend), Stuck(".index", What::kSync)}) {
     GatedFileSystem disk;
     SimulatedFiles files;
-    disk.Shut(files.scheduler(), stuck);
+    disk.Shut(files.scheduler(), stuck, what);
     files.StartWriter(disk);
     RemoteFileSystem remote({.files = files.NewClient(),
                              .scheduler = &files.scheduler(),

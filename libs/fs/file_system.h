@@ -107,7 +107,9 @@ class FileSystem {
   absl::Status DeleteRecursively(absl::string_view path);
   absl::StatusOr<std::string> ReadFile(absl::string_view path);
   // Paths that match, sorted. '*' and '?' stay within a name, '[a-c]' and
-  // '[!a]' are classes, '\' quotes. No match is an empty list.
+  // '[!a]' are classes, '\' quotes. No match is an empty list. A directory
+  // that can't be listed is an error, unless it is not there or is one of
+  // several that match and may not be read.
   absl::StatusOr<std::vector<std::string>> GetMatchingPaths(
       absl::string_view pattern);
 };

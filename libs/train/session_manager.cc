@@ -82,7 +82,8 @@ absl::StatusOr<bool> SessionManager::Restore(
   RETURN_IF_ERROR(
       RestoreFrom(session, *checkpoint.saver, state->model_checkpoint_path));
   RETURN_IF_ERROR(checkpoint.saver->RecoverLastCheckpoints(
-      session, state->all_model_checkpoint_paths));
+      session, state->all_model_checkpoint_paths,
+      state->all_model_checkpoint_timestamps));
   return true;
 }
 
