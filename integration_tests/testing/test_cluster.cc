@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -159,6 +160,8 @@ absl::Status TestCluster::StartTask(const std::string& job, int index) {
       Server::Create(
           spec_, {.job_name = job,
                   .task_index = index,
+                  .metrics_port =
+                      options_.metrics ? std::optional<int>(0) : std::nullopt,
                   .host_gpus = options_.host_gpus,
                   .process = member->process != nullptr ? member->process.get()
                                                         : client_.get(),

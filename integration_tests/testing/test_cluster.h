@@ -46,6 +46,7 @@ class TestCluster {
     Logger* logger = nullptr;         // of the servers; null: nothing is logged
     bus::TransportOptions transport;  // of kSimulated: of all processes
     Quotas quotas;
+    bool metrics = false;  // but for kSimulated: each at a port of its own
     // What a process of that name ("client", or the task's) has for a disk,
     // which outlives the cluster. Null: the machine's.
     std::function<FileSystem*(const std::string& name)> file_system;

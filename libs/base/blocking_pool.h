@@ -27,6 +27,10 @@ class BlockingPool {
 
   void Schedule(Scheduler::Closure closure);
 
+  // Closures that no thread has taken yet, and the threads there are.
+  int64_t num_waiting() const ABSL_LOCKS_EXCLUDED(mutex_);
+  int num_threads() const ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
   void StartThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run();
@@ -34,7 +38,7 @@ class BlockingPool {
   const int max_threads_;
   const std::string name_;
   WorkCount& count_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   absl::CondVar work_or_stop_;
   ClosureQueue queue_ ABSL_GUARDED_BY(mutex_);
   size_t num_idle_ ABSL_GUARDED_BY(mutex_) = 0;

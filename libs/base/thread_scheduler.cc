@@ -127,6 +127,14 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
 
   int num_compute_threads() const override { return compute_.num_threads(); }
   uint64_t num_begun() const override { return compute_.num_begun(); }
+  int64_t num_waiting(Pool pool) const override {
+    return pool == Pool::kCompute ? compute_.num_waiting()
+                                  : blocking_.num_waiting();
+  }
+  int num_threads(Pool pool) const override {
+    return pool == Pool::kCompute ? compute_.num_threads()
+                                  : blocking_.num_threads();
+  }
   const Clock& clock() const override { return clock_; }
 
  private:

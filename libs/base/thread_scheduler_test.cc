@@ -86,6 +86,32 @@ TEST(ThreadSchedulerTest, CountsWhatComputeThreadsHaveBegun) {
   }
 }
 
+TEST(ThreadSchedulerTest, CountsWhatWaitsForAThread) {
+  SystemClock clock;
+  for (const Pool pool : {Pool::kCompute, Pool::kBlocking}) {
+    auto scheduler = NewThreadScheduler(
+        clock, {.compute_threads = 1, .max_blocking_threads = 1});
+    const PoolProgress* const progress = PoolProgress::Of(*scheduler);
+    EXPECT_EQ(progress->num_waiting(pool), 0);
+    auto running = scheduler->NewEvent();
+    auto release = scheduler->NewEvent();
+    scheduler->Schedule(pool, [&] {
+      running->Set();
+      release->Wait();
+    });
+    running->Wait();
+    EXPECT_EQ(progress->num_waiting(pool), 0);
+    for (int i = 0; i < 5; ++i) scheduler->Schedule(pool, [] {});
+    EXPECT_EQ(progress->num_waiting(pool), 5);
+    EXPECT_EQ(progress->num_threads(pool), 1);
+    auto last = scheduler->NewEvent();
+    scheduler->Schedule(pool, [&] { last->Set(); });
+    release->Set();
+    last->Wait();
+    EXPECT_EQ(progress->num_waiting(pool), 0);
+  }
+}
+
 TEST(ThreadSchedulerTest, FreeThreadsHelpWithParallelFor) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});

@@ -13,6 +13,7 @@
 #define WEFT_LIBS_EXECUTOR_EXECUTOR_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -55,6 +56,8 @@ class Plan {
   // run, or wait for a thread.
   virtual bool DescribeWaits(uint64_t step_id,
                              std::vector<std::string>& waits) const = 0;
+  // Adds how many nodes of all steps that run this plan now wait so, by op.
+  virtual void CountWaits(std::map<std::string, int64_t>& waits) const = 0;
 };
 
 // Where Start may run kernels before it returns.

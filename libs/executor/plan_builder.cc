@@ -286,6 +286,7 @@ class PlanBuilder {
       item.async_index = static_cast<int>(outputs.size());
       outputs.push_back(item.num_outputs);
       plan_->frames[item.frame].async_waits.push_back(DescribeWait(node));
+      plan_->frames[item.frame].async_ops.push_back(node.type());
     } else if (!item.is_cheap) {
       item.cost = &plan_->costs_[item_of_[node.id()]];
     }

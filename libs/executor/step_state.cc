@@ -46,6 +46,13 @@ void Iteration::DescribeWaits(std::vector<std::string>& waits) const {
   }
 }
 
+void Iteration::CountWaits(std::map<std::string, int64_t>& waits) const {
+  for (size_t i = 0; i < info.async_ops.size(); ++i) {
+    if (!async_entries[i].waits.load(std::memory_order_relaxed)) continue;
+    ++waits[info.async_ops[i]];
+  }
+}
+
 LoopPosition Iteration::position() const {
   if (frame == nullptr) return {};
   return {frame->id, static_cast<uint64_t>(number)};

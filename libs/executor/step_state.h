@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,8 @@ struct Iteration {
   // Adds what its asynchronous kernels wait for now. Any thread, while the
   // iteration lives.
   void DescribeWaits(std::vector<std::string>& waits) const;
+  // The same, counted by op.
+  void CountWaits(std::map<std::string, int64_t>& waits) const;
 
   StepState& state;
   const FrameInfo& info;

@@ -381,6 +381,7 @@ void MasterSession::RunCallable(uint64_t callable,
   }
   const absl::Duration timeout =
       std::min(run.timeout, config_.operation_timeout);
+  step->NoteBegan(options_.metrics, options_.scheduler->clock());
   step->ArmTimer(Deadline(timeout), timeout);
   step->Heed(run.cancellation);
   Dispatch(std::move(step), run, std::move(done));
@@ -497,7 +498,7 @@ void MasterSession::RunWithoutWriters(Step* step,
   const Callable& callable = step->callable();
   const auto fail = [this, step](protocol::Master::Done failed,
                                  const absl::Status& status) {
-    EndStep(std::unique_ptr<Step>(step), absl::OkStatus());
+    EndStep(std::unique_ptr<Step>(step), status);
     failed(status);
   };
   const auto open =
@@ -636,6 +637,7 @@ std::unique_ptr<MasterSession::Step> MasterSession::NewStep(
 
 void MasterSession::EndStep(std::unique_ptr<Step> step, absl::Status status) {
   if (step->was_to_wait()) DeregisterReleased(*step);
+  step->NoteEnded(options_.scheduler->clock(), status);
   protocol::Master::Done done = step->Release(*options_.scheduler);
   steps_.End(step->id());
   fed_.GiveBack(step->TakeFedBytes());

@@ -27,6 +27,22 @@ std::string List(const std::vector<std::string>& names) {
 
 }  // namespace
 
+void MasterSession::Step::NoteBegan(SessionMetrics* metrics,
+                                    const Clock& clock) {
+  metrics_ = metrics;
+  if (metrics_ == nullptr) return;
+  metrics_->steps_begun.Add();
+  began_ = clock.Now();
+}
+
+void MasterSession::Step::NoteEnded(const Clock& clock,
+                                    const absl::Status& status) {
+  SessionMetrics* const metrics = std::exchange(metrics_, nullptr);
+  if (metrics == nullptr) return;
+  if (!status.ok()) metrics->step_errors.Add();
+  metrics->step_seconds.Observe(clock.Now() - began_);
+}
+
 void MasterSession::Step::ArmTimer(absl::Time deadline,
                                    absl::Duration timeout) {
   if (deadline == absl::InfiniteFuture()) return;

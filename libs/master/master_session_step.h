@@ -12,10 +12,12 @@
 #include "absl/time/time.h"
 #include "libs/base/cancellation.h"
 #include "libs/base/cancellation_link.h"
+#include "libs/base/clock.h"
 #include "libs/base/join.h"
 #include "libs/base/scheduler.h"
 #include "libs/master/callable.h"
 #include "libs/master/master_session.h"
+#include "libs/master/session_metrics.h"
 #include "libs/master/step_watch.h"
 #include "libs/protocol/master.h"
 
@@ -63,6 +65,9 @@ class MasterSession::Step {
   void set_client(std::shared_ptr<Rendezvous> client) {
     client_ = std::move(client);
   }
+  // For metrics, which may be null: its time.
+  void NoteBegan(SessionMetrics* metrics, const Clock& clock);
+  void NoteEnded(const Clock& clock, const absl::Status& status);
   // What its feeds take of the session's quota.
   void set_fed_bytes(int64_t bytes) { fed_bytes_ = bytes; }
   int64_t TakeFedBytes() { return std::exchange(fed_bytes_, 0); }
@@ -113,6 +118,9 @@ class MasterSession::Step {
   RunMetadata* metadata_ = nullptr;
   std::shared_ptr<Rendezvous> client_;
   protocol::Master::Done done_;
+  // Null while it does not run, or nothing is counted.
+  SessionMetrics* metrics_ = nullptr;
+  absl::Time began_;
 };
 
 }  // namespace weft

@@ -33,7 +33,9 @@ void RunningStep::Start(std::shared_ptr<Registration> registration,
   step->with_answer_ = request.with_answer;
   step->registration_ = std::move(registration);
   step->BeginTrace(request.trace);
+  step->NoteBegan();
   if (absl::Status status = step->Prepare(request); !status.ok()) {
+    step->NoteEnded(status);
     step->EndTrace(/*is_wanted=*/false);
     std::shared_ptr<Registration> owner = std::move(step->registration_);
     owner->GiveBack(std::move(step));
@@ -63,6 +65,20 @@ void RunningStep::EndTrace(bool is_wanted) {
   trace_ = nullptr;
 }
 
+void RunningStep::NoteBegan() {
+  metrics_ = registration_->metrics();
+  if (metrics_ == nullptr) return;
+  metrics_->steps_begun.Add();
+  began_ = registration_->scheduler()->clock().Now();
+}
+
+void RunningStep::NoteEnded(const absl::Status& status) {
+  if (metrics_ == nullptr) return;
+  if (!status.ok()) metrics_->step_errors.Add();
+  metrics_->step_seconds.Observe(registration_->scheduler()->clock().Now() -
+                                 began_);
+}
+
 absl::Status RunningStep::Prepare(const protocol::PartitionStep& request) {
   id_ = {request.session.master_incarnation, request.step};
   if (!step_resources_) {
@@ -89,15 +105,17 @@ void RunningStep::StartPlans(const protocol::PartitionStep& request) {
   AbortExchangeWhenCancelled();
   for (int i = 0; i < num_plans; ++i) {
     StepArgs args;
-    args.context = {.step_id = request.step,
-                    .cancellation = cancellation_.get(),
-                    .scheduler = registration_->scheduler(),
-                    .device = plans[i].device,
-                    .allocator = &plans[i].device->allocator(),
-                    .resources = plans[i].resources,
-                    .step_resources = step_resources_.get(),
-                    .rendezvous = exchange_.get(),
-                    .file_system = registration_->file_system()};
+    args.context = {
+        .step_id = request.step,
+        .cancellation = cancellation_.get(),
+        .scheduler = registration_->scheduler(),
+        .device = plans[i].device,
+        .allocator = &plans[i].device->allocator(),
+        .resources = plans[i].resources,
+        .step_resources = step_resources_.get(),
+        .rendezvous = exchange_.get(),
+        .file_system = registration_->file_system(),
+        .checkpoint_metrics = metrics_ ? &metrics_->checkpoints : nullptr};
     args.args = request.feeds;
     args.retvals = request.fetches;
     args.outbox = exchange_.get();
@@ -145,6 +163,7 @@ void RunningStep::Finish() {
     status = cancellation_->status();
   }
   if (table_ != nullptr) status = table_->End(id_, std::move(status));
+  NoteEnded(status);
   exchange_.reset();
   client_.reset();
   cancellation_.reset();

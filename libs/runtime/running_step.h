@@ -8,11 +8,14 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "libs/base/cancellation.h"
 #include "libs/base/join.h"
 #include "libs/protocol/worker.h"
 #include "libs/resource/resource_manager.h"
 #include "libs/runtime/registration.h"
+#include "libs/runtime/runtime_metrics.h"
 #include "libs/runtime/step_exchange.h"
 #include "libs/runtime/step_table.h"
 #include "libs/trace/device_trace.h"
@@ -39,6 +42,8 @@ class RunningStep {
   void PlanDone(const absl::Status& status);
   void SendTheRest();
   void Finish();
+  void NoteBegan();
+  void NoteEnded(const absl::Status& status);
 
   std::shared_ptr<Registration> registration_;
   protocol::StepId id_;
@@ -54,6 +59,8 @@ class RunningStep {
   std::vector<std::unique_ptr<DeviceTrace>> device_traces_;  // by plan
   Join join_;                                                // of its plans
   protocol::Worker::Done done_;
+  RuntimeMetrics* metrics_ = nullptr;
+  absl::Time began_;  // where there are metrics
 };
 
 }  // namespace weft

@@ -34,10 +34,11 @@ absl::Status ProfilerHook::Begin(const Scope& scope) {
   return global_step_.Find(scope, "ProfilerHook");
 }
 
-absl::Status ProfilerHook::AfterCreateSession(Session& session, Coordinator&) {
+absl::Status ProfilerHook::AfterCreateSession(Session& session,
+                                              Coordinator& coordinator) {
   next_step_.reset();
   timer_.Reset();
-  return writer_->Open(session);
+  return writer_->Open(session, coordinator);
 }
 
 absl::StatusOr<SessionRunArgs> ProfilerHook::BeforeRun(SessionRunContext&) {

@@ -26,6 +26,7 @@ constexpr char kUsage[] =
                                   sessions of the target; without a name: each
                                   device's default one
   weft shutdown                   stops all tasks
+  weft top HOST:PORT...           what tasks do now, by their --metrics_port
   weft graph show FILE            the nodes of a GraphDef or MetaGraphDef,
                                   serialised or as text
   weft graph run FILE --fetch=TENSOR
@@ -58,6 +59,11 @@ Of a cluster:
   --all                     reset: all containers
   --yes                     reset, shutdown: do not ask; without a terminal
                             nobody is asked
+
+top:
+  --interval=1s             how long between two looks
+  --once                    one view, of one interval
+  --timeout=5s              how long to wait for a task
 
 graph show:
   --name=REGEXP             nodes with this in their names
@@ -101,12 +107,14 @@ struct Flag {
 
 constexpr absl::string_view kOfClusters =
     " status devices variables containers reset shutdown graph ";
+constexpr absl::string_view kThatWait =
+    " status devices variables containers reset shutdown graph top ";
 constexpr absl::string_view kOfOutput =
     " status devices variables containers reset shutdown graph checkpoint "
-    "events ";
+    "events top ";
 constexpr absl::string_view kCommands =
     " status devices variables containers reset shutdown graph checkpoint "
-    "events trace wire help ";
+    "events trace top wire help ";
 
 void AppendList(const std::string& value, std::vector<std::string>& list) {
   for (const auto& part : absl::StrSplit(value, ',', absl::SkipEmpty())) {
@@ -114,16 +122,20 @@ void AppendList(const std::string& value, std::vector<std::string>& list) {
   }
 }
 
-absl::Status SetTimeout(const std::string& value, Invocation& invocation) {
-  absl::Duration timeout;
-  if (!absl::ParseDuration(value, &timeout) ||
-      timeout <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--timeout=", value, " is no time; write 5s, 500ms or 2m"));
+absl::Status SetDuration(absl::string_view flag, const std::string& value,
+                         absl::Duration& duration) {
+  absl::Duration parsed;
+  if (!absl::ParseDuration(value, &parsed) || parsed <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, "=", value, " is no time; write 5s, 500ms or 2m"));
   }
-  invocation.timeout = timeout;
-  invocation.timeout_given = true;
+  duration = parsed;
   return absl::OkStatus();
+}
+
+absl::Status SetTimeout(const std::string& value, Invocation& invocation) {
+  invocation.timeout_given = true;
+  return SetDuration("--timeout", value, invocation.timeout);
 }
 
 absl::Status SetTolerance(absl::string_view flag, const std::string& value,
@@ -154,7 +166,16 @@ const Flag kFlags[] = {
        invocation.target_given = true;
        return absl::OkStatus();
      }},
-    {"timeout", true, kOfClusters, "", SetTimeout},
+    {"timeout", true, kThatWait, "", SetTimeout},
+    {"interval", true, " top ", "",
+     [](const std::string& value, Invocation& invocation) {
+       return SetDuration("--interval", value, invocation.interval);
+     }},
+    {"once", false, " top ", "",
+     [](const std::string&, Invocation& invocation) {
+       invocation.once = true;
+       return absl::OkStatus();
+     }},
     {"json", false, kOfOutput, "",
      [](const std::string&, Invocation& invocation) {
        invocation.format = Format::kJson;
@@ -431,6 +452,12 @@ absl::Status CheckArguments(const Invocation& invocation) {
     if (count == 1) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat("`weft ", command, "` needs one file; there are ", count));
+  }
+  if (command == "top") {
+    if (count > 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "`weft top` needs tasks, where they answer Prometheus: `weft top "
+        "HOST:PORT...`; a task that is started with --metrics_port says so");
   }
   if (command == "reset") {
     if (count == 0 || !invocation.all) return absl::OkStatus();

@@ -14,6 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/clock.h"
+#include "libs/base/counter.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/bundle_writer.h"
@@ -21,9 +24,11 @@
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/fs/paced_file_system.h"
 #include "libs/fs/path.h"
+#include "libs/kernels/checkpoint_metrics.h"
 #include "libs/kernels/io/file_kernel.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/kernels/resource/variable_lookup.h"
+#include "libs/metrics/histogram.h"
 #include "libs/resource/chunk_snapshot.h"
 #include "libs/resource/resource.h"
 
@@ -91,6 +96,35 @@ absl::Status AddToBundle(BundleWriter& writer, const std::string& name,
   return writer.AddSlice(name, parsed.shape, parsed.slice, tensor);
 }
 
+// How long a save or a restore takes, where its task wants to know.
+class Measured {
+ public:
+  Measured(OpKernelContext& context, Histogram CheckpointMetrics::*seconds,
+           Counter CheckpointMetrics::*errors)
+      : metrics_(context.checkpoint_metrics()),
+        clock_(context.scheduler().clock()),
+        seconds_(seconds),
+        errors_(errors),
+        began_(metrics_ ? clock_.Now() : absl::Time()) {}
+
+  absl::Status Ended(absl::Status status) const {
+    if (metrics_ == nullptr) return status;
+    if (status.ok()) {
+      (metrics_->*seconds_).Observe(clock_.Now() - began_);
+    } else {
+      (metrics_->*errors_).Add();
+    }
+    return status;
+  }
+
+ private:
+  CheckpointMetrics* const metrics_;
+  const Clock& clock_;
+  Histogram CheckpointMetrics::*const seconds_;
+  Counter CheckpointMetrics::*const errors_;
+  const absl::Time began_;
+};
+
 // SaveV2 and _SaveVariables: what they differ in is where values come from.
 class SaveKernel : public FileKernel {
  public:
@@ -109,11 +143,22 @@ class SaveKernel : public FileKernel {
 
   absl::Status Save(OpKernelContext& context, const Request& request,
                     AddTensor add) const {
+    const Measured measured(context, &CheckpointMetrics::save_seconds,
+                            &CheckpointMetrics::save_errors);
+    return measured.Ended(WriteBundle(context, request, add));
+  }
+
+ private:
+  absl::Status WriteBundle(OpKernelContext& context, const Request& request,
+                           AddTensor add) const {
     RETURN_IF_ERROR(context.cancellation().status());
-    PacedFileSystem files(context.file_system(),
-                          {.max_bytes_per_second = max_bytes_per_second_,
-                           .scheduler = &context.scheduler(),
-                           .cancellation = &context.cancellation()});
+    CheckpointMetrics* const metrics = context.checkpoint_metrics();
+    PacedFileSystem files(
+        context.file_system(),
+        {.max_bytes_per_second = max_bytes_per_second_,
+         .scheduler = &context.scheduler(),
+         .cancellation = &context.cancellation(),
+         .written_bytes = metrics ? &metrics->saved_bytes : nullptr});
     ASSIGN_OR_RETURN(const std::unique_ptr<BundleWriter> writer,
                      BundleWriter::Create(files, request.prefix, random_));
     for (size_t i = 0; i < request.names.size(); ++i) {
@@ -125,7 +170,6 @@ class SaveKernel : public FileKernel {
     return writer->Finish(&context.cancellation());
   }
 
- private:
   // SaveV2 has no such attr of TensorFlow's; the Saver adds it by this name.
   static int64_t MaxBytesPerSecond(const Node& node) {
     for (const char* name : {"max_bytes_per_second", "_max_bytes_per_second"}) {
@@ -417,6 +461,12 @@ class RestoreV2Kernel : public FileKernel {
 
  private:
   absl::Status Run(OpKernelContext& context) const override {
+    const Measured measured(context, &CheckpointMetrics::restore_seconds,
+                            &CheckpointMetrics::restore_errors);
+    return measured.Ended(Restore(context));
+  }
+
+  static absl::Status Restore(OpKernelContext& context) {
     constexpr int kMaxReplaced = 3;
     ASSIGN_OR_RETURN(const Request request,
                      ReadRequest(context, context.num_outputs()));
@@ -458,6 +508,9 @@ class RestoreV2Kernel : public FileKernel {
       ASSIGN_OR_RETURN(Tensor tensor,
                        Read(reader, request.names[i], request.slices[i],
                             context.allocator()));
+      if (CheckpointMetrics* const metrics = context.checkpoint_metrics()) {
+        metrics->restored_bytes.Add(tensor.num_bytes());
+      }
       context.SetOutput(i, std::move(tensor));
     }
     return absl::OkStatus();
