@@ -6,6 +6,7 @@
 #include "libs/base/status.h"
 #include "libs/fs/path.h"
 #include "libs/trace/chrome_trace.h"
+#include "libs/train/global_step.h"
 
 namespace weft::train {
 namespace {
@@ -50,7 +51,7 @@ absl::StatusOr<SessionRunArgs> ProfilerHook::BeforeRun(SessionRunContext&) {
 
 absl::Status ProfilerHook::AfterRun(SessionRunContext& context,
                                     const SessionRunValues& values) {
-  const int64_t stale = GlobalStepReader::ValueOf(values.results[0]);
+  const int64_t stale = GlobalStepValue(values.results[0]);
   // So that the first trace comes only after so many steps, or seconds.
   if (!next_step_.has_value()) timer_.UpdateLastTriggeredStep(stale);
   int64_t step = stale + 1;
