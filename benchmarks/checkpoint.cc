@@ -7,7 +7,8 @@
 //                         4,096 rows added into another
 //
 // A save has ended when its checkpoint is durable. What is written goes below
-// --dir.
+// --dir. What bounds a save is measured beside each: as many bytes written to
+// one file there and synced, as dd does, and 100 MB pulled from a ps.
 #include <unistd.h>
 
 #include <algorithm>
@@ -99,6 +100,7 @@ double Median(std::vector<double> values) {
 // What is saved, and what changes it.
 struct Model {
   std::vector<ops::Variable> variables;
+  Output pulled;  // the last element of one, all of which comes to a worker
   Operation init;
   Output probe;       // an element of each
   Operation clobber;  // sets all to 0
@@ -125,6 +127,10 @@ Model BuildModel(const Scope& root) {
                                        ops::Const(at, {1, 1})));
     }
   }
+  const Scope worker = root.WithDevice("/job:worker/task:0/cpu:0");
+  model.pulled = ops::Slice(worker, model.variables.front(),
+                            ops::Const(worker, {kRows - 1, kRow - 1}),
+                            ops::Const(worker, {1, 1}));
   model.probe = ops::Stack(root, elements);
   model.clobber = ops::Group(root, cleared);
   return model;
@@ -244,12 +250,19 @@ class Benchmark {
   void SaveAndRestore(double gigabytes, Report& report) {
     auto before = session_->Run(model_.probe);
     Check(before.status());
-    std::vector<double> saves, restores;
+    std::vector<double> saves, restores, shares, disks, pulls;
     double growth = 0;
     for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
+      // Neither always finds the disk as the other one left it.
+      const bool disk_goes_first = i % 2 == 1;
+      if (disk_goes_first) disks.push_back(DiskRate(gigabytes));
       const Growth growing(ps_);
       saves.push_back(Save(*saver_).seconds());
       growth = std::max(growth, growing.Mebibytes());
+      if (!disk_goes_first) disks.push_back(DiskRate(gigabytes));
+      pulls.push_back(PullRate());
+      shares.push_back(gigabytes / saves.back() /
+                       std::min(disks.back(), pulls.back()));
       Check(session_->Run(model_.clobber));
       restores.push_back(
           Time([&] { Check(saver_->Restore(*session_, path_)); }).seconds());
@@ -262,8 +275,42 @@ class Benchmark {
     report.Value("ps_growth_save", growth, "MiB");
     report.Value("save", Median(saves), "s");
     report.Value("save_rate", gigabytes / Median(saves), "GB/s");
+    report.Value("disk_rate", Median(disks), "GB/s");
+    report.Value("pull_100MB_rate", Median(pulls), "GB/s");
+    report.Value("save_of_limit", Median(shares), "of limit");
     report.Value("restore", Median(restores), "s");
     report.Value("restore_rate", gigabytes / Median(restores), "GB/s");
+  }
+
+  // GB/s of one file that is written and synced.
+  double DiskRate(double gigabytes) {
+    const std::string path = folder_ + "/raw";
+    const std::string megabyte(size_t{1} << 20, '\1');
+    const double bytes = gigabytes * 1e9;
+    sync();
+    const Span wrote = Time([&] {
+      auto file = files_.NewWritableFile(path);
+      Check(file.status());
+      for (double written = 0; written < bytes;
+           written += static_cast<double>(megabyte.size())) {
+        Check((*file)->Append(megabyte));
+      }
+      Check((*file)->Sync());
+      Check((*file)->Close());
+    });
+    Check(files_.DeleteFile(path));
+    return gigabytes / wrote.seconds();
+  }
+
+  // GB/s of a variable of 100 MB from a ps to a worker, several times.
+  double PullRate() {
+    std::vector<double> seconds;
+    for (int i = 0; i < 6; ++i) {
+      const Span pulled =
+          Time([&] { Check(session_->Run(model_.pulled).status()); });
+      if (i > 0) seconds.push_back(pulled.seconds());
+    }
+    return 4.0 * kRows * kRow / 1e9 / Median(seconds);
   }
 
   static bool SameBytes(const Tensor& a, const Tensor& b) {

@@ -76,7 +76,9 @@ class _Commands:
       return [os.path.join(self._programs, program), '--json', *arguments]
     if not self._python or not workload.tensorflow:
       return None
-    script, *arguments = shlex.split(workload.tensorflow)
+    script, *arguments = [
+        word if word != workloads.BASELINES else self._scripts
+        for word in shlex.split(workload.tensorflow)]
     folder = _HERE if script.startswith('./') else self._scripts
     return [self._python, os.path.join(folder, script), *arguments]
 

@@ -91,6 +91,33 @@ class CompareTest(unittest.TestCase):
     self.assertIn('--steps 1000', tensorflow)
     self.assertIn('--json --steps=1000', weft)
 
+  def test_saves_of_tensorflow_end_when_they_are_durable(self):
+    self.write('baselines/common.py', f"""
+        import os, types
+        log = open({self.log!r}, 'a')
+        os.sync = lambda: print('tensorflow sync', file=log, flush=True)
+        class Saver:
+          def save(self, session, path, step):
+            print('tensorflow save', path, step, file=log, flush=True)
+            return path
+        tf = types.SimpleNamespace(train=types.SimpleNamespace(Saver=Saver))
+        import_tf = lambda: tf
+        """)
+    self.write('baselines/checkpoint.py', """
+        import json
+        import common
+        def main():
+          for step in range(2):
+            assert common.import_tf().train.Saver().save(None, 'm', step) == 'm'
+          print(json.dumps({'workload': 'checkpoint', 'results': {
+              'save': {'median': 3, 'unit': 's'}}}))
+        """)
+    self.weft('checkpoint', 10)
+    code, out, _ = self.compare('--runs=1', '--only=other/checkpoint$')
+    self.assertEqual(code, 0, out)
+    self.assertEqual(self.ran()[:4], ['tensorflow save', 'tensorflow sync'] * 2)
+    self.assertIn('|  | save | 3 s |', out)
+
   def test_a_side_that_fails_is_named_and_the_rest_goes_on(self):
     self.tensorflow('null_step.py', 30)
     self.write('weft/null_step',

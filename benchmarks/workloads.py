@@ -5,8 +5,8 @@ import json
 import os
 
 # What both sides do, and how each is asked to: the script in --baselines, or
-# with "./" of this folder, and its arguments, the program of this folder and
-# its. `tensorflow` is '' where only Weft does it. The name begins with a group,
+# with "./" of this folder, and its arguments (BASELINES: that folder), the
+# program of this folder and its. `tensorflow` is '' where only Weft does it. The name begins with a group,
 # for --only.
 Workload = collections.namedtuple('Workload', 'name tensorflow weft')
 
@@ -14,6 +14,7 @@ Workload = collections.namedtuple('Workload', 'name tensorflow weft')
 # as "so many times better than TensorFlow's", or (workload, metric) of Weft's.
 Goal = collections.namedtuple('Goal', 'workload metric relation bound unit to')
 
+BASELINES = '{baselines}'
 TF = 'TensorFlow'
 AT_MOST = '≤'
 AT_LEAST = '≥'
@@ -59,7 +60,8 @@ WORKLOADS = (
     Workload(_OTHER + 'startup', 'startup.py', 'cluster_start'),
     # TensorFlow's side goes back to a checkpoint, which is other work.
     Workload(_OTHER + 'recovery', '', 'recovery'),
-    Workload(_OTHER + 'checkpoint', 'checkpoint.py', 'checkpoint'),
+    Workload(_OTHER + 'checkpoint', './durable_checkpoint.py ' + BASELINES,
+             'checkpoint'),
     # Its steps write what is saved.
     Workload(_OTHER + 'checkpoint_training', '',
              'checkpoint --stepping=training'),
@@ -112,7 +114,15 @@ GOALS = (
     Goal(_OTHER + 'startup', 'launch_to_first_step', AT_MOST, 0.5, 's', None),
     Goal(_OTHER + 'recovery', 'kill_to_error', AT_MOST, 1, 's', None),
     Goal(_OTHER + 'recovery', 'stop_to_error', AT_MOST, 3, 's', None),
+    # Of the slower of the disk alone and a 100 MB pull.
+    Goal(_OTHER + 'checkpoint', 'save_of_limit', AT_LEAST, 0.7, 'of limit',
+         None),
+    Goal(_OTHER + 'checkpoint', 'save', AT_LEAST, 1, '', TF),
     Goal(_OTHER + 'checkpoint', 'restore', AT_LEAST, 1, '', TF),
+    Goal(_OTHER + 'checkpoint', 'longest_during_save', AT_MOST, 1.5, '',
+         (_OTHER + 'checkpoint', 'longest_outside_save')),
+    Goal(_OTHER + 'checkpoint_training', 'longest_during_save', AT_MOST, 1.5,
+         '', (_OTHER + 'checkpoint_training', 'longest_outside_save')),
     Goal(_OTHER + 'checkpoint', 'rate_ratio', AT_LEAST, 0.9, 'during/outside',
          None),
     Goal(_OTHER + 'checkpoint_training', 'rate_ratio', AT_LEAST, 0.9,

@@ -8,6 +8,7 @@
 // the chief's.
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "libs/api/weft.h"
 #include "libs/base/clock.h"
 #include "libs/base/command_line.h"
+#include "libs/base/stop_signals.h"
 #include "libs/fs/local_file_system.h"
 
 ABSL_FLAG(std::string, data_dir, "/usr/share/datasets/fashion-mnist",
@@ -108,7 +110,7 @@ absl::StatusOr<float> TrainAlone(const Data& data) {
 }
 
 absl::Status TrainOnCluster(Process& process, const Server& server,
-                            const TfConfig& task) {
+                            const TfConfig& task, const StopSignals& signals) {
   ASSIGN_OR_RETURN(const Data data, ReadData());
   RETURN_IF_ERROR(CheckFlags(data.training));
   const int batch_size = absl::GetFlag(FLAGS_batch_size);
@@ -123,7 +125,8 @@ absl::Status TrainOnCluster(Process& process, const Server& server,
       .checkpoints = absl::GetFlag(FLAGS_checkpoints).empty()
                          ? DefaultCheckpoints(task.cluster)
                          : absl::GetFlag(FLAGS_checkpoints),
-      .save_every = absl::GetFlag(FLAGS_save_every)};
+      .save_every = absl::GetFlag(FLAGS_save_every),
+      .stop_requested = [&signals] { return signals.HasCome(); }};
   RETURN_IF_ERROR(CheckReplica(options, data.training));
   ASSIGN_OR_RETURN(
       const float accuracy,
@@ -133,6 +136,9 @@ absl::Status TrainOnCluster(Process& process, const Server& server,
 }
 
 absl::Status RunTask(const TfConfig& task) {
+  // Who trains saves before it leaves.
+  std::optional<StopSignals> signals;
+  if (task.IsTrainer()) signals.emplace();
   Process process;
   ASSIGN_OR_RETURN(
       auto server,
@@ -141,7 +147,7 @@ absl::Status RunTask(const TfConfig& task) {
                                     .insecure = absl::GetFlag(FLAGS_insecure),
                                     .process = &process}));
   if (!task.IsTrainer()) return server->Join();
-  RETURN_IF_ERROR(TrainOnCluster(process, *server, task));
+  RETURN_IF_ERROR(TrainOnCluster(process, *server, task, *signals));
   return server->Stop();
 }
 

@@ -32,6 +32,9 @@ Replica BuildReplica(const ReplicaOptions& options) {
   model.global_step = train::GetOrCreateGlobalStep(scope);
   replica.global_step = model.global_step;
   replica.model = BuildModel(scope, model);
+  // What TensorBoard shows of the chief's batches.
+  ops::ScalarSummary(scope, "loss", replica.model.loss);
+  ops::ScalarSummary(scope, "accuracy", replica.model.accuracy);
   return replica;
 }
 
@@ -136,6 +139,10 @@ absl::StatusOr<float> TrainAsReplica(Process& process, const Server& server,
   const auto stop =
       std::make_shared<StopAtMultiple>(replica.global_step, options.steps);
   const bool is_chief = options.task.IsChief();
+  const auto accuracy = std::make_shared<train::FinalOpsHook>(
+      train::SessionRunArgs{.fetches = {replica.model.accuracy},
+                            .feeds = {{replica.model.images, test.images},
+                                      {replica.model.labels, test.labels}}});
   // Replicas need the ps tasks and no other worker, so they wait for none.
   ASSIGN_OR_RETURN(
       auto session,
@@ -145,22 +152,20 @@ absl::StatusOr<float> TrainAsReplica(Process& process, const Server& server,
            .is_chief = is_chief,
            .checkpoint_dir = options.checkpoints,
            .hooks = {stop},
+           .chief_only_hooks = {accuracy},
            .save_checkpoint_steps = options.save_every,
            .config = {.device_filters = {"/job:ps", replica.device},
-                      .process = &process}}));
+                      .process = &process},
+           .stop_requested = options.stop_requested}));
   RETURN_IF_ERROR(TrainSteps(process, *session, replica, options,
                              stop->last_step(), training));
-  float accuracy = 0;
-  if (is_chief) {
-    ASSIGN_OR_RETURN(accuracy,
-                     Accuracy(*session->raw_session(), replica.model, test));
-  }
   RETURN_IF_ERROR(session->Close());
-  if (is_chief && !options.checkpoints.empty()) {
+  if (!is_chief) return 0.0f;
+  if (!options.checkpoints.empty()) {
     std::printf("saved to %s: another start goes on from there\n",
                 options.checkpoints.c_str());
   }
-  return accuracy;
+  return accuracy->final_ops_values()[0].scalar<float>();
 }
 
 }  // namespace weft::examples

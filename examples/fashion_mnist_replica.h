@@ -5,6 +5,7 @@
 #define WEFT_EXAMPLES_FASHION_MNIST_REPLICA_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "examples/fashion_mnist_data.h"
@@ -25,6 +26,8 @@ struct ReplicaOptions {
   // on from what is there. Empty: it does not.
   std::string checkpoints;
   int64_t save_every = 200;
+  // True: it is to save and leave. May be null.
+  std::function<bool()> stop_requested;
 };
 
 // That of the cluster's checkpoint writer; empty where there is none.

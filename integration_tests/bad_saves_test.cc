@@ -127,8 +127,7 @@ TEST_P(BadSavesTest, AReadOnlyDirectoryKeepsWhatItHas) {
   files_.Guard("/job");
   ASSERT_OK(Train());
   const auto failed = saver.Save(*session_, "/job/m", {.global_step = 2});
-  EXPECT_THAT(failed,
-              StatusIs(absl::StatusCode::kPermissionDenied, "/job/m-2"));
+  EXPECT_THAT(failed, StatusIs(absl::StatusCode::kPermissionDenied, "/job/m"));
   EXPECT_THAT(failed, StatusIs(absl::StatusCode::kPermissionDenied,
                                "Permission denied"));
   EXPECT_EQ(Contents("/job"), before);

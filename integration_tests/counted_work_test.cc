@@ -97,7 +97,12 @@ TEST_F(CountedWorkTest, AWarmStepTakesOnlyMemoryThatThePoolHas) {
   EXPECT_GE(after.allocations - before.allocations, kSteps);
 }
 
+// Nor does one after a step that was traced.
 TEST_F(CountedWorkTest, AWarmStepAllocatesNothingOnTheHeap) {
+  RunMetadata metadata;
+  ASSERT_OK(
+      step_->Run(feeds_, {.trace_level = TraceLevel::kFullTrace}, &metadata));
+  EXPECT_FALSE(metadata.step_stats.dev_stats.empty());
   const int64_t before = HeapAllocations();
   for (int i = 0; i < kSteps; ++i) Step();
   EXPECT_LT(HeapAllocations() - before, kNowAndThen);

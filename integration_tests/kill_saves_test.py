@@ -10,14 +10,11 @@ was killed is started again, and the training goes on from that checkpoint.
 WEFT_KILLS says how many (tools/nightly.sh: 500), WEFT_KILLS_SEED which.
 """
 
-import json
 import os
-import queue
 import random
 import re
 import subprocess
 import tempfile
-import threading
 import unittest
 
 from integration_tests.testing import programs
@@ -25,29 +22,6 @@ from tools import xml_unittest
 
 _DEADLINE_S = 120
 _SERVERS = {'coordinator': 1, 'ps': 3, 'worker': 1, 'checkpoint_writer': 1}
-
-
-class Program:
-  """A process; its lines are read as they come."""
-
-  def __init__(self, command, stream):
-    self.popen = subprocess.Popen(command, text=True,
-                                  **{stream: subprocess.PIPE})
-    self.lines = queue.Queue()
-    self._stream = getattr(self.popen, stream)
-    self._reader = threading.Thread(target=self._read)
-    self._reader.start()
-
-  def _read(self):
-    for line in self._stream:
-      self.lines.put(line)
-    self.lines.put(None)
-
-  def kill(self):
-    self.popen.kill()
-    self.popen.wait()
-    self._reader.join()
-    self._stream.close()
 
 
 class KillSavesTest(unittest.TestCase):
@@ -72,24 +46,13 @@ class KillSavesTest(unittest.TestCase):
         program.kill()
 
   def start(self, job, task):
-    flags = [f'--cluster={json.dumps(self.cluster)}', f'--task_index={task}']
-    if job == 'checkpoint_writer':
-      flags.append(f'--root={self.root}')
-    server = Program([programs.binary(f'services/{job}/{job}'), *flags],
-                     'stderr')
-    self.servers[job, task] = server
-    seen = []
-    while True:
-      line = server.lines.get(timeout=_DEADLINE_S)
-      seen.append(line)
-      self.assertIsNotNone(line, f'{job} {task} ended: {seen}')
-      if 'Started server with target' in line:
-        return
+    self.servers[job, task] = programs.start_server(self.cluster, job, task,
+                                                    self.root)
 
   def train(self, steps):
     """Begins, or goes on with, a training up to that step."""
     writer = self.cluster['checkpoint_writer'][0]
-    self.client = Program(
+    self.client = programs.Program(
         [programs.binary('examples/saver_loop'), f'--dir=zmq://{writer}/job',
          f'--target=zmq://{self.cluster["worker"][0]}', f'--steps={steps}',
          '--save_every=2'], 'stdout')

@@ -2,6 +2,7 @@
 // goes on when a parameter server has started again, with checkpoints and
 // without.
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
@@ -17,7 +19,8 @@
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
-#include "libs/fs/memory_file_system.h"
+#include "libs/checkpoint_writer/testing/gated_file_system.h"
+#include "libs/fs/failing_file_system.h"
 
 namespace weft {
 namespace {
@@ -75,7 +78,7 @@ class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
     options.kind = GetParam();
     options.jobs = {{"ps", 2}, {"worker", 2}};
     options.patience = absl::Seconds(2);
-    options.file_system = [this](const std::string&) { return &files_; };
+    options.file_system = [this](const std::string&) { return &disk_; };
     return options;
   }
   MonitoredTrainingSessionOptions Options(int worker, Logger& logger) {
@@ -129,7 +132,8 @@ class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
     });
   }
 
-  MemoryFileSystem files_;
+  GatedFileSystem files_;
+  FailingFileSystem disk_{files_};
   RecordingLogger logger_;
   TestCluster cluster_;
   std::vector<int64_t> steps_;  // that the program has seen
@@ -188,6 +192,189 @@ TEST_P(MonitoredBoundTest, RecoveryHasABound) {
   EXPECT_TRUE(session->ShouldStop());
   EXPECT_EQ(session->Close(status), status);
   cluster_.Start("ps", 1);
+}
+
+// Saves that fail: training goes on in the session that it has.
+class FailingSavesTest : public MonitoredBoundTest {
+ protected:
+  std::unique_ptr<MonitoredSession> Start(const Model& model, bool beside) {
+    auto options = Options(0, logger_);
+    options.checkpoint_dir = "/job";
+    options.save_checkpoint_steps = 2;
+    options.save_summaries_steps = 0;
+    options.save_asynchronously = beside;
+    auto session = MonitoredTrainingSession(model.root, options);
+    EXPECT_OK(session);
+    return session.ok() ? *std::move(session) : nullptr;
+  }
+  void Run(MonitoredSession& session, const Model& model, int times) {
+    for (int i = 0; i < times; ++i) {
+      ASSERT_OK_AND_ASSIGN(const auto values, session.Run({}, model.both));
+      steps_.push_back(values[0].scalar<int64_t>());
+      cluster_.scheduler().RunUntilIdle();
+    }
+  }
+  int64_t NumLines(absl::string_view text) {
+    const auto lines = logger_.lines();
+    return std::count_if(
+        lines.begin(), lines.end(),
+        [&](const std::string& line) { return absl::StrContains(line, text); });
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Clusters, FailingSavesTest,
+                         testing::Values(ClusterKind::kSimulated),
+                         [](const testing::TestParamInfo<ClusterKind>& kind) {
+                           return ClusterKindName(kind.param);
+                         });
+
+TEST_P(FailingSavesTest, LeaveTrainingAlone) {
+  for (const bool beside : {false, true}) {
+    for (const auto code :
+         {absl::StatusCode::kUnavailable, absl::StatusCode::kAborted,
+          absl::StatusCode::kDeadlineExceeded,
+          absl::StatusCode::kResourceExhausted}) {
+      SCOPED_TRACE(absl::StrCat(absl::StatusCodeToString(code), beside));
+      files_.DeleteRecursively("/job").IgnoreError();  // the first has none
+      steps_.clear();
+      const int64_t num_failed = NumLines("could not be saved");
+      Model model;
+      const auto session = Start(model, beside);
+      ASSERT_NE(session, nullptr);
+      Session* const first = session->raw_session();
+      disk_.FailAllFrom(0, absl::Status(code, "no disk"));
+      Run(*session, model, 10);
+      EXPECT_EQ(steps_.back(), 10) << "nothing was restored";
+      EXPECT_EQ(session->raw_session(), first);
+      EXPECT_EQ(NumLines("could not be saved"), num_failed + 1)
+          << "not with each step";
+      disk_.Heal();
+      cluster_.scheduler().AdvanceBy(absl::Minutes(1));
+      Run(*session, model, 2);
+      EXPECT_OK(files_.FileExists("/job/model.ckpt-11.index"));
+      ASSERT_OK(session->Close());
+    }
+  }
+}
+
+TEST_P(FailingSavesTest, EndTrainingAfterAnHour) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  disk_.FailAllFrom(0, absl::UnavailableError("no disk"));
+  absl::Status status;
+  int64_t minutes = 0;
+  for (; status.ok() && minutes < 100; ++minutes) {
+    status = session->Run(model.train);
+    cluster_.scheduler().AdvanceBy(absl::Minutes(1));
+  }
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                               "No checkpoint could be saved for 1h"));
+  EXPECT_GE(minutes, 60);
+  EXPECT_EQ(session->Close(status), status);
+}
+
+TEST_P(FailingSavesTest, TheLastOneIsTriedAgain) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 1);
+  disk_.FailAllFrom(0, absl::ResourceExhaustedError("full"));
+  cluster_.scheduler().ScheduleAt(
+      cluster_.scheduler().clock().Now() + absl::Seconds(10),
+      [this] { disk_.Heal(); });
+  EXPECT_OK(session->Close());
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-1.index"));
+}
+
+// A disk that is full for events when a lost session is replaced.
+TEST_P(FailingSavesTest, EventsKeepNoSessionFromBeingReplaced) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 3);
+  disk_.LimitSpace(0);
+  StartAgain("ps", 1);
+  Run(*session, model, 1);
+  EXPECT_EQ(steps_.back(), 3) << "from the checkpoint of step 2";
+  disk_.Heal();
+  EXPECT_OK(session->Close());
+}
+
+// A directory of events that does not answer when a session is lost.
+TEST_P(FailingSavesTest, EventsThatHangKeepNoSessionFromBeingReplaced) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 3);
+  files_.Shut(cluster_.scheduler(), "tfevents");
+  StartAgain("ps", 1);
+  const absl::Time before = cluster_.scheduler().clock().Now();
+  Run(*session, model, 1);
+  EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Minutes(5));
+  EXPECT_EQ(steps_.back(), 3);
+  files_.Open();
+  cluster_.scheduler().RunUntilIdle();
+  EXPECT_OK(session->Close());
+}
+
+// A program's own thread adds events while the session is closed.
+TEST_P(FailingSavesTest, EventsEndBeforeTheSession) {
+  Model model;
+  ASSERT_OK_AND_ASSIGN(
+      auto session, Session::Connect(cluster_.target("worker", 0), model.root,
+                                     cluster_.session_options()));
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  train::Coordinator coordinator({.scheduler = &scheduler});
+  // Its lines take a second.
+  class SlowLogger : public Logger {
+   public:
+    explicit SlowLogger(Scheduler& scheduler) : scheduler_(scheduler) {}
+    void Log(Severity, absl::string_view) override {
+      scheduler_.NewEvent()->WaitUntil(scheduler_.clock().Now() +
+                                       absl::Seconds(1));
+    }
+
+   private:
+    Scheduler& scheduler_;
+  } logger(scheduler);
+  train::SessionSummaryWriter writer("/job", &logger);
+  ASSERT_OK(writer.Open(*session, coordinator));
+  bool has_ended = false;
+  scheduler.Schedule(Pool::kBlocking, [&] {
+    writer.AddSummary("no summary", 1);
+    has_ended = true;
+  });
+  scheduler.RunUntilIdle();
+  EXPECT_FALSE(has_ended);
+  writer.Close();
+  EXPECT_TRUE(has_ended);
+  session = nullptr;
+}
+
+// A worker that looks for its chief is asked to stop.
+TEST_P(FailingSavesTest, AStopEndsTheWaitForTheChief) {
+  Model model;
+  auto options = Options(1, logger_);
+  options.hooks = {};
+  MonitoredSession* waiting = nullptr;
+  auto chief = Start(model, false);
+  ASSERT_NE(chief, nullptr);
+  Model workers;
+  ASSERT_OK_AND_ASSIGN(const auto worker,
+                       MonitoredTrainingSession(workers.root, options));
+  waiting = worker.get();
+  ASSERT_OK(worker->Run(workers.train));
+  StartAgain("ps", 0);
+  StartAgain("ps", 1);
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  const absl::Time before = scheduler.clock().Now();
+  scheduler.ScheduleAt(before + absl::Minutes(1),
+                       [&] { waiting->RequestStop(); });
+  const absl::Status status = worker->Run(workers.train);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, "asked to stop"));
+  EXPECT_LE(scheduler.clock().Now() - before, absl::Minutes(2));
+  EXPECT_EQ(worker->Close(status), status);
 }
 
 TEST_P(MonitoredRecoveryTest, SingularSessionsDoNotRecover) {
@@ -267,6 +454,48 @@ TEST_P(MonitoredWorkerTest, HearsWhichVariableTheChiefHasNot) {
               HasSubstr("Variables not initialized: only_here"));
   EXPECT_THAT(tells.lines(), testing::Contains(HasSubstr(
                                  "its graph has no variables of these names")));
+}
+
+TEST_P(MonitoredWorkerTest, EndsWhenTheChiefTrainsWithoutItsVariable) {
+  Model chiefs;
+  Model workers("only_here");
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(chiefs.root, Options(0, logger_)));
+  std::atomic<bool> has_heard = false;
+  std::thread chief([&] {
+    while (!has_heard) ASSERT_OK(session->Run(chiefs.train));
+  });
+  NullLogger quiet;
+  const absl::Status status =
+      MonitoredTrainingSession(workers.root, Options(1, quiet)).status();
+  has_heard = true;
+  chief.join();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
+                               "Variables not initialized: only_here."));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("the chief's graph has no variables of these names"));
+}
+
+// A reset of the master is somebody else's doing: training goes on.
+TEST_P(MonitoredRecoveryTest, GoesOnAfterAReset) {
+  Model model;
+  auto options = Options(0, logger_);
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 5;
+  options.hooks = {train::StopAtStep(12)};
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(model.root, options));
+  while (!session->ShouldStop()) {
+    ASSERT_OK_AND_ASSIGN(const auto values, session->Run({}, model.both));
+    steps_.push_back(values[0].scalar<int64_t>());
+    if (steps_.size() != 7) continue;
+    ASSERT_OK(Session::Reset(cluster_.target("worker", 0), {"stranger"},
+                             cluster_.session_options()));
+  }
+  ASSERT_OK(session->Close());
+  EXPECT_EQ(steps_.back(), 12);
+  EXPECT_EQ(steps_.size(), 12u + 2u) << "from the checkpoint of step 5 again";
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 // restored.
 #include "libs/train/monitored_session.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -16,6 +18,7 @@
 #include "libs/api/weft.h"
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
+#include "libs/base/stop_signals.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/runtime/process.h"
@@ -38,6 +41,49 @@ using Lines = std::vector<std::string>;
 constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
 constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
+// "graph", "start", "loss 3 at 1", "model.ckpt at 0": what a directory shows.
+Lines EventsIn(FileSystem& files, const std::string& folder) {
+  Lines lines;
+  for (const std::string& name :
+       files.ListDirectory(folder).value_or(Lines())) {
+    if (!absl::StrContains(name, ".tfevents.")) continue;
+    auto reader =
+        summary::EventsReader::Open(files, absl::StrCat(folder, "/", name));
+    EXPECT_OK(reader);
+    while (true) {
+      const auto event = (*reader)->Next();
+      if (!event.ok()) break;
+      if (event->As<summary::GraphDefBytes>() != nullptr) {
+        lines.push_back("graph");
+      }
+      if (const auto* meta = event->As<summary::MetaGraphDefBytes>()) {
+        EXPECT_OK(train::MetaGraph::Parse(meta->bytes));
+        lines.push_back("meta graph");
+      }
+      if (const auto* log = event->As<summary::SessionLog>()) {
+        lines.push_back(
+            absl::StrCat(log->status == summary::SessionLog::Status::kStart
+                             ? "start"
+                             : log->checkpoint_path,
+                         " at ", event->step));
+      }
+      if (const auto* run = event->As<summary::TaggedRunMetadata>()) {
+        const auto metadata = ParseRunMetadata(run->run_metadata);
+        EXPECT_OK(metadata);
+        lines.push_back(absl::StrCat(run->tag, " at ", event->step, ": ",
+                                     metadata->step_stats.dev_stats.size(),
+                                     " devices"));
+      }
+      if (const auto* values = event->As<summary::Summary>()) {
+        for (const summary::SummaryValue& value : values->value) {
+          lines.push_back(absl::StrCat(value.tag, " at ", event->step));
+        }
+      }
+    }
+  }
+  return lines;
+}
+
 // Writes down when it is called, and what it gets.
 class RecordingHook : public train::SessionRunHook {
  public:
@@ -56,6 +102,7 @@ class RecordingHook : public train::SessionRunHook {
                         const SessionRunValues& values) override {
     results.assign(values.results.begin(), values.results.end());
     timeout = values.options.timeout;
+    metadata = values.run_metadata;
     if (stops) context.RequestStop();
     return Record("after_run");
   }
@@ -68,6 +115,7 @@ class RecordingHook : public train::SessionRunHook {
   bool stops = false;
   std::vector<Tensor> results;
   absl::Duration timeout;
+  RunMetadata metadata;
 
  private:
   absl::Status Record(absl::string_view what) {
@@ -313,6 +361,51 @@ TEST_F(MonitoredSessionTest, StopAtStepStopsThere) {
   EXPECT_EQ(after, 14);
 }
 
+TEST_F(MonitoredSessionTest, StopAtStepNeverPassesTheLastNumber) {
+  const auto session = Start(
+      Options({std::make_shared<train::StopAtStepHook>(train::StopAtStepOptions{
+          .num_steps = std::numeric_limits<int64_t>::max()})}));
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->Run(count_));
+  EXPECT_FALSE(session->ShouldStop());
+  train::StopAtStepHook again(
+      {.num_steps = std::numeric_limits<int64_t>::max()});
+  ASSERT_OK(again.Begin(root_));
+  train::Coordinator coordinator;
+  ASSERT_OK(again.AfterCreateSession(*session->raw_session(), coordinator));
+  const SessionRunArgs args;
+  SessionRunContext context(args, *session->raw_session());
+  const std::vector<Tensor> seen = {Tensor::Scalar(int64_t{1})};
+  ASSERT_OK(again.AfterRun(context, {seen, {}}));
+  EXPECT_FALSE(context.stop_requested());
+}
+
+TEST_F(MonitoredSessionTest, TheGraphIsFinal) {
+  const auto session = Start(Options());
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->Run(count_));
+  const Output late = ops::Const(root_.WithName("late"), 1.0f);
+  EXPECT_THAT(session->Run(late),
+              StatusIs(kFailedPrecondition,
+                       "Graph is finalized and cannot be modified: node late"));
+  EXPECT_THAT(session->RunStepFn([](MonitoredSession::StepContext&) {
+    return absl::OkStatus();
+  }),
+              StatusIs(kFailedPrecondition, "node late"));
+  EXPECT_OK(session->Close());
+}
+
+TEST_F(MonitoredSessionTest, ASecondScaffoldOfAGraphWaitsLikeTheFirst) {
+  train::Scaffold first, second;
+  ASSERT_OK(first.Finalize(root_));
+  ASSERT_OK(second.Finalize(root_));
+  EXPECT_TRUE(first.waits_for_variables());
+  EXPECT_TRUE(second.waits_for_variables());
+  train::Scaffold own({.ready_for_local_init_op = first.ready_op()});
+  ASSERT_OK(own.Finalize(root_));
+  EXPECT_FALSE(own.waits_for_variables());
+}
+
 TEST_F(MonitoredSessionTest, StopAtStepNeedsOneEnd) {
   EXPECT_THAT(MonitoredTrainingSession(
                   root_, Options({std::make_shared<train::StopAtStepHook>(
@@ -350,6 +443,34 @@ TEST_F(MonitoredSessionTest, LogsTensorsAndSpeed) {
                                        "I global_step/sec: 4",
                                        "I step = 4, half = [0.5 2] (0.500 sec)",
                                        "I global_step/sec: 4"));
+}
+
+// What a new session restores may be further back.
+TEST_F(MonitoredSessionTest, SpeedIsThatOfOneSession) {
+  ManualClock clock;
+  RecordingLogger log;
+  auto hook =
+      std::make_shared<train::StepCounterHook>(train::StepCounterOptions{
+          .every_n_steps = 2, .clock = &clock, .logger = &log});
+  const Operation back = step_.initializer();
+  const auto session = Start(Options({hook}));
+  ASSERT_NE(session, nullptr);
+  const auto run = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      ASSERT_OK(session->Run(count_));
+      clock.Advance(absl::Milliseconds(500));
+    }
+  };
+  run(9);
+  const size_t num_lines = log.lines().size();
+  ASSERT_OK(session->raw_session()->Run(back));
+  train::Coordinator coordinator;
+  ASSERT_OK(hook->AfterCreateSession(*session->raw_session(), coordinator));
+  run(4);
+  ASSERT_GT(log.lines().size(), num_lines);
+  for (const std::string& line : log.lines()) {
+    EXPECT_EQ(line, "I global_step/sec: 2");
+  }
 }
 
 TEST_F(MonitoredSessionTest, ALossThatIsNoNumberEndsTraining) {
@@ -395,6 +516,202 @@ TEST_F(MonitoredSessionTest, TheEndOfTheInputIsNoError) {
   EXPECT_THAT(lines, testing::Contains("hook end"));
   ASSERT_EQ(final_ops->final_ops_values().size(), 1u);
   EXPECT_EQ(final_ops->final_ops_values()[0].scalar<int64_t>(), 1 + 2 + 3);
+}
+
+// ---- Hooks that wait, and hooks that act by the clock ----
+
+// Counts the step up on a thread of its own, beside the runs.
+class CountingHook : public train::SessionRunHook {
+ public:
+  CountingHook(Operation count, int64_t times)
+      : count_(std::move(count)), times_(times) {}
+  absl::Status AfterCreateSession(Session& session,
+                                  train::Coordinator& coordinator) override {
+    coordinator.Start("counts", [this, &session] {
+      absl::Status status;
+      for (int64_t i = 0; i < times_ && status.ok(); ++i) {
+        status = session.Run(count_);
+      }
+      return status;
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  const Operation count_;
+  const int64_t times_;
+};
+
+TEST_F(MonitoredSessionTest, WaitsForTheGlobalStepBeforeTheFirstRun) {
+  train::GlobalStepWaiterOptions waiter;
+  waiter.wait_until_step = 5;
+  waiter.poll_interval = absl::Milliseconds(1);
+  waiter.logger = &logger_;
+  const auto session =
+      Start(Options({std::make_shared<CountingHook>(count_, 5),
+                     std::make_shared<train::GlobalStepWaiterHook>(waiter)}));
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK_AND_ASSIGN(const Tensor step, session->Run(step_));
+  EXPECT_EQ(step.scalar<int64_t>(), 5);
+  EXPECT_THAT(logger_.lines(),
+              testing::Contains(
+                  "I Waiting for global step 5 before starting training."));
+  // Only the first: nobody would count it up.
+  ASSERT_OK(session->raw_session()->Run(step_.initializer()));
+  ASSERT_OK(session->Run(count_));
+}
+
+TEST_F(MonitoredSessionTest, DoesNotWaitForAStepForEver) {
+  train::GlobalStepWaiterOptions waiter;
+  waiter.wait_until_step = 5;
+  waiter.max_wait = absl::ZeroDuration();
+  const auto late =
+      Start(Options({std::make_shared<train::GlobalStepWaiterHook>(waiter)}));
+  ASSERT_NE(late, nullptr);
+  EXPECT_THAT(late->Run(count_),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       "Waiting for global step 5 before starting training. It "
+                       "is 0 after 0: are others training?"));
+}
+
+// What a thread of the coordinator ends by, ends the wait.
+class FailingThreadHook : public train::SessionRunHook {
+ public:
+  absl::Status AfterCreateSession(Session&,
+                                  train::Coordinator& coordinator) override {
+    coordinator.Start("fails", [] { return absl::InternalError("broken"); });
+    return absl::OkStatus();
+  }
+};
+
+TEST_F(MonitoredSessionTest, AFailedThreadEndsTheWaitForAStep) {
+  train::GlobalStepWaiterOptions waiter;
+  waiter.wait_until_step = 5;
+  waiter.poll_interval = absl::Hours(1);
+  const auto session =
+      Start(Options({std::make_shared<FailingThreadHook>(),
+                     std::make_shared<train::GlobalStepWaiterHook>(waiter)}));
+  ASSERT_NE(session, nullptr);
+  EXPECT_FALSE(session->Run(count_).ok());
+  EXPECT_TRUE(session->ShouldStop());
+  EXPECT_THAT(session->Close(),
+              StatusIs(absl::StatusCode::kInternal, "broken"));
+}
+
+TEST_F(MonitoredSessionTest, SavesByTheClock) {
+  ManualClock clock;
+  auto scaffold = std::make_shared<train::Scaffold>();
+  train::CheckpointSaverOptions saver;
+  saver.checkpoint_dir = "/job";
+  saver.save_secs = absl::Seconds(10);
+  saver.scaffold = scaffold;
+  saver.clock = &clock;
+  saver.logger = &logger_;
+  auto options = Options({std::make_shared<train::CheckpointSaverHook>(saver)});
+  options.scaffold = scaffold;
+  const auto session = Start(std::move(options));
+  ASSERT_NE(session, nullptr);
+  const auto has_saved = [&](int step) {
+    return files_.FileExists(absl::StrCat("/job/model.ckpt-", step, ".index"))
+        .ok();
+  };
+  EXPECT_TRUE(has_saved(0));
+  clock.Advance(absl::Seconds(9.5));
+  ASSERT_OK(session->Run(count_));
+  EXPECT_FALSE(has_saved(1));
+  clock.Advance(absl::Seconds(0.5));
+  ASSERT_OK(session->Run(count_));
+  EXPECT_TRUE(has_saved(2)) << "10 s since the first";
+  clock.Advance(absl::Seconds(9));
+  ASSERT_OK(session->Run(count_));
+  EXPECT_FALSE(has_saved(3));
+  clock.Advance(absl::Seconds(60));
+  ASSERT_OK(session->Run(count_));
+  EXPECT_TRUE(has_saved(4)) << "once, however long it was";
+  ASSERT_OK(session->Run(count_));
+  EXPECT_FALSE(has_saved(5));
+  ASSERT_OK(session->Close());
+  EXPECT_TRUE(has_saved(5));
+}
+
+TEST_F(MonitoredSessionTest, LogsAndCountsByTheClock) {
+  const Operation nothing = ops::NoOp(root_);
+  ManualClock clock;
+  RecordingLogger log;
+  train::LoggingTensorOptions tensors;
+  tensors.tensors = {{"step", step_.value()}};
+  tensors.every_n_secs = absl::Seconds(2);
+  tensors.clock = &clock;
+  tensors.logger = &log;
+  const auto session = Start(
+      Options({std::make_shared<train::LoggingTensorHook>(tensors),
+               std::make_shared<train::StepCounterHook>(
+                   train::StepCounterOptions{.every_n_secs = absl::Seconds(3),
+                                             .clock = &clock,
+                                             .logger = &log})}));
+  ASSERT_NE(session, nullptr);
+  for (int i = 0; i < 7; ++i) {
+    ASSERT_OK(session->Run(nothing));
+    ASSERT_OK(session->raw_session()->Run(count_));
+    clock.Advance(absl::Seconds(1));
+  }
+  EXPECT_THAT(log.lines(),
+              ElementsAre("I step = 0", "I step = 2 (2.000 sec)",
+                          "I global_step/sec: 1", "I step = 4 (2.000 sec)",
+                          "I step = 6 (2.000 sec)", "I global_step/sec: 1"));
+}
+
+TEST_F(MonitoredSessionTest, SummarisesByTheClock) {
+  ManualClock clock;
+  const Output loss =
+      ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
+  train::SummarySaverOptions saver;
+  saver.save_secs = absl::Seconds(10);
+  saver.writer =
+      std::make_shared<train::SessionSummaryWriter>("/logs", &logger_);
+  saver.summary_op = loss;
+  saver.clock = &clock;
+  const auto session =
+      Start(Options({std::make_shared<train::SummarySaverHook>(saver)}));
+  ASSERT_NE(session, nullptr);
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_OK(session->Run(count_));
+    clock.Advance(absl::Seconds(4));
+  }
+  ASSERT_OK(session->Close());
+  EXPECT_THAT(EventsIn(files_, "/logs"),
+              ElementsAre("start at 1", "loss at 1", "loss at 4"));
+}
+
+// A real one, to this thread, for others of the program began before it was
+// left to whoever looks for it; so this has a Process of its own.
+TEST(MonitoredSignalTest, SigtermSavesAndLeaves) {
+  const StopSignals signals;
+  MemoryFileSystem files;
+  NullLogger logger;
+  ProcessOptions in_memory;
+  in_memory.file_system = &files;
+  Process process(in_memory);
+  const Scope root = Scope::Root();
+  const ops::Variable step = train::GetOrCreateGlobalStep(root);
+  const Operation count = ops::AssignAdd(root, step, 1);
+  MonitoredTrainingSessionOptions options;
+  options.checkpoint_dir = "/job";
+  options.config.process = &process;
+  options.logger = &logger;
+  options.stop_requested = [&] { return signals.HasCome(); };
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(root, std::move(options)));
+  int64_t num_runs = 0;
+  while (!session->ShouldStop()) {
+    ASSERT_OK(session->Run(count));
+    if (++num_runs == 3) {
+      ASSERT_EQ(raise(SIGTERM), 0);
+    }
+    ASSERT_LE(num_runs, 3);
+  }
+  ASSERT_OK(session->Close());
+  EXPECT_OK(files.FileExists("/job/model.ckpt-3.index"));
 }
 
 // ---- Checkpoints ----
@@ -506,6 +823,42 @@ TEST_F(MonitoredSessionTest, ASecondStartGoesOn) {
             5);
 }
 
+TEST_F(MonitoredSessionTest, ADirectoryOfAnotherShapeNamesBoth) {
+  const auto start = [&](const TensorShape& shape) {
+    const Scope root = Scope::Root();
+    train::GetOrCreateGlobalStep(root);
+    ops::Variable(root.WithName("layer/weights"), Tensor(DT_FLOAT, shape));
+    auto options = Options();
+    options.checkpoint_dir = "/job";
+    return MonitoredTrainingSession(root, std::move(options)).status();
+  };
+  ASSERT_OK(start({2, 3}));
+  const absl::Status status = start({3, 2});
+  EXPECT_THAT(status, StatusIs(kInvalidArgument));
+  EXPECT_THAT(
+      std::string(status.message()),
+      testing::AllOf(HasSubstr("layer/weights"), HasSubstr("[2,3]"),
+                     HasSubstr("[3,2]"), HasSubstr("/job/model.ckpt-0")));
+}
+
+TEST_F(MonitoredSessionTest, ADirectoryOfAnotherTypeNamesBoth) {
+  const auto start = [&](DataType type) {
+    const Scope root = Scope::Root();
+    train::GetOrCreateGlobalStep(root);
+    ops::Variable(root.WithName("layer/weights"), Tensor(type, {2}));
+    auto options = Options();
+    options.checkpoint_dir = "/job";
+    return MonitoredTrainingSession(root, std::move(options)).status();
+  };
+  ASSERT_OK(start(DT_FLOAT));
+  const absl::Status status = start(DT_DOUBLE);
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(
+      std::string(status.message()),
+      testing::AllOf(HasSubstr("layer/weights"), HasSubstr("float"),
+                     HasSubstr("double"), HasSubstr("/job/model.ckpt-0")));
+}
+
 // What a chief with another graph hears.
 TEST_F(MonitoredSessionTest, ADirectoryOfAnotherModelNamesTheVariable) {
   auto options = Options({train::StopAtStep(1)});
@@ -532,38 +885,6 @@ TEST_F(MonitoredSessionTest, WithoutADirectoryNothingIsSaved) {
 
 // ---- Event files ----
 
-// "graph", "start", "loss 3 at 1", "model.ckpt at 0": what a directory shows.
-Lines EventsIn(FileSystem& files, const std::string& folder) {
-  Lines lines;
-  for (const std::string& name :
-       files.ListDirectory(folder).value_or(Lines())) {
-    if (!absl::StrContains(name, ".tfevents.")) continue;
-    auto reader =
-        summary::EventsReader::Open(files, absl::StrCat(folder, "/", name));
-    EXPECT_OK(reader);
-    while (true) {
-      const auto event = (*reader)->Next();
-      if (!event.ok()) break;
-      if (event->As<summary::GraphDefBytes>() != nullptr) {
-        lines.push_back("graph");
-      }
-      if (const auto* log = event->As<summary::SessionLog>()) {
-        lines.push_back(
-            absl::StrCat(log->status == summary::SessionLog::Status::kStart
-                             ? "start"
-                             : log->checkpoint_path,
-                         " at ", event->step));
-      }
-      if (const auto* values = event->As<summary::Summary>()) {
-        for (const summary::SummaryValue& value : values->value) {
-          lines.push_back(absl::StrCat(value.tag, " at ", event->step));
-        }
-      }
-    }
-  }
-  return lines;
-}
-
 TEST_F(MonitoredSessionTest, WritesSummariesTheGraphAndCheckpoints) {
   ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
   auto options = Options({train::StopAtStep(5)});
@@ -574,9 +895,22 @@ TEST_F(MonitoredSessionTest, WritesSummariesTheGraphAndCheckpoints) {
   ASSERT_OK(Train(std::move(options)));
   EXPECT_THAT(EventsIn(files_, "/job"),
               testing::UnorderedElementsAre(
-                  "graph", "/job/model.ckpt at 0", "start at 1", "loss at 1",
-                  "loss at 3", "/job/model.ckpt at 4", "global_step/sec at 4",
-                  "loss at 5", "/job/model.ckpt at 5"));
+                  "graph", "meta graph", "/job/model.ckpt at 0", "start at 1",
+                  "loss at 1", "loss at 3", "/job/model.ckpt at 4",
+                  "global_step/sec at 4", "loss at 5", "/job/model.ckpt at 5"));
+}
+
+TEST_F(MonitoredSessionTest, WritesTheGraphAsTextBesideTheCheckpoints) {
+  auto options = Options({train::StopAtStep(1)});
+  options.checkpoint_dir = "/job";
+  ASSERT_OK(Train(std::move(options)));
+  ASSERT_OK_AND_ASSIGN(const std::string text,
+                       files_.ReadFile("/job/graph.pbtxt"));
+  Graph read(root_.graph().registry());
+  ASSERT_OK(ImportGraphDefText(text, read));
+  EXPECT_NE(read.FindNode("global_step"), nullptr);
+  EXPECT_NE(read.FindNode("save/restore_all"), nullptr)
+      << "as it is when it is complete";
 }
 
 TEST_F(MonitoredSessionTest, SummariesMayGoElsewhere) {
@@ -587,6 +921,112 @@ TEST_F(MonitoredSessionTest, SummariesMayGoElsewhere) {
   ASSERT_OK(Train(std::move(options)));
   EXPECT_THAT(EventsIn(files_, "/logs"),
               ElementsAre("start at 1", "loss at 1", "loss at 2"));
+}
+
+// ---- Threads that do not stop ----
+
+// Its thread ends when it is let, not when it is asked to.
+class StubbornHook : public train::SessionRunHook {
+ public:
+  absl::Status AfterCreateSession(Session& session,
+                                  train::Coordinator& coordinator) override {
+    let_go_ = session.scheduler().NewEvent();
+    has_ended_ = session.scheduler().NewEvent();
+    coordinator.Start("stubborn", [this, &session, &coordinator] {
+      let_go_->Wait();
+      EXPECT_TRUE(coordinator.ShouldStop());
+      last_run = session.Run({}, std::vector<Output>()).status();
+      has_ended_->Set();
+      return absl::OkStatus();
+    });
+    return absl::OkStatus();
+  }
+  void LetGo() {
+    let_go_->Set();
+    has_ended_->Wait();
+  }
+
+  absl::Status last_run;
+
+ private:
+  std::unique_ptr<Event> let_go_, has_ended_;
+};
+
+TEST_F(MonitoredSessionTest, AThreadThatDoesNotStopIsNamedAndNotWaitedFor) {
+  auto hook = std::make_shared<StubbornHook>();
+  auto options = Options({hook});
+  options.stop_grace_period_secs = 0.01;
+  auto session = Start(std::move(options));
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->Run(count_));
+  EXPECT_OK(session->Close());
+  EXPECT_THAT(logger_.lines(),
+              testing::Contains(testing::AllOf(
+                  HasSubstr("E Coordinator stopped with threads still running: "
+                            "stubborn."),
+                  HasSubstr("10ms ago"))));
+  // What it uses is there as long as it runs.
+  hook->LetGo();
+  EXPECT_THAT(hook->last_run, StatusIs(kFailedPrecondition, "closed"));
+}
+
+// ---- Traces ----
+
+TEST_F(MonitoredSessionTest, AProfilerTracesARunNowAndThen) {
+  RecordingLogger log;
+  auto profiler = std::make_shared<train::ProfilerHook>(train::ProfilerOptions{
+      .save_steps = 2, .output_dir = "/job/profile", .logger = &log});
+  ASSERT_OK(Train(Options({train::StopAtStep(5), profiler})));
+  EXPECT_THAT(EventsIn(files_, "/job/profile"),
+              ElementsAre("step_2 at 2: 1 devices", "step_4 at 4: 1 devices"));
+  ASSERT_OK_AND_ASSIGN(const std::string timeline,
+                       files_.ReadFile("/job/profile/timeline-4.json"));
+  EXPECT_THAT(timeline, HasSubstr("AssignAdd"));
+  EXPECT_THAT(
+      log.lines(),
+      ElementsAre(
+          "I Saving timeline for 2 into '/job/profile/timeline-2.json'.",
+          "I Saving timeline for 4 into '/job/profile/timeline-4.json'."));
+}
+
+TEST_F(MonitoredSessionTest, WhatAProfilerCanNotWriteIsLostWithALine) {
+  ASSERT_OK(
+      files_.CreateDirectories("/job/profile/timeline-2.json/in the way"));
+  RecordingLogger log;
+  auto profiler = std::make_shared<train::ProfilerHook>(train::ProfilerOptions{
+      .save_steps = 2, .output_dir = "/job/profile", .logger = &log});
+  ASSERT_OK(Train(Options({train::StopAtStep(2), profiler})));
+  EXPECT_THAT(log.lines(), testing::Contains(testing::StartsWith(
+                               "W The trace of step 2 was not written: ")));
+}
+
+TEST_F(MonitoredSessionTest, AProfilersOptionsAreChecked) {
+  for (const train::ProfilerOptions& bad :
+       {train::ProfilerOptions{.save_steps = 2},
+        train::ProfilerOptions{.output_dir = "/job"},
+        train::ProfilerOptions{.save_steps = 2,
+        .save_secs = absl::Seconds(2),
+        .output_dir = "/job"}}) {
+    EXPECT_THAT(
+        MonitoredTrainingSession(
+            root_, Options({std::make_shared<train::ProfilerHook>(bad)})),
+        StatusIs(kInvalidArgument));
+  }
+}
+
+// What the caller and hooks ask for counts together, and all are told.
+TEST_F(MonitoredSessionTest, ARunTellsWhatAnyoneAsksFor) {
+  Lines lines;
+  auto hook = std::make_shared<RecordingHook>("hook", lines);
+  hook->args.options.trace_level = TraceLevel::kFullTrace;
+  const auto session = Start(Options({hook}));
+  ASSERT_NE(session, nullptr);
+  RunMetadata metadata;
+  ASSERT_OK(
+      session->Run({}, count_, {.output_partition_graphs = true}, &metadata));
+  EXPECT_EQ(metadata.partition_graphs.size(), 1u);
+  EXPECT_EQ(metadata.step_stats.dev_stats.size(), 1u);
+  EXPECT_EQ(hook->metadata, metadata);
 }
 
 // ---- Scaffold ----
@@ -721,6 +1161,53 @@ TEST_F(QueueRunnerTest, AnErrorOfItsThreadComesOut) {
   EXPECT_THAT(status, StatusIs(kFailedPrecondition, "never"));
   EXPECT_TRUE(session->ShouldStop());
   EXPECT_THAT(session->Close(), StatusIs(kFailedPrecondition, "never"));
+}
+
+TEST_F(QueueRunnerTest, ClosesWithoutBeingTold) {
+  const ops::Variable next(root_.WithName("next"), Tensor::Scalar(int64_t{0}));
+  queue_ =
+      ops::Queue::Fifo(root_.WithName("queue"), {DT_INT64},
+                       {.shapes = {PartialShape::Scalar()}, .capacity = 2});
+  const Output value =
+      ops::ResourceCountUpTo(root_, next.handle(), 3, DT_INT64);
+  train::AddQueueRunner(
+      root_,
+      {.queue = queue_, .enqueue_ops = {queue_.Enqueue(root_, {value})}});
+  ASSERT_OK(root_.status());
+  dequeue_ = queue_.Dequeue(root_)[0];
+  ASSERT_OK_AND_ASSIGN(const auto runners, train::QueueRunners(root_));
+  ASSERT_EQ(runners.size(), 1u);
+  EXPECT_EQ(runners[0].close_op.name(), "queue_Close");
+  EXPECT_EQ(runners[0].cancel_op.name(), "queue_Close_1");
+  auto options = Options();
+  options.config.operation_timeout = absl::Minutes(1);  // instead of for ever
+  const auto session = Start(std::move(options));
+  ASSERT_NE(session, nullptr);
+  absl::Status status;
+  int num_taken = 0;
+  for (; status.ok(); ++num_taken) status = session->Run(dequeue_).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_EQ(num_taken, 3 + 1);
+  EXPECT_OK(session->Close(status));
+}
+
+TEST_F(QueueRunnerTest, ALostSessionLeavesTheQueueOpen) {
+  AddCounter(1000);
+  ASSERT_OK_AND_ASSIGN(const auto runners, train::QueueRunners(root_));
+  const Output is_closed = queue_.IsClosed(root_);
+  const Operation init = ops::GlobalVariablesInitializer(root_);
+  SessionOptions config;
+  config.process = &process_;
+  ASSERT_OK_AND_ASSIGN(const auto session, Session::Connect("", root_, config));
+  ASSERT_OK(session->Run(init));
+  train::Coordinator coordinator;
+  train::QueueRunner only_cancels = runners[0];
+  only_cancels.enqueue_ops.clear();
+  coordinator.RequestStop(absl::UnavailableError("a server is gone"));
+  train::StartQueueRunner(only_cancels, *session, coordinator);
+  EXPECT_FALSE(coordinator.Join().ok());
+  ASSERT_OK_AND_ASSIGN(const Tensor closed, session->Run(is_closed));
+  EXPECT_FALSE(closed.scalar<bool>());
 }
 
 TEST_F(QueueRunnerTest, NeedsSomethingToRun) {

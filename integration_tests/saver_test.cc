@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -178,9 +179,17 @@ TEST_P(SaverFamilyTest, AVariableAndItsSlotAreOfOneMoment) {
 // What a crash has left of a save is swept by the next one under its path,
 // which knows of it by the marker; nothing else is, however alike its name.
 TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
-  const Paths folders = {"model.ckpt-7_temp_0a1b", "model.ckpt-7_temp"};
-  const Paths other_folders = {"model.ckpt-7_temp2", "model.ckpt-71_temp_0a",
-                               "model.ckpt-x_temp", "model.ckpt-8_temp_0a"};
+  const std::string of_tensorflow(32, 'b');
+  const Paths folders = {"model.ckpt-7_temp_00000000000a1b0c",
+                         "model.ckpt-7_temp_" + of_tensorflow};
+  const Paths other_folders = {"model.ckpt-7_temp",
+                               "model.ckpt-7_temp2",
+                               "model.ckpt-7_temp_20261125",
+                               "model.ckpt-7_temp_00000000000a1b0d",
+                               "model.ckpt_temp",
+                               "model.ckpt_temp_0123456789abcdef",
+                               "model.ckpt-8_temp_00000000000a1b0c",
+                               "model.ckpt-8_temp_" + of_tensorflow};
   for (const Paths* names : {&folders, &other_folders}) {
     for (const std::string& name : *names) {
       ASSERT_OK(files_.CreateDirectories("/job/" + name));
@@ -189,11 +198,14 @@ TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
   const Paths swept = {"model.ckpt-7.index.tempstate12",
                        "model.ckpt-7.data-00000-of-00001.tempstate3",
                        "model.ckpt-7.data-00000-of-00001",
-                       "model.ckpt-7.meta",
                        "model.ckpt-9.meta.tmp",
                        "model.ckpt-9.index.tempstate5",
-                       "model.ckpt-7_temp_0a1b/part-00000-of-00002.index"};
+                       folders[0] + "/part-00000-of-00002.index"};
   const Paths stay = {
+      // No save that has not ended makes one.
+      "model.ckpt-7.meta",
+      // What another is called.
+      "model.ckpt-7.data-mine.index", "model.ckpt-7.data-1-of-2x",
       "model.ckpt-9.data-00000-of-00001", "model.ckpt-9.meta",
       "model.ckpt-9.index",
       // Of saves that this one knows nothing of.
@@ -208,7 +220,8 @@ TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
   }
   ASSERT_OK(files_.WriteFileAtomically(
       "/job/model.ckpt.saving",
-      "save 12\nmodel.ckpt-7\nmodel.ckpt-9\nother\n../job/model.ckpt-8\n"));
+      "save 12\nsaving a1b0c model.ckpt-7\nsaving 5 model.ckpt-9\n"
+      "saving 6 other\nsaving 7 ../job/model.ckpt-8\nmodel.ckpt-8\n"));
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaveAs("/job/model.ckpt", root);
@@ -226,6 +239,114 @@ TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
   }
 }
 
+// What another process was about to delete goes, and nothing that the state
+// names, although a process that died named it as well.
+TEST_F(SaverTest, OldCheckpointsOfAProcessThatDiedGo) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options = Options();
+  options.max_to_keep = 2;
+  Saver first(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_OK(session->Run(init));
+  for (const int64_t step : {1, 2, 3}) {
+    ASSERT_OK(first.Save(*session, "/job/m",
+                         {.global_step = step, .write_state = step != 1}));
+  }
+  ASSERT_OK(files_.WriteFileAtomically(
+      "/job/m.saving",
+      "save 9\nsaving 9 m-3\ndeleting m-1\ndeleting m-2\ndeleting m-0\n"));
+  Saver second(root, options);
+  ASSERT_OK(second.Save(*session, "/job/m", {.global_step = 4}));
+  Paths indexes;
+  for (const std::string& name : Files()) {
+    if (absl::EndsWith(name, ".index")) indexes.push_back(name);
+    EXPECT_FALSE(absl::StartsWith(name, "m-1")) << name;
+  }
+  EXPECT_EQ(indexes, (Paths{"m-2.index", "m-3.index", "m-4.index"}));
+}
+
+// One checkpoint under two spellings is one.
+TEST_F(SaverTest, ANewCheckpointIsNotDeletedUnderAnotherSpelling) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options = Options();
+  options.max_to_keep = 1;
+  Saver saver(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_OK(session->Run(init));
+  ASSERT_OK(saver.Save(*session, "/job/m"));
+  for (const char* path : {"/job//m", "/job/./m", "/job/m"}) {
+    ASSERT_OK(saver.Save(*session, path));
+    EXPECT_EQ(saver.LastCheckpoints(), Paths{path});
+    ASSERT_OK(saver.Restore(*session, "/job/m")) << path;
+  }
+}
+
+// A folder by its path from here and by its whole one.
+TEST(SaverPathsTest, ANewCheckpointIsNotDeletedByItsWholePath) {
+  LocalFileSystem files;
+  const std::string name = "saver_paths_test";
+  const std::string here = std::filesystem::current_path();
+  (void)files.DeleteRecursively(name);
+  Process process;
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options;
+  options.max_to_keep = 1;
+  Saver saver(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       Session::Connect("", root, {.process = &process}));
+  ASSERT_OK(session->Run(init));
+  ASSERT_OK(saver.Save(*session, name + "/m"));
+  const std::string whole = absl::StrCat(here, "/", name, "/m");
+  ASSERT_OK(saver.Save(*session, whole));
+  ASSERT_OK(saver.Restore(*session, whole));
+  (void)files.DeleteRecursively(name);
+}
+
+// What begins like a checkpoint's name and is another one's stays.
+TEST_F(SaverTest, AnotherCheckpointWithALongerNameStays) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options = Options();
+  options.max_to_keep = 1;
+  Saver saver(root, options);
+  Saver other(root, Options());
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_OK(session->Run(init));
+  for (const char* mine : {"/job/m", "/job/m", "/job/n"}) {
+    ASSERT_OK(other.Save(*session, "/job/m.data-aug", {.write_state = false}));
+    ASSERT_OK(saver.Save(*session, mine));
+    ASSERT_OK(saver.Restore(*session, "/job/m.data-aug"));
+    ASSERT_OK(files_.FileExists("/job/m.data-aug.meta"));
+  }
+  EXPECT_FALSE(files_.FileExists("/job/m.index").ok());
+}
+
+TEST_F(SaverTest, AStateWithRelativePathsMayBeMoved) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options = Options();
+  options.save_relative_paths = true;
+  Saver saver(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_OK(session->Run(init));
+  ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = 1}));
+  ASSERT_OK(files_.CreateDirectories("/moved"));
+  for (const std::string& name : Files()) {
+    ASSERT_OK(files_.RenameFile("/job/" + name, "/moved/" + name));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto latest,
+                       checkpoint::LatestCheckpoint(files_, "/moved"));
+  EXPECT_EQ(latest, "/moved/m-1");
+}
+
 // A marker that somebody made up, or that a failing disk cut off.
 TEST_F(SaverTest, AMarkerOfAnyBytesHarmsNobody) {
   const Scope root = Scope::Root();
@@ -236,8 +357,10 @@ TEST_F(SaverTest, AMarkerOfAnyBytesHarmsNobody) {
   ASSERT_OK(session->Run(init));
   ASSERT_OK(files_.CreateDirectories("/job"));
   for (const std::string& contents :
-       {std::string(), std::string("save "), std::string("save 1\nm-\\"),
-        std::string("save 1\n\\x00\n/\n..\nm/../../x\n"),
+       {std::string(), std::string("save "), std::string("save 1\nsaving "),
+        std::string("save 1\nsaving 1 m-\\"),
+        std::string("save 1\ndeleting \\x00\ndeleting /\ndeleting ..\n"
+                    "deleting m/../../x\nsaving x m\ndeleting "),
         std::string(2 << 20, 'm')}) {
     ASSERT_OK(files_.WriteFileAtomically("/job/m.saving", contents));
     ASSERT_OK(saver.Save(*session, "/job/m").status());
@@ -536,9 +659,14 @@ TEST_F(SaverTest, AnotherProcessGoesOnKeepingCount) {
   ASSERT_OK(session->Run(init));
   ASSERT_OK(first.Save(*session, "/job/m", {.global_step = 1}));
   ASSERT_OK(first.Save(*session, "/job/m", {.global_step = 2}));
+  clock_.Advance(absl::Hours(5));
   ASSERT_OK(second.RecoverLastCheckpoints(
-      *session, {"/job/gone", "/job/m-1", "/job/m-2"}));
+      *session, {"/job/gone", "/job/m-1", "/job/m-2"}, {1, 2, 3}));
   ASSERT_OK(second.Save(*session, "/job/m", {.global_step = 3}));
+  ASSERT_OK_AND_ASSIGN(const auto state,
+                       checkpoint::ReadCheckpointState(files_, "/job"));
+  ASSERT_EQ(state.all_model_checkpoint_timestamps.size(), 2u);
+  EXPECT_EQ(state.all_model_checkpoint_timestamps[0], 3);
   EXPECT_EQ(second.LastCheckpoints(), (Paths{"/job/m-2", "/job/m-3"}));
   EXPECT_FALSE(files_.FileExists("/job/m-1.index").ok());
 }
@@ -767,6 +895,78 @@ TEST(ShardedSaverTest, EachTaskWritesItsVariables) {
   ASSERT_OK_AND_ASSIGN(const Tensor restored, (*session)->Run(b));
   EXPECT_TRUE(SameBits(restored, Floats({4}, 10)));
   (void)files.DeleteRecursively(folder);
+}
+
+// A saver that is not sharded has the session's task write: it is asked, too.
+TEST(UnshardedSaverTest, TheTaskThatWritesIsAsked) {
+  std::map<std::string, std::unique_ptr<MemoryFileSystem>> disks;
+  TestCluster::Options options;
+  options.kind = ClusterKind::kSimulated;
+  options.jobs = {{"ps", 1}, {"worker", 1}};
+  options.file_system = [&](const std::string& name) {
+    auto& disk = disks[absl::StrContains(name, "worker") ? "worker" : "shared"];
+    if (disk == nullptr) disk = std::make_unique<MemoryFileSystem>();
+    return disk.get();
+  };
+  TestCluster cluster(options);
+  const Scope root = Scope::Root();
+  const ops::Variable a(root.WithDevice("/job:ps/task:0").WithName("a"),
+                        Floats({2}, 1));
+  SaverOptions saves;
+  MemoryFileSystem* const shared = [&] {
+    auto& disk = disks["shared"];
+    if (disk == nullptr) disk = std::make_unique<MemoryFileSystem>();
+    return disk.get();
+  }();
+  saves.file_system = shared;
+  Saver saver(root, saves);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       Session::Connect(cluster.target("worker", 0), root,
+                                        cluster.session_options()));
+  ASSERT_OK(session->Run(init));
+  EXPECT_THAT(saver.Save(*session, "/job/m"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "[the session's own] do not find /job/m.saving"));
+  EXPECT_EQ(shared->ListDirectory("/job").value(), (Paths{"m.saving"}));
+  EXPECT_FALSE(disks["worker"]->FileExists("/job").ok());
+}
+
+// Where nobody can be asked, as in a graph of TensorFlow, the state does not
+// name what is not found.
+TEST_F(SaverTest, WhatTheProgramDoesNotFindIsNotNamed) {
+  MemoryFileSystem elsewhere;
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  const Output prefix =
+      ops::PlaceholderWithDefault(root.WithName("prefix"), "m", PartialShape());
+  const Node* save = root.AddNode(
+      "SaveV2",
+      {prefix, ops::Const(root, Tensor::Vector<std::string>({"w"})),
+       ops::Const(root, Tensor::Vector<std::string>({""})), w},
+      {{"dtypes", DataTypeVector{DT_FLOAT}}});
+  const Output saved = ops::Identity(
+      root.WithName("saved").WithControlDependencies({Operation(save)}),
+      prefix);
+  const Operation restore = ops::NoOp(root.WithName("restore"));
+  SaverOptions options = Options();
+  options.file_system = &elsewhere;
+  ASSERT_OK_AND_ASSIGN(
+      const auto saver,
+      Saver::FromSaverDef(root,
+                          {.filename_tensor_name = prefix.name(),
+                           .save_tensor_name = saved.name(),
+                           .restore_op_name = restore.name()},
+                          options));
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Connect(root);
+  ASSERT_OK(session->Run(init));
+  EXPECT_THAT(saver->Save(*session, "/job/m"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "this program does not find /job/m.index"));
+  EXPECT_FALSE(elsewhere.FileExists("/job/checkpoint").ok());
+  EXPECT_FALSE(elsewhere.FileExists("/job/m.meta").ok());
+  EXPECT_OK(files_.FileExists("/job/m.index"));
 }
 
 // Nobody could join, or restore, what lies on several disks.

@@ -1,7 +1,6 @@
 // Synchronous replicas on clusters: the nodes that TensorFlow makes, training
 // against one big batch, backups, replicas and chiefs that are lost.
 #include <algorithm>
-#include <barrier>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -11,9 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
@@ -61,6 +62,44 @@ struct NetOptions {
   DataType dtype = DT_DOUBLE;
   bool use_resource = true;  // of the dense variable
   int table_parts = 1;
+};
+
+// Threads wait here for each other, round after round.
+class Meeting {
+ public:
+  explicit Meeting(int num_threads) : num_threads_(num_threads) {}
+  void Wait() {
+    std::shared_ptr<Event> round;
+    {
+      absl::MutexLock lock(&mutex_);
+      ++num_here_;
+      round = round_;
+      EndRoundIfAllAreHere();
+    }
+    EXPECT_TRUE(round->WaitUntil(clock_.Now() + absl::Minutes(1)));
+  }
+  // Others do not wait for this thread any more.
+  void Leave() {
+    absl::MutexLock lock(&mutex_);
+    --num_threads_;
+    EndRoundIfAllAreHere();
+  }
+
+ private:
+  void EndRoundIfAllAreHere() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (num_here_ < num_threads_) return;
+    num_here_ = 0;
+    round_->Set();
+    round_ = scheduler_->NewEvent();
+  }
+
+  const SystemClock clock_;
+  const std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
+  absl::Mutex mutex_;
+  int num_threads_ ABSL_GUARDED_BY(mutex_);
+  int num_here_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<Event> round_ ABSL_GUARDED_BY(mutex_) =
+      scheduler_->NewEvent();
 };
 
 // A linear model with a table, whose rows are looked up by ids.
@@ -212,7 +251,7 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
   };
   Values TrainTogether(const Together& together, const NetOptions& net = {}) {
     std::vector<std::thread> threads;
-    std::barrier all_have_run(together.num_replicas);
+    Meeting all_have_run(together.num_replicas);
     Values result;
     for (int i = 0; i < together.num_replicas; ++i) {
       threads.emplace_back([&, i] {

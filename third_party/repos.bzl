@@ -209,6 +209,12 @@ def system_repos():
         linkopts = ["-lleveldb"],
     )
     _system_library(
+        name = "microhttpd",
+        apt = "libmicrohttpd-dev",
+        paths = ["microhttpd.h"],
+        linkopts = ["-lmicrohttpd"],
+    )
+    _system_library(
         name = "openssl",
         apt = "libssl-dev",
         paths = ["openssl", "x86_64-linux-gnu/openssl"],
@@ -220,6 +226,12 @@ def system_repos():
         apt = "libpng-dev",
         paths = ["png.h", "pngconf.h", "pnglibconf.h"],
         linkopts = ["-lpng"],
+    )
+    _system_library(
+        name = "prometheus",
+        apt = "prometheus-cpp-dev",
+        paths = ["prometheus"],
+        linkopts = ["-lprometheus-cpp-core"],
     )
     _system_library(
         name = "protobuf",

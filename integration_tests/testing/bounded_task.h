@@ -1,5 +1,6 @@
 // BoundedTask: a task for graphs that come from anywhere: master, coordinator,
-// runtime and one CPU whose memory is small; in this process, without sockets.
+// runtime, one CPU whose memory is small and files in memory, none at first; in
+// this process, without sockets.
 //
 // Threads: those of its Process, which outlives it.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_BOUNDED_TASK_H_
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "libs/coordinator/coordinator.h"
+#include "libs/fs/memory_file_system.h"
 #include "libs/master/master.h"
 #include "libs/protocol/worker.h"
 #include "libs/runtime/process.h"
@@ -33,6 +35,7 @@ class BoundedTask : private protocol::WorkerDirectory {
 
   Process& process_;
   SmallAllocator memory_;
+  MemoryFileSystem files_;
   Coordinator coordinator_;
   TaskRuntime runtime_;
   Master master_;

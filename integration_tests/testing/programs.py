@@ -1,9 +1,15 @@
 """Programs that a test runs, and ports for them."""
 
 import contextlib
+import json
 import os
+import queue
 import random
 import socket
+import subprocess
+import threading
+
+_DEADLINE_S = 120
 
 
 def binary(name):
@@ -27,3 +33,43 @@ def free_ports(count):
         probe.bind(('127.0.0.1', port))
         found.append(port)
     return found
+
+
+class Program:
+  """A process; its lines are read as they come."""
+
+  def __init__(self, command, stream, env=None):
+    self.popen = subprocess.Popen(command, text=True, env=env,
+                                  **{stream: subprocess.PIPE})
+    self.lines = queue.Queue()
+    self._stream = getattr(self.popen, stream)
+    self._reader = threading.Thread(target=self._read)
+    self._reader.start()
+
+  def _read(self):
+    for line in self._stream:
+      self.lines.put(line)
+    self.lines.put(None)
+
+  def kill(self):
+    self.popen.kill()
+    self.popen.wait()
+    self._reader.join()
+    self._stream.close()
+
+
+def start_server(cluster, job, task, root):
+  """A service of the cluster, once it has started; a writer's files: `root`."""
+  flags = [f'--cluster={json.dumps(cluster)}', f'--task_index={task}']
+  if job == 'checkpoint_writer':
+    flags.append(f'--root={root}')
+  server = Program([binary(f'services/{job}/{job}'), *flags], 'stderr')
+  seen = []
+  while True:
+    line = server.lines.get(timeout=_DEADLINE_S)
+    seen.append(line)
+    if line is None:
+      server.kill()
+      raise AssertionError(f'{job} {task} ended: {seen}')
+    if 'Started server with target' in line:
+      return server

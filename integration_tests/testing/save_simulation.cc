@@ -11,15 +11,14 @@
 #include "integration_tests/testing/cluster_faults.h"
 #include "integration_tests/testing/saving_client.h"
 #include "integration_tests/testing/test_cluster.h"
+#include "integration_tests/testing/writers_disk.h"
 #include "libs/base/clock.h"
 #include "libs/checkpoint/checkpoint_state.h"
-#include "libs/fs/failing_file_system.h"
 #include "libs/fs/memory_file_system.h"
 
 namespace weft {
 namespace {
 
-constexpr char kWriter[] = "checkpoint_writer";
 constexpr char kFolder[] = "job";
 constexpr absl::Duration kLease = absl::Seconds(10);
 // For what was disturbed to recover, and for the end of what recovered not.
@@ -30,27 +29,6 @@ constexpr int kRages = 3;
 constexpr int kBetweenRagesMilliseconds = 8000;
 // From one look at the disk to the next.
 constexpr absl::Duration kLookEvery = absl::Milliseconds(300);
-// Operations of which a failure is drawn: a save has some dozens.
-constexpr uint64_t kFailAmong = 60;
-
-// The writer's disk as its processes see it, of which each is cut off from it
-// when it is killed: whatever stands still there may go on at the very end.
-class WritersDisk {
- public:
-  MemoryFileSystem& files() { return files_; }
-  FailingFileSystem& current() { return *seen_.back(); }
-  FileSystem* ForNewProcess() {
-    return seen_.emplace_back(std::make_unique<FailingFileSystem>(files_))
-        .get();
-  }
-  void CutOff() {
-    current().FailAllFrom(0, absl::UnavailableError("The process is gone"));
-  }
-
- private:
-  MemoryFileSystem files_{{.tracks_syncs = true}};
-  std::vector<std::unique_ptr<FailingFileSystem>> seen_;
-};
 
 class SaveSimulation {
  public:
@@ -67,10 +45,7 @@ class SaveSimulation {
                               .consistency = consistency()}));
       faults_.AddClient(*clients_.back());
     }
-    faults_.AddFault([this] { faults_.CrashTask({kWriter, 0}); });
-    faults_.AddFault([this] { FailTheDiskOnce(); });
-    faults_.AddFault([this] { FillTheDisk(); });
-    faults_.set_on_crash([this](const std::string& task) { OnCrash(task); });
+    disk_.AddFaults(faults_);
   }
 
   SaveSimulationResult Run() {
@@ -100,7 +75,7 @@ class SaveSimulation {
         .jobs = {{"coordinator", 1},
                  {"ps", kNumSavingServers},
                  {"worker", kNumSavingClients},
-                 {kWriter, 1}},
+                 {kCheckpointWriter, 1}},
         .seed = seed_,
         .lease = kLease,
         .patience = absl::Seconds(15),
@@ -108,7 +83,7 @@ class SaveSimulation {
         .heartbeat_timeout = absl::Seconds(5),
         .log_waits_after = ServerOptions().log_waits_after};
     options.file_system = [this](const std::string& name) -> FileSystem* {
-      if (name == TaskName(kWriter, 0)) return disk_.ForNewProcess();
+      if (name == TaskName(kCheckpointWriter, 0)) return disk_.ForNewProcess();
       return &others_disk_;
     };
     if (seed_ % 4 < 2) {
@@ -117,29 +92,6 @@ class SaveSimulation {
       options.transport.credit_bytes = 600;
     }
     return options;
-  }
-
-  void FailTheDiskOnce() {
-    faults_.Log("an operation on the disk fails");
-    disk_.current().FailOperation(
-        static_cast<int64_t>(faults_.Chance(kFailAmong)),
-        absl::ResourceExhaustedError("No space left on device"));
-  }
-
-  void FillTheDisk() {
-    faults_.Log("the disk is full");
-    disk_.current().LimitSpace(faults_.Chance(2000));
-    faults_.Advance(faults_.UpTo(4000));
-    faults_.Log("the disk has room");
-    disk_.current().Heal();
-  }
-
-  void OnCrash(const std::string& task) {
-    if (task != TaskName(kWriter, 0)) return;
-    disk_.CutOff();
-    if (faults_.Chance(2) == 0) return;
-    faults_.Log("its machine loses power");
-    disk_.files().LosePower(faults_.random());
   }
 
   void WatchTheDisk() {
@@ -251,18 +203,8 @@ class SaveSimulation {
   }
 
   void CheckForgotten(const std::string& job, int index) {
-    const auto runtime = cluster_.runtime(job, index);
-    const StepTable::Size steps = runtime->steps();
-    if (runtime->num_sessions() + runtime->num_registrations() + steps.masters +
-            steps.running + steps.waiting + steps.aborted ==
-        0) {
-      return;
-    }
-    Violate(absl::StrCat(TaskName(job, index), " still has ",
-                         runtime->num_sessions(), " sessions, ",
-                         runtime->num_registrations(), " registrations, ",
-                         steps.masters, " masters, ", steps.running,
-                         " steps that run and ", steps.waiting, " that wait"));
+    const std::string left = WhatIsLeft(cluster_, job, index);
+    if (!left.empty()) Violate(left);
   }
 
   void Collect() {

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -159,6 +160,8 @@ absl::Status TestCluster::StartTask(const std::string& job, int index) {
       Server::Create(
           spec_, {.job_name = job,
                   .task_index = index,
+                  .metrics_port =
+                      options_.metrics ? std::optional<int>(0) : std::nullopt,
                   .host_gpus = options_.host_gpus,
                   .process = member->process != nullptr ? member->process.get()
                                                         : client_.get(),
@@ -239,6 +242,22 @@ SessionOptions TestCluster::session_options() {
   return {.operation_timeout = absl::Minutes(1),
           .connect_timeout = absl::Seconds(30),
           .process = client_.get()};
+}
+
+std::string WhatIsLeft(TestCluster& cluster, const std::string& job,
+                       int index) {
+  const auto runtime = cluster.runtime(job, index);
+  const StepTable::Size steps = runtime->steps();
+  if (runtime->num_sessions() + runtime->num_registrations() + steps.masters +
+          steps.running + steps.waiting + steps.aborted ==
+      0) {
+    return "";
+  }
+  return absl::StrCat(TaskName(job, index), " still has ",
+                      runtime->num_sessions(), " sessions, ",
+                      runtime->num_registrations(), " registrations, ",
+                      steps.masters, " masters, ", steps.running,
+                      " steps that run and ", steps.waiting, " that wait");
 }
 
 }  // namespace weft

@@ -46,6 +46,7 @@ class TestCluster {
     Logger* logger = nullptr;         // of the servers; null: nothing is logged
     bus::TransportOptions transport;  // of kSimulated: of all processes
     Quotas quotas;
+    bool metrics = false;  // but for kSimulated: each at a port of its own
     // What a process of that name ("client", or the task's) has for a disk,
     // which outlives the cluster. Null: the machine's.
     std::function<FileSystem*(const std::string& name)> file_system;
@@ -132,6 +133,10 @@ class TestCluster {
   std::map<std::string, std::shared_ptr<Member>> members_;
   std::vector<std::pair<std::string, std::shared_ptr<Member>>> dead_;
 };
+
+// What a task still holds of sessions and their steps, though nobody has any
+// more: "/job:ps/replica:0/task:0 still has 1 sessions, ..."; empty: nothing.
+std::string WhatIsLeft(TestCluster& cluster, const std::string& job, int index);
 
 }  // namespace weft
 

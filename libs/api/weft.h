@@ -59,6 +59,7 @@
 #include "libs/train/monitored_training_session.h"
 #include "libs/train/moving_averages.h"
 #include "libs/train/optimizer.h"
+#include "libs/train/profiler_hook.h"
 #include "libs/train/queue_runner.h"
 #include "libs/train/report_uninitialized.h"
 #include "libs/train/saver.h"

@@ -35,13 +35,22 @@ void BlockingPool::Schedule(Scheduler::Closure closure) {
   }
 }
 
+int64_t BlockingPool::num_waiting() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int64_t>(queue_.size());
+}
+
+int BlockingPool::num_threads() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int>(threads_.size());
+}
+
 void BlockingPool::StartThread() {
   ++num_idle_;
-  threads_.emplace_back(
-      [this, name = absl::StrCat(name_, "/b", threads_.size())] {
-        SetThreadName(name);
-        Run();
-      });
+  threads_.emplace_back([this, name = absl::StrCat(name_, threads_.size())] {
+    SetThreadName(name);
+    Run();
+  });
 }
 
 void BlockingPool::Run() {

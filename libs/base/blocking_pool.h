@@ -20,11 +20,16 @@ namespace weft {
 
 class BlockingPool {
  public:
-  // Counts every closure in `count`, which outlives the pool.
+  // Counts every closure in `count`, which outlives the pool. `name` begins the
+  // names of its threads, which are numbered.
   BlockingPool(int max_threads, absl::string_view name, WorkCount& count);
   ~BlockingPool();
 
   void Schedule(Scheduler::Closure closure);
+
+  // Closures that no thread has taken yet, and the threads there are.
+  int64_t num_waiting() const ABSL_LOCKS_EXCLUDED(mutex_);
+  int num_threads() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   void StartThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -33,7 +38,7 @@ class BlockingPool {
   const int max_threads_;
   const std::string name_;
   WorkCount& count_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   absl::CondVar work_or_stop_;
   ClosureQueue queue_ ABSL_GUARDED_BY(mutex_);
   size_t num_idle_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -11,6 +11,7 @@
 #ifndef WEFT_LIBS_BASE_COMPUTE_POOL_H_
 #define WEFT_LIBS_BASE_COMPUTE_POOL_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -38,6 +39,11 @@ class ComputePool {
 
   // Closures begun so far.
   uint64_t num_begun() const;
+
+  // Closures that no worker has taken yet.
+  int64_t num_waiting() const {
+    return std::max<int64_t>(0, num_queued_.load(std::memory_order_relaxed));
+  }
 
   // Workers that have nothing to do now: a hint.
   int num_idle() const {

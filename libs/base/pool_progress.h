@@ -1,6 +1,7 @@
-// PoolProgress: what a Scheduler that keeps count of it tells of its compute
-// pool: whether work goes on there, however much of it waits. Simulated ones
-// keep none: there, time passes only when nothing is left to begin.
+// PoolProgress: what a Scheduler that keeps count of it tells of its pools:
+// whether work goes on in the compute pool, however much of it waits, and how
+// much does. Simulated ones keep none: there, time passes only when nothing is
+// left to begin.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_BASE_POOL_PROGRESS_H_
@@ -19,6 +20,10 @@ class PoolProgress {
   // Closures that compute threads have begun, ever. Two looks that differ saw
   // the pool alive in between.
   virtual uint64_t num_begun() const = 0;
+
+  // Closures that wait for a thread of the pool, and the threads it has now.
+  virtual int64_t num_waiting(Pool pool) const = 0;
+  virtual int num_threads(Pool pool) const = 0;
 
   // Null where nobody counts.
   static const PoolProgress* Of(const Scheduler& scheduler) {

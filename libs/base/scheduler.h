@@ -26,6 +26,10 @@ enum class Pool {
   kCompute,
   // Grows as needed up to a bound; files, client functions: may block.
   kBlocking,
+  // Grows as needed, so that a closure waits for no thread: few and long ones
+  // that threads of kBlocking wait for, who may hold all of these. What drives
+  // sockets.
+  kOwnThread,
 };
 
 // Something a thread can wait for: set once, then set for good. Made by

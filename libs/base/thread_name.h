@@ -2,12 +2,16 @@
 #ifndef WEFT_LIBS_BASE_THREAD_NAME_H_
 #define WEFT_LIBS_BASE_THREAD_NAME_H_
 
+#include <cstdint>
 #include <string>
 
 namespace weft {
 
 // Of the calling thread; Linux keeps the first 15 bytes.
 void SetThreadName(const std::string& name);
+std::string ThisThreadName();
+// Linux's number of the calling thread.
+int64_t ThisThreadId();
 
 }  // namespace weft
 

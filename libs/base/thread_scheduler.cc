@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/blocking_pool.h"
 #include "libs/base/clock.h"
@@ -85,23 +87,29 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
   ThreadScheduler(const Clock& clock, const ThreadSchedulerOptions& options)
       : clock_(clock),
         compute_(NumComputeThreads(options), options.name, unfinished_),
-        blocking_(options.max_blocking_threads, options.name, unfinished_),
+        blocking_(options.max_blocking_threads,
+                  absl::StrCat(options.name, "/b"), unfinished_),
+        own_threads_(std::numeric_limits<int>::max(),
+                     absl::StrCat(options.name, "/o"), unfinished_),
         timers_(std::make_unique<TimerThread>(
             clock, options.name, [this](Closure due) {
               Schedule(Pool::kCompute, std::move(due));
             })) {}
 
-  // Work may schedule more work in either pool, so both run until none is left.
+  // Work may schedule more work in any pool, so all run until none is left.
   ~ThreadScheduler() override {
     timers_.reset();
     unfinished_.WaitForZero();
   }
 
   void Schedule(Pool pool, Closure closure) override {
-    if (pool == Pool::kCompute) {
-      compute_.Schedule(std::move(closure));
-    } else {
-      blocking_.Schedule(std::move(closure));
+    switch (pool) {
+      case Pool::kCompute:
+        return compute_.Schedule(std::move(closure));
+      case Pool::kBlocking:
+        return blocking_.Schedule(std::move(closure));
+      case Pool::kOwnThread:
+        return own_threads_.Schedule(std::move(closure));
     }
   }
 
@@ -119,6 +127,14 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
 
   int num_compute_threads() const override { return compute_.num_threads(); }
   uint64_t num_begun() const override { return compute_.num_begun(); }
+  int64_t num_waiting(Pool pool) const override {
+    return pool == Pool::kCompute ? compute_.num_waiting()
+                                  : blocking_.num_waiting();
+  }
+  int num_threads(Pool pool) const override {
+    return pool == Pool::kCompute ? compute_.num_threads()
+                                  : blocking_.num_threads();
+  }
   const Clock& clock() const override { return clock_; }
 
  private:
@@ -126,6 +142,7 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
   WorkCount unfinished_;
   ComputePool compute_;
   BlockingPool blocking_;
+  BlockingPool own_threads_;
   std::unique_ptr<TimerThread> timers_;
   const std::shared_ptr<EventMemory> event_memory_ =
       std::make_shared<EventMemory>();

@@ -54,6 +54,25 @@ TEST(ThreadSchedulerTest, BlockingPoolGrowsToItsBoundAndThenQueues) {
   EXPECT_EQ(most, 3);
 }
 
+// Whoever holds a thread of the blocking pool may wait for one of these.
+TEST(ThreadSchedulerTest, OwnThreadsWaitForNoOther) {
+  constexpr int kThreads = 3;
+  SystemClock clock;
+  auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
+  auto release = scheduler->NewEvent();
+  auto all_running = scheduler->NewEvent();
+  scheduler->Schedule(Pool::kBlocking, [&] { release->Wait(); });
+  std::atomic<int> running{0};
+  for (int i = 0; i < kThreads; ++i) {
+    scheduler->Schedule(Pool::kOwnThread, [&] {
+      if (++running == kThreads) all_running->Set();
+      release->Wait();
+    });
+  }
+  EXPECT_TRUE(all_running->WaitUntil(clock.Now() + absl::Seconds(30)));
+  release->Set();
+}
+
 TEST(ThreadSchedulerTest, CountsWhatComputeThreadsHaveBegun) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});
@@ -64,6 +83,32 @@ TEST(ThreadSchedulerTest, CountsWhatComputeThreadsHaveBegun) {
     scheduler->Schedule(Pool::kCompute, [&begun] { begun->Set(); });
     begun->Wait();
     EXPECT_EQ(progress->num_begun(), i);
+  }
+}
+
+TEST(ThreadSchedulerTest, CountsWhatWaitsForAThread) {
+  SystemClock clock;
+  for (const Pool pool : {Pool::kCompute, Pool::kBlocking}) {
+    auto scheduler = NewThreadScheduler(
+        clock, {.compute_threads = 1, .max_blocking_threads = 1});
+    const PoolProgress* const progress = PoolProgress::Of(*scheduler);
+    EXPECT_EQ(progress->num_waiting(pool), 0);
+    auto running = scheduler->NewEvent();
+    auto release = scheduler->NewEvent();
+    scheduler->Schedule(pool, [&] {
+      running->Set();
+      release->Wait();
+    });
+    running->Wait();
+    EXPECT_EQ(progress->num_waiting(pool), 0);
+    for (int i = 0; i < 5; ++i) scheduler->Schedule(pool, [] {});
+    EXPECT_EQ(progress->num_waiting(pool), 5);
+    EXPECT_EQ(progress->num_threads(pool), 1);
+    auto last = scheduler->NewEvent();
+    scheduler->Schedule(pool, [&] { last->Set(); });
+    release->Set();
+    last->Wait();
+    EXPECT_EQ(progress->num_waiting(pool), 0);
   }
 }
 

@@ -106,6 +106,7 @@ absl::Status ClientConnection::MakeConnection(ConnectionId control,
   ConnectionOptions options;
   options.wire = context_.parts.wire;
   options.memory = context_.parts.memory;
+  options.traffic = context_.parts.traffic;
   options.control = control;
   options.max_sent_bytes = std::min<uint64_t>(
       reply.max_control_bytes, context_.options.max_control_bytes);

@@ -30,7 +30,24 @@ Connection::Connection(ConnectionOptions options)
       outgoing_(options_.chunk_bytes, options_.credit_bytes,
                 options_.max_unsent_bytes),
       incoming_(*options_.memory, options_.credit_bytes,
-                options_.max_held_bytes) {}
+                options_.max_held_bytes) {
+  if (options_.traffic) options_.traffic->connections_opened.Add();
+}
+
+Connection::~Connection() {
+  if (options_.traffic) options_.traffic->connections_closed.Add();
+}
+
+absl::Status Connection::SendFrames(ConnectionId connection, Frames frames,
+                                    uint64_t size) {
+  RETURN_IF_ERROR(options_.wire->Send(connection, std::move(frames)));
+  if (options_.traffic) options_.traffic->sent.Add(size);
+  return absl::OkStatus();
+}
+
+void Connection::CountReceived(uint64_t size) const {
+  if (options_.traffic) options_.traffic->received.Add(size);
+}
 
 Envelope Connection::Address(const Outgoing& outgoing) {
   Envelope envelope;
@@ -121,7 +138,7 @@ absl::Status Connection::Send(Outgoing outgoing) {
   const bool counts = outgoing.kind != MessageKind::kRequest;
   const uint64_t reserved = counts ? streamed : 0;
   if (streamed > 0) RETURN_IF_ERROR(outgoing_.Reserve(reserved, num_streams));
-  absl::Status sent = options_.wire->Send(options_.control, std::move(frames));
+  absl::Status sent = SendFrames(options_.control, std::move(frames), size);
   if (!sent.ok() && streamed > 0) outgoing_.GiveUp(reserved, num_streams);
   if (!sent.ok() || streamed == 0) return sent;
   AddStreams(envelope, message, counts);
@@ -132,9 +149,11 @@ absl::Status Connection::Send(Outgoing outgoing) {
 
 absl::Status Connection::Receive(Frames frames, IsWanted is_wanted,
                                  Deliver deliver) {
-  if (SizeOf(frames) > options_.max_received_bytes) {
+  const uint64_t size = SizeOf(frames);
+  if (size > options_.max_received_bytes) {
     return absl::InvalidArgumentError("Bad message: it is too large");
   }
+  CountReceived(size);
   ASSIGN_OR_RETURN(ControlMessage message,
                    DecodeControlMessage(std::move(frames)));
   const Envelope& envelope = message.envelope;
@@ -170,6 +189,7 @@ absl::Status Connection::ReceiveCredit(const Blob& body) {
 }
 
 absl::Status Connection::ReceiveBulk(const Frames& frames, Deliver deliver) {
+  CountReceived(SizeOf(frames));
   ASSIGN_OR_RETURN(const Chunk chunk, DecodeChunk(frames));
   if (chunk.info.stream == 0) {
     return absl::InvalidArgumentError("Bad message: a second bulk token");
@@ -178,9 +198,10 @@ absl::Status Connection::ReceiveBulk(const Frames& frames, Deliver deliver) {
   if (landed.credit > 0) {
     Envelope envelope;
     envelope.method = kCreditMethod;
+    Frames credit = {EncodeEnvelope(envelope), EncodeCredit(landed.credit)};
+    const uint64_t size = SizeOf(credit);
     // When it fails the connection is closing anyway.
-    (void)options_.wire->Send(options_.control, {EncodeEnvelope(envelope),
-                                                 EncodeCredit(landed.credit)});
+    (void)SendFrames(options_.control, std::move(credit), size);
   }
   if (!landed.complete.has_value()) return absl::OkStatus();
   return deliver(*std::move(landed.complete));
@@ -222,8 +243,9 @@ void Connection::Pump() {
   while (std::exchange(pump_again_, false)) {
     mutex_.Unlock();
     Frames chunk;
-    while (outgoing_.Next(&chunk) &&
-           options_.wire->Send(bulk, std::move(chunk)).ok()) {
+    while (outgoing_.Next(&chunk)) {
+      const uint64_t size = SizeOf(chunk);
+      if (!SendFrames(bulk, std::move(chunk), size).ok()) break;
     }
     mutex_.Lock();
   }

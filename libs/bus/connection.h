@@ -21,6 +21,7 @@
 #include "libs/bus/incoming_streams.h"
 #include "libs/bus/message.h"
 #include "libs/bus/outgoing_streams.h"
+#include "libs/bus/traffic.h"
 #include "libs/bus/wire.h"
 
 namespace weft::bus {
@@ -28,6 +29,7 @@ namespace weft::bus {
 struct ConnectionOptions {
   Wire* wire = nullptr;
   LandingMemory* memory = nullptr;
+  Traffic* traffic = nullptr;  // may be null
   ConnectionId control = 0;
   uint64_t max_sent_bytes = 0;  // of a control message, that the other takes
   uint64_t max_received_bytes = 0;  // and that this end takes
@@ -44,6 +46,7 @@ struct ConnectionOptions {
 class Connection {
  public:
   explicit Connection(ConnectionOptions options);
+  ~Connection();
 
   // What to send; `error` only in a reply, which then has no message.
   struct Outgoing {
@@ -88,6 +91,9 @@ class Connection {
   }
   void AddStreams(const Envelope& envelope, Message& message, bool counts);
   absl::Status ReceiveCredit(const Blob& body);
+  absl::Status SendFrames(ConnectionId connection, Frames frames,
+                          uint64_t size);
+  void CountReceived(uint64_t size) const;
   // Sends chunks as long as there are any that may go.
   void Pump();
 

@@ -28,6 +28,7 @@ ConnectionOptions OptionsOf(const ServerContext& context,
   ConnectionOptions options;
   options.wire = context.parts.wire;
   options.memory = context.parts.memory;
+  options.traffic = context.parts.traffic;
   options.control = control;
   // The dialer takes what it knows that we take.
   options.max_sent_bytes = context.options.max_control_bytes;

@@ -48,6 +48,7 @@
 #include "libs/bus/address.h"
 #include "libs/bus/handler.h"
 #include "libs/bus/message.h"
+#include "libs/bus/traffic.h"
 #include "libs/bus/wire.h"
 
 namespace weft::bus {
@@ -186,6 +187,8 @@ struct TransportParts {
   LandingMemory* memory = nullptr;
   // What other ends did wrong; may be null.
   Logger* logger = nullptr;
+  // Counts what comes and goes; may be null.
+  Traffic* traffic = nullptr;
 };
 std::unique_ptr<Transport> NewTransport(const TransportParts& parts,
                                         const TransportOptions& options = {});

@@ -104,6 +104,13 @@ std::optional<uint32_t> ConsumeShard(absl::string_view* text) {
   return shard;
 }
 
+bool ConsumeDigits(absl::string_view* text) {
+  const size_t end = text->find_first_not_of("0123456789");
+  const size_t digits = end == absl::string_view::npos ? text->size() : end;
+  text->remove_prefix(digits);
+  return digits > 0;
+}
+
 }  // namespace
 
 std::string IndexFilename(absl::string_view prefix) {
@@ -112,6 +119,22 @@ std::string IndexFilename(absl::string_view prefix) {
 
 std::string DataFilename(absl::string_view prefix, int shard, int num_shards) {
   return absl::StrFormat("%s.data-%05d-of-%05d", prefix, shard, num_shards);
+}
+
+bool IsDataEnding(absl::string_view ending) {
+  return absl::ConsumePrefix(&ending, ".data-") && ConsumeDigits(&ending) &&
+         absl::ConsumePrefix(&ending, "-of-") && ConsumeDigits(&ending) &&
+         ending.empty();
+}
+
+bool ConsumeTemporaryEnding(absl::string_view* name) {
+  constexpr absl::string_view kTemporary = ".tempstate";
+  const size_t begin = name->rfind(kTemporary);
+  if (begin == absl::string_view::npos) return false;
+  absl::string_view number = name->substr(begin + kTemporary.size());
+  if (!ConsumeDigits(&number) || !number.empty()) return false;
+  *name = name->substr(0, begin);
+  return true;
 }
 
 std::optional<uint32_t> ShardOfDataFile(absl::string_view path) {

@@ -26,6 +26,12 @@ inline constexpr absl::string_view kHeaderKey = "";
 // "PREFIX.index" and "PREFIX.data-00000-of-00002".
 std::string IndexFilename(absl::string_view prefix);
 std::string DataFilename(absl::string_view prefix, int shard, int num_shards);
+// Whether `ending` is what DataFilename puts after a prefix, ".data-I-of-N": so
+// that nobody takes "model.data-mine" for data of "model".
+bool IsDataEnding(absl::string_view ending);
+// Takes ".tempstate7" off the end of a name, which a file of a checkpoint has
+// while it is written; false when it is not there.
+bool ConsumeTemporaryEnding(absl::string_view* name);
 // Which shard of a save a data file holds, so that all names that it has in its
 // life say the same: 1 for "model.data-00001-of-00002" and for what becomes
 // that, "model_temp/part-00001-of-00002.data-00000-of-00001", also while it is

@@ -121,6 +121,9 @@ absl::StatusOr<Strings> ParseStrings(absl::string_view bytes, int64_t count) {
   return strings;
 }
 
+// How often a reader looks again when it finds that an index was replaced.
+constexpr int kMaxReplaced = 3;
+
 }  // namespace
 
 BundleReader::BundleReader(FileSystem& file_system, absl::string_view prefix,
@@ -134,12 +137,26 @@ absl::StatusOr<std::unique_ptr<BundleReader>> BundleReader::Open(
     const Cancellation* cancellation) {
   std::unique_ptr<BundleReader> reader(
       new BundleReader(file_system, prefix, cancellation));
-  const std::string path = IndexFilename(prefix);
-  ASSIGN_OR_RETURN(const uint64_t size, file_system.GetFileSize(path));
-  ASSIGN_OR_RETURN(auto file, file_system.NewRandomAccessFile(path));
-  ASSIGN_OR_RETURN(reader->index_, Table::Open(std::move(file), size, path));
+  RETURN_IF_ERROR(reader->OpenIndex());
   RETURN_IF_ERROR(reader->ReadHeader());
   return reader;
+}
+
+absl::Status BundleReader::OpenIndex() {
+  const std::string path = IndexFilename(prefix_);
+  ASSIGN_OR_RETURN(uint64_t size, file_system_.GetFileSize(path));
+  for (int tries = 0;; ++tries) {
+    ASSIGN_OR_RETURN(auto file, file_system_.NewRandomAccessFile(path));
+    auto index = Table::Open(std::move(file), size, path);
+    if (index.ok()) {
+      index_ = *std::move(index);
+      return absl::OkStatus();
+    }
+    // A save may have put another file in its place since its size was asked.
+    const uint64_t size_before = size;
+    ASSIGN_OR_RETURN(size, file_system_.GetFileSize(path));
+    if (size == size_before || tries == kMaxReplaced) return index.status();
+  }
 }
 
 absl::Status BundleReader::ReadHeader() {

@@ -92,6 +92,8 @@ class BundleReader {
   BundleReader(FileSystem& file_system, absl::string_view prefix,
                const Cancellation* cancellation);
 
+  // Again where another save's has taken its place meanwhile.
+  absl::Status OpenIndex();
   absl::Status ReadHeader();
   absl::StatusOr<BundleEntry> Parse(absl::string_view key);
   // Of the last name that was asked for, whose last one is kept.

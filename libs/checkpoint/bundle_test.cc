@@ -525,6 +525,53 @@ TEST_F(BundleTest, WithoutFinishNothingIsLeft) {
 
 // Whichever operation of the file system is the last one, a reader finds the
 // whole checkpoint or none, and OK means that it is there.
+// Of files elsewhere, which may be silent.
+class Elsewhere : public MemoryFileSystem {
+ public:
+  absl::Status DeleteLeftover(absl::string_view path) override {
+    asked.emplace_back(path);
+    return answer;
+  }
+  std::vector<std::string> asked;
+  absl::Status answer;
+};
+
+TEST_F(BundleTest, WhoIsSilentIsNotAskedAgain) {
+  for (const bool is_silent : {false, true}) {
+    Elsewhere files;
+    if (is_silent) files.answer = absl::UnavailableError("no answer");
+    // Cancelled before there was an index, and after.
+    for (const bool has_index : {false, true}) {
+      files.asked.clear();
+      auto writer = BundleWriter::Create(files, kPrefix, *random_);
+      ASSERT_OK(writer);
+      Cancellation cancelled;
+      cancelled.Cancel(absl::CancelledError("not wanted"));
+      if (has_index) {
+        EXPECT_THAT((*writer)->Finish(&cancelled),
+                    StatusIs(absl::StatusCode::kCancelled));
+      }
+      writer->reset();
+      EXPECT_EQ(files.asked.size(), has_index && !is_silent ? 2u : 1u);
+    }
+  }
+}
+
+// Whose connection is lost is cancelled with that, and its disk is well.
+TEST_F(BundleTest, ACancelledOneLeavesNothingWhateverTheCause) {
+  for (const absl::Status& cause :
+       {absl::CancelledError("closed"), absl::UnavailableError("lost"),
+        absl::DeadlineExceededError("late")}) {
+    auto writer = NewWriter();
+    ASSERT_OK(writer->Add("a", Tensor::Scalar(1.0f)));
+    Cancellation cancelled;
+    cancelled.Cancel(cause);
+    EXPECT_THAT(writer->Finish(&cancelled), StatusIs(cause.code()));
+    writer.reset();
+    EXPECT_EQ(fs_.ListDirectory("/job").value(), std::vector<std::string>());
+  }
+}
+
 TEST_F(BundleTest, ACheckpointIsWholeOrNotThere) {
   for (int64_t n = 0;; ++n) {
     MemoryFileSystem disk;

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "libs/base/crc32c.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_reader.h"
@@ -31,6 +32,11 @@ void AppendVarint(uint64_t value, std::string* bytes) {
     bytes->push_back(static_cast<char>(value | 0x80));
   }
   bytes->push_back(static_cast<char>(value));
+}
+
+// Of a disk that is stuck, or a service that is gone.
+bool IsSilence(const absl::Status& status) {
+  return absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status);
 }
 
 absl::string_view BytesOf(const uint32_t& number) {
@@ -101,10 +107,12 @@ void DeleteReplacedData(FileSystem& file_system, absl::string_view prefix,
   const absl::string_view folder = Dirname(prefix);
   const auto names = file_system.ListDirectory(folder.empty() ? "." : folder);
   if (!names.ok()) return;
-  const std::string data = absl::StrCat(Basename(prefix), ".data-");
   const std::string own = absl::StrFormat("-of-%05d", files.count);
   for (const std::string& name : *names) {
-    if (!absl::StartsWith(name, data) || absl::EndsWith(name, own)) continue;
+    absl::string_view ending = name;
+    if (!absl::ConsumePrefix(&ending, Basename(prefix))) continue;
+    ConsumeTemporaryEnding(&ending);
+    if (!IsDataEnding(ending) || absl::EndsWith(name, own)) continue;
     (void)file_system.DeleteFile(JoinPath(folder, name));
   }
 }
@@ -126,11 +134,11 @@ BundleWriter::~BundleWriter() {
   if (finished_) return;
   if (data_ != nullptr) data_->Abandon();
   data_.reset();
-  // What stays is swept at the next save: a disk that did not answer is not
-  // waited for twice more, and of another failure nobody could be told.
-  if (absl::IsDeadlineExceeded(status_)) return;
-  (void)file_system_.DeleteFile(temporary_data_);
-  (void)file_system_.DeleteFile(temporary_index_);
+  // What stays is swept at the next save: who is silent is not asked again, and
+  // of another failure nobody could be told.
+  const absl::Status deleted = file_system_.DeleteLeftover(temporary_data_);
+  if (!has_index_ || IsSilence(deleted)) return;
+  (void)file_system_.DeleteLeftover(temporary_index_);
 }
 
 absl::Status BundleWriter::Add(absl::string_view name, const Tensor& tensor) {
@@ -304,6 +312,7 @@ absl::Status BundleWriter::Commit(const Cancellation* cancellation) {
   RETURN_IF_ERROR(data_->Close());
   ASSIGN_OR_RETURN(const DataFileCount files,
                    ChooseDataFileCount(file_system_, prefix_, /*num_files=*/1));
+  has_index_ = true;
   RETURN_IF_ERROR(WriteIndex(file_system_, temporary_index_,
                              {.num_shards = files.count}, entries_));
   if (cancellation != nullptr) RETURN_IF_ERROR(cancellation->status());

@@ -124,6 +124,7 @@ class BundleWriter {
   const std::string temporary_data_;
   const std::string temporary_index_;
   std::unique_ptr<WritableFile> data_;
+  bool has_index_ = false;  // under its temporary name, or may have it
   int64_t data_size_ = 0;
   BundleEntries entries_;
   absl::Status status_;  // why nothing can be added any more

@@ -129,7 +129,7 @@ absl::Status Write(FileSystem& file_system, const Merge& merge,
   RETURN_IF_ERROR(file_system.CreateDirectories(folder));
   const std::string index = IndexFilename(prefix);
   const std::string temporary = absl::StrCat(index, ".tempstate", number);
-  absl::Cleanup swept = [&] { (void)file_system.DeleteFile(temporary); };
+  absl::Cleanup swept = [&] { (void)file_system.DeleteLeftover(temporary); };
   RETURN_IF_ERROR(WriteIndex(file_system, temporary, header, merge.entries()));
   RETURN_IF_ERROR(StatusOf(cancellation));
   for (size_t i = 0; i < files.size(); ++i) {

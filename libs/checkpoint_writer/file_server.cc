@@ -286,8 +286,10 @@ void FileServer::Client::Operate(FileRequest request, absl::Time deadline,
                                   std::move(cancellation), std::move(done));
   }
   DoSoon(deadline, std::move(cancellation), std::move(done),
-         [reader = open->read, request = std::move(request)] {
-           return ReadPiece(*reader->file, request);
+         [this, reader = open->read, request = std::move(request)] {
+           auto piece = ReadPiece(*reader->file, request);
+           if (piece.ok()) server_.read_bytes_.Add(piece->bytes.size());
+           return piece;
          });
 }
 
@@ -326,6 +328,7 @@ absl::StatusOr<FileAnswer> FileServer::Client::Open(
   OrderedFile::Options options;
   options.file = std::move(file);
   options.path = request.path;
+  options.written_bytes = &server_.written_bytes_;
   options.clock = &server_.options_.scheduler->clock();
   options.run = [self = shared_from_this()](Scheduler::Closure closure) {
     self->server_.queue_.Push(self->number_, std::move(closure));
@@ -359,7 +362,8 @@ absl::StatusOr<FileServer::Client::OpenFile> FileServer::Client::Find(
   absl::MutexLock lock(&mutex_);
   const auto it = files_.find(file);
   if (it != files_.end()) return it->second;
-  return absl::FailedPreconditionError(absl::StrCat(
+  // Its user has lost a connection, and has to hear that, not that he erred.
+  return absl::UnavailableError(absl::StrCat(
       server_.options_.task, ": file ", file,
       " is not open for this client: it was closed, or opened over a "
       "connection that is lost, or at a writer that has stopped"));

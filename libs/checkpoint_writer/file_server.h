@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "libs/base/counter.h"
 #include "libs/base/in_flight.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
@@ -37,7 +38,7 @@ struct FileServerOptions {
   std::string task;
   int max_open_files_per_client = 128;
   int max_open_files = 512;
-  // Operations on files at once.
+  // Operations on files at once, half of them for one client.
   int max_running = 16;
 };
 
@@ -57,6 +58,9 @@ class FileServer {
   }
 
   int num_open_files() const { return num_open_.load(); }
+  // What clients have written and read so far.
+  uint64_t written_bytes() const { return written_bytes_.value(); }
+  uint64_t read_bytes() const { return read_bytes_.value(); }
 
  private:
   class Client;
@@ -67,8 +71,10 @@ class FileServer {
   std::atomic<bool> draining_{false};
   std::atomic<int> num_open_{0};
   std::atomic<uint64_t> num_clients_{0};  // ever
-  InFlight written_;                      // files that are open for writing
-  TurnQueue queue_;  // last: what runs there uses the others
+  Counter written_bytes_;
+  Counter read_bytes_;
+  InFlight written_;  // files that are open for writing
+  TurnQueue queue_;   // last: what runs there uses the others
 };
 
 }  // namespace weft

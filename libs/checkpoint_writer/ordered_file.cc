@@ -189,7 +189,11 @@ absl::Status OrderedFile::Do(const Piece& piece) {
   }
   switch (request.action) {
     case FileAction::kAppend:
-      return options_.file->Append(request.bytes.view());
+      RETURN_IF_ERROR(options_.file->Append(request.bytes.view()));
+      if (options_.written_bytes) {
+        options_.written_bytes->Add(request.bytes.size());
+      }
+      return absl::OkStatus();
     case FileAction::kFlush:
       return options_.file->Flush();
     case FileAction::kSync:

@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "libs/base/cancellation.h"
 #include "libs/base/clock.h"
+#include "libs/base/counter.h"
 #include "libs/base/scheduler.h"
 #include "libs/fs/file_system.h"
 #include "libs/protocol/files.h"
@@ -35,6 +36,7 @@ class OrderedFile : public std::enable_shared_from_this<OrderedFile> {
     std::unique_ptr<WritableFile> file;
     std::string path;  // as its client calls it, for errors
     const Clock* clock = nullptr;
+    Counter* written_bytes = nullptr;  // outlives the file; may be null
     // Has a closure run soon, where it may block.
     std::function<void(Scheduler::Closure)> run;
     // Called when the file has been closed or given up, without a lock held.

@@ -208,10 +208,14 @@ TEST_F(RemoteFileSystemTest, ADiskThatIsStuckEndsAtTheDeadline) {
 
 // Whoever was told once is not kept for a second time by what must follow.
 TEST_F(RemoteFileSystemTest, ADiskThatIsStuckIsWaitedForOnce) {
-  for (const std::string stuck : {".data", ".index"}) {
+  using What = GatedFileSystem::What;
+  using Stuck = std::pair<std::string, What>;
+  for (const auto& [stuck, what] :
+       {Stuck(".data", What::kAppend), Stuck(".data", What::kSync),
+        Stuck(".index", What::kAppend), Stuck(".index", What::kSync)}) {
     GatedFileSystem disk;
     SimulatedFiles files;
-    disk.Shut(files.scheduler(), stuck);
+    disk.Shut(files.scheduler(), stuck, what);
     files.StartWriter(disk);
     RemoteFileSystem remote({.files = files.NewClient(),
                              .scheduler = &files.scheduler(),
@@ -230,6 +234,23 @@ TEST_F(RemoteFileSystemTest, ADiskThatIsStuckIsWaitedForOnce) {
     files.Settle();
     EXPECT_EQ(files.writer().server().num_open_files(), 0) << stuck;
   }
+}
+
+TEST_F(RemoteFileSystemTest, ASaveThatIsCancelledIsNotKeptByAStuckDisk) {
+  GatedFileSystem disk;
+  files_.StartWriter(disk);
+  auto remote = files_.NewFileSystem();
+  const auto random = NewSeededRandom(1);
+  ASSERT_OK_AND_ASSIGN(
+      auto writer, checkpoint::BundleWriter::Create(*remote, "/m", *random));
+  ASSERT_OK(writer->Add("a", Tensor::Scalar<int32_t>(1)));
+  disk.Shut(files_.scheduler(), "/m");
+  const absl::Time before = files_.scheduler().clock().Now();
+  writer.reset();
+  EXPECT_LE(files_.scheduler().clock().Now() - before, kLeftoverTimeout);
+  disk.Open();
+  files_.Settle();
+  EXPECT_EQ(disk.ListDirectory("/").value(), std::vector<std::string>());
 }
 
 // After a Sync that failed nobody knows what the disk has.
@@ -330,8 +351,7 @@ TEST_F(RemoteFileSystemTest, AConnectionThatIsCutEndsWhatWasOpen) {
   // What was open is not open over the next connection.
   files_.Pass(absl::Seconds(10));
   char buffer[10];
-  EXPECT_THAT(read->Read(0, 10, buffer),
-              StatusIs(absl::StatusCode::kFailedPrecondition, "is not open"));
+  EXPECT_THAT(read->Read(0, 10, buffer), StatusIs(kGone, "is not open"));
   EXPECT_FALSE(file->Close().ok());
   EXPECT_OK(Write(*remote, "/a", Bytes(10)));
 }
@@ -398,6 +418,22 @@ TEST_F(RemoteFileSystemTest, AWriterThatStartsLaterIsWaitedFor) {
   files_.StartWriter(disk_);
   files_.Pass(absl::Seconds(5));
   EXPECT_OK(written);
+}
+
+// While a save is paced nothing is on its way that the loss could end.
+TEST_F(RemoteFileSystemTest, AWriterThatRestartsBetweenTwoPiecesIsSaid) {
+  files_.StartWriter(disk_);
+  auto remote = files_.NewFileSystem();
+  ASSERT_OK_AND_ASSIGN(auto file, remote->NewWritableFile("/a"));
+  ASSERT_OK(file->Append(Bytes(kMaxFilePiece)));
+  files_.Settle();
+  files_.KillWriter();
+  files_.Settle();
+  files_.StartWriter(disk_, {.incarnation = 23});
+  files_.Pass(absl::Seconds(5));
+  ASSERT_OK(remote->FileExists("/a"));  // there is a connection again
+  ASSERT_OK(file->Append(Bytes(kMaxFilePiece)));
+  EXPECT_THAT(file->Sync(), StatusIs(kGone, "zmq://server:7000/a"));
 }
 
 // A file that was open at the writer before has no part in what the next one

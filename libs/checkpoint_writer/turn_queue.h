@@ -1,11 +1,14 @@
 // TurnQueue: work of several clients for threads that may block: each client's
-// in order of its coming, clients by turns, no more than a bound at once.
+// in order of its coming, clients by turns, no more than a bound at once, of
+// one client no more than half of it: work that never ends, on a disk that is
+// gone, leaves others room.
 //
 // Threads: all methods may be called from any thread, and none blocks but
 // WaitUntilIdle. Closures run on the blocking pool without a lock held.
 #ifndef WEFT_LIBS_CHECKPOINT_WRITER_TURN_QUEUE_H_
 #define WEFT_LIBS_CHECKPOINT_WRITER_TURN_QUEUE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -22,7 +25,9 @@ class TurnQueue {
  public:
   // `scheduler` outlives it.
   TurnQueue(Scheduler& scheduler, int max_running)
-      : scheduler_(scheduler), max_running_(max_running) {}
+      : scheduler_(scheduler),
+        max_running_(max_running),
+        max_of_a_client_(std::max(1, max_running / 2)) {}
   TurnQueue(const TurnQueue&) = delete;
   TurnQueue& operator=(const TurnQueue&) = delete;
   // Nobody pushes any more.
@@ -48,36 +53,63 @@ class TurnQueue {
   }
 
  private:
+  struct Work {
+    uint64_t client = 0;
+    Scheduler::Closure closure;  // null: none
+  };
+
   void Run() ABSL_LOCKS_EXCLUDED(mutex_) {
-    while (Scheduler::Closure closure = TakeNext()) closure();
+    Work work = TakeNext();
+    while (work.closure != nullptr) {
+      work.closure();
+      work.closure = nullptr;
+      End(work.client);
+      work = TakeNext();
+    }
     in_flight_.End();
   }
 
-  // Null when nothing waits; then whoever asked runs no longer.
-  Scheduler::Closure TakeNext() ABSL_LOCKS_EXCLUDED(mutex_) {
+  // None when nothing waits that may begin; then whoever asked runs no longer:
+  // what a client has too much of is begun by those that run its work.
+  Work TakeNext() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    if (turns_.empty()) {
+    const auto turn =
+        std::find_if(turns_.begin(), turns_.end(), [this](uint64_t client) {
+          mutex_.AssertHeld();
+          const auto begun = begun_.find(client);
+          return begun == begun_.end() || begun->second < max_of_a_client_;
+        });
+    if (turn == turns_.end()) {
       --running_;
-      return nullptr;
+      return {};
     }
-    const uint64_t client = turns_.front();
-    turns_.pop_front();
+    const uint64_t client = *turn;
+    turns_.erase(turn);
     const auto it = waiting_.find(client);
-    Scheduler::Closure next = std::move(it->second.front());
+    Work next{client, std::move(it->second.front())};
     it->second.pop_front();
     if (it->second.empty()) {
       waiting_.erase(it);
     } else {
       turns_.push_back(client);
     }
+    ++begun_[client];
     return next;
+  }
+
+  void End(uint64_t client) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    const auto it = begun_.find(client);
+    if (--it->second == 0) begun_.erase(it);
   }
 
   Scheduler& scheduler_;
   const int max_running_;
+  const int max_of_a_client_;
   InFlight in_flight_;  // threads that run closures
   absl::Mutex mutex_;
   int running_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, int> begun_ ABSL_GUARDED_BY(mutex_);  // by clients
   // Clients with work that waits, whose turn is next first.
   std::deque<uint64_t> turns_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::deque<Scheduler::Closure>> waiting_

@@ -91,6 +91,11 @@ ClusterStatus Coordinator::Impl::GetCluster() {
           tasks_.Statuses(register_.SessionsOfTasks())};
 }
 
+std::map<protocol::TaskState, int> Coordinator::Impl::CountTasks() const {
+  absl::MutexLock lock(&mutex_);
+  return tasks_.Counts();
+}
+
 void Coordinator::Impl::Shutdown() {
   DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
@@ -149,6 +154,10 @@ void Coordinator::GetCluster(absl::Time, Answer<ClusterStatus> done) {
 void Coordinator::Shutdown(absl::Time, Done done) {
   impl_->Shutdown();
   done(absl::OkStatus());
+}
+
+std::map<protocol::TaskState, int> Coordinator::CountTasks() const {
+  return impl_->CountTasks();
 }
 
 void Coordinator::OnTaskLost(const std::string& task, uint64_t incarnation,

@@ -7,6 +7,7 @@
 #define WEFT_LIBS_COORDINATOR_COORDINATOR_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,6 +59,9 @@ class Coordinator : public protocol::Coordinator {
   void GetCluster(absl::Time deadline,
                   Answer<protocol::ClusterStatus> done) override;
   void Shutdown(absl::Time deadline, Done done) override;
+
+  // How many tasks of the cluster are in which state.
+  std::map<protocol::TaskState, int> CountTasks() const;
 
   // The connection to a task was lost: so is the task, until it joins again.
   void OnTaskLost(const std::string& task, uint64_t incarnation,

@@ -66,6 +66,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
                    Answer<std::vector<DeviceAttributes>> done)
       ABSL_LOCKS_EXCLUDED(mutex_);
   ClusterStatus GetCluster() ABSL_LOCKS_EXCLUDED(mutex_);
+  std::map<protocol::TaskState, int> CountTasks() const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void Shutdown() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -144,7 +146,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   Scheduler& scheduler_;
   InFlight logging_;  // lines that are not logged yet
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::string cluster_uuid_ ABSL_GUARDED_BY(mutex_);
   // No task can know another one.

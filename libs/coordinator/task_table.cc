@@ -168,6 +168,14 @@ std::vector<protocol::TaskStatus> TaskTable::Statuses(
   return result;
 }
 
+std::map<protocol::TaskState, int> TaskTable::Counts() const {
+  std::map<protocol::TaskState, int> counts;
+  for (const auto& [name, member] : members_.members()) {
+    ++counts[ToTaskState(member.state)];
+  }
+  return counts;
+}
+
 void TaskTable::Forget(const ContainerFilter& filter) {
   for (auto& [name, task] : tasks_) {
     if (!filter.PassesTask(name)) continue;

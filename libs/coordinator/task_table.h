@@ -62,6 +62,8 @@ class TaskTable {
   // For people; `num_sessions` by task.
   std::vector<protocol::TaskStatus> Statuses(
       const std::map<std::string, int>& num_sessions) const;
+  // How many tasks are in which state.
+  std::map<protocol::TaskState, int> Counts() const;
   // What was in those containers is not shown any more.
   void Forget(const ContainerFilter& filter);
 

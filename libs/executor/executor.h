@@ -13,6 +13,7 @@
 #define WEFT_LIBS_EXECUTOR_EXECUTOR_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "libs/graph/graph.h"
 #include "libs/kernels/kernel_registry.h"
 #include "libs/kernels/op_kernel.h"
+#include "libs/trace/device_trace.h"
 
 namespace weft {
 
@@ -54,6 +56,8 @@ class Plan {
   // run, or wait for a thread.
   virtual bool DescribeWaits(uint64_t step_id,
                              std::vector<std::string>& waits) const = 0;
+  // Adds how many nodes of all steps that run this plan now wait so, by op.
+  virtual void CountWaits(std::map<std::string, int64_t>& waits) const = 0;
 };
 
 // Where Start may run kernels before it returns.
@@ -83,6 +87,9 @@ struct StepArgs {
   absl::Span<const Tensor> args;  // by index of _Arg; at least num_args()
   absl::Span<Tensor> retvals;     // by index of _Retval; likewise
   Outbox* outbox = nullptr;       // null when nothing is held back
+  // Takes down each run of a node that ends well; null: nothing does. Nothing
+  // is added once `done` is called.
+  DeviceTrace* trace = nullptr;
 };
 
 // Runs the plan. `done` is called exactly once, on whichever thread ends the

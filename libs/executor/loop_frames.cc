@@ -39,6 +39,15 @@ void LoopFrames::DescribeWaits(std::vector<std::string>& waits) const {
   }
 }
 
+void LoopFrames::CountWaits(std::map<std::string, int64_t>& waits) const {
+  absl::MutexLock lock(&mutex_);
+  for (const std::unique_ptr<LoopFrame>& frame : frames_) {
+    for (const std::unique_ptr<Iteration>& iteration : frame->iterations) {
+      iteration->CountWaits(waits);
+    }
+  }
+}
+
 void LoopFrames::Clear() {
   absl::MutexLock lock(&mutex_);
   state_.root.children.clear();  // frames that the step did not finish

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -66,8 +67,9 @@ class LoopFrames {
   // Drops all frames of a step that was given up.
   void Clear();
 
-  // As Iteration::DescribeWaits, of all iterations that run.
+  // As Iteration's, of all iterations that run.
   void DescribeWaits(std::vector<std::string>& waits) const;
+  void CountWaits(std::map<std::string, int64_t>& waits) const;
 
  private:
   void Activate(Iteration& to, const NodeItem& source, bool is_dead,

@@ -56,4 +56,12 @@ bool PlanImpl::DescribeWaits(uint64_t step_id,
   return true;
 }
 
+void PlanImpl::CountWaits(std::map<std::string, int64_t>& waits) const {
+  absl::MutexLock lock(&mutex_);
+  for (const Running& running : running_) {
+    running.state->root.CountWaits(waits);
+    running.state->loops.CountWaits(waits);
+  }
+}
+
 }  // namespace weft

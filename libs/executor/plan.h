@@ -16,10 +16,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/executor/executor.h"
 
@@ -108,9 +110,10 @@ struct FrameInfo {
   // come; for a Merge, 1 + 2 for each control edge.
   std::vector<int64_t> counters;
   std::vector<ConstInput> const_inputs;  // by slot
-  // Of each asynchronous node: outputs, and what it waits for.
+  // Of each asynchronous node: outputs, what it waits for, and its op.
   std::vector<int32_t> async_outputs;
   std::vector<std::string> async_waits;
+  std::vector<std::string> async_ops;
 };
 
 class PlanImpl : public Plan {
@@ -123,6 +126,7 @@ class PlanImpl : public Plan {
   int num_nodes() const override { return num_graph_nodes_; }
   bool DescribeWaits(uint64_t step_id,
                      std::vector<std::string>& waits) const override;
+  void CountWaits(std::map<std::string, int64_t>& waits) const override;
 
   // A state for the step of that id, as new; give it back when it is over.
   std::unique_ptr<StepState> TakeState(uint64_t step_id) const;
@@ -134,6 +138,9 @@ class PlanImpl : public Plan {
   std::vector<FrameInfo> frames;
   std::vector<int32_t> roots;  // nodes that wait for nothing
   std::vector<int32_t> retval_indices;
+  // By _Send and _Recv node: the tensor and the other end, for traces: "x:0
+  // @/job:ps/replica:0/task:0/device:CPU:0".
+  absl::flat_hash_map<int32_t, std::string> transfers;
   int max_outputs = 0;
   bool may_be_dead = false;  // a value may be dead somewhere
 

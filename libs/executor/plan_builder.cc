@@ -83,6 +83,15 @@ std::string DescribeWait(const Node& node) {
   return text;
 }
 
+// The other end of the edge that a _Send or _Recv is an end of.
+std::string DescribeTransfer(const Node& node, bool is_recv) {
+  const std::string* tensor = node.attr<std::string>("tensor_name");
+  const std::string* device =
+      node.attr<std::string>(is_recv ? "send_device" : "recv_device");
+  return absl::StrCat(tensor == nullptr ? "?" : *tensor, " @",
+                      device == nullptr ? "?" : *device);
+}
+
 bool MayMakeDead(const Node& node) {
   return IsSwitch(node) || IsMerge(node) || IsEnter(node) ||
          node.type() == "_Recv";
@@ -189,7 +198,12 @@ class PlanBuilder {
     if (IsEnter(node)) item.child = frames_.outputs_to[node.id()];
     item.is_merge = IsMerge(node);
     item.is_recv = node.type() == "_Recv";
-    item.runs_when_dead = item.is_recv || node.type() == "_Send";
+    const bool is_send = node.type() == "_Send";
+    item.runs_when_dead = item.is_recv || is_send;
+    if (item.is_recv || is_send) {
+      plan_->transfers[item_of_[node.id()]] =
+          DescribeTransfer(node, item.is_recv);
+    }
     item.revives = node.type() == "ControlTrigger";
     plan_->may_be_dead |= MayMakeDead(node);
     plan_->max_outputs = std::max(plan_->max_outputs, item.num_outputs);
@@ -272,6 +286,7 @@ class PlanBuilder {
       item.async_index = static_cast<int>(outputs.size());
       outputs.push_back(item.num_outputs);
       plan_->frames[item.frame].async_waits.push_back(DescribeWait(node));
+      plan_->frames[item.frame].async_ops.push_back(node.type());
     } else if (!item.is_cheap) {
       item.cost = &plan_->costs_[item_of_[node.id()]];
     }

@@ -50,6 +50,9 @@ void EndAsync(AsyncEntry& entry, const absl::Status& status) {
   if (result.ok()) {
     const bool is_dead =
         ran.is_dead || (item.is_recv && entry.outputs[0].is_dead);
+    if (state.trace != nullptr) {
+      state.trace->NodeRan(item, entry.begin, 0, entry.outputs.get(), is_dead);
+    }
     ClearInputs(item, *ran.iteration);
     if (is_dead) ClearOutputs(item, entry.outputs.get());
     Propagate(ran, is_dead, entry.outputs.get(), ready);
@@ -164,44 +167,25 @@ void ReadyLoop::Drop() {
   has_kept_ = false;
 }
 
-void ReadyLoop::Run() {
-  Ready ready;
-  ReadyList for_pool;
-  while (Next(ready)) {
-    if (state_.IsStopped()) {
-      Drop();
-      for_pool.clear();
-    } else if (where_ == RunWhere::kReader && !MayRunOnReader(ready)) {
-      for_pool.push_back(ready);
-    } else {
-      RunNode(ready);
-    }
-  }
-  current_loop = outer_;
-  if (state_.outbox != nullptr && !(for_pool.empty() && state_.IsLastToken())) {
-    state_.outbox->Flush();
-  }
-  if (for_pool.empty()) {
-    state_.ReleaseToken();
-  } else {
-    ContinueOnPool(state_, for_pool);
-  }
-}
-
+template <bool kTraced>
 void ReadyLoop::RunNode(const Ready& ready) {
   const NodeItem& item = ItemOf(ready);
   Slot* inputs = InputsOf(ready);
+  if constexpr (kTraced) begin_ = state_.trace->Now();
   const bool is_dead = ready.is_dead && !item.revives;
-  if (is_dead && !item.runs_when_dead) return Complete(ready, item, true);
+  if (is_dead && !item.runs_when_dead) {
+    return Complete<kTraced>(ready, item, true);
+  }
   if (item.num_refs > 0) {
     absl::Status status = ReadRefs(state_.plan, item, inputs, WhenLockedHere());
     if (!status.ok()) return End(ready, item, status);
   }
+  if constexpr (kTraced) sent_bytes_ = InputBytes(item, inputs);
   switch (item.kind) {
     case NodeKind::kKernel:
-      return RunKernel(ready, item);
+      return RunKernel<kTraced>(ready, item);
     case NodeKind::kAsync:
-      return RunAsync(ready, item);
+      return RunAsync<kTraced>(ready, item);
     case NodeKind::kForward:
       if (item.num_consts == 0) {
         outputs_[0] = std::move(inputs[0]);
@@ -220,13 +204,14 @@ void ReadyLoop::RunNode(const Ready& ready) {
       }
       break;
   }
-  Complete(ready, item, false);
+  Complete<kTraced>(ready, item, false);
 }
 
 bool ReadyLoop::MayTakeLong(const Ready& ready, const NodeItem& item) const {
   return !item.is_cheap || InputBytes(item, InputsOf(ready)) > kHandOverBytes;
 }
 
+template <bool kTraced>
 void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
   if (state_.outbox != nullptr && MayTakeLong(ready, item)) {
     state_.outbox->Flush();
@@ -246,7 +231,7 @@ void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
   }
   if (status.ok()) status = CheckOutputs(item, outputs_.data());
   if (status.ok()) {
-    return Complete(ready, item, ready.is_dead && !item.revives);
+    return Complete<kTraced>(ready, item, ready.is_dead && !item.revives);
   }
   ClearOutputs(item, outputs_.data());
   End(ready, item, status);
@@ -263,6 +248,7 @@ WhenLocked ReadyLoop::WhenLockedHere() const {
   return where_ == RunWhere::kReader ? WhenLocked::kGiveUp : WhenLocked::kWait;
 }
 
+template <bool kTraced>
 void ReadyLoop::RunAsync(const Ready& ready, const NodeItem& item) {
   AsyncEntry& entry = ready.iteration->async_entries[item.async_index];
   entry.ready = ready;
@@ -272,17 +258,51 @@ void ReadyLoop::RunAsync(const Ready& ready, const NodeItem& item) {
                         ready.iteration->position());
   state_.AddToken();
   entry.waits.store(true, std::memory_order_relaxed);
+  if constexpr (kTraced) entry.begin = begin_;
   item.async->ComputeAsync(*entry.context, [&entry](absl::Status status) {
     EndAsync(entry, status);
   });
 }
 
+template <bool kTraced>
 void ReadyLoop::Complete(const Ready& ready, const NodeItem& item,
                          bool is_dead) {
+  if constexpr (kTraced) {
+    // As in TensorFlow, what was not run is not told.
+    if (!is_dead) {
+      state_.trace->NodeRan(item, begin_, sent_bytes_, outputs_.data(), false);
+    }
+  }
   ClearInputs(item, *ready.iteration);
   fresh_.clear();
   Propagate(ready, is_dead, outputs_.data(), fresh_);
   Add(fresh_);
+}
+
+void ReadyLoop::Run() {
+  Ready ready;
+  ReadyList for_pool;
+  while (Next(ready)) {
+    if (state_.IsStopped()) {
+      Drop();
+      for_pool.clear();
+    } else if (where_ == RunWhere::kReader && !MayRunOnReader(ready)) {
+      for_pool.push_back(ready);
+    } else if (state_.trace == nullptr) {
+      RunNode<false>(ready);
+    } else {
+      RunNode<true>(ready);
+    }
+  }
+  current_loop = outer_;
+  if (state_.outbox != nullptr && !(for_pool.empty() && state_.IsLastToken())) {
+    state_.outbox->Flush();
+  }
+  if (for_pool.empty()) {
+    state_.ReleaseToken();
+  } else {
+    ContinueOnPool(state_, for_pool);
+  }
 }
 
 }  // namespace weft

@@ -35,13 +35,19 @@ class ReadyLoop {
   bool MayTakeLong(const Ready& ready, const NodeItem& item) const;
   // The node that runs next; false when none is left.
   bool Next(Ready& ready);
+  // What a run of a node takes down is decided when this is compiled, so that a
+  // step that is not traced asks once a node.
+  template <bool kTraced>
   void RunNode(const Ready& ready);
+  template <bool kTraced>
   void RunKernel(const Ready& ready, const NodeItem& item);
   // A node that has not ended well; one that gave up goes to the pool.
   void End(const Ready& ready, const NodeItem& item,
            const absl::Status& status);
   WhenLocked WhenLockedHere() const;
+  template <bool kTraced>
   void RunAsync(const Ready& ready, const NodeItem& item);
+  template <bool kTraced>
   void Complete(const Ready& ready, const NodeItem& item, bool is_dead);
   void Drop();
 
@@ -55,6 +61,9 @@ class ReadyLoop {
   int nodes_until_clock_ = 0;
   absl::Time give_up_at_ = absl::InfinitePast();  // unknown yet
   absl::InlinedVector<Slot, 4> outputs_;
+  // Of the node that runs, in a step that is traced.
+  absl::Time begin_;
+  size_t sent_bytes_ = 0;
 };
 
 // Goes on with the nodes on the compute pool, on one thread. Takes over a token

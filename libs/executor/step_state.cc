@@ -46,6 +46,13 @@ void Iteration::DescribeWaits(std::vector<std::string>& waits) const {
   }
 }
 
+void Iteration::CountWaits(std::map<std::string, int64_t>& waits) const {
+  for (size_t i = 0; i < info.async_ops.size(); ++i) {
+    if (!async_entries[i].waits.load(std::memory_order_relaxed)) continue;
+    ++waits[info.async_ops[i]];
+  }
+}
+
 LoopPosition Iteration::position() const {
   if (frame == nullptr) return {};
   return {frame->id, static_cast<uint64_t>(number)};
@@ -62,6 +69,10 @@ void StepState::Begin(std::shared_ptr<const PlanImpl> keep_plan,
   args = step_args.args;
   retvals = step_args.retvals;
   outbox = step_args.outbox;
+  if (step_args.trace != nullptr) {
+    trace = std::make_unique<NodeTrace>(plan, *step_args.trace,
+                                        context.scheduler->clock());
+  }
   done_ = std::move(step_done);
   root.ResetCounters();
   incomplete_.store(false, std::memory_order_relaxed);
@@ -107,6 +118,7 @@ absl::Status StepState::Result() const {
 
 void StepState::Finish() {
   absl::Status result = Result();
+  trace.reset();
   if (incomplete_.load(std::memory_order_relaxed)) {
     root.ResetSlots();
     loops.Clear();

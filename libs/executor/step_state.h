@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/executor/loop_frames.h"
+#include "libs/executor/node_trace.h"
 #include "libs/executor/plan.h"
 
 namespace weft {
@@ -43,6 +45,7 @@ struct AsyncEntry {
   std::unique_ptr<Slot[]> outputs;
   // Between its begin and its end; for whoever asks what the step waits for.
   std::atomic<bool> waits{false};
+  absl::Time begin;  // in a step that is traced
 };
 
 // The slots and counters of one run of a frame's nodes.
@@ -57,6 +60,8 @@ struct Iteration {
   // Adds what its asynchronous kernels wait for now. Any thread, while the
   // iteration lives.
   void DescribeWaits(std::vector<std::string>& waits) const;
+  // The same, counted by op.
+  void CountWaits(std::map<std::string, int64_t>& waits) const;
 
   StepState& state;
   const FrameInfo& info;
@@ -109,6 +114,7 @@ class StepState {
   absl::Span<const Tensor> args;
   absl::Span<Tensor> retvals;
   Outbox* outbox = nullptr;
+  std::unique_ptr<NodeTrace> trace;  // null unless the step is traced
   Iteration root;
   LoopFrames loops;
   absl::Mutex merge_mutex;  // counters of Merge nodes

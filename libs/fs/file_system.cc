@@ -16,8 +16,17 @@ namespace {
 constexpr uint64_t kReadOnAtOnce = uint64_t{64} << 10;
 constexpr uint64_t kMostReadAtOnce = uint64_t{64} << 20;
 
-bool HasWildcard(absl::string_view text) {
-  return text.find_first_of("*?[\\") != absl::string_view::npos;
+// After the host, which may be "[::1]".
+bool HasWildcard(absl::string_view path) {
+  path.remove_prefix(SchemeAndHost(path).size());
+  return path.find_first_of("*?[\\") != absl::string_view::npos;
+}
+
+// Whether a directory of that status has nothing that matches: it is a file, or
+// gone; or one of those that a pattern matches, and not for us.
+bool HasNothing(const absl::Status& status, bool is_one_of_several) {
+  return absl::IsNotFound(status) || absl::IsFailedPrecondition(status) ||
+         (is_one_of_several && absl::IsPermissionDenied(status));
 }
 
 absl::Status WriteAndSync(FileSystem& fs, absl::string_view path,
@@ -124,7 +133,8 @@ absl::StatusOr<std::vector<std::string>> FileSystem::GetMatchingPaths(
                    ExpandDirectories(*this, Dirname(pattern)));
   for (const std::string& directory : directories) {
     auto names = ListDirectory(directory.empty() ? "." : directory);
-    if (!names.ok()) continue;  // a file, or gone: nothing matches in it
+    if (HasNothing(names.status(), HasWildcard(Dirname(pattern)))) continue;
+    RETURN_IF_ERROR(names.status());
     for (const std::string& name : *names) {
       if (MatchesPattern(name, name_pattern)) {
         result.push_back(JoinPath(directory, name));

@@ -29,8 +29,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace weft {
+
+// For how long DeleteLeftover waits for files that are elsewhere.
+inline constexpr absl::Duration kLeftoverTimeout = absl::Seconds(10);
 
 class WritableFile {
  public:
@@ -98,6 +102,13 @@ class FileSystem {
   virtual absl::Status WriteFileAtomically(absl::string_view path,
                                            absl::string_view contents);
 
+  // DeleteFile of what harms nobody if it stays, by whoever may have waited in
+  // vain before: files elsewhere, which may be silent, are waited for no longer
+  // than kLeftoverTimeout, and then may be deleted later.
+  virtual absl::Status DeleteLeftover(absl::string_view path) {
+    return DeleteFile(path);
+  }
+
   // Made of the above, the same everywhere:
 
   // The directory and all above it, which survive a power failure; OK when it
@@ -107,7 +118,9 @@ class FileSystem {
   absl::Status DeleteRecursively(absl::string_view path);
   absl::StatusOr<std::string> ReadFile(absl::string_view path);
   // Paths that match, sorted. '*' and '?' stay within a name, '[a-c]' and
-  // '[!a]' are classes, '\' quotes. No match is an empty list.
+  // '[!a]' are classes, '\' quotes. No match is an empty list. A directory
+  // that can't be listed is an error, unless it is not there or is one of
+  // several that match and may not be read.
   absl::StatusOr<std::vector<std::string>> GetMatchingPaths(
       absl::string_view pattern);
 };

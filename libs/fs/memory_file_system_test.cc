@@ -5,6 +5,7 @@
 #include <string>
 
 #include "libs/base/random.h"
+#include "libs/fs/path.h"
 #include "libs/fs/testing/file_system_conformance.h"
 
 namespace weft {
@@ -111,6 +112,64 @@ TEST(FileSystemTest, WhateverSizeIsToldAFileIsReadToItsEnd) {
     files.size = size;
     EXPECT_EQ(files.ReadFile("f").value_or("none"), "four") << size;
   }
+}
+
+// A folder that can't be listed is not one without matches.
+class UnlistableFileSystem : public MemoryFileSystem {
+ public:
+  absl::StatusOr<std::vector<std::string>> ListDirectory(
+      absl::string_view path) override {
+    if (path == path_) return status_;
+    return MemoryFileSystem::ListDirectory(path);
+  }
+  void Fail(std::string path, absl::Status status) {
+    path_ = std::move(path);
+    status_ = std::move(status);
+  }
+
+ private:
+  std::string path_;
+  absl::Status status_;
+};
+
+TEST(MatchingPathsTest, WhatCantBeListedIsAnError) {
+  UnlistableFileSystem fs;
+  for (const char* path : {"/a/x", "/b/x"}) {
+    ASSERT_OK(fs.CreateDirectories(Dirname(path)));
+    ASSERT_OK(fs.WriteFileAtomically(path, "1"));
+  }
+  fs.Fail("/a", absl::UnavailableError("no writer"));
+  EXPECT_THAT(fs.GetMatchingPaths("/a/*").status(),
+              StatusIs(absl::StatusCode::kUnavailable, "no writer"));
+  EXPECT_THAT(fs.GetMatchingPaths("/*/x").status(),
+              StatusIs(absl::StatusCode::kUnavailable, "no writer"));
+  // A folder of others is passed over, but not when it alone is asked for.
+  fs.Fail("/a", absl::PermissionDeniedError("not yours"));
+  EXPECT_THAT(fs.GetMatchingPaths("/a/*").status(),
+              StatusIs(absl::StatusCode::kPermissionDenied, "not yours"));
+  EXPECT_EQ(fs.GetMatchingPaths("/*/x").value(),
+            std::vector<std::string>{"/b/x"});
+  EXPECT_TRUE(fs.GetMatchingPaths("/none/*").value().empty());
+  EXPECT_TRUE(fs.GetMatchingPaths("/b/x/*").value().empty());
+}
+
+// "[" begins no class in a host.
+TEST(MatchingPathsTest, AHostHasNoWildcards) {
+  class Elsewhere : public MemoryFileSystem {
+   public:
+    absl::Status FileExists(absl::string_view path) override {
+      return path == "zmq://[::1]:7000/ckpt/m" ? absl::OkStatus()
+                                               : absl::NotFoundError(path);
+    }
+    absl::StatusOr<std::vector<std::string>> ListDirectory(
+        absl::string_view path) override {
+      if (path != "zmq://[::1]:7000/ckpt") return absl::NotFoundError(path);
+      return std::vector<std::string>{"m", "n"};
+    }
+  } fs;
+  const std::vector<std::string> found = {"zmq://[::1]:7000/ckpt/m"};
+  EXPECT_EQ(fs.GetMatchingPaths("zmq://[::1]:7000/ckpt/m").value(), found);
+  EXPECT_EQ(fs.GetMatchingPaths("zmq://[::1]:7000/ckpt/[m]*").value(), found);
 }
 
 }  // namespace

@@ -26,6 +26,9 @@ class PacedFileSystem::File : public WritableFile {
       const absl::string_view piece = data.substr(0, kPacedPiece);
       RETURN_IF_ERROR(files_.Wait(piece.size()));
       RETURN_IF_ERROR(base_->Append(piece));
+      if (files_.options_.written_bytes != nullptr) {
+        files_.options_.written_bytes->Add(piece.size());
+      }
       data.remove_prefix(piece.size());
     }
     return absl::OkStatus();

@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/cancellation.h"
+#include "libs/base/counter.h"
 #include "libs/base/scheduler.h"
 #include "libs/fs/file_system.h"
 #include "libs/fs/routed_file_system.h"
@@ -26,6 +27,7 @@ struct PacedOptions {
   int64_t max_bytes_per_second = 0;            // 0: as fast as it goes
   Scheduler* scheduler = nullptr;              // outlives the file system
   const Cancellation* cancellation = nullptr;  // likewise; may be null
+  Counter* written_bytes = nullptr;            // likewise
 };
 
 // Outlives the files that it opened.

@@ -117,6 +117,11 @@ absl::Status RoutedFileSystem::CreateDirectory(absl::string_view path) {
   return is_file.ok() ? made : is_file;
 }
 
+absl::Status RoutedFileSystem::DeleteLeftover(absl::string_view path) {
+  ASSIGN_OR_RETURN(const Place place, Find(path));
+  return Named(place, place.files->DeleteLeftover(place.path));
+}
+
 absl::Status RoutedFileSystem::DeleteFile(absl::string_view path) {
   ASSIGN_OR_RETURN(const Place place, Find(path));
   const absl::Status deleted =

@@ -39,6 +39,7 @@ class RoutedFileSystem : public FileSystem {
   absl::Status SyncDirectory(absl::string_view path) override;
   absl::Status WriteFileAtomically(absl::string_view path,
                                    absl::string_view contents) override;
+  absl::Status DeleteLeftover(absl::string_view path) override;
 
  protected:
   // Whose file it is, and what that calls it.

@@ -71,6 +71,8 @@ class OpKernelConstruction {
   Random& random_;
 };
 
+struct CheckpointMetrics;  // libs/kernels/checkpoint_metrics.h
+
 // What is the same for all kernels of a step on one device.
 struct StepContext {
   uint64_t step_id = 0;
@@ -84,6 +86,8 @@ struct StepContext {
   Rendezvous* rendezvous = nullptr;
   // Null only where no kernel reaches files: those that evaluate constants.
   FileSystem* file_system = nullptr;
+  // What the task counts of checkpoints; null: nothing.
+  CheckpointMetrics* checkpoint_metrics = nullptr;
 };
 
 // Which run of a loop's body; 0 and 0 outside loops. The same in all tasks.
@@ -169,6 +173,9 @@ class OpKernelContext {
   Rendezvous& rendezvous() const { return *step_.rendezvous; }
   // The task's files. Its calls block: for kernels on Pool::kBlocking.
   FileSystem& file_system() const { return *step_.file_system; }
+  CheckpointMetrics* checkpoint_metrics() const {
+    return step_.checkpoint_metrics;
+  }
   uint64_t step_id() const { return step_.step_id; }
   LoopPosition loop_position() const { return loop_position_; }
   // How a kernel that is cheap takes a variable's lock: on a thread that must

@@ -9,6 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
+#include "libs/graph/graph_def.h"
+#include "libs/master/partial_run.h"
 #include "libs/partition/partition.h"
 #include "libs/passes/prune.h"
 
@@ -80,6 +82,21 @@ absl::StatusOr<CallableEnds> ResolveNames(const GraphVersion& graph,
         absl::StrCat("Some target nodes not found in the graph:", unknown));
   }
   return ends;
+}
+
+absl::Status CheckPartialRun(const CallableEnds& ends) {
+  if (ends.fetches.empty() && ends.targets.empty()) {
+    return absl::InvalidArgumentError(
+        "Specify at least one target to fetch or execute.");
+  }
+  absl::flat_hash_set<OutputTensor> fetched;
+  for (const OutputTensor& fetch : ends.fetches) {
+    if (fetched.insert(fetch).second) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("Endpoint \"", fetch.node->name(), ":", fetch.index,
+                     "\" fetched more than once."));
+  }
+  return absl::OkStatus();
 }
 
 // Most callables use one device, and then their graph is the partition.
@@ -169,9 +186,13 @@ absl::Status Callable::CheckFeeds(absl::Span<const Tensor> feeds) const {
 
 absl::StatusOr<PrunedCallable> PruneCallable(
     const Graph& graph, int num_nodes, const protocol::CallableSpec& spec,
-    absl::StatusCode unknown_tensor_code) {
+    absl::StatusCode unknown_tensor_code, const std::string& own_task) {
   ASSIGN_OR_RETURN(CallableEnds ends,
                    ResolveNames({graph, num_nodes}, spec, unknown_tensor_code));
+  if (spec.is_partial) {
+    RETURN_IF_ERROR(CheckPartialRun(ends));
+    ends.client_device = absl::StrCat(own_task, "/device:CPU:0");
+  }
   PrunedCallable pruned{.spec = spec};
   for (const OutputTensor& feed : ends.feeds) {
     pruned.feed_types.push_back(
@@ -206,10 +227,33 @@ absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
   std::unique_ptr<Graph> graph =
       RunPasses(std::move(pruned.graph), passes, evaluate);
   callable->max_hold = FindMaxHold(*graph);
+  if (callable->spec.is_partial) {
+    callable->partial = std::make_shared<PartialRun>(
+        callable->feed_types, callable->spec.fetches.size());
+  }
   ASSIGN_OR_RETURN(auto by_device, Partition(std::move(graph)));
   RETURN_IF_ERROR(
       GroupByTask(std::move(by_device), directory, own_task, *callable));
   return callable;
+}
+
+absl::StatusOr<std::vector<std::string>> ExportPartitions(
+    const Callable& callable) {
+  std::map<std::string, std::string> by_device;
+  for (const Callable::Part& part : callable.parts) {
+    for (const protocol::DevicePartition& partition : part.partitions) {
+      std::string& graph = by_device[partition.device];
+      graph = ExportGraphDef(*partition.graph, 0, /*assigned_devices=*/true);
+      if (!graph.empty() || partition.graph->num_nodes() == 0) continue;
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the part of the graph for ", partition.device,
+                       " takes more than 2 GiB, and can't be told; run without "
+                       "output_partition_graphs"));
+    }
+  }
+  std::vector<std::string> graphs;
+  for (auto& [device, graph] : by_device) graphs.push_back(std::move(graph));
+  return graphs;
 }
 
 }  // namespace weft

@@ -18,6 +18,8 @@
 
 namespace weft {
 
+class PartialRun;
+
 // Immutable once made.
 struct Callable {
   // What one task runs of it.
@@ -35,6 +37,8 @@ struct Callable {
   uint64_t id = 0;
   protocol::CallableSpec spec;
   std::vector<DataType> feed_types;
+  // Of a partial run; else null. It has state of its own.
+  std::shared_ptr<PartialRun> partial;
   // Of one that marks variables: how long it waits for the steps that write
   // these (WriterHold).
   std::optional<absl::Duration> max_hold;
@@ -57,12 +61,12 @@ struct PrunedCallable {
 
 // Resolves the names and prunes.
 // INVALID_ARGUMENT: a tensor fed twice, or both fed and fetched; NOT_FOUND: an
-// unknown target; `unknown_tensor_code`: an unknown feed or fetch.
-// Nodes from number `num_nodes` on are not there yet. REQUIRES: those before
-// are placed.
+// unknown target; `unknown_tensor_code`: an unknown feed or fetch. A partial
+// run meets its client on the CPU of `own_task`. Nodes from number `num_nodes`
+// on are not there yet. REQUIRES: those before are placed.
 absl::StatusOr<PrunedCallable> PruneCallable(
     const Graph& graph, int num_nodes, const protocol::CallableSpec& spec,
-    absl::StatusCode unknown_tensor_code);
+    absl::StatusCode unknown_tensor_code, const std::string& own_task);
 
 // Runs the passes and partitions; does not register.
 // REQUIRES: placed on devices of tasks of `directory`.
@@ -70,6 +74,11 @@ absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
     PrunedCallable pruned, const PassOptions& passes,
     const NodeEvaluator& evaluate, protocol::WorkerDirectory& directory,
     const std::string& own_task);
+
+// The serialised GraphDef of each device's part, in the order of their names.
+// RESOURCE_EXHAUSTED for one of more than 2 GiB. REQUIRES: they are there yet.
+absl::StatusOr<std::vector<std::string>> ExportPartitions(
+    const Callable& callable);
 
 }  // namespace weft
 

@@ -36,6 +36,13 @@ absl::Status ClosedByClient() {
       "Step was cancelled by an explicit call to `Session::Close()`.");
 }
 
+// Whose session it is can go on in another one.
+absl::Status ClosedByReset() {
+  return absl::AbortedError(
+      "Step was aborted: Session::Reset() has ended all sessions of this "
+      "master.");
+}
+
 }  // namespace
 
 Master::Master(MasterOptions options)
@@ -409,7 +416,7 @@ void Master::Reset(const std::vector<std::string>& containers,
   reset->device_filters = device_filters;
   reset->tasks = *std::move(tasks);
   reset->deadline = options_.scheduler->clock().Now() + options_.patience;
-  CloseAll(ClosedByClient(), [this, reset] { ClearContainers(reset); });
+  CloseAll(ClosedByReset(), [this, reset] { ClearContainers(reset); });
 }
 
 // The call lasts until the task has answered, or its request is withdrawn: who

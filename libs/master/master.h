@@ -29,6 +29,7 @@
 #include "libs/graph/graph.h"
 #include "libs/graph/op_def.h"
 #include "libs/master/open_calls.h"
+#include "libs/master/session_metrics.h"
 #include "libs/master/session_quotas.h"
 #include "libs/master/step_counter.h"
 #include "libs/master/step_watch.h"
@@ -73,6 +74,8 @@ struct MasterOptions {
   SessionQuotas quotas;  // of each session
   int64_t max_sessions = std::numeric_limits<int64_t>::max();
   Logger* logger = nullptr;  // may be null
+  // What is counted of steps; outlives them. Null: nothing.
+  SessionMetrics* metrics = nullptr;
 };
 
 class Master : public protocol::Master,

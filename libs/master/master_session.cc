@@ -13,6 +13,7 @@
 #include "libs/base/status.h"
 #include "libs/master/call_group.h"
 #include "libs/master/master_session_step.h"
+#include "libs/master/partial_run.h"
 #include "libs/master/when_connected.h"
 #include "libs/master/writer_hold.h"
 
@@ -265,6 +266,9 @@ void MasterSession::Register(const MakingPtr& making) {
       [this, making](const absl::Status& registered) {
         absl::Status kept = registered;
         if (kept.ok()) kept = Keep(making);
+        if (kept.ok() && making->callable->partial != nullptr) {
+          kept = BeginPartialRun(making->callable);
+        }
         if (kept.ok()) return Answer(*making, making->callable->id);
         Deregister(*making->callable);
         Answer(*making, std::move(kept));
@@ -314,6 +318,10 @@ void MasterSession::ReleaseCallable(uint64_t callable) {
     released = std::move(it->second);
     callables_.erase(it);
   }
+  if (released->partial != nullptr) {
+    released->partial->Cancel(
+        absl::CancelledError("The partial run was given up."));
+  }
   if (!KeepWhileHeld(released)) Deregister(*released);
 }
 
@@ -355,7 +363,9 @@ void MasterSession::RunCallable(uint64_t callable,
                                 const protocol::CallableRun& run,
                                 protocol::Master::Done done) {
   absl::Status status;
-  std::unique_ptr<Step> step = BeginStep(callable, &status);
+  std::shared_ptr<const Callable> partial;
+  std::unique_ptr<Step> step = BeginStep(callable, &status, &partial);
+  if (partial != nullptr) return GoOnWith(*partial, run, std::move(done));
   if (step == nullptr) return done(std::move(status));
   status = step->callable().CheckFeeds(run.feeds);
   if (status.ok() &&
@@ -363,6 +373,7 @@ void MasterSession::RunCallable(uint64_t callable,
     status =
         absl::InternalError("a run has room for another number of fetches");
   }
+  if (status.ok()) status = TellGraphs(step->callable().spec, run);
   if (status.ok()) status = TakeFeeds(run.feeds, *step);
   if (!status.ok()) {
     EndStep(std::move(step), absl::OkStatus());
@@ -370,14 +381,74 @@ void MasterSession::RunCallable(uint64_t callable,
   }
   const absl::Duration timeout =
       std::min(run.timeout, config_.operation_timeout);
+  step->NoteBegan(options_.metrics, options_.scheduler->clock());
   step->ArmTimer(Deadline(timeout), timeout);
   step->Heed(run.cancellation);
+  Dispatch(std::move(step), run, std::move(done));
+}
+
+void MasterSession::Dispatch(std::unique_ptr<Step> step,
+                             const protocol::CallableRun& run,
+                             protocol::Master::Done done) {
   watch_.StepBegan();
   // They end in EndStep.
   if (step->callable().max_hold.has_value()) {
     return RunWithoutWriters(step.release(), run, std::move(done));
   }
   RunStep(step.release(), run, std::move(done));
+}
+
+absl::Status MasterSession::BeginPartialRun(
+    const std::shared_ptr<const Callable>& callable) {
+  std::unique_ptr<Step> step;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) {
+      return absl::FailedPreconditionError("Session has been closed.");
+    }
+    step = NewStep(callable);
+  }
+  const std::shared_ptr<PartialRun> partial = callable->partial;
+  partial->StepBegins(step->cancellation());
+  step->set_client(partial->client());
+  Dispatch(std::move(step), {},
+           [self = shared_from_this(), partial](const absl::Status& status) {
+             self->fed_.GiveBack(partial->StepEnds(status));
+           });
+  return absl::OkStatus();
+}
+
+void MasterSession::GoOnWith(const Callable& partial,
+                             const protocol::CallableRun& run,
+                             protocol::Master::Done done) {
+  protocol::CallableSpec named;  // what is fed now, for an error
+  for (const int feed : run.feed_indices) {
+    const bool is_one = feed >= 0 && feed < std::ssize(partial.spec.feeds);
+    named.feeds.push_back(is_one ? partial.spec.feeds[feed] : "?");
+  }
+  named.feeds.resize(run.feeds.size());
+  const auto taken =
+      fed_.Take(run.feeds, options_.quotas.max_fed_bytes, named, options_.task);
+  if (!taken.ok()) return done(taken.status());
+  protocol::CallableRun limited = run;
+  limited.timeout = std::min(run.timeout, config_.operation_timeout);
+  absl::Status refused = partial.partial->Run(
+      limited, *taken, Deadline(limited.timeout), *options_.scheduler, done);
+  if (refused.ok()) return;
+  fed_.GiveBack(*taken);
+  done(std::move(refused));
+}
+
+// Made again: tasks have the graphs, and masters would keep them for nobody.
+// The callable's part of the session's graph has not changed since.
+absl::Status MasterSession::TellGraphs(const protocol::CallableSpec& spec,
+                                       const protocol::CallableRun& run) {
+  if (run.metadata == nullptr || !run.wanted.output_partition_graphs) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::shared_ptr<Callable> compiled, Compile(spec));
+  ASSIGN_OR_RETURN(run.metadata->partition_graphs, ExportPartitions(*compiled));
+  return absl::OkStatus();
 }
 
 void MasterSession::RunStep(Step* step, const protocol::CallableRun& run,
@@ -427,7 +498,7 @@ void MasterSession::RunWithoutWriters(Step* step,
   const Callable& callable = step->callable();
   const auto fail = [this, step](protocol::Master::Done failed,
                                  const absl::Status& status) {
-    EndStep(std::unique_ptr<Step>(step), absl::OkStatus());
+    EndStep(std::unique_ptr<Step>(step), status);
     failed(status);
   };
   const auto open =
@@ -528,7 +599,8 @@ absl::Status MasterSession::TakeFeeds(absl::Span<const Tensor> feeds,
 }
 
 std::unique_ptr<MasterSession::Step> MasterSession::BeginStep(
-    uint64_t callable, absl::Status* status) {
+    uint64_t callable, absl::Status* status,
+    std::shared_ptr<const Callable>* partial) {
   absl::MutexLock lock(&mutex_);
   if (closed_) {
     *status = absl::FailedPreconditionError("Session has been closed.");
@@ -540,6 +612,15 @@ std::unique_ptr<MasterSession::Step> MasterSession::BeginStep(
         absl::StrCat("No such callable handle: ", callable));
     return nullptr;
   }
+  if (it->second->partial != nullptr) {
+    *partial = it->second;
+    return nullptr;
+  }
+  return NewStep(it->second);
+}
+
+std::unique_ptr<MasterSession::Step> MasterSession::NewStep(
+    const std::shared_ptr<const Callable>& callable) {
   std::unique_ptr<Step> step;
   if (idle_steps_.empty()) {
     step = std::make_unique<Step>();
@@ -547,8 +628,8 @@ std::unique_ptr<MasterSession::Step> MasterSession::BeginStep(
     step = std::move(idle_steps_.back());
     idle_steps_.pop_back();
   }
-  step->Prepare(shared_from_this(), it->second, steps_.Begin());
-  step->is_held() = !gate_.IsIdle() && !gate_.IsOpenFor(callable);
+  step->Prepare(shared_from_this(), callable, steps_.Begin());
+  step->is_held() = !gate_.IsIdle() && !gate_.IsOpenFor(callable->id);
   step->set_was_to_wait(step->is_held());
   running_.insert(step.get());
   return step;
@@ -556,6 +637,7 @@ std::unique_ptr<MasterSession::Step> MasterSession::BeginStep(
 
 void MasterSession::EndStep(std::unique_ptr<Step> step, absl::Status status) {
   if (step->was_to_wait()) DeregisterReleased(*step);
+  step->NoteEnded(options_.scheduler->clock(), status);
   protocol::Master::Done done = step->Release(*options_.scheduler);
   steps_.End(step->id());
   fed_.GiveBack(step->TakeFedBytes());

@@ -120,8 +120,21 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
 
   // Null, with the reason in `status`, when there is no such callable or the
   // session is closed.
-  std::unique_ptr<Step> BeginStep(uint64_t callable, absl::Status* status);
+  // Of a partial run there is no other step than its one: `partial` is set.
+  std::unique_ptr<Step> BeginStep(uint64_t callable, absl::Status* status,
+                                  std::shared_ptr<const Callable>* partial);
+  std::unique_ptr<Step> NewStep(const std::shared_ptr<const Callable>& callable)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status BeginPartialRun(const std::shared_ptr<const Callable>& callable);
+  void GoOnWith(const Callable& partial, const protocol::CallableRun& run,
+                protocol::Master::Done done);
+  // The partition graphs, where the run wants them.
+  absl::Status TellGraphs(const protocol::CallableSpec& spec,
+                          const protocol::CallableRun& run);
   absl::Status TakeFeeds(absl::Span<const Tensor> feeds, Step& step);
+  // Runs it, as its callable wants it to be.
+  void Dispatch(std::unique_ptr<Step> step, const protocol::CallableRun& run,
+                protocol::Master::Done done);
   // Runs it, or leaves it to the gate to do so.
   void RunStep(Step* step, const protocol::CallableRun& run,
                protocol::Master::Done done);

@@ -7,7 +7,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/clock.h"
 #include "libs/base/status.h"
+#include "libs/trace/clock_offset.h"
 
 namespace weft {
 namespace {
@@ -24,6 +26,22 @@ std::string List(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+void MasterSession::Step::NoteBegan(SessionMetrics* metrics,
+                                    const Clock& clock) {
+  metrics_ = metrics;
+  if (metrics_ == nullptr) return;
+  metrics_->steps_begun.Add();
+  began_ = clock.Now();
+}
+
+void MasterSession::Step::NoteEnded(const Clock& clock,
+                                    const absl::Status& status) {
+  SessionMetrics* const metrics = std::exchange(metrics_, nullptr);
+  if (metrics == nullptr) return;
+  if (!status.ok()) metrics->step_errors.Add();
+  metrics->step_seconds.Observe(clock.Now() - began_);
+}
 
 void MasterSession::Step::ArmTimer(absl::Time deadline,
                                    absl::Duration timeout) {
@@ -51,28 +69,47 @@ void MasterSession::Step::Run(const protocol::CallableRun& run,
   const int num_parts = static_cast<int>(callable_->parts.size());
   // One more than there are parts, so that the step outlives this loop.
   join_.Begin(num_parts + 1);
-  const uint64_t over_below = session_->steps_.over_below();
-  for (int i = 0; i < num_parts; ++i) {
-    const Callable::Part& part = callable_->parts[i];
-    const bool is_last = i == num_parts - 1;
-    part.worker->Run(
-        {.session = session_->id_,
-         .registration = callable_->id,
-         .step = id_,
-         .steps_over_below = over_below,
-         .feeds = run.feeds,
-         .fetches = run.fetches,
-         .feed_indices = part.feeds,
-         .fetch_indices = part.fetches,
-         .cancellation = cancellation_,
-         .thread = is_last ? run.thread : protocol::CallingThread::kOther},
-        [this, i](absl::Status status) { PartAnswered(i, std::move(status)); });
+  if (run.metadata != nullptr && run.wanted.step_stats()) {
+    metadata_ = run.metadata;
+    traced_.resize(num_parts);
   }
+  const uint64_t over_below = session_->steps_.over_below();
+  for (int i = 0; i < num_parts; ++i) RunPart(i, run, over_below);
   PartDone(absl::OkStatus());
+}
+
+void MasterSession::Step::RunPart(int part, const protocol::CallableRun& run,
+                                  uint64_t over_below) {
+  const Callable::Part& to = callable_->parts[part];
+  const bool is_last = part + 1 == static_cast<int>(callable_->parts.size());
+  protocol::PartitionTrace* trace = nullptr;
+  if (metadata_ != nullptr) {
+    trace = &traced_[part].trace;
+    traced_[part].asked = session_->options_.scheduler->clock().Now();
+  }
+  to.worker->Run(
+      {.session = session_->id_,
+       .registration = callable_->id,
+       .step = id_,
+       .steps_over_below = over_below,
+       .feeds = run.feeds,
+       .fetches = run.fetches,
+       .feed_indices = to.feeds,
+       .fetch_indices = to.fetches,
+       .cancellation = cancellation_,
+       .thread = is_last ? run.thread : protocol::CallingThread::kOther,
+       .client = to.task == session_->options_.task ? client_ : nullptr,
+       .trace = trace},
+      [this, part](absl::Status status) {
+        PartAnswered(part, std::move(status));
+      });
 }
 
 void MasterSession::Step::PartAnswered(int part, absl::Status status) {
   answered_[part].store(true, std::memory_order_relaxed);
+  if (metadata_ != nullptr) {
+    traced_[part].answered = session_->options_.scheduler->clock().Now();
+  }
   const Callable::Part& from = callable_->parts[part];
   if (absl::IsResourceExhausted(status) &&
       from.task != session_->options_.task) {
@@ -115,8 +152,24 @@ void MasterSession::Step::PartDone(absl::Status status) {
     const absl::Status cause = cancellation_->status();
     if (!cause.ok() && !IsDerived(cause)) result = cause;
   }
+  EndTrace(/*is_wanted=*/result.ok());
   std::shared_ptr<MasterSession> session = session_;
   session->EndStep(std::unique_ptr<Step>(this), std::move(result));
+}
+
+void MasterSession::Step::EndTrace(bool is_wanted) {
+  if (metadata_ == nullptr) return;
+  for (TracedPart& part : traced_) {
+    if (!is_wanted) break;
+    part.trace.stats.Shift(absl::ToInt64Nanoseconds(
+        EstimateClockOffset({.sent = part.asked,
+                             .received_there = part.trace.begun,
+                             .answered_there = part.trace.ended,
+                             .answered = part.answered})));
+    metadata_->step_stats.Add(std::move(part.trace.stats));
+  }
+  traced_.clear();
+  metadata_ = nullptr;
 }
 
 protocol::Master::Done MasterSession::Step::Release(Scheduler& scheduler) {
@@ -126,6 +179,7 @@ protocol::Master::Done MasterSession::Step::Release(Scheduler& scheduler) {
     *timer = 0;
   }
   session_.reset();
+  client_.reset();
   return std::move(done_);
 }
 

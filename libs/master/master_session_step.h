@@ -6,15 +6,18 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "libs/base/cancellation.h"
 #include "libs/base/cancellation_link.h"
+#include "libs/base/clock.h"
 #include "libs/base/join.h"
 #include "libs/base/scheduler.h"
 #include "libs/master/callable.h"
 #include "libs/master/master_session.h"
+#include "libs/master/session_metrics.h"
 #include "libs/master/step_watch.h"
 #include "libs/protocol/master.h"
 
@@ -58,6 +61,13 @@ class MasterSession::Step {
   // Its caller's cancellation, which may be null, is its own from here on,
   // until its end.
   void Heed(Cancellation* caller) { caller_gone_.Begin(caller, cancellation_); }
+  // Of a partial run: where it meets its client.
+  void set_client(std::shared_ptr<Rendezvous> client) {
+    client_ = std::move(client);
+  }
+  // For metrics, which may be null: its time.
+  void NoteBegan(SessionMetrics* metrics, const Clock& clock);
+  void NoteEnded(const Clock& clock, const absl::Status& status);
   // What its feeds take of the session's quota.
   void set_fed_bytes(int64_t bytes) { fed_bytes_ = bytes; }
   int64_t TakeFedBytes() { return std::exchange(fed_bytes_, 0); }
@@ -78,8 +88,11 @@ class MasterSession::Step {
   }
 
  private:
+  void RunPart(int part, const protocol::CallableRun& run, uint64_t over_below);
   void PartAnswered(int part, absl::Status status);
   void PartDone(absl::Status status);
+  // What the parts told, by this task's clock, for whoever runs the step.
+  void EndTrace(bool is_wanted);
 
   std::shared_ptr<MasterSession> session_;
   std::shared_ptr<const Callable> callable_;
@@ -95,7 +108,19 @@ class MasterSession::Step {
   Join join_;                                      // of its parts
   std::unique_ptr<std::atomic<bool>[]> answered_;  // by part
   size_t room_for_parts_ = 0;
+  // Of a step that is traced, by part; else empty.
+  struct TracedPart {
+    protocol::PartitionTrace trace;
+    absl::Time asked;
+    absl::Time answered;
+  };
+  std::vector<TracedPart> traced_;
+  RunMetadata* metadata_ = nullptr;
+  std::shared_ptr<Rendezvous> client_;
   protocol::Master::Done done_;
+  // Null while it does not run, or nothing is counted.
+  SessionMetrics* metrics_ = nullptr;
+  absl::Time began_;
 };
 
 }  // namespace weft

@@ -363,6 +363,44 @@ class TwoTasksTest : public MasterSessionTest {
   const protocol::CallableSpec spec_{.fetches = {"y:0"}};
 };
 
+// The clock of the ps is an hour ahead.
+TEST_F(TwoTasksTest, ATraceOfSeveralTasksIsByTheMastersClock) {
+  ASSERT_OK_AND_ASSIGN(const uint64_t callable,
+                       Ask().MakeCallable(session_, {.targets = {"y"}}));
+  worker_.hold_runs = ps_.hold_runs = true;
+  RunMetadata metadata;
+  absl::Status ended = absl::UnknownError("the step has not ended");
+  const absl::Time begin = scheduler_.clock().Now();
+  master_->RunCallable(session_, callable,
+                       {.wanted = {.trace_level = TraceLevel::kFullTrace},
+                        .metadata = &metadata},
+                       [&](absl::Status status) { ended = std::move(status); });
+  scheduler_.RunUntilIdle();
+  // There it began after 2 ms, ran something for 4, and took 2 for the answer.
+  const auto tell = [&](protocol::RecordingWorker& task, const char* device,
+                        absl::Duration ahead) {
+    const absl::Time begun = begin + absl::Milliseconds(2) + ahead;
+    task.trace = {.stats = {{{.device = device,
+                              .node_stats = {{.start_nanos =
+                                                  absl::ToUnixNanos(begun)}}}}},
+                  .begun = begun,
+                  .ended = begun + absl::Milliseconds(4)};
+    task.EndRun();
+  };
+  scheduler_.AdvanceBy(absl::Milliseconds(8));
+  ASSERT_EQ(worker_.running.size(), 1u);
+  ASSERT_EQ(ps_.running.size(), 1u);
+  tell(worker_, kDevice, absl::ZeroDuration());
+  tell(ps_, kPsDevice, absl::Hours(1));
+  ASSERT_OK(ended);
+  for (const DeviceStepStats& device : metadata.step_stats.dev_stats) {
+    EXPECT_EQ(device.node_stats[0].start_nanos,
+              absl::ToUnixNanos(begin + absl::Milliseconds(2)))
+        << device.device;
+  }
+  ASSERT_EQ(metadata.step_stats.dev_stats.size(), 2u);
+}
+
 TEST_F(TwoTasksTest, NoTaskIsToldOfASessionThatHasEndedMeanwhile) {
   absl::Status closed = absl::UnknownError("not closed yet");
   ps_.on_created = [&] {

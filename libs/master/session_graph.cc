@@ -195,7 +195,8 @@ void SessionGraph::LogPlacement(const protocol::ExtensionResult& result) const {
 absl::StatusOr<PrunedCallable> SessionGraph::Prune(
     const protocol::CallableSpec& spec) {
   absl::MutexLock lock(&mutex_);
-  return PruneCallable(graph_, num_nodes_, spec, options_.unknown_tensor_code);
+  return PruneCallable(graph_, num_nodes_, spec, options_.unknown_tensor_code,
+                       options_.task);
 }
 
 }  // namespace weft

@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 constexpr absl::Duration kRenewKeysBefore = absl::Minutes(5);
-// A file with keys for a session is written anew by whoever renews these.
+// A file with keys is written anew by whoever renews these, or rather late.
 constexpr absl::Duration kLookAtFileAgain = absl::Minutes(5);
 constexpr absl::Duration kMetadataTimeout = absl::Seconds(5);
 constexpr char kMetadataService[] = "http://169.254.169.254";
@@ -125,7 +125,8 @@ absl::StatusOr<AwsKeys> AwsCredentials::Find() {
       options_.use_instance_metadata &&
       !absl::EqualsIgnoreCase(environment("AWS_EC2_METADATA_DISABLED"), "true");
   if (asks_metadata) return FromInstanceMetadata();
-  return AwsKeys();
+  keys.may_change = true;
+  return keys;
 }
 
 absl::StatusOr<AwsKeys> AwsCredentials::FromProfile() {
@@ -139,7 +140,7 @@ absl::StatusOr<AwsKeys> AwsCredentials::FromProfile() {
     if (profile.count("aws_access_key_id") == 0) continue;
     AwsKeys keys{profile["aws_access_key_id"], profile["aws_secret_access_key"],
                  profile["aws_session_token"]};
-    keys.may_change = !keys.session_token.empty();
+    keys.may_change = true;
     return keys;
   }
   if (options_.environment("AWS_PROFILE").empty()) return AwsKeys();

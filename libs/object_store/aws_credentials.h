@@ -36,7 +36,8 @@ struct AwsKeys {
   std::string secret_access_key;
   std::string session_token;
   absl::Time expiration = absl::InfiniteFuture();
-  // They are of a session, which ends at a time that nobody has told.
+  // They are of a file, or were not found: others may write it, or write it
+  // anew, at any time.
   bool may_change = false;
 };
 
@@ -54,8 +55,9 @@ class AwsCredentials {
   explicit AwsCredentials(AwsCredentialsOptions options);
 
   // Blocks when files are read or the metadata service is asked: once, again
-  // from five minutes before keys expire, and every five minutes where a file
-  // has a session's. An error then is none while the old ones are good.
+  // from five minutes before keys expire, and every five minutes where they are
+  // a file's, or where there are none. An error then is none while the old ones
+  // are good.
   absl::StatusOr<AwsKeys> Get() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

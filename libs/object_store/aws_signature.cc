@@ -9,8 +9,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 
 namespace weft {
 namespace {
@@ -39,16 +41,24 @@ std::string HmacSha256(absl::string_view key, absl::string_view text) {
 }
 
 struct UrlParts {
-  absl::string_view host;   // with its port
+  absl::string_view host;   // as requests name it: with a port of its own
   absl::string_view path;   // from its first slash on
   absl::string_view query;  // without "?"
 };
 
+// libcurl and AWS's programs leave the scheme's own port out of "Host".
+absl::string_view WithoutDefaultPort(absl::string_view url,
+                                     absl::string_view host) {
+  return absl::StripSuffix(
+      host, absl::StartsWithIgnoreCase(url, "https:") ? ":443" : ":80");
+}
+
 UrlParts SplitUrl(absl::string_view url) {
   UrlParts parts;
+  const absl::string_view whole = url;
   url.remove_prefix(url.find("://") + 3);
   const size_t host_size = std::min(url.find('/'), url.size());
-  parts.host = url.substr(0, host_size);
+  parts.host = WithoutDefaultPort(whole, url.substr(0, host_size));
   url.remove_prefix(host_size);
   const size_t path_size = std::min(url.find('?'), url.size());
   parts.path = url.substr(0, path_size);

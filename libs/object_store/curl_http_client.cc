@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-// How long it waits for sockets when nothing is due; it is woken for requests.
+// How long it waits for sockets when nothing is due; it is woken for requests,
+// and not for those that are given up.
 constexpr int kPollMilliseconds = 1000;
 
 long Milliseconds(absl::Duration duration) {
@@ -76,6 +77,9 @@ class CurlHttpClient::Transfer {
   }
 
   CURL* easy() const { return easy_; }
+  bool is_given_up() const {
+    return request_.given_up != nullptr && request_.given_up->load();
+  }
 
   // False: the deadline has passed.
   bool Prepare(const CurlOptions& options) {
@@ -220,7 +224,7 @@ void CurlHttpClient::Start(HttpRequest request, Done done) {
     begins = !std::exchange(is_driven_, true);
   }
   if (begins) {
-    options_.scheduler->Schedule(Pool::kBlocking, [this] { Drive(); });
+    options_.scheduler->Schedule(Pool::kOwnThread, [this] { Drive(); });
   } else {
     curl_multi_wakeup(multi_->get());
   }
@@ -259,11 +263,24 @@ void CurlHttpClient::EndFinished() {
   }
 }
 
+void CurlHttpClient::EndGivenUp() {
+  for (auto it = under_way_.begin(); it != under_way_.end();) {
+    if (!it->second->is_given_up()) {
+      ++it;
+      continue;
+    }
+    curl_multi_remove_handle(multi_->get(), it->first);
+    it->second->End(absl::CancelledError("it was given up"));
+    it = under_way_.erase(it);
+  }
+}
+
 void CurlHttpClient::Drive() {
   while (BeginWaiting()) {
     int running = 0;
     curl_multi_perform(multi_->get(), &running);
     EndFinished();
+    EndGivenUp();
     curl_multi_poll(multi_->get(), nullptr, 0, kPollMilliseconds, nullptr);
   }
   for (auto& [easy, transfer] : under_way_) {

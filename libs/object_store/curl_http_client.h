@@ -1,11 +1,12 @@
 // CurlHttpClient: an HttpClient by libcurl. TLS certificates are verified, also
 // the server's name in them; redirections are answers like others.
 //
-// All transfers are driven by one closure of the blocking pool, which is there
-// from the first request to the end of the client, like a reader of the bus; so
-// parts of a file travel at once, and no thread waits for each. An attempt ends
-// with UNAVAILABLE when no connection is made within `connect_timeout`, or when
-// no byte moves for `stall_timeout`.
+// All transfers are driven by one closure on a thread of its own, which is
+// there from the first request to the end of the client, like a reader of the
+// bus; so parts of a file travel at once, and no thread waits for each. Whoever
+// waits for an answer may hold the last thread of the blocking pool. An attempt
+// ends with UNAVAILABLE when no connection is made within `connect_timeout`, or
+// when no byte moves for `stall_timeout`.
 #ifndef WEFT_LIBS_OBJECT_STORE_CURL_HTTP_CLIENT_H_
 #define WEFT_LIBS_OBJECT_STORE_CURL_HTTP_CLIENT_H_
 
@@ -49,6 +50,7 @@ class CurlHttpClient : public HttpClient {
   // False when the client ends.
   bool BeginWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
   void EndFinished();
+  void EndGivenUp();
 
   const CurlOptions options_;
   const std::unique_ptr<Multi>

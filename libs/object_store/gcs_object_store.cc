@@ -12,6 +12,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
 #include "libs/base/sync_call.h"
+#include "libs/fs/file_system.h"
 #include "libs/object_store/object_answers.h"
 #include "nlohmann/json.hpp"
 
@@ -127,9 +128,10 @@ absl::StatusOr<HttpRequest> GcsObjectStore::ToRequest(
   request.headers = operation.headers;
   request.body = operation.body;
   request.max_response_bytes = operation.max_response_bytes;
-  request.deadline =
-      options_.scheduler->clock().Now() + options_.operation_timeout;
+  request.deadline = options_.scheduler->clock().Now() +
+                     std::min(operation.at_most, options_.operation_timeout);
   request.may_be_silent = operation.may_be_silent;
+  request.given_up = operation.given_up;
   if (operation.body != nullptr) {
     request.headers.emplace_back("Content-Type", operation.body_type);
   }
@@ -240,11 +242,27 @@ absl::Status GcsObjectStore::Delete(const ObjectName& name) {
   return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
+absl::Status GcsObjectStore::DeleteLeftover(const ObjectName& name) {
+  const absl::Status status = Run({.method = "DELETE",
+                                   .path = ObjectPath(name),
+                                   .url = GcsUrl(name),
+                                   .at_most = kLeftoverTimeout})
+                                  .status();
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
 absl::StatusOr<ObjectList> GcsObjectStore::List(const std::string& bucket,
                                                 const std::string& prefix,
                                                 int max,
                                                 const std::string& from) {
-  Operation operation{.url = absl::StrCat("gs://", bucket, "/", prefix)};
+  return ListWithin(absl::InfiniteDuration(), bucket, prefix, max, from);
+}
+
+absl::StatusOr<ObjectList> GcsObjectStore::ListWithin(
+    absl::Duration at_most, const std::string& bucket,
+    const std::string& prefix, int max, const std::string& from) const {
+  Operation operation{.at_most = at_most};
+  operation.url = absl::StrCat("gs://", bucket, "/", prefix);
   operation.path =
       absl::StrCat(BucketPath(bucket), "?delimiter=%2F&maxResults=", max,
                    "&prefix=", PercentEncode(prefix));
@@ -275,7 +293,10 @@ void GcsObjectStore::UploadPart(const ObjectUpload& upload, int number,
                                 std::string bytes, PartDone done) {
   UploadedPart part{.number = number, .size = bytes.size(), .tag = ""};
   part.tag = absl::StrCat(PartsFolder(upload.id), number);
-  Start(InsertionOf({upload.name.bucket, part.tag}, std::move(bytes)),
+  Operation operation =
+      InsertionOf({upload.name.bucket, part.tag}, std::move(bytes));
+  operation.given_up = upload.given_up;
+  Start(std::move(operation),
         [part, done = std::move(done)](
             const absl::StatusOr<HttpResponse>& response) mutable {
           if (!response.ok()) return done(response.status());
@@ -335,8 +356,13 @@ absl::Status GcsObjectStore::CompleteUpload(
 absl::Status GcsObjectStore::AbortUpload(const ObjectUpload& upload) {
   const std::string& bucket = upload.name.bucket;
   std::vector<std::string> keys;
+  const std::string folder = PartsFolder(upload.id);
   RETURN_IF_ERROR(ForEachPage(
-      *this, bucket, PartsFolder(upload.id), 1000, [&](const ObjectList& list) {
+      GcsUrl({bucket, folder}),
+      [&](const std::string& from) {
+        return ListWithin(kLeftoverTimeout, bucket, folder, 1000, from);
+      },
+      [&](const ObjectList& list) {
         keys.insert(keys.end(), list.keys.begin(), list.keys.end());
         return true;
       }));
@@ -349,8 +375,12 @@ absl::Status GcsObjectStore::AbortUpload(const ObjectUpload& upload) {
   };
   for (const std::string& key : keys) {
     if (calls.size() == kDeletionsAtOnce) wait_for_one();
+    if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) break;
     const ObjectName name{bucket, key};
-    Start({.method = "DELETE", .path = ObjectPath(name), .url = GcsUrl(name)},
+    Start({.method = "DELETE",
+           .path = ObjectPath(name),
+           .url = GcsUrl(name),
+           .at_most = kLeftoverTimeout},
           calls.emplace_back(*options_.scheduler).Done());
   }
   while (!calls.empty()) wait_for_one();

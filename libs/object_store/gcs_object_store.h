@@ -9,6 +9,8 @@
 #ifndef WEFT_LIBS_OBJECT_STORE_GCS_OBJECT_STORE_H_
 #define WEFT_LIBS_OBJECT_STORE_GCS_OBJECT_STORE_H_
 
+#include <atomic>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +44,7 @@ class GcsObjectStore : public ObjectStore {
   absl::Status Put(const ObjectName& name, std::string bytes) override;
   absl::Status Copy(const ObjectName& from, const ObjectName& to) override;
   absl::Status Delete(const ObjectName& name) override;
+  absl::Status DeleteLeftover(const ObjectName& name) override;
   absl::StatusOr<ObjectList> List(const std::string& bucket,
                                   const std::string& prefix, int max,
                                   const std::string& from) override;
@@ -67,12 +70,19 @@ class GcsObjectStore : public ObjectStore {
     size_t max_response_bytes = size_t{8} << 20;
     std::string url;  // "gs://bucket/key", for errors
     bool has_range = false;
-    bool may_be_silent = false;  // HttpRequest
+    bool may_be_silent = false;                         // HttpRequest
+    std::shared_ptr<const std::atomic<bool>> given_up;  // likewise
+    // If that is less than operation_timeout.
+    absl::Duration at_most = absl::InfiniteDuration();
   };
 
   absl::StatusOr<HttpRequest> ToRequest(const Operation& operation) const;
   void Start(Operation operation, HttpClient::Done done) const;
   absl::StatusOr<HttpResponse> Run(Operation operation) const;
+  absl::StatusOr<ObjectList> ListWithin(absl::Duration at_most,
+                                        const std::string& bucket,
+                                        const std::string& prefix, int max,
+                                        const std::string& from) const;
   Operation InsertionOf(const ObjectName& name, std::string bytes) const;
   // Makes one object of up to 32 of the same bucket.
   absl::Status Compose(const std::vector<std::string>& keys,

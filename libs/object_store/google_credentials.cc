@@ -20,6 +20,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr absl::Duration kRenewTokenBefore = absl::Minutes(5);
+// A file that says who asks may come later.
+constexpr absl::Duration kLookForFileAgain = absl::Minutes(5);
 constexpr absl::Duration kTokenTimeout = absl::Seconds(30);
 constexpr char kScope[] =
     "https://www.googleapis.com/auth/devstorage.read_write";
@@ -146,7 +148,10 @@ absl::StatusOr<GoogleCredentials::Granted> GoogleCredentials::Find() const {
   const auto text = options_.files->ReadFile(path);
   if (text.ok()) return FromFile(path, *text);
   if (!told.empty() || !absl::IsNotFound(text.status())) return text.status();
-  if (!options_.use_instance_metadata) return Granted();
+  if (!options_.use_instance_metadata) {
+    return Granted{"", options_.scheduler->clock().Now() + kLookForFileAgain +
+                           kRenewTokenBefore};
+  }
   HttpRequest request;
   request.url = kMetadataUri;
   request.headers = {{"Metadata-Flavor", "Google"}};

@@ -4,6 +4,7 @@
 #ifndef WEFT_LIBS_OBJECT_STORE_HTTP_CLIENT_H_
 #define WEFT_LIBS_OBJECT_STORE_HTTP_CLIENT_H_
 
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -32,6 +33,9 @@ struct HttpRequest {
   // The server may take long before it says anything: a copy that it makes
   // itself. Only the deadline ends it then, not a minute without a byte.
   bool may_be_silent = false;
+  // Null, or whether nobody wants the answer any more: then the request ends
+  // with CANCELLED within seconds.
+  std::shared_ptr<const std::atomic<bool>> given_up;
 };
 
 struct HttpResponse {

@@ -2,6 +2,12 @@
 // script answers in their place.
 #include "libs/object_store/object_answers.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,9 +27,12 @@
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/object_store/aws_credentials.h"
+#include "libs/object_store/aws_signature.h"
+#include "libs/object_store/curl_http_client.h"
 #include "libs/object_store/gcs_object_store.h"
 #include "libs/object_store/google_credentials.h"
 #include "libs/object_store/object_file_system.h"
+#include "libs/object_store/object_files.h"
 #include "libs/object_store/object_stores.h"
 #include "libs/object_store/retrying_http_client.h"
 #include "libs/object_store/s3_object_store.h"
@@ -329,6 +338,70 @@ TEST_F(ObjectAnswersTest, ANameThatIsNoUtf8EndsNothing) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
+// All threads that may block may wait for answers before the first has come.
+TEST(CurlHttpClientTest, NeedsNoThreadThatMayBlock) {
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
+  const auto release = scheduler->NewEvent();
+  scheduler->Schedule(Pool::kBlocking, [&] { release->Wait(); });
+  CurlHttpClient http({.scheduler = scheduler.get()});
+  const auto answered = scheduler->NewEvent();
+  absl::Status status;
+  HttpRequest request;
+  request.url = "http://127.0.0.1:1/";  // where nobody listens
+  http.Start(std::move(request), [&](const auto& answer) {
+    status = answer.status();
+    answered->Set();
+  });
+  EXPECT_TRUE(answered->WaitUntil(clock.Now() + absl::Seconds(30)));
+  release->Set();
+  answered->Wait();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable));
+}
+
+// A server that takes connections and says nothing.
+class SilentServer {
+ public:
+  SilentServer() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* any = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(socket_, any, size), 0);
+    EXPECT_EQ(::listen(socket_, 8), 0);
+    EXPECT_EQ(::getsockname(socket_, any, &size), 0);
+    port_ = ntohs(address.sin_port);
+  }
+  ~SilentServer() { ::close(socket_); }
+  std::string url() const { return absl::StrCat("http://127.0.0.1:", port_); }
+
+ private:
+  const int socket_;
+  int port_ = 0;
+};
+
+TEST(CurlHttpClientTest, WhatIsGivenUpEndsSoon) {
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
+  const SilentServer server;
+  const auto given_up = std::make_shared<std::atomic<bool>>(false);
+  const auto ended = scheduler->NewEvent();
+  absl::Status status;
+  CurlHttpClient http(
+      {.scheduler = scheduler.get(), .stall_timeout = absl::Hours(1)});
+  HttpRequest request;
+  request.url = server.url();
+  request.given_up = given_up;
+  http.Start(std::move(request), [&](const auto& answer) {
+    status = answer.status();
+    ended->Set();
+  });
+  given_up->store(true);
+  ASSERT_TRUE(ended->WaitUntil(clock.Now() + absl::Seconds(30)));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, "given up"));
+}
+
 // Keys that are still good are used while those who renew them are away.
 TEST(CredentialsTest, GoodKeysOutliveAFailureToRenewThem) {
   ManualClock clock;
@@ -366,32 +439,192 @@ TEST(CredentialsTest, GoodKeysOutliveAFailureToRenewThem) {
   EXPECT_THAT(credentials.Get(), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// A file with a session's keys is written anew by others.
-TEST(CredentialsTest, KeysOfASessionAreLookedForAgain) {
+// A file with keys is written late, or anew, by others.
+TEST(CredentialsTest, KeysOfAFileAreLookedForAgain) {
+  for (const char* session : {"", "aws_session_token = t\n"}) {
+    ManualClock clock;
+    SimulatedScheduler scheduler(clock);
+    MemoryFileSystem home;
+    ScriptedHttp http;
+    const auto write = [&](const std::string& key) {
+      ASSERT_OK(home.CreateDirectories("/home/.aws"));
+      ASSERT_OK(home.WriteFileAtomically(
+          "/home/.aws/credentials",
+          absl::StrCat("[default]\naws_access_key_id = ", key,
+                       "\naws_secret_access_key = s\n", session)));
+    };
+    AwsCredentials credentials(
+        {.environment = [](const char* name) -> std::string {
+           return absl::string_view(name) == "HOME" ? "/home" : "";
+         },
+         .files = &home,
+         .http = &http,
+         .scheduler = &scheduler});
+    EXPECT_EQ(credentials.Get()->access_key_id, "");
+    write("first");
+    EXPECT_EQ(credentials.Get()->access_key_id, "");
+    clock.Advance(absl::Minutes(6));
+    EXPECT_EQ(credentials.Get()->access_key_id, "first");
+    write("second");
+    EXPECT_EQ(credentials.Get()->access_key_id, "first");
+    clock.Advance(absl::Minutes(6));
+    EXPECT_EQ(credentials.Get()->access_key_id, "second");
+  }
+}
+
+TEST(CredentialsTest, GooglesFileIsLookedForAgain) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   MemoryFileSystem home;
   ScriptedHttp http;
-  const auto write = [&](const std::string& key) {
-    ASSERT_OK(home.CreateDirectories("/home/.aws"));
-    ASSERT_OK(home.WriteFileAtomically(
-        "/home/.aws/credentials",
-        absl::StrCat("[default]\naws_access_key_id = ", key,
-                     "\naws_secret_access_key = s\naws_session_token = t\n")));
-  };
-  AwsCredentials credentials(
+  http.set_script([](const HttpRequest&) {
+    return HttpResponse{
+        .code = 200, .headers = {}, .body = R"({"access_token":"granted"})"};
+  });
+  GoogleCredentials credentials(
       {.environment = [](const char* name) -> std::string {
          return absl::string_view(name) == "HOME" ? "/home" : "";
        },
        .files = &home,
        .http = &http,
        .scheduler = &scheduler});
-  write("first");
-  EXPECT_EQ(credentials.Get()->access_key_id, "first");
-  write("second");
-  EXPECT_EQ(credentials.Get()->access_key_id, "first");
+  EXPECT_EQ(credentials.Token().value(), "");
+  ASSERT_OK(home.CreateDirectories("/home/.config/gcloud"));
+  ASSERT_OK(home.WriteFileAtomically(
+      "/home/.config/gcloud/application_default_credentials.json",
+      R"({"type":"authorized_user"})"));
   clock.Advance(absl::Minutes(6));
-  EXPECT_EQ(credentials.Get()->access_key_id, "second");
+  EXPECT_EQ(credentials.Token().value(), "granted");
+}
+
+// As libcurl names it in "Host", and so do AWS's own programs.
+TEST(SignRequestTest, TheSchemesOwnPortIsNotSigned) {
+  const auto signed_as = [](const std::string& url) {
+    HttpRequest request;
+    request.url = url;
+    SignRequest({"key", "secret", ""}, "us-east-1", absl::UnixEpoch(),
+                &request);
+    return request.headers.back().second;
+  };
+  EXPECT_EQ(signed_as("https://h:443/b/k"), signed_as("https://h/b/k"));
+  EXPECT_EQ(signed_as("http://[::1]:80/b"), signed_as("http://[::1]/b"));
+  EXPECT_NE(signed_as("http://h:443/b"), signed_as("http://h/b"));
+  EXPECT_NE(signed_as("https://h:80/b"), signed_as("https://h/b"));
+  EXPECT_NE(signed_as("https://h:8443/b"), signed_as("https://h/b"));
+}
+
+// A home whose files are not read until a gate opens: of a mount that is dead.
+class HungHome : public MemoryFileSystem {
+ public:
+  explicit HungHome(Scheduler& scheduler)
+      : asked(scheduler.NewEvent()), gate(scheduler.NewEvent()) {}
+
+  absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
+      absl::string_view path) override {
+    asked->Set();
+    gate->Wait();
+    return MemoryFileSystem::NewRandomAccessFile(path);
+  }
+
+  const std::unique_ptr<Event> asked;
+  const std::unique_ptr<Event> gate;
+};
+
+TEST(HungHomeTest, AHomeThatHangsIsInNobodysWay) {
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
+  const auto random = NewSeededRandom(1);
+  HungHome home(*scheduler);
+  ObjectStores files({.scheduler = scheduler.get(),
+                      .random = random.get(),
+                      .others = &home,
+                      .environment = [](const char* name) -> std::string {
+                        return absl::string_view(name) == "HOME" ? "/home" : "";
+                      }});
+  // No name of a file, so that nobody is asked for it.
+  const auto read = [&](const std::string& path, Event& done) {
+    scheduler->Schedule(Pool::kBlocking, [&files, path, &done] {
+      EXPECT_THAT(files.ReadFile(path),
+                  StatusIs(absl::StatusCode::kInvalidArgument));
+      done.Set();
+    });
+  };
+  const auto read_s3 = scheduler->NewEvent();
+  const auto read_gs = scheduler->NewEvent();
+  read("s3://bucket/../x", *read_s3);
+  home.asked->Wait();
+  read("gs://bucket/../x", *read_gs);
+  EXPECT_TRUE(read_gs->WaitUntil(clock.Now() + absl::Seconds(30)));
+  home.gate->Set();
+  read_s3->Wait();
+  read_gs->Wait();
+}
+
+// A service that is silent after its first answers: an attempt ends with what
+// a client says of a black hole, at its deadline, or once it is given up.
+class SilentHttp : public HttpClient {
+ public:
+  explicit SilentHttp(Scheduler& scheduler) : scheduler_(scheduler) {}
+
+  void Start(HttpRequest request, Done done) override {
+    if (absl::EndsWith(request.url, "?uploads=")) {
+      return done(
+          Xml("<InitiateMultipartUploadResult><UploadId>id</UploadId>"
+              "</InitiateMultipartUploadResult>"));
+    }
+    const absl::Time stalled = Now() + absl::Minutes(1);
+    Poll(std::move(request), stalled, std::move(done));
+  }
+
+ private:
+  absl::Time Now() const { return scheduler_.clock().Now(); }
+  void Poll(HttpRequest request, absl::Time stalled, Done done) {
+    if (request.given_up != nullptr && request.given_up->load()) {
+      return done(absl::CancelledError("it was given up"));
+    }
+    if (Now() >= request.deadline) {
+      return done(absl::DeadlineExceededError("late"));
+    }
+    if (Now() >= stalled) return done(absl::UnavailableError("no answer"));
+    scheduler_.ScheduleAt(Now() + absl::Seconds(1),
+                          [this, request = std::move(request), stalled,
+                           done = std::move(done)]() mutable {
+                            Poll(std::move(request), stalled, std::move(done));
+                          });
+  }
+
+  Scheduler& scheduler_;
+};
+
+TEST(SilentStoreTest, WhoGivesAFileUpIsNotKept) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock);
+  const auto random = NewSeededRandom(1);
+  MemoryFileSystem home;
+  SilentHttp silent(scheduler);
+  RetryingHttpClient http(silent, scheduler, *random);
+  AwsCredentials aws({.environment = [](const char*) { return ""; },
+                      .files = &home,
+                      .http = &http,
+                      .scheduler = &scheduler});
+  S3ObjectStore store({.http = &http,
+                       .scheduler = &scheduler,
+                       .credentials = &aws,
+                       .endpoint = "http://s3"});
+  const size_t part = size_t{5} << 20;
+  ObjectFileSystem files(store, scheduler, {.part_bytes = part});
+  auto written = std::make_unique<ObjectWritableFile>(
+      store, scheduler, ObjectFileOptions{.part_bytes = part},
+      ObjectName{"b", "k"}, "s3://b/k", ObjectStart());
+  ASSERT_OK(written->Append(std::string(2 * part, 'x')));
+  const absl::Time before = clock.Now();
+  written->Abandon();
+  written.reset();
+  // Its parts, and then the end of the upload.
+  EXPECT_LE(clock.Now() - before, 2 * kLeftoverTimeout);
+  const absl::Time later = clock.Now();
+  EXPECT_FALSE(files.DeleteLeftover("s3://b/k").ok());
+  EXPECT_LE(clock.Now() - later, kLeftoverTimeout);
 }
 
 }  // namespace

@@ -234,6 +234,11 @@ absl::Status ObjectFileSystem::DeleteFile(absl::string_view path) {
   return store_.Delete(name);
 }
 
+absl::Status ObjectFileSystem::DeleteLeftover(absl::string_view path) {
+  ASSIGN_OR_RETURN(const ObjectName name, ParseName(path));
+  return store_.DeleteLeftover(name);
+}
+
 absl::Status ObjectFileSystem::DeleteDirectory(absl::string_view path) {
   ASSIGN_OR_RETURN(const ObjectName name, ParseName(path));
   RETURN_IF_ERROR(CheckDirectory(name, "rmdir", path));

@@ -73,6 +73,8 @@ class ObjectFileSystem : public FileSystem {
   absl::Status SyncDirectory(absl::string_view path) override;
   absl::Status WriteFileAtomically(absl::string_view path,
                                    absl::string_view contents) override;
+  // OK when there is none.
+  absl::Status DeleteLeftover(absl::string_view path) override;
 
  private:
   // Whether an object's name begins with that of the directory.

@@ -75,6 +75,7 @@ ObjectWritableFile::ObjectWritableFile(ObjectStore& store, Scheduler& scheduler,
 
 ObjectWritableFile::~ObjectWritableFile() {
   Close().IgnoreError();
+  if (upload_ != nullptr) upload_->given_up->store(true);
   // Callbacks use the store, which files must not outlive.
   parts_->WaitUntil(0).IgnoreError();
   if (upload_ != nullptr) store_.AbortUpload(*upload_).IgnoreError();

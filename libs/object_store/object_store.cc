@@ -7,22 +7,33 @@
 namespace weft {
 
 absl::Status ForEachPage(
-    ObjectStore& store, const std::string& bucket, const std::string& prefix,
-    int keys_a_page, absl::FunctionRef<bool(const ObjectList& page)> visit) {
+    const std::string& list_name,
+    absl::FunctionRef<absl::StatusOr<ObjectList>(const std::string& from)> list,
+    absl::FunctionRef<bool(const ObjectList& page)> visit) {
   absl::flat_hash_set<std::string> begun;
   std::string from;
   do {
-    ASSIGN_OR_RETURN(const ObjectList page,
-                     store.List(bucket, prefix, keys_a_page, from));
+    ASSIGN_OR_RETURN(const ObjectList page, list(from));
     if (!visit(page)) return absl::OkStatus();
     from = page.next;
     if (!from.empty() && !begun.insert(from).second) {
       return absl::InternalError(
-          absl::StrCat("the list of ", prefix, " in ", bucket,
+          absl::StrCat("the list of ", list_name,
                        " goes on with a page that it had already"));
     }
   } while (!from.empty());
   return absl::OkStatus();
+}
+
+absl::Status ForEachPage(
+    ObjectStore& store, const std::string& bucket, const std::string& prefix,
+    int keys_a_page, absl::FunctionRef<bool(const ObjectList& page)> visit) {
+  return ForEachPage(
+      absl::StrCat(prefix, " in ", bucket),
+      [&](const std::string& from) {
+        return store.List(bucket, prefix, keys_a_page, from);
+      },
+      visit);
 }
 
 }  // namespace weft

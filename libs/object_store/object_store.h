@@ -12,8 +12,10 @@
 #ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_STORE_H_
 #define WEFT_LIBS_OBJECT_STORE_OBJECT_STORE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,10 @@ struct ObjectList {
 struct ObjectUpload {
   ObjectName name;
   std::string id;
+  // Whether nobody wants its parts any more: those on their way end soon, with
+  // CANCELLED.
+  std::shared_ptr<std::atomic<bool>> given_up =
+      std::make_shared<std::atomic<bool>>(false);
 };
 
 struct UploadedPart {
@@ -76,6 +82,8 @@ class ObjectStore {
   virtual absl::Status Copy(const ObjectName& from, const ObjectName& to) = 0;
   // OK when there is none.
   virtual absl::Status Delete(const ObjectName& name) = 0;
+  // The same, in vain after kLeftoverTimeout.
+  virtual absl::Status DeleteLeftover(const ObjectName& name) = 0;
   // Keys that begin with `prefix`, in order of bytes, those that go on after
   // the next "/" as one prefix each. At most `max` of both, of up to 1,000.
   virtual absl::StatusOr<ObjectList> List(const std::string& bucket,
@@ -93,8 +101,9 @@ class ObjectStore {
                           std::string bytes, PartDone done) = 0;
   virtual absl::Status CompleteUpload(
       const ObjectUpload& upload, const std::vector<UploadedPart>& parts) = 0;
-  // Frees what was sent. An upload that nobody ends is paid for until the
-  // bucket's lifecycle rule does.
+  // Frees what was sent; gives up once the service is silent for
+  // kLeftoverTimeout. An upload that nobody ends is paid for until the bucket's
+  // lifecycle rule does.
   virtual absl::Status AbortUpload(const ObjectUpload& upload) = 0;
 
   virtual uint64_t min_part_bytes() const = 0;
@@ -103,6 +112,10 @@ class ObjectStore {
 
 // Calls `visit` with each page of a list, as long as it returns true. INTERNAL
 // for a service that sends a page again: it would have no end.
+absl::Status ForEachPage(
+    const std::string& list_name,
+    absl::FunctionRef<absl::StatusOr<ObjectList>(const std::string& from)> list,
+    absl::FunctionRef<bool(const ObjectList& page)> visit);
 absl::Status ForEachPage(ObjectStore& store, const std::string& bucket,
                          const std::string& prefix, int keys_a_page,
                          absl::FunctionRef<bool(const ObjectList& page)> visit);

@@ -158,6 +158,13 @@ absl::StatusOr<ObjectStores::Place> ObjectStores::Find(absl::string_view path) {
   if (!IsObjectStorePath(path)) {
     return Place{options_.others, nullptr, std::string(path)};
   }
+  if (FileSystem* const made = FindMade(path)) {
+    return Place{made, nullptr, std::string(path)};
+  }
+  // Without the lock, for a file that says it may be on a disk that hangs.
+  const Environment& environment = options_.environment;
+  const std::string region =
+      IsS3Path(path) ? AwsRegion(environment, *options_.others) : "";
   absl::MutexLock lock(&mutex_);
   if (connections_ == nullptr) {
     connections_ = std::make_unique<Connections>(options_);
@@ -166,15 +173,19 @@ absl::StatusOr<ObjectStores::Place> ObjectStores::Find(absl::string_view path) {
     if (google_ == nullptr) google_ = NewGoogleFiles();
     return Place{google_.get(), nullptr, std::string(path)};
   }
-  const Environment& environment = options_.environment;
   if (s3_ == nullptr) {
     s3_ = std::make_unique<S3>(
         options_, connections_->retrying(), environment,
-        S3Options{.region = AwsRegion(environment, *options_.others),
+        S3Options{.region = region,
                   .endpoint = FirstOf(environment, {"AWS_ENDPOINT_URL_S3",
                                                     "AWS_ENDPOINT_URL"})});
   }
   return Place{s3_.get(), nullptr, std::string(path)};
+}
+
+FileSystem* ObjectStores::FindMade(absl::string_view path) {
+  absl::MutexLock lock(&mutex_);
+  return IsGooglePath(path) ? google_.get() : s3_.get();
 }
 
 }  // namespace weft

@@ -58,6 +58,8 @@ class ObjectStores : public RoutedFileSystem {
 
   absl::StatusOr<Place> Find(absl::string_view path) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // The file system of a kind of paths; null: not made yet.
+  FileSystem* FindMade(absl::string_view path) ABSL_LOCKS_EXCLUDED(mutex_);
   std::unique_ptr<FileSystem> NewGoogleFiles()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -15,6 +15,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
 #include "libs/base/sync_call.h"
+#include "libs/fs/file_system.h"
 #include "libs/object_store/aws_signature.h"
 #include "libs/object_store/object_answers.h"
 
@@ -156,9 +157,10 @@ absl::StatusOr<HttpRequest> S3ObjectStore::ToRequest(
   request.headers.assign(operation.headers.begin(), operation.headers.end());
   request.body = operation.body;
   request.max_response_bytes = operation.max_response_bytes;
-  request.deadline =
-      options_.scheduler->clock().Now() + options_.operation_timeout;
+  request.deadline = options_.scheduler->clock().Now() +
+                     std::min(operation.at_most, options_.operation_timeout);
   request.may_be_silent = operation.may_be_silent;
+  request.given_up = operation.given_up;
   if (operation.body != nullptr) {
     request.headers.emplace_back("Content-Type", "application/octet-stream");
   }
@@ -279,6 +281,13 @@ absl::Status S3ObjectStore::Delete(const ObjectName& name) {
   return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
+absl::Status S3ObjectStore::DeleteLeftover(const ObjectName& name) {
+  const absl::Status status =
+      Run({.method = "DELETE", .name = name, .at_most = kLeftoverTimeout})
+          .status();
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
 absl::StatusOr<ObjectList> S3ObjectStore::List(const std::string& bucket,
                                                const std::string& prefix,
                                                int max,
@@ -327,6 +336,7 @@ void S3ObjectStore::UploadPart(const ObjectUpload& upload, int number,
   operation.query = {{"partNumber", absl::StrCat(number)},
                      {"uploadId", upload.id}};
   operation.body = std::make_shared<const std::string>(std::move(bytes));
+  operation.given_up = upload.given_up;
   Start(std::move(operation),
         [part = std::move(part), done = std::move(done)](
             absl::StatusOr<HttpResponse> response) mutable {
@@ -394,6 +404,7 @@ absl::Status S3ObjectStore::CompleteUpload(
 absl::Status S3ObjectStore::AbortUpload(const ObjectUpload& upload) {
   Operation operation{.method = "DELETE", .name = upload.name};
   operation.query = {{"uploadId", upload.id}};
+  operation.at_most = kLeftoverTimeout;
   return Run(std::move(operation)).status();
 }
 

@@ -9,6 +9,7 @@
 #ifndef WEFT_LIBS_OBJECT_STORE_S3_OBJECT_STORE_H_
 #define WEFT_LIBS_OBJECT_STORE_S3_OBJECT_STORE_H_
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <string>
@@ -45,6 +46,7 @@ class S3ObjectStore : public ObjectStore {
   absl::Status Put(const ObjectName& name, std::string bytes) override;
   absl::Status Copy(const ObjectName& from, const ObjectName& to) override;
   absl::Status Delete(const ObjectName& name) override;
+  absl::Status DeleteLeftover(const ObjectName& name) override;
   absl::StatusOr<ObjectList> List(const std::string& bucket,
                                   const std::string& prefix, int max,
                                   const std::string& from) override;
@@ -69,7 +71,10 @@ class S3ObjectStore : public ObjectStore {
     std::map<std::string, std::string> headers;
     std::shared_ptr<const std::string> body;
     size_t max_response_bytes = size_t{8} << 20;
-    bool may_be_silent = false;  // HttpRequest
+    bool may_be_silent = false;                         // HttpRequest
+    std::shared_ptr<const std::atomic<bool>> given_up;  // likewise
+    // If that is less than operation_timeout.
+    absl::Duration at_most = absl::InfiniteDuration();
   };
 
   std::string UrlOf(const Operation& operation) const;

@@ -57,20 +57,38 @@ class Needed {
   std::vector<const Node*> stack_;
 };
 
-absl::StatusOr<Node*> AddEnd(Graph& graph, absl::string_view op, int index,
-                             const OutputTensor& of, DataType type,
-                             std::vector<OutputTensor> inputs,
-                             std::vector<const Node*> controls) {
+// A feed's or fetch's node.
+struct End {
+  absl::string_view op;
+  int index = 0;
+  OutputTensor of;
+  DataType type = DT_INVALID;
+};
+
+absl::StatusOr<Node*> AddEnd(Graph& graph, const End& end, AttrMap attrs,
+                             const std::string& device,
+                             std::vector<OutputTensor> inputs = {},
+                             std::vector<const Node*> controls = {}) {
+  attrs["T"] = end.type;
   ASSIGN_OR_RETURN(
       Node * node,
-      graph.AddNode({.name = absl::StrCat(op, "_", of.node->name(), "_",
-                                          of.index, "_", index),
-                     .op = std::string(op),
+      graph.AddNode({.name = absl::StrCat(end.op, "_", end.of.node->name(), "_",
+                                          end.of.index, "_", end.index),
+                     .op = std::string(end.op),
                      .inputs = std::move(inputs),
                      .control_inputs = std::move(controls),
-                     .attrs = {{"T", type}, {"index", index}}}));
-  graph.set_assigned_device(node, of.node->assigned_device());
+                     .attrs = std::move(attrs)}));
+  graph.set_assigned_device(node, device);
   return node;
+}
+
+// Of an end that is an edge to the client of a partial run.
+AttrMap AttrsOfEdge(uint64_t edge, const OutputTensor& of,
+                    const std::string& device) {
+  return {{"edge", static_cast<int64_t>(edge)},
+          {"tensor_name", absl::StrCat(of.node->name(), ":", of.index)},
+          {"send_device", device},
+          {"recv_device", device}};
 }
 
 DataType ValueType(const OutputTensor& output) {
@@ -79,10 +97,19 @@ DataType ValueType(const OutputTensor& output) {
 
 absl::Status AddFeeds(const CallableEnds& ends, const Needed& needed,
                       Graph& pruned, GraphCopier& copier) {
-  for (size_t i = 0; i < ends.feeds.size(); ++i) {
+  const std::string& client = ends.client_device;
+  for (int i = 0; i < static_cast<int>(ends.feeds.size()); ++i) {
     const OutputTensor& feed = ends.feeds[i];
-    ASSIGN_OR_RETURN(Node * arg, AddEnd(pruned, "_Arg", static_cast<int>(i),
-                                        feed, ValueType(feed), {}, {}));
+    Node* arg = nullptr;
+    if (client.empty()) {
+      ASSIGN_OR_RETURN(arg,
+                       AddEnd(pruned, {"_Arg", i, feed, ValueType(feed)},
+                              {{"index", i}}, feed.node->assigned_device()));
+    } else {
+      ASSIGN_OR_RETURN(arg,
+                       AddEnd(pruned, {"_Recv", i, feed, ValueType(feed)},
+                              AttrsOfEdge(FeedEdge(i), feed, client), client));
+    }
     copier.Replace(feed, {arg, 0});
     if (needed.IsFedPlaceholder(feed.node)) {
       copier.ReplaceControl(feed.node, arg);
@@ -120,7 +147,8 @@ std::vector<const Node*> TakersOfReference(const Graph& graph,
 
 absl::Status AddFetches(const CallableEnds& ends, Graph& pruned,
                         const GraphCopier& copier) {
-  for (size_t i = 0; i < ends.fetches.size(); ++i) {
+  const std::string& client = ends.client_device;
+  for (int i = 0; i < static_cast<int>(ends.fetches.size()); ++i) {
     const OutputTensor& fetch = ends.fetches[i];
     const OutputTensor from = copier.Lookup(fetch);
     // A fetched reference becomes a value when all that may change the variable
@@ -130,10 +158,26 @@ absl::Status AddFetches(const CallableEnds& ends, Graph& pruned,
     if (IsRefType(from.node->output_type(from.index))) {
       controls = TakersOfReference(pruned, from);
     }
-    RETURN_IF_ERROR(AddEnd(pruned, "_Retval", static_cast<int>(i), fetch,
-                           ValueType(fetch), {from}, std::move(controls)));
+    const bool is_edge = !client.empty();
+    RETURN_IF_ERROR(
+        AddEnd(pruned,
+               {is_edge ? "_Send" : "_Retval", i, fetch, ValueType(fetch)},
+               is_edge ? AttrsOfEdge(FetchEdge(i), fetch, client)
+                       : AttrMap{{"index", i}},
+               is_edge ? client : fetch.node->assigned_device(), {from},
+               std::move(controls))
+            .status());
   }
   return absl::OkStatus();
+}
+
+bool IsFetch(const Node& node) {
+  return node.type() == "_Retval" || node.type() == "_Send";
+}
+
+int64_t FetchOf(const Node& node) {
+  if (node.type() == "_Retval") return *node.attr<int64_t>("index");
+  return (*node.attr<int64_t>("edge") - static_cast<int64_t>(FetchEdge(0))) / 2;
 }
 
 // In a loop a fetch would have a value in each iteration. Loops whose parts do
@@ -153,8 +197,8 @@ absl::Status CheckFetchesAreOutsideLoops(const CallableEnds& ends,
   if (!analysis.ok()) return absl::OkStatus();
   for (const Node* node : pruned.nodes()) {
     const int frame = analysis->runs_in[node->id()];
-    if (node->type() != "_Retval" || frame == 0) continue;
-    const OutputTensor& fetch = ends.fetches[*node->attr<int64_t>("index")];
+    if (frame == 0 || !IsFetch(*node)) continue;
+    const OutputTensor& fetch = ends.fetches[FetchOf(*node)];
     return absl::InvalidArgumentError(absl::StrCat(
         "Tensor ", fetch.node->name(), ":", fetch.index,
         " can't be fetched: it is inside the loop '",

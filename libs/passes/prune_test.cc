@@ -114,6 +114,24 @@ TEST_F(PruneTest, AFetchedReferenceIsReadAfterItsWriters) {
   EXPECT_EQ(retval->control_inputs()[0]->name(), "add");
 }
 
+TEST_F(PruneTest, EndsOfAPartialRunAreEdgesToItsClient) {
+  const Node* x = Placeholder("x");
+  const Node* y = Identity("y", x);
+  const std::string client = "/job:worker/replica:0/task:0/device:CPU:0";
+  auto pruned =
+      Prune(graph_,
+            {.feeds = {{x, 0}}, .fetches = {{y, 0}}, .client_device = client});
+  ASSERT_OK(pruned);
+  const Node* feed = (*pruned)->FindNode("y")->input(0).node;
+  EXPECT_EQ(feed->type(), "_Recv");
+  EXPECT_EQ(feed->assigned_device(), client);
+  EXPECT_EQ(*feed->attr<int64_t>("edge"), static_cast<int64_t>(FeedEdge(0)));
+  const Node* fetch = (*pruned)->node((*pruned)->num_nodes() - 1);
+  EXPECT_EQ(fetch->type(), "_Send");
+  EXPECT_EQ(fetch->assigned_device(), client);
+  EXPECT_EQ(*fetch->attr<int64_t>("edge"), static_cast<int64_t>(FetchEdge(0)));
+}
+
 TEST_F(PruneTest, AFetchMayRepeat) {
   const Node* x = Placeholder("x");
   const Node* y = Identity("y", x);

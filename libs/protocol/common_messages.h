@@ -20,6 +20,9 @@ namespace weft::protocol {
 // `status` is what came of reading the answer of `who`.
 absl::Status BadReply(absl::string_view who, const absl::Status& status);
 
+// For a reply that takes long to read whatever it brings: what ran in a step.
+inline bool IsNeverReadSoon(const bus::Message& /*reply*/) { return false; }
+
 // For a service: replies, or fails with the error.
 void Answer(bus::IncomingCall& call, absl::StatusOr<bus::Message> reply);
 

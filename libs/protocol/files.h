@@ -99,9 +99,9 @@ class Files {
   virtual ~Files() = default;
 
   // Errors are those of FileSystem, with its words, which name the path at the
-  // other end; besides FAILED_PRECONDITION: no such file is open;
-  // INVALID_ARGUMENT: what no honest client asks for; RESOURCE_EXHAUSTED: too
-  // much at once; UNAVAILABLE: the other end is gone, or is going;
+  // other end; besides INVALID_ARGUMENT: what no honest client asks for;
+  // RESOURCE_EXHAUSTED: too much at once; UNAVAILABLE: the other end is gone,
+  // or is going, or was for a moment, so that the file is not open any more;
   // DEADLINE_EXCEEDED. What was begun when the deadline came or `cancellation`
   // was cancelled goes on to its end; what waits does not begin.
   // `cancellation`, of this call alone, may be null.

@@ -4,9 +4,9 @@
 // Threads: every method may be called from any thread, and none waits: what
 // waits for other tasks, at most for the session's operation timeout, holds no
 // thread. Each `done` is called exactly once, perhaps before the call returns,
-// on any thread: it must return soon and must not wait. ExtendSession and
-// MakeCallable read and compile graphs on the caller's thread, which takes its
-// time.
+// on any thread: it must return soon and must not wait. ExtendSession,
+// MakeCallable and a run that wants partition graphs read and compile graphs on
+// the caller's thread, which takes its time.
 #ifndef WEFT_LIBS_PROTOCOL_MASTER_H_
 #define WEFT_LIBS_PROTOCOL_MASTER_H_
 
@@ -24,6 +24,7 @@
 #include "libs/protocol/graph_options.h"
 #include "libs/protocol/worker.h"
 #include "libs/tensor/tensor.h"
+#include "libs/trace/step_stats.h"
 
 namespace weft::protocol {
 
@@ -67,17 +68,29 @@ struct CallableSpec {
   std::vector<std::string> feeds;
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
+  // Of a partial run: its one step begins when the callable is made, and runs
+  // as far as the feeds allow that RunCallable brings bit by bit. It ends with
+  // the callable, too.
+  bool is_partial = false;
 };
 
 // One run of a callable. What the spans view lives until the run is done.
 struct CallableRun {
   absl::Span<const Tensor> feeds;  // in the order of the spec
   absl::Span<Tensor> fetches;      // filled in the order of the spec
+  // Of a partial run: which of the spec's these are. It is done when the
+  // fetches are there, the last one when the step has ended.
+  absl::Span<const int> feed_indices;
+  absl::Span<const int> fetch_indices;
   absl::Duration timeout = absl::InfiniteDuration();
   // Ends the run early; lives until the run is done. May be null.
   Cancellation* cancellation = nullptr;
   // What an in-process master may use the calling thread for.
   CallingThread thread = CallingThread::kOther;
+  // What is wanted is put into `metadata`, which is complete when the run ends
+  // well. Null: nothing is wanted.
+  MetadataWanted wanted;
+  RunMetadata* metadata = nullptr;
 };
 
 class Master {

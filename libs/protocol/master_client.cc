@@ -26,10 +26,12 @@ class MasterClient::PendingRun {
  public:
   PendingRun(const CallableRun& run, Done done)
       : fetches(run.fetches),
+        metadata(run.metadata),
         cancellation(run.cancellation),
         end(run.cancellation, std::move(done)) {}
 
   const absl::Span<Tensor> fetches;  // not to be touched once done
+  RunMetadata* const metadata;       // likewise
   Cancellation* const cancellation;  // likewise
   RunEnd end;
   // Set before the cancellation is watched.
@@ -44,9 +46,10 @@ class MasterClient::PendingRun {
     }
     end.End(std::move(status));
   }
-  void EndWith(std::vector<Tensor> values) {
+  void EndWith(RunCallableAnswer answer) {
     if (!end.Claim()) return;
-    std::move(values.begin(), values.end(), fetches.begin());
+    std::move(answer.fetches.begin(), answer.fetches.end(), fetches.begin());
+    if (metadata != nullptr) *metadata = std::move(answer.metadata);
     end.End(absl::OkStatus());
   }
 };
@@ -270,7 +273,8 @@ void MasterClient::RunCallable(uint64_t session, uint64_t callable,
   auto request = WriteRunCallable(session, callable, run);
   if (!request.ok()) return done(request.status());
   bus::CallOptions call_options;
-  call_options.is_fast = IsRunCallableReplyReadSoon;
+  call_options.is_fast =
+      run.metadata == nullptr ? IsRunCallableReplyReadSoon : IsNeverReadSoon;
   if (run.timeout != absl::InfiniteDuration()) {
     call_options.deadline = Soon(run.timeout + kGrace);
   }
@@ -290,11 +294,11 @@ void MasterClient::RunCallable(uint64_t session, uint64_t callable,
               status.code() == absl::StatusCode::kUnavailable ? Explain(status)
                                                               : status);
         }
-        auto fetches = ReadRunCallableReply(
+        auto answer = ReadRunCallableReply(
             *std::move(reply), pending->fetches.size(), *options_.allocator);
-        if (!fetches.ok())
-          return pending->EndWith(BadReply(target_, fetches.status()));
-        pending->EndWith(*std::move(fetches));
+        if (!answer.ok())
+          return pending->EndWith(BadReply(target_, answer.status()));
+        pending->EndWith(*std::move(answer));
       });
   pending->end.Started([this, pending](const absl::Status& /*cause*/) {
     channel_->Cancel(pending->call);

@@ -161,6 +161,28 @@ TEST_F(MasterClientTest, ARunTakesFeedsAndBringsFetches) {
   EXPECT_EQ(master_.last_timeout, absl::InfiniteDuration());
 }
 
+TEST_F(MasterClientTest, ARunBringsTheMetadataThatItWants) {
+  Connect();
+  master_.metadata = {.step_stats = {{{.device = "cpu"}}},
+                      .partition_graphs = {""}};
+  feeds_ = {SampleTensor(DT_FLOAT, TensorShape({3}))};
+  fetches_.resize(1);
+  RunMetadata metadata;
+  CallableRun run = Run();
+  run.wanted = {.trace_level = TraceLevel::kFullTrace};
+  run.metadata = &metadata;
+  client_->RunCallable(session_, 9, run, done());
+  processes_.Settle();
+  ASSERT_EQ(results_.size(), 1u);
+  ASSERT_OK(results_[0]);
+  EXPECT_EQ(master_.wanted, run.wanted);
+  EXPECT_EQ(metadata, master_.metadata);
+  EXPECT_TRUE(SameBits(fetches_[0], feeds_[0]));
+  client_->RunCallable(session_, 9, Run(), done());
+  processes_.Settle();
+  EXPECT_FALSE(master_.wanted.any());
+}
+
 TEST_F(MasterClientTest, ATimeoutIsTheServersToKeep) {
   Connect();
   master_.hold_runs = true;

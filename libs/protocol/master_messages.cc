@@ -78,6 +78,30 @@ absl::StatusOr<std::vector<Tensor>> ReadTensors(const Tensors* tensors,
   return result;
 }
 
+using Indices = flatbuffers::Vector<uint32_t>;
+
+Offset<Indices> WriteIndices(absl::Span<const int> indices,
+                             FlatBufferBuilder& builder) {
+  if (indices.empty()) return Offset<Indices>(0);
+  const absl::InlinedVector<uint32_t, 16> written(indices.begin(),
+                                                  indices.end());
+  return builder.CreateVector(written.data(), written.size());
+}
+
+absl::StatusOr<std::vector<int>> ReadIndices(const Indices* indices,
+                                             MessageReader& reader) {
+  std::vector<int> read;
+  if (indices == nullptr) return read;
+  RETURN_IF_ERROR(reader.SpendCopied(indices->size() * sizeof(uint32_t)));
+  for (const uint32_t index : *indices) {
+    if (index >= kMaxCallableEdges) {
+      return DamagedMessage(absl::StrCat("a feed or fetch has index ", index));
+    }
+    read.push_back(static_cast<int>(index));
+  }
+  return read;
+}
+
 Offset<schemas::NodePlacement> WritePlacement(const NodePlacement& placement,
                                               FlatBufferBuilder& builder) {
   const auto name = builder.CreateString(placement.name);
@@ -210,9 +234,9 @@ bus::Message WriteMakeCallable(uint64_t session, const CallableSpec& spec) {
   const auto feeds = builder.CreateVectorOfStrings(spec.feeds);
   const auto fetches = builder.CreateVectorOfStrings(spec.fetches);
   const auto targets = builder.CreateVectorOfStrings(spec.targets);
-  return Finish(
-      schemas::CreateMakeCallable(builder, session, feeds, fetches, targets),
-      builder);
+  return Finish(schemas::CreateMakeCallable(builder, session, feeds, fetches,
+                                            targets, spec.is_partial),
+                builder);
 }
 
 absl::StatusOr<MakeCallableRequest> ReadMakeCallable(bus::Message message) {
@@ -225,6 +249,7 @@ absl::StatusOr<MakeCallableRequest> ReadMakeCallable(bus::Message message) {
   ASSIGN_OR_RETURN(spec.feeds, reader.ReadStrings(body.feeds()));
   ASSIGN_OR_RETURN(spec.fetches, reader.ReadStrings(body.fetches()));
   ASSIGN_OR_RETURN(spec.targets, reader.ReadStrings(body.targets()));
+  spec.is_partial = body.is_partial();
   if (spec.feeds.size() > kMaxCallableEdges) {
     return TooMany("feeds", spec.feeds.size());
   }
@@ -256,10 +281,17 @@ absl::StatusOr<bus::Message> WriteRunCallable(uint64_t session,
   ASSIGN_OR_RETURN(const auto feeds,
                    WriteTensors(run.feeds, "feed", builder, attachments));
   const auto num_fetches = static_cast<uint32_t>(run.fetches.size());
-  return Finish(
-      schemas::CreateRunCallable(builder, session, callable, feeds, 0,
-                                 num_fetches, ToMicroseconds(run.timeout)),
-      builder, std::move(attachments));
+  Offset<schemas::Bytes> options = 0;
+  if (run.metadata != nullptr && run.wanted.any()) {
+    options = WriteBytes(bus::Blob::FromString(SerializeRunOptions(run.wanted)),
+                         builder, attachments);
+  }
+  const auto feed_indices = WriteIndices(run.feed_indices, builder);
+  const auto fetch_indices = WriteIndices(run.fetch_indices, builder);
+  return Finish(schemas::CreateRunCallable(
+                    builder, session, callable, feeds, options, num_fetches,
+                    ToMicroseconds(run.timeout), feed_indices, fetch_indices),
+                builder, std::move(attachments));
 }
 
 absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
@@ -275,6 +307,14 @@ absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
   request.callable = body.callable();
   request.num_fetches = body.num_fetches();
   request.timeout = FromMicroseconds(body.timeout_us());
+  ASSIGN_OR_RETURN(request.feed_indices,
+                   ReadIndices(body.feed_indices(), reader));
+  ASSIGN_OR_RETURN(request.fetch_indices,
+                   ReadIndices(body.fetch_indices(), reader));
+  if (body.options() != nullptr) {
+    ASSIGN_OR_RETURN(const bus::Blob options, reader.ReadBytes(body.options()));
+    ASSIGN_OR_RETURN(request.wanted, ParseRunOptions(options.view()));
+  }
   ASSIGN_OR_RETURN(request.feeds,
                    ReadTensors(body.feeds(), "feed", reader, allocator));
   return request;
@@ -307,25 +347,39 @@ absl::StatusOr<RefusedFeed> ReadRefusedFeed(bus::Message message,
   for (const schemas::Tensor* feed : *body.feeds()) {
     const schemas::Bytes* data = feed->data();
     // They count from 1.
-    if (data != nullptr && data->attachment() == attachment + 1) return refused;
-    ++refused.feed;
+    if (data == nullptr || data->attachment() != attachment + 1) {
+      ++refused.feed;
+      continue;
+    }
+    if (body.feed_indices() != nullptr &&
+        refused.feed < body.feed_indices()->size()) {
+      refused.feed =
+          body.feed_indices()->Get(static_cast<uint32_t>(refused.feed));
+    }
+    return refused;
   }
   return absl::NotFoundError("none of the feeds");
 }
 
 absl::StatusOr<bus::Message> WriteRunCallableReply(
-    absl::Span<const Tensor> fetches) {
+    absl::Span<const Tensor> fetches, const RunMetadata* metadata) {
   FlatBufferBuilder builder(512);
   Attachments attachments;
   ASSIGN_OR_RETURN(const auto written,
                    WriteTensors(fetches, "fetch", builder, attachments));
-  return Finish(schemas::CreateRunCallableReply(builder, written), builder,
-                std::move(attachments));
+  Offset<schemas::Bytes> told = 0;
+  if (metadata != nullptr) {
+    ASSIGN_OR_RETURN(std::string bytes, Serialize(*metadata));
+    told = WriteBytes(bus::Blob::FromString(std::move(bytes)), builder,
+                      attachments);
+  }
+  return Finish(schemas::CreateRunCallableReply(builder, written, told),
+                builder, std::move(attachments));
 }
 
-absl::StatusOr<std::vector<Tensor>> ReadRunCallableReply(bus::Message message,
-                                                         size_t num_fetches,
-                                                         Allocator& allocator) {
+absl::StatusOr<RunCallableAnswer> ReadRunCallableReply(bus::Message message,
+                                                       size_t num_fetches,
+                                                       Allocator& allocator) {
   ASSIGN_OR_RETURN(MessageReader reader,
                    Open<schemas::RunCallableReply>(std::move(message)));
   const auto& body = reader.body<schemas::RunCallableReply>();
@@ -336,7 +390,12 @@ absl::StatusOr<std::vector<Tensor>> ReadRunCallableReply(bus::Message message,
         absl::StrCat("damaged message: it brings ", fetches.size(),
                      " fetches instead of ", num_fetches));
   }
-  return fetches;
+  RunCallableAnswer answer{.fetches = std::move(fetches)};
+  if (body.metadata() != nullptr) {
+    ASSIGN_OR_RETURN(const bus::Blob told, reader.ReadBytes(body.metadata()));
+    ASSIGN_OR_RETURN(answer.metadata, ParseRunMetadata(told.view()));
+  }
+  return answer;
 }
 
 bus::Message WriteReleaseCallable(uint64_t session, uint64_t callable) {

@@ -64,7 +64,11 @@ struct RunCallableRequest {
   uint64_t callable = 0;
   std::vector<Tensor> feeds;
   size_t num_fetches = 0;
+  // Of a partial run; else empty.
+  std::vector<int> feed_indices;
+  std::vector<int> fetch_indices;
   absl::Duration timeout = absl::InfiniteDuration();
+  MetadataWanted wanted;
 };
 absl::StatusOr<bus::Message> WriteRunCallable(uint64_t session,
                                               uint64_t callable,
@@ -84,12 +88,17 @@ struct RefusedFeed {
 };
 absl::StatusOr<RefusedFeed> ReadRefusedFeed(bus::Message message,
                                             size_t attachment);
+struct RunCallableAnswer {
+  std::vector<Tensor> fetches;
+  RunMetadata metadata;
+};
+// `metadata` is null unless some was asked for.
 absl::StatusOr<bus::Message> WriteRunCallableReply(
-    absl::Span<const Tensor> fetches);
-// As many as `num_fetches`.
-absl::StatusOr<std::vector<Tensor>> ReadRunCallableReply(bus::Message message,
-                                                         size_t num_fetches,
-                                                         Allocator& allocator);
+    absl::Span<const Tensor> fetches, const RunMetadata* metadata = nullptr);
+// As many fetches as `num_fetches`.
+absl::StatusOr<RunCallableAnswer> ReadRunCallableReply(bus::Message message,
+                                                       size_t num_fetches,
+                                                       Allocator& allocator);
 
 using ReleaseCallableRequest = CallableId;
 bus::Message WriteReleaseCallable(uint64_t session, uint64_t callable);

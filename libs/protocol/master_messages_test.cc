@@ -127,12 +127,60 @@ TEST(MasterMessagesTest, RunCallableReply) {
       SampleTensor(DT_DOUBLE, TensorShape({1000}))};
   ASSERT_OK_AND_ASSIGN(const bus::Message message,
                        WriteRunCallableReply(fetches));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> read,
+  ASSERT_OK_AND_ASSIGN(const RunCallableAnswer read,
                        ReadRunCallableReply(message, 2, HeapAllocator()));
-  EXPECT_TRUE(SameBits(read[0], fetches[0]));
-  EXPECT_TRUE(SameBits(read[1], fetches[1]));
+  EXPECT_TRUE(SameBits(read.fetches[0], fetches[0]));
+  EXPECT_TRUE(SameBits(read.fetches[1], fetches[1]));
+  EXPECT_EQ(read.metadata, RunMetadata());
   EXPECT_THAT(ReadRunCallableReply(message, 3, HeapAllocator()),
               StatusIs(kInvalid, "2 fetches instead of 3"));
+}
+
+TEST(MasterMessagesTest, MetadataTravelsWhereItIsWanted) {
+  RunMetadata metadata{.step_stats = {{{.device = "cpu"}}},
+                       .partition_graphs = {""}};
+  const MetadataWanted wanted{.trace_level = TraceLevel::kSoftwareTrace,
+                              .output_partition_graphs = true};
+  CallableRun run{.wanted = wanted};
+  // Without room for it nothing is asked for.
+  for (RunMetadata* const room :
+       {static_cast<RunMetadata*>(nullptr), &metadata}) {
+    run.metadata = room;
+    ASSERT_OK_AND_ASSIGN(bus::Message message, WriteRunCallable(7, 9, run));
+    ASSERT_OK_AND_ASSIGN(const RunCallableRequest read,
+                         ReadRunCallable(std::move(message), HeapAllocator()));
+    EXPECT_EQ(read.wanted, room == nullptr ? MetadataWanted() : wanted);
+  }
+  ASSERT_OK_AND_ASSIGN(const bus::Message reply,
+                       WriteRunCallableReply({}, &metadata));
+  ASSERT_OK_AND_ASSIGN(const RunCallableAnswer read,
+                       ReadRunCallableReply(reply, 0, HeapAllocator()));
+  EXPECT_EQ(read.metadata, metadata);
+}
+
+TEST(MasterMessagesTest, PartialRuns) {
+  const CallableSpec spec{
+      .feeds = {"a:0"}, .fetches = {"b:0"}, .is_partial = true};
+  ASSERT_OK_AND_ASSIGN(const MakeCallableRequest made,
+                       ReadMakeCallable(WriteMakeCallable(7, spec)));
+  EXPECT_TRUE(made.spec.is_partial);
+  const std::vector<Tensor> feeds = {Tensor::Scalar(1.0f)};
+  std::vector<Tensor> fetches(2);
+  CallableRun run{.feeds = feeds, .fetches = absl::MakeSpan(fetches)};
+  const std::vector<int> feed_indices = {3};
+  const std::vector<int> fetch_indices = {9, 0};
+  run.feed_indices = feed_indices;
+  run.fetch_indices = fetch_indices;
+  ASSERT_OK_AND_ASSIGN(const bus::Message message, WriteRunCallable(7, 9, run));
+  ASSERT_OK_AND_ASSIGN(const RunCallableRequest read,
+                       ReadRunCallable(message, HeapAllocator()));
+  EXPECT_EQ(read.feed_indices, feed_indices);
+  EXPECT_EQ(read.fetch_indices, fetch_indices);
+  const std::vector<int> far = {static_cast<int>(kMaxCallableEdges)};
+  run.feed_indices = far;
+  ASSERT_OK_AND_ASSIGN(const bus::Message bad, WriteRunCallable(7, 9, run));
+  EXPECT_THAT(ReadRunCallable(bad, HeapAllocator()),
+              StatusIs(kInvalid, "has index 65536"));
 }
 
 TEST(MasterMessagesTest, TheRest) {

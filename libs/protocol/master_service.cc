@@ -14,12 +14,15 @@
 namespace weft::protocol {
 namespace {
 
+// `indices`: which fetches of a partial run these are; empty: all.
 std::string NameOfLargest(absl::Span<const Tensor> tensors,
+                          absl::Span<const int> indices,
                           const CallableSpec& spec) {
   size_t largest = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].TotalBytes() > tensors[largest].TotalBytes()) largest = i;
   }
+  if (largest < indices.size()) largest = static_cast<size_t>(indices[largest]);
   return largest < spec.fetches.size() ? spec.fetches[largest] : "";
 }
 
@@ -30,6 +33,7 @@ struct MasterService::Run {
   std::shared_ptr<bus::IncomingCall> call;
   RunCallableRequest request;
   std::vector<Tensor> fetches;
+  RunMetadata metadata;
 };
 
 MasterService::MasterService(const MasterServiceOptions& options)
@@ -111,7 +115,8 @@ void MasterService::OnRefused(CallPtr call, bus::Message request, size_t which,
 
 void MasterService::ReplyWithFetches(Run& run, const absl::Status& status) {
   if (!status.ok()) return run.call->Fail(status);
-  auto reply = WriteRunCallableReply(run.fetches);
+  auto reply = WriteRunCallableReply(
+      run.fetches, run.request.wanted.any() ? &run.metadata : nullptr);
   if (!reply.ok()) return run.call->Fail(reply.status());
   const absl::Status sent = run.call->TryReply(*std::move(reply));
   if (sent.ok()) return;
@@ -119,7 +124,9 @@ void MasterService::ReplyWithFetches(Run& run, const absl::Status& status) {
       options_.master->FindSpec(run.request.session, run.request.callable);
   if (spec == nullptr) return run.call->Fail(sent);
   run.call->Fail(Annotate(
-      sent, absl::StrCat("fetch ", NameOfLargest(run.fetches, *spec))));
+      sent,
+      absl::StrCat("fetch ", NameOfLargest(run.fetches,
+                                           run.request.fetch_indices, *spec))));
 }
 
 absl::Status MasterService::CheckSession(const bus::Message& request) const {
@@ -140,18 +147,50 @@ void MasterService::RunCallable(CallPtr call, bus::Message request) {
   CallableRun run;
   run.feeds = running->request.feeds;
   run.fetches = absl::MakeSpan(running->fetches);
+  run.feed_indices = running->request.feed_indices;
+  run.fetch_indices = running->request.fetch_indices;
   run.timeout = running->request.timeout;
   run.cancellation = &running->call->cancellation();
   run.thread = CallingThread::kReader;
+  replies_.Begin();
+  if (running->request.wanted.any()) {
+    run.wanted = running->request.wanted;
+    run.metadata = &running->metadata;
+    return RunForMetadata(std::move(running), run);
+  }
   const uint64_t session = running->request.session;
   const uint64_t callable = running->request.callable;
-  replies_.Begin();
   options_.master->RunCallable(
       session, callable, run,
       [this, running = std::move(running)](const absl::Status& status) mutable {
         ReplyWithFetches(*running, status);
         running.reset();
         replies_.End();
+      });
+}
+
+void MasterService::RunForMetadata(std::unique_ptr<Run> running,
+                                   CallableRun run) {
+  run.thread = CallingThread::kOther;
+  const uint64_t session = running->request.session;
+  const uint64_t callable = running->request.callable;
+  const auto reply = [this](std::unique_ptr<Run> ended,
+                            const absl::Status& status) {
+    options_.scheduler->Schedule(
+        Pool::kBlocking, [this, ended = std::move(ended), status]() mutable {
+          ReplyWithFetches(*ended, status);
+          ended.reset();
+          replies_.End();
+        });
+  };
+  options_.scheduler->Schedule(
+      Pool::kBlocking, [this, session, callable, run, reply,
+                        running = std::move(running)]() mutable {
+        options_.master->RunCallable(session, callable, run,
+                                     [reply, running = std::move(running)](
+                                         const absl::Status& status) mutable {
+                                       reply(std::move(running), status);
+                                     });
       });
 }
 

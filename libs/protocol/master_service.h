@@ -70,6 +70,8 @@ class MasterService : public RoleService<MasterService> {
 
   struct Run;
   void RunCallable(CallPtr call, bus::Message request);
+  // Metadata takes long to make and to write: not on a thread that reads.
+  void RunForMetadata(std::unique_ptr<Run> running, CallableRun run);
   // Of a request that brings what takes long to read: whether there is such a
   // session; asked before memory is taken for what it brings.
   absl::Status CheckSession(const bus::Message& request) const;

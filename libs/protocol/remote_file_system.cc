@@ -27,15 +27,18 @@ class RemoteFileSystem::Caller {
     return absl::StrCat(options_.name, path);
   }
 
-  void Start(FileRequest request, Files::Done done) const {
-    options_.files->Operate(
-        std::move(request),
-        scheduler().clock().Now() + options_.operation_timeout, nullptr,
-        std::move(done));
+  void Start(FileRequest request, Files::Done done,
+             absl::Duration at_most = absl::InfiniteDuration()) const {
+    options_.files->Operate(std::move(request),
+                            scheduler().clock().Now() +
+                                std::min(at_most, options_.operation_timeout),
+                            nullptr, std::move(done));
   }
-  absl::StatusOr<FileAnswer> Wait(FileRequest request) const {
+  absl::StatusOr<FileAnswer> Wait(
+      FileRequest request,
+      absl::Duration at_most = absl::InfiniteDuration()) const {
     SyncCall<absl::StatusOr<FileAnswer>> call(scheduler());
-    Start(std::move(request), call.Done());
+    Start(std::move(request), call.Done(), at_most);
     return call.Wait();
   }
 
@@ -332,7 +335,8 @@ RemoteFileSystem::RemoteFileSystem(RemoteFileSystemOptions options)
 
 absl::StatusOr<FileAnswer> RemoteFileSystem::Call(FileAction action,
                                                   absl::string_view path,
-                                                  absl::string_view to) {
+                                                  absl::string_view to,
+                                                  absl::Duration at_most) {
   for (const absl::string_view name : {path, to}) {
     if (name.size() > kMaxFilePath) {
       return PosixError(ENAMETOOLONG, "use", caller_->NameOf(name));
@@ -342,7 +346,7 @@ absl::StatusOr<FileAnswer> RemoteFileSystem::Call(FileAction action,
   request.action = action;
   request.path = std::string(path);
   request.to = std::string(to);
-  auto answer = caller_->Wait(std::move(request));
+  auto answer = caller_->Wait(std::move(request), at_most);
   if (answer.ok()) return answer;
   return Annotate(answer.status(), caller_->NameOf(path));
 }
@@ -403,6 +407,10 @@ absl::Status RemoteFileSystem::CreateDirectory(absl::string_view path) {
 
 absl::Status RemoteFileSystem::DeleteFile(absl::string_view path) {
   return Call(FileAction::kDeleteFile, path).status();
+}
+
+absl::Status RemoteFileSystem::DeleteLeftover(absl::string_view path) {
+  return Call(FileAction::kDeleteFile, path, "", kLeftoverTimeout).status();
 }
 
 absl::Status RemoteFileSystem::DeleteDirectory(absl::string_view path) {

@@ -70,12 +70,15 @@ class RemoteFileSystem : public FileSystem {
   absl::Status RenameFile(absl::string_view from,
                           absl::string_view to) override;
   absl::Status SyncDirectory(absl::string_view path) override;
+  absl::Status DeleteLeftover(absl::string_view path) override;
 
   class Caller;  // of the implementation: waits for one answer
 
  private:
-  absl::StatusOr<FileAnswer> Call(FileAction action, absl::string_view path,
-                                  absl::string_view to = "");
+  // `at_most`: if that is less than operation_timeout.
+  absl::StatusOr<FileAnswer> Call(
+      FileAction action, absl::string_view path, absl::string_view to = "",
+      absl::Duration at_most = absl::InfiniteDuration());
   absl::StatusOr<std::unique_ptr<WritableFile>> OpenForWriting(
       FileAction action, absl::string_view path);
 

@@ -26,7 +26,9 @@
 #include "libs/base/cancellation.h"
 #include "libs/device/device.h"
 #include "libs/graph/graph.h"
+#include "libs/rendezvous/rendezvous.h"
 #include "libs/tensor/tensor.h"
+#include "libs/trace/step_stats.h"
 
 namespace weft::protocol {
 
@@ -80,6 +82,13 @@ struct Push {
   absl::Status landed;
 };
 
+// What a task tells of a step that is traced, by its own clock.
+struct PartitionTrace {
+  StepStats stats;
+  absl::Time begun;  // after it was asked to run it
+  absl::Time ended;  // before its answer left
+};
+
 // One step of a registration. What the pointers and spans view lives until the
 // step is done.
 struct PartitionStep {
@@ -105,6 +114,11 @@ struct PartitionStep {
     std::vector<Push> pushes;
   };
   WithAnswer* with_answer = nullptr;
+  // Where a partial run meets its client, for the task of the master: edges
+  // from kFirstClientEdge on (libs/passes/prune.h). Null for any other.
+  std::shared_ptr<Rendezvous> client;
+  // Filled when the step ends well; null: the step is not traced.
+  PartitionTrace* trace = nullptr;
 };
 
 // A registration that writes a variable, and the task whose master has it.

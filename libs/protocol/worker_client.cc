@@ -10,6 +10,7 @@
 #include "libs/protocol/worker_messages.h"
 
 namespace weft::protocol {
+
 // One step under way. Whatever ends it claims its RunEnd first.
 class WorkerClient::PendingRun {
  public:
@@ -18,6 +19,7 @@ class WorkerClient::PendingRun {
         steps_over_below_(step.steps_over_below),
         fetches_(step.fetches),
         fetch_indices_(step.fetch_indices.begin(), step.fetch_indices.end()),
+        trace_(step.trace),
         end_(step.cancellation.get(), std::move(done)) {}
 
   const StepId& id() const { return id_; }
@@ -31,11 +33,14 @@ class WorkerClient::PendingRun {
   void EndWith(absl::Status status) {
     if (end_.Claim()) end_.End(std::move(status));
   }
-  // `fetches`: one for each of fetch_indices().
-  void EndWith(std::vector<Tensor> fetches) {
+  // With a fetch for each of fetch_indices().
+  void EndWith(RunPartitionAnswer answer) {
     if (!end_.Claim()) return;
-    for (size_t i = 0; i < fetches.size(); ++i) {
-      fetches_[fetch_indices_[i]] = std::move(fetches[i]);
+    for (size_t i = 0; i < answer.fetches.size(); ++i) {
+      fetches_[fetch_indices_[i]] = std::move(answer.fetches[i]);
+    }
+    if (trace_ != nullptr && answer.trace.has_value()) {
+      *trace_ = *std::move(answer.trace);
     }
     end_.End(absl::OkStatus());
   }
@@ -45,6 +50,7 @@ class WorkerClient::PendingRun {
   const uint64_t steps_over_below_;
   const absl::Span<Tensor> fetches_;  // not to be touched once done
   const std::vector<int> fetch_indices_;
+  PartitionTrace* const trace_;  // likewise
   RunEnd end_;
 };
 
@@ -149,8 +155,11 @@ void WorkerClient::Run(const PartitionStep& step, Done done) {
   auto request = WriteRunPartition(step);
   if (!request.ok()) return done(request.status());
   auto run = std::make_shared<PendingRun>(step, std::move(done));
+  bus::CallOptions options;
+  options.is_fast =
+      step.trace == nullptr ? IsRunPartitionReplyReadSoon : IsNeverReadSoon;
   run->call = channel_->Call(
-      *std::move(request), {.is_fast = IsRunPartitionReplyReadSoon},
+      *std::move(request), options,
       [this, run](absl::StatusOr<bus::Message> reply) {
         if (!reply.ok()) return run->EndWith(Explain(reply.status()));
         auto answer = ReadRunPartitionReply(
@@ -161,7 +170,7 @@ void WorkerClient::Run(const PartitionStep& step, Done done) {
         if (!answer->pushes.empty() && options_.events != nullptr) {
           options_.events->OnPushes(std::move(answer->pushes));
         }
-        run->EndWith(std::move(answer->fetches));
+        run->EndWith(*std::move(answer));
       });
   run->end().Started(
       [this, run](const absl::Status& cause) { SendAbort(run, cause); });

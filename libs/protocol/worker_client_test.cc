@@ -366,6 +366,26 @@ TEST_F(WorkerClientTest, ARunTakesItsFeedsAndBringsItsFetches) {
   EXPECT_EQ(step.fetches[2].scalar<float>(), 1.0f);
 }
 
+TEST_F(WorkerClientTest, ATracedRunBringsWhatRan) {
+  Connect();
+  worker_.trace = {.stats = {{{.device = "cpu"}}},
+                   .begun = absl::FromUnixSeconds(7),
+                   .ended = absl::FromUnixSeconds(9)};
+  // More than one message of control holds.
+  worker_.trace.stats.dev_stats[0].node_stats.resize(
+      20'000, {.timeline_label = std::string(100, 'x')});
+  PartitionTrace trace;
+  TestStep step(1);
+  PartitionStep traced = step.step(30);
+  traced.trace = &trace;
+  client_->Run(traced, results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);
+  ASSERT_OK(results_.all[0]);
+  EXPECT_EQ(trace.stats, worker_.trace.stats);
+  EXPECT_EQ(trace.ended, worker_.trace.ended);
+}
+
 TEST_F(WorkerClientTest, LargeTensorsAreCopiedByNobodyButTheNetwork) {
   Connect();
   TestStep step(1);

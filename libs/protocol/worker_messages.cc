@@ -361,11 +361,12 @@ absl::StatusOr<bus::Message> WriteRunPartition(const PartitionStep& step) {
                                                     step.fetch_indices.end());
     fetch_indices = builder.CreateVector(indices.data(), indices.size());
   }
-  return Finish(schemas::CreateRunPartition(
-                    builder, step.session.master_incarnation,
-                    step.session.session, step.registration, step.step,
-                    step.steps_over_below, feeds, fetch_indices),
-                builder, std::move(attachments));
+  return Finish(
+      schemas::CreateRunPartition(builder, step.session.master_incarnation,
+                                  step.session.session, step.registration,
+                                  step.step, step.steps_over_below, feeds,
+                                  fetch_indices, step.trace != nullptr),
+      builder, std::move(attachments));
 }
 
 absl::StatusOr<RunPartitionRequest> ReadRunPartition(bus::Message message,
@@ -378,6 +379,7 @@ absl::StatusOr<RunPartitionRequest> ReadRunPartition(bus::Message message,
   result.registration = body.registration();
   result.step = body.step();
   result.steps_over_below = body.steps_over_below();
+  result.collect_stats = body.collect_stats();
   ASSIGN_OR_RETURN(auto feeds,
                    ReadIndexed(body.feeds(), "feed", reader, allocator));
   for (IndexedTensor& feed : feeds) {
@@ -398,7 +400,7 @@ absl::StatusOr<RunPartitionRequest> ReadRunPartition(bus::Message message,
 
 absl::StatusOr<bus::Message> WriteRunPartitionReply(
     absl::Span<const Tensor> fetches, absl::Span<const int> indices,
-    absl::Span<const Push> pushes) {
+    absl::Span<const Push> pushes, const PartitionTrace* trace) {
   FlatBufferBuilder builder(512);
   Attachments attachments;
   ASSIGN_OR_RETURN(const auto written, WriteIndexed(fetches, indices, "fetch",
@@ -408,9 +410,17 @@ absl::StatusOr<bus::Message> WriteRunPartitionReply(
     ASSIGN_OR_RETURN(written_pushes,
                      WritePushVector(pushes, builder, attachments));
   }
-  return Finish(
-      schemas::CreateRunPartitionReply(builder, written, 0, written_pushes),
-      builder, std::move(attachments));
+  Offset<schemas::Bytes> stats = 0;
+  if (trace != nullptr) {
+    ASSIGN_OR_RETURN(std::string bytes, Serialize(trace->stats));
+    stats = WriteBytes(bus::Blob::FromString(std::move(bytes)), builder,
+                       attachments);
+  }
+  return Finish(schemas::CreateRunPartitionReply(
+                    builder, written, stats, written_pushes,
+                    trace == nullptr ? 0 : absl::ToUnixNanos(trace->begun),
+                    trace == nullptr ? 0 : absl::ToUnixNanos(trace->ended)),
+                builder, std::move(attachments));
 }
 
 absl::StatusOr<RunPartitionAnswer> ReadRunPartitionReply(
@@ -434,6 +444,12 @@ absl::StatusOr<RunPartitionAnswer> ReadRunPartitionReply(
   }
   ASSIGN_OR_RETURN(answer.pushes,
                    ReadPushVector(body.pushes(), reader, allocator));
+  if (body.stats() == nullptr) return answer;
+  ASSIGN_OR_RETURN(const bus::Blob stats, reader.ReadBytes(body.stats()));
+  answer.trace.emplace();
+  ASSIGN_OR_RETURN(answer.trace->stats, ParseStepStats(stats.view()));
+  answer.trace->begun = absl::FromUnixNanos(body.begun_nanos());
+  answer.trace->ended = absl::FromUnixNanos(body.ended_nanos());
   return answer;
 }
 

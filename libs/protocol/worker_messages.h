@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,7 @@ struct RunPartitionRequest {
   std::vector<Tensor> feeds;
   std::vector<int> feed_indices;
   std::vector<int> fetch_indices;
+  bool collect_stats = false;
 };
 absl::StatusOr<bus::Message> WriteRunPartition(const PartitionStep& step);
 absl::StatusOr<RunPartitionRequest> ReadRunPartition(bus::Message message,
@@ -71,11 +73,12 @@ absl::StatusOr<RunPartitionRequest> ReadRunPartition(bus::Message message,
 struct RunPartitionAnswer {
   std::vector<Tensor> fetches;
   std::vector<Push> pushes;  // for the task that asked
+  std::optional<PartitionTrace> trace;
 };
-// Those fetches that `indices` name.
+// Those fetches that `indices` name. `trace` is null unless it was asked for.
 absl::StatusOr<bus::Message> WriteRunPartitionReply(
     absl::Span<const Tensor> fetches, absl::Span<const int> indices,
-    absl::Span<const Push> pushes);
+    absl::Span<const Push> pushes, const PartitionTrace* trace = nullptr);
 // A fetch for each of `indices`, in their order.
 absl::StatusOr<RunPartitionAnswer> ReadRunPartitionReply(
     bus::Message message, absl::Span<const int> indices, Allocator& allocator);

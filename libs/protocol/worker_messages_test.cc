@@ -186,6 +186,31 @@ TEST(WorkerMessagesTest, RunPartitionReplyBringsValuesOfEdges) {
   EXPECT_EQ(read.pushes[1].iteration, 3u);
 }
 
+TEST(WorkerMessagesTest, ATraceTravelsWhereItIsAskedFor) {
+  PartitionTrace trace{
+      .stats = {{{.device = "cpu",
+                  .node_stats = {{.node_name = "x", .start_nanos = 7}}}}},
+      .begun = absl::FromUnixNanos(1'700'000'000'123'456'789),
+      .ended = absl::FromUnixNanos(1'700'000'001'000'000'001)};
+  for (const bool is_traced : {false, true}) {
+    PartitionStep step = SampleStep({}, {}, {});
+    if (is_traced) step.trace = &trace;
+    ASSERT_OK_AND_ASSIGN(bus::Message message, WriteRunPartition(step));
+    ASSERT_OK_AND_ASSIGN(const RunPartitionRequest read,
+                         ReadRunPartition(std::move(message), HeapAllocator()));
+    EXPECT_EQ(read.collect_stats, is_traced);
+    ASSERT_OK_AND_ASSIGN(const bus::Message reply,
+                         WriteRunPartitionReply({}, {}, {}, step.trace));
+    ASSERT_OK_AND_ASSIGN(const RunPartitionAnswer answer,
+                         ReadRunPartitionReply(reply, {}, HeapAllocator()));
+    ASSERT_EQ(answer.trace.has_value(), is_traced);
+    if (!is_traced) continue;
+    EXPECT_EQ(answer.trace->stats, trace.stats);
+    EXPECT_EQ(answer.trace->begun, trace.begun);
+    EXPECT_EQ(answer.trace->ended, trace.ended);
+  }
+}
+
 // A RunPartition that names what this version does not take.
 bus::Message RunPartitionOf(const std::vector<uint32_t>& feed_indices,
                             const std::vector<uint32_t>& fetch_indices) {

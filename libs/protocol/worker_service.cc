@@ -20,6 +20,7 @@ struct RunningPartition {
   RunPartitionRequest request;
   std::vector<Tensor> fetches;  // by fetch index
   PartitionStep::WithAnswer with_answer;
+  PartitionTrace trace;
   // Of the step, which cancels it with its own first error; so it is another
   // one than the call's, which means that the caller is not there any more.
   Cancellation cancellation;
@@ -40,14 +41,16 @@ PartitionStep StepOf(const std::shared_ptr<RunningPartition>& shared) {
   step.cancellation = std::shared_ptr<Cancellation>(shared, &run.cancellation);
   step.thread = CallingThread::kReader;
   step.with_answer = &run.with_answer;
+  if (run.request.collect_stats) step.trace = &run.trace;
   return step;
 }
 
 void ReplyWithFetches(RunningPartition& run, const absl::Status& status) {
   if (!status.ok()) return run.call->Fail(status);
   Answer(*run.call,
-         WriteRunPartitionReply(run.fetches, run.request.fetch_indices,
-                                run.with_answer.pushes));
+         WriteRunPartitionReply(
+             run.fetches, run.request.fetch_indices, run.with_answer.pushes,
+             run.request.collect_stats ? &run.trace : nullptr));
 }
 
 }  // namespace
@@ -150,9 +153,15 @@ void WorkerService::RunPartition(Call call, bus::Message request) {
   options_.worker->Run(
       step, [this, run = std::move(run)](const absl::Status& status) mutable {
         run->caller_gone.End();
-        ReplyWithFetches(*run, status);
-        run.reset();
-        replies_.End();
+        const bool is_traced = run->request.collect_stats;
+        auto reply = [this, run = std::move(run), status]() mutable {
+          ReplyWithFetches(*run, status);
+          run.reset();
+          replies_.End();
+        };
+        if (!is_traced) return reply();
+        // A trace takes long to write, and this thread may be one that reads.
+        options_.scheduler->Schedule(Pool::kCompute, std::move(reply));
       });
 }
 

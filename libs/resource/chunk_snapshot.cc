@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -11,8 +12,19 @@
 namespace weft {
 namespace {
 
+// Less than this is quickly there.
+constexpr size_t kLeastAhead = size_t{2} << 20;
+
 const char* BytesOf(const Tensor& tensor) {
   return static_cast<const char*>(tensor.data());
+}
+
+// Has the system give all pages of the tensor, whose values nobody has set.
+void TouchPages(Tensor& tensor) {
+  auto* bytes = static_cast<volatile char*>(tensor.mutable_data());
+  for (size_t i = 0; i < tensor.num_bytes(); i += ChunkSnapshot::kPageBytes) {
+    bytes[i] = 0;
+  }
 }
 
 }  // namespace
@@ -33,10 +45,32 @@ absl::StatusOr<std::unique_ptr<ChunkSnapshot>> ChunkSnapshot::Take(
   return std::move(all[0]);
 }
 
+std::vector<Tensor> ChunkSnapshot::AllocateAhead(
+    absl::Span<const std::shared_ptr<Variable>> variables,
+    Allocator& allocator) {
+  std::vector<Tensor> ahead(variables.size());
+  size_t left = kMaxAheadBytes;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i] == nullptr) continue;
+    const std::optional<TensorShape> shape = variables[i]->ShapeUpdatedWhole();
+    if (!shape.has_value()) continue;
+    const size_t bytes =
+        shape->num_elements() * DataTypeSize(variables[i]->dtype());
+    if (bytes < kLeastAhead || bytes > left) continue;
+    auto tensor = Tensor::Allocate(allocator, variables[i]->dtype(), *shape);
+    if (!tensor.ok()) continue;
+    TouchPages(*tensor);
+    ahead[i] = *std::move(tensor);
+    left -= bytes;
+  }
+  return ahead;
+}
+
 // Which locks are held is only known at run time.
 absl::StatusOr<std::vector<std::unique_ptr<ChunkSnapshot>>>
 ChunkSnapshot::TakeAll(absl::Span<const std::shared_ptr<Variable>> variables,
-                       Allocator& allocator) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                       Allocator& allocator, std::vector<Tensor> ahead)
+    ABSL_NO_THREAD_SAFETY_ANALYSIS {
   std::vector<Variable*> locked;
   for (const auto& variable : variables) locked.push_back(variable.get());
   std::vector<std::unique_ptr<ChunkSnapshot>> snapshots;
@@ -49,6 +83,8 @@ ChunkSnapshot::TakeAll(absl::Span<const std::shared_ptr<Variable>> variables,
   }
   for (size_t i = 0; i < variables.size() && status.ok(); ++i) {
     snapshots.push_back(TakeLocked(variables[i], allocator));
+    if (i < ahead.size()) snapshots[i]->ahead_ = std::move(ahead[i]);
+    variables[i]->updated_whole_ = false;
   }
   Variable::UnlockAll(locked);
   if (!status.ok()) return status;
@@ -82,6 +118,10 @@ int64_t ChunkSnapshot::ChunkSize(int64_t chunk) const {
   return std::min(kChunkBytes, num_bytes_ - chunk * kChunkBytes);
 }
 
+int64_t ChunkSnapshot::NumPages(int64_t chunk) const {
+  return (ChunkSize(chunk) + kPageBytes - 1) / kPageBytes;
+}
+
 Tensor ChunkSnapshot::whole() const {
   absl::MutexLock lock(&mutex_);
   return held_;
@@ -92,62 +132,70 @@ int64_t ChunkSnapshot::bytes_copied_aside() const {
   return bytes_copied_aside_;
 }
 
-absl::Status ChunkSnapshot::Claim(int64_t chunk, const Tensor& live,
-                                  BufferPtr& keep,
-                                  absl::Span<const char>& bytes) {
+absl::StatusOr<ChunkSnapshot::Parts> ChunkSnapshot::Claim(int64_t chunk,
+                                                          const Tensor& live) {
   absl::MutexLock lock(&mutex_);
   if (chunk < 0 || chunk >= num_chunks()) {
     return absl::OutOfRangeError(
         absl::StrCat("chunk ", chunk, " of ", num_chunks(), " was asked for"));
   }
   Chunk& claimed = chunks_[chunk];
-  if (claimed.state == State::kRead) {
+  if (claimed.is_read) {
     return absl::FailedPreconditionError(
         absl::StrCat("chunk ", chunk, " of a snapshot was read twice"));
   }
-  const char* begin = nullptr;
-  if (claimed.state == State::kAside) {
-    keep = std::move(claimed.aside);
-    begin = static_cast<const char*>(keep->data());
-  } else {
-    const bool is_held = held_.IsInitialized();
-    if (is_held) keep = held_.buffer();
-    begin = BytesOf(is_held ? held_ : live) + chunk * kChunkBytes;
-  }
-  claimed.state = State::kRead;
+  Parts parts{.chunk = std::exchange(claimed, {.is_read = true})};
+  const Tensor& rest = held_.IsInitialized() ? held_ : live;
+  if (rest.IsInitialized()) parts.rest = BytesOf(rest) + chunk * kChunkBytes;
+  if (held_.IsInitialized()) parts.keep = held_.buffer();
   if (unread_.fetch_sub(1, std::memory_order_acq_rel) == 1) held_ = Tensor();
-  bytes = {begin, static_cast<size_t>(ChunkSize(chunk))};
-  return absl::OkStatus();
+  return parts;
+}
+
+// Where pages lie aside, the others are copied beside them.
+absl::Span<const char> ChunkSnapshot::PutTogether(int64_t chunk,
+                                                  Parts& parts) const {
+  const int64_t size = ChunkSize(chunk);
+  if (!parts.chunk.aside) return {parts.rest, static_cast<size_t>(size)};
+  char* all = static_cast<char*>(parts.chunk.aside->data());
+  for (int64_t page = 0; page < NumPages(chunk); ++page) {
+    if (parts.chunk.pages[page]) continue;
+    const int64_t begin = page * kPageBytes;
+    std::memcpy(all + begin, parts.rest + begin,
+                std::min(kPageBytes, size - begin));
+  }
+  return {all, static_cast<size_t>(size)};
 }
 
 bool ChunkSnapshot::IsInPlace(int64_t chunk) const {
   absl::MutexLock lock(&mutex_);
-  return !held_.IsInitialized() && chunk >= 0 && chunk < num_chunks() &&
-         chunks_[chunk].state == State::kInPlace;
+  if (held_.IsInitialized() || chunk < 0 || chunk >= num_chunks()) return false;
+  const Chunk& asked = chunks_[chunk];
+  return !asked.is_read &&
+         asked.pages.count() < static_cast<size_t>(NumPages(chunk));
 }
 
 absl::Status ChunkSnapshot::ReadChunk(
     int64_t chunk, absl::FunctionRef<void(absl::Span<const char>)> read) {
-  BufferPtr keep;
-  absl::Span<const char> bytes;
   // What is not in place will not be again: nobody has to be locked out.
   if (!IsInPlace(chunk)) {
-    RETURN_IF_ERROR(Claim(chunk, Tensor(), keep, bytes));
-    read(bytes);
+    ASSIGN_OR_RETURN(Parts parts, Claim(chunk, Tensor()));
+    read(PutTogether(chunk, parts));
     return absl::OkStatus();
   }
+  Parts parts;
   {
     variable_->LockToReadFirst();
     const absl::Cleanup unlock = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       variable_->mutex_.ReaderUnlock();
     };
-    RETURN_IF_ERROR(Claim(chunk, variable_->value_, keep, bytes));
-    if (!keep) {
-      read(bytes);
+    ASSIGN_OR_RETURN(parts, Claim(chunk, variable_->value_));
+    if (!parts.keep) {
+      read(PutTogether(chunk, parts));
       return absl::OkStatus();
     }
   }
-  read(bytes);
+  read(PutTogether(chunk, parts));
   return absl::OkStatus();
 }
 
@@ -156,20 +204,29 @@ absl::Status ChunkSnapshot::Preserve(const Tensor& value, int64_t begin,
   absl::MutexLock lock(&mutex_);
   begin = std::clamp<int64_t>(begin, 0, num_bytes_);
   end = std::clamp<int64_t>(end, 0, num_bytes_);
-  for (int64_t i = begin / kChunkBytes; i * kChunkBytes < end; ++i) {
-    Chunk& chunk = chunks_[i];
-    if (chunk.state != State::kInPlace) continue;
-    BufferPtr aside = allocator_.Allocate(ChunkSize(i));
-    if (!aside) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "no memory to keep a chunk of variable ", variable_->name(),
-          " for a snapshot that is being read"));
-    }
-    std::memcpy(aside->data(), BytesOf(value) + i * kChunkBytes, ChunkSize(i));
-    chunk.aside = std::move(aside);
-    chunk.state = State::kAside;
-    bytes_copied_aside_ += ChunkSize(i);
+  for (int64_t i = begin / kPageBytes; i * kPageBytes < end; ++i) {
+    RETURN_IF_ERROR(PreservePage(value, i));
   }
+  return absl::OkStatus();
+}
+
+absl::Status ChunkSnapshot::PreservePage(const Tensor& value, int64_t page) {
+  constexpr int64_t kPages = kChunkBytes / kPageBytes;
+  const int64_t number = page / kPages, in_chunk = page % kPages;
+  Chunk& chunk = chunks_[number];
+  if (chunk.is_read || chunk.pages[in_chunk]) return absl::OkStatus();
+  if (!chunk.aside) chunk.aside = allocator_.Allocate(ChunkSize(number));
+  if (!chunk.aside) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory to keep a chunk of variable ",
+                     variable_->name(), " for a snapshot that is being read"));
+  }
+  const int64_t begin = page * kPageBytes;
+  const int64_t size = std::min(kPageBytes, num_bytes_ - begin);
+  std::memcpy(static_cast<char*>(chunk.aside->data()) + in_chunk * kPageBytes,
+              BytesOf(value) + begin, size);
+  chunk.pages.set(in_chunk);
+  bytes_copied_aside_ += size;
   return absl::OkStatus();
 }
 

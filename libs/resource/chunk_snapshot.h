@@ -2,12 +2,12 @@
 // read it (saves, large sends), without a copy of the whole and without
 // stopping writers.
 //
-// The value is cut into chunks of 1 MiB. A chunk is read from the variable
-// itself. A writer of rows that comes before the reader copies the chunks that
-// it is going to change aside first, and only those not read yet. A writer of
-// all elements writes a new value, and the snapshot takes the old one over.
-// Values of one chunk, and values that are no plain bytes, are held whole from
-// the start.
+// The value is cut into chunks of 1 MiB, which are read from the variable
+// itself. A writer of rows that comes before the reader copies the pages of
+// 4 KiB that it is going to change aside first, and only those of chunks not
+// read yet. A writer of all elements writes a new value, and the snapshot takes
+// the old one over. Values of one chunk, and values that are no plain bytes,
+// are held whole from the start.
 //
 // Threads: the reader is one thread at a time; writers of the variable are
 // others. Lock order: the variable, then the snapshot.
@@ -15,8 +15,11 @@
 #define WEFT_LIBS_RESOURCE_CHUNK_SNAPSHOT_H_
 
 #include <atomic>
+#include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -31,6 +34,19 @@ namespace weft {
 class ChunkSnapshot {
  public:
   static constexpr int64_t kChunkBytes = int64_t{1} << 20;
+  static constexpr int64_t kPageBytes = int64_t{4} << 10;
+
+  // Memory for what updates of all elements will write first while snapshots
+  // are read, of which the system has given all pages: an update that has to
+  // wait for these takes several times as long as others. By position of the
+  // variables; no tensor for those that nobody updated so since their last
+  // snapshot, for small ones, what is more than kMaxAheadBytes together, and
+  // where there is no memory or variable (null). Writers are not held off
+  // meanwhile.
+  static constexpr size_t kMaxAheadBytes = size_t{256} << 20;
+  static std::vector<Tensor> AllocateAhead(
+      absl::Span<const std::shared_ptr<Variable>> variables,
+      Allocator& allocator);
 
   // The variable's value now. FAILED_PRECONDITION when it has none. Writers
   // copy aside into memory of `allocator`.
@@ -38,10 +54,11 @@ class ChunkSnapshot {
       std::shared_ptr<Variable> variable, Allocator& allocator);
   // The values of several variables at one moment, in the order given: no
   // update of several of them lies between. All or none. INVALID_ARGUMENT when
-  // one is given twice.
+  // one is given twice. `ahead`: nothing, or what AllocateAhead gave for these
+  // variables, which is freed with the snapshots at the latest.
   static absl::StatusOr<std::vector<std::unique_ptr<ChunkSnapshot>>> TakeAll(
       absl::Span<const std::shared_ptr<Variable>> variables,
-      Allocator& allocator);
+      Allocator& allocator, std::vector<Tensor> ahead = {});
   ~ChunkSnapshot();
   ChunkSnapshot(const ChunkSnapshot&) = delete;
   ChunkSnapshot& operator=(const ChunkSnapshot&) = delete;
@@ -71,10 +88,17 @@ class ChunkSnapshot {
  private:
   friend class Variable;
 
-  enum class State : uint8_t { kInPlace, kAside, kRead };
+  using Pages = std::bitset<kChunkBytes / kPageBytes>;
   struct Chunk {
-    State state = State::kInPlace;
-    BufferPtr aside;
+    bool is_read = false;
+    Pages pages;      // those that were copied aside
+    BufferPtr aside;  // room for the chunk, null while there are none
+  };
+  // What a chunk is put together from.
+  struct Parts {
+    Chunk chunk;
+    const char* rest;  // its bytes, but for the pages that lie aside
+    BufferPtr keep;    // what keeps those, null: the variable's lock
   };
 
   ChunkSnapshot(std::shared_ptr<Variable> variable, Allocator& allocator,
@@ -85,16 +109,20 @@ class ChunkSnapshot {
       std::shared_ptr<Variable> variable, Allocator& allocator);
 
   int64_t ChunkSize(int64_t chunk) const;
-  // Whether the chunk lies in the variable's own memory.
+  int64_t NumPages(int64_t chunk) const;
+  // Whether some of the chunk lies in the variable's own memory.
   bool IsInPlace(int64_t chunk) const;
-  // Marks the chunk read; `bytes` is where it lies, in `live` unless elsewhere,
-  // and `keep` what keeps it there.
-  absl::Status Claim(int64_t chunk, const Tensor& live, BufferPtr& keep,
-                     absl::Span<const char>& bytes);
+  // Marks the chunk read. What of it lies nowhere else lies in `live`.
+  absl::StatusOr<Parts> Claim(int64_t chunk, const Tensor& live);
+  absl::Span<const char> PutTogether(int64_t chunk, Parts& parts) const;
 
-  // For the variable, under its lock: chunks of [begin, end) of `value` are
+  // For the variable, under its lock: pages of [begin, end) of `value` are
   // about to change.
   absl::Status Preserve(const Tensor& value, int64_t begin, int64_t end);
+  absl::Status PreservePage(const Tensor& value, int64_t page)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // For the variable, under its lock: memory for its next value, once.
+  Tensor TakeAhead() { return std::exchange(ahead_, Tensor()); }
   // Nobody writes `value` any more, which has the bytes of the snapshot but
   // for chunks that were copied aside.
   void TakeOver(const Tensor& value);
@@ -104,6 +132,7 @@ class ChunkSnapshot {
   const DataType dtype_;
   const TensorShape shape_;
   const int64_t num_bytes_;
+  Tensor ahead_;  // guarded by the variable's lock
   mutable absl::Mutex mutex_;
   std::vector<Chunk> chunks_;  // its size is constant
   std::atomic<int64_t> unread_;

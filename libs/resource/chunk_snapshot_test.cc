@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
+#include <numeric>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -14,6 +17,7 @@ namespace {
 
 constexpr int64_t kRowElements = 1 << 16;  // 256 KiB: four rows a chunk
 constexpr int64_t kRows = 40;              // 10 MiB
+constexpr int64_t kRowBytes = 4 * kRowElements;
 
 class ChunkSnapshotTest : public ::testing::Test {
  protected:
@@ -86,14 +90,108 @@ TEST_F(ChunkSnapshotTest, ReadsInPlaceWhileNobodyWrites) {
   EXPECT_FALSE(snapshot->whole().IsInitialized());
 }
 
-// One row's update copies one chunk, and the table not at all.
-TEST_F(ChunkSnapshotTest, ARowsUpdateCopiesItsChunkOnce) {
+// A row's update copies that row once, and neither its chunk nor the table.
+TEST_F(ChunkSnapshotTest, ARowsUpdateCopiesItsPagesOnce) {
   auto snapshot = Take();
   ASSERT_OK(AddToRows({5}));
-  ASSERT_OK(AddToRows({4, 6}));
-  EXPECT_EQ(snapshot->bytes_copied_aside(), ChunkSnapshot::kChunkBytes);
+  ASSERT_OK(AddToRows({4, 5, 6}));
+  EXPECT_EQ(snapshot->bytes_copied_aside(), 3 * kRowBytes);
   EXPECT_EQ(variable_->bytes_copied_on_write(), 0u);
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*snapshot, i, 0);
+}
+
+// Rows of 4,000 bytes lie across pages of 4,096, and neither these nor chunks
+// end where the value does.
+TEST_F(ChunkSnapshotTest, RowsLieAcrossPages) {
+  constexpr int64_t kOddRows = 601, kOddElements = 1000;
+  const auto numbers = [](int32_t first) {
+    Tensor tensor(DT_INT32, {kOddRows, kOddElements});
+    auto flat = tensor.mutable_flat<int32_t>();
+    std::iota(flat.begin(), flat.end(), first);
+    return tensor;
+  };
+  variable_ = std::make_shared<Variable>("odd", DT_INT32, PartialShape());
+  ASSERT_OK(variable_->Assign(step_, numbers(0)));
+  auto snapshot = Take();
+  ASSERT_EQ(snapshot->num_chunks(), 3);
+  const std::vector<int64_t> rows = {0, 1, 261, 262, 300, 599, 600, 600, -1};
+  ASSERT_OK(variable_->UpdateRows(
+      step_, HeapAllocator(),
+      [&](Variable::RowVisitor visit) {
+        for (int64_t row : rows) visit(row);
+      },
+      [&](Tensor& value) {
+        auto flat = value.mutable_flat<int32_t>();
+        for (int64_t row : rows) {
+          if (row < 0) continue;
+          std::fill_n(flat.begin() + row * kOddElements, kOddElements, -1);
+        }
+        return absl::OkStatus();
+      }));
+  std::string read;
+  for (int64_t i = 0; i < 3; ++i) {
+    ASSERT_OK(snapshot->ReadChunk(i, [&](absl::Span<const char> bytes) {
+      read.append(bytes.data(), bytes.size());
+    }));
+  }
+  const Tensor before = numbers(0);
+  ASSERT_EQ(read.size(), before.num_bytes());
+  EXPECT_EQ(std::memcmp(read.data(), before.data(), read.size()), 0);
+  // Nine pages at most for the three rows at each end of the list.
+  EXPECT_LE(snapshot->bytes_copied_aside(), 12 * ChunkSnapshot::kPageBytes);
+}
+
+// What is allocated ahead is the memory of the next value, once.
+TEST_F(ChunkSnapshotTest, TheFirstUpdateTakesMemoryFromAhead) {
+  ASSERT_OK(AddToAll());
+  auto ahead = ChunkSnapshot::AllocateAhead({variable_}, HeapAllocator());
+  ASSERT_TRUE(ahead[0].IsInitialized());
+  const void* const memory = ahead[0].data();
+  auto snapshots =
+      ChunkSnapshot::TakeAll({variable_}, HeapAllocator(), std::move(ahead));
+  ASSERT_OK(snapshots.status());
+  ASSERT_OK(AddToAll());
+  EXPECT_EQ(variable_->Read()->data(), memory);
+  ASSERT_OK(AddToAll());
+  EXPECT_EQ(variable_->Read()->flat<int32_t>()[0], 3);
+  for (int64_t i = 0; i < 10; ++i) ExpectChunk(*(*snapshots)[0], i, 1);
+}
+
+// It is of no use to a value that nobody updates, or that has another shape by
+// then; and goes with the snapshot.
+TEST_F(ChunkSnapshotTest, NothingIsAheadWithoutNeed) {
+  const auto ahead = [&] {
+    return std::move(
+        ChunkSnapshot::AllocateAhead({variable_}, HeapAllocator())[0]);
+  };
+  EXPECT_FALSE(ahead().IsInitialized()) << "nobody updates it";
+  ASSERT_OK(AddToRows({1}));
+  EXPECT_FALSE(ahead().IsInitialized()) << "rows are copied";
+  ASSERT_OK(AddToAll());
+  EXPECT_TRUE(ahead().IsInitialized());
+  AssignAll(1);
+  EXPECT_FALSE(ahead().IsInitialized()) << "values come from elsewhere";
+  ASSERT_OK(AddToAll());
+  Take();
+  EXPECT_FALSE(ahead().IsInitialized()) << "no update since the last snapshot";
+  ASSERT_OK(AddToAll());
+  Tensor memory = ahead();
+  auto snapshots =
+      ChunkSnapshot::TakeAll({variable_}, HeapAllocator(), {memory});
+  ASSERT_OK(snapshots.status());
+  EXPECT_FALSE(memory.RefCountIsOne());
+  snapshots->clear();
+  EXPECT_TRUE(memory.RefCountIsOne());
+}
+
+TEST_F(ChunkSnapshotTest, TextsAreNotAllocatedAhead) {
+  variable_ = std::make_shared<Variable>("texts", DT_STRING, PartialShape());
+  ASSERT_OK(variable_->Assign(step_, Tensor(DT_STRING, {200000})));
+  ASSERT_OK(variable_->Update(
+      step_, HeapAllocator(),
+      [](const Tensor&, Tensor&) { return absl::OkStatus(); }));
+  EXPECT_FALSE(ChunkSnapshot::AllocateAhead({variable_}, HeapAllocator())[0]
+                   .IsInitialized());
 }
 
 // A writer of all elements leaves the old value to the snapshot, and copies
@@ -104,7 +202,7 @@ TEST_F(ChunkSnapshotTest, AWriterOfAllElementsWritesANewValue) {
   ASSERT_OK(AddToRows({0}));
   ASSERT_OK(AddToAll());
   ASSERT_OK(AddToAll());
-  EXPECT_EQ(snapshot->bytes_copied_aside(), ChunkSnapshot::kChunkBytes);
+  EXPECT_EQ(snapshot->bytes_copied_aside(), kRowBytes);
   EXPECT_EQ(variable_->bytes_copied_on_write(), 0u);
   for (int64_t i = 0; i < 10; ++i) {
     if (i != 3) ExpectChunk(*snapshot, i, 0);
@@ -117,7 +215,7 @@ TEST_F(ChunkSnapshotTest, ChunksAlreadyReadAreNotKept) {
   auto snapshot = Take();
   for (int64_t i = 0; i < 9; ++i) ExpectChunk(*snapshot, i, 0);
   ASSERT_OK(AddToRows({0, 4, 35, 36}));
-  EXPECT_EQ(snapshot->bytes_copied_aside(), ChunkSnapshot::kChunkBytes);
+  EXPECT_EQ(snapshot->bytes_copied_aside(), kRowBytes);
   ExpectChunk(*snapshot, 9, 0);
   EXPECT_THAT(snapshot->ReadChunk(9, [](absl::Span<const char>) {}),
               StatusIs(absl::StatusCode::kFailedPrecondition, "read twice"));
@@ -148,7 +246,7 @@ TEST_F(ChunkSnapshotTest, AReplacedValueIsTakenOver) {
   ASSERT_OK(AddToRows({0}));
   AssignAll(7);
   ASSERT_OK(AddToRows({4}));
-  EXPECT_EQ(snapshot->bytes_copied_aside(), ChunkSnapshot::kChunkBytes);
+  EXPECT_EQ(snapshot->bytes_copied_aside(), kRowBytes);
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*snapshot, i, 0);
 }
 

@@ -159,6 +159,20 @@ void ResourceManager::ClearAll() {
   generation_.fetch_add(1, std::memory_order_acq_rel);
 }
 
+void ResourceManager::AppendAll(
+    std::vector<std::shared_ptr<Resource>>& resources) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  for (const auto& [name, container] : containers_) {
+    for (const auto& [key, resource] : container) resources.push_back(resource);
+  }
+  for (const auto& [name, container] : private_) {
+    for (const auto& [key, weak] : container.resources) {
+      auto resource = weak.lock();
+      if (resource != nullptr) resources.push_back(std::move(resource));
+    }
+  }
+}
+
 std::vector<ResourceManager::Entry> ResourceManager::List() const {
   std::vector<Entry> entries;
   std::map<std::string, Container, std::less<>> containers;

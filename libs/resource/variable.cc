@@ -147,6 +147,7 @@ absl::Status Variable::Assign(const Cancellation& step, Tensor* value,
   const bool is_first = status.ok() && !IsInitialized();
   if (status.ok()) {
     Replace(*value);
+    updated_whole_ = false;
     is_initialized_.store(true, std::memory_order_release);
     ++version_;
   }
@@ -162,10 +163,27 @@ bool Variable::IsHeld() const {
       [](const ChunkSnapshot* snapshot) { return !snapshot->IsRead(); });
 }
 
-absl::StatusOr<Tensor> Variable::AllocateIfHeld(Allocator& allocator) const {
+std::optional<TensorShape> Variable::ShapeUpdatedWhole() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  if (!updated_whole_) return std::nullopt;
+  return value_.shape();
+}
+
+absl::StatusOr<Tensor> Variable::AllocateIfHeld(Allocator& allocator) {
   if (!value_.IsInitialized()) return Uninitialized();
+  updated_whole_ = true;
   if (!IsHeld()) return Tensor();
+  Tensor ahead = TakeAhead();
+  if (ahead.IsInitialized()) return ahead;
   return Tensor::Allocate(allocator, value_.dtype(), value_.shape());
+}
+
+Tensor Variable::TakeAhead() {
+  for (ChunkSnapshot* snapshot : snapshots_) {
+    Tensor ahead = snapshot->TakeAhead();
+    if (ahead.IsInitialized() && ahead.shape() == value_.shape()) return ahead;
+  }
+  return Tensor();
 }
 
 void Variable::Replace(Tensor& next) {

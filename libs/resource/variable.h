@@ -8,7 +8,7 @@
 // private copy otherwise. A reader of a part reads under the shared lock and
 // takes no reference, so that it forces no copy. A reader that takes long takes
 // a ChunkSnapshot (chunk_snapshot.h), of which a writer of rows copies no more
-// than the chunks that they lie in. Every writer asks, under the lock, whether
+// than the pages that they lie in. Every writer asks, under the lock, whether
 // its step has been aborted: nothing of an aborted step lands later.
 //
 // Threads: all methods may be called from any thread. Locks of several
@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -105,8 +106,8 @@ class Variable : public Resource {
 
   // For an update that changes only some rows (of the first dimension), in
   // place: `for_each_row` calls what it is given for each of them, valid or
-  // not. It is asked only while somebody reads a snapshot, who then loses those
-  // rows' chunks alone.
+  // not. It is asked only while somebody reads a snapshot, for whom those rows'
+  // pages are copied.
   using RowVisitor = absl::FunctionRef<void(int64_t row)>;
   absl::Status UpdateRows(
       const Cancellation& step, Allocator& allocator,
@@ -153,11 +154,16 @@ class Variable : public Resource {
       absl::Span<Variable* const> variables);
   static void UnlockAll(absl::Span<Variable* const> variables);
 
+  // Of the value, when an update wrote all of it since it was assigned and
+  // since its last snapshot.
+  std::optional<TensorShape> ShapeUpdatedWhole() const;
   // Whether somebody needs the memory of `value_` as it is.
   bool IsHeld() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Memory for a new value where this one is held; else no tensor.
-  absl::StatusOr<Tensor> AllocateIfHeld(Allocator& allocator) const
+  absl::StatusOr<Tensor> AllocateIfHeld(Allocator& allocator)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What a snapshot has ready for that; else no tensor.
+  Tensor TakeAhead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What Update does; leaves in `other` what is freed without the lock.
   absl::Status UpdateLocked(
       const Cancellation& step, Allocator& allocator,
@@ -190,6 +196,7 @@ class Variable : public Resource {
   Tensor value_ ABSL_GUARDED_BY(mutex_);
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t bytes_copied_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool updated_whole_ ABSL_GUARDED_BY(mutex_) = false;
   // Those that still read chunks from `value_`. They keep the variable alive.
   std::vector<ChunkSnapshot*> snapshots_ ABSL_GUARDED_BY(mutex_);
   Waiters waiters_;  // for the first value

@@ -12,23 +12,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "libs/runtime/system_file.h"
 
 namespace weft {
 namespace {
 
 constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
-
-// Files of the kernel say that they are empty, so they are read until they end.
-std::string ReadOrEmpty(FileSystem& files, const std::string& path) {
-  constexpr size_t kMaxBytes = 64 << 10;
-  auto file = files.NewRandomAccessFile(path);
-  if (!file.ok()) return "";
-  std::string text(kMaxBytes, '\0');
-  const absl::StatusOr<size_t> size =
-      (*file)->Read(0, text.size(), text.data());
-  text.resize(size.value_or(0));
-  return text;
-}
 
 // The number in a line "KEY NUMBER" or "KEY: NUMBER kB", as it stands.
 std::optional<int64_t> NumberOf(absl::string_view text, absl::string_view key) {
@@ -48,19 +37,19 @@ std::optional<int64_t> NumberOf(absl::string_view text, absl::string_view key) {
 // A file of one number; none where it says "max".
 std::optional<int64_t> OnlyNumber(FileSystem& files, const std::string& path) {
   int64_t number = 0;
-  if (absl::SimpleAtoi(ReadOrEmpty(files, path), &number)) return number;
+  if (absl::SimpleAtoi(ReadSystemFile(files, path), &number)) return number;
   return std::nullopt;
 }
 
 int64_t AvailableInSystem(FileSystem& files) {
   const auto kilobytes =
-      NumberOf(ReadOrEmpty(files, "/proc/meminfo"), "MemAvailable");
+      NumberOf(ReadSystemFile(files, "/proc/meminfo"), "MemAvailable");
   if (!kilobytes || *kilobytes > kUnknown / 1024) return kUnknown;
   return *kilobytes * 1024;
 }
 
 int64_t Resident(FileSystem& files) {
-  const std::string text = ReadOrEmpty(files, "/proc/self/statm");
+  const std::string text = ReadSystemFile(files, "/proc/self/statm");
   const std::vector<absl::string_view> pages =
       absl::StrSplit(text, ' ', absl::SkipEmpty());
   int64_t resident = 0;
@@ -87,7 +76,7 @@ int64_t AvailableInGroup(FileSystem& files, const GroupFiles& names,
   const auto usage = OnlyNumber(files, absl::StrCat(directory, names.usage));
   if (!limit || !usage) return kUnknown;
   const int64_t reclaimable =
-      NumberOf(ReadOrEmpty(files, absl::StrCat(directory, "memory.stat")),
+      NumberOf(ReadSystemFile(files, absl::StrCat(directory, "memory.stat")),
                names.pages_of_files)
           .value_or(0);
   return std::max<int64_t>(0,
@@ -112,7 +101,7 @@ int64_t AvailableInGroups(FileSystem& files, const GroupFiles& names,
 // Lines "ID:CONTROLLERS:PATH"; "0::PATH" is version 2.
 int64_t AvailableInGroups(FileSystem& files) {
   int64_t available = kUnknown;
-  const std::string text = ReadOrEmpty(files, "/proc/self/cgroup");
+  const std::string text = ReadSystemFile(files, "/proc/self/cgroup");
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     const std::vector<absl::string_view> parts =
         absl::StrSplit(line, absl::MaxSplits(':', 2));
@@ -131,11 +120,11 @@ int64_t AvailableInGroups(FileSystem& files) {
 
 }  // namespace
 
-int64_t MemoryBound(FileSystem& files) {
+int64_t MemoryBound(FileSystem& files, int64_t pool_bytes) {
   const int64_t available =
       std::min(AvailableInSystem(files), AvailableInGroups(files));
-  const int64_t resident = Resident(files);
-  return available > kUnknown - resident ? kUnknown : available + resident;
+  const int64_t held = std::min(Resident(files), pool_bytes);
+  return available > kUnknown - held ? kUnknown : available + held;
 }
 
 }  // namespace weft

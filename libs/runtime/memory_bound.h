@@ -1,4 +1,5 @@
-// MemoryBound: how much memory this process can hold, as the system says now.
+// MemoryBound: how much memory a pool of this process can hold, as the system
+// says now.
 //
 // Linux: /proc/meminfo (MemAvailable), /proc/self/statm, and the limits of the
 // control group of the process and of those around it: memory.max,
@@ -14,10 +15,13 @@
 
 namespace weft {
 
-// Bytes: what it holds now, and what it could get without swapping, pages of
-// files counted as free. INT64_MAX where the system does not tell. Other
-// processes may take of the same memory at any time. Thread-safe.
-int64_t MemoryBound(FileSystem& files);
+// Bytes, for a pool that holds `pool_bytes`, some of which may not be written
+// yet: what of them the system has given, so no more than all that the process
+// holds, and what it could get without swapping, pages of files counted as
+// free. INT64_MAX where the system does not tell. Other processes may take of
+// the same memory at any time; what they have promised and not written is free
+// for the system, and for this. Thread-safe.
+int64_t MemoryBound(FileSystem& files, int64_t pool_bytes);
 
 }  // namespace weft
 

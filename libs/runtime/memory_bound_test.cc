@@ -14,6 +14,8 @@ namespace weft {
 namespace {
 
 constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
+// For a pool that holds all that the process does.
+constexpr int64_t kAll = int64_t{1} << 50;
 
 class MemoryBoundTest : public ::testing::Test {
  protected:
@@ -36,9 +38,18 @@ class MemoryBoundTest : public ::testing::Test {
 };
 
 TEST_F(MemoryBoundTest, IsWhatThereIsAndWhatIsHeld) {
-  EXPECT_EQ(MemoryBound(files_), kUnknown);
+  EXPECT_EQ(MemoryBound(files_, kAll), kUnknown);
   System();
-  EXPECT_EQ(MemoryBound(files_), 1000 * 1024 + resident_);
+  EXPECT_EQ(MemoryBound(files_, kAll), 1000 * 1024 + resident_);
+}
+
+// Memory outside the pool leaves the pool what is available, and no more.
+TEST_F(MemoryBoundTest, WhatOthersOfTheProcessHoldIsNotThePools) {
+  System();
+  EXPECT_EQ(MemoryBound(files_, 0), 1000 * 1024);
+  EXPECT_EQ(MemoryBound(files_, 100), 1000 * 1024 + 100);
+  EXPECT_EQ(MemoryBound(files_, resident_ + 100), 1000 * 1024 + resident_)
+      << "some of it is not written";
 }
 
 TEST_F(MemoryBoundTest, AGroupAroundItMayHaveLess) {
@@ -50,9 +61,9 @@ TEST_F(MemoryBoundTest, AGroupAroundItMayHaveLess) {
        "anon 2000\nactive_file 400\ninactive_file 600\n");
   File("/sys/fs/cgroup/a/b/memory.max", "max\n");
   File("/sys/fs/cgroup/a/b/memory.current", "1\n");
-  EXPECT_EQ(MemoryBound(files_), 2600 + resident_);
+  EXPECT_EQ(MemoryBound(files_, kAll), 2600 + resident_);
   File("/sys/fs/cgroup/a/b/memory.max", "0\n");
-  EXPECT_EQ(MemoryBound(files_), resident_);
+  EXPECT_EQ(MemoryBound(files_, kAll), resident_);
 }
 
 TEST_F(MemoryBoundTest, OldGroupsAreHeeded) {
@@ -62,19 +73,19 @@ TEST_F(MemoryBoundTest, OldGroupsAreHeeded) {
   File("/sys/fs/cgroup/memory/memory.usage_in_bytes", "123");
   File("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "7000\n");
   File("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "1000\n");
-  EXPECT_EQ(MemoryBound(files_), 6000 + resident_);
+  EXPECT_EQ(MemoryBound(files_, kAll), 6000 + resident_);
 }
 
 TEST_F(MemoryBoundTest, WhatIsNoNumberIsUnknown) {
   File("/proc/meminfo", "MemAvailable: much\n");
   File("/proc/self/statm", "");
   File("/proc/self/cgroup", "nonsense\n0::\n");
-  EXPECT_EQ(MemoryBound(files_), kUnknown);
+  EXPECT_EQ(MemoryBound(files_, kAll), kUnknown);
 }
 
 TEST_F(MemoryBoundTest, ThisMachineTells) {
   LocalFileSystem files;
-  const int64_t bound = MemoryBound(files);
+  const int64_t bound = MemoryBound(files, kAll);
   EXPECT_GT(bound, 1 << 20);
   EXPECT_LT(bound, kUnknown);
 }

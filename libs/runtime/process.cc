@@ -68,7 +68,13 @@ Process::~Process() = default;
 BufferPool::Options Process::PoolOptions() {
   // A buffer may outlive the process; it takes no memory then.
   if (options_.memory_bound) return {.memory_bound = options_.memory_bound};
-  return {.memory_bound = [this] { return MemoryBound(local_file_system_); }};
+  return {.memory_bound = [this] { return memory_bound(); }};
+}
+
+int64_t Process::memory_bound() {
+  if (options_.memory_bound) return options_.memory_bound();
+  const BufferPoolStats pool = buffers_.stats();
+  return MemoryBound(local_file_system_, pool.bytes_in_use + pool.bytes_kept);
 }
 
 ObjectStoresOptions Process::StoresOptions() {
@@ -101,7 +107,8 @@ bus::Transport& Process::transport() {
                                     .scheduler = scheduler_,
                                     .random = random_.get(),
                                     .memory = &landing_memory_,
-                                    .logger = options_.logger},
+                                    .logger = options_.logger,
+                                    .traffic = &traffic_},
                                    options_.transport);
   }
   return *transport_;

@@ -13,6 +13,7 @@
 #include "libs/base/logging.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
+#include "libs/bus/traffic.h"
 #include "libs/bus/transport.h"
 #include "libs/bus/wire.h"
 #include "libs/fs/file_system.h"
@@ -21,6 +22,7 @@
 #include "libs/object_store/object_stores.h"
 #include "libs/protocol/landing_memory.h"
 #include "libs/runtime/local_tasks.h"
+#include "libs/runtime/process_usage.h"
 #include "libs/runtime/zmq_file_system.h"
 #include "libs/tensor/buffer.h"
 
@@ -70,8 +72,15 @@ class Process {
   // "s3://BUCKET/PATH" and "gs://BUCKET/PATH" those of object stores.
   FileSystem& file_system() { return files_; }
   BufferPool& buffers() { return buffers_; }
+  // What the system says that it uses; reads files of the kernel.
+  ProcessUsage usage() { return ReadProcessUsage(local_file_system_); }
   const KernelRegistry& kernels() const { return *kernels_; }
   LocalTasks& local_tasks() { return local_tasks_; }
+
+  // Of the transport, once there is one.
+  const bus::Traffic& traffic() const { return traffic_; }
+  // As ProcessOptions::memory_bound.
+  int64_t memory_bound();
 
   // Made when first asked for, with its sockets and threads.
   bus::Transport& transport() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -93,6 +102,7 @@ class Process {
   Scheduler* const scheduler_;
   const WireFactory new_wire_;
   protocol::AllocatorLandingMemory landing_memory_{buffers_};
+  bus::Traffic traffic_;
   absl::Mutex mutex_;
   std::unique_ptr<bus::Wire> wire_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<bus::Transport> transport_ ABSL_GUARDED_BY(mutex_);

@@ -84,14 +84,16 @@ absl::StatusOr<Registration::Edges> FindEdges(
 Registration::Registration(std::shared_ptr<void> keep_alive,
                            std::vector<DevicePlan> plans, Ends ends,
                            Edges edges, VariableUses variables,
-                           Scheduler* scheduler, FileSystem* file_system)
+                           Scheduler* scheduler, FileSystem* file_system,
+                           std::shared_ptr<RuntimeMetrics> metrics)
     : keep_alive_(std::move(keep_alive)),
       plans_(std::move(plans)),
       ends_(std::move(ends)),
       edges_(std::move(edges)),
       variables_(std::move(variables)),
       scheduler_(scheduler),
-      file_system_(file_system) {}
+      file_system_(file_system),
+      metrics_(std::move(metrics)) {}
 
 Registration::~Registration() = default;
 
@@ -120,6 +122,10 @@ bool Registration::DescribeWaits(uint64_t step,
     runs |= device.plan->DescribeWaits(step, waits);
   }
   return runs;
+}
+
+void Registration::CountWaits(std::map<std::string, int64_t>& waits) const {
+  for (const DevicePlan& device : plans_) device.plan->CountWaits(waits);
 }
 
 std::unique_ptr<RunningStep> Registration::TakeStep() {

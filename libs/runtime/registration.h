@@ -5,6 +5,8 @@
 #ifndef WEFT_LIBS_RUNTIME_REGISTRATION_H_
 #define WEFT_LIBS_RUNTIME_REGISTRATION_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "libs/fs/file_system.h"
 #include "libs/protocol/worker.h"
 #include "libs/resource/resource_manager.h"
+#include "libs/runtime/runtime_metrics.h"
 #include "libs/runtime/step_table.h"
 #include "libs/runtime/variable_uses.h"
 
@@ -50,7 +53,8 @@ class Registration {
   // `keep_alive` is what the parts use: their session.
   Registration(std::shared_ptr<void> keep_alive, std::vector<DevicePlan> plans,
                Ends ends, Edges edges, VariableUses variables,
-               Scheduler* scheduler, FileSystem* file_system);
+               Scheduler* scheduler, FileSystem* file_system,
+               std::shared_ptr<RuntimeMetrics> metrics);
   ~Registration();
 
   const std::vector<DevicePlan>& plans() const { return plans_; }
@@ -61,8 +65,12 @@ class Registration {
   absl::Status Check(const protocol::PartitionStep& step) const;
   Scheduler* scheduler() const { return scheduler_; }
   FileSystem* file_system() const { return file_system_; }
+  // Null: nothing is counted.
+  RuntimeMetrics* metrics() const { return metrics_.get(); }
   // As Plan::DescribeWaits, of all its parts.
   bool DescribeWaits(uint64_t step, std::vector<std::string>& waits) const;
+  // As Plan::CountWaits, of all its parts.
+  void CountWaits(std::map<std::string, int64_t>& waits) const;
 
   std::unique_ptr<RunningStep> TakeStep();
   void GiveBack(std::unique_ptr<RunningStep> step);
@@ -75,6 +83,7 @@ class Registration {
   const VariableUses variables_;
   Scheduler* const scheduler_;
   FileSystem* const file_system_;
+  const std::shared_ptr<RuntimeMetrics> metrics_;
   absl::Mutex mutex_;
   std::vector<std::unique_ptr<RunningStep>> idle_steps_ ABSL_GUARDED_BY(mutex_);
 };

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "libs/base/clock.h"
 #include "libs/base/status.h"
 
 namespace weft {
@@ -31,13 +32,51 @@ void RunningStep::Start(std::shared_ptr<Registration> registration,
   step->master_ = master;
   step->with_answer_ = request.with_answer;
   step->registration_ = std::move(registration);
+  step->BeginTrace(request.trace);
+  step->NoteBegan();
   if (absl::Status status = step->Prepare(request); !status.ok()) {
+    step->NoteEnded(status);
+    step->EndTrace(/*is_wanted=*/false);
     std::shared_ptr<Registration> owner = std::move(step->registration_);
     owner->GiveBack(std::move(step));
     return done(std::move(status));
   }
   step->done_ = std::move(done);
   step.release()->StartPlans(request);  // Finish takes it back
+}
+
+void RunningStep::BeginTrace(protocol::PartitionTrace* trace) {
+  trace_ = trace;
+  if (trace_ == nullptr) return;
+  trace_->begun = registration_->scheduler()->clock().Now();
+  for (const Registration::DevicePlan& plan : registration_->plans()) {
+    device_traces_.push_back(
+        std::make_unique<DeviceTrace>(plan.device->name()));
+  }
+}
+
+void RunningStep::EndTrace(bool is_wanted) {
+  if (trace_ == nullptr) return;
+  for (const auto& device : device_traces_) {
+    if (is_wanted) trace_->stats.dev_stats.push_back(device->Take());
+  }
+  device_traces_.clear();
+  trace_->ended = registration_->scheduler()->clock().Now();
+  trace_ = nullptr;
+}
+
+void RunningStep::NoteBegan() {
+  metrics_ = registration_->metrics();
+  if (metrics_ == nullptr) return;
+  metrics_->steps_begun.Add();
+  began_ = registration_->scheduler()->clock().Now();
+}
+
+void RunningStep::NoteEnded(const absl::Status& status) {
+  if (metrics_ == nullptr) return;
+  if (!status.ok()) metrics_->step_errors.Add();
+  metrics_->step_seconds.Observe(registration_->scheduler()->clock().Now() -
+                                 began_);
 }
 
 absl::Status RunningStep::Prepare(const protocol::PartitionStep& request) {
@@ -49,9 +88,11 @@ absl::Status RunningStep::Prepare(const protocol::PartitionStep& request) {
     ASSIGN_OR_RETURN(exchange_,
                      table_->Begin(request, &registration_->edges().peers));
     exchange_->BeginSending(&registration_->edges().outgoing);
-  } else if (registration_->plans().size() > 1) {
+  } else if (registration_->plans().size() > 1 || request.client != nullptr) {
     exchange_ = std::make_shared<StepExchange>(request.session, request.step);
   }
+  client_ = request.client;
+  if (client_ != nullptr) exchange_->BeginWithClient(client_);
   cancellation_ = request.cancellation;
   return absl::OkStatus();
 }
@@ -64,18 +105,21 @@ void RunningStep::StartPlans(const protocol::PartitionStep& request) {
   AbortExchangeWhenCancelled();
   for (int i = 0; i < num_plans; ++i) {
     StepArgs args;
-    args.context = {.step_id = request.step,
-                    .cancellation = cancellation_.get(),
-                    .scheduler = registration_->scheduler(),
-                    .device = plans[i].device,
-                    .allocator = &plans[i].device->allocator(),
-                    .resources = plans[i].resources,
-                    .step_resources = step_resources_.get(),
-                    .rendezvous = exchange_.get(),
-                    .file_system = registration_->file_system()};
+    args.context = {
+        .step_id = request.step,
+        .cancellation = cancellation_.get(),
+        .scheduler = registration_->scheduler(),
+        .device = plans[i].device,
+        .allocator = &plans[i].device->allocator(),
+        .resources = plans[i].resources,
+        .step_resources = step_resources_.get(),
+        .rendezvous = exchange_.get(),
+        .file_system = registration_->file_system(),
+        .checkpoint_metrics = metrics_ ? &metrics_->checkpoints : nullptr};
     args.args = request.feeds;
     args.retvals = request.fetches;
     args.outbox = exchange_.get();
+    if (trace_ != nullptr) args.trace = device_traces_[i].get();
     weft::Start(plans[i].plan, args, Where(request.thread, i == num_plans - 1),
                 [this](const absl::Status& status) {
                   // Other plans may wait for what this one has sent.
@@ -90,9 +134,12 @@ void RunningStep::StartPlans(const protocol::PartitionStep& request) {
 
 void RunningStep::AbortExchangeWhenCancelled() {
   if (exchange_ == nullptr) return;
-  cancellation_token_ = cancellation_->Register(
-      [this](const absl::Status& cause) { exchange_->Abort(cause); });
-  if (cancellation_token_ == 0) exchange_->Abort(cancellation_->status());
+  const auto abort = [this](const absl::Status& cause) {
+    if (client_ != nullptr) client_->Abort(cause);
+    exchange_->Abort(cause);
+  };
+  cancellation_token_ = cancellation_->Register(abort);
+  if (cancellation_token_ == 0) abort(cancellation_->status());
 }
 
 void RunningStep::PlanDone(const absl::Status& status) {
@@ -116,9 +163,12 @@ void RunningStep::Finish() {
     status = cancellation_->status();
   }
   if (table_ != nullptr) status = table_->End(id_, std::move(status));
+  NoteEnded(status);
   exchange_.reset();
+  client_.reset();
   cancellation_.reset();
   step_resources_->ClearAll();
+  EndTrace(/*is_wanted=*/status.ok());
   protocol::Worker::Done done = std::move(done_);
   std::shared_ptr<Registration> registration = std::move(registration_);
   registration->GiveBack(std::unique_ptr<RunningStep>(this));

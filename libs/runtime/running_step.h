@@ -6,14 +6,19 @@
 #define WEFT_LIBS_RUNTIME_RUNNING_STEP_H_
 
 #include <memory>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "libs/base/cancellation.h"
 #include "libs/base/join.h"
 #include "libs/protocol/worker.h"
 #include "libs/resource/resource_manager.h"
 #include "libs/runtime/registration.h"
+#include "libs/runtime/runtime_metrics.h"
 #include "libs/runtime/step_exchange.h"
 #include "libs/runtime/step_table.h"
+#include "libs/trace/device_trace.h"
 
 namespace weft {
 
@@ -31,10 +36,14 @@ class RunningStep {
  private:
   absl::Status Prepare(const protocol::PartitionStep& request);
   void StartPlans(const protocol::PartitionStep& request);
+  void BeginTrace(protocol::PartitionTrace* trace);
+  void EndTrace(bool is_wanted);
   void AbortExchangeWhenCancelled();
   void PlanDone(const absl::Status& status);
   void SendTheRest();
   void Finish();
+  void NoteBegan();
+  void NoteEnded(const absl::Status& status);
 
   std::shared_ptr<Registration> registration_;
   protocol::StepId id_;
@@ -44,9 +53,14 @@ class RunningStep {
   std::shared_ptr<Cancellation> cancellation_;
   Cancellation::Token cancellation_token_ = 0;
   std::shared_ptr<StepExchange> exchange_;
+  std::shared_ptr<Rendezvous> client_;  // null but for a partial run
   std::unique_ptr<ResourceManager> step_resources_;
-  Join join_;  // of its plans
+  protocol::PartitionTrace* trace_ = nullptr;  // null: it is not traced
+  std::vector<std::unique_ptr<DeviceTrace>> device_traces_;  // by plan
+  Join join_;                                                // of its plans
   protocol::Worker::Done done_;
+  RuntimeMetrics* metrics_ = nullptr;
+  absl::Time began_;  // where there are metrics
 };
 
 }  // namespace weft

@@ -44,6 +44,7 @@ absl::Status StepExchange::Deliver(protocol::Push push) {
 }
 
 void StepExchange::Receive(const RendezvousKey& key, Receiver receiver) {
+  if (IsToClient(key.edge)) return client_->Receive(key, std::move(receiver));
   const bool counts = quota_ != nullptr && elsewhere_ != nullptr &&
                       elsewhere_->contains(key.edge);
   if (!counts) return local_.Receive(key, std::move(receiver));
@@ -63,6 +64,9 @@ protocol::Worker* StepExchange::ReceiverOf(uint64_t edge) const {
 
 absl::Status StepExchange::Send(const RendezvousKey& key, Tensor tensor,
                                 bool is_dead) {
+  if (IsToClient(key.edge)) {
+    return client_->Send(key, std::move(tensor), is_dead);
+  }
   protocol::Worker* receiver = ReceiverOf(key.edge);
   if (receiver == nullptr) return local_.Send(key, std::move(tensor), is_dead);
   const bool is_small = tensor.TotalBytes() <= kSmallBytes;

@@ -20,6 +20,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/executor/executor.h"
+#include "libs/passes/prune.h"
 #include "libs/protocol/worker.h"
 #include "libs/rendezvous/rendezvous.h"
 #include "libs/runtime/unclaimed_bytes.h"
@@ -49,9 +50,16 @@ class StepExchange : public Rendezvous, public Outbox {
   // other tasks. Before the first Receive; outlives the exchange's use.
   void BeginReceiving(const EdgeNames* edges) { elsewhere_ = edges; }
 
+  // Where a partial run meets its client. Before the first Send and Receive.
+  void BeginWithClient(std::shared_ptr<Rendezvous> client) {
+    client_ = std::move(client);
+  }
+
   absl::Status Send(const RendezvousKey& key, Tensor tensor,
                     bool is_dead) override;
   void Receive(const RendezvousKey& key, Receiver receiver) override;
+  // Not of what waits for the client of a partial run: who aborts the step ends
+  // that.
   void Abort(absl::Status cause) override { local_.Abort(std::move(cause)); }
 
   // Outbox.
@@ -80,6 +88,9 @@ class StepExchange : public Rendezvous, public Outbox {
   };
   using HeldList = absl::InlinedVector<Held, 2>;
 
+  bool IsToClient(uint64_t edge) const {
+    return client_ != nullptr && edge >= kFirstClientEdge;
+  }
   // The task that the edge goes to; null when it stays here.
   protocol::Worker* ReceiverOf(uint64_t edge) const;
   // True when enough is held to be sent now.
@@ -92,6 +103,7 @@ class StepExchange : public Rendezvous, public Outbox {
 
   const RemoteEdges* remote_edges_ = nullptr;
   const EdgeNames* elsewhere_ = nullptr;
+  std::shared_ptr<Rendezvous> client_;  // null but for a partial run
   const std::shared_ptr<UnclaimedBytes> quota_;
   std::atomic<int64_t> unclaimed_{0};
   LocalRendezvous local_;

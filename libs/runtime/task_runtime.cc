@@ -10,6 +10,8 @@
 #include "libs/base/clock.h"
 #include "libs/base/join.h"
 #include "libs/base/status.h"
+#include "libs/resource/queue.h"
+#include "libs/resource/variable.h"
 #include "libs/runtime/running_step.h"
 
 namespace weft {
@@ -75,6 +77,38 @@ std::vector<protocol::PlacedResource> TaskRuntime::SharedResources() const {
     }
   }
   return result;
+}
+
+ResourceTotals TaskRuntime::CountResources() const {
+  std::vector<std::shared_ptr<Resource>> resources;
+  for (const auto& shared : shared_resources_) shared->AppendAll(resources);
+  std::vector<std::shared_ptr<Session>> sessions;
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    for (const auto& [id, session] : sessions_) sessions.push_back(session);
+  }
+  for (const auto& session : sessions) {
+    for (const auto& own : session->own_resources) own->AppendAll(resources);
+  }
+  ResourceTotals totals;
+  for (const std::shared_ptr<Resource>& resource : resources) {
+    if (resource->type_name() == Variable::kTypeName) {
+      ++totals.variables;
+      totals.variable_bytes += resource->info().num_bytes;
+    } else if (resource->type_name() == Queue::kTypeName) {
+      ++totals.queues;
+      totals.queue_elements += static_cast<const Queue&>(*resource).size();
+    }
+  }
+  return totals;
+}
+
+std::map<std::string, int64_t> TaskRuntime::CountWaits() const {
+  std::map<std::string, int64_t> waits;
+  for (const auto& registration : RegistrationsOf(std::nullopt)) {
+    registration->CountWaits(waits);
+  }
+  return waits;
 }
 
 std::vector<DeviceAttributes> TaskRuntime::Devices() const {
@@ -257,7 +291,7 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::Compile(
   return std::make_shared<Registration>(
       std::move(session), std::move(plans), FindEnds(registration.partitions),
       std::move(edges), std::move(variables), options_.scheduler,
-      options_.file_system);
+      options_.file_system, options_.metrics);
 }
 
 absl::StatusOr<Registration::DevicePlan> TaskRuntime::CompilePartition(
@@ -345,11 +379,14 @@ void TaskRuntime::Abort(const protocol::StepId& step, uint64_t steps_over_below,
 }
 
 std::vector<std::shared_ptr<Registration>> TaskRuntime::RegistrationsOf(
-    uint64_t master_incarnation) const {
+    std::optional<uint64_t> master_incarnation) const {
   std::vector<std::shared_ptr<Registration>> result;
   absl::ReaderMutexLock lock(&mutex_);
   for (const auto& [id, session] : sessions_) {
-    if (session->master_incarnation != master_incarnation) continue;
+    if (master_incarnation.has_value() &&
+        session->master_incarnation != *master_incarnation) {
+      continue;
+    }
     for (const auto& [registration, compiled] : session->registrations) {
       result.push_back(compiled);
     }

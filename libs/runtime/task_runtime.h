@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,7 @@
 #include "libs/protocol/worker.h"
 #include "libs/resource/resource_manager.h"
 #include "libs/runtime/registration.h"
+#include "libs/runtime/runtime_metrics.h"
 #include "libs/runtime/step_table.h"
 #include "libs/runtime/variable_holds.h"
 #include "libs/runtime/variable_uses.h"
@@ -64,6 +66,17 @@ struct TaskRuntimeOptions {
   // How long a task that another process claims, too, stays the first one's
   // after its last connection: cut, it comes back sooner.
   absl::Duration claim_grace = absl::Seconds(5);
+  // What is counted of steps. Null: nothing.
+  std::shared_ptr<RuntimeMetrics> metrics;
+};
+
+// What there is on a task's devices, of all sessions, also what is one kernel's
+// alone.
+struct ResourceTotals {
+  int64_t variables = 0;
+  int64_t variable_bytes = 0;
+  int64_t queues = 0;
+  int64_t queue_elements = 0;
 };
 
 class TaskRuntime : public protocol::Worker,
@@ -135,9 +148,15 @@ class TaskRuntime : public protocol::Worker,
   // What sessions share on the devices, with its containers' names.
   std::vector<protocol::PlacedResource> SharedResources() const;
 
+  // What the task holds now, and how many nodes of its steps wait, by op: for
+  // a tensor of another device, for room in a queue, and so on. They look at
+  // all resources and at all registrations, and wait for their locks.
+  ResourceTotals CountResources() const ABSL_LOCKS_EXCLUDED(mutex_);
+  std::map<std::string, int64_t> CountWaits() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // The shared resources of device `i`; for tools and tests.
   ResourceManager& resources(int i) { return *shared_resources_[i]; }
-  // For tests: what is left behind.
+  // What waits in the table of steps.
   StepTable::Size steps() const { return steps_.size(); }
   int num_sessions() const;
   int num_registrations() const;  // of all sessions
@@ -191,9 +210,10 @@ class TaskRuntime : public protocol::Worker,
   absl::StatusOr<std::shared_ptr<Registration>> FindRegistration(
       uint64_t session, uint64_t registration) const
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // All of the sessions of one master.
+  // All of the sessions of one master, or of all.
   std::vector<std::shared_ptr<Registration>> RegistrationsOf(
-      uint64_t master_incarnation) const ABSL_LOCKS_EXCLUDED(mutex_);
+      std::optional<uint64_t> master_incarnation) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status AddSession(const protocol::WorkerSession& session,
                           bool isolated);
   void RemoveSession(uint64_t session, const absl::Status& cause);

@@ -16,10 +16,12 @@
 #include "libs/checkpoint_writer/rooted_file_system.h"
 #include "libs/cluster/device_name.h"
 #include "libs/coordinator/coordinator.h"
+#include "libs/metrics/metrics_server.h"
 #include "libs/ops/standard_ops.h"
 #include "libs/server/cluster_directory.h"
 #include "libs/server/coordinator_link.h"
 #include "libs/server/coordinator_route.h"
+#include "libs/server/server_metrics.h"
 #include "libs/server/spec_checks.h"
 #include "libs/server/task.h"
 #include "libs/server/task_handler.h"
@@ -82,6 +84,7 @@ class Server::Impl : private PeerObserver,
   }
 
   absl::Status Start(const bus::Address& address) {
+    RETURN_IF_ERROR(ListenForMetrics(address.host));
     RETURN_IF_ERROR(MakeRoute());
     if (has_devices_) RETURN_IF_ERROR(MakeEngine());
     if (options_.job_name == kWriterJob) RETURN_IF_ERROR(MakeFileServer());
@@ -92,11 +95,13 @@ class Server::Impl : private PeerObserver,
     target_ = endpoint_->address().ToTarget();
     RETURN_IF_ERROR(process_.local_tasks().Add(AsLocalTask()));
     logger_.Info(absl::StrCat("Started server with target: ", target_));
-    link_->Start(target_);
+    StartMetrics();
+    link_->Start(target_);  // from here on it may stop by itself
     return absl::OkStatus();
   }
 
   const std::string& target() const { return target_; }
+  const std::string& metrics_url() const { return metrics_url_; }
   TaskRuntime& runtime() { return *local_task_->runtime(); }
   int num_sessions() const { return local_task_->master()->num_sessions(); }
   bool joined() const { return link_->joined(); }
@@ -114,6 +119,7 @@ class Server::Impl : private PeerObserver,
     }
     if (local_task_ != nullptr) Drain(drain);
     if (file_server_ != nullptr) DrainFiles(drain);
+    metrics_server_.reset();
     if (link_ != nullptr) {
       // A coordinator has nobody to say goodbye to.
       if (hosted_ == nullptr) link_->Leave();
@@ -153,6 +159,33 @@ class Server::Impl : private PeerObserver,
   absl::Status Stopped() const {
     return absl::UnavailableError(
         absl::StrCat("The server of ", task_, " was stopped."));
+  }
+
+  // Before anybody hears of this task: the port may be taken.
+  absl::Status ListenForMetrics(const std::string& host) {
+    if (!options_.metrics_port.has_value()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(metrics_server_,
+                     MetricsServer::Listen({.scheduler = &process_.scheduler(),
+                                            .host = host,
+                                            .port = *options_.metrics_port}));
+    metrics_url_ = metrics_server_->url();
+    task_metrics_ = std::make_unique<TaskMetrics>();
+    return absl::OkStatus();
+  }
+
+  void StartMetrics() {
+    if (metrics_server_ == nullptr) return;
+    metrics_server_->Start([this] {
+      return ServerMetricsText({.process = &process_,
+                                .job_name = options_.job_name,
+                                .task_index = options_.task_index,
+                                .task = local_task_.get(),
+                                .metrics = task_metrics_.get(),
+                                .link = link_.get(),
+                                .coordinator = hosted_.get(),
+                                .file_server = file_server_.get()});
+    });
+    logger_.Info(absl::StrCat("Metrics at ", metrics_url_));
   }
 
   // The way to the coordinator, which may be this task.
@@ -238,12 +271,16 @@ class Server::Impl : private PeerObserver,
                             quotas.max_unclaimed_bytes_per_session,
                         .max_registrations_per_session =
                             quotas.max_callables_per_session,
-                        .master_lease = options_.lease},
-            .master = {.unknown_tensor_code = absl::StatusCode::kNotFound,
-                       .patience = options_.patience,
-                       .log_waits_after = options_.log_waits_after,
-                       .quotas = quotas.OfSessions(),
-                       .max_sessions = quotas.max_sessions}};
+                        .master_lease = options_.lease,
+                        .metrics =
+                            task_metrics_ ? task_metrics_->runtime : nullptr},
+            .master = {
+                .unknown_tensor_code = absl::StatusCode::kNotFound,
+                .patience = options_.patience,
+                .log_waits_after = options_.log_waits_after,
+                .quotas = quotas.OfSessions(),
+                .max_sessions = quotas.max_sessions,
+                .metrics = task_metrics_ ? &task_metrics_->sessions : nullptr}};
   }
 
   TaskHandlerOptions HandlerOptions() {
@@ -472,6 +509,10 @@ class Server::Impl : private PeerObserver,
   const std::shared_ptr<bus::LearnedUuid> cluster_uuid_ =
       std::make_shared<bus::LearnedUuid>();
   std::string target_;
+  // Null and empty without metrics_port. The former outlives the task's parts.
+  std::unique_ptr<TaskMetrics> task_metrics_;
+  std::unique_ptr<MetricsServer> metrics_server_;
+  std::string metrics_url_;
   std::shared_ptr<Coordinator> hosted_;  // null unless this task plays it
   std::shared_ptr<CoordinatorRoute> route_;
   std::shared_ptr<CoordinatorLink> link_;
@@ -529,6 +570,8 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
 
 const std::string& Server::target() const { return impl_->target(); }
+
+const std::string& Server::metrics_url() const { return impl_->metrics_url(); }
 
 absl::Status Server::Join() { return impl_->Join(); }
 

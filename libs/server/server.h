@@ -17,6 +17,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -39,6 +40,10 @@ struct ServerOptions {
   // variables. So a server that listens elsewhere than on loopback refuses to
   // start unless this is set.
   bool insecure = false;
+  // Where Prometheus is answered, on the host that the task listens at
+  // (docs/metrics.md); 0: any port that is free. None: nowhere, and no step is
+  // timed. Whoever reaches it may read. Not under a simulated scheduler.
+  std::optional<int> metrics_port;
   // Of a task of job "checkpoint_writer": the directory, in the file system of
   // its Process, below which it keeps files.
   std::string root = ".";
@@ -84,7 +89,7 @@ class Server {
  public:
   // Listens and is ready when it returns; waits for no other task.
   // INVALID_ARGUMENT: the task is not in the spec, or an address is none;
-  // ALREADY_EXISTS: the port is taken; FAILED_PRECONDITION: see `insecure`, or
+  // ALREADY_EXISTS: a port is taken; FAILED_PRECONDITION: see `insecure`, or
   // `root` is no directory.
   static absl::StatusOr<std::unique_ptr<Server>> Create(
       const ClusterSpec& cluster, const ServerOptions& options);
@@ -99,6 +104,9 @@ class Server {
   // "zmq://host:port", for Session::Connect; with the port that was found when
   // the spec said 0.
   const std::string& target() const;
+
+  // "http://127.0.0.1:9100/metrics"; empty without metrics_port.
+  const std::string& metrics_url() const;
 
   // Waits until the server has stopped: by a call of Stop, by whomever (OK), by
   // `weft shutdown` or with stop_after_job (OK), or because the coordinator

@@ -1,5 +1,8 @@
 #include "libs/server/task_main.h"
 
+#include <optional>
+#include <string>
+
 #include "absl/flags/flag.h"
 #include "absl/time/time.h"
 #include "libs/base/command_line.h"
@@ -19,6 +22,9 @@ ABSL_FLAG(std::string, bind, "",
 ABSL_FLAG(bool, insecure, false,
           "Listen beyond this machine although anyone who reaches the port may "
           "run graphs and read variables, or use files below --root");
+ABSL_FLAG(int, metrics_port, -1,
+          "Where Prometheus is answered, http://HOST:PORT/metrics, on the host "
+          "that the task listens at; 0: any free port, -1: nowhere");
 ABSL_FLAG(std::string, root, ".",
           "Of a checkpoint writer: the directory below which it keeps files; "
           "zmq://HOST:PORT/ckpt/model is ckpt/model there");
@@ -47,12 +53,18 @@ ABSL_FLAG(absl::Duration, log_waits_after, absl::Seconds(5),
 namespace weft {
 namespace {
 
+std::optional<int> MetricsPortFromFlags() {
+  const int port = absl::GetFlag(FLAGS_metrics_port);
+  return port == -1 ? std::nullopt : std::optional<int>(port);
+}
+
 ServerOptions OptionsFromFlags(const std::string& default_job) {
   const std::string job = absl::GetFlag(FLAGS_job_name);
   return {.job_name = job.empty() ? default_job : job,
           .task_index = absl::GetFlag(FLAGS_task_index),
           .bind = absl::GetFlag(FLAGS_bind),
           .insecure = absl::GetFlag(FLAGS_insecure),
+          .metrics_port = MetricsPortFromFlags(),
           .root = absl::GetFlag(FLAGS_root),
           .cpus = absl::GetFlag(FLAGS_cpus),
           .host_gpus = absl::GetFlag(FLAGS_host_gpus),

@@ -26,7 +26,18 @@ absl::Status CheckNotNull(bool is_null, absl::string_view what) {
                    "it failed, or nothing was assigned to it."));
 }
 
-absl::StatusOr<protocol::CallableSpec> Spec(
+// `told` is the room for what the options ask for, and lives until the run is
+// done.
+void AskFor(const RunOptions& options, const RunMetadata* metadata,
+            RunMetadata& told, protocol::CallableRun& run) {
+  run.wanted = {.trace_level = options.trace_level,
+                .output_partition_graphs = options.output_partition_graphs};
+  if (metadata != nullptr && run.wanted.any()) run.metadata = &told;
+}
+
+}  // namespace
+
+absl::StatusOr<protocol::CallableSpec> Session::SpecOf(
     const std::vector<Output>& feeds, const std::vector<Output>& fetches,
     const std::vector<Operation>& targets) {
   protocol::CallableSpec spec;
@@ -44,8 +55,6 @@ absl::StatusOr<protocol::CallableSpec> Spec(
   }
   return spec;
 }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
@@ -83,34 +92,36 @@ Session::~Session() {
 struct Session::AsyncRun {
   std::vector<Tensor> feeds;
   std::vector<Tensor> fetches;
+  RunMetadata told;
+  RunMetadata* metadata = nullptr;
   RunDone done;
 };
 
 void Session::RunCallableAsync(uint64_t callable, std::vector<Tensor> feeds,
                                size_t num_fetches, const RunOptions& options,
-                               RunDone done) {
+                               RunMetadata* metadata, RunDone done) {
   auto run = std::make_shared<AsyncRun>();
   run->feeds = std::move(feeds);
   run->fetches.resize(num_fetches);
+  run->metadata = metadata;
   run->done = std::move(done);
   async_runs_.Begin();
-  master_->RunCallable(id_, callable,
-                       {.feeds = run->feeds,
-                        .fetches = absl::MakeSpan(run->fetches),
-                        .timeout = options.timeout},
-                       [this, run](absl::Status status) {
-                         // A user's function may block, so no thread of a
-                         // step's runs it.
-                         scheduler_.Schedule(
-                             Pool::kBlocking, [this, run, status] {
-                               if (status.ok()) {
-                                 run->done(std::move(run->fetches));
-                               } else {
-                                 run->done(status);
-                               }
-                               async_runs_.End();
-                             });
-                       });
+  protocol::CallableRun args{.feeds = run->feeds,
+                             .fetches = absl::MakeSpan(run->fetches),
+                             .timeout = options.timeout};
+  AskFor(options, metadata, run->told, args);
+  master_->RunCallable(id_, callable, args, [this, run](absl::Status status) {
+    // A user's function may block, so no thread of a step's runs it.
+    scheduler_.Schedule(Pool::kBlocking, [this, run, status] {
+      if (status.ok()) {
+        if (run->metadata != nullptr) *run->metadata = std::move(run->told);
+        run->done(std::move(run->fetches));
+      } else {
+        run->done(status);
+      }
+      async_runs_.End();
+    });
+  });
 }
 
 absl::Status Session::Close() {
@@ -212,30 +223,35 @@ absl::StatusOr<uint64_t> Session::CallableFor(
 absl::Status Session::RunCallable(uint64_t callable,
                                   absl::Span<const Tensor> feeds,
                                   absl::Span<Tensor> fetches,
-                                  const RunOptions& options) {
+                                  const RunOptions& options,
+                                  RunMetadata* metadata) {
   SyncCall call(scheduler_);
-  master_->RunCallable(id_, callable,
-                       {.feeds = feeds,
-                        .fetches = fetches,
-                        .timeout = options.timeout,
-                        .thread = protocol::CallingThread::kWaits},
-                       call.Done());
-  return call.Wait();
+  protocol::CallableRun run{.feeds = feeds,
+                            .fetches = fetches,
+                            .timeout = options.timeout,
+                            .thread = protocol::CallingThread::kWaits};
+  RunMetadata told;
+  AskFor(options, metadata, told, run);
+  master_->RunCallable(id_, callable, run, call.Done());
+  RETURN_IF_ERROR(call.Wait());
+  if (metadata != nullptr) *metadata = std::move(told);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Tensor>> Session::RunSpec(
     const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
-    const RunOptions& options) {
+    const RunOptions& options, RunMetadata* metadata) {
   ASSIGN_OR_RETURN(const uint64_t callable, CallableFor(spec));
   std::vector<Tensor> results(spec.fetches.size());
   RETURN_IF_ERROR(
-      RunCallable(callable, feeds, absl::MakeSpan(results), options));
+      RunCallable(callable, feeds, absl::MakeSpan(results), options, metadata));
   return results;
 }
 
 absl::StatusOr<std::vector<Tensor>> Session::Run(
     const FeedList& feeds, const std::vector<Output>& fetches,
-    const std::vector<Operation>& targets, const RunOptions& options) {
+    const std::vector<Operation>& targets, const RunOptions& options,
+    RunMetadata* metadata) {
   RETURN_IF_ERROR(state_->status);
   std::vector<Output> fed;
   std::vector<Tensor> values;
@@ -244,33 +260,37 @@ absl::StatusOr<std::vector<Tensor>> Session::Run(
     values.push_back(value);
   }
   ASSIGN_OR_RETURN(const protocol::CallableSpec spec,
-                   Spec(fed, fetches, targets));
-  return RunSpec(spec, values, options);
+                   SpecOf(fed, fetches, targets));
+  return RunSpec(spec, values, options, metadata);
 }
 
 absl::StatusOr<Tensor> Session::Run(const FeedList& feeds, const Output& fetch,
-                                    const RunOptions& options) {
-  ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                   Run(feeds, std::vector<Output>{fetch}, {}, options));
+                                    const RunOptions& options,
+                                    RunMetadata* metadata) {
+  ASSIGN_OR_RETURN(
+      std::vector<Tensor> results,
+      Run(feeds, std::vector<Output>{fetch}, {}, options, metadata));
   return std::move(results[0]);
 }
 
 absl::Status Session::Run(const FeedList& feeds, const Operation& target,
-                          const RunOptions& options) {
-  return Run(feeds, std::vector<Output>{}, {target}, options).status();
+                          const RunOptions& options, RunMetadata* metadata) {
+  return Run(feeds, std::vector<Output>{}, {target}, options, metadata)
+      .status();
 }
 
 absl::StatusOr<std::vector<Tensor>> Session::RunNamed(
     const std::vector<std::pair<std::string, Tensor>>& feeds,
     const std::vector<std::string>& fetches,
-    const std::vector<std::string>& targets, const RunOptions& options) {
+    const std::vector<std::string>& targets, const RunOptions& options,
+    RunMetadata* metadata) {
   protocol::CallableSpec spec{.fetches = fetches, .targets = targets};
   std::vector<Tensor> values;
   for (const auto& [name, value] : feeds) {
     spec.feeds.push_back(name);
     values.push_back(value);
   }
-  return RunSpec(spec, values, options);
+  return RunSpec(spec, values, options, metadata);
 }
 
 absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
@@ -278,7 +298,7 @@ absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
     const std::vector<Operation>& targets) {
   RETURN_IF_ERROR(state_->status);
   ASSIGN_OR_RETURN(const protocol::CallableSpec spec,
-                   Spec(feeds, fetches, targets));
+                   SpecOf(feeds, fetches, targets));
   return MakeCallable(spec);
 }
 
@@ -294,22 +314,25 @@ Session::Callable::~Callable() {
 }
 
 absl::StatusOr<std::vector<Tensor>> Session::Callable::Run(
-    absl::Span<const Tensor> feeds, const RunOptions& options) {
+    absl::Span<const Tensor> feeds, const RunOptions& options,
+    RunMetadata* metadata) {
   std::vector<Tensor> fetches(num_fetches_);
-  RETURN_IF_ERROR(RunInto(feeds, absl::MakeSpan(fetches), options));
+  RETURN_IF_ERROR(RunInto(feeds, absl::MakeSpan(fetches), options, metadata));
   return fetches;
 }
 
 absl::Status Session::Callable::RunInto(absl::Span<const Tensor> feeds,
                                         absl::Span<Tensor> fetches,
-                                        const RunOptions& options) {
-  return session_.RunCallable(id_, feeds, fetches, options);
+                                        const RunOptions& options,
+                                        RunMetadata* metadata) {
+  return session_.RunCallable(id_, feeds, fetches, options, metadata);
 }
 
 void Session::Callable::RunAsync(std::vector<Tensor> feeds, RunDone done,
-                                 const RunOptions& options) {
+                                 const RunOptions& options,
+                                 RunMetadata* metadata) {
   session_.RunCallableAsync(id_, std::move(feeds), num_fetches_, options,
-                            std::move(done));
+                            metadata, std::move(done));
 }
 
 }  // namespace weft

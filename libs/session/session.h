@@ -40,6 +40,7 @@
 #include "libs/protocol/graph_options.h"
 #include "libs/protocol/master.h"
 #include "libs/tensor/tensor.h"
+#include "libs/trace/step_stats.h"
 
 namespace weft {
 
@@ -81,6 +82,11 @@ struct RunOptions {
   // Infinite: the session's operation_timeout. What takes longer is ended, and
   // DEADLINE_EXCEEDED once nothing of it changes any variable any more.
   absl::Duration timeout = absl::InfiniteDuration();
+  // What the RunMetadata of the run is to tell; nothing is recorded for a run
+  // that is given none. A step that is traced takes about a microsecond longer
+  // for each node.
+  TraceLevel trace_level = TraceLevel::kNoTrace;
+  bool output_partition_graphs = false;
 };
 
 // Values for tensors, by what they replace. INVALID_ARGUMENT for a value of
@@ -123,22 +129,46 @@ class Session {
   // Fetches one tensor.
   absl::StatusOr<Tensor> Run(const Output& fetch) { return Run({}, fetch); }
   absl::StatusOr<Tensor> Run(const FeedList& feeds, const Output& fetch,
-                             const RunOptions& options = {});
+                             const RunOptions& options = {},
+                             RunMetadata* metadata = nullptr);
   // Runs an operation for what it does.
   absl::Status Run(const Operation& target) { return Run({}, target); }
   absl::Status Run(const FeedList& feeds, const Operation& target,
-                   const RunOptions& options = {});
-  // Fetches several tensors and runs targets, in one step.
+                   const RunOptions& options = {},
+                   RunMetadata* metadata = nullptr);
+  // Fetches several tensors and runs targets, in one step. `metadata` here and
+  // elsewhere: what the options ask to be told; as it was after an error.
   absl::StatusOr<std::vector<Tensor>> Run(
       const FeedList& feeds, const std::vector<Output>& fetches,
       const std::vector<Operation>& targets = {},
-      const RunOptions& options = {});
+      const RunOptions& options = {}, RunMetadata* metadata = nullptr);
 
   // The same by names, for graphs that were imported: "x:0", "train/update".
   absl::StatusOr<std::vector<Tensor>> RunNamed(
       const std::vector<std::pair<std::string, Tensor>>& feeds,
       const std::vector<std::string>& fetches,
-      const std::vector<std::string>& targets, const RunOptions& options = {});
+      const std::vector<std::string>& targets, const RunOptions& options = {},
+      RunMetadata* metadata = nullptr);
+
+  // A partial run: one step whose feeds come bit by bit, and whose fetches are
+  // taken as far as these allow. First all that it will feed, fetch and run is
+  // said; each node runs once, as soon as it can. It ends when all was fed and
+  // fetched, with an error of its own, or with the session; until then it takes
+  // memory on the cluster.
+  //
+  //   ASSIGN_OR_RETURN(auto run, session->PartialRunSetup({a, b}, {r1, r2}));
+  //   ASSIGN_OR_RETURN(auto first, session->PartialRun(run, {{a, one}}, {r1}));
+  //   ASSIGN_OR_RETURN(auto rest, session->PartialRun(run, {{b, first[0]}},
+  //                                                   {r2}));
+  //
+  // INVALID_ARGUMENT, which leaves the run as it was, for a feed or fetch that
+  // was not said, has had its turn, or needs a feed that has not come.
+  absl::StatusOr<std::string> PartialRunSetup(
+      const std::vector<Output>& feeds, const std::vector<Output>& fetches,
+      const std::vector<Operation>& targets = {});
+  absl::StatusOr<std::vector<Tensor>> PartialRun(
+      const std::string& handle, const FeedList& feeds,
+      const std::vector<Output>& fetches = {});
 
   // One (feeds, fetches, targets) made ready: runs of it carry values only.
   class Callable;
@@ -175,7 +205,28 @@ class Session {
   Session(std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
           std::shared_ptr<GraphState> state, uint64_t id, FileSystem* files);
 
+  // Names; INVALID_ARGUMENT for what is null.
+  static absl::StatusOr<protocol::CallableSpec> SpecOf(
+      const std::vector<Output>& feeds, const std::vector<Output>& fetches,
+      const std::vector<Operation>& targets);
+
   struct AsyncRun;
+  // A partial run as its client sees it.
+  struct OpenPartialRun {
+    uint64_t callable = 0;
+    std::vector<Output> feeds;
+    std::vector<Output> fetches;
+    std::vector<bool> fed;
+    std::vector<bool> fetched;
+    bool is_done() const;
+  };
+  // What one call of it brings and takes, by position.
+  struct PartialCall {
+    uint64_t callable = 0;
+    std::vector<int> feeds;
+    std::vector<int> fetches;
+    bool is_last = false;
+  };
   // What is added to the graph, on its way to the master.
   struct Growth {
     int num_nodes = 0;  // of the graph, then
@@ -196,10 +247,17 @@ class Session {
 
   absl::StatusOr<std::vector<Tensor>> RunSpec(
       const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
-      const RunOptions& options);
+      const RunOptions& options, RunMetadata* metadata);
+  // Notes that they have their turn.
+  absl::StatusOr<PartialCall> TakeTurns(const std::string& handle,
+                                        const FeedList& feeds,
+                                        const std::vector<Output>& fetches)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // It has ended.
+  void ForgetPartialRun(const std::string& handle) ABSL_LOCKS_EXCLUDED(mutex_);
   void RunCallableAsync(uint64_t callable, std::vector<Tensor> feeds,
                         size_t num_fetches, const RunOptions& options,
-                        RunDone done);
+                        RunMetadata* metadata, RunDone done);
   // The callable of Run of that key, if it can be run now.
   std::optional<uint64_t> FindWarm(const std::string& key) const;
   absl::StatusOr<uint64_t> CallableFor(const protocol::CallableSpec& spec);
@@ -207,7 +265,7 @@ class Session {
   // Runs and waits.
   absl::Status RunCallable(uint64_t callable, absl::Span<const Tensor> feeds,
                            absl::Span<Tensor> fetches,
-                           const RunOptions& options);
+                           const RunOptions& options, RunMetadata* metadata);
 
   const std::shared_ptr<protocol::Master> master_;
   Scheduler& scheduler_;
@@ -224,6 +282,8 @@ class Session {
   int nodes_sent_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<protocol::NodePlacement> placement_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, OpenPartialRun> partial_runs_
+      ABSL_GUARDED_BY(mutex_);
   // Callables of Run, by their spec in one string.
   absl::flat_hash_map<std::string, uint64_t> callables_ ABSL_GUARDED_BY(mutex_);
 };
@@ -236,16 +296,19 @@ class Session::Callable {
   // Values in the order of the callable's feeds; results in that of its
   // fetches.
   absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> feeds = {},
-                                          const RunOptions& options = {});
+                                          const RunOptions& options = {},
+                                          RunMetadata* metadata = nullptr);
   // The same into the caller's room; for loops that count nanoseconds.
   // REQUIRES: as many places as the callable has fetches.
   absl::Status RunInto(absl::Span<const Tensor> feeds,
                        absl::Span<Tensor> fetches,
-                       const RunOptions& options = {});
+                       const RunOptions& options = {},
+                       RunMetadata* metadata = nullptr);
   // The same without waiting. `done` is called once, on a thread that may
-  // block.
+  // block; until then `metadata` has to live.
   void RunAsync(std::vector<Tensor> feeds, RunDone done,
-                const RunOptions& options = {});
+                const RunOptions& options = {},
+                RunMetadata* metadata = nullptr);
 
  private:
   friend class Session;

@@ -79,9 +79,10 @@ absl::StatusOr<std::unique_ptr<FileWriter>> FileWriter::Create(
     FileWriterOptions options) {
   RETURN_IF_ERROR(CheckOptions(logdir, options));
   EventsFileName name = NameOf(logdir, options);
+  const bool begin_at_once = options.begin_at_once;
   auto writer = std::unique_ptr<FileWriter>(new FileWriter(
       file_system, scheduler, std::move(name), std::move(options)));
-  RETURN_IF_ERROR(writer->OpenFile());
+  if (begin_at_once) RETURN_IF_ERROR(writer->OpenFile());
   return writer;
 }
 

@@ -61,11 +61,15 @@ struct FileWriterOptions {
   size_t max_pending_bytes = size_t{64} << 20;
   // In the names of files; empty: the machine's.
   std::string hostname;
+  // False: the first event makes the directory and begins the file, and Create
+  // meets no error of files.
+  bool begin_at_once = true;
 };
 
 class FileWriter {
  public:
-  // Makes the directory, with all above it, and begins a file. `file_system`
+  // Makes the directory, with all above it, and begins a file, unless the
+  // options say that this may wait. `file_system`
   // and `scheduler`, which tells the time too, outlive the writer. `logdir` as
   // the file system takes it; UNAVAILABLE, PERMISSION_DENIED, ... as files say.
   static absl::StatusOr<std::unique_ptr<FileWriter>> Create(

@@ -20,6 +20,9 @@ constexpr size_t kChecksumBytes = sizeof(uint32_t);
 
 // A long record is read in pieces of this and, later, of its own size so far.
 constexpr uint64_t kFirstPieceBytes = 1 << 20;
+// More than this does not go with its checksum into 64 bits.
+constexpr uint64_t kMostBytes =
+    std::numeric_limits<uint64_t>::max() - kChecksumBytes;
 
 // The machine is little-endian, as the format is.
 template <typename T>
@@ -231,10 +234,11 @@ absl::Status RecordReader::ReadHeader(uint64_t& length) {
     return Damaged(offset_);
   }
   length = Load<uint64_t>(header);
-  if (length <= options_.max_record_bytes) return absl::OkStatus();
+  const uint64_t max = std::min(options_.max_record_bytes, kMostBytes);
+  if (length <= max) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
-      "the record at ", offset_, " has ", length, " bytes, more than ",
-      options_.max_record_bytes, " (RecordReaderOptions::max_record_bytes)"));
+      "the record at ", offset_, " has ", length, " bytes, more than ", max,
+      " (RecordReaderOptions::max_record_bytes)"));
 }
 
 absl::Status RecordReader::ReadData(uint64_t length, std::string& record) {

@@ -238,6 +238,17 @@ TEST_F(RecordsTest, ALengthThatLiesTakesNoMemory) {
   }
 }
 
+TEST_F(RecordsTest, ALengthThatGoesAroundIsRefused) {
+  const std::string length("\xfc\xff\xff\xff\xff\xff\xff\xff", 8);
+  const uint32_t crc = MaskCrc32c(Crc32c(length));
+  Put(length + std::string(reinterpret_cast<const char*>(&crc), 4) + "data");
+  std::string record;
+  const RecordReaderOptions all{.max_record_bytes = UINT64_MAX};
+  EXPECT_THAT(Reader(all)->ReadRecord(record),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "18446744073709551612 bytes"));
+}
+
 TEST_F(RecordsTest, RecordsMayBeBounded) {
   Write({Repeated('x', 100), Repeated('y', 101)}, RecordCompression::kGzip);
   const auto reader = Reader(

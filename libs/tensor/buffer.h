@@ -108,9 +108,9 @@ class BufferPool : public Allocator {
     // What is given back beyond this goes to the system.
     size_t max_bytes_kept = size_t{1} << 30;
     // Bytes that the pool may hold in all, asked before a block of 64 MiB and
-    // more is taken from the system, which would give memory that it does not
-    // have and end the process when it is written. May be called by any thread.
-    // Null: no bound.
+    // more is taken from the system (not for one that waits in the pool), which
+    // would give memory that it does not have and end the process when it is
+    // written. May be called by any thread. Null: no bound.
     std::function<int64_t()> memory_bound;
   };
   BufferPool();

@@ -158,7 +158,6 @@ class BufferPool::Impl {
         memory_bound_(options.memory_bound) {}
 
   BufferPtr Allocate(size_t bytes);
-  BufferPtr Take(size_t bytes);
   void GiveBack(FreeBlock* block, size_t bytes);
   BufferPoolStats Stats();
   void Close();
@@ -179,7 +178,12 @@ class BufferPool::Impl {
     return SizeOfClass(size_class) > kLargestSharded ? kCentral
                                                      : ShardOfThisThread();
   }
+  BufferPtr AllocateBounded(size_t bytes);
+  // Within the bound, until it is counted as in use.
   bool Reserve(int64_t bytes);
+  bool TryReserve(int64_t bytes, int64_t room);
+  BufferPtr Take(size_t bytes);
+  BufferPtr HandOut(FreeBlock* block, size_t bytes);
   int64_t Sum(std::atomic<int64_t> Shard::*number) const;
   void Count(Shard& home, size_t bytes);
   FreeBlock* TakeElsewhere(int home, int size_class);
@@ -193,9 +197,12 @@ class BufferPool::Impl {
   const int64_t central_limit_;
   const int64_t shard_limit_;
   const std::function<int64_t()> memory_bound_;
+  // Held while a large block goes from `reserved_` to those in use, and while
+  // both are looked at: each counts once.
+  SpinLock bound_lock_;
   // Of large allocations that are under way: within the bound, and not counted
   // as in use yet.
-  std::atomic<int64_t> reserved_{0};
+  int64_t reserved_ = 0;
   std::atomic<int64_t> peak_{0};
   std::atomic<int64_t> remaining_{0};  // live buffers, once closed
   Shard shards_[kShards + 1];
@@ -229,10 +236,29 @@ static_assert(sizeof(FreeBlock) <= kBlockHeader);
 BufferPtr BufferPool::Impl::Allocate(size_t bytes) {
   if (bytes > internal::kMaxBufferBytes) return {};
   if (bytes < kBoundedBytes || !memory_bound_) return Take(bytes);
-  if (!Reserve(static_cast<int64_t>(bytes))) return {};
-  BufferPtr result = Take(bytes);
-  reserved_.fetch_sub(static_cast<int64_t>(bytes));
-  return result;
+  return AllocateBounded(bytes);
+}
+
+// A block that waits takes nothing of the system: nobody is asked about it.
+BufferPtr BufferPool::Impl::AllocateBounded(size_t bytes) {
+  const int size_class = SizeClassOf(bytes);
+  Shard& shard = shards_[kCentral];
+  shard.lock.lock();
+  if (FreeBlock* kept = shard.Pop(size_class)) {
+    Count(shard, bytes);  // unlocks
+    return HandOut(kept, bytes);
+  }
+  shard.lock.unlock();
+  const int64_t needed = static_cast<int64_t>(bytes);
+  if (!Reserve(needed)) return {};
+  FreeBlock* block = NewFromSystem(size_class);
+  std::lock_guard<SpinLock> lock(bound_lock_);
+  reserved_ -= needed;
+  if (block == nullptr) return {};
+  shard.lock.lock();
+  ++shard.system_allocations;
+  Count(shard, bytes);  // unlocks
+  return HandOut(block, bytes);
 }
 
 int64_t BufferPool::Impl::Sum(std::atomic<int64_t> Shard::*number) const {
@@ -244,16 +270,27 @@ int64_t BufferPool::Impl::Sum(std::atomic<int64_t> Shard::*number) const {
 }
 
 // Blocks count from the moment they are promised; for the system their pages
-// are free until they are written.
+// are free until they are written. What is refused was never counted, so it
+// keeps nobody else from what fits.
 bool BufferPool::Impl::Reserve(int64_t bytes) {
-  const int64_t reserved = reserved_.fetch_add(bytes) + bytes;
-  const auto needed = [&] { return Sum(&Shard::bytes_in_use) + reserved; };
   const int64_t bound = memory_bound_();
-  if (needed() + Sum(&Shard::bytes_kept) <= bound) return true;
+  if (TryReserve(bytes, bound - Sum(&Shard::bytes_kept))) return true;
   ReleaseKept();
-  if (needed() <= bound) return true;
-  reserved_.fetch_sub(bytes);
-  return false;
+  return TryReserve(bytes, bound);
+}
+
+bool BufferPool::Impl::TryReserve(int64_t bytes, int64_t room) {
+  std::lock_guard<SpinLock> lock(bound_lock_);
+  if (Sum(&Shard::bytes_in_use) + reserved_ + bytes > room) return false;
+  reserved_ += bytes;
+  return true;
+}
+
+BufferPtr BufferPool::Impl::HandOut(FreeBlock* block, size_t bytes) {
+  void* const data = block->data;
+  const int size_class = block->size_class;
+  return BufferPtr::Adopt(new (static_cast<void*>(block))
+                              PoolBuffer(data, bytes, this, size_class));
 }
 
 BufferPtr BufferPool::Impl::Take(size_t bytes) {
@@ -272,8 +309,7 @@ BufferPtr BufferPool::Impl::Take(size_t bytes) {
     if (is_new) ++shard.system_allocations;
   }
   Count(shard, bytes);  // unlocks
-  return BufferPtr::Adopt(new (static_cast<void*>(block))
-                              PoolBuffer(block->data, bytes, this, size_class));
+  return HandOut(block, bytes);
 }
 
 // Counts an allocation and unlocks `home`. Looking for a new peak takes a sum

@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -180,6 +181,34 @@ TEST(BufferPoolBoundTest, HoldsWhatIsAllowed) {
   bound = 0;
   EXPECT_FALSE(pool.Allocate(kLarge));
   EXPECT_TRUE(pool.Allocate(1));
+}
+
+TEST(BufferPoolBoundTest, NobodyIsAskedAboutABlockThatWaits) {
+  constexpr size_t kLarge = size_t{64} << 20;
+  int num_asked = 0;
+  BufferPool pool({.memory_bound = [&] {
+    ++num_asked;
+    return static_cast<int64_t>(kLarge);
+  }});
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(pool.Allocate(kLarge));
+  EXPECT_EQ(num_asked, 1);
+  EXPECT_EQ(pool.stats().system_allocations, 1);
+  EXPECT_EQ(pool.stats().bytes_kept, static_cast<int64_t>(kLarge));
+}
+
+// Another thread asks while the system is asked for the first one.
+TEST(BufferPoolBoundTest, WhatIsRefusedKeepsNobodyElseOut) {
+  constexpr size_t kLarge = size_t{64} << 20;
+  BufferPool* asked = nullptr;
+  BufferPtr other;
+  bool is_first = true;
+  BufferPool pool({.memory_bound = [&]() -> int64_t {
+    if (std::exchange(is_first, false)) other = asked->Allocate(kLarge);
+    return 2 * kLarge;
+  }});
+  asked = &pool;
+  EXPECT_FALSE(pool.Allocate(4 * kLarge));
+  EXPECT_TRUE(other);
 }
 
 }  // namespace

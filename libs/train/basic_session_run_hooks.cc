@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/algorithm/container.h"
+#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -70,14 +72,9 @@ absl::Status GlobalStepReader::Find(const Scope& scope,
   return absl::OkStatus();
 }
 
-int64_t GlobalStepReader::ValueOf(const Tensor& value) {
-  return value.dtype() == DT_INT32 ? value.scalar<int32_t>()
-                                   : value.scalar<int64_t>();
-}
-
 absl::StatusOr<int64_t> GlobalStepReader::Read(Session& session) const {
   ASSIGN_OR_RETURN(const Tensor value, session.Run(output_));
-  return ValueOf(value);
+  return GlobalStepValue(value);
 }
 
 // ---- StopAtStepHook ----
@@ -94,7 +91,10 @@ absl::Status StopAtStepHook::AfterCreateSession(Session& session,
                                                 Coordinator&) {
   if (last_step_.has_value()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
-  last_step_ = step + *options_.num_steps;
+  last_step_ = absl::int128(step) + *options_.num_steps >
+                       std::numeric_limits<int64_t>::max()
+                   ? std::numeric_limits<int64_t>::max()
+                   : step + *options_.num_steps;
   return absl::OkStatus();
 }
 
@@ -106,7 +106,7 @@ absl::StatusOr<SessionRunArgs> StopAtStepHook::BeforeRun(SessionRunContext&) {
 // count too: close to the end it is read again.
 absl::Status StopAtStepHook::AfterRun(SessionRunContext& context,
                                       const SessionRunValues& values) {
-  const int64_t seen = GlobalStepReader::ValueOf(values.results[0]);
+  const int64_t seen = GlobalStepValue(values.results[0]);
   if (seen<*last_step_&& * last_step_ - seen> 1) {
     return absl::OkStatus();
   }
@@ -150,7 +150,7 @@ absl::StatusOr<SessionRunArgs> StepCounterHook::BeforeRun(SessionRunContext&) {
 
 absl::Status StepCounterHook::AfterRun(SessionRunContext& context,
                                        const SessionRunValues& values) {
-  const int64_t stale = GlobalStepReader::ValueOf(values.results[0]);
+  const int64_t stale = GlobalStepValue(values.results[0]);
   WarnIfStuck(stale);
   if (!timer_.ShouldTriggerForStep(stale + 1)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(context.session()));
@@ -173,8 +173,13 @@ void StepCounterHook::LogAndRecord(double steps_per_second, int64_t step) {
 }
 
 absl::Status StepCounterHook::AfterCreateSession(Session& session,
-                                                 Coordinator&) {
-  return writer_ == nullptr ? absl::OkStatus() : writer_->Open(session);
+                                                 Coordinator& coordinator) {
+  // A rate counts what one session has trained: the next one may begin further
+  // back.
+  timer_.Reset();
+  last_step_.reset();
+  return writer_ == nullptr ? absl::OkStatus()
+                            : writer_->Open(session, coordinator);
 }
 
 void StepCounterHook::BeforeSessionGoes() {

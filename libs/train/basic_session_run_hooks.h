@@ -36,7 +36,6 @@ class GlobalStepReader {
   const Output& output() const { return output_; }
   const std::string& name() const { return name_; }
   absl::StatusOr<int64_t> Read(Session& session) const;
-  static int64_t ValueOf(const Tensor& value);
 
  private:
   Output output_;
@@ -138,8 +137,8 @@ class LoggingTensorHook : public SessionRunHook {
   bool is_due_ = false;
 };
 
-// Ends training when the loss is not a number: with INTERNAL "NaN loss during
-// training.", or by asking to stop.
+// Ends training when the loss is not a number: with INVALID_ARGUMENT "NaN loss
+// during training.", or by asking to stop.
 class NanTensorHook : public SessionRunHook {
  public:
   explicit NanTensorHook(Output loss, bool fail_on_nan_loss = true,

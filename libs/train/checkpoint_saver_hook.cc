@@ -1,19 +1,28 @@
 #include "libs/train/checkpoint_saver_hook.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/graph_def.h"
+#include "libs/train/global_step.h"
+#include "libs/train/meta_graph.h"
+#include "libs/train/session_manager.h"
 
 namespace weft::train {
 namespace {
 
-std::string SavePath(const CheckpointSaverOptions& options) {
-  const bool ends = absl::EndsWith(options.checkpoint_dir, "/");
-  return absl::StrCat(options.checkpoint_dir, ends ? "" : "/",
-                      options.checkpoint_basename);
+// What passes between tries of a save that fails.
+constexpr absl::Duration kFirstWait = absl::Seconds(1);
+constexpr absl::Duration kLongestWait = absl::Minutes(1);
+// How often the last save is tried: within half a minute and what they take.
+constexpr int kLastTries = 6;
+
+std::string PathIn(const std::string& directory, absl::string_view name) {
+  return absl::StrCat(directory, absl::EndsWith(directory, "/") ? "" : "/",
+                      name);
 }
 
 }  // namespace
@@ -33,14 +42,16 @@ absl::Status CheckpointSaverListener::End(Session&, int64_t) {
 }
 
 struct CheckpointSaverHook::Running {
+  int64_t step = 0;
   std::unique_ptr<Event> done;
-  absl::Status status;  // once done is set
+  Outcome outcome;  // once done is set
 };
 
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverOptions options)
     : options_(std::move(options)),
-      save_path_(SavePath(options_)),
-      timer_(options_.save_secs, options_.save_steps, options_.clock),
+      save_path_(PathIn(options_.checkpoint_dir, options_.checkpoint_basename)),
+      clock_(options_.clock != nullptr ? *options_.clock : system_clock_),
+      timer_(options_.save_secs, options_.save_steps, &clock_),
       logger_(options_.logger) {}
 
 absl::Status CheckpointSaverHook::Begin(const Scope& scope) {
@@ -66,14 +77,41 @@ absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
                                                      Coordinator& coordinator) {
   coordinator_ = &coordinator;
   if (options_.writer != nullptr) {
-    RETURN_IF_ERROR(options_.writer->Open(session));
-    options_.writer->AddGraphOnce(ExportGraphDef(scope_->graph()));
+    RETURN_IF_ERROR(options_.writer->Open(session, coordinator));
   }
+  const absl::Status has_graph = WriteGraph(session);
   running_ = nullptr;  // that of a session before has ended with it
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
   const bool is_saved = saved_step_.load() == step;
   timer_.UpdateLastTriggeredStep(step);
-  return is_saved ? absl::OkStatus() : Save(session, step);
+  if (has_begun_) {
+    if (!has_graph.ok()) {
+      logger_->Warning(absl::StrCat("The graph could not be written: ",
+                                    has_graph.ToString()));
+    }
+    return is_saved ? absl::OkStatus() : Heed(Save(session, step), step);
+  }
+  // What the first session cannot save is a mistake of the program's.
+  RETURN_IF_ERROR(has_graph);
+  const Outcome outcome = Save(session, step);
+  has_begun_ = outcome.saved.ok();
+  return outcome.saved.ok() ? outcome.listeners : outcome.saved;
+}
+
+absl::Status CheckpointSaverHook::WriteGraph(Session& session) {
+  FileSystem* const files =
+      session.file_system() != nullptr ? session.file_system() : &local_files_;
+  RETURN_IF_ERROR(files->CreateDirectories(options_.checkpoint_dir));
+  RETURN_IF_ERROR(
+      files->WriteFileAtomically(PathIn(options_.checkpoint_dir, "graph.pbtxt"),
+                                 ExportGraphDefText(scope_->graph())));
+  if (options_.writer == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const Saver* const saver, FindSaver());
+  ASSIGN_OR_RETURN(const MetaGraph meta_graph,
+                   ExportMetaGraph(*scope_, {.saver_def = saver->def()}));
+  options_.writer->AddGraphOnce(ExportGraphDef(scope_->graph()),
+                                meta_graph.Serialize());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<SessionRunArgs> CheckpointSaverHook::BeforeRun(
@@ -84,70 +122,139 @@ absl::StatusOr<SessionRunArgs> CheckpointSaverHook::BeforeRun(
 absl::Status CheckpointSaverHook::AfterRun(SessionRunContext& context,
                                            const SessionRunValues& values) {
   if (stop_requested_.load()) context.RequestStop();
-  const int64_t stale = GlobalStepReader::ValueOf(values.results[0]);
-  const bool is_saving = running_ != nullptr && !running_->done->IsSet();
-  if (is_saving || !timer_.ShouldTriggerForStep(stale + 1)) {
-    return absl::OkStatus();
+  if (running_ != nullptr) {
+    if (!running_->done->IsSet()) return absl::OkStatus();
+    const auto ended = std::exchange(running_, nullptr);
+    RETURN_IF_ERROR(Heed(ended->outcome, ended->step));
   }
+  const int64_t stale = GlobalStepValue(values.results[0]);
+  if (!IsDue(stale + 1)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(context.session()));
-  if (!timer_.ShouldTriggerForStep(step)) return absl::OkStatus();
+  if (!IsDue(step)) return absl::OkStatus();
   timer_.UpdateLastTriggeredStep(step);
   if (options_.save_asynchronously) {
     SaveBesideSteps(context.session(), step);
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(Save(context.session(), step));
+  RETURN_IF_ERROR(Heed(Save(context.session(), step), step));
   if (stop_requested_.load()) context.RequestStop();
+  return absl::OkStatus();
+}
+
+bool CheckpointSaverHook::IsDue(int64_t step) const {
+  return failing_.has_value() ? clock_.Now() >= failing_->next_try
+                              : timer_.ShouldTriggerForStep(step);
+}
+
+// UNAVAILABLE and ABORTED of a save say nothing of the session: they may be of
+// files, or of tasks that could not agree on a step. If it is lost, the next
+// run tells.
+absl::Status CheckpointSaverHook::Heed(const Outcome& outcome, int64_t step) {
+  if (outcome.saved.ok()) {
+    failing_.reset();
+    return outcome.listeners;
+  }
+  const absl::Time now = clock_.Now();
+  if (!failing_.has_value()) failing_ = Failing{now, now, kFirstWait};
+  const std::string what =
+      absl::StrCat("The checkpoint of step ", step, " could not be saved into ",
+                   save_path_, ": ", outcome.saved.ToString());
+  if (now - failing_->since >= options_.max_failing) {
+    return absl::Status(IsSessionLost(outcome.saved)
+                            ? absl::StatusCode::kDeadlineExceeded
+                            : outcome.saved.code(),
+                        absl::StrCat("No checkpoint could be saved for ",
+                                     absl::FormatDuration(options_.max_failing),
+                                     ", so training ends. ", what));
+  }
+  logger_->Warning(
+      absl::StrCat(what, ". Training goes on; it is tried again."));
+  failing_->next_try = now + failing_->wait;
+  failing_->wait = std::min(2 * failing_->wait, kLongestWait);
   return absl::OkStatus();
 }
 
 // The coordinator's threads end before the session and this hook do.
 void CheckpointSaverHook::SaveBesideSteps(Session& session, int64_t step) {
   auto running = std::make_shared<Running>();
+  running->step = step;
   running->done = session.scheduler().NewEvent();
   running_ = running;
   coordinator_->Start(absl::StrCat("save of step ", step),
                       [this, running, &session, step] {
-                        const absl::Status status = Save(session, step);
-                        running->status = status;
+                        running->outcome = Save(session, step);
                         running->done->Set();
-                        return status;
+                        return absl::OkStatus();
                       });
 }
 
+// Its error is told once: whoever asks again saves again.
 absl::Status CheckpointSaverHook::WaitForSave() {
   if (running_ == nullptr) return absl::OkStatus();
-  running_->done->Wait();
-  return running_->status;
+  const std::shared_ptr<Running> ended = std::exchange(running_, nullptr);
+  ended->done->Wait();
+  return ended->outcome.listeners;
 }
 
 absl::Status CheckpointSaverHook::End(Session& session) {
   RETURN_IF_ERROR(WaitForSave());
-  ASSIGN_OR_RETURN(const int64_t last_step, global_step_.Read(session));
-  if (timer_.last_triggered_step() != last_step) {
-    RETURN_IF_ERROR(Save(session, last_step));
-  }
+  ASSIGN_OR_RETURN(const int64_t last_step, SaveLast(session));
   for (const auto& listener : options_.listeners) {
     RETURN_IF_ERROR(listener->End(session, last_step));
   }
   return absl::OkStatus();
 }
 
+// A session that is lost tells it when the step is read.
+absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
+  absl::Duration wait = kFirstWait;
+  for (int tries = 1;; ++tries) {
+    ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
+    if (saved_step_.load() == step) return step;
+    const Outcome outcome = Save(session, step);
+    RETURN_IF_ERROR(outcome.listeners);
+    if (outcome.saved.ok()) return step;
+    const std::string what = absl::StrCat(
+        "The last checkpoint, of step ", step, ", could not be saved into ",
+        save_path_, ", tried ", tries, " times: ");
+    if (tries == kLastTries) {
+      return absl::Status(outcome.saved.code(),
+                          absl::StrCat(what, outcome.saved.message()));
+    }
+    logger_->Warning(absl::StrCat(what, outcome.saved.ToString()));
+    Scheduler& scheduler = session.scheduler();
+    scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + wait);
+    wait *= 2;
+  }
+}
+
 void CheckpointSaverHook::BeforeSessionGoes() {
   if (options_.writer != nullptr) options_.writer->Close();
 }
 
-absl::Status CheckpointSaverHook::Save(Session& session, int64_t step) {
+absl::StatusOr<Saver*> CheckpointSaverHook::FindSaver() const {
   Saver* const saver = options_.saver != nullptr
                            ? options_.saver.get()
                            : options_.scaffold->saver().get();
-  if (saver == nullptr) {
-    return absl::FailedPreconditionError(
-        "There is nothing to save: the graph has no variables.");
-  }
+  if (saver != nullptr) return saver;
+  return absl::FailedPreconditionError(
+      "There is nothing to save: the graph has no variables.");
+}
+
+CheckpointSaverHook::Outcome CheckpointSaverHook::Save(Session& session,
+                                                       int64_t step) {
+  Outcome outcome;
   for (const auto& listener : options_.listeners) {
-    RETURN_IF_ERROR(listener->BeforeSave(session, step));
+    outcome.listeners = listener->BeforeSave(session, step);
+    if (!outcome.listeners.ok()) return outcome;
   }
+  outcome.saved = SaveFiles(session, step);
+  if (outcome.saved.ok()) outcome.listeners = TellSaved(session, step);
+  return outcome;
+}
+
+absl::Status CheckpointSaverHook::SaveFiles(Session& session, int64_t step) {
+  ASSIGN_OR_RETURN(Saver* const saver, FindSaver());
   logger_->Info(
       absl::StrCat("Saving checkpoints for ", step, " into ", save_path_, "."));
   RETURN_IF_ERROR(
@@ -159,6 +266,10 @@ absl::Status CheckpointSaverHook::Save(Session& session, int64_t step) {
          .checkpoint_path = save_path_},
         step);
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointSaverHook::TellSaved(Session& session, int64_t step) {
   for (const auto& listener : options_.listeners) {
     ASSIGN_OR_RETURN(const bool stop, listener->AfterSave(session, step));
     if (!stop) continue;

@@ -1,14 +1,20 @@
 // CheckpointSaverHook: saves as training goes on; TensorFlow's hook of that
 // name. A checkpoint is saved when a session begins, whenever the timer says
-// so, and when training ends, if the step has changed since.
+// so, and when training ends, if the step has changed since. Beside them lies
+// the graph as text, graph.pbtxt, written when a session begins.
 //
 // A save is made between two runs of this session, as TensorFlow does, so that
 // all variables that it alone trains are of one step. It may also be made
 // beside the runs, on a thread of the coordinator: no run waits, and variables
 // may be some steps apart unless the saver has SaveConsistency::kStep. Where
 // such a save takes longer than the timer, the next one comes when it has
-// ended. Its error ends training as one of a run does. Those at the beginning
-// and at the end are waited for.
+// ended. Those at the beginning and at the end are waited for.
+//
+// A save that fails is logged and made again, after waits of 1 s to 1 min,
+// while training goes on; the error ends training when none has succeeded for
+// max_failing. That of the first session ends it at once, and the last one is
+// tried 6 times within half a minute. No error of a save counts as a lost
+// session: only those of the runs around it do.
 #ifndef WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_
 #define WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_
 
@@ -23,6 +29,7 @@
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
+#include "libs/fs/local_file_system.h"
 #include "libs/train/basic_session_run_hooks.h"
 #include "libs/train/defaults.h"
 #include "libs/train/saver.h"
@@ -56,11 +63,12 @@ struct CheckpointSaverOptions {
   std::string checkpoint_basename = "model.ckpt";
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners;
   bool save_asynchronously = false;  // see above
-  // Gets the graph, and an event for each checkpoint; may be null.
+  // Gets the graph, also with what belongs to it (MetaGraphDef), and an event
+  // for each checkpoint; may be null.
   std::shared_ptr<SessionSummaryWriter> writer;
-  const Clock* clock =
-      nullptr;               // of the timer; outlives it; null: the machine's
-  Logger* logger = nullptr;  // outlives it; null: lines on stderr
+  absl::Duration max_failing = absl::Hours(1);  // see above
+  const Clock* clock = nullptr;  // outlives it; null: the machine's
+  Logger* logger = nullptr;      // outlives it; null: lines on stderr
 };
 
 class CheckpointSaverHook : public SessionRunHook {
@@ -77,20 +85,46 @@ class CheckpointSaverHook : public SessionRunHook {
   void BeforeSessionGoes() override;
 
  private:
-  absl::Status Save(Session& session, int64_t step);
+  absl::StatusOr<Saver*> FindSaver() const;
+  absl::Status WriteGraph(Session& session);
+  // What became of a save, and what listeners said.
+  struct Outcome {
+    absl::Status saved;
+    absl::Status listeners;
+  };
+  Outcome Save(Session& session, int64_t step);
+  absl::Status SaveFiles(Session& session, int64_t step);
+  absl::Status TellSaved(Session& session, int64_t step);
   void SaveBesideSteps(Session& session, int64_t step);
+  bool IsDue(int64_t step) const;
+  // The error that ends training, if one does.
+  absl::Status Heed(const Outcome& outcome, int64_t step);
+  // Of listeners: what was not saved is saved again.
   absl::Status WaitForSave();
+  // Unless it is saved already; the step.
+  absl::StatusOr<int64_t> SaveLast(Session& session);
 
   const CheckpointSaverOptions options_;
   const std::string save_path_;
+  SystemClock system_clock_;
+  const Clock& clock_;
   SecondOrStepTimer timer_;
   const DefaultLogger logger_;
+  LocalFileSystem local_files_;
   GlobalStepReader global_step_;
   std::optional<Scope> scope_;
   Coordinator* coordinator_ = nullptr;  // of the session that is there
   // A save that runs beside steps, or has ended and was not looked at.
   struct Running;
   std::shared_ptr<Running> running_;
+  // Since a save has failed, until one succeeds.
+  struct Failing {
+    absl::Time since;
+    absl::Time next_try;
+    absl::Duration wait;  // after that
+  };
+  std::optional<Failing> failing_;
+  bool has_begun_ = false;                   // the first session has saved
   std::atomic<int64_t> saved_step_{-1};      // the last one
   std::atomic<bool> stop_requested_{false};  // by a listener
 };

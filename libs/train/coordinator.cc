@@ -94,6 +94,11 @@ void Coordinator::ClearStop() {
   why_ = absl::OkStatus();
 }
 
+std::string Coordinator::RunningThreads() const {
+  absl::MutexLock lock(&mutex_);
+  return NameList(running_);
+}
+
 bool Coordinator::WaitForStop(absl::Duration timeout) {
   return WaitFor(Change::kStop, timeout);
 }

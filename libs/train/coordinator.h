@@ -79,6 +79,8 @@ class Coordinator {
   // threads still run.
   absl::Status Join(const JoinOptions& options = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Names of those that run, separated by commas; empty: all have ended.
+  std::string RunningThreads() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Forgets the stop and its error, so that others can be started.
   void ClearStop() ABSL_LOCKS_EXCLUDED(mutex_);
 

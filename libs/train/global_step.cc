@@ -50,4 +50,9 @@ ops::Variable GetOrCreateGlobalStep(const Scope& scope) {
                        ops::initializers::Zeros(), TensorShape(), options);
 }
 
+int64_t GlobalStepValue(const Tensor& fetched) {
+  return fetched.dtype() == DT_INT32 ? fetched.scalar<int32_t>()
+                                     : fetched.scalar<int64_t>();
+}
+
 }  // namespace weft::train

@@ -4,8 +4,11 @@
 #ifndef WEFT_LIBS_TRAIN_GLOBAL_STEP_H_
 #define WEFT_LIBS_TRAIN_GLOBAL_STEP_H_
 
+#include <cstdint>
+
 #include "libs/ops/scope.h"
 #include "libs/ops/state/variable.h"
+#include "libs/tensor/tensor.h"
 
 namespace weft::train {
 
@@ -16,6 +19,9 @@ ops::Variable GetGlobalStep(const Scope& scope);
 // The same; made when there is none, as int64 variable "global_step" at the
 // root of the graph, not trainable.
 ops::Variable GetOrCreateGlobalStep(const Scope& scope);
+
+// What a fetch of it holds.
+int64_t GlobalStepValue(const Tensor& fetched);
 
 }  // namespace weft::train
 

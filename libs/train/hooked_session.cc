@@ -26,8 +26,11 @@ absl::Status AddFeeds(const FeedList& feeds, FeedList& all) {
   return absl::OkStatus();
 }
 
-// TensorFlow's rule: the longest timeout that somebody gave.
+// TensorFlow's rules: the longest timeout that somebody gave, and all that
+// somebody wants to be told.
 void AddOptions(const RunOptions& options, RunOptions& all) {
+  all.trace_level = std::max(all.trace_level, options.trace_level);
+  all.output_partition_graphs |= options.output_partition_graphs;
   if (options.timeout == absl::InfiniteDuration()) return;
   all.timeout = all.timeout == absl::InfiniteDuration()
                     ? options.timeout
@@ -36,18 +39,14 @@ void AddOptions(const RunOptions& options, RunOptions& all) {
 
 }  // namespace
 
-HookedSession::HookedSession(std::unique_ptr<Session> session,
-                             const HookList& hooks, Scheduler* scheduler)
+HookedSession::HookedSession(std::unique_ptr<Session> session, HookList hooks,
+                             Scheduler* scheduler)
     : session_(std::move(session)),
-      hooks_(hooks),
+      hooks_(std::move(hooks)),
       coordinator_(std::make_unique<Coordinator>(CoordinatorOptions{
           .clean_stop_codes = {}, .scheduler = scheduler})) {}
 
-HookedSession::~HookedSession() {
-  session_->Close().IgnoreError();  // if that was not done
-  coordinator_ = nullptr;
-  for (const auto& hook : hooks_) hook->BeforeSessionGoes();
-}
+HookedSession::~HookedSession() = default;
 
 absl::StatusOr<HookedSession::Asked> HookedSession::AskHooks(
     SessionRunContext& context) {
@@ -66,38 +65,41 @@ absl::StatusOr<HookedSession::Asked> HookedSession::AskHooks(
 
 absl::Status HookedSession::TellHooks(SessionRunContext& context,
                                       const Asked& asked,
-                                      absl::Span<const Tensor> results) {
+                                      absl::Span<const Tensor> results,
+                                      const RunMetadata& metadata) {
   size_t begin = asked.num_fetches[0];
   for (size_t i = 0; i < hooks_.size(); ++i) {
     const size_t count = asked.num_fetches[i + 1];
     RETURN_IF_ERROR(hooks_[i]->AfterRun(
-        context, {results.subspan(begin, count), asked.all.options}));
+        context, {results.subspan(begin, count), asked.all.options, metadata}));
     begin += count;
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Tensor>> HookedSession::RunOnce(
-    const SessionRunArgs& args) {
+    const SessionRunArgs& args, RunMetadata* metadata) {
   SessionRunContext context(args, *session_);
   ASSIGN_OR_RETURN(const Asked asked, AskHooks(context));
+  RunMetadata told;
   ASSIGN_OR_RETURN(std::vector<Tensor> results,
                    session_->Run(asked.all.feeds, asked.all.fetches,
-                                 asked.all.targets, asked.all.options));
-  RETURN_IF_ERROR(TellHooks(context, asked, results));
+                                 asked.all.targets, asked.all.options, &told));
+  RETURN_IF_ERROR(TellHooks(context, asked, results, told));
+  if (metadata != nullptr) *metadata = std::move(told);
   should_stop_ = should_stop_ || context.stop_requested();
   results.resize(args.fetches.size());
   return results;
 }
 
 absl::StatusOr<std::vector<Tensor>> HookedSession::Run(
-    const SessionRunArgs& args) {
+    const SessionRunArgs& args, RunMetadata* metadata) {
   if (should_stop_) {
     return absl::FailedPreconditionError(
         "Run called even after should_stop requested.");
   }
   RETURN_IF_ERROR(coordinator_->requested_error());
-  auto results = RunOnce(args);
+  auto results = RunOnce(args, metadata);
   // A thread that failed tells why, where the run only tells that what the
   // thread was to bring has not come, or that the session was closed.
   const absl::Status cause = coordinator_->requested_error();
@@ -114,11 +116,20 @@ absl::StatusOr<std::vector<Tensor>> HookedSession::Run(
 absl::Status HookedSession::JoinThreads(absl::Duration stop_grace_period,
                                         Logger& logger) {
   coordinator_->RequestStop();
-  const absl::Status status =
-      coordinator_->Join({.stop_grace_period = stop_grace_period});
-  const absl::Status error = coordinator_->requested_error();
-  if (!status.ok() && error.ok()) logger.Warning(status.message());
-  return error;
+  coordinator_->Join({.stop_grace_period = stop_grace_period}).IgnoreError();
+  const std::string running = coordinator_->RunningThreads();
+  if (!running.empty()) {
+    logger.Error(absl::StrCat(
+        "Coordinator stopped with threads still running: ", running,
+        ". They were asked to stop ", absl::FormatDuration(stop_grace_period),
+        " ago and are not waited for any longer. They have to look at "
+        "ShouldStop; what they use stays until they end."));
+  }
+  return coordinator_->requested_error();
+}
+
+void HookedSession::TellThatItGoes() {
+  for (const auto& hook : hooks_) hook->BeforeSessionGoes();
 }
 
 absl::Status HookedSession::Close(absl::Duration stop_grace_period,
@@ -129,6 +140,7 @@ absl::Status HookedSession::Close(absl::Duration stop_grace_period,
     logger.Info(absl::StrCat("The session was gone when it was closed: ",
                              closed.message()));
   }
+  TellThatItGoes();
   return status;
 }
 
@@ -136,6 +148,7 @@ void HookedSession::Abandon(absl::Duration stop_grace_period, Logger& logger) {
   coordinator_->RequestStop();
   session_->Close().IgnoreError();  // it is lost
   JoinThreads(stop_grace_period, logger).IgnoreError();
+  TellThatItGoes();
 }
 
 }  // namespace weft::train

@@ -21,10 +21,11 @@ namespace weft::train {
 
 class HookedSession {
  public:
-  // `hooks` outlive it. `scheduler` is of the coordinator; null: its own.
-  HookedSession(std::unique_ptr<Session> session, const HookList& hooks,
+  // `scheduler` is of the coordinator; null: its own.
+  HookedSession(std::unique_ptr<Session> session, HookList hooks,
                 Scheduler* scheduler);
-  // Waits for threads of the coordinator that are not to end with it.
+  // REQUIRES: Close or Abandon, and has_threads() is false: threads use what
+  // ends here.
   ~HookedSession();
 
   Session& session() { return *session_; }
@@ -32,18 +33,23 @@ class HookedSession {
 
   // BeforeRun of all hooks, one run for all, AfterRun of all hooks; what `args`
   // fetches. Errors: the first of those, or of the coordinator's threads, where
-  // that tells the cause.
-  absl::StatusOr<std::vector<Tensor>> Run(const SessionRunArgs& args);
+  // that tells the cause. `metadata`: what `args` and hooks ask to be told; may
+  // be null.
+  absl::StatusOr<std::vector<Tensor>> Run(const SessionRunArgs& args,
+                                          RunMetadata* metadata = nullptr);
 
   // A hook has asked for it, or a thread of the coordinator.
   bool ShouldStop() const { return should_stop_ || coordinator_->ShouldStop(); }
   void RequestStop() { should_stop_ = true; }
 
-  // Threads end, then the session does; the first error of a thread.
+  // Threads end, then the session does; the first error of a thread. Those that
+  // have not ended after the grace period are named in the log, and left alone.
   absl::Status Close(absl::Duration stop_grace_period, Logger& logger);
   // The same for a session that was lost: it ends first, for threads may wait
   // for runs that will never end. Their errors are its.
   void Abandon(absl::Duration stop_grace_period, Logger& logger);
+  // Whether threads of the coordinator run.
+  bool has_threads() const { return !coordinator_->RunningThreads().empty(); }
 
  private:
   struct Asked {
@@ -52,15 +58,18 @@ class HookedSession {
   };
   absl::StatusOr<Asked> AskHooks(SessionRunContext& context);
   absl::Status TellHooks(SessionRunContext& context, const Asked& asked,
-                         absl::Span<const Tensor> results);
-  absl::StatusOr<std::vector<Tensor>> RunOnce(const SessionRunArgs& args);
+                         absl::Span<const Tensor> results,
+                         const RunMetadata& metadata);
+  absl::StatusOr<std::vector<Tensor>> RunOnce(const SessionRunArgs& args,
+                                              RunMetadata* metadata);
   absl::Status JoinThreads(absl::Duration stop_grace_period, Logger& logger);
+  void TellThatItGoes();
 
   const std::unique_ptr<Session> session_;
-  const HookList& hooks_;
+  const HookList hooks_;
   bool should_stop_ = false;
   // Its end waits for threads, which use the session and hooks.
-  std::unique_ptr<Coordinator> coordinator_;
+  const std::unique_ptr<Coordinator> coordinator_;
 };
 
 }  // namespace weft::train

@@ -46,11 +46,20 @@ absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredSession::Create(
 }
 
 MonitoredSession::~MonitoredSession() {
-  if (is_closed_) return;
-  const absl::Status status = Close(last_run_);
-  if (status.ok() || status == last_run_) return;
-  logger_->Error(absl::StrCat(
-      "The monitored session was closed with an error: ", status.ToString()));
+  const absl::Status status = is_closed_ ? last_run_ : Close(last_run_);
+  if (!status.ok() && status != last_run_) {
+    logger_->Error(absl::StrCat(
+        "The monitored session was closed with an error: ", status.ToString()));
+  }
+  LetGo(nullptr);
+  // What a thread uses that never ends is never freed.
+  for (auto& session : left_behind_) static_cast<void>(session.release());
+}
+
+void MonitoredSession::LetGo(std::unique_ptr<HookedSession> session) {
+  if (session != nullptr) left_behind_.push_back(std::move(session));
+  std::erase_if(left_behind_,
+                [](const auto& one) { return !one->has_threads(); });
 }
 
 absl::Status MonitoredSession::Begin(const Scope& scope) {
@@ -58,7 +67,9 @@ absl::Status MonitoredSession::Begin(const Scope& scope) {
     RETURN_IF_ERROR(hook->Begin(scope.ReenterScope("")));
     RETURN_IF_ERROR(scope.status());
   }
+  creator_->set_stop_requested([this] { return IsStopRequested(); });
   RETURN_IF_ERROR(creator_->FinalizeGraph(scope));
+  num_nodes_ = scope_.graph().num_nodes();
   logger_->Info("Graph was finalized.");
   return absl::OkStatus();
 }
@@ -79,6 +90,7 @@ absl::StatusOr<std::unique_ptr<HookedSession>> MonitoredSession::NewSession() {
   const absl::Status status = begin();
   if (status.ok()) return live;
   live->Abandon(options_.stop_grace_period, *logger_);
+  LetGo(std::move(live));
   return status;
 }
 
@@ -107,6 +119,7 @@ absl::Status MonitoredSession::WithSession(
   if (is_closed_) {
     return absl::FailedPreconditionError("Attempted to use a closed session.");
   }
+  RETURN_IF_ERROR(CheckThatGraphIsFinal());
   while (true) {
     RETURN_IF_ERROR(EnsureSession());
     absl::Status status = use(*live_);
@@ -122,14 +135,24 @@ absl::Status MonitoredSession::WithSession(
   }
 }
 
+absl::Status MonitoredSession::CheckThatGraphIsFinal() const {
+  if (scope_.graph().num_nodes() <= num_nodes_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "Graph is finalized and cannot be modified: node ",
+      scope_.graph().node(num_nodes_)->name(),
+      " was added after the MonitoredSession was made. Make all nodes before, "
+      "and none for each step."));
+}
+
 void MonitoredSession::DropSession(const absl::Status& why) {
+  loss_ = why;
   logger_->Warning(absl::StrCat(
       "An error was raised. This may be due to a preemption in a connected "
       "worker or parameter server. The current session will be closed and a "
       "new session will be created. Error: ",
       why.ToString()));
   live_->Abandon(options_.stop_grace_period, *logger_);
-  live_ = nullptr;
+  LetGo(std::exchange(live_, nullptr));
 }
 
 absl::Status MonitoredSession::BackOff(const absl::Status& why) {
@@ -166,11 +189,12 @@ bool MonitoredSession::ShouldStop() {
 
 absl::StatusOr<std::vector<Tensor>> MonitoredSession::Run(
     const FeedList& feeds, const std::vector<Output>& fetches,
-    const std::vector<Operation>& targets, const RunOptions& options) {
+    const std::vector<Operation>& targets, const RunOptions& options,
+    RunMetadata* metadata) {
   const SessionRunArgs args{fetches, targets, feeds, options};
   std::vector<Tensor> results;
   last_run_ = WithSession([&](HookedSession& live) {
-    ASSIGN_OR_RETURN(results, live.Run(args));
+    ASSIGN_OR_RETURN(results, live.Run(args, metadata));
     return absl::OkStatus();
   });
   input_has_ended_ = input_has_ended_ || absl::IsOutOfRange(last_run_);
@@ -180,16 +204,20 @@ absl::StatusOr<std::vector<Tensor>> MonitoredSession::Run(
 
 absl::StatusOr<Tensor> MonitoredSession::Run(const FeedList& feeds,
                                              const Output& fetch,
-                                             const RunOptions& options) {
-  ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                   Run(feeds, std::vector<Output>{fetch}, {}, options));
+                                             const RunOptions& options,
+                                             RunMetadata* metadata) {
+  ASSIGN_OR_RETURN(
+      std::vector<Tensor> results,
+      Run(feeds, std::vector<Output>{fetch}, {}, options, metadata));
   return std::move(results[0]);
 }
 
 absl::Status MonitoredSession::Run(const FeedList& feeds,
                                    const Operation& target,
-                                   const RunOptions& options) {
-  return Run(feeds, std::vector<Output>(), {target}, options).status();
+                                   const RunOptions& options,
+                                   RunMetadata* metadata) {
+  return Run(feeds, std::vector<Output>(), {target}, options, metadata)
+      .status();
 }
 
 Session& MonitoredSession::StepContext::session() const {
@@ -197,8 +225,8 @@ Session& MonitoredSession::StepContext::session() const {
 }
 
 absl::StatusOr<std::vector<Tensor>> MonitoredSession::StepContext::RunWithHooks(
-    const SessionRunArgs& args) {
-  return live_.Run(args);
+    const SessionRunArgs& args, RunMetadata* metadata) {
+  return live_.Run(args, metadata);
 }
 
 void MonitoredSession::StepContext::RequestStop() { live_.RequestStop(); }
@@ -214,10 +242,34 @@ absl::Status MonitoredSession::RunStepFn(
 }
 
 absl::Status MonitoredSession::EndHooks() {
-  for (const auto& hook : options_.hooks) {
-    RETURN_IF_ERROR(hook->End(live_->session()));
-  }
+  for (const auto& hook : options_.hooks) RETURN_IF_ERROR(EndHook(*hook));
   return absl::OkStatus();
+}
+
+// A new session would begin at the last checkpoint, before the end.
+absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
+  while (true) {
+    const absl::Status status = hook.End(live_->session());
+    if (!options_.recovery.should_recover || !absl::IsUnavailable(status)) {
+      if (!IsSessionLost(status)) return status;
+      return absl::Status(
+          status.code(),
+          absl::StrCat("The session was lost when training had ended, and with "
+                       "it what was not saved: start the program again, and it "
+                       "goes on from the last checkpoint. ",
+                       status.message()));
+    }
+    logger_->Warning(absl::StrCat(
+        "The end of training failed, and is tried again: ", status.ToString()));
+    RETURN_IF_ERROR(BackOff(status));
+  }
+}
+
+// What was asked to stop waits for no new session: it would begin at the last
+// checkpoint, with nothing to end.
+absl::Status MonitoredSession::SessionToEnd() {
+  if (live_ == nullptr && IsStopRequested() && !loss_.ok()) return loss_;
+  return EnsureSession();
 }
 
 absl::Status MonitoredSession::Close(absl::Status status) {
@@ -225,19 +277,23 @@ absl::Status MonitoredSession::Close(absl::Status status) {
     return absl::FailedPreconditionError("Session is already closed.");
   }
   if (absl::IsOutOfRange(status)) status = absl::OkStatus();
-  if (status.ok()) status = EnsureSession();
+  if (status.ok()) status = SessionToEnd();
   if (status.ok()) status = EndHooks();
   is_closed_ = true;
   if (live_ == nullptr) return status;
   if (IsSessionLost(status)) {
     live_->Abandon(options_.stop_grace_period, *logger_);
-    live_ = nullptr;
+    LetGo(std::exchange(live_, nullptr));
     return status;
   }
   const absl::Status ended = live_->Close(options_.stop_grace_period, *logger_);
-  live_ = nullptr;
-  if (status.ok() && !absl::IsOutOfRange(ended)) return ended;
-  return status;
+  LetGo(std::exchange(live_, nullptr));
+  if (!status.ok() || absl::IsOutOfRange(ended)) return status;
+  if (!options_.recovery.should_recover || !IsSessionLost(ended)) return ended;
+  // What a thread has lost is of no matter any more: all hooks have ended.
+  logger_->Warning(
+      absl::StrCat("A thread failed while training ended: ", ended.ToString()));
+  return absl::OkStatus();
 }
 
 Session* MonitoredSession::raw_session() {

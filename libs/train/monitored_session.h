@@ -10,7 +10,8 @@
 //
 // When it is made: Begin of all hooks, the graph gets its last nodes, a session
 // with initialised or restored variables, queue runners, AfterCreateSession of
-// all hooks. No node may be added to the graph from then on.
+// all hooks. No node may be added to the graph from then on: runs are
+// FAILED_PRECONDITION.
 //
 // A run that fails with UNAVAILABLE or ABORTED is made again in a new session,
 // whose variables are those of the last checkpoint (or as new, without one;
@@ -18,6 +19,11 @@
 // not see it, and a run that was counted already may be made twice, as with
 // TensorFlow. Between attempts it waits, up to max_backoff; it gives up when no
 // run has succeeded for max_recovery.
+//
+// So with what hooks do at the end, as long as the session is there: a save
+// that a checkpoint writer has lost is made again. Where the session is lost by
+// then, so are the steps since the last checkpoint: Close returns the error,
+// and the program goes on from there when it is started again.
 //
 // An error of a thread of the coordinator (queue runners, hooks' own) makes
 // ShouldStop true, and comes out of the next Run and of Close.
@@ -60,7 +66,9 @@ struct RecoveryOptions {
 
 struct MonitoredSessionOptions {
   HookList hooks;
-  // How long threads of the coordinator may take to end.
+  // How long threads of the coordinator may take to end. Those that take longer
+  // are named in the log, and keep what they use: their session, closed, and
+  // the hooks.
   absl::Duration stop_grace_period = absl::Minutes(2);
   RecoveryOptions recovery;
   // True: training is to end as if a hook had asked for it; looked at between
@@ -89,7 +97,8 @@ class MonitoredSession {
   // coordinator failed, or the input has ended. Goes on with a new session
   // where that showed that this one was lost.
   bool ShouldStop();
-  // Any thread: the run that is under way is the last one.
+  // Any thread: the run that is under way is the last one. Ends a wait for a
+  // new session, upon which the run returns the error.
   void RequestStop() { is_stop_requested_.store(true); }
 
   // As Session's. FAILED_PRECONDITION after a stop that a hook has asked for,
@@ -97,14 +106,16 @@ class MonitoredSession {
   // then, and Close reports no error.
   absl::StatusOr<Tensor> Run(const Output& fetch) { return Run({}, fetch); }
   absl::StatusOr<Tensor> Run(const FeedList& feeds, const Output& fetch,
-                             const RunOptions& options = {});
+                             const RunOptions& options = {},
+                             RunMetadata* metadata = nullptr);
   absl::Status Run(const Operation& target) { return Run({}, target); }
   absl::Status Run(const FeedList& feeds, const Operation& target,
-                   const RunOptions& options = {});
+                   const RunOptions& options = {},
+                   RunMetadata* metadata = nullptr);
   absl::StatusOr<std::vector<Tensor>> Run(
       const FeedList& feeds, const std::vector<Output>& fetches,
       const std::vector<Operation>& targets = {},
-      const RunOptions& options = {});
+      const RunOptions& options = {}, RunMetadata* metadata = nullptr);
 
   // What RunStepFn gives to its function.
   class StepContext {
@@ -113,7 +124,7 @@ class MonitoredSession {
     Session& session() const;
     // As MonitoredSession::Run, within the attempt.
     absl::StatusOr<std::vector<Tensor>> RunWithHooks(
-        const SessionRunArgs& args);
+        const SessionRunArgs& args, RunMetadata* metadata = nullptr);
     // ShouldStop is true afterwards.
     void RequestStop();
 
@@ -148,9 +159,16 @@ class MonitoredSession {
       absl::FunctionRef<absl::Status(HookedSession& live)> use);
   // Waits before the next attempt; `why` where there is none.
   absl::Status BackOff(const absl::Status& why);
+  // FAILED_PRECONDITION where nodes were added since Begin: each run would ship
+  // them, and a save beside the runs reads the graph.
+  absl::Status CheckThatGraphIsFinal() const;
   void DropSession(const absl::Status& why);
+  // Of a session that was closed or abandoned.
+  void LetGo(std::unique_ptr<HookedSession> session);
   bool IsStopRequested() const;
+  absl::Status SessionToEnd();
   absl::Status EndHooks();
+  absl::Status EndHook(SessionRunHook& hook);
 
   const Scope scope_;
   const std::unique_ptr<SessionCreator> creator_;
@@ -161,9 +179,13 @@ class MonitoredSession {
   Random& random_;
   std::atomic<bool> is_stop_requested_{false};
   std::unique_ptr<HookedSession> live_;  // null: lost or closed
+  // What threads still use that have not ended when they were to.
+  std::vector<std::unique_ptr<HookedSession>> left_behind_;
   bool is_closed_ = false;
   bool input_has_ended_ = false;
   absl::Status last_run_;
+  absl::Status loss_;  // of the last session that was lost
+  int num_nodes_ = 0;  // of the final graph
   // Of attempts since the last run that succeeded.
   std::optional<absl::Time> first_loss_;
   absl::Duration backoff_;

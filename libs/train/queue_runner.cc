@@ -8,11 +8,17 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/ops/resource/queue_ops.h"
 #include "schemas/tf/meta_graph.pb.h"
 #include "schemas/tf/queue_runner.pb.h"
 
 namespace weft::train {
 namespace {
+
+// Upon which a MonitoredSession closes the session and makes another one.
+bool IsLoss(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsAborted(status);
+}
 
 // One thread: enqueues until it is asked to stop or the input ends.
 absl::Status Fill(const QueueRunner& runner, const Operation& enqueue_op,
@@ -94,6 +100,28 @@ absl::Status Check(const QueueRunner& runner) {
       "a queue runner needs a queue and operations that enqueue");
 }
 
+Operation CloseOf(const Scope& scope, const Output& queue, bool cancel) {
+  if (queue.dtype() == DT_RESOURCE) {
+    return ops::QueueClose(scope, queue, cancel);
+  }
+  return scope.AddNode("QueueClose", {queue},
+                       {{"cancel_pending_enqueues", cancel}});
+}
+
+// A queue that nobody closes never tells that the input has ended. Named as
+// TensorFlow's, which makes both.
+QueueRunner WithCloseOps(const Scope& scope, QueueRunner runner) {
+  const Scope named = scope.ReenterScope("").WithName(
+      absl::StrCat(runner.queue.node()->name(), "_Close"));
+  if (!runner.close_op) {
+    runner.close_op = CloseOf(named, runner.queue, /*cancel=*/false);
+  }
+  if (!runner.cancel_op) {
+    runner.cancel_op = CloseOf(named, runner.queue, /*cancel=*/true);
+  }
+  return runner;
+}
+
 // What is kept of the collection as bytes, in which a MetaGraph brings it.
 absl::StatusOr<tf::CollectionDef> Collection(const GraphState& state) {
   tf::CollectionDef def;
@@ -124,6 +152,10 @@ void StartQueueRunner(const QueueRunner& runner, Session& session,
   coordinator.Start(absl::StrCat("QueueRunner of ", name, ": close_on_stop"),
                     [shared, &session, &coordinator] {
                       coordinator.WaitForStop();
+                      // The next session goes on with a queue that lives.
+                      if (IsLoss(coordinator.requested_error())) {
+                        return absl::OkStatus();
+                      }
                       session.Run(shared->cancel_op).IgnoreError();
                       return absl::OkStatus();
                     });
@@ -137,7 +169,9 @@ void AddQueueRunner(const Scope& scope, const QueueRunner& runner) {
     scope.UpdateStatus(status.ok() ? def.status() : status);
     return;
   }
-  def->mutable_bytes_list()->add_value(ToDef(runner).SerializeAsString());
+  const QueueRunner whole = WithCloseOps(scope, runner);
+  if (!scope.ok()) return;
+  def->mutable_bytes_list()->add_value(ToDef(whole).SerializeAsString());
   scope.state().foreign_collections[std::string(collection::kQueueRunners)] =
       def->SerializeAsString();
 }

@@ -26,9 +26,10 @@ struct QueueRunner {
   Output queue;
   // One thread runs each; the same operation may be there several times.
   std::vector<Operation> enqueue_ops;
-  // Closes the queue: elements that are there can still be taken.
+  // Closes the queue: elements that are there can still be taken. Null:
+  // AddQueueRunner makes it.
   Operation close_op;
-  // Closes it and cancels enqueues that wait.
+  // Closes it and cancels enqueues that wait. Null: likewise.
   Operation cancel_op;
   // Errors of enqueue_ops that end a thread and nothing else: the input has
   // ended. The last thread to end so closes the queue.
@@ -37,13 +38,17 @@ struct QueueRunner {
 };
 
 // Starts its threads with the coordinator, and one that cancels what waits when
-// that is asked to stop. Other errors than the ones above ask it to stop.
-// `session` is open until these have ended. Any thread.
+// that is asked to stop. Other errors than the ones above ask it to stop. After
+// UNAVAILABLE and ABORTED, a lost session, nothing is cancelled, for a queue
+// that outlives the session would stay closed: closing the session ends what
+// waits. `session` lives until threads have ended. Any thread.
 void StartQueueRunner(const QueueRunner& runner, Session& session,
                       Coordinator& coordinator);
 
-// Into collection "queue_runners". Errors stick to the scope: INVALID_ARGUMENT
-// where it has no queue or nothing to run. Threads: as the scope's.
+// Into collection "queue_runners", with operations of the graph's root for
+// those that it has not ("NAME_Close"). Errors stick to the scope:
+// INVALID_ARGUMENT where it has no queue or nothing to run. Threads: as the
+// scope's.
 void AddQueueRunner(const Scope& scope, const QueueRunner& runner);
 
 // Those of the collection. INVALID_ARGUMENT where it names nodes that the graph

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/checkpoint/checkpoint_state.h"
@@ -295,11 +297,11 @@ Output SaveBuilder::AddShardedSave(
 }
 
 // For each task whether it reads, from a file of that name, what it should.
-std::vector<Output> AddMarkerReads(
-    const Scope& scope, const Output& path, const Output& contents,
-    const std::map<std::string, std::vector<Saveable>>& tasks) {
+std::vector<Output> AddMarkerReads(const Scope& scope, const Output& path,
+                                   const Output& contents,
+                                   const std::set<std::string>& devices) {
   std::vector<Output> sees;
-  for (const auto& [device, saveables] : tasks) {
+  for (const std::string& device : devices) {
     const Scope at = scope.WithDevice(device);
     sees.push_back(
         ops::Equal(at.WithName(absl::StrCat(kSeesMarkerName, "_", sees.size())),
@@ -347,10 +349,31 @@ absl::Status CheckCounts(const SaverDef& def) {
       hours));
 }
 
+// A time of a state, which may hold any number.
+absl::Time TimeOf(double seconds_since_1970, absl::Time now) {
+  if (!(seconds_since_1970 >= 0)) return now;  // NaN, too
+  return std::min(absl::UnixEpoch() + absl::Seconds(seconds_since_1970), now);
+}
+
 // Whether the file is gone.
 bool Delete(FileSystem& files, const std::string& path) {
   const absl::Status deleted = files.DeleteFile(path);
   return deleted.ok() || absl::IsNotFound(deleted);
+}
+
+// Paths of one checkpoint may be written in several ways.
+bool AreSame(absl::string_view a, absl::string_view b) {
+  return a == b || CleanPath(a) == CleanPath(b);
+}
+
+// Whether they are one checkpoint, although one path is relative, or leads
+// through a link: their names are the same and, to the byte, their indexes.
+bool LookTheSame(FileSystem& files, const std::string& a,
+                 const std::string& b) {
+  if (Basename(a) != Basename(b)) return false;
+  const auto index_a = files.ReadFile(checkpoint::IndexFilename(a));
+  const auto index_b = files.ReadFile(checkpoint::IndexFilename(b));
+  return index_a.ok() && index_b.ok() && *index_a == *index_b;
 }
 
 // Its index first: without that nobody takes the rest for a checkpoint. Whether
@@ -361,9 +384,12 @@ bool DeleteCheckpoint(FileSystem& files, const std::string& path) {
   const absl::string_view folder = Dirname(path);
   const auto names = files.ListDirectory(folder.empty() ? "." : folder);
   if (!names.ok()) return false;
-  const std::string data = absl::StrCat(Basename(path), ".data-");
   for (const std::string& name : *names) {
-    if (!absl::StartsWith(name, data)) continue;
+    absl::string_view ending = name;
+    if (!absl::ConsumePrefix(&ending, Basename(path)) ||
+        !checkpoint::IsDataEnding(ending)) {
+      continue;
+    }
     is_gone = Delete(files, JoinPath(folder, name)) && is_gone;
   }
   return is_gone;
@@ -456,8 +482,11 @@ Saver::Saver(const Scope& scope, SaverOptions options)
     };
     nodes_.marker = text(kMarkerName, "");
     nodes_.marker_contents = text(kMarkerContentsName, "");
+    std::set<std::string> devices;
+    for (const auto& [device, of_task] : tasks) devices.insert(device);
+    if (!options_.sharded) devices.insert(save.device());  // which writes all
     nodes_.sees_marker =
-        AddMarkerReads(save, nodes_.marker, nodes_.marker_contents, tasks);
+        AddMarkerReads(save, nodes_.marker, nodes_.marker_contents, devices);
     SaveBuilder saves(save, options_);
     nodes_.shard_folder = text(kShardFolderName, "_temp");
     nodes_.save =
@@ -498,6 +527,11 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
   if (absl::StrContains(options.latest_filename, '/')) {
     return absl::InvalidArgumentError(
         "'latest_filename' must not contain path components");
+  }
+  if (Basename(save_path).empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the prefix of a checkpoint has to end with a name, but it is '",
+        save_path, "'"));
   }
   std::string path = save_path;
   if (options.global_step.has_value()) {
@@ -563,7 +597,8 @@ absl::Status Saver::CheckThatTasksSee(Session& session,
     const auto seen = session.Run(feeds, sees);
     if (seen.ok() && is_true(*seen)) continue;
     if (!seen.ok() && !absl::IsNotFound(seen.status())) return seen.status();
-    blind.push_back(sees.node()->requested_device());
+    const std::string& device = sees.node()->requested_device();
+    blind.push_back(device.empty() ? "the session's own" : device);
   }
   if (blind.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
@@ -580,6 +615,40 @@ absl::Status Saver::Write(Session& session, const std::string& path,
   return session.Run(feeds, nodes_.save).status();
 }
 
+absl::Status Saver::CheckThatItIsThere(FileSystem& files,
+                                       const std::string& path) {
+  const std::string index = checkpoint::IndexFilename(path);
+  // Another error says nothing of it, and the tasks said that it is there.
+  if (!absl::IsNotFound(files.FileExists(index))) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "The variables were written, but this program does not find ", index,
+      ": the task that wrote it has another disk, checkpoint writer or object "
+      "store by that name. Nothing names that checkpoint. Save to where this "
+      "program and all tasks find the same files."));
+}
+
+absl::Status Saver::TakeOverOldOnes(FileSystem& files,
+                                    const std::string& save_path,
+                                    const std::string& latest_filename) {
+  ASSIGN_OR_RETURN(const auto old_ones,
+                   unfinished_.Recover(files, save_path, Now()));
+  if (old_ones.empty()) return absl::OkStatus();
+  const auto state = checkpoint::ReadCheckpointState(files, Dirname(save_path),
+                                                     latest_filename);
+  // Rather one too many stays than that one goes which is named.
+  if (!state.ok()) return absl::OkStatus();
+  for (const std::string& path : old_ones) {
+    const auto is_this = [&](const std::string& named) {
+      return AreSame(named, path) || LookTheSame(files, named, path);
+    };
+    if (!IsKept(path) && !is_this(state->model_checkpoint_path) &&
+        absl::c_none_of(state->all_model_checkpoint_paths, is_this)) {
+      to_delete_.push_back(path);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
                               const std::string& path,
                               const SaveOptions& options) {
@@ -589,15 +658,16 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
     return Write(session, path, number);
   }
   FileSystem& files = FilesOf(session);
-  ASSIGN_OR_RETURN(
-      const UnfinishedSaves::Marker marker,
-      unfinished_.Begin(files, save_path, path, OldOnes(), number, Now()));
+  RETURN_IF_ERROR(TakeOverOldOnes(files, save_path, options.latest_filename));
+  ASSIGN_OR_RETURN(const UnfinishedSaves::Marker marker,
+                   unfinished_.Begin(files, path, OldOnes(), number, Now()));
   if (!nodes_.sees_marker.empty() && SchemeAndHost(path).empty()) {
     RETURN_IF_ERROR(CheckThatTasksSee(session, marker));
   }
   RETURN_IF_ERROR(Write(session, path, number));
+  RETURN_IF_ERROR(CheckThatItIsThere(files, path));
   const absl::Status told = CountAndTell(files, path, options);
-  unfinished_.End(files, marker, path, to_delete_, Now());
+  unfinished_.End(files, marker, path, number, to_delete_);
   return told;
 }
 
@@ -616,18 +686,31 @@ absl::Status Saver::CountAndTell(FileSystem& files, const std::string& path,
 // What can't be deleted is tried again with the next ones, but for the oldest.
 void Saver::DeleteOld(FileSystem& files) {
   std::erase_if(to_delete_, [&](const std::string& path) {
-    return DeleteCheckpoint(files, path);
+    const auto is_this = [&](const Kept& kept) {
+      return LookTheSame(files, kept.path, path);
+    };
+    return absl::c_any_of(kept_, is_this) || DeleteCheckpoint(files, path);
   });
   if (to_delete_.size() <= kMaxToDelete) return;
   to_delete_.erase(to_delete_.begin(), to_delete_.end() - kMaxToDelete);
 }
 
+bool Saver::IsKept(const std::string& path) const {
+  return absl::c_any_of(
+      kept_, [&](const Kept& kept) { return AreSame(kept.path, path); });
+}
+
 std::vector<std::string> Saver::OldOnes() const {
   std::vector<std::string> old_ones = to_delete_;
   const auto max = static_cast<size_t>(std::max(options_.max_to_keep, 0));
+  absl::Time next_to_keep = next_to_keep_for_good_;
   for (size_t i = 0; max > 0 && i < kept_.size() && kept_.size() - i >= max;
        ++i) {
-    old_ones.push_back(kept_[i].path);
+    if (kept_[i].time > next_to_keep) {
+      next_to_keep += options_.keep_checkpoint_every;
+    } else {
+      old_ones.push_back(kept_[i].path);
+    }
   }
   return old_ones;
 }
@@ -644,16 +727,19 @@ std::vector<std::string> Saver::LastCheckpoints() const {
 }
 
 absl::Status Saver::RecoverLastCheckpoints(
-    const Session& session, const std::vector<std::string>& paths) {
+    const Session& session, const std::vector<std::string>& paths,
+    const std::vector<double>& timestamps) {
   if (options_.max_to_keep <= 0) return absl::OkStatus();
   FileSystem& files = FilesOf(session);
   std::deque<Kept> found;
-  for (const std::string& path : paths) {
+  for (size_t i = 0; i < paths.size(); ++i) {
     const absl::Status there =
-        files.FileExists(checkpoint::IndexFilename(path));
+        files.FileExists(checkpoint::IndexFilename(paths[i]));
     if (absl::IsNotFound(there)) continue;
     RETURN_IF_ERROR(there);
-    found.push_back({path, Now()});
+    found.push_back({paths[i], i < timestamps.size()
+                                   ? TimeOf(timestamps[i], Now())
+                                   : Now()});
   }
   kept_ = std::move(found);
   return absl::OkStatus();
@@ -662,8 +748,10 @@ absl::Status Saver::RecoverLastCheckpoints(
 // One that is saved again is the newest.
 void Saver::CountIn(const std::string& path) {
   if (options_.max_to_keep <= 0) return;
-  std::erase_if(kept_, [&](const Kept& kept) { return kept.path == path; });
-  std::erase(to_delete_, path);
+  std::erase_if(kept_,
+                [&](const Kept& kept) { return AreSame(kept.path, path); });
+  std::erase_if(to_delete_,
+                [&](const std::string& old) { return AreSame(old, path); });
   kept_.push_back({path, Now()});
   while (kept_.size() > static_cast<size_t>(options_.max_to_keep)) {
     const Kept oldest = kept_.front();
@@ -691,9 +779,9 @@ absl::Status Saver::WriteState(FileSystem& files, const std::string& path,
     state.all_model_checkpoint_timestamps.push_back(
         absl::ToUnixMicros(kept.time) / 1e6);
   }
-  return checkpoint::WriteCheckpointState(files, Dirname(path),
-                                          std::move(state), /*relative=*/false,
-                                          latest_filename);
+  return checkpoint::WriteCheckpointState(
+      files, Dirname(path), std::move(state), options_.save_relative_paths,
+      latest_filename);
 }
 
 }  // namespace weft::train

@@ -92,6 +92,9 @@ struct SaverOptions {
   // How long a save waits for another one of this saver that runs, before it is
   // refused with FAILED_PRECONDITION; 0: at once.
   absl::Duration max_wait = absl::Minutes(10);
+  // Whether the state names checkpoints by their paths from its folder on, so
+  // that the whole may be moved; else so where the folder's path is relative.
+  bool save_relative_paths = false;
   // Of the scope of the nodes.
   std::string name = "save";
   // Where the checkpoints lie, for what this process does with them; outlives
@@ -106,7 +109,8 @@ struct SaverOptions {
 struct SaveOptions {
   // Appended to the path, "-100".
   std::optional<int64_t> global_step;
-  // Of the file that says which checkpoints there are.
+  // Of the file that says which checkpoints there are. Programs that save into
+  // one folder at the same time each need one of their own.
   std::string latest_filename = "checkpoint";
   // Without it the checkpoint is not counted either: none is deleted for it,
   // and nobody deletes it.
@@ -140,7 +144,9 @@ class Saver {
   // FAILED_PRECONDITION, before anything is written, where a task does not see
   // the files of this process: they share no disk. The path is then one of a
   // checkpoint writer or an object store; or neither state nor graph are to be
-  // written here, so that this process touches no file, and checks none.
+  // written here, so that this process touches no file, and checks none. The
+  // same, after it was written, where this process does not find it.
+  // INVALID_ARGUMENT for a path that does not end with a name.
   absl::StatusOr<std::string> Save(Session& session,
                                    const std::string& save_path,
                                    const SaveOptions& options = {});
@@ -150,8 +156,11 @@ class Saver {
   // Prefixes of those that are kept and may be deleted, oldest first.
   std::vector<std::string> LastCheckpoints() const;
   // Goes on with those of a process that is gone: those whose index is there.
-  absl::Status RecoverLastCheckpoints(const Session& session,
-                                      const std::vector<std::string>& paths);
+  // `timestamps`: when they were saved, in seconds since 1970, as the state has
+  // it; those that it does not know are of now.
+  absl::Status RecoverLastCheckpoints(
+      const Session& session, const std::vector<std::string>& paths,
+      const std::vector<double>& timestamps = {});
 
   // Feed: the prefix. Fetch: the prefix, once it is saved. Target: restores.
   Output filename_tensor() const { return nodes_.filename; }
@@ -183,6 +192,12 @@ class Saver {
   // Writes the checkpoint.
   absl::Status Write(Session& session, const std::string& path,
                      uint64_t number);
+  // Whether this process finds it.
+  absl::Status CheckThatItIsThere(FileSystem& files, const std::string& path);
+  // Counts those to be deleted that another process was about to delete, unless
+  // the state names them.
+  absl::Status TakeOverOldOnes(FileSystem& files, const std::string& save_path,
+                               const std::string& latest_filename);
   // What comes after: the graph, the state, the end of old ones.
   absl::Status CountAndTell(FileSystem& files, const std::string& path,
                             const SaveOptions& options);
@@ -195,6 +210,7 @@ class Saver {
   absl::Time Now() const;
   absl::Status WriteGraph(FileSystem& files, const std::string& path);
   void DeleteOld(FileSystem& files);
+  bool IsKept(const std::string& path) const;
   // Those that the next save may delete.
   std::vector<std::string> OldOnes() const;
   // Counts a checkpoint in, and others out.

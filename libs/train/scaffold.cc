@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/ops/group.h"
@@ -49,6 +50,11 @@ absl::Status GetOrMake(const Scope& scope, absl::string_view collection,
   return absl::OkStatus();
 }
 
+// Whether a Scaffold made it, this one or one before, here or in TensorFlow.
+bool IsReport(const Output& ready_op) {
+  return absl::StrContains(ready_op.name(), "report_uninitialized_variables");
+}
+
 Operation LocalInit(const Scope& scope) {
   std::vector<Operation> all =
       scope.GetOperations(collection::kTableInitializers);
@@ -77,11 +83,12 @@ absl::Status Scaffold::FindOrMake(const Scope& scope) {
   RETURN_IF_ERROR(GetOrMake(scope, "ready_op", options_.ready_op, [&] {
     return ReportUninitializedVariables(scope);
   }));
+  const bool is_given{options_.ready_for_local_init_op};
   RETURN_IF_ERROR(GetOrMake(
-      scope, "ready_for_local_init_op", options_.ready_for_local_init_op, [&] {
-        waits_for_variables_ = true;
-        return ReportUninitializedVariables(scope, variables);
-      }));
+      scope, "ready_for_local_init_op", options_.ready_for_local_init_op,
+      [&] { return ReportUninitializedVariables(scope, variables); }));
+  waits_for_variables_ =
+      !is_given && IsReport(options_.ready_for_local_init_op);
   RETURN_IF_ERROR(GetOrMake(scope, "local_init_op", options_.local_init_op,
                             [&] { return LocalInit(scope); }));
   RETURN_IF_ERROR(GetOrMake(scope, "summary_op", options_.summary_op,

@@ -4,6 +4,7 @@
 
 #include "libs/base/status.h"
 #include "libs/ops/state/variable.h"
+#include "libs/train/global_step.h"
 #include "libs/train/report_uninitialized.h"
 
 namespace weft::train {
@@ -57,7 +58,12 @@ WorkerSessionCreator::WorkerSessionCreator(SessionCreatorOptions options)
 absl::Status WorkerSessionCreator::FinalizeGraph(const Scope& scope) {
   RETURN_IF_ERROR(scaffold_->Finalize(scope));
   SessionManagerOptions manager = ManagerOptions(options_, *scaffold_);
+  manager.stop_requested = [this] {
+    return IsStopRequested() ||
+           (options_.stop_requested && options_.stop_requested());
+  };
   if (scaffold_->waits_for_variables()) {
+    manager.global_step = GetGlobalStep(scope);
     manager.wait_op =
         WaitForVariables(scope.ReenterScope(""), ops::GlobalVariables(scope));
     RETURN_IF_ERROR(scope.status());

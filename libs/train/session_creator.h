@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,6 +30,19 @@ class SessionCreator {
   // before the first session.
   virtual absl::Status FinalizeGraph(const Scope& scope) = 0;
   virtual absl::StatusOr<std::unique_ptr<Session>> CreateSession() = 0;
+
+  // Whoever the sessions are for is to stop: ends waits for one (CANCELLED).
+  // To be set before FinalizeGraph; what it uses outlives the last session's
+  // creation.
+  void set_stop_requested(std::function<bool()> stop_requested) {
+    stop_requested_ = std::move(stop_requested);
+  }
+
+ protected:
+  bool IsStopRequested() const { return stop_requested_ && stop_requested_(); }
+
+ private:
+  std::function<bool()> stop_requested_;
 };
 
 struct SessionCreatorOptions {

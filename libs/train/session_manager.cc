@@ -12,9 +12,13 @@
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/ops/state/variable.h"
+#include "libs/train/global_step.h"
 
 namespace weft::train {
 namespace {
+
+// A look at what is missing may take so many times what passes between two.
+constexpr int kLooksBound = 5;
 
 std::string NameOr(const Operation& operation) {
   return operation ? operation.name() : "none";
@@ -29,12 +33,17 @@ std::string NotInitialized(const Tensor& names) {
 absl::Status CouldNotRestore(const std::string& path,
                              const absl::Status& status) {
   if (IsSessionLost(status)) return status;
+  const bool may_be_of_another = absl::IsNotFound(status) ||
+                                 absl::IsInvalidArgument(status) ||
+                                 absl::IsFailedPrecondition(status);
   return absl::Status(
       status.code(),
-      absl::StrCat("Restoring from checkpoint ", path,
-                   " failed. It is of another model where the graph has "
-                   "variables of other names or shapes: take another "
-                   "directory, or the graph that it was saved from. ",
+      absl::StrCat("Restoring from checkpoint ", path, " failed. ",
+                   may_be_of_another
+                       ? "It is of another model where the graph has variables "
+                         "of other names or shapes: take another directory, or "
+                         "the graph that it was saved from. "
+                       : "",
                    status.message()));
 }
 
@@ -82,7 +91,8 @@ absl::StatusOr<bool> SessionManager::Restore(
   RETURN_IF_ERROR(
       RestoreFrom(session, *checkpoint.saver, state->model_checkpoint_path));
   RETURN_IF_ERROR(checkpoint.saver->RecoverLastCheckpoints(
-      session, state->all_model_checkpoint_paths));
+      session, state->all_model_checkpoint_paths,
+      state->all_model_checkpoint_timestamps));
   return true;
 }
 
@@ -226,33 +236,69 @@ absl::Status SessionManager::AwaitVariables(Session& session,
         done->Set();
       },
       options);
+  const auto give_up = [&](const absl::Status& why) {
+    session.Close().IgnoreError();  // which ends the run
+    done->Wait();
+    return why;
+  };
   absl::Time next_line = scheduler.clock().Now();
+  std::optional<Look> before;
   while (!done->WaitUntil(scheduler.clock().Now() + options_.recovery_wait)) {
-    if (IsStopRequested()) {
-      session.Close().IgnoreError();  // which ends the run
-      done->Wait();
-      return absl::CancelledError("asked to stop");
-    }
+    if (IsStopRequested())
+      return give_up(absl::CancelledError("asked to stop"));
+    const auto now = LookAt(session);
+    if (!now.has_value()) continue;
+    const absl::Status foreign = CheckThatChiefHasThem(before, *now);
+    if (!foreign.ok()) return give_up(foreign);
+    before = now;
     if (scheduler.clock().Now() < next_line) continue;
-    LogMissing(session);
+    LogMissing(*now);
     next_line = scheduler.clock().Now() + options_.log_interval;
   }
   return result;
 }
 
-void SessionManager::LogMissing(Session& session) const {
-  const auto missing = session.Run(options_.ready_for_local_init_op);
-  if (!missing.ok() || missing->num_elements() == 0) return;
-  const size_t num_missing = static_cast<size_t>(missing->num_elements());
+std::optional<SessionManager::Look> SessionManager::LookAt(
+    Session& session) const {
+  const RunOptions bounded{.timeout = kLooksBound * options_.recovery_wait};
+  const auto missing =
+      session.Run({}, options_.ready_for_local_init_op, bounded);
+  if (!missing.ok() || missing->num_elements() == 0) return std::nullopt;
+  Look look{*missing, /*is_part=*/false, std::nullopt};
   // The chief gives all of its variables values in one step.
-  const bool is_foreign = num_missing < ops::GlobalVariables(scope_).size();
+  look.is_part = static_cast<size_t>(missing->num_elements()) <
+                 ops::GlobalVariables(scope_).size();
+  if (!look.is_part || !options_.global_step) return look;
+  const auto step = session.Run({}, options_.global_step, bounded);
+  if (step.ok()) look.step = GlobalStepValue(*step);
+  return look;
+}
+
+absl::Status SessionManager::CheckThatChiefHasThem(
+    const std::optional<Look>& before, const Look& now) {
+  const bool have_trained = before.has_value() && before->step.has_value() &&
+                            now.step.has_value() && *before->step < *now.step;
+  if (!have_trained ||
+      before->missing.flat<std::string>() != now.missing.flat<std::string>()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      NotInitialized(now.missing),
+      ". Others train meanwhile (the global step went from ", *before->step,
+      " to ", *now.step,
+      "), so the chief's graph has no variables of these names. All programs "
+      "of a training have to make the same variables."));
+}
+
+void SessionManager::LogMissing(const Look& look) const {
   logger_->Log(
-      is_foreign ? Severity::kWarning : Severity::kInfo,
-      absl::StrCat("Waiting for model to be ready. ", NotInitialized(*missing),
-                   is_foreign ? ". All other variables have values: unless "
-                                "the chief is just giving them, its graph has "
-                                "no variables of these names"
-                              : ""));
+      look.is_part ? Severity::kWarning : Severity::kInfo,
+      absl::StrCat("Waiting for model to be ready. ",
+                   NotInitialized(look.missing),
+                   look.is_part ? ". All other variables have values: unless "
+                                  "the chief is just giving them, its graph "
+                                  "has no variables of these names"
+                                : ""));
 }
 
 }  // namespace weft::train

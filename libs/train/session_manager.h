@@ -3,17 +3,20 @@
 // tf.train.SessionManager.
 //
 // A wait for variables is one step, which ends when the last of them has a
-// value: nothing is asked again and again, but for a log line now and then of
-// what is still missing. Only where the program has a
-// ready_for_local_init_op or ready_op of its own are these run until they say
-// that nothing is missing, every recovery_wait.
+// value. Meanwhile it is asked every recovery_wait what is missing, for a log
+// line now and then, and for the error of whoever would wait for ever: where
+// others train while a variable has no value, the chief's graph has not got it.
+// Only where the program has a ready_for_local_init_op or ready_op of its own
+// are these run until they say that nothing is missing, every recovery_wait.
 //
 // Threads: one at a time; all methods but the constructor block.
 #ifndef WEFT_LIBS_TRAIN_SESSION_MANAGER_H_
 #define WEFT_LIBS_TRAIN_SESSION_MANAGER_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +25,7 @@
 #include "absl/time/time.h"
 #include "libs/base/scheduler.h"
 #include "libs/ops/scope.h"
+#include "libs/ops/state/variable.h"
 #include "libs/session/session.h"
 #include "libs/train/defaults.h"
 #include "libs/train/saver.h"
@@ -45,6 +49,8 @@ struct SessionManagerOptions {
   // Done when what ready_for_local_init_op asks for is there. Null: that is
   // asked again and again.
   Operation wait_op;
+  // Tells that others train; null where the graph has none.
+  ops::Variable global_step;
   SessionFactory session_factory = Session::Connect;
   // How long it waits before it looks again, or connects again.
   absl::Duration recovery_wait = absl::Seconds(1);
@@ -93,7 +99,8 @@ class SessionManager {
 
   // For the others: a session once the chief has made the model ready. Lost
   // sessions are made again. DEADLINE_EXCEEDED, naming what is missing, after
-  // max_wait.
+  // max_wait; FAILED_PRECONDITION, naming variables, where others train and
+  // these have no values.
   absl::StatusOr<std::unique_ptr<Session>> WaitForSession(
       const std::string& target, const SessionOptions& config,
       absl::Duration max_wait);
@@ -120,7 +127,18 @@ class SessionManager {
       const std::string& target, const SessionOptions& config,
       absl::Time deadline, Readiness& readiness) const;
   absl::Status AwaitVariables(Session& session, absl::Time deadline) const;
-  void LogMissing(Session& session) const;
+  // What those who wait see when they look.
+  struct Look {
+    Tensor missing;               // names
+    bool is_part = false;         // of all variables
+    std::optional<int64_t> step;  // none: it has no value
+  };
+  // None where asking fails, which the wait tells better.
+  std::optional<Look> LookAt(Session& session) const;
+  void LogMissing(const Look& look) const;
+  // FAILED_PRECONDITION where others have trained in between.
+  static absl::Status CheckThatChiefHasThem(const std::optional<Look>& before,
+                                            const Look& now);
   bool IsStopRequested() const {
     return options_.stop_requested && options_.stop_requested();
   }

@@ -50,7 +50,8 @@ struct SessionRunArgs {
   std::vector<Operation> targets;
   // INVALID_ARGUMENT for a tensor that others feed too.
   FeedList feeds;
-  // Of several the longest timeout that somebody gave counts.
+  // Of several the longest timeout that somebody gave counts, the most that
+  // somebody wants traced, and partition graphs where somebody wants them.
   RunOptions options;
 };
 
@@ -80,6 +81,8 @@ struct SessionRunValues {
   absl::Span<const Tensor> results;
   // With which the run was made.
   RunOptions options;
+  // What they asked to be told, all of it.
+  const RunMetadata& run_metadata;
 };
 
 class SessionRunHook {
@@ -97,8 +100,9 @@ class SessionRunHook {
   virtual absl::Status AfterRun(SessionRunContext& context,
                                 const SessionRunValues& values);
   virtual absl::Status End(Session& session);
-  // Threads of the coordinator have ended, and the session is closed: what was
-  // made of its scheduler or its files has to go now.
+  // Threads of the coordinator have ended, but for those that ignore that they
+  // are to stop, and the session is closed: what was made of its scheduler or
+  // its files has to go now.
   virtual void BeforeSessionGoes();
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/in_flight.h"
 #include "libs/base/status.h"
 
 namespace weft::train {
@@ -13,33 +14,88 @@ constexpr absl::Duration kMaxWait = absl::Seconds(30);
 
 }  // namespace
 
-SessionSummaryWriter::SessionSummaryWriter(std::string logdir, Logger* logger)
-    : logdir_(std::move(logdir)), logger_(logger) {}
+struct SessionSummaryWriter::OpenWriter {
+  // Waits for the files, however long they take.
+  void End() {
+    calls.WaitUntilNone(scheduler, absl::InfiniteFuture());
+    writer = nullptr;
+  }
 
-absl::Status SessionSummaryWriter::Open(const Session& session) {
-  if (writer() != nullptr) return absl::OkStatus();
+  Scheduler& scheduler;
+  Coordinator& coordinator;
+  std::unique_ptr<summary::FileWriter> writer;
+  InFlight calls;  // that use it
+};
+
+// Holds what is open; null where nothing is.
+class SessionSummaryWriter::Call {
+ public:
+  // One that was begun already.
+  explicit Call(std::shared_ptr<OpenWriter> open) : open_(std::move(open)) {}
+  ~Call() {
+    if (open_ != nullptr) open_->calls.End();
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  explicit operator bool() const { return open_ != nullptr; }
+  summary::FileWriter* operator->() const { return open_->writer.get(); }
+
+ private:
+  const std::shared_ptr<OpenWriter> open_;
+};
+
+SessionSummaryWriter::SessionSummaryWriter(std::string logdir, Logger* logger,
+                                           std::string filename_suffix)
+    : logdir_(std::move(logdir)),
+      filename_suffix_(std::move(filename_suffix)),
+      logger_(logger) {}
+
+absl::Status SessionSummaryWriter::Open(const Session& session,
+                                        Coordinator& coordinator) {
+  summary::FileWriterOptions options;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (open_ != nullptr) return absl::OkStatus();
+    options.begin_at_once = !has_been_open_;
+    options.filename_suffix = filename_suffix_;
+  }
   FileSystem* const files = session.file_system();
   ASSIGN_OR_RETURN(auto writer, summary::FileWriter::Create(
                                     files != nullptr ? *files : local_files_,
-                                    session.scheduler(), logdir_));
+                                    session.scheduler(), logdir_, options));
   absl::MutexLock lock(&mutex_);
-  writer_ = std::move(writer);
+  open_.reset(new OpenWriter{session.scheduler(), coordinator,
+                             std::move(writer), InFlight()});
+  has_been_open_ = true;
   return absl::OkStatus();
 }
 
 void SessionSummaryWriter::Close() {
-  std::shared_ptr<summary::FileWriter> closed;
+  std::shared_ptr<OpenWriter> closed;
   {
     absl::MutexLock lock(&mutex_);
-    closed = std::move(writer_);
-    writer_ = nullptr;
+    closed = std::move(open_);
+    open_ = nullptr;
   }
-  if (closed != nullptr) LogUnlessOk(closed->Close(kMaxWait));
+  if (closed == nullptr) return;
+  const absl::Status status = closed->writer->Close(kMaxWait);
+  LogUnlessOk(status);
+  if (!absl::IsDeadlineExceeded(status)) {
+    closed->End();
+    return;
+  }
+  closed->coordinator.Start(absl::StrCat("end of the events for ", logdir_),
+                            [closed] {
+                              closed->End();
+                              return absl::OkStatus();
+                            });
 }
 
-std::shared_ptr<summary::FileWriter> SessionSummaryWriter::writer() {
+SessionSummaryWriter::Call SessionSummaryWriter::BeginCall() {
   absl::MutexLock lock(&mutex_);
-  return writer_;
+  if (open_ != nullptr) open_->calls.Begin();
+  return Call(open_);
 }
 
 void SessionSummaryWriter::LogUnlessOk(const absl::Status& status) {
@@ -56,29 +112,37 @@ void SessionSummaryWriter::AddScalar(const std::string& tag, float value,
 }
 
 void SessionSummaryWriter::AddSummary(absl::string_view summary, int64_t step) {
-  const auto open = writer();
-  if (open != nullptr) LogUnlessOk(open->AddSummary(summary, step));
+  const Call open = BeginCall();
+  if (open) LogUnlessOk(open->AddSummary(summary, step));
 }
 
 void SessionSummaryWriter::AddSessionLog(const summary::SessionLog& log,
                                          int64_t step) {
-  const auto open = writer();
-  if (open != nullptr) LogUnlessOk(open->AddSessionLog(log, step));
+  const Call open = BeginCall();
+  if (open) LogUnlessOk(open->AddSessionLog(log, step));
 }
 
-void SessionSummaryWriter::AddGraphOnce(absl::string_view graph_def) {
-  std::shared_ptr<summary::FileWriter> open;
+void SessionSummaryWriter::AddRunMetadata(absl::string_view run_metadata,
+                                          absl::string_view tag, int64_t step) {
+  const Call open = BeginCall();
+  if (open) LogUnlessOk(open->AddRunMetadata(run_metadata, tag, step));
+}
+
+void SessionSummaryWriter::AddGraphOnce(absl::string_view graph_def,
+                                        absl::string_view meta_graph) {
+  const Call open = BeginCall();
+  if (!open) return;
   {
     absl::MutexLock lock(&mutex_);
-    if (writer_ == nullptr || std::exchange(has_graph_, true)) return;
-    open = writer_;
+    if (std::exchange(has_graph_, true)) return;
   }
   LogUnlessOk(open->AddGraph(graph_def));
+  LogUnlessOk(open->AddMetaGraph(meta_graph));
 }
 
 void SessionSummaryWriter::Flush() {
-  const auto open = writer();
-  if (open != nullptr) LogUnlessOk(open->Flush(kMaxWait));
+  const Call open = BeginCall();
+  if (open) LogUnlessOk(open->Flush(kMaxWait));
 }
 
 }  // namespace weft::train

@@ -4,10 +4,14 @@
 // first.
 //
 // Events that cannot be written are lost, and a line of the log says so:
-// training goes on without them.
+// training goes on without them. Only the first session is refused where its
+// file cannot be made; later ones try again with each event. Files that do not
+// answer keep a thread of the session's coordinator, and with it the session,
+// until they do; nobody waits for that.
 //
 // Threads: all methods from any thread, Open and Close one at a time; these two
-// and Flush block.
+// and Flush block, for 30 s at most where files do not answer (Open: as long as
+// they take, the first time).
 #ifndef WEFT_LIBS_TRAIN_SESSION_SUMMARY_WRITER_H_
 #define WEFT_LIBS_TRAIN_SESSION_SUMMARY_WRITER_H_
 
@@ -23,19 +27,25 @@
 #include "libs/session/session.h"
 #include "libs/summary/event.h"
 #include "libs/summary/file_writer.h"
+#include "libs/train/coordinator.h"
 #include "libs/train/defaults.h"
 
 namespace weft::train {
 
 class SessionSummaryWriter {
  public:
-  // `logger` outlives it; null: lines on stderr.
-  explicit SessionSummaryWriter(std::string logdir, Logger* logger = nullptr);
+  // `logger` outlives it; null: lines on stderr. `filename_suffix`: for a
+  // second one that writes into the directory (FileWriterOptions).
+  explicit SessionSummaryWriter(std::string logdir, Logger* logger = nullptr,
+                                std::string filename_suffix = "");
 
-  // With the session's files and scheduler; nothing when it is open. The error
-  // of files.
-  absl::Status Open(const Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
-  // To be called before the session goes; nothing when it is closed.
+  // With the session's files and scheduler, which stay as long as threads of
+  // the coordinator run; nothing when it is open. The error of files, unless it
+  // has been open before.
+  absl::Status Open(const Session& session, Coordinator& coordinator)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // To be called before the session goes; nothing when it is closed. Waits for
+  // other threads' calls.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Nothing is added while it is closed.
@@ -45,19 +55,29 @@ class SessionSummaryWriter {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void AddSessionLog(const summary::SessionLog& log, int64_t step)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The bytes of a GraphDef; once, however many sessions there are.
-  void AddGraphOnce(absl::string_view graph_def) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The bytes of a RunMetadata, under a tag that has none yet.
+  void AddRunMetadata(absl::string_view run_metadata, absl::string_view tag,
+                      int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The bytes of a GraphDef and of its MetaGraphDef; once, however many
+  // sessions there are.
+  void AddGraphOnce(absl::string_view graph_def, absl::string_view meta_graph)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void Flush() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  std::shared_ptr<summary::FileWriter> writer() ABSL_LOCKS_EXCLUDED(mutex_);
+  // What is open, and the calls that use it.
+  struct OpenWriter;
+  class Call;
+  Call BeginCall() ABSL_LOCKS_EXCLUDED(mutex_);
   void LogUnlessOk(const absl::Status& status);
 
   const std::string logdir_;
+  const std::string filename_suffix_;
   const DefaultLogger logger_;
   LocalFileSystem local_files_;
   absl::Mutex mutex_;
-  std::shared_ptr<summary::FileWriter> writer_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<OpenWriter> open_ ABSL_GUARDED_BY(mutex_);
+  bool has_been_open_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_graph_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "libs/base/status.h"
+#include "libs/train/global_step.h"
 
 namespace weft::train {
 
@@ -24,10 +25,10 @@ absl::Status SummarySaverHook::Begin(const Scope& scope) {
 }
 
 absl::Status SummarySaverHook::AfterCreateSession(Session& session,
-                                                  Coordinator&) {
+                                                  Coordinator& coordinator) {
   next_step_.reset();
   timer_.Reset();
-  return options_.writer->Open(session);
+  return options_.writer->Open(session, coordinator);
 }
 
 absl::StatusOr<SessionRunArgs> SummarySaverHook::BeforeRun(SessionRunContext&) {
@@ -41,7 +42,7 @@ absl::StatusOr<SessionRunArgs> SummarySaverHook::BeforeRun(SessionRunContext&) {
 
 absl::Status SummarySaverHook::AfterRun(SessionRunContext& context,
                                         const SessionRunValues& values) {
-  int64_t step = GlobalStepReader::ValueOf(values.results[0]) + 1;
+  int64_t step = GlobalStepValue(values.results[0]) + 1;
   if (is_due_) {
     ASSIGN_OR_RETURN(step, global_step_.Read(context.session()));
   }

@@ -1,13 +1,14 @@
 #include "libs/train/unfinished_saves.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -19,8 +20,11 @@ namespace weft::train {
 namespace {
 
 constexpr absl::string_view kShardFolder = "_temp";
-// Of a marker's first line; a number follows.
+// Of a marker's first line; a number follows, which makes it another one than
+// any before. Then lines of saves, with their numbers, and of old checkpoints.
 constexpr absl::string_view kMarkerBegin = "save ";
+constexpr absl::string_view kSaving = "saving ";
+constexpr absl::string_view kDeleting = "deleting ";
 // Failed saves that are remembered, and how long: a task that is cut off may
 // still be in an operation of a file, which ends within ten minutes.
 constexpr size_t kMaxFailed = 200;
@@ -28,61 +32,49 @@ constexpr absl::Duration kRemembered = absl::Minutes(15);
 // Nobody's marker is longer; what is made up is not read for ever.
 constexpr uint64_t kMaxMarkerBytes = uint64_t{1} << 20;
 
+std::string MarkerOf(const std::string& save_path) {
+  return absl::StrCat(save_path, ".saving");
+}
+
 std::string FolderOf(const std::string& path) {
   const absl::string_view folder = Dirname(path);
   return folder.empty() ? "." : std::string(folder);
 }
 
-bool ConsumeDigits(absl::string_view* text) {
-  size_t digits = 0;
-  while (digits < text->size() && absl::ascii_isdigit((*text)[digits])) {
-    ++digits;
-  }
-  text->remove_prefix(digits);
-  return digits > 0;
+// Of that save or, in a graph of TensorFlow, of one whose number only the graph
+// knows: 32 digits.
+bool IsShardFolder(absl::string_view ending, uint64_t number) {
+  if (ending == ShardFolderSuffix(number)) return true;
+  return absl::ConsumePrefix(&ending, kShardFolder) &&
+         absl::ConsumePrefix(&ending, "_") && ending.size() == 32 &&
+         absl::c_all_of(ending, absl::ascii_isxdigit);
 }
 
-bool ConsumeDataEnding(absl::string_view* text) {
-  return absl::ConsumePrefix(text, ".data-") && ConsumeDigits(text) &&
-         absl::ConsumePrefix(text, "-of-") && ConsumeDigits(text);
-}
-
-// "_temp", as it was once, or "_temp_" and hexadecimal digits.
-bool IsShardFolder(absl::string_view ending) {
-  if (!absl::ConsumePrefix(&ending, kShardFolder)) return false;
-  if (ending.empty()) return true;
-  return absl::ConsumePrefix(&ending, "_") && !ending.empty() &&
-         std::all_of(ending.begin(), ending.end(), absl::ascii_isxdigit);
-}
-
-// Whether "PREFIX" + `ending` is of a save to PREFIX that has not ended;
+// Whether "PREFIX" + `ending` is a file of a save to PREFIX that has not ended;
 // `has_index`: whether that names a checkpoint.
 bool IsLeftover(absl::string_view ending, bool has_index) {
-  if (IsShardFolder(ending) || ending == ".meta.tmp") return true;
-  if (ending == ".meta") return !has_index;
-  const bool is_index = absl::ConsumePrefix(&ending, ".index");
-  if (!is_index && !ConsumeDataEnding(&ending)) return false;
-  if (absl::ConsumePrefix(&ending, ".tempstate")) {
-    return ConsumeDigits(&ending) && ending.empty();
-  }
-  return !is_index && ending.empty() && !has_index;
+  if (ending == ".meta.tmp") return true;
+  const bool is_temporary = checkpoint::ConsumeTemporaryEnding(&ending);
+  if (ending == ".index") return is_temporary;
+  return checkpoint::IsDataEnding(ending) && (is_temporary || !has_index);
 }
 
 // What can't be deleted harms nobody. Whether nothing is left.
 bool Sweep(FileSystem& files, const std::string& folder,
            const absl::flat_hash_set<std::string>& names,
-           const std::string& prefix) {
+           const std::string& prefix, uint64_t number) {
   bool is_clean = true;
   const absl::string_view base = Basename(prefix);
   const bool has_index = names.contains(checkpoint::IndexFilename(base));
   for (const std::string& name : names) {
     absl::string_view ending = name;
     if (!absl::ConsumePrefix(&ending, base)) continue;
-    if (!IsLeftover(ending, has_index)) continue;
     const std::string path = JoinPath(folder, name);
-    is_clean &= (IsShardFolder(ending) ? files.DeleteRecursively(path)
-                                       : files.DeleteFile(path))
-                    .ok();
+    if (IsShardFolder(ending, number)) {
+      is_clean &= files.DeleteRecursively(path).ok();
+    } else if (IsLeftover(ending, has_index)) {
+      is_clean &= files.DeleteFile(path).ok();
+    }
   }
   return is_clean;
 }
@@ -90,42 +82,68 @@ bool Sweep(FileSystem& files, const std::string& folder,
 // The same, of what is there now; false where that can't be told, or may come
 // back after a power failure.
 bool SweepNow(FileSystem& files, const std::string& folder,
-              const std::string& prefix) {
+              const std::string& prefix, uint64_t number) {
   const auto names = files.ListDirectory(folder);
   return names.ok() &&
-         Sweep(files, folder, {names->begin(), names->end()}, prefix) &&
+         Sweep(files, folder, {names->begin(), names->end()}, prefix, number) &&
          files.SyncDirectory(folder).ok();
 }
 
-// One line of a marker: a prefix without its folder, quoted as in C, for a name
-// may hold any byte.
-std::string MarkerLine(const std::string& prefix) {
-  return absl::StrCat(absl::CHexEscape(Basename(prefix)), "\n");
+// What a marker says of others than its own save.
+struct Lines {
+  std::vector<std::pair<std::string, uint64_t>> saves;  // prefixes and numbers
+  std::vector<std::string> old_ones;
+};
+
+// A prefix without its folder, quoted as in C: a name may hold any byte.
+std::string Quoted(const std::string& prefix) {
+  return absl::CHexEscape(Basename(prefix));
 }
 
-// Those of a marker that another process has left; none where there is none, or
-// something else.
-absl::StatusOr<std::vector<std::string>> PrefixesOf(
-    FileSystem& files, const std::string& path, const std::string& save_path) {
-  std::vector<std::string> prefixes;
-  const auto size = files.GetFileSize(path);
-  if (absl::IsNotFound(size.status())) return prefixes;
-  RETURN_IF_ERROR(size.status());
-  if (*size > kMaxMarkerBytes) return prefixes;
-  ASSIGN_OR_RETURN(const std::string contents, files.ReadFile(path));
-  if (!absl::StartsWith(contents, kMarkerBegin)) return prefixes;
-  std::vector<std::string> lines =
-      absl::StrSplit(contents, '\n', absl::SkipEmpty());
-  for (size_t i = 1; i < lines.size(); ++i) {
-    std::string name;
-    // Only what a save to this path is called.
-    if (!absl::CUnescape(lines[i], &name) || absl::StrContains(name, '/') ||
-        !absl::StartsWith(name, Basename(save_path))) {
-      continue;
+// A line of a marker that names something which is called as saves to that path
+// are; others are passed over.
+void ReadLine(absl::string_view line, const std::string& save_path,
+              Lines& lines) {
+  uint64_t number = 0;
+  const bool is_save = absl::ConsumePrefix(&line, kSaving);
+  if (is_save) {
+    const size_t end = line.find(' ');
+    if (end == absl::string_view::npos ||
+        !absl::SimpleHexAtoi(line.substr(0, end), &number)) {
+      return;
     }
-    prefixes.push_back(JoinPath(Dirname(save_path), name));
+    line.remove_prefix(end + 1);
+  } else if (!absl::ConsumePrefix(&line, kDeleting)) {
+    return;
   }
-  return prefixes;
+  std::string name;
+  if (!absl::CUnescape(line, &name) || absl::StrContains(name, '/') ||
+      !absl::StartsWith(name, Basename(save_path)) || name.empty()) {
+    return;
+  }
+  std::string prefix = JoinPath(Dirname(save_path), name);
+  if (is_save) {
+    lines.saves.emplace_back(std::move(prefix), number);
+  } else {
+    lines.old_ones.push_back(std::move(prefix));
+  }
+}
+
+// Of a marker that another process has left; nothing where there is none, or
+// something else.
+absl::StatusOr<Lines> ReadMarker(FileSystem& files, const std::string& path,
+                                 const std::string& save_path) {
+  Lines lines;
+  const auto size = files.GetFileSize(path);
+  if (absl::IsNotFound(size.status())) return lines;
+  RETURN_IF_ERROR(size.status());
+  if (*size > kMaxMarkerBytes) return lines;
+  ASSIGN_OR_RETURN(const std::string contents, files.ReadFile(path));
+  if (!absl::StartsWith(contents, kMarkerBegin)) return lines;
+  for (const absl::string_view line : absl::StrSplit(contents, '\n')) {
+    ReadLine(line, save_path, lines);
+  }
+  return lines;
 }
 
 }  // namespace
@@ -134,57 +152,61 @@ std::string ShardFolderSuffix(uint64_t number) {
   return absl::StrCat(kShardFolder, "_", absl::Hex(number, absl::kZeroPad16));
 }
 
-void UnfinishedSaves::Add(const std::string& prefix, absl::Time now) {
-  Remove(prefix);
-  failed_.push_back({prefix, now + kRemembered});
+void UnfinishedSaves::Add(const std::string& prefix, uint64_t number,
+                          absl::Time now) {
+  failed_.push_back({prefix, number, now + kRemembered});
   while (failed_.size() > kMaxFailed) failed_.pop_front();
 }
 
-void UnfinishedSaves::Remove(const std::string& prefix) {
-  std::erase_if(failed_,
-                [&](const Failed& failed) { return failed.prefix == prefix; });
+absl::StatusOr<std::vector<std::string>> UnfinishedSaves::Recover(
+    FileSystem& files, const std::string& save_path, absl::Time now) {
+  if (save_path_ == save_path) return std::vector<std::string>();
+  ASSIGN_OR_RETURN(Lines left,
+                   ReadMarker(files, MarkerOf(save_path), save_path));
+  failed_.clear();
+  for (const auto& [prefix, number] : left.saves) Add(prefix, number, now);
+  save_path_ = save_path;
+  return std::move(left.old_ones);
 }
 
 absl::StatusOr<UnfinishedSaves::Marker> UnfinishedSaves::Begin(
-    FileSystem& files, const std::string& save_path, const std::string& prefix,
+    FileSystem& files, const std::string& prefix,
     const std::vector<std::string>& old_ones, uint64_t number, absl::Time now) {
-  const std::string folder = FolderOf(save_path);
+  const std::string folder = FolderOf(save_path_);
   RETURN_IF_ERROR(files.CreateDirectories(folder));
-  Marker marker;
-  marker.path = absl::StrCat(save_path, ".saving");
-  // Those of another process; its own are known.
-  if (save_path_ != save_path) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> others,
-                     PrefixesOf(files, marker.path, save_path));
-    failed_.clear();
-    for (const std::string& left : others) Add(left, now);
-    save_path_ = save_path;
-  }
   if (!failed_.empty()) {
     ASSIGN_OR_RETURN(const auto names, files.ListDirectory(folder));
     const absl::flat_hash_set<std::string> all(names.begin(), names.end());
     for (const Failed& failed : failed_) {
-      Sweep(files, folder, all, failed.prefix);
+      Sweep(files, folder, all, failed.prefix, failed.number);
     }
     std::erase_if(failed_, [&](const Failed& f) { return f.until <= now; });
   }
-  Add(prefix, now);
+  Add(prefix, number, now);
+  Marker marker;
+  marker.path = MarkerOf(save_path_);
   marker.contents = absl::StrCat(kMarkerBegin, absl::Hex(number), "\n");
   for (const Failed& failed : failed_) {
-    marker.contents += MarkerLine(failed.prefix);
+    absl::StrAppend(&marker.contents, kSaving, absl::Hex(failed.number), " ",
+                    Quoted(failed.prefix), "\n");
   }
-  for (const std::string& old : old_ones) marker.contents += MarkerLine(old);
+  for (const std::string& old : old_ones) {
+    absl::StrAppend(&marker.contents, kDeleting, Quoted(old), "\n");
+  }
   RETURN_IF_ERROR(files.WriteFileAtomically(marker.path, marker.contents));
   return marker;
 }
 
 void UnfinishedSaves::End(FileSystem& files, const Marker& marker,
-                          const std::string& prefix,
-                          const std::vector<std::string>& not_deleted,
-                          absl::Time now) {
-  for (const std::string& old : not_deleted) Add(old, now);
-  if (SweepNow(files, FolderOf(prefix), prefix)) Remove(prefix);
-  if (failed_.empty()) (void)files.DeleteFile(marker.path);
+                          const std::string& prefix, uint64_t number,
+                          const std::vector<std::string>& old_ones) {
+  if (SweepNow(files, FolderOf(prefix), prefix, number)) {
+    std::erase_if(failed_,
+                  [&](const Failed& save) { return save.number == number; });
+  }
+  if (failed_.empty() && old_ones.empty()) {
+    (void)files.DeleteFile(marker.path);
+  }
 }
 
 }  // namespace weft::train

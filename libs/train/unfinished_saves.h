@@ -5,8 +5,8 @@
 // under way, those before it that failed, and old checkpoints that it deletes.
 // It is written before a save begins and deleted when it has ended; whoever
 // saves next under that path, this process or another, deletes what these have
-// left: temporary files, a folder of shards, and data and graph of a prefix
-// that has no index.
+// left: temporary files, their own folders of shards, data of a prefix that has
+// no index, and those old checkpoints.
 //
 // Since the program writes that file and each task can be asked for it, it also
 // tells whether they see the same disk.
@@ -27,7 +27,7 @@
 namespace weft::train {
 
 // "_temp_" and 16 hexadecimal digits: where the shards of a save lie until they
-// are one checkpoint, after its prefix. TensorFlow's names begin alike.
+// are one checkpoint, after its prefix. TensorFlow's have 32 digits.
 std::string ShardFolderSuffix(uint64_t number);
 
 class UnfinishedSaves {
@@ -38,29 +38,34 @@ class UnfinishedSaves {
     std::string contents;
   };
 
-  // Sweeps what earlier saves to `save_path` have left, which may have been
-  // another process's, and says that one to `prefix` is under way, which may
-  // delete `old_ones`. `number` is its own: no two markers are the same.
-  absl::StatusOr<Marker> Begin(FileSystem& files, const std::string& save_path,
-                               const std::string& prefix,
+  // What another process has left of saves to `save_path` is known from here
+  // on, to be swept by Begin; old checkpoints that it was about to delete are
+  // given back, for the caller to delete. Only once for a path.
+  absl::StatusOr<std::vector<std::string>> Recover(FileSystem& files,
+                                                   const std::string& save_path,
+                                                   absl::Time now);
+  // Sweeps what earlier saves to the path have left, and says that one to
+  // `prefix` is under way, which may delete `old_ones`. `number` is its own: no
+  // two saves have the same.
+  absl::StatusOr<Marker> Begin(FileSystem& files, const std::string& prefix,
                                const std::vector<std::string>& old_ones,
                                uint64_t number, absl::Time now);
-  // That the save of that marker is over, and `not_deleted` of the old ones are
-  // left to later saves. What it has left itself, its folder of shards maybe,
-  // is swept, too. Durable before the marker goes.
+  // That the save of that number is over, and `old_ones` of those to be deleted
+  // are left to later saves. What it has left itself, its folder of shards
+  // maybe, is swept, too. Durable before the marker goes.
   void End(FileSystem& files, const Marker& marker, const std::string& prefix,
-           const std::vector<std::string>& not_deleted, absl::Time now);
+           uint64_t number, const std::vector<std::string>& old_ones);
 
  private:
   // A save that has failed, or not ended. A task may go on with one for a
   // while, so each save sweeps it until then.
   struct Failed {
     std::string prefix;
+    uint64_t number;
     absl::Time until;
   };
 
-  void Add(const std::string& prefix, absl::Time now);
-  void Remove(const std::string& prefix);
+  void Add(const std::string& prefix, uint64_t number, absl::Time now);
 
   std::string save_path_;      // of the last save
   std::deque<Failed> failed_;  // to that path, oldest first

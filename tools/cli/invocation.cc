@@ -26,6 +26,7 @@ constexpr char kUsage[] =
                                   sessions of the target; without a name: each
                                   device's default one
   weft shutdown                   stops all tasks
+  weft top HOST:PORT...           what tasks do now, by their --metrics_port
   weft graph show FILE            the nodes of a GraphDef or MetaGraphDef,
                                   serialised or as text
   weft graph run FILE --fetch=TENSOR
@@ -44,6 +45,10 @@ constexpr char kUsage[] =
   weft checkpoint convert PATH NEW
                                   the same in other parts or by other names
   weft events FILE                what an event file shows TensorBoard
+  weft trace FILE                 what ran when in a step, as JSON for
+                                  chrome://tracing and ui.perfetto.dev: of a
+                                  serialised RunMetadata, or of an event file
+                                  that a ProfilerHook wrote
   weft wire FILE                  captured messages (docs/wire_capture.md)
 
 Of a cluster:
@@ -54,6 +59,11 @@ Of a cluster:
   --all                     reset: all containers
   --yes                     reset, shutdown: do not ask; without a terminal
                             nobody is asked
+
+top:
+  --interval=1s             how long between two looks
+  --once                    one view, of one interval
+  --timeout=5s              how long to wait for a task
 
 graph show:
   --name=REGEXP             nodes with this in their names
@@ -76,6 +86,9 @@ Of a checkpoint (a directory stands for its newest; zmq://, s3:// and gs:// too)
   --merge                   convert: no tensor stays in slices
   --rename=OLD=NEW          convert: a tensor's name
 
+Of a trace:
+  --tag=step_100            of an event file: this run, else the last
+
 Of a graph:
   --explain=NODE, --explain=all  the same as `graph explain`
   --devices=NAME,...             instead of a cluster's: full names
@@ -94,12 +107,14 @@ struct Flag {
 
 constexpr absl::string_view kOfClusters =
     " status devices variables containers reset shutdown graph ";
+constexpr absl::string_view kThatWait =
+    " status devices variables containers reset shutdown graph top ";
 constexpr absl::string_view kOfOutput =
     " status devices variables containers reset shutdown graph checkpoint "
-    "events ";
+    "events top ";
 constexpr absl::string_view kCommands =
     " status devices variables containers reset shutdown graph checkpoint "
-    "events wire help ";
+    "events trace top wire help ";
 
 void AppendList(const std::string& value, std::vector<std::string>& list) {
   for (const auto& part : absl::StrSplit(value, ',', absl::SkipEmpty())) {
@@ -107,16 +122,20 @@ void AppendList(const std::string& value, std::vector<std::string>& list) {
   }
 }
 
-absl::Status SetTimeout(const std::string& value, Invocation& invocation) {
-  absl::Duration timeout;
-  if (!absl::ParseDuration(value, &timeout) ||
-      timeout <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--timeout=", value, " is no time; write 5s, 500ms or 2m"));
+absl::Status SetDuration(absl::string_view flag, const std::string& value,
+                         absl::Duration& duration) {
+  absl::Duration parsed;
+  if (!absl::ParseDuration(value, &parsed) || parsed <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, "=", value, " is no time; write 5s, 500ms or 2m"));
   }
-  invocation.timeout = timeout;
-  invocation.timeout_given = true;
+  duration = parsed;
   return absl::OkStatus();
+}
+
+absl::Status SetTimeout(const std::string& value, Invocation& invocation) {
+  invocation.timeout_given = true;
+  return SetDuration("--timeout", value, invocation.timeout);
 }
 
 absl::Status SetTolerance(absl::string_view flag, const std::string& value,
@@ -147,7 +166,16 @@ const Flag kFlags[] = {
        invocation.target_given = true;
        return absl::OkStatus();
      }},
-    {"timeout", true, kOfClusters, "", SetTimeout},
+    {"timeout", true, kThatWait, "", SetTimeout},
+    {"interval", true, " top ", "",
+     [](const std::string& value, Invocation& invocation) {
+       return SetDuration("--interval", value, invocation.interval);
+     }},
+    {"once", false, " top ", "",
+     [](const std::string&, Invocation& invocation) {
+       invocation.once = true;
+       return absl::OkStatus();
+     }},
     {"json", false, kOfOutput, "",
      [](const std::string&, Invocation& invocation) {
        invocation.format = Format::kJson;
@@ -211,6 +239,11 @@ const Flag kFlags[] = {
        }
        return absl::InvalidArgumentError(
            absl::StrCat("--limit=", value, " is no number of elements"));
+     }},
+    {"tag", true, " trace ", "",
+     [](const std::string& value, Invocation& invocation) {
+       invocation.tag = value;
+       return absl::OkStatus();
      }},
     {"atol", true, " checkpoint ", "diff",
      [](const std::string& value, Invocation& invocation) {
@@ -414,10 +447,17 @@ absl::Status TakeCheckpointVerb(Invocation& invocation,
 absl::Status CheckArguments(const Invocation& invocation) {
   const std::string& command = invocation.command;
   const size_t count = invocation.arguments.size();
-  if (command == "graph" || command == "events" || command == "wire") {
+  if (command == "graph" || command == "events" || command == "trace" ||
+      command == "wire") {
     if (count == 1) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat("`weft ", command, "` needs one file; there are ", count));
+  }
+  if (command == "top") {
+    if (count > 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "`weft top` needs tasks, where they answer Prometheus: `weft top "
+        "HOST:PORT...`; a task that is started with --metrics_port says so");
   }
   if (command == "reset") {
     if (count == 0 || !invocation.all) return absl::OkStatus();

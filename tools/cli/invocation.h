@@ -32,6 +32,9 @@ struct Invocation {
   // Nodes by name, or "all".
   std::vector<std::string> explain;
   std::vector<std::string> devices;
+  // top: how long between two looks, and whether one view is enough.
+  absl::Duration interval = absl::Seconds(1);
+  bool once = false;
   // graph stats: of a step that wants these; empty: of the whole graph.
   bool stats = false;
   std::vector<std::string> wanted;
@@ -55,6 +58,7 @@ struct Invocation {
   bool merge = false;                // convert: no tensor stays in slices
   std::vector<std::string> parts;    // convert: "NAME=AXIS:COUNT"
   std::vector<std::string> renames;  // convert: "OLD=NEW"
+  std::string tag;                   // trace: of an event file; empty: the last
 };
 
 // What a call means if it does not say otherwise.

@@ -115,8 +115,9 @@ TEST(InvocationTest, HelpIsFoundEverywhere) {
     ASSERT_OK_AND_ASSIGN(const Invocation call, Parse(words));
     EXPECT_EQ(call.command, "help");
   }
-  for (const char* command : {"status", "devices", "variables", "containers",
-                              "reset", "shutdown", "graph", "events", "wire"}) {
+  for (const char* command :
+       {"status", "devices", "variables", "containers", "reset", "shutdown",
+        "graph", "events", "trace", "wire"}) {
     EXPECT_THAT(Usage(), HasSubstr(std::string("weft ") + command));
   }
 }
@@ -150,6 +151,11 @@ TEST(InvocationTest, MistakesAreNamed) {
               StatusIs(kInvalid, "`weft graph show` has"));
   EXPECT_THAT(Parse({"wire", "a", "b"}), StatusIs(kInvalid, "one file"));
   EXPECT_THAT(Parse({"events"}), StatusIs(kInvalid, "one file"));
+  EXPECT_THAT(Parse({"trace"}), StatusIs(kInvalid, "one file"));
+  EXPECT_THAT(Parse({"events", "a", "--tag=x"}), StatusIs(kInvalid, "--tag"));
+  ASSERT_OK_AND_ASSIGN(const Invocation trace,
+                       Parse({"trace", "a", "--tag=step_2"}));
+  EXPECT_EQ(trace.tag, "step_2");
   EXPECT_THAT(Parse({"reset", "a", "--all"}), StatusIs(kInvalid, "either"));
 }
 

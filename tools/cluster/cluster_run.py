@@ -78,9 +78,13 @@ class ClusterRun:
     raise AssertionError('not reached')
 
   def _run_once(self):
-    with ports.Ports(sum(count for _, count in self._options.jobs)) as kept:
-      self._plan = Plan(self._options.jobs, kept.numbers)
+    metrics = self._options.metrics
+    num_tasks = sum(count for _, count in self._options.jobs)
+    with ports.Ports(num_tasks * (2 if metrics else 1)) as kept:
+      self._plan = Plan(self._options.jobs, kept.numbers, metrics)
       self._start_services()
+      if metrics:
+        self._say_metrics()
       if not self._options.program:
         return self._stay()
       self._start_programs()
@@ -161,6 +165,11 @@ class ClusterRun:
   def _say_ready(self, processes, began):
     names = ', '.join(process.name for process in processes)
     self._display.say(f'ready after {time.monotonic() - began:.2f} s: {names}')
+
+  def _say_metrics(self):
+    tasks = ' '.join(f'{ports.HOST}:{task.metrics_port}'
+                     for task in self._served())
+    self._display.say(f'metrics: weft top {tasks}')
 
   def _stay(self):
     tasks = self._plan.tasks

@@ -69,6 +69,9 @@ def _parser():
       help='where checkpoint writers keep files (default: this directory)')
   add('--gpus', type=_count, default=0, metavar='N',
       help='GPU devices of host memory in each ps and worker service')
+  add('--metrics', action='store_true',
+      help='services answer Prometheus, each at a port of its own, and '
+           '`weft top`, which shows what they do')
   add('--client', action='store_true',
       help='run the program once, beside worker services')
   add('--log_dir', metavar='DIR',

@@ -16,8 +16,9 @@ _PEER_TIMEOUT = '2.5s'
 _WITH_DEVICES = ('ps', 'worker')
 
 
-class Task(collections.namedtuple('Task', 'job index address')):
-  """One task of the cluster."""
+class Task(collections.namedtuple('Task', 'job index address metrics_port',
+                                  defaults=(None,))):
+  """One task of the cluster; `metrics_port` is where it answers Prometheus."""
 
   @property
   def name(self):
@@ -31,11 +32,15 @@ class Task(collections.namedtuple('Task', 'job index address')):
 class Plan:
   """The tasks of a cluster and their addresses; does not change."""
 
-  def __init__(self, jobs, port_numbers):
-    """`jobs`: [(job, number of tasks)]; `port_numbers`: one for each task."""
+  def __init__(self, jobs, port_numbers, metrics=False):
+    """`jobs`: [(job, number of tasks)]; `port_numbers`: one for each task, and
+    with `metrics` one more for each."""
     names = [(job, index) for job, count in jobs for index in range(count)]
-    self.tasks = [Task(job, index, f'{ports.HOST}:{port}')
-                  for (job, index), port in zip(names, port_numbers, strict=True)]
+    metrics_ports = port_numbers[len(names):] if metrics else [None] * len(names)
+    self.tasks = [Task(job, index, f'{ports.HOST}:{port}', metrics_port)
+                  for (job, index), port, metrics_port in zip(
+                      names, port_numbers[:len(names)], metrics_ports,
+                      strict=True)]
 
   @property
   def spec(self):
@@ -64,6 +69,8 @@ class Plan:
     arguments = [f'--cluster={self.spec_text}',
                  f'--job_name={task.job}', f'--task_index={task.index}',
                  f'--peer_timeout={_PEER_TIMEOUT}']
+    if task.metrics_port:
+      arguments.append(f'--metrics_port={task.metrics_port}')
     if gpus and task.job in _WITH_DEVICES:
       arguments.append(f'--host_gpus={gpus}')
     if checkpoint_root and task.job == 'checkpoint_writer':

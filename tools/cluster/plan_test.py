@@ -41,6 +41,14 @@ class PlanTest(unittest.TestCase):
           plan.of(job)[0], gpus=0, checkpoint_root='/ckpt')
     self.assertEqual([has('ps'), has('checkpoint_writer')], [False, True])
 
+  def test_with_metrics_each_service_has_a_port_more(self):
+    plan = Plan([('ps', 1), ('worker', 1)], [1, 2, 3, 4], metrics=True)
+    self.assertEqual(plan.spec,
+                     {'ps': ['127.0.0.1:1'], 'worker': ['127.0.0.1:2']})
+    self.assertEqual([plan.service_arguments(task, gpus=0)[-1]
+                      for task in plan.tasks],
+                     ['--metrics_port=3', '--metrics_port=4'])
+
   def test_a_program_finds_its_task_in_its_environment(self):
     plan = _plan()
     found = plan.task_environment(plan.of('worker')[0])

@@ -37,6 +37,15 @@ class RealClusterTest(unittest.TestCase):
     self.assertNotIn('when it was to stop', launcher.err)
     self.assertEqual(launcher.left(), [])
 
+  def test_services_tell_of_themselves(self):
+    launcher = self.start('--ps=1', '--workers=1', '--metrics', '--client', '--',
+                          _runfile('examples/simple_client'), '{target}', 'init')
+    self.assertEqual(launcher.end(), 0, launcher.err)
+    self.assertRegex(launcher.err,
+                     r'metrics: weft top 127\.0\.0\.1:\d+ 127\.0\.0\.1:\d+\n')
+    self.assertIn('Metrics at http://127.0.0.1:', launcher.err)
+    self.assertEqual(launcher.left(), [])
+
   def test_services_are_reached_and_stop_by_themselves(self):
     launcher = self.start('--ps=1', '--workers=1')
     target = launcher.wait_for('worker:0 zmq').split()[1]

@@ -51,8 +51,8 @@ class SchedulerConformanceTest
   std::unique_ptr<Scheduler> scheduler_;
 };
 
-TEST_P(SchedulerConformanceTest, RunsClosuresOfBothPoolsElsewhere) {
-  for (Pool pool : {Pool::kCompute, Pool::kBlocking}) {
+TEST_P(SchedulerConformanceTest, RunsClosuresOfAllPoolsElsewhere) {
+  for (Pool pool : {Pool::kCompute, Pool::kBlocking, Pool::kOwnThread}) {
     auto done = scheduler_->NewEvent();
     std::thread::id runner;
     scheduler_->Schedule(pool, [&] {
@@ -260,7 +260,9 @@ TEST_P(SchedulerConformanceTest, DestructorRunsWhatWasScheduled) {
   for (int i = 0; i < 100; ++i) {
     scheduler->Schedule(Pool::kCompute, [&runs, scheduler] {
       scheduler->Schedule(Pool::kBlocking, [&runs, scheduler] {
-        scheduler->Schedule(Pool::kCompute, [&runs] { ++runs; });
+        scheduler->Schedule(Pool::kOwnThread, [&runs, scheduler] {
+          scheduler->Schedule(Pool::kCompute, [&runs] { ++runs; });
+        });
       });
     });
   }

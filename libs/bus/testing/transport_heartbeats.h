@@ -41,6 +41,13 @@ class StuckScheduler : public Scheduler, public PoolProgress {
     absl::MutexLock lock(&mutex_);
     return has_backlog_ ? ++num_begun_ : num_begun_;
   }
+  int64_t num_waiting(Pool pool) const override {
+    absl::MutexLock lock(&mutex_);
+    const auto stuck = stuck_.find(pool);
+    return stuck == stuck_.end() ? 0
+                                 : static_cast<int64_t>(stuck->second.size());
+  }
+  int num_threads(Pool) const override { return num_compute_threads(); }
   void Release() {
     std::map<Pool, std::vector<Closure>> stuck;
     {

@@ -74,7 +74,7 @@ absl::Status ZmqLoop::Start() {
   ended_ = scheduler_.NewEvent();
   started_ = true;
   running_.store(true);
-  scheduler_.Schedule(Pool::kBlocking, [this] { Run(); });
+  scheduler_.Schedule(Pool::kOwnThread, [this] { Run(); });
   return absl::OkStatus();
 }
 

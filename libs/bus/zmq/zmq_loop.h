@@ -6,8 +6,8 @@
 // than they take, tens of microseconds on a virtual machine. Meanwhile it
 // yields to whoever has work.
 //
-// Threads: all methods from any. The thread is a long closure on the
-// Scheduler's blocking pool; members are polled on it, one at a time, with no
+// Threads: all methods from any. The thread is one of the Scheduler's own
+// threads (Pool::kOwnThread); members are polled on it, one at a time, with no
 // lock of the loop held.
 #ifndef WEFT_LIBS_BUS_ZMQ_ZMQ_LOOP_H_
 #define WEFT_LIBS_BUS_ZMQ_ZMQ_LOOP_H_

@@ -1,7 +1,9 @@
 // ZmqWire: the Wire over ZeroMQ's sockets (TCP, ZMTP 3 without encryption).
 //
 // Threads: libzmq's two I/O threads, one for each lane, and for each lane in
-// use one closure on the Scheduler's blocking pool, which delivers its events.
+// use one closure on a thread of its own, which delivers its events; one more
+// while a host's name is looked up. None of them is of the blocking pool, all
+// of which may wait for answers that come here.
 // Send hands the message to libzmq on the calling thread, under the lock of
 // its socket.
 //
@@ -60,7 +62,7 @@ struct ZmqWireOptions {
   absl::Duration bulk_linger = absl::Seconds(1);
 };
 
-// `scheduler` outlives the wire and has two blocking threads to spare.
+// `scheduler` outlives the wire.
 std::unique_ptr<Wire> NewZmqWire(Scheduler& scheduler,
                                  const ZmqWireOptions& options = {});
 

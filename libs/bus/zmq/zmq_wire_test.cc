@@ -33,5 +33,26 @@ INSTANTIATE_TEST_SUITE_P(Zmq, WireConformanceTest, testing::Values([] {
                            return std::make_unique<ZmqHarness>();
                          }));
 
+// Threads that may block may all wait for what is to come: over the bulk lane,
+// say, which begins late, or a connection that is dialed by name again.
+TEST(ZmqWireTest, NeedsNoThreadThatMayBlock) {
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
+  const auto release = scheduler->NewEvent();
+  scheduler->Schedule(Pool::kBlocking, [&] { release->Wait(); });
+  RecordingEnd server(*scheduler);
+  RecordingEnd client(*scheduler);
+  const auto accepting = NewZmqWire(*scheduler);
+  const auto dialing = NewZmqWire(*scheduler);
+  ASSERT_OK_AND_ASSIGN(
+      const auto listener,
+      accepting->Listen({"127.0.0.1", 0}, Lane::kBulk, server));
+  const ConnectionId connection = dialing->Dial(
+      {"localhost", listener->address().port}, Lane::kBulk, client);
+  EXPECT_TRUE(client.WaitForOpens(1));
+  dialing->Close(connection);
+  release->Set();
+}
+
 }  // namespace
 }  // namespace weft::bus

@@ -1,6 +1,6 @@
 // GatedFileSystem: a disk that is slow, for tests: what is appended to its
-// files waits at a gate until that is opened. Everything else is another
-// FileSystem's.
+// files, and deleting them, or their Sync, waits at a gate until that is
+// opened. Everything else is another FileSystem's.
 //
 // Threads: safe; who waits does so through the Scheduler.
 #ifndef WEFT_LIBS_CHECKPOINT_WRITER_TESTING_GATED_FILE_SYSTEM_H_
@@ -20,11 +20,15 @@ namespace weft {
 
 class GatedFileSystem : public MemoryFileSystem {
  public:
-  // Appends to files whose path has `name` in it wait, by `scheduler`.
-  void Shut(Scheduler& scheduler, absl::string_view name) {
+  // Appends, and deletions.
+  enum class What { kAppend, kSync };
+  // That of files whose path has `name` in it waits, by `scheduler`.
+  void Shut(Scheduler& scheduler, absl::string_view name,
+            What what = What::kAppend) {
     absl::MutexLock lock(&mutex_);
     gate_ = scheduler.NewEvent();
     gated_ = std::string(name);
+    what_ = what;
   }
   void Open() {
     absl::MutexLock lock(&mutex_);
@@ -44,6 +48,10 @@ class GatedFileSystem : public MemoryFileSystem {
     if (!file.ok()) return file;
     return std::make_unique<File>(*this, std::string(path), *std::move(file));
   }
+  absl::Status DeleteFile(absl::string_view path) override {
+    Pass(What::kAppend, std::string(path));
+    return MemoryFileSystem::DeleteFile(path);
+  }
 
  private:
   class File : public WritableFile {
@@ -52,11 +60,14 @@ class GatedFileSystem : public MemoryFileSystem {
          std::unique_ptr<WritableFile> file)
         : files_(files), path_(std::move(path)), file_(std::move(file)) {}
     absl::Status Append(absl::string_view data) override {
-      files_.Pass(path_);
+      files_.Pass(What::kAppend, path_);
       return file_->Append(data);
     }
     absl::Status Flush() override { return file_->Flush(); }
-    absl::Status Sync() override { return file_->Sync(); }
+    absl::Status Sync() override {
+      files_.Pass(What::kSync, path_);
+      return file_->Sync();
+    }
     absl::Status Close() override { return file_->Close(); }
     void Abandon() override { file_->Abandon(); }
 
@@ -66,11 +77,14 @@ class GatedFileSystem : public MemoryFileSystem {
     const std::unique_ptr<WritableFile> file_;
   };
 
-  void Pass(const std::string& path) {
+  void Pass(What what, const std::string& path) {
     std::shared_ptr<Event> gate;
     {
       absl::MutexLock lock(&mutex_);
-      if (gate_ == nullptr || path.find(gated_) == std::string::npos) return;
+      if (gate_ == nullptr || what != what_ ||
+          path.find(gated_) == std::string::npos) {
+        return;
+      }
       gate = gate_;
       ++num_waiting_;
     }
@@ -82,6 +96,7 @@ class GatedFileSystem : public MemoryFileSystem {
   mutable absl::Mutex mutex_;
   std::shared_ptr<Event> gate_ ABSL_GUARDED_BY(mutex_);  // null: open
   std::string gated_ ABSL_GUARDED_BY(mutex_);
+  What what_ ABSL_GUARDED_BY(mutex_) = What::kAppend;
   int num_waiting_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -260,7 +260,10 @@ absl::StatusOr<std::vector<Tensor>> PlanHarness::Run(std::vector<Tensor> args,
   std::unique_ptr<Event> over = scheduler_->NewEvent();
   absl::Status result;
   Start(plan,
-        {MakeContext(cancellation, rendezvous), args, absl::MakeSpan(retvals)},
+        {.context = MakeContext(cancellation, rendezvous),
+         .args = args,
+         .retvals = absl::MakeSpan(retvals),
+         .trace = trace},
         where, [&](absl::Status status) {
           result = std::move(status);
           over->Set();

@@ -84,6 +84,7 @@ class PlanHarness {
   std::atomic<int> work_runs{0};
   ResourceManager resources{"localhost"};
   BufferPool pool;
+  DeviceTrace* trace = nullptr;  // of the steps that Run begins
 
   Scheduler& scheduler() { return *scheduler_; }
 

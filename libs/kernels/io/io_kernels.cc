@@ -14,6 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/clock.h"
+#include "libs/base/counter.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/bundle_writer.h"
@@ -21,9 +24,11 @@
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/fs/paced_file_system.h"
 #include "libs/fs/path.h"
+#include "libs/kernels/checkpoint_metrics.h"
 #include "libs/kernels/io/file_kernel.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/kernels/resource/variable_lookup.h"
+#include "libs/metrics/histogram.h"
 #include "libs/resource/chunk_snapshot.h"
 #include "libs/resource/resource.h"
 
@@ -91,6 +96,35 @@ absl::Status AddToBundle(BundleWriter& writer, const std::string& name,
   return writer.AddSlice(name, parsed.shape, parsed.slice, tensor);
 }
 
+// How long a save or a restore takes, where its task wants to know.
+class Measured {
+ public:
+  Measured(OpKernelContext& context, Histogram CheckpointMetrics::*seconds,
+           Counter CheckpointMetrics::*errors)
+      : metrics_(context.checkpoint_metrics()),
+        clock_(context.scheduler().clock()),
+        seconds_(seconds),
+        errors_(errors),
+        began_(metrics_ ? clock_.Now() : absl::Time()) {}
+
+  absl::Status Ended(absl::Status status) const {
+    if (metrics_ == nullptr) return status;
+    if (status.ok()) {
+      (metrics_->*seconds_).Observe(clock_.Now() - began_);
+    } else {
+      (metrics_->*errors_).Add();
+    }
+    return status;
+  }
+
+ private:
+  CheckpointMetrics* const metrics_;
+  const Clock& clock_;
+  Histogram CheckpointMetrics::*const seconds_;
+  Counter CheckpointMetrics::*const errors_;
+  const absl::Time began_;
+};
+
 // SaveV2 and _SaveVariables: what they differ in is where values come from.
 class SaveKernel : public FileKernel {
  public:
@@ -109,11 +143,22 @@ class SaveKernel : public FileKernel {
 
   absl::Status Save(OpKernelContext& context, const Request& request,
                     AddTensor add) const {
+    const Measured measured(context, &CheckpointMetrics::save_seconds,
+                            &CheckpointMetrics::save_errors);
+    return measured.Ended(WriteBundle(context, request, add));
+  }
+
+ private:
+  absl::Status WriteBundle(OpKernelContext& context, const Request& request,
+                           AddTensor add) const {
     RETURN_IF_ERROR(context.cancellation().status());
-    PacedFileSystem files(context.file_system(),
-                          {.max_bytes_per_second = max_bytes_per_second_,
-                           .scheduler = &context.scheduler(),
-                           .cancellation = &context.cancellation()});
+    CheckpointMetrics* const metrics = context.checkpoint_metrics();
+    PacedFileSystem files(
+        context.file_system(),
+        {.max_bytes_per_second = max_bytes_per_second_,
+         .scheduler = &context.scheduler(),
+         .cancellation = &context.cancellation(),
+         .written_bytes = metrics ? &metrics->saved_bytes : nullptr});
     ASSIGN_OR_RETURN(const std::unique_ptr<BundleWriter> writer,
                      BundleWriter::Create(files, request.prefix, random_));
     for (size_t i = 0; i < request.names.size(); ++i) {
@@ -125,7 +170,6 @@ class SaveKernel : public FileKernel {
     return writer->Finish(&context.cancellation());
   }
 
- private:
   // SaveV2 has no such attr of TensorFlow's; the Saver adds it by this name.
   static int64_t MaxBytesPerSecond(const Node& node) {
     for (const char* name : {"max_bytes_per_second", "_max_bytes_per_second"}) {
@@ -221,8 +265,10 @@ class SavedInputs {
   // By position of the names. Takes snapshots of the variables, those of a
   // group at one moment. Every value is one moment of its variable, nobody
   // waits for the files, and of what is updated meanwhile no more is copied
-  // than ChunkSnapshot says.
-  absl::StatusOr<std::vector<Saved>> Take(OpKernelContext& context) const {
+  // than ChunkSnapshot says. `allocates_ahead`: what that is for takes time, in
+  // which no steps must be held off.
+  absl::StatusOr<std::vector<Saved>> Take(OpKernelContext& context,
+                                          bool allocates_ahead) const {
     const int size = static_cast<int>(order_.size());
     std::vector<Saved> saved(size);
     std::vector<std::shared_ptr<Variable>> variables(size);
@@ -240,11 +286,20 @@ class SavedInputs {
       // One that is saved under two names is a group of its own.
       (is_there ? groups[-1 - i] : group).push_back(i);
     }
+    std::vector<Tensor> ahead(size);
+    if (allocates_ahead) {
+      ahead = ChunkSnapshot::AllocateAhead(variables, context.allocator());
+    }
     for (const auto& [id, group] : groups) {
       std::vector<std::shared_ptr<Variable>> together;
-      for (const int i : group) together.push_back(variables[i]);
+      std::vector<Tensor> ahead_of_these;
+      for (const int i : group) {
+        together.push_back(variables[i]);
+        ahead_of_these.push_back(std::move(ahead[i]));
+      }
       ASSIGN_OR_RETURN(auto taken,
-                       ChunkSnapshot::TakeAll(together, context.allocator()));
+                       ChunkSnapshot::TakeAll(together, context.allocator(),
+                                              std::move(ahead_of_these)));
       for (size_t k = 0; k < group.size(); ++k) {
         saved[group[k]].snapshot = std::move(taken[k]);
       }
@@ -312,9 +367,10 @@ class SaveVariablesKernel : public SaveKernel {
     ASSIGN_OR_RETURN(const Request request,
                      ReadRequest(context, context.num_inputs() - kFirstTensor));
     RETURN_IF_ERROR(context.cancellation().status());
-    ASSIGN_OR_RETURN(
-        std::vector<Saved> all,
-        mark_.empty() ? inputs_.Take(context) : TakeMarked(context, request));
+    ASSIGN_OR_RETURN(std::vector<Saved> all,
+                     mark_.empty()
+                         ? inputs_.Take(context, /*allocates_ahead=*/true)
+                         : TakeMarked(context, request));
     std::string piece;
     return Save(context, request,
                 [&](BundleWriter& writer, int i, const std::string& name,
@@ -385,7 +441,8 @@ class MarkVariablesKernel : public OpKernel {
   using OpKernel::OpKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(std::vector<Saved> saved, inputs_.Take(context));
+    ASSIGN_OR_RETURN(std::vector<Saved> saved,
+                     inputs_.Take(context, /*allocates_ahead=*/false));
     RETURN_IF_ERROR(context.cancellation().status());
     mark_->Set(std::move(saved));
     context.resources().AddPrivateAs<VariableMark>("", name_, mark_);
@@ -404,27 +461,56 @@ class RestoreV2Kernel : public FileKernel {
 
  private:
   absl::Status Run(OpKernelContext& context) const override {
+    const Measured measured(context, &CheckpointMetrics::restore_seconds,
+                            &CheckpointMetrics::restore_errors);
+    return measured.Ended(Restore(context));
+  }
+
+  static absl::Status Restore(OpKernelContext& context) {
+    constexpr int kMaxReplaced = 3;
     ASSIGN_OR_RETURN(const Request request,
                      ReadRequest(context, context.num_outputs()));
-    auto reader = BundleReader::Open(context.file_system(), request.prefix,
-                                     &context.cancellation());
-    if (absl::IsNotFound(reader.status())) {
-      return absl::NotFoundError(absl::StrCat(
-          "Unsuccessful TensorSliceReader constructor: Failed to find any "
-          "matching files for ",
-          request.prefix, ": ", reader.status().message()));
+    for (int tries = 0;; ++tries) {
+      ASSIGN_OR_RETURN(const auto reader, Open(context, request.prefix));
+      const absl::Status status = ReadAll(context, request, *reader);
+      const bool may_be_replaced =
+          absl::IsNotFound(status) || absl::IsDataLoss(status);
+      if (!may_be_replaced || tries == kMaxReplaced) return status;
+      // Another save to that prefix deletes the data of the one it replaces,
+      // whose files are another number.
+      ASSIGN_OR_RETURN(const auto newer, Open(context, request.prefix));
+      if (newer->header().num_shards == reader->header().num_shards) {
+        return status;
+      }
     }
-    RETURN_IF_ERROR(reader.status());
+  }
+
+  static absl::StatusOr<std::unique_ptr<BundleReader>> Open(
+      const OpKernelContext& context, const std::string& prefix) {
+    auto reader = BundleReader::Open(context.file_system(), prefix,
+                                     &context.cancellation());
+    if (!absl::IsNotFound(reader.status())) return reader;
+    return absl::NotFoundError(absl::StrCat(
+        "Unsuccessful TensorSliceReader constructor: Failed to find any "
+        "matching files for ",
+        prefix, ": ", reader.status().message()));
+  }
+
+  static absl::Status ReadAll(OpKernelContext& context, const Request& request,
+                              BundleReader& reader) {
     // All are looked at before the first is read.
     for (int i = 0; i < context.num_outputs(); ++i) {
-      RETURN_IF_ERROR(Check(**reader, request.names[i], request.slices[i],
+      RETURN_IF_ERROR(Check(reader, request.names[i], request.slices[i],
                             context.output_type(i)));
     }
     for (int i = 0; i < context.num_outputs(); ++i) {
       RETURN_IF_ERROR(context.cancellation().status());
       ASSIGN_OR_RETURN(Tensor tensor,
-                       Read(**reader, request.names[i], request.slices[i],
+                       Read(reader, request.names[i], request.slices[i],
                             context.allocator()));
+      if (CheckpointMetrics* const metrics = context.checkpoint_metrics()) {
+        metrics->restored_bytes.Add(tensor.num_bytes());
+      }
       context.SetOutput(i, std::move(tensor));
     }
     return absl::OkStatus();

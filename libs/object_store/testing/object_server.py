@@ -175,10 +175,13 @@ class _Bytes:
 
   def __init__(self, data):
     self._data = data
+    self._read = 0
 
   def read(self, size=-1):
-    size = len(self._data) if size is None or size < 0 else size
-    part, self._data = self._data[:size], self._data[size:]
+    end = len(self._data)
+    if size is not None and size >= 0:
+      end = min(end, self._read + size)
+    part, self._read = self._data[self._read:end], end
     return part
 
   def readline(self, size=-1):

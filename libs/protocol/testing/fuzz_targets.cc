@@ -101,6 +101,11 @@ absl::StatusOr<bus::Message> WriteAgain(const RunCallableRequest& request) {
   run.feeds = request.feeds;
   run.fetches = absl::MakeSpan(fetches);
   run.timeout = request.timeout;
+  run.wanted = request.wanted;
+  run.feed_indices = request.feed_indices;
+  run.fetch_indices = request.fetch_indices;
+  RunMetadata metadata;
+  if (request.wanted.any()) run.metadata = &metadata;
   return WriteRunCallable(request.session, request.callable, run);
 }
 
@@ -113,6 +118,8 @@ absl::StatusOr<bus::Message> WriteAgain(const RunPartitionRequest& request) {
   step.feeds = request.feeds;
   step.feed_indices = request.feed_indices;
   step.fetch_indices = request.fetch_indices;
+  PartitionTrace trace;
+  if (request.collect_stats) step.trace = &trace;
   return WriteRunPartition(step);
 }
 
@@ -175,8 +182,8 @@ void CheckCallableMessage(const FuzzCase& c) {
           [&](bus::Message m, Allocator& allocator) {
             return ReadRunCallableReply(std::move(m), c.expected, allocator);
           },
-          [](const std::vector<Tensor>& f) {
-            return WriteRunCallableReply(f);
+          [](const RunCallableAnswer& answer) {
+            return WriteRunCallableReply(answer.fetches, &answer.metadata);
           });
     case Method::kReleaseCallable:
       return Check(message, ReadReleaseCallable,
@@ -246,8 +253,9 @@ void CheckStepMessage(const FuzzCase& c) {
             return ReadRunPartitionReply(std::move(m), indices, allocator);
           },
           [&](const RunPartitionAnswer& answer) {
-            return WriteRunPartitionReply(answer.fetches, indices,
-                                          answer.pushes);
+            return WriteRunPartitionReply(
+                answer.fetches, indices, answer.pushes,
+                answer.trace ? &*answer.trace : nullptr);
           });
     }
     case Method::kAbort:

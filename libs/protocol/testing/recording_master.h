@@ -30,6 +30,8 @@ class RecordingMaster : public Master {
   std::vector<NodePlacement> placement;
   // Keep runs until the test ends them.
   bool hold_runs = false;
+  RunMetadata metadata;   // of each run that wants some
+  MetadataWanted wanted;  // by the last run
   // Keep the answers of calls that wait for others until the test calls
   // Release.
   bool hold = false;
@@ -96,6 +98,7 @@ class RecordingMaster : public Master {
                    Done done) override {
     ++num_runs;
     last_timeout = run.timeout;
+    wanted = run.wanted;
     if (hold_runs) {
       running.push_back({session, callable, run, std::move(done)});
     } else {
@@ -156,6 +159,7 @@ class RecordingMaster : public Master {
     for (size_t i = 0; i < run.fetches.size(); ++i) {
       run.fetches[i] = run.feeds[i];
     }
+    if (run.metadata != nullptr) *run.metadata = metadata;
     done(absl::OkStatus());
   }
 

@@ -30,6 +30,7 @@ class RecordingWorker : public Worker {
   std::vector<std::string> waits;
   // Keep what is asked for until the test ends it.
   bool hold_runs = false;
+  PartitionTrace trace;  // of each run that is traced
   bool hold_aborts = false;
 
   struct Session {
@@ -167,6 +168,7 @@ class RecordingWorker : public Worker {
     for (size_t i = 0; i < step.fetch_indices.size(); ++i) {
       step.fetches[step.fetch_indices[i]] = step.feeds[step.feed_indices[i]];
     }
+    if (step.trace != nullptr) *step.trace = trace;
     done(absl::OkStatus());
   }
 };

@@ -1,0 +1,64 @@
+// Trainings by MonitoredTrainingSession on a simulated cluster whose tasks,
+// programs, connections and disk fail as a seed says
+// (integration_tests/testing/monitored_simulation.h).
+//
+// WEFT_SIMULATION_SEEDS, WEFT_SIMULATION_FIRST_SEED and WEFT_SIMULATION_HUNT as
+// for simulation_test.
+#include "integration_tests/testing/monitored_simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/str_join.h"
+#include "libs/base/testing/seeds.h"
+
+namespace weft {
+namespace {
+
+constexpr uint64_t kSeeds = 40;
+
+TEST(MonitoredSimulationTest, EverySeedComesToItsEnd) {
+  const uint64_t first = FirstSeed();
+  const uint64_t count = NumSeeds(kSeeds);
+  int programs = 0;
+  int sessions = 0;
+  int64_t steps = 0;
+  int looks = 0;
+  const bool is_hunting = std::getenv("WEFT_SIMULATION_HUNT") != nullptr;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    // A crash says nothing of its seed.
+    if (is_hunting) std::fprintf(stderr, "seed %" PRIu64 "\n", seed);
+    const MonitoredSimulationResult result = SimulateMonitoredTraining(seed);
+    programs += result.num_programs;
+    sessions += result.num_sessions;
+    steps += result.num_steps;
+    looks += result.num_looks;
+    EXPECT_TRUE(result.violations.empty())
+        << "seed " << seed << ":\n  "
+        << absl::StrJoin(result.violations, "\n  ") << "\nwhat was done:\n  "
+        << absl::StrJoin(result.faults, "\n  ");
+    if (is_hunting && !result.violations.empty()) return;
+  }
+  std::printf("%" PRIu64 " seeds: %d programs, %d sessions, %" PRId64
+              " steps, %d looks at the disk\n",
+              count, programs, sessions, steps, looks);
+  // Faults and steps were both there; of one seed that says nothing.
+  if (count < kSeeds) return;
+  EXPECT_GT(programs, static_cast<int>(3 * count));
+  EXPECT_GT(sessions, programs + static_cast<int>(count / 2));
+  EXPECT_GT(steps, static_cast<int64_t>(50 * count));
+  EXPECT_GT(looks, static_cast<int>(20 * count));
+}
+
+TEST(MonitoredSimulationTest, ASeedIsARun) {
+  EXPECT_EQ(SimulateMonitoredTraining(1).trace,
+            SimulateMonitoredTraining(1).trace);
+  EXPECT_NE(SimulateMonitoredTraining(1).trace,
+            SimulateMonitoredTraining(3).trace);
+}
+
+}  // namespace
+}  // namespace weft

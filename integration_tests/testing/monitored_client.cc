@@ -1,0 +1,328 @@
+#include "integration_tests/testing/monitored_client.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+
+namespace weft {
+namespace {
+
+// A few chunks, where those are small.
+constexpr int kNumElements = 500;
+constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
+constexpr int kNumKept = 2;  // checkpoints
+// So long after the last disturbance everything has to succeed.
+constexpr absl::Duration kSettling = absl::Seconds(40);
+// So long a step may go on that has failed for whoever ran it.
+constexpr absl::Duration kDoubt = absl::Seconds(60);
+// No call takes longer that begins when all is calm.
+constexpr absl::Duration kLongestCalmCall = absl::Minutes(1);
+constexpr absl::Duration kMaxWaitForChief = absl::Minutes(5);
+
+bool HasText(const absl::Status& status, absl::string_view text) {
+  return absl::StrContains(status.message(), text);
+}
+
+Tensor Filled(float value) {
+  Tensor tensor(DT_FLOAT, TensorShape({kNumElements}));
+  for (float& element : tensor.mutable_flat<float>()) element = value;
+  return tensor;
+}
+
+// Tells each line to a function.
+class FunctionLogger : public Logger {
+ public:
+  explicit FunctionLogger(std::function<void(const std::string& line)> log)
+      : log_(std::move(log)) {}
+  void Log(Severity, absl::string_view message) override {
+    if (log_) log_(std::string(message));
+  }
+
+ private:
+  const std::function<void(const std::string& line)> log_;
+};
+
+}  // namespace
+
+// ---- The program ----
+
+MonitoredProgram::MonitoredProgram(train::SaverOptions options) {
+  const auto server = [&](int p) {
+    return root.WithDevice(absl::StrCat("/job:ps/task:", p));
+  };
+  global_step = train::GetOrCreateGlobalStep(server(0));
+  std::vector<train::GradientAndVariable> gradients;
+  const Output minus_ones = ops::Const(root, Filled(-1));
+  for (int p = 0; p < kNumMonitoredServers; ++p) {
+    weights[p] =
+        ops::Variable(server(p).WithName(absl::StrCat("w_", p)), Filled(0));
+    gradients.push_back({minus_ones, weights[p]});
+  }
+  train = train::GradientDescent(1.0f).ApplyGradients(
+      root, gradients, {.global_step = global_step});
+  options.sharded = true;
+  options.max_to_keep = kNumKept;
+  train::ScaffoldOptions scaffold_options;
+  scaffold_options.saver =
+      std::make_shared<train::Saver>(root, std::move(options));
+  scaffold = std::make_shared<train::Scaffold>(scaffold_options);
+}
+
+// ---- Steps ----
+
+void StepBook::Begin(int client, absl::Time now) {
+  if (is_open_[client]) failed_.push_back(now);
+  is_open_[client] = true;
+  ++num_late_;
+}
+
+void StepBook::End(int client, int64_t step, absl::Time now) {
+  is_open_[client] = false;
+  if (step >= last_step_) return;
+  while (!failed_.empty() && now - failed_.front() > kDoubt) {
+    failed_.pop_front();
+  }
+  num_late_ = static_cast<int64_t>(failed_.size()) +
+              std::count(std::begin(is_open_), std::end(is_open_), true);
+}
+
+// ---- What a program looks at ----
+
+class MonitoredClient::Hook : public train::SessionRunHook {
+ public:
+  explicit Hook(MonitoredClient& client) : client_(client) {}
+
+  absl::Status AfterCreateSession(Session& session,
+                                  train::Coordinator&) override {
+    ++client_.num_sessions_;
+    client_.seen_step_ = -1;
+    const int64_t told = client_.book().last_told;
+    ASSIGN_OR_RETURN(const int64_t step, Read(session));
+    if (client_.is_chief() && step < told) {
+      client_.Violate(absl::StrCat("goes on from step ", step,
+                                   ", but the checkpoint of ", told,
+                                   " was told"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<train::SessionRunArgs> BeforeRun(
+      train::SessionRunContext&) override {
+    client_.book().steps.Begin(client_.options_.index, client_.Now());
+    return train::SessionRunArgs();
+  }
+
+  absl::Status AfterRun(train::SessionRunContext& context,
+                        const train::SessionRunValues&) override {
+    ASSIGN_OR_RETURN(client_.seen_step_, Read(context.session()));
+    client_.book().steps.End(client_.options_.index, client_.seen_step_,
+                             client_.Now());
+    ++client_.num_steps_;
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<int64_t> Read(Session& session) {
+    ASSIGN_OR_RETURN(const Tensor step,
+                     session.Run(client_.program_->global_step));
+    return step.scalar<int64_t>();
+  }
+
+  MonitoredClient& client_;
+};
+
+class MonitoredClient::Listener : public train::CheckpointSaverListener {
+ public:
+  explicit Listener(MonitoredClient& client) : client_(client) {}
+
+  absl::StatusOr<bool> AfterSave(Session&, int64_t step) override {
+    int64_t& told = client_.book().last_told;
+    if (step < told) {
+      client_.Violate(absl::StrCat("saved step ", step, " after ", told));
+    }
+    told = step;
+    return false;
+  }
+
+ private:
+  MonitoredClient& client_;
+};
+
+// ---- The client ----
+
+MonitoredClient::MonitoredClient(const MonitoredClientOptions& options)
+    : options_(options),
+      cluster_(*options.cluster),
+      name_(absl::StrCat("client", options.index)),
+      target_(cluster_.target("worker", options.index)),
+      folder_(absl::StrCat(cluster_.target("checkpoint_writer", 0), "/",
+                           kMonitoredFolder)),
+      random_(NewSeededRandom(options.seed)),
+      logger_(std::make_unique<FunctionLogger>(options.log)) {}
+
+MonitoredClient::~MonitoredClient() = default;
+
+void MonitoredClient::Violate(const std::string& what) {
+  violations_.push_back(absl::StrCat(
+      name_, " at ", absl::FormatDuration(Now() - absl::UnixEpoch()), ": ",
+      what));
+}
+
+bool MonitoredClient::IsCalm() const {
+  return Now() >= calm_since_ + kSettling;
+}
+
+void MonitoredClient::CalmDown() { calm_since_ = Now(); }
+
+void MonitoredClient::Start() {
+  cluster_.scheduler().Schedule(Pool::kBlocking, [this] { Run(); });
+}
+
+void MonitoredClient::Pause() {
+  const auto pause =
+      absl::Milliseconds(1 + Chance(Chance(4) == 0 ? 1000 : 100));
+  cluster_.scheduler().NewEvent()->WaitUntil(Now() + pause);
+}
+
+void MonitoredClient::Run() {
+  bool is_over = false;
+  while (!is_over && !gives_up_) {
+    RunProgram();
+    is_over = seen_step_ >= book().steps.last_step();
+    program_.reset();
+    process_.reset();
+    Pause();
+  }
+  is_dying_ = false;
+  has_ended_ = true;
+}
+
+void MonitoredClient::RunProgram() {
+  ++num_programs_;
+  seen_step_ = -1;
+  is_dying_ = is_terminated_ = false;
+  process_ = cluster_.NewProcess(name_);
+  program_ = std::make_unique<MonitoredProgram>(train::SaverOptions{
+      .clock = &cluster_.scheduler().clock(), .random = &process_->random()});
+  const auto session =
+      train::MonitoredTrainingSession(program_->root, SessionOptions());
+  if (!session.ok()) return ProgramFailed(session.status());
+  const absl::Status trained = Train(**session);
+  const absl::Status status =
+      (*session)->Close(is_dying_ ? absl::CancelledError("killed") : trained);
+  if (!status.ok()) return ProgramFailed(status);
+  if (seen_step_ >= book().steps.last_step()) return TrainingEnded();
+  if (IsToLeave()) return;
+  Violate(absl::StrCat("training has ended at step ", seen_step_,
+                       ", for no reason"));
+}
+
+train::MonitoredTrainingSessionOptions MonitoredClient::SessionOptions() {
+  train::MonitoredTrainingSessionOptions options;
+  options.master = target_;
+  options.is_chief = is_chief();
+  options.checkpoint_dir = folder_;
+  options.scaffold = program_->scaffold;
+  // Before a hook that saves what a session begins with.
+  const auto hook = std::make_shared<Hook>(*this);
+  options.hooks = {train::StopAtStep(book().steps.last_step())};
+  if (is_chief()) {
+    options.chief_only_hooks = {hook, CheckpointSaver()};
+  } else {
+    options.hooks.insert(options.hooks.begin(), hook);
+  }
+  options.save_checkpoint_steps = 0;  // by the hook that it brings
+  options.save_summaries_steps = 10;
+  options.log_step_count_steps = 10;
+  options.config = {.operation_timeout = options_.operation_timeout,
+                    .connect_timeout = kConnectTimeout,
+                    .process = process_.get()};
+  options.stop_grace_period_secs = 30;
+  options.max_wait_secs = absl::ToDoubleSeconds(kMaxWaitForChief);
+  options.stop_requested = [this] { return IsToLeave(); };
+  options.scheduler = &cluster_.scheduler();
+  options.random = &process_->random();
+  options.logger = logger_.get();
+  return options;
+}
+
+std::shared_ptr<train::SessionRunHook> MonitoredClient::CheckpointSaver() {
+  train::CheckpointSaverOptions options;
+  options.checkpoint_dir = folder_;
+  options.save_steps = static_cast<int64_t>(2 + Chance(8));
+  options.scaffold = program_->scaffold;
+  options.listeners = {std::make_shared<Listener>(*this)};
+  options.save_asynchronously = options_.save_asynchronously;
+  options.clock = &cluster_.scheduler().clock();
+  options.logger = logger_.get();
+  return std::make_shared<train::CheckpointSaverHook>(std::move(options));
+}
+
+absl::Status MonitoredClient::Train(train::MonitoredSession& session) {
+  while (!session.ShouldStop()) {
+    const bool was_calm = IsCalm();
+    const absl::Time begun = Now();
+    RETURN_IF_ERROR(session.Run(program_->train));
+    if (was_calm && Now() - begun > kLongestCalmCall) {
+      Violate(absl::StrCat("a run took ", absl::FormatDuration(Now() - begun)));
+    }
+    Pause();
+  }
+  return absl::OkStatus();
+}
+
+void MonitoredClient::TrainingEnded() {
+  if (!is_chief()) return;
+  book().chief_has_ended = true;
+  const int64_t told = book().last_told;
+  if (told < book().steps.last_step() || told > book().steps.furthest_step()) {
+    Violate(absl::StrCat("training has ended, and the last checkpoint is of ",
+                         told, "; it was to end at ", book().steps.last_step(),
+                         ", and can't have come beyond ",
+                         book().steps.furthest_step()));
+  }
+}
+
+void MonitoredClient::ProgramFailed(const absl::Status& status) {
+  logger_->Info(absl::StrCat("The program ends: ", status.ToString()));
+  if (WaitsForEndedChief(status)) {
+    seen_step_ = book().steps.last_step();  // nobody starts it again
+    return;
+  }
+  seen_step_ = -1;
+  if (IsToLeave()) return;  // it was in no state to do more
+  const std::string wrong = WhatIsWrong(status);
+  if (!wrong.empty()) Violate(absl::StrCat(wrong, ": ", status.ToString()));
+}
+
+// Its server has lost the variables, and who would restore them has left.
+bool MonitoredClient::WaitsForEndedChief(const absl::Status& status) {
+  return book().chief_has_ended && absl::IsDeadlineExceeded(status) &&
+         HasText(status, "Session was not ready after waiting");
+}
+
+std::string MonitoredClient::WhatIsWrong(const absl::Status& status) {
+  if (IsCalm()) return "failed though nothing was disturbed";
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kAborted:
+      return HasText(status, "lost when training had ended")
+                 ? ""
+                 : "training does not go on by itself";
+    case absl::StatusCode::kResourceExhausted:
+      return HasText(status, "No space left") ? "" : "not a clean error";
+    case absl::StatusCode::kDeadlineExceeded:
+      if (HasText(status, "Session was not ready after waiting")) return "";
+      return options_.operation_timeout < absl::InfiniteDuration()
+                 ? ""
+                 : "a deadline that nobody has set";
+    default:
+      return "not a clean error";
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,172 @@
+// MonitoredClient: a program that trains by MonitoredTrainingSession in a
+// simulated cluster, and whoever starts it again when it was killed, was asked
+// to leave, or has ended with an error. The first of two is the chief. What
+// must not be is a violation:
+//
+// - an error that training goes on by itself from, one that nothing explains,
+//   or any though nothing was disturbed for long; a call that does not end;
+// - a session of the chief that begins before a checkpoint that was told of;
+// - a training that ends before the last step, or more steps after it than
+//   were under way; a last checkpoint of another step.
+//
+// Training is asynchronous, so a step may be counted twice: one that failed may
+// have done its part.
+//
+// Threads: as Trainer's.
+#ifndef WEFT_INTEGRATION_TESTS_TESTING_MONITORED_CLIENT_H_
+#define WEFT_INTEGRATION_TESTS_TESTING_MONITORED_CLIENT_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "integration_tests/testing/cluster_faults.h"
+#include "integration_tests/testing/test_cluster.h"
+#include "libs/api/weft.h"
+#include "libs/base/logging.h"
+#include "libs/base/random.h"
+
+namespace weft {
+
+inline constexpr int kNumMonitoredServers = 2;     // tasks of job "ps"
+inline constexpr int kNumMonitoredClients = 2;     // and tasks of job "worker"
+inline constexpr char kMonitoredFolder[] = "job";  // of the checkpoints
+
+// w += 1, element by element, on each server, then the global step += 1.
+struct MonitoredProgram {
+  explicit MonitoredProgram(train::SaverOptions options);
+
+  Scope root = Scope::Root();
+  ops::Variable global_step;
+  ops::Variable weights[kNumMonitoredServers];
+  Operation train;
+  std::shared_ptr<train::Scaffold> scaffold;
+};
+
+// Which steps a training may have come to, told by all who take some.
+class StepBook {
+ public:
+  explicit StepBook(int64_t last_step) : last_step_(last_step) {}
+
+  void Begin(int client, absl::Time now);
+  // The client's step has succeeded, and the global step was `step` since.
+  void End(int client, int64_t step, absl::Time now);
+
+  // Where training is to end, and the furthest that it may have come to.
+  int64_t last_step() const { return last_step_; }
+  int64_t furthest_step() const { return last_step_ - 1 + num_late_; }
+
+ private:
+  const int64_t last_step_;
+  bool is_open_[kNumMonitoredClients] = {};
+  std::deque<absl::Time> failed_;  // of those that may still land
+  // Steps that may have been taken since the last time that one was missing.
+  int64_t num_late_ = kNumMonitoredClients;
+};
+
+// What all programs know, and whoever looks at the disk.
+struct MonitoringBook {
+  explicit MonitoringBook(int64_t last_step) : steps(last_step) {}
+  StepBook steps;
+  int64_t last_told = -1;  // the step of the last checkpoint that was saved
+  bool chief_has_ended = false;
+};
+
+struct MonitoredClientOptions {
+  TestCluster* cluster = nullptr;  // outlives the client; so do the others
+  MonitoringBook* book = nullptr;
+  int index = 0;  // of the client, and of its worker; 0 is the chief
+  uint64_t seed = 1;
+  bool save_asynchronously = false;
+  // Of all calls to the cluster; infinite, as most programs have it, or so long
+  // that what it ends ends a program.
+  absl::Duration operation_timeout = absl::InfiniteDuration();
+  // Keeps what the program logs, for people; may be null.
+  std::function<void(const std::string& line)> log;
+};
+
+class MonitoredClient : public DisturbedClient {
+ public:
+  explicit MonitoredClient(const MonitoredClientOptions& options);
+  ~MonitoredClient() override;
+
+  const std::string& name() const override { return name_; }
+  std::string worker() const override {
+    return TaskName("worker", options_.index);
+  }
+  const std::string& target() const override { return target_; }
+  void OnConnectionLost() override {}
+  void OnStuck(bool) override {}
+  void Die() override { is_dying_ = !has_ended(); }
+  bool reborn() const override { return !is_dying_; }
+  // SIGTERM: it saves and leaves, and is started again.
+  void Terminate() { is_terminated_ = true; }
+
+  void Start();
+  // Nothing is disturbed any more.
+  void CalmDown();
+  // It need not come to its end any more.
+  void GiveUp() { gives_up_ = true; }
+  bool has_ended() const { return has_ended_; }
+
+  const std::vector<std::string>& violations() const { return violations_; }
+  int num_programs() const { return num_programs_; }
+  int num_sessions() const { return num_sessions_; }
+  int64_t num_steps() const { return num_steps_; }
+
+ private:
+  class Hook;
+  class Listener;
+  friend class Hook;
+  friend class Listener;
+
+  bool is_chief() const { return options_.index == 0; }
+  MonitoringBook& book() { return *options_.book; }
+
+  void Run();
+  // One process, from its start to its end.
+  void RunProgram();
+  train::MonitoredTrainingSessionOptions SessionOptions();
+  std::shared_ptr<train::SessionRunHook> CheckpointSaver();
+  absl::Status Train(train::MonitoredSession& session);
+  void TrainingEnded();
+  void ProgramFailed(const absl::Status& status);
+  // Empty: nothing is wrong with such an error.
+  std::string WhatIsWrong(const absl::Status& status);
+  bool WaitsForEndedChief(const absl::Status& status);
+
+  bool IsToLeave() const { return is_dying_ || is_terminated_ || gives_up_; }
+  bool IsCalm() const;
+  void Pause();
+  absl::Time Now() const { return cluster_.scheduler().clock().Now(); }
+  uint64_t Chance(uint64_t bound) { return random_->Next() % bound; }
+  void Violate(const std::string& what);
+
+  const MonitoredClientOptions options_;
+  TestCluster& cluster_;
+  const std::string name_;
+  const std::string target_;
+  const std::string folder_;  // of the checkpoints, at the writer
+  const std::unique_ptr<Random> random_;
+  const std::unique_ptr<Logger> logger_;
+  std::unique_ptr<Process> process_;
+  std::unique_ptr<MonitoredProgram> program_;
+  int64_t seen_step_ = -1;  // by this program
+  bool is_dying_ = false;
+  bool is_terminated_ = false;
+  bool gives_up_ = false;
+  bool has_ended_ = false;
+  absl::Time calm_since_ = absl::InfiniteFuture();
+  int num_programs_ = 0;
+  int num_sessions_ = 0;
+  int64_t num_steps_ = 0;
+  std::vector<std::string> violations_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_INTEGRATION_TESTS_TESTING_MONITORED_CLIENT_H_

@@ -1,0 +1,50 @@
+#include "integration_tests/testing/writers_disk.h"
+
+#include <cstdint>
+
+namespace weft {
+namespace {
+
+// Operations of which a failure is drawn: a save has some dozens.
+constexpr uint64_t kFailAmong = 60;
+constexpr uint64_t kMaxRoom = 2000;  // bytes
+constexpr int kFullMilliseconds = 4000;
+
+}  // namespace
+
+FileSystem* WritersDisk::ForNewProcess() {
+  return seen_.emplace_back(std::make_unique<FailingFileSystem>(files_)).get();
+}
+
+void WritersDisk::AddFaults(ClusterFaults& faults) {
+  faults.AddFault([&faults] { faults.CrashTask({kCheckpointWriter, 0}); });
+  faults.AddFault([this, &faults] { FailOnce(faults); });
+  faults.AddFault([this, &faults] { Fill(faults); });
+  faults.set_on_crash(
+      [this, &faults](const std::string& task) { OnCrash(faults, task); });
+}
+
+void WritersDisk::FailOnce(ClusterFaults& faults) {
+  faults.Log("an operation on the disk fails");
+  current().FailOperation(
+      static_cast<int64_t>(faults.Chance(kFailAmong)),
+      absl::ResourceExhaustedError("No space left on device"));
+}
+
+void WritersDisk::Fill(ClusterFaults& faults) {
+  faults.Log("the disk is full");
+  current().LimitSpace(faults.Chance(kMaxRoom));
+  faults.Advance(faults.UpTo(kFullMilliseconds));
+  faults.Log("the disk has room");
+  current().Heal();
+}
+
+void WritersDisk::OnCrash(ClusterFaults& faults, const std::string& task) {
+  if (task != TaskName(kCheckpointWriter, 0)) return;
+  current().FailAllFrom(0, absl::UnavailableError("The process is gone"));
+  if (faults.Chance(2) == 0) return;
+  faults.Log("its machine loses power");
+  files_.LosePower(faults.random());
+}
+
+}  // namespace weft

@@ -1,0 +1,45 @@
+// NodeTrace: what a step that is traced takes down of its nodes' runs. Internal
+// to this room.
+//
+// Threads: thread-safe; immutable but for the DeviceTrace.
+#ifndef WEFT_LIBS_EXECUTOR_NODE_TRACE_H_
+#define WEFT_LIBS_EXECUTOR_NODE_TRACE_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "libs/base/clock.h"
+#include "libs/executor/plan.h"
+#include "libs/trace/device_trace.h"
+
+namespace weft {
+
+class NodeTrace {
+ public:
+  // All outlive it.
+  NodeTrace(const PlanImpl& plan, DeviceTrace& trace, const Clock& clock);
+
+  absl::Time Now() const { return clock_.Now(); }
+
+  // A node has run, since `begin`, on this thread or, when asynchronous, on
+  // none. `sent_bytes`: of a _Send. Its outputs are not looked at when it is
+  // dead.
+  void NodeRan(const NodeItem& item, absl::Time begin, size_t sent_bytes,
+               const Slot* outputs, bool is_dead);
+
+ private:
+  std::string LabelOf(const NodeItem& item, size_t bytes) const;
+
+  const PlanImpl& plan_;
+  DeviceTrace& trace_;
+  const Clock& clock_;
+  // What each node's inputs are called; constants, which lie in its slots, have
+  // no names there.
+  std::vector<std::vector<std::string>> inputs_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_EXECUTOR_NODE_TRACE_H_

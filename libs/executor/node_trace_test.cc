@@ -1,0 +1,126 @@
+#include <map>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/executor/testing/plan_harness.h"
+#include "libs/trace/device_trace.h"
+
+namespace weft {
+namespace {
+
+using RunsByName = std::map<std::string, NodeExecStats>;
+
+// What a step of the plan on this and other threads tells.
+RunsByName Trace(PlanHarness& h, std::vector<Tensor> args,
+                 RunWhere where = RunWhere::kCaller) {
+  DeviceTrace trace("cpu");
+  h.trace = &trace;
+  EXPECT_OK(h.Run(std::move(args), where));
+  h.trace = nullptr;
+  RunsByName runs;
+  for (NodeExecStats& run : trace.Take().node_stats) {
+    const std::string name = run.node_name;
+    EXPECT_TRUE(runs.emplace(name, std::move(run)).second) << name;
+  }
+  return runs;
+}
+
+Tensor Float(float value) { return Tensor::Scalar(value); }
+
+TEST(NodeTraceTest, TellsWhatRanOnWhichThreadAndWhatItMade) {
+  PlanHarness h;
+  const OutputTensor x = h.Arg(0);
+  const OutputTensor one = h.Const("one", Float(1));
+  const Node* work = h.Add("work", "TestWork", {x});
+  h.Retval(0, {h.Add("sum", "TestAdd", {{work, 0}, one}), 0});
+  for (const RunWhere where :
+       {RunWhere::kCaller, RunWhere::kReader, RunWhere::kPool}) {
+    const RunsByName runs = Trace(h, {Float(3)}, where);
+    ASSERT_TRUE(runs.contains("work"));
+    ASSERT_TRUE(runs.contains("sum"));
+    const NodeExecStats& sum = runs.at("sum");
+    EXPECT_EQ(runs.at("work").timeline_label,
+              "work = TestWork(" + x.node->name() + ")");
+    // Constants lie in its slots; they are no runs.
+    EXPECT_EQ(sum.timeline_label, "sum = TestAdd(work)");
+    EXPECT_GT(sum.thread_id, 0);
+    EXPECT_EQ(
+        sum.output,
+        std::vector<OutputStats>(
+            {{.slot = 0, .dtype = DT_FLOAT, .dims = {}, .num_bytes = 4}}));
+    EXPECT_GE(sum.start_nanos,
+              runs.at("work").start_nanos + runs.at("work").end_rel_nanos);
+  }
+}
+
+TEST(NodeTraceTest, OneStepIsTracedAndTheNextIsNot) {
+  PlanHarness h;
+  h.Retval(0, {h.Add("work", "TestWork", {h.Arg(0)}), 0});
+  EXPECT_TRUE(Trace(h, {Float(3)}).contains("work"));
+  DeviceTrace unused("cpu");
+  ASSERT_OK(h.RunFloat({Float(3)}));
+  EXPECT_TRUE(unused.Take().node_stats.empty());
+}
+
+TEST(NodeTraceTest, WhatWaitsHoldsNoThread) {
+  PlanHarness h;
+  const OutputTensor x = h.Arg(0);
+  h.Retval(0, {h.Add("wait", "TestAsync", {x}), 0});
+  ASSERT_OK(h.Compile());
+  std::thread opener([&h] {
+    while (h.gate.num_waiting() == 0) std::this_thread::yield();
+    h.gate.Open();
+  });
+  const RunsByName runs = Trace(h, {Float(3)});
+  opener.join();
+  EXPECT_EQ(runs.at("wait").thread_id, 0);
+  EXPECT_EQ(runs.at("wait").output.size(), 1);
+}
+
+TEST(NodeTraceTest, SendsAndReceivesTellTheirBytesAndTheOtherEnd) {
+  PlanHarness h;
+  const AttrMap edge = {{"T", DT_FLOAT},
+                        {"edge", 7},
+                        {"tensor_name", "x:0"},
+                        {"send_device", "a"},
+                        {"recv_device", "b"}};
+  h.Add("send", "_Send", {h.Arg(0)}, edge);
+  h.Retval(0, {h.Add("recv", "_Recv", {}, edge), 0});
+  const RunsByName runs = Trace(h, {Tensor(DT_FLOAT, TensorShape({25}))});
+  EXPECT_EQ(runs.at("send").timeline_label, "[100B] send = _Send(x:0 @b)");
+  EXPECT_EQ(runs.at("recv").timeline_label, "[100B] recv = _Recv(x:0 @a)");
+}
+
+TEST(NodeTraceTest, ADeadBranchIsNotTold) {
+  PlanHarness h;
+  const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
+  const Node* taken = h.Add("taken", "TestWork", {{choose, 1}});
+  const Node* left = h.Add("left", "TestWork", {{choose, 0}});
+  h.Retval(0, {h.Add("merge", "Merge", {{left, 0}, {taken, 0}}), 0});
+  const RunsByName runs = Trace(h, {Float(3), Tensor::Scalar(true)});
+  EXPECT_TRUE(runs.contains("taken"));
+  EXPECT_FALSE(runs.contains("left"));
+  // The dead output of the Switch is none.
+  EXPECT_EQ(runs.at("choose").output[0].num_bytes, 0);
+  EXPECT_EQ(runs.at("choose").output[1].num_bytes, 4);
+}
+
+TEST(NodeTraceTest, AFailedStepTellsWhatRanBefore) {
+  PlanHarness h;
+  const Node* work = h.Add("work", "TestWork", {h.Arg(0)});
+  h.Add("fail", "TestFail", {}, {}, {work});
+  DeviceTrace trace("cpu");
+  h.trace = &trace;
+  EXPECT_THAT(h.Run({Float(1)}), StatusIs(kInvalid, "fail"));
+  bool has_work = false;
+  for (const NodeExecStats& run : trace.Take().node_stats) {
+    EXPECT_NE(run.node_name, "fail");
+    has_work |= run.node_name == "work";
+  }
+  EXPECT_TRUE(has_work);
+}
+
+}  // namespace
+}  // namespace weft

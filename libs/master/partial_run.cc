@@ -1,0 +1,203 @@
+#include "libs/master/partial_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/cancellation_link.h"
+#include "libs/base/join.h"
+#include "libs/base/status.h"
+#include "libs/passes/prune.h"
+
+namespace weft {
+namespace {
+
+// Of the numbers of feeds or fetches that a call names, as `turns` has them.
+absl::Status CheckTurns(absl::Span<const int> indices,
+                        const std::vector<bool>& turns, absl::string_view what,
+                        absl::string_view had) {
+  absl::flat_hash_set<int> seen;
+  for (const int index : indices) {
+    if (index < 0 || static_cast<size_t>(index) >= turns.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("The partial run has no ", what, " ", index, "."));
+    }
+    if (turns[index] || !seen.insert(index).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "The ", what, " ", index, " has already been ", had, "."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// One call, until its `done`.
+struct PartialRun::Call {
+  Scheduler* scheduler = nullptr;
+  protocol::Master::Done done;
+  bool is_last = false;
+  Join join;  // of its fetches
+  absl::Status fetched;
+  std::shared_ptr<Cancellation> step;  // null: it had ended already
+  CancellationLink caller_gone;
+  Scheduler::TimerId timer = 0;
+
+  void End(absl::Status status) {
+    caller_gone.End();
+    if (timer != 0) scheduler->CancelTimer(timer);
+    done(std::move(status));
+  }
+  // What the step says is the reason; it may have ended well, all the same.
+  void EndWithStep(const absl::Status& ended) {
+    End(ended.ok() ? fetched : ended);
+  }
+};
+
+void PartialRun::StepBegins(std::shared_ptr<Cancellation> step) {
+  absl::MutexLock lock(&mutex_);
+  step_ = std::move(step);
+}
+
+int64_t PartialRun::StepEnds(const absl::Status& status) {
+  std::vector<CallPtr> waiting;
+  int64_t fed_bytes = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    ended_ = status;
+    step_ = nullptr;
+    waiting.swap(waiting_);
+    fed_bytes = std::exchange(fed_bytes_, 0);
+  }
+  // What it made and nobody has taken yet stays where it is.
+  if (!status.ok()) client_->Abort(status);
+  for (const CallPtr& call : waiting) call->EndWithStep(status);
+  return fed_bytes;
+}
+
+void PartialRun::Cancel(const absl::Status& why) {
+  std::shared_ptr<Cancellation> step;
+  {
+    absl::MutexLock lock(&mutex_);
+    step = step_;
+  }
+  if (step != nullptr) step->Cancel(why);
+}
+
+absl::Status PartialRun::Check(const protocol::CallableRun& run) const {
+  if (run.feeds.size() != run.feed_indices.size() ||
+      run.fetches.size() != run.fetch_indices.size()) {
+    return absl::InvalidArgumentError(
+        "A call of a partial run has to say which feed each value is for, and "
+        "which fetches it wants.");
+  }
+  RETURN_IF_ERROR(CheckTurns(run.feed_indices, fed_, "feed", "fed"));
+  RETURN_IF_ERROR(CheckTurns(run.fetch_indices, fetched_, "fetch", "fetched"));
+  for (size_t i = 0; i < run.feeds.size(); ++i) {
+    const DataType type = feed_types_[run.feed_indices[i]];
+    if (run.feeds[i].dtype() == type) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "The feed ", run.feed_indices[i], " takes ", DataTypeName(type),
+        ", but ", DataTypeName(run.feeds[i].dtype()), " is provided."));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> PartialRun::Take(const protocol::CallableRun& run,
+                                      int64_t fed_bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (ended_.has_value()) RETURN_IF_ERROR(*ended_);
+  RETURN_IF_ERROR(Check(run));
+  for (const int feed : run.feed_indices) fed_[feed] = true;
+  for (const int fetch : run.fetch_indices) fetched_[fetch] = true;
+  fed_bytes_ += fed_bytes;
+  const auto has_all = [](const std::vector<bool>& turns) {
+    return std::find(turns.begin(), turns.end(), false) == turns.end();
+  };
+  return has_all(fed_) && has_all(fetched_);
+}
+
+absl::Status PartialRun::Run(const protocol::CallableRun& run,
+                             int64_t fed_bytes, absl::Time deadline,
+                             Scheduler& scheduler,
+                             protocol::Master::Done& done) {
+  ASSIGN_OR_RETURN(const bool is_last, Take(run, fed_bytes));
+  auto call = std::make_shared<Call>();
+  call->scheduler = &scheduler;
+  call->done = std::move(done);
+  call->is_last = is_last;
+  {
+    absl::MutexLock lock(&mutex_);
+    call->step = step_;
+  }
+  if (call->step != nullptr) {
+    call->caller_gone.Begin(run.cancellation, call->step);
+    Limit(call, deadline, run.timeout);
+  }
+  const int num_fetches = static_cast<int>(run.fetches.size());
+  // One more than there are fetches, so that none ends the call in this loop.
+  call->join.Begin(num_fetches + 1);
+  absl::Status fed;
+  for (size_t i = 0; i < run.feeds.size() && fed.ok(); ++i) {
+    fed = client_->Send({.edge = FeedEdge(run.feed_indices[i])}, run.feeds[i],
+                        /*is_dead=*/false);
+  }
+  for (int i = 0; i < num_fetches; ++i) {
+    Fetch(call, run.fetch_indices[i], run.fetches[i]);
+  }
+  PartDone(call, fed);
+  return absl::OkStatus();
+}
+
+void PartialRun::Limit(const CallPtr& call, absl::Time deadline,
+                       absl::Duration timeout) {
+  if (deadline == absl::InfiniteFuture()) return;
+  const absl::Status late = absl::DeadlineExceededError(
+      absl::StrCat("Timed out after ", absl::FormatDuration(timeout),
+                   " in a call of a partial run."));
+  call->timer = call->scheduler->ScheduleAt(
+      deadline, [step = call->step, late] { step->Cancel(late); });
+}
+
+void PartialRun::Fetch(const CallPtr& call, int fetch, Tensor& to) {
+  client_->Receive(
+      {.edge = FetchEdge(fetch)},
+      [self = shared_from_this(), call, fetch, &to](
+          absl::Status status, Tensor tensor, bool is_dead) {
+        if (status.ok() && is_dead) {
+          status = absl::InvalidArgumentError(absl::StrCat(
+              "Fetch ", fetch,
+              " does not have value: it lies on a branch that was not taken."));
+        }
+        if (status.ok()) to = std::move(tensor);
+        self->PartDone(call, status);
+      });
+}
+
+void PartialRun::PartDone(const CallPtr& call, const absl::Status& status) {
+  if (!call->join.EndPart(status)) return;
+  call->fetched = call->join.TakeError();
+  if (call->fetched.ok() && !call->is_last) return call->End(call->fetched);
+  // Where a fetch failed, nobody can take all of the others, and the step would
+  // run for ever.
+  if (!call->fetched.ok() && call->step != nullptr) {
+    call->step->Cancel(call->fetched);
+  }
+  WaitForEnd(call);
+}
+
+void PartialRun::WaitForEnd(const CallPtr& call) {
+  absl::Status ended;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!ended_.has_value()) {
+      waiting_.push_back(call);
+      return;
+    }
+    ended = *ended_;
+  }
+  call->EndWithStep(ended);
+}
+
+}  // namespace weft

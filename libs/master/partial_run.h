@@ -1,0 +1,83 @@
+// PartialRun: a step whose feeds come, and whose fetches go, bit by bit while
+// it runs: TensorFlow's partial run. It meets its client at a rendezvous of its
+// own, on the master's task.
+//
+// Threads: thread-safe. Calls hold no thread. `done` of a call comes once, on
+// whichever thread brings the last fetch or ends the step.
+#ifndef WEFT_LIBS_MASTER_PARTIAL_RUN_H_
+#define WEFT_LIBS_MASTER_PARTIAL_RUN_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "libs/base/cancellation.h"
+#include "libs/base/scheduler.h"
+#include "libs/protocol/master.h"
+#include "libs/rendezvous/rendezvous.h"
+#include "libs/tensor/data_type.h"
+
+namespace weft {
+
+class PartialRun : public std::enable_shared_from_this<PartialRun> {
+ public:
+  PartialRun(std::vector<DataType> feed_types, size_t num_fetches)
+      : feed_types_(std::move(feed_types)),
+        fed_(feed_types_.size(), false),
+        fetched_(num_fetches, false) {}
+
+  // Where the step meets the client.
+  const std::shared_ptr<Rendezvous>& client() const { return client_; }
+
+  // The step that runs it, once.
+  void StepBegins(std::shared_ptr<Cancellation> step);
+  // And has ended, with what its feeds took of the session's quota.
+  int64_t StepEnds(const absl::Status& status);
+  // Ends the step.
+  void Cancel(const absl::Status& why);
+
+  // Brings feeds, which take `fed_bytes` of the session's quota until the step
+  // ends, and takes fetches; `done` is taken and called. When a call ends early
+  // or takes too long, or wants a value that there is not, the step ends; its
+  // error is then that of all calls. INVALID_ARGUMENT, with nothing changed and
+  // `done` left alone, for a feed or fetch that is none, had its turn, or is of
+  // another type.
+  absl::Status Run(const protocol::CallableRun& run, int64_t fed_bytes,
+                   absl::Time deadline, Scheduler& scheduler,
+                   protocol::Master::Done& done);
+
+ private:
+  struct Call;
+  using CallPtr = std::shared_ptr<Call>;
+
+  // Notes what the call brings and takes; whether it is the last one.
+  absl::StatusOr<bool> Take(const protocol::CallableRun& run,
+                            int64_t fed_bytes);
+  absl::Status Check(const protocol::CallableRun& run) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Limit(const CallPtr& call, absl::Time deadline, absl::Duration timeout);
+  void Fetch(const CallPtr& call, int fetch, Tensor& to);
+  void PartDone(const CallPtr& call, const absl::Status& status);
+  void WaitForEnd(const CallPtr& call);
+
+  const std::vector<DataType> feed_types_;
+  const std::shared_ptr<Rendezvous> client_ =
+      std::make_shared<LocalRendezvous>();
+  absl::Mutex mutex_;
+  std::vector<bool> fed_ ABSL_GUARDED_BY(mutex_);
+  std::vector<bool> fetched_ ABSL_GUARDED_BY(mutex_);
+  int64_t fed_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<Cancellation> step_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Status> ended_ ABSL_GUARDED_BY(mutex_);
+  std::vector<CallPtr> waiting_ ABSL_GUARDED_BY(mutex_);  // for the step's end
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_MASTER_PARTIAL_RUN_H_

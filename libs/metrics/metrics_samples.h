@@ -1,0 +1,45 @@
+// MetricsSamples: what a process told Prometheus, read again.
+//
+// A value, not synchronised.
+#ifndef WEFT_LIBS_METRICS_METRICS_SAMPLES_H_
+#define WEFT_LIBS_METRICS_METRICS_SAMPLES_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+class MetricsSamples {
+ public:
+  using Labels = std::map<std::string, std::string>;
+
+  // `text` is in Prometheus's text format, version 0.0.4. It comes from another
+  // process: INVALID_ARGUMENT names the first line that is none.
+  static absl::StatusOr<MetricsSamples> Parse(absl::string_view text);
+
+  // The sum of all samples of that name that have these labels among theirs;
+  // none where there is no such sample.
+  std::optional<double> Sum(absl::string_view name,
+                            const Labels& labels = {}) const;
+  // That label of the first sample that has it; empty where none has.
+  std::string FirstLabel(const std::string& label) const;
+
+ private:
+  struct Sample {
+    std::string name;
+    Labels labels;
+    double value = 0;
+  };
+  static absl::StatusOr<Sample> ParseLine(absl::string_view line);
+
+  std::vector<Sample> samples_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_METRICS_METRICS_SAMPLES_H_

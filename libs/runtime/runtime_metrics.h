@@ -1,0 +1,23 @@
+// RuntimeMetrics: what a task counts of the steps that run partitions on it.
+#ifndef WEFT_LIBS_RUNTIME_RUNTIME_METRICS_H_
+#define WEFT_LIBS_RUNTIME_RUNTIME_METRICS_H_
+
+#include "libs/base/counter.h"
+#include "libs/kernels/checkpoint_metrics.h"
+#include "libs/metrics/histogram.h"
+
+namespace weft {
+
+// Thread-safe.
+struct RuntimeMetrics {
+  Counter steps_begun;
+  Counter step_errors;
+  // Of those that have ended, well or not: from the request to the answer, with
+  // what they wait for meanwhile.
+  Histogram step_seconds{SecondsOfSteps()};
+  CheckpointMetrics checkpoints;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RUNTIME_RUNTIME_METRICS_H_

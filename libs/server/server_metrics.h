@@ -1,0 +1,46 @@
+// What a server tells Prometheus: of its process, of its task, and of the roles
+// that it plays. docs/metrics.md lists all of it.
+#ifndef WEFT_LIBS_SERVER_SERVER_METRICS_H_
+#define WEFT_LIBS_SERVER_SERVER_METRICS_H_
+
+#include <memory>
+#include <string>
+
+#include "libs/checkpoint_writer/file_server.h"
+#include "libs/coordinator/coordinator.h"
+#include "libs/master/session_metrics.h"
+#include "libs/runtime/process.h"
+#include "libs/runtime/runtime_metrics.h"
+#include "libs/server/coordinator_link.h"
+#include "libs/server/task.h"
+
+namespace weft {
+
+// What is counted while steps run, of a task that tells of it. All else is
+// asked for when somebody wants to know.
+struct TaskMetrics {
+  std::shared_ptr<RuntimeMetrics> runtime = std::make_shared<RuntimeMetrics>();
+  SessionMetrics sessions;
+};
+
+// All outlive the call.
+struct MeasuredServer {
+  Process* process = nullptr;  // never null
+  std::string job_name;
+  int task_index = 0;
+  // Null for a task without devices.
+  const Task* task = nullptr;
+  const TaskMetrics* metrics = nullptr;   // never null
+  const CoordinatorLink* link = nullptr;  // never null
+  // Null unless the server is one.
+  const Coordinator* coordinator = nullptr;
+  const FileServer* file_server = nullptr;
+};
+
+// As Prometheus reads it, all with the labels "job" and "task". Takes locks of
+// all that it looks at, one after the other, and reads files of the kernel.
+std::string ServerMetricsText(const MeasuredServer& server);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_SERVER_SERVER_METRICS_H_

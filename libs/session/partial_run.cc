@@ -1,0 +1,170 @@
+// The client's half of partial runs: what was said, fed and fetched.
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/base/sync_call.h"
+#include "libs/session/session.h"
+
+namespace weft {
+namespace {
+
+// The position of `wanted` among `all`; its turn is taken. The texts are
+// TensorFlow's.
+absl::StatusOr<int> TakeTurn(const Output& wanted, absl::string_view what,
+                             absl::string_view had,
+                             const std::vector<Output>& all,
+                             std::vector<bool>& turns) {
+  if (!wanted) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A ", what, " of this partial run is null."));
+  }
+  const auto found = std::find(all.begin(), all.end(), wanted);
+  if (found == all.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The ", what, " ", wanted.name(),
+                     " was not specified in partial_run_setup."));
+  }
+  const int position = static_cast<int>(found - all.begin());
+  if (turns[position]) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "The ", what, " ", wanted.name(), " has already been ", had, "."));
+  }
+  turns[position] = true;
+  return position;
+}
+
+bool IsPlaceholder(const Node& node) {
+  return node.type() == "Placeholder" || node.type() == "PlaceholderV2";
+}
+
+// Walks back from the fetch, as far as what is fed.
+absl::Status CheckFetch(const Output& fetch, const std::vector<Output>& feeds,
+                        const std::vector<bool>& fed) {
+  // Of a node that only has to run: no output, so none that is fed.
+  constexpr int kNoOutput = -1;
+  std::vector<OutputTensor> left = {fetch.output_tensor()};
+  absl::flat_hash_set<const Node*> seen;
+  while (!left.empty()) {
+    const OutputTensor next = left.back();
+    left.pop_back();
+    const auto feed = std::find_if(
+        feeds.begin(), feeds.end(),
+        [&](const Output& one) { return one.output_tensor() == next; });
+    if (feed != feeds.end()) {
+      if (fed[feed - feeds.begin()]) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Fetch ", fetch.name(),
+          " can't be computed from the feeds that have been fed so far."));
+    }
+    if (!seen.insert(next.node).second) continue;
+    for (const OutputTensor& input : next.node->inputs()) left.push_back(input);
+    for (const Node* control : next.node->control_inputs()) {
+      // A fed placeholder never runs, not even for its control edges.
+      left.push_back({control, IsPlaceholder(*control) ? 0 : kNoOutput});
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool HasAll(const std::vector<bool>& turns) {
+  return std::find(turns.begin(), turns.end(), false) == turns.end();
+}
+
+}  // namespace
+
+bool Session::OpenPartialRun::is_done() const {
+  return HasAll(fed) && HasAll(fetched);
+}
+
+absl::StatusOr<std::string> Session::PartialRunSetup(
+    const std::vector<Output>& feeds, const std::vector<Output>& fetches,
+    const std::vector<Operation>& targets) {
+  RETURN_IF_ERROR(state_->status);
+  ASSIGN_OR_RETURN(protocol::CallableSpec spec,
+                   SpecOf(feeds, fetches, targets));
+  spec.is_partial = true;
+  ASSIGN_OR_RETURN(const uint64_t callable, NewCallable(spec));
+  OpenPartialRun run{.callable = callable,
+                     .feeds = feeds,
+                     .fetches = fetches,
+                     .fed = std::vector<bool>(feeds.size(), false),
+                     .fetched = std::vector<bool>(fetches.size(), false)};
+  std::string handle = absl::StrCat(callable);
+  absl::MutexLock lock(&mutex_);
+  partial_runs_[handle] = std::move(run);
+  return handle;
+}
+
+absl::StatusOr<Session::PartialCall> Session::TakeTurns(
+    const std::string& handle, const FeedList& feeds,
+    const std::vector<Output>& fetches) {
+  absl::MutexLock lock(&mutex_);
+  if (closed_) {
+    return absl::FailedPreconditionError("Session has been closed.");
+  }
+  const auto it = partial_runs_.find(handle);
+  if (it == partial_runs_.end()) {
+    return absl::InvalidArgumentError(
+        "Must run 'setup' before performing partial runs!");
+  }
+  OpenPartialRun run = it->second;
+  PartialCall call{.callable = run.callable};
+  for (const auto& [feed, value] : feeds) {
+    ASSIGN_OR_RETURN(const int position,
+                     TakeTurn(feed, "feed", "fed", run.feeds, run.fed));
+    const DataType type = RemoveRefType(feed.dtype());
+    if (value.dtype() != type) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("The feed ", feed.name(), " takes ", DataTypeName(type),
+                       ", but ", DataTypeName(value.dtype()), " is provided."));
+    }
+    call.feeds.push_back(position);
+  }
+  for (const Output& fetch : fetches) {
+    ASSIGN_OR_RETURN(const int position, TakeTurn(fetch, "fetch", "fetched",
+                                                  run.fetches, run.fetched));
+    RETURN_IF_ERROR(CheckFetch(fetch, run.feeds, run.fed));
+    call.fetches.push_back(position);
+  }
+  call.is_last = run.is_done();
+  it->second = std::move(run);
+  return call;
+}
+
+void Session::ForgetPartialRun(const std::string& handle) {
+  uint64_t callable = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto it = partial_runs_.find(handle);
+    if (it == partial_runs_.end()) return;
+    callable = it->second.callable;
+    partial_runs_.erase(it);
+  }
+  master().ReleaseCallable(id_, callable).IgnoreError();  // it has ended
+}
+
+absl::StatusOr<std::vector<Tensor>> Session::PartialRun(
+    const std::string& handle, const FeedList& feeds,
+    const std::vector<Output>& fetches) {
+  ASSIGN_OR_RETURN(const PartialCall call, TakeTurns(handle, feeds, fetches));
+  std::vector<Tensor> values;
+  for (const auto& [feed, value] : feeds) values.push_back(value);
+  std::vector<Tensor> results(fetches.size());
+  SyncCall done(scheduler_);
+  master_->RunCallable(id_, call.callable,
+                       {.feeds = values,
+                        .fetches = absl::MakeSpan(results),
+                        .feed_indices = call.feeds,
+                        .fetch_indices = call.fetches,
+                        .thread = protocol::CallingThread::kWaits},
+                       done.Done());
+  const absl::Status ran = done.Wait();
+  if (call.is_last || !ran.ok()) ForgetPartialRun(handle);
+  RETURN_IF_ERROR(ran);
+  return results;
+}
+
+}  // namespace weft

@@ -1,0 +1,101 @@
+#include "libs/train/profiler_hook.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/fs/path.h"
+#include "libs/trace/chrome_trace.h"
+#include "libs/train/global_step.h"
+
+namespace weft::train {
+namespace {
+
+std::shared_ptr<SessionSummaryWriter> WriterOf(const ProfilerOptions& options) {
+  if (options.writer != nullptr) return options.writer;
+  // Other hooks may write into the same directory.
+  return std::make_shared<SessionSummaryWriter>(
+      options.output_dir, options.logger, /*filename_suffix=*/".profiler");
+}
+
+}  // namespace
+
+ProfilerHook::ProfilerHook(ProfilerOptions options)
+    : output_dir_(options.output_dir),
+      logger_(options.logger),
+      writer_(WriterOf(options)),
+      timer_(options.save_secs, options.save_steps, options.clock) {}
+
+absl::Status ProfilerHook::Begin(const Scope& scope) {
+  if (output_dir_.empty()) {
+    return absl::InvalidArgumentError(
+        "A ProfilerHook needs an output_dir for its timelines.");
+  }
+  RETURN_IF_ERROR(timer_.Check());
+  return global_step_.Find(scope, "ProfilerHook");
+}
+
+absl::Status ProfilerHook::AfterCreateSession(Session& session,
+                                              Coordinator& coordinator) {
+  next_step_.reset();
+  timer_.Reset();
+  return writer_->Open(session, coordinator);
+}
+
+absl::StatusOr<SessionRunArgs> ProfilerHook::BeforeRun(SessionRunContext&) {
+  is_due_ = next_step_.has_value() && timer_.ShouldTriggerForStep(*next_step_);
+  SessionRunArgs args{.fetches = {global_step_.output()}};
+  if (is_due_) args.options.trace_level = TraceLevel::kFullTrace;
+  return args;
+}
+
+absl::Status ProfilerHook::AfterRun(SessionRunContext& context,
+                                    const SessionRunValues& values) {
+  const int64_t stale = GlobalStepValue(values.results[0]);
+  // So that the first trace comes only after so many steps, or seconds.
+  if (!next_step_.has_value()) timer_.UpdateLastTriggeredStep(stale);
+  int64_t step = stale + 1;
+  if (is_due_) {
+    ASSIGN_OR_RETURN(step, global_step_.Read(context.session()));
+    timer_.UpdateLastTriggeredStep(step);
+    Save(context.session(), step, values.run_metadata);
+  }
+  next_step_ = step + 1;
+  return absl::OkStatus();
+}
+
+void ProfilerHook::Save(const Session& session, int64_t step,
+                        const RunMetadata& metadata) {
+  const std::string path =
+      JoinPath(output_dir_, absl::StrCat("timeline-", step, ".json"));
+  logger_->Info(
+      absl::StrCat("Saving timeline for ", step, " into '", path, "'."));
+  absl::Status saved = WriteTimeline(session, path, metadata.step_stats);
+  const absl::StatusOr<std::string> bytes = Serialize(metadata);
+  if (bytes.ok()) {
+    writer_->AddRunMetadata(*bytes, absl::StrCat("step_", step), step);
+  } else if (saved.ok()) {
+    saved = bytes.status();
+  }
+  if (saved.ok()) return;
+  logger_->Warning(absl::StrCat("The trace of step ", step,
+                                " was not written: ", saved.ToString()));
+}
+
+absl::Status ProfilerHook::WriteTimeline(const Session& session,
+                                         const std::string& path,
+                                         const StepStats& stats) {
+  FileSystem* const files = session.file_system();
+  FileSystem& where = files != nullptr ? *files : local_files_;
+  RETURN_IF_ERROR(where.CreateDirectories(output_dir_));
+  return where.WriteFileAtomically(path, ChromeTrace(stats));
+}
+
+absl::Status ProfilerHook::End(Session&) {
+  writer_->Flush();
+  return absl::OkStatus();
+}
+
+void ProfilerHook::BeforeSessionGoes() { writer_->Close(); }
+
+}  // namespace weft::train

@@ -1,0 +1,73 @@
+// ProfilerHook: traces a run now and then as training goes on; TensorFlow's
+// hook of that name. For each run it writes timeline-<step>.json, which
+// chrome://tracing and ui.perfetto.dev show, and the RunMetadata under the tag
+// step_<step> into an event file, for TensorBoard and `weft trace`.
+//
+// The first run is not traced, for it is like no other. A trace that cannot be
+// written is lost, and a line of the log says so: training goes on.
+//
+// Threads: as SessionRunHook's.
+#ifndef WEFT_LIBS_TRAIN_PROFILER_HOOK_H_
+#define WEFT_LIBS_TRAIN_PROFILER_HOOK_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "libs/base/clock.h"
+#include "libs/base/logging.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/trace/step_stats.h"
+#include "libs/train/basic_session_run_hooks.h"
+#include "libs/train/defaults.h"
+#include "libs/train/second_or_step_timer.h"
+#include "libs/train/session_run_hook.h"
+#include "libs/train/session_summary_writer.h"
+
+namespace weft::train {
+
+struct ProfilerOptions {
+  // Exactly one of the two.
+  std::optional<int64_t> save_steps;
+  std::optional<absl::Duration> save_secs;
+  // Made where it is not there.
+  std::string output_dir;
+  // What writes the RunMetadata; null: a writer of its own, into output_dir.
+  std::shared_ptr<SessionSummaryWriter> writer;
+  const Clock* clock = nullptr;  // outlives it; null: the machine's
+  Logger* logger = nullptr;      // outlives it; null: lines on stderr
+};
+
+class ProfilerHook : public SessionRunHook {
+ public:
+  explicit ProfilerHook(ProfilerOptions options);
+
+  absl::Status Begin(const Scope& scope) override;
+  absl::Status AfterCreateSession(Session& session,
+                                  Coordinator& coordinator) override;
+  absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
+  absl::Status AfterRun(SessionRunContext& context,
+                        const SessionRunValues& values) override;
+  absl::Status End(Session& session) override;
+  void BeforeSessionGoes() override;
+
+ private:
+  void Save(const Session& session, int64_t step, const RunMetadata& metadata);
+  absl::Status WriteTimeline(const Session& session, const std::string& path,
+                             const StepStats& stats);
+
+  const std::string output_dir_;
+  const DefaultLogger logger_;
+  const std::shared_ptr<SessionSummaryWriter> writer_;
+  SecondOrStepTimer timer_;
+  GlobalStepReader global_step_;
+  LocalFileSystem local_files_;
+  std::optional<int64_t> next_step_;  // none before the first run
+  bool is_due_ = false;
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_PROFILER_HOOK_H_
