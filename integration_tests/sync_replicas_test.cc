@@ -223,13 +223,15 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
     }
   }
   // Runs of its own batches, and what the variables are afterwards.
-  absl::StatusOr<Values> Train(Replica& replica, int num_runs, int num_tokens) {
+  absl::StatusOr<Values> Train(Replica& replica, int num_runs, int num_tokens,
+                               absl::FunctionRef<void()> after_each_run) {
     ASSIGN_OR_RETURN(
         const auto session,
         MonitoredTrainingSession(replica.root, Options(replica, num_tokens)));
     for (int step = 0; step < num_runs; ++step) {
       RETURN_IF_ERROR(session->Run(
           Feeds(replica.net, BatchOf(replica.index, step)), replica.train));
+      after_each_run();
     }
     ASSIGN_OR_RETURN(auto values, ReadAll(*session->raw_session(), replica));
     RETURN_IF_ERROR(session->Close());
@@ -259,7 +261,11 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
         options.replicas_to_aggregate = together.num_replicas;
         if (together.in_order) options.replica_index = i;
         Replica replica(i, options, net);
-        auto values = Train(replica, together.num_runs, together.num_tokens);
+        auto values =
+            Train(replica, together.num_runs, together.num_tokens, [&] {
+              if (!together.in_order) all_have_run.Wait();
+            });
+        all_have_run.Leave();
         EXPECT_OK(values);
         if (i == 0 && values.ok()) result = *std::move(values);
       });
