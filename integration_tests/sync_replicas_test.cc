@@ -273,13 +273,16 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
     for (std::thread& thread : threads) thread.join();
     return result;
   }
-  // Until the global step is `last` or more.
-  absl::StatusOr<int64_t> TrainUntil(Replica& replica, int64_t last,
-                                     MonitoredTrainingSessionOptions options) {
+  // Until the global step is `last` or more; `before_run` gets the number of
+  // the run.
+  absl::StatusOr<int64_t> TrainUntil(
+      Replica& replica, int64_t last, MonitoredTrainingSessionOptions options,
+      absl::FunctionRef<void(int64_t)> before_run = [](int64_t) {}) {
     options.hooks.push_back(train::StopAtStep(last));
     ASSIGN_OR_RETURN(const auto session,
                      MonitoredTrainingSession(replica.root, options));
     for (int64_t run = 0; !session->ShouldStop(); ++run) {
+      before_run(run);
       RETURN_IF_ERROR(session->Run(
           Feeds(replica.net, BatchOf(replica.index, run)), replica.train));
     }
@@ -540,23 +543,30 @@ TEST_P(SyncReplicasTest, GoesOnWithAnotherChief) {
   EXPECT_GE(*step, 40);
 }
 
+// Which is lost when both have made ten runs.
 TEST_P(SyncReplicasTest, GoesOnAfterTheLossOfAParameterServer) {
-  const SyncReplicasOptions options = {.replicas_to_aggregate = 2};
   std::vector<std::thread> threads;
   std::vector<absl::StatusOr<int64_t>> steps(2, absl::UnknownError("none"));
+  Meeting meeting(3);
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&, i] {
-      Replica replica(i, options);
+      Replica replica(i, Numbered(2, i));
       auto with = Options(replica);
       if (i == 0) {
         with.checkpoint_dir = "/job";
         with.save_checkpoint_steps = 5;
       }
-      steps[i] = TrainUntil(replica, 30, with);
+      steps[i] = TrainUntil(replica, 30, with, [&](int64_t run) {
+        if (run != 10) return;
+        meeting.Wait();  // the server goes
+        meeting.Wait();  // and is there again
+      });
     });
   }
+  meeting.Wait();
   cluster_.Stop("ps", 1);
   cluster_.Start("ps", 1);
+  meeting.Wait();
   for (std::thread& thread : threads) thread.join();
   for (const auto& step : steps) {
     ASSERT_OK(step);
