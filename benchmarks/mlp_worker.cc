@@ -45,10 +45,10 @@ MlpWorker::MlpWorker(const Options& options, const LabelledRows& training)
   const Scope scope = root_.WithDeviceFunction(ReplicaDeviceSetter(
       {.worker_device = device, .cluster = options.cluster}));
   if (options.resident) BuildResident(scope.WithDevice(device));
-  model_ = BuildModel(scope, device,
-                      options.resident ? resident_.batch
-                                       : Batch{RowsPlaceholder(scope),
-                                               LabelsPlaceholder(scope)});
+  model_ = BuildModel(
+      scope, options.resident
+                 ? resident_.batch
+                 : Batch{RowsPlaceholder(scope), LabelsPlaceholder(scope)});
   auto session = Session::Connect(
       server_->target(), root_,
       {.device_filters = {"/job:ps", device}, .process = &process_});
@@ -77,8 +77,19 @@ void MlpWorker::BuildResident(const Scope& scope) {
           {-1})};
 }
 
+Operation MlpWorker::AddSync(const Scope& scope, const Output& loss,
+                             train::Optimizer& optimizer, Model& model) const {
+  train::SyncReplicasOptimizer sync(
+      optimizer,
+      {.replicas_to_aggregate = options_.cluster.num_tasks("worker")});
+  const Operation train =
+      sync.Minimize(scope, loss, {.global_step = model.global_step});
+  model.sync = {sync.local_step_init_op(), sync.chief_init_op(),
+                sync.GetInitTokensOp(scope), sync.sync_op()};
+  return train;
+}
+
 MlpWorker::Model MlpWorker::BuildModel(const Scope& scope,
-                                       const std::string& device,
                                        const Batch& batch) const {
   Model model;
   model.batch = batch;
@@ -86,11 +97,7 @@ MlpWorker::Model MlpWorker::BuildModel(const Scope& scope,
   const Mlp mlp = BuildMlp(scope, batch.rows, batch.labels, options_.hidden);
   train::GradientDescent optimizer(kMlpLearningRate);
   if (options_.sync) {
-    const int replicas =
-        static_cast<int>(options_.cluster.jobs().at("worker").size());
-    model.sync = BuildSyncReplicas(scope, device, mlp.loss, model.global_step,
-                                   optimizer, replicas);
-    model.train = model.sync.train;
+    model.train = AddSync(scope, mlp.loss, optimizer, model);
   } else {
     model.train =
         optimizer.Minimize(scope, mlp.loss, {.global_step = model.global_step});
@@ -119,11 +126,12 @@ void MlpWorker::Prepare() {
 
 // The chief's updates go on until the process ends.
 void MlpWorker::PrepareSync() {
-  const SyncReplicas& sync = model_.sync;
+  const Sync& sync = model_.sync;
   Check(session_->Run(ops::LocalVariablesInitializer(root_)));
-  Check(session_->Run({}, {}, sync.local_init).status());
-  if (options_.index != 0) return;
-  Check(session_->Run({}, {}, sync.chief_init).status());
+  const bool is_chief = options_.index == 0;
+  Check(session_->Run(is_chief ? sync.chief_init : sync.local_init));
+  if (!is_chief) return;
+  Check(session_->Run(sync.init_tokens));
   auto update = session_->MakeCallable({}, {}, {sync.update});
   Check(update.status());
   sync_update_ = *std::move(update);

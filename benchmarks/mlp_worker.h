@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "benchmarks/fashion_mnist.h"
-#include "benchmarks/sync_replicas.h"
 #include "libs/api/weft.h"
 
 namespace weft::benchmarks {
@@ -29,8 +28,8 @@ class MlpWorker {
     // The training set is in variables of the worker, and a step gathers a
     // batch of it; otherwise each step feeds one.
     bool resident = false;
-    // The replicas' gradients make one update together (see sync_replicas.h);
-    // otherwise each makes its own.
+    // The replicas' gradients make one update together (see
+    // train::SyncReplicasOptimizer); otherwise each makes its own.
     bool sync = false;
   };
 
@@ -59,16 +58,23 @@ class MlpWorker {
     std::vector<Operation> initializers;
     Batch batch;
   };
+  // Of synchronous replicas.
+  struct Sync {
+    Operation local_init;               // of others than the chief
+    Operation chief_init, init_tokens;  // of the chief
+    Operation update;                   // what the chief runs over and over
+  };
   struct Model {
     Batch batch;
     ops::Variable global_step;
     Operation train;
-    SyncReplicas sync;
+    Sync sync;
     Output accuracy;
   };
   void BuildResident(const Scope& scope);
-  Model BuildModel(const Scope& scope, const std::string& device,
-                   const Batch& batch) const;
+  Model BuildModel(const Scope& scope, const Batch& batch) const;
+  Operation AddSync(const Scope& scope, const Output& loss,
+                    train::Optimizer& optimizer, Model& model) const;
   void PrepareSync();
   LabelledRows PickBatch();
 

@@ -109,6 +109,7 @@ GOALS = (
     *_transfer_goals(_BETWEEN + 'push'),
     Goal(_BETWEEN + 'mlp_async', 'global_steps', AT_LEAST, 4, '', TF),
     Goal(_BETWEEN + 'mlp_async_1024', 'global_steps', AT_LEAST, 1.6, '', TF),
+    Goal(_OTHER + 'sync_replicas', 'global_steps', AT_LEAST, 4, '', TF),
     Goal(_OTHER + 'local_step', 'local_op_from_chain_1000', AT_MOST, 100,
          'ns/op', None),
     Goal(_OTHER + 'startup', 'launch_to_first_step', AT_MOST, 0.5, 's', None),

@@ -10,7 +10,8 @@
 //
 // Without --cluster, TF_CONFIG says which task it is. A worker ends after
 // --steps steps of all workers together, and prints the line that they fitted
-// to points of y = 2 x - 1.
+// to points of y = 2 x - 1. With --sync for all, each step is made of a
+// gradient of every worker.
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -28,6 +29,9 @@ ABSL_FLAG(std::string, cluster, "",
 ABSL_FLAG(std::string, job_name, "worker", "The job this task belongs to");
 ABSL_FLAG(int, task_index, 0, "Which task of the job this is");
 ABSL_FLAG(int64_t, steps, 500, "Steps of all workers together");
+ABSL_FLAG(bool, sync, false,
+          "The workers' gradients make one update together; else each makes "
+          "its own");
 ABSL_FLAG(bool, insecure, false,
           "Listen beyond this machine although anyone who reaches the port may "
           "run graphs and read variables");
@@ -52,10 +56,11 @@ absl::StatusOr<TfConfig> ThisTask() {
 struct Model {
   ops::Variable slope, offset, global_step;
   Operation train;
+  train::HookList hooks;  // that training needs
 };
 
 // y = 2 x - 1.
-Model BuildModel(const Scope& scope) {
+Model BuildModel(const Scope& scope, const TfConfig& task) {
   Model model;
   model.slope = ops::Variable(scope.WithName("slope"), 0.0f);
   model.offset = ops::Variable(scope.WithName("offset"), 0.0f);
@@ -65,8 +70,17 @@ Model BuildModel(const Scope& scope) {
   auto predicted =
       ops::Add(scope, ops::Mul(scope, model.slope, x), model.offset);
   auto error = ops::Square(scope, ops::Sub(scope, predicted, y));
-  model.train = train::GradientDescent(0.05f).Minimize(
-      scope, ops::Mean(scope, error, 0), {.global_step = model.global_step});
+  auto loss = ops::Mean(scope, error, 0);
+  train::GradientDescent optimizer(0.05f);
+  if (!absl::GetFlag(FLAGS_sync)) {
+    model.train =
+        optimizer.Minimize(scope, loss, {.global_step = model.global_step});
+    return model;
+  }
+  train::SyncReplicasOptimizer sync(
+      optimizer, {.replicas_to_aggregate = task.num_trainers()});
+  model.train = sync.Minimize(scope, loss, {.global_step = model.global_step});
+  model.hooks = {sync.MakeSessionRunHook(task.IsChief())};
   return model;
 }
 
@@ -74,10 +88,15 @@ absl::Status Work(const TfConfig& task, const Server& server) {
   const std::string device =
       absl::StrCat("/job:", task.job_name, "/task:", task.task_index);
   Scope root = Scope::Root();
-  const Model model = BuildModel(root.WithDeviceFunction(
-      ReplicaDeviceSetter({.worker_device = device, .cluster = task.cluster})));
+  const Model model =
+      BuildModel(root.WithDeviceFunction(ReplicaDeviceSetter(
+                     {.worker_device = device, .cluster = task.cluster})),
+                 task);
   auto line = std::make_shared<train::FinalOpsHook>(train::SessionRunArgs{
       .fetches = {model.slope, model.offset, model.global_step}});
+  train::HookList hooks = model.hooks;
+  hooks.push_back(train::StopAtStep(absl::GetFlag(FLAGS_steps)));
+  hooks.push_back(line);
   // The chief initialises the variables, the others wait for it. This worker
   // needs no other one, so it does not wait for them to be up.
   ASSIGN_OR_RETURN(
@@ -85,7 +104,7 @@ absl::Status Work(const TfConfig& task, const Server& server) {
       train::MonitoredTrainingSession(
           root, {.master = server.target(),
                  .is_chief = task.IsChief(),
-                 .hooks = {train::StopAtStep(absl::GetFlag(FLAGS_steps)), line},
+                 .hooks = hooks,
                  .config = {.device_filters = {"/job:ps", device}}}));
   int64_t mine = 0;
   for (; !session->ShouldStop(); ++mine) {

@@ -210,14 +210,15 @@ class ExamplesTest(unittest.TestCase):
           self.succeeds('in_graph_replication',
                         f'--target={cluster.target("worker")}'), expected)
 
-  def check_between_graph(self, start):
+  def check_between_graph(self, start, *flags):
     """start(cluster) is how a task is started."""
     with Cluster(ps=2, worker=2) as cluster:
       for index in range(2):
         start(cluster)('between_graph', 'ps', index)
       # The chief comes last: the other one waits for its variables.
-      workers = [start(cluster)('between_graph', 'worker', index, '--steps=400')
-                 for index in (1, 0)]
+      workers = [
+          start(cluster)('between_graph', 'worker', index, '--steps=400', *flags)
+          for index in (1, 0)]
       for worker in workers:
         self.assertRegex(
             self.ends_well(worker),
@@ -226,6 +227,9 @@ class ExamplesTest(unittest.TestCase):
 
   def test_between_graph_by_flags(self):
     self.check_between_graph(lambda cluster: cluster.start_example)
+
+  def test_between_graph_in_step(self):
+    self.check_between_graph(lambda cluster: cluster.start_example, '--sync')
 
   def test_between_graph_by_environment(self):
     self.check_between_graph(

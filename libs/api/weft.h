@@ -68,5 +68,6 @@
 #include "libs/train/session_summary_writer.h"
 #include "libs/train/slot_optimizers.h"
 #include "libs/train/summary_saver_hook.h"
+#include "libs/train/sync_replicas_optimizer.h"
 
 #endif  // WEFT_LIBS_API_WEFT_H_

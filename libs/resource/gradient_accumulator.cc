@@ -38,19 +38,62 @@ absl::Status GradientAccumulator::SetGlobalStep(const Cancellation& step,
 
 absl::Status GradientAccumulator::Apply(const Cancellation& step,
                                         int64_t local_step,
-                                        absl::Span<const Tensor> gradient) {
+                                        absl::Span<const Tensor> gradient,
+                                        std::optional<int64_t> replica) {
   Finished finished;
   {
     absl::MutexLock lock(&mutex_);
     // Nothing of an aborted step lands later.
     if (step.IsCancelled()) return step.status();
     if (local_step < global_step_) return absl::OkStatus();
-    RETURN_IF_ERROR(sum_->Add(gradient, /*is_first=*/count_ == 0));
+    if (count_ > 0 && replica.has_value() == kept_.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("accumulator '", name_, "' has gradients ",
+                       replica ? "without" : "with",
+                       " the number of their replica, and gets one ",
+                       replica ? "with" : "without",
+                       ": all replicas are to say it, or none"));
+    }
+    if (replica) {
+      ASSIGN_OR_RETURN(const bool is_new, Keep(gradient, *replica));
+      if (!is_new) return absl::OkStatus();
+    } else {
+      RETURN_IF_ERROR(sum_->Add(gradient, /*is_first=*/count_ == 0));
+    }
     ++count_;
     Advance(finished);
   }
   Finish(finished);
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> GradientAccumulator::Keep(
+    absl::Span<const Tensor> gradient, int64_t replica) {
+  absl::Span<const Tensor> other;
+  if (!kept_.empty()) other = kept_.begin()->second;
+  RETURN_IF_ERROR(sum_->Check(gradient, other));
+  return kept_
+      .emplace(replica, std::vector<Tensor>(gradient.begin(), gradient.end()))
+      .second;
+}
+
+absl::Status GradientAccumulator::AddKept() {
+  bool is_first = true;
+  for (auto& [replica, kept] : kept_) {
+    // Nobody else holds its buffers: the first becomes the sum.
+    const std::vector<Tensor> gradient = std::move(kept);
+    RETURN_IF_ERROR(sum_->Add(gradient, is_first));
+    is_first = false;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Tensor>> GradientAccumulator::TakeSum() {
+  const absl::Status added = AddKept();
+  kept_.clear();
+  auto taken = sum_->Take(std::exchange(count_, 0));
+  if (!added.ok()) return added;
+  return taken;
 }
 
 void GradientAccumulator::Take(Cancellation& step, int64_t num_required,
@@ -97,8 +140,7 @@ void GradientAccumulator::Advance(Finished& finished) {
     if (first.step.IsCancelled()) {
       first.result = first.step.status();
     } else if (count_ >= first.num_required) {
-      first.result = sum_->Take(count_);
-      count_ = 0;
+      first.result = TakeSum();
       ++global_step_;
     } else {
       return;

@@ -7,6 +7,13 @@
 // gradients are there as are asked for; it empties the accumulator and moves
 // its global step on. A take whose step is cancelled has taken nothing.
 //
+// Gradients are added up in the order in which they come, so the last bits of a
+// sum may differ from run to run. Those that come with the number of their
+// replica are kept as they are until they are taken, and are then added up in
+// the order of these numbers; of one replica the first of each global step
+// counts. That costs the memory of as many gradients as are asked for, and
+// leaves all additions to the take. An accumulator gets gradients of one kind.
+//
 // Threads: all methods may be called from any thread. Functions given run
 // without a lock held, on the thread that made it possible.
 #ifndef WEFT_LIBS_RESOURCE_GRADIENT_ACCUMULATOR_H_
@@ -14,7 +21,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +43,10 @@ namespace weft {
 class GradientSum {
  public:
   virtual ~GradientSum() = default;
+  // Whether a gradient is one that could be added, and then to `other`, unless
+  // that is empty.
+  virtual absl::Status Check(absl::Span<const Tensor> gradient,
+                             absl::Span<const Tensor> other) const = 0;
   // Adds a gradient, the first one after Take if `is_first`; an error leaves
   // the sum as it was.
   virtual absl::Status Add(absl::Span<const Tensor> gradient,
@@ -73,9 +86,12 @@ class GradientAccumulator
   int64_t num_accumulated() const;
   absl::Status SetGlobalStep(const Cancellation& step, int64_t global_step);
 
-  // Adds a gradient that was computed in global step `local_step`.
+  // Adds a gradient that was computed in global step `local_step`, by the
+  // replica of that number, if it has one. INVALID_ARGUMENT, besides what the
+  // sum says, where others have come of the other kind.
   absl::Status Apply(const Cancellation& step, int64_t local_step,
-                     absl::Span<const Tensor> gradient);
+                     absl::Span<const Tensor> gradient,
+                     std::optional<int64_t> replica = std::nullopt);
 
   // Calls `done` exactly once, with what the sum makes of `num_required`
   // gradients or more; `step` lives until then. REQUIRES: num_required > 0.
@@ -97,13 +113,21 @@ class GradientAccumulator
   void Cancel(const std::shared_ptr<Attempt>& attempt,
               const absl::Status& cause);
   void Advance(Finished& finished) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Keeps a gradient until it is taken; false where the replica's is there.
+  absl::StatusOr<bool> Keep(absl::Span<const Tensor> gradient, int64_t replica)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status AddKept() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::vector<Tensor>> TakeSum()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void Finish(const Finished& finished);
 
   const std::string name_;
   const GradientAccumulatorOptions options_;
   mutable absl::Mutex mutex_;
   const std::unique_ptr<GradientSum> sum_ ABSL_PT_GUARDED_BY(mutex_);
-  int64_t count_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of replicas with a number; not in sum_ yet.
+  std::map<int64_t, std::vector<Tensor>> kept_ ABSL_GUARDED_BY(mutex_);
+  int64_t count_ ABSL_GUARDED_BY(mutex_) = 0;  // with those kept
   int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<std::shared_ptr<Attempt>> waiting_ ABSL_GUARDED_BY(mutex_);
 };

@@ -100,11 +100,14 @@ absl::StatusOr<std::vector<Tensor>> HookedSession::Run(
   }
   RETURN_IF_ERROR(coordinator_->requested_error());
   auto results = RunOnce(args, metadata);
-  // A thread that lost the session tells why, where the run only tells that
-  // what the thread was to bring has not come.
+  // A thread that failed tells why, where the run only tells that what the
+  // thread was to bring has not come, or that the session was closed.
   const absl::Status cause = coordinator_->requested_error();
-  if (!results.ok() && !IsSessionLost(results.status()) &&
-      IsSessionLost(cause)) {
+  if (results.ok() || cause.ok() || IsSessionLost(results.status())) {
+    return results;
+  }
+  if (IsSessionLost(cause) || absl::IsCancelled(results.status()) ||
+      absl::IsFailedPrecondition(results.status())) {
     return cause;
   }
   return results;

@@ -1,5 +1,6 @@
 // Accumulators of gradients, dense and sparse, with handles of either kind.
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,17 +79,30 @@ absl::Status CheckKind(const GradientAccumulator& accumulator, DataType dtype,
       ", not ", is_sparse ? "sparse " : "dense ", DataTypeName(dtype)));
 }
 
+// Attributes of Weft's own of nodes that apply gradients (see
+// libs/ops/resource/accumulator_ops.h).
+std::optional<int64_t> ReplicaOf(const OpKernelConstruction& construction) {
+  const auto replica = construction.GetAttr<int64_t>("_replica");
+  return replica.ok() ? std::optional<int64_t>(*replica) : std::nullopt;
+}
+
 class ApplyGradientKernel : public OpKernel {
  public:
-  using OpKernel::OpKernel;
+  explicit ApplyGradientKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), replica_(ReplicaOf(construction)) {}
+
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto accumulator,
                      FindResource<GradientAccumulator>(context, 0));
     RETURN_IF_ERROR(CheckKind(*accumulator, context.input(2).dtype(), false));
     ASSIGN_OR_RETURN(const int64_t step, StepAt(context, 1, "local_step"));
     const Tensor gradient = context.TakeInput(2);
-    return accumulator->Apply(context.cancellation(), step, {gradient});
+    return accumulator->Apply(context.cancellation(), step, {gradient},
+                              replica_);
   }
+
+ private:
+  const std::optional<int64_t> replica_;
 };
 
 class SparseApplyGradientKernel : public OpKernel {
@@ -96,7 +110,10 @@ class SparseApplyGradientKernel : public OpKernel {
   explicit SparseApplyGradientKernel(const OpKernelConstruction& construction)
       : OpKernel(construction),
         has_known_shape_(
-            construction.GetAttr<bool>("has_known_shape").value_or(false)) {}
+            construction.GetAttr<bool>("has_known_shape").value_or(false)),
+        sums_repeated_rows_(
+            construction.GetAttr<bool>("_sums_repeated_rows").value_or(false)),
+        replica_(ReplicaOf(construction)) {}
 
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto accumulator,
@@ -105,11 +122,16 @@ class SparseApplyGradientKernel : public OpKernel {
     ASSIGN_OR_RETURN(const int64_t step, StepAt(context, 1, "local_step"));
     std::vector<Tensor> gradient = {context.TakeInput(2), context.TakeInput(3)};
     if (has_known_shape_) gradient.push_back(context.TakeInput(4));
-    return accumulator->Apply(context.cancellation(), step, gradient);
+    if (sums_repeated_rows_) {
+      ASSIGN_OR_RETURN(gradient, SumRepeatedRows(std::move(gradient)));
+    }
+    return accumulator->Apply(context.cancellation(), step, gradient, replica_);
   }
 
  private:
   const bool has_known_shape_;
+  const bool sums_repeated_rows_;
+  const std::optional<int64_t> replica_;
 };
 
 class TakeGradientKernel : public AsyncOpKernel {

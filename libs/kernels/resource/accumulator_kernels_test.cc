@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -139,6 +140,81 @@ TEST(SparseSumTest, AveragesEachRowOverThoseThatHaveIt) {
               StatusIs(kInvalid));
   EXPECT_THAT(accumulator->Apply(step, 1, {Ids({1}), rows({1}), Ids({5, 1})}),
               StatusIs(kInvalid, "expected dim 0 to be 4, got 5"));
+}
+
+TEST(SparseSumTest, SumsRepeatedRowsAndPutsThemInOrder) {
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> sums,
+      SumRepeatedRows(
+          {Ids({3, 1, 3, 0}),
+           Tensor::FromValues<float>({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8})}));
+  EXPECT_TRUE(SameBits(sums[0], Ids({0, 1, 3})));
+  EXPECT_TRUE(
+      SameBits(sums[1], Tensor::FromValues<float>({3, 2}, {7, 8, 3, 4, 6, 8})));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> none,
+                       SumRepeatedRows({Ids({}), Tensor(DT_FLOAT, {0, 2})}));
+  EXPECT_EQ(none[1].dim(0), 0);
+  EXPECT_THAT(SumRepeatedRows({Ids({1, 1}), Tensor(DT_FLOAT, {1, 2})}),
+              StatusIs(kInvalid, "as many values as indices"));
+}
+
+// What three gradients make that come in this order, by number of replica.
+Tensor SumOf(const std::vector<int64_t>& order, bool is_numbered) {
+  const std::vector<float> gradients = {1e8f, 1, -1e8f};
+  const GradientAccumulatorOptions options = {.dtype = DT_FLOAT, .shape = {1}};
+  auto accumulator =
+      std::make_shared<GradientAccumulator>("a", options, NewDenseSum(options));
+  Cancellation step;
+  for (const int64_t replica : order) {
+    EXPECT_OK(accumulator->Apply(
+        step, 0, {Tensor::Vector<float>({gradients[replica]})},
+        is_numbered ? std::optional<int64_t>(replica) : std::nullopt));
+  }
+  Tensor sum;
+  accumulator->Take(step, 3, [&](absl::StatusOr<std::vector<Tensor>> taken) {
+    ASSERT_OK(taken);
+    sum = (*taken)[0];
+  });
+  return sum;
+}
+
+TEST(GradientAccumulatorTest, NumberedReplicasAreAddedInTheirOrder) {
+  EXPECT_TRUE(SameBits(SumOf({0, 1, 2}, true), SumOf({2, 0, 1}, true)));
+  EXPECT_TRUE(SameBits(SumOf({0, 1, 2}, true), SumOf({1, 2, 0}, true)));
+  EXPECT_TRUE(SameBits(SumOf({0, 1, 2}, true), SumOf({0, 1, 2}, false)));
+  EXPECT_FALSE(SameBits(SumOf({0, 1, 2}, false), SumOf({2, 0, 1}, false)));
+}
+
+TEST(GradientAccumulatorTest, OfANumberedReplicaTheFirstGradientCounts) {
+  const GradientAccumulatorOptions options = {.dtype = DT_FLOAT, .shape = {-1}};
+  auto accumulator =
+      std::make_shared<GradientAccumulator>("a", options, NewDenseSum(options));
+  Cancellation step, over;
+  over.Cancel(absl::AbortedError("the step is over"));
+  const auto apply = [&](const Cancellation& of, std::optional<int64_t> replica,
+                         std::initializer_list<float> gradient) {
+    return accumulator->Apply(of, 0, {Tensor::Vector<float>(gradient)},
+                              replica);
+  };
+  EXPECT_EQ(apply(over, 0, {100}), absl::AbortedError("the step is over"));
+  ASSERT_OK(apply(step, 0, {2}));
+  ASSERT_OK(apply(step, 0, {100}));
+  EXPECT_EQ(accumulator->num_accumulated(), 1);
+  EXPECT_THAT(apply(step, 1, {1, 2}), StatusIs(kInvalid, "Shape mismatch"));
+  EXPECT_THAT(apply(step, std::nullopt, {1}),
+              StatusIs(kInvalid, "all replicas are to say it, or none"));
+  ASSERT_OK(apply(step, 1, {4}));
+  bool is_taken = false;
+  accumulator->Take(step, 2, [&](absl::StatusOr<std::vector<Tensor>> taken) {
+    is_taken = true;
+    ASSERT_OK(taken);
+    EXPECT_TRUE(SameBits((*taken)[0], Tensor::Vector<float>({3})));
+  });
+  EXPECT_TRUE(is_taken);
+  // The kind may be another one once it is empty.
+  ASSERT_OK(accumulator->Apply(step, 1, {Tensor::Vector<float>({1})}));
+  EXPECT_THAT(accumulator->Apply(step, 1, {Tensor::Vector<float>({1})}, 0),
+              StatusIs(kInvalid, "all replicas are to say it, or none"));
 }
 
 TEST(GradientAccumulatorTest, WaitsAndACancelledTakeTakesNothing) {

@@ -1,8 +1,10 @@
 #include "libs/kernels/resource/accumulator_sums.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
@@ -31,17 +33,41 @@ absl::Status ShapeMismatch(absl::string_view expected, absl::string_view got) {
       absl::StrCat("Shape mismatch: expected ", expected, ", got ", got));
 }
 
+int64_t RowSize(const Tensor& values) {
+  int64_t size = 1;
+  for (int d = 1; d < values.rank(); ++d) size *= values.dim(d);
+  return size;
+}
+
+absl::Status CheckParts(const Tensor& indices, const Tensor& values) {
+  if (!indices.shape().IsVector() || values.rank() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "indices must be a vector and values at least one, but have shapes ",
+        indices.shape().ToString(), " and ", values.shape().ToString()));
+  }
+  if (indices.dim(0) == values.dim(0)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("Expected as many values as indices, got ", values.dim(0),
+                   " and ", indices.dim(0)));
+}
+
 class DenseSum : public GradientSum {
  public:
   explicit DenseSum(const GradientAccumulatorOptions& options)
       : options_(options) {}
 
+  absl::Status Check(absl::Span<const Tensor> gradient,
+                     absl::Span<const Tensor> other) const override {
+    const PartialShape wanted =
+        other.empty() ? options_.shape : PartialShape(other[0].shape());
+    if (wanted.IsCompatibleWith(gradient[0].shape())) return absl::OkStatus();
+    return ShapeMismatch(wanted.ToString(), gradient[0].shape().ToString());
+  }
+
   absl::Status Add(absl::Span<const Tensor> gradient, bool is_first) override {
     const Tensor& added = gradient[0];
-    const PartialShape wanted = is_first ? options_.shape : sum_.shape();
-    if (!wanted.IsCompatibleWith(added.shape())) {
-      return ShapeMismatch(wanted.ToString(), added.shape().ToString());
-    }
+    RETURN_IF_ERROR(Check(gradient, is_first ? absl::Span<const Tensor>()
+                                             : absl::MakeConstSpan(&sum_, 1)));
     if (is_first) {
       sum_ = added;
       return absl::OkStatus();
@@ -69,14 +95,15 @@ class SparseSum : public GradientSum {
   explicit SparseSum(const GradientAccumulatorOptions& options)
       : options_(options) {}
 
+  absl::Status Check(absl::Span<const Tensor> gradient,
+                     absl::Span<const Tensor> other) const override {
+    return CheckBeside(gradient, other.empty() ? nullptr : &other[1]);
+  }
+
   absl::Status Add(absl::Span<const Tensor> gradient, bool is_first) override {
     const Tensor& indices = gradient[0];
     const Tensor& values = gradient[1];
-    RETURN_IF_ERROR(CheckParts(indices, values));
-    if (gradient.size() > 2) RETURN_IF_ERROR(CheckDenseShape(gradient[2]));
-    RETURN_IF_ERROR(CheckIndices(indices));
-    RETURN_IF_ERROR(is_first ? CheckAgainstDeclared(values)
-                             : CheckAgainstSum(values));
+    RETURN_IF_ERROR(CheckBeside(gradient, is_first ? nullptr : &values_));
     if (!is_first) return Merge(indices.flat<int64_t>(), values);
     const auto rows = indices.flat<int64_t>();
     indices_.assign(rows.begin(), rows.end());
@@ -109,26 +136,18 @@ class SparseSum : public GradientSum {
   }
 
  private:
-  static int64_t RowSize(const Tensor& values) {
-    int64_t size = 1;
-    for (int d = 1; d < values.rank(); ++d) size *= values.dim(d);
-    return size;
-  }
-
   int declared_rank() const {
     return options_.shape.has_rank() ? options_.shape.rank() : 0;
   }
 
-  static absl::Status CheckParts(const Tensor& indices, const Tensor& values) {
-    if (!indices.shape().IsVector() || values.rank() == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "indices must be a vector and values at least one, but have shapes ",
-          indices.shape().ToString(), " and ", values.shape().ToString()));
-    }
-    if (indices.dim(0) == values.dim(0)) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("Expected as many values as indices, got ", values.dim(0),
-                     " and ", indices.dim(0)));
+  // `other`: values of what it is to be added to; null: of nothing yet.
+  absl::Status CheckBeside(absl::Span<const Tensor> gradient,
+                           const Tensor* other) const {
+    RETURN_IF_ERROR(CheckParts(gradient[0], gradient[1]));
+    if (gradient.size() > 2) RETURN_IF_ERROR(CheckDenseShape(gradient[2]));
+    RETURN_IF_ERROR(CheckIndices(gradient[0]));
+    return other == nullptr ? CheckAgainstDeclared(gradient[1])
+                            : CheckSameRows(gradient[1], *other);
   }
 
   absl::Status CheckDenseShape(const Tensor& shape) const {
@@ -176,15 +195,15 @@ class SparseSum : public GradientSum {
     return absl::OkStatus();
   }
 
-  absl::Status CheckAgainstSum(const Tensor& values) const {
-    if (values.rank() != values_.rank()) {
-      return ShapeMismatch(absl::StrCat("values rank ", values_.rank()),
+  static absl::Status CheckSameRows(const Tensor& values, const Tensor& other) {
+    if (values.rank() != other.rank()) {
+      return ShapeMismatch(absl::StrCat("values rank ", other.rank()),
                            absl::StrCat(values.rank()));
     }
     for (int d = 1; d < values.rank(); ++d) {
-      if (values.dim(d) == values_.dim(d)) continue;
+      if (values.dim(d) == other.dim(d)) continue;
       return ShapeMismatch(
-          absl::StrCat("values dim ", d, " to be ", values_.dim(d)),
+          absl::StrCat("values dim ", d, " to be ", other.dim(d)),
           absl::StrCat(values.dim(d)));
     }
     return absl::OkStatus();
@@ -245,6 +264,39 @@ class SparseSum : public GradientSum {
 }  // namespace
 
 std::vector<DataType> AccumulatedTypes() { return DataTypesOf(Accumulated{}); }
+
+absl::StatusOr<std::vector<Tensor>> SumRepeatedRows(
+    std::vector<Tensor> gradient) {
+  RETURN_IF_ERROR(CheckParts(gradient[0], gradient[1]));
+  const auto rows = gradient[0].flat<int64_t>();
+  const auto not_before = [](int64_t a, int64_t b) { return a >= b; };
+  if (absl::c_adjacent_find(rows, not_before) == rows.end()) return gradient;
+  std::vector<size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  absl::c_stable_sort(order,
+                      [&](size_t a, size_t b) { return rows[a] < rows[b]; });
+  std::vector<int64_t> indices(rows.begin(), rows.end());
+  absl::c_sort(indices);
+  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+  const Tensor& values = gradient[1];
+  const int64_t row = RowSize(values);
+  TensorShape shape = values.shape();
+  shape.set_dim(0, static_cast<int64_t>(indices.size()));
+  ASSIGN_OR_RETURN(Tensor sums,
+                   Tensor::Allocate(HeapAllocator(), values.dtype(), shape));
+  int64_t at = -1;  // row of `sums`
+  for (const size_t from : order) {
+    const int64_t source = static_cast<int64_t>(from) * row;
+    if (at >= 0 && indices[at] == rows[from]) {
+      RETURN_IF_ERROR(AddRange(sums, at * row, values, source, row));
+    } else {
+      CopyElements(values, source, row, sums, ++at * row);
+    }
+  }
+  gradient[0] = Tensor::Vector(absl::MakeConstSpan(indices));
+  gradient[1] = std::move(sums);
+  return gradient;
+}
 
 std::unique_ptr<GradientSum> NewDenseSum(
     const GradientAccumulatorOptions& options) {

@@ -25,6 +25,12 @@ std::unique_ptr<GradientSum> NewDenseSum(
 std::unique_ptr<GradientSum> NewSparseSum(
     const GradientAccumulatorOptions& options);
 
+// A sparse gradient (see above) with its rows in order, each once: what it has
+// of one row is added up in the order in which it is there. The same one where
+// that is so already.
+absl::StatusOr<std::vector<Tensor>> SumRepeatedRows(
+    std::vector<Tensor> gradient);
+
 }  // namespace weft
 
 #endif  // WEFT_LIBS_KERNELS_RESOURCE_ACCUMULATOR_SUMS_H_

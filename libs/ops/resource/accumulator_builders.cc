@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "libs/ops/resource/accumulator_ops.h"
 
 namespace weft::ops {
@@ -13,6 +15,13 @@ AttrMap AttrsOf(DataType dtype, const PartialShape& shape,
   return map;
 }
 
+AttrMap AttrsOf(const AccumulatorApplyAttrs& attrs) {
+  AttrMap map;
+  if (attrs.replica) map["_replica"] = *attrs.replica;
+  if (attrs.sums_repeated_rows) map["_sums_repeated_rows"] = true;
+  return map;
+}
+
 }  // namespace
 
 Output ResourceConditionalAccumulator(const Scope& scope, DataType dtype,
@@ -25,9 +34,10 @@ Output ResourceConditionalAccumulator(const Scope& scope, DataType dtype,
 Operation ResourceAccumulatorApplyGradient(const Scope& scope,
                                            const Input& handle,
                                            const Input& local_step,
-                                           const Input& gradient) {
+                                           const Input& gradient,
+                                           const AccumulatorApplyAttrs& attrs) {
   return scope.AddNode("ResourceAccumulatorApplyGradient",
-                       {handle, local_step, gradient});
+                       {handle, local_step, gradient}, AttrsOf(attrs));
 }
 
 Output ResourceAccumulatorTakeGradient(const Scope& scope, const Input& handle,
@@ -88,11 +98,14 @@ Output SparseConditionalAccumulator(const Scope& scope, DataType dtype,
 Operation SparseAccumulatorApplyGradient(
     const Scope& scope, const Input& handle, const Input& local_step,
     const Input& gradient_indices, const Input& gradient_values,
-    const Input& gradient_shape, bool has_known_shape) {
+    const Input& gradient_shape, bool has_known_shape,
+    const AccumulatorApplyAttrs& attrs) {
+  AttrMap map = AttrsOf(attrs);
+  map["has_known_shape"] = has_known_shape;
   return scope.AddNode(
       "SparseAccumulatorApplyGradient",
       {handle, local_step, gradient_indices, gradient_values, gradient_shape},
-      {{"has_known_shape", has_known_shape}});
+      std::move(map));
 }
 
 SparseTakenGradient SparseAccumulatorTakeGradient(const Scope& scope,

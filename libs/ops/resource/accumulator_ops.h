@@ -4,6 +4,8 @@
 #ifndef WEFT_LIBS_OPS_RESOURCE_ACCUMULATOR_OPS_H_
 #define WEFT_LIBS_OPS_RESOURCE_ACCUMULATOR_OPS_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "libs/ops/scope.h"
@@ -16,14 +18,27 @@ struct AccumulatorAttrs {
   std::string reduction_type = "MEAN";  // or "SUM"
 };
 
+// Of nodes that apply a gradient; Weft's own attributes, which are on a node
+// only where they say something.
+struct AccumulatorApplyAttrs {
+  // "_replica": the number of the replica that the gradient is of. Gradients of
+  // a step are then added up in the order of these numbers, so that two runs
+  // are equal to the bit, and of one replica one gradient counts; see
+  // libs/resource/gradient_accumulator.h for what it costs.
+  std::optional<int64_t> replica;
+  // "_sums_repeated_rows": a sparse gradient may have its rows in any order,
+  // and several times. TensorFlow takes it as it is, and such a row is then
+  // averaged over its repetitions as if they were gradients.
+  bool sums_repeated_rows = false;
+};
+
 // ---- dense; handles are resources ----
 Output ResourceConditionalAccumulator(const Scope& scope, DataType dtype,
                                       const PartialShape& shape,
                                       const AccumulatorAttrs& attrs = {});
-Operation ResourceAccumulatorApplyGradient(const Scope& scope,
-                                           const Input& handle,
-                                           const Input& local_step,
-                                           const Input& gradient);
+Operation ResourceAccumulatorApplyGradient(
+    const Scope& scope, const Input& handle, const Input& local_step,
+    const Input& gradient, const AccumulatorApplyAttrs& attrs = {});
 Output ResourceAccumulatorTakeGradient(const Scope& scope, const Input& handle,
                                        const Input& num_required,
                                        DataType dtype);
@@ -54,7 +69,8 @@ Output SparseConditionalAccumulator(const Scope& scope, DataType dtype,
 Operation SparseAccumulatorApplyGradient(
     const Scope& scope, const Input& handle, const Input& local_step,
     const Input& gradient_indices, const Input& gradient_values,
-    const Input& gradient_shape, bool has_known_shape);
+    const Input& gradient_shape, bool has_known_shape,
+    const AccumulatorApplyAttrs& attrs = {});
 struct SparseTakenGradient {
   Output indices;
   Output values;

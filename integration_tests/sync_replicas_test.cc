@@ -1,0 +1,738 @@
+// Synchronous replicas on clusters: the nodes that TensorFlow makes, training
+// against one big batch, backups, replicas and chiefs that are lost.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "integration_tests/testing/test_cluster.h"
+#include "libs/api/weft.h"
+#include "libs/base/clock.h"
+#include "libs/base/logging.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/test_matchers.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/fs/memory_file_system.h"
+#include "libs/graph/graph_def.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+using train::MonitoredSession;
+using train::MonitoredTrainingSession;
+using train::MonitoredTrainingSessionOptions;
+using train::SyncReplicasOptimizer;
+using train::SyncReplicasOptions;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr int kRows = 4;    // of a replica's batch
+constexpr int kInputs = 3;  // of a row
+constexpr int kTable = 5;
+
+// Tells when a line comes that has this in it.
+class NotifyingLogger : public Logger {
+ public:
+  explicit NotifyingLogger(std::string text) : text_(std::move(text)) {}
+  void Log(Severity, absl::string_view message) override {
+    if (absl::StrContains(message, text_)) seen_->Set();
+  }
+  // False when it has not come within a minute.
+  bool Wait() { return seen_->WaitUntil(clock_.Now() + absl::Minutes(1)); }
+
+ private:
+  const std::string text_;
+  const SystemClock clock_;
+  const std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
+  const std::unique_ptr<Event> seen_ = scheduler_->NewEvent();
+};
+
+struct NetOptions {
+  DataType dtype = DT_DOUBLE;
+  bool use_resource = true;  // of the dense variable
+  int table_parts = 1;
+};
+
+// Threads wait here for each other, round after round.
+class Meeting {
+ public:
+  explicit Meeting(int num_threads) : num_threads_(num_threads) {}
+  void Wait() {
+    std::shared_ptr<Event> round;
+    {
+      absl::MutexLock lock(&mutex_);
+      ++num_here_;
+      round = round_;
+      EndRoundIfAllAreHere();
+    }
+    EXPECT_TRUE(round->WaitUntil(clock_.Now() + absl::Minutes(1)));
+  }
+  // Others do not wait for this thread any more.
+  void Leave() {
+    absl::MutexLock lock(&mutex_);
+    --num_threads_;
+    EndRoundIfAllAreHere();
+  }
+
+ private:
+  void EndRoundIfAllAreHere() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (num_here_ < num_threads_) return;
+    num_here_ = 0;
+    round_->Set();
+    round_ = scheduler_->NewEvent();
+  }
+
+  const SystemClock clock_;
+  const std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
+  absl::Mutex mutex_;
+  int num_threads_ ABSL_GUARDED_BY(mutex_);
+  int num_here_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<Event> round_ ABSL_GUARDED_BY(mutex_) =
+      scheduler_->NewEvent();
+};
+
+// A linear model with a table, whose rows are looked up by ids.
+struct Net {
+  Net(const Scope& scope, const NetOptions& net) {
+    x = ops::Placeholder(scope.WithName("x"), net.dtype,
+                         {.shape = {-1, kInputs}});
+    ids = ops::Placeholder(scope.WithName("ids"), DT_INT32, {.shape = {-1}});
+    ops::VariableOptions options;
+    options.dtype = net.dtype;
+    options.use_resource = net.use_resource;
+    w = ops::Variable(scope.WithName("w"), ops::initializers::Zeros(),
+                      TensorShape({kInputs, 1}), options);
+    ops::GetVariableOptions table_options = {
+        .dtype = net.dtype,
+        .initializer = ops::initializers::Ones(),
+        .use_resource = false};
+    if (net.table_parts > 1) {
+      table_options.partitioner = ops::FixedSizePartitioner(net.table_parts);
+    }
+    const ops::PartitionedVariable parts = ops::GetPartitionedVariable(
+        scope, "table", TensorShape({kTable, 1}), table_options);
+    table = parts.AsTensor(scope);
+    step = train::GetOrCreateGlobalStep(scope);
+    const Output sum = ops::Add(
+        scope, ops::MatMul(scope, x, w),
+        nn::EmbeddingLookup(scope, parts, ids, {.partition_strategy = "div"}));
+    loss = ops::Mean(scope, ops::Square(scope, sum), {0, 1});
+  }
+  Output x, ids, loss, table;
+  ops::Variable w, step;
+};
+
+// What a replica trains on in a step: random rows, and all rows of the table in
+// an order of its own, the first one twice.
+struct Batch {
+  std::vector<double> x;
+  std::vector<int32_t> ids;
+};
+Batch BatchOf(int replica, int64_t step) {
+  std::mt19937_64 random(static_cast<uint64_t>(replica * 1000 + step));
+  Batch batch;
+  for (int32_t id = 0; id < kTable; ++id) batch.ids.push_back(id);
+  std::shuffle(batch.ids.begin(), batch.ids.end(), random);
+  batch.ids.push_back(0);
+  for (size_t i = 0; i < batch.ids.size() * kInputs; ++i) {
+    batch.x.push_back(static_cast<double>(random() % 2001) / 1000 - 1);
+  }
+  return batch;
+}
+FeedList Feeds(const Net& net, const Batch& batch) {
+  const auto rows = static_cast<int64_t>(batch.ids.size());
+  Tensor x(net.x.dtype(), TensorShape({rows, kInputs}));
+  for (size_t i = 0; i < batch.x.size(); ++i) {
+    if (net.x.dtype() == DT_DOUBLE) {
+      x.mutable_flat<double>()[i] = batch.x[i];
+    } else {
+      x.mutable_flat<float>()[i] = static_cast<float>(batch.x[i]);
+    }
+  }
+  return {{net.x, x}, {net.ids, Tensor::Vector<int32_t>(batch.ids)}};
+}
+
+// The model of one replica.
+struct Replica {
+  Replica(int worker, const SyncReplicasOptions& options,
+          const NetOptions& net_options = {})
+      : index(worker),
+        device(absl::StrCat("/job:worker/task:", worker)),
+        scope(root.WithDeviceFunction(
+            ReplicaDeviceSetter({.ps_tasks = 2, .worker_device = device}))),
+        net(scope, net_options),
+        optimizer(0.1f),
+        sync(optimizer, options) {
+    train = sync.Minimize(scope, net.loss, {.global_step = net.step});
+  }
+  const int index;
+  const std::string device;
+  Scope root = Scope::Root();
+  Scope scope;
+  Net net;
+  train::GradientDescent optimizer;
+  SyncReplicasOptimizer sync;
+  Operation train;
+};
+
+struct Values {
+  std::vector<Tensor> variables;  // w, table, global step
+};
+
+class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
+ protected:
+  SyncReplicasTest() : cluster_(ClusterOptions()) {}
+
+  TestCluster::Options ClusterOptions() {
+    TestCluster::Options options;
+    options.kind = GetParam();
+    options.jobs = {{"ps", 2}, {"worker", 3}};
+    options.patience = absl::Seconds(2);
+    options.file_system = [this](const std::string&) { return &files_; };
+    return options;
+  }
+  MonitoredTrainingSessionOptions Options(const Replica& replica,
+                                          int num_tokens = -1) {
+    MonitoredTrainingSessionOptions options;
+    options.master = cluster_.target("worker", replica.index);
+    options.is_chief = replica.index == 0;
+    options.config = cluster_.session_options();
+    options.config.device_filters = {"/job:ps", replica.device};
+    options.hooks = {replica.sync.MakeSessionRunHook(
+        options.is_chief, {.num_tokens = num_tokens, .logger = &logger_})};
+    options.logger = &logger_;
+    return options;
+  }
+  void RestartAll() {
+    for (const auto& [job, num_tasks] : ClusterOptions().jobs) {
+      for (int task = 0; task < num_tasks; ++task) {
+        cluster_.Stop(job, task);
+        cluster_.Start(job, task);
+      }
+    }
+  }
+  // Runs of its own batches, and what the variables are afterwards.
+  absl::StatusOr<Values> Train(Replica& replica, int num_runs, int num_tokens) {
+    ASSIGN_OR_RETURN(
+        const auto session,
+        MonitoredTrainingSession(replica.root, Options(replica, num_tokens)));
+    for (int step = 0; step < num_runs; ++step) {
+      RETURN_IF_ERROR(session->Run(
+          Feeds(replica.net, BatchOf(replica.index, step)), replica.train));
+    }
+    ASSIGN_OR_RETURN(auto values, ReadAll(*session->raw_session(), replica));
+    RETURN_IF_ERROR(session->Close());
+    return Values{std::move(values)};
+  }
+  absl::StatusOr<std::vector<Tensor>> ReadAll(Session& session,
+                                              const Replica& replica) {
+    return session.Run({},
+                       {replica.net.w, replica.net.table, replica.net.step});
+  }
+  // All replicas, each on a thread; what the chief's session sees at the end.
+  // Those without numbers wait for each other after each run, or one of them
+  // might give two gradients to an update and another one none.
+  struct Together {
+    int num_replicas = 2;
+    int num_runs = 10;
+    bool in_order = false;
+    int num_tokens = 0;
+  };
+  Values TrainTogether(const Together& together, const NetOptions& net = {}) {
+    std::vector<std::thread> threads;
+    Meeting all_have_run(together.num_replicas);
+    Values result;
+    for (int i = 0; i < together.num_replicas; ++i) {
+      threads.emplace_back([&, i] {
+        SyncReplicasOptions options;
+        options.replicas_to_aggregate = together.num_replicas;
+        if (together.in_order) options.replica_index = i;
+        Replica replica(i, options, net);
+        auto values = Train(replica, together.num_runs, together.num_tokens);
+        EXPECT_OK(values);
+        if (i == 0 && values.ok()) result = *std::move(values);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return result;
+  }
+  // Until the global step is `last` or more.
+  absl::StatusOr<int64_t> TrainUntil(Replica& replica, int64_t last,
+                                     MonitoredTrainingSessionOptions options) {
+    options.hooks.push_back(train::StopAtStep(last));
+    ASSIGN_OR_RETURN(const auto session,
+                     MonitoredTrainingSession(replica.root, options));
+    for (int64_t run = 0; !session->ShouldStop(); ++run) {
+      RETURN_IF_ERROR(session->Run(
+          Feeds(replica.net, BatchOf(replica.index, run)), replica.train));
+    }
+    ASSIGN_OR_RETURN(const Tensor step,
+                     session->raw_session()->Run(replica.net.step));
+    RETURN_IF_ERROR(session->Close());
+    return step.scalar<int64_t>();
+  }
+
+  MemoryFileSystem files_;
+  NullLogger logger_;
+  TestCluster cluster_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Clusters, SyncReplicasTest,
+                         testing::Values(ClusterKind::kOneProcess,
+                                         ClusterKind::kSockets),
+                         [](const testing::TestParamInfo<ClusterKind>& kind) {
+                           return ClusterKindName(kind.param);
+                         });
+
+// What one program does with all batches in one.
+Values TrainAlone(int num_replicas, int num_runs) {
+  const Scope root = Scope::Root();
+  const Net net(root, {});
+  train::GradientDescent optimizer(0.1f);
+  const Operation train =
+      optimizer.Minimize(root, net.loss, {.global_step = net.step});
+  Values result;
+  const auto run = [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const auto session, Session::Connect("", root));
+    RETURN_IF_ERROR(session->Run(ops::GlobalVariablesInitializer(root)));
+    for (int step = 0; step < num_runs; ++step) {
+      Batch all;
+      for (int i = 0; i < num_replicas; ++i) {
+        const Batch batch = BatchOf(i, step);
+        all.x.insert(all.x.end(), batch.x.begin(), batch.x.end());
+        all.ids.insert(all.ids.end(), batch.ids.begin(), batch.ids.end());
+      }
+      RETURN_IF_ERROR(session->Run(Feeds(net, all), train));
+    }
+    ASSIGN_OR_RETURN(result.variables,
+                     session->Run({}, {net.w, net.table, net.step}));
+    return absl::OkStatus();
+  };
+  EXPECT_OK(run());
+  return result;
+}
+
+void ExpectNear(const Values& values, const Values& expected) {
+  ASSERT_EQ(values.variables.size(), 3u);
+  ASSERT_EQ(expected.variables.size(), 3u);
+  for (int v = 0; v < 2; ++v) {
+    const auto got = values.variables[v].flat<double>();
+    const auto want = expected.variables[v].flat<double>();
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_NEAR(got[i], want[i], 1e-12) << v << " " << i;
+    }
+  }
+  EXPECT_TRUE(SameBits(values.variables[2], expected.variables[2]));
+}
+
+// ---- Training ----
+
+TEST_P(SyncReplicasTest, ReplicasTrainAsOneBigBatchDoes) {
+  ExpectNear(TrainTogether({.num_replicas = 3}), TrainAlone(3, 10));
+}
+
+TEST_P(SyncReplicasTest, SoDoVariablesByReferenceAndNumberedReplicas) {
+  ExpectNear(TrainTogether({.in_order = true}, {.use_resource = false}),
+             TrainAlone(2, 10));
+}
+
+TEST_P(SyncReplicasTest, SoDoPartsOfATable) {
+  ExpectNear(TrainTogether({}, {.table_parts = 2}), TrainAlone(2, 10));
+}
+
+// In floats, whose sums depend on the order. Each replica's second gradient,
+// which an initial token lets it make, is dropped.
+TEST_P(SyncReplicasTest, NumberedReplicasTrainToTheSameBits) {
+  const Together together = {
+      .num_replicas = 3, .num_runs = 21, .in_order = true, .num_tokens = -1};
+  const Values once = TrainTogether(together, {.dtype = DT_FLOAT});
+  ASSERT_EQ(once.variables.size(), 3u);
+  EXPECT_TRUE(SameBits(once.variables[2], Tensor::Scalar(int64_t{20})));
+  for (int i = 0; i < 2; ++i) {
+    RestartAll();
+    const Values again = TrainTogether(together, {.dtype = DT_FLOAT});
+    ASSERT_EQ(again.variables.size(), 3u);
+    for (int v = 0; v < 3; ++v) {
+      EXPECT_TRUE(SameBits(once.variables[v], again.variables[v])) << v;
+    }
+  }
+}
+
+// TensorFlow's known effect: with the initial token the second gradient is of
+// step 0 too, and is dropped.
+TEST_P(SyncReplicasTest, TheSecondGradientOfTheFirstStepIsDropped) {
+  Replica replica(0, {.replicas_to_aggregate = 1});
+  ASSERT_OK_AND_ASSIGN(const auto session, MonitoredTrainingSession(
+                                               replica.root, Options(replica)));
+  const auto run = [&](int64_t batch) {
+    return session->Run(Feeds(replica.net, BatchOf(0, batch)), replica.train);
+  };
+  const auto step = [&] {
+    const auto value = session->raw_session()->Run(replica.net.step);
+    return value.ok() ? value->scalar<int64_t>() : -1;
+  };
+  ASSERT_OK(run(0));
+  while (step() == 0) {
+  }
+  ASSERT_OK(run(1));  // of step 0, as its token was
+  ASSERT_OK(run(2));
+  while (step() == 1) {
+  }
+  EXPECT_EQ(step(), 2);
+  ASSERT_OK(session->Close());
+}
+
+// ---- Who is lost ----
+
+TEST_P(SyncReplicasTest, AKilledBackupCostsNoStep) {
+  const SyncReplicasOptions options = {.replicas_to_aggregate = 2,
+                                       .total_num_replicas = 3};
+  std::vector<std::thread> threads;
+  std::vector<absl::StatusOr<int64_t>> steps(2, absl::UnknownError("none"));
+  Replica doomed(2, options);
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      Replica replica(i, options);
+      steps[i] = TrainUntil(replica, 40, Options(replica));
+    });
+  }
+  auto doomed_options = Options(doomed);
+  doomed_options.recovery.should_recover = false;
+  {
+    auto session = MonitoredTrainingSession(doomed.root, doomed_options);
+    EXPECT_OK(session);
+    if (session.ok()) {
+      EXPECT_OK(
+          (*session)->Run(Feeds(doomed.net, BatchOf(2, 0)), doomed.train));
+    }
+    cluster_.Stop("worker", 2);
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& step : steps) {
+    ASSERT_OK(step);
+    EXPECT_GE(*step, 40);
+  }
+  cluster_.Start("worker", 2);
+}
+
+TEST_P(SyncReplicasTest, WithoutBackupsTheRestWaitsAndSaysSo) {
+  const SyncReplicasOptions options = {.replicas_to_aggregate = 3};
+  NotifyingLogger chief("for gradients of replicas: 3 are needed");
+  NotifyingLogger other(
+      "for a token of the next step from queue 'sync_token_q'. The next update "
+      "waits for gradients of replicas: 3 are needed of each variable, and "
+      "have not come of w (2), table (2). Are all replicas running?");
+  std::vector<std::thread> threads;
+  std::vector<absl::StatusOr<int64_t>> steps(3, absl::UnknownError("none"));
+  const auto train = [&](int i, NotifyingLogger* logger) {
+    Replica replica(i, options);
+    auto with = Options(replica);
+    with.hooks = {replica.sync.MakeSessionRunHook(
+        i == 0, {.log_waits_after = absl::Milliseconds(20), .logger = logger})};
+    steps[i] = TrainUntil(replica, 20, with);
+  };
+  threads.emplace_back(train, 0, &chief);
+  threads.emplace_back(train, 1, &other);
+  {
+    Replica doomed(2, options);
+    auto with = Options(doomed);
+    with.recovery.should_recover = false;
+    auto session = MonitoredTrainingSession(doomed.root, with);
+    EXPECT_OK(session);
+    for (int run = 0; session.ok() && run < 5; ++run) {
+      EXPECT_OK(
+          (*session)->Run(Feeds(doomed.net, BatchOf(2, run)), doomed.train));
+    }
+    cluster_.Stop("worker", 2);
+  }
+  EXPECT_TRUE(chief.Wait());
+  EXPECT_TRUE(other.Wait());
+  cluster_.Start("worker", 2);
+  threads.emplace_back(train, 2, &other);
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& step : steps) {
+    ASSERT_OK(step);
+    EXPECT_EQ(*step, 20);
+  }
+}
+
+TEST_P(SyncReplicasTest, AReplicaSaysThatTheChiefIsMissing) {
+  const SyncReplicasOptions options = {.replicas_to_aggregate = 1,
+                                       .total_num_replicas = 2};
+  NotifyingLogger logger("but the chief has made no update of them");
+  Replica chief(0, options);
+  auto first = Options(chief);
+  first.recovery.should_recover = false;
+  std::thread thread;
+  absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
+  {
+    auto session = MonitoredTrainingSession(chief.root, first);
+    EXPECT_OK(session);
+    thread = std::thread([&] {
+      Replica other(1, options);
+      auto with = Options(other);
+      with.hooks = {other.sync.MakeSessionRunHook(
+          false,
+          {.log_waits_after = absl::Milliseconds(20), .logger = &logger})};
+      others_step = TrainUntil(other, 20, with);
+    });
+    if (session.ok()) {
+      EXPECT_OK((*session)->Run(Feeds(chief.net, BatchOf(0, 0)), chief.train));
+    }
+    cluster_.Stop("worker", 0);
+  }
+  EXPECT_TRUE(logger.Wait());
+  cluster_.Start("worker", 0);
+  Replica next(0, options);
+  const auto step = TrainUntil(next, 20, Options(next));
+  thread.join();
+  ASSERT_OK(step);
+  ASSERT_OK(others_step);
+}
+
+TEST_P(SyncReplicasTest, GoesOnWithAnotherChief) {
+  const SyncReplicasOptions options = {.replicas_to_aggregate = 2};
+  Replica chief(0, options);
+  absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
+  std::thread thread([&] {
+    Replica other(1, options);
+    others_step = TrainUntil(other, 40, Options(other));
+  });
+  auto first = Options(chief);
+  first.checkpoint_dir = "/job";
+  first.save_checkpoint_steps = 5;
+  first.recovery.should_recover = false;
+  {
+    auto session = MonitoredTrainingSession(chief.root, first);
+    EXPECT_OK(session);
+    for (int run = 0; session.ok() && run < 12; ++run) {
+      EXPECT_OK(
+          (*session)->Run(Feeds(chief.net, BatchOf(0, run)), chief.train));
+    }
+    cluster_.Stop("worker", 0);
+  }
+  cluster_.Start("worker", 0);
+  Replica next(0, options);
+  auto second = Options(next);
+  second.checkpoint_dir = "/job";
+  second.save_checkpoint_steps = 5;
+  const auto step = TrainUntil(next, 40, second);
+  thread.join();
+  ASSERT_OK(step);
+  ASSERT_OK(others_step);
+  EXPECT_GE(*step, 40);
+}
+
+TEST_P(SyncReplicasTest, GoesOnAfterTheLossOfAParameterServer) {
+  const SyncReplicasOptions options = {.replicas_to_aggregate = 2};
+  std::vector<std::thread> threads;
+  std::vector<absl::StatusOr<int64_t>> steps(2, absl::UnknownError("none"));
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      Replica replica(i, options);
+      auto with = Options(replica);
+      if (i == 0) {
+        with.checkpoint_dir = "/job";
+        with.save_checkpoint_steps = 5;
+      }
+      steps[i] = TrainUntil(replica, 30, with);
+    });
+  }
+  cluster_.Stop("ps", 1);
+  cluster_.Start("ps", 1);
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& step : steps) {
+    ASSERT_OK(step);
+    EXPECT_GE(*step, 30);
+  }
+}
+
+// The update fails: its replica, which waits for a token, hears why.
+TEST_P(SyncReplicasTest, AnUpdateThatFailsEndsTheRunThatWaitsForIt) {
+  Replica model(0, {.replicas_to_aggregate = 1});
+  const Output rate = ops::Placeholder(model.root.WithName("rate"), DT_FLOAT);
+  train::GradientDescent optimizer(rate);
+  SyncReplicasOptimizer sync(optimizer,
+                             {.replicas_to_aggregate = 1, .name = "again"});
+  const Operation train = sync.Minimize(model.scope, model.net.loss,
+                                        {.global_step = model.net.step});
+  auto options = Options(model);
+  options.hooks = {
+      sync.MakeSessionRunHook(true, {.num_tokens = 0, .logger = &logger_})};
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(model.root, options));
+  const absl::Status status =
+      session->Run(Feeds(model.net, BatchOf(0, 0)), train);
+  EXPECT_THAT(status, StatusIs(kInvalid, "rate"));
+  EXPECT_TRUE(session->ShouldStop());
+  EXPECT_EQ(session->Close(status), status);
+}
+
+// ---- The graph ----
+
+// But for what updates a variable, which is the optimizer's within.
+bool IsOfSync(const Node& node) {
+  if (absl::StartsWith(node.name(), "GradientDescent/update_")) return false;
+  for (const char* prefix :
+       {"sync_", "NoOp", "Assign", "Fill", "GradientDescent"}) {
+    if (absl::StartsWith(node.name(), prefix)) return true;
+  }
+  return false;
+}
+
+std::string InputName(const OutputTensor& input) {
+  // TensorFlow's gradient reshapes the ids, Weft's takes them as they are.
+  return absl::StartsWith(input.node->name(), "gradients/") ||
+                 input.node->name() == "ids"
+             ? "a gradient"
+             : absl::StrCat(input.node->name(), ":", input.index);
+}
+
+// Of those that no input of the node has: TensorFlow leaves the others away.
+std::set<std::string> Controls(const Node& node) {
+  std::set<std::string> names;
+  for (const Node* control : node.control_inputs())
+    names.insert(control->name());
+  for (const auto& input : node.inputs()) {
+    for (const Node* control : input.node->control_inputs()) {
+      names.erase(control->name());
+    }
+  }
+  return names;
+}
+
+// Name, op, inputs, control inputs.
+std::set<std::string> Describe(const Graph& graph) {
+  std::set<std::string> lines;
+  for (const auto& node : graph.nodes()) {
+    if (!IsOfSync(*node)) continue;
+    // It closes the queue when a chief's threads stop, for good.
+    if (absl::StartsWith(node->name(), "sync_token_q_Close")) continue;
+    std::string line = absl::StrCat(node->name(), " ", node->type());
+    for (const auto& input : node->inputs()) {
+      absl::StrAppend(&line, " ", InputName(input));
+    }
+    for (const std::string& control : Controls(*node)) {
+      absl::StrAppend(&line, " ^", control);
+    }
+    lines.insert(std::move(line));
+  }
+  return lines;
+}
+
+TEST(SyncReplicasGraphTest, HasTheNodesThatTensorFlowMakes) {
+  LocalFileSystem files;
+  ASSERT_OK_AND_ASSIGN(
+      const std::string bytes,
+      files.ReadFile("integration_tests/testdata/conformance/training/"
+                     "sync_replicas/worker0.pb"));
+  const Scope imported = Scope::Root();
+  ASSERT_OK(ImportGraphDef(bytes, imported.graph()));
+
+  const Scope root = Scope::Root();
+  const Scope scope = root.WithDeviceFunction(ReplicaDeviceSetter(
+      {.ps_tasks = 1, .worker_device = "/job:worker/task:0"}));
+  const Output x =
+      ops::Placeholder(scope.WithName("x"), DT_FLOAT, {.shape = {-1, kInputs}});
+  const Output ids =
+      ops::Placeholder(scope.WithName("ids"), DT_INT32, {.shape = {-1}});
+  const ops::VariableOptions reference = {.use_resource = false};
+  const ops::Variable w(scope.WithName("w"), Tensor(DT_FLOAT, {kInputs, 1}),
+                        reference);
+  const ops::Variable table(scope.WithName("table"),
+                            Tensor(DT_FLOAT, {kTable, 1}), reference);
+  ops::VariableOptions step_options = reference;
+  step_options.trainable = false;
+  const ops::Variable step(scope.WithName("global_step"),
+                           Tensor::Scalar(int64_t{0}), step_options);
+  const Output sum =
+      ops::Add(scope, ops::MatMul(scope, x, w), ops::Gather(scope, table, ids));
+  const Output loss =
+      ops::Mean(scope.WithName("loss"), ops::Square(scope, sum), {0, 1});
+  train::GradientDescent optimizer(0.1f);
+  SyncReplicasOptimizer sync(optimizer, {.replicas_to_aggregate = 2});
+  const Operation train = sync.Minimize(scope, loss, {.global_step = step});
+  const Operation tokens = sync.GetInitTokensOp(scope);
+  ASSERT_OK(root.status());
+  EXPECT_EQ(train.name(), "Assign_1");
+  EXPECT_EQ(tokens.name(), "sync_token_q_EnqueueMany_1");
+  EXPECT_EQ(Describe(root.graph()), Describe(imported.graph()));
+  EXPECT_EQ(root.graph().FindNode("sync_rep_local_step")->requested_device(),
+            "/job:worker/task:0");
+}
+
+absl::Status StatusOf(const SyncReplicasOptions& options) {
+  Replica replica(0, options);
+  return replica.root.status();
+}
+
+TEST(SyncReplicasGraphTest, RefusesWhatCannotBe) {
+  EXPECT_OK(StatusOf({.replicas_to_aggregate = 3, .total_num_replicas = 2}));
+  EXPECT_THAT(StatusOf({}), StatusIs(kInvalid, "must be positive"));
+  EXPECT_THAT(StatusOf({.replicas_to_aggregate = 1, .total_num_replicas = 0}),
+              StatusIs(kInvalid, "must be positive"));
+  EXPECT_THAT(StatusOf({.replicas_to_aggregate = 2, .replica_index = 2}),
+              StatusIs(kInvalid, "one of 2 replicas, from 0, but is 2"));
+  for (const int total : {2, 4}) {
+    EXPECT_THAT(StatusOf({.replicas_to_aggregate = 3,
+                          .total_num_replicas = total,
+                          .replica_index = 0}),
+                StatusIs(kInvalid, absl::StrCat("so 3 of ", total,
+                                                " replicas can't be")));
+  }
+}
+
+TEST(SyncReplicasGraphTest, RefusesToBeUsedOutOfOrder) {
+  const Scope root = Scope::Root();
+  const Net net(root, {});
+  train::GradientDescent optimizer(0.1f);
+  const SyncReplicasOptions options = {.replicas_to_aggregate = 2,
+                                       .total_num_replicas = 1};
+  const auto new_scope = [] { return Scope::Root(); };
+  SyncReplicasOptimizer unused(optimizer, options);
+  EXPECT_THAT(unused.MakeSessionRunHook(true)->Begin(root),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "ApplyGradients should be called before"));
+  const Scope early = new_scope();
+  unused.GetInitTokensOp(early);
+  EXPECT_THAT(early.status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "GetInitTokensOp() should be called after"));
+  const Scope runner = new_scope();
+  unused.GetChiefQueueRunner(runner);
+  EXPECT_THAT(runner.status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "GetChiefQueueRunner() should be called after"));
+  const Scope no_gradients = new_scope();
+  unused.ApplyGradients(no_gradients, {}, {});
+  EXPECT_THAT(no_gradients.status(),
+              StatusIs(kInvalid, "Must supply at least one variable"));
+  SyncReplicasOptimizer sync(optimizer, options);
+  sync.Minimize(root, net.loss, {.global_step = net.step});
+  EXPECT_EQ(sync.GetChiefQueueRunner(root).enqueue_ops.size(), 1u);
+  ASSERT_OK(root.status());
+  sync.GetInitTokensOp(root, 0);
+  EXPECT_THAT(root.status(),
+              StatusIs(kInvalid,
+                       "Too few tokens to finish the first step: 0 (given) vs "
+                       "1 (needed)"));
+  const Scope no_step = new_scope();
+  const Net other(no_step, {});
+  SyncReplicasOptimizer(optimizer, options).Minimize(no_step, other.loss, {});
+  EXPECT_THAT(no_step.status(), StatusIs(kInvalid, "Global step is required"));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,63 @@
+#include "libs/train/sync_replicas_nodes.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "libs/ops/array/array_ops.h"
+#include "libs/ops/group.h"
+
+namespace weft::train {
+namespace {
+
+// The value after the control dependencies of `scope`. Of a reference that is
+// what the variable's own Identity gives, as in TensorFlow (see
+// libs/executor/late_reads.h).
+Output ReadNow(const Scope& scope, const ops::Variable& variable) {
+  return variable.is_resource() ? variable.Read(scope) : variable.value();
+}
+
+}  // namespace
+
+Scope SyncReplicasNodes::BesideGlobalStep(const Scope& scope) const {
+  const Scope root = scope.ReenterScope("");
+  const std::string& device = global_step.handle().node()->requested_device();
+  return device.empty() ? root : root.WithDevice(device);
+}
+
+Operation SyncReplicasNodes::EnqueueTokens(const Scope& scope,
+                                           int num_tokens) const {
+  const int share = num_tokens / static_cast<int>(tokens.size());
+  const Output values = ops::Fill(scope, {share}, ReadNow(scope, global_step));
+  if (tokens.size() == 1) return tokens[0].EnqueueMany(scope, {values});
+  std::vector<Operation> enqueued;
+  for (const ops::Queue& queue : tokens) {
+    enqueued.push_back(queue.EnqueueMany(scope, {values}));
+  }
+  return scope.ok() ? ops::Group(scope, enqueued) : Operation();
+}
+
+Operation SyncReplicasNodes::EnqueueInitTokens(const Scope& scope,
+                                               int num_tokens) const {
+  const int needed = std::max(replicas_to_aggregate - total_num_replicas, 0);
+  if (num_tokens == -1) {
+    num_tokens = replicas_to_aggregate;
+  } else if (num_tokens < needed) {
+    scope.UpdateStatus(absl::InvalidArgumentError(
+        absl::StrCat("Too few tokens to finish the first step: ", num_tokens,
+                     " (given) vs ", needed, " (needed)")));
+    return Operation();
+  }
+  if (num_tokens % static_cast<int>(tokens.size()) != 0) {
+    scope.UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
+        "Each of ", tokens.size(),
+        " numbered replicas gets as many initial tokens, so there can't be ",
+        num_tokens)));
+    return Operation();
+  }
+  const Scope there = BesideGlobalStep(scope);
+  return num_tokens == 0 ? ops::NoOp(there.WithName("no_init_tokens"))
+                         : EnqueueTokens(there, num_tokens);
+}
+
+}  // namespace weft::train
