@@ -426,17 +426,22 @@ TEST_P(SyncReplicasTest, AKilledBackupCostsNoStep) {
   cluster_.Start("worker", 2);
 }
 
+// No update goes without a gradient of each of them.
+SyncReplicasOptions Numbered(int num_replicas, int index) {
+  return {.replicas_to_aggregate = num_replicas, .replica_index = index};
+}
+
 TEST_P(SyncReplicasTest, WithoutBackupsTheRestWaitsAndSaysSo) {
-  const SyncReplicasOptions options = {.replicas_to_aggregate = 3};
   NotifyingLogger chief("for gradients of replicas: 3 are needed");
   NotifyingLogger other(
-      "for a token of the next step from queue 'sync_token_q'. The next update "
+      "for a token of the next step from queue 'sync_token_q_of_replica_1'. "
+      "The next update "
       "waits for gradients of replicas: 3 are needed of each variable, and "
       "have not come of w (2), table (2). Are all replicas running?");
   std::vector<std::thread> threads;
   std::vector<absl::StatusOr<int64_t>> steps(3, absl::UnknownError("none"));
   const auto train = [&](int i, NotifyingLogger* logger) {
-    Replica replica(i, options);
+    Replica replica(i, Numbered(3, i));
     auto with = Options(replica);
     with.hooks = {replica.sync.MakeSessionRunHook(
         i == 0, {.log_waits_after = absl::Milliseconds(20), .logger = logger})};
@@ -445,7 +450,7 @@ TEST_P(SyncReplicasTest, WithoutBackupsTheRestWaitsAndSaysSo) {
   threads.emplace_back(train, 0, &chief);
   threads.emplace_back(train, 1, &other);
   {
-    Replica doomed(2, options);
+    Replica doomed(2, Numbered(3, 2));
     auto with = Options(doomed);
     with.recovery.should_recover = false;
     auto session = MonitoredTrainingSession(doomed.root, with);
@@ -474,24 +479,19 @@ TEST_P(SyncReplicasTest, AReplicaSaysThatTheChiefIsMissing) {
   Replica chief(0, options);
   auto first = Options(chief);
   first.recovery.should_recover = false;
-  std::thread thread;
-  absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
   {
     auto session = MonitoredTrainingSession(chief.root, first);
     EXPECT_OK(session);
-    thread = std::thread([&] {
-      Replica other(1, options);
-      auto with = Options(other);
-      with.hooks = {other.sync.MakeSessionRunHook(
-          false,
-          {.log_waits_after = absl::Milliseconds(20), .logger = &logger})};
-      others_step = TrainUntil(other, 20, with);
-    });
-    if (session.ok()) {
-      EXPECT_OK((*session)->Run(Feeds(chief.net, BatchOf(0, 0)), chief.train));
-    }
     cluster_.Stop("worker", 0);
   }
+  absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
+  std::thread thread([&] {
+    Replica other(1, options);
+    auto with = Options(other);
+    with.hooks = {other.sync.MakeSessionRunHook(
+        false, {.log_waits_after = absl::Milliseconds(20), .logger = &logger})};
+    others_step = TrainUntil(other, 20, with);
+  });
   EXPECT_TRUE(logger.Wait());
   cluster_.Start("worker", 0);
   Replica next(0, options);
@@ -502,11 +502,10 @@ TEST_P(SyncReplicasTest, AReplicaSaysThatTheChiefIsMissing) {
 }
 
 TEST_P(SyncReplicasTest, GoesOnWithAnotherChief) {
-  const SyncReplicasOptions options = {.replicas_to_aggregate = 2};
-  Replica chief(0, options);
+  Replica chief(0, Numbered(2, 0));
   absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
   std::thread thread([&] {
-    Replica other(1, options);
+    Replica other(1, Numbered(2, 1));
     others_step = TrainUntil(other, 40, Options(other));
   });
   auto first = Options(chief);
@@ -523,7 +522,7 @@ TEST_P(SyncReplicasTest, GoesOnWithAnotherChief) {
     cluster_.Stop("worker", 0);
   }
   cluster_.Start("worker", 0);
-  Replica next(0, options);
+  Replica next(0, Numbered(2, 0));
   auto second = Options(next);
   second.checkpoint_dir = "/job";
   second.save_checkpoint_steps = 5;

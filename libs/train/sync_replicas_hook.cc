@@ -123,9 +123,9 @@ absl::Status SyncReplicasHook::AfterCreateSession(Session& session,
   RETURN_IF_ERROR(session.Run(local_init_op_));
   if (is_chief_) RETURN_IF_ERROR(StartUpdates(session, coordinator));
   coordinator.Start("SyncReplicasOptimizer waits",
-                    [this, &session, &coordinator] {
+                    [this, updates = updates_, &session, &coordinator] {
                       waits_.Watch(session, coordinator);
-                      if (updates_ != nullptr) updates_->Detach();
+                      if (updates != nullptr) updates->Detach();
                       return absl::OkStatus();
                     });
   return absl::OkStatus();
@@ -136,7 +136,7 @@ absl::Status SyncReplicasHook::StartUpdates(Session& session,
   RETURN_IF_ERROR(session.Run(init_tokens_op_));
   ASSIGN_OR_RETURN(auto update,
                    session.MakeCallable({}, {}, {nodes_->sync_op}));
-  updates_ = std::make_unique<Updates>(waits_, session, std::move(update),
+  updates_ = std::make_shared<Updates>(waits_, session, std::move(update),
                                        coordinator);
   updates_->RunNext();
   return absl::OkStatus();

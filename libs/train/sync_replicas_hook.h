@@ -72,7 +72,7 @@ class SyncReplicasHook : public SessionRunHook {
   SyncReplicasWaits waits_;
   Operation local_init_op_;
   Operation init_tokens_op_;          // of the chief
-  std::unique_ptr<Updates> updates_;  // of the chief, while it has a session
+  std::shared_ptr<Updates> updates_;  // of the chief, while it has a session
 };
 
 }  // namespace weft::train
