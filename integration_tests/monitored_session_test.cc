@@ -376,7 +376,8 @@ TEST_F(MonitoredSessionTest, StopAtStepNeverPassesTheLastNumber) {
   const SessionRunArgs args;
   SessionRunContext context(args, *session->raw_session());
   const std::vector<Tensor> seen = {Tensor::Scalar(int64_t{1})};
-  ASSERT_OK(again.AfterRun(context, {seen, {}}));
+  const RunMetadata metadata;
+  ASSERT_OK(again.AfterRun(context, {seen, {}, metadata}));
   EXPECT_FALSE(context.stop_requested());
 }
 

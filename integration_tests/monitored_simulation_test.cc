@@ -45,9 +45,10 @@ TEST(MonitoredSimulationTest, EverySeedComesToItsEnd) {
   std::printf("%" PRIu64 " seeds: %d programs, %d sessions, %" PRId64
               " steps, %d looks at the disk\n",
               count, programs, sessions, steps, looks);
-  // Faults and steps were both there; of one seed that says nothing.
+  // Faults and steps were both there; of one seed that says nothing. Programs
+  // end by what kills them, or where they lose more than they may.
   if (count < kSeeds) return;
-  EXPECT_GT(programs, static_cast<int>(3 * count));
+  EXPECT_GT(programs, static_cast<int>(2 * count));
   EXPECT_GT(sessions, programs + static_cast<int>(count / 2));
   EXPECT_GT(steps, static_cast<int64_t>(50 * count));
   EXPECT_GT(looks, static_cast<int>(20 * count));

@@ -36,7 +36,6 @@ using train::MonitoredTrainingSessionOptions;
 using train::SyncReplicasOptimizer;
 using train::SyncReplicasOptions;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr int kRows = 4;    // of a replica's batch
 constexpr int kInputs = 3;  // of a row
 constexpr int kTable = 5;
@@ -590,7 +589,7 @@ TEST_P(SyncReplicasTest, AnUpdateThatFailsEndsTheRunThatWaitsForIt) {
                        MonitoredTrainingSession(model.root, options));
   const absl::Status status =
       session->Run(Feeds(model.net, BatchOf(0, 0)), train);
-  EXPECT_THAT(status, StatusIs(kInvalid, "rate"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, "rate"));
   EXPECT_TRUE(session->ShouldStop());
   EXPECT_EQ(session->Close(status), status);
 }
@@ -695,17 +694,20 @@ absl::Status StatusOf(const SyncReplicasOptions& options) {
 
 TEST(SyncReplicasGraphTest, RefusesWhatCannotBe) {
   EXPECT_OK(StatusOf({.replicas_to_aggregate = 3, .total_num_replicas = 2}));
-  EXPECT_THAT(StatusOf({}), StatusIs(kInvalid, "must be positive"));
+  EXPECT_THAT(StatusOf({}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "must be positive"));
   EXPECT_THAT(StatusOf({.replicas_to_aggregate = 1, .total_num_replicas = 0}),
-              StatusIs(kInvalid, "must be positive"));
+              StatusIs(absl::StatusCode::kInvalidArgument, "must be positive"));
   EXPECT_THAT(StatusOf({.replicas_to_aggregate = 2, .replica_index = 2}),
-              StatusIs(kInvalid, "one of 2 replicas, from 0, but is 2"));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "one of 2 replicas, from 0, but is 2"));
   for (const int total : {2, 4}) {
-    EXPECT_THAT(StatusOf({.replicas_to_aggregate = 3,
-                          .total_num_replicas = total,
-                          .replica_index = 0}),
-                StatusIs(kInvalid, absl::StrCat("so 3 of ", total,
-                                                " replicas can't be")));
+    EXPECT_THAT(
+        StatusOf({.replicas_to_aggregate = 3,
+                  .total_num_replicas = total,
+                  .replica_index = 0}),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 absl::StrCat("so 3 of ", total, " replicas can't be")));
   }
 }
 
@@ -733,20 +735,22 @@ TEST(SyncReplicasGraphTest, RefusesToBeUsedOutOfOrder) {
   const Scope no_gradients = new_scope();
   unused.ApplyGradients(no_gradients, {}, {});
   EXPECT_THAT(no_gradients.status(),
-              StatusIs(kInvalid, "Must supply at least one variable"));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "Must supply at least one variable"));
   SyncReplicasOptimizer sync(optimizer, options);
   sync.Minimize(root, net.loss, {.global_step = net.step});
   EXPECT_EQ(sync.GetChiefQueueRunner(root).enqueue_ops.size(), 1u);
   ASSERT_OK(root.status());
   sync.GetInitTokensOp(root, 0);
   EXPECT_THAT(root.status(),
-              StatusIs(kInvalid,
+              StatusIs(absl::StatusCode::kInvalidArgument,
                        "Too few tokens to finish the first step: 0 (given) vs "
                        "1 (needed)"));
   const Scope no_step = new_scope();
   const Net other(no_step, {});
   SyncReplicasOptimizer(optimizer, options).Minimize(no_step, other.loss, {});
-  EXPECT_THAT(no_step.status(), StatusIs(kInvalid, "Global step is required"));
+  EXPECT_THAT(no_step.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         "Global step is required"));
 }
 
 }  // namespace
