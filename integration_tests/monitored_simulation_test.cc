@@ -10,10 +10,8 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
 
-#include "absl/strings/str_join.h"
-#include "libs/base/testing/seeds.h"
+#include "integration_tests/testing/each_seed.h"
 
 namespace weft {
 namespace {
@@ -21,27 +19,20 @@ namespace {
 constexpr uint64_t kSeeds = 40;
 
 TEST(MonitoredSimulationTest, EverySeedComesToItsEnd) {
-  const uint64_t first = FirstSeed();
-  const uint64_t count = NumSeeds(kSeeds);
   int programs = 0;
   int sessions = 0;
   int64_t steps = 0;
   int looks = 0;
-  const bool is_hunting = std::getenv("WEFT_SIMULATION_HUNT") != nullptr;
-  for (uint64_t seed = first; seed < first + count; ++seed) {
-    // A crash says nothing of its seed.
-    if (is_hunting) std::fprintf(stderr, "seed %" PRIu64 "\n", seed);
-    const MonitoredSimulationResult result = SimulateMonitoredTraining(seed);
+  const auto ran = RunEachSeed(kSeeds, [&](uint64_t seed) {
+    MonitoredSimulationResult result = SimulateMonitoredTraining(seed);
     programs += result.num_programs;
     sessions += result.num_sessions;
     steps += result.num_steps;
     looks += result.num_looks;
-    EXPECT_TRUE(result.violations.empty())
-        << "seed " << seed << ":\n  "
-        << absl::StrJoin(result.violations, "\n  ") << "\nwhat was done:\n  "
-        << absl::StrJoin(result.faults, "\n  ");
-    if (is_hunting && !result.violations.empty()) return;
-  }
+    return result;
+  });
+  if (!ran.has_value()) return;
+  const uint64_t count = *ran;
   std::printf("%" PRIu64 " seeds: %d programs, %d sessions, %" PRId64
               " steps, %d looks at the disk\n",
               count, programs, sessions, steps, looks);

@@ -9,10 +9,8 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
 
-#include "absl/strings/str_join.h"
-#include "libs/base/testing/seeds.h"
+#include "integration_tests/testing/each_seed.h"
 
 namespace weft {
 namespace {
@@ -20,25 +18,18 @@ namespace {
 constexpr uint64_t kSeeds = 50;
 
 TEST(SaveSimulationTest, EverySeedKeepsItsCheckpoints) {
-  const uint64_t first = FirstSeed();
-  const uint64_t count = NumSeeds(kSeeds);
   int saved = 0;
   int failed = 0;
   int looks = 0;
-  const bool is_hunting = std::getenv("WEFT_SIMULATION_HUNT") != nullptr;
-  for (uint64_t seed = first; seed < first + count; ++seed) {
-    // A crash says nothing of its seed.
-    if (is_hunting) std::fprintf(stderr, "seed %" PRIu64 "\n", seed);
-    const SaveSimulationResult result = SimulateSaves(seed);
+  const auto ran = RunEachSeed(kSeeds, [&](uint64_t seed) {
+    SaveSimulationResult result = SimulateSaves(seed);
     saved += result.num_saved;
     failed += result.num_failed;
     looks += result.num_looks;
-    EXPECT_TRUE(result.violations.empty())
-        << "seed " << seed << ":\n  "
-        << absl::StrJoin(result.violations, "\n  ") << "\nwhat was done:\n  "
-        << absl::StrJoin(result.faults, "\n  ");
-    if (is_hunting && !result.violations.empty()) return;
-  }
+    return result;
+  });
+  if (!ran.has_value()) return;
+  const uint64_t count = *ran;
   std::printf("%" PRIu64 " seeds: %d saves, %d failed, %d looks at the disk\n",
               count, saved, failed, looks);
   // Faults and saves were both there; of one seed that says nothing.

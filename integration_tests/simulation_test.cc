@@ -9,16 +9,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "integration_tests/testing/each_seed.h"
 #include "integration_tests/testing/training_simulation.h"
-#include "libs/base/testing/seeds.h"
 
 namespace weft {
 namespace {
@@ -27,23 +24,16 @@ constexpr uint64_t kSeeds = 50;
 constexpr uint64_t kSeedsTwice = 5;
 
 TEST(SimulationTest, EverySeedEndsRightOrWithCleanErrors) {
-  const uint64_t first = FirstSeed();
-  const uint64_t count = NumSeeds(kSeeds);
   int succeeded = 0;
   int failed = 0;
-  const bool is_hunting = std::getenv("WEFT_SIMULATION_HUNT") != nullptr;
-  for (uint64_t seed = first; seed < first + count; ++seed) {
-    // A crash says nothing of its seed.
-    if (is_hunting) std::fprintf(stderr, "seed %" PRIu64 "\n", seed);
-    const TrainingSimulationResult result = SimulateTraining({.seed = seed});
+  const auto ran = RunEachSeed(kSeeds, [&](uint64_t seed) {
+    TrainingSimulationResult result = SimulateTraining({.seed = seed});
     succeeded += result.num_succeeded;
     failed += result.num_failed;
-    EXPECT_TRUE(result.violations.empty())
-        << "seed " << seed << ":\n  "
-        << absl::StrJoin(result.violations, "\n  ") << "\nwhat was done:\n  "
-        << absl::StrJoin(result.faults, "\n  ");
-    if (is_hunting && !result.violations.empty()) return;
-  }
+    return result;
+  });
+  if (!ran.has_value()) return;
+  const uint64_t count = *ran;
   std::printf("%llu seeds: %d steps succeeded, %d failed\n",
               static_cast<unsigned long long>(count), succeeded, failed);
   // Faults and training were both there; of one seed that says nothing.
