@@ -58,6 +58,15 @@ class SaverTest : public testing::Test {
     EXPECT_OK(session);
     return session.ok() ? *std::move(session) : nullptr;
   }
+  // One whose variables have their first values; null where that failed.
+  std::unique_ptr<Session> ConnectAndInitialize(const Scope& scope) {
+    const Operation init = ops::GlobalVariablesInitializer(scope);
+    auto session = Connect(scope);
+    if (session == nullptr) return nullptr;
+    const absl::Status initialized = session->Run(init);
+    EXPECT_OK(initialized);
+    return initialized.ok() ? std::move(session) : nullptr;
+  }
   SaverOptions Options() {
     SaverOptions options;
     options.file_system = &files_;
@@ -102,10 +111,8 @@ TEST_P(SaverFamilyTest, WhatIsSavedIsRestored) {
                             family);
   Saver saver(root, Options());
   const Output twice = ops::Assign(root, w, ops::Add(root, w, w));
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
+  const auto session = ConnectAndInitialize(root);
   ASSERT_NE(session, nullptr);
-  ASSERT_OK(session->Run(init));
   ASSERT_OK_AND_ASSIGN(
       const std::string path,
       saver.Save(*session, "/job/model.ckpt", {.global_step = 7}));
@@ -144,10 +151,8 @@ TEST_P(SaverFamilyTest, AVariableAndItsSlotAreOfOneMoment) {
       ops::Neg(root, ops::Sum(root, w, Tensor::Vector<int32_t>({0})));
   const Operation train = train::Momentum(1.0f, 1.0f).Minimize(root, loss);
   Saver saver(root, Options());
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
+  const auto session = ConnectAndInitialize(root);
   ASSERT_NE(session, nullptr);
-  ASSERT_OK(session->Run(init));
   std::atomic<bool> stop{false};
   std::thread trains([&] {
     while (!stop) EXPECT_OK(session->Run(train));
@@ -247,9 +252,8 @@ TEST_F(SaverTest, OldCheckpointsOfAProcessThatDiedGo) {
   SaverOptions options = Options();
   options.max_to_keep = 2;
   Saver first(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   for (const int64_t step : {1, 2, 3}) {
     ASSERT_OK(first.Save(*session, "/job/m",
                          {.global_step = step, .write_state = step != 1}));
@@ -274,9 +278,8 @@ TEST_F(SaverTest, ANewCheckpointIsNotDeletedUnderAnotherSpelling) {
   SaverOptions options = Options();
   options.max_to_keep = 1;
   Saver saver(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   ASSERT_OK(saver.Save(*session, "/job/m"));
   for (const char* path : {"/job//m", "/job/./m", "/job/m"}) {
     ASSERT_OK(saver.Save(*session, path));
@@ -316,9 +319,8 @@ TEST_F(SaverTest, AnotherCheckpointWithALongerNameStays) {
   options.max_to_keep = 1;
   Saver saver(root, options);
   Saver other(root, Options());
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   for (const char* mine : {"/job/m", "/job/m", "/job/n"}) {
     ASSERT_OK(other.Save(*session, "/job/m.data-aug", {.write_state = false}));
     ASSERT_OK(saver.Save(*session, mine));
@@ -334,9 +336,8 @@ TEST_F(SaverTest, AStateWithRelativePathsMayBeMoved) {
   SaverOptions options = Options();
   options.save_relative_paths = true;
   Saver saver(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = 1}));
   ASSERT_OK(files_.CreateDirectories("/moved"));
   for (const std::string& name : Files()) {
@@ -352,9 +353,8 @@ TEST_F(SaverTest, AMarkerOfAnyBytesHarmsNobody) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   Saver saver(root, Options());
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   ASSERT_OK(files_.CreateDirectories("/job"));
   for (const std::string& contents :
        {std::string(), std::string("save "), std::string("save 1\nsaving "),
@@ -378,9 +378,8 @@ TEST_F(SaverTest, WhatCantBeDeletedGoesLater) {
   options.file_system = &failing;
   options.max_to_keep = 1;
   Saver saver(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   ASSERT_OK(files_.CreateDirectories("/job"));
   int64_t step = 0;
   const auto save = [&] {
@@ -509,9 +508,8 @@ TEST_F(SaverTest, NamesInCheckpointsCanBeChosen) {
   SaverOptions crossed = Options();
   crossed.var_list = {{"v", w}};
   Saver saver(root, crossed);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   ASSERT_OK(saver.Restore(*session, "/job/all"));
   ASSERT_OK_AND_ASSIGN(const Tensor restored, session->Run(w));
   EXPECT_TRUE(SameBits(restored, Floats({2}, 5)));
@@ -582,9 +580,8 @@ TEST_F(SaverTest, PathsAreChecked) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   Saver saver(root, Options());
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   EXPECT_THAT(saver.Save(*session, "/job/checkpoint"),
               StatusIs(kInvalid, "'latest_filename' collides"));
   EXPECT_THAT(saver.Save(*session, "/job/m", {.latest_filename = "a/b"}),
@@ -601,9 +598,8 @@ TEST_F(SaverTest, TheLatestAreKept) {
   SaverOptions options = Options();
   options.max_to_keep = 3;
   Saver saver(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   for (const int64_t step : {1, 2, 3, 5, 3, 8}) {
     ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = step}));
   }
@@ -630,9 +626,8 @@ TEST_F(SaverTest, OneEachSoOftenIsKeptForGood) {
   options.max_to_keep = 1;
   options.keep_checkpoint_every = absl::Hours(1);
   Saver saver(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   // One each 25 minutes: the first after an hour stays, and so does the first
   // after two.
   for (int64_t i = 0; i < 8; ++i) {
@@ -654,9 +649,8 @@ TEST_F(SaverTest, AnotherProcessGoesOnKeepingCount) {
   options.max_to_keep = 2;
   Saver first(root, options);
   Saver second(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   ASSERT_OK(first.Save(*session, "/job/m", {.global_step = 1}));
   ASSERT_OK(first.Save(*session, "/job/m", {.global_step = 2}));
   clock_.Advance(absl::Hours(5));
@@ -737,9 +731,8 @@ TEST_F(SaverTest, WithoutAStateNothingIsDeleted) {
   SaverOptions options = Options();
   options.max_to_keep = 2;
   Saver saver(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = 1}));
   for (const int64_t step : {2, 3, 4}) {
     ASSERT_OK(saver.Save(*session, "/job/m",
@@ -762,9 +755,8 @@ TEST_F(SaverTest, TheGraphIsWrittenUnlessItIsNotWanted) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   Saver saver(root, Options());
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   ASSERT_OK(saver.Save(*session, "/job/a", {.write_meta_graph = false}));
   EXPECT_FALSE(files_.FileExists("/job/a.meta").ok());
   ASSERT_OK(files_.CreateDirectory("/job/b.meta"));
@@ -781,9 +773,8 @@ TEST_F(SaverTest, CountingNobodyDeletesNothing) {
   SaverOptions options = Options();
   options.max_to_keep = 0;
   Saver saver(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   for (const int64_t step : {1, 2, 3}) {
     ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = step}));
   }
@@ -804,9 +795,8 @@ TEST_F(SaverTest, WhatFailsAfterTheCommitLeaksNothing) {
   SaverOptions options = Options();
   options.max_to_keep = 2;
   Saver saver(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   const auto save = [&](int64_t step) {
     return saver.Save(*session, "/job/m", {.global_step = step}).status();
   };
@@ -958,9 +948,8 @@ TEST_F(SaverTest, WhatTheProgramDoesNotFindIsNotNamed) {
                            .save_tensor_name = saved.name(),
                            .restore_op_name = restore.name()},
                           options));
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   EXPECT_THAT(saver->Save(*session, "/job/m"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        "this program does not find /job/m.index"));
@@ -1017,9 +1006,8 @@ TEST_F(SaverTest, AMarkOfAnotherSaverIsNotTaken) {
   Saver saver(root, options);
   const Operation mark(root.graph().FindNode("save/mark_all"));
   ASSERT_TRUE(mark);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  const auto session = Connect(root);
-  ASSERT_OK(session->Run(init));
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
   const auto prefix = [&](const char* path) -> FeedList {
     return {{saver.filename_tensor(), Tensor::Scalar<std::string>(path)}};
   };
