@@ -115,7 +115,7 @@ absl::Status ProfilerHook::WriteTimeline(const Session& session,
   writing_.reset(new Writing{files != nullptr ? *files : local_files_,
                              output_dir_, path, ChromeTrace(stats),
                              scheduler.NewEvent(), absl::OkStatus()});
-  coordinator_->Start(absl::StrCat("end of ", path), [writing = writing_] {
+  coordinator_->Start(absl::StrCat("writing ", path), [writing = writing_] {
     writing->status = writing->Write();
     writing->done->Set();
     return absl::OkStatus();
@@ -132,6 +132,12 @@ absl::Status ProfilerHook::End(Session&) {
   return absl::OkStatus();
 }
 
-void ProfilerHook::BeforeSessionGoes() { writer_->Close(); }
+// What is of the session's scheduler goes with it, or with the thread that does
+// not end.
+void ProfilerHook::BeforeSessionGoes() {
+  writing_ = nullptr;
+  coordinator_ = nullptr;
+  writer_->Close();
+}
 
 }  // namespace weft::train

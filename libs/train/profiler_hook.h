@@ -4,9 +4,10 @@
 // step_<step> into an event file, for TensorBoard and `weft trace`.
 //
 // The first run is not traced, for it is like no other. A trace that cannot be
-// written is lost, and a line of the log says so: training goes on. It waits
-// for files that do not answer once, for 30 s; they keep a thread of the
-// session's coordinator until they do, and timelines are lost meanwhile.
+// written is lost, and a line of the log says so: training goes on. In each
+// session it waits once for files that do not answer, for 30 s; they keep a
+// thread of the session's coordinator until they do, and timelines are lost
+// meanwhile.
 //
 // Threads: as SessionRunHook's.
 #ifndef WEFT_LIBS_TRAIN_PROFILER_HOOK_H_
