@@ -186,11 +186,14 @@ bool MonitoredSession::IsStopRequested() const {
 }
 
 bool MonitoredSession::ShouldStop() {
+  // A step function goes on with the session that it has.
+  if (is_in_use_) {
+    return input_has_ended_ || IsStopRequested() || live_->ShouldStop();
+  }
   if (is_closed_ || input_has_ended_ || IsStopRequested()) return true;
   if (live_ == nullptr) return !last_run_.ok();
   const absl::Status error = live_->coordinator().requested_error();
-  if (is_in_use_ || !options_.recovery.should_recover ||
-      !IsSessionLost(error)) {
+  if (!options_.recovery.should_recover || !IsSessionLost(error)) {
     return live_->ShouldStop();
   }
   DropSession(error);
