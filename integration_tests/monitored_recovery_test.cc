@@ -318,6 +318,31 @@ TEST_P(FailingSavesTest, EventsThatHangKeepNoSessionFromBeingReplaced) {
   EXPECT_OK(session->Close());
 }
 
+TEST_P(FailingSavesTest, TimelinesThatHangKeepNoTrainingFromGoingOn) {
+  Model model;
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  auto options = Options(0, logger_);
+  options.hooks = {std::make_shared<train::ProfilerHook>(
+      train::ProfilerOptions{.save_steps = 2,
+                             .output_dir = "/job/profile",
+                             .clock = &scheduler.clock(),
+                             .logger = &logger_})};
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(model.root, options));
+  files_.Shut(scheduler, "timeline");
+  const absl::Time before = scheduler.clock().Now();
+  Run(*session, model, 9);
+  EXPECT_EQ(steps_.back(), 9);
+  EXPECT_LE(scheduler.clock().Now() - before, absl::Seconds(40));
+  EXPECT_EQ(NumLines("profile has not answered for 30s"), 1);
+  EXPECT_GE(NumLines("is still being written"), 2);
+  files_.Open();
+  scheduler.RunUntilIdle();
+  Run(*session, model, 3);
+  EXPECT_EQ(NumLines("has not answered"), 1);
+  EXPECT_OK(session->Close());
+}
+
 // A program's own thread adds events while the session is closed.
 TEST_P(FailingSavesTest, EventsEndBeforeTheSession) {
   Model model;

@@ -329,6 +329,61 @@ TEST_F(MonitoredSessionTest, StepFunctionsRunWithAndWithoutHooks) {
   EXPECT_TRUE(session->ShouldStop());
 }
 
+// Where the session is lost there would be another one, and the function's own
+// gone.
+TEST_F(MonitoredSessionTest, AStepFunctionUsesItsContextOnly) {
+  const auto session = Start(Options());
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->RunStepFn(
+      [&](MonitoredSession::StepContext& context) -> absl::Status {
+        EXPECT_FALSE(session->ShouldStop());
+        EXPECT_THAT(session->Run(count_),
+                    StatusIs(kFailedPrecondition, "its context's session()"));
+        EXPECT_THAT(session->RunStepFn([](MonitoredSession::StepContext&) {
+          return absl::OkStatus();
+        }),
+                    StatusIs(kFailedPrecondition, "is under way"));
+        EXPECT_THAT(session->Close(), StatusIs(kFailedPrecondition));
+        return context.RunWithHooks({.targets = {count_}}).status();
+      }));
+  ASSERT_OK_AND_ASSIGN(const Tensor step, session->Run(step_));
+  EXPECT_EQ(step.scalar<int64_t>(), 1);
+  EXPECT_OK(session->Close());
+}
+
+// Its thread finds the session lost when the test says so.
+class LosingHook : public train::SessionRunHook {
+ public:
+  absl::Status AfterCreateSession(Session&,
+                                  train::Coordinator& coordinator) override {
+    ++num_sessions;
+    coordinator_ = &coordinator;
+    return absl::OkStatus();
+  }
+  void Lose() { coordinator_->RequestStop(absl::UnavailableError("lost")); }
+  int num_sessions = 0;
+
+ private:
+  train::Coordinator* coordinator_ = nullptr;
+};
+
+TEST_F(MonitoredSessionTest, ALossIsMendedWhenTheStepFunctionIsOver) {
+  auto hook = std::make_shared<LosingHook>();
+  const auto session = Start(Options({hook}));
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->RunStepFn(
+      [&](MonitoredSession::StepContext& context) -> absl::Status {
+        hook->Lose();
+        EXPECT_TRUE(session->ShouldStop());
+        return context.session().Run(count_);  // it is there
+      }));
+  EXPECT_EQ(hook->num_sessions, 1);
+  EXPECT_FALSE(session->ShouldStop());
+  ASSERT_OK(session->Run(count_));
+  EXPECT_EQ(hook->num_sessions, 2);
+  EXPECT_OK(session->Close());
+}
+
 TEST_F(MonitoredSessionTest, WhoeverIsAskedToStopSavesAndLeaves) {
   bool terminate = false;  // what a signal would set
   auto options = Options();

@@ -191,6 +191,13 @@ TEST(ExecutorTest, SaysWhatAStepWaitsFor) {
                         {"send_device", "/job:ps/task:0"},
                         {"recv_device", "b"}};
   h.Retval(0, {h.Add("recv", "_Recv", {}, edge), 0});
+  // Of a partial run.
+  h.Add("feed", "_Recv", {},
+        {{"T", DT_FLOAT},
+         {"edge", 8},
+         {"tensor_name", "a:0"},
+         {"send_device", "b"},
+         {"recv_device", "b"}});
   ASSERT_OK(h.Compile());
   Cancellation cancellation;
   LocalRendezvous rendezvous;
@@ -207,10 +214,12 @@ TEST(ExecutorTest, SaysWhatAStepWaitsFor) {
   std::vector<std::string> waits;
   EXPECT_FALSE(h.plan->DescribeWaits(11, waits));
   EXPECT_TRUE(h.plan->DescribeWaits(12, waits));
-  EXPECT_THAT(
-      waits, ::testing::UnorderedElementsAre("node keep (TestAsync)",
-                                             "tensor x:0 from /job:ps/task:0"));
+  EXPECT_THAT(waits,
+              ::testing::UnorderedElementsAre("node keep (TestAsync)",
+                                              "tensor x:0 from /job:ps/task:0",
+                                              "the client to feed a:0"));
   EXPECT_OK(rendezvous.Send({7, 0, 0}, Float(2), false));
+  EXPECT_OK(rendezvous.Send({8, 0, 0}, Float(2), false));
   waits.clear();
   EXPECT_TRUE(h.plan->DescribeWaits(12, waits));
   EXPECT_THAT(waits, ::testing::ElementsAre("node keep (TestAsync)"));

@@ -95,6 +95,12 @@ struct RefInput {
   std::string name;   // of the producer, for errors
 };
 
+// Where an input's value comes from.
+struct InputSource {
+  int32_t node = -1;  // -1: a constant, which lies in the slot
+  int32_t output = 0;
+};
+
 struct ConstInput {
   int32_t slot = 0;
   Tensor value;
@@ -141,6 +147,10 @@ class PlanImpl : public Plan {
   // By _Send and _Recv node: the tensor and the other end, for traces: "x:0
   // @/job:ps/replica:0/task:0/device:CPU:0".
   absl::flat_hash_map<int32_t, std::string> transfers;
+  // Also for traces: of all inputs of all nodes, in their order, and where
+  // those of each node begin.
+  std::vector<InputSource> sources;
+  std::vector<size_t> first_source;
   int max_outputs = 0;
   bool may_be_dead = false;  // a value may be dead somewhere
 

@@ -72,7 +72,10 @@ std::string NameOfResource(const Node& maker) {
 std::string DescribeWait(const Node& node) {
   const std::string* tensor = node.attr<std::string>("tensor_name");
   const std::string* from = node.attr<std::string>("send_device");
-  if (node.type() == "_Recv" && tensor != nullptr && from != nullptr) {
+  const std::string* to = node.attr<std::string>("recv_device");
+  if (node.type() == "_Recv" && tensor && from && to) {
+    // No device sends to itself: that is a partial run's client (Prune).
+    if (*from == *to) return absl::StrCat("the client to feed ", *tensor);
     return absl::StrCat("tensor ", *tensor, " from ", *from);
   }
   std::string text = absl::StrCat("node ", node.name(), " (", node.type(), ")");
@@ -349,12 +352,15 @@ class PlanBuilder {
     edge.node = to;
     edge.counter = item.counter;
     edge.to_merge = item.is_merge;
+    plan_->first_source.push_back(plan_->sources.size());
     for (int i = 0; i < node.num_inputs(); ++i) {
       const OutputTensor& input = SourceOf(node, i);
+      const int from = item_of_[input.node->id()];
+      plan_->sources.push_back({from, input.index});
       if (is_const_[input.node->id()]) continue;
       edge.slot = item.first_input + i;
       edge.output = input.index;
-      out_edges_[item_of_[input.node->id()]].push_back(edge);
+      out_edges_[from].push_back(edge);
     }
     edge.slot = edge.output = -1;
     for (const Node* input : WaitsFor(node)) {

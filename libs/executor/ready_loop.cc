@@ -268,9 +268,10 @@ template <bool kTraced>
 void ReadyLoop::Complete(const Ready& ready, const NodeItem& item,
                          bool is_dead) {
   if constexpr (kTraced) {
-    // As in TensorFlow, what was not run is not told.
-    if (!is_dead) {
-      state_.trace->NodeRan(item, begin_, sent_bytes_, outputs_.data(), false);
+    // As in TensorFlow, what was not run is not told; a dead value is sent.
+    if (!is_dead || item.runs_when_dead) {
+      state_.trace->NodeRan(item, begin_, sent_bytes_, outputs_.data(),
+                            is_dead);
     }
   }
   ClearInputs(item, *ready.iteration);

@@ -151,14 +151,15 @@ absl::Status AddFetches(const CallableEnds& ends, Graph& pruned,
   for (int i = 0; i < static_cast<int>(ends.fetches.size()); ++i) {
     const OutputTensor& fetch = ends.fetches[i];
     const OutputTensor from = copier.Lookup(fetch);
+    const bool is_edge = !client.empty();
     // A fetched reference becomes a value when all that may change the variable
     // in this step has run. TensorFlow's fetch aliases the variable's memory,
-    // and so sees the same.
+    // and so sees the same. In a partial run that might be never: a feed that
+    // comes later, or not at all, is what they may wait for.
     std::vector<const Node*> controls;
-    if (IsRefType(from.node->output_type(from.index))) {
+    if (!is_edge && IsRefType(from.node->output_type(from.index))) {
       controls = TakersOfReference(pruned, from);
     }
-    const bool is_edge = !client.empty();
     RETURN_IF_ERROR(
         AddEnd(pruned,
                {is_edge ? "_Send" : "_Retval", i, fetch, ValueType(fetch)},

@@ -122,7 +122,9 @@ absl::Status MonitoredSession::WithSession(
   RETURN_IF_ERROR(CheckThatGraphIsFinal());
   while (true) {
     RETURN_IF_ERROR(EnsureSession());
+    is_in_use_ = true;
     absl::Status status = use(*live_);
+    is_in_use_ = false;
     if (status.ok()) {
       first_loss_.reset();
       backoff_ = options_.recovery.initial_backoff;
@@ -133,6 +135,13 @@ absl::Status MonitoredSession::WithSession(
     DropSession(status);
     RETURN_IF_ERROR(BackOff(status));
   }
+}
+
+absl::Status MonitoredSession::CheckThatNobodyUsesIt() const {
+  if (!is_in_use_) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "A run or a step function of this MonitoredSession is under way. Within "
+      "it use what it is given: its context's session() and RunWithHooks.");
 }
 
 absl::Status MonitoredSession::CheckThatGraphIsFinal() const {
@@ -177,6 +186,10 @@ bool MonitoredSession::IsStopRequested() const {
 }
 
 bool MonitoredSession::ShouldStop() {
+  // A step function goes on with the session that it has.
+  if (is_in_use_) {
+    return input_has_ended_ || IsStopRequested() || live_->ShouldStop();
+  }
   if (is_closed_ || input_has_ended_ || IsStopRequested()) return true;
   if (live_ == nullptr) return !last_run_.ok();
   const absl::Status error = live_->coordinator().requested_error();
@@ -191,6 +204,7 @@ absl::StatusOr<std::vector<Tensor>> MonitoredSession::Run(
     const FeedList& feeds, const std::vector<Output>& fetches,
     const std::vector<Operation>& targets, const RunOptions& options,
     RunMetadata* metadata) {
+  RETURN_IF_ERROR(CheckThatNobodyUsesIt());
   const SessionRunArgs args{fetches, targets, feeds, options};
   std::vector<Tensor> results;
   last_run_ = WithSession([&](HookedSession& live) {
@@ -233,6 +247,7 @@ void MonitoredSession::StepContext::RequestStop() { live_.RequestStop(); }
 
 absl::Status MonitoredSession::RunStepFn(
     absl::FunctionRef<absl::Status(StepContext& context)> step_fn) {
+  RETURN_IF_ERROR(CheckThatNobodyUsesIt());
   last_run_ = WithSession([&](HookedSession& live) {
     StepContext context(live);
     return step_fn(context);
@@ -276,6 +291,7 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   if (is_closed_) {
     return absl::FailedPreconditionError("Session is already closed.");
   }
+  RETURN_IF_ERROR(CheckThatNobodyUsesIt());
   if (absl::IsOutOfRange(status)) status = absl::OkStatus();
   if (status.ok()) status = SessionToEnd();
   if (status.ok()) status = EndHooks();

@@ -134,6 +134,9 @@ class MonitoredSession {
     HookedSession& live_;
   };
   // Several runs that belong together: where one is lost, all are made again.
+  // While the function runs, what it may use is its context: Run, RunStepFn and
+  // Close of the MonitoredSession are FAILED_PRECONDITION, and ShouldStop only
+  // looks.
   absl::Status RunStepFn(
       absl::FunctionRef<absl::Status(StepContext& context)> step_fn);
 
@@ -159,6 +162,9 @@ class MonitoredSession {
       absl::FunctionRef<absl::Status(HookedSession& live)> use);
   // Waits before the next attempt; `why` where there is none.
   absl::Status BackOff(const absl::Status& why);
+  // FAILED_PRECONDITION within a step function or a hook: the session that it
+  // uses would go under its feet where it is lost.
+  absl::Status CheckThatNobodyUsesIt() const;
   // FAILED_PRECONDITION where nodes were added since Begin: each run would ship
   // them, and a save beside the runs reads the graph.
   absl::Status CheckThatGraphIsFinal() const;
@@ -182,6 +188,7 @@ class MonitoredSession {
   // What threads still use that have not ended when they were to.
   std::vector<std::unique_ptr<HookedSession>> left_behind_;
   bool is_closed_ = false;
+  bool is_in_use_ = false;  // within WithSession
   bool input_has_ended_ = false;
   absl::Status last_run_;
   absl::Status loss_;  // of the last session that was lost
