@@ -101,8 +101,8 @@ void AddTraffic(const bus::Traffic& traffic, MetricsText& text) {
                   Number(closed));
 }
 
-// Those that have ended are counted first: who ends meanwhile counts as running,
-// and none is missing.
+// Those that have ended are counted first: who ends meanwhile counts as
+// running, and none is missing.
 double Running(const Histogram& ended, const Counter& begun) {
   const uint64_t count = ended.contents().count;
   return Difference(begun.value(), count);
