@@ -716,8 +716,13 @@ TEST_F(MonitoredSessionTest, SavesByTheClock) {
   EXPECT_TRUE(has_saved(4)) << "once, however long it was";
   ASSERT_OK(session->Run(count_));
   EXPECT_FALSE(has_saved(5));
+  clock.Advance(-absl::Hours(1));
+  ASSERT_OK(session->Run(count_));
+  EXPECT_TRUE(has_saved(6)) << "the clock was set back";
+  ASSERT_OK(session->Run(count_));
+  EXPECT_FALSE(has_saved(7));
   ASSERT_OK(session->Close());
-  EXPECT_TRUE(has_saved(5));
+  EXPECT_TRUE(has_saved(7));
 }
 
 TEST_F(MonitoredSessionTest, LogsAndCountsByTheClock) {
