@@ -431,7 +431,8 @@ TEST_F(MonitoredSessionTest, ASecondScaffoldOfAGraphSavesByTheFirstOnesNodes) {
   const int num_nodes = root_.graph().num_nodes();
   ASSERT_OK(second.Finalize(root_));
   EXPECT_EQ(root_.graph().num_nodes(), num_nodes);
-  EXPECT_EQ(second.saver()->restore_op(), first.saver()->restore_op());
+  EXPECT_EQ(second.saver()->restore_op().node(),
+            first.saver()->restore_op().node());
   // What a program brings comes first.
   auto own = std::make_shared<train::Saver>(root_);
   train::Scaffold third({.saver = own});
