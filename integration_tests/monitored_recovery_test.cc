@@ -301,10 +301,24 @@ TEST_P(FailingSavesTest, TheLastOneIsTriedSoOftenAndNoMore) {
   const absl::Status status = session->Close();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
                                "The last checkpoint, of step 1, could not be "
-                               "saved into /job/model.ckpt, tried 10 times"));
+                               "saved into /job/model.ckpt, tried 20 times"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("no disk"));
-  EXPECT_EQ(NumLines("Saving checkpoints for 1 into"), 10);
+  EXPECT_EQ(NumLines("Saving checkpoints for 1 into"), 20);
   EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Minutes(5));
+}
+
+// By a task that does not know the session any more, while the one that has the
+// global step does.
+TEST_P(FailingSavesTest, ALastOneThatIsAbortedIsALoss) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 1);
+  StartAgain("ps", 1);
+  const absl::Status status = session->Close();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kAborted,
+                               "The session was lost when training had ended"));
+  EXPECT_LE(NumLines("Saving checkpoints for 1 into"), 7);
 }
 
 // Who was asked to stop does not go back to the last checkpoint to end there.

@@ -17,8 +17,13 @@ namespace {
 // What passes between tries of a save that fails.
 constexpr absl::Duration kFirstWait = absl::Seconds(1);
 constexpr absl::Duration kLongestWait = absl::Minutes(1);
-// How often the last save is tried: within four minutes and what they take.
-constexpr int kLastTries = 10;
+// How often the last save is tried: within about two minutes and what they
+// take.
+constexpr int kLastTries = 20;
+constexpr absl::Duration kLongestLastWait = absl::Seconds(8);
+// After as many of them ABORTED is no disagreement of tasks, which passes: one
+// that holds variables has started again, and the session is lost.
+constexpr int kTriesOfAborted = 6;
 
 // With which training ends by a save that failed again and again: nobody is to
 // take it for a lost session.
@@ -210,7 +215,8 @@ absl::Status CheckpointSaverHook::End(Session& session) {
   return absl::OkStatus();
 }
 
-// A session that is lost tells it when the step is read.
+// A session that is lost tells it when the step is read, or by saves that are
+// ABORTED, where the task that has the step is not the one that was lost.
 absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
   absl::Duration wait = kFirstWait;
   for (int tries = 1;; ++tries) {
@@ -222,6 +228,9 @@ absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
     const std::string what = absl::StrCat(
         "The last checkpoint, of step ", step, ", could not be saved into ",
         save_path_, ", tried ", tries, " times: ");
+    if (tries >= kTriesOfAborted && absl::IsAborted(outcome.saved)) {
+      return absl::AbortedError(absl::StrCat(what, outcome.saved.message()));
+    }
     if (tries == kLastTries) {
       return absl::Status(CodeOfTraining(outcome.saved),
                           absl::StrCat(what, outcome.saved.ToString()));
@@ -229,7 +238,7 @@ absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
     logger_->Warning(absl::StrCat(what, outcome.saved.ToString()));
     Scheduler& scheduler = session.scheduler();
     scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + wait);
-    wait = std::min(2 * wait, kLongestWait);
+    wait = std::min(2 * wait, kLongestLastWait);
   }
 }
 
