@@ -336,7 +336,7 @@ class ExamplesTest(unittest.TestCase):
       self.assertEqual(ended.returncode, 0, ended.stderr)
       self.assertRegex(ended.stdout, r'^killed ps:1 after step 35\n'
                        r'started ps:1 again\n'
-                       r'on at step 31 after \d+\.\d\d s\n$')
+                       r'on at step 31 after \d+\.\d\d s \(goal: 2\)\n$')
       self.assertEqual(re.findall(r'Restoring parameters from (\S+)',
                                   ended.stderr), [f'{folder}/model.ckpt-30'])
       self.assertEqual(re.findall(r'Saving checkpoints for (\d+) into',

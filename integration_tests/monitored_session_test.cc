@@ -436,6 +436,24 @@ TEST_F(MonitoredSessionTest, StopAtStepNeverPassesTheLastNumber) {
   EXPECT_FALSE(context.stop_requested());
 }
 
+TEST_F(MonitoredSessionTest, StopAtStepNeverPassesTheLastNumberAfterARestore) {
+  auto options = Options({train::StopAtStep(1)});
+  options.checkpoint_dir = "/job";
+  ASSERT_OK(Train(std::move(options)));
+  auto again =
+      Options({std::make_shared<train::StopAtStepHook>(train::StopAtStepOptions{
+          .num_steps = std::numeric_limits<int64_t>::max()})});
+  again.checkpoint_dir = "/job";
+  const auto session = Start(std::move(again));
+  ASSERT_NE(session, nullptr);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK(session->Run(count_));
+    EXPECT_FALSE(session->ShouldStop());
+  }
+  ASSERT_OK(session->Close());
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-3.index"));
+}
+
 TEST_F(MonitoredSessionTest, TheGraphIsFinal) {
   const auto session = Start(Options());
   ASSERT_NE(session, nullptr);
@@ -460,6 +478,74 @@ TEST_F(MonitoredSessionTest, ASecondScaffoldOfAGraphWaitsLikeTheFirst) {
   train::Scaffold own({.ready_for_local_init_op = first.ready_op()});
   ASSERT_OK(own.Finalize(root_));
   EXPECT_FALSE(own.waits_for_variables());
+}
+
+TEST_F(MonitoredSessionTest, ASecondScaffoldOfAGraphSavesByTheFirstOnesNodes) {
+  train::Scaffold first, second;
+  ASSERT_OK(first.Finalize(root_));
+  const int num_nodes = root_.graph().num_nodes();
+  ASSERT_OK(second.Finalize(root_));
+  EXPECT_EQ(root_.graph().num_nodes(), num_nodes);
+  EXPECT_EQ(second.saver()->restore_op().node(),
+            first.saver()->restore_op().node());
+  // What a program brings comes first.
+  auto own = std::make_shared<train::Saver>(root_);
+  train::Scaffold third({.saver = own});
+  ASSERT_OK(third.Finalize(root_));
+  EXPECT_EQ(third.saver(), own);
+}
+
+// What one program saves beside its checkpoints, another one goes on with.
+TEST_F(MonitoredSessionTest, AnImportedGraphBringsItsSaver) {
+  auto options = Options({train::StopAtStep(3)});
+  options.checkpoint_dir = "/job";
+  ASSERT_OK(Train(std::move(options)));
+  ASSERT_OK_AND_ASSIGN(const train::MetaGraph meta,
+                       train::ReadMetaGraph(files_, "/job/model.ckpt-3.meta"));
+  const Scope other = Scope::Root();
+  ASSERT_OK(train::ImportMetaGraph(other, meta));
+  const int num_nodes = other.graph().num_nodes();
+  const Operation count(other.graph().FindNode(count_.name()));
+  ASSERT_TRUE(count);
+  auto again = Options({train::StopAtStep(5)});
+  again.checkpoint_dir = "/job";
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(other, std::move(again)));
+  EXPECT_EQ(other.graph().num_nodes(), num_nodes);
+  while (!session->ShouldStop()) ASSERT_OK(session->Run(count));
+  ASSERT_OK(session->Close());
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-5.index"));
+}
+
+TEST_F(MonitoredSessionTest, OfSeveralSaversOneHasToBeNamed) {
+  train::Saver one(root_), two(root_);
+  train::CollectSaver(root_, one.def());
+  train::CollectSaver(root_, two.def());
+  EXPECT_THAT(train::Scaffold().Finalize(root_),
+              StatusIs(kInvalidArgument,
+                       "More than one item in the collection \"savers\". "
+                       "Please indicate which one to use by passing it to the "
+                       "Scaffold: ScaffoldOptions::saver"));
+  // And one that the graph has not is none.
+  const Scope other = Scope::Root();
+  train::GetOrCreateGlobalStep(other);
+  train::CollectSaver(other, one.def());
+  EXPECT_THAT(train::Scaffold().Finalize(other),
+              StatusIs(kInvalidArgument, "save/Const:0"));
+}
+
+// In collections that come from elsewhere anything may lie.
+TEST_F(MonitoredSessionTest, WhatIsOnlyCalledAReportIsNotWaitedBy) {
+  root_.AddToCollection(
+      "ready_for_local_init_op",
+      ops::Const(root_.WithName("report_uninitialized_variables"), 1.0f));
+  train::Scaffold scaffold;
+  ASSERT_OK(scaffold.Finalize(root_));
+  EXPECT_FALSE(scaffold.waits_for_variables());
+  auto options = Options();
+  options.is_chief = false;
+  EXPECT_THAT(MonitoredTrainingSession(root_, std::move(options)),
+              StatusIs(kInvalidArgument, "of type string and not float"));
 }
 
 TEST_F(MonitoredSessionTest, StopAtStepNeedsOneEnd) {
@@ -686,8 +772,13 @@ TEST_F(MonitoredSessionTest, SavesByTheClock) {
   EXPECT_TRUE(has_saved(4)) << "once, however long it was";
   ASSERT_OK(session->Run(count_));
   EXPECT_FALSE(has_saved(5));
+  clock.Advance(-absl::Hours(1));
+  ASSERT_OK(session->Run(count_));
+  EXPECT_TRUE(has_saved(6)) << "the clock was set back";
+  ASSERT_OK(session->Run(count_));
+  EXPECT_FALSE(has_saved(7));
   ASSERT_OK(session->Close());
-  EXPECT_TRUE(has_saved(5));
+  EXPECT_TRUE(has_saved(7));
 }
 
 TEST_F(MonitoredSessionTest, LogsAndCountsByTheClock) {

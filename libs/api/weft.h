@@ -63,6 +63,7 @@
 #include "libs/train/queue_runner.h"
 #include "libs/train/report_uninitialized.h"
 #include "libs/train/saver.h"
+#include "libs/train/saver_defs.h"
 #include "libs/train/scaffold.h"
 #include "libs/train/session_run_hook.h"
 #include "libs/train/session_summary_writer.h"

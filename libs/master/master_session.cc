@@ -413,6 +413,7 @@ absl::Status MasterSession::BeginPartialRun(
   const std::shared_ptr<PartialRun> partial = callable->partial;
   partial->StepBegins(step->cancellation());
   step->set_client(partial->client());
+  step->NoteBegan(options_.metrics, options_.scheduler->clock());
   Dispatch(std::move(step), {},
            [self = shared_from_this(), partial](const absl::Status& status) {
              self->fed_.GiveBack(partial->StepEnds(status));

@@ -17,8 +17,20 @@ namespace {
 // What passes between tries of a save that fails.
 constexpr absl::Duration kFirstWait = absl::Seconds(1);
 constexpr absl::Duration kLongestWait = absl::Minutes(1);
-// How often the last save is tried: within half a minute and what they take.
-constexpr int kLastTries = 6;
+// How often the last save is tried: within about two minutes and what they
+// take.
+constexpr int kLastTries = 20;
+constexpr absl::Duration kLongestLastWait = absl::Seconds(8);
+// After as many of them ABORTED is no disagreement of tasks, which passes: one
+// that holds variables has started again, and the session is lost.
+constexpr int kTriesOfAborted = 6;
+
+// With which training ends by a save that failed again and again: nobody is to
+// take it for a lost session.
+absl::StatusCode CodeOfTraining(const absl::Status& saved) {
+  return IsSessionLost(saved) ? absl::StatusCode::kDeadlineExceeded
+                              : saved.code();
+}
 
 std::string PathIn(const std::string& directory, absl::string_view name) {
   return absl::StrCat(directory, absl::EndsWith(directory, "/") ? "" : "/",
@@ -160,9 +172,7 @@ absl::Status CheckpointSaverHook::Heed(const Outcome& outcome, int64_t step) {
       absl::StrCat("The checkpoint of step ", step, " could not be saved into ",
                    save_path_, ": ", outcome.saved.ToString());
   if (now - failing_->since >= options_.max_failing) {
-    return absl::Status(IsSessionLost(outcome.saved)
-                            ? absl::StatusCode::kDeadlineExceeded
-                            : outcome.saved.code(),
+    return absl::Status(CodeOfTraining(outcome.saved),
                         absl::StrCat("No checkpoint could be saved for ",
                                      absl::FormatDuration(options_.max_failing),
                                      ", so training ends. ", what));
@@ -205,7 +215,8 @@ absl::Status CheckpointSaverHook::End(Session& session) {
   return absl::OkStatus();
 }
 
-// A session that is lost tells it when the step is read.
+// A session that is lost tells it when the step is read, or by saves that are
+// ABORTED, where the task that has the step is not the one that was lost.
 absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
   absl::Duration wait = kFirstWait;
   for (int tries = 1;; ++tries) {
@@ -217,14 +228,17 @@ absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
     const std::string what = absl::StrCat(
         "The last checkpoint, of step ", step, ", could not be saved into ",
         save_path_, ", tried ", tries, " times: ");
+    if (tries >= kTriesOfAborted && absl::IsAborted(outcome.saved)) {
+      return absl::AbortedError(absl::StrCat(what, outcome.saved.message()));
+    }
     if (tries == kLastTries) {
-      return absl::Status(outcome.saved.code(),
-                          absl::StrCat(what, outcome.saved.message()));
+      return absl::Status(CodeOfTraining(outcome.saved),
+                          absl::StrCat(what, outcome.saved.ToString()));
     }
     logger_->Warning(absl::StrCat(what, outcome.saved.ToString()));
     Scheduler& scheduler = session.scheduler();
     scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + wait);
-    wait *= 2;
+    wait = std::min(2 * wait, kLongestLastWait);
   }
 }
 

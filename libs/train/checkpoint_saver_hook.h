@@ -13,8 +13,9 @@
 // A save that fails is logged and made again, after waits of 1 s to 1 min,
 // while training goes on; the error ends training when none has succeeded for
 // max_failing. That of the first session ends it at once, and the last one is
-// tried 6 times within half a minute. No error of a save counts as a lost
-// session: only those of the runs around it do.
+// tried 20 times within about two minutes. No error of a save counts as a lost
+// session, only those of the runs around it do; but for a last one that is
+// ABORTED six times, for no run comes after it that would tell.
 #ifndef WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_
 #define WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_
 

@@ -175,9 +175,13 @@ absl::Status MonitoredSession::BackOff(const absl::Status& why) {
                      ", so it is given up: ", why.message()));
   }
   if (IsStopRequested()) return why;
+  Pause();
+  return absl::OkStatus();
+}
+
+void MonitoredSession::Pause() {
   scheduler_.Sleep(backoff_ * Jitter(random_));
   backoff_ = std::min(2 * backoff_, options_.recovery.max_backoff);
-  return absl::OkStatus();
 }
 
 bool MonitoredSession::IsStopRequested() const {
@@ -197,6 +201,7 @@ bool MonitoredSession::ShouldStop() {
     return live_->ShouldStop();
   }
   DropSession(error);
+  Pause();  // a thread may fail so in each session
   return false;
 }
 

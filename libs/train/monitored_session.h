@@ -20,10 +20,11 @@
 // TensorFlow. Between attempts it waits, up to max_backoff; it gives up when no
 // run has succeeded for max_recovery.
 //
-// So with what hooks do at the end, as long as the session is there: a save
-// that a checkpoint writer has lost is made again. Where the session is lost by
-// then, so are the steps since the last checkpoint: Close returns the error,
-// and the program goes on from there when it is started again.
+// So with what hooks do at the end, as long as the session is there: End is
+// called again after UNAVAILABLE. (Saves try again by themselves, and end with
+// another error.) Where the session is lost by then, so are the steps since the
+// last checkpoint: Close returns the error, and the program goes on from there
+// when it is started again.
 //
 // An error of a thread of the coordinator (queue runners, hooks' own) makes
 // ShouldStop true, and comes out of the next Run and of Close.
@@ -160,7 +161,9 @@ class MonitoredSession {
   // Calls `use` until it does not lose the session.
   absl::Status WithSession(
       absl::FunctionRef<absl::Status(HookedSession& live)> use);
-  // Waits before the next attempt; `why` where there is none.
+  // Waits before the next attempt, each time longer.
+  void Pause();
+  // The same; `why` where there is none.
   absl::Status BackOff(const absl::Status& why);
   // FAILED_PRECONDITION within a step function or a hook: the session that it
   // uses would go under its feet where it is lost.
