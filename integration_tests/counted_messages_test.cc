@@ -415,18 +415,42 @@ TEST_F(LookUpOnTwoPsTest, ALookUpTakesItsRowsOnce) {
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 4 * kRow + 3000);
 }
 
+// Ids there, rows back, their gradients there.
+const Pushes kSparseUpdate = {{"ps:0 to worker:0", {1}},
+                              {"ps:1 to worker:0", {1}},
+                              {"worker:0 to ps:0", {1, 1}},
+                              {"worker:0 to ps:1", {1, 1}}};
+
 TEST_F(LookUpOnTwoPsTest, AnUpdateSendsItsRowsOnce) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
   const Operation update = train::Adagrad(0.1f).Minimize(scope_, loss);
   const StepCost cost = CostOfIds({}, {update});
-  // Ids there, rows back, their gradients there.
-  EXPECT_EQ(cost.pushes, (Pushes{{"ps:0 to worker:0", {1}},
-                                 {"ps:1 to worker:0", {1}},
-                                 {"worker:0 to ps:0", {1, 1}},
-                                 {"worker:0 to ps:1", {1, 1}}}));
+  EXPECT_EQ(cost.pushes, kSparseUpdate);
   EXPECT_EQ(cost.chunks, 0);
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 2 * 4 * kRow + 4000);
+}
+
+// A rate that is an output of the graph: where it does not change, a ps has it.
+TEST_F(LookUpOnTwoPsTest, AConstantRateDoesNotTravel) {
+  const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
+  const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
+  const Output rate = ops::Mul(scope_, ops::Const(scope_, .5f), .2f);
+  const Operation update = train::GradientDescent(rate).Minimize(scope_, loss);
+  EXPECT_EQ(CostOfIds({}, {update}).pushes, kSparseUpdate);
+}
+
+// A variable's value leaves its ps for the other one, in one message, and goes
+// nowhere else.
+TEST_F(LookUpOnTwoPsTest, ARateOfAPsGoesToTheOtherOne) {
+  const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
+  const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
+  const ops::Variable rate(scope_.WithName("rate"), .1f, {.trainable = false});
+  const Operation update = train::GradientDescent(rate).Minimize(scope_, loss);
+  Pushes pushes = CostOfIds({}, {update}).pushes;
+  EXPECT_EQ(pushes["ps:0 to ps:1"], std::vector<int>({1}));
+  pushes.erase("ps:0 to ps:1");
+  EXPECT_EQ(pushes, kSparseUpdate);
 }
 
 // Of 6,000 classes, the five that a step looks at.
