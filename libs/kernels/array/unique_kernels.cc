@@ -180,6 +180,9 @@ bool AppendToKey(const Tensor& values, int64_t begin, int64_t n,
 using NumberSet = absl::flat_hash_set<uint64_t>;
 using StringTable = absl::flat_hash_map<std::string, int64_t>;
 
+// Groups that there is room for at first; a few values may be many times there.
+constexpr int64_t kMaxReserved = 1 << 16;
+
 // Keys to the groups that have them: linear probing in one array of the groups'
 // numbers, which is small enough for the first cache where a step's ids are
 // looked up. absl::Hash is salted, so that nobody can make up keys that
@@ -187,9 +190,8 @@ using StringTable = absl::flat_hash_map<std::string, int64_t>;
 template <typename Slot>
 class NumberGroups {
  public:
-  // The most keys that will come; a few values may be many times there.
+  // The most keys that will come.
   explicit NumberGroups(int64_t most) {
-    constexpr int64_t kMaxReserved = 1 << 16;
     const int64_t reserved = std::clamp<int64_t>(most, 8, kMaxReserved);
     slots_.resize(std::bit_ceil(static_cast<uint64_t>(2 * reserved)), 0);
     keys_.reserve(reserved);
@@ -239,6 +241,7 @@ template <typename Slot, typename Position>
 absl::StatusOr<Groups> GroupNumbersBy(const Tensor& values,
                                       Position* group_of) {
   Groups groups;
+  groups.first.reserve(std::min(values.num_elements(), kMaxReserved));
   NumberGroups<Slot> by_key(values.num_elements());
   int64_t next = 0;
   RETURN_IF_ERROR(ForEachKey(values, [&](uint64_t key, bool equals_itself) {
