@@ -17,15 +17,14 @@ namespace weft {
 // How many rows ahead of the one that is copied are asked for.
 inline constexpr int64_t kRowsAhead = 8;
 
-// Asks for the cache lines of a row, the first ones of a long row: the
-// processor foresees the others.
+// Asks for the first cache lines of a row, one of each two: the processor
+// fetches the other by itself, and foresees what comes behind them. To ask for
+// each line takes longer than to ask for none.
 inline void PrefetchRow(const void* row, int64_t bytes) {
-  constexpr int64_t kLine = 64, kMost = 512;
+  constexpr int64_t kTwoLines = 128, kMost = 512;
   const char* const first = static_cast<const char*>(row);
   const int64_t asked = std::min(bytes, kMost);
-  for (int64_t i = 0; i < asked; i += kLine) __builtin_prefetch(first + i);
-  // A row that begins within a line ends in one more.
-  if (asked > 0) __builtin_prefetch(first + asked - 1);
+  for (int64_t i = 0; i < asked; i += kTwoLines) __builtin_prefetch(first + i);
 }
 
 // kBytes: the size of a row, where it is known when this is compiled, else 0.
