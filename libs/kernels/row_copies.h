@@ -18,8 +18,9 @@ namespace weft {
 inline constexpr int64_t kRowsAhead = 8;
 
 // Asks for the first cache lines of a row, one of each two: the processor
-// fetches the other by itself, and foresees what comes behind them. To ask for
-// each line takes longer than to ask for none.
+// fetches the other by itself, and foresees what comes behind them. (1,045 rows
+// of 256 bytes, anywhere in 128 MB, took 42 us without and when each line was
+// asked for, 27 so.)
 inline void PrefetchRow(const void* row, int64_t bytes) {
   constexpr int64_t kTwoLines = 128, kMost = 512;
   const char* const first = static_cast<const char*>(row);

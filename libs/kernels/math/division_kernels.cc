@@ -97,8 +97,10 @@ class Divisor {
 template <typename T, typename Op>
 bool FloorLoopOf(const void* x_data, int64_t x_step, const void* y_data,
                  int64_t y_step, void* out_data, int64_t n) {
-  const T divisor = *static_cast<const T*>(y_data);
-  if (y_step != 0 || divisor < 2) {
+  // No element, no memory.
+  const bool is_one = n > 0 && y_step == 0;
+  const T divisor = is_one ? *static_cast<const T*>(y_data) : T(0);
+  if (divisor < 2) {
     return math::CheckedLoopOf<T, Op>(x_data, x_step, y_data, y_step, out_data,
                                       n);
   }

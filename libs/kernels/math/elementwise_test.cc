@@ -173,10 +173,14 @@ TEST_F(MathElementwiseTest, ManyIntegersAreDividedByOneAsEachWouldBe) {
   ExpectFlooredByOneDivisor<int32_t>(harness_);
   ExpectFlooredByOneDivisor<int64_t>(harness_);
   const Tensor none(DT_INT64, TensorShape({0}));
-  ASSERT_OK_AND_ASSIGN(
-      const Tensor empty,
-      harness_.RunOne("FloorMod", {none, Tensor::Scalar<int64_t>(2)}));
-  EXPECT_EQ(empty.num_elements(), 0);
+  for (const Tensor& one :
+       {Tensor::Scalar<int64_t>(2), Tensor::Vector<int64_t>({2})}) {
+    for (const auto& [x, y] : {std::pair{none, one}, {one, none}}) {
+      ASSERT_OK_AND_ASSIGN(const Tensor empty,
+                           harness_.RunOne("FloorMod", {x, y}));
+      EXPECT_EQ(empty.num_elements(), 0);
+    }
+  }
   EXPECT_THAT(
       harness_.Run("FloorDiv", {Ints({1, 2}), Tensor::Scalar(0)}),
       StatusIs(absl::StatusCode::kInvalidArgument, "Integer division by zero"));
