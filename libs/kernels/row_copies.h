@@ -17,6 +17,9 @@ namespace weft {
 // How many rows ahead of the one that is copied are asked for.
 inline constexpr int64_t kRowsAhead = 8;
 
+// What copying a row costs, in elements of simple arithmetic (parallel_loop.h).
+inline int64_t CopyCost(int64_t bytes) { return bytes / 8; }
+
 // Asks for the first cache lines of a row, one of each two: the processor
 // fetches the other by itself, and foresees what comes behind them. (1,045 rows
 // of 256 bytes, anywhere in 128 MB, took 42 us without and when each line was

@@ -75,7 +75,7 @@ void CopyPlainRows(OpKernelContext& context, const Index* indices,
     }
   };
   ParallelLoop(context, sizes.batch * sizes.outer * sizes.count,
-               bytes / static_cast<int64_t>(sizeof(float)), copy);
+               CopyCost(bytes), copy);
 }
 
 absl::Status CheckBatch(const TensorShape& params, const TensorShape& indices,

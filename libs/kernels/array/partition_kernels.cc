@@ -9,6 +9,7 @@
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/parallel_loop.h"
+#include "libs/kernels/row_copies.h"
 
 namespace weft {
 namespace {
@@ -133,8 +134,7 @@ class DynamicStitchKernel : public OpKernel {
       if (bytes == 0) {
         ScatterObjects(data, places, row, *output);
       } else if (coverage == Coverage::kEachOnce) {
-        ParallelLoop(context, num_rows,
-                     bytes / static_cast<int64_t>(sizeof(float)),
+        ParallelLoop(context, num_rows, CopyCost(bytes),
                      [&](int64_t begin, int64_t end) {
                        ScatterRows(data, places, begin, end, bytes, *output);
                      });
