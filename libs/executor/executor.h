@@ -76,6 +76,9 @@ class Outbox {
   // the partition, but not by the one that ends it: its last values are left to
   // `done`.
   virtual void Flush() = 0;
+  // Whether something is held back that should wait for no other kernel than
+  // those that send. A hint.
+  virtual bool IsUrgent() const { return false; }
 };
 
 // What a step brings to one partition. Everything pointed to lives until

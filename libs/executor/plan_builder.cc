@@ -201,9 +201,9 @@ class PlanBuilder {
     if (IsEnter(node)) item.child = frames_.outputs_to[node.id()];
     item.is_merge = IsMerge(node);
     item.is_recv = node.type() == "_Recv";
-    const bool is_send = node.type() == "_Send";
-    item.runs_when_dead = item.is_recv || is_send;
-    if (item.is_recv || is_send) {
+    item.is_send = node.type() == "_Send";
+    item.runs_when_dead = item.is_recv || item.is_send;
+    if (item.is_recv || item.is_send) {
       plan_->transfers[item_of_[node.id()]] =
           DescribeTransfer(node, item.is_recv);
     }
