@@ -126,10 +126,33 @@ std::pair<int, int> Node::OutputRange(int arg) const {
   return Range(op_->outputs, *attrs_, arg);
 }
 
-Graph::Graph(std::shared_ptr<const OpRegistry> registry)
-    : registry_(std::move(registry)) {}
+Graph::Graph(std::shared_ptr<const OpRegistry> registry,
+             std::shared_ptr<const FunctionLibrary> functions)
+    : registry_(std::move(registry)),
+      functions_(functions != nullptr
+                     ? std::move(functions)
+                     : std::make_shared<const FunctionLibrary>()) {}
 
 Graph::~Graph() = default;
+
+absl::Status Graph::AddFunctions(
+    absl::Span<const FunctionPtr> functions,
+    const std::map<std::string, std::string, std::less<>>& gradients) {
+  for (const FunctionPtr& function : functions) {
+    if (registry_->Find(function->name()) == nullptr) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("Cannot add function '", function->name(),
+                     "' because an op with the same name already exists."));
+  }
+  ASSIGN_OR_RETURN(functions_, functions_->With(functions, gradients));
+  return absl::OkStatus();
+}
+
+const OpDef* Graph::FindOp(absl::string_view name) const {
+  if (const OpDef* op = registry_->Find(name)) return op;
+  const FunctionDef* function = functions_->Find(name);
+  return function == nullptr ? nullptr : &function->signature;
+}
 
 absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
   if (!IsValidName(spec.name)) {
@@ -142,7 +165,7 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
     return absl::InvalidArgumentError(
         absl::StrCat("Node '", spec.name, "' is not unique"));
   }
-  const OpDef* op = registry_->Find(spec.op);
+  const OpDef* op = FindOp(spec.op);
   if (op == nullptr) {
     return absl::NotFoundError(absl::StrCat("Op type not registered '", spec.op,
                                             "' for node '", spec.name, "'"));
