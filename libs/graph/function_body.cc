@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -241,10 +242,12 @@ class Instantiation {
     const auto* classes = it->second.Get<std::vector<std::string>>();
     if (classes == nullptr) return;
     std::vector<std::string> renamed;
-    for (absl::string_view name : *classes) {
-      const bool names_node = absl::ConsumePrefix(&name, kColocation);
-      renamed.push_back(names_node ? absl::StrCat(kColocation, Prefixed(name))
-                                   : std::string(name));
+    for (const std::string& text : *classes) {
+      absl::string_view name = text;
+      const bool is_inside =
+          absl::ConsumePrefix(&name, kColocation) && IsNode(name);
+      renamed.push_back(is_inside ? absl::StrCat(kColocation, Prefixed(name))
+                                  : text);
     }
     it->second = std::move(renamed);
   }
@@ -273,18 +276,28 @@ class Instantiation {
     return absl::OkStatus();
   }
 
+  // A node of the body, whether it has been added or not.
+  bool IsNode(absl::string_view name) const {
+    if (names_.empty()) {
+      for (const FunctionNode& node : function_.nodes) {
+        names_.insert(node.name);
+      }
+    }
+    return names_.contains(name);
+  }
   bool IsLater(const std::string& name) const {
-    return !args_.contains(name) && !added_.contains(name) &&
-           std::any_of(
-               function_.nodes.begin(), function_.nodes.end(),
-               [&name](const FunctionNode& node) { return node.name == name; });
+    return !args_.contains(name) && !added_.contains(name) && IsNode(name);
   }
 
-  // An argument is there when the call runs, so that nothing waits for it but
-  // its consumers.
+  // What is gated runs when the call does, and its arguments may come from a
+  // Switch, which runs whichever way it goes.
   absl::Status AddControl(const std::string& name, NodeSpec& spec) const {
     const auto arg = args_.find(name);
     if (arg != args_.end()) {
+      for (const Node* gate : options_.gate) {
+        spec.control_inputs.push_back(gate);
+      }
+      if (!options_.gate.empty()) return absl::OkStatus();
       for (const OutputTensor& tensor : arg->second) {
         spec.control_inputs.push_back(tensor.node);
       }
@@ -430,6 +443,7 @@ class Instantiation {
   absl::flat_hash_map<std::string, std::vector<OutputTensor>> args_;
   absl::flat_hash_map<std::string, Added> added_;
   std::vector<BackEdge> back_edges_;
+  mutable absl::flat_hash_set<absl::string_view> names_;
 };
 
 }  // namespace

@@ -154,7 +154,7 @@ const OpDef* Graph::FindOp(absl::string_view name) const {
   return function == nullptr ? nullptr : &function->signature;
 }
 
-absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
+absl::StatusOr<NodeSignature> Graph::Resolve(const NodeSpec& spec) const {
   if (!IsValidName(spec.name)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Node '", spec.name,
@@ -177,19 +177,25 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
   }
   absl::StatusOr<NodeSignature> signature = ResolveSignature(*op, spec);
   if (!signature.ok()) return Annotate(signature.status(), prefix);
+  return signature;
+}
+
+absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
+  ASSIGN_OR_RETURN(NodeSignature signature, Resolve(spec));
+  const OpDef* op = FindOp(spec.op);
   ASSIGN_OR_RETURN(std::vector<PartialShape> shapes,
-                   InferShapes(*op, spec, *signature));
+                   InferShapes(*op, spec, signature));
 
   auto node = std::unique_ptr<Node>(new Node);
   node->id_ = num_nodes();
   node->name_ = std::move(spec.name);
   node->op_ = op;
-  node->attrs_ = std::make_shared<const AttrMap>(std::move(signature->attrs));
+  node->attrs_ = std::make_shared<const AttrMap>(std::move(signature.attrs));
   node->requested_device_ = std::move(spec.device);
   node->inputs_ = std::move(spec.inputs);
   node->control_inputs_ = Unique(spec.control_inputs);
-  node->input_types_ = std::move(signature->input_types);
-  node->output_types_ = std::move(signature->output_types);
+  node->input_types_ = std::move(signature.input_types);
+  node->output_types_ = std::move(signature.output_types);
   node->output_shapes_ = std::move(shapes);
   Node* result = node.get();
   by_name_.emplace(result->name_, result);

@@ -27,6 +27,7 @@
 namespace weft {
 
 class Node;
+struct NodeSignature;  // libs/graph/node_signature.h
 
 // Output `index` of `node`: where an edge begins.
 struct OutputTensor {
@@ -138,6 +139,10 @@ class Graph {
 
   // Adds a node; the error names it. A graph is unchanged by a refused node.
   absl::StatusOr<Node*> AddNode(NodeSpec spec);
+
+  // What AddNode would find of the node but for its shapes, without adding it;
+  // or the error.
+  absl::StatusOr<NodeSignature> Resolve(const NodeSpec& spec) const;
 
   // Closes a loop: input `index` of `node`, a Merge added without it, comes
   // from `from`, a NextIteration.

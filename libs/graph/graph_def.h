@@ -12,6 +12,8 @@
 
 namespace weft {
 
+class NodeAdder;  // libs/graph/node_adder.h
+
 // TensorFlow 2.21's version of the format: the newest that Import reads, and
 // what Export says of a graph that was built here.
 inline constexpr int kGraphDefVersion = 2474;
@@ -22,6 +24,8 @@ struct ImportOptions {
   // What inputs get instead of a tensor of the GraphDef, "x:0" or "x". Each
   // name has to be one of an input or a node there.
   std::map<std::string, OutputTensor> input_map;
+  // Adds the nodes to the graph; null: they are added as they are.
+  NodeAdder* adder = nullptr;
 };
 
 // Adds the nodes of a serialised GraphDef. Inputs may name nodes that are

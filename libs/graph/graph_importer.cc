@@ -15,6 +15,7 @@
 #include "libs/graph/attr_value_proto.h"
 #include "libs/graph/function_proto.h"
 #include "libs/graph/graph_proto.h"
+#include "libs/graph/node_adder.h"
 #include "libs/tensor/data_type.h"
 #include "libs/tensor/tensor_proto.h"
 #include "schemas/tf/graph.pb.h"
@@ -405,6 +406,11 @@ absl::Status GraphImporter::CycleError(const std::vector<int>& waiting) const {
 
 absl::Status GraphImporter::AddAll() {
   added_.resize(def_.node_size());
+  if (options_.adder != nullptr) {
+    for (const tf::NodeDef& node : def_.node()) {
+      options_.adder->Expect(Prefixed(node.name()));
+    }
+  }
   for (const int index : order_) RETURN_IF_ERROR(AddOne(index));
   for (const BackEdge& edge : back_edges_) {
     RETURN_IF_ERROR(
@@ -432,7 +438,11 @@ absl::Status GraphImporter::AddOne(int index) {
       spec.inputs.push_back(OutputTensor{NodeOf(input), input.output});
     }
   }
-  ASSIGN_OR_RETURN(added_[index], graph_.AddNode(std::move(spec)));
+  if (options_.adder != nullptr) {
+    ASSIGN_OR_RETURN(added_[index], options_.adder->Add(std::move(spec)));
+  } else {
+    ASSIGN_OR_RETURN(added_[index], graph_.AddNode(std::move(spec)));
+  }
   return absl::OkStatus();
 }
 

@@ -93,8 +93,14 @@ void RegisterControlGradients(GradientRegistry& registry) {
   }
   registry.Register("Print", PrintGrad, /*takes_sparse=*/true);
   // No values, no numbers, or the ends of a partition.
-  for (const char* op : {"NoOp", "Assert", "ControlTrigger", "LoopCond", "_Arg",
-                         "_Retval", "_Send", "_Recv"}) {
+  for (const char* op : {"NoOp", "Assert", "ControlTrigger", "LoopCond",
+                         "ToBool", "_Arg", "_Retval", "_Send", "_Recv"}) {
+    registry.RegisterNone(op);
+  }
+  // Calls of functions: none yet.
+  for (const char* op : {"PartitionedCall", "StatefulPartitionedCall", "If",
+                         "StatelessIf", "Case", "StatelessCase", "While",
+                         "StatelessWhile", "SymbolicGradient", "MapDefun"}) {
     registry.RegisterNone(op);
   }
 }

@@ -4,6 +4,7 @@ namespace weft {
 
 void RegisterControlKernels(KernelRegistry& registry) {
   RegisterControlFlowKernels(registry);
+  RegisterFunctionalKernels(registry);
   RegisterLoggingKernels(registry);
   RegisterSendRecvKernels(registry);
 }

@@ -12,6 +12,8 @@ void RegisterControlKernels(KernelRegistry& registry);
 
 // Branches and loops.
 void RegisterControlFlowKernels(KernelRegistry& registry);
+// Calls of functions that are made at run time.
+void RegisterFunctionalKernels(KernelRegistry& registry);
 void RegisterLoggingKernels(KernelRegistry& registry);
 // The ends of edges between devices.
 void RegisterSendRecvKernels(KernelRegistry& registry);

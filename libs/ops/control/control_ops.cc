@@ -5,6 +5,7 @@ namespace weft {
 
 void RegisterControlOps(OpRegistry& registry) {
   RegisterControlFlowOps(registry);
+  RegisterFunctionalOps(registry);
   RegisterLoggingOps(registry);
   RegisterSendRecvOps(registry);
 }

@@ -8,6 +8,7 @@
 namespace weft {
 
 void RegisterControlFlowOps(OpRegistry& registry);
+void RegisterFunctionalOps(OpRegistry& registry);
 void RegisterLoggingOps(OpRegistry& registry);
 void RegisterSendRecvOps(OpRegistry& registry);
 
