@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// As attr output_shapes says, if it says anything.
+// As attr output_shapes says, if it says anything. For a While that says
+// nothing TensorFlow takes the inputs' shapes; but those may grow in the loop.
 absl::Status DeclaredShapes(InferenceContext& c) {
   ASSIGN_OR_RETURN(const auto shapes,
                    c.GetAttr<std::vector<PartialShape>>("output_shapes"));
@@ -23,8 +24,6 @@ absl::Status DeclaredShapes(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// TensorFlow takes the inputs' shapes when none are declared; but those may
-// grow in the loop.
 absl::Status CaseShape(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRank(0, 0).status());
   return DeclaredShapes(c);
