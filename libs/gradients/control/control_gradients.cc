@@ -97,10 +97,31 @@ void RegisterControlGradients(GradientRegistry& registry) {
                          "ToBool", "_Arg", "_Retval", "_Send", "_Recv"}) {
     registry.RegisterNone(op);
   }
-  // Calls of functions: none yet.
-  for (const char* op : {"PartitionedCall", "StatefulPartitionedCall", "If",
-                         "StatelessIf", "Case", "StatelessCase", "While",
-                         "StatelessWhile", "SymbolicGradient", "MapDefun"}) {
+  // Calls of functions, and what they hand on: none yet.
+  for (const char* op : {"PartitionedCall",
+                         "StatefulPartitionedCall",
+                         "If",
+                         "StatelessIf",
+                         "Case",
+                         "StatelessCase",
+                         "While",
+                         "StatelessWhile",
+                         "SymbolicGradient",
+                         "MapDefun",
+                         "EmptyTensorList",
+                         "TensorListReserve",
+                         "TensorListFromTensor",
+                         "TensorListPushBack",
+                         "TensorListPopBack",
+                         "TensorListSetItem",
+                         "TensorListLength",
+                         "TensorListElementShape",
+                         "TensorListGetItem",
+                         "TensorListStack",
+                         "OptionalFromValue",
+                         "OptionalNone",
+                         "OptionalHasValue",
+                         "OptionalGetValue"}) {
     registry.RegisterNone(op);
   }
 }

@@ -5,6 +5,7 @@ namespace weft {
 void RegisterControlKernels(KernelRegistry& registry) {
   RegisterControlFlowKernels(registry);
   RegisterFunctionalKernels(registry);
+  RegisterListKernels(registry);
   RegisterLoggingKernels(registry);
   RegisterSendRecvKernels(registry);
 }

@@ -14,6 +14,8 @@ void RegisterControlKernels(KernelRegistry& registry);
 void RegisterControlFlowKernels(KernelRegistry& registry);
 // Calls of functions that are made at run time.
 void RegisterFunctionalKernels(KernelRegistry& registry);
+// Lists of tensors, and tensors that may not be there.
+void RegisterListKernels(KernelRegistry& registry);
 void RegisterLoggingKernels(KernelRegistry& registry);
 // The ends of edges between devices.
 void RegisterSendRecvKernels(KernelRegistry& registry);

@@ -6,6 +6,7 @@ namespace weft {
 void RegisterControlOps(OpRegistry& registry) {
   RegisterControlFlowOps(registry);
   RegisterFunctionalOps(registry);
+  RegisterListOps(registry);
   RegisterLoggingOps(registry);
   RegisterSendRecvOps(registry);
 }

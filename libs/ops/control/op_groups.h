@@ -9,6 +9,7 @@ namespace weft {
 
 void RegisterControlFlowOps(OpRegistry& registry);
 void RegisterFunctionalOps(OpRegistry& registry);
+void RegisterListOps(OpRegistry& registry);
 void RegisterLoggingOps(OpRegistry& registry);
 void RegisterSendRecvOps(OpRegistry& registry);
 
