@@ -122,9 +122,10 @@ void RegisterReads(OpRegistry& registry) {
   registry.Add(OpDefBuilder("TensorListGetItem")
                    .Input("input_handle: variant")
                    .Input("index: int32")
-                   .Input("element_shape: int32")
+                   .Input("element_shape: Tshape")
                    .Output("item: element_dtype")
                    .Attr("element_dtype: type")
+                   .Attr("Tshape: {int32, int64} = DT_INT32")
                    .Doc("The tensor at that place of the list.")
                    .Shape(ItemShape));
   registry.Add(OpDefBuilder("TensorListStack")
