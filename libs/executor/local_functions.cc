@@ -17,6 +17,9 @@ namespace {
 // Beyond so many the pool goes on, so that deep calls take no deep stack.
 constexpr int kCallsOnOneStack = 16;
 
+// Of a body with what it calls: it is compiled while a step waits.
+constexpr int kMaxNodes = 1 << 16;
+
 const AttrMap& AttrsOf(const NameAttrList& function) {
   static const auto& empty = *new AttrMap;
   return function.attrs == nullptr ? empty : *function.attrs;
@@ -100,7 +103,7 @@ absl::StatusOr<std::unique_ptr<Graph>> MakeBody(const NameAttrList& function,
                                              types.args[i], {}));
     args.push_back({arg, 0});
   }
-  FunctionExpander expander(graph, {});
+  FunctionExpander expander(graph, {.max_nodes = kMaxNodes});
   ASSIGN_OR_RETURN(const FunctionBody body,
                    expander.AddFunction(function.name, function, args));
   std::vector<const Node*> roots = body.control_results;

@@ -61,9 +61,8 @@ struct MasterOptions {
   // What a node on one of the cluster's devices gives for known inputs; for
   // folding constants. May be empty: then nothing is folded.
   NodeEvaluator evaluate;
-  // For SymbolicGradient of functions that have no gradient of their own; may
-  // be empty: then it is UNIMPLEMENTED.
-  GradientFunctionFn gradient_function;
+  // How calls of functions are expanded where a graph grows.
+  ExpanderOptions functions;
   // TensorFlow answers an unknown feed or fetch with INVALID_ARGUMENT in an
   // in-process session, and with NOT_FOUND on a server.
   absl::StatusCode unknown_tensor_code = absl::StatusCode::kInvalidArgument;

@@ -21,7 +21,7 @@ SessionGraph::SessionGraph(uint64_t session,
       options_(options),
       extensions_(*options.scheduler),
       graph_(options.ops),
-      expander_(graph_, {.gradient = options.gradient_function}) {}
+      expander_(graph_, options.functions) {}
 
 void SessionGraph::Extend(const OpenCalls::CallPtr& open,
                           protocol::GraphExtension extension,

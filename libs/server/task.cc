@@ -50,7 +50,7 @@ std::shared_ptr<Master> Task::NewMaster() {
                                absl::Span<const Tensor> inputs) {
     return EvaluateNode(process, node, inputs);
   };
-  master.gradient_function = GradientFunction;
+  master.functions.gradient = GradientFunction;
   master.log_placement = [log = options_.logs_placement
                                     ? options_.logger
                                     : nullptr](const std::string& line) {
