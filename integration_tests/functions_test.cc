@@ -418,8 +418,8 @@ TEST_P(FunctionsOnTasksTest, BodiesRunWhereTheyAskTo) {
 
 INSTANTIATE_TEST_SUITE_P(, FunctionsOnTasksTest,
                          ::testing::ValuesIn(kAllClusterKinds),
-                         [](const auto& info) {
-                           return ClusterKindName(info.param);
+                         [](const auto& test) {
+                           return ClusterKindName(test.param);
                          });
 
 }  // namespace
