@@ -26,9 +26,6 @@ absl::Status ItemShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// A scalar, -1, where nothing is known.
-absl::Status ShapeOfElements(InferenceContext&) { return absl::OkStatus(); }
-
 absl::Status StackShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const int64_t num_elements,
                    c.GetAttr<int64_t>("num_elements"));
@@ -118,7 +115,7 @@ void RegisterReads(OpRegistry& registry) {
                    .Output("element_shape: shape_type")
                    .Attr("shape_type: {int32, int64}")
                    .Doc("What the list knows of its tensors' shape.")
-                   .Shape(ShapeOfElements));
+                   .Shape(shapes::Unknown));
   registry.Add(OpDefBuilder("TensorListGetItem")
                    .Input("input_handle: variant")
                    .Input("index: int32")
