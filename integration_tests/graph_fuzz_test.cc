@@ -33,6 +33,12 @@ TEST(GraphFuzzTest, GraphDefs) {
             10);
 }
 
+TEST(GraphFuzzTest, FunctionDefs) {
+  EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "function_def",
+                             FuzzFunctionDef, kNotDamaged),
+            10);
+}
+
 TEST(GraphFuzzTest, GraphTexts) {
   EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "graph_text", FuzzGraphText,
                              kNotDamaged),
