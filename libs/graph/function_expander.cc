@@ -177,32 +177,48 @@ absl::StatusOr<FunctionExpander::Site> FunctionExpander::EnterSite(
             .device = std::move(spec.device),
             .attrs = std::move(signature.attrs),
             .args = std::move(spec.inputs)};
-  std::vector<const Node*> waits = std::move(spec.control_inputs);
-  for (const OutputTensor& arg : site.args) {
-    site.is_in_control_flow |= IsInControlFlow(arg.node);
-  }
+  RETURN_IF_ERROR(GateSite(site, std::move(spec.control_inputs)));
+  return site;
+}
+
+// In a branch or a loop the arguments that come from there tell when the call
+// runs, and the others are made to wait for it.
+absl::Status FunctionExpander::GateSite(Site& site,
+                                        std::vector<const Node*> waits) {
+  const auto hold = [&](size_t i, std::vector<const Node*> controls) {
+    absl::StatusOr<const Node*> value = Make(site, absl::StrCat("input_", i),
+                                             {.op = "Identity",
+                                              .inputs = {site.args[i]},
+                                              .controls = std::move(controls)});
+    if (value.ok()) site.args[i] = Value(*value);
+    return value;
+  };
+  std::vector<const Node*> gates = waits;
+  std::vector<size_t> others;
   for (const Node* control : waits) {
     site.is_in_control_flow |= IsInControlFlow(control);
   }
-  const bool is_gated = site.is_in_control_flow || !waits.empty();
   for (size_t i = 0; i < site.args.size(); ++i) {
-    OutputTensor& arg = site.args[i];
-    // A reference is read when the call begins, and not while it runs.
-    if (!is_gated && !IsRefType(TypeOf(arg))) continue;
-    ASSIGN_OR_RETURN(
-        const Node* value,
-        Make(site, absl::StrCat("input_", i),
-             {.op = "Identity", .inputs = {arg}, .controls = waits}));
-    arg = Value(value);
+    if (!IsInControlFlow(site.args[i].node)) {
+      others.push_back(i);
+      continue;
+    }
+    site.is_in_control_flow = true;
+    ASSIGN_OR_RETURN(const Node* value, hold(i, waits));
+    gates.push_back(value);
   }
-  if (!is_gated) return site;
-  std::vector<const Node*> gates = waits;
-  for (const OutputTensor& arg : site.args) gates.push_back(arg.node);
-  ASSIGN_OR_RETURN(const Node* gate,
-                   Make(site, "input_control_node",
-                        {.op = "NoOp", .controls = std::move(gates)}));
-  site.gate = {gate};
-  return site;
+  if (!gates.empty()) {
+    ASSIGN_OR_RETURN(const Node* gate,
+                     Make(site, "input_control_node",
+                          {.op = "NoOp", .controls = std::move(gates)}));
+    site.gate = {gate};
+  }
+  for (const size_t i : others) {
+    // A reference is read when the call begins, and not while it runs.
+    if (site.gate.empty() && !IsRefType(TypeOf(site.args[i]))) continue;
+    RETURN_IF_ERROR(hold(i, site.gate).status());
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<const Node*> FunctionExpander::LeaveSite(const std::string& op,

@@ -99,6 +99,8 @@ class FunctionExpander : public NodeAdder {
   absl::StatusOr<const Node*> AddInner(NodeSpec spec);
   absl::StatusOr<const Node*> AddAny(NodeSpec spec);
   absl::StatusOr<Site> EnterSite(NodeSpec spec);
+  // Makes the arguments wait for `waits`, and the gate.
+  absl::Status GateSite(Site& site, std::vector<const Node*> waits);
   absl::StatusOr<const Node*> LeaveSite(const std::string& op, const Site& site,
                                         FunctionBody body);
 
