@@ -319,6 +319,38 @@ TEST_F(FunctionsTest, ResourcesGoRoundTheCallThatReturnsThem) {
   EXPECT_THAT(Run(feeds, "if:1"), Gives(-1.0f));
 }
 
+TEST_F(FunctionsTest, ACallAtRunTimeEndsWithItsStep) {
+  const std::string types = TypesAttr("component_types", "DT_FLOAT");
+  ASSERT_OK(Import(
+      Function("take", "x v", "y",
+               Inner("taken", "QueueDequeueV2", "v", types) +
+                   FloatOp("y", "AddV2", "x taken:components:0"),
+               "y:z:0") +
+      Placeholder("x", "DT_FLOAT") + Placeholder("element", "DT_FLOAT") +
+      GraphNode("queue", "FIFOQueueV2", "", types) +
+      GraphNode("add", "QueueEnqueueV2", "queue element",
+                TypesAttr("Tcomponents", "DT_FLOAT")) +
+      GraphNode("mapped", "MapDefun", "x queue",
+                TypesAttr("Targuments", "DT_FLOAT") +
+                    TypesAttr("Tcaptured", "DT_RESOURCE") +
+                    TypesAttr("output_types", "DT_FLOAT") +
+                    FunctionAttr("f", "take") +
+                    " attr { key: 'output_shapes' value { list { shape { } } "
+                    "} }")));
+  const FeedList feeds = {{Find("x:0"), Tensor::Vector<float>({10, 20, 30})}};
+  EXPECT_THAT(session().Run(feeds, {Find("mapped:0")}, {},
+                            {.timeout = absl::Milliseconds(20)}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  // A dequeue that was cancelled has taken nothing.
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK(
+        session().Run({{Find("element:0"), Float(1)}}, {}, {Target("add")}));
+  }
+  const auto taken = session().Run(feeds, Find("mapped:0"));
+  ASSERT_OK(taken.status());
+  EXPECT_TRUE(SameBits(*taken, Tensor::Vector<float>({11, 21, 31})));
+}
+
 // A nest of a While, an If and calls, all of it over several devices.
 std::string Nest(const std::string& body_device) {
   const std::string device = absl::StrCat(" device: '", body_device, "'");
