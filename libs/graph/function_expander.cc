@@ -41,6 +41,14 @@ bool IsHandle(const OutputTensor& output) {
   return TypeOf(output) == DT_RESOURCE || IsRefType(TypeOf(output));
 }
 
+// What runs before everything else in a step, or is no value to wait for.
+bool IsThereAtOnce(const OutputTensor& output) {
+  const Node& node = *output.node;
+  return IsHandle(output) ||
+         ((node.type() == "Const" || node.type() == "Placeholder") &&
+          node.control_inputs().empty());
+}
+
 // What `inner` asks for, and the call's device where it leaves a part open.
 std::string MergedDevice(const std::string& call, const std::string& inner) {
   if (inner.empty()) return call;
@@ -111,6 +119,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::AddFunction(
 
 void FunctionExpander::EndImport() {
   expected_.clear();
+  has_effects_.clear();
   frames_.clear();
   num_expanded_ = 0;
   const int num_nodes = graph_.num_nodes();
@@ -177,6 +186,7 @@ absl::StatusOr<FunctionExpander::Site> FunctionExpander::EnterSite(
             .device = std::move(spec.device),
             .attrs = std::move(signature.attrs),
             .args = std::move(spec.inputs)};
+  site.has_effects = HasEffects(spec.op, site.attrs);
   RETURN_IF_ERROR(GateSite(site, std::move(spec.control_inputs)));
   return site;
 }
@@ -207,11 +217,18 @@ absl::Status FunctionExpander::GateSite(Site& site,
     ASSIGN_OR_RETURN(const Node* value, hold(i, waits));
     gates.push_back(value);
   }
-  if (!gates.empty()) {
+  // Functions take their arguments before they begin to do anything.
+  std::vector<const Node*> begins = gates;
+  for (const size_t i : others) {
+    const OutputTensor& arg = site.args[i];
+    if (site.has_effects && !IsThereAtOnce(arg)) begins.push_back(arg.node);
+  }
+  if (!begins.empty()) {
     ASSIGN_OR_RETURN(const Node* gate,
                      Make(site, "input_control_node",
-                          {.op = "NoOp", .controls = std::move(gates)}));
-    site.gate = {gate};
+                          {.op = "NoOp", .controls = std::move(begins)}));
+    if (!gates.empty()) site.gate = {gate};
+    if (site.has_effects) site.effects_gate = {gate};
   }
   for (const size_t i : others) {
     // A reference is read when the call begins, and not while it runs.
@@ -269,7 +286,8 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandCall(const std::string& op,
   } else {
     function = {op, std::make_shared<const AttrMap>(site.attrs)};
   }
-  return Call(site.name, function, site.args, site.gate, site);
+  return Call(site.name, function, site.args, {site.gate, site.effects_gate},
+              site);
 }
 
 absl::StatusOr<FunctionBody> FunctionExpander::ExpandGradient(
@@ -277,7 +295,8 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandGradient(
   ASSIGN_OR_RETURN(const NameAttrList function, FunctionAttr(site.attrs, "f"));
   const std::string own(graph_.functions().FindGradient(function.name));
   if (!own.empty()) {
-    return Call(site.name, {own, function.attrs}, site.args, site.gate, site);
+    return Call(site.name, {own, function.attrs}, site.args,
+                {site.gate, site.effects_gate}, site);
   }
   const FunctionDef* def = graph_.functions().Find(function.name);
   if (def == nullptr) {
@@ -295,14 +314,13 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandGradient(
       options_.gradient(absl::StrCat("SymbolicGradient_", site.name), *def,
                         attrs, graph_));
   RETURN_IF_ERROR(graph_.AddFunctions({gradient}));
-  return Call(site.name, {gradient->name(), nullptr}, site.args, site.gate,
-              site);
+  return Call(site.name, {gradient->name(), nullptr}, site.args,
+              {site.gate, site.effects_gate}, site);
 }
 
 absl::StatusOr<FunctionBody> FunctionExpander::Call(
     const std::string& name, const NameAttrList& function,
-    std::vector<OutputTensor> args, std::vector<const Node*> gate,
-    const Site& site) {
+    std::vector<OutputTensor> args, const Begin& begin, const Site& site) {
   const FunctionDef* def = graph_.functions().Find(function.name);
   if (def == nullptr) {
     return absl::NotFoundError(
@@ -312,11 +330,10 @@ absl::StatusOr<FunctionBody> FunctionExpander::Call(
   const AttrMap& attrs = function.attrs == nullptr ? none : *function.attrs;
   if (IsBeingExpanded(function.name) ||
       static_cast<int>(frames_.size()) >= options_.max_depth) {
-    return CallAtRunTime(name, *def, attrs, std::move(args), std::move(gate),
-                         site);
+    return CallAtRunTime(name, *def, attrs, std::move(args), begin, site);
   }
   BodyOptions options{
-      .prefix = name, .args = std::move(args), .gate = std::move(gate)};
+      .prefix = name, .args = std::move(args), .gate = begin.gate};
   // What takes a resource goes where that is, unless the function says more.
   options.device = [this, &site](const NodeSpec& spec) {
     if (spec.device.empty() && KindOf(spec.op, graph_) == Functional::kNone &&
@@ -328,7 +345,12 @@ absl::StatusOr<FunctionBody> FunctionExpander::Call(
     }
     return MergedDevice(site.device, spec.device);
   };
-  options.add_node = [this](NodeSpec spec) {
+  options.add_node = [this, &begin](NodeSpec spec) {
+    if (!begin.effects_gate.empty() && HasEffects(spec.op, spec.attrs)) {
+      spec.control_inputs.insert(spec.control_inputs.end(),
+                                 begin.effects_gate.begin(),
+                                 begin.effects_gate.end());
+    }
     return AddInner(std::move(spec));
   };
   frames_.push_back({def->name(), name});
@@ -345,8 +367,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::Call(
 
 absl::StatusOr<FunctionBody> FunctionExpander::CallAtRunTime(
     const std::string& name, const FunctionDef& function, const AttrMap& attrs,
-    std::vector<OutputTensor> args, std::vector<const Node*> gate,
-    const Site& site) {
+    std::vector<OutputTensor> args, const Begin& begin, const Site& site) {
   ASSIGN_OR_RETURN(const FunctionTypes types, TypesOfCall(function, attrs));
   NodeSpec spec{
       .name = UniqueName(
@@ -354,7 +375,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::CallAtRunTime(
       .op = function.signature.is_stateful ? "StatefulPartitionedCall"
                                            : "PartitionedCall",
       .inputs = std::move(args),
-      .control_inputs = std::move(gate),
+      .control_inputs = begin.gate,
       .attrs = {{"Tin", types.args},
                 {"Tout", types.results},
                 {"f", NameAttrList{function.name(),
@@ -392,9 +413,10 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandIf(const Site& site) {
                    FunctionAttr(site.attrs, "else_branch"));
   ASSIGN_OR_RETURN(branches[1].function,
                    FunctionAttr(site.attrs, "then_branch"));
-  ASSIGN_OR_RETURN(
-      const Node* switched,
-      Make(site, "switch_pred", {.op = "Switch", .inputs = {pred, pred}}));
+  ASSIGN_OR_RETURN(const Node* switched, Make(site, "switch_pred",
+                                              {.op = "Switch",
+                                               .inputs = {pred, pred},
+                                               .controls = site.effects_gate}));
   const std::string pivots[] = {"pivot_f", "pivot_t"};
   for (int side = 0; side < 2; ++side) {
     ASSIGN_OR_RETURN(branches[side].pivot,
@@ -464,7 +486,9 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandCase(const Site& site) {
     }
     ASSIGN_OR_RETURN(const Node* switched,
                      Make(site, absl::StrCat("switch_pred_", i),
-                          {.op = "Switch", .inputs = {pred, pred}}));
+                          {.op = "Switch",
+                           .inputs = {pred, pred},
+                           .controls = site.effects_gate}));
     ASSIGN_OR_RETURN(branch.pivot,
                      Make(site, absl::StrCat("pivot_", i),
                           {.op = "Identity", .inputs = {{switched, 1}}}));
@@ -484,8 +508,9 @@ absl::StatusOr<FunctionBody> FunctionExpander::MergeBranches(
   const auto& promised = *site.attrs.at("Tout").Get<DataTypeVector>();
   bool has_effects = false;
   for (Branch& branch : branches) {
-    ASSIGN_OR_RETURN(branch.body, Call(branch.name, branch.function,
-                                       branch.args, {branch.pivot}, site));
+    ASSIGN_OR_RETURN(branch.body,
+                     Call(branch.name, branch.function, branch.args,
+                          BeginAt(branch.pivot, site), site));
     if (branch.body.results.size() != promised.size()) {
       return absl::InvalidArgumentError(
           absl::StrCat("'", branch.name, "' gives ", branch.body.results.size(),
@@ -550,7 +575,8 @@ FunctionExpander::EnterLoop(const Site& site,
                            .inputs = {loop[i].initial},
                            .attrs = {{"frame_name", site.name},
                                      {"is_constant", invariant},
-                                     {"parallel_iterations", *parallel}}}));
+                                     {"parallel_iterations", *parallel}},
+                           .controls = site.effects_gate}));
     loop[i].value = Value(enter);
     if (invariant) continue;
     ASSIGN_OR_RETURN(
@@ -594,9 +620,9 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandWhile(const Site& site) {
 
   std::vector<OutputTensor> args;
   for (size_t i = 0; i < site.args.size(); ++i) args.push_back(loop[i].value);
-  ASSIGN_OR_RETURN(
-      const FunctionBody condition,
-      Call(absl::StrCat(site.name, "/cond"), cond, args, {first->merge}, site));
+  ASSIGN_OR_RETURN(const FunctionBody condition,
+                   Call(absl::StrCat(site.name, "/cond"), cond, args,
+                        BeginAt(first->merge, site), site));
   if (condition.results.size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("the condition '", cond.name, "' gives ",
@@ -633,9 +659,9 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandWhile(const Site& site) {
   }
   args.clear();
   for (size_t i = 0; i < site.args.size(); ++i) args.push_back(loop[i].in_body);
-  ASSIGN_OR_RETURN(
-      const FunctionBody turn,
-      Call(absl::StrCat(site.name, "/body"), body, args, {pivot}, site));
+  ASSIGN_OR_RETURN(const FunctionBody turn,
+                   Call(absl::StrCat(site.name, "/body"), body, args,
+                        BeginAt(pivot, site), site));
   if (turn.results.size() != site.args.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the body '", body.name, "' gives ", turn.results.size(),
@@ -656,6 +682,43 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandWhile(const Site& site) {
 }
 
 // ---- of all of them ----
+
+FunctionExpander::Begin FunctionExpander::BeginAt(const Node* node,
+                                                  const Site& site) {
+  Begin begin{.gate = {node}};
+  if (site.has_effects) begin.effects_gate = {node};
+  return begin;
+}
+
+bool FunctionExpander::HasEffects(absl::string_view op, const AttrMap& attrs) {
+  const OpDef* registered = graph_.registry()->Find(op);
+  if (KindOf(op, graph_) == Functional::kNone) {
+    return registered != nullptr && registered->is_stateful;
+  }
+  std::vector<std::string> functions;
+  if (registered == nullptr) functions.emplace_back(op);
+  for (const auto& [name, value] : attrs) AddFunctionNames(value, functions);
+  return std::any_of(functions.begin(), functions.end(),
+                     [this](const std::string& function) {
+                       return FunctionHasEffects(function);
+                     });
+}
+
+bool FunctionExpander::FunctionHasEffects(const std::string& function) {
+  const auto known = has_effects_.find(function);
+  if (known != has_effects_.end()) return known->second;
+  bool found = false;
+  for (const FunctionPtr& reached :
+       graph_.functions().ReachableFrom({&function, 1})->functions()) {
+    for (const FunctionNode& node : reached->nodes) {
+      const OpDef* op = graph_.registry()->Find(node.op);
+      found |= op != nullptr && op->is_stateful &&
+               KindOf(node.op, graph_) == Functional::kNone;
+    }
+  }
+  has_effects_[function] = found;
+  return found;
+}
 
 bool FunctionExpander::IsBeingExpanded(absl::string_view function) const {
   return std::any_of(

@@ -43,7 +43,7 @@ inline constexpr absl::string_view kCallAttr = "_call";
 
 struct ExpanderOptions {
   // What all calls of one import may come to, in nodes.
-  int max_nodes = 1 << 20;
+  int max_nodes = 1 << 18;
   // How many calls may lie inside one another; those further in are run where
   // they are come to.
   int max_depth = 64;
@@ -87,7 +87,15 @@ class FunctionExpander : public NodeAdder {
     std::vector<OutputTensor> args;  // all inputs
     // What a node without inputs runs after; empty: nothing.
     std::vector<const Node*> gate;
+    // What nodes with effects run after; empty: nothing.
+    std::vector<const Node*> effects_gate;
     bool is_in_control_flow = false;
+    bool has_effects = false;
+  };
+  // When what a function does begins.
+  struct Begin {
+    std::vector<const Node*> gate;          // of nodes without inputs
+    std::vector<const Node*> effects_gate;  // of nodes with effects
   };
   // A function being expanded, and where.
   struct Frame {
@@ -115,14 +123,18 @@ class FunctionExpander : public NodeAdder {
   absl::StatusOr<FunctionBody> Call(const std::string& name,
                                     const NameAttrList& function,
                                     std::vector<OutputTensor> args,
-                                    std::vector<const Node*> gate,
-                                    const Site& site);
+                                    const Begin& begin, const Site& site);
   absl::StatusOr<FunctionBody> CallAtRunTime(const std::string& name,
                                              const FunctionDef& function,
                                              const AttrMap& attrs,
                                              std::vector<OutputTensor> args,
-                                             std::vector<const Node*> gate,
+                                             const Begin& begin,
                                              const Site& site);
+  // Whether a node of that op and attrs reads or changes state.
+  bool HasEffects(absl::string_view op, const AttrMap& attrs);
+  bool FunctionHasEffects(const std::string& function);
+  // When what a branch or a loop does begins.
+  static Begin BeginAt(const Node* node, const Site& site);
   bool IsBeingExpanded(absl::string_view function) const;
   std::string Chain() const;
 
@@ -180,6 +192,8 @@ class FunctionExpander : public NodeAdder {
   // By node id: whether it may be dead, or run in a frame.
   std::vector<bool> is_in_control_flow_;
   std::vector<Frame> frames_;
+  // By function, of those that were asked for.
+  absl::flat_hash_map<std::string, bool> has_effects_;
   int num_expanded_ = 0;  // in this import
 };
 
