@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/cancellation_link.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
 #include "libs/graph/function_body.h"
@@ -38,6 +41,23 @@ std::string Chain(const FunctionFrame* frame) {
     names.insert(names.begin() + kShown, "...");
   }
   return absl::StrJoin(names, " > ");
+}
+
+// The error of a call deep inside others names each of them on its way out;
+// the innermost, which come first, tell enough.
+absl::Status Named(const absl::Status& status, const std::string& function) {
+  constexpr size_t kMaxText = 2000;
+  const std::string name = absl::StrCat("Function '", function, "'");
+  if (status.message().size() <= kMaxText) {
+    return absl::StrContains(status.message(), name) ? status
+                                                     : Annotate(status, name);
+  }
+  absl::Status shorter(status.code(),
+                       absl::StrCat(status.message().substr(0, kMaxText), "…"));
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
+    shorter.SetPayload(url, payload);
+  });
+  return shorter;
 }
 
 // The nodes that `roots` need, in a graph of their own.
@@ -164,6 +184,9 @@ class LocalFunctions::Runnable : public RunnableFunction {
                        .args = call->args,
                        .retvals = absl::MakeSpan(call->results)};
     step_args.context.frame = &call->frame;
+    // An error of the call is its caller's, who fails with it by itself.
+    step_args.context.cancellation = call->cancellation.get();
+    call->with_caller.Begin(step.cancellation, call->cancellation);
     const bool goes_on = call->frame.depth % kCallsOnOneStack != 0;
     Start(plan_, step_args, goes_on ? RunWhere::kCaller : RunWhere::kPool,
           [this, call = std::move(call)](const absl::Status& status) mutable {
@@ -174,6 +197,9 @@ class LocalFunctions::Runnable : public RunnableFunction {
  private:
   struct Running {
     FunctionFrame frame;
+    const std::shared_ptr<Cancellation> cancellation =
+        std::make_shared<Cancellation>();
+    CancellationLink with_caller;
     std::vector<Tensor> args;
     std::vector<Tensor> results;
     Done done;
@@ -182,9 +208,10 @@ class LocalFunctions::Runnable : public RunnableFunction {
   // What was taken for the call is given back before its caller goes on.
   void End(std::unique_ptr<Running> call, const absl::Status& status) const {
     Done done = std::move(call->done);
+    call->with_caller.End();
     if (!status.ok()) {
       call.reset();
-      return done(Annotate(status, absl::StrCat("Function '", name_, "'")));
+      return done(Named(status, name_));
     }
     std::vector<Tensor> results = std::move(call->results);
     call.reset();

@@ -12,10 +12,10 @@
 //     f->Run(context.step(), {args}, [](auto results) { ... });
 //   }
 //
-// A function runs as a step of its own on that device, with the resources,
-// cancellation and allocator of the StepContext it is given: a caller that goes
-// on after an error, or runs outside any step, gives one with a Cancellation of
-// its own. Its first error cancels that.
+// A function runs as a step of its own on that device, with the resources and
+// the allocator of the StepContext it is given. It ends when that is cancelled;
+// its own error is for the caller alone. Who calls outside of any step makes a
+// StepContext of its own.
 //
 // A runtime belongs to a session on a task. Whoever outlives the session (a
 // shared iterator) holds on to it with shared_from_this.
