@@ -33,7 +33,8 @@ void ExportGraphProto(const Graph& graph, int first_id, bool assigned_devices,
 // Without what is only for people.
 void OpDefToProto(const OpDef& op, tf::OpDef* proto);
 
-// The ops of the graph's nodes, sorted by name, after those that `ops` has.
+// The ops of the graph's nodes and of its functions', sorted by name, after
+// those that `ops` has.
 void ExportOps(const Graph& graph, tf::OpList* ops);
 
 }  // namespace weft
