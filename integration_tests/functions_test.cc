@@ -255,6 +255,26 @@ TEST_F(FunctionsTest, ACallIsWaitedForWithAllThatItDoes) {
   EXPECT_THAT(Run(feeds, "after:0"), Gives(5.0f));
 }
 
+TEST_F(FunctionsTest, MetaGraphsTakeFunctionsAlong) {
+  ASSERT_OK(Import(Library(),
+                   Placeholder("x", "DT_FLOAT") +
+                       Call("call", "square", "x", "DT_FLOAT", "DT_FLOAT")));
+  const auto meta = train::ExportMetaGraph(root_);
+  ASSERT_OK(meta.status());
+  const Scope other = Scope::Root();
+  ASSERT_OK(train::ImportMetaGraph(other, *meta, {.import_scope = "in"}));
+  auto connected = Session::Connect("", other);
+  ASSERT_OK(connected.status());
+  const auto value =
+      (*connected)->RunNamed({{"in/x:0", Float(3)}}, {"in/call:0"}, {});
+  ASSERT_OK(value.status());
+  EXPECT_EQ((*value)[0].scalar<float>(), 9.0f);
+  // Names inside, which this graph does not have, are the master's.
+  EXPECT_THAT(
+      (*connected)->RunNamed({{"in/x:0", Float(2)}}, {"in/call/y:0"}, {}),
+      IsOk());
+}
+
 // down(x) = x > 0 ? down(x - 1) + 1 : x, so that each level is one call.
 std::string Recursion() {
   const std::string types =
@@ -287,6 +307,18 @@ TEST_F(FunctionsTest, AFunctionMayCallItselfAndMustComeToAnEnd) {
                        "Function 'down' is called 1000 calls deep: "
                        "down > down > down > down > ..."));
   EXPECT_THAT(Run({{Find("x:0"), Float(3)}}, "call:0"), Gives(3.0f));
+}
+
+TEST_F(FunctionsTest, AGradientOfItselfInItselfIsRefused) {
+  const std::string types =
+      TypesAttr("Tin", "DT_FLOAT DT_FLOAT") + TypesAttr("Tout", "DT_FLOAT");
+  ASSERT_OK(Import(Function("f", "x", "y",
+                            Inner("y", "SymbolicGradient", "x x",
+                                  types + FunctionAttr("f", "f")),
+                            "y:output:0"),
+                   Placeholder("x", "DT_FLOAT") + GraphNode("call", "f", "x")));
+  EXPECT_THAT(Run({{Find("x:0"), Float(1)}}, "call:0"),
+              StatusIs(kInvalid, "lies in more than 8 others"));
 }
 
 TEST_F(FunctionsTest, CallsThatComeToTooMuchAreRefused) {

@@ -33,12 +33,24 @@ std::vector<OutputTensor> Tensors(const std::vector<Output>& outputs) {
   return result;
 }
 
-}  // namespace
+// A function may take the gradient of a function, and in the end its own.
+constexpr int kMaxDepth = 8;
 
-absl::StatusOr<FunctionPtr> GradientFunction(const std::string& name,
-                                             const FunctionDef& function,
-                                             const AttrMap& attrs,
-                                             const Graph& graph) {
+absl::StatusOr<FunctionPtr> GradientAtDepth(int depth, const std::string& name,
+                                            const FunctionDef& function,
+                                            const AttrMap& attrs,
+                                            const Graph& graph) {
+  if (depth > kMaxDepth) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("SymbolicGradient of function '", function.name(),
+                     "' lies in more than ", kMaxDepth, " others"));
+  }
+  const auto inner =
+      [depth](const std::string& inner_name, const FunctionDef& inner_function,
+              const AttrMap& inner_attrs, const Graph& inner_graph) {
+        return GradientAtDepth(depth + 1, inner_name, inner_function,
+                               inner_attrs, inner_graph);
+      };
   const Scope scope = Scope::Root(graph.registry());
   RETURN_IF_ERROR(scope.graph().AddFunctions(graph.functions().functions(),
                                              graph.functions().gradients()));
@@ -48,7 +60,7 @@ absl::StatusOr<FunctionPtr> GradientFunction(const std::string& name,
       Placeholders(scope, "grad_y", types.results);
   RETURN_IF_ERROR(scope.status());
   // Calls inside it are expanded, as gradients go through nodes.
-  FunctionExpander expander(scope.graph(), {.gradient = GradientFunction});
+  FunctionExpander expander(scope.graph(), {.gradient = inner});
   ASSIGN_OR_RETURN(
       const FunctionBody body,
       expander.AddFunction(
@@ -68,6 +80,15 @@ absl::StatusOr<FunctionPtr> GradientFunction(const std::string& name,
   args.insert(args.end(), grad_ys.begin(), grad_ys.end());
   ends.args = Tensors(args);
   return FunctionFromGraph(name, scope.graph(), ends);
+}
+
+}  // namespace
+
+absl::StatusOr<FunctionPtr> GradientFunction(const std::string& name,
+                                             const FunctionDef& function,
+                                             const AttrMap& attrs,
+                                             const Graph& graph) {
+  return GradientAtDepth(1, name, function, attrs, graph);
 }
 
 }  // namespace weft

@@ -20,7 +20,8 @@ bool IsPlaceholder(const Node& node) {
 // What stands for a call and waits for nothing but its results: who needs one
 // of them need not wait for the others.
 bool HandsOn(const Node& node) {
-  return node.attr<std::string>(kCallAttr) != nullptr &&
+  return (node.type() == "Identity" || node.type() == "IdentityN") &&
+         node.attr<std::string>(kCallAttr) != nullptr &&
          node.control_inputs().empty() &&
          node.num_inputs() == node.num_outputs() &&
          absl::c_none_of(node.inputs(), [](const OutputTensor& input) {
