@@ -708,8 +708,9 @@ bool FunctionExpander::FunctionHasEffects(const std::string& function) {
   const auto known = has_effects_.find(function);
   if (known != has_effects_.end()) return known->second;
   bool found = false;
-  for (const FunctionPtr& reached :
-       graph_.functions().ReachableFrom({&function, 1})->functions()) {
+  const std::shared_ptr<const FunctionLibrary> called =
+      graph_.functions().ReachableFrom({&function, 1});
+  for (const FunctionPtr& reached : called->functions()) {
     for (const FunctionNode& node : reached->nodes) {
       const OpDef* op = graph_.registry()->Find(node.op);
       found |= op != nullptr && op->is_stateful &&

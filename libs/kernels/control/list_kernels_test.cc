@@ -27,7 +27,11 @@ class ListKernelsTest : public ::testing::Test {
     return result.ok() ? *std::move(result) : Tensor();
   }
   Tensor Push(Tensor list, Tensor element) {
-    return One("TensorListPushBack", {std::move(list), std::move(element)});
+    // Moved in, so that the kernel alone holds what it gets.
+    std::vector<KernelInput> inputs;
+    inputs.emplace_back(std::move(list));
+    inputs.emplace_back(std::move(element));
+    return One("TensorListPushBack", std::move(inputs));
   }
   absl::StatusOr<std::vector<Tensor>> Pop(Tensor list) {
     return harness_.Run("TensorListPopBack",
