@@ -194,6 +194,13 @@ class Instantiation {
   }
 
   absl::Status AddNode(const FunctionNode& node) {
+    // Names of functions may begin like that.
+    if (absl::StartsWith(node.op, "_") &&
+        graph_.registry()->Find(node.op) != nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the op ", node.op, " is made where graphs are ",
+                       "partitioned, and may be in no function"));
+    }
     const OpDef* op = graph_.FindOp(node.op);
     if (op == nullptr) {
       return absl::NotFoundError(

@@ -40,6 +40,7 @@ std::shared_ptr<const OpRegistry> TestOps() {
           .Attr("T: type"));
   add(OpDefBuilder("Count").Output("n: int32").Stateful());
   add(OpDefBuilder("NoOp"));
+  add(OpDefBuilder("_Arg"));
   add(OpDefBuilder("Call").Attr("f: func"));
   add(OpDefBuilder("Enter")
           .Input("data: T")
@@ -240,6 +241,7 @@ TEST_F(FunctionBodyTest, WhatIsWrongInABodyIsToldWhenItIsCalled) {
        "Function 'f': node 'a': Op type not registered 'Unknown'", kNotFound},
       {Signature("") + Body("a", "Identity", "input: 'b:output:0'"),
        "node 'a': input 'b:output' is not found"},
+      {Signature("") + Body("a", "_Arg", ""), "may be in no function"},
       {Signature("") + Body("a", "NoOp", "input: '^b'"), "'^b' is not found"},
       {Signature("") + Body("c", "Count", "") +
            Body("a", "Identity", "input: 'c:m:0'"),
