@@ -14,6 +14,7 @@
 #include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
+#include "libs/graph/function_expander.h"
 #include "libs/graph/graph_def.h"
 
 namespace weft {
@@ -332,10 +333,17 @@ TEST_F(FunctionsTest, CallsThatComeToTooMuchAreRefused) {
                  Inner("a", below, "x") + Inner("b", below, "a:y:0"), "b:y:0");
     below = name;
   }
-  ASSERT_OK(Import(
-      functions, Placeholder("x", "DT_FLOAT") + GraphNode("call", below, "x")));
-  EXPECT_THAT(Run({{Find("x:0"), Float(1)}}, "call:0"),
-              StatusIs(kExhausted, "more than 262144 nodes"));
+  Graph graph(root_.graph().registry());
+  FunctionExpander expander(graph, {.max_nodes = 1000});
+  EXPECT_THAT(ImportGraphDefText(absl::StrCat("library { ", functions, " }\n",
+                                              Placeholder("x", "DT_FLOAT"),
+                                              GraphNode("call", below, "x")),
+                                 graph, {.adder = &expander}),
+              StatusIs(kExhausted,
+                       "more than 1000 nodes, in 'call' (function "
+                       "'level_19') > 'call/a' (function 'level_18') > "));
+  EXPECT_EQ(graph.num_nodes(), 0);
+  EXPECT_TRUE(graph.functions().empty());
 }
 
 TEST_F(FunctionsTest, ResourcesGoRoundTheCallThatReturnsThem) {
