@@ -119,7 +119,8 @@ TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameRewritten) {
 TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameByWayOfFunctions) {
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());
-  const Seeds seeds;
+  Seeds seeds;
+  seeds.end = seeds.begin + (seeds.end - seeds.begin + 2) / 3;
   int equal_values = 0;
   int outlined_graphs = 0;
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
