@@ -344,6 +344,18 @@ TEST_F(FunctionsTest, CallsThatComeToTooMuchAreRefused) {
                        "'level_19') > 'call/a' (function 'level_18') > "));
   EXPECT_EQ(graph.num_nodes(), 0);
   EXPECT_TRUE(graph.functions().empty());
+  FunctionExpander small(graph, {.max_constant_bytes = 7});
+  const std::string half =
+      Function("half", "x", "y",
+               FloatConst("half", 0.5) + FloatOp("y", "Mul", "x half:output:0"),
+               "y:z:0");
+  EXPECT_THAT(
+      ImportGraphDefText(
+          absl::StrCat("library { ", half, " }\n", Placeholder("x", "DT_FLOAT"),
+                       GraphNode("a", "half", "x"),
+                       GraphNode("b", "half", "a")),
+          graph, {.adder = &small}),
+      StatusIs(kExhausted, "more than 7 bytes, in 'b' (function 'half')"));
 }
 
 TEST_F(FunctionsTest, ResourcesGoRoundTheCallThatReturnsThem) {

@@ -122,6 +122,7 @@ void FunctionExpander::EndImport() {
   has_effects_.clear();
   frames_.clear();
   num_expanded_ = 0;
+  constant_bytes_ = 0;
   const int num_nodes = graph_.num_nodes();
   if (static_cast<int>(is_in_control_flow_.size()) > num_nodes) {
     is_in_control_flow_.resize(num_nodes);
@@ -137,6 +138,19 @@ absl::StatusOr<const Node*> FunctionExpander::AddInner(NodeSpec spec) {
         absl::StrCat("The functions that this graph calls come to more than ",
                      options_.max_nodes, " nodes, in ", Chain(),
                      ". Call them fewer times, or in a loop."));
+  }
+  for (const auto& [name, value] : spec.attrs) {
+    const auto* constant = value.Get<Tensor>();
+    if (constant != nullptr) {
+      constant_bytes_ += static_cast<int64_t>(constant->num_bytes());
+    }
+  }
+  if (constant_bytes_ > options_.max_constant_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "The constants of the functions that this graph calls come to more "
+        "than ",
+        options_.max_constant_bytes, " bytes, in ", Chain(),
+        ". Give large ones as arguments."));
   }
   spec.name = UniqueName(spec.name);
   return AddAny(std::move(spec));

@@ -16,6 +16,7 @@
 #ifndef WEFT_LIBS_GRAPH_FUNCTION_EXPANDER_H_
 #define WEFT_LIBS_GRAPH_FUNCTION_EXPANDER_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -44,6 +45,9 @@ inline constexpr absl::string_view kCallAttr = "_call";
 struct ExpanderOptions {
   // What all calls of one import may come to, in nodes.
   int max_nodes = 1 << 18;
+  // What the constants in them may take, each as often as its function is
+  // called: in memory they are shared, in messages to tasks they are not.
+  int64_t max_constant_bytes = int64_t{2} << 30;
   // How many calls may lie inside one another; those further in are run where
   // they are come to.
   int max_depth = 64;
@@ -66,7 +70,7 @@ class FunctionExpander : public NodeAdder {
   // Adds what `spec` comes to, and gives the node of its name. Errors name the
   // functions and nodes on the way, outermost first: INVALID_ARGUMENT where the
   // call and its functions do not fit; NOT_FOUND for a function or an op that
-  // is not there; RESOURCE_EXHAUSTED beyond max_nodes. What was added by then
+  // is not there; RESOURCE_EXHAUSTED beyond the bounds. What was added by then
   // stays, for the caller to truncate.
   absl::StatusOr<const Node*> Add(NodeSpec spec) override;
 
@@ -195,6 +199,7 @@ class FunctionExpander : public NodeAdder {
   // By function, of those that were asked for.
   absl::flat_hash_map<std::string, bool> has_effects_;
   int num_expanded_ = 0;  // in this import
+  int64_t constant_bytes_ = 0;
 };
 
 }  // namespace weft
