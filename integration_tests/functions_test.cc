@@ -176,6 +176,17 @@ TEST_F(FunctionsTest, ErrorsNameTheCallAndTheNodeInside) {
   EXPECT_THAT(Run({{Find("x:0"), Float(2)}}, "call:0"), Gives(2.0f));
 }
 
+TEST_F(FunctionsTest, WhatACallPromisesItsFunctionMustGive) {
+  ASSERT_OK(Import(Library(),
+                   Placeholder("x", "DT_FLOAT") +
+                       Call("call", "square", "x", "DT_FLOAT", "DT_INT32")));
+  EXPECT_THAT(Run({{Find("x:0"), Float(2)}}, "x:0"),
+              StatusIs(kInvalid,
+                       "Node 'call' (op: 'StatefulPartitionedCall'): "
+                       "result 0 of its function is float, but the "
+                       "node promises int32"));
+}
+
 TEST_F(FunctionsTest, NodesOfTheGraphKeepTheirNames) {
   ASSERT_OK(Import(
       Library(),

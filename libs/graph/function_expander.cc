@@ -190,6 +190,7 @@ absl::StatusOr<const Node*> FunctionExpander::AddAny(NodeSpec spec) {
       break;
   }
   if (!body.ok()) return Annotate(body.status(), prefix);
+  RETURN_IF_ERROR(Annotate(CheckResults(site, *body), prefix));
   return LeaveSite(op, site, *std::move(body));
 }
 
@@ -199,7 +200,8 @@ absl::StatusOr<FunctionExpander::Site> FunctionExpander::EnterSite(
   Site site{.name = std::move(spec.name),
             .device = std::move(spec.device),
             .attrs = std::move(signature.attrs),
-            .args = std::move(spec.inputs)};
+            .args = std::move(spec.inputs),
+            .output_types = std::move(signature.output_types)};
   site.has_effects = HasEffects(spec.op, site.attrs);
   RETURN_IF_ERROR(GateSite(site, std::move(spec.control_inputs)));
   return site;
@@ -248,6 +250,23 @@ absl::Status FunctionExpander::GateSite(Site& site,
     // A reference is read when the call begins, and not while it runs.
     if (site.gate.empty() && !IsRefType(TypeOf(site.args[i]))) continue;
     RETURN_IF_ERROR(hold(i, site.gate).status());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FunctionExpander::CheckResults(const Site& site,
+                                            const FunctionBody& body) {
+  if (body.results.size() != site.output_types.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "its function gives ", body.results.size(),
+        " results, but the node promises ", site.output_types.size()));
+  }
+  for (size_t i = 0; i < body.results.size(); ++i) {
+    const DataType type = RemoveRefType(TypeOf(body.results[i]));
+    if (type == RemoveRefType(site.output_types[i])) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "result ", i, " of its function is ", DataTypeName(type),
+        ", but the node promises ", DataTypeName(site.output_types[i])));
   }
   return absl::OkStatus();
 }

@@ -89,6 +89,7 @@ class FunctionExpander : public NodeAdder {
     std::string device;
     AttrMap attrs;                   // complete
     std::vector<OutputTensor> args;  // all inputs
+    DataTypeVector output_types;     // what the node promises
     // What a node without inputs runs after; empty: nothing.
     std::vector<const Node*> gate;
     // What nodes with effects run after; empty: nothing.
@@ -113,6 +114,8 @@ class FunctionExpander : public NodeAdder {
   absl::StatusOr<Site> EnterSite(NodeSpec spec);
   // Makes the arguments wait for `waits`, and the gate.
   absl::Status GateSite(Site& site, std::vector<const Node*> waits);
+  // INVALID_ARGUMENT unless the results are what the node promises.
+  static absl::Status CheckResults(const Site& site, const FunctionBody& body);
   absl::StatusOr<const Node*> LeaveSite(const std::string& op, const Site& site,
                                         FunctionBody body);
 
