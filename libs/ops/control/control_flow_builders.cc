@@ -40,10 +40,13 @@ MergeOutputs LoopMerge(const Scope& scope, const Output& enter) {
                              .op = "Merge",
                              .inputs = {enter.output_tensor(), OutputTensor()},
                              .attrs = {{"T", enter.dtype()}},
-                             .device = scope.device()});
+                             .device = enter.node()->requested_device()});
   if (!node.ok()) {
     scope.UpdateStatus(node.status());
     return {};
+  }
+  if (scope.control_flow_context() != nullptr) {
+    scope.control_flow_context()->NoteInside(*node);
   }
   return {OutputOf(*node, 0), OutputOf(*node, 1)};
 }
