@@ -374,6 +374,35 @@ TEST_F(LoopGradientsTest, InsideABody) {
   EXPECT_NEAR(found.flat<float>()[1], -1, 1e-4);
 }
 
+// A graph with gradients, in a step that does not compute them: iterations by
+// the thousand take the memory of a few.
+TEST_F(LoopGradientsTest, NothingIsKeptWithoutNeed) {
+  constexpr int64_t kBytes = 128 << 10;
+  const Scope root = Scope::Root();
+  const Output n = ops::Placeholder(root, DT_INT32, {.shape = {}});
+  const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {kBytes / 4}});
+  const Values last = ops::WhileLoop(
+      root, {0, x},
+      [&](const Scope& s, const Values& v) { return ops::Less(s, v[0], n); },
+      [](const Scope& s, const Values& v) {
+        return Values{ops::Add(s, v[0], 1), ops::Sin(s, v[1])};
+      });
+  ASSERT_OK_AND_ASSIGN(const auto gradients,
+                       AddGradients(root, {last[1]}, {x}));
+  const Tensor value(DT_FLOAT, {kBytes / 4});
+  const auto peak = [&](int count, const Output& fetch) {
+    Process process({.compute_threads = 2});
+    auto session = Session::Connect("", root, {.process = &process});
+    EXPECT_THAT(session, IsOk());
+    EXPECT_THAT((*session)->Run({{n, Tensor::Scalar(count)}, {x, value}},
+                                Values{fetch}),
+                IsOk());
+    return process.buffers().stats().peak_bytes_in_use;
+  };
+  EXPECT_LT(peak(2000, last[1]), 40 * kBytes);
+  EXPECT_GT(peak(200, gradients[0].dense), 200 * kBytes);
+}
+
 TEST_F(LoopGradientsTest, SaysWhatItCanNot) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
