@@ -119,6 +119,10 @@ Case Recurrent() {
       "init"};
 }
 
+std::string NameOf(const testing::TestParamInfo<Case>& info) {
+  return info.param.name;
+}
+
 class ImportedLoopGradientsTest : public testing::TestWithParam<Case> {};
 
 void ExpectClose(const Tensor& ours, const Tensor& theirs) {
@@ -176,7 +180,7 @@ TEST_P(ImportedLoopGradientsTest, AreTensorFlows) {
 INSTANTIATE_TEST_SUITE_P(All, ImportedLoopGradientsTest,
                          testing::Values(Plain(), Nested(), Branches(),
                                          Arrays(), Folds(), Recurrent()),
-                         [](const auto& info) { return info.param.name; });
+                         NameOf);
 
 }  // namespace
 }  // namespace weft

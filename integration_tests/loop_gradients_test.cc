@@ -20,7 +20,6 @@ namespace {
 
 using Values = std::vector<Output>;
 using ::testing::HasSubstr;
-constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
 // What is differentiated: ys of an x and a w, both doubles [3], and an n.
 struct Inputs {

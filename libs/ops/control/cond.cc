@@ -194,7 +194,7 @@ std::vector<Output> Cond(const Scope& scope, const Input& pred,
 std::vector<Output> Case(
     const Scope& scope,
     const std::vector<std::pair<Input, BranchFunction>>& pred_fn_pairs,
-    const BranchFunction& default_fn, const CaseAttrs& attrs) {
+    const BranchFunction& default_fn, const CaseOptions& options) {
   const Scope inner = scope.CompositeScope("case");
   PredFunctions pairs;
   for (const auto& [pred, fn] : pred_fn_pairs) {
@@ -208,7 +208,7 @@ std::vector<Output> Case(
     return {};
   }
   std::vector<Operation> checks;
-  if (attrs.exclusive) {
+  if (options.exclusive) {
     const Output count = CountTrue(inner, pairs);
     checks.emplace_back(Assert(
         inner, LessEqual(inner, count, 1),

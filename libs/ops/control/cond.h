@@ -32,7 +32,7 @@ std::vector<Output> Cond(const Scope& scope, const Input& pred,
                          const BranchFunction& true_fn,
                          const BranchFunction& false_fn);
 
-struct CaseAttrs {
+struct CaseOptions {
   // The step fails where more than one pred is true.
   bool exclusive = false;
 };
@@ -42,7 +42,8 @@ struct CaseAttrs {
 std::vector<Output> Case(
     const Scope& scope,
     const std::vector<std::pair<Input, BranchFunction>>& pred_fn_pairs,
-    const BranchFunction& default_fn = nullptr, const CaseAttrs& attrs = {});
+    const BranchFunction& default_fn = nullptr,
+    const CaseOptions& options = {});
 
 }  // namespace weft::ops
 

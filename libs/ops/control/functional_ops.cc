@@ -132,11 +132,11 @@ class Fold {
 
 std::vector<Output> MapFn(const Scope& scope, const RowFunction& fn,
                           const std::vector<Output>& elems,
-                          const MapFnAttrs& attrs) {
+                          const MapFnOptions& options) {
   const Scope inner = scope.CompositeScope("map");
   inner.UpdateStatus(CheckElems(inner, elems));
   if (!inner.ok()) return {};
-  DataTypeVector dtypes = attrs.dtypes;
+  DataTypeVector dtypes = options.dtypes;
   if (dtypes.empty()) {
     for (const Output& elem : elems) {
       dtypes.push_back(RemoveRefType(elem.dtype()));
@@ -156,37 +156,37 @@ std::vector<Output> MapFn(const Scope& scope, const RowFunction& fn,
         next.insert(next.begin(), Add(s, v[0], 1));
         return next;
       },
-      {.parallel_iterations = attrs.parallel_iterations});
+      {.parallel_iterations = options.parallel_iterations});
   return last.empty() ? last : results.Stack(inner, size, Rest(last));
 }
 
 std::vector<Output> Foldl(const Scope& scope, const FoldFunction& fn,
                           const std::vector<Output>& elems,
-                          const FoldAttrs& attrs) {
+                          const FoldOptions& options) {
   const Scope inner = scope.CompositeScope("foldl");
-  return Fold(inner, fn, {.parallel_iterations = attrs.parallel_iterations})
-      .Build(elems, attrs.initializer);
+  return Fold(inner, fn, {.parallel_iterations = options.parallel_iterations})
+      .Build(elems, options.initializer);
 }
 
 std::vector<Output> Foldr(const Scope& scope, const FoldFunction& fn,
                           const std::vector<Output>& elems,
-                          const FoldAttrs& attrs) {
+                          const FoldOptions& options) {
   const Scope inner = scope.CompositeScope("foldr");
   return Fold(inner, fn,
               {.reverse = true,
-               .parallel_iterations = attrs.parallel_iterations})
-      .Build(elems, attrs.initializer);
+               .parallel_iterations = options.parallel_iterations})
+      .Build(elems, options.initializer);
 }
 
 std::vector<Output> Scan(const Scope& scope, const FoldFunction& fn,
                          const std::vector<Output>& elems,
-                         const ScanAttrs& attrs) {
+                         const ScanOptions& options) {
   const Scope inner = scope.CompositeScope("scan");
   return Fold(inner, fn,
-              {.reverse = attrs.reverse,
+              {.reverse = options.reverse,
                .keeps_all = true,
-               .parallel_iterations = attrs.parallel_iterations})
-      .Build(elems, attrs.initializer);
+               .parallel_iterations = options.parallel_iterations})
+      .Build(elems, options.initializer);
 }
 
 }  // namespace weft::ops

@@ -24,7 +24,7 @@ using FoldFunction = std::function<std::vector<Output>(
     const Scope& scope, const std::vector<Output>& so_far,
     const std::vector<Output>& rows)>;
 
-struct MapFnAttrs {
+struct MapFnOptions {
   // Of the results; empty: those of the tensors.
   DataTypeVector dtypes;
   int parallel_iterations = 10;
@@ -33,9 +33,9 @@ struct MapFnAttrs {
 // "map" otherwise.
 std::vector<Output> MapFn(const Scope& scope, const RowFunction& fn,
                           const std::vector<Output>& elems,
-                          const MapFnAttrs& attrs = {});
+                          const MapFnOptions& options = {});
 
-struct FoldAttrs {
+struct FoldOptions {
   // What `fn` is given with the first row; empty: the first row itself, and
   // `fn` begins with the second.
   InputList initializer;
@@ -45,13 +45,13 @@ struct FoldAttrs {
 // last to the first (Foldr). Named by the scope, "foldl" or "foldr" otherwise.
 std::vector<Output> Foldl(const Scope& scope, const FoldFunction& fn,
                           const std::vector<Output>& elems,
-                          const FoldAttrs& attrs = {});
+                          const FoldOptions& options = {});
 std::vector<Output> Foldr(const Scope& scope, const FoldFunction& fn,
                           const std::vector<Output>& elems,
-                          const FoldAttrs& attrs = {});
+                          const FoldOptions& options = {});
 
-struct ScanAttrs {
-  InputList initializer;  // as FoldAttrs'
+struct ScanOptions {
+  InputList initializer;  // as FoldOptions'
   int parallel_iterations = 10;
   bool reverse = false;  // from the last row to the first
 };
@@ -59,7 +59,7 @@ struct ScanAttrs {
 // "scan" otherwise.
 std::vector<Output> Scan(const Scope& scope, const FoldFunction& fn,
                          const std::vector<Output>& elems,
-                         const ScanAttrs& attrs = {});
+                         const ScanOptions& options = {});
 
 }  // namespace weft::ops
 

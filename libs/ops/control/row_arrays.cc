@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/ops/array/array_ops.h"
+#include "libs/ops/math/math_ops.h"
 #include "libs/ops/resource/tensor_array_ops.h"
 
 namespace weft::ops {

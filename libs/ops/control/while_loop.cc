@@ -88,12 +88,12 @@ bool Keeps(const PartialShape& shape, const PartialShape& invariant) {
 
 class WhileBuilder {
  public:
-  WhileBuilder(const Scope& scope, const WhileLoopAttrs& attrs)
+  WhileBuilder(const Scope& scope, const WhileLoopOptions& options)
       : outer_(scope.CompositeScope("while")),
-        attrs_(attrs),
+        options_(options),
         context_(std::make_shared<WhileContext>(
             outer_, absl::StrCat(outer_.prefix(), "while_context"),
-            attrs.parallel_iterations)),
+            options.parallel_iterations)),
         inside_(outer_.WithControlFlowContext(context_)) {}
 
   Values Build(const InputList& loop_vars, const LoopCondition& cond,
@@ -129,13 +129,13 @@ class WhileBuilder {
 
   absl::Status CheckArguments(const InputList& loop_vars) const {
     if (loop_vars.empty()) return Error("No loop variables provided");
-    if (attrs_.parallel_iterations < 1) {
+    if (options_.parallel_iterations < 1) {
       return Error(absl::StrCat("parallel_iterations must be positive, but is ",
-                                attrs_.parallel_iterations));
+                                options_.parallel_iterations));
     }
-    if (!attrs_.shape_invariants.empty() &&
-        attrs_.shape_invariants.size() != loop_vars.size()) {
-      return Error(absl::StrCat(attrs_.shape_invariants.size(),
+    if (!options_.shape_invariants.empty() &&
+        options_.shape_invariants.size() != loop_vars.size()) {
+      return Error(absl::StrCat(options_.shape_invariants.size(),
                                 " shape_invariants for ", loop_vars.size(),
                                 " loop variables"));
     }
@@ -149,8 +149,8 @@ class WhileBuilder {
         return Error(absl::StrCat("loop variable ", i, " is missing"));
       }
       PartialShape invariant = value.shape();
-      if (!attrs_.shape_invariants.empty()) {
-        invariant = attrs_.shape_invariants[i];
+      if (!options_.shape_invariants.empty()) {
+        invariant = options_.shape_invariants[i];
       }
       RETURN_IF_ERROR(CheckBegin(value, invariant));
       RETURN_IF_ERROR(EnterOne(value, invariant));
@@ -246,7 +246,7 @@ class WhileBuilder {
   }
 
   const Scope outer_;
-  const WhileLoopAttrs& attrs_;
+  const WhileLoopOptions& options_;
   const std::shared_ptr<WhileContext> context_;
   const Scope inside_;
   // Of each loop variable.
@@ -257,17 +257,17 @@ class WhileBuilder {
 // The loop with a counter as its first variable.
 Values CountedLoop(const Scope& scope, const InputList& loop_vars,
                    const LoopCondition& cond, const LoopBody& body,
-                   const WhileLoopAttrs& attrs) {
+                   const WhileLoopOptions& options) {
   InputList vars = {Tensor::Scalar(0)};
   vars.insert(vars.end(), loop_vars.begin(), loop_vars.end());
-  WhileLoopAttrs counted = attrs;
+  WhileLoopOptions counted = options;
   counted.maximum_iterations.reset();
-  if (!attrs.shape_invariants.empty()) {
+  if (!options.shape_invariants.empty()) {
     counted.shape_invariants.insert(counted.shape_invariants.begin(),
                                     PartialShape::Scalar());
   }
-  const Output most =
-      scope.WithName("maximum_iterations").ToOutput(*attrs.maximum_iterations);
+  const Output most = scope.WithName("maximum_iterations")
+                          .ToOutput(*options.maximum_iterations);
   Values result =
       WhileBuilder(scope, counted)
           .Build(
@@ -289,12 +289,12 @@ Values CountedLoop(const Scope& scope, const InputList& loop_vars,
 
 std::vector<Output> WhileLoop(const Scope& scope, const InputList& loop_vars,
                               const LoopCondition& cond, const LoopBody& body,
-                              const WhileLoopAttrs& attrs) {
+                              const WhileLoopOptions& options) {
   if (!scope.ok()) return {};
-  if (attrs.maximum_iterations && !loop_vars.empty()) {
-    return CountedLoop(scope, loop_vars, cond, body, attrs);
+  if (options.maximum_iterations && !loop_vars.empty()) {
+    return CountedLoop(scope, loop_vars, cond, body, options);
   }
-  return WhileBuilder(scope, attrs).Build(loop_vars, cond, body);
+  return WhileBuilder(scope, options).Build(loop_vars, cond, body);
 }
 
 }  // namespace weft::ops

@@ -35,7 +35,7 @@ using LoopCondition =
 using LoopBody = std::function<std::vector<Output>(
     const Scope& scope, const std::vector<Output>& vars)>;
 
-struct WhileLoopAttrs {
+struct WhileLoopOptions {
   // For each loop variable, what of its shape is the same in all iterations.
   // Empty: the whole shape that it begins with.
   std::vector<PartialShape> shape_invariants;
@@ -51,7 +51,7 @@ struct WhileLoopAttrs {
 // values or other types, or shapes that are not invariant.
 std::vector<Output> WhileLoop(const Scope& scope, const InputList& loop_vars,
                               const LoopCondition& cond, const LoopBody& body,
-                              const WhileLoopAttrs& attrs = {});
+                              const WhileLoopOptions& options = {});
 
 }  // namespace weft::ops
 
