@@ -11,7 +11,7 @@
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/control/cond.h"
 #include "libs/ops/control/control_flow_ops.h"
-#include "libs/ops/control/functional_ops.h"
+#include "libs/ops/control/map_fn.h"
 #include "libs/ops/control/while_loop.h"
 #include "libs/ops/group.h"
 #include "libs/ops/math/math_ops.h"

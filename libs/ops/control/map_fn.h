@@ -6,8 +6,8 @@
 // run through them.
 //
 // Errors stick to the scope, and the result is empty. Threads: as the scope's.
-#ifndef WEFT_LIBS_OPS_CONTROL_FUNCTIONAL_OPS_H_
-#define WEFT_LIBS_OPS_CONTROL_FUNCTIONAL_OPS_H_
+#ifndef WEFT_LIBS_OPS_CONTROL_MAP_FN_H_
+#define WEFT_LIBS_OPS_CONTROL_MAP_FN_H_
 
 #include <functional>
 #include <vector>
@@ -63,4 +63,4 @@ std::vector<Output> Scan(const Scope& scope, const FoldFunction& fn,
 
 }  // namespace weft::ops
 
-#endif  // WEFT_LIBS_OPS_CONTROL_FUNCTIONAL_OPS_H_
+#endif  // WEFT_LIBS_OPS_CONTROL_MAP_FN_H_

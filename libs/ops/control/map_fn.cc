@@ -1,4 +1,4 @@
-#include "libs/ops/control/functional_ops.h"
+#include "libs/ops/control/map_fn.h"
 
 #include <utility>
 
