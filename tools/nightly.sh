@@ -25,6 +25,7 @@ fuzzers=(
   libs/summary:records libs/summary:event
   libs/train:meta_graph
   integration_tests/testing:graph_def integration_tests/testing:graph_text
+  integration_tests/testing:function_def
 )
 # -entropic=0: with as much code as a graph can reach, the bookkeeping of
 # libFuzzer's own schedule takes nine tenths of the time.

@@ -34,6 +34,8 @@ struct PlanOptions {
   Device* device = nullptr;                     // never null
   Random* random = nullptr;                     // never null
   StatefulKernels* stateful_kernels = nullptr;  // never null
+  // What kernels call functions with; outlives the plan. Null: none does.
+  FunctionRuntime* functions = nullptr;
 };
 
 class Plan {

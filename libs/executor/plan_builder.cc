@@ -296,8 +296,8 @@ class PlanBuilder {
   absl::StatusOr<std::shared_ptr<OpKernel>> MakeKernel(
       const Node& node, const KernelFactory& factory) {
     auto create = [&] {
-      return factory(
-          OpKernelConstruction(node, *options_.device, *options_.random));
+      return factory(OpKernelConstruction(
+          node, *options_.device, *options_.random, options_.functions));
     };
     // Edges and ends are made anew for each partition, under names that may
     // come again; they have no state.

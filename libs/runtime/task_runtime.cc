@@ -131,6 +131,12 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
   auto created = std::make_shared<Session>();
   created->master_incarnation = session.master_incarnation;
   if (isolated) created->own_resources = NewResources();
+  for (const auto& device : devices_) {
+    created->functions.push_back(std::make_shared<LocalFunctions>(
+        LocalFunctions::Options{.kernels = options_.kernels,
+                                .device = device.get(),
+                                .random = options_.random}));
+  }
   absl::MutexLock lock(&mutex_);
   if (!stopped_.ok()) return stopped_;
   if (ended_sessions_.Contains(session.session)) {
@@ -303,12 +309,15 @@ absl::StatusOr<Registration::DevicePlan> TaskRuntime::CompilePartition(
         absl::StrCat("A partition for ", partition.device, " came to ",
                      options_.task, ", which has no such device."));
   }
-  ASSIGN_OR_RETURN(auto plan, Plan::Compile(*partition.graph,
-                                            {.kernels = options_.kernels,
-                                             .device = devices_[i].get(),
-                                             .random = options_.random,
-                                             .stateful_kernels =
-                                                 &session.stateful_kernels}));
+  LocalFunctions& functions = *session.functions[i];
+  RETURN_IF_ERROR(functions.Add(*partition.graph));
+  ASSIGN_OR_RETURN(auto plan,
+                   Plan::Compile(*partition.graph,
+                                 {.kernels = options_.kernels,
+                                  .device = devices_[i].get(),
+                                  .random = options_.random,
+                                  .stateful_kernels = &session.stateful_kernels,
+                                  .functions = &functions}));
   ResourceManager* resources = session.own_resources.empty()
                                    ? shared_resources_[i].get()
                                    : session.own_resources[i].get();

@@ -31,6 +31,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/device/device.h"
 #include "libs/executor/executor.h"
+#include "libs/executor/local_functions.h"
 #include "libs/fs/file_system.h"
 #include "libs/kernels/kernel_registry.h"
 #include "libs/protocol/coordinator.h"
@@ -165,6 +166,8 @@ class TaskRuntime : public protocol::Worker,
   struct Session {
     uint64_t master_incarnation = 0;
     StatefulKernels stateful_kernels;
+    // What its kernels call functions with, one for each device.
+    std::vector<std::shared_ptr<LocalFunctions>> functions;
     // One for each device, when isolated.
     std::vector<std::unique_ptr<ResourceManager>> own_resources;
     absl::btree_map<uint64_t, std::shared_ptr<Registration>> registrations;

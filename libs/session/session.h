@@ -230,7 +230,9 @@ class Session {
   // What is added to the graph, on its way to the master.
   struct Growth {
     int num_nodes = 0;  // of the graph, then
+    int num_functions = 0;
     int from_node = 0;
+    int from_function = 0;
     int64_t from_version = 0;
   };
 
@@ -280,6 +282,7 @@ class Session {
   bool is_growing_ ABSL_GUARDED_BY(mutex_) = false;  // a thread sends nodes
   std::vector<std::shared_ptr<Event>> waiting_ ABSL_GUARDED_BY(mutex_);
   int nodes_sent_ ABSL_GUARDED_BY(mutex_) = 0;
+  int functions_sent_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<protocol::NodePlacement> placement_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, OpenPartialRun> partial_runs_

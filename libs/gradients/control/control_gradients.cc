@@ -87,8 +87,35 @@ void RegisterControlGradients(GradientRegistry& registry) {
   }
   registry.Register("Print", PrintGrad, /*takes_sparse=*/true);
   // No values, no numbers, or the ends of a partition.
-  for (const char* op : {"NoOp", "Assert", "ControlTrigger", "LoopCond", "_Arg",
-                         "_Retval", "_Send", "_Recv"}) {
+  for (const char* op : {"NoOp", "Assert", "ControlTrigger", "LoopCond",
+                         "ToBool", "_Arg", "_Retval", "_Send", "_Recv"}) {
+    registry.RegisterNone(op);
+  }
+  // Calls of functions, and what they hand on: none yet.
+  for (const char* op : {"PartitionedCall",
+                         "StatefulPartitionedCall",
+                         "If",
+                         "StatelessIf",
+                         "Case",
+                         "StatelessCase",
+                         "While",
+                         "StatelessWhile",
+                         "SymbolicGradient",
+                         "MapDefun",
+                         "EmptyTensorList",
+                         "TensorListReserve",
+                         "TensorListFromTensor",
+                         "TensorListPushBack",
+                         "TensorListPopBack",
+                         "TensorListSetItem",
+                         "TensorListLength",
+                         "TensorListElementShape",
+                         "TensorListGetItem",
+                         "TensorListStack",
+                         "OptionalFromValue",
+                         "OptionalNone",
+                         "OptionalHasValue",
+                         "OptionalGetValue"}) {
     registry.RegisterNone(op);
   }
 }

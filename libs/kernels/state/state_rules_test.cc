@@ -37,6 +37,7 @@ const std::map<std::string, std::string>& Excused() {
   static const char kStep[] = "what it changes ends with the step";
   static const char kPasses[] = "hands on a reference";
   static const char kExecutor[] = "belongs to the executor";
+  static const char kCalls[] = "what it calls asks";
   static const auto* const excused = new std::map<std::string, std::string>{
       {"ReadVariableOp", kReads},
       {"VarIsInitializedOp", kReads},
@@ -66,6 +67,10 @@ const std::map<std::string, std::string>& Excused() {
       {"Print", "prints what it saw"},
       {"TemporaryVariable", kStep},
       {"DestroyTemporaryVariable", kStep},
+      {"StatefulPartitionedCall", kCalls},
+      {"If", kCalls},
+      {"Case", kCalls},
+      {"While", kCalls},
       {"RefIdentity", kPasses},
       {"RefSwitch", kPasses},
       {"RefMerge", kPasses},

@@ -22,9 +22,10 @@ using CaseCounts = std::map<std::string, int>;
 // that is not found would be no test, and so no failure.
 inline CaseCounts ExpectedCases() {
   return {{"checkpoints", 7}, {"control_flow", 12}, {"events", 2},
-          {"gradients", 109}, {"ops", 269},        {"optimizers", 29},
-          {"programs", 13},   {"queues", 3},       {"records", 1},
-          {"sessions", 15},   {"state", 12},       {"training", 16}};
+          {"functions", 16},  {"gradients", 109},   {"ops", 269},
+          {"optimizers", 29}, {"programs", 13},     {"queues", 3},
+          {"records", 1},     {"sessions", 15},     {"state", 12},
+          {"training", 16}};
 }
 
 inline constexpr char kRecordedCases[] =
