@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/local_file_system.h"
@@ -25,7 +26,7 @@ struct Gradients {
   std::vector<std::string> fetches;
 };
 struct Case {
-  std::string name;
+  std::string file;
   std::vector<Gradients> gradients;
   std::vector<std::vector<std::pair<std::string, Tensor>>> feeds;
   std::string initializer;
@@ -41,7 +42,7 @@ Tensor Floats(const TensorShape& shape, unsigned seed) {
 Tensor Int(int value) { return Tensor::Scalar(value); }
 
 Case Plain() {
-  Case c = {"loop_gradients", {}, {}, ""};
+  Case c = {"control_flow/loop_gradients/graph.pb", {}, {}, ""};
   for (const char* loop : {"p1_s0", "p1_s1", "p10_s0", "p10_s1"}) {
     const auto out = [&](int i) { return absl::StrCat(loop, "_", i, ":0"); };
     c.gradients.push_back({out(0), {"x:0", "w:0"}, {out(1), out(2)}});
@@ -55,7 +56,7 @@ Case Plain() {
 }
 
 Case Nested() {
-  Case c = {"nested_loop_gradients",
+  Case c = {"control_flow/nested_loop_gradients/graph.pb",
             {{"out_0:0", {"x:0", "w:0"}, {"out_2:0", "out_3:0"}},
              {"out_1:0", {"x:0", "w:0"}, {"out_4:0", "out_5:0"}}},
             {},
@@ -70,7 +71,7 @@ Case Nested() {
 }
 
 Case Branches() {
-  Case c = {"cond_and_loop_gradients",
+  Case c = {"control_flow/cond_and_loop_gradients/graph.pb",
             {{"out_0:0", {"x:0", "w:0"}, {"out_2:0", "out_3:0"}},
              {"out_1:0", {"x:0", "w:0"}, {"out_4:0", "out_5:0"}}},
             {},
@@ -87,7 +88,7 @@ Case Branches() {
 }
 
 Case Arrays() {
-  Case c = {"tensor_array_loops",
+  Case c = {"control_flow/tensor_array_loops/graph.pb",
             {{"out_4:0", {"x:0", "w:0"}, {"out_5:0", "out_6:0"}}},
             {},
             ""};
@@ -99,7 +100,7 @@ Case Arrays() {
 }
 
 Case Folds() {
-  Case c = {"scan_and_fold_gradients",
+  Case c = {"control_flow/scan_and_fold_gradients/graph.pb",
             {{"out_6:0", {"x:0", "w:0"}, {"out_7:0", "out_8:0"}}},
             {},
             ""};
@@ -112,7 +113,7 @@ Case Folds() {
 
 Case Recurrent() {
   return {
-      "recurrent_loop",
+      "control_flow/recurrent_loop/graph.pb",
       {{"out_2:0", {"x:0", "w:0", "b:0"}, {"out_3:0", "out_4:0", "out_5:0"}}},
       {{{"x:0", Floats({3, 4, 2}, 11)},
         {"length:0", Tensor::Vector({4, 0, 2})}}},
@@ -120,7 +121,44 @@ Case Recurrent() {
 }
 
 std::string NameOf(const testing::TestParamInfo<Case>& info) {
-  return info.param.name;
+  return absl::StrReplaceAll(info.param.file, {{"/", "_"}, {".pb", ""}});
+}
+
+// Functions called by While, with lists that TensorFlow's own gradients take.
+Case FunctionalLoops(const std::string& file) {
+  Case c = {absl::StrCat("functions/while_v2_gradient/", file),
+            {{"value:0", {"x:0", "w:0"}, {"dx:0", "dw:0"}}},
+            {},
+            ""};
+  for (int n : {0, 1, 4}) {
+    c.feeds.push_back({{"n:0", Int(n)},
+                       {"x:0", Floats({2}, 12)},
+                       {"w:0", Floats({2, 2}, 13)}});
+  }
+  return c;
+}
+
+Case FunctionalBranches(const std::string& file) {
+  Case c = {absl::StrCat("functions/cond_v2_gradient/", file),
+            {{"value:0", {"x:0", "w:0"}, {"dx:0", "dw:0"}}},
+            {},
+            ""};
+  for (const auto& [p, q] :
+       {std::pair(true, true), {true, false}, {false, true}, {false, false}}) {
+    c.feeds.push_back({{"p:0", Tensor::Scalar(p)},
+                       {"q:0", Tensor::Scalar(q)},
+                       {"x:0", Floats({2, 2}, 14)},
+                       {"w:0", Floats({2, 2}, 15)}});
+  }
+  return c;
+}
+
+// A function that the library names a gradient for.
+Case GradientOfItsOwn() {
+  return {"functions/symbolic_gradient/graph.pb",
+          {{"z:0", {"x:0"}, {"gz:0"}}},
+          {{{"x:0", Floats({3}, 16)}, {"w:0", Floats({3}, 17)}}},
+          ""};
 }
 
 class ImportedLoopGradientsTest : public testing::TestWithParam<Case> {};
@@ -138,8 +176,7 @@ TEST_P(ImportedLoopGradientsTest, AreTensorFlows) {
   ASSERT_OK_AND_ASSIGN(
       const std::string graph_def,
       LocalFileSystem().ReadFile(
-          absl::StrCat("integration_tests/testdata/conformance/control_flow/",
-                       one.name, "/graph.pb")));
+          absl::StrCat("integration_tests/testdata/conformance/", one.file)));
   const Scope root = Scope::Root();
   ASSERT_OK(ImportGraphDef(graph_def, root.graph()));
   const auto find = [&](const std::string& name) {
@@ -179,7 +216,12 @@ TEST_P(ImportedLoopGradientsTest, AreTensorFlows) {
 
 INSTANTIATE_TEST_SUITE_P(All, ImportedLoopGradientsTest,
                          testing::Values(Plain(), Nested(), Branches(),
-                                         Arrays(), Folds(), Recurrent()),
+                                         Arrays(), Folds(), Recurrent(),
+                                         FunctionalLoops("graph.pb"),
+                                         FunctionalLoops("functional.pb"),
+                                         FunctionalBranches("graph.pb"),
+                                         FunctionalBranches("functional.pb"),
+                                         GradientOfItsOwn()),
                          NameOf);
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/gradients/aggregate.h"
+#include "libs/gradients/call_gradient.h"
 #include "libs/gradients/loops/flow.h"
 #include "libs/gradients/loops/frames.h"
 #include "libs/gradients/loops/gradient_loop.h"
@@ -111,7 +112,8 @@ class Walk {
   // No gradient goes through it, by nature or because that was asked for.
   bool Stops(const Node& node) const {
     const GradientRegistry::Entry* entry = registry_.Find(node.type());
-    return IsStopped(node) || (entry != nullptr && !entry->fn);
+    return IsStopped(node) || (entry != nullptr && !entry->fn &&
+                               !CallsFunctions(scope_.graph(), node));
   }
 
   Scope ScopeFor(const Node& node) {
@@ -395,21 +397,24 @@ class Walk {
   }
 
   absl::Status Differentiate(const Node& node, std::vector<Gradient> outputs) {
+    const bool is_call = CallsFunctions(scope_.graph(), node);
     const GradientRegistry::Entry* entry = registry_.Find(node.type());
-    if (entry == nullptr) {
+    if (entry == nullptr && !is_call) {
       return absl::NotFoundError(
           absl::StrCat("No gradient defined for operation ", Describe(node)));
     }
-    if (!entry->fn) return absl::OkStatus();  // none by nature
+    if (!is_call && !entry->fn) return absl::OkStatus();  // none by nature
     const Scope scope = ScopeFor(node);
-    if (!entry->takes_sparse) {
+    if (is_call || !entry->takes_sparse) {
       for (Gradient& output : outputs) {
         if (output.IsSparse()) output = ToDense(scope, output);
       }
       RETURN_IF_ERROR(scope.status());
     }
-    absl::StatusOr<std::vector<Gradient>> inputs = entry->fn(
-        scope.SubScope(absl::StrCat(node.name(), "_grad")), node, outputs);
+    const Scope named = scope.SubScope(absl::StrCat(node.name(), "_grad"));
+    absl::StatusOr<std::vector<Gradient>> inputs =
+        is_call ? CallGradient(named, node, outputs, options_)
+                : entry->fn(named, node, outputs);
     RETURN_IF_ERROR(Annotate(inputs.ok() ? scope.status() : inputs.status(),
                              absl::StrCat("Gradient of ", Describe(node))));
     return Take(node, *inputs);

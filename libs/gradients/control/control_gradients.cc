@@ -91,7 +91,8 @@ void RegisterControlGradients(GradientRegistry& registry) {
                          "ToBool", "_Arg", "_Retval", "_Send", "_Recv"}) {
     registry.RegisterNone(op);
   }
-  // Calls of functions, and what they hand on: none yet.
+  // Calls of functions are AddGradients' own business; what else they hand on
+  // has none yet.
   for (const char* op : {"PartitionedCall",
                          "StatefulPartitionedCall",
                          "If",
