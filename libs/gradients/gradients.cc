@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/gradients/aggregate.h"
@@ -20,6 +21,24 @@ namespace {
 
 std::string Describe(const Node& node) {
   return absl::StrCat("'", node.name(), "' (op type: ", node.type(), ")");
+}
+
+bool IsPush(const Node& node) {
+  return node.type() == "StackPushV2" || node.type() == "StackPush";
+}
+bool IsPop(const Node& node) {
+  return node.type() == "StackPopV2" || node.type() == "StackPop";
+}
+
+// What made the stack of a push or pop; null for one that another stack keeps,
+// as those of inner loops are.
+const Node* StackOf(const Node& node) {
+  const Node* maker = node.input(0).node;
+  while (IsEnter(*maker) || IsSwitch(*maker) || maker->type() == "Identity") {
+    maker = maker->input(0).node;
+  }
+  return maker->type() == "Stack" || maker->type() == "StackV2" ? maker
+                                                                : nullptr;
 }
 
 // For a variable's own read node, the variable: everything that reads it
@@ -53,6 +72,7 @@ class Walk {
     RETURN_IF_ERROR(FindBase());
     flow_.emplace(scope_.graph(), ys_, xs_,
                   [this](const Node& node) { return Stops(node); });
+    RETURN_IF_ERROR(CheckStacks());
     RETURN_IF_ERROR(SeedGradients());
     RETURN_IF_ERROR(VisitUnits(
         [this](int frame) { return frames_.IsWithin(base_, frame); }));
@@ -97,6 +117,31 @@ class Walk {
     return absl::InvalidArgumentError(absl::StrCat(
         "gradients: ", what, " '", output.name(), "' is inside loop '",
         frames_.Name(frame), "', where it has a value in each iteration"));
+  }
+
+  // What was put on a stack for a gradient comes back from it, which no edge
+  // tells.
+  absl::Status CheckStacks() {
+    absl::flat_hash_set<const Node*> reached;
+    for (int id = 0; id < flow_->num_nodes(); ++id) {
+      const Node& node = *scope_.graph().node(id);
+      if (IsPush(node) && flow_->IsReached(node.input(1))) {
+        reached.insert(StackOf(node));
+      }
+    }
+    for (int id = 0; id < flow_->num_nodes() && !reached.empty(); ++id) {
+      const Node& node = *scope_.graph().node(id);
+      if (!IsPop(node) || !flow_->IsWanted(node) ||
+          !IsTrainable(node.output_type(0)) ||
+          !reached.contains(StackOf(node))) {
+        continue;
+      }
+      return absl::UnimplementedError(
+          absl::StrCat("Second-order gradient for while loops not supported: "
+                       "node ",
+                       Describe(node), " is of the gradient of a loop"));
+    }
+    return absl::OkStatus();
   }
 
   // Loops that were added take their inputs from where they are.
@@ -372,15 +417,6 @@ class Walk {
       return absl::UnimplementedError(absl::StrCat(
           "gradients inside the body of loop '", frames_.Name(base_),
           "' through loop '", loop.name, "', which is outside of it"));
-    }
-    for (const Node* node : scope_.graph().nodes()) {
-      if (node->id() >= flow_->num_nodes()) break;
-      if ((node->type() == "StackPopV2" || node->type() == "StackPop") &&
-          frames_.LoopOf(*node) == loop.frame) {
-        return absl::UnimplementedError(absl::StrCat(
-            "Second-order gradient for while loops not supported: loop '",
-            loop.name, "' is a gradient's, it pops node '", node->name(), "'"));
-      }
     }
     for (size_t i : active) {
       const LoopVariable& variable = loop.variables[i];

@@ -31,6 +31,10 @@ class Flow {
   bool Includes(const Node& node) const {
     return node.id() < num_nodes() && reached_[node.id()] && wanted_[node.id()];
   }
+  // Whether the node flows into a y.
+  bool IsWanted(const Node& node) const {
+    return node.id() < num_nodes() && wanted_[node.id()];
+  }
   int num_nodes() const { return static_cast<int>(reached_.size()); }
 
  private:
