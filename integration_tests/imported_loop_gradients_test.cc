@@ -224,5 +224,90 @@ INSTANTIATE_TEST_SUITE_P(All, ImportedLoopGradientsTest,
                                          GradientOfItsOwn()),
                          NameOf);
 
+// Functions: x * x, and x times a number that is drawn.
+constexpr char kLibrary[] = R"(
+library {
+  function {
+    signature {
+      name: 'square'
+      input_arg { name: 'x' type: DT_FLOAT }
+      output_arg { name: 'y' type: DT_FLOAT }
+    }
+    node_def {
+      name: 'm' op: 'Mul' input: 'x' input: 'x'
+      attr { key: 'T' value { type: DT_FLOAT } }
+    }
+    ret { key: 'y' value: 'm:z:0' }
+  }
+  function {
+    signature {
+      name: 'noisy' is_stateful: true
+      input_arg { name: 'x' type: DT_FLOAT }
+      output_arg { name: 'y' type: DT_FLOAT }
+    }
+    node_def {
+      name: 'shape' op: 'Shape' input: 'x'
+      attr { key: 'T' value { type: DT_FLOAT } }
+    }
+    node_def {
+      name: 'drawn' op: 'RandomUniform' input: 'shape:output:0'
+      attr { key: 'T' value { type: DT_INT32 } }
+      attr { key: 'dtype' value { type: DT_FLOAT } }
+    }
+    node_def {
+      name: 'm' op: 'Mul' input: 'x' input: 'drawn:output:0'
+      attr { key: 'T' value { type: DT_FLOAT } }
+    }
+    ret { key: 'y' value: 'm:z:0' }
+  }
+})";
+
+Output Call(const Scope& scope, const char* function, const Output& x) {
+  return scope.AddOutput(
+      "StatefulPartitionedCall", {x},
+      {{"Tin", DataTypeVector{DT_FLOAT}},
+       {"Tout", DataTypeVector{DT_FLOAT}},
+       {"f", NameAttrList{function, std::make_shared<AttrMap>()}}});
+}
+
+// x^(2^n), and 2^n x^(2^n - 1).
+TEST(CallGradientsTest, OfCallsInALoop) {
+  const Scope root = Scope::Root();
+  ASSERT_OK(ImportGraphDefText(kLibrary, root.graph()));
+  const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
+  const Output n = ops::Placeholder(root, DT_INT32, {.shape = {}});
+  const std::vector<Output> last = ops::WhileLoop(
+      root, {0, x},
+      [&](const Scope& s, const std::vector<Output>& v) {
+        return ops::Less(s, v[0], n);
+      },
+      [](const Scope& s, const std::vector<Output>& v) {
+        return std::vector{ops::Add(s, v[0], 1), Call(s, "square", v[1])};
+      },
+      {.shape_invariants = {PartialShape::Scalar(), PartialShape()}});
+  ASSERT_OK(root.status());
+  ASSERT_OK_AND_ASSIGN(const auto gradients,
+                       AddGradients(root, {last[1]}, {x}));
+  ASSERT_OK_AND_ASSIGN(auto session, Session::Connect("", root));
+  for (const int count : {0, 1, 3}) {
+    ASSERT_OK_AND_ASSIGN(
+        const auto got,
+        session->Run({{x, Tensor::Scalar(2.0f)}, {n, Tensor::Scalar(count)}},
+                     std::vector{last[1], gradients[0].dense}));
+    const auto power = static_cast<float>(1 << count);
+    EXPECT_EQ(got[0].scalar<float>(), std::pow(2.0f, power));
+    EXPECT_EQ(got[1].scalar<float>(), power * std::pow(2.0f, power - 1));
+  }
+}
+
+TEST(CallGradientsTest, NothingIsDrawnTwice) {
+  const Scope root = Scope::Root();
+  ASSERT_OK(ImportGraphDefText(kLibrary, root.graph()));
+  const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
+  EXPECT_THAT(AddGradients(root, {Call(root, "noisy", x)}, {x}),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       "has an effect, or draws random numbers"));
+}
+
 }  // namespace
 }  // namespace weft

@@ -519,7 +519,16 @@ absl::StatusOr<std::vector<Gradient>> AddGradients(
     const Scope& scope, absl::Span<const Output> ys,
     absl::Span<const Output> xs, const GradientOptions& options) {
   RETURN_IF_ERROR(scope.status());
-  return Walk(scope, ys, xs, options).Run();
+  const int end = scope.graph().num_nodes();
+  auto gradients = Walk(scope, ys, xs, options).Run();
+  if (gradients.ok()) return gradients;
+  // A loop that is not closed would be refused wherever it is run.
+  if (scope.control_flow_context() == nullptr) {
+    scope.graph().TruncateTo(end);
+  } else {
+    scope.UpdateStatus(gradients.status());
+  }
+  return gradients;
 }
 
 Output ToDense(const Scope& scope, const Gradient& gradient) {

@@ -93,10 +93,11 @@ std::string TextOf(const AttrValue& value, const FunctionLibrary& functions) {
   std::vector<std::string> names;
   AddFunctionNames(value, names);
   if (names.empty()) return value.ToString();
-  return absl::StrJoin(names, ",", [&](std::string* out,
-                                       const std::string& name) {
-    absl::StrAppend(out, "function ", absl::Hex(functions.Fingerprint(name)));
-  });
+  return absl::StrJoin(
+      names, ",", [&](std::string* out, const std::string& name) {
+        absl::StrAppend(out, "function ",
+                        absl::Hex(functions.Fingerprint(name)));
+      });
 }
 
 std::string DefinitionOf(const Node& node, const ResourceOp& op,

@@ -21,6 +21,12 @@ Scope On(const Scope& scope, const Node& node) {
   return scope.WithoutDevice().WithDevice(node.requested_device());
 }
 
+// The head of a loop, where what enters it is.
+Output MergeOf(const Scope& scope, const Output& enter) {
+  return enter ? ops::LoopMerge(On(scope, *enter.node()), enter).output
+               : Output();
+}
+
 // Keeps the name, the device and what the node goes beside.
 void Replace(NodeSpec& spec, absl::string_view op,
              const std::vector<Output>& inputs, AttrMap attrs) {
@@ -79,7 +85,7 @@ void GradientLoop::AddForwardCounter() {
       ops::Enter(before.WithName("f_count"), Tensor::Scalar(0), loop_.name,
                  {.parallel_iterations = loop_.parallel_iterations});
   const Scope there = On(free_, *loop_.loop_cond).WithName("f_count");
-  forward_counter_.merge = ops::LoopMerge(there, enter).output;
+  forward_counter_.merge = MergeOf(there, enter);
   const auto [done, next] =
       ops::Switch(there, forward_counter_.merge, Output(loop_.loop_cond));
   forward_turn_ = ops::Add(there, next, 1);
@@ -95,7 +101,7 @@ void GradientLoop::AddBackwardCounter() {
       ops::Enter(outside_.WithName("b_count"), count_, frame_name_,
                  {.parallel_iterations = loop_.parallel_iterations});
   const Scope there = free_.WithName("b_count");
-  counter_.merge = ops::LoopMerge(there, enter).output;
+  counter_.merge = MergeOf(there, enter);
   goes_on_ = ops::LoopCond(there, ops::GreaterEqual(there, counter_.merge, 1));
   const auto [done, next] = ops::Switch(there, counter_.merge, goes_on_);
   pivot_ = ops::Identity(there, next);
@@ -109,7 +115,7 @@ GradientLoop::Variable GradientLoop::Begin(const Output& value,
   const Output enter =
       ops::Enter(outside_.WithName("b_enter"), value, frame_name_,
                  {.parallel_iterations = loop_.parallel_iterations});
-  variable.merge = ops::LoopMerge(free_, enter).output;
+  variable.merge = MergeOf(free_, enter);
   if (!variable.merge) return variable;
   free_.UpdateStatus(
       free_.graph().RefineShape(variable.merge.output_tensor(), shape));

@@ -40,7 +40,7 @@ MergeOutputs LoopMerge(const Scope& scope, const Output& enter) {
                              .op = "Merge",
                              .inputs = {enter.output_tensor(), OutputTensor()},
                              .attrs = {{"T", enter.dtype()}},
-                             .device = enter.node()->requested_device()});
+                             .device = scope.device()});
   if (!node.ok()) {
     scope.UpdateStatus(node.status());
     return {};

@@ -90,7 +90,7 @@ TEST_F(ControlFlowBuildersTest, WhatTakesNothingWaitsForItsTurn) {
 
 // A loop in a branch in a loop, with a wait for a node of outside.
 TEST_F(ControlFlowBuildersTest, ValuesComeInThroughAllThatIsBetween) {
-  const Output w = In("w"), p = In("p", DT_BOOL, {});
+  const Output w = In("w"), p = In("p", DT_BOOL, PartialShape::Scalar());
   const Operation outside = root_.AddNode("NoOp", {});
   Loop(In("x"), [&](const Scope& s, const Output& v) {
     return ops::Cond(
@@ -133,8 +133,8 @@ TEST_F(ControlFlowBuildersTest, ABodyThatGivesSomethingElse) {
       {[](const Scope& s, const Output& v) {
          return Values{ops::Cast(s, v, DT_DOUBLE)};
        },
-       "loop variable 1 ('x:0') is float32, but the body gives 'loop/Cast:0', "
-       "float64"},
+       "loop variable 1 ('x:0') is float, but the body gives 'loop/Cast:0', "
+       "double"},
       {[](const Scope& s, const Output& v) {
          return Values{ops::Concat(s, {v, v}, 0)};
        },
@@ -193,7 +193,7 @@ TEST_F(ControlFlowBuildersTest, BranchesThatDiffer) {
       {{In("b")},
        {In("c", DT_INT32)},
        "must have the same type, but value 0 is "
-       "float32 and int32"},
+       "float and int32"},
       {{In("d")}, {Output()}, "value 0 of false_fn is missing"},
   };
   for (const auto& c : cases) {
@@ -227,12 +227,12 @@ TEST_F(ControlFlowBuildersTest, APredThatIsNone) {
   EXPECT_THAT(root_.status(),
               StatusIs(kInvalid,
                        "pred must be a bool scalar, but 'x:0' is "
-                       "float32 of shape [2]"));
+                       "float of shape [2]"));
 }
 
 TEST_F(ControlFlowBuildersTest, RowsOfAScalarAreRefused) {
   ops::MapFn(root_, [](const Scope&, const Values& e) { return e; },
-             {In("x", DT_FLOAT, {})});
+             {In("x", DT_FLOAT, PartialShape::Scalar())});
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "'x:0' is a scalar"));
 }
 

@@ -27,8 +27,7 @@ struct MergeOutputs {
 MergeOutputs Merge(const Scope& scope, const InputList& inputs);
 MergeOutputs RefMerge(const Scope& scope, const InputList& refs);
 
-// The Merge at the head of a loop, on the device of `enter`: its second input
-// is a back edge to come.
+// The Merge at the head of a loop: its second input is a back edge to come.
 MergeOutputs LoopMerge(const Scope& scope, const Output& enter);
 
 struct EnterAttrs {

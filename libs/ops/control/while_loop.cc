@@ -171,7 +171,10 @@ class WhileBuilder {
 
   absl::Status EnterOne(const Output& value, const PartialShape& invariant) {
     const Output enter = context_->EnterVariable(value);
-    const Output merge = LoopMerge(inside_, enter).output;
+    if (!enter) return outer_.status();
+    const Scope beside =
+        inside_.WithoutDevice().WithDevice(enter.node()->requested_device());
+    const Output merge = LoopMerge(beside, enter).output;
     if (!merge) return outer_.status();
     Graph& graph = outer_.graph();
     RETURN_IF_ERROR(graph.RefineShape(enter.output_tensor(), invariant));
