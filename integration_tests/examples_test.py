@@ -291,7 +291,7 @@ class ExamplesTest(unittest.TestCase):
                           '--batch_size=8', '--length=16', '--steps=200',
                           '--learning_rate=0.02', '--sample=60')
       losses = [float(l) for l in re.findall(r'loss (\d+\.\d+)', out)]
-      # From log(26) for one that guesses.
+      # From log(23) for one that guesses.
       self.assertGreater(losses[0], 3)
       self.assertLess(losses[-1], 1.5)
       self.assertEqual(len(out.partition('----\n')[2]), 61)
