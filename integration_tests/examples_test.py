@@ -285,6 +285,17 @@ class ExamplesTest(unittest.TestCase):
         cluster.start_services()
         learns('--target=' + cluster.target('worker'))
 
+  def test_char_rnn_learns_to_write_sentences(self):
+    for cell in ('basic_lstm', 'gru'):
+      out = self.succeeds('char_rnn', f'--cell={cell}', '--units=32',
+                          '--batch_size=8', '--length=16', '--steps=200',
+                          '--learning_rate=0.02', '--sample=60')
+      losses = [float(l) for l in re.findall(r'loss (\d+\.\d+)', out)]
+      # From log(23) for one that guesses.
+      self.assertGreater(losses[0], 3)
+      self.assertLess(losses[-1], 1.5)
+      self.assertEqual(len(out.partition('----\n')[2]), 61)
+
   def test_a_table_that_is_too_large_is_refused(self):
     with tempfile.TemporaryDirectory() as folder:
       _write_ratings(folder)
@@ -360,6 +371,9 @@ class ExamplesTest(unittest.TestCase):
     self.assertIn('Task 7 was not defined',
                   self.refused(1, 'between_graph', cluster, '--task_index=7'))
     self.assertIn('grouplens.org', self.refused(1, 'movielens_embedding'))
+    self.assertIn('"elman"', self.refused(1, 'char_rnn', '--cell=elman'))
+    self.assertIn('/nowhere',
+                  self.refused(1, 'char_rnn', '--text=/nowhere'))
     self.assertIn('/nowhere/u.data',
                   self.refused(1, 'movielens_embedding', '--data_dir=/nowhere'))
     self.assertIn('dataset-fashion-mnist',
@@ -378,6 +392,7 @@ class ExamplesTest(unittest.TestCase):
                        ('in_graph_replication', '--target'),
                        ('saver_loop', '--save_every'),
                        ('movielens_embedding', '--rows'),
+                       ('char_rnn', '--units'),
                        ('recovery', '--kill_at')):
       # Abseil's exit code.
       self.assertIn(flag, _run(name, '--help').stdout)

@@ -234,6 +234,22 @@ absl::Status Graph::SetBackEdge(const Node* node, int index,
   return absl::OkStatus();
 }
 
+absl::Status Graph::RefineShape(OutputTensor output,
+                                const PartialShape& shape) {
+  if (output.node == nullptr) {
+    return absl::InvalidArgumentError("the shape of no tensor is given");
+  }
+  RETURN_IF_ERROR(CheckOutputTensor(*this, output));
+  PartialShape& known = nodes_[output.node->id()]->output_shapes_[output.index];
+  absl::StatusOr<PartialShape> merged = known.MergeWith(shape);
+  if (!merged.ok()) {
+    return Annotate(merged.status(),
+                    absl::StrCat("Shape of '", TensorName(output), "'"));
+  }
+  known = *std::move(merged);
+  return absl::OkStatus();
+}
+
 void Graph::TruncateTo(int num_nodes) {
   if (num_nodes >= static_cast<int>(nodes_.size())) return;
   // Only a back edge points from a newer node to an older one.

@@ -148,6 +148,12 @@ class Graph {
   // from `from`, a NextIteration.
   absl::Status SetBackEdge(const Node* node, int index, OutputTensor from);
 
+  // TensorFlow's set_shape: what the program knows of the shape of an output
+  // beyond what follows from its op, such as the invariants of a loop. It is of
+  // use to what is built here later, and no part of the GraphDef.
+  // INVALID_ARGUMENT, naming the tensor, where it contradicts what is known.
+  absl::Status RefineShape(OutputTensor output, const PartialShape& shape);
+
   // Drops the newest nodes until `num_nodes` are left: undoes a failed import.
   // Pointers to dropped nodes are dead; a back edge from one is open again.
   void TruncateTo(int num_nodes);
