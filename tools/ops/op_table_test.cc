@@ -21,10 +21,12 @@ const std::map<std::string, std::string>& NotInferred() {
   constexpr char kFromOutside[] = "it comes from outside of the partition";
   constexpr char kElements[] = "the elements may have any shape";
   static const auto& ops = *new std::map<std::string, std::string>{
-      {"_Arg", kFromOutside},          {"_Recv", kFromOutside},
-      {"StackPop", kElements},         {"StackPopV2", kElements},
-      {"TensorArrayRead", kElements},  {"TensorArrayReadV2", kElements},
-      {"TensorArrayReadV3", kElements}};
+      {"_Arg", kFromOutside},           {"_Recv", kFromOutside},
+      {"StackPop", kElements},          {"StackPopV2", kElements},
+      {"TensorArrayRead", kElements},   {"TensorArrayReadV2", kElements},
+      {"TensorArrayReadV3", kElements}, {"Unstage", kElements},
+      {"MapUnstage", kElements},        {"MapPeek", kElements},
+      {"OrderedMapUnstage", kElements}, {"OrderedMapPeek", kElements}};
   return ops;
 }
 
