@@ -415,7 +415,9 @@ TEST_F(InputQueuesTest, AReaderIsSharedByNameWithinAContainer) {
     const Output line = build(root);
     ASSERT_OK_AND_ASSIGN(auto session,
                          Session::Connect(server->target(), root));
-    if (i == 0) ASSERT_OK(session->RunNamed({}, {}, {"add"}));
+    if (i == 0) {
+      ASSERT_OK(session->RunNamed({}, {}, {"add"}));
+    }
     ASSERT_OK_AND_ASSIGN(const Tensor value, session->Run(line));
     lines.push_back(value.scalar<std::string>());
   }

@@ -126,7 +126,8 @@ Output LimitEpochs(const Scope& scope, const Input& tensor,
   const Scope beside = inner.ColocateWith(epochs.handle());
   const Output counter =
       options.use_resource
-          ? ops::ResourceCountUpTo(beside, epochs.handle(), *num_epochs)
+          ? ops::ResourceCountUpTo(beside, epochs.handle(), *num_epochs,
+                                   DT_INT64)
           : ops::CountUpTo(beside, epochs.handle(), *num_epochs);
   if (!scope.ok()) return Output();
   return ops::Identity(
