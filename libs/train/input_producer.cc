@@ -109,7 +109,7 @@ std::string FullnessName(int64_t capacity) {
 Output LimitEpochs(const Scope& scope, const Input& tensor,
                    std::optional<int64_t> num_epochs,
                    const LimitEpochsOptions& options) {
-  if (!num_epochs) return scope.ToOutput(tensor);
+  if (!num_epochs) return scope.WithName("").ToOutput(tensor);
   if (*num_epochs <= 0) {
     FailProducer(scope,
                  absl::StrCat("num_epochs must be > 0 not ", *num_epochs, "."));
