@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -170,6 +171,33 @@ TEST_F(BarrierTest, ACloseThatCancelsDropsWhatIsNotComplete) {
   EXPECT_THAT(**waits, StatusIs(absl::StatusCode::kOutOfRange));
   EXPECT_THAT(Insert(1, {"a"}), StatusIs(absl::StatusCode::kCancelled,
                                          "Pending enqueues cancelled: 1"));
+}
+
+// Components come from two threads, and a third one closes in between: what was
+// inserted can be taken.
+TEST_F(BarrierTest, WhatWasInsertedIsTakenWhoeverCloses) {
+  for (int round = 0; round < 200; ++round) {
+    const auto barrier = std::make_shared<Barrier>("b", barrier_->options());
+    const Strings keys = {"a", "b", "c"};
+    ASSERT_OK(barrier->Insert(step_, keys, 0,
+                              {Value(0, "a"), Value(0, "b"), Value(0, "c")}));
+    std::thread inserts([&] {
+      for (const std::string& key : keys) {
+        EXPECT_OK(barrier->Insert(step_, Strings{key}, 1, {Value(1, key)}));
+      }
+    });
+    std::thread closes([&] { EXPECT_OK(barrier->Close(step_, false)); });
+    inserts.join();
+    closes.join();
+    std::optional<Answer> answer;
+    barrier->Take(step_, 3, false,
+                  [&](auto elements) { answer = Keys(elements); });
+    ASSERT_TRUE(answer.has_value());
+    EXPECT_THAT(**answer, ElementsAre("a", "b", "c"));
+    barrier->Take(step_, 1, false,
+                  [&](auto elements) { answer = Keys(elements); });
+    EXPECT_THAT(*answer, StatusIs(absl::StatusCode::kOutOfRange));
+  }
 }
 
 TEST_F(BarrierTest, ASharedOneMustBeWhatIsAskedFor) {

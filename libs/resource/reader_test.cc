@@ -1,14 +1,17 @@
 #include "libs/resource/reader.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
@@ -270,6 +273,64 @@ TEST_F(ReaderTest, OnlyQueuesOfStringsNameUnits) {
   queue_->Enqueue(step_, {{Tensor(DT_STRING, {2})}},
                   [](const absl::Status&) {});
   EXPECT_THAT(Read(), StatusIs(kInvalid, "one-element string tensor"));
+}
+
+// Calls of many threads, half of which are cancelled at some moment.
+TEST(ReaderThreadsTest, EachRecordIsReadOnceWhateverIsCancelled) {
+  constexpr int kThreads = 6;
+  constexpr int kUnits = 300;
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
+  MemoryFileSystem files;
+  Cancellation never;
+  const auto reader = std::make_shared<Reader>(
+      "LetterReader 'node'", std::make_unique<Letters>(), false);
+  const auto queue = std::make_shared<Queue>(
+      "q", QueueOptions{.kind = "FIFOQueue", .types = {DT_STRING}},
+      NewFifoStore());
+  absl::Mutex mutex;
+  std::vector<std::string> keys;
+  // Until the input has ended.
+  const auto read = [&](uint32_t random) {
+    while (true) {
+      random = random * 1664525 + 1013904223;
+      Cancellation step;
+      absl::Status status;
+      const auto over = scheduler->NewEvent();
+      reader->ReadUpTo({step, *scheduler, files}, queue, 1 + (random >> 20) % 4,
+                       [&](absl::StatusOr<Reader::Records> records) {
+                         status = records.status();
+                         if (records.ok()) {
+                           absl::MutexLock lock(&mutex);
+                           for (ReaderRecord& record : *records) {
+                             keys.push_back(std::move(record.key));
+                           }
+                         }
+                         over->Set();
+                       });
+      if ((random >> 30) % 2 == 0) step.Cancel(absl::CancelledError("gone"));
+      over->Wait();
+      if (absl::IsOutOfRange(status)) return;
+      EXPECT_TRUE(status.ok() || absl::IsCancelled(status)) << status;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < kThreads; ++i) threads.emplace_back(read, i);
+  std::vector<std::string> wanted;
+  for (int i = 0; i < kUnits; ++i) {
+    const std::string unit = absl::StrCat(i, "abc");
+    for (size_t j = 0; j < unit.size(); ++j) {
+      wanted.push_back(absl::StrCat(unit, ":", j));
+    }
+    queue->Enqueue(never, {{Tensor::Scalar(unit)}},
+                   [](const absl::Status& status) { EXPECT_OK(status); });
+  }
+  queue->Close(never, false, [](const absl::Status&) {});
+  for (std::thread& thread : threads) thread.join();
+  std::sort(keys.begin(), keys.end());
+  std::sort(wanted.begin(), wanted.end());
+  EXPECT_EQ(keys, wanted);
+  EXPECT_EQ(reader->num_work_units_completed(), kUnits);
 }
 
 }  // namespace

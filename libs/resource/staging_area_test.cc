@@ -1,9 +1,13 @@
 #include "libs/resource/staging_area.h"
 
+#include <algorithm>
+#include <numeric>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "libs/base/test_matchers.h"
 
 namespace weft {
@@ -146,6 +150,65 @@ TEST_F(StagingAreaTest, WhatDoesNotFitTheOneWhoTakesStays) {
               [=](auto tuple) { *answer = tuple.status(); });
   EXPECT_THAT(**answer, StatusIs(kInvalid, "tensor 1 is of type int32"));
   EXPECT_THAT(***Take(2), ElementsAre(1, 2));
+}
+
+// Of many threads, half of whose calls are cancelled at some moment: nothing is
+// lost, and nothing comes twice.
+TEST(StagingAreaThreadsTest, EachTupleIsTakenOnceWhateverIsCancelled) {
+  constexpr int kEach = 500;
+  constexpr int kThreads = 3;
+  const auto area = std::make_shared<StagingArea>(
+      StagingLimits{.capacity = 3, .memory_limit = 12});
+  // Calls until one succeeds.
+  const auto insist = [](uint32_t& random, const auto& call) {
+    absl::Status status;
+    do {
+      random = random * 1664525 + 1013904223;
+      Cancellation step;
+      absl::Notification over;
+      call(step, [&](const absl::Status& result) {
+        status = result;
+        over.Notify();
+      });
+      if ((random >> 30) % 2 == 0) step.Cancel(absl::CancelledError("gone"));
+      over.WaitForNotification();
+    } while (absl::IsCancelled(status));
+    EXPECT_OK(status);
+  };
+  std::vector<std::thread> threads;
+  std::vector<std::vector<int>> taken(kThreads);
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      auto random = static_cast<uint32_t>(i);
+      for (int j = 0; j < kEach; ++j) {
+        insist(random, [&](Cancellation& step, const auto& done) {
+          area->Put(step, Numbers({i * kEach + j}), done);
+        });
+      }
+    });
+    threads.emplace_back([&, i] {
+      auto random = static_cast<uint32_t>(i + 100);
+      for (int j = 0; j < kEach; ++j) {
+        insist(random, [&](Cancellation& step, const auto& done) {
+          area->Take(step, {DT_INT32}, [&taken, i, done](auto tuple) {
+            if (tuple.ok()) {
+              taken[i].push_back((*tuple)[0].template scalar<int32_t>());
+            }
+            done(tuple.status());
+          });
+        });
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::vector<int> all;
+  for (const auto& some : taken)
+    all.insert(all.end(), some.begin(), some.end());
+  std::sort(all.begin(), all.end());
+  std::vector<int> wanted(kThreads * kEach);
+  std::iota(wanted.begin(), wanted.end(), 0);
+  EXPECT_EQ(all, wanted);
+  EXPECT_EQ(area->size(), 0);
 }
 
 class StagingMapTest : public testing::Test {
