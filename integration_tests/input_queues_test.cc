@@ -258,6 +258,29 @@ TEST_F(InputQueuesTest, LinesOfTwoEpochsInBatches) {
   EXPECT_OK(Stop());
 }
 
+// Which starts what fills them, and stops when they are empty.
+TEST_F(InputQueuesTest, AMonitoredSessionRunsThemUntilTheInputEnds) {
+  const ops::Queue queue = train::StringInputProducer(
+      root_, Names({Write("a", "1\n2\n3\n4\n")}), {.num_epochs = 2});
+  const auto line = ops::Reader::TextLine(root_).Read(root_, queue);
+  const Output batch = train::Batch(root_, {line.value}, 3,
+                                    {.allow_smaller_final_batch = true})[0];
+  ASSERT_OK_AND_ASSIGN(auto session,
+                       train::MonitoredTrainingSession(root_, {}));
+  Strings all;
+  while (!session->ShouldStop()) {
+    const absl::StatusOr<Tensor> values = session->Run(batch);
+    if (!values.ok()) {
+      EXPECT_THAT(values, StatusIs(kOutOfRange));
+      continue;
+    }
+    const auto lines = values->flat<std::string>();
+    all.insert(all.end(), lines.begin(), lines.end());
+  }
+  EXPECT_THAT(all, ElementsAre("1", "2", "3", "4", "1", "2", "3", "4"));
+  EXPECT_OK(session->Close());
+}
+
 TEST_F(InputQueuesTest, EachSliceOnceAnEpochShuffledAndPadded) {
   const Output lengths = root_.ToOutput(Tensor::Vector({1, 2, 3, 4}));
   const Output length = train::SliceInputProducer(
@@ -526,6 +549,67 @@ TEST_F(InputQueuesTest, AReaderIsSharedByNameWithinAContainer) {
     lines.push_back(value.scalar<std::string>());
   }
   EXPECT_THAT(lines, ElementsAre("1", "2", "3"));
+}
+
+TEST_F(InputQueuesTest, StagingAreasHoldWhatTheNextStepUses) {
+  const ops::StagingArea area(root_, {DT_FLOAT}, {.capacity = 1});
+  const Output x = ops::Placeholder(root_, DT_FLOAT);
+  const Operation put = area.Put(root_, {x});
+  const Output get = area.Get(root_)[0];
+  const Output size = area.Size(root_);
+  const ops::MapStagingArea map(root_, {DT_FLOAT, DT_FLOAT}, {.ordered = true});
+  const Operation put_first = map.Put(root_, int64_t{7}, {x}, {0});
+  const Operation put_second = map.Put(root_, int64_t{7}, {x}, {1});
+  const Output incomplete = map.IncompleteSize(root_);
+  const auto any = map.GetAny(root_);
+  EXPECT_EQ(put.name(), "StagingArea_put");
+  EXPECT_EQ(get.node()->name(), "StagingArea_get");
+  ASSERT_OK_AND_ASSIGN(session_, Session::Connect("", root_));
+  const FeedList one = {{x, Tensor::Scalar(1.0f)}};
+  const FeedList two = {{x, Tensor::Scalar(2.0f)}};
+  ASSERT_OK(session_->Run(one, put));
+  // One step takes what the last has put, and puts what the next will take.
+  ASSERT_OK_AND_ASSIGN(const auto got, session_->Run(two, {get}, {put}));
+  EXPECT_EQ(got[0].scalar<float>(), 1);
+  EXPECT_THAT(session_->Run(one, put, {.timeout = absl::Milliseconds(20)}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_EQ(session_->Run(size)->scalar<int32_t>(), 1);
+  EXPECT_EQ(session_->Run(get)->scalar<float>(), 2);
+  ASSERT_OK(session_->Run(one, put_first));
+  EXPECT_EQ(session_->Run(incomplete)->scalar<int32_t>(), 1);
+  ASSERT_OK(session_->Run(two, put_second));
+  ASSERT_OK_AND_ASSIGN(
+      const auto item,
+      session_->Run({}, {any.key, any.values[0], any.values[1]}));
+  EXPECT_EQ(item[0].scalar<int64_t>(), 7);
+  EXPECT_EQ(item[2].scalar<float>(), 2);
+  map.Get(root_, int64_t{7}, {2});
+  EXPECT_THAT(root_.status(), StatusIs(kInvalid, "index 2 of staging area"));
+}
+
+TEST_F(InputQueuesTest, ABarrierGivesWhatIsComplete) {
+  const ops::Barrier barrier(root_, {DT_FLOAT, DT_STRING},
+                             {PartialShape::Scalar(), PartialShape::Scalar()});
+  const Operation numbers = barrier.InsertMany(root_, 0, Names({"a", "b"}),
+                                               Tensor::Vector<float>({1, 2}));
+  const Operation texts =
+      barrier.InsertMany(root_, 1, Names({"b"}), Names({"two"}));
+  const auto one = barrier.TakeMany(root_, 1);
+  const Operation close = barrier.Close(root_);
+  const Output incomplete = barrier.IncompleteSize(root_);
+  EXPECT_EQ(numbers.name(), "barrier_BarrierInsertMany");
+  ASSERT_OK_AND_ASSIGN(session_, Session::Connect("", root_));
+  ASSERT_OK(session_->Run(numbers));
+  ASSERT_OK(session_->Run(texts));
+  ASSERT_OK_AND_ASSIGN(
+      const auto got,
+      session_->Run({}, {one.keys, one.values[0], one.values[1]}));
+  EXPECT_TRUE(SameBits(got[0], Names({"b"})));
+  EXPECT_TRUE(SameBits(got[1], Tensor::Vector<float>({2})));
+  EXPECT_TRUE(SameBits(got[2], Names({"two"})));
+  EXPECT_EQ(session_->Run(incomplete)->scalar<int32_t>(), 1);
+  ASSERT_OK(session_->Run(close));
+  EXPECT_THAT(session_->Run(texts), StatusIs(absl::StatusCode::kCancelled));
 }
 
 TEST_F(InputQueuesTest, FilesAreWrittenMatchedAndRead) {

@@ -29,6 +29,7 @@
 #include "libs/ops/resource/lookup_ops.h"
 #include "libs/ops/resource/queue.h"
 #include "libs/ops/resource/queue_ops.h"
+#include "libs/ops/resource/staging_area.h"
 #include "libs/ops/resource/tensor_array_ops.h"
 #include "libs/ops/scope.h"
 #include "libs/ops/sparse/sparse_ops.h"

@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
 
 namespace weft {
@@ -159,19 +160,21 @@ TEST(StagingAreaThreadsTest, EachTupleIsTakenOnceWhateverIsCancelled) {
   constexpr int kThreads = 3;
   const auto area = std::make_shared<StagingArea>(
       StagingLimits{.capacity = 3, .memory_limit = 12});
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
   // Calls until one succeeds.
-  const auto insist = [](uint32_t& random, const auto& call) {
+  const auto insist = [&](uint32_t& random, const auto& call) {
     absl::Status status;
     do {
       random = random * 1664525 + 1013904223;
       Cancellation step;
-      absl::Notification over;
+      const auto over = scheduler->NewEvent();
       call(step, [&](const absl::Status& result) {
         status = result;
-        over.Notify();
+        over->Set();
       });
       if ((random >> 30) % 2 == 0) step.Cancel(absl::CancelledError("gone"));
-      over.WaitForNotification();
+      over->Wait();
     } while (absl::IsCancelled(status));
     EXPECT_OK(status);
   };
