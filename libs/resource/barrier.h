@@ -77,7 +77,7 @@ class Barrier : public Resource, public std::enable_shared_from_this<Barrier> {
   int64_t incomplete_size() const;
 
  private:
-  // Which components a key has; null where it lacks one.
+  // A key and those of its components that have come.
   struct Incomplete {
     int64_t index = 0;  // counts the calls that have inserted new keys
     std::vector<Tensor> components;

@@ -50,7 +50,7 @@ class RecordSource {
 
   enum class Outcome {
     kRecord,
-    kLastRecord,  // of the unit, as far as that can be known
+    kLastRecord,  // the unit has no more, and it is known
     kEnd,         // the unit had no more
   };
 
