@@ -232,7 +232,8 @@ absl::StatusOr<bool> LineReader::Fill() {
 }
 
 absl::Status LineReader::ReadLine(std::string& line) {
-  line = std::exchange(begun_, {});
+  line.clear();  // its memory is used again
+  if (!begun_.empty()) line.swap(begun_);
   while (!is_too_long_) {
     if (next_ == buffer_.size()) {
       const absl::StatusOr<bool> has_more = Fill();
