@@ -405,7 +405,9 @@ TEST_F(InputQueuesTest, ASessionThatClosesEndsAReaderThatWaits) {
       session_->Run({}, record.value, {.timeout = absl::Milliseconds(50)}),
       StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_OK(session_->Close());
-  EXPECT_THAT(Stop(), StatusIs(absl::StatusCode::kCancelled));
+  // The thread that fills the batches hears of it, and asks all to stop.
+  EXPECT_TRUE(coordinator_.WaitForStop(absl::Minutes(1)));
+  EXPECT_THAT(coordinator_.Join(), StatusIs(absl::StatusCode::kCancelled));
 }
 
 // Counts the files that are open for reading.
@@ -471,6 +473,12 @@ TEST_F(InputQueuesTest, NoFileStaysOpenOnceItsSessionIsGone) {
     coordinator.RequestStop();
     coordinator.Join().IgnoreError();
     session.reset();
+    // What a session has had on a task goes soon after it.
+    const absl::Time deadline = process.clock().Now() + absl::Minutes(1);
+    while (files.num_open() > 0 && process.clock().Now() < deadline) {
+      process.scheduler().NewEvent()->WaitUntil(process.clock().Now() +
+                                                absl::Milliseconds(1));
+    }
     EXPECT_EQ(files.num_open(), 0) << lines;
   }
   EXPECT_EQ(files.num_opened(), 3);
