@@ -14,20 +14,50 @@ namespace weft {
 namespace {
 
 // Less than this is quickly there.
-constexpr size_t kLeastAhead = size_t{2} << 20;
-// Of pages copied aside: a huge page.
-constexpr size_t kLargestBlock = size_t{2} << 20;
+constexpr int64_t kLeastAhead = int64_t{2} << 20;
+// Updates of rows for which pages are allocated ahead: until the reader has
+// come past many of them.
+constexpr int64_t kUpdatesAhead = 16;
 
 const char* BytesOf(const Tensor& tensor) {
   return static_cast<const char*>(tensor.data());
 }
 
-// Has the system give all pages of the tensor, whose values nobody has set.
-void TouchPages(Tensor& tensor) {
-  auto* bytes = static_cast<volatile char*>(tensor.mutable_data());
-  for (size_t i = 0; i < tensor.num_bytes(); i += ChunkSnapshot::kPageBytes) {
-    bytes[i] = 0;
+// Has the system give all pages, whose bytes nobody has set.
+void TouchPages(void* memory, size_t size) {
+  auto* bytes = static_cast<volatile char*>(memory);
+  for (size_t i = 0; i < size; i += ChunkSnapshot::kPageBytes) bytes[i] = 0;
+}
+
+// Where pages are copied into: a huge page. What stays empty of the last one is
+// at most a sixteenth of the variable, which has more than one chunk.
+size_t BlockSize(int64_t num_bytes) {
+  return std::bit_floor(
+      static_cast<uint64_t>(std::min(num_bytes / 16, int64_t{2} << 20)));
+}
+
+Tensor NextValue(const Variable& variable, const TensorShape& shape,
+                 Allocator& allocator) {
+  auto tensor = Tensor::Allocate(allocator, variable.dtype(), shape);
+  if (!tensor.ok()) return Tensor();
+  TouchPages(tensor->mutable_data(), tensor->num_bytes());
+  return *std::move(tensor);
+}
+
+// As many as hold `wanted` bytes, of `left` at most, for a variable of
+// `num_bytes`.
+std::vector<BufferPtr> NextBlocks(int64_t wanted, int64_t left,
+                                  int64_t num_bytes, Allocator& allocator) {
+  std::vector<BufferPtr> blocks;
+  const auto size = static_cast<int64_t>(BlockSize(num_bytes));
+  const int64_t count = std::min((wanted + size - 1) / size, left / size);
+  for (int64_t i = 0; i < count; ++i) {
+    BufferPtr block = allocator.Allocate(size);
+    if (!block) break;
+    TouchPages(block->data(), size);
+    blocks.push_back(std::move(block));
   }
+  return blocks;
 }
 
 }  // namespace
@@ -48,23 +78,28 @@ absl::StatusOr<std::unique_ptr<ChunkSnapshot>> ChunkSnapshot::Take(
   return std::move(all[0]);
 }
 
-std::vector<Tensor> ChunkSnapshot::AllocateAhead(
+std::vector<ChunkSnapshot::Ahead> ChunkSnapshot::AllocateAhead(
     absl::Span<const std::shared_ptr<Variable>> variables,
     Allocator& allocator) {
-  std::vector<Tensor> ahead(variables.size());
-  size_t left = kMaxAheadBytes;
+  std::vector<Ahead> ahead(variables.size());
+  int64_t left = kMaxAheadBytes;
   for (size_t i = 0; i < variables.size(); ++i) {
     if (variables[i] == nullptr) continue;
-    const std::optional<TensorShape> shape = variables[i]->ShapeUpdatedWhole();
-    if (!shape.has_value()) continue;
-    const size_t bytes =
-        shape->num_elements() * DataTypeSize(variables[i]->dtype());
-    if (bytes < kLeastAhead || bytes > left) continue;
-    auto tensor = Tensor::Allocate(allocator, variables[i]->dtype(), *shape);
-    if (!tensor.ok()) continue;
-    TouchPages(*tensor);
-    ahead[i] = *std::move(tensor);
-    left -= bytes;
+    const Variable::Updates updates = variables[i]->updates();
+    const auto bytes = static_cast<int64_t>(
+        updates.shape.num_elements() * DataTypeSize(variables[i]->dtype()));
+    if (bytes < kLeastAhead) continue;
+    if (updates.of_all && bytes <= left) {
+      ahead[i].value = NextValue(*variables[i], updates.shape, allocator);
+      left -= bytes;
+    } else if (!updates.of_all && updates.row_bytes > 0) {
+      ahead[i].blocks =
+          NextBlocks(std::min(bytes, kUpdatesAhead * updates.row_bytes), left,
+                     bytes, allocator);
+      for (const BufferPtr& block : ahead[i].blocks) {
+        left -= static_cast<int64_t>(block->size());
+      }
+    }
   }
   return ahead;
 }
@@ -72,7 +107,7 @@ std::vector<Tensor> ChunkSnapshot::AllocateAhead(
 // Which locks are held is only known at run time.
 absl::StatusOr<std::vector<std::unique_ptr<ChunkSnapshot>>>
 ChunkSnapshot::TakeAll(absl::Span<const std::shared_ptr<Variable>> variables,
-                       Allocator& allocator, std::vector<Tensor> ahead)
+                       Allocator& allocator, std::vector<Ahead> ahead)
     ABSL_NO_THREAD_SAFETY_ANALYSIS {
   std::vector<Variable*> locked;
   for (const auto& variable : variables) locked.push_back(variable.get());
@@ -86,8 +121,9 @@ ChunkSnapshot::TakeAll(absl::Span<const std::shared_ptr<Variable>> variables,
   }
   for (size_t i = 0; i < variables.size() && status.ok(); ++i) {
     snapshots.push_back(TakeLocked(variables[i], allocator));
-    if (i < ahead.size()) snapshots[i]->ahead_ = std::move(ahead[i]);
+    if (i < ahead.size()) snapshots[i]->Keep(std::move(ahead[i]));
     variables[i]->updated_whole_ = false;
+    variables[i]->updated_row_bytes_ = 0;
   }
   Variable::UnlockAll(locked);
   if (!status.ok()) return status;
@@ -107,6 +143,12 @@ std::unique_ptr<ChunkSnapshot> ChunkSnapshot::TakeLocked(
     v.snapshots_.push_back(snapshot.get());
   }
   return snapshot;
+}
+
+void ChunkSnapshot::Keep(Ahead ahead) {
+  next_value_ = std::move(ahead.value);
+  absl::MutexLock lock(&mutex_);
+  if (!IsRead()) next_blocks_ = std::move(ahead.blocks);
 }
 
 ChunkSnapshot::~ChunkSnapshot() {
@@ -154,6 +196,7 @@ absl::StatusOr<ChunkSnapshot::Parts> ChunkSnapshot::Claim(int64_t chunk,
   if (unread_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     held_ = Tensor();
     parts.blocks = std::exchange(blocks_, {});
+    next_blocks_.clear();
   }
   return parts;
 }
@@ -240,13 +283,9 @@ absl::Status ChunkSnapshot::PreservePage(const Tensor& value, int64_t page) {
   return absl::OkStatus();
 }
 
-// What stays empty of the last block is at most a sixteenth of the variable,
-// which has more than one chunk.
 char* ChunkSnapshot::NextPage() {
   if (blocks_.empty() || used_of_last_ == blocks_.back()->size()) {
-    const size_t size = std::bit_floor(
-        std::min(static_cast<size_t>(num_bytes_) / 16, kLargestBlock));
-    BufferPtr block = allocator_.Allocate(size);
+    BufferPtr block = NextBlock();
     if (!block) return nullptr;
     blocks_.push_back(std::move(block));
     used_of_last_ = 0;
@@ -254,6 +293,13 @@ char* ChunkSnapshot::NextPage() {
   char* const page = static_cast<char*>(blocks_.back()->data()) + used_of_last_;
   used_of_last_ += kPageBytes;
   return page;
+}
+
+BufferPtr ChunkSnapshot::NextBlock() {
+  if (next_blocks_.empty()) return allocator_.Allocate(BlockSize(num_bytes_));
+  BufferPtr block = std::move(next_blocks_.back());
+  next_blocks_.pop_back();
+  return block;
 }
 
 void ChunkSnapshot::TakeOver(const Tensor& value) {

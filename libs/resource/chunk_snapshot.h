@@ -37,15 +37,19 @@ class ChunkSnapshot {
   static constexpr int64_t kChunkBytes = int64_t{1} << 20;
   static constexpr int64_t kPageBytes = int64_t{4} << 10;
 
-  // Memory for what updates of all elements will write first while snapshots
-  // are read, of which the system has given all pages: an update that has to
-  // wait for these takes several times as long as others. By position of the
-  // variables; no tensor for those that nobody updated so since their last
-  // snapshot, for small ones, what is more than kMaxAheadBytes together, and
-  // where there is no memory or variable (null). Writers are not held off
-  // meanwhile.
-  static constexpr size_t kMaxAheadBytes = size_t{256} << 20;
-  static std::vector<Tensor> AllocateAhead(
+  // Memory for what updates will write first while a snapshot is read, of which
+  // the system has given all pages: an update that has to wait for these takes
+  // several times as long as others.
+  struct Ahead {
+    Tensor value;                   // for an update of all elements
+    std::vector<BufferPtr> blocks;  // for pages that updates of rows copy
+  };
+  // By position of the variables, as these were updated since their last
+  // snapshot: nothing for those that were not, for small ones, for what is more
+  // than kMaxAheadBytes together, and where there is no memory or variable
+  // (null). Writers are not held off meanwhile.
+  static constexpr int64_t kMaxAheadBytes = int64_t{256} << 20;
+  static std::vector<Ahead> AllocateAhead(
       absl::Span<const std::shared_ptr<Variable>> variables,
       Allocator& allocator);
 
@@ -59,7 +63,7 @@ class ChunkSnapshot {
   // variables, which is freed with the snapshots at the latest.
   static absl::StatusOr<std::vector<std::unique_ptr<ChunkSnapshot>>> TakeAll(
       absl::Span<const std::shared_ptr<Variable>> variables,
-      Allocator& allocator, std::vector<Tensor> ahead = {});
+      Allocator& allocator, std::vector<Ahead> ahead = {});
   ~ChunkSnapshot();
   ChunkSnapshot(const ChunkSnapshot&) = delete;
   ChunkSnapshot& operator=(const ChunkSnapshot&) = delete;
@@ -112,6 +116,9 @@ class ChunkSnapshot {
   static std::unique_ptr<ChunkSnapshot> TakeLocked(
       std::shared_ptr<Variable> variable, Allocator& allocator);
 
+  // The variable's lock is held.
+  void Keep(Ahead ahead);
+
   int64_t ChunkSize(int64_t chunk) const;
   int64_t NumPages(int64_t chunk) const;
   // Whether some of the chunk lies in the variable's own memory.
@@ -128,8 +135,9 @@ class ChunkSnapshot {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Room for one page more aside; null when there is no memory.
   char* NextPage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  BufferPtr NextBlock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // For the variable, under its lock: memory for its next value, once.
-  Tensor TakeAhead() { return std::exchange(ahead_, Tensor()); }
+  Tensor TakeAhead() { return std::exchange(next_value_, Tensor()); }
   // Nobody writes `value` any more, which has the bytes of the snapshot but
   // for chunks that were copied aside.
   void TakeOver(const Tensor& value);
@@ -139,13 +147,14 @@ class ChunkSnapshot {
   const DataType dtype_;
   const TensorShape shape_;
   const int64_t num_bytes_;
-  Tensor ahead_;  // guarded by the variable's lock
+  Tensor next_value_;  // guarded by the variable's lock
   mutable absl::Mutex mutex_;
   std::vector<Chunk> chunks_;  // its size is constant
   std::atomic<int64_t> unread_;
   std::vector<char> put_together_;  // of the reader's thread
-  // What pages are copied into, full but for the last one.
+  // What pages are copied into, full but for the last one, and what comes next.
   std::vector<BufferPtr> blocks_ ABSL_GUARDED_BY(mutex_);
+  std::vector<BufferPtr> next_blocks_ ABSL_GUARDED_BY(mutex_);
   size_t used_of_last_ ABSL_GUARDED_BY(mutex_) = 0;
   Tensor held_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_copied_aside_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -164,8 +164,8 @@ TEST_F(ChunkSnapshotTest, PagesOfAllChunksShareBlocks) {
 TEST_F(ChunkSnapshotTest, TheFirstUpdateTakesMemoryFromAhead) {
   ASSERT_OK(AddToAll());
   auto ahead = ChunkSnapshot::AllocateAhead({variable_}, HeapAllocator());
-  ASSERT_TRUE(ahead[0].IsInitialized());
-  const void* const memory = ahead[0].data();
+  ASSERT_TRUE(ahead[0].value.IsInitialized());
+  const void* const memory = ahead[0].value.data();
   auto snapshots =
       ChunkSnapshot::TakeAll({variable_}, HeapAllocator(), std::move(ahead));
   ASSERT_OK(snapshots.status());
@@ -181,11 +181,11 @@ TEST_F(ChunkSnapshotTest, TheFirstUpdateTakesMemoryFromAhead) {
 TEST_F(ChunkSnapshotTest, NothingIsAheadWithoutNeed) {
   const auto ahead = [&] {
     return std::move(
-        ChunkSnapshot::AllocateAhead({variable_}, HeapAllocator())[0]);
+        ChunkSnapshot::AllocateAhead({variable_}, HeapAllocator())[0].value);
   };
   EXPECT_FALSE(ahead().IsInitialized()) << "nobody updates it";
   ASSERT_OK(AddToRows({1}));
-  EXPECT_FALSE(ahead().IsInitialized()) << "rows are copied";
+  EXPECT_FALSE(ahead().IsInitialized()) << "pages of rows are copied";
   ASSERT_OK(AddToAll());
   EXPECT_TRUE(ahead().IsInitialized());
   AssignAll(1);
@@ -196,11 +196,40 @@ TEST_F(ChunkSnapshotTest, NothingIsAheadWithoutNeed) {
   ASSERT_OK(AddToAll());
   Tensor memory = ahead();
   auto snapshots =
-      ChunkSnapshot::TakeAll({variable_}, HeapAllocator(), {memory});
+      ChunkSnapshot::TakeAll({variable_}, HeapAllocator(), {{memory, {}}});
   ASSERT_OK(snapshots.status());
   EXPECT_FALSE(memory.RefCountIsOne());
   snapshots->clear();
   EXPECT_TRUE(memory.RefCountIsOne());
+}
+
+// Pages of rows are copied into what was allocated ahead: for sixteen updates
+// like the first, and no more than the variable has. The last chunk gives back
+// what nobody needed.
+TEST_F(ChunkSnapshotTest, UpdatesOfRowsTakeMemoryFromAhead) {
+  const auto ahead_after = [&](std::vector<int64_t> rows, BufferPool& pool) {
+    Take();
+    EXPECT_OK(AddToRows(std::move(rows)));
+    return ChunkSnapshot::AllocateAhead({variable_}, pool);
+  };
+  BufferPool pool;
+  EXPECT_TRUE(ahead_after({}, pool)[0].blocks.empty());
+  auto ahead = ahead_after({3, 1}, pool);
+  EXPECT_EQ(pool.stats().bytes_in_use, 32 * kRowBytes);
+  const int64_t allocations = pool.stats().allocations;
+  ASSERT_OK_AND_ASSIGN(
+      auto snapshots,
+      ChunkSnapshot::TakeAll({variable_}, pool, std::move(ahead)));
+  ASSERT_OK(AddToRows({0, 5, 10}));
+  EXPECT_EQ(pool.stats().allocations, allocations);
+  for (int64_t i = 0; i < 9; ++i) {
+    ASSERT_OK(snapshots[0]->ReadChunk(i, [](absl::Span<const char>) {}));
+  }
+  EXPECT_EQ(pool.stats().bytes_in_use, 32 * kRowBytes);
+  ASSERT_OK(snapshots[0]->ReadChunk(9, [](absl::Span<const char>) {}));
+  EXPECT_EQ(pool.stats().bytes_in_use, 0);
+  ahead = ahead_after({0, 1, 2, 3}, pool);
+  EXPECT_EQ(pool.stats().bytes_in_use, kRows * kRowBytes);
 }
 
 TEST_F(ChunkSnapshotTest, TextsAreNotAllocatedAhead) {
@@ -210,7 +239,7 @@ TEST_F(ChunkSnapshotTest, TextsAreNotAllocatedAhead) {
       step_, HeapAllocator(),
       [](const Tensor&, Tensor&) { return absl::OkStatus(); }));
   EXPECT_FALSE(ChunkSnapshot::AllocateAhead({variable_}, HeapAllocator())[0]
-                   .IsInitialized());
+                   .value.IsInitialized());
 }
 
 // A writer of all elements leaves the old value to the snapshot, and copies

@@ -148,6 +148,7 @@ absl::Status Variable::Assign(const Cancellation& step, Tensor* value,
   if (status.ok()) {
     Replace(*value);
     updated_whole_ = false;
+    updated_row_bytes_ = 0;
     is_initialized_.store(true, std::memory_order_release);
     ++version_;
   }
@@ -163,10 +164,9 @@ bool Variable::IsHeld() const {
       [](const ChunkSnapshot* snapshot) { return !snapshot->IsRead(); });
 }
 
-std::optional<TensorShape> Variable::ShapeUpdatedWhole() const {
+Variable::Updates Variable::updates() const {
   absl::ReaderMutexLock lock(&mutex_);
-  if (!updated_whole_) return std::nullopt;
-  return value_.shape();
+  return {value_.shape(), updated_whole_, updated_row_bytes_};
 }
 
 absl::StatusOr<Tensor> Variable::AllocateIfHeld(Allocator& allocator) {
@@ -205,6 +205,18 @@ void Variable::GiveToSnapshots() {
   snapshots_.clear();
 }
 
+// Once for each snapshot: the first tells well enough what the next will do.
+void Variable::NoteRows(absl::FunctionRef<void(RowVisitor)> for_each_row) {
+  if (updated_row_bytes_ > 0 || value_.rank() == 0) return;
+  constexpr int64_t kPage = ChunkSnapshot::kPageBytes;
+  const auto all = static_cast<int64_t>(value_.num_bytes());
+  const int64_t row = all / std::max<int64_t>(value_.dim(0), 1);
+  const int64_t pages_of_row = (row + kPage - 1) / kPage * kPage;
+  int64_t bytes = 0;
+  for_each_row([&](int64_t) { bytes = std::min(all, bytes + pages_of_row); });
+  updated_row_bytes_ = bytes;
+}
+
 absl::Status Variable::PreserveRows(
     absl::FunctionRef<void(RowVisitor)> for_each_row) {
   if (snapshots_.empty()) return absl::OkStatus();
@@ -226,6 +238,7 @@ absl::Status Variable::PreserveRows(
 absl::Status Variable::PrepareRows(
     Allocator& allocator, absl::FunctionRef<void(RowVisitor)> for_each_row) {
   RETURN_IF_ERROR(MakeWritable(allocator));
+  NoteRows(for_each_row);
   return PreserveRows(for_each_row);
 }
 

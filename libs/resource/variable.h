@@ -154,9 +154,14 @@ class Variable : public Resource {
       absl::Span<Variable* const> variables);
   static void UnlockAll(absl::Span<Variable* const> variables);
 
-  // Of the value, when an update wrote all of it since it was assigned and
-  // since its last snapshot.
-  std::optional<TensorShape> ShapeUpdatedWhole() const;
+  // What updates have done to the value since it was assigned, and since its
+  // last snapshot.
+  struct Updates {
+    TensorShape shape;      // the value's
+    bool of_all = false;    // one wrote all of it
+    int64_t row_bytes = 0;  // what the first one of rows wrote, in whole pages
+  };
+  Updates updates() const;
   // Whether somebody needs the memory of `value_` as it is.
   bool IsHeld() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Memory for a new value where this one is held; else no tensor.
@@ -180,6 +185,8 @@ class Variable : public Resource {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Nobody will write `value_` any more.
   void GiveToSnapshots() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteRows(absl::FunctionRef<void(RowVisitor)> for_each_row)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Before the rows of `value_` change.
   absl::Status PreserveRows(absl::FunctionRef<void(RowVisitor)> for_each_row)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -197,6 +204,7 @@ class Variable : public Resource {
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t bytes_copied_ ABSL_GUARDED_BY(mutex_) = 0;
   bool updated_whole_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t updated_row_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // Those that still read chunks from `value_`. They keep the variable alive.
   std::vector<ChunkSnapshot*> snapshots_ ABSL_GUARDED_BY(mutex_);
   Waiters waiters_;  // for the first value

@@ -286,13 +286,13 @@ class SavedInputs {
       // One that is saved under two names is a group of its own.
       (is_there ? groups[-1 - i] : group).push_back(i);
     }
-    std::vector<Tensor> ahead(size);
+    std::vector<ChunkSnapshot::Ahead> ahead(size);
     if (allocates_ahead) {
       ahead = ChunkSnapshot::AllocateAhead(variables, context.allocator());
     }
     for (const auto& [id, group] : groups) {
       std::vector<std::shared_ptr<Variable>> together;
-      std::vector<Tensor> ahead_of_these;
+      std::vector<ChunkSnapshot::Ahead> ahead_of_these;
       for (const int i : group) {
         together.push_back(variables[i]);
         ahead_of_these.push_back(std::move(ahead[i]));
