@@ -192,6 +192,33 @@ class ExamplesTest(unittest.TestCase):
       self.assertEqual(self.succeeds('containers', cluster.target('worker')),
                        expected)
 
+  def test_input_queues(self):
+    expected = (
+        'of 4: one [1 2], two [3 4 5 6], two more: OUT_OF_RANGE\n'
+        'up to two: [7 8]\n'
+        'one more: OUT_OF_RANGE\n'
+        'shuffled: [SIX], then [TWO]\n'
+        'padded: [1 0 2 3]\n'
+        'nothing within 0.1 s: DEADLINE_EXCEEDED\n'
+        'x [1 2], y [10 -1]\n'
+        'x [3 1], y [30 10]\n'
+        'x [2 3], y [-1 30]\n'
+        'after two epochs: OUT_OF_RANGE\n')
+    shuffled = re.compile(r'shuffled: \[([\d ]+)\], then \[([\d ]+)\]')
+
+    def check(output):
+      first, rest = (part.split() for part in shuffled.search(output).groups())
+      self.assertEqual((len(first), len(rest)), (6, 2))
+      self.assertEqual(sorted(first + rest), list('01234567'))
+      self.assertEqual(
+          shuffled.sub('shuffled: [SIX], then [TWO]', output), expected)
+
+    check(self.succeeds('input_queues'))
+    with Cluster(ps=1, worker=1) as cluster:
+      cluster.start_services()
+      for _ in range(2):  # Nothing is left of the first.
+        check(self.succeeds('input_queues', cluster.target('worker')))
+
   def test_in_graph_replication(self):
     expected = 'loss of 8 rows on 2 workers: 22.0\n'
     self.assertEqual(self.succeeds('in_graph_replication', '--gpus=1'), expected)

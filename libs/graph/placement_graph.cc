@@ -29,6 +29,8 @@ struct ResourceOp {
 // As their kernels compare them.
 constexpr std::initializer_list<absl::string_view> kQueueAttrs = {
     "component_types", "shapes", "capacity", "min_after_dequeue"};
+constexpr std::initializer_list<absl::string_view> kBarrierAttrs = {
+    "component_types", "shapes"};
 constexpr std::initializer_list<absl::string_view> kTableAttrs = {
     "key_dtype", "value_dtype"};
 constexpr std::initializer_list<absl::string_view> kAccumulatorAttrs = {
@@ -51,10 +53,31 @@ constexpr ResourceOp kResourceOps[] = {
      kAccumulatorAttrs},
     {"SparseConditionalAccumulator", "GradientAccumulator", false, true,
      kAccumulatorAttrs},
+    {"Barrier", "Barrier", false, true, kBarrierAttrs},
+    {"Stage", "StagingArea", true},
+    {"Unstage", "StagingArea", true},
+    {"StagePeek", "StagingArea", true},
+    {"StageSize", "StagingArea", true},
+    {"StageClear", "StagingArea", true},
+    {"MapStage", "StagingMap", true},
+    {"MapUnstage", "StagingMap", true},
+    {"MapUnstageNoKey", "StagingMap", true},
+    {"MapPeek", "StagingMap", true},
+    {"MapSize", "StagingMap", true},
+    {"MapIncompleteSize", "StagingMap", true},
+    {"MapClear", "StagingMap", true},
+    {"OrderedMapStage", "OrderedStagingMap", true},
+    {"OrderedMapUnstage", "OrderedStagingMap", true},
+    {"OrderedMapUnstageNoKey", "OrderedStagingMap", true},
+    {"OrderedMapPeek", "OrderedStagingMap", true},
+    {"OrderedMapSize", "OrderedStagingMap", true},
+    {"OrderedMapIncompleteSize", "OrderedStagingMap", true},
+    {"OrderedMapClear", "OrderedStagingMap", true},
     {"TextLineReader", "Reader"},
     {"WholeFileReader", "Reader"},
     {"TFRecordReader", "Reader"},
     {"FixedLengthRecordReader", "Reader"},
+    {"IdentityReader", "Reader"},
     {"Iterator", "Iterator"},
     {"OneShotIterator", "Iterator"},
 };
