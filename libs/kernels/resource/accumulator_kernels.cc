@@ -1,4 +1,7 @@
 // Accumulators of gradients, dense and sparse, with handles of either kind.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -183,28 +186,58 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeTakeGradient(
   return std::make_unique<TakeGradientKernel>(construction, is_sparse);
 }
 
-class NumAccumulatedKernel : public OpKernel {
+// With "_at_least" once so many are there; else at once.
+class NumAccumulatedKernel : public AsyncOpKernel {
  public:
-  using OpKernel::OpKernel;
-  absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(auto accumulator,
-                     FindResource<GradientAccumulator>(context, 0));
-    ASSIGN_OR_RETURN(Tensor * count, context.AllocateOutput(0, {}));
-    count->mutable_scalar<int32_t>() =
-        static_cast<int32_t>(accumulator->num_accumulated());
+  explicit NumAccumulatedKernel(const OpKernelConstruction& construction)
+      : AsyncOpKernel(construction),
+        at_least_(construction.GetAttr<int64_t>("_at_least").value_or(0)) {}
+
+  void ComputeAsync(OpKernelContext& context, Done done) override {
+    const auto accumulator = FindResource<GradientAccumulator>(context, 0);
+    if (!accumulator.ok()) return done(accumulator.status());
+    if (at_least_ <= 0) {
+      return done(SetCount(context, (*accumulator)->num_accumulated()));
+    }
+    (*accumulator)
+        ->WhenAccumulated(
+            context.mutable_cancellation(), at_least_,
+            [&context, done = std::move(done)](
+                const absl::StatusOr<int64_t>& count) mutable {
+              done(count.ok() ? SetCount(context, *count) : count.status());
+            });
+  }
+
+ private:
+  static absl::Status SetCount(OpKernelContext& context, int64_t count) {
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, {}));
+    output->mutable_scalar<int32_t>() =
+        static_cast<int32_t>(std::min(count, kMost));
     return absl::OkStatus();
   }
+
+  const int64_t at_least_;
 };
 
 class SetGlobalStepKernel : public OpKernel {
  public:
-  using OpKernel::OpKernel;
+  explicit SetGlobalStepKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        begins_anew_(
+            construction.GetAttr<bool>("_begins_anew").value_or(false)) {}
+
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto accumulator,
                      FindResource<GradientAccumulator>(context, 0));
     ASSIGN_OR_RETURN(const int64_t step, StepAt(context, 1, "new_global_step"));
-    return accumulator->SetGlobalStep(context.cancellation(), step);
+    return begins_anew_
+               ? accumulator->BeginAnew(context.cancellation(), step)
+               : accumulator->SetGlobalStep(context.cancellation(), step);
   }
+
+ private:
+  const bool begins_anew_;
 };
 
 }  // namespace
