@@ -22,8 +22,9 @@ constexpr absl::Duration kDoubt = absl::Seconds(60);
 // No call takes longer that begins when all is calm.
 constexpr absl::Duration kLongestCalmCall = absl::Minutes(1);
 constexpr absl::Duration kMaxWaitForChief = absl::Minutes(5);
-// Of a replica that begins when training has ended.
-constexpr absl::Duration kMaxWaitForNextChief = absl::Seconds(20);
+// Of a replica that begins when training has ended; shorter than a call may
+// take.
+constexpr absl::Duration kMaxWaitForNextChief = absl::Seconds(10);
 
 bool HasText(const absl::Status& status, absl::string_view text) {
   return absl::StrContains(status.message(), text);
@@ -178,6 +179,13 @@ class MonitoredClient::Hook : public train::SessionRunHook {
     client_.book().steps.End(client_.options_.index, client_.seen_step_,
                              client_.Now());
     ++client_.num_steps_;
+    return absl::OkStatus();
+  }
+
+  // Synchronous updates go on between the runs.
+  absl::Status End(Session& session) override {
+    if (!IsSynchronous(client_.options_.training)) return absl::OkStatus();
+    ASSIGN_OR_RETURN(client_.seen_step_, Read(session));
     return absl::OkStatus();
   }
 

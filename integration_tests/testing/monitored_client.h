@@ -73,7 +73,9 @@ absl::Status CheckWeights(MonitoredTraining training, const Tensor& weights,
 // Which steps a training may have come to, told by all who take some.
 class StepBook {
  public:
-  explicit StepBook(int64_t last_step) : last_step_(last_step) {}
+  // `num_pending`: how many steps may be made of runs that have succeeded.
+  StepBook(int64_t last_step, int64_t num_pending)
+      : last_step_(last_step), num_pending_(num_pending) {}
 
   void Begin(int client, absl::Time now);
   // The client's step has succeeded, and the global step was `step` since.
@@ -81,10 +83,13 @@ class StepBook {
 
   // Where training is to end, and the furthest that it may have come to.
   int64_t last_step() const { return last_step_; }
-  int64_t furthest_step() const { return last_step_ - 1 + num_late_; }
+  int64_t furthest_step() const {
+    return last_step_ - 1 + num_pending_ + num_late_;
+  }
 
  private:
   const int64_t last_step_;
+  const int64_t num_pending_;
   bool is_open_[kNumMonitoredClients] = {};
   std::deque<absl::Time> failed_;  // of those that may still land
   // Steps that may have been taken since the last time that one was missing.
@@ -93,7 +98,10 @@ class StepBook {
 
 // What all programs know, and whoever looks at the disk.
 struct MonitoringBook {
-  explicit MonitoringBook(int64_t last_step) : steps(last_step) {}
+  // Gradients of one step make one update, which the runs that gave them need
+  // not wait for where there are tokens.
+  MonitoringBook(int64_t last_step, MonitoredTraining training)
+      : steps(last_step, IsSynchronous(training) ? 1 : 0) {}
   StepBook steps;
   int64_t last_told = -1;  // the step of the last checkpoint that was saved
   bool chief_has_ended = false;

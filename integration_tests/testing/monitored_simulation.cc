@@ -58,8 +58,8 @@ class MonitoredSimulation : public DiskSimulation {
                         .has_small_chunks = seed % 8 < 4}),
         seed_(seed),
         training_(training),
-        book_(kFewestSteps +
-              static_cast<int64_t>(faults().Chance(kMoreSteps))) {
+        book_(kFewestSteps + static_cast<int64_t>(faults().Chance(kMoreSteps)),
+              training) {
     for (int i = 0; i < kNumMonitoredClients; ++i) AddClient(i);
     faults().AddFault([this] { AskOneToLeave(); });
   }

@@ -40,8 +40,8 @@ absl::Status GradientAccumulator::BeginAnew(const Cancellation& step,
                                             int64_t global_step) {
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(step.status());
-  if (has_begun_) Forget();
-  has_begun_ = true;
+  if (training_ > 0 || has_taken_) Forget();
+  ++training_;
   undone_step_ = std::max({undone_step_, latest_step_, global_step_});
   global_step_ = global_step;
   return absl::OkStatus();
@@ -49,26 +49,35 @@ absl::Status GradientAccumulator::BeginAnew(const Cancellation& step,
 
 void GradientAccumulator::Forget() {
   kept_.clear();
-  // What it makes of them is of no use, and so is an error.
-  if (count_ > 0) sum_->Take(std::exchange(count_, 0)).IgnoreError();
+  sum_->Forget();
+  count_ = 0;
 }
 
-bool GradientAccumulator::IsOfUndoneStep(int64_t local_step) const {
-  return local_step > global_step_ && local_step <= undone_step_;
+int64_t GradientAccumulator::training() const {
+  absl::MutexLock lock(&mutex_);
+  return training_;
+}
+
+bool GradientAccumulator::IsOld(int64_t local_step,
+                                std::optional<int64_t> training) const {
+  if (local_step < global_step_) return true;
+  const bool is_undone =
+      local_step > global_step_ && local_step <= undone_step_;
+  return is_undone ||
+         (training_ > 1 && training.value_or(training_) < training_);
 }
 
 absl::Status GradientAccumulator::Apply(const Cancellation& step,
                                         int64_t local_step,
                                         absl::Span<const Tensor> gradient,
-                                        std::optional<int64_t> replica) {
+                                        std::optional<int64_t> replica,
+                                        std::optional<int64_t> training) {
   Finished finished;
   {
     absl::MutexLock lock(&mutex_);
     // Nothing of an aborted step lands later.
     if (step.IsCancelled()) return step.status();
-    if (local_step < global_step_ || IsOfUndoneStep(local_step)) {
-      return absl::OkStatus();
-    }
+    if (IsOld(local_step, training)) return absl::OkStatus();
     if (count_ > 0 && replica.has_value() == kept_.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("accumulator '", name_, "' has gradients ",
@@ -114,9 +123,9 @@ absl::Status GradientAccumulator::AddKept() {
 
 absl::StatusOr<std::vector<Tensor>> GradientAccumulator::TakeSum() {
   const absl::Status added = AddKept();
-  kept_.clear();
-  auto taken = sum_->Take(std::exchange(count_, 0));
-  if (!added.ok()) return added;
+  auto taken = added.ok() ? sum_->Take(count_)
+                          : absl::StatusOr<std::vector<Tensor>>(added);
+  Forget();
   return taken;
 }
 
@@ -186,7 +195,7 @@ void GradientAccumulator::Advance(Finished& finished) {
       first.status = average.status();
       if (average.ok()) first.average = *std::move(average);
       ++global_step_;
-      has_begun_ = true;
+      has_taken_ = true;
     } else {
       return;
     }

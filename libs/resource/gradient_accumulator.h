@@ -54,8 +54,11 @@ class GradientSum {
   // the sum as it was.
   virtual absl::Status Add(absl::Span<const Tensor> gradient,
                            bool is_first) = 0;
-  // The average, or sum, of `count` gradients, which it forgets.
+  // The average, or sum, of `count` gradients, which it forgets. REQUIRES: so
+  // many were added since the last Take or Forget, and one at least.
   virtual absl::StatusOr<std::vector<Tensor>> Take(int64_t count) = 0;
+  // There are none, as far as any were added.
+  virtual void Forget() = 0;
 };
 
 struct GradientAccumulatorOptions {
@@ -94,14 +97,22 @@ class GradientAccumulator
   // gradients that are here go (unless no training has begun here before: those
   // are of replicas that came before the chief), and ones still to come of
   // steps that are now undone are dropped until these have come again.
+  // Whoever knows in which training a gradient was computed tells it to Apply.
   absl::Status BeginAnew(const Cancellation& step, int64_t global_step);
 
+  // How often BeginAnew was called: the number of the training that goes on.
+  int64_t training() const;
+
   // Adds a gradient that was computed in global step `local_step`, by the
-  // replica of that number, if it has one. INVALID_ARGUMENT, besides what the
-  // sum says, where others have come of the other kind.
+  // replica of that number, if it has one. One that was begun to be computed in
+  // an earlier `training` is dropped, unless that was before the first:
+  // whatever its step, the variables that it has read may have been others.
+  // INVALID_ARGUMENT, besides what the sum says, where others have come of the
+  // other kind.
   absl::Status Apply(const Cancellation& step, int64_t local_step,
                      absl::Span<const Tensor> gradient,
-                     std::optional<int64_t> replica = std::nullopt);
+                     std::optional<int64_t> replica = std::nullopt,
+                     std::optional<int64_t> training = std::nullopt);
 
   // Calls `done` exactly once, with what the sum makes of `num_required`
   // gradients or more; `step` lives until then. REQUIRES: num_required > 0.
@@ -137,7 +148,7 @@ class GradientAccumulator
   // Ends what can end now.
   void Advance(Finished& finished) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AdvanceCounts(Finished& finished) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool IsOfUndoneStep(int64_t local_step) const
+  bool IsOld(int64_t local_step, std::optional<int64_t> training) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Keeps a gradient until it is taken; false where the replica's is there.
@@ -157,7 +168,8 @@ class GradientAccumulator
   std::map<int64_t, std::vector<Tensor>> kept_ ABSL_GUARDED_BY(mutex_);
   int64_t count_ ABSL_GUARDED_BY(mutex_) = 0;  // with those kept
   int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool has_begun_ ABSL_GUARDED_BY(mutex_) = false;   // a training, or a take
+  int64_t training_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool has_taken_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t latest_step_ ABSL_GUARDED_BY(mutex_) = 0;  // of all gradients
   // Steps up to this one, but for those up to global_step_, were undone.
   int64_t undone_step_ ABSL_GUARDED_BY(mutex_) = 0;

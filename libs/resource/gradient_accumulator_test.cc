@@ -24,6 +24,7 @@ class CountingSum : public GradientSum {
   absl::StatusOr<std::vector<Tensor>> Take(int64_t count) override {
     return std::vector<Tensor>{Tensor::Scalar(count)};
   }
+  void Forget() override {}
 };
 
 class GradientAccumulatorTest : public testing::Test {
@@ -164,6 +165,24 @@ TEST_F(GradientAccumulatorTest, UndoneStepsCountAgainWhenTheyCome) {
   answer.reset();
   Take(step_, 1, answer);
   EXPECT_EQ(NumCounted({8}), 1);
+}
+
+// Of the same step, but computed from what was before the restore.
+TEST_F(GradientAccumulatorTest, WhatWasBegunInAnEarlierTrainingIsDropped) {
+  const auto num_counted = [&](int64_t training) {
+    const int64_t before = accumulator_->num_accumulated();
+    EXPECT_OK(accumulator_->Apply(step_, 6, {}, std::nullopt, training));
+    return accumulator_->num_accumulated() - before;
+  };
+  EXPECT_EQ(num_counted(0), 1);
+  ASSERT_OK(accumulator_->BeginAnew(step_, 6));
+  EXPECT_EQ(num_counted(0), 1);  // the chief came after it
+  EXPECT_EQ(num_counted(1), 1);
+  ASSERT_OK(accumulator_->BeginAnew(step_, 6));
+  EXPECT_EQ(accumulator_->training(), 2);
+  EXPECT_EQ(num_counted(0), 0);
+  EXPECT_EQ(num_counted(1), 0);
+  EXPECT_EQ(num_counted(2), 1);
 }
 
 // Its first gradient counts, and was one of a step that is undone.

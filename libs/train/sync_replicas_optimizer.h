@@ -26,9 +26,7 @@
 //
 // A chief that begins anew, from a checkpoint or from nothing, takes nothing
 // over of the training before: gradients that were given then are gone, and
-// those that replicas still compute for steps that are to be made again are
-// dropped. (One that a replica computes for so long that its step has come
-// again counts, as it would have.)
+// those that replicas have begun to compute then are dropped.
 //
 // The first steps: initial tokens carry the step that training begins with, so
 // as many gradients as there are such tokens are computed twice for one update,

@@ -19,6 +19,32 @@
 namespace weft {
 namespace {
 
+// In which training of an accumulator a step has begun: kept by the step, under
+// the accumulator's name, from its second training on.
+class BeganIn : public Resource {
+ public:
+  static constexpr absl::string_view kTypeName = "GradientAccumulatorTraining";
+  explicit BeganIn(int64_t training) : training_(training) {}
+  absl::string_view type_name() const override { return kTypeName; }
+  std::string DebugString() const override {
+    return absl::StrCat("began in training ", training_);
+  }
+  int64_t training() const { return training_; }
+
+ private:
+  const int64_t training_;
+};
+
+// Of a step that has made the handle, as all do that use it.
+int64_t TrainingOf(const OpKernelContext& context,
+                   const GradientAccumulator& accumulator) {
+  const int64_t training = accumulator.training();
+  if (training < 2) return training;
+  const auto began =
+      context.step_resources().Lookup<BeganIn>("", accumulator.name());
+  return began.ok() ? (*began)->training() : 1;
+}
+
 class AccumulatorHandleKernel
     : public ResourceHandleKernel<GradientAccumulator> {
  public:
@@ -46,6 +72,22 @@ class AccumulatorHandleKernel
     return std::make_shared<GradientAccumulator>(
         name, options_,
         options_.is_sparse ? NewSparseSum(options_) : NewDenseSum(options_));
+  }
+
+  // Steps begin with the handle, when they read variables, too.
+  absl::Status NoteStep(OpKernelContext& context) override {
+    const auto accumulator = context.resources().Lookup<GradientAccumulator>(
+        container(), shared_name());
+    if (!accumulator.ok()) return absl::OkStatus();  // not a shared one
+    const int64_t training = (*accumulator)->training();
+    if (training < 2) return absl::OkStatus();
+    return context.step_resources()
+        .LookupOrCreate<BeganIn>(
+            context.cancellation(), "", (*accumulator)->name(),
+            [&]() -> absl::StatusOr<std::shared_ptr<BeganIn>> {
+              return std::make_shared<BeganIn>(training);
+            })
+        .status();
   }
 
   absl::Status CheckShared(const GradientAccumulator& shared) const override {
@@ -101,7 +143,7 @@ class ApplyGradientKernel : public OpKernel {
     ASSIGN_OR_RETURN(const int64_t step, StepAt(context, 1, "local_step"));
     const Tensor gradient = context.TakeInput(2);
     return accumulator->Apply(context.cancellation(), step, {gradient},
-                              replica_);
+                              replica_, TrainingOf(context, *accumulator));
   }
 
  private:
@@ -128,7 +170,8 @@ class SparseApplyGradientKernel : public OpKernel {
     if (sums_repeated_rows_) {
       ASSIGN_OR_RETURN(gradient, SumRepeatedRows(std::move(gradient)));
     }
-    return accumulator->Apply(context.cancellation(), step, gradient, replica_);
+    return accumulator->Apply(context.cancellation(), step, gradient, replica_,
+                              TrainingOf(context, *accumulator));
   }
 
  private:

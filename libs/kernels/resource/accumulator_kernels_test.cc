@@ -80,8 +80,10 @@ TEST_F(AccumulatorKernelsTest, CountsOnceThereAreEnough) {
   EXPECT_EQ(two.scalar<int32_t>(), 2);
 }
 
+// All of this is one step, which begins with its first handle.
 TEST_F(AccumulatorKernelsTest, AChiefThatBeginsAnewForgetsGradients) {
-  ASSERT_OK_AND_ASSIGN(const Tensor handle, MakeDense());
+  const AttrMap shared = {{"shared_name", "a"}};
+  ASSERT_OK_AND_ASSIGN(const Tensor handle, MakeDense(shared));
   const auto begin = [&](int64_t step) {
     return harness_
         .Run("ResourceAccumulatorSetGlobalStep", {handle, Step(step)},
@@ -91,10 +93,50 @@ TEST_F(AccumulatorKernelsTest, AChiefThatBeginsAnewForgetsGradients) {
   ASSERT_OK(begin(9));
   ASSERT_OK(Apply(handle, 9, {100, 100}));
   ASSERT_OK(begin(8));
+  ASSERT_OK(Apply(handle, 8, {100, 100}));  // it began before
+  ASSERT_OK(MakeDense(shared));
   ASSERT_OK(Apply(handle, 9, {100, 100}));
   ASSERT_OK(Apply(handle, 8, {3, 6}));
   ASSERT_OK_AND_ASSIGN(const Tensor average, Take(handle, 1));
   EXPECT_TRUE(SameBits(average, Tensor::Vector<float>({3, 6})));
+}
+
+// Gradients of numbered replicas are in no sum yet.
+TEST(GradientAccumulatorTest, BeginsAnewWithGradientsOfEachKind) {
+  const GradientAccumulatorOptions dense = {.dtype = DT_FLOAT, .shape = {1}};
+  const GradientAccumulatorOptions sparse = {
+      .dtype = DT_FLOAT, .shape = {4, 1}, .is_sparse = true};
+  Cancellation step;
+  for (const bool is_sparse : {false, true}) {
+    for (const bool is_numbered : {false, true}) {
+      auto accumulator = std::make_shared<GradientAccumulator>(
+          "a", is_sparse ? sparse : dense,
+          is_sparse ? NewSparseSum(sparse) : NewDenseSum(dense));
+      const auto apply = [&](float value) {
+        const auto replica =
+            is_numbered ? std::optional<int64_t>(0) : std::nullopt;
+        return is_sparse
+                   ? accumulator->Apply(
+                         step, 0,
+                         {Ids({1}), Tensor::FromValues<float>({1, 1}, {value})},
+                         replica)
+                   : accumulator->Apply(
+                         step, 0, {Tensor::Vector<float>({value})}, replica);
+      };
+      ASSERT_OK(accumulator->BeginAnew(step, 0));
+      ASSERT_OK(apply(100));
+      ASSERT_OK(accumulator->BeginAnew(step, 0));
+      ASSERT_OK(accumulator->BeginAnew(step, 0));
+      ASSERT_OK(apply(3));
+      bool is_taken = false;
+      accumulator->Take(step, 1, [&](auto taken) {
+        is_taken = true;
+        ASSERT_OK(taken);
+        EXPECT_EQ((*taken)[is_sparse ? 1 : 0].template flat<float>()[0], 3);
+      });
+      EXPECT_TRUE(is_taken);
+    }
+  }
 }
 
 TEST_F(AccumulatorKernelsTest, DoesNotChangeTheGradientsItIsGiven) {

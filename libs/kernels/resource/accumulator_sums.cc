@@ -85,6 +85,8 @@ class DenseSum : public GradientSum {
     return std::vector<Tensor>{std::move(result)};
   }
 
+  void Forget() override { sum_ = Tensor(); }
+
  private:
   const GradientAccumulatorOptions options_;
   Tensor sum_;
@@ -133,6 +135,12 @@ class SparseSum : public GradientSum {
     return std::vector<Tensor>{Tensor::Vector(absl::MakeConstSpan(indices)),
                                std::move(values),
                                Tensor::Vector(absl::MakeConstSpan(shape))};
+  }
+
+  void Forget() override {
+    indices_.clear();
+    counts_.clear();
+    values_ = Tensor();
   }
 
  private:
