@@ -1,6 +1,7 @@
 #include "libs/resource/chunk_snapshot.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -14,6 +15,8 @@ namespace {
 
 // Less than this is quickly there.
 constexpr size_t kLeastAhead = size_t{2} << 20;
+// Of pages copied aside: a huge page.
+constexpr size_t kLargestBlock = size_t{2} << 20;
 
 const char* BytesOf(const Tensor& tensor) {
   return static_cast<const char*>(tensor.data());
@@ -148,31 +151,36 @@ absl::StatusOr<ChunkSnapshot::Parts> ChunkSnapshot::Claim(int64_t chunk,
   const Tensor& rest = held_.IsInitialized() ? held_ : live;
   if (rest.IsInitialized()) parts.rest = BytesOf(rest) + chunk * kChunkBytes;
   if (held_.IsInitialized()) parts.keep = held_.buffer();
-  if (unread_.fetch_sub(1, std::memory_order_acq_rel) == 1) held_ = Tensor();
+  if (unread_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    held_ = Tensor();
+    parts.blocks = std::exchange(blocks_, {});
+  }
   return parts;
 }
 
-// Where pages lie aside, the others are copied beside them.
+// Where pages lie aside, they and the others are copied into one piece.
 absl::Span<const char> ChunkSnapshot::PutTogether(int64_t chunk,
-                                                  Parts& parts) const {
+                                                  const Parts& parts) {
   const int64_t size = ChunkSize(chunk);
-  if (!parts.chunk.aside) return {parts.rest, static_cast<size_t>(size)};
-  char* all = static_cast<char*>(parts.chunk.aside->data());
+  if (parts.chunk.num_aside == 0) {
+    return {parts.rest, static_cast<size_t>(size)};
+  }
+  put_together_.resize(kChunkBytes);
   for (int64_t page = 0; page < NumPages(chunk); ++page) {
-    if (parts.chunk.pages[page]) continue;
     const int64_t begin = page * kPageBytes;
-    std::memcpy(all + begin, parts.rest + begin,
+    const char* const aside = parts.chunk.aside[page];
+    std::memcpy(put_together_.data() + begin,
+                aside != nullptr ? aside : parts.rest + begin,
                 std::min(kPageBytes, size - begin));
   }
-  return {all, static_cast<size_t>(size)};
+  return {put_together_.data(), static_cast<size_t>(size)};
 }
 
 bool ChunkSnapshot::IsInPlace(int64_t chunk) const {
   absl::MutexLock lock(&mutex_);
   if (held_.IsInitialized() || chunk < 0 || chunk >= num_chunks()) return false;
   const Chunk& asked = chunks_[chunk];
-  return !asked.is_read &&
-         asked.pages.count() < static_cast<size_t>(NumPages(chunk));
+  return !asked.is_read && asked.num_aside < NumPages(chunk);
 }
 
 absl::Status ChunkSnapshot::ReadChunk(
@@ -214,20 +222,38 @@ absl::Status ChunkSnapshot::PreservePage(const Tensor& value, int64_t page) {
   constexpr int64_t kPages = kChunkBytes / kPageBytes;
   const int64_t number = page / kPages, in_chunk = page % kPages;
   Chunk& chunk = chunks_[number];
-  if (chunk.is_read || chunk.pages[in_chunk]) return absl::OkStatus();
-  if (!chunk.aside) chunk.aside = allocator_.Allocate(ChunkSize(number));
-  if (!chunk.aside) {
+  if (chunk.is_read) return absl::OkStatus();
+  if (chunk.aside.empty()) chunk.aside.resize(NumPages(number));
+  if (chunk.aside[in_chunk] != nullptr) return absl::OkStatus();
+  char* const aside = NextPage();
+  if (aside == nullptr) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("no memory to keep a chunk of variable ",
-                     variable_->name(), " for a snapshot that is being read"));
+        absl::StrCat("no memory to keep a page of variable ", variable_->name(),
+                     " for a snapshot that is being read"));
   }
   const int64_t begin = page * kPageBytes;
   const int64_t size = std::min(kPageBytes, num_bytes_ - begin);
-  std::memcpy(static_cast<char*>(chunk.aside->data()) + in_chunk * kPageBytes,
-              BytesOf(value) + begin, size);
-  chunk.pages.set(in_chunk);
+  std::memcpy(aside, BytesOf(value) + begin, size);
+  chunk.aside[in_chunk] = aside;
+  ++chunk.num_aside;
   bytes_copied_aside_ += size;
   return absl::OkStatus();
+}
+
+// What stays empty of the last block is at most a sixteenth of the variable,
+// which has more than one chunk.
+char* ChunkSnapshot::NextPage() {
+  if (blocks_.empty() || used_of_last_ == blocks_.back()->size()) {
+    const size_t size = std::bit_floor(
+        std::min(static_cast<size_t>(num_bytes_) / 16, kLargestBlock));
+    BufferPtr block = allocator_.Allocate(size);
+    if (!block) return nullptr;
+    blocks_.push_back(std::move(block));
+    used_of_last_ = 0;
+  }
+  char* const page = static_cast<char*>(blocks_.back()->data()) + used_of_last_;
+  used_of_last_ += kPageBytes;
+  return page;
 }
 
 void ChunkSnapshot::TakeOver(const Tensor& value) {

@@ -5,7 +5,9 @@
 // The value is cut into chunks of 1 MiB, which are read from the variable
 // itself. A writer of rows that comes before the reader copies the pages of
 // 4 KiB that it is going to change aside first, and only those of chunks not
-// read yet. A writer of all elements writes a new value, and the snapshot takes
+// read yet; one beside the other, since a block of huge pages comes from the
+// system a hundred times as fast as its bytes in single pages. A writer of all
+// elements writes a new value, and the snapshot takes
 // the old one over. Values of one chunk, and values that are no plain bytes,
 // are held whole from the start.
 //
@@ -15,7 +17,6 @@
 #define WEFT_LIBS_RESOURCE_CHUNK_SNAPSHOT_H_
 
 #include <atomic>
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -68,8 +69,9 @@ class ChunkSnapshot {
   int64_t num_bytes() const { return num_bytes_; }
   int64_t num_chunks() const { return static_cast<int64_t>(chunks_.size()); }
 
-  // Calls `read` with the bytes of a chunk and lets go of them, of all memory
-  // with the last one: each chunk can be read once, else FAILED_PRECONDITION.
+  // Calls `read` with the bytes of a chunk and lets go of them, with the last
+  // one of the value and of all pages: each chunk can be read once, else
+  // FAILED_PRECONDITION.
   // `read` may run under the variable's shared lock: it copies, and waits for
   // nothing.
   absl::Status ReadChunk(int64_t chunk,
@@ -88,17 +90,19 @@ class ChunkSnapshot {
  private:
   friend class Variable;
 
-  using Pages = std::bitset<kChunkBytes / kPageBytes>;
   struct Chunk {
     bool is_read = false;
-    Pages pages;      // those that were copied aside
-    BufferPtr aside;  // room for the chunk, null while there are none
+    int64_t num_aside = 0;
+    // By page, where its bytes lie aside: null where they do not. Empty while
+    // there are none.
+    std::vector<const char*> aside;
   };
   // What a chunk is put together from.
   struct Parts {
     Chunk chunk;
     const char* rest;  // its bytes, but for the pages that lie aside
     BufferPtr keep;    // what keeps those, null: the variable's lock
+    std::vector<BufferPtr> blocks;  // of the last chunk: freed with it
   };
 
   ChunkSnapshot(std::shared_ptr<Variable> variable, Allocator& allocator,
@@ -114,13 +118,16 @@ class ChunkSnapshot {
   bool IsInPlace(int64_t chunk) const;
   // Marks the chunk read. What of it lies nowhere else lies in `live`.
   absl::StatusOr<Parts> Claim(int64_t chunk, const Tensor& live);
-  absl::Span<const char> PutTogether(int64_t chunk, Parts& parts) const;
+  // Valid until the next call.
+  absl::Span<const char> PutTogether(int64_t chunk, const Parts& parts);
 
   // For the variable, under its lock: pages of [begin, end) of `value` are
   // about to change.
   absl::Status Preserve(const Tensor& value, int64_t begin, int64_t end);
   absl::Status PreservePage(const Tensor& value, int64_t page)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Room for one page more aside; null when there is no memory.
+  char* NextPage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // For the variable, under its lock: memory for its next value, once.
   Tensor TakeAhead() { return std::exchange(ahead_, Tensor()); }
   // Nobody writes `value` any more, which has the bytes of the snapshot but
@@ -136,6 +143,10 @@ class ChunkSnapshot {
   mutable absl::Mutex mutex_;
   std::vector<Chunk> chunks_;  // its size is constant
   std::atomic<int64_t> unread_;
+  std::vector<char> put_together_;  // of the reader's thread
+  // What pages are copied into, full but for the last one.
+  std::vector<BufferPtr> blocks_ ABSL_GUARDED_BY(mutex_);
+  size_t used_of_last_ ABSL_GUARDED_BY(mutex_) = 0;
   Tensor held_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_copied_aside_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -11,6 +11,7 @@
 
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
+#include "libs/tensor/buffer.h"
 
 namespace weft {
 namespace {
@@ -139,6 +140,24 @@ TEST_F(ChunkSnapshotTest, RowsLieAcrossPages) {
   EXPECT_EQ(std::memcmp(read.data(), before.data(), read.size()), 0);
   // Nine pages at most for the three rows at each end of the list.
   EXPECT_LE(snapshot->bytes_copied_aside(), 12 * ChunkSnapshot::kPageBytes);
+}
+
+// Pages of different chunks lie in one block: an update of rows all over a
+// variable takes no more from the system than it copies. With the last chunk
+// all blocks are given back.
+TEST_F(ChunkSnapshotTest, PagesOfAllChunksShareBlocks) {
+  BufferPool pool;
+  ASSERT_OK_AND_ASSIGN(auto snapshot, ChunkSnapshot::Take(variable_, pool));
+  ASSERT_OK(AddToRows({0, 4}));
+  EXPECT_EQ(pool.stats().bytes_in_use, 2 * kRowBytes);
+  EXPECT_EQ(pool.stats().allocations, 1);
+  std::vector<int64_t> rows(kRows);
+  std::iota(rows.begin(), rows.end(), 0);
+  ASSERT_OK(AddToRows(rows));
+  EXPECT_EQ(snapshot->bytes_copied_aside(), kRows * kRowBytes);
+  EXPECT_EQ(pool.stats().bytes_in_use, kRows * kRowBytes);
+  for (int64_t i = 0; i < 10; ++i) ExpectChunk(*snapshot, i, 0);
+  EXPECT_EQ(pool.stats().bytes_in_use, 0);
 }
 
 // What is allocated ahead is the memory of the next value, once.
