@@ -72,16 +72,18 @@ class SyncReplicasHook::Updates {
     coordinator_ = nullptr;
   }
 
-  // REQUIRES: the session is closed.
+  // REQUIRES: the session is closed. It may go then, whoever still saves.
   void WaitForEnd() {
+    bool is_held = false;
     {
       absl::MutexLock lock(&mutex_);
       is_over_ = true;
-      if (is_held_) return;  // nothing runs, and nothing will
+      is_held = is_held_;
     }
-    ended_->Wait();
-    // End has let go of it.
-    absl::MutexLock lock(&mutex_);
+    // Of one that is held nothing runs, and nothing will.
+    if (!is_held) ended_->Wait();
+    absl::MutexLock lock(&mutex_);  // End has let go of it
+    steps_ = Steps();
   }
 
  private:
@@ -158,7 +160,7 @@ class SyncReplicasHook::Updates {
 
   SyncReplicasWaits& waits_;
   Session& session_;
-  const Steps steps_;
+  Steps steps_;
   absl::Mutex mutex_;
   Coordinator* coordinator_ ABSL_GUARDED_BY(mutex_);
   bool is_updating_ ABSL_GUARDED_BY(mutex_) = false;
