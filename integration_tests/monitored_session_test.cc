@@ -401,6 +401,49 @@ TEST_F(MonitoredSessionTest, WhoeverIsAskedToStopSavesAndLeaves) {
 
 // ---- The hooks that there are ----
 
+// Asks to stop at once if it is to, and knows of the end.
+class EndHook : public train::SessionRunHook {
+ public:
+  explicit EndHook(bool stops) : stops_(stops) {}
+  absl::Status AfterRun(SessionRunContext& context,
+                        const SessionRunValues&) override {
+    if (stops_) context.RequestStop();
+    return absl::OkStatus();
+  }
+  absl::Status End(Session&) override {
+    EXPECT_FALSE(has_ended);
+    return absl::OkStatus();
+  }
+  absl::Status TrainingHasEnded(Session& session) override {
+    has_ended = true;
+    EXPECT_OK(session.ListDevices());  // it is open
+    return absl::UnavailableError("nobody listens");
+  }
+  bool has_ended = false;
+
+ private:
+  const bool stops_;
+};
+
+TEST_F(MonitoredSessionTest, HooksAreToldWhenTrainingHasEnded) {
+  bool terminate = false;
+  const auto is_told = [&](bool hook_stops, absl::Status run_status) {
+    const auto hook = std::make_shared<EndHook>(hook_stops);
+    auto options = Options({hook});
+    options.stop_requested = [&] { return terminate; };
+    const auto session = Start(std::move(options));
+    EXPECT_OK(session->Run(count_));
+    EXPECT_EQ(session->Close(run_status), run_status);
+    return hook->has_ended;
+  };
+  EXPECT_TRUE(is_told(true, absl::OkStatus()));
+  EXPECT_TRUE(is_told(false, absl::OkStatus()));
+  EXPECT_FALSE(is_told(true, absl::DataLossError("bad input")));
+  terminate = true;
+  EXPECT_TRUE(is_told(true, absl::OkStatus()));
+  EXPECT_FALSE(is_told(false, absl::OkStatus()));
+}
+
 TEST_F(MonitoredSessionTest, StopAtStepStopsThere) {
   ASSERT_OK_AND_ASSIGN(const int64_t last,
                        Train(Options({train::StopAtStep(7)})));
@@ -911,6 +954,41 @@ TEST_F(MonitoredSessionTest, SavesAtTheBeginningInBetweenAndAtTheEnd) {
   EXPECT_THAT(
       logger_.lines(),
       testing::Contains("I Saving checkpoints for 3 into /job/model.ckpt."));
+}
+
+// Makes an update whenever somebody wants to save between two of them.
+class UpdatingHook : public train::SessionRunHook {
+ public:
+  explicit UpdatingHook(Operation update) : update_(update) {}
+  absl::Status AfterCreateSession(Session& session,
+                                  train::Coordinator&) override {
+    session_ = &session;
+    return absl::OkStatus();
+  }
+  absl::Status SaveBetweenUpdates(
+      absl::FunctionRef<absl::Status()> save) override {
+    ++num_saves;
+    if (session_ != nullptr) RETURN_IF_ERROR(session_->Run(update_));
+    return save();
+  }
+  int num_saves = 0;
+
+ private:
+  const Operation update_;
+  Session* session_ = nullptr;
+};
+
+TEST_F(MonitoredSessionTest, SavesBetweenTheUpdatesOfHooks) {
+  const auto hook = std::make_shared<UpdatingHook>(count_);
+  auto options = Options({hook, train::StopAtStep(6)});
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 3;
+  ASSERT_OK(Train(std::move(options)));
+  EXPECT_EQ(hook->num_saves, 3);  // at the beginning, of step 3, and at the end
+  for (const int step : {0, 4, 7}) {
+    EXPECT_OK(
+        files_.FileExists(absl::StrCat("/job/model.ckpt-", step, ".index")));
+  }
 }
 
 // Beside the runs: which of them are saved in between, threads decide.

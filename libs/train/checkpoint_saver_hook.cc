@@ -190,12 +190,12 @@ void CheckpointSaverHook::SaveBesideSteps(Session& session, int64_t step) {
   running->step = step;
   running->done = session.scheduler().NewEvent();
   running_ = running;
-  coordinator_->Start(absl::StrCat("save of step ", step),
-                      [this, running, &session, step] {
-                        running->outcome = Save(session, step);
-                        running->done->Set();
-                        return absl::OkStatus();
-                      });
+  coordinator_->Start(absl::StrCat("save of step ", step), [this, running,
+                                                            &session, step] {
+    running->outcome = SaveAndTell(session, step, /*is_between_updates=*/false);
+    running->done->Set();
+    return absl::OkStatus();
+  });
 }
 
 // Its error is told once: whoever asks again saves again.
@@ -224,7 +224,7 @@ absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
     if (saved_step_.load() == step) return step;
     const Outcome outcome = Save(session, step);
     RETURN_IF_ERROR(outcome.listeners);
-    if (outcome.saved.ok()) return step;
+    if (outcome.saved.ok()) return saved_step_.load();
     const std::string what = absl::StrCat(
         "The last checkpoint, of step ", step, ", could not be saved into ",
         save_path_, ", tried ", tries, " times: ");
@@ -257,22 +257,50 @@ absl::StatusOr<Saver*> CheckpointSaverHook::FindSaver() const {
 
 CheckpointSaverHook::Outcome CheckpointSaverHook::Save(Session& session,
                                                        int64_t step) {
+  return SaveAndTell(session, step,
+                     /*is_between_updates=*/!options_.updating_hooks.empty());
+}
+
+CheckpointSaverHook::Outcome CheckpointSaverHook::SaveAndTell(
+    Session& session, int64_t step, bool is_between_updates) {
   Outcome outcome;
   for (const auto& listener : options_.listeners) {
     outcome.listeners = listener->BeforeSave(session, step);
     if (!outcome.listeners.ok()) return outcome;
   }
-  outcome.saved = SaveFiles(session, step);
+  if (is_between_updates) {
+    outcome.saved = BetweenUpdates(0, [&]() -> absl::Status {
+      // One may have come since.
+      ASSIGN_OR_RETURN(step, global_step_.Read(session));
+      return SaveFiles(session, step, is_between_updates);
+    });
+  } else {
+    outcome.saved = SaveFiles(session, step, is_between_updates);
+  }
   if (outcome.saved.ok()) outcome.listeners = TellSaved(session, step);
   return outcome;
 }
 
-absl::Status CheckpointSaverHook::SaveFiles(Session& session, int64_t step) {
+absl::Status CheckpointSaverHook::BetweenUpdates(
+    size_t next, absl::FunctionRef<absl::Status()> save) {
+  if (next == options_.updating_hooks.size()) return save();
+  return options_.updating_hooks[next]->SaveBetweenUpdates(
+      [&] { return BetweenUpdates(next + 1, save); });
+}
+
+absl::Status CheckpointSaverHook::SaveFiles(Session& session, int64_t step,
+                                            bool is_between_updates) {
   ASSIGN_OR_RETURN(Saver* const saver, FindSaver());
   logger_->Info(
       absl::StrCat("Saving checkpoints for ", step, " into ", save_path_, "."));
-  RETURN_IF_ERROR(
-      saver->Save(session, save_path_, {.global_step = step}).status());
+  SaveOptions save;
+  save.global_step = step;
+  if (!is_between_updates) {
+    save.when_to_mark = [this](absl::FunctionRef<absl::Status()> mark) {
+      return BetweenUpdates(0, mark);
+    };
+  }
+  RETURN_IF_ERROR(saver->Save(session, save_path_, save).status());
   saved_step_.store(step);
   if (options_.writer != nullptr) {
     options_.writer->AddSessionLog(

@@ -19,6 +19,15 @@ double Jitter(Random& random) {
   return 0.5 + part / static_cast<double>(uint64_t{1} << (kBits + 1));
 }
 
+absl::Status LostAtTheEnd(const absl::Status& loss) {
+  return absl::Status(
+      loss.code(),
+      absl::StrCat("The session was lost when training had ended, and with it "
+                   "what was not saved: start the program again, and it goes "
+                   "on from the last checkpoint. ",
+                   loss.message()));
+}
+
 }  // namespace
 
 MonitoredSession::MonitoredSession(const Scope& scope,
@@ -270,18 +279,34 @@ absl::Status MonitoredSession::EndHooks() {
 absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
   while (true) {
     const absl::Status status = hook.End(live_->session());
+    if (status.ok()) return status;
+    // It came first, and may have closed the session: a hook says less of that.
+    const absl::Status cause = live_->coordinator().requested_error();
+    if (!cause.ok()) return IsSessionLost(cause) ? LostAtTheEnd(cause) : cause;
     if (!options_.recovery.should_recover || !absl::IsUnavailable(status)) {
-      if (!IsSessionLost(status)) return status;
-      return absl::Status(
-          status.code(),
-          absl::StrCat("The session was lost when training had ended, and with "
-                       "it what was not saved: start the program again, and it "
-                       "goes on from the last checkpoint. ",
-                       status.message()));
+      return IsSessionLost(status) ? LostAtTheEnd(status) : status;
     }
     logger_->Warning(absl::StrCat(
         "The end of training failed, and is tried again: ", status.ToString()));
     RETURN_IF_ERROR(BackOff(status));
+  }
+}
+
+// Not where another program goes on with it.
+bool MonitoredSession::HasTrainingEnded() const {
+  if (live_ == nullptr || !live_->coordinator().requested_error().ok()) {
+    return false;
+  }
+  return input_has_ended_ || live_->is_stopped_by_hook() || !IsStopRequested();
+}
+
+void MonitoredSession::TellThatTrainingHasEnded() {
+  for (const auto& hook : options_.hooks) {
+    const absl::Status status = hook->TrainingHasEnded(live_->session());
+    if (status.ok()) continue;
+    logger_->Warning(
+        absl::StrCat("Others could not be told that training has ended: ",
+                     status.ToString()));
   }
 }
 
@@ -300,6 +325,7 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   if (absl::IsOutOfRange(status)) status = absl::OkStatus();
   if (status.ok()) status = SessionToEnd();
   if (status.ok()) status = EndHooks();
+  if (status.ok() && HasTrainingEnded()) TellThatTrainingHasEnded();
   is_closed_ = true;
   if (live_ == nullptr) return status;
   if (IsSessionLost(status)) {

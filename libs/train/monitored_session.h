@@ -178,6 +178,8 @@ class MonitoredSession {
   absl::Status SessionToEnd();
   absl::Status EndHooks();
   absl::Status EndHook(SessionRunHook& hook);
+  bool HasTrainingEnded() const;
+  void TellThatTrainingHasEnded();
 
   const Scope scope_;
   const std::unique_ptr<SessionCreator> creator_;
