@@ -22,6 +22,8 @@
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 5000, "Steps to time for each metric.");
 ABSL_FLAG(double, seconds, 5.0, "Bound of each measurement.");
+ABSL_FLAG(bool, metrics, false,
+          "The tasks answer Prometheus, so they time each step.");
 ABSL_FLAG(bool, bulk, true, "Also measure while large tensors flow.");
 
 namespace weft::benchmarks {
@@ -104,11 +106,13 @@ double RateOfThreads(Session& session, const std::function<void()>& step) {
 }
 
 void Main() {
-  ServerProcesses servers({{"ps", 2}, {"worker", 2}});
+  ServerProcesses servers({{"ps", 2}, {"worker", 2}},
+                          absl::GetFlag(FLAGS_metrics));
   bus::TuneHeapForBulk();
   const std::string target = servers.Target("worker", 0);
   Report report("null_step");
   report.Param("steps", absl::GetFlag(FLAGS_steps));
+  report.Param("metrics", absl::GetFlag(FLAGS_metrics));
   Scope root = Scope::Root();
   const Scope worker = root.WithDevice("/job:worker/task:0/cpu:0");
   Output constant = ops::Const(worker, 1.0f);

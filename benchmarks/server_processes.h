@@ -20,8 +20,10 @@ namespace weft::benchmarks {
 // port can't be found or a process not be made.
 class ServerProcesses {
  public:
-  // Job -> number of tasks.
-  explicit ServerProcesses(const std::map<std::string, int>& jobs);
+  // Job -> number of tasks. `metrics`: each answers Prometheus, at a port that
+  // is free.
+  explicit ServerProcesses(const std::map<std::string, int>& jobs,
+                           bool metrics = false);
 
   const ClusterSpec& spec() const { return spec_; }
   // "zmq://localhost:PORT". The task may not be listening yet.

@@ -155,19 +155,19 @@ absl::Status TrainThroughALoss() {
            .hooks = {train::StopAtStep(absl::GetFlag(FLAGS_steps))},
            .save_checkpoint_steps = absl::GetFlag(FLAGS_save_every)}));
   const SystemClock clock;
-  std::optional<absl::Time> killed_at;
+  std::optional<absl::Time> started_again;
   for (bool is_on = false; !session->ShouldStop();) {
     ASSIGN_OR_RETURN(const Tensor value, session->Run(model.step));
     const auto step = value.scalar<int64_t>();
-    if (killed_at.has_value() && !is_on) {
+    if (started_again.has_value() && !is_on) {
       is_on = true;
-      std::printf("on at step %lld after %.2f s\n",
+      std::printf("on at step %lld after %.2f s (goal: 2)\n",
                   static_cast<long long>(step),
-                  absl::ToDoubleSeconds(clock.Now() - *killed_at));
+                  absl::ToDoubleSeconds(clock.Now() - *started_again));
     }
-    if (step == absl::GetFlag(FLAGS_kill_at) && !killed_at.has_value()) {
-      killed_at = clock.Now();
+    if (step == absl::GetFlag(FLAGS_kill_at) && !started_again.has_value()) {
       RETURN_IF_ERROR(ReplaceVictim(cluster, servers[kVictim], step));
+      started_again = clock.Now();
     }
   }
   RETURN_IF_ERROR(session->Close());

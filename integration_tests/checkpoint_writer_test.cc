@@ -188,6 +188,48 @@ TEST_P(CheckpointWriterTest, OldCheckpointsAreDeletedAtTheWriter) {
               StatusIs(absl::StatusCode::kNotFound, "model-1"));
 }
 
+// As any others: by a reader of a ps, which has nothing on a disk of its own.
+TEST_P(CheckpointWriterTest, FilesThereAreWrittenMatchedAndReadByOps) {
+  MemoryFileSystem writers;
+  Disks disks(writers);
+  TestCluster cluster(OptionsFor(GetParam(), disks));
+  const std::string folder = absl::StrCat(cluster.target(kWriter, 0), "/input");
+  const Scope root = Scope::Root();
+  const Scope ps = root.WithDevice("/job:ps/task:0");
+  const Output path = ops::Placeholder(ps, DT_STRING);
+  const Output text = ops::Placeholder(ps, DT_STRING);
+  const Operation write = ops::WriteFile(ps, path, text);
+  const ops::Queue queue =
+      ops::Queue::Fifo(ps, {DT_STRING}, {.shapes = {PartialShape::Scalar()}});
+  const Operation add = queue.EnqueueMany(
+      ps, {ops::MatchingFiles(ps, absl::StrCat(folder, "/*.txt"))});
+  const Operation close = queue.Close(ps);
+  const Output line = ops::Reader::TextLine(ps).Read(ps, queue).value;
+  ASSERT_OK_AND_ASSIGN(auto session,
+                       Session::Connect(cluster.target("worker", 0), root,
+                                        cluster.session_options()));
+  const std::pair<const char*, const char*> files[] = {{"b.txt", "3"},
+                                                       {"a.txt", "1\n2\n"}};
+  for (const auto& [name, contents] : files) {
+    ASSERT_OK(
+        session->Run({{path, Tensor::Scalar(absl::StrCat(folder, "/", name))},
+                      {text, Tensor::Scalar(contents)}},
+                     write));
+  }
+  ASSERT_OK(session->Run(add));
+  ASSERT_OK(session->Run(close));
+  Paths lines;
+  absl::StatusOr<Tensor> next;
+  while ((next = session->Run(line)).ok()) {
+    lines.push_back(next->scalar<std::string>());
+  }
+  EXPECT_THAT(next, StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_EQ(lines, (Paths{"1", "2", "3"}));
+  if (GetParam() != ClusterKind::kOneProcess) {
+    EXPECT_TRUE(disks.OthersAreEmpty());
+  }
+}
+
 // Each keeps its own shards, with what else there is at the first; together
 // they are one folder.
 TEST(SeveralCheckpointWritersTest, ShareASave) {

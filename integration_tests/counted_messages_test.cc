@@ -258,8 +258,8 @@ TEST_F(CountedMessagesTest, LargeValuesTravelOnceInChunks) {
   ASSERT_OK(session_->Run(a.initializer()));
   const StepCost cost = CostOf({last}, {});
   EXPECT_EQ(cost.messages, WithClient({{"RunPartition", 1},
+                                       // Its chunks on the bulk lane.
                                        {"RunPartitionReply", 1},
-                                       {"Pushes", 1},
                                        // The ps may send 4 MiB more.
                                        {"Credit", 3}}));
   EXPECT_EQ(cost.small_bytes, 0);
@@ -415,18 +415,77 @@ TEST_F(LookUpOnTwoPsTest, ALookUpTakesItsRowsOnce) {
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 4 * kRow + 3000);
 }
 
+// Ids there, rows back, their gradients there.
+const Pushes kSparseUpdate = {{"ps:0 to worker:0", {1}},
+                              {"ps:1 to worker:0", {1}},
+                              {"worker:0 to ps:0", {1, 1}},
+                              {"worker:0 to ps:1", {1, 1}}};
+
 TEST_F(LookUpOnTwoPsTest, AnUpdateSendsItsRowsOnce) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
   const Operation update = train::Adagrad(0.1f).Minimize(scope_, loss);
   const StepCost cost = CostOfIds({}, {update});
-  // Ids there, rows back, their gradients there.
-  EXPECT_EQ(cost.pushes, (Pushes{{"ps:0 to worker:0", {1}},
-                                 {"ps:1 to worker:0", {1}},
-                                 {"worker:0 to ps:0", {1, 1}},
-                                 {"worker:0 to ps:1", {1, 1}}}));
+  EXPECT_EQ(cost.pushes, kSparseUpdate);
   EXPECT_EQ(cost.chunks, 0);
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 2 * 4 * kRow + 4000);
+}
+
+// Of a table of wide rows, whose copies are counted.
+TEST_F(LookUpOnTwoPsTest, ManyRowsAreAStreamEachWayAndPs) {
+  constexpr int kIds = 1000, kDistinct = 600, kWide = 256;
+  constexpr int64_t kWideRow = 4 * kWide;
+  const auto table = ops::GetPartitionedVariable(
+      scope_, "wide", TensorShape({kRows, kWide}),
+      {.initializer = ops::initializers::RandomUniform(-1, 1),
+       .partitioner = ops::FixedSizePartitioner(2)});
+  const auto ids = ops::Placeholder(scope_, DT_INT64, {.shape = {kIds}});
+  const Output rows = nn::EmbeddingLookup(scope_, table, ids);
+  const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
+  const Operation update = train::GradientDescent(.1f).Minimize(
+      scope_, loss, {.var_list = table.parts()});
+  Connect("worker", 0, &cluster_.process("worker", 0));
+  ASSERT_OK(session_->Run(ops::GlobalVariablesInitializer(root_)));
+  Tensor values(DT_INT64, TensorShape({kIds}));
+  for (int i = 0; i < kIds; ++i) {
+    values.mutable_flat<int64_t>()[i] = i * 7 % kDistinct;
+  }
+  StepCost cost = CostOf({loss}, {}, {{ids, values}});
+  // The ids; the rows come with the answers.
+  EXPECT_EQ(
+      cost.messages,
+      (Messages{{"RunPartition", 2}, {"RunPartitionReply", 2}, {"Pushes", 2}}));
+  EXPECT_EQ(cost.chunks, 2);
+  EXPECT_EQ(cost.chunk_bytes, kDistinct * kWideRow);
+  // Ids land; rows are gathered, land, are put in order, and each as often as
+  // its id occurs.
+  ExpectCopied(kDistinct * 8 + (3 * kDistinct + kIds) * kWideRow, cost);
+  cost = CostOf({}, {update}, {{ids, values}});
+  EXPECT_EQ(cost.pushes, kSparseUpdate);
+  EXPECT_EQ(cost.chunks, 4);
+  EXPECT_EQ(cost.chunk_bytes, 2 * kDistinct * kWideRow);
+}
+
+// A rate that is an output of the graph: where it does not change, a ps has it.
+TEST_F(LookUpOnTwoPsTest, AConstantRateDoesNotTravel) {
+  const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
+  const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
+  const Output rate = ops::Mul(scope_, ops::Const(scope_, .5f), .2f);
+  const Operation update = train::GradientDescent(rate).Minimize(scope_, loss);
+  EXPECT_EQ(CostOfIds({}, {update}).pushes, kSparseUpdate);
+}
+
+// A variable's value leaves its ps for the other one, in one message, and goes
+// nowhere else.
+TEST_F(LookUpOnTwoPsTest, ARateOfAPsGoesToTheOtherOne) {
+  const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
+  const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
+  const ops::Variable rate(scope_.WithName("rate"), .1f, {.trainable = false});
+  const Operation update = train::GradientDescent(rate).Minimize(scope_, loss);
+  Pushes pushes = CostOfIds({}, {update}).pushes;
+  EXPECT_EQ(pushes["ps:0 to ps:1"], std::vector<int>({1}));
+  pushes.erase("ps:0 to ps:1");
+  EXPECT_EQ(pushes, kSparseUpdate);
 }
 
 // Of 6,000 classes, the five that a step looks at.

@@ -192,6 +192,33 @@ class ExamplesTest(unittest.TestCase):
       self.assertEqual(self.succeeds('containers', cluster.target('worker')),
                        expected)
 
+  def test_input_queues(self):
+    expected = (
+        'of 4: one [1 2], two [3 4 5 6], two more: OUT_OF_RANGE\n'
+        'up to two: [7 8]\n'
+        'one more: OUT_OF_RANGE\n'
+        'shuffled: [SIX], then [TWO]\n'
+        'padded: [1 0 2 3]\n'
+        'nothing within 0.1 s: DEADLINE_EXCEEDED\n'
+        'x [1 2], y [10 -1]\n'
+        'x [3 1], y [30 10]\n'
+        'x [2 3], y [-1 30]\n'
+        'after two epochs: OUT_OF_RANGE\n')
+    shuffled = re.compile(r'shuffled: \[([\d ]+)\], then \[([\d ]+)\]')
+
+    def check(output):
+      first, rest = (part.split() for part in shuffled.search(output).groups())
+      self.assertEqual((len(first), len(rest)), (6, 2))
+      self.assertEqual(sorted(first + rest), list('01234567'))
+      self.assertEqual(
+          shuffled.sub('shuffled: [SIX], then [TWO]', output), expected)
+
+    check(self.succeeds('input_queues'))
+    with Cluster(ps=1, worker=1) as cluster:
+      cluster.start_services()
+      for _ in range(2):  # Nothing is left of the first.
+        check(self.succeeds('input_queues', cluster.target('worker')))
+
   def test_in_graph_replication(self):
     expected = 'loss of 8 rows on 2 workers: 22.0\n'
     self.assertEqual(self.succeeds('in_graph_replication', '--gpus=1'), expected)
@@ -285,6 +312,17 @@ class ExamplesTest(unittest.TestCase):
         cluster.start_services()
         learns('--target=' + cluster.target('worker'))
 
+  def test_char_rnn_learns_to_write_sentences(self):
+    for cell in ('basic_lstm', 'gru'):
+      out = self.succeeds('char_rnn', f'--cell={cell}', '--units=32',
+                          '--batch_size=8', '--length=16', '--steps=200',
+                          '--learning_rate=0.02', '--sample=60')
+      losses = [float(l) for l in re.findall(r'loss (\d+\.\d+)', out)]
+      # From log(23) for one that guesses.
+      self.assertGreater(losses[0], 3)
+      self.assertLess(losses[-1], 1.5)
+      self.assertEqual(len(out.partition('----\n')[2]), 61)
+
   def test_a_table_that_is_too_large_is_refused(self):
     with tempfile.TemporaryDirectory() as folder:
       _write_ratings(folder)
@@ -336,7 +374,7 @@ class ExamplesTest(unittest.TestCase):
       self.assertEqual(ended.returncode, 0, ended.stderr)
       self.assertRegex(ended.stdout, r'^killed ps:1 after step 35\n'
                        r'started ps:1 again\n'
-                       r'on at step 31 after \d+\.\d\d s\n$')
+                       r'on at step 31 after \d+\.\d\d s \(goal: 2\)\n$')
       self.assertEqual(re.findall(r'Restoring parameters from (\S+)',
                                   ended.stderr), [f'{folder}/model.ckpt-30'])
       self.assertEqual(re.findall(r'Saving checkpoints for (\d+) into',
@@ -360,6 +398,9 @@ class ExamplesTest(unittest.TestCase):
     self.assertIn('Task 7 was not defined',
                   self.refused(1, 'between_graph', cluster, '--task_index=7'))
     self.assertIn('grouplens.org', self.refused(1, 'movielens_embedding'))
+    self.assertIn('"elman"', self.refused(1, 'char_rnn', '--cell=elman'))
+    self.assertIn('/nowhere',
+                  self.refused(1, 'char_rnn', '--text=/nowhere'))
     self.assertIn('/nowhere/u.data',
                   self.refused(1, 'movielens_embedding', '--data_dir=/nowhere'))
     self.assertIn('dataset-fashion-mnist',
@@ -378,6 +419,7 @@ class ExamplesTest(unittest.TestCase):
                        ('in_graph_replication', '--target'),
                        ('saver_loop', '--save_every'),
                        ('movielens_embedding', '--rows'),
+                       ('char_rnn', '--units'),
                        ('recovery', '--kill_at')):
       # Abseil's exit code.
       self.assertIn(flag, _run(name, '--help').stdout)

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "integration_tests/testing/graph_fuzz_targets.h"
 #include "integration_tests/testing/graph_mutator.h"
+#include "integration_tests/testing/graph_outline.h"
 #include "integration_tests/testing/pass_comparison.h"
 #include "libs/base/testing/fuzz_corpus.h"
 
@@ -29,6 +30,12 @@ constexpr size_t kNotDamaged = 0;
 TEST(GraphFuzzTest, GraphDefs) {
   EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "graph_def", FuzzGraphDef,
                              kNotDamaged),
+            10);
+}
+
+TEST(GraphFuzzTest, FunctionDefs) {
+  EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "function_def",
+                             FuzzFunctionDef, kNotDamaged),
             10);
 }
 
@@ -105,6 +112,35 @@ TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameRewritten) {
   RecordProperty("equal_values", equal_values);
   // Most graphs begin as one that gives values.
   EXPECT_GT(equal_values, static_cast<int>(seeds.end - seeds.begin) / 4);
+}
+
+// What nodes do by themselves they do in a function, too, in branches and with
+// passes.
+TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameByWayOfFunctions) {
+  const std::vector<std::string> kept = KeptGraphs();
+  ASSERT_FALSE(kept.empty());
+  Seeds seeds;
+  seeds.end = seeds.begin + (seeds.end - seeds.begin + 2) / 3;
+  int equal_values = 0;
+  int outlined_graphs = 0;
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
+    std::string graph = kept[seed % kept.size()];
+    if (seed % 2 == 0) graph = JoinGraphs(graph, kept[seed * 7 % kept.size()]);
+    graph = MutateGraph(graph, seed * 1000 + 3);
+    const std::string outlined = OutlineGraph(graph, seed);
+    if (outlined.empty()) continue;
+    ++outlined_graphs;
+    Keep(outlined);
+    const PassComparison comparison = CompareGraphs(outlined, graph);
+    equal_values += comparison.equal_values;
+    EXPECT_EQ(comparison.difference, "") << "seed " << seed << "\n"
+                                         << graph << "\nby way of\n"
+                                         << outlined;
+    FuzzGraphText(MutateGraph(outlined, seed));
+  }
+  RecordProperty("equal_values", equal_values);
+  EXPECT_GT(outlined_graphs, static_cast<int>(seeds.end - seeds.begin) / 8);
+  EXPECT_GT(equal_values, static_cast<int>(seeds.end - seeds.begin) / 8);
 }
 
 TEST(GraphMutatorTest, IsTheSameForTheSameSeed) {

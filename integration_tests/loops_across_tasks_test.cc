@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
@@ -324,6 +325,59 @@ TEST_P(LoopsAcrossTasksTest, AnInnerLoopOfInvariants) {
       })[0];
   EXPECT_EQ(Run(sum, 0), 0);
   EXPECT_EQ(Run(sum, 10), 12);
+  place_.ExpectNothingLeft();
+}
+
+// y = x w^n, multiplied on device 1, with w on device 2; and the same in a loop
+// around it, n times: x w^(n n).
+TEST_P(LoopsAcrossTasksTest, GradientsRunThroughThem) {
+  const Output x = ops::Placeholder(on(0), DT_FLOAT, {.shape = {}});
+  const Output w = ops::Placeholder(on(2), DT_FLOAT, {.shape = {}});
+  const auto repeat =
+      [&](const Scope& scope, int parallel, const Output& begin,
+          const std::function<Output(const Scope&, const Output&)>& step) {
+        return ops::WhileLoop(
+            scope, {0.0f, begin},
+            [&](const Scope& s, const Values& v) {
+              return ops::Less(s, v[0], program_.limit);
+            },
+            [&](const Scope& s, const Values& v) -> Values {
+              return {ops::Add(s, v[0], 1.0f), step(s, v[1])};
+            },
+            {.parallel_iterations = parallel})[1];
+      };
+  const auto product = [&](const Scope& s, const Output& v) {
+    return ops::Mul(s.WithDevice(place_.device(1)), v, w);
+  };
+  std::vector<Output> fetches;
+  for (const int parallel : {1, 4}) {
+    const Output once = repeat(on(0), parallel, x, product);
+    const Output nested =
+        repeat(on(0), parallel, x, [&](const Scope& s, const Output& v) {
+          return repeat(s.WithDevice(place_.device(2)), parallel, v, product);
+        });
+    for (const Output& y : {once, nested}) {
+      ASSERT_OK_AND_ASSIGN(const auto gradients,
+                           AddGradients(on(0), {y}, {x, w}));
+      fetches.push_back(gradients[0].dense);
+      fetches.push_back(gradients[1].dense);
+    }
+  }
+  for (const int n : {0, 1, 3}) {
+    ASSERT_OK_AND_ASSIGN(
+        const std::vector<Tensor> values,
+        session().Run({{program_.limit, Tensor::Scalar(static_cast<float>(n))},
+                       {x, Tensor::Scalar(3.0f)},
+                       {w, Tensor::Scalar(2.0f)}},
+                      fetches));
+    const auto power = [](int e) { return std::pow(2.0f, e); };
+    for (const size_t i : {0, 4}) {
+      EXPECT_EQ(values[i].scalar<float>(), power(n));
+      EXPECT_EQ(values[i + 1].scalar<float>(), 3 * n * power(n - 1));
+      EXPECT_EQ(values[i + 2].scalar<float>(), power(n * n));
+      EXPECT_EQ(values[i + 3].scalar<float>(), 3 * n * n * power(n * n - 1));
+    }
+  }
   place_.ExpectNothingLeft();
 }
 

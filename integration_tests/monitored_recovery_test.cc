@@ -52,13 +52,15 @@ class NotifyingLogger : public Logger {
 // The model of one task: a weight and a bias on two parameter servers, which
 // each step adds one to.
 struct Model {
-  explicit Model(absl::string_view extra = "") {
+  // `extra`: a variable more, at `device` or where the next one comes.
+  explicit Model(absl::string_view extra = "", absl::string_view device = "") {
     const Scope scope =
         root.WithDeviceFunction(ReplicaDeviceSetter({.ps_tasks = 2}));
     step = train::GetOrCreateGlobalStep(scope);
     weight = ops::Variable(scope.WithName("weight"), 0.0f);
     ops::Variable(scope.WithName("bias"), 0.0f, {.use_resource = false});
-    if (!extra.empty()) ops::Variable(scope.WithName(extra), 0.0f);
+    const Scope at = device.empty() ? scope : root.WithDevice(device);
+    if (!extra.empty()) ops::Variable(at.WithName(extra), 0.0f);
     const Operation add = ops::AssignAdd(scope, weight, 1.0f);
     train = ops::AssignAdd(scope.WithControlDependencies({add}), step, 1);
     both = {step.Read(root.WithControlDependencies({train})), weight.value()};
@@ -115,7 +117,7 @@ class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
     EXPECT_EQ(weight.scalar<float>(), 30.0f) << "as many as steps";
     ASSERT_OK(session->Close());
   }
-  // What Session::Connect is asked for by others than the chief.
+  // The second program, on a thread: the global step that it reads first.
   std::thread StartWorker(const Model& model, Logger& logger,
                           absl::StatusOr<int64_t>& step) {
     return std::thread([&] {
@@ -287,6 +289,54 @@ TEST_P(FailingSavesTest, TheLastOneIsTriedAgain) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-1.index"));
 }
 
+// Those tries are all there are, also where the disk's error looks like that of
+// a lost session.
+TEST_P(FailingSavesTest, TheLastOneIsTriedSoOftenAndNoMore) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 1);
+  disk_.FailAllFrom(0, absl::UnavailableError("no disk"));
+  const absl::Time before = cluster_.scheduler().clock().Now();
+  const absl::Status status = session->Close();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                               "The last checkpoint, of step 1, could not be "
+                               "saved into /job/model.ckpt, tried 20 times"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no disk"));
+  EXPECT_EQ(NumLines("Saving checkpoints for 1 into"), 20);
+  EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Minutes(5));
+}
+
+// By a task that does not know the session any more, while the one that has the
+// global step does.
+TEST_P(FailingSavesTest, ALastOneThatIsAbortedIsALoss) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 1);
+  StartAgain("ps", 1);
+  const absl::Status status = session->Close();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kAborted,
+                               "The session was lost when training had ended"));
+  EXPECT_LE(NumLines("Saving checkpoints for 1 into"), 7);
+}
+
+// Who was asked to stop does not go back to the last checkpoint to end there.
+TEST_P(FailingSavesTest, AfterAStopALostSessionStaysLost) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 3);
+  StartAgain("ps", 1);
+  session->RequestStop();
+  const absl::Status status = session->Run(model.train);
+  EXPECT_TRUE(train::IsSessionLost(status)) << status;
+  EXPECT_TRUE(session->ShouldStop());
+  EXPECT_EQ(session->Close(), status) << "of the loss";
+  EXPECT_EQ(NumLines("Restoring parameters"), 0);
+  EXPECT_FALSE(files_.FileExists("/job/model.ckpt-3.index").ok());
+}
+
 // A disk that is full for events when a lost session is replaced.
 TEST_P(FailingSavesTest, EventsKeepNoSessionFromBeingReplaced) {
   Model model;
@@ -315,6 +365,31 @@ TEST_P(FailingSavesTest, EventsThatHangKeepNoSessionFromBeingReplaced) {
   EXPECT_EQ(steps_.back(), 3);
   files_.Open();
   cluster_.scheduler().RunUntilIdle();
+  EXPECT_OK(session->Close());
+}
+
+TEST_P(FailingSavesTest, TimelinesThatHangKeepNoTrainingFromGoingOn) {
+  Model model;
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  auto options = Options(0, logger_);
+  options.hooks = {std::make_shared<train::ProfilerHook>(
+      train::ProfilerOptions{.save_steps = 2,
+                             .output_dir = "/job/profile",
+                             .clock = &scheduler.clock(),
+                             .logger = &logger_})};
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(model.root, options));
+  files_.Shut(scheduler, "timeline");
+  const absl::Time before = scheduler.clock().Now();
+  Run(*session, model, 9);
+  EXPECT_EQ(steps_.back(), 9);
+  EXPECT_LE(scheduler.clock().Now() - before, absl::Seconds(40));
+  EXPECT_EQ(NumLines("profile has not answered for 30s"), 1);
+  EXPECT_GE(NumLines("is still being written"), 2);
+  files_.Open();
+  scheduler.RunUntilIdle();
+  Run(*session, model, 3);
+  EXPECT_EQ(NumLines("has not answered"), 1);
   EXPECT_OK(session->Close());
 }
 
@@ -437,28 +512,144 @@ TEST_P(MonitoredWorkerTest, WaitsOnWhenAParameterServerHasStartedAgain) {
   ASSERT_OK(step);
 }
 
+// The chief has nothing to do: its parameter server knows.
 TEST_P(MonitoredWorkerTest, HearsWhichVariableTheChiefHasNot) {
   Model chiefs;
   Model workers("only_here");
   ASSERT_OK_AND_ASSIGN(
       const auto session,
       MonitoredTrainingSession(chiefs.root, Options(0, logger_)));
-  NotifyingLogger tells("only_here");
-  auto options = Options(1, tells);
-  options.max_wait_secs = 2;
+  RecordingLogger lines;
+  const absl::Status status =
+      MonitoredTrainingSession(workers.root, Options(1, lines)).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
+                               "Variables not initialized: only_here. "));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("has no variables of these names"));
+  EXPECT_THAT(lines.lines(), testing::Not(testing::Contains(
+                                 HasSubstr("Waiting for model to be ready"))));
+}
+
+// The same when the worker has come first.
+TEST_P(MonitoredWorkerTest, HearsItOnceTheChiefIsReady) {
+  Model chiefs;
+  Model workers("only_here");
+  NotifyingLogger waits("Variables not initialized: global_step, weight, bias");
+  absl::StatusOr<int64_t> step;
+  std::thread worker = StartWorker(workers, waits, step);
+  waits.Wait();
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(chiefs.root, Options(0, logger_)));
+  worker.join();
+  EXPECT_THAT(step.status(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                      "Variables not initialized: only_here."));
+}
+
+// Of a model that is only partly there, its chief may be about to give the
+// rest: as long as it has not asked whether all is there, nobody is told
+// anything.
+TEST_P(MonitoredWorkerTest, IsPatientWithAChiefThatIsNotReady) {
+  Model chiefs("late");
+  Model workers("late");
+  ASSERT_OK_AND_ASSIGN(
+      const auto begins,
+      Session::Connect(cluster_.target("worker", 0), chiefs.root,
+                       cluster_.session_options()));
+  ASSERT_OK(begins->Run(chiefs.step.initializer()));
+  ASSERT_OK(begins->Run(chiefs.weight.initializer()));
+  NotifyingLogger waits("All other variables have values");
+  absl::StatusOr<int64_t> step;
+  std::thread worker = StartWorker(workers, waits, step);
+  waits.Wait();
+  const auto session =
+      MonitoredTrainingSession(chiefs.root, Options(0, logger_));
+  worker.join();
+  ASSERT_OK(session);
+  EXPECT_OK(step);
+}
+
+// Where the tasks are is of no matter.
+class MonitoredProgramTest : public MonitoredRecoveryTest {};
+
+INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredProgramTest,
+                         testing::Values(ClusterKind::kOneProcess),
+                         [](const testing::TestParamInfo<ClusterKind>& kind) {
+                           return ClusterKindName(kind.param);
+                         });
+
+TEST_P(MonitoredProgramTest, WaitsUntilItsDeadline) {
+  Model workers;
+  NullLogger quiet;
+  auto options = Options(1, quiet);
+  options.max_wait_secs = 0.01;
   const absl::Status status =
       MonitoredTrainingSession(workers.root, options).status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
-                               "Session was not ready after waiting 2 secs."));
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("Variables not initialized: only_here"));
-  EXPECT_THAT(tells.lines(), testing::Contains(HasSubstr(
-                                 "its graph has no variables of these names")));
+                               "Session was not ready after waiting 0 secs."));
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr("Variables not initialized: global_step, weight, bias"));
 }
 
+// The second one of a graph waits where the variables lie, as the first does.
+TEST_P(MonitoredProgramTest, TheSecondSessionOfAGraphWaitsForTheChief) {
+  Model chiefs, workers;
+  {
+    NullLogger quiet;
+    auto options = Options(1, quiet);
+    options.max_wait_secs = 0.01;
+    EXPECT_FALSE(MonitoredTrainingSession(workers.root, options).ok());
+  }
+  // Who asks again and again logs "ready.  Ready_for_local_init_op: ...".
+  NotifyingLogger waits("Waiting for model to be ready. Variables not");
+  absl::StatusOr<int64_t> step;
+  std::thread worker = StartWorker(workers, waits, step);
+  waits.Wait();
+  const auto session =
+      MonitoredTrainingSession(chiefs.root, Options(0, logger_));
+  worker.join();
+  ASSERT_OK(session);
+  ASSERT_OK(step);
+  EXPECT_THAT(
+      waits.lines(),
+      testing::Not(testing::Contains(HasSubstr("Ready_for_local_init_op"))));
+}
+
+// A chief whose program makes another variable of a name that workers know.
+TEST_P(MonitoredProgramTest, AChiefWithAnotherShapeHearsOfBoth) {
+  Model chiefs, workers;
+  NotifyingLogger waits("Waiting for model to be ready. Variables not");
+  absl::StatusOr<int64_t> step;
+  std::thread worker = StartWorker(workers, waits, step);
+  waits.Wait();
+  for (const Tensor& wrong :
+       {Tensor(DT_FLOAT, {3}), Tensor::Scalar(int64_t{0})}) {
+    const Scope root = Scope::Root();
+    const Scope scope =
+        root.WithDeviceFunction(ReplicaDeviceSetter({.ps_tasks = 2}));
+    train::GetOrCreateGlobalStep(scope);
+    ops::Variable(scope.WithName("weight"), wrong);
+    const absl::Status status =
+        MonitoredTrainingSession(root, Options(0, logger_)).status();
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kFailedPrecondition, "weight"));
+    const std::string of_others = wrong.dtype() == DT_FLOAT ? "[]" : "float";
+    const std::string of_its_own = wrong.dtype() == DT_FLOAT ? "[3]" : "int64";
+    EXPECT_THAT(std::string(status.message()),
+                testing::AllOf(HasSubstr(of_others), HasSubstr(of_its_own)));
+  }
+  const auto session =
+      MonitoredTrainingSession(chiefs.root, Options(0, logger_));
+  worker.join();
+  ASSERT_OK(session);
+  EXPECT_OK(step);
+}
+
+// Where the variable would lie nobody has seen the chief.
 TEST_P(MonitoredWorkerTest, EndsWhenTheChiefTrainsWithoutItsVariable) {
   Model chiefs;
-  Model workers("only_here");
+  Model workers("only_here", "/job:worker/task:1");
   ASSERT_OK_AND_ASSIGN(
       const auto session,
       MonitoredTrainingSession(chiefs.root, Options(0, logger_)));

@@ -329,6 +329,61 @@ TEST_F(MonitoredSessionTest, StepFunctionsRunWithAndWithoutHooks) {
   EXPECT_TRUE(session->ShouldStop());
 }
 
+// Where the session is lost there would be another one, and the function's own
+// gone.
+TEST_F(MonitoredSessionTest, AStepFunctionUsesItsContextOnly) {
+  const auto session = Start(Options());
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->RunStepFn(
+      [&](MonitoredSession::StepContext& context) -> absl::Status {
+        EXPECT_FALSE(session->ShouldStop());
+        EXPECT_THAT(session->Run(count_),
+                    StatusIs(kFailedPrecondition, "its context's session()"));
+        EXPECT_THAT(session->RunStepFn([](MonitoredSession::StepContext&) {
+          return absl::OkStatus();
+        }),
+                    StatusIs(kFailedPrecondition, "is under way"));
+        EXPECT_THAT(session->Close(), StatusIs(kFailedPrecondition));
+        return context.RunWithHooks({.targets = {count_}}).status();
+      }));
+  ASSERT_OK_AND_ASSIGN(const Tensor step, session->Run(step_));
+  EXPECT_EQ(step.scalar<int64_t>(), 1);
+  EXPECT_OK(session->Close());
+}
+
+// Its thread finds the session lost when the test says so.
+class LosingHook : public train::SessionRunHook {
+ public:
+  absl::Status AfterCreateSession(Session&,
+                                  train::Coordinator& coordinator) override {
+    ++num_sessions;
+    coordinator_ = &coordinator;
+    return absl::OkStatus();
+  }
+  void Lose() { coordinator_->RequestStop(absl::UnavailableError("lost")); }
+  int num_sessions = 0;
+
+ private:
+  train::Coordinator* coordinator_ = nullptr;
+};
+
+TEST_F(MonitoredSessionTest, ALossIsMendedWhenTheStepFunctionIsOver) {
+  auto hook = std::make_shared<LosingHook>();
+  const auto session = Start(Options({hook}));
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->RunStepFn(
+      [&](MonitoredSession::StepContext& context) -> absl::Status {
+        hook->Lose();
+        EXPECT_TRUE(session->ShouldStop());
+        return context.session().Run(count_);  // it is there
+      }));
+  EXPECT_EQ(hook->num_sessions, 1);
+  EXPECT_FALSE(session->ShouldStop());
+  ASSERT_OK(session->Run(count_));
+  EXPECT_EQ(hook->num_sessions, 2);
+  EXPECT_OK(session->Close());
+}
+
 TEST_F(MonitoredSessionTest, WhoeverIsAskedToStopSavesAndLeaves) {
   bool terminate = false;  // what a signal would set
   auto options = Options();
@@ -345,6 +400,49 @@ TEST_F(MonitoredSessionTest, WhoeverIsAskedToStopSavesAndLeaves) {
 }
 
 // ---- The hooks that there are ----
+
+// Asks to stop at once if it is to, and knows of the end.
+class EndHook : public train::SessionRunHook {
+ public:
+  explicit EndHook(bool stops) : stops_(stops) {}
+  absl::Status AfterRun(SessionRunContext& context,
+                        const SessionRunValues&) override {
+    if (stops_) context.RequestStop();
+    return absl::OkStatus();
+  }
+  absl::Status End(Session&) override {
+    EXPECT_FALSE(has_ended);
+    return absl::OkStatus();
+  }
+  absl::Status TrainingHasEnded(Session& session) override {
+    has_ended = true;
+    EXPECT_OK(session.ListDevices());  // it is open
+    return absl::UnavailableError("nobody listens");
+  }
+  bool has_ended = false;
+
+ private:
+  const bool stops_;
+};
+
+TEST_F(MonitoredSessionTest, HooksAreToldWhenTrainingHasEnded) {
+  bool terminate = false;
+  const auto is_told = [&](bool hook_stops, absl::Status run_status) {
+    const auto hook = std::make_shared<EndHook>(hook_stops);
+    auto options = Options({hook});
+    options.stop_requested = [&] { return terminate; };
+    const auto session = Start(std::move(options));
+    EXPECT_OK(session->Run(count_));
+    EXPECT_EQ(session->Close(run_status), run_status);
+    return hook->has_ended;
+  };
+  EXPECT_TRUE(is_told(true, absl::OkStatus()));
+  EXPECT_TRUE(is_told(false, absl::OkStatus()));
+  EXPECT_FALSE(is_told(true, absl::DataLossError("bad input")));
+  terminate = true;
+  EXPECT_TRUE(is_told(true, absl::OkStatus()));
+  EXPECT_FALSE(is_told(false, absl::OkStatus()));
+}
 
 TEST_F(MonitoredSessionTest, StopAtStepStopsThere) {
   ASSERT_OK_AND_ASSIGN(const int64_t last,
@@ -381,6 +479,24 @@ TEST_F(MonitoredSessionTest, StopAtStepNeverPassesTheLastNumber) {
   EXPECT_FALSE(context.stop_requested());
 }
 
+TEST_F(MonitoredSessionTest, StopAtStepNeverPassesTheLastNumberAfterARestore) {
+  auto options = Options({train::StopAtStep(1)});
+  options.checkpoint_dir = "/job";
+  ASSERT_OK(Train(std::move(options)));
+  auto again =
+      Options({std::make_shared<train::StopAtStepHook>(train::StopAtStepOptions{
+          .num_steps = std::numeric_limits<int64_t>::max()})});
+  again.checkpoint_dir = "/job";
+  const auto session = Start(std::move(again));
+  ASSERT_NE(session, nullptr);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK(session->Run(count_));
+    EXPECT_FALSE(session->ShouldStop());
+  }
+  ASSERT_OK(session->Close());
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-3.index"));
+}
+
 TEST_F(MonitoredSessionTest, TheGraphIsFinal) {
   const auto session = Start(Options());
   ASSERT_NE(session, nullptr);
@@ -405,6 +521,74 @@ TEST_F(MonitoredSessionTest, ASecondScaffoldOfAGraphWaitsLikeTheFirst) {
   train::Scaffold own({.ready_for_local_init_op = first.ready_op()});
   ASSERT_OK(own.Finalize(root_));
   EXPECT_FALSE(own.waits_for_variables());
+}
+
+TEST_F(MonitoredSessionTest, ASecondScaffoldOfAGraphSavesByTheFirstOnesNodes) {
+  train::Scaffold first, second;
+  ASSERT_OK(first.Finalize(root_));
+  const int num_nodes = root_.graph().num_nodes();
+  ASSERT_OK(second.Finalize(root_));
+  EXPECT_EQ(root_.graph().num_nodes(), num_nodes);
+  EXPECT_EQ(second.saver()->restore_op().node(),
+            first.saver()->restore_op().node());
+  // What a program brings comes first.
+  auto own = std::make_shared<train::Saver>(root_);
+  train::Scaffold third({.saver = own});
+  ASSERT_OK(third.Finalize(root_));
+  EXPECT_EQ(third.saver(), own);
+}
+
+// What one program saves beside its checkpoints, another one goes on with.
+TEST_F(MonitoredSessionTest, AnImportedGraphBringsItsSaver) {
+  auto options = Options({train::StopAtStep(3)});
+  options.checkpoint_dir = "/job";
+  ASSERT_OK(Train(std::move(options)));
+  ASSERT_OK_AND_ASSIGN(const train::MetaGraph meta,
+                       train::ReadMetaGraph(files_, "/job/model.ckpt-3.meta"));
+  const Scope other = Scope::Root();
+  ASSERT_OK(train::ImportMetaGraph(other, meta));
+  const int num_nodes = other.graph().num_nodes();
+  const Operation count(other.graph().FindNode(count_.name()));
+  ASSERT_TRUE(count);
+  auto again = Options({train::StopAtStep(5)});
+  again.checkpoint_dir = "/job";
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(other, std::move(again)));
+  EXPECT_EQ(other.graph().num_nodes(), num_nodes);
+  while (!session->ShouldStop()) ASSERT_OK(session->Run(count));
+  ASSERT_OK(session->Close());
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-5.index"));
+}
+
+TEST_F(MonitoredSessionTest, OfSeveralSaversOneHasToBeNamed) {
+  train::Saver one(root_), two(root_);
+  train::CollectSaver(root_, one.def());
+  train::CollectSaver(root_, two.def());
+  EXPECT_THAT(train::Scaffold().Finalize(root_),
+              StatusIs(kInvalidArgument,
+                       "More than one item in the collection \"savers\". "
+                       "Please indicate which one to use by passing it to the "
+                       "Scaffold: ScaffoldOptions::saver"));
+  // And one that the graph has not is none.
+  const Scope other = Scope::Root();
+  train::GetOrCreateGlobalStep(other);
+  train::CollectSaver(other, one.def());
+  EXPECT_THAT(train::Scaffold().Finalize(other),
+              StatusIs(kInvalidArgument, "save/Const:0"));
+}
+
+// In collections that come from elsewhere anything may lie.
+TEST_F(MonitoredSessionTest, WhatIsOnlyCalledAReportIsNotWaitedBy) {
+  root_.AddToCollection(
+      "ready_for_local_init_op",
+      ops::Const(root_.WithName("report_uninitialized_variables"), 1.0f));
+  train::Scaffold scaffold;
+  ASSERT_OK(scaffold.Finalize(root_));
+  EXPECT_FALSE(scaffold.waits_for_variables());
+  auto options = Options();
+  options.is_chief = false;
+  EXPECT_THAT(MonitoredTrainingSession(root_, std::move(options)),
+              StatusIs(kInvalidArgument, "of type string and not float"));
 }
 
 TEST_F(MonitoredSessionTest, StopAtStepNeedsOneEnd) {
@@ -631,8 +815,13 @@ TEST_F(MonitoredSessionTest, SavesByTheClock) {
   EXPECT_TRUE(has_saved(4)) << "once, however long it was";
   ASSERT_OK(session->Run(count_));
   EXPECT_FALSE(has_saved(5));
+  clock.Advance(-absl::Hours(1));
+  ASSERT_OK(session->Run(count_));
+  EXPECT_TRUE(has_saved(6)) << "the clock was set back";
+  ASSERT_OK(session->Run(count_));
+  EXPECT_FALSE(has_saved(7));
   ASSERT_OK(session->Close());
-  EXPECT_TRUE(has_saved(5));
+  EXPECT_TRUE(has_saved(7));
 }
 
 TEST_F(MonitoredSessionTest, LogsAndCountsByTheClock) {
@@ -765,6 +954,41 @@ TEST_F(MonitoredSessionTest, SavesAtTheBeginningInBetweenAndAtTheEnd) {
   EXPECT_THAT(
       logger_.lines(),
       testing::Contains("I Saving checkpoints for 3 into /job/model.ckpt."));
+}
+
+// Makes an update whenever somebody wants to save between two of them.
+class UpdatingHook : public train::SessionRunHook {
+ public:
+  explicit UpdatingHook(Operation update) : update_(update) {}
+  absl::Status AfterCreateSession(Session& session,
+                                  train::Coordinator&) override {
+    session_ = &session;
+    return absl::OkStatus();
+  }
+  absl::Status SaveBetweenUpdates(
+      absl::FunctionRef<absl::Status()> save) override {
+    ++num_saves;
+    if (session_ != nullptr) RETURN_IF_ERROR(session_->Run(update_));
+    return save();
+  }
+  int num_saves = 0;
+
+ private:
+  const Operation update_;
+  Session* session_ = nullptr;
+};
+
+TEST_F(MonitoredSessionTest, SavesBetweenTheUpdatesOfHooks) {
+  const auto hook = std::make_shared<UpdatingHook>(count_);
+  auto options = Options({hook, train::StopAtStep(6)});
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 3;
+  ASSERT_OK(Train(std::move(options)));
+  EXPECT_EQ(hook->num_saves, 3);  // at the beginning, of step 3, and at the end
+  for (const int step : {0, 4, 7}) {
+    EXPECT_OK(
+        files_.FileExists(absl::StrCat("/job/model.ckpt-", step, ".index")));
+  }
 }
 
 // Beside the runs: which of them are saved in between, threads decide.

@@ -17,32 +17,54 @@ namespace weft {
 namespace {
 
 constexpr uint64_t kSeeds = 40;
+constexpr uint64_t kSynchronousSeeds = 30;
 
-TEST(MonitoredSimulationTest, EverySeedComesToItsEnd) {
+// What all seeds came to.
+struct Sum {
+  uint64_t seeds = 0;
   int programs = 0;
   int sessions = 0;
   int64_t steps = 0;
   int looks = 0;
-  const auto ran = RunEachSeed(kSeeds, [&](uint64_t seed) {
-    MonitoredSimulationResult result = SimulateMonitoredTraining(seed);
-    programs += result.num_programs;
-    sessions += result.num_sessions;
-    steps += result.num_steps;
-    looks += result.num_looks;
+};
+
+template <typename Simulate>
+Sum RunSeeds(uint64_t otherwise, const Simulate& simulate) {
+  Sum sum;
+  const auto ran = RunEachSeed(otherwise, [&](uint64_t seed) {
+    MonitoredSimulationResult result = simulate(seed);
+    sum.programs += result.num_programs;
+    sum.sessions += result.num_sessions;
+    sum.steps += result.num_steps;
+    sum.looks += result.num_looks;
     return result;
   });
-  if (!ran.has_value()) return;
-  const uint64_t count = *ran;
+  if (!ran.has_value()) return sum;
+  sum.seeds = *ran;
   std::printf("%" PRIu64 " seeds: %d programs, %d sessions, %" PRId64
               " steps, %d looks at the disk\n",
-              count, programs, sessions, steps, looks);
-  // Faults and steps were both there; of one seed that says nothing. Programs
-  // end by what kills them, or where they lose more than they may.
-  if (count < kSeeds) return;
-  EXPECT_GT(programs, static_cast<int>(2 * count));
-  EXPECT_GT(sessions, programs + static_cast<int>(count / 2));
-  EXPECT_GT(steps, static_cast<int64_t>(50 * count));
-  EXPECT_GT(looks, static_cast<int>(20 * count));
+              sum.seeds, sum.programs, sum.sessions, sum.steps, sum.looks);
+  return sum;
+}
+
+// Faults and steps were both there; of one seed that says nothing. Programs end
+// by what kills them, or where they lose more than they may.
+void ExpectMuchHasHappened(const Sum& sum) {
+  const auto count = static_cast<int>(sum.seeds);
+  EXPECT_GT(sum.programs, 2 * count);
+  EXPECT_GT(sum.sessions, sum.programs + count / 2);
+  EXPECT_GT(sum.steps, 50 * count);
+  EXPECT_GT(sum.looks, 20 * count);
+}
+
+TEST(MonitoredSimulationTest, EverySeedComesToItsEnd) {
+  const Sum sum = RunSeeds(kSeeds, SimulateMonitoredTraining);
+  if (sum.seeds >= kSeeds) ExpectMuchHasHappened(sum);
+}
+
+TEST(MonitoredSimulationTest, EverySynchronousSeedComesToItsEnd) {
+  const Sum sum = RunSeeds(kSynchronousSeeds, SimulateSynchronousTraining);
+  if (sum.seeds >= kSynchronousSeeds) ExpectMuchHasHappened(sum);
 }
 
 TEST(MonitoredSimulationTest, ASeedIsARun) {
@@ -50,6 +72,8 @@ TEST(MonitoredSimulationTest, ASeedIsARun) {
             SimulateMonitoredTraining(1).trace);
   EXPECT_NE(SimulateMonitoredTraining(1).trace,
             SimulateMonitoredTraining(3).trace);
+  EXPECT_EQ(SimulateSynchronousTraining(1).trace,
+            SimulateSynchronousTraining(1).trace);
 }
 
 }  // namespace

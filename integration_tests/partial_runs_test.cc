@@ -166,6 +166,37 @@ TEST_P(PartialRunsTest, OneThatIsNotEndedGoesWithItsSession) {
               StatusIs(absl::StatusCode::kFailedPrecondition, "closed"));
 }
 
+TEST_P(PartialRunsTest, ThreadsShareARun) {
+  Scheduler& scheduler = session_->scheduler();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_OK_AND_ASSIGN(const std::string run, BeginRun());
+    ASSERT_OK(session_->PartialRun(run, {{a_, Float(1)}, {b_, Float(2)}}));
+    absl::StatusOr<float> sum;
+    const std::unique_ptr<Event> over = scheduler.NewEvent();
+    scheduler.Schedule(Pool::kBlocking, [&] {
+      sum = One(run, {}, r1_);
+      over->Set();
+    });
+    EXPECT_EQ(One(run, {{c_, Float(5)}}, r2_).value_or(-1), 15);
+    over->Wait();
+    ASSERT_OK(sum);
+    EXPECT_EQ(*sum, 3);
+  }
+  ExpectNothingRuns();
+}
+
+// What may change it waits for a feed that comes later.
+TEST_P(PartialRunsTest, AFetchedReferenceWaitsForNoLaterFeed) {
+  ops::Variable v(root_.WithDevice(kPs).WithName("v"), 1.0f,
+                  {.use_resource = false});
+  const Output assign = ops::Assign(root_, v, a_);
+  ASSERT_OK(session_->Run(v.initializer()));
+  ASSERT_OK_AND_ASSIGN(const std::string run,
+                       session_->PartialRunSetup({a_}, {v.handle(), assign}));
+  EXPECT_EQ(One(run, {}, v.handle()).value_or(-1), 1);
+  EXPECT_EQ(One(run, {{a_, Float(5)}}, assign).value_or(-1), 5);
+}
+
 // A value of a branch that was not taken would never come.
 TEST_P(PartialRunsTest, AFetchThatHasNoValueIsAnError) {
   const Output yes = ops::Placeholder(root_.WithName("yes"), DT_BOOL);

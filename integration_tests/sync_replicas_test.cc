@@ -573,6 +573,121 @@ TEST_P(SyncReplicasTest, GoesOnAfterTheLossOfAParameterServer) {
   }
 }
 
+// ---- Who has ended ----
+
+// Until the session says that it is over; the global step then.
+absl::StatusOr<int64_t> TrainToItsEnd(
+    Replica& replica, const MonitoredTrainingSessionOptions& options) {
+  ASSIGN_OR_RETURN(const auto session,
+                   MonitoredTrainingSession(replica.root, options));
+  for (int64_t run = 0; !session->ShouldStop(); ++run) {
+    RETURN_IF_ERROR(session->Run(
+        Feeds(replica.net, BatchOf(replica.index, run)), replica.train));
+  }
+  ASSIGN_OR_RETURN(const Tensor step,
+                   session->raw_session()->Run(replica.net.step));
+  RETURN_IF_ERROR(session->Close());
+  return step.scalar<int64_t>();
+}
+
+// The first chief is asked to leave, and is waited for; the second one has come
+// to the end.
+TEST_P(SyncReplicasTest, TheOthersEndWhenTheChiefsTrainingHas) {
+  absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
+  std::thread thread([&] {
+    Replica other(1, Numbered(2, 1));
+    auto with = Options(other);
+    with.hooks = {other.sync.MakeSessionRunHook(
+        false,
+        {.log_waits_after = absl::Milliseconds(20), .logger = &logger_})};
+    others_step = TrainToItsEnd(other, with);
+  });
+  const auto chiefs_step = [&](const train::HookList& hooks, int num_runs) {
+    Replica chief(0, Numbered(2, 0));
+    auto with = Options(chief);
+    with.checkpoint_dir = "/job";
+    with.hooks.insert(with.hooks.end(), hooks.begin(), hooks.end());
+    int asked = 0;
+    with.stop_requested = [&] { return asked++ > num_runs; };
+    return TrainToItsEnd(chief, with);
+  };
+  const auto left = chiefs_step({}, 20);
+  const auto ended = chiefs_step({train::StopAtStep(30)}, 1000000);
+  thread.join();
+  ASSERT_OK(left);
+  EXPECT_LT(*left, 30);
+  ASSERT_OK(ended);
+  EXPECT_EQ(*ended, 30);
+  ASSERT_OK(others_step);
+  EXPECT_EQ(*others_step, 30);
+}
+
+TEST_P(SyncReplicasTest,
+       AReplicaThatComesTooLateWaitsForAnotherChiefForAWhile) {
+  Replica chief(0, {.replicas_to_aggregate = 1, .total_num_replicas = 2});
+  ASSERT_OK(TrainUntil(chief, 5, Options(chief)));
+  const auto train = [&](absl::Duration max_wait_for_chief, Logger* logger) {
+    Replica other(1, {.replicas_to_aggregate = 1, .total_num_replicas = 2});
+    auto with = Options(other);
+    with.hooks = {other.sync.MakeSessionRunHook(
+        false, {.log_waits_after = absl::Milliseconds(20),
+                .max_wait_for_chief = max_wait_for_chief,
+                .logger = logger})};
+    return TrainToItsEnd(other, with);
+  };
+  const auto alone = train(absl::Milliseconds(40), &logger_);
+  ASSERT_OK(alone);
+  EXPECT_EQ(*alone, 5);
+  NotifyingLogger waits(
+      "The chief has ended training; it waits for another one to begin");
+  absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
+  std::thread thread([&] { others_step = train(absl::Hours(1), &waits); });
+  EXPECT_TRUE(waits.Wait());
+  Replica next(0, {.replicas_to_aggregate = 1, .total_num_replicas = 2});
+  const auto step = TrainUntil(next, 10, Options(next));
+  thread.join();
+  ASSERT_OK(step);
+  ASSERT_OK(others_step);
+}
+
+// ---- Saves ----
+
+// The initial token lets the run end: the update of its gradient may come
+// whenever the save lets it.
+TEST_P(SyncReplicasTest, NoUpdateBeginsWhileVariablesAreSaved) {
+  Replica chief(0, {.replicas_to_aggregate = 1});
+  const auto options = Options(chief);
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(chief.root, options));
+  const auto step = [&] {
+    const auto value = session->raw_session()->Run(chief.net.step);
+    return value.ok() ? value->scalar<int64_t>() : -1;
+  };
+  ASSERT_OK(options.hooks[0]->SaveBetweenUpdates([&] {
+    RETURN_IF_ERROR(session->Run(Feeds(chief.net, BatchOf(0, 0)), chief.train));
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(step(), 0);
+    return absl::OkStatus();
+  }));
+  while (step() == 0) {
+  }
+  EXPECT_EQ(options.hooks[0]->SaveBetweenUpdates(
+                [] { return absl::DataLossError("the disk is full"); }),
+            absl::DataLossError("the disk is full"));
+  ASSERT_OK(session->Close());
+}
+
+// A session that ends while an update waits for the end of a save.
+TEST_P(SyncReplicasTest, ASaveThatOutlivesItsSessionHoldsNobody) {
+  Replica chief(0, {.replicas_to_aggregate = 1});
+  const auto options = Options(chief);
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(chief.root, options));
+  ASSERT_OK(options.hooks[0]->SaveBetweenUpdates([&] {
+    RETURN_IF_ERROR(session->Run(Feeds(chief.net, BatchOf(0, 0)), chief.train));
+    return session->Close();
+  }));
+}
+
 // The update fails: its replica, which waits for a token, hears why.
 TEST_P(SyncReplicasTest, AnUpdateThatFailsEndsTheRunThatWaitsForIt) {
   Replica model(0, {.replicas_to_aggregate = 1});

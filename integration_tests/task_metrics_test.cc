@@ -146,6 +146,19 @@ TEST_F(TaskMetricsTest, WhatWaitsAndWhatIsQueuedIsSeen) {
   EXPECT_EQ(Value("ps", "weft_queue_elements"), 1);
 }
 
+TEST_F(TaskMetricsTest, PartialRunsAreStepsOfTheirSession) {
+  const Output x = ops::Placeholder(root_, DT_FLOAT);
+  const Output y = ops::Neg(root_, x);
+  const auto session = Connect();
+  ASSERT_OK_AND_ASSIGN(const std::string run,
+                       session->PartialRunSetup({x}, {y}));
+  AskUntil("worker", "weft_session_running_steps", 1);
+  ASSERT_OK(session->PartialRun(run, {{x, Tensor::Scalar(1.0f)}}, {y}));
+  AskUntil("worker", "weft_session_steps_total", 1);
+  EXPECT_EQ(Value("worker", "weft_session_running_steps"), 0);
+  EXPECT_EQ(Value("worker", "weft_session_step_errors_total"), 0);
+}
+
 TEST_F(TaskMetricsTest, SavesAreMeasuredWhereTheyHappen) {
   ops::Variable x(ps_.WithName("x"), Tensor(DT_FLOAT, TensorShape({1000})));
   train::Saver saver(root_, {.sharded = true});

@@ -1,8 +1,9 @@
-"""What a program of ours shows, as the real TensorBoard has it over HTTP.
+"""What programs of ours show, as the real TensorBoard has it over HTTP.
 
 Runs where tools/setup.sh --tests has fetched TensorBoard.
 """
 
+import fnmatch
 import json
 import os
 import subprocess
@@ -78,6 +79,15 @@ class TensorBoardTest(unittest.TestCase):
     run = os.path.join(logdir, 'run')
     subprocess.run([programs.binary('examples/summaries'), run], check=True,
                    timeout=120)
+    subprocess.run([programs.binary('integration_tests/testing/traced_training'),
+                    logdir], check=True, timeout=120)
+    # By run, the tags of its metadata; of the hook's there are timelines, too.
+    timelines = fnmatch.filter(os.listdir(os.path.join(logdir, 'hook')),
+                               'timeline-*.json')
+    cls.traces = {
+        'hook': {f'step_{name[9:-5]}' for name in timelines},
+        'writer': {'the run'},
+    }
     cls.board = TensorBoard(python, logdir)
     cls.addClassCleanup(cls.board.stop)
     cls.board.wait_for(cls._all_is_read)
@@ -88,7 +98,11 @@ class TensorBoardTest(unittest.TestCase):
     if 'run' not in cls.board.data('plugin/text/tags'):
       return False
     texts = cls.board.data('plugin/text/text', run='run', tag='note')
-    return bool(texts) and texts[-1]['step'] == _STEPS - 1
+    if not texts or texts[-1]['step'] != _STEPS - 1:
+      return False
+    graphs = cls.board.data('plugin/graphs/info')
+    return all(tags <= set(graphs.get(run, {}).get('tags', ()))
+               for run, tags in cls.traces.items())
 
   def test_scalars(self):
     tags = self.board.data('plugin/scalars/tags')
@@ -145,6 +159,24 @@ class TensorBoardTest(unittest.TestCase):
     graph = self.board.get('plugin/graphs/graph', 'run=run').decode()
     for name in 'w', 'ScalarSummary', 'GradientDescent', 'MergeSummary':
       self.assertIn(f'name: "{name}"', graph)
+
+  def test_run_metadata(self):
+    self.assertGreaterEqual(len(self.traces['hook']), 2)
+    graphs = self.board.data('plugin/graphs/info')
+    for run, tags in self.traces.items():
+      self.assertEqual(tags, set(graphs[run]['tags']))
+      for tag in tags:
+        self.assertTrue(graphs[run]['tags'][tag]['profile'])
+        metadata = self._run_metadata(run, tag)
+        self.assertIn('node_name: "GradientDescent/update_w/', metadata)
+        self.assertIn('op_end_rel_micros', metadata)
+    self.assertIn('partition_graphs {', self._run_metadata('writer', 'the run'))
+    # Beside it, the graph in which it is shown.
+    self.assertTrue(graphs['writer']['run_graph'])
+
+  def _run_metadata(self, run, tag):
+    query = urllib.parse.urlencode({'run': run, 'tag': tag})
+    return self.board.get('plugin/graphs/run_metadata', query).decode()
 
 
 if __name__ == '__main__':

@@ -23,8 +23,10 @@ fuzzers=(
   libs/checkpoint:checkpoint_index libs/checkpoint:checkpoint_entry
   libs/cluster:cluster_spec libs/cluster:device_name
   libs/summary:records libs/summary:event
+  libs/kernels/parsing:csv libs/kernels/parsing:parse_example
   libs/train:meta_graph
   integration_tests/testing:graph_def integration_tests/testing:graph_text
+  integration_tests/testing:function_def
 )
 # -entropic=0: with as much code as a graph can reach, the bookkeeping of
 # libFuzzer's own schedule takes nine tenths of the time.

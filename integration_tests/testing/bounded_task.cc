@@ -47,7 +47,8 @@ BoundedTask::BoundedTask(Process& process, size_t tensor_bytes, size_t bytes)
                .evaluate =
                    [this](const Node& node, absl::Span<const Tensor> inputs) {
                      return EvaluateNode(process_, node, inputs);
-                   }}) {
+                   },
+               .functions = {.max_nodes = 4000}}) {
   coordinator_.Join({.task = kTask,
                      .incarnation = kIncarnation,
                      .cluster = OneTask().ToString(),

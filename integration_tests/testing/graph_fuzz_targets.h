@@ -15,6 +15,9 @@
 namespace weft {
 
 void FuzzGraphDef(absl::string_view bytes);
+// A FunctionDef is read, written as it came, called, with what it calls, and
+// made a graph's function again.
+void FuzzFunctionDef(absl::string_view bytes);
 // Of its text form.
 void FuzzGraphText(absl::string_view text);
 

@@ -52,6 +52,9 @@ class Mutation {
 
   void Run() {
     const size_t kind = choices_.Below(100);
+    if (def_.library().function_size() > 0 && choices_.Percent(40)) {
+      return ChangeFunction();
+    }
     if (def_.node_size() == 0 || kind < 35) return AddNode();
     if (kind < 55) return ChangeTensor();
     if (kind < 75) return ChangeAttr();
@@ -64,6 +67,40 @@ class Mutation {
   tf::NodeDef& AnyNode() {
     return *def_.mutable_node(
         static_cast<int>(choices_.Below(def_.node_size())));
+  }
+
+  // Sometimes one of a function; null when there is none.
+  tf::NodeDef* NodeOfFunction() {
+    auto& functions = *def_.mutable_library()->mutable_function();
+    if (functions.empty()) return nullptr;
+    auto& nodes = *functions[static_cast<int>(choices_.Below(functions.size()))]
+                       .mutable_node_def();
+    if (nodes.empty()) return nullptr;
+    return &nodes[static_cast<int>(choices_.Below(nodes.size()))];
+  }
+
+  // An edge, an attr or the op of a function's node is another one's.
+  void ChangeFunction() {
+    tf::NodeDef* node = NodeOfFunction();
+    tf::NodeDef* other = NodeOfFunction();
+    if (node == nullptr || other == nullptr) return AddNode();
+    const size_t kind = choices_.Below(4);
+    if (kind == 0 && node->input_size() > 0 && other->input_size() > 0) {
+      node->set_input(static_cast<int>(choices_.Below(node->input_size())),
+                      choices_.Of(other->input()));
+    } else if (kind == 1) {
+      node->add_input(absl::StrCat("^", other->name()));
+    } else if (kind == 2) {
+      for (const auto& [name, value] : other->attr()) {
+        if (choices_.Percent(50)) (*node->mutable_attr())[name] = value;
+      }
+    } else {
+      // A function may come to call itself.
+      const auto& functions = def_.library().function();
+      node->set_op(choices_.Percent(50)
+                       ? other->op()
+                       : choices_.Of(functions).signature().name());
+    }
   }
 
   void AddNode() {
@@ -184,6 +221,9 @@ std::string MutateGraph(absl::string_view graph, uint64_t seed) {
 std::string JoinGraphs(absl::string_view a, absl::string_view b) {
   tf::GraphDef def = Parse(a);
   const tf::GraphDef more = Parse(b);
+  for (const tf::FunctionDef& function : more.library().function()) {
+    *def.mutable_library()->add_function() = function;
+  }
   const auto renamed = [](const std::string& name) {
     return absl::StartsWith(name, "^") ? absl::StrCat("^b/", name.substr(1))
                                        : absl::StrCat("b/", name);

@@ -22,13 +22,16 @@ constexpr absl::Duration kDoubt = absl::Seconds(60);
 // No call takes longer that begins when all is calm.
 constexpr absl::Duration kLongestCalmCall = absl::Minutes(1);
 constexpr absl::Duration kMaxWaitForChief = absl::Minutes(5);
+// Of a replica that begins when training has ended; shorter than a call may
+// take.
+constexpr absl::Duration kMaxWaitForNextChief = absl::Seconds(10);
 
 bool HasText(const absl::Status& status, absl::string_view text) {
   return absl::StrContains(status.message(), text);
 }
 
-Tensor Filled(float value) {
-  Tensor tensor(DT_FLOAT, TensorShape({kNumElements}));
+Tensor Filled(float value, int64_t num_elements = kNumElements) {
+  Tensor tensor(DT_FLOAT, TensorShape({num_elements}));
   for (float& element : tensor.mutable_flat<float>()) element = value;
   return tensor;
 }
@@ -50,20 +53,74 @@ class FunctionLogger : public Logger {
 
 // ---- The program ----
 
-MonitoredProgram::MonitoredProgram(train::SaverOptions options) {
+namespace {
+
+// Of the number of steps n in one half and n * n in the other, with a rate of
+// 1: -1 and -(2 * n + 1).
+Output GradientOfSquares(const Scope& worker, const Output& weights) {
+  const Output count = ops::Slice(worker, weights, {0}, {kNumElements / 2});
+  const Output minus_one = ops::Const(worker, Filled(-1, kNumElements / 2));
+  return ops::Concat(
+      worker,
+      {minus_one, ops::Sub(worker, minus_one, ops::Mul(worker, count, 2.0f))},
+      0);
+}
+
+train::SyncReplicasOptions ReplicasOf(MonitoredTraining training, int client) {
+  train::SyncReplicasOptions options;
+  options.total_num_replicas = kNumMonitoredClients;
+  options.replicas_to_aggregate =
+      training == MonitoredTraining::kWithBackup ? 1 : kNumMonitoredClients;
+  if (training == MonitoredTraining::kNumberedReplicas) {
+    options.replica_index = client;
+  }
+  return options;
+}
+
+}  // namespace
+
+absl::Status CheckWeights(MonitoredTraining training, const Tensor& weights,
+                          int64_t step) {
+  const auto values = weights.flat<float>();
+  const auto count = static_cast<float>(step);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool is_square = i >= values.size() / 2;
+    const float expected = !IsSynchronous(training) ? values[0]
+                           : is_square              ? count * count
+                                                    : count;
+    if (values[i] == expected) continue;
+    return absl::DataLossError(
+        absl::StrCat("element ", i, " is ", values[i], ", not ", expected));
+  }
+  return absl::OkStatus();
+}
+
+MonitoredProgram::MonitoredProgram(MonitoredTraining training, int client,
+                                   train::SaverOptions options) {
   const auto server = [&](int p) {
     return root.WithDevice(absl::StrCat("/job:ps/task:", p));
   };
   global_step = train::GetOrCreateGlobalStep(server(0));
   std::vector<train::GradientAndVariable> gradients;
   const Output minus_ones = ops::Const(root, Filled(-1));
+  const Scope worker =
+      root.WithDevice(absl::StrCat("/job:worker/task:", client));
   for (int p = 0; p < kNumMonitoredServers; ++p) {
     weights[p] =
         ops::Variable(server(p).WithName(absl::StrCat("w_", p)), Filled(0));
-    gradients.push_back({minus_ones, weights[p]});
+    gradients.push_back({IsSynchronous(training)
+                             ? GradientOfSquares(worker, weights[p].value())
+                             : minus_ones,
+                         weights[p]});
   }
-  train = train::GradientDescent(1.0f).ApplyGradients(
-      root, gradients, {.global_step = global_step});
+  if (IsSynchronous(training)) {
+    sync.emplace(optimizer, ReplicasOf(training, client));
+    train =
+        sync->ApplyGradients(worker, gradients, {.global_step = global_step});
+  } else {
+    train =
+        optimizer.ApplyGradients(root, gradients, {.global_step = global_step});
+  }
   options.sharded = true;
   options.max_to_keep = kNumKept;
   train::ScaffoldOptions scaffold_options;
@@ -122,6 +179,13 @@ class MonitoredClient::Hook : public train::SessionRunHook {
     client_.book().steps.End(client_.options_.index, client_.seen_step_,
                              client_.Now());
     ++client_.num_steps_;
+    return absl::OkStatus();
+  }
+
+  // Synchronous updates go on between the runs.
+  absl::Status End(Session& session) override {
+    if (!IsSynchronous(client_.options_.training)) return absl::OkStatus();
+    ASSIGN_OR_RETURN(client_.seen_step_, Read(session));
     return absl::OkStatus();
   }
 
@@ -192,7 +256,7 @@ void MonitoredClient::Run() {
   bool is_over = false;
   while (!is_over && !gives_up_) {
     RunProgram();
-    is_over = seen_step_ >= book().steps.last_step();
+    is_over = IsOver();
     program_.reset();
     process_.reset();
     Pause();
@@ -201,13 +265,27 @@ void MonitoredClient::Run() {
   has_ended_ = true;
 }
 
+// Without the other replica the chief can't go on from a checkpoint before the
+// end, so that one is started until it has ended, too.
+bool MonitoredClient::IsOver() const {
+  return seen_step_ >= options_.book->steps.last_step() &&
+         (is_chief() || !IsSynchronous(options_.training) ||
+          options_.book->chief_has_ended);
+}
+
 void MonitoredClient::RunProgram() {
   ++num_programs_;
   seen_step_ = -1;
   is_dying_ = is_terminated_ = false;
   process_ = cluster_.NewProcess(name_);
-  program_ = std::make_unique<MonitoredProgram>(train::SaverOptions{
-      .clock = &cluster_.scheduler().clock(), .random = &process_->random()});
+  train::SaverOptions saver = {.clock = &cluster_.scheduler().clock(),
+                               .random = &process_->random()};
+  // Beside updates: no half of one is in what is saved.
+  if (IsSynchronous(options_.training) && options_.save_asynchronously) {
+    saver.consistency = train::SaveConsistency::kStep;
+  }
+  program_ = std::make_unique<MonitoredProgram>(
+      options_.training, options_.index, std::move(saver));
   const auto session =
       train::MonitoredTrainingSession(program_->root, SessionOptions());
   if (!session.ok()) return ProgramFailed(session.status());
@@ -229,9 +307,14 @@ train::MonitoredTrainingSessionOptions MonitoredClient::SessionOptions() {
   options.scaffold = program_->scaffold;
   // Before a hook that saves what a session begins with.
   const auto hook = std::make_shared<Hook>(*this);
-  options.hooks = {train::StopAtStep(book().steps.last_step())};
+  // A synchronous replica ends with the chief.
+  if (is_chief() || !IsSynchronous(options_.training)) {
+    options.hooks = {train::StopAtStep(book().steps.last_step())};
+  }
+  const auto sync_replicas = SyncReplicas();
+  if (sync_replicas != nullptr) options.hooks.push_back(sync_replicas);
   if (is_chief()) {
-    options.chief_only_hooks = {hook, CheckpointSaver()};
+    options.chief_only_hooks = {hook, CheckpointSaver(sync_replicas)};
   } else {
     options.hooks.insert(options.hooks.begin(), hook);
   }
@@ -250,13 +333,22 @@ train::MonitoredTrainingSessionOptions MonitoredClient::SessionOptions() {
   return options;
 }
 
-std::shared_ptr<train::SessionRunHook> MonitoredClient::CheckpointSaver() {
+std::shared_ptr<train::SessionRunHook> MonitoredClient::SyncReplicas() {
+  if (!program_->sync.has_value()) return nullptr;
+  return program_->sync->MakeSessionRunHook(
+      is_chief(),
+      {.max_wait_for_chief = kMaxWaitForNextChief, .logger = logger_.get()});
+}
+
+std::shared_ptr<train::SessionRunHook> MonitoredClient::CheckpointSaver(
+    const std::shared_ptr<train::SessionRunHook>& sync_replicas) {
   train::CheckpointSaverOptions options;
   options.checkpoint_dir = folder_;
   options.save_steps = static_cast<int64_t>(2 + Chance(8));
   options.scaffold = program_->scaffold;
   options.listeners = {std::make_shared<Listener>(*this)};
   options.save_asynchronously = options_.save_asynchronously;
+  if (sync_replicas != nullptr) options.updating_hooks = {sync_replicas};
   options.clock = &cluster_.scheduler().clock();
   options.logger = logger_.get();
   return std::make_shared<train::CheckpointSaverHook>(std::move(options));

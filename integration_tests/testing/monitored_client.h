@@ -9,8 +9,9 @@
 // - a training that ends before the last step, or more steps after it than
 //   were under way; a last checkpoint of another step.
 //
-// Training is asynchronous, so a step may be counted twice: one that failed may
-// have done its part.
+// Asynchronous training may count a step twice: one that failed may have done
+// its part. Synchronous training may not, and no checkpoint has half an update
+// (CheckWeights).
 //
 // Threads: as Trainer's.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_MONITORED_CLIENT_H_
@@ -36,21 +37,45 @@ inline constexpr int kNumMonitoredServers = 2;     // tasks of job "ps"
 inline constexpr int kNumMonitoredClients = 2;     // and tasks of job "worker"
 inline constexpr char kMonitoredFolder[] = "job";  // of the checkpoints
 
-// w += 1, element by element, on each server, then the global step += 1.
+enum class MonitoredTraining {
+  kAsynchronous,
+  kBothReplicas,      // synchronous, an update is made of the gradients of both
+  kNumberedReplicas,  // the same, of one of each
+  kWithBackup,        // synchronous, the first gradient is enough
+};
+
+inline bool IsSynchronous(MonitoredTraining training) {
+  return training != MonitoredTraining::kAsynchronous;
+}
+
+// Counts steps: w += 1 on each server, then the global step += 1. Where
+// training is synchronous, half of the elements count steps, and the others
+// are their squares: a gradient of one of these says of which step it is.
 struct MonitoredProgram {
-  explicit MonitoredProgram(train::SaverOptions options);
+  MonitoredProgram(MonitoredTraining training, int client,
+                   train::SaverOptions options);
 
   Scope root = Scope::Root();
   ops::Variable global_step;
   ops::Variable weights[kNumMonitoredServers];
+  train::GradientDescent optimizer{1.0f};
+  std::optional<train::SyncReplicasOptimizer> sync;
   Operation train;
   std::shared_ptr<train::Scaffold> scaffold;
 };
 
+// Of a server's weights in a checkpoint of that global step: DATA_LOSS where an
+// update is half in them, or, in synchronous training, one was left out or made
+// twice, or of a gradient of another step.
+absl::Status CheckWeights(MonitoredTraining training, const Tensor& weights,
+                          int64_t step);
+
 // Which steps a training may have come to, told by all who take some.
 class StepBook {
  public:
-  explicit StepBook(int64_t last_step) : last_step_(last_step) {}
+  // `num_pending`: how many steps may be made of runs that have succeeded.
+  StepBook(int64_t last_step, int64_t num_pending)
+      : last_step_(last_step), num_pending_(num_pending) {}
 
   void Begin(int client, absl::Time now);
   // The client's step has succeeded, and the global step was `step` since.
@@ -58,10 +83,13 @@ class StepBook {
 
   // Where training is to end, and the furthest that it may have come to.
   int64_t last_step() const { return last_step_; }
-  int64_t furthest_step() const { return last_step_ - 1 + num_late_; }
+  int64_t furthest_step() const {
+    return last_step_ - 1 + num_pending_ + num_late_;
+  }
 
  private:
   const int64_t last_step_;
+  const int64_t num_pending_;
   bool is_open_[kNumMonitoredClients] = {};
   std::deque<absl::Time> failed_;  // of those that may still land
   // Steps that may have been taken since the last time that one was missing.
@@ -70,7 +98,10 @@ class StepBook {
 
 // What all programs know, and whoever looks at the disk.
 struct MonitoringBook {
-  explicit MonitoringBook(int64_t last_step) : steps(last_step) {}
+  // Gradients of one step make one update, which the runs that gave them need
+  // not wait for where there are tokens.
+  MonitoringBook(int64_t last_step, MonitoredTraining training)
+      : steps(last_step, IsSynchronous(training) ? 1 : 0) {}
   StepBook steps;
   int64_t last_told = -1;  // the step of the last checkpoint that was saved
   bool chief_has_ended = false;
@@ -79,6 +110,7 @@ struct MonitoringBook {
 struct MonitoredClientOptions {
   TestCluster* cluster = nullptr;  // outlives the client; so do the others
   MonitoringBook* book = nullptr;
+  MonitoredTraining training = MonitoredTraining::kAsynchronous;
   int index = 0;  // of the client, and of its worker; 0 is the chief
   uint64_t seed = 1;
   bool save_asynchronously = false;
@@ -131,8 +163,13 @@ class MonitoredClient : public DisturbedClient {
   // One process, from its start to its end.
   void RunProgram();
   train::MonitoredTrainingSessionOptions SessionOptions();
-  std::shared_ptr<train::SessionRunHook> CheckpointSaver();
+  // Null where training is asynchronous.
+  std::shared_ptr<train::SessionRunHook> SyncReplicas();
+  std::shared_ptr<train::SessionRunHook> CheckpointSaver(
+      const std::shared_ptr<train::SessionRunHook>& sync_replicas);
   absl::Status Train(train::MonitoredSession& session);
+  // It need not be started again.
+  bool IsOver() const;
   void TrainingEnded();
   void ProgramFailed(const absl::Status& status);
   // Empty: nothing is wrong with such an error.

@@ -3,9 +3,10 @@
 // parameter servers, two workers and a checkpoint writer, while tasks,
 // programs, connections and the writer's disk fail as the seed says, and
 // programs are asked to leave. All the while somebody looks at the disk: the
-// newest checkpoint is whole, and none older than the last that was told. Then
-// all is left in peace: training comes to its end, at the right step, and
-// leaves nothing on any task.
+// newest checkpoint is whole, and none older than the last that was told; in
+// synchronous training its weights are those of its global step. Then all is
+// left in peace: training comes to its end, at the right step, and leaves
+// nothing on any task.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_MONITORED_SIMULATION_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_MONITORED_SIMULATION_H_
 
@@ -28,6 +29,9 @@ struct MonitoredSimulationResult {
 
 // Odd seeds save beside the runs; every other two have bounds for all calls.
 MonitoredSimulationResult SimulateMonitoredTraining(uint64_t seed);
+// The same of synchronous replicas: both, numbered or not, or one with a
+// backup, as the seed says.
+MonitoredSimulationResult SimulateSynchronousTraining(uint64_t seed);
 
 }  // namespace weft
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -48,15 +49,25 @@ std::string ToString(const Outcome& outcome) {
                        });
 }
 
+// One way to run the steps.
+struct Side {
+  absl::string_view name;
+  const SmallGraph& graph;
+  GraphOptions options;
+};
+
+// The steps of `plain`'s graph on both sides; what `plain` gives is right.
 class Comparison {
  public:
-  explicit Comparison(const SmallGraph& graph)
-      : graph_(graph), specs_(graph.Specs()) {}
+  Comparison(Side changed, Side plain)
+      : changed_(std::move(changed)),
+        plain_(std::move(plain)),
+        specs_(plain_.graph.Specs()) {}
 
   PassComparison Run() const {
     PassComparison result;
-    const std::vector<Outcome> with = RunWith({});
-    const std::vector<Outcome> without = RunWith(NoRewrites());
+    const std::vector<Outcome> with = RunSide(changed_);
+    const std::vector<Outcome> without = RunSide(plain_);
     for (size_t i = 0; i < std::min(with.size(), without.size()); ++i) {
       if (IsInconclusive(with[i]) || IsInconclusive(without[i])) break;
       if (!AreSame(with[i], without[i])) {
@@ -74,8 +85,8 @@ class Comparison {
   }
 
  private:
-  std::vector<Outcome> RunWith(const GraphOptions& options) const {
-    return GraphSession(graph_, options).RunAll(specs_);
+  std::vector<Outcome> RunSide(const Side& side) const {
+    return GraphSession(side.graph, side.options).RunAll(specs_);
   }
 
   // Whether runs without passes differ from each other, or sometimes give what
@@ -83,9 +94,9 @@ class Comparison {
   bool IsChance(size_t i, const Outcome& with, const Outcome& without) const {
     constexpr int kTries = 4;
     for (int n = 0; n < kTries; ++n) {
-      const std::vector<Outcome> again = RunWith(NoRewrites());
+      const std::vector<Outcome> again = RunSide(plain_);
       if (i >= again.size() || !AreSame(again[i], without)) return true;
-      const std::vector<Outcome> passes_again = RunWith({});
+      const std::vector<Outcome> passes_again = RunSide(changed_);
       if (i >= passes_again.size() || AreSame(passes_again[i], without)) {
         return true;
       }
@@ -98,8 +109,8 @@ class Comparison {
   // fail like that.
   std::set<absl::StatusCode> FailuresOfNodes() const {
     std::set<absl::StatusCode> codes;
-    GraphSession session(graph_, NoRewrites());
-    for (const protocol::CallableSpec& spec : graph_.NodeSpecs()) {
+    GraphSession session(plain_.graph, plain_.options);
+    for (const protocol::CallableSpec& spec : plain_.graph.NodeSpecs()) {
       codes.insert(session.Run(spec).status.code());
     }
     return codes;
@@ -108,24 +119,40 @@ class Comparison {
   std::string Describe(size_t i, const Outcome& with,
                        const Outcome& without) const {
     return absl::StrCat("step ", i, ", targets ",
-                        absl::StrJoin(specs_[i].targets, " "),
-                        "\n  with passes:    ", ToString(with),
-                        "\n  without passes: ", ToString(without));
+                        absl::StrJoin(specs_[i].targets, " "), "\n  ",
+                        changed_.name, ": ", ToString(with), "\n  ",
+                        plain_.name, ": ", ToString(without));
   }
 
-  const SmallGraph& graph_;
+  const Side changed_;
+  const Side plain_;
   const std::vector<protocol::CallableSpec> specs_;
 };
+
+std::unique_ptr<SmallGraph> Parse(absl::string_view graph) {
+  tf::GraphDef def;
+  if (!ParseTextProto(graph, def, {.allow_unknown_fields = true}).ok()) {
+    return nullptr;
+  }
+  return SmallGraph::Of(def);
+}
 
 }  // namespace
 
 PassComparison ComparePasses(absl::string_view graph) {
-  tf::GraphDef def;
-  if (!ParseTextProto(graph, def, {.allow_unknown_fields = true}).ok()) {
-    return {};
-  }
-  const std::unique_ptr<SmallGraph> small = SmallGraph::Of(def);
-  return small == nullptr ? PassComparison() : Comparison(*small).Run();
+  const std::unique_ptr<SmallGraph> small = Parse(graph);
+  if (small == nullptr) return {};
+  return Comparison({"with passes", *small, {}},
+                    {"without passes", *small, NoRewrites()})
+      .Run();
+}
+
+PassComparison CompareGraphs(absl::string_view changed,
+                             absl::string_view plain) {
+  const std::unique_ptr<SmallGraph> a = Parse(changed);
+  const std::unique_ptr<SmallGraph> b = Parse(plain);
+  if (a == nullptr || b == nullptr) return {};
+  return Comparison({"changed", *a, {}}, {"plain", *b, NoRewrites()}).Run();
 }
 
 }  // namespace weft

@@ -26,6 +26,11 @@ struct PassComparison {
 // that did not fit in memory.
 PassComparison ComparePasses(absl::string_view graph);
 
+// The same of two graphs that should give the same, the first with passes and
+// the second without: the steps are those of the second one.
+PassComparison CompareGraphs(absl::string_view changed,
+                             absl::string_view plain);
+
 }  // namespace weft
 
 #endif  // WEFT_INTEGRATION_TESTS_TESTING_PASS_COMPARISON_H_

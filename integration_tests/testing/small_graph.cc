@@ -45,18 +45,30 @@ int64_t ConstantElements(const tf::TensorProto& tensor) {
   return static_cast<int64_t>(std::min(elements, 1e12));
 }
 
-bool IsSmall(const tf::GraphDef& def) {
-  if (def.node_size() > kMaxNodes) return false;
+int64_t ConstantElements(const tf::NodeDef& node) {
   int64_t elements = 0;
-  for (const tf::NodeDef& node : def.node()) {
-    for (const auto& [name, value] : node.attr()) {
-      if (value.has_tensor()) elements += ConstantElements(value.tensor());
-      for (const auto& tensor : value.list().tensor()) {
-        elements += ConstantElements(tensor);
-      }
+  for (const auto& [name, value] : node.attr()) {
+    if (value.has_tensor()) elements += ConstantElements(value.tensor());
+    for (const auto& tensor : value.list().tensor()) {
+      elements += ConstantElements(tensor);
     }
   }
-  return elements <= kMaxConstantElements;
+  return elements;
+}
+
+bool IsSmall(const tf::GraphDef& def) {
+  int num_nodes = def.node_size();
+  int64_t elements = 0;
+  for (const tf::NodeDef& node : def.node()) {
+    elements += ConstantElements(node);
+  }
+  for (const tf::FunctionDef& function : def.library().function()) {
+    num_nodes += 1 + function.node_def_size();
+    for (const tf::NodeDef& node : function.node_def()) {
+      elements += ConstantElements(node);
+    }
+  }
+  return num_nodes <= kMaxNodes && elements <= kMaxConstantElements;
 }
 
 }  // namespace

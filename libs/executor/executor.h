@@ -34,6 +34,8 @@ struct PlanOptions {
   Device* device = nullptr;                     // never null
   Random* random = nullptr;                     // never null
   StatefulKernels* stateful_kernels = nullptr;  // never null
+  // What kernels call functions with; outlives the plan. Null: none does.
+  FunctionRuntime* functions = nullptr;
 };
 
 class Plan {
@@ -76,6 +78,9 @@ class Outbox {
   // the partition, but not by the one that ends it: its last values are left to
   // `done`.
   virtual void Flush() = 0;
+  // Whether something is held back that should wait for no other kernel than
+  // those that send. A hint.
+  virtual bool IsUrgent() const { return false; }
 };
 
 // What a step brings to one partition. Everything pointed to lives until

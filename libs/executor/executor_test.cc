@@ -191,6 +191,13 @@ TEST(ExecutorTest, SaysWhatAStepWaitsFor) {
                         {"send_device", "/job:ps/task:0"},
                         {"recv_device", "b"}};
   h.Retval(0, {h.Add("recv", "_Recv", {}, edge), 0});
+  // Of a partial run.
+  h.Add("feed", "_Recv", {},
+        {{"T", DT_FLOAT},
+         {"edge", 8},
+         {"tensor_name", "a:0"},
+         {"send_device", "b"},
+         {"recv_device", "b"}});
   ASSERT_OK(h.Compile());
   Cancellation cancellation;
   LocalRendezvous rendezvous;
@@ -207,10 +214,12 @@ TEST(ExecutorTest, SaysWhatAStepWaitsFor) {
   std::vector<std::string> waits;
   EXPECT_FALSE(h.plan->DescribeWaits(11, waits));
   EXPECT_TRUE(h.plan->DescribeWaits(12, waits));
-  EXPECT_THAT(
-      waits, ::testing::UnorderedElementsAre("node keep (TestAsync)",
-                                             "tensor x:0 from /job:ps/task:0"));
+  EXPECT_THAT(waits,
+              ::testing::UnorderedElementsAre("node keep (TestAsync)",
+                                              "tensor x:0 from /job:ps/task:0",
+                                              "the client to feed a:0"));
   EXPECT_OK(rendezvous.Send({7, 0, 0}, Float(2), false));
+  EXPECT_OK(rendezvous.Send({8, 0, 0}, Float(2), false));
   waits.clear();
   EXPECT_TRUE(h.plan->DescribeWaits(12, waits));
   EXPECT_THAT(waits, ::testing::ElementsAre("node keep (TestAsync)"));
@@ -361,7 +370,11 @@ TEST(ExecutorTest, SendMeetsReceive) {
 // ran on this thread.
 class CountingOutbox : public Outbox {
  public:
-  void Flush() override { ++flushes; }
+  void Flush() override {
+    ++flushes;
+    is_urgent = false;
+  }
+  bool IsUrgent() const override { return is_urgent; }
 
   int FlushesOf(PlanHarness& h, RunWhere where) {
     Cancellation cancellation;
@@ -379,6 +392,7 @@ class CountingOutbox : public Outbox {
     return at_end;
   }
 
+  bool is_urgent = false;
   int flushes = 0;
   int after_start = 0;
 };
@@ -398,6 +412,45 @@ TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongKernel) {
   ASSERT_OK(h.Compile());
   CountingOutbox outbox;
   EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kCaller), 1);
+}
+
+TEST(ExecutorTest, WhatIsUrgentWaitsForNoKernel) {
+  PlanHarness h;
+  Chain(h, h.Arg(0), 3);
+  ASSERT_OK(h.Compile());
+  CountingOutbox outbox;
+  outbox.is_urgent = true;
+  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReader), 1);
+}
+
+// It moves its input: on the thread that reads as well, and whatever else is
+// ready there.
+TEST(ExecutorTest, ALargeValueIsSentByWhoeverHasIt) {
+  PlanHarness h;
+  const AttrMap edge = {{"T", DT_FLOAT},
+                        {"edge", 7},
+                        {"tensor_name", "x:0"},
+                        {"send_device", "a"},
+                        {"recv_device", "b"}};
+  h.Add("send", "_Send", {h.Arg(0)}, edge);
+  ASSERT_OK(h.Compile());
+  Cancellation cancellation;
+  LocalRendezvous rendezvous;
+  const std::vector<Tensor> args = {Tensor(DT_FLOAT, TensorShape({1 << 20}))};
+  bool over = false, arrived = false;
+  Start(h.plan, {h.MakeContext(cancellation, rendezvous), args, {}},
+        RunWhere::kReader, [&](const absl::Status& status) {
+          EXPECT_OK(status);
+          over = true;
+        });
+  EXPECT_TRUE(over);
+  rendezvous.Receive({.edge = 7}, [&](const absl::Status& status,
+                                      const Tensor& value, bool /*is_dead*/) {
+    EXPECT_OK(status);
+    EXPECT_EQ(value.num_elements(), 1 << 20);
+    arrived = true;
+  });
+  EXPECT_TRUE(arrived);
 }
 
 // A batch for a queue is cut up before it waits, for one.

@@ -1,5 +1,6 @@
 #include "libs/executor/node_trace.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,25 +14,6 @@ std::string NameOfOutput(const NodeItem& item, int output) {
   std::string name(item.view.name);
   if (output > 0) absl::StrAppend(&name, ":", output);
   return name;
-}
-
-std::vector<std::vector<std::string>> InputsOf(const PlanImpl& plan) {
-  std::vector<std::vector<std::string>> inputs(plan.nodes.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    inputs[i].resize(plan.nodes[i].num_inputs);
-  }
-  for (const NodeItem& from : plan.nodes) {
-    for (int e = from.first_edge; e < from.end_edge; ++e) {
-      const Edge& edge = plan.edges[e];
-      if (edge.is_control()) continue;
-      const int input = edge.slot - plan.nodes[edge.node].first_input;
-      inputs[edge.node][input] = NameOfOutput(from, edge.output);
-    }
-  }
-  for (std::vector<std::string>& names : inputs) {
-    std::erase(names, "");
-  }
-  return inputs;
 }
 
 // Of one output; a reference is what its variable will be when it is read.
@@ -49,16 +31,16 @@ OutputStats StatsOf(int slot, const Slot& output) {
 
 }  // namespace
 
-NodeTrace::NodeTrace(const PlanImpl& plan, DeviceTrace& trace,
-                     const Clock& clock)
-    : plan_(plan), trace_(trace), clock_(clock), inputs_(InputsOf(plan)) {}
-
 void NodeTrace::NodeRan(const NodeItem& item, absl::Time begin,
                         size_t sent_bytes, const Slot* outputs, bool is_dead) {
+  const int64_t start = absl::ToUnixNanos(begin);
+  if (trace_.IsFull()) return trace_.AddUntold(start);
   NodeExecStats stats;
   stats.node_name = std::string(item.view.name);
-  stats.start_nanos = absl::ToUnixNanos(begin);
-  stats.end_rel_nanos = absl::ToInt64Nanoseconds(Now() - begin);
+  stats.start_nanos = start;
+  // The clock may have been set back meanwhile.
+  stats.end_rel_nanos =
+      std::max<int64_t>(absl::ToInt64Nanoseconds(Now() - begin), 0);
   size_t received_bytes = 0;
   for (int i = 0; !is_dead && i < item.num_outputs; ++i) {
     stats.output.push_back(StatsOf(i, outputs[i]));
@@ -74,14 +56,25 @@ void NodeTrace::NodeRan(const NodeItem& item, absl::Time begin,
 }
 
 std::string NodeTrace::LabelOf(const NodeItem& item, size_t bytes) const {
-  const auto node = static_cast<int32_t>(&item - plan_.nodes.data());
-  const auto transfer = plan_.transfers.find(node);
+  const auto node = static_cast<size_t>(&item - plan_.nodes.data());
+  const auto transfer = plan_.transfers.find(static_cast<int32_t>(node));
   if (transfer != plan_.transfers.end()) {
     return absl::StrCat("[", bytes, "B] ", item.view.name, " = ", item.view.op,
                         "(", transfer->second, ")");
   }
   return absl::StrCat(item.view.name, " = ", item.view.op, "(",
-                      absl::StrJoin(inputs_[node], ", "), ")");
+                      absl::StrJoin(InputsOf(node), ", "), ")");
+}
+
+std::vector<std::string> NodeTrace::InputsOf(size_t node) const {
+  std::vector<std::string> names;
+  const size_t first = plan_.first_source[node];
+  for (int i = 0; i < plan_.nodes[node].num_inputs; ++i) {
+    const InputSource& source = plan_.sources[first + i];
+    if (source.node < 0) continue;
+    names.push_back(NameOfOutput(plan_.nodes[source.node], source.output));
+  }
+  return names;
 }
 
 }  // namespace weft

@@ -1,7 +1,8 @@
 // NodeTrace: what a step that is traced takes down of its nodes' runs. Internal
 // to this room.
 //
-// Threads: thread-safe; immutable but for the DeviceTrace.
+// Threads: thread-safe; immutable but for the DeviceTrace. To make one takes
+// nothing, however many nodes there are: threads that read the bus begin steps.
 #ifndef WEFT_LIBS_EXECUTOR_NODE_TRACE_H_
 #define WEFT_LIBS_EXECUTOR_NODE_TRACE_H_
 
@@ -19,7 +20,8 @@ namespace weft {
 class NodeTrace {
  public:
   // All outlive it.
-  NodeTrace(const PlanImpl& plan, DeviceTrace& trace, const Clock& clock);
+  NodeTrace(const PlanImpl& plan, DeviceTrace& trace, const Clock& clock)
+      : plan_(plan), trace_(trace), clock_(clock) {}
 
   absl::Time Now() const { return clock_.Now(); }
 
@@ -31,13 +33,13 @@ class NodeTrace {
 
  private:
   std::string LabelOf(const NodeItem& item, size_t bytes) const;
+  // What the node's inputs are called; constants, which lie in its slots, have
+  // no names there.
+  std::vector<std::string> InputsOf(size_t node) const;
 
   const PlanImpl& plan_;
   DeviceTrace& trace_;
   const Clock& clock_;
-  // What each node's inputs are called; constants, which lie in its slots, have
-  // no names there.
-  std::vector<std::vector<std::string>> inputs_;
 };
 
 }  // namespace weft

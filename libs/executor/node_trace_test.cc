@@ -3,6 +3,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "libs/base/clock.h"
+#include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/executor/testing/plan_harness.h"
 #include "libs/trace/device_trace.h"
@@ -105,6 +107,42 @@ TEST(NodeTraceTest, ADeadBranchIsNotTold) {
   // The dead output of the Switch is none.
   EXPECT_EQ(runs.at("choose").output[0].num_bytes, 0);
   EXPECT_EQ(runs.at("choose").output[1].num_bytes, 4);
+}
+
+// Both ends of an edge of a branch that was not taken, or neither would find
+// its other end in a loop.
+TEST(NodeTraceTest, ADeadValueIsToldWhereItIsSentAndWhereItComes) {
+  PlanHarness h;
+  const AttrMap edge = {{"T", DT_FLOAT},
+                        {"edge", 7},
+                        {"tensor_name", "x:0"},
+                        {"send_device", "a"},
+                        {"recv_device", "b"}};
+  const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
+  h.Add("send", "_Send", {{choose, 0}}, edge);
+  const Node* recv = h.Add("recv", "_Recv", {}, edge);
+  h.Retval(0, {h.Add("merge", "Merge", {{recv, 0}, {choose, 1}}), 0});
+  const RunsByName runs = Trace(h, {Float(3), Tensor::Scalar(true)});
+  ASSERT_TRUE(runs.contains("send"));
+  ASSERT_TRUE(runs.contains("recv"));
+  EXPECT_EQ(runs.at("send").timeline_label, "[0B] send = _Send(x:0 @b)");
+  EXPECT_EQ(runs.at("recv").timeline_label, "[0B] recv = _Recv(x:0 @a)");
+  EXPECT_TRUE(runs.at("recv").output.empty());
+}
+
+TEST(NodeTraceTest, AClockThatIsSetBackMakesNoNegativeTimes) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock);
+  PlanHarness h(&scheduler);
+  h.Retval(0, {h.Add("wait", "TestAsync", {h.Arg(0)}), 0});
+  ASSERT_OK(h.Compile());
+  scheduler.Schedule(Pool::kCompute, [&] {
+    clock.Advance(-absl::Hours(1));
+    h.gate.Open();
+  });
+  const RunsByName runs = Trace(h, {Float(3)});
+  ASSERT_TRUE(runs.contains("wait"));
+  EXPECT_EQ(runs.at("wait").end_rel_nanos, 0);
 }
 
 TEST(NodeTraceTest, AFailedStepTellsWhatRanBefore) {

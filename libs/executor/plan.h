@@ -79,6 +79,7 @@ struct NodeItem {
   bool is_cheap = false;
   bool is_merge = false;
   bool is_recv = false;
+  bool is_send = false;  // moves its input, however large that is
   bool runs_when_dead = false;
   bool revives = false;  // ControlTrigger: never dead
   // Outputs that nobody consumes are dropped after the run.
@@ -93,6 +94,12 @@ struct RefInput {
   int32_t input = 0;
   bool read = false;  // the node takes a value: read it
   std::string name;   // of the producer, for errors
+};
+
+// Where an input's value comes from.
+struct InputSource {
+  int32_t node = -1;  // -1: a constant, which lies in the slot
+  int32_t output = 0;
 };
 
 struct ConstInput {
@@ -141,6 +148,10 @@ class PlanImpl : public Plan {
   // By _Send and _Recv node: the tensor and the other end, for traces: "x:0
   // @/job:ps/replica:0/task:0/device:CPU:0".
   absl::flat_hash_map<int32_t, std::string> transfers;
+  // Also for traces: of all inputs of all nodes, in their order, and where
+  // those of each node begin.
+  std::vector<InputSource> sources;
+  std::vector<size_t> first_source;
   int max_outputs = 0;
   bool may_be_dead = false;  // a value may be dead somewhere
 

@@ -72,7 +72,10 @@ std::string NameOfResource(const Node& maker) {
 std::string DescribeWait(const Node& node) {
   const std::string* tensor = node.attr<std::string>("tensor_name");
   const std::string* from = node.attr<std::string>("send_device");
-  if (node.type() == "_Recv" && tensor != nullptr && from != nullptr) {
+  const std::string* to = node.attr<std::string>("recv_device");
+  if (node.type() == "_Recv" && tensor && from && to) {
+    // No device sends to itself: that is a partial run's client (Prune).
+    if (*from == *to) return absl::StrCat("the client to feed ", *tensor);
     return absl::StrCat("tensor ", *tensor, " from ", *from);
   }
   std::string text = absl::StrCat("node ", node.name(), " (", node.type(), ")");
@@ -198,9 +201,9 @@ class PlanBuilder {
     if (IsEnter(node)) item.child = frames_.outputs_to[node.id()];
     item.is_merge = IsMerge(node);
     item.is_recv = node.type() == "_Recv";
-    const bool is_send = node.type() == "_Send";
-    item.runs_when_dead = item.is_recv || is_send;
-    if (item.is_recv || is_send) {
+    item.is_send = node.type() == "_Send";
+    item.runs_when_dead = item.is_recv || item.is_send;
+    if (item.is_recv || item.is_send) {
       plan_->transfers[item_of_[node.id()]] =
           DescribeTransfer(node, item.is_recv);
     }
@@ -296,8 +299,8 @@ class PlanBuilder {
   absl::StatusOr<std::shared_ptr<OpKernel>> MakeKernel(
       const Node& node, const KernelFactory& factory) {
     auto create = [&] {
-      return factory(
-          OpKernelConstruction(node, *options_.device, *options_.random));
+      return factory(OpKernelConstruction(
+          node, *options_.device, *options_.random, options_.functions));
     };
     // Edges and ends are made anew for each partition, under names that may
     // come again; they have no state.
@@ -349,12 +352,15 @@ class PlanBuilder {
     edge.node = to;
     edge.counter = item.counter;
     edge.to_merge = item.is_merge;
+    plan_->first_source.push_back(plan_->sources.size());
     for (int i = 0; i < node.num_inputs(); ++i) {
       const OutputTensor& input = SourceOf(node, i);
+      const int from = item_of_[input.node->id()];
+      plan_->sources.push_back({from, input.index});
       if (is_const_[input.node->id()]) continue;
       edge.slot = item.first_input + i;
       edge.output = input.index;
-      out_edges_[item_of_[input.node->id()]].push_back(edge);
+      out_edges_[from].push_back(edge);
     }
     edge.slot = edge.output = -1;
     for (const Node* input : WaitsFor(node)) {

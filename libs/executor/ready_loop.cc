@@ -128,7 +128,7 @@ void ReadyLoop::Add(const ReadyList& nodes) {
 bool ReadyLoop::IsWorthHandingOver(const Ready& ready) const {
   const NodeItem& item = ItemOf(ready);
   if (ready.is_dead || item.kind == NodeKind::kAsync) return false;
-  if (item.kind != NodeKind::kKernel) return false;
+  if (item.kind != NodeKind::kKernel || item.is_send) return false;
   if (item.is_cheap) return InputBytes(item, InputsOf(ready)) > kHandOverBytes;
   const uint32_t cost = item.cost->load(std::memory_order_relaxed);
   return cost == 0 || cost > kHandOverNanoseconds;
@@ -139,8 +139,8 @@ bool ReadyLoop::MayRunOnReader(const Ready& ready) {
   const bool runs_kernel = !ready.is_dead && (item.kind == NodeKind::kKernel ||
                                               item.kind == NodeKind::kAsync);
   if (runs_kernel && !item.is_cheap) return false;
-  // An asynchronous kernel that is cheap moves its inputs.
-  if (runs_kernel && item.kind == NodeKind::kKernel &&
+  // An asynchronous kernel that is cheap moves its inputs, and so does _Send.
+  if (runs_kernel && item.kind == NodeKind::kKernel && !item.is_send &&
       InputBytes(item, InputsOf(ready)) > kReaderBytes) {
     return false;
   }
@@ -213,7 +213,8 @@ bool ReadyLoop::MayTakeLong(const Ready& ready, const NodeItem& item) const {
 
 template <bool kTraced>
 void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
-  if (state_.outbox != nullptr && MayTakeLong(ready, item)) {
+  if (state_.outbox != nullptr && !item.is_send &&
+      (MayTakeLong(ready, item) || state_.outbox->IsUrgent())) {
     state_.outbox->Flush();
   }
   OpKernelContext context(state_.context, item.view,
@@ -268,9 +269,10 @@ template <bool kTraced>
 void ReadyLoop::Complete(const Ready& ready, const NodeItem& item,
                          bool is_dead) {
   if constexpr (kTraced) {
-    // As in TensorFlow, what was not run is not told.
-    if (!is_dead) {
-      state_.trace->NodeRan(item, begin_, sent_bytes_, outputs_.data(), false);
+    // As in TensorFlow, what was not run is not told; a dead value is sent.
+    if (!is_dead || item.runs_when_dead) {
+      state_.trace->NodeRan(item, begin_, sent_bytes_, outputs_.data(),
+                            is_dead);
     }
   }
   ClearInputs(item, *ready.iteration);

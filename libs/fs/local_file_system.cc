@@ -157,7 +157,8 @@ LocalFileSystem::NewAppendableFile(absl::string_view path) {
 
 absl::StatusOr<std::unique_ptr<RandomAccessFile>>
 LocalFileSystem::NewRandomAccessFile(absl::string_view path) {
-  ASSIGN_OR_RETURN(Descriptor descriptor, Open(path, O_RDONLY));
+  // A pipe without a writer would be waited for; it can't be read at offsets.
+  ASSIGN_OR_RETURN(Descriptor descriptor, Open(path, O_RDONLY | O_NONBLOCK));
   // Linux opens directories for reading, and fails at the first read only.
   ASSIGN_OR_RETURN(const struct stat info, Stat(path));
   if (S_ISDIR(info.st_mode)) return PosixError(EISDIR, "open", path);

@@ -1,5 +1,7 @@
 #include "libs/fs/local_file_system.h"
 
+#include <sys/stat.h>
+
 #include <cstdlib>
 
 #include "libs/fs/testing/file_system_conformance.h"
@@ -33,6 +35,14 @@ TEST(LocalFileSystemTest, PathsWithZeroBytesAreRefused) {
   EXPECT_THAT(files.RenameFile(mine, path), refused);
   EXPECT_THAT(files.SyncDirectory(path), refused);
   EXPECT_EQ(files.ReadFile(mine).value_or(""), "kept");
+}
+
+// Whoever opens one without a writer to read it would wait for ever.
+TEST(LocalFileSystemTest, ANamedPipeIsNotWaitedFor) {
+  const FileSystemHarness harness = NewHarness();
+  const std::string path = harness.directory + "/pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_FALSE(harness.file_system->ReadFile(path).ok());
 }
 
 TEST(LocalFileSystemTest, APathTooLongIsToldOnce) {

@@ -1,26 +1,44 @@
 #include "libs/gradients/gradients.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/gradients/aggregate.h"
+#include "libs/gradients/call_gradient.h"
+#include "libs/gradients/loops/flow.h"
+#include "libs/gradients/loops/frames.h"
+#include "libs/gradients/loops/gradient_loop.h"
 #include "libs/ops/state/variable.h"
 
 namespace weft {
 namespace {
 
-// Gradients flow along edges of these types.
-bool IsTrainable(DataType type) {
-  type = RemoveRefType(type);
-  return IsFloatingType(type) || IsComplexType(type) || type == DT_RESOURCE ||
-         type == DT_VARIANT;
-}
-
 std::string Describe(const Node& node) {
   return absl::StrCat("'", node.name(), "' (op type: ", node.type(), ")");
+}
+
+bool IsPush(const Node& node) {
+  return node.type() == "StackPushV2" || node.type() == "StackPush";
+}
+bool IsPop(const Node& node) {
+  return node.type() == "StackPopV2" || node.type() == "StackPop";
+}
+
+// What made the stack of a push or pop; null for one that another stack keeps,
+// as those of inner loops are.
+const Node* StackOf(const Node& node) {
+  const Node* maker = node.input(0).node;
+  while (IsEnter(*maker) || IsSwitch(*maker) || maker->type() == "Identity") {
+    maker = maker->input(0).node;
+  }
+  return maker->type() == "Stack" || maker->type() == "StackV2" ? maker
+                                                                : nullptr;
 }
 
 // For a variable's own read node, the variable: everything that reads it
@@ -30,8 +48,9 @@ Output VariableOrSelf(const Scope& scope, const Output& x) {
   return variable ? variable.handle() : x;
 }
 
-// One call of AddGradients. Ids are an order in which inputs come first, so
-// walking them downwards meets each node when all its consumers are done.
+// One call of AddGradients. What lies outside loops is walked through from the
+// last node to the first; a loop between is one step of that walk, for which
+// its body is walked through in the same way (loops/gradient_loop.h).
 class Walk {
  public:
   Walk(const Scope& scope, absl::Span<const Output> ys,
@@ -41,24 +60,26 @@ class Walk {
         xs_(xs.begin(), xs.end()),
         options_(options),
         registry_(options.registry == nullptr ? StandardGradients()
-                                              : *options.registry) {}
+                                              : *options.registry),
+        frames_(scope_.graph()) {}
 
   absl::StatusOr<std::vector<Gradient>> Run() {
     RETURN_IF_ERROR(CheckArguments());
     for (Output& x : xs_) x = VariableOrSelf(scope_, x);
     // What is added below has no part in it.
     const int end = scope_.graph().num_nodes();
+    RETURN_IF_ERROR(frames_.Update());
+    RETURN_IF_ERROR(FindBase());
+    flow_.emplace(scope_.graph(), ys_, xs_,
+                  [this](const Node& node) { return Stops(node); });
+    RETURN_IF_ERROR(CheckStacks());
     RETURN_IF_ERROR(SeedGradients());
-    MarkReached(end);
-    MarkWanted(end);
-    for (int id = end - 1; id >= 0; --id) {
-      if (reached_[id] && wanted_[id]) {
-        RETURN_IF_ERROR(Visit(*scope_.graph().node(id)));
-      }
-    }
+    RETURN_IF_ERROR(VisitUnits(
+        [this](int frame) { return frames_.IsWithin(base_, frame); }));
     std::vector<Gradient> result;
     for (const Output& x : xs_) result.push_back(Sum(x.output_tensor()));
     RETURN_IF_ERROR(scope_.status());
+    RETURN_IF_ERROR(CheckLoops(end));
     return result;
   }
 
@@ -79,9 +100,70 @@ class Walk {
     return absl::OkStatus();
   }
 
+  // Gradients are added outside loops, or to the body of the loop that the
+  // scope is in; ys and xs are there or outside of it.
+  absl::Status FindBase() {
+    if (scope_.control_flow_context() != nullptr) {
+      base_ = frames_.OutputsTo(*scope_.control_flow_context()->pivot());
+    }
+    for (const Output& y : ys_) RETURN_IF_ERROR(CheckOutside("y", y));
+    for (const Output& x : xs_) RETURN_IF_ERROR(CheckOutside("x", x));
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckOutside(absl::string_view what, const Output& output) {
+    const int frame = frames_.OutputsTo(*output.node());
+    if (frames_.IsWithin(base_, frame)) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "gradients: ", what, " '", output.name(), "' is inside loop '",
+        frames_.Name(frame), "', where it has a value in each iteration"));
+  }
+
+  // What was put on a stack for a gradient comes back from it, which no edge
+  // tells.
+  absl::Status CheckStacks() {
+    absl::flat_hash_set<const Node*> reached;
+    for (int id = 0; id < flow_->num_nodes(); ++id) {
+      const Node& node = *scope_.graph().node(id);
+      if (IsPush(node) && flow_->IsReached(node.input(1))) {
+        reached.insert(StackOf(node));
+      }
+    }
+    for (int id = 0; id < flow_->num_nodes() && !reached.empty(); ++id) {
+      const Node& node = *scope_.graph().node(id);
+      if (!IsPop(node) || !flow_->IsWanted(node) ||
+          !IsTrainable(node.output_type(0)) ||
+          !reached.contains(StackOf(node))) {
+        continue;
+      }
+      return absl::UnimplementedError(
+          absl::StrCat("Second-order gradient for while loops not supported: "
+                       "node ",
+                       Describe(node), " is of the gradient of a loop"));
+    }
+    return absl::OkStatus();
+  }
+
+  // Loops that were added take their inputs from where they are.
+  absl::Status CheckLoops(int begin) {
+    if (!has_loops_) return absl::OkStatus();
+    RETURN_IF_ERROR(frames_.Update());
+    for (int id = begin; id < scope_.graph().num_nodes(); ++id) {
+      RETURN_IF_ERROR(frames_.CheckInputs(*scope_.graph().node(id)));
+    }
+    return absl::OkStatus();
+  }
+
+  // No gradient goes through it, by nature or because that was asked for.
+  bool Stops(const Node& node) const {
+    const GradientRegistry::Entry* entry = registry_.Find(node.type());
+    return IsStopped(node) || (entry != nullptr && !entry->fn &&
+                               !CallsFunctions(scope_.graph(), node));
+  }
+
   Scope ScopeFor(const Node& node) {
-    return options_.colocate_gradients_with_ops ? scope_.ColocateWith(&node)
-                                                : scope_;
+    return options_.colocate_gradients_with_ops ? region_.ColocateWith(&node)
+                                                : region_;
   }
 
   absl::Status SeedGradients() {
@@ -159,39 +241,6 @@ class Walk {
     return result;
   }
 
-  // Nodes that an x flows into.
-  void MarkReached(int end) {
-    reached_.assign(end, false);
-    for (const Output& x : xs_) reached_[x.node()->id()] = true;
-    for (int id = 0; id < end; ++id) {
-      const Node& node = *scope_.graph().node(id);
-      for (const OutputTensor& input : node.inputs()) {
-        if (input.node != nullptr && input.node->id() < id &&
-            IsReached(input)) {
-          reached_[id] = true;
-        }
-      }
-    }
-  }
-
-  bool IsReached(const OutputTensor& output) const {
-    return output.node->id() < static_cast<int>(reached_.size()) &&
-           reached_[output.node->id()] &&
-           IsTrainable(output.node->output_type(output.index));
-  }
-
-  // Nodes that flow into a y.
-  void MarkWanted(int end) {
-    wanted_.assign(end, false);
-    for (const Output& y : ys_) wanted_[y.node()->id()] = true;
-    for (int id = end - 1; id >= 0; --id) {
-      if (!wanted_[id]) continue;
-      for (const OutputTensor& input : scope_.graph().node(id)->inputs()) {
-        if (input.node != nullptr) wanted_[input.node->id()] = true;
-      }
-    }
-  }
-
   // The gradient of an output; remembered, for an x that flows on.
   Gradient Sum(const OutputTensor& output) {
     auto it = grads_.find(output);
@@ -208,13 +257,27 @@ class Walk {
         [&](const Output& output) { return output.node() == &node; });
   }
 
+  absl::Status VisitUnits(const std::function<bool(int)>& is_of_region) {
+    for (const Unit& unit :
+         UnitsFromLastToFirst(scope_.graph(), frames_, *flow_, is_of_region)) {
+      RETURN_IF_ERROR(unit.node != nullptr ? Visit(*unit.node)
+                                           : VisitLoop(unit.loop));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Visit(const Node& node) {
     const bool flows_on =
         std::any_of(node.inputs().begin(), node.inputs().end(),
                     [this](const OutputTensor& input) {
-                      return input.node != nullptr && IsReached(input);
+                      return input.node != nullptr && flow_->IsReached(input);
                     });
     if (!flows_on || IsStopped(node)) return absl::OkStatus();
+    // Where gradients enter and leave the body that is walked through.
+    if (loop_ != nullptr && frames_.LoopOf(node) == loop_->frame &&
+        (IsEnter(node) || IsExit(node) || IsLoopMerge(node))) {
+      return absl::OkStatus();
+    }
     std::vector<Gradient> outputs;
     bool any = false;
     for (int i = 0; i < node.num_outputs(); ++i) {
@@ -223,25 +286,171 @@ class Walk {
     }
     RETURN_IF_ERROR(scope_.status());
     if (!any) return absl::OkStatus();
+    if (loop_ != nullptr && IsNextIteration(node)) return Take(node, outputs);
+    if (loop_ != nullptr && IsLoopSwitch(node)) {
+      return Take(node, {outputs[1], Gradient()});
+    }
+    // A value from outside the body that the gradients are added to.
+    if (loop_ == nullptr && IsConstantEnter(node)) return Take(node, outputs);
     return Differentiate(node, std::move(outputs));
   }
 
+  absl::Status VisitLoop(int frame) {
+    ASSIGN_OR_RETURN(const LoopParts loop, frames_.PartsOf(frame));
+    const std::vector<Gradient> exits = ExitGradients(loop);
+    const std::vector<size_t> active = ActiveVariables(loop, exits);
+    RETURN_IF_ERROR(scope_.status());
+    if (active.empty()) return absl::OkStatus();
+    RETURN_IF_ERROR(CheckLoop(loop, active));
+    has_loops_ = true;
+    // Forward nodes around the loop are of the loop that is walked through.
+    const Scope forward =
+        loop_ != nullptr
+            ? region_.WithoutControlDependencies()
+            : region_.WithControlFlowContext(region_.control_flow_context());
+    const auto backward =
+        std::make_shared<GradientLoop>(frames_, loop, region_, forward);
+    RETURN_IF_ERROR(scope_.status());
+    for (size_t i : active) {
+      const LoopVariable& variable = loop.variables[i];
+      const Output begin =
+          exits[i].IsNone() ? backward->ZerosFor(variable) : exits[i].dense;
+      const Output in_body = backward->AddVariable(variable, begin);
+      RETURN_IF_ERROR(scope_.status());
+      grads_[{variable.next_iteration, 0}].push_back(in_body);
+    }
+    return WalkThroughBody(loop, active, backward);
+  }
+
+  absl::Status WalkThroughBody(const LoopParts& loop,
+                               const std::vector<size_t>& active,
+                               const std::shared_ptr<GradientLoop>& backward) {
+    const Scope outside =
+        std::exchange(region_, region_.WithControlFlowContext(backward));
+    const LoopParts* outer = std::exchange(loop_, &loop);
+    const absl::Status status =
+        VisitUnits([&loop](int inside) { return inside == loop.frame; });
+    std::vector<std::pair<const Node*, Gradient>> results;
+    if (status.ok()) results = CloseLoop(loop, active, *backward);
+    region_ = outside;
+    loop_ = outer;
+    RETURN_IF_ERROR(status);
+    RETURN_IF_ERROR(scope_.status());
+    for (const auto& [enter, gradient] : results) {
+      RETURN_IF_ERROR(Take(*enter, {gradient}));
+    }
+    return absl::OkStatus();
+  }
+
+  // Gives the gradients of what enters the loop, by the Enters.
+  std::vector<std::pair<const Node*, Gradient>> CloseLoop(
+      const LoopParts& loop, const std::vector<size_t>& active,
+      GradientLoop& backward) {
+    std::vector<std::pair<const Node*, Gradient>> results;
+    for (size_t i = 0; i < active.size() && scope_.ok(); ++i) {
+      const LoopVariable& variable = loop.variables[active[i]];
+      const Gradient next = Sum({variable.merge, 0});
+      const Output dense = next.IsNone() ? Output() : ToDense(region_, next);
+      results.emplace_back(variable.enter,
+                           backward.CloseVariable(region_, i, dense));
+    }
+    for (const Node* enter : loop.invariants) {
+      if (!flow_->Includes(*enter) || !scope_.ok()) continue;
+      const Gradient part = Sum({enter, 0});
+      if (part.IsNone()) continue;
+      results.emplace_back(enter, backward.Accumulate(region_, *enter, part));
+    }
+    backward.Close();
+    return results;
+  }
+
+  // Of each variable, dense.
+  std::vector<Gradient> ExitGradients(const LoopParts& loop) {
+    std::vector<Gradient> gradients;
+    for (const LoopVariable& variable : loop.variables) {
+      std::vector<Gradient> parts;
+      for (const Node* exit : variable.exits) {
+        const Gradient part = Sum({exit, 0});
+        if (!part.IsNone()) parts.push_back(part);
+      }
+      Gradient sum = Aggregate(region_, parts);
+      if (sum.IsSparse()) sum = ToDense(region_, sum);
+      gradients.push_back(sum);
+    }
+    return gradients;
+  }
+
+  // Those that the loop gives, or that flow into these, and that an x flows
+  // into.
+  std::vector<size_t> ActiveVariables(const LoopParts& loop,
+                                      const std::vector<Gradient>& exits) {
+    absl::flat_hash_map<const Node*, size_t> by_merge;
+    std::vector<const Node*> left;
+    std::vector<bool> seen(flow_->num_nodes(), false);
+    const auto look_at = [&](const Node* node) {
+      const bool inside = node != nullptr && flow_->Includes(*node) &&
+                          frames_.IsWithin(frames_.LoopOf(*node), loop.frame);
+      if (!inside || seen[node->id()]) return;
+      seen[node->id()] = true;
+      left.push_back(node);
+    };
+    for (size_t i = 0; i < exits.size(); ++i) {
+      by_merge[loop.variables[i].merge] = i;
+      if (!exits[i].IsNone()) look_at(loop.variables[i].merge);
+    }
+    std::vector<size_t> active;
+    while (!left.empty()) {
+      const Node* node = left.back();
+      left.pop_back();
+      const auto it = by_merge.find(node);
+      if (it != by_merge.end()) active.push_back(it->second);
+      if (Stops(*node)) continue;
+      for (const OutputTensor& input : node->inputs()) look_at(input.node);
+    }
+    std::sort(active.begin(), active.end());
+    return active;
+  }
+
+  absl::Status CheckLoop(const LoopParts& loop,
+                         const std::vector<size_t>& active) {
+    if (frames_.Parent(loop.frame) != base_ && loop_ == nullptr) {
+      return absl::UnimplementedError(absl::StrCat(
+          "gradients inside the body of loop '", frames_.Name(base_),
+          "' through loop '", loop.name, "', which is outside of it"));
+    }
+    for (size_t i : active) {
+      const LoopVariable& variable = loop.variables[i];
+      const DataType dtype = RemoveRefType(variable.merge->output_type(0));
+      if (variable.to_body != nullptr && dtype != DT_RESOURCE &&
+          dtype != DT_VARIANT) {
+        continue;
+      }
+      return absl::UnimplementedError(absl::StrCat(
+          "Gradients through loop variables of type ", DataTypeName(dtype),
+          " are not supported: node ", Describe(*variable.merge)));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Differentiate(const Node& node, std::vector<Gradient> outputs) {
+    const bool is_call = CallsFunctions(scope_.graph(), node);
     const GradientRegistry::Entry* entry = registry_.Find(node.type());
-    if (entry == nullptr) {
+    if (entry == nullptr && !is_call) {
       return absl::NotFoundError(
           absl::StrCat("No gradient defined for operation ", Describe(node)));
     }
-    if (!entry->fn) return absl::OkStatus();  // none by nature
+    if (!is_call && !entry->fn) return absl::OkStatus();  // none by nature
     const Scope scope = ScopeFor(node);
-    if (!entry->takes_sparse) {
+    if (is_call || !entry->takes_sparse) {
       for (Gradient& output : outputs) {
         if (output.IsSparse()) output = ToDense(scope, output);
       }
       RETURN_IF_ERROR(scope.status());
     }
-    absl::StatusOr<std::vector<Gradient>> inputs = entry->fn(
-        scope.SubScope(absl::StrCat(node.name(), "_grad")), node, outputs);
+    const Scope named = scope.SubScope(absl::StrCat(node.name(), "_grad"));
+    absl::StatusOr<std::vector<Gradient>> inputs =
+        is_call ? CallGradient(named, node, outputs, options_)
+                : entry->fn(named, node, outputs);
     RETURN_IF_ERROR(Annotate(inputs.ok() ? scope.status() : inputs.status(),
                              absl::StrCat("Gradient of ", Describe(node))));
     return Take(node, *inputs);
@@ -255,7 +464,7 @@ class Walk {
     }
     for (int i = 0; i < node.num_inputs(); ++i) {
       const OutputTensor& input = node.input(i);
-      if (inputs[i].IsNone() || !IsReached(input)) continue;
+      if (inputs[i].IsNone() || !flow_->IsReached(input)) continue;
       RETURN_IF_ERROR(CheckFits(node, i, inputs[i]));
       grads_[input].push_back(inputs[i]);
     }
@@ -292,8 +501,14 @@ class Walk {
   std::vector<Output> xs_;
   const GradientOptions& options_;
   const GradientRegistry& registry_;
-  std::vector<bool> reached_;  // by node id
-  std::vector<bool> wanted_;   // by node id
+  Frames frames_;
+  int base_ = 0;  // the frame that gradients are added to
+  std::optional<Flow> flow_;
+  bool has_loops_ = false;
+  // Where the gradients of what is being walked through are added, and the
+  // loop that it is the body of; null outside.
+  Scope region_ = scope_;
+  const LoopParts* loop_ = nullptr;
   // What is known so far of each output's gradient, to be summed.
   absl::flat_hash_map<OutputTensor, std::vector<Gradient>> grads_;
 };
@@ -304,7 +519,16 @@ absl::StatusOr<std::vector<Gradient>> AddGradients(
     const Scope& scope, absl::Span<const Output> ys,
     absl::Span<const Output> xs, const GradientOptions& options) {
   RETURN_IF_ERROR(scope.status());
-  return Walk(scope, ys, xs, options).Run();
+  const int end = scope.graph().num_nodes();
+  auto gradients = Walk(scope, ys, xs, options).Run();
+  if (gradients.ok()) return gradients;
+  // A loop that is not closed would be refused wherever it is run.
+  if (scope.control_flow_context() == nullptr) {
+    scope.graph().TruncateTo(end);
+  } else {
+    scope.UpdateStatus(gradients.status());
+  }
+  return gradients;
 }
 
 Output ToDense(const Scope& scope, const Gradient& gradient) {

@@ -258,12 +258,14 @@ TEST_F(GradientsTest, AddsOnEachDeviceFirst) {
   EXPECT_EQ(sum->input(1).node->num_inputs(), 2);
 }
 
-TEST_F(GradientsTest, RefusesLoops) {
+TEST_F(GradientsTest, RefusesPartsOfLoops) {
   const Output x = In("x");
   const Output enter =
       root_.WithName("enter").AddOutput("Enter", {x}, {{"frame_name", "f"}});
+  const int nodes = root_.graph().num_nodes();
   EXPECT_THAT(AddGradients(root_, {enter}, {x}),
-              StatusIs(absl::StatusCode::kUnimplemented, "'enter'"));
+              StatusIs(kInvalid, "y 'enter:0' is inside loop 'f'"));
+  EXPECT_EQ(root_.graph().num_nodes(), nodes);
 }
 
 TEST(GradientRegistryTest, TellsNoneFromUnknown) {

@@ -13,7 +13,7 @@ constexpr const char* kKindNames[] = {
     "none",         "string",      "int",        "float",      "bool",
     "type",         "shape",       "tensor",     "func",       "list(string)",
     "list(int)",    "list(float)", "list(bool)", "list(type)", "list(shape)",
-    "list(tensor)", "list(func)"};
+    "list(tensor)", "list(func)",  "placeholder"};
 
 // One overload for each kind; lists join their elements.
 struct Printer {
@@ -40,6 +40,9 @@ struct Printer {
                                     }));
     }
     return result + "]";
+  }
+  std::string operator()(const AttrPlaceholder& v) const {
+    return absl::StrCat("$", v.name);
   }
   template <typename T>
   std::string operator()(const std::vector<T>& v) const {

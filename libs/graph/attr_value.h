@@ -27,6 +27,14 @@ struct NameAttrList {
   std::shared_ptr<const AttrMap> attrs;
 };
 
+// In a node of a function's body: the value of the function's attr of that
+// name, which each call gives.
+struct AttrPlaceholder {
+  std::string name;
+  friend bool operator==(const AttrPlaceholder&,
+                         const AttrPlaceholder&) = default;
+};
+
 class AttrValue {
  public:
   using Value =
@@ -34,7 +42,8 @@ class AttrValue {
                    PartialShape, Tensor, NameAttrList, std::vector<std::string>,
                    std::vector<int64_t>, std::vector<float>, std::vector<bool>,
                    std::vector<DataType>, std::vector<PartialShape>,
-                   std::vector<Tensor>, std::vector<NameAttrList>>;
+                   std::vector<Tensor>, std::vector<NameAttrList>,
+                   AttrPlaceholder>;
 
   AttrValue() = default;                                      // not set
   AttrValue(std::string v) : value_(std::move(v)) {}          // NOLINT
@@ -49,6 +58,7 @@ class AttrValue {
   AttrValue(TensorShape v) : value_(PartialShape(v)) {}       // NOLINT
   AttrValue(Tensor v) : value_(std::move(v)) {}               // NOLINT
   AttrValue(NameAttrList v) : value_(std::move(v)) {}         // NOLINT
+  AttrValue(AttrPlaceholder v) : value_(std::move(v)) {}      // NOLINT
   template <typename T>
   AttrValue(std::vector<T> v) : value_(std::move(v)) {}  // NOLINT
 
@@ -60,7 +70,8 @@ class AttrValue {
   }
   const Value& value() const { return value_; }
 
-  // "int", "list(shape)", "func", ... as OpDefs spell it; "none" when not set.
+  // "int", "list(shape)", "func", ... as OpDefs spell it; "none" when not set,
+  // "placeholder" in a function.
   absl::string_view KindName() const;
   // One line for people and errors; large tensors are shortened.
   std::string ToString() const;

@@ -17,10 +17,12 @@ namespace {
 
 using ListProto = tf::AttrValue::ListValue;
 
-absl::StatusOr<NameAttrList> FunctionFromProto(const tf::NameAttrList& proto) {
+absl::StatusOr<NameAttrList> FunctionFromProto(const tf::NameAttrList& proto,
+                                               bool in_function) {
   auto attrs = std::make_shared<AttrMap>();
   for (const auto& [name, value] : proto.attr()) {
-    ASSIGN_OR_RETURN((*attrs)[name], AttrValueFromProto(value, ""));
+    ASSIGN_OR_RETURN((*attrs)[name],
+                     AttrValueFromProto(value, "", in_function));
   }
   return NameAttrList{proto.name(), std::move(attrs)};
 }
@@ -62,7 +64,8 @@ AttrValue TypesFromProto(const ListProto& list) {
 
 // The values decide; the type in the OpDef only when there are none.
 absl::StatusOr<AttrValue> ListFromProto(const ListProto& list,
-                                        absl::string_view type) {
+                                        absl::string_view type,
+                                        bool in_function) {
   const auto is = [&](int size, absl::string_view kind) {
     return size > 0 || (list.ByteSizeLong() == 0 && type == kind);
   };
@@ -77,7 +80,10 @@ absl::StatusOr<AttrValue> ListFromProto(const ListProto& list,
     return Converted<Tensor>(list.tensor(), TensorValue);
   }
   if (is(list.func_size(), "list(func)")) {
-    return Converted<NameAttrList>(list.func(), FunctionFromProto);
+    return Converted<NameAttrList>(
+        list.func(), [in_function](const tf::NameAttrList& function) {
+          return FunctionFromProto(function, in_function);
+        });
   }
   return Copied<std::string>(list.s());
 }
@@ -104,6 +110,7 @@ class Writer {
   void operator()(const NameAttrList& v) {
     FunctionToProto(v, proto_->mutable_func());
   }
+  void operator()(const AttrPlaceholder& v) { proto_->set_placeholder(v.name); }
   template <typename T>
   void operator()(const std::vector<T>& values) {
     ListProto* list = proto_->mutable_list();
@@ -140,10 +147,11 @@ absl::StatusOr<AttrValue> AsAttr(absl::StatusOr<T> value) {
 }  // namespace
 
 absl::StatusOr<AttrValue> AttrValueFromProto(const tf::AttrValue& proto,
-                                             absl::string_view type) {
+                                             absl::string_view type,
+                                             bool in_function) {
   switch (proto.value_case()) {
     case tf::AttrValue::kList:
-      return ListFromProto(proto.list(), type);
+      return ListFromProto(proto.list(), type, in_function);
     case tf::AttrValue::kS:
       return AttrValue(proto.s());
     case tf::AttrValue::kI:
@@ -159,8 +167,9 @@ absl::StatusOr<AttrValue> AttrValueFromProto(const tf::AttrValue& proto,
     case tf::AttrValue::kTensor:
       return AsAttr(TensorValue(proto.tensor()));
     case tf::AttrValue::kFunc:
-      return AsAttr(FunctionFromProto(proto.func()));
+      return AsAttr(FunctionFromProto(proto.func(), in_function));
     case tf::AttrValue::kPlaceholder:
+      if (in_function) return AttrValue(AttrPlaceholder{proto.placeholder()});
       return absl::InvalidArgumentError(
           absl::StrCat("placeholder '", proto.placeholder(),
                        "' is only allowed inside a function"));

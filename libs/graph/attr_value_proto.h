@@ -15,9 +15,10 @@ class AttrValue;
 
 // `type` is the attr's type in its OpDef ("list(int)"), or empty when unknown:
 // it gives an empty list its kind. INVALID_ARGUMENT for values that can't be
-// read, and for placeholders, which only functions may hold.
+// read, and for placeholders unless it is a node `in_function` that has them.
 absl::StatusOr<AttrValue> AttrValueFromProto(const tf::AttrValue& proto,
-                                             absl::string_view type);
+                                             absl::string_view type,
+                                             bool in_function = false);
 
 // Overwrites `proto`.
 void AttrValueToProto(const AttrValue& value, tf::AttrValue* proto);

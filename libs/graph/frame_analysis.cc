@@ -9,108 +9,12 @@
 namespace weft {
 namespace {
 
-class Analyzer {
- public:
-  Analyzer(const Graph& graph, const std::vector<bool>& is_everywhere)
-      : graph_(graph), is_everywhere_(is_everywhere) {
-    result_.frames.emplace_back();
-    result_.runs_in.assign(graph.num_nodes(), 0);
-    result_.outputs_to.assign(graph.num_nodes(), 0);
-  }
-
-  absl::StatusOr<FrameAnalysis> Run() {
-    // In order of id only back edges come from nodes not seen yet.
-    for (const Node* node : graph_.nodes()) {
-      RETURN_IF_ERROR(Place(*node));
-      RETURN_IF_ERROR(PlaceOutputs(*node));
-    }
-    for (const Node* node : graph_.nodes()) RETURN_IF_ERROR(CheckInputs(*node));
-    return std::move(result_);
-  }
-
- private:
-  bool Counts(const Node* producer) const {
-    return producer != nullptr && !is_everywhere_[producer->id()];
-  }
-
-  absl::Status Place(const Node& node) {
-    for (const OutputTensor& input : node.inputs()) {
-      if (Counts(input.node) && input.node->id() < node.id()) {
-        result_.runs_in[node.id()] = result_.outputs_to[input.node->id()];
-        return absl::OkStatus();
-      }
-    }
-    for (const Node* input : node.control_inputs()) {
-      if (Counts(input)) {
-        result_.runs_in[node.id()] = result_.outputs_to[input->id()];
-        return absl::OkStatus();
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status PlaceOutputs(const Node& node) {
-    const int frame = result_.runs_in[node.id()];
-    int& outputs_to = result_.outputs_to[node.id()];
-    outputs_to = frame;
-    if (IsEnter(node)) {
-      ASSIGN_OR_RETURN(outputs_to, ChildFrame(frame, node));
-    } else if (IsExit(node)) {
-      if (frame == 0) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "node ", node.name(), " (", node.type(), ") is outside any loop"));
-      }
-      outputs_to = result_.frames[frame].parent;
-    }
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<int> ChildFrame(int parent, const Node& enter) {
-    const std::string* name = enter.attr<std::string>("frame_name");
-    const int64_t* parallel = enter.attr<int64_t>("parallel_iterations");
-    if (name == nullptr || parallel == nullptr || *parallel < 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("node ", enter.name(), " (", enter.type(),
-                       ") needs a frame_name and parallel_iterations >= 1"));
-    }
-    for (size_t i = 1; i < result_.frames.size(); ++i) {
-      FrameAnalysis::Frame& frame = result_.frames[i];
-      if (frame.parent == parent && frame.name == *name) {
-        ++frame.num_enters;
-        return static_cast<int>(i);
-      }
-    }
-    const int bounded = static_cast<int>(std::min<int64_t>(*parallel, 1 << 20));
-    result_.frames.push_back({*name, parent, 1, bounded});
-    return static_cast<int>(result_.frames.size() - 1);
-  }
-
-  absl::Status CheckInput(const Node& node, const Node* producer) const {
-    if (!Counts(producer)) return absl::OkStatus();
-    const int frame = result_.runs_in[node.id()];
-    const int other = result_.outputs_to[producer->id()];
-    if (frame == other) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "node ", node.name(), " (", node.type(),
-        ") has inputs from different frames: the input ", producer->name(),
-        " is in frame '", result_.frames[other].name, "', others are in '",
-        result_.frames[frame].name, "'"));
-  }
-
-  absl::Status CheckInputs(const Node& node) const {
-    for (const OutputTensor& input : node.inputs()) {
-      RETURN_IF_ERROR(CheckInput(node, input.node));
-    }
-    for (const Node* input : node.control_inputs()) {
-      RETURN_IF_ERROR(CheckInput(node, input));
-    }
-    return absl::OkStatus();
-  }
-
-  const Graph& graph_;
-  const std::vector<bool>& is_everywhere_;
-  FrameAnalysis result_;
-};
+// Of the first frame, which is outside loops.
+FrameAnalysis OutsideLoops() {
+  FrameAnalysis analysis;
+  analysis.frames.emplace_back();
+  return analysis;
+}
 
 bool IsOneOf(const Node& node, absl::string_view type,
              absl::string_view ref_type) {
@@ -119,11 +23,112 @@ bool IsOneOf(const Node& node, absl::string_view type,
 
 }  // namespace
 
-absl::StatusOr<FrameAnalysis> AnalyzeFrames(
-    const Graph& graph, const std::vector<bool>& is_everywhere) {
-  return Analyzer(graph, is_everywhere).Run();
+FrameTracker::FrameTracker() : analysis_(OutsideLoops()) {}
+
+absl::Status FrameTracker::Add(const Node& node, bool is_everywhere) {
+  is_everywhere_.push_back(is_everywhere);
+  const int frame = FrameOfInputs(node);
+  analysis_.runs_in.push_back(frame);
+  analysis_.outputs_to.push_back(frame);
+  return PlaceOutputs(node);
 }
 
+bool FrameTracker::Counts(const Node* producer) const {
+  return producer != nullptr && !is_everywhere_[producer->id()];
+}
+
+// In order of id only back edges come from nodes not seen yet.
+int FrameTracker::FrameOfInputs(const Node& node) const {
+  for (const OutputTensor& input : node.inputs()) {
+    if (input.node != nullptr && input.node->id() < node.id() &&
+        Counts(input.node)) {
+      return analysis_.outputs_to[input.node->id()];
+    }
+  }
+  for (const Node* input : node.control_inputs()) {
+    if (Counts(input)) return analysis_.outputs_to[input->id()];
+  }
+  return 0;
+}
+
+absl::Status FrameTracker::PlaceOutputs(const Node& node) {
+  const int frame = analysis_.runs_in[node.id()];
+  int& outputs_to = analysis_.outputs_to[node.id()];
+  if (IsEnter(node)) {
+    ASSIGN_OR_RETURN(outputs_to, ChildFrame(frame, node));
+  } else if (IsExit(node)) {
+    if (frame == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "node ", node.name(), " (", node.type(), ") is outside any loop"));
+    }
+    outputs_to = analysis_.frames[frame].parent;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> FrameTracker::ChildFrame(int parent, const Node& enter) {
+  const std::string* name = enter.attr<std::string>("frame_name");
+  const int64_t* parallel = enter.attr<int64_t>("parallel_iterations");
+  if (name == nullptr || parallel == nullptr || *parallel < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("node ", enter.name(), " (", enter.type(),
+                     ") needs a frame_name and parallel_iterations >= 1"));
+  }
+  for (size_t i = 1; i < analysis_.frames.size(); ++i) {
+    FrameAnalysis::Frame& frame = analysis_.frames[i];
+    if (frame.parent == parent && frame.name == *name) {
+      ++frame.num_enters;
+      return static_cast<int>(i);
+    }
+  }
+  const int bounded = static_cast<int>(std::min<int64_t>(*parallel, 1 << 20));
+  analysis_.frames.push_back({*name, parent, 1, bounded});
+  return static_cast<int>(analysis_.frames.size() - 1);
+}
+
+absl::Status FrameTracker::CheckInput(const Node& node,
+                                      const Node* producer) const {
+  if (!Counts(producer)) return absl::OkStatus();
+  const int frame = analysis_.runs_in[node.id()];
+  const int other = analysis_.outputs_to[producer->id()];
+  if (frame == other) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "node ", node.name(), " (", node.type(),
+      ") has inputs from different frames: the input ", producer->name(),
+      " is in frame '", analysis_.frames[other].name, "', others are in '",
+      analysis_.frames[frame].name, "'"));
+}
+
+absl::Status FrameTracker::CheckInputs(const Node& node) const {
+  for (const OutputTensor& input : node.inputs()) {
+    RETURN_IF_ERROR(CheckInput(node, input.node));
+  }
+  for (const Node* input : node.control_inputs()) {
+    RETURN_IF_ERROR(CheckInput(node, input));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FrameAnalysis> AnalyzeFrames(
+    const Graph& graph, const std::vector<bool>& is_everywhere) {
+  FrameTracker tracker;
+  for (const Node* node : graph.nodes()) {
+    RETURN_IF_ERROR(tracker.Add(*node, is_everywhere[node->id()]));
+  }
+  for (const Node* node : graph.nodes()) {
+    RETURN_IF_ERROR(tracker.CheckInputs(*node));
+  }
+  return tracker.Take();
+}
+
+bool IsFreeConstant(const Node& node) {
+  return node.type() == "Const" && node.control_inputs().empty();
+}
+bool IsConstantEnter(const Node& node) {
+  const bool* is_constant = node.attr<bool>("is_constant");
+  return IsEnter(node) && is_constant != nullptr && *is_constant;
+}
+bool IsLoopCond(const Node& node) { return node.type() == "LoopCond"; }
 bool IsEnter(const Node& node) { return IsOneOf(node, "Enter", "RefEnter"); }
 bool IsExit(const Node& node) { return IsOneOf(node, "Exit", "RefExit"); }
 bool IsNextIteration(const Node& node) {

@@ -4,6 +4,7 @@
 #define WEFT_LIBS_GRAPH_FRAME_ANALYSIS_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,12 +25,46 @@ struct FrameAnalysis {
   std::vector<int> outputs_to;  // by node id; differs at Enter and Exit
 };
 
+// Follows a graph that grows: tells the frame of each node from those of the
+// nodes before it.
+class FrameTracker {
+ public:
+  FrameTracker();
+
+  // To be called for each node, in the order of ids. `is_everywhere`: its value
+  // exists in all frames. INVALID_ARGUMENT as AnalyzeFrames, but for inputs
+  // from different frames, which are not looked for.
+  absl::Status Add(const Node& node, bool is_everywhere);
+  int num_nodes() const { return static_cast<int>(analysis_.runs_in.size()); }
+  const FrameAnalysis& analysis() const { return analysis_; }
+  FrameAnalysis Take() { return std::move(analysis_); }
+
+  // INVALID_ARGUMENT, with TensorFlow's text, when inputs of a node that was
+  // added come from different frames.
+  absl::Status CheckInputs(const Node& node) const;
+
+ private:
+  int FrameOfInputs(const Node& node) const;
+  absl::Status PlaceOutputs(const Node& node);
+  absl::StatusOr<int> ChildFrame(int parent, const Node& enter);
+  absl::Status CheckInput(const Node& node, const Node* producer) const;
+  bool Counts(const Node* producer) const;
+
+  std::vector<bool> is_everywhere_;  // by node id
+  FrameAnalysis analysis_;
+};
+
 // `is_everywhere[id]` marks nodes whose value exists in all frames
 // (constants). INVALID_ARGUMENT, with TensorFlow's text, when a node's inputs
 // come from different frames.
 absl::StatusOr<FrameAnalysis> AnalyzeFrames(
     const Graph& graph, const std::vector<bool>& is_everywhere);
 
+// A constant without control inputs, which exists in all frames.
+bool IsFreeConstant(const Node& node);
+// An Enter whose value goes to every iteration.
+bool IsConstantEnter(const Node& node);
+bool IsLoopCond(const Node& node);
 bool IsEnter(const Node& node);
 bool IsExit(const Node& node);
 bool IsNextIteration(const Node& node);

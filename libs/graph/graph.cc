@@ -126,12 +126,35 @@ std::pair<int, int> Node::OutputRange(int arg) const {
   return Range(op_->outputs, *attrs_, arg);
 }
 
-Graph::Graph(std::shared_ptr<const OpRegistry> registry)
-    : registry_(std::move(registry)) {}
+Graph::Graph(std::shared_ptr<const OpRegistry> registry,
+             std::shared_ptr<const FunctionLibrary> functions)
+    : registry_(std::move(registry)),
+      functions_(functions != nullptr
+                     ? std::move(functions)
+                     : std::make_shared<const FunctionLibrary>()) {}
 
 Graph::~Graph() = default;
 
-absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
+absl::Status Graph::AddFunctions(
+    absl::Span<const FunctionPtr> functions,
+    const std::map<std::string, std::string, std::less<>>& gradients) {
+  for (const FunctionPtr& function : functions) {
+    if (registry_->Find(function->name()) == nullptr) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("Cannot add function '", function->name(),
+                     "' because an op with the same name already exists."));
+  }
+  ASSIGN_OR_RETURN(functions_, functions_->With(functions, gradients));
+  return absl::OkStatus();
+}
+
+const OpDef* Graph::FindOp(absl::string_view name) const {
+  if (const OpDef* op = registry_->Find(name)) return op;
+  const FunctionDef* function = functions_->Find(name);
+  return function == nullptr ? nullptr : &function->signature;
+}
+
+absl::StatusOr<NodeSignature> Graph::Resolve(const NodeSpec& spec) const {
   if (!IsValidName(spec.name)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Node '", spec.name,
@@ -142,7 +165,7 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
     return absl::InvalidArgumentError(
         absl::StrCat("Node '", spec.name, "' is not unique"));
   }
-  const OpDef* op = registry_->Find(spec.op);
+  const OpDef* op = FindOp(spec.op);
   if (op == nullptr) {
     return absl::NotFoundError(absl::StrCat("Op type not registered '", spec.op,
                                             "' for node '", spec.name, "'"));
@@ -154,19 +177,25 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
   }
   absl::StatusOr<NodeSignature> signature = ResolveSignature(*op, spec);
   if (!signature.ok()) return Annotate(signature.status(), prefix);
+  return signature;
+}
+
+absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
+  ASSIGN_OR_RETURN(NodeSignature signature, Resolve(spec));
+  const OpDef* op = FindOp(spec.op);
   ASSIGN_OR_RETURN(std::vector<PartialShape> shapes,
-                   InferShapes(*op, spec, *signature));
+                   InferShapes(*op, spec, signature));
 
   auto node = std::unique_ptr<Node>(new Node);
   node->id_ = num_nodes();
   node->name_ = std::move(spec.name);
   node->op_ = op;
-  node->attrs_ = std::make_shared<const AttrMap>(std::move(signature->attrs));
+  node->attrs_ = std::make_shared<const AttrMap>(std::move(signature.attrs));
   node->requested_device_ = std::move(spec.device);
   node->inputs_ = std::move(spec.inputs);
   node->control_inputs_ = Unique(spec.control_inputs);
-  node->input_types_ = std::move(signature->input_types);
-  node->output_types_ = std::move(signature->output_types);
+  node->input_types_ = std::move(signature.input_types);
+  node->output_types_ = std::move(signature.output_types);
   node->output_shapes_ = std::move(shapes);
   Node* result = node.get();
   by_name_.emplace(result->name_, result);
@@ -202,6 +231,22 @@ absl::Status Graph::SetBackEdge(const Node* node, int index,
         " incompatible with expected ", DataTypeName(expected), "."));
   }
   target.inputs_[index] = from;
+  return absl::OkStatus();
+}
+
+absl::Status Graph::RefineShape(OutputTensor output,
+                                const PartialShape& shape) {
+  if (output.node == nullptr) {
+    return absl::InvalidArgumentError("the shape of no tensor is given");
+  }
+  RETURN_IF_ERROR(CheckOutputTensor(*this, output));
+  PartialShape& known = nodes_[output.node->id()]->output_shapes_[output.index];
+  absl::StatusOr<PartialShape> merged = known.MergeWith(shape);
+  if (!merged.ok()) {
+    return Annotate(merged.status(),
+                    absl::StrCat("Shape of '", TensorName(output), "'"));
+  }
+  known = *std::move(merged);
   return absl::OkStatus();
 }
 

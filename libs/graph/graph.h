@@ -10,6 +10,7 @@
 #ifndef WEFT_LIBS_GRAPH_GRAPH_H_
 #define WEFT_LIBS_GRAPH_GRAPH_H_
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,11 +21,13 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "libs/graph/attr_value.h"
+#include "libs/graph/function_library.h"
 #include "libs/graph/op_def.h"
 
 namespace weft {
 
 class Node;
+struct NodeSignature;  // libs/graph/node_signature.h
 
 // Output `index` of `node`: where an edge begins.
 struct OutputTensor {
@@ -104,7 +107,9 @@ class Node {
 
 class Graph {
  public:
-  explicit Graph(std::shared_ptr<const OpRegistry> registry);
+  // `functions` may be null: none yet.
+  explicit Graph(std::shared_ptr<const OpRegistry> registry,
+                 std::shared_ptr<const FunctionLibrary> functions = nullptr);
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
   ~Graph();
@@ -113,12 +118,41 @@ class Graph {
     return registry_;
   }
 
+  // The functions that its nodes may call. Another graph may share them.
+  const FunctionLibrary& functions() const { return *functions_; }
+  const std::shared_ptr<const FunctionLibrary>& shared_functions() const {
+    return functions_;
+  }
+  // Adds to them, all or none. INVALID_ARGUMENT for a name that another
+  // function or an op has.
+  absl::Status AddFunctions(
+      absl::Span<const FunctionPtr> functions,
+      const std::map<std::string, std::string, std::less<>>& gradients = {});
+  // Back to what shared_functions() was: undoes a failed import, when the nodes
+  // that call the others are gone.
+  void RestoreFunctions(std::shared_ptr<const FunctionLibrary> functions) {
+    functions_ = std::move(functions);
+  }
+
+  // An op of the registry, or a function as an op; null when neither.
+  const OpDef* FindOp(absl::string_view name) const;
+
   // Adds a node; the error names it. A graph is unchanged by a refused node.
   absl::StatusOr<Node*> AddNode(NodeSpec spec);
+
+  // What AddNode would find of the node but for its shapes, without adding it;
+  // or the error.
+  absl::StatusOr<NodeSignature> Resolve(const NodeSpec& spec) const;
 
   // Closes a loop: input `index` of `node`, a Merge added without it, comes
   // from `from`, a NextIteration.
   absl::Status SetBackEdge(const Node* node, int index, OutputTensor from);
+
+  // TensorFlow's set_shape: what the program knows of the shape of an output
+  // beyond what follows from its op, such as the invariants of a loop. It is of
+  // use to what is built here later, and no part of the GraphDef.
+  // INVALID_ARGUMENT, naming the tensor, where it contradicts what is known.
+  absl::Status RefineShape(OutputTensor output, const PartialShape& shape);
 
   // Drops the newest nodes until `num_nodes` are left: undoes a failed import.
   // Pointers to dropped nodes are dead; a back edge from one is open again.
@@ -154,6 +188,7 @@ class Graph {
 
  private:
   std::shared_ptr<const OpRegistry> registry_;
+  std::shared_ptr<const FunctionLibrary> functions_;  // never null
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<const Node*> view_;
   absl::flat_hash_map<absl::string_view, Node*> by_name_;

@@ -8,6 +8,7 @@
 #include "google/protobuf/text_format.h"
 #include "libs/base/text_proto.h"
 #include "libs/graph/attr_value_proto.h"
+#include "libs/graph/function_proto.h"
 #include "libs/graph/graph_importer.h"
 #include "libs/graph/graph_proto.h"
 #include "schemas/tf/graph.pb.h"
@@ -45,9 +46,13 @@ absl::Status ImportGraphProto(const tf::GraphDef& def, Graph& graph,
 }
 
 void ExportGraphProto(const Graph& graph, int first_id, bool assigned_devices,
-                      tf::GraphDef* def) {
+                      tf::GraphDef* def, int first_function) {
   for (int id = first_id; id < graph.num_nodes(); ++id) {
     *def->add_node() = NodeToProto(*graph.node(id), assigned_devices);
+  }
+  const FunctionLibrary& functions = graph.functions();
+  if (functions.size() > first_function || !functions.gradients().empty()) {
+    ExportFunctions(functions, first_function, def->mutable_library());
   }
   def->mutable_versions()->set_producer(
       graph.producer() == 0 ? kGraphDefVersion : graph.producer());
@@ -80,9 +85,9 @@ absl::Status ImportGraphDefText(absl::string_view text, Graph& graph,
 }
 
 std::string ExportGraphDef(const Graph& graph, int first_id,
-                           bool assigned_devices) {
+                           bool assigned_devices, int first_function) {
   tf::GraphDef def;
-  ExportGraphProto(graph, first_id, assigned_devices, &def);
+  ExportGraphProto(graph, first_id, assigned_devices, &def, first_function);
   std::string bytes;
   if (def.ByteSizeLong() > kMaxBytes) return bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);

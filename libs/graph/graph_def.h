@@ -12,6 +12,8 @@
 
 namespace weft {
 
+class NodeAdder;  // libs/graph/node_adder.h
+
 // TensorFlow 2.21's version of the format: the newest that Import reads, and
 // what Export says of a graph that was built here.
 inline constexpr int kGraphDefVersion = 2474;
@@ -22,15 +24,18 @@ struct ImportOptions {
   // What inputs get instead of a tensor of the GraphDef, "x:0" or "x". Each
   // name has to be one of an input or a node there.
   std::map<std::string, OutputTensor> input_map;
+  // Adds the nodes to the graph; null: they are added as they are.
+  NodeAdder* adder = nullptr;
 };
 
 // Adds the nodes of a serialised GraphDef. Inputs may name nodes that are
 // already in `graph`. Nodes come in any order, loops included. Attrs unknown to
 // the registry are ignored when they start with "_" or hold what they would
 // mean by default; otherwise one NOT_FOUND lists every op and attr of the
-// GraphDef that is unknown. Functions of the GraphDef's library may be there
-// but not be used: UNIMPLEMENTED. Other mistakes are INVALID_ARGUMENT. On error
-// `graph` is unchanged.
+// GraphDef that is unknown, functions that its nodes name and that neither it
+// nor `graph` has among them. The GraphDef's functions are added to those of
+// `graph`; one that is there already must be the same. Other mistakes are
+// INVALID_ARGUMENT. On error `graph` is unchanged.
 absl::Status ImportGraphDef(absl::string_view serialized, Graph& graph,
                             const ImportOptions& options = {});
 // The same from protobuf's text format.
@@ -39,9 +44,11 @@ absl::Status ImportGraphDefText(absl::string_view text, Graph& graph,
 
 // Nodes [first_id, num_nodes) in order of id and of their attrs' names, so
 // equal graphs give equal bytes; empty beyond 2 GiB. Assigned devices winning
-// over requested ones when `assigned_devices` is true.
+// over requested ones when `assigned_devices` is true. Functions from number
+// `first_function` on.
 std::string ExportGraphDef(const Graph& graph, int first_id = 0,
-                           bool assigned_devices = false);
+                           bool assigned_devices = false,
+                           int first_function = 0);
 std::string ExportGraphDefText(const Graph& graph, int first_id = 0,
                                bool assigned_devices = false);
 

@@ -13,6 +13,9 @@
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/graph/attr_value_proto.h"
+#include "libs/graph/function_proto.h"
+#include "libs/graph/graph_proto.h"
+#include "libs/graph/node_adder.h"
 #include "libs/tensor/data_type.h"
 #include "libs/tensor/tensor_proto.h"
 #include "schemas/tf/graph.pb.h"
@@ -25,40 +28,6 @@ constexpr absl::string_view kColocation = "loc:@";
 bool IsMerge(absl::string_view op) { return op == "Merge" || op == "RefMerge"; }
 bool IsNextIteration(absl::string_view op) {
   return op == "NextIteration" || op == "RefNextIteration";
-}
-
-// Whether an attr we do not know asks for nothing: newer ops have attrs whose
-// default keeps the old behaviour, and false, zero or empty is what they have.
-bool IsNeutral(const tf::AttrValue& value) {
-  switch (value.value_case()) {
-    case tf::AttrValue::kS:
-      return value.s().empty();
-    case tf::AttrValue::kI:
-      return value.i() == 0;
-    case tf::AttrValue::kF:
-      return value.f() == 0;
-    case tf::AttrValue::kB:
-      return !value.b();
-    case tf::AttrValue::kType:
-      return value.type() == tf::DT_INVALID;
-    case tf::AttrValue::kList:
-      return value.list().ByteSizeLong() == 0;
-    case tf::AttrValue::kShape:
-      return value.shape().unknown_rank();
-    case tf::AttrValue::VALUE_NOT_SET:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// The functions that a node's attrs name.
-void AddFunctions(const tf::AttrValue& value,
-                  std::vector<std::string>* functions) {
-  if (value.has_func()) functions->push_back(value.func().name());
-  for (const auto& function : value.list().func()) {
-    functions->push_back(function.name());
-  }
 }
 
 absl::Status Refuse(const tf::NodeDef& node, absl::string_view why) {
@@ -85,13 +54,38 @@ double RepeatedBytes(const tf::TensorProto& tensor) {
   return bytes;
 }
 
+double RepeatedBytes(const tf::AttrValue& value) {
+  double bytes = value.has_tensor() ? RepeatedBytes(value.tensor()) : 0;
+  for (const auto& tensor : value.list().tensor()) {
+    bytes += RepeatedBytes(tensor);
+  }
+  for (const auto& [name, inner] : value.func().attr()) {
+    bytes += RepeatedBytes(inner);
+  }
+  for (const auto& function : value.list().func()) {
+    for (const auto& [name, inner] : function.attr()) {
+      bytes += RepeatedBytes(inner);
+    }
+  }
+  return bytes;
+}
+
 double RepeatedBytes(const tf::NodeDef& node) {
   double bytes = 0;
-  for (const auto& [name, value] : node.attr()) {
-    if (value.has_tensor()) bytes += RepeatedBytes(value.tensor());
-    for (const auto& tensor : value.list().tensor()) {
-      bytes += RepeatedBytes(tensor);
-    }
+  for (const auto& [name, value] : node.attr()) bytes += RepeatedBytes(value);
+  return bytes;
+}
+
+double RepeatedBytes(const tf::FunctionDef& function) {
+  double bytes = 0;
+  for (const tf::NodeDef& node : function.node_def()) {
+    bytes += RepeatedBytes(node);
+  }
+  for (const auto& [name, value] : function.attr()) {
+    bytes += RepeatedBytes(value);
+  }
+  for (const auto& attr : function.signature().attr()) {
+    bytes += RepeatedBytes(attr.default_value());
   }
   return bytes;
 }
@@ -109,6 +103,29 @@ std::string Listing(const std::map<std::string, std::vector<std::string>>& by) {
 
 }  // namespace
 
+bool IsNeutralAttr(const tf::AttrValue& value) {
+  switch (value.value_case()) {
+    case tf::AttrValue::kS:
+      return value.s().empty();
+    case tf::AttrValue::kI:
+      return value.i() == 0;
+    case tf::AttrValue::kF:
+      return value.f() == 0;
+    case tf::AttrValue::kB:
+      return !value.b();
+    case tf::AttrValue::kType:
+      return value.type() == tf::DT_INVALID;
+    case tf::AttrValue::kList:
+      return value.list().ByteSizeLong() == 0;
+    case tf::AttrValue::kShape:
+      return value.shape().unknown_rank();
+    case tf::AttrValue::VALUE_NOT_SET:
+      return true;
+    default:
+      return false;
+  }
+}
+
 GraphImporter::GraphImporter(const tf::GraphDef& def,
                              const ImportOptions& options, Graph& graph)
     : def_(def), options_(options), graph_(graph) {}
@@ -116,16 +133,13 @@ GraphImporter::GraphImporter(const tf::GraphDef& def,
 absl::Status GraphImporter::Run() {
   RETURN_IF_ERROR(CheckVersions());
   RETURN_IF_ERROR(IndexNames());
-  RETURN_IF_ERROR(CheckFunctions());
-  RETURN_IF_ERROR(CheckKnown());
   RETURN_IF_ERROR(CheckConstants());
-  RETURN_IF_ERROR(IndexInputMap());
-  RETURN_IF_ERROR(ResolveInputs());
-  RETURN_IF_ERROR(CheckInputMap());
-  RETURN_IF_ERROR(Order());
+  const std::shared_ptr<const FunctionLibrary> functions =
+      graph_.shared_functions();
   const int num_nodes = graph_.num_nodes();
-  if (absl::Status status = AddAll(); !status.ok()) {
+  if (absl::Status status = AddToGraph(); !status.ok()) {
     graph_.TruncateTo(num_nodes);
+    graph_.RestoreFunctions(functions);
     return status;
   }
   // A graph of several origins is as old as its oldest part.
@@ -136,6 +150,18 @@ absl::Status GraphImporter::Run() {
     graph_.set_producer(std::min(graph_.producer(), producer));
   }
   return absl::OkStatus();
+}
+
+absl::Status GraphImporter::AddToGraph() {
+  if (def_.has_library()) {
+    RETURN_IF_ERROR(ImportFunctions(def_.library(), graph_));
+  }
+  RETURN_IF_ERROR(CheckKnown());
+  RETURN_IF_ERROR(IndexInputMap());
+  RETURN_IF_ERROR(ResolveInputs());
+  RETURN_IF_ERROR(CheckInputMap());
+  RETURN_IF_ERROR(Order());
+  return AddAll();
 }
 
 absl::Status GraphImporter::CheckVersions() const {
@@ -163,40 +189,20 @@ absl::Status GraphImporter::IndexNames() {
   return absl::OkStatus();
 }
 
-absl::Status GraphImporter::CheckFunctions() const {
-  absl::flat_hash_set<absl::string_view> library;
-  for (const auto& function : def_.library().function()) {
-    library.insert(function.signature().name());
-  }
-  std::map<std::string, std::vector<std::string>> used;
-  for (const tf::NodeDef& node : def_.node()) {
-    std::vector<std::string> functions;
-    if (library.contains(node.op())) functions.push_back(node.op());
-    for (const auto& [name, value] : node.attr()) {
-      if (!absl::StartsWith(name, "_")) AddFunctions(value, &functions);
-    }
-    for (const std::string& function : functions) {
-      used[absl::StrCat("'", function, "'")].push_back(node.name());
-    }
-  }
-  if (used.empty()) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat(
-      "The GraphDef uses functions, which are not supported: ", Listing(used),
-      ". Inline them before the graph is written."));
-}
-
 absl::Status GraphImporter::CheckKnown() const {
   std::map<std::string, std::vector<std::string>> ops;
   std::map<std::string, std::vector<std::string>> attrs;
+  std::map<std::string, std::vector<std::string>> functions;
   for (const tf::NodeDef& node : def_.node()) {
-    const OpDef* op = graph_.registry()->Find(node.op());
+    AddUnknownFunctions(node, functions);
+    const OpDef* op = graph_.FindOp(node.op());
     if (op == nullptr) {
       ops[absl::StrCat("'", node.op(), "'")].push_back(node.name());
       continue;
     }
     for (const auto& [name, value] : node.attr()) {
       if (absl::StartsWith(name, "_") || op->FindAttr(name) != nullptr ||
-          IsNeutral(value)) {
+          IsNeutralAttr(value)) {
         continue;
       }
       attrs[absl::StrCat("'", name, "' of op '", node.op(), "'")].push_back(
@@ -210,21 +216,47 @@ absl::Status GraphImporter::CheckKnown() const {
   if (!attrs.empty()) {
     parts.push_back(absl::StrCat("Attr not registered ", Listing(attrs)));
   }
+  if (!functions.empty()) {
+    parts.push_back(absl::StrCat("Function not defined ", Listing(functions)));
+  }
   if (parts.empty()) return absl::OkStatus();
   return absl::NotFoundError(absl::StrJoin(parts, "; "));
+}
+
+void GraphImporter::AddUnknownFunctions(
+    const tf::NodeDef& node,
+    std::map<std::string, std::vector<std::string>>& unknown) const {
+  const auto check = [&](const tf::NameAttrList& function) {
+    if (graph_.functions().Find(function.name()) != nullptr) return;
+    unknown[absl::StrCat("'", function.name(), "'")].push_back(node.name());
+  };
+  for (const auto& [name, value] : node.attr()) {
+    if (absl::StartsWith(name, "_")) continue;
+    if (value.has_func()) check(value.func());
+    for (const auto& function : value.list().func()) check(function);
+  }
 }
 
 // Each tensor may take as much (tensor_proto.h); all of them together may too,
 // and not many times that.
 absl::Status GraphImporter::CheckConstants() const {
   double bytes = 0;
-  for (const tf::NodeDef& node : def_.node()) {
-    bytes += RepeatedBytes(node);
-    if (bytes <= static_cast<double>(kMaxRepeatedTensorBytes)) continue;
+  const auto check = [&bytes](absl::string_view what, absl::string_view name) {
+    if (bytes <= static_cast<double>(kMaxRepeatedTensorBytes)) {
+      return absl::OkStatus();
+    }
     return absl::ResourceExhaustedError(absl::StrCat(
-        "Node '", node.name(), "': the graph's constants of repeated values ",
+        what, " '", name, "': the graph's constants of repeated values ",
         "take more than ", kMaxRepeatedTensorBytes,
         " bytes; use Fill instead"));
+  };
+  for (const tf::NodeDef& node : def_.node()) {
+    bytes += RepeatedBytes(node);
+    RETURN_IF_ERROR(check("Node", node.name()));
+  }
+  for (const tf::FunctionDef& function : def_.library().function()) {
+    bytes += RepeatedBytes(function);
+    RETURN_IF_ERROR(check("Function", function.signature().name()));
   }
   return absl::OkStatus();
 }
@@ -374,6 +406,11 @@ absl::Status GraphImporter::CycleError(const std::vector<int>& waiting) const {
 
 absl::Status GraphImporter::AddAll() {
   added_.resize(def_.node_size());
+  if (options_.adder != nullptr) {
+    for (const tf::NodeDef& node : def_.node()) {
+      options_.adder->Expect(Prefixed(node.name()));
+    }
+  }
   for (const int index : order_) RETURN_IF_ERROR(AddOne(index));
   for (const BackEdge& edge : back_edges_) {
     RETURN_IF_ERROR(
@@ -401,12 +438,16 @@ absl::Status GraphImporter::AddOne(int index) {
       spec.inputs.push_back(OutputTensor{NodeOf(input), input.output});
     }
   }
-  ASSIGN_OR_RETURN(added_[index], graph_.AddNode(std::move(spec)));
+  if (options_.adder != nullptr) {
+    ASSIGN_OR_RETURN(added_[index], options_.adder->Add(std::move(spec)));
+  } else {
+    ASSIGN_OR_RETURN(added_[index], graph_.AddNode(std::move(spec)));
+  }
   return absl::OkStatus();
 }
 
 absl::StatusOr<AttrMap> GraphImporter::Attrs(const tf::NodeDef& def) const {
-  const OpDef* op = graph_.registry()->Find(def.op());
+  const OpDef* op = graph_.FindOp(def.op());
   AttrMap attrs;
   for (const auto& [name, proto] : def.attr()) {
     const AttrDef* attr = op->FindAttr(name);

@@ -48,8 +48,13 @@ class GraphImporter {
 
   absl::Status CheckVersions() const;
   absl::Status IndexNames();
-  absl::Status CheckFunctions() const;
+  // What may have to be undone.
+  absl::Status AddToGraph();
   absl::Status CheckKnown() const;
+  // Functions that the node's attrs name and that nobody has, by name.
+  void AddUnknownFunctions(
+      const tf::NodeDef& node,
+      std::map<std::string, std::vector<std::string>>& unknown) const;
   absl::Status CheckConstants() const;
   absl::Status IndexInputMap();
   absl::Status CheckInputMap() const;

@@ -11,23 +11,30 @@
 namespace weft {
 
 namespace tf {
+class AttrValue;
 class GraphDef;
 class OpDef;
 class OpList;
 }  // namespace tf
 
+// Whether an attr we do not know asks for nothing: newer ops have attrs whose
+// default keeps the old behaviour, and false, zero or empty is what they have.
+bool IsNeutralAttr(const tf::AttrValue& value);
+
 // As ImportGraphDef says.
 absl::Status ImportGraphProto(const tf::GraphDef& def, Graph& graph,
                               const ImportOptions& options = {});
 
-// Nodes [first_id, num_nodes), after those that `def` has; and the version.
+// Nodes [first_id, num_nodes), after those that `def` has; the functions from
+// number `first_function` on; and the version.
 void ExportGraphProto(const Graph& graph, int first_id, bool assigned_devices,
-                      tf::GraphDef* def);
+                      tf::GraphDef* def, int first_function = 0);
 
 // Without what is only for people.
 void OpDefToProto(const OpDef& op, tf::OpDef* proto);
 
-// The ops of the graph's nodes, sorted by name, after those that `ops` has.
+// The ops of the graph's nodes and of its functions', sorted by name, after
+// those that `ops` has.
 void ExportOps(const Graph& graph, tf::OpList* ops);
 
 }  // namespace weft

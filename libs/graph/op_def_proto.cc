@@ -48,7 +48,14 @@ void OpDefToProto(const OpDef& op, tf::OpDef* proto) {
 
 void ExportOps(const Graph& graph, tf::OpList* ops) {
   std::map<std::string, const OpDef*> used;
-  for (const Node* node : graph.nodes()) used[node->type()] = &node->op();
+  const auto add = [&](const std::string& name) {
+    const OpDef* op = graph.registry()->Find(name);
+    if (op != nullptr) used[name] = op;
+  };
+  for (const Node* node : graph.nodes()) add(node->type());
+  for (const FunctionPtr& function : graph.functions().functions()) {
+    for (const FunctionNode& node : function->nodes) add(node.op);
+  }
   for (const auto& [name, op] : used) OpDefToProto(*op, ops->add_op());
 }
 

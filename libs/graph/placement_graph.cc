@@ -29,6 +29,8 @@ struct ResourceOp {
 // As their kernels compare them.
 constexpr std::initializer_list<absl::string_view> kQueueAttrs = {
     "component_types", "shapes", "capacity", "min_after_dequeue"};
+constexpr std::initializer_list<absl::string_view> kBarrierAttrs = {
+    "component_types", "shapes"};
 constexpr std::initializer_list<absl::string_view> kTableAttrs = {
     "key_dtype", "value_dtype"};
 constexpr std::initializer_list<absl::string_view> kAccumulatorAttrs = {
@@ -51,10 +53,31 @@ constexpr ResourceOp kResourceOps[] = {
      kAccumulatorAttrs},
     {"SparseConditionalAccumulator", "GradientAccumulator", false, true,
      kAccumulatorAttrs},
+    {"Barrier", "Barrier", false, true, kBarrierAttrs},
+    {"Stage", "StagingArea", true},
+    {"Unstage", "StagingArea", true},
+    {"StagePeek", "StagingArea", true},
+    {"StageSize", "StagingArea", true},
+    {"StageClear", "StagingArea", true},
+    {"MapStage", "StagingMap", true},
+    {"MapUnstage", "StagingMap", true},
+    {"MapUnstageNoKey", "StagingMap", true},
+    {"MapPeek", "StagingMap", true},
+    {"MapSize", "StagingMap", true},
+    {"MapIncompleteSize", "StagingMap", true},
+    {"MapClear", "StagingMap", true},
+    {"OrderedMapStage", "OrderedStagingMap", true},
+    {"OrderedMapUnstage", "OrderedStagingMap", true},
+    {"OrderedMapUnstageNoKey", "OrderedStagingMap", true},
+    {"OrderedMapPeek", "OrderedStagingMap", true},
+    {"OrderedMapSize", "OrderedStagingMap", true},
+    {"OrderedMapIncompleteSize", "OrderedStagingMap", true},
+    {"OrderedMapClear", "OrderedStagingMap", true},
     {"TextLineReader", "Reader"},
     {"WholeFileReader", "Reader"},
     {"TFRecordReader", "Reader"},
     {"FixedLengthRecordReader", "Reader"},
+    {"IdentityReader", "Reader"},
     {"Iterator", "Iterator"},
     {"OneShotIterator", "Iterator"},
 };
@@ -87,19 +110,34 @@ PartialShape DeclaredShape(const Node& node) {
   return is_scalar && node.type() == "Variable" ? PartialShape() : *shape;
 }
 
-std::string DefinitionOf(const Node& node, const ResourceOp& op) {
+// A function by what it does: two programs may call it differently, or two by
+// one name.
+std::string TextOf(const AttrValue& value, const FunctionLibrary& functions) {
+  std::vector<std::string> names;
+  AddFunctionNames(value, names);
+  if (names.empty()) return value.ToString();
+  return absl::StrJoin(
+      names, ",", [&](std::string* out, const std::string& name) {
+        absl::StrAppend(out, "function ",
+                        absl::Hex(functions.Fingerprint(name)));
+      });
+}
+
+std::string DefinitionOf(const Node& node, const ResourceOp& op,
+                         const FunctionLibrary& functions) {
   if (!op.has_definition) return "";
   std::string result(op.name);
   for (const absl::string_view name : op.attrs) {
     const auto attr = node.attrs().find(name);
     if (attr == node.attrs().end()) continue;
-    absl::StrAppend(&result, " ", name, "=", attr->second.ToString());
+    absl::StrAppend(&result, " ", name, "=", TextOf(attr->second, functions));
   }
   return result;
 }
 
 // What the op makes in a container for others to find.
-std::optional<NamedResource> ResourceOf(const Node& node) {
+std::optional<NamedResource> ResourceOf(const Node& node,
+                                        const FunctionLibrary& functions) {
   const auto* container = node.attr<std::string>("container");
   if (container == nullptr || !node.attr<std::string>("shared_name")) {
     return std::nullopt;
@@ -111,7 +149,7 @@ std::optional<NamedResource> ResourceOf(const Node& node) {
                          .shape = DeclaredShape(node)};
   if (resource.name.empty()) return std::nullopt;
   if (const auto* dtype = node.attr<DataType>("dtype")) resource.dtype = *dtype;
-  resource.definition = DefinitionOf(node, op);
+  resource.definition = DefinitionOf(node, op, functions);
   return resource;
 }
 
@@ -208,7 +246,7 @@ class Describer {
                          .colocate_with = ColocatedNames(node),
                          .is_generator = IsGenerator(node),
                          .is_metadata = IsMetadata(node),
-                         .resource = ResourceOf(node)};
+                         .resource = ResourceOf(node, graph_.functions())};
     if (result.kernel_types.empty()) result.attrs = AttrsText(node);
     return result;
   }

@@ -53,7 +53,8 @@ std::shared_ptr<const OpRegistry> Ops() {
   ops->Add(StateOp("VarHandleOp", "resource: resource")
                .Attr("shape: shape")
                .Attr("dtype: type"));
-  for (const char* op : {"ConditionalAccumulator", "Barrier"}) {
+  for (const char* op :
+       {"ConditionalAccumulator", "Unlisted", "Stage", "Unstage"}) {
     ops->Add(StateOp(op, "handle: resource"));
   }
   for (const char* op : {"FIFOQueue", "FIFOQueueV2"}) {
@@ -239,8 +240,12 @@ TEST_F(DescribeForPlacementTest, KindsAreThoseOfTheResourcesThatOpsMake) {
   EXPECT_EQ(
       ResourceOf({.name = "q", .op = "FIFOQueueV2", .attrs = attrs})->kind,
       "Queue");
-  EXPECT_EQ(ResourceOf({.name = "b", .op = "Barrier", .attrs = attrs})->kind,
-            "Barrier");
+  EXPECT_EQ(ResourceOf({.name = "s", .op = "Stage", .attrs = attrs})->kind,
+            "StagingArea");
+  EXPECT_EQ(ResourceOf({.name = "u", .op = "Unstage", .attrs = attrs})->kind,
+            "StagingArea");
+  EXPECT_EQ(ResourceOf({.name = "b", .op = "Unlisted", .attrs = attrs})->kind,
+            "Unlisted");
 }
 
 TEST_F(DescribeForPlacementTest, ADefinitionIsTheOpAndWhatAllHaveToGiveAlike) {
@@ -257,7 +262,7 @@ TEST_F(DescribeForPlacementTest, ADefinitionIsTheOpAndWhatAllHaveToGiveAlike) {
   EXPECT_EQ(definition("c", "FIFOQueueV2", 8), "FIFOQueue capacity=8");
   EXPECT_EQ(
       ResourceOf(
-          {.name = "d", .op = "Barrier", .attrs = {{"shared_name", "common"}}})
+          {.name = "d", .op = "Unlisted", .attrs = {{"shared_name", "common"}}})
           ->definition,
       "")
       << "nobody knows what counts";

@@ -49,11 +49,15 @@ void DropNewDefaults(const tf::OpList& producer, const OpRegistry& registry,
                      tf::GraphDef& graph) {
   absl::flat_hash_map<absl::string_view, Defaults> ops;
   for (const tf::OpDef& op : producer.op()) ops[op.name()] = DefaultsOf(op);
-  for (tf::NodeDef& node : *graph.mutable_node()) {
+  const auto drop = [&](tf::NodeDef& node) {
     const OpDef* known = registry.Find(node.op());
     const auto op = ops.find(node.op());
-    if (known == nullptr || op == ops.end()) continue;
+    if (known == nullptr || op == ops.end()) return;
     DropFrom(node, *known, op->second);
+  };
+  for (tf::NodeDef& node : *graph.mutable_node()) drop(node);
+  for (auto& function : *graph.mutable_library()->mutable_function()) {
+    for (tf::NodeDef& node : *function.mutable_node_def()) drop(node);
   }
 }
 

@@ -15,9 +15,10 @@ class GraphDef;
 class OpList;
 }  // namespace tf
 
-// Takes from the nodes of `graph` each attr that `registry` does not know of
-// the node's op and that is the default of `producer`, the ops of the writer.
-// What either knows nothing of stays, for the import to refuse.
+// Takes from the nodes of `graph` and of its functions each attr that
+// `registry` does not know of the node's op and that is the default of
+// `producer`, the ops of the writer. What either knows nothing of stays, for
+// the import to refuse.
 void DropNewDefaults(const tf::OpList& producer, const OpRegistry& registry,
                      tf::GraphDef& graph);
 

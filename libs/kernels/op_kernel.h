@@ -36,6 +36,7 @@
 #include "libs/device/device.h"
 #include "libs/fs/file_system.h"
 #include "libs/graph/graph.h"
+#include "libs/kernels/function_runtime.h"
 #include "libs/kernels/slot.h"
 #include "libs/rendezvous/rendezvous.h"
 #include "libs/resource/resource_manager.h"
@@ -46,13 +47,17 @@ namespace weft {
 // What a kernel is made from. The node outlives the construction only.
 class OpKernelConstruction {
  public:
-  OpKernelConstruction(const Node& node, const Device& device, Random& random)
-      : node_(node), device_(device), random_(random) {}
+  OpKernelConstruction(const Node& node, const Device& device, Random& random,
+                       FunctionRuntime* functions = nullptr)
+      : node_(node), device_(device), random_(random), functions_(functions) {}
 
   const Node& node() const { return node_; }
   const Device& device() const { return device_; }
   // For kernels whose op seeds are both 0.
   Random& random() const { return random_; }
+  // What the kernel calls functions with; outlives it. Null where no kernel
+  // can: when constants are evaluated.
+  FunctionRuntime* functions() const { return functions_; }
 
   template <typename T>
   absl::StatusOr<T> GetAttr(absl::string_view name) const {
@@ -69,6 +74,7 @@ class OpKernelConstruction {
   const Node& node_;
   const Device& device_;
   Random& random_;
+  FunctionRuntime* functions_;
 };
 
 struct CheckpointMetrics;  // libs/kernels/checkpoint_metrics.h
@@ -88,6 +94,8 @@ struct StepContext {
   FileSystem* file_system = nullptr;
   // What the task counts of checkpoints; null: nothing.
   CheckpointMetrics* checkpoint_metrics = nullptr;
+  // The function whose body this is a step of; null outside functions.
+  const FunctionFrame* frame = nullptr;
 };
 
 // Which run of a loop's body; 0 and 0 outside loops. The same in all tasks.
@@ -163,6 +171,8 @@ class OpKernelContext {
   }
   void SetOutputDead(int i) { outputs_[i].is_dead = true; }
 
+  // For kernels that call functions in this step.
+  const StepContext& step() const { return step_; }
   const Cancellation& cancellation() const { return *step_.cancellation; }
   Cancellation& mutable_cancellation() { return *step_.cancellation; }
   Allocator& allocator() const { return *step_.allocator; }

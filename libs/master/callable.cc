@@ -141,6 +141,29 @@ absl::StatusOr<std::string> TaskOfDevice(const std::string& device) {
   return name.TaskOnly().ToString();
 }
 
+// What the part sends to `task`; the first few by name.
+absl::StatusOr<std::string> DescribeSends(const Callable::Part& part,
+                                          const std::string& task) {
+  constexpr size_t kNamed = 8;
+  std::vector<std::string> names;
+  size_t count = 0;
+  for (const protocol::DevicePartition& partition : part.partitions) {
+    for (const Node* node : partition.graph->nodes()) {
+      if (node->type() != "_Send") continue;
+      ASSIGN_OR_RETURN(const std::string receiver,
+                       TaskOfDevice(*node->attr<std::string>("recv_device")));
+      if (receiver != task || ++count > kNamed) continue;
+      names.push_back(
+          absl::StrCat("tensor ", *node->attr<std::string>("tensor_name")));
+    }
+  }
+  if (count == 0) return std::string();
+  return absl::StrCat(
+      ", sends ", task, " [", absl::StrJoin(names, ", "),
+      count > kNamed ? absl::StrCat(" and ", count - kNamed, " more") : "",
+      "]");
+}
+
 absl::Status GroupByTask(
     std::map<std::string, std::unique_ptr<Graph>> by_device,
     protocol::WorkerDirectory& directory, const std::string& own_task,
@@ -161,6 +184,9 @@ absl::Status GroupByTask(
         {device, std::shared_ptr<const Graph>(std::move(graph))});
   }
   auto own = parts.extract(own_task);
+  for (auto& [task, part] : parts) {
+    ASSIGN_OR_RETURN(part.sends, DescribeSends(part, own_task));
+  }
   for (auto& [task, part] : parts) callable.parts.push_back(std::move(part));
   if (own) callable.parts.push_back(std::move(own.mapped()));
   return absl::OkStatus();
@@ -210,11 +236,14 @@ absl::Status Callable::NameEnds(const Part& part,
       absl::StrAppend(out, all[index]);
     });
   };
-  if (part.feeds.empty() && part.fetches.empty()) return status;
+  if (part.feeds.empty() && part.fetches.empty() && part.sends.empty()) {
+    return status;
+  }
   return Append(
-      status, absl::StrCat("[[", part.task, " takes feeds [",
-                           names(spec.feeds, part.feeds), "], makes fetches [",
-                           names(spec.fetches, part.fetches), "]]]"));
+      status,
+      absl::StrCat("[[", part.task, " takes feeds [",
+                   names(spec.feeds, part.feeds), "], makes fetches [",
+                   names(spec.fetches, part.fetches), "]", part.sends, "]]"));
 }
 
 absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(

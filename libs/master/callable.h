@@ -30,6 +30,9 @@ struct Callable {
     // Positions of the feeds it takes and the fetches it makes.
     std::vector<int> feeds;
     std::vector<int> fetches;
+    // What else may come with its answer, for errors: ", sends TASK [tensor
+    // a:0 and 2 more]". Empty for the master's own task.
+    std::string sends;
     // Which nodes it runs, for errors: "[[node x (VariableV2) and 2 more]]".
     std::string nodes;
   };

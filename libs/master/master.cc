@@ -108,6 +108,10 @@ void Master::End(const absl::Status& cause) {
 
 void Master::Drain(absl::Time deadline) {
   draining_.store(true, std::memory_order_release);
+  // Nobody can go on with them.
+  for (const auto& session : Sessions()) {
+    session->CancelIdlePartialRuns(ShuttingDown());
+  }
   steps_.WaitUntilNone(*options_.scheduler, deadline);
   End(ShuttingDown());
 }

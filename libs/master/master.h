@@ -26,6 +26,7 @@
 #include "libs/base/logging.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
+#include "libs/graph/function_expander.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/op_def.h"
 #include "libs/master/open_calls.h"
@@ -60,6 +61,8 @@ struct MasterOptions {
   // What a node on one of the cluster's devices gives for known inputs; for
   // folding constants. May be empty: then nothing is folded.
   NodeEvaluator evaluate;
+  // How calls of functions are expanded where a graph grows.
+  ExpanderOptions functions;
   // TensorFlow answers an unknown feed or fetch with INVALID_ARGUMENT in an
   // in-process session, and with NOT_FOUND on a server.
   absl::StatusCode unknown_tensor_code = absl::StatusCode::kInvalidArgument;

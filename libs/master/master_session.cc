@@ -1,6 +1,7 @@
 #include "libs/master/master_session.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -367,6 +368,9 @@ void MasterSession::RunCallable(uint64_t callable,
   std::unique_ptr<Step> step = BeginStep(callable, &status, &partial);
   if (partial != nullptr) return GoOnWith(*partial, run, std::move(done));
   if (step == nullptr) return done(std::move(status));
+  const absl::Duration timeout =
+      std::min(run.timeout, config_.operation_timeout);
+  const absl::Time deadline = Deadline(timeout);
   status = step->callable().CheckFeeds(run.feeds);
   if (status.ok() &&
       run.fetches.size() != step->callable().spec.fetches.size()) {
@@ -379,10 +383,8 @@ void MasterSession::RunCallable(uint64_t callable,
     EndStep(std::move(step), absl::OkStatus());
     return done(std::move(status));
   }
-  const absl::Duration timeout =
-      std::min(run.timeout, config_.operation_timeout);
   step->NoteBegan(options_.metrics, options_.scheduler->clock());
-  step->ArmTimer(Deadline(timeout), timeout);
+  step->ArmTimer(deadline, timeout);
   step->Heed(run.cancellation);
   Dispatch(std::move(step), run, std::move(done));
 }
@@ -411,6 +413,7 @@ absl::Status MasterSession::BeginPartialRun(
   const std::shared_ptr<PartialRun> partial = callable->partial;
   partial->StepBegins(step->cancellation());
   step->set_client(partial->client());
+  step->NoteBegan(options_.metrics, options_.scheduler->clock());
   Dispatch(std::move(step), {},
            [self = shared_from_this(), partial](const absl::Status& status) {
              self->fed_.GiveBack(partial->StepEnds(status));
@@ -432,8 +435,9 @@ void MasterSession::GoOnWith(const Callable& partial,
   if (!taken.ok()) return done(taken.status());
   protocol::CallableRun limited = run;
   limited.timeout = std::min(run.timeout, config_.operation_timeout);
-  absl::Status refused = partial.partial->Run(
-      limited, *taken, Deadline(limited.timeout), *options_.scheduler, done);
+  absl::Status refused =
+      partial.partial->Run(limited, *taken, Deadline(limited.timeout),
+                           steps_.Skip(), *options_.scheduler, done);
   if (refused.ok()) return;
   fed_.GiveBack(*taken);
   done(std::move(refused));
@@ -445,6 +449,10 @@ absl::Status MasterSession::TellGraphs(const protocol::CallableSpec& spec,
                                        const protocol::CallableRun& run) {
   if (run.metadata == nullptr || !run.wanted.output_partition_graphs) {
     return absl::OkStatus();
+  }
+  // It takes long, and nobody may be there any more.
+  if (run.cancellation != nullptr && run.cancellation->IsCancelled()) {
+    return run.cancellation->status();
   }
   ASSIGN_OR_RETURN(const std::shared_ptr<Callable> compiled, Compile(spec));
   ASSIGN_OR_RETURN(run.metadata->partition_graphs, ExportPartitions(*compiled));
@@ -657,14 +665,38 @@ void MasterSession::EndStep(std::unique_ptr<Step> step, absl::Status status) {
   if (is_last) PartClosed();
 }
 
+void MasterSession::CancelIdlePartialRuns(const absl::Status& why) {
+  // By their numbers, as where a session is closed.
+  std::map<uint64_t, std::shared_ptr<PartialRun>> running;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (Step* step : running_) {
+      const auto& partial = step->callable().partial;
+      if (partial != nullptr) running[step->id()] = partial;
+    }
+  }
+  for (const auto& [id, partial] : running) partial->CancelWhenIdle(why);
+}
+
+// A partial run that nobody calls is not slow: it waits for its client.
+uint64_t MasterSession::AgeOf(const Step& step) {
+  const auto& partial = step.callable().partial;
+  if (partial == nullptr) return step.id();
+  return partial->OldestCall().value_or(std::numeric_limits<uint64_t>::max());
+}
+
 std::optional<SlowStep> MasterSession::FindSlow(uint64_t number) const {
   absl::MutexLock lock(&mutex_);
   const Step* oldest = nullptr;
+  uint64_t least = number;
   int num_slow = 0;
   for (const Step* step : running_) {
-    if (step->id() >= number) continue;
+    const uint64_t age = AgeOf(*step);
+    if (age >= number) continue;
     ++num_slow;
-    if (oldest == nullptr || step->id() < oldest->id()) oldest = step;
+    if (age >= least) continue;
+    least = age;
+    oldest = step;
   }
   if (oldest == nullptr) return std::nullopt;
   SlowStep slow = oldest->Describe(id_);

@@ -68,8 +68,13 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   // A step that the holder waits for.
   std::optional<SlowStep> FindWaitedFor(const protocol::StepId& holder) const;
 
-  // Its oldest step, if that is below `number`.
+  // Its oldest step, if that is below `number`. Of a partial run its calls
+  // count, and nothing as long as there is none.
   std::optional<SlowStep> FindSlow(uint64_t number) const;
+
+  // Partial runs that wait for their clients, whose calls are refused from now
+  // on.
+  void CancelIdlePartialRuns(const absl::Status& why);
 
   // Refuses further calls and runs, cancels those under way with `cause`, and
   // when all have ended has the workers forget the session, for as long as
@@ -148,6 +153,8 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
                          protocol::Master::Done done);
   void LimitHold(Step& step) const;
   void EndStep(std::unique_ptr<Step> step, absl::Status status);
+  // Its number, or that of its oldest call.
+  static uint64_t AgeOf(const Step& step);
   absl::Time Deadline(absl::Duration timeout) const;
 
   const protocol::WorkerSession id_;

@@ -10,9 +10,14 @@
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
 #include "libs/trace/clock_offset.h"
+#include "libs/trace/device_trace.h"
 
 namespace weft {
 namespace {
+
+// Of all tasks of a step. Well below what a message may have, for its run would
+// fail with more.
+constexpr size_t kMaxTraceBytes = size_t{512} << 20;
 
 // Some of them, for a line of the log.
 std::string List(const std::vector<std::string>& names) {
@@ -161,12 +166,17 @@ void MasterSession::Step::EndTrace(bool is_wanted) {
   if (metadata_ == nullptr) return;
   for (TracedPart& part : traced_) {
     if (!is_wanted) break;
-    part.trace.stats.Shift(absl::ToInt64Nanoseconds(
-        EstimateClockOffset({.sent = part.asked,
-                             .received_there = part.trace.begun,
-                             .answered_there = part.trace.ended,
-                             .answered = part.answered})));
+    part.trace.stats.Shift(absl::ToInt64Nanoseconds(EstimateClockOffset(
+        {.sent = part.asked,
+         .received_there = part.trace.begun,
+         .answered_there = part.trace.ended,
+         .answered = part.trace.answered.value_or(part.answered)})));
     metadata_->step_stats.Add(std::move(part.trace.stats));
+  }
+  // Less is no matter: a device has a bound of its own.
+  StepStats& stats = metadata_->step_stats;
+  if (stats.dev_stats.size() > kMaxTraceBytes / DeviceTrace::kMaxBytes) {
+    stats.Limit(kMaxTraceBytes);
   }
   traced_.clear();
   metadata_ = nullptr;

@@ -2,10 +2,13 @@
 #include "libs/master/master_session.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
@@ -377,21 +380,26 @@ TEST_F(TwoTasksTest, ATraceOfSeveralTasksIsByTheMastersClock) {
                        [&](absl::Status status) { ended = std::move(status); });
   scheduler_.RunUntilIdle();
   // There it began after 2 ms, ran something for 4, and took 2 for the answer.
+  // The trace of the ps is read for 100 ms more.
   const auto tell = [&](protocol::RecordingWorker& task, const char* device,
-                        absl::Duration ahead) {
+                        absl::Duration ahead,
+                        std::optional<absl::Time> answered = std::nullopt) {
     const absl::Time begun = begin + absl::Milliseconds(2) + ahead;
     task.trace = {.stats = {{{.device = device,
                               .node_stats = {{.start_nanos =
                                                   absl::ToUnixNanos(begun)}}}}},
                   .begun = begun,
-                  .ended = begun + absl::Milliseconds(4)};
+                  .ended = begun + absl::Milliseconds(4),
+                  .answered = answered};
     task.EndRun();
   };
   scheduler_.AdvanceBy(absl::Milliseconds(8));
   ASSERT_EQ(worker_.running.size(), 1u);
   ASSERT_EQ(ps_.running.size(), 1u);
   tell(worker_, kDevice, absl::ZeroDuration());
-  tell(ps_, kPsDevice, absl::Hours(1));
+  const absl::Time answered = scheduler_.clock().Now();
+  scheduler_.AdvanceBy(absl::Milliseconds(100));
+  tell(ps_, kPsDevice, absl::Hours(1), answered);
   ASSERT_OK(ended);
   for (const DeviceStepStats& device : metadata.step_stats.dev_stats) {
     EXPECT_EQ(device.node_stats[0].start_nanos,
@@ -527,6 +535,78 @@ TEST_F(MasterSessionTest, ACoordinatorThatIsNotThereIsAskedAgain) {
   coordinator_.answer = absl::OkStatus();
   scheduler_.AdvanceBy(absl::Seconds(1));
   EXPECT_OK(extended);
+}
+
+// ---- partial runs ----
+
+class OpenPartialRunTest : public MasterSessionTest {
+ protected:
+  void SetUp() override {
+    MasterSessionTest::SetUp();
+    Extended extended;
+    Extend(0, Nodes("x", "y"), &extended);
+    ASSERT_OK(extended);
+    worker_.hold_runs = true;
+    ASSERT_OK_AND_ASSIGN(partial_,
+                         Ask().MakeCallable(session_, {.feeds = {"x:0"},
+                                                       .fetches = {"y:0"},
+                                                       .is_partial = true}));
+    ASSERT_EQ(worker_.running.size(), 1u);
+  }
+  void TearDown() override {
+    while (!worker_.running.empty()) worker_.EndRun();
+    MasterSessionTest::TearDown();
+  }
+  // Takes the fetch, which is not there.
+  void Call(absl::Status* answer) {
+    *answer = absl::UnknownError("not answered yet");
+    master_->RunCallable(
+        session_, partial_,
+        {.fetches = absl::MakeSpan(fetches_), .fetch_indices = fetch_indices_},
+        [answer](absl::Status status) { *answer = status; });
+  }
+  // The task ends the step, as it was told to.
+  void EndStep() {
+    worker_.answer = absl::CancelledError("the step was cancelled");
+    worker_.EndRun();
+    worker_.answer = absl::OkStatus();
+  }
+  int NumWaitsLogged() const {
+    return static_cast<int>(
+        absl::c_count_if(logger_.lines(), [](const std::string& line) {
+          return absl::StrContains(line, "has waited more than");
+        }));
+  }
+
+  uint64_t partial_ = 0;
+  std::vector<Tensor> fetches_{1};
+  const std::vector<int> fetch_indices_ = {0};
+};
+
+TEST_F(OpenPartialRunTest, OneThatWaitsForItsClientIsNotSlow) {
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_EQ(NumWaitsLogged(), 0);
+  absl::Status answer;
+  Call(&answer);
+  scheduler_.AdvanceBy(absl::Seconds(4));
+  EXPECT_EQ(NumWaitsLogged(), 0);
+  scheduler_.AdvanceBy(absl::Seconds(3));
+  EXPECT_EQ(NumWaitsLogged(), 1);
+  EndStep();
+  EXPECT_FALSE(answer.ok());
+}
+
+TEST_F(OpenPartialRunTest, ADrainDoesNotWaitForItsClient) {
+  worker_.running.front().step.cancellation->Register(
+      [this](const absl::Status& cause) {
+        EXPECT_THAT(cause,
+                    StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+        scheduler_.Schedule(Pool::kCompute, [this] { EndStep(); });
+      });
+  const absl::Time begin = clock_.Now();
+  master_->Drain(clock_.Now() + absl::Minutes(1));
+  EXPECT_EQ(clock_.Now(), begin);
+  EXPECT_TRUE(worker_.running.empty());
 }
 
 // As many as the blocking pool has threads, and more.

@@ -35,6 +35,7 @@ absl::Status CheckTurns(absl::Span<const int> indices,
 
 // One call, until its `done`.
 struct PartialRun::Call {
+  uint64_t number = 0;
   Scheduler* scheduler = nullptr;
   protocol::Master::Done done;
   bool is_last = false;
@@ -43,16 +44,6 @@ struct PartialRun::Call {
   std::shared_ptr<Cancellation> step;  // null: it had ended already
   CancellationLink caller_gone;
   Scheduler::TimerId timer = 0;
-
-  void End(absl::Status status) {
-    caller_gone.End();
-    if (timer != 0) scheduler->CancelTimer(timer);
-    done(std::move(status));
-  }
-  // What the step says is the reason; it may have ended well, all the same.
-  void EndWithStep(const absl::Status& ended) {
-    End(ended.ok() ? fetched : ended);
-  }
 };
 
 void PartialRun::StepBegins(std::shared_ptr<Cancellation> step) {
@@ -72,8 +63,40 @@ int64_t PartialRun::StepEnds(const absl::Status& status) {
   }
   // What it made and nobody has taken yet stays where it is.
   if (!status.ok()) client_->Abort(status);
-  for (const CallPtr& call : waiting) call->EndWithStep(status);
+  for (const CallPtr& call : waiting) EndWithStep(call, status);
   return fed_bytes;
+}
+
+void PartialRun::EndCall(const CallPtr& call, absl::Status status) {
+  call->caller_gone.End();
+  if (call->timer != 0) call->scheduler->CancelTimer(call->timer);
+  absl::Status why;
+  {
+    absl::MutexLock lock(&mutex_);
+    under_way_.erase(call->number);
+    if (under_way_.empty()) why = cancel_when_idle_;
+  }
+  if (!why.ok()) Cancel(why);
+  call->done(std::move(status));
+}
+
+void PartialRun::EndWithStep(const CallPtr& call, const absl::Status& ended) {
+  EndCall(call, ended.ok() ? call->fetched : ended);
+}
+
+std::optional<uint64_t> PartialRun::OldestCall() const {
+  absl::MutexLock lock(&mutex_);
+  if (under_way_.empty()) return std::nullopt;
+  return *under_way_.begin();
+}
+
+void PartialRun::CancelWhenIdle(const absl::Status& why) {
+  {
+    absl::MutexLock lock(&mutex_);
+    cancel_when_idle_ = why;
+    if (!under_way_.empty()) return;
+  }
+  Cancel(why);
 }
 
 void PartialRun::Cancel(const absl::Status& why) {
@@ -105,13 +128,14 @@ absl::Status PartialRun::Check(const protocol::CallableRun& run) const {
 }
 
 absl::StatusOr<bool> PartialRun::Take(const protocol::CallableRun& run,
-                                      int64_t fed_bytes) {
+                                      int64_t fed_bytes, uint64_t number) {
   absl::MutexLock lock(&mutex_);
   if (ended_.has_value()) RETURN_IF_ERROR(*ended_);
   RETURN_IF_ERROR(Check(run));
   for (const int feed : run.feed_indices) fed_[feed] = true;
   for (const int fetch : run.fetch_indices) fetched_[fetch] = true;
   fed_bytes_ += fed_bytes;
+  under_way_.insert(number);
   const auto has_all = [](const std::vector<bool>& turns) {
     return std::find(turns.begin(), turns.end(), false) == turns.end();
   };
@@ -120,10 +144,11 @@ absl::StatusOr<bool> PartialRun::Take(const protocol::CallableRun& run,
 
 absl::Status PartialRun::Run(const protocol::CallableRun& run,
                              int64_t fed_bytes, absl::Time deadline,
-                             Scheduler& scheduler,
+                             uint64_t number, Scheduler& scheduler,
                              protocol::Master::Done& done) {
-  ASSIGN_OR_RETURN(const bool is_last, Take(run, fed_bytes));
+  ASSIGN_OR_RETURN(const bool is_last, Take(run, fed_bytes, number));
   auto call = std::make_shared<Call>();
+  call->number = number;
   call->scheduler = &scheduler;
   call->done = std::move(done);
   call->is_last = is_last;
@@ -178,7 +203,7 @@ void PartialRun::Fetch(const CallPtr& call, int fetch, Tensor& to) {
 void PartialRun::PartDone(const CallPtr& call, const absl::Status& status) {
   if (!call->join.EndPart(status)) return;
   call->fetched = call->join.TakeError();
-  if (call->fetched.ok() && !call->is_last) return call->End(call->fetched);
+  if (call->fetched.ok() && !call->is_last) return EndCall(call, call->fetched);
   // Where a fetch failed, nobody can take all of the others, and the step would
   // run for ever.
   if (!call->fetched.ok() && call->step != nullptr) {
@@ -197,7 +222,7 @@ void PartialRun::WaitForEnd(const CallPtr& call) {
     }
     ended = *ended_;
   }
-  call->EndWithStep(ended);
+  EndWithStep(call, ended);
 }
 
 }  // namespace weft

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/btree_set.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
@@ -41,41 +42,54 @@ class PartialRun : public std::enable_shared_from_this<PartialRun> {
   int64_t StepEnds(const absl::Status& status);
   // Ends the step.
   void Cancel(const absl::Status& why);
+  // The same, as soon as no call is under way: no other one will come.
+  void CancelWhenIdle(const absl::Status& why);
 
   // Brings feeds, which take `fed_bytes` of the session's quota until the step
   // ends, and takes fetches; `done` is taken and called. When a call ends early
   // or takes too long, or wants a value that there is not, the step ends; its
   // error is then that of all calls. INVALID_ARGUMENT, with nothing changed and
   // `done` left alone, for a feed or fetch that is none, had its turn, or is of
-  // another type.
+  // another type. `number`: the call's own (StepCounter::Skip), which says how
+  // old it is.
   absl::Status Run(const protocol::CallableRun& run, int64_t fed_bytes,
-                   absl::Time deadline, Scheduler& scheduler,
+                   absl::Time deadline, uint64_t number, Scheduler& scheduler,
                    protocol::Master::Done& done);
+
+  // The number of the oldest call that is under way; none: the run waits for
+  // its client.
+  std::optional<uint64_t> OldestCall() const;
 
  private:
   struct Call;
   using CallPtr = std::shared_ptr<Call>;
 
-  // Notes what the call brings and takes; whether it is the last one.
-  absl::StatusOr<bool> Take(const protocol::CallableRun& run,
-                            int64_t fed_bytes);
+  // Notes what the call brings and takes, and that it is under way; whether it
+  // is the last one.
+  absl::StatusOr<bool> Take(const protocol::CallableRun& run, int64_t fed_bytes,
+                            uint64_t number);
   absl::Status Check(const protocol::CallableRun& run) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Limit(const CallPtr& call, absl::Time deadline, absl::Duration timeout);
   void Fetch(const CallPtr& call, int fetch, Tensor& to);
   void PartDone(const CallPtr& call, const absl::Status& status);
   void WaitForEnd(const CallPtr& call);
+  void EndCall(const CallPtr& call, absl::Status status);
+  // What the step says is the reason; it may have ended well, all the same.
+  void EndWithStep(const CallPtr& call, const absl::Status& ended);
 
   const std::vector<DataType> feed_types_;
   const std::shared_ptr<Rendezvous> client_ =
       std::make_shared<LocalRendezvous>();
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   std::vector<bool> fed_ ABSL_GUARDED_BY(mutex_);
   std::vector<bool> fetched_ ABSL_GUARDED_BY(mutex_);
   int64_t fed_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<Cancellation> step_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> ended_ ABSL_GUARDED_BY(mutex_);
   std::vector<CallPtr> waiting_ ABSL_GUARDED_BY(mutex_);  // for the step's end
+  absl::btree_set<uint64_t> under_way_ ABSL_GUARDED_BY(mutex_);  // by number
+  absl::Status cancel_when_idle_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "libs/master/partial_run.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,7 @@ class PartialRunTest : public ::testing::Test {
                      timeout == absl::InfiniteDuration()
                          ? absl::InfiniteFuture()
                          : scheduler_.clock().Now() + timeout,
-                     scheduler_, done);
+                     ++number_, scheduler_, done);
   }
   // The step makes a fetch.
   void Make(int fetch, float value, bool is_dead = false) {
@@ -62,6 +63,7 @@ class PartialRunTest : public ::testing::Test {
   const std::shared_ptr<Cancellation> step_ = std::make_shared<Cancellation>();
   const std::shared_ptr<PartialRun> run_ = std::make_shared<PartialRun>(
       std::vector<DataType>{DT_FLOAT, DT_FLOAT}, /*num_fetches=*/2);
+  uint64_t number_ = 0;  // of the last call
   std::vector<int> feeds_;
   std::vector<int> fetches_;
   std::vector<Tensor> values_;
@@ -145,6 +147,43 @@ TEST_F(PartialRunTest, AFetchWithoutAValueIsAnErrorThoughTheStepEndsWell) {
   EXPECT_TRUE(step_->IsCancelled());
   run_->StepEnds(absl::OkStatus());
   EXPECT_THAT(answer, StatusIs(kInvalid, "does not have value"));
+}
+
+TEST_F(PartialRunTest, ItIsAsOldAsTheOldestCallThatIsUnderWay) {
+  absl::Status first, second;
+  EXPECT_EQ(run_->OldestCall(), std::nullopt);
+  ASSERT_OK(Call({0}, {0}, &first));
+  ASSERT_OK(Call({}, {1}, &second));
+  EXPECT_EQ(run_->OldestCall(), 1u);
+  Make(0, 7);
+  EXPECT_OK(first);
+  EXPECT_EQ(run_->OldestCall(), 2u);
+  // One that is refused is not under way.
+  EXPECT_FALSE(Call({0}, {}, &first).ok());
+  Make(1, 7);
+  EXPECT_EQ(run_->OldestCall(), std::nullopt);
+}
+
+TEST_F(PartialRunTest, ItsLastCallIsUnderWayUntilTheStepEnds) {
+  absl::Status answer;
+  ASSERT_OK(Call({0, 1}, {0, 1}, &answer));
+  Make(0, 7);
+  Make(1, 7);
+  EXPECT_EQ(run_->OldestCall(), 1u);
+  run_->StepEnds(absl::OkStatus());
+  EXPECT_OK(answer);
+  EXPECT_EQ(run_->OldestCall(), std::nullopt);
+}
+
+TEST_F(PartialRunTest, WhereNoCallCanComeItEndsWithTheLastOne) {
+  absl::Status answer;
+  ASSERT_OK(Call({0}, {1}, &answer));
+  run_->CancelWhenIdle(absl::UnavailableError("shutting down"));
+  EXPECT_FALSE(step_->IsCancelled());
+  Make(1, 7);
+  EXPECT_OK(answer);
+  EXPECT_THAT(step_->status(),
+              StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
 }
 
 TEST_F(PartialRunTest, TheStepsErrorIsThatOfAllCalls) {

@@ -20,7 +20,8 @@ SessionGraph::SessionGraph(uint64_t session,
       config_(config),
       options_(options),
       extensions_(*options.scheduler),
-      graph_(options.ops) {}
+      graph_(options.ops),
+      expander_(graph_, options.functions) {}
 
 void SessionGraph::Extend(const OpenCalls::CallPtr& open,
                           protocol::GraphExtension extension,
@@ -72,11 +73,13 @@ absl::Status SessionGraph::BeginGrowth(Growth& growth) {
   }
   RETURN_IF_ERROR(options_.quotas.CheckGraph(
       num_bytes_, extension.graph_def.size(), options_.task));
-  RETURN_IF_ERROR(ImportGraphDef(extension.graph_def, graph_));
-  if (absl::Status own = CheckOps(); !own.ok()) {
-    graph_.TruncateTo(num_nodes_);
-    return own;
-  }
+  functions_ = graph_.shared_functions();
+  absl::Status imported =
+      ImportGraphDef(extension.graph_def, graph_, {.adder = &expander_});
+  if (imported.ok()) imported = CheckOps();
+  if (!imported.ok()) Undo();
+  expander_.EndImport();
+  RETURN_IF_ERROR(imported);
   growth.request = {
       .session = session_,
       .task = options_.task,
@@ -97,6 +100,12 @@ absl::Status SessionGraph::CheckOps() const {
         "sent to a session. Feed and fetch tensors by their names."));
   }
   return absl::OkStatus();
+}
+
+void SessionGraph::Undo() {
+  graph_.TruncateTo(num_nodes_);
+  graph_.RestoreFunctions(functions_);
+  expander_.EndImport();
 }
 
 void SessionGraph::Place(GrowthPtr growth) {
@@ -123,7 +132,7 @@ absl::StatusOr<protocol::ExtensionResult> SessionGraph::EndGrowth(
   absl::Status status = reply.status();
   if (status.ok()) status = SetDevices(growth, *std::move(reply));
   if (!status.ok()) {
-    graph_.TruncateTo(num_nodes_);
+    Undo();
     return status;
   }
   num_nodes_ = graph_.num_nodes();

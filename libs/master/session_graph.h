@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "libs/graph/function_expander.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/placement_graph.h"
 #include "libs/master/async_mutex.h"
@@ -76,6 +77,8 @@ class SessionGraph {
   void ExtendLocked(GrowthPtr growth) ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds the nodes, for nobody to see yet.
   absl::Status BeginGrowth(Growth& growth) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes what an extension has added out of the graph again.
+  void Undo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Of the new nodes. An _Retval of a client's would put its value anywhere.
   absl::Status CheckOps() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Asks the coordinator.
@@ -102,7 +105,12 @@ class SessionGraph {
 
   AsyncMutex extensions_;
   absl::Mutex mutex_;
+  // Calls of functions are expanded in it, so that all of their nodes are
+  // placed.
   Graph graph_ ABSL_GUARDED_BY(mutex_);
+  FunctionExpander expander_ ABSL_GUARDED_BY(mutex_);
+  // Those of this version, while an extension has the lock.
+  std::shared_ptr<const FunctionLibrary> functions_ ABSL_GUARDED_BY(mutex_);
   // Of this version; those after them belong to the extension that has the
   // lock.
   int num_nodes_ ABSL_GUARDED_BY(mutex_) = 0;

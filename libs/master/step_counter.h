@@ -25,6 +25,13 @@ class StepCounter {
     return next_++;
   }
 
+  // A number that no step has: what happens now came after all steps below it,
+  // and before those above.
+  uint64_t Skip() {
+    absl::MutexLock lock(&mutex_);
+    return next_++;
+  }
+
   void End(uint64_t step) {
     {
       absl::MutexLock lock(&mutex_);

@@ -82,17 +82,16 @@ void StepWatch::Stop() {
 }
 
 void StepWatch::Tick() {
+  const absl::Time now = options_.scheduler->clock().Now();
   uint64_t slow_below = 0;
   {
     absl::MutexLock lock(&mutex_);
     timer_ = 0;
     if (stopped_) return;
     in_flight_.Begin();
-    slow_below = SlowBelow(options_.scheduler->clock().Now());
+    slow_below = SlowBelow(now);
   }
-  if (slow_below > 0) {
-    for (SlowStep& slow : options_.find(slow_below)) Report(std::move(slow));
-  }
+  if (slow_below > 0) ReportAll(options_.find(slow_below), now);
   // A step that begins from here on begins the ticking itself.
   is_ticking_.store(false);
   if (options_.steps->HasRunning()) {
@@ -114,9 +113,17 @@ uint64_t StepWatch::SlowBelow(absl::Time now) {
   }
   marks_.push_back({now, options_.steps->next()});
   if (options_.steps->over_below() >= slow_below) return 0;
-  if (now - said_ < options_.interval) return 0;
-  said_ = now;
-  return slow_below;
+  return now - said_ < options_.interval ? 0 : slow_below;
+}
+
+// None are there where all that runs waits for its client.
+void StepWatch::ReportAll(std::vector<SlowStep> slow, absl::Time now) {
+  if (slow.empty()) return;
+  {
+    absl::MutexLock lock(&mutex_);
+    said_ = now;
+  }
+  for (SlowStep& step : slow) Report(std::move(step));
 }
 
 void StepWatch::Report(SlowStep slow) {

@@ -77,6 +77,8 @@ class StepWatch : public std::enable_shared_from_this<StepWatch> {
   void Tick();
   // Below which number steps are slow now, and are to be said so; 0: none.
   uint64_t SlowBelow(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReportAll(std::vector<SlowStep> slow, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void Report(SlowStep slow);
 
   const StepWatchOptions options_;

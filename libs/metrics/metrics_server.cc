@@ -165,7 +165,7 @@ class MetricsServer::Impl {
   void Start(std::function<std::string()> text) {
     text_ = std::move(text);
     is_started_ = true;
-    options_.scheduler->Schedule(Pool::kBlocking, [this] { Drive(); });
+    options_.scheduler->Schedule(Pool::kOwnThread, [this] { Drive(); });
   }
 
   int port() const { return port_; }
@@ -192,16 +192,15 @@ class MetricsServer::Impl {
   void Drive() {
     while (!ending_.load()) {
       const bool had_none = began_.empty();
-      has_opened_ = false;
+      has_opened_ = has_closed_ = false;
+      MHD_run(daemon_);
+      CutLateConnections();
       // Where there were as many connections as there may be, the library does
       // not look for others before it runs again.
-      do {
-        has_closed_ = false;
-        MHD_run(daemon_);
-      } while (has_closed_);
-      CutLateConnections();
-      if (is_called_ && had_none && !has_opened_) WaitForDescriptors();
-      Wait();
+      if (std::exchange(is_called_, false) && had_none && !has_opened_) {
+        WaitForDescriptors();
+      }
+      if (!has_closed_) Wait();
     }
     ended_->Set();
   }
@@ -303,8 +302,8 @@ class MetricsServer::Impl {
   bool is_started_ = false;
   std::atomic<bool> ending_{false};
   std::map<MHD_Connection*, absl::Time> began_;
-  bool is_called_ = false;   // a socket wants something
-  bool has_opened_ = false;  // a connection, since then
+  bool is_called_ = false;   // a socket wants something, says the last Wait
+  bool has_opened_ = false;  // a connection, in this turn
   bool has_closed_ = false;
 };
 

@@ -1,7 +1,8 @@
 // MetricsServer: a page that Prometheus reads: answers GET of one path by HTTP
 // with what a function says at that moment. By libmicrohttpd, which listens,
-// reads and writes on one thread that the Scheduler gives it: a closure of the
-// blocking pool, from Start to the end of the server.
+// reads and writes on a thread of its own that the Scheduler gives it
+// (Pool::kOwnThread), from Start to the end of the server: it answers while
+// files hold all threads of the blocking pool.
 //
 // What clients can make it hold is bounded: connections, bytes of each request,
 // and how long each connection may take, however slowly it talks. Each is

@@ -169,8 +169,14 @@ Scope Scope::WithControlDependencies(
 }
 
 Scope Scope::WithoutControlDependencies() const {
+  return WithControlFlowContext(nullptr);
+}
+
+Scope Scope::WithControlFlowContext(
+    std::shared_ptr<ControlFlowContext> context) const {
   Scope result = *this;
   result.control_dependencies_.clear();
+  result.control_flow_context_ = std::move(context);
   return result;
 }
 
@@ -309,14 +315,19 @@ absl::Status Scope::Decorate(const OpDef& op, NodeSpec& spec) const {
   return absl::OkStatus();
 }
 
-const Node* Scope::Add(NodeSpec spec) const {
+absl::Status Scope::PrepareSpec(NodeSpec& spec) const {
   const OpDef* op = graph().registry()->Find(spec.op);
-  if (op != nullptr) {
-    if (absl::Status status = Decorate(*op, spec); !status.ok()) {
-      UpdateStatus(Annotate(status, absl::StrCat("Node '", spec.name,
-                                                 "' (op: '", spec.op, "')")));
-      return nullptr;
-    }
+  if (op == nullptr) return absl::OkStatus();  // refused where it is added
+  RETURN_IF_ERROR(Decorate(*op, spec));
+  return control_flow_context_ == nullptr ? absl::OkStatus()
+                                          : control_flow_context_->AddOp(spec);
+}
+
+const Node* Scope::Add(NodeSpec spec) const {
+  if (absl::Status status = PrepareSpec(spec); !status.ok()) {
+    UpdateStatus(Annotate(
+        status, absl::StrCat("Node '", spec.name, "' (op: '", spec.op, "')")));
+    return nullptr;
   }
   if (absl::StartsWith(spec.name, "_")) {
     UpdateStatus(absl::InvalidArgumentError(
@@ -328,6 +339,8 @@ const Node* Scope::Add(NodeSpec spec) const {
     UpdateStatus(node.status());
     return nullptr;
   }
+  if (control_flow_context_ != nullptr)
+    control_flow_context_->NoteInside(*node);
   return *node;
 }
 

@@ -28,6 +28,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "libs/graph/graph.h"
+#include "libs/ops/control_flow_context.h"
 #include "libs/ops/output.h"
 
 namespace weft {
@@ -120,7 +121,16 @@ class Scope {
     return WithControlDependencies(
         absl::Span<const Operation>(operations.begin(), operations.size()));
   }
+  // Also leaves the loops and branches that the scope is in, as
+  // tf.control_dependencies(None): what is made here exists outside.
   Scope WithoutControlDependencies() const;
+  // Inside a loop or a branch, with no control dependency from outside.
+  Scope WithControlFlowContext(
+      std::shared_ptr<ControlFlowContext> context) const;
+  // Null outside loops and branches.
+  const std::shared_ptr<ControlFlowContext>& control_flow_context() const {
+    return control_flow_context_;
+  }
   // Nodes made here go where `operation` goes: attr _class "loc:@NAME", and its
   // device.
   Scope ColocateWith(const Operation& operation) const;
@@ -184,6 +194,7 @@ class Scope {
   const Node* AddConst(absl::string_view name, Tensor value) const;
   absl::StatusOr<std::string> DeviceOf(const NodeSpec& spec) const;
   absl::Status Decorate(const OpDef& op, NodeSpec& spec) const;
+  absl::Status PrepareSpec(NodeSpec& spec) const;
   absl::StatusOr<std::vector<OutputTensor>> ConvertInputs(
       const OpDef& op, absl::string_view node_name, const InputList& inputs,
       const AttrMap& attrs) const;
@@ -196,6 +207,7 @@ class Scope {
   std::vector<DeviceFunction> device_functions_;
   std::string container_;
   std::vector<const Node*> control_dependencies_;
+  std::shared_ptr<ControlFlowContext> control_flow_context_;
   // Of the nodes to colocate with: entries of attr _class, and the device of
   // the innermost.
   std::vector<std::string> colocation_groups_;

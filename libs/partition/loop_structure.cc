@@ -83,11 +83,4 @@ absl::StatusOr<LoopStructure> AnalyzeLoops(const Graph& graph) {
   return loops;
 }
 
-bool IsLoopCond(const Node& node) { return node.type() == "LoopCond"; }
-
-bool IsConstantEnter(const Node& node) {
-  const bool* is_constant = node.attr<bool>("is_constant");
-  return IsEnter(node) && is_constant != nullptr && *is_constant;
-}
-
 }  // namespace weft

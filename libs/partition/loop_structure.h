@@ -37,10 +37,6 @@ struct LoopStructure {
 // INVALID_ARGUMENT when a node's inputs come from different frames.
 absl::StatusOr<LoopStructure> AnalyzeLoops(const Graph& graph);
 
-bool IsLoopCond(const Node& node);
-// An Enter whose value goes to every iteration.
-bool IsConstantEnter(const Node& node);
-
 }  // namespace weft
 
 #endif  // WEFT_LIBS_PARTITION_LOOP_STRUCTURE_H_

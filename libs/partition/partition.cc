@@ -49,7 +49,8 @@ class Partitioner {
   Part& PartFor(const std::string& device) {
     Part& part = parts_[device];
     if (part.graph == nullptr) {
-      part.graph = std::make_unique<Graph>(graph_.registry());
+      part.graph =
+          std::make_unique<Graph>(graph_.registry(), graph_.shared_functions());
       part.copier = std::make_unique<GraphCopier>(*part.graph);
     }
     return part;

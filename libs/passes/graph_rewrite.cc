@@ -195,7 +195,8 @@ class GraphRewrite::Builder {
       : rewrite_(rewrite),
         old_(rewrite.graph_),
         needed_(old_.num_nodes(), false),
-        new_(std::make_unique<Graph>(old_.registry())) {}
+        new_(std::make_unique<Graph>(old_.registry(),
+                                     old_.shared_functions())) {}
 
   absl::StatusOr<std::unique_ptr<Graph>> Build() {
     FindNeeded();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/frame_analysis.h"
+#include "libs/graph/function_expander.h"
 #include "libs/graph/graph_copy.h"
 
 namespace weft {
@@ -14,6 +15,19 @@ namespace {
 
 bool IsPlaceholder(const Node& node) {
   return node.type() == "Placeholder" || node.type() == "PlaceholderV2";
+}
+
+// What stands for a call and waits for nothing but its results: who needs one
+// of them need not wait for the others.
+bool HandsOn(const Node& node) {
+  return (node.type() == "Identity" || node.type() == "IdentityN") &&
+         node.attr<std::string>(kCallAttr) != nullptr &&
+         node.control_inputs().empty() &&
+         node.num_inputs() == node.num_outputs() &&
+         absl::c_none_of(node.inputs(), [](const OutputTensor& input) {
+           return input.node == nullptr ||
+                  IsRefType(input.node->output_type(input.index));
+         });
 }
 
 // Which nodes run: found backwards from the ends, stopping at feeds.
@@ -34,13 +48,18 @@ class Needed {
 
   bool operator[](const Node* node) const { return needed_[node->id()]; }
 
+  bool IsFed(const OutputTensor& output) const { return fed_.contains(output); }
+
   // A fed placeholder never runs, not even for its control edges.
   bool IsFedPlaceholder(const Node* node) const {
     return IsPlaceholder(*node) && fed_.contains(OutputTensor{node, 0});
   }
 
  private:
-  void Want(const OutputTensor& output) {
+  void Want(OutputTensor output) {
+    while (!fed_.contains(output) && HandsOn(*output.node)) {
+      output = output.node->input(output.index);
+    }
     if (!fed_.contains(output)) Add(output.node);
   }
   void WantControl(const Node* node) {
@@ -56,6 +75,21 @@ class Needed {
   std::vector<bool> needed_;
   std::vector<const Node*> stack_;
 };
+
+// The functions that the nodes may call.
+std::shared_ptr<const FunctionLibrary> FunctionsOf(const Graph& graph,
+                                                   const Needed& needed) {
+  if (graph.functions().empty()) return graph.shared_functions();
+  std::vector<std::string> names;
+  for (const Node* node : graph.nodes()) {
+    if (!needed[node]) continue;
+    names.push_back(node->type());
+    for (const auto& [name, value] : node->attrs()) {
+      AddFunctionNames(value, names);
+    }
+  }
+  return graph.functions().ReachableFrom(names);
+}
 
 // A feed's or fetch's node.
 struct End {
@@ -89,6 +123,15 @@ AttrMap AttrsOfEdge(uint64_t edge, const OutputTensor& of,
           {"tensor_name", absl::StrCat(of.node->name(), ":", of.index)},
           {"send_device", device},
           {"recv_device", device}};
+}
+
+// Who takes what the node hands on takes it from where that is from.
+void LeadAround(const Node& node, const Needed& needed, GraphCopier& copier) {
+  for (int i = 0; i < node.num_outputs(); ++i) {
+    if (needed.IsFed({&node, i})) continue;
+    const OutputTensor from = copier.Lookup(node.input(i));
+    if (from.node != nullptr) copier.Replace({&node, i}, from);
+  }
 }
 
 DataType ValueType(const OutputTensor& output) {
@@ -151,14 +194,15 @@ absl::Status AddFetches(const CallableEnds& ends, Graph& pruned,
   for (int i = 0; i < static_cast<int>(ends.fetches.size()); ++i) {
     const OutputTensor& fetch = ends.fetches[i];
     const OutputTensor from = copier.Lookup(fetch);
+    const bool is_edge = !client.empty();
     // A fetched reference becomes a value when all that may change the variable
     // in this step has run. TensorFlow's fetch aliases the variable's memory,
-    // and so sees the same.
+    // and so sees the same. In a partial run that might be never: a feed that
+    // comes later, or not at all, is what they may wait for.
     std::vector<const Node*> controls;
-    if (IsRefType(from.node->output_type(from.index))) {
+    if (!is_edge && IsRefType(from.node->output_type(from.index))) {
       controls = TakersOfReference(pruned, from);
     }
-    const bool is_edge = !client.empty();
     RETURN_IF_ERROR(
         AddEnd(pruned,
                {is_edge ? "_Send" : "_Retval", i, fetch, ValueType(fetch)},
@@ -214,11 +258,16 @@ absl::Status CheckFetchesAreOutsideLoops(const CallableEnds& ends,
 absl::StatusOr<std::unique_ptr<Graph>> Prune(const Graph& graph,
                                              const CallableEnds& ends) {
   const Needed needed(graph, ends);
-  auto pruned = std::make_unique<Graph>(graph.registry());
+  auto pruned =
+      std::make_unique<Graph>(graph.registry(), FunctionsOf(graph, needed));
   GraphCopier copier(*pruned);
   RETURN_IF_ERROR(AddFeeds(ends, needed, *pruned, copier));
   for (const Node* node : graph.nodes()) {
-    if (needed[node]) RETURN_IF_ERROR(copier.Copy(*node).status());
+    if (needed[node]) {
+      RETURN_IF_ERROR(copier.Copy(*node).status());
+    } else if (HandsOn(*node)) {
+      LeadAround(*node, needed, copier);
+    }
   }
   RETURN_IF_ERROR(copier.Finish());
   RETURN_IF_ERROR(AddFetches(ends, *pruned, copier));

@@ -112,6 +112,15 @@ TEST_F(PruneTest, AFetchedReferenceIsReadAfterItsWriters) {
   ASSERT_EQ(retval->type(), "_Retval");
   ASSERT_EQ(retval->control_inputs().size(), 1u);
   EXPECT_EQ(retval->control_inputs()[0]->name(), "add");
+  // In a partial run the writers may wait for what comes after the fetch.
+  pruned = Prune(graph_, {.feeds = {{x, 0}},
+                          .fetches = {{v, 0}},
+                          .targets = {add},
+                          .client_device = "/job:worker/replica:0/task:0"});
+  ASSERT_OK(pruned);
+  const Node* send = (*pruned)->nodes().back();
+  ASSERT_EQ(send->type(), "_Send");
+  EXPECT_TRUE(send->control_inputs().empty());
 }
 
 TEST_F(PruneTest, EndsOfAPartialRunAreEdgesToItsClient) {

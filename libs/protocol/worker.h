@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,9 @@ struct PartitionTrace {
   StepStats stats;
   absl::Time begun;  // after it was asked to run it
   absl::Time ended;  // before its answer left
+  // By the clock of who asked: when the answer was here, before it was read,
+  // which takes as long as the trace does. Unset by tasks of the same process.
+  std::optional<absl::Time> answered;
 };
 
 // One step of a registration. What the pointers and spans view lives until the

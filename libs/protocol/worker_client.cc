@@ -23,6 +23,7 @@ class WorkerClient::PendingRun {
         end_(step.cancellation.get(), std::move(done)) {}
 
   const StepId& id() const { return id_; }
+  bool is_traced() const { return trace_ != nullptr; }
   uint64_t steps_over_below() const { return steps_over_below_; }
   absl::Span<const int> fetch_indices() const { return fetch_indices_; }
   RunEnd& end() { return end_; }
@@ -33,14 +34,15 @@ class WorkerClient::PendingRun {
   void EndWith(absl::Status status) {
     if (end_.Claim()) end_.End(std::move(status));
   }
-  // With a fetch for each of fetch_indices().
-  void EndWith(RunPartitionAnswer answer) {
+  // With a fetch for each of fetch_indices(). `came`: when it was here.
+  void EndWith(RunPartitionAnswer answer, std::optional<absl::Time> came) {
     if (!end_.Claim()) return;
     for (size_t i = 0; i < answer.fetches.size(); ++i) {
       fetches_[fetch_indices_[i]] = std::move(answer.fetches[i]);
     }
     if (trace_ != nullptr && answer.trace.has_value()) {
       *trace_ = *std::move(answer.trace);
+      trace_->answered = came;
     }
     end_.End(absl::OkStatus());
   }
@@ -162,6 +164,8 @@ void WorkerClient::Run(const PartitionStep& step, Done done) {
       *std::move(request), options,
       [this, run](absl::StatusOr<bus::Message> reply) {
         if (!reply.ok()) return run->EndWith(Explain(reply.status()));
+        std::optional<absl::Time> came;
+        if (run->is_traced() && options_.clock) came = options_.clock->Now();
         auto answer = ReadRunPartitionReply(
             *std::move(reply), run->fetch_indices(), *options_.allocator);
         if (!answer.ok()) {
@@ -170,7 +174,7 @@ void WorkerClient::Run(const PartitionStep& step, Done done) {
         if (!answer->pushes.empty() && options_.events != nullptr) {
           options_.events->OnPushes(std::move(answer->pushes));
         }
-        run->EndWith(*std::move(answer));
+        run->EndWith(*std::move(answer), came);
       });
   run->end().Started(
       [this, run](const absl::Status& cause) { SendAbort(run, cause); });

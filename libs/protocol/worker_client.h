@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "libs/base/clock.h"
 #include "libs/bus/address.h"
 #include "libs/bus/transport.h"
 #include "libs/protocol/worker.h"
@@ -54,6 +55,8 @@ struct WorkerClientOptions {
   // keep it alive.
   Allocator* allocator = nullptr;
   PeerEvents* events = nullptr;  // outlives the client; may be null
+  // For when the answers of traced steps come; likewise.
+  const Clock* clock = nullptr;
 };
 
 class WorkerClient : public Worker, private bus::ChannelEvents {

@@ -117,7 +117,8 @@ class WorkerClientTest : public testing::Test {
                             .self = {.task = kMasterTask, .incarnation = 11},
                             .task = kTask,
                             .allocator = &processes_.client().allocator,
-                            .events = &events_});
+                            .events = &events_,
+                            .clock = &processes_.scheduler().clock()});
   }
   void Connect() {
     Listen();
@@ -378,12 +379,22 @@ TEST_F(WorkerClientTest, ATracedRunBringsWhatRan) {
   TestStep step(1);
   PartitionStep traced = step.step(30);
   traced.trace = &trace;
+  worker_.hold_runs = true;
   client_->Run(traced, results_.done());
+  processes_.Settle();
+  ASSERT_EQ(worker_.running.size(), 1u);
+  // No value has to wait for the trace.
+  EXPECT_EQ(worker_.running[0].step.with_answer, nullptr);
+  worker_.EndRun();
   processes_.Settle();
   ASSERT_EQ(results_.all.size(), 1u);
   ASSERT_OK(results_.all[0]);
   EXPECT_EQ(trace.stats, worker_.trace.stats);
-  EXPECT_EQ(trace.ended, worker_.trace.ended);
+  EXPECT_EQ(trace.begun, worker_.trace.begun);
+  // When it was written, and when it was here.
+  EXPECT_GT(trace.ended, worker_.trace.ended);
+  ASSERT_TRUE(trace.answered.has_value());
+  EXPECT_GE(*trace.answered, trace.ended);
 }
 
 TEST_F(WorkerClientTest, LargeTensorsAreCopiedByNobodyButTheNetwork) {

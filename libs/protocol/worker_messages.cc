@@ -400,7 +400,8 @@ absl::StatusOr<RunPartitionRequest> ReadRunPartition(bus::Message message,
 
 absl::StatusOr<bus::Message> WriteRunPartitionReply(
     absl::Span<const Tensor> fetches, absl::Span<const int> indices,
-    absl::Span<const Push> pushes, const PartitionTrace* trace) {
+    absl::Span<const Push> pushes, const PartitionTrace* trace,
+    const Clock* clock) {
   FlatBufferBuilder builder(512);
   Attachments attachments;
   ASSIGN_OR_RETURN(const auto written, WriteIndexed(fetches, indices, "fetch",
@@ -411,15 +412,17 @@ absl::StatusOr<bus::Message> WriteRunPartitionReply(
                      WritePushVector(pushes, builder, attachments));
   }
   Offset<schemas::Bytes> stats = 0;
+  int64_t begun = 0;
+  int64_t ended = 0;
   if (trace != nullptr) {
     ASSIGN_OR_RETURN(std::string bytes, Serialize(trace->stats));
     stats = WriteBytes(bus::Blob::FromString(std::move(bytes)), builder,
                        attachments);
+    begun = absl::ToUnixNanos(trace->begun);
+    ended = absl::ToUnixNanos(clock != nullptr ? clock->Now() : trace->ended);
   }
-  return Finish(schemas::CreateRunPartitionReply(
-                    builder, written, stats, written_pushes,
-                    trace == nullptr ? 0 : absl::ToUnixNanos(trace->begun),
-                    trace == nullptr ? 0 : absl::ToUnixNanos(trace->ended)),
+  return Finish(schemas::CreateRunPartitionReply(builder, written, stats,
+                                                 written_pushes, begun, ended),
                 builder, std::move(attachments));
 }
 

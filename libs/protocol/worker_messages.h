@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "libs/base/clock.h"
 #include "libs/bus/message.h"
 #include "libs/graph/op_def.h"
 #include "libs/protocol/worker.h"
@@ -75,10 +76,13 @@ struct RunPartitionAnswer {
   std::vector<Push> pushes;  // for the task that asked
   std::optional<PartitionTrace> trace;
 };
-// Those fetches that `indices` name. `trace` is null unless it was asked for.
+// Those fetches that `indices` name. `trace` is null unless it was asked for;
+// by `clock` it has ended now that it was written, which may take longer than
+// the step did; null: when it says.
 absl::StatusOr<bus::Message> WriteRunPartitionReply(
     absl::Span<const Tensor> fetches, absl::Span<const int> indices,
-    absl::Span<const Push> pushes, const PartitionTrace* trace = nullptr);
+    absl::Span<const Push> pushes, const PartitionTrace* trace = nullptr,
+    const Clock* clock = nullptr);
 // A fetch for each of `indices`, in their order.
 absl::StatusOr<RunPartitionAnswer> ReadRunPartitionReply(
     bus::Message message, absl::Span<const int> indices, Allocator& allocator);

@@ -211,6 +211,17 @@ TEST(WorkerMessagesTest, ATraceTravelsWhereItIsAskedFor) {
   }
 }
 
+TEST(WorkerMessagesTest, ATraceEndsWhenItWasWritten) {
+  const PartitionTrace trace{.ended = absl::FromUnixSeconds(7)};
+  const ManualClock clock;
+  ASSERT_OK_AND_ASSIGN(const bus::Message reply,
+                       WriteRunPartitionReply({}, {}, {}, &trace, &clock));
+  ASSERT_OK_AND_ASSIGN(const RunPartitionAnswer answer,
+                       ReadRunPartitionReply(reply, {}, HeapAllocator()));
+  ASSERT_TRUE(answer.trace.has_value());
+  EXPECT_EQ(answer.trace->ended, clock.Now());
+}
+
 // A RunPartition that names what this version does not take.
 bus::Message RunPartitionOf(const std::vector<uint32_t>& feed_indices,
                             const std::vector<uint32_t>& fetch_indices) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/cancellation_link.h"
+#include "libs/base/clock.h"
 #include "libs/base/status.h"
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/method.h"
@@ -40,17 +41,23 @@ PartitionStep StepOf(const std::shared_ptr<RunningPartition>& shared) {
   step.fetch_indices = run.request.fetch_indices;
   step.cancellation = std::shared_ptr<Cancellation>(shared, &run.cancellation);
   step.thread = CallingThread::kReader;
-  step.with_answer = &run.with_answer;
-  if (run.request.collect_stats) step.trace = &run.trace;
+  // With the answer of a step that is traced its trace travels: whoever waits
+  // for a value would wait for that, as in no other step.
+  if (run.request.collect_stats) {
+    step.trace = &run.trace;
+  } else {
+    step.with_answer = &run.with_answer;
+  }
   return step;
 }
 
-void ReplyWithFetches(RunningPartition& run, const absl::Status& status) {
+void ReplyWithFetches(RunningPartition& run, const absl::Status& status,
+                      const Clock& clock) {
   if (!status.ok()) return run.call->Fail(status);
   Answer(*run.call,
          WriteRunPartitionReply(
              run.fetches, run.request.fetch_indices, run.with_answer.pushes,
-             run.request.collect_stats ? &run.trace : nullptr));
+             run.request.collect_stats ? &run.trace : nullptr, &clock));
 }
 
 }  // namespace
@@ -155,7 +162,7 @@ void WorkerService::RunPartition(Call call, bus::Message request) {
         run->caller_gone.End();
         const bool is_traced = run->request.collect_stats;
         auto reply = [this, run = std::move(run), status]() mutable {
-          ReplyWithFetches(*run, status);
+          ReplyWithFetches(*run, status, options_.scheduler->clock());
           run.reset();
           replies_.End();
         };

@@ -36,16 +36,48 @@ absl::Status GradientAccumulator::SetGlobalStep(const Cancellation& step,
   return absl::OkStatus();
 }
 
+absl::Status GradientAccumulator::BeginAnew(const Cancellation& step,
+                                            int64_t global_step) {
+  absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(step.status());
+  if (training_ > 0 || has_taken_) Forget();
+  ++training_;
+  undone_step_ = std::max({undone_step_, latest_step_, global_step_});
+  global_step_ = global_step;
+  return absl::OkStatus();
+}
+
+void GradientAccumulator::Forget() {
+  kept_.clear();
+  sum_->Forget();
+  count_ = 0;
+}
+
+int64_t GradientAccumulator::training() const {
+  absl::MutexLock lock(&mutex_);
+  return training_;
+}
+
+bool GradientAccumulator::IsOld(int64_t local_step,
+                                std::optional<int64_t> training) const {
+  if (local_step < global_step_) return true;
+  const bool is_undone =
+      local_step > global_step_ && local_step <= undone_step_;
+  return is_undone ||
+         (training_ > 1 && training.value_or(training_) < training_);
+}
+
 absl::Status GradientAccumulator::Apply(const Cancellation& step,
                                         int64_t local_step,
                                         absl::Span<const Tensor> gradient,
-                                        std::optional<int64_t> replica) {
+                                        std::optional<int64_t> replica,
+                                        std::optional<int64_t> training) {
   Finished finished;
   {
     absl::MutexLock lock(&mutex_);
     // Nothing of an aborted step lands later.
     if (step.IsCancelled()) return step.status();
-    if (local_step < global_step_) return absl::OkStatus();
+    if (IsOld(local_step, training)) return absl::OkStatus();
     if (count_ > 0 && replica.has_value() == kept_.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("accumulator '", name_, "' has gradients ",
@@ -61,6 +93,7 @@ absl::Status GradientAccumulator::Apply(const Cancellation& step,
       RETURN_IF_ERROR(sum_->Add(gradient, /*is_first=*/count_ == 0));
     }
     ++count_;
+    latest_step_ = std::max(latest_step_, local_step);
     Advance(finished);
   }
   Finish(finished);
@@ -90,32 +123,49 @@ absl::Status GradientAccumulator::AddKept() {
 
 absl::StatusOr<std::vector<Tensor>> GradientAccumulator::TakeSum() {
   const absl::Status added = AddKept();
-  kept_.clear();
-  auto taken = sum_->Take(std::exchange(count_, 0));
-  if (!added.ok()) return added;
+  auto taken = added.ok() ? sum_->Take(count_)
+                          : absl::StatusOr<std::vector<Tensor>>(added);
+  Forget();
   return taken;
 }
 
 void GradientAccumulator::Take(Cancellation& step, int64_t num_required,
                                Taken done) {
-  auto attempt = std::make_shared<Attempt>(step, num_required, std::move(done));
-  attempt->token = step.Register(
+  auto attempt = std::make_shared<Attempt>(step, num_required);
+  attempt->taken = std::move(done);
+  Submit(std::move(attempt));
+}
+
+void GradientAccumulator::WhenAccumulated(Cancellation& step,
+                                          int64_t num_required, Counted done) {
+  auto attempt = std::make_shared<Attempt>(step, num_required);
+  attempt->counted = std::move(done);
+  Submit(std::move(attempt));
+}
+
+void GradientAccumulator::Submit(std::shared_ptr<Attempt> attempt) {
+  attempt->token = attempt->step.Register(
       [self = shared_from_this(), attempt](const absl::Status& cause) {
         self->Cancel(attempt, cause);
       });
   Finished finished;
   if (attempt->token == 0) {
-    attempt->result = step.status();
+    attempt->status = attempt->step.status();
     finished.push_back(std::move(attempt));
   } else {
     absl::MutexLock lock(&mutex_);
     // Over already: it was cancelled since, and its function has been called.
     if (!attempt->over) {
-      waiting_.push_back(std::move(attempt));
+      WaitingWith(*attempt).push_back(attempt);
       Advance(finished);
     }
   }
   Finish(finished);
+}
+
+GradientAccumulator::Attempts& GradientAccumulator::WaitingWith(
+    const Attempt& attempt) {
+  return attempt.taken ? takes_ : counts_;
 }
 
 void GradientAccumulator::Cancel(const std::shared_ptr<Attempt>& attempt,
@@ -125,37 +175,67 @@ void GradientAccumulator::Cancel(const std::shared_ptr<Attempt>& attempt,
     absl::MutexLock lock(&mutex_);
     if (attempt->over) return;
     attempt->over = true;
-    waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), attempt),
-                   waiting_.end());
+    attempt->status = cause;
+    std::erase(WaitingWith(*attempt), attempt);
     // The next one may ask for fewer.
     Advance(finished);
   }
   Finish(finished);
-  attempt->done(cause);
+  Tell(*attempt);
 }
 
 void GradientAccumulator::Advance(Finished& finished) {
-  while (!waiting_.empty()) {
-    Attempt& first = *waiting_.front();
+  AdvanceCounts(finished);
+  while (!takes_.empty()) {
+    Attempt& first = *takes_.front();
     if (first.step.IsCancelled()) {
-      first.result = first.step.status();
+      first.status = first.step.status();
     } else if (count_ >= first.num_required) {
-      first.result = TakeSum();
+      auto average = TakeSum();
+      first.status = average.status();
+      if (average.ok()) first.average = *std::move(average);
       ++global_step_;
+      has_taken_ = true;
     } else {
       return;
     }
     first.over = true;
-    finished.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
+    finished.push_back(std::move(takes_.front()));
+    takes_.pop_front();
   }
+}
+
+void GradientAccumulator::AdvanceCounts(Finished& finished) {
+  std::erase_if(counts_, [&](const std::shared_ptr<Attempt>& attempt)
+                             ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                               if (attempt->step.IsCancelled()) {
+                                 attempt->status = attempt->step.status();
+                               } else if (count_ < attempt->num_required) {
+                                 return false;
+                               }
+                               attempt->count = count_;
+                               attempt->over = true;
+                               finished.push_back(attempt);
+                               return true;
+                             });
 }
 
 void GradientAccumulator::Finish(const Finished& finished) {
   for (const auto& attempt : finished) {
     if (attempt->token != 0) attempt->step.Deregister(attempt->token);
-    attempt->done(std::move(attempt->result));
+    Tell(*attempt);
   }
+}
+
+void GradientAccumulator::Tell(Attempt& attempt) {
+  const absl::Status& status = attempt.status;
+  if (attempt.counted) {
+    return attempt.counted(status.ok() ? absl::StatusOr<int64_t>(attempt.count)
+                                       : status);
+  }
+  attempt.taken(status.ok() ? absl::StatusOr<std::vector<Tensor>>(
+                                  std::move(attempt.average))
+                            : status);
 }
 
 }  // namespace weft

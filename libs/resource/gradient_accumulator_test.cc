@@ -24,6 +24,7 @@ class CountingSum : public GradientSum {
   absl::StatusOr<std::vector<Tensor>> Take(int64_t count) override {
     return std::vector<Tensor>{Tensor::Scalar(count)};
   }
+  void Forget() override {}
 };
 
 class GradientAccumulatorTest : public testing::Test {
@@ -37,7 +38,16 @@ class GradientAccumulatorTest : public testing::Test {
       answer = std::move(taken);
     });
   }
-  absl::Status Apply() { return accumulator_->Apply(step_, 0, {}); }
+  absl::Status Apply(int64_t local_step = 0,
+                     std::optional<int64_t> replica = std::nullopt) {
+    return accumulator_->Apply(step_, local_step, {}, replica);
+  }
+  // How many count of gradients that are given now.
+  int64_t NumCounted(std::initializer_list<int64_t> local_steps) {
+    const int64_t before = accumulator_->num_accumulated();
+    for (const int64_t local_step : local_steps) EXPECT_OK(Apply(local_step));
+    return accumulator_->num_accumulated() - before;
+  }
 
   Cancellation step_;
   std::shared_ptr<GradientAccumulator> accumulator_ =
@@ -82,6 +92,121 @@ TEST_F(GradientAccumulatorTest, ATakeThatWaitsKeepsItsAccumulator) {
   ASSERT_TRUE(answer.has_value());
   EXPECT_EQ(answer->status(), absl::AbortedError("the step is over"));
   EXPECT_TRUE(accumulator.expired());
+}
+
+TEST_F(GradientAccumulatorTest, ACountIsToldAndNothingTaken) {
+  std::vector<absl::StatusOr<int64_t>> told;
+  const auto tell = [&](absl::StatusOr<int64_t> count) {
+    told.push_back(std::move(count));
+  };
+  Cancellation other;
+  Answer answer;
+  accumulator_->WhenAccumulated(step_, 2, tell);
+  accumulator_->WhenAccumulated(other, 3, tell);
+  ASSERT_OK(Apply());
+  EXPECT_TRUE(told.empty());
+  ASSERT_OK(Apply());
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].value_or(-1), 2);
+  EXPECT_EQ(accumulator_->num_accumulated(), 2);
+  // A take that waits keeps nobody from being told, and is told nothing of.
+  Take(step_, 3, answer);
+  ASSERT_OK(Apply());
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[1].value_or(-1), 3);
+  EXPECT_TRUE(answer.has_value());
+  accumulator_->WhenAccumulated(other, 1, tell);
+  EXPECT_EQ(told.size(), 2u);
+  other.Cancel(absl::AbortedError("the step is over"));
+  ASSERT_EQ(told.size(), 3u);
+  EXPECT_EQ(told[2].status(), absl::AbortedError("the step is over"));
+  accumulator_->WhenAccumulated(other, 1, tell);
+  ASSERT_EQ(told.size(), 4u);
+  EXPECT_EQ(told[3].status(), absl::AbortedError("the step is over"));
+}
+
+TEST_F(GradientAccumulatorTest, WhatComesBeforeTheFirstChiefStays) {
+  ASSERT_OK(Apply(1000));
+  ASSERT_OK(accumulator_->BeginAnew(step_, 1000));
+  EXPECT_EQ(accumulator_->num_accumulated(), 1);
+  EXPECT_EQ(NumCounted({999, 1000, 1001}), 2);
+}
+
+TEST_F(GradientAccumulatorTest, AnotherChiefTakesNothingOver) {
+  ASSERT_OK(accumulator_->BeginAnew(step_, 5));
+  ASSERT_OK(Apply(5));
+  ASSERT_OK(accumulator_->BeginAnew(step_, 5));
+  EXPECT_EQ(accumulator_->num_accumulated(), 0);
+  // Nor one that has set no step, but has taken.
+  accumulator_ = std::make_shared<GradientAccumulator>(
+      "b", GradientAccumulatorOptions(), std::make_unique<CountingSum>());
+  Answer answer;
+  ASSERT_OK(Apply());
+  Take(step_, 1, answer);
+  ASSERT_OK(Apply(1));
+  ASSERT_OK(accumulator_->BeginAnew(step_, 1));
+  EXPECT_EQ(accumulator_->num_accumulated(), 0);
+}
+
+TEST_F(GradientAccumulatorTest, UndoneStepsCountAgainWhenTheyCome) {
+  ASSERT_OK(accumulator_->BeginAnew(step_, 7));
+  ASSERT_OK(Apply(7));
+  Answer answer;
+  Take(step_, 1, answer);  // step 8 begins
+  ASSERT_OK(accumulator_->BeginAnew(step_, 6));
+  EXPECT_EQ(NumCounted({5, 7, 8}), 0);
+  EXPECT_EQ(NumCounted({6}), 1);
+  // Of a step that nobody had come to, and TensorFlow counts.
+  EXPECT_EQ(NumCounted({9}), 1);
+  answer.reset();
+  Take(step_, 1, answer);
+  EXPECT_EQ(NumCounted({6, 8}), 0);
+  EXPECT_EQ(NumCounted({7}), 1);
+  answer.reset();
+  Take(step_, 1, answer);
+  EXPECT_EQ(NumCounted({8}), 1);
+}
+
+// Of the same step, but computed from what was before the restore.
+TEST_F(GradientAccumulatorTest, WhatWasBegunInAnEarlierTrainingIsDropped) {
+  const auto num_counted = [&](int64_t training) {
+    const int64_t before = accumulator_->num_accumulated();
+    EXPECT_OK(accumulator_->Apply(step_, 6, {}, std::nullopt, training));
+    return accumulator_->num_accumulated() - before;
+  };
+  EXPECT_EQ(num_counted(0), 1);
+  ASSERT_OK(accumulator_->BeginAnew(step_, 6));
+  EXPECT_EQ(num_counted(0), 1);  // the chief came after it
+  EXPECT_EQ(num_counted(1), 1);
+  ASSERT_OK(accumulator_->BeginAnew(step_, 6));
+  EXPECT_EQ(accumulator_->training(), 2);
+  EXPECT_EQ(num_counted(0), 0);
+  EXPECT_EQ(num_counted(1), 0);
+  EXPECT_EQ(num_counted(2), 1);
+}
+
+// Its first gradient counts, and was one of a step that is undone.
+TEST_F(GradientAccumulatorTest, ANumberedReplicaIsHeardByTheNextChief) {
+  ASSERT_OK(accumulator_->BeginAnew(step_, 3));
+  ASSERT_OK(Apply(3, 1));
+  ASSERT_OK(accumulator_->BeginAnew(step_, 2));
+  ASSERT_OK(Apply(2, 1));
+  EXPECT_EQ(accumulator_->num_accumulated(), 1);
+  // The kind may be another one, too.
+  ASSERT_OK(accumulator_->BeginAnew(step_, 2));
+  ASSERT_OK(Apply(2));
+  EXPECT_EQ(accumulator_->num_accumulated(), 1);
+}
+
+TEST_F(GradientAccumulatorTest, NothingOfAnAbortedStepBeginsAnew) {
+  ASSERT_OK(accumulator_->BeginAnew(step_, 3));
+  ASSERT_OK(Apply(3));
+  Cancellation over;
+  over.Cancel(absl::AbortedError("the step is over"));
+  EXPECT_EQ(accumulator_->BeginAnew(over, 0),
+            absl::AbortedError("the step is over"));
+  EXPECT_EQ(accumulator_->num_accumulated(), 1);
+  EXPECT_EQ(NumCounted({2}), 0);
 }
 
 }  // namespace

@@ -7,10 +7,37 @@
 namespace weft {
 namespace {
 
-// Larger values are sent by themselves: another message costs less than they
-// do, and whoever waits for them has more to do.
+// Larger values are sent as soon as their kernels are done: another message
+// costs less than they do, and whoever waits for them has more to do.
 constexpr size_t kSmallBytes = 4 << 10;
+// Of small values that may wait.
 constexpr size_t kMaxHeldBytes = 64 << 10;
+// A value of this size is a stream of its own (TransportOptions::inline_bytes),
+// for whose end others are not to wait.
+constexpr size_t kStreamBytes = 64 << 10;
+
+bool IsSmall(const protocol::Push& push) {
+  return push.tensor.TotalBytes() <= kSmallBytes;
+}
+
+bool IsStream(const protocol::Push& push) {
+  return push.tensor.TotalBytes() >= kStreamBytes;
+}
+
+// Those that lie in one message as one, each stream as one.
+void DeliverAll(protocol::Worker& receiver,
+                std::vector<protocol::Push> pushes) {
+  const auto streams =
+      std::stable_partition(pushes.begin(), pushes.end(),
+                            [](const auto& push) { return !IsStream(push); });
+  std::vector<std::vector<protocol::Push>> alone;
+  for (auto stream = streams; stream != pushes.end(); ++stream) {
+    alone.emplace_back().push_back(std::move(*stream));
+  }
+  pushes.erase(streams, pushes.end());
+  if (!pushes.empty()) receiver.Deliver(std::move(pushes));
+  for (auto& stream : alone) receiver.Deliver(std::move(stream));
+}
 
 }  // namespace
 
@@ -69,7 +96,6 @@ absl::Status StepExchange::Send(const RendezvousKey& key, Tensor tensor,
   }
   protocol::Worker* receiver = ReceiverOf(key.edge);
   if (receiver == nullptr) return local_.Send(key, std::move(tensor), is_dead);
-  const bool is_small = tensor.TotalBytes() <= kSmallBytes;
   protocol::Push push{.session = session_,
                       .step = step_,
                       .edge = key.edge,
@@ -77,19 +103,17 @@ absl::Status StepExchange::Send(const RendezvousKey& key, Tensor tensor,
                       .iteration = key.iteration,
                       .is_dead = is_dead,
                       .tensor = std::move(tensor)};
-  if (!is_small) {
-    std::vector<protocol::Push> alone;
-    alone.push_back(std::move(push));
-    receiver->Deliver(std::move(alone));
-  } else if (Hold(receiver, std::move(push))) {
-    Flush();
-  }
+  if (Hold(receiver, std::move(push))) Flush();
   return absl::OkStatus();
 }
 
 bool StepExchange::Hold(protocol::Worker* receiver, protocol::Push push) {
   absl::MutexLock lock(&mutex_);
-  held_bytes_ += push.tensor.TotalBytes();
+  if (IsSmall(push)) {
+    held_bytes_ += push.tensor.TotalBytes();
+  } else {
+    is_urgent_.store(true, std::memory_order_relaxed);
+  }
   auto held = std::find_if(held_.begin(), held_.end(), [&](const Held& other) {
     return other.receiver == receiver;
   });
@@ -107,8 +131,11 @@ void StepExchange::Flush() {
     absl::MutexLock lock(&mutex_);
     held.swap(held_);
     held_bytes_ = 0;
+    is_urgent_.store(false, std::memory_order_relaxed);
   }
-  for (Held& batch : held) batch.receiver->Deliver(std::move(batch.pushes));
+  for (Held& batch : held) {
+    DeliverAll(*batch.receiver, std::move(batch.pushes));
+  }
 }
 
 std::vector<protocol::Push> StepExchange::TakeHeldFor(
@@ -119,6 +146,9 @@ std::vector<protocol::Push> StepExchange::TakeHeldFor(
     if (held->receiver != &receiver) continue;
     taken = std::move(held->pushes);
     held_.erase(held);
+    for (const protocol::Push& push : taken) {
+      if (IsSmall(push)) held_bytes_ -= push.tensor.TotalBytes();
+    }
     break;
   }
   return taken;

@@ -2,12 +2,13 @@
 // devices, and to and from other tasks. Values from others are put in by
 // TaskRuntime::Deliver, perhaps before the step begins here.
 //
-// A large value for another task is pushed as soon as it exists. Small ones for
-// one task wait for each other until the thread that makes them has no more to
-// do at once, and travel together.
+// Small values for one task wait for each other until the thread that makes
+// them has no more to do at once, and travel together. A large value waits for
+// no other kernel; one that the partition ends with travels with its answer.
 #ifndef WEFT_LIBS_RUNTIME_STEP_EXCHANGE_H_
 #define WEFT_LIBS_RUNTIME_STEP_EXCHANGE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -64,6 +65,9 @@ class StepExchange : public Rendezvous, public Outbox {
 
   // Outbox.
   void Flush() override;
+  bool IsUrgent() const override {
+    return is_urgent_.load(std::memory_order_relaxed);
+  }
   // What would be flushed to this task is the caller's to send.
   std::vector<protocol::Push> TakeHeldFor(const protocol::Worker& receiver);
 
@@ -93,7 +97,7 @@ class StepExchange : public Rendezvous, public Outbox {
   }
   // The task that the edge goes to; null when it stays here.
   protocol::Worker* ReceiverOf(uint64_t edge) const;
-  // True when enough is held to be sent now.
+  // True when enough small values are held to be sent now.
   bool Hold(protocol::Worker* receiver, protocol::Push push)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -108,8 +112,9 @@ class StepExchange : public Rendezvous, public Outbox {
   std::atomic<int64_t> unclaimed_{0};
   LocalRendezvous local_;
   absl::Mutex mutex_;
-  HeldList held_ ABSL_GUARDED_BY(mutex_);  // one for each receiver
-  size_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  HeldList held_ ABSL_GUARDED_BY(mutex_);          // one for each receiver
+  size_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of small values
+  std::atomic<bool> is_urgent_{false};             // a large one is held
 };
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 namespace weft {
 namespace {
 
+constexpr int64_t kStreamFloats = 16 << 10;
 constexpr int64_t kLargeFloats = 2000;
 constexpr int64_t kSmallFloats = 1000;
 
@@ -55,11 +56,45 @@ TEST_F(StepExchangeTest, SmallValuesForOneTaskTravelTogether) {
   EXPECT_EQ(ps_.deliveries, 1);  // nothing was left
 }
 
-TEST_F(StepExchangeTest, ALargeValueWaitsForNothing) {
-  Send(1, 1);
+TEST_F(StepExchangeTest, ALargeValueIsUrgentUntilItHasLeft) {
+  Send(1, kSmallFloats);
+  EXPECT_FALSE(exchange_.IsUrgent());
   Send(2, kLargeFloats);
-  ASSERT_EQ(ps_.pushes.size(), 1u);
-  EXPECT_EQ(ps_.pushes[0].edge, 2u);
+  EXPECT_TRUE(exchange_.IsUrgent());
+  EXPECT_EQ(ps_.deliveries, 0);
+  exchange_.Flush();
+  EXPECT_FALSE(exchange_.IsUrgent());
+  EXPECT_EQ(ps_.deliveries, 1);
+}
+
+TEST_F(StepExchangeTest, ALargeValueTakesSmallOnesForItsTaskAlong) {
+  Send(1, 1);
+  Send(3, 1);
+  Send(2, kLargeFloats);
+  exchange_.Flush();
+  EXPECT_EQ(ps_.deliveries, 1);
+  ASSERT_EQ(ps_.pushes.size(), 2u);
+  EXPECT_EQ(ps_.pushes[0].edge, 1u);
+  EXPECT_EQ(ps_.pushes[1].edge, 2u);
+  EXPECT_EQ(worker_.deliveries, 1);
+}
+
+// Its bytes come by another way, in chunks.
+TEST_F(StepExchangeTest, NothingWaitsForTheEndOfAStream) {
+  Send(2, kStreamFloats);
+  Send(1, 1);
+  Send(2, kStreamFloats);
+  exchange_.Flush();
+  EXPECT_EQ(ps_.deliveries, 3);
+  ASSERT_EQ(ps_.pushes.size(), 3u);
+  EXPECT_EQ(ps_.pushes[0].edge, 1u);
+}
+
+TEST_F(StepExchangeTest, WhatWasTakenCountsNoMore) {
+  for (int i = 0; i < 16; ++i) Send(1, kSmallFloats);
+  EXPECT_EQ(exchange_.TakeHeldFor(ps_).size(), 16u);
+  for (int i = 0; i < 16; ++i) Send(1, kSmallFloats);
+  EXPECT_EQ(ps_.deliveries, 0);
 }
 
 TEST_F(StepExchangeTest, ManySmallValuesDoNotPileUp) {

@@ -4,9 +4,11 @@
 #include <map>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "libs/base/clock.h"
 #include "libs/base/join.h"
 #include "libs/base/status.h"
@@ -131,6 +133,12 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
   auto created = std::make_shared<Session>();
   created->master_incarnation = session.master_incarnation;
   if (isolated) created->own_resources = NewResources();
+  for (const auto& device : devices_) {
+    created->functions.push_back(std::make_shared<LocalFunctions>(
+        LocalFunctions::Options{.kernels = options_.kernels,
+                                .device = device.get(),
+                                .random = options_.random}));
+  }
   absl::MutexLock lock(&mutex_);
   if (!stopped_.ok()) return stopped_;
   if (ended_sessions_.Contains(session.session)) {
@@ -256,6 +264,7 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
     ASSIGN_OR_RETURN(session, SessionFor(registration));
   }
   ASSIGN_OR_RETURN(auto compiled, Compile(registration, session));
+  RETURN_IF_ERROR(CheckAwaited(compiled->variables()));
   absl::MutexLock lock(&mutex_);
   // It may have been deleted meanwhile; a registration would keep it alive.
   ASSIGN_OR_RETURN(const auto found, SessionFor(registration));
@@ -272,6 +281,48 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
   return session->registrations
       .emplace(registration.registration, std::move(compiled))
       .first->second;
+}
+
+absl::Status TaskRuntime::CheckAwaited(const VariableUses& uses) const {
+  absl::btree_set<VariableKey> missing;
+  for (const VariableKey& key : uses.awaited) {
+    const auto variable =
+        key.resources->Lookup<Variable>(key.container, key.name);
+    if (!variable.ok() || !(*variable)->IsInitialized()) missing.insert(key);
+  }
+  if (missing.empty()) return absl::OkStatus();
+  const absl::btree_set<std::string> lacking =
+      FindLacking(missing, uses.awaited);
+  if (lacking.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "Variables not initialized: ", absl::StrJoin(lacking, ", "), ". On ",
+      options_.task,
+      ", others of this graph have got their values from a session that is "
+      "ready and has no variables of these names, so nobody will initialise "
+      "them. All programs of a training have to make the same variables."));
+}
+
+// Steps begin meanwhile, as in FindWriters.
+absl::btree_set<std::string> TaskRuntime::FindLacking(
+    const absl::btree_set<VariableKey>& variables,
+    const absl::btree_set<VariableKey>& awaited) const {
+  absl::btree_set<std::string> lacking;
+  for (const SessionGraphs& session : AllGraphs()) {
+    std::vector<const VariableUses*> graphs;
+    for (const auto& [number, registration] : session.registrations) {
+      graphs.push_back(&registration->variables());
+    }
+    for (const VariableKey& key : variables) {
+      const auto knows_it = [&](const VariableUses* graph) {
+        return graph->touched.contains(key);
+      };
+      if (HasInitialized(graphs, awaited, key.resources) &&
+          absl::c_none_of(graphs, knows_it)) {
+        lacking.insert(key.name);
+      }
+    }
+  }
+  return lacking;
 }
 
 absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::Compile(
@@ -303,12 +354,15 @@ absl::StatusOr<Registration::DevicePlan> TaskRuntime::CompilePartition(
         absl::StrCat("A partition for ", partition.device, " came to ",
                      options_.task, ", which has no such device."));
   }
-  ASSIGN_OR_RETURN(auto plan, Plan::Compile(*partition.graph,
-                                            {.kernels = options_.kernels,
-                                             .device = devices_[i].get(),
-                                             .random = options_.random,
-                                             .stateful_kernels =
-                                                 &session.stateful_kernels}));
+  LocalFunctions& functions = *session.functions[i];
+  RETURN_IF_ERROR(functions.Add(*partition.graph));
+  ASSIGN_OR_RETURN(auto plan,
+                   Plan::Compile(*partition.graph,
+                                 {.kernels = options_.kernels,
+                                  .device = devices_[i].get(),
+                                  .random = options_.random,
+                                  .stateful_kernels = &session.stateful_kernels,
+                                  .functions = &functions}));
   ResourceManager* resources = session.own_resources.empty()
                                    ? shared_resources_[i].get()
                                    : session.own_resources[i].get();

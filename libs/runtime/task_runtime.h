@@ -31,6 +31,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/device/device.h"
 #include "libs/executor/executor.h"
+#include "libs/executor/local_functions.h"
 #include "libs/fs/file_system.h"
 #include "libs/kernels/kernel_registry.h"
 #include "libs/protocol/coordinator.h"
@@ -165,6 +166,8 @@ class TaskRuntime : public protocol::Worker,
   struct Session {
     uint64_t master_incarnation = 0;
     StatefulKernels stateful_kernels;
+    // What its kernels call functions with, one for each device.
+    std::vector<std::shared_ptr<LocalFunctions>> functions;
     // One for each device, when isolated.
     std::vector<std::unique_ptr<ResourceManager>> own_resources;
     absl::btree_map<uint64_t, std::shared_ptr<Registration>> registrations;
@@ -222,6 +225,17 @@ class TaskRuntime : public protocol::Worker,
   static void CancelSteps(std::vector<RemovedSession> sessions);
   absl::StatusOr<std::shared_ptr<Registration>> AddRegistration(
       const protocol::PartitionRegistration& registration);
+  // FAILED_PRECONDITION, naming them, where a graph waits for variables that
+  // will never have a value: another session that is here has initialised
+  // others of those that are waited for on the device, is done with that, and
+  // has none of these names.
+  absl::Status CheckAwaited(const VariableUses& uses) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The names of `variables` that some session so lacks.
+  absl::btree_set<std::string> FindLacking(
+      const absl::btree_set<VariableKey>& variables,
+      const absl::btree_set<VariableKey>& awaited) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds it to those that one has to wait for, or calls it.
   void AfterHolds(const VariableUses& uses, absl::AnyInvocable<void()> then)
       ABSL_LOCKS_EXCLUDED(mutex_);

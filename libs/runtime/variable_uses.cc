@@ -42,6 +42,11 @@ constexpr absl::string_view kReadingOps[] = {
     "_SaveVariables",
 };
 
+constexpr absl::string_view kAskingOps[] = {"IsVariableInitialized",
+                                            "VarIsInitializedOp"};
+constexpr absl::string_view kWaitingOps[] = {"WaitForRefVariable",
+                                             "WaitForVariable"};
+
 constexpr absl::string_view kWritingWords[] = {"Apply", "Assign", "Scatter"};
 
 // Where handles come in from other devices and from clients.
@@ -132,8 +137,17 @@ class UsesFinder {
     return more;
   }
 
+  // Those of them that are known.
+  void AddTaken(const Node& node, Variables& variables) const {
+    for (const VariableKey& key : Taken(node)) {
+      if (key.resources != nullptr) variables.insert(key);
+    }
+  }
+
   void Note(const Node& node) {
     if (IsOneOf(kVariableOps, node)) uses_.touched.insert(KeyOf(node));
+    if (IsOneOf(kAskingOps, node)) AddTaken(node, uses_.asked);
+    if (IsOneOf(kWaitingOps, node)) AddTaken(node, uses_.awaited);
     if (IsOneOf(kReadingOps, node)) return;
     for (const VariableKey& key : Taken(node)) {
       if (key.resources != nullptr) {
@@ -157,6 +171,8 @@ void VariableUses::Add(const VariableUses& other) {
   touched.insert(other.touched.begin(), other.touched.end());
   written.insert(other.written.begin(), other.written.end());
   writes_unknown = writes_unknown || other.writes_unknown;
+  asked.insert(other.asked.begin(), other.asked.end());
+  awaited.insert(other.awaited.begin(), other.awaited.end());
 }
 
 bool VariableUses::MayWrite(
@@ -165,6 +181,27 @@ bool VariableUses::MayWrite(
   if (writes_unknown) return true;
   return absl::c_any_of(
       written, [&](const VariableKey& key) { return variables.contains(key); });
+}
+
+bool HasInitialized(const std::vector<const VariableUses*>& graphs,
+                    const absl::btree_set<VariableKey>& variables,
+                    const ResourceManager* resources) {
+  // Most who ask write nothing.
+  if (absl::c_all_of(graphs, [](const VariableUses* graph) {
+        return graph->written.empty();
+      })) {
+    return false;
+  }
+  return absl::c_any_of(variables, [&](const VariableKey& key) {
+    return key.resources == resources &&
+           absl::c_any_of(graphs,
+                          [&](const VariableUses* graph) {
+                            return graph->written.contains(key);
+                          }) &&
+           absl::c_any_of(graphs, [&](const VariableUses* graph) {
+             return graph->asked.contains(key);
+           });
+  });
 }
 
 VariableUses FindVariableUses(const Graph& graph,

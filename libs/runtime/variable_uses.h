@@ -1,6 +1,7 @@
 // Which variables the nodes of a partition touch, and which of these they may
 // write: found once, when it is registered, so that a save can be kept apart
-// from the steps that write what it saves.
+// from the steps that write what it saves. And which they wait for, so that
+// nobody waits for what others will never initialise.
 //
 // Follows handles and references from the nodes that make them, by name. An op
 // that takes one and is not known to read only counts as writing; so does one
@@ -32,10 +33,19 @@ struct VariableUses {
   absl::btree_set<VariableKey> touched;
   absl::btree_set<VariableKey> written;  // of those touched
   bool writes_unknown = false;
+  absl::btree_set<VariableKey> asked;    // whether they have a value
+  absl::btree_set<VariableKey> awaited;  // until they have one
 
   void Add(const VariableUses& other);
   bool MayWrite(const absl::btree_set<VariableKey>& variables) const;
 };
+
+// Whether whoever has registered these graphs has given one of `variables`, of
+// those in `resources`, its value and asked whether it has one; so does the
+// chief of a training when it begins, last of all for all of its variables.
+bool HasInitialized(const std::vector<const VariableUses*>& graphs,
+                    const absl::btree_set<VariableKey>& variables,
+                    const ResourceManager* resources);
 
 // Of a graph whose nodes find their variables in `resources`.
 VariableUses FindVariableUses(const Graph& graph,

@@ -118,5 +118,42 @@ TEST_F(VariableUsesTest, OtherResourcesAreNoVariables) {
   EXPECT_FALSE(uses.writes_unknown);
 }
 
+TEST_F(VariableUsesTest, WhoAsksAndWhoWaitsIsNoted) {
+  const Node* h = Handle("h");
+  const Node* v = Reference("v");
+  const Node* fed = Add("Placeholder", "fed", {}, {{"dtype", DT_RESOURCE}});
+  Add("VarIsInitializedOp", "ask_h", {h});
+  Add("IsVariableInitialized", "ask_v", {v}, {{"dtype", DT_FLOAT}});
+  Add("WaitForVariable", "await_fed", {fed});
+  EXPECT_EQ(NamesOf(Find().asked), (Names{"ps/h", "ps/v"}));
+  EXPECT_TRUE(Find().awaited.empty());
+  Add("WaitForVariable", "await_h", {h});
+  Add("WaitForRefVariable", "await_v", {v}, {{"dtype", DT_FLOAT}});
+  EXPECT_EQ(NamesOf(Find().awaited), (Names{"ps/h", "ps/v"}));
+  EXPECT_TRUE(Find().written.empty());
+  EXPECT_FALSE(Find().writes_unknown);
+}
+
+TEST_F(VariableUsesTest, WhoHasInitializedHasWrittenAndThenAsked) {
+  const ResourceManager elsewhere("ps");
+  const VariableKey x = {&resources_, "ps", "x"};
+  const VariableKey y = {&resources_, "ps", "y"};
+  VariableUses init, ready, others;
+  init.written = {x};
+  ready.asked = {x, y};
+  others.written = others.asked = {{&elsewhere, "ps", "x"}};
+  const auto has_initialized =
+      [&](const std::vector<const VariableUses*>& graphs,
+          const absl::btree_set<VariableKey>& variables) {
+        return HasInitialized(graphs, variables, &resources_);
+      };
+  EXPECT_TRUE(has_initialized({&init, &ready}, {x, y}));
+  EXPECT_FALSE(has_initialized({&init, &ready}, {y})) << "it never wrote y";
+  EXPECT_FALSE(has_initialized({&init}, {x, y})) << "it may go on";
+  EXPECT_FALSE(has_initialized({&ready}, {x, y})) << "it waits itself";
+  EXPECT_FALSE(has_initialized({&others}, others.asked)) << "another device";
+  EXPECT_FALSE(has_initialized({}, {x, y}));
+}
+
 }  // namespace
 }  // namespace weft

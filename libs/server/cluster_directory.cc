@@ -136,7 +136,8 @@ class ClusterDirectory::Route : public protocol::Worker,
               .self = options_.self,
               .task = task_,
               .allocator = &options_.process->buffers(),
-              .events = options_.events});
+              .events = options_.events,
+              .clock = &options_.process->clock()});
       // Shared by the calls on their way out, which do not own it.
       in_use_ = std::shared_ptr<protocol::Worker>(
           client_.get(),

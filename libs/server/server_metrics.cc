@@ -16,6 +16,12 @@ double Number(uint64_t count) { return static_cast<double>(count); }
 double Number(int64_t count) { return static_cast<double>(count); }
 double Number(int count) { return count; }
 
+// How many have begun and not ended. The two numbers are of different moments,
+// and of counters that order nothing.
+double Difference(uint64_t begun, uint64_t ended) {
+  return begun > ended ? Number(begun - ended) : 0;
+}
+
 // Names and meanings are those of Prometheus's own client libraries.
 void AddUsage(const ProcessUsage& usage, MetricsText& text) {
   text.AddCounter("process_cpu_seconds_total",
@@ -87,20 +93,19 @@ void AddTraffic(const bus::Traffic& traffic, MetricsText& text) {
                   Number(traffic.received.messages.value()));
   text.AddCounter("weft_received_bytes_total", "Bytes of those messages.",
                   Number(traffic.received.bytes.value()));
-  // Closed is read first: there are never more than were opened.
   const uint64_t closed = traffic.connections_closed.value();
-  const uint64_t opened = traffic.connections_opened.value();
   text.AddGauge("weft_connections", "Connections with other processes.",
-                Number(opened - closed));
+                Difference(traffic.connections_opened.value(), closed));
   text.AddCounter("weft_connections_closed_total",
                   "Connections that have ended, for whatever reason.",
                   Number(closed));
 }
 
-// Begun is read last: no more have ended than have begun.
+// Those that have ended are counted first: who ends meanwhile counts as
+// running, and none is missing.
 double Running(const Histogram& ended, const Counter& begun) {
   const uint64_t count = ended.contents().count;
-  return Number(begun.value() - count);
+  return Difference(begun.value(), count);
 }
 
 void AddSteps(const RuntimeMetrics& metrics, MetricsText& text) {

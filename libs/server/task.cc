@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "libs/gradients/function_gradient.h"
 #include "libs/ops/standard_ops.h"
 #include "libs/runtime/node_evaluator.h"
 
@@ -49,6 +50,7 @@ std::shared_ptr<Master> Task::NewMaster() {
                                absl::Span<const Tensor> inputs) {
     return EvaluateNode(process, node, inputs);
   };
+  master.functions.gradient = GradientFunction;
   master.log_placement = [log = options_.logs_placement
                                     ? options_.logger
                                     : nullptr](const std::string& line) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -40,24 +41,24 @@ bool IsPlaceholder(const Node& node) {
   return node.type() == "Placeholder" || node.type() == "PlaceholderV2";
 }
 
-// Walks back from the fetch, as far as what is fed.
-absl::Status CheckFetch(const Output& fetch, const std::vector<Output>& feeds,
-                        const std::vector<bool>& fed) {
+// By tensor: which feed it is.
+using FeedPositions = absl::flat_hash_map<OutputTensor, int>;
+
+// Whether the fetch is computed from it, by feed: walks back, as far as what is
+// fed.
+std::vector<bool> NeedsOf(const Output& fetch, const FeedPositions& feeds) {
   // Of a node that only has to run: no output, so none that is fed.
   constexpr int kNoOutput = -1;
+  std::vector<bool> needs(feeds.size());
   std::vector<OutputTensor> left = {fetch.output_tensor()};
   absl::flat_hash_set<const Node*> seen;
   while (!left.empty()) {
     const OutputTensor next = left.back();
     left.pop_back();
-    const auto feed = std::find_if(
-        feeds.begin(), feeds.end(),
-        [&](const Output& one) { return one.output_tensor() == next; });
+    const auto feed = feeds.find(next);
     if (feed != feeds.end()) {
-      if (fed[feed - feeds.begin()]) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Fetch ", fetch.name(),
-          " can't be computed from the feeds that have been fed so far."));
+      needs[feed->second] = true;
+      continue;
     }
     if (!seen.insert(next.node).second) continue;
     for (const OutputTensor& input : next.node->inputs()) left.push_back(input);
@@ -66,7 +67,7 @@ absl::Status CheckFetch(const Output& fetch, const std::vector<Output>& feeds,
       left.push_back({control, IsPlaceholder(*control) ? 0 : kNoOutput});
     }
   }
-  return absl::OkStatus();
+  return needs;
 }
 
 bool HasAll(const std::vector<bool>& turns) {
@@ -75,9 +76,30 @@ bool HasAll(const std::vector<bool>& turns) {
 
 }  // namespace
 
-bool Session::OpenPartialRun::is_done() const {
-  return HasAll(fed) && HasAll(fetched);
-}
+struct Session::OpenPartialRun {
+  uint64_t callable = 0;
+  // As they were said; they do not change.
+  std::vector<Output> feeds;
+  std::vector<Output> fetches;
+  // By fetch, then by feed.
+  std::vector<std::vector<bool>> needs;
+
+  // Under the session's lock.
+  std::vector<bool> fed;
+  std::vector<bool> fetched;
+  int calls = 0;  // under way
+
+  absl::Status CheckFetch(int fetch, const std::vector<bool>& now_fed) const {
+    for (size_t feed = 0; feed < now_fed.size(); ++feed) {
+      if (!needs[fetch][feed] || now_fed[feed]) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Fetch ", fetches[fetch].name(),
+          " can't be computed from the feeds that have been fed so far."));
+    }
+    return absl::OkStatus();
+  }
+  bool is_over() const { return calls == 0 && HasAll(fed) && HasAll(fetched); }
+};
 
 absl::StatusOr<std::string> Session::PartialRunSetup(
     const std::vector<Output>& feeds, const std::vector<Output>& fetches,
@@ -86,12 +108,21 @@ absl::StatusOr<std::string> Session::PartialRunSetup(
   ASSIGN_OR_RETURN(protocol::CallableSpec spec,
                    SpecOf(feeds, fetches, targets));
   spec.is_partial = true;
+  // Which compiles it, so all inputs are connected.
   ASSIGN_OR_RETURN(const uint64_t callable, NewCallable(spec));
-  OpenPartialRun run{.callable = callable,
-                     .feeds = feeds,
-                     .fetches = fetches,
-                     .fed = std::vector<bool>(feeds.size(), false),
-                     .fetched = std::vector<bool>(fetches.size(), false)};
+  auto run = std::make_shared<OpenPartialRun>();
+  run->callable = callable;
+  run->feeds = feeds;
+  run->fetches = fetches;
+  run->fed.resize(feeds.size());
+  run->fetched.resize(fetches.size());
+  FeedPositions positions;
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    positions[feeds[i].output_tensor()] = static_cast<int>(i);
+  }
+  for (const Output& fetch : fetches) {
+    run->needs.push_back(NeedsOf(fetch, positions));
+  }
   std::string handle = absl::StrCat(callable);
   absl::MutexLock lock(&mutex_);
   partial_runs_[handle] = std::move(run);
@@ -110,11 +141,13 @@ absl::StatusOr<Session::PartialCall> Session::TakeTurns(
     return absl::InvalidArgumentError(
         "Must run 'setup' before performing partial runs!");
   }
-  OpenPartialRun run = it->second;
+  OpenPartialRun& run = *it->second;
+  std::vector<bool> fed = run.fed;
+  std::vector<bool> fetched = run.fetched;
   PartialCall call{.callable = run.callable};
   for (const auto& [feed, value] : feeds) {
     ASSIGN_OR_RETURN(const int position,
-                     TakeTurn(feed, "feed", "fed", run.feeds, run.fed));
+                     TakeTurn(feed, "feed", "fed", run.feeds, fed));
     const DataType type = RemoveRefType(feed.dtype());
     if (value.dtype() != type) {
       return absl::InvalidArgumentError(
@@ -124,26 +157,31 @@ absl::StatusOr<Session::PartialCall> Session::TakeTurns(
     call.feeds.push_back(position);
   }
   for (const Output& fetch : fetches) {
-    ASSIGN_OR_RETURN(const int position, TakeTurn(fetch, "fetch", "fetched",
-                                                  run.fetches, run.fetched));
-    RETURN_IF_ERROR(CheckFetch(fetch, run.feeds, run.fed));
+    ASSIGN_OR_RETURN(const int position,
+                     TakeTurn(fetch, "fetch", "fetched", run.fetches, fetched));
+    RETURN_IF_ERROR(run.CheckFetch(position, fed));
     call.fetches.push_back(position);
   }
-  call.is_last = run.is_done();
-  it->second = std::move(run);
+  run.fed = std::move(fed);
+  run.fetched = std::move(fetched);
+  ++run.calls;
   return call;
 }
 
-void Session::ForgetPartialRun(const std::string& handle) {
+void Session::EndPartialCall(const std::string& handle, bool has_failed) {
   uint64_t callable = 0;
   {
     absl::MutexLock lock(&mutex_);
     const auto it = partial_runs_.find(handle);
-    if (it == partial_runs_.end()) return;
-    callable = it->second.callable;
+    if (it == partial_runs_.end()) return;  // another call has failed
+    OpenPartialRun& run = *it->second;
+    --run.calls;
+    if (!has_failed && !run.is_over()) return;
+    callable = run.callable;
     partial_runs_.erase(it);
   }
-  master().ReleaseCallable(id_, callable).IgnoreError();  // it has ended
+  // Nobody has to wait for that.
+  master_->ReleaseCallable(id_, callable, [](const absl::Status&) {});
 }
 
 absl::StatusOr<std::vector<Tensor>> Session::PartialRun(
@@ -162,7 +200,7 @@ absl::StatusOr<std::vector<Tensor>> Session::PartialRun(
                         .thread = protocol::CallingThread::kWaits},
                        done.Done());
   const absl::Status ran = done.Wait();
-  if (call.is_last || !ran.ok()) ForgetPartialRun(handle);
+  EndPartialCall(handle, !ran.ok());
   RETURN_IF_ERROR(ran);
   return results;
 }

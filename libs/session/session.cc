@@ -150,7 +150,11 @@ absl::StatusOr<std::optional<Session::Growth>> Session::BeginGrowth() {
       const int num_nodes = state_->graph.num_nodes();
       if (num_nodes == nodes_sent_) return std::nullopt;
       if (!std::exchange(is_growing_, true)) {
-        return Growth{num_nodes, nodes_sent_, version_};
+        return Growth{.num_nodes = num_nodes,
+                      .num_functions = state_->graph.functions().size(),
+                      .from_node = nodes_sent_,
+                      .from_function = functions_sent_,
+                      .from_version = version_};
       }
       ended = scheduler_.NewEvent();
       waiting_.push_back(ended);
@@ -166,6 +170,7 @@ absl::Status Session::EndGrowth(
   WakeWaiting();
   if (!result.ok()) return result.status();
   nodes_sent_ = growth.num_nodes;
+  functions_sent_ = growth.num_functions;
   version_ = result->version;
   placement_.insert(placement_.end(), result->placement.begin(),
                     result->placement.end());
@@ -178,10 +183,11 @@ absl::Status Session::Extend() {
   ASSIGN_OR_RETURN(const std::optional<Growth> growth, BeginGrowth());
   if (!growth) return absl::OkStatus();
   return EndGrowth(
-      *growth,
-      master().ExtendSession(
-          id_, {.graph_def = ExportGraphDef(state_->graph, growth->from_node),
-                .from_version = growth->from_version}));
+      *growth, master().ExtendSession(
+                   id_, {.graph_def = ExportGraphDef(
+                             state_->graph, growth->from_node,
+                             /*assigned_devices=*/false, growth->from_function),
+                         .from_version = growth->from_version}));
 }
 
 std::vector<protocol::NodePlacement> Session::Placement() const {

@@ -153,8 +153,9 @@ class Session {
   // A partial run: one step whose feeds come bit by bit, and whose fetches are
   // taken as far as these allow. First all that it will feed, fetch and run is
   // said; each node runs once, as soon as it can. It ends when all was fed and
-  // fetched, with an error of its own, or with the session; until then it takes
-  // memory on the cluster.
+  // fetched, with an error, or with the session; there is no other way, as in
+  // TensorFlow, and until then it takes memory on the cluster, and counts as a
+  // callable there. Several threads may feed and fetch at once.
   //
   //   ASSIGN_OR_RETURN(auto run, session->PartialRunSetup({a, b}, {r1, r2}));
   //   ASSIGN_OR_RETURN(auto first, session->PartialRun(run, {{a, one}}, {r1}));
@@ -212,25 +213,19 @@ class Session {
 
   struct AsyncRun;
   // A partial run as its client sees it.
-  struct OpenPartialRun {
-    uint64_t callable = 0;
-    std::vector<Output> feeds;
-    std::vector<Output> fetches;
-    std::vector<bool> fed;
-    std::vector<bool> fetched;
-    bool is_done() const;
-  };
+  struct OpenPartialRun;
   // What one call of it brings and takes, by position.
   struct PartialCall {
     uint64_t callable = 0;
     std::vector<int> feeds;
     std::vector<int> fetches;
-    bool is_last = false;
   };
   // What is added to the graph, on its way to the master.
   struct Growth {
     int num_nodes = 0;  // of the graph, then
+    int num_functions = 0;
     int from_node = 0;
+    int from_function = 0;
     int64_t from_version = 0;
   };
 
@@ -248,13 +243,15 @@ class Session {
   absl::StatusOr<std::vector<Tensor>> RunSpec(
       const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
       const RunOptions& options, RunMetadata* metadata);
-  // Notes that they have their turn.
+  // Notes that they have their turn, and that a call is under way.
   absl::StatusOr<PartialCall> TakeTurns(const std::string& handle,
                                         const FeedList& feeds,
                                         const std::vector<Output>& fetches)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // It has ended.
-  void ForgetPartialRun(const std::string& handle) ABSL_LOCKS_EXCLUDED(mutex_);
+  // That call is over. The run is, too, after an error, or when all had its
+  // turn and no other call is under way.
+  void EndPartialCall(const std::string& handle, bool has_failed)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void RunCallableAsync(uint64_t callable, std::vector<Tensor> feeds,
                         size_t num_fetches, const RunOptions& options,
                         RunMetadata* metadata, RunDone done);
@@ -280,10 +277,11 @@ class Session {
   bool is_growing_ ABSL_GUARDED_BY(mutex_) = false;  // a thread sends nodes
   std::vector<std::shared_ptr<Event>> waiting_ ABSL_GUARDED_BY(mutex_);
   int nodes_sent_ ABSL_GUARDED_BY(mutex_) = 0;
+  int functions_sent_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<protocol::NodePlacement> placement_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, OpenPartialRun> partial_runs_
-      ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, std::shared_ptr<OpenPartialRun>>
+      partial_runs_ ABSL_GUARDED_BY(mutex_);
   // Callables of Run, by their spec in one string.
   absl::flat_hash_map<std::string, uint64_t> callables_ ABSL_GUARDED_BY(mutex_);
 };

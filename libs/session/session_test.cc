@@ -448,6 +448,60 @@ TEST_F(SessionTest, ThreadsThatMakeTheSameRunReadyBothRun) {
   EXPECT_EQ(master_.made.size(), num_made);
 }
 
+// ---- partial runs ----
+
+class PartialRunOfThreadsTest : public SessionTest {
+ protected:
+  void SetUp() override {
+    SessionTest::SetUp();
+    ASSERT_OK_AND_ASSIGN(run_, session_->PartialRunSetup({x_, v_}, {y_, w_}));
+    master_.hold_runs = true;
+    Call(x_, y_, &first_);
+    Call(v_, w_, &second_);  // takes the last turns
+    ASSERT_EQ(master_.running.size(), 2u);
+  }
+  void Call(const Output& feed, const Output& fetch,
+            std::optional<absl::Status>* result) {
+    scheduler_.Schedule(Pool::kBlocking, [=, this] {
+      *result =
+          session_->PartialRun(run_, {{feed, Number(2)}}, {fetch}).status();
+    });
+    scheduler_.RunUntilIdle();
+  }
+
+  Output v_ = ops::Placeholder(root_.WithName("v"), DT_FLOAT);
+  Output w_ = ops::Identity(root_.WithName("w"), v_);
+  std::string run_;
+  std::optional<absl::Status> first_, second_;
+};
+
+TEST_F(PartialRunOfThreadsTest, ItIsOverWhenNoCallIsUnderWay) {
+  std::swap(master_.running[0], master_.running[1]);
+  EndRun();
+  ASSERT_TRUE(second_.has_value());
+  EXPECT_OK(*second_);
+  EXPECT_FALSE(first_.has_value());
+  EXPECT_THAT(master_.released, IsEmpty());
+  EndRun();
+  ASSERT_TRUE(first_.has_value());
+  EXPECT_OK(*first_);
+  EXPECT_THAT(master_.released, ElementsAre(2u));
+}
+
+TEST_F(PartialRunOfThreadsTest, AnErrorOfOneEndsItForAll) {
+  master_.answer = absl::UnavailableError("the connection was lost");
+  EndRun();
+  ASSERT_TRUE(first_.has_value());
+  EXPECT_THAT(*first_, StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(master_.released, ElementsAre(2u));
+  EndRun();
+  ASSERT_TRUE(second_.has_value());
+  EXPECT_THAT(master_.released, ElementsAre(2u));
+  master_.answer = absl::OkStatus();
+  EXPECT_THAT(session_->PartialRun(run_, {}),
+              StatusIs(kInvalid, "Must run 'setup' before"));
+}
+
 TEST_F(SessionTest, CloseDoesNotWaitForAStep) {
   std::optional<absl::Status> running;
   master_.hold_runs = true;

@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "libs/fs/file_system.h"
+#include "libs/fs/input_stream.h"
 #include "libs/summary/record_writer.h"
 
 namespace weft::summary {
@@ -36,7 +37,6 @@ class RecordReader {
  public:
   explicit RecordReader(std::unique_ptr<RandomAccessFile> file,
                         const RecordReaderOptions& options = {});
-  ~RecordReader();
   RecordReader(const RecordReader&) = delete;
   RecordReader& operator=(const RecordReader&) = delete;
 
@@ -56,16 +56,12 @@ class RecordReader {
   uint64_t offset() const { return offset_; }
 
  private:
-  class Source;
-  class FileSource;
-  class InflateSource;
-
   absl::Status ReadHeader(uint64_t& length);
   absl::Status ReadData(uint64_t length, std::string& record);
   absl::Status Damaged(uint64_t offset) const;
 
   const RecordReaderOptions options_;
-  const std::unique_ptr<Source> source_;
+  const std::unique_ptr<InputStream> stream_;
   uint64_t offset_ = 0;
   absl::Status error_;  // that stays
 };

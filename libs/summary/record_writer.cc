@@ -28,11 +28,6 @@ void Store(T value, char* to) {
 
 }  // namespace
 
-int ZlibWindowBits(RecordCompression compression) {
-  // zlib means by 16 more the wrapper that gzip has.
-  return compression == RecordCompression::kGzip ? 15 + 16 : 15;
-}
-
 // A zlib stream; what comes out of it goes to a sink.
 class RecordWriter::Deflater {
  public:

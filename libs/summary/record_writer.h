@@ -19,14 +19,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "libs/fs/file_system.h"
+#include "libs/fs/input_stream.h"
 
 namespace weft::summary {
 
-// How the file as a whole is compressed; a file does not say it.
-enum class RecordCompression { kNone, kZlib, kGzip };
-
-// zlib's windowBits for one of the latter two: the largest window.
-int ZlibWindowBits(RecordCompression compression);
+using RecordCompression = Compression;
 
 // Bytes around the data of a record: before it, and in all.
 inline constexpr size_t kRecordHeaderBytes = 12;

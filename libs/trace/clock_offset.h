@@ -19,9 +19,9 @@ struct RequestTimes {
 // What is to be added to their times to have them by our clock. A message
 // arrives after it has left, which bounds the difference from both sides: 0
 // where the bounds allow that, so for tasks of one machine, else the middle,
-// as in NTP (RFC 5905, section 8). It is wrong by half of what request and
-// reply took on their way, at most. 0 where the times contradict each other: a
-// clock was set meanwhile.
+// as in NTP (RFC 5905, section 8). The middle is wrong by half of what request
+// and reply took on their way, at most; 0, by all of it. 0 also where the times
+// contradict each other: a clock was set meanwhile.
 absl::Duration EstimateClockOffset(const RequestTimes& times);
 
 }  // namespace weft

@@ -3,20 +3,10 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
 #include "libs/base/thread_name.h"
 
 namespace weft {
 namespace {
-
-size_t BytesOf(const NodeExecStats& stats) {
-  size_t bytes =
-      sizeof(stats) + stats.node_name.size() + stats.timeline_label.size();
-  for (const OutputStats& output : stats.output) {
-    bytes += sizeof(output) + output.dims.size() * sizeof(int64_t);
-  }
-  return bytes;
-}
 
 // A program's own thread may be called anything, and the name may be cut within
 // a character; protobuf's readers refuse text that is no UTF-8.
@@ -50,13 +40,22 @@ void DeviceTrace::AddWait(NodeExecStats stats) {
 void DeviceTrace::Add(NodeExecStats stats) {
   const size_t bytes = BytesOf(stats);
   // Once one was left out, all are: what there is has no holes.
-  if (left_out_ == 0 && bytes <= bytes_left_) {
+  if (!IsFull() && bytes <= bytes_left_) {
     bytes_left_ -= bytes;
     stats_.node_stats.push_back(std::move(stats));
     return;
   }
-  ++left_out_;
-  last_start_ = stats.start_nanos;
+  LeaveOut(stats.start_nanos);
+}
+
+void DeviceTrace::AddUntold(int64_t start_nanos) {
+  absl::MutexLock lock(&mutex_);
+  LeaveOut(start_nanos);
+}
+
+void DeviceTrace::LeaveOut(int64_t start_nanos) {
+  left_out_.fetch_add(1, std::memory_order_relaxed);
+  last_start_ = start_nanos;
 }
 
 uint32_t DeviceTrace::ThisThread() {
@@ -68,11 +67,8 @@ uint32_t DeviceTrace::ThisThread() {
 
 DeviceStepStats DeviceTrace::Take() {
   absl::MutexLock lock(&mutex_);
-  if (left_out_ > 0) {
-    stats_.node_stats.push_back(
-        {.node_name = absl::StrCat(left_out_, " more runs were not recorded"),
-         .start_nanos = last_start_,
-         .thread_id = 0});
+  if (IsFull()) {
+    stats_.node_stats.push_back(Untold(left_out_.load(), last_start_));
   }
   return std::move(stats_);
 }

@@ -4,6 +4,7 @@
 #ifndef WEFT_LIBS_TRACE_DEVICE_TRACE_H_
 #define WEFT_LIBS_TRACE_DEVICE_TRACE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -28,11 +29,17 @@ class DeviceTrace {
   // One that waited without a thread.
   void AddWait(NodeExecStats stats);
 
+  // Whether further runs only count: who asks first makes nothing for them.
+  bool IsFull() const { return left_out_.load(std::memory_order_relaxed) > 0; }
+  // REQUIRES: IsFull().
+  void AddUntold(int64_t start_nanos);
+
   // All there is. Once, when nothing is added any more.
   DeviceStepStats Take();
 
  private:
   void Add(NodeExecStats stats) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LeaveOut(int64_t start_nanos) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint32_t ThisThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Mutex mutex_;
@@ -40,7 +47,8 @@ class DeviceTrace {
   DeviceStepStats stats_ ABSL_GUARDED_BY(mutex_);
   // Numbered from 1 as they come.
   std::map<int64_t, uint32_t> threads_ ABSL_GUARDED_BY(mutex_);
-  size_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Written under the lock.
+  std::atomic<size_t> left_out_{0};
   int64_t last_start_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

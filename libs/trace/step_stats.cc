@@ -161,6 +161,21 @@ void AppendField(int number, absl::string_view bytes, std::string& message) {
 
 }  // namespace
 
+size_t BytesOf(const NodeExecStats& stats) {
+  size_t bytes =
+      sizeof(stats) + stats.node_name.size() + stats.timeline_label.size();
+  for (const OutputStats& output : stats.output) {
+    bytes += sizeof(output) + output.dims.size() * sizeof(int64_t);
+  }
+  return bytes;
+}
+
+NodeExecStats Untold(size_t num_runs, int64_t last_start_nanos) {
+  return {.node_name = absl::StrCat(num_runs, " more runs were not recorded"),
+          .start_nanos = last_start_nanos,
+          .thread_id = 0};
+}
+
 void StepStats::Shift(int64_t nanos) {
   for (DeviceStepStats& device : dev_stats) {
     for (NodeExecStats& node : device.node_stats) {
@@ -172,6 +187,19 @@ void StepStats::Shift(int64_t nanos) {
 void StepStats::Add(StepStats others) {
   for (DeviceStepStats& device : others.dev_stats) {
     dev_stats.push_back(std::move(device));
+  }
+}
+
+void StepStats::Limit(size_t max_bytes) {
+  for (DeviceStepStats& device : dev_stats) {
+    std::vector<NodeExecStats>& runs = device.node_stats;
+    size_t bytes = 0;
+    for (const NodeExecStats& run : runs) bytes += BytesOf(run);
+    if (bytes <= max_bytes) {
+      max_bytes -= bytes;
+    } else {
+      runs = {Untold(runs.size(), runs.back().start_nanos)};
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 #ifndef WEFT_LIBS_TRACE_STEP_STATS_H_
 #define WEFT_LIBS_TRACE_STEP_STATS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -54,6 +55,9 @@ struct NodeExecStats {
   bool operator==(const NodeExecStats&) const = default;
 };
 
+// About what it takes, in memory and serialised.
+size_t BytesOf(const NodeExecStats& stats);
+
 struct DeviceStepStats {
   std::string device;  // full name
   // In the order of their ends.
@@ -70,7 +74,13 @@ struct StepStats {
   void Shift(int64_t nanos);
   // Those of further devices.
   void Add(StepStats others);
+  // Of devices whose runs take more than is left of `max_bytes` only their
+  // number is told.
+  void Limit(size_t max_bytes);
 };
+
+// What takes the place of runs that are not told; the last began then.
+NodeExecStats Untold(size_t num_runs, int64_t last_start_nanos);
 
 struct RunMetadata {
   StepStats step_stats;

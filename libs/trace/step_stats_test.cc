@@ -96,6 +96,27 @@ TEST(StepStatsTest, ShiftMovesStartsAndNothingElse) {
   stats.Shift(std::numeric_limits<int64_t>::max());  // overflows, harmlessly
 }
 
+TEST(StepStatsTest, OfDevicesBeyondTheLimitOnlyTheNumberOfRunsIsTold) {
+  StepStats stats;
+  const NodeExecStats run{.node_name = "n", .start_nanos = 7};
+  for (const size_t num_runs : {2, 3, 0, 1}) {
+    stats.dev_stats.push_back(
+        {.device = "cpu", .node_stats = std::vector(num_runs, run)});
+  }
+  StepStats limited = stats;
+  limited.Limit(6 * BytesOf(run));
+  EXPECT_EQ(limited, stats);
+  limited.Limit(3 * BytesOf(run));
+  EXPECT_EQ(limited.dev_stats[0], stats.dev_stats[0]);
+  EXPECT_EQ(limited.dev_stats[1].node_stats,
+            std::vector({Untold(/*num_runs=*/3, /*last_start_nanos=*/7)}));
+  EXPECT_EQ(limited.dev_stats[2], stats.dev_stats[2]);
+  EXPECT_EQ(limited.dev_stats[3], stats.dev_stats[3]);
+  limited.Limit(0);
+  EXPECT_EQ(limited.dev_stats[0].node_stats.size(), 1u);
+  EXPECT_TRUE(limited.dev_stats[2].node_stats.empty());
+}
+
 TEST(DeviceTraceTest, AThreadOfAnyNameIsText) {
   std::string name;
   std::thread([&name] {
@@ -132,6 +153,18 @@ TEST(DeviceTraceTest, LongLabelsAndManyOutputsCount) {
   const DeviceStepStats stats = trace.Take();
   ASSERT_EQ(stats.node_stats.size(), 1);
   EXPECT_EQ(stats.node_stats[0].node_name, "3 more runs were not recorded");
+}
+
+TEST(DeviceTraceTest, OnceItIsFullRunsOnlyCount) {
+  DeviceTrace trace("cpu", /*max_bytes=*/0);
+  EXPECT_FALSE(trace.IsFull());
+  trace.AddOnThread({.node_name = "a", .start_nanos = 1});
+  EXPECT_TRUE(trace.IsFull());
+  trace.AddUntold(/*start_nanos=*/7);
+  const DeviceStepStats stats = trace.Take();
+  ASSERT_EQ(stats.node_stats.size(), 1);
+  EXPECT_EQ(stats.node_stats[0].node_name, "2 more runs were not recorded");
+  EXPECT_EQ(stats.node_stats[0].start_nanos, 7);
 }
 
 absl::Duration Offset(int sent, int received, int answered, int back) {

@@ -17,8 +17,20 @@ namespace {
 // What passes between tries of a save that fails.
 constexpr absl::Duration kFirstWait = absl::Seconds(1);
 constexpr absl::Duration kLongestWait = absl::Minutes(1);
-// How often the last save is tried: within half a minute and what they take.
-constexpr int kLastTries = 6;
+// How often the last save is tried: within about two minutes and what they
+// take.
+constexpr int kLastTries = 20;
+constexpr absl::Duration kLongestLastWait = absl::Seconds(8);
+// After as many of them ABORTED is no disagreement of tasks, which passes: one
+// that holds variables has started again, and the session is lost.
+constexpr int kTriesOfAborted = 6;
+
+// With which training ends by a save that failed again and again: nobody is to
+// take it for a lost session.
+absl::StatusCode CodeOfTraining(const absl::Status& saved) {
+  return IsSessionLost(saved) ? absl::StatusCode::kDeadlineExceeded
+                              : saved.code();
+}
 
 std::string PathIn(const std::string& directory, absl::string_view name) {
   return absl::StrCat(directory, absl::EndsWith(directory, "/") ? "" : "/",
@@ -160,9 +172,7 @@ absl::Status CheckpointSaverHook::Heed(const Outcome& outcome, int64_t step) {
       absl::StrCat("The checkpoint of step ", step, " could not be saved into ",
                    save_path_, ": ", outcome.saved.ToString());
   if (now - failing_->since >= options_.max_failing) {
-    return absl::Status(IsSessionLost(outcome.saved)
-                            ? absl::StatusCode::kDeadlineExceeded
-                            : outcome.saved.code(),
+    return absl::Status(CodeOfTraining(outcome.saved),
                         absl::StrCat("No checkpoint could be saved for ",
                                      absl::FormatDuration(options_.max_failing),
                                      ", so training ends. ", what));
@@ -180,12 +190,12 @@ void CheckpointSaverHook::SaveBesideSteps(Session& session, int64_t step) {
   running->step = step;
   running->done = session.scheduler().NewEvent();
   running_ = running;
-  coordinator_->Start(absl::StrCat("save of step ", step),
-                      [this, running, &session, step] {
-                        running->outcome = Save(session, step);
-                        running->done->Set();
-                        return absl::OkStatus();
-                      });
+  coordinator_->Start(absl::StrCat("save of step ", step), [this, running,
+                                                            &session, step] {
+    running->outcome = SaveAndTell(session, step, /*is_between_updates=*/false);
+    running->done->Set();
+    return absl::OkStatus();
+  });
 }
 
 // Its error is told once: whoever asks again saves again.
@@ -205,7 +215,8 @@ absl::Status CheckpointSaverHook::End(Session& session) {
   return absl::OkStatus();
 }
 
-// A session that is lost tells it when the step is read.
+// A session that is lost tells it when the step is read, or by saves that are
+// ABORTED, where the task that has the step is not the one that was lost.
 absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
   absl::Duration wait = kFirstWait;
   for (int tries = 1;; ++tries) {
@@ -213,18 +224,21 @@ absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
     if (saved_step_.load() == step) return step;
     const Outcome outcome = Save(session, step);
     RETURN_IF_ERROR(outcome.listeners);
-    if (outcome.saved.ok()) return step;
+    if (outcome.saved.ok()) return saved_step_.load();
     const std::string what = absl::StrCat(
         "The last checkpoint, of step ", step, ", could not be saved into ",
         save_path_, ", tried ", tries, " times: ");
+    if (tries >= kTriesOfAborted && absl::IsAborted(outcome.saved)) {
+      return absl::AbortedError(absl::StrCat(what, outcome.saved.message()));
+    }
     if (tries == kLastTries) {
-      return absl::Status(outcome.saved.code(),
-                          absl::StrCat(what, outcome.saved.message()));
+      return absl::Status(CodeOfTraining(outcome.saved),
+                          absl::StrCat(what, outcome.saved.ToString()));
     }
     logger_->Warning(absl::StrCat(what, outcome.saved.ToString()));
     Scheduler& scheduler = session.scheduler();
     scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + wait);
-    wait *= 2;
+    wait = std::min(2 * wait, kLongestLastWait);
   }
 }
 
@@ -243,22 +257,50 @@ absl::StatusOr<Saver*> CheckpointSaverHook::FindSaver() const {
 
 CheckpointSaverHook::Outcome CheckpointSaverHook::Save(Session& session,
                                                        int64_t step) {
+  return SaveAndTell(session, step,
+                     /*is_between_updates=*/!options_.updating_hooks.empty());
+}
+
+CheckpointSaverHook::Outcome CheckpointSaverHook::SaveAndTell(
+    Session& session, int64_t step, bool is_between_updates) {
   Outcome outcome;
   for (const auto& listener : options_.listeners) {
     outcome.listeners = listener->BeforeSave(session, step);
     if (!outcome.listeners.ok()) return outcome;
   }
-  outcome.saved = SaveFiles(session, step);
+  if (is_between_updates) {
+    outcome.saved = BetweenUpdates(0, [&]() -> absl::Status {
+      // One may have come since.
+      ASSIGN_OR_RETURN(step, global_step_.Read(session));
+      return SaveFiles(session, step, is_between_updates);
+    });
+  } else {
+    outcome.saved = SaveFiles(session, step, is_between_updates);
+  }
   if (outcome.saved.ok()) outcome.listeners = TellSaved(session, step);
   return outcome;
 }
 
-absl::Status CheckpointSaverHook::SaveFiles(Session& session, int64_t step) {
+absl::Status CheckpointSaverHook::BetweenUpdates(
+    size_t next, absl::FunctionRef<absl::Status()> save) {
+  if (next == options_.updating_hooks.size()) return save();
+  return options_.updating_hooks[next]->SaveBetweenUpdates(
+      [&] { return BetweenUpdates(next + 1, save); });
+}
+
+absl::Status CheckpointSaverHook::SaveFiles(Session& session, int64_t step,
+                                            bool is_between_updates) {
   ASSIGN_OR_RETURN(Saver* const saver, FindSaver());
   logger_->Info(
       absl::StrCat("Saving checkpoints for ", step, " into ", save_path_, "."));
-  RETURN_IF_ERROR(
-      saver->Save(session, save_path_, {.global_step = step}).status());
+  SaveOptions save;
+  save.global_step = step;
+  if (!is_between_updates) {
+    save.when_to_mark = [this](absl::FunctionRef<absl::Status()> mark) {
+      return BetweenUpdates(0, mark);
+    };
+  }
+  RETURN_IF_ERROR(saver->Save(session, save_path_, save).status());
   saved_step_.store(step);
   if (options_.writer != nullptr) {
     options_.writer->AddSessionLog(

@@ -10,11 +10,17 @@
 // such a save takes longer than the timer, the next one comes when it has
 // ended. Those at the beginning and at the end are waited for.
 //
+// Updates that hooks make beside the runs, of synchronous replicas, are held
+// off while a save that is waited for is made: no update is half in it. With
+// one beside the runs they go on; with SaveConsistency::kStep they are held off
+// there, too, while variables are marked.
+//
 // A save that fails is logged and made again, after waits of 1 s to 1 min,
 // while training goes on; the error ends training when none has succeeded for
 // max_failing. That of the first session ends it at once, and the last one is
-// tried 6 times within half a minute. No error of a save counts as a lost
-// session: only those of the runs around it do.
+// tried 20 times within about two minutes. No error of a save counts as a lost
+// session, only those of the runs around it do; but for a last one that is
+// ABORTED six times, for no run comes after it that would tell.
 #ifndef WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_
 #define WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_
 
@@ -25,6 +31,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
@@ -67,6 +74,10 @@ struct CheckpointSaverOptions {
   // for each checkpoint; may be null.
   std::shared_ptr<SessionSummaryWriter> writer;
   absl::Duration max_failing = absl::Hours(1);  // see above
+  // Hooks that may make updates beside the runs (see SaveBetweenUpdates): those
+  // of SyncReplicasOptimizers. MonitoredTrainingSession gives its own saver all
+  // that it has.
+  HookList updating_hooks;
   const Clock* clock = nullptr;  // outlives it; null: the machine's
   Logger* logger = nullptr;      // outlives it; null: lines on stderr
 };
@@ -93,7 +104,12 @@ class CheckpointSaverHook : public SessionRunHook {
     absl::Status listeners;
   };
   Outcome Save(Session& session, int64_t step);
-  absl::Status SaveFiles(Session& session, int64_t step);
+  Outcome SaveAndTell(Session& session, int64_t step, bool is_between_updates);
+  // `save` between the updates of those hooks from number `next` on.
+  absl::Status BetweenUpdates(size_t next,
+                              absl::FunctionRef<absl::Status()> save);
+  absl::Status SaveFiles(Session& session, int64_t step,
+                         bool is_between_updates);
   absl::Status TellSaved(Session& session, int64_t step);
   void SaveBesideSteps(Session& session, int64_t step);
   bool IsDue(int64_t step) const;

@@ -9,6 +9,7 @@
 #include "libs/graph/graph_proto.h"
 #include "libs/ops/state/variable.h"
 #include "libs/train/meta_graph.h"
+#include "libs/train/saver_defs.h"
 #include "libs/train/variable_collections.h"
 #include "schemas/tf/meta_graph.pb.h"
 #include "schemas/tf/variable.pb.h"
@@ -116,16 +117,6 @@ absl::Status ExportCollections(const Scope& scope,
   return absl::OkStatus();
 }
 
-void ExportSaver(const SaverDef& saver, tf::SaverDef* def) {
-  def->set_filename_tensor_name(saver.filename_tensor_name);
-  def->set_save_tensor_name(saver.save_tensor_name);
-  def->set_restore_op_name(saver.restore_op_name);
-  def->set_max_to_keep(saver.max_to_keep);
-  def->set_sharded(saver.sharded);
-  def->set_keep_checkpoint_every_n_hours(saver.keep_checkpoint_every_n_hours);
-  def->set_version(tf::SaverDef::V2);
-}
-
 // Replaces the graph and what follows from it.
 void ExportGraphOf(const Scope& scope, bool clear_devices,
                    tf::MetaGraphDef* message) {
@@ -152,7 +143,7 @@ absl::StatusOr<MetaGraph> ExportMetaGraph(
   message.clear_collection_def();
   ExportGraphOf(scope, options.clear_devices, &message);
   if (options.saver_def.has_value()) {
-    ExportSaver(*options.saver_def, message.mutable_saver_def());
+    WriteSaverDef(*options.saver_def, message.mutable_saver_def());
   } else {
     message.clear_saver_def();
   }

@@ -37,9 +37,11 @@ Operation GradientDescent::ApplySparseUnique(const Scope& scope,
     return ops::ScatterSub(scope, variable.handle(), gradient.indices,
                            ops::Mul(scope, gradient.values, rate));
   }
+  // (-g) * r and g * (-r) are the same number, bit by bit, and the rate is but
+  // one.
   return ops::ResourceScatterAdd(
       scope, variable.handle(), gradient.indices,
-      ops::Mul(scope, ops::Neg(scope, gradient.values), rate));
+      ops::Mul(scope, gradient.values, ops::Neg(scope, rate)));
 }
 
 }  // namespace weft::train

@@ -41,6 +41,8 @@ class HookedSession {
   // A hook has asked for it, or a thread of the coordinator.
   bool ShouldStop() const { return should_stop_ || coordinator_->ShouldStop(); }
   void RequestStop() { should_stop_ = true; }
+  // Of these, a hook, or the step function.
+  bool is_stopped_by_hook() const { return should_stop_; }
 
   // Threads end, then the session does; the first error of a thread. Those that
   // have not ended after the grace period are named in the log, and left alone.

@@ -306,6 +306,11 @@ absl::Status ImportNodes(const Scope& scope, const std::string& prefix,
                   *scope.graph().registry(), graph);
   if (options.clear_devices) {
     for (tf::NodeDef& node : *graph.mutable_node()) node.clear_device();
+    for (auto& function : *graph.mutable_library()->mutable_function()) {
+      for (tf::NodeDef& node : *function.mutable_node_def()) {
+        node.clear_device();
+      }
+    }
   }
   ImportOptions import;
   import.prefix = prefix;
@@ -345,6 +350,7 @@ absl::StatusOr<std::unique_ptr<Saver>> ImportMetaGraph(
   Graph& graph = scope.graph();
   const int num_nodes = graph.num_nodes();
   const int producer = graph.producer();
+  const auto functions = graph.shared_functions();
   CollectionsImport collections(
       scope, prefix, num_nodes,
       IsBeforeTrainable(message.meta_info_def().tensorflow_version()));
@@ -358,6 +364,7 @@ absl::StatusOr<std::unique_ptr<Saver>> ImportMetaGraph(
   };
   if (absl::Status status = import(); !status.ok()) {
     graph.TruncateTo(num_nodes);
+    graph.RestoreFunctions(functions);
     graph.set_producer(producer);
     return status;
   }

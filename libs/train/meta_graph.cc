@@ -9,6 +9,7 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "libs/base/status.h"
 #include "libs/base/text_proto.h"
+#include "libs/train/saver_defs.h"
 #include "schemas/tf/meta_graph.pb.h"
 
 namespace weft::train {
@@ -58,24 +59,8 @@ std::string MetaGraph::Serialize() const {
 
 absl::StatusOr<std::optional<SaverDef>> MetaGraph::saver_def() const {
   if (!message_->has_saver_def()) return std::optional<SaverDef>();
-  const tf::SaverDef& def = message_->saver_def();
-  if (def.version() != tf::SaverDef::V2) {
-    return absl::UnimplementedError(
-        absl::StrCat("the MetaGraphDef's saver writes checkpoints of version ",
-                     static_cast<int>(def.version()),
-                     ", which is not supported: save with "
-                     "tf.train.Saver(write_version=tf.train.SaverDef.V2)"));
-  }
-  if (def.filename_tensor_name().empty() || def.save_tensor_name().empty() ||
-      def.restore_op_name().empty()) {
-    return absl::InvalidArgumentError(
-        "saver_def must specify the filename_tensor_name, the "
-        "save_tensor_name and the restore_op_name");
-  }
-  return std::optional<SaverDef>({def.filename_tensor_name(),
-                                  def.save_tensor_name(), def.restore_op_name(),
-                                  def.max_to_keep(), def.sharded(),
-                                  def.keep_checkpoint_every_n_hours()});
+  ASSIGN_OR_RETURN(SaverDef def, ReadSaverDef(message_->saver_def()));
+  return std::optional<SaverDef>(std::move(def));
 }
 
 std::vector<std::string> MetaGraph::CollectionNames() const {

@@ -19,6 +19,15 @@ double Jitter(Random& random) {
   return 0.5 + part / static_cast<double>(uint64_t{1} << (kBits + 1));
 }
 
+absl::Status LostAtTheEnd(const absl::Status& loss) {
+  return absl::Status(
+      loss.code(),
+      absl::StrCat("The session was lost when training had ended, and with it "
+                   "what was not saved: start the program again, and it goes "
+                   "on from the last checkpoint. ",
+                   loss.message()));
+}
+
 }  // namespace
 
 MonitoredSession::MonitoredSession(const Scope& scope,
@@ -122,7 +131,9 @@ absl::Status MonitoredSession::WithSession(
   RETURN_IF_ERROR(CheckThatGraphIsFinal());
   while (true) {
     RETURN_IF_ERROR(EnsureSession());
+    is_in_use_ = true;
     absl::Status status = use(*live_);
+    is_in_use_ = false;
     if (status.ok()) {
       first_loss_.reset();
       backoff_ = options_.recovery.initial_backoff;
@@ -133,6 +144,13 @@ absl::Status MonitoredSession::WithSession(
     DropSession(status);
     RETURN_IF_ERROR(BackOff(status));
   }
+}
+
+absl::Status MonitoredSession::CheckThatNobodyUsesIt() const {
+  if (!is_in_use_) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "A run or a step function of this MonitoredSession is under way. Within "
+      "it use what it is given: its context's session() and RunWithHooks.");
 }
 
 absl::Status MonitoredSession::CheckThatGraphIsFinal() const {
@@ -166,9 +184,13 @@ absl::Status MonitoredSession::BackOff(const absl::Status& why) {
                      ", so it is given up: ", why.message()));
   }
   if (IsStopRequested()) return why;
+  Pause();
+  return absl::OkStatus();
+}
+
+void MonitoredSession::Pause() {
   scheduler_.Sleep(backoff_ * Jitter(random_));
   backoff_ = std::min(2 * backoff_, options_.recovery.max_backoff);
-  return absl::OkStatus();
 }
 
 bool MonitoredSession::IsStopRequested() const {
@@ -177,6 +199,10 @@ bool MonitoredSession::IsStopRequested() const {
 }
 
 bool MonitoredSession::ShouldStop() {
+  // A step function goes on with the session that it has.
+  if (is_in_use_) {
+    return input_has_ended_ || IsStopRequested() || live_->ShouldStop();
+  }
   if (is_closed_ || input_has_ended_ || IsStopRequested()) return true;
   if (live_ == nullptr) return !last_run_.ok();
   const absl::Status error = live_->coordinator().requested_error();
@@ -184,6 +210,7 @@ bool MonitoredSession::ShouldStop() {
     return live_->ShouldStop();
   }
   DropSession(error);
+  Pause();  // a thread may fail so in each session
   return false;
 }
 
@@ -191,6 +218,7 @@ absl::StatusOr<std::vector<Tensor>> MonitoredSession::Run(
     const FeedList& feeds, const std::vector<Output>& fetches,
     const std::vector<Operation>& targets, const RunOptions& options,
     RunMetadata* metadata) {
+  RETURN_IF_ERROR(CheckThatNobodyUsesIt());
   const SessionRunArgs args{fetches, targets, feeds, options};
   std::vector<Tensor> results;
   last_run_ = WithSession([&](HookedSession& live) {
@@ -233,6 +261,7 @@ void MonitoredSession::StepContext::RequestStop() { live_.RequestStop(); }
 
 absl::Status MonitoredSession::RunStepFn(
     absl::FunctionRef<absl::Status(StepContext& context)> step_fn) {
+  RETURN_IF_ERROR(CheckThatNobodyUsesIt());
   last_run_ = WithSession([&](HookedSession& live) {
     StepContext context(live);
     return step_fn(context);
@@ -250,18 +279,34 @@ absl::Status MonitoredSession::EndHooks() {
 absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
   while (true) {
     const absl::Status status = hook.End(live_->session());
+    if (status.ok()) return status;
+    // It came first, and may have closed the session: a hook says less of that.
+    const absl::Status cause = live_->coordinator().requested_error();
+    if (!cause.ok()) return IsSessionLost(cause) ? LostAtTheEnd(cause) : cause;
     if (!options_.recovery.should_recover || !absl::IsUnavailable(status)) {
-      if (!IsSessionLost(status)) return status;
-      return absl::Status(
-          status.code(),
-          absl::StrCat("The session was lost when training had ended, and with "
-                       "it what was not saved: start the program again, and it "
-                       "goes on from the last checkpoint. ",
-                       status.message()));
+      return IsSessionLost(status) ? LostAtTheEnd(status) : status;
     }
     logger_->Warning(absl::StrCat(
         "The end of training failed, and is tried again: ", status.ToString()));
     RETURN_IF_ERROR(BackOff(status));
+  }
+}
+
+// Not where another program goes on with it.
+bool MonitoredSession::HasTrainingEnded() const {
+  if (live_ == nullptr || !live_->coordinator().requested_error().ok()) {
+    return false;
+  }
+  return input_has_ended_ || live_->is_stopped_by_hook() || !IsStopRequested();
+}
+
+void MonitoredSession::TellThatTrainingHasEnded() {
+  for (const auto& hook : options_.hooks) {
+    const absl::Status status = hook->TrainingHasEnded(live_->session());
+    if (status.ok()) continue;
+    logger_->Warning(
+        absl::StrCat("Others could not be told that training has ended: ",
+                     status.ToString()));
   }
 }
 
@@ -276,9 +321,11 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   if (is_closed_) {
     return absl::FailedPreconditionError("Session is already closed.");
   }
+  RETURN_IF_ERROR(CheckThatNobodyUsesIt());
   if (absl::IsOutOfRange(status)) status = absl::OkStatus();
   if (status.ok()) status = SessionToEnd();
   if (status.ok()) status = EndHooks();
+  if (status.ok() && HasTrainingEnded()) TellThatTrainingHasEnded();
   is_closed_ = true;
   if (live_ == nullptr) return status;
   if (IsSessionLost(status)) {

@@ -20,10 +20,11 @@
 // TensorFlow. Between attempts it waits, up to max_backoff; it gives up when no
 // run has succeeded for max_recovery.
 //
-// So with what hooks do at the end, as long as the session is there: a save
-// that a checkpoint writer has lost is made again. Where the session is lost by
-// then, so are the steps since the last checkpoint: Close returns the error,
-// and the program goes on from there when it is started again.
+// So with what hooks do at the end, as long as the session is there: End is
+// called again after UNAVAILABLE. (Saves try again by themselves, and end with
+// another error.) Where the session is lost by then, so are the steps since the
+// last checkpoint: Close returns the error, and the program goes on from there
+// when it is started again.
 //
 // An error of a thread of the coordinator (queue runners, hooks' own) makes
 // ShouldStop true, and comes out of the next Run and of Close.
@@ -134,6 +135,9 @@ class MonitoredSession {
     HookedSession& live_;
   };
   // Several runs that belong together: where one is lost, all are made again.
+  // While the function runs, what it may use is its context: Run, RunStepFn and
+  // Close of the MonitoredSession are FAILED_PRECONDITION, and ShouldStop only
+  // looks.
   absl::Status RunStepFn(
       absl::FunctionRef<absl::Status(StepContext& context)> step_fn);
 
@@ -157,8 +161,13 @@ class MonitoredSession {
   // Calls `use` until it does not lose the session.
   absl::Status WithSession(
       absl::FunctionRef<absl::Status(HookedSession& live)> use);
-  // Waits before the next attempt; `why` where there is none.
+  // Waits before the next attempt, each time longer.
+  void Pause();
+  // The same; `why` where there is none.
   absl::Status BackOff(const absl::Status& why);
+  // FAILED_PRECONDITION within a step function or a hook: the session that it
+  // uses would go under its feet where it is lost.
+  absl::Status CheckThatNobodyUsesIt() const;
   // FAILED_PRECONDITION where nodes were added since Begin: each run would ship
   // them, and a save beside the runs reads the graph.
   absl::Status CheckThatGraphIsFinal() const;
@@ -169,6 +178,8 @@ class MonitoredSession {
   absl::Status SessionToEnd();
   absl::Status EndHooks();
   absl::Status EndHook(SessionRunHook& hook);
+  bool HasTrainingEnded() const;
+  void TellThatTrainingHasEnded();
 
   const Scope scope_;
   const std::unique_ptr<SessionCreator> creator_;
@@ -182,6 +193,7 @@ class MonitoredSession {
   // What threads still use that have not ended when they were to.
   std::vector<std::unique_ptr<HookedSession>> left_behind_;
   bool is_closed_ = false;
+  bool is_in_use_ = false;  // within WithSession
   bool input_has_ended_ = false;
   absl::Status last_run_;
   absl::Status loss_;  // of the last session that was lost

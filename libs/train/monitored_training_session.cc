@@ -94,6 +94,9 @@ class DefaultHooks {
     saver.save_steps = every.steps;
     saver.scaffold = scaffold_;
     saver.save_asynchronously = options_.save_asynchronously;
+    saver.updating_hooks = options_.chief_only_hooks;
+    saver.updating_hooks.insert(saver.updating_hooks.end(),
+                                options_.hooks.begin(), options_.hooks.end());
     saver.writer = writer_;
     saver.clock = clock_;
     saver.logger = options_.logger;

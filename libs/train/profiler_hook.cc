@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/fs/path.h"
 #include "libs/trace/chrome_trace.h"
@@ -10,6 +11,9 @@
 
 namespace weft::train {
 namespace {
+
+// A directory that does not answer is not waited for longer.
+constexpr absl::Duration kMaxWait = absl::Seconds(30);
 
 std::shared_ptr<SessionSummaryWriter> WriterOf(const ProfilerOptions& options) {
   if (options.writer != nullptr) return options.writer;
@@ -37,6 +41,7 @@ absl::Status ProfilerHook::Begin(const Scope& scope) {
 
 absl::Status ProfilerHook::AfterCreateSession(Session& session,
                                               Coordinator& coordinator) {
+  coordinator_ = &coordinator;
   next_step_.reset();
   timer_.Reset();
   return writer_->Open(session, coordinator);
@@ -82,13 +87,44 @@ void ProfilerHook::Save(const Session& session, int64_t step,
                                 " was not written: ", saved.ToString()));
 }
 
+struct ProfilerHook::Writing {
+  absl::Status Write() {
+    RETURN_IF_ERROR(files.CreateDirectories(directory));
+    return files.WriteFileAtomically(path, text);
+  }
+
+  FileSystem& files;
+  const std::string directory;
+  const std::string path;
+  const std::string text;
+  const std::unique_ptr<Event> done;
+  absl::Status status;  // once it is done
+};
+
+// The thread keeps the session, whose files these are, and the hook.
 absl::Status ProfilerHook::WriteTimeline(const Session& session,
                                          const std::string& path,
                                          const StepStats& stats) {
+  if (writing_ != nullptr && !writing_->done->IsSet()) {
+    return absl::UnavailableError(
+        absl::StrCat(writing_->path, " is still being written: ", output_dir_,
+                     " does not answer"));
+  }
   FileSystem* const files = session.file_system();
-  FileSystem& where = files != nullptr ? *files : local_files_;
-  RETURN_IF_ERROR(where.CreateDirectories(output_dir_));
-  return where.WriteFileAtomically(path, ChromeTrace(stats));
+  Scheduler& scheduler = session.scheduler();
+  writing_.reset(new Writing{files != nullptr ? *files : local_files_,
+                             output_dir_, path, ChromeTrace(stats),
+                             scheduler.NewEvent(), absl::OkStatus()});
+  coordinator_->Start(absl::StrCat("writing ", path), [writing = writing_] {
+    writing->status = writing->Write();
+    writing->done->Set();
+    return absl::OkStatus();
+  });
+  if (!writing_->done->WaitUntil(scheduler.clock().Now() + kMaxWait)) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        output_dir_, " has not answered for ", absl::FormatDuration(kMaxWait)));
+  }
+  return writing_->status;
 }
 
 absl::Status ProfilerHook::End(Session&) {
@@ -96,6 +132,12 @@ absl::Status ProfilerHook::End(Session&) {
   return absl::OkStatus();
 }
 
-void ProfilerHook::BeforeSessionGoes() { writer_->Close(); }
+// What is of the session's scheduler goes with it, or with the thread that does
+// not end.
+void ProfilerHook::BeforeSessionGoes() {
+  writing_ = nullptr;
+  coordinator_ = nullptr;
+  writer_->Close();
+}
 
 }  // namespace weft::train

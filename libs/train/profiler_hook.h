@@ -4,7 +4,10 @@
 // step_<step> into an event file, for TensorBoard and `weft trace`.
 //
 // The first run is not traced, for it is like no other. A trace that cannot be
-// written is lost, and a line of the log says so: training goes on.
+// written is lost, and a line of the log says so: training goes on. In each
+// session it waits once for files that do not answer, for 30 s; they keep a
+// thread of the session's coordinator until they do, and timelines are lost
+// meanwhile.
 //
 // Threads: as SessionRunHook's.
 #ifndef WEFT_LIBS_TRAIN_PROFILER_HOOK_H_
@@ -54,6 +57,9 @@ class ProfilerHook : public SessionRunHook {
   void BeforeSessionGoes() override;
 
  private:
+  // A timeline on its way into its file.
+  struct Writing;
+
   void Save(const Session& session, int64_t step, const RunMetadata& metadata);
   absl::Status WriteTimeline(const Session& session, const std::string& path,
                              const StepStats& stats);
@@ -64,7 +70,9 @@ class ProfilerHook : public SessionRunHook {
   SecondOrStepTimer timer_;
   GlobalStepReader global_step_;
   LocalFileSystem local_files_;
-  std::optional<int64_t> next_step_;  // none before the first run
+  Coordinator* coordinator_ = nullptr;  // the session's
+  std::shared_ptr<Writing> writing_;    // the last one
+  std::optional<int64_t> next_step_;    // none before the first run
   bool is_due_ = false;
 };
 

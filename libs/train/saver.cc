@@ -609,9 +609,12 @@ absl::Status Saver::CheckThatTasksSee(Session& session,
 }
 
 absl::Status Saver::Write(Session& session, const std::string& path,
-                          uint64_t number) {
+                          uint64_t number, const SaveOptions& options) {
   const FeedList feeds = Feeds(path, number);
-  if (nodes_.mark) RETURN_IF_ERROR(session.Run(feeds, nodes_.mark));
+  if (nodes_.mark) {
+    const auto mark = [&] { return session.Run(feeds, nodes_.mark); };
+    RETURN_IF_ERROR(options.when_to_mark ? options.when_to_mark(mark) : mark());
+  }
   return session.Run(feeds, nodes_.save).status();
 }
 
@@ -655,7 +658,7 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
   const uint64_t number = random_.Next();
   // Who writes nothing here need not see what the tasks write.
   if (!options.write_state && !options.write_meta_graph) {
-    return Write(session, path, number);
+    return Write(session, path, number, options);
   }
   FileSystem& files = FilesOf(session);
   RETURN_IF_ERROR(TakeOverOldOnes(files, save_path, options.latest_filename));
@@ -664,7 +667,7 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
   if (!nodes_.sees_marker.empty() && SchemeAndHost(path).empty()) {
     RETURN_IF_ERROR(CheckThatTasksSee(session, marker));
   }
-  RETURN_IF_ERROR(Write(session, path, number));
+  RETURN_IF_ERROR(Write(session, path, number, options));
   RETURN_IF_ERROR(CheckThatItIsThere(files, path));
   const absl::Status told = CountAndTell(files, path, options);
   unfinished_.End(files, marker, path, number, to_delete_);

@@ -34,12 +34,14 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -118,6 +120,11 @@ struct SaveOptions {
   // The graph, as MetaGraphFilename(path), written where the state is: by this
   // process, to SaverOptions::file_system.
   bool write_meta_graph = true;
+  // Of SaveConsistency::kStep: is given what marks the variables, and calls it
+  // at a moment of its own, as hooks do (SessionRunHook::SaveBetweenUpdates).
+  // Its error is the save's. Null: they are marked at once.
+  std::function<absl::Status(absl::FunctionRef<absl::Status()> mark)>
+      when_to_mark;
 };
 
 class Saver {
@@ -190,8 +197,8 @@ class Saver {
   absl::Status SaveAlone(Session& session, const std::string& save_path,
                          const std::string& path, const SaveOptions& options);
   // Writes the checkpoint.
-  absl::Status Write(Session& session, const std::string& path,
-                     uint64_t number);
+  absl::Status Write(Session& session, const std::string& path, uint64_t number,
+                     const SaveOptions& options);
   // Whether this process finds it.
   absl::Status CheckThatItIsThere(FileSystem& files, const std::string& path);
   // Counts those to be deleted that another process was about to delete, unless

@@ -10,21 +10,24 @@
 #include "libs/ops/state/variable.h"
 #include "libs/ops/summary/summary_ops.h"
 #include "libs/train/report_uninitialized.h"
+#include "libs/train/saver_defs.h"
 
 namespace weft::train {
 namespace {
 
-// The one item of a collection; null where it is empty.
+// The one item of a collection, which is that option otherwise; null where it
+// is empty.
 template <typename Item>
 absl::StatusOr<Item> OnlyItem(const std::vector<Item>& items,
-                              absl::string_view collection) {
+                              absl::string_view collection,
+                              absl::string_view option) {
   if (items.empty()) return Item();
   if (items.size() == 1) return items[0];
   return absl::InvalidArgumentError(absl::StrCat(
       "More than one item in the collection \"", collection,
       "\". Please indicate which one to use by passing it to the Scaffold: "
       "ScaffoldOptions::",
-      collection));
+      option));
 }
 
 std::vector<Output> Items(const Scope& scope, absl::string_view collection,
@@ -43,16 +46,19 @@ template <typename Item, typename Make>
 absl::Status GetOrMake(const Scope& scope, absl::string_view collection,
                        Item& item, Make make) {
   if (item) return absl::OkStatus();
-  ASSIGN_OR_RETURN(item, OnlyItem(Items(scope, collection, item), collection));
+  ASSIGN_OR_RETURN(
+      item, OnlyItem(Items(scope, collection, item), collection, collection));
   if (item) return absl::OkStatus();
   item = make();
   scope.AddToCollection(collection, item);
   return absl::OkStatus();
 }
 
-// Whether a Scaffold made it, this one or one before, here or in TensorFlow.
+// Whether a Scaffold made it, this one or one before, here or in TensorFlow. It
+// may come from a file, where anything may have that name.
 bool IsReport(const Output& ready_op) {
-  return absl::StrContains(ready_op.name(), "report_uninitialized_variables");
+  return ready_op && ready_op.dtype() == DT_STRING &&
+         absl::StrContains(ready_op.name(), "report_uninitialized_variables");
 }
 
 Operation LocalInit(const Scope& scope) {
@@ -93,10 +99,26 @@ absl::Status Scaffold::FindOrMake(const Scope& scope) {
                             [&] { return LocalInit(scope); }));
   RETURN_IF_ERROR(GetOrMake(scope, "summary_op", options_.summary_op,
                             [&] { return ops::MergeAllSummaries(scope); }));
-  if (options_.saver != nullptr || variables.empty()) return absl::OkStatus();
+  if (options_.saver != nullptr) return absl::OkStatus();
+  return FindOrMakeSaver(scope);
+}
+
+absl::Status Scaffold::FindOrMakeSaver(const Scope& scope) {
+  RETURN_IF_ERROR(scope.status());
+  ASSIGN_OR_RETURN(const std::vector<SaverDef> savers, CollectedSavers(scope));
+  ASSIGN_OR_RETURN(const SaverDef def,
+                   OnlyItem(savers, collection::kSavers, "saver"));
+  if (!savers.empty()) {
+    ASSIGN_OR_RETURN(options_.saver, Saver::FromSaverDef(scope, def));
+    return absl::OkStatus();
+  }
+  if (ops::GlobalVariables(scope).empty()) return absl::OkStatus();
   SaverOptions sharded;
   sharded.sharded = true;
-  options_.saver = std::make_shared<Saver>(scope, std::move(sharded));
+  auto saver = std::make_shared<Saver>(scope, std::move(sharded));
+  RETURN_IF_ERROR(scope.status());
+  options_.saver = std::move(saver);
+  CollectSaver(scope, options_.saver->def());
   return absl::OkStatus();
 }
 

@@ -8,7 +8,9 @@
 //   ready_for_local_init_op  names of global variables without value
 //   local_init_op            initialises local variables and tables
 //   saver                    of all global variables, sharded; none where there
-//                            are none
+//                            are none. In the collection "savers" by its
+//                            SaverDef, so that a second scaffold of the graph,
+//                            here or where it is imported, goes by its nodes
 //
 // Threads: as the scope's; what is finalized does not change any more.
 #ifndef WEFT_LIBS_TRAIN_SCAFFOLD_H_
@@ -68,6 +70,7 @@ class Scaffold {
 
  private:
   absl::Status FindOrMake(const Scope& scope);
+  absl::Status FindOrMakeSaver(const Scope& scope);
 
   ScaffoldOptions options_;
   bool waits_for_variables_ = false;

@@ -29,7 +29,10 @@ void SecondOrStepTimer::Reset() { last_step_.reset(); }
 bool SecondOrStepTimer::ShouldTriggerForStep(int64_t step) const {
   if (!last_step_.has_value()) return true;
   if (*last_step_ == step) return false;
-  if (every_secs_.has_value()) return Now() >= last_time_ + *every_secs_;
+  if (every_secs_.has_value()) {
+    const absl::Time now = Now();
+    return now >= last_time_ + *every_secs_ || now < last_time_;
+  }
   return every_steps_.has_value() && step - *last_step_ >= *every_steps_;
 }
 

@@ -25,7 +25,8 @@ class SecondOrStepTimer {
   absl::Status Check() const;
 
   void Reset();
-  // True the first time; never twice for the same step.
+  // True the first time; never twice for the same step. By seconds, also where
+  // the clock was set back, for nobody knows how long ago the last time was.
   bool ShouldTriggerForStep(int64_t step) const;
 
   struct Elapsed {

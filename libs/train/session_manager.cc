@@ -248,7 +248,8 @@ absl::Status SessionManager::AwaitVariables(Session& session,
       return give_up(absl::CancelledError("asked to stop"));
     const auto now = LookAt(session);
     if (!now.has_value()) continue;
-    const absl::Status foreign = CheckThatChiefHasThem(before, *now);
+    absl::Status foreign = CheckThatChiefHasThem(before, *now);
+    if (foreign.ok() && now->is_part) foreign = AskServersAgain(session);
     if (!foreign.ok()) return give_up(foreign);
     before = now;
     if (scheduler.clock().Now() < next_line) continue;
@@ -256,6 +257,14 @@ absl::Status SessionManager::AwaitVariables(Session& session,
     next_line = scheduler.clock().Now() + options_.log_interval;
   }
   return result;
+}
+
+// The chief may have become ready since. An error of another kind the wait that
+// runs tells better.
+absl::Status SessionManager::AskServersAgain(Session& session) const {
+  const auto again = session.MakeCallable({}, {}, {options_.wait_op});
+  return absl::IsFailedPrecondition(again.status()) ? again.status()
+                                                    : absl::OkStatus();
 }
 
 std::optional<SessionManager::Look> SessionManager::LookAt(

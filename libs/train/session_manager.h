@@ -4,8 +4,10 @@
 //
 // A wait for variables is one step, which ends when the last of them has a
 // value. Meanwhile it is asked every recovery_wait what is missing, for a log
-// line now and then, and for the error of whoever would wait for ever: where
-// others train while a variable has no value, the chief's graph has not got it.
+// line now and then, and for the error of whoever would wait for ever: a
+// parameter server refuses a wait for a variable that the chief, whose session
+// it has seen initialise others and become ready, has not got; and where others
+// train while a variable has no value, the chief's graph has not got it either.
 // Only where the program has a ready_for_local_init_op or ready_op of its own
 // are these run until they say that nothing is missing, every recovery_wait.
 //
@@ -99,8 +101,8 @@ class SessionManager {
 
   // For the others: a session once the chief has made the model ready. Lost
   // sessions are made again. DEADLINE_EXCEEDED, naming what is missing, after
-  // max_wait; FAILED_PRECONDITION, naming variables, where others train and
-  // these have no values.
+  // max_wait; FAILED_PRECONDITION, naming variables, where the chief is ready
+  // or others train, and these have no values.
   absl::StatusOr<std::unique_ptr<Session>> WaitForSession(
       const std::string& target, const SessionOptions& config,
       absl::Duration max_wait);
@@ -127,6 +129,8 @@ class SessionManager {
       const std::string& target, const SessionOptions& config,
       absl::Time deadline, Readiness& readiness) const;
   absl::Status AwaitVariables(Session& session, absl::Time deadline) const;
+  // FAILED_PRECONDITION where a wait would be refused now: see above.
+  absl::Status AskServersAgain(Session& session) const;
   // What those who wait see when they look.
   struct Look {
     Tensor missing;               // names

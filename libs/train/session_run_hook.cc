@@ -19,6 +19,15 @@ absl::Status SessionRunHook::AfterRun(SessionRunContext&,
 
 absl::Status SessionRunHook::End(Session&) { return absl::OkStatus(); }
 
+absl::Status SessionRunHook::TrainingHasEnded(Session&) {
+  return absl::OkStatus();
+}
+
 void SessionRunHook::BeforeSessionGoes() {}
+
+absl::Status SessionRunHook::SaveBetweenUpdates(
+    absl::FunctionRef<absl::Status()> save) {
+  return save();
+}
 
 }  // namespace weft::train

@@ -1,6 +1,6 @@
 // SessionRunHook: what is to happen around each run of a MonitoredSession,
 // TensorFlow's tf.train.SessionRunHook. A hook of one's own is a class that
-// overrides what it needs of six methods:
+// overrides what it needs of these methods:
 //
 //   class LogLoss : public train::SessionRunHook {
 //     absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext&) override {
@@ -23,6 +23,7 @@
 //   BeforeRun           before each run, also before one that is tried again
 //   AfterRun            after each run that succeeded
 //   End                 once, when training ends without an error
+//   TrainingHasEnded    once, after that, unless somebody outside asked to stop
 //   BeforeSessionGoes   for each session, lost or closed
 //
 // Threads: one after the other, on the threads that call the MonitoredSession.
@@ -34,6 +35,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -100,10 +102,23 @@ class SessionRunHook {
   virtual absl::Status AfterRun(SessionRunContext& context,
                                 const SessionRunValues& values);
   virtual absl::Status End(Session& session);
+  // Training is over: a hook asked for its end, or the input has ended, or the
+  // program closed the session. Not for a program that was asked to leave
+  // (stop_requested, RequestStop): another one goes on with its training. An
+  // error is logged.
+  virtual absl::Status TrainingHasEnded(Session& session);
   // Threads of the coordinator have ended, but for those that ignore that they
   // are to stop, and the session is closed: what was made of its scheduler or
   // its files has to go now.
   virtual void BeforeSessionGoes();
+
+  // For who saves variables: calls `save` when none of those updates is under
+  // way that this hook makes beside the runs, and makes none until it has
+  // returned. Returns what it returns, or, without calling it, an error where
+  // variables may have half an update in them. Any thread, but not from within
+  // a `save`; as long as the session.
+  virtual absl::Status SaveBetweenUpdates(
+      absl::FunctionRef<absl::Status()> save);
 };
 
 // Shared, so that a program can ask a hook afterwards what it has seen.

@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/scheduler.h"
 #include "libs/base/status.h"
 
 namespace weft::train {
@@ -29,24 +31,39 @@ absl::Status CheckReady(const std::string& init_op,
 }  // namespace
 
 // Updates run one after the other without a thread that waits for them: the end
-// of one starts the next, until the session ends.
+// of one step starts the next, until the session ends.
 class SyncReplicasHook::Updates {
  public:
+  struct Steps {
+    std::unique_ptr<Session::Callable> wait, update;
+  };
   // All outlive it, but for the coordinator, which may go after Detach.
-  Updates(SyncReplicasWaits& waits, Session& session,
-          std::unique_ptr<Session::Callable> update, Coordinator& coordinator)
+  Updates(SyncReplicasWaits& waits, Session& session, Steps steps,
+          Coordinator& coordinator)
       : waits_(waits),
         session_(session),
-        update_(std::move(update)),
+        steps_(std::move(steps)),
         coordinator_(&coordinator),
         ended_(session.scheduler().NewEvent()) {}
 
-  void RunNext() {
+  void WaitForGradients() {
     waits_.Advance(/*is_waiting=*/true);
-    update_->RunAsync({},
-                      [this](const absl::StatusOr<std::vector<Tensor>>& run) {
-                        run.ok() ? RunNext() : End(run.status());
-                      });
+    steps_.wait->RunAsync(
+        {}, [this](const absl::StatusOr<std::vector<Tensor>>& run) {
+          if (run.ok()) return BeginUpdate();
+          // Others are late, and the chief's own runs know how late they may
+          // be. Nothing was changed.
+          if (absl::IsDeadlineExceeded(run.status())) return WaitForGradients();
+          End(run.status());
+        });
+  }
+
+  // See SessionRunHook::SaveBetweenUpdates.
+  absl::Status HoldFor(absl::FunctionRef<absl::Status()> save) {
+    absl::Status status = BeginHold();
+    if (status.ok()) status = save();
+    EndHold();
+    return status;
   }
 
   // The coordinator hears of no error any more.
@@ -55,14 +72,78 @@ class SyncReplicasHook::Updates {
     coordinator_ = nullptr;
   }
 
-  // REQUIRES: the session is closed.
+  // REQUIRES: the session is closed. It may go then, whoever still saves.
   void WaitForEnd() {
-    ended_->Wait();
-    // End has let go of it.
-    absl::MutexLock lock(&mutex_);
+    bool is_held = false;
+    {
+      absl::MutexLock lock(&mutex_);
+      is_over_ = true;
+      is_held = is_held_;
+    }
+    // Of one that is held nothing runs, and nothing will.
+    if (!is_held) ended_->Wait();
+    absl::MutexLock lock(&mutex_);  // End has let go of it
+    steps_ = Steps();
   }
 
  private:
+  void BeginUpdate() {
+    {
+      absl::MutexLock lock(&mutex_);
+      // On a closed session it fails, which is what is waited for then.
+      is_held_ = num_holds_ > 0 && !is_over_;
+      if (is_held_) return;
+      is_updating_ = true;
+    }
+    Update();
+  }
+
+  void Update() {
+    steps_.update->RunAsync(
+        {}, [this](const absl::StatusOr<std::vector<Tensor>>& run) {
+          EndUpdate(run.status());
+          run.ok() ? WaitForGradients() : End(run.status());
+        });
+  }
+
+  void EndUpdate(const absl::Status& status) {
+    absl::MutexLock lock(&mutex_);
+    is_updating_ = false;
+    failure_ = status;
+    for (Event* waiter : waiters_) waiter->Set();
+  }
+
+  // No update begins until EndHold, which is to follow in any case.
+  absl::Status BeginHold() {
+    const std::unique_ptr<Event> update_has_ended =
+        session_.scheduler().NewEvent();
+    {
+      absl::MutexLock lock(&mutex_);
+      ++num_holds_;
+      if (!is_updating_) update_has_ended->Set();
+      waiters_.push_back(update_has_ended.get());
+    }
+    // It ends as any step: by itself, or with the session.
+    update_has_ended->Wait();
+    absl::MutexLock lock(&mutex_);
+    std::erase(waiters_, update_has_ended.get());
+    if (failure_.ok()) return absl::OkStatus();
+    return absl::AbortedError(
+        absl::StrCat("Variables may have half an update of "
+                     "SyncReplicasOptimizer in them, for it has failed: ",
+                     failure_.ToString()));
+  }
+
+  void EndHold() {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (--num_holds_ > 0 || !is_held_ || is_over_) return;
+      is_held_ = false;
+      is_updating_ = true;
+    }
+    Update();
+  }
+
   void End(const absl::Status& status) {
     {
       absl::MutexLock lock(&mutex_);
@@ -79,9 +160,17 @@ class SyncReplicasHook::Updates {
 
   SyncReplicasWaits& waits_;
   Session& session_;
-  const std::unique_ptr<Session::Callable> update_;
+  Steps steps_;
   absl::Mutex mutex_;
   Coordinator* coordinator_ ABSL_GUARDED_BY(mutex_);
+  bool is_updating_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // of the last update
+  int num_holds_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Gradients are there, and the update waits for the end of the holds.
+  bool is_held_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
+  // Of holds that wait for the end of an update.
+  std::vector<Event*> waiters_ ABSL_GUARDED_BY(mutex_);
   const std::unique_ptr<Event> ended_;
 };
 
@@ -92,7 +181,8 @@ SyncReplicasHook::SyncReplicasHook(
       is_chief_(is_chief),
       options_(options),
       logger_(options.logger),
-      waits_(*nodes_, is_chief, options.log_waits_after, *logger_) {}
+      waits_(*nodes_, is_chief,
+             {options.log_waits_after, options.max_wait_for_chief}, *logger_) {}
 
 SyncReplicasHook::~SyncReplicasHook() = default;
 
@@ -109,11 +199,27 @@ absl::Status SyncReplicasHook::Begin(const Scope& scope) {
   }
   local_init_op_ =
       is_chief_ ? nodes_->chief_init_op : nodes_->local_step_init_op;
-  if (is_chief_) {
-    init_tokens_op_ = nodes_->EnqueueInitTokens(scope, options_.num_tokens);
-  }
+  const SyncReplicasNodes::Ends ends = nodes_->MakeEnds(scope);
+  if (is_chief_) RETURN_IF_ERROR(AddNodesOfChief(scope, ends));
   RETURN_IF_ERROR(scope.status());
-  return waits_.AddNodes(scope);
+  return waits_.AddNodes(scope, ends);
+}
+
+absl::Status SyncReplicasHook::AddNodesOfChief(
+    const Scope& scope, const SyncReplicasNodes::Ends& ends) {
+  const int num_tokens = options_.num_tokens == -1 ? nodes_->tokens_of_update()
+                                                   : options_.num_tokens;
+  const Operation tokens = nodes_->EnqueueInitTokens(scope, num_tokens);
+  const Scope there = nodes_->BesideGlobalStep(scope);
+  const std::vector<Output> cleared =
+      ends.last.DequeueMany(there, ends.last.Size(there));
+  const Tensor one = Tensor::Scalar(int64_t{1});
+  end_ops_ = {ends.all.Enqueue(there, {one}), ends.last.Enqueue(there, {one})};
+  gradients_are_there_ =
+      nodes_->WaitForGradients(scope.SubScope("sync_replicas_waits"));
+  RETURN_IF_ERROR(scope.status());
+  begin_ops_ = {tokens, Operation(cleared[0])};
+  return absl::OkStatus();
 }
 
 absl::Status SyncReplicasHook::AfterCreateSession(Session& session,
@@ -121,9 +227,13 @@ absl::Status SyncReplicasHook::AfterCreateSession(Session& session,
   RETURN_IF_ERROR(CheckReady(local_init_op_.name(),
                              session.Run(nodes_->ready_for_local_init_op)));
   RETURN_IF_ERROR(session.Run(local_init_op_));
-  if (is_chief_) RETURN_IF_ERROR(StartUpdates(session, coordinator));
+  RETURN_IF_ERROR(waits_.BeginSession(session));
+  std::shared_ptr<Updates> updates;
+  if (is_chief_) {
+    ASSIGN_OR_RETURN(updates, StartUpdates(session, coordinator));
+  }
   coordinator.Start("SyncReplicasOptimizer waits",
-                    [this, updates = updates_, &session, &coordinator] {
+                    [this, updates, &session, &coordinator] {
                       waits_.Watch(session, coordinator);
                       if (updates != nullptr) updates->Detach();
                       return absl::OkStatus();
@@ -131,15 +241,22 @@ absl::Status SyncReplicasHook::AfterCreateSession(Session& session,
   return absl::OkStatus();
 }
 
-absl::Status SyncReplicasHook::StartUpdates(Session& session,
-                                            Coordinator& coordinator) {
-  RETURN_IF_ERROR(session.Run(init_tokens_op_));
-  ASSIGN_OR_RETURN(auto update,
+absl::StatusOr<std::shared_ptr<SyncReplicasHook::Updates>>
+SyncReplicasHook::StartUpdates(Session& session, Coordinator& coordinator) {
+  RETURN_IF_ERROR(session.Run({}, std::vector<Output>(), begin_ops_).status());
+  Updates::Steps steps;
+  ASSIGN_OR_RETURN(steps.wait,
+                   session.MakeCallable({}, {}, gradients_are_there_));
+  ASSIGN_OR_RETURN(steps.update,
                    session.MakeCallable({}, {}, {nodes_->sync_op}));
-  updates_ = std::make_shared<Updates>(waits_, session, std::move(update),
-                                       coordinator);
-  updates_->RunNext();
-  return absl::OkStatus();
+  auto updates =
+      std::make_shared<Updates>(waits_, session, std::move(steps), coordinator);
+  {
+    absl::MutexLock lock(&mutex_);
+    updates_ = updates;
+  }
+  updates->WaitForGradients();
+  return updates;
 }
 
 absl::StatusOr<SessionRunArgs> SyncReplicasHook::BeforeRun(SessionRunContext&) {
@@ -147,15 +264,36 @@ absl::StatusOr<SessionRunArgs> SyncReplicasHook::BeforeRun(SessionRunContext&) {
   return SessionRunArgs();
 }
 
-absl::Status SyncReplicasHook::AfterRun(SessionRunContext&,
+absl::Status SyncReplicasHook::AfterRun(SessionRunContext& context,
                                         const SessionRunValues&) {
-  if (!is_chief_) waits_.Advance(/*is_waiting=*/false);
+  if (is_chief_) return absl::OkStatus();
+  waits_.Advance(/*is_waiting=*/false);
+  if (waits_.has_ended()) context.RequestStop();
   return absl::OkStatus();
 }
 
+absl::Status SyncReplicasHook::TrainingHasEnded(Session& session) {
+  if (!is_chief_) return absl::OkStatus();
+  return session.Run({}, std::vector<Output>(), end_ops_).status();
+}
+
 void SyncReplicasHook::BeforeSessionGoes() {
-  if (updates_ != nullptr) updates_->WaitForEnd();
-  updates_ = nullptr;
+  std::shared_ptr<Updates> updates;
+  {
+    absl::MutexLock lock(&mutex_);
+    updates = std::exchange(updates_, nullptr);
+  }
+  if (updates != nullptr) updates->WaitForEnd();
+}
+
+absl::Status SyncReplicasHook::SaveBetweenUpdates(
+    absl::FunctionRef<absl::Status()> save) {
+  std::shared_ptr<Updates> updates;
+  {
+    absl::MutexLock lock(&mutex_);
+    updates = updates_;
+  }
+  return updates == nullptr ? save() : updates->HoldFor(save);
 }
 
 }  // namespace weft::train

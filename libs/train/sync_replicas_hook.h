@@ -4,9 +4,20 @@
 // in the accumulators, puts the initial tokens into the queue, and runs updates
 // until the session ends.
 //
+// An update is two steps of the chief's session. One waits until all gradients
+// are there, and changes nothing; it may be ended at any time, and is made
+// again where it has taken as long as a call may. The other takes them, applies
+// them and gives tokens, and waits for nobody: so a save, which an update would
+// tear, has a moment between two of them however long gradients are missing
+// (SaveBetweenUpdates). That costs a round trip of the chief in each step.
+//
 // An error of an update is one of the coordinator's: it comes out of the run of
 // the chief that waits for it, and the session is made anew where it was lost.
 // Other replicas wait for the next chief. Whoever waits long logs for what.
+//
+// When the chief's training has ended (TrainingHasEnded), replicas that wait
+// for a token end within two log_waits_after: their run succeeds, and is the
+// last one. A chief that is lost, or was asked to leave, is waited for.
 //
 // Threads: as a hook's; one of the coordinator's watches what is waited for.
 #ifndef WEFT_LIBS_TRAIN_SYNC_REPLICAS_HOOK_H_
@@ -16,8 +27,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/logging.h"
 #include "libs/ops/scope.h"
@@ -32,14 +46,18 @@ namespace weft::train {
 
 struct SyncReplicasHookOptions {
   // Tokens that the chief begins with: at least as many as replicas are fewer
-  // than gradients of an update. -1: replicas_to_aggregate. With fewer a
-  // replica that waits while the chief dies may go on waiting.
+  // than gradients of an update. -1: as many as an update gives, for each
+  // replica that waits for the next chief needs one (TensorFlow:
+  // replicas_to_aggregate). With fewer, one may go on waiting.
   int num_tokens = -1;
   // What is waited for that takes longer is logged, and again each time the
   // wait has doubled: by the chief of which variables gradients of replicas are
   // missing, by another replica that no token comes, and why. REQUIRES: more
   // than none.
   absl::Duration log_waits_after = absl::Seconds(5);
+  // A replica that begins when a chief's training has ended waits so long for
+  // another chief to begin; then it ends, too.
+  absl::Duration max_wait_for_chief = absl::Minutes(10);
   Logger* logger = nullptr;  // outlives the hook; null: lines on stderr
 };
 
@@ -58,12 +76,18 @@ class SyncReplicasHook : public SessionRunHook {
   absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
   absl::Status AfterRun(SessionRunContext& context,
                         const SessionRunValues& values) override;
-  void BeforeSessionGoes() override;
+  absl::Status TrainingHasEnded(Session& session) override;
+  void BeforeSessionGoes() override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status SaveBetweenUpdates(absl::FunctionRef<absl::Status()> save)
+      override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   class Updates;  // those of one session
 
-  absl::Status StartUpdates(Session& session, Coordinator& coordinator);
+  absl::Status AddNodesOfChief(const Scope& scope,
+                               const SyncReplicasNodes::Ends& ends);
+  absl::StatusOr<std::shared_ptr<Updates>> StartUpdates(
+      Session& session, Coordinator& coordinator) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::shared_ptr<const SyncReplicasNodes> nodes_;
   const bool is_chief_;
@@ -71,8 +95,13 @@ class SyncReplicasHook : public SessionRunHook {
   const DefaultLogger logger_;
   SyncReplicasWaits waits_;
   Operation local_init_op_;
-  Operation init_tokens_op_;          // of the chief
-  std::shared_ptr<Updates> updates_;  // of the chief, while it has a session
+  // Of the chief.
+  std::vector<Operation> begin_ops_;  // what it does before its first update
+  std::vector<Operation> gradients_are_there_;
+  std::vector<Operation> end_ops_;  // what it does when training has ended
+  absl::Mutex mutex_;
+  // Of the chief, while it has a session.
+  std::shared_ptr<Updates> updates_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft::train

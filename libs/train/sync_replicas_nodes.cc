@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/group.h"
+#include "libs/ops/resource/accumulator_ops.h"
 
 namespace weft::train {
 namespace {
@@ -58,6 +59,38 @@ Operation SyncReplicasNodes::EnqueueInitTokens(const Scope& scope,
   const Scope there = BesideGlobalStep(scope);
   return num_tokens == 0 ? ops::NoOp(there.WithName("no_init_tokens"))
                          : EnqueueTokens(there, num_tokens);
+}
+
+Operation SyncReplicasNodes::EnqueueOwnToken(const Scope& scope) const {
+  const Scope there = BesideGlobalStep(scope);
+  return own_tokens().Enqueue(there, {ReadNow(there, global_step)});
+}
+
+std::vector<Operation> SyncReplicasNodes::WaitForGradients(
+    const Scope& scope) const {
+  const ops::NumAccumulatedAttrs enough = {.at_least = replicas_to_aggregate};
+  std::vector<Operation> waits;
+  for (const Accumulator& accumulator : accumulators) {
+    const Scope beside = scope.ColocateWith(accumulator.variable.handle())
+                             .WithName("has_gradients");
+    const Output count =
+        accumulator.is_sparse
+            ? ops::AccumulatorNumAccumulated(beside, accumulator.handle, enough)
+            : ops::ResourceAccumulatorNumAccumulated(beside, accumulator.handle,
+                                                     enough);
+    if (count) waits.emplace_back(count);
+  }
+  return waits;
+}
+
+SyncReplicasNodes::Ends SyncReplicasNodes::MakeEnds(const Scope& scope) const {
+  const Scope there = BesideGlobalStep(scope);
+  const auto add = [&](const std::string& name) {
+    return ops::Queue::Fifo(
+        there.WithName(name), {DT_INT64},
+        {.shapes = {PartialShape::Scalar()}, .shared_name = name});
+  };
+  return {add("sync_ends_q"), add("sync_last_end_q")};
 }
 
 }  // namespace weft::train

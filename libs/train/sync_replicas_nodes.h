@@ -3,6 +3,7 @@
 #ifndef WEFT_LIBS_TRAIN_SYNC_REPLICAS_NODES_H_
 #define WEFT_LIBS_TRAIN_SYNC_REPLICAS_NODES_H_
 
+#include <algorithm>
 #include <vector>
 
 #include "libs/ops/resource/queue.h"
@@ -32,13 +33,28 @@ struct SyncReplicasNodes {
   int own_queue = 0;
   const ops::Queue& own_tokens() const { return tokens[own_queue]; }
   bool is_complete() const { return bool{chief_init_op}; }
+  // How many each update gives.
+  int tokens_of_update() const {
+    return std::max(total_num_replicas, replicas_to_aggregate);
+  }
   // The root of the graph, on the device of the global step.
   Scope BesideGlobalStep(const Scope& scope) const;
   // Puts as many tokens of the global step into the queues, each its share.
   Operation EnqueueTokens(const Scope& scope, int num_tokens) const;
-  // The same before the first step; see SyncReplicasHookOptions::num_tokens.
+  // The same before the first step, -1: replicas_to_aggregate.
   // INVALID_ARGUMENT where they are too few, or leave some queue with fewer.
   Operation EnqueueInitTokens(const Scope& scope, int num_tokens) const;
+  // Puts one token into this replica's queue.
+  Operation EnqueueOwnToken(const Scope& scope) const;
+  // Done, all of them, when the next update has all its gradients. They change
+  // nothing.
+  std::vector<Operation> WaitForGradients(const Scope& scope) const;
+  // How a chief tells the others that its training has ended.
+  struct Ends {
+    ops::Queue all;   // one element for each training that has
+    ops::Queue last;  // some, unless a chief has begun since
+  };
+  Ends MakeEnds(const Scope& scope) const;
 };
 
 }  // namespace weft::train

@@ -213,8 +213,7 @@ void SyncReplicasOptimizer::AddSync(const Scope& there,
                                     const Operation& updated) {
   if (!updated) return;
   nodes_->sync_op = nodes_->EnqueueTokens(
-      there.WithControlDependencies({updated}),
-      std::max(nodes_->total_num_replicas, options_.replicas_to_aggregate));
+      there.WithControlDependencies({updated}), nodes_->tokens_of_update());
   if (options_.variable_averages == nullptr || !nodes_->sync_op) return;
   const Scope after = there.WithControlDependencies({nodes_->sync_op});
   nodes_->sync_op = options_.variables_to_average.empty()
@@ -223,7 +222,10 @@ void SyncReplicasOptimizer::AddSync(const Scope& there,
                               after, options_.variables_to_average);
 }
 
+// What replicas gave to the chief before, or compute of what has been restored
+// since, is of another training.
 void SyncReplicasOptimizer::AddChiefInit(const Scope& named) {
+  const ops::AccumulatorSetGlobalStepAttrs anew = {.begins_anew = true};
   std::vector<Operation> all = {nodes_->local_step_init_op};
   for (const SyncReplicasNodes::Accumulator& accumulator :
        nodes_->accumulators) {
@@ -231,11 +233,11 @@ void SyncReplicasOptimizer::AddChiefInit(const Scope& named) {
                              .WithName("SetGlobalStep");
     const Output step =
         ToInt64(beside.WithName(""), nodes_->global_step.value());
-    all.push_back(
-        accumulator.is_sparse
-            ? ops::AccumulatorSetGlobalStep(beside, accumulator.handle, step)
-            : ops::ResourceAccumulatorSetGlobalStep(beside, accumulator.handle,
-                                                    step));
+    all.push_back(accumulator.is_sparse
+                      ? ops::AccumulatorSetGlobalStep(
+                            beside, accumulator.handle, step, anew)
+                      : ops::ResourceAccumulatorSetGlobalStep(
+                            beside, accumulator.handle, step, anew));
   }
   if (named.ok()) nodes_->chief_init_op = ops::Group(named, all);
 }

@@ -20,13 +20,19 @@
 // Without backups a replica that is lost with a token in hand is missed: the
 // rest waits until it is back, and logs for what (see sync_replicas_hook.h).
 // One that was lost while it waited is not: others take its token, and give a
-// second gradient. Of numbered replicas (SyncReplicasOptions::replica_index)
-// each is missed.
+// second gradient. So does a replica whose run is made again, of the same
+// input. Of numbered replicas (SyncReplicasOptions::replica_index) each is
+// missed, and one gradient of each counts.
+//
+// A chief that begins anew, from a checkpoint or from nothing, takes nothing
+// over of the training before: gradients that were given then are gone, and
+// those that replicas have begun to compute then are dropped.
 //
 // The first steps: initial tokens carry the step that training begins with, so
 // as many gradients as there are such tokens are computed twice for one update,
 // and are dropped (or, where they come early enough, make up for a replica
-// that is slow).
+// that is slow). With backups, or after the loss of one that held a token, the
+// same is so of the tokens that are left: each costs a run, and is gone.
 //
 // A row of a sparse gradient is averaged over the replicas whose gradients have
 // it, as in TensorFlow. Other than there, indices may be in any order and be

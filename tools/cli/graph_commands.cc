@@ -8,6 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
+#include "libs/gradients/function_gradient.h"
+#include "libs/graph/function_expander.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/graph_def.h"
 #include "libs/graph/placement_graph.h"
@@ -121,7 +123,9 @@ std::string PlacementView(const Graph& graph, const std::vector<int>& ids,
 absl::StatusOr<std::string> Explain(Process& process, const GraphFile& file,
                                     const Invocation& invocation) {
   Graph graph(StandardOps());
-  RETURN_IF_ERROR(ImportGraphDef(file.graph_def, graph));
+  // As a session's master places it.
+  FunctionExpander expander(graph, {.gradient = GradientFunction});
+  RETURN_IF_ERROR(ImportGraphDef(file.graph_def, graph, {.adder = &expander}));
   ASSIGN_OR_RETURN(const std::vector<int> ids,
                    NodesToExplain(graph, invocation.explain));
   PlacementGraph described = DescribeForPlacement(

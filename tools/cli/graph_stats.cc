@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
+#include "libs/gradients/function_gradient.h"
+#include "libs/graph/function_expander.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/graph_def.h"
 #include "libs/ops/standard_ops.h"
@@ -139,7 +141,8 @@ absl::StatusOr<std::string> GraphStatsView(
     Process& process, const GraphFile& file,
     const std::vector<std::string>& wanted, Format format) {
   auto graph = std::make_unique<Graph>(StandardOps());
-  RETURN_IF_ERROR(ImportGraphDef(file.graph_def, *graph));
+  FunctionExpander expander(*graph, {.gradient = GradientFunction});
+  RETURN_IF_ERROR(ImportGraphDef(file.graph_def, *graph, {.adder = &expander}));
   RETURN_IF_ERROR(Place(*graph));
   ASSIGN_OR_RETURN(graph, PruneTo(std::move(graph), wanted));
   const Stats before = StatsOf(*graph);

@@ -39,7 +39,11 @@ absl::StatusOr<SessionSpec> ParseSession(const Json& json) {
   const Json config = json.value("config", Json::object());
   RETURN_IF_ERROR(CheckKeys(config, "a session's config",
                             {"allow_soft_placement", "log_device_placement",
-                             "operation_timeout_in_ms"}));
+                             "operation_timeout_in_ms", "experimental"}));
+  // A session has all devices of its cluster anyway.
+  RETURN_IF_ERROR(CheckKeys(config.value("experimental", Json::object()),
+                            "a session's experimental config",
+                            {"shareClusterDevicesInSession"}));
   spec.allow_soft_placement = config.value("allow_soft_placement", false);
   spec.log_device_placement = config.value("log_device_placement", false);
   spec.operation_timeout = Milliseconds(config, "operation_timeout_in_ms");

@@ -10,7 +10,7 @@
 
 namespace weft::conformance {
 
-// Of the nodes; functions of the library count by the name they are called by.
+// Of the nodes, and of those of the functions that they may call.
 absl::StatusOr<std::set<std::string>> OpsOf(absl::string_view graph_def);
 
 }  // namespace weft::conformance

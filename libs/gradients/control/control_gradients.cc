@@ -1,11 +1,10 @@
 // Conditions: what flowed through one branch flows back through it alone. A
-// Switch's gradient is a Merge, a Merge's are Switches. Loops are not
-// supported yet.
-#include <algorithm>
-
+// Switch's gradient is a Merge, a Merge's are Switches. Loops are in ../loops.
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/loops/frames.h"
+#include "libs/gradients/math/broadcast_gradient.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/control/control_flow_ops.h"
 #include "libs/ops/math/math_ops.h"
@@ -15,36 +14,37 @@ namespace {
 
 using Gradients = std::vector<Gradient>;
 
-absl::Status NoLoops(const Node& node) {
-  return absl::UnimplementedError(
-      absl::StrCat("Gradients through loops are not supported yet: node '",
-                   node.name(), "'"));
-}
-
+// Gradients through whole loops are AddGradients' own business.
 absl::StatusOr<Gradients> LoopGrad(const Scope&, const Node& node,
                                    const Gradients&) {
-  return NoLoops(node);
+  return absl::UnimplementedError(absl::StrCat(
+      "Gradients through a part of a loop are not supported: node '",
+      node.name(), "'"));
 }
 
-// Zeros like `output`, computed where that is alive.
-Output ZerosWhere(const Scope& scope, const Output& output, DataType dtype) {
-  if (RemoveRefType(output.dtype()) != DT_RESOURCE) {
-    return ops::ZerosLike(scope, output);
-  }
-  const Output shape =
-      scope.AddOutput("VariableShape", {output}, {{"out_type", DT_INT32}});
-  return scope.AddOutput("Fill", {shape, 0}, {{"T", dtype}});
+// Zeros like the data, where it goes to output `i`.
+Output ZerosWhere(const Scope& scope, const Node& node, int i, DataType dtype) {
+  const Output data = Output(node.input(0));
+  const bool is_resource = RemoveRefType(data.dtype()) == DT_RESOURCE;
+  const Output shape = is_resource ? scope.AddOutput("VariableShape", {data},
+                                                     {{"out_type", DT_INT32}})
+                                   : ShapeOf(scope, data);
+  const auto [on_false, on_true] =
+      ops::Switch(scope, shape, Output(node.input(1)));
+  return scope.AddOutput("Fill", {i == 0 ? on_false : on_true, 0},
+                         {{"T", dtype}});
 }
 
 // Of the two gradients one is alive. A branch that does not depend on the data
 // counts with zeros.
 absl::StatusOr<Gradients> SwitchGrad(const Scope& scope, const Node& node,
                                      const Gradients& grads) {
+  if (IsLoopSwitch(node)) return LoopGrad(scope, node, grads);
   const Output given = grads[0].IsNone() ? grads[1].dense : grads[0].dense;
   InputList branches;
   for (int i = 0; i < 2; ++i) {
     branches.emplace_back(grads[i].IsNone()
-                              ? ZerosWhere(scope, {&node, i}, given.dtype())
+                              ? ZerosWhere(scope, node, i, given.dtype())
                               : grads[i].dense);
   }
   return Gradients{ops::Merge(scope.WithName("cond_grad"), branches).output,
@@ -54,13 +54,7 @@ absl::StatusOr<Gradients> SwitchGrad(const Scope& scope, const Node& node,
 // The gradient goes to the input that was alive, which `value_index` tells.
 absl::StatusOr<Gradients> MergeGrad(const Scope& scope, const Node& node,
                                     const Gradients& grads) {
-  const int id = node.id();
-  if (std::any_of(node.inputs().begin(), node.inputs().end(),
-                  [id](const OutputTensor& input) {
-                    return input.node == nullptr || input.node->id() > id;
-                  })) {
-    return NoLoops(node);
-  }
+  if (IsLoopMerge(node)) return LoopGrad(scope, node, grads);
   if (grads[0].IsNone()) return Gradients(node.num_inputs());
   Gradients result;
   for (int i = 0; i < node.num_inputs(); ++i) {
@@ -93,8 +87,36 @@ void RegisterControlGradients(GradientRegistry& registry) {
   }
   registry.Register("Print", PrintGrad, /*takes_sparse=*/true);
   // No values, no numbers, or the ends of a partition.
-  for (const char* op : {"NoOp", "Assert", "ControlTrigger", "LoopCond", "_Arg",
-                         "_Retval", "_Send", "_Recv"}) {
+  for (const char* op : {"NoOp", "Assert", "ControlTrigger", "LoopCond",
+                         "ToBool", "_Arg", "_Retval", "_Send", "_Recv"}) {
+    registry.RegisterNone(op);
+  }
+  // Calls of functions are AddGradients' own business; what else they hand on
+  // has none yet.
+  for (const char* op : {"PartitionedCall",
+                         "StatefulPartitionedCall",
+                         "If",
+                         "StatelessIf",
+                         "Case",
+                         "StatelessCase",
+                         "While",
+                         "StatelessWhile",
+                         "SymbolicGradient",
+                         "MapDefun",
+                         "EmptyTensorList",
+                         "TensorListReserve",
+                         "TensorListFromTensor",
+                         "TensorListPushBack",
+                         "TensorListPopBack",
+                         "TensorListSetItem",
+                         "TensorListLength",
+                         "TensorListElementShape",
+                         "TensorListGetItem",
+                         "TensorListStack",
+                         "OptionalFromValue",
+                         "OptionalNone",
+                         "OptionalHasValue",
+                         "OptionalGetValue"}) {
     registry.RegisterNone(op);
   }
 }

@@ -9,6 +9,32 @@ void RegisterIoGradients(GradientRegistry& registry) {
         "ShardedFilename", "ReadFile", "WriteFile", "MatchingFiles"}) {
     registry.RegisterNone(op);
   }
+  for (const char* op : {"TextLineReader",
+                         "TextLineReaderV2",
+                         "FixedLengthRecordReader",
+                         "FixedLengthRecordReaderV2",
+                         "TFRecordReader",
+                         "TFRecordReaderV2",
+                         "WholeFileReader",
+                         "WholeFileReaderV2",
+                         "IdentityReader",
+                         "IdentityReaderV2",
+                         "ReaderRead",
+                         "ReaderReadV2",
+                         "ReaderReadUpTo",
+                         "ReaderReadUpToV2",
+                         "ReaderReset",
+                         "ReaderResetV2",
+                         "ReaderNumRecordsProduced",
+                         "ReaderNumRecordsProducedV2",
+                         "ReaderNumWorkUnitsCompleted",
+                         "ReaderNumWorkUnitsCompletedV2",
+                         "ReaderSerializeState",
+                         "ReaderSerializeStateV2",
+                         "ReaderRestoreState",
+                         "ReaderRestoreStateV2"}) {
+    registry.RegisterNone(op);
+  }
 }
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// What queues, tables and accumulators hold is data: they have no gradients.
-// Arrays of tensors have.
+// What queues, tables, accumulators, barriers and staging areas hold is data:
+// they have no gradients. Arrays of tensors have.
 #include "libs/gradients/resource/resource_gradients.h"
 
 #include "libs/gradients/gradient_registry.h"
@@ -36,6 +36,19 @@ void RegisterResourceGradients(GradientRegistry& registry) {
         "QueueDequeueManyV2", "QueueDequeueUpTo",   "QueueDequeueUpToV2",
         "QueueClose",         "QueueCloseV2",       "QueueSize",
         "QueueSizeV2",        "QueueIsClosed",      "QueueIsClosedV2"}) {
+    registry.RegisterNone(op);
+  }
+  for (const char* op :
+       {"Barrier", "BarrierInsertMany", "BarrierTakeMany", "BarrierClose",
+        "BarrierReadySize", "BarrierIncompleteSize"}) {
+    registry.RegisterNone(op);
+  }
+  for (const char* op :
+       {"Stage", "Unstage", "StagePeek", "StageSize", "StageClear", "MapStage",
+        "MapUnstage", "MapUnstageNoKey", "MapPeek", "MapSize",
+        "MapIncompleteSize", "MapClear", "OrderedMapStage", "OrderedMapUnstage",
+        "OrderedMapUnstageNoKey", "OrderedMapPeek", "OrderedMapSize",
+        "OrderedMapIncompleteSize", "OrderedMapClear"}) {
     registry.RegisterNone(op);
   }
 }

@@ -4,6 +4,7 @@
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/number_types.h"
+#include "libs/tensor/variant.h"
 
 namespace weft {
 namespace {
@@ -88,9 +89,32 @@ class ZerosLikeKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
+    if (context.input(0).dtype() == DT_VARIANT) return OfVariants(context);
     ASSIGN_OR_RETURN(Tensor * output, context.ForwardOrAllocate(
                                           {0}, 0, context.input(0).shape()));
     return FillWithZeros(*output);
+  }
+
+ private:
+  // What is made of tensors (a list) is made of as many zeros.
+  static absl::Status OfVariants(OpKernelContext& context) {
+    const Tensor& input = context.input(0);
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, input.shape()));
+    for (int64_t i = 0; i < input.num_elements(); ++i) {
+      Variant& zeros = output->mutable_flat<Variant>()[i];
+      zeros = input.flat<Variant>()[i];
+      if (zeros.tensors == nullptr) continue;
+      auto tensors = std::make_shared<std::vector<Tensor>>();
+      for (const Tensor& tensor : *zeros.tensors) {
+        Tensor& zero = tensors->emplace_back();
+        if (!tensor.IsInitialized() || tensor.dtype() == DT_VARIANT) continue;
+        ASSIGN_OR_RETURN(zero,
+                         context.AllocateTemp(tensor.dtype(), tensor.shape()));
+        RETURN_IF_ERROR(FillWithZeros(zero));
+      }
+      zeros.tensors = std::move(tensors);
+    }
+    return absl::OkStatus();
   }
 };
 

@@ -1,9 +1,14 @@
 // Kernels that read slices by index: Gather, GatherV2, GatherNd.
+#include <algorithm>
+#include <cstdint>
+
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/elements.h"
+#include "libs/kernels/parallel_loop.h"
+#include "libs/kernels/row_copies.h"
 
 namespace weft {
 namespace {
@@ -24,7 +29,8 @@ struct GatherSizes {
   int64_t count = 1;
 };
 
-absl::Status CheckIndices(const Dims& indices, int64_t rows,
+template <typename Indices>
+absl::Status CheckIndices(const Indices& indices, int64_t rows,
                           const TensorShape& shape) {
   for (size_t i = 0; i < indices.size(); ++i) {
     if (indices[i] < 0 || indices[i] >= rows) {
@@ -36,34 +42,40 @@ absl::Status CheckIndices(const Dims& indices, int64_t rows,
   return absl::OkStatus();
 }
 
-// Asks for the first cache lines of `count` elements, which come from memory
-// while other rows are copied.
-template <typename E>
-void Prefetch(const E* row, int64_t count) {
-  constexpr int64_t kLine = 64, kMost = 512;  // bytes
-  const int64_t bytes =
-      std::min<int64_t>(count * static_cast<int64_t>(sizeof(E)), kMost);
-  const char* const first = reinterpret_cast<const char*>(row);
-  for (int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(first + i);
-}
-
+// For elements with constructors.
 template <typename E>
 void CopyRows(const E* params, const Dims& indices, const GatherSizes& sizes,
               E* out) {
-  constexpr int64_t kAhead = 8;  // rows
   for (int64_t b = 0; b < sizes.batch; ++b) {
     const int64_t* index = indices.data() + b * sizes.count;
     for (int64_t o = 0; o < sizes.outer; ++o) {
       for (int64_t i = 0; i < sizes.count; ++i) {
-        if (i + kAhead < sizes.count) {
-          Prefetch(params + index[i + kAhead] * sizes.inner, sizes.inner);
-        }
         std::copy_n(params + index[i] * sizes.inner, sizes.inner, out);
         out += sizes.inner;
       }
       params += sizes.rows * sizes.inner;
     }
   }
+}
+
+// Rows of plain bytes, `bytes` each, on as many threads as it is worth.
+template <typename Index>
+void CopyPlainRows(OpKernelContext& context, const Index* indices,
+                   const GatherSizes& sizes, int64_t bytes, char* out) {
+  const char* const params = static_cast<const char*>(context.input(0).data());
+  // Rows of the result, one after the other; those of one box have one table.
+  const auto copy = [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t box = begin / sizes.count, i = begin % sizes.count;
+      const int64_t n = std::min(end - begin, sizes.count - i);
+      GatherRows(params + box * sizes.rows * bytes,
+                 indices + box / sizes.outer * sizes.count + i, n, bytes,
+                 out + begin * bytes);
+      begin += n;
+    }
+  };
+  ParallelLoop(context, sizes.batch * sizes.outer * sizes.count,
+               CopyCost(bytes), copy);
 }
 
 absl::Status CheckBatch(const TensorShape& params, const TensorShape& indices,
@@ -100,28 +112,56 @@ absl::StatusOr<TensorShape> GatheredShape(const TensorShape& params,
   return TensorShape::Create(dims);
 }
 
-absl::Status GatherAlong(OpKernelContext& context, int axis, int batch_dims) {
+GatherSizes SizesOf(const TensorShape& params, const TensorShape& indices,
+                    int axis, int batch_dims) {
+  GatherSizes sizes;
+  sizes.batch = Product(params, 0, batch_dims);
+  sizes.outer = Product(params, batch_dims, axis);
+  sizes.rows = params.dim(axis);
+  sizes.inner = Product(params, axis + 1, params.rank());
+  sizes.count = Product(indices, batch_dims, indices.rank());
+  return sizes;
+}
+
+// Where rows are copied as objects, or indices are of another type than those
+// that have loops of their own.
+absl::Status GatherObjects(OpKernelContext& context, const GatherSizes& sizes,
+                           const TensorShape& result) {
   const Tensor& params = context.input(0);
   const Tensor& indices = context.input(1);
-  const TensorShape& shape = params.shape();
-  RETURN_IF_ERROR(CheckBatch(shape, indices.shape(), batch_dims, axis));
-  ASSIGN_OR_RETURN(Dims positions, IntegersOf(indices));
-  RETURN_IF_ERROR(CheckIndices(positions, shape.dim(axis), indices.shape()));
-  ASSIGN_OR_RETURN(TensorShape result,
-                   GatheredShape(shape, indices.shape(), axis, batch_dims));
+  ASSIGN_OR_RETURN(const Dims positions, IntegersOf(indices));
+  RETURN_IF_ERROR(CheckIndices(positions, sizes.rows, indices.shape()));
   ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, result));
   if (result.num_elements() == 0) return absl::OkStatus();
-  GatherSizes sizes;
-  sizes.batch = Product(shape, 0, batch_dims);
-  sizes.outer = Product(shape, batch_dims, axis);
-  sizes.rows = shape.dim(axis);
-  sizes.inner = Product(shape, axis + 1, shape.rank());
-  sizes.count = Product(indices.shape(), batch_dims, indices.rank());
   return DispatchElement(params.dtype(), [&]<typename E>(TypeTag<E>) {
     CopyRows(Elements<E>(params), positions, sizes,
              MutableElements<E>(*output));
     return absl::OkStatus();
   });
+}
+
+absl::Status GatherAlong(OpKernelContext& context, int axis, int batch_dims) {
+  const TensorShape& shape = context.input(0).shape();
+  const Tensor& indices = context.input(1);
+  RETURN_IF_ERROR(CheckBatch(shape, indices.shape(), batch_dims, axis));
+  ASSIGN_OR_RETURN(TensorShape result,
+                   GatheredShape(shape, indices.shape(), axis, batch_dims));
+  const GatherSizes sizes = SizesOf(shape, indices.shape(), axis, batch_dims);
+  const auto size =
+      static_cast<int64_t>(DataTypeSize(context.input(0).dtype()));
+  const bool has_loop =
+      indices.dtype() == DT_INT32 || indices.dtype() == DT_INT64;
+  if (size == 0 || !has_loop) return GatherObjects(context, sizes, result);
+  return DispatchType(
+      IndexTypes{}, indices.dtype(), [&]<typename Index>(TypeTag<Index>) {
+        const absl::Span<const Index> positions = indices.flat<Index>();
+        RETURN_IF_ERROR(CheckIndices(positions, sizes.rows, indices.shape()));
+        ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, result));
+        if (result.num_elements() == 0) return absl::OkStatus();
+        CopyPlainRows(context, positions.data(), sizes, sizes.inner * size,
+                      static_cast<char*>(output->mutable_data()));
+        return absl::OkStatus();
+      });
 }
 
 // Gather and GatherV2.

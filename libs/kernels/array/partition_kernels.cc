@@ -8,6 +8,8 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/parallel_loop.h"
+#include "libs/kernels/row_copies.h"
 
 namespace weft {
 namespace {
@@ -119,28 +121,64 @@ class DynamicStitchKernel : public OpKernel {
         TensorShape shape,
         RowsOf(rows, context.input(count).shape(), context.input(0).rank()));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    if (!EachIsSet(context, count, rows)) {
-      RETURN_IF_ERROR(FillWithZeros(*output));
-    }
+    const Coverage coverage = CoverageOf(context, count, rows);
+    if (coverage == Coverage::kSome) RETURN_IF_ERROR(FillWithZeros(*output));
     if (shape.num_elements() == 0) return absl::OkStatus();
     const int64_t row = shape.num_elements() / rows;
+    const auto bytes =
+        row * static_cast<int64_t>(DataTypeSize(output->dtype()));
     for (int i = 0; i < count; ++i) {
-      int64_t from = 0;
-      for (int32_t index : context.input(i).flat<int32_t>()) {
-        CopyElements(context.input(count + i), from, row, *output, index * row);
-        from += row;
+      const auto places = context.input(i).flat<int32_t>();
+      const Tensor& data = context.input(count + i);
+      const auto num_rows = static_cast<int64_t>(places.size());
+      if (bytes == 0) {
+        ScatterObjects(data, places, row, *output);
+      } else if (coverage == Coverage::kEachOnce) {
+        ParallelLoop(context, num_rows, CopyCost(bytes),
+                     [&](int64_t begin, int64_t end) {
+                       ScatterRows(data, places, begin, end, bytes, *output);
+                     });
+      } else {
+        ScatterRows(data, places, 0, num_rows, bytes, *output);
       }
     }
     return absl::OkStatus();
   }
 
  private:
-  // Whether there is data for each row, as where ids were divided and come
-  // together again: nothing need be written twice then.
-  static bool EachIsSet(OpKernelContext& context, int count, int64_t rows) {
+  // Which rows of the output there is data for.
+  enum class Coverage {
+    kSome,
+    kEach,      // nothing need be written twice
+    kEachOnce,  // and nothing is, so that the order does not matter
+  };
+
+  // Rows [begin, end) of an input, of plain bytes.
+  static void ScatterRows(const Tensor& data, absl::Span<const int32_t> places,
+                          int64_t begin, int64_t end, int64_t bytes,
+                          Tensor& output) {
+    const char* from = static_cast<const char*>(data.data()) + begin * bytes;
+    char* const to = static_cast<char*>(output.mutable_data());
+    for (int64_t i = begin; i < end; ++i, from += bytes) {
+      std::memcpy(to + places[i] * bytes, from, bytes);
+    }
+  }
+
+  static void ScatterObjects(const Tensor& data,
+                             absl::Span<const int32_t> places, int64_t row,
+                             Tensor& output) {
+    int64_t from = 0;
+    for (const int32_t place : places) {
+      CopyElements(data, from, row, output, place * row);
+      from += row;
+    }
+  }
+
+  static Coverage CoverageOf(OpKernelContext& context, int count,
+                             int64_t rows) {
     int64_t given = 0;
     for (int i = 0; i < count; ++i) given += context.input(i).num_elements();
-    if (given < rows) return false;
+    if (given < rows) return Coverage::kSome;
     std::vector<bool> is_set(rows, false);
     int64_t missing = rows;
     for (int i = 0; i < count; ++i) {
@@ -149,7 +187,8 @@ class DynamicStitchKernel : public OpKernel {
         is_set[index] = true;
       }
     }
-    return missing == 0;
+    if (missing > 0) return Coverage::kSome;
+    return given == rows ? Coverage::kEachOnce : Coverage::kEach;
   }
 
   static absl::StatusOr<int64_t> CountRows(OpKernelContext& context,

@@ -5,11 +5,14 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/isa/reduction_loops.h"
 #include "libs/kernels/number_types.h"
+#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {
@@ -36,6 +39,18 @@ void CombineRows(const T* in, int64_t length, T* out, const Fn& fn) {
   for (int64_t i = 0; i < length; ++i) out[i] = fn(out[i], in[i]);
 }
 
+// out[i] = out[i] + in[i]
+template <typename T>
+void AddRow(const T* in, int64_t length, T* out) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    static const ReductionLoops<T> loops =
+        BestReductionLoops<T>(ReductionOp::kSum);
+    loops.rows(in, /*rows=*/1, length, length, out);
+  } else {
+    CombineRows(in, length, out, [](T a, T b) { return AddElements(a, b); });
+  }
+}
+
 // `out` becomes the reduction of both rows.
 template <typename T>
 void ReduceRow(Reduction reduction, const T* in, int64_t length, T* out) {
@@ -60,7 +75,7 @@ void ReduceRow(Reduction reduction, const T* in, int64_t length, T* out) {
       return;
     }
   }
-  CombineRows(in, length, out, [](T a, T b) { return AddElements(a, b); });
+  AddRow(in, length, out);
 }
 
 // [rows] + shape[begin:]
@@ -202,22 +217,49 @@ class UnsortedSegmentKernel : public OpKernel {
     ASSIGN_OR_RETURN(TensorShape shape,
                      RowsOf(segments, data.shape(), segment_ids.rank()));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    const int64_t row =
-        data.num_elements() / std::max<int64_t>(segment_ids.num_elements(), 1);
+    const int64_t row = output->num_elements() / std::max<int64_t>(segments, 1);
+    if (row == 0) return absl::OkStatus();
     return DispatchType(Numbers{}, data.dtype(), [&]<typename T>(TypeTag<T>) {
-      absl::Span<T> out = output->mutable_flat<T>();
-      std::fill(out.begin(), out.end(), OfNothing<T>(reduction_));
-      const T* in = data.flat<T>().data();
-      for (int64_t id : ids) {
-        // Rows of negative ids belong to no segment.
-        if (id >= 0) ReduceRow(reduction_, in, row, out.data() + id * row);
-        in += row;
-      }
+      const T* const in = data.flat<T>().data();
+      T* const out = output->mutable_flat<T>().data();
+      // Threads divide the columns, so that the order of sums is always the
+      // same, by cache lines.
+      constexpr int64_t kLine = 64 / sizeof(T);
+      ParallelLoop(context, (row + kLine - 1) / kLine,
+                   kLine * static_cast<int64_t>(ids.size()),
+                   [&](int64_t begin, int64_t end) {
+                     const int64_t first = begin * kLine;
+                     ReduceColumns(in + first, ids, segments, row,
+                                   std::min(end * kLine, row) - first,
+                                   out + first);
+                   });
       return absl::OkStatus();
     });
   }
 
  private:
+  // `n` columns of rows of `row` elements. A segment is filled with what
+  // nothing gives when its first row comes, so that its memory is at hand for
+  // that row; those of no rows at the end.
+  template <typename T>
+  void ReduceColumns(const T* in, const Dims& ids, int64_t segments,
+                     int64_t row, int64_t n, T* out) const {
+    const T nothing = OfNothing<T>(reduction_);
+    std::vector<bool> has_rows(segments, false);
+    for (const int64_t id : ids) {
+      // Rows of negative ids belong to no segment.
+      if (id >= 0) {
+        if (!has_rows[id]) std::fill_n(out + id * row, n, nothing);
+        has_rows[id] = true;
+        ReduceRow(reduction_, in, n, out + id * row);
+      }
+      in += row;
+    }
+    for (int64_t id = 0; id < segments; ++id) {
+      if (!has_rows[id]) std::fill_n(out + id * row, n, nothing);
+    }
+  }
+
   static absl::Status CheckPrefix(const TensorShape& data,
                                   const TensorShape& ids) {
     if (ids.rank() <= data.rank() &&

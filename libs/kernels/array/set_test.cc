@@ -167,6 +167,60 @@ TEST_F(ArraySetTest, FarNumbersAreToldApart) {
             "[2] 9223372036854775807 -1 | [4] 0 0 1 1");
 }
 
+// More values than the table of groups begins with room for; also ids that
+// differ in their highest bits only, as strided ones do.
+TEST_F(ArraySetTest, ManyValuesAreToldApart) {
+  constexpr int64_t kValues = 300'000, kDistinct = 100'003;
+  for (const int shift : {0, 20, 46}) {
+    Tensor values(DT_INT64, {kValues});
+    for (int64_t i = 0; i < kValues; ++i) {
+      values.mutable_flat<int64_t>()[i] = (i % kDistinct) << shift;
+    }
+    ASSERT_OK_AND_ASSIGN(
+        const auto unique,
+        harness_.Run("UniqueWithCounts", {values}, {{"out_idx", DT_INT64}}));
+    ASSERT_EQ(unique[0].num_elements(), kDistinct);
+    for (int64_t i = 0; i < kValues; ++i) {
+      ASSERT_EQ(unique[1].flat<int64_t>()[i], i % kDistinct);
+    }
+    EXPECT_EQ(unique[0].flat<int64_t>()[kDistinct - 1], (kDistinct - 1)
+                                                            << shift);
+    EXPECT_EQ(unique[2].flat<int64_t>()[0], 3);
+    EXPECT_EQ(unique[2].flat<int64_t>()[kDistinct - 1], 2);
+  }
+}
+
+// Numbers that equal nothing lie between others, which keep their groups.
+TEST_F(ArraySetTest, GroupsGoOnAfterWhatEqualsNothing) {
+  EXPECT_EQ(Run("Unique", {Floats({6}, {NAN, 1, 2, NAN, 2, 1})}),
+            "[4] nan 1 2 nan | [6] 0 1 2 3 2 1");
+}
+
+// Rows of any width: 4 and 8 bytes, whole vectors, what is left beside them.
+TEST_F(ArraySetTest, StitchesRowsOfAnyWidth) {
+  for (const int64_t width : {1, 2, 3, 17, 64, 100}) {
+    const Tensor data = Counting({50, width});
+    Tensor partitions(DT_INT32, {50});
+    for (int i = 0; i < 50; ++i) {
+      partitions.mutable_flat<int32_t>()[i] = i * i % 3;
+    }
+    const AttrMap three = {{"num_partitions", 3}};
+    ASSERT_OK_AND_ASSIGN(
+        const auto parts,
+        harness_.Run("DynamicPartition", {data, partitions}, three));
+    ASSERT_OK_AND_ASSIGN(
+        const auto places,
+        harness_.Run("DynamicPartition", {Counting({50}), partitions}, three));
+    ASSERT_OK_AND_ASSIGN(const Tensor stitched,
+                         harness_.RunOne("ParallelDynamicStitch",
+                                         {places[0], places[1], places[2],
+                                          parts[0], parts[1], parts[2]}));
+    EXPECT_TRUE(SameBits(stitched, data)) << width;
+  }
+  EXPECT_EQ(Run("DynamicStitch", {Ints({1, 0}), Strings({"b", "a"})}),
+            "[2] a b");
+}
+
 TEST_F(ArraySetTest, SlicesOfStringsAreToldApartByEachString) {
   const Tensor rows = Tensor::FromValues<std::string>(
       {4, 2}, {"ab", "c", "a", "bc", "ab", "c", "", "abc"});
@@ -243,6 +297,36 @@ TEST_F(ArraySetTest, ANanInASegmentStaysIfItComesLast) {
             "[4,1] 1 nan nan nan");
   EXPECT_EQ(Run("UnsortedSegmentMax", {data, ids, four}),
             "[4,1] 1 nan nan nan");
+}
+
+// A sum begins with 0, also of a row of -0; and rows come in any order, of
+// widths with and without a rest beside whole vectors.
+TEST_F(ArraySetTest, SumsUnsortedRowsOfAnyWidth) {
+  for (const int64_t width : {1, 5, 16, 64, 67}) {
+    constexpr int64_t kRows = 40, kSegments = 9;
+    Tensor data(DT_FLOAT, {kRows, width});
+    Tensor ids(DT_INT32, {kRows});
+    std::vector<float> sums(kSegments * width, 0.0f);
+    for (int64_t i = 0; i < kRows; ++i) {
+      const int32_t id = static_cast<int32_t>(i * 7 % 10) - 1;  // 8 is left out
+      ids.mutable_flat<int32_t>()[i] = id == 8 ? -1 : id;
+      for (int64_t j = 0; j < width; ++j) {
+        const float x = i < 10 ? -0.0f : 0.1f * static_cast<float>(i + j);
+        data.mutable_flat<float>()[i * width + j] = x;
+        if (id >= 0 && id != 8) sums[id * width + j] += x;
+      }
+    }
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor result,
+        harness_.RunOne("UnsortedSegmentSum", {data, ids, Int(kSegments)}));
+    const Tensor expected = Tensor::FromValues(TensorShape({kSegments, width}),
+                                               absl::Span<const float>(sums));
+    EXPECT_TRUE(SameBits(result, expected)) << width;
+  }
+  EXPECT_EQ(Run("UnsortedSegmentSum", {Empty({0, 2}), Ints({}), Int(2)}),
+            "[2,2] 0 0 0 0");
+  EXPECT_EQ(Run("UnsortedSegmentSum", {Empty({2, 0}), Ints({1, 0}), Int(2)}),
+            "[2,0]");
 }
 
 TEST_F(ArraySetTest, ReducesUnsortedSegments) {

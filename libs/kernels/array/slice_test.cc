@@ -83,6 +83,32 @@ TEST_F(ArraySliceTest, GathersAlongAnAxis) {
             "[2,2] 2 0 4 4");
 }
 
+// On several threads, in batches, along the axes behind the first, by indices
+// of each type.
+TEST_F(ArraySliceTest, GathersManyRows) {
+  constexpr int64_t kBatch = 2, kOuter = 3, kRows = 50, kCount = 700;
+  for (const int64_t inner : {1, 2, 33, 64}) {
+    const Tensor x = Counting({kBatch, kOuter, kRows, inner});
+    Tensor wide(DT_INT64, {kBatch, kCount}), narrow(DT_INT32, {kBatch, kCount});
+    for (int64_t i = 0; i < kBatch * kCount; ++i) {
+      wide.mutable_flat<int64_t>()[i] = i * i % kRows;
+      narrow.mutable_flat<int32_t>()[i] = static_cast<int32_t>(i * i % kRows);
+    }
+    for (const Tensor& indices : {wide, narrow}) {
+      ASSERT_OK_AND_ASSIGN(const Tensor rows,
+                           harness_.RunOne("GatherV2", {x, indices, Int(2)},
+                                           {{"batch_dims", 1}}));
+      ASSERT_EQ(rows.shape(), TensorShape({kBatch, kOuter, kCount, inner}));
+      const auto from = x.flat<int32_t>(), to = rows.flat<int32_t>();
+      for (int64_t i = 0; i < rows.num_elements(); ++i) {
+        const int64_t c = i / inner % kCount, box = i / inner / kCount;
+        const int64_t row = wide.flat<int64_t>()[box / kOuter * kCount + c];
+        ASSERT_EQ(to[i], from[(box * kRows + row) * inner + i % inner]);
+      }
+    }
+  }
+}
+
 TEST_F(ArraySliceTest, GatherRefusesIndicesOutside) {
   const Tensor x = Counting({2, 3});
   EXPECT_EQ(Run("Gather", {x, Ints({2})}), "indices[0] = 2 is not in [0, 2)");

@@ -11,10 +11,13 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/number_types.h"
+#include "libs/kernels/row_copies.h"
 
 namespace weft {
 namespace {
@@ -59,10 +62,19 @@ absl::Status SetPositions(OpKernelContext& context, int i,
 
 // Which slices are equal, in order of first appearance.
 struct Groups {
-  std::vector<int64_t> first;   // of each group, its first slice
-  std::vector<int64_t> of;      // for each slice, its group
-  std::vector<int64_t> counts;  // of each group
+  std::vector<int64_t> first;  // of each group, its first slice
+
+  int64_t size() const { return static_cast<int64_t>(first.size()); }
 };
+
+// How many slices each group has. Position: int32 or int64.
+template <typename Position>
+std::vector<int64_t> CountsOf(const Groups& groups,
+                              absl::Span<const Position> group_of) {
+  std::vector<int64_t> counts(groups.first.size(), 0);
+  for (const Position group : group_of) ++counts[group];
+  return counts;
+}
 
 // A tensor as [before, count, after]; slice j is all elements (., j, .).
 struct SliceSizes {
@@ -165,39 +177,93 @@ bool AppendToKey(const Tensor& values, int64_t begin, int64_t n,
   return Normalize(values.dtype(), key.data() + end, n);
 }
 
-// Numbers to the first group or position that has them.
-using NumberTable = absl::flat_hash_map<uint64_t, int64_t>;
+using NumberSet = absl::flat_hash_set<uint64_t>;
 using StringTable = absl::flat_hash_map<std::string, int64_t>;
 
-template <typename Table>
-void AddToGroups(const typename Table::key_type& key, bool equals_itself,
-                 Table& groups_by_key, Groups& groups) {
-  const auto next = static_cast<int64_t>(groups.first.size());
-  int64_t group = next;
-  if (equals_itself) group = groups_by_key.emplace(key, next).first->second;
-  if (group == next) {
-    groups.first.push_back(static_cast<int64_t>(groups.of.size()));
-    groups.counts.push_back(0);
-  }
-  groups.of.push_back(group);
-  ++groups.counts[group];
-}
+// Groups that there is room for at first; a few values may be many times there.
+constexpr int64_t kMaxReserved = 1 << 16;
 
-absl::StatusOr<Groups> GroupNumbers(const Tensor& values) {
+// Keys to the groups that have them: linear probing in one array of the groups'
+// numbers, which is small enough for the first cache where a step's ids are
+// looked up. absl::Hash is salted, so that nobody can make up keys that
+// collide. Slot: uint32_t or uint64_t, for fewer groups than it has values.
+template <typename Slot>
+class NumberGroups {
+ public:
+  // The most keys that will come.
+  explicit NumberGroups(int64_t most) {
+    const int64_t reserved = std::clamp<int64_t>(most, 8, kMaxReserved);
+    slots_.resize(std::bit_ceil(static_cast<uint64_t>(2 * reserved)), 0);
+    keys_.reserve(reserved);
+  }
+
+  // The key's group; one more than there were where it has none yet.
+  int64_t FindOrAdd(uint64_t key) {
+    uint64_t slot = SlotOf(key);
+    for (; slots_[slot] != 0; slot = Next(slot)) {
+      const uint64_t group = slots_[slot] - 1;
+      if (keys_[group] == key) return static_cast<int64_t>(group);
+    }
+    slots_[slot] = static_cast<Slot>(keys_.size() + 1);
+    return Add(key);
+  }
+  // A group of what equals nothing, not even itself: it is not found again.
+  int64_t Add(uint64_t key) {
+    keys_.push_back(key);
+    if (2 * keys_.size() > slots_.size()) Grow();
+    return static_cast<int64_t>(keys_.size()) - 1;
+  }
+
+ private:
+  uint64_t SlotOf(uint64_t key) const {
+    return absl::Hash<uint64_t>()(key) & (slots_.size() - 1);
+  }
+  uint64_t Next(uint64_t slot) const {
+    return (slot + 1) & (slots_.size() - 1);
+  }
+  void Grow() {
+    std::vector<Slot> old(2 * slots_.size(), 0);
+    old.swap(slots_);
+    for (const Slot group_and_one : old) {
+      if (group_and_one == 0) continue;
+      uint64_t slot = SlotOf(keys_[group_and_one - 1]);
+      while (slots_[slot] != 0) slot = Next(slot);
+      slots_[slot] = group_and_one;
+    }
+  }
+
+  std::vector<Slot> slots_;     // a group and 1; 0: free
+  std::vector<uint64_t> keys_;  // by group
+};
+
+// Position: int32 or int64. `group_of` gets the group of each.
+template <typename Slot, typename Position>
+absl::StatusOr<Groups> GroupNumbersBy(const Tensor& values,
+                                      Position* group_of) {
   Groups groups;
-  NumberTable table;
-  // Growing a table means hashing all again. A few values may be many times
-  // there, so not without a bound.
-  constexpr int64_t kMaxReserved = 1 << 16;
-  table.reserve(std::min(values.num_elements(), kMaxReserved));
-  groups.of.reserve(values.num_elements());
+  groups.first.reserve(std::min(values.num_elements(), kMaxReserved));
+  NumberGroups<Slot> by_key(values.num_elements());
+  int64_t next = 0;
   RETURN_IF_ERROR(ForEachKey(values, [&](uint64_t key, bool equals_itself) {
-    AddToGroups(key, equals_itself, table, groups);
+    const int64_t group =
+        equals_itself ? by_key.FindOrAdd(key) : by_key.Add(key);
+    if (group == groups.size()) groups.first.push_back(next);
+    group_of[next++] = static_cast<Position>(group);
   }));
   return groups;
 }
 
-Groups GroupSlices(const Tensor& values, const SliceSizes& sizes) {
+template <typename Position>
+absl::StatusOr<Groups> GroupNumbers(const Tensor& values, Position* group_of) {
+  if (values.num_elements() < std::numeric_limits<uint32_t>::max()) {
+    return GroupNumbersBy<uint32_t>(values, group_of);
+  }
+  return GroupNumbersBy<uint64_t>(values, group_of);
+}
+
+template <typename Position>
+Groups GroupSlices(const Tensor& values, const SliceSizes& sizes,
+                   Position* group_of) {
   Groups groups;
   StringTable table;
   const int64_t runs = values.num_elements() == 0 ? 0 : sizes.before;
@@ -209,7 +275,11 @@ Groups GroupSlices(const Tensor& values, const SliceSizes& sizes) {
       equals_itself = AppendToKey(values, (b * sizes.count + j) * sizes.after,
                                   sizes.after, key);
     }
-    AddToGroups(key, equals_itself, table, groups);
+    const int64_t next = groups.size();
+    int64_t group = next;
+    if (equals_itself) group = table.emplace(key, next).first->second;
+    if (group == next) groups.first.push_back(j);
+    group_of[j] = static_cast<Position>(group);
   }
   return groups;
 }
@@ -233,23 +303,29 @@ class UniqueKernel : public OpKernel {
     // Before the groups, which take as much: there may be too many slices.
     ASSIGN_OR_RETURN(Tensor * group_of,
                      AllocatePositions(context, 1, sizes.count));
-    ASSIGN_OR_RETURN(const Groups groups, GroupsOf(input, sizes));
-    TensorShape shape = input.shape();
-    shape.set_dim(axis, static_cast<int64_t>(groups.first.size()));
-    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    CopyFirst(input, sizes, groups, *output);
-    RETURN_IF_ERROR(WritePositions(groups.of, *group_of));
-    if (context.num_outputs() < 3) return absl::OkStatus();
-    return SetPositions(context, 2, groups.counts);
+    return DispatchType(
+        IndexTypes{}, group_of->dtype(),
+        [&]<typename Position>(TypeTag<Position>) -> absl::Status {
+          const auto positions = group_of->mutable_flat<Position>();
+          ASSIGN_OR_RETURN(const Groups groups,
+                           GroupsOf(input, sizes, positions.data()));
+          RETURN_IF_ERROR(SetFirst(context, input, axis, sizes, groups));
+          if (context.num_outputs() < 3) return absl::OkStatus();
+          return SetPositions(
+              context, 2,
+              CountsOf(groups, absl::Span<const Position>(positions)));
+        });
   }
 
  private:
+  template <typename Position>
   static absl::StatusOr<Groups> GroupsOf(const Tensor& input,
-                                         const SliceSizes& sizes) {
+                                         const SliceSizes& sizes,
+                                         Position* group_of) {
     if (input.rank() == 1 && input.dtype() != DT_STRING) {
-      return GroupNumbers(input);
+      return GroupNumbers(input, group_of);
     }
-    return GroupSlices(input, sizes);
+    return GroupSlices(input, sizes, group_of);
   }
 
   static absl::StatusOr<int> ReadAxis(OpKernelContext& context) {
@@ -273,9 +349,27 @@ class UniqueKernel : public OpKernel {
     return static_cast<int>(at);
   }
 
+  // The first slice of each group, as output 0.
+  static absl::Status SetFirst(OpKernelContext& context, const Tensor& input,
+                               int axis, const SliceSizes& sizes,
+                               const Groups& groups) {
+    TensorShape shape = input.shape();
+    shape.set_dim(axis, groups.size());
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    CopyFirst(input, sizes, groups, *output);
+    return absl::OkStatus();
+  }
+
   static void CopyFirst(const Tensor& input, const SliceSizes& sizes,
                         const Groups& groups, Tensor& output) {
     if (output.num_elements() == 0) return;
+    const auto bytes =
+        static_cast<int64_t>(DataTypeSize(input.dtype())) * sizes.after;
+    if (bytes > 0 && sizes.before == 1) {
+      GatherRows(input.data(), groups.first.data(), groups.size(), bytes,
+                 output.mutable_data());
+      return;
+    }
     int64_t to = 0;
     for (int64_t b = 0; b < sizes.before; ++b) {
       for (int64_t first : groups.first) {
@@ -290,9 +384,9 @@ class UniqueKernel : public OpKernel {
 // The positions of the values of `x` that are not in `y`.
 absl::StatusOr<std::vector<int64_t>> NumbersNotIn(const Tensor& x,
                                                   const Tensor& y) {
-  NumberTable in_y;
+  NumberSet in_y;
   RETURN_IF_ERROR(ForEachKey(y, [&](uint64_t key, bool equals_itself) {
-    if (equals_itself) in_y.emplace(key, 0);
+    if (equals_itself) in_y.insert(key);
   }));
   std::vector<int64_t> positions;
   int64_t position = 0;

@@ -4,6 +4,8 @@ namespace weft {
 
 void RegisterControlKernels(KernelRegistry& registry) {
   RegisterControlFlowKernels(registry);
+  RegisterFunctionalKernels(registry);
+  RegisterListKernels(registry);
   RegisterLoggingKernels(registry);
   RegisterSendRecvKernels(registry);
 }

@@ -12,6 +12,10 @@ void RegisterControlKernels(KernelRegistry& registry);
 
 // Branches and loops.
 void RegisterControlFlowKernels(KernelRegistry& registry);
+// Calls of functions that are made at run time.
+void RegisterFunctionalKernels(KernelRegistry& registry);
+// Lists of tensors, and tensors that may not be there.
+void RegisterListKernels(KernelRegistry& registry);
 void RegisterLoggingKernels(KernelRegistry& registry);
 // The ends of edges between devices.
 void RegisterSendRecvKernels(KernelRegistry& registry);

@@ -640,6 +640,7 @@ void RegisterIoKernels(KernelRegistry& registry) {
   registry.Register<ShardedFilenameKernel>("ShardedFilename", {},
                                            /*is_cheap=*/true);
   RegisterWholeFileKernels(registry);
+  RegisterReaderKernels(registry);
 }
 
 }  // namespace weft

@@ -12,9 +12,10 @@ namespace weft {
 
 void RegisterIoKernels(KernelRegistry& registry);
 
-// Those of ReadFile, WriteFile and MatchingFiles, which RegisterIoKernels
-// registers too.
+// Those of ReadFile, WriteFile and MatchingFiles, and those of readers, which
+// RegisterIoKernels registers too.
 void RegisterWholeFileKernels(KernelRegistry& registry);
+void RegisterReaderKernels(KernelRegistry& registry);
 
 }  // namespace weft
 

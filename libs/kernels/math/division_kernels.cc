@@ -1,6 +1,9 @@
 // Division and remainders. Integer division by zero is an error; the smallest
 // integer divided by -1 wraps around, where the processor would trap.
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <type_traits>
 
 #include "libs/kernels/math/elementwise.h"
 #include "libs/kernels/math/math_kernels.h"
@@ -59,6 +62,65 @@ struct FloorModOp : IntegerDivision {
     return static_cast<T>(other_sign ? remainder + y : remainder);
   }
 };
+
+// Division by one divisor d > 1 of many dividends, by a multiplication that
+// gives exactly the same: Granlund and Montgomery, "Division by Invariant
+// Integers using Multiplication" (1994), theorem 4.2, for dividends below 2^63.
+class Divisor {
+ public:
+  explicit Divisor(int64_t d) {
+    const auto divisor = static_cast<uint64_t>(d);
+    const int bits = std::bit_width(divisor - 1);  // 2^bits >= d
+    shift_ = bits - 1;
+    multiplier_ = static_cast<uint64_t>(
+        ((static_cast<Wide128>(1) << (63 + bits)) / divisor) + 1);
+  }
+
+  // Rounded down, for dividends of either sign: a negative one's complement is
+  // divided, and the quotient's taken.
+  int64_t FloorOf(int64_t x) const {
+    const int64_t sign = x >> 63;
+    const auto size = static_cast<uint64_t>(x ^ sign);
+    const auto quotient =
+        static_cast<uint64_t>((static_cast<Wide128>(size) * multiplier_) >> 64);
+    return static_cast<int64_t>(quotient >> shift_) ^ sign;
+  }
+
+ private:
+  __extension__ using Wide128 = unsigned __int128;
+  int shift_;
+  uint64_t multiplier_;
+};
+
+// FloorDiv and FloorMod. One divisor of all elements is divided by once, as
+// where ids are spread over the parts of a table.
+template <typename T, typename Op>
+bool FloorLoopOf(const void* x_data, int64_t x_step, const void* y_data,
+                 int64_t y_step, void* out_data, int64_t n) {
+  // No element, no memory.
+  const bool is_one = n > 0 && y_step == 0;
+  const T divisor = is_one ? *static_cast<const T*>(y_data) : T(0);
+  if (divisor < 2) {
+    return math::CheckedLoopOf<T, Op>(x_data, x_step, y_data, y_step, out_data,
+                                      n);
+  }
+  const T* const x = static_cast<const T*>(x_data);
+  T* const out = static_cast<T*>(out_data);
+  const Divisor by(divisor);
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t dividend = x[i * x_step];
+    const int64_t quotient = by.FloorOf(dividend);
+    if constexpr (std::is_same_v<Op, FloorDivOp>) {
+      out[i] = static_cast<T>(quotient);
+    } else {
+      // The product may lie below the smallest number.
+      const uint64_t product =
+          static_cast<uint64_t>(quotient) * static_cast<uint64_t>(divisor);
+      out[i] = static_cast<T>(static_cast<uint64_t>(dividend) - product);
+    }
+  }
+  return true;
+}
 
 // The same of real (and complex) numbers, for which zero is no error.
 struct RealDivOp {
@@ -124,11 +186,14 @@ void RegisterIntegers(KernelRegistry& registry) {
     const DataType type = DataTypeOf<T>::value;
     Register(registry, "Div", type, &CheckedLoopOf<T, TruncateDivOp>);
     Register(registry, "TruncateDiv", type, &CheckedLoopOf<T, TruncateDivOp>);
-    Register(registry, "FloorDiv", type, &CheckedLoopOf<T, FloorDivOp>);
-    Register(registry, "FloorMod", type, &CheckedLoopOf<T, FloorModOp>);
     if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>) {
+      Register(registry, "FloorDiv", type, &FloorLoopOf<T, FloorDivOp>);
+      Register(registry, "FloorMod", type, &FloorLoopOf<T, FloorModOp>);
       Register(registry, "Mod", type, &CheckedLoopOf<T, TruncateModOp>);
       Register(registry, "TruncateMod", type, &CheckedLoopOf<T, TruncateModOp>);
+    } else {
+      Register(registry, "FloorDiv", type, &CheckedLoopOf<T, FloorDivOp>);
+      Register(registry, "FloorMod", type, &CheckedLoopOf<T, FloorModOp>);
     }
   });
 }

@@ -13,8 +13,9 @@
 namespace weft {
 namespace {
 
-// Light elements that one thread should at least have.
-constexpr int64_t kMinElements = 32 * 1024;
+// Light elements that one thread should at least have: ten microseconds' work,
+// which is about what another thread takes to begin.
+constexpr int64_t kMinElements = 64 * 1024;
 
 int64_t MinElements(LoopCost cost) {
   return kMinElements / static_cast<int64_t>(cost);

@@ -129,6 +129,63 @@ TEST_F(MathElementwiseTest, IntegerDivisionsRoundAsTheirNamesSay) {
   EXPECT_THAT(RunInts("Mod", x, z), ElementsAre(1, -1, 1, -1));
 }
 
+// What C++ makes of one element, rounded down.
+template <typename T>
+T Floored(T x, T y) {
+  return static_cast<T>(x / y - (x % y != 0 && (x < 0) != (y < 0) ? 1 : 0));
+}
+
+// Many dividends and one divisor are divided in another way than two numbers.
+template <typename T>
+void ExpectFlooredByOneDivisor(KernelTestHarness& harness) {
+  using Limits = std::numeric_limits<T>;
+  const T least = Limits::min(), most = Limits::max();
+  std::vector<T> numbers = {least, static_cast<T>(least + 1),
+                            static_cast<T>(most - 1), most};
+  for (T x = -300; x <= 300; ++x) numbers.push_back(x);
+  for (T x = 3; x < most / 5; x *= 3) {
+    for (const T near : {T(x - 1), x, T(x + 1)}) {
+      numbers.insert(numbers.end(), {near, T(-near), T(most - near)});
+    }
+  }
+  for (int bit = 0; bit < Limits::digits; ++bit) {
+    const T power = static_cast<T>(T(1) << bit);
+    numbers.insert(numbers.end(), {power, T(-power), T(power - 1)});
+  }
+  const Tensor x = Tensor::Vector(absl::Span<const T>(numbers));
+  for (const T divisor : numbers) {
+    if (divisor == 0 || divisor == -1) continue;
+    const Tensor y = Tensor::Scalar(divisor);
+    ASSERT_OK_AND_ASSIGN(const Tensor div, harness.RunOne("FloorDiv", {x, y}));
+    ASSERT_OK_AND_ASSIGN(const Tensor mod, harness.RunOne("FloorMod", {x, y}));
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const T quotient = Floored(numbers[i], divisor);
+      const auto rest = static_cast<T>(static_cast<uint64_t>(numbers[i]) -
+                                       static_cast<uint64_t>(quotient) *
+                                           static_cast<uint64_t>(divisor));
+      ASSERT_EQ(div.flat<T>()[i], quotient) << numbers[i] << " / " << divisor;
+      ASSERT_EQ(mod.flat<T>()[i], rest) << numbers[i] << " % " << divisor;
+    }
+  }
+}
+
+TEST_F(MathElementwiseTest, ManyIntegersAreDividedByOneAsEachWouldBe) {
+  ExpectFlooredByOneDivisor<int32_t>(harness_);
+  ExpectFlooredByOneDivisor<int64_t>(harness_);
+  const Tensor none(DT_INT64, TensorShape({0}));
+  for (const Tensor& one :
+       {Tensor::Scalar<int64_t>(2), Tensor::Vector<int64_t>({2})}) {
+    for (const auto& [x, y] : {std::pair{none, one}, {one, none}}) {
+      ASSERT_OK_AND_ASSIGN(const Tensor empty,
+                           harness_.RunOne("FloorMod", {x, y}));
+      EXPECT_EQ(empty.num_elements(), 0);
+    }
+  }
+  EXPECT_THAT(
+      harness_.Run("FloorDiv", {Ints({1, 2}), Tensor::Scalar(0)}),
+      StatusIs(absl::StatusCode::kInvalidArgument, "Integer division by zero"));
+}
+
 TEST_F(MathElementwiseTest, IntegerDivisionByZeroIsAnError) {
   for (const char* op :
        {"Div", "FloorDiv", "TruncateDiv", "FloorMod", "Mod", "TruncateMod"}) {

@@ -2,11 +2,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "libs/base/status.h"
 #include "libs/kernels/math/elementwise.h"
 #include "libs/kernels/math/math_kernels.h"
 #include "libs/kernels/math/math_scalar.h"
+#include "libs/tensor/variant.h"
 
 namespace weft {
 namespace {
@@ -43,6 +48,75 @@ class AddN : public OpKernel {
 
  private:
   const BinaryLoop add_;
+};
+
+// Of variants that are made of tensors (lists): tensor by tensor. One that is
+// not set counts as zeros.
+class AddVariants : public OpKernel {
+ public:
+  using Loops = std::map<DataType, BinaryLoop>;
+  AddVariants(const OpKernelConstruction& construction,
+              std::shared_ptr<const Loops> loops)
+      : OpKernel(construction), loops_(std::move(loops)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      if (context.input(i).num_elements() == 1) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("input ", i, " is no scalar variant, but has shape ",
+                       context.input(i).shape().ToString()));
+    }
+    Variant sum = context.input(0).scalar<Variant>();
+    for (int i = 1; i < context.num_inputs(); ++i) {
+      RETURN_IF_ERROR(AddTo(context, context.input(i).scalar<Variant>(), sum));
+    }
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, TensorShape()));
+    out->mutable_scalar<Variant>() = std::move(sum);
+    return absl::OkStatus();
+  }
+
+ private:
+  static size_t SizeOf(const Variant& variant) {
+    return variant.tensors == nullptr ? 0 : variant.tensors->size();
+  }
+
+  absl::Status AddTo(OpKernelContext& context, const Variant& more,
+                     Variant& sum) const {
+    if (more.type_name != sum.type_name || SizeOf(more) != SizeOf(sum)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Trying to add a '", sum.type_name, "' of ", SizeOf(sum),
+          " tensors and a '", more.type_name, "' of ", SizeOf(more)));
+    }
+    auto tensors = std::make_shared<std::vector<Tensor>>();
+    for (size_t i = 0; i < SizeOf(sum); ++i) {
+      ASSIGN_OR_RETURN(Tensor one,
+                       Sum(context, (*sum.tensors)[i], (*more.tensors)[i]));
+      tensors->push_back(std::move(one));
+    }
+    sum.tensors = std::move(tensors);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Tensor> Sum(OpKernelContext& context, const Tensor& a,
+                             const Tensor& b) const {
+    if (!a.IsInitialized()) return b;
+    if (!b.IsInitialized()) return a;
+    const auto loop = loops_->find(a.dtype());
+    if (a.dtype() != b.dtype() || a.shape() != b.shape() ||
+        loop == loops_->end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Trying to add ", DataTypeName(a.dtype()), " ", a.shape().ToString(),
+          " and ", DataTypeName(b.dtype()), " ", b.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(Tensor sum, context.AllocateTemp(a.dtype(), a.shape()));
+    if (sum.num_elements() > 0) {
+      loop->second(a.data(), 1, b.data(), 1, sum.mutable_data(),
+                   sum.num_elements());
+    }
+    return sum;
+  }
+
+  const std::shared_ptr<const Loops> loops_;
 };
 
 absl::Status CheckScalar(const Tensor& tensor, absl::string_view name) {
@@ -283,12 +357,20 @@ void Register(KernelRegistry& registry, const char* op,
                             /*is_cheap=*/true);
 }
 
-void RegisterAddN(KernelRegistry& registry, DataType type, BinaryLoop loop) {
+void RegisterAddN(KernelRegistry& registry, DataType type, BinaryLoop add) {
   registry.Register({.op = "AddN", .types = {{"T", {type}}}, .is_cheap = true},
-                    [add = BestBinaryLoop("Add", type, loop)](
-                        const OpKernelConstruction& construction) {
+                    [add](const OpKernelConstruction& construction) {
                       return std::make_unique<AddN>(construction, add);
                     });
+}
+
+void RegisterAddVariants(KernelRegistry& registry,
+                         std::shared_ptr<const AddVariants::Loops> loops) {
+  registry.Register(
+      {.op = "AddN", .types = {{"T", {DT_VARIANT}}}},
+      [loops = std::move(loops)](const OpKernelConstruction& construction) {
+        return std::make_unique<AddVariants>(construction, loops);
+      });
 }
 
 void RegisterCross(KernelRegistry& registry, DataType type, CrossLoop loop) {
@@ -318,9 +400,13 @@ void RegisterBucketize(KernelRegistry& registry) {
 }  // namespace
 
 void RegisterSequenceKernels(KernelRegistry& registry) {
+  const auto loops = std::make_shared<AddVariants::Loops>();
   const auto add = [&]<typename T>() {
-    RegisterAddN(registry, DataTypeOf<T>::value,
-                 &math::BinaryLoopOf<T, T, math::AddOp>);
+    constexpr DataType kType = DataTypeOf<T>::value;
+    const BinaryLoop loop =
+        BestBinaryLoop("Add", kType, &math::BinaryLoopOf<T, T, math::AddOp>);
+    (*loops)[kType] = loop;
+    RegisterAddN(registry, kType, loop);
   };
   const auto real = [&]<typename T>() {
     RegisterCross(registry, DataTypeOf<T>::value, &CrossOf<T>);
@@ -339,6 +425,7 @@ void RegisterSequenceKernels(KernelRegistry& registry) {
     Register<Bincount<T>, T>(registry, "Bincount");
     RegisterBucketize<T>(registry);
   });
+  RegisterAddVariants(registry, loops);
 }
 
 }  // namespace weft

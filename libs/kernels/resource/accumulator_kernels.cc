@@ -1,4 +1,7 @@
 // Accumulators of gradients, dense and sparse, with handles of either kind.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +18,32 @@
 
 namespace weft {
 namespace {
+
+// In which training of an accumulator a step has begun: kept by the step, under
+// the accumulator's name, from its second training on.
+class BeganIn : public Resource {
+ public:
+  static constexpr absl::string_view kTypeName = "GradientAccumulatorTraining";
+  explicit BeganIn(int64_t training) : training_(training) {}
+  absl::string_view type_name() const override { return kTypeName; }
+  std::string DebugString() const override {
+    return absl::StrCat("began in training ", training_);
+  }
+  int64_t training() const { return training_; }
+
+ private:
+  const int64_t training_;
+};
+
+// Of a step that has made the handle, as all do that use it.
+int64_t TrainingOf(const OpKernelContext& context,
+                   const GradientAccumulator& accumulator) {
+  const int64_t training = accumulator.training();
+  if (training < 2) return training;
+  const auto began =
+      context.step_resources().Lookup<BeganIn>("", accumulator.name());
+  return began.ok() ? (*began)->training() : 1;
+}
 
 class AccumulatorHandleKernel
     : public ResourceHandleKernel<GradientAccumulator> {
@@ -43,6 +72,22 @@ class AccumulatorHandleKernel
     return std::make_shared<GradientAccumulator>(
         name, options_,
         options_.is_sparse ? NewSparseSum(options_) : NewDenseSum(options_));
+  }
+
+  // Steps begin with the handle, when they read variables, too.
+  absl::Status NoteStep(OpKernelContext& context) override {
+    const auto accumulator = context.resources().Lookup<GradientAccumulator>(
+        container(), shared_name());
+    if (!accumulator.ok()) return absl::OkStatus();  // not a shared one
+    const int64_t training = (*accumulator)->training();
+    if (training < 2) return absl::OkStatus();
+    return context.step_resources()
+        .LookupOrCreate<BeganIn>(
+            context.cancellation(), "", (*accumulator)->name(),
+            [&]() -> absl::StatusOr<std::shared_ptr<BeganIn>> {
+              return std::make_shared<BeganIn>(training);
+            })
+        .status();
   }
 
   absl::Status CheckShared(const GradientAccumulator& shared) const override {
@@ -98,7 +143,7 @@ class ApplyGradientKernel : public OpKernel {
     ASSIGN_OR_RETURN(const int64_t step, StepAt(context, 1, "local_step"));
     const Tensor gradient = context.TakeInput(2);
     return accumulator->Apply(context.cancellation(), step, {gradient},
-                              replica_);
+                              replica_, TrainingOf(context, *accumulator));
   }
 
  private:
@@ -125,7 +170,8 @@ class SparseApplyGradientKernel : public OpKernel {
     if (sums_repeated_rows_) {
       ASSIGN_OR_RETURN(gradient, SumRepeatedRows(std::move(gradient)));
     }
-    return accumulator->Apply(context.cancellation(), step, gradient, replica_);
+    return accumulator->Apply(context.cancellation(), step, gradient, replica_,
+                              TrainingOf(context, *accumulator));
   }
 
  private:
@@ -183,28 +229,58 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeTakeGradient(
   return std::make_unique<TakeGradientKernel>(construction, is_sparse);
 }
 
-class NumAccumulatedKernel : public OpKernel {
+// With "_at_least" once so many are there; else at once.
+class NumAccumulatedKernel : public AsyncOpKernel {
  public:
-  using OpKernel::OpKernel;
-  absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(auto accumulator,
-                     FindResource<GradientAccumulator>(context, 0));
-    ASSIGN_OR_RETURN(Tensor * count, context.AllocateOutput(0, {}));
-    count->mutable_scalar<int32_t>() =
-        static_cast<int32_t>(accumulator->num_accumulated());
+  explicit NumAccumulatedKernel(const OpKernelConstruction& construction)
+      : AsyncOpKernel(construction),
+        at_least_(construction.GetAttr<int64_t>("_at_least").value_or(0)) {}
+
+  void ComputeAsync(OpKernelContext& context, Done done) override {
+    const auto accumulator = FindResource<GradientAccumulator>(context, 0);
+    if (!accumulator.ok()) return done(accumulator.status());
+    if (at_least_ <= 0) {
+      return done(SetCount(context, (*accumulator)->num_accumulated()));
+    }
+    (*accumulator)
+        ->WhenAccumulated(
+            context.mutable_cancellation(), at_least_,
+            [&context, done = std::move(done)](
+                const absl::StatusOr<int64_t>& count) mutable {
+              done(count.ok() ? SetCount(context, *count) : count.status());
+            });
+  }
+
+ private:
+  static absl::Status SetCount(OpKernelContext& context, int64_t count) {
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, {}));
+    output->mutable_scalar<int32_t>() =
+        static_cast<int32_t>(std::min(count, kMost));
     return absl::OkStatus();
   }
+
+  const int64_t at_least_;
 };
 
 class SetGlobalStepKernel : public OpKernel {
  public:
-  using OpKernel::OpKernel;
+  explicit SetGlobalStepKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        begins_anew_(
+            construction.GetAttr<bool>("_begins_anew").value_or(false)) {}
+
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto accumulator,
                      FindResource<GradientAccumulator>(context, 0));
     ASSIGN_OR_RETURN(const int64_t step, StepAt(context, 1, "new_global_step"));
-    return accumulator->SetGlobalStep(context.cancellation(), step);
+    return begins_anew_
+               ? accumulator->BeginAnew(context.cancellation(), step)
+               : accumulator->SetGlobalStep(context.cancellation(), step);
   }
+
+ private:
+  const bool begins_anew_;
 };
 
 }  // namespace

@@ -66,6 +66,79 @@ TEST_F(AccumulatorKernelsTest, AveragesWhatIsOfThisStep) {
   EXPECT_TRUE(SameBits(average, Tensor::Vector<float>({5, 6})));
 }
 
+TEST_F(AccumulatorKernelsTest, CountsOnceThereAreEnough) {
+  ASSERT_OK_AND_ASSIGN(const Tensor handle, MakeDense());
+  const auto count = [&](int64_t at_least) {
+    return harness_.RunOne("ResourceAccumulatorNumAccumulated", {handle},
+                           {{"_at_least", at_least}});
+  };
+  ASSERT_OK_AND_ASSIGN(const Tensor none, count(0));
+  EXPECT_EQ(none.scalar<int32_t>(), 0);
+  ASSERT_OK(Apply(handle, 0, {1, 2}));
+  ASSERT_OK(Apply(handle, 0, {1, 2}));
+  ASSERT_OK_AND_ASSIGN(const Tensor two, count(2));
+  EXPECT_EQ(two.scalar<int32_t>(), 2);
+}
+
+// All of this is one step, which begins with its first handle.
+TEST_F(AccumulatorKernelsTest, AChiefThatBeginsAnewForgetsGradients) {
+  const AttrMap shared = {{"shared_name", "a"}};
+  ASSERT_OK_AND_ASSIGN(const Tensor handle, MakeDense(shared));
+  const auto begin = [&](int64_t step) {
+    return harness_
+        .Run("ResourceAccumulatorSetGlobalStep", {handle, Step(step)},
+             {{"_begins_anew", true}})
+        .status();
+  };
+  ASSERT_OK(begin(9));
+  ASSERT_OK(Apply(handle, 9, {100, 100}));
+  ASSERT_OK(begin(8));
+  ASSERT_OK(Apply(handle, 8, {100, 100}));  // it began before
+  ASSERT_OK(MakeDense(shared));
+  ASSERT_OK(Apply(handle, 9, {100, 100}));
+  ASSERT_OK(Apply(handle, 8, {3, 6}));
+  ASSERT_OK_AND_ASSIGN(const Tensor average, Take(handle, 1));
+  EXPECT_TRUE(SameBits(average, Tensor::Vector<float>({3, 6})));
+}
+
+// Gradients of numbered replicas are in no sum yet.
+TEST(GradientAccumulatorTest, BeginsAnewWithGradientsOfEachKind) {
+  const GradientAccumulatorOptions dense = {.dtype = DT_FLOAT, .shape = {1}};
+  const GradientAccumulatorOptions sparse = {
+      .dtype = DT_FLOAT, .shape = {4, 1}, .is_sparse = true};
+  Cancellation step;
+  for (const bool is_sparse : {false, true}) {
+    for (const bool is_numbered : {false, true}) {
+      auto accumulator = std::make_shared<GradientAccumulator>(
+          "a", is_sparse ? sparse : dense,
+          is_sparse ? NewSparseSum(sparse) : NewDenseSum(dense));
+      const auto apply = [&](float value) {
+        const auto replica =
+            is_numbered ? std::optional<int64_t>(0) : std::nullopt;
+        return is_sparse
+                   ? accumulator->Apply(
+                         step, 0,
+                         {Ids({1}), Tensor::FromValues<float>({1, 1}, {value})},
+                         replica)
+                   : accumulator->Apply(
+                         step, 0, {Tensor::Vector<float>({value})}, replica);
+      };
+      ASSERT_OK(accumulator->BeginAnew(step, 0));
+      ASSERT_OK(apply(100));
+      ASSERT_OK(accumulator->BeginAnew(step, 0));
+      ASSERT_OK(accumulator->BeginAnew(step, 0));
+      ASSERT_OK(apply(3));
+      bool is_taken = false;
+      accumulator->Take(step, 1, [&](auto taken) {
+        is_taken = true;
+        ASSERT_OK(taken);
+        EXPECT_EQ((*taken)[is_sparse ? 1 : 0].template flat<float>()[0], 3);
+      });
+      EXPECT_TRUE(is_taken);
+    }
+  }
+}
+
 TEST_F(AccumulatorKernelsTest, DoesNotChangeTheGradientsItIsGiven) {
   ASSERT_OK_AND_ASSIGN(const Tensor handle,
                        MakeDense({{"reduction_type", "SUM"}}));
@@ -140,6 +213,23 @@ TEST(SparseSumTest, AveragesEachRowOverThoseThatHaveIt) {
               StatusIs(kInvalid));
   EXPECT_THAT(accumulator->Apply(step, 1, {Ids({1}), rows({1}), Ids({5, 1})}),
               StatusIs(kInvalid, "expected dim 0 to be 4, got 5"));
+}
+
+// Of accumulators that were declared without a shape, as those of
+// SyncReplicasOptimizer: the gradient's own says how many rows there are.
+TEST(SparseSumTest, RefusesRowsBeyondTheGradientsOwnShape) {
+  const GradientAccumulatorOptions options = {
+      .dtype = DT_FLOAT, .shape = PartialShape::Scalar(), .is_sparse = true};
+  auto accumulator = std::make_shared<GradientAccumulator>(
+      "a", options, NewSparseSum(options));
+  Cancellation step;
+  const Tensor row = Tensor::FromValues<float>({1, 1}, {1});
+  EXPECT_THAT(accumulator->Apply(step, 0, {Ids({5}), row, Ids({5, 1})}),
+              StatusIs(kInvalid, "index is 5 exceeded 5"));
+  ASSERT_OK(accumulator->Apply(step, 0, {Ids({4}), row, Ids({5, 1})}));
+  ASSERT_OK(accumulator->Apply(step, 0, {Ids({7}), row}));
+  ASSERT_OK(accumulator->Apply(step, 0, {Ids({7}), row, Ids({-1, 1})}));
+  EXPECT_EQ(accumulator->num_accumulated(), 3);
 }
 
 TEST(SparseSumTest, SumsRepeatedRowsAndPutsThemInOrder) {

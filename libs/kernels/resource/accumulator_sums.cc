@@ -85,6 +85,8 @@ class DenseSum : public GradientSum {
     return std::vector<Tensor>{std::move(result)};
   }
 
+  void Forget() override { sum_ = Tensor(); }
+
  private:
   const GradientAccumulatorOptions options_;
   Tensor sum_;
@@ -135,6 +137,12 @@ class SparseSum : public GradientSum {
                                Tensor::Vector(absl::MakeConstSpan(shape))};
   }
 
+  void Forget() override {
+    indices_.clear();
+    counts_.clear();
+    values_ = Tensor();
+  }
+
  private:
   int declared_rank() const {
     return options_.shape.has_rank() ? options_.shape.rank() : 0;
@@ -144,8 +152,14 @@ class SparseSum : public GradientSum {
   absl::Status CheckBeside(absl::Span<const Tensor> gradient,
                            const Tensor* other) const {
     RETURN_IF_ERROR(CheckParts(gradient[0], gradient[1]));
-    if (gradient.size() > 2) RETURN_IF_ERROR(CheckDenseShape(gradient[2]));
-    RETURN_IF_ERROR(CheckIndices(gradient[0]));
+    int64_t num_rows =
+        declared_rank() > 0 ? options_.shape.dim(0) : PartialShape::kUnknown;
+    if (gradient.size() > 2) {
+      RETURN_IF_ERROR(CheckDenseShape(gradient[2]));
+      const auto dims = gradient[2].flat<int64_t>();
+      if (num_rows < 0 && !dims.empty()) num_rows = dims[0];
+    }
+    RETURN_IF_ERROR(CheckIndices(gradient[0], num_rows));
     return other == nullptr ? CheckAgainstDeclared(gradient[1])
                             : CheckSameRows(gradient[1], *other);
   }
@@ -166,9 +180,9 @@ class SparseSum : public GradientSum {
     return absl::OkStatus();
   }
 
-  absl::Status CheckIndices(const Tensor& indices) const {
-    const int64_t limit =
-        declared_rank() > 0 ? options_.shape.dim(0) : PartialShape::kUnknown;
+  // Here, where its replica hears of it, not where the average is applied.
+  // `limit` is negative where it is not known.
+  static absl::Status CheckIndices(const Tensor& indices, int64_t limit) {
     const auto rows = indices.flat<int64_t>();
     for (size_t i = 0; i < rows.size(); ++i) {
       if (rows[i] >= 0 && (limit < 0 || rows[i] < limit)) continue;

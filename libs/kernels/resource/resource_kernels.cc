@@ -4,9 +4,11 @@ namespace weft {
 
 void RegisterResourceKernels(KernelRegistry& registry) {
   RegisterAccumulatorKernels(registry);
+  RegisterBarrierKernels(registry);
   RegisterLookupKernels(registry);
   RegisterQueueKernels(registry);
   RegisterStackKernels(registry);
+  RegisterStagingKernels(registry);
   RegisterTensorArrayKernels(registry);
 }
 

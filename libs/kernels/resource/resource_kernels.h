@@ -11,10 +11,12 @@ namespace weft {
 void RegisterResourceKernels(KernelRegistry& registry);
 
 void RegisterAccumulatorKernels(KernelRegistry& registry);
+void RegisterBarrierKernels(KernelRegistry& registry);
 // Lookup tables.
 void RegisterLookupKernels(KernelRegistry& registry);
 void RegisterQueueKernels(KernelRegistry& registry);
 void RegisterStackKernels(KernelRegistry& registry);
+void RegisterStagingKernels(KernelRegistry& registry);
 void RegisterTensorArrayKernels(KernelRegistry& registry);
 
 }  // namespace weft

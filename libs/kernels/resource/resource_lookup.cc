@@ -135,6 +135,11 @@ absl::Status ResourceHandleKernelBase::ReadName(
 }
 
 absl::Status ResourceHandleKernelBase::Compute(OpKernelContext& context) {
+  RETURN_IF_ERROR(SetHandle(context));
+  return NoteStep(context);
+}
+
+absl::Status ResourceHandleKernelBase::SetHandle(OpKernelContext& context) {
   absl::MutexLock lock(&mutex_);
   const uint64_t generation = context.resources().generation();
   if (generation != generation_) {

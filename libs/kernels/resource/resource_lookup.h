@@ -78,6 +78,9 @@ class ResourceHandleKernelBase : public OpKernel {
   // The resource's name; it is made if need be, unless the step is cancelled.
   virtual absl::StatusOr<std::string> FindOrCreate(
       OpKernelContext& context) = 0;
+  // In each step that makes the handle.
+  virtual absl::Status NoteStep(OpKernelContext&) { return absl::OkStatus(); }
+  absl::Status SetHandle(OpKernelContext& context) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status MakeHandle(OpKernelContext& context, const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -306,7 +306,15 @@ class UnpackKernel : public OpKernel {
 // All elements, one after the other along the first dimension.
 class ConcatKernel : public OpKernel {
  public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    auto kernel = std::make_unique<ConcatKernel>(construction);
+    ASSIGN_OR_RETURN(kernel->row_shape_, construction.GetAttr<PartialShape>(
+                                             "element_shape_except0"));
+    return kernel;
+  }
   using OpKernel::OpKernel;
+
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     RETURN_IF_ERROR(CheckType(*array, context.output_type(0)));
@@ -341,19 +349,31 @@ class ConcatKernel : public OpKernel {
         " but another has shape: ", value.shape().ToString()));
   }
 
-  static absl::Status Join(OpKernelContext& context,
-                           const std::vector<Tensor>& values) {
+  // What follows the first dimension; of no elements the attr must say it.
+  absl::StatusOr<TensorShape> RowShape(
+      const std::vector<Tensor>& values) const {
+    if (!values.empty()) {
+      const auto dims = values[0].shape().dims().subspan(1);
+      return TensorShape::Create(Dims(dims.begin(), dims.end()));
+    }
+    if (row_shape_.IsFullyDefined()) return row_shape_.ToShape();
+    return absl::UnimplementedError(absl::StrCat(
+        "TensorArray has size zero, but element_shape_except0 ",
+        row_shape_.ToString(),
+        " is not fully defined. Currently only static shapes are supported "
+        "when concatenating zero-size TensorArrays."));
+  }
+
+  absl::Status Join(OpKernelContext& context,
+                    const std::vector<Tensor>& values) const {
     int64_t rows = 0;
     for (const Tensor& value : values) {
       if (__builtin_add_overflow(rows, value.dim(0), &rows)) {
         return absl::InvalidArgumentError("the rows of a TensorArray overflow");
       }
     }
-    absl::Span<const int64_t> row;
-    if (!values.empty()) row = values[0].shape().dims().subspan(1);
-    Dims dims = {rows};
-    dims.insert(dims.end(), row.begin(), row.end());
-    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
+    ASSIGN_OR_RETURN(const TensorShape row, RowShape(values));
+    ASSIGN_OR_RETURN(const TensorShape shape, WithFirst(rows, row));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     int64_t at = 0;
     for (const Tensor& value : values) {
@@ -362,6 +382,8 @@ class ConcatKernel : public OpKernel {
     }
     return absl::OkStatus();
   }
+
+  PartialShape row_shape_;
 };
 
 // The reverse of Concat.
@@ -477,9 +499,10 @@ void RegisterTensorArrayKernels(KernelRegistry& registry) {
   RegisterAll<ScatterKernel>(
       registry,
       {"TensorArrayScatter", "TensorArrayScatterV2", "TensorArrayScatterV3"});
-  RegisterAll<ConcatKernel>(
-      registry,
-      {"TensorArrayConcat", "TensorArrayConcatV2", "TensorArrayConcatV3"});
+  for (const char* op :
+       {"TensorArrayConcat", "TensorArrayConcatV2", "TensorArrayConcatV3"}) {
+    registry.Register({.op = op}, ConcatKernel::Make);
+  }
   RegisterAll<SplitKernel>(registry, {"TensorArraySplit", "TensorArraySplitV2",
                                       "TensorArraySplitV3"});
   RegisterAll<SizeKernel>(

@@ -106,6 +106,20 @@ TEST_F(TensorArrayKernelsTest, ScatteredRowsAreGatheredAgain) {
               StatusIs(absl::StatusCode::kUnimplemented, "size zero"));
 }
 
+// As in TensorFlow 2.21.
+TEST_F(TensorArrayKernelsTest, NoElementsAreJoinedWhereTheirShapeIsKnown) {
+  ASSERT_OK_AND_ASSIGN(const Tensor array, MakeArray(0));
+  const auto join = [&](const PartialShape& row) {
+    return harness_.Run("TensorArrayConcatV3", {array, flow_},
+                        {{"dtype", DT_FLOAT}, {"element_shape_except0", row}});
+  };
+  ASSERT_OK_AND_ASSIGN(const auto joined, join({3}));
+  EXPECT_EQ(joined[0].shape(), TensorShape({0, 3}));
+  EXPECT_EQ(joined[1].shape(), TensorShape({0}));
+  EXPECT_THAT(join({-1}), StatusIs(absl::StatusCode::kUnimplemented,
+                                   "TensorArray has size zero"));
+}
+
 TEST_F(TensorArrayKernelsTest, SplitPartsAreJoinedAgain) {
   ASSERT_OK_AND_ASSIGN(const Tensor array, MakeArray(2));
   const Tensor value = Tensor::Vector<float>({1, 2, 3});

@@ -10,8 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/math/elementwise.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/resource/variable_lookup.h"
+#include "libs/kernels/row_copies.h"
 #include "libs/kernels/state/scatter_rules.h"
 #include "libs/kernels/state/state_kernels.h"
 #include "libs/tensor/variant.h"
@@ -44,11 +46,27 @@ absl::Status CheckUpdateShape(const TensorShape& variable,
       ", params.shape ", variable.ToString()));
 }
 
-// Changes `n` elements by as many updates.
+// The vector loop that does what the operation does, where there is one.
+template <typename T, typename Operation>
+BinaryLoop VectorLoopOf() {
+  const DataType type = DataTypeOf<T>::value;
+  if constexpr (std::is_same_v<Operation, AddUpdate>) {
+    return BestBinaryLoop("Add", type, nullptr);
+  } else if constexpr (std::is_same_v<Operation, SubtractUpdate>) {
+    return BestBinaryLoop("Sub", type, nullptr);
+  } else if constexpr (std::is_same_v<Operation, MultiplyUpdate>) {
+    return BestBinaryLoop("Mul", type, nullptr);
+  }
+  return nullptr;
+}
+
+// Changes `n` elements by as many updates. `loop` may be null.
 template <typename Operation, typename T>
-void UpdateRow(T* out, const T* updates, int64_t n) {
+void UpdateRow(BinaryLoop loop, T* out, const T* updates, int64_t n) {
   if constexpr (std::is_same_v<Operation, ReplaceUpdate>) {
     std::copy_n(updates, n, out);
+  } else if (loop != nullptr) {
+    loop(out, 1, updates, 1, out, n);
   } else {
     for (int64_t j = 0; j < n; ++j) {
       out[j] = Operation::Apply(out[j], updates[j]);
@@ -65,16 +83,22 @@ absl::Status ScatterRows(Tensor& variable, const Tensor& indices,
                          const Tensor& updates) {
   const absl::Span<const T> from = updates.flat<T>();
   RETURN_IF_ERROR((CheckUpdates<T, Operation>(from)));
+  static const BinaryLoop loop = VectorLoopOf<T, Operation>();
   const bool is_scalar = updates.shape().IsScalar();
   const int64_t rows = variable.dim(0);
   const int64_t row = rows == 0 ? 0 : variable.num_elements() / rows;
   T* to = variable.mutable_flat<T>().data();
-  for (int64_t i = 0; i < indices.num_elements(); ++i) {
+  const int64_t count = indices.num_elements();
+  for (int64_t i = 0; i < count; ++i) {
+    if (i + kRowsAhead < count) {
+      PrefetchRow(to + IndexAt(indices, i + kRowsAhead) * row,
+                  row * static_cast<int64_t>(sizeof(T)));
+    }
     T* out = to + IndexAt(indices, i) * row;
     if (is_scalar) {
       UpdateRowByScalar<Operation>(out, from[0], row);
     } else {
-      UpdateRow<Operation>(out, from.data() + i * row, row);
+      UpdateRow<Operation>(loop, out, from.data() + i * row, row);
     }
   }
   return absl::OkStatus();
@@ -172,9 +196,9 @@ class ResourceGatherKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    if (shape.num_elements() == 0) return absl::OkStatus();
     if (batch_dims_ == 0 && DataTypeSize(value.dtype()) > 0) {
-      GatherRows(value, indices, row * DataTypeSize(value.dtype()), *output);
-      return absl::OkStatus();
+      return GatherPlain(value, indices, row, *output);
     }
     const int64_t per_batch =
         batches == 0 ? 0 : indices.num_elements() / batches;
@@ -185,21 +209,17 @@ class ResourceGatherKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Rows of `bytes` each. They lie anywhere in a table that no cache holds, so
-  // the next ones are asked for while one is copied.
-  static void GatherRows(const Tensor& value, const Tensor& indices,
-                         int64_t bytes, Tensor& output) {
-    if (output.num_elements() == 0) return;
-    constexpr int64_t kAhead = 8;
-    const char* const from = static_cast<const char*>(value.data());
-    char* to = static_cast<char*>(output.mutable_data());
-    const int64_t count = indices.num_elements();
-    for (int64_t i = 0; i < count; ++i, to += bytes) {
-      if (i + kAhead < count) {
-        __builtin_prefetch(from + IndexAt(indices, i + kAhead) * bytes);
-      }
-      std::memcpy(to, from + IndexAt(indices, i) * bytes, bytes);
-    }
+  // Rows of `row` elements, which are plain bytes.
+  static absl::Status GatherPlain(const Tensor& value, const Tensor& indices,
+                                  int64_t row, Tensor& output) {
+    const int64_t bytes =
+        row * static_cast<int64_t>(DataTypeSize(value.dtype()));
+    return DispatchType(
+        IndexTypes{}, indices.dtype(), [&]<typename Index>(TypeTag<Index>) {
+          GatherRows(value.data(), indices.flat<Index>().data(),
+                     indices.num_elements(), bytes, output.mutable_data());
+          return absl::OkStatus();
+        });
   }
 
   absl::Status CheckBatch(const TensorShape& value,

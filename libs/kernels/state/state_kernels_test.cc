@@ -325,6 +325,45 @@ TEST_F(StateKernelsTest, ScatterTakesScalarsAndStrings) {
   EXPECT_EQ(names->Read()->flat<std::string>()[1], "new");
 }
 
+// Rows with and without a rest beside whole vectors, some of them twice, and no
+// row at all; each element changes as if it were alone.
+TEST_F(StateKernelsTest, ScattersChangeRowsOfAnyWidth) {
+  constexpr int64_t kRows = 30, kUpdates = 25;
+  for (const int64_t width : {1, 3, 16, 64, 65}) {
+    Tensor value(DT_FLOAT, TensorShape({kRows, width}));
+    Tensor updates(DT_FLOAT, TensorShape({kUpdates, width}));
+    Tensor rows(DT_INT64, TensorShape({kUpdates}));
+    const auto fill = [](Tensor& tensor, float scale) {
+      const absl::Span<float> x = tensor.mutable_flat<float>();
+      for (size_t i = 0; i < x.size(); ++i) {
+        x[i] = scale * static_cast<float>(i * i % 1013) - 40.0f;
+      }
+    };
+    fill(value, .3f);
+    fill(updates, .7f);
+    for (int64_t i = 0; i < kUpdates; ++i) {
+      rows.mutable_flat<int64_t>()[i] = i * 7 % 23;
+    }
+    for (const bool adds : {true, false}) {
+      auto v = Reference(*value.DeepCopy(HeapAllocator()));
+      Tensor expected = *value.DeepCopy(HeapAllocator());
+      const absl::Span<float> to = expected.mutable_flat<float>();
+      for (int64_t i = 0; i < kUpdates * width; ++i) {
+        const float x = updates.flat<float>()[i];
+        to[rows.flat<int64_t>()[i / width] * width + i % width] +=
+            adds ? x : -x;
+      }
+      EXPECT_OK(
+          harness_.Run(adds ? "ScatterAdd" : "ScatterSub", {v, rows, updates}));
+      EXPECT_TRUE(SameBits(*v->Read(), expected)) << width << adds;
+      EXPECT_OK(harness_.Run("ScatterAdd",
+                             {v, Tensor(DT_INT64, TensorShape({0})),
+                              Tensor(DT_FLOAT, TensorShape({0, width}))}));
+      EXPECT_TRUE(SameBits(*v->Read(), expected)) << width << adds;
+    }
+  }
+}
+
 TEST_F(StateKernelsTest, BadScattersChangeNothing) {
   const Tensor value = Floats({3, 2}, {1, 2, 3, 4, 5, 6});
   auto v = Reference(value);
@@ -442,6 +481,35 @@ TEST_F(StateKernelsTest, GatherReadsRows) {
   EXPECT_THAT(
       harness_.RunOne("ResourceGather", {handle, Tensor::Vector({3})}, attrs),
       StatusIs(kInvalid, "indices[0] = 3 is not in [0, 3)"));
+}
+
+TEST_F(StateKernelsTest, GathersRowsOfAnyWidthAndType) {
+  for (const int64_t width : {1, 2, 3, 64, 150}) {
+    for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF}) {
+      Tensor value(dtype, TensorShape({40, width}));
+      const size_t size = DataTypeSize(dtype) * width;
+      char* const bytes = static_cast<char*>(value.mutable_data());
+      for (size_t i = 0; i < 40 * size; ++i) bytes[i] = static_cast<char>(i);
+      const Tensor handle =
+          Handle(dtype, absl::StrCat(DataTypeName(dtype), width));
+      EXPECT_OK(harness_.Run("AssignVariableOp", {handle, value}));
+      for (const int64_t count : {0, 1, 9, 200}) {
+        Tensor rows(DT_INT64, TensorShape({count}));
+        for (int64_t i = 0; i < count; ++i) {
+          rows.mutable_flat<int64_t>()[i] = i * i % 40;
+        }
+        ASSERT_OK_AND_ASSIGN(const Tensor gathered,
+                             harness_.RunOne("ResourceGather", {handle, rows},
+                                             {{"dtype", dtype}}));
+        ASSERT_EQ(gathered.shape(), TensorShape({count, width}));
+        const char* const got = static_cast<const char*>(gathered.data());
+        for (int64_t i = 0; i < count; ++i) {
+          ASSERT_EQ(absl::string_view(got + i * size, size),
+                    absl::string_view(bytes + i * i % 40 * size, size));
+        }
+      }
+    }
+  }
 }
 
 TEST_F(StateKernelsTest, GatherInBatches) {

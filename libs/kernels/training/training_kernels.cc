@@ -19,6 +19,7 @@
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/resource/variable_lookup.h"
+#include "libs/kernels/row_copies.h"
 #include "libs/kernels/training/training_rules.h"
 
 namespace weft {
@@ -237,6 +238,11 @@ class ApplyKernel : public OpKernel {
     const int64_t rows = indices.num_elements();
     const int64_t row = rows == 0 ? 0 : gradient.num_elements() / rows;
     for (int64_t i = 0; i < rows; ++i) {
+      if (i + kRowsAhead < rows) {
+        const int64_t next = IndexAt(indices, i + kRowsAhead) * row * size;
+        for (int k = 0; k < variables_; ++k)
+          PrefetchRow(v[k] + next, row * size);
+      }
       Loop(loop, v, IndexAt(indices, i) * row, g + i * row * size, row);
     }
     return absl::OkStatus();

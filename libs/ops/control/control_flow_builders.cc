@@ -45,6 +45,9 @@ MergeOutputs LoopMerge(const Scope& scope, const Output& enter) {
     scope.UpdateStatus(node.status());
     return {};
   }
+  if (scope.control_flow_context() != nullptr) {
+    scope.control_flow_context()->NoteInside(*node);
+  }
   return {OutputOf(*node, 0), OutputOf(*node, 1)};
 }
 

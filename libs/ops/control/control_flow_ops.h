@@ -1,5 +1,5 @@
 // Builders of control flow ops, one for each op, under TensorFlow's names.
-// A loop is closed with Graph::SetBackEdge.
+// A loop is closed with Graph::SetBackEdge; while_loop.h does all of it.
 //
 // All add one node to `scope`; outputs are null after an error (see Scope).
 // NoOp is in group.h.

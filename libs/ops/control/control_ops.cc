@@ -5,6 +5,8 @@ namespace weft {
 
 void RegisterControlOps(OpRegistry& registry) {
   RegisterControlFlowOps(registry);
+  RegisterFunctionalOps(registry);
+  RegisterListOps(registry);
   RegisterLoggingOps(registry);
   RegisterSendRecvOps(registry);
 }

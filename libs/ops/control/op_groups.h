@@ -8,6 +8,8 @@
 namespace weft {
 
 void RegisterControlFlowOps(OpRegistry& registry);
+void RegisterFunctionalOps(OpRegistry& registry);
+void RegisterListOps(OpRegistry& registry);
 void RegisterLoggingOps(OpRegistry& registry);
 void RegisterSendRecvOps(OpRegistry& registry);
 

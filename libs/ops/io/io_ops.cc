@@ -1,10 +1,12 @@
-// Ops that read and write files: those of a Saver's graph, and of whole files.
+// Ops that read and write files: those of a Saver's graph, and of whole files;
+// readers have a file of their own.
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/graph/inference_context.h"
+#include "libs/ops/io/op_groups.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft {
@@ -174,6 +176,7 @@ void RegisterIoOps(OpRegistry& registry) {
                    .Output("filename: string")
                    .Doc("The name of one of the shards of a save.")
                    .Shape(ShardedFilenameShape));
+  RegisterReaderOps(registry);
 }
 
 }  // namespace weft

@@ -31,7 +31,8 @@ DataTypeVector AppendTyped(const Scope& scope, InputList& inputs,
                            const InputList& values) {
   DataTypeVector types;
   for (const Input& value : values) {
-    const Output output = scope.ToOutput(value);
+    // A name that the scope has is the node's own.
+    const Output output = scope.WithName("").ToOutput(value);
     inputs.emplace_back(output);
     if (output) types.push_back(output.dtype());
   }

@@ -22,6 +22,18 @@ AttrMap AttrsOf(const AccumulatorApplyAttrs& attrs) {
   return map;
 }
 
+AttrMap AttrsOf(const NumAccumulatedAttrs& attrs) {
+  AttrMap map;
+  if (attrs.at_least > 0) map["_at_least"] = attrs.at_least;
+  return map;
+}
+
+AttrMap AttrsOf(const AccumulatorSetGlobalStepAttrs& attrs) {
+  AttrMap map;
+  if (attrs.begins_anew) map["_begins_anew"] = true;
+  return map;
+}
+
 }  // namespace
 
 Output ResourceConditionalAccumulator(const Scope& scope, DataType dtype,
@@ -48,15 +60,17 @@ Output ResourceAccumulatorTakeGradient(const Scope& scope, const Input& handle,
 }
 
 Output ResourceAccumulatorNumAccumulated(const Scope& scope,
-                                         const Input& handle) {
-  return scope.AddOutput("ResourceAccumulatorNumAccumulated", {handle});
+                                         const Input& handle,
+                                         const NumAccumulatedAttrs& attrs) {
+  return scope.AddOutput("ResourceAccumulatorNumAccumulated", {handle},
+                         AttrsOf(attrs));
 }
 
-Operation ResourceAccumulatorSetGlobalStep(const Scope& scope,
-                                           const Input& handle,
-                                           const Input& new_global_step) {
+Operation ResourceAccumulatorSetGlobalStep(
+    const Scope& scope, const Input& handle, const Input& new_global_step,
+    const AccumulatorSetGlobalStepAttrs& attrs) {
   return scope.AddNode("ResourceAccumulatorSetGlobalStep",
-                       {handle, new_global_step});
+                       {handle, new_global_step}, AttrsOf(attrs));
 }
 
 Output ConditionalAccumulator(const Scope& scope, DataType dtype,
@@ -79,13 +93,16 @@ Output AccumulatorTakeGradient(const Scope& scope, const Input& handle,
                          {{"dtype", dtype}});
 }
 
-Output AccumulatorNumAccumulated(const Scope& scope, const Input& handle) {
-  return scope.AddOutput("AccumulatorNumAccumulated", {handle});
+Output AccumulatorNumAccumulated(const Scope& scope, const Input& handle,
+                                 const NumAccumulatedAttrs& attrs) {
+  return scope.AddOutput("AccumulatorNumAccumulated", {handle}, AttrsOf(attrs));
 }
 
 Operation AccumulatorSetGlobalStep(const Scope& scope, const Input& handle,
-                                   const Input& new_global_step) {
-  return scope.AddNode("AccumulatorSetGlobalStep", {handle, new_global_step});
+                                   const Input& new_global_step,
+                                   const AccumulatorSetGlobalStepAttrs& attrs) {
+  return scope.AddNode("AccumulatorSetGlobalStep", {handle, new_global_step},
+                       AttrsOf(attrs));
 }
 
 Output SparseConditionalAccumulator(const Scope& scope, DataType dtype,

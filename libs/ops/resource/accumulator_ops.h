@@ -32,6 +32,20 @@ struct AccumulatorApplyAttrs {
   bool sums_repeated_rows = false;
 };
 
+struct NumAccumulatedAttrs {
+  // "_at_least", of Weft's own: it waits until so many gradients are there, and
+  // takes none. TensorFlow's, and 0, tell at once.
+  int64_t at_least = 0;
+};
+
+struct AccumulatorSetGlobalStepAttrs {
+  // "_begins_anew", of Weft's own: gradients of an earlier training, or of
+  // steps that were undone because variables were restored, count in no step
+  // from now on (see libs/resource/gradient_accumulator.h). TensorFlow's keeps
+  // them, and takes those of later steps.
+  bool begins_anew = false;
+};
+
 // ---- dense; handles are resources ----
 Output ResourceConditionalAccumulator(const Scope& scope, DataType dtype,
                                       const PartialShape& shape,
@@ -43,10 +57,11 @@ Output ResourceAccumulatorTakeGradient(const Scope& scope, const Input& handle,
                                        const Input& num_required,
                                        DataType dtype);
 Output ResourceAccumulatorNumAccumulated(const Scope& scope,
-                                         const Input& handle);
-Operation ResourceAccumulatorSetGlobalStep(const Scope& scope,
-                                           const Input& handle,
-                                           const Input& new_global_step);
+                                         const Input& handle,
+                                         const NumAccumulatedAttrs& attrs = {});
+Operation ResourceAccumulatorSetGlobalStep(
+    const Scope& scope, const Input& handle, const Input& new_global_step,
+    const AccumulatorSetGlobalStepAttrs& attrs = {});
 
 // ---- dense; handles are references ----
 Output ConditionalAccumulator(const Scope& scope, DataType dtype,
@@ -58,9 +73,11 @@ Operation AccumulatorApplyGradient(const Scope& scope, const Input& handle,
 Output AccumulatorTakeGradient(const Scope& scope, const Input& handle,
                                const Input& num_required, DataType dtype);
 // These two are for dense and sparse ones.
-Output AccumulatorNumAccumulated(const Scope& scope, const Input& handle);
-Operation AccumulatorSetGlobalStep(const Scope& scope, const Input& handle,
-                                   const Input& new_global_step);
+Output AccumulatorNumAccumulated(const Scope& scope, const Input& handle,
+                                 const NumAccumulatedAttrs& attrs = {});
+Operation AccumulatorSetGlobalStep(
+    const Scope& scope, const Input& handle, const Input& new_global_step,
+    const AccumulatorSetGlobalStepAttrs& attrs = {});
 
 // ---- sparse: some rows of a tensor ----
 Output SparseConditionalAccumulator(const Scope& scope, DataType dtype,

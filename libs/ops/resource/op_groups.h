@@ -9,9 +9,11 @@
 namespace weft {
 
 void RegisterAccumulatorOps(OpRegistry& registry);
+void RegisterBarrierOps(OpRegistry& registry);
 void RegisterLookupOps(OpRegistry& registry);
 void RegisterQueueOps(OpRegistry& registry);
 void RegisterStackOps(OpRegistry& registry);
+void RegisterStagingOps(OpRegistry& registry);
 void RegisterTensorArrayOps(OpRegistry& registry);
 
 }  // namespace weft

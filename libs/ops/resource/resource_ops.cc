@@ -5,9 +5,11 @@ namespace weft {
 
 void RegisterResourceOps(OpRegistry& registry) {
   RegisterAccumulatorOps(registry);
+  RegisterBarrierOps(registry);
   RegisterLookupOps(registry);
   RegisterQueueOps(registry);
   RegisterStackOps(registry);
+  RegisterStagingOps(registry);
   RegisterTensorArrayOps(registry);
 }
 

@@ -1,0 +1,533 @@
+// Calls of functions as a user sees them: over the devices of an in-process
+// session, and over tasks. The goldens of functions are replayed elsewhere
+// (tools/conformance).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "integration_tests/testing/test_cluster.h"
+#include "libs/api/weft.h"
+#include "libs/base/test_matchers.h"
+#include "libs/graph/function_expander.h"
+#include "libs/graph/graph_def.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+
+MATCHER_P(Gives, value, "") {
+  if (!arg.ok()) *result_listener << arg.status();
+  return arg.ok() && *arg == value;
+}
+
+std::string TypeAttr(absl::string_view name, absl::string_view type) {
+  return absl::StrCat(" attr { key: '", name, "' value { type: ", type, " } }");
+}
+std::string TypesAttr(absl::string_view name, absl::string_view types) {
+  std::string list;
+  for (absl::string_view type : absl::StrSplit(types, ' ', absl::SkipEmpty())) {
+    absl::StrAppend(&list, " type: ", type);
+  }
+  return absl::StrCat(" attr { key: '", name, "' value { list {", list,
+                      " } } }");
+}
+std::string FunctionAttr(absl::string_view name, absl::string_view function) {
+  return absl::StrCat(" attr { key: '", name, "' value { func { name: '",
+                      function, "' } } }");
+}
+
+// One node, of a graph (`kind` "node") or a function ("node_def").
+std::string NodeText(absl::string_view kind, absl::string_view name,
+                     absl::string_view op, absl::string_view inputs,
+                     absl::string_view rest = "") {
+  std::string text = absl::StrCat(kind, " { name: '", name, "' op: '", op, "'");
+  for (absl::string_view input :
+       absl::StrSplit(inputs, ' ', absl::SkipEmpty())) {
+    absl::StrAppend(&text, " input: '", input, "'");
+  }
+  return absl::StrCat(text, rest, " }\n");
+}
+std::string GraphNode(absl::string_view name, absl::string_view op,
+                      absl::string_view inputs, absl::string_view rest = "") {
+  return NodeText("node", name, op, inputs, rest);
+}
+std::string Inner(absl::string_view name, absl::string_view op,
+                  absl::string_view inputs, absl::string_view rest = "") {
+  return NodeText("node_def", name, op, inputs, rest);
+}
+std::string FloatOp(absl::string_view name, absl::string_view op,
+                    absl::string_view inputs, absl::string_view rest = "") {
+  return Inner(name, op, inputs, TypeAttr("T", "DT_FLOAT") + std::string(rest));
+}
+std::string FloatConst(absl::string_view name, float value) {
+  return Inner(name, "Const", "",
+               absl::StrCat(TypeAttr("dtype", "DT_FLOAT"),
+                            " attr { key: 'value' value { tensor { dtype: "
+                            "DT_FLOAT tensor_shape { } float_val: ",
+                            value, " } } }"));
+}
+std::string Placeholder(absl::string_view name, absl::string_view type) {
+  return GraphNode(name, "Placeholder", "", TypeAttr("dtype", type));
+}
+
+// Arguments and results are floats: "x y" -> "z", results "sum:z:0".
+std::string Function(absl::string_view name, absl::string_view args,
+                     absl::string_view results, absl::string_view nodes,
+                     absl::string_view ret) {
+  std::string text = absl::StrCat("function { signature { name: '", name, "'");
+  for (absl::string_view arg : absl::StrSplit(args, ' ', absl::SkipEmpty())) {
+    absl::StrAppend(&text, " input_arg { name: '", arg,
+                    "' type: ", arg == "v" ? "DT_RESOURCE" : "DT_FLOAT", " }");
+  }
+  for (absl::string_view out :
+       absl::StrSplit(results, ' ', absl::SkipEmpty())) {
+    absl::StrAppend(&text, " output_arg { name: '", out,
+                    "' type: ", out == "goes_on" ? "DT_BOOL" : "DT_FLOAT",
+                    " }");
+  }
+  absl::StrAppend(&text, " }\n", nodes);
+  const std::vector<std::string> values = absl::StrSplit(ret, ' ');
+  int i = 0;
+  for (absl::string_view out :
+       absl::StrSplit(results, ' ', absl::SkipEmpty())) {
+    absl::StrAppend(&text, " ret { key: '", out, "' value: '", values[i++],
+                    "' }");
+  }
+  return text + " }\n";
+}
+
+std::string Call(absl::string_view name, absl::string_view function,
+                 absl::string_view inputs, absl::string_view in_types,
+                 absl::string_view out_types, absl::string_view rest = "") {
+  return GraphNode(
+      name, "StatefulPartitionedCall", inputs,
+      absl::StrCat(TypesAttr("Tin", in_types), TypesAttr("Tout", out_types),
+                   FunctionAttr("f", function), rest));
+}
+
+// Functions that the tests share: x * x, and how often it was called in v.
+std::string Library() {
+  return Function("square", "x", "y", FloatOp("y", "Mul", "x x"), "y:z:0") +
+         Function("counting", "x v", "y",
+                  FloatConst("one", 1) +
+                      Inner("count", "AssignAddVariableOp", "v one:output:0",
+                            TypeAttr("dtype", "DT_FLOAT")) +
+                      FloatOp("y", "Neg", "x"),
+                  "y:y:0") +
+         Function("failing", "x", "y",
+                  FloatOp("checked", "CheckNumerics", "x",
+                          " attr { key: 'message' value { s: 'no number' } }"),
+                  "checked:output:0");
+}
+
+absl::Status ImportInto(const Scope& scope, absl::string_view functions,
+                        absl::string_view nodes) {
+  return ImportGraphDefText(
+      absl::StrCat("library { ", functions, " }\n", nodes), scope.graph());
+}
+
+class FunctionsTest : public ::testing::Test {
+ protected:
+  absl::Status Import(absl::string_view functions, absl::string_view nodes) {
+    return ImportInto(root_, functions, nodes);
+  }
+  Output Find(absl::string_view tensor) {
+    const auto found = root_.graph().FindOutputTensor(tensor);
+    EXPECT_OK(found.status());
+    return found.ok() ? Output(*found) : Output();
+  }
+  Operation Target(absl::string_view name) {
+    return Operation(root_.graph().FindNode(name));
+  }
+  Session& session() {
+    if (session_ == nullptr) {
+      auto connected = Session::Connect("", root_,
+                                        {.operation_timeout = absl::Minutes(1),
+                                         .device_count = {{"CPU", 3}}});
+      EXPECT_OK(connected.status());
+      session_ = *std::move(connected);
+    }
+    return *session_;
+  }
+  absl::StatusOr<float> Run(const FeedList& feeds, absl::string_view fetch) {
+    ASSIGN_OR_RETURN(const Tensor value, session().Run(feeds, Find(fetch)));
+    return value.scalar<float>();
+  }
+  static Tensor Float(float value) { return Tensor::Scalar(value); }
+
+  Scope root_ = Scope::Root();
+  std::unique_ptr<Session> session_;
+};
+
+TEST_F(FunctionsTest, ErrorsNameTheCallAndTheNodeInside) {
+  ASSERT_OK(Import(Library(),
+                   Placeholder("x", "DT_FLOAT") +
+                       Call("call", "failing", "x", "DT_FLOAT", "DT_FLOAT")));
+  EXPECT_THAT(Run({{Find("x:0"), Float(1.0f / 0.0f)}}, "call:0"),
+              StatusIs(kInvalid, "call/checked"));
+  EXPECT_THAT(Run({{Find("x:0"), Float(2)}}, "call:0"), Gives(2.0f));
+}
+
+TEST_F(FunctionsTest, WhatACallPromisesItsFunctionMustGive) {
+  ASSERT_OK(Import(Library(),
+                   Placeholder("x", "DT_FLOAT") +
+                       Call("call", "square", "x", "DT_FLOAT", "DT_INT32")));
+  EXPECT_THAT(Run({{Find("x:0"), Float(2)}}, "x:0"),
+              StatusIs(kInvalid,
+                       "Node 'call' (op: 'StatefulPartitionedCall'): "
+                       "result 0 of its function is float, but the "
+                       "node promises int32"));
+}
+
+TEST_F(FunctionsTest, NodesOfTheGraphKeepTheirNames) {
+  ASSERT_OK(Import(
+      Library(),
+      Placeholder("x", "DT_FLOAT") +
+          Call("call", "square", "x", "DT_FLOAT", "DT_FLOAT") +
+          GraphNode("call/y", "Neg", "call", TypeAttr("T", "DT_FLOAT"))));
+  EXPECT_THAT(Run({{Find("x:0"), Float(3)}}, "call/y:0"), Gives(-9.0f));
+}
+
+TEST_F(FunctionsTest, CallsAreAddedToASessionThatRuns) {
+  ASSERT_OK(
+      Import(Library(), Placeholder("x", "DT_FLOAT") +
+                            Call("a", "square", "x", "DT_FLOAT", "DT_FLOAT")));
+  EXPECT_THAT(Run({{Find("x:0"), Float(3)}}, "a:0"), Gives(9.0f));
+  // One function of before, and a new one.
+  ASSERT_OK(Import(
+      Function("half", "x", "y",
+               FloatConst("half", 0.5) + FloatOp("y", "Mul", "x half:output:0"),
+               "y:z:0"),
+      Call("b", "square", "a", "DT_FLOAT", "DT_FLOAT") +
+          Call("c", "half", "b", "DT_FLOAT", "DT_FLOAT")));
+  EXPECT_THAT(Run({{Find("x:0"), Float(2)}}, "c:0"), Gives(8.0f));
+  // An extension that is refused leaves no function and no node.
+  const int num_nodes = root_.graph().num_nodes();
+  ASSERT_OK(Import(
+      Function("broken", "x", "y", FloatOp("y", "Nothing", "x"), "y:z:0"),
+      Call("d", "broken", "x", "DT_FLOAT", "DT_FLOAT")));
+  EXPECT_THAT(Run({{Find("x:0"), Float(2)}}, "c:0"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "Function 'broken': node 'y': Op type not registered"));
+  root_.graph().TruncateTo(num_nodes);
+  EXPECT_THAT(Run({{Find("x:0"), Float(3)}}, "c:0"), Gives(40.5f));
+}
+
+TEST_F(FunctionsTest, OneResultDoesNotWaitForAnother) {
+  ASSERT_OK(Import(
+      Function("two", "x", "good bad",
+               FloatOp("good", "Neg", "x") +
+                   Inner("shape", "Const", "",
+                         TypeAttr("dtype", "DT_INT32") +
+                             " attr { key: 'value' value { tensor { dtype: "
+                             "DT_INT32 tensor_shape { dim { size: 1 } } "
+                             "int_val: 7 } } }") +
+                   FloatOp("bad", "Reshape", "x shape:output:0"),
+               "good:y:0 bad:output:0"),
+      Placeholder("x", "DT_FLOAT") +
+          Call("call", "two", "x", "DT_FLOAT", "DT_FLOAT DT_FLOAT")));
+  const FeedList feeds = {{Find("x:0"), Float(5)}};
+  EXPECT_THAT(Run(feeds, "call:0"), Gives(-5.0f));
+  EXPECT_THAT(Run(feeds, "call:1"), StatusIs(kInvalid, "call/bad"));
+  // Nor does a result that is fed run what makes it.
+  EXPECT_THAT(
+      Run({{Find("call:1"), Float(1)}, {Find("x:0"), Float(5)}}, "call:0"),
+      Gives(-5.0f));
+}
+
+TEST_F(FunctionsTest, ACallIsWaitedForWithAllThatItDoes) {
+  const Scope v = root_.WithName("v");
+  const auto variable = ops::Variable(v, 0.0f);
+  ASSERT_OK(root_.status());
+  const std::string handle = variable.handle().name();
+  ASSERT_OK(Import(
+      Library(),
+      Placeholder("x", "DT_FLOAT") +
+          Call("call", "counting", absl::StrCat("x ", handle),
+               "DT_FLOAT DT_RESOURCE", "DT_FLOAT") +
+          GraphNode("after", "ReadVariableOp", absl::StrCat(handle, " ^call"),
+                    TypeAttr("dtype", "DT_FLOAT"))));
+  ASSERT_OK(session().Run(variable.initializer()));
+  const FeedList feeds = {{Find("x:0"), Float(1)}};
+  EXPECT_THAT(Run(feeds, "after:0"), Gives(1.0f));
+  EXPECT_THAT(Run(feeds, "call:0"), Gives(-1.0f));
+  EXPECT_THAT(Run(feeds, "after:0"), Gives(3.0f));
+  // Fed, it does not run.
+  EXPECT_THAT(Run({{Find("call:0"), Float(7)}}, "call:0"),
+              StatusIs(kInvalid, "fed and fetched"));
+  ASSERT_OK(session().Run(feeds, {}, {Target("call")}).status());
+  EXPECT_THAT(Run(feeds, "after:0"), Gives(5.0f));
+}
+
+TEST_F(FunctionsTest, MetaGraphsTakeFunctionsAlong) {
+  ASSERT_OK(Import(Library(),
+                   Placeholder("x", "DT_FLOAT") +
+                       Call("call", "square", "x", "DT_FLOAT", "DT_FLOAT")));
+  const auto meta = train::ExportMetaGraph(root_);
+  ASSERT_OK(meta.status());
+  const Scope other = Scope::Root();
+  ASSERT_OK(train::ImportMetaGraph(other, *meta, {.import_scope = "in"}));
+  auto connected = Session::Connect("", other);
+  ASSERT_OK(connected.status());
+  const auto value =
+      (*connected)->RunNamed({{"in/x:0", Float(3)}}, {"in/call:0"}, {});
+  ASSERT_OK(value.status());
+  EXPECT_EQ((*value)[0].scalar<float>(), 9.0f);
+  // Names inside, which this graph does not have, are the master's.
+  EXPECT_THAT(
+      (*connected)->RunNamed({{"in/x:0", Float(2)}}, {"in/call/y:0"}, {}),
+      IsOk());
+}
+
+// down(x) = x > 0 ? down(x - 1) + 1 : x, so that each level is one call.
+std::string Recursion() {
+  const std::string types =
+      TypesAttr("Tin", "DT_FLOAT") + TypesAttr("Tout", "DT_FLOAT");
+  return Function("down", "x", "y",
+                  FloatConst("zero", 0) +
+                      FloatOp("positive", "Greater", "x zero:output:0") +
+                      Inner("pick", "StatelessIf", "positive:z:0 x",
+                            TypeAttr("Tcond", "DT_BOOL") + types +
+                                FunctionAttr("then_branch", "further") +
+                                FunctionAttr("else_branch", "stop")),
+                  "pick:output:0") +
+         Function("further", "x", "y",
+                  FloatConst("one", 1) +
+                      FloatOp("less", "Sub", "x one:output:0") +
+                      Inner("call", "down", "less:z:0") +
+                      FloatOp("y", "AddV2", "call:y:0 one:output:0"),
+                  "y:z:0") +
+         Function("stop", "x", "y", FloatOp("y", "Identity", "x"),
+                  "y:output:0");
+}
+
+TEST_F(FunctionsTest, AFunctionMayCallItselfAndMustComeToAnEnd) {
+  ASSERT_OK(Import(Recursion(), Placeholder("x", "DT_FLOAT") +
+                                    GraphNode("call", "down", "x")));
+  EXPECT_THAT(Run({{Find("x:0"), Float(0)}}, "call:0"), Gives(0.0f));
+  EXPECT_THAT(Run({{Find("x:0"), Float(500)}}, "call:0"), Gives(500.0f));
+  EXPECT_THAT(Run({{Find("x:0"), Float(1e6)}}, "call:0"),
+              StatusIs(kExhausted,
+                       "Function 'down' is called 1000 calls deep: "
+                       "down > down > down > down > ..."));
+  EXPECT_THAT(Run({{Find("x:0"), Float(3)}}, "call:0"), Gives(3.0f));
+}
+
+TEST_F(FunctionsTest, AGradientOfItselfInItselfIsRefused) {
+  const std::string types =
+      TypesAttr("Tin", "DT_FLOAT DT_FLOAT") + TypesAttr("Tout", "DT_FLOAT");
+  ASSERT_OK(Import(Function("f", "x", "y",
+                            Inner("y", "SymbolicGradient", "x x",
+                                  types + FunctionAttr("f", "f")),
+                            "y:output:0"),
+                   Placeholder("x", "DT_FLOAT") + GraphNode("call", "f", "x")));
+  EXPECT_THAT(Run({{Find("x:0"), Float(1)}}, "call:0"),
+              StatusIs(kInvalid, "lies in more than 8 others"));
+}
+
+TEST_F(FunctionsTest, CallsThatComeToTooMuchAreRefused) {
+  // 2^20 nodes in 20 functions.
+  std::string functions = Library();
+  std::string below = "square";
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = absl::StrCat("level_", i);
+    functions +=
+        Function(name, "x", "y",
+                 Inner("a", below, "x") + Inner("b", below, "a:y:0"), "b:y:0");
+    below = name;
+  }
+  Graph graph(root_.graph().registry());
+  FunctionExpander expander(graph, {.max_nodes = 1000});
+  EXPECT_THAT(ImportGraphDefText(absl::StrCat("library { ", functions, " }\n",
+                                              Placeholder("x", "DT_FLOAT"),
+                                              GraphNode("call", below, "x")),
+                                 graph, {.adder = &expander}),
+              StatusIs(kExhausted,
+                       "more than 1000 nodes, in 'call' (function "
+                       "'level_19') > 'call/a' (function 'level_18') > "));
+  EXPECT_EQ(graph.num_nodes(), 0);
+  EXPECT_TRUE(graph.functions().empty());
+  FunctionExpander small(graph, {.max_constant_bytes = 7});
+  const std::string half =
+      Function("half", "x", "y",
+               FloatConst("half", 0.5) + FloatOp("y", "Mul", "x half:output:0"),
+               "y:z:0");
+  EXPECT_THAT(
+      ImportGraphDefText(
+          absl::StrCat("library { ", half, " }\n", Placeholder("x", "DT_FLOAT"),
+                       GraphNode("a", "half", "x"),
+                       GraphNode("b", "half", "a")),
+          graph, {.adder = &small}),
+      StatusIs(kExhausted, "more than 7 bytes, in 'b' (function 'half')"));
+}
+
+TEST_F(FunctionsTest, ResourcesGoRoundTheCallThatReturnsThem) {
+  const auto variable = ops::Variable(root_.WithName("v"), 2.0f);
+  ASSERT_OK(root_.status());
+  // Both branches give the variable back.
+  const std::string handle = variable.handle().name();
+  const std::string resource_result = absl::StrReplaceAll(
+      Function("same", "v x", "w y", FloatOp("y", "Neg", "x"), "v y:y:0"),
+      {{"name: 'w' type: DT_FLOAT", "name: 'w' type: DT_RESOURCE"}});
+  ASSERT_OK(Import(resource_result,
+                   Placeholder("x", "DT_FLOAT") + Placeholder("p", "DT_BOOL") +
+                       GraphNode("if", "If", absl::StrCat("p ", handle, " x"),
+                                 TypeAttr("Tcond", "DT_BOOL") +
+                                     TypesAttr("Tin", "DT_RESOURCE DT_FLOAT") +
+                                     TypesAttr("Tout", "DT_RESOURCE DT_FLOAT") +
+                                     FunctionAttr("then_branch", "same") +
+                                     FunctionAttr("else_branch", "same")) +
+                       GraphNode("read", "ReadVariableOp", "if",
+                                 TypeAttr("dtype", "DT_FLOAT"))));
+  ASSERT_OK(session().Run(variable.initializer()));
+  const FeedList feeds = {{Find("x:0"), Float(1)},
+                          {Find("p:0"), Tensor::Scalar(true)}};
+  EXPECT_THAT(Run(feeds, "read:0"), Gives(2.0f));
+  EXPECT_THAT(Run(feeds, "if:1"), Gives(-1.0f));
+}
+
+TEST_F(FunctionsTest, ACallAtRunTimeEndsWithItsStep) {
+  const std::string types = TypesAttr("component_types", "DT_FLOAT");
+  ASSERT_OK(Import(
+      Function("take", "x v", "y",
+               Inner("taken", "QueueDequeueV2", "v", types) +
+                   FloatOp("y", "AddV2", "x taken:components:0"),
+               "y:z:0"),
+      Placeholder("x", "DT_FLOAT") + Placeholder("element", "DT_FLOAT") +
+          GraphNode("queue", "FIFOQueueV2", "", types) +
+          GraphNode("add", "QueueEnqueueV2", "queue element",
+                    TypesAttr("Tcomponents", "DT_FLOAT")) +
+          GraphNode(
+              "mapped", "MapDefun", "x queue",
+              TypesAttr("Targuments", "DT_FLOAT") +
+                  TypesAttr("Tcaptured", "DT_RESOURCE") +
+                  TypesAttr("output_types", "DT_FLOAT") +
+                  FunctionAttr("f", "take") +
+                  " attr { key: 'output_shapes' value { list { shape { } } "
+                  "} }")));
+  const FeedList feeds = {{Find("x:0"), Tensor::Vector<float>({10, 20, 30})}};
+  EXPECT_THAT(session().Run(feeds, {Find("mapped:0")}, {},
+                            {.timeout = absl::Milliseconds(20)}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  // A dequeue that was cancelled has taken nothing.
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK(
+        session().Run({{Find("element:0"), Float(1)}}, {}, {Target("add")}));
+  }
+  const auto taken = session().Run(feeds, Find("mapped:0"));
+  ASSERT_OK(taken.status());
+  EXPECT_TRUE(SameBits(*taken, Tensor::Vector<float>({11, 21, 31})));
+}
+
+// A nest of a While, an If and calls, all of it over several devices.
+std::string Nest(const std::string& body_device) {
+  const std::string device = absl::StrCat(" device: '", body_device, "'");
+  const std::string floats =
+      TypesAttr("Tin", "DT_FLOAT DT_FLOAT") + TypesAttr("Tout", "DT_FLOAT");
+  return Function("below", "i x n", "goes_on", FloatOp("z", "Less", "i n"),
+                  "z:z:0") +
+         Function("turn", "i x n", "a b c",
+                  FloatConst("one", 1) +
+                      FloatOp("next", "AddV2", "i one:output:0") +
+                      FloatConst("three", 3) +
+                      FloatOp("big", "Greater", "x three:output:0") +
+                      Inner("pick", "StatelessIf", "big:z:0 x i",
+                            TypeAttr("Tcond", "DT_BOOL") + floats +
+                                FunctionAttr("then_branch", "minus") +
+                                FunctionAttr("else_branch", "doubled")),
+                  "next:z:0 pick:output:0 n") +
+         Function("minus", "x i", "y", FloatOp("y", "Sub", "x i", device),
+                  "y:z:0") +
+         Function("doubled", "x i", "y",
+                  FloatConst("two", 2) +
+                      FloatOp("times", "Mul", "x two:output:0", device) +
+                      Inner("square", "square", "times:z:0"),
+                  "square:y:0");
+}
+
+float NestValue(float x, int n) {
+  for (int i = 0; i < n; ++i) {
+    x = x > 3 ? x - static_cast<float>(i) : (x * 2) * (x * 2);
+  }
+  return x;
+}
+
+std::string NestCall() {
+  return GraphNode("zero", "Const", "",
+                   TypeAttr("dtype", "DT_FLOAT") +
+                       " attr { key: 'value' value { tensor { dtype: DT_FLOAT "
+                       "tensor_shape { } float_val: 0 } } }") +
+         Placeholder("x", "DT_FLOAT") + Placeholder("n", "DT_FLOAT") +
+         GraphNode("loop", "StatelessWhile", "zero x n",
+                   TypesAttr("T", "DT_FLOAT DT_FLOAT DT_FLOAT") +
+                       FunctionAttr("cond", "below") +
+                       FunctionAttr("body", "turn"));
+}
+
+TEST_F(FunctionsTest, LoopsBranchesAndCallsInsideOneAnother) {
+  ASSERT_OK(Import(Library() + Nest("/cpu:2"), NestCall()));
+  for (const int n : {0, 1, 2, 7}) {
+    EXPECT_THAT(Run({{Find("x:0"), Float(0.75f)},
+                     {Find("n:0"), Float(static_cast<float>(n))}},
+                    "loop:1"),
+                Gives(NestValue(0.75f, n)))
+        << n;
+  }
+}
+
+class FunctionsOnTasksTest : public ::testing::TestWithParam<ClusterKind> {};
+
+TEST_P(FunctionsOnTasksTest, BodiesRunWhereTheyAskTo) {
+  TestCluster cluster({.kind = GetParam(), .jobs = {{"ps", 1}, {"worker", 2}}});
+  const Scope root = Scope::Root();
+  const auto variable =
+      ops::Variable(root.WithName("v").WithDevice("/job:ps/task:0"), 0.0f);
+  ASSERT_OK(root.status());
+  const std::string counted =
+      Call("count", "counting", absl::StrCat("x ", variable.handle().name()),
+           "DT_FLOAT DT_RESOURCE", "DT_FLOAT", " device: '/job:worker/task:1'");
+  ASSERT_OK(ImportInto(root, Library() + Nest("/job:worker/task:1"),
+                       NestCall() + counted));
+  auto connected = Session::Connect(cluster.target("worker", 0), root,
+                                    cluster.session_options());
+  ASSERT_OK(connected.status());
+  Session& session = **connected;
+  const auto find = [&](absl::string_view name) {
+    return Output(*root.graph().FindOutputTensor(name));
+  };
+  for (const int n : {0, 1, 5}) {
+    const auto value =
+        session.Run({{find("x:0"), Tensor::Scalar(0.75f)},
+                     {find("n:0"), Tensor::Scalar(static_cast<float>(n))}},
+                    find("loop:1"));
+    ASSERT_OK(value.status());
+    EXPECT_EQ(value->scalar<float>(), NestValue(0.75f, n));
+  }
+  ASSERT_OK(session.Run(variable.initializer()));
+  for (int i = 1; i <= 3; ++i) {
+    const auto value =
+        session.Run({{find("x:0"), Tensor::Scalar(2.0f)}}, find("count:0"));
+    ASSERT_OK(value.status());
+    EXPECT_EQ(value->scalar<float>(), -2.0f);
+    const auto count = session.Run(variable);
+    ASSERT_OK(count.status());
+    EXPECT_EQ(count->scalar<float>(), static_cast<float>(i));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, FunctionsOnTasksTest,
+                         ::testing::ValuesIn(kAllClusterKinds),
+                         [](const auto& test) {
+                           return ClusterKindName(test.param);
+                         });
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,428 @@
+// Gradients through loops and branches are what differences of the function
+// say, in whatever way these are nested, and so is what loops compute.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/api/weft.h"
+#include "libs/base/test_matchers.h"
+#include "libs/gradients/testing/gradient_checker.h"
+#include "libs/runtime/process.h"
+
+namespace weft {
+namespace {
+
+using Values = std::vector<Output>;
+using ::testing::HasSubstr;
+
+// What is differentiated: ys of an x and a w, both doubles [3], and an n.
+struct Inputs {
+  Output x, w, n;
+};
+using Function = std::function<Values(const Scope& root, const Inputs& in)>;
+
+// n times v = step(v), from x.
+Values Repeat(const Scope& root, const Inputs& in, int parallel,
+              const std::function<Output(const Scope&, const Output& i,
+                                         const Output& v)>& step) {
+  return ops::WhileLoop(
+      root, {0, in.x},
+      [&](const Scope& s, const Values& v) { return ops::Less(s, v[0], in.n); },
+      [&](const Scope& s, const Values& v) {
+        return Values{ops::Add(s, v[0], 1), step(s, v[0], v[1])};
+      },
+      {.parallel_iterations = parallel});
+}
+
+class LoopGradientsTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    process_ = new Process({.compute_threads = 2});
+  }
+  static void TearDownTestSuite() { delete process_; }
+
+  // Of no iterations, one and several.
+  static void Check(const Function& function,
+                    std::initializer_list<int> counts = {0, 1, 4},
+                    bool same_shape = true) {
+    for (const int n : counts) {
+      SCOPED_TRACE(absl::StrCat("n = ", n));
+      const Scope root = Scope::Root();
+      const PartialShape shape =
+          same_shape ? PartialShape{3} : PartialShape::UnknownRank();
+      Inputs in = {
+          ops::Placeholder(root.WithName("x"), DT_DOUBLE, {.shape = shape}),
+          ops::Placeholder(root.WithName("w"), DT_DOUBLE, {.shape = shape}),
+          root.WithName("n").ToOutput(Tensor::Scalar(n))};
+      Values ys = function(root, in);
+      ASSERT_OK(root.status());
+      for (Output& y : ys) y = ops::Mul(root, y, 1.0);
+      ASSERT_OK_AND_ASSIGN(auto session,
+                           Session::Connect("", root, {.process = process_}));
+      const Evaluate evaluate = [&](const FeedList& feeds,
+                                    const Values& fetches) {
+        return session->Run(feeds, fetches);
+      };
+      ASSERT_OK_AND_ASSIGN(const double error,
+                           MaxGradientError(root, ys, {in.x, in.w},
+                                            {Tensor::Vector({0.3, -0.7, 0.55}),
+                                             Tensor::Vector({1.1, 0.4, -0.9})},
+                                            evaluate));
+      EXPECT_LT(error, 1e-5);
+    }
+  }
+
+  static inline Process* process_ = nullptr;
+};
+
+TEST_F(LoopGradientsTest, OfAProduct) {
+  for (const int parallel : {1, 2, 10}) {
+    Check([&](const Scope& root, const Inputs& in) {
+      return Values{Repeat(root, in, parallel,
+                           [&](const Scope& s, const Output&, const Output& v) {
+                             return ops::Mul(s, v, in.w);
+                           })[1]};
+    });
+  }
+}
+
+TEST_F(LoopGradientsTest, OfFunctionsThatNeedTheirOutputs) {
+  Check([&](const Scope& root, const Inputs& in) {
+    const Values last = Repeat(
+        root, in, 10, [&](const Scope& s, const Output& i, const Output& v) {
+          const Output turn = ops::Cast(s, ops::Add(s, i, 1), DT_DOUBLE);
+          return ops::Add(s, ops::Tanh(s, ops::Mul(s, v, turn)),
+                          ops::Sigmoid(s, in.w));
+        });
+    return Values{ops::Exp(root, last[1])};
+  });
+}
+
+TEST_F(LoopGradientsTest, OfShapesThatAreNotKnown) {
+  Check(
+      [&](const Scope& root, const Inputs& in) {
+        return Values{Repeat(
+            root, in, 10, [&](const Scope& s, const Output&, const Output& v) {
+              const Output sum = ops::Sum(s, ops::Mul(s, v, in.w), {0});
+              return ops::Tanh(s, ops::Add(s, v, sum));
+            })[1]};
+      },
+      {0, 1, 3}, /*same_shape=*/false);
+}
+
+// Several variables, of which one flows into the other alone.
+TEST_F(LoopGradientsTest, OfVariablesThatOnlyOthersTake) {
+  Check([&](const Scope& root, const Inputs& in) {
+    const Values last = ops::WhileLoop(
+        root, {0, in.x, in.w},
+        [&](const Scope& s, const Values& v) {
+          return ops::Less(s, v[0], in.n);
+        },
+        [&](const Scope& s, const Values& v) {
+          return Values{ops::Add(s, v[0], 1), ops::Mul(s, v[1], v[2]),
+                        ops::Sin(s, v[2])};
+        });
+    return Values{last[1]};
+  });
+}
+
+TEST_F(LoopGradientsTest, OfLoopsInLoops) {
+  for (const int parallel : {1, 3}) {
+    Check(
+        [&](const Scope& root, const Inputs& in) {
+          const Values last =
+              Repeat(root, in, parallel,
+                     [&](const Scope& s, const Output& i, const Output& v) {
+                       // As often as the turn of the outer loop says.
+                       const Values inner = ops::WhileLoop(
+                           s, {0, v},
+                           [&](const Scope& t, const Values& u) {
+                             return ops::Less(t, u[0], i);
+                           },
+                           [&](const Scope& t, const Values& u) {
+                             const Output sum = ops::Add(
+                                 t, ops::Sin(t, ops::Mul(t, u[1], in.w)),
+                                 ops::Mul(t, v, 0.5));
+                             return Values{ops::Add(t, u[0], 1), sum};
+                           },
+                           {.parallel_iterations = parallel});
+                       return ops::Mul(s, inner[1], in.x);
+                     });
+          return Values{last[1]};
+        },
+        {0, 1, 2, 4});
+  }
+}
+
+TEST_F(LoopGradientsTest, OfThreeLoops) {
+  Check(
+      [&](const Scope& root, const Inputs& in) {
+        const auto twice =
+            [](const Scope& s, const Output& v,
+               const std::function<Output(const Scope&, const Output&)>& step) {
+              return ops::WhileLoop(
+                  s, {0, v},
+                  [](const Scope& t, const Values& u) {
+                    return ops::Less(t, u[0], 2);
+                  },
+                  [&](const Scope& t, const Values& u) {
+                    return Values{ops::Add(t, u[0], 1), step(t, u[1])};
+                  })[1];
+            };
+        const Output y =
+            twice(root, in.x, [&](const Scope& s, const Output& a) {
+              return twice(s, a, [&](const Scope& t, const Output& b) {
+                Inputs inner = in;
+                inner.x = b;
+                return Repeat(
+                    t, inner, 10,
+                    [&](const Scope& u, const Output&, const Output& c) {
+                      return ops::Add(u, ops::Tanh(u, ops::Mul(u, c, in.w)), a);
+                    })[1];
+              });
+            });
+        return Values{y};
+      },
+      {0, 1, 2});
+}
+
+TEST_F(LoopGradientsTest, OfBranches) {
+  for (const bool taken : {false, true}) {
+    Check(
+        [&](const Scope& root, const Inputs& in) {
+          const Output p = root.ToOutput(Tensor::Scalar(taken));
+          return ops::Cond(
+              root, p,
+              [&](const Scope& s) {
+                return Values{ops::Mul(s, in.x, in.w), ops::Square(s, in.x)};
+              },
+              [&](const Scope& s) {
+                return Values{ops::Exp(s, in.x), ops::Mul(s, in.x, 3.0)};
+              });
+        },
+        {0});
+  }
+}
+
+TEST_F(LoopGradientsTest, OfBranchesInLoops) {
+  for (const bool taken : {false, true}) {
+    Check([&](const Scope& root, const Inputs& in) {
+      const Output p = root.ToOutput(Tensor::Scalar(taken));
+      const Values last = Repeat(
+          root, in, 10, [&](const Scope& s, const Output& i, const Output& v) {
+            const Output first = ops::Equal(s, ops::FloorMod(s, i, 3), 0);
+            return ops::Cond(
+                s, first,
+                [&](const Scope& t) { return Values{ops::Mul(t, v, in.w)}; },
+                [&](const Scope& t) {
+                  return ops::Cond(
+                      t, p,
+                      [&](const Scope& u) {
+                        return Values{
+                            ops::Exp(u, ops::Neg(u, ops::Square(u, v)))};
+                      },
+                      [&](const Scope& u) {
+                        return Values{ops::Add(u, v, in.w)};
+                      });
+                })[0];
+          });
+      return Values{last[1]};
+    });
+  }
+}
+
+// In one branch of some iterations only.
+TEST_F(LoopGradientsTest, OfLoopsInBranchesInLoops) {
+  for (const int parallel : {1, 10}) {
+    Check([&](const Scope& root, const Inputs& in) {
+      const Values last = Repeat(
+          root, in, parallel,
+          [&](const Scope& s, const Output& i, const Output& v) {
+            const Output odd = ops::Equal(s, ops::FloorMod(s, i, 2), 1);
+            return ops::Cond(
+                s, odd,
+                [&](const Scope& t) {
+                  Inputs inner = in;
+                  inner.x = v;
+                  return Values{Repeat(
+                      t, inner, parallel,
+                      [&](const Scope& u, const Output&, const Output& c) {
+                        return ops::Tanh(u, ops::Mul(u, c, in.w));
+                      })[1]};
+                },
+                [&](const Scope& t) {
+                  return Values{ops::Mul(t, v, in.x)};
+                })[0];
+          });
+      return Values{last[1]};
+    });
+  }
+}
+
+TEST_F(LoopGradientsTest, OfLoopsInBranches) {
+  for (const bool taken : {false, true}) {
+    Check([&](const Scope& root, const Inputs& in) {
+      const Output p = root.ToOutput(Tensor::Scalar(taken));
+      return ops::Cond(
+          root, p,
+          [&](const Scope& s) {
+            return Values{Repeat(
+                s, in, 10, [&](const Scope& t, const Output&, const Output& v) {
+                  return ops::Add(t, ops::Mul(t, v, in.w), 0.1);
+                })[1]};
+          },
+          [&](const Scope& s) { return Values{ops::Mul(s, in.w, 2.0)}; });
+    });
+  }
+}
+
+TEST_F(LoopGradientsTest, OfMapsFoldsAndScans) {
+  Check(
+      [&](const Scope& root, const Inputs& in) {
+        const ops::FoldFunction step = [&](const Scope& s, const Values& a,
+                                           const Values& e) {
+          return Values{ops::Add(s, ops::Mul(s, a[0], 0.5),
+                                 ops::Sin(s, ops::Mul(s, e[0], e[1])))};
+        };
+        const Output first = ops::Sum(root, in.w, {0});
+        Values ys =
+            ops::MapFn(root,
+                       [](const Scope& s, const Values& e) {
+                         return Values{ops::Exp(s, ops::Mul(s, e[0], e[1])),
+                                       ops::Square(s, e[1])};
+                       },
+                       {in.x, in.w});
+        const auto add = [&](const Values& more) {
+          ys.insert(ys.end(), more.begin(), more.end());
+        };
+        add(ops::Scan(root, step, {in.x, in.w}, {.initializer = {first}}));
+        add(ops::Scan(root, step, {in.x, in.w},
+                      {.initializer = {first}, .reverse = true}));
+        add(ops::Foldl(root, step, {in.x, in.w}, {.initializer = {first}}));
+        add(ops::Foldr(root, step, {in.x, in.w}, {.initializer = {first}}));
+        const ops::FoldFunction product = [](const Scope& s, const Values& a,
+                                             const Values& e) {
+          return Values{ops::Mul(s, a[0], e[0])};
+        };
+        add(ops::Foldl(root, product, {in.x}));
+        add(ops::Foldr(root, product, {in.w}));
+        add(ops::Scan(root, product, {in.x}, {.reverse = true}));
+        return ys;
+      },
+      {0});
+}
+
+// Rows of a matrix that is the same in all iterations: its gradient is made of
+// rows, as many as were gathered.
+TEST_F(LoopGradientsTest, OfRowsOfAnInvariant) {
+  Check([&](const Scope& root, const Inputs& in) {
+    const Output table = ops::Stack(root, {in.x, in.w, in.x});
+    const Values last = Repeat(
+        root, in, 10, [&](const Scope& s, const Output& i, const Output& v) {
+          const Output row = ops::Gather(s, table, ops::FloorMod(s, i, 3));
+          return ops::Tanh(s, ops::Add(s, v, ops::Reshape(s, row, {3})));
+        });
+    return Values{last[1]};
+  });
+}
+
+TEST_F(LoopGradientsTest, NothingFlowsThroughWhatHasNone) {
+  const Scope root = Scope::Root();
+  const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
+  const Output w = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
+  const Values last = ops::WhileLoop(
+      root, {x, w},
+      [](const Scope& s, const Values& v) { return ops::Less(s, v[0], 5.0f); },
+      [](const Scope& s, const Values& v) {
+        return Values{ops::Add(s, v[0], 1.0f), ops::Floor(s, v[1])};
+      });
+  ASSERT_OK(root.status());
+  ASSERT_OK_AND_ASSIGN(const auto gradients,
+                       AddGradients(root, {last[0]}, {x, w}));
+  EXPECT_FALSE(gradients[0].IsNone());
+  EXPECT_TRUE(gradients[1].IsNone());
+}
+
+// The gradient of a step that is computed in the body itself.
+TEST_F(LoopGradientsTest, InsideABody) {
+  const Scope root = Scope::Root();
+  const Output target = root.ToOutput(Tensor::Vector({2.0f, -1.0f}));
+  const Values last = ops::WhileLoop(
+      root, {0, Tensor::Vector({0.0f, 0.0f})},
+      [](const Scope& s, const Values& v) { return ops::Less(s, v[0], 200); },
+      [&](const Scope& s, const Values& v) {
+        const Output loss =
+            ops::Sum(s, ops::SquaredDifference(s, v[1], target), {0});
+        const auto gradients = AddGradients(s, {loss}, {v[1]});
+        EXPECT_THAT(gradients, IsOk());
+        if (!gradients.ok()) return v;
+        return Values{
+            ops::Add(s, v[0], 1),
+            ops::Sub(s, v[1], ops::Mul(s, (*gradients)[0].dense, 0.1f))};
+      });
+  ASSERT_OK_AND_ASSIGN(auto session,
+                       Session::Connect("", root, {.process = process_}));
+  ASSERT_OK_AND_ASSIGN(const Tensor found, session->Run(last[1]));
+  EXPECT_NEAR(found.flat<float>()[0], 2, 1e-4);
+  EXPECT_NEAR(found.flat<float>()[1], -1, 1e-4);
+}
+
+// A graph with gradients, in a step that does not compute them: iterations by
+// the thousand take the memory of a few.
+TEST_F(LoopGradientsTest, NothingIsKeptWithoutNeed) {
+  constexpr int64_t kBytes = 128 << 10;
+  const Scope root = Scope::Root();
+  const Output n = ops::Placeholder(root, DT_INT32, {.shape = {}});
+  const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {kBytes / 4}});
+  const Values last = ops::WhileLoop(
+      root, {0, x},
+      [&](const Scope& s, const Values& v) { return ops::Less(s, v[0], n); },
+      [](const Scope& s, const Values& v) {
+        return Values{ops::Add(s, v[0], 1), ops::Sin(s, v[1])};
+      });
+  ASSERT_OK_AND_ASSIGN(const auto gradients,
+                       AddGradients(root, {last[1]}, {x}));
+  const Tensor value(DT_FLOAT, {kBytes / 4});
+  const auto peak = [&](int count, const Output& fetch) {
+    Process process({.compute_threads = 2});
+    auto session = Session::Connect("", root, {.process = &process});
+    EXPECT_THAT(session, IsOk());
+    EXPECT_THAT((*session)->Run({{n, Tensor::Scalar(count)}, {x, value}},
+                                Values{fetch}),
+                IsOk());
+    return process.buffers().stats().peak_bytes_in_use;
+  };
+  EXPECT_LT(peak(2000, last[1]), 40 * kBytes);
+  EXPECT_GT(peak(200, gradients[0].dense), 200 * kBytes);
+}
+
+TEST_F(LoopGradientsTest, SaysWhatItCanNot) {
+  const Scope root = Scope::Root();
+  const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
+  Output inside;
+  const Values last = ops::WhileLoop(
+      root, {0, x},
+      [](const Scope& s, const Values& v) { return ops::Less(s, v[0], 5); },
+      [&](const Scope& s, const Values& v) {
+        inside = ops::Square(s, v[1]);
+        return Values{ops::Add(s, v[0], 1), inside};
+      });
+  ASSERT_OK(root.status());
+  EXPECT_THAT(AddGradients(root, {inside}, {x}),
+              StatusIs(kInvalid, "is inside loop 'while/while_context'"));
+  EXPECT_THAT(AddGradients(root, {last[1]}, {inside}),
+              StatusIs(kInvalid, "is inside loop"));
+  ASSERT_OK_AND_ASSIGN(const auto first, AddGradients(root, {last[1]}, {x}));
+  EXPECT_THAT(AddGradients(root, {first[0].dense}, {x}),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       "Second-order gradient for while loops not supported"));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,94 @@
+// DiskSimulation: what simulations of programs that save have in common: a
+// simulated cluster of a coordinator, parameter servers, workers and a
+// checkpoint writer; faults of all of them, of the programs and of the writer's
+// disk; somebody who looks at that disk all the while; and, when the programs
+// have ended, whoever asks what they left on the tasks.
+//
+// Threads: Look is called on one of the simulation; the rest is of the one that
+// advances time.
+#ifndef WEFT_INTEGRATION_TESTS_TESTING_DISK_SIMULATION_H_
+#define WEFT_INTEGRATION_TESTS_TESTING_DISK_SIMULATION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "integration_tests/testing/cluster_faults.h"
+#include "integration_tests/testing/test_cluster.h"
+#include "integration_tests/testing/writers_disk.h"
+#include "libs/fs/memory_file_system.h"
+
+namespace weft {
+
+struct DiskSimulationOptions {
+  uint64_t seed = 1;
+  int num_servers = 0;            // tasks of job "ps"
+  int num_clients = 0;            // programs, and tasks of job "worker"
+  std::string folder;             // of the checkpoints, at the writer
+  bool has_small_chunks = false;  // a few of them for each variable
+};
+
+class DiskSimulation {
+ public:
+  explicit DiskSimulation(const DiskSimulationOptions& options);
+  virtual ~DiskSimulation() = default;
+  DiskSimulation(const DiskSimulation&) = delete;
+  DiskSimulation& operator=(const DiskSimulation&) = delete;
+
+ protected:
+  // At the newest checkpoint, which may change while that is read. Begins with
+  // Disturb, every 300 ms.
+  virtual void Look() = 0;
+  virtual bool HaveAllEnded() const = 0;
+  // Once a second while they have not: what they need for it.
+  virtual void GoOnToTheEnd() {}
+
+  // Keeps a program, and disturbs it, too. It outlives the cluster.
+  template <typename Client>
+  Client* Keep(std::unique_ptr<Client> client) {
+    Client* const kept = client.get();
+    faults_.AddClient(*kept);
+    clients_.push_back(std::move(client));
+    return kept;
+  }
+  // So many times, after up to so long each; all programs have been started.
+  void Disturb(int num_rages, int between_milliseconds);
+  // Waits until the programs have ended, and asks what is left. A program that
+  // never ends can't be taken down: the process ends, telling the seed.
+  void End();
+
+  // The path of the newest checkpoint; empty: there is none.
+  std::string Newest();
+  void Violate(const std::string& what) { violations_.push_back(what); }
+  void Advance(absl::Duration time) { cluster_.scheduler().AdvanceBy(time); }
+  absl::Time Now() { return cluster_.scheduler().clock().Now(); }
+
+  TestCluster& cluster() { return cluster_; }
+  ClusterFaults& faults() { return faults_; }
+  // Of the writer, and of all others, who are to have none.
+  MemoryFileSystem& disk() { return disk_.files(); }
+  MemoryFileSystem& others_disk() { return others_disk_; }
+  const std::vector<std::string>& violations() const { return violations_; }
+
+ private:
+  TestCluster::Options ClusterOptions();
+  void WatchTheDisk();
+  [[noreturn]] void Abort();
+  void CheckForgotten(const std::string& job, int num_tasks);
+
+  const DiskSimulationOptions options_;
+  std::vector<std::string> violations_;
+  bool is_over_ = false;
+  bool is_watched_ = false;
+  WritersDisk disk_;
+  MemoryFileSystem others_disk_;
+  std::vector<std::unique_ptr<DisturbedClient>> clients_;
+  TestCluster cluster_;
+  ClusterFaults faults_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_INTEGRATION_TESTS_TESTING_DISK_SIMULATION_H_

@@ -1,0 +1,292 @@
+#include "libs/executor/local_functions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "libs/base/cancellation_link.h"
+#include "libs/base/status.h"
+#include "libs/cluster/device_name.h"
+#include "libs/graph/function_body.h"
+#include "libs/graph/function_expander.h"
+#include "libs/graph/graph_copy.h"
+
+namespace weft {
+namespace {
+
+// Beyond so many the pool goes on, so that deep calls take no deep stack.
+constexpr int kCallsOnOneStack = 16;
+
+// Of a body with what it calls: it is compiled while a step waits.
+constexpr int kMaxNodes = 1 << 16;
+
+const AttrMap& AttrsOf(const NameAttrList& function) {
+  static const auto& empty = *new AttrMap;
+  return function.attrs == nullptr ? empty : *function.attrs;
+}
+
+// "f > g > f", of which long ones are shortened in the middle.
+std::string Chain(const FunctionFrame* frame) {
+  constexpr size_t kShown = 4;
+  std::vector<std::string> names;
+  for (; frame != nullptr; frame = frame->caller) {
+    names.push_back(*frame->function);
+  }
+  std::reverse(names.begin(), names.end());
+  if (names.size() > 2 * kShown) {
+    names.erase(names.begin() + kShown, names.end() - kShown);
+    names.insert(names.begin() + kShown, "...");
+  }
+  return absl::StrJoin(names, " > ");
+}
+
+// The error of a call deep inside others names each of them on its way out;
+// the innermost, which come first, tell enough.
+absl::Status Named(const absl::Status& status, const std::string& function) {
+  constexpr size_t kMaxText = 2000;
+  const std::string name = absl::StrCat("Function '", function, "'");
+  if (status.message().size() <= kMaxText) {
+    return absl::StrContains(status.message(), name) ? status
+                                                     : Annotate(status, name);
+  }
+  absl::Status shorter(status.code(),
+                       absl::StrCat(status.message().substr(0, kMaxText), "…"));
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
+    shorter.SetPayload(url, payload);
+  });
+  return shorter;
+}
+
+// The nodes that `roots` need, in a graph of their own.
+absl::StatusOr<std::unique_ptr<Graph>> CopyNeeded(
+    const Graph& graph, const std::vector<const Node*>& roots) {
+  std::vector<bool> needed(graph.num_nodes());
+  std::vector<const Node*> waiting;
+  const auto want = [&](const Node* node) {
+    if (node == nullptr || needed[node->id()]) return;
+    needed[node->id()] = true;
+    waiting.push_back(node);
+  };
+  for (const Node* root : roots) want(root);
+  while (!waiting.empty()) {
+    const Node* node = waiting.back();
+    waiting.pop_back();
+    for (const OutputTensor& input : node->inputs()) want(input.node);
+    for (const Node* control : node->control_inputs()) want(control);
+  }
+  auto result =
+      std::make_unique<Graph>(graph.registry(), graph.shared_functions());
+  GraphCopier copier(*result);
+  for (const Node* node : graph.nodes()) {
+    if (needed[node->id()]) RETURN_IF_ERROR(copier.Copy(*node).status());
+  }
+  RETURN_IF_ERROR(copier.Finish());
+  return result;
+}
+
+// A body runs where its call does.
+absl::Status CheckDevices(const Graph& body, const Device& device) {
+  ASSIGN_OR_RETURN(const DeviceName here, DeviceName::Parse(device.name()));
+  for (const Node* node : body.nodes()) {
+    ASSIGN_OR_RETURN(const DeviceName wanted,
+                     DeviceName::Parse(node->requested_device()));
+    if (wanted.IsCompatibleWith(here)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "node '", node->name(), "' asks for ", node->requested_device(),
+        ", but a function that is called at run time runs on ", device.name(),
+        ", where its call is"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const Node*> AddEnd(Graph& graph, absl::string_view op, int i,
+                                   DataType type,
+                                   std::vector<OutputTensor> inputs) {
+  ASSIGN_OR_RETURN(const Node* node,
+                   graph.AddNode({.name = absl::StrCat(op, "_", i),
+                                  .op = std::string(op),
+                                  .inputs = std::move(inputs),
+                                  .attrs = {{"T", type}, {"index", i}}}));
+  return node;
+}
+
+// The function as a partition: _Arg and _Retval at its ends.
+absl::StatusOr<std::unique_ptr<Graph>> MakeBody(const NameAttrList& function,
+                                                const FunctionTypes& types,
+                                                Graph& graph) {
+  std::vector<OutputTensor> args;
+  for (size_t i = 0; i < types.args.size(); ++i) {
+    ASSIGN_OR_RETURN(const Node* arg, AddEnd(graph, "_Arg", static_cast<int>(i),
+                                             types.args[i], {}));
+    args.push_back({arg, 0});
+  }
+  FunctionExpander expander(graph, {.max_nodes = kMaxNodes});
+  ASSIGN_OR_RETURN(const FunctionBody body,
+                   expander.AddFunction(function.name, function, args));
+  std::vector<const Node*> roots = body.control_results;
+  for (size_t i = 0; i < body.results.size(); ++i) {
+    ASSIGN_OR_RETURN(const Node* result,
+                     AddEnd(graph, "_Retval", static_cast<int>(i),
+                            types.results[i], {body.results[i]}));
+    roots.push_back(result);
+  }
+  return CopyNeeded(graph, roots);
+}
+
+}  // namespace
+
+class LocalFunctions::Runnable : public RunnableFunction {
+ public:
+  static absl::StatusOr<std::unique_ptr<const Runnable>> Compile(
+      const NameAttrList& function, const Graph& library,
+      const Options& options, FunctionRuntime* runtime) {
+    const FunctionDef* def = library.functions().Find(function.name);
+    if (def == nullptr) {
+      return absl::NotFoundError(
+          absl::StrCat("Function '", function.name, "' is not defined"));
+    }
+    auto result = std::make_unique<Runnable>();
+    result->name_ = function.name;
+    ASSIGN_OR_RETURN(result->types_, TypesOfCall(*def, AttrsOf(function)));
+    Graph graph(library.registry(), library.shared_functions());
+    ASSIGN_OR_RETURN(const std::unique_ptr<Graph> body,
+                     MakeBody(function, result->types_, graph));
+    RETURN_IF_ERROR(CheckDevices(*body, *options.device));
+    ASSIGN_OR_RETURN(
+        result->plan_,
+        Plan::Compile(*body, {.kernels = options.kernels,
+                              .device = options.device,
+                              .random = options.random,
+                              .stateful_kernels = &result->stateful_kernels_,
+                              .functions = runtime}));
+    return std::unique_ptr<const Runnable>(std::move(result));
+  }
+
+  const DataTypeVector& arg_types() const override { return types_.args; }
+  const DataTypeVector& result_types() const override { return types_.results; }
+
+  void Run(const StepContext& step, std::vector<Tensor> args,
+           Done done) const override {
+    if (absl::Status status = Check(step, args); !status.ok()) {
+      return done(std::move(status));
+    }
+    auto call = std::make_unique<Running>();
+    call->frame = {.caller = step.frame,
+                   .function = &name_,
+                   .depth = step.frame == nullptr ? 1 : step.frame->depth + 1};
+    call->args = std::move(args);
+    call->results.resize(types_.results.size());
+    call->done = std::move(done);
+    StepArgs step_args{.context = step,
+                       .args = call->args,
+                       .retvals = absl::MakeSpan(call->results)};
+    step_args.context.frame = &call->frame;
+    // An error of the call is its caller's, who fails with it by itself.
+    step_args.context.cancellation = call->cancellation.get();
+    call->with_caller.Begin(step.cancellation, call->cancellation);
+    const bool goes_on = call->frame.depth % kCallsOnOneStack != 0;
+    Start(plan_, step_args, goes_on ? RunWhere::kCaller : RunWhere::kPool,
+          [this, call = std::move(call)](const absl::Status& status) mutable {
+            End(std::move(call), status);
+          });
+  }
+
+ private:
+  struct Running {
+    FunctionFrame frame;
+    const std::shared_ptr<Cancellation> cancellation =
+        std::make_shared<Cancellation>();
+    CancellationLink with_caller;
+    std::vector<Tensor> args;
+    std::vector<Tensor> results;
+    Done done;
+  };
+
+  // What was taken for the call is given back before its caller goes on.
+  void End(std::unique_ptr<Running> call, const absl::Status& status) const {
+    Done done = std::move(call->done);
+    call->with_caller.End();
+    if (!status.ok()) {
+      call.reset();
+      return done(Named(status, name_));
+    }
+    std::vector<Tensor> results = std::move(call->results);
+    call.reset();
+    done(std::move(results));
+  }
+
+  absl::Status Check(const StepContext& step,
+                     const std::vector<Tensor>& args) const {
+    if (step.frame != nullptr && step.frame->depth >= kMaxDepth) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("Function '", name_, "' is called ", kMaxDepth,
+                       " calls deep: ", Chain(step.frame),
+                       ". A function that calls itself must come to an end."));
+    }
+    if (args.size() != types_.args.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Function '", name_, "' takes ", types_.args.size(),
+                       " arguments, but ", args.size(), " were given"));
+    }
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (args[i].dtype() == types_.args[i]) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("Function '", name_, "': argument ", i, " is ",
+                       DataTypeName(types_.args[i]), ", but ",
+                       DataTypeName(args[i].dtype()), " was given"));
+    }
+    return step.cancellation->status();
+  }
+
+  std::string name_;
+  FunctionTypes types_;
+  StatefulKernels stateful_kernels_;
+  std::shared_ptr<const Plan> plan_;
+};
+
+LocalFunctions::LocalFunctions(const Options& options)
+    : options_(options), library_(std::make_shared<FunctionLibrary>()) {}
+
+LocalFunctions::~LocalFunctions() = default;
+
+absl::Status LocalFunctions::Add(const Graph& graph) {
+  const FunctionLibrary& functions = graph.functions();
+  if (functions.empty()) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  ops_ = graph.registry();
+  ASSIGN_OR_RETURN(
+      library_, library_->With(functions.functions(), functions.gradients()));
+  return absl::OkStatus();
+}
+
+const RunnableFunction* LocalFunctions::FindCompiled(
+    const NameAttrList& function) const {
+  const auto it = compiled_.find(function.name);
+  if (it == compiled_.end()) return nullptr;
+  for (const Entry& entry : it->second) {
+    if (entry.attrs == AttrsOf(function)) return entry.runnable.get();
+  }
+  return nullptr;
+}
+
+absl::StatusOr<const RunnableFunction*> LocalFunctions::Find(
+    const NameAttrList& function) {
+  std::unique_ptr<const Graph> library;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (const auto* found = FindCompiled(function)) return found;
+    library = std::make_unique<Graph>(ops_, library_);
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<const Runnable> runnable,
+                   Runnable::Compile(function, *library, options_, this));
+  absl::MutexLock lock(&mutex_);
+  if (const auto* found = FindCompiled(function)) return found;
+  return compiled_[function.name]
+      .emplace_back(Entry{AttrsOf(function), std::move(runnable)})
+      .runnable.get();
+}
+
+}  // namespace weft

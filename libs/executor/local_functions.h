@@ -1,0 +1,66 @@
+// LocalFunctions: the FunctionRuntime of a session on one device: bodies of
+// functions as plans, compiled when they are first called.
+//
+// A body is expanded (libs/graph/function_expander.h), so that only a function
+// that comes again inside itself is called from there at run time; what its
+// results do not need is left out. Its stateful kernels are its own, one for
+// each function and attrs.
+//
+// Threads: thread-safe. No lock is held while a function is compiled or runs.
+#ifndef WEFT_LIBS_EXECUTOR_LOCAL_FUNCTIONS_H_
+#define WEFT_LIBS_EXECUTOR_LOCAL_FUNCTIONS_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/executor/executor.h"
+#include "libs/graph/function_library.h"
+#include "libs/graph/graph.h"
+#include "libs/kernels/function_runtime.h"
+
+namespace weft {
+
+class LocalFunctions : public FunctionRuntime {
+ public:
+  struct Options {
+    const KernelRegistry* kernels = nullptr;  // never null
+    Device* device = nullptr;                 // never null
+    Random* random = nullptr;                 // never null
+  };
+  // What the options point to outlives it.
+  explicit LocalFunctions(const Options& options);
+  ~LocalFunctions() override;
+
+  // Functions of a graph whose nodes will call them. INVALID_ARGUMENT where
+  // there is another of the same name.
+  absl::Status Add(const Graph& graph) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  absl::StatusOr<const RunnableFunction*> Find(
+      const NameAttrList& function) override ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  class Runnable;
+  struct Entry {
+    AttrMap attrs;
+    std::unique_ptr<const Runnable> runnable;
+  };
+
+  const RunnableFunction* FindCompiled(const NameAttrList& function) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  absl::Mutex mutex_;
+  std::shared_ptr<const OpRegistry> ops_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const FunctionLibrary> library_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<Entry>, std::less<>> compiled_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_EXECUTOR_LOCAL_FUNCTIONS_H_

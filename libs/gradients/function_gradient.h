@@ -1,0 +1,26 @@
+// GradientFunction: what SymbolicGradient calls: a function that computes the
+// gradients of another one's arguments. Masters expand that op with it
+// (libs/graph/function_expander.h).
+#ifndef WEFT_LIBS_GRADIENTS_FUNCTION_GRADIENT_H_
+#define WEFT_LIBS_GRADIENTS_FUNCTION_GRADIENT_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "libs/graph/function_library.h"
+#include "libs/graph/graph.h"
+
+namespace weft {
+
+// A function `name` that takes the arguments of `function` and the gradients of
+// its results, and gives the gradients of its arguments: zeros where no result
+// depends on one. `attrs` are the call's; `graph` has the functions that it may
+// call. Errors are those of AddFunctionBody and AddGradients. Thread-safe.
+absl::StatusOr<FunctionPtr> GradientFunction(const std::string& name,
+                                             const FunctionDef& function,
+                                             const AttrMap& attrs,
+                                             const Graph& graph);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_GRADIENTS_FUNCTION_GRADIENT_H_

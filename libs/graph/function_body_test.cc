@@ -1,0 +1,426 @@
+#include "libs/graph/function_body.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/graph/function_proto.h"
+#include "libs/graph/graph_def.h"
+#include "libs/graph/inference_context.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kNotFound = absl::StatusCode::kNotFound;
+
+std::shared_ptr<const OpRegistry> TestOps() {
+  auto registry = std::make_shared<OpRegistry>();
+  const auto add = [&](OpDefBuilder builder) {
+    registry->Add(builder.Doc("For a test.").Shape(shapes::Unknown));
+  };
+  add(OpDefBuilder("X").Output("x: T").Attr("T: type"));
+  add(OpDefBuilder("Add").Input("a: T").Input("b: T").Output("z: T").Attr(
+      "T: type"));
+  add(OpDefBuilder("Identity")
+          .Input("input: T")
+          .Output("output: T")
+          .Attr("T: type"));
+  add(OpDefBuilder("Cast").Input("x: S").Output("y: D").Attr("S: type").Attr(
+      "D: type"));
+  add(OpDefBuilder("Split")
+          .Input("x: T")
+          .Output("first: T")
+          .Output("parts: N * T")
+          .Output("count: int32")
+          .Attr("N: int >= 1")
+          .Attr("T: type"));
+  add(OpDefBuilder("Count").Output("n: int32").Stateful());
+  add(OpDefBuilder("NoOp"));
+  add(OpDefBuilder("_Arg"));
+  add(OpDefBuilder("Call").Attr("f: func"));
+  add(OpDefBuilder("Enter")
+          .Input("data: T")
+          .Output("output: T")
+          .Attr("T: type")
+          .Attr("frame_name: string"));
+  add(OpDefBuilder("Merge")
+          .Input("inputs: N * T")
+          .Output("output: T")
+          .Output("value_index: int32")
+          .Attr("T: type")
+          .Attr("N: int >= 1"));
+  add(OpDefBuilder("NextIteration")
+          .Input("data: T")
+          .Output("output: T")
+          .Attr("T: type"));
+  return registry;
+}
+
+std::string Signature(absl::string_view text) {
+  return absl::StrCat("signature { name: 'f' ", text, " } ");
+}
+
+class FunctionBodyTest : public ::testing::Test {
+ protected:
+  // The function of that text is `f`.
+  absl::Status Import(absl::string_view function) {
+    return ImportGraphDefText(
+        absl::StrCat("library { function { ", function, " } }"), graph_);
+  }
+  const FunctionDef& f() { return *graph_.functions().Find("f"); }
+
+  OutputTensor X(DataType type = DT_FLOAT) {
+    const auto node =
+        graph_.AddNode({.name = absl::StrCat("x", graph_.num_nodes()),
+                        .op = "X",
+                        .attrs = {{"T", type}}});
+    EXPECT_OK(node.status());
+    return {*node, 0};
+  }
+
+  absl::StatusOr<FunctionBody> Add(BodyOptions options,
+                                   const AttrMap& attrs = {}) {
+    options.prefix = "call";
+    return AddFunctionBody(f(), attrs, options, graph_);
+  }
+
+  const Node& Find(absl::string_view name) {
+    const Node* node = graph_.FindNode(name);
+    EXPECT_NE(node, nullptr) << name;
+    return *node;
+  }
+
+  Graph graph_{TestOps()};
+};
+
+constexpr char kArgX[] = "input_arg { name: 'x' type: DT_FLOAT } ";
+constexpr char kResultY[] = "output_arg { name: 'y' type: DT_FLOAT } ";
+
+std::string Body(absl::string_view name, absl::string_view op,
+                 absl::string_view inputs, absl::string_view attrs = "") {
+  return absl::StrCat("node_def { name: '", name, "' op: '", op, "' ", inputs,
+                      " ", attrs, " } ");
+}
+
+TEST_F(FunctionBodyTest, NodesAreAddedUnderTheCallsNameInAnyOrder) {
+  ASSERT_OK(Import(
+      absl::StrCat(Signature(absl::StrCat(kArgX, kResultY)),
+                   Body("sum", "Add", "input: 'same:output:0' input: 'x'",
+                        "device: '/job:ps'"),
+                   Body("same", "Identity", "input: 'x'"),
+                   "ret { key: 'y' value: 'sum:z:0' }")));
+  const OutputTensor x = X();
+  ASSERT_OK_AND_ASSIGN(const FunctionBody body, Add({.args = {x}}));
+  ASSERT_EQ(body.results.size(), 1u);
+  EXPECT_EQ(TensorName(body.results[0]), "call/sum:0");
+  EXPECT_TRUE(body.control_results.empty());
+  const Node& sum = Find("call/sum");
+  EXPECT_EQ(sum.input(0).node, &Find("call/same"));
+  EXPECT_EQ(sum.input(1), x);
+  EXPECT_EQ(sum.requested_device(), "/job:ps");
+}
+
+TEST_F(FunctionBodyTest, AttrsOfTheCallStandInThePlaceOfPlaceholders) {
+  ASSERT_OK(Import(absl::StrCat(
+      Signature("input_arg { name: 'x' type_attr: 'T' } "
+                "output_arg { name: 'y' type_attr: 'D' } "
+                "attr { name: 'T' type: 'type' } "
+                "attr { name: 'D' type: 'type' default_value { type: DT_HALF } "
+                "}"),
+      Body("there", "Cast", "input: 'x'",
+           "attr { key: 'S' value { placeholder: 'T' } } "
+           "attr { key: 'D' value { placeholder: 'D' } }"),
+      Body("calls", "Call", "",
+           "attr { key: 'f' value { func { name: 'f' attr { key: 'T' value { "
+           "placeholder: 'D' } } } } }"),
+      "ret { key: 'y' value: 'there:y:0' }")));
+  ASSERT_OK_AND_ASSIGN(const FunctionTypes types,
+                       TypesOfCall(f(), {{"T", DT_INT32}}));
+  EXPECT_EQ(types.args, DataTypeVector{DT_INT32});
+  EXPECT_EQ(types.results, DataTypeVector{DT_HALF});
+  ASSERT_OK(Add({.args = {X(DT_INT32)}}, {{"T", DT_INT32}}).status());
+  EXPECT_EQ(Find("call/there").output_type(0), DT_HALF);
+  EXPECT_EQ(*(*Find("call/calls").attr<NameAttrList>("f")->attrs)
+                 .at("T")
+                 .Get<DataType>(),
+            DT_HALF);
+  EXPECT_THAT(TypesOfCall(f(), {}),
+              StatusIs(kInvalid, "Function 'f': Attr 'T' is not found"));
+}
+
+TEST_F(FunctionBodyTest, InputsNameOneTensorOfAListOrAllOfThem) {
+  ASSERT_OK(Import(absl::StrCat(
+      Signature("input_arg { name: 'xs' type: DT_FLOAT number_attr: 'N' } "
+                "output_arg { name: 'ys' type: DT_FLOAT number_attr: 'N' } "
+                "output_arg { name: 'n' type: DT_INT32 } "
+                "attr { name: 'N' type: 'int' }"),
+      Body("parts", "Split", "input: 'xs:1'",
+           "attr { key: 'N' value { i: 2 } }"),
+      Body("sum", "Add", "input: 'parts:parts:1' input: 'parts:first'"),
+      "ret { key: 'ys' value: 'parts:parts' } "
+      "ret { key: 'n' value: 'parts:count:0' }")));
+  ASSERT_OK_AND_ASSIGN(const FunctionBody body,
+                       Add({.args = {X(), X()}}, {{"N", AttrValue(2)}}));
+  std::vector<std::string> names;
+  for (const OutputTensor& result : body.results) {
+    names.push_back(TensorName(result));
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"call/parts:1", "call/parts:2",
+                                             "call/parts:3"}));
+  EXPECT_EQ(TensorName(Find("call/sum").input(0)), "call/parts:2");
+  EXPECT_EQ(TensorName(Find("call/sum").input(1)), "call/parts:0");
+  EXPECT_EQ(TensorName(Find("call/parts").input(0)), "x1:0");
+}
+
+TEST_F(FunctionBodyTest, WhatRunsInEachCallIsWhatTheFunctionSaysOrAllState) {
+  const std::string nodes =
+      absl::StrCat(Body("count", "Count", ""), Body("again", "Count", ""));
+  ASSERT_OK(Import(absl::StrCat(Signature(""), nodes)));
+  ASSERT_OK_AND_ASSIGN(const FunctionBody all, Add({}));
+  EXPECT_EQ(all.control_results.size(), 2u);
+
+  Graph other(TestOps());
+  ASSERT_OK(ImportGraphDefText(
+      absl::StrCat("library { function { ", Signature("control_output: 'done'"),
+                   nodes, "control_ret { key: 'done' value: 'again' } } }"),
+      other));
+  ASSERT_OK_AND_ASSIGN(const FunctionBody said,
+                       AddFunctionBody(*other.functions().Find("f"), {},
+                                       {.prefix = "c"}, other));
+  ASSERT_EQ(said.control_results.size(), 1u);
+  EXPECT_EQ(said.control_results[0]->name(), "c/again");
+}
+
+TEST_F(FunctionBodyTest, NodesWithoutInputsRunAfterTheGate) {
+  ASSERT_OK(Import(absl::StrCat(Signature(kArgX), Body("count", "Count", ""),
+                                Body("after", "NoOp", "input: '^count'"),
+                                Body("same", "Identity", "input: 'x'"),
+                                Body("with_x", "NoOp", "input: '^x'"))));
+  const OutputTensor gate = X();
+  const OutputTensor x = X();
+  ASSERT_OK(Add({.args = {x}, .gate = {gate.node}}).status());
+  const auto controls = [&](absl::string_view name) {
+    const auto inputs = Find(name).control_inputs();
+    return std::vector<const Node*>(inputs.begin(), inputs.end());
+  };
+  EXPECT_EQ(controls("call/count"), std::vector<const Node*>{gate.node});
+  EXPECT_EQ(controls("call/after"),
+            std::vector<const Node*>{&Find("call/count")});
+  EXPECT_TRUE(controls("call/same").empty());
+  EXPECT_EQ(controls("call/with_x"), std::vector<const Node*>{gate.node});
+}
+
+TEST_F(FunctionBodyTest, LoopsAndGroupsAreThoseOfTheCall) {
+  ASSERT_OK(Import(absl::StrCat(
+      Signature(kArgX),
+      Body("merge", "Merge", "input: 'enter:output:0' input: 'next:output:0'",
+           "attr { key: 'N' value { i: 2 } }"),
+      Body("enter", "Enter", "input: 'x'",
+           "attr { key: 'frame_name' value { s: 'loop' } }"),
+      Body("next", "NextIteration", "input: 'merge:output:0'",
+           "attr { key: '_class' value { list { s: 'loc:@merge' s: "
+           "'loc:@outside' } } }"))));
+  ASSERT_OK(Add({.args = {X()}}).status());
+  EXPECT_EQ(*Find("call/enter").attr<std::string>("frame_name"), "call/loop");
+  EXPECT_EQ(Find("call/merge").input(1).node, &Find("call/next"));
+  EXPECT_EQ(*Find("call/next").attr<std::vector<std::string>>("_class"),
+            (std::vector<std::string>{"loc:@call/merge", "loc:@outside"}));
+}
+
+TEST_F(FunctionBodyTest, WhatIsWrongInABodyIsToldWhenItIsCalled) {
+  const struct {
+    std::string function;
+    std::string error;
+    absl::StatusCode code = kInvalid;
+  } cases[] = {
+      {Signature("") + Body("a", "Unknown", ""),
+       "Function 'f': node 'a': Op type not registered 'Unknown'", kNotFound},
+      {Signature("") + Body("a", "Identity", "input: 'b:output:0'"),
+       "node 'a': input 'b:output' is not found"},
+      {Signature("") + Body("a", "_Arg", ""), "may be in no function"},
+      {Signature("") + Body("a", "NoOp", "input: '^b'"), "'^b' is not found"},
+      {Signature("") + Body("c", "Count", "") +
+           Body("a", "Identity", "input: 'c:m:0'"),
+       "'c:m' is not found"},
+      {Signature("") + Body("c", "Count", "") +
+           Body("a", "Identity", "input: 'c:n:1'"),
+       "there are only 1"},
+      {Signature("") + Body("c", "Count", "") +
+           Body("a", "Identity", "input: 'c:n:-1'"),
+       "Malformed input"},
+      {Signature("") + Body("c", "Count", "") +
+           Body("a", "Identity", "input: '^c' input: 'c:n:0'"),
+       "Control dependencies must come after"},
+      {Signature(kResultY) + Body("c", "Count", "") +
+           "ret { key: 'y' value: 'c:n:0' }",
+       "result 0 is int32, but its signature promises float"},
+      {Signature("output_arg { name: 'y' type: DT_INT32 number_attr: 'N' } "
+                 "attr { name: 'N' type: 'int' default_value { i: 3 } }") +
+           Body("c", "Count", "") + "ret { key: 'y' value: 'c:n:0' }",
+       "promises 3 results, but the body makes 1"},
+      {Signature("output_arg { name: 'y' type: DT_INT32 number_attr: 'N' } "
+                 "attr { name: 'N' type: 'int' default_value { i: 1000000000 } "
+                 "}") +
+           "ret { key: 'y' value: 'c:n:0' }",
+       "'N' is no number of tensors"},
+      {Signature(kArgX), "takes 1 arguments, but 0 were given"},
+  };
+  for (const auto& c : cases) {
+    Graph graph(TestOps());
+    ASSERT_OK(ImportGraphDefText(
+        absl::StrCat("library { function { ", c.function, " } }"), graph));
+    EXPECT_THAT(AddFunctionBody(*graph.functions().Find("f"), {},
+                                {.prefix = "call"}, graph),
+                StatusIs(c.code, c.error))
+        << c.function;
+  }
+  ASSERT_OK(Import(Signature(kArgX)));
+  EXPECT_THAT(Add({.args = {X(DT_INT32)}}),
+              StatusIs(kInvalid, "argument 0 is float, but 'x0:0' is int32"));
+}
+
+TEST_F(FunctionBodyTest, WhatMakesNoSenseByItselfIsNotImported) {
+  const struct {
+    std::string function;
+    std::string error;
+  } cases[] = {
+      {"", "it has no name"},
+      {Signature(absl::StrCat(kArgX, kArgX)), "'x' is there twice"},
+      {Signature(kArgX) + Body("x", "NoOp", ""), "'x' is there twice"},
+      {Signature(kResultY), "result 'y' is missing"},
+      {Signature("control_output: 'c'"), "control output 'c' is missing"},
+      {Signature("input_arg { name: 'x' }"), "'x' has no one type"},
+      {Signature("input_arg { name: 'x' type_attr: 'T' }"),
+       "'x' needs an attr 'T' of type type"},
+      {Signature("") + Body("a", "NoOp", "input: '^b'") +
+           Body("b", "NoOp", "input: '^a'"),
+       "a cycle that is not a loop"},
+      {Signature("") + Body("a", "X", "",
+                            "attr { key: 'T' value { tensor { dtype: DT_FLOAT "
+                            "tensor_shape { dim { size: -3 } } } } }"),
+       "node 'a': attr 'T'"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(Import(c.function), StatusIs(kInvalid, c.error)) << c.function;
+    EXPECT_EQ(graph_.functions().size(), 0);
+  }
+}
+
+TEST_F(FunctionBodyTest, AreExportedAsTheyCame) {
+  const std::string function = absl::StrCat(
+      Signature(absl::StrCat(kArgX, "description: 'Unknown to us.'")),
+      Body("a", "Identity", "input: 'x'",
+           "attr { key: 'new' value { i: 0 } } experimental_debug_info { "
+           "original_node_names: 'z' }"),
+      "attr { key: '_noinline' value { b: true } } "
+      "arg_attr { key: 0 value { attr { key: 'k' value { s: 'v' } } } } "
+      "resource_arg_unique_id { key: 0 value: 7 }");
+  ASSERT_OK(ImportGraphDefText(
+      absl::StrCat("library { function { ", function,
+                   " } gradient { function_name: 'f' gradient_func: 'g' } }"),
+      graph_));
+  const std::string text = ExportGraphDefText(graph_);
+  for (const char* part :
+       {"Unknown to us.", "original_node_names: \"z\"", "\"new\"",
+        "\"_noinline\"", "s: \"v\"", "value: 7", "gradient_func: \"g\""}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part;
+  }
+  Graph again(TestOps());
+  ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_), again));
+  EXPECT_EQ(ExportGraphDef(again), ExportGraphDef(graph_));
+  EXPECT_EQ(again.functions().FindGradient("f"), "g");
+  // Those from a number on.
+  EXPECT_EQ(ExportGraphDefText(graph_).find("_noinline") == std::string::npos,
+            false);
+  EXPECT_EQ(ExportGraphDef(graph_, 0, false, 1).find("_noinline"),
+            std::string::npos);
+}
+
+TEST_F(FunctionBodyTest, TheSameFunctionMayComeAgainAndAnotherOneMayNot) {
+  ASSERT_OK(Import(Signature(kArgX)));
+  EXPECT_OK(Import(Signature(kArgX)));
+  EXPECT_EQ(graph_.functions().size(), 1);
+  EXPECT_THAT(Import(Signature("")),
+              StatusIs(kInvalid,
+                       "Cannot add function 'f' because a different "
+                       "function with the same name"));
+  EXPECT_THAT(Import("signature { name: 'NoOp' }"),
+              StatusIs(kInvalid, "an op with the same name"));
+  // A failed import leaves none behind.
+  EXPECT_FALSE(ImportGraphDefText("library { function { signature { name: 'g' "
+                                  "} } } node { name: 'a' op: 'Unknown' }",
+                                  graph_)
+                   .ok());
+  EXPECT_EQ(graph_.functions().Find("g"), nullptr);
+}
+
+TEST_F(FunctionBodyTest, AGraphBecomesAFunctionAndAGraphAgain) {
+  Graph source(TestOps());
+  ASSERT_OK_AND_ASSIGN(
+      const Node* arg,
+      source.AddNode({.name = "arg", .op = "X", .attrs = {{"T", DT_FLOAT}}}));
+  ASSERT_OK_AND_ASSIGN(const Node* parts,
+                       source.AddNode({.name = "parts",
+                                       .op = "Split",
+                                       .inputs = {{arg, 0}},
+                                       .control_inputs = {arg},
+                                       .attrs = {{"N", AttrValue(2)}}}));
+  ASSERT_OK_AND_ASSIGN(
+      const FunctionPtr function,
+      FunctionFromGraph("made", source,
+                        {.args = {{arg, 0}},
+                         .results = {{parts, 2}, {arg, 0}, {parts, 3}},
+                         .control_results = {parts}}));
+  ASSERT_OK(graph_.AddFunctions({function}));
+  const OutputTensor x = X();
+  ASSERT_OK_AND_ASSIGN(
+      const FunctionBody body,
+      AddFunctionBody(*function, {}, {.prefix = "c", .args = {x}}, graph_));
+  EXPECT_EQ(TensorName(body.results[0]), "c/parts:2");
+  EXPECT_EQ(body.results[1], x);
+  EXPECT_EQ(TensorName(body.results[2]), "c/parts:3");
+  EXPECT_EQ(body.control_results, std::vector<const Node*>{&Find("c/parts")});
+  // What is called by name is an op of the graph.
+  ASSERT_OK_AND_ASSIGN(
+      const Node* call,
+      graph_.AddNode({.name = "m", .op = "made", .inputs = {x}}));
+  EXPECT_EQ(call->num_outputs(), 3);
+  EXPECT_EQ(call->output_type(2), DT_INT32);
+}
+
+TEST_F(FunctionBodyTest, WhatCanBeReachedAndWhatIsTheSame) {
+  ASSERT_OK(ImportGraphDefText(
+      "library { function { signature { name: 'a' } node_def { name: 'n' op: "
+      "'b' } } function { signature { name: 'b' } node_def { name: 'n' op: "
+      "'Call' attr { key: 'f' value { func { name: 'c' } } } } } "
+      "function { signature { name: 'c' } node_def { name: 'n' op: 'a' } } "
+      "function { signature { name: 'd' } } function { signature { name: 'e' } "
+      "} gradient { function_name: 'd' gradient_func: 'e' } }",
+      graph_));
+  const std::string from_a[] = {"a"};
+  const std::string from_d[] = {"d", "NoOp"};
+  EXPECT_EQ(graph_.functions().ReachableFrom(from_a)->size(), 3);
+  const auto of_d = graph_.functions().ReachableFrom(from_d);
+  EXPECT_EQ(of_d->size(), 2);
+  EXPECT_EQ(of_d->FindGradient("d"), "e");
+
+  Graph other(TestOps());
+  ASSERT_OK(ImportGraphDefText(
+      "library { function { signature { name: 'c' } node_def { name: 'n' op: "
+      "'NoOp' } } function { signature { name: 'b' } node_def { name: 'n' op: "
+      "'Call' attr { key: 'f' value { func { name: 'c' } } } } } "
+      "function { signature { name: 'd' } } }",
+      other));
+  EXPECT_EQ(graph_.functions().Fingerprint("d"),
+            other.functions().Fingerprint("d"));
+  EXPECT_NE(graph_.functions().Fingerprint("b"),
+            other.functions().Fingerprint("b"));
+  EXPECT_EQ(other.functions().Fingerprint("a"), 0u);
+}
+
+}  // namespace
+}  // namespace weft

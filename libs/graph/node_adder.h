@@ -1,0 +1,24 @@
+// NodeAdder: where an import puts the nodes it reads, when that is not just
+// into the graph.
+#ifndef WEFT_LIBS_GRAPH_NODE_ADDER_H_
+#define WEFT_LIBS_GRAPH_NODE_ADDER_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/graph/graph.h"
+
+namespace weft {
+
+class NodeAdder {
+ public:
+  virtual ~NodeAdder() = default;
+  // Before the first node: the name of each that will come.
+  virtual void Expect(absl::string_view name) = 0;
+  // Adds a node of that name, whose outputs are those of the spec's op, and
+  // whatever else it needs. Producers come first.
+  virtual absl::StatusOr<const Node*> Add(NodeSpec spec) = 0;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_GRAPH_NODE_ADDER_H_

@@ -1,0 +1,202 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/control/control_kernels.h"
+#include "libs/kernels/testing/kernel_test_harness.h"
+#include "libs/tensor/variant.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+class ListKernelsTest : public ::testing::Test {
+ protected:
+  // A list of float vectors of two.
+  Tensor Empty(int max = -1) {
+    return One("EmptyTensorList", {Tensor::Vector({2}), Tensor::Scalar(max)},
+               {{"element_dtype", DT_FLOAT}});
+  }
+  Tensor One(absl::string_view op, std::vector<KernelInput> inputs,
+             AttrMap attrs = {}) {
+    auto result = harness_.RunOne(op, std::move(inputs), std::move(attrs));
+    EXPECT_OK(result.status());
+    return result.ok() ? *std::move(result) : Tensor();
+  }
+  Tensor Push(Tensor list, Tensor element) {
+    // Moved in, so that the kernel alone holds what it gets.
+    std::vector<KernelInput> inputs;
+    inputs.emplace_back(std::move(list));
+    inputs.emplace_back(std::move(element));
+    return One("TensorListPushBack", std::move(inputs));
+  }
+  absl::StatusOr<std::vector<Tensor>> Pop(Tensor list) {
+    return harness_.Run("TensorListPopBack",
+                        {std::move(list), Tensor::Vector({2})},
+                        {{"element_dtype", DT_FLOAT}});
+  }
+  absl::StatusOr<Tensor> Get(const Tensor& list, int index,
+                             Tensor shape = Tensor::Scalar(-1)) {
+    return harness_.RunOne("TensorListGetItem",
+                           {list, Tensor::Scalar(index), std::move(shape)},
+                           {{"element_dtype", DT_FLOAT}});
+  }
+  absl::StatusOr<Tensor> Stack(const Tensor& list, int64_t size = -1,
+                               Tensor shape = Tensor::Scalar(-1)) {
+    return harness_.RunOne(
+        "TensorListStack", {list, std::move(shape)},
+        {{"element_dtype", DT_FLOAT}, {"num_elements", AttrValue(size)}});
+  }
+  int Length(const Tensor& list) {
+    return One("TensorListLength", {list}).scalar<int32_t>();
+  }
+
+  const Tensor a_ = Tensor::Vector<float>({1, 2});
+  const Tensor b_ = Tensor::Vector<float>({3, 4});
+  KernelTestHarness harness_{RegisterListKernels};
+};
+
+TEST_F(ListKernelsTest, WhatIsPushedIsPoppedInTheOtherOrder) {
+  const Tensor list = Push(Push(Empty(), a_), b_);
+  EXPECT_EQ(Length(list), 2);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> popped, Pop(list));
+  EXPECT_TRUE(SameBits(popped[1], b_));
+  EXPECT_EQ(Length(popped[0]), 1);
+  // Who holds the list before still has it.
+  EXPECT_EQ(Length(list), 2);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> again, Pop(popped[0]));
+  EXPECT_TRUE(SameBits(again[1], a_));
+  EXPECT_THAT(Pop(again[0]), StatusIs(kInvalid, "pop from an empty list"));
+}
+
+TEST_F(ListKernelsTest, AListThatNobodyElseHoldsIsNotCopied) {
+  Tensor list = Push(Empty(), a_);
+  const auto* tensors = list.scalar<Variant>().tensors.get();
+  list = Push(std::move(list), b_);
+  EXPECT_EQ(list.scalar<Variant>().tensors.get(), tensors);
+  const Tensor other = Push(list, b_);
+  EXPECT_NE(other.scalar<Variant>().tensors.get(), tensors);
+  EXPECT_EQ(Length(list), 2);
+}
+
+TEST_F(ListKernelsTest, ListsHaveATypeAShapeAndPerhapsAnEnd) {
+  EXPECT_THAT(
+      harness_.RunOne("TensorListPushBack", {Empty(), Tensor::Vector({1, 2})}),
+      StatusIs(kInvalid, "op elements int32 but list elements float"));
+  EXPECT_THAT(harness_.RunOne("TensorListPushBack",
+                              {Empty(), Tensor::Vector<float>({1, 2, 3})}),
+              StatusIs(kInvalid, "Op element shape: [3] list shape: [2]"));
+  EXPECT_THAT(harness_.RunOne("TensorListPushBack", {Push(Empty(1), a_), a_}),
+              StatusIs(kInvalid, "full list list size: 1 max_num_elements: 1"));
+  EXPECT_THAT(harness_.RunOne("TensorListLength", {One("OptionalNone", {})}),
+              StatusIs(kInvalid, "holds no list"));
+  EXPECT_THAT(harness_.RunOne("EmptyTensorList",
+                              {Tensor::Scalar(3), Tensor::Scalar(-1)},
+                              {{"element_dtype", DT_FLOAT}}),
+              StatusIs(kInvalid, "element_shape"));
+}
+
+TEST_F(ListKernelsTest, ReservedElementsAreZerosUntilTheyAreSet) {
+  const AttrMap attrs = {{"element_dtype", DT_FLOAT}};
+  const Tensor list =
+      One("TensorListReserve", {Tensor::Scalar(-1), Tensor::Scalar(3)}, attrs);
+  EXPECT_THAT(Get(list, 0), StatusIs(kInvalid, "not fully defined"));
+  ASSERT_OK_AND_ASSIGN(const Tensor zeros, Get(list, 0, Tensor::Vector({2})));
+  EXPECT_TRUE(SameBits(zeros, Tensor::Vector<float>({0, 0})));
+  const Tensor set =
+      One("TensorListSetItem", {list, Tensor::Scalar(1), b_}, attrs);
+  ASSERT_OK_AND_ASSIGN(const Tensor item, Get(set, 1));
+  EXPECT_TRUE(SameBits(item, b_));
+  ASSERT_OK_AND_ASSIGN(const Tensor stacked, Stack(set, 3));
+  EXPECT_TRUE(
+      SameBits(stacked, Tensor::FromValues<float>({3, 2}, {0, 0, 3, 4, 0, 0})));
+  for (const int index : {-1, 3}) {
+    EXPECT_THAT(harness_.RunOne("TensorListSetItem",
+                                {list, Tensor::Scalar(index), b_}, attrs),
+                StatusIs(kInvalid, "in a list with 3 elements"));
+    EXPECT_THAT(Get(list, index),
+                StatusIs(kInvalid, "in a list with 3 elements"));
+  }
+  const Tensor longer = One(
+      "TensorListSetItem", {list, Tensor::Scalar(4), b_},
+      {{"element_dtype", DT_FLOAT}, {"resize_if_index_out_of_bounds", true}});
+  EXPECT_EQ(Length(longer), 5);
+  EXPECT_THAT(harness_.RunOne("TensorListReserve",
+                              {Tensor::Scalar(-1), Tensor::Scalar(-2)}, attrs),
+              StatusIs(kInvalid, "num_elements"));
+}
+
+TEST_F(ListKernelsTest, RowsBecomeAListAndAListRows) {
+  const Tensor rows = Tensor::FromValues<float>({3, 2}, {1, 2, 3, 4, 5, 6});
+  const Tensor list = One("TensorListFromTensor", {rows, Tensor::Scalar(-1)});
+  ASSERT_OK_AND_ASSIGN(const Tensor stacked, Stack(list));
+  EXPECT_TRUE(SameBits(stacked, rows));
+  EXPECT_THAT(Stack(list, 2),
+              StatusIs(kInvalid,
+                       "expected a list with 2 elements but got a "
+                       "list with 3 elements"));
+  EXPECT_THAT(Stack(list, 3, Tensor::Vector({5})), StatusIs(kInvalid, ""));
+  ASSERT_OK_AND_ASSIGN(const Tensor none, Stack(Empty()));
+  EXPECT_EQ(none.shape(), TensorShape({0, 2}));
+  const Tensor unknown =
+      One("EmptyTensorList", {Tensor::Scalar(-1), Tensor::Scalar(-1)},
+          {{"element_dtype", DT_FLOAT}});
+  EXPECT_THAT(Stack(unknown), StatusIs(kInvalid, "non-fully-defined"));
+  const Tensor shape =
+      One("TensorListElementShape", {Empty()}, {{"shape_type", DT_INT64}});
+  EXPECT_TRUE(SameBits(shape, Tensor::Vector<int64_t>({2})));
+  EXPECT_TRUE(SameBits(
+      One("TensorListElementShape", {unknown}, {{"shape_type", DT_INT32}}),
+      Tensor::Scalar(-1)));
+}
+
+TEST_F(ListKernelsTest, OptionalsAreThereOrNot) {
+  const Tensor there =
+      One("OptionalFromValue", {a_, Tensor::Scalar(std::string("s"))});
+  const Tensor none = One("OptionalNone", {});
+  EXPECT_TRUE(One("OptionalHasValue", {there}).scalar<bool>());
+  EXPECT_FALSE(One("OptionalHasValue", {none}).scalar<bool>());
+  const AttrMap attrs = {{"output_types", DataTypeVector{DT_FLOAT, DT_STRING}},
+                         {"output_shapes", std::vector<PartialShape>(2)}};
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> values,
+                       harness_.Run("OptionalGetValue", {there}, attrs));
+  EXPECT_TRUE(SameBits(values[0], a_));
+  EXPECT_EQ(values[1].scalar<std::string>(), "s");
+  EXPECT_THAT(harness_.Run("OptionalGetValue", {none}, attrs),
+              StatusIs(kInvalid, "does not have a value"));
+  EXPECT_THAT(harness_.Run("OptionalGetValue", {there},
+                           {{"output_types", DataTypeVector{DT_FLOAT}},
+                            {"output_shapes", std::vector<PartialShape>(1)}}),
+              StatusIs(kInvalid, "has 2 components, expected 1"));
+  EXPECT_THAT(
+      harness_.Run("OptionalGetValue", {there},
+                   {{"output_types", DataTypeVector{DT_INT32, DT_STRING}},
+                    {"output_shapes", std::vector<PartialShape>(2)}}),
+      StatusIs(kInvalid, "component 0 of type float"));
+}
+
+TEST(ToBoolTest, IsWhatAConditionIsInTensorFlow) {
+  KernelTestHarness harness(RegisterFunctionalKernels);
+  const auto is_true = [&](Tensor value) {
+    const auto result = harness.RunOne("ToBool", {std::move(value)});
+    EXPECT_OK(result.status());
+    return result.ok() && result->scalar<bool>();
+  };
+  EXPECT_TRUE(is_true(Tensor::Scalar(true)));
+  EXPECT_FALSE(is_true(Tensor::Scalar(0)));
+  EXPECT_TRUE(is_true(Tensor::Scalar(int64_t{-1})));
+  EXPECT_FALSE(is_true(Tensor::Scalar(-0.0f)));
+  EXPECT_TRUE(is_true(Tensor::Scalar(0.0f / 0.0f)));
+  EXPECT_FALSE(is_true(Tensor::Scalar(std::string())));
+  EXPECT_TRUE(is_true(Tensor::Scalar(std::string("False"))));
+  EXPECT_TRUE(is_true(Tensor::Vector<float>({0})));
+  EXPECT_FALSE(is_true(Tensor(DT_FLOAT, {0})));
+  EXPECT_THAT(harness.RunOne("ToBool", {Tensor(DT_COMPLEX64, {})}),
+              StatusIs(kInvalid, "cannot be converted"));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,81 @@
+// What the fuzzers of csv and of examples and the replay of their corpora run.
+#ifndef WEFT_LIBS_KERNELS_PARSING_TESTING_FUZZ_TARGETS_H_
+#define WEFT_LIBS_KERNELS_PARSING_TESTING_FUZZ_TARGETS_H_
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "libs/base/testing/fuzz_corpus.h"
+#include "libs/kernels/parsing/parsing_kernels.h"
+#include "libs/kernels/testing/kernel_test_harness.h"
+
+namespace weft {
+
+// Made once: threads take longer to start than an input to parse.
+inline KernelTestHarness& ParsingHarnessForFuzz() {
+  static auto& harness = *new KernelTestHarness(RegisterParsingKernels);
+  return harness;
+}
+
+// Each output is there, or the input was refused.
+inline void RequireOutputsForFuzz(
+    const absl::StatusOr<std::vector<Tensor>>& outputs, size_t count) {
+  if (!outputs.ok()) {
+    RequireForFuzz(absl::IsInvalidArgument(outputs.status()));
+    return;
+  }
+  RequireForFuzz(outputs->size() == count);
+  for (const Tensor& output : *outputs) {
+    RequireForFuzz(output.dtype() != DT_INVALID);
+  }
+}
+
+// As the record of a file: with quotes and without, in all columns and in some.
+inline void FuzzCsv(absl::string_view bytes) {
+  const Tensor record = Tensor::Vector<std::string>({std::string(bytes)});
+  const Tensor text = Tensor::Vector<std::string>({"none"});
+  for (const bool quotes : {true, false}) {
+    RequireOutputsForFuzz(
+        ParsingHarnessForFuzz().Run(
+            "DecodeCSV",
+            {record, text, Tensor::Vector<float>({1}),
+             Tensor::Vector<int64_t>({1})},
+            {{"use_quote_delim", quotes}, {"na_value", std::string("?")}}),
+        3);
+    RequireOutputsForFuzz(
+        ParsingHarnessForFuzz().Run("DecodeCSV", {record, text},
+                                    {{"use_quote_delim", quotes},
+                                     {"select_cols", std::vector<int64_t>{2}}}),
+        1);
+  }
+}
+
+// As one of two examples, the first of which is empty; with features of each
+// kind.
+inline void FuzzParseExample(absl::string_view bytes) {
+  const Tensor none = Tensor::Vector<std::string>({});
+  const auto names = [](std::initializer_list<std::string> keys) {
+    return Tensor::Vector<std::string>(keys);
+  };
+  RequireOutputsForFuzz(
+      ParsingHarnessForFuzz().Run(
+          "ParseExampleV2",
+          {names({"", std::string(bytes)}), none, names({"i", "s"}),
+           names({"f", "v"}), names({"r"}), Tensor::Vector<float>({1, 2}),
+           Tensor::Vector<int64_t>({0})},
+          {{"num_sparse", int64_t{2}},
+           {"sparse_types", DataTypeVector{DT_INT64, DT_STRING}},
+           {"ragged_value_types", DataTypeVector{DT_FLOAT}},
+           {"ragged_split_types", DataTypeVector{DT_INT64}},
+           {"Tdense", DataTypeVector{DT_FLOAT, DT_INT64}},
+           {"dense_shapes",
+            std::vector<PartialShape>{PartialShape({2}), PartialShape({-1})}}}),
+      10);
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_PARSING_TESTING_FUZZ_TARGETS_H_

@@ -1,0 +1,163 @@
+// Ops that call functions of the graph's library. Where a session's graph is
+// extended they become what they call (libs/graph/function_expander.h).
+#include <vector>
+
+#include "libs/base/status.h"
+#include "libs/graph/inference_context.h"
+#include "libs/ops/control/op_groups.h"
+
+namespace weft {
+namespace {
+
+// As attr output_shapes says, if it says anything. For a While that says
+// nothing TensorFlow takes the inputs' shapes; but those may grow in the loop.
+absl::Status DeclaredShapes(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const auto shapes,
+                   c.GetAttr<std::vector<PartialShape>>("output_shapes"));
+  if (shapes.empty()) return absl::OkStatus();
+  if (static_cast<int>(shapes.size()) != c.num_outputs()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("`output_shapes` must be the same length as num outputs (",
+                     shapes.size(), " vs. ", c.num_outputs(), ")"));
+  }
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, shapes[i]);
+  return absl::OkStatus();
+}
+
+absl::Status CaseShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(0, 0).status());
+  return DeclaredShapes(c);
+}
+
+// Each output has a row for each row of the arguments.
+absl::Status MapDefunShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const auto shapes,
+                   c.GetAttr<std::vector<PartialShape>>("output_shapes"));
+  ASSIGN_OR_RETURN(const auto arguments,
+                   c.GetAttr<std::vector<DataType>>("Targuments"));
+  if (static_cast<int>(shapes.size()) != c.num_outputs()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("`output_shapes` must be the same length as "
+                     "`output_types` (",
+                     shapes.size(), " vs. ", c.num_outputs(), ")"));
+  }
+  int64_t rows = PartialShape::kUnknown;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    ASSIGN_OR_RETURN(const PartialShape shape,
+                     c.InputWithRankAtLeast(static_cast<int>(i), 1));
+    if (!shape.has_rank()) continue;
+    ASSIGN_OR_RETURN(rows, InferenceContext::MergeDims(rows, shape.dim(0)));
+  }
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    if (!shapes[i].has_rank()) continue;
+    std::vector<int64_t> dims = {rows};
+    for (int d = 0; d < shapes[i].rank(); ++d) dims.push_back(shapes[i].dim(d));
+    ASSIGN_OR_RETURN(PartialShape shape, PartialShape::Create(dims));
+    c.set_output(i, std::move(shape));
+  }
+  return absl::OkStatus();
+}
+
+OpDefBuilder Call(absl::string_view name) {
+  return OpDefBuilder(name)
+      .Input("args: Tin")
+      .Output("output: Tout")
+      .Attr("Tin: list(type) >= 0")
+      .Attr("Tout: list(type) >= 0")
+      .Attr("f: func")
+      .Attr("config: string = ''")
+      .Attr("config_proto: string = ''")
+      .Attr("executor_type: string = ''")
+      .Shape(shapes::Unknown);
+}
+
+OpDefBuilder If(absl::string_view name) {
+  return OpDefBuilder(name)
+      .Input("cond: Tcond")
+      .Input("input: Tin")
+      .Output("output: Tout")
+      .Attr("Tcond: type")
+      .Attr("Tin: list(type) >= 0")
+      .Attr("Tout: list(type) >= 0")
+      .Attr("then_branch: func")
+      .Attr("else_branch: func")
+      .Attr("output_shapes: list(shape) = []")
+      .Shape(DeclaredShapes);
+}
+
+OpDefBuilder Case(absl::string_view name) {
+  return OpDefBuilder(name)
+      .Input("branch_index: int32")
+      .Input("input: Tin")
+      .Output("output: Tout")
+      .Attr("Tin: list(type) >= 0")
+      .Attr("Tout: list(type) >= 0")
+      .Attr("branches: list(func) >= 1")
+      .Attr("output_shapes: list(shape) = []")
+      .Shape(CaseShape);
+}
+
+OpDefBuilder While(absl::string_view name) {
+  return OpDefBuilder(name)
+      .Input("input: T")
+      .Output("output: T")
+      .Attr("T: list(type) >= 0")
+      .Attr("cond: func")
+      .Attr("body: func")
+      .Attr("output_shapes: list(shape) = []")
+      .Attr("parallel_iterations: int = 10")
+      .Shape(DeclaredShapes);
+}
+
+}  // namespace
+
+void RegisterFunctionalOps(OpRegistry& registry) {
+  registry.Add(Call("PartitionedCall").Doc("The results of the function f."));
+  registry.Add(
+      Call("StatefulPartitionedCall")
+          .Stateful()
+          .Doc("The results of the function f, which may have state."));
+  registry.Add(If("If").Stateful().Doc(
+      "The results of one of two functions, which may have state."));
+  registry.Add(If("StatelessIf").Doc("The results of one of two functions."));
+  registry.Add(Case("Case").Stateful().Doc(
+      "The results of one of several functions, which may have state."));
+  registry.Add(
+      Case("StatelessCase").Doc("The results of one of several functions."));
+  registry.Add(While("While").Stateful().Doc(
+      "Its input after body has been applied as long as cond holds; both may "
+      "have state."));
+  registry.Add(While("StatelessWhile")
+                   .Doc("Its input after body has been applied as long as cond "
+                        "holds."));
+  registry.Add(OpDefBuilder("SymbolicGradient")
+                   .Input("input: Tin")
+                   .Output("output: Tout")
+                   .Attr("Tin: list(type) >= 1")
+                   .Attr("Tout: list(type) >= 1")
+                   .Attr("f: func")
+                   .Doc("The gradients of f's arguments, given these and the "
+                        "gradients of its results.")
+                   .Shape(shapes::Unknown));
+  registry.Add(OpDefBuilder("MapDefun")
+                   .Input("arguments: Targuments")
+                   .Input("captured_inputs: Tcaptured")
+                   .Output("output: output_types")
+                   .Attr("Targuments: list(type) >= 1")
+                   .Attr("Tcaptured: list(type) >= 0 = []")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("f: func")
+                   .Attr("max_intra_op_parallelism: int = 1")
+                   .Doc("The results of f for each row of the arguments.")
+                   .Shape(MapDefunShape));
+  registry.Add(OpDefBuilder("ToBool")
+                   .Input("input: T")
+                   .Output("output: bool")
+                   .Attr("T: type")
+                   .Doc("Whether a scalar is other than zero or empty, or "
+                        "another tensor has elements.")
+                   .Shape(shapes::Scalar));
+}
+
+}  // namespace weft

@@ -1,0 +1,52 @@
+// RowArrays: the TensorArrays that a loop over the rows of tensors reads from
+// and writes to. Internal to libs/ops.
+//
+// Errors stick to the scope. Threads: as the scope's.
+#ifndef WEFT_LIBS_OPS_CONTROL_ROW_ARRAYS_H_
+#define WEFT_LIBS_OPS_CONTROL_ROW_ARRAYS_H_
+
+#include <string>
+#include <vector>
+
+#include "libs/ops/scope.h"
+
+namespace weft::ops {
+
+class RowArrays {
+ public:
+  RowArrays() = default;
+  // For `size` rows of each of `dtypes`.
+  static RowArrays Empty(const Scope& scope, const Output& size,
+                         const DataTypeVector& dtypes, const std::string& name);
+  // The rows of `tensors`.
+  static RowArrays Of(const Scope& scope, const Output& size,
+                      const std::vector<Output>& tensors,
+                      const std::string& name);
+
+  // Row `index` of each, read in `scope`.
+  std::vector<Output> Read(const Scope& scope, const Output& index) const;
+  // Sets row `index` of each, in `scope`, given the flows so far; gives the
+  // flows. INVALID_ARGUMENT unless there is a value of the right type for each.
+  std::vector<Output> Write(const Scope& scope, const Output& index,
+                            const std::vector<Output>& values,
+                            const std::vector<Output>& flows);
+  // All rows, once `flows` are there. `size`: as it was when these were made.
+  std::vector<Output> Stack(const Scope& scope, const Output& size,
+                            const std::vector<Output>& flows) const;
+
+  const std::vector<Output>& flows() const { return flows_; }
+  size_t size() const { return handles_.size(); }
+
+ private:
+  std::vector<Output> handles_;
+  std::vector<Output> flows_;
+  DataTypeVector dtypes_;
+  std::vector<PartialShape> row_shapes_;  // as far as known
+};
+
+// The rows of `tensor`, a scalar: a constant where it is known.
+Output NumRows(const Scope& scope, const Output& tensor);
+
+}  // namespace weft::ops
+
+#endif  // WEFT_LIBS_OPS_CONTROL_ROW_ARRAYS_H_

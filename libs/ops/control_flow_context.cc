@@ -1,0 +1,37 @@
+#include "libs/ops/control_flow_context.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/graph/frame_analysis.h"
+
+namespace weft {
+
+absl::Status ControlFlowContext::AddOp(NodeSpec& spec) {
+  bool is_tied = false;  // to the turn of what is inside
+  for (OutputTensor& input : spec.inputs) {
+    if (input.node == nullptr) continue;  // refused where it is added
+    const Output value = AddValue(Output(input));
+    if (!value) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input '", TensorName(input), "' has no value in this context"));
+    }
+    input = value.output_tensor();
+    is_tied = is_tied || !IsFreeConstant(*input.node);
+  }
+  std::vector<const Node*> controls;
+  for (const Node* control : spec.control_inputs) {
+    const Node* inside = AddControl(control);
+    if (inside == nullptr) continue;
+    controls.push_back(inside);
+    is_tied = is_tied || !IsFreeConstant(*inside);
+  }
+  // Constants exist everywhere; what computes from them alone must not.
+  const bool is_free = spec.op == "Const" && controls.empty();
+  if (!is_tied && !is_free) controls.push_back(pivot());
+  spec.control_inputs = std::move(controls);
+  return absl::OkStatus();
+}
+
+}  // namespace weft

@@ -1,0 +1,107 @@
+#include "libs/resource/attempts.h"
+
+#include <list>
+#include <set>
+#include <utility>
+
+namespace weft {
+
+// All but the functions and the step is guarded by the lock until it is over.
+struct Attempts::Attempt {
+  Attempt(Cancellation& of, Lane in, Try attempt, Done call)
+      : step(of), lane(in), run(std::move(attempt)), done(std::move(call)) {}
+
+  Cancellation& step;
+  const Lane lane;
+  Try run;
+  Done done;
+  Cancellation::Token token = 0;
+  bool is_over = false;
+  absl::Status status;
+};
+
+struct Attempts::State {
+  absl::Mutex mutex;
+  std::list<std::shared_ptr<Attempt>> waiting ABSL_GUARDED_BY(mutex);
+};
+
+Attempts::Attempts() : state_(std::make_shared<State>()) {}
+
+Attempts::~Attempts() = default;
+
+void Attempts::Submit(Cancellation& step, Lane lane, Try attempt, Done done) {
+  auto submitted = std::make_shared<Attempt>(step, lane, std::move(attempt),
+                                             std::move(done));
+  submitted->token =
+      step.Register([state = state_, submitted](const absl::Status& cause) {
+        Cancel(*state, submitted, cause);
+      });
+  if (submitted->token == 0) return submitted->done(step.status());
+  Finished finished;
+  {
+    absl::MutexLock lock(&state_->mutex);
+    // Over already: it was cancelled since, and its function has been called.
+    if (submitted->is_over) return;
+    state_->waiting.push_back(std::move(submitted));
+    Advance(*state_, finished);
+  }
+  Finish(finished);
+}
+
+void Attempts::Look(absl::FunctionRef<void()> look) const {
+  absl::MutexLock lock(&state_->mutex);
+  look();
+}
+
+// REQUIRES: the lock. What one has done may be what others wait for.
+void Attempts::Advance(State& state,
+                       Finished& finished) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    std::set<Lane> blocked;
+    for (auto at = state.waiting.begin(); at != state.waiting.end();) {
+      Attempt& attempt = **at;
+      const bool may_run = !blocked.contains(attempt.lane);
+      std::optional<absl::Status> status;
+      if (attempt.step.IsCancelled()) {
+        status = attempt.step.status();
+      } else if (may_run) {
+        status = attempt.run();
+      }
+      if (!status.has_value()) {
+        if (attempt.lane != kNoLane) blocked.insert(attempt.lane);
+        ++at;
+        continue;
+      }
+      moved = true;
+      attempt.is_over = true;
+      attempt.status = *std::move(status);
+      finished.push_back(std::move(*at));
+      at = state.waiting.erase(at);
+    }
+  }
+}
+
+void Attempts::Cancel(State& state, const std::shared_ptr<Attempt>& attempt,
+                      const absl::Status& cause) {
+  Finished finished;
+  {
+    absl::MutexLock lock(&state.mutex);
+    if (std::exchange(attempt->is_over, true)) return;
+    state.waiting.remove(attempt);
+    // It may have been in the way of others of its lane.
+    Advance(state, finished);
+  }
+  Finish(finished);
+  attempt->done(cause);
+}
+
+void Attempts::Finish(const Finished& finished) {
+  for (const auto& attempt : finished) {
+    attempt->step.Deregister(attempt->token);
+    attempt->done(std::move(attempt->status));
+  }
+}
+
+}  // namespace weft
