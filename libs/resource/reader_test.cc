@@ -256,6 +256,21 @@ TEST_F(ReaderTest, AResetWaitsForItsTurnAndEndsWithItsStep) {
   EXPECT_THAT(***read, ElementsAre("a"));
 }
 
+// More than there is stack for, if each ended the next one.
+TEST_F(ReaderTest, AnyNumberOfCallsWaitForAQueueThatCloses) {
+  constexpr int kCalls = 50'000;
+  int ended = 0;
+  for (int i = 0; i < kCalls; ++i) {
+    reader_->ReadOne(Context(step_), queue_, [&ended](const auto& records) {
+      EXPECT_TRUE(absl::IsOutOfRange(records.status()));
+      ++ended;
+    });
+  }
+  Close();
+  scheduler_.RunUntilIdle();
+  EXPECT_EQ(ended, kCalls);
+}
+
 TEST_F(ReaderTest, OnlyQueuesOfStringsNameUnits) {
   queue_ = std::make_shared<Queue>(
       "numbers", QueueOptions{.kind = "FIFOQueue", .types = {DT_INT32}},
