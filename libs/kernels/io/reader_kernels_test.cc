@@ -7,6 +7,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/kernels/io/io_kernels.h"
+#include "libs/kernels/io/record_sources.h"
 #include "libs/kernels/resource/resource_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 
@@ -105,6 +106,30 @@ TEST_F(ReaderKernelsTest, FixedLengthRecordsLieBetweenHeaderAndFooter) {
   constexpr int64_t kHuge = int64_t{1} << 62;
   EXPECT_THAT(ReadAll(op, Layout(0, kHuge, kHuge, 0), "ab"), ElementsAre());
   EXPECT_THAT(ReadAll(op, Layout(kHuge, 1, 0, 0), "ab"), ElementsAre());
+}
+
+TEST_F(ReaderKernelsTest, ARecordThatTakesTooMuchMemoryIsRefused) {
+  ASSERT_OK(files_.WriteFileAtomically("f", "abcdefghij"));
+  ASSERT_OK(files_.WriteFileAtomically("short", "abc"));
+  const auto source = NewFixedLengthSource(
+      {.record = 4, .footer = 3, .most = 5}, Compression::kNone);
+  ReaderRecord record;
+  ASSERT_OK(source->Start(files_, "f"));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(source->Read(record),
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         "f: record 0 of 4 bytes"));
+  }
+  ASSERT_OK(source->Start(files_, "short"));
+  ASSERT_OK_AND_ASSIGN(const auto outcome, source->Read(record));
+  EXPECT_EQ(outcome, RecordSource::Outcome::kEnd);
+  const auto fits = NewFixedLengthSource({.record = 4, .footer = 1, .most = 5},
+                                         Compression::kNone);
+  ASSERT_OK(fits->Start(files_, "f"));
+  for (const char* wanted : {"abcd", "efgh"}) {
+    ASSERT_OK(fits->Read(record));
+    EXPECT_EQ(record.value, wanted);
+  }
 }
 
 TEST_F(ReaderKernelsTest, LinesAreCountedWithTheHeader) {

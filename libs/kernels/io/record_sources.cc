@@ -58,6 +58,7 @@ class FixedLengthSource : public RecordSource {
         footer_(static_cast<uint64_t>(layout.footer)),
         hop_(static_cast<uint64_t>(layout.hop == 0 ? layout.record
                                                    : layout.hop)),
+        most_(layout.most),
         compression_(compression) {}
 
   absl::Status Start(FileSystem& files, const std::string& work) override {
@@ -68,6 +69,7 @@ class FixedLengthSource : public RecordSource {
     position_ = 0;
     to_skip_ = header_;
     ahead_.clear();
+    is_too_long_ = false;
     return absl::OkStatus();
   }
 
@@ -90,6 +92,7 @@ class FixedLengthSource : public RecordSource {
   // Until `ahead_` begins with the next record, and holds as much behind it as
   // the footer has. After an error it goes on where that happened.
   absl::Status ReadAhead() {
+    if (is_too_long_) return TooLong();
     const uint64_t passed = std::min<uint64_t>(to_skip_, ahead_.size());
     ahead_.erase(0, static_cast<size_t>(passed));
     to_skip_ -= passed;
@@ -98,13 +101,23 @@ class FixedLengthSource : public RecordSource {
     position_ += std::exchange(to_skip_, 0);
     const uint64_t wanted = record_ + footer_;
     if (ahead_.size() >= wanted) return absl::OkStatus();
-    const uint64_t missing = wanted - ahead_.size();
+    const uint64_t missing = std::min(wanted, most_ + 1) - ahead_.size();
     RETURN_IF_ERROR(AppendBytes(*stream_, missing, ahead_));
     position_ += missing;
-    return absl::OkStatus();
+    if (ahead_.size() <= most_) return absl::OkStatus();
+    is_too_long_ = true;
+    std::string().swap(ahead_);
+    return TooLong();
   }
 
-  const uint64_t header_, record_, footer_, hop_;
+  absl::Status TooLong() const {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        path_, ": record ", record_number_, " of ", record_,
+        " bytes (record_bytes) and the ", footer_,
+        " behind it (footer_bytes) are more than ", most_, " bytes"));
+  }
+
+  const uint64_t header_, record_, footer_, hop_, most_;
   const Compression compression_;
   std::string path_;
   std::unique_ptr<InputStream> stream_;
@@ -112,6 +125,7 @@ class FixedLengthSource : public RecordSource {
   std::string ahead_;      // bytes that were read and are not behind us
   uint64_t position_ = 0;  // where what follows them begins
   uint64_t to_skip_ = 0;   // before the next record
+  bool is_too_long_ = false;
 };
 
 class TFRecordSource : public RecordSource {
