@@ -151,6 +151,7 @@ absl::StatusOr<bool> Reader::ReadSome(Call& call) {
     RETURN_IF_ERROR(call.context.step.status());
     ReaderRecord record;
     ASSIGN_OR_RETURN(const auto outcome, source_->Read(record));
+    if (outcome == RecordSource::Outcome::kNotYet) continue;
     if (outcome != RecordSource::Outcome::kEnd) {
       call.records.push_back(std::move(record));
       absl::MutexLock lock(&mutex_);

@@ -52,6 +52,8 @@ class RecordSource {
     kRecord,
     kLastRecord,  // the unit has no more, and it is known
     kEnd,         // the unit had no more
+    kNotYet,      // to be asked again: there is much to be passed over, and
+                  // whoever asks may have been cancelled meanwhile
   };
 
   // Begins with a work unit. `files` lives as long as it is read.

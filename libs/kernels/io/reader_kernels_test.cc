@@ -108,6 +108,19 @@ TEST_F(ReaderKernelsTest, FixedLengthRecordsLieBetweenHeaderAndFooter) {
   EXPECT_THAT(ReadAll(op, Layout(kHuge, 1, 0, 0), "ab"), ElementsAre());
 }
 
+// It is skipped in pieces.
+TEST_F(ReaderKernelsTest, AHeaderMayBeLong) {
+  constexpr int64_t kLines = 200'000, kBytes = (int64_t{64} << 20) + 1;
+  std::string lines;
+  for (int64_t i = 0; i < kLines; ++i) lines += '\n';
+  EXPECT_THAT(ReadAll("TextLineReaderV2", {{"skip_header_lines", kLines}},
+                      lines + "a\nb"),
+              ElementsAre("f:200001=a", "f:200002=b"));
+  EXPECT_THAT(ReadAll("FixedLengthRecordReaderV2", Layout(kBytes, 2, 1, 0),
+                      std::string(kBytes, 'h') + "abcdf"),
+              ElementsAre("f:0=ab", "f:1=cd"));
+}
+
 TEST_F(ReaderKernelsTest, ARecordThatTakesTooMuchMemoryIsRefused) {
   ASSERT_OK(files_.WriteFileAtomically("f", "abcdefghij"));
   ASSERT_OK(files_.WriteFileAtomically("short", "abc"));
