@@ -190,8 +190,23 @@ TEST(InputQueueNamesTest, WhatCanNotBeIsAnErrorOfTheScope) {
                                {.capacity = 5, .min_after_dequeue = 5});
          });
   expect("num_threads must be in [1, 1024] not 0", [](const Scope& root) {
-    train::Batch(root, {1.0f}, 2, {.num_threads = 0});
+    EXPECT_EQ(train::Batch(root, {1.0f}, 2, {.num_threads = 0}).size(), 1u);
   });
+}
+
+// So that who takes one of them reads the error of the scope, not memory.
+TEST(InputQueueNamesTest, AfterAnErrorThereAreAsManyOutputsAndAllAreNull) {
+  const Scope root = Scope::Root();
+  root.UpdateStatus(absl::NotFoundError("before"));
+  for (const auto& outputs : {train::Batch(root, {1.0f, 2}, 2),
+                              train::BatchJoin(root, {{1.0f, 2}}, 2),
+                              train::ShuffleBatch(root, {1.0f, 2}, 2),
+                              train::ShuffleBatchJoin(root, {{1.0f, 2}}, 2),
+                              train::SliceInputProducer(root, {1.0f, 2})}) {
+    ASSERT_EQ(outputs.size(), 2u);
+    EXPECT_FALSE(outputs[0] || outputs[1]);
+  }
+  EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kNotFound, "before"));
 }
 
 // ---- runs ----

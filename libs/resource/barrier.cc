@@ -147,13 +147,15 @@ absl::Status Barrier::Insert(const Cancellation& step,
                                                    values.size(), " values"));
   }
   std::vector<QueueElement> ready;
+  int64_t num_ready = 0;
   {
     absl::MutexLock lock(&mutex_);
     RETURN_IF_ERROR(step.status());
     RETURN_IF_ERROR(CheckOpen(keys.size()));
     RETURN_IF_ERROR(CheckKeys(keys, component));
     ready = InsertAll(keys, component, std::move(values));
-    ++enqueuing_;
+    num_ready = static_cast<int64_t>(ready.size());
+    enqueuing_ += num_ready;
   }
   absl::Status status;
   if (!ready.empty()) {
@@ -163,7 +165,7 @@ absl::Status Barrier::Insert(const Cancellation& step,
   }
   {
     absl::MutexLock lock(&mutex_);
-    --enqueuing_;
+    enqueuing_ -= num_ready;
   }
   CloseReadyAtTheEnd();
   return status;
@@ -207,7 +209,7 @@ absl::Status Barrier::CheckTake(int64_t& count, bool or_fewer) const {
   if (or_fewer) {
     count = std::min(count, available);
   } else {
-    available += static_cast<int64_t>(incomplete_.size());
+    available += static_cast<int64_t>(incomplete_.size()) + enqueuing_;
   }
   if (available >= std::max<int64_t>(count, 1)) return absl::OkStatus();
   return absl::OutOfRangeError(

@@ -113,7 +113,7 @@ class Barrier : public Resource, public std::enable_shared_from_this<Barrier> {
       std::numeric_limits<int64_t>::min();
   std::map<std::string, Incomplete, std::less<>> incomplete_
       ABSL_GUARDED_BY(mutex_);
-  // Calls that are about to put elements into the queue.
+  // Elements that are about to be in the queue, or just got there.
   int64_t enqueuing_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

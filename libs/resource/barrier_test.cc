@@ -1,5 +1,6 @@
 #include "libs/resource/barrier.h"
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <thread>
@@ -197,6 +198,28 @@ TEST_F(BarrierTest, WhatWasInsertedIsTakenWhoeverCloses) {
     barrier->Take(step_, 1, false,
                   [&](auto elements) { answer = Keys(elements); });
     EXPECT_THAT(*answer, StatusIs(absl::StatusCode::kOutOfRange));
+  }
+}
+
+// The last element of a closed barrier is on its way from those that are not
+// complete to those that are, when somebody asks for it.
+TEST_F(BarrierTest, WhatIsAboutToBeCompleteIsWaitedFor) {
+  for (int round = 0; round < 1000; ++round) {
+    const auto barrier = std::make_shared<Barrier>("b", barrier_->options());
+    ASSERT_OK(barrier->Insert(step_, Strings{"a"}, 0, {Value(0, "a")}));
+    ASSERT_OK(barrier->Close(step_, false));
+    std::atomic<bool> begun = false;
+    std::thread inserts([&] {
+      begun = true;
+      EXPECT_OK(barrier->Insert(step_, Strings{"a"}, 1, {Value(1, "a")}));
+    });
+    while (!begun) std::this_thread::yield();
+    std::optional<Answer> answer;
+    barrier->Take(step_, 1, false,
+                  [&](auto elements) { answer = Keys(elements); });
+    inserts.join();
+    ASSERT_TRUE(answer.has_value());
+    ASSERT_OK(*answer);
   }
 }
 

@@ -121,11 +121,12 @@ void Reader::Continue(const std::shared_ptr<Call>& call) {
 
 void Reader::GotElement(const std::shared_ptr<Call>& call,
                         absl::StatusOr<std::vector<QueueElement>> elements) {
-  if (!elements.ok()) return Finish(call, elements.status());
+  if (!elements.ok()) return FinishLater(call, elements.status());
   const Tensor& work = (*elements)[0][0];
   if (work.num_elements() != 1) {
-    return Finish(call, absl::InvalidArgumentError(
-                            "Expected to dequeue a one-element string tensor"));
+    return FinishLater(call,
+                       absl::InvalidArgumentError(
+                           "Expected to dequeue a one-element string tensor"));
   }
   {
     absl::MutexLock lock(&mutex_);
@@ -150,6 +151,7 @@ absl::StatusOr<bool> Reader::ReadSome(Call& call) {
     RETURN_IF_ERROR(call.context.step.status());
     ReaderRecord record;
     ASSIGN_OR_RETURN(const auto outcome, source_->Read(record));
+    if (outcome == RecordSource::Outcome::kNotYet) continue;
     if (outcome != RecordSource::Outcome::kEnd) {
       call.records.push_back(std::move(record));
       absl::MutexLock lock(&mutex_);
@@ -191,6 +193,14 @@ void Reader::FinishWork() {
   work_ = Work::kNone;
   absl::MutexLock lock(&mutex_);
   counts_.work_finished = counts_.work_started;
+}
+
+void Reader::FinishLater(const std::shared_ptr<Call>& call,
+                         const absl::Status& status) {
+  call->context.scheduler.Schedule(Pool::kCompute,
+                                   [self = shared_from_this(), call, status] {
+                                     self->Finish(call, status);
+                                   });
 }
 
 void Reader::Finish(const std::shared_ptr<Call>& call,

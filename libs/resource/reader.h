@@ -13,8 +13,8 @@
 // of a damaged one (DATA_LOSS) what the call had read already is gone.
 //
 // Threads: all methods may be called from any thread. Functions given run
-// without a lock held, on the caller's thread, on one of Pool::kBlocking, or on
-// that of the cancellation.
+// without a lock held, on the caller's thread, on one of Pool::kBlocking or
+// kCompute, or on that of the cancellation.
 #ifndef WEFT_LIBS_RESOURCE_READER_H_
 #define WEFT_LIBS_RESOURCE_READER_H_
 
@@ -52,6 +52,8 @@ class RecordSource {
     kRecord,
     kLastRecord,  // the unit has no more, and it is known
     kEnd,         // the unit had no more
+    kNotYet,      // to be asked again: there is much to be passed over, and
+                  // whoever asks may have been cancelled meanwhile
   };
 
   // Begins with a work unit. `files` lives as long as it is read.
@@ -136,6 +138,10 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
                   absl::StatusOr<std::vector<QueueElement>> elements);
   void ReadOn(const std::shared_ptr<Call>& call);
   void Finish(const std::shared_ptr<Call>& call, const absl::Status& status);
+  // From where the next call may end as soon: each would end the next one
+  // deeper in the stack.
+  void FinishLater(const std::shared_ptr<Call>& call,
+                   const absl::Status& status);
   // Whether the call has what it wants, or else needs another unit.
   absl::StatusOr<bool> ReadSome(Call& call);
   absl::Status StartWork(Call& call);

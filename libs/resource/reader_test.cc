@@ -25,7 +25,7 @@ constexpr auto kCancelled = absl::StatusCode::kCancelled;
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 
-// Units are words "abc": a record for each letter. Some fail.
+// Units are words "abc": a record for each letter. Some fail, and "." is none.
 class Letters : public RecordSource {
  public:
   absl::Status Start(FileSystem&, const std::string& work) override {
@@ -41,6 +41,10 @@ class Letters : public RecordSource {
     if (before_read) before_read();
     if (next_ == work_.size()) return Outcome::kEnd;
     if (work_[next_] == '!') return read_error;
+    if (work_[next_] == '.') {
+      ++next_;
+      return Outcome::kNotYet;
+    }
     record.value = work_.substr(next_, 1);
     record.key = absl::StrCat(work_, ":", next_++);
     return Outcome::kRecord;
@@ -209,6 +213,18 @@ TEST_F(ReaderTest, RecordsThatACancelledCallHadReadAreTheNext) {
   EXPECT_EQ(reader_->num_records_produced(), 5);
 }
 
+TEST_F(ReaderTest, ACancelledCallPassesNothingMoreOver) {
+  Add({"..a"});
+  Cancellation step;
+  letters_->before_read = [&] { step.Cancel(absl::CancelledError("gone")); };
+  EXPECT_THAT(Read(step, 1), StatusIs(kCancelled, "gone"));
+  int reads = 0;
+  letters_->before_read = [&] { ++reads; };
+  EXPECT_THAT(*Read(), ElementsAre("a"));
+  EXPECT_EQ(reads, 2) << "of one more to be passed over, and the record";
+  EXPECT_EQ(reader_->num_records_produced(), 1);
+}
+
 TEST_F(ReaderTest, ADamagedUnitStaysUntilAReset) {
   Add({"ab!c", "d"});
   EXPECT_THAT(*Read(), ElementsAre("a"));
@@ -254,6 +270,21 @@ TEST_F(ReaderTest, AResetWaitsForItsTurnAndEndsWithItsStep) {
   Add({"a"});
   scheduler_.RunUntilIdle();
   EXPECT_THAT(***read, ElementsAre("a"));
+}
+
+// More than there is stack for, if each ended the next one.
+TEST_F(ReaderTest, AnyNumberOfCallsWaitForAQueueThatCloses) {
+  constexpr int kCalls = 50'000;
+  int ended = 0;
+  for (int i = 0; i < kCalls; ++i) {
+    reader_->ReadOne(Context(step_), queue_, [&ended](const auto& records) {
+      EXPECT_TRUE(absl::IsOutOfRange(records.status()));
+      ++ended;
+    });
+  }
+  Close();
+  scheduler_.RunUntilIdle();
+  EXPECT_EQ(ended, kCalls);
 }
 
 TEST_F(ReaderTest, OnlyQueuesOfStringsNameUnits) {

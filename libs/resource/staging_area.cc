@@ -209,10 +209,20 @@ void StagingMap::Put(Cancellation& step, int64_t key, Indices indices,
        values = std::move(values),
        bytes]() mutable -> std::optional<absl::Status> {
         const bool is_whole = indices.size() == types_.size();
+        if (!is_whole) RETURN_IF_ERROR(CheckKeyFits(key, bytes));
         if (!HasRoom(is_whole, bytes)) return std::nullopt;
         return PutNow(key, indices, values, bytes);
       },
       std::move(done));
+}
+
+absl::Status StagingMap::CheckKeyFits(int64_t key, uint64_t bytes) const {
+  const auto begun = incomplete_.find(key);
+  if (begun == incomplete_.end()) return absl::OkStatus();
+  for (const auto& value : begun->second) {
+    if (value.has_value()) bytes += value->num_bytes();
+  }
+  return CheckFits(bytes, limits_);
 }
 
 bool StagingMap::HasRoom(bool is_whole, uint64_t bytes) const {

@@ -93,7 +93,8 @@ class StagingMap : public Resource,
   // are meant.
 
   // Adds values to a key, which can be taken once it has all. A key that can be
-  // taken already keeps its values. Waits for room.
+  // taken already keeps its values. Waits for room; RESOURCE_EXHAUSTED where
+  // the key with what it has would need more than there is.
   void Put(Cancellation& step, int64_t key, Indices indices, StagedTuple values,
            Attempts::Done done);
   // Waits until the key can be taken. Once all its values are taken it is gone.
@@ -123,6 +124,7 @@ class StagingMap : public Resource,
   absl::Status CheckIndices(std::optional<int64_t> key,
                             const Indices& indices) const;
   // For attempts, which hold the lock:
+  absl::Status CheckKeyFits(int64_t key, uint64_t bytes) const;
   bool HasRoom(bool is_whole, uint64_t bytes) const;
   absl::Status PutNow(int64_t key, const Indices& indices, StagedTuple& values,
                       uint64_t bytes);

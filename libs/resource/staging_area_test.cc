@@ -311,6 +311,17 @@ TEST_F(StagingMapTest, AKeyThatCanBeTakenKeepsItsValues) {
   EXPECT_THAT(***Take(1, {0, 1}), ElementsAre(10, 11));
 }
 
+TEST_F(StagingMapTest, AKeyThatWillNeverFitIsNotWaitedFor) {
+  Make({.memory_limit = 7});
+  EXPECT_OK(**Put(1, {0}, {10}));
+  const auto put = Put(1, {1}, {11});
+  ASSERT_TRUE(put->has_value());
+  EXPECT_THAT(**put, StatusIs(absl::StatusCode::kResourceExhausted,
+                              "size of '8' bytes"));
+  EXPECT_EQ(map_->incomplete_size(), 1);
+  EXPECT_FALSE(Put(2, {0}, {20})->has_value()) << "another may be taken before";
+}
+
 TEST_F(StagingMapTest, WholeKeysAreBoundedButNotWhatCompletesOthers) {
   Make({.capacity = 1});
   EXPECT_OK(**Put(1, {0, 1}, {10, 11}));

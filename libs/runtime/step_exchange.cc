@@ -12,6 +12,9 @@ namespace {
 constexpr size_t kSmallBytes = 4 << 10;
 // Of small values that may wait.
 constexpr size_t kMaxHeldBytes = 64 << 10;
+// Of values of any size for one task: dead ones have no bytes, but all of a
+// message have to go into one (TransportOptions::max_control_bytes).
+constexpr size_t kMaxHeldPushes = 4096;
 // A value of this size is a stream of its own (TransportOptions::inline_bytes),
 // for whose end others are not to wait.
 constexpr size_t kStreamBytes = 64 << 10;
@@ -122,7 +125,7 @@ bool StepExchange::Hold(protocol::Worker* receiver, protocol::Push push) {
     held = held_.end() - 1;
   }
   held->pushes.push_back(std::move(push));
-  return held_bytes_ > kMaxHeldBytes;
+  return held_bytes_ > kMaxHeldBytes || held->pushes.size() >= kMaxHeldPushes;
 }
 
 void StepExchange::Flush() {

@@ -97,7 +97,7 @@ class StepExchange : public Rendezvous, public Outbox {
   }
   // The task that the edge goes to; null when it stays here.
   protocol::Worker* ReceiverOf(uint64_t edge) const;
-  // True when enough small values are held to be sent now.
+  // True when enough is held to be sent now.
   bool Hold(protocol::Worker* receiver, protocol::Push push)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

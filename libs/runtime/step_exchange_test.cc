@@ -106,6 +106,18 @@ TEST_F(StepExchangeTest, ManySmallValuesDoNotPileUp) {
   EXPECT_EQ(ps_.pushes.size(), 17u);
 }
 
+// A loop may send one in each iteration while its thread has more to do.
+TEST_F(StepExchangeTest, ValuesWithoutBytesDoNotPileUpEither) {
+  constexpr uint64_t kIterations = 10'000;
+  for (uint64_t i = 0; i < kIterations; ++i) {
+    ASSERT_OK(exchange_.Send({.edge = 1, .frame = 77, .iteration = i}, Tensor(),
+                             /*is_dead=*/true));
+  }
+  EXPECT_EQ(ps_.deliveries, 2);
+  exchange_.Flush();
+  EXPECT_EQ(ps_.pushes.size(), kIterations);
+}
+
 TEST_F(StepExchangeTest, ValuesForOneTaskCanBeTaken) {
   Send(1, 1);
   Send(3, 1);

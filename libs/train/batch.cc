@@ -151,6 +151,11 @@ bool CheckLists(const Scope& scope, const std::vector<InputList>& lists,
   return scope.ok();
 }
 
+// What there is for so many tensors after an error.
+std::vector<Output> NullBatch(const std::vector<InputList>& inputs) {
+  return std::vector<Output>(inputs.empty() ? 0 : inputs[0].size());
+}
+
 // `default_name`: of the scope that all nodes are in.
 std::vector<Output> BatchAll(const Scope& scope, const char* default_name,
                              const std::vector<InputList>& inputs,
@@ -158,7 +163,7 @@ std::vector<Output> BatchAll(const Scope& scope, const char* default_name,
                              const BatchOptions& options, int64_t num_threads) {
   if (!CheckLists(scope, inputs, num_threads) ||
       !CheckCapacity(scope, options.capacity)) {
-    return {};
+    return NullBatch(inputs);
   }
   const Batching batching{options.enqueue_many, options.shapes,
                           options.allow_smaller_final_batch};
@@ -168,7 +173,7 @@ std::vector<Output> BatchAll(const Scope& scope, const char* default_name,
   if (!batching.Convert(inner, inputs, lists) ||
       !batching.CheckTypes(inner, lists) ||
       !batching.ShapesOf(inner, lists, shapes)) {
-    return std::vector<Output>(inputs[0].size());
+    return NullBatch(inputs);
   }
   const ops::QueueAttrs attrs{.shapes = std::move(shapes),
                               .capacity = options.capacity,
@@ -180,7 +185,7 @@ std::vector<Output> BatchAll(const Scope& scope, const char* default_name,
                                     attrs)
           : ops::Queue::Fifo(QueueScope(inner).WithName("fifo_queue"), types,
                              attrs);
-  if (!scope.ok()) return std::vector<Output>(inputs[0].size());
+  if (!scope.ok()) return NullBatch(inputs);
   AddEnqueues(inner, queue, batching, lists, num_threads);
   AddFullness(inner, absl::StrCat("fraction_of_", options.capacity, "_full"),
               queue.Size(inner), options.capacity);
@@ -193,13 +198,13 @@ std::vector<Output> ShuffleAll(const Scope& scope, const char* default_name,
                                const ShuffleBatchOptions& options,
                                int64_t num_threads) {
   const int64_t kept = options.min_after_dequeue;
-  if (!CheckLists(scope, inputs, num_threads)) return {};
+  if (!CheckLists(scope, inputs, num_threads)) return NullBatch(inputs);
   constexpr int64_t kMostKept = std::numeric_limits<int32_t>::max();
   if (kept < 0 || kept > kMostKept || options.capacity <= kept) {
     FailBatch(scope, absl::StrCat("capacity ", options.capacity,
                                   " must be bigger than min_after_dequeue ",
                                   kept, "."));
-    return {};
+    return NullBatch(inputs);
   }
   const Batching batching{options.enqueue_many, options.shapes,
                           options.allow_smaller_final_batch};
@@ -209,7 +214,7 @@ std::vector<Output> ShuffleAll(const Scope& scope, const char* default_name,
   if (!batching.Convert(inner, inputs, lists) ||
       !batching.CheckTypes(inner, lists) ||
       !batching.ShapesOf(inner, lists, attrs.shapes)) {
-    return std::vector<Output>(inputs[0].size());
+    return NullBatch(inputs);
   }
   attrs.capacity = options.capacity;
   attrs.shared_name = options.shared_name;
@@ -217,7 +222,7 @@ std::vector<Output> ShuffleAll(const Scope& scope, const char* default_name,
   const ops::Queue queue = ops::Queue::RandomShuffle(
       inner.WithName("random_shuffle_queue").WithoutControlDependencies(),
       TypesOf(lists[0]), attrs, options.seed);
-  if (!scope.ok()) return std::vector<Output>(inputs[0].size());
+  if (!scope.ok()) return NullBatch(inputs);
   AddEnqueues(inner, queue, batching, lists, num_threads);
   const Output beyond =
       ops::Maximum(inner, 0,

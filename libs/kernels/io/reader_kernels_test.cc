@@ -7,6 +7,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/kernels/io/io_kernels.h"
+#include "libs/kernels/io/record_sources.h"
 #include "libs/kernels/resource/resource_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 
@@ -105,6 +106,43 @@ TEST_F(ReaderKernelsTest, FixedLengthRecordsLieBetweenHeaderAndFooter) {
   constexpr int64_t kHuge = int64_t{1} << 62;
   EXPECT_THAT(ReadAll(op, Layout(0, kHuge, kHuge, 0), "ab"), ElementsAre());
   EXPECT_THAT(ReadAll(op, Layout(kHuge, 1, 0, 0), "ab"), ElementsAre());
+}
+
+// It is skipped in pieces.
+TEST_F(ReaderKernelsTest, AHeaderMayBeLong) {
+  constexpr int64_t kLines = 200'000, kBytes = (int64_t{64} << 20) + 1;
+  std::string lines;
+  for (int64_t i = 0; i < kLines; ++i) lines += '\n';
+  EXPECT_THAT(ReadAll("TextLineReaderV2", {{"skip_header_lines", kLines}},
+                      lines + "a\nb"),
+              ElementsAre("f:200001=a", "f:200002=b"));
+  EXPECT_THAT(ReadAll("FixedLengthRecordReaderV2", Layout(kBytes, 2, 1, 0),
+                      std::string(kBytes, 'h') + "abcdf"),
+              ElementsAre("f:0=ab", "f:1=cd"));
+}
+
+TEST_F(ReaderKernelsTest, ARecordThatTakesTooMuchMemoryIsRefused) {
+  ASSERT_OK(files_.WriteFileAtomically("f", "abcdefghij"));
+  ASSERT_OK(files_.WriteFileAtomically("short", "abc"));
+  const auto source = NewFixedLengthSource(
+      {.record = 4, .footer = 3, .most = 5}, Compression::kNone);
+  ReaderRecord record;
+  ASSERT_OK(source->Start(files_, "f"));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(source->Read(record),
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         "f: record 0 of 4 bytes"));
+  }
+  ASSERT_OK(source->Start(files_, "short"));
+  ASSERT_OK_AND_ASSIGN(const auto outcome, source->Read(record));
+  EXPECT_EQ(outcome, RecordSource::Outcome::kEnd);
+  const auto fits = NewFixedLengthSource({.record = 4, .footer = 1, .most = 5},
+                                         Compression::kNone);
+  ASSERT_OK(fits->Start(files_, "f"));
+  for (const char* wanted : {"abcd", "efgh"}) {
+    ASSERT_OK(fits->Read(record));
+    EXPECT_EQ(record.value, wanted);
+  }
 }
 
 TEST_F(ReaderKernelsTest, LinesAreCountedWithTheHeader) {

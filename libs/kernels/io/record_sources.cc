@@ -12,6 +12,10 @@
 namespace weft {
 namespace {
 
+// Passed over before somebody looks whether the step is cancelled.
+constexpr int64_t kLinesAtOnce = 1 << 16;
+constexpr uint64_t kBytesAtOnce = 64 << 20;
+
 class TextLineSource : public RecordSource {
  public:
   explicit TextLineSource(int64_t skip_header_lines)
@@ -27,12 +31,13 @@ class TextLineSource : public RecordSource {
   }
 
   absl::StatusOr<Outcome> Read(ReaderRecord& record) override {
-    absl::Status status;
-    do {
-      status = lines_->ReadLine(record.value);
+    while (true) {
+      const absl::Status status = lines_->ReadLine(record.value);
       if (absl::IsOutOfRange(status)) return Outcome::kEnd;
       RETURN_IF_ERROR(status);
-    } while (++line_number_ <= skip_header_lines_);
+      if (++line_number_ > skip_header_lines_) break;
+      if (line_number_ % kLinesAtOnce == 0) return Outcome::kNotYet;
+    }
     record.key = absl::StrCat(path_, ":", line_number_);
     return Outcome::kRecord;
   }
@@ -58,6 +63,7 @@ class FixedLengthSource : public RecordSource {
         footer_(static_cast<uint64_t>(layout.footer)),
         hop_(static_cast<uint64_t>(layout.hop == 0 ? layout.record
                                                    : layout.hop)),
+        most_(layout.most),
         compression_(compression) {}
 
   absl::Status Start(FileSystem& files, const std::string& work) override {
@@ -68,6 +74,7 @@ class FixedLengthSource : public RecordSource {
     position_ = 0;
     to_skip_ = header_;
     ahead_.clear();
+    is_too_long_ = false;
     return absl::OkStatus();
   }
 
@@ -75,6 +82,7 @@ class FixedLengthSource : public RecordSource {
     const absl::Status status = ReadAhead();
     if (absl::IsOutOfRange(status)) return Outcome::kEnd;
     RETURN_IF_ERROR(status);
+    if (to_skip_ > 0) return Outcome::kNotYet;
     record.value = ahead_.substr(0, static_cast<size_t>(record_));
     record.key = absl::StrCat(path_, ":", record_number_++);
     to_skip_ = hop_;
@@ -88,23 +96,38 @@ class FixedLengthSource : public RecordSource {
 
  private:
   // Until `ahead_` begins with the next record, and holds as much behind it as
-  // the footer has. After an error it goes on where that happened.
+  // the footer has; or there is more to skip. After an error it goes on where
+  // that happened.
   absl::Status ReadAhead() {
+    if (is_too_long_) return TooLong();
     const uint64_t passed = std::min<uint64_t>(to_skip_, ahead_.size());
     ahead_.erase(0, static_cast<size_t>(passed));
     to_skip_ -= passed;
+    const uint64_t skipped = std::min(to_skip_, kBytesAtOnce);
     stream_->GoTo(position_);
-    RETURN_IF_ERROR(SkipBytes(*stream_, to_skip_));
-    position_ += std::exchange(to_skip_, 0);
+    RETURN_IF_ERROR(SkipBytes(*stream_, skipped));
+    position_ += skipped;
+    to_skip_ -= skipped;
+    if (to_skip_ > 0) return absl::OkStatus();
     const uint64_t wanted = record_ + footer_;
     if (ahead_.size() >= wanted) return absl::OkStatus();
-    const uint64_t missing = wanted - ahead_.size();
+    const uint64_t missing = std::min(wanted, most_ + 1) - ahead_.size();
     RETURN_IF_ERROR(AppendBytes(*stream_, missing, ahead_));
     position_ += missing;
-    return absl::OkStatus();
+    if (ahead_.size() <= most_) return absl::OkStatus();
+    is_too_long_ = true;
+    std::string().swap(ahead_);
+    return TooLong();
   }
 
-  const uint64_t header_, record_, footer_, hop_;
+  absl::Status TooLong() const {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        path_, ": record ", record_number_, " of ", record_,
+        " bytes (record_bytes) and the ", footer_,
+        " behind it (footer_bytes) are more than ", most_, " bytes"));
+  }
+
+  const uint64_t header_, record_, footer_, hop_, most_;
   const Compression compression_;
   std::string path_;
   std::unique_ptr<InputStream> stream_;
@@ -112,6 +135,7 @@ class FixedLengthSource : public RecordSource {
   std::string ahead_;      // bytes that were read and are not behind us
   uint64_t position_ = 0;  // where what follows them begins
   uint64_t to_skip_ = 0;   // before the next record
+  bool is_too_long_ = false;
 };
 
 class TFRecordSource : public RecordSource {

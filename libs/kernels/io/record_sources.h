@@ -24,9 +24,14 @@ struct FixedLengthLayout {
   int64_t footer = 0;
   // From the beginning of one record to the next; 0: the length of a record.
   int64_t hop = 0;
+  // A record and its footer are in memory, up to so much: a few compressed
+  // bytes can hold very many.
+  uint64_t most = uint64_t{2} << 30;
 };
 // Keys are "PATH:NUMBER", counted from 0. What is left at the end of a file and
-// is no whole record is passed over. REQUIRES: records or hops are not empty.
+// is no whole record is passed over. RESOURCE_EXHAUSTED, for all that is asked
+// for afterwards as well, where the file has more than may be in memory.
+// REQUIRES: records or hops are not empty.
 std::unique_ptr<RecordSource> NewFixedLengthSource(
     const FixedLengthLayout& layout, Compression compression);
 
