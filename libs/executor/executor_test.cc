@@ -453,6 +453,32 @@ TEST(ExecutorTest, ALargeValueIsSentByWhoeverHasIt) {
   EXPECT_TRUE(arrived);
 }
 
+// Texts are encoded to be sent, which the thread that reads has no time for.
+TEST(ExecutorTest, ManyTextsAreSentByThePool) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock);
+  PlanHarness h(&scheduler);
+  h.Add("send", "_Send", {h.Arg(0, DT_STRING)},
+        {{"T", DT_STRING},
+         {"edge", 7},
+         {"tensor_name", "x:0"},
+         {"send_device", "a"},
+         {"recv_device", "b"}});
+  ASSERT_OK(h.Compile());
+  Cancellation cancellation;
+  LocalRendezvous rendezvous;
+  const std::vector<Tensor> args = {Tensor(DT_STRING, TensorShape({1 << 16}))};
+  bool over = false;
+  Start(h.plan, {h.MakeContext(cancellation, rendezvous), args, {}},
+        RunWhere::kReader, [&](const absl::Status& status) {
+          EXPECT_OK(status);
+          over = true;
+        });
+  EXPECT_FALSE(over);
+  scheduler.RunUntilIdle();
+  EXPECT_TRUE(over);
+}
+
 // A batch for a queue is cut up before it waits, for one.
 TEST(ExecutorTest, AnAsynchronousKernelThatIsNotCheapBeginsOnThePool) {
   ManualClock clock;

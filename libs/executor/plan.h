@@ -79,7 +79,8 @@ struct NodeItem {
   bool is_cheap = false;
   bool is_merge = false;
   bool is_recv = false;
-  bool is_send = false;  // moves its input, however large that is
+  bool is_send = false;
+  bool moves_input = false;  // _Send of what is not encoded, however large
   bool runs_when_dead = false;
   bool revives = false;  // ControlTrigger: never dead
   // Outputs that nobody consumes are dropped after the run.

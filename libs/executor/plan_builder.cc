@@ -202,6 +202,7 @@ class PlanBuilder {
     item.is_merge = IsMerge(node);
     item.is_recv = node.type() == "_Recv";
     item.is_send = node.type() == "_Send";
+    item.moves_input = item.is_send && DataTypeSize(node.input_type(0)) > 0;
     item.runs_when_dead = item.is_recv || item.is_send;
     if (item.is_recv || item.is_send) {
       plan_->transfers[item_of_[node.id()]] =

@@ -128,7 +128,7 @@ void ReadyLoop::Add(const ReadyList& nodes) {
 bool ReadyLoop::IsWorthHandingOver(const Ready& ready) const {
   const NodeItem& item = ItemOf(ready);
   if (ready.is_dead || item.kind == NodeKind::kAsync) return false;
-  if (item.kind != NodeKind::kKernel || item.is_send) return false;
+  if (item.kind != NodeKind::kKernel || item.moves_input) return false;
   if (item.is_cheap) return InputBytes(item, InputsOf(ready)) > kHandOverBytes;
   const uint32_t cost = item.cost->load(std::memory_order_relaxed);
   return cost == 0 || cost > kHandOverNanoseconds;
@@ -139,8 +139,9 @@ bool ReadyLoop::MayRunOnReader(const Ready& ready) {
   const bool runs_kernel = !ready.is_dead && (item.kind == NodeKind::kKernel ||
                                               item.kind == NodeKind::kAsync);
   if (runs_kernel && !item.is_cheap) return false;
-  // An asynchronous kernel that is cheap moves its inputs, and so does _Send.
-  if (runs_kernel && item.kind == NodeKind::kKernel && !item.is_send &&
+  // An asynchronous kernel that is cheap moves its inputs, and so does _Send,
+  // but for texts.
+  if (runs_kernel && item.kind == NodeKind::kKernel && !item.moves_input &&
       InputBytes(item, InputsOf(ready)) > kReaderBytes) {
     return false;
   }
