@@ -586,9 +586,9 @@ TEST_F(FunctionsTest, WhatAFewBytesCanAskForIsBounded) {
   for (int i = 0; i < 20; ++i) {
     some += absl::StrReplaceAll(many, {{"'many'", absl::StrCat("'m", i, "'")}});
   }
-  EXPECT_THAT(
-      import(Function("f", "x", "y", some, "x"), GraphNode("call", "f", "x")),
-      StatusIs(kExhausted, "bytes without their constants, in 'call'"));
+  EXPECT_THAT(import(Function("f", "x", "y", some, "x"),
+                     GraphNode("call", "f", "x"), expander),
+              StatusIs(kExhausted, "bytes without their constants, in 'call'"));
   EXPECT_THAT(
       import(Function("branch", args, "", "", ""),
              GraphNode("i", "Const", "",
