@@ -70,6 +70,19 @@ absl::StatusOr<NameAttrList> FunctionAttr(const AttrMap& attrs,
       absl::StrCat("attr '", name, "' is no function"));
 }
 
+int64_t ConstantBytes(const AttrValue& value) {
+  if (const auto* tensor = value.Get<Tensor>()) {
+    return static_cast<int64_t>(tensor->TotalBytes());
+  }
+  int64_t bytes = 0;
+  if (const auto* tensors = value.Get<std::vector<Tensor>>()) {
+    for (const Tensor& tensor : *tensors) {
+      bytes += static_cast<int64_t>(tensor.TotalBytes());
+    }
+  }
+  return bytes;
+}
+
 // Names of functions may be any text ("__inference_<lambda>_7").
 std::string NodeName(std::string function) {
   for (char& c : function) {
@@ -79,18 +92,16 @@ std::string NodeName(std::string function) {
   return function;
 }
 
-// The text of the input behind Identities that add nothing.
-std::string BehindIdentities(const FunctionDef& function, std::string text) {
+// Those of a function that add nothing, with their inputs.
+using Identities = absl::flat_hash_map<absl::string_view, absl::string_view>;
+
+// The text of the input behind them.
+absl::string_view BehindIdentities(const Identities& identities,
+                                   absl::string_view text) {
   for (int steps = 0; steps < 16; ++steps) {
-    const std::string node = text.substr(0, text.find(':'));
-    const auto it =
-        std::find_if(function.nodes.begin(), function.nodes.end(),
-                     [&node](const FunctionNode& n) { return n.name == node; });
-    if (it == function.nodes.end() || it->op != "Identity" ||
-        it->inputs.size() != 1) {
-      return text;
-    }
-    text = it->inputs[0];
+    const auto it = identities.find(text.substr(0, text.find(':')));
+    if (it == identities.end()) return text;
+    text = it->second;
   }
   return text;
 }
@@ -108,9 +119,14 @@ std::vector<bool> FindInvariants(const FunctionDef& body,
       !std::all_of(op.outputs.begin(), op.outputs.end(), is_single)) {
     return is_invariant;
   }
+  Identities identities;
+  for (const FunctionNode& node : body.nodes) {
+    if (node.op != "Identity" || node.inputs.size() != 1) continue;
+    identities.emplace(node.name, node.inputs[0]);
+  }
   for (size_t i = 0; i < num_variables; ++i) {
     is_invariant[i] =
-        BehindIdentities(body, body.results[i]) == op.inputs[i].name;
+        BehindIdentities(identities, body.results[i]) == op.inputs[i].name;
   }
   return is_invariant;
 }
@@ -151,16 +167,13 @@ absl::Status FunctionExpander::Count(const NodeSpec& spec) {
                      options_.max_nodes, " nodes, in ", Chain(),
                      ". Call them fewer times, or in a loop."));
   }
-  // A name is kept twice; an input has a type.
+  // A name is held twice; an input has a type.
   int64_t bytes = static_cast<int64_t>(
       2 * spec.name.size() + spec.device.size() +
       spec.inputs.size() * (sizeof(OutputTensor) + sizeof(DataType)) +
       spec.control_inputs.size() * sizeof(const Node*));
   for (const auto& [name, value] : spec.attrs) {
-    const auto* constant = value.Get<Tensor>();
-    if (constant != nullptr) {
-      constant_bytes_ += static_cast<int64_t>(constant->num_bytes());
-    }
+    constant_bytes_ += ConstantBytes(value);
     bytes +=
         static_cast<int64_t>(name.size()) + value.NumBytes(options_.max_bytes);
   }
