@@ -483,6 +483,149 @@ TEST_F(FunctionsTest, LoopsBranchesAndCallsInsideOneAnother) {
   }
 }
 
+// What a loop does not change is there in each iteration, the last one too, of
+// which only the condition runs.
+TEST_F(FunctionsTest, ABodyRunsOnlyWhereItsConditionHolds) {
+  const std::string add =
+      FloatConst("one", 1) + FloatOp("next", "AddV2", "i one:output:0");
+  const std::string loop =
+      TypesAttr("T", "DT_FLOAT DT_FLOAT DT_FLOAT DT_FLOAT") +
+      FunctionAttr("cond", "below");
+  ASSERT_OK(Import(
+      Function("below", "i n x w", "goes_on", FloatOp("z", "Less", "i n"),
+               "z:z:0") +
+          Function("product", "x", "y", FloatOp("y", "MatMul", "x x"),
+                   "y:product:0") +
+          Function("making", "i n x w", "a b c d",
+                   add + FloatOp("made", "MatMul", "x x") +
+                       FloatOp("sum", "AddV2", "w made:product:0"),
+                   "next:z:0 n x sum:z:0") +
+          Function("calling", "i n x w", "a b c d",
+                   add + Inner("made", "product", "x") +
+                       FloatOp("sum", "AddV2", "w made:y:0"),
+                   "next:z:0 n x sum:z:0") +
+          Function("copying", "i n x w", "a b c d", add, "next:z:0 n x x"),
+      Placeholder("i", "DT_FLOAT") + Placeholder("n", "DT_FLOAT") +
+          Placeholder("x", "DT_FLOAT") + Placeholder("w", "DT_FLOAT") +
+          GraphNode("make", "StatelessWhile", "i n x w",
+                    loop + FunctionAttr("body", "making")) +
+          GraphNode("call", "StatelessWhile", "i n x w",
+                    loop + FunctionAttr("body", "calling")) +
+          GraphNode("copy", "StatelessWhile", "i n x w",
+                    loop + FunctionAttr("body", "copying"))));
+  const auto feeds = [this](float n, const Tensor& x) -> FeedList {
+    return {{Find("i:0"), Float(0)},
+            {Find("n:0"), Float(n)},
+            {Find("x:0"), x},
+            {Find("w:0"), Float(7)}};
+  };
+  // A scalar is no matrix.
+  for (const char* value : {"make:3", "call:3", "copy:3"}) {
+    EXPECT_THAT(Run(feeds(0, Float(2)), value), Gives(7.0f)) << value;
+  }
+  ASSERT_OK_AND_ASSIGN(const Tensor two,
+                       Float(2).Reshaped(TensorShape({1, 1})));
+  EXPECT_THAT(Run(feeds(3, two), "make:3"), Gives(19.0f));
+  EXPECT_THAT(Run(feeds(3, two), "call:3"), Gives(19.0f));
+  EXPECT_THAT(Run(feeds(3, two), "copy:3"), Gives(2.0f));
+}
+
+// A tree of 2^60 attrs in 60 maps; inputs that stand for a million tensors
+// each; branches times arguments.
+TEST_F(FunctionsTest, WhatAFewBytesCanAskForIsBounded) {
+  const std::string nested =
+      " attr { key: 'a' value { func { name: 'square' attr { key: 'a' value { "
+      "placeholder: 'a' } } attr { key: 'b' value { placeholder: 'a' } } } } }";
+  std::string functions = Library();
+  std::string below = "square";
+  for (int i = 0; i < 60; ++i) {
+    const std::string name = absl::StrCat("level_", i);
+    functions += absl::StrReplaceAll(
+        Function(name, "x", "y",
+                 Inner("call", below, "x", i == 0 ? "" : nested), "call:y:0"),
+        {{absl::StrCat("name: '", name, "'"),
+          absl::StrCat("name: '", name, "' attr { name: 'a' type: 'func' }")}});
+    below = name;
+  }
+  Graph graph(root_.graph().registry());
+  FunctionExpander expander(graph, {.max_nodes = 1000, .max_bytes = 1 << 26});
+  FunctionExpander deep(graph, {});
+  const auto import = [&](absl::string_view library, absl::string_view nodes,
+                          FunctionExpander& by) {
+    const absl::Status status =
+        ImportGraphDefText(absl::StrCat("library { ", library, " }\n",
+                                        Placeholder("x", "DT_FLOAT"), nodes),
+                           graph, {.adder = &by});
+    by.EndImport();
+    return status;
+  };
+  EXPECT_THAT(
+      import(functions,
+             GraphNode("call", below, "x", FunctionAttr("a", "square")), deep),
+      StatusIs(kExhausted, "attrs come to more than"));
+
+  std::string inputs, branches, args, values, types;
+  for (int i = 0; i < 40; ++i) {
+    absl::StrAppend(&inputs, "many:output ");
+    absl::StrAppend(&args, "a", i, " ");
+    absl::StrAppend(&values, "x ");
+    absl::StrAppend(&types, "DT_FLOAT ");
+    absl::StrAppend(&branches, " func { name: 'branch' }");
+  }
+  const std::string many = Inner(
+      "many", "Unpack", "x",
+      TypeAttr("T", "DT_FLOAT") + " attr { key: 'num' value { i: 100000 } }");
+  EXPECT_THAT(import(Function("f", "x", "y",
+                              many + FloatOp("y", "AddN", inputs,
+                                             " attr { key: 'N' value { i: "
+                                             "4000000 } }"),
+                              "y:sum:0"),
+                     GraphNode("call", "f", "x"), expander),
+              StatusIs(kExhausted, "inputs come to more than 1048576"));
+  std::string some;
+  for (int i = 0; i < 20; ++i) {
+    some += absl::StrReplaceAll(many, {{"'many'", absl::StrCat("'m", i, "'")}});
+  }
+  EXPECT_THAT(import(Function("f", "x", "y", some, "x"),
+                     GraphNode("call", "f", "x"), expander),
+              StatusIs(kExhausted, "bytes without their constants, in 'call'"));
+  EXPECT_THAT(
+      import(Function("branch", args, "", "", ""),
+             GraphNode("i", "Const", "",
+                       TypeAttr("dtype", "DT_INT32") +
+                           " attr { key: 'value' value { tensor { dtype: "
+                           "DT_INT32 tensor_shape { } int_val: 0 } } }") +
+                 GraphNode("case", "Case", absl::StrCat("i ", values),
+                           TypesAttr("Tin", types) + TypesAttr("Tout", "") +
+                               absl::StrCat(" attr { key: 'branches' value { "
+                                            "list {",
+                                            branches, " } } }")),
+             expander),
+      StatusIs(kExhausted, "more than 1000 nodes, in its own nodes"));
+}
+
+// TensorFlow calls the function of a lambda "__inference_<lambda>_7".
+TEST_F(FunctionsTest, NamesOfFunctionsMayBeAnyText) {
+  ASSERT_OK(Import(
+      Function("__inference_<lambda>_7", "x", "y", FloatOp("y", "Mul", "x x"),
+               "y:z:0"),
+      Placeholder("x", "DT_FLOAT") +
+          GraphNode("mapped", "MapDefun", "x",
+                    TypesAttr("Targuments", "DT_FLOAT") +
+                        TypesAttr("output_types", "DT_FLOAT") +
+                        FunctionAttr("f", "__inference_<lambda>_7") +
+                        " attr { key: 'output_shapes' value { list { shape { "
+                        "} } } }")));
+  const auto squares = session().Run(
+      {{Find("x:0"), Tensor::Vector<float>({2, 3})}}, Find("mapped:0"));
+  ASSERT_OK(squares.status());
+  EXPECT_TRUE(SameBits(*squares, Tensor::Vector<float>({4, 9})));
+  // Rows without elements are as many as a shape may say.
+  const Tensor none(DT_FLOAT, TensorShape({int64_t{1} << 40, 0}));
+  EXPECT_THAT(session().Run({{Find("x:0"), none}}, Find("mapped:0")),
+              StatusIs(kExhausted, "1099511627776 rows to map"));
+}
+
 class FunctionsOnTasksTest : public ::testing::TestWithParam<ClusterKind> {};
 
 TEST_P(FunctionsOnTasksTest, BodiesRunWhereTheyAskTo) {

@@ -1,5 +1,7 @@
 #include "libs/graph/attr_value.h"
 
+#include <type_traits>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -78,7 +80,59 @@ bool Same(const std::vector<T>& a, const std::vector<T>& b) {
   return true;
 }
 
+// Adds up what values take, until that is more than the limit.
+class ByteCount {
+ public:
+  explicit ByteCount(int64_t limit) : limit_(limit) {}
+
+  void Add(const AttrValue& value) {
+    bytes_ += int64_t{sizeof(AttrValue)};
+    if (bytes_ <= limit_) std::visit(*this, value.value());
+  }
+  int64_t bytes() const { return bytes_; }
+
+  void operator()(const std::string& v) {
+    bytes_ += static_cast<int64_t>(v.size());
+  }
+  void operator()(const NameAttrList& v) {
+    (*this)(v.name);
+    if (v.attrs == nullptr) return;
+    if (++depth_ > kMaxDepth) bytes_ = limit_ + 1;
+    for (const auto& [name, value] : *v.attrs) {
+      if (bytes_ > limit_) break;
+      (*this)(name);
+      Add(value);
+    }
+    --depth_;
+  }
+  template <typename T>
+  void operator()(const std::vector<T>& v) {
+    bytes_ += static_cast<int64_t>(v.size() * sizeof(T));
+    if constexpr (std::is_same_v<T, std::string> ||
+                  std::is_same_v<T, NameAttrList>) {
+      for (const T& element : v) {
+        if (bytes_ > limit_) break;
+        (*this)(element);
+      }
+    }
+  }
+  template <typename T>
+  void operator()(const T&) {}  // of a fixed size
+
+ private:
+  static constexpr int kMaxDepth = 32;
+  const int64_t limit_;
+  int64_t bytes_ = 0;
+  int depth_ = 0;
+};
+
 }  // namespace
+
+int64_t AttrValue::NumBytes(int64_t limit) const {
+  ByteCount count(limit);
+  count.Add(*this);
+  return count.bytes();
+}
 
 absl::string_view AttrValue::KindName() const {
   return kKindNames[value_.index()];

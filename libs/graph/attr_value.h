@@ -76,6 +76,12 @@ class AttrValue {
   // One line for people and errors; large tensors are shortened.
   std::string ToString() const;
 
+  // About what it takes in memory, with the attrs of functions in it, and
+  // without the elements of tensors. Functions lie in the attrs of functions,
+  // and share them: counting ends beyond `limit`, or 32 of them deep, and gives
+  // more than that.
+  int64_t NumBytes(int64_t limit) const;
+
   // Tensors compare bit for bit.
   friend bool operator==(const AttrValue& a, const AttrValue& b);
 

@@ -19,6 +19,28 @@ namespace {
 constexpr absl::string_view kColocation = "loc:@";
 // Far above any call; bounds what a hostile attr can make us allocate.
 constexpr int64_t kMaxTensors = 1 << 20;
+// Far above any node; what one takes from its call may come in many copies.
+constexpr int64_t kMaxAttrBytes = 64 << 20;
+
+// The sum of what it is given, up to the bound.
+class AttrBytes {
+ public:
+  absl::Status Add(const AttrValue& value) {
+    bytes_ += value.NumBytes(kMaxAttrBytes);
+    if (bytes_ <= kMaxAttrBytes) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("attrs come to more than ", kMaxAttrBytes,
+                     " bytes, or functions in attrs lie too deep"));
+  }
+
+ private:
+  int64_t bytes_ = 0;
+};
+
+absl::Status TooManyTensors(absl::string_view what) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat(what, " come to more than ", kMaxTensors, " tensors"));
+}
 
 bool IsMergeOp(absl::string_view op) {
   return op == "Merge" || op == "RefMerge";
@@ -28,8 +50,10 @@ absl::StatusOr<NameAttrList> Replace(const NameAttrList& function,
                                      const AttrMap& attrs) {
   if (function.attrs == nullptr) return function;
   auto replaced = std::make_shared<AttrMap>();
+  AttrBytes bytes;
   for (const auto& [name, value] : *function.attrs) {
     ASSIGN_OR_RETURN(AttrValue by, ReplacePlaceholders(value, attrs));
+    RETURN_IF_ERROR(bytes.Add(by));
     if (!by.IsSet() && value.IsSet()) {
       return absl::InvalidArgumentError(
           absl::StrCat("attr '", name, "' of function '", function.name,
@@ -80,6 +104,9 @@ absl::StatusOr<DataTypeVector> TypesOf(const std::vector<ArgDef>& args,
   DataTypeVector types;
   for (const ArgDef& arg : args) {
     ASSIGN_OR_RETURN(const int length, CheckedLength(arg, attrs));
+    if (static_cast<int64_t>(types.size()) + length > kMaxTensors) {
+      return TooManyTensors("its arguments or results");
+    }
     for (int i = 0; i < length; ++i) {
       ASSIGN_OR_RETURN(const DataType type, TypeOfArg(arg, attrs, i));
       types.push_back(type);
@@ -186,8 +213,10 @@ class Instantiation {
 
   absl::StatusOr<AttrMap> AttrsOf(const FunctionNode& node) const {
     AttrMap attrs;
+    AttrBytes bytes;
     for (const auto& [name, value] : node.attrs) {
       ASSIGN_OR_RETURN(AttrValue by, ReplacePlaceholders(value, attrs_));
+      RETURN_IF_ERROR(bytes.Add(by));
       if (by.IsSet()) attrs[name] = std::move(by);
     }
     return attrs;
@@ -278,6 +307,9 @@ class Instantiation {
         continue;
       }
       ASSIGN_OR_RETURN(const std::vector<OutputTensor> tensors, Find(from));
+      if (spec.inputs.size() + tensors.size() > kMaxTensors) {
+        return TooManyTensors("its inputs");
+      }
       spec.inputs.insert(spec.inputs.end(), tensors.begin(), tensors.end());
     }
     return absl::OkStatus();
@@ -403,6 +435,9 @@ class Instantiation {
     for (const std::string& text : function_.results) {
       ASSIGN_OR_RETURN(const Reference from, ParseReference(text));
       ASSIGN_OR_RETURN(const std::vector<OutputTensor> tensors, Find(from));
+      if (body.results.size() + tensors.size() > kMaxTensors) {
+        return TooManyTensors("its results");
+      }
       body.results.insert(body.results.end(), tensors.begin(), tensors.end());
     }
     RETURN_IF_ERROR(CheckResults(types, body.results));

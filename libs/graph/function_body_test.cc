@@ -296,6 +296,9 @@ TEST_F(FunctionBodyTest, WhatMakesNoSenseByItselfIsNotImported) {
       {Signature("input_arg { name: 'x' }"), "'x' has no one type"},
       {Signature("input_arg { name: 'x' type_attr: 'T' }"),
        "'x' needs an attr 'T' of type type"},
+      {Signature("output_arg { name: 'y' type: DT_INT32 number_attr: 'N' } "
+                 "attr { name: 'N' type: 'int' default_value { s: '3' } }"),
+       "the default of attr 'N' is string instead of int"},
       {Signature("") + Body("a", "NoOp", "input: '^b'") +
            Body("b", "NoOp", "input: '^a'"),
        "a cycle that is not a loop"},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
@@ -68,18 +70,38 @@ absl::StatusOr<NameAttrList> FunctionAttr(const AttrMap& attrs,
       absl::StrCat("attr '", name, "' is no function"));
 }
 
-// The text of the input behind Identities that add nothing.
-std::string BehindIdentities(const FunctionDef& function, std::string text) {
-  for (int steps = 0; steps < 16; ++steps) {
-    const std::string node = text.substr(0, text.find(':'));
-    const auto it =
-        std::find_if(function.nodes.begin(), function.nodes.end(),
-                     [&node](const FunctionNode& n) { return n.name == node; });
-    if (it == function.nodes.end() || it->op != "Identity" ||
-        it->inputs.size() != 1) {
-      return text;
+int64_t ConstantBytes(const AttrValue& value) {
+  if (const auto* tensor = value.Get<Tensor>()) {
+    return static_cast<int64_t>(tensor->TotalBytes());
+  }
+  int64_t bytes = 0;
+  if (const auto* tensors = value.Get<std::vector<Tensor>>()) {
+    for (const Tensor& tensor : *tensors) {
+      bytes += static_cast<int64_t>(tensor.TotalBytes());
     }
-    text = it->inputs[0];
+  }
+  return bytes;
+}
+
+// Names of functions may be any text ("__inference_<lambda>_7").
+std::string NodeName(std::string function) {
+  for (char& c : function) {
+    if (!absl::ascii_isalnum(c) && !absl::StrContains(R"(/-.>\)", c)) c = '_';
+  }
+  if (absl::StrContains(R"(/->\)", function[0])) function.insert(0, 1, '_');
+  return function;
+}
+
+// Those of a function that add nothing, with their inputs.
+using Identities = absl::flat_hash_map<absl::string_view, absl::string_view>;
+
+// The text of the input behind them.
+absl::string_view BehindIdentities(const Identities& identities,
+                                   absl::string_view text) {
+  for (int steps = 0; steps < 16; ++steps) {
+    const auto it = identities.find(text.substr(0, text.find(':')));
+    if (it == identities.end()) return text;
+    text = it->second;
   }
   return text;
 }
@@ -97,9 +119,14 @@ std::vector<bool> FindInvariants(const FunctionDef& body,
       !std::all_of(op.outputs.begin(), op.outputs.end(), is_single)) {
     return is_invariant;
   }
+  Identities identities;
+  for (const FunctionNode& node : body.nodes) {
+    if (node.op != "Identity" || node.inputs.size() != 1) continue;
+    identities.emplace(node.name, node.inputs[0]);
+  }
   for (size_t i = 0; i < num_variables; ++i) {
     is_invariant[i] =
-        BehindIdentities(body, body.results[i]) == op.inputs[i].name;
+        BehindIdentities(identities, body.results[i]) == op.inputs[i].name;
   }
   return is_invariant;
 }
@@ -113,8 +140,8 @@ absl::StatusOr<const Node*> FunctionExpander::Add(NodeSpec spec) {
 absl::StatusOr<FunctionBody> FunctionExpander::AddFunction(
     const std::string& prefix, const NameAttrList& function,
     std::vector<OutputTensor> args) {
-  const Site site{.name = prefix};
-  return Call(prefix, function, std::move(args), {}, site);
+  const Site site{.name = NodeName(prefix)};
+  return Call(site.name, function, std::move(args), {}, site);
 }
 
 void FunctionExpander::EndImport() {
@@ -123,6 +150,7 @@ void FunctionExpander::EndImport() {
   frames_.clear();
   num_expanded_ = 0;
   constant_bytes_ = 0;
+  num_bytes_ = 0;
   const int num_nodes = graph_.num_nodes();
   if (static_cast<int>(is_in_control_flow_.size()) > num_nodes) {
     is_in_control_flow_.resize(num_nodes);
@@ -132,18 +160,22 @@ void FunctionExpander::EndImport() {
   });
 }
 
-absl::StatusOr<const Node*> FunctionExpander::AddInner(NodeSpec spec) {
+absl::Status FunctionExpander::Count(const NodeSpec& spec) {
   if (++num_expanded_ > options_.max_nodes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("The functions that this graph calls come to more than ",
                      options_.max_nodes, " nodes, in ", Chain(),
                      ". Call them fewer times, or in a loop."));
   }
+  // A name is held twice; an input has a type.
+  int64_t bytes = static_cast<int64_t>(
+      2 * spec.name.size() + spec.device.size() +
+      spec.inputs.size() * (sizeof(OutputTensor) + sizeof(DataType)) +
+      spec.control_inputs.size() * sizeof(const Node*));
   for (const auto& [name, value] : spec.attrs) {
-    const auto* constant = value.Get<Tensor>();
-    if (constant != nullptr) {
-      constant_bytes_ += static_cast<int64_t>(constant->num_bytes());
-    }
+    constant_bytes_ += ConstantBytes(value);
+    bytes +=
+        static_cast<int64_t>(name.size()) + value.NumBytes(options_.max_bytes);
   }
   if (constant_bytes_ > options_.max_constant_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -152,8 +184,26 @@ absl::StatusOr<const Node*> FunctionExpander::AddInner(NodeSpec spec) {
         options_.max_constant_bytes, " bytes, in ", Chain(),
         ". Give large ones as arguments."));
   }
+  return CountBytes(bytes);
+}
+
+absl::Status FunctionExpander::CountBytes(int64_t bytes) {
+  num_bytes_ += bytes;
+  if (num_bytes_ <= options_.max_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("The functions that this graph calls come to more than ",
+                   options_.max_bytes, " bytes without their constants, in ",
+                   Chain(), ". Call them fewer times, or in a loop."));
+}
+
+absl::StatusOr<const Node*> FunctionExpander::AddInner(NodeSpec spec) {
   spec.name = UniqueName(spec.name);
-  return AddAny(std::move(spec));
+  RETURN_IF_ERROR(Count(spec));
+  ASSIGN_OR_RETURN(const Node* node, AddAny(std::move(spec)));
+  RETURN_IF_ERROR(CountBytes(
+      node->num_outputs() *
+      static_cast<int64_t>(sizeof(DataType) + sizeof(PartialShape))));
+  return node;
 }
 
 absl::StatusOr<const Node*> FunctionExpander::AddAny(NodeSpec spec) {
@@ -379,6 +429,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::Call(
     return MergedDevice(site.device, spec.device);
   };
   options.add_node = [this, &begin](NodeSpec spec) {
+    if (RunsRegardless(spec, begin)) spec.control_inputs = begin.gate;
     if (!begin.effects_gate.empty() && HasEffects(spec.op, spec.attrs)) {
       spec.control_inputs.insert(spec.control_inputs.end(),
                                  begin.effects_gate.begin(),
@@ -391,6 +442,8 @@ absl::StatusOr<FunctionBody> FunctionExpander::Call(
       AddFunctionBody(*def, attrs, options, graph_);
   frames_.pop_back();
   if (!body.ok()) return body;
+  RETURN_IF_ERROR(CountBytes(
+      static_cast<int64_t>(body->results.size() * sizeof(OutputTensor))));
   for (OutputTensor& result : body->results) {
     const auto it = redirects_.find(result);
     if (it != redirects_.end()) result = it->second.to;
@@ -402,11 +455,14 @@ absl::StatusOr<FunctionBody> FunctionExpander::CallAtRunTime(
     const std::string& name, const FunctionDef& function, const AttrMap& attrs,
     std::vector<OutputTensor> args, const Begin& begin, const Site& site) {
   ASSIGN_OR_RETURN(const FunctionTypes types, TypesOfCall(function, attrs));
+  // Old functions do not say that they have state.
+  const bool has_effects =
+      function.signature.is_stateful || FunctionHasEffects(function.name());
   NodeSpec spec{
       .name = UniqueName(
-          name == site.name ? absl::StrCat(name, "/", function.name()) : name),
-      .op = function.signature.is_stateful ? "StatefulPartitionedCall"
-                                           : "PartitionedCall",
+          name == site.name ? absl::StrCat(name, "/", NodeName(function.name()))
+                            : name),
+      .op = has_effects ? "StatefulPartitionedCall" : "PartitionedCall",
       .inputs = std::move(args),
       .control_inputs = begin.gate,
       .attrs = {{"Tin", types.args},
@@ -418,7 +474,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::CallAtRunTime(
   FunctionBody body;
   for (int i = 0; i < node->num_outputs(); ++i)
     body.results.push_back({node, i});
-  if (function.signature.is_stateful) body.control_results = {node};
+  if (has_effects) body.control_results = {node};
   return body;
 }
 
@@ -621,17 +677,26 @@ FunctionExpander::EnterLoop(const Site& site,
   return loop;
 }
 
-absl::Status FunctionExpander::CloseLoop(
-    const Site& site, std::vector<LoopVariable>& loop,
-    const std::vector<OutputTensor>& next,
-    const std::vector<const Node*>& controls) {
+absl::Status FunctionExpander::CloseLoop(const Site& site,
+                                         std::vector<LoopVariable>& loop,
+                                         const FunctionBody& turn,
+                                         const Node* pivot) {
+  absl::flat_hash_set<OutputTensor> invariants;
+  for (const LoopVariable& variable : loop) {
+    if (variable.merge == nullptr) invariants.insert(variable.value);
+  }
   for (size_t i = 0; i < loop.size(); ++i) {
     if (loop[i].merge == nullptr) continue;
-    const OutputTensor from = i < next.size() ? next[i] : loop[i].in_body;
-    ASSIGN_OR_RETURN(
-        const Node* node,
-        Make(site, absl::StrCat("next_iteration_", i),
-             {.op = "NextIteration", .inputs = {from}, .controls = controls}));
+    const OutputTensor from =
+        i < turn.results.size() ? turn.results[i] : loop[i].in_body;
+    std::vector<const Node*> controls = turn.control_results;
+    // It is there in the last iteration too, which no other may follow.
+    if (invariants.contains(from)) controls.push_back(pivot);
+    ASSIGN_OR_RETURN(const Node* node,
+                     Make(site, absl::StrCat("next_iteration_", i),
+                          {.op = "NextIteration",
+                           .inputs = {from},
+                           .controls = std::move(controls)}));
     RETURN_IF_ERROR(graph_.SetBackEdge(loop[i].merge, 1, Value(node)));
   }
   return absl::OkStatus();
@@ -692,15 +757,19 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandWhile(const Site& site) {
   }
   args.clear();
   for (size_t i = 0; i < site.args.size(); ++i) args.push_back(loop[i].in_body);
-  ASSIGN_OR_RETURN(const FunctionBody turn,
-                   Call(absl::StrCat(site.name, "/body"), body, args,
-                        BeginAt(pivot, site), site));
+  Begin begin = BeginAt(pivot, site);
+  for (const LoopVariable& variable : loop) {
+    if (variable.merge == nullptr) begin.always_there.insert(variable.value);
+  }
+  ASSIGN_OR_RETURN(
+      const FunctionBody turn,
+      Call(absl::StrCat(site.name, "/body"), body, args, begin, site));
   if (turn.results.size() != site.args.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the body '", body.name, "' gives ", turn.results.size(),
                      " results for ", site.args.size(), " arguments"));
   }
-  RETURN_IF_ERROR(CloseLoop(site, loop, turn.results, turn.control_results));
+  RETURN_IF_ERROR(CloseLoop(site, loop, turn, pivot));
   FunctionBody result;
   for (size_t i = 0; i < site.args.size(); ++i) {
     result.results.push_back(loop[i].exit);
@@ -721,6 +790,18 @@ FunctionExpander::Begin FunctionExpander::BeginAt(const Node* node,
   Begin begin{.gate = {node}};
   if (site.has_effects) begin.effects_gate = {node};
   return begin;
+}
+
+// A call holds each of its args, and what it is made of takes perhaps one.
+bool FunctionExpander::RunsRegardless(const NodeSpec& spec,
+                                      const Begin& begin) const {
+  if (begin.always_there.empty() || !spec.control_inputs.empty()) return false;
+  const auto is_there = [&begin](const OutputTensor& input) {
+    return begin.always_there.contains(input);
+  };
+  return KindOf(spec.op, graph_) == Functional::kNone
+             ? std::all_of(spec.inputs.begin(), spec.inputs.end(), is_there)
+             : std::any_of(spec.inputs.begin(), spec.inputs.end(), is_there);
 }
 
 bool FunctionExpander::HasEffects(absl::string_view op, const AttrMap& attrs) {
@@ -761,6 +842,7 @@ bool FunctionExpander::IsBeingExpanded(absl::string_view function) const {
 }
 
 std::string FunctionExpander::Chain() const {
+  if (frames_.empty()) return "its own nodes";
   return absl::StrJoin(frames_, " > ",
                        [](std::string* out, const Frame& frame) {
                          absl::StrAppend(out, "'", frame.call, "' (function '",
@@ -776,13 +858,13 @@ absl::StatusOr<const Node*> FunctionExpander::Make(const Site& site,
       made.inputs.begin(), made.inputs.end(), [](const OutputTensor& input) {
         return input.node != nullptr && TypeOf(input) == DT_RESOURCE;
       });
-  ++num_expanded_;
   NodeSpec spec{.name = UniqueName(absl::StrCat(site.name, "/", name)),
                 .op = std::move(made.op),
                 .inputs = std::move(made.inputs),
                 .control_inputs = std::move(made.controls),
                 .attrs = std::move(made.attrs),
                 .device = takes_handle ? "" : site.device};
+  RETURN_IF_ERROR(Count(spec));
   ASSIGN_OR_RETURN(const Node* node, graph_.AddNode(std::move(spec)));
   return node;
 }

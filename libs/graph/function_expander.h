@@ -48,6 +48,8 @@ struct ExpanderOptions {
   // What the constants in them may take, each as often as its function is
   // called: in memory they are shared, in messages to tasks they are not.
   int64_t max_constant_bytes = int64_t{2} << 30;
+  // What all else of them may take: names, inputs, outputs, other attrs.
+  int64_t max_bytes = int64_t{1} << 30;
   // How many calls may lie inside one another; those further in are run where
   // they are come to.
   int max_depth = 64;
@@ -74,7 +76,8 @@ class FunctionExpander : public NodeAdder {
   // stays, for the caller to truncate.
   absl::StatusOr<const Node*> Add(NodeSpec spec) override;
 
-  // Adds the body of a function, under names "prefix/inner", on its own.
+  // Adds the body of a function, under names "prefix/inner", on its own. What
+  // no node's name may have in it is "_" in the prefix.
   absl::StatusOr<FunctionBody> AddFunction(const std::string& prefix,
                                            const NameAttrList& function,
                                            std::vector<OutputTensor> args);
@@ -101,6 +104,9 @@ class FunctionExpander : public NodeAdder {
   struct Begin {
     std::vector<const Node*> gate;          // of nodes without inputs
     std::vector<const Node*> effects_gate;  // of nodes with effects
+    // Args that are there whether it begins or not, so that a node which takes
+    // no others runs after `gate` as well.
+    absl::flat_hash_set<OutputTensor> always_there = {};
   };
   // A function being expanded, and where.
   struct Frame {
@@ -108,6 +114,10 @@ class FunctionExpander : public NodeAdder {
     std::string call;
   };
 
+  // RESOURCE_EXHAUSTED when the import comes to more than it may, with this
+  // node, or with so many bytes.
+  absl::Status Count(const NodeSpec& spec);
+  absl::Status CountBytes(int64_t bytes);
   // Of a node inside a function.
   absl::StatusOr<const Node*> AddInner(NodeSpec spec);
   absl::StatusOr<const Node*> AddAny(NodeSpec spec);
@@ -140,6 +150,8 @@ class FunctionExpander : public NodeAdder {
   // Whether a node of that op and attrs reads or changes state.
   bool HasEffects(absl::string_view op, const AttrMap& attrs);
   bool FunctionHasEffects(const std::string& function);
+  // Whether the node would run though what it is in does not begin.
+  bool RunsRegardless(const NodeSpec& spec, const Begin& begin) const;
   // When what a branch or a loop does begins.
   static Begin BeginAt(const Node* node, const Site& site);
   bool IsBeingExpanded(absl::string_view function) const;
@@ -164,9 +176,9 @@ class FunctionExpander : public NodeAdder {
   };
   absl::StatusOr<std::vector<LoopVariable>> EnterLoop(
       const Site& site, const std::vector<bool>& is_invariant);
+  // `pivot` runs where the body does.
   absl::Status CloseLoop(const Site& site, std::vector<LoopVariable>& loop,
-                         const std::vector<OutputTensor>& next,
-                         const std::vector<const Node*>& controls);
+                         const FunctionBody& turn, const Node* pivot);
 
   struct Made {
     std::string op;
@@ -203,6 +215,7 @@ class FunctionExpander : public NodeAdder {
   absl::flat_hash_map<std::string, bool> has_effects_;
   int num_expanded_ = 0;  // in this import
   int64_t constant_bytes_ = 0;
+  int64_t num_bytes_ = 0;  // of all else
 };
 
 }  // namespace weft

@@ -50,6 +50,11 @@ absl::StatusOr<AttrDef> AttrFromProto(const tf::OpDef::AttrDef& proto) {
   if (proto.has_default_value()) {
     ASSIGN_OR_RETURN(attr.default_value,
                      AttrValueFromProto(proto.default_value(), proto.type()));
+    if (attr.default_value->KindName() != attr.type) {
+      return Refuse(absl::StrCat("the default of attr '", attr.name, "' is ",
+                                 attr.default_value->KindName(), " instead of ",
+                                 attr.type));
+    }
   }
   if (proto.has_minimum()) attr.minimum = proto.minimum();
   for (const int type : proto.allowed_values().list().type()) {

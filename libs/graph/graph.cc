@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -102,11 +103,11 @@ absl::StatusOr<std::vector<PartialShape>> InferShapes(
 
 // Control inputs are a set; the order of the first mention is kept.
 std::vector<const Node*> Unique(const std::vector<const Node*>& nodes) {
+  if (nodes.size() < 2) return nodes;
   std::vector<const Node*> result;
+  absl::flat_hash_set<const Node*> seen;
   for (const Node* node : nodes) {
-    if (std::find(result.begin(), result.end(), node) == result.end()) {
-      result.push_back(node);
-    }
+    if (seen.insert(node).second) result.push_back(node);
   }
   return result;
 }

@@ -24,6 +24,8 @@ namespace weft {
 namespace {
 
 constexpr absl::string_view kColocation = "loc:@";
+// Of the nodes of one import, which take some 64 bytes each.
+constexpr int64_t kMaxOutputs = 1 << 24;
 
 bool IsMerge(absl::string_view op) { return op == "Merge" || op == "RefMerge"; }
 bool IsNextIteration(absl::string_view op) {
@@ -443,7 +445,12 @@ absl::Status GraphImporter::AddOne(int index) {
   } else {
     ASSIGN_OR_RETURN(added_[index], graph_.AddNode(std::move(spec)));
   }
-  return absl::OkStatus();
+  // A few bytes ("num" of an Unpack) may ask for a million outputs each.
+  num_outputs_ += added_[index]->num_outputs();
+  if (num_outputs_ <= kMaxOutputs) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "Node '", Prefixed(def.name()), "': the graph's nodes have more than ",
+      kMaxOutputs, " outputs"));
 }
 
 absl::StatusOr<AttrMap> GraphImporter::Attrs(const tf::NodeDef& def) const {

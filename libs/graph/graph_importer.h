@@ -85,6 +85,7 @@ class GraphImporter {
   std::vector<int> order_;                  // producers first
   std::vector<const Node*> added_;          // by node of the GraphDef
   std::vector<BackEdge> back_edges_;
+  int64_t num_outputs_ = 0;  // of the nodes added
 };
 
 }  // namespace weft

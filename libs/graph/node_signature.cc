@@ -292,6 +292,10 @@ class Resolver {
         }
       }
       const int count = ArgLength(arg, attrs());
+      if (static_cast<int64_t>(types->size()) + count > kMaxTensors) {
+        return Invalid("its attrs ask for more than ", kMaxTensors,
+                       " inputs or outputs");
+      }
       for (int i = 0; i < count; ++i) types->push_back(TypeOf(arg, i));
     }
     return absl::OkStatus();

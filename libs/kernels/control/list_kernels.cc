@@ -25,7 +25,7 @@ constexpr char kListType[] = "tensorflow::TensorList";
 constexpr char kOptionalType[] = "tensorflow::data::Optional";
 constexpr char kHasValue[] = "1";
 // Far above any list; bounds what one number can make us allocate.
-constexpr int64_t kMaxElements = int64_t{1} << 28;
+constexpr int64_t kMaxElements = int64_t{1} << 24;
 
 template <typename... Parts>
 absl::Status Invalid(const Parts&... parts) {
@@ -187,6 +187,11 @@ absl::StatusOr<Tensor> ElementAt(OpKernelContext& context, const List& list,
     }
     return Zeros(context, list, shape);
   }
+  // Who sends a variant may say anything of the tensors in it.
+  if (element.dtype() != list.kind.dtype) {
+    return Invalid("The list is of ", DataTypeName(list.kind.dtype),
+                   " elements, but has one of ", DataTypeName(element.dtype()));
+  }
   if (shape.IsCompatibleWith(element.shape())) return element;
   return Invalid("Expected element of shape ", shape.ToString(),
                  " but the list has one of ", element.shape().ToString());
@@ -241,6 +246,10 @@ class TensorListFromTensor : public OpKernel {
     const Tensor& tensor = context.input(0);
     if (tensor.rank() == 0) {
       return Invalid("Tensor must be at least a vector, but saw shape: []");
+    }
+    if (tensor.dim(0) > kMaxElements) {
+      return Invalid("A list has at most ", kMaxElements,
+                     " elements, but the tensor has ", tensor.dim(0), " rows");
     }
     ASSIGN_OR_RETURN(const TensorShape row,
                      TensorShape::Create(tensor.shape().dims().subspan(1)));

@@ -1,3 +1,4 @@
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -176,6 +177,26 @@ TEST_F(ListKernelsTest, OptionalsAreThereOrNot) {
                    {{"output_types", DataTypeVector{DT_INT32, DT_STRING}},
                     {"output_shapes", std::vector<PartialShape>(2)}}),
       StatusIs(kInvalid, "component 0 of type float"));
+}
+
+TEST_F(ListKernelsTest, WhatAPeerSendsAsAListIsLookedAt) {
+  // It says that it is of floats.
+  Tensor list(DT_VARIANT, {});
+  list.mutable_scalar<Variant>() = {
+      "tensorflow::TensorList", "1 -1 1 2",
+      std::make_shared<const std::vector<Tensor>>(
+          2, Tensor::Vector<std::string>({"a", "b"}))};
+  const auto is_refused =
+      StatusIs(kInvalid, "list is of float elements, but has one of string");
+  EXPECT_THAT(Get(list, 0), is_refused);
+  EXPECT_THAT(Stack(list), is_refused);
+  EXPECT_THAT(Pop(list), is_refused);
+  // Rows without elements are as many as a shape may say.
+  EXPECT_THAT(
+      harness_.RunOne("TensorListFromTensor",
+                      {Tensor(DT_FLOAT, TensorShape({int64_t{1} << 40, 0})),
+                       Tensor::Vector({0})}),
+      StatusIs(kInvalid, "has 1099511627776 rows"));
 }
 
 TEST(ToBoolTest, IsWhatAConditionIsInTensorFlow) {

@@ -14,6 +14,9 @@
 namespace weft {
 namespace {
 
+// Far above any map; bounds what one shape can make us allocate.
+constexpr int64_t kMaxRows = int64_t{1} << 24;
+
 // The shape of `rows` of that shape.
 absl::StatusOr<TensorShape> RowsOf(int64_t rows,
                                    absl::Span<const int64_t> row) {
@@ -199,6 +202,12 @@ class MapDefun : public CallingKernel {
           absl::StrCat("the function gives ", function.result_types().size(),
                        " results, but attr 'output_types' promises ",
                        context.num_outputs()));
+    }
+    // Rows without elements take no memory, but their results do.
+    if (context.input(0).rank() > 0 && context.input(0).dim(0) > kMaxRows) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("argument 0 has ", context.input(0).dim(0),
+                       " rows to map, more than ", kMaxRows));
     }
     for (int i = 0; i < num_mapped_; ++i) {
       const TensorShape& shape = context.input(i).shape();
