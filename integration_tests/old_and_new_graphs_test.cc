@@ -86,7 +86,9 @@ TEST_F(GraphsOfCasesTest, MissingDefaultsAreFilled) {
   for (const GraphOfCase& graph : *graphs_) {
     tf::GraphDef older = graph.def;
     for (tf::NodeDef& node : *older.mutable_node()) {
-      for (const AttrDef& attr : StandardOps()->Find(node.op())->attrs) {
+      const OpDef* const op = StandardOps()->Find(node.op());
+      if (op == nullptr) continue;  // a function of the graph
+      for (const AttrDef& attr : op->attrs) {
         const auto it = node.attr().find(attr.name);
         if (it == node.attr().end() || !attr.default_value) continue;
         const auto value = AttrValueFromProto(it->second, attr.type);
