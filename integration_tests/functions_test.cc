@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -528,6 +529,19 @@ TEST_F(FunctionsTest, ABodyRunsOnlyWhereItsConditionHolds) {
   EXPECT_THAT(Run(feeds(3, two), "make:3"), Gives(19.0f));
   EXPECT_THAT(Run(feeds(3, two), "call:3"), Gives(19.0f));
   EXPECT_THAT(Run(feeds(3, two), "copy:3"), Gives(2.0f));
+  // d(w + n x x) / dx, and that of what is x from the first iteration on.
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Gradient> of_made,
+      AddGradients(root_, {Output(Find("make:3"))}, {Output(Find("x:0"))}));
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Gradient> of_copied,
+      AddGradients(root_, {Output(Find("copy:3"))}, {Output(Find("x:0"))}));
+  for (const auto& [gradient, expected] :
+       {std::pair{of_made[0].dense, 12.0f}, {of_copied[0].dense, 1.0f}}) {
+    ASSERT_OK_AND_ASSIGN(const Tensor value,
+                         session().Run(feeds(3, two), gradient));
+    EXPECT_EQ(value.scalar<float>(), expected);
+  }
 }
 
 // A tree of 2^60 attrs in 60 maps; inputs that stand for a million tensors
