@@ -19,6 +19,7 @@ namespace weft {
 namespace {
 
 using Values = std::vector<Output>;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // What is differentiated: ys of an x and a w, both doubles [3], and an n.
@@ -422,6 +423,125 @@ TEST_F(LoopGradientsTest, SaysWhatItCanNot) {
   EXPECT_THAT(AddGradients(root, {first[0].dense}, {x}),
               StatusIs(absl::StatusCode::kUnimplemented,
                        "Second-order gradient for while loops not supported"));
+}
+
+TEST_F(LoopGradientsTest, ALoopWithTwoConditionsIsRefused) {
+  const Scope root = Scope::Root();
+  const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
+  const Values last = ops::WhileLoop(
+      root, {0, x},
+      [](const Scope& s, const Values& v) { return ops::Less(s, v[0], 5); },
+      [](const Scope& s, const Values& v) {
+        ops::LoopCond(s.WithName("other"), ops::Less(s, v[0], 3));
+        return Values{ops::Add(s, v[0], 1), ops::Square(s, v[1])};
+      });
+  ASSERT_OK(root.status());
+  EXPECT_THAT(AddGradients(root, {last[1]}, {x}),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       "node 'while/other' (op type: LoopCond) is not the "
+                       "only one of its loop"));
+}
+
+// A constant is an x like others: it comes in as they do.
+TEST_F(LoopGradientsTest, OfConstants) {
+  for (const bool taken : {false, true}) {
+    const Scope root = Scope::Root();
+    const Output x = root.ToOutput(Tensor::Vector({2.0f, 3.0f}));
+    const Output p = ops::Placeholder(root, DT_BOOL, {.shape = {}});
+    const Output by_loop = ops::WhileLoop(
+        root, {0, Tensor::Vector({1.0f, 1.0f})},
+        [](const Scope& s, const Values& v) { return ops::Less(s, v[0], 3); },
+        [&](const Scope& s, const Values& v) {
+          return Values{ops::Add(s, v[0], 1), ops::Mul(s, v[1], x)};
+        })[1];
+    const Output by_branch = ops::Cond(
+        root, p, [&](const Scope& s) { return Values{ops::Square(s, x)}; },
+        [&](const Scope& s) {
+          return Values{s.ToOutput(Tensor::Vector({5.0f, 6.0f}))};
+        })[0];
+    ASSERT_OK_AND_ASSIGN(const auto loop, AddGradients(root, {by_loop}, {x}));
+    ASSERT_OK_AND_ASSIGN(const auto branch,
+                         AddGradients(root, {by_branch}, {x}));
+    ASSERT_OK_AND_ASSIGN(auto session,
+                         Session::Connect("", root, {.process = process_}));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> values,
+                         session->Run({{p, Tensor::Scalar(taken)}},
+                                      Values{loop[0].dense, branch[0].dense}));
+    EXPECT_THAT(values[0].flat<float>(), ElementsAre(12, 27));
+    EXPECT_THAT(values[1].flat<float>(),
+                ElementsAre(taken ? 4 : 0, taken ? 6 : 0));
+  }
+}
+
+// Each call has arrays of gradients of its own.
+TEST_F(LoopGradientsTest, TwiceThroughArraysByAnyName) {
+  const Scope root = Scope::Root();
+  const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3}});
+  const Values y = ops::MapFn(root,
+                              [](const Scope& s, const Values& e) {
+                                return Values{ops::Square(s, e[0])};
+                              },
+                              {x});
+  ASSERT_OK_AND_ASSIGN(const auto one,
+                       AddGradients(root.WithName("one"), {y[0]}, {x}));
+  ASSERT_OK_AND_ASSIGN(const auto two,
+                       AddGradients(root.WithName("two"), {y[0]}, {x}));
+  ASSERT_OK_AND_ASSIGN(auto session,
+                       Session::Connect("", root, {.process = process_}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> values,
+                       session->Run({{x, Tensor::Vector({1.0f, 2.0f, 3.0f})}},
+                                    Values{one[0].dense, two[0].dense}));
+  EXPECT_THAT(values[0].flat<float>(), ElementsAre(2, 4, 6));
+  EXPECT_THAT(values[1].flat<float>(), ElementsAre(2, 4, 6));
+}
+
+// In a branch that is not taken nothing runs, though all that it waits for
+// does.
+TEST_F(LoopGradientsTest, ABranchThatWaitsForWhatIsOutside) {
+  const Scope root = Scope::Root();
+  const Output p = ops::Placeholder(root, DT_BOOL, {.shape = {}});
+  const Operation outside = root.AddNode("NoOp", {});
+  const auto rows = [&](int count) {
+    return [&outside, count](const Scope& s) {
+      return Values{
+          ops::Range(s.WithControlDependencies({outside}), 0, count, 1)};
+    };
+  };
+  const Values y = ops::Cond(root, p, rows(3), rows(5));
+  ASSERT_OK_AND_ASSIGN(auto session,
+                       Session::Connect("", root, {.process = process_}));
+  for (const bool taken : {false, true}) {
+    ASSERT_OK_AND_ASSIGN(
+        const std::vector<Tensor> values,
+        session->Run({{p, Tensor::Scalar(taken)}}, Values{y[0]}));
+    EXPECT_EQ(values[0].num_elements(), taken ? 3 : 5);
+  }
+}
+
+// What depends on invariants alone runs as often as the body, neither for ever
+// nor once more.
+TEST_F(LoopGradientsTest, ABodyThatTakesInvariantsAlone) {
+  const Scope root = Scope::Root();
+  const Output x =
+      ops::Placeholder(root, DT_FLOAT, {.shape = PartialShape::Scalar()});
+  const ops::Variable count(root, Tensor::Scalar(0.0f));
+  const Values last = ops::WhileLoop(
+      root, {0, Tensor::Scalar(0.0f), Tensor::Scalar(0.0f)},
+      [](const Scope& s, const Values& v) { return ops::Less(s, v[0], 3); },
+      [&](const Scope& s, const Values& v) {
+        return Values{ops::Add(s, v[0], 1), x, ops::AssignAdd(s, count, x)};
+      },
+      {.shape_invariants = {PartialShape::Scalar(), PartialShape::Scalar(),
+                            PartialShape::UnknownRank()}});
+  const Operation initializer = ops::GlobalVariablesInitializer(root);
+  ASSERT_OK_AND_ASSIGN(auto session,
+                       Session::Connect("", root, {.process = process_}));
+  ASSERT_OK(session->Run({}, Values{}, {initializer}).status());
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> values,
+                       session->Run({{x, Tensor::Scalar(2.0f)}}, last));
+  EXPECT_EQ(values[1].scalar<float>(), 2);
+  ASSERT_OK_AND_ASSIGN(const Tensor total, session->Run(count.value()));
+  EXPECT_EQ(total.scalar<float>(), 6);
 }
 
 }  // namespace

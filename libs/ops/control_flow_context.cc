@@ -18,20 +18,32 @@ absl::Status ControlFlowContext::AddOp(NodeSpec& spec) {
           "input '", TensorName(input), "' has no value in this context"));
     }
     input = value.output_tensor();
-    is_tied = is_tied || !IsFreeConstant(*input.node);
+    is_tied = is_tied || IsTiedBy(*input.node);
   }
   std::vector<const Node*> controls;
   for (const Node* control : spec.control_inputs) {
     const Node* inside = AddControl(control);
     if (inside == nullptr) continue;
     controls.push_back(inside);
-    is_tied = is_tied || !IsFreeConstant(*inside);
+    is_tied = is_tied || IsTiedBy(*inside);
   }
   // Constants exist everywhere; what computes from them alone must not.
   const bool is_free = spec.op == "Const" && controls.empty();
   if (!is_tied && !is_free) controls.push_back(pivot());
   spec.control_inputs = std::move(controls);
   return absl::OkStatus();
+}
+
+// What is the same in all iterations is there in one more than the body runs
+// in.
+bool ControlFlowContext::IsTiedBy(const Node& node) const {
+  return !IsFreeConstant(node) && !IsConstantEnter(node);
+}
+
+bool ControlFlowContext::StaysOutside(const Output& value) {
+  const DataType dtype = RemoveRefType(value.dtype());
+  return IsFreeConstant(*value.node()) && !IsFloatingType(dtype) &&
+         !IsComplexType(dtype);
 }
 
 }  // namespace weft

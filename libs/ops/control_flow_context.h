@@ -39,6 +39,15 @@ class ControlFlowContext {
   void NoteInside(const Node* node) { inside_.insert(node); }
   bool IsInside(const Node* node) const { return inside_.contains(node); }
 
+ protected:
+  // Whether what takes or waits for `node`, which AddValue or AddControl gave,
+  // runs in the turn of what is inside for that reason alone.
+  virtual bool IsTiedBy(const Node& node) const;
+  // Whether nodes inside take the value, which was made outside, as it is: a
+  // constant that no gradient is asked for. A floating one comes in as all
+  // else does, so that what flows back to it is known where it was made.
+  static bool StaysOutside(const Output& value);
+
  private:
   absl::flat_hash_set<const Node*> inside_;
 };

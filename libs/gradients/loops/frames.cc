@@ -165,6 +165,10 @@ absl::Status Frames::AddToParts(const Node& node, LoopParts& parts) const {
   if (IsConstantEnter(node)) {
     parts.invariants.push_back(&node);
   } else if (IsLoopCond(node)) {
+    // Variables that end by one or the other have no common count.
+    if (parts.loop_cond != nullptr) {
+      return NoSuchLoop(node, "is not the only one of its loop");
+    }
     parts.loop_cond = &node;
   } else if (IsLoopMerge(node)) {
     LoopVariable variable = {.merge = &node};

@@ -18,14 +18,17 @@ namespace {
 using Gradients = std::vector<Gradient>;
 
 // Names one call of AddGradients: the part of its scope that is called
-// "gradients", with what is before it.
-std::string SourceOf(const Scope& scope) {
+// "gradients", with what is before it; where it has another name, all that is
+// before the node's own scope.
+std::string SourceOf(const Scope& scope, const Node& node) {
   std::string source;
   for (absl::string_view part : absl::StrSplit(scope.prefix(), '/')) {
     absl::StrAppend(&source, source.empty() ? "" : "/", part);
     if (absl::StartsWith(part, "gradients")) return source;
   }
-  return "gradients";
+  const size_t end =
+      scope.prefix().rfind(absl::StrCat("/", node.name(), "_grad"));
+  return end == std::string::npos ? "gradients" : scope.prefix().substr(0, end);
 }
 
 // One op on arrays in its versions, of other handles each.
@@ -52,10 +55,10 @@ struct ArrayAndFlow {
 // The array of gradients of the one at input 0, once `flow` is there.
 ArrayAndFlow GradientArray(const Scope& scope, const Node& node,
                            const Output& flow) {
-  const Output handle =
-      SameVersion(scope, node,
-                  {"TensorArrayGrad", "TensorArrayGradV2", "TensorArrayGradV3"},
-                  {Output(node.input(0)), flow}, {{"source", SourceOf(scope)}});
+  const Output handle = SameVersion(
+      scope, node,
+      {"TensorArrayGrad", "TensorArrayGradV2", "TensorArrayGradV3"},
+      {Output(node.input(0)), flow}, {{"source", SourceOf(scope, node)}});
   if (!handle) return {};
   const Output ordered =
       ops::Identity(scope.WithName("gradient_flow")

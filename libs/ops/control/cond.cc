@@ -26,7 +26,7 @@ class CondContext : public ControlFlowContext {
   }
 
   Output AddValue(const Output& value) override {
-    if (IsInside(value.node()) || IsFreeConstant(*value.node())) return value;
+    if (IsInside(value.node()) || StaysOutside(value)) return value;
     const auto it = values_.find(value.output_tensor());
     if (it != values_.end()) return it->second;
     // A handle, or a reference, stays with what it is one of.
@@ -41,7 +41,7 @@ class CondContext : public ControlFlowContext {
         branch_ == 1 ? outputs.output_true : outputs.output_false;
     if (!inside) return inside;
     values_[value.output_tensor()] = inside;
-    values_[inside.output_tensor()] = inside;
+    NoteInside(inside.node());
     return inside;
   }
 
@@ -53,6 +53,12 @@ class CondContext : public ControlFlowContext {
   }
 
   const Node* pivot() const override { return pivot_.node(); }
+
+ protected:
+  // What is waited for outside runs whichever branch is taken.
+  bool IsTiedBy(const Node& node) const override {
+    return IsInside(&node) && ControlFlowContext::IsTiedBy(node);
+  }
 
  private:
   const Scope outer_;
