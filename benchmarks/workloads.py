@@ -66,6 +66,7 @@ WORKLOADS = (
     Workload(_OTHER + 'checkpoint_training', '',
              'checkpoint --stepping=training'),
     Workload(_OTHER + 'footprint', 'footprint.py', 'footprint'),
+    Workload('models', 'models.py', 'models'),
     Workload('ops', './ops.py', 'ops'),
 )
 
@@ -134,5 +135,7 @@ GOALS = (
     # 20 MB.
     Goal(_OTHER + 'footprint', 'idle_rss', AT_MOST, 19.07, 'MiB', None),
     Goal(_OTHER + 'footprint', 'stripped_size', AT_MOST, 19.07, 'MiB', None),
+    *(Goal('models', name + '_step', AT_LEAST, 1.2, '', TF)
+      for name in ('lenet', 'resnet', 'lstm', 'wide')),
     *_ops_goals(),
 )

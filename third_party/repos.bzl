@@ -166,6 +166,12 @@ def system_repos():
         incs = ["x86_64-linux-gnu"],
         linkopts = ["-lcurl"],
     )
+    # Headers only: kernels look for the library when they run.
+    _system_library(
+        name = "dnnl",
+        apt = "libdnnl-dev",
+        paths = ["oneapi/dnnl"],
+    )
     _system_library(
         name = "eigen",
         apt = "libeigen3-dev",

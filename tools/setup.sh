@@ -31,7 +31,7 @@ REQUIRED=(
   libzmq3-dev cppzmq-dev libleveldb-dev libisal-dev libre2-dev
   libcurl4-openssl-dev libssl-dev libpugixml-dev libpng-dev
   prometheus-cpp-dev libmicrohttpd-dev
-  libgtest-dev libgmock-dev libbenchmark-dev
+  libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev
   # What tests and examples read, and what checks the format.
   dataset-fashion-mnist clang-format-14
 )

@@ -73,9 +73,61 @@ void Pool(const PoolWindow& window, const T* x, T* out) {
   }
 }
 
+// Of an index beside an element of T: as wide.
+template <typename T>
+struct IndexOf;
+template <>
+struct IndexOf<float> {
+  using Type = int32_t;
+};
+template <>
+struct IndexOf<double> {
+  using Type = int64_t;
+};
+
+// `kSize` channels; the compiler makes vectors of the inner loops.
+template <int kSize, typename T>
+void AddMaxGradientTo(const PoolWindow& window, const T* x, const T* gradient,
+                      T* out) {
+  using Index = typename IndexOf<T>::Type;
+  T best[kSize];
+  Index at[kSize];
+  for (int c = 0; c < kSize; ++c) {
+    best[c] = x[c];
+    at[c] = 0;
+  }
+  for (int64_t row = 0; row < window.rows; ++row) {
+    for (int64_t column = 0; column < window.columns; ++column) {
+      const int64_t place = row * window.row_stride + column * window.channels;
+      const Index here = static_cast<Index>(place);
+      const T* const values = x + place;
+#pragma GCC ivdep
+      for (int c = 0; c < kSize; ++c) {
+        const bool is_larger = values[c] > best[c];
+        best[c] = is_larger ? values[c] : best[c];
+        at[c] = is_larger ? here : at[c];
+      }
+    }
+  }
+  for (int c = 0; c < kSize; ++c) out[at[c] + c] += gradient[c];
+}
+
+template <typename T>
+void AddMaxGradient(const PoolWindow& window, const T* x, const T* gradient,
+                    T* out) {
+  constexpr int kSize = 16;
+  int64_t c = 0;
+  for (; c + kSize <= window.channels; c += kSize) {
+    AddMaxGradientTo<kSize>(window, x + c, gradient + c, out + c);
+  }
+  for (; c < window.channels; ++c) {
+    AddMaxGradientTo<1>(window, x + c, gradient + c, out + c);
+  }
+}
+
 template <typename T>
 void Fill(PoolLoops<T>* loops) {
-  *loops = {&Pool<Max, T>, &Pool<Mean, T>};
+  *loops = {&Pool<Max, T>, &Pool<Mean, T>, &AddMaxGradient<T>};
 }
 
 }  // namespace

@@ -24,6 +24,12 @@ struct PoolLoops {
   void (*max)(const PoolWindow& window, const T* x, T* out);
   // out[c] = their mean.
   void (*mean)(const PoolWindow& window, const T* x, T* out);
+  // out[p][c] += gradient[c], where p is the place of the first of the largest
+  // elements of channel c, as `out` is laid out like `x`; nothing is larger
+  // than a NaN in the first place.
+  // REQUIRES: rows * row_stride fits 31 bits.
+  void (*add_max_gradient)(const PoolWindow& window, const T* x,
+                           const T* gradient, T* out);
 };
 
 namespace v1 {

@@ -12,71 +12,15 @@
 #include "libs/kernels/isa/nn_loops.h"
 #include "libs/kernels/math/gemm_of_any_type.h"
 #include "libs/kernels/math/tensor_sum.h"
+#include "libs/kernels/nn/convolution.h"
+#include "libs/kernels/nn/dnnl_convolution.h"
+#include "libs/kernels/nn/dnnl_library.h"
 #include "libs/kernels/nn/layout.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/windows.h"
 
 namespace weft {
 namespace {
-
-// A checked convolution. Where the filter is less deep than the image, the
-// channels are in groups, each with filters of its own.
-struct Convolution {
-  int64_t batch, channels, filters;
-  int64_t groups, depth;  // of a group, in channels
-  WindowDim rows, columns;
-
-  int64_t windows() const { return rows.out * columns.out; }
-  // Numbers that one window takes of one group.
-  int64_t taps() const { return rows.size * columns.size * depth; }
-  int64_t filters_of_group() const { return filters / groups; }
-  int64_t image_size() const { return rows.in * columns.in * channels; }
-  // Of all images.
-  int64_t all_windows() const { return batch * windows(); }
-  // How many to lay out at a time: as many as stay in the second-level cache of
-  // each thread, but enough for a matrix product that is worth its own copies.
-  int64_t windows_at_a_time(int64_t threads) const {
-    constexpr int64_t kNumbers = 1 << 18, kLeast = 256;
-    const int64_t most = threads * std::max(kLeast, kNumbers / (taps() + 1));
-    return std::min(all_windows(), most);
-  }
-  TensorShape output_shape() const {
-    return {batch, rows.out, columns.out, filters};
-  }
-
-  static absl::StatusOr<Convolution> Of(const WindowAttrs& attrs,
-                                        const TensorShape& image,
-                                        const TensorShape& filter) {
-    RETURN_IF_ERROR(CheckImageAndFilter(image, filter));
-    if (filter.dim(2) == 0 || image.dim(3) == 0 ||
-        image.dim(3) % filter.dim(2) != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input depth must be evenly divisible by filter depth: ",
-                       image.dim(3), " vs ", filter.dim(2)));
-    }
-    const int64_t groups = image.dim(3) / filter.dim(2);
-    if (filter.dim(3) % groups != 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "output depth must be evenly divisible by number of groups: ",
-          filter.dim(3), " vs ", groups));
-    }
-    Convolution result;
-    result.groups = groups;
-    result.depth = filter.dim(2);
-    result.batch = image.dim(0);
-    result.channels = image.dim(3);
-    result.filters = filter.dim(3);
-    ASSIGN_OR_RETURN(result.rows, attrs.Dim(1, image.dim(1), filter.dim(0)));
-    ASSIGN_OR_RETURN(result.columns, attrs.Dim(2, image.dim(2), filter.dim(1)));
-    // What is laid out for one image is a valid shape too.
-    RETURN_IF_ERROR(
-        TensorShape::Create({result.rows.out, result.columns.out, filter.dim(0),
-                             filter.dim(1), image.dim(3)}));
-    RETURN_IF_ERROR(TensorShape::Create(
-        {result.batch, result.rows.out, result.columns.out, result.filters}));
-    return result;
-  }
-};
 
 // The taps [begin, end) of a window that are inside the image.
 struct TapRange {
@@ -163,31 +107,47 @@ class ConvolutionKernel : public OpKernel {
     ASSIGN_OR_RETURN(WindowAttrs attrs,
                      WindowAttrs::ReadConvolution(construction));
     const std::string& op = construction.node().type();
-    const Which which = op == "Conv2D"                 ? Which::kForward
-                        : op == "Conv2DBackpropFilter" ? Which::kFilter
-                                                       : Which::kInput;
+    const ConvolutionPass pass = op == "Conv2D" ? ConvolutionPass::kForward
+                                 : op == "Conv2DBackpropFilter"
+                                     ? ConvolutionPass::kFilter
+                                     : ConvolutionPass::kInput;
     return std::make_unique<ConvolutionKernel>(construction, std::move(attrs),
-                                               which);
+                                               pass);
   }
 
   absl::Status Compute(OpKernelContext& context) override {
-    switch (which_) {
-      case Which::kForward:
+    switch (pass_) {
+      case ConvolutionPass::kForward:
         return Forward(context);
-      case Which::kFilter:
+      case ConvolutionPass::kFilter:
         return BackpropFilter(context);
-      case Which::kInput:
+      case ConvolutionPass::kInput:
         break;
     }
     return BackpropInput(context);
   }
 
-  enum class Which { kForward, kFilter, kInput };
   ConvolutionKernel(const OpKernelConstruction& construction, WindowAttrs attrs,
-                    Which which)
-      : OpKernel(construction), attrs_(std::move(attrs)), which_(which) {}
+                    ConvolutionPass pass)
+      : OpKernel(construction),
+        attrs_(std::move(attrs)),
+        pass_(pass),
+        dnnl_(DnnlLibrary::Best(), pass) {}
 
  private:
+  // Whether oneDNN has done it.
+  absl::StatusOr<bool> RunDnnl(OpKernelContext& context, const Convolution& c,
+                               const Tensor& first, const Tensor& second,
+                               Tensor& output) {
+    if constexpr (std::is_same_v<W, float>) {
+      return dnnl_.Run(context, c, first.flat<W>().data(),
+                       second.flat<W>().data(),
+                       output.mutable_flat<W>().data());
+    } else {
+      return false;
+    }
+  }
+
   // For `windows` windows of a group.
   absl::StatusOr<Tensor> NewMatrix(OpKernelContext& context,
                                    const Convolution& c,
@@ -195,7 +155,7 @@ class ConvolutionKernel : public OpKernel {
     return context.AllocateTemp(DataTypeOf<W>::value, {windows, c.taps()});
   }
 
-  absl::Status Forward(OpKernelContext& context) const {
+  absl::Status Forward(OpKernelContext& context) {
     ASSIGN_OR_RETURN(const Convolution c,
                      Convolution::Of(attrs_, context.input(0).shape(),
                                      context.input(1).shape()));
@@ -208,6 +168,9 @@ class ConvolutionKernel : public OpKernel {
     if (output.num_elements() == 0) {
       return NarrowTo<W>(context, 0, std::move(output));
     }
+    ASSIGN_OR_RETURN(const bool is_done,
+                     RunDnnl(context, c, images, filter, output));
+    if (is_done) return NarrowTo<W>(context, 0, std::move(output));
     const int64_t step =
         c.windows_at_a_time(context.scheduler().num_compute_threads());
     ASSIGN_OR_RETURN(Tensor matrix, NewMatrix(context, c, step));
@@ -244,7 +207,7 @@ class ConvolutionKernel : public OpKernel {
                      gradient.shape().ToString()));
   }
 
-  absl::Status BackpropFilter(OpKernelContext& context) const {
+  absl::Status BackpropFilter(OpKernelContext& context) {
     ASSIGN_OR_RETURN(const TensorShape filter_shape, ShapeOfInput(context, 1));
     ASSIGN_OR_RETURN(
         const Convolution c,
@@ -261,6 +224,9 @@ class ConvolutionKernel : public OpKernel {
       std::fill(sum.begin(), sum.end(), W(0));
       return NarrowTo<W>(context, 0, std::move(output));
     }
+    ASSIGN_OR_RETURN(const bool is_done,
+                     RunDnnl(context, c, images, gradient, output));
+    if (is_done) return NarrowTo<W>(context, 0, std::move(output));
     ASSIGN_OR_RETURN(Tensor part,
                      context.AllocateTemp(DataTypeOf<W>::value, filter_shape));
     // Not more for more threads: the sums would depend on their number.
@@ -294,7 +260,7 @@ class ConvolutionKernel : public OpKernel {
     return NarrowTo<W>(context, 0, std::move(output));
   }
 
-  absl::Status BackpropInput(OpKernelContext& context) const {
+  absl::Status BackpropInput(OpKernelContext& context) {
     ASSIGN_OR_RETURN(const TensorShape image_shape, ShapeOfInput(context, 0));
     ASSIGN_OR_RETURN(
         const Convolution c,
@@ -307,10 +273,14 @@ class ConvolutionKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor output,
                      context.AllocateTemp(DataTypeOf<W>::value, image_shape));
     const auto sum = output.mutable_flat<W>();
-    std::fill(sum.begin(), sum.end(), W(0));
     if (sum.empty() || filter.num_elements() == 0 || c.all_windows() == 0) {
+      std::fill(sum.begin(), sum.end(), W(0));
       return NarrowTo<W>(context, 0, std::move(output));
     }
+    ASSIGN_OR_RETURN(const bool is_done,
+                     RunDnnl(context, c, filter, gradient, output));
+    if (is_done) return NarrowTo<W>(context, 0, std::move(output));
+    std::fill(sum.begin(), sum.end(), W(0));
     const int64_t step =
         c.windows_at_a_time(context.scheduler().num_compute_threads());
     ASSIGN_OR_RETURN(Tensor matrix, NewMatrix(context, c, step));
@@ -337,7 +307,8 @@ class ConvolutionKernel : public OpKernel {
   }
 
   const WindowAttrs attrs_;
-  const Which which_;
+  const ConvolutionPass pass_;
+  DnnlConvolution dnnl_;
 };
 
 void Register(KernelRegistry& registry, const char* op, DataType type,

@@ -7,6 +7,7 @@ void RegisterNnKernels(KernelRegistry& registry) {
   RegisterBiasKernels(registry);
   RegisterConvolutionKernels(registry);
   RegisterDepthwiseKernels(registry);
+  RegisterBatchNormKernels(registry);
   RegisterNormalizationKernels(registry);
   RegisterPoolKernels(registry);
   RegisterSoftmaxKernels(registry);

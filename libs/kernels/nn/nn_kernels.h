@@ -15,6 +15,7 @@ void RegisterBiasKernels(KernelRegistry& registry);
 void RegisterConvolutionKernels(KernelRegistry& registry);
 void RegisterDepthwiseKernels(KernelRegistry& registry);
 // LRN and batch normalisation.
+void RegisterBatchNormKernels(KernelRegistry& registry);
 void RegisterNormalizationKernels(KernelRegistry& registry);
 void RegisterPoolKernels(KernelRegistry& registry);
 void RegisterSoftmaxKernels(KernelRegistry& registry);

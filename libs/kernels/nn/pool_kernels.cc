@@ -1,6 +1,7 @@
 // MaxPool and AvgPool with their gradients. MaxPool alone has windows across
 // channels too, but not across both them and rows or columns.
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <type_traits>
@@ -282,13 +283,29 @@ class MaxPoolGradKernel : public PoolKernel {
       const T* const grad = grads + n * pool.output_size();
       T* const out = outputs + n * pool.image_size();
       pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
-        for (int64_t c = 0; c < pool.channels; ++c) {
-          const int64_t best = pool.Largest(image, y, x, c);
-          if (best >= 0) out[best] = AddElements(out[best], grad[at + c]);
-        }
+        AddToLargest(pool, image, y, x, grad + at, out);
       });
     });
     return absl::OkStatus();
+  }
+
+ private:
+  static void AddToLargest(const Pool& pool, const T* image, int64_t y,
+                           int64_t x, const T* grad, T* out) {
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+      const Pool::Inside inside = pool.InsideOf(y, x);
+      if (inside.is_empty()) return;
+      if (inside.window.rows * inside.window.row_stride <=
+          std::numeric_limits<int32_t>::max()) {
+        BestPoolLoops<T>().add_max_gradient(
+            inside.window, image + inside.offset, grad, out + inside.offset);
+        return;
+      }
+    }
+    for (int64_t c = 0; c < pool.channels; ++c) {
+      const int64_t best = pool.Largest(image, y, x, c);
+      if (best >= 0) out[best] = AddElements(out[best], grad[c]);
+    }
   }
 };
 

@@ -30,6 +30,8 @@ struct WindowDim {
     return window * stride - pad + tap * dilation;
   }
   bool IsInside(int64_t at) const { return at >= 0 && at < in; }
+
+  friend bool operator==(const WindowDim&, const WindowDim&) = default;
 };
 
 // What the attrs of a node say of its windows, in the order of "NHWC" whatever

@@ -1,0 +1,49 @@
+#include "libs/kernels/nn/convolution.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+
+namespace weft {
+
+int64_t Convolution::windows_at_a_time(int64_t threads) const {
+  constexpr int64_t kNumbers = 1 << 18, kLeast = 256;
+  const int64_t most = threads * std::max(kLeast, kNumbers / (taps() + 1));
+  return std::min(all_windows(), most);
+}
+
+absl::StatusOr<Convolution> Convolution::Of(const WindowAttrs& attrs,
+                                            const TensorShape& image,
+                                            const TensorShape& filter) {
+  RETURN_IF_ERROR(CheckImageAndFilter(image, filter));
+  if (filter.dim(2) == 0 || image.dim(3) == 0 ||
+      image.dim(3) % filter.dim(2) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input depth must be evenly divisible by filter depth: ", image.dim(3),
+        " vs ", filter.dim(2)));
+  }
+  const int64_t groups = image.dim(3) / filter.dim(2);
+  if (filter.dim(3) % groups != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "output depth must be evenly divisible by number of groups: ",
+        filter.dim(3), " vs ", groups));
+  }
+  Convolution result;
+  result.groups = groups;
+  result.depth = filter.dim(2);
+  result.batch = image.dim(0);
+  result.channels = image.dim(3);
+  result.filters = filter.dim(3);
+  ASSIGN_OR_RETURN(result.rows, attrs.Dim(1, image.dim(1), filter.dim(0)));
+  ASSIGN_OR_RETURN(result.columns, attrs.Dim(2, image.dim(2), filter.dim(1)));
+  // What is laid out for one image is a valid shape too.
+  RETURN_IF_ERROR(
+      TensorShape::Create({result.rows.out, result.columns.out, filter.dim(0),
+                           filter.dim(1), image.dim(3)}));
+  RETURN_IF_ERROR(TensorShape::Create(
+      {result.batch, result.rows.out, result.columns.out, result.filters}));
+  return result;
+}
+
+}  // namespace weft

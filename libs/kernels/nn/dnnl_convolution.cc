@@ -1,0 +1,432 @@
+#include "libs/kernels/nn/dnnl_convolution.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <optional>
+
+#include "absl/types/span.h"
+#include "libs/base/status.h"
+#include "libs/kernels/isa/nn_loops.h"
+#include "libs/kernels/nn/dnnl_library.h"
+
+namespace weft {
+namespace {
+
+using SharedPrimitive = std::shared_ptr<const DnnlPrimitive>;
+
+// Shapes that one node meets in turn: batches of training and a shorter last
+// one, or buckets of lengths.
+constexpr size_t kMaxPlans = 8;
+// Multiplications and additions that are worth a part of their own.
+constexpr double kFlopsOfPart = 1e6;
+// Parts of a sum over images; more would cost more to add than they help.
+constexpr int64_t kMaxSums = 16;
+// Numbers of all of those sums.
+constexpr int64_t kMaxNumbersOfSums = 1 << 24;
+// Below so many channels oneDNN makes the gradient by the image as if there
+// were as many.
+constexpr int64_t kMinChannelsOfInput = 8;
+
+int64_t CeilOfRatio(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+double FlopsOf(const Convolution& c) {
+  return 2.0 * static_cast<double>(c.all_windows()) *
+         static_cast<double>(c.taps()) * static_cast<double>(c.filters);
+}
+
+// oneDNN counts in 64 bits, but its loops over a dimension in 32.
+bool FitsInt(const Convolution& c) {
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  for (const int64_t size :
+       {c.batch, c.channels, c.filters, c.rows.in, c.rows.out, c.rows.size,
+        c.columns.in, c.columns.out, c.columns.size, c.image_size(),
+        c.output_size(), c.taps()}) {
+    if (size < 1 || size > kMax) return false;
+  }
+  return true;
+}
+
+// A part of the work: some images, or a band of the rows of one.
+struct Piece {
+  Convolution sizes;
+  int64_t image_offset, output_offset;  // in numbers
+};
+
+std::vector<Piece> CutImages(const Convolution& c, int64_t parts) {
+  std::vector<Piece> pieces;
+  const int64_t step = CeilOfRatio(c.batch, std::min(parts, c.batch));
+  for (int64_t n = 0; n < c.batch; n += step) {
+    Piece piece{c, n * c.image_size(), n * c.output_size()};
+    piece.sizes.batch = std::min(step, c.batch - n);
+    pieces.push_back(piece);
+  }
+  return pieces;
+}
+
+// The windows of rows [begin, end), and the rows that they see. Nothing where
+// they see only padding.
+std::optional<WindowDim> BandOf(const WindowDim& rows, int64_t begin,
+                                int64_t end, int64_t& first) {
+  const int64_t from = rows.At(begin, 0);
+  first = std::max<int64_t>(from, 0);
+  WindowDim band = rows;
+  band.in = std::min(rows.At(end - 1, rows.size - 1) + 1, rows.in) - first;
+  band.out = end - begin;
+  band.pad = first - from;
+  if (band.in <= 0) return std::nullopt;
+  return band;
+}
+
+// Each image into `bands`. Empty where that does not work.
+std::vector<Piece> CutRows(const Convolution& c, int64_t bands) {
+  std::vector<Piece> pieces;
+  const int64_t step = CeilOfRatio(c.rows.out, bands);
+  for (int64_t n = 0; n < c.batch; ++n) {
+    for (int64_t y = 0; y < c.rows.out; y += step) {
+      Piece piece{c, 0, 0};
+      int64_t first = 0;
+      const auto band =
+          BandOf(c.rows, y, std::min(y + step, c.rows.out), first);
+      if (!band.has_value()) return {};
+      piece.sizes.batch = 1;
+      piece.sizes.rows = *band;
+      piece.image_offset =
+          n * c.image_size() + first * c.columns.in * c.channels;
+      piece.output_offset = n * c.output_size() + y * c.columns.out * c.filters;
+      pieces.push_back(piece);
+    }
+  }
+  return pieces;
+}
+
+std::vector<Piece> Cut(const Convolution& c, ConvolutionPass pass,
+                       int threads) {
+  const int64_t worth = std::max<int64_t>(
+      1, static_cast<int64_t>(std::min(FlopsOf(c) / kFlopsOfPart, 1e6)));
+  if (pass == ConvolutionPass::kFilter) {
+    const int64_t memory = std::max<int64_t>(
+        1, kMaxNumbersOfSums / std::max<int64_t>(1, c.taps() * c.filters));
+    return CutImages(c, std::min({worth, memory, kMaxSums}));
+  }
+  // Two for each thread: one that comes late does not hold up the rest.
+  const int64_t parts =
+      threads == 1 ? 1 : std::min<int64_t>(2 * threads, worth);
+  if (pass == ConvolutionPass::kForward && parts > c.batch) {
+    const int64_t bands =
+        std::min(CeilOfRatio(parts, c.batch), CeilOfRatio(c.rows.out, 4));
+    std::vector<Piece> pieces = CutRows(c, bands);
+    if (!pieces.empty()) return pieces;
+  }
+  return CutImages(c, parts);
+}
+
+// Layouts of one convolution: plain, but for the filter, which is as oneDNN
+// likes it unless `filter` says how.
+struct Layouts {
+  dnnl_memory_desc_t image, filter, output;
+
+  static absl::StatusOr<Layouts> Of(const DnnlLibrary& library,
+                                    const Convolution& c,
+                                    const dnnl_memory_desc_t* filter) {
+    const dnnl_dims_t image = {c.batch, c.channels, c.rows.in, c.columns.in};
+    const dnnl_dims_t taps = {c.filters, c.channels, c.rows.size,
+                              c.columns.size};
+    const dnnl_dims_t output = {c.batch, c.filters, c.rows.out, c.columns.out};
+    Layouts layouts;
+    const auto init = [&](dnnl_memory_desc_t& layout, const dnnl_dims_t& dims,
+                          dnnl_format_tag_t tag) {
+      return library.memory_desc_init_by_tag(&layout, 4, dims, dnnl_f32, tag) ==
+             dnnl_success;
+    };
+    if (!init(layouts.image, image, dnnl_nhwc) ||
+        !init(layouts.filter, taps, dnnl_format_tag_any) ||
+        !init(layouts.output, output, dnnl_nhwc)) {
+      return absl::UnimplementedError("oneDNN has no such layout");
+    }
+    if (filter != nullptr) layouts.filter = *filter;
+    return layouts;
+  }
+};
+
+// Padding after the last row or column, as oneDNN wants it said.
+int64_t PaddingAfter(const WindowDim& dim) {
+  return std::max<int64_t>(dim.At(dim.out - 1, dim.size - 1) - (dim.in - 1), 0);
+}
+
+absl::StatusOr<SharedPrimitive> NewPrimitive(const DnnlLibrary& library,
+                                             ConvolutionPass pass,
+                                             const Convolution& c,
+                                             const dnnl_memory_desc_t* filter) {
+  ASSIGN_OR_RETURN(const Layouts layouts, Layouts::Of(library, c, filter));
+  const dnnl_dims_t strides = {c.rows.stride, c.columns.stride};
+  const dnnl_dims_t dilations = {c.rows.dilation - 1, c.columns.dilation - 1};
+  const dnnl_dims_t before = {c.rows.pad, c.columns.pad};
+  const dnnl_dims_t after = {PaddingAfter(c.rows), PaddingAfter(c.columns)};
+  dnnl_convolution_desc_t desc;
+  const auto describe_forward = [&](const dnnl_memory_desc_t& filter_layout) {
+    return library.dilated_convolution_forward_desc_init(
+        &desc, dnnl_forward_training, dnnl_convolution_direct, &layouts.image,
+        &filter_layout, nullptr, &layouts.output, strides, dilations, before,
+        after);
+  };
+  if (describe_forward(layouts.filter) != dnnl_success) {
+    return absl::UnimplementedError("oneDNN has no such convolution");
+  }
+  if (pass == ConvolutionPass::kForward) {
+    return DnnlPrimitive::Create(library, &desc, nullptr);
+  }
+  // What a gradient's descriptor is made from: the convolution, whose filter
+  // may lie in another way.
+  ASSIGN_OR_RETURN(const Layouts any, Layouts::Of(library, c, nullptr));
+  describe_forward(any.filter);
+  ASSIGN_OR_RETURN(const auto forward,
+                   DnnlPrimitive::Create(library, &desc, nullptr));
+  const dnnl_status_t status =
+      pass == ConvolutionPass::kInput
+          ? library.dilated_convolution_backward_data_desc_init(
+                &desc, dnnl_convolution_direct, &layouts.image, &layouts.filter,
+                &layouts.output, strides, dilations, before, after)
+          : library.dilated_convolution_backward_weights_desc_init(
+                &desc, dnnl_convolution_direct, &layouts.image, &layouts.filter,
+                nullptr, &layouts.output, strides, dilations, before, after);
+  if (status != dnnl_success) {
+    return absl::UnimplementedError("oneDNN has no such gradient");
+  }
+  return DnnlPrimitive::Create(library, &desc, forward.get());
+}
+
+// oneDNN's names of what a pass takes and gives.
+int ImageOf(ConvolutionPass pass) {
+  return pass == ConvolutionPass::kInput ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC;
+}
+int FilterOf(ConvolutionPass pass) {
+  return pass == ConvolutionPass::kFilter ? DNNL_ARG_DIFF_WEIGHTS
+                                          : DNNL_ARG_WEIGHTS;
+}
+int OutputOf(ConvolutionPass pass) {
+  return pass == ConvolutionPass::kForward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST;
+}
+
+// Room for one call, in floats; each place begins on a line of the cache.
+int64_t FloatsOf(size_t bytes) {
+  return CeilOfRatio(static_cast<int64_t>(bytes), 64) * 16;
+}
+
+// The first error of several threads.
+class FirstError {
+ public:
+  void Update(absl::Status status) {
+    if (status.ok()) return;
+    absl::MutexLock lock(&mutex_);
+    status_.Update(std::move(status));
+  }
+  absl::Status Take() {
+    absl::MutexLock lock(&mutex_);
+    return status_;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+// How one convolution is done: its parts, and what oneDNN has compiled for
+// them.
+class DnnlConvolution::Plan {
+ public:
+  static absl::StatusOr<SharedPlan> Create(const DnnlLibrary& library,
+                                           ConvolutionPass pass,
+                                           const Convolution& c, int threads) {
+    auto plan = std::make_shared<Plan>();
+    plan->pass_ = pass;
+    const dnnl_memory_desc_t* filter = nullptr;
+    for (const Piece& piece : Cut(c, pass, threads)) {
+      ASSIGN_OR_RETURN(SharedPrimitive primitive,
+                       plan->PrimitiveFor(library, piece.sizes, filter));
+      filter = &primitive->layout(FilterOf(pass));
+      plan->scratchpad_ =
+          std::max(plan->scratchpad_, FloatsOf(primitive->scratchpad_bytes()));
+      plan->parts_.push_back({piece, std::move(primitive)});
+    }
+    plan->filter_ = FloatsOf(plan->parts_[0].primitive->bytes(FilterOf(pass)));
+    RETURN_IF_ERROR(plan->AddReorder(library, c, *filter));
+    return plan;
+  }
+
+  absl::Status Run(OpKernelContext& context, const float* first,
+                   const float* second, float* output) const {
+    switch (pass_) {
+      case ConvolutionPass::kForward:
+        return RunParts(context, second, [&](const Piece& piece) {
+          return Pointers{first + piece.image_offset,
+                          output + piece.output_offset};
+        });
+      case ConvolutionPass::kInput:
+        return RunParts(context, first, [&](const Piece& piece) {
+          return Pointers{output + piece.image_offset,
+                          second + piece.output_offset};
+        });
+      case ConvolutionPass::kFilter:
+        break;
+    }
+    return RunSums(context, first, second, output);
+  }
+
+ private:
+  struct Part {
+    Piece piece;
+    SharedPrimitive primitive;
+  };
+  struct Pointers {
+    const float* image;
+    const float* output;
+  };
+
+  // Pieces of one shape share what is compiled.
+  absl::StatusOr<SharedPrimitive> PrimitiveFor(
+      const DnnlLibrary& library, const Convolution& sizes,
+      const dnnl_memory_desc_t* filter) const {
+    for (const Part& part : parts_) {
+      if (part.piece.sizes == sizes) return part.primitive;
+    }
+    return NewPrimitive(library, pass_, sizes, filter);
+  }
+
+  // Between the filter as the graph has it and as oneDNN wants it.
+  absl::Status AddReorder(const DnnlLibrary& library, const Convolution& c,
+                          const dnnl_memory_desc_t& packed) {
+    const dnnl_dims_t taps = {c.filters, c.channels, c.rows.size,
+                              c.columns.size};
+    dnnl_memory_desc_t plain;
+    if (library.memory_desc_init_by_tag(&plain, 4, taps, dnnl_f32, dnnl_hwio) !=
+        dnnl_success) {
+      return absl::UnimplementedError("oneDNN has no such layout");
+    }
+    const bool is_sum = pass_ == ConvolutionPass::kFilter;
+    ASSIGN_OR_RETURN(
+        reorder_, DnnlPrimitive::CreateReorder(library, is_sum ? packed : plain,
+                                               is_sum ? plain : packed));
+    scratchpad_ = std::max(scratchpad_, FloatsOf(reorder_->scratchpad_bytes()));
+    return absl::OkStatus();
+  }
+
+  // Room for all parts' scratchpads at once, and `more` numbers before them.
+  absl::StatusOr<Tensor> NewRoom(OpKernelContext& context, int64_t more) const {
+    return context.AllocateTemp(
+        DT_FLOAT, {more + std::max<int64_t>(1, scratchpad_) *
+                              static_cast<int64_t>(parts_.size())});
+  }
+
+  // The filter is laid out, then each part runs on its own.
+  template <typename PointersOf>
+  absl::Status RunParts(OpKernelContext& context, const float* filter,
+                        const PointersOf& pointers_of) const {
+    ASSIGN_OR_RETURN(Tensor room, NewRoom(context, filter_));
+    float* const packed = room.mutable_flat<float>().data();
+    float* const scratchpads = packed + filter_;
+    RETURN_IF_ERROR(reorder_->Run(
+        {{DNNL_ARG_FROM, filter}, {DNNL_ARG_TO, packed}}, scratchpads));
+    return ForEachPart(context, [&](int64_t i) {
+      const Pointers pointers = pointers_of(parts_[i].piece);
+      return parts_[i].primitive->Run({{ImageOf(pass_), pointers.image},
+                                       {FilterOf(pass_), packed},
+                                       {OutputOf(pass_), pointers.output}},
+                                      scratchpads + i * scratchpad_);
+    });
+  }
+
+  // Each part makes a sum; they are added up in order.
+  absl::Status RunSums(OpKernelContext& context, const float* images,
+                       const float* gradients, float* output) const {
+    const int64_t count = static_cast<int64_t>(parts_.size());
+    ASSIGN_OR_RETURN(Tensor room, NewRoom(context, filter_ * count));
+    float* const sums = room.mutable_flat<float>().data();
+    float* const scratchpads = sums + filter_ * count;
+    RETURN_IF_ERROR(ForEachPart(context, [&](int64_t i) {
+      const Piece& piece = parts_[i].piece;
+      return parts_[i].primitive->Run(
+          {{ImageOf(pass_), images + piece.image_offset},
+           {FilterOf(pass_), sums + i * filter_},
+           {OutputOf(pass_), gradients + piece.output_offset}},
+          scratchpads + i * scratchpad_);
+    }));
+    AddUp(context, sums, count);
+    return reorder_->Run({{DNNL_ARG_FROM, sums}, {DNNL_ARG_TO, output}},
+                         scratchpads);
+  }
+
+  // Into the first.
+  void AddUp(OpKernelContext& context, float* sums, int64_t count) const {
+    if (count == 1) return;
+    const int64_t minimum = std::max<int64_t>(1024, 65536 / count);
+    const std::function<void(int64_t, int64_t)> add = [&](int64_t begin,
+                                                          int64_t end) {
+      for (int64_t i = 1; i < count; ++i) {
+        BestNnLoops<float>().add_rows(sums + i * filter_ + begin, sums + begin,
+                                      1, end - begin);
+      }
+    };
+    context.scheduler().ParallelFor(filter_, minimum, add);
+  }
+
+  template <typename Work>
+  absl::Status ForEachPart(OpKernelContext& context, const Work& work) const {
+    const int64_t count = static_cast<int64_t>(parts_.size());
+    if (count == 1) return work(0);
+    FirstError error;
+    context.scheduler().ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) error.Update(work(i));
+    });
+    return error.Take();
+  }
+
+  ConvolutionPass pass_ = ConvolutionPass::kForward;
+  std::vector<Part> parts_;  // at least one
+  std::shared_ptr<const DnnlPrimitive> reorder_;
+  int64_t filter_ = 0;      // numbers of the filter as oneDNN wants it
+  int64_t scratchpad_ = 0;  // of a part
+};
+
+DnnlConvolution::DnnlConvolution(const DnnlLibrary* library,
+                                 ConvolutionPass pass)
+    : library_(library), pass_(pass) {}
+
+DnnlConvolution::~DnnlConvolution() = default;
+
+DnnlConvolution::SharedPlan DnnlConvolution::PlanFor(const Convolution& sizes,
+                                                     int threads) {
+  absl::MutexLock lock(&mutex_);
+  auto found =
+      std::find_if(plans_.begin(), plans_.end(),
+                   [&](const auto& plan) { return plan.first == sizes; });
+  if (found == plans_.end()) {
+    auto plan = Plan::Create(*library_, pass_, sizes, threads);
+    if (plans_.size() == kMaxPlans) plans_.pop_back();
+    // That there is no good way is worth knowing too.
+    plans_.emplace_back(sizes, plan.ok() ? *std::move(plan) : nullptr);
+    found = plans_.end() - 1;
+  }
+  std::rotate(plans_.begin(), found, found + 1);
+  return plans_.front().second;
+}
+
+absl::StatusOr<bool> DnnlConvolution::Run(OpKernelContext& context,
+                                          const Convolution& sizes,
+                                          const float* first,
+                                          const float* second, float* output) {
+  if (library_ == nullptr || sizes.groups != 1 || !FitsInt(sizes)) return false;
+  if (pass_ == ConvolutionPass::kInput &&
+      sizes.channels < kMinChannelsOfInput) {
+    return false;
+  }
+  const SharedPlan plan =
+      PlanFor(sizes, context.scheduler().num_compute_threads());
+  if (plan == nullptr) return false;
+  RETURN_IF_ERROR(plan->Run(context, first, second, output));
+  return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,125 @@
+// DnnlLibrary: the functions of oneDNN (Debian's libdnnl2, version 2.6) that
+// kernels use, found when the first of them is wanted. Nothing is linked: a
+// machine without the library runs Weft's own loops.
+//
+// The library is of the kind that makes threads by OpenMP. It is never let:
+// each call is told that there is one thread (OneThread), and kernels split
+// their work over the Scheduler's threads themselves.
+#ifndef WEFT_LIBS_KERNELS_NN_DNNL_LIBRARY_H_
+#define WEFT_LIBS_KERNELS_NN_DNNL_LIBRARY_H_
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+// oneDNN's own functions, without the prefix "dnnl_".
+struct DnnlLibrary {
+  decltype(&dnnl_engine_create) engine_create = nullptr;
+  decltype(&dnnl_stream_create) stream_create = nullptr;
+  decltype(&dnnl_stream_destroy) stream_destroy = nullptr;
+  decltype(&dnnl_stream_wait) stream_wait = nullptr;
+  decltype(&dnnl_memory_desc_init_by_tag) memory_desc_init_by_tag = nullptr;
+  decltype(&dnnl_memory_desc_get_size) memory_desc_get_size = nullptr;
+  decltype(&dnnl_memory_create) memory_create = nullptr;
+  decltype(&dnnl_memory_destroy) memory_destroy = nullptr;
+  decltype(&dnnl_dilated_convolution_forward_desc_init)
+      dilated_convolution_forward_desc_init = nullptr;
+  decltype(&dnnl_dilated_convolution_backward_data_desc_init)
+      dilated_convolution_backward_data_desc_init = nullptr;
+  decltype(&dnnl_dilated_convolution_backward_weights_desc_init)
+      dilated_convolution_backward_weights_desc_init = nullptr;
+  decltype(&dnnl_primitive_attr_create) primitive_attr_create = nullptr;
+  decltype(&dnnl_primitive_attr_destroy) primitive_attr_destroy = nullptr;
+  decltype(&dnnl_primitive_attr_set_scratchpad_mode)
+      primitive_attr_set_scratchpad_mode = nullptr;
+  decltype(&dnnl_primitive_desc_create) primitive_desc_create = nullptr;
+  decltype(&dnnl_primitive_desc_destroy) primitive_desc_destroy = nullptr;
+  decltype(&dnnl_primitive_desc_query) primitive_desc_query = nullptr;
+  decltype(&dnnl_primitive_desc_query_md) primitive_desc_query_md = nullptr;
+  decltype(&dnnl_reorder_primitive_desc_create) reorder_primitive_desc_create =
+      nullptr;
+  decltype(&dnnl_primitive_create) primitive_create = nullptr;
+  decltype(&dnnl_primitive_destroy) primitive_destroy = nullptr;
+  decltype(&dnnl_primitive_execute) primitive_execute = nullptr;
+  // OpenMP's, of the calling thread.
+  void (*omp_set_num_threads)(int) = nullptr;
+  int (*omp_get_max_threads)() = nullptr;
+  // The processor; lives as long as the process.
+  dnnl_engine_t engine = nullptr;
+
+  // NOT_FOUND when `library` can't be opened or lacks a function.
+  static absl::StatusOr<DnnlLibrary> Open(const std::string& library);
+  // Null where there is none, or the environment variable WEFT_DNNL says "off";
+  // else it names the library to be opened instead of "libdnnl.so.2". Looked
+  // for once, at the first call. Thread-safe.
+  static const DnnlLibrary* Best();
+};
+
+// While it lives, the calling thread is the only one that oneDNN uses.
+class OneThread {
+ public:
+  explicit OneThread(const DnnlLibrary& library);
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  const DnnlLibrary& library_;
+  const int before_;
+};
+
+// A primitive and what is to be known of it. Immutable, so any number of
+// threads may run it at once, each with a scratchpad of its own.
+class DnnlPrimitive {
+ public:
+  // What takes part: DNNL_ARG_SRC and its like, and where it lies. oneDNN takes
+  // what it only reads as void* too.
+  struct Argument {
+    int index;
+    const void* data;
+  };
+
+  // Of an op's descriptor. UNIMPLEMENTED where oneDNN has no fast way: it then
+  // says so, or would take plain loops ("ref").
+  // `hint`: of the forward op where this is a backward one, else null.
+  static absl::StatusOr<std::unique_ptr<DnnlPrimitive>> Create(
+      const DnnlLibrary& library, const void* op_desc,
+      const DnnlPrimitive* hint);
+  // What copies from one layout to another.
+  static absl::StatusOr<std::unique_ptr<DnnlPrimitive>> CreateReorder(
+      const DnnlLibrary& library, const dnnl_memory_desc_t& from,
+      const dnnl_memory_desc_t& to);
+  ~DnnlPrimitive();
+  DnnlPrimitive(const DnnlPrimitive&) = delete;
+  DnnlPrimitive& operator=(const DnnlPrimitive&) = delete;
+
+  // How an argument lies in memory.
+  const dnnl_memory_desc_t& layout(int argument) const;
+  size_t bytes(int argument) const;
+  size_t scratchpad_bytes() const { return bytes(DNNL_ARG_SCRATCHPAD); }
+
+  // REQUIRES: `scratchpad` has scratchpad_bytes(), 64-byte aligned.
+  absl::Status Run(absl::Span<const Argument> arguments,
+                   void* scratchpad) const;
+
+ private:
+  DnnlPrimitive(const DnnlLibrary& library, dnnl_primitive_desc_t desc)
+      : library_(library), desc_(desc) {}
+  absl::Status CreatePrimitive();
+
+  const DnnlLibrary& library_;
+  const dnnl_primitive_desc_t desc_;
+  dnnl_primitive_t primitive_ = nullptr;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_NN_DNNL_LIBRARY_H_
