@@ -76,7 +76,7 @@ Tensor SizesOf(const TensorShape& shape) {
 }
 
 TEST_F(MadeUpShapesTest, ConvolutionsOfFloatsAreThoseOfDoubles) {
-  for (int i = 0; i < 120; ++i) {
+  for (int i = 0; i < 60; ++i) {
     const TensorShape image = {Draw(1, 5), Draw(1, 20), Draw(1, 20),
                                OneOf({1, 3, 7, 8, 16, 17, 32})};
     const TensorShape filter = {Draw(1, 5), Draw(1, 5), image.dim(3),
@@ -108,11 +108,11 @@ TEST_F(MadeUpShapesTest, ConvolutionsOfFloatsAreThoseOfDoubles) {
 TEST_F(MadeUpShapesTest, LargeConvolutionsAreCutWithoutASeam) {
   const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
   for (const int64_t batch : {1, 3, 37}) {
-    const TensorShape image = {batch, 67, 41, 8}, filter = {7, 3, 8, 16};
+    const TensorShape image = {batch, 41, 23, 8}, filter = {7, 3, 8, 16};
     const Tensor x = Numbers(image), w = Numbers(filter);
     const std::string what = absl::StrCat(" of ", batch, " images");
     ExpectAsInDouble("Conv2D", {x, w}, attrs, what);
-    const Tensor gradient = Numbers({batch, 67, 41, 16});
+    const Tensor gradient = Numbers({batch, 41, 23, 16});
     ExpectAsInDouble("Conv2DBackpropInput", {SizesOf(image), w, gradient},
                      attrs, what);
     ExpectAsInDouble("Conv2DBackpropFilter", {x, SizesOf(filter), gradient},
@@ -220,8 +220,8 @@ struct Moments {
 };
 
 TEST_F(MadeUpShapesTest, BatchesAreNormalised) {
-  for (const int64_t channels : {1, 2, 3, 16, 31, 32, 33, 100}) {
-    for (const int64_t rows : {1, 2, 5, 1000, 5000}) {
+  for (const int64_t channels : {1, 3, 16, 31, 33}) {
+    for (const int64_t rows : {1, 2, 5, 300, 3000}) {
       const Tensor x = Numbers({rows, 1, 1, channels});
       const Tensor dy = Numbers(x.shape());
       const Tensor scale = Numbers({channels}), offset = Numbers({channels});
