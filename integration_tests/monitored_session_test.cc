@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -781,6 +782,33 @@ TEST_F(MonitoredSessionTest, AFailedThreadEndsTheWaitForAStep) {
   EXPECT_TRUE(session->ShouldStop());
   EXPECT_THAT(session->Close(),
               StatusIs(absl::StatusCode::kInternal, "broken"));
+}
+
+// As SIGTERM does, by the option, or another thread.
+TEST_F(MonitoredSessionTest, WhoeverIsAskedToLeaveWaitsForNoStep) {
+  for (const bool by_option : {true, false}) {
+    SCOPED_TRACE(by_option);
+    train::GlobalStepWaiterOptions waiter;
+    waiter.wait_until_step = 5;
+    waiter.poll_interval = absl::Hours(1);
+    auto options =
+        Options({std::make_shared<train::GlobalStepWaiterHook>(waiter)});
+    std::atomic<bool> is_to_leave{false};
+    options.stop_requested = [&] { return is_to_leave.load(); };
+    const auto session = Start(std::move(options));
+    ASSERT_NE(session, nullptr);
+    if (by_option) {
+      is_to_leave = true;
+    } else {
+      session->RequestStop();
+    }
+    EXPECT_THAT(session->Run(count_),
+                StatusIs(absl::StatusCode::kCancelled,
+                         "Waiting for global step 5 before starting training. "
+                         "Training was asked to stop."));
+    EXPECT_TRUE(session->ShouldStop());
+    EXPECT_OK(session->Close());
+  }
 }
 
 TEST_F(MonitoredSessionTest, SavesByTheClock) {

@@ -11,7 +11,9 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "absl/time/time.h"
 #include "integration_tests/testing/each_seed.h"
+#include "integration_tests/testing/monitored_client.h"
 
 namespace weft {
 namespace {
@@ -65,6 +67,40 @@ TEST(MonitoredSimulationTest, EverySeedComesToItsEnd) {
 TEST(MonitoredSimulationTest, EverySynchronousSeedComesToItsEnd) {
   const Sum sum = RunSeeds(kSynchronousSeeds, SimulateSynchronousTraining);
   if (sum.seeds >= kSynchronousSeeds) ExpectMuchHasHappened(sum);
+}
+
+// Both read the global step, and one hears late of what it was.
+TEST(StepBookTest, StepsThatEndWhileAnotherLooksMayHaveComeAfterwards) {
+  constexpr int64_t kLast = 10;
+  StepBook book(kLast, 0);
+  const absl::Time now = absl::UnixEpoch();
+  book.Begin(0, now);
+  book.Look(0, now);  // reads 9
+  book.Begin(1, now);
+  book.Look(1, now);
+  book.End(1, kLast);
+  book.End(0, kLast - 1);
+  EXPECT_EQ(book.furthest_step(), kLast);
+  // Did not see that it was over: one more.
+  book.Begin(0, now);
+  book.Look(0, now);
+  book.End(0, kLast + 1);
+  EXPECT_EQ(book.furthest_step(), kLast + 1);
+}
+
+TEST(StepBookTest, AStepIsMissingUntilItIsSeen) {
+  constexpr int64_t kLast = 10;
+  StepBook book(kLast, 0);
+  const absl::Time now = absl::UnixEpoch();
+  book.Begin(0, now);
+  book.Begin(0, now);  // the first has failed, and may come yet
+  book.Look(0, now);
+  book.End(0, 1);
+  EXPECT_EQ(book.furthest_step(), kLast);
+  book.Begin(0, now);
+  book.Look(0, now + absl::Hours(1));  // it will not any more
+  book.End(0, 2);
+  EXPECT_EQ(book.furthest_step(), kLast - 1);
 }
 
 TEST(MonitoredSimulationTest, ASeedIsARun) {

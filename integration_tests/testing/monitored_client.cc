@@ -137,13 +137,20 @@ void StepBook::Begin(int client, absl::Time now) {
   ++num_late_;
 }
 
-void StepBook::End(int client, int64_t step, absl::Time now) {
+void StepBook::Look(int client, absl::Time now) {
+  looks_[client] = {now, num_ended_};
+}
+
+void StepBook::End(int client, int64_t step) {
   is_open_[client] = false;
+  const auto& [looked_at, num_ended] = looks_[client];
+  const int64_t ended_since = num_ended_ - num_ended;
+  ++num_ended_;
   if (step >= last_step_) return;
-  while (!failed_.empty() && now - failed_.front() > kDoubt) {
+  while (!failed_.empty() && looked_at - failed_.front() > kDoubt) {
     failed_.pop_front();
   }
-  num_late_ = static_cast<int64_t>(failed_.size()) +
+  num_late_ = static_cast<int64_t>(failed_.size()) + ended_since +
               std::count(std::begin(is_open_), std::end(is_open_), true);
 }
 
@@ -175,9 +182,10 @@ class MonitoredClient::Hook : public train::SessionRunHook {
 
   absl::Status AfterRun(train::SessionRunContext& context,
                         const train::SessionRunValues&) override {
+    StepBook& steps = client_.book().steps;
+    steps.Look(client_.options_.index, client_.Now());
     ASSIGN_OR_RETURN(client_.seen_step_, Read(context.session()));
-    client_.book().steps.End(client_.options_.index, client_.seen_step_,
-                             client_.Now());
+    steps.End(client_.options_.index, client_.seen_step_);
     ++client_.num_steps_;
     return absl::OkStatus();
   }

@@ -78,8 +78,10 @@ class StepBook {
       : last_step_(last_step), num_pending_(num_pending) {}
 
   void Begin(int client, absl::Time now);
-  // The client's step has succeeded, and the global step was `step` since.
-  void End(int client, int64_t step, absl::Time now);
+  // The client's step has succeeded, and it reads the global step from now on.
+  void Look(int client, absl::Time now);
+  // Which was `step` some time since Look.
+  void End(int client, int64_t step);
 
   // Where training is to end, and the furthest that it may have come to.
   int64_t last_step() const { return last_step_; }
@@ -91,6 +93,13 @@ class StepBook {
   const int64_t last_step_;
   const int64_t num_pending_;
   bool is_open_[kNumMonitoredClients] = {};
+  // What was so when each looked: others may take steps, and hear of them,
+  // between the moment that a client reads and the one that it knows.
+  struct {
+    absl::Time time;
+    int64_t num_ended = 0;
+  } looks_[kNumMonitoredClients];
+  int64_t num_ended_ = 0;
   std::deque<absl::Time> failed_;  // of those that may still land
   // Steps that may have been taken since the last time that one was missing.
   int64_t num_late_ = kNumMonitoredClients;

@@ -1,34 +1,78 @@
 #include "libs/metrics/histogram.h"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <utility>
 
-#include "prometheus/histogram.h"
-
 namespace weft {
+namespace {
 
-class Histogram::Impl : public prometheus::Histogram {
- public:
-  using prometheus::Histogram::Histogram;
+// Processors beyond as many share a stripe.
+constexpr size_t kNumStripes = 16;
+
+}  // namespace
+
+// What the threads of one processor have observed, in cache lines that those of
+// others write as good as never. A thread may be moved to another processor in
+// the middle of it, so the numbers are atomic all the same.
+struct alignas(64) Histogram::Stripe {
+  using Counts = std::atomic<uint64_t>;
+  struct alignas(64) Line {
+    Counts counts[64 / sizeof(Counts)] = {};
+  };
+
+  explicit Stripe(size_t num_ranges) : lines(num_ranges / kCountsALine + 1) {}
+  static constexpr size_t kCountsALine = 64 / sizeof(Counts);
+  Counts& count(size_t range) {
+    return lines[range / kCountsALine].counts[range % kCountsALine];
+  }
+  const Counts& count(size_t range) const {
+    return lines[range / kCountsALine].counts[range % kCountsALine];
+  }
+
+  std::vector<Line> lines;
+  std::atomic<double> sum{0};
 };
 
-Histogram::Histogram(std::vector<double> bounds)
-    : impl_(std::make_unique<Impl>(std::move(bounds))) {}
+Histogram::Histogram(std::vector<double> bounds) : bounds_(std::move(bounds)) {
+  for (size_t i = 0; i < kNumStripes; ++i) {
+    stripes_.push_back(std::make_unique<Stripe>(bounds_.size() + 1));
+  }
+}
 
 Histogram::~Histogram() = default;
 
-void Histogram::Observe(double value) { impl_->Observe(value); }
+void Histogram::Observe(double value) {
+  const auto range = static_cast<size_t>(
+      std::lower_bound(bounds_.begin(), bounds_.end(), value) -
+      bounds_.begin());
+  // -1 where the system does not say: any will do.
+  const auto processor = static_cast<unsigned>(sched_getcpu());
+  Stripe& stripe = *stripes_[processor % kNumStripes];
+  stripe.sum.fetch_add(value, std::memory_order_relaxed);
+  stripe.count(range).fetch_add(1, std::memory_order_relaxed);
+}
 
 void Histogram::Observe(absl::Duration duration) {
   Observe(absl::ToDoubleSeconds(std::max(duration, absl::ZeroDuration())));
 }
 
 Histogram::Contents Histogram::contents() const {
-  const auto collected = impl_->Collect().histogram;
-  Contents contents{.count = collected.sample_count,
-                    .sum = collected.sample_sum};
-  for (const auto& bucket : collected.bucket) {
-    contents.ranges.push_back({bucket.upper_bound, bucket.cumulative_count});
+  Contents contents;
+  for (size_t i = 0; i <= bounds_.size(); ++i) {
+    for (const auto& stripe : stripes_) {
+      contents.count += stripe->count(i).load(std::memory_order_relaxed);
+    }
+    contents.ranges.push_back({i < bounds_.size()
+                                   ? bounds_[i]
+                                   : std::numeric_limits<double>::infinity(),
+                               contents.count});
+  }
+  for (const auto& stripe : stripes_) {
+    contents.sum += stripe->sum.load(std::memory_order_relaxed);
   }
   return contents;
 }

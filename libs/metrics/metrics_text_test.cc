@@ -7,6 +7,8 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
 #include "libs/metrics/histogram.h"
 
 namespace weft {
@@ -59,6 +61,26 @@ TEST(MetricsTextTest, HistogramsCountWhatLiesBelow) {
             "h_seconds_bucket{a=\"b\",le=\"0.1\"} 2\n"
             "h_seconds_bucket{a=\"b\",le=\"1\"} 3\n"
             "h_seconds_bucket{a=\"b\",le=\"+Inf\"} 4\n");
+}
+
+TEST(MetricsTextTest, ManyThreadsObserveAndNothingIsLost) {
+  constexpr int kThreads = 8;
+  constexpr int kTimes = 10'000;
+  Histogram histogram({1, 2});
+  SystemClock clock;
+  auto scheduler = NewThreadScheduler(clock, {.compute_threads = kThreads});
+  for (int i = 0; i < kThreads; ++i) {
+    scheduler->Schedule(Pool::kCompute, [&histogram, i] {
+      for (int j = 0; j < kTimes; ++j) histogram.Observe(i % 4);
+    });
+  }
+  scheduler.reset();  // runs them all
+  const Histogram::Contents contents = histogram.contents();
+  EXPECT_EQ(contents.count, kThreads * kTimes);
+  EXPECT_DOUBLE_EQ(contents.sum, 2.0 * (0 + 1 + 2 + 3) * kTimes);
+  ASSERT_EQ(contents.ranges.size(), 3u);
+  EXPECT_EQ(contents.ranges[0].count, kThreads / 2 * kTimes);
+  EXPECT_EQ(contents.ranges[1].count, kThreads / 4 * 3 * kTimes);
 }
 
 TEST(MetricsTextTest, OfAnEmptyHistogramAllIsZero) {

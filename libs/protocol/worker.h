@@ -178,7 +178,8 @@ class Worker {
   virtual ~Worker() = default;
 
   // Its devices. Waits for the task to be there and to answer, over as many
-  // connections as it takes, until `deadline`.
+  // connections as it takes, until `deadline`: UNAVAILABLE where there is no
+  // connection then, DEADLINE_EXCEEDED where it does not answer.
   virtual void GetStatusWhenConnected(absl::Time deadline,
                                       DevicesDone done) = 0;
 

@@ -91,6 +91,17 @@ absl::Status WorkerClient::Explain(const absl::Status& status) const {
       "(is it running, and is this its address in the cluster spec?)");
 }
 
+// Whoever has waited for a task that never came has lost it, as whoever would
+// not wait.
+absl::Status WorkerClient::ExplainWaiting(const absl::Status& status) const {
+  if (!absl::IsDeadlineExceeded(status)) return Explain(status);
+  if (!channel_->peer().has_value()) {
+    return Explain(absl::UnavailableError("There was no connection in time"));
+  }
+  return Annotate(status, absl::StrCat("task ", options_.task, " at ",
+                                       options_.address.ToString()));
+}
+
 bus::Channel::CallId WorkerClient::Call(bus::Message request,
                                         absl::Time deadline, Done done) {
   bus::CallOptions options;
@@ -119,7 +130,9 @@ void WorkerClient::GetStatusWhenConnected(absl::Time deadline,
                                      !channel_->peer().has_value();
                    if (lost)
                      return GetStatusWhenConnected(deadline, std::move(done));
-                   if (!reply.ok()) return done(Explain(reply.status()));
+                   if (!reply.ok()) {
+                     return done(ExplainWaiting(reply.status()));
+                   }
                    auto devices = ReadDevices(*std::move(reply));
                    if (devices.ok()) return done(std::move(devices));
                    done(BadReply(options_.task, devices.status()));

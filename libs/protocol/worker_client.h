@@ -103,6 +103,8 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
                  const absl::Status& cause);
   // UNAVAILABLE says which task it was and what to look at.
   absl::Status Explain(const absl::Status& status) const;
+  // Likewise of a call that waited for a connection.
+  absl::Status ExplainWaiting(const absl::Status& status) const;
 
   const WorkerClientOptions options_;
   absl::Mutex mutex_;

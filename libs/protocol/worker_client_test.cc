@@ -196,7 +196,30 @@ TEST_F(WorkerClientTest, StatusWaitsNoLongerThanItsDeadline) {
   EXPECT_TRUE(answers.empty());
   processes_.scheduler().AdvanceBy(absl::Seconds(2));
   ASSERT_EQ(answers.size(), 1u);
-  EXPECT_FALSE(answers[0].ok());
+  // A lost task, from which a training goes on by itself.
+  EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kUnavailable,
+                                   "/job:ps/replica:0/task:0"));
+  EXPECT_THAT(answers[0],
+              StatusIs(absl::StatusCode::kUnavailable,
+                       "There was no connection in time (is it running"));
+}
+
+TEST_F(WorkerClientTest, ATaskThatIsThereAndDoesNotAnswerIsNamed) {
+  Connect();
+  worker_.hold = true;
+  std::vector<absl::Status> answers;
+  const absl::Time now = processes_.scheduler().clock().Now();
+  client_->GetStatusWhenConnected(
+      now + absl::Seconds(5),
+      [&](const auto& devices) { answers.push_back(devices.status()); });
+  processes_.scheduler().AdvanceBy(absl::Seconds(5));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kDeadlineExceeded,
+                                   "/job:ps/replica:0/task:0"));
+  ASSERT_EQ(worker_.held.size(), 1u);
+  worker_.held[0]();  // too late
+  processes_.Settle();
+  EXPECT_EQ(answers.size(), 1u);
 }
 
 TEST_F(WorkerClientTest, ATaskSaysWhatAStepWaitsFor) {

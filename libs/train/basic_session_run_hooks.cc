@@ -20,6 +20,8 @@ namespace {
 constexpr int64_t kStuckRuns = 20;
 // Of how many steps a waiter logs that they have passed.
 constexpr int64_t kStepsALine = 1000;
+// So often a waiter looks whether the program is asked to leave.
+constexpr absl::Duration kLookForLeave = absl::Milliseconds(500);
 
 // "0.5", "[1 2 3]": as NumPy shows it, but for the brackets within.
 std::string ValueText(const Tensor& value) {
@@ -322,13 +324,14 @@ absl::Status GlobalStepWaiterHook::AfterCreateSession(
 absl::StatusOr<SessionRunArgs> GlobalStepWaiterHook::BeforeRun(
     SessionRunContext& context) {
   if (!has_started_ && options_.wait_until_step > 0) {
-    RETURN_IF_ERROR(Wait(context.session()));
+    RETURN_IF_ERROR(Wait(context));
   }
   has_started_ = true;
   return SessionRunArgs();
 }
 
-absl::Status GlobalStepWaiterHook::Wait(Session& session) {
+absl::Status GlobalStepWaiterHook::Wait(const SessionRunContext& context) {
+  Session& session = context.session();
   const std::string waiting =
       absl::StrCat("Waiting for global step ", options_.wait_until_step,
                    " before starting training.");
@@ -348,12 +351,25 @@ absl::Status GlobalStepWaiterHook::Wait(Session& session) {
       logger_->Info(absl::StrCat(waiting, " Current step is ", step, "."));
       last_logged = step;
     }
-    // The interval passes, or all is to end.
-    if (coordinator_->WaitForStop(options_.poll_interval)) {
+    if (PauseUnlessStopped(context)) {
       return absl::CancelledError(
           absl::StrCat(waiting, " Training was asked to stop."));
     }
   }
+}
+
+// A coordinator wakes who waits for it. A signal handler can't, so that the
+// program is to leave is looked at.
+bool GlobalStepWaiterHook::PauseUnlessStopped(
+    const SessionRunContext& context) {
+  absl::Duration left = options_.poll_interval;
+  do {
+    if (context.IsAskedToLeave()) return true;
+    const absl::Duration pause = std::min(left, kLookForLeave);
+    if (coordinator_->WaitForStop(pause)) return true;
+    left -= pause;
+  } while (left > absl::ZeroDuration());
+  return false;
 }
 
 // ---- FinalOpsHook ----

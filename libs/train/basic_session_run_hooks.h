@@ -173,7 +173,9 @@ struct GlobalStepWaiterOptions {
   Logger* logger = nullptr;  // outlives it; null: lines on stderr
 };
 
-// The first run waits for the global step, which other workers count up.
+// The first run waits for the global step, which other workers count up. The
+// wait ends with CANCELLED when training is to end: within a second of it where
+// the program was asked to leave.
 class GlobalStepWaiterHook : public SessionRunHook {
  public:
   explicit GlobalStepWaiterHook(GlobalStepWaiterOptions options);
@@ -183,7 +185,9 @@ class GlobalStepWaiterHook : public SessionRunHook {
   absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
 
  private:
-  absl::Status Wait(Session& session);
+  absl::Status Wait(const SessionRunContext& context);
+  // For the interval; whether training is to end.
+  bool PauseUnlessStopped(const SessionRunContext& context);
 
   const GlobalStepWaiterOptions options_;
   const DefaultLogger logger_;

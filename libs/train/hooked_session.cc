@@ -40,9 +40,11 @@ void AddOptions(const RunOptions& options, RunOptions& all) {
 }  // namespace
 
 HookedSession::HookedSession(std::unique_ptr<Session> session, HookList hooks,
-                             Scheduler* scheduler)
+                             Scheduler* scheduler,
+                             std::function<bool()> is_asked_to_leave)
     : session_(std::move(session)),
       hooks_(std::move(hooks)),
+      is_asked_to_leave_(std::move(is_asked_to_leave)),
       coordinator_(std::make_unique<Coordinator>(CoordinatorOptions{
           .clean_stop_codes = {}, .scheduler = scheduler})) {}
 
@@ -79,7 +81,7 @@ absl::Status HookedSession::TellHooks(SessionRunContext& context,
 
 absl::StatusOr<std::vector<Tensor>> HookedSession::RunOnce(
     const SessionRunArgs& args, RunMetadata* metadata) {
-  SessionRunContext context(args, *session_);
+  SessionRunContext context(args, *session_, is_asked_to_leave_);
   ASSIGN_OR_RETURN(const Asked asked, AskHooks(context));
   RunMetadata told;
   ASSIGN_OR_RETURN(std::vector<Tensor> results,

@@ -6,6 +6,7 @@
 #ifndef WEFT_LIBS_TRAIN_HOOKED_SESSION_H_
 #define WEFT_LIBS_TRAIN_HOOKED_SESSION_H_
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -21,9 +22,10 @@ namespace weft::train {
 
 class HookedSession {
  public:
-  // `scheduler` is of the coordinator; null: its own.
+  // `scheduler` is of the coordinator; null: its own. `is_asked_to_leave` is
+  // what hooks are told that wait in BeforeRun.
   HookedSession(std::unique_ptr<Session> session, HookList hooks,
-                Scheduler* scheduler);
+                Scheduler* scheduler, std::function<bool()> is_asked_to_leave);
   // REQUIRES: Close or Abandon, and has_threads() is false: threads use what
   // ends here.
   ~HookedSession();
@@ -69,6 +71,7 @@ class HookedSession {
 
   const std::unique_ptr<Session> session_;
   const HookList hooks_;
+  const std::function<bool()> is_asked_to_leave_;
   bool should_stop_ = false;
   // Its end waits for threads, which use the session and hooks.
   const std::unique_ptr<Coordinator> coordinator_;

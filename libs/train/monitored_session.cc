@@ -86,7 +86,8 @@ absl::Status MonitoredSession::Begin(const Scope& scope) {
 absl::StatusOr<std::unique_ptr<HookedSession>> MonitoredSession::NewSession() {
   ASSIGN_OR_RETURN(auto session, creator_->CreateSession());
   auto live = std::make_unique<HookedSession>(
-      std::move(session), options_.hooks, options_.scheduler);
+      std::move(session), options_.hooks, options_.scheduler,
+      [this] { return IsStopRequested(); });
   const auto begin = [&] {
     RETURN_IF_ERROR(
         StartQueueRunners(scope_, live->session(), live->coordinator()));

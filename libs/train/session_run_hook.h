@@ -32,7 +32,9 @@
 #ifndef WEFT_LIBS_TRAIN_SESSION_RUN_HOOK_H_
 #define WEFT_LIBS_TRAIN_SESSION_RUN_HOOK_H_
 
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -59,9 +61,12 @@ struct SessionRunArgs {
 
 class SessionRunContext {
  public:
-  // Both outlive it.
-  SessionRunContext(const SessionRunArgs& original_args, Session& session)
-      : original_args_(original_args), session_(session) {}
+  // Both outlive it. `is_asked_to_leave` may be null: nobody asks.
+  SessionRunContext(const SessionRunArgs& original_args, Session& session,
+                    std::function<bool()> is_asked_to_leave = nullptr)
+      : original_args_(original_args),
+        session_(session),
+        is_asked_to_leave_(std::move(is_asked_to_leave)) {}
 
   // What the caller of Run asked for, without what hooks add.
   const SessionRunArgs& original_args() const { return original_args_; }
@@ -70,10 +75,17 @@ class SessionRunContext {
   // This run is the last one: ShouldStop() is true after it.
   void RequestStop() { stop_requested_ = true; }
   bool stop_requested() const { return stop_requested_; }
+  // Somebody outside asks the program to end its training (stop_requested,
+  // RequestStop of the MonitoredSession): a hook that waits for others looks
+  // at it every now and then, and ends its wait with CANCELLED.
+  bool IsAskedToLeave() const {
+    return is_asked_to_leave_ && is_asked_to_leave_();
+  }
 
  private:
   const SessionRunArgs& original_args_;
   Session& session_;
+  const std::function<bool()> is_asked_to_leave_;
   bool stop_requested_ = false;
 };
 
