@@ -3,6 +3,7 @@
 #include <set>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
 #include "libs/executor/testing/plan_harness.h"
@@ -329,6 +330,27 @@ TEST(FrameAnalysisTest, WhatGoesOnWhateverTheConditionSaysIsRefused) {
                 return {h.graph.FindNode("w/merge"), 0};
               }),
               StatusIs(kInvalid, "w/next (NextIteration) goes on"));
+}
+
+TEST(FrameAnalysisTest, LoopsInsideOneAnotherHaveAnEnd) {
+  for (const int depth : {1000, 1001}) {
+    PlanHarness h;
+    OutputTensor x = h.Arg(0);
+    for (int i = 0; i < depth; ++i) {
+      x = {h.Add(absl::StrCat("enter_", i), "Enter", {x},
+                 {{"frame_name", absl::StrCat("loop_", i)}}),
+           0};
+    }
+    h.Add("work", "TestWork", {x});
+    if (depth > 1000) {
+      EXPECT_THAT(h.Compile(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                        "enter_1000 (Enter) begins loop "
+                                        "'loop_1000' inside 1000 others"));
+      continue;
+    }
+    ASSERT_OK(h.Run({Float(1)}));
+    EXPECT_EQ(h.work_runs, 1);
+  }
 }
 
 // As tf.while_loop has it when a body returns what came from outside.
