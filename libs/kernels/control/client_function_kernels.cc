@@ -46,8 +46,8 @@ absl::StatusCode CodeOf(const std::exception& exception) {
 }
 
 // No exception leaves it.
-absl::StatusOr<std::vector<Tensor>> Call(const ClientFunction& function,
-                                         const ClientFunctionCall& call) {
+absl::StatusOr<std::vector<Tensor>> CallCaught(const ClientFunction& function,
+                                               const ClientFunctionCall& call) {
   try {
     return function(call);
   } catch (const std::exception& exception) {

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-OpDefBuilder Call(const char* name) {
+OpDefBuilder ClientCall(const char* name) {
   return OpDefBuilder(name)
       .Input("input: Tin")
       .Output("output: Tout")
@@ -18,12 +18,12 @@ OpDefBuilder Call(const char* name) {
 }  // namespace
 
 void RegisterClientFunctionOps(OpRegistry& registry) {
-  registry.Add(Call("PyFunc").Stateful().Doc(
+  registry.Add(ClientCall("PyFunc").Stateful().Doc(
       "The results of the program's function of that name, which may have "
       "state."));
-  registry.Add(Call("PyFuncStateless")
+  registry.Add(ClientCall("PyFuncStateless")
                    .Doc("The results of the program's function of that name."));
-  registry.Add(Call("EagerPyFunc")
+  registry.Add(ClientCall("EagerPyFunc")
                    .Attr("is_async: bool = false")
                    .Stateful()
                    .Doc("The same as PyFunc."));
