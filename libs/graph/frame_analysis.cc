@@ -11,9 +11,9 @@ namespace {
 
 // Loops inside one another; the last iteration of the innermost one ends those
 // around it by recursion.
-constexpr int kMaxDepth = 1000;
+constexpr int kMaxNesting = 1000;
 
-int DepthOf(int frame, const FrameAnalysis& analysis) {
+int NestingOf(int frame, const FrameAnalysis& analysis) {
   int depth = 0;
   for (; frame > 0; frame = analysis.frames[frame].parent) ++depth;
   return depth;
@@ -185,10 +185,10 @@ absl::StatusOr<int> FrameTracker::ChildFrame(int parent, const Node& enter) {
       return static_cast<int>(i);
     }
   }
-  if (DepthOf(parent, analysis_) >= kMaxDepth) {
+  if (NestingOf(parent, analysis_) >= kMaxNesting) {
     return absl::InvalidArgumentError(absl::StrCat(
         "node ", enter.name(), " (", enter.type(), ") begins loop '", *name,
-        "' inside ", kMaxDepth, " others, one inside the other"));
+        "' inside ", kMaxNesting, " others, one inside the other"));
   }
   const int bounded = static_cast<int>(std::min<int64_t>(*parallel, 1 << 20));
   analysis_.frames.push_back({*name, parent, 1, bounded});

@@ -81,9 +81,9 @@ class ClientFunctionKernel : public AsyncOpKernel {
       inputs.push_back(context.TakeInput(i));
     }
     auto results =
-        Call(function_, {.inputs = inputs,
-                         .node = context.node_name(),
-                         .cancellation = context.mutable_cancellation()});
+        CallCaught(function_, {.inputs = inputs,
+                               .node = context.node_name(),
+                               .cancellation = context.mutable_cancellation()});
     if (!results.ok()) {
       return Annotate(results.status(),
                       absl::StrCat("Client function '", name_, "'"));
