@@ -103,7 +103,8 @@ TEST_F(ClientFunctionsTest, IsCalledInLoopsAndFunctions) {
                          {"f", NameAttrList{"doubling", nullptr}}});
         return std::vector{ops::Add(s, v[0], 1), twice};
       },
-      {.shape_invariants = {PartialShape::Scalar(), PartialShape::Unknown()}});
+      {.shape_invariants = {PartialShape::Scalar(),
+                            PartialShape::UnknownRank()}});
   Connect();
   ASSERT_OK_AND_ASSIGN(const Tensor value, session_->Run(last[1]));
   EXPECT_EQ(value.scalar<float>(), 64);
