@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
+#include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/graph/function_proto.h"
 
@@ -45,6 +45,7 @@ class ClientFunctionsTest : public ::testing::Test {
     return session_->Run(results[0]);
   }
 
+  Process other_{{.compute_threads = 1}};  // for waits of the test's own
   ClientFunctions functions_ = {{"double", Double}};
   Scope root_ = Scope::Root();
   std::unique_ptr<Session> session_;
@@ -162,20 +163,20 @@ TEST_F(ClientFunctionsTest, AnUnknownNameIsNotFound) {
 }
 
 // Returns when its step is over.
-Results WaitForTheEnd(const ClientFunctionCall& call,
-                      absl::Notification* begun) {
-  absl::Notification ended;
+Results WaitForTheEnd(const ClientFunctionCall& call, Scheduler& scheduler,
+                      Event* begun = nullptr) {
+  const std::unique_ptr<Event> ended = scheduler.NewEvent();
   const Cancellation::Token token =
-      call.cancellation.Register([&](const absl::Status&) { ended.Notify(); });
-  if (begun != nullptr) begun->Notify();
-  if (token != 0) ended.WaitForNotification();
+      call.cancellation.Register([&](const absl::Status&) { ended->Set(); });
+  if (begun != nullptr) begun->Set();
+  if (token != 0) ended->Wait();
   call.cancellation.Deregister(token);
   return call.cancellation.status();
 }
 
 TEST_F(ClientFunctionsTest, IsToldOfADeadline) {
-  functions_["waits"] = [](const ClientFunctionCall& call) {
-    return WaitForTheEnd(call, nullptr);
+  functions_["waits"] = [&](const ClientFunctionCall& call) {
+    return WaitForTheEnd(call, other_.scheduler());
   };
   const Output y = ops::PyFunc(root_, "waits", {}, {DT_FLOAT})[0];
   Connect();
@@ -184,21 +185,20 @@ TEST_F(ClientFunctionsTest, IsToldOfADeadline) {
 }
 
 TEST_F(ClientFunctionsTest, IsToldThatItsSessionCloses) {
-  absl::Notification begun;
+  const std::unique_ptr<Event> begun = other_.scheduler().NewEvent();
   functions_["waits"] = [&](const ClientFunctionCall& call) {
-    return WaitForTheEnd(call, &begun);
+    return WaitForTheEnd(call, other_.scheduler(), begun.get());
   };
   const Output y = ops::PyFunc(root_, "waits", {}, {DT_FLOAT})[0];
   Connect();
-  Process other({.compute_threads = 1});
-  absl::Notification closed;
-  other.scheduler().Schedule(Pool::kBlocking, [&] {
-    begun.WaitForNotification();
+  const std::unique_ptr<Event> closed = other_.scheduler().NewEvent();
+  other_.scheduler().Schedule(Pool::kBlocking, [&] {
+    begun->Wait();
     EXPECT_OK(session_->Close());
-    closed.Notify();
+    closed->Set();
   });
   EXPECT_THAT(session_->Run(y), StatusIs(StatusCode::kCancelled));
-  closed.WaitForNotification();
+  closed->Wait();
 }
 
 TEST_F(ClientFunctionsTest, HasNoGradient) {

@@ -104,10 +104,15 @@ class Emitter {
                     });
   }
 
-  static Outputs OutputsOf(const Node* node, size_t count) {
+  // Nothing infers the shape, which loops ask for.
+  static Output AsScalar(const Scope& scope, const Output& value) {
+    return ops::Reshape(scope, value, Tensor(DT_INT32, {0}));
+  }
+
+  static Outputs OutputsOf(const Scope& scope, const Node* node, size_t count) {
     Outputs outputs;
     for (size_t i = 0; node != nullptr && i < count; ++i) {
-      outputs.emplace_back(node, static_cast<int>(i));
+      outputs.push_back(AsScalar(scope, Output(node, static_cast<int>(i))));
     }
     return outputs;
   }
@@ -120,7 +125,8 @@ class Emitter {
     std::vector<Input> inputs;
     for (const Output& output : first) inputs.emplace_back(output);
     for (const Output& output : args) inputs.emplace_back(output);
-    return OutputsOf(scope.AddNode(op, InputList(inputs), std::move(attrs)),
+    return OutputsOf(scope,
+                     scope.AddNode(op, InputList(inputs), std::move(attrs)),
                      num_results);
   }
 
@@ -232,7 +238,7 @@ class Emitter {
                        {"cond", goes_on},
                        {"body", body_function},
                        {"parallel_iterations", loop.parallel_iterations}});
-    Outputs last = OutputsOf(node, count);
+    Outputs last = OutputsOf(scope, node, count);
     if (last.empty()) return {};
     return {last.begin() + 2, last.begin() + 2 + loop.num_vars};
   }
@@ -267,9 +273,10 @@ class Emitter {
         [&](const Scope& s, const Outputs& v) {
           const Output index =
               ops::Sub(s, ops::Sub(s, count, v[0]), Number(s, 1));
-          const Output row = ops::TensorArrayRead(s, array.handle,
-                                                  ops::Cast(s, index, DT_INT32),
-                                                  written[1], DT_INT64);
+          const Output row =
+              AsScalar(s, ops::TensorArrayRead(s, array.handle,
+                                               ops::Cast(s, index, DT_INT32),
+                                               written[1], DT_INT64));
           const Output sum = ops::Add(s, ops::Mul(s, v[1], Number(s, 3)), row);
           return Outputs{Next(s, v[0]), Modulo(s, sum, kModulus)};
         },
