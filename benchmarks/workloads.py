@@ -67,6 +67,7 @@ WORKLOADS = (
              'checkpoint --stepping=training'),
     Workload(_OTHER + 'footprint', 'footprint.py', 'footprint'),
     Workload('models', 'models.py', 'models'),
+    Workload(_OTHER + 'control_flow', './control_flow.py', 'control_flow'),
     Workload('ops', './ops.py', 'ops'),
 )
 
@@ -119,6 +120,8 @@ GOALS = (
     Goal(_OTHER + 'startup', 'launch_to_first_step', AT_MOST, 0.5, 's', None),
     Goal(_OTHER + 'recovery', 'kill_to_error', AT_MOST, 1, 's', None),
     Goal(_OTHER + 'recovery', 'stop_to_error', AT_MOST, 3, 's', None),
+    Goal(_OTHER + 'control_flow', 'while_10000', AT_LEAST, 3, '', TF),
+    Goal(_OTHER + 'control_flow', 'char_rnn_step', AT_LEAST, 1.5, '', TF),
     # Of the slower of the disk alone and a 100 MB pull.
     Goal(_OTHER + 'checkpoint', 'save_of_limit', AT_LEAST, 0.7, 'of limit',
          None),

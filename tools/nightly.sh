@@ -55,6 +55,20 @@ bazel test --config=asan --config=ubsan --test_timeout=7200 \
   --test_output=errors --test_env=WEFT_GRAPH_SEEDS=20000 \
   //integration_tests:graph_fuzz_test || failed=1
 
+# Programs of loops, branches and functions that are made up, whole and broken
+# (integration_tests/made_up_loops_test.cc); one seed again likewise.
+printf '\n== made-up loops, 10000 seeds, asan and ubsan\n'
+bazel test --config=asan --config=ubsan --test_timeout=7200 \
+  --test_output=errors --test_env=WEFT_GRAPH_SEEDS=10000 \
+  //integration_tests:made_up_loops_test || failed=1
+
+# A loop that keeps nothing (integration_tests/loop_gradients_test.cc).
+printf '\n== a loop of 1,000,000 iterations\n'
+bazel test --config=opt --test_timeout=3600 --test_output=errors \
+  --test_env=WEFT_LOOP_ITERATIONS=1000000 \
+  --test_filter='*NothingIsKeptWithoutNeed*' \
+  //integration_tests:loop_gradients_test || failed=1
+
 # A table of 10,000,000 rows on three ps (examples/movielens_embedding.cc).
 printf '\n== an embedding of 10,000,000 rows\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \

@@ -106,7 +106,9 @@ void TestCluster::StopAll() {
 std::unique_ptr<Process> TestCluster::NewProcess(const std::string& name) {
   if (options_.kind != ClusterKind::kSimulated) {
     return std::make_unique<Process>(
-        ProcessOptions{.compute_threads = 2, .file_system = DiskOf(name)});
+        ProcessOptions{.compute_threads = 2,
+                       .file_system = DiskOf(name),
+                       .client_functions = FunctionsOf(name)});
   }
   return NewSimulatedProcess(name, *NewPart(), *NewPart());
 }
@@ -127,7 +129,8 @@ std::unique_ptr<Process> TestCluster::NewSimulatedProcess(
         return options_.wrap_wire(name, reader, std::move(wire));
       },
       ProcessOptions{.transport = options_.transport,
-                     .file_system = DiskOf(name)});
+                     .file_system = DiskOf(name),
+                     .client_functions = FunctionsOf(name)});
 }
 
 // Another one for each process of a name: it draws the task's incarnation.

@@ -50,6 +50,8 @@ class TestCluster {
     // What a process of that name ("client", or the task's) has for a disk,
     // which outlives the cluster. Null: the machine's.
     std::function<FileSystem*(const std::string& name)> file_system;
+    // What a process of that name has of functions of its program. May be null.
+    std::function<ClientFunctions(const std::string& name)> client_functions;
     // Of kSimulated: puts a wire of the test's in front of a process's own one.
     // May be null.
     std::function<std::unique_ptr<bus::Wire>(
@@ -107,6 +109,10 @@ class TestCluster {
 
   FileSystem* DiskOf(const std::string& name) const {
     return options_.file_system ? options_.file_system(name) : nullptr;
+  }
+  ClientFunctions FunctionsOf(const std::string& name) const {
+    return options_.client_functions ? options_.client_functions(name)
+                                     : ClientFunctions();
   }
   absl::Status StartAll();
   void StopAll();

@@ -29,7 +29,10 @@ constexpr char kLocalTask[] = "/job:localhost/replica:0/task:0";
 class InProcessTask {
  public:
   explicit InProcessTask(const SessionOptions& options)
-      : own_process_(options.process ? nullptr : std::make_unique<Process>()),
+      : own_process_(options.process
+                         ? nullptr
+                         : std::make_unique<Process>(ProcessOptions{
+                               .client_functions = options.client_functions})),
         process_(options.process ? *options.process : *own_process_),
         incarnation_(process_.random().NextId()),
         logger_(NewConsoleLogger("session")),
@@ -157,6 +160,14 @@ absl::StatusOr<Reached> ReachServer(const std::string& target,
 
 absl::StatusOr<Reached> Reach(const std::string& target,
                               const SessionOptions& options) {
+  if (!options.client_functions.empty() &&
+      (!target.empty() || options.process != nullptr)) {
+    return absl::InvalidArgumentError(
+        "client_functions of a session are for a session in this process with "
+        "a Process of its own. Give them to the Process "
+        "(ProcessOptions::client_functions), or to the Server of the task that "
+        "is to call them (ServerOptions::client_functions).");
+  }
   return target.empty() ? ReachInProcess(options)
                         : ReachServer(target, options);
 }

@@ -8,6 +8,7 @@
 #include "libs/gradients/gradients.h"
 #include "libs/graph/graph_def.h"
 #include "libs/ops/array/array_ops.h"
+#include "libs/ops/control/client_functions.h"
 #include "libs/ops/control/cond.h"
 #include "libs/ops/control/control_flow_ops.h"
 #include "libs/ops/control/logging_ops.h"

@@ -414,6 +414,15 @@ TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongKernel) {
   EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kCaller), 1);
 }
 
+TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongBeginningEither) {
+  PlanHarness h;
+  h.gate.Open();
+  h.Add("work", "TestLongAsync", {h.Arg(0)});
+  ASSERT_OK(h.Compile());
+  CountingOutbox outbox;
+  EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kCaller), 1);
+}
+
 TEST(ExecutorTest, WhatIsUrgentWaitsForNoKernel) {
   PlanHarness h;
   Chain(h, h.Arg(0), 3);

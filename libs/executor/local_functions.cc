@@ -102,6 +102,21 @@ absl::Status CheckDevices(const Graph& body, const Device& device) {
   return absl::OkStatus();
 }
 
+// Whether adding would change nothing: partitions of one session bring the same
+// functions again and again, and a library is copied to be added to.
+bool HasAll(const FunctionLibrary& library, const FunctionLibrary& added) {
+  for (const FunctionPtr& function : added.functions()) {
+    const FunctionDef* known = library.Find(function->name());
+    if (known == nullptr || known->serialized != function->serialized) {
+      return false;
+    }
+  }
+  for (const auto& [name, gradient] : added.gradients()) {
+    if (library.FindGradient(name) != gradient) return false;
+  }
+  return true;
+}
+
 absl::StatusOr<const Node*> AddEnd(Graph& graph, absl::string_view op, int i,
                                    DataType type,
                                    std::vector<OutputTensor> inputs) {
@@ -257,6 +272,7 @@ absl::Status LocalFunctions::Add(const Graph& graph) {
   if (functions.empty()) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
   ops_ = graph.registry();
+  if (HasAll(*library_, functions)) return absl::OkStatus();
   ASSIGN_OR_RETURN(
       library_, library_->With(functions.functions(), functions.gradients()));
   return absl::OkStatus();

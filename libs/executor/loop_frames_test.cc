@@ -1,7 +1,9 @@
 // Loops, seen from outside: what a plan with them computes.
+#include <functional>
 #include <set>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
 #include "libs/executor/testing/plan_harness.h"
@@ -292,6 +294,77 @@ TEST(FrameAnalysisTest, ExitOutsideALoopIsRefused) {
   h.Add("exit", "Exit", {h.Arg(0)});
   EXPECT_THAT(h.Compile(),
               StatusIs(absl::StatusCode::kInvalidArgument, "exit"));
+}
+
+// The loop of which `next` is the next value, given the limit that all
+// iterations see and the value behind the Switch.
+absl::Status CompileLoop(
+    const std::function<OutputTensor(PlanHarness&, OutputTensor bound,
+                                     OutputTensor value)>& next) {
+  PlanHarness h;
+  Loop loop =
+      While(h, "w", h.Arg(0), h.Arg(1), 3,
+            [&](OutputTensor value, OutputTensor bound) -> OutputTensor {
+              return next(h, bound, value);
+            });
+  h.Retval(0, loop.exit);
+  return h.Compile();
+}
+
+TEST(FrameAnalysisTest, WhatGoesOnWhateverTheConditionSaysIsRefused) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(CompileLoop([](PlanHarness&, OutputTensor bound, OutputTensor) {
+                return bound;
+              }),
+              StatusIs(kInvalid,
+                       "w/next (NextIteration) goes on in every "
+                       "iteration of the loop 'w'"));
+  EXPECT_THAT(CompileLoop([](PlanHarness& h, OutputTensor bound,
+                             OutputTensor) -> OutputTensor {
+                return {h.Add("sum", "TestAdd", {bound, bound}), 0};
+              }),
+              StatusIs(kInvalid, "w/next (NextIteration) goes on"));
+  // From the Merge, past the Switch.
+  EXPECT_THAT(CompileLoop([](PlanHarness& h, OutputTensor,
+                             OutputTensor) -> OutputTensor {
+                return {h.graph.FindNode("w/merge"), 0};
+              }),
+              StatusIs(kInvalid, "w/next (NextIteration) goes on"));
+}
+
+TEST(FrameAnalysisTest, LoopsInsideOneAnotherHaveAnEnd) {
+  for (const int depth : {1000, 1001}) {
+    PlanHarness h;
+    OutputTensor x = h.Arg(0);
+    for (int i = 0; i < depth; ++i) {
+      x = {h.Add(absl::StrCat("enter_", i), "Enter", {x},
+                 {{"frame_name", absl::StrCat("loop_", i)}}),
+           0};
+    }
+    h.Add("work", "TestWork", {x});
+    if (depth > 1000) {
+      EXPECT_THAT(h.Compile(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                        "enter_1000 (Enter) begins loop "
+                                        "'loop_1000' inside 1000 others"));
+      continue;
+    }
+    ASSERT_OK(h.Run({Float(1)}));
+    EXPECT_EQ(h.work_runs, 1);
+  }
+}
+
+// As tf.while_loop has it when a body returns what came from outside.
+TEST(FrameAnalysisTest, WhatIsTheSameInEachIterationMayFollowTheSwitch) {
+  PlanHarness h;
+  Loop loop =
+      While(h, "w", h.Arg(0), h.Arg(1), 3,
+            [&](OutputTensor value, OutputTensor bound) -> OutputTensor {
+              const Node* pivot = h.Add("pivot", "Identity", {value});
+              return {h.Add("same", "Identity", {bound}, {}, {pivot}), 0};
+            });
+  h.Retval(0, loop.exit);
+  ASSERT_OK_AND_ASSIGN(float last, h.RunFloat({Float(1), Float(4)}));
+  EXPECT_EQ(last, 4);
 }
 
 }  // namespace

@@ -252,6 +252,8 @@ WhenLocked ReadyLoop::WhenLockedHere() const {
 
 template <bool kTraced>
 void ReadyLoop::RunAsync(const Ready& ready, const NodeItem& item) {
+  // One that is not cheap may do much before it waits: run a function's body.
+  if (state_.outbox != nullptr && !item.is_cheap) state_.outbox->Flush();
   AsyncEntry& entry = ready.iteration->async_entries[item.async_index];
   entry.ready = ready;
   entry.context.emplace(state_.context, item.view,

@@ -9,6 +9,16 @@
 namespace weft {
 namespace {
 
+// Loops inside one another; the last iteration of the innermost one ends those
+// around it by recursion.
+constexpr int kMaxNesting = 1000;
+
+int NestingOf(int frame, const FrameAnalysis& analysis) {
+  int depth = 0;
+  for (; frame > 0; frame = analysis.frames[frame].parent) ++depth;
+  return depth;
+}
+
 // Of the first frame, which is outside loops.
 FrameAnalysis OutsideLoops() {
   FrameAnalysis analysis;
@@ -19,6 +29,100 @@ FrameAnalysis OutsideLoops() {
 bool IsOneOf(const Node& node, absl::string_view type,
              absl::string_view ref_type) {
   return node.type() == type || node.type() == ref_type;
+}
+
+// Finds the nodes of loops that are live in each iteration, whatever the loops'
+// conditions say: what comes from constant Enters alone, or goes around from
+// itself, with no Switch on the way. All nodes are taken for such until an
+// input says otherwise; each says so once.
+class UnconditionalNodes {
+ public:
+  UnconditionalNodes(const Graph& graph, const FrameAnalysis& analysis,
+                     const std::vector<bool>& is_everywhere)
+      : analysis_(analysis),
+        is_everywhere_(is_everywhere),
+        is_unconditional_(graph.num_nodes(), true),
+        live_inputs_(graph.num_nodes(), 0),
+        consumers_(graph.num_nodes()) {
+    for (const Node* node : graph.nodes()) Connect(*node);
+    for (const Node* node : graph.nodes()) {
+      if (DependsOnMore(*node)) Remove(*node);
+    }
+    while (!removed_.empty()) {
+      const Node* producer = removed_.back();
+      removed_.pop_back();
+      for (const Consumer& consumer : consumers_[producer->id()]) {
+        InputIsRemoved(consumer);
+      }
+    }
+  }
+
+  bool Contains(const Node& node) const { return is_unconditional_[node.id()]; }
+
+ private:
+  struct Consumer {
+    const Node* node = nullptr;
+    bool is_control = false;
+  };
+
+  void Connect(const Node& node) {
+    for (const OutputTensor& input : node.inputs()) {
+      if (input.node == nullptr || is_everywhere_[input.node->id()]) continue;
+      consumers_[input.node->id()].push_back({&node, false});
+      ++live_inputs_[node.id()];
+    }
+    for (const Node* input : node.control_inputs()) {
+      if (is_everywhere_[input->id()]) continue;
+      consumers_[input->id()].push_back({&node, true});
+    }
+  }
+
+  bool DependsOnMore(const Node& node) const {
+    if (IsEnter(node)) return !IsConstantEnter(node);
+    return analysis_.runs_in[node.id()] == 0 || IsSwitch(node) ||
+           IsExit(node) || node.type() == "_Recv";
+  }
+
+  void Remove(const Node& node) {
+    if (!is_unconditional_[node.id()]) return;
+    is_unconditional_[node.id()] = false;
+    removed_.push_back(&node);
+  }
+
+  // A Merge is live with any of its inputs.
+  void InputIsRemoved(const Consumer& consumer) {
+    const Node& node = *consumer.node;
+    if (IsConstantEnter(node)) return;
+    if (!consumer.is_control && IsMerge(node) &&
+        --live_inputs_[node.id()] > 0) {
+      return;
+    }
+    Remove(node);
+  }
+
+  const FrameAnalysis& analysis_;
+  const std::vector<bool>& is_everywhere_;
+  std::vector<bool> is_unconditional_;            // by node id
+  std::vector<int> live_inputs_;                  // by node id
+  std::vector<std::vector<Consumer>> consumers_;  // by node id
+  std::vector<const Node*> removed_;              // and nobody was told
+};
+
+absl::Status CheckLoopsCanEnd(const Graph& graph, const FrameAnalysis& analysis,
+                              const std::vector<bool>& is_everywhere) {
+  if (analysis.frames.size() == 1) return absl::OkStatus();
+  const UnconditionalNodes unconditional(graph, analysis, is_everywhere);
+  for (const Node* node : graph.nodes()) {
+    if (!IsNextIteration(*node) || !unconditional.Contains(*node)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "node ", node->name(), " (", node->type(),
+        ") goes on in every iteration of the loop '",
+        analysis.frames[analysis.runs_in[node->id()]].name,
+        "', which so never ends: what it takes depends on no Switch of the "
+        "loop. Take it from behind one, or add a control input from there, as "
+        "tf.while_loop does"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -81,6 +185,11 @@ absl::StatusOr<int> FrameTracker::ChildFrame(int parent, const Node& enter) {
       return static_cast<int>(i);
     }
   }
+  if (NestingOf(parent, analysis_) >= kMaxNesting) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "node ", enter.name(), " (", enter.type(), ") begins loop '", *name,
+        "' inside ", kMaxNesting, " others, one inside the other"));
+  }
   const int bounded = static_cast<int>(std::min<int64_t>(*parallel, 1 << 20));
   analysis_.frames.push_back({*name, parent, 1, bounded});
   return static_cast<int>(analysis_.frames.size() - 1);
@@ -118,6 +227,7 @@ absl::StatusOr<FrameAnalysis> AnalyzeFrames(
   for (const Node* node : graph.nodes()) {
     RETURN_IF_ERROR(tracker.CheckInputs(*node));
   }
+  RETURN_IF_ERROR(CheckLoopsCanEnd(graph, tracker.analysis(), is_everywhere));
   return tracker.Take();
 }
 

@@ -56,7 +56,9 @@ class FrameTracker {
 
 // `is_everywhere[id]` marks nodes whose value exists in all frames
 // (constants). INVALID_ARGUMENT, with TensorFlow's text, when a node's inputs
-// come from different frames.
+// come from different frames; also, naming the node, when a NextIteration
+// depends on no Switch of its loop: it would go on in each iteration, and the
+// loop never end. TensorFlow runs such a loop for ever.
 absl::StatusOr<FrameAnalysis> AnalyzeFrames(
     const Graph& graph, const std::vector<bool>& is_everywhere);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -821,18 +822,46 @@ bool FunctionExpander::HasEffects(absl::string_view op, const AttrMap& attrs) {
 bool FunctionExpander::FunctionHasEffects(const std::string& function) {
   const auto known = has_effects_.find(function);
   if (known != has_effects_.end()) return known->second;
-  bool found = false;
-  const std::shared_ptr<const FunctionLibrary> called =
-      graph_.functions().ReachableFrom({&function, 1});
-  for (const FunctionPtr& reached : called->functions()) {
-    for (const FunctionNode& node : reached->nodes) {
+  // What none of them does, none of those that they call does either.
+  std::vector<std::string> reached;
+  const bool found = ReachesEffects(function, reached);
+  if (found) {
+    has_effects_[function] = true;
+  } else {
+    for (const std::string& name : reached) has_effects_[name] = false;
+  }
+  return found;
+}
+
+bool FunctionExpander::ReachesEffects(const std::string& function,
+                                      std::vector<std::string>& reached) const {
+  absl::flat_hash_set<std::string> seen = {function};
+  reached.push_back(function);
+  for (size_t i = 0; i < reached.size(); ++i) {
+    const auto known = has_effects_.find(reached[i]);
+    if (known != has_effects_.end() && known->second) return true;
+    const FunctionDef* body = graph_.functions().Find(reached[i]);
+    if (body == nullptr || known != has_effects_.end()) continue;
+    std::vector<std::string> called;
+    for (const FunctionNode& node : body->nodes) {
       const OpDef* op = graph_.registry()->Find(node.op);
-      found |= op != nullptr && op->is_stateful &&
-               KindOf(node.op, graph_) == Functional::kNone;
+      if (op != nullptr && op->is_stateful &&
+          KindOf(node.op, graph_) == Functional::kNone) {
+        return true;
+      }
+      if (op == nullptr) called.push_back(node.op);
+      for (const auto& [name, value] : node.attrs) {
+        AddFunctionNames(value, called);
+      }
+    }
+    const absl::string_view gradient =
+        graph_.functions().FindGradient(reached[i]);
+    if (!gradient.empty()) called.emplace_back(gradient);
+    for (std::string& name : called) {
+      if (seen.insert(name).second) reached.push_back(std::move(name));
     }
   }
-  has_effects_[function] = found;
-  return found;
+  return false;
 }
 
 bool FunctionExpander::IsBeingExpanded(absl::string_view function) const {

@@ -150,6 +150,10 @@ class FunctionExpander : public NodeAdder {
   // Whether a node of that op and attrs reads or changes state.
   bool HasEffects(absl::string_view op, const AttrMap& attrs);
   bool FunctionHasEffects(const std::string& function);
+  // Walks over what the function may call, until something has an effect.
+  // False: `reached` are all of them.
+  bool ReachesEffects(const std::string& function,
+                      std::vector<std::string>& reached) const;
   // Whether the node would run though what it is in does not begin.
   bool RunsRegardless(const NodeSpec& spec, const Begin& begin) const;
   // When what a branch or a loop does begins.

@@ -20,7 +20,11 @@
 
 namespace weft {
 
-void RegisterStandardKernels(KernelRegistry& registry) {
+namespace {
+
+void RegisterAll(KernelRegistry& registry, const ClientFunctions& functions) {
+  RegisterClientFunctionKernels(
+      registry, std::make_shared<const ClientFunctions>(functions));
   RegisterArrayKernels(registry);
   RegisterControlKernels(registry);
   RegisterIoKernels(registry);
@@ -37,14 +41,29 @@ void RegisterStandardKernels(KernelRegistry& registry) {
   RegisterTrainingKernels(registry);
 }
 
+std::shared_ptr<const KernelRegistry> NewKernels(
+    const ClientFunctions& functions) {
+  auto registry = std::make_shared<KernelRegistry>();
+  RegisterAll(*registry, functions);
+  RegisterHostGpuKernels(*registry);
+  return registry;
+}
+
+}  // namespace
+
+void RegisterStandardKernels(KernelRegistry& registry) {
+  RegisterAll(registry, {});
+}
+
 std::shared_ptr<const KernelRegistry> StandardKernels() {
-  static const auto& kernels = *new std::shared_ptr<const KernelRegistry>([] {
-    auto registry = std::make_shared<KernelRegistry>();
-    RegisterStandardKernels(*registry);
-    RegisterHostGpuKernels(*registry);
-    return registry;
-  }());
+  static const auto& kernels =
+      *new std::shared_ptr<const KernelRegistry>(NewKernels({}));
   return kernels;
+}
+
+std::shared_ptr<const KernelRegistry> StandardKernels(
+    const ClientFunctions& functions) {
+  return functions.empty() ? StandardKernels() : NewKernels(functions);
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "libs/kernels/kernel_registry.h"
+#include "libs/tensor/client_function.h"
 
 namespace weft {
 
@@ -12,7 +13,12 @@ namespace weft {
 // StandardOps() is: it is made once and shared by all processes of a program.
 std::shared_ptr<const KernelRegistry> StandardKernels();
 
-// Those for CPUs.
+// The same with these client functions; a registry of its own where there are
+// any.
+std::shared_ptr<const KernelRegistry> StandardKernels(
+    const ClientFunctions& functions);
+
+// Those for CPUs, without any client function.
 void RegisterStandardKernels(KernelRegistry& registry);
 
 }  // namespace weft

@@ -25,6 +25,7 @@
 #include "libs/runtime/process_usage.h"
 #include "libs/runtime/zmq_file_system.h"
 #include "libs/tensor/buffer.h"
+#include "libs/tensor/client_function.h"
 
 namespace weft {
 
@@ -46,6 +47,9 @@ struct ProcessOptions {
   // that would exceed it is RESOURCE_EXHAUSTED before it is made. Null:
   // MemoryBound (memory_bound.h), what the machine has.
   std::function<int64_t()> memory_bound;
+  // What graphs call of this program, in all of its tasks
+  // (docs/client_functions.md).
+  ClientFunctions client_functions;
   // Whether a machine of a cloud is asked whose it is, for object stores.
   bool use_instance_metadata = false;
 };

@@ -36,6 +36,7 @@ std::unique_ptr<Process> NewProcess(const ServerOptions& options,
       ProcessOptions{.transport = options.quotas.OfPeers(),
                      .peer_timeout = options.peer_timeout,
                      .logger = &logger,
+                     .client_functions = options.client_functions,
                      .use_instance_metadata = options.use_instance_metadata});
 }
 
@@ -547,6 +548,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(
         absl::StrCat("A task needs at least one CPU device, and no negative "
                      "number of GPUs; asked for ",
                      options.cpus, " and ", options.host_gpus, "."));
+  }
+  if (options.process != nullptr && !options.client_functions.empty()) {
+    return absl::InvalidArgumentError(
+        "client_functions are for a server with a Process of its own. Give "
+        "them to its Process (ProcessOptions::client_functions).");
   }
   if (options.heartbeat_interval <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(

@@ -28,6 +28,7 @@
 #include "libs/runtime/process.h"
 #include "libs/runtime/task_runtime.h"
 #include "libs/server/quotas.h"
+#include "libs/tensor/client_function.h"
 
 namespace weft {
 
@@ -69,6 +70,9 @@ struct ServerOptions {
   // Whether object stores are asked as what the cloud's machine is, where
   // nothing else says who asks (ProcessOptions). Of a Process of its own.
   bool use_instance_metadata = false;
+  // What graphs call of this program (docs/client_functions.md). Of a Process
+  // of its own; else they are given to that (ProcessOptions).
+  ClientFunctions client_functions;
   // Stop once all tasks of this job have started and have stopped again,
   // cleanly: "worker" lets parameter servers end with the training. Empty: no.
   std::string stop_after_job;

@@ -39,6 +39,7 @@
 #include "libs/protocol/blocking_master.h"
 #include "libs/protocol/graph_options.h"
 #include "libs/protocol/master.h"
+#include "libs/tensor/client_function.h"
 #include "libs/tensor/tensor.h"
 #include "libs/trace/step_stats.h"
 
@@ -73,6 +74,10 @@ struct SessionOptions {
   // An in-process session logs on stderr what its steps wait for that take
   // longer; of others ServerOptions says it. Infinite: never.
   absl::Duration log_waits_after = absl::Seconds(5);
+  // What the graph calls of this program, in an in-process session
+  // (docs/client_functions.md). Of a Process of its own; else they are given to
+  // that (ProcessOptions), and to servers by their programs (ServerOptions).
+  ClientFunctions client_functions;
   // Whose threads and memory an in-process session uses; it must outlive the
   // session. Null: the session makes a Process of its own.
   Process* process = nullptr;

@@ -21,15 +21,27 @@ const std::map<std::string, std::string>& NotInferred() {
   constexpr char kFromOutside[] = "it comes from outside of the partition";
   constexpr char kElements[] = "the elements may have any shape";
   constexpr char kFunction[] = "only the function's body tells";
+  constexpr char kProgram[] = "only the program's function tells";
   static const auto& ops = *new std::map<std::string, std::string>{
-      {"_Arg", kFromOutside},           {"_Recv", kFromOutside},
-      {"PartitionedCall", kFunction},   {"StatefulPartitionedCall", kFunction},
-      {"SymbolicGradient", kFunction},  {"TensorListElementShape", kElements},
-      {"StackPop", kElements},          {"StackPopV2", kElements},
-      {"TensorArrayRead", kElements},   {"TensorArrayReadV2", kElements},
-      {"TensorArrayReadV3", kElements}, {"Unstage", kElements},
-      {"MapUnstage", kElements},        {"MapPeek", kElements},
-      {"OrderedMapUnstage", kElements}, {"OrderedMapPeek", kElements}};
+      {"_Arg", kFromOutside},
+      {"_Recv", kFromOutside},
+      {"PyFunc", kProgram},
+      {"PyFuncStateless", kProgram},
+      {"EagerPyFunc", kProgram},
+      {"PartitionedCall", kFunction},
+      {"StatefulPartitionedCall", kFunction},
+      {"SymbolicGradient", kFunction},
+      {"TensorListElementShape", kElements},
+      {"StackPop", kElements},
+      {"StackPopV2", kElements},
+      {"TensorArrayRead", kElements},
+      {"TensorArrayReadV2", kElements},
+      {"TensorArrayReadV3", kElements},
+      {"Unstage", kElements},
+      {"MapUnstage", kElements},
+      {"MapPeek", kElements},
+      {"OrderedMapUnstage", kElements},
+      {"OrderedMapPeek", kElements}};
   return ops;
 }
 

@@ -8,7 +8,7 @@
 namespace weft::tools {
 
 struct CommandResult {
-  int exit_code = 0;   // 2 for a wrong call
+  int exit_code = 0;   // 2 for a wrong call, 1 for a file that is wrong
   std::string output;  // for standard output
   std::string error;   // for standard error
 };

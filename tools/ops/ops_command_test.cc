@@ -3,6 +3,8 @@
 #include "tools/ops/ops_command.h"
 
 #include <algorithm>
+#include <fstream>
+#include <string>
 
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -17,6 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 using Json = nlohmann::json;
 
@@ -82,6 +85,42 @@ TEST(OpsCommandTest, RefusesWhatItDoesNotKnow) {
   const CommandResult both = RunOpsCommand({"--json", "--markdown"});
   EXPECT_EQ(both.exit_code, 2);
   EXPECT_THAT(both.error, HasSubstr("either"));
+}
+
+std::string WriteFile(const std::string& text) {
+  const std::string path = testing::TempDir() + "/facts.json";
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(OpsCommandTest, ListsWhatIsMissingAndWhy) {
+  const CommandResult result = RunOpsCommand(
+      {"--missing=" + WriteFile(R"({"MatMul": {}, "FFT3D": {"inputs": []},
+                                    "MaxPoolGradV2": {}, "Frobnicate": {}})")});
+  EXPECT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_THAT(result.output, StartsWith("3 ops are not here.\n"));
+  EXPECT_THAT(result.output, Not(HasSubstr("MatMul")));
+  EXPECT_THAT(result.output, HasSubstr("FFT3D          Fourier transforms"));
+  EXPECT_THAT(result.output, HasSubstr("MaxPoolGradV2  convolutions"));
+  EXPECT_THAT(result.output, HasSubstr("Frobnicate     ?"));
+}
+
+TEST(OpsCommandTest, ListsNothingWhereNothingIsMissing) {
+  const CommandResult result =
+      RunOpsCommand({"--missing=" + WriteFile(R"({"MatMul": {}})")});
+  EXPECT_EQ(result.output, "0 ops are not here.\n");
+}
+
+TEST(OpsCommandTest, SaysWhatIsWrongWithAList) {
+  for (const char* text : {"", "[]", "{\"MatMul\"", "7"}) {
+    const CommandResult result =
+        RunOpsCommand({"--missing=" + WriteFile(text)});
+    EXPECT_EQ(result.exit_code, 1) << text;
+    EXPECT_THAT(result.error, HasSubstr("no JSON object")) << text;
+  }
+  const CommandResult none = RunOpsCommand({"--missing=/nowhere/facts.json"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.error, HasSubstr("/nowhere/facts.json"));
 }
 
 TEST(OpsCommandTest, Helps) {

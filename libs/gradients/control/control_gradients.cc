@@ -91,6 +91,11 @@ void RegisterControlGradients(GradientRegistry& registry) {
                          "ToBool", "_Arg", "_Retval", "_Send", "_Recv"}) {
     registry.RegisterNone(op);
   }
+  // TensorFlow differentiates no function of the program either, but for what
+  // tf.py_function recorded.
+  for (const char* op : {"PyFunc", "PyFuncStateless", "EagerPyFunc"}) {
+    registry.RegisterNone(op);
+  }
   // Calls of functions are AddGradients' own business; what else they hand on
   // has none yet.
   for (const char* op : {"PartitionedCall",

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -26,6 +27,9 @@ constexpr char kOptionalType[] = "tensorflow::data::Optional";
 constexpr char kHasValue[] = "1";
 // Far above any list; bounds what one number can make us allocate.
 constexpr int64_t kMaxElements = int64_t{1} << 24;
+// How deep lists and optional values may be inside one another: what walks
+// through them, and ends them, does so by recursion.
+constexpr int64_t kMaxDepth = 1000;
 
 template <typename... Parts>
 absl::Status Invalid(const Parts&... parts) {
@@ -36,14 +40,15 @@ absl::Status Invalid(const Parts&... parts) {
 struct ListKind {
   DataType dtype = DT_INVALID;
   int64_t max_elements = -1;  // none
+  int64_t depth = 1;          // 1 + the largest of what is in it
   PartialShape shape;
 };
 
-// "dtype max rank-or-(-1) size size ..."
+// "dtype max depth rank-or-(-1) size size ..."
 std::string ToMetadata(const ListKind& kind) {
-  std::string text =
-      absl::StrCat(static_cast<int>(kind.dtype), " ", kind.max_elements, " ",
-                   kind.shape.has_rank() ? kind.shape.rank() : -1);
+  std::string text = absl::StrCat(
+      static_cast<int>(kind.dtype), " ", kind.max_elements, " ", kind.depth,
+      " ", kind.shape.has_rank() ? kind.shape.rank() : -1);
   if (!kind.shape.has_rank()) return text;
   for (const int64_t dim : kind.shape.dims()) absl::StrAppend(&text, " ", dim);
   return text;
@@ -55,15 +60,41 @@ absl::StatusOr<ListKind> FromMetadata(const std::string& text) {
     if (!absl::SimpleAtoi(part, &numbers.emplace_back())) numbers.clear();
   }
   const bool is_whole =
-      numbers.size() >= 3 && static_cast<int64_t>(numbers.size()) - 3 ==
-                                 std::max<int64_t>(numbers[2], 0);
+      numbers.size() >= 4 && static_cast<int64_t>(numbers.size()) - 4 ==
+                                 std::max<int64_t>(numbers[3], 0);
   if (!is_whole) return Invalid("the variant holds a damaged list");
   ListKind kind{.dtype = static_cast<DataType>(numbers[0]),
-                .max_elements = numbers[1]};
-  if (numbers[2] < 0) return kind;
+                .max_elements = numbers[1],
+                .depth = numbers[2]};
+  if (numbers[3] < 0) return kind;
   ASSIGN_OR_RETURN(kind.shape,
-                   PartialShape::Create(absl::MakeSpan(numbers).subspan(3)));
+                   PartialShape::Create(absl::MakeSpan(numbers).subspan(4)));
   return kind;
+}
+
+int64_t DepthOf(const Variant& variant) {
+  if (variant.type_name == kListType) {
+    const auto kind = FromMetadata(variant.metadata);
+    return kind.ok() ? kind->depth : 1;
+  }
+  int64_t depth = 1;
+  const std::vector<std::string> parts = absl::StrSplit(variant.metadata, ' ');
+  const bool is_told = variant.type_name == kOptionalType && parts.size() == 2;
+  return is_told && absl::SimpleAtoi(parts[1], &depth) ? depth : 1;
+}
+
+// Of something that `inner` is put into.
+absl::Status Nest(const Tensor& inner, int64_t& depth) {
+  if (inner.dtype() != DT_VARIANT) return absl::OkStatus();
+  for (const Variant& variant : inner.flat<Variant>()) {
+    const int64_t below = DepthOf(variant);
+    if (below >= kMaxDepth) {
+      return Invalid("lists and optional values are more than ", kMaxDepth,
+                     " deep inside one another");
+    }
+    depth = std::max(depth, below + 1);
+  }
+  return absl::OkStatus();
 }
 
 // A list on its way through a kernel.
@@ -260,6 +291,7 @@ class TensorListFromTensor : public OpKernel {
                      " from a tensor with shape ", row.ToString());
     }
     list.kind.dtype = tensor.dtype();
+    RETURN_IF_ERROR(Nest(tensor, list.kind.depth));
     list.tensors = std::make_shared<std::vector<Tensor>>();
     for (int64_t i = 0; i < tensor.dim(0); ++i) {
       ASSIGN_OR_RETURN(const Tensor slice,
@@ -283,6 +315,7 @@ class TensorListPushBack : public OpKernel {
       return Invalid("Tried to push item into a full list list size: ",
                      list.tensors->size(), " max_num_elements: ", max);
     }
+    RETURN_IF_ERROR(Nest(tensor, list.kind.depth));
     list.tensors->push_back(std::move(tensor));
     return WriteList(context, std::move(list));
   }
@@ -323,6 +356,7 @@ class TensorListSetItem : public OpKernel {
       return Invalid("Trying to modify element ", index, " in a list with ",
                      size, " elements.");
     }
+    RETURN_IF_ERROR(Nest(item, list.kind.depth));
     if (index >= size) list.tensors->resize(index + 1);
     (*list.tensors)[index] = std::move(item);
     return WriteList(context, std::move(list));
@@ -440,16 +474,27 @@ class TensorListStack : public OpKernel {
 
 // ---- Optional ----
 
+// kHasValue where nothing is inside it that may be deep.
+std::string HasValueOf(int64_t depth) {
+  return depth == 1 ? kHasValue : absl::StrCat(kHasValue, " ", depth);
+}
+
+bool HasValue(const Variant& optional) {
+  return absl::StartsWith(optional.metadata, kHasValue);
+}
+
 class OptionalFromValue : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
     auto components = std::make_shared<std::vector<Tensor>>();
+    int64_t depth = 1;
     for (int i = 0; i < context.num_inputs(); ++i) {
       components->push_back(context.TakeInput(i));
+      RETURN_IF_ERROR(Nest(components->back(), depth));
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, TensorShape()));
-    output->mutable_scalar<Variant>() = {kOptionalType, kHasValue,
+    output->mutable_scalar<Variant>() = {kOptionalType, HasValueOf(depth),
                                          std::move(components)};
     return absl::OkStatus();
   }
@@ -472,7 +517,7 @@ class OptionalHasValue : public OpKernel {
     ASSIGN_OR_RETURN(const Variant* variant,
                      VariantOf(context.input(0), kOptionalType, "Optional"));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, TensorShape()));
-    output->mutable_scalar<bool>() = variant->metadata == kHasValue;
+    output->mutable_scalar<bool>() = HasValue(*variant);
     return absl::OkStatus();
   }
 };
@@ -486,7 +531,7 @@ class OptionalGetValue : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const Variant* variant,
                      VariantOf(context.input(0), kOptionalType, "Optional"));
-    if (variant->metadata != kHasValue || variant->tensors == nullptr) {
+    if (!HasValue(*variant) || variant->tensors == nullptr) {
       return Invalid("The given optional does not have a value.");
     }
     const std::vector<Tensor>& components = *variant->tensors;

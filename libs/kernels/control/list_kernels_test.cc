@@ -199,6 +199,27 @@ TEST_F(ListKernelsTest, WhatAPeerSendsAsAListIsLookedAt) {
       StatusIs(kInvalid, "has 1099511627776 rows"));
 }
 
+// What ends a value goes through what is inside it by recursion.
+TEST_F(ListKernelsTest, NestingHasAnEnd) {
+  const auto wrap = [&](Tensor inner, bool as_list) -> absl::StatusOr<Tensor> {
+    if (!as_list) {
+      return harness_.RunOne("OptionalFromValue", {std::move(inner)});
+    }
+    const Tensor empty =
+        One("EmptyTensorList", {Tensor::Scalar(-1), Tensor::Scalar(-1)},
+            {{"element_dtype", DT_VARIANT}});
+    return harness_.RunOne("TensorListPushBack", {empty, std::move(inner)});
+  };
+  Tensor value = Empty();
+  for (int depth = 1; depth < 1000; ++depth) {
+    ASSERT_OK_AND_ASSIGN(value, wrap(value, depth % 2 == 0));
+  }
+  for (const bool as_list : {false, true}) {
+    EXPECT_THAT(wrap(value, as_list),
+                StatusIs(kInvalid, "more than 1000 deep"));
+  }
+}
+
 TEST(ToBoolTest, IsWhatAConditionIsInTensorFlow) {
   KernelTestHarness harness(RegisterFunctionalKernels);
   const auto is_true = [&](Tensor value) {

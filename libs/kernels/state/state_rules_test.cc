@@ -49,6 +49,8 @@ const std::map<std::string, std::string>& Excused() {
       {"RestoreV2", kReads},
       {"_MarkVariables", "only a save that its success leads to sees the mark"},
       {"DisableCopyOnRead", "does nothing"},
+      {"PyFunc", "what it changes is the program's own"},
+      {"EagerPyFunc", "what it changes is the program's own"},
       {"VarHandleOp", "makes a handle; the variable comes with its value"},
       {"QueueSize", kReads},
       {"QueueSizeV2", kReads},

@@ -4,6 +4,7 @@
 namespace weft {
 
 void RegisterControlOps(OpRegistry& registry) {
+  RegisterClientFunctionOps(registry);
   RegisterControlFlowOps(registry);
   RegisterFunctionalOps(registry);
   RegisterListOps(registry);

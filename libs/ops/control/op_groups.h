@@ -7,6 +7,7 @@
 
 namespace weft {
 
+void RegisterClientFunctionOps(OpRegistry& registry);
 void RegisterControlFlowOps(OpRegistry& registry);
 void RegisterFunctionalOps(OpRegistry& registry);
 void RegisterListOps(OpRegistry& registry);

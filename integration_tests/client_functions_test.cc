@@ -1,0 +1,252 @@
+// Functions of the program that graphs call: in this process, and in a cluster,
+// where they belong to one task's program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "integration_tests/testing/test_cluster.h"
+#include "libs/api/weft.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/test_matchers.h"
+#include "libs/graph/function_proto.h"
+
+namespace weft {
+namespace {
+
+using absl::StatusCode;
+
+using Results = absl::StatusOr<std::vector<Tensor>>;
+
+Results Double(const ClientFunctionCall& call) {
+  return std::vector{Tensor::Scalar(2 * call.inputs[0].scalar<float>())};
+}
+
+class ClientFunctionsTest : public ::testing::Test {
+ protected:
+  void Connect() {
+    ASSERT_OK(root_.status());
+    auto connected =
+        Session::Connect("", root_, {.client_functions = functions_});
+    ASSERT_OK(connected);
+    session_ = *std::move(connected);
+  }
+
+  // What comes of a call with one float and a float for a result.
+  absl::StatusOr<Tensor> Call(ClientFunction function) {
+    functions_["f"] = std::move(function);
+    const std::vector<Output> results =
+        ops::PyFunc(root_.WithName("call"), "f", {3.0f}, {DT_FLOAT});
+    Connect();
+    return session_->Run(results[0]);
+  }
+
+  Process other_{{.compute_threads = 1}};  // for waits of the test's own
+  ClientFunctions functions_ = {{"double", Double}};
+  Scope root_ = Scope::Root();
+  std::unique_ptr<Session> session_;
+};
+
+TEST_F(ClientFunctionsTest, GivesWhatTheFunctionGives) {
+  functions_["swap"] = [](const ClientFunctionCall& call) -> Results {
+    EXPECT_EQ(call.node, "swapped");
+    return std::vector{call.inputs[1], call.inputs[0]};
+  };
+  const std::vector<Output> swapped =
+      ops::PyFunc(root_.WithName("swapped"), "swap", {1.5f, "text"},
+                  {DT_STRING, DT_FLOAT}, {.stateful = false});
+  Connect();
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> values,
+                       session_->Run({}, swapped));
+  EXPECT_EQ(values[0].scalar<std::string>(), "text");
+  EXPECT_EQ(values[1].scalar<float>(), 1.5f);
+}
+
+TEST_F(ClientFunctionsTest, RunsForWhatItDoes) {
+  int calls = 0;
+  functions_["count"] = [&](const ClientFunctionCall&) -> Results {
+    ++calls;
+    return std::vector<Tensor>();
+  };
+  ops::PyFunc(root_.WithName("count"), "count", {}, {});
+  Connect();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK(session_->Run(Operation(root_.graph().FindNode("count"))));
+  }
+  EXPECT_EQ(calls, 3);
+}
+
+TEST_F(ClientFunctionsTest, IsCalledInLoopsAndFunctions) {
+  const Scope body = Scope::Root();
+  const Output x =
+      ops::Placeholder(body, DT_FLOAT, {.shape = PartialShape::Scalar()});
+  const Output doubled = ops::PyFunc(body, "double", {x}, {DT_FLOAT})[0];
+  ASSERT_OK_AND_ASSIGN(
+      const FunctionPtr function,
+      FunctionFromGraph(
+          "doubling", body.graph(),
+          {.args = {x.output_tensor()}, .results = {doubled.output_tensor()}}));
+  ASSERT_OK(root_.graph().AddFunctions({function}));
+  const std::vector<Output> last = ops::WhileLoop(
+      root_, {0, 1.0f},
+      [](const Scope& s, const std::vector<Output>& v) {
+        return ops::Less(s, v[0], 3);
+      },
+      [](const Scope& s, const std::vector<Output>& v) {
+        const Output once = ops::PyFunc(s, "double", {v[1]}, {DT_FLOAT})[0];
+        const Output twice =
+            s.AddOutput("StatefulPartitionedCall", {once},
+                        {{"Tout", DataTypeVector{DT_FLOAT}},
+                         {"f", NameAttrList{"doubling", nullptr}}});
+        return std::vector{ops::Add(s, v[0], 1), twice};
+      },
+      {.shape_invariants = {PartialShape::Scalar(),
+                            PartialShape::UnknownRank()}});
+  Connect();
+  ASSERT_OK_AND_ASSIGN(const Tensor value, session_->Run(last[1]));
+  EXPECT_EQ(value.scalar<float>(), 64);
+}
+
+TEST_F(ClientFunctionsTest, AnotherNumberOfResultsIsRefused) {
+  EXPECT_THAT(Call([](const ClientFunctionCall&) -> Results {
+                return std::vector<Tensor>();
+              }),
+              StatusIs(StatusCode::kInvalidArgument,
+                       "f returns 0 values, but expects to see 1 values."));
+}
+
+TEST_F(ClientFunctionsTest, AnotherTypeOfResultIsRefused) {
+  EXPECT_THAT(Call([](const ClientFunctionCall&) -> Results {
+                return std::vector{Tensor::Scalar(1)};
+              }),
+              StatusIs(StatusCode::kInvalidArgument,
+                       "0-th value returned by f is int32, but expects float"));
+}
+
+TEST_F(ClientFunctionsTest, AnErrorFailsTheStepByName) {
+  EXPECT_THAT(Call([](const ClientFunctionCall&) -> Results {
+                return absl::DataLossError("the disk is gone");
+              }),
+              StatusIs(StatusCode::kDataLoss, "the disk is gone"));
+  EXPECT_THAT(session_->Run(Output(root_.graph().FindNode("call"))),
+              StatusIs(StatusCode::kDataLoss, "Client function 'f'"));
+  EXPECT_THAT(session_->Run(Output(root_.graph().FindNode("call"))),
+              StatusIs(StatusCode::kDataLoss, "[[node call (PyFunc)]]"));
+}
+
+TEST_F(ClientFunctionsTest, AnExceptionFailsTheStep) {
+  functions_["range"] = [](const ClientFunctionCall&) -> Results {
+    throw std::out_of_range("row 7");
+  };
+  functions_["number"] = [](const ClientFunctionCall&) -> Results { throw 7; };
+  const Output range = ops::PyFunc(root_, "range", {}, {DT_FLOAT})[0];
+  const Output number = ops::PyFunc(root_, "number", {}, {DT_FLOAT})[0];
+  Connect();
+  EXPECT_THAT(session_->Run(range),
+              StatusIs(StatusCode::kOutOfRange, "an exception: row 7"));
+  EXPECT_THAT(session_->Run(number), StatusIs(StatusCode::kUnknown));
+  ASSERT_OK(session_->Close());
+}
+
+TEST_F(ClientFunctionsTest, AnUnknownNameIsNotFound) {
+  const Output y = ops::PyFunc(root_, "triple", {3.0f}, {DT_FLOAT})[0];
+  Connect();
+  EXPECT_THAT(session_->Run(y),
+              StatusIs(StatusCode::kNotFound,
+                       "there is no client function 'triple' on "
+                       "/job:localhost/replica:0/task:0/device:CPU:0 (there: "
+                       "'double')"));
+}
+
+// Returns when its step is over.
+Results WaitForTheEnd(const ClientFunctionCall& call, Scheduler& scheduler,
+                      Event* begun = nullptr) {
+  const std::unique_ptr<Event> ended = scheduler.NewEvent();
+  const Cancellation::Token token =
+      call.cancellation.Register([&](const absl::Status&) { ended->Set(); });
+  if (begun != nullptr) begun->Set();
+  if (token != 0) ended->Wait();
+  call.cancellation.Deregister(token);
+  return call.cancellation.status();
+}
+
+TEST_F(ClientFunctionsTest, IsToldOfADeadline) {
+  functions_["waits"] = [&](const ClientFunctionCall& call) {
+    return WaitForTheEnd(call, other_.scheduler());
+  };
+  const Output y = ops::PyFunc(root_, "waits", {}, {DT_FLOAT})[0];
+  Connect();
+  EXPECT_THAT(session_->Run({}, y, {.timeout = absl::Milliseconds(20)}),
+              StatusIs(StatusCode::kDeadlineExceeded));
+}
+
+TEST_F(ClientFunctionsTest, IsToldThatItsSessionCloses) {
+  const std::unique_ptr<Event> begun = other_.scheduler().NewEvent();
+  functions_["waits"] = [&](const ClientFunctionCall& call) {
+    return WaitForTheEnd(call, other_.scheduler(), begun.get());
+  };
+  const Output y = ops::PyFunc(root_, "waits", {}, {DT_FLOAT})[0];
+  Connect();
+  const std::unique_ptr<Event> closed = other_.scheduler().NewEvent();
+  other_.scheduler().Schedule(Pool::kBlocking, [&] {
+    begun->Wait();
+    EXPECT_OK(session_->Close());
+    closed->Set();
+  });
+  EXPECT_THAT(session_->Run(y), StatusIs(StatusCode::kCancelled));
+  closed->Wait();
+}
+
+TEST_F(ClientFunctionsTest, HasNoGradient) {
+  const Output x = ops::Placeholder(root_, DT_FLOAT);
+  const Output y = ops::PyFunc(root_, "double", {x}, {DT_FLOAT})[0];
+  const auto gradients = AddGradients(root_, {y}, {x});
+  ASSERT_OK(gradients);
+  EXPECT_TRUE((*gradients)[0].IsNone());
+}
+
+TEST_F(ClientFunctionsTest, AProcessBringsItsOwn) {
+  Process process({.compute_threads = 1});
+  EXPECT_THAT(
+      Session::Connect("", root_,
+                       {.client_functions = functions_, .process = &process}),
+      StatusIs(StatusCode::kInvalidArgument,
+               "ProcessOptions::client_functions"));
+}
+
+constexpr char kWorker[] = "/job:worker/replica:0/task:0";
+
+TEST(ClusterClientFunctionsTest, RunWhereTheirProgramIs) {
+  for (const ClusterKind kind :
+       {ClusterKind::kSockets, ClusterKind::kSimulated}) {
+    TestCluster cluster(
+        {.kind = kind, .client_functions = [](const std::string& name) {
+           return name == kWorker ? ClientFunctions{{"double", Double}}
+                                  : ClientFunctions();
+         }});
+    const Scope root = Scope::Root();
+    const Scope ps = root.WithDevice("/job:ps/task:0");
+    const Scope worker = root.WithDevice("/job:worker/task:0");
+    const Output x = ops::Const(ps, Tensor::Scalar(4.0f));
+    const Output y =
+        ops::Neg(ps, ops::PyFunc(worker, "double", {x}, {DT_FLOAT})[0]);
+    const Output wrong = ops::PyFunc(ps, "double", {x}, {DT_FLOAT})[0];
+    auto session = Session::Connect(cluster.target("ps", 0), root,
+                                    cluster.session_options());
+    ASSERT_OK(session);
+    ASSERT_OK_AND_ASSIGN(const Tensor value, (*session)->Run(y));
+    EXPECT_EQ(value.scalar<float>(), -8);
+    EXPECT_THAT(
+        (*session)->Run(wrong),
+        StatusIs(StatusCode::kNotFound,
+                 "there is no client function 'double' on "
+                 "/job:ps/replica:0/task:0/device:CPU:0 (there: none)"));
+  }
+}
+
+}  // namespace
+}  // namespace weft

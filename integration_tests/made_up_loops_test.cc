@@ -1,0 +1,158 @@
+// Loops, branches, functions and arrays inside one another, made up by seeds:
+// a graph gives what the program means, with passes and without; and whatever
+// is changed about its loops, it ends with a value or an error.
+//
+// WEFT_GRAPH_SEEDS and WEFT_GRAPH_FIRST_SEED in the environment say which
+// seeds; tools/nightly.sh runs more of them.
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "integration_tests/testing/made_up_program.h"
+#include "libs/api/weft.h"
+#include "libs/base/test_matchers.h"
+#include "libs/graph/graph_def.h"
+
+namespace weft {
+namespace {
+
+uint64_t NumberFromEnvironment(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  uint64_t number = 0;
+  return text != nullptr && absl::SimpleAtoi(text, &number) ? number
+                                                            : otherwise;
+}
+
+struct Seeds {
+  uint64_t begin = NumberFromEnvironment("WEFT_GRAPH_FIRST_SEED", 1);
+  uint64_t end = begin + NumberFromEnvironment("WEFT_GRAPH_SEEDS", 300);
+};
+
+// The graph that runs is kept, for when it does not end.
+void Keep(const Graph& graph) {
+  const char* directory = std::getenv("TEST_UNDECLARED_OUTPUTS_DIR");
+  const std::string path =
+      absl::StrCat(directory == nullptr ? "." : directory, "/last_graph.txt");
+  std::ofstream(path) << ExportGraphDefText(graph);
+}
+
+constexpr int kNumArgs = 3;
+
+// A program as a graph, with nodes "x0", ... that are fed.
+struct ProgramGraph {
+  explicit ProgramGraph(const Block& block) {
+    for (int i = 0; i < kNumArgs; ++i) {
+      args.push_back(ops::Placeholder(root.WithName(absl::StrCat("x", i)),
+                                      DT_INT64,
+                                      {.shape = PartialShape::Scalar()}));
+    }
+    for (const Output& result : AddProgram(root, block, args)) {
+      results.push_back(ops::Identity(root.WithName("result"), result));
+    }
+  }
+
+  Scope root = Scope::Root();
+  std::vector<Output> args;
+  std::vector<Output> results;
+};
+
+std::vector<int64_t> ArgsOf(uint64_t seed) {
+  return {static_cast<int64_t>(seed % 17), static_cast<int64_t>(seed % 101),
+          static_cast<int64_t>(seed * 31 % kModulus)};
+}
+
+FeedList FeedsOf(const std::vector<Output>& args, uint64_t seed) {
+  FeedList feeds;
+  const std::vector<int64_t> values = ArgsOf(seed);
+  for (size_t i = 0; i < args.size(); ++i) {
+    feeds.emplace_back(args[i], Tensor::Scalar(values[i]));
+  }
+  return feeds;
+}
+
+class MadeUpLoopsTest : public ::testing::Test {
+ protected:
+  SessionOptions Options() {
+    return {.device_count = {{"CPU", 2}}, .process = &process_};
+  }
+
+  absl::StatusOr<std::vector<int64_t>> Run(const ProgramGraph& program,
+                                           uint64_t seed,
+                                           const SessionOptions& options) {
+    ASSIGN_OR_RETURN(const auto session,
+                     Session::Connect("", program.root, options));
+    ASSIGN_OR_RETURN(
+        const std::vector<Tensor> tensors,
+        session->Run(FeedsOf(program.args, seed), program.results));
+    std::vector<int64_t> values;
+    for (const Tensor& tensor : tensors) {
+      values.push_back(tensor.scalar<int64_t>());
+    }
+    return values;
+  }
+
+  Process process_{{.compute_threads = 2}};
+};
+
+TEST_F(MadeUpLoopsTest, GiveWhatTheyMean) {
+  const Seeds seeds;
+  SessionOptions without_passes = Options();
+  without_passes.graph_options = NoRewrites();
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
+    const Block block = MakeUpProgram(seed);
+    const ProgramGraph program(block);
+    ASSERT_OK(program.root.status()) << "seed " << seed;
+    Keep(program.root.graph());
+    const std::vector<int64_t> expected = Evaluate(block, ArgsOf(seed));
+    for (const SessionOptions& options : {Options(), without_passes}) {
+      const auto values = Run(program, seed, options);
+      ASSERT_OK(values) << "seed " << seed;
+      ASSERT_EQ(*values, expected) << "seed " << seed;
+    }
+  }
+}
+
+// What a broken graph gives is nobody's promise; that it ends is.
+TEST_F(MadeUpLoopsTest, EndHoweverTheyAreBroken) {
+  const Seeds seeds;
+  int runs = 0;
+  int refusals = 0;
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
+    const ProgramGraph whole(MakeUpProgram(seed));
+    ASSERT_OK(whole.root.status());
+    const std::string graph = ExportGraphDef(whole.root.graph());
+    for (uint64_t i = 0; i < 4; ++i) {
+      const Scope root = Scope::Root();
+      if (!ImportGraphDef(BreakLoops(graph, seed * 10 + i), root.graph())
+               .ok()) {
+        continue;
+      }
+      Keep(root.graph());
+      const auto session = Session::Connect("", root, Options());
+      ASSERT_OK(session);
+      FeedList feeds;
+      for (int n = 0; n < kNumArgs; ++n) {
+        feeds.emplace_back(root.graph().FindNode(absl::StrCat("x", n)),
+                           Tensor::Scalar(ArgsOf(seed)[n]));
+      }
+      const auto values =
+          (*session)->Run(feeds, Output(root.graph().FindNode("result")),
+                          {.timeout = absl::Milliseconds(50)});
+      ++runs;
+      refusals += values.ok() ? 0 : 1;
+    }
+  }
+  RecordProperty("runs", runs);
+  RecordProperty("refusals", refusals);
+  EXPECT_GT(refusals, 0);
+  EXPECT_GT(runs, refusals);
+}
+
+}  // namespace
+}  // namespace weft
