@@ -20,8 +20,7 @@ void BetaPower::Create(const Scope& scope, const char* name, float beta,
   options.trainable = false;
   options.use_resource = first.is_resource();
   power_ = ops::Variable(
-      scope.ReenterScope("").ColocateWith(first.handle()).WithName(name), beta,
-      options);
+      scope.ColocateWith(first.handle()).WithName(name), beta, options);
 }
 
 Output BetaPower::For(const Scope& scope, const ops::Variable& variable) const {
