@@ -90,9 +90,9 @@ absl::Status MakeLossScalar(const Scope& root, EstimatorSpec& spec) {
   const PartialShape& shape = spec.loss.shape();
   if (!shape.has_rank() || shape.rank() == 0) return absl::OkStatus();
   if (shape.IsFullyDefined() && shape.num_elements() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Loss must be scalar, given: ", spec.loss.name(), " of shape ",
-        shape.ToString(), "."));
+    return absl::InvalidArgumentError(
+        absl::StrCat("Loss must be scalar, given: ", spec.loss.name(),
+                     " of shape ", shape.ToString(), "."));
   }
   spec.loss = ops::Reshape(root, spec.loss, Tensor(DT_INT32, TensorShape({0})));
   return absl::OkStatus();

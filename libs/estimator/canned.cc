@@ -73,19 +73,18 @@ constexpr int64_t kDnnSlice = 256 << 10;
 
 // Trains by one optimizer, which counts the step.
 Head::TrainOpFn TrainBy(const OptimizerChoice& optimizer, float learning_rate) {
-  return [&optimizer, learning_rate](
-             const Scope& scope,
-             const Output& loss) -> absl::StatusOr<Operation> {
-    ASSIGN_OR_RETURN(const auto made, optimizer.Make(scope, learning_rate));
-    return made->Minimize(scope, loss,
-                          {.global_step = train::GetGlobalStep(scope)});
-  };
+  return
+      [&optimizer, learning_rate](
+          const Scope& scope, const Output& loss) -> absl::StatusOr<Operation> {
+        ASSIGN_OR_RETURN(const auto made, optimizer.Make(scope, learning_rate));
+        return made->Minimize(scope, loss,
+                              {.global_step = train::GetGlobalStep(scope)});
+      };
 }
 
 float RootRate(float most, const FeatureColumns& columns) {
-  return std::min(
-      most, 1.0f / std::sqrt(static_cast<float>(
-                       std::max<size_t>(1, columns.size()))));
+  return std::min(most, 1.0f / std::sqrt(static_cast<float>(
+                                   std::max<size_t>(1, columns.size()))));
 }
 
 // ---- Linear ----
@@ -94,10 +93,10 @@ absl::StatusOr<EstimatorSpec> LinearModelFn(const Scope& scope,
                                             const ModelInput& input,
                                             const Head& head,
                                             const LinearOptions& options) {
-  const Scope linear = ops::VariableScope(
-      scope, "linear",
-      {.partitioner =
-           PartitionerOr(options.partitioner, input.config, kInputSlice)});
+  const Scope linear =
+      ops::VariableScope(scope, "linear",
+                         {.partitioner = PartitionerOr(
+                              options.partitioner, input.config, kInputSlice)});
   const Output logits =
       LinearLogits(linear, input.features, input.mode == Mode::kTrain, options,
                    head.logits_dimension());
@@ -114,11 +113,11 @@ absl::StatusOr<EstimatorSpec> LinearModelFn(const Scope& scope,
 template <typename Labels>
 Estimator Linear(const LinearOptions& options, const RunConfig& config,
                  const Labels& labels) {
-  return MakeEstimator(HeadFor(labels), options.estimator, config,
-                       [options](const Scope& scope, const ModelInput& input,
-                                 const Head& head) {
-                         return LinearModelFn(scope, input, head, options);
-                       });
+  return MakeEstimator(
+      HeadFor(labels), options.estimator, config,
+      [options](const Scope& scope, const ModelInput& input, const Head& head) {
+        return LinearModelFn(scope, input, head, options);
+      });
 }
 
 // ---- Dnn ----
@@ -158,8 +157,7 @@ Estimator Dnn(const DnnOptions& options, const RunConfig& config,
               const Labels& labels) {
   return MakeEstimator(
       HeadFor(labels), options.estimator, config,
-      [options](const Scope& scope, const ModelInput& input,
-                const Head& head) {
+      [options](const Scope& scope, const ModelInput& input, const Head& head) {
         const Part dnn =
             MakeDnn(scope, input, options, head.logits_dimension());
         return head.CreateEstimatorSpec(dnn.scope, input, dnn.logits,
@@ -284,11 +282,11 @@ absl::StatusOr<EstimatorSpec> CombinedModelFn(
 template <typename Labels>
 Estimator Combined(const DnnLinearCombinedOptions& options,
                    const RunConfig& config, const Labels& labels) {
-  return MakeEstimator(HeadFor(labels), options.estimator, config,
-                       [options](const Scope& scope, const ModelInput& input,
-                                 const Head& head) {
-                         return CombinedModelFn(scope, input, head, options);
-                       });
+  return MakeEstimator(
+      HeadFor(labels), options.estimator, config,
+      [options](const Scope& scope, const ModelInput& input, const Head& head) {
+        return CombinedModelFn(scope, input, head, options);
+      });
 }
 
 // ---- Baseline ----
@@ -301,10 +299,9 @@ absl::StatusOr<Output> BatchSize(const Scope& scope, const Features& features) {
         "the input function give one.");
   }
   const Feature& first = features.begin()->second;
-  const Output shape =
-      first.is_sparse()
-          ? first.sparse().shape
-          : ops::Shape(scope, first.dense(), {.out_type = DT_INT64});
+  const Output shape = first.is_sparse() ? first.sparse().shape
+                                         : ops::Shape(scope, first.dense(),
+                                                      {.out_type = DT_INT64});
   return ops::Slice(scope, shape, Tensor::Vector<int32_t>({0}),
                     Tensor::Vector<int32_t>({1}));
 }
@@ -315,10 +312,9 @@ absl::StatusOr<EstimatorSpec> BaselineModelFn(const Scope& scope,
                                               const BaselineOptions& options) {
   const int64_t units = head.logits_dimension();
   const Scope baseline = ops::VariableScope(scope, "baseline");
-  const ops::Variable bias =
-      ops::GetVariable(baseline, "bias", PartialShape::Vector(units),
-                       {.dtype = DT_FLOAT,
-                        .initializer = ops::initializers::Zeros()});
+  const ops::Variable bias = ops::GetVariable(
+      baseline, "bias", PartialShape::Vector(units),
+      {.dtype = DT_FLOAT, .initializer = ops::initializers::Zeros()});
   RETURN_IF_ERROR(scope.status());
   ASSIGN_OR_RETURN(const Output batch, BatchSize(baseline, input.features));
   const Output shape =
@@ -333,11 +329,11 @@ absl::StatusOr<EstimatorSpec> BaselineModelFn(const Scope& scope,
 template <typename Labels>
 Estimator Baseline(const BaselineOptions& options, const RunConfig& config,
                    const Labels& labels) {
-  return MakeEstimator(HeadFor(labels), options.estimator, config,
-                       [options](const Scope& scope, const ModelInput& input,
-                                 const Head& head) {
-                         return BaselineModelFn(scope, input, head, options);
-                       });
+  return MakeEstimator(
+      HeadFor(labels), options.estimator, config,
+      [options](const Scope& scope, const ModelInput& input, const Head& head) {
+        return BaselineModelFn(scope, input, head, options);
+      });
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ absl::Status CheckArguments(const ModelFn& model_fn,
                             const EstimatorOptions& options,
                             const RunConfig& config) {
   if (!model_fn) {
-    return absl::InvalidArgumentError("model_fn must be provided to Estimator.");
+    return absl::InvalidArgumentError(
+        "model_fn must be provided to Estimator.");
   }
   if (options.model_dir.empty() && config.model_dir.empty()) {
     return absl::InvalidArgumentError(
@@ -55,9 +56,9 @@ absl::StatusOr<std::string> Estimator::Impl::CheckpointToUse(
   if (!path.empty()) return path;
   ASSIGN_OR_RETURN(const auto latest, LatestCheckpoint());
   if (latest) return *latest;
-  logger->Info(absl::StrCat("Could not find trained model in model_dir: ",
-                            model_dir, ", running initialization to ", to_do,
-                            "."));
+  logger->Info(
+      absl::StrCat("Could not find trained model in model_dir: ", model_dir,
+                   ", running initialization to ", to_do, "."));
   return std::string();
 }
 
@@ -65,9 +66,8 @@ absl::StatusOr<summary::FileWriter*> Estimator::Impl::EvalWriter(
     const std::string& directory) {
   auto& writer = eval_writers_[directory];
   if (writer == nullptr) {
-    ASSIGN_OR_RETURN(writer,
-                     summary::FileWriter::Create(
-                         files(), *scheduler.operator->(), directory));
+    ASSIGN_OR_RETURN(writer, summary::FileWriter::Create(
+                                 files(), *scheduler.operator->(), directory));
   }
   return writer.get();
 }
@@ -111,8 +111,8 @@ absl::StatusOr<std::optional<std::string>> Estimator::LatestCheckpoint() const {
 absl::StatusOr<std::vector<std::string>> Estimator::GetVariableNames() const {
   ASSIGN_OR_RETURN(const auto latest, LatestCheckpoint());
   if (!latest) {
-    return absl::NotFoundError(absl::StrCat(
-        "There is no checkpoint in '", model_dir(), "'; train first."));
+    return absl::NotFoundError(absl::StrCat("There is no checkpoint in '",
+                                            model_dir(), "'; train first."));
   }
   ASSIGN_OR_RETURN(auto reader,
                    checkpoint::BundleReader::Open(impl_->files(), *latest));
@@ -130,8 +130,8 @@ absl::StatusOr<Tensor> Estimator::GetVariableValue(
     const std::string& name) const {
   ASSIGN_OR_RETURN(const auto latest, LatestCheckpoint());
   if (!latest) {
-    return absl::NotFoundError(absl::StrCat(
-        "There is no checkpoint in '", model_dir(), "'; train first."));
+    return absl::NotFoundError(absl::StrCat("There is no checkpoint in '",
+                                            model_dir(), "'; train first."));
   }
   ASSIGN_OR_RETURN(auto reader,
                    checkpoint::BundleReader::Open(impl_->files(), *latest));

@@ -70,7 +70,7 @@ struct EvaluateOptions {
   std::optional<int64_t> steps;  // batches; none: all of the input
   train::HookList hooks;
   std::string checkpoint_path;  // empty: the newest
-  std::string name;  // events go to "eval", or "eval_NAME"
+  std::string name;             // events go to "eval", or "eval_NAME"
 };
 // By name, with "loss", the mean of all batches', and "global_step".
 using EvalMetrics = std::map<std::string, Tensor>;
@@ -78,7 +78,7 @@ using EvalMetrics = std::map<std::string, Tensor>;
 struct PredictOptions {
   std::vector<std::string> predict_keys;  // empty: all
   train::HookList hooks;
-  std::string checkpoint_path;            // empty: the newest
+  std::string checkpoint_path;  // empty: the newest
   // Whether each prediction is of one example, or of a batch.
   bool yield_single_examples = true;
 };

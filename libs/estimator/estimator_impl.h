@@ -35,7 +35,8 @@ class Estimator::Impl {
   absl::StatusOr<summary::FileWriter*> EvalWriter(const std::string& directory);
   // A session's creator and all but hooks of its MonitoredSession.
   train::SessionCreatorOptions CreatorOptions() const;
-  train::MonitoredSessionOptions SessionOptionsWith(train::HookList hooks) const;
+  train::MonitoredSessionOptions SessionOptionsWith(
+      train::HookList hooks) const;
 
   const ModelFn model_fn;
   const EstimatorOptions options;

@@ -48,8 +48,8 @@ struct ModelInput {
 struct EstimatorSpec {
   // Needed of kPredict: by name, each with the batch as first dimension.
   std::map<std::string, Output> predictions;
-  Output loss;           // a scalar; needed of kTrain and kEval
-  Operation train_op;    // counts the global step; needed of kTrain
+  Output loss;         // a scalar; needed of kTrain and kEval
+  Operation train_op;  // counts the global step; needed of kTrain
   // By name; "loss" and "global_step" are the Estimator's.
   std::map<std::string, metrics::Metric> eval_metric_ops;
   train::HookList training_hooks;

@@ -37,8 +37,7 @@ Evaluation MakeEvaluation(const BuiltModel& built) {
   evaluation.names.emplace_back("global_step");
   evaluation.values.push_back(built.global_step.value());
   if (built.root.ok()) {
-    evaluation.update =
-        ops::Group(built.root.WithName("eval_update"), updates);
+    evaluation.update = ops::Group(built.root.WithName("eval_update"), updates);
   }
   return evaluation;
 }
@@ -87,8 +86,8 @@ summary::Summary SummaryOf(const EvalMetrics& metrics) {
 absl::Status WriteEvents(summary::FileWriter& writer, const BuiltModel& built,
                          const EvalMetrics& metrics,
                          const std::string& checkpoint) {
-  const auto step = static_cast<int64_t>(
-      NumberIn(metrics.at("global_step")).value_or(0));
+  const auto step =
+      static_cast<int64_t>(NumberIn(metrics.at("global_step")).value_or(0));
   RETURN_IF_ERROR(writer.AddGraph(ExportGraphDef(built.root.graph())));
   ASSIGN_OR_RETURN(const auto meta_graph, train::ExportMetaGraph(built.root));
   RETURN_IF_ERROR(writer.AddMetaGraph(meta_graph.Serialize()));
@@ -119,8 +118,8 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
   Impl& impl = *impl_;
   RETURN_IF_ERROR(impl.status);
   if (options.steps.value_or(1) <= 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Must specify steps > 0, given: ", *options.steps, "."));
+    return absl::InvalidArgumentError(
+        absl::StrCat("Must specify steps > 0, given: ", *options.steps, "."));
   }
   ASSIGN_OR_RETURN(const std::string checkpoint,
                    impl.CheckpointToUse(options.checkpoint_path, "evaluate"));
@@ -130,8 +129,7 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
   const Evaluation evaluation = MakeEvaluation(built);
   RETURN_IF_ERROR(built.root.status());
   auto last = std::make_shared<train::FinalOpsHook>(
-      train::SessionRunArgs{.fetches = evaluation.values},
-      impl.options.logger);
+      train::SessionRunArgs{.fetches = evaluation.values}, impl.options.logger);
   train::HookList hooks;
   AddHooks({InputHook(built.input)}, hooks);
   AddHooks(options.hooks, hooks);
@@ -146,12 +144,12 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
   creator.checkpoint_filename_with_path = checkpoint;
   impl.logger->Info(absl::StrCat("Starting evaluation at ",
                                  absl::FormatTime(impl.scheduler.Now())));
-  ASSIGN_OR_RETURN(auto session,
-                   train::MonitoredSession::Create(
-                       built.root,
-                       std::make_unique<train::ChiefSessionCreator>(
-                           std::move(creator)),
-                       impl.SessionOptionsWith(std::move(hooks))));
+  ASSIGN_OR_RETURN(
+      auto session,
+      train::MonitoredSession::Create(
+          built.root,
+          std::make_unique<train::ChiefSessionCreator>(std::move(creator)),
+          impl.SessionOptionsWith(std::move(hooks))));
   RETURN_IF_ERROR(session->Close(
       RunBatches(*session, evaluation.update, options.steps, *impl.logger)));
   EvalMetrics metrics;

@@ -17,9 +17,9 @@ absl::Status CheckLogits(const Output& logits, int64_t dimension) {
   if (!logits) return absl::InvalidArgumentError("logits must be given.");
   const PartialShape wanted({PartialShape::kUnknown, dimension});
   if (wanted.IsCompatibleWith(logits.shape())) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "logits shape must be [batch, ", dimension, "] for this head, but is ",
-      logits.shape().ToString(), "."));
+  return absl::InvalidArgumentError(
+      absl::StrCat("logits shape must be [batch, ", dimension,
+                   "] for this head, but is ", logits.shape().ToString(), "."));
 }
 
 // [batch, dimension]
@@ -40,11 +40,11 @@ absl::StatusOr<Output> AsMatrix(const Scope& scope, const Output& labels,
     return ops::Reshape(scope, labels,
                         Tensor::Vector<int64_t>({-1, dimension}));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "Mismatched label shape: labels are ", shape.ToString(),
-      ", but the head needs [batch, ", dimension,
-      "]. Check your n_classes argument to the estimator (or "
-      "label_dimension) and the shape of your labels."));
+  return absl::InvalidArgumentError(
+      absl::StrCat("Mismatched label shape: labels are ", shape.ToString(),
+                   ", but the head needs [batch, ", dimension,
+                   "]. Check your n_classes argument to the estimator (or "
+                   "label_dimension) and the shape of your labels."));
 }
 
 Output SumUp(const Scope& scope, const std::vector<Output>& losses) {
@@ -89,8 +89,7 @@ absl::StatusOr<Head::Loss> Head::MakeLoss(const Scope& scope,
   losses::LossOptions weighted;
   if (loss.weights) weighted.weights = loss.weights;
   weighted.reduction = options_.loss_reduction;
-  loss.training =
-      losses::ComputeWeightedLoss(scope, loss.unreduced, weighted);
+  loss.training = losses::ComputeWeightedLoss(scope, loss.unreduced, weighted);
   RETURN_IF_ERROR(scope.status());
   loss.total = loss.training;
   const auto regularization = losses::GetRegularizationLosses(scope);
@@ -126,8 +125,8 @@ absl::Status Head::AddMetrics(const Scope& scope, const Loss& loss,
       Metrics(inner, {loss.labels, loss.weights, spec.predictions});
   metrics::MetricOptions weighted;
   if (loss.weights) weighted.weights = loss.weights;
-  spec.eval_metric_ops[Key("average_loss")] = metrics::Mean(
-      inner.WithName("average_loss"), loss.unreduced, weighted);
+  spec.eval_metric_ops[Key("average_loss")] =
+      metrics::Mean(inner.WithName("average_loss"), loss.unreduced, weighted);
   if (loss.regularization) {
     spec.eval_metric_ops[Key("regularization_loss")] = metrics::Mean(
         inner.WithName("regularization_loss"), loss.regularization);

@@ -6,8 +6,8 @@
 //   binary           [batch, 1]    0 to 1, [batch] or [batch, 1]; or strings of
 //                                  a vocabulary
 //   multi-class      [batch, n]    integers from 0 to n - 1, or strings
-//   regression       [batch, d]    numbers, [batch, d] (or [batch] where d is 1)
-//   multi-label      [batch, n]    0 or 1 for each class, [batch, n]
+//   regression       [batch, d]    numbers, [batch, d] (or [batch] where d is
+//   1) multi-label      [batch, n]    0 or 1 for each class, [batch, n]
 //
 // Labels out of range are INVALID_ARGUMENT in the step. Loss and metrics are
 // weighted by the weight column, if there is one.
@@ -34,7 +34,7 @@ namespace weft::estimator {
 // What each example weighs: a feature by its key, or a numeric column.
 class WeightColumn {
  public:
-  WeightColumn() = default;  // all count once
+  WeightColumn() = default;      // all count once
   WeightColumn(const char* key)  // NOLINT
       : column_(feature_column::NumericColumn(key)) {}
   WeightColumn(const std::string& key)  // NOLINT
@@ -88,8 +88,8 @@ class Head {
   virtual Output UnreducedLoss(const Scope& scope, const Output& labels,
                                const Output& logits) const = 0;
   struct EvalInput {
-    Output labels;       // processed
-    Output weights;      // [batch, 1]; null: all count once
+    Output labels;   // processed
+    Output weights;  // [batch, 1]; null: all count once
     const std::map<std::string, Output>& predictions;
   };
   // All but average_loss.

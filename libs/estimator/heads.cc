@@ -87,9 +87,9 @@ absl::Status CheckVocabulary(const std::vector<std::string>& vocabulary,
                              int64_t n_classes) {
   if (vocabulary.empty()) return absl::OkStatus();
   if (static_cast<int64_t>(vocabulary.size()) != n_classes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Length of label_vocabulary must be n_classes, ", n_classes,
-        ", but is ", vocabulary.size(), "."));
+    return absl::InvalidArgumentError(
+        absl::StrCat("Length of label_vocabulary must be n_classes, ",
+                     n_classes, ", but is ", vocabulary.size(), "."));
   }
   const std::set<std::string> distinct(vocabulary.begin(), vocabulary.end());
   if (distinct.size() == vocabulary.size()) return absl::OkStatus();
@@ -117,11 +117,9 @@ class ClassHead : public Head {
 
   // [batch, n_classes]: a row of all for each example.
   Output ForEach(const Scope& scope, const Output& logits, Tensor row) const {
-    const Output batch =
-        ops::StridedSlice(scope, ops::Shape(scope, logits),
-                          Tensor::Vector<int32_t>({0}),
-                          Tensor::Vector<int32_t>({1}),
-                          Tensor::Vector<int32_t>({1}));
+    const Output batch = ops::StridedSlice(
+        scope, ops::Shape(scope, logits), Tensor::Vector<int32_t>({0}),
+        Tensor::Vector<int32_t>({1}), Tensor::Vector<int32_t>({1}));
     const Output times =
         ops::Concat(scope, {batch, Tensor::Vector<int32_t>({1})}, 0);
     return ops::Tile(scope, *row.Reshaped(TensorShape({1, n_classes_})), times);
@@ -165,8 +163,7 @@ class ClassHead : public Head {
 
 class BinaryHead : public ClassHead {
  public:
-  explicit BinaryHead(HeadOptions options)
-      : ClassHead(2, std::move(options)) {}
+  explicit BinaryHead(HeadOptions options) : ClassHead(2, std::move(options)) {}
   int64_t logits_dimension() const override { return 1; }
 
  protected:
@@ -185,8 +182,7 @@ class BinaryHead : public ClassHead {
 
   Output ProcessLabels(const Scope& scope,
                        const Output& labels) const override {
-    scope.UpdateStatus(
-        CheckVocabulary(options_.label_vocabulary, n_classes_));
+    scope.UpdateStatus(CheckVocabulary(options_.label_vocabulary, n_classes_));
     const Output ids = LabelIds(scope, labels);
     if (!ids) return Output();
     const Output floats =
@@ -210,10 +206,10 @@ class BinaryHead : public ClassHead {
     all[Key("precision")] =
         metrics::Precision(scope, input.labels, ids, weighted);
     all[Key("recall")] = metrics::Recall(scope, input.labels, ids, weighted);
-    all[Key("prediction/mean")] = metrics::Mean(
-        scope.WithName("prediction_mean"), logistic, weighted);
-    const Metric mean = metrics::Mean(scope.WithName("label_mean"),
-                                      input.labels, weighted);
+    all[Key("prediction/mean")] =
+        metrics::Mean(scope.WithName("prediction_mean"), logistic, weighted);
+    const Metric mean =
+        metrics::Mean(scope.WithName("label_mean"), input.labels, weighted);
     all[Key("label/mean")] = mean;
     all[Key("accuracy_baseline")] = {Baseline(scope, mean.value),
                                      Baseline(scope, mean.update_op)};
@@ -274,10 +270,10 @@ class MultiClass : public ClassHead {
 
   std::map<std::string, Metric> Metrics(const Scope& scope,
                                         const EvalInput& input) const override {
-    return {{Key("accuracy"),
-             metrics::Accuracy(scope, input.labels,
-                               input.predictions.at("class_ids"),
-                               Weighted(input.weights))}};
+    return {
+        {Key("accuracy"), metrics::Accuracy(scope, input.labels,
+                                            input.predictions.at("class_ids"),
+                                            Weighted(input.weights))}};
   }
 };
 

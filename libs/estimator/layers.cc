@@ -33,11 +33,10 @@ Output Dense(const Scope& scope, const Output& input, int64_t units) {
   const auto kernel =
       Weights(scope, "kernel", TensorShape({input.shape().dim(1), units}),
               ops::initializers::GlorotUniform());
-  const auto bias = Weights(scope, "bias", TensorShape({units}),
-                            ops::initializers::Zeros());
+  const auto bias =
+      Weights(scope, "bias", TensorShape({units}), ops::initializers::Zeros());
   if (!scope.ok()) return Output();
-  return ops::BiasAdd(scope,
-                      ops::MatMul(scope, input, kernel.AsTensor(scope)),
+  return ops::BiasAdd(scope, ops::MatMul(scope, input, kernel.AsTensor(scope)),
                       bias.AsTensor(scope));
 }
 
@@ -51,28 +50,25 @@ Scope WithoutPartitioner(const Scope& scope) {
 
 ops::Variable MovingValue(const Scope& scope, absl::string_view name,
                           int64_t size, const ops::Initializer& initializer) {
-  return ops::GetVariable(WithoutPartitioner(scope), name,
-                          PartialShape::Vector(size),
-                          {.dtype = DT_FLOAT,
-                           .initializer = initializer,
-                           .trainable = false});
+  return ops::GetVariable(
+      WithoutPartitioner(scope), name, PartialShape::Vector(size),
+      {.dtype = DT_FLOAT, .initializer = initializer, .trainable = false});
 }
 
 void AddUpdate(const Scope& scope, const ops::Variable& moving,
                const Output& batch) {
-  scope.AddToCollection(
-      collection::kUpdateOps,
-      Operation(train::AssignMovingAverage(scope, moving, batch,
-                                           kBatchNormMomentum,
-                                           /*zero_debias=*/false)));
+  scope.AddToCollection(collection::kUpdateOps,
+                        Operation(train::AssignMovingAverage(
+                            scope, moving, batch, kBatchNormMomentum,
+                            /*zero_debias=*/false)));
 }
 
 Output BatchNorm(const Scope& scope, const Output& input, bool is_training) {
   const int64_t size = input.shape().dim(1);
-  const auto gamma = Weights(scope, "gamma", TensorShape({size}),
-                             ops::initializers::Ones());
-  const auto beta = Weights(scope, "beta", TensorShape({size}),
-                            ops::initializers::Zeros());
+  const auto gamma =
+      Weights(scope, "gamma", TensorShape({size}), ops::initializers::Ones());
+  const auto beta =
+      Weights(scope, "beta", TensorShape({size}), ops::initializers::Zeros());
   const auto mean =
       MovingValue(scope, "moving_mean", size, ops::initializers::Zeros());
   const auto variance =
@@ -92,9 +88,8 @@ Output BatchNorm(const Scope& scope, const Output& input, bool is_training) {
 Output ShareOfZeros(const Scope& scope, const Output& values) {
   const Output is_zero =
       ops::Cast(scope, ops::Equal(scope, values, 0), DT_FLOAT);
-  return ops::Mean(scope, ops::Reshape(scope, is_zero,
-                                       Tensor::Vector<int32_t>({-1})),
-                   0);
+  return ops::Mean(
+      scope, ops::Reshape(scope, is_zero, Tensor::Vector<int32_t>({-1})), 0);
 }
 
 // TensorFlow's tags have the scope twice: "dnn/dnn/logits/activation".
@@ -128,8 +123,8 @@ Output HiddenLayer(const Scope& scope, Output net, int64_t index,
 // Counted where the weights are.
 Output ZerosIn(const Scope& scope, const ops::Variable& part) {
   const Scope beside = scope.ColocateWith(part.handle());
-  const Output is_zero = ops::Cast(
-      beside, ops::Equal(beside, part.value(), 0), DT_FLOAT);
+  const Output is_zero =
+      ops::Cast(beside, ops::Equal(beside, part.value(), 0), DT_FLOAT);
   return ops::Sum(beside, is_zero, Tensor::Vector<int32_t>({0, 1}));
 }
 
@@ -158,9 +153,9 @@ void AddLinearSummaries(const Scope& scope,
   if (!scope.ok() || zeros.empty()) return;
   const std::string share =
       absl::StrCat(scope.prefix(), "fraction_of_zero_weights");
-  ops::ScalarSummary(root.WithName(share), share,
-                     ops::Div(scope, ops::AddN(scope, zeros),
-                              static_cast<float>(elements)));
+  ops::ScalarSummary(
+      root.WithName(share), share,
+      ops::Div(scope, ops::AddN(scope, zeros), static_cast<float>(elements)));
 }
 
 }  // namespace
@@ -168,9 +163,9 @@ void AddLinearSummaries(const Scope& scope,
 Output DnnLogits(const Scope& scope, const Features& features, bool is_training,
                  const DnnOptions& options, int64_t units,
                  const ops::Partitioner& input_layer_partitioner) {
-  const Scope input = ops::VariableScope(
-      scope, "input_from_feature_columns",
-      {.partitioner = input_layer_partitioner});
+  const Scope input =
+      ops::VariableScope(scope, "input_from_feature_columns",
+                         {.partitioner = input_layer_partitioner});
   Output net =
       feature_column::InputLayer(input, features, options.feature_columns);
   for (size_t i = 0; i < options.hidden_units.size() && net; ++i) {

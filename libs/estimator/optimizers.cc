@@ -14,10 +14,12 @@ absl::StatusOr<std::unique_ptr<train::Optimizer>> OptimizerChoice::Make(
     return absl::InvalidArgumentError(
         "The function that was given as optimizer has made none.");
   }
-  if (name_ == "Adagrad") return std::make_unique<train::Adagrad>(learning_rate);
+  if (name_ == "Adagrad")
+    return std::make_unique<train::Adagrad>(learning_rate);
   if (name_ == "Adam") return std::make_unique<train::Adam>(learning_rate);
   if (name_ == "Ftrl") return std::make_unique<train::Ftrl>(learning_rate);
-  if (name_ == "RMSProp") return std::make_unique<train::RmsProp>(learning_rate);
+  if (name_ == "RMSProp")
+    return std::make_unique<train::RmsProp>(learning_rate);
   if (name_ == "SGD") {
     return std::make_unique<train::GradientDescent>(learning_rate);
   }

@@ -2,7 +2,8 @@
 // rate is the model's own, or made by a function.
 //
 //   {.optimizer = "Adagrad"}
-//   {.optimizer = [](const Scope&) { return std::make_unique<train::Adam>(0.01f);
+//   {.optimizer = [](const Scope&) { return
+//   std::make_unique<train::Adam>(0.01f);
 //   }}
 #ifndef WEFT_LIBS_ESTIMATOR_OPTIMIZERS_H_
 #define WEFT_LIBS_ESTIMATOR_OPTIMIZERS_H_
@@ -26,11 +27,11 @@ class OptimizerChoice {
   using Factory =
       std::function<std::unique_ptr<train::Optimizer>(const Scope& scope)>;
 
-  OptimizerChoice() = default;                                 // none
-  OptimizerChoice(const char* name) : name_(name) {}           // NOLINT
+  OptimizerChoice() = default;                                   // none
+  OptimizerChoice(const char* name) : name_(name) {}             // NOLINT
   OptimizerChoice(std::string name) : name_(std::move(name)) {}  // NOLINT
-  template <typename F, typename = std::enable_if_t<
-                            std::is_invocable_v<F, const Scope&>>>
+  template <typename F,
+            typename = std::enable_if_t<std::is_invocable_v<F, const Scope&>>>
   OptimizerChoice(F factory) : factory_(std::move(factory)) {}  // NOLINT
 
   bool is_none() const { return name_.empty() && !factory_; }

@@ -91,10 +91,9 @@ class Stream : public PredictionStream {
         continue;
       }
       return absl::InvalidArgumentError(absl::StrCat(
-          "Batch length of predictions should be same, but '",
-          wanted_.names[i], "' has shape ", batch_[i].shape().ToString(),
-          " and '", wanted_.names[0], "' ", batch_[0].shape().ToString(),
-          "."));
+          "Batch length of predictions should be same, but '", wanted_.names[i],
+          "' has shape ", batch_[i].shape().ToString(), " and '",
+          wanted_.names[0], "' ", batch_[0].shape().ToString(), "."));
     }
     return absl::OkStatus();
   }
@@ -145,12 +144,12 @@ absl::StatusOr<std::unique_ptr<PredictionStream>> Estimator::Predict(
   // What it restores is nobody else's: a training may be under way.
   creator.config.isolate_session_state = true;
   creator.checkpoint_filename_with_path = checkpoint;
-  ASSIGN_OR_RETURN(auto session,
-                   train::MonitoredSession::Create(
-                       built.root,
-                       std::make_unique<train::ChiefSessionCreator>(
-                           std::move(creator)),
-                       impl.SessionOptionsWith(std::move(hooks))));
+  ASSIGN_OR_RETURN(
+      auto session,
+      train::MonitoredSession::Create(
+          built.root,
+          std::make_unique<train::ChiefSessionCreator>(std::move(creator)),
+          impl.SessionOptionsWith(std::move(hooks))));
   return std::make_unique<Stream>(impl_, std::move(wanted),
                                   options.yield_single_examples,
                                   std::move(session));

@@ -14,10 +14,12 @@ namespace {
 using Json = nlohmann::json;
 
 absl::Status Wrong(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "TF_CONFIG ", what,
-      ". It is JSON like {\"cluster\": {\"chief\": [\"host:port\"], \"worker\": "
-      "[...], \"ps\": [...]}, \"task\": {\"type\": \"worker\", \"index\": 0}}."));
+  return absl::InvalidArgumentError(
+      absl::StrCat("TF_CONFIG ", what,
+                   ". It is JSON like {\"cluster\": {\"chief\": "
+                   "[\"host:port\"], \"worker\": "
+                   "[...], \"ps\": [...]}, \"task\": {\"type\": \"worker\", "
+                   "\"index\": 0}}."));
 }
 
 absl::StatusOr<std::string> Text(const Json& json, const char* key) {
@@ -50,22 +52,23 @@ absl::Status TakeModelDir(const Json& json, RunConfig& config) {
   ASSIGN_OR_RETURN(std::string given, Text(json, "model_dir"));
   if (given.empty()) return absl::OkStatus();
   if (!config.model_dir.empty() && config.model_dir != given) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "`model_dir` provided in RunConfig (", config.model_dir,
-        ") must have the same value as that in TF_CONFIG (", given,
-        "); leave one out."));
+    return absl::InvalidArgumentError(
+        absl::StrCat("`model_dir` provided in RunConfig (", config.model_dir,
+                     ") must have the same value as that in TF_CONFIG (", given,
+                     "); leave one out."));
   }
   config.model_dir = std::move(given);
   return absl::OkStatus();
 }
 
 // A program that is in no cluster.
-absl::Status TakeAlone(const Json& task, RunConfig& config) {
+absl::Status CheckAlone(const Json& task) {
   ASSIGN_OR_RETURN(const std::string type, Text(task, "type"));
   if (!type.empty() && type != "worker") {
-    return Wrong(absl::StrCat("has no \"cluster\", where the task must be a "
-                              "\"worker\", but it is a \"",
-                              type, "\""));
+    return Wrong(
+        absl::StrCat("has no \"cluster\", where the task must be a "
+                     "\"worker\", but it is a \"",
+                     type, "\""));
   }
   if (!task.contains("index")) return absl::OkStatus();
   ASSIGN_OR_RETURN(const int index, Index(task));
@@ -76,8 +79,9 @@ absl::Status TakeAlone(const Json& task, RunConfig& config) {
 // It sees checkpoints, and no cluster.
 absl::Status TakeEvaluator(RunConfig& config) {
   if (NumTasks(config, "master") > 0) {
-    return Wrong("has a \"master\", which evaluates by itself, beside a task "
-                 "\"evaluator\"; call it \"chief\"");
+    return Wrong(
+        "has a \"master\", which evaluates by itself, beside a task "
+        "\"evaluator\"; call it \"chief\"");
   }
   config.cluster_spec = ClusterSpec();
   config.is_chief = false;
@@ -105,8 +109,7 @@ absl::Status TakeTask(const Json& task, RunConfig& config) {
   const auto address =
       config.cluster_spec.TaskAddress(config.task_type, config.task_id);
   if (!address.ok()) return Annotate(address.status(), "TF_CONFIG");
-  config.is_chief =
-      config.task_type == "chief" || config.task_type == "master";
+  config.is_chief = config.task_type == "chief" || config.task_type == "master";
   config.num_ps_replicas = NumTasks(config, "ps");
   config.num_worker_replicas = NumTasks(config, "worker") +
                                NumTasks(config, "chief") +
@@ -142,7 +145,7 @@ absl::StatusOr<RunConfig> RunConfig::FromTfConfig(absl::string_view tf_config,
   if (!task.is_object()) return Wrong("has a \"task\" that is no object");
   const auto cluster = json.find("cluster");
   if (cluster == json.end() || cluster->empty()) {
-    RETURN_IF_ERROR(TakeAlone(task, config));
+    RETURN_IF_ERROR(CheckAlone(task));
   } else {
     auto spec = ClusterSpec::Parse(cluster->dump());
     if (!spec.ok()) return Annotate(spec.status(), "TF_CONFIG");

@@ -32,9 +32,9 @@ absl::Status CheckTraining(const RunConfig& config,
   }
   const int64_t steps = options.steps.value_or(options.max_steps.value_or(1));
   if (steps > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "Must specify ", options.steps ? "steps" : "max_steps",
-      " > 0, given: ", steps, "."));
+  return absl::InvalidArgumentError(
+      absl::StrCat("Must specify ", options.steps ? "steps" : "max_steps",
+                   " > 0, given: ", steps, "."));
 }
 
 // A model function that writes no summary of its loss has one all the same.
@@ -90,9 +90,9 @@ class HooksOf {
     AddHooks({InputHook(built_.input)}, hooks_);
     AddHooks(options_.hooks, hooks_);
     if (options_.steps || options_.max_steps) {
-      hooks_.push_back(std::make_shared<train::StopAtStepHook>(
-          train::StopAtStepOptions{.num_steps = options_.steps,
-                                   .last_step = options_.max_steps}));
+      hooks_.push_back(
+          std::make_shared<train::StopAtStepHook>(train::StopAtStepOptions{
+              .num_steps = options_.steps, .last_step = options_.max_steps}));
     }
     hooks_.push_back(std::make_shared<train::NanTensorHook>(
         built_.spec.loss, true, environment_.logger));
@@ -220,14 +220,15 @@ absl::Status Estimator::Train(const InputFn& input_fn,
   ASSIGN_OR_RETURN(
       const BuiltModel built,
       BuildModel(impl.model_fn, impl.config, Mode::kTrain, input_fn));
+  built.root.AddToCollection(collection::kLosses, built.spec.loss);
   AddLossSummary(built.root, built.spec.loss);
   const auto scaffold =
       ScaffoldOf(built, impl.config, impl.options.file_system);
   RETURN_IF_ERROR(built.root.status());
-  auto session_options = impl.SessionOptionsWith(
-      HooksOf(impl.options, impl.config, impl.model_dir, built, options,
-              scaffold)
-          .All());
+  auto session_options =
+      impl.SessionOptionsWith(HooksOf(impl.options, impl.config, impl.model_dir,
+                                      built, options, scaffold)
+                                  .All());
   session_options.stop_requested = options.stop_requested;
   auto creator = impl.CreatorOptions();
   creator.scaffold = scaffold;
@@ -238,8 +239,7 @@ absl::Status Estimator::Train(const InputFn& input_fn,
   creator.stop_requested = options.stop_requested;
   std::unique_ptr<train::SessionCreator> sessions;
   if (impl.config.is_chief) {
-    sessions =
-        std::make_unique<train::ChiefSessionCreator>(std::move(creator));
+    sessions = std::make_unique<train::ChiefSessionCreator>(std::move(creator));
   } else {
     sessions =
         std::make_unique<train::WorkerSessionCreator>(std::move(creator));

@@ -89,9 +89,9 @@ absl::Status CheckIdentity(const std::string& key, int64_t num_buckets,
   if (!default_value || (*default_value >= 0 && *default_value < num_buckets)) {
     return absl::OkStatus();
   }
-  return ColumnError(key, absl::StrCat("default_value ", *default_value,
-                                       " is not in range [0, ", num_buckets,
-                                       ")."));
+  return ColumnError(key,
+                     absl::StrCat("default_value ", *default_value,
+                                  " is not in range [0, ", num_buckets, ")."));
 }
 
 class Identity : public OfOneFeature {
@@ -144,9 +144,8 @@ class HashBucket : public OfOneFeature {
 
  protected:
   Output IdsOf(const Scope& scope, const Output& values) const override {
-    const Output text = values.dtype() == DT_STRING
-                            ? values
-                            : ops::AsString(scope, values);
+    const Output text =
+        values.dtype() == DT_STRING ? values : ops::AsString(scope, values);
     return ops::StringToHashBucketFast(scope, text, size_);
   }
 
@@ -177,9 +176,9 @@ absl::Status CheckVocabulary(const std::string& key, int64_t size,
                        "becomes of unknown values; give one of them.");
   }
   if (options.default_value < -1 || options.default_value >= size) {
-    return ColumnError(key, absl::StrCat("default_value ",
-                                         options.default_value,
-                                         " is not in range [0, ", size, ")."));
+    return ColumnError(key,
+                       absl::StrCat("default_value ", options.default_value,
+                                    " is not in range [0, ", size, ")."));
   }
   return absl::OkStatus();
 }
@@ -190,9 +189,9 @@ class Vocabulary : public OfOneFeature {
  public:
   Vocabulary(const std::string& key, int64_t size, VocabularyOptions options,
              const absl::Status& status)
-      : OfOneFeature(key, options.dtype,
-                     status.ok() ? CheckVocabulary(key, size, options)
-                                 : status),
+      : OfOneFeature(
+            key, options.dtype,
+            status.ok() ? CheckVocabulary(key, size, options) : status),
         size_(size),
         options_(std::move(options)) {}
 
@@ -254,9 +253,8 @@ class VocabularyList : public Vocabulary {
     for (int64_t i = 0; i < size_; ++i) ids.mutable_flat<int64_t>()[i] = i;
     scope.AddToCollection(
         collection::kTableInitializers,
-        ops::InitializeTable(inner, table,
-                             Tensor::Vector<T>(absl::MakeConstSpan(list_)),
-                             ids));
+        ops::InitializeTable(
+            inner, table, Tensor::Vector<T>(absl::MakeConstSpan(list_)), ids));
     return table;
   }
 
@@ -264,10 +262,10 @@ class VocabularyList : public Vocabulary {
   static absl::Status CheckList(const std::string& key,
                                 const std::vector<T>& list, DataType dtype) {
     if ((dtype == DT_STRING) != (DataTypeOf<T>::value == DT_STRING)) {
-      return ColumnError(key, absl::StrCat("dtype ", DataTypeName(dtype),
-                                           " and the vocabulary, ",
-                                           DataTypeName(DataTypeOf<T>::value),
-                                           ", do not match."));
+      return ColumnError(
+          key,
+          absl::StrCat("dtype ", DataTypeName(dtype), " and the vocabulary, ",
+                       DataTypeName(DataTypeOf<T>::value), ", do not match."));
     }
     std::set<T> seen;
     for (const T& value : list) {
@@ -332,8 +330,7 @@ FeatureColumn CategoricalColumnWithIdentity(
 FeatureColumn CategoricalColumnWithHashBucket(const std::string& key,
                                               int64_t hash_bucket_size,
                                               DataType dtype) {
-  return MakeColumn(
-      std::make_shared<HashBucket>(key, hash_bucket_size, dtype));
+  return MakeColumn(std::make_shared<HashBucket>(key, hash_bucket_size, dtype));
 }
 
 FeatureColumn CategoricalColumnWithVocabularyList(

@@ -22,10 +22,9 @@ std::string KeysOf(const Features& features) {
 
 // The shape of `values` with a 1 after it where it is the batch alone.
 Output WithColumnIfVector(const Scope& scope, const Output& values) {
-  const Output is_vector =
-      ops::Cast(scope, ops::Equal(scope, ops::Rank(scope, values), 1), DT_INT32);
-  const Output ones =
-      ops::Fill(scope, ops::ExpandDims(scope, is_vector, 0), 1);
+  const Output is_vector = ops::Cast(
+      scope, ops::Equal(scope, ops::Rank(scope, values), 1), DT_INT32);
+  const Output ones = ops::Fill(scope, ops::ExpandDims(scope, is_vector, 0), 1);
   return ops::Reshape(scope, values,
                       ops::Concat(scope, {ops::Shape(scope, values), ones}, 0));
 }
@@ -36,9 +35,9 @@ Output WithDimensions(const Scope& scope, const std::string& key,
   if (!values.shape().has_rank()) return WithColumnIfVector(scope, values);
   if (values.shape().rank() == 1) return ops::ExpandDims(scope, values, -1);
   if (values.shape().rank() > 1) return values;
-  scope.UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
-      "Feature (key: ", key,
-      ") cannot have rank 0: its first dimension is the batch.")));
+  scope.UpdateStatus(absl::InvalidArgumentError(
+      absl::StrCat("Feature (key: ", key,
+                   ") cannot have rank 0: its first dimension is the batch.")));
   return Output();
 }
 
@@ -79,8 +78,9 @@ bool ByName(const FeatureColumn& a, const FeatureColumn& b) {
 absl::Status CheckColumn(const FeatureColumn& column, absl::string_view what) {
   if (column.column() != nullptr) return column.status();
   return absl::InvalidArgumentError(absl::StrCat(
-      what, " hold a FeatureColumn that was never made; use NumericColumn and "
-            "its like."));
+      what,
+      " hold a FeatureColumn that was never made; use NumericColumn and "
+      "its like."));
 }
 
 }  // namespace
@@ -97,18 +97,16 @@ Feature FeatureCache::Raw(const Scope& scope, const std::string& key,
   const auto found = features_.find(key);
   if (found == features_.end()) {
     scope.UpdateStatus(ColumnError(
-        column, absl::StrCat("Feature ", key,
-                             " is not in features dictionary (",
-                             KeysOf(features_),
-                             "). Let the input function give it.")));
+        column,
+        absl::StrCat("Feature ", key, " is not in features dictionary (",
+                     KeysOf(features_), "). Let the input function give it.")));
     return Feature();
   }
   if (!scope.ok() || !found->second) return Feature();
   const Feature& given = found->second;
-  return raw_[key] =
-             given.is_sparse()
-                 ? Feature(WithDimensions(scope, given.sparse()))
-                 : Feature(WithDimensions(scope, key, given.dense()));
+  return raw_[key] = given.is_sparse()
+                         ? Feature(WithDimensions(scope, given.sparse()))
+                         : Feature(WithDimensions(scope, key, given.dense()));
 }
 
 Feature FeatureCache::Transformed(const Scope& scope, const Column& column) {

@@ -138,11 +138,11 @@ class Crossed : public Column {
         dtype == DT_UINT16) {
       return absl::OkStatus();
     }
-    return ColumnError(name_,
-                       absl::StrCat("feature '", NameOfKey(leaf), "' is ",
-                                    DataTypeName(dtype),
-                                    ", but strings and integers can be "
-                                    "crossed; bucketize numbers first."));
+    return ColumnError(
+        name_,
+        absl::StrCat("feature '", NameOfKey(leaf), "' is ", DataTypeName(dtype),
+                     ", but strings and integers can be "
+                     "crossed; bucketize numbers first."));
   }
   static Output Widen(const Scope& scope, const Output& values,
                       Operands& operands) {
@@ -178,8 +178,8 @@ absl::Status CheckWeighted(const std::string& name, const FeatureColumn& column,
   if (column.column() == nullptr) return ColumnError(name, "it has no column.");
   RETURN_IF_ERROR(column.status());
   if (!column.is_categorical()) {
-    return ColumnError(name, absl::StrCat("'", column.name(),
-                                          "' is not categorical."));
+    return ColumnError(
+        name, absl::StrCat("'", column.name(), "' is not categorical."));
   }
   if (dtype == DT_STRING || dtype == DT_BOOL) {
     return ColumnError(name, absl::StrCat("weights are numbers, but dtype is ",

@@ -68,9 +68,8 @@ class Indicator : public OfIds {
     const Output dense =
         ops::SparseToDense(scope, all.ids.indices, all.ids.shape,
                            all.ids.values, Tensor::Scalar(int64_t{-1}));
-    const Output one_hot =
-        ops::OneHot(scope, dense, static_cast<int32_t>(num_elements()), 1.0f,
-                    0.0f);
+    const Output one_hot = ops::OneHot(
+        scope, dense, static_cast<int32_t>(num_elements()), 1.0f, 0.0f);
     return ops::Sum(scope, one_hot, Tensor::Vector<int32_t>({-2}));
   }
 
@@ -86,8 +85,8 @@ class Indicator : public OfIds {
     const Output rows = ops::Slice(
         scope, ops::GatherV2(scope, all.ids.indices, at, 0),
         Tensor::Vector<int32_t>({0, 0}), Tensor::Vector<int32_t>({-1, 1}));
-    const Output ids = ops::ExpandDims(
-        scope, ops::GatherV2(scope, all.ids.values, at, 0), 1);
+    const Output ids =
+        ops::ExpandDims(scope, ops::GatherV2(scope, all.ids.values, at, 0), 1);
     const Output batch =
         ops::Slice(scope, all.ids.shape, Tensor::Vector<int32_t>({0}),
                    Tensor::Vector<int32_t>({1}));
@@ -103,8 +102,8 @@ absl::Status CheckEmbedding(const std::string& name, int64_t dimension,
                             const EmbeddingColumnOptions& options) {
   if (dimension < 1) {
     return ColumnError(
-        name, absl::StrCat("dimension must be at least 1, but is ", dimension,
-                           "."));
+        name,
+        absl::StrCat("dimension must be at least 1, but is ", dimension, "."));
   }
   if (options.combiner != "mean" && options.combiner != "sqrtn" &&
       options.combiner != "sum") {
@@ -291,7 +290,8 @@ absl::Status CheckShared(const std::string& name,
     RETURN_IF_ERROR(CheckCategorical(name, column));
     const Column& first = columns[0].column()->IdColumn();
     const Column& ids = column.column()->IdColumn();
-    if (ids.Kind() == first.Kind() && ids.num_buckets() == first.num_buckets()) {
+    if (ids.Kind() == first.Kind() &&
+        ids.num_buckets() == first.num_buckets()) {
       continue;
     }
     return ColumnError(

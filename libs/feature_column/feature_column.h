@@ -130,9 +130,9 @@ FeatureColumn CrossedColumn(const std::vector<CrossedKey>& keys,
 
 // Ids that count as much as another feature, of the same positions, says. Named
 // "COLUMN_weighted_by_KEY".
-FeatureColumn WeightedCategoricalColumn(
-    const FeatureColumn& categorical_column,
-    const std::string& weight_feature_key, DataType dtype = DT_FLOAT);
+FeatureColumn WeightedCategoricalColumn(const FeatureColumn& categorical_column,
+                                        const std::string& weight_feature_key,
+                                        DataType dtype = DT_FLOAT);
 
 // How often each id occurs in the example. Named "COLUMN_indicator".
 FeatureColumn IndicatorColumn(const FeatureColumn& categorical_column);
@@ -156,8 +156,8 @@ FeatureColumn EmbeddingColumn(const FeatureColumn& categorical_column,
                               const EmbeddingColumnOptions& options = {});
 // One table for several columns, which have the same ids; one column for each
 // of them, in order, named "COLUMN_shared_embedding". The table goes by
-// `shared_embedding_collection_name`; empty: their names, sorted, joined by "_",
-// and "_shared_embedding".
+// `shared_embedding_collection_name`; empty: their names, sorted, joined by
+// "_", and "_shared_embedding".
 FeatureColumns SharedEmbeddingColumns(
     const FeatureColumns& categorical_columns, int64_t dimension,
     const EmbeddingColumnOptions& options = {},

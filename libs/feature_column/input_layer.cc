@@ -59,11 +59,10 @@ Output DensePart(const Scope& scope, const FeatureColumn& column,
 // A variable of zeros, in the parts that the scope's partitioner says.
 ops::PartitionedVariable Zeros(const Scope& scope, absl::string_view name,
                                const TensorShape& shape, bool trainable) {
-  return ops::GetPartitionedVariable(
-      scope, name, shape,
-      {.dtype = DT_FLOAT,
-       .initializer = ops::initializers::Zeros(),
-       .trainable = trainable});
+  return ops::GetPartitionedVariable(scope, name, shape,
+                                     {.dtype = DT_FLOAT,
+                                      .initializer = ops::initializers::Zeros(),
+                                      .trainable = trainable});
 }
 
 // All dimensions but the first as one.
@@ -83,9 +82,9 @@ Output SumOfIds(const Scope& scope, const Column& column, FeatureCache& cache,
                 const LinearModelOptions& options) {
   const IdsAndWeights all = column.Ids(scope, cache);
   if (!all.ids.values || !weights) return Output();
-  return nn::SafeEmbeddingLookupSparse(
-      scope, weights, AsMatrix(scope, all.ids), all.weights,
-      {.combiner = options.sparse_combiner});
+  return nn::SafeEmbeddingLookupSparse(scope, weights, AsMatrix(scope, all.ids),
+                                       all.weights,
+                                       {.combiner = options.sparse_combiner});
 }
 
 Output SumOfNumbers(const Scope& scope, const Column& column,
@@ -103,8 +102,8 @@ Output LinearPart(const Scope& scope, const Column& column, FeatureCache& cache,
   const Scope inner = ColumnScope(scope, column);
   const int64_t rows =
       column.is_categorical() ? column.num_buckets() : column.num_elements();
-  const auto weights = Zeros(inner, "weights", TensorShape({rows, options.units}),
-                             options.trainable);
+  const auto weights = Zeros(
+      inner, "weights", TensorShape({rows, options.units}), options.trainable);
   if (weights) outputs.weights[column.name()] = weights.parts();
   return column.is_categorical()
              ? SumOfIds(inner, column, cache, weights, options)
@@ -132,6 +131,9 @@ Output InputLayer(const Scope& scope, const Features& features,
     parts.emplace_back(DensePart(inner, column, cache, options));
     if (!scope.ok()) return Output();
   }
+  if (parts.size() == 1) {
+    return ops::Identity(inner.WithName("concat"), parts[0]);
+  }
   return ops::Concat(inner.WithName("concat"), parts, 1);
 }
 
@@ -151,8 +153,7 @@ LinearModelOutputs LinearModel(const Scope& scope, const Features& features,
         LinearPart(inner, *column.column(), cache, options, outputs));
     if (!scope.ok()) return outputs;
   }
-  const Output sum =
-      ops::AddN(inner.WithName("weighted_sum_no_bias"), sums);
+  const Output sum = ops::AddN(inner.WithName("weighted_sum_no_bias"), sums);
   outputs.bias = Zeros(inner, "bias_weights", TensorShape({options.units}),
                        options.trainable);
   if (!scope.ok()) return outputs;

@@ -24,13 +24,13 @@ absl::StatusOr<Tensor> FillDefault(const std::string& key, const Tensor& value,
                                    const std::vector<int64_t>& dims) {
   const TensorShape shape{absl::MakeConstSpan(dims)};
   if (value.shape() == shape) return value;
-  if (value.num_elements() == shape.num_elements()) return value.Reshaped(shape);
+  if (value.num_elements() == shape.num_elements())
+    return value.Reshaped(shape);
   if (value.num_elements() != 1 || value.dtype() != DT_FLOAT) {
     return ColumnError(
         key, absl::StrCat("default_value is of shape ",
                           value.shape().ToString(), ", but the column of ",
-                          shape.ToString(),
-                          "; give one value of that shape."));
+                          shape.ToString(), "; give one value of that shape."));
   }
   Tensor filled(DT_FLOAT, shape);
   for (float& element : filled.mutable_flat<float>()) {
@@ -54,11 +54,11 @@ absl::Status CheckNumeric(const std::string& key,
   if (!options.default_value) return absl::OkStatus();
   if (options.default_value->dtype() != options.dtype) {
     return ColumnError(
-        key, absl::StrCat("default_value is ",
-                          DataTypeName(options.default_value->dtype()),
-                          ", but the column's dtype ",
-                          DataTypeName(options.dtype),
-                          "; give a value of that type."));
+        key,
+        absl::StrCat("default_value is ",
+                     DataTypeName(options.default_value->dtype()),
+                     ", but the column's dtype ", DataTypeName(options.dtype),
+                     "; give a value of that type."));
   }
   return FillDefault(key, *options.default_value, options.shape).status();
 }
@@ -123,11 +123,11 @@ class Numeric : public Column {
     }
     if (elements == num_elements()) return absl::OkStatus();
     return ColumnError(
-        name_, absl::StrCat("an example of the feature has ", elements,
-                            " values (", shape.ToString(),
-                            "), but the column's shape is [",
-                            absl::StrJoin(options_.shape, ","),
-                            "]; say it in the column's options."));
+        name_,
+        absl::StrCat("an example of the feature has ", elements, " values (",
+                     shape.ToString(), "), but the column's shape is [",
+                     absl::StrJoin(options_.shape, ","),
+                     "]; say it in the column's options."));
   }
 
   const NumericColumnOptions options_;
@@ -143,13 +143,12 @@ absl::Status CheckBucketized(const std::string& name, const Column* source,
   }
   RETURN_IF_ERROR(numeric->status());
   if (numeric->shape().size() > 1) {
-    return ColumnError(name,
-                       "source_column must be of one value or a vector.");
+    return ColumnError(name, "source_column must be of one value or a vector.");
   }
-  const bool rises =
-      std::adjacent_find(boundaries.begin(), boundaries.end(),
-                         [](float a, float b) { return !(a < b); }) ==
-      boundaries.end();
+  const bool rises = std::adjacent_find(boundaries.begin(), boundaries.end(),
+                                        [](float a, float b) {
+                                          return !(a < b);
+                                        }) == boundaries.end();
   if (!boundaries.empty() && rises && !std::isnan(boundaries[0])) {
     return absl::OkStatus();
   }
@@ -202,17 +201,14 @@ class Bucketized : public Column {
     const Feature bucket = cache.Transformed(scope, *this);
     if (!bucket) return {};
     const int64_t size = source_.column()->num_elements();
-    const Output rows =
-        ops::Reshape(scope, bucket.dense(),
-                     Tensor::Vector<int64_t>({-1, size}));
+    const Output rows = ops::Reshape(scope, bucket.dense(),
+                                     Tensor::Vector<int64_t>({-1, size}));
     Tensor first(DT_INT32, TensorShape({size}));
     for (int64_t i = 0; i < size; ++i) {
       first.mutable_flat<int32_t>()[i] = static_cast<int32_t>(i * buckets());
     }
-    const Output ids =
-        ops::Cast(scope, ops::Add(scope, rows, first), DT_INT64);
-    const Output indices =
-        ops::Where(scope, ops::GreaterEqual(scope, ids, 0));
+    const Output ids = ops::Cast(scope, ops::Add(scope, rows, first), DT_INT64);
+    const Output indices = ops::Where(scope, ops::GreaterEqual(scope, ids, 0));
     return {{indices, ops::Reshape(scope, ids, Tensor::Vector<int32_t>({-1})),
              ops::Shape(scope, ids, {.out_type = DT_INT64})},
             {}};

@@ -65,10 +65,10 @@ absl::Status AddToSpec(const std::string& key, const ParseFeature& feature,
                        ParseSpec& spec) {
   const auto [place, is_new] = spec.emplace(key, feature);
   if (is_new || place->second == feature) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "feature_columns contain different parse_spec for key ", key, ": ",
-      ToString(place->second), " and ", ToString(feature),
-      ". Let them agree, or give the feature two keys."));
+  return absl::InvalidArgumentError(
+      absl::StrCat("feature_columns contain different parse_spec for key ", key,
+                   ": ", ToString(place->second), " and ", ToString(feature),
+                   ". Let them agree, or give the feature two keys."));
 }
 
 absl::StatusOr<ParseSpec> MakeParseExampleSpec(const FeatureColumns& columns) {

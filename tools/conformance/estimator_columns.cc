@@ -90,17 +90,16 @@ absl::StatusOr<FeatureColumn> Categorical(const std::string& type,
         key, spec.at("vocabulary_list").get<std::vector<std::string>>(),
         VocabularyOf(spec));
   }
-  RETURN_IF_ERROR(CheckFields(
-      spec, {"key", "vocabulary_file", "vocabulary_size", "default_value",
-             "num_oov_buckets"}));
+  RETURN_IF_ERROR(
+      CheckFields(spec, {"key", "vocabulary_file", "vocabulary_size",
+                         "default_value", "num_oov_buckets"}));
   std::optional<int64_t> size;
   if (spec.contains("vocabulary_size")) {
     size = spec["vocabulary_size"].get<int64_t>();
   }
   return feature_column::CategoricalColumnWithVocabularyFile(
-      key,
-      JoinPath(directory, spec.at("vocabulary_file").get<std::string>()), size,
-      VocabularyOf(spec));
+      key, JoinPath(directory, spec.at("vocabulary_file").get<std::string>()),
+      size, VocabularyOf(spec));
 }
 
 absl::StatusOr<FeatureColumn> Crossed(const Json& spec,
@@ -133,9 +132,8 @@ feature_column::EmbeddingColumnOptions EmbeddingOf(const Json& spec) {
 
 absl::StatusOr<FeatureColumns> Shared(const Json& spec,
                                       const NamedColumns& made) {
-  RETURN_IF_ERROR(
-      CheckFields(spec, {"of", "dimension", "combiner", "max_norm",
-                         "shared_embedding_collection_name"}));
+  RETURN_IF_ERROR(CheckFields(spec, {"of", "dimension", "combiner", "max_norm",
+                                     "shared_embedding_collection_name"}));
   FeatureColumns columns;
   for (const Json& name : spec.at("of")) {
     ASSIGN_OR_RETURN(columns.emplace_back(),
@@ -152,8 +150,7 @@ absl::StatusOr<FeatureColumn> OfAnother(const std::string& type,
   const bool is_bucketized = type == "bucketized";
   ASSIGN_OR_RETURN(
       const FeatureColumn of,
-      One(made,
-          spec.at(is_bucketized ? "source" : "of").get<std::string>()));
+      One(made, spec.at(is_bucketized ? "source" : "of").get<std::string>()));
   if (is_bucketized) {
     RETURN_IF_ERROR(CheckFields(spec, {"source", "boundaries"}));
     return feature_column::BucketizedColumn(

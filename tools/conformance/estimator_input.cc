@@ -23,7 +23,8 @@ absl::StatusOr<std::map<std::string, std::vector<std::string>>> ReadCsv(
   ASSIGN_OR_RETURN(const std::string text, fs.ReadFile(path));
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
-  if (lines.empty()) return absl::DataLossError(absl::StrCat(path, " is empty"));
+  if (lines.empty())
+    return absl::DataLossError(absl::StrCat(path, " is empty"));
   for (std::string& line : lines) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
   }
@@ -69,8 +70,8 @@ absl::StatusOr<Tensor> Table(const Cells& cells, DataType dtype,
   Tensor table(dtype, TensorShape({rows, width}));
   for (int64_t i = 0; i < rows; ++i) {
     for (size_t j = 0; j < cells[i].size(); ++j) {
-      RETURN_IF_ERROR(SetValue(cells[i][j], i * width + static_cast<int64_t>(j),
-                               table));
+      RETURN_IF_ERROR(
+          SetValue(cells[i][j], i * width + static_cast<int64_t>(j), table));
     }
   }
   return table;
@@ -133,9 +134,8 @@ ops::SparseOutputs Multivalent(const Scope& scope, const Output& table,
                                const Output& lengths) {
   const Output positions =
       ops::Range(scope, 0, static_cast<int32_t>(table.shape().dim(1)), 1);
-  const Output is_value =
-      ops::Less(scope, ops::ExpandDims(scope, positions, 0),
-                ops::ExpandDims(scope, lengths, 1));
+  const Output is_value = ops::Less(scope, ops::ExpandDims(scope, positions, 0),
+                                    ops::ExpandDims(scope, lengths, 1));
   const Output indices = ops::Where(scope, is_value);
   return {indices, ops::GatherNd(scope, table, indices),
           ops::Shape(scope, table, {.out_type = DT_INT64})};
@@ -161,10 +161,10 @@ absl::StatusOr<estimator::InputFn> ReadInput(FileSystem& fs,
   estimator::TensorInputOptions options;
   options.batch_size = reading.batch_size;
   if (reading.repeat) options.num_epochs = std::nullopt;
-  auto dense = estimator::TensorInputFn(std::move(tensors), std::move(labels),
-                                        options);
-  return [dense, multivalent](const Scope& scope)
-             -> absl::StatusOr<estimator::InputTensors> {
+  auto dense =
+      estimator::TensorInputFn(std::move(tensors), std::move(labels), options);
+  return [dense, multivalent](
+             const Scope& scope) -> absl::StatusOr<estimator::InputTensors> {
     ASSIGN_OR_RETURN(estimator::InputTensors input, dense(scope));
     for (const std::string& name : multivalent) {
       input.features[name] =

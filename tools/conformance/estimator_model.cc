@@ -138,9 +138,8 @@ absl::StatusOr<estimator::DnnOptions> TakeDnn(Fields& fields,
   RETURN_IF_ERROR(
       TakeColumns(fields, "feature_columns", columns, dnn.feature_columns));
   RETURN_IF_ERROR(TakeOptimizer(fields, "optimizer", dnn.optimizer));
-  ASSIGN_OR_RETURN(
-      dnn.activation_fn,
-      ActivationOf(fields.Take<std::string>("activation_fn", "relu")));
+  ASSIGN_OR_RETURN(dnn.activation_fn, ActivationOf(fields.Take<std::string>(
+                                          "activation_fn", "relu")));
   dnn.dropout = fields.Take<float>("dropout", 0);
   dnn.batch_norm = fields.Take<bool>("batch_norm", false);
   RETURN_IF_ERROR(TakePartitioner(fields, "input_layer_partitioner",

@@ -24,7 +24,7 @@ using estimator::Mode;
 using estimator::ModelInput;
 using Json = nlohmann::json;
 
-absl::Status Unknown(absl::string_view what) {
+absl::Status NotKnown(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(what, ", unknown here"));
 }
 
@@ -35,7 +35,7 @@ Output Activate(const Scope& scope, const std::string& name,
   if (name == "elu") return ops::Elu(scope, net);
   if (name == "tanh") return ops::Tanh(scope, net);
   if (name == "sigmoid") return ops::Sigmoid(scope, net);
-  scope.UpdateStatus(Unknown(absl::StrCat("activation ", name)));
+  scope.UpdateStatus(NotKnown(absl::StrCat("activation ", name)));
   return Output();
 }
 
@@ -46,8 +46,7 @@ Output Dense(const Scope& scope, const Json& spec, const Output& net) {
   const auto units = spec.at("units").get<int64_t>();
   ops::GetVariableOptions options;
   if (spec.contains("l2")) {
-    options.regularizer =
-        losses::L2Regularizer(2 * spec["l2"].get<double>());
+    options.regularizer = losses::L2Regularizer(2 * spec["l2"].get<double>());
   }
   const auto kernel = ops::GetVariable(
       layer, "kernel", PartialShape({net.shape().dim(1), units}), options);
@@ -55,10 +54,9 @@ Output Dense(const Scope& scope, const Json& spec, const Output& net) {
       ops::GetVariable(layer, "bias", PartialShape({units}),
                        {.initializer = ops::initializers::Zeros()});
   if (!scope.ok()) return Output();
-  return Activate(
-      layer, spec.value("activation", ""),
-      ops::BiasAdd(layer, ops::MatMul(layer, net, kernel.value()),
-                   bias.value()));
+  return Activate(layer, spec.value("activation", ""),
+                  ops::BiasAdd(layer, ops::MatMul(layer, net, kernel.value()),
+                               bias.value()));
 }
 
 absl::StatusOr<Output> Chain(const Scope& scope, const Json& layers,
@@ -78,7 +76,7 @@ absl::StatusOr<Output> Chain(const Scope& scope, const Json& layers,
     } else if (kind == "dense") {
       net = Dense(scope, spec, net);
     } else {
-      return Unknown(absl::StrCat("layer ", kind));
+      return NotKnown(absl::StrCat("layer ", kind));
     }
     RETURN_IF_ERROR(scope.status());
   }
@@ -102,7 +100,7 @@ absl::StatusOr<metrics::Metric> MetricOf(const Scope& scope,
     return metrics::Mean(
         scope, ops::Max(scope, spec.predictions.at("probabilities"), 1));
   }
-  return Unknown(absl::StrCat("metric ", name));
+  return NotKnown(absl::StrCat("metric ", name));
 }
 
 absl::StatusOr<Operation> Train(const Scope& scope, const Json& spec,
@@ -138,19 +136,17 @@ absl::StatusOr<EstimatorSpec> Build(const Scope& scope, const Json& spec,
                         {"probabilities", ops::Softmax(scope, net)},
                         {"labels", ops::ArgMax(scope, net, 1)}};
   if (input.mode == Mode::kPredict) return result;
-  result.loss =
-      losses::SparseSoftmaxCrossEntropy(scope, input.labels, net);
+  result.loss = losses::SparseSoftmaxCrossEntropy(scope, input.labels, net);
   RETURN_IF_ERROR(scope.status());
   if (!losses::GetRegularizationLosses(scope).empty()) {
-    result.loss = ops::Add(scope, result.loss,
-                           losses::GetRegularizationLoss(scope));
+    result.loss =
+        ops::Add(scope, result.loss, losses::GetRegularizationLoss(scope));
   }
   if (input.mode == Mode::kEval) {
     for (const Json& name : spec.at("metrics")) {
-      ASSIGN_OR_RETURN(
-          result.eval_metric_ops[name.get<std::string>()],
-          MetricOf(scope, name.get<std::string>(), input, result,
-                   net.shape().dim(1)));
+      ASSIGN_OR_RETURN(result.eval_metric_ops[name.get<std::string>()],
+                       MetricOf(scope, name.get<std::string>(), input, result,
+                                net.shape().dim(1)));
     }
     return result;
   }
@@ -163,7 +159,7 @@ absl::StatusOr<EstimatorSpec> Build(const Scope& scope, const Json& spec,
 absl::StatusOr<estimator::ModelFn> ModelFnOf(const Json& spec,
                                              const NamedColumns& columns) {
   if (spec.at("loss") != "softmax_mean") {
-    return Unknown(absl::StrCat("loss ", spec["loss"].dump()));
+    return NotKnown(absl::StrCat("loss ", spec["loss"].dump()));
   }
   return estimator::ModelFn(
       [spec, columns](const Scope& scope, const ModelInput& input) {

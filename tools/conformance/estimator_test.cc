@@ -1,8 +1,6 @@
 // Trains, evaluates and predicts with each model that lies in
 // integration_tests/testdata/estimator, as TensorFlow's Estimator did; each is
 // one test case.
-#include "tools/conformance/estimator_check.h"
-
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
 #include "libs/runtime/process.h"
+#include "tools/conformance/estimator_check.h"
 
 namespace weft::conformance {
 namespace {
@@ -23,7 +22,7 @@ std::vector<std::string> CaseNames() {
   const auto all = fs.ListDirectory(kCases);
   if (!all.ok()) return names;
   for (const std::string& name : *all) {
-    if (fs.FileExists(JoinPath(kCases, name, "case.json")).ok()) {
+    if (fs.FileExists(JoinPath(JoinPath(kCases, name), "case.json")).ok()) {
       names.push_back(name);
     }
   }
