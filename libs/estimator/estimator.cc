@@ -8,7 +8,9 @@
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/estimator/estimator_impl.h"
 #include "libs/fs/path.h"
+#include "libs/graph/graph_def.h"
 #include "libs/tensor/buffer.h"
+#include "libs/train/meta_graph.h"
 
 namespace weft::estimator {
 namespace {
@@ -63,12 +65,15 @@ absl::StatusOr<std::string> Estimator::Impl::CheckpointToUse(
 }
 
 absl::StatusOr<summary::FileWriter*> Estimator::Impl::EvalWriter(
-    const std::string& directory) {
+    const std::string& directory, const Scope& graph) {
   auto& writer = eval_writers_[directory];
-  if (writer == nullptr) {
-    ASSIGN_OR_RETURN(writer, summary::FileWriter::Create(
-                                 files(), *scheduler.operator->(), directory));
-  }
+  if (writer != nullptr) return writer.get();
+  ASSIGN_OR_RETURN(auto made, summary::FileWriter::Create(
+                                  files(), *scheduler.operator->(), directory));
+  RETURN_IF_ERROR(made->AddGraph(ExportGraphDef(graph.graph())));
+  ASSIGN_OR_RETURN(const auto meta_graph, train::ExportMetaGraph(graph));
+  RETURN_IF_ERROR(made->AddMetaGraph(meta_graph.Serialize()));
+  writer = std::move(made);
   return writer.get();
 }
 

@@ -30,9 +30,11 @@ class Estimator::Impl {
   // `path`, or the newest; empty where there is none, which is logged.
   absl::StatusOr<std::string> CheckpointToUse(const std::string& path,
                                               absl::string_view to_do);
-  // Of an evaluation directory; made when first asked for. What they write
-  // goes into one file as long as the Estimator lives.
-  absl::StatusOr<summary::FileWriter*> EvalWriter(const std::string& directory);
+  // Of an evaluation directory; made when first asked for, with the graph of
+  // that evaluation. What they write goes into one file as long as the
+  // Estimator lives.
+  absl::StatusOr<summary::FileWriter*> EvalWriter(const std::string& directory,
+                                                  const Scope& graph);
   // A session's creator and all but hooks of its MonitoredSession.
   train::SessionCreatorOptions CreatorOptions() const;
   train::MonitoredSessionOptions SessionOptionsWith(

@@ -7,11 +7,9 @@
 #include "libs/base/status.h"
 #include "libs/estimator/estimator.h"
 #include "libs/estimator/estimator_impl.h"
-#include "libs/graph/graph_def.h"
 #include "libs/ops/group.h"
 #include "libs/summary/event.h"
 #include "libs/train/basic_session_run_hooks.h"
-#include "libs/train/meta_graph.h"
 
 namespace weft::estimator {
 namespace {
@@ -83,14 +81,11 @@ summary::Summary SummaryOf(const EvalMetrics& metrics) {
   return summary;
 }
 
-absl::Status WriteEvents(summary::FileWriter& writer, const BuiltModel& built,
+absl::Status WriteEvents(summary::FileWriter& writer,
                          const EvalMetrics& metrics,
                          const std::string& checkpoint) {
   const auto step =
       static_cast<int64_t>(NumberIn(metrics.at("global_step")).value_or(0));
-  RETURN_IF_ERROR(writer.AddGraph(ExportGraphDef(built.root.graph())));
-  ASSIGN_OR_RETURN(const auto meta_graph, train::ExportMetaGraph(built.root));
-  RETURN_IF_ERROR(writer.AddMetaGraph(meta_graph.Serialize()));
   RETURN_IF_ERROR(writer.AddSummary(SummaryOf(metrics), step));
   if (!checkpoint.empty()) {
     summary::SummaryValue path;
@@ -160,8 +155,8 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
                                  absl::FormatTime(impl.scheduler.Now())));
   LogMetrics(*impl.logger, metrics);
   ASSIGN_OR_RETURN(summary::FileWriter* const writer,
-                   impl.EvalWriter(eval_dir(options.name)));
-  RETURN_IF_ERROR(WriteEvents(*writer, built, metrics, checkpoint));
+                   impl.EvalWriter(eval_dir(options.name), built.root));
+  RETURN_IF_ERROR(WriteEvents(*writer, metrics, checkpoint));
   return metrics;
 }
 

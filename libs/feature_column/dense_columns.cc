@@ -53,8 +53,7 @@ class Indicator : public OfIds {
  public:
   explicit Indicator(const FeatureColumn& column)
       : OfIds(NameWith(column, "_indicator"),
-              CheckCategorical(NameWith(column, "_indicator"), column),
-              column) {}
+              Check(NameWith(column, "_indicator"), column), column) {}
 
   std::string Kind() const override { return "indicator"; }
   int64_t num_elements() const override {
@@ -74,6 +73,17 @@ class Indicator : public OfIds {
   }
 
  private:
+  static absl::Status Check(const std::string& name,
+                            const FeatureColumn& column) {
+    RETURN_IF_ERROR(CheckCategorical(name, column));
+    if (column.column()->num_buckets() < int64_t{1} << 31) {
+      return absl::OkStatus();
+    }
+    return ColumnError(name,
+                       "it has more than 2^31 ids, too many for a vector of "
+                       "them all; use an EmbeddingColumn.");
+  }
+
   // [batch, ids]: each weight goes where its id is.
   Output SumOfWeights(const Scope& scope, const IdsAndWeights& all) const {
     const Tensor depth = Tensor::Scalar(num_elements());
