@@ -19,9 +19,8 @@ void BetaPower::Create(const Scope& scope, const char* name, float beta,
   ops::VariableOptions options;
   options.trainable = false;
   options.use_resource = first.is_resource();
-  power_ = ops::Variable(
-      scope.ReenterScope("").ColocateWith(first.handle()).WithName(name), beta,
-      options);
+  power_ = ops::Variable(scope.ColocateWith(first.handle()).WithName(name),
+                         beta, options);
 }
 
 Output BetaPower::For(const Scope& scope, const ops::Variable& variable) const {

@@ -89,6 +89,59 @@ Metric Accuracy(const Scope& scope, const Input& labels,
 
 namespace {
 
+// What `values` add up to for each class.
+Output SumByClass(const Scope& scope, const Output& values,
+                  const Output& classes, int64_t num_classes) {
+  return ops::UnsortedSegmentSum(scope, values, classes,
+                                 Tensor::Scalar(num_classes));
+}
+
+// The mean of the classes' quotients.
+Output MeanQuotient(const Scope& scope, const char* name, const Output& right,
+                    const Output& all) {
+  if (!right || !all) return Output();
+  return ops::Mean(scope.WithName(name), ops::DivNoNan(scope, right, all), 0);
+}
+
+}  // namespace
+
+Metric MeanPerClassAccuracy(const Scope& scope, const Input& labels,
+                            const Input& predictions, int64_t num_classes,
+                            const MetricOptions& options) {
+  const Scope inner = scope.CompositeScope("mean_accuracy");
+  const Tensor flat = Tensor::Vector<int32_t>({-1});
+  Output y = ops::AsTensor(inner, labels, DT_INT64, "labels");
+  Output p = ops::AsTensor(inner, predictions, DT_INT64, "predictions");
+  if (!y || !p) return {};
+  y = ops::Reshape(inner, ops::CastTo(inner, y, DT_INT64, "labels"), flat);
+  p = ops::Reshape(inner, ops::CastTo(inner, p, DT_INT64, "predictions"), flat);
+  Output right = ops::Cast(inner, ops::Equal(inner, p, y), DT_FLOAT);
+  Output all = ops::OnesLike(inner, right);
+  if (!IsNull(options.weights)) {
+    const Output w = ops::Reshape(
+        inner, ops::AsTensor(inner, options.weights, DT_FLOAT, "weights"),
+        flat);
+    right = ops::Mul(inner, right, w);
+    all = ops::Mul(inner, all, w);
+  }
+  const TensorShape shape({num_classes});
+  const ops::Variable total = MetricVariable(inner, "total", shape);
+  const ops::Variable count = MetricVariable(inner, "count", shape);
+  const Output more = SumByClass(inner, all, y, num_classes);
+  const Output more_right = SumByClass(inner, right, y, num_classes);
+  if (!scope.ok()) return {};
+  const Output new_total = ops::AssignAdd(inner, total, more);
+  const Output new_count = ops::AssignAdd(inner, count, more_right);
+  const Metric metric{
+      MeanQuotient(inner, "mean_accuracy", count.value(), total.value()),
+      MeanQuotient(inner, "update_op", new_count, new_total)};
+  if (!scope.ok()) return {};
+  return Collected(scope, metric, options.metrics_collection,
+                   options.updates_collection);
+}
+
+namespace {
+
 // The mean of what `error` makes of labels and predictions, both floats.
 Metric MeanOfErrors(
     const Scope& scope, absl::string_view name, const Input& labels,

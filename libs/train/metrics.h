@@ -42,6 +42,12 @@ Metric Mean(const Scope& scope, const Input& values,
 // The mean of 1 where predictions are equal to labels, and 0 elsewhere.
 Metric Accuracy(const Scope& scope, const Input& labels,
                 const Input& predictions, const MetricOptions& options = {});
+// The mean over the classes of the share of each one's labels that predictions
+// are equal to, 0 of a class that has not come. Labels are in [0, num_classes);
+// weights are null, or have their shape.
+Metric MeanPerClassAccuracy(const Scope& scope, const Input& labels,
+                            const Input& predictions, int64_t num_classes,
+                            const MetricOptions& options = {});
 // The mean of |predictions - labels|.
 Metric MeanAbsoluteError(const Scope& scope, const Input& labels,
                          const Input& predictions,

@@ -10,6 +10,7 @@
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/group.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/ops/state/variable_scope.h"
 #include "libs/train/update_order.h"
 
 namespace weft::train {
@@ -258,7 +259,8 @@ void Optimizer::MakeSlot(const Scope& scope, const ops::Variable& variable,
   options.use_resource = variable.is_resource();
   const Scope beside =
       scope.ReenterScope("")
-          .WithName(absl::StrCat(variable.name(), "/", node_name))
+          .WithName(Scope::VariableScopeState::Of(scope).FullName(
+              absl::StrCat(variable.name(), "/", node_name)))
           .ColocateWith(variable.handle());
   const ops::Variable made(beside, initializer, variable.shape().ToShape(),
                            options);
@@ -266,12 +268,15 @@ void Optimizer::MakeSlot(const Scope& scope, const ops::Variable& variable,
   if (!made) return;
   VariableStore& store = VariableStore::Of(scope);
   store.primaries[made.handle().node()] = variable.handle().node();
-  // Slots beside the parts of a variable are the parts of one slot.
+  // Slots beside the parts of a variable are the parts of one slot. What
+  // TensorFlow cuts off of the slot's name leaves too much of it within a
+  // variable scope ("w/t_0/Adagrad" in "dnn"); its checkpoints have that key.
   auto& slices = store.slices;
   const auto part = slices.find(variable.handle().node());
   if (part == slices.end()) return;
   ops::SaveSliceInfo slice = part->second;
-  absl::StrAppend(&slice.full_name, "/", node_name);
+  absl::StrAppend(&slice.full_name, "/",
+                  made.name().substr(variable.name().size() + 1));
   slices[made.handle().node()] = std::move(slice);
 }
 

@@ -129,7 +129,8 @@ class Optimizer {
   static Output HyperFor(const Scope& scope, const Hyper& hyper,
                          const ops::Variable& variable);
 
-  // Makes a slot unless it is there; its node is VARIABLE/`node_name`.
+  // Makes a slot unless it is there; its node is VARIABLE/`node_name`, below
+  // the variable scope that is open, as TensorFlow's.
   void MakeSlot(const Scope& scope, const ops::Variable& variable,
                 const std::string& slot, const std::string& node_name,
                 const ops::Initializer& initializer);

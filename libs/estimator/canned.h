@@ -1,0 +1,130 @@
+// Canned models: linear ones, deep ones, both together, and the baseline to
+// beat; TensorFlow's estimators of these names, with its defaults, variables
+// and files.
+//
+//   Estimator model = DnnClassifier(
+//       {.hidden_units = {10, 20}, .feature_columns = columns}, config);
+//
+// A classifier of two classes has one logit and a binary head; of more, as many
+// logits. What is wrong with options the Estimator keeps (its status()).
+//
+// Optimizers that go by their name have the model's learning rate: Linear 0.2,
+// Dnn 0.05, Baseline 0.3; DnnLinearCombined 0.001 of its deep part, and
+// min(0.005, 1 / sqrt(columns)) of its linear one. No optimizer ({}) for a
+// linear model is Ftrl with min(0.2, 1 / sqrt(columns)).
+#ifndef WEFT_LIBS_ESTIMATOR_CANNED_H_
+#define WEFT_LIBS_ESTIMATOR_CANNED_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libs/estimator/estimator.h"
+#include "libs/estimator/head.h"
+#include "libs/estimator/optimizers.h"
+#include "libs/feature_column/feature_column.h"
+#include "libs/ops/nn/nn_ops.h"
+#include "libs/ops/state/partitioners.h"
+
+namespace weft::estimator {
+
+using feature_column::FeatureColumns;
+// Of a hidden layer.
+using ActivationFn =
+    std::function<Output(const Scope& scope, const Input& features)>;
+
+// Of all classifiers, and of all regressors.
+struct ClassifierOptions {
+  int64_t n_classes = 2;
+  WeightColumn weight_column;
+  std::vector<std::string> label_vocabulary;
+  losses::Reduction loss_reduction = losses::Reduction::kSum;
+};
+struct RegressorOptions {
+  int64_t label_dimension = 1;
+  WeightColumn weight_column;
+  losses::Reduction loss_reduction = losses::Reduction::kSum;
+};
+
+struct LinearOptions {
+  FeatureColumns feature_columns;
+  OptimizerChoice optimizer = "Ftrl";
+  // Null: parts of at least 64 MiB, no more than there are parameter servers.
+  ops::Partitioner partitioner;
+  std::string sparse_combiner = "sum";
+  EstimatorOptions estimator;
+};
+Estimator LinearClassifier(const LinearOptions& options,
+                           const RunConfig& config = {},
+                           const ClassifierOptions& labels = {});
+Estimator LinearRegressor(const LinearOptions& options,
+                          const RunConfig& config = {},
+                          const RegressorOptions& labels = {});
+
+struct DnnOptions {
+  std::vector<int64_t> hidden_units;
+  FeatureColumns feature_columns;
+  OptimizerChoice optimizer = "Adagrad";
+  ActivationFn activation_fn = ops::Relu;  // null: none
+  std::optional<float> dropout;  // share of a hidden layer that is left out
+  // Of embeddings. Null: parts of at least 64 MiB, no more than there are
+  // parameter servers.
+  ops::Partitioner input_layer_partitioner;
+  bool batch_norm = false;
+  EstimatorOptions estimator;
+};
+Estimator DnnClassifier(const DnnOptions& options, const RunConfig& config = {},
+                        const ClassifierOptions& labels = {});
+Estimator DnnRegressor(const DnnOptions& options, const RunConfig& config = {},
+                       const RegressorOptions& labels = {});
+
+// Wide and deep.
+struct DnnLinearCombinedOptions {
+  FeatureColumns linear_feature_columns;
+  OptimizerChoice linear_optimizer = "Ftrl";
+  FeatureColumns dnn_feature_columns;
+  OptimizerChoice dnn_optimizer = "Adagrad";
+  std::vector<int64_t> dnn_hidden_units;
+  ActivationFn dnn_activation_fn = ops::Relu;
+  std::optional<float> dnn_dropout;
+  ops::Partitioner input_layer_partitioner;  // of linear weights, too
+  bool batch_norm = false;
+  std::string linear_sparse_combiner = "sum";
+  EstimatorOptions estimator;
+};
+Estimator DnnLinearCombinedClassifier(const DnnLinearCombinedOptions& options,
+                                      const RunConfig& config = {},
+                                      const ClassifierOptions& labels = {});
+Estimator DnnLinearCombinedRegressor(const DnnLinearCombinedOptions& options,
+                                     const RunConfig& config = {},
+                                     const RegressorOptions& labels = {});
+
+// Predicts what is most frequent, or the mean, whatever the features.
+struct BaselineOptions {
+  OptimizerChoice optimizer = "Ftrl";
+  EstimatorOptions estimator;
+};
+Estimator BaselineClassifier(const BaselineOptions& options,
+                             const RunConfig& config = {},
+                             const ClassifierOptions& labels = {});
+Estimator BaselineRegressor(const BaselineOptions& options,
+                            const RunConfig& config = {},
+                            const RegressorOptions& labels = {});
+
+// ---- Their parts, for models of one's own ----
+
+// Logits of a deep model, [batch, units], in the variable scope of `scope`;
+// `input_layer_partitioner` may be null.
+Output DnnLogits(const Scope& scope, const Features& features, bool is_training,
+                 const DnnOptions& options, int64_t units,
+                 const ops::Partitioner& input_layer_partitioner);
+// Of a linear one.
+Output LinearLogits(const Scope& scope, const Features& features,
+                    bool is_training, const LinearOptions& options,
+                    int64_t units);
+
+}  // namespace weft::estimator
+
+#endif  // WEFT_LIBS_ESTIMATOR_CANNED_H_

@@ -1,0 +1,163 @@
+// Estimator::Evaluate.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "libs/base/status.h"
+#include "libs/estimator/estimator.h"
+#include "libs/estimator/estimator_impl.h"
+#include "libs/ops/group.h"
+#include "libs/summary/event.h"
+#include "libs/train/basic_session_run_hooks.h"
+
+namespace weft::estimator {
+namespace {
+
+// What an evaluation runs, and what it asks in the end.
+struct Evaluation {
+  std::vector<std::string> names;
+  std::vector<Output> values;  // of the names, then the global step
+  Operation update;
+};
+
+Evaluation MakeEvaluation(const BuiltModel& built) {
+  Evaluation evaluation;
+  std::vector<Operation> updates;
+  auto metrics = built.spec.eval_metric_ops;
+  metrics["loss"] = metrics::Mean(
+      built.root.SubScope("metrics").WithName("loss"), built.spec.loss);
+  for (const auto& [name, metric] : metrics) {
+    evaluation.names.push_back(name);
+    evaluation.values.push_back(metric.value);
+    updates.emplace_back(metric.update_op);
+  }
+  evaluation.names.emplace_back("global_step");
+  evaluation.values.push_back(built.global_step.value());
+  if (built.root.ok()) {
+    evaluation.update = ops::Group(built.root.WithName("eval_update"), updates);
+  }
+  return evaluation;
+}
+
+// TensorFlow says it of each of a few, and of every tenth of many.
+bool IsLogged(int64_t step, int64_t steps) {
+  return steps < 20 || step % (steps / 10) == 0 || step == steps;
+}
+
+absl::Status RunBatches(train::MonitoredSession& session,
+                        const Operation& update, std::optional<int64_t> steps,
+                        Logger& logger) {
+  for (int64_t step = 1; !steps || step <= *steps; ++step) {
+    if (session.ShouldStop()) return absl::OkStatus();
+    const absl::Status status = session.Run(update);
+    if (absl::IsOutOfRange(status)) return absl::OkStatus();
+    RETURN_IF_ERROR(status);
+    if (steps && IsLogged(step, *steps)) {
+      logger.Info(absl::StrCat("Evaluation [", step, "/", *steps, "]"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string ToString(const Tensor& value) {
+  const auto number = NumberIn(value);
+  return number ? absl::StrCat(*number) : value.ToString();
+}
+
+summary::Summary SummaryOf(const EvalMetrics& metrics) {
+  summary::Summary summary;
+  for (const auto& [name, value] : metrics) {
+    if (name == "global_step") continue;
+    summary::SummaryValue item;
+    item.tag = name;
+    if (const auto number = NumberIn(value)) {
+      item.value = static_cast<float>(*number);
+    } else {
+      item.value = value;
+    }
+    summary.value.push_back(std::move(item));
+  }
+  return summary;
+}
+
+absl::Status WriteEvents(summary::FileWriter& writer,
+                         const EvalMetrics& metrics,
+                         const std::string& checkpoint) {
+  const auto step =
+      static_cast<int64_t>(NumberIn(metrics.at("global_step")).value_or(0));
+  RETURN_IF_ERROR(writer.AddSummary(SummaryOf(metrics), step));
+  if (!checkpoint.empty()) {
+    summary::SummaryValue path;
+    path.tag = "checkpoint_path";
+    path.value = Tensor::Scalar(checkpoint);
+    RETURN_IF_ERROR(writer.AddSummary(summary::Summary{{path}}, step));
+  }
+  return writer.Flush();
+}
+
+void LogMetrics(Logger& logger, const EvalMetrics& metrics) {
+  std::vector<std::string> items;
+  for (const auto& [name, value] : metrics) {
+    items.push_back(absl::StrCat(name, " = ", ToString(value)));
+  }
+  logger.Info(absl::StrCat("Saving dict for global step ",
+                           ToString(metrics.at("global_step")), ": ",
+                           absl::StrJoin(items, ", ")));
+}
+
+}  // namespace
+
+absl::StatusOr<EvalMetrics> Estimator::Evaluate(
+    const InputFn& input_fn, const EvaluateOptions& options) {
+  Impl& impl = *impl_;
+  RETURN_IF_ERROR(impl.status);
+  if (options.steps.value_or(1) <= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Must specify steps > 0, given: ", *options.steps, "."));
+  }
+  ASSIGN_OR_RETURN(const std::string checkpoint,
+                   impl.CheckpointToUse(options.checkpoint_path, "evaluate"));
+  ASSIGN_OR_RETURN(
+      const BuiltModel built,
+      BuildModel(impl.model_fn, impl.config, Mode::kEval, input_fn));
+  const Evaluation evaluation = MakeEvaluation(built);
+  RETURN_IF_ERROR(built.root.status());
+  auto last = std::make_shared<train::FinalOpsHook>(
+      train::SessionRunArgs{.fetches = evaluation.values}, impl.options.logger);
+  train::HookList hooks;
+  AddHooks({InputHook(built.input)}, hooks);
+  AddHooks(options.hooks, hooks);
+  AddHooks(built.spec.evaluation_hooks, hooks);
+  hooks.push_back(last);
+  auto creator = impl.CreatorOptions();
+  creator.scaffold = built.spec.scaffold;
+  creator.master = impl.config.evaluation_master;
+  creator.config = impl.config.session_config;
+  // What it restores is nobody else's: a training may be under way.
+  creator.config.isolate_session_state = true;
+  creator.checkpoint_filename_with_path = checkpoint;
+  impl.logger->Info(absl::StrCat("Starting evaluation at ",
+                                 absl::FormatTime(impl.scheduler.Now())));
+  ASSIGN_OR_RETURN(
+      auto session,
+      train::MonitoredSession::Create(
+          built.root,
+          std::make_unique<train::ChiefSessionCreator>(std::move(creator)),
+          impl.SessionOptionsWith(std::move(hooks))));
+  RETURN_IF_ERROR(session->Close(
+      RunBatches(*session, evaluation.update, options.steps, *impl.logger)));
+  EvalMetrics metrics;
+  for (size_t i = 0; i < evaluation.names.size(); ++i) {
+    metrics[evaluation.names[i]] = last->final_ops_values()[i];
+  }
+  impl.logger->Info(absl::StrCat("Finished evaluation at ",
+                                 absl::FormatTime(impl.scheduler.Now())));
+  LogMetrics(*impl.logger, metrics);
+  ASSIGN_OR_RETURN(summary::FileWriter* const writer,
+                   impl.EvalWriter(eval_dir(options.name), built.root));
+  RETURN_IF_ERROR(WriteEvents(*writer, metrics, checkpoint));
+  return metrics;
+}
+
+}  // namespace weft::estimator

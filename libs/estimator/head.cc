@@ -1,0 +1,166 @@
+#include "libs/estimator/head.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/feature_column/input_layer.h"
+#include "libs/ops/array/array_ops.h"
+#include "libs/ops/group.h"
+#include "libs/ops/math/math_ops.h"
+#include "libs/ops/summary/summary_ops.h"
+
+namespace weft::estimator {
+namespace {
+
+absl::Status CheckLogits(const Output& logits, int64_t dimension) {
+  if (!logits) return absl::InvalidArgumentError("logits must be given.");
+  const PartialShape wanted({PartialShape::kUnknown, dimension});
+  if (wanted.IsCompatibleWith(logits.shape())) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("logits shape must be [batch, ", dimension,
+                   "] for this head, but is ", logits.shape().ToString(), "."));
+}
+
+// [batch, dimension]
+absl::StatusOr<Output> AsMatrix(const Scope& scope, const Output& labels,
+                                int64_t dimension) {
+  if (!labels) {
+    return absl::InvalidArgumentError(
+        "You must provide a labels Tensor. Given: None. The input function "
+        "must return labels for training and evaluation.");
+  }
+  const PartialShape& shape = labels.shape();
+  if (shape.has_rank() && shape.rank() == 2 &&
+      PartialShape({PartialShape::kUnknown, dimension})
+          .IsCompatibleWith(shape)) {
+    return labels;
+  }
+  if (!shape.has_rank() || (shape.rank() == 1 && dimension == 1)) {
+    return ops::Reshape(scope, labels,
+                        Tensor::Vector<int64_t>({-1, dimension}));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("Mismatched label shape: labels are ", shape.ToString(),
+                   ", but the head needs [batch, ", dimension,
+                   "]. Check your n_classes argument to the estimator (or "
+                   "label_dimension) and the shape of your labels."));
+}
+
+Output SumUp(const Scope& scope, const std::vector<Output>& losses) {
+  InputList items(losses.begin(), losses.end());
+  return ops::AddN(scope, items);
+}
+
+// Values of the weight column, [batch, 1]; null where there is none.
+absl::StatusOr<Output> WeightsOf(const Scope& scope, const WeightColumn& column,
+                                 const Features& features) {
+  if (column.is_none()) return Output();
+  const Output weights = feature_column::InputLayer(
+      scope.SubScope("weights"), features, {column.column()});
+  RETURN_IF_ERROR(scope.status());
+  return weights;
+}
+
+}  // namespace
+
+std::string Head::Key(absl::string_view key) const {
+  return options_.name.empty() ? std::string(key)
+                               : absl::StrCat(key, "/", options_.name);
+}
+
+absl::StatusOr<Head::Loss> Head::MakeLoss(const Scope& scope,
+                                          const ModelInput& input,
+                                          const Output& logits) const {
+  if (options_.loss_reduction == losses::Reduction::kNone) {
+    return absl::InvalidArgumentError(
+        "Invalid loss_reduction: kNone makes no single loss; use kSum or "
+        "kSumOverBatchSize.");
+  }
+  Loss loss;
+  ASSIGN_OR_RETURN(const Output labels,
+                   AsMatrix(scope, input.labels, label_dimension()));
+  loss.labels = ProcessLabels(scope, labels);
+  RETURN_IF_ERROR(scope.status());
+  loss.unreduced = UnreducedLoss(scope, loss.labels, logits);
+  RETURN_IF_ERROR(scope.status());
+  ASSIGN_OR_RETURN(loss.weights,
+                   WeightsOf(scope, options_.weight_column, input.features));
+  losses::LossOptions weighted;
+  if (loss.weights) weighted.weights = loss.weights;
+  weighted.reduction = options_.loss_reduction;
+  loss.training = losses::ComputeWeightedLoss(scope, loss.unreduced, weighted);
+  RETURN_IF_ERROR(scope.status());
+  loss.total = loss.training;
+  const auto regularization = losses::GetRegularizationLosses(scope);
+  if (!regularization.empty()) {
+    loss.regularization = SumUp(scope, regularization);
+    loss.total = ops::Add(scope, loss.training, loss.regularization);
+  }
+  RETURN_IF_ERROR(scope.status());
+  return loss;
+}
+
+// Summaries of a head have its keys as they are, whatever scope it is in.
+void Head::AddSummaries(const Scope& scope, const Loss& loss) const {
+  const Scope root = scope.ReenterScope("");
+  const auto add = [&](const char* key, const Output& value) {
+    ops::ScalarSummary(root.WithName(Key(key)), Key(key), value);
+  };
+  add("loss", loss.total);
+  if (options_.loss_reduction == losses::Reduction::kSum) {
+    const Output ones = ops::OnesLike(scope, loss.unreduced);
+    const Output sum = ops::Sum(
+        scope, loss.weights ? ops::Mul(scope, loss.weights, ones) : ones,
+        Tensor::Vector<int32_t>({0, 1}));
+    add("average_loss", ops::Div(scope, loss.training, sum));
+  }
+  if (loss.regularization) add("regularization_loss", loss.regularization);
+}
+
+absl::Status Head::AddMetrics(const Scope& scope, const Loss& loss,
+                              EstimatorSpec& spec) const {
+  const Scope inner = scope.SubScope("metrics");
+  spec.eval_metric_ops =
+      Metrics(inner, {loss.labels, loss.weights, spec.predictions});
+  metrics::MetricOptions weighted;
+  if (loss.weights) weighted.weights = loss.weights;
+  spec.eval_metric_ops[Key("average_loss")] =
+      metrics::Mean(inner.WithName("average_loss"), loss.unreduced, weighted);
+  if (loss.regularization) {
+    spec.eval_metric_ops[Key("regularization_loss")] = metrics::Mean(
+        inner.WithName("regularization_loss"), loss.regularization);
+  }
+  return scope.status();
+}
+
+absl::StatusOr<EstimatorSpec> Head::CreateEstimatorSpec(
+    const Scope& scope, const ModelInput& input, const Output& logits,
+    const TrainOpFn& train_op_fn) const {
+  RETURN_IF_ERROR(scope.status());
+  RETURN_IF_ERROR(CheckLogits(logits, logits_dimension()));
+  const Scope inner =
+      scope.SubScope(options_.name.empty() ? "head" : options_.name);
+  EstimatorSpec spec;
+  spec.predictions = Predictions(inner.SubScope("predictions"), logits);
+  RETURN_IF_ERROR(scope.status());
+  if (input.mode == Mode::kPredict) return spec;
+  ASSIGN_OR_RETURN(const Loss loss, MakeLoss(inner, input, logits));
+  spec.loss = loss.total;
+  if (input.mode == Mode::kEval) {
+    RETURN_IF_ERROR(AddMetrics(inner, loss, spec));
+    return spec;
+  }
+  ASSIGN_OR_RETURN(spec.train_op, train_op_fn(inner, loss.total));
+  RETURN_IF_ERROR(scope.status());
+  std::vector<Operation> all = scope.GetOperations(collection::kUpdateOps);
+  if (!all.empty()) {
+    all.insert(all.begin(), spec.train_op);
+    spec.train_op = ops::Group(inner, all);
+  }
+  AddSummaries(inner, loss);
+  RETURN_IF_ERROR(scope.status());
+  return spec;
+}
+
+}  // namespace weft::estimator

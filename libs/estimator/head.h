@@ -1,0 +1,126 @@
+// Head: what a model ends with: it knows labels, loss, predictions and metrics
+// of a kind of problem, and makes an EstimatorSpec of the model's logits.
+// TensorFlow's heads, with its keys and numbers.
+//
+//   head             logits        labels
+//   binary           [batch, 1]    0 to 1, [batch] or [batch, 1]; or strings of
+//                                  a vocabulary
+//   multi-class      [batch, n]    integers from 0 to n - 1, or strings
+//   regression       [batch, d]    numbers, [batch, d] (or [batch] where d is
+//   1) multi-label      [batch, n]    0 or 1 for each class, [batch, n]
+//
+// Labels out of range are INVALID_ARGUMENT in the step. Loss and metrics are
+// weighted by the weight column, if there is one.
+//
+// Immutable. Threads: building as the scope's; its errors stick there.
+#ifndef WEFT_LIBS_ESTIMATOR_HEAD_H_
+#define WEFT_LIBS_ESTIMATOR_HEAD_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "libs/estimator/estimator_spec.h"
+#include "libs/feature_column/feature_column.h"
+#include "libs/train/losses.h"
+
+namespace weft::estimator {
+
+// What each example weighs: a feature by its key, or a numeric column.
+class WeightColumn {
+ public:
+  WeightColumn() = default;      // all count once
+  WeightColumn(const char* key)  // NOLINT
+      : column_(feature_column::NumericColumn(key)) {}
+  WeightColumn(const std::string& key)  // NOLINT
+      : column_(feature_column::NumericColumn(key)) {}
+  WeightColumn(feature_column::FeatureColumn column)  // NOLINT
+      : column_(std::move(column)) {}
+
+  bool is_none() const { return column_.column() == nullptr; }
+  const feature_column::FeatureColumn& column() const { return column_; }
+
+ private:
+  feature_column::FeatureColumn column_;
+};
+
+struct HeadOptions {
+  WeightColumn weight_column;
+  // The strings that labels are, in the order of their ids; empty: they are
+  // numbers. Of binary and multi-class heads.
+  std::vector<std::string> label_vocabulary;
+  // Of the losses of a batch. kNone is INVALID_ARGUMENT.
+  losses::Reduction loss_reduction = losses::Reduction::kSum;
+  // Of the nodes; also after the names of losses and metrics ("loss/NAME").
+  std::string name;
+};
+
+class Head {
+ public:
+  virtual ~Head() = default;
+
+  // Makes the operation that trains, of the loss.
+  using TrainOpFn =
+      std::function<absl::StatusOr<Operation>(const Scope& scope, Output loss)>;
+  absl::StatusOr<EstimatorSpec> CreateEstimatorSpec(
+      const Scope& scope, const ModelInput& input, const Output& logits,
+      const TrainOpFn& train_op_fn) const;
+
+  virtual int64_t logits_dimension() const = 0;
+
+ protected:
+  explicit Head(HeadOptions options) : options_(std::move(options)) {}
+
+  // ---- what a kind of problem says; all [batch, something] ----
+
+  virtual std::map<std::string, Output> Predictions(
+      const Scope& scope, const Output& logits) const = 0;
+  // How many labels an example has.
+  virtual int64_t label_dimension() const = 0;
+  // Labels as the loss takes them, checked. `labels` is [batch, dimension].
+  virtual Output ProcessLabels(const Scope& scope,
+                               const Output& labels) const = 0;
+  virtual Output UnreducedLoss(const Scope& scope, const Output& labels,
+                               const Output& logits) const = 0;
+  struct EvalInput {
+    Output labels;   // processed
+    Output weights;  // [batch, 1]; null: all count once
+    const std::map<std::string, Output>& predictions;
+  };
+  // All but average_loss.
+  virtual std::map<std::string, metrics::Metric> Metrics(
+      const Scope& scope, const EvalInput& input) const = 0;
+
+  // "KEY", or "KEY/NAME" of a head with a name.
+  std::string Key(absl::string_view key) const;
+
+  const HeadOptions options_;
+
+ private:
+  struct Loss {
+    Output labels, weights, unreduced, training, regularization, total;
+  };
+  absl::StatusOr<Loss> MakeLoss(const Scope& scope, const ModelInput& input,
+                                const Output& logits) const;
+  void AddSummaries(const Scope& scope, const Loss& loss) const;
+  absl::Status AddMetrics(const Scope& scope, const Loss& loss,
+                          EstimatorSpec& spec) const;
+};
+
+std::shared_ptr<const Head> BinaryClassHead(HeadOptions options = {});
+// n_classes: more than 2.
+absl::StatusOr<std::shared_ptr<const Head>> MultiClassHead(
+    int64_t n_classes, HeadOptions options = {});
+absl::StatusOr<std::shared_ptr<const Head>> MultiLabelHead(
+    int64_t n_classes, HeadOptions options = {});
+absl::StatusOr<std::shared_ptr<const Head>> RegressionHead(
+    int64_t label_dimension = 1, HeadOptions options = {});
+
+}  // namespace weft::estimator
+
+#endif  // WEFT_LIBS_ESTIMATOR_HEAD_H_

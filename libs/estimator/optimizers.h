@@ -1,0 +1,50 @@
+// OptimizerChoice: the optimizer of a canned model: by a name, whose learning
+// rate is the model's own, or made by a function.
+//
+//   {.optimizer = "Adagrad"}
+//   {.optimizer = [](const Scope&) { return
+//   std::make_unique<train::Adam>(0.01f);
+//   }}
+#ifndef WEFT_LIBS_ESTIMATOR_OPTIMIZERS_H_
+#define WEFT_LIBS_ESTIMATOR_OPTIMIZERS_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "libs/ops/scope.h"
+#include "libs/train/optimizer.h"
+
+namespace weft::estimator {
+
+class OptimizerChoice {
+ public:
+  // Called while the graph is built, so a learning rate may follow the global
+  // step.
+  using Factory =
+      std::function<std::unique_ptr<train::Optimizer>(const Scope& scope)>;
+
+  OptimizerChoice() = default;                                   // none
+  OptimizerChoice(const char* name) : name_(name) {}             // NOLINT
+  OptimizerChoice(std::string name) : name_(std::move(name)) {}  // NOLINT
+  template <typename F,
+            typename = std::enable_if_t<std::is_invocable_v<F, const Scope&>>>
+  OptimizerChoice(F factory) : factory_(std::move(factory)) {}  // NOLINT
+
+  bool is_none() const { return name_.empty() && !factory_; }
+  // `learning_rate` is of one that goes by its name. INVALID_ARGUMENT for a
+  // name that is not Adagrad, Adam, Ftrl, RMSProp or SGD.
+  absl::StatusOr<std::unique_ptr<train::Optimizer>> Make(
+      const Scope& scope, float learning_rate) const;
+
+ private:
+  std::string name_;
+  Factory factory_;
+};
+
+}  // namespace weft::estimator
+
+#endif  // WEFT_LIBS_ESTIMATOR_OPTIMIZERS_H_

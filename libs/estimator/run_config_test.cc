@@ -1,0 +1,130 @@
+#include "libs/estimator/run_config.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft::estimator {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kCluster[] =
+    R"("cluster": {"chief": ["a:1"], "ps": ["b:2", "c:3"],
+                   "worker": ["d:4", "e:5"]})";
+
+std::string Text(const std::string& cluster, const std::string& task) {
+  return "{" + cluster + ", \"task\": " + task + "}";
+}
+
+absl::StatusOr<RunConfig> Parse(const std::string& task) {
+  return RunConfig::FromTfConfig(Text(kCluster, task), {});
+}
+
+std::string ErrorOf(const std::string& text) {
+  return std::string(RunConfig::FromTfConfig(text, {}).status().message());
+}
+
+TEST(RunConfigTest, AProgramAloneIsItsOwnChief) {
+  ASSERT_OK_AND_ASSIGN(const RunConfig config,
+                       RunConfig::FromTfConfig("{}", {.model_dir = "/m"}));
+  EXPECT_EQ(config.model_dir, "/m");
+  EXPECT_TRUE(config.is_chief);
+  EXPECT_EQ(config.master, "");
+  EXPECT_EQ(config.num_ps_replicas, 0);
+  EXPECT_EQ(config.num_worker_replicas, 1);
+  EXPECT_TRUE(config.TrainingSession().device_filters.empty());
+}
+
+TEST(RunConfigTest, AChiefSeesParameterServersAndItself) {
+  ASSERT_OK_AND_ASSIGN(const RunConfig config,
+                       Parse(R"({"type": "chief", "index": 0})"));
+  EXPECT_TRUE(config.is_chief);
+  EXPECT_EQ(config.master, "zmq://a:1");
+  EXPECT_EQ(config.num_ps_replicas, 2);
+  EXPECT_EQ(config.num_worker_replicas, 3);
+  EXPECT_EQ(config.TaskDevice(), "/job:chief/task:0");
+  EXPECT_THAT(config.TrainingSession().device_filters,
+              ElementsAre("/job:ps", "/job:chief"));
+}
+
+TEST(RunConfigTest, AWorkerWaitsForNoOther) {
+  ASSERT_OK_AND_ASSIGN(const RunConfig config,
+                       Parse(R"({"type": "worker", "index": "1"})"));
+  EXPECT_FALSE(config.is_chief);
+  EXPECT_EQ(config.master, "zmq://e:5");
+  EXPECT_THAT(config.TrainingSession().device_filters,
+              ElementsAre("/job:ps", "/job:worker/task:1"));
+}
+
+TEST(RunConfigTest, AnEvaluatorIsInNoCluster) {
+  ASSERT_OK_AND_ASSIGN(const RunConfig config,
+                       Parse(R"({"type": "evaluator", "index": 0})"));
+  EXPECT_EQ(config.task_type, "evaluator");
+  EXPECT_FALSE(config.is_chief);
+  EXPECT_EQ(config.master, "");
+  EXPECT_EQ(config.num_ps_replicas, 0);
+  EXPECT_EQ(config.num_worker_replicas, 0);
+  EXPECT_EQ(config.cluster_spec.num_tasks("ps"), 0);
+}
+
+TEST(RunConfigTest, AClusterOfOneTaskNeedsNoServer) {
+  ASSERT_OK_AND_ASSIGN(
+      const RunConfig config,
+      RunConfig::FromTfConfig(Text(R"("cluster": {"chief": ["a:1"]})",
+                                   R"({"type": "chief", "index": 0})"),
+                              {}));
+  EXPECT_EQ(config.master, "");
+  EXPECT_TRUE(config.is_chief);
+}
+
+TEST(RunConfigTest, WhatCannotBeIsRefused) {
+  EXPECT_THAT(ErrorOf("[]"), HasSubstr("is not a JSON object"));
+  EXPECT_THAT(ErrorOf(R"({"task": {"type": "ps"}})"),
+              HasSubstr("has no \"cluster\""));
+  EXPECT_THAT(ErrorOf(R"({"task": {"type": "worker", "index": 1}})"),
+              HasSubstr("the index must be 0"));
+  EXPECT_THAT(ErrorOf(Text(kCluster, R"({"index": 0})")),
+              HasSubstr("has no \"type\""));
+  EXPECT_THAT(ErrorOf(Text(kCluster, R"({"type": "worker"})")),
+              HasSubstr("has no \"index\""));
+  EXPECT_THAT(ErrorOf(Text(kCluster, R"({"type": "worker", "index": -1})")),
+              HasSubstr("0 or more"));
+  EXPECT_THAT(ErrorOf(Text(kCluster, R"({"type": "worker", "index": 2})")),
+              HasSubstr("TF_CONFIG"));
+  EXPECT_THAT(ErrorOf(Text(R"("cluster": {"worker": ["a:1", "b:2"]})",
+                           R"({"type": "worker", "index": 0})")),
+              HasSubstr("exactly one task of job \"chief\""));
+  EXPECT_THAT(
+      ErrorOf(Text(R"("cluster": {"chief": ["a:1"], "master": ["b:2"]})",
+                   R"({"type": "chief", "index": 0})")),
+      HasSubstr("of which there is one"));
+}
+
+TEST(RunConfigTest, TwoModelDirsMustAgree) {
+  const std::string text = R"({"model_dir": "/one"})";
+  EXPECT_OK(RunConfig::FromTfConfig(text, {.model_dir = "/one"}).status());
+  EXPECT_THAT(std::string(RunConfig::FromTfConfig(text, {.model_dir = "/two"})
+                              .status()
+                              .message()),
+              HasSubstr("must have the same value"));
+}
+
+TEST(RunConfigTest, ChecksWhenToSave) {
+  EXPECT_OK(RunConfig().Check());
+  RunConfig both;
+  both.save_checkpoints_steps = 1;
+  both.save_checkpoints_secs = 1;
+  EXPECT_THAT(both.Check(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     "save_checkpoints_steps"));
+  RunConfig negative;
+  negative.save_summary_steps = -1;
+  EXPECT_THAT(negative.Check(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         "save_summary_steps"));
+}
+
+}  // namespace
+}  // namespace weft::estimator

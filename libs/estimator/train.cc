@@ -1,0 +1,258 @@
+// Estimator::Train.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/checkpoint/bundle_reader.h"
+#include "libs/estimator/estimator.h"
+#include "libs/estimator/estimator_impl.h"
+#include "libs/ops/summary/summary_ops.h"
+#include "libs/tensor/buffer.h"
+#include "libs/train/basic_session_run_hooks.h"
+#include "libs/train/global_step.h"
+#include "libs/train/saver.h"
+#include "libs/train/session_summary_writer.h"
+#include "libs/train/summary_saver_hook.h"
+
+namespace weft::estimator {
+namespace {
+
+constexpr double kDefaultSaveSecs = 600;
+
+absl::Status CheckTraining(const RunConfig& config,
+                           const TrainOptions& options) {
+  if (config.task_type == "ps" || config.task_type == "evaluator") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Train has been called with wrong task type: a task \"",
+                     config.task_type, "\" does not train."));
+  }
+  if (options.steps && options.max_steps) {
+    return absl::InvalidArgumentError(
+        "Can not provide both steps and max_steps.");
+  }
+  const int64_t steps = options.steps.value_or(options.max_steps.value_or(1));
+  if (steps > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("Must specify ", options.steps ? "steps" : "max_steps",
+                   " > 0, given: ", steps, "."));
+}
+
+// A model function that writes no summary of its loss has one all the same.
+void AddLossSummary(const Scope& root, const Output& loss) {
+  for (const Output& item : root.GetCollection(collection::kSummaries)) {
+    if (item.node()->name() == "loss") return;
+  }
+  ops::ScalarSummary(root.WithName("loss"), "loss", loss);
+}
+
+std::shared_ptr<train::Scaffold> ScaffoldOf(const BuiltModel& built,
+                                            const RunConfig& config,
+                                            FileSystem* files) {
+  if (built.spec.scaffold != nullptr) return built.spec.scaffold;
+  train::SaverOptions saver;
+  saver.sharded = true;
+  saver.max_to_keep = config.keep_checkpoint_max;
+  saver.keep_checkpoint_every =
+      absl::Hours(config.keep_checkpoint_every_n_hours);
+  saver.save_relative_paths = true;
+  saver.file_system = files;
+  train::ScaffoldOptions options;
+  options.saver = std::make_shared<train::Saver>(built.root, std::move(saver));
+  return std::make_shared<train::Scaffold>(std::move(options));
+}
+
+bool HasSaver(const train::HookList& hooks) {
+  for (const auto& hook : hooks) {
+    if (dynamic_cast<train::CheckpointSaverHook*>(hook.get())) return true;
+  }
+  return false;
+}
+
+// The hooks of one training, in TensorFlow's order.
+class HooksOf {
+ public:
+  HooksOf(const EstimatorOptions& environment, const RunConfig& config,
+          const std::string& model_dir, const BuiltModel& built,
+          const TrainOptions& options,
+          std::shared_ptr<train::Scaffold> scaffold)
+      : environment_(environment),
+        config_(config),
+        model_dir_(model_dir),
+        built_(built),
+        options_(options),
+        scaffold_(std::move(scaffold)),
+        clock_(environment.scheduler != nullptr
+                   ? &environment.scheduler->clock()
+                   : nullptr) {}
+
+  train::HookList All() {
+    if (config_.is_chief) AddChiefHooks();
+    AddHooks({InputHook(built_.input)}, hooks_);
+    AddHooks(options_.hooks, hooks_);
+    if (options_.steps || options_.max_steps) {
+      hooks_.push_back(
+          std::make_shared<train::StopAtStepHook>(train::StopAtStepOptions{
+              .num_steps = options_.steps, .last_step = options_.max_steps}));
+    }
+    hooks_.push_back(std::make_shared<train::NanTensorHook>(
+        built_.spec.loss, true, environment_.logger));
+    AddLossLog();
+    AddHooks(built_.spec.training_hooks, hooks_);
+    return std::move(hooks_);
+  }
+
+ private:
+  void AddChiefHooks() {
+    const auto writer = std::make_shared<train::SessionSummaryWriter>(
+        model_dir_, environment_.logger);
+    AddCheckpointSaver(writer);
+    AddHooks(built_.spec.training_chief_hooks, hooks_);
+    if (config_.log_step_count_steps > 0) {
+      hooks_.push_back(
+          std::make_shared<train::StepCounterHook>(train::StepCounterOptions{
+              .every_n_steps = config_.log_step_count_steps,
+              .writer = writer,
+              .clock = clock_,
+              .logger = environment_.logger}));
+    }
+    if (config_.save_summary_steps == 0) return;
+    train::SummarySaverOptions summaries;
+    summaries.save_steps = config_.save_summary_steps;
+    summaries.writer = writer;
+    summaries.scaffold = scaffold_;
+    summaries.clock = clock_;
+    hooks_.push_back(
+        std::make_shared<train::SummarySaverHook>(std::move(summaries)));
+  }
+
+  void AddCheckpointSaver(
+      const std::shared_ptr<train::SessionSummaryWriter>& writer) {
+    if (HasSaver(options_.hooks) ||
+        HasSaver(built_.spec.training_chief_hooks)) {
+      return;
+    }
+    train::CheckpointSaverOptions saver;
+    if (config_.save_checkpoints_steps) {
+      if (*config_.save_checkpoints_steps == 0) return;
+      saver.save_steps = config_.save_checkpoints_steps;
+    } else {
+      const double secs =
+          config_.save_checkpoints_secs.value_or(kDefaultSaveSecs);
+      if (secs == 0) return;
+      saver.save_secs = absl::Seconds(secs);
+    }
+    saver.checkpoint_dir = model_dir_;
+    saver.scaffold = scaffold_;
+    saver.listeners = options_.saving_listeners;
+    AddHooks(built_.spec.training_chief_hooks, saver.updating_hooks);
+    AddHooks(built_.spec.training_hooks, saver.updating_hooks);
+    AddHooks(options_.hooks, saver.updating_hooks);
+    saver.writer = writer;
+    saver.clock = clock_;
+    saver.logger = environment_.logger;
+    hooks_.push_back(
+        std::make_shared<train::CheckpointSaverHook>(std::move(saver)));
+  }
+
+  void AddLossLog() {
+    if (config_.log_step_count_steps == 0) return;
+    train::LoggingTensorOptions log;
+    log.tensors = {{"loss", built_.spec.loss},
+                   {"step", built_.global_step.value()}};
+    log.every_n_iter = config_.log_step_count_steps;
+    log.clock = clock_;
+    log.logger = environment_.logger;
+    hooks_.push_back(
+        std::make_shared<train::LoggingTensorHook>(std::move(log)));
+  }
+
+  const EstimatorOptions& environment_;
+  const RunConfig& config_;
+  const std::string& model_dir_;
+  const BuiltModel& built_;
+  const TrainOptions& options_;
+  const std::shared_ptr<train::Scaffold> scaffold_;
+  const Clock* const clock_;
+  train::HookList hooks_;
+};
+
+// Runs until the session is to stop; the loss of the last step.
+absl::StatusOr<Tensor> RunSteps(train::MonitoredSession& session,
+                                const EstimatorSpec& spec) {
+  Tensor loss;
+  while (!session.ShouldStop()) {
+    auto values = session.Run(FeedList(), std::vector<Output>{spec.loss},
+                              std::vector<Operation>{spec.train_op});
+    if (values.ok()) {
+      loss = (*values)[0];
+    } else if (!absl::IsOutOfRange(values.status())) {
+      return values.status();
+    }
+  }
+  return loss;
+}
+
+absl::StatusOr<int64_t> StepOf(FileSystem& files, const std::string& prefix) {
+  ASSIGN_OR_RETURN(auto reader, checkpoint::BundleReader::Open(files, prefix));
+  ASSIGN_OR_RETURN(const Tensor step,
+                   reader->Read("global_step", HeapAllocator()));
+  return static_cast<int64_t>(NumberIn(step).value_or(0));
+}
+
+}  // namespace
+
+absl::Status Estimator::Train(const InputFn& input_fn,
+                              const TrainOptions& options) {
+  Impl& impl = *impl_;
+  RETURN_IF_ERROR(impl.status);
+  RETURN_IF_ERROR(CheckTraining(impl.config, options));
+  if (options.max_steps) {
+    ASSIGN_OR_RETURN(const auto latest, impl.LatestCheckpoint());
+    if (latest) {
+      ASSIGN_OR_RETURN(const int64_t step, StepOf(impl.files(), *latest));
+      if (step >= *options.max_steps) {
+        impl.logger->Info(
+            "Skipping training since max_steps has already saved.");
+        return absl::OkStatus();
+      }
+    }
+  }
+  ASSIGN_OR_RETURN(
+      const BuiltModel built,
+      BuildModel(impl.model_fn, impl.config, Mode::kTrain, input_fn));
+  built.root.AddToCollection(collection::kLosses, built.spec.loss);
+  AddLossSummary(built.root, built.spec.loss);
+  const auto scaffold =
+      ScaffoldOf(built, impl.config, impl.options.file_system);
+  RETURN_IF_ERROR(built.root.status());
+  auto session_options =
+      impl.SessionOptionsWith(HooksOf(impl.options, impl.config, impl.model_dir,
+                                      built, options, scaffold)
+                                  .All());
+  session_options.stop_requested = options.stop_requested;
+  auto creator = impl.CreatorOptions();
+  creator.scaffold = scaffold;
+  creator.master = impl.config.master;
+  creator.config = impl.config.TrainingSession();
+  creator.checkpoint_dir = impl.model_dir;
+  creator.max_wait = absl::Seconds(impl.config.session_creation_timeout_secs);
+  creator.stop_requested = options.stop_requested;
+  std::unique_ptr<train::SessionCreator> sessions;
+  if (impl.config.is_chief) {
+    sessions = std::make_unique<train::ChiefSessionCreator>(std::move(creator));
+  } else {
+    sessions =
+        std::make_unique<train::WorkerSessionCreator>(std::move(creator));
+  }
+  ASSIGN_OR_RETURN(auto session, train::MonitoredSession::Create(
+                                     built.root, std::move(sessions),
+                                     std::move(session_options)));
+  const auto loss = RunSteps(*session, built.spec);
+  RETURN_IF_ERROR(session->Close(loss.status()));
+  if (const auto number = NumberIn(*loss)) {
+    impl.logger->Info(absl::StrCat("Loss for final step: ", *number, "."));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weft::estimator

@@ -1,0 +1,47 @@
+// Features: what an input function gives a model of each batch: a tensor, or a
+// sparse one, under each name. The first dimension is the batch.
+//
+// Values that refer to a graph. Threads: as the scope's.
+#ifndef WEFT_LIBS_FEATURE_COLUMN_FEATURES_H_
+#define WEFT_LIBS_FEATURE_COLUMN_FEATURES_H_
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "libs/ops/output.h"
+#include "libs/ops/sparse/sparse_ops.h"
+
+namespace weft {
+
+// One feature of a batch. Null after an error.
+class Feature {
+ public:
+  Feature() = default;
+  Feature(Output dense) : dense_(dense) {}  // NOLINT: a feature is either
+  Feature(ops::SparseOutputs sparse)        // NOLINT
+      : is_sparse_(true), sparse_(std::move(sparse)) {}
+
+  bool is_sparse() const { return is_sparse_; }
+  explicit operator bool() const {
+    return is_sparse_ ? bool{sparse_.values} : bool{dense_};
+  }
+  // REQUIRES: not sparse; sparse.
+  const Output& dense() const { return dense_; }
+  const ops::SparseOutputs& sparse() const { return sparse_; }
+  // REQUIRES: not null.
+  DataType dtype() const {
+    return is_sparse_ ? sparse_.values.dtype() : dense_.dtype();
+  }
+
+ private:
+  bool is_sparse_ = false;
+  Output dense_;
+  ops::SparseOutputs sparse_;
+};
+
+using Features = std::map<std::string, Feature>;
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_FEATURE_COLUMN_FEATURES_H_

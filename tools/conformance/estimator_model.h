@@ -1,0 +1,44 @@
+// EstimatorModel: feature columns and Estimators as a case of kind `estimator`
+// describes them in JSON, and input functions over its csv files.
+//
+// Functions without state; building as the scope's.
+#ifndef WEFT_TOOLS_CONFORMANCE_ESTIMATOR_MODEL_H_
+#define WEFT_TOOLS_CONFORMANCE_ESTIMATOR_MODEL_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "libs/estimator/canned.h"
+#include "libs/estimator/estimator.h"
+#include "libs/fs/file_system.h"
+#include "nlohmann/json.hpp"
+
+namespace weft::conformance {
+
+// By the names of the case; a shared embedding is several.
+using NamedColumns = std::map<std::string, feature_column::FeatureColumns>;
+
+// `specs`: "columns" of the case. INVALID_ARGUMENT for what is not known here,
+// so that nothing is passed over.
+absl::StatusOr<NamedColumns> MakeColumns(const nlohmann::json& specs,
+                                         const std::string& directory);
+
+// `spec`: "model" of the case.
+absl::StatusOr<estimator::Estimator> MakeEstimator(
+    const nlohmann::json& spec, const NamedColumns& columns,
+    const estimator::RunConfig& config);
+
+// `data`: "data" of the case; reads `path` once.
+struct Reading {
+  int64_t batch_size = 1;
+  bool repeat = false;
+};
+absl::StatusOr<estimator::InputFn> ReadInput(FileSystem& fs,
+                                             const std::string& path,
+                                             const nlohmann::json& data,
+                                             const Reading& reading);
+
+}  // namespace weft::conformance
+
+#endif  // WEFT_TOOLS_CONFORMANCE_ESTIMATOR_MODEL_H_
