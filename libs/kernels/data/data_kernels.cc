@@ -2,6 +2,14 @@
 
 namespace weft {
 
-void RegisterDataKernels(KernelRegistry&) {}
+void RegisterDataKernels(KernelRegistry& registry) {
+  RegisterTensorDatasets(registry);
+  RegisterChoiceDatasets(registry);
+  RegisterFunctionDatasets(registry);
+  RegisterBatchDatasets(registry);
+  RegisterShuffleDatasets(registry);
+  RegisterIteratorKernels(registry);
+  RegisterWholeDatasetKernels(registry);
+}
 
 }  // namespace weft

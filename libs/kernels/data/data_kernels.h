@@ -10,6 +10,13 @@ namespace weft {
 void RegisterDataKernels(KernelRegistry& registry);
 
 // Its parts, each in the file of its name.
+void RegisterTensorDatasets(KernelRegistry& registry);
+void RegisterChoiceDatasets(KernelRegistry& registry);
+void RegisterFunctionDatasets(KernelRegistry& registry);
+void RegisterBatchDatasets(KernelRegistry& registry);
+void RegisterShuffleDatasets(KernelRegistry& registry);
+void RegisterIteratorKernels(KernelRegistry& registry);
+void RegisterWholeDatasetKernels(KernelRegistry& registry);
 
 }  // namespace weft
 

@@ -120,8 +120,8 @@ class DatasetIterator {
 
   // The next element into *element, whatever that held; false at the end, and
   // ever after. An error is this element's: the next call goes on with the
-  // element after it, unless it was the call that was cancelled: what that had
-  // taken and given to nobody is given to the next one.
+  // element after it. A call that was cancelled may have lost the element at
+  // hand, and no other.
   virtual absl::StatusOr<bool> GetNext(IteratorContext& context,
                                        DatasetElement* element) = 0;
 

@@ -14,6 +14,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -54,6 +55,55 @@ struct DatasetOp {
       absl::string_view captured, int first_input,
       const DataTypeVector& arg_types) const;
 };
+
+// One made of the elements of another.
+class UnaryDataset : public Dataset {
+ public:
+  UnaryDataset(const DatasetOp& op, DatasetPtr input)
+      : Dataset(op.name, op.element), input_(std::move(input)) {}
+
+  const Dataset& input() const { return *input_; }
+
+ private:
+  const DatasetPtr input_;
+};
+
+// Its iterator, which walks through the other one.
+template <typename Set>
+class UnaryIteratorOf : public IteratorOf<Set> {
+ public:
+  UnaryIteratorOf(const Set& dataset, std::unique_ptr<DatasetIterator> input)
+      : IteratorOf<Set>(dataset), input_(std::move(input)) {}
+
+  // Of iterators that know no more than their input does.
+  absl::Status Save(IteratorContext& context,
+                    IteratorStateWriter writer) override {
+    return input_->Save(context, writer.Within("input"));
+  }
+  absl::Status Restore(IteratorContext& context,
+                       const IteratorStateReader& reader) override {
+    return input_->Restore(context, reader.Within("input"));
+  }
+
+ protected:
+  DatasetIterator& input() { return *input_; }
+  const DatasetIterator& input() const { return *input_; }
+  void set_input(std::unique_ptr<DatasetIterator> input) {
+    input_ = std::move(input);
+  }
+
+ private:
+  std::unique_ptr<DatasetIterator> input_;
+};
+
+// An iterator of class `Iterator` over `dataset`, and one over its input.
+template <typename Iterator, typename Set>
+absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeUnaryIterator(
+    const Set& dataset, IteratorContext& context) {
+  ASSIGN_OR_RETURN(std::unique_ptr<DatasetIterator> input,
+                   dataset.input().MakeIterator(context));
+  return std::make_unique<Iterator>(dataset, std::move(input));
+}
 
 absl::StatusOr<DatasetOp> ReadDatasetOp(const OpKernelConstruction&);
 
