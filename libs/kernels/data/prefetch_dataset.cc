@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 // One element is there however large it is.
-constexpr int64_t kMostBytes = int64_t{256} << 20;
+constexpr int64_t kMostPrefetchedBytes = int64_t{256} << 20;
 
 class PrefetchDataset : public Dataset {
  public:
@@ -90,7 +90,8 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
 
  private:
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return buffer_.size() < room_ && (buffer_.empty() || bytes_ < kMostBytes);
+    return buffer_.size() < room_ &&
+           (buffer_.empty() || bytes_ < kMostPrefetchedBytes);
   }
   bool MayFill() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return HasRoom() && !has_ended_ && !is_paused_ &&
@@ -105,8 +106,7 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
 
   void Pause(IteratorContext& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_paused_ = true;
-    filled_.Await(mutex_, context.scheduler(),
-                  [this] { return !is_filling_; });
+    filled_.Await(mutex_, context.scheduler(), [this] { return !is_filling_; });
   }
 
   void Fill() {
@@ -150,8 +150,8 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> PrefetchDataset::MakeIterator(
   if (size_ == 0) return input;
   const int64_t room =
       size_ == kAutotune ? context.scheduler().num_compute_threads() : size_;
-  return std::make_unique<PrefetchIterator>(
-      *this, std::move(input), static_cast<size_t>(room), context);
+  return std::make_unique<PrefetchIterator>(*this, std::move(input),
+                                            static_cast<size_t>(room), context);
 }
 
 absl::StatusOr<DatasetPtr> MakePrefetch(const DatasetOp& op,
