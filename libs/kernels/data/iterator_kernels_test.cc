@@ -165,7 +165,7 @@ TEST_F(IteratorKernelsTest, AStepThatIsCancelledWhileItWaitsLosesNothing) {
                            [&](std::vector<Tensor> args) {
                              entered->Set();
                              go_on->Wait();
-                             return std::move(args);
+                             return args;
                            });
   ASSERT_OK_AND_ASSIGN(
       const Tensor mapped,
