@@ -17,14 +17,13 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/control/control_kernels.h"
+#include "libs/kernels/control/optional_value.h"
 #include "libs/tensor/variant.h"
 
 namespace weft {
 namespace {
 
 constexpr char kListType[] = "tensorflow::TensorList";
-constexpr char kOptionalType[] = "tensorflow::data::Optional";
-constexpr char kHasValue[] = "1";
 // Far above any list; bounds what one number can make us allocate.
 constexpr int64_t kMaxElements = int64_t{1} << 24;
 // How deep lists and optional values may be inside one another: what walks
@@ -474,28 +473,19 @@ class TensorListStack : public OpKernel {
 
 // ---- Optional ----
 
-// kHasValue where nothing is inside it that may be deep.
-std::string HasValueOf(int64_t depth) {
-  return depth == 1 ? kHasValue : absl::StrCat(kHasValue, " ", depth);
-}
-
-bool HasValue(const Variant& optional) {
-  return absl::StartsWith(optional.metadata, kHasValue);
-}
-
 class OptionalFromValue : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    auto components = std::make_shared<std::vector<Tensor>>();
+    std::vector<Tensor> components;
     int64_t depth = 1;
     for (int i = 0; i < context.num_inputs(); ++i) {
-      components->push_back(context.TakeInput(i));
-      RETURN_IF_ERROR(Nest(components->back(), depth));
+      components.push_back(context.TakeInput(i));
+      RETURN_IF_ERROR(Nest(components.back(), depth));
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, TensorShape()));
-    output->mutable_scalar<Variant>() = {kOptionalType, HasValueOf(depth),
-                                         std::move(components)};
+    output->mutable_scalar<Variant>() =
+        OptionalOf(std::move(components), depth);
     return absl::OkStatus();
   }
 };
@@ -505,19 +495,19 @@ class OptionalNone : public OpKernel {
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, TensorShape()));
-    output->mutable_scalar<Variant>() = {kOptionalType, "", nullptr};
+    output->mutable_scalar<Variant>() = NoOptional();
     return absl::OkStatus();
   }
 };
 
-class OptionalHasValue : public OpKernel {
+class OptionalHasValueKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const Variant* variant,
                      VariantOf(context.input(0), kOptionalType, "Optional"));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, TensorShape()));
-    output->mutable_scalar<bool>() = HasValue(*variant);
+    output->mutable_scalar<bool>() = OptionalHasValue(*variant);
     return absl::OkStatus();
   }
 };
@@ -531,7 +521,7 @@ class OptionalGetValue : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const Variant* variant,
                      VariantOf(context.input(0), kOptionalType, "Optional"));
-    if (!HasValue(*variant) || variant->tensors == nullptr) {
+    if (!OptionalHasValue(*variant) || variant->tensors == nullptr) {
       return Invalid("The given optional does not have a value.");
     }
     const std::vector<Tensor>& components = *variant->tensors;

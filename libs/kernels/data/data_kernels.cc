@@ -1,0 +1,22 @@
+#include "libs/kernels/data/data_kernels.h"
+
+namespace weft {
+
+void RegisterDataKernels(KernelRegistry& registry) {
+  RegisterTensorDatasets(registry);
+  RegisterChoiceDatasets(registry);
+  RegisterFunctionDatasets(registry);
+  RegisterBatchDatasets(registry);
+  RegisterShuffleDatasets(registry);
+  RegisterRecordDatasets(registry);
+  RegisterCsvDataset(registry);
+  RegisterParallelMapDatasets(registry);
+  RegisterParallelInterleaveDataset(registry);
+  RegisterParseExampleDataset(registry);
+  RegisterPrefetchDataset(registry);
+  RegisterCacheDataset(registry);
+  RegisterIteratorKernels(registry);
+  RegisterWholeDatasetKernels(registry);
+}
+
+}  // namespace weft
