@@ -392,7 +392,7 @@ ParallelInterleaveIterator::RestoreSource(
   source->state = static_cast<Source::State>(state);
   ASSIGN_OR_RETURN(source->input, reader.ReadElement("input"));
   std::deque<ElementResult> results;
-  RETURN_IF_ERROR(ReadResults(reader, "results", results));
+  RETURN_IF_ERROR(ReadResults(reader, "results", dataset().element(), results));
   for (ElementResult& result : results) source->Add(std::move(result));
   ASSIGN_OR_RETURN(const int64_t is_open, reader.ReadInt("is_open"));
   if (is_open == 0) return source;
