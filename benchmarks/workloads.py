@@ -68,6 +68,8 @@ WORKLOADS = (
     Workload(_OTHER + 'footprint', 'footprint.py', 'footprint'),
     Workload('models', 'models.py', 'models'),
     Workload(_OTHER + 'control_flow', './control_flow.py', 'control_flow'),
+    Workload(_OTHER + 'ingest', 'ingest.py --seconds 2',
+             'ingest --seconds=2'),
     Workload('ops', './ops.py', 'ops'),
 )
 
@@ -83,6 +85,21 @@ def _transfer_goals(workload):
       Goal(workload, '100MB_rate', AT_LEAST, 2, '', TF),
       Goal(workload, '100MB_rate', AT_LEAST, 0.75, '', _RAW_TCP),
   )
+
+
+def _ingest_goals():
+  """Of lines and of blocks of csv, and of records, by queues and by data."""
+  workload = _OTHER + 'ingest'
+  goals = []
+  for kind in ('queue', 'data'):
+    goals += [
+        Goal(workload, 'csv_%s_line_at_a_time' % kind, AT_LEAST, 10, '', TF),
+        Goal(workload, 'csv_%s_block_at_a_time' % kind, AT_LEAST, 3, '', TF),
+        Goal(workload, 'tfrecord_records_%s_256B' % kind, AT_LEAST, 3, '', TF),
+        Goal(workload, 'tfrecord_records_%s_65536B' % kind, AT_LEAST, 1, '',
+             TF),
+    ]
+  return tuple(goals)
 
 
 def _ops_goals():
@@ -140,5 +157,6 @@ GOALS = (
     Goal(_OTHER + 'footprint', 'stripped_size', AT_MOST, 19.07, 'MiB', None),
     *(Goal('models', name + '_step', AT_LEAST, 1.2, '', TF)
       for name in ('lenet', 'resnet', 'lstm', 'wide')),
+    *_ingest_goals(),
     *_ops_goals(),
 )

@@ -579,7 +579,7 @@ void RegisterListKernels(KernelRegistry& registry) {
                                          "num_elements");
   registry.Register<OptionalFromValue>("OptionalFromValue");
   registry.Register<OptionalNone>("OptionalNone");
-  registry.Register<OptionalHasValue>("OptionalHasValue");
+  registry.Register<OptionalHasValueKernel>("OptionalHasValue");
   RegisterWith<OptionalGetValue, std::vector<PartialShape>>(
       registry, "OptionalGetValue", "output_shapes");
 }
