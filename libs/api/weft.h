@@ -10,6 +10,7 @@
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/control/cond.h"
 #include "libs/ops/control/control_flow_ops.h"
+#include "libs/ops/control/function.h"
 #include "libs/ops/control/logging_ops.h"
 #include "libs/ops/control/map_fn.h"
 #include "libs/ops/control/while_loop.h"
