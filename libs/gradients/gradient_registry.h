@@ -66,6 +66,7 @@ const GradientRegistry& StandardGradients();
 // One for each family, in the folder of its name: FAMILY/FAMILY_gradients.cc.
 void RegisterArrayGradients(GradientRegistry& registry);
 void RegisterControlGradients(GradientRegistry& registry);
+void RegisterDataGradients(GradientRegistry& registry);
 void RegisterIoGradients(GradientRegistry& registry);
 void RegisterLinalgGradients(GradientRegistry& registry);
 void RegisterMathGradients(GradientRegistry& registry);

@@ -7,6 +7,7 @@ const GradientRegistry& StandardGradients() {
     auto* registry = new GradientRegistry;
     RegisterArrayGradients(*registry);
     RegisterControlGradients(*registry);
+    RegisterDataGradients(*registry);
     RegisterIoGradients(*registry);
     RegisterLinalgGradients(*registry);
     RegisterMathGradients(*registry);

@@ -4,6 +4,7 @@
 
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/control/control_kernels.h"
+#include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/host_gpu_kernels.h"
 #include "libs/kernels/io/io_kernels.h"
 #include "libs/kernels/linalg/linalg_kernels.h"
@@ -23,6 +24,7 @@ namespace weft {
 void RegisterStandardKernels(KernelRegistry& registry) {
   RegisterArrayKernels(registry);
   RegisterControlKernels(registry);
+  RegisterDataKernels(registry);
   RegisterIoKernels(registry);
   RegisterLinalgKernels(registry);
   RegisterMathKernels(registry);

@@ -5,6 +5,7 @@ namespace weft {
 void RegisterStandardOps(OpRegistry& registry) {
   RegisterArrayOps(registry);
   RegisterControlOps(registry);
+  RegisterDataOps(registry);
   RegisterIoOps(registry);
   RegisterLinalgOps(registry);
   RegisterMathOps(registry);

@@ -17,6 +17,7 @@ void RegisterStandardOps(OpRegistry& registry);
 // One for each family, in the folder of its name: FAMILY/FAMILY_ops.cc.
 void RegisterArrayOps(OpRegistry& registry);
 void RegisterControlOps(OpRegistry& registry);
+void RegisterDataOps(OpRegistry& registry);
 void RegisterIoOps(OpRegistry& registry);
 void RegisterLinalgOps(OpRegistry& registry);
 void RegisterMathOps(OpRegistry& registry);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/tensor/resource_handle.h"
 #include "libs/tensor/variant.h"
@@ -188,6 +189,11 @@ absl::Status WriteInnerTensor(const Tensor& tensor, int depth, Writer& out) {
 }
 
 absl::Status WriteVariant(const Variant& variant, int depth, Writer& out) {
+  if (variant.object != nullptr) {
+    return Bad(absl::StrCat("holds a ", variant.type_name,
+                            ", which stays in the process that made it: use it "
+                            "on the device where it is made"));
+  }
   if (depth >= kMaxNesting) return Bad("holds variants in variants too deeply");
   RETURN_IF_ERROR(out.Text(variant.type_name));
   RETURN_IF_ERROR(out.Text(variant.metadata));

@@ -108,6 +108,7 @@ void CopyElements(DataType dtype, const void* from, void* to, int64_t count) {
 
 bool SameVariant(const Variant& a, const Variant& b) {
   if (a.type_name != b.type_name || a.metadata != b.metadata) return false;
+  if (a.object != b.object) return false;
   const size_t size = a.tensors == nullptr ? 0 : a.tensors->size();
   if (size != (b.tensors == nullptr ? 0 : b.tensors->size())) return false;
   for (size_t i = 0; i < size; ++i) {

@@ -16,14 +16,13 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/control/control_kernels.h"
+#include "libs/kernels/control/optional_value.h"
 #include "libs/tensor/variant.h"
 
 namespace weft {
 namespace {
 
 constexpr char kListType[] = "tensorflow::TensorList";
-constexpr char kOptionalType[] = "tensorflow::data::Optional";
-constexpr char kHasValue[] = "1";
 // Far above any list; bounds what one number can make us allocate.
 constexpr int64_t kMaxElements = int64_t{1} << 24;
 
@@ -444,13 +443,12 @@ class OptionalFromValue : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    auto components = std::make_shared<std::vector<Tensor>>();
+    std::vector<Tensor> components;
     for (int i = 0; i < context.num_inputs(); ++i) {
-      components->push_back(context.TakeInput(i));
+      components.push_back(context.TakeInput(i));
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, TensorShape()));
-    output->mutable_scalar<Variant>() = {kOptionalType, kHasValue,
-                                         std::move(components)};
+    output->mutable_scalar<Variant>() = OptionalOf(std::move(components));
     return absl::OkStatus();
   }
 };
@@ -460,7 +458,7 @@ class OptionalNone : public OpKernel {
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, TensorShape()));
-    output->mutable_scalar<Variant>() = {kOptionalType, "", nullptr};
+    output->mutable_scalar<Variant>() = NoOptional();
     return absl::OkStatus();
   }
 };
@@ -472,7 +470,7 @@ class OptionalHasValue : public OpKernel {
     ASSIGN_OR_RETURN(const Variant* variant,
                      VariantOf(context.input(0), kOptionalType, "Optional"));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, TensorShape()));
-    output->mutable_scalar<bool>() = variant->metadata == kHasValue;
+    output->mutable_scalar<bool>() = variant->metadata == kOptionalHasValue;
     return absl::OkStatus();
   }
 };
@@ -486,7 +484,7 @@ class OptionalGetValue : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const Variant* variant,
                      VariantOf(context.input(0), kOptionalType, "Optional"));
-    if (variant->metadata != kHasValue || variant->tensors == nullptr) {
+    if (variant->metadata != kOptionalHasValue || variant->tensors == nullptr) {
       return Invalid("The given optional does not have a value.");
     }
     const std::vector<Tensor>& components = *variant->tensors;

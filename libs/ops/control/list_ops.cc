@@ -39,17 +39,6 @@ absl::Status StackShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-absl::Status ComponentShapes(InferenceContext& c) {
-  ASSIGN_OR_RETURN(const auto shapes,
-                   c.GetAttr<std::vector<PartialShape>>("output_shapes"));
-  if (static_cast<int>(shapes.size()) != c.num_outputs()) {
-    return absl::InvalidArgumentError(
-        "`output_shapes` must be as long as `output_types`");
-  }
-  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, shapes[i]);
-  return absl::OkStatus();
-}
-
 void RegisterMakers(OpRegistry& registry) {
   registry.Add(OpDefBuilder("EmptyTensorList")
                    .Input("element_shape: shape_type")
@@ -161,6 +150,17 @@ void RegisterOptionals(OpRegistry& registry) {
 }
 
 }  // namespace
+
+absl::Status ComponentShapes(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const auto shapes,
+                   c.GetAttr<std::vector<PartialShape>>("output_shapes"));
+  if (static_cast<int>(shapes.size()) != c.num_outputs()) {
+    return absl::InvalidArgumentError(
+        "`output_shapes` must be as long as `output_types`");
+  }
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, shapes[i]);
+  return absl::OkStatus();
+}
 
 void RegisterListOps(OpRegistry& registry) {
   RegisterMakers(registry);

@@ -7,6 +7,9 @@
 
 namespace weft {
 
+// What the attr output_shapes says; for other families too.
+absl::Status ComponentShapes(InferenceContext& c);
+
 void RegisterControlFlowOps(OpRegistry& registry);
 void RegisterFunctionalOps(OpRegistry& registry);
 void RegisterListOps(OpRegistry& registry);

@@ -1,0 +1,88 @@
+// Data sets and their iterators have no gradients: what comes out of a pipeline
+// is data, as TensorFlow has it.
+#include "libs/gradients/gradient_registry.h"
+
+namespace weft {
+
+void RegisterDataGradients(GradientRegistry& registry) {
+  for (const char* op :
+       {"TensorDataset", "TensorSliceDataset", "SparseTensorSliceDataset",
+        "RangeDataset", "RandomDataset", "RandomDatasetV2", "TextLineDataset",
+        "TFRecordDataset", "TFRecordDatasetV2", "FixedLengthRecordDataset",
+        "FixedLengthRecordDatasetV2", "CSVDataset", "CSVDatasetV2"}) {
+    registry.RegisterNone(op);
+  }
+  for (const char* op : {"ZipDataset",
+                         "ConcatenateDataset",
+                         "MapDataset",
+                         "FlatMapDataset",
+                         "InterleaveDataset",
+                         "FilterDataset",
+                         "BatchDataset",
+                         "BatchDatasetV2",
+                         "PaddedBatchDataset",
+                         "PaddedBatchDatasetV2",
+                         "ShuffleDataset",
+                         "ShuffleDatasetV2",
+                         "ShuffleDatasetV3",
+                         "ShuffleAndRepeatDataset",
+                         "ShuffleAndRepeatDatasetV2",
+                         "RepeatDataset",
+                         "TakeDataset",
+                         "SkipDataset",
+                         "ShardDataset",
+                         "WindowDataset",
+                         "UnbatchDataset",
+                         "TakeWhileDataset",
+                         "ScanDataset",
+                         "GroupByWindowDataset",
+                         "UniqueDataset",
+                         "IgnoreErrorsDataset",
+                         "RewriteDataset",
+                         "OptionsDataset",
+                         "ModelDataset",
+                         "OptimizeDataset",
+                         "OptimizeDatasetV2"}) {
+    registry.RegisterNone(op);
+  }
+  for (const char* op :
+       {"ParallelMapDataset", "ParallelMapDatasetV2",
+        "ParallelInterleaveDataset", "ParallelInterleaveDatasetV2",
+        "ParallelInterleaveDatasetV3", "ParallelInterleaveDatasetV4",
+        "PrefetchDataset", "CacheDataset", "CacheDatasetV2",
+        "MapAndBatchDataset", "ParallelBatchDataset", "ParseExampleDataset",
+        "ParseExampleDatasetV2"}) {
+    registry.RegisterNone(op);
+  }
+  for (const char* op : {"Iterator",
+                         "IteratorV2",
+                         "AnonymousIterator",
+                         "AnonymousIteratorV2",
+                         "AnonymousIteratorV3",
+                         "OneShotIterator",
+                         "MakeIterator",
+                         "DeleteIterator",
+                         "IteratorGetNext",
+                         "IteratorGetNextSync",
+                         "IteratorGetNextAsOptional",
+                         "IteratorToStringHandle",
+                         "IteratorFromStringHandle",
+                         "IteratorFromStringHandleV2",
+                         "SerializeIterator",
+                         "DeserializeIterator",
+                         "DatasetCardinality",
+                         "DatasetToSingleElement",
+                         "ReduceDataset",
+                         "AnonymousSeedGenerator",
+                         "AnonymousRandomSeedGenerator",
+                         "DummySeedGenerator",
+                         "DeleteSeedGenerator",
+                         "DeleteRandomSeedGenerator",
+                         "AnonymousMemoryCache",
+                         "DummyMemoryCache",
+                         "DeleteMemoryCache"}) {
+    registry.RegisterNone(op);
+  }
+}
+
+}  // namespace weft

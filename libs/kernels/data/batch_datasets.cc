@@ -1,0 +1,570 @@
+// Data sets that put elements together and take them apart: batches, padded
+// ones, windows, rows.
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "libs/kernels/array/copy.h"
+#include "libs/kernels/data/data_kernels.h"
+#include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_rows.h"
+
+namespace weft {
+namespace {
+
+using IteratorPtr = std::unique_ptr<DatasetIterator>;
+
+// A batch holds its elements at least; bounds what a size alone reserves.
+constexpr int64_t kMaxReserved = 4096;
+
+absl::StatusOr<int64_t> ReadBatchSize(const OpKernelContext& context) {
+  ASSIGN_OR_RETURN(const auto size,
+                   ScalarInput<int64_t>(context, 1, "batch_size"));
+  if (size > 0) return size;
+  return absl::InvalidArgumentError("Batch size must be greater than zero.");
+}
+
+// What plain and padded batches have in common: they join elements.
+class JoiningDataset : public UnaryDataset {
+ public:
+  JoiningDataset(const DatasetOp& op, DatasetPtr input, int64_t batch_size,
+                 bool drop_remainder)
+      : UnaryDataset(op, std::move(input)),
+        batch_size_(batch_size),
+        drop_remainder_(drop_remainder) {}
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const final {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+  int64_t Cardinality() const final {
+    const int64_t size = input().Cardinality();
+    if (size < 0) return size;
+    const int64_t rest = size % batch_size_;
+    return size / batch_size_ + (rest > 0 && !drop_remainder_ ? 1 : 0);
+  }
+
+ private:
+  class Iterator : public UnaryIteratorOf<JoiningDataset> {
+   public:
+    using UnaryIteratorOf::UnaryIteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      const int64_t size = dataset().batch_size_;
+      std::vector<DatasetElement> elements = std::move(kept_);
+      elements.reserve(std::min(size, kMaxReserved));
+      while (!has_ended_ && static_cast<int64_t>(elements.size()) < size) {
+        DatasetElement next;
+        const absl::StatusOr<bool> has = input().GetNext(context, &next);
+        if (!has.ok()) {
+          // An element's error is its batch's, which is gone; a step that was
+          // cancelled leaves what it had taken to the next one.
+          if (context.cancellation().IsCancelled()) kept_ = std::move(elements);
+          return has.status();
+        }
+        if (*has) {
+          elements.push_back(std::move(next));
+        } else {
+          has_ended_ = true;
+        }
+      }
+      const bool is_short = static_cast<int64_t>(elements.size()) < size;
+      if (elements.empty() || (is_short && dataset().drop_remainder_)) {
+        return false;
+      }
+      return Join(context, std::move(elements), *element);
+    }
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      writer.Write("has_ended", int64_t{has_ended_});
+      writer.Write("kept", static_cast<int64_t>(kept_.size()));
+      for (size_t i = 0; i < kept_.size(); ++i) {
+        writer.Write(absl::StrCat("kept", i), kept_[i]);
+      }
+      return UnaryIteratorOf::Save(context, writer);
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
+      has_ended_ = ended != 0;
+      ASSIGN_OR_RETURN(const int64_t kept, reader.ReadInt("kept"));
+      kept_.clear();
+      for (int64_t i = 0; i < kept; ++i) {
+        ASSIGN_OR_RETURN(DatasetElement element,
+                         reader.ReadElement(absl::StrCat("kept", i)));
+        kept_.push_back(std::move(element));
+      }
+      return UnaryIteratorOf::Restore(context, reader);
+    }
+
+   private:
+    absl::StatusOr<bool> Join(IteratorContext& context,
+                              std::vector<DatasetElement> elements,
+                              DatasetElement& batch) const {
+      batch.clear();
+      for (size_t c = 0; c < elements[0].size(); ++c) {
+        for (const DatasetElement& element : elements) {
+          if (element.size() == elements[0].size() &&
+              element[c].dtype() == elements[0][c].dtype()) {
+            continue;
+          }
+          return absl::InvalidArgumentError(
+              absl::StrCat(dataset().name(),
+                           ": elements of a batch differ in the type of "
+                           "component ",
+                           c));
+        }
+        ASSIGN_OR_RETURN(Tensor joined,
+                         dataset().JoinComponent(context, c, elements));
+        batch.push_back(std::move(joined));
+      }
+      return true;
+    }
+
+    bool has_ended_ = false;
+    std::vector<DatasetElement> kept_;
+  };
+
+  // Component `c` of `elements`, of which there is one at least, as one tensor;
+  // may move it out of them.
+  virtual absl::StatusOr<Tensor> JoinComponent(
+      IteratorContext& context, size_t c,
+      std::vector<DatasetElement>& elements) const = 0;
+
+  const int64_t batch_size_;
+  const bool drop_remainder_;
+};
+
+// ---- Batch ----
+
+class BatchDataset : public JoiningDataset {
+ public:
+  using JoiningDataset::JoiningDataset;
+
+  template <bool kHasDropRemainder>
+  static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
+                                         OpKernelContext& context) {
+    ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+    ASSIGN_OR_RETURN(const int64_t size, ReadBatchSize(context));
+    bool drop = false;
+    if (kHasDropRemainder) {
+      ASSIGN_OR_RETURN(drop, ScalarInput<bool>(context, 2, "drop_remainder"));
+    }
+    RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
+    return std::make_shared<BatchDataset>(op, std::move(input), size, drop);
+  }
+
+ private:
+  absl::StatusOr<Tensor> JoinComponent(
+      IteratorContext& context, size_t c,
+      std::vector<DatasetElement>& elements) const override {
+    const TensorShape row = elements[0][c].shape();
+    const auto count = static_cast<int64_t>(elements.size());
+    for (const DatasetElement& element : elements) {
+      if (element[c].shape() == row) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Cannot add tensor to the batch: number of elements does not match. "
+          "Shapes are: [tensor]: ",
+          element[c].shape().ToString(), ", [batch]: ", row.ToString()));
+    }
+    ASSIGN_OR_RETURN(const TensorShape shape, RowsShape(count, row));
+    ASSIGN_OR_RETURN(
+        Tensor batch,
+        Tensor::Allocate(context.allocator(), elements[0][c].dtype(), shape));
+    for (int64_t i = 0; i < count; ++i) {
+      MoveIntoRow(std::move(elements[i][c]), i, batch);
+    }
+    return batch;
+  }
+};
+
+// ---- PaddedBatch ----
+
+class PaddedBatchDataset : public JoiningDataset {
+ public:
+  PaddedBatchDataset(const DatasetOp& op, DatasetPtr input, int64_t batch_size,
+                     bool drop_remainder, std::vector<PartialShape> shapes,
+                     std::vector<Tensor> paddings)
+      : JoiningDataset(op, std::move(input), batch_size, drop_remainder),
+        shapes_(std::move(shapes)),
+        paddings_(std::move(paddings)) {}
+
+  template <bool kHasDropRemainder>
+  static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
+                                         OpKernelContext& context);
+
+ private:
+  absl::StatusOr<Tensor> JoinComponent(
+      IteratorContext& context, size_t c,
+      std::vector<DatasetElement>& elements) const override {
+    const DataType type = elements[0][c].dtype();
+    const auto count = static_cast<int64_t>(elements.size());
+    ASSIGN_OR_RETURN(const TensorShape row, RowShape(c, elements));
+    ASSIGN_OR_RETURN(const TensorShape shape, RowsShape(count, row));
+    ASSIGN_OR_RETURN(Tensor batch,
+                     Tensor::Allocate(context.allocator(), type, shape));
+    RETURN_IF_ERROR(FillWithValue(paddings_[c], batch));
+    ElementPattern pattern;
+    pattern.strides = PackedStrides(row.dims());
+    for (int64_t i = 0; i < count; ++i) {
+      const Tensor& element = elements[i][c];
+      const auto dims = element.shape().dims();
+      pattern.dims.assign(dims.begin(), dims.end());
+      pattern.offset = i * row.num_elements();
+      RETURN_IF_ERROR(CopyToPattern(element, pattern, batch));
+    }
+    return batch;
+  }
+
+  // The padded shape, with the largest sizes where it leaves them open.
+  absl::StatusOr<TensorShape> RowShape(
+      size_t c, const std::vector<DatasetElement>& elements) const {
+    const PartialShape& padded = shapes_[c];
+    Dims dims(padded.rank(), 0);
+    for (const DatasetElement& element : elements) {
+      const TensorShape& shape = element[c].shape();
+      if (shape.rank() != padded.rank()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "All elements in a batch must have the same rank as the padded "
+            "shape for component",
+            c, ": expected rank ", padded.rank(), " but got element with rank ",
+            shape.rank()));
+      }
+      for (int d = 0; d < padded.rank(); ++d) {
+        const int64_t most = padded.dim(d);
+        if (most != PartialShape::kUnknown && shape.dim(d) > most) {
+          return absl::DataLossError(absl::StrCat(
+              "Attempted to pad to a smaller size than the input element. "
+              "Component ",
+              c, " is ", shape.ToString(), ", its padded shape ",
+              padded.ToString()));
+        }
+        dims[d] = std::max({dims[d], shape.dim(d), most});
+      }
+    }
+    return TensorShape::Create(dims);
+  }
+
+  const std::vector<PartialShape> shapes_;
+  const std::vector<Tensor> paddings_;
+};
+
+absl::StatusOr<PartialShape> PaddedShapeFrom(const Tensor& tensor, size_t c,
+                                             const PartialShape& input) {
+  if (tensor.dtype() != DT_INT64 || tensor.rank() != 1) {
+    return absl::InvalidArgumentError("All padded shapes must be vectors");
+  }
+  ASSIGN_OR_RETURN(PartialShape shape,
+                   PartialShape::Create(tensor.flat<int64_t>()));
+  if (!input.has_rank() || input.rank() == shape.rank()) return shape;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the padded shape ", shape.ToString(), " of component ", c,
+                   " is not of the rank of its elements, ", input.ToString()));
+}
+
+template <bool kHasDropRemainder>
+absl::StatusOr<DatasetPtr> PaddedBatchDataset::Make(const DatasetOp& op,
+                                                    OpKernelContext& context) {
+  ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+  ASSIGN_OR_RETURN(const int64_t size, ReadBatchSize(context));
+  RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
+  ASSIGN_OR_RETURN(const auto n, op.Attr<int64_t>("N"));
+  const size_t count = input->output_types().size();
+  if (n != static_cast<int64_t>(count)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Number of padded shapes (", n,
+        ") must match the number of components in the input dataset's elements "
+        "(",
+        count, ")"));
+  }
+  std::vector<PartialShape> shapes;
+  std::vector<Tensor> paddings;
+  for (size_t c = 0; c < count; ++c) {
+    const int i = static_cast<int>(c);
+    ASSIGN_OR_RETURN(
+        PartialShape shape,
+        PaddedShapeFrom(context.input(2 + i), c, input->output_shapes()[c]));
+    shapes.push_back(std::move(shape));
+    const Tensor& padding = context.input(2 + static_cast<int>(count) + i);
+    if (padding.rank() != 0) {
+      return absl::InvalidArgumentError("All padding values must be scalars");
+    }
+    if (padding.dtype() != input->output_types()[c]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Mismatched type between padding value ", c,
+                       " and input dataset's component ", c, ": ",
+                       DataTypeName(padding.dtype()), " vs. ",
+                       DataTypeName(input->output_types()[c])));
+    }
+    paddings.push_back(padding);
+  }
+  bool drop = false;
+  if (kHasDropRemainder) {
+    ASSIGN_OR_RETURN(drop, ScalarInput<bool>(context, context.num_inputs() - 1,
+                                             "drop_remainder"));
+  }
+  return std::make_shared<PaddedBatchDataset>(
+      op, std::move(input), size, drop, std::move(shapes), std::move(paddings));
+}
+
+// ---- Window ----
+
+class WindowDataset : public UnaryDataset {
+ public:
+  struct Sizes {
+    int64_t size, shift, stride;
+  };
+  WindowDataset(const DatasetOp& op, DatasetPtr input, Sizes sizes,
+                bool drop_remainder)
+      : UnaryDataset(op, std::move(input)),
+        sizes_(sizes),
+        drop_remainder_(drop_remainder) {}
+
+  static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
+                                         OpKernelContext& context) {
+    ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+    int64_t values[3] = {};
+    constexpr const char* kNames[] = {"size", "shift", "stride"};
+    for (int i = 0; i < 3; ++i) {
+      ASSIGN_OR_RETURN(values[i],
+                       ScalarInput<int64_t>(context, 1 + i, kNames[i]));
+      if (values[i] <= 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("Window ", kNames[i], " must be greater than zero."));
+      }
+    }
+    int64_t reach = 0;
+    if (__builtin_mul_overflow(values[0] - 1, values[2], &reach) ||
+        reach == std::numeric_limits<int64_t>::max()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a window of ", values[0], " elements, each ", values[2],
+                       " after the other, is too long"));
+    }
+    ASSIGN_OR_RETURN(const bool drop,
+                     ScalarInput<bool>(context, 4, "drop_remainder"));
+    const size_t components = input->output_types().size();
+    RETURN_IF_ERROR(
+        CheckElementTypes(op.element, DataTypeVector(components, DT_VARIANT)));
+    return std::make_shared<WindowDataset>(
+        op, std::move(input), Sizes{values[0], values[1], values[2]}, drop);
+  }
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+
+ private:
+  class Iterator : public UnaryIteratorOf<WindowDataset> {
+   public:
+    using UnaryIteratorOf::UnaryIteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      const Sizes& sizes = dataset().sizes_;
+      const int64_t reach = (sizes.size - 1) * sizes.stride + 1;
+      RETURN_IF_ERROR(Fill(context, reach));
+      const auto there = static_cast<int64_t>(buffer_.size());
+      if (there == 0 || (there < reach && dataset().drop_remainder_)) {
+        return false;
+      }
+      std::vector<DatasetElement> window;
+      absl::Status status;
+      for (int64_t i = 0; i < std::min(reach, there); i += sizes.stride) {
+        if (!buffer_[i].ok()) {
+          status = buffer_[i].status();
+          break;
+        }
+        window.push_back(*buffer_[i]);
+      }
+      MoveOn();
+      RETURN_IF_ERROR(status);
+      *element = DatasetsOf(window);
+      return true;
+    }
+
+   private:
+    // Passes over what lies between windows, and buffers up to `reach`.
+    absl::Status Fill(IteratorContext& context, int64_t reach) {
+      DatasetElement next;
+      while (!has_ended_ &&
+             (to_skip_ > 0 || static_cast<int64_t>(buffer_.size()) < reach)) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        const absl::StatusOr<bool> has = input().GetNext(context, &next);
+        if (!has.ok()) RETURN_IF_ERROR(context.cancellation().status());
+        if (has.ok() && !*has) {
+          has_ended_ = true;
+        } else if (to_skip_ > 0) {
+          --to_skip_;
+        } else if (has.ok()) {
+          buffer_.push_back(std::move(next));
+        } else {
+          buffer_.push_back(has.status());
+        }
+      }
+      return absl::OkStatus();
+    }
+
+    void MoveOn() {
+      const int64_t shift = dataset().sizes_.shift;
+      const auto there = static_cast<int64_t>(buffer_.size());
+      to_skip_ = std::max<int64_t>(shift - there, 0);
+      buffer_.erase(buffer_.begin(), buffer_.begin() + std::min(shift, there));
+    }
+
+    // A data set for each component.
+    DatasetElement DatasetsOf(const std::vector<DatasetElement>& window) const {
+      const ElementSpec& spec = dataset().input().element();
+      DatasetElement result;
+      for (size_t c = 0; c < spec.types.size(); ++c) {
+        std::vector<DatasetElement> elements;
+        for (const DatasetElement& element : window) {
+          elements.push_back({element[c]});
+        }
+        result.push_back(ToTensor(NewElementsDataset(
+            absl::StrCat(dataset().name(), ":window"),
+            {{spec.types[c]}, {spec.shapes[c]}}, std::move(elements))));
+      }
+      return result;
+    }
+
+    std::deque<absl::StatusOr<DatasetElement>> buffer_;
+    int64_t to_skip_ = 0;
+    bool has_ended_ = false;
+
+   public:
+    // The buffer may hold errors, which have no tensor.
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      return DatasetIterator::Save(context, writer);
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      return DatasetIterator::Restore(context, reader);
+    }
+  };
+
+  const Sizes sizes_;
+  const bool drop_remainder_;
+};
+
+// ---- Unbatch ----
+
+class UnbatchDataset : public UnaryDataset {
+ public:
+  using UnaryDataset::UnaryDataset;
+
+  static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
+                                         OpKernelContext& context) {
+    ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+    RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
+    return std::make_shared<UnbatchDataset>(op, std::move(input));
+  }
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+  int64_t Cardinality() const override {
+    const int64_t size = input().Cardinality();
+    const PartialShape* first =
+        input().output_shapes().empty() ? nullptr : &input().output_shapes()[0];
+    if (size <= 0 || first == nullptr || !first->has_rank() ||
+        first->rank() == 0 || first->dim(0) < 0) {
+      return size == kInfiniteCardinality || size == 0 ? size
+                                                       : kUnknownCardinality;
+    }
+    int64_t all = 0;
+    if (__builtin_mul_overflow(size, first->dim(0), &all)) {
+      return kUnknownCardinality;
+    }
+    return all;
+  }
+
+ private:
+  class Iterator : public UnaryIteratorOf<UnbatchDataset> {
+   public:
+    using UnaryIteratorOf::UnaryIteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      while (next_ == rows_) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        next_ = rows_ = 0;
+        ASSIGN_OR_RETURN(const bool has, input().GetNext(context, &batch_));
+        if (!has) return false;
+        ASSIGN_OR_RETURN(rows_, RowsOf(batch_));
+      }
+      element->clear();
+      const int64_t row = next_++;
+      for (const Tensor& component : batch_) {
+        ASSIGN_OR_RETURN(Tensor value,
+                         RowOf(component, row, context.allocator()));
+        element->push_back(std::move(value));
+      }
+      if (next_ == rows_) batch_.clear();
+      return true;
+    }
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      writer.Write("next", next_);
+      writer.Write("rows", rows_);
+      writer.Write("batch", batch_);
+      return UnaryIteratorOf::Save(context, writer);
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(next_, reader.ReadInt("next"));
+      ASSIGN_OR_RETURN(rows_, reader.ReadInt("rows"));
+      ASSIGN_OR_RETURN(batch_, reader.ReadElement("batch"));
+      int64_t rows = rows_;
+      if (!batch_.empty()) {
+        ASSIGN_OR_RETURN(rows, RowsOf(batch_));
+      }
+      if (next_ < 0 || next_ > rows_ || rows != rows_ ||
+          (batch_.empty() && next_ != rows_)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(dataset().name(), ": the saved position ", next_,
+                         " is in no batch of ", rows, " rows"));
+      }
+      return UnaryIteratorOf::Restore(context, reader);
+    }
+
+   private:
+    static absl::StatusOr<int64_t> RowsOf(const DatasetElement& batch) {
+      for (size_t c = 0; c < batch.size(); ++c) {
+        if (batch[c].rank() == 0) {
+          return absl::InvalidArgumentError(
+              "Input element must have a non-scalar value in each component.");
+        }
+        if (batch[c].dim(0) != batch[0].dim(0)) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "Input element must have the same batch size in each component. "
+              "Component 0 had size ",
+              batch[0].dim(0), " but component ", c, " had size, ",
+              batch[c].dim(0), "."));
+        }
+      }
+      return batch.empty() ? 0 : batch[0].dim(0);
+    }
+
+    DatasetElement batch_;
+    int64_t next_ = 0, rows_ = 0;
+  };
+};
+
+}  // namespace
+
+void RegisterBatchDatasets(KernelRegistry& registry) {
+  RegisterDataset(registry, "BatchDataset", BatchDataset::Make<false>);
+  RegisterDataset(registry, "BatchDatasetV2", BatchDataset::Make<true>);
+  RegisterDataset(registry, "PaddedBatchDataset",
+                  PaddedBatchDataset::Make<false>);
+  RegisterDataset(registry, "PaddedBatchDatasetV2",
+                  PaddedBatchDataset::Make<true>);
+  RegisterDataset(registry, "WindowDataset", WindowDataset::Make);
+  RegisterDataset(registry, "UnbatchDataset", UnbatchDataset::Make);
+}
+
+}  // namespace weft

@@ -1,0 +1,147 @@
+#include "libs/kernels/data/captured_function.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/status.h"
+#include "libs/rendezvous/rendezvous.h"
+#include "libs/resource/resource_manager.h"
+
+namespace weft {
+namespace {
+
+absl::Status CheckArgs(const std::string& dataset, const std::string& function,
+                       const DataTypeVector& takes,
+                       const DataTypeVector& arg_types,
+                       const std::vector<Tensor>& captured) {
+  DataTypeVector given = arg_types;
+  for (const Tensor& tensor : captured) given.push_back(tensor.dtype());
+  if (given.size() != takes.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        dataset, ": function '", function, "' takes ", takes.size(),
+        " arguments, but an element has ", arg_types.size(), " components and ",
+        captured.size(), " are captured"));
+  }
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i] == takes[i]) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        dataset, ": function '", function, "': argument ", i, " is ",
+        DataTypeName(takes[i]), ", but ", DataTypeName(given[i]), " is given"));
+  }
+  return absl::OkStatus();
+}
+
+// A call that somebody waits for. Shared, for who ends it may not be done with
+// it when who waits goes on.
+class WaitedCall {
+ public:
+  void End(absl::StatusOr<std::vector<Tensor>> results) {
+    absl::MutexLock lock(&mutex_);
+    results_ = std::move(results);
+    if (event_ != nullptr) event_->Set();
+  }
+
+  absl::StatusOr<std::vector<Tensor>> Wait(Scheduler& scheduler) {
+    Event* event = nullptr;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (results_.has_value()) return *std::move(results_);
+      event_ = scheduler.NewEvent();
+      event = event_.get();
+    }
+    event->Wait();
+    absl::MutexLock lock(&mutex_);
+    return *std::move(results_);
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::optional<absl::StatusOr<std::vector<Tensor>>> results_
+      ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Event> event_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+// What lives as long as one call.
+struct CapturedFunction::Running {
+  explicit Running(const StepContext& context) : step(context) {
+    step.step_resources = &step_resources;
+    step.rendezvous = &rendezvous;
+  }
+  StepContext step;
+  ResourceManager step_resources{"step"};
+  LocalRendezvous rendezvous;
+  Done done;
+};
+
+CapturedFunction::CapturedFunction(std::string dataset,
+                                   std::shared_ptr<FunctionRuntime> runtime,
+                                   const RunnableFunction* function,
+                                   std::vector<Tensor> captured)
+    : dataset_(std::move(dataset)),
+      runtime_(std::move(runtime)),
+      function_(function),
+      captured_(std::move(captured)) {}
+
+absl::StatusOr<std::shared_ptr<const CapturedFunction>>
+CapturedFunction::Create(std::string dataset, FunctionRuntime* runtime,
+                         const NameAttrList& function,
+                         const DataTypeVector& arg_types,
+                         std::vector<Tensor> captured) {
+  if (runtime == nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat(dataset, ": function '", function.name,
+                     "' can't be called outside a session"));
+  }
+  ASSIGN_OR_RETURN(const RunnableFunction* found, runtime->Find(function));
+  RETURN_IF_ERROR(CheckArgs(dataset, function.name, found->arg_types(),
+                            arg_types, captured));
+  return std::shared_ptr<const CapturedFunction>(
+      new CapturedFunction(std::move(dataset), runtime->shared_from_this(),
+                           found, std::move(captured)));
+}
+
+absl::StatusOr<std::vector<Tensor>> CapturedFunction::Call(
+    const IteratorContext& context, std::vector<Tensor> args) const {
+  const auto call = std::make_shared<WaitedCall>();
+  CallAsync(context, std::move(args),
+            [call](auto results) { call->End(std::move(results)); });
+  return call->Wait(context.scheduler());
+}
+
+void CapturedFunction::CallAsync(const IteratorContext& context,
+                                 std::vector<Tensor> args, Done done) const {
+  args.insert(args.end(), captured_.begin(), captured_.end());
+  auto running = std::make_unique<Running>(context.step());
+  running->done = std::move(done);
+  const StepContext& step = running->step;
+  function_->Run(step, std::move(args),
+                 [this, running = std::move(running)](auto results) mutable {
+                   Done done = std::move(running->done);
+                   running.reset();
+                   if (results.ok()) return done(std::move(results));
+                   done(Annotate(results.status(),
+                                 absl::StrCat("Error in user-defined function "
+                                              "passed to ",
+                                              dataset_, " transformation")));
+                 });
+}
+
+absl::StatusOr<bool> CallPredicate(const CapturedFunction& predicate,
+                                   const IteratorContext& context,
+                                   std::vector<Tensor> args) {
+  ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                   predicate.Call(context, std::move(args)));
+  if (results.size() == 1 && results[0].dtype() == DT_BOOL &&
+      results[0].num_elements() == 1) {
+    return results[0].flat<bool>()[0];
+  }
+  return absl::InvalidArgumentError(
+      "`predicate` must returns a scalar bool tensor.");
+}
+
+}  // namespace weft

@@ -1,0 +1,69 @@
+// CapturedFunction: a function of the graph's library with the arguments that
+// its data set was given for it (`other_arguments`), called with elements.
+//
+// Threads: thread-safe.
+#ifndef WEFT_LIBS_KERNELS_DATA_CAPTURED_FUNCTION_H_
+#define WEFT_LIBS_KERNELS_DATA_CAPTURED_FUNCTION_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "libs/graph/attr_value.h"
+#include "libs/kernels/data/dataset.h"
+#include "libs/kernels/function_runtime.h"
+
+namespace weft {
+
+class CapturedFunction {
+ public:
+  using Done = RunnableFunction::Done;
+
+  // `dataset` is whose function it is, for error texts: "MapDataset:node".
+  // INVALID_ARGUMENT unless the function takes `arg_types` and what is
+  // captured; UNIMPLEMENTED without a runtime (where constants are evaluated).
+  static absl::StatusOr<std::shared_ptr<const CapturedFunction>> Create(
+      std::string dataset, FunctionRuntime* runtime,
+      const NameAttrList& function, const DataTypeVector& arg_types,
+      std::vector<Tensor> captured);
+
+  const DataTypeVector& result_types() const {
+    return function_->result_types();
+  }
+
+  // The results for `args`. Runs on this thread as far as the body does not
+  // wait, and then waits until the call has ended, or context.cancellation()
+  // has ended it.
+  absl::StatusOr<std::vector<Tensor>> Call(const IteratorContext& context,
+                                           std::vector<Tensor> args) const;
+  // Does not wait: calls `done` exactly once, perhaps before it returns. The
+  // context's cancellation lives until then.
+  void CallAsync(const IteratorContext& context, std::vector<Tensor> args,
+                 Done done) const;
+
+ private:
+  struct Running;
+
+  CapturedFunction(std::string dataset,
+                   std::shared_ptr<FunctionRuntime> runtime,
+                   const RunnableFunction* function,
+                   std::vector<Tensor> captured);
+
+  const std::string dataset_;
+  // Keeps the function.
+  const std::shared_ptr<FunctionRuntime> runtime_;
+  const RunnableFunction* const function_;
+  const std::vector<Tensor> captured_;
+};
+
+using CapturedFunctionPtr = std::shared_ptr<const CapturedFunction>;
+
+// The only result as a bool scalar; for predicates.
+absl::StatusOr<bool> CallPredicate(const CapturedFunction& predicate,
+                                   const IteratorContext& context,
+                                   std::vector<Tensor> args);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_DATA_CAPTURED_FUNCTION_H_

@@ -1,0 +1,595 @@
+// Data sets that choose among the elements of others, or put them together,
+// and change none.
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "libs/kernels/data/data_kernels.h"
+#include "libs/kernels/data/dataset_kernel.h"
+
+namespace weft {
+namespace {
+
+using IteratorPtr = std::unique_ptr<DatasetIterator>;
+
+constexpr int64_t kInfinite = Dataset::kInfiniteCardinality;
+constexpr int64_t kUnknown = Dataset::kUnknownCardinality;
+
+// ---- Zip ----
+
+class ZipDataset : public Dataset {
+ public:
+  ZipDataset(const DatasetOp& op, std::vector<DatasetPtr> inputs)
+      : Dataset(op.name, op.element), inputs_(std::move(inputs)) {}
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    std::vector<IteratorPtr> inputs;
+    for (const DatasetPtr& input : inputs_) {
+      ASSIGN_OR_RETURN(inputs.emplace_back(), input->MakeIterator(context));
+    }
+    return std::make_unique<Iterator>(*this, std::move(inputs));
+  }
+
+  int64_t Cardinality() const override {
+    int64_t least = kInfinite;
+    for (const DatasetPtr& input : inputs_) {
+      const int64_t size = input->Cardinality();
+      if (size == kUnknown) return kUnknown;
+      if (size != kInfinite) {
+        least = least == kInfinite ? size : std::min(least, size);
+      }
+    }
+    return least;
+  }
+
+ private:
+  class Iterator : public IteratorOf<ZipDataset> {
+   public:
+    Iterator(const ZipDataset& dataset, std::vector<IteratorPtr> inputs)
+        : IteratorOf(dataset), inputs_(std::move(inputs)) {}
+
+    // All move on, so that they stay side by side after an error of one.
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      element->clear();
+      if (has_ended_) return false;
+      absl::Status status;
+      for (const IteratorPtr& input : inputs_) {
+        const absl::StatusOr<bool> has = input->GetNext(context, &part_);
+        if (!has.ok()) {
+          if (status.ok()) status = has.status();
+          continue;
+        }
+        if (!*has) {
+          has_ended_ = true;
+          break;
+        }
+        element->insert(element->end(), std::make_move_iterator(part_.begin()),
+                        std::make_move_iterator(part_.end()));
+      }
+      if (!status.ok()) return status;
+      return !has_ended_;
+    }
+    bool IsReady() const override {
+      return std::all_of(
+          inputs_.begin(), inputs_.end(),
+          [](const IteratorPtr& input) { return input->IsReady(); });
+    }
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      writer.Write("has_ended", int64_t{has_ended_});
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        RETURN_IF_ERROR(
+            inputs_[i]->Save(context, writer.Within(absl::StrCat(i))));
+      }
+      return absl::OkStatus();
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
+      has_ended_ = ended != 0;
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        RETURN_IF_ERROR(
+            inputs_[i]->Restore(context, reader.Within(absl::StrCat(i))));
+      }
+      return absl::OkStatus();
+    }
+
+   private:
+    const std::vector<IteratorPtr> inputs_;
+    DatasetElement part_;
+    bool has_ended_ = false;
+  };
+
+  const std::vector<DatasetPtr> inputs_;
+};
+
+absl::StatusOr<DatasetPtr> MakeZip(const DatasetOp& op,
+                                   OpKernelContext& context) {
+  if (context.num_inputs() == 0) {
+    return absl::InvalidArgumentError(
+        "a zip of no data sets would have elements without end");
+  }
+  std::vector<DatasetPtr> inputs;
+  DataTypeVector types;
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    ASSIGN_OR_RETURN(inputs.emplace_back(), InputDataset(context, i));
+    const DataTypeVector& more = inputs.back()->output_types();
+    types.insert(types.end(), more.begin(), more.end());
+  }
+  RETURN_IF_ERROR(CheckElementTypes(op.element, types));
+  return std::make_shared<ZipDataset>(op, std::move(inputs));
+}
+
+// ---- Concatenate ----
+
+class ConcatenateDataset : public Dataset {
+ public:
+  ConcatenateDataset(const DatasetOp& op, DatasetPtr first, DatasetPtr second)
+      : Dataset(op.name, op.element), inputs_{first, second} {}
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    ASSIGN_OR_RETURN(IteratorPtr first, inputs_[0]->MakeIterator(context));
+    return std::make_unique<Iterator>(*this, std::move(first));
+  }
+
+  int64_t Cardinality() const override {
+    const int64_t a = inputs_[0]->Cardinality();
+    const int64_t b = inputs_[1]->Cardinality();
+    if (a == kInfinite || b == kInfinite) return kInfinite;
+    if (a == kUnknown || b == kUnknown) return kUnknown;
+    int64_t sum = 0;
+    return __builtin_add_overflow(a, b, &sum) ? kUnknown : sum;
+  }
+
+ private:
+  class Iterator : public UnaryIteratorOf<ConcatenateDataset> {
+   public:
+    using UnaryIteratorOf::UnaryIteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      while (true) {
+        ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
+        if (has || at_ == 1) return has;
+        RETURN_IF_ERROR(Begin(context, 1));
+      }
+    }
+    bool IsReady() const override { return at_ == 1 && input().IsReady(); }
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      writer.Write("at", at_);
+      return UnaryIteratorOf::Save(context, writer);
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(const int64_t at, reader.ReadInt("at"));
+      RETURN_IF_ERROR(Begin(context, at == 0 ? 0 : 1));
+      return UnaryIteratorOf::Restore(context, reader);
+    }
+
+   private:
+    absl::Status Begin(IteratorContext& context, int64_t at) {
+      ASSIGN_OR_RETURN(IteratorPtr next,
+                       dataset().inputs_[at]->MakeIterator(context));
+      set_input(std::move(next));
+      at_ = at;
+      return absl::OkStatus();
+    }
+
+    int64_t at_ = 0;
+  };
+
+  const DatasetPtr inputs_[2];
+};
+
+absl::StatusOr<DatasetPtr> MakeConcatenate(const DatasetOp& op,
+                                           OpKernelContext& context) {
+  ASSIGN_OR_RETURN(DatasetPtr first, InputDataset(context, 0));
+  ASSIGN_OR_RETURN(DatasetPtr second, InputDataset(context, 1));
+  if (first->output_types() != second->output_types()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input dataset and dataset to concatenate have different output_types "
+        "(",
+        first->name(), " and ", second->name(), ")"));
+  }
+  RETURN_IF_ERROR(CheckElementTypes(op.element, first->output_types()));
+  return std::make_shared<ConcatenateDataset>(op, std::move(first),
+                                              std::move(second));
+}
+
+// ---- Repeat ----
+
+class RepeatDataset : public UnaryDataset {
+ public:
+  RepeatDataset(const DatasetOp& op, DatasetPtr input, int64_t count)
+      : UnaryDataset(op, std::move(input)), count_(count) {}
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+
+  int64_t Cardinality() const override {
+    const int64_t size = input().Cardinality();
+    if (count_ == 0 || size == 0) return 0;
+    if (count_ < 0 || size == kInfinite) {
+      return size == kUnknown ? kUnknown : kInfinite;
+    }
+    if (size == kUnknown) return kUnknown;
+    int64_t all = 0;
+    return __builtin_mul_overflow(size, count_, &all) ? kUnknown : all;
+  }
+
+ private:
+  class Iterator : public UnaryIteratorOf<RepeatDataset> {
+   public:
+    using UnaryIteratorOf::UnaryIteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      const int64_t count = dataset().count_;
+      while (count < 0 || done_ < count) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        const absl::StatusOr<bool> has = input().GetNext(context, element);
+        is_empty_ &= has.ok() && !*has;
+        if (!has.ok() || *has) return has;
+        // Without end, and without elements.
+        if (count < 0 && is_empty_) return false;
+        ++done_;
+        is_empty_ = true;
+        if (count >= 0 && done_ >= count) return false;
+        ASSIGN_OR_RETURN(IteratorPtr next,
+                         dataset().input().MakeIterator(context));
+        set_input(std::move(next));
+      }
+      return false;
+    }
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      writer.Write("done", done_);
+      writer.Write("is_empty", int64_t{is_empty_});
+      return UnaryIteratorOf::Save(context, writer);
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(done_, reader.ReadInt("done"));
+      ASSIGN_OR_RETURN(const int64_t is_empty, reader.ReadInt("is_empty"));
+      is_empty_ = is_empty != 0;
+      return UnaryIteratorOf::Restore(context, reader);
+    }
+
+   private:
+    int64_t done_ = 0;      // whole walks through the input
+    bool is_empty_ = true;  // no element in this one yet
+  };
+
+  const int64_t count_;  // negative: without end
+};
+
+// ---- Take, Skip ----
+
+class TakeDataset : public UnaryDataset {
+ public:
+  TakeDataset(const DatasetOp& op, DatasetPtr input, int64_t count)
+      : UnaryDataset(op, std::move(input)), count_(count) {}
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+  int64_t Cardinality() const override {
+    const int64_t size = input().Cardinality();
+    if (size == kUnknown || count_ < 0) return count_ == 0 ? 0 : size;
+    return size == kInfinite ? count_ : std::min(size, count_);
+  }
+
+ private:
+  class Iterator : public UnaryIteratorOf<TakeDataset> {
+   public:
+    using UnaryIteratorOf::UnaryIteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      const int64_t count = dataset().count_;
+      if (count >= 0 && taken_ >= count) return false;
+      ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
+      if (count < 0) return has;
+      // Nothing comes after the end.
+      taken_ = has ? taken_ + 1 : count;
+      return has;
+    }
+    bool IsReady() const override { return input().IsReady(); }
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      writer.Write("taken", taken_);
+      return UnaryIteratorOf::Save(context, writer);
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(taken_, reader.ReadInt("taken"));
+      return UnaryIteratorOf::Restore(context, reader);
+    }
+
+   private:
+    int64_t taken_ = 0;
+  };
+
+  const int64_t count_;  // negative: all
+};
+
+class SkipDataset : public UnaryDataset {
+ public:
+  SkipDataset(const DatasetOp& op, DatasetPtr input, int64_t count)
+      : UnaryDataset(op, std::move(input)), count_(count) {}
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+  int64_t Cardinality() const override {
+    if (count_ < 0) return 0;
+    const int64_t size = input().Cardinality();
+    return size < 0 ? size : std::max<int64_t>(size - count_, 0);
+  }
+
+ private:
+  class Iterator : public UnaryIteratorOf<SkipDataset> {
+   public:
+    using UnaryIteratorOf::UnaryIteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      const int64_t count = dataset().count_;
+      if (count < 0) return false;
+      while (skipped_ < count) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        const int64_t step = std::min<int64_t>(count - skipped_, 1024);
+        ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(context, step));
+        skipped_ += skipped;
+        if (skipped < step) skipped_ = count;
+      }
+      return input().GetNext(context, element);
+    }
+    bool IsReady() const override {
+      return skipped_ == dataset().count_ && input().IsReady();
+    }
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      writer.Write("skipped", skipped_);
+      return UnaryIteratorOf::Save(context, writer);
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(skipped_, reader.ReadInt("skipped"));
+      return UnaryIteratorOf::Restore(context, reader);
+    }
+
+   private:
+    int64_t skipped_ = 0;
+  };
+
+  const int64_t count_;  // negative: all
+};
+
+// Those that take a data set and a count.
+template <typename Set>
+absl::StatusOr<DatasetPtr> MakeCounted(const DatasetOp& op,
+                                       OpKernelContext& context) {
+  ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+  ASSIGN_OR_RETURN(const auto count, ScalarInput<int64_t>(context, 1, "count"));
+  RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
+  return std::make_shared<Set>(op, std::move(input), count);
+}
+
+// ---- Shard ----
+
+class ShardDataset : public UnaryDataset {
+ public:
+  ShardDataset(const DatasetOp& op, DatasetPtr input, int64_t shards,
+               int64_t index, bool require_non_empty)
+      : UnaryDataset(op, std::move(input)),
+        shards_(shards),
+        index_(index),
+        require_non_empty_(require_non_empty) {}
+
+  static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
+                                         OpKernelContext& context) {
+    ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+    ASSIGN_OR_RETURN(const auto shards,
+                     ScalarInput<int64_t>(context, 1, "num_shards"));
+    ASSIGN_OR_RETURN(const auto index,
+                     ScalarInput<int64_t>(context, 2, "index"));
+    ASSIGN_OR_RETURN(const bool non_empty, op.Attr<bool>("require_non_empty"));
+    if (shards <= 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Number of shards must be greater than zero (currently num_shards = ",
+          shards, ")."));
+    }
+    if (index < 0 || index >= shards) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Index must be between 0 and ", shards - 1,
+                       " (currently index = ", index, ")."));
+    }
+    return std::make_shared<ShardDataset>(op, std::move(input), shards, index,
+                                          non_empty);
+  }
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+  int64_t Cardinality() const override {
+    const int64_t size = input().Cardinality();
+    if (size < 0) return size;
+    return size / shards_ + (index_ < size % shards_ ? 1 : 0);
+  }
+
+ private:
+  class Iterator : public UnaryIteratorOf<ShardDataset> {
+   public:
+    using UnaryIteratorOf::UnaryIteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      const int64_t shards = dataset().shards_, index = dataset().index_;
+      while (at_ % shards != index) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        const int64_t step =
+            std::min<int64_t>((index - at_ % shards + shards) % shards, 1024);
+        ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(context, step));
+        at_ += skipped;
+        if (skipped < step) return End();
+      }
+      // Counted first: an element that is an error is one, too.
+      ++at_;
+      ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
+      if (!has) return End();
+      if (dataset().require_non_empty_ && at_ <= shards) {
+        RETURN_IF_ERROR(CheckAllHaveOne(context));
+      }
+      return true;
+    }
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      writer.Write("at", at_);
+      return UnaryIteratorOf::Save(context, writer);
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(at_, reader.ReadInt("at"));
+      return UnaryIteratorOf::Restore(context, reader);
+    }
+
+   private:
+    absl::StatusOr<bool> End() const {
+      if (!dataset().require_non_empty_ || at_ > dataset().shards_) {
+        return false;
+      }
+      return NotEnough();
+    }
+    // The shards behind this one, with its first element.
+    absl::Status CheckAllHaveOne(IteratorContext& context) {
+      const int64_t behind = dataset().shards_ - at_;
+      ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(context, behind));
+      at_ += skipped;
+      return skipped == behind ? absl::OkStatus() : NotEnough();
+    }
+    absl::Status NotEnough() const {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "There aren't enough elements in this dataset for each shard to have "
+          "at least one element (# elems = ",
+          at_, ", # shards = ", dataset().shards_,
+          "). Use fewer shards, or leave require_non_empty out."));
+    }
+
+    int64_t at_ = 0;  // elements of the input that were passed
+  };
+
+  const int64_t shards_, index_;
+  const bool require_non_empty_;
+};
+
+// ---- Unique ----
+
+class UniqueDataset : public UnaryDataset {
+ public:
+  using UnaryDataset::UnaryDataset;
+
+  static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
+                                         OpKernelContext& context) {
+    ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+    RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
+    if (op.element.types.size() != 1) {
+      return absl::InvalidArgumentError(
+          "UniqueDataset only supports inputs with a single component.");
+    }
+    const DataType type = op.element.types[0];
+    if (type != DT_INT32 && type != DT_INT64 && type != DT_STRING) {
+      return absl::InvalidArgumentError(
+          "UniqueDataset only supports inputs with a single `tf.int32`, "
+          "`tf.int64`, or `tf.string` component.");
+    }
+    return std::make_shared<UniqueDataset>(op, std::move(input));
+  }
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+
+ private:
+  class Iterator : public UnaryIteratorOf<UniqueDataset> {
+   public:
+    using UnaryIteratorOf::UnaryIteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      while (true) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
+        if (!has) return false;
+        if (seen_.insert(KeyOf((*element)[0])).second) return true;
+      }
+    }
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      const std::vector<std::string> seen(seen_.begin(), seen_.end());
+      writer.Write("seen", Tensor::Vector<std::string>(seen));
+      return UnaryIteratorOf::Save(context, writer);
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(const Tensor seen, reader.Read("seen", DT_STRING));
+      const auto keys = seen.flat<std::string>();
+      seen_ = {keys.begin(), keys.end()};
+      return UnaryIteratorOf::Restore(context, reader);
+    }
+
+   private:
+    // Shape and elements as bytes.
+    static std::string KeyOf(const Tensor& tensor) {
+      std::string key = absl::StrCat(tensor.shape().ToString(), ":");
+      if (tensor.dtype() != DT_STRING) {
+        key.append(static_cast<const char*>(tensor.data()), tensor.num_bytes());
+        return key;
+      }
+      for (const std::string& text : tensor.flat<std::string>()) {
+        absl::StrAppend(&key, text.size(), ":", text);
+      }
+      return key;
+    }
+
+    std::set<std::string> seen_;
+  };
+};
+
+// ---- What changes how TensorFlow runs a pipeline, and not what comes ----
+
+absl::StatusOr<DatasetPtr> MakePassing(const DatasetOp& op,
+                                       OpKernelContext& context) {
+  ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+  RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
+  return input;
+}
+
+}  // namespace
+
+void RegisterChoiceDatasets(KernelRegistry& registry) {
+  RegisterDataset(registry, "ZipDataset", MakeZip);
+  RegisterDataset(registry, "ConcatenateDataset", MakeConcatenate);
+  RegisterDataset(registry, "RepeatDataset", MakeCounted<RepeatDataset>);
+  RegisterDataset(registry, "TakeDataset", MakeCounted<TakeDataset>);
+  RegisterDataset(registry, "SkipDataset", MakeCounted<SkipDataset>);
+  RegisterDataset(registry, "ShardDataset", ShardDataset::Make);
+  RegisterDataset(registry, "UniqueDataset", UniqueDataset::Make);
+  for (const char* op : {"OptionsDataset", "ModelDataset", "OptimizeDataset",
+                         "OptimizeDatasetV2", "RewriteDataset"}) {
+    RegisterDataset(registry, op, MakePassing);
+  }
+}
+
+}  // namespace weft

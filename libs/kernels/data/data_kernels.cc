@@ -1,0 +1,15 @@
+#include "libs/kernels/data/data_kernels.h"
+
+namespace weft {
+
+void RegisterDataKernels(KernelRegistry& registry) {
+  RegisterTensorDatasets(registry);
+  RegisterChoiceDatasets(registry);
+  RegisterFunctionDatasets(registry);
+  RegisterBatchDatasets(registry);
+  RegisterShuffleDatasets(registry);
+  RegisterIteratorKernels(registry);
+  RegisterWholeDatasetKernels(registry);
+}
+
+}  // namespace weft

@@ -1,0 +1,23 @@
+// Kernels of data sets (tf.data): their ops make data sets, iterators walk
+// through them.
+#ifndef WEFT_LIBS_KERNELS_DATA_DATA_KERNELS_H_
+#define WEFT_LIBS_KERNELS_DATA_DATA_KERNELS_H_
+
+#include "libs/kernels/kernel_registry.h"
+
+namespace weft {
+
+void RegisterDataKernels(KernelRegistry& registry);
+
+// Its parts, each in the file of its name.
+void RegisterTensorDatasets(KernelRegistry& registry);
+void RegisterChoiceDatasets(KernelRegistry& registry);
+void RegisterFunctionDatasets(KernelRegistry& registry);
+void RegisterBatchDatasets(KernelRegistry& registry);
+void RegisterShuffleDatasets(KernelRegistry& registry);
+void RegisterIteratorKernels(KernelRegistry& registry);
+void RegisterWholeDatasetKernels(KernelRegistry& registry);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_DATA_DATA_KERNELS_H_

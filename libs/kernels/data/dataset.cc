@@ -1,0 +1,176 @@
+#include "libs/kernels/data/dataset.h"
+
+#include "absl/strings/str_join.h"
+#include "libs/base/status.h"
+
+namespace weft {
+namespace {
+
+constexpr char kDatasetType[] = "tensorflow::DatasetVariantWrapper";
+
+absl::Status Damaged(absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the saved state of an iterator ", what));
+}
+
+std::string TypesText(const DataTypeVector& types) {
+  return absl::StrJoin(types, ", ", [](std::string* out, DataType type) {
+    absl::StrAppend(out, DataTypeName(type));
+  });
+}
+
+}  // namespace
+
+IteratorContext::IteratorContext(const StepContext& step,
+                                 std::shared_ptr<FunctionRuntime> functions)
+    : step_(step), functions_(std::move(functions)) {
+  // What lives as long as the step; each call of a function has its own.
+  step_.step_id = 0;
+  step_.step_resources = nullptr;
+  step_.rendezvous = nullptr;
+  step_.frame = nullptr;
+}
+
+IteratorContext IteratorContext::With(Cancellation& cancellation) const {
+  IteratorContext result = *this;
+  result.step_.cancellation = &cancellation;
+  return result;
+}
+
+void IteratorStateWriter::Write(absl::string_view name, Tensor value) {
+  values_->insert_or_assign(absl::StrCat(prefix_, name), std::move(value));
+}
+
+void IteratorStateWriter::Write(absl::string_view name, int64_t value) {
+  Write(name, Tensor::Scalar(value));
+}
+
+void IteratorStateWriter::Write(absl::string_view name,
+                                const DatasetElement& element) {
+  const IteratorStateWriter within = Within(name);
+  IteratorStateWriter components = within;
+  components.Write("size", static_cast<int64_t>(element.size()));
+  for (size_t i = 0; i < element.size(); ++i) {
+    components.Write(absl::StrCat(i), element[i]);
+  }
+}
+
+absl::StatusOr<const Tensor*> IteratorStateReader::Find(
+    absl::string_view name) const {
+  const auto it = values_->find(absl::StrCat(prefix_, name));
+  if (it != values_->end()) return &it->second;
+  return absl::NotFoundError(
+      absl::StrCat("the saved state of an iterator has no '", prefix_, name,
+                   "'; was it saved by an iterator of another data set?"));
+}
+
+bool IteratorStateReader::Has(absl::string_view name) const {
+  return values_->contains(absl::StrCat(prefix_, name));
+}
+
+absl::StatusOr<Tensor> IteratorStateReader::Read(absl::string_view name,
+                                                 DataType type) const {
+  ASSIGN_OR_RETURN(const Tensor* value, Find(name));
+  if (value->dtype() == type) return *value;
+  return Damaged(absl::StrCat("has a ", DataTypeName(value->dtype()), " '",
+                              prefix_, name, "', not a ", DataTypeName(type)));
+}
+
+absl::StatusOr<int64_t> IteratorStateReader::ReadInt(
+    absl::string_view name) const {
+  ASSIGN_OR_RETURN(const Tensor value, Read(name, DT_INT64));
+  if (value.num_elements() == 1) return value.flat<int64_t>()[0];
+  return Damaged(absl::StrCat("has '", prefix_, name, "' of shape ",
+                              value.shape().ToString(), ", not a scalar"));
+}
+
+absl::StatusOr<DatasetElement> IteratorStateReader::ReadElement(
+    absl::string_view name) const {
+  const IteratorStateReader components = Within(name);
+  ASSIGN_OR_RETURN(const int64_t size, components.ReadInt("size"));
+  DatasetElement element;
+  for (int64_t i = 0; i < size; ++i) {
+    // Ends at the first that is not there, however large the size.
+    ASSIGN_OR_RETURN(const Tensor* value, components.Find(absl::StrCat(i)));
+    element.push_back(*value);
+  }
+  return element;
+}
+
+absl::StatusOr<int64_t> DatasetIterator::Skip(IteratorContext& context,
+                                              int64_t count) {
+  DatasetElement element;
+  for (int64_t skipped = 0; skipped < count; ++skipped) {
+    RETURN_IF_ERROR(context.cancellation().status());
+    ASSIGN_OR_RETURN(const bool has_element, GetNext(context, &element));
+    if (!has_element) return skipped;
+  }
+  return count;
+}
+
+absl::Status DatasetIterator::Save(IteratorContext&, IteratorStateWriter) {
+  return absl::UnimplementedError(
+      "an iterator of this data set has a position that can't be saved");
+}
+
+absl::Status DatasetIterator::Restore(IteratorContext&,
+                                      const IteratorStateReader&) {
+  return absl::UnimplementedError(
+      "an iterator of this data set has a position that can't be restored");
+}
+
+absl::Status CheckElementTypes(const ElementSpec& expected,
+                               const DataTypeVector& types) {
+  if (types.size() != expected.types.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Number of components does not match: expected ", expected.types.size(),
+        " types but got ", types.size(), "."));
+  }
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (types[i] == expected.types[i]) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("Data type mismatch at component ", i, ": expected ",
+                     DataTypeName(expected.types[i]), " but got ",
+                     DataTypeName(types[i]), ", of {", TypesText(types), "}."));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckElementShapes(const ElementSpec& expected,
+                                const std::vector<PartialShape>& shapes) {
+  if (shapes.size() != expected.shapes.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Number of components does not match: expected ",
+        expected.shapes.size(), " shapes but got ", shapes.size(), "."));
+  }
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    if (expected.shapes[i].IsCompatibleWith(shapes[i])) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Incompatible shapes at component ", i, ": expected ",
+        expected.shapes[i].ToString(), " but got ", shapes[i].ToString(), "."));
+  }
+  return absl::OkStatus();
+}
+
+Tensor ToTensor(DatasetPtr dataset) {
+  Tensor tensor(DT_VARIANT, TensorShape());
+  tensor.mutable_scalar<Variant>() = {kDatasetType, dataset->name(), nullptr,
+                                      std::move(dataset)};
+  return tensor;
+}
+
+absl::StatusOr<DatasetPtr> DatasetFrom(const Tensor& tensor) {
+  if (tensor.dtype() != DT_VARIANT || tensor.rank() != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Dataset tensor must be a scalar of dtype DT_VARIANT, but is ",
+        DataTypeName(tensor.dtype()), " ", tensor.shape().ToString()));
+  }
+  const Variant& variant = tensor.scalar<Variant>();
+  auto dataset = std::dynamic_pointer_cast<const Dataset>(variant.object);
+  if (dataset != nullptr) return dataset;
+  return absl::InvalidArgumentError(
+      absl::StrCat("Tensor must be a Dataset object, but holds a '",
+                   variant.type_name, "'"));
+}
+
+}  // namespace weft

@@ -1,0 +1,210 @@
+// Dataset: what a pipeline is made of: a graph's data set ops are kernels that
+// make one, an immutable object in a scalar DT_VARIANT tensor. DatasetIterator:
+// one walk through it.
+//
+//   ASSIGN_OR_RETURN(auto iterator, dataset->MakeIterator(context));
+//   std::vector<Tensor> element;
+//   while (*iterator->GetNext(context, &element)) ...
+//
+// Threads: a Dataset is thread-safe. A DatasetIterator is used by one thread at
+// a time. GetNext, MakeIterator and the destructor may wait (for files, for
+// functions, for what works in the background), so they run where waiting
+// starves nobody: on Pool::kOwnThread. Never on a thread that reads the bus,
+// nor on Pool::kCompute, whose threads functions need, nor on Pool::kBlocking,
+// which their kernels may need.
+#ifndef WEFT_LIBS_KERNELS_DATA_DATASET_H_
+#define WEFT_LIBS_KERNELS_DATA_DATASET_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "libs/base/cancellation.h"
+#include "libs/kernels/function_runtime.h"
+#include "libs/kernels/op_kernel.h"
+#include "libs/tensor/data_type.h"
+#include "libs/tensor/shape.h"
+#include "libs/tensor/tensor.h"
+#include "libs/tensor/variant.h"
+
+namespace weft {
+
+using DatasetElement = std::vector<Tensor>;
+
+// What a call of an iterator runs with. A value. It outlives the call's step:
+// what it points to lives as long as any copy, but the cancellation, which is
+// the caller's. Who works in the background keeps a copy with a Cancellation of
+// its own.
+class IteratorContext {
+ public:
+  // `functions` keeps alive what is the session's; null in tests, where the
+  // caller does so.
+  IteratorContext(const StepContext& step,
+                  std::shared_ptr<FunctionRuntime> functions);
+
+  // The same for calls that `cancellation`, which outlives them, ends.
+  IteratorContext With(Cancellation& cancellation) const;
+
+  Scheduler& scheduler() const { return *step_.scheduler; }
+  Cancellation& cancellation() const { return *step_.cancellation; }
+  Allocator& allocator() const { return *step_.allocator; }
+  FileSystem& file_system() const { return *step_.file_system; }
+  ResourceManager& resources() const { return *step_.resources; }
+  Device& device() const { return *step_.device; }
+  // What functions are called with, but for what lives as long as a call.
+  const StepContext& step() const { return step_; }
+
+ private:
+  StepContext step_;
+  std::shared_ptr<FunctionRuntime> functions_;
+};
+
+// Where an iterator writes its position: tensors by name. Each writes under the
+// name that who holds it gave it.
+class IteratorStateWriter {
+ public:
+  using Values = std::map<std::string, Tensor, std::less<>>;
+
+  explicit IteratorStateWriter(Values& values, std::string prefix = "")
+      : values_(&values), prefix_(std::move(prefix)) {}
+
+  void Write(absl::string_view name, Tensor value);
+  void Write(absl::string_view name, int64_t value);
+  void Write(absl::string_view name, const DatasetElement& element);
+  // For an iterator within this one.
+  IteratorStateWriter Within(absl::string_view name) const {
+    return IteratorStateWriter(*values_, absl::StrCat(prefix_, name, "/"));
+  }
+
+ private:
+  Values* values_;
+  std::string prefix_;
+};
+
+class IteratorStateReader {
+ public:
+  using Values = IteratorStateWriter::Values;
+
+  explicit IteratorStateReader(const Values& values, std::string prefix = "")
+      : values_(&values), prefix_(std::move(prefix)) {}
+
+  bool Has(absl::string_view name) const;
+  // NOT_FOUND, naming it, or INVALID_ARGUMENT where it is of another type.
+  absl::StatusOr<Tensor> Read(absl::string_view name, DataType type) const;
+  absl::StatusOr<int64_t> ReadInt(absl::string_view name) const;
+  absl::StatusOr<DatasetElement> ReadElement(absl::string_view name) const;
+  IteratorStateReader Within(absl::string_view name) const {
+    return IteratorStateReader(*values_, absl::StrCat(prefix_, name, "/"));
+  }
+
+ private:
+  absl::StatusOr<const Tensor*> Find(absl::string_view name) const;
+
+  const Values* values_;
+  std::string prefix_;
+};
+
+// One walk through a data set.
+class DatasetIterator {
+ public:
+  virtual ~DatasetIterator() = default;
+  DatasetIterator() = default;
+  DatasetIterator(const DatasetIterator&) = delete;
+  DatasetIterator& operator=(const DatasetIterator&) = delete;
+
+  // The next element into *element, whatever that held; false at the end, and
+  // ever after. An error is this element's: the next call goes on with the
+  // element after it. A call that was cancelled may have lost the element at
+  // hand, and no other.
+  virtual absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                       DatasetElement* element) = 0;
+
+  // Whether GetNext would end at once, without waiting nor much work. Cheap.
+  // It stays so until GetNext.
+  virtual bool IsReady() const { return false; }
+
+  // Passes over up to `count` elements; how many there were. An error is an
+  // element's, as in GetNext, with which it ends.
+  virtual absl::StatusOr<int64_t> Skip(IteratorContext& context, int64_t count);
+
+  // Its position, so that an iterator of an equal data set, just made, goes on
+  // from there. UNIMPLEMENTED where it can't.
+  virtual absl::Status Save(IteratorContext& context,
+                            IteratorStateWriter writer);
+  virtual absl::Status Restore(IteratorContext& context,
+                               const IteratorStateReader& reader);
+};
+
+// Types and shapes of an element's components.
+struct ElementSpec {
+  DataTypeVector types;
+  std::vector<PartialShape> shapes;
+};
+
+// INVALID_ARGUMENT, in TensorFlow's words, unless `element` is of these types.
+absl::Status CheckElementTypes(const ElementSpec& expected,
+                               const DataTypeVector& types);
+absl::Status CheckElementShapes(const ElementSpec& expected,
+                                const std::vector<PartialShape>& shapes);
+
+// Held by shared_ptr, also by the iterators it makes.
+class Dataset : public VariantObject,
+                public std::enable_shared_from_this<Dataset> {
+ public:
+  static constexpr int64_t kInfiniteCardinality = -1;
+  static constexpr int64_t kUnknownCardinality = -2;
+
+  // `name` is for error texts: "MapDataset:node".
+  Dataset(std::string name, ElementSpec element)
+      : name_(std::move(name)), element_(std::move(element)) {}
+
+  const std::string& name() const { return name_; }
+  const ElementSpec& element() const { return element_; }
+  const DataTypeVector& output_types() const { return element_.types; }
+  const std::vector<PartialShape>& output_shapes() const {
+    return element_.shapes;
+  }
+
+  virtual absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+      IteratorContext& context) const = 0;
+  // Elements, or one of the two above.
+  virtual int64_t Cardinality() const { return kUnknownCardinality; }
+  // One line for people.
+  virtual std::string DebugString() const { return name_; }
+
+ private:
+  const std::string name_;
+  const ElementSpec element_;
+};
+
+using DatasetPtr = std::shared_ptr<const Dataset>;
+
+// A data set as the value of a graph's edge, and back: INVALID_ARGUMENT unless
+// it is a scalar variant that holds one.
+Tensor ToTensor(DatasetPtr dataset);
+absl::StatusOr<DatasetPtr> DatasetFrom(const Tensor& tensor);
+
+// What iterators of one class of data sets have in common: they hold it.
+template <typename Set>
+class IteratorOf : public DatasetIterator {
+ public:
+  explicit IteratorOf(const Set& dataset)
+      : dataset_(
+            std::static_pointer_cast<const Set>(dataset.shared_from_this())) {}
+
+ protected:
+  const Set& dataset() const { return *dataset_; }
+
+ private:
+  const std::shared_ptr<const Set> dataset_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_DATA_DATASET_H_

@@ -1,0 +1,88 @@
+#include "libs/kernels/data/dataset_kernel.h"
+
+#include <utility>
+
+namespace weft {
+namespace {
+
+class PlainDatasetKernel : public DatasetKernel {
+ public:
+  PlainDatasetKernel(const OpKernelConstruction& construction, DatasetOp op,
+                     MakeDataset make)
+      : DatasetKernel(construction, std::move(op)), make_(make) {}
+
+ private:
+  absl::StatusOr<DatasetPtr> Make(OpKernelContext& context) override {
+    return make_(op(), context);
+  }
+
+  const MakeDataset make_;
+};
+
+}  // namespace
+
+absl::StatusOr<CapturedFunctionPtr> DatasetOp::Capture(
+    const OpKernelContext& context, absl::string_view attr,
+    absl::string_view captured, int first_input,
+    const DataTypeVector& arg_types) const {
+  ASSIGN_OR_RETURN(const auto function, Attr<NameAttrList>(attr));
+  ASSIGN_OR_RETURN(const auto types, Attr<DataTypeVector>(captured));
+  const int end = first_input + static_cast<int>(types.size());
+  if (end > context.num_inputs()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": attr ", captured, " has ", types.size(),
+                     " types, more than there are inputs"));
+  }
+  std::vector<Tensor> values;
+  for (int i = first_input; i < end; ++i) values.push_back(context.input(i));
+  return CapturedFunction::Create(name, functions, function, arg_types,
+                                  std::move(values));
+}
+
+absl::StatusOr<DatasetOp> ReadDatasetOp(
+    const OpKernelConstruction& construction) {
+  const Node& node = construction.node();
+  DatasetOp op;
+  op.name = absl::StrCat(node.type(), ":", node.name());
+  op.attrs = node.attrs();
+  for (const char* attr : {"output_types", "Toutput_types"}) {
+    const auto* types = node.attr<DataTypeVector>(attr);
+    if (types != nullptr) op.element.types = *types;
+  }
+  const auto* shapes = node.attr<std::vector<PartialShape>>("output_shapes");
+  if (shapes != nullptr) op.element.shapes = *shapes;
+  op.functions = construction.functions();
+  op.random = &construction.random();
+  return op;
+}
+
+void RegisterDataset(KernelRegistry& registry, absl::string_view op,
+                     MakeDataset make) {
+  registry.Register({.op = std::string(op)},
+                    [make](const OpKernelConstruction& construction)
+                        -> absl::StatusOr<std::unique_ptr<OpKernel>> {
+                      ASSIGN_OR_RETURN(DatasetOp read,
+                                       ReadDatasetOp(construction));
+                      return std::make_unique<PlainDatasetKernel>(
+                          construction, std::move(read), make);
+                    });
+}
+
+absl::Status DatasetKernel::Compute(OpKernelContext& context) {
+  ASSIGN_OR_RETURN(DatasetPtr dataset, Make(context));
+  context.SetOutput(0, ToTensor(std::move(dataset)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DatasetPtr> InputDataset(const OpKernelContext& context, int i) {
+  return DatasetFrom(context.input(i));
+}
+
+IteratorContext IteratorContextOf(const OpKernelContext& context,
+                                  FunctionRuntime* functions) {
+  return IteratorContext(context.step(), functions == nullptr
+                                             ? nullptr
+                                             : functions->shared_from_this());
+}
+
+}  // namespace weft

@@ -1,0 +1,86 @@
+#include "libs/kernels/data/element_rows.h"
+
+#include <cstring>
+#include <utility>
+
+#include "libs/base/status.h"
+#include "libs/kernels/array/copy.h"
+
+namespace weft {
+namespace {
+
+class ElementsDataset : public Dataset {
+ public:
+  ElementsDataset(std::string name, ElementSpec spec,
+                  std::vector<DatasetElement> elements)
+      : Dataset(std::move(name), std::move(spec)),
+        elements_(std::move(elements)) {}
+
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+      IteratorContext&) const override {
+    return std::make_unique<Iterator>(*this);
+  }
+  int64_t Cardinality() const override {
+    return static_cast<int64_t>(elements_.size());
+  }
+
+ private:
+  class Iterator : public IteratorOf<ElementsDataset> {
+   public:
+    using IteratorOf::IteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext&,
+                                 DatasetElement* element) override {
+      if (next_ == dataset().elements_.size()) return false;
+      *element = dataset().elements_[next_++];
+      return true;
+    }
+    bool IsReady() const override { return true; }
+
+   private:
+    size_t next_ = 0;
+  };
+
+  const std::vector<DatasetElement> elements_;
+};
+
+}  // namespace
+
+absl::StatusOr<TensorShape> RowsShape(int64_t rows, const TensorShape& row) {
+  Dims dims = {rows};
+  dims.insert(dims.end(), row.dims().begin(), row.dims().end());
+  return TensorShape::Create(dims);
+}
+
+absl::StatusOr<Tensor> RowOf(const Tensor& tensor, int64_t row,
+                             Allocator& allocator) {
+  ASSIGN_OR_RETURN(const Tensor slice,
+                   tensor.SliceRows(row, row + 1, allocator));
+  ASSIGN_OR_RETURN(TensorShape shape,
+                   TensorShape::Create(tensor.shape().dims().subspan(1)));
+  return slice.Reshaped(std::move(shape));
+}
+
+void MoveIntoRow(Tensor element, int64_t row, Tensor& rows) {
+  const int64_t count = element.num_elements();
+  const size_t bytes = DataTypeSize(element.dtype()) * count;
+  if (bytes != 0) {
+    std::memcpy(static_cast<char*>(rows.mutable_data()) + row * bytes,
+                element.data(), bytes);
+    return;
+  }
+  if (element.dtype() != DT_STRING || !element.RefCountIsOne()) {
+    return CopyElements(element, 0, count, rows, row * count);
+  }
+  const auto from = element.mutable_flat<std::string>();
+  const auto to = rows.mutable_flat<std::string>().subspan(row * count, count);
+  for (int64_t i = 0; i < count; ++i) to[i] = std::move(from[i]);
+}
+
+DatasetPtr NewElementsDataset(std::string name, ElementSpec spec,
+                              std::vector<DatasetElement> elements) {
+  return std::make_shared<ElementsDataset>(std::move(name), std::move(spec),
+                                           std::move(elements));
+}
+
+}  // namespace weft

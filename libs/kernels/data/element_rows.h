@@ -1,0 +1,35 @@
+// Elements to and from rows of larger tensors: what slices, batches and windows
+// share.
+//
+// Threads: pure functions.
+#ifndef WEFT_LIBS_KERNELS_DATA_ELEMENT_ROWS_H_
+#define WEFT_LIBS_KERNELS_DATA_ELEMENT_ROWS_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "libs/kernels/data/dataset.h"
+#include "libs/kernels/data/dataset_kernel.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+// The shape of `rows` tensors of shape `row`. INVALID_ARGUMENT where that is
+// too large.
+absl::StatusOr<TensorShape> RowsShape(int64_t rows, const TensorShape& row);
+
+// Row `row` of the tensor, without the first dimension. REQUIRES: it is there.
+absl::StatusOr<Tensor> RowOf(const Tensor& tensor, int64_t row,
+                             Allocator& allocator);
+
+// Row `row` of `rows` becomes `element`; strings that nobody else holds are
+// moved. REQUIRES: one dtype, and as many elements as a row has.
+void MoveIntoRow(Tensor element, int64_t row, Tensor& rows);
+
+// A data set of elements that are there, in their order.
+DatasetPtr NewElementsDataset(std::string name, ElementSpec spec,
+                              std::vector<DatasetElement> elements);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_DATA_ELEMENT_ROWS_H_

@@ -1,0 +1,667 @@
+// Data sets that call functions with the elements of others, one call at a
+// time.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "libs/kernels/data/data_kernels.h"
+#include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_rows.h"
+
+namespace weft {
+namespace {
+
+using IteratorPtr = std::unique_ptr<DatasetIterator>;
+
+// One that calls a function with elements of its input.
+class CallingDataset : public UnaryDataset {
+ public:
+  CallingDataset(const DatasetOp& op, DatasetPtr input,
+                 CapturedFunctionPtr function)
+      : UnaryDataset(op, std::move(input)), function_(std::move(function)) {}
+
+  const CapturedFunction& function() const { return *function_; }
+
+ private:
+  const CapturedFunctionPtr function_;
+};
+
+absl::Status CheckResults(const DatasetOp& op,
+                          const CapturedFunction& function) {
+  return Annotate(CheckElementTypes(op.element, function.result_types()),
+                  absl::StrCat(op.name, ": results of the function"));
+}
+
+absl::Status CheckPredicate(const DatasetOp& op,
+                            const CapturedFunction& function) {
+  const DataTypeVector& types = function.result_types();
+  if (types.size() == 1 && types[0] == DT_BOOL) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      op.name, ": `predicate` must return a scalar bool, but has ",
+      types.size(), " results",
+      types.empty()
+          ? ""
+          : absl::StrCat(", the first of type ", DataTypeName(types[0]))));
+}
+
+absl::Status CheckMakesDatasets(const DatasetOp& op,
+                                const CapturedFunction& function) {
+  const DataTypeVector& types = function.result_types();
+  if (types.size() == 1 && types[0] == DT_VARIANT) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      op.name, ": the function must return a single data set, but has ",
+      types.size(), " results"));
+}
+
+// The data set that a function made, of the elements that `op` promises.
+absl::StatusOr<DatasetPtr> DatasetMadeBy(const Dataset& owner,
+                                         const CapturedFunction& function,
+                                         IteratorContext& context,
+                                         std::vector<Tensor> args) {
+  ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                   function.Call(context, std::move(args)));
+  if (results.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Function must return a single scalar of dtype DT_VARIANT, but gave ",
+        results.size(), " results"));
+  }
+  ASSIGN_OR_RETURN(DatasetPtr made, DatasetFrom(results[0]));
+  RETURN_IF_ERROR(
+      Annotate(CheckElementTypes(owner.element(), made->output_types()),
+               absl::StrCat(owner.name(), ": the data set of the function")));
+  return made;
+}
+
+// ---- Map ----
+
+class MapDataset : public CallingDataset {
+ public:
+  MapDataset(const DatasetOp& op, DatasetPtr input,
+             CapturedFunctionPtr function, bool preserve_cardinality)
+      : CallingDataset(op, std::move(input), std::move(function)),
+        preserve_cardinality_(preserve_cardinality) {}
+
+  static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
+                                         OpKernelContext& context) {
+    ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+    ASSIGN_OR_RETURN(
+        CapturedFunctionPtr function,
+        op.Capture(context, "f", "Targuments", 1, input->output_types()));
+    RETURN_IF_ERROR(CheckResults(op, *function));
+    ASSIGN_OR_RETURN(const bool preserve,
+                     op.Attr<bool>("preserve_cardinality"));
+    return std::make_shared<MapDataset>(op, std::move(input),
+                                        std::move(function), preserve);
+  }
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+  int64_t Cardinality() const override {
+    return preserve_cardinality_ ? input().Cardinality() : kUnknownCardinality;
+  }
+
+ private:
+  class Iterator : public UnaryIteratorOf<MapDataset> {
+   public:
+    using UnaryIteratorOf::UnaryIteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      DatasetElement args;
+      ASSIGN_OR_RETURN(const bool has, input().GetNext(context, &args));
+      if (!has) return false;
+      absl::StatusOr<std::vector<Tensor>> results =
+          dataset().function().Call(context, std::move(args));
+      if (absl::IsOutOfRange(results.status())) return End(results.status());
+      if (!results.ok()) return results.status();
+      *element = *std::move(results);
+      return true;
+    }
+
+   private:
+    // As in TensorFlow, a function may end the elements by OUT_OF_RANGE.
+    absl::StatusOr<bool> End(const absl::Status& status) const {
+      if (!dataset().preserve_cardinality_) return false;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Function invocation produced OutOfRangeError: ", status.message()));
+    }
+  };
+
+  const bool preserve_cardinality_;
+};
+
+// ---- Filter, TakeWhile ----
+
+class FilterDataset : public CallingDataset {
+ public:
+  using CallingDataset::CallingDataset;
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+
+ private:
+  class Iterator : public UnaryIteratorOf<FilterDataset> {
+   public:
+    using UnaryIteratorOf::UnaryIteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      while (true) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
+        if (!has) return false;
+        ASSIGN_OR_RETURN(const bool holds, CallPredicate(dataset().function(),
+                                                         context, *element));
+        if (holds) return true;
+      }
+    }
+  };
+};
+
+class TakeWhileDataset : public CallingDataset {
+ public:
+  using CallingDataset::CallingDataset;
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+
+ private:
+  class Iterator : public UnaryIteratorOf<TakeWhileDataset> {
+   public:
+    using UnaryIteratorOf::UnaryIteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      if (has_ended_) return false;
+      ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
+      bool holds = false;
+      if (has) {
+        ASSIGN_OR_RETURN(
+            holds, CallPredicate(dataset().function(), context, *element));
+      }
+      has_ended_ = !holds;
+      return holds;
+    }
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      writer.Write("has_ended", int64_t{has_ended_});
+      return UnaryIteratorOf::Save(context, writer);
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
+      has_ended_ = ended != 0;
+      return UnaryIteratorOf::Restore(context, reader);
+    }
+
+   private:
+    bool has_ended_ = false;
+  };
+};
+
+template <typename Set>
+absl::StatusOr<DatasetPtr> MakeOfPredicate(const DatasetOp& op,
+                                           OpKernelContext& context) {
+  ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+  RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
+  ASSIGN_OR_RETURN(
+      CapturedFunctionPtr function,
+      op.Capture(context, "predicate", "Targuments", 1, input->output_types()));
+  RETURN_IF_ERROR(CheckPredicate(op, *function));
+  return std::make_shared<Set>(op, std::move(input), std::move(function));
+}
+
+// ---- Interleave, and FlatMap, which is one with a cycle of 1 ----
+
+class InterleaveDataset : public CallingDataset {
+ public:
+  InterleaveDataset(const DatasetOp& op, DatasetPtr input,
+                    CapturedFunctionPtr function, int64_t cycle_length,
+                    int64_t block_length)
+      : CallingDataset(op, std::move(input), std::move(function)),
+        cycle_length_(cycle_length),
+        block_length_(block_length) {}
+
+  static absl::StatusOr<DatasetPtr> MakeFlatMap(const DatasetOp& op,
+                                                OpKernelContext& context) {
+    return MakeWith(op, context, 1, 1);
+  }
+
+  static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
+                                         OpKernelContext& context) {
+    const int last = context.num_inputs() - 1;
+    ASSIGN_OR_RETURN(const auto cycle,
+                     ScalarInput<int64_t>(context, last - 1, "cycle_length"));
+    ASSIGN_OR_RETURN(const auto block,
+                     ScalarInput<int64_t>(context, last, "block_length"));
+    if (cycle <= 0 || cycle > kMaxCycle) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "`cycle_length` must be between 1 and ", kMaxCycle, ", not ", cycle));
+    }
+    if (block <= 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("`block_length` must be > 0, not ", block));
+    }
+    return MakeWith(op, context, cycle, block);
+  }
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+
+ private:
+  // Bounds what one number can make us allocate.
+  static constexpr int64_t kMaxCycle = int64_t{1} << 20;
+
+  static absl::StatusOr<DatasetPtr> MakeWith(const DatasetOp& op,
+                                             OpKernelContext& context,
+                                             int64_t cycle, int64_t block) {
+    ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+    ASSIGN_OR_RETURN(
+        CapturedFunctionPtr function,
+        op.Capture(context, "f", "Targuments", 1, input->output_types()));
+    RETURN_IF_ERROR(CheckMakesDatasets(op, *function));
+    return std::make_shared<InterleaveDataset>(
+        op, std::move(input), std::move(function), cycle, block);
+  }
+
+  // One place of the cycle: an element of the input, and a walk through what
+  // the function made of it.
+  struct Place {
+    DatasetElement args;
+    IteratorPtr iterator;
+  };
+
+  class Iterator : public UnaryIteratorOf<InterleaveDataset> {
+   public:
+    Iterator(const InterleaveDataset& dataset, IteratorPtr input)
+        : UnaryIteratorOf(dataset, std::move(input)),
+          cycle_(dataset.cycle_length_) {}
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      while (true) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        Place& place = cycle_[at_];
+        if (place.iterator != nullptr) {
+          ASSIGN_OR_RETURN(const bool has,
+                           place.iterator->GetNext(context, element));
+          if (has) {
+            ++taken_;
+            if (taken_ == dataset().block_length_) MoveOn();
+            return true;
+          }
+          place = Place();
+          --num_open_;
+          MoveOn();
+        } else if (!input_has_ended_) {
+          RETURN_IF_ERROR(Fill(context, place));
+        } else if (num_open_ == 0) {
+          return false;
+        } else {
+          MoveOn();
+        }
+      }
+    }
+
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      writer.Write("at", static_cast<int64_t>(at_));
+      writer.Write("taken", taken_);
+      writer.Write("input_has_ended", int64_t{input_has_ended_});
+      for (size_t i = 0; i < cycle_.size(); ++i) {
+        if (cycle_[i].iterator == nullptr) continue;
+        IteratorStateWriter place = writer.Within(absl::StrCat(i));
+        place.Write("args", cycle_[i].args);
+        RETURN_IF_ERROR(cycle_[i].iterator->Save(context, place.Within("in")));
+      }
+      return UnaryIteratorOf::Save(context, writer);
+    }
+
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(const int64_t at, reader.ReadInt("at"));
+      at_ = static_cast<size_t>(at) % cycle_.size();
+      ASSIGN_OR_RETURN(taken_, reader.ReadInt("taken"));
+      ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("input_has_ended"));
+      input_has_ended_ = ended != 0;
+      num_open_ = 0;
+      for (size_t i = 0; i < cycle_.size(); ++i) {
+        cycle_[i] = Place();
+        const IteratorStateReader place = reader.Within(absl::StrCat(i));
+        if (!place.Has("args/size")) continue;
+        ASSIGN_OR_RETURN(cycle_[i].args, place.ReadElement("args"));
+        RETURN_IF_ERROR(Open(context, cycle_[i]));
+        RETURN_IF_ERROR(
+            cycle_[i].iterator->Restore(context, place.Within("in")));
+      }
+      return UnaryIteratorOf::Restore(context, reader);
+    }
+
+   private:
+    absl::Status Fill(IteratorContext& context, Place& place) {
+      ASSIGN_OR_RETURN(const bool has, input().GetNext(context, &place.args));
+      if (!has) {
+        input_has_ended_ = true;
+        return absl::OkStatus();
+      }
+      return Open(context, place);
+    }
+
+    absl::Status Open(IteratorContext& context, Place& place) {
+      ASSIGN_OR_RETURN(
+          const DatasetPtr made,
+          DatasetMadeBy(dataset(), dataset().function(), context, place.args));
+      ASSIGN_OR_RETURN(place.iterator, made->MakeIterator(context));
+      ++num_open_;
+      return absl::OkStatus();
+    }
+
+    void MoveOn() {
+      taken_ = 0;
+      at_ = (at_ + 1) % cycle_.size();
+    }
+
+    std::vector<Place> cycle_;
+    size_t at_ = 0;
+    int64_t taken_ = 0;  // of the place's block
+    int64_t num_open_ = 0;
+    bool input_has_ended_ = false;
+  };
+
+  const int64_t cycle_length_, block_length_;
+};
+
+// ---- Scan ----
+
+class ScanDataset : public CallingDataset {
+ public:
+  ScanDataset(const DatasetOp& op, DatasetPtr input,
+              CapturedFunctionPtr function, DatasetElement initial_state)
+      : CallingDataset(op, std::move(input), std::move(function)),
+        initial_state_(std::move(initial_state)) {}
+
+  static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
+                                         OpKernelContext& context) {
+    ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+    ASSIGN_OR_RETURN(const auto types, op.Attr<DataTypeVector>("Tstate"));
+    const int num_state = static_cast<int>(types.size());
+    DatasetElement state;
+    for (int i = 0; i < num_state; ++i) state.push_back(context.input(1 + i));
+    DataTypeVector args = types;
+    args.insert(args.end(), input->output_types().begin(),
+                input->output_types().end());
+    ASSIGN_OR_RETURN(
+        CapturedFunctionPtr function,
+        op.Capture(context, "f", "Targuments", 1 + num_state, args));
+    DataTypeVector results = types;
+    results.insert(results.end(), op.element.types.begin(),
+                   op.element.types.end());
+    if (function->result_types() != results) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          op.name, ": the function must return the new state and an element, ",
+          results.size(), " results of their types"));
+    }
+    return std::make_shared<ScanDataset>(op, std::move(input),
+                                         std::move(function), std::move(state));
+  }
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+  int64_t Cardinality() const override { return input().Cardinality(); }
+
+ private:
+  class Iterator : public UnaryIteratorOf<ScanDataset> {
+   public:
+    Iterator(const ScanDataset& dataset, IteratorPtr input)
+        : UnaryIteratorOf(dataset, std::move(input)),
+          state_(dataset.initial_state_) {}
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
+      if (!has) return false;
+      std::vector<Tensor> args = state_;
+      args.insert(args.end(), element->begin(), element->end());
+      ASSIGN_OR_RETURN(std::vector<Tensor> results,
+                       dataset().function().Call(context, std::move(args)));
+      const auto end_of_state = results.begin() + state_.size();
+      element->assign(std::make_move_iterator(end_of_state),
+                      std::make_move_iterator(results.end()));
+      results.erase(end_of_state, results.end());
+      state_ = std::move(results);
+      return true;
+    }
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      writer.Write("state", state_);
+      return UnaryIteratorOf::Save(context, writer);
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(DatasetElement state, reader.ReadElement("state"));
+      if (state.size() != state_.size()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(dataset().name(), ": the saved state has ",
+                         state.size(), " tensors, not ", state_.size()));
+      }
+      state_ = std::move(state);
+      return UnaryIteratorOf::Restore(context, reader);
+    }
+
+   private:
+    DatasetElement state_;
+  };
+
+  const DatasetElement initial_state_;
+};
+
+// ---- GroupByWindow ----
+
+class GroupByWindowDataset : public UnaryDataset {
+ public:
+  struct Functions {
+    CapturedFunctionPtr key, reduce, window_size;
+  };
+  GroupByWindowDataset(const DatasetOp& op, DatasetPtr input,
+                       Functions functions)
+      : UnaryDataset(op, std::move(input)), functions_(std::move(functions)) {}
+
+  static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
+                                         OpKernelContext& context) {
+    ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+    Functions functions;
+    int first = 1;
+    const auto capture =
+        [&](absl::string_view name, CapturedFunctionPtr& function,
+            const DataTypeVector& args, DataType result) -> absl::Status {
+      const std::string captured = absl::StrCat("T", name, "_other_arguments");
+      ASSIGN_OR_RETURN(function,
+                       op.Capture(context, name, captured, first, args));
+      ASSIGN_OR_RETURN(const auto types, op.Attr<DataTypeVector>(captured));
+      first += static_cast<int>(types.size());
+      if (function->result_types() == DataTypeVector{result}) {
+        return absl::OkStatus();
+      }
+      return absl::InvalidArgumentError(
+          absl::StrCat(op.name, ": ", name, " must return one ",
+                       DataTypeName(result), " scalar"));
+    };
+    RETURN_IF_ERROR(
+        capture("key_func", functions.key, input->output_types(), DT_INT64));
+    RETURN_IF_ERROR(capture("reduce_func", functions.reduce,
+                            {DT_INT64, DT_VARIANT}, DT_VARIANT));
+    RETURN_IF_ERROR(capture("window_size_func", functions.window_size,
+                            {DT_INT64}, DT_INT64));
+    return std::make_shared<GroupByWindowDataset>(op, std::move(input),
+                                                  std::move(functions));
+  }
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+
+ private:
+  struct Group {
+    int64_t window_size = 0;
+    std::vector<DatasetElement> elements;
+  };
+
+  class Iterator : public UnaryIteratorOf<GroupByWindowDataset> {
+   public:
+    using UnaryIteratorOf::UnaryIteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      while (true) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        if (reduced_ != nullptr) {
+          ASSIGN_OR_RETURN(const bool has, reduced_->GetNext(context, element));
+          if (has) return true;
+          reduced_.reset();
+        } else if (!input_has_ended_) {
+          RETURN_IF_ERROR(Take(context));
+        } else {
+          // What is left, in the order of the keys.
+          while (!groups_.empty() && groups_.begin()->second.elements.empty()) {
+            groups_.erase(groups_.begin());
+          }
+          if (groups_.empty()) return false;
+          RETURN_IF_ERROR(Reduce(context, groups_.begin()->first));
+        }
+      }
+    }
+    absl::Status Save(IteratorContext& context, IteratorStateWriter) override {
+      return DatasetIterator::Save(context, IteratorStateWriter(unused_));
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      return DatasetIterator::Restore(context, reader);
+    }
+
+   private:
+    static absl::StatusOr<int64_t> NumberFrom(const CapturedFunction& function,
+                                              IteratorContext& context,
+                                              std::vector<Tensor> args,
+                                              absl::string_view name) {
+      ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                       function.Call(context, std::move(args)));
+      if (results.size() == 1 && results[0].dtype() == DT_INT64 &&
+          results[0].num_elements() == 1) {
+        return results[0].flat<int64_t>()[0];
+      }
+      return absl::InvalidArgumentError(
+          absl::StrCat("`", name, "` must return a scalar int64."));
+    }
+
+    // One element of the input into its group.
+    absl::Status Take(IteratorContext& context) {
+      DatasetElement element;
+      ASSIGN_OR_RETURN(const bool has, input().GetNext(context, &element));
+      if (!has) {
+        input_has_ended_ = true;
+        return absl::OkStatus();
+      }
+      ASSIGN_OR_RETURN(
+          const int64_t key,
+          NumberFrom(*dataset().functions_.key, context, element, "key_func"));
+      Group& group = groups_[key];
+      if (group.window_size == 0) {
+        ASSIGN_OR_RETURN(const int64_t size,
+                         NumberFrom(*dataset().functions_.window_size, context,
+                                    {Tensor::Scalar(key)}, "window_size_func"));
+        if (size <= 0) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "Window size must be greater than zero, but got ", size, "."));
+        }
+        group.window_size = size;
+      }
+      group.elements.push_back(std::move(element));
+      if (static_cast<int64_t>(group.elements.size()) < group.window_size) {
+        return absl::OkStatus();
+      }
+      return Reduce(context, key);
+    }
+
+    absl::Status Reduce(IteratorContext& context, int64_t key) {
+      std::vector<DatasetElement> elements =
+          std::exchange(groups_[key].elements, {});
+      const DatasetPtr window =
+          NewElementsDataset(absl::StrCat(dataset().name(), ":window"),
+                             dataset().input().element(), std::move(elements));
+      ASSIGN_OR_RETURN(
+          const DatasetPtr made,
+          DatasetMadeBy(dataset(), *dataset().functions_.reduce, context,
+                        {Tensor::Scalar(key), ToTensor(window)}));
+      ASSIGN_OR_RETURN(reduced_, made->MakeIterator(context));
+      return absl::OkStatus();
+    }
+
+    std::map<int64_t, Group> groups_;
+    IteratorPtr reduced_;
+    bool input_has_ended_ = false;
+    IteratorStateWriter::Values unused_;
+  };
+
+  const Functions functions_;
+};
+
+// ---- IgnoreErrors ----
+
+class IgnoreErrorsDataset : public UnaryDataset {
+ public:
+  using UnaryDataset::UnaryDataset;
+
+  static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
+                                         OpKernelContext& context) {
+    ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+    RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
+    return std::make_shared<IgnoreErrorsDataset>(op, std::move(input));
+  }
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+
+ private:
+  class Iterator : public UnaryIteratorOf<IgnoreErrorsDataset> {
+   public:
+    using UnaryIteratorOf::UnaryIteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      while (true) {
+        const absl::StatusOr<bool> has = input().GetNext(context, element);
+        if (has.ok()) return has;
+        RETURN_IF_ERROR(context.cancellation().status());
+      }
+    }
+  };
+};
+
+}  // namespace
+
+void RegisterFunctionDatasets(KernelRegistry& registry) {
+  RegisterDataset(registry, "MapDataset", MapDataset::Make);
+  RegisterDataset(registry, "FilterDataset", MakeOfPredicate<FilterDataset>);
+  RegisterDataset(registry, "TakeWhileDataset",
+                  MakeOfPredicate<TakeWhileDataset>);
+  RegisterDataset(registry, "FlatMapDataset", InterleaveDataset::MakeFlatMap);
+  RegisterDataset(registry, "InterleaveDataset", InterleaveDataset::Make);
+  RegisterDataset(registry, "ScanDataset", ScanDataset::Make);
+  RegisterDataset(registry, "GroupByWindowDataset", GroupByWindowDataset::Make);
+  RegisterDataset(registry, "IgnoreErrorsDataset", IgnoreErrorsDataset::Make);
+}
+
+}  // namespace weft

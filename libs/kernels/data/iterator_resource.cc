@@ -1,0 +1,235 @@
+#include "libs/kernels/data/iterator_resource.h"
+
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/status.h"
+#include "libs/resource/turns.h"
+
+namespace weft {
+
+// One walk, and its turns.
+class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
+ public:
+  Walk(const IteratorContext& context, const ElementSpec& element,
+       DatasetPtr dataset, Factory factory)
+      : context_(context.With(never_cancelled_)),
+        element_(element),
+        dataset_(std::move(dataset)),
+        factory_(std::move(factory)) {}
+
+  Scheduler& scheduler() const { return context_.scheduler(); }
+
+  // Makes the data set, if need be, and its iterator. By whoever has the turn.
+  absl::Status Begin(IteratorContext& context) {
+    if (iterator_ != nullptr) return absl::OkStatus();
+    if (dataset_ == nullptr) {
+      ASSIGN_OR_RETURN(DatasetPtr made, factory_(context));
+      RETURN_IF_ERROR(CheckElementTypes(element_, made->output_types()));
+      RETURN_IF_ERROR(CheckElementShapes(element_, made->output_shapes()));
+      dataset_ = std::move(made);
+    }
+    ASSIGN_OR_RETURN(iterator_, dataset_->MakeIterator(context));
+    return absl::OkStatus();
+  }
+
+  // Runs `work` in its turn, with a context that the step's end cancels: at
+  // once where it is its turn and `is_quick` says so, else on Pool::kOwnThread.
+  using Work = absl::AnyInvocable<absl::Status(Walk&, IteratorContext&)>;
+  void InTurn(Cancellation& step, bool may_be_quick, Work work, Done done);
+
+  absl::StatusOr<bool> GetNext(IteratorContext& context,
+                               DatasetElement* element) {
+    RETURN_IF_ERROR(context.cancellation().status());
+    if (left_.has_value()) {
+      *element = *std::move(left_);
+      left_.reset();
+      return true;
+    }
+    RETURN_IF_ERROR(Begin(context));
+    ASSIGN_OR_RETURN(const bool has, iterator_->GetNext(context, element));
+    if (!has || !context.cancellation().IsCancelled()) return has;
+    // The step will not give it to anybody; the next one does.
+    left_ = std::move(*element);
+    return context.cancellation().status();
+  }
+
+  absl::Status Save(IteratorContext& context, IteratorStateWriter writer) {
+    RETURN_IF_ERROR(Begin(context));
+    if (left_.has_value()) writer.Write("left", *left_);
+    return iterator_->Save(context, writer.Within("iterator"));
+  }
+
+  absl::Status Restore(IteratorContext& context,
+                       const IteratorStateReader& reader) {
+    // Into one that was just made, as iterators expect.
+    iterator_.reset();
+    left_.reset();
+    RETURN_IF_ERROR(Begin(context));
+    if (reader.Has("left/size")) {
+      ASSIGN_OR_RETURN(left_, reader.ReadElement("left"));
+    }
+    return iterator_->Restore(context, reader.Within("iterator"));
+  }
+
+ private:
+  struct Call {
+    Cancellation& step;
+    Work work;
+    Done done;
+    const std::thread::id asking = std::this_thread::get_id();
+    std::atomic<bool> is_asking{true};
+  };
+
+  void Run(Call& call) {
+    IteratorContext context = context_.With(call.step);
+    absl::Status status = call.step.status();
+    if (status.ok()) status = call.work(*this, context);
+    turns_.End();
+    Done done = std::move(call.done);
+    done(std::move(status));
+  }
+
+  bool IsReady() const {
+    return left_.has_value() || (iterator_ != nullptr && iterator_->IsReady());
+  }
+
+  Cancellation never_cancelled_;
+  const IteratorContext context_;
+  const ElementSpec element_;
+  Turns turns_;
+  // Whoever has the turn alone:
+  DatasetPtr dataset_;
+  Factory factory_;
+  std::unique_ptr<DatasetIterator> iterator_;
+  std::optional<DatasetElement> left_;  // by a step that was cancelled
+};
+
+void IteratorResource::Walk::InTurn(Cancellation& step, bool may_be_quick,
+                                    Work work, Done done) {
+  auto call =
+      std::make_shared<Call>(Call{step, std::move(work), std::move(done)});
+  turns_.Take(step, [self = shared_from_this(), call,
+                     may_be_quick](const absl::Status& cause) {
+    if (!cause.ok()) return call->done(cause);
+    // Not on the stack of the turn before: what follows may be long.
+    const bool is_here = call->is_asking.load(std::memory_order_relaxed) &&
+                         call->asking == std::this_thread::get_id();
+    if (is_here && may_be_quick && self->IsReady()) return self->Run(*call);
+    self->scheduler().Schedule(Pool::kOwnThread,
+                               [self, call] { self->Run(*call); });
+  });
+  call->is_asking.store(false, std::memory_order_relaxed);
+}
+
+IteratorResource::IteratorResource(std::string name, ElementSpec element,
+                                   Factory factory)
+    : name_(std::move(name)),
+      element_(std::move(element)),
+      factory_(std::move(factory)) {}
+
+IteratorResource::~IteratorResource() = default;
+
+std::string IteratorResource::DebugString() const {
+  absl::MutexLock lock(&mutex_);
+  return absl::StrCat("iterator '", name_, "'",
+                      walk_ == nullptr ? ", not initialized" : "");
+}
+
+std::shared_ptr<IteratorResource::Walk> IteratorResource::NewWalk(
+    const IteratorContext& context, DatasetPtr dataset) const {
+  return std::shared_ptr<Walk>(
+      new Walk(context, element_, std::move(dataset), factory_),
+      [](Walk* walk) {
+        walk->scheduler().Schedule(Pool::kOwnThread, [walk] { delete walk; });
+      });
+}
+
+void IteratorResource::Set(std::shared_ptr<Walk> walk) {
+  absl::MutexLock lock(&mutex_);
+  walk_.swap(walk);
+}
+
+absl::StatusOr<std::shared_ptr<IteratorResource::Walk>>
+IteratorResource::CurrentWalk(const IteratorContext& context) {
+  absl::MutexLock lock(&mutex_);
+  if (walk_ == nullptr && factory_ != nullptr) {
+    walk_ = NewWalk(context, nullptr);
+  }
+  if (walk_ != nullptr) return walk_;
+  return absl::FailedPreconditionError(
+      "GetNext() failed because the iterator has not been initialized. Ensure "
+      "that you have run the initializer operation for this iterator before "
+      "getting the next element.");
+}
+
+void IteratorResource::Initialize(const IteratorContext& context,
+                                  DatasetPtr dataset, Done done) {
+  absl::Status fits = CheckElementTypes(element_, dataset->output_types());
+  if (fits.ok()) fits = CheckElementShapes(element_, dataset->output_shapes());
+  if (!fits.ok()) return done(std::move(fits));
+  const auto walk = NewWalk(context, std::move(dataset));
+  walk->InTurn(
+      context.cancellation(), /*may_be_quick=*/false,
+      [self = shared_from_this()](Walk& begun, IteratorContext& begin_context) {
+        RETURN_IF_ERROR(begun.Begin(begin_context));
+        RETURN_IF_ERROR(begin_context.cancellation().status());
+        self->Set(begun.shared_from_this());
+        return absl::OkStatus();
+      },
+      std::move(done));
+}
+
+void IteratorResource::GetNext(const IteratorContext& context,
+                               ElementDone done) {
+  auto walk = CurrentWalk(context);
+  if (!walk.ok()) return done(walk.status());
+  struct Next {
+    DatasetElement element;
+    bool has = false;
+  };
+  auto next = std::make_shared<Next>();
+  (*walk)->InTurn(
+      context.cancellation(), /*may_be_quick=*/true,
+      [next](Walk& in_turn, IteratorContext& turn_context) {
+        ASSIGN_OR_RETURN(next->has,
+                         in_turn.GetNext(turn_context, &next->element));
+        return absl::OkStatus();
+      },
+      [next, done = std::move(done)](const absl::Status& status) mutable {
+        if (!status.ok()) return done(status);
+        if (!next->has) return done(std::nullopt);
+        done(std::move(next->element));
+      });
+}
+
+void IteratorResource::Save(const IteratorContext& context,
+                            std::shared_ptr<IteratorStateWriter::Values> values,
+                            Done done) {
+  auto walk = CurrentWalk(context);
+  if (!walk.ok()) return done(walk.status());
+  (*walk)->InTurn(
+      context.cancellation(), /*may_be_quick=*/false,
+      [values](Walk& in_turn, IteratorContext& turn_context) {
+        return in_turn.Save(turn_context, IteratorStateWriter(*values));
+      },
+      std::move(done));
+}
+
+void IteratorResource::Restore(
+    const IteratorContext& context,
+    std::shared_ptr<const IteratorStateReader::Values> values, Done done) {
+  auto walk = CurrentWalk(context);
+  if (!walk.ok()) return done(walk.status());
+  (*walk)->InTurn(
+      context.cancellation(), /*may_be_quick=*/false,
+      [values](Walk& in_turn, IteratorContext& turn_context) {
+        return in_turn.Restore(turn_context, IteratorStateReader(*values));
+      },
+      std::move(done));
+}
+
+}  // namespace weft

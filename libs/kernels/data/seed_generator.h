@@ -1,0 +1,51 @@
+// SeedGenerator: where shuffles and random data sets get the seeds of each walk
+// from, as TensorFlow does (core/kernels/data/random_seed_ops.h): always the
+// same, or others each time, which follow from the first.
+#ifndef WEFT_LIBS_KERNELS_DATA_SEED_GENERATOR_H_
+#define WEFT_LIBS_KERNELS_DATA_SEED_GENERATOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/synchronization/mutex.h"
+#include "libs/base/random.h"
+#include "libs/kernels/random/philox.h"
+#include "libs/resource/resource.h"
+
+namespace weft {
+
+struct SeedPair {
+  int64_t seed = 0, seed2 = 0;
+  // Random ones where both are 0.
+  static SeedPair From(int64_t seed, int64_t seed2, Random& random);
+};
+
+// Shared by walks through one data set, and by data sets through a handle.
+// Thread-safe.
+class SeedGenerator : public Resource {
+ public:
+  static constexpr absl::string_view kTypeName = "SeedGenerator";
+
+  SeedGenerator(SeedPair seeds, bool reshuffles);
+
+  absl::string_view type_name() const override { return kTypeName; }
+  std::string DebugString() const override;
+
+  // Of the next walk.
+  SeedPair Next();
+  // How many seeds were given out; to go on from there.
+  int64_t position() const;
+  void set_position(int64_t position);
+
+ private:
+  const SeedPair seeds_;
+  const bool reshuffles_;
+  mutable absl::Mutex mutex_;
+  int64_t position_ ABSL_GUARDED_BY(mutex_) = 0;
+  PhiloxNumbers numbers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_DATA_SEED_GENERATOR_H_

@@ -1,0 +1,410 @@
+// Data sets in random order, and random numbers: TensorFlow's, number for
+// number, for a seed.
+#include <deque>
+#include <utility>
+
+#include "libs/kernels/data/data_kernels.h"
+#include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/seed_generator.h"
+#include "libs/kernels/random/philox.h"
+#include "libs/kernels/resource/resource_lookup.h"
+
+namespace weft {
+namespace {
+
+using IteratorPtr = std::unique_ptr<DatasetIterator>;
+using SeedGeneratorPtr = std::shared_ptr<SeedGenerator>;
+
+// One by one, and how many there were.
+class RandomNumbers {
+ public:
+  explicit RandomNumbers(SeedPair seeds) : seeds_(seeds), numbers_(seeds) {}
+
+  uint32_t Next() {
+    ++used_;
+    return numbers_.Next();
+  }
+
+  void Save(IteratorStateWriter& writer) const {
+    writer.Write("seed", seeds_.seed);
+    writer.Write("seed2", seeds_.seed2);
+    writer.Write("used", used_);
+  }
+  static absl::StatusOr<RandomNumbers> Restore(
+      const IteratorStateReader& reader) {
+    SeedPair seeds;
+    ASSIGN_OR_RETURN(seeds.seed, reader.ReadInt("seed"));
+    ASSIGN_OR_RETURN(seeds.seed2, reader.ReadInt("seed2"));
+    ASSIGN_OR_RETURN(const int64_t used, reader.ReadInt("used"));
+    RandomNumbers numbers(seeds);
+    numbers.Skip(static_cast<uint64_t>(used));
+    return numbers;
+  }
+
+ private:
+  // The numbers of a Philox that can be passed over.
+  struct Numbers : PhiloxNumbers {
+    explicit Numbers(SeedPair seeds, uint64_t samples = 0)
+        : PhiloxNumbers(Skipped(seeds, samples)) {}
+    static Philox Skipped(SeedPair seeds, uint64_t samples) {
+      Philox philox(static_cast<uint64_t>(seeds.seed),
+                    static_cast<uint64_t>(seeds.seed2));
+      philox.Skip(samples);
+      return philox;
+    }
+  };
+
+  void Skip(uint64_t count) {
+    numbers_ = Numbers(seeds_, count / 4);
+    for (uint64_t i = 0; i < count % 4; ++i) numbers_.Next();
+    used_ = static_cast<int64_t>(count);
+  }
+
+  SeedPair seeds_;
+  Numbers numbers_;
+  int64_t used_ = 0;
+};
+
+// ---- Shuffle ----
+
+class ShuffleDataset : public UnaryDataset {
+ public:
+  // `count`: walks through the input; negative: without end.
+  ShuffleDataset(const DatasetOp& op, DatasetPtr input, int64_t buffer_size,
+                 int64_t count, SeedGeneratorPtr seeds)
+      : UnaryDataset(op, std::move(input)),
+        buffer_size_(buffer_size),
+        count_(count),
+        seeds_(std::move(seeds)) {}
+
+  absl::StatusOr<IteratorPtr> MakeIterator(IteratorContext&) const override {
+    return std::make_unique<Iterator>(*this);
+  }
+  int64_t Cardinality() const override {
+    const int64_t size = input().Cardinality();
+    if (count_ == 1 || size == 0) return size;
+    if (count_ == 0) return 0;
+    if (size == kUnknownCardinality) return size;
+    if (count_ < 0 || size < 0) return kInfiniteCardinality;
+    int64_t all = 0;
+    return __builtin_mul_overflow(size, count_, &all) ? kUnknownCardinality
+                                                      : all;
+  }
+
+ private:
+  // Elements of one walk through the input that are in the buffer: from `begin`
+  // to `end`, modulo its size.
+  struct Slice {
+    int64_t begin = 0, end = 0;
+    bool is_whole = false;  // the walk is over
+  };
+
+  class Iterator : public IteratorOf<ShuffleDataset> {
+   public:
+    explicit Iterator(const ShuffleDataset& dataset)
+        : IteratorOf(dataset), numbers_(dataset.seeds_->Next()) {}
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      RETURN_IF_ERROR(Fill(context));
+      if (num_elements_ == 0) return false;
+      DropEmptySlices();
+      Slice& slice = slices_.front();
+      const int64_t offset =
+          numbers_.Next() % static_cast<uint64_t>(slice.end - slice.begin);
+      DatasetElement& chosen = At(slice.begin + offset);
+      *element = std::move(chosen);
+      chosen = std::move(At(slice.begin));
+      At(slice.begin).clear();
+      ++slice.begin;
+      --num_elements_;
+      return true;
+    }
+
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override;
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override;
+
+   private:
+    // A walk whose elements have all come out waits no longer than so many that
+    // began after it.
+    static constexpr size_t kMaxEpochs = 3;
+
+    // A buffer without bound is as long as what came in.
+    DatasetElement& At(int64_t position) {
+      const int64_t size = dataset().buffer_size_;
+      return buffer_[size < 0 ? position : position % size];
+    }
+
+    bool MayTakeMore() const {
+      const int64_t count = dataset().count_, size = dataset().buffer_size_;
+      if (input_ == nullptr && count >= 0 && epoch_ >= count) return false;
+      if (slices_.size() > kMaxEpochs && num_elements_ > 0) return false;
+      return size < 0 || num_elements_ < size;
+    }
+
+    absl::Status Fill(IteratorContext& context) {
+      DatasetElement next;
+      while (MayTakeMore()) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        if (input_ == nullptr) RETURN_IF_ERROR(BeginEpoch(context));
+        ASSIGN_OR_RETURN(const bool has, input_->GetNext(context, &next));
+        if (has) {
+          Put(std::move(next));
+          next = DatasetElement();
+          continue;
+        }
+        input_.reset();
+        // Without end, and without elements.
+        if (!has_any_ && dataset().count_ < 0) return absl::OkStatus();
+      }
+      return absl::OkStatus();
+    }
+
+    absl::Status BeginEpoch(IteratorContext& context) {
+      ASSIGN_OR_RETURN(input_, dataset().input().MakeIterator(context));
+      const int64_t end = slices_.empty() ? last_end_ : slices_.back().end;
+      if (!slices_.empty()) slices_.back().is_whole = true;
+      slices_.push_back({end, end});
+      ++epoch_;
+      return absl::OkStatus();
+    }
+
+    void Put(DatasetElement element) {
+      has_any_ = true;
+      const int64_t position = slices_.back().end++;
+      last_end_ = slices_.back().end;
+      ++num_elements_;
+      const int64_t size = dataset().buffer_size_;
+      const size_t index = size < 0 ? position : position % size;
+      // Grows with what comes, however large its bound.
+      if (index >= buffer_.size()) buffer_.resize(index + 1);
+      buffer_[index] = std::move(element);
+    }
+
+    // Each walk has seeds of its own.
+    void DropEmptySlices() {
+      while (!slices_.empty() && slices_.front().begin == slices_.front().end) {
+        slices_.pop_front();
+        numbers_ = RandomNumbers(dataset().seeds_->Next());
+      }
+    }
+
+    RandomNumbers numbers_;
+    IteratorPtr input_;
+    int64_t epoch_ = 0;  // walks that began
+    bool has_any_ = false;
+    std::deque<Slice> slices_;
+    int64_t last_end_ = 0;
+    std::vector<DatasetElement> buffer_;
+    int64_t num_elements_ = 0;
+  };
+
+  const int64_t buffer_size_;  // negative: without bound
+  const int64_t count_;
+  const SeedGeneratorPtr seeds_;
+};
+
+absl::Status ShuffleDataset::Iterator::Save(IteratorContext& context,
+                                            IteratorStateWriter writer) {
+  writer.Write("seeds", dataset().seeds_->position());
+  numbers_.Save(writer);
+  writer.Write("epoch", epoch_);
+  writer.Write("has_any", int64_t{has_any_});
+  std::vector<int64_t> slices;
+  int64_t element = 0;
+  for (const Slice& slice : slices_) {
+    slices.insert(slices.end(), {slice.end - slice.begin, slice.is_whole});
+    for (int64_t i = slice.begin; i < slice.end; ++i) {
+      writer.Write(absl::StrCat("element", element++), At(i));
+    }
+  }
+  writer.Write("slices", Tensor::Vector<int64_t>(slices));
+  writer.Write("has_input", int64_t{input_ != nullptr});
+  if (input_ == nullptr) return absl::OkStatus();
+  return input_->Save(context, writer.Within("input"));
+}
+
+// The elements come to lie at other places of the buffer, in the same order.
+absl::Status ShuffleDataset::Iterator::Restore(
+    IteratorContext& context, const IteratorStateReader& reader) {
+  ASSIGN_OR_RETURN(const int64_t seeds, reader.ReadInt("seeds"));
+  dataset().seeds_->set_position(seeds);
+  ASSIGN_OR_RETURN(numbers_, RandomNumbers::Restore(reader));
+  ASSIGN_OR_RETURN(epoch_, reader.ReadInt("epoch"));
+  ASSIGN_OR_RETURN(const int64_t has_any, reader.ReadInt("has_any"));
+  ASSIGN_OR_RETURN(const Tensor slices, reader.Read("slices", DT_INT64));
+  slices_.clear();
+  buffer_.clear();
+  num_elements_ = last_end_ = 0;
+  const auto numbers = slices.flat<int64_t>();
+  for (size_t s = 0; s + 1 < numbers.size(); s += 2) {
+    slices_.push_back({last_end_, last_end_, numbers[s + 1] != 0});
+    for (int64_t i = 0; i < numbers[s]; ++i) {
+      ASSIGN_OR_RETURN(DatasetElement element, reader.ReadElement(absl::StrCat(
+                                                   "element", num_elements_)));
+      if (!MayTakeMore() && dataset().buffer_size_ >= 0 &&
+          num_elements_ >= dataset().buffer_size_) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(dataset().name(), ": the saved buffer has more than ",
+                         dataset().buffer_size_, " elements"));
+      }
+      Put(std::move(element));
+    }
+  }
+  has_any_ = has_any != 0;
+  ASSIGN_OR_RETURN(const int64_t has_input, reader.ReadInt("has_input"));
+  input_.reset();
+  if (has_input == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(input_, dataset().input().MakeIterator(context));
+  return input_->Restore(context, reader.Within("input"));
+}
+
+// Inputs `i` and `i` + 1 as seeds.
+absl::StatusOr<SeedPair> ReadSeeds(const DatasetOp& op,
+                                   const OpKernelContext& context, int i) {
+  ASSIGN_OR_RETURN(const auto seed, ScalarInput<int64_t>(context, i, "seed"));
+  ASSIGN_OR_RETURN(const auto seed2,
+                   ScalarInput<int64_t>(context, i + 1, "seed2"));
+  return SeedPair::From(seed, seed2, *op.random);
+}
+
+// The generator of a handle, or none where it is a dummy's.
+absl::StatusOr<SeedGeneratorPtr> FindGenerator(const OpKernelContext& context,
+                                               int i) {
+  ASSIGN_OR_RETURN(const ResourceHandle* handle, ResourceHandleAt(context, i));
+  if (handle->type_name != SeedGenerator::kTypeName) return nullptr;
+  return FindResource<SeedGenerator>(context, i);
+}
+
+struct ShuffleInputs {
+  int seeds = -1;      // of two inputs; -1: none
+  int count = -1;      // -1: one walk
+  int generator = -1;  // -1: its own
+};
+
+absl::StatusOr<SeedGeneratorPtr> GeneratorFor(const DatasetOp& op,
+                                              const OpKernelContext& context,
+                                              const ShuffleInputs& inputs) {
+  if (inputs.generator >= 0) {
+    ASSIGN_OR_RETURN(SeedGeneratorPtr found,
+                     FindGenerator(context, inputs.generator));
+    if (found != nullptr) return found;
+  }
+  SeedPair seeds = SeedPair::From(0, 0, *op.random);
+  bool reshuffles = true;
+  if (inputs.seeds >= 0) {
+    ASSIGN_OR_RETURN(seeds, ReadSeeds(op, context, inputs.seeds));
+    ASSIGN_OR_RETURN(reshuffles, op.Attr<bool>("reshuffle_each_iteration"));
+  }
+  return std::make_shared<SeedGenerator>(seeds, reshuffles);
+}
+
+absl::StatusOr<DatasetPtr> MakeShuffleWith(const DatasetOp& op,
+                                           OpKernelContext& context,
+                                           const ShuffleInputs& inputs) {
+  ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+  ASSIGN_OR_RETURN(const auto buffer_size,
+                   ScalarInput<int64_t>(context, 1, "buffer_size"));
+  if (buffer_size <= 0 && buffer_size != Dataset::kUnknownCardinality) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "buffer_size must be greater than zero or UNKNOWN_CARDINALITY, not ",
+        buffer_size));
+  }
+  int64_t count = 1;
+  if (inputs.count >= 0) {
+    ASSIGN_OR_RETURN(count,
+                     ScalarInput<int64_t>(context, inputs.count, "count"));
+    if (count <= 0 && count != -1) {
+      return absl::InvalidArgumentError(
+          "count must be greater than zero or equal to -1.");
+    }
+  }
+  RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
+  ASSIGN_OR_RETURN(SeedGeneratorPtr seeds, GeneratorFor(op, context, inputs));
+  return std::make_shared<ShuffleDataset>(op, std::move(input), buffer_size,
+                                          count, std::move(seeds));
+}
+
+template <int kSeeds, int kCount, int kGenerator>
+absl::StatusOr<DatasetPtr> MakeShuffle(const DatasetOp& op,
+                                       OpKernelContext& context) {
+  return MakeShuffleWith(
+      op, context, {.seeds = kSeeds, .count = kCount, .generator = kGenerator});
+}
+
+// ---- Random ----
+
+class RandomDataset : public Dataset {
+ public:
+  RandomDataset(const DatasetOp& op, SeedGeneratorPtr seeds)
+      : Dataset(op.name, op.element), seeds_(std::move(seeds)) {}
+
+  template <bool kHasGenerator>
+  static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
+                                         OpKernelContext& context) {
+    RETURN_IF_ERROR(CheckElementTypes(op.element, {DT_INT64}));
+    ASSIGN_OR_RETURN(const SeedPair seeds, ReadSeeds(op, context, 0));
+    SeedGeneratorPtr generator;
+    bool reshuffles = false;
+    if (kHasGenerator) {
+      ASSIGN_OR_RETURN(generator, FindGenerator(context, 2));
+      ASSIGN_OR_RETURN(reshuffles, op.Attr<bool>("rerandomize_each_iteration"));
+    }
+    if (generator == nullptr) {
+      generator = std::make_shared<SeedGenerator>(seeds, reshuffles);
+    }
+    return std::make_shared<RandomDataset>(op, std::move(generator));
+  }
+
+  absl::StatusOr<IteratorPtr> MakeIterator(IteratorContext&) const override {
+    return std::make_unique<Iterator>(*this);
+  }
+  int64_t Cardinality() const override { return kInfiniteCardinality; }
+
+ private:
+  class Iterator : public IteratorOf<RandomDataset> {
+   public:
+    explicit Iterator(const RandomDataset& dataset)
+        : IteratorOf(dataset), numbers_(dataset.seeds_->Next()) {}
+
+    absl::StatusOr<bool> GetNext(IteratorContext&,
+                                 DatasetElement* element) override {
+      *element = {Tensor::Scalar(int64_t{numbers_.Next()})};
+      return true;
+    }
+    bool IsReady() const override { return true; }
+    absl::Status Save(IteratorContext&, IteratorStateWriter writer) override {
+      writer.Write("seeds", dataset().seeds_->position());
+      numbers_.Save(writer);
+      return absl::OkStatus();
+    }
+    absl::Status Restore(IteratorContext&,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(const int64_t seeds, reader.ReadInt("seeds"));
+      dataset().seeds_->set_position(seeds);
+      ASSIGN_OR_RETURN(numbers_, RandomNumbers::Restore(reader));
+      return absl::OkStatus();
+    }
+
+   private:
+    RandomNumbers numbers_;
+  };
+
+  const SeedGeneratorPtr seeds_;
+};
+
+}  // namespace
+
+void RegisterShuffleDatasets(KernelRegistry& registry) {
+  RegisterDataset(registry, "ShuffleDataset", MakeShuffle<2, -1, -1>);
+  RegisterDataset(registry, "ShuffleDatasetV2", MakeShuffle<-1, -1, 2>);
+  RegisterDataset(registry, "ShuffleDatasetV3", MakeShuffle<2, -1, 4>);
+  RegisterDataset(registry, "ShuffleAndRepeatDataset", MakeShuffle<2, 4, -1>);
+  RegisterDataset(registry, "ShuffleAndRepeatDatasetV2", MakeShuffle<2, 4, 5>);
+  RegisterDataset(registry, "RandomDataset", RandomDataset::Make<false>);
+  RegisterDataset(registry, "RandomDatasetV2", RandomDataset::Make<true>);
+}
+
+}  // namespace weft

@@ -1,0 +1,144 @@
+// Kernels that look at a whole data set in one step: its size, its only
+// element, what a function makes of all of them.
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/status.h"
+#include "libs/kernels/data/captured_function.h"
+#include "libs/kernels/data/data_kernels.h"
+#include "libs/kernels/data/dataset_kernel.h"
+
+namespace weft {
+namespace {
+
+class DatasetCardinalityKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(const DatasetPtr dataset, InputDataset(context, 0));
+    context.SetOutput(0, Tensor::Scalar(dataset->Cardinality()));
+    return absl::OkStatus();
+  }
+};
+
+// One that walks through its data set, where it may wait.
+class WalkingKernel : public AsyncOpKernel {
+ public:
+  WalkingKernel(const OpKernelConstruction& construction, DatasetOp op)
+      : AsyncOpKernel(construction), op_(std::move(op)) {}
+
+  void ComputeAsync(OpKernelContext& context, Done done) override {
+    context.scheduler().Schedule(
+        Pool::kOwnThread, [this, &context, done = std::move(done)]() mutable {
+          done(Run(context));
+        });
+  }
+
+ protected:
+  const DatasetOp& op() const { return op_; }
+
+ private:
+  virtual absl::Status Walk(OpKernelContext& context,
+                            IteratorContext& iterator_context,
+                            DatasetIterator& iterator) = 0;
+
+  absl::Status Run(OpKernelContext& context) {
+    RETURN_IF_ERROR(context.cancellation().status());
+    ASSIGN_OR_RETURN(const DatasetPtr dataset, InputDataset(context, 0));
+    IteratorContext iterator_context =
+        IteratorContextOf(context, op_.functions);
+    ASSIGN_OR_RETURN(const std::unique_ptr<DatasetIterator> iterator,
+                     dataset->MakeIterator(iterator_context));
+    return Walk(context, iterator_context, *iterator);
+  }
+
+  const DatasetOp op_;
+};
+
+class SingleElementKernel : public WalkingKernel {
+ public:
+  using WalkingKernel::WalkingKernel;
+
+ private:
+  absl::Status Walk(OpKernelContext& context, IteratorContext& walk,
+                    DatasetIterator& iterator) override {
+    DatasetElement element, another;
+    ASSIGN_OR_RETURN(const bool has, iterator.GetNext(walk, &element));
+    if (!has) return absl::InvalidArgumentError("Dataset was empty.");
+    ASSIGN_OR_RETURN(const bool has_more, iterator.GetNext(walk, &another));
+    if (has_more) {
+      return absl::InvalidArgumentError("Dataset had more than one element.");
+    }
+    DataTypeVector types;
+    for (const Tensor& tensor : element) types.push_back(tensor.dtype());
+    RETURN_IF_ERROR(CheckElementTypes(op().element, types));
+    for (size_t i = 0; i < element.size(); ++i) {
+      context.SetOutput(static_cast<int>(i), std::move(element[i]));
+    }
+    return absl::OkStatus();
+  }
+};
+
+class ReduceKernel : public WalkingKernel {
+ public:
+  using WalkingKernel::WalkingKernel;
+
+ private:
+  absl::Status Walk(OpKernelContext& context, IteratorContext& walk,
+                    DatasetIterator& iterator) override {
+    ASSIGN_OR_RETURN(const auto types, op().Attr<DataTypeVector>("Tstate"));
+    const int num_state = static_cast<int>(types.size());
+    std::vector<Tensor> state;
+    for (int i = 0; i < num_state; ++i) state.push_back(context.input(1 + i));
+    ASSIGN_OR_RETURN(const CapturedFunctionPtr function,
+                     Reducer(context, types));
+    DatasetElement element;
+    while (true) {
+      RETURN_IF_ERROR(walk.cancellation().status());
+      ASSIGN_OR_RETURN(const bool has, iterator.GetNext(walk, &element));
+      if (!has) break;
+      std::vector<Tensor> args = std::move(state);
+      args.insert(args.end(), element.begin(), element.end());
+      ASSIGN_OR_RETURN(state, function->Call(walk, std::move(args)));
+    }
+    for (int i = 0; i < num_state; ++i) context.SetOutput(i, state[i]);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<CapturedFunctionPtr> Reducer(
+      const OpKernelContext& context, const DataTypeVector& state) const {
+    ASSIGN_OR_RETURN(const DatasetPtr dataset, InputDataset(context, 0));
+    DataTypeVector args = state;
+    args.insert(args.end(), dataset->output_types().begin(),
+                dataset->output_types().end());
+    ASSIGN_OR_RETURN(CapturedFunctionPtr function,
+                     op().Capture(context, "f", "Targuments",
+                                  1 + static_cast<int>(state.size()), args));
+    if (function->result_types() == state && op().element.types == state) {
+      return function;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(op().name, ": the function must return the new state, ",
+                     state.size(), " results of the types of output_types"));
+  }
+};
+
+template <typename Kernel>
+absl::StatusOr<std::unique_ptr<OpKernel>> MakeWalking(
+    const OpKernelConstruction& construction) {
+  ASSIGN_OR_RETURN(DatasetOp op, ReadDatasetOp(construction));
+  return std::make_unique<Kernel>(construction, std::move(op));
+}
+
+}  // namespace
+
+void RegisterWholeDatasetKernels(KernelRegistry& registry) {
+  registry.Register<DatasetCardinalityKernel>("DatasetCardinality");
+  registry.Register({.op = "DatasetToSingleElement"},
+                    MakeWalking<SingleElementKernel>);
+  registry.Register({.op = "ReduceDataset"}, MakeWalking<ReduceKernel>);
+}
+
+}  // namespace weft

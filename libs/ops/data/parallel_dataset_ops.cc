@@ -1,0 +1,217 @@
+// Data sets that make several elements at once, ahead of time, or only once.
+#include "libs/graph/inference_context.h"
+#include "libs/ops/data/op_groups.h"
+
+namespace weft {
+namespace {
+
+void AddMaps(OpRegistry& registry) {
+  registry.Add(Dataset("ParallelMapDataset",
+                       "What f makes of each element, several at a time.")
+                   .Input("input_dataset: variant")
+                   .Input("other_arguments: Targuments")
+                   .Input("num_parallel_calls: int32")
+                   .Attr("f: func")
+                   .Attr("Targuments: list(type) >= 0")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("use_inter_op_parallelism: bool = true")
+                   .Attr("sloppy: bool = false")
+                   .Attr("preserve_cardinality: bool = false")
+                   .Attr("metadata: string = ''")
+                   .Shape(DatasetShapeOf(-1, 1)));
+  registry.Add(Dataset("ParallelMapDatasetV2",
+                       "What f makes of each element, several at a time.")
+                   .Input("input_dataset: variant")
+                   .Input("other_arguments: Targuments")
+                   .Input("num_parallel_calls: int64")
+                   .Attr("f: func")
+                   .Attr("Targuments: list(type) >= 0")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("use_inter_op_parallelism: bool = true")
+                   .Attr("deterministic: string = 'default'")
+                   .Attr("preserve_cardinality: bool = false")
+                   .Attr("use_unbounded_threadpool: bool = false")
+                   .Attr("metadata: string = ''")
+                   .Shape(DatasetShapeOf(-1, 1)));
+  registry.Add(
+      Dataset("MapAndBatchDataset", "So many results of f at a time as one.")
+          .Input("input_dataset: variant")
+          .Input("other_arguments: Targuments")
+          .Input("batch_size: int64")
+          .Input("num_parallel_calls: int64")
+          .Input("drop_remainder: bool")
+          .Attr("f: func")
+          .Attr("Targuments: list(type) >= 0")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("preserve_cardinality: bool = false")
+          .Attr("metadata: string = ''")
+          .Shape(DatasetShapeOf(-3, 3)));
+  registry.Add(Dataset("ParallelBatchDataset",
+                       "So many elements at a time as one, several ahead.")
+                   .Input("input_dataset: variant")
+                   .Input("batch_size: int64")
+                   .Input("num_parallel_calls: int64")
+                   .Input("drop_remainder: bool")
+                   .Attr("parallel_copy: bool = false")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("deterministic: string = 'default'")
+                   .Attr("metadata: string = ''")
+                   .Shape(DatasetShapeOf(1, 3)));
+}
+
+void AddInterleaves(OpRegistry& registry) {
+  registry.Add(
+      Dataset(
+          "ParallelInterleaveDataset",
+          "The elements of the data sets that f makes, in turns, read ahead.")
+          .Input("input_dataset: variant")
+          .Input("other_arguments: Targuments")
+          .Input("cycle_length: int64")
+          .Input("block_length: int64")
+          .Input("sloppy: bool")
+          .Input("buffer_output_elements: int64")
+          .Input("prefetch_input_elements: int64")
+          .Attr("f: func")
+          .Attr("Targuments: list(type) >= 0")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("metadata: string = ''")
+          .Shape(DatasetShapeOf(-5, 5)));
+  registry.Add(
+      Dataset(
+          "ParallelInterleaveDatasetV2",
+          "The elements of the data sets that f makes, in turns, read at once.")
+          .Input("input_dataset: variant")
+          .Input("other_arguments: Targuments")
+          .Input("cycle_length: int64")
+          .Input("block_length: int64")
+          .Input("num_parallel_calls: int64")
+          .Attr("f: func")
+          .Attr("Targuments: list(type) >= 0")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("sloppy: bool = false")
+          .Attr("metadata: string = ''")
+          .Shape(DatasetShapeOf(-3, 3)));
+  registry.Add(
+      Dataset(
+          "ParallelInterleaveDatasetV3",
+          "The elements of the data sets that f makes, in turns, read at once.")
+          .Input("input_dataset: variant")
+          .Input("other_arguments: Targuments")
+          .Input("cycle_length: int64")
+          .Input("block_length: int64")
+          .Input("num_parallel_calls: int64")
+          .Attr("f: func")
+          .Attr("deterministic: string = 'default'")
+          .Attr("Targuments: list(type) >= 0")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("metadata: string = ''")
+          .Shape(DatasetShapeOf(-3, 3)));
+  registry.Add(
+      Dataset(
+          "ParallelInterleaveDatasetV4",
+          "The elements of the data sets that f makes, in turns, read at once.")
+          .Input("input_dataset: variant")
+          .Input("other_arguments: Targuments")
+          .Input("cycle_length: int64")
+          .Input("block_length: int64")
+          .Input("buffer_output_elements: int64")
+          .Input("prefetch_input_elements: int64")
+          .Input("num_parallel_calls: int64")
+          .Attr("f: func")
+          .Attr("deterministic: string = 'default'")
+          .Attr("Targuments: list(type) >= 0")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("metadata: string = ''")
+          .Shape(DatasetShapeOf(-5, 5)));
+}
+
+void AddBuffers(OpRegistry& registry) {
+  registry.Add(Dataset("PrefetchDataset", "The elements, made ahead of time.")
+                   .Input("input_dataset: variant")
+                   .Input("buffer_size: int64")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("slack_period: int = 0")
+                   .Attr("legacy_autotune: bool = true")
+                   .Attr("buffer_size_min: int = 0")
+                   .Attr("metadata: string = ''")
+                   .Shape(DatasetShapeOf(1, 1)));
+  registry.Add(
+      Dataset("CacheDataset",
+              "The elements, kept in memory or a file at the first pass.")
+          .Input("input_dataset: variant")
+          .Input("filename: string")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("metadata: string = ''")
+          .Shape(DatasetShapeOf(1, 1)));
+  registry.Add(
+      Dataset("CacheDatasetV2",
+              "The elements, kept in a cache or a file at the first pass.")
+          .Input("input_dataset: variant")
+          .Input("filename: string")
+          .Input("cache: resource")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("metadata: string = ''")
+          .Stateful()
+          .Shape(DatasetShapeOf(1, 2)));
+}
+
+void AddParsers(OpRegistry& registry) {
+  registry.Add(
+      Dataset("ParseExampleDataset",
+              "What vectors of serialized Examples hold.")
+          .Input("input_dataset: variant")
+          .Input("num_parallel_calls: int64")
+          .Input("dense_defaults: Tdense")
+          .Attr("sparse_keys: list(string) >= 0")
+          .Attr("dense_keys: list(string) >= 0")
+          .Attr("sparse_types: list({float, int64, string}) >= 0")
+          .Attr("Tdense: list({float, int64, string}) >= 0")
+          .Attr("dense_shapes: list(shape) >= 0")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("sloppy: bool = false")
+          .Attr("ragged_keys: list(string) >= 0 = []")
+          .Attr("ragged_value_types: list({float, int64, string}) >= 0 = []")
+          .Attr("ragged_split_types: list({int32, int64}) >= 0 = []")
+          .Shape(DatasetShapeOf(1, 1)));
+  registry.Add(
+      Dataset("ParseExampleDatasetV2",
+              "What vectors of serialized Examples hold.")
+          .Input("input_dataset: variant")
+          .Input("num_parallel_calls: int64")
+          .Input("dense_defaults: Tdense")
+          .Attr("sparse_keys: list(string) >= 0")
+          .Attr("dense_keys: list(string) >= 0")
+          .Attr("sparse_types: list({float, int64, string}) >= 0")
+          .Attr("Tdense: list({float, int64, string}) >= 0")
+          .Attr("dense_shapes: list(shape) >= 0")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("deterministic: string = 'default'")
+          .Attr("ragged_keys: list(string) >= 0 = []")
+          .Attr("ragged_value_types: list({float, int64, string}) >= 0 = []")
+          .Attr("ragged_split_types: list({int32, int64}) >= 0 = []")
+          .Shape(DatasetShapeOf(1, 1)));
+}
+
+}  // namespace
+
+void RegisterParallelDatasetOps(OpRegistry& registry) {
+  AddMaps(registry);
+  AddInterleaves(registry);
+  AddBuffers(registry);
+  AddParsers(registry);
+}
+
+}  // namespace weft
