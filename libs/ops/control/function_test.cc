@@ -105,7 +105,7 @@ TEST_F(FunctionTest, AVariableByReferenceIsCapturedByItsValue) {
 TEST_F(FunctionTest, AVariableMadeInsideExistsOutside) {
   const ops::Function f(
       root_, "f", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
-        const ops::Variable w = ops::GetVariable(s, "w", PartialShape());
+        const ops::Variable w = ops::GetVariable(s, "w", PartialShape::Scalar());
         const ops::Variable b(s.WithName("b"), 1.0f);
         return Values{ops::Add(s, ops::Mul(s, v[0], w), b)};
       });
@@ -191,7 +191,7 @@ TEST_F(FunctionTest, WhatTheBodyWaitsForOutsideTheCallWaitsFor) {
 TEST_F(FunctionTest, BranchesTakeTheSameInputs) {
   const Output x = In("x"), y = In("y");
   const Values z = ops::If(
-      root_, In("pred", DT_BOOL, {}),
+      root_, In("pred", DT_BOOL, PartialShape::Scalar()),
       [&](const Scope& s) { return Values{ops::Neg(s, y)}; },
       [&](const Scope& s) { return Values{ops::Mul(s, x, y)}; });
   ASSERT_OK(root_.status());
@@ -204,8 +204,8 @@ TEST_F(FunctionTest, BranchesTakeTheSameInputs) {
 }
 
 TEST_F(FunctionTest, ALoopHandsOnWhatItCaptured) {
-  const Output step = In("step", DT_FLOAT, {});
-  const Output limit = In("limit", DT_FLOAT, {});
+  const Output step = In("step", DT_FLOAT, PartialShape::Scalar());
+  const Output limit = In("limit", DT_FLOAT, PartialShape::Scalar());
   const Values last = ops::While(
       root_, {0.0f, In("x")},
       [&](const Scope& s, const Values& v) {
@@ -262,7 +262,7 @@ TEST_F(FunctionTest, WrongNumberOfArgumentsIsRefused) {
 TEST_F(FunctionTest, BranchesThatDisagreeAreRefused) {
   const Output x = In("x");
   ops::If(
-      root_, In("pred", DT_BOOL, {}), [&](const Scope&) { return Values{x}; },
+      root_, In("pred", DT_BOOL, PartialShape::Scalar()), [&](const Scope&) { return Values{x}; },
       [&](const Scope& s) { return Values{ops::Cast(s, x, DT_INT32)}; });
   ExpectRefused("'cond_true' and 'cond_false'");
 }
