@@ -14,6 +14,8 @@
 #include "libs/ops/control/logging_ops.h"
 #include "libs/ops/control/map_fn.h"
 #include "libs/ops/control/while_loop.h"
+#include "libs/ops/data/dataset.h"
+#include "libs/ops/data/iterator.h"
 #include "libs/ops/group.h"
 #include "libs/ops/io/io_ops.h"
 #include "libs/ops/io/reader.h"

@@ -103,12 +103,13 @@ TEST_F(FunctionTest, AVariableByReferenceIsCapturedByItsValue) {
 }
 
 TEST_F(FunctionTest, AVariableMadeInsideExistsOutside) {
-  const ops::Function f(
-      root_, "f", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
-        const ops::Variable w = ops::GetVariable(s, "w", PartialShape::Scalar());
-        const ops::Variable b(s.WithName("b"), 1.0f);
-        return Values{ops::Add(s, ops::Mul(s, v[0], w), b)};
-      });
+  const ops::Function f(root_, "f", {DT_FLOAT},
+                        [&](const Scope& s, const Values& v) {
+                          const ops::Variable w =
+                              ops::GetVariable(s, "w", PartialShape::Scalar());
+                          const ops::Variable b(s.WithName("b"), 1.0f);
+                          return Values{ops::Add(s, ops::Mul(s, v[0], w), b)};
+                        });
   ASSERT_OK(root_.status());
   EXPECT_EQ(ops::TrainableVariables(root_).size(), 2u);
   EXPECT_NE(root_.graph().FindNode("w"), nullptr);
@@ -262,7 +263,8 @@ TEST_F(FunctionTest, WrongNumberOfArgumentsIsRefused) {
 TEST_F(FunctionTest, BranchesThatDisagreeAreRefused) {
   const Output x = In("x");
   ops::If(
-      root_, In("pred", DT_BOOL, PartialShape::Scalar()), [&](const Scope&) { return Values{x}; },
+      root_, In("pred", DT_BOOL, PartialShape::Scalar()),
+      [&](const Scope&) { return Values{x}; },
       [&](const Scope& s) { return Values{ops::Cast(s, x, DT_INT32)}; });
   ExpectRefused("'cond_true' and 'cond_false'");
 }
