@@ -190,7 +190,8 @@ bool Function::is_stateful() const { return made_->is_stateful; }
 std::vector<Output> Function::operator()(const Scope& scope,
                                          const InputList& args) const {
   const Node* node = AddCall(scope, made_.get(), args);
-  return node == nullptr ? Values() : ResultsOf(scope, node, made_->results);
+  if (node != nullptr) return ResultsOf(scope, node, made_->results);
+  return Values(made_ == nullptr ? 0 : made_->results.size());
 }
 
 Operation Function::Call(const Scope& scope, const InputList& args) const {
@@ -460,7 +461,9 @@ std::vector<Output> While(
     const Scope& scope, const InputList& loop_vars,
     const std::function<Output(const Scope&, const std::vector<Output>&)>& cond,
     const FunctionBody& body, const WhileOptions& options) {
-  return FunctionalLoop(scope, options).Build(loop_vars, cond, body);
+  Values last = FunctionalLoop(scope, options).Build(loop_vars, cond, body);
+  last.resize(loop_vars.size());
+  return last;
 }
 
 }  // namespace weft::ops

@@ -16,7 +16,8 @@
 //
 // Gradients run through calls (libs/gradients). docs/functions.md has the
 // whole of it. Errors stick to the scope that the function is made in; what it
-// gives is null or empty then. Threads: as the scope's.
+// gives is null then, or empty where it is not known how much it would be.
+// Threads: as the scope's.
 #ifndef WEFT_LIBS_OPS_CONTROL_FUNCTION_H_
 #define WEFT_LIBS_OPS_CONTROL_FUNCTION_H_
 

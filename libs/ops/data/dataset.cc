@@ -71,10 +71,10 @@ void DatasetMaker::AddElementAttrs(const Scope& scope, absl::string_view op,
 Dataset DatasetMaker::Of(const Scope& scope, const Output& variant,
                          ElementSpec element) {
   Dataset dataset;
+  dataset.element_ = std::move(element);
   if (!variant || !scope.ok()) return dataset;
   dataset.scope_ = std::make_shared<const Scope>(scope.WithName(""));
   dataset.variant_ = variant;
-  dataset.element_ = std::move(element);
   return dataset;
 }
 
@@ -91,6 +91,12 @@ Dataset Dataset::FromVariant(const Scope& scope, const Output& variant,
   return DatasetMaker::Of(scope, variant, std::move(element));
 }
 
+Dataset Dataset::Null() const {
+  Dataset result;
+  result.element_ = element_;
+  return result;
+}
+
 Dataset Dataset::In(const Scope& scope) const {
   Dataset result = *this;
   if (*this) result.scope_ = std::make_shared<const Scope>(scope);
@@ -98,17 +104,17 @@ Dataset Dataset::In(const Scope& scope) const {
 }
 
 Dataset Dataset::WithNames(const std::vector<std::string>& names) const {
-  if (!*this) return Dataset();
+  if (!*this) return Null();
   Dataset result = *this;
   scope_->UpdateStatus(
       Annotate(SetNames(names, result.element_),
                absl::StrCat("Dataset '", variant_.name(), "'")));
-  return scope_->ok() ? result : Dataset();
+  return scope_->ok() ? result : Null();
 }
 
 Dataset Dataset::Unary(absl::string_view op, const InputList& more,
                        AttrMap attrs) const {
-  if (!*this) return Dataset();
+  if (!*this) return Null();
   InputList inputs = {variant_};
   inputs.insert(inputs.end(), more.begin(), more.end());
   return DatasetMaker::Add(*scope_, op, inputs, element_, std::move(attrs));
@@ -136,7 +142,7 @@ int64_t KnownSize(const Scope& scope, const Input& size, bool is_exact) {
 
 Dataset Dataset::Batch(const Input& batch_size,
                        const BatchOptions& options) const {
-  if (!*this) return Dataset();
+  if (!*this) return Null();
   const int64_t rows =
       std::max(KnownSize(*scope_, batch_size, options.drop_remainder),
                PartialShape::kUnknown);
@@ -195,12 +201,12 @@ absl::StatusOr<InputList> PaddingInputs(const ElementSpec& element,
 
 Dataset Dataset::PaddedBatch(const Input& batch_size,
                              const PaddedBatchOptions& options) const {
-  if (!*this) return Dataset();
+  if (!*this) return Null();
   std::vector<PartialShape> shapes = options.padded_shapes;
   absl::StatusOr<InputList> padding = PaddingInputs(element_, shapes, options);
   if (!padding.ok()) {
     scope_->UpdateStatus(padding.status());
-    return Dataset();
+    return Null();
   }
   InputList inputs = {variant_, batch_size};
   inputs.insert(inputs.end(), padding->begin(), padding->end());
@@ -218,7 +224,7 @@ Dataset Dataset::PaddedBatch(const Input& batch_size,
 }
 
 Dataset Dataset::Unbatch() const {
-  if (!*this) return Dataset();
+  if (!*this) return Null();
   ElementSpec element = element_;
   for (Component& component : element) {
     component.shape = RowOf(component.shape);
@@ -229,7 +235,7 @@ Dataset Dataset::Unbatch() const {
 
 Dataset Dataset::Shuffle(const Input& buffer_size,
                          const ShuffleOptions& options) const {
-  if (!*this) return Dataset();
+  if (!*this) return Null();
   const auto [seed, seed2] = scope_->GetSeeds(options.seed);
   return Unary(
       "ShuffleDataset", {buffer_size, seed, seed2},
@@ -265,7 +271,7 @@ Dataset Dataset::IgnoreErrors() const {
 }
 
 Dataset Dataset::Window(const Input& size, const WindowOptions& options) const {
-  if (!*this) return Dataset();
+  if (!*this) return Null();
   ElementSpec element = element_;
   for (Component& component : element) {
     component.dtype = DT_VARIANT;
@@ -278,7 +284,7 @@ Dataset Dataset::Window(const Input& size, const WindowOptions& options) const {
 }
 
 Dataset Dataset::Enumerate(const Input& start) const {
-  if (!*this) return Dataset();
+  if (!*this) return Null();
   return Zip({Range(*scope_, start, std::numeric_limits<int64_t>::max())
                   .WithNames({"index"}),
               *this});
@@ -308,7 +314,7 @@ PartialShape CommonShape(const PartialShape& a, const PartialShape& b) {
 }  // namespace
 
 Dataset Dataset::Concatenate(const Dataset& other) const {
-  if (!*this || !other) return Dataset();
+  if (!*this || !other) return Null();
   if (!HaveSameTypes(element_, other.element_)) {
     scope_->UpdateStatus(absl::InvalidArgumentError(
         absl::StrCat("Two datasets to concatenate have different types: '",
@@ -329,15 +335,15 @@ Output Dataset::Cardinality() const {
 }
 
 std::vector<Output> Dataset::GetSingleElement() const {
-  if (!*this) return {};
+  if (!*this) return std::vector<Output>(element_.size());
   AttrMap attrs;
   DatasetMaker::AddElementAttrs(*scope_, "DatasetToSingleElement", element_,
                                 attrs);
   const Node* node =
       scope_->AddNode("DatasetToSingleElement", {variant_}, std::move(attrs));
   std::vector<Output> components;
-  for (int i = 0; node != nullptr && i < node->num_outputs(); ++i) {
-    components.emplace_back(node, i);
+  for (size_t i = 0; i < element_.size(); ++i) {
+    components.push_back(OutputOf(node, static_cast<int>(i)));
   }
   return components;
 }

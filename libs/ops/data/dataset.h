@@ -207,6 +207,10 @@ class Dataset {
  private:
   friend class DatasetMaker;  // dataset_maker.h
 
+  // A null one, with as many components as this has: who takes one of them
+  // reads the error of the scope, not memory.
+  Dataset Null() const;
+
   // What the methods share; DatasetMaker has the rest.
   Dataset Unary(absl::string_view op, const InputList& more,
                 AttrMap attrs = {}) const;

@@ -97,9 +97,9 @@ struct DatasetCall {
 
 Dataset Dataset::Map(const ElementFunction& fn,
                      const MapOptions& options) const {
-  if (!*this) return Dataset();
+  if (!*this) return Null();
   const ElementCall call(*scope_, "map", ArgsOf(element_), fn);
-  if (!call) return Dataset();
+  if (!call) return Null();
   ElementSpec element = SpecOf(call.function().results());
   absl::Status status = SetNames(options.names, element);
   if (status.ok() && element.empty()) {
@@ -108,7 +108,7 @@ Dataset Dataset::Map(const ElementFunction& fn,
   if (!status.ok()) {
     scope_->UpdateStatus(Annotate(
         status, absl::StrCat("Function '", call.function().name(), "'")));
-    return Dataset();
+    return Null();
   }
   if (!options.num_parallel_calls) {
     return call.Add("MapDataset", variant_, {}, std::move(element),
@@ -121,17 +121,17 @@ Dataset Dataset::Map(const ElementFunction& fn,
 }
 
 Dataset Dataset::FlatMap(const DatasetFunction& fn) const {
-  if (!*this) return Dataset();
+  if (!*this) return Null();
   const DatasetCall made(*this, "flat_map", fn);
-  if (!made.call) return Dataset();
+  if (!made.call) return Null();
   return made.call.Add("FlatMapDataset", variant_, {}, made.element, {});
 }
 
 Dataset Dataset::Interleave(const DatasetFunction& fn,
                             const InterleaveOptions& options) const {
-  if (!*this) return Dataset();
+  if (!*this) return Null();
   const DatasetCall made(*this, "interleave", fn);
-  if (!made.call) return Dataset();
+  if (!made.call) return Null();
   if (!options.num_parallel_calls) {
     return made.call.Add("InterleaveDataset", variant_,
                          {options.cycle_length, options.block_length},
@@ -145,24 +145,25 @@ Dataset Dataset::Interleave(const DatasetFunction& fn,
 }
 
 Dataset Dataset::Filter(const Predicate& predicate) const {
-  if (!*this) return Dataset();
+  if (!*this) return Null();
   return AddPredicate(*this, "filter", "FilterDataset", predicate);
 }
 
 Dataset Dataset::TakeWhile(const Predicate& predicate) const {
-  if (!*this) return Dataset();
+  if (!*this) return Null();
   return AddPredicate(*this, "take_while", "TakeWhileDataset", predicate);
 }
 
 std::vector<Output> Dataset::Reduce(const InputList& initial_state,
                                     const ElementFunction& fn) const {
-  if (!*this) return {};
+  const std::vector<Output> none(initial_state.size());
+  if (!*this) return none;
   ElementSpec state;
   std::vector<FunctionArg> args;
   InputList inputs = {variant_};
   for (const Input& input : initial_state) {
     const Output value = scope_->ToOutput(input, "initial_state");
-    if (!value) return {};
+    if (!value) return none;
     // A state may grow.
     args.emplace_back(RemoveRefType(value.dtype()), PartialShape());
     inputs.emplace_back(value);
@@ -172,12 +173,12 @@ std::vector<Output> Dataset::Reduce(const InputList& initial_state,
   for (const FunctionArg& arg : args) types.push_back(arg.dtype);
   for (const FunctionArg& arg : ArgsOf(element_)) args.push_back(arg);
   const ElementCall call(*scope_, "reduce", args, fn);
-  if (!call) return {};
+  if (!call) return none;
   if (call.function().result_types() != types) {
     scope_->UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
         "Function '", call.function().name(),
         "': Reduce must give a state of the types that it begins with")));
-    return {};
+    return none;
   }
   AttrMap attrs = {{"Tstate", types}, {"f", call.function().attr()}};
   call.AddCaptured(inputs, attrs);
@@ -185,8 +186,8 @@ std::vector<Output> Dataset::Reduce(const InputList& initial_state,
   const Node* node =
       call.scope().AddNode("ReduceDataset", inputs, std::move(attrs));
   std::vector<Output> results;
-  for (int i = 0; node != nullptr && i < node->num_outputs(); ++i) {
-    results.emplace_back(node, i);
+  for (size_t i = 0; i < initial_state.size(); ++i) {
+    results.push_back(OutputOf(node, static_cast<int>(i)));
   }
   return results;
 }

@@ -192,7 +192,8 @@ namespace {
 
 Tensor Int64s(const std::vector<int64_t>& values) {
   Tensor tensor(DT_INT64, TensorShape({static_cast<int64_t>(values.size())}));
-  std::copy(values.begin(), values.end(), tensor.mutable_flat<int64_t>().begin());
+  std::copy(values.begin(), values.end(),
+            tensor.mutable_flat<int64_t>().begin());
   return tensor;
 }
 

@@ -195,7 +195,9 @@ std::map<std::string, Output> Iterator::ByName(
 }
 
 Iterator Dataset::MakeOneShotIterator() const {
-  if (!*this) return Iterator();
+  Iterator iterator;
+  iterator.element_ = element_;
+  if (!*this) return iterator;
   const Function factory(
       *scope_, "make_dataset", {},
       [&](const Scope& s, const std::vector<Output>&) {
@@ -203,8 +205,7 @@ Iterator Dataset::MakeOneShotIterator() const {
         if (!copy.ok()) s.UpdateStatus(copy.status());
         return std::vector<Output>{copy.ok() ? *copy : Output()};
       });
-  if (!factory) return Iterator();
-  Iterator iterator;
+  if (!factory) return iterator;
   AttrMap attrs = AttrsOf(*scope_, "OneShotIterator", element_);
   attrs["dataset_factory"] = factory.attr();
   iterator.resource_ = scope_->ColocateWith(variant_).AddOutput(
@@ -215,9 +216,11 @@ Iterator Dataset::MakeOneShotIterator() const {
 
 Iterator Dataset::MakeInitializableIterator(
     const IteratorOptions& options) const {
-  if (!*this) return Iterator();
-  Iterator iterator = Iterator::FromStructure(scope_->ColocateWith(variant_),
-                                              element_, options);
+  Iterator iterator;
+  iterator.element_ = element_;
+  if (!*this) return iterator;
+  iterator = Iterator::FromStructure(scope_->ColocateWith(variant_), element_,
+                                     options);
   iterator.initializer_ = iterator.MakeInitializer(*scope_, *this);
   if (options.initialize_with_tables) {
     scope_->OutsideFunctions().AddToCollection(collection::kTableInitializers,
