@@ -31,8 +31,11 @@ class LocalFunctions : public FunctionRuntime {
     const KernelRegistry* kernels = nullptr;  // never null
     Device* device = nullptr;                 // never null
     Random* random = nullptr;                 // never null
+    // Keeps the device, and what kernels of the session find on it, for those
+    // who call functions when the session is gone; may be null.
+    std::shared_ptr<const void> keeps;
   };
-  // What the options point to outlives it.
+  // What the options point to and `keeps` does not keep outlives it.
   explicit LocalFunctions(const Options& options);
   ~LocalFunctions() override;
 

@@ -228,6 +228,7 @@ absl::StatusOr<bool> LineReader::Fill() {
   const auto n = stream_.Read(&buffer_[0], buffer_.size());
   buffer_.resize(n.ok() ? *n : 0);
   RETURN_IF_ERROR(n.status());
+  filled_ += *n;
   return !buffer_.empty();
 }
 
@@ -258,15 +259,16 @@ bool LineReader::TakeFromBuffer(std::string& line) {
     is_too_long_ = true;
     return false;
   }
-  line.append(buffer_, next_, size);
-  next_ += size + (has_end ? 1 : 0);
-  if (has_end) DropCarriageReturn(line);
+  const size_t end_size = has_end ? 1 : 0;
+  line.append(buffer_, next_, size + (options_.keeps_ends ? end_size : 0));
+  next_ += size + end_size;
+  if (has_end && !options_.keeps_ends) DropCarriageReturn(line);
   return has_end;
 }
 
 absl::Status LineReader::EndOfFile(std::string& line) {
   const absl::Status end = stream_.End();
-  DropCarriageReturn(line);
+  if (!options_.keeps_ends) DropCarriageReturn(line);
   // As in TensorFlow an empty line that nothing ends is none.
   if (absl::IsOutOfRange(end) && !line.empty()) return absl::OkStatus();
   line.clear();

@@ -61,6 +61,8 @@ absl::Status AppendBytes(InputStream& stream, uint64_t count, std::string& to);
 struct LineReaderOptions {
   // Longer ones are refused: a file of zeros is one line.
   uint64_t max_line_bytes = uint64_t{2} << 30;
+  // Lines come with their ends, as these are.
+  bool keeps_ends = false;
 };
 
 // Lines end with "\n" or "\r\n", the last one also with the file.
@@ -76,6 +78,11 @@ class LineReader {
   // the file: who asks again gets the line that failed.
   absl::Status ReadLine(std::string& line);
 
+  // How much of the stream the lines so far were, with their ends.
+  uint64_t offset() const {
+    return filled_ - (buffer_.size() - next_) - begun_.size();
+  }
+
  private:
   // Whether there is more.
   absl::StatusOr<bool> Fill();
@@ -87,6 +94,7 @@ class LineReader {
   const LineReaderOptions options_;
   std::string buffer_;
   size_t next_ = 0;    // in the buffer
+  uint64_t filled_ = 0;  // what was read of the stream
   std::string begun_;  // of a line whose rest could not be read
   bool is_too_long_ = false;
 };

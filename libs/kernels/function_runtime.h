@@ -18,7 +18,9 @@
 // StepContext of its own.
 //
 // A runtime belongs to a session on a task. Whoever outlives the session (a
-// shared iterator) holds on to it with shared_from_this.
+// shared iterator) holds on to it with shared_from_this, and so keeps the
+// device, its allocator and the resources that the session's kernels have in
+// their StepContext.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_KERNELS_FUNCTION_RUNTIME_H_

@@ -1,6 +1,7 @@
 #include "libs/runtime/task_runtime.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -39,7 +40,8 @@ absl::Status Released(const protocol::PartitionRegistration& registration) {
 
 TaskRuntime::TaskRuntime(std::vector<std::unique_ptr<Device>> devices,
                          const TaskRuntimeOptions& options)
-    : devices_(std::move(devices)),
+    : devices_(std::make_move_iterator(devices.begin()),
+               std::make_move_iterator(devices.end())),
       options_(options),
       shared_resources_(NewResources()),
       steps_(options.max_unclaimed_bytes_per_session, options.task) {}
@@ -51,14 +53,19 @@ TaskRuntime::~TaskRuntime() {
   for (auto& [incarnation, peer] : peers_) {
     if (peer.lease != 0) options_.scheduler->CancelTimer(peer.lease);
   }
+  for (const auto& resources : shared_resources_) resources->ClearAll();
 }
 
-std::vector<std::unique_ptr<ResourceManager>> TaskRuntime::NewResources()
+TaskRuntime::Session::~Session() {
+  for (const auto& resources : own_resources) resources->ClearAll();
+}
+
+std::vector<std::shared_ptr<ResourceManager>> TaskRuntime::NewResources()
     const {
-  std::vector<std::unique_ptr<ResourceManager>> result;
+  std::vector<std::shared_ptr<ResourceManager>> result;
   for (size_t i = 0; i < devices_.size(); ++i) {
     result.push_back(
-        std::make_unique<ResourceManager>(options_.default_container));
+        std::make_shared<ResourceManager>(options_.default_container));
   }
   return result;
 }
@@ -133,11 +140,16 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
   auto created = std::make_shared<Session>();
   created->master_incarnation = session.master_incarnation;
   if (isolated) created->own_resources = NewResources();
-  for (const auto& device : devices_) {
-    created->functions.push_back(std::make_shared<LocalFunctions>(
-        LocalFunctions::Options{.kernels = options_.kernels,
-                                .device = device.get(),
-                                .random = options_.random}));
+  const auto& resources = isolated ? created->own_resources : shared_resources_;
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    using Kept =
+        std::pair<std::shared_ptr<Device>, std::shared_ptr<ResourceManager>>;
+    created->functions.push_back(
+        std::make_shared<LocalFunctions>(LocalFunctions::Options{
+            .kernels = options_.kernels,
+            .device = devices_[i].get(),
+            .random = options_.random,
+            .keeps = std::make_shared<Kept>(devices_[i], resources[i])}));
   }
   absl::MutexLock lock(&mutex_);
   if (!stopped_.ok()) return stopped_;

@@ -164,12 +164,15 @@ class TaskRuntime : public protocol::Worker,
 
  private:
   struct Session {
+    // Iterators keep what their functions use, and with it themselves.
+    ~Session();
+
     uint64_t master_incarnation = 0;
     StatefulKernels stateful_kernels;
     // What its kernels call functions with, one for each device.
     std::vector<std::shared_ptr<LocalFunctions>> functions;
     // One for each device, when isolated.
-    std::vector<std::unique_ptr<ResourceManager>> own_resources;
+    std::vector<std::shared_ptr<ResourceManager>> own_resources;
     absl::btree_map<uint64_t, std::shared_ptr<Registration>> registrations;
     // Of those that were released, some whose steps may still run.
     std::vector<std::pair<uint64_t, std::weak_ptr<Registration>>> released;
@@ -272,7 +275,7 @@ class TaskRuntime : public protocol::Worker,
       std::shared_ptr<Session> session) const;
   absl::StatusOr<Registration::DevicePlan> CompilePartition(
       const protocol::DevicePartition& partition, Session& session) const;
-  std::vector<std::unique_ptr<ResourceManager>> NewResources() const;
+  std::vector<std::shared_ptr<ResourceManager>> NewResources() const;
   // OK unless whoever asks has given up.
   absl::Status CheckWanted(absl::Time deadline,
                            const Cancellation& client) const;
@@ -308,9 +311,9 @@ class TaskRuntime : public protocol::Worker,
   // The lease that began with the master's loss of that number.
   void LeaseExpired(uint64_t incarnation, uint64_t loss);
 
-  const std::vector<std::unique_ptr<Device>> devices_;
+  const std::vector<std::shared_ptr<Device>> devices_;
   const TaskRuntimeOptions options_;
-  const std::vector<std::unique_ptr<ResourceManager>> shared_resources_;
+  const std::vector<std::shared_ptr<ResourceManager>> shared_resources_;
   StepTable steps_;
 
   mutable absl::Mutex mutex_;

@@ -46,6 +46,14 @@ absl::Status RecordReader::Damaged(uint64_t offset) const {
                    offset == 0 ? " (Is this even a TFRecord file?)" : ""));
 }
 
+absl::Status RecordReader::GoTo(uint64_t offset) {
+  if (options_.compression != RecordCompression::kNone) {
+    error_ = SkipBytes(*stream_, offset - offset_);
+  }
+  offset_ = offset;
+  return error_;
+}
+
 absl::Status RecordReader::ReadRecord(std::string& record) {
   record.clear();
   RETURN_IF_ERROR(error_);

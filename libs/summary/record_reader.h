@@ -52,6 +52,10 @@ class RecordReader {
   // meanwhile is found by asking again; of compressed files the error stays.
   absl::Status ReadRecord(std::string& record);
 
+  // To the record that begins there, in the file or what it is decompressed to;
+  // to be called before the first is read. Errors are those of ReadRecord.
+  absl::Status GoTo(uint64_t offset);
+
   // Where the next record begins, in the file or what it is decompressed to.
   uint64_t offset() const { return offset_; }
 

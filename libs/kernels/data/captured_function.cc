@@ -121,13 +121,13 @@ void CapturedFunction::CallAsync(const IteratorContext& context,
   const StepContext& step = running->step;
   function_->Run(step, std::move(args),
                  [this, running = std::move(running)](auto results) mutable {
-                   Done done = std::move(running->done);
+                   Done end = std::move(running->done);
                    running.reset();
-                   if (results.ok()) return done(std::move(results));
-                   done(Annotate(results.status(),
-                                 absl::StrCat("Error in user-defined function "
-                                              "passed to ",
-                                              dataset_, " transformation")));
+                   if (results.ok()) return end(std::move(results));
+                   end(Annotate(results.status(),
+                                absl::StrCat("Error in user-defined function "
+                                             "passed to ",
+                                             dataset_, " transformation")));
                  });
 }
 

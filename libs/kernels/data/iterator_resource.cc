@@ -77,6 +77,10 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
 
  private:
   struct Call {
+    Call(Cancellation& step_of_call, Work work_of_call, Done done_of_call)
+        : step(step_of_call),
+          work(std::move(work_of_call)),
+          done(std::move(done_of_call)) {}
     Cancellation& step;
     Work work;
     Done done;
@@ -110,8 +114,7 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
 
 void IteratorResource::Walk::InTurn(Cancellation& step, bool may_be_quick,
                                     Work work, Done done) {
-  auto call =
-      std::make_shared<Call>(Call{step, std::move(work), std::move(done)});
+  auto call = std::make_shared<Call>(step, std::move(work), std::move(done));
   turns_.Take(step, [self = shared_from_this(), call,
                      may_be_quick](const absl::Status& cause) {
     if (!cause.ok()) return call->done(cause);

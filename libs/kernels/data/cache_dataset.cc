@@ -1,0 +1,263 @@
+// Elements kept at the first walk through all of them, in memory or in a file:
+// FILENAME.weft_cache (libs/kernels/data/element_file.h). A walk that ends
+// before the last element leaves nothing. Of several first walks at a time each
+// keeps all, and the last one's stays.
+#include <algorithm>
+#include <utility>
+
+#include "libs/kernels/data/data_kernels.h"
+#include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_file.h"
+#include "libs/kernels/data/memory_cache.h"
+#include "libs/kernels/resource/resource_lookup.h"
+
+namespace weft {
+namespace {
+
+using IteratorPtr = std::unique_ptr<DatasetIterator>;
+
+// ---- In memory ----
+
+class MemoryCacheDataset : public UnaryDataset {
+ public:
+  MemoryCacheDataset(const DatasetOp& op, DatasetPtr input,
+                     std::shared_ptr<MemoryCache> cache)
+      : UnaryDataset(op, std::move(input)), cache_(std::move(cache)) {}
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+  int64_t Cardinality() const override { return input().Cardinality(); }
+
+ private:
+  class Iterator;
+
+  const std::shared_ptr<MemoryCache> cache_;
+};
+
+class MemoryCacheDataset::Iterator
+    : public UnaryIteratorOf<MemoryCacheDataset> {
+ public:
+  Iterator(const MemoryCacheDataset& dataset, IteratorPtr input)
+      : UnaryIteratorOf(dataset, std::move(input)),
+        cached_(dataset.cache_->elements()) {}
+
+  absl::StatusOr<bool> GetNext(IteratorContext& context,
+                               DatasetElement* element) override {
+    if (cached_ != nullptr) {
+      if (next_ >= cached_->size()) return false;
+      *element = (*cached_)[next_++];
+      return true;
+    }
+    ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
+    if (has) {
+      kept_.push_back(*element);
+      return true;
+    }
+    next_ = kept_.size();
+    cached_ = dataset().cache_->Fill(std::exchange(kept_, {}));
+    next_ = std::max(next_, cached_->size());
+    return false;
+  }
+  bool IsReady() const override {
+    return cached_ != nullptr || input().IsReady();
+  }
+
+  // With the elements, for whoever goes on may be in another process.
+  absl::Status Save(IteratorContext& context,
+                    IteratorStateWriter writer) override {
+    writer.Write("is_cached", int64_t{cached_ != nullptr});
+    writer.Write("next", static_cast<int64_t>(next_));
+    const auto& elements = cached_ == nullptr ? kept_ : *cached_;
+    writer.Write("size", static_cast<int64_t>(elements.size()));
+    for (size_t i = 0; i < elements.size(); ++i) {
+      writer.Write(absl::StrCat("element", i), elements[i]);
+    }
+    if (cached_ != nullptr) return absl::OkStatus();
+    return UnaryIteratorOf::Save(context, writer);
+  }
+  absl::Status Restore(IteratorContext& context,
+                       const IteratorStateReader& reader) override {
+    ASSIGN_OR_RETURN(const int64_t is_cached, reader.ReadInt("is_cached"));
+    ASSIGN_OR_RETURN(const int64_t next, reader.ReadInt("next"));
+    ASSIGN_OR_RETURN(const int64_t size, reader.ReadInt("size"));
+    std::vector<DatasetElement> elements;
+    for (int64_t i = 0; i < size; ++i) {
+      ASSIGN_OR_RETURN(DatasetElement element,
+                       reader.ReadElement(absl::StrCat("element", i)));
+      RETURN_IF_ERROR(CheckElement(element));
+      elements.push_back(std::move(element));
+    }
+    if (next < 0 || next > size) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the saved state of a cache is at ", next, " of ", size));
+    }
+    if (is_cached == 0) {
+      RETURN_IF_ERROR(UnaryIteratorOf::Restore(context, reader));
+      cached_ = nullptr;
+      kept_ = std::move(elements);
+      return absl::OkStatus();
+    }
+    cached_ = dataset().cache_->Fill(std::move(elements));
+    next_ = static_cast<size_t>(next);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status CheckElement(const DatasetElement& element) const {
+    DataTypeVector types;
+    for (const Tensor& tensor : element) types.push_back(tensor.dtype());
+    return CheckElementTypes(dataset().element(), types);
+  }
+
+  MemoryCache::Elements cached_;  // null on a first walk
+  size_t next_ = 0;
+  std::vector<DatasetElement> kept_;  // on a first walk
+};
+
+// ---- In a file ----
+
+class FileCacheDataset : public UnaryDataset {
+ public:
+  FileCacheDataset(const DatasetOp& op, DatasetPtr input,
+                   const std::string& filename)
+      : UnaryDataset(op, std::move(input)),
+        path_(absl::StrCat(filename, ".weft_cache")),
+        random_(*op.random) {}
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+  int64_t Cardinality() const override { return input().Cardinality(); }
+
+ private:
+  class Iterator;
+
+  const std::string path_;
+  Random& random_;
+};
+
+class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
+ public:
+  using UnaryIteratorOf::UnaryIteratorOf;
+
+  absl::StatusOr<bool> GetNext(IteratorContext& context,
+                               DatasetElement* element) override {
+    if (has_ended_) return false;
+    if (reader_ == nullptr && writer_ == nullptr) {
+      RETURN_IF_ERROR(Open(context));
+    }
+    if (reader_ != nullptr) {
+      return reader_->Read(context.allocator(), dataset().element(), element);
+    }
+    ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
+    if (has) {
+      RETURN_IF_ERROR(writer_->Write(*element));
+      return true;
+    }
+    has_ended_ = true;
+    const absl::Status status = writer_->Finish();
+    writer_.reset();
+    RETURN_IF_ERROR(status);
+    return false;
+  }
+
+  absl::Status Save(IteratorContext& context,
+                    IteratorStateWriter writer) override {
+    writer.Write("has_ended", int64_t{has_ended_});
+    if (reader_ != nullptr) {
+      writer.Write("offset", static_cast<int64_t>(reader_->offset()));
+      return absl::OkStatus();
+    }
+    if (writer_ != nullptr) {
+      ASSIGN_OR_RETURN(std::string contents, writer_->Contents());
+      writer.Write("contents", Tensor::Scalar(std::move(contents)));
+    }
+    return UnaryIteratorOf::Save(context, writer);
+  }
+
+  absl::Status Restore(IteratorContext& context,
+                       const IteratorStateReader& reader) override {
+    ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
+    has_ended_ = ended != 0;
+    writer_.reset();
+    reader_.reset();
+    if (reader.Has("offset")) {
+      ASSIGN_OR_RETURN(const int64_t offset, reader.ReadInt("offset"));
+      if (offset < 0) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "the saved state of a cache is at ", offset, " of its file"));
+      }
+      RETURN_IF_ERROR(OpenReader(context));
+      return reader_->GoTo(static_cast<uint64_t>(offset));
+    }
+    if (reader.Has("contents")) {
+      ASSIGN_OR_RETURN(const Tensor contents,
+                       reader.Read("contents", DT_STRING));
+      if (contents.num_elements() != 1) {
+        return absl::InvalidArgumentError(
+            "the saved state of a cache has other contents than one string");
+      }
+      RETURN_IF_ERROR(OpenWriter(context));
+      RETURN_IF_ERROR(writer_->SetContents(contents.flat<std::string>()[0]));
+    }
+    return UnaryIteratorOf::Restore(context, reader);
+  }
+
+ private:
+  absl::Status Open(IteratorContext& context) {
+    const absl::Status exists =
+        context.file_system().FileExists(dataset().path_);
+    if (absl::IsNotFound(exists)) return OpenWriter(context);
+    RETURN_IF_ERROR(exists);
+    return OpenReader(context);
+  }
+  absl::Status OpenReader(IteratorContext& context) {
+    ASSIGN_OR_RETURN(auto file, context.file_system().NewRandomAccessFile(
+                                    dataset().path_));
+    reader_ = std::make_unique<ElementFileReader>(dataset().path_,
+                                                  std::move(file));
+    return absl::OkStatus();
+  }
+  absl::Status OpenWriter(IteratorContext& context) {
+    const std::string suffix =
+        absl::StrCat(".", absl::Hex(dataset().random_.Next()), ".tmp");
+    ASSIGN_OR_RETURN(writer_,
+                     ElementFileWriter::Create(context.file_system(),
+                                               dataset().path_, suffix));
+    return absl::OkStatus();
+  }
+
+  // At most one of the two; the file tells at the first element.
+  std::unique_ptr<ElementFileReader> reader_;
+  std::unique_ptr<ElementFileWriter> writer_;
+  bool has_ended_ = false;
+};
+
+absl::StatusOr<DatasetPtr> MakeCacheWith(const DatasetOp& op,
+                                         OpKernelContext& context,
+                                         std::shared_ptr<MemoryCache> cache) {
+  ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+  ASSIGN_OR_RETURN(const std::string filename,
+                   ScalarInput<std::string>(context, 1, "filename"));
+  if (!filename.empty()) {
+    return std::make_shared<FileCacheDataset>(op, std::move(input), filename);
+  }
+  return std::make_shared<MemoryCacheDataset>(op, std::move(input),
+                                              std::move(cache));
+}
+
+absl::StatusOr<DatasetPtr> MakeCache(const DatasetOp& op,
+                                     OpKernelContext& context) {
+  return MakeCacheWith(op, context, std::make_shared<MemoryCache>());
+}
+
+}  // namespace
+
+void RegisterCacheDataset(KernelRegistry& registry) {
+  RegisterDataset(registry, "CacheDataset", MakeCache);
+}
+
+}  // namespace weft

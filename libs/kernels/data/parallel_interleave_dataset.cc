@@ -1,0 +1,596 @@
+// ParallelInterleave: several data sets, which a function makes of the elements
+// of another one, read at once and given in turns. The order is that of
+// Interleave, unless it need not be kept.
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "libs/kernels/data/background_work.h"
+#include "libs/kernels/data/data_kernels.h"
+#include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_result.h"
+#include "libs/kernels/data/parallel_map.h"
+
+namespace weft {
+namespace {
+
+using IteratorPtr = std::unique_ptr<DatasetIterator>;
+
+// Of what is read ahead of one data set; one element is there however large.
+constexpr int64_t kMostBytes = int64_t{64} << 20;
+
+struct InterleaveOptions {
+  CapturedFunctionPtr function;
+  int64_t cycle_length = 1;
+  int64_t block_length = 1;
+  int64_t buffer_elements = 1;  // of each data set
+  int64_t parallel_calls = 1;   // or kAutotune
+  bool keeps_order = true;
+};
+
+class ParallelInterleaveDataset : public Dataset {
+ public:
+  ParallelInterleaveDataset(const DatasetOp& op, DatasetPtr input,
+                            InterleaveOptions options)
+      : Dataset(op.name, op.element),
+        input_(std::move(input)),
+        options_(std::move(options)) {}
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override;
+
+  const InterleaveOptions& options() const { return options_; }
+
+  // Of the data set that the function makes of `element`.
+  absl::StatusOr<IteratorPtr> OpenSource(IteratorContext& context,
+                                         const DatasetElement& element) const {
+    ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                     options_.function->Call(context, element));
+    if (results.size() != 1) {
+      return absl::InvalidArgumentError(
+          "`f` must return a single element of type Dataset");
+    }
+    ASSIGN_OR_RETURN(const DatasetPtr source, DatasetFrom(results[0]));
+    RETURN_IF_ERROR(CheckElementTypes(this->element(), source->output_types()));
+    return source->MakeIterator(context);
+  }
+
+ private:
+  const DatasetPtr input_;
+  const InterleaveOptions options_;
+};
+
+// One place in the cycle.
+struct Source {
+  enum class State {
+    kWaiting,  // for an element of the input
+    kOpen,     // it has that, and what is made of it
+    kDone,     // no more comes than its results
+    kEmpty,    // and the input had nothing to go on with
+  };
+  State state = State::kWaiting;
+  bool is_read = false;  // by a thread
+  DatasetElement input;
+  IteratorPtr iterator;  // null until it is opened; of who reads it
+  std::deque<ElementResult> results;
+  int64_t bytes = 0;
+
+  void Add(ElementResult result) {
+    bytes += result.TotalBytes();
+    results.push_back(std::move(result));
+  }
+  ElementResult Take() {
+    ElementResult result = std::move(results.front());
+    results.pop_front();
+    bytes -= result.TotalBytes();
+    return result;
+  }
+};
+
+class ParallelInterleaveIterator
+    : public IteratorOf<ParallelInterleaveDataset> {
+ public:
+  ParallelInterleaveIterator(const ParallelInterleaveDataset& dataset,
+                             IteratorPtr input, int64_t cores,
+                             const IteratorContext& context)
+      : IteratorOf(dataset),
+        input_(std::move(input)),
+        cycle_length_(OrCores(dataset.options().cycle_length, cores)),
+        parallel_calls_(OrCores(dataset.options().parallel_calls, cores)),
+        background_(context) {}
+
+  absl::StatusOr<bool> GetNext(IteratorContext& context,
+                               DatasetElement* element) override {
+    absl::MutexLock lock(&mutex_);
+    while (true) {
+      StartThreads();
+      const Turn turn = options().keeps_order ? TakeInOrder() : TakeAny();
+      if (turn == Turn::kEnd) return false;
+      if (turn == Turn::kTaken) {
+        StartThreads();
+        return taken_.MoveTo(element);
+      }
+      const int64_t seen = changes_;
+      RETURN_IF_ERROR(changed_.Await(
+          mutex_, context.scheduler(), context.cancellation(),
+          [&] { return changes_ != seen; }));
+    }
+  }
+
+  absl::Status Save(IteratorContext& context,
+                    IteratorStateWriter writer) override;
+  absl::Status Restore(IteratorContext& context,
+                       const IteratorStateReader& reader) override;
+
+ private:
+  enum class Turn { kTaken, kEnd, kWait };
+
+  static int64_t OrCores(int64_t count, int64_t cores) {
+    return count == kAutotune ? cores : count;
+  }
+  const InterleaveOptions& options() const { return dataset().options(); }
+
+  int64_t num_sources() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return static_cast<int64_t>(sources_.size());
+  }
+
+  // The next element as Interleave has it.
+  Turn TakeInOrder() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (int64_t passed = 0; passed <= num_sources(); ++passed) {
+      if (position_ >= num_sources() && !WrapAround()) return Turn::kWait;
+      if (sources_.empty()) return Turn::kEnd;
+      Source& source = *sources_[position_];
+      if (!source.results.empty()) {
+        TakeFrom(source);
+        if (++in_block_ >= options().block_length) Advance();
+        return Turn::kTaken;
+      }
+      if (source.state == Source::State::kDone) {
+        Reopen(position_);
+        // It has the next turn but one, as others have one before.
+        Advance();
+        passed = -1;
+        continue;
+      }
+      if (source.state != Source::State::kEmpty) return Turn::kWait;
+      Advance();
+    }
+    return Turn::kEnd;
+  }
+
+  // Whether the cycle has no more places, so that its first is the next.
+  bool WrapAround() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!input_has_ended_ && num_sources() < cycle_length_) return false;
+    position_ = 0;
+    in_block_ = 0;
+    return true;
+  }
+  void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ++position_;
+    in_block_ = 0;
+  }
+
+  // Whatever is there first.
+  Turn TakeAny() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    bool may_come = !input_has_ended_;
+    for (int64_t i = 0; i < num_sources(); ++i) {
+      const int64_t place = (position_ + i) % num_sources();
+      Source& source = *sources_[place];
+      if (!source.results.empty()) {
+        TakeFrom(source);
+        position_ = place + 1;
+        return Turn::kTaken;
+      }
+      if (source.state == Source::State::kDone) Reopen(place);
+      may_come = may_come || source.state != Source::State::kEmpty;
+    }
+    return may_come ? Turn::kWait : Turn::kEnd;
+  }
+
+  void TakeFrom(Source& source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    taken_ = source.Take();
+    Enqueue(source);
+  }
+  void Reopen(int64_t place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Source& source = *sources_[place];
+    if (input_has_ended_) {
+      source.state = Source::State::kEmpty;
+      return;
+    }
+    source.state = Source::State::kWaiting;
+    waiting_.push_back(place);
+    StartThreads();
+  }
+
+  bool HasRoom(const Source& source) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    const auto most = static_cast<size_t>(options().buffer_elements);
+    return source.results.empty() ||
+           (source.results.size() < most && source.bytes < kMostBytes);
+  }
+  // For a thread to read on.
+  void Enqueue(Source& source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (source.is_read || source.state != Source::State::kOpen) return;
+    if (!HasRoom(source)) return;
+    source.is_read = true;
+    to_read_.push_back(&source);
+  }
+
+  bool MayGoOn() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return !is_paused_ && !background_.IsCancelled();
+  }
+  // Places that are opened before the consumer comes to them.
+  bool MayGrow() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return num_sources() < cycle_length_ &&
+           num_sources() - position_ < parallel_calls_;
+  }
+  bool WantsInput() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return !input_has_ended_ && (!waiting_.empty() || MayGrow());
+  }
+
+  void StartThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!MayGoOn()) return;
+    if (!is_taking_ && WantsInput()) {
+      is_taking_ = true;
+      background_.Start(Pool::kOwnThread, [this] { TakeInputs(); });
+    }
+    while (readers_ < parallel_calls_ &&
+           readers_ < static_cast<int64_t>(to_read_.size()) + active_) {
+      ++readers_;
+      background_.Start(Pool::kOwnThread, [this] { ReadSources(); });
+    }
+  }
+
+  void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ++changes_;
+    changed_.Notify();
+  }
+
+  // The thread that hands out elements of the input, in the order of places.
+  void TakeInputs() {
+    absl::MutexLock lock(&mutex_);
+    while (MayGoOn() && WantsInput()) {
+      mutex_.Unlock();
+      DatasetElement element;
+      const absl::StatusOr<bool> has =
+          input_->GetNext(background_.context(), &element);
+      mutex_.Lock();
+      if (has.ok() && !*has) {
+        EndInput();
+      } else {
+        FillPlace(std::move(element), has.status());
+      }
+      StartThreads();
+      Changed();
+    }
+    is_taking_ = false;
+    Changed();
+  }
+  void EndInput() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    input_has_ended_ = true;
+    for (int64_t place : waiting_) {
+      sources_[place]->state = Source::State::kEmpty;
+    }
+    waiting_.clear();
+  }
+  void FillPlace(DatasetElement element, absl::Status status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (waiting_.empty()) {
+      waiting_.push_back(num_sources());
+      sources_.push_back(std::make_unique<Source>());
+    }
+    Source& source = *sources_[waiting_.front()];
+    waiting_.pop_front();
+    if (!status.ok()) {
+      source.Add({std::move(status), {}});
+      source.state = Source::State::kDone;
+      return;
+    }
+    source.input = std::move(element);
+    source.state = Source::State::kOpen;
+    Enqueue(source);
+  }
+
+  // A thread that reads what is to be read.
+  void ReadSources() {
+    absl::MutexLock lock(&mutex_);
+    while (MayGoOn() && !to_read_.empty()) {
+      Source& source = *to_read_.front();
+      to_read_.pop_front();
+      ++active_;
+      while (MayGoOn() && source.state == Source::State::kOpen &&
+             HasRoom(source)) {
+        ReadOne(source);
+        Changed();
+      }
+      --active_;
+      source.is_read = false;
+      // It may have got room between.
+      Enqueue(source);
+    }
+    --readers_;
+    Changed();
+  }
+  void ReadOne(Source& source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    mutex_.Unlock();
+    ElementResult result;
+    absl::StatusOr<bool> has = true;
+    bool is_open = source.iterator != nullptr;
+    if (!is_open) {
+      auto iterator = dataset().OpenSource(background_.context(), source.input);
+      is_open = iterator.ok();
+      if (is_open) {
+        source.iterator = *std::move(iterator);
+      } else {
+        has = iterator.status();
+      }
+    }
+    if (is_open) {
+      has = source.iterator->GetNext(background_.context(), &result.element);
+      if (has.ok() && !*has) source.iterator.reset();
+    }
+    mutex_.Lock();
+    if (!is_open || (has.ok() && !*has)) source.state = Source::State::kDone;
+    if (has.ok() && !*has) return;
+    result.status = has.status();
+    source.Add(std::move(result));
+  }
+
+  void Pause(IteratorContext& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    is_paused_ = true;
+    changed_.Await(mutex_, context.scheduler(),
+                   [this] { return !is_taking_ && readers_ == 0; });
+  }
+  absl::Status SaveSource(IteratorContext& context, const Source& source,
+                          IteratorStateWriter writer) const;
+  absl::StatusOr<std::unique_ptr<Source>> RestoreSource(
+      IteratorContext& context, const IteratorStateReader& reader) const;
+
+  const IteratorPtr input_;
+  const int64_t cycle_length_;
+  const int64_t parallel_calls_;
+
+  absl::Mutex mutex_;
+  Signal changed_;
+  int64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::unique_ptr<Source>> sources_ ABSL_GUARDED_BY(mutex_);
+  std::deque<int64_t> waiting_ ABSL_GUARDED_BY(mutex_);  // places, in order
+  std::deque<Source*> to_read_ ABSL_GUARDED_BY(mutex_);
+  int64_t position_ ABSL_GUARDED_BY(mutex_) = 0;  // in the cycle
+  int64_t in_block_ ABSL_GUARDED_BY(mutex_) = 0;
+  ElementResult taken_ ABSL_GUARDED_BY(mutex_);
+  int64_t readers_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
+  int64_t active_ ABSL_GUARDED_BY(mutex_) = 0;   // of these, reading
+  bool is_taking_ ABSL_GUARDED_BY(mutex_) = false;
+  bool input_has_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_paused_ ABSL_GUARDED_BY(mutex_) = false;
+
+  BackgroundWork background_;  // the last member
+};
+
+absl::Status ParallelInterleaveIterator::SaveSource(
+    IteratorContext& context, const Source& source,
+    IteratorStateWriter writer) const {
+  writer.Write("state", static_cast<int64_t>(source.state));
+  writer.Write("input", source.input);
+  WriteResults(writer, "results", source.results);
+  writer.Write("is_open", int64_t{source.iterator != nullptr});
+  if (source.iterator == nullptr) return absl::OkStatus();
+  return source.iterator->Save(context, writer.Within("iterator"));
+}
+
+absl::StatusOr<std::unique_ptr<Source>>
+ParallelInterleaveIterator::RestoreSource(
+    IteratorContext& context, const IteratorStateReader& reader) const {
+  auto source = std::make_unique<Source>();
+  ASSIGN_OR_RETURN(const int64_t state, reader.ReadInt("state"));
+  if (state < 0 || state > static_cast<int64_t>(Source::State::kEmpty)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the saved state of an interleave has a source in state ", state));
+  }
+  source->state = static_cast<Source::State>(state);
+  ASSIGN_OR_RETURN(source->input, reader.ReadElement("input"));
+  std::deque<ElementResult> results;
+  RETURN_IF_ERROR(ReadResults(reader, "results", results));
+  for (ElementResult& result : results) source->Add(std::move(result));
+  ASSIGN_OR_RETURN(const int64_t is_open, reader.ReadInt("is_open"));
+  if (is_open == 0) return source;
+  ASSIGN_OR_RETURN(source->iterator,
+                   dataset().OpenSource(context, source->input));
+  RETURN_IF_ERROR(
+      source->iterator->Restore(context, reader.Within("iterator")));
+  return source;
+}
+
+// What waits is to be filled, each once: else nobody ends the wait for it.
+absl::Status CheckWaiting(const std::vector<std::unique_ptr<Source>>& sources,
+                          absl::Span<const int64_t> places) {
+  std::set<int64_t> expected;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i]->state == Source::State::kWaiting) {
+      expected.insert(static_cast<int64_t>(i));
+    }
+  }
+  const std::set<int64_t> found(places.begin(), places.end());
+  if (found == expected && found.size() == places.size()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "the saved state of an interleave has other sources to fill than those "
+      "that wait");
+}
+
+absl::Status ParallelInterleaveIterator::Save(IteratorContext& context,
+                                              IteratorStateWriter writer) {
+  absl::MutexLock lock(&mutex_);
+  Pause(context);
+  writer.Write("has_ended", int64_t{input_has_ended_});
+  writer.Write("position", position_);
+  writer.Write("in_block", in_block_);
+  writer.Write("sources", num_sources());
+  absl::Status status = input_->Save(context, writer.Within("input"));
+  for (int64_t i = 0; status.ok() && i < num_sources(); ++i) {
+    status = SaveSource(context, *sources_[i],
+                        writer.Within(absl::StrCat("source", i)));
+  }
+  writer.Write("waiting", Tensor::Vector<int64_t>(std::vector<int64_t>(
+                              waiting_.begin(), waiting_.end())));
+  is_paused_ = false;
+  for (auto& source : sources_) Enqueue(*source);
+  return status;
+}
+
+absl::Status ParallelInterleaveIterator::Restore(
+    IteratorContext& context, const IteratorStateReader& reader) {
+  absl::MutexLock lock(&mutex_);
+  Pause(context);
+  ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
+  ASSIGN_OR_RETURN(const int64_t position, reader.ReadInt("position"));
+  ASSIGN_OR_RETURN(const int64_t in_block, reader.ReadInt("in_block"));
+  ASSIGN_OR_RETURN(const int64_t count, reader.ReadInt("sources"));
+  ASSIGN_OR_RETURN(const Tensor waiting, reader.Read("waiting", DT_INT64));
+  RETURN_IF_ERROR(input_->Restore(context, reader.Within("input")));
+  std::vector<std::unique_ptr<Source>> sources;
+  for (int64_t i = 0; i < count; ++i) {
+    ASSIGN_OR_RETURN(
+        auto source,
+        RestoreSource(context, reader.Within(absl::StrCat("source", i))));
+    sources.push_back(std::move(source));
+  }
+  const auto places = waiting.flat<int64_t>();
+  RETURN_IF_ERROR(CheckWaiting(sources, places));
+  if (position < 0 || position > count || count > cycle_length_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the saved state of an interleave is at source ", position,
+                     " of ", count));
+  }
+  to_read_.clear();
+  sources_ = std::move(sources);
+  waiting_.assign(places.begin(), places.end());
+  position_ = position;
+  in_block_ = in_block;
+  input_has_ended_ = ended != 0;
+  if (input_has_ended_) EndInput();
+  is_paused_ = false;
+  for (auto& source : sources_) Enqueue(*source);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<IteratorPtr> ParallelInterleaveDataset::MakeIterator(
+    IteratorContext& context) const {
+  ASSIGN_OR_RETURN(IteratorPtr input, input_->MakeIterator(context));
+  return std::make_unique<ParallelInterleaveIterator>(
+      *this, std::move(input), context.scheduler().num_compute_threads(),
+      context);
+}
+
+absl::Status CheckCount(int64_t count, absl::string_view name,
+                        bool may_be_autotune) {
+  if (count > 0 || (may_be_autotune && count == kAutotune)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("`", name, "` must be > 0, but is ", count));
+}
+
+// What follows other_arguments: cycle_length, block_length, then what the
+// version of the op has.
+absl::StatusOr<InterleaveOptions> ReadOptions(const DatasetOp& op,
+                                              const OpKernelContext& context,
+                                              const Dataset& input,
+                                              int first) {
+  InterleaveOptions options;
+  ASSIGN_OR_RETURN(options.function, op.Capture(context, "f", "Targuments", 1,
+                                                input.output_types()));
+  ASSIGN_OR_RETURN(options.cycle_length,
+                   ScalarInput<int64_t>(context, first, "cycle_length"));
+  ASSIGN_OR_RETURN(options.block_length,
+                   ScalarInput<int64_t>(context, first + 1, "block_length"));
+  RETURN_IF_ERROR(CheckCount(options.cycle_length, "cycle_length", true));
+  RETURN_IF_ERROR(CheckCount(options.block_length, "block_length", false));
+  options.buffer_elements = options.block_length;
+  return options;
+}
+
+// ParallelInterleaveDatasetV2 and V3.
+absl::StatusOr<DatasetPtr> MakeInterleave(const DatasetOp& op,
+                                          OpKernelContext& context) {
+  ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+  const int first = context.num_inputs() - 3;
+  ASSIGN_OR_RETURN(InterleaveOptions options,
+                   ReadOptions(op, context, *input, first));
+  ASSIGN_OR_RETURN(
+      options.parallel_calls,
+      ScalarInput<int64_t>(context, first + 2, "num_parallel_calls"));
+  RETURN_IF_ERROR(CheckParallelCalls(options.parallel_calls));
+  ASSIGN_OR_RETURN(options.keeps_order, KeepsOrder(op));
+  return std::make_shared<ParallelInterleaveDataset>(op, std::move(input),
+                                                     std::move(options));
+}
+
+// prefetch_input_elements is how many data sets are opened before their turn:
+// here those of the cycle are, and no others.
+absl::StatusOr<InterleaveOptions> ReadBufferedOptions(
+    const DatasetOp& op, const OpKernelContext& context, const Dataset& input,
+    int first, int buffer) {
+  ASSIGN_OR_RETURN(InterleaveOptions options,
+                   ReadOptions(op, context, input, first));
+  ASSIGN_OR_RETURN(
+      const int64_t elements,
+      ScalarInput<int64_t>(context, buffer, "buffer_output_elements"));
+  ASSIGN_OR_RETURN(
+      const int64_t prefetched,
+      ScalarInput<int64_t>(context, buffer + 1, "prefetch_input_elements"));
+  RETURN_IF_ERROR(CheckCount(elements, "buffer_output_elements", true));
+  if (prefetched < 0 && prefetched != kAutotune) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "`prefetch_input_elements` must be >= 0, but is ", prefetched));
+  }
+  if (elements != kAutotune) options.buffer_elements = elements;
+  return options;
+}
+
+absl::StatusOr<DatasetPtr> MakeInterleaveV4(const DatasetOp& op,
+                                            OpKernelContext& context) {
+  ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+  const int first = context.num_inputs() - 5;
+  ASSIGN_OR_RETURN(
+      InterleaveOptions options,
+      ReadBufferedOptions(op, context, *input, first, first + 2));
+  ASSIGN_OR_RETURN(
+      options.parallel_calls,
+      ScalarInput<int64_t>(context, first + 4, "num_parallel_calls"));
+  RETURN_IF_ERROR(CheckParallelCalls(options.parallel_calls));
+  ASSIGN_OR_RETURN(options.keeps_order, KeepsOrder(op));
+  return std::make_shared<ParallelInterleaveDataset>(op, std::move(input),
+                                                     std::move(options));
+}
+
+// The old one, whose threads are as many as the cycle is long.
+absl::StatusOr<DatasetPtr> MakeOldInterleave(const DatasetOp& op,
+                                             OpKernelContext& context) {
+  ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+  const int first = context.num_inputs() - 5;
+  ASSIGN_OR_RETURN(
+      InterleaveOptions options,
+      ReadBufferedOptions(op, context, *input, first, first + 3));
+  options.parallel_calls = options.cycle_length;
+  ASSIGN_OR_RETURN(const bool sloppy,
+                   ScalarInput<bool>(context, first + 2, "sloppy"));
+  options.keeps_order = !sloppy;
+  return std::make_shared<ParallelInterleaveDataset>(op, std::move(input),
+                                                     std::move(options));
+}
+
+}  // namespace
+
+void RegisterParallelInterleaveDataset(KernelRegistry& registry) {
+  RegisterDataset(registry, "ParallelInterleaveDataset", MakeOldInterleave);
+  RegisterDataset(registry, "ParallelInterleaveDatasetV2", MakeInterleave);
+  RegisterDataset(registry, "ParallelInterleaveDatasetV3", MakeInterleave);
+  RegisterDataset(registry, "ParallelInterleaveDatasetV4", MakeInterleaveV4);
+}
+
+}  // namespace weft

@@ -1,0 +1,240 @@
+#include "libs/kernels/data/parallel_map.h"
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/data/background_work.h"
+#include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_result.h"
+
+namespace weft {
+namespace {
+
+// A thread takes elements from the input and starts calls as long as there is
+// room for their results; calls run on the compute pool.
+class ParallelMapIterator : public DatasetIterator {
+ public:
+  ParallelMapIterator(DatasetPtr owner, std::unique_ptr<DatasetIterator> input,
+                      ParallelMapOptions options, size_t room,
+                      const IteratorContext& context)
+      : owner_(std::move(owner)),
+        input_(std::move(input)),
+        options_(std::move(options)),
+        room_(room),
+        background_(context) {}
+
+  absl::StatusOr<bool> GetNext(IteratorContext& context,
+                               DatasetElement* element) override {
+    absl::MutexLock lock(&mutex_);
+    StartFeeding();
+    RETURN_IF_ERROR(changed_.Await(mutex_, context.scheduler(),
+                                   context.cancellation(),
+                                   [this] { return Next() || HasEnded(); }));
+    const auto next = FindNext();
+    if (next == calls_.end()) return false;
+    const CallPtr call = *next;
+    calls_.erase(next);
+    if (call->is_end) {
+      input_has_ended_ = true;
+      calls_.clear();
+      return false;
+    }
+    StartFeeding();
+    return call->result.MoveTo(element);
+  }
+
+  bool IsReady() const override {
+    absl::MutexLock lock(&mutex_);
+    return FindNext() != calls_.end() || HasEnded();
+  }
+
+  absl::Status Save(IteratorContext& context,
+                    IteratorStateWriter writer) override {
+    absl::MutexLock lock(&mutex_);
+    Pause(context);
+    std::deque<ElementResult> results;
+    bool ends = input_has_ended_;
+    for (const CallPtr& call : calls_) {
+      ends = ends || call->is_end;
+      if (call->is_end) break;
+      results.push_back(call->result);
+    }
+    writer.Write("has_ended", int64_t{ends});
+    WriteResults(writer, "results", results);
+    const absl::Status status = input_->Save(context, writer.Within("input"));
+    is_paused_ = false;
+    return status;
+  }
+
+  absl::Status Restore(IteratorContext& context,
+                       const IteratorStateReader& reader) override {
+    absl::MutexLock lock(&mutex_);
+    Pause(context);
+    ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
+    std::deque<ElementResult> results;
+    RETURN_IF_ERROR(ReadResults(reader, "results", results));
+    RETURN_IF_ERROR(input_->Restore(context, reader.Within("input")));
+    input_has_ended_ = ended != 0;
+    calls_.clear();
+    for (ElementResult& result : results) {
+      calls_.push_back(std::make_shared<Call>(Call{std::move(result), true, false}));
+    }
+    is_paused_ = false;
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Call {
+    ElementResult result;
+    bool is_done = false;
+    bool is_end = false;
+  };
+  using CallPtr = std::shared_ptr<Call>;
+  using Calls = std::deque<CallPtr>;
+
+  // The call whose result is the next.
+  Calls::const_iterator FindNext() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    const auto end = options_.keeps_order && !calls_.empty()
+                         ? calls_.begin() + 1
+                         : calls_.end();
+    const auto found =
+        std::find_if(calls_.begin(), end,
+                     [](const CallPtr& call) { return call->is_done; });
+    return found == end ? calls_.end() : found;
+  }
+  bool Next() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return FindNext() != calls_.end();
+  }
+  bool HasEnded() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return calls_.empty() && !is_feeding_ && input_has_ended_;
+  }
+  bool MayFeed() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return calls_.size() < room_ && !input_has_ended_ && !is_paused_ &&
+           !background_.IsCancelled();
+  }
+
+  void StartFeeding() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (is_feeding_ || !MayFeed()) return;
+    is_feeding_ = true;
+    background_.Start(Pool::kOwnThread, [this] { Feed(); });
+  }
+
+  // Until nothing goes on.
+  void Pause(IteratorContext& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    is_paused_ = true;
+    changed_.Await(mutex_, context.scheduler(), [this] {
+      return !is_feeding_ &&
+             std::all_of(calls_.begin(), calls_.end(),
+                         [](const CallPtr& call) { return call->is_done; });
+    });
+  }
+
+  void Feed() {
+    absl::MutexLock lock(&mutex_);
+    while (MayFeed()) {
+      mutex_.Unlock();
+      DatasetElement element;
+      const absl::StatusOr<bool> has =
+          input_->GetNext(background_.context(), &element);
+      mutex_.Lock();
+      if (has.ok() && !*has) {
+        input_has_ended_ = true;
+        break;
+      }
+      const auto call = std::make_shared<Call>();
+      calls_.push_back(call);
+      if (has.ok()) {
+        StartCall(call, std::move(element));
+      } else {
+        End(*call, has.status());
+      }
+    }
+    is_feeding_ = false;
+    changed_.Notify();
+  }
+
+  void StartCall(const CallPtr& call, DatasetElement element) {
+    background_.Start(
+        Pool::kCompute, [this, call, element = std::move(element)]() mutable {
+          options_.map(background_.context(), std::move(element),
+                       [this, call, running = background_.Begin()](
+                           absl::StatusOr<DatasetElement> results) mutable {
+                         EndCall(*call, std::move(results));
+                         running.reset();
+                       });
+        });
+  }
+
+  void EndCall(Call& call, absl::StatusOr<DatasetElement> results) {
+    absl::MutexLock lock(&mutex_);
+    if (results.ok()) call.result.element = *std::move(results);
+    End(call, results.status());
+  }
+  void End(Call& call, absl::Status status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    call.is_end = absl::IsOutOfRange(status) && options_.ends_out_of_range;
+    if (absl::IsOutOfRange(status)) {
+      status = absl::InvalidArgumentError(absl::StrCat(
+          "Function invocation produced OutOfRangeError: ", status.message()));
+    }
+    call.result.status = std::move(status);
+    call.is_done = true;
+    changed_.Notify();
+  }
+
+  const DatasetPtr owner_;
+  const std::unique_ptr<DatasetIterator> input_;
+  const ParallelMapOptions options_;
+  const size_t room_;
+
+  mutable absl::Mutex mutex_;
+  Signal changed_;
+  Calls calls_ ABSL_GUARDED_BY(mutex_);  // in the order of the input
+  bool input_has_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_feeding_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_paused_ ABSL_GUARDED_BY(mutex_) = false;
+
+  BackgroundWork background_;  // the last member
+};
+
+}  // namespace
+
+std::unique_ptr<DatasetIterator> NewParallelMapIterator(
+    DatasetPtr owner, std::unique_ptr<DatasetIterator> input,
+    ParallelMapOptions options, const IteratorContext& context) {
+  const int64_t room = options.parallel_calls == kAutotune
+                           ? context.scheduler().num_compute_threads()
+                           : options.parallel_calls;
+  return std::make_unique<ParallelMapIterator>(
+      std::move(owner), std::move(input), std::move(options),
+      static_cast<size_t>(room), context);
+}
+
+absl::Status CheckParallelCalls(int64_t parallel_calls) {
+  if (parallel_calls > 0 || parallel_calls == kAutotune) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("num_parallel_calls must be greater than zero, but is ",
+                   parallel_calls));
+}
+
+absl::StatusOr<bool> KeepsOrder(const DatasetOp& op) {
+  if (op.attrs.contains("deterministic")) {
+    ASSIGN_OR_RETURN(const std::string deterministic,
+                     op.Attr<std::string>("deterministic"));
+    if (deterministic == "true" || deterministic == "default") return true;
+    if (deterministic == "false") return false;
+    return absl::InvalidArgumentError(
+        absl::StrCat("deterministic must be true, false or default, not '",
+                     deterministic, "'"));
+  }
+  ASSIGN_OR_RETURN(const bool sloppy, op.Attr<bool>("sloppy"));
+  return !sloppy;
+}
+
+}  // namespace weft

@@ -1,0 +1,247 @@
+// Data sets that call a function for several elements at a time: ParallelMap,
+// and MapAndBatch, which puts the results together.
+#include <algorithm>
+#include <utility>
+
+#include "libs/kernels/data/data_kernels.h"
+#include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_rows.h"
+#include "libs/kernels/data/parallel_map.h"
+
+namespace weft {
+namespace {
+
+using IteratorPtr = std::unique_ptr<DatasetIterator>;
+
+struct MapOptions {
+  CapturedFunctionPtr function;
+  int64_t parallel_calls = 1;
+  bool keeps_order = true;
+  bool keeps_cardinality = false;
+};
+
+class ParallelMapDataset : public Dataset {
+ public:
+  ParallelMapDataset(std::string name, ElementSpec element, DatasetPtr input,
+                     MapOptions options)
+      : Dataset(std::move(name), std::move(element)),
+        input_(std::move(input)),
+        options_(std::move(options)) {}
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    ASSIGN_OR_RETURN(IteratorPtr input, input_->MakeIterator(context));
+    ParallelMapOptions options;
+    options.map = [function = options_.function](const IteratorContext& c,
+                                                 DatasetElement element,
+                                                 CapturedFunction::Done done) {
+      function->CallAsync(c, std::move(element), std::move(done));
+    };
+    options.parallel_calls = options_.parallel_calls;
+    options.keeps_order = options_.keeps_order;
+    options.ends_out_of_range = !options_.keeps_cardinality;
+    return NewParallelMapIterator(shared_from_this(), std::move(input),
+                                  std::move(options), context);
+  }
+  int64_t Cardinality() const override {
+    return options_.keeps_cardinality ? input_->Cardinality()
+                                      : kUnknownCardinality;
+  }
+
+ private:
+  const DatasetPtr input_;
+  const MapOptions options_;
+};
+
+absl::StatusOr<MapOptions> ReadMapOptions(const DatasetOp& op,
+                                          const OpKernelContext& context,
+                                          const Dataset& input,
+                                          int64_t parallel_calls) {
+  MapOptions options;
+  RETURN_IF_ERROR(CheckParallelCalls(parallel_calls));
+  options.parallel_calls = parallel_calls;
+  ASSIGN_OR_RETURN(
+      options.function,
+      op.Capture(context, "f", "Targuments", 1, input.output_types()));
+  ASSIGN_OR_RETURN(options.keeps_cardinality,
+                   op.Attr<bool>("preserve_cardinality"));
+  return options;
+}
+
+template <typename Int>
+absl::StatusOr<DatasetPtr> MakeParallelMap(const DatasetOp& op,
+                                           OpKernelContext& context) {
+  ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+  ASSIGN_OR_RETURN(const Int parallel_calls,
+                   ScalarInput<Int>(context, context.num_inputs() - 1,
+                                    "num_parallel_calls"));
+  ASSIGN_OR_RETURN(MapOptions options,
+                   ReadMapOptions(op, context, *input, parallel_calls));
+  ASSIGN_OR_RETURN(options.keeps_order, KeepsOrder(op));
+  RETURN_IF_ERROR(
+      CheckElementTypes(op.element, options.function->result_types()));
+  return std::make_shared<ParallelMapDataset>(op.name, op.element,
+                                              std::move(input),
+                                              std::move(options));
+}
+
+// Batches of what comes from `mapped`. All elements of a batch are taken before
+// its first error is given, so that the next one begins where it would have.
+class MapAndBatchDataset : public Dataset {
+ public:
+  MapAndBatchDataset(const DatasetOp& op, DatasetPtr mapped, int64_t size,
+                     bool drops_remainder)
+      : Dataset(op.name, op.element),
+        mapped_(std::move(mapped)),
+        size_(size),
+        drops_remainder_(drops_remainder) {}
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    ASSIGN_OR_RETURN(IteratorPtr input, mapped_->MakeIterator(context));
+    return std::make_unique<Iterator>(*this, std::move(input));
+  }
+  int64_t Cardinality() const override {
+    const int64_t count = mapped_->Cardinality();
+    if (count < 0) return count;
+    return count / size_ + (count % size_ > 0 && !drops_remainder_ ? 1 : 0);
+  }
+
+ private:
+  class Iterator;
+
+  const DatasetPtr mapped_;
+  const int64_t size_;
+  const bool drops_remainder_;
+};
+
+class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
+ public:
+  Iterator(const MapAndBatchDataset& dataset, IteratorPtr input)
+      : IteratorOf(dataset), input_(std::move(input)) {}
+
+  absl::StatusOr<bool> GetNext(IteratorContext& context,
+                               DatasetElement* batch) override {
+    bool has_ended = false;
+    while (taken_ < dataset().size_ && !has_ended) {
+      DatasetElement element;
+      const absl::StatusOr<bool> has = input_->GetNext(context, &element);
+      // What was taken stays for the next call.
+      RETURN_IF_ERROR(context.cancellation().status());
+      has_ended = has.ok() && !*has;
+      if (has_ended) break;
+      ++taken_;
+      if (has.ok()) {
+        elements_.push_back(std::move(element));
+      } else if (error_.ok()) {
+        error_ = has.status();
+      }
+    }
+    return Finish(context, batch);
+  }
+
+  absl::Status Save(IteratorContext& context,
+                    IteratorStateWriter writer) override {
+    // Between calls something is kept only after one that was cancelled.
+    writer.Write("kept", static_cast<int64_t>(elements_.size()));
+    for (size_t i = 0; i < elements_.size(); ++i) {
+      writer.Write(absl::StrCat("element", i), elements_[i]);
+    }
+    return input_->Save(context, writer.Within("input"));
+  }
+
+  absl::Status Restore(IteratorContext& context,
+                       const IteratorStateReader& reader) override {
+    ASSIGN_OR_RETURN(const int64_t kept, reader.ReadInt("kept"));
+    elements_.clear();
+    for (int64_t i = 0; i < kept; ++i) {
+      ASSIGN_OR_RETURN(DatasetElement element,
+                       reader.ReadElement(absl::StrCat("element", i)));
+      elements_.push_back(std::move(element));
+    }
+    taken_ = kept;
+    error_ = absl::OkStatus();
+    return input_->Restore(context, reader.Within("input"));
+  }
+
+ private:
+  absl::StatusOr<bool> Finish(IteratorContext& context, DatasetElement* batch) {
+    const int64_t taken = std::exchange(taken_, 0);
+    std::vector<DatasetElement> elements = std::exchange(elements_, {});
+    const absl::Status error = std::exchange(error_, absl::OkStatus());
+    RETURN_IF_ERROR(error);
+    const bool is_short = taken < dataset().size_;
+    if (taken == 0 || (is_short && dataset().drops_remainder_)) return false;
+    batch->clear();
+    for (size_t c = 0; c < elements[0].size(); ++c) {
+      ASSIGN_OR_RETURN(Tensor rows, Join(context, elements, c));
+      batch->push_back(std::move(rows));
+    }
+    return true;
+  }
+
+  absl::StatusOr<Tensor> Join(IteratorContext& context,
+                              std::vector<DatasetElement>& elements,
+                              size_t c) const {
+    const TensorShape row = elements[0][c].shape();
+    ASSIGN_OR_RETURN(
+        const TensorShape shape,
+        RowsShape(static_cast<int64_t>(elements.size()), row));
+    const DataType dtype = elements[0][c].dtype();
+    ASSIGN_OR_RETURN(Tensor rows,
+                     Tensor::Allocate(context.allocator(), dtype, shape));
+    for (size_t i = 0; i < elements.size(); ++i) {
+      Tensor& element = elements[i][c];
+      if (element.shape() != row || element.dtype() != dtype) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Cannot add tensor to the batch: number of elements does not "
+            "match. Shapes are: [tensor]: ",
+            element.shape().ToString(), ", [batch]: ", row.ToString()));
+      }
+      MoveIntoRow(std::move(element), static_cast<int64_t>(i), rows);
+    }
+    return rows;
+  }
+
+  const IteratorPtr input_;
+  // Of the batch at hand; some of them failed.
+  int64_t taken_ = 0;
+  std::vector<DatasetElement> elements_;
+  absl::Status error_;
+};
+
+absl::StatusOr<DatasetPtr> MakeMapAndBatch(const DatasetOp& op,
+                                           OpKernelContext& context) {
+  ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+  const int last = context.num_inputs() - 1;
+  ASSIGN_OR_RETURN(const int64_t size,
+                   ScalarInput<int64_t>(context, last - 2, "batch_size"));
+  ASSIGN_OR_RETURN(
+      const int64_t parallel_calls,
+      ScalarInput<int64_t>(context, last - 1, "num_parallel_calls"));
+  ASSIGN_OR_RETURN(const bool drops_remainder,
+                   ScalarInput<bool>(context, last, "drop_remainder"));
+  if (size <= 0) {
+    return absl::InvalidArgumentError("batch_size must be greater than zero.");
+  }
+  ASSIGN_OR_RETURN(MapOptions options,
+                   ReadMapOptions(op, context, *input, parallel_calls));
+  ElementSpec element;
+  element.types = options.function->result_types();
+  element.shapes.resize(element.types.size());
+  RETURN_IF_ERROR(CheckElementTypes(op.element, element.types));
+  auto mapped = std::make_shared<ParallelMapDataset>(
+      op.name, std::move(element), std::move(input), std::move(options));
+  return std::make_shared<MapAndBatchDataset>(op, std::move(mapped), size,
+                                              drops_remainder);
+}
+
+}  // namespace
+
+void RegisterParallelMapDatasets(KernelRegistry& registry) {
+  RegisterDataset(registry, "ParallelMapDataset", MakeParallelMap<int32_t>);
+  RegisterDataset(registry, "ParallelMapDatasetV2", MakeParallelMap<int64_t>);
+  RegisterDataset(registry, "MapAndBatchDataset", MakeMapAndBatch);
+}
+
+}  // namespace weft

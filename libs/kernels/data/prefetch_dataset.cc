@@ -1,0 +1,176 @@
+// Elements made ahead of time: a thread fills a buffer, which has room for so
+// many elements and bytes, while the consumer does something else. The thread
+// ends where there is no room, and is started again by who makes some.
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "libs/kernels/data/background_work.h"
+#include "libs/kernels/data/data_kernels.h"
+#include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_result.h"
+#include "libs/kernels/data/parallel_map.h"
+
+namespace weft {
+namespace {
+
+// One element is there however large it is.
+constexpr int64_t kMostBytes = int64_t{256} << 20;
+
+class PrefetchDataset : public Dataset {
+ public:
+  PrefetchDataset(const DatasetOp& op, DatasetPtr input, int64_t size)
+      : Dataset(op.name, op.element), input_(std::move(input)), size_(size) {}
+
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+      IteratorContext& context) const override;
+  int64_t Cardinality() const override { return input_->Cardinality(); }
+
+ private:
+  const DatasetPtr input_;
+  const int64_t size_;
+};
+
+class PrefetchIterator : public IteratorOf<PrefetchDataset> {
+ public:
+  PrefetchIterator(const PrefetchDataset& dataset,
+                   std::unique_ptr<DatasetIterator> input, size_t room,
+                   const IteratorContext& context)
+      : IteratorOf(dataset),
+        input_(std::move(input)),
+        room_(room),
+        background_(context) {}
+
+  absl::StatusOr<bool> GetNext(IteratorContext& context,
+                               DatasetElement* element) override {
+    absl::MutexLock lock(&mutex_);
+    StartFilling();
+    RETURN_IF_ERROR(
+        filled_.Await(mutex_, context.scheduler(), context.cancellation(),
+                      [this] { return !buffer_.empty() || !is_filling_; }));
+    if (buffer_.empty()) return false;
+    ElementResult result = std::move(buffer_.front());
+    buffer_.pop_front();
+    bytes_ -= result.TotalBytes();
+    StartFilling();
+    return result.MoveTo(element);
+  }
+
+  bool IsReady() const override {
+    absl::MutexLock lock(&mutex_);
+    return !buffer_.empty() || (has_ended_ && !is_filling_);
+  }
+
+  absl::Status Save(IteratorContext& context,
+                    IteratorStateWriter writer) override {
+    absl::MutexLock lock(&mutex_);
+    Pause(context);
+    writer.Write("has_ended", int64_t{has_ended_});
+    WriteResults(writer, "buffer", buffer_);
+    const absl::Status status = input_->Save(context, writer.Within("input"));
+    is_paused_ = false;
+    return status;
+  }
+
+  absl::Status Restore(IteratorContext& context,
+                       const IteratorStateReader& reader) override {
+    absl::MutexLock lock(&mutex_);
+    Pause(context);
+    ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
+    std::deque<ElementResult> buffer;
+    RETURN_IF_ERROR(ReadResults(reader, "buffer", buffer));
+    RETURN_IF_ERROR(input_->Restore(context, reader.Within("input")));
+    has_ended_ = ended != 0;
+    buffer_ = std::move(buffer);
+    bytes_ = 0;
+    for (const ElementResult& result : buffer_) bytes_ += result.TotalBytes();
+    is_paused_ = false;
+    return absl::OkStatus();
+  }
+
+ private:
+  bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return buffer_.size() < room_ && (buffer_.empty() || bytes_ < kMostBytes);
+  }
+  bool MayFill() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return HasRoom() && !has_ended_ && !is_paused_ &&
+           !background_.IsCancelled();
+  }
+
+  void StartFilling() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (is_filling_ || !MayFill()) return;
+    is_filling_ = true;
+    background_.Start(Pool::kOwnThread, [this] { Fill(); });
+  }
+
+  void Pause(IteratorContext& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    is_paused_ = true;
+    filled_.Await(mutex_, context.scheduler(),
+                  [this] { return !is_filling_; });
+  }
+
+  void Fill() {
+    absl::MutexLock lock(&mutex_);
+    while (MayFill()) {
+      mutex_.Unlock();
+      ElementResult result;
+      const absl::StatusOr<bool> has =
+          input_->GetNext(background_.context(), &result.element);
+      mutex_.Lock();
+      if (has.ok() && !*has) {
+        has_ended_ = true;
+        break;
+      }
+      result.status = has.status();
+      bytes_ += result.TotalBytes();
+      buffer_.push_back(std::move(result));
+      filled_.Notify();
+    }
+    is_filling_ = false;
+    filled_.Notify();
+  }
+
+  const std::unique_ptr<DatasetIterator> input_;
+  const size_t room_;
+
+  mutable absl::Mutex mutex_;
+  Signal filled_;
+  std::deque<ElementResult> buffer_ ABSL_GUARDED_BY(mutex_);
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_filling_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_paused_ ABSL_GUARDED_BY(mutex_) = false;
+
+  BackgroundWork background_;  // the last member
+};
+
+absl::StatusOr<std::unique_ptr<DatasetIterator>> PrefetchDataset::MakeIterator(
+    IteratorContext& context) const {
+  ASSIGN_OR_RETURN(auto input, input_->MakeIterator(context));
+  if (size_ == 0) return input;
+  const int64_t room =
+      size_ == kAutotune ? context.scheduler().num_compute_threads() : size_;
+  return std::make_unique<PrefetchIterator>(
+      *this, std::move(input), static_cast<size_t>(room), context);
+}
+
+absl::StatusOr<DatasetPtr> MakePrefetch(const DatasetOp& op,
+                                        OpKernelContext& context) {
+  ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+  ASSIGN_OR_RETURN(const int64_t size,
+                   ScalarInput<int64_t>(context, 1, "buffer_size"));
+  if (size < 0 && size != kAutotune) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("buffer_size must be >= 0 or set buffer_size to be ",
+                     kAutotune, " for auto-tuning, but is ", size));
+  }
+  return std::make_shared<PrefetchDataset>(op, std::move(input), size);
+}
+
+}  // namespace
+
+void RegisterPrefetchDataset(KernelRegistry& registry) {
+  RegisterDataset(registry, "PrefetchDataset", MakePrefetch);
+}
+
+}  // namespace weft

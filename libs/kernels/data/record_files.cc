@@ -1,0 +1,112 @@
+#include "libs/kernels/data/record_files.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "libs/base/status.h"
+
+namespace weft {
+namespace {
+
+class FilesIterator : public DatasetIterator {
+ public:
+  FilesIterator(DatasetPtr owner, const std::vector<std::string>& names,
+                OpenRecordFile open)
+      : owner_(std::move(owner)), names_(names), open_(std::move(open)) {}
+
+  absl::StatusOr<bool> GetNext(IteratorContext& context,
+                               DatasetElement* element) override {
+    while (index_ < names_.size()) {
+      RETURN_IF_ERROR(context.cancellation().status());
+      if (file_ == nullptr) {
+        RETURN_IF_ERROR(Named(Open(context, 0)));
+      }
+      const absl::StatusOr<bool> has =
+          file_->Read(context.allocator(), element);
+      if (has.ok() && *has) return true;
+      const absl::Status status = Named(has.status());
+      if (has.ok() || file_->IsGivenUpAfterError()) {
+        file_.reset();
+        ++index_;
+      }
+      RETURN_IF_ERROR(status);
+    }
+    return false;
+  }
+
+  absl::Status Save(IteratorContext&, IteratorStateWriter writer) override {
+    writer.Write("file", static_cast<int64_t>(index_));
+    const uint64_t position = file_ == nullptr ? 0 : file_->position();
+    writer.Write("position", static_cast<int64_t>(position));
+    writer.Write("is_open", int64_t{file_ != nullptr});
+    return absl::OkStatus();
+  }
+
+  absl::Status Restore(IteratorContext& context,
+                       const IteratorStateReader& reader) override {
+    ASSIGN_OR_RETURN(const int64_t index, reader.ReadInt("file"));
+    ASSIGN_OR_RETURN(const int64_t position, reader.ReadInt("position"));
+    ASSIGN_OR_RETURN(const int64_t is_open, reader.ReadInt("is_open"));
+    const auto count = static_cast<int64_t>(names_.size());
+    if (index < 0 || index > count || position < 0 ||
+        (is_open != 0 && index == count)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the saved state of an iterator is at ", position,
+                       " of file ", index, ", and there are ", count));
+    }
+    index_ = static_cast<size_t>(index);
+    file_.reset();
+    if (is_open == 0) return absl::OkStatus();
+    return Named(Open(context, static_cast<uint64_t>(position)));
+  }
+
+ private:
+  absl::Status Open(IteratorContext& context, uint64_t position) {
+    ASSIGN_OR_RETURN(file_, open_(context.file_system(), index_, position));
+    return absl::OkStatus();
+  }
+  absl::Status Named(const absl::Status& status) const {
+    if (status.ok() || absl::StrContains(status.message(), names_[index_])) {
+      return status;
+    }
+    return Annotate(status, names_[index_]);
+  }
+
+  const DatasetPtr owner_;
+  const std::vector<std::string>& names_;  // the owner's
+  const OpenRecordFile open_;
+  size_t index_ = 0;
+  std::unique_ptr<RecordFile> file_;  // null before the first and between two
+};
+
+}  // namespace
+
+std::unique_ptr<DatasetIterator> NewFilesIterator(
+    DatasetPtr owner, const std::vector<std::string>& names,
+    OpenRecordFile open) {
+  return std::make_unique<FilesIterator>(std::move(owner), names,
+                                         std::move(open));
+}
+
+absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(
+    FileSystem& files, const std::string& path, Compression compression,
+    uint64_t position) {
+  ASSIGN_OR_RETURN(auto file, files.NewRandomAccessFile(path));
+  auto stream = NewInputStream(std::move(file), compression);
+  if (compression == Compression::kNone) {
+    stream->GoTo(position);
+    return stream;
+  }
+  RETURN_IF_ERROR(SkipBytes(*stream, position));
+  return stream;
+}
+
+absl::StatusOr<Compression> CompressionOf(absl::string_view type) {
+  if (type.empty()) return Compression::kNone;
+  if (type == "ZLIB") return Compression::kZlib;
+  if (type == "GZIP") return Compression::kGzip;
+  return absl::InvalidArgumentError(
+      absl::StrCat("Unsupported compression_type: ", type));
+}
+
+}  // namespace weft
