@@ -215,10 +215,10 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
     return OpenReader(context);
   }
   absl::Status OpenReader(IteratorContext& context) {
-    ASSIGN_OR_RETURN(auto file, context.file_system().NewRandomAccessFile(
-                                    dataset().path_));
-    reader_ = std::make_unique<ElementFileReader>(dataset().path_,
-                                                  std::move(file));
+    ASSIGN_OR_RETURN(
+        auto file, context.file_system().NewRandomAccessFile(dataset().path_));
+    reader_ =
+        std::make_unique<ElementFileReader>(dataset().path_, std::move(file));
     return absl::OkStatus();
   }
   absl::Status OpenWriter(IteratorContext& context) {

@@ -12,8 +12,8 @@ namespace {
 
 absl::Status Damaged(const std::string& path, uint64_t offset,
                      absl::string_view what) {
-  return absl::DataLossError(absl::StrCat(path, ": the element at ", offset,
-                                          " of this cache ", what));
+  return absl::DataLossError(
+      absl::StrCat(path, ": the element at ", offset, " of this cache ", what));
 }
 
 bool TakeComponent(absl::string_view& rest, absl::string_view* bytes) {
@@ -64,9 +64,9 @@ absl::Status ElementFileWriter::Write(const DatasetElement& element) {
     }
     const std::string bytes = SerializeTensorProto(tensor);
     if (bytes.empty()) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          path_, ": a tensor of ", tensor.TotalBytes(),
-          " bytes is too large to be cached in a file"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat(path_, ": a tensor of ", tensor.TotalBytes(),
+                       " bytes is too large to be cached in a file"));
     }
     const uint64_t size = bytes.size();
     record.append(reinterpret_cast<const char*>(&size), sizeof(size));

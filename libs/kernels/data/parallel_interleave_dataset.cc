@@ -113,9 +113,9 @@ class ParallelInterleaveIterator
         return taken_.MoveTo(element);
       }
       const int64_t seen = changes_;
-      RETURN_IF_ERROR(changed_.Await(
-          mutex_, context.scheduler(), context.cancellation(),
-          [&] { return changes_ != seen; }));
+      RETURN_IF_ERROR(changed_.Await(mutex_, context.scheduler(),
+                                     context.cancellation(),
+                                     [&] { return changes_ != seen; }));
     }
   }
 
@@ -204,8 +204,7 @@ class ParallelInterleaveIterator
     StartThreads();
   }
 
-  bool HasRoom(const Source& source) const
-      ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+  bool HasRoom(const Source& source) const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     const auto most = static_cast<size_t>(options().buffer_elements);
     return source.results.empty() ||
            (source.results.size() < most && source.bytes < kMostBytes);
@@ -499,8 +498,7 @@ absl::Status CheckCount(int64_t count, absl::string_view name,
 // version of the op has.
 absl::StatusOr<InterleaveOptions> ReadOptions(const DatasetOp& op,
                                               const OpKernelContext& context,
-                                              const Dataset& input,
-                                              int first) {
+                                              const Dataset& input, int first) {
   InterleaveOptions options;
   ASSIGN_OR_RETURN(options.function, op.Capture(context, "f", "Targuments", 1,
                                                 input.output_types()));
@@ -556,9 +554,8 @@ absl::StatusOr<DatasetPtr> MakeInterleaveV4(const DatasetOp& op,
                                             OpKernelContext& context) {
   ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
   const int first = context.num_inputs() - 5;
-  ASSIGN_OR_RETURN(
-      InterleaveOptions options,
-      ReadBufferedOptions(op, context, *input, first, first + 2));
+  ASSIGN_OR_RETURN(InterleaveOptions options,
+                   ReadBufferedOptions(op, context, *input, first, first + 2));
   ASSIGN_OR_RETURN(
       options.parallel_calls,
       ScalarInput<int64_t>(context, first + 4, "num_parallel_calls"));
@@ -573,9 +570,8 @@ absl::StatusOr<DatasetPtr> MakeOldInterleave(const DatasetOp& op,
                                              OpKernelContext& context) {
   ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
   const int first = context.num_inputs() - 5;
-  ASSIGN_OR_RETURN(
-      InterleaveOptions options,
-      ReadBufferedOptions(op, context, *input, first, first + 3));
+  ASSIGN_OR_RETURN(InterleaveOptions options,
+                   ReadBufferedOptions(op, context, *input, first, first + 3));
   options.parallel_calls = options.cycle_length;
   ASSIGN_OR_RETURN(const bool sloppy,
                    ScalarInput<bool>(context, first + 2, "sloppy"));

@@ -81,7 +81,8 @@ class ParallelMapIterator : public DatasetIterator {
     input_has_ended_ = ended != 0;
     calls_.clear();
     for (ElementResult& result : results) {
-      calls_.push_back(std::make_shared<Call>(Call{std::move(result), true, false}));
+      calls_.push_back(
+          std::make_shared<Call>(Call{std::move(result), true, false}));
     }
     is_paused_ = false;
     return absl::OkStatus();
@@ -101,9 +102,8 @@ class ParallelMapIterator : public DatasetIterator {
     const auto end = options_.keeps_order && !calls_.empty()
                          ? calls_.begin() + 1
                          : calls_.end();
-    const auto found =
-        std::find_if(calls_.begin(), end,
-                     [](const CallPtr& call) { return call->is_done; });
+    const auto found = std::find_if(
+        calls_.begin(), end, [](const CallPtr& call) { return call->is_done; });
     return found == end ? calls_.end() : found;
   }
   bool Next() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
@@ -218,9 +218,8 @@ absl::Status CheckParallelCalls(int64_t parallel_calls) {
   if (parallel_calls > 0 || parallel_calls == kAutotune) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("num_parallel_calls must be greater than zero, but is ",
-                   parallel_calls));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "num_parallel_calls must be greater than zero, but is ", parallel_calls));
 }
 
 absl::StatusOr<bool> KeepsOrder(const DatasetOp& op) {

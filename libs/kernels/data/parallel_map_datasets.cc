@@ -60,9 +60,8 @@ absl::StatusOr<MapOptions> ReadMapOptions(const DatasetOp& op,
   MapOptions options;
   RETURN_IF_ERROR(CheckParallelCalls(parallel_calls));
   options.parallel_calls = parallel_calls;
-  ASSIGN_OR_RETURN(
-      options.function,
-      op.Capture(context, "f", "Targuments", 1, input.output_types()));
+  ASSIGN_OR_RETURN(options.function, op.Capture(context, "f", "Targuments", 1,
+                                                input.output_types()));
   ASSIGN_OR_RETURN(options.keeps_cardinality,
                    op.Attr<bool>("preserve_cardinality"));
   return options;
@@ -80,9 +79,8 @@ absl::StatusOr<DatasetPtr> MakeParallelMap(const DatasetOp& op,
   ASSIGN_OR_RETURN(options.keeps_order, KeepsOrder(op));
   RETURN_IF_ERROR(
       CheckElementTypes(op.element, options.function->result_types()));
-  return std::make_shared<ParallelMapDataset>(op.name, op.element,
-                                              std::move(input),
-                                              std::move(options));
+  return std::make_shared<ParallelMapDataset>(
+      op.name, op.element, std::move(input), std::move(options));
 }
 
 // Batches of what comes from `mapped`. All elements of a batch are taken before
@@ -184,9 +182,8 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
                               std::vector<DatasetElement>& elements,
                               size_t c) const {
     const TensorShape row = elements[0][c].shape();
-    ASSIGN_OR_RETURN(
-        const TensorShape shape,
-        RowsShape(static_cast<int64_t>(elements.size()), row));
+    ASSIGN_OR_RETURN(const TensorShape shape,
+                     RowsShape(static_cast<int64_t>(elements.size()), row));
     const DataType dtype = elements[0][c].dtype();
     ASSIGN_OR_RETURN(Tensor rows,
                      Tensor::Allocate(context.allocator(), dtype, shape));

@@ -105,8 +105,7 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
 
   void Pause(IteratorContext& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_paused_ = true;
-    filled_.Await(mutex_, context.scheduler(),
-                  [this] { return !is_filling_; });
+    filled_.Await(mutex_, context.scheduler(), [this] { return !is_filling_; });
   }
 
   void Fill() {
@@ -150,8 +149,8 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> PrefetchDataset::MakeIterator(
   if (size_ == 0) return input;
   const int64_t room =
       size_ == kAutotune ? context.scheduler().num_compute_threads() : size_;
-  return std::make_unique<PrefetchIterator>(
-      *this, std::move(input), static_cast<size_t>(room), context);
+  return std::make_unique<PrefetchIterator>(*this, std::move(input),
+                                            static_cast<size_t>(room), context);
 }
 
 absl::StatusOr<DatasetPtr> MakePrefetch(const DatasetOp& op,

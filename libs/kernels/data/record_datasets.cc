@@ -258,7 +258,8 @@ absl::Status CheckBufferSize(const OpKernelContext& context, int i) {
   ASSIGN_OR_RETURN(const int64_t size,
                    ScalarInput<int64_t>(context, i, "buffer_size"));
   if (size >= 0) return absl::OkStatus();
-  return absl::InvalidArgumentError("`buffer_size` must be >= 0 (0 == default)");
+  return absl::InvalidArgumentError(
+      "`buffer_size` must be >= 0 (0 == default)");
 }
 
 absl::StatusOr<Compression> ReadCompression(const OpKernelContext& context,
@@ -296,14 +297,13 @@ absl::StatusOr<DatasetPtr> MakeTFRecord(const DatasetOp& op,
       }
     }
   }
-  return std::make_shared<TFRecordDataset>(
-      op, std::move(files), std::move(offsets), compression);
+  return std::make_shared<TFRecordDataset>(op, std::move(files),
+                                           std::move(offsets), compression);
 }
 
 absl::StatusOr<uint64_t> ReadBytes(const OpKernelContext& context, int i,
                                    absl::string_view name, int64_t least) {
-  ASSIGN_OR_RETURN(const int64_t bytes,
-                   ScalarInput<int64_t>(context, i, name));
+  ASSIGN_OR_RETURN(const int64_t bytes, ScalarInput<int64_t>(context, i, name));
   // The sum of all has to be a number, and what is in memory bounded.
   constexpr int64_t kMost = int64_t{2} << 30;
   if (bytes >= least && bytes <= kMost) return static_cast<uint64_t>(bytes);

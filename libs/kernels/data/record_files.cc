@@ -88,9 +88,10 @@ std::unique_ptr<DatasetIterator> NewFilesIterator(
                                          std::move(open));
 }
 
-absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(
-    FileSystem& files, const std::string& path, Compression compression,
-    uint64_t position) {
+absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(FileSystem& files,
+                                                        const std::string& path,
+                                                        Compression compression,
+                                                        uint64_t position) {
   ASSIGN_OR_RETURN(auto file, files.NewRandomAccessFile(path));
   auto stream = NewInputStream(std::move(file), compression);
   if (compression == Compression::kNone) {

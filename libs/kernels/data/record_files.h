@@ -47,9 +47,10 @@ std::unique_ptr<DatasetIterator> NewFilesIterator(
     OpenRecordFile open);
 
 // Opens `path`; `position` is where the stream begins.
-absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(
-    FileSystem& files, const std::string& path, Compression compression,
-    uint64_t position);
+absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(FileSystem& files,
+                                                        const std::string& path,
+                                                        Compression compression,
+                                                        uint64_t position);
 
 // "", "ZLIB" or "GZIP", else INVALID_ARGUMENT.
 absl::StatusOr<Compression> CompressionOf(absl::string_view type);

@@ -152,9 +152,9 @@ KernelTestHarness::Make(absl::string_view op,
   graph->set_assigned_device(node, std::string(kDeviceName));
   ASSIGN_OR_RETURN(const KernelRegistry::Registration* registration,
                    kernels_.Find(*node, "CPU"));
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<OpKernel> kernel,
-      registration->factory(OpKernelConstruction(*node, device_, *random_)));
+  ASSIGN_OR_RETURN(std::unique_ptr<OpKernel> kernel,
+                   registration->factory(OpKernelConstruction(
+                       *node, device_, *random_, functions_)));
   return std::make_unique<Kernel>(*this, std::move(graph), *node,
                                   std::move(kernel));
 }

@@ -104,6 +104,11 @@ class KernelTestHarness {
   // What kernels reach files through from now on; it outlives the harness. The
   // machine's until then.
   void set_file_system(FileSystem& files) { step_.file_system = &files; }
+  // What kernels that are made from now on call functions with; outlives the
+  // harness. None until then.
+  void set_functions(FunctionRuntime* functions) { functions_ = functions; }
+  // What is the same for all kernels of the step.
+  const StepContext& step() const { return step_; }
   // What kernels do from now on where a variable is locked.
   void set_when_locked(WhenLocked when) { when_locked_ = when; }
 
@@ -124,6 +129,7 @@ class KernelTestHarness {
   LocalRendezvous rendezvous_;
   LocalFileSystem file_system_;
   StepContext step_;
+  FunctionRuntime* functions_ = nullptr;
   WhenLocked when_locked_ = WhenLocked::kWait;
 };
 

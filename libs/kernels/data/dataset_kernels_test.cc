@@ -1,0 +1,474 @@
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/data/testing/dataset_test_harness.h"
+
+namespace weft {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::UnorderedElementsAreArray;
+
+Tensor Int(int64_t value) { return Tensor::Scalar(value); }
+
+class DatasetKernelsTest : public ::testing::Test {
+ protected:
+  using Harness = DatasetTestHarness;
+
+  absl::StatusOr<Tensor> Range(int64_t start, int64_t stop, int64_t step) {
+    return harness_.Make("RangeDataset", {Int(start), Int(stop), Int(step)},
+                         Harness::Ints());
+  }
+  absl::StatusOr<Tensor> Slices(const Tensor& rows) {
+    return harness_.Make(
+        "TensorSliceDataset", {rows}, {},
+        {{"Toutput_types", DataTypeVector{rows.dtype()}},
+         {"output_shapes", std::vector<PartialShape>{PartialShape()}}});
+  }
+  // Vectors of `sizes`, each full of its size.
+  absl::StatusOr<Tensor> Vectors(std::vector<int64_t> sizes) {
+    harness_.functions().Add(
+        "fill", {DT_INT64}, {DT_INT64},
+        [](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
+          const int64_t size = args[0].scalar<int64_t>();
+          Tensor filled(DT_INT64, {size});
+          for (int64_t& value : filled.mutable_flat<int64_t>()) value = size;
+          return std::vector<Tensor>{filled};
+        });
+    ASSIGN_OR_RETURN(const Tensor slices,
+                     Slices(Tensor::Vector<int64_t>(sizes)));
+    return Map(slices, "fill", PartialShape({-1}));
+  }
+  absl::StatusOr<Tensor> Map(const Tensor& input, const std::string& function,
+                             PartialShape shape = PartialShape::Scalar()) {
+    return harness_.Make("MapDataset", {input}, Harness::IntsOf(shape),
+                         {{"f", Harness::Function(function)},
+                          {"Targuments", DataTypeVector()},
+                          {"preserve_cardinality", true}});
+  }
+  absl::StatusOr<Tensor> Batch(const Tensor& input, int64_t size,
+                               bool drop = false) {
+    return harness_.Make("BatchDatasetV2",
+                         {input, Int(size), Tensor::Scalar(drop)},
+                         Harness::IntsOf(PartialShape()));
+  }
+  absl::StatusOr<Tensor> Padded(const Tensor& input, int64_t size,
+                                const Tensor& shape, const Tensor& value) {
+    return harness_.Make(
+        "PaddedBatchDatasetV2",
+        {input, Int(size), shape, value, Tensor::Scalar(false)}, {},
+        {{"Toutput_types", DataTypeVector{DT_INT64}},
+         {"output_shapes", std::vector<PartialShape>{PartialShape()}},
+         {"N", 1}});
+  }
+  absl::StatusOr<Tensor> Shuffle(const Tensor& input, int64_t buffer,
+                                 int64_t seed, bool reshuffle = true) {
+    return harness_.Make(
+        "ShuffleDataset", {input, Int(buffer), Int(seed), Int(7)},
+        Harness::Ints(), {{"reshuffle_each_iteration", reshuffle}});
+  }
+  absl::StatusOr<Tensor> Counted(const char* op, const Tensor& input,
+                                 int64_t count) {
+    return harness_.Make(op, {input, Int(count)}, Harness::Ints());
+  }
+  // x + 1; fails for 2.
+  void AddIncrement(const std::string& name, bool later) {
+    harness_.functions().Add(
+        name, {DT_INT64}, {DT_INT64},
+        [](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
+          const int64_t x = args[0].scalar<int64_t>();
+          if (x == 2) return absl::InvalidArgumentError("two is not allowed");
+          return std::vector<Tensor>{Int(x + 1)};
+        },
+        later);
+  }
+
+  DatasetTestHarness harness_;
+};
+
+TEST_F(DatasetKernelsTest, RangesOfAnyDirectionAndSize) {
+  EXPECT_THAT(harness_.PullAll(Range(0, 7, 3)),
+              ElementsAre("0", "3", "6", "end"));
+  EXPECT_THAT(harness_.PullAll(Range(2, -3, -2)),
+              ElementsAre("2", "0", "-2", "end"));
+  EXPECT_THAT(harness_.PullAll(Range(3, 3, 1)), ElementsAre("end"));
+  EXPECT_THAT(harness_.PullAll(Range(3, 0, 1)), ElementsAre("end"));
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  EXPECT_THAT(harness_.PullAll(Range(kMost, kLeast, kLeast)),
+              ElementsAre("9223372036854775807", "-1", "end"));
+  EXPECT_THAT(Range(kLeast, kMost, 1), StatusIs(kInvalid, "2**63 - 1"));
+  EXPECT_THAT(Range(0, 1, 0),
+              StatusIs(kInvalid, "step must be a non-zero integer."));
+}
+
+TEST_F(DatasetKernelsTest, SlicesAreTheRows) {
+  EXPECT_THAT(harness_.PullAll(Slices(
+                  Tensor::FromValues<int64_t>({3, 2}, {1, 2, 3, 4, 5, 6}))),
+              ElementsAre("[2] 1 2", "[2] 3 4", "[2] 5 6", "end"));
+  EXPECT_THAT(harness_.PullAll(Slices(Tensor(DT_INT64, {0, 2}))),
+              ElementsAre("end"));
+  EXPECT_THAT(Slices(Int(3)), StatusIs(kInvalid, "at least 1-dimensional"));
+  EXPECT_THAT(
+      harness_.Make(
+          "TensorSliceDataset",
+          {Tensor::Vector<int64_t>({1, 2}), Tensor::Vector<int64_t>({1})}, {},
+          {{"Toutput_types", DataTypeVector{DT_INT64, DT_INT64}},
+           {"output_shapes", std::vector<PartialShape>(2)}}),
+      StatusIs(kInvalid, "same size in the 0th dimension"));
+}
+
+TEST_F(DatasetKernelsTest, SparseRowsAreSparse) {
+  const auto make = [&](std::vector<int64_t> indices, Tensor shape) {
+    const auto count = static_cast<int64_t>(indices.size()) / 2;
+    return harness_.Make(
+        "SparseTensorSliceDataset",
+        {Tensor::FromValues<int64_t>({count, 2}, indices),
+         Tensor::Vector<int64_t>(std::vector<int64_t>(count, 5)), shape},
+        {}, {{"Tvalues", DT_INT64}});
+  };
+  const Tensor shape = Tensor::Vector<int64_t>({3, 4});
+  EXPECT_THAT(harness_.PullAll(make({0, 1, 2, 0, 2, 3}, shape)),
+              ElementsAre("[1,1] 1; [1] 5; [1] 4", "[0,1] ; [0] ; [1] 4",
+                          "[2,1] 0 3; [2] 5 5; [1] 4", "end"));
+  EXPECT_THAT(make({2, 0, 0, 1}, shape),
+              StatusIs(absl::StatusCode::kUnimplemented, "ordered"));
+  EXPECT_THAT(make({3, 0}, shape), StatusIs(kInvalid));
+}
+
+TEST_F(DatasetKernelsTest, ChoicesOfElements) {
+  const Tensor range = harness_.Range(4);
+  EXPECT_THAT(harness_.PullAll(Counted("TakeDataset", range, 2)),
+              ElementsAre("0", "1", "end"));
+  EXPECT_THAT(harness_.PullAll(Counted("TakeDataset", range, -1)),
+              ElementsAre("0", "1", "2", "3", "end"));
+  EXPECT_THAT(harness_.PullAll(Counted("SkipDataset", range, 3)),
+              ElementsAre("3", "end"));
+  EXPECT_THAT(harness_.PullAll(Counted("SkipDataset", range, 9)),
+              ElementsAre("end"));
+  EXPECT_THAT(harness_.PullAll(Counted("SkipDataset", range, -1)),
+              ElementsAre("end"));
+  EXPECT_THAT(harness_.PullAll(Counted("RepeatDataset", harness_.Range(2), 2)),
+              ElementsAre("0", "1", "0", "1", "end"));
+  EXPECT_THAT(harness_.PullAll(Counted("RepeatDataset", range, 0)),
+              ElementsAre("end"));
+  // Nothing, for ever, ends.
+  EXPECT_THAT(harness_.PullAll(Counted("RepeatDataset", harness_.Range(0), -1)),
+              ElementsAre("end"));
+  EXPECT_EQ(harness_.PullAll(Counted("RepeatDataset", range, -1), 9).back(),
+            "0");
+}
+
+TEST_F(DatasetKernelsTest, Shards) {
+  const auto shard = [&](int64_t shards, int64_t index, bool non_empty) {
+    return harness_.Make(
+        "ShardDataset", {harness_.Range(5), Int(shards), Int(index)},
+        DatasetTestHarness::Ints(), {{"require_non_empty", non_empty}});
+  };
+  EXPECT_THAT(harness_.PullAll(shard(2, 0, true)),
+              ElementsAre("0", "2", "4", "end"));
+  EXPECT_THAT(harness_.PullAll(shard(2, 1, false)),
+              ElementsAre("1", "3", "end"));
+  EXPECT_THAT(harness_.PullAll(shard(7, 6, false)), ElementsAre("end"));
+  EXPECT_THAT(harness_.PullAll(shard(7, 6, true), 1),
+              ElementsAre(HasSubstr("# elems = 5, # shards = 7")));
+  EXPECT_THAT(shard(0, 0, false), StatusIs(kInvalid, "num_shards = 0"));
+  EXPECT_THAT(shard(2, 2, false), StatusIs(kInvalid, "index = 2"));
+  EXPECT_THAT(shard(2, -1, false), StatusIs(kInvalid, "index = -1"));
+}
+
+TEST_F(DatasetKernelsTest, SideBySideAndOneAfterTheOther) {
+  const Tensor a = harness_.Range(2), b = harness_.Range(3);
+  const ElementSpec two = {{DT_INT64, DT_INT64}, std::vector<PartialShape>(2)};
+  EXPECT_THAT(harness_.PullAll(harness_.Make("ZipDataset", {a, b}, two)),
+              ElementsAre("0; 0", "1; 1", "end"));
+  EXPECT_THAT(harness_.Make("ZipDataset", {a, b}, DatasetTestHarness::Ints()),
+              StatusIs(kInvalid, "Number of components does not match"));
+  EXPECT_THAT(harness_.PullAll(harness_.Make("ConcatenateDataset", {a, b},
+                                             DatasetTestHarness::Ints())),
+              ElementsAre("0", "1", "0", "1", "2", "end"));
+  ASSERT_OK_AND_ASSIGN(const Tensor floats, Slices(Tensor::Vector<float>({1})));
+  EXPECT_THAT(harness_.Make("ConcatenateDataset", {a, floats},
+                            DatasetTestHarness::Ints()),
+              StatusIs(kInvalid, "different output_types"));
+}
+
+TEST_F(DatasetKernelsTest, WhatIsNoDataSetIsRefused) {
+  Tensor variant(DT_VARIANT, TensorShape());
+  EXPECT_THAT(Counted("TakeDataset", variant, 1),
+              StatusIs(kInvalid, "must be a Dataset object"));
+  EXPECT_THAT(Counted("TakeDataset", Tensor(DT_VARIANT, {2}), 1),
+              StatusIs(kInvalid, "must be a scalar"));
+  // One that came from elsewhere says what it is, and is not.
+  variant.mutable_scalar<Variant>().type_name =
+      harness_.Range(1).scalar<Variant>().type_name;
+  EXPECT_THAT(Counted("TakeDataset", variant, 1), StatusIs(kInvalid));
+}
+
+TEST_F(DatasetKernelsTest, Batches) {
+  EXPECT_THAT(harness_.PullAll(Batch(harness_.Range(5), 2)),
+              ElementsAre("[2] 0 1", "[2] 2 3", "[1] 4", "end"));
+  EXPECT_THAT(harness_.PullAll(Batch(harness_.Range(5), 2, true)),
+              ElementsAre("[2] 0 1", "[2] 2 3", "end"));
+  // No memory is taken for what does not come.
+  EXPECT_THAT(harness_.PullAll(Batch(harness_.Range(2), int64_t{1} << 60)),
+              ElementsAre("[2] 0 1", "end"));
+  EXPECT_THAT(Batch(harness_.Range(5), 0),
+              StatusIs(kInvalid, "Batch size must be greater than zero."));
+  EXPECT_THAT(Batch(harness_.Range(5), -3), StatusIs(kInvalid));
+  ASSERT_OK_AND_ASSIGN(const Tensor words,
+                       Slices(Tensor::Vector<std::string>(
+                           {"a", "", "a long one, on the heap"})));
+  EXPECT_THAT(harness_.PullAll(harness_.Make("BatchDataset", {words, Int(2)},
+                                             {{DT_STRING}, {PartialShape()}})),
+              ElementsAre("[2] a ", "[1] a long one, on the heap", "end"));
+}
+
+TEST_F(DatasetKernelsTest, ABatchOfSeveralShapesFailsAndTheNextOneComes) {
+  ASSERT_OK_AND_ASSIGN(const Tensor vectors, Vectors({1, 2, 3, 3}));
+  EXPECT_THAT(harness_.PullAll(Batch(vectors, 2)),
+              ElementsAre("Cannot add tensor to the batch: number of elements "
+                          "does not match. Shapes are: [tensor]: [2], [batch]: "
+                          "[1]",
+                          "[2,3] 3 3 3 3 3 3", "end"));
+}
+
+TEST_F(DatasetKernelsTest, PaddedBatches) {
+  ASSERT_OK_AND_ASSIGN(const Tensor vectors, Vectors({1, 2, 0}));
+  const Tensor open = Tensor::Vector<int64_t>({-1});
+  EXPECT_THAT(harness_.PullAll(Padded(vectors, 2, open, Int(-1))),
+              ElementsAre("[2,2] 1 -1 2 2", "[1,0] ", "end"));
+  EXPECT_THAT(harness_.PullAll(
+                  Padded(vectors, 3, Tensor::Vector<int64_t>({3}), Int(0))),
+              ElementsAre("[3,3] 1 0 0 2 2 0 0 0 0", "end"));
+  EXPECT_THAT(harness_.PullAll(
+                  Padded(vectors, 2, Tensor::Vector<int64_t>({1}), Int(0)), 1),
+              ElementsAre(HasSubstr("Attempted to pad to a smaller size")));
+  EXPECT_THAT(Padded(vectors, 2, Tensor::Vector<int64_t>({-1, -1}), Int(0)),
+              StatusIs(kInvalid, "is not of the rank of its elements"));
+  EXPECT_THAT(Padded(vectors, 2, Tensor::Vector<int64_t>({-2}), Int(0)),
+              StatusIs(kInvalid));
+  EXPECT_THAT(Padded(vectors, 0, open, Int(0)), StatusIs(kInvalid));
+  EXPECT_THAT(Padded(vectors, 2, open, Tensor::Vector<int64_t>({0})),
+              StatusIs(kInvalid, "All padding values must be scalars"));
+  // A size that no memory has.
+  EXPECT_THAT(harness_.PullAll(
+                  Padded(vectors, 2,
+                         Tensor::Vector<int64_t>({int64_t{1} << 61}), Int(0)),
+                  1),
+              ElementsAre(Not("end")));
+}
+
+TEST_F(DatasetKernelsTest, ShufflesAreOfTheirSeeds) {
+  const Tensor range = harness_.Range(10);
+  std::vector<std::string> all = harness_.PullAll(range);
+  const auto first = harness_.PullAll(Shuffle(range, 4, 1));
+  EXPECT_THAT(first, UnorderedElementsAreArray(all));
+  EXPECT_NE(first, all);
+  EXPECT_EQ(harness_.PullAll(Shuffle(range, 4, 1)), first);
+  EXPECT_NE(harness_.PullAll(Shuffle(range, 4, 2)), first);
+  // Nothing but what comes is kept.
+  EXPECT_THAT(harness_.PullAll(Shuffle(range, int64_t{1} << 60, 1)),
+              UnorderedElementsAreArray(all));
+  EXPECT_THAT(Shuffle(range, 0, 1), StatusIs(kInvalid, "buffer_size"));
+  EXPECT_THAT(Shuffle(range, -1, 1), StatusIs(kInvalid, "buffer_size"));
+
+  ASSERT_OK_AND_ASSIGN(const Tensor again, Shuffle(range, 10, 1));
+  EXPECT_NE(harness_.PullAll(again), harness_.PullAll(again));
+  ASSERT_OK_AND_ASSIGN(const Tensor same, Shuffle(range, 10, 1, false));
+  EXPECT_EQ(harness_.PullAll(same), harness_.PullAll(same));
+}
+
+TEST_F(DatasetKernelsTest, ShufflesAndRepeats) {
+  const auto make = [&](int64_t size, int64_t count) {
+    return harness_.Make(
+        "ShuffleAndRepeatDataset",
+        {harness_.Range(size), Int(3), Int(1), Int(2), Int(count)},
+        DatasetTestHarness::Ints(), {{"reshuffle_each_iteration", true}});
+  };
+  std::vector<std::string> twice = harness_.PullAll(make(3, 2));
+  EXPECT_EQ(twice.size(), 7);
+  std::sort(twice.begin(), twice.begin() + 3);
+  EXPECT_THAT(std::vector<std::string>(twice.begin(), twice.begin() + 3),
+              ElementsAre("0", "1", "2"));
+  EXPECT_THAT(harness_.PullAll(make(0, -1)), ElementsAre("end"));
+  EXPECT_EQ(harness_.PullAll(make(3, -1), 30).size(), 30);
+  EXPECT_THAT(make(3, 0), StatusIs(kInvalid, "count"));
+}
+
+TEST_F(DatasetKernelsTest, AnElementThatFailsIsOneElement) {
+  for (const bool later : {false, true}) {
+    AddIncrement("f", later);
+    EXPECT_THAT(harness_.PullAll(Map(harness_.Range(4), "f")),
+                ElementsAre("1", "2",
+                            "Error in user-defined function passed to "
+                            "MapDataset:test transformation: two is not "
+                            "allowed",
+                            "4", "end"));
+    // In a batch it takes those that came before with it.
+    ASSERT_OK_AND_ASSIGN(const Tensor mapped, Map(harness_.Range(6), "f"));
+    EXPECT_THAT(harness_.PullAll(Batch(mapped, 2)),
+                ElementsAre("[2] 1 2", HasSubstr("two is not allowed"),
+                            "[2] 4 5", "[1] 6", "end"));
+    EXPECT_THAT(harness_.PullAll(harness_.Make("IgnoreErrorsDataset", {mapped},
+                                               DatasetTestHarness::Ints())),
+                ElementsAre("1", "2", "4", "5", "6", "end"));
+  }
+}
+
+TEST_F(DatasetKernelsTest, FunctionsThatDoNotFitAreRefused) {
+  AddIncrement("f", false);
+  ASSERT_OK_AND_ASSIGN(const Tensor floats, Slices(Tensor::Vector<float>({1})));
+  EXPECT_THAT(Map(floats, "f"), StatusIs(kInvalid, "argument 0 is int64"));
+  EXPECT_THAT(Map(harness_.Range(1), "g"),
+              StatusIs(absl::StatusCode::kNotFound, "'g' is not defined"));
+  const auto with = [&](const char* op, AttrMap attrs) {
+    attrs["Targuments"] = DataTypeVector();
+    return harness_.Make(op, {harness_.Range(3)}, DatasetTestHarness::Ints(),
+                         std::move(attrs));
+  };
+  const AttrValue f = DatasetTestHarness::Function("f");
+  EXPECT_THAT(with("FilterDataset", {{"predicate", f}}),
+              StatusIs(kInvalid, "must return a scalar bool"));
+  EXPECT_THAT(with("FlatMapDataset", {{"f", f}}),
+              StatusIs(kInvalid, "must return a single data set"));
+}
+
+TEST_F(DatasetKernelsTest, FilterTakeWhileAndFlatMap) {
+  harness_.functions().Add(
+      "is_not_2", {DT_INT64}, {DT_BOOL}, [](std::vector<Tensor> args) {
+        return std::vector<Tensor>{
+            Tensor::Scalar(args[0].scalar<int64_t>() != 2)};
+      });
+  harness_.functions().Add(
+      "range", {DT_INT64}, {DT_VARIANT}, [this](std::vector<Tensor> args) {
+        return std::vector<Tensor>{harness_.Range(args[0].scalar<int64_t>())};
+      });
+  const auto with = [&](const char* op, const char* attr, const char* name,
+                        std::vector<Tensor> more = {}) {
+    std::vector<Tensor> inputs = {harness_.Range(4)};
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    return harness_.PullAll(
+        harness_.Make(op, inputs, DatasetTestHarness::Ints(),
+                      {{attr, DatasetTestHarness::Function(name)},
+                       {"Targuments", DataTypeVector()}}));
+  };
+  EXPECT_THAT(with("FilterDataset", "predicate", "is_not_2"),
+              ElementsAre("0", "1", "3", "end"));
+  EXPECT_THAT(with("TakeWhileDataset", "predicate", "is_not_2"),
+              ElementsAre("0", "1", "end"));
+  EXPECT_THAT(with("FlatMapDataset", "f", "range"),
+              ElementsAre("0", "0", "1", "0", "1", "2", "end"));
+  EXPECT_THAT(with("InterleaveDataset", "f", "range", {Int(2), Int(1)}),
+              ElementsAre("0", "0", "1", "0", "1", "2", "end"));
+  EXPECT_THAT(with("InterleaveDataset", "f", "range", {Int(0), Int(1)}),
+              ElementsAre(HasSubstr("cycle_length")));
+  EXPECT_THAT(with("InterleaveDataset", "f", "range", {Int(1), Int(0)}),
+              ElementsAre(HasSubstr("block_length")));
+}
+
+TEST_F(DatasetKernelsTest, WindowsAndRows) {
+  const auto window = [&](int64_t size, int64_t shift, int64_t stride) {
+    return harness_.Make("WindowDataset",
+                         {harness_.Range(5), Int(size), Int(shift), Int(stride),
+                          Tensor::Scalar(false)},
+                         {{DT_VARIANT}, {PartialShape::Scalar()}});
+  };
+  ASSERT_OK_AND_ASSIGN(const Tensor windows, window(2, 2, 1));
+  ASSERT_OK_AND_ASSIGN(const auto iterator, harness_.Iterate(windows));
+  IteratorContext context = harness_.context();
+  DatasetElement element;
+  std::vector<std::vector<std::string>> all;
+  while (*iterator->GetNext(context, &element)) {
+    all.push_back(harness_.PullAll(element[0]));
+  }
+  EXPECT_THAT(
+      all, ElementsAre(ElementsAre("0", "1", "end"),
+                       ElementsAre("2", "3", "end"), ElementsAre("4", "end")));
+  EXPECT_THAT(window(0, 1, 1), StatusIs(kInvalid, "Window size"));
+  EXPECT_THAT(window(1, 0, 1), StatusIs(kInvalid, "Window shift"));
+  EXPECT_THAT(window(1, 1, 0), StatusIs(kInvalid, "Window stride"));
+  EXPECT_THAT(window(int64_t{1} << 62, 1, 4), StatusIs(kInvalid, "too long"));
+
+  const auto unbatch = [&](const Tensor& input) {
+    return harness_.PullAll(
+        harness_.Make("UnbatchDataset", {input}, DatasetTestHarness::Ints()));
+  };
+  ASSERT_OK_AND_ASSIGN(const Tensor vectors, Vectors({2, 0, 1}));
+  EXPECT_THAT(unbatch(vectors), ElementsAre("2", "2", "1", "end"));
+  EXPECT_THAT(unbatch(harness_.Range(1)),
+              ElementsAre(HasSubstr("non-scalar value"), "end"));
+}
+
+// ---- Positions ----
+
+TEST_F(DatasetKernelsTest, APositionIsSavedAndGoneOnFrom) {
+  AddIncrement("f", false);
+  const Tensor range = harness_.Range(7);
+  harness_.functions().Add(
+      "range", {DT_INT64}, {DT_VARIANT}, [this](std::vector<Tensor> args) {
+        return std::vector<Tensor>{harness_.Range(args[0].scalar<int64_t>())};
+      });
+  const Tensor vectors = *Vectors({2, 0, 3});
+  const std::vector<absl::StatusOr<Tensor>> datasets = {
+      range,
+      Slices(Tensor::Vector<int64_t>({1, 2, 3})),
+      Counted("TakeDataset", range, 5),
+      Counted("SkipDataset", range, 2),
+      Counted("RepeatDataset", harness_.Range(3), 2),
+      Map(range, "f"),
+      Batch(range, 2),
+      Shuffle(range, 3, 5, false),
+      Shuffle(range, 3, 5, true),
+      harness_.Make("ConcatenateDataset", {range, range},
+                    DatasetTestHarness::Ints()),
+      harness_.Make("ZipDataset", {range, harness_.Range(4)},
+                    {{DT_INT64, DT_INT64}, std::vector<PartialShape>(2)}),
+      harness_.Make("UnbatchDataset", {vectors}, DatasetTestHarness::Ints()),
+      harness_.Make("InterleaveDataset", {range, Int(2), Int(2)},
+                    DatasetTestHarness::Ints(),
+                    {{"f", DatasetTestHarness::Function("range")},
+                     {"Targuments", DataTypeVector()}}),
+  };
+  for (size_t d = 0; d < datasets.size(); ++d) {
+    ASSERT_OK(datasets[d]) << d;
+    for (int taken = 0; taken <= 8; ++taken) {
+      SCOPED_TRACE(absl::StrCat("data set ", d, " after ", taken));
+      ASSERT_OK_AND_ASSIGN(auto iterator, harness_.Iterate(*datasets[d]));
+      harness_.Pull(*iterator, taken);
+      IteratorStateWriter::Values values;
+      IteratorContext context = harness_.context();
+      ASSERT_OK(iterator->Save(context, IteratorStateWriter(values)));
+      const auto rest = harness_.Pull(*iterator);
+      ASSERT_OK_AND_ASSIGN(auto other, harness_.Iterate(*datasets[d]));
+      ASSERT_OK(other->Restore(context, IteratorStateReader(values)));
+      EXPECT_EQ(harness_.Pull(*other), rest);
+    }
+  }
+}
+
+TEST_F(DatasetKernelsTest, DamagedPositionsAreRefused) {
+  ASSERT_OK_AND_ASSIGN(auto iterator, harness_.Iterate(harness_.Range(3)));
+  IteratorContext context = harness_.context();
+  IteratorStateWriter::Values values;
+  EXPECT_THAT(iterator->Restore(context, IteratorStateReader(values)),
+              StatusIs(absl::StatusCode::kNotFound, "no 'next'"));
+  values["next"] = Tensor::Scalar("three");
+  EXPECT_THAT(iterator->Restore(context, IteratorStateReader(values)),
+              StatusIs(kInvalid, "not a int64"));
+  values["next"] = Int(4);
+  EXPECT_THAT(iterator->Restore(context, IteratorStateReader(values)),
+              StatusIs(kInvalid, "not within"));
+}
+
+}  // namespace
+}  // namespace weft

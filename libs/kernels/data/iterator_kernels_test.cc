@@ -1,0 +1,247 @@
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/data/iterator_resource.h"
+#include "libs/kernels/data/testing/dataset_test_harness.h"
+#include "libs/tensor/resource_handle.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+
+AttrMap IntAttrs(AttrMap more = {}) {
+  more["output_types"] = DataTypeVector{DT_INT64};
+  more["output_shapes"] = std::vector<PartialShape>{PartialShape::Scalar()};
+  return more;
+}
+
+class IteratorKernelsTest : public ::testing::Test {
+ protected:
+  KernelTestHarness& kernels() { return harness_.kernels(); }
+
+  // Of a kernel that stays, as a session's do.
+  Tensor NewIterator(const std::string& shared_name = "") {
+    auto kernel = kernels().Make(
+        "IteratorV2", {},
+        IntAttrs({{"shared_name", shared_name}, {"container", ""}}));
+    EXPECT_OK(kernel);
+    makers_.push_back(*std::move(kernel));
+    return (*makers_.back()->Run({}))[0];
+  }
+  absl::Status Initialize(const Tensor& iterator, const Tensor& dataset) {
+    return kernels().Run("MakeIterator", {dataset, iterator}).status();
+  }
+  absl::StatusOr<int64_t> Next(const Tensor& iterator) {
+    ASSIGN_OR_RETURN(
+        const Tensor next,
+        kernels().RunOne("IteratorGetNext", {iterator}, IntAttrs()));
+    return next.scalar<int64_t>();
+  }
+
+  DatasetTestHarness harness_;
+  std::vector<std::unique_ptr<KernelTestHarness::Kernel>> makers_;
+};
+
+TEST_F(IteratorKernelsTest, ElementsThenTheEnd) {
+  const Tensor iterator = NewIterator();
+  EXPECT_THAT(Next(iterator),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "GetNext() failed because the iterator has not been "
+                       "initialized."));
+  ASSERT_OK(Initialize(iterator, harness_.Range(2)));
+  EXPECT_EQ(*Next(iterator), 0);
+  EXPECT_EQ(*Next(iterator), 1);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(Next(iterator),
+                StatusIs(absl::StatusCode::kOutOfRange, "End of sequence"));
+  }
+  ASSERT_OK(Initialize(iterator, harness_.Range(1)));
+  EXPECT_EQ(*Next(iterator), 0);
+}
+
+TEST_F(IteratorKernelsTest, DataSetsOfOtherTypesAndShapesAreRefused) {
+  const Tensor iterator = NewIterator();
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor batches,
+      harness_.Make("BatchDataset",
+                    {harness_.Range(2), Tensor::Scalar(int64_t{2})},
+                    DatasetTestHarness::IntsOf(PartialShape({-1}))));
+  EXPECT_THAT(Initialize(iterator, batches),
+              StatusIs(kInvalid, "Incompatible shapes at component 0"));
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor words,
+      harness_.Make("TensorDataset", {Tensor::Scalar("a")}, {},
+                    {{"Toutput_types", DataTypeVector{DT_STRING}},
+                     {"output_shapes",
+                      std::vector<PartialShape>{PartialShape::Scalar()}}}));
+  EXPECT_THAT(Initialize(iterator, words),
+              StatusIs(kInvalid, "Data type mismatch at component 0"));
+}
+
+TEST_F(IteratorKernelsTest, SharedOnesAreOneAndPrivateOnesAreNot) {
+  const Tensor a = NewIterator("both"), b = NewIterator("both");
+  ASSERT_OK(Initialize(a, harness_.Range(2)));
+  EXPECT_EQ(*Next(a), 0);
+  EXPECT_EQ(*Next(b), 1);
+  const Tensor c = NewIterator(), d = NewIterator();
+  ASSERT_OK(Initialize(c, harness_.Range(2)));
+  EXPECT_OK(Next(c));
+  EXPECT_THAT(Next(d), StatusIs(absl::StatusCode::kFailedPrecondition));
+  // With what holds a private one it is gone, and so is what a reset clears.
+  makers_.clear();
+  EXPECT_THAT(Next(c), StatusIs(absl::StatusCode::kNotFound));
+  kernels().resources().ClearAll();
+  EXPECT_THAT(Next(a), StatusIs(absl::StatusCode::kNotFound, "both"));
+}
+
+TEST_F(IteratorKernelsTest, TextsStandForIterators) {
+  const Tensor iterator = NewIterator();
+  ASSERT_OK(Initialize(iterator, harness_.Range(3)));
+  ASSERT_OK_AND_ASSIGN(const Tensor text,
+                       kernels().RunOne("IteratorToStringHandle", {iterator}));
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor found,
+      kernels().RunOne("IteratorFromStringHandleV2", {text}, IntAttrs()));
+  EXPECT_EQ(*Next(found), 0);
+  EXPECT_EQ(*Next(iterator), 1);
+  const auto from = [&](const std::string& bad, AttrMap attrs) {
+    return kernels().RunOne("IteratorFromStringHandleV2", {Tensor::Scalar(bad)},
+                            std::move(attrs));
+  };
+  for (const std::string bad : {"", "nothing", "\x08\x14"}) {
+    EXPECT_THAT(from(bad, IntAttrs()),
+                StatusIs(kInvalid, "Could not parse string_handle"));
+  }
+  AttrMap floats = IntAttrs();
+  floats["output_types"] = DataTypeVector{DT_FLOAT};
+  EXPECT_THAT(from(text.scalar<std::string>(), floats),
+              StatusIs(kInvalid, "Data type mismatch"));
+}
+
+TEST_F(IteratorKernelsTest, OneShotMakesItsDataSetOnce) {
+  int calls = 0;
+  harness_.functions().Add("make", {}, {DT_VARIANT}, [&](std::vector<Tensor>) {
+    ++calls;
+    return std::vector<Tensor>{harness_.Range(2)};
+  });
+  ASSERT_OK_AND_ASSIGN(
+      auto kernel,
+      kernels().Make("OneShotIterator", {},
+                     IntAttrs({{"dataset_factory",
+                                DatasetTestHarness::Function("make")}})));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> handle, kernel->Run({}));
+  EXPECT_EQ(*Next(handle[0]), 0);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> again, kernel->Run({}));
+  EXPECT_EQ(*Next(again[0]), 1);
+  EXPECT_THAT(Next(again[0]), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(IteratorKernelsTest, OptionalsHaveNoneAtTheEnd) {
+  const Tensor iterator = NewIterator();
+  ASSERT_OK(Initialize(iterator, harness_.Range(1)));
+  std::vector<std::string> metadata;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor next,
+        kernels().RunOne("IteratorGetNextAsOptional", {iterator}, IntAttrs()));
+    metadata.push_back(next.scalar<Variant>().metadata);
+  }
+  EXPECT_THAT(metadata, ElementsAre("1", ""));
+}
+
+// Waits in a function until it is told to go on.
+TEST_F(IteratorKernelsTest, AStepThatIsCancelledWhileItWaitsLosesNothing) {
+  const auto entered = kernels().scheduler().NewEvent();
+  const auto go_on = kernels().scheduler().NewEvent();
+  harness_.functions().Add("wait", {DT_INT64}, {DT_INT64},
+                           [&](std::vector<Tensor> args) {
+                             entered->Set();
+                             go_on->Wait();
+                             return std::move(args);
+                           });
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor mapped,
+      harness_.Make("MapDataset", {harness_.Range(3)},
+                    DatasetTestHarness::Ints(),
+                    {{"f", DatasetTestHarness::Function("wait")},
+                     {"Targuments", DataTypeVector()}}));
+  const Tensor handle = NewIterator("shared");
+  ASSERT_OK(Initialize(handle, mapped));
+  ASSERT_OK_AND_ASSIGN(
+      const auto iterator,
+      kernels().resources().Lookup<IteratorResource>("", "shared"));
+
+  // One that is at work, and one that waits for its turn.
+  Cancellation at_work, waiting;
+  const auto ended = kernels().scheduler().NewEvent();
+  absl::Status first, second;
+  iterator->GetNext(harness_.context().With(at_work), [&](auto next) {
+    first = next.status();
+    ended->Set();
+  });
+  entered->Wait();
+  iterator->GetNext(harness_.context().With(waiting),
+                    [&](auto next) { second = next.status(); });
+  waiting.Cancel(absl::CancelledError("the second is cancelled"));
+  EXPECT_THAT(second, StatusIs(absl::StatusCode::kCancelled, "the second"));
+  at_work.Cancel(absl::CancelledError("the first is cancelled"));
+  go_on->Set();
+  ended->Wait();
+  EXPECT_THAT(first, StatusIs(absl::StatusCode::kCancelled, "the first"));
+  EXPECT_EQ(*Next(handle), 0);
+  EXPECT_EQ(*Next(handle), 1);
+}
+
+TEST_F(IteratorKernelsTest, AnElementThatIsThereIsTakenOnTheAskingThread) {
+  const Tensor handle = NewIterator("shared");
+  ASSERT_OK(Initialize(handle, harness_.Range(1000)));
+  ASSERT_OK_AND_ASSIGN(
+      const auto iterator,
+      kernels().resources().Lookup<IteratorResource>("", "shared"));
+  for (int i = 0; i < 1000; ++i) {
+    bool has_ended = false;
+    iterator->GetNext(harness_.context(), [&](auto next) {
+      has_ended = next.ok() && next->has_value();
+    });
+    ASSERT_TRUE(has_ended) << i;
+  }
+}
+
+TEST_F(IteratorKernelsTest, WholeDataSets) {
+  const auto reduce = [&](const Tensor& dataset) {
+    return kernels().RunOne(
+        "ReduceDataset", {dataset, Tensor::Scalar(int64_t{10})},
+        IntAttrs({{"f", DatasetTestHarness::Function("add")},
+                  {"Tstate", DataTypeVector{DT_INT64}},
+                  {"Targuments", DataTypeVector()}}));
+  };
+  harness_.functions().Add(
+      "add", {DT_INT64, DT_INT64}, {DT_INT64}, [](std::vector<Tensor> args) {
+        return std::vector<Tensor>{Tensor::Scalar(args[0].scalar<int64_t>() +
+                                                  args[1].scalar<int64_t>())};
+      });
+  ASSERT_OK_AND_ASSIGN(const Tensor sum, reduce(harness_.Range(4)));
+  EXPECT_EQ(sum.scalar<int64_t>(), 16);
+  const auto single = [&](int64_t size) {
+    return kernels().RunOne("DatasetToSingleElement", {harness_.Range(size)},
+                            IntAttrs());
+  };
+  EXPECT_OK(single(1));
+  EXPECT_THAT(single(0), StatusIs(kInvalid, "Dataset was empty."));
+  EXPECT_THAT(single(2), StatusIs(kInvalid, "more than one element"));
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor size,
+      kernels().RunOne("DatasetCardinality", {harness_.Range(5)}));
+  EXPECT_EQ(size.scalar<int64_t>(), 5);
+}
+
+}  // namespace
+}  // namespace weft

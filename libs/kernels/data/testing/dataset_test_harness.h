@@ -1,0 +1,175 @@
+// DatasetTestHarness: data sets made by their kernels, and walks through them,
+// without a session. Functions are C++.
+//
+// Threads: one at a time; kernels and functions get a real scheduler.
+#ifndef WEFT_LIBS_KERNELS_DATA_TESTING_DATASET_TEST_HARNESS_H_
+#define WEFT_LIBS_KERNELS_DATA_TESTING_DATASET_TEST_HARNESS_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/status.h"
+#include "libs/kernels/data/data_kernels.h"
+#include "libs/kernels/data/dataset.h"
+#include "libs/kernels/testing/kernel_test_harness.h"
+
+namespace weft {
+
+// Functions by name, as a graph's library has them.
+class TestFunctions : public FunctionRuntime {
+ public:
+  using Body =
+      std::function<absl::StatusOr<std::vector<Tensor>>(std::vector<Tensor>)>;
+
+  // `later`: the call ends on another thread, after it has returned.
+  void Add(const std::string& name, DataTypeVector args, DataTypeVector results,
+           Body body, bool later = false) {
+    functions_[name] = std::make_unique<Function>(
+        std::move(args), std::move(results), std::move(body), later);
+  }
+
+  absl::StatusOr<const RunnableFunction*> Find(
+      const NameAttrList& function) override {
+    const auto it = functions_.find(function.name);
+    if (it != functions_.end()) return it->second.get();
+    return absl::NotFoundError(
+        absl::StrCat("Function '", function.name, "' is not defined"));
+  }
+
+ private:
+  class Function : public RunnableFunction {
+   public:
+    Function(DataTypeVector args, DataTypeVector results, Body body, bool later)
+        : args_(std::move(args)),
+          results_(std::move(results)),
+          body_(std::move(body)),
+          later_(later) {}
+
+    const DataTypeVector& arg_types() const override { return args_; }
+    const DataTypeVector& result_types() const override { return results_; }
+    void Run(const StepContext& step, std::vector<Tensor> args,
+             Done done) const override {
+      if (!later_) return done(body_(std::move(args)));
+      step.scheduler->Schedule(
+          Pool::kCompute,
+          [this, args = std::move(args), done = std::move(done)]() mutable {
+            done(body_(std::move(args)));
+          });
+    }
+
+   private:
+    const DataTypeVector args_, results_;
+    const Body body_;
+    const bool later_;
+  };
+
+  std::map<std::string, std::unique_ptr<Function>> functions_;
+};
+
+class DatasetTestHarness {
+ public:
+  DatasetTestHarness() : kernels_(RegisterDataKernels) {
+    kernels_.set_functions(functions_.get());
+  }
+
+  KernelTestHarness& kernels() { return kernels_; }
+  TestFunctions& functions() { return *functions_; }
+  IteratorContext context() {
+    return IteratorContext(kernels_.step(), functions_);
+  }
+
+  // The data set that the op makes. Types and shapes of its elements: `spec`.
+  absl::StatusOr<Tensor> Make(absl::string_view op, std::vector<Tensor> inputs,
+                              ElementSpec spec, AttrMap attrs = {}) {
+    std::vector<KernelInput> all(inputs.begin(), inputs.end());
+    const OpDef* def = kernels_.ops().Find(op);
+    for (const AttrDef& attr : def->attrs) {
+      if (attr.name == "output_types") attrs["output_types"] = spec.types;
+      if (attr.name == "output_shapes") attrs["output_shapes"] = spec.shapes;
+    }
+    return kernels_.RunOne(op, std::move(all), std::move(attrs));
+  }
+  // The numbers 0 to `size` - 1.
+  Tensor Range(int64_t size) {
+    return *Make("RangeDataset",
+                 {Tensor::Scalar(int64_t{0}), Tensor::Scalar(size),
+                  Tensor::Scalar(int64_t{1})},
+                 Ints());
+  }
+  static ElementSpec Ints() { return {{DT_INT64}, {PartialShape::Scalar()}}; }
+  static ElementSpec IntsOf(PartialShape shape) {
+    return {{DT_INT64}, {std::move(shape)}};
+  }
+  static AttrValue Function(const std::string& name) {
+    return NameAttrList{name, nullptr};
+  }
+
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> Iterate(
+      const Tensor& dataset) {
+    ASSIGN_OR_RETURN(const DatasetPtr found, DatasetFrom(dataset));
+    IteratorContext with = context();
+    return found->MakeIterator(with);
+  }
+
+  // Up to `most` elements, each as a text of its components' values; an error
+  // as its text, and "end" at the end.
+  std::vector<std::string> Pull(DatasetIterator& iterator, int most = 100) {
+    std::vector<std::string> texts;
+    IteratorContext with = context();
+    for (int i = 0; i < most; ++i) {
+      DatasetElement element;
+      const absl::StatusOr<bool> has = iterator.GetNext(with, &element);
+      if (!has.ok()) {
+        texts.push_back(std::string(has.status().message()));
+        continue;
+      }
+      if (!*has) {
+        texts.push_back("end");
+        break;
+      }
+      texts.push_back(TextOf(element));
+    }
+    return texts;
+  }
+  std::vector<std::string> PullAll(const absl::StatusOr<Tensor>& dataset,
+                                   int most = 100) {
+    if (!dataset.ok()) return {std::string(dataset.status().message())};
+    auto iterator = Iterate(*dataset);
+    if (!iterator.ok()) return {std::string(iterator.status().message())};
+    return Pull(**iterator, most);
+  }
+
+  static std::string TextOf(const DatasetElement& element) {
+    std::string text;
+    for (const Tensor& tensor : element) {
+      if (!text.empty()) text += "; ";
+      text += ValuesOf(tensor);
+    }
+    return text;
+  }
+
+ private:
+  // "[2,2] 1 2 3 4"; a scalar is its value alone.
+  static std::string ValuesOf(const Tensor& tensor) {
+    const std::string text = tensor.ToString(100);
+    std::string values = text.substr(text.find("values:") + 7);
+    if (!values.empty() && values.back() == '>') values.pop_back();
+    if (!values.empty() && values.front() == ' ') values.erase(0, 1);
+    if (tensor.rank() == 0) return values;
+    return absl::StrCat(tensor.shape().ToString(), " ", values);
+  }
+
+  const std::shared_ptr<TestFunctions> functions_ =
+      std::make_shared<TestFunctions>();
+  KernelTestHarness kernels_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_DATA_TESTING_DATASET_TEST_HARNESS_H_
