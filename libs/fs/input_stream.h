@@ -93,9 +93,9 @@ class LineReader {
   InputStream& stream_;
   const LineReaderOptions options_;
   std::string buffer_;
-  size_t next_ = 0;    // in the buffer
+  size_t next_ = 0;      // in the buffer
   uint64_t filled_ = 0;  // what was read of the stream
-  std::string begun_;  // of a line whose rest could not be read
+  std::string begun_;    // of a line whose rest could not be read
   bool is_too_long_ = false;
 };
 

@@ -50,8 +50,7 @@ void RegisterDataGradients(GradientRegistry& registry) {
         "ParallelInterleaveDataset", "ParallelInterleaveDatasetV2",
         "ParallelInterleaveDatasetV3", "ParallelInterleaveDatasetV4",
         "PrefetchDataset", "CacheDataset", "CacheDatasetV2",
-        "MapAndBatchDataset", "ParallelBatchDataset", "ParseExampleDataset",
-        "ParseExampleDatasetV2"}) {
+        "MapAndBatchDataset", "ParallelBatchDataset"}) {
     registry.RegisterNone(op);
   }
   for (const char* op : {"Iterator",

@@ -8,6 +8,7 @@
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/element_rows.h"
+#include "libs/kernels/data/parallel_map.h"
 
 namespace weft {
 namespace {
@@ -151,6 +152,21 @@ class BatchDataset : public JoiningDataset {
     if (kHasDropRemainder) {
       ASSIGN_OR_RETURN(drop, ScalarInput<bool>(context, 2, "drop_remainder"));
     }
+    RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
+    return std::make_shared<BatchDataset>(op, std::move(input), size, drop);
+  }
+
+  // ParallelBatchDataset: the same batches, of which several may be made ahead
+  // of time; that is for a prefetch to do.
+  static absl::StatusOr<DatasetPtr> MakeParallel(const DatasetOp& op,
+                                                 OpKernelContext& context) {
+    ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+    ASSIGN_OR_RETURN(const int64_t size, ReadBatchSize(context));
+    ASSIGN_OR_RETURN(const int64_t calls,
+                     ScalarInput<int64_t>(context, 2, "num_parallel_calls"));
+    RETURN_IF_ERROR(CheckParallelCalls(calls));
+    ASSIGN_OR_RETURN(const bool drop,
+                     ScalarInput<bool>(context, 3, "drop_remainder"));
     RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
     return std::make_shared<BatchDataset>(op, std::move(input), size, drop);
   }
@@ -559,6 +575,7 @@ class UnbatchDataset : public UnaryDataset {
 void RegisterBatchDatasets(KernelRegistry& registry) {
   RegisterDataset(registry, "BatchDataset", BatchDataset::Make<false>);
   RegisterDataset(registry, "BatchDatasetV2", BatchDataset::Make<true>);
+  RegisterDataset(registry, "ParallelBatchDataset", BatchDataset::MakeParallel);
   RegisterDataset(registry, "PaddedBatchDataset",
                   PaddedBatchDataset::Make<false>);
   RegisterDataset(registry, "PaddedBatchDatasetV2",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "libs/kernels/data/anonymous_resource.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/element_file.h"
@@ -254,9 +255,33 @@ absl::StatusOr<DatasetPtr> MakeCache(const DatasetOp& op,
   return MakeCacheWith(op, context, std::make_shared<MemoryCache>());
 }
 
+// The cache behind the handle; one of its own where that is a dummy.
+absl::StatusOr<DatasetPtr> MakeCacheV2(const DatasetOp& op,
+                                       OpKernelContext& context) {
+  ASSIGN_OR_RETURN(const ResourceHandle* const handle,
+                   ResourceHandleAt(context, 2));
+  if (handle->type_name != MemoryCache::kTypeName) {
+    return MakeCache(op, context);
+  }
+  ASSIGN_OR_RETURN(auto cache, FindResource<MemoryCache>(context, 2));
+  return MakeCacheWith(op, context, std::move(cache));
+}
+
+class AnonymousMemoryCacheKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    return SetAnonymous(context, std::make_shared<MemoryCache>());
+  }
+};
+
 }  // namespace
 
 void RegisterCacheDataset(KernelRegistry& registry) {
+  RegisterDataset(registry, "CacheDatasetV2", MakeCacheV2);
+  registry.Register<AnonymousMemoryCacheKernel>("AnonymousMemoryCache");
+  registry.Register<DummyHandleKernel<MemoryCache>>("DummyMemoryCache");
+  registry.Register<DeleteAnonymousKernel<MemoryCache>>("DeleteMemoryCache");
   RegisterDataset(registry, "CacheDataset", MakeCache);
 }
 

@@ -8,6 +8,12 @@ void RegisterDataKernels(KernelRegistry& registry) {
   RegisterFunctionDatasets(registry);
   RegisterBatchDatasets(registry);
   RegisterShuffleDatasets(registry);
+  RegisterRecordDatasets(registry);
+  RegisterCsvDataset(registry);
+  RegisterParallelMapDatasets(registry);
+  RegisterParallelInterleaveDataset(registry);
+  RegisterPrefetchDataset(registry);
+  RegisterCacheDataset(registry);
   RegisterIteratorKernels(registry);
   RegisterWholeDatasetKernels(registry);
 }

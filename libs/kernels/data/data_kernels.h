@@ -15,6 +15,12 @@ void RegisterChoiceDatasets(KernelRegistry& registry);
 void RegisterFunctionDatasets(KernelRegistry& registry);
 void RegisterBatchDatasets(KernelRegistry& registry);
 void RegisterShuffleDatasets(KernelRegistry& registry);
+void RegisterRecordDatasets(KernelRegistry& registry);
+void RegisterCsvDataset(KernelRegistry& registry);
+void RegisterParallelMapDatasets(KernelRegistry& registry);
+void RegisterParallelInterleaveDataset(KernelRegistry& registry);
+void RegisterPrefetchDataset(KernelRegistry& registry);
+void RegisterCacheDataset(KernelRegistry& registry);
 void RegisterIteratorKernels(KernelRegistry& registry);
 void RegisterWholeDatasetKernels(KernelRegistry& registry);
 

@@ -7,10 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/control/optional_value.h"
+#include "libs/kernels/data/anonymous_resource.h"
 #include "libs/kernels/data/captured_function.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/iterator_resource.h"
+#include "libs/kernels/data/iterator_state.h"
 #include "libs/kernels/data/seed_generator.h"
 #include "libs/kernels/resource/resource_lookup.h"
 #include "libs/tensor/tensor_proto.h"
@@ -88,36 +90,6 @@ class IteratorHandleKernel : public ResourceHandleKernel<IteratorResource> {
   IteratorResource::Factory factory_;
 };
 
-// A handle of `resource`, which nobody finds by a name of the graph and which
-// lives as long as the step, and what else holds it.
-template <typename T>
-absl::Status SetAnonymous(OpKernelContext& context,
-                          const std::shared_ptr<T>& resource) {
-  RETURN_IF_ERROR(context.cancellation().status());
-  std::string name;
-  context.resources().AddPrivate<T>("", context.node_name(),
-                                    [&](const std::string& private_name) {
-                                      name = private_name;
-                                      return resource;
-                                    });
-  RETURN_IF_ERROR(context.step_resources().LookupOrCreate<T>(
-      context.cancellation(), "", name,
-      [&]() -> absl::StatusOr<std::shared_ptr<T>> { return resource; }));
-  context.SetOutput(0, Tensor::Scalar(ResourceHandle{
-                           .device = context.device().name(),
-                           .container = context.resources().default_container(),
-                           .name = name,
-                           .type_name = std::string(T::kTypeName),
-                           .dtype = DT_INVALID,
-                           .shape = PartialShape()}));
-  if (context.num_outputs() > 1) {
-    Tensor deleter(DT_VARIANT, TensorShape());
-    deleter.mutable_scalar<Variant>().type_name = "tensorflow::ResourceDeleter";
-    context.SetOutput(1, std::move(deleter));
-  }
-  return absl::OkStatus();
-}
-
 class AnonymousIteratorKernel : public OpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -162,32 +134,6 @@ class AnonymousSeedGeneratorKernel : public OpKernel {
 
  private:
   Random& random_;
-};
-
-class DummySeedGeneratorKernel : public OpKernel {
- public:
-  using OpKernel::OpKernel;
-  absl::Status Compute(OpKernelContext& context) override {
-    ResourceHandle handle;
-    handle.device = context.device().name();
-    handle.type_name = "DummySeedGenerator";
-    context.SetOutput(0, Tensor::Scalar(std::move(handle)));
-    return absl::OkStatus();
-  }
-};
-
-// With the handle and its deleter; what somebody holds otherwise stays.
-template <typename T>
-class DeleteKernel : public OpKernel {
- public:
-  using OpKernel::OpKernel;
-  absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(const ResourceAddress address,
-                     ResourceAddressAt(context, 0, T::kTypeName));
-    const absl::Status status = context.step_resources().Delete<T>(
-        context.cancellation(), "", address.name);
-    return absl::IsNotFound(status) ? absl::OkStatus() : status;
-  }
 };
 
 // ---- Using them ----
@@ -290,6 +236,57 @@ class IteratorGetNextAsOptionalKernel : public IteratorKernel {
   }
 };
 
+// ---- How far they have come ----
+
+class SerializeIteratorKernel : public IteratorKernel {
+ public:
+  using IteratorKernel::IteratorKernel;
+
+  void ComputeAsync(OpKernelContext& context, Done done) override {
+    auto iterator = FindResource<IteratorResource>(context, 0);
+    if (!iterator.ok()) return done(iterator.status());
+    auto values = std::make_shared<IteratorStateWriter::Values>();
+    (*iterator)->Save(ContextFor(context), values,
+                      [&context, values,
+                       done = std::move(done)](absl::Status status) mutable {
+                        if (status.ok()) status = SetState(context, *values);
+                        done(std::move(status));
+                      });
+  }
+
+ private:
+  static absl::Status SetState(OpKernelContext& context,
+                               const IteratorStateWriter::Values& values) {
+    ASSIGN_OR_RETURN(Variant state, EncodeIteratorState(values));
+    Tensor serialized(DT_VARIANT, TensorShape());
+    serialized.mutable_scalar<Variant>() = std::move(state);
+    context.SetOutput(0, std::move(serialized));
+    return absl::OkStatus();
+  }
+};
+
+class DeserializeIteratorKernel : public IteratorKernel {
+ public:
+  using IteratorKernel::IteratorKernel;
+
+  void ComputeAsync(OpKernelContext& context, Done done) override {
+    auto iterator = FindResource<IteratorResource>(context, 0);
+    if (!iterator.ok()) return done(iterator.status());
+    const Tensor& serialized = context.input(1);
+    if (serialized.num_elements() != 1) {
+      return done(absl::InvalidArgumentError(
+          absl::StrCat("the state of one iterator is wanted, not ",
+                       serialized.shape().ToString())));
+    }
+    auto values = DecodeIteratorState(serialized.flat<Variant>()[0]);
+    if (!values.ok()) return done(values.status());
+    (*iterator)->Restore(
+        ContextFor(context),
+        std::make_shared<const IteratorStateReader::Values>(*std::move(values)),
+        std::move(done));
+  }
+};
+
 // ---- Handles as texts ----
 
 class IteratorToStringKernel : public OpKernel {
@@ -369,11 +366,15 @@ void RegisterIteratorKernels(KernelRegistry& registry) {
       "AnonymousSeedGenerator");
   registry.Register<AnonymousSeedGeneratorKernel<false>>(
       "AnonymousRandomSeedGenerator");
-  registry.Register<DummySeedGeneratorKernel>("DummySeedGenerator");
-  registry.Register<DeleteKernel<SeedGenerator>>("DeleteSeedGenerator");
-  registry.Register<DeleteKernel<SeedGenerator>>("DeleteRandomSeedGenerator");
-  registry.Register<DeleteKernel<IteratorResource>>("DeleteIterator");
+  registry.Register<DummyHandleKernel<SeedGenerator>>("DummySeedGenerator");
+  registry.Register<DeleteAnonymousKernel<SeedGenerator>>(
+      "DeleteSeedGenerator");
+  registry.Register<DeleteAnonymousKernel<SeedGenerator>>(
+      "DeleteRandomSeedGenerator");
+  registry.Register<DeleteAnonymousKernel<IteratorResource>>("DeleteIterator");
   registry.Register<MakeIteratorKernel>("MakeIterator");
+  registry.Register<SerializeIteratorKernel>("SerializeIterator");
+  registry.Register<DeserializeIteratorKernel>("DeserializeIterator");
   registry.Register({.op = "IteratorGetNext"}, IteratorGetNextKernel::Make);
   registry.Register({.op = "IteratorGetNextSync"}, IteratorGetNextKernel::Make);
   registry.Register<IteratorGetNextAsOptionalKernel>(

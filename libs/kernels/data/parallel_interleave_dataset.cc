@@ -19,7 +19,7 @@ namespace {
 using IteratorPtr = std::unique_ptr<DatasetIterator>;
 
 // Of what is read ahead of one data set; one element is there however large.
-constexpr int64_t kMostBytes = int64_t{64} << 20;
+constexpr int64_t kMostBufferedBytes = int64_t{64} << 20;
 
 struct InterleaveOptions {
   CapturedFunctionPtr function;
@@ -207,7 +207,7 @@ class ParallelInterleaveIterator
   bool HasRoom(const Source& source) const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     const auto most = static_cast<size_t>(options().buffer_elements);
     return source.results.empty() ||
-           (source.results.size() < most && source.bytes < kMostBytes);
+           (source.results.size() < most && source.bytes < kMostBufferedBytes);
   }
   // For a thread to read on.
   void Enqueue(Source& source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

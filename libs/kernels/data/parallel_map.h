@@ -8,6 +8,7 @@
 
 #include "libs/kernels/data/captured_function.h"
 #include "libs/kernels/data/dataset.h"
+#include "libs/kernels/data/dataset_kernel.h"
 
 namespace weft {
 

@@ -95,10 +95,7 @@ class MapAndBatchDataset : public Dataset {
         drops_remainder_(drops_remainder) {}
 
   absl::StatusOr<IteratorPtr> MakeIterator(
-      IteratorContext& context) const override {
-    ASSIGN_OR_RETURN(IteratorPtr input, mapped_->MakeIterator(context));
-    return std::make_unique<Iterator>(*this, std::move(input));
-  }
+      IteratorContext& context) const override;
   int64_t Cardinality() const override {
     const int64_t count = mapped_->Cardinality();
     if (count < 0) return count;
@@ -206,6 +203,12 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
   std::vector<DatasetElement> elements_;
   absl::Status error_;
 };
+
+absl::StatusOr<IteratorPtr> MapAndBatchDataset::MakeIterator(
+    IteratorContext& context) const {
+  ASSIGN_OR_RETURN(IteratorPtr input, mapped_->MakeIterator(context));
+  return std::make_unique<Iterator>(*this, std::move(input));
+}
 
 absl::StatusOr<DatasetPtr> MakeMapAndBatch(const DatasetOp& op,
                                            OpKernelContext& context) {

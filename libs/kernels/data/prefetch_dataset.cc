@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 // One element is there however large it is.
-constexpr int64_t kMostBytes = int64_t{256} << 20;
+constexpr int64_t kMostPrefetchedBytes = int64_t{256} << 20;
 
 class PrefetchDataset : public Dataset {
  public:
@@ -90,7 +90,8 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
 
  private:
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return buffer_.size() < room_ && (buffer_.empty() || bytes_ < kMostBytes);
+    return buffer_.size() < room_ &&
+           (buffer_.empty() || bytes_ < kMostPrefetchedBytes);
   }
   bool MayFill() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return HasRoom() && !has_ended_ && !is_paused_ &&

@@ -1,0 +1,192 @@
+#include "libs/kernels/data/csv_file.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/number_types.h"
+#include "libs/kernels/parsing/csv_field.h"
+
+namespace weft {
+namespace {
+
+// A record may go on over lines; this bounds all of them, as each of them is.
+constexpr size_t kMostRecordBytes = size_t{2} << 30;
+
+bool IsLineEnd(char c) { return c == '\n' || c == '\r'; }
+
+}  // namespace
+
+CsvFile::CsvFile(const CsvOptions& options, std::unique_ptr<InputStream> stream,
+                 uint64_t position)
+    : options_(options),
+      stream_(std::move(stream)),
+      lines_(*stream_, {.keeps_ends = true}),
+      begin_(position) {}
+
+absl::Status CsvFile::SkipHeader() {
+  const absl::Status status = Split().status();
+  return absl::IsInvalidArgument(status) ? absl::OkStatus() : status;
+}
+
+absl::StatusOr<bool> CsvFile::Read(Allocator& allocator,
+                                   DatasetElement* element) {
+  absl::StatusOr<bool> has = Split();
+  if (has.ok() && !*has) return false;
+  ++record_;
+  absl::Status status = has.status();
+  if (status.ok()) status = SetAll(allocator, element);
+  if (status.ok()) return true;
+  return absl::Status(status.code(), absl::StrCat(status.message(), " (record ",
+                                                  record_, " of the file)"));
+}
+
+absl::StatusOr<bool> CsvFile::AppendLine() {
+  if (line_.size() > kMostRecordBytes) {
+    SkipLine();
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "a quoted field goes on over more than ", kMostRecordBytes, " bytes"));
+  }
+  std::string more;
+  const absl::Status status = lines_.ReadLine(more);
+  if (absl::IsOutOfRange(status)) return false;
+  RETURN_IF_ERROR(status);
+  line_.append(more);
+  return true;
+}
+
+absl::StatusOr<bool> CsvFile::Split() {
+  fields_.clear();
+  unquoted_.clear();
+  if (next_ == line_.size()) {
+    next_ = 0;
+    const absl::Status status = lines_.ReadLine(line_);
+    if (absl::IsOutOfRange(status)) return false;
+    RETURN_IF_ERROR(status);
+  }
+  while (true) {
+    const bool is_quoted =
+        options_.has_quotes && next_ < line_.size() && line_[next_] == '"';
+    const absl::Status status = is_quoted ? ReadQuoted() : ReadPlain();
+    if (!status.ok()) {
+      SkipLine();
+      return status;
+    }
+    ASSIGN_OR_RETURN(const bool has_more, EndField());
+    if (!has_more) return true;
+  }
+}
+
+absl::Status CsvFile::ReadPlain() {
+  const size_t begin = next_;
+  const char delimiter = options_.delimiter;
+  const size_t size = line_.size();
+  const char* const text = line_.data();
+  for (; next_ < size; ++next_) {
+    const char c = text[next_];
+    if (c == delimiter || IsLineEnd(c)) break;
+    if (c == '"' && options_.has_quotes) {
+      return absl::InvalidArgumentError(
+          "Unquoted fields cannot have quotes inside");
+    }
+  }
+  fields_.push_back({begin, next_ - begin, false});
+  return absl::OkStatus();
+}
+
+absl::Status CsvFile::ReadQuoted() {
+  const size_t begin = unquoted_.size();
+  ++next_;
+  while (true) {
+    const size_t quote = line_.find('"', next_);
+    if (quote == std::string::npos) {
+      unquoted_.append(line_, next_, std::string::npos);
+      next_ = line_.size();
+      ASSIGN_OR_RETURN(const bool has_line, AppendLine());
+      if (has_line) continue;
+      return absl::InvalidArgumentError(
+          "Reached end of file without closing quoted field in record");
+    }
+    unquoted_.append(line_, next_, quote - next_);
+    next_ = quote + 1;
+    if (next_ == line_.size() || line_[next_] != '"') break;
+    unquoted_ += '"';
+    ++next_;
+  }
+  fields_.push_back({begin, unquoted_.size() - begin, true});
+  const bool is_end = next_ == line_.size() || IsLineEnd(line_[next_]) ||
+                      line_[next_] == options_.delimiter;
+  if (is_end) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "Quote inside a string has to be escaped by another quote");
+}
+
+absl::StatusOr<bool> CsvFile::EndField() {
+  if (next_ == line_.size()) return false;
+  const char c = line_[next_++];
+  if (c == options_.delimiter) return true;
+  const bool has_newline =
+      c == '\r' && next_ < line_.size() && line_[next_] == '\n';
+  if (has_newline) ++next_;
+  return false;
+}
+
+absl::string_view CsvFile::View(const Field& field) const {
+  const std::string& text = field.is_unquoted ? unquoted_ : line_;
+  return absl::string_view(text).substr(field.begin, field.size);
+}
+
+absl::Status CsvFile::SetAll(Allocator& allocator,
+                             DatasetElement* element) const {
+  const size_t columns = options_.defaults.size();
+  element->resize(columns);
+  const std::vector<int64_t>& selected = options_.selected;
+  const std::vector<int64_t>& excluded = options_.excluded;
+  size_t column = 0;
+  for (size_t i = 0; i < fields_.size(); ++i) {
+    const auto number = static_cast<int64_t>(i);
+    if (!selected.empty()) {
+      if (column == columns) break;
+      if (selected[column] != number) continue;
+    } else if (std::binary_search(excluded.begin(), excluded.end(), number)) {
+      continue;
+    }
+    if (column == columns) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Expect ", columns, " fields but have more in record"));
+    }
+    RETURN_IF_ERROR(
+        Set(allocator, column, View(fields_[i]), &(*element)[column]));
+    ++column;
+  }
+  if (column == columns) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Expect ", columns, " fields but have ", column, " in record"));
+}
+
+absl::Status CsvFile::Set(Allocator& allocator, size_t column,
+                          absl::string_view field, Tensor* to) const {
+  const Tensor& otherwise = options_.defaults[column];
+  return DispatchType(
+      CsvFieldTypes{}, otherwise.dtype(),
+      [&]<typename T>(TypeTag<T>) -> absl::Status {
+        ASSIGN_OR_RETURN(
+            *to, Tensor::Allocate(allocator, otherwise.dtype(), TensorShape()));
+        T& value = to->mutable_scalar<T>();
+        if (field.empty() || field == options_.na_value) {
+          if (otherwise.num_elements() == 1) {
+            value = otherwise.flat<T>()[0];
+            return absl::OkStatus();
+          }
+          return absl::InvalidArgumentError(absl::StrCat(
+              "Field ", column, " is required but missing in record!"));
+        }
+        if (ParseCsvField(field, value)) return absl::OkStatus();
+        return absl::InvalidArgumentError(
+            absl::StrCat("Field ", column, " in record is not a valid ",
+                         DataTypeName(otherwise.dtype()), ": ", field));
+      });
+}
+
+}  // namespace weft

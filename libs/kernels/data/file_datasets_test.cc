@@ -1,0 +1,281 @@
+// Data sets of files: what they give, what they say of files that are not as
+// they should be, and that they go on where they were.
+#include <zlib.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/data/testing/dataset_harness.h"
+#include "libs/summary/record_writer.h"
+
+namespace weft {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+Tensor Text(std::string text) {
+  return Tensor::Scalar<std::string>(std::move(text));
+}
+Tensor Number(int64_t value) { return Tensor::Scalar<int64_t>(value); }
+Tensor Paths(const Texts& paths) { return Tensor::Vector<std::string>(paths); }
+
+std::string Deflated(const std::string& bytes) {
+  uLongf size = compressBound(bytes.size());
+  std::string result(size, '\0');
+  compress(reinterpret_cast<Bytef*>(result.data()), &size,
+           reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+  result.resize(size);
+  return result;
+}
+
+class FileDatasetsTest : public testing::Test {
+ protected:
+  void Write(const std::string& path, absl::string_view contents) {
+    ASSERT_OK(harness_.files().WriteFileAtomically(path, contents));
+  }
+  void WriteRecords(const std::string& path, const Texts& records) {
+    ASSERT_OK_AND_ASSIGN(auto file, harness_.files().NewWritableFile(path));
+    summary::RecordWriter writer(std::move(file));
+    for (const std::string& record : records) {
+      ASSERT_OK(writer.WriteRecord(record));
+    }
+    ASSERT_OK(writer.Close());
+  }
+  std::string Contents(const std::string& path) {
+    return harness_.files().ReadFile(path).value_or("");
+  }
+
+  absl::StatusOr<DatasetPtr> Lines(const Texts& paths, std::string type = "") {
+    return harness_.Make("TextLineDataset",
+                         {Paths(paths), Text(std::move(type)), Number(0)});
+  }
+  absl::StatusOr<DatasetPtr> Records(const Texts& paths) {
+    return harness_.Make("TFRecordDataset",
+                         {Paths(paths), Text(""), Number(0)});
+  }
+  absl::StatusOr<DatasetPtr> Fixed(const Texts& paths, int64_t header,
+                                   int64_t record, int64_t footer,
+                                   std::string type = "") {
+    return harness_.Make("FixedLengthRecordDatasetV2",
+                         {Paths(paths), Number(header), Number(record),
+                          Number(footer), Number(0), Text(std::move(type))});
+  }
+  // Two columns: an int32 that has to be there, and a string.
+  absl::StatusOr<DatasetPtr> Csv(const Texts& paths, bool has_header) {
+    return harness_.Make(
+        "CSVDataset",
+        {Paths(paths), Text(""), Number(1 << 10),
+         Tensor::Scalar<bool>(has_header), Text(","),
+         Tensor::Scalar<bool>(true), Text("NA"), Tensor::Vector<int64_t>({}),
+         Tensor::Vector<int32_t>({}), Tensor::Vector<std::string>({"none"})},
+        {{"output_types", DataTypeVector{DT_INT32, DT_STRING}},
+         {"output_shapes", std::vector<PartialShape>(2)}});
+  }
+  // All of a data set of strings; a restored walk gives the same rest from
+  // every place on.
+  Texts All(const absl::StatusOr<DatasetPtr>& dataset) {
+    EXPECT_OK(dataset);
+    if (!dataset.ok()) return {};
+    auto whole = harness_.Walk(*dataset);
+    EXPECT_OK(whole);
+    const Texts all = harness_.Rest<std::string>(**whole);
+    for (size_t i = 0; i <= all.size(); ++i) {
+      auto walk = harness_.Walk(*dataset);
+      harness_.Rest<std::string>(**walk, i);
+      const auto state = harness_.Save(**walk);
+      EXPECT_OK(state);
+      auto restored = harness_.Walk(*dataset);
+      EXPECT_OK(harness_.Restore(**restored, *state));
+      EXPECT_EQ(harness_.Rest<std::string>(**restored),
+                Texts(all.begin() + static_cast<int64_t>(i), all.end()))
+          << "from element " << i << " on";
+    }
+    return all;
+  }
+  // Codes and texts of what a walk gives.
+  Texts Outcomes(const absl::StatusOr<DatasetPtr>& dataset, int count) {
+    EXPECT_OK(dataset);
+    if (!dataset.ok()) return {};
+    auto walk = harness_.Walk(*dataset);
+    EXPECT_OK(walk);
+    Texts outcomes;
+    for (int i = 0; i < count; ++i) {
+      const auto next = harness_.Next(**walk);
+      if (next.ok() && next->dtype() == DT_STRING) {
+        outcomes.push_back(next->scalar<std::string>());
+      } else if (next.ok()) {
+        outcomes.push_back(absl::StrCat(next->scalar<int32_t>()));
+      } else {
+        outcomes.push_back(
+            absl::StrCat(absl::StatusCodeToString(next.status().code()), ": ",
+                         next.status().message()));
+      }
+    }
+    return outcomes;
+  }
+
+  DatasetHarness harness_;
+};
+
+TEST_F(FileDatasetsTest, LinesOfSeveralFiles) {
+  Write("a", "one\n\nthree\r\nfour");
+  Write("b", "");
+  Write("c", "five\n");
+  EXPECT_EQ(All(Lines({"a", "b", "c"})),
+            (Texts{"one", "", "three", "four", "five"}));
+  Write("z", Deflated("one\r\ntwo"));
+  EXPECT_EQ(All(Lines({"z", "z"}, "ZLIB")),
+            (Texts{"one", "two", "one", "two"}));
+  EXPECT_EQ(All(Lines({})), Texts{});
+}
+
+TEST_F(FileDatasetsTest, AFileThatIsNotThereIsNamedAgainAndAgain) {
+  Write("a", "one\n");
+  const Texts outcomes = Outcomes(Lines({"a", "missing", "a"}), 3);
+  EXPECT_EQ(outcomes[0], "one");
+  EXPECT_THAT(outcomes[1], testing::HasSubstr("NOT_FOUND"));
+  EXPECT_THAT(outcomes[1], testing::HasSubstr("missing"));
+  EXPECT_EQ(outcomes[2], outcomes[1]);
+}
+
+TEST_F(FileDatasetsTest, AFileThatIsNotCompressedIsNamed) {
+  Write("a", "one\n");
+  const Texts outcomes = Outcomes(Lines({"a"}, "ZLIB"), 1);
+  EXPECT_THAT(outcomes[0], testing::HasSubstr("DATA_LOSS: a: inflate()"));
+}
+
+TEST_F(FileDatasetsTest, RecordsOfSeveralFiles) {
+  WriteRecords("a", {"one", "", std::string(300000, 'x')});
+  WriteRecords("b", {"two"});
+  EXPECT_EQ(All(Records({"a", "b"})),
+            (Texts{"one", "", std::string(300000, 'x'), "two"}));
+}
+
+// As in TensorFlow the next file follows one that is damaged.
+TEST_F(FileDatasetsTest, DamagedRecords) {
+  WriteRecords("good", {"one"});
+  WriteRecords("bad", {"two", "three", "four"});
+  std::string bytes = Contents("bad");
+  bytes[19 + 12] ^= 1;
+  Write("bad", bytes);
+  Write("short", Contents("good").substr(0, 17));
+  Write("shorter", Contents("good").substr(0, 9));
+  EXPECT_EQ(
+      Outcomes(Records({"bad", "short", "shorter", "good"}), 5),
+      (Texts{"two", "DATA_LOSS: bad: corrupted record at 31",
+             "DATA_LOSS: short: truncated record at 0: it has 3 bytes, and 2 "
+             "bytes of it and its checksum are missing",
+             "one", "OUT_OF_RANGE: the end"}));
+}
+
+TEST_F(FileDatasetsTest, RecordsFromOffsetsOn) {
+  WriteRecords("a", {"one", "two"});
+  ASSERT_OK_AND_ASSIGN(
+      const DatasetPtr dataset,
+      harness_.Make("TFRecordDatasetV2",
+                    {Paths({"a", "a", "a"}), Text(""), Number(0),
+                     Tensor::Vector<int64_t>({19, 0, 1000})}));
+  EXPECT_EQ(All(dataset), (Texts{"two", "one", "two"}));
+  EXPECT_THAT(harness_.Make("TFRecordDatasetV2",
+                            {Paths({"a", "a"}), Text(""), Number(0),
+                             Tensor::Vector<int64_t>({1})}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("byte_offsets")));
+}
+
+TEST_F(FileDatasetsTest, RecordsOfOneLength) {
+  Write("a", "Haaabbbcccf");
+  Write("b", "Hdddf");
+  EXPECT_EQ(All(Fixed({"a", "b"}, 1, 3, 1)),
+            (Texts{"aaa", "bbb", "ccc", "ddd"}));
+  Write("a", Deflated("HHaabbff"));
+  EXPECT_EQ(All(Fixed({"a", "a"}, 2, 2, 2, "ZLIB")),
+            (Texts{"aa", "bb", "aa", "bb"}));
+}
+
+TEST_F(FileDatasetsTest, FilesOfAnotherLength) {
+  Write("a", "Haaabbbccf");
+  EXPECT_THAT(
+      Outcomes(Fixed({"a"}, 1, 3, 1), 1)[0],
+      testing::HasSubstr("INVALID_ARGUMENT: Excluding the header (1 bytes) and "
+                         "footer (1 bytes), input file \"a\" has body length 8 "
+                         "bytes, which is not an exact multiple of the record "
+                         "length (3 bytes)."));
+  Write("z", Deflated("aabbc"));
+  const Texts outcomes = Outcomes(Fixed({"z", "z"}, 0, 2, 0, "ZLIB"), 4);
+  EXPECT_EQ(outcomes[1], "bb");
+  EXPECT_THAT(outcomes[2], testing::HasSubstr("DATA_LOSS"));
+  EXPECT_THAT(outcomes[2], testing::HasSubstr("body length 5 bytes"));
+  EXPECT_EQ(outcomes[3], "aa");
+  EXPECT_THAT(Outcomes(Fixed({"z"}, 100, 2, 0, "ZLIB"), 1)[0],
+              testing::HasSubstr("z: it ends within its header"));
+}
+
+TEST_F(FileDatasetsTest, ArgumentsThatCannotBe) {
+  const auto invalid = [](const std::string& text) {
+    return StatusIs(absl::StatusCode::kInvalidArgument,
+                    testing::HasSubstr(text));
+  };
+  EXPECT_THAT(Fixed({"a"}, 0, 0, 0), invalid("`record_bytes` must be > 0"));
+  EXPECT_THAT(Fixed({"a"}, -1, 1, 0), invalid("`header_bytes` must be >= 0"));
+  EXPECT_THAT(Fixed({"a"}, 0, 1, -1), invalid("`footer_bytes` must be >= 0"));
+  EXPECT_THAT(Lines({"a"}, "BZ2"), invalid("Unsupported compression_type"));
+  EXPECT_THAT(Fixed({"a"}, 0, int64_t{1} << 62, 0),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       testing::HasSubstr("record_bytes")));
+}
+
+TEST_F(FileDatasetsTest, CsvRecords) {
+  Write("a", "id,text\n1,a\r\n2,\"b\"\"c\nd\"\n3,NA\n4,");
+  ASSERT_OK_AND_ASSIGN(const DatasetPtr dataset, Csv({"a", "a"}, true));
+  EXPECT_EQ(Outcomes(dataset, 9), (Texts{"1", "2", "3", "4", "1", "2", "3", "4",
+                                         "OUT_OF_RANGE: the end"}));
+  ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(dataset));
+  IteratorContext context = harness_.Context();
+  Texts texts;
+  DatasetElement element;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_OK(walk->GetNext(context, &element));
+    texts.push_back(element[1].scalar<std::string>());
+    // Each place can be gone on from.
+    ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*walk));
+    ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(dataset));
+    ASSERT_OK(harness_.Restore(*restored, state));
+    EXPECT_EQ(harness_.Rest<int32_t>(*restored).size(), 7u - i);
+  }
+  EXPECT_EQ(texts, (Texts{"a", "b\"c\nd", "none", "none"}));
+}
+
+// TensorFlow's words; the record after a bad one begins in the next line.
+TEST_F(FileDatasetsTest, CsvRecordsThatAreNotAsTheyShouldBe) {
+  Write("a",
+        "1,a\n\n2,\"b\nc\",3\n3\nx,y\n4,\"q\"z\n5,\"w\"\n,z\n6,u\"v\n7,\"end");
+  EXPECT_EQ(
+      Outcomes(Csv({"a"}, false), 12),
+      (Texts{
+          "1",
+          "INVALID_ARGUMENT: a: Field 0 is required but missing in record! "
+          "(record 2 of the file)",
+          "INVALID_ARGUMENT: a: Expect 2 fields but have more in record "
+          "(record "
+          "3 of the file)",
+          "INVALID_ARGUMENT: a: Expect 2 fields but have 1 in record (record 4 "
+          "of the file)",
+          "INVALID_ARGUMENT: a: Field 0 in record is not a valid int32: x "
+          "(record 5 of the file)",
+          "INVALID_ARGUMENT: a: Quote inside a string has to be escaped by "
+          "another quote (record 6 of the file)",
+          "5",
+          "INVALID_ARGUMENT: a: Field 0 is required but missing in record! "
+          "(record 8 of the file)",
+          "INVALID_ARGUMENT: a: Unquoted fields cannot have quotes inside "
+          "(record 9 of the file)",
+          "INVALID_ARGUMENT: a: Reached end of file without closing quoted "
+          "field in record (record 10 of the file)",
+          "OUT_OF_RANGE: the end", "OUT_OF_RANGE: the end"}));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,265 @@
+// What is made ahead of time or at once: order, bounds, errors at their places,
+// ends before their time, and that a walk goes on where it was.
+#include <atomic>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/data/background_work.h"
+#include "libs/kernels/data/parallel_map.h"
+#include "libs/kernels/data/testing/dataset_harness.h"
+
+namespace weft {
+namespace {
+
+using Numbers = std::vector<int64_t>;
+
+const AttrMap kOneNumber = {
+    {"output_types", DataTypeVector{DT_INT64}},
+    {"output_shapes", std::vector<PartialShape>{PartialShape::Scalar()}}};
+
+Tensor Number(int64_t value) { return Tensor::Scalar<int64_t>(value); }
+
+Numbers UpTo(int64_t end) {
+  Numbers numbers(static_cast<size_t>(end));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+class ParallelDatasetsTest : public testing::Test {
+ protected:
+  DatasetPtr Range(int64_t end) {
+    return harness_
+        .Make("RangeDataset", {Number(0), Number(end), Number(1)}, kOneNumber)
+        .value();
+  }
+  DatasetPtr Over(absl::string_view op, const DatasetPtr& input, Tensor arg) {
+    return harness_.Make(op, {ToTensor(input), std::move(arg)}, kOneNumber)
+        .value();
+  }
+  DatasetPtr Prefetch(const DatasetPtr& input, int64_t size) {
+    return Over("PrefetchDataset", input, Number(size));
+  }
+  DatasetPtr Cache(const DatasetPtr& input, std::string file) {
+    return Over("CacheDataset", input,
+                Tensor::Scalar<std::string>(std::move(file)));
+  }
+  // An iterator of what `map` makes of `input`.
+  std::unique_ptr<DatasetIterator> Map(
+      const DatasetPtr& input, int64_t calls,
+      std::function<absl::StatusOr<int64_t>(int64_t)> map,
+      bool keeps_order = true) {
+    ParallelMapOptions options;
+    options.parallel_calls = calls;
+    options.keeps_order = keeps_order;
+    options.map = [map = std::move(map)](const IteratorContext&,
+                                         const DatasetElement& element,
+                                         CapturedFunction::Done done) {
+      const auto result = map(element[0].scalar<int64_t>());
+      if (!result.ok()) return done(result.status());
+      done(DatasetElement{Number(*result)});
+    };
+    return NewParallelMapIterator(input, harness_.Walk(input).value(),
+                                  std::move(options), harness_.Context());
+  }
+
+  DatasetHarness harness_;
+};
+
+TEST_F(ParallelDatasetsTest, APrefetchKeepsTheOrder) {
+  for (const int64_t size : {-1, 0, 1, 3, 1000}) {
+    ASSERT_OK_AND_ASSIGN(const auto walk,
+                         harness_.Walk(Prefetch(Range(100), size)));
+    EXPECT_EQ(harness_.Rest<int64_t>(*walk), UpTo(100)) << size;
+    EXPECT_THAT(harness_.Next(*walk), StatusIs(absl::StatusCode::kOutOfRange));
+  }
+  EXPECT_THAT(harness_.Make("PrefetchDataset", {ToTensor(Range(1)), Number(-2)},
+                            kOneNumber),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("buffer_size")));
+}
+
+TEST_F(ParallelDatasetsTest, APrefetchGoesOnWhereItWas) {
+  const DatasetPtr dataset = Prefetch(Range(20), 4);
+  for (size_t taken : {0, 1, 7, 19, 20}) {
+    ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(dataset));
+    Numbers all = harness_.Rest<int64_t>(*walk, taken);
+    ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*walk));
+    ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(dataset));
+    ASSERT_OK(harness_.Restore(*restored, state));
+    for (int64_t n : harness_.Rest<int64_t>(*restored)) all.push_back(n);
+    EXPECT_EQ(all, UpTo(20)) << taken;
+    // And so does the one that was saved.
+    EXPECT_EQ(harness_.Rest<int64_t>(*walk).size(), 20 - taken);
+  }
+}
+
+// It ends while it fills, and leaves nothing behind: the harness's scheduler
+// would run it after the data set has gone.
+TEST_F(ParallelDatasetsTest, IteratorsThatEndBeforeTheirTime) {
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(Prefetch(
+                                              Prefetch(Range(1000000), 8), 8)));
+    EXPECT_OK(harness_.Next(*walk));
+    const auto map = Map(Range(1000000), 4, [](int64_t n) { return 2 * n; });
+    EXPECT_OK(harness_.Next(*map));
+  }
+}
+
+TEST_F(ParallelDatasetsTest, AMapKeepsTheOrderUnlessItNeedNot) {
+  const auto twice = [](int64_t n) { return 2 * n; };
+  const auto map = Map(Range(500), 4, twice);
+  Numbers expected;
+  for (int64_t n = 0; n < 500; ++n) expected.push_back(2 * n);
+  EXPECT_EQ(harness_.Rest<int64_t>(*map), expected);
+  const auto sloppy = Map(Range(500), 4, twice, false);
+  const Numbers found = harness_.Rest<int64_t>(*sloppy);
+  EXPECT_EQ(std::multiset<int64_t>(found.begin(), found.end()),
+            std::multiset<int64_t>(expected.begin(), expected.end()));
+}
+
+TEST_F(ParallelDatasetsTest, NoMoreCallsAtATimeThanAsked) {
+  std::atomic<int> running = 0, most = 0;
+  const auto map = Map(Range(200), 2, [&](int64_t n) {
+    const int now = ++running;
+    int seen = most;
+    while (seen < now && !most.compare_exchange_weak(seen, now)) {
+    }
+    --running;
+    return n;
+  });
+  EXPECT_EQ(harness_.Rest<int64_t>(*map), UpTo(200));
+  EXPECT_LE(most, 2);
+  EXPECT_GE(most, 1);
+}
+
+TEST_F(ParallelDatasetsTest, AnErrorOfAMapComesAtItsPlace) {
+  const auto map = Map(Range(5), 3, [](int64_t n) -> absl::StatusOr<int64_t> {
+    if (n == 2) return absl::InternalError("not this one");
+    if (n == 3) return absl::OutOfRangeError("nor this one");
+    return n;
+  });
+  EXPECT_EQ(harness_.Rest<int64_t>(*map), (Numbers{0, 1}));
+  EXPECT_THAT(harness_.Next(*map),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("OutOfRangeError: nor this one")));
+  EXPECT_EQ(harness_.Rest<int64_t>(*map), (Numbers{4}));
+}
+
+TEST_F(ParallelDatasetsTest, AMapGoesOnWhereItWas) {
+  const auto fail_at_5 = [](int64_t n) -> absl::StatusOr<int64_t> {
+    if (n == 5) return absl::InternalError("not this one");
+    return n;
+  };
+  for (size_t taken : {0, 3, 4}) {
+    const auto map = Map(Range(9), 3, fail_at_5);
+    EXPECT_EQ(harness_.Rest<int64_t>(*map, taken).size(), taken);
+    ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*map));
+    const auto restored = Map(Range(9), 3, fail_at_5);
+    ASSERT_OK(harness_.Restore(*restored, state));
+    EXPECT_EQ(harness_.Rest<int64_t>(*restored).size(), 5 - taken - 1);
+    EXPECT_EQ(harness_.Rest<int64_t>(*restored), (Numbers{6, 7, 8}));
+  }
+}
+
+TEST_F(ParallelDatasetsTest, AWaitEndsWithItsStep) {
+  // The calls end only when they are told to.
+  CapturedFunction::Done pending;
+  const std::unique_ptr<Event> called = harness_.scheduler().NewEvent();
+  ParallelMapOptions options;
+  options.map = [&](const IteratorContext&, const DatasetElement&,
+                    CapturedFunction::Done done) {
+    pending = std::move(done);
+    called->Set();
+  };
+  const DatasetPtr range = Range(1);
+  const auto map =
+      NewParallelMapIterator(range, harness_.Walk(range).value(),
+                             std::move(options), harness_.Context());
+  Cancellation step;
+  const std::unique_ptr<Event> ended = harness_.scheduler().NewEvent();
+  absl::Status status;
+  harness_.scheduler().Schedule(Pool::kOwnThread, [&] {
+    IteratorContext context = harness_.Context(step);
+    DatasetElement element;
+    status = map->GetNext(context, &element).status();
+    ended->Set();
+  });
+  called->Wait();
+  step.Cancel(absl::DeadlineExceededError("too late"));
+  ended->Wait();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded));
+  // The element is the next step's.
+  pending(DatasetElement{Number(7)});
+  pending = nullptr;
+  ASSERT_OK_AND_ASSIGN(const Tensor next, harness_.Next(*map));
+  EXPECT_EQ(next.scalar<int64_t>(), 7);
+}
+
+TEST_F(ParallelDatasetsTest, ACacheIsFilledByAWholeWalk) {
+  for (const char* file : {"", "cache"}) {
+    const DatasetPtr cached = Cache(Range(5), file);
+    {
+      ASSERT_OK_AND_ASSIGN(const auto partly, harness_.Walk(cached));
+      EXPECT_EQ(harness_.Rest<int64_t>(*partly, 3), UpTo(3));
+    }
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(cached));
+      EXPECT_EQ(harness_.Rest<int64_t>(*walk), UpTo(5)) << file << i;
+    }
+  }
+  // Nothing but the cache is left, which another data set finds.
+  EXPECT_EQ(harness_.files().ListDirectory("").value(),
+            std::vector<std::string>{"cache.weft_cache"});
+  ASSERT_OK_AND_ASSIGN(const auto another,
+                       harness_.Walk(Cache(Range(0), "cache")));
+  EXPECT_EQ(harness_.Rest<int64_t>(*another), UpTo(5));
+}
+
+TEST_F(ParallelDatasetsTest, ACacheGoesOnWhereItWas) {
+  for (const char* file : {"", "cache"}) {
+    for (size_t taken : {0, 3, 5}) {
+      (void)harness_.files().DeleteFile("cache.weft_cache");
+      const DatasetPtr cached = Cache(Range(5), file);
+      for (int pass = 0; pass < 2; ++pass) {
+        ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(cached));
+        Numbers all = harness_.Rest<int64_t>(*walk, taken);
+        ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*walk));
+        const DatasetPtr fresh = Cache(Range(5), file);
+        ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(fresh));
+        ASSERT_OK(harness_.Restore(*restored, state));
+        for (int64_t n : harness_.Rest<int64_t>(*restored)) all.push_back(n);
+        EXPECT_EQ(all, UpTo(5)) << file << " " << taken << " " << pass;
+        harness_.Rest<int64_t>(*walk);
+      }
+    }
+  }
+}
+
+TEST_F(ParallelDatasetsTest, ACacheThatIsDamagedIsNamed) {
+  ASSERT_OK(harness_.files().WriteFileAtomically("cache.weft_cache",
+                                                 std::string(40, 'x')));
+  ASSERT_OK_AND_ASSIGN(const auto walk,
+                       harness_.Walk(Cache(Range(5), "cache")));
+  EXPECT_THAT(harness_.Next(*walk),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       testing::HasSubstr("cache.weft_cache: corrupted")));
+}
+
+TEST_F(ParallelDatasetsTest, AStateOfAnotherDataSetIsRefused) {
+  ASSERT_OK_AND_ASSIGN(const auto range, harness_.Walk(Range(5)));
+  ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*range));
+  ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(Prefetch(Range(5), 2)));
+  EXPECT_THAT(harness_.Restore(*walk, state),
+              StatusIs(absl::StatusCode::kNotFound,
+                       testing::HasSubstr("another data set")));
+  EXPECT_THAT(harness_.Restore(*walk, Variant()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("SerializeIterator")));
+}
+
+}  // namespace
+}  // namespace weft
