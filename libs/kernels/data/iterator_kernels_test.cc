@@ -165,7 +165,7 @@ TEST_F(IteratorKernelsTest, AStepThatIsCancelledWhileItWaitsLosesNothing) {
                            [&](std::vector<Tensor> args) {
                              entered->Set();
                              go_on->Wait();
-                             return std::move(args);
+                             return args;
                            });
   ASSERT_OK_AND_ASSIGN(
       const Tensor mapped,
@@ -213,6 +213,53 @@ TEST_F(IteratorKernelsTest, AnElementThatIsThereIsTakenOnTheAskingThread) {
     });
     ASSERT_TRUE(has_ended) << i;
   }
+}
+
+// One whose iterators say when they end.
+class WatchedDataset : public Dataset {
+ public:
+  WatchedDataset(Event* ended)
+      : Dataset("Watched", DatasetTestHarness::Ints()), ended_(ended) {}
+
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+      IteratorContext&) const override {
+    return std::make_unique<Iterator>(*this);
+  }
+
+ private:
+  class Iterator : public IteratorOf<WatchedDataset> {
+   public:
+    using IteratorOf::IteratorOf;
+    ~Iterator() override { dataset().ended_->Set(); }
+    absl::StatusOr<bool> GetNext(IteratorContext&,
+                                 DatasetElement* element) override {
+      *element = {Tensor::Scalar(int64_t{1})};
+      return true;
+    }
+  };
+
+  Event* const ended_;
+};
+
+TEST_F(IteratorKernelsTest, APipelineEndsWithItsHolderAndWhenBegunAnew) {
+  const auto first = kernels().scheduler().NewEvent();
+  const auto second = kernels().scheduler().NewEvent();
+  const auto third = kernels().scheduler().NewEvent();
+  const Tensor own = NewIterator(), shared = NewIterator("shared");
+  const auto watched = [](const std::unique_ptr<Event>& ended) {
+    return ToTensor(std::make_shared<WatchedDataset>(ended.get()));
+  };
+  ASSERT_OK(Initialize(own, watched(first)));
+  ASSERT_OK(Initialize(own, watched(second)));
+  first->Wait();
+  EXPECT_EQ(*Next(own), 1);
+  ASSERT_OK(Initialize(shared, watched(third)));
+  EXPECT_FALSE(second->IsSet());
+  makers_.clear();
+  second->Wait();
+  EXPECT_FALSE(third->IsSet());
+  kernels().resources().ClearContainer("");
+  third->Wait();
 }
 
 TEST_F(IteratorKernelsTest, WholeDataSets) {

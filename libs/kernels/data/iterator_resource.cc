@@ -22,6 +22,10 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
         factory_(std::move(factory)) {}
 
   Scheduler& scheduler() const { return context_.scheduler(); }
+  // Elements, since it was made or restored.
+  int64_t num_taken() const {
+    return num_taken_.load(std::memory_order_relaxed);
+  }
 
   // Makes the data set, if need be, and its iterator. By whoever has the turn.
   absl::Status Begin(IteratorContext& context) {
@@ -45,16 +49,19 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
                                DatasetElement* element) {
     RETURN_IF_ERROR(context.cancellation().status());
     if (left_.has_value()) {
-      *element = *std::move(left_);
-      left_.reset();
-      return true;
+      *element = *std::exchange(left_, std::nullopt);
+    } else {
+      RETURN_IF_ERROR(Begin(context));
+      ASSIGN_OR_RETURN(const bool has, iterator_->GetNext(context, element));
+      if (!has) return false;
     }
-    RETURN_IF_ERROR(Begin(context));
-    ASSIGN_OR_RETURN(const bool has, iterator_->GetNext(context, element));
-    if (!has || !context.cancellation().IsCancelled()) return has;
-    // The step will not give it to anybody; the next one does.
-    left_ = std::move(*element);
-    return context.cancellation().status();
+    if (context.cancellation().IsCancelled()) {
+      // The step will not give it to anybody; the next one does.
+      left_ = std::move(*element);
+      return context.cancellation().status();
+    }
+    num_taken_.fetch_add(1, std::memory_order_relaxed);
+    return true;
   }
 
   absl::Status Save(IteratorContext& context, IteratorStateWriter writer) {
@@ -68,6 +75,7 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
     // Into one that was just made, as iterators expect.
     iterator_.reset();
     left_.reset();
+    num_taken_.store(0, std::memory_order_relaxed);
     RETURN_IF_ERROR(Begin(context));
     if (reader.Has("left/size")) {
       ASSIGN_OR_RETURN(left_, reader.ReadElement("left"));
@@ -109,6 +117,7 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
   DatasetPtr dataset_;
   Factory factory_;
   std::unique_ptr<DatasetIterator> iterator_;
+  std::atomic<int64_t> num_taken_{0};   // read by anybody
   std::optional<DatasetElement> left_;  // by a step that was cancelled
 };
 
@@ -138,8 +147,11 @@ IteratorResource::~IteratorResource() = default;
 
 std::string IteratorResource::DebugString() const {
   absl::MutexLock lock(&mutex_);
-  return absl::StrCat("iterator '", name_, "'",
-                      walk_ == nullptr ? ", not initialized" : "");
+  if (walk_ == nullptr) {
+    return absl::StrCat("iterator '", name_, "', not initialized");
+  }
+  return absl::StrCat("iterator '", name_, "': ", walk_->num_taken(),
+                      " elements taken");
 }
 
 std::shared_ptr<IteratorResource::Walk> IteratorResource::NewWalk(
