@@ -50,7 +50,8 @@ void RegisterDataGradients(GradientRegistry& registry) {
         "ParallelInterleaveDataset", "ParallelInterleaveDatasetV2",
         "ParallelInterleaveDatasetV3", "ParallelInterleaveDatasetV4",
         "PrefetchDataset", "CacheDataset", "CacheDatasetV2",
-        "MapAndBatchDataset", "ParallelBatchDataset"}) {
+        "MapAndBatchDataset", "ParallelBatchDataset", "ParseExampleDataset",
+        "ParseExampleDatasetV2"}) {
     registry.RegisterNone(op);
   }
   for (const char* op : {"Iterator",

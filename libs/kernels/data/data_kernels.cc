@@ -12,6 +12,7 @@ void RegisterDataKernels(KernelRegistry& registry) {
   RegisterCsvDataset(registry);
   RegisterParallelMapDatasets(registry);
   RegisterParallelInterleaveDataset(registry);
+  RegisterParseExampleDataset(registry);
   RegisterPrefetchDataset(registry);
   RegisterCacheDataset(registry);
   RegisterIteratorKernels(registry);

@@ -19,6 +19,7 @@ void RegisterRecordDatasets(KernelRegistry& registry);
 void RegisterCsvDataset(KernelRegistry& registry);
 void RegisterParallelMapDatasets(KernelRegistry& registry);
 void RegisterParallelInterleaveDataset(KernelRegistry& registry);
+void RegisterParseExampleDataset(KernelRegistry& registry);
 void RegisterPrefetchDataset(KernelRegistry& registry);
 void RegisterCacheDataset(KernelRegistry& registry);
 void RegisterIteratorKernels(KernelRegistry& registry);

@@ -5,32 +5,15 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
+#include "libs/kernels/parsing/csv_field.h"
 #include "libs/kernels/parsing/csv_record.h"
 #include "libs/kernels/string/string_kernels.h"
 
 namespace weft {
 namespace {
-
-using FieldTypes = TypeList<float, double, int32_t, int64_t, std::string>;
-
-bool ParseField(std::string& field, float& value) {
-  return absl::SimpleAtof(field, &value);
-}
-bool ParseField(std::string& field, double& value) {
-  return absl::SimpleAtod(field, &value);
-}
-template <typename T>
-bool ParseField(std::string& field, T& value) {
-  return absl::SimpleAtoi(field, &value);
-}
-bool ParseField(std::string& field, std::string& value) {
-  value = std::move(field);
-  return true;
-}
 
 absl::Status CheckDefaults(const OpKernelContext& context) {
   for (int i = 1; i < context.num_inputs(); ++i) {
@@ -127,7 +110,7 @@ class DecodeCsvKernel : public OpKernel {
   absl::Status SetField(const Tensor& otherwise, std::string& field, size_t row,
                         size_t column, Tensor& output) const {
     return DispatchType(
-        FieldTypes{}, output.dtype(),
+        CsvFieldTypes{}, output.dtype(),
         [&]<typename T>(TypeTag<T>) -> absl::Status {
           T& element = output.mutable_flat<T>()[row];
           if (field.empty() || field == na_value_) {
@@ -137,7 +120,7 @@ class DecodeCsvKernel : public OpKernel {
                   "!"));
             }
             element = otherwise.flat<T>()[0];
-          } else if (!ParseField(field, element)) {
+          } else if (!ParseCsvField(field, element)) {
             return absl::InvalidArgumentError(absl::StrCat(
                 "Field ", column, " in record ", row, " is not a valid ",
                 DataTypeName(output.dtype()), ": ", field));

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "libs/base/status.h"
+#include "libs/kernels/op_kernel.h"
 #include "libs/kernels/parsing/example_records.h"
 #include "libs/kernels/string/string_kernels.h"
 
@@ -41,6 +42,13 @@ struct FeatureAttrs {
     return attrs;
   }
 };
+
+// Those of input 0.
+absl::StatusOr<ExampleRecords> ParseRecords(const OpKernelContext& context,
+                                            const Tensor& names) {
+  return ExampleRecords::Parse(context.scheduler(), context.allocator(),
+                               context.input(0), names);
+}
 
 struct FeatureKeys {
   Keys sparse, dense, ragged;
@@ -147,9 +155,8 @@ class ParseExampleKernel : public ExampleKernel {
         ReadKeys(context, attrs().sparse_types.size(), next, keys.sparse));
     RETURN_IF_ERROR(
         ReadKeys(context, attrs().dense_types.size(), next, keys.dense));
-    ASSIGN_OR_RETURN(
-        const ExampleRecords records,
-        ExampleRecords::Parse(context, context.input(0), context.input(1)));
+    ASSIGN_OR_RETURN(const ExampleRecords records,
+                     ParseRecords(context, context.input(1)));
     return SetOutputs(context, records, keys, next);
   }
 
@@ -177,9 +184,8 @@ class ParseExampleV2Kernel : public ExampleKernel {
     const FeatureKeys keys = {KeysOf(context.input(2)),
                               KeysOf(context.input(3)),
                               KeysOf(context.input(4))};
-    ASSIGN_OR_RETURN(
-        const ExampleRecords records,
-        ExampleRecords::Parse(context, context.input(0), context.input(1)));
+    ASSIGN_OR_RETURN(const ExampleRecords records,
+                     ParseRecords(context, context.input(1)));
     constexpr int kFirstDefault = 5;
     return SetOutputs(context, records, keys, kFirstDefault);
   }
@@ -210,9 +216,8 @@ class ParseSingleExampleKernel : public ExampleKernel {
                        context.input(0).shape().ToString()));
     }
     const Tensor no_names(DT_STRING, {0});
-    ASSIGN_OR_RETURN(
-        const ExampleRecords records,
-        ExampleRecords::Parse(context, context.input(0), no_names));
+    ASSIGN_OR_RETURN(const ExampleRecords records,
+                     ParseRecords(context, no_names));
     return SetOutputs(context, records, keys_, 1);
   }
 

@@ -12,7 +12,6 @@
 #include "google/protobuf/arena.h"
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
-#include "libs/kernels/parallel_loop.h"
 #include "schemas/tf/example.pb.h"
 
 namespace weft {
@@ -98,15 +97,16 @@ class ExampleRecords::Column {
   std::vector<const List<T>*> lists_;
 };
 
-ExampleRecords::ExampleRecords(OpKernelContext& context,
-                               const Tensor& serialized, const Tensor& names)
-    : context_(&context),
+ExampleRecords::ExampleRecords(Allocator& allocator, const Tensor& serialized,
+                               const Tensor& names)
+    : allocator_(&allocator),
       count_(serialized.num_elements()),
       is_single_(serialized.shape().IsScalar()),
       names_(names),
       parsed_(std::make_shared<Parsed>()) {}
 
-absl::StatusOr<ExampleRecords> ExampleRecords::Parse(OpKernelContext& context,
+absl::StatusOr<ExampleRecords> ExampleRecords::Parse(Scheduler& scheduler,
+                                                     Allocator& allocator,
                                                      const Tensor& serialized,
                                                      const Tensor& names) {
   if (serialized.rank() > 1) {
@@ -120,13 +120,13 @@ absl::StatusOr<ExampleRecords> ExampleRecords::Parse(OpKernelContext& context,
         names.shape().ToString(),
         ", serialized.shape=", serialized.shape().ToString()));
   }
-  ExampleRecords records(context, serialized, names);
-  RETURN_IF_ERROR(records.ParseAll(serialized.flat<std::string>()));
+  ExampleRecords records(allocator, serialized, names);
+  RETURN_IF_ERROR(records.ParseAll(scheduler, serialized.flat<std::string>()));
   return records;
 }
 
 absl::Status ExampleRecords::ParseAll(
-    absl::Span<const std::string> serialized) {
+    Scheduler& scheduler, absl::Span<const std::string> serialized) {
   std::vector<tf::Example*>& examples = parsed_->examples;
   examples.resize(serialized.size());
   std::vector<char> is_valid(serialized.size(), false);
@@ -140,8 +140,12 @@ absl::Status ExampleRecords::ParseAll(
                                                 static_cast<int>(bytes.size()));
     }
   };
-  constexpr int64_t kElementsPerRecord = 4096;  // about what one costs
-  ParallelLoop(*context_, count_, kElementsPerRecord, parse);
+  constexpr int64_t kRecordsPerThread = 8;  // what pays to wake another one
+  if (count_ <= kRecordsPerThread) {
+    parse(0, count_);
+  } else {
+    scheduler.ParallelFor(count_, kRecordsPerThread, parse);
+  }
   for (size_t n = 0; n < serialized.size(); ++n) {
     if (is_valid[n]) continue;
     return absl::InvalidArgumentError(absl::StrCat(
@@ -227,7 +231,7 @@ absl::StatusOr<Tensor> ExampleRecords::FixedDense(
         DataTypeName(kType), " values != expected.  Values size: ",
         column.Size(n), " but output shape: ", one.ToString()));
   }
-  ASSIGN_OR_RETURN(Tensor tensor, context_->AllocateTemp(kType, shape));
+  ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(*allocator_, kType, shape));
   T* out = tensor.mutable_flat<T>().data();
   for (int64_t n = 0; n < count_; ++n) {
     out = column.Has(n) ? column.CopyTo(n, out)
@@ -263,7 +267,7 @@ absl::StatusOr<Tensor> ExampleRecords::VariableDense(
   dims[0] = stride == 0 ? 0 : column.Longest() / stride;
   ASSIGN_OR_RETURN(const TensorShape one, TensorShape::Create(dims));
   ASSIGN_OR_RETURN(const TensorShape shape, WithBatch(dims));
-  ASSIGN_OR_RETURN(Tensor tensor, context_->AllocateTemp(kType, shape));
+  ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(*allocator_, kType, shape));
   T* out = tensor.mutable_flat<T>().data();
   const T& filler = feature.default_value.flat<T>()[0];
   for (int64_t n = 0; n < count_; ++n) {
@@ -313,10 +317,12 @@ absl::StatusOr<SparseValues> ExampleRecords::SparseOf(
   const int64_t total = column.Total();
   const int64_t rank = is_single_ ? 1 : 2;
   SparseValues result;
-  ASSIGN_OR_RETURN(result.indices,
-                   context_->AllocateTemp(DT_INT64, {total, rank}));
+  ASSIGN_OR_RETURN(
+      result.indices,
+      Tensor::Allocate(*allocator_, DT_INT64, TensorShape({total, rank})));
   ASSIGN_OR_RETURN(result.values,
-                   context_->AllocateTemp(DataTypeOf<T>::value, {total}));
+                   Tensor::Allocate(*allocator_, DataTypeOf<T>::value,
+                                    TensorShape({total})));
   column.CopyAllTo(result.values.template mutable_flat<T>().data());
   int64_t* index = result.indices.template mutable_flat<int64_t>().data();
   for (int64_t n = 0; n < count_; ++n) {
@@ -349,8 +355,8 @@ absl::StatusOr<RaggedValues> ExampleRecords::Ragged(const std::string& key,
   RaggedValues result;
   const int64_t total = sparse.values.num_elements();
   const int64_t splits = is_single_ ? 0 : count_ + 1;
-  ASSIGN_OR_RETURN(result.row_splits,
-                   context_->AllocateTemp(split_type, {splits}));
+  ASSIGN_OR_RETURN(result.row_splits, Tensor::Allocate(*allocator_, split_type,
+                                                       TensorShape({splits})));
   result.values = std::move(sparse.values);
   if (is_single_) return result;
   RETURN_IF_ERROR(DispatchType(

@@ -11,7 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "libs/kernels/op_kernel.h"
+#include "absl/types/span.h"
+#include "libs/base/scheduler.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft {
@@ -37,8 +38,10 @@ struct RaggedValues {
 class ExampleRecords {
  public:
   // `serialized` is a vector, or a scalar: one example that is no batch of one.
-  // `names` is empty or has as many elements. The context outlives the records.
-  static absl::StatusOr<ExampleRecords> Parse(OpKernelContext& context,
+  // `names` is empty or has as many elements. Scheduler and allocator outlive
+  // the records.
+  static absl::StatusOr<ExampleRecords> Parse(Scheduler& scheduler,
+                                              Allocator& allocator,
                                               const Tensor& serialized,
                                               const Tensor& names);
 
@@ -56,10 +59,11 @@ class ExampleRecords {
   template <typename T>
   class Column;
 
-  ExampleRecords(OpKernelContext& context, const Tensor& serialized,
+  ExampleRecords(Allocator& allocator, const Tensor& serialized,
                  const Tensor& names);
 
-  absl::Status ParseAll(absl::Span<const std::string> serialized);
+  absl::Status ParseAll(Scheduler& scheduler,
+                        absl::Span<const std::string> serialized);
   template <typename T>
   absl::StatusOr<Column<T>> Find(absl::string_view key,
                                  absl::string_view mismatch) const;
@@ -78,7 +82,7 @@ class ExampleRecords {
   std::string Where(int64_t n, absl::string_view key) const;
   absl::Status Missing(int64_t n, absl::string_view key, DataType dtype) const;
 
-  OpKernelContext* context_;
+  Allocator* allocator_;
   int64_t count_;
   bool is_single_;
   Tensor names_;

@@ -166,12 +166,52 @@ void AddBuffers(OpRegistry& registry) {
           .Shape(DatasetShapeOf(1, 2)));
 }
 
+void AddParsers(OpRegistry& registry) {
+  registry.Add(
+      Dataset("ParseExampleDataset",
+              "What vectors of serialized Examples hold.")
+          .Input("input_dataset: variant")
+          .Input("num_parallel_calls: int64")
+          .Input("dense_defaults: Tdense")
+          .Attr("sparse_keys: list(string) >= 0")
+          .Attr("dense_keys: list(string) >= 0")
+          .Attr("sparse_types: list({float, int64, string}) >= 0")
+          .Attr("Tdense: list({float, int64, string}) >= 0")
+          .Attr("dense_shapes: list(shape) >= 0")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("sloppy: bool = false")
+          .Attr("ragged_keys: list(string) >= 0 = []")
+          .Attr("ragged_value_types: list({float, int64, string}) >= 0 = []")
+          .Attr("ragged_split_types: list({int32, int64}) >= 0 = []")
+          .Shape(DatasetShapeOf(1, 1)));
+  registry.Add(
+      Dataset("ParseExampleDatasetV2",
+              "What vectors of serialized Examples hold.")
+          .Input("input_dataset: variant")
+          .Input("num_parallel_calls: int64")
+          .Input("dense_defaults: Tdense")
+          .Attr("sparse_keys: list(string) >= 0")
+          .Attr("dense_keys: list(string) >= 0")
+          .Attr("sparse_types: list({float, int64, string}) >= 0")
+          .Attr("Tdense: list({float, int64, string}) >= 0")
+          .Attr("dense_shapes: list(shape) >= 0")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("deterministic: string = 'default'")
+          .Attr("ragged_keys: list(string) >= 0 = []")
+          .Attr("ragged_value_types: list({float, int64, string}) >= 0 = []")
+          .Attr("ragged_split_types: list({int32, int64}) >= 0 = []")
+          .Shape(DatasetShapeOf(1, 1)));
+}
+
 }  // namespace
 
 void RegisterParallelDatasetOps(OpRegistry& registry) {
   AddMaps(registry);
   AddInterleaves(registry);
   AddBuffers(registry);
+  AddParsers(registry);
 }
 
 }  // namespace weft
