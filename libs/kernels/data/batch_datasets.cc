@@ -399,6 +399,15 @@ class WindowDataset : public UnaryDataset {
       *element = DatasetsOf(window);
       return true;
     }
+    // The buffer may hold errors, which have no tensor.
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      return DatasetIterator::Save(context, writer);
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      return DatasetIterator::Restore(context, reader);
+    }
 
    private:
     // Passes over what lies between windows, and buffers up to `reach`.
@@ -448,17 +457,6 @@ class WindowDataset : public UnaryDataset {
     std::deque<absl::StatusOr<DatasetElement>> buffer_;
     int64_t to_skip_ = 0;
     bool has_ended_ = false;
-
-   public:
-    // The buffer may hold errors, which have no tensor.
-    absl::Status Save(IteratorContext& context,
-                      IteratorStateWriter writer) override {
-      return DatasetIterator::Save(context, writer);
-    }
-    absl::Status Restore(IteratorContext& context,
-                         const IteratorStateReader& reader) override {
-      return DatasetIterator::Restore(context, reader);
-    }
   };
 
   const Sizes sizes_;

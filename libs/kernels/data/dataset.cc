@@ -29,6 +29,7 @@ IteratorContext::IteratorContext(const StepContext& step,
   step_.step_resources = nullptr;
   step_.rendezvous = nullptr;
   step_.frame = nullptr;
+  step_.checkpoint_metrics = nullptr;
 }
 
 IteratorContext IteratorContext::With(Cancellation& cancellation) const {

@@ -541,8 +541,10 @@ class GroupByWindowDataset : public UnaryDataset {
         }
       }
     }
-    absl::Status Save(IteratorContext& context, IteratorStateWriter) override {
-      return DatasetIterator::Save(context, IteratorStateWriter(unused_));
+    // A walk through what a function made can't be begun again.
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      return DatasetIterator::Save(context, writer);
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
@@ -610,7 +612,6 @@ class GroupByWindowDataset : public UnaryDataset {
     std::map<int64_t, Group> groups_;
     IteratorPtr reduced_;
     bool input_has_ended_ = false;
-    IteratorStateWriter::Values unused_;
   };
 
   const Functions functions_;
