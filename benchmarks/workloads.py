@@ -66,6 +66,8 @@ WORKLOADS = (
     Workload(_OTHER + 'checkpoint_training', '',
              'checkpoint --stepping=training'),
     Workload(_OTHER + 'footprint', 'footprint.py', 'footprint'),
+    Workload(_OTHER + 'ingest', 'ingest.py --seconds 2',
+             'ingest --seconds=2'),
     Workload('ops', './ops.py', 'ops'),
 )
 
@@ -81,6 +83,21 @@ def _transfer_goals(workload):
       Goal(workload, '100MB_rate', AT_LEAST, 2, '', TF),
       Goal(workload, '100MB_rate', AT_LEAST, 0.75, '', _RAW_TCP),
   )
+
+
+def _ingest_goals():
+  """Of lines and of blocks of csv, and of records, by queues and by data."""
+  workload = _OTHER + 'ingest'
+  goals = []
+  for kind in ('queue', 'data'):
+    goals += [
+        Goal(workload, 'csv_%s_line_at_a_time' % kind, AT_LEAST, 10, '', TF),
+        Goal(workload, 'csv_%s_block_at_a_time' % kind, AT_LEAST, 3, '', TF),
+        Goal(workload, 'tfrecord_records_%s_256B' % kind, AT_LEAST, 3, '', TF),
+        Goal(workload, 'tfrecord_records_%s_65536B' % kind, AT_LEAST, 1, '',
+             TF),
+    ]
+  return tuple(goals)
 
 
 def _ops_goals():
@@ -134,5 +151,6 @@ GOALS = (
     # 20 MB.
     Goal(_OTHER + 'footprint', 'idle_rss', AT_MOST, 19.07, 'MiB', None),
     Goal(_OTHER + 'footprint', 'stripped_size', AT_MOST, 19.07, 'MiB', None),
+    *_ingest_goals(),
     *_ops_goals(),
 )

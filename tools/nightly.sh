@@ -24,6 +24,7 @@ fuzzers=(
   libs/cluster:cluster_spec libs/cluster:device_name
   libs/summary:records libs/summary:event
   libs/kernels/parsing:csv libs/kernels/parsing:parse_example
+  libs/kernels/data:iterator_state
   libs/train:meta_graph
   integration_tests/testing:graph_def integration_tests/testing:graph_text
   integration_tests/testing:function_def

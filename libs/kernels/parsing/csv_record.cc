@@ -1,31 +1,31 @@
 #include "libs/kernels/parsing/csv_record.h"
 
-#include <utility>
-
 #include "libs/base/status.h"
 
 namespace weft {
 namespace {
 
-class RecordReader {
+class CsvSplitter {
  public:
-  RecordReader(absl::string_view record, const CsvFormat& format)
+  CsvSplitter(absl::string_view record, const CsvFormat& format,
+              CsvFields& fields)
       : rest_(record),
         format_(format),
+        fields_(fields),
         ends_with_delimiter_(!record.empty() &&
                              record.back() == format.delimiter) {}
 
-  absl::StatusOr<std::vector<std::string>> ReadAll() {
+  absl::Status SplitAll() {
     SkipLineEnds();
     while (!rest_.empty()) {
       const bool is_quoted = format_.has_quotes && rest_.front() == '"';
       RETURN_IF_ERROR(is_quoted ? ReadQuoted() : ReadPlain());
-      if (EndField()) return std::move(fields_);
+      if (EndField()) return absl::OkStatus();
       SkipLineEnds();
     }
     // What follows a last delimiter is an empty field.
     if (ends_with_delimiter_) EndField();
-    return std::move(fields_);
+    return absl::OkStatus();
   }
 
  private:
@@ -36,11 +36,6 @@ class RecordReader {
   bool AtDelimiter() const {
     return !rest_.empty() && rest_.front() == format_.delimiter;
   }
-  char Next() {
-    const char c = rest_.front();
-    rest_.remove_prefix(1);
-    return c;
-  }
   void SkipDelimiter() {
     if (AtDelimiter()) rest_.remove_prefix(1);
   }
@@ -50,59 +45,78 @@ class RecordReader {
   bool EndField() {
     const std::vector<int64_t>& columns = format_.columns;
     const bool is_wanted =
-        columns.empty() || columns[fields_.size()] == column_;
+        columns.empty() || columns[fields_.values.size()] == column_;
     ++column_;
-    if (is_wanted) fields_.push_back(std::move(field_));
-    field_.clear();
-    return !columns.empty() && fields_.size() == columns.size();
+    if (is_wanted) fields_.values.push_back(field_);
+    field_ = {};
+    return !columns.empty() && fields_.values.size() == columns.size();
   }
 
   absl::Status ReadPlain() {
-    while (!rest_.empty() && !AtDelimiter()) {
-      const char c = Next();
+    size_t size = 0;
+    for (; size < rest_.size() && rest_[size] != format_.delimiter; ++size) {
+      const char c = rest_[size];
       if (IsLineEnd(c) || (format_.has_quotes && c == '"')) {
         return absl::InvalidArgumentError(
             "Unquoted fields cannot have quotes/CRLFs inside");
       }
-      field_ += c;
     }
+    field_ = rest_.substr(0, size);
+    rest_.remove_prefix(size);
     SkipDelimiter();
     return absl::OkStatus();
   }
 
   absl::Status ReadQuoted() {
-    Next();
-    while (!rest_.empty()) {
-      const char c = Next();
-      if (c != '"') {
-        field_ += c;
-      } else if (rest_.empty() || AtDelimiter()) {
-        SkipDelimiter();
-        return absl::OkStatus();
-      } else if (Next() == '"') {
-        field_ += '"';
-      } else {
+    rest_.remove_prefix(1);
+    std::string* unquoted = nullptr;  // once there is a quote in it
+    while (true) {
+      const size_t quote = rest_.find('"');
+      if (quote == absl::string_view::npos) {
+        return absl::InvalidArgumentError(
+            "Quoted field has to end with quote followed by delim or end");
+      }
+      const absl::string_view part = rest_.substr(0, quote);
+      rest_.remove_prefix(quote + 1);
+      const bool is_quote =
+          !rest_.empty() && rest_.front() == '"' && format_.delimiter != '"';
+      if (!is_quote) {
+        EndQuoted(part, unquoted);
+        if (rest_.empty() || AtDelimiter()) break;
         return absl::InvalidArgumentError(
             "Quote inside a string has to be escaped by another quote");
       }
+      if (unquoted == nullptr) unquoted = &fields_.unquoted.emplace_back();
+      unquoted->append(part.data(), part.size()).append(1, '"');
+      rest_.remove_prefix(1);
     }
-    return absl::InvalidArgumentError(
-        "Quoted field has to end with quote followed by delim or end");
+    SkipDelimiter();
+    return absl::OkStatus();
+  }
+  void EndQuoted(absl::string_view part, std::string* unquoted) {
+    if (unquoted == nullptr) {
+      field_ = part;
+    } else {
+      unquoted->append(part.data(), part.size());
+      field_ = *unquoted;
+    }
   }
 
   absl::string_view rest_;
   const CsvFormat& format_;
+  CsvFields& fields_;
   const bool ends_with_delimiter_;
   int64_t column_ = 0;
-  std::string field_;
-  std::vector<std::string> fields_;
+  absl::string_view field_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> SplitCsvRecord(
-    absl::string_view record, const CsvFormat& format) {
-  return RecordReader(record, format).ReadAll();
+absl::Status SplitCsvRecord(absl::string_view record, const CsvFormat& format,
+                            CsvFields& fields) {
+  fields.values.clear();
+  fields.unquoted.clear();
+  return CsvSplitter(record, format, fields).SplitAll();
 }
 
 }  // namespace weft

@@ -8,12 +8,12 @@
 #define WEFT_LIBS_KERNELS_PARSING_CSV_RECORD_H_
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 
 namespace weft {
 
@@ -25,10 +25,19 @@ struct CsvFormat {
   std::vector<int64_t> columns;
 };
 
-// The fields wanted. INVALID_ARGUMENT, with TensorFlow's words, where quotes or
-// line ends are out of place; fewer fields than wanted are no error here.
-absl::StatusOr<std::vector<std::string>> SplitCsvRecord(
-    absl::string_view record, const CsvFormat& format);
+// The fields of a record; its memory is used again for the next one.
+struct CsvFields {
+  // Of the record, or of `unquoted`.
+  std::vector<absl::string_view> values;
+  // Those in which quotes stand for quotes.
+  std::deque<std::string> unquoted;
+};
+
+// The fields wanted; they live as long as the record. INVALID_ARGUMENT, with
+// TensorFlow's words, where quotes or line ends are out of place; fewer fields
+// than wanted are no error here.
+absl::Status SplitCsvRecord(absl::string_view record, const CsvFormat& format,
+                            CsvFields& fields);
 
 }  // namespace weft
 

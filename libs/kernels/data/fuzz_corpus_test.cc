@@ -1,0 +1,29 @@
+// Replays the corpus of the fuzzer: what it found once stays found.
+#include "libs/base/testing/fuzz_corpus.h"
+
+#include "gtest/gtest.h"
+#include "libs/kernels/data/testing/fuzz_targets.h"
+
+namespace weft {
+namespace {
+
+TEST(DataFuzzCorpusTest, IteratorState) {
+  EXPECT_GE(ReplayFuzzCorpus("libs/kernels/data/testdata/fuzz/iterator_state",
+                             FuzzIteratorState),
+            4);
+}
+
+// Each tensor of each state, changed in each way.
+TEST(DataFuzzCorpusTest, EachTensorOfAState) {
+  for (char state = 0; state < 3; ++state) {
+    for (char tensor = 0; tensor < 40; ++tensor) {
+      for (char change = 0; change < 4; ++change) {
+        FuzzIteratorState(std::string({state, tensor, change, -1}));
+        FuzzIteratorState(std::string({state, tensor, change, 1}));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft
