@@ -219,6 +219,15 @@ class ExamplesTest(unittest.TestCase):
       for _ in range(2):  # Nothing is left of the first.
         check(self.succeeds('input_queues', cluster.target('worker')))
 
+  def test_data_pipeline(self):
+    expected = '400 steps: y = 2.00 a + -1.00 b + 1.00\n'
+    self.assertEqual(self.succeeds('data_pipeline'), expected)
+    with Cluster(ps=1, worker=1) as cluster:
+      cluster.start_services()
+      for _ in range(2):  # Nothing is left of the first.
+        self.assertEqual(
+            self.succeeds('data_pipeline', cluster.target('worker')), expected)
+
   def test_in_graph_replication(self):
     expected = 'loss of 8 rows on 2 workers: 22.0\n'
     self.assertEqual(self.succeeds('in_graph_replication', '--gpus=1'), expected)

@@ -45,7 +45,12 @@ const Node* StackOf(const Node& node) {
 // counts, by whichever node.
 Output VariableOrSelf(const Scope& scope, const Output& x) {
   const ops::Variable variable = ops::FindVariableRead(scope, x);
-  return variable ? variable.handle() : x;
+  // A function captures the value of one that is no resource.
+  if (!variable ||
+      (!variable.is_resource() && !scope.IsOfThisGraph(*x.node()))) {
+    return x;
+  }
+  return variable.handle();
 }
 
 // One call of AddGradients. What lies outside loops is walked through from the
@@ -56,7 +61,7 @@ class Walk {
   Walk(const Scope& scope, absl::Span<const Output> ys,
        absl::Span<const Output> xs, const GradientOptions& options)
       : scope_(scope.CompositeScope("gradients")),
-        ys_(ys),
+        ys_(ys.begin(), ys.end()),
         xs_(xs.begin(), xs.end()),
         options_(options),
         registry_(options.registry == nullptr ? StandardGradients()
@@ -66,6 +71,13 @@ class Walk {
   absl::StatusOr<std::vector<Gradient>> Run() {
     RETURN_IF_ERROR(CheckArguments());
     for (Output& x : xs_) x = VariableOrSelf(scope_, x);
+    // In a function, what it captured of outside.
+    for (Output& y : ys_) {
+      ASSIGN_OR_RETURN(y, scope_.Inside(y));
+    }
+    for (Output& x : xs_) {
+      ASSIGN_OR_RETURN(x, scope_.Inside(x));
+    }
     // What is added below has no part in it.
     const int end = scope_.graph().num_nodes();
     RETURN_IF_ERROR(frames_.Update());
@@ -497,7 +509,7 @@ class Walk {
   }
 
   const Scope scope_;
-  absl::Span<const Output> ys_;
+  std::vector<Output> ys_;
   std::vector<Output> xs_;
   const GradientOptions& options_;
   const GradientRegistry& registry_;

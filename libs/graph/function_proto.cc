@@ -244,10 +244,11 @@ class FunctionWriter {
   absl::StatusOr<tf::FunctionDef> Write(const std::string& name) {
     tf::OpDef& signature = *proto_.mutable_signature();
     signature.set_name(name);
+    for (const OutputTensor& arg : ends_.args) is_arg_.insert(arg.node);
     for (size_t i = 0; i < ends_.args.size(); ++i) {
-      AddArg(absl::StrCat("arg_", i), ends_.args[i], signature.add_input_arg());
-      names_[ends_.args[i]] = absl::StrCat("arg_", i);
-      is_arg_.insert(ends_.args[i].node);
+      const std::string arg = ArgName(i);
+      AddArg(arg, ends_.args[i], signature.add_input_arg());
+      names_[ends_.args[i]] = arg;
     }
     for (const Node* node : body_.nodes()) {
       if (!is_arg_.contains(node)) RETURN_IF_ERROR(AddNode(*node));
@@ -266,6 +267,17 @@ class FunctionWriter {
   }
 
  private:
+  // Arguments and nodes share their names.
+  std::string ArgName(size_t i) const {
+    std::string name = absl::StrCat("arg_", i);
+    const Node* taken = body_.FindNode(name);
+    while (taken != nullptr && !is_arg_.contains(taken)) {
+      absl::StrAppend(&name, "_");
+      taken = body_.FindNode(name);
+    }
+    return name;
+  }
+
   static void AddArg(const std::string& name, const OutputTensor& tensor,
                      tf::OpDef::ArgDef* arg) {
     arg->set_name(name);
@@ -308,12 +320,28 @@ class FunctionWriter {
       def.add_input(absl::StrCat("^", control->name()));
     }
     for (const auto& [name, value] : node.attrs()) {
-      AttrValueToProto(value, &(*def.mutable_attr())[name]);
+      AttrValueToProto(name == "_class" ? InsideClasses(value) : value,
+                       &(*def.mutable_attr())[name]);
     }
     if (node.op().is_stateful) {
       proto_.mutable_signature()->set_is_stateful(true);
     }
     return absl::OkStatus();
+  }
+
+  // Without those that name a node which the function does not have.
+  AttrValue InsideClasses(const AttrValue& value) const {
+    const auto* classes = value.Get<std::vector<std::string>>();
+    if (classes == nullptr) return value;
+    std::vector<std::string> inside;
+    for (const std::string& text : *classes) {
+      absl::string_view name = text;
+      const bool is_location = absl::ConsumePrefix(&name, "loc:@");
+      const Node* node = is_location ? body_.FindNode(name) : nullptr;
+      if (is_location && (node == nullptr || is_arg_.contains(node))) continue;
+      inside.push_back(text);
+    }
+    return inside;
   }
 
   const Graph& body_;

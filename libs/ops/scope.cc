@@ -315,10 +315,54 @@ absl::Status Scope::Decorate(const OpDef& op, NodeSpec& spec) const {
   return absl::OkStatus();
 }
 
+Scope Scope::OutsideFunctions() const {
+  const std::shared_ptr<OuterGraph> outer = state_->outer.lock();
+  if (outer == nullptr) return *this;
+  Scope result = outer->scope();
+  result.prefix_ = prefix_;
+  result.own_name_ = own_name_;
+  result.variable_scope_ = variable_scope_;
+  return result.OutsideFunctions();
+}
+
+bool Scope::IsOfThisGraph(const Node& node) const {
+  return node.id() < graph().num_nodes() && graph().node(node.id()) == &node;
+}
+
+absl::StatusOr<Output> Scope::Inside(const Output& value) const {
+  if (!value || IsOfThisGraph(*value.node())) return value;
+  const std::shared_ptr<OuterGraph> outer = state_->outer.lock();
+  if (outer != nullptr) return outer->Capture(value);
+  return absl::InvalidArgumentError(
+      absl::StrCat("input '", value.node()->name(), "' is of another graph"));
+}
+
+// What is made outside of a function comes in as an argument; a node of outside
+// that is waited for is waited for by the call.
+absl::Status Scope::BringInside(NodeSpec& spec) const {
+  const std::shared_ptr<OuterGraph> outer = state_->outer.lock();
+  if (outer == nullptr) return absl::OkStatus();
+  for (OutputTensor& input : spec.inputs) {
+    ASSIGN_OR_RETURN(const Output inside, Inside(input));
+    input = inside.output_tensor();
+  }
+  std::vector<const Node*> controls;
+  for (const Node* control : spec.control_inputs) {
+    if (control == nullptr || IsOfThisGraph(*control)) {
+      controls.push_back(control);
+    } else {
+      RETURN_IF_ERROR(outer->CaptureControl(control));
+    }
+  }
+  spec.control_inputs = std::move(controls);
+  return absl::OkStatus();
+}
+
 absl::Status Scope::PrepareSpec(NodeSpec& spec) const {
   const OpDef* op = graph().registry()->Find(spec.op);
   if (op == nullptr) return absl::OkStatus();  // refused where it is added
   RETURN_IF_ERROR(Decorate(*op, spec));
+  RETURN_IF_ERROR(BringInside(spec));
   return control_flow_context_ == nullptr ? absl::OkStatus()
                                           : control_flow_context_->AddOp(spec);
 }

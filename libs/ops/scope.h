@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -66,6 +67,8 @@ class VariableStore;  // libs/ops/state/variable_scope.h: what get_variable has
 // does.
 using CollectionItem = std::variant<Output, Operation>;
 
+class OuterGraph;
+
 // What all scopes of one graph share.
 struct GraphState {
   explicit GraphState(std::shared_ptr<const OpRegistry> registry)
@@ -80,6 +83,11 @@ struct GraphState {
   std::map<std::string, std::string, std::less<>> foreign_collections;
   std::optional<int64_t> seed;  // the graph's seed
   std::shared_ptr<VariableStore> variables;
+  // Of the body of a function, while it is being built; null or gone for
+  // others.
+  std::weak_ptr<OuterGraph> outer;
+  // Of functions that are being built, and of those that were.
+  std::set<std::string, std::less<>> function_names;
 };
 
 class Scope {
@@ -162,6 +170,15 @@ class Scope {
   }
   const std::string& device() const { return device_; }
 
+  // Where what outlives a call of the function that is being built here is
+  // made, such as variables: the graph outside of it, with this scope's name;
+  // this scope itself outside functions.
+  Scope OutsideFunctions() const;
+  // `value` as nodes made here take it: what is made outside of a function is
+  // captured by it. INVALID_ARGUMENT for a value of another graph.
+  absl::StatusOr<Output> Inside(const Output& value) const;
+  bool IsOfThisGraph(const Node& node) const;
+
   // ---- what builders are made of ----
 
   // Adds one node; null after an error, which sticks. Inputs that are values
@@ -195,6 +212,7 @@ class Scope {
   absl::StatusOr<std::string> DeviceOf(const NodeSpec& spec) const;
   absl::Status Decorate(const OpDef& op, NodeSpec& spec) const;
   absl::Status PrepareSpec(NodeSpec& spec) const;
+  absl::Status BringInside(NodeSpec& spec) const;
   absl::StatusOr<std::vector<OutputTensor>> ConvertInputs(
       const OpDef& op, absl::string_view node_name, const InputList& inputs,
       const AttrMap& attrs) const;
@@ -213,6 +231,19 @@ class Scope {
   std::vector<std::string> colocation_groups_;
   std::string colocation_device_;
   std::shared_ptr<const VariableScopeState> variable_scope_;
+};
+
+// What the graph of a function's body takes of the graph outside; see
+// libs/ops/control/function.h, which has the only one.
+class OuterGraph {
+ public:
+  virtual ~OuterGraph() = default;
+  // The scope that the function is made in.
+  virtual const Scope& scope() const = 0;
+  // The argument that stands for `value`, of a graph outside.
+  virtual absl::StatusOr<Output> Capture(const Output& value) = 0;
+  // Calls of the function run after `node`, of a graph outside.
+  virtual absl::Status CaptureControl(const Node* node) = 0;
 };
 
 }  // namespace weft

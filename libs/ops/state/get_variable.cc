@@ -169,8 +169,9 @@ absl::StatusOr<Variable> GetWhole(const Scope& scope, VariableRequest request) {
 Variable GetVariable(const Scope& scope, absl::string_view name,
                      const PartialShape& shape,
                      const GetVariableOptions& options) {
+  const Scope outside = scope.OutsideFunctions();
   absl::StatusOr<Variable> variable =
-      GetWhole(scope, VariableRequest(scope, name, shape, options));
+      GetWhole(outside, VariableRequest(outside, name, shape, options));
   if (variable.ok()) return *variable;
   scope.UpdateStatus(variable.status());
   return Variable();

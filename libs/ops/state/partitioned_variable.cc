@@ -197,10 +197,11 @@ Output PartitionedVariable::AsTensor(const Scope& scope) const {
   return at.WithName("concat").AddOutput("ConcatV2", inputs);
 }
 
-PartitionedVariable GetPartitionedVariable(const Scope& scope,
+PartitionedVariable GetPartitionedVariable(const Scope& given,
                                            absl::string_view name,
                                            const TensorShape& shape,
                                            const GetVariableOptions& options) {
+  const Scope scope = given.OutsideFunctions();
   if (!scope.ok()) return PartitionedVariable();
   VariableRequest request(scope, name, shape, options);
   if (!request.partitioner || shape.rank() == 0) {

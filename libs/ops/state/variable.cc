@@ -13,7 +13,7 @@ namespace weft::ops {
 class Variable::Builder {
  public:
   Builder(const Scope& scope, const VariableOptions& options)
-      : outer_(scope.WithoutControlDependencies()),
+      : outer_(scope.OutsideFunctions().WithoutControlDependencies()),
         inner_(outer_.CompositeScope("Variable")),
         name_(inner_.prefix().substr(0, inner_.prefix().size() - 1)),
         options_(options) {
@@ -140,7 +140,7 @@ void Register(const Scope& scope, const Variable& variable,
     collections.emplace_back(collection::kTrainableVariables);
   }
   for (const std::string& name : collections) {
-    scope.AddToCollection(name, handle);
+    scope.OutsideFunctions().AddToCollection(name, handle);
   }
 }
 

@@ -1,0 +1,245 @@
+// Functions that a program builds of pieces of graph compute what the pieces
+// do: in calls, branches and loops, with what they capture, across tasks, and
+// with gradients.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "integration_tests/testing/test_cluster.h"
+#include "libs/api/weft.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft {
+namespace {
+
+using Values = std::vector<Output>;
+
+class BuiltFunctionsTest : public testing::Test {
+ protected:
+  void Connect() {
+    auto session = Session::Connect("", root_);
+    ASSERT_OK(session);
+    session_ = *std::move(session);
+    ASSERT_OK(session_->Run(ops::GlobalVariablesInitializer(root_)));
+  }
+  float Get(const Output& value, const FeedList& feeds = {}) {
+    const auto got = session_->Run(feeds, value);
+    EXPECT_OK(got);
+    return got.ok() ? got->scalar<float>() : -1;
+  }
+  Output Scalar(const char* name, DataType dtype = DT_FLOAT) {
+    return ops::Placeholder(root_.WithName(name), dtype,
+                            {.shape = PartialShape::Scalar()});
+  }
+
+  const Scope root_ = Scope::Root();
+  std::unique_ptr<Session> session_;
+};
+
+TEST_F(BuiltFunctionsTest, ACallSeesTheVariableAsItIsThen) {
+  const ops::Variable w(root_.WithName("w"), 2.0f);
+  const ops::Function f(root_, "f", {DT_FLOAT},
+                        [&](const Scope& s, const Values& v) {
+                          return Values{ops::Mul(s, w, v[0])};
+                        });
+  const Output y = f(root_, {3.0f})[0];
+  const Output set = ops::Assign(root_, w, 5.0f);
+  Connect();
+  EXPECT_EQ(Get(y), 6.0f);
+  EXPECT_EQ(Get(set), 5.0f);
+  EXPECT_EQ(Get(y), 15.0f);
+}
+
+TEST_F(BuiltFunctionsTest, EffectsOfACallAreDoneOnceWhateverIsWanted) {
+  const ops::Variable n(root_.WithName("n"), 0.0f);
+  const ops::Function count(root_, "count", {DT_FLOAT},
+                            [&](const Scope& s, const Values& v) {
+                              ops::AssignAdd(s, n, 1);
+                              return Values{ops::Neg(s, v[0]), v[0]};
+                            });
+  const Values y = count(root_, {3.0f});
+  const Operation call = count.Call(root_, {1.0f});
+  Connect();
+  EXPECT_EQ(Get(y[0]), -3.0f);
+  EXPECT_EQ(Get(y[1]), 3.0f);
+  ASSERT_OK(session_->Run(call));
+  EXPECT_EQ(Get(n), 3.0f);
+}
+
+TEST_F(BuiltFunctionsTest, VariablesMadeInsideAreTrained) {
+  const ops::Function layer(
+      root_, "layer", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
+        const ops::Variable w =
+            ops::GetVariable(s, "w", {.initial_value = Input(1.0f)});
+        return Values{ops::Mul(s, w, v[0])};
+      });
+  const Output y = layer(root_, {3.0f})[0];
+  const Output loss = ops::Square(root_, ops::Sub(root_, y, 6.0f));
+  const Operation train = train::GradientDescent(0.1f).Minimize(root_, loss);
+  ASSERT_OK(root_.status());
+  Connect();
+  for (int i = 0; i < 50; ++i) ASSERT_OK(session_->Run(train));
+  EXPECT_NEAR(Get(y), 6.0f, 1e-3);
+}
+
+TEST_F(BuiltFunctionsTest, GradientsOfArgumentsAndOfWhatIsCaptured) {
+  const Output a = Scalar("a"), x = Scalar("x");
+  const ops::Function f(
+      root_, "f", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
+        const ops::Function square(
+            s, "square", {DT_FLOAT}, [&](const Scope& t, const Values& u) {
+              return Values{ops::Mul(t, a, ops::Square(t, u[0]))};
+            });
+        return square(s, {v[0]});
+      });
+  const auto gradients = AddGradients(root_, {f(root_, {x})[0]}, {a, x});
+  ASSERT_OK(gradients);
+  Connect();
+  const FeedList feeds = {{a, Tensor::Scalar(5.0f)}, {x, Tensor::Scalar(3.0f)}};
+  EXPECT_EQ(Get((*gradients)[0].dense, feeds), 9.0f);
+  EXPECT_EQ(Get((*gradients)[1].dense, feeds), 30.0f);
+}
+
+TEST_F(BuiltFunctionsTest, GradientsAreTakenInsideAFunction) {
+  const ops::Variable w(root_.WithName("w"), 4.0f);
+  const ops::Function slope(
+      root_, "slope", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
+        const Output y = ops::Mul(s, ops::Square(s, w), v[0]);
+        const auto gradients = AddGradients(s, {y}, {w, v[0]});
+        EXPECT_OK(gradients);
+        if (!gradients.ok()) return Values{};
+        return Values{(*gradients)[0].dense, (*gradients)[1].dense};
+      });
+  ASSERT_OK(root_.status());
+  const Values y = slope(root_, {3.0f});
+  Connect();
+  EXPECT_EQ(Get(y[0]), 24.0f);
+  EXPECT_EQ(Get(y[1]), 16.0f);
+}
+
+TEST_F(BuiltFunctionsTest, OneBranchRuns) {
+  const ops::Variable n(root_.WithName("n"), 0.0f);
+  const Output pred = Scalar("pred", DT_BOOL), x = Scalar("x");
+  const Output y = ops::If(
+      root_, pred,
+      [&](const Scope& s) {
+        const Output counted = ops::AssignAdd(s, n, 1);
+        return Values{ops::Add(s, counted, x)};
+      },
+      [&](const Scope& s) { return Values{ops::Neg(s, x)}; })[0];
+  const auto gradients = AddGradients(root_, {y}, {x});
+  EXPECT_THAT(gradients, StatusIs(absl::StatusCode::kUnimplemented));
+  Connect();
+  const auto feeds = [&](bool taken) {
+    return FeedList{{pred, Tensor::Scalar(taken)}, {x, Tensor::Scalar(3.0f)}};
+  };
+  EXPECT_EQ(Get(y, feeds(false)), -3.0f);
+  EXPECT_EQ(Get(n), 0.0f);
+  EXPECT_EQ(Get(y, feeds(true)), 4.0f);
+}
+
+TEST_F(BuiltFunctionsTest, TheBranchOfTheNumberRunsElseTheLast) {
+  const Output index = Scalar("index", DT_INT32), x = Scalar("x");
+  const auto times = [&](float factor) {
+    return
+        [&x, factor](const Scope& s) { return Values{ops::Mul(s, x, factor)}; };
+  };
+  const Output y =
+      ops::SwitchCase(root_, index, {times(1), times(10), times(100)})[0];
+  const auto gradients = AddGradients(root_, {y}, {x});
+  ASSERT_OK(gradients);
+  Connect();
+  for (const auto& [i, factor] : std::vector<std::pair<int, float>>{
+           {0, 1}, {1, 10}, {2, 100}, {3, 100}, {-1, 100}}) {
+    const FeedList feeds = {{index, Tensor::Scalar(i)},
+                            {x, Tensor::Scalar(2.0f)}};
+    EXPECT_EQ(Get(y, feeds), 2 * factor) << i;
+    EXPECT_EQ(Get((*gradients)[0].dense, feeds), factor) << i;
+  }
+}
+
+TEST_F(BuiltFunctionsTest, ALoopRunsAndHasGradients) {
+  const ops::Variable factor(root_.WithName("factor"), 2.0f);
+  const Output n = Scalar("n", DT_INT32), x = Scalar("x");
+  const Values last = ops::While(
+      root_, {0, x},
+      [&](const Scope& s, const Values& v) { return ops::Less(s, v[0], n); },
+      [&](const Scope& s, const Values& v) {
+        return Values{ops::Add(s, v[0], 1), ops::Mul(s, v[1], factor)};
+      });
+  const auto gradients = AddGradients(root_, {last[1]}, {x, factor});
+  ASSERT_OK(gradients);
+  Connect();
+  const FeedList feeds = {{n, Tensor::Scalar(3)}, {x, Tensor::Scalar(5.0f)}};
+  EXPECT_EQ(Get(last[1], feeds), 40.0f);
+  EXPECT_EQ(Get((*gradients)[0].dense, feeds), 8.0f);
+  EXPECT_EQ(Get((*gradients)[1].dense, feeds), 60.0f);
+}
+
+TEST_F(BuiltFunctionsTest, AFunctionInALoopOfFrames) {
+  const Output x = Scalar("x");
+  const Values last = ops::WhileLoop(
+      root_, {0, x},
+      [&](const Scope& s, const Values& v) { return ops::Less(s, v[0], 3); },
+      [&](const Scope& s, const Values& v) {
+        const ops::Function add(
+            s, "add", {DT_FLOAT}, [&](const Scope& t, const Values& u) {
+              return Values{
+                  ops::AddN(t, {u[0], x, ops::Cast(t, v[0], DT_FLOAT)})};
+            });
+        return Values{ops::Add(s, v[0], 1), add(s, {v[1]})[0]};
+      });
+  ASSERT_OK(root_.status());
+  Connect();
+  EXPECT_EQ(Get(last[1], {{x, Tensor::Scalar(10.0f)}}), 43.0f);
+}
+
+TEST_F(BuiltFunctionsTest, ALoopOfFramesInAFunction) {
+  const Output step = Scalar("step");
+  const ops::Function f(
+      root_, "f", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
+        return ops::WhileLoop(
+            s, {v[0]},
+            [&](const Scope& t, const Values& u) {
+              return ops::Less(t, u[0], 10.0f);
+            },
+            [&](const Scope& t, const Values& u) {
+              return Values{ops::Add(t, u[0], step)};
+            },
+            {.shape_invariants = {PartialShape::UnknownRank()}});
+      });
+  ASSERT_OK(root_.status());
+  const Output y = f(root_, {1.0f})[0];
+  Connect();
+  EXPECT_EQ(Get(y, {{step, Tensor::Scalar(4.0f)}}), 13.0f);
+}
+
+TEST(BuiltFunctionsOnTasksTest, VariablesOfTwoTasksAreRead) {
+  TestCluster cluster(
+      {.kind = ClusterKind::kOneProcess, .jobs = {{"ps", 2}, {"worker", 1}}});
+  const Scope root = Scope::Root();
+  std::vector<ops::Variable> parts;
+  for (int i = 0; i < 2; ++i) {
+    parts.emplace_back(root.WithName(absl::StrCat("part_", i))
+                           .WithDevice(absl::StrCat("/job:ps/task:", i)),
+                       i + 1.0f);
+  }
+  const ops::Function dot(
+      root, "dot", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
+        return Values{ops::Mul(s, v[0], ops::Add(s, parts[0], parts[1]))};
+      });
+  const Output y = dot(root.WithDevice("/job:worker"), {2.0f})[0];
+  ASSERT_OK_AND_ASSIGN(auto session,
+                       Session::Connect(cluster.target("worker", 0), root,
+                                        cluster.session_options()));
+  ASSERT_OK(session->Run(ops::GlobalVariablesInitializer(root)));
+  ASSERT_OK_AND_ASSIGN(const Tensor value, session->Run(y));
+  EXPECT_EQ(value.scalar<float>(), 6.0f);
+}
+
+}  // namespace
+}  // namespace weft

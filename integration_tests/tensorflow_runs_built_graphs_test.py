@@ -1,0 +1,70 @@
+"""Functions and pipelines that a program builds do the same in TensorFlow.
+
+Weft's program writes its graph and says what it ran and got; TensorFlow imports
+the graph and runs the same.
+
+Runs where TF_PYTHON names a Python with TensorFlow in it.
+"""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+from integration_tests.testing import programs
+from tools import xml_unittest
+
+# Does what the lines of standard input say, and prints them with its values.
+_REPLAY = """
+import sys
+import tensorflow as tf
+tf1 = tf.compat.v1
+graph = tf1.GraphDef()
+with open(sys.argv[1], 'rb') as file:
+  graph.ParseFromString(file.read())
+with tf1.Graph().as_default() as g:
+  tf1.import_graph_def(graph, name='')
+  with tf1.Session(graph=g) as session:
+    for line in sys.stdin.read().splitlines():
+      what, name = line.split()[:2]
+      if what == 'run':
+        session.run(g.get_operation_by_name(name))
+        print(what, name)
+        continue
+      try:
+        value = session.run(name)
+        print('get', name, *['%g' % x for x in value.flatten()])
+      except tf.errors.OutOfRangeError:
+        print('end', name)
+"""
+
+
+@unittest.skipUnless(os.environ.get('TF_PYTHON'),
+                     'TF_PYTHON names no Python with TensorFlow')
+class TensorFlowRunsBuiltGraphsTest(unittest.TestCase):
+
+  def run_program(self, command, **kwargs):
+    run = subprocess.run(command, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True, timeout=300,
+                         check=False, **kwargs)
+    self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+    return run.stdout
+
+  def test_tensorflow_gets_the_same(self):
+    folder = self.enterContext(tempfile.TemporaryDirectory())
+    graph = f'{folder}/graph.pb'
+    ours = self.run_program(
+        [programs.binary('integration_tests/testing/built_graph'), graph])
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith('PYTHON')}
+    environment['TF_CPP_MIN_LOG_LEVEL'] = '3'
+    theirs = self.run_program(
+        [os.environ['TF_PYTHON'], '-c', _REPLAY, graph], env=environment,
+        input=ours)
+    self.assertGreater(len(ours.splitlines()), 40)
+    self.assertEqual([line.rstrip() for line in theirs.splitlines()],
+                     [line.rstrip() for line in ours.splitlines()])
+
+
+if __name__ == '__main__':
+  xml_unittest.main()

@@ -1,0 +1,195 @@
+// What a Dataset does by functions of the graph's library.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/ops/data/dataset.h"
+#include "libs/ops/data/dataset_maker.h"
+
+namespace weft::ops {
+namespace {
+
+// A data set's function, and the node's inputs and attrs that it asks for.
+class ElementCall {
+ public:
+  ElementCall(const Scope& scope, absl::string_view method,
+              const std::vector<FunctionArg>& args, const FunctionBody& body)
+      : function_(scope, absl::StrCat("Dataset_", method), args, body),
+        scope_(scope.WithControlDependencies(function_.captured_controls())) {}
+
+  explicit operator bool() const { return static_cast<bool>(function_); }
+  const Function& function() const { return function_; }
+
+  Dataset Add(absl::string_view op, const Output& input, const InputList& more,
+              ElementSpec element, AttrMap attrs,
+              absl::string_view attr = "f") const {
+    InputList inputs = {input};
+    AddCaptured(inputs, attrs);
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    attrs[std::string(attr)] = function_.attr();
+    return DatasetMaker::Add(scope_, op, inputs, std::move(element),
+                             std::move(attrs));
+  }
+
+  void AddCaptured(InputList& inputs, AttrMap& attrs) const {
+    DataTypeVector types;
+    for (const Output& captured : function_.captured_inputs()) {
+      inputs.emplace_back(captured);
+      types.push_back(RemoveRefType(captured.dtype()));
+    }
+    attrs["Targuments"] = std::move(types);
+  }
+
+  const Scope& scope() const { return scope_; }
+
+ private:
+  const Function function_;
+  const Scope scope_;
+};
+
+std::string Deterministic(const std::optional<bool>& deterministic) {
+  if (!deterministic) return "default";
+  return *deterministic ? "true" : "false";
+}
+
+bool IsBoolScalar(const Function& function) {
+  return function.results().size() == 1 &&
+         function.results()[0].dtype == DT_BOOL &&
+         function.results()[0].shape.IsCompatibleWith(TensorShape());
+}
+
+// Filter and TakeWhile.
+Dataset AddPredicate(const Dataset& dataset, absl::string_view method,
+                     absl::string_view op,
+                     const Dataset::Predicate& predicate) {
+  const Scope& scope = dataset.scope();
+  const ElementCall call(scope, method, ArgsOf(dataset.element()),
+                         [&](const Scope& s, const std::vector<Output>& v) {
+                           return std::vector<Output>{predicate(s, v)};
+                         });
+  if (!call) return Dataset();
+  if (!IsBoolScalar(call.function())) {
+    scope.UpdateStatus(absl::InvalidArgumentError(
+        absl::StrCat("Function '", call.function().name(),
+                     "': the predicate of a data set must give a bool "
+                     "scalar")));
+    return Dataset();
+  }
+  return call.Add(op, dataset, {}, dataset.element(), {}, "predicate");
+}
+
+// A function that gives a data set, and what that holds.
+struct DatasetCall {
+  DatasetCall(const Dataset& dataset, absl::string_view method,
+              const Dataset::DatasetFunction& fn)
+      : call(dataset.scope(), method, ArgsOf(dataset.element()),
+             [&](const Scope& s, const std::vector<Output>& v) {
+               const Dataset made = fn(s, v);
+               element = made.element();
+               return std::vector<Output>{made.variant()};
+             }) {}
+
+  ElementSpec element;  // first: the call sets it
+  const ElementCall call;
+};
+
+}  // namespace
+
+Dataset Dataset::Map(const ElementFunction& fn,
+                     const MapOptions& options) const {
+  if (!*this) return Null();
+  const ElementCall call(*scope_, "map", ArgsOf(element_), fn);
+  if (!call) return Null();
+  ElementSpec element = SpecOf(call.function().results());
+  absl::Status status = SetNames(options.names, element);
+  if (status.ok() && element.empty()) {
+    status = absl::InvalidArgumentError("gives no component");
+  }
+  if (!status.ok()) {
+    scope_->UpdateStatus(Annotate(
+        status, absl::StrCat("Function '", call.function().name(), "'")));
+    return Null();
+  }
+  if (!options.num_parallel_calls) {
+    return call.Add("MapDataset", variant_, {}, std::move(element),
+                    {{"preserve_cardinality", true}});
+  }
+  return call.Add("ParallelMapDatasetV2", variant_,
+                  {*options.num_parallel_calls}, std::move(element),
+                  {{"preserve_cardinality", true},
+                   {"deterministic", Deterministic(options.deterministic)}});
+}
+
+Dataset Dataset::FlatMap(const DatasetFunction& fn) const {
+  if (!*this) return Null();
+  const DatasetCall made(*this, "flat_map", fn);
+  if (!made.call) return Null();
+  return made.call.Add("FlatMapDataset", variant_, {}, made.element, {});
+}
+
+Dataset Dataset::Interleave(const DatasetFunction& fn,
+                            const InterleaveOptions& options) const {
+  if (!*this) return Null();
+  const DatasetCall made(*this, "interleave", fn);
+  if (!made.call) return Null();
+  if (!options.num_parallel_calls) {
+    return made.call.Add("InterleaveDataset", variant_,
+                         {options.cycle_length, options.block_length},
+                         made.element, {});
+  }
+  return made.call.Add(
+      "ParallelInterleaveDatasetV4", variant_,
+      {options.cycle_length, options.block_length, kAutotune, kAutotune,
+       *options.num_parallel_calls},
+      made.element, {{"deterministic", Deterministic(options.deterministic)}});
+}
+
+Dataset Dataset::Filter(const Predicate& predicate) const {
+  if (!*this) return Null();
+  return AddPredicate(*this, "filter", "FilterDataset", predicate);
+}
+
+Dataset Dataset::TakeWhile(const Predicate& predicate) const {
+  if (!*this) return Null();
+  return AddPredicate(*this, "take_while", "TakeWhileDataset", predicate);
+}
+
+std::vector<Output> Dataset::Reduce(const InputList& initial_state,
+                                    const ElementFunction& fn) const {
+  const std::vector<Output> none(initial_state.size());
+  if (!*this) return none;
+  ElementSpec state;
+  std::vector<FunctionArg> args;
+  InputList inputs = {variant_};
+  for (const Input& input : initial_state) {
+    const Output value = scope_->ToOutput(input, "initial_state");
+    if (!value) return none;
+    // A state may grow.
+    args.emplace_back(RemoveRefType(value.dtype()), PartialShape());
+    inputs.emplace_back(value);
+  }
+  state = SpecOf(args);
+  DataTypeVector types;
+  for (const FunctionArg& arg : args) types.push_back(arg.dtype);
+  for (const FunctionArg& arg : ArgsOf(element_)) args.push_back(arg);
+  const ElementCall call(*scope_, "reduce", args, fn);
+  if (!call) return none;
+  if (call.function().result_types() != types) {
+    scope_->UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
+        "Function '", call.function().name(),
+        "': Reduce must give a state of the types that it begins with")));
+    return none;
+  }
+  AttrMap attrs = {{"Tstate", types}, {"f", call.function().attr()}};
+  call.AddCaptured(inputs, attrs);
+  DatasetMaker::AddElementAttrs(*scope_, "ReduceDataset", state, attrs);
+  const Node* node =
+      call.scope().AddNode("ReduceDataset", inputs, std::move(attrs));
+  std::vector<Output> results;
+  for (size_t i = 0; i < initial_state.size(); ++i) {
+    results.push_back(OutputOf(node, static_cast<int>(i)));
+  }
+  return results;
+}
+
+}  // namespace weft::ops
