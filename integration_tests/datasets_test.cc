@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
@@ -491,16 +490,16 @@ TEST_F(DatasetsOnTasksTest, ASessionIsClosedWhileAnElementIsWaitedFor) {
   const auto session = Connect(input.root);
   ASSERT_NE(session, nullptr);
   ASSERT_OK(session->Run(input.iterator.initializer()));
-  absl::Notification ended;
+  const auto ended = session->scheduler().NewEvent();
   absl::Status status;
   ASSERT_OK_AND_ASSIGN(const auto step,
                        session->MakeCallable({}, {input.next}));
   step->RunAsync({}, [&](absl::StatusOr<std::vector<Tensor>> result) {
     status = result.status();
-    ended.Notify();
+    ended->Set();
   });
   ASSERT_OK(session->Close());
-  ended.WaitForNotification();
+  ended->Wait();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled));
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(WhatIsLeft(cluster_, "worker", i), "");

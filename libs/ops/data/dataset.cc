@@ -319,7 +319,7 @@ Dataset Dataset::Concatenate(const Dataset& other) const {
     scope_->UpdateStatus(absl::InvalidArgumentError(
         absl::StrCat("Two datasets to concatenate have different types: '",
                      variant_.name(), "' and '", other.variant_.name(), "'")));
-    return Dataset();
+    return Null();
   }
   ElementSpec element = element_;
   for (size_t i = 0; i < element.size(); ++i) {

@@ -127,7 +127,7 @@ class Dataset {
   static Dataset Range(const Scope& scope, const Input& stop);
   static Dataset Range(const Scope& scope, const Input& start,
                        const Input& stop, const Input& step = 1);
-  // An element of each, side by side, as long as all have one.
+  // An element of each, side by side, as long as all have one. Null for none.
   static Dataset Zip(const std::vector<Dataset>& datasets);
   // Paths that match a pattern, or one of several, in random order unless
   // `shuffle` is false. A step that begins it is INVALID_ARGUMENT where none

@@ -57,17 +57,19 @@ absl::Status TakeRows(ElementSpec& element) {
   return absl::OkStatus();
 }
 
+// A null one, with as many components: see Dataset::Null.
+Dataset None(const Scope& scope, ElementSpec element) {
+  return DatasetMaker::Of(scope, Output(), std::move(element));
+}
+
 Dataset Tensors(const Scope& scope, const std::string& op,
                 const InputList& tensors, const std::vector<std::string>& names,
                 bool are_rows, AttrMap attrs = {}) {
-  if (!scope.ok()) return Dataset();
   absl::StatusOr<ElementSpec> element = SpecOfTensors(tensors, names);
   absl::Status status = element.status();
   if (status.ok() && are_rows) status = TakeRows(*element);
-  if (!status.ok()) {
-    scope.UpdateStatus(Annotate(status, op));
-    return Dataset();
-  }
+  scope.UpdateStatus(Annotate(status, op));
+  if (!scope.ok()) return None(scope, ElementSpec(tensors.size()));
   return DatasetMaker::Add(scope, op, tensors, *std::move(element),
                            std::move(attrs));
 }
@@ -82,7 +84,7 @@ Dataset ReadFiles(const Scope& scope, const Input& filenames,
                   const FileDatasetOptions& options, const FilesDataset& make) {
   if (!options.num_parallel_reads) return make(scope, filenames);
   const Output files = scope.WithName("").ToOutput(filenames, "filenames");
-  if (!files) return Dataset();
+  if (!files) return None(scope, OneString());
   const bool is_one = files.shape().has_rank() && files.shape().rank() == 0;
   const Scope rest = scope.WithName("");
   const Dataset names = is_one ? Dataset::FromTensors(rest, {files})
@@ -121,13 +123,18 @@ Dataset Dataset::Range(const Scope& scope, const Input& start,
 Dataset Dataset::Zip(const std::vector<Dataset>& datasets) {
   ElementSpec element;
   InputList inputs;
+  bool are_there = !datasets.empty();
   for (const Dataset& dataset : datasets) {
-    if (!dataset) return Dataset();
+    are_there = are_there && dataset;
     inputs.emplace_back(dataset.variant_);
     element.insert(element.end(), dataset.element_.begin(),
                    dataset.element_.end());
   }
-  if (datasets.empty()) return Dataset();
+  if (!are_there) {
+    Dataset none;
+    none.element_ = std::move(element);
+    return none;
+  }
   return DatasetMaker::Add(*datasets[0].scope_, "ZipDataset", inputs,
                            std::move(element),
                            {{"N", static_cast<int64_t>(datasets.size())}});
@@ -143,7 +150,7 @@ Dataset Dataset::ListFiles(const Scope& scope, const Input& pattern,
   const Node* check =
       inner.WithName("assert_not_empty")
           .AddNode("Assert", {some, "No files matched pattern:", pattern});
-  if (check == nullptr) return Dataset();
+  if (check == nullptr) return None(scope, OneString());
   const Output matched = inner.WithControlDependencies({Operation(check)})
                              .AddOutput("Identity", {files});
   const Dataset found = Tensors(inner, "TensorSliceDataset", {matched}, {},
@@ -202,13 +209,10 @@ Tensor Int64s(const std::vector<int64_t>& values) {
 Dataset CsvDataset(const Scope& scope, const Input& filenames,
                    const InputList& record_defaults,
                    const CsvOptions& options) {
-  if (!scope.ok()) return Dataset();
   absl::StatusOr<ElementSpec> element =
       SpecOfTensors(record_defaults, options.names);
-  if (!element.ok()) {
-    scope.UpdateStatus(Annotate(element.status(), "CsvDataset"));
-    return Dataset();
-  }
+  scope.UpdateStatus(Annotate(element.status(), "CsvDataset"));
+  if (!scope.ok()) return None(scope, ElementSpec(record_defaults.size()));
   for (Component& column : *element) column.shape = PartialShape::Scalar();
   InputList inputs = {filenames,           options.compression_type,
                       options.buffer_size, options.header,
@@ -234,7 +238,7 @@ Dataset LabelLast(const Dataset& dataset, const std::string& label) {
   if (at == dataset.element().size()) {
     dataset.scope().UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
         "`label_name` provided must be one of the columns: '", label, "'")));
-    return Dataset();
+    return None(dataset.scope(), dataset.element());
   }
   names.push_back(label);
   return dataset.Map(
@@ -275,11 +279,11 @@ Dataset MakeCsvDataset(const Scope& scope, const Input& file_pattern,
 Dataset ParseExampleDataset(const Dataset& input,
                             const std::vector<FixedLenFeature>& features,
                             int64_t num_parallel_calls) {
-  if (!input) return Dataset();
   std::vector<FixedLenFeature> sorted = features;
   absl::c_sort(sorted, [](const FixedLenFeature& a, const FixedLenFeature& b) {
     return a.key < b.key;
   });
+  if (!input) return input;
   ElementSpec element;
   std::vector<std::string> keys;
   std::vector<PartialShape> shapes;

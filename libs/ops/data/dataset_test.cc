@@ -223,6 +223,15 @@ TEST_F(DatasetTest, AnIteratorAndItsDataSetAreOnOneTask) {
   ExpectRefused("a data set is not sent between tasks");
 }
 
+TEST_F(DatasetTest, AfterAnErrorThereAreAsManyComponentsAndAllAreNull) {
+  root_.UpdateStatus(absl::InvalidArgumentError("before"));
+  const Values next =
+      Slices().Batch(2).Repeat().MakeOneShotIterator().GetNext(root_);
+  ASSERT_EQ(next.size(), 2u);
+  EXPECT_FALSE(next[0] || next[1]);
+  ExpectRefused("before");
+}
+
 TEST_F(DatasetTest, WrongNamesAreRefused) {
   Slices().WithNames({"x"});
   ExpectRefused("there are 1 names for 2 components");

@@ -168,13 +168,14 @@ Operation Iterator::MakeInitializer(const Scope& scope,
 }
 
 std::vector<Output> Iterator::GetNext(const Scope& scope) const {
-  if (!*this) return {};
-  const Node* node = scope.ColocateWith(resource_).AddNode(
-      "IteratorGetNext", {resource_},
-      AttrsOf(scope, "IteratorGetNext", element_));
+  const Node* node = *this ? scope.ColocateWith(resource_).AddNode(
+                                 "IteratorGetNext", {resource_},
+                                 AttrsOf(scope, "IteratorGetNext", element_))
+                           : nullptr;
+  // Null ones after an error: who takes one of them reads that, not memory.
   std::vector<Output> components;
-  for (int i = 0; node != nullptr && i < node->num_outputs(); ++i) {
-    components.emplace_back(node, i);
+  for (size_t i = 0; i < element_.size(); ++i) {
+    components.push_back(OutputOf(node, static_cast<int>(i)));
   }
   return components;
 }
