@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "benchmarks/report.h"
@@ -41,7 +42,7 @@ InputList Defaults() { return InputList(kColumns, Input(0.0f)); }
 
 // All columns of a row, or of several, along the last dimension.
 Output Stacked(const Scope& scope, const Output& lines, int axis) {
-  const OutputList columns = ops::DecodeCSV(scope, lines, Defaults());
+  const auto columns = ops::DecodeCSV(scope, lines, Defaults());
   return ops::Stack(scope, InputList(columns.begin(), columns.end()), axis);
 }
 

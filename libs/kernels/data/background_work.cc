@@ -17,14 +17,14 @@ void Signal::Notify() {
   waiters_.clear();
 }
 
-void Signal::Await(absl::Mutex& mutex, Scheduler& scheduler,
-                   absl::FunctionRef<bool()> condition) {
+void Signal::WaitFor(absl::Mutex& mutex, Scheduler& scheduler,
+                     absl::FunctionRef<bool()> condition) {
   while (!condition()) WaitOnce(mutex, scheduler);
 }
 
-absl::Status Signal::Await(absl::Mutex& mutex, Scheduler& scheduler,
-                           Cancellation& cancellation,
-                           absl::FunctionRef<bool()> condition) {
+absl::Status Signal::WaitFor(absl::Mutex& mutex, Scheduler& scheduler,
+                             Cancellation& cancellation,
+                             absl::FunctionRef<bool()> condition) {
   if (condition()) return absl::OkStatus();
   // Neither call may have the lock, which the callback takes.
   mutex.Unlock();
@@ -34,8 +34,8 @@ absl::Status Signal::Await(absl::Mutex& mutex, Scheduler& scheduler,
         Notify();
       });
   mutex.Lock();
-  Await(mutex, scheduler,
-        [&] { return cancellation.IsCancelled() || condition(); });
+  WaitFor(mutex, scheduler,
+          [&] { return cancellation.IsCancelled() || condition(); });
   mutex.Unlock();
   if (token != 0) cancellation.Deregister(token);
   mutex.Lock();
@@ -61,7 +61,7 @@ BackgroundWork::BackgroundWork(const IteratorContext& context)
 BackgroundWork::~BackgroundWork() {
   cancellation_.Cancel(absl::CancelledError("the iterator is deleted"));
   absl::MutexLock lock(&count_->mutex);
-  count_->signal.Await(count_->mutex, context_.scheduler(), [this] {
+  count_->signal.WaitFor(count_->mutex, context_.scheduler(), [this] {
     count_->mutex.AssertHeld();
     return count_->running == 0;
   });

@@ -21,12 +21,12 @@ class Signal {
   // Until `condition`, which only what Notify follows changes, holds: OK; or
   // `cancellation` is cancelled before: its cause. Lets go of the mutex
   // meanwhile.
-  absl::Status Await(absl::Mutex& mutex, Scheduler& scheduler,
-                     Cancellation& cancellation,
-                     absl::FunctionRef<bool()> condition);
+  absl::Status WaitFor(absl::Mutex& mutex, Scheduler& scheduler,
+                       Cancellation& cancellation,
+                       absl::FunctionRef<bool()> condition);
   // The same without an end before its time.
-  void Await(absl::Mutex& mutex, Scheduler& scheduler,
-             absl::FunctionRef<bool()> condition);
+  void WaitFor(absl::Mutex& mutex, Scheduler& scheduler,
+               absl::FunctionRef<bool()> condition);
   void Notify();
 
  private:

@@ -113,9 +113,9 @@ class ParallelInterleaveIterator
         return taken_.MoveTo(element);
       }
       const int64_t seen = changes_;
-      RETURN_IF_ERROR(changed_.Await(mutex_, context.scheduler(),
-                                     context.cancellation(),
-                                     [&] { return changes_ != seen; }));
+      RETURN_IF_ERROR(changed_.WaitFor(mutex_, context.scheduler(),
+                                       context.cancellation(),
+                                       [&] { return changes_ != seen; }));
     }
   }
 
@@ -339,8 +339,8 @@ class ParallelInterleaveIterator
 
   void Pause(IteratorContext& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_paused_ = true;
-    changed_.Await(mutex_, context.scheduler(),
-                   [this] { return !is_taking_ && readers_ == 0; });
+    changed_.WaitFor(mutex_, context.scheduler(),
+                     [this] { return !is_taking_ && readers_ == 0; });
   }
   absl::Status SaveSource(IteratorContext& context, const Source& source,
                           IteratorStateWriter writer) const;

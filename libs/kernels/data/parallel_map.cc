@@ -31,9 +31,9 @@ class ParallelMapIterator : public DatasetIterator {
                                DatasetElement* element) override {
     absl::MutexLock lock(&mutex_);
     StartFeeding();
-    RETURN_IF_ERROR(changed_.Await(mutex_, context.scheduler(),
-                                   context.cancellation(),
-                                   [this] { return Next() || HasEnded(); }));
+    RETURN_IF_ERROR(changed_.WaitFor(mutex_, context.scheduler(),
+                                     context.cancellation(),
+                                     [this] { return Next() || HasEnded(); }));
     const auto next = FindNext();
     if (next == calls_.end()) return false;
     const CallPtr call = *next;
@@ -126,7 +126,7 @@ class ParallelMapIterator : public DatasetIterator {
   // Until nothing goes on.
   void Pause(IteratorContext& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_paused_ = true;
-    changed_.Await(mutex_, context.scheduler(), [this] {
+    changed_.WaitFor(mutex_, context.scheduler(), [this] {
       return !is_feeding_ &&
              std::all_of(calls_.begin(), calls_.end(),
                          [](const CallPtr& call) { return call->is_done; });

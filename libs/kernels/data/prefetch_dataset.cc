@@ -46,8 +46,8 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
     absl::MutexLock lock(&mutex_);
     StartFilling();
     RETURN_IF_ERROR(
-        filled_.Await(mutex_, context.scheduler(), context.cancellation(),
-                      [this] { return !buffer_.empty() || !is_filling_; }));
+        filled_.WaitFor(mutex_, context.scheduler(), context.cancellation(),
+                        [this] { return !buffer_.empty() || !is_filling_; }));
     if (buffer_.empty()) return false;
     ElementResult result = std::move(buffer_.front());
     buffer_.pop_front();
@@ -106,7 +106,8 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
 
   void Pause(IteratorContext& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_paused_ = true;
-    filled_.Await(mutex_, context.scheduler(), [this] { return !is_filling_; });
+    filled_.WaitFor(mutex_, context.scheduler(),
+                    [this] { return !is_filling_; });
   }
 
   void Fill() {
