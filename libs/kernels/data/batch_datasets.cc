@@ -524,14 +524,17 @@ class UnbatchDataset : public UnaryDataset {
                       IteratorStateWriter writer) override {
       writer.Write("next", next_);
       writer.Write("rows", rows_);
-      writer.Write("batch", batch_);
+      if (!batch_.empty()) writer.Write("batch", batch_);
       return UnaryIteratorOf::Save(context, writer);
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(next_, reader.ReadInt("next"));
       ASSIGN_OR_RETURN(rows_, reader.ReadInt("rows"));
-      ASSIGN_OR_RETURN(batch_, reader.ReadElement("batch"));
+      batch_.clear();
+      if (reader.Has("batch/size")) {
+        ASSIGN_OR_RETURN(batch_, reader.ReadElement("batch"));
+      }
       int64_t rows = rows_;
       if (!batch_.empty()) {
         ASSIGN_OR_RETURN(rows, RowsOf(batch_));

@@ -89,6 +89,10 @@ absl::StatusOr<DatasetElement> IteratorStateReader::ReadElement(
     absl::string_view name) const {
   const IteratorStateReader components = Within(name);
   ASSIGN_OR_RETURN(const int64_t size, components.ReadInt("size"));
+  if (size < 1) {
+    return Damaged(absl::StrCat("has an element '", prefix_, name, "' of ",
+                                size, " components"));
+  }
   DatasetElement element;
   for (int64_t i = 0; i < size; ++i) {
     // Ends at the first that is not there, however large the size.

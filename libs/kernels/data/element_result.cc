@@ -39,4 +39,13 @@ absl::StatusOr<ElementResult> ReadResult(const IteratorStateReader& reader,
   return result;
 }
 
+absl::Status CheckResult(const ElementSpec& expected,
+                         const ElementResult& result) {
+  if (!result.status.ok()) return absl::OkStatus();
+  DataTypeVector types;
+  for (const Tensor& tensor : result.element) types.push_back(tensor.dtype());
+  return Annotate(CheckElementTypes(expected, types),
+                  "the saved state of an iterator");
+}
+
 }  // namespace weft

@@ -31,6 +31,9 @@ void WriteResult(IteratorStateWriter writer, absl::string_view name,
 absl::StatusOr<ElementResult> ReadResult(const IteratorStateReader& reader,
                                          absl::string_view name);
 
+absl::Status CheckResult(const ElementSpec& expected,
+                         const ElementResult& result);
+
 // Results one after the other: a container of them.
 template <typename Results>
 void WriteResults(IteratorStateWriter writer, absl::string_view name,
@@ -42,9 +45,11 @@ void WriteResults(IteratorStateWriter writer, absl::string_view name,
     WriteResult(within, absl::StrCat(i++), result);
   }
 }
+// They are of these types, or INVALID_ARGUMENT: others reckon with that.
 template <typename Results>
 absl::Status ReadResults(const IteratorStateReader& reader,
-                         absl::string_view name, Results& results) {
+                         absl::string_view name, const ElementSpec& expected,
+                         Results& results) {
   const IteratorStateReader within = reader.Within(name);
   absl::StatusOr<int64_t> size = within.ReadInt("size");
   if (!size.ok()) return size.status();
@@ -52,6 +57,8 @@ absl::Status ReadResults(const IteratorStateReader& reader,
     // Ends at the first that is not there, however large the size.
     absl::StatusOr<ElementResult> result = ReadResult(within, absl::StrCat(i));
     if (!result.ok()) return result.status();
+    const absl::Status fits = CheckResult(expected, *result);
+    if (!fits.ok()) return fits;
     results.push_back(*std::move(result));
   }
   return absl::OkStatus();

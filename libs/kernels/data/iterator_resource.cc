@@ -1,7 +1,6 @@
 #include "libs/kernels/data/iterator_resource.h"
 
 #include <atomic>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -92,9 +91,10 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
     Cancellation& step;
     Work work;
     Done done;
-    const std::thread::id asking = std::this_thread::get_id();
-    std::atomic<bool> is_asking{true};
   };
+
+  // The call that this thread asks a turn for.
+  static thread_local const Call* asking;
 
   void Run(Call& call) {
     IteratorContext context = context_.With(call.step);
@@ -121,20 +121,23 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
   std::optional<DatasetElement> left_;  // by a step that was cancelled
 };
 
+thread_local const IteratorResource::Walk::Call*
+    IteratorResource::Walk::asking = nullptr;
+
 void IteratorResource::Walk::InTurn(Cancellation& step, bool may_be_quick,
                                     Work work, Done done) {
   auto call = std::make_shared<Call>(step, std::move(work), std::move(done));
+  const Call* const outer = std::exchange(asking, call.get());
   turns_.Take(step, [self = shared_from_this(), call,
                      may_be_quick](const absl::Status& cause) {
     if (!cause.ok()) return call->done(cause);
     // Not on the stack of the turn before: what follows may be long.
-    const bool is_here = call->is_asking.load(std::memory_order_relaxed) &&
-                         call->asking == std::this_thread::get_id();
+    const bool is_here = asking == call.get();
     if (is_here && may_be_quick && self->IsReady()) return self->Run(*call);
     self->scheduler().Schedule(Pool::kOwnThread,
                                [self, call] { self->Run(*call); });
   });
-  call->is_asking.store(false, std::memory_order_relaxed);
+  asking = outer;
 }
 
 IteratorResource::IteratorResource(std::string name, ElementSpec element,

@@ -373,7 +373,7 @@ absl::Status ParallelInterleaveIterator::SaveSource(
     IteratorContext& context, const Source& source,
     IteratorStateWriter writer) const {
   writer.Write("state", static_cast<int64_t>(source.state));
-  writer.Write("input", source.input);
+  if (!source.input.empty()) writer.Write("input", source.input);
   WriteResults(writer, "results", source.results);
   writer.Write("is_open", int64_t{source.iterator != nullptr});
   if (source.iterator == nullptr) return absl::OkStatus();
@@ -390,9 +390,11 @@ ParallelInterleaveIterator::RestoreSource(
         "the saved state of an interleave has a source in state ", state));
   }
   source->state = static_cast<Source::State>(state);
-  ASSIGN_OR_RETURN(source->input, reader.ReadElement("input"));
+  if (reader.Has("input/size")) {
+    ASSIGN_OR_RETURN(source->input, reader.ReadElement("input"));
+  }
   std::deque<ElementResult> results;
-  RETURN_IF_ERROR(ReadResults(reader, "results", results));
+  RETURN_IF_ERROR(ReadResults(reader, "results", dataset().element(), results));
   for (ElementResult& result : results) source->Add(std::move(result));
   ASSIGN_OR_RETURN(const int64_t is_open, reader.ReadInt("is_open"));
   if (is_open == 0) return source;

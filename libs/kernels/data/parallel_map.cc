@@ -76,7 +76,7 @@ class ParallelMapIterator : public DatasetIterator {
     Pause(context);
     ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
     std::deque<ElementResult> results;
-    RETURN_IF_ERROR(ReadResults(reader, "results", results));
+    RETURN_IF_ERROR(ReadResults(reader, "results", owner_->element(), results));
     RETURN_IF_ERROR(input_->Restore(context, reader.Within("input")));
     input_has_ended_ = ended != 0;
     calls_.clear();

@@ -5,6 +5,7 @@
 
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_result.h"
 #include "libs/kernels/data/element_rows.h"
 #include "libs/kernels/data/parallel_map.h"
 
@@ -152,6 +153,7 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
     for (int64_t i = 0; i < kept; ++i) {
       ASSIGN_OR_RETURN(DatasetElement element,
                        reader.ReadElement(absl::StrCat("element", i)));
+      RETURN_IF_ERROR(CheckResult(dataset().element(), {{}, element}));
       elements_.push_back(std::move(element));
     }
     taken_ = kept;

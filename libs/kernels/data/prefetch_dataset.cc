@@ -78,7 +78,7 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
     Pause(context);
     ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
     std::deque<ElementResult> buffer;
-    RETURN_IF_ERROR(ReadResults(reader, "buffer", buffer));
+    RETURN_IF_ERROR(ReadResults(reader, "buffer", dataset().element(), buffer));
     RETURN_IF_ERROR(input_->Restore(context, reader.Within("input")));
     has_ended_ = ended != 0;
     buffer_ = std::move(buffer);

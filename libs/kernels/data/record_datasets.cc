@@ -283,7 +283,7 @@ absl::StatusOr<DatasetPtr> MakeTFRecord(const DatasetOp& op,
   ASSIGN_OR_RETURN(auto files,
                    VectorInput<std::string>(context, 0, "filenames"));
   ASSIGN_OR_RETURN(const Compression compression, ReadCompression(context, 1));
-  RETURN_IF_ERROR(CheckBufferSize(context, 2));
+  // As in TensorFlow any buffer_size will do.
   std::vector<int64_t> offsets;
   if (context.num_inputs() > 3) {
     ASSIGN_OR_RETURN(offsets, VectorInput<int64_t>(context, 3, "byte_offsets"));

@@ -24,7 +24,7 @@ class FilesIterator : public DatasetIterator {
       const absl::StatusOr<bool> has =
           file_->Read(context.allocator(), element);
       if (has.ok() && *has) return true;
-      const absl::Status status = Named(has.status());
+      const absl::Status status = Annotate(has.status(), names_[index_]);
       if (has.ok() || file_->IsGivenUpAfterError()) {
         file_.reset();
         ++index_;
@@ -65,6 +65,7 @@ class FilesIterator : public DatasetIterator {
     ASSIGN_OR_RETURN(file_, open_(context.file_system(), index_, position));
     return absl::OkStatus();
   }
+  // Of what opens a file; the file system has named it.
   absl::Status Named(const absl::Status& status) const {
     if (status.ok() || absl::StrContains(status.message(), names_[index_])) {
       return status;
