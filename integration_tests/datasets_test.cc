@@ -355,7 +355,7 @@ TEST_F(DatasetsTest, AFedHandleChoosesTheIterator) {
   EXPECT_THAT(session_->Run({{handle, texts[1]}}, next), StatusIs(kOutOfRange));
 }
 
-TEST_F(DatasetsTest, AMapReadsAVariableAndATable) {
+TEST_F(DatasetsTest, AMapReadsAVariableAsItIsThen) {
   const ops::Variable scale(root_.WithName("scale"), int64_t{2});
   const ops::Iterator iterator = Range(100)
                                      .Map([&](const Scope& s, const Values& v) {
@@ -373,6 +373,19 @@ TEST_F(DatasetsTest, AMapReadsAVariableAndATable) {
   ASSERT_OK(session_->Run(more));
   ASSERT_OK_AND_ASSIGN(value, session_->Run(next));
   EXPECT_EQ(value.scalar<int64_t>(), 20);
+}
+
+TEST_F(DatasetsTest, AMapLooksUpATable) {
+  const Output table = ops::HashTable(root_, DT_INT64, DT_STRING);
+  const Operation fill =
+      ops::LookupTableImport(root_, table, Tensor::Vector<int64_t>({0, 2}),
+                             Tensor::Vector<std::string>({"zero", "two"}));
+  const Dataset words = Range(3).Map([&](const Scope& s, const Values& v) {
+    return Values{ops::LookupTableFind(s, table, v[0], "none")};
+  });
+  Connect();
+  ASSERT_OK(session_->Run(fill));
+  EXPECT_THAT(All<std::string>(words), ElementsAre("zero", "none", "two"));
 }
 
 TEST_F(DatasetsTest, AMonitoredSessionEndsWithItsInput) {
