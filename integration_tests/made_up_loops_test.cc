@@ -31,7 +31,7 @@ uint64_t NumberFromEnvironment(const char* name, uint64_t otherwise) {
 
 struct Seeds {
   uint64_t begin = NumberFromEnvironment("WEFT_GRAPH_FIRST_SEED", 1);
-  uint64_t end = begin + NumberFromEnvironment("WEFT_GRAPH_SEEDS", 100);
+  uint64_t end = begin + NumberFromEnvironment("WEFT_GRAPH_SEEDS", 40);
 };
 
 // The graph that runs is kept, for when it does not end.
