@@ -445,6 +445,28 @@ TEST_F(MonitoredSessionTest, HooksAreToldWhenTrainingHasEnded) {
   EXPECT_FALSE(is_told(false, absl::OkStatus()));
 }
 
+// Others have brought training there: who is asked to leave is the last all
+// the same, and nobody goes on after it.
+TEST_F(MonitoredSessionTest, WhoeverLeavesAtTheLastStepTellsThatItIsTheEnd) {
+  bool terminate = false;
+  const auto is_told = [&](int steps_of_others) {
+    const auto hook = std::make_shared<EndHook>(false);
+    auto options = Options({hook, train::StopAtStep(3)});
+    options.stop_requested = [&] { return terminate; };
+    terminate = false;
+    const auto session = Start(std::move(options));
+    for (int i = 0; i < steps_of_others; ++i) {
+      EXPECT_OK(session->raw_session()->Run(count_));
+    }
+    terminate = true;
+    EXPECT_TRUE(session->ShouldStop());
+    EXPECT_OK(session->Close());
+    return hook->has_ended;
+  };
+  EXPECT_FALSE(is_told(2));
+  EXPECT_TRUE(is_told(3));
+}
+
 TEST_F(MonitoredSessionTest, StopAtStepStopsThere) {
   ASSERT_OK_AND_ASSIGN(const int64_t last,
                        Train(Options({train::StopAtStep(7)})));

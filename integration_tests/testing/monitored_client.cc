@@ -190,6 +190,11 @@ class MonitoredClient::Hook : public train::SessionRunHook {
     return absl::OkStatus();
   }
 
+  absl::Status TrainingHasEnded(Session&) override {
+    client_.is_last_ = true;
+    return absl::OkStatus();
+  }
+
   // Synchronous updates go on between the runs.
   absl::Status End(Session& session) override {
     if (!IsSynchronous(client_.options_.training)) return absl::OkStatus();
@@ -274,17 +279,19 @@ void MonitoredClient::Run() {
 }
 
 // Without the other replica the chief can't go on from a checkpoint before the
-// end, so that one is started until it has ended, too.
+// end, so that one is started until it has ended, too. A chief that has left
+// without telling its replicas that it is the end has said that another one
+// comes.
 bool MonitoredClient::IsOver() const {
-  return seen_step_ >= options_.book->steps.last_step() &&
-         (is_chief() || !IsSynchronous(options_.training) ||
-          options_.book->chief_has_ended);
+  if (seen_step_ < options_.book->steps.last_step()) return false;
+  if (!IsSynchronous(options_.training)) return true;
+  return is_chief() ? is_last_ : options_.book->chief_has_ended;
 }
 
 void MonitoredClient::RunProgram() {
   ++num_programs_;
   seen_step_ = -1;
-  is_dying_ = is_terminated_ = false;
+  is_dying_ = is_terminated_ = is_last_ = false;
   process_ = cluster_.NewProcess(name_);
   train::SaverOptions saver = {.clock = &cluster_.scheduler().clock(),
                                .random = &process_->random()};
@@ -301,8 +308,8 @@ void MonitoredClient::RunProgram() {
   const absl::Status status =
       (*session)->Close(is_dying_ ? absl::CancelledError("killed") : trained);
   if (!status.ok()) return ProgramFailed(status);
-  if (seen_step_ >= book().steps.last_step()) return TrainingEnded();
-  if (IsToLeave()) return;
+  if (IsOver()) TrainingEnded();
+  if (seen_step_ >= book().steps.last_step() || IsToLeave()) return;
   Violate(absl::StrCat("training has ended at step ", seen_step_,
                        ", for no reason"));
 }

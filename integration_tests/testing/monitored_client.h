@@ -204,6 +204,7 @@ class MonitoredClient : public DisturbedClient {
   int64_t seen_step_ = -1;  // by this program
   bool is_dying_ = false;
   bool is_terminated_ = false;
+  bool is_last_ = false;  // the program has told others that it is the end
   bool gives_up_ = false;
   bool has_ended_ = false;
   absl::Time calm_since_ = absl::InfiniteFuture();

@@ -117,6 +117,11 @@ absl::Status StopAtStepHook::AfterRun(SessionRunContext& context,
   return absl::OkStatus();
 }
 
+bool StopAtStepHook::HasComeToTheEnd(Session& session) {
+  const auto step = global_step_.Read(session);
+  return step.ok() && last_step_.has_value() && *step >= *last_step_;
+}
+
 std::shared_ptr<SessionRunHook> StopAtStep(int64_t last_step) {
   return std::make_shared<StopAtStepHook>(
       StopAtStepOptions{.last_step = last_step});

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/train/hooked_session.h"
@@ -293,12 +294,15 @@ absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
   }
 }
 
-// Not where another program goes on with it.
-bool MonitoredSession::HasTrainingEnded() const {
-  if (live_ == nullptr || !live_->coordinator().requested_error().ok()) {
-    return false;
+// Not where another program goes on with it. To be asked before what is to be
+// the end is saved: others may bring training there later.
+bool MonitoredSession::HasTrainingEnded() {
+  if (input_has_ended_ || live_->is_stopped_by_hook() || !IsStopRequested()) {
+    return true;
   }
-  return input_has_ended_ || live_->is_stopped_by_hook() || !IsStopRequested();
+  return absl::c_any_of(options_.hooks, [this](const auto& hook) {
+    return hook->HasComeToTheEnd(live_->session());
+  });
 }
 
 void MonitoredSession::TellThatTrainingHasEnded() {
@@ -325,8 +329,11 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   RETURN_IF_ERROR(CheckThatNobodyUsesIt());
   if (absl::IsOutOfRange(status)) status = absl::OkStatus();
   if (status.ok()) status = SessionToEnd();
+  const bool has_ended = status.ok() && HasTrainingEnded();
   if (status.ok()) status = EndHooks();
-  if (status.ok() && HasTrainingEnded()) TellThatTrainingHasEnded();
+  if (status.ok() && has_ended && live_->coordinator().requested_error().ok()) {
+    TellThatTrainingHasEnded();
+  }
   is_closed_ = true;
   if (live_ == nullptr) return status;
   if (IsSessionLost(status)) {

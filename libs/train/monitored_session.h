@@ -178,7 +178,7 @@ class MonitoredSession {
   absl::Status SessionToEnd();
   absl::Status EndHooks();
   absl::Status EndHook(SessionRunHook& hook);
-  bool HasTrainingEnded() const;
+  bool HasTrainingEnded();
   void TellThatTrainingHasEnded();
 
   const Scope scope_;

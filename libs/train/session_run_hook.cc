@@ -19,6 +19,8 @@ absl::Status SessionRunHook::AfterRun(SessionRunContext&,
 
 absl::Status SessionRunHook::End(Session&) { return absl::OkStatus(); }
 
+bool SessionRunHook::HasComeToTheEnd(Session&) { return false; }
+
 absl::Status SessionRunHook::TrainingHasEnded(Session&) {
   return absl::OkStatus();
 }

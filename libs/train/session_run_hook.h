@@ -114,10 +114,14 @@ class SessionRunHook {
   virtual absl::Status AfterRun(SessionRunContext& context,
                                 const SessionRunValues& values);
   virtual absl::Status End(Session& session);
+  // Of a program that is asked to leave, before End: whether training has come
+  // to where this hook ends it, which others may have brought it to. Then it is
+  // over, and no other program goes on with it.
+  virtual bool HasComeToTheEnd(Session& session);
   // Training is over: a hook asked for its end, or the input has ended, or the
   // program closed the session. Not for a program that was asked to leave
-  // (stop_requested, RequestStop): another one goes on with its training. An
-  // error is logged.
+  // (stop_requested, RequestStop) before its training had come to its end:
+  // another one goes on with it. An error is logged.
   virtual absl::Status TrainingHasEnded(Session& session);
   // Threads of the coordinator have ended, but for those that ignore that they
   // are to stop, and the session is closed: what was made of its scheduler or
