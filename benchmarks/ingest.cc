@@ -43,7 +43,8 @@ InputList Defaults() { return InputList(kColumns, Input(0.0f)); }
 // All columns of a row, or of several, along the last dimension.
 Output Stacked(const Scope& scope, const Output& lines, int axis) {
   const auto columns = ops::DecodeCSV(scope, lines, Defaults());
-  return ops::Stack(scope, InputList(columns.begin(), columns.end()), axis);
+  return ops::Stack(scope, InputList(columns.begin(), columns.end()),
+                    {.axis = axis});
 }
 
 // The first element of the first component.

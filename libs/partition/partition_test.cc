@@ -358,7 +358,13 @@ TEST_F(LoopPartitionTest, ALoopOverDevicesNeedsALoopCond) {
            .op = "Merge",
            .inputs = {{Enter(kA, "enter", Const(kA, "x"), "w", false), 0}, {}},
            .attrs = {{"T", DT_FLOAT}}});
-  const Node* body = Identity(kB, "body", merge);
+  const Node* goes_on =
+      Enter(kA, "goes_on", Const(kA, "yes", Tensor::Scalar(true)), "w", true);
+  const Node* choose = Add(
+      kA,
+      {.name = "choose", .op = "Switch", .inputs = {{merge, 0}, {goes_on, 0}}});
+  const Node* body =
+      Add(kB, {.name = "body", .op = "Identity", .inputs = {{choose, 1}}});
   const Node* next =
       Add(kA, {.name = "next", .op = "NextIteration", .inputs = {{body, 0}}});
   ASSERT_OK(graph_.SetBackEdge(merge, 1, {next, 0}));
