@@ -70,6 +70,11 @@ bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_filter='*NothingIsKeptWithoutNeed*' \
   //integration_tests:loop_gradients_test || failed=1
 
+# Without oneDNN, which the other runs find (libs/kernels/README.md).
+printf '\n== convolutions without oneDNN\n'
+bazel test --test_output=errors --test_env=WEFT_DNNL=off \
+  //libs/kernels:room_test //tools/conformance:conformance_test || failed=1
+
 # A table of 10,000,000 rows on three ps (examples/movielens_embedding.cc).
 printf '\n== an embedding of 10,000,000 rows\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
