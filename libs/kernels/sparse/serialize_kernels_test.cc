@@ -1,8 +1,10 @@
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/testing/expect_outputs.h"
@@ -71,8 +73,8 @@ class SerializeKernelsTest : public testing::TestWithParam<DataType> {
 
 INSTANTIATE_TEST_SUITE_P(Types, SerializeKernelsTest,
                          testing::Values(DT_STRING, DT_VARIANT),
-                         [](const auto& info) {
-                           return DataTypeName(info.param);
+                         [](const auto& type) {
+                           return DataTypeName(type.param);
                          });
 
 TEST_P(SerializeKernelsTest, OneComesBack) {
@@ -115,11 +117,10 @@ TEST_P(SerializeKernelsTest, RowsComeBackStacked) {
 }
 
 TEST_P(SerializeKernelsTest, StacksToTheLargestShape) {
-  Tensor both(GetParam(), {2, 3});
   const Tensor parts =
       Serialized({Rows(2, {0, 1}), Floats({5}), Longs({2, 3}), Rows(2, {6, 0}),
                   Floats({6}), Longs({7, 1})});
-  ASSERT_OK_AND_ASSIGN(both, parts.Reshaped({2, 3}));
+  ASSERT_OK_AND_ASSIGN(const Tensor both, parts.Reshaped({2, 3}));
   ExpectDeserialized(
       both, DT_FLOAT,
       {Rows(3, {0, 0, 1, 1, 6, 0}), Floats({5, 6}), Longs({2, 7, 3})});
@@ -251,7 +252,7 @@ TEST_P(SerializeKernelsTest, RefusesDamagedStringsAndOtherVariants) {
                        Serialize("SerializeSparse", Rows(1, {0, 1}),
                                  Floats({1, 2}), Longs({2})));
   for (int part = 0; part < 3; ++part) {
-    ASSERT_OK_AND_ASSIGN(Tensor damaged, whole.DeepCopy(*HeapAllocator()));
+    ASSERT_OK_AND_ASSIGN(Tensor damaged, whole.DeepCopy(HeapAllocator()));
     if (GetParam() == DT_STRING) {
       std::string& text = damaged.mutable_flat<std::string>()[part];
       text.resize(text.size() - 1);
@@ -265,38 +266,41 @@ TEST_P(SerializeKernelsTest, RefusesDamagedStringsAndOtherVariants) {
   }
 }
 
-using SerializeShapesTest = SerializeKernelsTest;
-INSTANTIATE_TEST_SUITE_P(Types, SerializeShapesTest,
-                         testing::Values(DT_STRING));
+using Shapes = std::vector<PartialShape>;
 
-TEST_P(SerializeShapesTest, AreInferred) {
+TEST(SerializeShapesTest, AreInferred) {
+  KernelTestHarness harness(RegisterSparseKernels);
   const auto shapes = [&](const char* op, std::vector<ShapeInput> inputs) {
     const bool is_back = inputs.size() == 1;
-    return harness_.InferShapes(
+    return harness.InferShapes(
         op, std::move(inputs),
         is_back ? AttrMap{{"dtype", DT_FLOAT}} : AttrMap{});
   };
   const ShapeInput indices(DT_INT64, {5, 2}), values(DT_FLOAT, {5});
-  const ShapeInput shape(DT_INT64, {2}),
-      scalar(DT_INT64, PartialShape::Scalar());
-  EXPECT_THAT(shapes("SerializeSparse", {indices, values, shape}),
-              IsOkAndHolds(testing::ElementsAre(PartialShape({3}))));
-  EXPECT_THAT(shapes("SerializeManySparse", {indices, values, shape}),
-              IsOkAndHolds(testing::ElementsAre(PartialShape({-1, 3}))));
+  const ShapeInput shape(DT_INT64, {2});
+  const ShapeInput scalar(DT_INT64, PartialShape::Scalar());
+  ASSERT_OK_AND_ASSIGN(const Shapes one,
+                       shapes("SerializeSparse", {indices, values, shape}));
+  EXPECT_EQ(one, Shapes({PartialShape({3})}));
+  ASSERT_OK_AND_ASSIGN(const Shapes many,
+                       shapes("SerializeManySparse", {indices, values, shape}));
+  EXPECT_EQ(many, Shapes({PartialShape({-1, 3})}));
   EXPECT_THAT(shapes("SerializeManySparse", {indices, values, scalar}),
               StatusIs(kInvalid, "Shape must be rank 1 but is rank 0"));
   for (const char* op : {"DeserializeSparse", "DeserializeManySparse"}) {
-    EXPECT_THAT(
-        shapes(op, {{DT_STRING, {4, 3}}}),
-        IsOkAndHolds(testing::ElementsAre(
-            PartialShape({-1, -1}), PartialShape({-1}), PartialShape({-1}))));
-    EXPECT_THAT(shapes(op, {{DT_STRING, {3, 2}}}),
+    ASSERT_OK_AND_ASSIGN(
+        const Shapes back,
+        shapes(op, {ShapeInput(DT_STRING, PartialShape({4, 3}))}));
+    EXPECT_EQ(back, Shapes({PartialShape({-1, -1}), PartialShape({-1}),
+                            PartialShape({-1})}));
+    EXPECT_THAT(shapes(op, {ShapeInput(DT_STRING, PartialShape({3, 2}))}),
                 StatusIs(kInvalid, "Dimension must be 3 but is 2"));
   }
-  EXPECT_THAT(
-      shapes("DeserializeSparse", {{DT_STRING, PartialShape::Scalar()}}),
-      StatusIs(kInvalid, "Shape must be at least rank 1"));
-  EXPECT_THAT(shapes("DeserializeManySparse", {{DT_STRING, {3}}}),
+  EXPECT_THAT(shapes("DeserializeSparse",
+                     {ShapeInput(DT_STRING, PartialShape::Scalar())}),
+              StatusIs(kInvalid, "Shape must be at least rank 1"));
+  EXPECT_THAT(shapes("DeserializeManySparse",
+                     {ShapeInput(DT_STRING, PartialShape({3}))}),
               StatusIs(kInvalid, "Shape must be rank 2 but is rank 1"));
 }
 
