@@ -133,8 +133,9 @@ void RegisterSparseGradients(GradientRegistry& registry) {
   registry.Register("SparseSlice", SliceGrad);
   registry.Register("SparseReduceSum", ReduceSumGrad);
   for (const char* op :
-       {"SparseConcat", "SparseCross", "SparseFillEmptyRowsGrad",
-        "SparseReshape", "SparseSliceGrad"}) {
+       {"DeserializeManySparse", "DeserializeSparse", "SerializeManySparse",
+        "SerializeSparse", "SparseConcat", "SparseCross",
+        "SparseFillEmptyRowsGrad", "SparseReshape", "SparseSliceGrad"}) {
     registry.RegisterNone(op);
   }
 }

@@ -6,6 +6,7 @@ void RegisterSparseKernels(KernelRegistry& registry) {
   RegisterSparseCrossKernels(registry);
   RegisterSparseDenseKernels(registry);
   RegisterSparseRowKernels(registry);
+  RegisterSparseSerializeKernels(registry);
   RegisterSparseShapeKernels(registry);
 }
 

@@ -17,6 +17,9 @@ void RegisterSparseCrossKernels(KernelRegistry& registry);
 void RegisterSparseDenseKernels(KernelRegistry& registry);
 // SparseFillEmptyRows and its gradient.
 void RegisterSparseRowKernels(KernelRegistry& registry);
+// Sparse tensors as strings or variants: SerializeSparse, SerializeManySparse,
+// DeserializeSparse, DeserializeManySparse.
+void RegisterSparseSerializeKernels(KernelRegistry& registry);
 // What stays sparse: SparseReshape, SparseReorder, SparseSlice, SparseConcat.
 void RegisterSparseShapeKernels(KernelRegistry& registry);
 

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
 #include "libs/ops/array/array_shapes.h"
@@ -144,9 +145,91 @@ absl::Status ReduceShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+// The three parts agree with each other only as far as the kernel says.
+absl::Status CheckRanks(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(0, 2).status());
+  RETURN_IF_ERROR(c.InputWithRank(1, 1).status());
+  return c.InputWithRank(2, 1).status();
+}
+
+absl::Status SerializeShape(InferenceContext& c) {
+  RETURN_IF_ERROR(CheckRanks(c));
+  c.set_output(0, PartialShape::Vector(3));
+  return absl::OkStatus();
+}
+
+absl::Status SerializeManyShape(InferenceContext& c) {
+  RETURN_IF_ERROR(CheckRanks(c));
+  c.set_output(0, PartialShape::Matrix(PartialShape::kUnknown, 3));
+  return absl::OkStatus();
+}
+
+// Each row of `serialized` is one sparse tensor of any rank.
+absl::Status SetDeserialized(InferenceContext& c,
+                             const PartialShape& serialized) {
+  if (serialized.has_rank()) {
+    const int64_t parts = serialized.dim(serialized.rank() - 1);
+    if (parts != PartialShape::kUnknown && parts != 3) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Dimension must be 3 but is ", parts));
+    }
+  }
+  SetSparse(c, PartialShape::kUnknown);
+  return absl::OkStatus();
+}
+
+absl::Status DeserializeShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const PartialShape serialized, c.InputWithRankAtLeast(0, 1));
+  return SetDeserialized(c, serialized);
+}
+
+absl::Status DeserializeManyShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const PartialShape serialized, c.InputWithRank(0, 2));
+  return SetDeserialized(c, serialized);
+}
+
+void RegisterSerializeOps(OpRegistry& registry) {
+  registry.Add(OpDefBuilder("SerializeSparse")
+                   .Input("sparse_indices: int64")
+                   .Input("sparse_values: T")
+                   .Input("sparse_shape: int64")
+                   .Output("serialized_sparse: out_type")
+                   .Attr("T: type")
+                   .Attr("out_type: {string, variant} = DT_STRING")
+                   .Doc("A sparse tensor as a vector of its three parts.")
+                   .Shape(SerializeShape));
+  registry.Add(OpDefBuilder("SerializeManySparse")
+                   .Input("sparse_indices: int64")
+                   .Input("sparse_values: T")
+                   .Input("sparse_shape: int64")
+                   .Output("serialized_sparse: out_type")
+                   .Attr("T: type")
+                   .Attr("out_type: {string, variant} = DT_STRING")
+                   .Doc("A sparse tensor's rows, each as its three parts.")
+                   .Shape(SerializeManyShape));
+  registry.Add(OpDefBuilder("DeserializeSparse")
+                   .Input("serialized_sparse: Tserialized")
+                   .Output("sparse_indices: int64")
+                   .Output("sparse_values: dtype")
+                   .Output("sparse_shape: int64")
+                   .Attr("dtype: type")
+                   .Attr("Tserialized: {string, variant} = DT_STRING")
+                   .Doc("Sparse tensors of SerializeSparse, stacked.")
+                   .Shape(DeserializeShape));
+  registry.Add(OpDefBuilder("DeserializeManySparse")
+                   .Input("serialized_sparse: string")
+                   .Output("sparse_indices: int64")
+                   .Output("sparse_values: dtype")
+                   .Output("sparse_shape: int64")
+                   .Attr("dtype: type")
+                   .Doc("Rows of SerializeManySparse as a sparse tensor.")
+                   .Shape(DeserializeManyShape));
+}
+
 }  // namespace
 
 void RegisterSparseOps(OpRegistry& registry) {
+  RegisterSerializeOps(registry);
   registry.Add(OpDefBuilder("SparseConcat")
                    .Input("indices: N * int64")
                    .Input("values: N * T")
