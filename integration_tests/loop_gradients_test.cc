@@ -414,7 +414,9 @@ TEST_F(LoopGradientsTest, NothingIsKeptWithoutNeed) {
   };
   EXPECT_LT(peak(NumIterations(), last[1]), 40 * kBytes);
   // The first steps of a program grow by what it warms up.
-  if (NumIterations() > 100'000) EXPECT_LT(grown, 64 << 20);
+  if (NumIterations() > 100'000) {
+    EXPECT_LT(grown, 64 << 20);
+  }
   EXPECT_GT(peak(200, gradients[0].dense), 200 * kBytes);
 }
 
