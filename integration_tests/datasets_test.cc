@@ -26,7 +26,6 @@ using Values = std::vector<Output>;
 using Int64s = std::vector<int64_t>;
 
 constexpr auto kOutOfRange = absl::StatusCode::kOutOfRange;
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kUnready = absl::StatusCode::kFailedPrecondition;
 
 Values Same(const Scope&, const Values& v) { return v; }

@@ -21,7 +21,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
 
 MATCHER_P(Gives, value, "") {

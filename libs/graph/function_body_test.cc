@@ -14,7 +14,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kNotFound = absl::StatusCode::kNotFound;
 
 std::shared_ptr<const OpRegistry> TestOps() {

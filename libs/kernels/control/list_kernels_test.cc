@@ -12,8 +12,6 @@
 namespace weft {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 class ListKernelsTest : public ::testing::Test {
  protected:
   // A list of float vectors of two.
