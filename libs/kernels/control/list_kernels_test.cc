@@ -178,10 +178,10 @@ TEST_F(ListKernelsTest, OptionalsAreThereOrNot) {
 }
 
 TEST_F(ListKernelsTest, WhatAPeerSendsAsAListIsLookedAt) {
-  // It says that it is of floats.
+  // It says that it is of floats, with nothing deep in it.
   Tensor list(DT_VARIANT, {});
   list.mutable_scalar<Variant>() = {
-      "tensorflow::TensorList", "1 -1 1 2",
+      "tensorflow::TensorList", "1 -1 1 1 2",
       std::make_shared<const std::vector<Tensor>>(
           2, Tensor::Vector<std::string>({"a", "b"}))};
   const auto is_refused =
