@@ -339,7 +339,7 @@ class BatchNormGradKernel : public OpKernel {
       value = 1 / std::sqrt(value + attrs_.epsilon);
     }
     if (output.num_elements() > 0) {
-      SetGradients(context, view, inputs, mean, inverse, sum, product, output);
+      Differentiate(context, view, inputs, mean, inverse, sum, product, output);
     }
     for (int64_t c = 0; c < view.channels; ++c) product[c] *= inverse[c];
     RETURN_IF_ERROR(SetVector(context, 1, product));
@@ -347,11 +347,12 @@ class BatchNormGradKernel : public OpKernel {
     return NarrowTo<float>(context, 0, std::move(output));
   }
 
-  // `sum` is of the gradient, `product` of it times the distance to the mean.
-  void SetGradients(OpKernelContext& context, const BatchView& view,
-                    const std::vector<Tensor>& inputs, const Doubles& mean,
-                    const Doubles& inverse, Doubles& sum, Doubles& product,
-                    Tensor& output) const {
+  // `output` becomes the gradient by x; `sum` is of the gradient that is given,
+  // `product` of it times the distance to the mean.
+  void Differentiate(OpKernelContext& context, const BatchView& view,
+                     const std::vector<Tensor>& inputs, const Doubles& mean,
+                     const Doubles& inverse, Doubles& sum, Doubles& product,
+                     Tensor& output) const {
     const float* const dy = inputs[0].flat<float>().data();
     const float* const x = inputs[1].flat<float>().data();
     float* const out = output.mutable_flat<float>().data();

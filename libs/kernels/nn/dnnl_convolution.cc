@@ -121,6 +121,24 @@ std::vector<Piece> Cut(const Convolution& c, ConvolutionPass pass,
   return CutImages(c, parts);
 }
 
+absl::StatusOr<dnnl_memory_desc_t> LayoutOf(const DnnlLibrary& library,
+                                            const dnnl_dims_t& dims,
+                                            dnnl_format_tag_t tag) {
+  dnnl_memory_desc_t layout;
+  if (library.memory_desc_init_by_tag(&layout, 4, dims, dnnl_f32, tag) !=
+      dnnl_success) {
+    return absl::UnimplementedError("oneDNN has no such layout");
+  }
+  return layout;
+}
+
+absl::StatusOr<dnnl_memory_desc_t> FilterLayout(const DnnlLibrary& library,
+                                                const Convolution& c,
+                                                dnnl_format_tag_t tag) {
+  return LayoutOf(library, {c.filters, c.channels, c.rows.size, c.columns.size},
+                  tag);
+}
+
 // Layouts of one convolution: plain, but for the filter, which is as oneDNN
 // likes it unless `filter` says how.
 struct Layouts {
@@ -129,21 +147,17 @@ struct Layouts {
   static absl::StatusOr<Layouts> Of(const DnnlLibrary& library,
                                     const Convolution& c,
                                     const dnnl_memory_desc_t* filter) {
-    const dnnl_dims_t image = {c.batch, c.channels, c.rows.in, c.columns.in};
-    const dnnl_dims_t taps = {c.filters, c.channels, c.rows.size,
-                              c.columns.size};
-    const dnnl_dims_t output = {c.batch, c.filters, c.rows.out, c.columns.out};
     Layouts layouts;
-    const auto init = [&](dnnl_memory_desc_t& layout, const dnnl_dims_t& dims,
-                          dnnl_format_tag_t tag) {
-      return library.memory_desc_init_by_tag(&layout, 4, dims, dnnl_f32, tag) ==
-             dnnl_success;
-    };
-    if (!init(layouts.image, image, dnnl_nhwc) ||
-        !init(layouts.filter, taps, dnnl_format_tag_any) ||
-        !init(layouts.output, output, dnnl_nhwc)) {
-      return absl::UnimplementedError("oneDNN has no such layout");
-    }
+    ASSIGN_OR_RETURN(
+        layouts.image,
+        LayoutOf(library, {c.batch, c.channels, c.rows.in, c.columns.in},
+                 dnnl_nhwc));
+    ASSIGN_OR_RETURN(layouts.filter,
+                     FilterLayout(library, c, dnnl_format_tag_any));
+    ASSIGN_OR_RETURN(
+        layouts.output,
+        LayoutOf(library, {c.batch, c.filters, c.rows.out, c.columns.out},
+                 dnnl_nhwc));
     if (filter != nullptr) layouts.filter = *filter;
     return layouts;
   }
@@ -154,46 +168,66 @@ int64_t PaddingAfter(const WindowDim& dim) {
   return std::max<int64_t>(dim.At(dim.out - 1, dim.size - 1) - (dim.in - 1), 0);
 }
 
-absl::StatusOr<SharedPrimitive> NewPrimitive(const DnnlLibrary& library,
-                                             ConvolutionPass pass,
-                                             const Convolution& c,
-                                             const dnnl_memory_desc_t* filter) {
+// What oneDNN is told of the windows.
+struct Windows {
+  dnnl_dims_t strides, dilations, before, after;
+
+  explicit Windows(const Convolution& c)
+      : strides{c.rows.stride, c.columns.stride},
+        dilations{c.rows.dilation - 1, c.columns.dilation - 1},
+        before{c.rows.pad, c.columns.pad},
+        after{PaddingAfter(c.rows), PaddingAfter(c.columns)} {}
+};
+
+absl::StatusOr<DnnlDescriptor> DescribeForward(
+    const DnnlLibrary& library, const Convolution& c,
+    const dnnl_memory_desc_t* filter) {
   ASSIGN_OR_RETURN(const Layouts layouts, Layouts::Of(library, c, filter));
-  const dnnl_dims_t strides = {c.rows.stride, c.columns.stride};
-  const dnnl_dims_t dilations = {c.rows.dilation - 1, c.columns.dilation - 1};
-  const dnnl_dims_t before = {c.rows.pad, c.columns.pad};
-  const dnnl_dims_t after = {PaddingAfter(c.rows), PaddingAfter(c.columns)};
+  const Windows windows(c);
   dnnl_convolution_desc_t desc;
-  const auto describe_forward = [&](const dnnl_memory_desc_t& filter_layout) {
-    return library.dilated_convolution_forward_desc_init(
-        &desc, dnnl_forward_training, dnnl_convolution_direct, &layouts.image,
-        &filter_layout, nullptr, &layouts.output, strides, dilations, before,
-        after);
-  };
-  if (describe_forward(layouts.filter) != dnnl_success) {
+  if (library.dilated_convolution_forward_desc_init(
+          &desc, dnnl_forward_training, dnnl_convolution_direct, &layouts.image,
+          &layouts.filter, nullptr, &layouts.output, windows.strides,
+          windows.dilations, windows.before, windows.after) != dnnl_success) {
     return absl::UnimplementedError("oneDNN has no such convolution");
   }
-  if (pass == ConvolutionPass::kForward) {
-    return DnnlPrimitive::Create(library, &desc, nullptr);
-  }
-  // What a gradient's descriptor is made from: the convolution, whose filter
-  // may lie in another way.
-  ASSIGN_OR_RETURN(const Layouts any, Layouts::Of(library, c, nullptr));
-  describe_forward(any.filter);
-  ASSIGN_OR_RETURN(const auto forward,
-                   DnnlPrimitive::Create(library, &desc, nullptr));
+  return DnnlDescriptor::Create(library, &desc, nullptr);
+}
+
+absl::StatusOr<DnnlDescriptor> DescribeGradient(
+    const DnnlLibrary& library, ConvolutionPass pass, const Convolution& c,
+    const dnnl_memory_desc_t* filter) {
+  // Its filter may lie in another way.
+  ASSIGN_OR_RETURN(const DnnlDescriptor forward,
+                   DescribeForward(library, c, nullptr));
+  ASSIGN_OR_RETURN(const Layouts layouts, Layouts::Of(library, c, filter));
+  const Windows windows(c);
+  dnnl_convolution_desc_t desc;
   const dnnl_status_t status =
       pass == ConvolutionPass::kInput
           ? library.dilated_convolution_backward_data_desc_init(
                 &desc, dnnl_convolution_direct, &layouts.image, &layouts.filter,
-                &layouts.output, strides, dilations, before, after)
+                &layouts.output, windows.strides, windows.dilations,
+                windows.before, windows.after)
           : library.dilated_convolution_backward_weights_desc_init(
                 &desc, dnnl_convolution_direct, &layouts.image, &layouts.filter,
-                nullptr, &layouts.output, strides, dilations, before, after);
+                nullptr, &layouts.output, windows.strides, windows.dilations,
+                windows.before, windows.after);
   if (status != dnnl_success) {
     return absl::UnimplementedError("oneDNN has no such gradient");
   }
-  return DnnlPrimitive::Create(library, &desc, forward.get());
+  return DnnlDescriptor::Create(library, &desc, &forward);
+}
+
+absl::StatusOr<SharedPrimitive> NewPrimitive(const DnnlLibrary& library,
+                                             ConvolutionPass pass,
+                                             const Convolution& c,
+                                             const dnnl_memory_desc_t* filter) {
+  ASSIGN_OR_RETURN(DnnlDescriptor descriptor,
+                   pass == ConvolutionPass::kForward
+                       ? DescribeForward(library, c, filter)
+                       : DescribeGradient(library, pass, c, filter));
+  return DnnlPrimitive::Create(std::move(descriptor));
 }
 
 // oneDNN's names of what a pass takes and gives.
@@ -298,17 +332,13 @@ class DnnlConvolution::Plan {
   // Between the filter as the graph has it and as oneDNN wants it.
   absl::Status AddReorder(const DnnlLibrary& library, const Convolution& c,
                           const dnnl_memory_desc_t& packed) {
-    const dnnl_dims_t taps = {c.filters, c.channels, c.rows.size,
-                              c.columns.size};
-    dnnl_memory_desc_t plain;
-    if (library.memory_desc_init_by_tag(&plain, 4, taps, dnnl_f32, dnnl_hwio) !=
-        dnnl_success) {
-      return absl::UnimplementedError("oneDNN has no such layout");
-    }
+    ASSIGN_OR_RETURN(const dnnl_memory_desc_t plain,
+                     FilterLayout(library, c, dnnl_hwio));
     const bool is_sum = pass_ == ConvolutionPass::kFilter;
-    ASSIGN_OR_RETURN(
-        reorder_, DnnlPrimitive::CreateReorder(library, is_sum ? packed : plain,
-                                               is_sum ? plain : packed));
+    ASSIGN_OR_RETURN(DnnlDescriptor copy, DnnlDescriptor::CreateReorder(
+                                              library, is_sum ? packed : plain,
+                                              is_sum ? plain : packed));
+    ASSIGN_OR_RETURN(reorder_, DnnlPrimitive::Create(std::move(copy)));
     scratchpad_ = std::max(scratchpad_, FloatsOf(reorder_->scratchpad_bytes()));
     return absl::OkStatus();
   }
@@ -385,7 +415,7 @@ class DnnlConvolution::Plan {
 
   ConvolutionPass pass_ = ConvolutionPass::kForward;
   std::vector<Part> parts_;  // at least one
-  std::shared_ptr<const DnnlPrimitive> reorder_;
+  SharedPrimitive reorder_;
   int64_t filter_ = 0;      // numbers of the filter as oneDNN wants it
   int64_t scratchpad_ = 0;  // of a part
 };

@@ -4,9 +4,12 @@
 
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
+#include "absl/memory/memory.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "libs/base/status.h"
 
@@ -147,19 +150,19 @@ OneThread::~OneThread() {
   if (before_ != 1) library_.omp_set_num_threads(before_);
 }
 
-absl::StatusOr<std::unique_ptr<DnnlPrimitive>> DnnlPrimitive::Create(
+absl::StatusOr<DnnlDescriptor> DnnlDescriptor::Create(
     const DnnlLibrary& library, const void* op_desc,
-    const DnnlPrimitive* hint) {
+    const DnnlDescriptor* hint) {
   const OneThread one_thread(library);
   ASSIGN_OR_RETURN(const dnnl_primitive_attr_t attributes,
                    NewAttributes(library));
   dnnl_primitive_desc_t desc = nullptr;
   const dnnl_status_t status =
       library.primitive_desc_create(&desc, op_desc, attributes, library.engine,
-                                    hint == nullptr ? nullptr : hint->desc_);
+                                    hint == nullptr ? nullptr : hint->get());
   library.primitive_attr_destroy(attributes);
   RETURN_IF_ERROR(ToStatus(status, "primitive_desc_create"));
-  std::unique_ptr<DnnlPrimitive> result(new DnnlPrimitive(library, desc));
+  DnnlDescriptor result(library, desc);
   const char* implementation = "";
   library.primitive_desc_query(desc, dnnl_query_impl_info_str, 0,
                                &implementation);
@@ -168,11 +171,10 @@ absl::StatusOr<std::unique_ptr<DnnlPrimitive>> DnnlPrimitive::Create(
     return absl::UnimplementedError(
         absl::StrCat("oneDNN has only plain loops: ", implementation));
   }
-  RETURN_IF_ERROR(result->CreatePrimitive());
   return result;
 }
 
-absl::StatusOr<std::unique_ptr<DnnlPrimitive>> DnnlPrimitive::CreateReorder(
+absl::StatusOr<DnnlDescriptor> DnnlDescriptor::CreateReorder(
     const DnnlLibrary& library, const dnnl_memory_desc_t& from,
     const dnnl_memory_desc_t& to) {
   const OneThread one_thread(library);
@@ -183,38 +185,46 @@ absl::StatusOr<std::unique_ptr<DnnlPrimitive>> DnnlPrimitive::CreateReorder(
       &desc, &from, library.engine, &to, library.engine, attributes);
   library.primitive_attr_destroy(attributes);
   RETURN_IF_ERROR(ToStatus(status, "reorder_primitive_desc_create"));
-  std::unique_ptr<DnnlPrimitive> result(new DnnlPrimitive(library, desc));
-  RETURN_IF_ERROR(result->CreatePrimitive());
-  return result;
+  return DnnlDescriptor(library, desc);
+}
+
+DnnlDescriptor::~DnnlDescriptor() {
+  if (desc_ != nullptr) library_->primitive_desc_destroy(desc_);
+}
+
+const dnnl_memory_desc_t& DnnlDescriptor::layout(int argument) const {
+  return *library_->primitive_desc_query_md(desc_, dnnl_query_exec_arg_md,
+                                            argument);
+}
+
+absl::StatusOr<std::unique_ptr<DnnlPrimitive>> DnnlPrimitive::Create(
+    DnnlDescriptor descriptor) {
+  const DnnlLibrary& library = descriptor.library();
+  const OneThread one_thread(library);
+  dnnl_primitive_t primitive = nullptr;
+  RETURN_IF_ERROR(
+      ToStatus(library.primitive_create(&primitive, descriptor.get()),
+               "primitive_create"));
+  return absl::WrapUnique(new DnnlPrimitive(std::move(descriptor), primitive));
 }
 
 DnnlPrimitive::~DnnlPrimitive() {
-  if (primitive_ != nullptr) library_.primitive_destroy(primitive_);
-  library_.primitive_desc_destroy(desc_);
-}
-
-absl::Status DnnlPrimitive::CreatePrimitive() {
-  return ToStatus(library_.primitive_create(&primitive_, desc_),
-                  "primitive_create");
-}
-
-const dnnl_memory_desc_t& DnnlPrimitive::layout(int argument) const {
-  return *library_.primitive_desc_query_md(desc_, dnnl_query_exec_arg_md,
-                                           argument);
+  descriptor_.library().primitive_destroy(primitive_);
 }
 
 size_t DnnlPrimitive::bytes(int argument) const {
-  return library_.memory_desc_get_size(&layout(argument));
+  return descriptor_.library().memory_desc_get_size(&layout(argument));
 }
 
 absl::Status DnnlPrimitive::Run(absl::Span<const Argument> arguments,
                                 void* scratchpad) const {
-  const OneThread one_thread(library_);
+  const DnnlLibrary& library = descriptor_.library();
+  const OneThread one_thread(library);
   std::vector<Memory> memories;
   std::vector<dnnl_exec_arg_t> given;
   memories.reserve(arguments.size() + 1);
   const auto give = [&](int index, const void* data) {
-    memories.emplace_back(library_, layout(index), data);
+    memories.emplace_back(library, layout(index), data);
     given.push_back({index, memories.back().get()});
     return ToStatus(memories.back().status(), "memory_create");
   };
@@ -223,13 +233,13 @@ absl::Status DnnlPrimitive::Run(absl::Span<const Argument> arguments,
   }
   RETURN_IF_ERROR(give(DNNL_ARG_SCRATCHPAD, scratchpad));
   dnnl_stream_t stream = nullptr;
-  RETURN_IF_ERROR(ToStatus(library_.stream_create(&stream, library_.engine,
-                                                  dnnl_stream_default_flags),
-                           "stream_create"));
-  dnnl_status_t status = library_.primitive_execute(
+  RETURN_IF_ERROR(ToStatus(
+      library.stream_create(&stream, library.engine, dnnl_stream_default_flags),
+      "stream_create"));
+  dnnl_status_t status = library.primitive_execute(
       primitive_, stream, static_cast<int>(given.size()), given.data());
-  if (status == dnnl_success) status = library_.stream_wait(stream);
-  library_.stream_destroy(stream);
+  if (status == dnnl_success) status = library.stream_wait(stream);
+  library.stream_destroy(stream);
   return ToStatus(status, "primitive_execute");
 }
 

@@ -12,11 +12,11 @@
 
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace weft {
 
@@ -76,8 +76,40 @@ class OneThread {
   const int before_;
 };
 
-// A primitive and what is to be known of it. Immutable, so any number of
-// threads may run it at once, each with a scratchpad of its own.
+// What oneDNN would do for an op of certain layouts: not compiled yet.
+// Immutable.
+class DnnlDescriptor {
+ public:
+  // Of an op's own descriptor. UNIMPLEMENTED where oneDNN has no fast way: it
+  // then says so, or would take plain loops ("ref").
+  // `hint`: of the forward op where this is a backward one, else null.
+  static absl::StatusOr<DnnlDescriptor> Create(const DnnlLibrary& library,
+                                               const void* op_desc,
+                                               const DnnlDescriptor* hint);
+  // Of what copies from one layout to another.
+  static absl::StatusOr<DnnlDescriptor> CreateReorder(
+      const DnnlLibrary& library, const dnnl_memory_desc_t& from,
+      const dnnl_memory_desc_t& to);
+
+  DnnlDescriptor(DnnlDescriptor&& other) noexcept
+      : library_(other.library_), desc_(std::exchange(other.desc_, nullptr)) {}
+  ~DnnlDescriptor();
+
+  const DnnlLibrary& library() const { return *library_; }
+  const_dnnl_primitive_desc_t get() const { return desc_; }
+  // How an argument lies in memory.
+  const dnnl_memory_desc_t& layout(int argument) const;
+
+ private:
+  DnnlDescriptor(const DnnlLibrary& library, dnnl_primitive_desc_t desc)
+      : library_(&library), desc_(desc) {}
+
+  const DnnlLibrary* library_;
+  dnnl_primitive_desc_t desc_;  // null: moved from
+};
+
+// What was compiled of a descriptor. Immutable, so any number of threads may
+// run it at once, each with a scratchpad of its own.
 class DnnlPrimitive {
  public:
   // What takes part: DNNL_ARG_SRC and its like, and where it lies. oneDNN takes
@@ -87,22 +119,16 @@ class DnnlPrimitive {
     const void* data;
   };
 
-  // Of an op's descriptor. UNIMPLEMENTED where oneDNN has no fast way: it then
-  // says so, or would take plain loops ("ref").
-  // `hint`: of the forward op where this is a backward one, else null.
   static absl::StatusOr<std::unique_ptr<DnnlPrimitive>> Create(
-      const DnnlLibrary& library, const void* op_desc,
-      const DnnlPrimitive* hint);
-  // What copies from one layout to another.
-  static absl::StatusOr<std::unique_ptr<DnnlPrimitive>> CreateReorder(
-      const DnnlLibrary& library, const dnnl_memory_desc_t& from,
-      const dnnl_memory_desc_t& to);
+      DnnlDescriptor descriptor);
   ~DnnlPrimitive();
   DnnlPrimitive(const DnnlPrimitive&) = delete;
   DnnlPrimitive& operator=(const DnnlPrimitive&) = delete;
 
   // How an argument lies in memory.
-  const dnnl_memory_desc_t& layout(int argument) const;
+  const dnnl_memory_desc_t& layout(int argument) const {
+    return descriptor_.layout(argument);
+  }
   size_t bytes(int argument) const;
   size_t scratchpad_bytes() const { return bytes(DNNL_ARG_SCRATCHPAD); }
 
@@ -111,13 +137,11 @@ class DnnlPrimitive {
                    void* scratchpad) const;
 
  private:
-  DnnlPrimitive(const DnnlLibrary& library, dnnl_primitive_desc_t desc)
-      : library_(library), desc_(desc) {}
-  absl::Status CreatePrimitive();
+  DnnlPrimitive(DnnlDescriptor descriptor, dnnl_primitive_t primitive)
+      : descriptor_(std::move(descriptor)), primitive_(primitive) {}
 
-  const DnnlLibrary& library_;
-  const dnnl_primitive_desc_t desc_;
-  dnnl_primitive_t primitive_ = nullptr;
+  const DnnlDescriptor descriptor_;
+  const dnnl_primitive_t primitive_;
 };
 
 }  // namespace weft
