@@ -11,7 +11,8 @@ import argparse
 import json
 import os
 import statistics
-import time
+
+import tensorflow_timing
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 os.environ.setdefault('CUDA_VISIBLE_DEVICES', '-1')
@@ -27,19 +28,6 @@ def _parse():
   parser.add_argument('--seconds', type=float, default=5.0,
                       help='bound of each measurement')
   return parser.parse_args()
-
-
-def _time(step, options):
-  """Seconds of each of the steps."""
-  for _ in range(_WARMUP):
-    step()
-  times = []
-  end = time.monotonic() + options.seconds
-  while len(times) < options.steps and time.monotonic() < end:
-    begin = time.perf_counter()
-    step()
-    times.append(time.perf_counter() - begin)
-  return times
 
 
 def _counter(tf):
@@ -109,7 +97,8 @@ def main():
   def measure(name, make):
     with tf.Graph().as_default():
       tf.set_random_seed(1)
-      times = _time(make(), options)
+      times = tensorflow_timing.times_of(make(), _WARMUP, options.steps,
+                                         options.seconds)
     median = statistics.median(times)
     results[name] = {'median': median * 1e6, 'unit': 'us'}
     return len(times) / sum(times)

@@ -11,8 +11,8 @@ import argparse
 import json
 import os
 import re
-import statistics
-import time
+
+import tensorflow_timing
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 os.environ.setdefault('CUDA_VISIBLE_DEVICES', '-1')
@@ -100,20 +100,6 @@ def _config(tf):
   return config
 
 
-def _seconds_of(step, flags):
-  """The median of steps."""
-  for _ in range(_WARMUP):
-    step()
-  times = []
-  begin = last = time.perf_counter()
-  while len(times) < flags.steps and last - begin < flags.seconds:
-    step()
-    now = time.perf_counter()
-    times.append(now - last)
-    last = now
-  return statistics.median(times)
-
-
 def _microseconds_of(tf, np, op_def, case, flags):
   builder = _Builder(tf, np)
   with tf.Graph().as_default() as graph:
@@ -121,7 +107,9 @@ def _microseconds_of(tf, np, op_def, case, flags):
     with tf.compat.v1.Session(graph=graph, config=_config(tf)) as session:
       session.run(builder.initializers)
       step = session.make_callable(last)
-      return _seconds_of(step, flags) * 1e6 / case['repeat']
+      median = tensorflow_timing.median_of(step, _WARMUP, flags.steps,
+                                           flags.seconds)
+      return median * 1e6 / case['repeat']
 
 
 def main():

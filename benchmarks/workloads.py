@@ -66,10 +66,10 @@ WORKLOADS = (
     Workload(_OTHER + 'checkpoint_training', '',
              'checkpoint --stepping=training'),
     Workload(_OTHER + 'footprint', 'footprint.py', 'footprint'),
-    Workload('models', 'models.py', 'models'),
     Workload(_OTHER + 'control_flow', './control_flow.py', 'control_flow'),
     Workload(_OTHER + 'ingest', 'ingest.py --seconds 2',
              'ingest --seconds=2'),
+    Workload('models', 'models.py', 'models'),
     Workload('ops', './ops.py', 'ops'),
 )
 
