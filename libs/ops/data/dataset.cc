@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/ops/data/dataset_maker.h"
+#include "libs/ops/known_shape.h"
 
 namespace weft::ops {
 
@@ -297,18 +298,6 @@ bool HaveSameTypes(const ElementSpec& a, const ElementSpec& b) {
                     [](const Component& x, const Component& y) {
                       return x.dtype == y.dtype;
                     });
-}
-
-// What is known of both.
-PartialShape CommonShape(const PartialShape& a, const PartialShape& b) {
-  if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) {
-    return PartialShape();
-  }
-  PartialShape common = a;
-  for (int i = 0; i < a.rank(); ++i) {
-    if (a.dim(i) != b.dim(i)) common.set_dim(i, PartialShape::kUnknown);
-  }
-  return common;
 }
 
 }  // namespace
