@@ -16,7 +16,8 @@ absl::Status SwitchShape(InferenceContext& c) {
 
 absl::Status MergeShape(InferenceContext& c) {
   PartialShape shape = c.input(0);
-  for (int i = 1; i < c.num_inputs(); ++i) shape = CommonShape(shape, c.input(i));
+  for (int i = 1; i < c.num_inputs(); ++i)
+    shape = CommonShape(shape, c.input(i));
   c.set_output(0, std::move(shape));
   c.set_output(1, PartialShape::Scalar());
   return absl::OkStatus();
