@@ -13,7 +13,6 @@
 #include "libs/api/weft.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
-#include "libs/graph/function_proto.h"
 
 namespace weft {
 namespace {
@@ -81,27 +80,19 @@ TEST_F(ClientFunctionsTest, RunsForWhatItDoes) {
 }
 
 TEST_F(ClientFunctionsTest, IsCalledInLoopsAndFunctions) {
-  const Scope body = Scope::Root();
-  const Output x =
-      ops::Placeholder(body, DT_FLOAT, {.shape = PartialShape::Scalar()});
-  const Output doubled = ops::PyFunc(body, "double", {x}, {DT_FLOAT})[0];
-  ASSERT_OK_AND_ASSIGN(
-      const FunctionPtr function,
-      FunctionFromGraph(
-          "doubling", body.graph(),
-          {.args = {x.output_tensor()}, .results = {doubled.output_tensor()}}));
-  ASSERT_OK(root_.graph().AddFunctions({function}));
+  const ops::Function doubling(
+      root_, "doubling", {DT_FLOAT},
+      [](const Scope& s, const std::vector<Output>& v) {
+        return ops::PyFunc(s, "double", {v[0]}, {DT_FLOAT});
+      });
   const std::vector<Output> last = ops::WhileLoop(
       root_, {0, 1.0f},
       [](const Scope& s, const std::vector<Output>& v) {
         return ops::Less(s, v[0], 3);
       },
-      [](const Scope& s, const std::vector<Output>& v) {
+      [&](const Scope& s, const std::vector<Output>& v) {
         const Output once = ops::PyFunc(s, "double", {v[1]}, {DT_FLOAT})[0];
-        const Output twice =
-            s.AddOutput("StatefulPartitionedCall", {once},
-                        {{"Tout", DataTypeVector{DT_FLOAT}},
-                         {"f", NameAttrList{"doubling", nullptr}}});
+        const Output twice = doubling(s, {once})[0];
         return std::vector{ops::Add(s, v[0], 1), twice};
       },
       {.shape_invariants = {PartialShape::Scalar(),

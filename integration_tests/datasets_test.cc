@@ -418,6 +418,16 @@ class DatasetsOnTasksTest : public testing::Test {
     EXPECT_OK(session);
     return session.ok() ? *std::move(session) : nullptr;
   }
+  // The same, with the iterator begun.
+  std::unique_ptr<Session> Begin(const Scope& root,
+                                 const ops::Iterator& iterator) {
+    EXPECT_OK(root.status());
+    auto session = Connect(root);
+    if (session != nullptr) {
+      EXPECT_OK(session->Run(iterator.initializer()));
+    }
+    return session;
+  }
 
   TestCluster cluster_{
       {.kind = ClusterKind::kOneProcess, .jobs = {{"worker", 2}}}};
@@ -434,10 +444,8 @@ TEST_F(DatasetsOnTasksTest, APipelineRunsOnAnotherTask) {
                                      .MakeInitializableIterator();
   const Output sum = ops::Sum(root.WithDevice("/job:worker/task:0"),
                               iterator.GetNext(root)[0], {0});
-  ASSERT_OK(root.status());
-  const auto session = Connect(root);
+  const auto session = Begin(root, iterator);
   ASSERT_NE(session, nullptr);
-  ASSERT_OK(session->Run(iterator.initializer()));
   ASSERT_OK_AND_ASSIGN(const Tensor value, session->Run(sum));
   EXPECT_EQ(value.scalar<int64_t>(), 18);
   EXPECT_THAT(session->Run(sum), StatusIs(kOutOfRange));
@@ -488,20 +496,16 @@ struct WaitingInput {
 
 TEST_F(DatasetsOnTasksTest, AStepThatWaitsForAnElementEndsByItsTimeOut) {
   WaitingInput input(kWorker1);
-  ASSERT_OK(input.root.status());
-  const auto session = Connect(input.root);
+  const auto session = Begin(input.root, input.iterator);
   ASSERT_NE(session, nullptr);
-  ASSERT_OK(session->Run(input.iterator.initializer()));
   EXPECT_THAT(session->Run({}, input.next, {.timeout = absl::Milliseconds(50)}),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
 }
 
 TEST_F(DatasetsOnTasksTest, ASessionIsClosedWhileAnElementIsWaitedFor) {
   WaitingInput input(kWorker1);
-  ASSERT_OK(input.root.status());
-  const auto session = Connect(input.root);
+  const auto session = Begin(input.root, input.iterator);
   ASSERT_NE(session, nullptr);
-  ASSERT_OK(session->Run(input.iterator.initializer()));
   const auto ended = session->scheduler().NewEvent();
   absl::Status status;
   ASSERT_OK_AND_ASSIGN(const auto step,

@@ -1,21 +1,16 @@
 // Graphs from anywhere end with values or errors: replays the corpora of the
 // fuzzers of graphs, and runs graphs that are made up by seeds, with the
 // passes that rewrite graphs and without.
-//
-// WEFT_GRAPH_SEEDS and WEFT_GRAPH_FIRST_SEED in the environment say which
-// seeds; tools/nightly.sh runs more of them.
+// integration_tests/testing/graph_seeds.h says which seeds.
 #include <cstdint>
-#include <cstdlib>
-#include <fstream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "integration_tests/testing/graph_fuzz_targets.h"
 #include "integration_tests/testing/graph_mutator.h"
 #include "integration_tests/testing/graph_outline.h"
+#include "integration_tests/testing/graph_seeds.h"
 #include "integration_tests/testing/pass_comparison.h"
 #include "libs/base/testing/fuzz_corpus.h"
 
@@ -26,6 +21,8 @@ constexpr char kCorpus[] = "integration_tests/testdata/fuzz/";
 
 // Bits that are turned in a graph's bytes are the fuzzer's.
 constexpr size_t kNotDamaged = 0;
+
+constexpr uint64_t kGraphSeeds = 300;
 
 TEST(GraphFuzzTest, GraphDefs) {
   EXPECT_GE(ReplayFuzzCorpus(std::string(kCorpus) + "graph_def", FuzzGraphDef,
@@ -45,13 +42,6 @@ TEST(GraphFuzzTest, GraphTexts) {
             10);
 }
 
-uint64_t NumberFromEnvironment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  uint64_t number = 0;
-  return text != nullptr && absl::SimpleAtoi(text, &number) ? number
-                                                            : otherwise;
-}
-
 // Graphs that ran once, in the order of their names.
 std::vector<std::string> KeptGraphs() {
   std::vector<std::string> graphs;
@@ -61,19 +51,6 @@ std::vector<std::string> KeptGraphs() {
   return graphs;
 }
 
-// The graph that runs is kept, for when it does not end.
-void Keep(const std::string& graph) {
-  const char* directory = std::getenv("TEST_UNDECLARED_OUTPUTS_DIR");
-  const std::string path =
-      absl::StrCat(directory == nullptr ? "." : directory, "/last_graph.txt");
-  std::ofstream(path) << graph;
-}
-
-struct Seeds {
-  uint64_t begin = NumberFromEnvironment("WEFT_GRAPH_FIRST_SEED", 1);
-  uint64_t end = begin + NumberFromEnvironment("WEFT_GRAPH_SEEDS", 300);
-};
-
 // What a seed's graph begins with: nothing, or one that is known to run.
 std::string Beginning(const std::vector<std::string>& kept, uint64_t seed) {
   return seed % 4 == 0 ? "" : kept[seed % kept.size()];
@@ -82,12 +59,12 @@ std::string Beginning(const std::vector<std::string>& kept, uint64_t seed) {
 TEST(GraphFuzzTest, MadeUpGraphs) {
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());
-  const Seeds seeds;
+  const GraphSeeds seeds(kGraphSeeds);
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     std::string graph = Beginning(kept, seed);
     for (uint64_t i = 0; i < 4; ++i) {
       graph = MutateGraph(graph, seed * 1000 + i * 10);
-      Keep(graph);
+      KeepGraph(graph);
       FuzzGraphText(graph);
     }
   }
@@ -97,14 +74,14 @@ TEST(GraphFuzzTest, MadeUpGraphs) {
 TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameRewritten) {
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());
-  const Seeds seeds;
+  const GraphSeeds seeds(kGraphSeeds);
   int equal_values = 0;
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     std::string graph = Beginning(kept, seed);
     // Two of them together have more to rewrite.
     if (seed % 2 == 0) graph = JoinGraphs(graph, kept[seed * 7 % kept.size()]);
     graph = MutateGraph(graph, seed * 1000 + 1);
-    Keep(graph);
+    KeepGraph(graph);
     const PassComparison comparison = ComparePasses(graph);
     equal_values += comparison.equal_values;
     EXPECT_EQ(comparison.difference, "") << "seed " << seed << "\n" << graph;
@@ -119,7 +96,7 @@ TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameRewritten) {
 TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameByWayOfFunctions) {
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());
-  Seeds seeds;
+  GraphSeeds seeds(kGraphSeeds);
   seeds.end = seeds.begin + (seeds.end - seeds.begin + 2) / 3;
   int equal_values = 0;
   int outlined_graphs = 0;
@@ -130,7 +107,7 @@ TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameByWayOfFunctions) {
     const std::string outlined = OutlineGraph(graph, seed);
     if (outlined.empty()) continue;
     ++outlined_graphs;
-    Keep(outlined);
+    KeepGraph(outlined);
     const PassComparison comparison = CompareGraphs(outlined, graph);
     equal_values += comparison.equal_values;
     EXPECT_EQ(comparison.difference, "") << "seed " << seed << "\n"

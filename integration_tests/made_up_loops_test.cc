@@ -1,19 +1,15 @@
 // Loops, branches, functions and arrays inside one another, made up by seeds:
 // a graph gives what the program means, with passes and without; and whatever
 // is changed about its loops, it ends with a value or an error.
-//
-// WEFT_GRAPH_SEEDS and WEFT_GRAPH_FIRST_SEED in the environment say which
-// seeds; tools/nightly.sh runs more of them.
+// integration_tests/testing/graph_seeds.h says which seeds.
 #include <cstdint>
-#include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "integration_tests/testing/graph_seeds.h"
 #include "integration_tests/testing/made_up_program.h"
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
@@ -22,25 +18,7 @@
 namespace weft {
 namespace {
 
-uint64_t NumberFromEnvironment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  uint64_t number = 0;
-  return text != nullptr && absl::SimpleAtoi(text, &number) ? number
-                                                            : otherwise;
-}
-
-struct Seeds {
-  uint64_t begin = NumberFromEnvironment("WEFT_GRAPH_FIRST_SEED", 1);
-  uint64_t end = begin + NumberFromEnvironment("WEFT_GRAPH_SEEDS", 40);
-};
-
-// The graph that runs is kept, for when it does not end.
-void Keep(const Graph& graph) {
-  const char* directory = std::getenv("TEST_UNDECLARED_OUTPUTS_DIR");
-  const std::string path =
-      absl::StrCat(directory == nullptr ? "." : directory, "/last_graph.txt");
-  std::ofstream(path) << ExportGraphDefText(graph);
-}
+constexpr uint64_t kLoopSeeds = 40;
 
 constexpr int kNumArgs = 3;
 
@@ -101,14 +79,14 @@ class MadeUpLoopsTest : public ::testing::Test {
 };
 
 TEST_F(MadeUpLoopsTest, GiveWhatTheyMean) {
-  const Seeds seeds;
+  const GraphSeeds seeds(kLoopSeeds);
   SessionOptions without_passes = Options();
   without_passes.graph_options = NoRewrites();
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     const Block block = MakeUpProgram(seed);
     const ProgramGraph program(block);
     ASSERT_OK(program.root.status()) << "seed " << seed;
-    Keep(program.root.graph());
+    KeepGraph(ExportGraphDefText(program.root.graph()));
     const std::vector<int64_t> expected = Evaluate(block, ArgsOf(seed));
     for (const SessionOptions& options : {Options(), without_passes}) {
       const auto values = Run(program, seed, options);
@@ -120,7 +98,7 @@ TEST_F(MadeUpLoopsTest, GiveWhatTheyMean) {
 
 // What a broken graph gives is nobody's promise; that it ends is.
 TEST_F(MadeUpLoopsTest, EndHoweverTheyAreBroken) {
-  const Seeds seeds;
+  const GraphSeeds seeds(kLoopSeeds);
   int runs = 0;
   int refusals = 0;
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
@@ -133,7 +111,7 @@ TEST_F(MadeUpLoopsTest, EndHoweverTheyAreBroken) {
                .ok()) {
         continue;
       }
-      Keep(root.graph());
+      KeepGraph(ExportGraphDefText(root.graph()));
       const auto session = Session::Connect("", root, Options());
       ASSERT_OK(session);
       FeedList feeds;

@@ -9,7 +9,6 @@ Runs where TF_PYTHON names a Python with TensorFlow in it.
 import json
 import os
 import re
-import subprocess
 import tempfile
 import unittest
 
@@ -58,32 +57,18 @@ class TensorFlowRoundTripTest(unittest.TestCase):
     super().setUp()
     self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
-  def run_program(self, command, **kwargs):
-    run = subprocess.run(command, stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, text=True, timeout=300,
-                         check=False, **kwargs)
-    self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-    return run.stdout
-
   def weft(self, *arguments):
-    return self.run_program(
-        [programs.binary('tools/weft'), 'checkpoint', *arguments])
+    return programs.run(
+        self, [programs.binary('tools/weft'), 'checkpoint', *arguments])
 
   def train(self, folder, steps):
-    return self.run_program(
-        [programs.binary('examples/saver_loop'), f'--dir={folder}',
-         f'--steps={steps}', '--save_every=10'])
-
-  def tensorflow(self, script, *arguments, text=None):
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith('PYTHON')}
-    environment['TF_CPP_MIN_LOG_LEVEL'] = '3'
-    return self.run_program(
-        [os.environ['TF_PYTHON'], '-c', script, *arguments],
-        env=environment, input=text)
+    return programs.run(
+        self, [programs.binary('examples/saver_loop'), f'--dir={folder}',
+               f'--steps={steps}', '--save_every=10'])
 
   def values(self, prefix):
-    return json.loads(self.tensorflow(_READ, prefix).splitlines()[-1])
+    return json.loads(
+        programs.run_tensorflow(self, _READ, prefix).splitlines()[-1])
 
   def test_weft_to_tensorflow_to_weft(self):
     self.train(f'{self.folder}/ours', steps=20)
@@ -92,8 +77,8 @@ class TensorFlowRoundTripTest(unittest.TestCase):
     ports = programs.free_ports(2)
     theirs = f'{self.folder}/theirs/model'
     os.mkdir(os.path.dirname(theirs))
-    self.tensorflow(_RESAVE, ours, theirs, '20', '2',
-                    text=' '.join(map(str, ports)))
+    programs.run_tensorflow(self, _RESAVE, ours, theirs, '20', '2',
+                            text=' '.join(map(str, ports)))
     # The same values, of the same types; verified by their sums.
     self.weft('verify', f'{theirs}-20')
     self.weft('diff', ours, f'{theirs}-20')

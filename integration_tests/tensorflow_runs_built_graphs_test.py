@@ -7,7 +7,6 @@ Runs where TF_PYTHON names a Python with TensorFlow in it.
 """
 
 import os
-import subprocess
 import tempfile
 import unittest
 
@@ -43,24 +42,12 @@ with tf1.Graph().as_default() as g:
                      'TF_PYTHON names no Python with TensorFlow')
 class TensorFlowRunsBuiltGraphsTest(unittest.TestCase):
 
-  def run_program(self, command, **kwargs):
-    run = subprocess.run(command, stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, text=True, timeout=300,
-                         check=False, **kwargs)
-    self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-    return run.stdout
-
   def test_tensorflow_gets_the_same(self):
     folder = self.enterContext(tempfile.TemporaryDirectory())
     graph = f'{folder}/graph.pb'
-    ours = self.run_program(
-        [programs.binary('integration_tests/testing/built_graph'), graph])
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith('PYTHON')}
-    environment['TF_CPP_MIN_LOG_LEVEL'] = '3'
-    theirs = self.run_program(
-        [os.environ['TF_PYTHON'], '-c', _REPLAY, graph], env=environment,
-        input=ours)
+    ours = programs.run(
+        self, [programs.binary('integration_tests/testing/built_graph'), graph])
+    theirs = programs.run_tensorflow(self, _REPLAY, graph, text=ours)
     self.assertGreater(len(ours.splitlines()), 40)
     self.assertEqual([line.rstrip() for line in theirs.splitlines()],
                      [line.rstrip() for line in ours.splitlines()])

@@ -35,6 +35,24 @@ def free_ports(count):
     return found
 
 
+def run(test, command, **kwargs):
+  """What a program prints that ends well, as `test` asserts."""
+  ended = subprocess.run(command, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True, timeout=300,
+                         check=False, **kwargs)
+  test.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+  return ended.stdout
+
+
+def run_tensorflow(test, script, *arguments, text=None):
+  """The same of a script that TF_PYTHON runs, with `text` to read."""
+  environment = {name: value for name, value in os.environ.items()
+                 if not name.startswith('PYTHON')}
+  environment['TF_CPP_MIN_LOG_LEVEL'] = '3'
+  return run(test, [os.environ['TF_PYTHON'], '-c', script, *arguments],
+             env=environment, input=text)
+
+
 class Program:
   """A process; its lines are read as they come."""
 

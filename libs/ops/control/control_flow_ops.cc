@@ -2,6 +2,7 @@
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
 #include "libs/ops/control/op_groups.h"
+#include "libs/ops/known_shape.h"
 
 namespace weft {
 namespace {
@@ -13,21 +14,10 @@ absl::Status SwitchShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// What is the same in both; an unknown rank in one makes all unknown.
-PartialShape Common(const PartialShape& a, const PartialShape& b) {
-  if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) {
-    return PartialShape::UnknownRank();
-  }
-  PartialShape common = a;
-  for (int i = 0; i < a.rank(); ++i) {
-    if (a.dim(i) != b.dim(i)) common.set_dim(i, PartialShape::kUnknown);
-  }
-  return common;
-}
-
 absl::Status MergeShape(InferenceContext& c) {
   PartialShape shape = c.input(0);
-  for (int i = 1; i < c.num_inputs(); ++i) shape = Common(shape, c.input(i));
+  for (int i = 1; i < c.num_inputs(); ++i)
+    shape = CommonShape(shape, c.input(i));
   c.set_output(0, std::move(shape));
   c.set_output(1, PartialShape::Scalar());
   return absl::OkStatus();

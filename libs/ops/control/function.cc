@@ -7,6 +7,7 @@
 #include "libs/base/status.h"
 #include "libs/ops/adapt_value.h"
 #include "libs/ops/control/function_trace.h"
+#include "libs/ops/known_shape.h"
 
 namespace weft::ops {
 namespace {
@@ -30,31 +31,6 @@ DataTypeVector TypesOf(const Values& values) {
 
 std::vector<Operation> Operations(const std::vector<const Node*>& nodes) {
   return {nodes.begin(), nodes.end()};
-}
-
-// What is known of both.
-PartialShape CommonShape(const PartialShape& a, const PartialShape& b) {
-  if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) {
-    return PartialShape::UnknownRank();
-  }
-  std::vector<int64_t> dims;
-  for (int i = 0; i < a.rank(); ++i) {
-    dims.push_back(a.dim(i) == b.dim(i) ? a.dim(i) : PartialShape::kUnknown);
-  }
-  return *PartialShape::Create(dims);
-}
-
-// Whether all that `invariant` says of a shape is known of `shape`.
-bool Keeps(const PartialShape& shape, const PartialShape& invariant) {
-  if (!invariant.has_rank()) return true;
-  if (!shape.has_rank() || shape.rank() != invariant.rank()) return false;
-  for (int i = 0; i < shape.rank(); ++i) {
-    if (invariant.dim(i) != PartialShape::kUnknown &&
-        shape.dim(i) != invariant.dim(i)) {
-      return false;
-    }
-  }
-  return true;
 }
 
 // The outputs of a call, of which more is known than the node says.
@@ -369,7 +345,7 @@ class FunctionalLoop {
                        Look(loop_vars[i], absl::StrCat("loop variable ", i)));
       vars_.emplace_back(value.dtype,
                          invariants.empty() ? value.shape : invariants[i]);
-      if (!Keeps(value.shape, vars_[i].shape)) {
+      if (!KeepsInvariant(value.shape, vars_[i].shape)) {
         return WrongShape(i, value.shape, "begins with");
       }
       begin_.push_back(value.input);
@@ -407,7 +383,7 @@ class FunctionalLoop {
                        " loop variables, of the types that they begin with"));
     }
     for (size_t i = 0; i < next.size(); ++i) {
-      if (!Keeps(next[i].shape(), vars_[i].shape)) {
+      if (!KeepsInvariant(next[i].shape(), vars_[i].shape)) {
         return WrongShape(i, next[i].shape(), "becomes of");
       }
     }

@@ -11,6 +11,7 @@
 #include "libs/graph/frame_analysis.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/control/control_flow_ops.h"
+#include "libs/ops/known_shape.h"
 #include "libs/ops/math/math_ops.h"
 
 namespace weft::ops {
@@ -74,17 +75,6 @@ class WhileContext : public ControlFlowContext {
   const Node* pivot_ = nullptr;
   absl::flat_hash_map<OutputTensor, Output> values_;
 };
-
-// Whether all that `invariant` says of a shape is known of `shape`.
-bool Keeps(const PartialShape& shape, const PartialShape& invariant) {
-  if (!invariant.has_rank()) return true;
-  if (!shape.has_rank() || shape.rank() != invariant.rank()) return false;
-  for (int i = 0; i < invariant.rank(); ++i) {
-    const bool says = invariant.dim(i) != PartialShape::kUnknown;
-    if (says && shape.dim(i) != invariant.dim(i)) return false;
-  }
-  return true;
-}
 
 class WhileBuilder {
  public:
@@ -160,7 +150,7 @@ class WhileBuilder {
 
   absl::Status CheckBegin(const Output& value,
                           const PartialShape& invariant) const {
-    if (Keeps(value.shape(), invariant)) return absl::OkStatus();
+    if (KeepsInvariant(value.shape(), invariant)) return absl::OkStatus();
     return Error(absl::StrCat(
         "The shape invariant specified for ", value.name(),
         " is not compatible with the initial shape of the loop variable. It "
@@ -215,7 +205,7 @@ class WhileBuilder {
   }
 
   absl::Status CheckShape(size_t i, const PartialShape& shape) const {
-    if (Keeps(shape, invariants_[i])) return absl::OkStatus();
+    if (KeepsInvariant(shape, invariants_[i])) return absl::OkStatus();
     return Error(absl::StrCat(
         "Input tensor '", begin_[i].name(), "' enters the loop with shape ",
         invariants_[i].ToString(), ", but has shape ", shape.ToString(),

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/ops/data/dataset_maker.h"
+#include "libs/ops/known_shape.h"
 
 namespace weft::ops {
 
@@ -34,6 +35,14 @@ absl::Status SetNames(const std::vector<std::string>& names,
   }
   for (size_t i = 0; i < names.size(); ++i) element[i].name = names[i];
   return absl::OkStatus();
+}
+
+std::vector<Output> ComponentsOf(const Node* node, size_t count) {
+  std::vector<Output> components;
+  for (size_t i = 0; i < count; ++i) {
+    components.push_back(OutputOf(node, static_cast<int>(i)));
+  }
+  return components;
 }
 
 PartialShape Batched(const PartialShape& shape, int64_t rows) {
@@ -68,10 +77,15 @@ void DatasetMaker::AddElementAttrs(const Scope& scope, absl::string_view op,
   }
 }
 
-Dataset DatasetMaker::Of(const Scope& scope, const Output& variant,
-                         ElementSpec element) {
+Dataset DatasetMaker::Null(ElementSpec element) {
   Dataset dataset;
   dataset.element_ = std::move(element);
+  return dataset;
+}
+
+Dataset DatasetMaker::Of(const Scope& scope, const Output& variant,
+                         ElementSpec element) {
+  Dataset dataset = Null(std::move(element));
   if (!variant || !scope.ok()) return dataset;
   dataset.scope_ = std::make_shared<const Scope>(scope.WithName(""));
   dataset.variant_ = variant;
@@ -91,11 +105,7 @@ Dataset Dataset::FromVariant(const Scope& scope, const Output& variant,
   return DatasetMaker::Of(scope, variant, std::move(element));
 }
 
-Dataset Dataset::Null() const {
-  Dataset result;
-  result.element_ = element_;
-  return result;
-}
+Dataset Dataset::Null() const { return DatasetMaker::Null(element_); }
 
 Dataset Dataset::In(const Scope& scope) const {
   Dataset result = *this;
@@ -122,9 +132,8 @@ Dataset Dataset::Unary(absl::string_view op, const InputList& more,
 
 namespace {
 
-// The number of rows that is known of `size`.
-int64_t KnownSize(const Scope& scope, const Input& size, bool is_exact) {
-  if (!is_exact) return PartialShape::kUnknown;
+// The number that is known of `size`, whatever it is.
+int64_t KnownNumber(const Scope& scope, const Input& size) {
   if (!size.value()) {
     if (!size.output()) return PartialShape::kUnknown;
     return scope.graph()
@@ -138,14 +147,19 @@ int64_t KnownSize(const Scope& scope, const Input& size, bool is_exact) {
   return PartialShape::kUnknown;
 }
 
+// The rows of each batch; a wrong size is an error of the step.
+int64_t KnownRows(const Scope& scope, const Input& batch_size,
+                  bool are_all_full) {
+  if (!are_all_full) return PartialShape::kUnknown;
+  return std::max(KnownNumber(scope, batch_size), PartialShape::kUnknown);
+}
+
 }  // namespace
 
 Dataset Dataset::Batch(const Input& batch_size,
                        const BatchOptions& options) const {
   if (!*this) return Null();
-  const int64_t rows =
-      std::max(KnownSize(*scope_, batch_size, options.drop_remainder),
-               PartialShape::kUnknown);
+  const int64_t rows = KnownRows(*scope_, batch_size, options.drop_remainder);
   ElementSpec element = element_;
   for (Component& component : element) {
     component.shape = Batched(component.shape, rows);
@@ -211,9 +225,7 @@ Dataset Dataset::PaddedBatch(const Input& batch_size,
   InputList inputs = {variant_, batch_size};
   inputs.insert(inputs.end(), padding->begin(), padding->end());
   inputs.emplace_back(options.drop_remainder);
-  const int64_t rows =
-      std::max(KnownSize(*scope_, batch_size, options.drop_remainder),
-               PartialShape::kUnknown);
+  const int64_t rows = KnownRows(*scope_, batch_size, options.drop_remainder);
   ElementSpec element = element_;
   for (size_t i = 0; i < element.size(); ++i) {
     element[i].shape = Batched(shapes[i], rows);
@@ -299,18 +311,6 @@ bool HaveSameTypes(const ElementSpec& a, const ElementSpec& b) {
                     });
 }
 
-// What is known of both.
-PartialShape CommonShape(const PartialShape& a, const PartialShape& b) {
-  if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) {
-    return PartialShape();
-  }
-  PartialShape common = a;
-  for (int i = 0; i < a.rank(); ++i) {
-    if (a.dim(i) != b.dim(i)) common.set_dim(i, PartialShape::kUnknown);
-  }
-  return common;
-}
-
 }  // namespace
 
 Dataset Dataset::Concatenate(const Dataset& other) const {
@@ -341,11 +341,7 @@ std::vector<Output> Dataset::GetSingleElement() const {
                                 attrs);
   const Node* node =
       scope_->AddNode("DatasetToSingleElement", {variant_}, std::move(attrs));
-  std::vector<Output> components;
-  for (size_t i = 0; i < element_.size(); ++i) {
-    components.push_back(OutputOf(node, static_cast<int>(i)));
-  }
-  return components;
+  return ComponentsOf(node, element_.size());
 }
 
 }  // namespace weft::ops

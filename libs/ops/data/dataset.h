@@ -207,8 +207,7 @@ class Dataset {
  private:
   friend class DatasetMaker;  // dataset_maker.h
 
-  // A null one, with as many components as this has: who takes one of them
-  // reads the error of the scope, not memory.
+  // DatasetMaker::Null of its element.
   Dataset Null() const;
 
   // What the methods share; DatasetMaker has the rest.

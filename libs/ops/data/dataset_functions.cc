@@ -67,13 +67,13 @@ Dataset AddPredicate(const Dataset& dataset, absl::string_view method,
                          [&](const Scope& s, const std::vector<Output>& v) {
                            return std::vector<Output>{predicate(s, v)};
                          });
-  if (!call) return DatasetMaker::Of(scope, Output(), dataset.element());
+  if (!call) return DatasetMaker::Null(dataset.element());
   if (!IsBoolScalar(call.function())) {
     scope.UpdateStatus(absl::InvalidArgumentError(
         absl::StrCat("Function '", call.function().name(),
                      "': the predicate of a data set must give a bool "
                      "scalar")));
-    return DatasetMaker::Of(scope, Output(), dataset.element());
+    return DatasetMaker::Null(dataset.element());
   }
   return call.Add(op, dataset, {}, dataset.element(), {}, "predicate");
 }
@@ -158,7 +158,6 @@ std::vector<Output> Dataset::Reduce(const InputList& initial_state,
                                     const ElementFunction& fn) const {
   const std::vector<Output> none(initial_state.size());
   if (!*this) return none;
-  ElementSpec state;
   std::vector<FunctionArg> args;
   InputList inputs = {variant_};
   for (const Input& input : initial_state) {
@@ -168,7 +167,7 @@ std::vector<Output> Dataset::Reduce(const InputList& initial_state,
     args.emplace_back(RemoveRefType(value.dtype()), PartialShape());
     inputs.emplace_back(value);
   }
-  state = SpecOf(args);
+  const ElementSpec state = SpecOf(args);
   DataTypeVector types;
   for (const FunctionArg& arg : args) types.push_back(arg.dtype);
   for (const FunctionArg& arg : ArgsOf(element_)) args.push_back(arg);
@@ -185,11 +184,7 @@ std::vector<Output> Dataset::Reduce(const InputList& initial_state,
   DatasetMaker::AddElementAttrs(*scope_, "ReduceDataset", state, attrs);
   const Node* node =
       call.scope().AddNode("ReduceDataset", inputs, std::move(attrs));
-  std::vector<Output> results;
-  for (size_t i = 0; i < initial_state.size(); ++i) {
-    results.push_back(OutputOf(node, static_cast<int>(i)));
-  }
-  return results;
+  return ComponentsOf(node, initial_state.size());
 }
 
 }  // namespace weft::ops

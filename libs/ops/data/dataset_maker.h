@@ -20,6 +20,9 @@ class DatasetMaker {
                      AttrMap attrs = {});
   static Dataset Of(const Scope& scope, const Output& variant,
                     ElementSpec element);
+  // A null one, with as many components as `element`: who takes one of them
+  // reads the error of the scope, not memory.
+  static Dataset Null(ElementSpec element);
   // The element's types and shapes, as attrs of the names that the op has.
   static void AddElementAttrs(const Scope& scope, absl::string_view op,
                               const ElementSpec& element, AttrMap& attrs);
@@ -31,6 +34,8 @@ std::vector<FunctionArg> ArgsOf(const ElementSpec& element);
 // INVALID_ARGUMENT unless there is none, or one for each.
 absl::Status SetNames(const std::vector<std::string>& names,
                       ElementSpec& element);
+// The components that a node gives; null ones after an error.
+std::vector<Output> ComponentsOf(const Node* node, size_t count);
 // The shape with a first dimension before it, or without its first.
 PartialShape Batched(const PartialShape& shape, int64_t rows);
 PartialShape RowOf(const PartialShape& shape);

@@ -57,11 +57,6 @@ absl::Status TakeRows(ElementSpec& element) {
   return absl::OkStatus();
 }
 
-// A null one, with as many components: see Dataset::Null.
-Dataset None(const Scope& scope, ElementSpec element) {
-  return DatasetMaker::Of(scope, Output(), std::move(element));
-}
-
 Dataset Tensors(const Scope& scope, const std::string& op,
                 const InputList& tensors, const std::vector<std::string>& names,
                 bool are_rows, AttrMap attrs = {}) {
@@ -69,7 +64,7 @@ Dataset Tensors(const Scope& scope, const std::string& op,
   absl::Status status = element.status();
   if (status.ok() && are_rows) status = TakeRows(*element);
   scope.UpdateStatus(Annotate(status, op));
-  if (!scope.ok()) return None(scope, ElementSpec(tensors.size()));
+  if (!scope.ok()) return DatasetMaker::Null(ElementSpec(tensors.size()));
   return DatasetMaker::Add(scope, op, tensors, *std::move(element),
                            std::move(attrs));
 }
@@ -84,7 +79,7 @@ Dataset ReadFiles(const Scope& scope, const Input& filenames,
                   const FileDatasetOptions& options, const FilesDataset& make) {
   if (!options.num_parallel_reads) return make(scope, filenames);
   const Output files = scope.WithName("").ToOutput(filenames, "filenames");
-  if (!files) return None(scope, OneString());
+  if (!files) return DatasetMaker::Null(OneString());
   const bool is_one = files.shape().has_rank() && files.shape().rank() == 0;
   const Scope rest = scope.WithName("");
   const Dataset names = is_one ? Dataset::FromTensors(rest, {files})
@@ -130,11 +125,7 @@ Dataset Dataset::Zip(const std::vector<Dataset>& datasets) {
     element.insert(element.end(), dataset.element_.begin(),
                    dataset.element_.end());
   }
-  if (!are_there) {
-    Dataset none;
-    none.element_ = std::move(element);
-    return none;
-  }
+  if (!are_there) return DatasetMaker::Null(std::move(element));
   return DatasetMaker::Add(*datasets[0].scope_, "ZipDataset", inputs,
                            std::move(element),
                            {{"N", static_cast<int64_t>(datasets.size())}});
@@ -150,7 +141,7 @@ Dataset Dataset::ListFiles(const Scope& scope, const Input& pattern,
   const Node* check =
       inner.WithName("assert_not_empty")
           .AddNode("Assert", {some, "No files matched pattern:", pattern});
-  if (check == nullptr) return None(scope, OneString());
+  if (check == nullptr) return DatasetMaker::Null(OneString());
   const Output matched = inner.WithControlDependencies({Operation(check)})
                              .AddOutput("Identity", {files});
   const Dataset found = Tensors(inner, "TensorSliceDataset", {matched}, {},
@@ -212,7 +203,8 @@ Dataset CsvDataset(const Scope& scope, const Input& filenames,
   absl::StatusOr<ElementSpec> element =
       SpecOfTensors(record_defaults, options.names);
   scope.UpdateStatus(Annotate(element.status(), "CsvDataset"));
-  if (!scope.ok()) return None(scope, ElementSpec(record_defaults.size()));
+  if (!scope.ok())
+    return DatasetMaker::Null(ElementSpec(record_defaults.size()));
   for (Component& column : *element) column.shape = PartialShape::Scalar();
   InputList inputs = {filenames,           options.compression_type,
                       options.buffer_size, options.header,
@@ -238,7 +230,7 @@ Dataset LabelLast(const Dataset& dataset, const std::string& label) {
   if (at == dataset.element().size()) {
     dataset.scope().UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
         "`label_name` provided must be one of the columns: '", label, "'")));
-    return None(dataset.scope(), dataset.element());
+    return DatasetMaker::Null(dataset.element());
   }
   names.push_back(label);
   return dataset.Map(

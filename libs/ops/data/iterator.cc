@@ -172,12 +172,7 @@ std::vector<Output> Iterator::GetNext(const Scope& scope) const {
                                  "IteratorGetNext", {resource_},
                                  AttrsOf(scope, "IteratorGetNext", element_))
                            : nullptr;
-  // Null ones after an error: who takes one of them reads that, not memory.
-  std::vector<Output> components;
-  for (size_t i = 0; i < element_.size(); ++i) {
-    components.push_back(OutputOf(node, static_cast<int>(i)));
-  }
-  return components;
+  return ComponentsOf(node, element_.size());
 }
 
 Output Iterator::StringHandle(const Scope& scope) const {
@@ -211,7 +206,6 @@ Iterator Dataset::MakeOneShotIterator() const {
   attrs["dataset_factory"] = factory.attr();
   iterator.resource_ = scope_->ColocateWith(variant_).AddOutput(
       "OneShotIterator", {}, std::move(attrs));
-  iterator.element_ = element_;
   return iterator;
 }
 

@@ -1,0 +1,39 @@
+// GraphSeeds: which seeds a test of made-up graphs runs, and the graph that it
+// was at when it did not end.
+//
+// WEFT_GRAPH_SEEDS and WEFT_GRAPH_FIRST_SEED in the environment say which
+// seeds; tools/nightly.sh runs more of them.
+#ifndef WEFT_INTEGRATION_TESTS_TESTING_GRAPH_SEEDS_H_
+#define WEFT_INTEGRATION_TESTS_TESTING_GRAPH_SEEDS_H_
+
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/testing/seeds.h"
+
+namespace weft {
+
+struct GraphSeeds {
+  // `otherwise`: how many, where nobody asks for another number.
+  explicit GraphSeeds(uint64_t otherwise)
+      : begin(SeedsFromEnvironment("WEFT_GRAPH_FIRST_SEED", 1)),
+        end(begin + SeedsFromEnvironment("WEFT_GRAPH_SEEDS", otherwise)) {}
+
+  uint64_t begin;
+  uint64_t end;
+};
+
+// Keeps the text of the graph that runs next among the test's outputs.
+inline void KeepGraph(const std::string& text) {
+  const char* directory = std::getenv("TEST_UNDECLARED_OUTPUTS_DIR");
+  const std::string path =
+      absl::StrCat(directory == nullptr ? "." : directory, "/last_graph.txt");
+  std::ofstream(path) << text;
+}
+
+}  // namespace weft
+
+#endif  // WEFT_INTEGRATION_TESTS_TESTING_GRAPH_SEEDS_H_
