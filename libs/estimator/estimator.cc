@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/estimator/estimator_impl.h"
 #include "libs/fs/path.h"
@@ -51,6 +50,14 @@ Estimator::Impl::Impl(ModelFn model, EstimatorOptions given, RunConfig run)
 
 absl::StatusOr<std::optional<std::string>> Estimator::Impl::LatestCheckpoint() {
   return checkpoint::LatestCheckpoint(files(), model_dir);
+}
+
+absl::StatusOr<std::unique_ptr<checkpoint::BundleReader>>
+Estimator::Impl::OpenLatestCheckpoint() {
+  ASSIGN_OR_RETURN(const auto latest, LatestCheckpoint());
+  if (latest) return checkpoint::BundleReader::Open(files(), *latest);
+  return absl::NotFoundError(absl::StrCat("There is no checkpoint in '",
+                                          model_dir, "'; train first."));
 }
 
 absl::StatusOr<std::string> Estimator::Impl::CheckpointToUse(
@@ -114,13 +121,8 @@ absl::StatusOr<std::optional<std::string>> Estimator::LatestCheckpoint() const {
 }
 
 absl::StatusOr<std::vector<std::string>> Estimator::GetVariableNames() const {
-  ASSIGN_OR_RETURN(const auto latest, LatestCheckpoint());
-  if (!latest) {
-    return absl::NotFoundError(absl::StrCat("There is no checkpoint in '",
-                                            model_dir(), "'; train first."));
-  }
-  ASSIGN_OR_RETURN(auto reader,
-                   checkpoint::BundleReader::Open(impl_->files(), *latest));
+  RETURN_IF_ERROR(impl_->status);
+  ASSIGN_OR_RETURN(auto reader, impl_->OpenLatestCheckpoint());
   std::vector<std::string> names;
   RETURN_IF_ERROR(reader->ForEach(
       [&](absl::string_view key, const checkpoint::BundleEntry&) {
@@ -133,13 +135,8 @@ absl::StatusOr<std::vector<std::string>> Estimator::GetVariableNames() const {
 
 absl::StatusOr<Tensor> Estimator::GetVariableValue(
     const std::string& name) const {
-  ASSIGN_OR_RETURN(const auto latest, LatestCheckpoint());
-  if (!latest) {
-    return absl::NotFoundError(absl::StrCat("There is no checkpoint in '",
-                                            model_dir(), "'; train first."));
-  }
-  ASSIGN_OR_RETURN(auto reader,
-                   checkpoint::BundleReader::Open(impl_->files(), *latest));
+  RETURN_IF_ERROR(impl_->status);
+  ASSIGN_OR_RETURN(auto reader, impl_->OpenLatestCheckpoint());
   return reader->Read(name, HeapAllocator());
 }
 

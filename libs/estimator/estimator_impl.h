@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "libs/checkpoint/bundle_reader.h"
 #include "libs/estimator/estimator.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/ops/scope.h"
@@ -27,6 +28,9 @@ class Estimator::Impl {
     return options.file_system != nullptr ? *options.file_system : local_files;
   }
   absl::StatusOr<std::optional<std::string>> LatestCheckpoint();
+  // Of the newest; NOT_FOUND without one.
+  absl::StatusOr<std::unique_ptr<checkpoint::BundleReader>>
+  OpenLatestCheckpoint();
   // `path`, or the newest; empty where there is none, which is logged.
   absl::StatusOr<std::string> CheckpointToUse(const std::string& path,
                                               absl::string_view to_do);

@@ -47,11 +47,6 @@ absl::StatusOr<Output> AsMatrix(const Scope& scope, const Output& labels,
                    "label_dimension) and the shape of your labels."));
 }
 
-Output SumUp(const Scope& scope, const std::vector<Output>& losses) {
-  InputList items(losses.begin(), losses.end());
-  return ops::AddN(scope, items);
-}
-
 // Values of the weight column, [batch, 1]; null where there is none.
 absl::StatusOr<Output> WeightsOf(const Scope& scope, const WeightColumn& column,
                                  const Features& features) {
@@ -92,9 +87,8 @@ absl::StatusOr<Head::Loss> Head::MakeLoss(const Scope& scope,
   loss.training = losses::ComputeWeightedLoss(scope, loss.unreduced, weighted);
   RETURN_IF_ERROR(scope.status());
   loss.total = loss.training;
-  const auto regularization = losses::GetRegularizationLosses(scope);
-  if (!regularization.empty()) {
-    loss.regularization = SumUp(scope, regularization);
+  if (!losses::GetRegularizationLosses(scope).empty()) {
+    loss.regularization = losses::GetRegularizationLoss(scope);
     loss.total = ops::Add(scope, loss.training, loss.regularization);
   }
   RETURN_IF_ERROR(scope.status());

@@ -6,8 +6,8 @@
 //   binary           [batch, 1]    0 to 1, [batch] or [batch, 1]; or strings of
 //                                  a vocabulary
 //   multi-class      [batch, n]    integers from 0 to n - 1, or strings
-//   regression       [batch, d]    numbers, [batch, d] (or [batch] where d is
-//   1) multi-label      [batch, n]    0 or 1 for each class, [batch, n]
+//   regression       [batch, d]    numbers, [batch, d]; [batch] where d is 1
+//   multi-label      [batch, n]    0 or 1 for each class, [batch, n]
 //
 // Labels out of range are INVALID_ARGUMENT in the step. Loss and metrics are
 // weighted by the weight column, if there is one.

@@ -2,9 +2,9 @@
 // rate is the model's own, or made by a function.
 //
 //   {.optimizer = "Adagrad"}
-//   {.optimizer = [](const Scope&) { return
-//   std::make_unique<train::Adam>(0.01f);
-//   }}
+//   {.optimizer = [](const Scope&) {
+//      return std::make_unique<train::Adam>(0.01f);
+//    }}
 #ifndef WEFT_LIBS_ESTIMATOR_OPTIMIZERS_H_
 #define WEFT_LIBS_ESTIMATOR_OPTIMIZERS_H_
 

@@ -17,22 +17,6 @@
 namespace weft::feature_column {
 namespace {
 
-bool IsIntegral(DataType dtype) {
-  switch (dtype) {
-    case DT_INT8:
-    case DT_INT16:
-    case DT_INT32:
-    case DT_INT64:
-    case DT_UINT8:
-    case DT_UINT16:
-    case DT_UINT32:
-    case DT_UINT64:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // What columns of one feature share.
 class OfOneFeature : public Column {
  public:
@@ -62,7 +46,7 @@ class OfOneFeature : public Column {
  private:
   absl::Status CheckType(DataType dtype) const {
     const bool fits =
-        dtype_ == DT_STRING ? dtype == DT_STRING : IsIntegral(dtype);
+        dtype_ == DT_STRING ? dtype == DT_STRING : IsIntegerType(dtype);
     if (fits) return absl::OkStatus();
     return ColumnError(
         name_,
@@ -123,7 +107,7 @@ class Identity : public OfOneFeature {
 };
 
 absl::Status CheckDtype(const std::string& key, DataType dtype) {
-  if (dtype == DT_STRING || IsIntegral(dtype)) return absl::OkStatus();
+  if (dtype == DT_STRING || IsIntegerType(dtype)) return absl::OkStatus();
   return ColumnError(key, absl::StrCat("dtype must be string or integer, but "
                                        "is ",
                                        DataTypeName(dtype), "."));

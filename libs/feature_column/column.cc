@@ -138,6 +138,10 @@ std::string SafeScopeName(absl::string_view name) {
   return safe;
 }
 
+std::string NameOrMark(const FeatureColumn& column) {
+  return column.column() == nullptr ? "?" : column.name();
+}
+
 absl::Status ColumnError(absl::string_view name, absl::string_view text) {
   return absl::InvalidArgumentError(
       absl::StrCat("Feature column '", name, "': ", text));

@@ -100,6 +100,8 @@ absl::Status ColumnError(absl::string_view name, absl::string_view text);
 // pointers never. `what` calls the list.
 absl::StatusOr<FeatureColumns> SortedColumns(const FeatureColumns& columns,
                                              absl::string_view what);
+// Of a column that may be none, as a list that is given may hold it: "?".
+std::string NameOrMark(const FeatureColumn& column);
 // A dense feature as a sparse one, without its elements that are no value ("",
 // -1; for weights, 0).
 ops::SparseOutputs ToSparse(const Scope& scope, const Feature& feature);

@@ -33,8 +33,7 @@ std::vector<CrossedKey> LeavesOf(const std::vector<CrossedKey>& keys) {
 
 std::string NameOfKey(const CrossedKey& key) {
   if (const auto* text = std::get_if<std::string>(&key)) return *text;
-  const auto& column = std::get<FeatureColumn>(key);
-  return column.column() == nullptr ? "?" : column.name();
+  return NameOrMark(std::get<FeatureColumn>(key));
 }
 
 std::string NameOf(const std::vector<CrossedKey>& leaves) {
@@ -169,8 +168,7 @@ class Crossed : public Column {
 };
 
 std::string WeightedName(const FeatureColumn& column, const std::string& key) {
-  return absl::StrCat(column.column() == nullptr ? "?" : column.name(),
-                      "_weighted_by_", key);
+  return absl::StrCat(NameOrMark(column), "_weighted_by_", key);
 }
 
 absl::Status CheckWeighted(const std::string& name, const FeatureColumn& column,

@@ -19,7 +19,7 @@ namespace weft::feature_column {
 namespace {
 
 std::string NameWith(const FeatureColumn& column, absl::string_view suffix) {
-  return absl::StrCat(column.column() == nullptr ? "?" : column.name(), suffix);
+  return absl::StrCat(NameOrMark(column), suffix);
 }
 
 absl::Status CheckCategorical(const std::string& name,
@@ -317,7 +317,7 @@ absl::Status CheckShared(const std::string& name,
 
 std::string SharedName(const FeatureColumns& columns) {
   std::vector<std::string> names;
-  for (const auto& column : columns) names.push_back(NameWith(column, ""));
+  for (const auto& column : columns) names.push_back(NameOrMark(column));
   std::sort(names.begin(), names.end());
   return absl::StrCat(absl::StrJoin(names, "_"), "_shared_embedding");
 }

@@ -7,7 +7,7 @@
 //       EmbeddingColumn(occupation, 8),
 //       BucketizedColumn(NumericColumn("age"), {18, 25, 30, 35})};
 //   Output net = InputLayer(scope, features, columns);     // input_layer.h
-//   auto model = LinearModel(scope, features, columns);    // linear_model.h
+//   auto model = LinearModel(scope, features, columns);    // input_layer.h
 //
 // A column adds nothing to a graph until it is used, and may be used in many
 // graphs. What is wrong with its arguments it keeps (status()), and whoever

@@ -157,15 +157,11 @@ absl::Status CheckBucketized(const std::string& name, const Column* source,
                      "larger than the one before.");
 }
 
-std::string NameOf(const FeatureColumn& column) {
-  return column.column() == nullptr ? "?" : column.name();
-}
-
 class Bucketized : public Column {
  public:
   Bucketized(const FeatureColumn& source, std::vector<float> boundaries)
-      : Column(absl::StrCat(NameOf(source), "_bucketized"),
-               CheckBucketized(absl::StrCat(NameOf(source), "_bucketized"),
+      : Column(absl::StrCat(NameOrMark(source), "_bucketized"),
+               CheckBucketized(absl::StrCat(NameOrMark(source), "_bucketized"),
                                source.column().get(), boundaries)),
         source_(source),
         boundaries_(std::move(boundaries)) {}

@@ -20,10 +20,6 @@ using estimator::RunConfig;
 using feature_column::FeatureColumns;
 using Json = nlohmann::json;
 
-absl::Status Unknown(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(what, ", unknown here"));
-}
-
 // Fields are taken out as they are used; what is left is unknown.
 class Fields {
  public:
@@ -41,7 +37,7 @@ class Fields {
   absl::Status CheckAllTaken() const {
     for (const auto& [field, value] : json_.items()) {
       if (taken_.count(field) == 0) {
-        return Unknown(absl::StrCat("the model has the field ", field));
+        return UnknownHere(absl::StrCat("the model has the field ", field));
       }
     }
     return absl::OkStatus();
@@ -61,7 +57,7 @@ absl::StatusOr<losses::Reduction> ReductionOf(const std::string& name) {
   if (name == "weighted_sum_by_nonzero_weights") {
     return losses::Reduction::kSumByNonzeroWeights;
   }
-  return Unknown(absl::StrCat("reduction ", name));
+  return UnknownHere(absl::StrCat("reduction ", name));
 }
 
 template <typename Labels>
@@ -90,21 +86,12 @@ absl::StatusOr<estimator::RegressorOptions> TakeNumbers(Fields& fields) {
   return labels;
 }
 
-absl::StatusOr<estimator::ActivationFn> ActivationOf(const std::string& name) {
-  if (name.empty()) return estimator::ActivationFn();
-  if (name == "relu") return estimator::ActivationFn(ops::Relu);
-  if (name == "elu") return estimator::ActivationFn(ops::Elu);
-  if (name == "tanh") return estimator::ActivationFn(ops::Tanh);
-  if (name == "sigmoid") return estimator::ActivationFn(ops::Sigmoid);
-  return Unknown(absl::StrCat("activation ", name));
-}
-
 absl::Status TakePartitioner(Fields& fields, const char* name,
                              ops::Partitioner& partitioner) {
   const Json* spec = fields.Find(name);
   if (spec == nullptr) return absl::OkStatus();
   if (!spec->contains("min_max_variable")) {
-    return Unknown(absl::StrCat("partitioner ", spec->dump()));
+    return UnknownHere(absl::StrCat("partitioner ", spec->dump()));
   }
   const Json& numbers = (*spec)["min_max_variable"];
   partitioner = ops::MinMaxVariablePartitioner(
@@ -115,11 +102,8 @@ absl::Status TakePartitioner(Fields& fields, const char* name,
 
 absl::Status TakeColumns(Fields& fields, const char* name,
                          const NamedColumns& all, FeatureColumns& columns) {
-  for (const auto& column : fields.Take<std::vector<std::string>>(name, {})) {
-    const auto found = all.find(column);
-    if (found == all.end()) return Unknown(absl::StrCat("column ", column));
-    columns.insert(columns.end(), found->second.begin(), found->second.end());
-  }
+  ASSIGN_OR_RETURN(
+      columns, ColumnsOf(fields.Take<std::vector<std::string>>(name, {}), all));
   return absl::OkStatus();
 }
 
@@ -201,7 +185,7 @@ absl::StatusOr<Estimator> OfKind(const std::string& kind, Fields& fields,
     ASSIGN_OR_RETURN(const auto options, TakeCombined(fields, columns));
     return both(options, config, labels);
   }
-  if (kind != "Baseline") return Unknown(absl::StrCat("model ", kind));
+  if (kind != "Baseline") return UnknownHere(absl::StrCat("model ", kind));
   estimator::BaselineOptions options;
   RETURN_IF_ERROR(TakeOptimizer(fields, "optimizer", options.optimizer));
   return baseline(options, config, labels);
@@ -225,10 +209,34 @@ absl::StatusOr<Estimator> MakeCanned(const std::string& name, Fields& fields,
                   estimator::DnnLinearCombinedRegressor,
                   estimator::BaselineRegressor);
   }
-  return Unknown(absl::StrCat("model ", name));
+  return UnknownHere(absl::StrCat("model ", name));
 }
 
 }  // namespace
+
+absl::Status UnknownHere(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(what, ", unknown here"));
+}
+
+absl::StatusOr<FeatureColumns> ColumnsOf(const std::vector<std::string>& names,
+                                         const NamedColumns& all) {
+  FeatureColumns columns;
+  for (const std::string& name : names) {
+    const auto found = all.find(name);
+    if (found == all.end()) return UnknownHere(absl::StrCat("column ", name));
+    columns.insert(columns.end(), found->second.begin(), found->second.end());
+  }
+  return columns;
+}
+
+absl::StatusOr<estimator::ActivationFn> ActivationOf(const std::string& name) {
+  if (name.empty()) return estimator::ActivationFn();
+  if (name == "relu") return estimator::ActivationFn(ops::Relu);
+  if (name == "elu") return estimator::ActivationFn(ops::Elu);
+  if (name == "tanh") return estimator::ActivationFn(ops::Tanh);
+  if (name == "sigmoid") return estimator::ActivationFn(ops::Sigmoid);
+  return UnknownHere(absl::StrCat("activation ", name));
+}
 
 absl::StatusOr<estimator::OptimizerChoice> OptimizerOf(const Json& spec) {
   if (spec.is_string()) {
@@ -239,7 +247,7 @@ absl::StatusOr<estimator::OptimizerChoice> OptimizerOf(const Json& spec) {
   const auto momentum = spec.value("momentum", 0.0f);
   for (const auto& [field, value] : spec.items()) {
     if (field != "type" && field != "learning_rate" && field != "momentum") {
-      return Unknown(absl::StrCat("optimizer's field ", field));
+      return UnknownHere(absl::StrCat("optimizer's field ", field));
     }
   }
   if (type == "Momentum") {

@@ -24,21 +24,6 @@ using estimator::Mode;
 using estimator::ModelInput;
 using Json = nlohmann::json;
 
-absl::Status NotKnown(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(what, ", unknown here"));
-}
-
-Output Activate(const Scope& scope, const std::string& name,
-                const Output& net) {
-  if (name.empty()) return net;
-  if (name == "relu") return ops::Relu(scope, net);
-  if (name == "elu") return ops::Elu(scope, net);
-  if (name == "tanh") return ops::Tanh(scope, net);
-  if (name == "sigmoid") return ops::Sigmoid(scope, net);
-  scope.UpdateStatus(NotKnown(absl::StrCat("activation ", name)));
-  return Output();
-}
-
 // As tf.layers.dense; an L2 penalty is scale * sum(w ^ 2).
 Output Dense(const Scope& scope, const Json& spec, const Output& net) {
   const Scope layer =
@@ -53,10 +38,12 @@ Output Dense(const Scope& scope, const Json& spec, const Output& net) {
   const auto bias =
       ops::GetVariable(layer, "bias", PartialShape({units}),
                        {.initializer = ops::initializers::Zeros()});
+  const auto activation = ActivationOf(spec.value("activation", ""));
+  scope.UpdateStatus(activation.status());
   if (!scope.ok()) return Output();
-  return Activate(layer, spec.value("activation", ""),
-                  ops::BiasAdd(layer, ops::MatMul(layer, net, kernel.value()),
-                               bias.value()));
+  const Output sum = ops::BiasAdd(
+      layer, ops::MatMul(layer, net, kernel.value()), bias.value());
+  return *activation ? (*activation)(layer, sum) : sum;
 }
 
 absl::StatusOr<Output> Chain(const Scope& scope, const Json& layers,
@@ -67,16 +54,14 @@ absl::StatusOr<Output> Chain(const Scope& scope, const Json& layers,
     const std::string kind = layer.begin().key();
     const Json& spec = layer.begin().value();
     if (kind == "input_layer") {
-      feature_column::FeatureColumns taken;
-      for (const Json& name : spec) {
-        const auto& some = columns.at(name.get<std::string>());
-        taken.insert(taken.end(), some.begin(), some.end());
-      }
+      ASSIGN_OR_RETURN(
+          const auto taken,
+          ColumnsOf(spec.get<std::vector<std::string>>(), columns));
       net = feature_column::InputLayer(scope, features, taken);
     } else if (kind == "dense") {
       net = Dense(scope, spec, net);
     } else {
-      return NotKnown(absl::StrCat("layer ", kind));
+      return UnknownHere(absl::StrCat("layer ", kind));
     }
     RETURN_IF_ERROR(scope.status());
   }
@@ -100,7 +85,7 @@ absl::StatusOr<metrics::Metric> MetricOf(const Scope& scope,
     return metrics::Mean(
         scope, ops::Max(scope, spec.predictions.at("probabilities"), 1));
   }
-  return NotKnown(absl::StrCat("metric ", name));
+  return UnknownHere(absl::StrCat("metric ", name));
 }
 
 absl::StatusOr<Operation> Train(const Scope& scope, const Json& spec,
@@ -159,7 +144,7 @@ absl::StatusOr<EstimatorSpec> Build(const Scope& scope, const Json& spec,
 absl::StatusOr<estimator::ModelFn> ModelFnOf(const Json& spec,
                                              const NamedColumns& columns) {
   if (spec.at("loss") != "softmax_mean") {
-    return NotKnown(absl::StrCat("loss ", spec["loss"].dump()));
+    return UnknownHere(absl::StrCat("loss ", spec["loss"].dump()));
   }
   return estimator::ModelFn(
       [spec, columns](const Scope& scope, const ModelInput& input) {
