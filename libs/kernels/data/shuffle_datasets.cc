@@ -18,7 +18,7 @@ using SeedGeneratorPtr = std::shared_ptr<SeedGenerator>;
 // One by one, and how many there were.
 class RandomNumbers {
  public:
-  explicit RandomNumbers(SeedPair seeds) : seeds_(seeds), numbers_(seeds) {}
+  explicit RandomNumbers(SeedPair seeds) : RandomNumbers(seeds, 0) {}
 
   uint32_t Next() {
     ++used_;
@@ -36,33 +36,16 @@ class RandomNumbers {
     ASSIGN_OR_RETURN(seeds.seed, reader.ReadInt("seed"));
     ASSIGN_OR_RETURN(seeds.seed2, reader.ReadInt("seed2"));
     ASSIGN_OR_RETURN(const int64_t used, reader.ReadInt("used"));
-    RandomNumbers numbers(seeds);
-    numbers.Skip(static_cast<uint64_t>(used));
-    return numbers;
+    return RandomNumbers(seeds, used);
   }
 
  private:
-  // The numbers of a Philox that can be passed over.
-  struct Numbers : PhiloxNumbers {
-    explicit Numbers(SeedPair seeds, uint64_t samples = 0)
-        : PhiloxNumbers(Skipped(seeds, samples)) {}
-    static Philox Skipped(SeedPair seeds, uint64_t samples) {
-      Philox philox(static_cast<uint64_t>(seeds.seed),
-                    static_cast<uint64_t>(seeds.seed2));
-      philox.Skip(samples);
-      return philox;
-    }
-  };
-
-  void Skip(uint64_t count) {
-    numbers_ = Numbers(seeds_, count / 4);
-    for (uint64_t i = 0; i < count % 4; ++i) numbers_.Next();
-    used_ = static_cast<int64_t>(count);
-  }
+  RandomNumbers(SeedPair seeds, int64_t used)
+      : seeds_(seeds), numbers_(NumbersOf(seeds, used)), used_(used) {}
 
   SeedPair seeds_;
-  Numbers numbers_;
-  int64_t used_ = 0;
+  PhiloxNumbers numbers_;
+  int64_t used_;
 };
 
 // ---- Shuffle ----
