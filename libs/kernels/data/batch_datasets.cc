@@ -87,8 +87,7 @@ class JoiningDataset : public UnaryDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
-      has_ended_ = ended != 0;
+      ASSIGN_OR_RETURN(has_ended_, reader.ReadBool("has_ended"));
       ASSIGN_OR_RETURN(const int64_t kept, reader.ReadInt("kept"));
       kept_.clear();
       for (int64_t i = 0; i < kept; ++i) {

@@ -80,7 +80,7 @@ class MemoryCacheDataset::Iterator
   }
   absl::Status Restore(IteratorContext& context,
                        const IteratorStateReader& reader) override {
-    ASSIGN_OR_RETURN(const int64_t is_cached, reader.ReadInt("is_cached"));
+    ASSIGN_OR_RETURN(const bool is_cached, reader.ReadBool("is_cached"));
     ASSIGN_OR_RETURN(const int64_t next, reader.ReadInt("next"));
     ASSIGN_OR_RETURN(const int64_t size, reader.ReadInt("size"));
     std::vector<DatasetElement> elements;
@@ -94,7 +94,7 @@ class MemoryCacheDataset::Iterator
       return absl::InvalidArgumentError(absl::StrCat(
           "the saved state of a cache is at ", next, " of ", size));
     }
-    if (is_cached == 0) {
+    if (!is_cached) {
       RETURN_IF_ERROR(UnaryIteratorOf::Restore(context, reader));
       cached_ = nullptr;
       kept_ = std::move(elements);
@@ -181,8 +181,7 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
 
   absl::Status Restore(IteratorContext& context,
                        const IteratorStateReader& reader) override {
-    ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
-    has_ended_ = ended != 0;
+    ASSIGN_OR_RETURN(has_ended_, reader.ReadBool("has_ended"));
     writer_.reset();
     reader_.reset();
     if (reader.Has("offset")) {

@@ -85,6 +85,12 @@ absl::StatusOr<int64_t> IteratorStateReader::ReadInt(
                               value.shape().ToString(), ", not a scalar"));
 }
 
+absl::StatusOr<bool> IteratorStateReader::ReadBool(
+    absl::string_view name) const {
+  ASSIGN_OR_RETURN(const int64_t value, ReadInt(name));
+  return value != 0;
+}
+
 absl::StatusOr<DatasetElement> IteratorStateReader::ReadElement(
     absl::string_view name) const {
   const IteratorStateReader components = Within(name);

@@ -98,6 +98,8 @@ class IteratorStateReader {
   // NOT_FOUND, naming it, or INVALID_ARGUMENT where it is of another type.
   absl::StatusOr<Tensor> Read(absl::string_view name, DataType type) const;
   absl::StatusOr<int64_t> ReadInt(absl::string_view name) const;
+  // Of a number that says yes unless it is 0.
+  absl::StatusOr<bool> ReadBool(absl::string_view name) const;
   absl::StatusOr<DatasetElement> ReadElement(absl::string_view name) const;
   IteratorStateReader Within(absl::string_view name) const {
     return IteratorStateReader(*values_, absl::StrCat(prefix_, name, "/"));

@@ -44,17 +44,17 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
                        const IteratorStateReader& reader) override {
     ASSIGN_OR_RETURN(const int64_t index, reader.ReadInt("file"));
     ASSIGN_OR_RETURN(const int64_t position, reader.ReadInt("position"));
-    ASSIGN_OR_RETURN(const int64_t is_open, reader.ReadInt("is_open"));
+    ASSIGN_OR_RETURN(const bool is_open, reader.ReadBool("is_open"));
     const auto count = static_cast<int64_t>(names().size());
     if (index < 0 || index > count || position < 0 ||
-        (is_open != 0 && index == count)) {
+        (is_open && index == count)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the saved state of an iterator is at ", position,
                        " of file ", index, ", and there are ", count));
     }
     index_ = static_cast<size_t>(index);
     file_.reset();
-    if (is_open == 0) return absl::OkStatus();
+    if (!is_open) return absl::OkStatus();
     return Named(Open(context, static_cast<uint64_t>(position)));
   }
 

@@ -216,7 +216,7 @@ absl::Status ShuffleDataset::Iterator::Restore(
   dataset().seeds_->set_position(seeds);
   ASSIGN_OR_RETURN(numbers_, RandomNumbers::Restore(reader));
   ASSIGN_OR_RETURN(epoch_, reader.ReadInt("epoch"));
-  ASSIGN_OR_RETURN(const int64_t has_any, reader.ReadInt("has_any"));
+  ASSIGN_OR_RETURN(const bool has_any, reader.ReadBool("has_any"));
   ASSIGN_OR_RETURN(const Tensor slices, reader.Read("slices", DT_INT64));
   slices_.clear();
   buffer_.clear();
@@ -236,10 +236,10 @@ absl::Status ShuffleDataset::Iterator::Restore(
       Put(std::move(element));
     }
   }
-  has_any_ = has_any != 0;
-  ASSIGN_OR_RETURN(const int64_t has_input, reader.ReadInt("has_input"));
+  has_any_ = has_any;
+  ASSIGN_OR_RETURN(const bool has_input, reader.ReadBool("has_input"));
   input_.reset();
-  if (has_input == 0) return absl::OkStatus();
+  if (!has_input) return absl::OkStatus();
   ASSIGN_OR_RETURN(input_, dataset().input().MakeIterator(context));
   return input_->Restore(context, reader.Within("input"));
 }
