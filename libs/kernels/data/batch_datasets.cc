@@ -79,22 +79,13 @@ class JoiningDataset : public UnaryDataset {
     absl::Status Save(IteratorContext& context,
                       IteratorStateWriter writer) override {
       writer.Write("has_ended", int64_t{has_ended_});
-      writer.Write("kept", static_cast<int64_t>(kept_.size()));
-      for (size_t i = 0; i < kept_.size(); ++i) {
-        writer.Write(absl::StrCat("kept", i), kept_[i]);
-      }
+      writer.Write("kept", kept_);
       return UnaryIteratorOf::Save(context, writer);
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(has_ended_, reader.ReadBool("has_ended"));
-      ASSIGN_OR_RETURN(const int64_t kept, reader.ReadInt("kept"));
-      kept_.clear();
-      for (int64_t i = 0; i < kept; ++i) {
-        ASSIGN_OR_RETURN(DatasetElement element,
-                         reader.ReadElement(absl::StrCat("kept", i)));
-        kept_.push_back(std::move(element));
-      }
+      ASSIGN_OR_RETURN(kept_, reader.ReadElements("kept"));
       return UnaryIteratorOf::Restore(context, reader);
     }
 

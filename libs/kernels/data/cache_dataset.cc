@@ -70,11 +70,7 @@ class MemoryCacheDataset::Iterator
                     IteratorStateWriter writer) override {
     writer.Write("is_cached", int64_t{cached_ != nullptr});
     writer.Write("next", static_cast<int64_t>(next_));
-    const auto& elements = cached_ == nullptr ? kept_ : *cached_;
-    writer.Write("size", static_cast<int64_t>(elements.size()));
-    for (size_t i = 0; i < elements.size(); ++i) {
-      writer.Write(absl::StrCat("element", i), elements[i]);
-    }
+    writer.Write("elements", cached_ == nullptr ? kept_ : *cached_);
     if (cached_ != nullptr) return absl::OkStatus();
     return UnaryIteratorOf::Save(context, writer);
   }
@@ -82,14 +78,11 @@ class MemoryCacheDataset::Iterator
                        const IteratorStateReader& reader) override {
     ASSIGN_OR_RETURN(const bool is_cached, reader.ReadBool("is_cached"));
     ASSIGN_OR_RETURN(const int64_t next, reader.ReadInt("next"));
-    ASSIGN_OR_RETURN(const int64_t size, reader.ReadInt("size"));
-    std::vector<DatasetElement> elements;
-    for (int64_t i = 0; i < size; ++i) {
-      ASSIGN_OR_RETURN(DatasetElement element,
-                       reader.ReadElement(absl::StrCat("element", i)));
+    ASSIGN_OR_RETURN(auto elements, reader.ReadElements("elements"));
+    for (const DatasetElement& element : elements) {
       RETURN_IF_ERROR(CheckElement(element));
-      elements.push_back(std::move(element));
     }
+    const auto size = static_cast<int64_t>(elements.size());
     if (next < 0 || next > size) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the saved state of a cache is at ", next, " of ", size));

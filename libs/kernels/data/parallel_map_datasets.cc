@@ -139,24 +139,18 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
   absl::Status Save(IteratorContext& context,
                     IteratorStateWriter writer) override {
     // Between calls something is kept only after one that was cancelled.
-    writer.Write("kept", static_cast<int64_t>(elements_.size()));
-    for (size_t i = 0; i < elements_.size(); ++i) {
-      writer.Write(absl::StrCat("element", i), elements_[i]);
-    }
+    writer.Write("kept", elements_);
     return input_->Save(context, writer.Within("input"));
   }
 
   absl::Status Restore(IteratorContext& context,
                        const IteratorStateReader& reader) override {
-    ASSIGN_OR_RETURN(const int64_t kept, reader.ReadInt("kept"));
-    elements_.clear();
-    for (int64_t i = 0; i < kept; ++i) {
-      ASSIGN_OR_RETURN(DatasetElement element,
-                       reader.ReadElement(absl::StrCat("element", i)));
+    ASSIGN_OR_RETURN(auto kept, reader.ReadElements("kept"));
+    for (const DatasetElement& element : kept) {
       RETURN_IF_ERROR(CheckResult(dataset().element(), {{}, element}));
-      elements_.push_back(std::move(element));
     }
-    taken_ = kept;
+    elements_ = std::move(kept);
+    taken_ = static_cast<int64_t>(elements_.size());
     error_ = absl::OkStatus();
     return input_->Restore(context, reader.Within("input"));
   }
