@@ -1,7 +1,8 @@
 // Elements kept at the first walk through all of them, in memory or in a file:
 // FILENAME.weft_cache (libs/kernels/data/element_file.h). A walk that ends
 // before the last element leaves nothing. Of several first walks at a time each
-// keeps all, and the last one's stays.
+// keeps all; in memory that of the first to end stays, in a file the last
+// one's.
 #include <algorithm>
 #include <utility>
 

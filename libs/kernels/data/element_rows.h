@@ -6,10 +6,11 @@
 #define WEFT_LIBS_KERNELS_DATA_ELEMENT_ROWS_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "libs/kernels/data/dataset.h"
-#include "libs/kernels/data/dataset_kernel.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft {
