@@ -165,23 +165,7 @@ class BatchDataset : public JoiningDataset {
   absl::StatusOr<Tensor> JoinComponent(
       IteratorContext& context, size_t c,
       std::vector<DatasetElement>& elements) const override {
-    const TensorShape row = elements[0][c].shape();
-    const auto count = static_cast<int64_t>(elements.size());
-    for (const DatasetElement& element : elements) {
-      if (element[c].shape() == row) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Cannot add tensor to the batch: number of elements does not match. "
-          "Shapes are: [tensor]: ",
-          element[c].shape().ToString(), ", [batch]: ", row.ToString()));
-    }
-    ASSIGN_OR_RETURN(const TensorShape shape, RowsShape(count, row));
-    ASSIGN_OR_RETURN(
-        Tensor batch,
-        Tensor::Allocate(context.allocator(), elements[0][c].dtype(), shape));
-    for (int64_t i = 0; i < count; ++i) {
-      MoveIntoRow(std::move(elements[i][c]), i, batch);
-    }
-    return batch;
+    return JoinRows(elements, c, context.allocator());
   }
 };
 

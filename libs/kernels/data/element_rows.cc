@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
 
@@ -75,6 +76,26 @@ void MoveIntoRow(Tensor element, int64_t row, Tensor& rows) {
   const auto from = element.mutable_flat<std::string>();
   const auto to = rows.mutable_flat<std::string>().subspan(row * count, count);
   for (int64_t i = 0; i < count; ++i) to[i] = std::move(from[i]);
+}
+
+absl::StatusOr<Tensor> JoinRows(std::vector<DatasetElement>& elements, size_t c,
+                                Allocator& allocator) {
+  const TensorShape row = elements[0][c].shape();
+  const DataType dtype = elements[0][c].dtype();
+  const auto count = static_cast<int64_t>(elements.size());
+  for (const DatasetElement& element : elements) {
+    if (element[c].shape() == row && element[c].dtype() == dtype) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Cannot add tensor to the batch: number of elements does not match. "
+        "Shapes are: [tensor]: ",
+        element[c].shape().ToString(), ", [batch]: ", row.ToString()));
+  }
+  ASSIGN_OR_RETURN(const TensorShape shape, RowsShape(count, row));
+  ASSIGN_OR_RETURN(Tensor rows, Tensor::Allocate(allocator, dtype, shape));
+  for (int64_t i = 0; i < count; ++i) {
+    MoveIntoRow(std::move(elements[i][c]), i, rows);
+  }
+  return rows;
 }
 
 DatasetPtr NewElementsDataset(std::string name, ElementSpec spec,

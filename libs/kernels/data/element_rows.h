@@ -27,6 +27,12 @@ absl::StatusOr<Tensor> RowOf(const Tensor& tensor, int64_t row,
 // moved. REQUIRES: one dtype, and as many elements as a row has.
 void MoveIntoRow(Tensor element, int64_t row, Tensor& rows);
 
+// Components `c` of `elements`, of which there is one at least and each has it,
+// as rows of one tensor; moves them. INVALID_ARGUMENT, in TensorFlow's words,
+// where they differ in shape or type.
+absl::StatusOr<Tensor> JoinRows(std::vector<DatasetElement>& elements, size_t c,
+                                Allocator& allocator);
+
 // A data set of elements that are there, in their order.
 DatasetPtr NewElementsDataset(std::string name, ElementSpec spec,
                               std::vector<DatasetElement> elements);

@@ -165,32 +165,10 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
     if (taken == 0 || (is_short && dataset().drops_remainder_)) return false;
     batch->clear();
     for (size_t c = 0; c < elements[0].size(); ++c) {
-      ASSIGN_OR_RETURN(Tensor rows, Join(context, elements, c));
+      ASSIGN_OR_RETURN(Tensor rows, JoinRows(elements, c, context.allocator()));
       batch->push_back(std::move(rows));
     }
     return true;
-  }
-
-  absl::StatusOr<Tensor> Join(IteratorContext& context,
-                              std::vector<DatasetElement>& elements,
-                              size_t c) const {
-    const TensorShape row = elements[0][c].shape();
-    ASSIGN_OR_RETURN(const TensorShape shape,
-                     RowsShape(static_cast<int64_t>(elements.size()), row));
-    const DataType dtype = elements[0][c].dtype();
-    ASSIGN_OR_RETURN(Tensor rows,
-                     Tensor::Allocate(context.allocator(), dtype, shape));
-    for (size_t i = 0; i < elements.size(); ++i) {
-      Tensor& element = elements[i][c];
-      if (element.shape() != row || element.dtype() != dtype) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "Cannot add tensor to the batch: number of elements does not "
-            "match. Shapes are: [tensor]: ",
-            element.shape().ToString(), ", [batch]: ", row.ToString()));
-      }
-      MoveIntoRow(std::move(element), static_cast<int64_t>(i), rows);
-    }
-    return rows;
   }
 
   const IteratorPtr input_;
