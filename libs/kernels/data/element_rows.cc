@@ -45,6 +45,24 @@ class ElementsDataset : public Dataset {
   const std::vector<DatasetElement> elements_;
 };
 
+// Row `row` of `rows` becomes `element`; strings that nobody else holds are
+// moved. REQUIRES: one dtype, and as many elements as a row has.
+void MoveIntoRow(Tensor element, int64_t row, Tensor& rows) {
+  const int64_t count = element.num_elements();
+  const size_t bytes = DataTypeSize(element.dtype()) * count;
+  if (bytes != 0) {
+    std::memcpy(static_cast<char*>(rows.mutable_data()) + row * bytes,
+                element.data(), bytes);
+    return;
+  }
+  if (element.dtype() != DT_STRING || !element.RefCountIsOne()) {
+    return CopyElements(element, 0, count, rows, row * count);
+  }
+  const auto from = element.mutable_flat<std::string>();
+  const auto to = rows.mutable_flat<std::string>().subspan(row * count, count);
+  for (int64_t i = 0; i < count; ++i) to[i] = std::move(from[i]);
+}
+
 }  // namespace
 
 absl::StatusOr<TensorShape> RowsShape(int64_t rows, const TensorShape& row) {
@@ -60,22 +78,6 @@ absl::StatusOr<Tensor> RowOf(const Tensor& tensor, int64_t row,
   ASSIGN_OR_RETURN(TensorShape shape,
                    TensorShape::Create(tensor.shape().dims().subspan(1)));
   return slice.Reshaped(std::move(shape));
-}
-
-void MoveIntoRow(Tensor element, int64_t row, Tensor& rows) {
-  const int64_t count = element.num_elements();
-  const size_t bytes = DataTypeSize(element.dtype()) * count;
-  if (bytes != 0) {
-    std::memcpy(static_cast<char*>(rows.mutable_data()) + row * bytes,
-                element.data(), bytes);
-    return;
-  }
-  if (element.dtype() != DT_STRING || !element.RefCountIsOne()) {
-    return CopyElements(element, 0, count, rows, row * count);
-  }
-  const auto from = element.mutable_flat<std::string>();
-  const auto to = rows.mutable_flat<std::string>().subspan(row * count, count);
-  for (int64_t i = 0; i < count; ++i) to[i] = std::move(from[i]);
 }
 
 absl::StatusOr<Tensor> JoinRows(std::vector<DatasetElement>& elements, size_t c,

@@ -23,13 +23,9 @@ absl::StatusOr<TensorShape> RowsShape(int64_t rows, const TensorShape& row);
 absl::StatusOr<Tensor> RowOf(const Tensor& tensor, int64_t row,
                              Allocator& allocator);
 
-// Row `row` of `rows` becomes `element`; strings that nobody else holds are
-// moved. REQUIRES: one dtype, and as many elements as a row has.
-void MoveIntoRow(Tensor element, int64_t row, Tensor& rows);
-
 // Components `c` of `elements`, of which there is one at least and each has it,
-// as rows of one tensor; moves them. INVALID_ARGUMENT, in TensorFlow's words,
-// where they differ in shape or type.
+// as rows of one tensor; takes them out of `elements`. INVALID_ARGUMENT, in
+// TensorFlow's words, where they differ in shape or type.
 absl::StatusOr<Tensor> JoinRows(std::vector<DatasetElement>& elements, size_t c,
                                 Allocator& allocator);
 
