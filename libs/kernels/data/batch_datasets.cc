@@ -79,23 +79,13 @@ class JoiningDataset : public UnaryDataset {
     absl::Status Save(IteratorContext& context,
                       IteratorStateWriter writer) override {
       writer.Write("has_ended", int64_t{has_ended_});
-      writer.Write("kept", static_cast<int64_t>(kept_.size()));
-      for (size_t i = 0; i < kept_.size(); ++i) {
-        writer.Write(absl::StrCat("kept", i), kept_[i]);
-      }
+      writer.Write("kept", kept_);
       return UnaryIteratorOf::Save(context, writer);
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
-      has_ended_ = ended != 0;
-      ASSIGN_OR_RETURN(const int64_t kept, reader.ReadInt("kept"));
-      kept_.clear();
-      for (int64_t i = 0; i < kept; ++i) {
-        ASSIGN_OR_RETURN(DatasetElement element,
-                         reader.ReadElement(absl::StrCat("kept", i)));
-        kept_.push_back(std::move(element));
-      }
+      ASSIGN_OR_RETURN(has_ended_, reader.ReadBool("has_ended"));
+      ASSIGN_OR_RETURN(kept_, reader.ReadElements("kept"));
       return UnaryIteratorOf::Restore(context, reader);
     }
 
@@ -175,23 +165,7 @@ class BatchDataset : public JoiningDataset {
   absl::StatusOr<Tensor> JoinComponent(
       IteratorContext& context, size_t c,
       std::vector<DatasetElement>& elements) const override {
-    const TensorShape row = elements[0][c].shape();
-    const auto count = static_cast<int64_t>(elements.size());
-    for (const DatasetElement& element : elements) {
-      if (element[c].shape() == row) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Cannot add tensor to the batch: number of elements does not match. "
-          "Shapes are: [tensor]: ",
-          element[c].shape().ToString(), ", [batch]: ", row.ToString()));
-    }
-    ASSIGN_OR_RETURN(const TensorShape shape, RowsShape(count, row));
-    ASSIGN_OR_RETURN(
-        Tensor batch,
-        Tensor::Allocate(context.allocator(), elements[0][c].dtype(), shape));
-    for (int64_t i = 0; i < count; ++i) {
-      MoveIntoRow(std::move(elements[i][c]), i, batch);
-    }
-    return batch;
+    return JoinRows(elements, c, context.allocator());
   }
 };
 

@@ -1,7 +1,8 @@
 // Elements kept at the first walk through all of them, in memory or in a file:
 // FILENAME.weft_cache (libs/kernels/data/element_file.h). A walk that ends
 // before the last element leaves nothing. Of several first walks at a time each
-// keeps all, and the last one's stays.
+// keeps all; in memory that of the first to end stays, in a file the last
+// one's.
 #include <algorithm>
 #include <utility>
 
@@ -70,31 +71,24 @@ class MemoryCacheDataset::Iterator
                     IteratorStateWriter writer) override {
     writer.Write("is_cached", int64_t{cached_ != nullptr});
     writer.Write("next", static_cast<int64_t>(next_));
-    const auto& elements = cached_ == nullptr ? kept_ : *cached_;
-    writer.Write("size", static_cast<int64_t>(elements.size()));
-    for (size_t i = 0; i < elements.size(); ++i) {
-      writer.Write(absl::StrCat("element", i), elements[i]);
-    }
+    writer.Write("elements", cached_ == nullptr ? kept_ : *cached_);
     if (cached_ != nullptr) return absl::OkStatus();
     return UnaryIteratorOf::Save(context, writer);
   }
   absl::Status Restore(IteratorContext& context,
                        const IteratorStateReader& reader) override {
-    ASSIGN_OR_RETURN(const int64_t is_cached, reader.ReadInt("is_cached"));
+    ASSIGN_OR_RETURN(const bool is_cached, reader.ReadBool("is_cached"));
     ASSIGN_OR_RETURN(const int64_t next, reader.ReadInt("next"));
-    ASSIGN_OR_RETURN(const int64_t size, reader.ReadInt("size"));
-    std::vector<DatasetElement> elements;
-    for (int64_t i = 0; i < size; ++i) {
-      ASSIGN_OR_RETURN(DatasetElement element,
-                       reader.ReadElement(absl::StrCat("element", i)));
+    ASSIGN_OR_RETURN(auto elements, reader.ReadElements("elements"));
+    for (const DatasetElement& element : elements) {
       RETURN_IF_ERROR(CheckElement(element));
-      elements.push_back(std::move(element));
     }
+    const auto size = static_cast<int64_t>(elements.size());
     if (next < 0 || next > size) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the saved state of a cache is at ", next, " of ", size));
     }
-    if (is_cached == 0) {
+    if (!is_cached) {
       RETURN_IF_ERROR(UnaryIteratorOf::Restore(context, reader));
       cached_ = nullptr;
       kept_ = std::move(elements);
@@ -181,8 +175,7 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
 
   absl::Status Restore(IteratorContext& context,
                        const IteratorStateReader& reader) override {
-    ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
-    has_ended_ = ended != 0;
+    ASSIGN_OR_RETURN(has_ended_, reader.ReadBool("has_ended"));
     writer_.reset();
     reader_.reset();
     if (reader.Has("offset")) {

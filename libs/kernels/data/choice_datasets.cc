@@ -88,8 +88,7 @@ class ZipDataset : public Dataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
-      has_ended_ = ended != 0;
+      ASSIGN_OR_RETURN(has_ended_, reader.ReadBool("has_ended"));
       for (size_t i = 0; i < inputs_.size(); ++i) {
         RETURN_IF_ERROR(
             inputs_[i]->Restore(context, reader.Within(absl::StrCat(i))));
@@ -257,8 +256,7 @@ class RepeatDataset : public UnaryDataset {
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(done_, reader.ReadInt("done"));
-      ASSIGN_OR_RETURN(const int64_t is_empty, reader.ReadInt("is_empty"));
-      is_empty_ = is_empty != 0;
+      ASSIGN_OR_RETURN(is_empty_, reader.ReadBool("is_empty"));
       return UnaryIteratorOf::Restore(context, reader);
     }
 

@@ -8,30 +8,19 @@
 namespace weft {
 namespace {
 
-class CsvDataset : public Dataset {
+class CsvDataset : public FilesDataset {
  public:
   CsvDataset(const DatasetOp& op, std::vector<std::string> files,
              Compression compression, CsvOptions options)
-      : Dataset(op.name, op.element),
-        files_(std::move(files)),
+      : FilesDataset(op.name, op.element, std::move(files)),
         compression_(compression),
         options_(std::move(options)) {}
 
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
-      IteratorContext&) const override {
-    return NewFilesIterator(
-        shared_from_this(), files_,
-        [this](FileSystem& files, size_t index, uint64_t position) {
-          return Open(files, index, position);
-        });
-  }
-
  private:
-  absl::StatusOr<std::unique_ptr<RecordFile>> Open(FileSystem& files,
-                                                   size_t index,
-                                                   uint64_t position) const {
+  absl::StatusOr<std::unique_ptr<RecordFile>> Open(
+      FileSystem& files, size_t index, uint64_t position) const override {
     ASSIGN_OR_RETURN(auto stream,
-                     OpenStream(files, files_[index], compression_, position));
+                     OpenStream(files, file(index), compression_, position));
     auto file =
         std::make_unique<CsvFile>(options_, std::move(stream), position);
     if (options_.has_header && position == 0) {
@@ -40,7 +29,6 @@ class CsvDataset : public Dataset {
     return file;
   }
 
-  const std::vector<std::string> files_;
   const Compression compression_;
   const CsvOptions options_;
 };
@@ -121,9 +109,7 @@ absl::StatusOr<DatasetPtr> MakeCsv(const DatasetOp& op,
                                    OpKernelContext& context) {
   ASSIGN_OR_RETURN(auto files,
                    VectorInput<std::string>(context, 0, "filenames"));
-  ASSIGN_OR_RETURN(const std::string type,
-                   ScalarInput<std::string>(context, 1, "compression_type"));
-  ASSIGN_OR_RETURN(const Compression compression, CompressionOf(type));
+  ASSIGN_OR_RETURN(const Compression compression, CompressionInput(context, 1));
   ASSIGN_OR_RETURN(const int64_t buffer_size,
                    ScalarInput<int64_t>(context, 2, "buffer_size"));
   if (buffer_size <= 0) {

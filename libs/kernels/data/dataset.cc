@@ -48,11 +48,18 @@ void IteratorStateWriter::Write(absl::string_view name, int64_t value) {
 
 void IteratorStateWriter::Write(absl::string_view name,
                                 const DatasetElement& element) {
-  const IteratorStateWriter within = Within(name);
-  IteratorStateWriter components = within;
+  IteratorStateWriter components = Within(name);
   components.Write("size", static_cast<int64_t>(element.size()));
   for (size_t i = 0; i < element.size(); ++i) {
     components.Write(absl::StrCat(i), element[i]);
+  }
+}
+
+void IteratorStateWriter::Write(absl::string_view name,
+                                const std::vector<DatasetElement>& elements) {
+  Write(name, static_cast<int64_t>(elements.size()));
+  for (size_t i = 0; i < elements.size(); ++i) {
+    Write(absl::StrCat(name, i), elements[i]);
   }
 }
 
@@ -85,6 +92,12 @@ absl::StatusOr<int64_t> IteratorStateReader::ReadInt(
                               value.shape().ToString(), ", not a scalar"));
 }
 
+absl::StatusOr<bool> IteratorStateReader::ReadBool(
+    absl::string_view name) const {
+  ASSIGN_OR_RETURN(const int64_t value, ReadInt(name));
+  return value != 0;
+}
+
 absl::StatusOr<DatasetElement> IteratorStateReader::ReadElement(
     absl::string_view name) const {
   const IteratorStateReader components = Within(name);
@@ -100,6 +113,22 @@ absl::StatusOr<DatasetElement> IteratorStateReader::ReadElement(
     element.push_back(*value);
   }
   return element;
+}
+
+absl::StatusOr<std::vector<DatasetElement>> IteratorStateReader::ReadElements(
+    absl::string_view name) const {
+  ASSIGN_OR_RETURN(const int64_t size, ReadInt(name));
+  if (size < 0) {
+    return Damaged(
+        absl::StrCat("has ", size, " elements '", prefix_, name, "'"));
+  }
+  std::vector<DatasetElement> elements;
+  for (int64_t i = 0; i < size; ++i) {
+    // Ends at the first that is not there, however large the size.
+    ASSIGN_OR_RETURN(elements.emplace_back(),
+                     ReadElement(absl::StrCat(name, i)));
+  }
+  return elements;
 }
 
 absl::StatusOr<int64_t> DatasetIterator::Skip(IteratorContext& context,

@@ -77,6 +77,9 @@ class IteratorStateWriter {
   void Write(absl::string_view name, Tensor value);
   void Write(absl::string_view name, int64_t value);
   void Write(absl::string_view name, const DatasetElement& element);
+  // Their number, and each under the name with its own behind it.
+  void Write(absl::string_view name,
+             const std::vector<DatasetElement>& elements);
   // For an iterator within this one.
   IteratorStateWriter Within(absl::string_view name) const {
     return IteratorStateWriter(*values_, absl::StrCat(prefix_, name, "/"));
@@ -98,7 +101,11 @@ class IteratorStateReader {
   // NOT_FOUND, naming it, or INVALID_ARGUMENT where it is of another type.
   absl::StatusOr<Tensor> Read(absl::string_view name, DataType type) const;
   absl::StatusOr<int64_t> ReadInt(absl::string_view name) const;
+  // Of a number that says yes unless it is 0.
+  absl::StatusOr<bool> ReadBool(absl::string_view name) const;
   absl::StatusOr<DatasetElement> ReadElement(absl::string_view name) const;
+  absl::StatusOr<std::vector<DatasetElement>> ReadElements(
+      absl::string_view name) const;
   IteratorStateReader Within(absl::string_view name) const {
     return IteratorStateReader(*values_, absl::StrCat(prefix_, name, "/"));
   }

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
-#include "libs/kernels/data/testing/dataset_test_harness.h"
+#include "libs/kernels/data/testing/dataset_harness.h"
 
 namespace weft {
 namespace {
@@ -22,7 +22,7 @@ Tensor Int(int64_t value) { return Tensor::Scalar(value); }
 
 class DatasetKernelsTest : public ::testing::Test {
  protected:
-  using Harness = DatasetTestHarness;
+  using Harness = DatasetHarness;
 
   absl::StatusOr<Tensor> Range(int64_t start, int64_t stop, int64_t step) {
     return harness_.Make("RangeDataset", {Int(start), Int(stop), Int(step)},
@@ -92,7 +92,7 @@ class DatasetKernelsTest : public ::testing::Test {
         later);
   }
 
-  DatasetTestHarness harness_;
+  DatasetHarness harness_;
 };
 
 TEST_F(DatasetKernelsTest, RangesOfAnyDirectionAndSize) {
@@ -172,7 +172,7 @@ TEST_F(DatasetKernelsTest, Shards) {
   const auto shard = [&](int64_t shards, int64_t index, bool non_empty) {
     return harness_.Make(
         "ShardDataset", {harness_.Range(5), Int(shards), Int(index)},
-        DatasetTestHarness::Ints(), {{"require_non_empty", non_empty}});
+        DatasetHarness::Ints(), {{"require_non_empty", non_empty}});
   };
   EXPECT_THAT(harness_.PullAll(shard(2, 0, true)),
               ElementsAre("0", "2", "4", "end"));
@@ -191,15 +191,15 @@ TEST_F(DatasetKernelsTest, SideBySideAndOneAfterTheOther) {
   const ElementSpec two = {{DT_INT64, DT_INT64}, std::vector<PartialShape>(2)};
   EXPECT_THAT(harness_.PullAll(harness_.Make("ZipDataset", {a, b}, two)),
               ElementsAre("0; 0", "1; 1", "end"));
-  EXPECT_THAT(harness_.Make("ZipDataset", {a, b}, DatasetTestHarness::Ints()),
+  EXPECT_THAT(harness_.Make("ZipDataset", {a, b}, DatasetHarness::Ints()),
               StatusIs(kInvalid, "Number of components does not match"));
   EXPECT_THAT(harness_.PullAll(harness_.Make("ConcatenateDataset", {a, b},
-                                             DatasetTestHarness::Ints())),
+                                             DatasetHarness::Ints())),
               ElementsAre("0", "1", "0", "1", "2", "end"));
   ASSERT_OK_AND_ASSIGN(const Tensor floats, Slices(Tensor::Vector<float>({1})));
-  EXPECT_THAT(harness_.Make("ConcatenateDataset", {a, floats},
-                            DatasetTestHarness::Ints()),
-              StatusIs(kInvalid, "different output_types"));
+  EXPECT_THAT(
+      harness_.Make("ConcatenateDataset", {a, floats}, DatasetHarness::Ints()),
+      StatusIs(kInvalid, "different output_types"));
 }
 
 TEST_F(DatasetKernelsTest, WhatIsNoDataSetIsRefused) {
@@ -293,7 +293,7 @@ TEST_F(DatasetKernelsTest, ShufflesAndRepeats) {
     return harness_.Make(
         "ShuffleAndRepeatDataset",
         {harness_.Range(size), Int(3), Int(1), Int(2), Int(count)},
-        DatasetTestHarness::Ints(), {{"reshuffle_each_iteration", true}});
+        DatasetHarness::Ints(), {{"reshuffle_each_iteration", true}});
   };
   std::vector<std::string> twice = harness_.PullAll(make(3, 2));
   EXPECT_EQ(twice.size(), 7);
@@ -320,7 +320,7 @@ TEST_F(DatasetKernelsTest, AnElementThatFailsIsOneElement) {
                 ElementsAre("[2] 1 2", HasSubstr("two is not allowed"),
                             "[2] 4 5", "[1] 6", "end"));
     EXPECT_THAT(harness_.PullAll(harness_.Make("IgnoreErrorsDataset", {mapped},
-                                               DatasetTestHarness::Ints())),
+                                               DatasetHarness::Ints())),
                 ElementsAre("1", "2", "4", "5", "6", "end"));
   }
 }
@@ -333,10 +333,10 @@ TEST_F(DatasetKernelsTest, FunctionsThatDoNotFitAreRefused) {
               StatusIs(absl::StatusCode::kNotFound, "'g' is not defined"));
   const auto with = [&](const char* op, AttrMap attrs) {
     attrs["Targuments"] = DataTypeVector();
-    return harness_.Make(op, {harness_.Range(3)}, DatasetTestHarness::Ints(),
+    return harness_.Make(op, {harness_.Range(3)}, DatasetHarness::Ints(),
                          std::move(attrs));
   };
-  const AttrValue f = DatasetTestHarness::Function("f");
+  const AttrValue f = DatasetHarness::Function("f");
   EXPECT_THAT(with("FilterDataset", {{"predicate", f}}),
               StatusIs(kInvalid, "must return a scalar bool"));
   EXPECT_THAT(with("FlatMapDataset", {{"f", f}}),
@@ -358,8 +358,8 @@ TEST_F(DatasetKernelsTest, FilterTakeWhileAndFlatMap) {
     std::vector<Tensor> inputs = {harness_.Range(4)};
     inputs.insert(inputs.end(), more.begin(), more.end());
     return harness_.PullAll(
-        harness_.Make(op, inputs, DatasetTestHarness::Ints(),
-                      {{attr, DatasetTestHarness::Function(name)},
+        harness_.Make(op, inputs, DatasetHarness::Ints(),
+                      {{attr, DatasetHarness::Function(name)},
                        {"Targuments", DataTypeVector()}}));
   };
   EXPECT_THAT(with("FilterDataset", "predicate", "is_not_2"),
@@ -384,8 +384,8 @@ TEST_F(DatasetKernelsTest, WindowsAndRows) {
                          {{DT_VARIANT}, {PartialShape::Scalar()}});
   };
   ASSERT_OK_AND_ASSIGN(const Tensor windows, window(2, 2, 1));
-  ASSERT_OK_AND_ASSIGN(const auto iterator, harness_.Iterate(windows));
-  IteratorContext context = harness_.context();
+  ASSERT_OK_AND_ASSIGN(const auto iterator, harness_.Walk(windows));
+  IteratorContext context = harness_.Context();
   DatasetElement element;
   std::vector<std::vector<std::string>> all;
   while (*iterator->GetNext(context, &element)) {
@@ -401,7 +401,7 @@ TEST_F(DatasetKernelsTest, WindowsAndRows) {
 
   const auto unbatch = [&](const Tensor& input) {
     return harness_.PullAll(
-        harness_.Make("UnbatchDataset", {input}, DatasetTestHarness::Ints()));
+        harness_.Make("UnbatchDataset", {input}, DatasetHarness::Ints()));
   };
   ASSERT_OK_AND_ASSIGN(const Tensor vectors, Vectors({2, 0, 1}));
   EXPECT_THAT(unbatch(vectors), ElementsAre("2", "2", "1", "end"));
@@ -430,26 +430,26 @@ TEST_F(DatasetKernelsTest, APositionIsSavedAndGoneOnFrom) {
       Shuffle(range, 3, 5, false),
       Shuffle(range, 3, 5, true),
       harness_.Make("ConcatenateDataset", {range, range},
-                    DatasetTestHarness::Ints()),
+                    DatasetHarness::Ints()),
       harness_.Make("ZipDataset", {range, harness_.Range(4)},
                     {{DT_INT64, DT_INT64}, std::vector<PartialShape>(2)}),
-      harness_.Make("UnbatchDataset", {vectors}, DatasetTestHarness::Ints()),
+      harness_.Make("UnbatchDataset", {vectors}, DatasetHarness::Ints()),
       harness_.Make("InterleaveDataset", {range, Int(2), Int(2)},
-                    DatasetTestHarness::Ints(),
-                    {{"f", DatasetTestHarness::Function("range")},
+                    DatasetHarness::Ints(),
+                    {{"f", DatasetHarness::Function("range")},
                      {"Targuments", DataTypeVector()}}),
   };
   for (size_t d = 0; d < datasets.size(); ++d) {
     ASSERT_OK(datasets[d]) << d;
     for (int taken = 0; taken <= 8; ++taken) {
       SCOPED_TRACE(absl::StrCat("data set ", d, " after ", taken));
-      ASSERT_OK_AND_ASSIGN(auto iterator, harness_.Iterate(*datasets[d]));
+      ASSERT_OK_AND_ASSIGN(auto iterator, harness_.Walk(*datasets[d]));
       harness_.Pull(*iterator, taken);
       IteratorStateWriter::Values values;
-      IteratorContext context = harness_.context();
+      IteratorContext context = harness_.Context();
       ASSERT_OK(iterator->Save(context, IteratorStateWriter(values)));
       const auto rest = harness_.Pull(*iterator);
-      ASSERT_OK_AND_ASSIGN(auto other, harness_.Iterate(*datasets[d]));
+      ASSERT_OK_AND_ASSIGN(auto other, harness_.Walk(*datasets[d]));
       ASSERT_OK(other->Restore(context, IteratorStateReader(values)));
       EXPECT_EQ(harness_.Pull(*other), rest);
     }
@@ -457,8 +457,8 @@ TEST_F(DatasetKernelsTest, APositionIsSavedAndGoneOnFrom) {
 }
 
 TEST_F(DatasetKernelsTest, DamagedPositionsAreRefused) {
-  ASSERT_OK_AND_ASSIGN(auto iterator, harness_.Iterate(harness_.Range(3)));
-  IteratorContext context = harness_.context();
+  ASSERT_OK_AND_ASSIGN(auto iterator, harness_.Walk(harness_.Range(3)));
+  IteratorContext context = harness_.Context();
   IteratorStateWriter::Values values;
   EXPECT_THAT(iterator->Restore(context, IteratorStateReader(values)),
               StatusIs(absl::StatusCode::kNotFound, "no 'next'"));

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
 
@@ -44,6 +45,24 @@ class ElementsDataset : public Dataset {
   const std::vector<DatasetElement> elements_;
 };
 
+// Row `row` of `rows` becomes `element`; strings that nobody else holds are
+// moved. REQUIRES: one dtype, and as many elements as a row has.
+void MoveIntoRow(Tensor element, int64_t row, Tensor& rows) {
+  const int64_t count = element.num_elements();
+  const size_t bytes = DataTypeSize(element.dtype()) * count;
+  if (bytes != 0) {
+    std::memcpy(static_cast<char*>(rows.mutable_data()) + row * bytes,
+                element.data(), bytes);
+    return;
+  }
+  if (element.dtype() != DT_STRING || !element.RefCountIsOne()) {
+    return CopyElements(element, 0, count, rows, row * count);
+  }
+  const auto from = element.mutable_flat<std::string>();
+  const auto to = rows.mutable_flat<std::string>().subspan(row * count, count);
+  for (int64_t i = 0; i < count; ++i) to[i] = std::move(from[i]);
+}
+
 }  // namespace
 
 absl::StatusOr<TensorShape> RowsShape(int64_t rows, const TensorShape& row) {
@@ -61,20 +80,24 @@ absl::StatusOr<Tensor> RowOf(const Tensor& tensor, int64_t row,
   return slice.Reshaped(std::move(shape));
 }
 
-void MoveIntoRow(Tensor element, int64_t row, Tensor& rows) {
-  const int64_t count = element.num_elements();
-  const size_t bytes = DataTypeSize(element.dtype()) * count;
-  if (bytes != 0) {
-    std::memcpy(static_cast<char*>(rows.mutable_data()) + row * bytes,
-                element.data(), bytes);
-    return;
+absl::StatusOr<Tensor> JoinRows(std::vector<DatasetElement>& elements, size_t c,
+                                Allocator& allocator) {
+  const TensorShape row = elements[0][c].shape();
+  const DataType dtype = elements[0][c].dtype();
+  const auto count = static_cast<int64_t>(elements.size());
+  for (const DatasetElement& element : elements) {
+    if (element[c].shape() == row && element[c].dtype() == dtype) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Cannot add tensor to the batch: number of elements does not match. "
+        "Shapes are: [tensor]: ",
+        element[c].shape().ToString(), ", [batch]: ", row.ToString()));
   }
-  if (element.dtype() != DT_STRING || !element.RefCountIsOne()) {
-    return CopyElements(element, 0, count, rows, row * count);
+  ASSIGN_OR_RETURN(const TensorShape shape, RowsShape(count, row));
+  ASSIGN_OR_RETURN(Tensor rows, Tensor::Allocate(allocator, dtype, shape));
+  for (int64_t i = 0; i < count; ++i) {
+    MoveIntoRow(std::move(elements[i][c]), i, rows);
   }
-  const auto from = element.mutable_flat<std::string>();
-  const auto to = rows.mutable_flat<std::string>().subspan(row * count, count);
-  for (int64_t i = 0; i < count; ++i) to[i] = std::move(from[i]);
+  return rows;
 }
 
 DatasetPtr NewElementsDataset(std::string name, ElementSpec spec,

@@ -6,10 +6,11 @@
 #define WEFT_LIBS_KERNELS_DATA_ELEMENT_ROWS_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "libs/kernels/data/dataset.h"
-#include "libs/kernels/data/dataset_kernel.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft {
@@ -22,9 +23,11 @@ absl::StatusOr<TensorShape> RowsShape(int64_t rows, const TensorShape& row);
 absl::StatusOr<Tensor> RowOf(const Tensor& tensor, int64_t row,
                              Allocator& allocator);
 
-// Row `row` of `rows` becomes `element`; strings that nobody else holds are
-// moved. REQUIRES: one dtype, and as many elements as a row has.
-void MoveIntoRow(Tensor element, int64_t row, Tensor& rows);
+// Components `c` of `elements`, of which there is one at least and each has it,
+// as rows of one tensor; takes them out of `elements`. INVALID_ARGUMENT, in
+// TensorFlow's words, where they differ in shape or type.
+absl::StatusOr<Tensor> JoinRows(std::vector<DatasetElement>& elements, size_t c,
+                                Allocator& allocator);
 
 // A data set of elements that are there, in their order.
 DatasetPtr NewElementsDataset(std::string name, ElementSpec spec,

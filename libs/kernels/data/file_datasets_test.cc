@@ -47,35 +47,35 @@ class FileDatasetsTest : public testing::Test {
     return harness_.files().ReadFile(path).value_or("");
   }
 
-  absl::StatusOr<DatasetPtr> Lines(const Texts& paths, std::string type = "") {
+  absl::StatusOr<Tensor> Lines(const Texts& paths, std::string type = "") {
     return harness_.Make("TextLineDataset",
-                         {Paths(paths), Text(std::move(type)), Number(0)});
+                         {Paths(paths), Text(std::move(type)), Number(0)}, {});
   }
-  absl::StatusOr<DatasetPtr> Records(const Texts& paths) {
-    return harness_.Make("TFRecordDataset",
-                         {Paths(paths), Text(""), Number(0)});
+  absl::StatusOr<Tensor> Records(const Texts& paths) {
+    return harness_.Make("TFRecordDataset", {Paths(paths), Text(""), Number(0)},
+                         {});
   }
-  absl::StatusOr<DatasetPtr> Fixed(const Texts& paths, int64_t header,
-                                   int64_t record, int64_t footer,
-                                   std::string type = "") {
+  absl::StatusOr<Tensor> Fixed(const Texts& paths, int64_t header,
+                               int64_t record, int64_t footer,
+                               std::string type = "") {
     return harness_.Make("FixedLengthRecordDatasetV2",
                          {Paths(paths), Number(header), Number(record),
-                          Number(footer), Number(0), Text(std::move(type))});
+                          Number(footer), Number(0), Text(std::move(type))},
+                         {});
   }
   // Two columns: an int32 that has to be there, and a string.
-  absl::StatusOr<DatasetPtr> Csv(const Texts& paths, bool has_header) {
+  absl::StatusOr<Tensor> Csv(const Texts& paths, bool has_header) {
     return harness_.Make(
         "CSVDataset",
         {Paths(paths), Text(""), Number(1 << 10),
          Tensor::Scalar<bool>(has_header), Text(","),
          Tensor::Scalar<bool>(true), Text("NA"), Tensor::Vector<int64_t>({}),
          Tensor::Vector<int32_t>({}), Tensor::Vector<std::string>({"none"})},
-        {{"output_types", DataTypeVector{DT_INT32, DT_STRING}},
-         {"output_shapes", std::vector<PartialShape>(2)}});
+        {{DT_INT32, DT_STRING}, std::vector<PartialShape>(2)});
   }
   // All of a data set of strings; a restored walk gives the same rest from
   // every place on.
-  Texts All(const absl::StatusOr<DatasetPtr>& dataset) {
+  Texts All(const absl::StatusOr<Tensor>& dataset) {
     EXPECT_OK(dataset);
     if (!dataset.ok()) return {};
     auto whole = harness_.Walk(*dataset);
@@ -95,7 +95,7 @@ class FileDatasetsTest : public testing::Test {
     return all;
   }
   // Codes and texts of what a walk gives.
-  Texts Outcomes(const absl::StatusOr<DatasetPtr>& dataset, int count) {
+  Texts Outcomes(const absl::StatusOr<Tensor>& dataset, int count) {
     EXPECT_OK(dataset);
     if (!dataset.ok()) return {};
     auto walk = harness_.Walk(*dataset);
@@ -173,14 +173,16 @@ TEST_F(FileDatasetsTest, DamagedRecords) {
 TEST_F(FileDatasetsTest, RecordsFromOffsetsOn) {
   WriteRecords("a", {"one", "two"});
   ASSERT_OK_AND_ASSIGN(
-      const DatasetPtr dataset,
+      const Tensor dataset,
       harness_.Make("TFRecordDatasetV2",
                     {Paths({"a", "a", "a"}), Text(""), Number(0),
-                     Tensor::Vector<int64_t>({19, 0, 1000})}));
+                     Tensor::Vector<int64_t>({19, 0, 1000})},
+                    {}));
   EXPECT_EQ(All(dataset), (Texts{"two", "one", "two"}));
   EXPECT_THAT(harness_.Make("TFRecordDatasetV2",
                             {Paths({"a", "a"}), Text(""), Number(0),
-                             Tensor::Vector<int64_t>({1})}),
+                             Tensor::Vector<int64_t>({1})},
+                            {}),
               StatusIs(absl::StatusCode::kInvalidArgument, "byte_offsets"));
 }
 
@@ -226,7 +228,7 @@ TEST_F(FileDatasetsTest, ArgumentsThatCannotBe) {
 
 TEST_F(FileDatasetsTest, CsvRecords) {
   Write("a", "id,text\n1,a\r\n2,\"b\"\"c\nd\"\n3,NA\n4,");
-  ASSERT_OK_AND_ASSIGN(const DatasetPtr dataset, Csv({"a", "a"}, true));
+  ASSERT_OK_AND_ASSIGN(const Tensor dataset, Csv({"a", "a"}, true));
   EXPECT_EQ(Outcomes(dataset, 9), (Texts{"1", "2", "3", "4", "1", "2", "3", "4",
                                          "OUT_OF_RANGE: the end"}));
   ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(dataset));

@@ -195,8 +195,7 @@ class TakeWhileDataset : public CallingDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
-      has_ended_ = ended != 0;
+      ASSIGN_OR_RETURN(has_ended_, reader.ReadBool("has_ended"));
       return UnaryIteratorOf::Restore(context, reader);
     }
 
@@ -330,8 +329,7 @@ class InterleaveDataset : public CallingDataset {
       ASSIGN_OR_RETURN(const int64_t at, reader.ReadInt("at"));
       at_ = static_cast<size_t>(at) % cycle_.size();
       ASSIGN_OR_RETURN(taken_, reader.ReadInt("taken"));
-      ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("input_has_ended"));
-      input_has_ended_ = ended != 0;
+      ASSIGN_OR_RETURN(input_has_ended_, reader.ReadBool("input_has_ended"));
       num_open_ = 0;
       for (size_t i = 0; i < cycle_.size(); ++i) {
         cycle_[i] = Place();

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/data/iterator_resource.h"
-#include "libs/kernels/data/testing/dataset_test_harness.h"
+#include "libs/kernels/data/testing/dataset_harness.h"
 #include "libs/tensor/resource_handle.h"
 
 namespace weft {
@@ -45,7 +45,7 @@ class IteratorKernelsTest : public ::testing::Test {
     return next.scalar<int64_t>();
   }
 
-  DatasetTestHarness harness_;
+  DatasetHarness harness_;
   std::vector<std::unique_ptr<KernelTestHarness::Kernel>> makers_;
 };
 
@@ -72,7 +72,7 @@ TEST_F(IteratorKernelsTest, DataSetsOfOtherTypesAndShapesAreRefused) {
       const Tensor batches,
       harness_.Make("BatchDataset",
                     {harness_.Range(2), Tensor::Scalar(int64_t{2})},
-                    DatasetTestHarness::IntsOf(PartialShape({-1}))));
+                    DatasetHarness::IntsOf(PartialShape({-1}))));
   EXPECT_THAT(Initialize(iterator, batches),
               StatusIs(kInvalid, "Incompatible shapes at component 0"));
   ASSERT_OK_AND_ASSIGN(
@@ -133,9 +133,9 @@ TEST_F(IteratorKernelsTest, OneShotMakesItsDataSetOnce) {
   });
   ASSERT_OK_AND_ASSIGN(
       auto kernel,
-      kernels().Make("OneShotIterator", {},
-                     IntAttrs({{"dataset_factory",
-                                DatasetTestHarness::Function("make")}})));
+      kernels().Make(
+          "OneShotIterator", {},
+          IntAttrs({{"dataset_factory", DatasetHarness::Function("make")}})));
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> handle, kernel->Run({}));
   EXPECT_EQ(*Next(handle[0]), 0);
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> again, kernel->Run({}));
@@ -169,9 +169,8 @@ TEST_F(IteratorKernelsTest, AStepThatIsCancelledWhileItWaitsLosesNothing) {
                            });
   ASSERT_OK_AND_ASSIGN(
       const Tensor mapped,
-      harness_.Make("MapDataset", {harness_.Range(3)},
-                    DatasetTestHarness::Ints(),
-                    {{"f", DatasetTestHarness::Function("wait")},
+      harness_.Make("MapDataset", {harness_.Range(3)}, DatasetHarness::Ints(),
+                    {{"f", DatasetHarness::Function("wait")},
                      {"Targuments", DataTypeVector()}}));
   const Tensor handle = NewIterator("shared");
   ASSERT_OK(Initialize(handle, mapped));
@@ -183,12 +182,12 @@ TEST_F(IteratorKernelsTest, AStepThatIsCancelledWhileItWaitsLosesNothing) {
   Cancellation at_work, waiting;
   const auto ended = kernels().scheduler().NewEvent();
   absl::Status first, second;
-  iterator->GetNext(harness_.context().With(at_work), [&](auto next) {
+  iterator->GetNext(harness_.Context().With(at_work), [&](auto next) {
     first = next.status();
     ended->Set();
   });
   entered->Wait();
-  iterator->GetNext(harness_.context().With(waiting),
+  iterator->GetNext(harness_.Context().With(waiting),
                     [&](auto next) { second = next.status(); });
   waiting.Cancel(absl::CancelledError("the second is cancelled"));
   EXPECT_THAT(second, StatusIs(absl::StatusCode::kCancelled, "the second"));
@@ -208,7 +207,7 @@ TEST_F(IteratorKernelsTest, AnElementThatIsThereIsTakenOnTheAskingThread) {
       kernels().resources().Lookup<IteratorResource>("", "shared"));
   for (int i = 0; i < 1000; ++i) {
     bool has_ended = false;
-    iterator->GetNext(harness_.context(), [&](auto next) {
+    iterator->GetNext(harness_.Context(), [&](auto next) {
       has_ended = next.ok() && next->has_value();
     });
     ASSERT_TRUE(has_ended) << i;
@@ -219,7 +218,7 @@ TEST_F(IteratorKernelsTest, AnElementThatIsThereIsTakenOnTheAskingThread) {
 class WatchedDataset : public Dataset {
  public:
   WatchedDataset(Event* ended)
-      : Dataset("Watched", DatasetTestHarness::Ints()), ended_(ended) {}
+      : Dataset("Watched", DatasetHarness::Ints()), ended_(ended) {}
 
   absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
       IteratorContext&) const override {
@@ -264,11 +263,11 @@ TEST_F(IteratorKernelsTest, APipelineEndsWithItsHolderAndWhenBegunAnew) {
 
 TEST_F(IteratorKernelsTest, WholeDataSets) {
   const auto reduce = [&](const Tensor& dataset) {
-    return kernels().RunOne(
-        "ReduceDataset", {dataset, Tensor::Scalar(int64_t{10})},
-        IntAttrs({{"f", DatasetTestHarness::Function("add")},
-                  {"Tstate", DataTypeVector{DT_INT64}},
-                  {"Targuments", DataTypeVector()}}));
+    return kernels().RunOne("ReduceDataset",
+                            {dataset, Tensor::Scalar(int64_t{10})},
+                            IntAttrs({{"f", DatasetHarness::Function("add")},
+                                      {"Tstate", DataTypeVector{DT_INT64}},
+                                      {"Targuments", DataTypeVector()}}));
   };
   harness_.functions().Add(
       "add", {DT_INT64, DT_INT64}, {DT_INT64}, [](std::vector<Tensor> args) {

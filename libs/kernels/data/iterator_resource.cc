@@ -40,7 +40,8 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
   }
 
   // Runs `work` in its turn, with a context that the step's end cancels: at
-  // once where it is its turn and `is_quick` says so, else on Pool::kOwnThread.
+  // once where it is its turn, `may_be_quick` and an element is ready, else on
+  // Pool::kOwnThread.
   using Work = absl::AnyInvocable<absl::Status(Walk&, IteratorContext&)>;
   void InTurn(Cancellation& step, bool may_be_quick, Work work, Done done);
 

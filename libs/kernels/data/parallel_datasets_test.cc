@@ -17,10 +17,6 @@ namespace {
 
 using Numbers = std::vector<int64_t>;
 
-const AttrMap kOneNumber = {
-    {"output_types", DataTypeVector{DT_INT64}},
-    {"output_shapes", std::vector<PartialShape>{PartialShape::Scalar()}}};
-
 Tensor Count(int64_t value) { return Tensor::Scalar<int64_t>(value); }
 
 Numbers UpTo(int64_t end) {
@@ -31,25 +27,20 @@ Numbers UpTo(int64_t end) {
 
 class ParallelDatasetsTest : public testing::Test {
  protected:
-  DatasetPtr Range(int64_t end) {
-    return harness_
-        .Make("RangeDataset", {Count(0), Count(end), Count(1)}, kOneNumber)
-        .value();
+  Tensor Range(int64_t end) { return harness_.Range(end); }
+  Tensor Over(absl::string_view op, const Tensor& input, Tensor arg) {
+    return *harness_.Make(op, {input, std::move(arg)}, DatasetHarness::Ints());
   }
-  DatasetPtr Over(absl::string_view op, const DatasetPtr& input, Tensor arg) {
-    return harness_.Make(op, {ToTensor(input), std::move(arg)}, kOneNumber)
-        .value();
-  }
-  DatasetPtr Prefetch(const DatasetPtr& input, int64_t size) {
+  Tensor Prefetch(const Tensor& input, int64_t size) {
     return Over("PrefetchDataset", input, Count(size));
   }
-  DatasetPtr Cache(const DatasetPtr& input, std::string file) {
+  Tensor Cache(const Tensor& input, std::string file) {
     return Over("CacheDataset", input,
                 Tensor::Scalar<std::string>(std::move(file)));
   }
   // An iterator of what `map` makes of `input`.
   std::unique_ptr<DatasetIterator> Map(
-      const DatasetPtr& input, int64_t calls,
+      const Tensor& input, int64_t calls,
       std::function<absl::StatusOr<int64_t>(int64_t)> map,
       bool keeps_order = true) {
     ParallelMapOptions options;
@@ -62,7 +53,7 @@ class ParallelDatasetsTest : public testing::Test {
       if (!result.ok()) return done(result.status());
       done(DatasetElement{Count(*result)});
     };
-    return NewParallelMapIterator(input, harness_.Walk(input).value(),
+    return NewParallelMapIterator(*DatasetFrom(input), *harness_.Walk(input),
                                   std::move(options), harness_.Context());
   }
 
@@ -76,13 +67,13 @@ TEST_F(ParallelDatasetsTest, APrefetchKeepsTheOrder) {
     EXPECT_EQ(harness_.Rest<int64_t>(*walk), UpTo(100)) << size;
     EXPECT_THAT(harness_.Next(*walk), StatusIs(absl::StatusCode::kOutOfRange));
   }
-  EXPECT_THAT(harness_.Make("PrefetchDataset", {ToTensor(Range(1)), Count(-2)},
-                            kOneNumber),
+  EXPECT_THAT(harness_.Make("PrefetchDataset", {Range(1), Count(-2)},
+                            DatasetHarness::Ints()),
               StatusIs(absl::StatusCode::kInvalidArgument, "buffer_size"));
 }
 
 TEST_F(ParallelDatasetsTest, APrefetchGoesOnWhereItWas) {
-  const DatasetPtr dataset = Prefetch(Range(20), 4);
+  const Tensor dataset = Prefetch(Range(20), 4);
   for (size_t taken : {0, 1, 7, 19, 20}) {
     ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(dataset));
     Numbers all = harness_.Rest<int64_t>(*walk, taken);
@@ -173,15 +164,15 @@ TEST_F(ParallelDatasetsTest, AWaitEndsWithItsStep) {
     pending = std::move(done);
     called->Set();
   };
-  const DatasetPtr range = Range(1);
+  const Tensor range = Range(1);
   const auto map =
-      NewParallelMapIterator(range, harness_.Walk(range).value(),
+      NewParallelMapIterator(*DatasetFrom(range), *harness_.Walk(range),
                              std::move(options), harness_.Context());
   Cancellation step;
   const std::unique_ptr<Event> ended = harness_.scheduler().NewEvent();
   absl::Status status;
   harness_.scheduler().Schedule(Pool::kOwnThread, [&] {
-    IteratorContext context = harness_.Context(step);
+    IteratorContext context = harness_.Context().With(step);
     DatasetElement element;
     status = map->GetNext(context, &element).status();
     ended->Set();
@@ -199,7 +190,7 @@ TEST_F(ParallelDatasetsTest, AWaitEndsWithItsStep) {
 
 TEST_F(ParallelDatasetsTest, ACacheIsFilledByAWholeWalk) {
   for (const char* file : {"", "cache"}) {
-    const DatasetPtr cached = Cache(Range(5), file);
+    const Tensor cached = Cache(Range(5), file);
     {
       ASSERT_OK_AND_ASSIGN(const auto partly, harness_.Walk(cached));
       EXPECT_EQ(harness_.Rest<int64_t>(*partly, 3), UpTo(3));
@@ -221,12 +212,12 @@ TEST_F(ParallelDatasetsTest, ACacheGoesOnWhereItWas) {
   for (const char* file : {"", "cache"}) {
     for (size_t taken : {0, 3, 5}) {
       (void)harness_.files().DeleteFile("cache.weft_cache");
-      const DatasetPtr cached = Cache(Range(5), file);
+      const Tensor cached = Cache(Range(5), file);
       for (int pass = 0; pass < 2; ++pass) {
         ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(cached));
         Numbers all = harness_.Rest<int64_t>(*walk, taken);
         ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*walk));
-        const DatasetPtr fresh = Cache(Range(5), file);
+        const Tensor fresh = Cache(Range(5), file);
         ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(fresh));
         ASSERT_OK(harness_.Restore(*restored, state));
         for (int64_t n : harness_.Rest<int64_t>(*restored)) all.push_back(n);

@@ -396,8 +396,8 @@ ParallelInterleaveIterator::RestoreSource(
   std::deque<ElementResult> results;
   RETURN_IF_ERROR(ReadResults(reader, "results", dataset().element(), results));
   for (ElementResult& result : results) source->Add(std::move(result));
-  ASSIGN_OR_RETURN(const int64_t is_open, reader.ReadInt("is_open"));
-  if (is_open == 0) return source;
+  ASSIGN_OR_RETURN(const bool is_open, reader.ReadBool("is_open"));
+  if (!is_open) return source;
   ASSIGN_OR_RETURN(source->iterator,
                    dataset().OpenSource(context, source->input));
   RETURN_IF_ERROR(
@@ -447,7 +447,7 @@ absl::Status ParallelInterleaveIterator::Restore(
     IteratorContext& context, const IteratorStateReader& reader) {
   absl::MutexLock lock(&mutex_);
   Pause(context);
-  ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
+  ASSIGN_OR_RETURN(const bool ended, reader.ReadBool("has_ended"));
   ASSIGN_OR_RETURN(const int64_t position, reader.ReadInt("position"));
   ASSIGN_OR_RETURN(const int64_t in_block, reader.ReadInt("in_block"));
   ASSIGN_OR_RETURN(const int64_t count, reader.ReadInt("sources"));
@@ -472,7 +472,7 @@ absl::Status ParallelInterleaveIterator::Restore(
   waiting_.assign(places.begin(), places.end());
   position_ = position;
   in_block_ = in_block;
-  input_has_ended_ = ended != 0;
+  input_has_ended_ = ended;
   if (input_has_ended_) EndInput();
   is_paused_ = false;
   for (auto& source : sources_) Enqueue(*source);

@@ -74,11 +74,11 @@ class ParallelMapIterator : public DatasetIterator {
                        const IteratorStateReader& reader) override {
     absl::MutexLock lock(&mutex_);
     Pause(context);
-    ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
+    ASSIGN_OR_RETURN(const bool ended, reader.ReadBool("has_ended"));
     std::deque<ElementResult> results;
     RETURN_IF_ERROR(ReadResults(reader, "results", owner_->element(), results));
     RETURN_IF_ERROR(input_->Restore(context, reader.Within("input")));
-    input_has_ended_ = ended != 0;
+    input_has_ended_ = ended;
     calls_.clear();
     for (ElementResult& result : results) {
       calls_.push_back(

@@ -139,24 +139,18 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
   absl::Status Save(IteratorContext& context,
                     IteratorStateWriter writer) override {
     // Between calls something is kept only after one that was cancelled.
-    writer.Write("kept", static_cast<int64_t>(elements_.size()));
-    for (size_t i = 0; i < elements_.size(); ++i) {
-      writer.Write(absl::StrCat("element", i), elements_[i]);
-    }
+    writer.Write("kept", elements_);
     return input_->Save(context, writer.Within("input"));
   }
 
   absl::Status Restore(IteratorContext& context,
                        const IteratorStateReader& reader) override {
-    ASSIGN_OR_RETURN(const int64_t kept, reader.ReadInt("kept"));
-    elements_.clear();
-    for (int64_t i = 0; i < kept; ++i) {
-      ASSIGN_OR_RETURN(DatasetElement element,
-                       reader.ReadElement(absl::StrCat("element", i)));
+    ASSIGN_OR_RETURN(auto kept, reader.ReadElements("kept"));
+    for (const DatasetElement& element : kept) {
       RETURN_IF_ERROR(CheckResult(dataset().element(), {{}, element}));
-      elements_.push_back(std::move(element));
     }
-    taken_ = kept;
+    elements_ = std::move(kept);
+    taken_ = static_cast<int64_t>(elements_.size());
     error_ = absl::OkStatus();
     return input_->Restore(context, reader.Within("input"));
   }
@@ -171,32 +165,10 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
     if (taken == 0 || (is_short && dataset().drops_remainder_)) return false;
     batch->clear();
     for (size_t c = 0; c < elements[0].size(); ++c) {
-      ASSIGN_OR_RETURN(Tensor rows, Join(context, elements, c));
+      ASSIGN_OR_RETURN(Tensor rows, JoinRows(elements, c, context.allocator()));
       batch->push_back(std::move(rows));
     }
     return true;
-  }
-
-  absl::StatusOr<Tensor> Join(IteratorContext& context,
-                              std::vector<DatasetElement>& elements,
-                              size_t c) const {
-    const TensorShape row = elements[0][c].shape();
-    ASSIGN_OR_RETURN(const TensorShape shape,
-                     RowsShape(static_cast<int64_t>(elements.size()), row));
-    const DataType dtype = elements[0][c].dtype();
-    ASSIGN_OR_RETURN(Tensor rows,
-                     Tensor::Allocate(context.allocator(), dtype, shape));
-    for (size_t i = 0; i < elements.size(); ++i) {
-      Tensor& element = elements[i][c];
-      if (element.shape() != row || element.dtype() != dtype) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "Cannot add tensor to the batch: number of elements does not "
-            "match. Shapes are: [tensor]: ",
-            element.shape().ToString(), ", [batch]: ", row.ToString()));
-      }
-      MoveIntoRow(std::move(element), static_cast<int64_t>(i), rows);
-    }
-    return rows;
   }
 
   const IteratorPtr input_;

@@ -76,11 +76,11 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
                        const IteratorStateReader& reader) override {
     absl::MutexLock lock(&mutex_);
     Pause(context);
-    ASSIGN_OR_RETURN(const int64_t ended, reader.ReadInt("has_ended"));
+    ASSIGN_OR_RETURN(const bool ended, reader.ReadBool("has_ended"));
     std::deque<ElementResult> buffer;
     RETURN_IF_ERROR(ReadResults(reader, "buffer", dataset().element(), buffer));
     RETURN_IF_ERROR(input_->Restore(context, reader.Within("input")));
-    has_ended_ = ended != 0;
+    has_ended_ = ended;
     buffer_ = std::move(buffer);
     bytes_ = 0;
     for (const ElementResult& result : buffer_) bytes_ += result.TotalBytes();

@@ -148,37 +148,14 @@ class FixedLengthFile : public RecordFile {
   uint64_t position_;
 };
 
-// A data set of files.
-class FilesDataset : public Dataset {
- public:
-  FilesDataset(std::string name, std::vector<std::string> files)
-      : Dataset(std::move(name), {{DT_STRING}, {PartialShape::Scalar()}}),
-        files_(std::move(files)) {}
-
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
-      IteratorContext&) const override {
-    return NewFilesIterator(
-        shared_from_this(), files_,
-        [this](FileSystem& files, size_t index, uint64_t position) {
-          return Open(files, index, position);
-        });
-  }
-
- protected:
-  const std::string& file(size_t index) const { return files_[index]; }
-
- private:
-  virtual absl::StatusOr<std::unique_ptr<RecordFile>> Open(
-      FileSystem& files, size_t index, uint64_t position) const = 0;
-
-  const std::vector<std::string> files_;
-};
+ElementSpec OneText() { return {{DT_STRING}, {PartialShape::Scalar()}}; }
 
 class TextLineDataset : public FilesDataset {
  public:
   TextLineDataset(const DatasetOp& op, std::vector<std::string> files,
                   Compression compression)
-      : FilesDataset(op.name, std::move(files)), compression_(compression) {}
+      : FilesDataset(op.name, OneText(), std::move(files)),
+        compression_(compression) {}
 
  private:
   absl::StatusOr<std::unique_ptr<RecordFile>> Open(
@@ -195,7 +172,7 @@ class TFRecordDataset : public FilesDataset {
  public:
   TFRecordDataset(const DatasetOp& op, std::vector<std::string> files,
                   std::vector<int64_t> offsets, Compression compression)
-      : FilesDataset(op.name, std::move(files)),
+      : FilesDataset(op.name, OneText(), std::move(files)),
         offsets_(std::move(offsets)),
         compression_(compression) {}
 
@@ -224,7 +201,7 @@ class FixedLengthDataset : public FilesDataset {
  public:
   FixedLengthDataset(const DatasetOp& op, std::vector<std::string> files,
                      const FixedLayout& layout, Compression compression)
-      : FilesDataset(op.name, std::move(files)),
+      : FilesDataset(op.name, OneText(), std::move(files)),
         layout_(layout),
         compression_(compression) {}
 
@@ -262,18 +239,11 @@ absl::Status CheckBufferSize(const OpKernelContext& context, int i) {
       "`buffer_size` must be >= 0 (0 == default)");
 }
 
-absl::StatusOr<Compression> ReadCompression(const OpKernelContext& context,
-                                            int i) {
-  ASSIGN_OR_RETURN(const std::string type,
-                   ScalarInput<std::string>(context, i, "compression_type"));
-  return CompressionOf(type);
-}
-
 absl::StatusOr<DatasetPtr> MakeTextLine(const DatasetOp& op,
                                         OpKernelContext& context) {
   ASSIGN_OR_RETURN(auto files,
                    VectorInput<std::string>(context, 0, "filenames"));
-  ASSIGN_OR_RETURN(const Compression compression, ReadCompression(context, 1));
+  ASSIGN_OR_RETURN(const Compression compression, CompressionInput(context, 1));
   RETURN_IF_ERROR(CheckBufferSize(context, 2));
   return std::make_shared<TextLineDataset>(op, std::move(files), compression);
 }
@@ -282,7 +252,7 @@ absl::StatusOr<DatasetPtr> MakeTFRecord(const DatasetOp& op,
                                         OpKernelContext& context) {
   ASSIGN_OR_RETURN(auto files,
                    VectorInput<std::string>(context, 0, "filenames"));
-  ASSIGN_OR_RETURN(const Compression compression, ReadCompression(context, 1));
+  ASSIGN_OR_RETURN(const Compression compression, CompressionInput(context, 1));
   // As in TensorFlow any buffer_size will do.
   std::vector<int64_t> offsets;
   if (context.num_inputs() > 3) {
@@ -326,7 +296,7 @@ absl::StatusOr<DatasetPtr> MakeFixedLength(const DatasetOp& op,
   RETURN_IF_ERROR(CheckBufferSize(context, 4));
   Compression compression = Compression::kNone;
   if (context.num_inputs() > 5) {
-    ASSIGN_OR_RETURN(compression, ReadCompression(context, 5));
+    ASSIGN_OR_RETURN(compression, CompressionInput(context, 5));
   }
   return std::make_shared<FixedLengthDataset>(op, std::move(files), layout,
                                               compression);

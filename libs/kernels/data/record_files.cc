@@ -4,19 +4,17 @@
 
 #include "absl/strings/match.h"
 #include "libs/base/status.h"
+#include "libs/kernels/data/dataset_kernel.h"
 
 namespace weft {
-namespace {
 
-class FilesIterator : public DatasetIterator {
+class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
  public:
-  FilesIterator(DatasetPtr owner, const std::vector<std::string>& names,
-                OpenRecordFile open)
-      : owner_(std::move(owner)), names_(names), open_(std::move(open)) {}
+  using IteratorOf::IteratorOf;
 
   absl::StatusOr<bool> GetNext(IteratorContext& context,
                                DatasetElement* element) override {
-    while (index_ < names_.size()) {
+    while (index_ < names().size()) {
       RETURN_IF_ERROR(context.cancellation().status());
       if (file_ == nullptr) {
         RETURN_IF_ERROR(Named(Open(context, 0)));
@@ -24,7 +22,7 @@ class FilesIterator : public DatasetIterator {
       const absl::StatusOr<bool> has =
           file_->Read(context.allocator(), element);
       if (has.ok() && *has) return true;
-      const absl::Status status = Annotate(has.status(), names_[index_]);
+      const absl::Status status = Annotate(has.status(), name());
       if (has.ok() || file_->IsGivenUpAfterError()) {
         file_.reset();
         ++index_;
@@ -46,47 +44,44 @@ class FilesIterator : public DatasetIterator {
                        const IteratorStateReader& reader) override {
     ASSIGN_OR_RETURN(const int64_t index, reader.ReadInt("file"));
     ASSIGN_OR_RETURN(const int64_t position, reader.ReadInt("position"));
-    ASSIGN_OR_RETURN(const int64_t is_open, reader.ReadInt("is_open"));
-    const auto count = static_cast<int64_t>(names_.size());
+    ASSIGN_OR_RETURN(const bool is_open, reader.ReadBool("is_open"));
+    const auto count = static_cast<int64_t>(names().size());
     if (index < 0 || index > count || position < 0 ||
-        (is_open != 0 && index == count)) {
+        (is_open && index == count)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the saved state of an iterator is at ", position,
                        " of file ", index, ", and there are ", count));
     }
     index_ = static_cast<size_t>(index);
     file_.reset();
-    if (is_open == 0) return absl::OkStatus();
+    if (!is_open) return absl::OkStatus();
     return Named(Open(context, static_cast<uint64_t>(position)));
   }
 
  private:
+  const std::vector<std::string>& names() const { return dataset().files_; }
+  const std::string& name() const { return names()[index_]; }
+
   absl::Status Open(IteratorContext& context, uint64_t position) {
-    ASSIGN_OR_RETURN(file_, open_(context.file_system(), index_, position));
+    ASSIGN_OR_RETURN(file_,
+                     dataset().Open(context.file_system(), index_, position));
     return absl::OkStatus();
   }
   // Of what opens a file; the file system has named it.
   absl::Status Named(const absl::Status& status) const {
-    if (status.ok() || absl::StrContains(status.message(), names_[index_])) {
+    if (status.ok() || absl::StrContains(status.message(), name())) {
       return status;
     }
-    return Annotate(status, names_[index_]);
+    return Annotate(status, name());
   }
 
-  const DatasetPtr owner_;
-  const std::vector<std::string>& names_;  // the owner's
-  const OpenRecordFile open_;
   size_t index_ = 0;
   std::unique_ptr<RecordFile> file_;  // null before the first and between two
 };
 
-}  // namespace
-
-std::unique_ptr<DatasetIterator> NewFilesIterator(
-    DatasetPtr owner, const std::vector<std::string>& names,
-    OpenRecordFile open) {
-  return std::make_unique<FilesIterator>(std::move(owner), names,
-                                         std::move(open));
+absl::StatusOr<std::unique_ptr<DatasetIterator>> FilesDataset::MakeIterator(
+    IteratorContext&) const {
+  return std::make_unique<Iterator>(*this);
 }
 
 absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(FileSystem& files,
@@ -103,7 +98,10 @@ absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(FileSystem& files,
   return stream;
 }
 
-absl::StatusOr<Compression> CompressionOf(absl::string_view type) {
+absl::StatusOr<Compression> CompressionInput(const OpKernelContext& context,
+                                             int i) {
+  ASSIGN_OR_RETURN(const std::string type,
+                   ScalarInput<std::string>(context, i, "compression_type"));
   if (type.empty()) return Compression::kNone;
   if (type == "ZLIB") return Compression::kZlib;
   if (type == "GZIP") return Compression::kGzip;

@@ -1,15 +1,16 @@
 // RecordFile: the records of one file, one after the other, for data sets of
-// files: lines, TFRecords, records of one length. FilesIterator: those of
+// files: lines, TFRecords, records of one length. FilesDataset: those of
 // several files.
 //
-// Threads: used by one thread at a time; calls block, as files do.
+// Threads: a RecordFile is used by one thread at a time; its calls block, as
+// files do. The data set is thread-safe.
 #ifndef WEFT_LIBS_KERNELS_DATA_RECORD_FILES_H_
 #define WEFT_LIBS_KERNELS_DATA_RECORD_FILES_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,6 +18,7 @@
 #include "libs/fs/file_system.h"
 #include "libs/fs/input_stream.h"
 #include "libs/kernels/data/dataset.h"
+#include "libs/kernels/op_kernel.h"
 
 namespace weft {
 
@@ -34,17 +36,31 @@ class RecordFile {
   virtual bool IsGivenUpAfterError() const = 0;
 };
 
-// File number `index`, from `position` on, which position() of an earlier
-// opening has given, or 0.
-using OpenRecordFile =
-    std::function<absl::StatusOr<std::unique_ptr<RecordFile>>(
-        FileSystem& files, size_t index, uint64_t position)>;
+// Records of all files, one file after the other. A file that can't be opened
+// is an error that stays, as in TensorFlow.
+class FilesDataset : public Dataset {
+ public:
+  FilesDataset(std::string name, ElementSpec element,
+               std::vector<std::string> files)
+      : Dataset(std::move(name), std::move(element)),
+        files_(std::move(files)) {}
 
-// Records of all `names`, which `owner`, the data set, holds. A file that can't
-// be opened is an error that stays, as in TensorFlow.
-std::unique_ptr<DatasetIterator> NewFilesIterator(
-    DatasetPtr owner, const std::vector<std::string>& names,
-    OpenRecordFile open);
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+      IteratorContext& context) const final;
+
+ protected:
+  const std::string& file(size_t index) const { return files_[index]; }
+
+ private:
+  class Iterator;
+
+  // File number `index`, from `position` on, which position() of an earlier
+  // opening has given, or 0. This outlives it.
+  virtual absl::StatusOr<std::unique_ptr<RecordFile>> Open(
+      FileSystem& files, size_t index, uint64_t position) const = 0;
+
+  const std::vector<std::string> files_;
+};
 
 // Opens `path`; `position` is where the stream begins.
 absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(FileSystem& files,
@@ -52,8 +68,9 @@ absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(FileSystem& files,
                                                         Compression compression,
                                                         uint64_t position);
 
-// "", "ZLIB" or "GZIP", else INVALID_ARGUMENT.
-absl::StatusOr<Compression> CompressionOf(absl::string_view type);
+// Input `i`: "", "ZLIB" or "GZIP", else INVALID_ARGUMENT.
+absl::StatusOr<Compression> CompressionInput(const OpKernelContext& context,
+                                             int i);
 
 }  // namespace weft
 

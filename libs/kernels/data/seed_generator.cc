@@ -5,18 +5,17 @@
 #include "absl/strings/str_cat.h"
 
 namespace weft {
-namespace {
 
 PhiloxNumbers NumbersOf(SeedPair seeds, int64_t position) {
+  // Also where a saved state says a negative one.
+  const auto passed = static_cast<uint64_t>(position);
   Philox philox(static_cast<uint64_t>(seeds.seed),
                 static_cast<uint64_t>(seeds.seed2));
-  philox.Skip(static_cast<uint64_t>(position) / 4);
+  philox.Skip(passed / 4);
   PhiloxNumbers numbers(philox);
-  for (int64_t i = 0; i < position % 4; ++i) numbers.Next();
+  for (uint64_t i = 0; i < passed % 4; ++i) numbers.Next();
   return numbers;
 }
-
-}  // namespace
 
 SeedPair SeedPair::From(int64_t seed, int64_t seed2, Random& random) {
   if (seed != 0 || seed2 != 0) return {seed, seed2};

@@ -21,6 +21,9 @@ struct SeedPair {
   static SeedPair From(int64_t seed, int64_t seed2, Random& random);
 };
 
+// What the seeds give, from number `position` on.
+PhiloxNumbers NumbersOf(SeedPair seeds, int64_t position);
+
 // Shared by walks through one data set, and by data sets through a handle.
 // Thread-safe.
 class SeedGenerator : public Resource {

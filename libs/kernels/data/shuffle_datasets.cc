@@ -18,7 +18,7 @@ using SeedGeneratorPtr = std::shared_ptr<SeedGenerator>;
 // One by one, and how many there were.
 class RandomNumbers {
  public:
-  explicit RandomNumbers(SeedPair seeds) : seeds_(seeds), numbers_(seeds) {}
+  explicit RandomNumbers(SeedPair seeds) : RandomNumbers(seeds, 0) {}
 
   uint32_t Next() {
     ++used_;
@@ -36,33 +36,16 @@ class RandomNumbers {
     ASSIGN_OR_RETURN(seeds.seed, reader.ReadInt("seed"));
     ASSIGN_OR_RETURN(seeds.seed2, reader.ReadInt("seed2"));
     ASSIGN_OR_RETURN(const int64_t used, reader.ReadInt("used"));
-    RandomNumbers numbers(seeds);
-    numbers.Skip(static_cast<uint64_t>(used));
-    return numbers;
+    return RandomNumbers(seeds, used);
   }
 
  private:
-  // The numbers of a Philox that can be passed over.
-  struct Numbers : PhiloxNumbers {
-    explicit Numbers(SeedPair seeds, uint64_t samples = 0)
-        : PhiloxNumbers(Skipped(seeds, samples)) {}
-    static Philox Skipped(SeedPair seeds, uint64_t samples) {
-      Philox philox(static_cast<uint64_t>(seeds.seed),
-                    static_cast<uint64_t>(seeds.seed2));
-      philox.Skip(samples);
-      return philox;
-    }
-  };
-
-  void Skip(uint64_t count) {
-    numbers_ = Numbers(seeds_, count / 4);
-    for (uint64_t i = 0; i < count % 4; ++i) numbers_.Next();
-    used_ = static_cast<int64_t>(count);
-  }
+  RandomNumbers(SeedPair seeds, int64_t used)
+      : seeds_(seeds), numbers_(NumbersOf(seeds, used)), used_(used) {}
 
   SeedPair seeds_;
-  Numbers numbers_;
-  int64_t used_ = 0;
+  PhiloxNumbers numbers_;
+  int64_t used_;
 };
 
 // ---- Shuffle ----
@@ -233,7 +216,7 @@ absl::Status ShuffleDataset::Iterator::Restore(
   dataset().seeds_->set_position(seeds);
   ASSIGN_OR_RETURN(numbers_, RandomNumbers::Restore(reader));
   ASSIGN_OR_RETURN(epoch_, reader.ReadInt("epoch"));
-  ASSIGN_OR_RETURN(const int64_t has_any, reader.ReadInt("has_any"));
+  ASSIGN_OR_RETURN(const bool has_any, reader.ReadBool("has_any"));
   ASSIGN_OR_RETURN(const Tensor slices, reader.Read("slices", DT_INT64));
   slices_.clear();
   buffer_.clear();
@@ -253,10 +236,10 @@ absl::Status ShuffleDataset::Iterator::Restore(
       Put(std::move(element));
     }
   }
-  has_any_ = has_any != 0;
-  ASSIGN_OR_RETURN(const int64_t has_input, reader.ReadInt("has_input"));
+  has_any_ = has_any;
+  ASSIGN_OR_RETURN(const bool has_input, reader.ReadBool("has_input"));
   input_.reset();
-  if (has_input == 0) return absl::OkStatus();
+  if (!has_input) return absl::OkStatus();
   ASSIGN_OR_RETURN(input_, dataset().input().MakeIterator(context));
   return input_->Restore(context, reader.Within("input"));
 }

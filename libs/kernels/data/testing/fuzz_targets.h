@@ -20,25 +20,23 @@ class PipelineForFuzz {
   PipelineForFuzz() {
     RequireForFuzz(
         harness_.files().WriteFileAtomically("lines", "a\nb\n\nc\nd\n").ok());
-    AttrMap one = {{"output_types", DataTypeVector{DT_STRING}},
-                   {"output_shapes", std::vector<PartialShape>(1)}};
     const auto number = [](int64_t n) { return Tensor::Scalar<int64_t>(n); };
-    DatasetPtr set = harness_
-                         .Make("TextLineDataset",
-                               {Tensor::Vector<std::string>({"lines", "lines"}),
-                                Tensor::Scalar<std::string>(""), number(0)})
-                         .value();
-    const auto over = [&](const char* op, std::vector<KernelInput> more,
-                          const AttrMap& attrs) {
-      more.insert(more.begin(), KernelInput(ToTensor(set)));
-      set = harness_.Make(op, std::move(more), attrs).value();
+    dataset_ = *harness_.Make("TextLineDataset",
+                              {Tensor::Vector<std::string>({"lines", "lines"}),
+                               Tensor::Scalar<std::string>(""), number(0)},
+                              {});
+    const auto over = [&](const char* op, std::vector<Tensor> inputs,
+                          AttrMap attrs = {}) {
+      inputs.insert(inputs.begin(), dataset_);
+      dataset_ =
+          *harness_.Make(op, std::move(inputs), {{DT_STRING}, {PartialShape()}},
+                         std::move(attrs));
     };
-    over("CacheDataset", {Tensor::Scalar<std::string>("")}, one);
-    over("RepeatDataset", {number(3)}, one);
-    over("ShuffleDataset", {number(4), number(1), number(2)}, one);
-    over("BatchDatasetV2", {number(2), Tensor::Scalar<bool>(false)}, one);
-    over("PrefetchDataset", {number(2)}, one);
-    dataset_ = set;
+    over("CacheDataset", {Tensor::Scalar<std::string>("")});
+    over("RepeatDataset", {number(3)});
+    over("ShuffleDataset", {number(4), number(1), number(2)});
+    over("BatchDatasetV2", {number(2), Tensor::Scalar<bool>(false)});
+    over("PrefetchDataset", {number(2)});
   }
 
   // Restores and walks on, whatever the state; what comes is an element or an
@@ -64,7 +62,7 @@ class PipelineForFuzz {
 
  private:
   DatasetHarness harness_;
-  DatasetPtr dataset_;
+  Tensor dataset_;
 };
 
 inline PipelineForFuzz& FuzzedPipeline() {
