@@ -418,15 +418,15 @@ class DatasetsOnTasksTest : public testing::Test {
     EXPECT_OK(session);
     return session.ok() ? *std::move(session) : nullptr;
   }
-  // The same, with the iterator begun.
+  // The same, with the iterator begun; null too where that fails.
   std::unique_ptr<Session> Begin(const Scope& root,
                                  const ops::Iterator& iterator) {
     EXPECT_OK(root.status());
     auto session = Connect(root);
-    if (session != nullptr) {
-      EXPECT_OK(session->Run(iterator.initializer()));
-    }
-    return session;
+    if (session == nullptr) return nullptr;
+    const absl::Status begun = session->Run(iterator.initializer());
+    EXPECT_OK(begun);
+    return begun.ok() ? std::move(session) : nullptr;
   }
 
   TestCluster cluster_{
